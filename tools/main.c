@@ -1,7 +1,7 @@
 /* The program's door: finds the command and hands it the rest of the arguments. */
-#include "tools/commands.h"
+#include "tools/commands/commands.h"
+#include "tools/inout/stdout.h"
 #include "tools/program.h"
-#include "tools/session/stdout.h"
 #include "volumes/version.h"
 
 #include <signal.h>

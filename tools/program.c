@@ -1,7 +1,7 @@
 /* Help and man page of the program. */
 #include "tools/program.h"
 
-#include "tools/commands.h"
+#include "tools/commands/commands.h"
 #include "tools/options/manual.h"
 #include "volumes/version.h"
 

@@ -2,8 +2,8 @@
  * words. */
 #include "tests/fuzz/fuzz.h"
 
+#include "tools/commands/repeat/past_report.h"
 #include "tools/recipe/recipe.h"
-#include "tools/repeat/past_report.h"
 
 #include <stdlib.h>
 #include <string.h>

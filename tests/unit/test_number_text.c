@@ -1,7 +1,7 @@
 /* Numbers of tables against the definition: of 15, 16 and 17 digits the first that reads back;
  * and the brief form of tables. */
 #include "tests/unit/cmocka_test.h"
-#include "tools/table/number_text.h"
+#include "tools/text/number_text.h"
 
 /* At most 7 digits, or the whole part. */
 static void brief_is_close(double value)

@@ -1,7 +1,7 @@
 /* Reports read back: names of any bytes, and what fails where memory does. */
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
-#include "tools/repeat/past_report.h"
+#include "tools/commands/repeat/past_report.h"
 
 #define HEAD \
     "{\"tool\":\"lobule\",\"version\":\"1\",\"outcome\":{\"exit_code\":0,\"message\":\"\"},"

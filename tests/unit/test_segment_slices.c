@@ -1,7 +1,7 @@
 /* Which slices are suggested for further strokes: what a person would expect of made structures. */
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
-#include "tools/segment/segment_slices.h"
+#include "tools/commands/segment/segment_slices.h"
 
 enum { WIDE = 9, SIDE = 21 };
 

@@ -3,7 +3,7 @@ lobule_unit_test(test_options test_options.c
     ${PROJECT_SOURCE_DIR}/tools/options/options_help.c
     ${PROJECT_SOURCE_DIR}/tools/options/options_values.c)
 
-lobule_unit_test(test_number_text test_number_text.c ${PROJECT_SOURCE_DIR}/tools/table/number_text.c)
+lobule_unit_test(test_number_text test_number_text.c ${PROJECT_SOURCE_DIR}/tools/text/number_text.c)
 
 lobule_unit_test(test_recipe test_recipe.c ${PROJECT_SOURCE_DIR}/tools/recipe/recipe.c)
 
@@ -16,16 +16,16 @@ lobule_unit_test(test_point_file test_point_file.c ${PROJECT_SOURCE_DIR}/tools/t
 lobule_alloc_fail(test_point_file)
 
 lobule_unit_test(test_cohort test_cohort.c
-    ${PROJECT_SOURCE_DIR}/tools/batch/batch_text.c
+    ${PROJECT_SOURCE_DIR}/tools/text/text.c
     ${PROJECT_SOURCE_DIR}/tools/batch/cohort.c
-    ${PROJECT_SOURCE_DIR}/tools/repeat/past_report.c
+    ${PROJECT_SOURCE_DIR}/tools/commands/repeat/past_report.c
     ${PROJECT_SOURCE_DIR}/tools/recipe/recipe.c
     ${PROJECT_SOURCE_DIR}/tools/recipe/store.c)
 lobule_alloc_fail(test_cohort)
 
 lobule_unit_test(test_past_report test_past_report.c
-    ${PROJECT_SOURCE_DIR}/tools/batch/batch_text.c
-    ${PROJECT_SOURCE_DIR}/tools/repeat/past_report.c
+    ${PROJECT_SOURCE_DIR}/tools/text/text.c
+    ${PROJECT_SOURCE_DIR}/tools/commands/repeat/past_report.c
     ${PROJECT_SOURCE_DIR}/tools/recipe/recipe.c
     ${PROJECT_SOURCE_DIR}/tools/recipe/store.c)
 lobule_alloc_fail(test_past_report)
@@ -33,5 +33,5 @@ lobule_alloc_fail(test_past_report)
 lobule_unit_test(test_batch_lease test_batch_lease.c ${PROJECT_SOURCE_DIR}/tools/batch/batch_lease.c)
 
 lobule_unit_test(test_segment_slices test_segment_slices.c
-    ${PROJECT_SOURCE_DIR}/tools/segment/segment_slices.c)
+    ${PROJECT_SOURCE_DIR}/tools/commands/segment/segment_slices.c)
 lobule_alloc_fail(test_segment_slices)

@@ -3,7 +3,7 @@
 
 #include "io/io.h"
 #include "tools/batch/batch_row.h"
-#include "tools/batch/batch_text.h"
+#include "tools/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Columns of a batch: a manifest, and the patterns that its cells are put into. */
 #include "io/file.h"
 #include "tools/batch/batch_plan.h"
-#include "tools/batch/batch_text.h"
+#include "tools/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "io/errno_text.h"
 #include "io/file.h"
-#include "tools/batch/batch_text.h"
+#include "tools/text/text.h"
 #include "volumes/clock.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 
 #include "io/file.h"
 #include "tools/batch/batch_plan.h"
-#include "tools/batch/batch_text.h"
+#include "tools/text/text.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>

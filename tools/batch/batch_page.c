@@ -3,11 +3,11 @@
 
 #include "io/file.h"
 #include "page_files.h"
-#include "tools/batch/batch_text.h"
 #include "tools/batch/cohort.h"
 #include "tools/batch/page_picture.h"
-#include "tools/repeat/past_report.h"
-#include "tools/table/page_text.h"
+#include "tools/commands/repeat/past_report.h"
+#include "tools/text/page_text.h"
+#include "tools/text/text.h"
 #include "volumes/version.h"
 
 #include <math.h>

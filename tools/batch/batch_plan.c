@@ -1,7 +1,7 @@
 /* The scans of a batch: their names, and the values of the recipe's placeholders. */
 #include "tools/batch/batch_plan.h"
 
-#include "tools/batch/batch_text.h"
+#include "tools/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

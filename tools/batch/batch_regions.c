@@ -1,7 +1,7 @@
 /* All tables of regions of a batch in one, ready for R and pandas. */
 #include "io/file.h"
 #include "tools/batch/batch_log.h"
-#include "tools/batch/batch_text.h"
+#include "tools/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 
 #include "io/io.h"
 #include "io/sha256.h"
-#include "tools/batch/batch_text.h"
-#include "tools/session/report.h"
+#include "tools/report/report.h"
+#include "tools/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #include "tools/batch/batch_scan.h"
 
 #include "tools/batch/batch_row.h"
-#include "tools/batch/batch_text.h"
-#include "tools/commands.h"
+#include "tools/commands/commands.h"
 #include "tools/session/session_outputs.h"
+#include "tools/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "tools/batch/batch_claims.h"
 #include "tools/batch/batch_log.h"
 #include "tools/batch/batch_plan.h"
-#include "tools/cmd_run.h"
+#include "tools/commands/cmd_run.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/session/session_part.h"
 

@@ -1,7 +1,7 @@
 /* The division of a batch into shards. */
 #include "io/file.h"
 #include "tools/batch/batch_plan.h"
-#include "tools/batch/batch_text.h"
+#include "tools/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

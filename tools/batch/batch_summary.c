@@ -1,6 +1,6 @@
 /* What there is to say about a batch in the end. */
 #include "tools/batch/batch_table.h"
-#include "tools/session/report.h"
+#include "tools/report/report.h"
 #include "volumes/bytes.h"
 #include "volumes/version.h"
 

@@ -2,7 +2,7 @@
 #include "tools/batch/batch_table.h"
 
 #include "io/file.h"
-#include "tools/batch/batch_text.h"
+#include "tools/text/text.h"
 
 #include <ctype.h>
 #include <stdlib.h>

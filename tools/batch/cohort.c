@@ -2,8 +2,8 @@
 #include "tools/batch/cohort.h"
 
 #include "io/file.h"
-#include "tools/batch/batch_text.h"
-#include "tools/repeat/past_report.h"
+#include "tools/commands/repeat/past_report.h"
+#include "tools/text/text.h"
 
 #include <math.h>
 #include <stdlib.h>

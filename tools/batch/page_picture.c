@@ -4,7 +4,7 @@
 #include "io/io.h"
 #include "io/png.h"
 #include "tools/picture/preview_picture.h"
-#include "tools/table/page_text.h"
+#include "tools/text/page_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "io/file.h"
 #include "io/gzip.h"
 #include "kernels/resample/resample.h"
-#include "tools/table/page_text.h"
+#include "tools/text/page_text.h"
 #include "viewer_files.h"
 #include "volumes/reorient.h"
 #include "volumes/version.h"

@@ -1,7 +1,7 @@
 /* Filling in, running and printing the lines of a recipe; recipe_check.c checks them. */
 #include "tools/recipe/recipe_job.h"
 
-#include "tools/commands.h"
+#include "tools/commands/commands.h"
 #include "tools/session/session_outputs.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The names of files in the place of those of volumes in memory, where the recipe's lines are not
  * those of a person. */
-#include "tools/batch/batch_text.h"
 #include "tools/recipe/recipe_job.h"
+#include "tools/text/text.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,16 +1,16 @@
 /* The session that every command runs in. */
 #include "tools/session/session.h"
 
-#include "tools/bids/bids_output.h"
+#include "tools/commands/bids/bids_output.h"
+#include "tools/inout/stdout.h"
 #include "tools/options/manual.h"
-#include "tools/session/report.h"
+#include "tools/report/report.h"
+#include "tools/report/session_sums.h"
 #include "tools/session/session_ahead.h"
 #include "tools/session/session_device.h"
 #include "tools/session/session_line.h"
 #include "tools/session/session_outputs.h"
 #include "tools/session/session_part.h"
-#include "tools/session/session_sums.h"
-#include "tools/session/stdout.h"
 #include "volumes/bytes.h"
 #include "volumes/version.h"
 

@@ -2,8 +2,8 @@
 #include "tools/session/session_ahead.h"
 
 #include "io/formats.h"
+#include "tools/report/session_sums.h"
 #include "tools/session/session.h"
-#include "tools/session/session_sums.h"
 
 #include <stdlib.h>
 

@@ -1,14 +1,14 @@
 /* What a session reads and writes: timed, counted against its memory, described in its report. */
 #include "io/passing.h"
 #include "io/png.h"
-#include "tools/bids/bids_output.h"
-#include "tools/nifti_readers.h"
-#include "tools/session/report.h"
+#include "tools/commands/bids/bids_output.h"
+#include "tools/commands/nifti_readers.h"
+#include "tools/report/report.h"
+#include "tools/report/session_provenance.h"
+#include "tools/report/session_sums.h"
 #include "tools/session/session_ahead.h"
 #include "tools/session/session_line.h"
 #include "tools/session/session_outputs.h"
-#include "tools/session/session_provenance.h"
-#include "tools/session/session_sums.h"
 
 #include <math.h>
 #include <stdlib.h>

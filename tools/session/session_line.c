@@ -3,9 +3,9 @@
 
 #include "io/format.h"
 #include "io/passing.h"
-#include "tools/session/report.h"
+#include "tools/report/report.h"
+#include "tools/report/session_sums.h"
 #include "tools/session/session_outputs.h"
-#include "tools/session/session_sums.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "tools/session/session_outputs.h"
 
 #include "io/file.h"
-#include "tools/bids/bids_output.h"
+#include "tools/commands/bids/bids_output.h"
 #include "tools/session/session_line.h"
 
 #include <stdio.h>

@@ -25,7 +25,7 @@ typedef struct lob_part lob_part;
 /* A GPU that a thread opens: see tools/session/session_device.h. */
 typedef struct lob_opening lob_opening;
 
-/* A command of the program: its row in the table of tools/commands.c. */
+/* A command of the program: its row in the table of tools/commands/commands.c. */
 typedef struct lob_command {
     const char *name;
     const char *summary;     /* one line without a full stop */

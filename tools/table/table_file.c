@@ -2,9 +2,9 @@
 #include "tools/table/table_file.h"
 
 #include "io/file.h"
-#include "tools/session/report.h"
-#include "tools/session/stdout.h"
-#include "tools/table/number_text.h"
+#include "tools/inout/stdout.h"
+#include "tools/report/report.h"
+#include "tools/text/number_text.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,0 +1,128 @@
+/* Names and places of files in BIDS. */
+#include "tools/commands/bids/bids_path.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static const char *name_of(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The last folder of a path whose name starts so; NULL: none does. */
+static const char *folder_named(const char *path, const char *with)
+{
+    const char *found = NULL;
+    for (const char *at = path, *slash; (slash = strchr(at, '/')); at = slash + 1)
+        if (starts(at, with)) found = at;
+    return found;
+}
+
+char *lob_bids_root(const char *path)
+{
+    const char *const subject = folder_named(path, "sub-");
+    if (!subject) return NULL;
+    if (subject == path) return strdup(".");
+    const size_t n = (size_t)(subject - path);
+    return strndup(path, n > 1 ? n - 1 : 1); /* "/" keeps its slash */
+}
+
+/* How long an entity such as sub-01 is at the beginning of a name. */
+static int entity(const char *name, const char *key)
+{
+    return starts(name, key) ? (int)strcspn(name, "_.") : 0;
+}
+
+lob_status lob_bids_labels_path(char **path, const char *root, const char *image, const char *tool,
+                                lob_error *error)
+{
+    const char *const name = name_of(image);
+    const int subject = entity(name, "sub-");
+    *path = NULL;
+    if (subject <= 4 || name[subject] != '_')
+        return lob_fail(error, LOB_EARG,
+                        "--bids: %s: names in BIDS begin with sub-LABEL_, as sub-01_T1w.nii.gz; "
+                        "name the output *_dseg.nii.gz instead of a folder",
+                        image);
+    const char *const next = name + subject + 1;
+    const int session = entity(next, "ses-");
+    const size_t stem = strcspn(name, ".");
+    size_t entities = stem; /* without the suffix */
+    while (entities > 0 && name[entities - 1] != '_') entities--;
+
+    /* the folder of the image, where that is one of a kind of data */
+    const int dir = (int)(name - image) - 1;
+    int kind = dir > 0 ? dir : 0;
+    while (kind > 0 && image[kind - 1] != '/') kind--;
+    const bool named = dir > kind && !starts(image + kind, "sub-") &&
+                       !starts(image + kind, "ses-") && folder_named(image, "sub-");
+    const int n = asprintf(path, "%s/%.*s/%.*s%s%.*s/%.*sdesc-%s_dseg.nii.gz", root, subject, name,
+                           session, next, session ? "/" : "", named ? dir - kind : 4,
+                           named ? image + kind : "anat", (int)entities, name, tool);
+    if (n >= 0) return LOB_OK;
+    *path = NULL;
+    return lob_fail(error, LOB_ENOMEM, "out of memory");
+}
+
+/* Where the ending .nii or .nii.gz begins; NULL: there is none. */
+static const char *ending_of(const char *path)
+{
+    static const char *const endings[] = {".nii", ".nii.gz"};
+    const size_t n = strlen(path);
+    for (int i = 0; i < 2; i++) {
+        const size_t k = strlen(endings[i]);
+        if (n > k && strcmp(path + n - k, endings[i]) == 0) return path + n - k;
+    }
+    return NULL;
+}
+
+bool lob_bids_is_dseg(const char *path)
+{
+    const char *const ending = ending_of(path);
+    return ending && ending - path >= 5 && memcmp(ending - 5, "_dseg", 5) == 0;
+}
+
+char *lob_bids_beside(const char *path, const char *ending)
+{
+    char *beside;
+    const char *const end = ending_of(path);
+    const int n = (int)(end ? end - path : (long)strlen(path));
+    return asprintf(&beside, "%.*s%s", n, path, ending) < 0 ? NULL : beside;
+}
+
+char *lob_bids_relative(const char *to, const char *from)
+{
+    char *const there = realpath(to, NULL), *const here = realpath(from, NULL);
+    char *path = NULL;
+    if (there && here) {
+        size_t same = 0; /* up to the slash after the last folder that both have */
+        for (size_t i = 0;; i++) {
+            const bool ends = (!there[i] || there[i] == '/') && (!here[i] || here[i] == '/');
+            if (ends) same = i;
+            if (there[i] != here[i] || !there[i]) break;
+        }
+        const char *down = there + same, *up = here + same;
+        char ups[PATH_MAX] = "";
+        for (; *up; up++)
+            if (*up == '/' && up[1] && strlen(ups) + 4 < sizeof ups) strcat(ups, "../");
+        while (*down == '/') down++;
+        if (asprintf(&path, "%s%s", ups, down) < 0) path = NULL;
+        const size_t n = path ? strlen(path) : 0;
+        if (n > 1 && path[n - 1] == '/') path[n - 1] = '\0';
+        if (n == 0 && path) {
+            free(path);
+            path = strdup(".");
+        }
+    }
+    free(there);
+    free(here);
+    return path;
+}

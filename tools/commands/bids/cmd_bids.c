@@ -1,0 +1,389 @@
+/* lobule bids: a BIDS App, which is a batch over the images of a dataset. */
+#include "io/file.h"
+#include "tools/commands/bids/bids_path.h"
+#include "tools/commands/commands.h"
+#include "tools/text/text.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct {
+    const char *dataset, *out;
+    int level;
+    const char *recipe, *participant, *suffix;
+    lob_words participants;             /* and the first of them, where it is not NULL */
+    bool found_first, found[LOB_WORDS]; /* images of these */
+    int jobs;
+    bool resume, fail_fast;
+    char tool[64]; /* letters and digits of the command's or the recipe's name: what desc- takes */
+    char *const *line; /* what stands behind "--"; NULL: nothing does */
+    int line_count;
+    bool out_is_new; /* there was no OUT */
+} settings;
+
+enum { PARTICIPANT, GROUP };
+
+/* The words of a command line that is put together; word has room for all. */
+typedef struct {
+    char **word;
+    int count;
+    bool failed; /* for want of memory */
+} command_line;
+
+__attribute__((format(printf, 2, 3))) static void add(command_line *c, const char *format, ...)
+{
+    va_list values;
+    char *word = NULL;
+    va_start(values, format);
+    if (!c->word || vasprintf(&word, format, values) < 0)
+        c->failed = true;
+    else
+        c->word[c->count++] = word;
+    va_end(values);
+}
+
+static void free_words(command_line *c)
+{
+    for (int i = 0; i < c->count; i++) free(c->word[i]);
+    free(c->word);
+}
+
+/* ---- the images of the dataset ---- */
+
+/* A participant's label as it was given, without sub-. */
+static const char *bare(const char *label)
+{
+    return strncmp(label, "sub-", 4) == 0 ? label + 4 : label;
+}
+
+/* Is a name that of a participant, with or without sub-? */
+static bool is_of(const char *name, const char *label)
+{
+    const size_t n = strlen(bare(label));
+    return strncmp(name + 4, bare(label), n) == 0 && name[4 + n] == '_';
+}
+
+/* Is the image of a participant that was asked for? */
+static bool is_wanted(settings *set, const char *name)
+{
+    bool wanted = !set->participant;
+    if (set->participant && is_of(name, set->participant)) wanted = set->found_first = true;
+    for (int i = 0; i < set->participants.count; i++)
+        if (is_of(name, set->participants.word[i])) wanted = set->found[i] = true;
+    return wanted;
+}
+
+/* A participant that was asked for and of whom there is no image; NULL: there is none. */
+static const char *missing(const settings *set)
+{
+    if (set->participant && !set->found_first) return set->participant;
+    for (int i = 0; i < set->participants.count; i++)
+        if (!set->found[i]) return set->participants.word[i];
+    return NULL;
+}
+
+static void name_tool(settings *set)
+{
+    const char *from = set->line ? set->line[0] : set->recipe;
+    const char *const slash = strrchr(from, '/');
+    size_t n = 0;
+    if (slash) from = slash + 1;
+    for (; *from && *from != '.' && n < 63; from++)
+        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *from))
+            set->tool[n++] = *from;
+    set->tool[n] = '\0';
+}
+
+/* The manifest's line of an image: its scan, image, folder, bids and out. */
+static lob_status list_image(lob_session *s, settings *set, lob_text *text, const char *image)
+{
+    const char *const name = strrchr(image, '/') + 1;
+    const size_t stem = strcspn(name, "."), root = strlen(set->dataset) + 1;
+    size_t entities = stem;
+    char *out;
+    while (entities > 0 && name[entities - 1] != '_') entities--;
+    if (!is_wanted(set, name)) return LOB_OK;
+    LOB_TRY(lob_bids_labels_path(&out, set->out, image, set->tool, &s->error));
+    const struct {
+        const char *text;
+        size_t n;
+    } cells[] = {
+        {name,         stem                             },
+        {image,        strlen(image)                    },
+        {image + root, (size_t)(name - image) - 1 - root},
+        {name,         entities > 0 ? entities - 1 : 0  },
+        {out,          strlen(out)                      },
+    };
+    for (size_t i = 0; i < LOB_COUNT(cells); i++) {
+        char *const cell = strndup(cells[i].text, cells[i].n);
+        if (i) lob_text_add(text, "\t", 1);
+        if (cell) lob_text_add_cell(text, cell, false);
+        text->failed = text->failed || !cell;
+        free(cell);
+    }
+    lob_text_add(text, "\n", 1);
+    free(out);
+    return LOB_OK;
+}
+
+/* A path in which glob takes every character for itself; false where it does not fit. */
+static bool quote(char *to, size_t room, const char *path)
+{
+    for (; *path && room > 2; path++, room--) {
+        if (strchr("*?[\\", *path)) {
+            *to++ = '\\';
+            room--;
+        }
+        *to++ = *path;
+    }
+    *to = '\0';
+    return !*path;
+}
+
+/* For glob: a folder that may not be read ends it; what is no folder, or a link to nothing, does
+ * not. */
+static int is_refused(const char *path, int why)
+{
+    (void)path;
+    return why != ENOENT && why != ENOTDIR && why != ELOOP;
+}
+
+/* Images of all kinds of data, first those without sessions, in the order of their names. */
+static lob_status list_images(lob_session *s, settings *set, char **manifest, int64_t *count)
+{
+    static const char *const places[] = {"sub-*/*/sub-*", "sub-*/ses-*/*/sub-*"};
+    static const char *const endings[] = {".nii", ".nii.gz"};
+    lob_text text = {NULL};
+    glob_t found = {0};
+    lob_status st = LOB_OK;
+    int flags = 0;
+    char dataset[2 * PATH_MAX];
+    if (!quote(dataset, sizeof dataset, set->dataset))
+        return lob_fail(&s->error, LOB_EARG, "%.80s...: is too long for a path", set->dataset);
+    for (size_t i = 0; st == LOB_OK && i < LOB_COUNT(places) * LOB_COUNT(endings);
+         i++, flags = GLOB_APPEND) {
+        char *pattern;
+        if (asprintf(&pattern, "%s/%s_%s%s", dataset, places[i / 2], set->suffix, endings[i % 2]) <
+            0)
+            return lob_session_no_memory(s, set->dataset);
+        const int result = glob(pattern, flags, is_refused, &found);
+        free(pattern);
+        if (result == GLOB_NOSPACE) st = lob_session_no_memory(s, set->dataset);
+        if (result == GLOB_ABORTED)
+            st =
+                lob_fail(&s->error, LOB_ENOINPUT,
+                         "%s: a folder in it cannot be read; images could be missed", set->dataset);
+    }
+    lob_text_print(&text, "scan\timage\tfolder\tbids\tout\n");
+    for (size_t i = 0; st == LOB_OK && i < found.gl_pathc; i++)
+        st = list_image(s, set, &text, found.gl_pathv[i]);
+    globfree(&found);
+    *manifest = lob_text_take(&text);
+    if (st == LOB_OK && !*manifest) st = lob_session_no_memory(s, set->dataset);
+    *count = -1;
+    for (const char *c = *manifest; c && *c; c++) *count += *c == '\n';
+    return st;
+}
+
+/* ---- the batch ---- */
+
+static lob_status check(lob_session *s, const settings *set)
+{
+    struct stat about;
+    if (set->participants.count > 0 && !set->participant)
+        return lob_fail(&s->error, LOB_EARG, "'%s' is one word too many",
+                        set->participants.word[0]);
+    if (set->level == GROUP)
+        return lob_fail(&s->error, LOB_EARG,
+                        "group: there is nothing to do at this level; regions.tsv of all "
+                        "participants is in code/NAME of the output");
+    if (stat(set->dataset, &about) != 0 || !S_ISDIR(about.st_mode))
+        return lob_fail(&s->error, LOB_ENOINPUT, "%s: is no folder", set->dataset);
+    if (set->line ? set->recipe || set->line_count == 0 : !set->recipe)
+        return lob_fail(&s->error, LOB_EARG,
+                        "what is to be done? Give --recipe FILE, or one command behind --, as in: "
+                        "lobule bids raw out participant -- threshold {image} -o {out} --otsu 2");
+    return LOB_OK;
+}
+
+/* The words of `lobule batch` for a manifest. */
+static void put_together(command_line *c, lob_session *s, const settings *set, const char *log,
+                         const char *manifest)
+{
+    const lob_option device_row = OPT_DEVICE("device", &s->device, "");
+    char device[64];
+    c->word = calloc((size_t)(set->line ? set->line_count : 0) + 24, sizeof *c->word);
+    if (!set->line) add(c, "%s", set->recipe);
+    add(c, "%s", manifest);
+    add(c, "--log");
+    add(c, "%s", log);
+    add(c, "--out=%s", set->out); /* whose folders it makes */
+    if (set->resume) add(c, "--resume");
+    if (set->fail_fast) add(c, "--fail-fast");
+    if (set->jobs > 0) add(c, "--jobs=%d", set->jobs);
+    if (s->threads > 0) add(c, "--threads=%d", s->threads);
+    if (s->max_memory > 0) add(c, "--max-memory=%lld", (long long)s->max_memory);
+    lob_option_text(device, sizeof device, &device_row);
+    add(c, "--device=%s", device);
+    if (s->report_path) add(c, "--report=%s", s->report_path);
+    if (s->force) add(c, "--force");
+    if (s->skip_existing) add(c, "--skip-existing");
+    if (s->provenance) add(c, "--provenance");
+    if (s->quiet) add(c, "--quiet");
+    if (s->verbose) add(c, "--verbose");
+    if (!set->line) return;
+    add(c, "--");
+    for (int i = 0; i < set->line_count; i++) add(c, "%s", set->line[i]);
+    add(c, "--bids");
+}
+
+/* Has a batch of all participants been begun? */
+static bool has_batch(const settings *set)
+{
+    char path[2 * PATH_MAX];
+    snprintf(path, sizeof path, "%s/code/%s/status.tsv", set->out, set->tool);
+    return access(path, F_OK) == 0;
+}
+
+/* Where the batch's log and manifest go. One participant alone has a log of its own, so that jobs
+ * of a cluster can each take one; to resume is to go on with the batch of all where there is one.
+ */
+static lob_status name_places(lob_session *s, const settings *set, char **log, char **manifest)
+{
+    const bool alone =
+        set->participant && set->participants.count == 0 && !(set->resume && has_batch(set));
+    if (asprintf(log, "%s/code/%s%s%s", set->out, set->tool, alone ? "_sub-" : "",
+                 alone ? bare(set->participant) : "") < 0) {
+        *log = NULL;
+        return lob_session_no_memory(s, set->out);
+    }
+    if (asprintf(manifest, "%s.tsv", *log) >= 0) return LOB_OK;
+    *manifest = NULL;
+    return lob_session_no_memory(s, set->out);
+}
+
+/* Write the manifest of the images into the output's folder for what makes it. */
+static lob_status plan(lob_session *s, settings *set, char **log, char **path)
+{
+    char *text = NULL;
+    int64_t count = 0;
+    LOB_TRY(check(s, set));
+    set->out_is_new = access(set->out, F_OK) != 0;
+    name_tool(set);
+    if (!set->tool[0])
+        return lob_fail(&s->error, LOB_EARG,
+                        "%s: outputs take the letters and digits of its name, and it has none",
+                        set->line ? set->line[0] : set->recipe);
+    lob_status st = list_images(s, set, &text, &count);
+    const char *const absent = missing(set);
+    if (st == LOB_OK && absent)
+        st = lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-%s_*%s.nii.gz", set->dataset,
+                      bare(absent), set->suffix);
+    else if (st == LOB_OK && count == 0)
+        st = lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-*_%s.nii.gz", set->dataset,
+                      set->suffix);
+    if (st == LOB_OK) st = name_places(s, set, log, path);
+    if (st == LOB_OK && !lob_make_folders(*path))
+        st = lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", *path);
+    if (st == LOB_OK) {
+        const lob_output_part part = {text, strlen(text)};
+        st = lob_output_whole(*path, true, &part, 1, &s->error);
+    }
+    free(text);
+    return st;
+}
+
+/* Leave no OUT, where there was none, when the batch was refused before its first scan. */
+static void clean_up(const settings *set, const char *log, const char *manifest)
+{
+    char folder[2 * PATH_MAX];
+    if (access(log, F_OK) == 0) return;
+    unlink(manifest);
+    if (!set->out_is_new) return;
+    snprintf(folder, sizeof folder, "%s/code", set->out);
+    rmdir(folder);
+    rmdir(set->out);
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {.suffix = "T1w"};
+    const lob_option rows[] = {
+        OPT_TEXT("BIDS_DIR", &set.dataset, "FOLDER", "the dataset", .operand = true,
+                 .required = true),
+        OPT_TEXT("OUT", &set.out, "FOLDER",
+                 "the dataset of derivatives, which is made where it is not", .operand = true,
+                 .required = true),
+        OPERAND_CHOICE("LEVEL", &set.level, "participant|group", "level of the analysis",
+                       .required = true),
+        OPT_TEXT("recipe", &set.recipe, "FILE",
+                 "recipe, or the name of one that is installed; its lines have {image}, {out}, "
+                 "{folder}, {bids} and {scan}, and --bids in a line writes the files beside its "
+                 "labels"),
+        OPT_TEXT("participant-label", &set.participant, "LABEL",
+                 "only this participant, with or without sub-, and those that follow"),
+        OPT_TEXT("suffix", &set.suffix, "SUFFIX", "images that are taken: sub-*_SUFFIX.nii.gz"),
+        OPT_FLAG("resume", &set.resume,
+                 "go on: skip what is done and has not changed since, as lobule batch does"),
+        OPT_FLAG("fail-fast", &set.fail_fast, "begin no scan once one has failed"),
+        OPT_INT("jobs", &set.jobs, "N", 1, 4096, "scans at a time"),
+        OPERAND_WORDS("LABEL", &set.participants, "more labels after --participant-label"),
+    };
+    lob_session s;
+    int own = 0;
+    while (own < argc && strcmp(argv[own], "--") != 0) own++;
+    for (int i = 0; i < own; i++) /* as BIDS Apps spell it */
+        if (strcmp(argv[i], "--participant_label") == 0) argv[i] = (char *)"--participant-label";
+    if (own < argc) {
+        set.line = argv + own + 1;
+        set.line_count = argc - own - 1;
+        if (set.line_count > 1 && strcmp(set.line[0], "lobule") == 0) set.line++, set.line_count--;
+    }
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), own, argv)) return s.exit_code;
+    command_line batch = {.word = NULL};
+    char *log = NULL, *manifest = NULL;
+    const lob_status st = plan(&s, &set, &log, &manifest);
+    if (st == LOB_OK) put_together(&batch, &s, &set, log, manifest);
+    if (st == LOB_OK) s.report_path = NULL; /* the batch writes it */
+    int code = lob_session_end(&s, batch.failed ? LOB_ENOMEM : st);
+    if (code == 0) {
+        code = lob_command_batch.run(&lob_command_batch, batch.count, batch.word);
+        clean_up(&set, log, manifest);
+    }
+    free_words(&batch);
+    free(manifest);
+    free(log);
+    return code;
+}
+
+const lob_command lob_command_bids = {
+    .name = "bids",
+    .summary = "run a command over a BIDS dataset, as a BIDS App",
+    .description =
+        "Finds the images of a dataset in the Brain Imaging Data Structure and does `lobule "
+        "batch` with them: a recipe, or the command behind --, to which --bids is added. Labels go "
+        "to OUT as sub-LABEL/ses-LABEL/anat/sub-LABEL_ses-LABEL_desc-NAME_dseg.nii.gz, NAME being "
+        "that of the command or the recipe, with a .json of sources and parameters and a .tsv of "
+        "labels beside them; OUT gets a dataset_description.json.\n"
+        "The manifest of the images is OUT/code/NAME.tsv, and the status table, reports and page "
+        "of the batch are in OUT/code/NAME; of one participant alone NAME_sub-LABEL, so that "
+        "several can be done at the same time. --resume goes on after an interruption. Strokes and "
+        "other inputs can lie in a dataset of their own, and the line then names them with "
+        "{folder} and {bids}: strokes/{folder}/{bids}_desc-strokes_dseg.nii.gz.\n"
+        "The exit code is that of `lobule batch`; 66 where there is no image, or none of a "
+        "participant "
+        "that is named.",
+    .examples =
+        "lobule bids raw derivatives/lobule participant -- threshold {image} -o {out} --otsu 2\n"
+        "lobule bids raw derivatives/lobule participant --participant-label 01 02 -- segment "
+        "{image} strokes/{folder}/{bids}_desc-strokes_dseg.nii.gz -o {out}",
+    .run = run,
+    .runs_others = true,
+    .many = true,
+};

@@ -1,0 +1,196 @@
+/* lobule appearance: how likely each voxel is each label, from the values under strokes. */
+#include "kernels/appearance/appearance.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/seeds_input.h"
+#include "volumes/labels.h"
+
+#include <math.h>
+
+typedef struct {
+    const char *image, *seeds, *view, *outline, *shares;
+    int frame, background;
+    lob_appearance_options options;
+} settings;
+
+typedef struct {
+    lob_volume image, view, outline, shares;
+    lob_seeds_input seeds;
+    lob_appearance_stats stats;
+} work;
+
+static lob_status read_view(lob_session *s, const settings *set, work *w)
+{
+    if (!set->view) return LOB_OK;
+    lob_status st = lob_session_read(s, &w->view, set->view, -1);
+    if (st == LOB_OK) st = lob_grid_match(s, &w->view, set->view, &w->image, set->image);
+    return st;
+}
+
+static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+{
+    lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
+    if (st == LOB_OK)
+        st = lob_seeds_read(s, &w->seeds, set->seeds, &w->image, set->image, set->background);
+    if (st == LOB_OK && w->seeds.set.count > LOB_APPEARANCE_MAX_LABELS)
+        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d labels, at most %d", set->seeds,
+                      w->seeds.set.count, LOB_APPEARANCE_MAX_LABELS);
+    if (st == LOB_OK)
+        st = lob_session_check(s, &w->image, LOB_F32, w->seeds.set.count - 1, set->shares);
+    if (st == LOB_OK) st = read_view(s, set, w);
+    if (st == LOB_OK && set->outline)
+        st = lob_seeds_labels(s, &w->outline, set->outline, &w->seeds, set->seeds, &w->image,
+                              set->image);
+    return st;
+}
+
+/* Whole numbers are finite. */
+static bool is_finite_at(const lob_volume *v, int64_t i)
+{
+    if (v->type == LOB_F32) return isfinite(((const float *)v->data)[i]);
+    return v->type != LOB_F64 || isfinite(((const double *)v->data)[i]);
+}
+
+/* Strokes on nothing but missing values tell nothing. */
+static lob_status check_values(lob_session *s, const settings *set, const work *w)
+{
+    const lob_volume *const v = &w->image, *const seeds = &w->seeds.volume;
+    const int64_t n = lob_voxels(v);
+    for (int64_t i = 0; i < n; i++)
+        for (int c = 0; lob_label_at(seeds->data, seeds->type, i) > 0 && c < v->channels; c++)
+            if (is_finite_at(v, c * n + i)) return LOB_OK;
+    return lob_fail(&s->error, LOB_EDATA,
+                    "%s: holds no finite value under the strokes, from which nothing can be learnt",
+                    set->image);
+}
+
+static lob_status compute(lob_session *s, const settings *set, work *w)
+{
+    const lob_volume *views[] = {&w->image, &w->view};
+    const int channels = w->seeds.set.count - 1;
+    const int64_t bytes = lob_product(lob_voxels(&w->image), channels, sizeof(float), 1);
+    const lob_appearance_input in = {
+        .views = views,
+        .view_count = set->view ? 2 : 1,
+        .seeds = w->seeds.volume.data,
+        .seed_type = w->seeds.volume.type,
+        .labels = w->seeds.set.count,
+        .background = w->seeds.background,
+        .outline = w->outline.data,
+        .outline_type = w->outline.type,
+    };
+    lob_status st = lob_session_take(s, bytes, set->shares);
+    if (st != LOB_OK) return st;
+    if (lob_volume_like(&w->shares, &w->image, LOB_F32, channels) != LOB_OK)
+        return lob_session_no_memory(s, set->shares);
+    lob_session_compute(s, "learning from strokes");
+    st = s->backend->appearance(w->shares.data, &w->stats, &in, &set->options, &s->context,
+                                &s->error);
+    if (st != LOB_OK) return lob_session_name(s, st, set->image, set->seeds);
+    lob_session_computed(s);
+    return LOB_OK;
+}
+
+static void report(lob_session *s, const work *w)
+{
+    cJSON *const labels = cJSON_AddArrayToObject(s->results, "labels");
+    for (int32_t i = 0; i < w->seeds.set.count; i++)
+        if (i + 1 != w->seeds.background)
+            cJSON_AddItemToArray(labels, cJSON_CreateNumber(w->seeds.set.values[i]));
+    cJSON_AddNumberToObject(s->results, "outline_axis", w->stats.axis);
+    cJSON_AddNumberToObject(s->results, "outline_slices", (double)w->stats.slices);
+    cJSON_AddNumberToObject(s->results, "working_memory_bytes", (double)w->stats.working_bytes);
+}
+
+static lob_status appearance(lob_session *s, settings *set)
+{
+    work w = {
+        .image = lob_volume_empty(),
+        .view = lob_volume_empty(),
+        .outline = lob_volume_empty(),
+        .shares = lob_volume_empty(),
+        .seeds = {.volume = lob_volume_empty()},
+    };
+    lob_status st = lob_session_device_begin(s);
+    if (st == LOB_OK) st = read_inputs(s, set, &w);
+    if (st == LOB_OK) st = check_values(s, set, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = compute(s, set, &w);
+    if (st == LOB_OK) {
+        report(s, &w);
+        st = lob_session_write(s, &w.shares, set->shares, false);
+    }
+    lob_volume_free(&w.image);
+    lob_volume_free(&w.view);
+    lob_volume_free(&w.outline);
+    lob_volume_free(&w.shares);
+    lob_seeds_free(&w.seeds);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {.frame = -1, .background = -1, .options = lob_appearance_defaults()};
+    lob_appearance_options *const o = &set.options;
+    const lob_option rows[] = {
+        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
+                      .required = true),
+        OPERAND_INPUT("SEEDS", &set.seeds, LOB_FILE_LABELS, "strokes: labels from 1, 0 is unknown",
+                      .required = true),
+        OPT_OUTPUT("output", &set.shares, LOB_FILE_IMAGE,
+                   "float32 shares to write, a channel for each label but the background",
+                   .letter = 'o', .required = true),
+        OPT_INPUT("view", &set.view, LOB_FILE_IMAGE,
+                  "another look at IMAGE, such as a smoothed one, whose values count too"),
+        OPT_INT(
+            "background", &set.background, "N", 1, INT32_MAX,
+            "label that stands for all else; left out: the one whose strokes reach farthest out"),
+        OPT_INPUT("outline", &set.outline, LOB_FILE_LABELS,
+                  "an earlier result, whose shape in the slices with strokes counts instead of the "
+                  "distance to strokes"),
+        OPT_INT("bins", &o->bins, "N", 2, LOB_APPEARANCE_MAX_BINS,
+                "bins between the least and the greatest value under strokes"),
+        OPT_REAL("bin-sigma", &o->bin_sigma, "BINS", 0, 100, "how far values speak for others"),
+        OPT_REAL("whole", &o->whole, "SHARE", 0, 1,
+                 "share of the whole volume, beside other strokes, in what speaks against a label"),
+        OPT_REAL("far", &o->far, "NATS", 0, 16,
+                 "without --outline: what a label loses at twice the reach of its strokes; with "
+                 "it: what a label loses at most far outside, if that is more than --shape"),
+        OPT_REAL("far-quantile", &o->far_quantile, "SHARE", 0, 1,
+                 "share of other strokes that lies within the reach"),
+        OPT_REAL("shape", &o->shape, "NATS", 0, 16,
+                 "with --outline: what a label gains at most well inside, and loses outside unless "
+                 "--far is more"),
+        OPT_REAL("shape-border", &o->shape_mm, "MM", 0, 1e6,
+                 "distance to the outline that is worth a nat; 0: the least spacing"),
+        OPT_REAL("shape-widen", &o->shape_widen, "RATIO", 0, 1e6,
+                 "what is added to that for each mm to the nearest slice with strokes"),
+        OPT_REAL("shape-slope", &o->shape_slope, "RATIO", 0, 1e6,
+                 "by how much an outline shrinks for each mm beyond the last slices with strokes"),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame of the image, from 0; needed when there are several"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, appearance(&s, &set));
+}
+
+const lob_command lob_command_appearance = {
+    .name = "appearance",
+    .summary = "learn from strokes how likely each voxel is each label",
+    .description =
+        "For each label but the background the output has a channel: how likely a voxel is that "
+        "label, from 0 to 1, by the values that lie under its strokes and under all others. Every "
+        "channel of IMAGE, and of --view, is looked at by itself: values are counted in bins under "
+        "the label's strokes, under other strokes and in the whole volume, and the logarithms of "
+        "their ratios are added (naive Bayes).\n"
+        "Place counts too. Without --outline a label loses what is farther from its strokes than "
+        "nearly all strokes of other labels are. With --outline it gains what lies inside of the "
+        "outline in the slices that have strokes, and between these inside of what the signed "
+        "distances of both give; this needs strokes in slices of a volume.\n"
+        "`lobule filter --gaussian` and then `lobule growcut --rule distance` make labels of "
+        "shares. The bytes are the same on every device.",
+    .examples = "lobule appearance scan.nii.gz strokes.nii.gz -o shares.nii.gz\n"
+                "lobule appearance scan.nii.gz strokes.nii.gz --outline first.nii.gz "
+                "--background 2 -o shares.nii.gz",
+    .run = run,
+};

@@ -1,0 +1,248 @@
+/* lobule convert: the same volume in another format or voxel type. */
+#include "tools/commands/commands.h"
+#include "tools/inout/grid.h"
+#include "tools/session/session_line.h"
+#include "tools/table/label_names_option.h"
+#include "volumes/labels.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *in, *out, *names_in, *names_out;
+    int frame, channel;
+    int type; /* a lob_type, or -1 */
+    bool labels, lossy, strip_extensions;
+    int level;
+} settings;
+
+/*
+ * The value as its type would hold it. For integers the nearest whole number in the type's range (0
+ * for NaN), for reals the nearest real.
+ */
+static double nearest_in(double value, lob_type type)
+{
+    const lob_type_info *info = lob_type_of(type);
+    if (!info->is_integer) return type == LOB_F32 ? (double)(float)value : value;
+    if (isnan(value)) return 0.0;
+    return fmin(fmax(nearbyint(value), info->lowest), info->highest);
+}
+
+/*
+ * Would the type change this value by more than its own precision? Reals are rounded to the type's
+ * digits, whole numbers must come out as they went in. A 64-bit integer that a double has rounded
+ * (from_wide) is not known well enough to say so.
+ */
+static bool is_lost(double value, lob_type type, bool from_wide)
+{
+    const lob_type_info *info = lob_type_of(type);
+    const double kept = nearest_in(value, type);
+    if (from_wide && fabs(value) > 0x1p53) return true;
+    /* The largest 64-bit integer is not a double: info->highest is the next double, out of range.
+     */
+    if (info->is_integer && info->bytes == 8 && value >= info->highest) return true;
+    if (kept == value || (isnan(kept) && isnan(value))) return false;
+    if (info->is_integer) return true;
+    return value == nearbyint(value) || !isfinite(kept);
+}
+
+/* Store n values, each in the type's range. The highest 64-bit integers are no doubles: saturate.
+ */
+static void store(void *data, lob_type type, int64_t first, const double *values, int64_t n)
+{
+    switch (type) {
+#define STORE(type_, ctype, name, integer, lowest, highest)                                      \
+    case type_: {                                                                                \
+        ctype *out = (ctype *)data + first;                                                      \
+        for (int64_t i = 0; i < n; i++)                                                          \
+            out[i] =                                                                             \
+                integer && values[i] >= (double)(highest) ? (ctype)(highest) : (ctype)values[i]; \
+        break;                                                                                   \
+    }
+        LOB_TYPE_LIST(STORE)
+#undef STORE
+    case LOB_TYPES:
+        break;
+    }
+}
+
+/* Where a voxel is, for a message. */
+static lob_status refuse(lob_session *s, const settings *set, const lob_volume *v, int64_t i,
+                         double value)
+{
+    const int64_t voxel = i % lob_voxels(v);
+    return lob_fail(&s->error, LOB_EDATA,
+                    "%s: voxel (%lld, %lld, %lld) is %.10g, which %s cannot hold; choose a wider "
+                    "--type, or add --lossy to round and clamp",
+                    set->in, (long long)(voxel % v->dims.nx),
+                    (long long)(voxel / v->dims.nx % v->dims.ny),
+                    (long long)(voxel / v->dims.nx / v->dims.ny), value,
+                    lob_type_of((lob_type)set->type)->name);
+}
+
+/* Convert the volume to --type; its values (slope and inter applied) are kept. */
+static lob_status change_type(lob_session *s, const settings *set, lob_volume *volume)
+{
+    enum { BLOCK = 4096 };
+    const lob_type type = (lob_type)set->type;
+    const int64_t n = lob_product(lob_voxels(volume), volume->channels, 1, 1);
+    const bool scaled = volume->slope != 1.0 || volume->inter != 0.0;
+    const bool wide = volume->type == LOB_U64 || volume->type == LOB_I64;
+    const bool is_real = !lob_type_of(type)->is_integer;
+    if (volume->type == type && !scaled) return LOB_OK;
+
+    lob_volume out = lob_volume_empty();
+    lob_status st =
+        lob_session_take(s, lob_product(n, (int64_t)lob_type_of(type)->bytes, 1, 1), set->out);
+    if (st != LOB_OK) return st;
+    st = lob_volume_like(&out, volume, type, volume->channels);
+    if (st != LOB_OK) return lob_fail(&s->error, st, "%s: out of memory", set->in);
+    out.frames = volume->frames;
+    out.frame = volume->frame;
+
+    int64_t lost = 0, rounded = 0;
+    for (int64_t first = 0; first < n && st == LOB_OK; first += BLOCK) {
+        double values[BLOCK];
+        const int64_t count = n - first < BLOCK ? n - first : BLOCK;
+        lob_values(values, volume->data, volume->type, first, count);
+        for (int64_t i = 0; i < count && st == LOB_OK; i++) {
+            const double value = scaled ? volume->slope * values[i] + volume->inter : values[i];
+            if (is_lost(value, type, wide)) {
+                lost++;
+                if (!set->lossy) st = refuse(s, set, volume, first + i, value);
+            }
+            values[i] = nearest_in(value, type);
+            rounded += is_real && values[i] != value && !isnan(value);
+        }
+        if (st == LOB_OK) store(out.data, type, first, values, count);
+    }
+    if (st != LOB_OK) {
+        lob_volume_free(&out);
+        return st;
+    }
+    if (lost > 0)
+        lob_session_note(s, "%s: voxels rounded or clamped to fit %s: %lld", set->in,
+                         lob_type_of(type)->name, (long long)lost);
+    else if (rounded > 0)
+        lob_session_note(s, "%s: voxels rounded to the digits of %s: %lld", set->in,
+                         lob_type_of(type)->name, (long long)rounded);
+    cJSON_AddNumberToObject(s->results, "changed_voxels", (double)lost);
+    if (is_real) cJSON_AddNumberToObject(s->results, "rounded_voxels", (double)rounded);
+    lob_session_give(s, lob_voxel_bytes(volume));
+    lob_volume_free(volume);
+    *volume = out;
+    return LOB_OK;
+}
+
+/* Check that the volume holds labels and give it the type that labels are written in. */
+static lob_status as_labels(lob_session *s, const settings *set, lob_volume *volume)
+{
+    lob_label_set labels = {0};
+    lob_status st = lob_labels_dense(volume, &labels, set->in, &s->error);
+    if (st == LOB_OK) st = lob_labels_restore(volume, &labels);
+    cJSON_AddNumberToObject(s->results, "labels", labels.count);
+    lob_label_set_free(&labels);
+    return st;
+}
+
+static lob_status convert(lob_session *s, const settings *set)
+{
+    if (set->labels && set->type >= 0)
+        return lob_fail(&s->error, LOB_EARG,
+                        "--labels chooses the type of labels itself; leave --type out");
+    if (set->lossy && set->type < 0)
+        return lob_fail(&s->error, LOB_EARG, "--lossy is about --type, which is not given");
+
+    if (!set->labels && (set->names_in || set->names_out))
+        return lob_fail(&s->error, LOB_EARG,
+                        "--label-table and --write-label-table are about labels; add --labels");
+
+    /* labels are of one frame; of anything else all of them go along */
+    const int64_t frame = set->frame < 0 && !set->labels ? LOB_FRAME_ALL : set->frame;
+    lob_volume volume = lob_volume_empty();
+    lob_status st = lob_label_table_check(s, set->names_in);
+    if (st == LOB_OK) st = lob_label_table_check(s, set->names_out);
+    if (st == LOB_OK) st = lob_session_read(s, &volume, set->in, frame);
+    if (st == LOB_OK) st = lob_label_table_take(s, &volume, set->names_in);
+    if (st == LOB_OK) st = lob_grid_channel(s, &volume, set->channel, set->in);
+    lob_volume made = volume; /* what will be written: its kind alone is looked at */
+    if (set->labels || set->type >= 0) {
+        made.type = set->labels ? LOB_I32 : (lob_type)set->type;
+        made.slope = 1.0;
+        made.inter = 0.0;
+    }
+    if (st == LOB_OK) st = lob_session_check_volume(s, &made, set->out);
+
+    lob_session_compute(s, "converting");
+    if (st == LOB_OK && set->labels) st = as_labels(s, set, &volume);
+    if (st == LOB_OK && set->type >= 0) st = change_type(s, set, &volume);
+    lob_session_computed(s);
+
+    lob_write_options options = lob_write_defaults();
+    options.labels = set->labels;
+    options.strip_extensions = set->strip_extensions;
+    options.level = set->level;
+    if (st == LOB_OK) st = lob_label_table_make(s, &volume, set->names_out);
+    if (st == LOB_OK && set->names_out && !lob_session_is_stored(s, set->out) &&
+        !lob_keeps_names(set->out))
+        lob_label_names_free(&volume.names); /* they are not lost, so nothing is said */
+    if (st == LOB_OK) st = lob_session_write_with(s, &volume, set->out, options);
+    lob_volume_free(&volume);
+    return st;
+}
+
+#define NAME(type, ctype, name, integer, lowest, highest) "|" name
+static const char type_names[] = LOB_TYPE_LIST(NAME);
+#undef NAME
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {.frame = -1, .channel = -1, .type = -1, .level = -1};
+    const lob_option rows[] = {
+        OPERAND_INPUT("IN", &set.in, LOB_FILE_IMAGE, "volume to read, or FILE.h5:/dataset",
+                      .required = true),
+        OPERAND_OUTPUT("OUT", &set.out, LOB_FILE_IMAGE,
+                       "volume to write; its suffix chooses the format", .required = true),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame to take, from 0; left out: all"),
+        OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
+                "channel to take, from 0; left out: all"),
+        OPT_CHOICE("type", &set.type, &type_names[1],
+                   "voxel type to write, without a scale; left out: voxels as they are stored"),
+        OPT_FLAG("lossy", &set.lossy,
+                 "let --type round and clamp what it cannot hold (NaN becomes 0 in integers) "
+                 "instead of refusing"),
+        OPT_FLAG("labels", &set.labels,
+                 "write as a label volume: the smallest of uint8, int16, int32, no scale, intent "
+                 "'label'"),
+        OPT_LABEL_TABLE(&set.names_in),
+        OPT_OUTPUT("write-label-table", &set.names_out, LOB_FILE_OTHER,
+                   "also write names and colours of the labels, as the file's suffix says"),
+        OPT_FLAG("strip-extensions", &set.strip_extensions, "leave header extensions out"),
+        OPT_INT("level", &set.level, "N", 1, 9,
+                "how hard gzip works; left out: 6 for labels and what repeats, else 1; in HDF5 1"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, convert(&s, &set));
+}
+
+const lob_command lob_command_convert = {
+    .name = "convert",
+    .summary = "write a volume in another format or voxel type",
+    .description =
+        "Without --type, voxels, scale and header are written as they were read, as far as the "
+        "format of OUT can hold them: a time series goes whole into NIfTI, NRRD, MetaImage and "
+        "HDF5. With --type, the values are kept: an integer type must hold every value exactly, a "
+        "real type rounds real values to its digits, and a note says how many, but must hold whole "
+        "numbers exactly. A voxel that does not fit ends the command with exit code 65, unless "
+        "--lossy is given.",
+    .examples = "lobule convert scan.nii.gz scan.h5\n"
+                "lobule convert --frame 3 bold.nii.gz one.nii.gz\n"
+                "lobule convert --labels manual.nii.gz labels.nii.gz\n"
+                "lobule convert --labels slicer.seg.nrrd labels.nii.gz --write-label-table "
+                "labels.tsv",
+    .run = run,
+};

@@ -1,0 +1,196 @@
+/* lobule crop: a box of a volume, at its place in the world. */
+#include "kernels/appearance/strokes.h"
+#include "tools/commands/commands.h"
+#include "tools/inout/grid.h"
+#include "volumes/crop.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct {
+    const char *image, *around, *out;
+    lob_size margin;
+    double share, ends;
+    double first[3], size[3];
+    int frame;
+} settings;
+
+static lob_status check_settings(lob_session *s, const settings *set)
+{
+    const bool first = !isnan(set->first[0]), size = !isnan(set->size[0]);
+    const bool margin = set->margin.value > 0.0 || set->share > 0.0 || set->ends > 0.0;
+    const struct {
+        bool wrong;
+        const char *text;
+    } rules[] = {
+        {first != size,          "--first and --size go together: the box's first voxel and its sides"},
+        {first && set->around,   "--around finds the box and --first gives it: choose one"            },
+        {!first && !set->around, "which box? add --around LABELS, or --first X,Y,Z --size X,Y,Z"      },
+        {margin && !set->around,
+         "--margin, --share and --ends widen the box of --around, which is not given"                 },
+    };
+    for (size_t i = 0; i < LOB_COUNT(rules); i++)
+        if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
+    for (int a = 0; a < 3 && first; a++)
+        if (set->first[a] != floor(set->first[a]) || set->size[a] != floor(set->size[a]))
+            return lob_fail(&s->error, LOB_EARG,
+                            "--first and --size are whole numbers of voxels, not %g and %g",
+                            set->first[a], set->size[a]);
+    return LOB_OK;
+}
+
+/* The box of --first and --size. */
+static lob_status given_box(lob_session *s, lob_box *box, const settings *set,
+                            const lob_volume *image)
+{
+    for (int a = 0; a < 3; a++) {
+        const double side = (double)lob_side(image->dims, a);
+        if (!(set->size[a] >= 1 && set->first[a] >= 0 && set->first[a] + set->size[a] <= side))
+            return lob_fail(&s->error, LOB_EDATA,
+                            "%s: the box goes from %.0f to %.0f along %c, and there are voxels 0 "
+                            "to %.0f",
+                            set->image, set->first[a], set->first[a] + set->size[a] - 1, "xyz"[a],
+                            side - 1);
+        box->first[a] = (int64_t)set->first[a];
+        box->size[a] = (int64_t)set->size[a];
+    }
+    return LOB_OK;
+}
+
+/* The axis across which the fewest slices are marked, as of strokes on a few of them; -1: in 2D. */
+static lob_status find_axis(lob_session *s, int *axis, const lob_volume *around, const char *path)
+{
+    const int64_t voxels = lob_voxels(around);
+    lob_strokes strokes;
+    LOB_TRY(lob_session_take(s, voxels, path));
+    uint8_t *const mask = malloc((size_t)voxels);
+    lob_status st = mask ? LOB_OK : lob_session_no_memory(s, path);
+    if (st == LOB_OK) {
+        lob_grid_mask_bytes(mask, around, 0, voxels);
+        st = lob_strokes_count(&strokes, mask, LOB_U8, around->dims, 1, s->context.threads,
+                               &s->error);
+    }
+    if (st == LOB_OK) {
+        *axis = lob_strokes_axis(&strokes);
+        lob_strokes_free(&strokes);
+    }
+    free(mask);
+    lob_session_give(s, voxels);
+    return st;
+}
+
+/* The box of what is marked, and that axis where it is asked for. */
+static lob_status find_box(lob_session *s, lob_box *box, int *axis, const settings *set,
+                           const lob_volume *image)
+{
+    lob_volume around = lob_volume_empty();
+    lob_status st = lob_grid_read(s, &around, set->around, image, set->image);
+    if (st != LOB_OK) return st;
+    if (!lob_box_of(box, &around))
+        st = lob_fail(&s->error, LOB_EDATA,
+                      "%s: marks no voxel, so there is no box around it; all of its voxels are 0",
+                      set->around);
+    if (st == LOB_OK && set->ends > 0) st = find_axis(s, axis, &around, set->around);
+    lob_grid_drop(s, &around);
+    return st;
+}
+
+/* The box of what is marked in --around, with its margin. */
+static lob_status marked_box(lob_session *s, lob_box *box, const settings *set,
+                             const lob_volume *image)
+{
+    int axis = -1;
+    int64_t margin[3];
+    LOB_TRY(find_box(s, box, &axis, set, image));
+    for (int a = 0; a < 3; a++) {
+        const double per = set->margin.voxels ? 1.0 : image->geometry.spacing_mm[a];
+        const double least = set->margin.value / per;
+        const double ends = a == axis ? set->ends : 0;
+        const double share = fmax(set->share, ends) * (double)box->size[a];
+        /* Rounded up, but not because of a last digit. */
+        margin[a] = (int64_t)ceil(fmin(fmax(least, share), 0x1p40) - 1e-6);
+    }
+    lob_box_widen(box, margin, image->dims);
+    return LOB_OK;
+}
+
+static void report_box(lob_session *s, const lob_box *box)
+{
+    cJSON *first = cJSON_AddArrayToObject(s->results, "first");
+    cJSON *size = cJSON_AddArrayToObject(s->results, "size");
+    for (int a = 0; a < 3; a++) {
+        cJSON_AddItemToArray(first, cJSON_CreateNumber((double)box->first[a]));
+        cJSON_AddItemToArray(size, cJSON_CreateNumber((double)box->size[a]));
+    }
+}
+
+static lob_status crop(lob_session *s, const settings *set)
+{
+    lob_volume image = lob_volume_empty();
+    lob_box box;
+    lob_status st = check_settings(s, set);
+    if (st == LOB_OK) st = lob_session_read(s, &image, set->image, set->frame);
+    if (st == LOB_OK)
+        st = set->around ? marked_box(s, &box, set, &image) : given_box(s, &box, set, &image);
+    if (st == LOB_OK) {
+        const int64_t part = lob_product(box.size[0] * box.size[1], box.size[2], image.channels,
+                                         (int64_t)lob_type_of(image.type)->bytes);
+        const int64_t whole = lob_voxel_bytes(&image);
+        report_box(s, &box);
+        st = lob_session_take(s, part, set->image);
+        if (st == LOB_OK) {
+            st = lob_volume_crop(&image, &box);
+            lob_session_give(s, st == LOB_OK ? whole : part);
+            if (st != LOB_OK) st = lob_session_no_memory(s, set->image);
+        }
+    }
+    if (st == LOB_OK) st = lob_session_write(s, &image, set->out, false);
+    lob_volume_free(&image);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {
+        .frame = -1, .first = {NAN, NAN, NAN},
+             .size = {NAN, NAN, NAN}
+    };
+    const lob_option rows[] = {
+        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE,
+                      "scan, mask or labels, or FILE.h5:/dataset", .required = true),
+        OPT_OUTPUT("output", &set.out, LOB_FILE_IMAGE, "volume to write", .letter = 'o',
+                   .required = true),
+        OPT_INPUT("around", &set.around, LOB_FILE_LABELS,
+                  "cut out the box of what is not 0 in this volume: seeds, a mask or labels"),
+        OPT_LENGTH("margin", &set.margin, 0, 1e6,
+                   "widen the box by this much on every side, as far as the image goes; as 10mm "
+                   "or 5vox"),
+        OPT_REAL("share", &set.share, "SHARE", 0, 100,
+                 "widen each side by this share of the box's own; with --margin too, the larger "
+                 "counts"),
+        OPT_REAL("ends", &set.ends, "SHARE", 0, 100,
+                 "of strokes on a few slices, widen by at least this share beyond the first slice "
+                 "and the last"),
+        OPT_TRIPLE("first", &set.first, 0, INT32_MAX,
+                   "the box's first voxel, from 0, in place of --around"),
+        OPT_TRIPLE("size", &set.size, 1, INT32_MAX, "the box's sides in voxels, with --first"),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame of the image, from 0; needed when there are several"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, crop(&s, &set));
+}
+
+const lob_command lob_command_crop = {
+    .name = "crop",
+    .summary = "cut a box out of a volume, at its place in the world",
+    .description =
+        "The voxels are copied as they are stored, and every voxel stays where it was in the "
+        "world: the output lies on the image in any viewer. `lobule resample --like IMAGE` puts "
+        "it, or what was made from it, back on the whole grid.",
+    .examples = "lobule crop scan.nii.gz --around seeds.nii.gz --margin 10mm --share 0.2 -o "
+                "box.nii.gz\n"
+                "lobule crop scan.nii.gz --first 40,50,0 --size 128,128,30 -o part.nii.gz",
+    .run = run,
+};

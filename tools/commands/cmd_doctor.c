@@ -1,0 +1,206 @@
+/* lobule doctor: what this machine offers, and whether everything computes what it should here. */
+#include "io/libraries.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/doctor_cases.h"
+#include "tools/recipe/recipe_book.h"
+#include "tools/report/report.h"
+#include "tools/text/json_text.h"
+#include "volumes/version.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What is found out. */
+typedef struct {
+    lob_session *s;
+    cJSON *about;
+    cJSON *backends;   /* an object of about */
+    int failed, tried; /* cases */
+    char first[256];   /* the first that failed */
+} doctor;
+
+/* ---- the machine ---- */
+
+static void describe_memory(cJSON *about)
+{
+    const double page = (double)sysconf(_SC_PAGESIZE), mib = 1024.0 * 1024.0;
+    cJSON_AddNumberToObject(about, "memory_mib",
+                            (double)(int64_t)(page * (double)sysconf(_SC_PHYS_PAGES) / mib));
+    cJSON_AddNumberToObject(about, "memory_free_mib",
+                            (double)(int64_t)(page * (double)sysconf(_SC_AVPHYS_PAGES) / mib));
+}
+
+static void describe_libraries(cJSON *about)
+{
+    lob_library all[LOB_LIBRARIES];
+    cJSON *const list = cJSON_AddObjectToObject(about, "libraries");
+    lob_libraries(all);
+    for (int i = 0; i < LOB_LIBRARIES; i++)
+        cJSON_AddStringToObject(list, all[i].name, all[i].version);
+}
+
+/* ---- self-tests ---- */
+
+/* Run all cases on a backend, and describe it. */
+static lob_status try_backend(doctor *d, cJSON *entry, const lob_backend *backend,
+                              const lob_context *context)
+{
+    lob_doctor_patient patient;
+    lob_status st = lob_doctor_patient_make(&patient, context, &d->s->error);
+    if (st != LOB_OK) return st;
+    patient.backend = backend;
+    patient.context = context;
+    cJSON *const tests = cJSON_AddObjectToObject(entry, "self_test");
+    int passed = 0, cases = 0;
+    for (const lob_doctor_case *c = lob_doctor_cases; c->name && st == LOB_OK; c++) {
+        lob_error error = {.text = ""};
+        uint64_t found;
+        char text[1100] = "ok";
+        const lob_status tried = lob_doctor_try(&found, c, &patient, &error);
+        const bool ok = tried == LOB_OK && found == c->hash;
+        if (tried != LOB_OK)
+            snprintf(text, sizeof text, "failed: %s", error.text);
+        else if (!ok)
+            snprintf(text, sizeof text, "wrong: %016" PRIx64 " instead of %016" PRIx64, found,
+                     c->hash);
+        if (!ok && d->failed++ == 0)
+            snprintf(d->first, sizeof d->first, "%s on %s", c->name, backend->name);
+        cJSON_AddStringToObject(tests, c->name, text);
+        passed += ok;
+        cases++;
+        st = lob_session_cancelled(d->s);
+    }
+    d->tried += cases;
+    cJSON_AddNumberToObject(entry, "passed", passed);
+    cJSON_AddNumberToObject(entry, "cases", cases);
+    lob_doctor_patient_free(&patient);
+    return st;
+}
+
+static lob_status try_cpu(doctor *d)
+{
+    lob_context context = d->s->context;
+    context.device = NULL;
+    cJSON *const entry = cJSON_AddObjectToObject(d->backends, "cpu");
+    cJSON_AddNumberToObject(entry, "threads", context.threads);
+    return try_backend(d, entry, lob_backends[0], &context);
+}
+
+/* A GPU that has been opened. */
+static lob_status try_gpu(doctor *d, const lob_backend *backend, lob_device *device)
+{
+    const double mib = 1024.0 * 1024.0;
+    lob_context context = d->s->context;
+    context.device = device;
+    char name[24];
+    snprintf(name, sizeof name, "%s:%d", backend->name, lob_device_number(device));
+    cJSON *const entry = cJSON_AddObjectToObject(d->backends, name);
+    cJSON_AddStringToObject(entry, "device", lob_device_name(device));
+    cJSON_AddNumberToObject(entry, "compute_capability", lob_device_capability(device) / 10.0);
+    cJSON_AddNumberToObject(entry, "memory_mib",
+                            (double)(int64_t)((double)lob_device_total_bytes(device) / mib));
+    cJSON_AddNumberToObject(entry, "memory_free_mib",
+                            (double)(int64_t)((double)lob_device_free_bytes(device) / mib));
+    return try_backend(d, entry, backend, &context);
+}
+
+/* The GPU asked for, or all that open; where there is none, why. */
+static lob_status try_gpus(doctor *d)
+{
+    const lob_device_choice *const asked = &d->s->device;
+    const bool any = strcmp(asked->backend, "auto") == 0;
+    const lob_backend *const backend = lob_backends[1];
+    lob_status st = LOB_OK;
+    for (int n = any ? 0 : asked->index; st == LOB_OK; n++) {
+        lob_device *device = NULL;
+        lob_error why = {.text = ""};
+        char choice[24];
+        snprintf(choice, sizeof choice, "cuda:%d", n);
+        const lob_status opened = lob_device_open(&device, choice, &why);
+        if (opened == LOB_OK) st = try_gpu(d, backend, device);
+        lob_device_close(device);
+        if (opened != LOB_OK && !any) return lob_fail(&d->s->error, opened, "%s", why.text);
+        if (opened != LOB_OK && n == 0) cJSON_AddStringToObject(d->about, "no_gpu", why.text);
+        if (!any || (opened != LOB_OK && opened != LOB_EBUSY)) return st;
+    }
+    return st;
+}
+
+/* ---- the command ---- */
+
+static lob_status print(const doctor *d, bool json)
+{
+    char *const text = json ? lob_json_print(d->about) : NULL;
+    if (text)
+        puts(text);
+    else if (!json)
+        lob_json_show(d->about);
+    free(text);
+    return json && !text ? lob_session_no_memory(d->s, "--json") : LOB_OK;
+}
+
+static lob_status examine(doctor *d)
+{
+    const char *const asked = d->s->device.backend;
+    const bool cpu = strcmp(asked, "cpu") == 0, any = strcmp(asked, "auto") == 0;
+    char *folder = lob_recipe_folder();
+    cJSON_AddStringToObject(d->about, "version", LOB_VERSION);
+    cJSON_AddNumberToObject(d->about, "processors", (double)sysconf(_SC_NPROCESSORS_ONLN));
+    cJSON_AddNumberToObject(d->about, "threads", d->s->context.threads);
+    describe_memory(d->about);
+    describe_libraries(d->about);
+    cJSON_AddStringToObject(d->about, "recipes", folder ? folder : "none are installed");
+    free(folder);
+    d->backends = cJSON_AddObjectToObject(d->about, "backends");
+    lob_session_compute(d->s, "testing");
+    lob_status st = cpu || any ? try_cpu(d) : LOB_OK;
+    if (st == LOB_OK && !cpu) st = try_gpus(d);
+    if (st == LOB_OK) lob_session_computed(d->s);
+    return st;
+}
+
+static lob_status visit(lob_session *s, bool json)
+{
+    doctor d = {.s = s, .about = cJSON_CreateObject()};
+    lob_status st = examine(&d);
+    if (st == LOB_OK) st = print(&d, json);
+    cJSON_AddNumberToObject(s->results, "cases", d.tried);
+    cJSON_AddNumberToObject(s->results, "failed", d.failed);
+    cJSON_Delete(d.about);
+    if (st == LOB_OK && d.failed > 0)
+        return lob_fail(
+            &s->error, LOB_EINTERNAL,
+            "%d of %d self-tests give wrong results here, the first is: %s; use another "
+            "--device, and report this machine with what lobule doctor --json prints",
+            d.failed, d.tried, d.first);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    bool json = false;
+    const lob_option rows[] = {
+        OPT_FLAG("json", &json, "print JSON instead of text"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, visit(&s, json));
+}
+
+const lob_command lob_command_doctor = {
+    .name = "doctor",
+    .summary = "test every algorithm on this machine's processors and GPUs",
+    .description =
+        "Prints version, threads, memory, libraries, the folder of recipes and the GPUs that there "
+        "are, and runs every algorithm on a small phantom: on the CPU and on each GPU the results "
+        "must have the bytes that they have everywhere. It takes a second or so.\n"
+        "Ends with 70 where a result is wrong, and with 69 where --device names a GPU that is not "
+        "available; a machine without one is in order.",
+    .examples = "lobule doctor\nlobule doctor --device cuda --json",
+    .result = "cases",
+    .result_text = "self-tests passed",
+    .run = run,
+    .runs_others = true,
+};

@@ -1,0 +1,175 @@
+/* lobule info: what a file's header says, as text or JSON, without decoding the voxels. */
+#include "tools/commands/commands.h"
+#include "tools/report/report.h"
+#include "tools/text/json_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_numbers(cJSON *object, const char *key, const double *numbers, int count)
+{
+    cJSON_AddItemToObject(object, key, cJSON_CreateDoubleArray(numbers, count));
+}
+
+static void add_field(void *user, const char *name, const char *value)
+{
+    cJSON_AddStringToObject(user, name, value); /* of HDF5's MetaData, so it may be anything */
+}
+
+/* The smallest box along the world's axes around the outer faces of the voxels: lower, upper
+ * corner. */
+static void bounding_box(double box_mm[2][3], const lob_volume *v)
+{
+    const double sides[3] = {(double)v->dims.nx, (double)v->dims.ny, (double)v->dims.nz};
+    for (int a = 0; a < 3; a++) {
+        box_mm[0][a] = INFINITY;
+        box_mm[1][a] = -INFINITY;
+    }
+    for (int corner = 0; corner < 8; corner++) {
+        double voxel[3], world[3];
+        for (int a = 0; a < 3; a++) voxel[a] = (corner >> a & 1 ? sides[a] : 0.0) - 0.5;
+        lob_voxel_to_world(world, &v->geometry, voxel);
+        for (int a = 0; a < 3; a++) {
+            box_mm[0][a] = fmin(box_mm[0][a], world[a]);
+            box_mm[1][a] = fmax(box_mm[1][a], world[a]);
+        }
+    }
+}
+
+static cJSON *describe(const lob_volume *v, const char *path, const lob_file_info *info)
+{
+    cJSON *about = cJSON_CreateObject();
+    const double dims[3] = {(double)v->dims.nx, (double)v->dims.ny, (double)v->dims.nz};
+    double box_mm[2][3];
+    char code[4];
+
+    cJSON_AddStringToObject(about, "file", path);
+    cJSON_AddStringToObject(about, "format", info->format ? info->format : "");
+    cJSON_AddNumberToObject(about, "file_bytes", (double)info->file_bytes);
+    add_numbers(about, "dims", dims, 3);
+    cJSON_AddNumberToObject(about, "channels", v->channels);
+    cJSON_AddNumberToObject(about, "frames", (double)v->frames);
+    cJSON_AddStringToObject(about, "type", lob_type_of(v->type)->name);
+    cJSON_AddNumberToObject(about, "slope", v->slope);
+    cJSON_AddNumberToObject(about, "inter", v->inter);
+    add_numbers(about, "spacing_mm", v->geometry.spacing_mm, 3);
+    const bool fine = lob_shows_micrometres(&v->geometry);
+    double um[3];
+    for (int a = 0; a < 3; a++) um[a] = v->geometry.spacing_mm[a] * 1000;
+    if (fine) add_numbers(about, "spacing_um", um, 3);
+    lob_orientation(code, &v->geometry);
+    cJSON_AddStringToObject(about, "orientation", v->geometry.unoriented ? "unknown" : code);
+    cJSON *affine = cJSON_AddArrayToObject(about, "affine");
+    for (int r = 0; r < 3; r++)
+        cJSON_AddItemToArray(affine, cJSON_CreateDoubleArray(v->geometry.affine[r], 4));
+    bounding_box(box_mm, v);
+    cJSON *box = cJSON_AddArrayToObject(about, "bounding_box_mm");
+    for (int i = 0; i < 2; i++) cJSON_AddItemToArray(box, cJSON_CreateDoubleArray(box_mm[i], 3));
+    cJSON *box_um = fine ? cJSON_AddArrayToObject(about, "bounding_box_um") : NULL;
+    for (int i = 0; fine && i < 2; i++) {
+        for (int a = 0; a < 3; a++) um[a] = box_mm[i][a] * 1000;
+        cJSON_AddItemToArray(box_um, cJSON_CreateDoubleArray(um, 3));
+    }
+    /* the four bytes between header and extensions, which say whether there are any, are none */
+    const size_t extensions = v->header.extensions_size > 4 ? v->header.extensions_size - 4 : 0;
+    cJSON_AddNumberToObject(about, "extension_bytes", (double)extensions);
+    cJSON *const names = v->names.count > 0 ? cJSON_AddObjectToObject(about, "label_names") : NULL;
+    for (int32_t i = 0; i < v->names.count; i++) {
+        char label[16];
+        snprintf(label, sizeof label, "%d", v->names.rows[i].label);
+        cJSON_AddStringToObject(names, label, v->names.rows[i].name);
+    }
+
+    cJSON *header = cJSON_AddObjectToObject(about, "header");
+    lob_header_fields(v, add_field, header);
+    cJSON *warnings = cJSON_AddArrayToObject(about, "warnings");
+    for (int i = 0; i < info->warnings; i++)
+        cJSON_AddItemToArray(warnings, cJSON_CreateString(info->warning[i]));
+    return about;
+}
+
+/* The data sets of a file that holds several. */
+static cJSON *describe_sets(const lob_data_set *sets, int count, int more, const char *path)
+{
+    cJSON *about = cJSON_CreateObject();
+    cJSON_AddStringToObject(about, "file", path);
+    cJSON_AddStringToObject(about, "format", "HDF5");
+    cJSON *list = cJSON_AddArrayToObject(about, "data_sets");
+    for (int i = 0; i < count; i++) {
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "path", sets[i].path);
+        cJSON_AddStringToObject(one, "type", sets[i].type[0] ? sets[i].type : "not read");
+        cJSON_AddStringToObject(one, "shape", sets[i].shape);
+        cJSON_AddItemToArray(list, one);
+    }
+    if (more > 0) cJSON_AddNumberToObject(about, "more_data_sets", more);
+    return about;
+}
+
+/* What there is to say: of a volume or, where there are several, of each the least. */
+static lob_status find_out(lob_session *s, cJSON **about, const char *path)
+{
+    lob_volume volume = lob_volume_empty();
+    lob_file_info info = {.format = NULL};
+    lob_status st = lob_session_read_header(s, &volume, path, &info);
+    if (st == LOB_OK) {
+        *about = describe(&volume, path, &info);
+    } else if (s->error.hint == LOB_HINT_CHOOSE_SET) {
+        lob_data_set *sets;
+        int count, more;
+        s->error = (lob_error){.text = ""};
+        st = lob_list(&sets, &count, &more, path, &s->error);
+        if (st == LOB_OK) *about = describe_sets(sets, count, more, path);
+        free(sets);
+    }
+    lob_volume_free(&volume);
+    return st;
+}
+
+static lob_status print_info(lob_session *s, const char *path, bool json)
+{
+    cJSON *about = NULL;
+    const lob_status st = find_out(s, &about, path);
+    if (st != LOB_OK) return st;
+
+    char *text = json ? lob_json_print(about) : NULL;
+    if (text)
+        puts(text);
+    else if (!json)
+        lob_json_show(about);
+    free(text);
+    cJSON_Delete(about);
+    return json && !text ? lob_session_no_memory(s, path) : LOB_OK;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    const char *path = NULL;
+    bool json = false;
+    const lob_option rows[] = {
+        OPERAND_INPUT("FILE", &path, LOB_FILE_IMAGE, "volume, or FILE.h5:/dataset",
+                      .required = true),
+        OPT_FLAG("json", &json, "print JSON instead of text"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, print_info(&s, path, json));
+}
+
+const lob_command lob_command_info = {
+    .name = "info",
+    .summary = "print what a volume's header says",
+    .description =
+        "Prints size, voxel type, place in the world and every header field to standard output. "
+        "The voxels are not decoded, so it takes no time. The bounding box is that of the outer "
+        "faces of the voxels, in mm, world axes to right, anterior and superior; a file that does "
+        "not "
+        "say how it lies has the orientation `unknown`. Micrometres are given too where the file "
+        "does or voxels have a side below 0.02 mm. Of an HDF5 file "
+        "with "
+        "several data sets, path, type and shape of each; name one, as cells.h5:/raw, for the "
+        "rest. A line under warnings says so when the file is shorter than its header asks for.",
+    .examples = "lobule info scan.nii.gz\nlobule info --json cells.h5:/raw",
+    .run = run,
+};

@@ -1,0 +1,274 @@
+/* lobule labels: a chain of steps on a label volume. */
+#include "tools/commands/commands.h"
+#include "tools/commands/labels_steps.h"
+#include "tools/inout/grid.h"
+#include "tools/table/label_names_option.h"
+#include "volumes/labels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *labels, *out, *mask, *label_table;
+    int frame, neighbours, slices;
+    lob_steps steps;
+} settings;
+
+/* Everything on the grid, freed together. */
+typedef struct {
+    const settings *set;
+    lob_volume labels;
+    lob_label_set values;
+    uint8_t *mask;
+    lob_typed_labels typed;
+    lob_labels_output result;
+} work;
+
+/* ---- names ---- */
+
+/* A label, and the label of the input whose name it carries. */
+typedef struct {
+    int32_t label, origin;
+    bool stayed; /* it had this number before the step */
+} heir;
+
+/* Of those that became one label, the one that had its number comes first, then the smallest. */
+static int by_claim(const void *a, const void *b)
+{
+    const heir *x = a, *y = b;
+    if (x->label != y->label) return x->label < y->label ? -1 : 1;
+    if (x->stayed != y->stayed) return x->stayed ? -1 : 1;
+    return (x->origin > y->origin) - (x->origin < y->origin);
+}
+
+static const heir *find_heir(const heir *heirs, int64_t n, int32_t label)
+{
+    int64_t low = 0, high = n;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (heirs[middle].label < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && heirs[low].label == label ? &heirs[low] : NULL;
+}
+
+/* Let names follow a step. Returns the heirs after it, malloc'ed, or NULL without memory. */
+static heir *follow(const heir *heirs, int64_t *n, const lob_labels_done *done)
+{
+    heir *next = malloc(((size_t)done->pair_count + 1) * sizeof *next);
+    int64_t count = 0, distinct = 0;
+    for (int64_t k = 0; next && k < done->pair_count; k++) {
+        const lob_labels_pair pair = done->pairs[k];
+        const heir *from = find_heir(heirs, *n, pair.from);
+        if (from && pair.to > 0)
+            next[count++] = (heir){pair.to, from->origin, pair.from == pair.to};
+    }
+    if (!next) return NULL;
+    qsort(next, (size_t)count, sizeof *next, by_claim);
+    for (int64_t i = 0; i < count; i++)
+        if (distinct == 0 || next[distinct - 1].label != next[i].label) next[distinct++] = next[i];
+    *n = distinct;
+    return next;
+}
+
+/* Give the result the names of the labels that its own come from. */
+static lob_status pass_names_on(lob_label_names *to, const work *w)
+{
+    const lob_label_names *from = &w->labels.names;
+    int64_t n = from->count;
+    heir *heirs = malloc(((size_t)n + 1) * sizeof *heirs);
+    lob_status st = heirs ? LOB_OK : LOB_ENOMEM;
+    for (int64_t i = 0; heirs && i < n; i++)
+        heirs[i] = (heir){from->rows[i].label, from->rows[i].label, true};
+    for (int i = 0; i < w->typed.count && st == LOB_OK && n > 0; i++) {
+        if (!w->result.done[i].pairs) continue;
+        heir *next = follow(heirs, &n, &w->result.done[i]);
+        free(heirs);
+        heirs = next;
+        st = heirs ? LOB_OK : LOB_ENOMEM;
+    }
+    for (int64_t i = 0; i < n && st == LOB_OK; i++) {
+        const lob_label_name *row = lob_label_names_find(from, heirs[i].origin);
+        st = lob_label_names_put(to, heirs[i].label, row->name, &row->colour, row->terminology);
+    }
+    for (int64_t i = 0; w->mask && i < from->count && st == LOB_OK; i++) {
+        const lob_label_name *row = &from->rows[i]; /* of labels outside of the mask */
+        if (!lob_label_names_find(to, row->label))
+            st = lob_label_names_put(to, row->label, row->name, &row->colour, row->terminology);
+    }
+    free(heirs);
+    return st;
+}
+
+/* ---- the command ---- */
+
+static lob_status read_inputs(lob_session *s, work *w)
+{
+    const settings *set = w->set;
+    lob_status st = lob_labels_steps_read(s, &w->typed);
+    if (st == LOB_OK) st = lob_session_read(s, &w->labels, set->labels, set->frame);
+    if (st != LOB_OK) return st;
+    const int64_t stored = lob_voxel_bytes(&w->labels);
+    st = lob_labels_dense(&w->labels, &w->values, set->labels, &s->error);
+    if (st != LOB_OK) return st;
+    lob_session_give(s, stored - lob_voxel_bytes(&w->labels));
+    lob_labels_steps_fit(&w->typed, &w->labels.geometry);
+    return lob_grid_mask(s, &w->mask, set->mask, &w->labels, set->labels);
+}
+
+static lob_status compute(lob_session *s, work *w)
+{
+    const settings *set = w->set;
+    const lob_labels_options options = {
+        .neighbours = set->neighbours,
+        .slice_axis = lob_grid_slice_axis(set->slices, &w->labels.geometry),
+    };
+    lob_labels_input in = {
+        .labels = w->labels.data,
+        .type = w->labels.type,
+        .count = w->values.count,
+        .values = w->values.values,
+        .dims = w->labels.dims,
+        .mask = w->mask,
+        .steps = w->typed.step,
+        .step_count = w->typed.count,
+    };
+    memcpy(in.spacing_mm, w->labels.geometry.spacing_mm, sizeof in.spacing_mm);
+    const int64_t max = lob_product(lob_voxels(&w->labels), sizeof(int32_t), 1, 1);
+    lob_status st = lob_session_take(s, max, set->out);
+    if (st != LOB_OK) return st;
+    lob_session_compute(s, "cleaning");
+    st = s->backend->labels(&w->result, &in, &options, &s->context, &s->error);
+    if (st == LOB_OK) lob_session_computed(s);
+    return st == LOB_OK ? LOB_OK : lob_session_name(s, st, set->labels, NULL);
+}
+
+static lob_status write_result(lob_session *s, work *w)
+{
+    lob_volume out = lob_volume_empty();
+    lob_status st = lob_volume_adopt(&out, &w->labels, &w->result.labels, w->result.type, 1);
+    if (st == LOB_OK) {
+        lob_label_names_free(&out.names);
+        st = pass_names_on(&out.names, w);
+    }
+    if (st != LOB_OK) {
+        lob_volume_free(&out);
+        return lob_session_no_memory(s, w->set->out);
+    }
+    cJSON_AddNumberToObject(s->results, "labels_in", w->values.count);
+    cJSON_AddNumberToObject(s->results, "labels", w->result.count);
+    cJSON_AddItemToObject(s->results, "steps", lob_labels_steps_report(&w->typed, &w->result));
+    cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->result.working_bytes);
+    if (w->result.count == 0) lob_session_note(s, "%s: no label is left", w->set->out);
+    st = lob_label_table_take(s, &out, w->set->label_table);
+    if (st == LOB_OK) st = lob_session_write(s, &out, w->set->out, true);
+    lob_volume_free(&out);
+    return st;
+}
+
+static lob_status labels(lob_session *s, settings *set)
+{
+    work w = {.set = set, .labels = lob_volume_empty()};
+    lob_status st = lob_grid_neighbours(s, &set->neighbours, set->slices);
+    if (st == LOB_OK) st = lob_label_table_check(s, set->label_table);
+    if (st == LOB_OK) st = lob_labels_steps_parse(s, &w.typed, &set->steps);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
+    if (st == LOB_OK) st = read_inputs(s, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = compute(s, &w);
+    if (st == LOB_OK) st = write_result(s, &w);
+    lob_volume_free(&w.labels);
+    lob_label_set_free(&w.values);
+    lob_labels_output_free(&w.result);
+    lob_typed_labels_free(&w.typed);
+    free(w.mask);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {.frame = -1, .neighbours = -1, .slices = -1};
+    const lob_option rows[] = {
+        OPERAND_INPUT("LABELS", &set.labels, LOB_FILE_LABELS,
+                      "label volume, or FILE.h5:/dataset; 0 is no label", .required = true),
+        OPT_OUTPUT("output", &set.out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
+                   .required = true),
+        OPT_LABEL_TABLE(&set.label_table),
+        OPT_STEP("keep", &set.steps, "LIST", "keep these labels, as 2,4,7-9; others become 0"),
+        OPT_STEP("drop", &set.steps, "LIST", "let these labels become 0"),
+        OPT_STEP("map", &set.steps, "FILE",
+                 "let labels become others: a table, .tsv or .csv, of lines FROM,TO; labels that "
+                 "it does not name stay"),
+        OPT_STEP("merge", &set.steps, "LIST=LABEL", "let these labels become one, as 2,4-6=9"),
+        OPT_STEP("largest", &set.steps, "N", "keep the N largest pieces of each label"),
+        OPT_STEP("min-size", &set.steps, "EXTENT",
+                 "take out pieces smaller than this; as 100vox, 50mm3, 5ml or 5um3"),
+        OPT_STEP("fill-holes", &set.steps, NULL,
+                 "give background that labels enclose to the piece that has most faces with it: "
+                 "background that reaches no border of the volume, or with --slices of its slice"),
+        OPT_STEP("erode", &set.steps, "RADIUS",
+                 "take voxels from each label that lie within this distance of another label or "
+                 "of 0; mm, or as 2vox"),
+        OPT_STEP("dilate", &set.steps, "RADIUS",
+                 "let all labels grow by this distance at once, into 0 only: none overruns "
+                 "another; the nearest label gets a voxel"),
+        OPT_STEP("expand", &set.steps, "RADIUS", "the same as --dilate"),
+        OPT_STEP("open", &set.steps, "RADIUS", "erode, then dilate: takes thin parts away"),
+        OPT_STEP("close", &set.steps, "RADIUS",
+                 "dilate, then erode, but labels keep their voxels: closes thin gaps"),
+        OPT_STEP("smooth", &set.steps, "SIGMA",
+                 "smooth the surfaces of all labels at once, without gaps between them, by the "
+                 "majority in a Gaussian of this standard deviation; parts thinner than it stay; "
+                 "mm, or as 2vox"),
+        OPT_STEP("median", &set.steps, "R",
+                 "majority of the voxels up to R away along each axis; voxels, or with a unit mm, "
+                 "where an axis with a larger spacing is left out"),
+        OPT_STEP("boundary", &set.steps, NULL,
+                 "keep voxels that share a face with another label or 0"),
+        OPT_STEP("sequential", &set.steps, NULL, "number labels 1 to K, in their order"),
+        OPT_STEP("split", &set.steps, NULL,
+                 "make each piece of each label a label of its own, from 1 in the order in which "
+                 "a raster scan meets them"),
+        OPT_INT_OF("neighbours", &set.neighbours, "4|6|8|18|26",
+                   "neighbours of a voxel that belong to its piece; left out: 26, with --slices 8"),
+        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
+                   "treat every slice as an image of its own; x, y, z are voxel axes"),
+        OPT_INPUT("mask", &set.mask, LOB_FILE_LABELS,
+                  "where this volume is 0, voxels keep the label that they came with; steps see "
+                  "them all the same"),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame of the labels, from 0; needed when there are several"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, labels(&s, &set));
+}
+
+const lob_command lob_command_labels = {
+    .name = "labels",
+    .summary = "clean labels: keep, merge, smooth, grow, fill, split",
+    .description =
+        "Options marked [step] are steps; they are done in the order in which they are given, and "
+        "may be given more than once. A piece is a connected part of one label.\n"
+        "Holes are filled with background alone: labels that lie inside others stay. Balls are "
+        "exact, in mm between voxel centres; beyond the border of the volume labels go on, so "
+        "nothing is lost there.\n"
+        "--smooth gives each voxel the label whose voxels have the largest weight around it, 0 "
+        "being a label too and the smallest label winning ties; beyond round(3 SIGMA) voxels "
+        "weights are 0. A voxel that would lose its label keeps it where no voxel that kept that "
+        "label lies within round(2 SIGMA) voxels along each axis, and so do lost ones of that "
+        "label this near to it: so corners are rounded, and a vessel of one voxel stays whole. "
+        "--median is a plain majority, in which ties go to the voxel's own label.\n"
+        "Names and colours that the file has follow their labels; of merged labels the one that "
+        "had the number gives its name, else the smallest. The report lists, for each step, what "
+        "the labels became.\n"
+        "The result has the same bytes on every machine, device and number of threads.",
+    .examples = "lobule labels seg.nii.gz -o clean.nii.gz --largest 1 --fill-holes --smooth 1mm\n"
+                "lobule labels seg.nii.gz -o liver.nii.gz --merge 3,7-9=1 --keep 1 --close 3mm\n"
+                "lobule labels cells.nii.gz -o cells2.nii.gz --split --min-size 50vox --sequential",
+    .result = "labels",
+    .result_text = "labels",
+    .run = run,
+};

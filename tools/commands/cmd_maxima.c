@@ -1,0 +1,198 @@
+/* lobule maxima: find the local maxima of an image. */
+#include "kernels/maxima/maxima.h"
+#include "tools/commands/commands.h"
+#include "tools/inout/grid.h"
+#include "tools/table/table_file.h"
+#include "volumes/labels.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct {
+    const char *image, *labels, *table, *mask, *name;
+    int frame, channel, neighbours, slices;
+    double above, height;
+    lob_size apart;
+} settings;
+
+typedef struct {
+    const settings *set;
+    lob_volume image;
+    uint8_t *mask;
+    lob_maxima_output result;
+} work;
+
+static lob_status check_settings(lob_session *s, settings *set)
+{
+    if (!set->labels && !set->table)
+        return lob_fail(&s->error, LOB_EARG,
+                        "nothing to write: name a label volume with -o or a table with --table");
+    if (set->name && !set->table)
+        return lob_fail(&s->error, LOB_EARG, "--name is for the table: add --table FILE.tsv");
+    const lob_status st = lob_table_check(s, set->table, set->name);
+    return st == LOB_OK ? lob_grid_neighbours(s, &set->neighbours, set->slices) : st;
+}
+
+static lob_status read_inputs(lob_session *s, work *w)
+{
+    const settings *set = w->set;
+    lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
+    if (st == LOB_OK) st = lob_grid_choose_channel(s, &w->image, set->channel, set->image);
+    if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_I32, 1, set->labels);
+    return st == LOB_OK ? lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image) : st;
+}
+
+static lob_status find(lob_session *s, work *w)
+{
+    const settings *set = w->set;
+    const lob_maxima_input in = {&w->image, w->mask};
+    lob_maxima_options options = lob_maxima_defaults();
+    options.above = set->above;
+    options.height = set->height;
+    options.apart = set->apart.value;
+    options.neighbours = set->neighbours;
+    options.slice_axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
+    for (int a = 0; a < 3 && !set->apart.voxels; a++)
+        options.spacing[a] = w->image.geometry.spacing_mm[a];
+    lob_status st = lob_session_take(
+        s, lob_product(lob_voxels(&w->image), (int64_t)sizeof(int32_t), 1, 1), set->image);
+    if (st != LOB_OK) return st;
+    lob_session_compute(s, "finding maxima");
+    st = lob_maxima_cpu(&w->result, &in, &options, &s->context, &s->error);
+    if (st != LOB_OK) return lob_session_name(s, st, set->image, NULL);
+    lob_session_computed(s);
+    return LOB_OK;
+}
+
+/* ---- results ---- */
+
+static const char *const columns[] = {"label", "x",    "y",     "z",     "x_mm",
+                                      "y_mm",  "z_mm", "value", "voxels"};
+
+static bool fill_row(double *row, int64_t i, const void *user)
+{
+    const work *w = user;
+    const lob_maximum *m = &w->result.maxima[i];
+    const lob_dims d = w->image.dims;
+    const int64_t at[3] = {m->first % d.nx, m->first / d.nx % d.ny, m->first / d.nx / d.ny};
+    const double voxel[3] = {(double)at[0], (double)at[1], (double)at[2]};
+    *row++ = (double)(i + 1);
+    for (int a = 0; a < 3; a++) *row++ = voxel[a];
+    lob_voxel_to_world(row, &w->image.geometry, voxel);
+    row += 3;
+    *row++ = m->value;
+    *row = (double)m->voxels;
+    return true;
+}
+
+static lob_status write_labels(lob_session *s, work *w)
+{
+    lob_volume labels = lob_volume_empty();
+    void *data = w->result.labels;
+    lob_status st = lob_volume_adopt(&labels, &w->image, &data, LOB_I32, 1);
+    if (st != LOB_OK) return lob_session_no_memory(s, w->set->labels);
+    w->result.labels = NULL;
+    lob_label_names_free(&labels.names); /* those of the image's own labels */
+    st = lob_labels_pack(&labels, (int32_t)w->result.count);
+    if (st == LOB_OK) st = lob_session_write(s, &labels, w->set->labels, true);
+    lob_volume_free(&labels);
+    return st;
+}
+
+static lob_status write_results(lob_session *s, work *w)
+{
+    const settings *set = w->set;
+    const lob_table table = {
+        .names = columns,
+        .columns = LOB_COUNT(columns),
+        .keys = 4,
+        .scan = set->name,
+        .rows = w->result.count,
+        .row = fill_row,
+        .user = w,
+    };
+    cJSON_AddNumberToObject(s->results, "maxima", (double)w->result.count);
+    cJSON_AddNumberToObject(s->results, "found", (double)w->result.found);
+    cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->result.working_bytes);
+    if (set->table) {
+        const lob_status st = lob_table_write(s, &table, set->table);
+        if (st != LOB_OK) return st;
+    }
+    return set->labels ? write_labels(s, w) : LOB_OK;
+}
+
+static lob_status maxima(lob_session *s, settings *set)
+{
+    work w = {.set = set, .image = lob_volume_empty()};
+    lob_status st = check_settings(s, set);
+    if (st == LOB_OK) st = read_inputs(s, &w);
+    if (st == LOB_OK) st = find(s, &w);
+    if (st == LOB_OK) st = write_results(s, &w);
+    lob_volume_free(&w.image);
+    lob_maxima_output_free(&w.result);
+    free(w.mask);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {
+        .frame = -1,
+        .channel = -1,
+        .neighbours = -1,
+        .slices = -1,
+        .above = -INFINITY,
+        .apart = {.value = 0},
+    };
+    const lob_option rows[] = {
+        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "image, such as a map of distances",
+                      .required = true),
+        OPT_OUTPUT("output", &set.labels, LOB_FILE_LABELS,
+                   "label volume to write: every voxel of a maximum has its number", .letter = 'o'),
+        OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
+                   "table of the maxima to write: FILE.tsv, .csv or .json, or - for standard "
+                   "output"),
+        OPT_REAL("above", &set.above, "T", -DBL_MAX, DBL_MAX,
+                 "only maxima above this value; left out: all"),
+        OPT_REAL("height", &set.height, "H", 0, DBL_MAX,
+                 "only maxima at least so high: every way to a higher voxel goes down by this "
+                 "much; image units"),
+        OPT_LENGTH("distance", &set.apart, 0, 1e8,
+                   "only maxima at least so far apart, the highest first, of equal ones the first"),
+        OPT_INT_OF("neighbours", &set.neighbours, "4|6|8|18|26",
+                   "neighbours of a voxel; left out: 26, with --slices 8"),
+        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
+                   "look at every slice alone; x, y, z are voxel axes"),
+        OPT_INPUT("mask", &set.mask, LOB_FILE_LABELS,
+                  "look only where this volume is not 0, as if there were no other voxels"),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame of the image, from 0; needed when there are several"),
+        OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
+                "channel of the image, from 0; needed when there are several"),
+        OPT_SCAN_NAME(&set.name),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, maxima(&s, &set));
+}
+
+const lob_command lob_command_maxima = {
+    .name = "maxima",
+    .summary = "find the local maxima of an image",
+    .description =
+        "A maximum is a voxel, or a plateau of voxels of one value that neighbours connect, "
+        "without a higher neighbour. Maxima count from 1 in the order in which a raster scan, x "
+        "fastest, first meets them. NaN and infinite voxels are left out, as is what --mask leaves "
+        "out. Steps go in this order: --above; --height, which gives the h-maxima (scikit-image's "
+        "h_maxima); --distance, between the first voxels of plateaus, in mm or as 5vox.\n"
+        "The table has one row for each maximum: label, its first voxel x, y, z from 0, where this "
+        "lies in mm of the image's world (x_mm, y_mm, z_mm, RAS+), its value, and how many voxels "
+        "its plateau has.",
+    .examples = "lobule distance cells.nii.gz -o mm.nii.gz --to other\n"
+                "lobule maxima mm.nii.gz -o seeds.nii.gz --height 1 --above 2\n"
+                "lobule maxima scan.nii.gz --table peaks.tsv --distance 10mm",
+    .result = "maxima",
+    .result_text = "maxima",
+    .run = run,
+};

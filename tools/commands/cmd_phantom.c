@@ -1,0 +1,214 @@
+/* lobule phantom: synthetic scans with their truth and seeds. */
+#include "kernels/phantom/phantom.h"
+#include "tools/commands/commands.h"
+#include "volumes/bytes.h"
+#include "volumes/labels.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+typedef struct {
+    const char *image, *truth, *seeds;
+    int kind, type;
+    double size[3], spacing_mm[3], noise, bias, stroke_gap;
+    int random_seed, cells;
+    bool nuclei;
+} settings;
+
+#define NAME(kind, name) "|" name
+static const char kind_names[] = LOB_PHANTOM_LIST(NAME);
+#undef NAME
+
+/* The order of the words in the option's row. */
+static const lob_type types[] = {LOB_U8, LOB_I16, LOB_U16};
+
+/* The defaults of the kind, then the options given. */
+static lob_status choose(lob_session *s, lob_phantom_options *o, const settings *set)
+{
+    *o = lob_phantom_defaults((lob_phantom_kind)set->kind);
+    if (isfinite(set->size[0])) {
+        int64_t *const sides[3] = {&o->dims.nx, &o->dims.ny, &o->dims.nz};
+        for (int a = 0; a < 3; a++) {
+            if (set->size[a] != floor(set->size[a]))
+                return lob_fail(&s->error, LOB_EARG, "--size: %g is not a whole number of voxels",
+                                set->size[a]);
+            *sides[a] = (int64_t)set->size[a];
+        }
+    }
+    for (int a = 0; a < 3 && isfinite(set->spacing_mm[a]); a++)
+        o->spacing_mm[a] = set->spacing_mm[a];
+    if (set->type >= 0) o->type = types[set->type];
+    if (set->noise >= 0) o->noise = set->noise;
+    if (set->bias >= 0) o->bias = set->bias;
+    if (set->stroke_gap > 0) o->stroke_gap = set->stroke_gap;
+    if (set->cells > 0) o->cells = set->cells;
+    o->random_seed = (uint64_t)set->random_seed;
+    o->nuclei = set->nuclei;
+
+    const bool cells = o->kind == LOB_PHANTOM_CELLS;
+    if (!cells && (set->cells > 0 || set->nuclei))
+        return lob_fail(&s->error, LOB_EARG, "--%s belongs to the kind 'cells'",
+                        set->nuclei ? "nuclei" : "cells");
+    if (cells && set->stroke_gap > 0)
+        return lob_fail(&s->error, LOB_EARG, "--stroke-gap belongs to the kind 'abdomen'");
+    return LOB_OK;
+}
+
+/* Bytes of the volumes that are drawn. */
+static int64_t volume_bytes(const lob_phantom_options *o, int label_volumes)
+{
+    const int32_t labels = o->kind == LOB_PHANTOM_CELLS ? o->cells + 1 : 8;
+    const size_t each = lob_type_of(o->type)->bytes +
+                        (size_t)label_volumes * lob_type_of(lob_label_type(labels))->bytes;
+    return lob_product(lob_dims_voxels(o->dims), (int64_t)each, 1, 1);
+}
+
+/* The labels that occur, with their voxels, for the report. */
+static lob_status report(lob_session *s, lob_volume *truth, const lob_phantom_options *o)
+{
+    static const char *const organs[] = {
+#define ORGAN(label, number, name) [label] = name,
+        LOB_ABDOMEN_LIST(ORGAN)
+#undef ORGAN
+    };
+    lob_label_set set = {0};
+    lob_status st = lob_labels_dense(truth, &set, "truth", &s->error);
+    if (st != LOB_OK) return st;
+    cJSON *const labels = cJSON_AddArrayToObject(s->results, "labels");
+    for (int32_t i = 0; i < set.count && labels; i++) {
+        cJSON *const row = cJSON_CreateObject();
+        const int32_t value = set.values[i];
+        cJSON_AddNumberToObject(row, "label", value);
+        cJSON_AddStringToObject(row, "name",
+                                o->kind == LOB_PHANTOM_ABDOMEN ? organs[value]
+                                : value == 1                   ? "background"
+                                                               : "cell");
+        cJSON_AddNumberToObject(row, "voxels", (double)set.voxels[i]);
+        cJSON_AddItemToArray(labels, row);
+    }
+    st = lob_labels_restore(truth, &set);
+    lob_label_set_free(&set);
+    return st;
+}
+
+static lob_status phantom(lob_session *s, const settings *set)
+{
+    lob_phantom_options options;
+    lob_status st = choose(s, &options, set);
+    if (st != LOB_OK) return st;
+
+    lob_volume image = lob_volume_empty(), truth = lob_volume_empty(), seeds = lob_volume_empty();
+    image.dims = options.dims;
+    st = lob_session_check(s, &image, options.type, 1, set->image);
+    if (st == LOB_OK) st = lob_session_check(s, &image, LOB_I32, 1, set->truth);
+    if (st == LOB_OK) st = lob_session_check(s, &image, LOB_I32, 1, set->seeds);
+    if (st != LOB_OK) return st;
+    const bool names = set->truth || s->report_path;
+    const int64_t bytes = volume_bytes(&options, names + (set->seeds != NULL));
+    if (bytes > 0) st = lob_session_take(s, bytes, set->image);
+    if (st != LOB_OK) return st;
+    lob_session_compute(s, "drawing");
+    st = lob_phantom(&image, names ? &truth : NULL, set->seeds ? &seeds : NULL, &options,
+                     &s->context, &s->error);
+    if (st == LOB_ENOMEM) {
+        char text[LOB_BYTES_TEXT];
+        const lob_dims d = options.dims;
+        lob_fail(&s->error, st,
+                 "--size: no memory for %lld x %lld x %lld voxels, whose volumes take %s",
+                 (long long)d.nx, (long long)d.ny, (long long)d.nz, lob_bytes_text(text, bytes));
+    }
+    if (st == LOB_OK && names) st = report(s, &truth, &options);
+    lob_session_computed(s);
+
+    if (st == LOB_OK && set->truth) st = lob_session_write(s, &truth, set->truth, true);
+    if (st == LOB_OK && set->seeds) st = lob_session_write(s, &seeds, set->seeds, true);
+    if (st == LOB_OK) st = lob_session_write(s, &image, set->image, false);
+    lob_volume_free(&image);
+    lob_volume_free(&truth);
+    lob_volume_free(&seeds);
+    return st;
+}
+
+/* Help of the options whose default depends on the kind. */
+typedef struct {
+    char size[160], spacing[160], type[160], noise[160], bias[160], cells[160];
+} help_texts;
+
+static void describe_defaults(help_texts *h)
+{
+    const lob_phantom_options a = lob_phantom_defaults(LOB_PHANTOM_ABDOMEN);
+    const lob_phantom_options c = lob_phantom_defaults(LOB_PHANTOM_CELLS);
+    const double *const p = a.spacing_mm, *const q = c.spacing_mm;
+    snprintf(h->size, sizeof h->size,
+             "voxels along x, y, z; left out: %" PRId64 ",%" PRId64 ",%" PRId64
+             ", for cells %" PRId64 ",%" PRId64 ",%" PRId64,
+             a.dims.nx, a.dims.ny, a.dims.nz, c.dims.nx, c.dims.ny, c.dims.nz);
+    snprintf(h->spacing, sizeof h->spacing,
+             "mm from voxel to voxel; left out: %g,%g,%g, for cells %g,%g,%g", p[0], p[1], p[2],
+             q[0], q[1], q[2]);
+    snprintf(h->type, sizeof h->type,
+             "voxel type; 16 bits hold 0..4095; left out: %s, for cells %s",
+             lob_type_of(a.type)->name, lob_type_of(c.type)->name);
+    snprintf(h->noise, sizeof h->noise,
+             "standard deviation of the noise, of the full range; left out: %g, for cells %g",
+             a.noise, c.noise);
+    snprintf(h->bias, sizeof h->bias,
+             "how far brightness drifts over the field; left out: %g, for cells %g", a.bias,
+             c.bias);
+    snprintf(h->cells, sizeof h->cells, "how many cells; left out: %d", c.cells);
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    help_texts text;
+    describe_defaults(&text);
+    settings set = {
+        .kind = -1,
+        .type = -1,
+        .size = {INFINITY, INFINITY, INFINITY},
+        .spacing_mm = {INFINITY, INFINITY, INFINITY},
+        .noise = -1,
+        .bias = -1,
+        .random_seed = 1,
+    };
+    const lob_option rows[] = {
+        OPERAND_CHOICE("KIND", &set.kind, &kind_names[1], "what to draw", .required = true),
+        OPT_OUTPUT("output", &set.image, LOB_FILE_IMAGE, "scan to write", .letter = 'o',
+                   .required = true),
+        OPT_OUTPUT("truth", &set.truth, LOB_FILE_LABELS,
+                   "also write the true label of every voxel"),
+        OPT_OUTPUT("seeds", &set.seeds, LOB_FILE_LABELS,
+                   "also write scribbles well inside of every region, for growcut"),
+        OPT_TRIPLE("size", &set.size, 1, 1e6, text.size),
+        OPT_TRIPLE("spacing", &set.spacing_mm, 1e-6, 1e6, text.spacing),
+        OPT_CHOICE("type", &set.type, "uint8|int16|uint16", text.type),
+        OPT_REAL("noise", &set.noise, "PERCENT", 0, 100, text.noise),
+        OPT_REAL("bias", &set.bias, "SHARE", 0, 1, text.bias),
+        OPT_INT("random-seed", &set.random_seed, "N", 0, INT32_MAX,
+                "another number gives another patient, or other cells"),
+        OPT_REAL("stroke-gap", &set.stroke_gap, "MM", 1, 1000,
+                 "about so many mm from one slice with scribbles to the next; left out: 16"),
+        OPT_INT("cells", &set.cells, "N", 1, 100000, text.cells),
+        OPT_FLAG("nuclei", &set.nuclei, "let the cells' nuclei be bright instead of membranes"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, phantom(&s, &set));
+}
+
+const lob_command lob_command_phantom = {
+    .name = "phantom",
+    .summary = "make a synthetic scan, with its truth and seeds",
+    .description =
+        "abdomen: the trunk as T1-weighted MRI with contrast and fat suppression shows it, in 12 "
+        "bits with Rician noise. Labels: 1 background, 2 liver with its vessels, 3 liver tumour, 4 "
+        "spleen, 5 right kidney, 6 left kidney, 7 spine, 8 stomach.\n"
+        "cells: touching cells with bright membranes or nuclei. Labels: 1 background, then one for "
+        "each cell.\n"
+        "The picture fills the field whatever the number of voxels. The same options give the same "
+        "bytes on every machine. One voxel along z gives one slice.",
+    .examples = "lobule phantom abdomen -o scan.nii.gz --truth truth.nii.gz --seeds seeds.nii.gz\n"
+                "lobule phantom abdomen -o big.nii.gz --size 512,512,300 --spacing 0.75,0.75,1\n"
+                "lobule phantom cells -o cells.png --size 512,512,1 --cells 200",
+    .run = run,
+};

@@ -1,0 +1,286 @@
+/* lobule preview: a scan and its labels in one picture. */
+#include "io/png.h"
+#include "tools/commands/commands.h"
+#include "tools/inout/grid.h"
+#include "tools/picture/preview_picture.h"
+#include "tools/picture/viewer_page.h"
+#include "tools/table/label_list.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *output, *html;
+    int frame;
+    lob_preview look;
+} settings;
+
+typedef lob_preview_content content;
+typedef lob_preview_layout layout;
+
+typedef struct {
+    const settings *set;
+    const content *content;
+    const lob_viewer_page *page;
+} page_output;
+
+static bool any_finite(const lob_volume *v)
+{
+    const int64_t n = lob_voxels(v) * v->channels;
+    for (int64_t i = 0; i < n; i++) {
+        double value;
+        lob_values(&value, v->data, v->type, i, 1);
+        if (isfinite(value)) return true;
+    }
+    return false;
+}
+
+static lob_status check_look(lob_session *s, const lob_preview *look)
+{
+    const bool windowed = isfinite(look->window[0]) && isfinite(look->window[1]);
+    if (windowed && !(look->window[0] < look->window[1]))
+        return lob_fail(&s->error, LOB_EARG, "--window: LO must lie below HI");
+    return look->hide && *look->hide ? lob_label_list_check(look->hide, "hide", &s->error) : LOB_OK;
+}
+
+static lob_status check_place(lob_session *s, const lob_preview *look, const lob_volume *image)
+{
+    for (int a = 0; a < 3 && isfinite(look->at[a]); a++)
+        if (look->at[a] > (double)lob_side(image->dims, a) - 0.5)
+            return lob_fail(&s->error, LOB_EARG,
+                            "--at: %g is outside the volume, which has %" PRId64
+                            " voxels along that axis",
+                            look->at[a], lob_side(image->dims, a));
+    return LOB_OK;
+}
+
+/* Read both volumes and find out where to cut and which values to show. */
+static lob_status prepare(lob_session *s, const settings *set, content *c)
+{
+    lob_status st = lob_session_read(s, &c->image, set->look.image, set->frame);
+    if (st == LOB_OK && set->look.labels)
+        st = lob_session_read(s, &c->labels, set->look.labels, LOB_FRAME_NONE);
+    if (st == LOB_OK && set->look.labels)
+        st = lob_grid_match_part(s, &c->labels, set->look.labels, &c->image, set->look.image);
+    if (st == LOB_OK) st = check_place(s, &set->look, &c->image);
+    if (st != LOB_OK) return st;
+    if (!any_finite(&c->image))
+        lob_session_note(s, "%s: every voxel is NaN or infinite, so there is nothing to see of it",
+                         set->look.image);
+    return lob_preview_look(c, &set->look, &s->error);
+}
+
+static lob_status draw(lob_session *s, lob_canvas *canvas, const settings *set, const content *c,
+                       const layout *l)
+{
+    lob_status st = lob_session_take(s, lob_product(l->width, l->height, 3, 1), set->output);
+    if (st == LOB_OK) st = lob_session_cancelled(s);
+    if (st != LOB_OK) return st;
+    st = lob_preview_draw(canvas, &set->look, c, l);
+    return st == LOB_ENOMEM ? lob_session_no_memory(s, set->output) : st;
+}
+
+/* ---- the command ---- */
+
+static void report(lob_session *s, const content *c, const layout *l)
+{
+    const int pixels[2] = {l->width, l->height};
+    const double at[3] = {(double)c->at[0], (double)c->at[1], (double)c->at[2]};
+    cJSON_AddItemToObject(s->results, "pixels", cJSON_CreateIntArray(pixels, 2));
+    cJSON_AddNumberToObject(s->results, "pixels_per_mm", l->pixels_per_mm);
+    cJSON_AddItemToObject(s->results, "window", cJSON_CreateDoubleArray(c->overlay.window, 2));
+    cJSON_AddItemToObject(s->results, "planes_meet_at", cJSON_CreateDoubleArray(at, 3));
+    cJSON *const views = cJSON_AddArrayToObject(s->results, "views");
+    for (int i = 0; i < l->count && views; i++) {
+        const lob_slice *const v = &l->tiles[i].view;
+        const char sides[4][2] = {{v->side[0]}, {v->side[1]}, {v->side[2]}, {v->side[3]}};
+        cJSON *const view = cJSON_CreateObject();
+        cJSON_AddStringToObject(view, "plane", lob_plane_name(v->plane));
+        cJSON_AddNumberToObject(view, "slice", (double)v->slice);
+        if (v->projected) {
+            const double seen[2] = {(double)v->near, (double)v->far};
+            cJSON_AddItemToObject(view, "slices", cJSON_CreateDoubleArray(seen, 2));
+        }
+        cJSON_AddNumberToObject(view, "x", l->tiles[i].x);
+        cJSON_AddNumberToObject(view, "y", l->tiles[i].y);
+        cJSON_AddStringToObject(view, "left", sides[0]);
+        cJSON_AddStringToObject(view, "top", sides[2]);
+        cJSON_AddItemToArray(views, view);
+    }
+}
+
+/* ---- the page ---- */
+
+static lob_status make_page(lob_session *s, const char *path, void *user)
+{
+    const page_output *const out = user;
+    const double start_s = lob_clock_s();
+    double compress_s = 0;
+    const lob_status st =
+        lob_viewer_page_write(out->page, out->content, &out->set->look, path, s->force,
+                              s->context.threads, &compress_s, &s->error);
+    lob_session_add(s, "compress", compress_s);
+    lob_session_add(s, "write", lob_clock_s() - start_s - compress_s);
+    return st;
+}
+
+static void report_page(lob_session *s, const lob_viewer_page *p)
+{
+    const double voxels[3] = {(double)p->dims.nx, (double)p->dims.ny, (double)p->dims.nz};
+    const double blocks[3] = {(double)p->factor[0], (double)p->factor[1], (double)p->factor[2]};
+    cJSON *const page = cJSON_AddObjectToObject(s->results, "page");
+    cJSON_AddItemToObject(page, "voxels", cJSON_CreateDoubleArray(voxels, 3));
+    cJSON_AddItemToObject(page, "block", cJSON_CreateDoubleArray(blocks, 3));
+    if (p->factor[0] * p->factor[1] * p->factor[2] > 1)
+        lob_session_note(s,
+                         "the page is coarser than the scan: one voxel of it is %lld x %lld x %lld "
+                         "of the scan's",
+                         (long long)p->factor[0], (long long)p->factor[1], (long long)p->factor[2]);
+}
+
+static lob_status write_page(lob_session *s, const settings *set, const content *c)
+{
+    if (!set->html) return LOB_OK;
+    lob_viewer_page p = {.scan = NULL};
+    const int64_t bytes = lob_viewer_page_bytes(c);
+    LOB_TRY(lob_session_take(s, bytes, set->html));
+    lob_session_compute(s, "laying out the page");
+    lob_status st = lob_viewer_page_prepare(&p, c, &s->context, &s->error);
+    if (st == LOB_OK) {
+        lob_session_computed(s);
+        page_output out = {set, c, &p};
+        st = lob_session_make(s, NULL, set->html, make_page, &out);
+    } else if (st == LOB_ENOMEM) {
+        st = lob_session_no_memory(s, set->html);
+    }
+    if (st == LOB_OK) report_page(s, &p);
+    lob_viewer_page_free(&p);
+    lob_session_give(s, bytes);
+    return st;
+}
+
+/* ---- the picture ---- */
+
+static lob_status write_picture(lob_session *s, const settings *set, const content *c)
+{
+    if (!set->output) return LOB_OK;
+    lob_canvas canvas = {.rgb = NULL};
+    layout *const l = malloc(sizeof *l);
+    lob_status st = l ? LOB_OK : lob_session_no_memory(s, set->output);
+    lob_session_compute(s, "drawing");
+    if (st == LOB_OK) {
+        st = lob_preview_lay_out(l, &set->look, c, &s->error);
+        if (st == LOB_OK) st = draw(s, &canvas, set, c, l);
+        lob_session_computed(s);
+    }
+    if (st == LOB_OK)
+        st = lob_session_write_picture(s, canvas.rgb, canvas.width, canvas.height, set->output);
+    if (st == LOB_OK) report(s, c, l);
+    free(canvas.rgb);
+    free(l);
+    return st;
+}
+
+static bool is_page_name(const char *path)
+{
+    const char *const dot = strrchr(path, '.');
+    return dot && dot > path && dot[-1] != '/' && (!strcmp(dot, ".html") || !strcmp(dot, ".htm"));
+}
+
+/* What is asked for in general. */
+static lob_status check_outputs(lob_session *s, const settings *set)
+{
+    if (!set->output && !set->html)
+        return lob_fail(&s->error, LOB_EARG,
+                        "what to write? add --output FILE.png or --html FILE.html");
+    if (set->output && !lob_is_png_name(set->output))
+        return lob_fail(&s->error, LOB_EARG, "%s: a preview is a PNG; give it a name in .png",
+                        set->output);
+    if (set->html && !is_page_name(set->html))
+        return lob_fail(&s->error, LOB_EARG, "%s: give a page a name in .html", set->html);
+    const char *const alone = set->look.montage > 0  ? "montage"
+                              : set->look.project    ? "mip"
+                              : set->look.plane >= 0 ? "plane"
+                                                     : NULL;
+    if (!set->output && alone)
+        return lob_fail(&s->error, LOB_EARG, "--%s is about a picture: add --output FILE.png",
+                        alone);
+    return LOB_OK;
+}
+
+static lob_status preview(lob_session *s, const settings *set)
+{
+    content c = {.image = lob_volume_empty(), .labels = lob_volume_empty()};
+    lob_status st = check_outputs(s, set);
+    if (st == LOB_OK) st = check_look(s, &set->look);
+    if (st == LOB_OK) st = prepare(s, set, &c);
+    if (st == LOB_OK) st = write_picture(s, set, &c);
+    if (st == LOB_OK) st = write_page(s, set, &c);
+    lob_preview_content_free(&c);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {.frame = -1, .look = lob_preview_defaults()};
+    const lob_option rows[] = {
+        OPERAND_INPUT("IMAGE", &set.look.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
+                      .required = true),
+        OPERAND_INPUT("LABELS", &set.look.labels, LOB_FILE_LABELS, "labels on the image's grid"),
+        OPT_OUTPUT("output", &set.output, LOB_FILE_OTHER, "picture to write, in .png",
+                   .letter = 'o'),
+        OPT_OUTPUT("html", &set.html, LOB_FILE_OTHER,
+                   "page to write, in .html, with a viewer of all slices; a browser opens it from "
+                   "the disk, and it loads nothing from elsewhere"),
+        OPT_CHOICE("plane", &set.look.plane, "axial|coronal|sagittal",
+                   "show this plane alone; left out: all three, in a montage axial"),
+        OPT_INT("montage", &set.look.montage, "N", 1, LOB_PREVIEW_TILES,
+                "show N slices of one plane, spread over the extent of the labels"),
+        OPT_FLAG("mip", &set.look.project,
+                 "maximum-intensity projection: the brightest voxel of each line of sight and the "
+                 "first label on it; in a montage each view has its share of the slices"),
+        OPT_TRIPLE("at", &set.look.at, 0, 1e9,
+                   "voxel where the planes meet; left out: the labels' centre of mass, without "
+                   "labels that of the image"),
+        OPT_PAIR("window", &set.look.window, -INFINITY, INFINITY,
+                 "values shown black and white; left out: the percentiles 2 and 98"),
+        OPT_REAL("alpha", &set.look.alpha, "SHARE", 0, 1, "how much labels cover the image"),
+        OPT_INT("contour", &set.look.contour, "PIXELS", 0, 12,
+                "width of labels' contours, 0 for none; left out: 1 or 2 by the picture's size"),
+        OPT_TEXT("hide", &set.look.hide, "LIST",
+                 "labels not to draw, as 1,3-5, or none; left out: of several, one that fills "
+                 "over half of the volume"),
+        OPT_CHOICE("convention", &set.look.convention, "radiological|neurological",
+                   "radiological shows the patient's right at the left"),
+        OPT_INT("size", &set.look.size, "PIXELS", 64, 8192,
+                "neither side of the picture is longer"),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame of the image, from 0; needed when there are several"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    if (set.look.hide && strcmp(set.look.hide, "none") == 0) set.look.hide = "";
+    return lob_session_end(&s, preview(&s, &set));
+}
+
+const lob_command lob_command_preview = {
+    .name = "preview",
+    .summary = "draw a scan and its labels into a PNG or a page to look through",
+    .description =
+        "Shows the three planes through the labels' centre of mass, or a montage of slices: mm are "
+        "square whatever the voxels are, letters tell the patient's sides, a bar tells the scale, "
+        "labels lie over the image as a tint with contours, and a legend lists their names and "
+        "volumes.\n"
+        "--html writes a page for a browser: three planes to scroll through, brightness, and a "
+        "list of "
+        "labels to switch on and off. Above 2^25 voxels it shows means of blocks, and says so.\n"
+        "Slices follow the voxel grid: an oblique scan is not resampled but turned to the nearest "
+        "direction.",
+    .examples = "lobule preview scan.nii.gz labels.nii.gz -o preview.png\n"
+                "lobule preview scan.nii.gz labels.nii.gz -o slices.png --montage 12 --hide 1\n"
+                "lobule preview scan.nii.gz labels.nii.gz --html look.html\n"
+                "lobule preview scan.nii.gz -o ct.png --plane coronal --window -160,240",
+    .run = run,
+};

@@ -1,0 +1,181 @@
+/* lobule refine: clean up labels that grew from strokes. */
+#include "kernels/refine/refine.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/seeds_input.h"
+
+#include <math.h>
+
+typedef struct {
+    const char *labels, *image, *seeds, *out;
+    int frame, background;
+    double edge;
+    lob_size smooth, edge_sigma, edge_smooth; /* infinite: left out */
+} settings;
+
+typedef struct {
+    lob_volume image, labels, out;
+    lob_seeds_input seeds;
+    lob_refine_stats stats;
+} work;
+
+/* A length in mm; a voxel is the least spacing, whose length in mm `fallback` is a multiple of. */
+static double mm_of(const lob_size *size, double voxel_mm, double fallback)
+{
+    if (isinf(size->value)) return fallback;
+    return size->voxels ? size->value * voxel_mm : size->value;
+}
+
+static lob_refine_options options_of(const settings *set, const lob_volume *image)
+{
+    lob_refine_options o = lob_refine_defaults(image->dims, image->geometry.spacing_mm);
+    const double voxel_mm = o.edge_mm;
+    o.edge = set->edge;
+    o.smooth_mm = mm_of(&set->smooth, voxel_mm, o.smooth_mm);
+    o.edge_mm = mm_of(&set->edge_sigma, voxel_mm, o.edge_mm);
+    o.edge_smooth_mm = mm_of(&set->edge_smooth, voxel_mm, o.edge_smooth_mm);
+    return o;
+}
+
+static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+{
+    lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
+    if (st == LOB_OK && w->image.channels > LOB_REFINE_MAX_CHANNELS)
+        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels, at most %d", set->image,
+                      w->image.channels, LOB_REFINE_MAX_CHANNELS);
+    if (st == LOB_OK)
+        st = lob_seeds_read(s, &w->seeds, set->seeds, &w->image, set->image, set->background);
+    if (st == LOB_OK)
+        st = lob_session_check(s, &w->image, lob_label_type(w->seeds.set.count), 1, set->out);
+    if (st == LOB_OK)
+        st = lob_seeds_labels(s, &w->labels, set->labels, &w->seeds, set->seeds, &w->image,
+                              set->image);
+    return st;
+}
+
+static lob_status make_output(lob_session *s, const settings *set, work *w)
+{
+    const lob_type type = lob_label_type(w->seeds.set.count);
+    lob_status st =
+        lob_session_take(s, lob_voxels(&w->image) * (int64_t)lob_type_of(type)->bytes, set->out);
+    if (st != LOB_OK) return st;
+    if (lob_volume_like(&w->out, &w->labels, type, 1) != LOB_OK)
+        return lob_session_no_memory(s, set->out);
+    return LOB_OK;
+}
+
+static lob_status compute(lob_session *s, const settings *set, work *w)
+{
+    const lob_refine_options options = options_of(set, &w->image);
+    const lob_refine_input in = {
+        .image = &w->image,
+        .labels = w->labels.data,
+        .labels_type = w->labels.type,
+        .seeds = w->seeds.volume.data,
+        .seeds_type = w->seeds.volume.type,
+        .label_count = w->seeds.set.count,
+        .background = w->seeds.background,
+    };
+    lob_session_compute(s, "refining");
+    lob_status st =
+        s->backend->refine(w->out.data, &w->stats, &in, &options, &s->context, &s->error);
+    if (st != LOB_OK) return lob_session_name(s, st, set->labels, set->image);
+    lob_session_computed(s);
+    if (lob_labels_restore(&w->out, &w->seeds.set) != LOB_OK)
+        return lob_session_no_memory(s, set->out);
+    return LOB_OK;
+}
+
+static void report(lob_session *s, const work *w)
+{
+    const lob_refine_stats *stats = &w->stats;
+    cJSON_AddNumberToObject(s->results, "changed_voxels", (double)stats->changed);
+    cJSON_AddNumberToObject(s->results, "pieces_removed", (double)stats->pieces);
+    cJSON_AddNumberToObject(s->results, "hole_voxels", (double)stats->filled);
+    cJSON_AddNumberToObject(s->results, "working_memory_bytes", (double)stats->working_bytes);
+    lob_session_say(s, "changed voxels: %lld; pieces removed: %lld", (long long)stats->changed,
+                    (long long)stats->pieces);
+}
+
+static lob_status refine(lob_session *s, const settings *set)
+{
+    work w = {
+        .image = lob_volume_empty(),
+        .labels = lob_volume_empty(),
+        .out = lob_volume_empty(),
+        .seeds = {.volume = lob_volume_empty()},
+    };
+    lob_status st = lob_session_device_begin(s);
+    if (st == LOB_OK) st = read_inputs(s, set, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = make_output(s, set, &w);
+    if (st == LOB_OK) st = compute(s, set, &w);
+    if (st == LOB_OK) {
+        report(s, &w);
+        st = lob_session_write(s, &w.out, set->out, true);
+    }
+    lob_volume_free(&w.image);
+    lob_volume_free(&w.labels);
+    lob_volume_free(&w.out);
+    lob_seeds_free(&w.seeds);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {
+        .frame = -1,
+        .background = -1,
+        .edge = 1,
+        .smooth = {.value = INFINITY},
+        .edge_sigma = {.value = INFINITY},
+        .edge_smooth = {.value = INFINITY},
+    };
+    const lob_option rows[] = {
+        OPERAND_INPUT("LABELS", &set.labels, LOB_FILE_LABELS, "labels that grew from the seeds",
+                      .required = true),
+        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
+                      .required = true),
+        OPERAND_INPUT("SEEDS", &set.seeds, LOB_FILE_LABELS, "strokes: labels from 1, 0 is unknown",
+                      .required = true),
+        OPT_OUTPUT("output", &set.out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
+                   .required = true),
+        OPT_INT(
+            "background", &set.background, "N", 1, INT32_MAX,
+            "label that stands for all else; left out: the one whose strokes reach farthest out"),
+        OPT_LENGTH(
+            "smooth", &set.smooth, 0, 1e4,
+            "Gaussian majority of this sigma, as 1.5mm or 1vox; left out: 1vox, which is the "
+            "least spacing; 0: none"),
+        OPT_REAL("edge", &set.edge, "SHARE", 0, 1,
+                 "how much the image, beside the labels, decides where borders are; 0: not at all"),
+        OPT_LENGTH("edge-sigma", &set.edge_sigma, 0, 1e4,
+                   "Gaussian of the image's means on both sides of a border; left out: 1vox",
+                   .above_low = true),
+        OPT_LENGTH("edge-smooth", &set.edge_smooth, 0, 1e4,
+                   "Gaussian of what the image decides; left out: 0.7vox; 0: none"),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame of the image, from 0; needed when there are several"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, refine(&s, &set));
+}
+
+const lob_command lob_command_refine = {
+    .name = "refine",
+    .summary = "smooth and clean up labels that grew from strokes",
+    .description =
+        "First labels are smoothed: each voxel takes the label with the largest weight under a "
+        "Gaussian. Strokes keep their labels; pieces that hold no stroke of their label become "
+        "background; holes are filled, but for those in which background was drawn.\n"
+        "Then borders move to where the image changes. A voxel is compared with the mean of the "
+        "image over the label and the mean over the rest, both close to it, and goes to the nearer "
+        "one; these votes are smoothed. Strokes, pieces and holes follow again.\n"
+        "The background keeps its label. The bytes are the same on every device.",
+    .examples = "lobule refine grown.nii.gz scan.nii.gz strokes.nii.gz -o labels.nii.gz\n"
+                "lobule refine grown.nii.gz scan.nii.gz strokes.nii.gz --smooth 2mm --edge 0.5 "
+                "-o labels.nii.gz",
+    .result = "changed_voxels",
+    .result_text = "changed voxels",
+    .run = run,
+};

@@ -1,0 +1,266 @@
+/* lobule resample: a volume's values on another grid. */
+#include "tools/commands/commands.h"
+#include "tools/inout/grid.h"
+#include "volumes/labels.h"
+#include "volumes/reorient.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    const char *image, *like, *out, *orientation;
+    double spacing[3];
+    bool labels;
+    int method; /* index of the option's words, -1: not given */
+    double fill;
+    int frame;
+} settings;
+
+enum { NEAREST, LINEAR, MAJORITY, STROKES };
+
+/* The world axis, 0 to 2, that a letter names, or -1. */
+static int world_axis(char letter)
+{
+    const char *const letters = "RLAPSI", *at = letter ? strchr(letters, letter) : NULL;
+    return at ? (int)(at - letters) / 2 : -1;
+}
+
+/* Three letters, each of another world axis? */
+static bool is_orientation(const char *letters)
+{
+    bool used[3] = {false};
+    if (strlen(letters) != 3) return false;
+    for (int a = 0; a < 3; a++) {
+        const int axis = world_axis(letters[a]);
+        if (axis < 0 || used[axis]) return false;
+        used[axis] = true;
+    }
+    return true;
+}
+
+static lob_status check_settings(lob_session *s, const settings *set)
+{
+    const bool spacing = !isnan(set->spacing[0]);
+    const struct {
+        bool wrong;
+        const char *text;
+    } rules[] = {
+        {set->like && spacing,                        "--like gives the whole grid: leave --spacing out"    },
+        {set->like && set->orientation,               "--like gives the whole grid: leave --orientation out"},
+        {!set->like && !spacing && !set->orientation,
+         "onto which grid? add --like IMAGE, --spacing X,Y,Z or --orientation RAS"                          },
+        {set->method >= MAJORITY && !set->labels,
+         "--method majority and strokes are for label volumes: add --labels"                                },
+        {set->method == LINEAR && set->labels,
+         "a mean of label numbers is no label: with --labels, --method is nearest, majority or "
+         "strokes"                                                                                          },
+    };
+    for (size_t i = 0; i < LOB_COUNT(rules); i++)
+        if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
+    if (set->orientation && !is_orientation(set->orientation))
+        return lob_fail(&s->error, LOB_EARG,
+                        "--orientation: '%s' is not three letters such as RAS or LPS, one of R or "
+                        "L, one of A or P, one of S or I, in any order",
+                        set->orientation);
+    return LOB_OK;
+}
+
+/* The turn after which the grid's axes run as the letters of an orientation say. */
+static lob_turn turn_to(const lob_geometry *geometry, const char *letters)
+{
+    lob_turn turn;
+    char now[4];
+    lob_orientation(now, geometry);
+    for (int a = 0; a < 3; a++) {
+        int old = 0;
+        while (world_axis(now[old]) != world_axis(letters[a])) old++;
+        turn.axis[a] = old;
+        turn.backwards[a] = now[old] != letters[a];
+    }
+    return turn;
+}
+
+static lob_dims turned(lob_dims dims, const lob_turn *turn)
+{
+    return (lob_dims){lob_side(dims, turn->axis[0]), lob_side(dims, turn->axis[1]),
+                      lob_side(dims, turn->axis[2])};
+}
+
+/*
+ * Voxels of another size in the same field of view: as many as fit, at least one, and the
+ * outer corner of the first voxel stays where it is.
+ */
+static void change_spacing(lob_geometry *g, lob_dims *dims, const double spacing[3])
+{
+    int64_t side[3];
+    double shift[3];
+    for (int a = 0; a < 3; a++) {
+        const double want = spacing[a] > 0.0 ? spacing[a] : g->spacing_mm[a];
+        const double ratio = want / g->spacing_mm[a];
+        const double fit = (double)lob_side(*dims, a) / ratio;
+        side[a] = fit < 1.5 ? 1 : (int64_t)floor(fit + 0.5);
+        shift[a] = (ratio - 1.0) / 2.0;
+    }
+    double world[3];
+    lob_voxel_to_world(world, g, shift);
+    for (int row = 0; row < 3; row++) {
+        for (int a = 0; a < 3; a++) {
+            const double want = spacing[a] > 0.0 ? spacing[a] : g->spacing_mm[a];
+            g->affine[row][a] *= want / g->spacing_mm[a];
+        }
+        g->affine[row][3] = world[row];
+    }
+    for (int a = 0; a < 3; a++)
+        if (spacing[a] > 0.0) g->spacing_mm[a] = spacing[a];
+    *dims = (lob_dims){side[0], side[1], side[2]};
+}
+
+/* The grid to resample onto. */
+static lob_status find_grid(lob_session *s, lob_resample_input *in, lob_volume *like,
+                            const settings *set)
+{
+    const lob_volume *v = in->volume;
+    in->dims = v->dims;
+    in->geometry = v->geometry;
+    if (set->like) {
+        const lob_status st = lob_session_read_header(s, like, set->like, NULL);
+        in->dims = like->dims;
+        in->geometry = like->geometry;
+        return st;
+    }
+    if (set->orientation) {
+        const lob_turn turn = turn_to(&v->geometry, set->orientation);
+        in->geometry = lob_turned_geometry(&v->geometry, v->dims, &turn);
+        in->dims = turned(v->dims, &turn);
+    }
+    if (!isnan(set->spacing[0])) change_spacing(&in->geometry, &in->dims, set->spacing);
+    return LOB_OK;
+}
+
+/* Make the output: the new grid, the image's header or that of --like. */
+static lob_status make_output(lob_session *s, lob_volume *out, const lob_resample_input *in,
+                              const lob_volume *like, const settings *set)
+{
+    const lob_volume *v = in->volume;
+    lob_volume header = set->like ? *like : *v;
+    header.dims = in->dims;
+    header.geometry = in->geometry;
+    header.data = NULL;
+    header.names = v->names;
+    const int64_t bytes = lob_product(lob_dims_voxels(in->dims), v->channels,
+                                      (int64_t)lob_type_of(v->type)->bytes, 1);
+    lob_status st = lob_session_take(s, bytes, set->out);
+    if (st != LOB_OK) return st;
+    if (lob_volume_like(out, &header, v->type, v->channels) != LOB_OK)
+        return lob_session_no_memory(s, set->out);
+    out->slope = v->slope;
+    out->inter = v->inter;
+    return LOB_OK;
+}
+
+/* Does the new grid lie on one side of the image, so that they share nothing? */
+static bool lies_beside(const lob_resample_input *in)
+{
+    const lob_dims d = in->volume->dims;
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int corner = 0; corner < 8; corner++) {
+        double at[3], world[3];
+        for (int a = 0; a < 3; a++)
+            at[a] = (corner >> a & 1) ? (double)lob_side(in->dims, a) - 0.5 : -0.5;
+        lob_voxel_to_world(world, &in->geometry, at);
+        lob_world_to_voxel(at, &in->volume->geometry, world);
+        for (int a = 0; a < 3; a++) {
+            low[a] = fmin(low[a], at[a]);
+            high[a] = fmax(high[a], at[a]);
+        }
+    }
+    for (int a = 0; a < 3; a++)
+        if (high[a] <= -0.5 || low[a] >= (double)lob_side(d, a) - 0.5) return true;
+    return false;
+}
+
+static lob_status resample_onto(lob_session *s, const settings *set, const lob_volume *image,
+                                lob_volume *like, lob_volume *out)
+{
+    lob_resample_input in = {.volume = image};
+    lob_status st = find_grid(s, &in, like, set);
+    if (st == LOB_OK) st = make_output(s, out, &in, like, set);
+    if (st != LOB_OK) return st;
+    if (set->like && lies_beside(&in))
+        lob_session_note(s, "%s: lies outside of %s, so that nothing of it is in the output",
+                         set->image, set->like);
+    const int method = set->method >= 0 ? set->method : set->labels ? MAJORITY : LINEAR;
+    const lob_resample_options options = {.method = (lob_resample_method)method,
+                                          .fill = (set->fill - image->inter) /
+                                                  (image->slope != 0.0 ? image->slope : 1.0)};
+    lob_session_compute(s, "resampling");
+    st = s->backend->resample(out->data, &in, &options, &s->context, &s->error);
+    if (st != LOB_OK) return lob_session_name(s, st, set->image, NULL);
+    lob_session_computed(s);
+    return LOB_OK;
+}
+
+static lob_status resample(lob_session *s, const settings *set)
+{
+    lob_volume image = lob_volume_empty(), like = lob_volume_empty(), out = lob_volume_empty();
+    lob_label_set labels = {0};
+    lob_status st = check_settings(s, set);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
+    if (st == LOB_OK) st = lob_session_read(s, &image, set->image, set->frame);
+    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK && set->labels) {
+        st = lob_labels_dense(&image, &labels, set->image, &s->error);
+        if (st == LOB_OK) st = lob_labels_restore(&image, &labels);
+    }
+    if (st == LOB_OK) st = resample_onto(s, set, &image, &like, &out);
+    lob_grid_drop(s, &image);
+    if (st == LOB_OK) st = lob_session_write(s, &out, set->out, set->labels);
+    lob_volume_free(&out);
+    lob_volume_free(&like);
+    lob_label_set_free(&labels);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {
+        .frame = -1, .method = -1, .spacing = {NAN, NAN, NAN}
+    };
+    const lob_option rows[] = {
+        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE,
+                      "scan, mask or labels, or FILE.h5:/dataset", .required = true),
+        OPT_OUTPUT("output", &set.out, LOB_FILE_IMAGE, "volume to write", .letter = 'o',
+                   .required = true),
+        OPT_INPUT("like", &set.like, LOB_FILE_IMAGE, "onto the grid of this volume"),
+        OPT_TRIPLE("spacing", &set.spacing, 0, 1e6,
+                   "voxels of this size in mm over the same field of view; 0 keeps an axis"),
+        OPT_TEXT("orientation", &set.orientation, "RAS",
+                 "exchange and flip axes so that they run to these sides of the patient; "
+                 "nothing is interpolated unless --spacing asks for it"),
+        OPT_FLAG("labels", &set.labels, "IMAGE holds labels, which are not mixed"),
+        OPT_CHOICE("method", &set.method, "nearest|linear|majority|strokes",
+                   "how values are found; left out: linear, with --labels majority"),
+        OPT_REAL("fill", &set.fill, "V", -INFINITY, INFINITY, "value outside of IMAGE"),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame of the image, from 0; needed when there are several"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, resample(&s, &set));
+}
+
+const lob_command lob_command_resample = {
+    .name = "resample",
+    .summary = "bring a volume onto another grid, spacing or orientation",
+    .description =
+        "Towards larger voxels, values are averaged over what a new voxel covers. With --labels a "
+        "new voxel takes the label that covers most of it, of equals the smallest; background "
+        "counts as a label, but by --method strokes, which loses no thin line. Where the new grid "
+        "differs by whole voxels, flips and exchanged axes "
+        "alone, voxels are copied exactly: `lobule crop` and resampling back lose nothing inside "
+        "the box. The voxel type stays; whole numbers are rounded.",
+    .examples = "lobule resample labels.nii.gz --like scan.nii.gz --labels -o on_scan.nii.gz\n"
+                "lobule resample scan.nii.gz --spacing 1,1,1 -o even.nii.gz\n"
+                "lobule resample scan.nii.gz --orientation RAS -o ras.nii.gz",
+    .run = run,
+};

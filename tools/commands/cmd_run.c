@@ -1,0 +1,194 @@
+/* lobule run: the commands of a recipe, one after another in one process. */
+#include "tools/commands/cmd_run.h"
+
+#include "tools/commands/commands.h"
+#include "tools/recipe/recipe_book.h"
+#include "tools/recipe/recipe_job.h"
+#include "tools/report/report.h"
+#include "tools/report/session_sums.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- values ---- */
+
+/* The index of the placeholder that a word NAME=VALUE is for; -1: there is none. */
+static int placeholder(const lob_recipe *recipe, const char *word, size_t length)
+{
+    for (int i = 0; i < recipe->value_count; i++)
+        if (strlen(recipe->values[i].name) == length &&
+            strncmp(recipe->values[i].name, word, length) == 0)
+            return i;
+    return -1;
+}
+
+static lob_status unknown_value(lob_session *s, const lob_recipe *recipe, const char *path,
+                                const char *word, size_t length)
+{
+    const char *nearest = NULL;
+    int min = 3;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), word);
+    for (int i = 0; i < recipe->value_count; i++) {
+        const int distance = lob_word_distance(recipe->values[i].name, name);
+        if (distance < min) {
+            min = distance;
+            nearest = recipe->values[i].name;
+        }
+    }
+    return lob_fail(&s->error, LOB_EARG, "%s=: %s has no {%s}%s%s%s", name, path, name,
+                    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+/* The values, from what is given and from defaults. */
+static lob_status bind(lob_session *s, const lob_recipe *recipe, const char *path,
+                       const lob_words *given, const char **values)
+{
+    for (int i = 0; i < given->count; i++) {
+        const char *const word = given->word[i];
+        const size_t length = strcspn(word, "=");
+        if (length == 0 || word[length] == '\0')
+            return lob_fail(&s->error, LOB_EARG, "'%s' is no value; write NAME=VALUE", word);
+        const int v = placeholder(recipe, word, length);
+        if (v < 0) return unknown_value(s, recipe, path, word, length);
+        if (values[v])
+            return lob_fail(&s->error, LOB_EARG, "%s= is given twice", recipe->values[v].name);
+        values[v] = word + length + 1;
+        if (values[v][0] == '@')
+            return lob_fail(&s->error, LOB_EARG,
+                            "%s: volumes in memory belong to the recipe; a file of this name is "
+                            "./%s",
+                            word, values[v]);
+    }
+    for (int i = 0; i < recipe->value_count; i++) {
+        const lob_recipe_value *const v = &recipe->values[i];
+        if (!values[i]) values[i] = v->initial;
+        if (!values[i])
+            return lob_fail(&s->error, LOB_EARG, "%s:%d: {%s} has no value; add %s=VALUE", path,
+                            v->line, v->name, v->name);
+    }
+    return LOB_OK;
+}
+
+/* ---- the recipe ---- */
+
+static void report_values(lob_session *s, const lob_recipe *recipe, const char *const *values)
+{
+    cJSON *const object = cJSON_AddObjectToObject(s->results, "values");
+    for (int i = 0; i < recipe->value_count; i++)
+        cJSON_AddStringToObject(object, recipe->values[i].name, values[i]);
+}
+
+static lob_status run_job(lob_session *s, lob_recipe_job *job, bool dry_run)
+{
+    bool skip;
+    if (dry_run) {
+        const lob_status st = lob_recipe_job_print(job);
+        if (st != LOB_OK) return st;
+    }
+    const lob_status st = lob_recipe_job_check(job, &skip);
+    if (st != LOB_OK || dry_run) return st;
+    if (skip) {
+        lob_session_note(s, "%s", s->error.text);
+        return LOB_OK;
+    }
+    return lob_recipe_job_run(job);
+}
+
+static lob_status run_recipe(lob_session *s, const lob_run_options *set, const char *path)
+{
+    lob_recipe recipe;
+    lob_recipe_job job = {.name = NULL};
+    lob_status st = lob_recipe_read(&recipe, path, &s->error);
+    if (st != LOB_OK) return st;
+    const char **const values = calloc((size_t)recipe.value_count + 1, sizeof *values);
+    lob_session_describe(s, path, "RECIPE");
+    if (!values)
+        st = lob_session_no_memory(s, path);
+    else
+        st = bind(s, &recipe, path, &set->given, values);
+    if (st == LOB_OK) {
+        report_values(s, &recipe, values);
+        st = lob_recipe_job_make(&job, s, &recipe, path, values);
+        if (st == LOB_OK) st = run_job(s, &job, set->dry_run);
+        lob_recipe_job_free(&job);
+    }
+    free(values);
+    lob_recipe_free(&recipe);
+    return st;
+}
+
+static lob_status run_named(lob_session *s, const lob_run_options *set)
+{
+    if (set->list && (set->recipe || set->dry_run))
+        return lob_fail(&s->error, LOB_EARG, "--list stands alone");
+    if (set->list) return lob_recipe_list(stdout, &s->error);
+    if (!set->recipe)
+        return lob_fail(&s->error, LOB_EARG,
+                        "RECIPE is missing; name a file, or a recipe that --list names");
+    char *path;
+    lob_status st = lob_recipe_find(&path, set->recipe, &s->error);
+    if (st == LOB_OK) st = run_recipe(s, set, path);
+    lob_sums_end(s); /* they refer to the path */
+    free(path);
+    return st;
+}
+
+bool lob_run_begin(lob_session *s, lob_run_options *options, const lob_command *command, int argc,
+                   char **argv)
+{
+    *options = (lob_run_options){.recipe = NULL};
+    const lob_option rows[] = {
+        OPERAND_INPUT("RECIPE", &options->recipe, LOB_FILE_OTHER,
+                      "file with one command a line, or the name of one that is installed"),
+        OPERAND_WORDS("NAME=VALUE", &options->given, "what stands for {NAME} in the recipe"),
+        OPT_FLAG("list", &options->list, "list the recipes that are installed, with their values"),
+        OPT_FLAG("dry-run", &options->dry_run,
+                 "print the lines with their values, check them, and do nothing else"),
+    };
+    _Static_assert(sizeof rows == sizeof options->rows, "room for all rows");
+    memcpy(options->rows, rows, sizeof rows);
+    return lob_session_begin(s, command, options->rows, LOB_COUNT(rows), argc, argv);
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    lob_run_options set;
+    lob_session s;
+    if (!lob_run_begin(&s, &set, self, argc, argv)) return s.exit_code;
+    return lob_session_end(&s, run_named(&s, &set));
+}
+
+const lob_command lob_command_run = {
+    .name = "run",
+    .summary = "run the commands of a recipe in one process",
+    .description =
+        "A recipe is a text file with one command of lobule a line, as it is typed in a shell: "
+        "words between blanks, quotes, backslashes, comments from a # on, lines joined by a "
+        "backslash at the end. The word `lobule` before a command may be left out. {name} stands "
+        "for what is given as name=VALUE, {name=text} for what may be left out; braces in single "
+        "quotes stand for themselves.\n"
+        "@name, in the place of a volume's file, is a volume in memory: one line writes it, lines "
+        "after that read it, and the last one frees it; where none does, that is "
+        "noted, but for names that begin with @_. It counts against --max-memory. Header "
+        "fields, types and values come out as they would through files named .nii.gz, so that the "
+        "same lines with files, typed one by one, give the same bytes. A file that several lines "
+        "read is read and inflated once, where a quarter of the memory holds it.\n"
+        "All of a recipe is checked before any work: the options of every line, values, inputs, "
+        "outputs that exist, two lines that write one name, and volumes that are read before they "
+        "are made. A line that fails ends the run with its exit code and is named with the "
+        "recipe's file and its number; outputs that lines before it made are removed, as those of "
+        "a single command are. A comparison with --strict that finds a difference does not fail: "
+        "the run goes on, and ends with 1.\n"
+        "The common options hold for all lines, where a line has none of its own. The report holds "
+        "the reports of all lines, with their times and results.\n"
+        "Recipes are looked for as files, then as NAME.recipe in the folders of LOBULE_RECIPES "
+        "(separated by colons), in ~/.local/share/lobule/recipes, and with the program.",
+    .examples =
+        "lobule run --list\n"
+        "lobule run liver.recipe image=scan.nii.gz seeds=seeds.nii.gz out=labels.nii.gz\n"
+        "lobule run liver.recipe image=scan.nii.gz seeds=seeds.nii.gz out=labels.nii.gz --dry-run",
+    .compares = true,
+    .run = run,
+    .runs_others = true,
+};

@@ -1,0 +1,386 @@
+/* lobule seeds: seeds from points, labels and other seeds, with background at a distance. */
+#include "kernels/morphology/morphology.h"
+#include "tools/commands/commands.h"
+#include "tools/inout/grid.h"
+#include "tools/table/point_file.h"
+#include "volumes/labels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LATER, EARLIER, NEITHER };
+
+typedef struct {
+    const char *image, *out;
+    lob_words labels, points, seeds;
+    lob_size radius, erode, shell;
+    int label, shell_label, conflict;
+} settings;
+
+/* Seeds in the making, on the image's grid. */
+typedef struct {
+    const settings *set;
+    lob_volume seeds; /* LOB_I32; -L: label L for now, but sources disagree */
+    int64_t points, outside;
+} work;
+
+static lob_status check_settings(lob_session *s, const settings *set)
+{
+    const struct {
+        bool wrong;
+        const char *text;
+    } rules[] = {
+        {set->points.count + set->labels.count + set->seeds.count == 0,
+         "seeds from what? add --points, --labels or --seeds"                                     },
+        {set->erode.value > 0.0 && set->labels.count == 0,              "--erode is for --labels" },
+        {set->radius.value > 0.0 && set->points.count == 0,             "--radius is for --points"},
+        {set->shell_label > 0 && !(set->shell.value > 0.0),
+         "--shell-label is for --shell, which is not given"                                       },
+    };
+    for (size_t i = 0; i < LOB_COUNT(rules); i++)
+        if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
+    return LOB_OK;
+}
+
+/* Give a voxel a seed, by the rule for conflicts. */
+static void put(work *w, int64_t i, int32_t label)
+{
+    int32_t *const seed = (int32_t *)w->seeds.data + i;
+    const int32_t before = abs(*seed);
+    if (label == 0 || before == label) return;
+    if (before == 0)
+        *seed = label;
+    else
+        *seed = w->set->conflict == LATER ? -label : -before;
+}
+
+/* ---- points ---- */
+
+/*
+ * How far a ball of radius 1 mm reaches along each voxel axis, in voxels: the lengths of the rows
+ * of the inverse affine.
+ */
+static void reach_of_mm(double reach[3], const lob_geometry *g)
+{
+    const double none[3] = {0, 0, 0};
+    double from[3], square[3] = {0, 0, 0};
+    lob_world_to_voxel(from, g, none);
+    for (int axis = 0; axis < 3; axis++) {
+        double world[3] = {0, 0, 0}, to[3];
+        world[axis] = 1.0;
+        lob_world_to_voxel(to, g, world);
+        for (int a = 0; a < 3; a++) square[a] += (to[a] - from[a]) * (to[a] - from[a]);
+    }
+    for (int a = 0; a < 3; a++) reach[a] = sqrt(square[a]);
+}
+
+static double square_distance(const double a[3], const double b[3])
+{
+    double square = 0.0;
+    for (int i = 0; i < 3; i++) square += (a[i] - b[i]) * (a[i] - b[i]);
+    return square;
+}
+
+/*
+ * A ball around a voxel position: the voxels whose centres lie in it, its border counting as
+ * kernels/morphology/morphology.h has it, and the voxel that holds its own centre.
+ */
+static void put_ball(work *w, const double at[3], lob_size radius, int32_t label)
+{
+    const lob_geometry *const g = &w->seeds.geometry;
+    const lob_dims d = w->seeds.dims;
+    const double square = radius.value * radius.value * (1.0 + 1e-6);
+    double reach[3] = {1, 1, 1}, centre[3];
+    int64_t first[3], last[3];
+    if (!radius.voxels) reach_of_mm(reach, g);
+    lob_voxel_to_world(centre, g, at);
+    for (int a = 0; a < 3; a++) {
+        const double end = (double)lob_side(d, a) - 1.0, far = reach[a] * radius.value + 1.0;
+        first[a] = (int64_t)fmin(fmax(ceil(at[a] - far), 0.0), end);
+        last[a] = (int64_t)fmin(fmax(floor(at[a] + far), 0.0), end);
+    }
+    for (int64_t z = first[2]; z <= last[2]; z++)
+        for (int64_t y = first[1]; y <= last[1]; y++)
+            for (int64_t x = first[0]; x <= last[0]; x++) {
+                const double voxel[3] = {(double)x, (double)y, (double)z};
+                double world[3];
+                lob_voxel_to_world(world, g, voxel);
+                const double away =
+                    radius.voxels ? square_distance(voxel, at) : square_distance(world, centre);
+                if (away <= square) put(w, (z * d.ny + y) * d.nx + x, label);
+            }
+    int64_t own = 0;
+    for (int a = 2; a >= 0; a--) own = own * lob_side(d, a) + (int64_t)floor(at[a] + 0.5);
+    put(w, own, label);
+}
+
+static lob_status put_point(lob_session *s, work *w, const lob_point *p)
+{
+    const settings *const set = w->set;
+    const lob_size own = {.value = p->radius_mm};
+    double at[3] = {p->at[0], p->at[1], p->at[2]};
+    bool inside = true;
+    if (!p->voxel) lob_world_to_voxel(at, &w->seeds.geometry, p->at);
+    for (int a = 0; a < 3; a++)
+        inside = inside && at[a] >= -0.5 && at[a] < (double)lob_side(w->seeds.dims, a) - 0.5;
+    w->points++;
+    w->outside += !inside;
+    if (inside)
+        put_ball(w, at, isnan(own.value) ? set->radius : own, p->label ? p->label : set->label);
+    return lob_session_cancelled(s);
+}
+
+static lob_status put_points(lob_session *s, work *w, const char *path)
+{
+    lob_points all;
+    const double start_s = lob_clock_s();
+    lob_session_describe(s, path, NULL);
+    LOB_TRY(lob_points_read(&all, path, &s->error));
+    lob_session_stage(s, "read", start_s);
+    lob_session_compute(s, "seeding");
+    lob_status st = LOB_OK;
+    for (int64_t k = 0; k < all.count && st == LOB_OK; k++) st = put_point(s, w, &all.points[k]);
+    lob_points_free(&all);
+    if (st == LOB_OK) lob_session_computed(s);
+    return st;
+}
+
+/* Points beside the image are told of; if there are no others, that is an error. */
+static lob_status check_points(lob_session *s, const work *w)
+{
+    if (w->points == 0) return LOB_OK;
+    cJSON_AddNumberToObject(s->results, "points", (double)w->points);
+    cJSON_AddNumberToObject(s->results, "points_outside", (double)w->outside);
+    if (w->outside == w->points)
+        return lob_fail(&s->error, LOB_EDATA, "%s: all points lie outside of %s",
+                        w->set->points.word[0], w->set->image);
+    if (w->outside > 0)
+        lob_session_note(s, "points outside of %s, which are left out: %lld of %lld", w->set->image,
+                         (long long)w->outside, (long long)w->points);
+    return LOB_OK;
+}
+
+/* ---- label volumes ---- */
+
+/* Change labels by a ball of a length: in voxels, the same number along each axis. */
+static lob_status change(lob_session *s, lob_volume *labels, lob_morphology how, lob_size length)
+{
+    lob_morphology_input in = {.labels = labels->data, .type = labels->type, .dims = labels->dims};
+    for (int a = 0; a < 3; a++)
+        in.spacing[a] = length.voxels ? 1.0 : labels->geometry.spacing_mm[a];
+    lob_session_compute(s, "seeding");
+    LOB_TRY(s->backend->morphology(labels->data, &in, how, length.value, &s->context, &s->error));
+    lob_session_computed(s);
+    return LOB_OK;
+}
+
+/* Tell which labels eroding has left no voxel of. */
+static lob_status note_lost(lob_session *s, const lob_volume *v, const lob_label_set *labels,
+                            const char *path)
+{
+    bool *const left = calloc((size_t)labels->count + 1, sizeof *left);
+    char text[200] = "";
+    size_t used = 0;
+    if (!left) return lob_session_no_memory(s, path);
+    for (int64_t i = 0; i < lob_voxels(v); i++) left[lob_label_at(v->data, v->type, i)] = true;
+    for (int32_t i = 0; i < labels->count && used < sizeof text - 20; i++)
+        if (!left[i + 1])
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", used ? ", " : "",
+                                     labels->values[i]);
+    free(left);
+    if (used > 0)
+        lob_session_note(s, "%s: nothing is left after --erode of labels: %s%s", path, text,
+                         used < sizeof text - 20 ? "" : ", ...");
+    return LOB_OK;
+}
+
+/* Labels keep the names that the first file gives them. */
+static lob_status keep_names(lob_session *s, work *w, const lob_label_names *names,
+                             const char *path)
+{
+    for (int32_t i = 0; i < names->count; i++) {
+        const lob_label_name *const row = &names->rows[i];
+        if (lob_label_names_find(&w->seeds.names, row->label)) continue;
+        if (lob_label_names_put(&w->seeds.names, row->label, row->name, &row->colour,
+                                row->terminology) != LOB_OK)
+            return lob_session_no_memory(s, path);
+    }
+    return LOB_OK;
+}
+
+/* Put the labels of a file on the image's grid, eroded where that is asked for. */
+static lob_status put_labels(lob_session *s, work *w, const char *path, lob_size erode)
+{
+    lob_volume v = lob_volume_empty();
+    lob_label_set labels = {0};
+    lob_status st = lob_grid_read(s, &v, path, &w->seeds, w->set->image);
+    if (st != LOB_OK) return st;
+    const int64_t stored = lob_voxel_bytes(&v);
+    st = lob_labels_dense(&v, &labels, path, &s->error);
+    if (st == LOB_OK) lob_session_give(s, stored - lob_voxel_bytes(&v));
+    if (st == LOB_OK && erode.value > 0.0) {
+        st = change(s, &v, LOB_MORPHOLOGY_ERODE, erode);
+        if (st == LOB_OK) st = note_lost(s, &v, &labels, path);
+    }
+    for (int64_t i = 0; st == LOB_OK && i < lob_voxels(&v); i++) {
+        const int32_t label = lob_label_at(v.data, v.type, i);
+        if (label > 0) put(w, i, labels.values[label - 1]);
+    }
+    if (st == LOB_OK) st = keep_names(s, w, &v.names, path);
+    lob_label_set_free(&labels);
+    lob_grid_drop(s, &v);
+    return st;
+}
+
+/* ---- all together ---- */
+
+/* Settle conflicts; count seeds and find the largest. */
+static lob_status settle(lob_session *s, work *w, int32_t *largest)
+{
+    int32_t *const seeds = w->seeds.data;
+    int64_t count = 0, conflicts = 0;
+    *largest = 0;
+    for (int64_t i = 0; i < lob_voxels(&w->seeds); i++) {
+        if (seeds[i] < 0) {
+            conflicts++;
+            seeds[i] = w->set->conflict == NEITHER ? 0 : -seeds[i];
+        }
+        count += seeds[i] > 0;
+        if (seeds[i] > *largest) *largest = seeds[i];
+    }
+    cJSON_AddNumberToObject(s->results, "seeds", (double)count);
+    cJSON_AddNumberToObject(s->results, "conflicts", (double)conflicts);
+    if (count > 0) return LOB_OK;
+    return lob_fail(&s->error, LOB_EDATA, "%s: no voxel of it becomes a seed%s", w->set->image,
+                    w->set->erode.value > 0.0 ? "; a smaller --erode leaves more" : "");
+}
+
+/* Every voxel farther than --shell from all seeds becomes a seed of a label of its own. */
+static lob_status add_shell(lob_session *s, work *w, int32_t *largest)
+{
+    const settings *const set = w->set;
+    int32_t *const seeds = w->seeds.data;
+    lob_volume near = lob_volume_empty();
+    if (!(set->shell.value > 0.0)) return LOB_OK;
+    if (set->shell_label <= 0 && *largest == INT32_MAX)
+        return lob_fail(&s->error, LOB_EARG, "no label is left for the shell: add --shell-label");
+    const int32_t label = set->shell_label > 0 ? set->shell_label : *largest + 1;
+    LOB_TRY(lob_session_take(s, lob_voxels(&w->seeds), set->out));
+    if (lob_volume_like(&near, &w->seeds, LOB_U8, 1) != LOB_OK)
+        return lob_session_no_memory(s, set->out);
+    uint8_t *const is_near = near.data;
+    for (int64_t i = 0; i < lob_voxels(&near); i++) is_near[i] = seeds[i] != 0;
+    const lob_status st = change(s, &near, LOB_MORPHOLOGY_DILATE, set->shell);
+    int64_t count = 0;
+    for (int64_t i = 0; st == LOB_OK && i < lob_voxels(&near); i++)
+        if (!is_near[i]) {
+            seeds[i] = label;
+            count++;
+        }
+    lob_grid_drop(s, &near);
+    if (st != LOB_OK) return lob_session_name(s, st, set->image, NULL);
+    if (count == 0)
+        lob_session_note(s, "%s: no voxel is farther than --shell from all seeds", set->image);
+    if (count > 0 && label > *largest) *largest = label;
+    cJSON_AddNumberToObject(s->results, "shell_label", label);
+    cJSON_AddNumberToObject(s->results, "shell_voxels", (double)count);
+    return LOB_OK;
+}
+
+static lob_status make_seeds(lob_session *s, work *w)
+{
+    const settings *const set = w->set;
+    int32_t largest = 0;
+    lob_status st = LOB_OK;
+    for (int k = 0; st == LOB_OK && k < set->labels.count; k++)
+        st = put_labels(s, w, set->labels.word[k], set->erode);
+    for (int k = 0; st == LOB_OK && k < set->points.count; k++)
+        st = put_points(s, w, set->points.word[k]);
+    if (st == LOB_OK) st = check_points(s, w);
+    for (int k = 0; st == LOB_OK && k < set->seeds.count; k++)
+        st = put_labels(s, w, set->seeds.word[k], (lob_size){0});
+    if (st == LOB_OK) st = settle(s, w, &largest);
+    if (st == LOB_OK) st = add_shell(s, w, &largest);
+    if (st != LOB_OK) return st;
+    if (lob_labels_pack(&w->seeds, largest) != LOB_OK) return lob_session_no_memory(s, set->out);
+    return LOB_OK;
+}
+
+static lob_status seeds(lob_session *s, const settings *set)
+{
+    lob_volume image = lob_volume_empty();
+    work w = {.set = set, .seeds = lob_volume_empty()};
+    lob_status st = check_settings(s, set);
+    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_session_read_header(s, &image, set->image, NULL);
+    if (st == LOB_OK) st = lob_session_check(s, &image, LOB_I32, 1, set->out);
+    if (st == LOB_OK)
+        st = lob_session_take(s, lob_product(lob_voxels(&image), 4, 1, 1), set->image);
+    if (st == LOB_OK && lob_volume_like(&w.seeds, &image, LOB_I32, 1) != LOB_OK)
+        st = lob_session_no_memory(s, set->image);
+    lob_label_names_free(&w.seeds.names); /* those of the image's own labels */
+    if (st == LOB_OK) st = make_seeds(s, &w);
+    if (st == LOB_OK) st = lob_session_write(s, &w.seeds, set->out, true);
+    lob_volume_free(&w.seeds);
+    lob_volume_free(&image);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {.label = 1, .conflict = LATER, .erode = {-1}, .shell = {-1}};
+    const lob_option rows[] = {
+        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE,
+                      "scan whose grid the seeds lie on, or FILE.h5:/dataset", .required = true),
+        OPT_OUTPUT("output", &set.out, LOB_FILE_LABELS, "seeds to write", .letter = 'o',
+                   .required = true),
+        OPT_INPUTS("points", &set.points, LOB_FILE_OTHER,
+                   "points: 3D Slicer's .mrk.json and .fcsv, or a table"),
+        OPT_INT("label", &set.label, "N", 1, INT32_MAX,
+                "label of points whose file gives none: a column label, or a name that is a whole "
+                "number"),
+        OPT_LENGTH("radius", &set.radius, 0, 1e6,
+                   "points become balls of this radius, unless their table gives another; 0: the "
+                   "voxel that holds the point"),
+        OPT_INPUTS("labels", &set.labels, LOB_FILE_LABELS,
+                   "labels, such as a segmentation of another time or reader"),
+        OPT_LENGTH("erode", &set.erode, 0, 1e6,
+                   "take this much off the labels of --labels, on all sides"),
+        OPT_INPUTS("seeds", &set.seeds, LOB_FILE_LABELS, "seeds to be joined, as they are"),
+        OPT_CHOICE("conflict", &set.conflict, "later|earlier|neither",
+                   "which label counts where sources disagree: of --labels, --points, --seeds in "
+                   "this order, and each in the order given"),
+        OPT_LENGTH("shell", &set.shell, 0, 1e6,
+                   "every voxel farther than this from all seeds becomes a seed of the background"),
+        OPT_INT("shell-label", &set.shell_label, "N", 1, INT32_MAX,
+                "label of the background of --shell; left out: the largest label plus 1"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, seeds(&s, &set));
+}
+
+const lob_command lob_command_seeds = {
+    .name = "seeds",
+    .summary = "make seeds from points, labels and other seeds",
+    .description =
+        "The seeds lie on the grid of IMAGE, whose values are not read. Files of labels may cover "
+        "a part of it. Distances are Euclidean, between centres of voxels, in mm or, with vox, in "
+        "voxels along every axis alike.\n"
+        "A table of points (.tsv, .csv) has a row of names; columns x, y, z, or "
+        "x_mm, y_mm, z_mm as lobule's own tables have them, are mm in the world (RAS, as in "
+        "NIfTI), i, j, k voxels counted from 0; label and radius (mm) may follow, and where a "
+        "point has none, the field is empty or n/a. "
+        "Points in the markups of 3D Slicer that are not placed are left out.\n"
+        "A shell keeps labels from running away: on a spinal cord, for instance, what is farther "
+        "than 8 mm from its marked middle line is something else.",
+    .examples = "lobule seeds scan.nii.gz --points F.mrk.json --radius 3mm --shell 40mm -o "
+                "seeds.nii.gz\n"
+                "lobule seeds scan.nii.gz --labels atlas.nii.gz --erode 4mm -o seeds.nii.gz\n"
+                "lobule seeds scan.nii.gz --seeds first.nii.gz --seeds second.nii.gz --conflict "
+                "neither -o both.nii.gz",
+    .result = "seeds",
+    .result_text = "seed voxels",
+    .run = run,
+};

@@ -1,0 +1,311 @@
+/* lobule compare: how alike two volumes are, label by label or value by value. */
+#include "kernels/levels/levels.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/compare/compare_instances.h"
+#include "tools/commands/compare/compare_labels.h"
+#include "tools/commands/compare/compare_supervoxels.h"
+#include "tools/commands/compare/compare_values.h"
+#include "tools/inout/grid.h"
+#include "tools/report/report.h"
+#include "tools/table/label_list.h"
+#include "tools/table/table_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *a, *b;
+    const char *labels; /* "2,4,7-9"; NULL: all */
+    bool values, json, no_surfaces, strict;
+
+    /* with --instances */
+    bool instances;
+    const char *table;
+
+    /* with --supervoxels */
+    bool supervoxels;
+    const char *image;
+    lob_size tolerance;
+    int slices, frame;
+} settings;
+
+typedef enum { LABELS, VALUES, INSTANCES, SUPERVOXELS } kind;
+
+static kind kind_of(const settings *set)
+{
+    return set->supervoxels ? SUPERVOXELS
+           : set->instances ? INSTANCES
+           : set->values    ? VALUES
+                            : LABELS;
+}
+
+/* ---- headers and places ---- */
+
+/* The fields of two headers, side by side. */
+typedef struct {
+    lob_session *session;
+    cJSON *first; /* name to value; NULL while the first header is read */
+    cJSON *differ;
+} header_walk;
+
+static void note_first(void *user, const char *name, const char *value)
+{
+    header_walk *const w = user;
+    cJSON_AddStringToObject(w->first, name, value);
+}
+
+static void match_second(void *user, const char *name, const char *value)
+{
+    header_walk *const w = user;
+    const cJSON *const other = cJSON_GetObjectItemCaseSensitive(w->first, name);
+    if (cJSON_IsString(other) && strcmp(other->valuestring, value) != 0) {
+        cJSON_AddItemToArray(w->differ, cJSON_CreateString(name));
+        lob_session_say(w->session, "header field %s: %s and %s", name, other->valuestring, value);
+    }
+}
+
+/* Report header fields that differ, as the files have them. */
+static void compare_fields(lob_session *s, const lob_volume *a, const lob_volume *b)
+{
+    if (!a->header.format || a->header.format != b->header.format) return;
+    header_walk w = {s, cJSON_CreateObject(), cJSON_AddArrayToObject(s->results, "header_fields")};
+    if (w.first && w.differ) {
+        lob_header_fields(a, note_first, &w);
+        lob_header_fields(b, match_second, &w);
+    }
+    cJSON_Delete(w.first);
+}
+
+/* Report nearly equal geometry. */
+static void compare_places(lob_session *s, const settings *set, const lob_volume *a,
+                           const lob_volume *b)
+{
+    const double apart_mm = lob_corners_apart_mm(&a->geometry, &b->geometry, a->dims);
+    cJSON_AddNumberToObject(s->results, "corners_apart_mm", apart_mm);
+    const double *const mm = a->geometry.spacing_mm;
+    if (apart_mm > 1e-3 * fmin(mm[0], fmin(mm[1], mm[2]))) /* less is rounding of headers */
+        lob_session_note(s, "%s and %s: corners of the grids lie up to %.3g mm apart", set->a,
+                         set->b, apart_mm);
+}
+
+/* ---- the command ---- */
+
+static lob_status print_json(lob_session *s)
+{
+    char *const text = lob_json_print(s->results);
+    if (!text) return lob_fail(&s->error, LOB_ENOMEM, "no memory for the JSON text");
+    puts(text);
+    free(text);
+    return LOB_OK;
+}
+
+/* Options that exclude each other, or do not apply to this comparison. */
+static lob_status check_settings(lob_session *s, const settings *set)
+{
+    const struct {
+        bool given;
+        const char *name;
+        unsigned with; /* bits of the kinds that it goes with */
+        const char *belongs_to;
+    } rows[] = {
+        {set->labels != NULL,            "labels",      1u << LABELS,      NULL         },
+        {set->no_surfaces,               "no-surfaces", 1u << LABELS,      NULL         },
+        {set->image != NULL,             "image",       1u << SUPERVOXELS, "supervoxels"},
+        {isfinite(set->tolerance.value), "tolerance",   1u << SUPERVOXELS, "supervoxels"},
+        {set->slices >= 0,               "slices",      1u << SUPERVOXELS, "supervoxels"},
+        {set->table != NULL,             "table",       1u << INSTANCES,   "instances"  },
+        {set->supervoxels,               "supervoxels", 1u << SUPERVOXELS, NULL         },
+        {set->instances,                 "instances",   1u << INSTANCES,   NULL         },
+    };
+    const kind what = kind_of(set);
+    const char *const kind_name = what == SUPERVOXELS ? "supervoxels" : "instances";
+    if (set->strict && what >= INSTANCES)
+        return lob_fail(&s->error, LOB_EARG, "--strict does not go with --%s", kind_name);
+    for (size_t i = 0; i < LOB_COUNT(rows); i++) {
+        if (!rows[i].given) continue;
+        if (set->values)
+            return lob_fail(&s->error, LOB_EARG,
+                            "--%s is about labels and does not go with --values", rows[i].name);
+        if (rows[i].with & 1u << what) continue;
+        if (what == LABELS)
+            return lob_fail(&s->error, LOB_EARG, "--%s belongs to --%s", rows[i].name,
+                            rows[i].belongs_to);
+        return lob_fail(&s->error, LOB_EARG, "--%s does not go with --%s", rows[i].name, kind_name);
+    }
+    LOB_TRY(lob_table_check(s, set->table, NULL));
+    return set->labels ? lob_label_list_check(set->labels, "labels", &s->error) : LOB_OK;
+}
+
+/* The two volumes and, with --supervoxels, the image. */
+typedef struct {
+    lob_volume a, b, image;
+} inputs;
+
+static lob_status read_inputs(lob_session *s, const settings *set, inputs *in)
+{
+    lob_status st = lob_grid_read_frame(s, &in->a, set->a, set->frame);
+    if (st == LOB_OK) st = lob_grid_read_frame(s, &in->b, set->b, set->frame);
+    if (st == LOB_OK && set->frame > 0 && in->a.frames == 1 && in->b.frames == 1)
+        st = lob_fail(&s->error, LOB_EDATA, "%s and %s: have one frame, so there is no frame %d",
+                      set->a, set->b, set->frame);
+    if (st == LOB_OK) compare_fields(s, &in->a, &in->b);
+    if (st == LOB_OK) st = lob_grid_match(s, &in->b, set->b, &in->a, set->a);
+    if (st != LOB_OK || !set->image) return st;
+    st = lob_grid_read_frame(s, &in->image, set->image, set->frame);
+    if (st == LOB_OK) st = lob_grid_match(s, &in->image, set->image, &in->b, set->b);
+    if (st == LOB_OK && in->image.channels > LOB_LEVELS_MAX_CHANNELS)
+        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; at most %d are measured",
+                      set->image, in->image.channels, LOB_LEVELS_MAX_CHANNELS);
+    return st;
+}
+
+static lob_status measure_supervoxels(lob_session *s, const settings *set, inputs *in)
+{
+    const lob_compare_supervoxels_settings of_them = {
+        .truth_path = set->a,
+        .labels_path = set->b,
+        .tolerance = set->tolerance,
+        .slices = set->slices,
+        .quiet = set->json,
+    };
+    return lob_compare_supervoxels(s, &of_them, &in->a, &in->b, set->image ? &in->image : NULL);
+}
+
+static lob_status measure_labels(lob_session *s, const settings *set, inputs *in)
+{
+    const lob_compare_labels_settings of_them = {
+        .a_path = set->a,
+        .b_path = set->b,
+        .labels = set->labels,
+        .no_surfaces = set->no_surfaces,
+        .strict = set->strict,
+        .quiet = set->json,
+    };
+    return lob_compare_label_volumes(s, &of_them, &in->a, &in->b);
+}
+
+static lob_status measure_values(lob_session *s, const settings *set, inputs *in)
+{
+    const lob_compare_values_settings of_them = {
+        .a_path = set->a, .b_path = set->b, .strict = set->strict, .quiet = set->json};
+    return lob_compare_values(s, &of_them, &in->a, &in->b);
+}
+
+static lob_status measure_instances(lob_session *s, const settings *set, inputs *in)
+{
+    const lob_compare_instances_settings of_them = {
+        .truth_path = set->a, .labels_path = set->b, .table = set->table, .quiet = set->json};
+    return lob_compare_instances(s, &of_them, &in->a, &in->b);
+}
+
+/* What is measured. */
+static const struct {
+    lob_status (*measure)(lob_session *s, const settings *set, inputs *in);
+    const char *last; /* of the results: with it they are complete, and may be printed */
+} kinds[] = {
+    [LABELS] = {measure_labels,      "labels"         },
+    [VALUES] = {measure_values,      "different"      },
+    [INSTANCES] = {measure_instances,   "merges"         },
+    [SUPERVOXELS] = {measure_supervoxels, "contour_density"},
+};
+
+static lob_status compare(lob_session *s, const settings *set)
+{
+    const kind what = kind_of(set);
+    inputs in = {lob_volume_empty(), lob_volume_empty(), lob_volume_empty()};
+    lob_status st = check_settings(s, set);
+    if (st == LOB_OK) st = read_inputs(s, set, &in);
+    if (st == LOB_OK) {
+        lob_session_compute(s, "comparing");
+        compare_places(s, set, &in.a, &in.b);
+        st = kinds[what].measure(s, set, &in);
+        lob_session_computed(s);
+    }
+    /* Measures are printed even if a label of --labels is missing. */
+    if (set->json && cJSON_HasObjectItem(s->results, kinds[what].last)) {
+        const lob_status printed = print_json(s);
+        if (printed != LOB_OK) st = printed;
+    }
+    lob_volume_free(&in.a);
+    lob_volume_free(&in.b);
+    lob_volume_free(&in.image);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {.frame = -1, .tolerance = {.value = INFINITY}, .slices = -1};
+    const lob_option rows[] = {
+        OPERAND_INPUT("A", &set.a, LOB_FILE_LABELS, "one volume, usually the truth",
+                      .required = true),
+        OPERAND_INPUT("B", &set.b, LOB_FILE_LABELS, "the other, on the same grid",
+                      .required = true),
+        OPT_TEXT("labels", &set.labels, "LIST",
+                 "compare only these labels, as 2,4,7-9; it is an error (65) if neither volume has "
+                 "one of them, or any of a range"),
+        OPT_FLAG("no-surfaces", &set.no_surfaces,
+                 "leave out the distances between surfaces, which take most of the time"),
+        OPT_FLAG("values", &set.values, "compare values instead of labels"),
+        OPT_FLAG("instances", &set.instances,
+                 "labels number objects such as cells, each volume its own: score how well those "
+                 "of B find those of A, the truth"),
+        OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
+                   "with --instances: every pair of a truth and a label that share voxels, and "
+                   "those that meet nothing, as FILE.tsv, .csv or .json"),
+        OPT_FLAG("supervoxels", &set.supervoxels,
+                 "B is cut into supervoxels: measure how well they can make up the regions of A"),
+        OPT_INPUT("image", &set.image, LOB_FILE_IMAGE,
+                  "with --supervoxels: image on the same grid, for the explained variation"),
+        OPT_LENGTH("tolerance", &set.tolerance, 0, 1e8,
+                   "with --supervoxels: how far a boundary may lie from the truth's, as 2vox or "
+                   "1.5mm; left out: 1vox"),
+        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
+                   "with --supervoxels: they were made slice by slice, so slices have no faces in "
+                   "common"),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame, from 0, of each volume that has several"),
+        OPT_FLAG("strict", &set.strict, "end with 1 if a voxel that is compared differs"),
+        OPT_FLAG("json", &set.json, "print JSON instead of a table"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, compare(&s, &set));
+}
+
+const lob_command lob_command_compare = {
+    .name = "compare",
+    .summary = "measure how alike two label volumes are, or two images",
+    .description =
+        "Prints for each label, and as a mean over the labels: Dice 2|A&B|/(|A|+|B|), Jaccard "
+        "|A&B|/|A|B|, HD95, the 95th percentile of the distances from each surface to the other, "
+        "both directions pooled, the mean of the same distances, and volumes. Label 0 is not "
+        "compared. A surface voxel has a face neighbour without the label, or lies on the border "
+        "of the grid. A distance is '-' where one volume has no voxel of the label.\n"
+        "With --values, prints the largest, mean and root mean square difference of the values.\n"
+        "With --instances, prints as TSV, for IoU thresholds of .50 to .95, matches (extra: labels "
+        "of B without one; missed: labels of A without one), precision, recall, F1, average "
+        "precision matched/(matched+extra+missed), mean IoU of the matches and panoptic quality; "
+        "the adapted Rand error, which leaves out voxels that are 0 in A; the variation of "
+        "information in bits, over all voxels, with 0 as a label, and inside, without those that "
+        "are 0 in A; which labels of A are split, so that more than half of each of several labels "
+        "of B lies in one, and which of B merge several of A in the same way. At an IoU of exactly "
+        ".5 the smaller of two labels matches.\n"
+        "With --supervoxels, prints as TSV how well the pieces of B can make up the regions of A, "
+        "over the voxels that are not 0 in B (0 in A is a region too): boundary recall, the share "
+        "of A's boundary voxels within the tolerance of B's; the under-segmentation error, what "
+        "pieces that share more than 5 % of themselves with a region add to it, and that of "
+        "Neubert and Protzel; achievable segmentation accuracy, what is right when each piece "
+        "takes the region that it shares most with; explained variation, the share of the image's "
+        "variance between the means of the pieces; compactness, 1 for discs and balls; contour "
+        "density, the share of voxels beside another piece.\n"
+        "The last line of the first two says whether every voxel that is compared is the same, "
+        "equal or different. Volumes on different grids are an error (65).",
+    .examples = "lobule compare truth.nii.gz labels.nii.gz\n"
+                "lobule compare truth.nii.gz labels.nii.gz --labels 2,3 --json\n"
+                "lobule compare --values scan.nii.gz scan.h5 --strict\n"
+                "lobule compare --instances true_cells.nii.gz cells.nii.gz --table pairs.tsv\n"
+                "lobule compare --supervoxels truth.nii.gz supervoxels.nii.gz --image scan.nii.gz",
+    .compares = true,
+    .run = run,
+};

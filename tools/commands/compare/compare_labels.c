@@ -1,0 +1,209 @@
+/* Overlap and surface distances of labels as a table and in the report. */
+#include "tools/commands/compare/compare_labels.h"
+
+#include "kernels/measures/measures.h"
+#include "tools/table/label_list.h"
+#include "volumes/labels.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Set every voxel to 0 whose label is not in the list. */
+static lob_status keep_listed(lob_session *s, lob_volume *v, const char *name, const char *list)
+{
+    lob_label_set set = {0};
+    lob_status st = lob_labels_dense(v, &set, name, &s->error);
+    if (st != LOB_OK) return st;
+    bool *const keep = calloc((size_t)set.count + 1, sizeof *keep);
+    if (keep) {
+        for (int32_t i = 0; i < set.count; i++)
+            keep[i + 1] = lob_label_list_has(list, set.values[i]);
+        const int64_t n = lob_voxels(v);
+#define KEEP(ctype)                                \
+    for (int64_t i = 0; i < n; i++) {              \
+        ctype *const voxel = (ctype *)v->data + i; \
+        *voxel = keep[*voxel] ? *voxel : (ctype)0; \
+    }
+        if (v->type == LOB_U8) {
+            KEEP(uint8_t)
+        } else if (v->type == LOB_I16) {
+            KEEP(int16_t)
+        } else {
+            KEEP(int32_t)
+        }
+#undef KEEP
+        st = lob_labels_restore(v, &set);
+    }
+    if (!keep || st != LOB_OK) st = lob_session_no_memory(s, name);
+    free(keep);
+    lob_label_set_free(&set);
+    return st;
+}
+
+/* What a column of the table shows: a field of lob_overlap, or the change of volume. */
+typedef enum { VOXELS, REAL, CHANGE } column_kind;
+
+typedef struct {
+    const char *title, *name, *format; /* name: in JSON */
+    int width;
+    column_kind kind;
+    size_t offset; /* of the field, int64_t or double */
+} column;
+
+#define FIELD(kind, name) kind, offsetof(lob_overlap, name)
+
+static const column columns[] = {
+    {"voxels A", "voxels_a",              "%.0f",  11, FIELD(VOXELS, voxels_a)       },
+    {"voxels B", "voxels_b",              "%.0f",  11, FIELD(VOXELS, voxels_b)       },
+    {"mm3 A",    "volume_a_mm3",          "%.6g",  11, FIELD(REAL,   volume_a_mm3)   },
+    {"mm3 B",    "volume_b_mm3",          "%.6g",  11, FIELD(REAL,   volume_b_mm3)   },
+    {"B-A %",    "volume_change_percent", "%+.2f", 9,  CHANGE,       0               },
+    {"Dice",     "dice",                  "%.4f",  8,  FIELD(REAL,   dice)           },
+    {"Jaccard",  "jaccard",               "%.4f",  9,  FIELD(REAL,   jaccard)        },
+    {"HD95 mm",  "hd95_mm",               "%.4g",  9,  FIELD(REAL,   hd95_mm)        },
+    {"mean mm",  "mean_surface_mm",       "%.4g",  9,  FIELD(REAL,   mean_surface_mm)},
+};
+
+static double value_of(const column *c, const lob_overlap *row)
+{
+    const void *const field = (const char *)row + c->offset;
+    if (c->kind == CHANGE)
+        return row->voxels_a ? 100.0 * (row->volume_b_mm3 / row->volume_a_mm3 - 1.0) : NAN;
+    return c->kind == VOXELS ? (double)*(const int64_t *)field : *(const double *)field;
+}
+
+/* Mean of a column over the labels that have it; NaN when none has. */
+static double column_mean(const column *c, const lob_overlap *rows, int32_t count)
+{
+    double sum = 0.0;
+    int32_t n = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const double v = value_of(c, &rows[i]);
+        if (isnan(v)) continue;
+        sum += v;
+        n++;
+    }
+    return n ? sum / n : NAN;
+}
+
+static void print_number(const column *c, double value)
+{
+    char text[64];
+    snprintf(text, sizeof text, c->format, value);
+    printf(" %*s", c->width, isnan(value) ? "-" : text);
+}
+
+/* verdict: the last line; NULL for none */
+static void print_table(const lob_overlap *rows, int32_t count, const char *verdict)
+{
+    printf("%10s", "label");
+    for (size_t c = 0; c < LOB_COUNT(columns); c++)
+        printf(" %*s", columns[c].width, columns[c].title);
+    printf("\n");
+    for (int32_t i = 0; i < count; i++) {
+        printf("%10" PRId32, rows[i].label);
+        for (size_t c = 0; c < LOB_COUNT(columns); c++)
+            print_number(&columns[c], value_of(&columns[c], &rows[i]));
+        printf("\n");
+    }
+    if (count > 1) {
+        printf("%10s", "mean");
+        for (size_t c = 0; c < LOB_COUNT(columns); c++)
+            print_number(&columns[c], column_mean(&columns[c], rows, count));
+        printf("\n");
+    }
+    if (verdict) printf("%s\n", verdict);
+}
+
+static void report_labels(cJSON *results, const lob_overlap *rows, int32_t count)
+{
+    cJSON *const list = cJSON_AddArrayToObject(results, "labels");
+    cJSON *const means = cJSON_AddObjectToObject(results, "mean");
+    for (int32_t i = 0; i < count && list; i++) {
+        cJSON *const row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "label", rows[i].label);
+        cJSON_AddNumberToObject(row, "common_voxels", (double)rows[i].common);
+        for (size_t c = 0; c < LOB_COUNT(columns); c++)
+            cJSON_AddNumberToObject(row, columns[c].name, value_of(&columns[c], &rows[i]));
+        cJSON_AddItemToArray(list, row);
+    }
+    for (size_t c = 0; c < LOB_COUNT(columns) && means; c++)
+        cJSON_AddNumberToObject(means, columns[c].name, column_mean(&columns[c], rows, count));
+}
+
+static int by_label(const void *a, const void *b)
+{
+    const lob_overlap *const x = a, *const y = b;
+    return (x->label > y->label) - (x->label < y->label);
+}
+
+/*
+ * Labels of --labels that are in neither volume: most likely a typing error. A single label gets a
+ * row without voxels; text lists all that are missing.
+ */
+static lob_status add_missing(lob_overlap **rows, int32_t *count, const char *list, char *text,
+                              size_t size)
+{
+    const int32_t there = *count;
+    text[0] = '\0';
+    for (const char *at = list; at;) {
+        int32_t first, last;
+        const char *const item = at;
+        at = lob_label_list_next(at, &first, &last);
+        bool found = false;
+        for (int32_t i = 0; i < there; i++)
+            found |= (*rows)[i].label >= first && (*rows)[i].label <= last;
+        if (found) continue;
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%.*s", used ? ", " : "", (int)strcspn(item, ","),
+                 item);
+        if (first != last) continue;
+        lob_overlap *const more = realloc(*rows, ((size_t)*count + 1) * sizeof **rows);
+        if (!more) return LOB_ENOMEM;
+        more[*count] = (lob_overlap){
+            .label = first, .dice = NAN, .jaccard = NAN, .hd95_mm = NAN, .mean_surface_mm = NAN};
+        *rows = more;
+        ++*count;
+    }
+    if (*count > there) qsort(*rows, (size_t)*count, sizeof **rows, by_label);
+    return LOB_OK;
+}
+
+lob_status lob_compare_label_volumes(lob_session *s, const lob_compare_labels_settings *set,
+                                     lob_volume *a, lob_volume *b)
+{
+    lob_status st = LOB_OK;
+    if (set->labels) st = keep_listed(s, a, set->a_path, set->labels);
+    if (set->labels && st == LOB_OK) st = keep_listed(s, b, set->b_path, set->labels);
+    if (st != LOB_OK) return st;
+
+    lob_overlap *rows = NULL;
+    int32_t count = 0;
+    int equal = 0;
+    const int64_t copies = lob_voxel_bytes(a) + lob_voxel_bytes(b);
+    st = lob_session_take(s, copies, set->b_path);
+    if (st != LOB_OK) return st;
+    st = lob_compare_labels(&rows, &count, &equal, a, set->a_path, b, set->b_path,
+                            !set->no_surfaces, &s->context, &s->error);
+    lob_session_give(s, copies);
+    if (st != LOB_OK) return st;
+
+    char missing[256] = "";
+    if (set->labels) st = add_missing(&rows, &count, set->labels, missing, sizeof missing);
+    if (st != LOB_OK) {
+        free(rows);
+        return lob_fail(&s->error, st, "%s: out of memory", set->a_path);
+    }
+    if (!missing[0]) cJSON_AddBoolToObject(s->results, "equal", equal);
+    report_labels(s->results, rows, count);
+    lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
+    if (!set->quiet) print_table(rows, count, missing[0] ? NULL : equal ? "equal" : "different");
+    free(rows);
+    if (missing[0])
+        return lob_fail(&s->error, LOB_EDATA, "--labels: neither %s nor %s has label %s",
+                        set->a_path, set->b_path, missing);
+    return equal || !set->strict ? LOB_OK : LOB_EDIFFER;
+}

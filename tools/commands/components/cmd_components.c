@@ -1,0 +1,311 @@
+/* lobule components: number the connected pieces of an image. */
+#include "io/file.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/components/components_work.h"
+#include "tools/inout/grid.h"
+#include "tools/table/region_columns.h"
+#include "tools/table/table_file.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+typedef lob_components_settings settings;
+
+/* A volume in memory. */
+typedef struct {
+    lob_components_work common;
+    lob_volume intensities; /* empty where there are none, or they are the image's */
+    uint8_t *mask;          /* NULL: everything may be labelled */
+} work;
+
+/* What the option table cannot say: options that exclude or need one another. */
+static lob_status check_settings(lob_session *s, settings *set)
+{
+    const bool above = isfinite(set->above), ranged = !isnan(set->range[0]);
+    const bool input = set->label_of == 1;
+    const struct {
+        bool wrong;
+        const char *text;
+    } rules[] = {
+        {above && ranged,                        "--above and --range exclude each other"                          },
+        {set->equal && isfinite(set->tolerance), "--equal and --tolerance exclude each other"                      },
+        {input && !set->equal,                   "--label-of input keeps the values of --equal: add --equal"       },
+        {input && set->order,                    "--label-of input gives no numbers, --order size does: choose one"},
+        {set->intensities && !set->table,        "--image is for the table: add --table FILE.tsv"                  },
+        {set->columns && !set->table,            "--columns are of the table: add --table FILE.tsv"                },
+        {set->name && !set->table,               "--name is for the table: add --table FILE.tsv"                   },
+    };
+    for (size_t i = 0; i < LOB_COUNT(rules); i++)
+        if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
+    lob_status st = lob_table_check(s, set->table, set->name);
+    if (st == LOB_OK) st = lob_region_columns_check(s, set->columns);
+    return st == LOB_OK ? lob_grid_neighbours(s, &set->neighbours, set->slices) : st;
+}
+
+/* ---- values of components ---- */
+
+/* With --equal: the values of each component's first voxel that no filled hole contributed. */
+static lob_status find_values(lob_session *s, lob_components_work *w)
+{
+    const lob_components_output *r = &w->result;
+    const size_t channels = (size_t)w->image.channels;
+    if (!lob_components_work_has_values(w)) return LOB_OK;
+    const lob_status st =
+        lob_session_take(s, r->count * lob_components_work_value_bytes(w), w->set->table);
+    if (st != LOB_OK) return st;
+    w->values = calloc((size_t)r->count + 1, channels * sizeof *w->values);
+    if (!w->values) return lob_session_no_memory(s, w->set->table);
+    for (int64_t k = 0; k < r->count; k++)
+        lob_components_work_take_value(w, k, &w->image, lob_components_work_member(w, k));
+    return LOB_OK;
+}
+
+/* ---- in memory ---- */
+
+/* The labels as a volume with the image's geometry and header; the image's voxels are freed. */
+static void make_labels(lob_volume *labels, lob_components_work *w)
+{
+    *labels = w->image;
+    labels->data = w->result.labels;
+    labels->type = w->result.type;
+    labels->channels = 1;
+    labels->slope = 1.0;
+    labels->inter = 0.0;
+    labels->frames = 1;
+    labels->frame = 0;
+    free(w->image.data);
+    w->image = lob_volume_empty();
+    w->result.labels = NULL;
+}
+
+static lob_status read_inputs(lob_session *s, work *w)
+{
+    lob_components_work *common = &w->common;
+    const settings *set = common->set;
+    lob_status st = lob_session_read(s, &common->image, set->image, set->frame);
+    if (st == LOB_OK) st = lob_grid_channel(s, &common->image, set->channel, set->image);
+    if (set->label_of != 1) lob_label_names_free(&common->image.names); /* pieces are new labels */
+    if (st == LOB_OK) st = lob_components_work_options(s, common);
+    if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &common->image, set->image);
+    common->mask = w->mask;
+    if (st != LOB_OK || !set->intensities) return st;
+    if (common->image.channels == 1 && lob_same_file(set->image, set->intensities)) {
+        common->measured = &common->image;
+        return LOB_OK;
+    }
+    common->measured = &w->intensities;
+    return lob_grid_read(s, &w->intensities, set->intensities, &common->image, set->image);
+}
+
+/* Bytes per label at most: the number of labels is not known before. */
+static int64_t label_bytes(const settings *set)
+{
+    static const int64_t bytes[] = {4, 1, 2, 4}; /* in the order of the option's words */
+    return bytes[set->type];
+}
+
+static lob_status join(lob_session *s, lob_components_work *w)
+{
+    const lob_components_input in = {
+        .image = &w->image, .mask = w->mask, .intensities = w->measured};
+    const int64_t max = lob_product(lob_voxels(&w->image), label_bytes(w->set), 1, 1);
+    lob_status st = lob_session_take(s, max, w->set->labels);
+    if (st != LOB_OK) return st;
+    lob_session_compute(s, "joining");
+    st = s->backend->components(&w->result, &in, &w->options, &s->context, &s->error);
+    if (st != LOB_OK) return lob_session_name(s, st, w->set->image, NULL);
+    lob_session_give(s, max - lob_voxels(&w->image) * (int64_t)lob_type_of(w->result.type)->bytes);
+    lob_components_work_hold(s, w);
+    st = find_values(s, w);
+    if (st == LOB_OK) lob_session_computed(s);
+    return st;
+}
+
+static lob_status write_results(lob_session *s, lob_components_work *common)
+{
+    lob_volume labels = lob_volume_empty();
+    lob_components_work_report(s, common);
+    lob_status st = lob_components_work_table(s, common);
+    if (st != LOB_OK) return st;
+    /* Labels are written last: if they exist, the table is complete. */
+    make_labels(&labels, common);
+    st = lob_session_write(s, &labels, common->set->labels, true);
+    lob_volume_free(&labels);
+    return st;
+}
+
+static lob_status in_memory(lob_session *s, const settings *set)
+{
+    work w = {
+        .common = {.set = set, .image = lob_volume_empty()},
+          .intensities = lob_volume_empty()
+    };
+    lob_status st = read_inputs(s, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = join(s, &w.common);
+    if (st == LOB_OK) st = write_results(s, &w.common);
+    lob_volume_free(&w.common.image);
+    lob_volume_free(&w.intensities);
+    lob_components_output_free(&w.common.result);
+    free(w.common.values);
+    free(w.mask);
+    return st;
+}
+
+/* Bytes per voxel of a file in memory; 0 where its header cannot be read. */
+static int64_t voxel_bytes(const lob_session *s, const char *path, int64_t *voxels)
+{
+    lob_volume header;
+    if (!path || !lob_session_peek(s, &header, path)) return 0;
+    *voxels = lob_voxels(&header);
+    const int64_t bytes = header.channels * (int64_t)lob_type_of(header.type)->bytes;
+    lob_volume_free(&header);
+    return bytes;
+}
+
+/* Bytes that inputs, labels and working memory take; -1: more than fits in 64 bits. A header that
+ * cannot be read is reported by the reader. */
+static int64_t bytes_needed(const lob_session *s, const settings *set)
+{
+    enum { MASK = 1, WORK = 5 };
+    int64_t voxels = 0, unused;
+    const int64_t image = voxel_bytes(s, set->image, &voxels);
+    const bool own = set->intensities && lob_same_file(set->image, set->intensities);
+    const int64_t each = image + label_bytes(set) + WORK + (set->mask ? MASK : 0) +
+                         voxel_bytes(s, set->mask, &unused) +
+                         (own ? 0 : voxel_bytes(s, set->intensities, &unused));
+    return lob_product(voxels, each, 1, 1);
+}
+
+/* Is there so much memory that the first attempt is the last? */
+static bool is_ample(const lob_session *s, int64_t need, int64_t memory)
+{
+    const lob_device *device = s->context.device;
+    if (device && lob_device_free_bytes(device) < memory) memory = lob_device_free_bytes(device);
+    return need >= 0 && need <= memory / 4;
+}
+
+/* In one piece where it fits in memory, else some planes at a time. */
+static lob_status components(lob_session *s, settings *set)
+{
+    lob_status st = check_settings(s, set);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
+    if (st != LOB_OK) return st;
+    const int64_t memory = s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9;
+    const int64_t need = bytes_needed(s, set);
+    if (!is_ample(s, need, memory)) lob_session_keep_inputs(s);
+    st = LOB_ENOMEM;
+    if (set->fill_holes || (need >= 0 && need <= memory)) st = in_memory(s, set);
+    if (st != LOB_ENOMEM) return st;
+    if (set->fill_holes) {
+        const lob_error reason = s->error;
+        return lob_fail_hint(&s->error, st, reason.hint,
+                             "%.800s; with --fill-holes it is not worked on in parts", reason.text);
+    }
+    lob_session_forget(s);
+    st = lob_session_device(s);
+    return st == LOB_OK ? lob_components_by_planes(s, set, memory) : st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {
+        .frame = -1,
+        .channel = -1,
+        .neighbours = -1,
+        .slices = -1,
+        .above = INFINITY,
+        .range = {NAN, NAN},
+        .tolerance = INFINITY,
+        .min_size = {.value = INFINITY  },
+        .max_size = {.value = INFINITY},
+    };
+    const lob_option rows[] = {
+        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE,
+                      "scan, mask or labels, or FILE.h5:/dataset", .required = true),
+        OPT_OUTPUT("output", &set.labels, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
+                   .required = true),
+        OPT_REAL("above", &set.above, "T", -DBL_MAX, DBL_MAX,
+                 "foreground is what is above this value; left out: what is not 0"),
+        OPT_PAIR("range", &set.range, -INFINITY, INFINITY,
+                 "foreground is what is in this range; inf and -inf leave an end open"),
+        OPT_FLAG("equal", &set.equal, "join only neighbours of equal value"),
+        OPT_REAL("tolerance", &set.tolerance, "D", 0, DBL_MAX,
+                 "join only neighbours whose values differ by at most this, summed over channels"),
+        OPT_INT_OF("neighbours", &set.neighbours, "4|6|8|18|26",
+                   "neighbours of a voxel; left out: 26, with --slices 8"),
+        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
+                   "treat every slice as an image of its own; x, y, z are voxel axes"),
+        OPT_CHOICE("order", &set.order, "raster|size",
+                   "number components as a raster scan meets them, or the largest first"),
+        OPT_EXTENT("min-size", &set.min_size, 0, 0x1p62,
+                   "take out components smaller than this; as 100vox, 50mm3, 5ml or 5um3"),
+        OPT_EXTENT("max-size", &set.max_size, 0, 0x1p62, "take out components larger than this",
+                   .above_low = true),
+        OPT_INT(
+            "largest", &set.largest, "K", 1, INT32_MAX,
+            "of the components that are left keep only the K largest; of equal ones, the first"),
+        OPT_FLAG("fill-holes", &set.fill_holes,
+                 "give holes inside a component to it: background that reaches no border of the "
+                 "volume, or with --slices of its slice; an axis of one voxel has none"),
+        OPT_CHOICE(
+            "label-of", &set.label_of, "component|input",
+            "what a voxel's label is: its component's number, or, with --equal, its own value"),
+        OPT_CHOICE("type", &set.type, "auto|uint8|int16|int32",
+                   "type of the labels; auto is the first that holds the largest"),
+        OPT_INPUT("mask", &set.mask, LOB_FILE_LABELS, "foreground only where this volume is not 0"),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame of the image, from 0; needed when there are several"),
+        OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
+                "use this channel of the image alone, from 0; left out: all"),
+        OPT_OUTPUT(
+            "table", &set.table, LOB_FILE_TABLE,
+            "also write a table of the components: FILE.tsv, .csv or .json, or - for standard "
+            "output"),
+        OPT_SCAN_NAME(&set.name),
+        OPT_REGION_COLUMNS(&set.columns),
+        OPT_INPUT("image", &set.intensities, LOB_FILE_IMAGE,
+                  "intensities for the table, on the image's grid; may be IMAGE itself"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, components(&s, &set));
+}
+
+const lob_command lob_command_components = {
+    .name = "components",
+    .summary = "number the connected pieces of an image",
+    .description =
+        "Foreground is what is not 0, or what --above or --range say; of several channels one that "
+        "is not 0 is enough, and a range must hold in all. Neighbours in the foreground are "
+        "joined, "
+        "with --equal or --tolerance only when their values agree; what is joined is a component. "
+        "Components count from 1 in the order in which a raster scan, x fastest, first meets them. "
+        "NaN and infinite voxels are background. What is compared with --above, --range and "
+        "--tolerance is slope * stored + inter in doubles, as nibabel gives it, but float32s that "
+        "are not scaled as they are, with these options rounded to float32, as numpy does.\n"
+        "Sizes are looked at once everything is joined: --min-size and --max-size first, then "
+        "--largest; what is left is numbered without gaps, and then holes are filled, whatever is "
+        "in them: components just taken out, what is NaN, or where --mask is 0.\n"
+        "The table has one row for each component: label, which with --label-of input several rows "
+        "may share; value (with --equal; of several channels value_0, value_1, ...); voxels; "
+        "volume_mm3 and volume_ml; the bounding box bbox_x_min to bbox_z_max in voxels from 0, "
+        "both ends inside; the centroid in voxels (centroid_x, _y, _z) and in mm of the image's "
+        "world "
+        "(centroid_x_mm, ..., RAS+), with micrometres volume_um3, volume_mm3 and centroid_x_um, "
+        "...; with --image, min, mean, max and standard deviation (sd, "
+        "divided by the number of voxels) of its intensities; of real values, mean and sd are good "
+        "to a 2^32nd of the image's range. As TSV the first row holds these names and n/a stands "
+        "for what is missing, as CSV nothing does; as JSON it is an array of objects, and null. "
+        "TSV and CSV have up to 7 significant digits, JSON has all.\n"
+        "The label volume keeps the image's header. Labels and table are the same bytes on every "
+        "machine, device and number of threads.",
+    .examples = "lobule components mask.nii.gz -o pieces.nii.gz\n"
+                "lobule components scan.nii.gz -o bright.nii.gz --above 200 --min-size 50mm3 "
+                "--table bright.tsv --image scan.nii.gz\n"
+                "lobule components labels.nii.gz -o largest.nii.gz --equal --largest 1",
+    .result = "components",
+    .result_text = "components",
+    .run = run,
+};

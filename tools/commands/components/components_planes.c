@@ -1,0 +1,382 @@
+/* `lobule components` for volumes that do not fit in memory: some planes at a time. */
+#include "io/file.h"
+#include "kernels/components/components_stream.h"
+#include "kernels/device/device.h"
+#include "tools/commands/components/components_work.h"
+#include "tools/inout/grid.h"
+#include "volumes/reorient.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* An input, and the planes of it at hand. */
+typedef struct {
+    lob_plane_input file;
+    unsigned char *planes;
+    lob_volume slab; /* over planes */
+} slab_input;
+
+/* A component and the index of its first voxel. */
+typedef struct {
+    int64_t first, number; /* number: from 0 */
+} first_voxel;
+
+typedef struct {
+    lob_session *s;
+    lob_components_work common;
+    slab_input image, mask, intensities; /* not open unless the command names them */
+    bool own;                            /* the image's values are the intensities */
+    uint8_t *mask_bytes;
+    int64_t inside; /* voxels of the mask that are not 0, of all passes so far */
+    bool stopped;   /* by an error of a file, not of the kernel */
+    int64_t z;      /* of the slab at hand */
+    int64_t planes; /* that the buffers hold */
+    int64_t max_planes;
+
+    int64_t value_bytes; /* that values and order have taken */
+    first_voxel *order;  /* in rising order of first; NULL unless values are wanted */
+    int64_t next;        /* of order, that has no value yet */
+
+    lob_volume labels; /* over the image's header; without data */
+    lob_plane_output output;
+} work;
+
+/* ---- reading ---- */
+
+/* Open a volume that must lie on the image's grid and have one channel. */
+static lob_status open_on_grid(work *w, slab_input *in, const char *path)
+{
+    lob_session *s = w->s;
+    lob_status st = lob_session_open(s, &in->file, path, LOB_FRAME_NONE);
+    if (st != LOB_OK) return st;
+    const lob_volume *v = &in->file.volume;
+    st = lob_same_grid(&w->image.file.volume, w->common.set->image, v, path, &s->error);
+    lob_turn turn;
+    if (st != LOB_OK && lob_turn_onto(&turn, v, &w->image.file.volume))
+        st = lob_fail_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY,
+                           "%s: its axes lie other than those of %s, and it can be turned only "
+                           "where all of it fits in memory",
+                           path, w->common.set->image);
+    return st == LOB_OK ? lob_grid_one_channel(s, v, path) : st;
+}
+
+static lob_status open_inputs(work *w)
+{
+    const lob_components_settings *set = w->common.set;
+    lob_status st = lob_session_open(w->s, &w->image.file, set->image, set->frame);
+    if (st != LOB_OK) return st;
+    lob_volume *image = &w->common.image;
+    *image = w->image.file.volume;
+    if (set->label_of != 1) image->names = (lob_label_names){0}; /* pieces are new labels */
+    st = lob_grid_has_channel(w->s, image, set->channel, set->image);
+    if (st == LOB_OK && set->channel >= 0) image->channels = 1;
+    if (st == LOB_OK) st = lob_components_work_options(w->s, &w->common);
+    if (st == LOB_OK && set->mask) st = open_on_grid(w, &w->mask, set->mask);
+    w->own =
+        set->intensities && image->channels == 1 && lob_same_file(set->image, set->intensities);
+    if (st == LOB_OK && set->intensities && !w->own)
+        st = open_on_grid(w, &w->intensities, set->intensities);
+    if (set->intensities) w->common.measured = w->own ? image : &w->intensities.file.volume;
+    return st;
+}
+
+/* Bytes per voxel of an input, over all channels. */
+static int64_t voxel_bytes(const slab_input *in)
+{
+    const lob_volume *v = &in->file.volume;
+    return in->file.planes ? v->channels * (int64_t)lob_type_of(v->type)->bytes : 0;
+}
+
+/* Bytes of this many planes of all inputs. */
+static int64_t slab_bytes(const work *w, int64_t planes)
+{
+    const lob_dims dims = w->common.image.dims;
+    const int64_t each = voxel_bytes(&w->image) + voxel_bytes(&w->intensities) +
+                         voxel_bytes(&w->mask) + (w->mask.file.planes ? 1 : 0);
+    return lob_product(dims.nx * dims.ny, planes, each, 1);
+}
+
+/* Allocate slabs of this many planes. */
+static lob_status allocate_slabs(work *w, int64_t planes)
+{
+    lob_session *s = w->s;
+    const char *path = w->common.set->image;
+    const lob_dims dims = w->common.image.dims;
+    const size_t voxels = (size_t)(dims.nx * dims.ny * planes);
+    slab_input *const inputs[] = {&w->image, &w->mask, &w->intensities};
+    lob_status st = lob_session_take(s, slab_bytes(w, planes), path);
+    if (st != LOB_OK) return st;
+    w->planes = planes;
+    bool there = true;
+    for (size_t i = 0; i < LOB_COUNT(inputs); i++) {
+        if (!inputs[i]->file.planes) continue;
+        inputs[i]->planes = malloc(voxels * (size_t)voxel_bytes(inputs[i]));
+        there = there && inputs[i]->planes;
+    }
+    if (w->mask.file.planes) w->mask_bytes = malloc(voxels);
+    if (there && (w->mask_bytes || !w->mask.file.planes)) return st;
+    return lob_fail(&s->error, LOB_ENOMEM, "%s: no memory for %lld of its planes", path,
+                    (long long)planes);
+}
+
+static void free_slabs(work *w)
+{
+    lob_session_give(w->s, slab_bytes(w, w->planes));
+    slab_input *const inputs[] = {&w->image, &w->mask, &w->intensities};
+    for (size_t i = 0; i < LOB_COUNT(inputs); i++) {
+        free(inputs[i]->planes);
+        inputs[i]->planes = NULL;
+    }
+    free(w->mask_bytes);
+    w->mask_bytes = NULL;
+    w->planes = 0;
+}
+
+/* Read planes; the slab is then a volume of them, or of one channel of it. */
+static lob_status fill(work *w, slab_input *in, int channel, int64_t z, int64_t n)
+{
+    const lob_status st = lob_session_planes(w->s, &in->file, in->planes, z, n);
+    if (st != LOB_OK) return st;
+    in->slab = in->file.volume;
+    in->slab.dims.nz = n;
+    in->slab.data = in->planes;
+    if (channel < 0) return st;
+    in->slab.channels = 1;
+    in->slab.data =
+        in->planes + channel * lob_voxels(&in->slab) * (int64_t)lob_type_of(in->slab.type)->bytes;
+    return st;
+}
+
+static lob_status read_slab(void *user, lob_components_input *slab, int64_t z, int64_t n,
+                            lob_error *error)
+{
+    work *w = user;
+    (void)error; /* the session's own */
+    lob_session_computed(w->s);
+    w->z = z;
+    lob_status st = fill(w, &w->image, w->common.set->channel, z, n);
+    *slab = (lob_components_input){.image = &w->image.slab};
+    if (st == LOB_OK && w->mask.file.planes) {
+        st = fill(w, &w->mask, -1, z, n);
+        if (st == LOB_OK)
+            w->inside +=
+                lob_grid_mask_bytes(w->mask_bytes, &w->mask.slab, 0, lob_voxels(&w->mask.slab));
+        slab->mask = w->mask_bytes;
+    }
+    if (st == LOB_OK && w->intensities.file.planes) {
+        st = fill(w, &w->intensities, -1, z, n);
+        slab->intensities = &w->intensities.slab;
+    }
+    if (w->own) slab->intensities = &w->image.slab;
+    lob_session_compute(w->s, "joining");
+    w->stopped = st != LOB_OK;
+    return st;
+}
+
+/* ---- writing ---- */
+
+static int by_first(const void *a, const void *b)
+{
+    const first_voxel *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Allocate the components' values, and sort components by first voxel. */
+static lob_status prepare_values(work *w)
+{
+    const lob_components_output *r = &w->common.result;
+    if (!lob_components_work_has_values(&w->common)) return LOB_OK;
+    const int64_t bytes =
+        r->count * (lob_components_work_value_bytes(&w->common) + (int64_t)sizeof *w->order);
+    const lob_status st = lob_session_take(w->s, bytes, w->common.set->table);
+    if (st != LOB_OK) return st;
+    w->value_bytes = bytes;
+    const size_t capacity = (size_t)r->count + 1;
+    w->common.values =
+        calloc(capacity * (size_t)w->common.image.channels, sizeof *w->common.values);
+    w->order = malloc(capacity * sizeof *w->order);
+    if (!w->common.values || !w->order) return lob_session_no_memory(w->s, w->common.set->table);
+    for (int64_t i = 0; i < r->count; i++)
+        w->order[i] = (first_voxel){lob_components_work_member(&w->common, i), i};
+    qsort(w->order, (size_t)r->count, sizeof *w->order, by_first);
+    return LOB_OK;
+}
+
+/* Read the values of components whose first voxel is in the current slab. */
+static void take_values(work *w)
+{
+    const lob_volume *v = &w->image.slab;
+    const int64_t from = w->z * v->dims.nx * v->dims.ny;
+    for (; w->order && w->next < w->common.result.count; w->next++) {
+        const first_voxel *at = &w->order[w->next];
+        if (at->first - from >= lob_voxels(v)) return;
+        lob_components_work_take_value(&w->common, at->number, v, at->first - from);
+    }
+}
+
+static lob_status begin(void *user, const lob_components_output *result, int64_t largest,
+                        lob_error *error)
+{
+    work *w = user;
+    (void)error;
+    lob_session_computed(w->s);
+    lob_status st = LOB_OK;
+    w->common.result = *result; /* a copy: lob_components_streamed returns it at its end */
+    if (w->mask.file.planes && w->inside == 0) st = lob_grid_empty_mask(w->s, w->common.set->mask);
+    if (st == LOB_OK) st = prepare_values(w);
+    w->labels = w->common.image;
+    w->labels.type = result->type;
+    w->labels.channels = 1;
+    w->labels.slope = 1.0;
+    w->labels.inter = 0.0;
+    w->labels.frames = 1;
+    w->labels.frame = 0;
+    lob_write_options options = lob_write_defaults();
+    options.labels = true;
+    if (st == LOB_OK)
+        st = lob_session_planes_begin(w->s, &w->output, &w->labels, largest, w->common.set->labels,
+                                      options);
+    lob_session_compute(w->s, "joining");
+    w->stopped = st != LOB_OK && st != LOB_ENOMEM; /* thinner slabs leave more */
+    return st;
+}
+
+static lob_status write_slab(void *user, const void *labels, lob_type type, int64_t z, int64_t n,
+                             lob_error *error)
+{
+    work *w = user;
+    (void)type, (void)z, (void)error;
+    lob_session_computed(w->s);
+    take_values(w);
+    const lob_status st = lob_session_planes_put(w->s, &w->output, labels, n);
+    lob_session_compute(w->s, "joining");
+    w->stopped = st != LOB_OK;
+    return st;
+}
+
+/* ---- the whole ---- */
+
+/* Free what a failed call has made. */
+static void undo(work *w)
+{
+    lob_session_planes_abort(w->s, &w->output);
+    free(w->common.values);
+    free(w->order);
+    lob_session_give(w->s, w->value_bytes);
+    w->value_bytes = 0;
+    w->common.values = NULL;
+    w->order = NULL;
+    w->next = 0;
+}
+
+static lob_status join_once(work *w)
+{
+    const lob_components_stream stream = {
+        .read = read_slab, .begin = begin, .write = write_slab, .user = w};
+    lob_components_output result = {0};
+    lob_session_compute(w->s, "joining");
+    const lob_status st = lob_components_streamed(&result, &stream, w->common.image.dims, w->planes,
+                                                  &w->common.options, w->s->backend->components,
+                                                  &w->s->context, &w->s->error);
+    lob_session_computed(w->s);
+    w->common.result = result;
+    return w->stopped ? st : lob_session_name(w->s, st, w->common.set->image, NULL);
+}
+
+/* Planes of all inputs that fit in this much memory. */
+static int64_t planes_within(const work *w, int64_t memory)
+{
+    const lob_dims dims = w->common.image.dims;
+    return lob_components_stream_planes(dims, slab_bytes(w, 1) / (dims.nx * dims.ny), memory);
+}
+
+/*
+ * How many planes to try next, after `planes` did not fit: at most half, and few enough to leave
+ * memory for the tables of components, whose size does not depend on the slabs.
+ *
+ *   tables  in  bytes that these needed up to the plane that was read last
+ */
+static int64_t fewer_planes(const work *w, int64_t planes, int64_t tables)
+{
+    const lob_session *s = w->s;
+    const lob_dims dims = w->common.image.dims;
+    const int64_t half = (planes + 1) / 2, seen = w->z + planes < dims.nz ? w->z + planes : dims.nz;
+    if (s->max_memory == 0) return half;
+    const double all = (double)tables * (double)dims.nz / (double)seen;
+    const double left = (double)s->context.max_memory - all;
+    const int64_t fit = left > 0 ? planes_within(w, (int64_t)left) : 1;
+    return fit < half ? fit : half;
+}
+
+/* The memory needed depends on the voxels, so a slab that does not fit is tried again with fewer
+ * planes. */
+static lob_status join(work *w, int64_t planes)
+{
+    lob_session *s = w->s;
+    for (;;) {
+        lob_session_say(s, "%s: memory does not hold it: %lld of %lld planes at a time",
+                        w->common.set->image, (long long)planes,
+                        (long long)w->common.image.dims.nz);
+        w->z = 0;
+        lob_status st = allocate_slabs(w, planes);
+        if (st == LOB_OK) st = join_once(w);
+        if (st == LOB_OK) lob_components_work_hold(s, &w->common);
+        if (st == LOB_OK) return st;
+        undo(w);
+        if (w->stopped || st != LOB_ENOMEM) return st;
+        const int64_t tables = w->common.result.working_bytes;
+        free_slabs(w);
+        if (planes == 1 || (s->max_memory > 0 && tables > s->context.max_memory)) {
+            const lob_error reason = s->error;
+            return lob_fail_hint(&s->error, st, reason.hint, "%.800s%s%s", reason.text,
+                                 planes == 1 ? ", one plane at a time" : "",
+                                 s->max_memory > 0 ? "" : "; allow more with --max-memory");
+        }
+        planes = fewer_planes(w, planes, tables);
+        s->error = (lob_error){.text = ""};
+    }
+}
+
+/* Labels are written last: if they exist, the table is complete. */
+static lob_status make(lob_session *s, work *w)
+{
+    lob_status st = join(w, w->max_planes);
+    if (st != LOB_OK) return st;
+    lob_components_work_report(s, &w->common);
+    cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->planes);
+    st = lob_components_work_table(s, &w->common);
+    return st == LOB_OK ? lob_session_planes_commit(s, &w->output) : st;
+}
+
+/* The largest number of planes per slab. */
+static int64_t max_planes(const work *w, int64_t memory)
+{
+    const lob_device *device = w->s->context.device;
+    const int64_t nz = w->common.image.dims.nz;
+    if (device && lob_device_free_bytes(device) / 10 * 9 < memory)
+        memory = lob_device_free_bytes(device) / 10 * 9;
+    const int64_t planes = planes_within(w, memory);
+    return planes < nz ? planes : (nz + 1) / 2; /* as a whole it has been tried */
+}
+
+lob_status lob_components_by_planes(lob_session *s, const lob_components_settings *set,
+                                    int64_t memory)
+{
+    work w = {
+        .s = s,
+        .common = {.set = set, .image = lob_volume_empty()},
+    };
+
+    lob_status st = open_inputs(&w);
+    if (st == LOB_OK) {
+        w.max_planes = max_planes(&w, memory);
+        st = make(s, &w);
+    }
+    undo(&w);
+    free_slabs(&w);
+    lob_session_close(s, &w.image.file);
+    lob_session_close(s, &w.mask.file);
+    lob_session_close(s, &w.intensities.file);
+    lob_components_output_free(&w.common.result);
+    return st;
+}

@@ -1,0 +1,188 @@
+/* Options, report and table of `lobule components`, for both ways of working. */
+#include "tools/commands/components/components_work.h"
+
+#include "tools/inout/grid.h"
+#include "tools/table/region_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bounds of a size in whole voxels; a size that differs from a bound by rounding only is inside. */
+static lob_status size_bounds(lob_session *s, const lob_components_settings *set,
+                              lob_components_options *options, const lob_geometry *geometry)
+{
+    const double voxel_mm3 = lob_voxel_mm3(geometry);
+    const double rounding = 1e-6; /* headers hold spacings as float32 */
+    if (isfinite(set->min_size.value)) {
+        const double voxels = set->min_size.value / (set->min_size.voxels ? 1.0 : voxel_mm3);
+        options->min_voxels = (int64_t)fmin(ceil(voxels * (1.0 - rounding)), 0x1p62);
+    }
+    if (isfinite(set->max_size.value)) {
+        const double voxels = set->max_size.value / (set->max_size.voxels ? 1.0 : voxel_mm3);
+        options->max_voxels = (int64_t)fmin(floor(voxels * (1.0 + rounding)), 0x1p62);
+        if (options->max_voxels < 1)
+            return lob_fail(&s->error, LOB_EARG,
+                            "--max-size %.15g%s is less than a voxel of %s (%.6g mm3), so nothing "
+                            "would be left",
+                            set->max_size.value, set->max_size.voxels ? "vox" : "mm3", set->image,
+                            voxel_mm3);
+        if (options->max_voxels < options->min_voxels)
+            return lob_fail(&s->error, LOB_EARG,
+                            "--max-size is below --min-size (%lld and %lld voxels), so nothing "
+                            "would be left",
+                            (long long)options->max_voxels, (long long)options->min_voxels);
+    }
+    return LOB_OK;
+}
+
+lob_status lob_components_work_options(lob_session *s, lob_components_work *work)
+{
+    const lob_components_settings *set = work->set;
+    const lob_geometry *geometry = &work->image.geometry;
+    lob_components_options *options = &work->options;
+    static const lob_type types[] = {LOB_TYPES, LOB_U8, LOB_I16, LOB_I32};
+    const lob_status st = lob_session_check(s, &work->image, LOB_I32, 1, set->labels);
+    if (st != LOB_OK) return st;
+    if (set->label_of == 1 && work->image.channels != 1)
+        return lob_fail(&s->error, LOB_EDATA,
+                        "%s: has %d channels; --label-of input keeps the values of one: choose it "
+                        "with --channel N",
+                        set->image, work->image.channels);
+    *options = lob_components_defaults();
+    if (set->equal) options->join = LOB_JOIN_EQUAL;
+    if (isfinite(set->tolerance)) {
+        options->join = LOB_JOIN_TOLERANCE;
+        options->tolerance = set->tolerance;
+    }
+    if (!isnan(set->range[0])) {
+        options->ranged = true;
+        memcpy(options->range, set->range, sizeof options->range);
+    }
+    if (isfinite(set->above)) {
+        options->ranged = true;
+        options->range[0] = lob_next_above(set->above, &work->image);
+    }
+    options->neighbours = set->neighbours;
+    options->slice_axis = lob_grid_slice_axis(set->slices, geometry);
+    options->order = (lob_components_order)set->order;
+    options->largest = set->largest;
+    options->fill_holes = set->fill_holes;
+    options->keep_values = set->label_of == 1;
+    options->regions = set->table != NULL;
+    options->type = types[set->type];
+    return size_bounds(s, set, options, geometry);
+}
+
+bool lob_components_work_has_values(const lob_components_work *work)
+{
+    return work->set->equal && work->set->table;
+}
+
+int64_t lob_components_work_value_bytes(const lob_components_work *work)
+{
+    return lob_components_work_has_values(work)
+               ? work->image.channels * (int64_t)sizeof *work->values
+               : 0;
+}
+
+int64_t lob_components_work_member(const lob_components_work *work, int64_t component)
+{
+    const lob_components_output *r = &work->result;
+    return r->member ? r->member[component] : r->regions[component].first;
+}
+
+void lob_components_work_take_value(lob_components_work *work, int64_t component,
+                                    const lob_volume *v, int64_t at)
+{
+    double *value = &work->values[component * v->channels];
+    for (int c = 0; c < v->channels; c++) {
+        lob_values(&value[c], v->data, v->type, c * lob_voxels(v) + at, 1);
+        value[c] = v->slope * value[c] + v->inter;
+    }
+}
+
+void lob_components_work_hold(lob_session *s, const lob_components_work *work)
+{
+    const lob_components_output *r = &work->result;
+    lob_session_give(s, -r->count * (int64_t)((r->regions ? sizeof *r->regions : 0) +
+                                              (r->values ? sizeof *r->values : 0) +
+                                              (r->member ? sizeof *r->member : 0)));
+}
+
+void lob_components_work_report(lob_session *s, const lob_components_work *work)
+{
+    const lob_components_settings *set = work->set;
+    const lob_components_output *r = &work->result;
+    const struct {
+        const char *name;
+        double value;
+    } rows[] = {
+        {"voxels",               (double)lob_voxels(&work->image)},
+        {"foreground_voxels",    (double)r->foreground           },
+        {"not_finite_voxels",    (double)r->not_finite           },
+        {"components_found",     (double)r->found                },
+        {"components",           (double)r->count                },
+        {"neighbours",           set->neighbours                 },
+        {"slice_axis",           work->options.slice_axis        },
+        {"working_memory_bytes", (double)r->working_bytes        },
+    };
+    for (size_t i = 0; i < LOB_COUNT(rows); i++)
+        cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
+    cJSON_AddStringToObject(s->results, "type", lob_type_of(r->type)->name);
+    if (r->not_finite > 0)
+        lob_session_note(s, "%s: NaN or infinite voxels: %lld; these are background", set->image,
+                         (long long)r->not_finite);
+    if (r->found == 0)
+        lob_session_note(s, "%s: has no foreground, so there is no component", set->image);
+    else if (r->count == 0)
+        lob_session_note(s, "%s: components: %lld, none of the size asked for", set->image,
+                         (long long)r->found);
+    lob_session_say(s, "components: %lld of %lld; foreground voxels: %lld", (long long)r->count,
+                    (long long)r->found, (long long)r->foreground);
+}
+
+/* The labels of the table's rows with --label-of input: the components' values. */
+static lob_status kept_labels(lob_session *s, int32_t **labels, const lob_components_work *work)
+{
+    const int64_t count = work->result.count;
+    if (!work->options.keep_values) return LOB_OK;
+    const lob_status st = lob_session_take(s, count * (int64_t)sizeof **labels, work->set->table);
+    if (st != LOB_OK) return st;
+    *labels = malloc(((size_t)count + 1) * sizeof **labels);
+    if (!*labels) return lob_session_no_memory(s, work->set->table);
+    for (int64_t i = 0; i < count; i++) (*labels)[i] = (int32_t)lround(work->values[i]);
+    return LOB_OK;
+}
+
+lob_status lob_components_work_table(lob_session *s, const lob_components_work *work)
+{
+    int32_t *labels = NULL;
+    if (!work->set->table) return LOB_OK;
+    lob_status st = kept_labels(s, &labels, work);
+    const lob_volume *measured = work->measured;
+    const lob_regions_input in = {.labels = work->result.labels,
+                                  .type = work->result.type,
+                                  .count = work->result.count,
+                                  .dims = work->image.dims,
+                                  .image = measured};
+    const lob_region_table table = {
+        .regions = work->result.regions,
+        .intensities = work->result.values,
+        .count = work->result.count,
+        .scan = work->set->name,
+        .labels = labels,
+        .values = work->values,
+        .channels = work->image.channels,
+        .geometry = &work->image.geometry,
+        .fine = measured ? &work->result.fine : NULL,
+        .slope = measured ? measured->slope : 1.0,
+        .inter = measured ? measured->inter : 0.0,
+        .columns = work->set->columns,
+        .dims = work->image.dims,
+        .in = work->result.labels && !work->options.keep_values ? &in : NULL,
+    };
+    if (st == LOB_OK) st = lob_region_table_write(s, &table, work->set->table);
+    free(labels);
+    return st;
+}

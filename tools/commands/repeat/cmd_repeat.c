@@ -1,0 +1,436 @@
+/* lobule repeat: what a report says, done again. */
+#include "io/file.h"
+#include "io/io.h"
+#include "tools/batch/batch_table.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/repeat/methods.h"
+#include "tools/commands/repeat/moved_outputs.h"
+#include "tools/commands/repeat/past_report.h"
+#include "tools/recipe/recipe_job.h"
+#include "tools/report/session_sums.h"
+#include "tools/session/session_outputs.h"
+#include "volumes/version.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct {
+    const char *report, *scan, *from, *out;
+    bool methods, dry_run, any_version;
+} settings;
+
+/* What is done again. */
+typedef struct {
+    const settings *set;
+    lob_past_report past;
+    char *name;      /* of the report's file */
+    char *kept;      /* --report's file, from the root on */
+    char *folder;    /* for the outputs, from the root on */
+    bool was_made;   /* the folder is ours */
+    lob_moves moves; /* outputs and their new names */
+} repetition;
+
+/* ---- sums ---- */
+
+typedef char sums[2][LOB_SHA256_TEXT];
+
+/* The SHA-256 of a path's files; empty where one cannot be read. */
+static lob_status sum_files(sums out, const char *path, bool of_volume, bool reading)
+{
+    char *files[2] = {NULL, NULL};
+    if (of_volume)
+        LOB_TRY(lob_files_of(files, path, reading));
+    else if (!(files[0] = strdup(path)))
+        return LOB_ENOMEM;
+    for (int k = 0; k < 2; k++) {
+        out[k][0] = '\0';
+        if (files[k]) lob_sha256_end(lob_sha256_begin(files[k]), out[k]);
+    }
+    lob_files_free(files);
+    return LOB_OK;
+}
+
+static bool is_equal(const sums now, const lob_past_file *then)
+{
+    for (int k = 0; k < 2; k++)
+        if (strcmp(now[k], then->sum[k] ? then->sum[k] : "") != 0) return false;
+    return true;
+}
+
+/* ---- what was read ---- */
+
+static lob_status check_input(lob_session *s, const repetition *r, const lob_past_file *file)
+{
+    sums now;
+    lob_status st = lob_session_cancelled(s);
+    if (st != LOB_OK) return st;
+    if (!file->sum[0]) {
+        lob_session_note(s, "%s: %s has no SHA-256 of it, so that it was not checked", file->path,
+                         r->name);
+        return LOB_OK;
+    }
+    if (sum_files(now, file->path, lob_is_volume_name(file->path), true) != LOB_OK)
+        return lob_session_no_memory(s, file->path);
+    if (!now[0][0])
+        return lob_fail(&s->error, LOB_ENOINPUT,
+                        "%s: cannot be read, and %s says that it was; bring it back, or name the "
+                        "folder that its name begins in with --from",
+                        file->path, r->name);
+    if (is_equal(now, file)) return LOB_OK;
+    const int k = strcmp(now[0], file->sum[0]) == 0 ? 1 : 0;
+    return lob_fail(&s->error, LOB_EDATA,
+                    "%s: has changed: its SHA-256 is %.16s..., and %s says %.16s...; bring back "
+                    "the file that was read then",
+                    file->path, now[k][0] ? now[k] : "unknown", r->name,
+                    file->sum[k] ? file->sum[k] : "unknown");
+}
+
+/* The lines of a recipe stand in the report, so that its file is not needed. */
+static lob_status check_inputs(lob_session *s, const repetition *r)
+{
+    const double start_s = lob_clock_s();
+    for (int i = 0; i < r->past.input_count; i++)
+        if (strcmp(r->past.inputs[i].role, "RECIPE") != 0)
+            LOB_TRY(check_input(s, r, &r->past.inputs[i]));
+    lob_session_stage(s, "checksum", start_s);
+    return LOB_OK;
+}
+
+static lob_status check_report(lob_session *s, const repetition *r)
+{
+    const lob_past_report *const past = &r->past;
+    const lob_command *const command = lob_find_command(past->command);
+    lob_error *const error = &s->error;
+    /* A command that nests makes its recipe again from its own arguments. */
+    if (command && command->runs_others && !command->nests && strcmp(past->command, "run") != 0)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: tells of %s, which is not repeated itself; give the report of a scan, "
+                        "or the one that was repeated",
+                        r->name, past->command);
+    if (past->exit_code != 0 && past->exit_code != 1)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: tells of a command that failed (%.600s); repeat one "
+                        "that was done",
+                        r->name, past->message);
+    if (!r->set->methods && strcmp(past->version, LOB_VERSION) != 0 && !r->set->any_version)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: was written by lobule %s, and this is " LOB_VERSION
+                        "; take that version, or see what this one makes with --any-version",
+                        r->name, past->version);
+    if (!r->set->methods && past->output_count == 0)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: names no output, so that there is nothing to compare; run `lobule %s` "
+                        "anew instead",
+                        r->name, past->command);
+    return LOB_OK;
+}
+
+/* ---- where ---- */
+
+/* A path from the root on, because relative ones are going to begin elsewhere; malloc'ed. */
+static char *from_root(const char *path)
+{
+    char here[PATH_MAX], *whole = NULL;
+    if (path[0] == '/') return strdup(path);
+    if (!getcwd(here, sizeof here)) return NULL;
+    return asprintf(&whole, "%s/%s", here, path) < 0 ? NULL : whole;
+}
+
+/* Make the folder for outputs: that of --out, or one that goes away. */
+static lob_status make_folder(lob_session *s, repetition *r)
+{
+    const char *const out = r->set->out, *const temporary = getenv("TMPDIR");
+    if (!out) {
+        const char *const root = temporary && temporary[0] == '/' ? temporary : "/tmp";
+        if (asprintf(&r->folder, "%s/lobule-repeat-XXXXXX", root) < 0) r->folder = NULL;
+        if (!r->folder) return lob_session_no_memory(s, r->name);
+        r->was_made = mkdtemp(r->folder) != NULL;
+        return r->was_made ? LOB_OK
+                           : lob_fail(&s->error, LOB_ECREATE,
+                                      "%s: no folder can be made in it (%s); set TMPDIR to one "
+                                      "with room, or name one with --out",
+                                      root, strerror(errno));
+    }
+    r->folder = from_root(out);
+    if (!r->folder) return lob_session_no_memory(s, r->name);
+    r->was_made = mkdir(r->folder, 0777) == 0;
+    if (r->was_made || errno == EEXIST) return LOB_OK;
+    return lob_fail(&s->error, LOB_ECREATE, "%s: this folder cannot be made (%s)", out,
+                    strerror(errno));
+}
+
+/* Go to the folder in which the command ran. */
+static lob_status go_there(lob_session *s, repetition *r)
+{
+    const char *const folder = r->set->from ? r->set->from : r->past.folder;
+    if (s->report_path) {
+        r->kept = from_root(s->report_path);
+        if (!r->kept) return lob_session_no_memory(s, s->report_path);
+        s->report_path = r->kept;
+    }
+    if (!folder || chdir(folder) == 0) return LOB_OK;
+    return lob_fail(&s->error, LOB_ENOINPUT,
+                    "%s: the folder in which %s was made is not there (%s); name the one in which "
+                    "its files are now with --from",
+                    folder, r->name, strerror(errno));
+}
+
+/* ---- the work ---- */
+
+typedef lob_status job_fn(lob_session *s, repetition *r, lob_recipe_job *job);
+
+/* Make a job of lines and hand it to a function. */
+static lob_status with_job(lob_session *s, repetition *r, const char *lines, job_fn *work)
+{
+    lob_recipe recipe;
+    lob_recipe_job job;
+    LOB_TRY(lob_recipe_parse(&recipe, lines, strlen(lines), r->name, &s->error));
+    lob_status st = lob_recipe_job_make(&job, s, &recipe, r->name, NULL);
+    lob_recipe_free(&recipe);
+    if (st == LOB_EARG) st = LOB_EDATA; /* the report's fault, not that of our arguments */
+    if (st == LOB_OK) st = work(s, r, &job);
+    lob_recipe_job_free(&job);
+    return st;
+}
+
+/* No output may stand in the way: the commands' own --force is not meant for these names. */
+static lob_status check_places(lob_session *s, const lob_moves *moves)
+{
+    for (int i = 0; i < moves->count; i++) {
+        const lob_moved *const m = &moves->files[i];
+        LOB_TRY((m->is_volume ? lob_check_output : lob_output_check)(m->to, s->force, &s->error));
+    }
+    return LOB_OK;
+}
+
+static const lob_moved *moved_of(const repetition *r, const char *path)
+{
+    for (int i = 0; i < r->moves.count; i++)
+        if (strcmp(r->moves.files[i].from, path) == 0) return &r->moves.files[i];
+    return NULL;
+}
+
+/* Outputs tell by --provenance how they were made then, in the words of then. */
+static lob_status take_provenance(lob_session *s, const repetition *r)
+{
+    s->past_provenance = cJSON_CreateObject();
+    for (int i = 0; i < r->past.output_count; i++) {
+        const lob_past_file *const then = &r->past.outputs[i];
+        const lob_moved *const moved = then->provenance ? moved_of(r, then->path) : NULL;
+        if (moved && !cJSON_AddStringToObject(s->past_provenance, moved->to, then->provenance))
+            return lob_session_no_memory(s, then->path);
+    }
+    return s->past_provenance ? LOB_OK : lob_session_no_memory(s, r->name);
+}
+
+static lob_status run_moved(lob_session *s, repetition *r, lob_recipe_job *job)
+{
+    bool skip;
+    lob_status st = lob_moves_make_folders(&r->moves, &s->error);
+    if (st == LOB_OK) st = check_places(s, &r->moves);
+    if (st == LOB_OK) st = take_provenance(s, r);
+    if (st == LOB_OK) st = lob_recipe_job_check(job, &skip);
+    if (st == LOB_OK) st = lob_recipe_job_run(job);
+    return st == LOB_EDIFFER ? LOB_OK : st; /* of two volumes that a line compares */
+}
+
+static lob_status run_again(lob_session *s, repetition *r, lob_recipe_job *job)
+{
+    char *lines;
+    LOB_TRY(lob_outputs_move(&lines, &r->moves, job, r->folder));
+    const lob_status st = with_job(s, r, lines, run_moved);
+    free(lines);
+    return st;
+}
+
+static lob_status print_lines(lob_session *s, repetition *r, lob_recipe_job *job)
+{
+    (void)s;
+    (void)r;
+    return lob_recipe_job_print(job);
+}
+
+/* ---- what came out ---- */
+
+/* Say of an output whether it is the same; *differ: it is not. */
+static lob_status compare_output(lob_session *s, const repetition *r, const lob_past_file *then,
+                                 bool *differ)
+{
+    const lob_moved *const moved = moved_of(r, then->path);
+    sums now = {"", ""};
+    if (moved && sum_files(now, moved->to, moved->is_volume, false) != LOB_OK)
+        return lob_session_no_memory(s, then->path);
+    const bool known = then->sum[0] != NULL, equal = known && is_equal(now, then);
+    const int k = known && strcmp(now[0], then->sum[0]) == 0 ? 1 : 0;
+    *differ = known && !equal;
+    if (!known)
+        printf("unknown  %s: %s has no SHA-256 of it\n", then->path, r->name);
+    else if (equal)
+        printf("equal    %s\n", then->path);
+    else if (!now[0][0])
+        printf("missing  %s: was not made again\n", then->path);
+    else
+        printf("differs  %s: its SHA-256 is %.16s..., and was %.16s...\n", then->path, now[k],
+               then->sum[k] ? then->sum[k] : "unknown");
+
+    cJSON *const entry = cJSON_CreateObject();
+    cJSON_AddStringToObject(entry, "path", then->path);
+    if (moved && r->set->out) cJSON_AddStringToObject(entry, "now", moved->to);
+    cJSON_AddStringToObject(entry, "sha256", now[0]);
+    if (known) cJSON_AddStringToObject(entry, "expected", then->sum[0]);
+    cJSON_AddBoolToObject(entry, "equal", equal);
+    cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(s->results, "compared"), entry);
+    return LOB_OK;
+}
+
+static lob_status compare_outputs(lob_session *s, const repetition *r)
+{
+    const double start_s = lob_clock_s();
+    int differ = 0;
+    cJSON_AddArrayToObject(s->results, "compared");
+    for (int i = 0; i < r->past.output_count; i++) {
+        bool differs = false;
+        LOB_TRY(compare_output(s, r, &r->past.outputs[i], &differs));
+        differ += differs;
+    }
+    cJSON_AddNumberToObject(s->results, "different", differ);
+    lob_session_stage(s, "checksum", start_s);
+    return differ > 0 ? LOB_EDIFFER : LOB_OK;
+}
+
+static lob_status repeat(lob_session *s, repetition *r)
+{
+    char *lines;
+    LOB_TRY(lob_past_report_lines(&lines, &r->past, r->name, &s->error));
+    lob_status st = r->set->dry_run ? LOB_OK : make_folder(s, r);
+    if (st == LOB_OK) st = go_there(s, r);
+    if (st == LOB_OK) st = check_inputs(s, r);
+    if (st == LOB_OK) st = with_job(s, r, lines, r->set->dry_run ? print_lines : run_again);
+    if (st == LOB_OK && !r->set->dry_run) st = compare_outputs(s, r);
+    if ((st != LOB_OK && st != LOB_EDIFFER) || !r->set->out) lob_outputs_remove(s);
+    lob_moves_remove_folders(&r->moves);
+    if (r->was_made) rmdir(r->folder); /* stays where outputs are kept */
+    free(lines);
+    return st;
+}
+
+/* ---- which report ---- */
+
+/* The report of a scan in a status table; malloc'ed. */
+static lob_status find_row(lob_session *s, char **name, const char *path, const char *scan)
+{
+    lob_batch_table table;
+    LOB_TRY(lob_batch_table_read(&table, path, &s->error));
+    const lob_batch_row *const row = lob_batch_row_of(&table, scan);
+    const int folder = (int)(strrchr(path, '/') + 1 - path);
+    lob_status st = LOB_OK;
+    *name = NULL;
+    if (!row)
+        st = lob_fail(&s->error, LOB_EARG, "--scan %s: %s has no row of this name", scan, path);
+    else if (row->state != LOB_SCAN_DONE)
+        st = lob_fail(&s->error, LOB_EDATA, "%s: %s is not done but %s; repeat one that was done",
+                      path, scan, lob_scan_state_text(row->state));
+    else if (!row->report[0])
+        st = lob_fail(&s->error, LOB_EDATA, "%s: names no report of %s", path, scan);
+    else if (asprintf(name, "%.*s%s", row->report[0] == '/' ? 0 : folder, path, row->report) < 0)
+        st = lob_session_no_memory(s, path);
+    lob_batch_table_free(&table);
+    return st;
+}
+
+/* The same, where a batch is named by its folder or by its status table. */
+static lob_status find_scan(lob_session *s, char **name, const settings *set)
+{
+    struct stat about;
+    char *path = NULL;
+    const bool is_folder = stat(set->report, &about) == 0 && S_ISDIR(about.st_mode);
+    const int made = asprintf(&path, "%s%s%s", strchr(set->report, '/') ? "" : "./", set->report,
+                              is_folder ? "/" LOB_BATCH_STATUS_FILE : "");
+    if (made < 0) return lob_session_no_memory(s, set->report);
+    const lob_status st = find_row(s, name, path, set->scan);
+    free(path);
+    return st;
+}
+
+static lob_status begin(lob_session *s, repetition *r)
+{
+    const settings *const set = r->set;
+    if (set->methods && (set->dry_run || set->out || set->from))
+        return lob_fail(&s->error, LOB_EARG,
+                        "--methods only tells; leave --out, --from and "
+                        "--dry-run out");
+    lob_status st = LOB_OK;
+    if (set->scan)
+        st = find_scan(s, &r->name, set);
+    else if (!(r->name = strdup(set->report)))
+        st = lob_session_no_memory(s, set->report);
+    if (st == LOB_OK) st = lob_past_report_read(&r->past, r->name, &s->error);
+    if (st == LOB_OK) lob_session_describe(s, set->scan ? r->name : set->report, "REPORT");
+    if (st == LOB_OK) st = check_report(s, r);
+    if (st != LOB_OK) return st;
+    return set->methods ? lob_methods_print(&r->past, r->name, &s->error) : repeat(s, r);
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {.report = NULL};
+    const lob_option rows[] = {
+        OPERAND_INPUT("REPORT", &set.report, LOB_FILE_OTHER,
+                      "report that --report has written; with --scan, the folder of a batch or its "
+                      "status.tsv",
+                      .required = true),
+        OPT_TEXT("scan", &set.scan, "NAME", "repeat this scan of a batch"),
+        OPT_TEXT("out", &set.out, "DIR",
+                 "keep the new outputs in this folder; left out: they are compared and removed"),
+        OPT_TEXT("from", &set.from, "DIR",
+                 "folder in which relative names of the report begin; left out: the one in which "
+                 "the command ran"),
+        OPT_FLAG("any-version", &set.any_version,
+                 "repeat what another version of lobule has done, too"),
+        OPT_FLAG("methods", &set.methods,
+                 "print a paragraph for a paper that says what was done, and do nothing else"),
+        OPT_FLAG("dry-run", &set.dry_run,
+                 "check the inputs, print the commands as they were, and do nothing else"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    repetition r = {.set = &set};
+    const lob_status st = begin(&s, &r);
+    lob_sums_end(&s); /* they refer to the name */
+    lob_past_report_free(&r.past);
+    lob_moves_free(&r.moves);
+    free(r.name);
+    free(r.folder);
+    const int code = lob_session_end(&s, st);
+    free(r.kept);
+    return code;
+}
+
+const lob_command lob_command_repeat = {
+    .name = "repeat",
+    .summary = "do again what a report says, and compare",
+    .description =
+        "Runs the command of a report, or all lines of a recipe's, with the files that were read "
+        "then: each must have the SHA-256 of the report. What was written then is left alone: "
+        "the new outputs go to a folder that is removed in the end, or to --out. Every output "
+        "gets a line: equal, or differs, by its SHA-256; if one differs, the exit code is 1.\n"
+        "The recipe's own file is not needed, because the report holds its lines, values filled "
+        "in. What --provenance wrote into outputs is taken from the report, and is compared with "
+        "all else. Device and number of threads may be others: they change no byte. Another "
+        "version of "
+        "lobule may, because label volumes name the version in their header.\n"
+        "With --scan the report is that of a scan in the status table of a batch.\n"
+        "--methods prints what was done in words, with the version, the options that were given "
+        "and those that decide, and references.",
+    .examples = "lobule repeat report.json\n"
+                "lobule repeat report.json --out again\n"
+                "lobule repeat study --scan sub-03\n"
+                "lobule repeat report.json --methods",
+    .compares = true,
+    .run = run,
+    .runs_others = true,
+};

@@ -1,0 +1,245 @@
+/* Giving the outputs of a job's lines other names. */
+#include "tools/commands/repeat/moved_outputs.h"
+
+#include "io/io.h"
+#include "tools/commands/repeat/past_report.h"
+#include "tools/session/session_outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct {
+    lob_recipe_job *job;
+    const char *folder;
+    lob_moves *moves;
+    lob_text text;
+} mover;
+
+static bool is_volume(const lob_line_file *file)
+{
+    return file->content == LOB_FILE_IMAGE || file->content == LOB_FILE_LABELS;
+}
+
+static bool is_file(const lob_line_file *file)
+{
+    const bool printed =
+        file->is_output && file->content == LOB_FILE_TABLE && strcmp(file->path, "-") == 0;
+    return !printed && !lob_is_stored_name(file->path);
+}
+
+static lob_status no_memory(const mover *m)
+{
+    return lob_fail(&m->job->run->error, LOB_ENOMEM, "%s: out of memory", m->job->name);
+}
+
+/* ---- names ---- */
+
+/* The length of the name of the file in a path, of which a volume's may go on into the file:
+ * "cells.h5:/labels". */
+static lob_status file_length(size_t *length, const char *path, bool of_volume)
+{
+    char *files[2] = {NULL, NULL};
+    *length = strlen(path);
+    if (!of_volume) return LOB_OK;
+    LOB_TRY(lob_files_of(files, path, false));
+    *length = strlen(files[0]);
+    lob_files_free(files);
+    return LOB_OK;
+}
+
+static lob_status meets(bool *touch, const lob_moves *moves, const char *path, bool of_volume)
+{
+    *touch = false;
+    for (int i = 0; i < moves->count && !*touch; i++)
+        LOB_TRY(lob_paths_touch(touch, path, of_volume, moves->files[i].to,
+                                moves->files[i].is_volume, false));
+    return LOB_OK;
+}
+
+/* FOLDER/NAME, or FOLDER/2/NAME, and so on; malloc'ed. */
+static lob_status new_name(char **out, const mover *m, const lob_line_file *file)
+{
+    size_t length;
+    LOB_TRY(file_length(&length, file->path, is_volume(file)));
+    size_t last = length;
+    while (last > 0 && file->path[last - 1] != '/') last--;
+    const char *const name = file->path + last;
+    bool touch = true;
+    *out = NULL;
+    for (int n = 1; touch; n++) {
+        free(*out);
+        const int made = n == 1 ? asprintf(out, "%s/%s", m->folder, name)
+                                : asprintf(out, "%s/%d/%s", m->folder, n, name);
+        if (made < 0) *out = NULL;
+        if (made < 0 || meets(&touch, m->moves, *out, is_volume(file)) != LOB_OK) {
+            free(*out);
+            return LOB_ENOMEM;
+        }
+    }
+    return LOB_OK;
+}
+
+static lob_status move_output(mover *m, const lob_line_file *file, const char **to)
+{
+    lob_moves *const moves = m->moves;
+    lob_moved *const files =
+        realloc(moves->files, ((size_t)moves->count + 1) * sizeof *moves->files);
+    if (!files) return no_memory(m);
+    moves->files = files;
+    lob_moved moved = {.from = strdup(file->path),
+                       .is_volume = is_volume(file),
+                       .is_report = strcmp(file->option, "report") == 0};
+    if (!moved.from || new_name(&moved.to, m, file) != LOB_OK) {
+        free(moved.from);
+        return no_memory(m);
+    }
+    files[moves->count++] = moved;
+    *to = moved.to;
+    return LOB_OK;
+}
+
+/* What an input is called that a line before makes; NULL: none does. */
+static lob_status follow_input(const mover *m, const lob_line_file *file, char **to)
+{
+    *to = NULL;
+    for (int i = 0; i < m->moves->count; i++) {
+        const lob_moved *const made = &m->moves->files[i];
+        bool touch;
+        size_t old_length, new_length;
+        if (lob_paths_touch(&touch, made->from, made->is_volume, file->path, is_volume(file),
+                            false) != LOB_OK ||
+            file_length(&old_length, file->path, is_volume(file)) != LOB_OK ||
+            file_length(&new_length, made->to, made->is_volume) != LOB_OK)
+            return no_memory(m);
+        if (!touch) continue;
+        if (asprintf(to, "%.*s%s", (int)new_length, made->to, file->path + old_length) < 0)
+            return no_memory(m);
+        return LOB_OK;
+    }
+    return LOB_OK;
+}
+
+/* ---- lines ---- */
+
+/* Parse the line's command, which notes its files. */
+static lob_status note_files(mover *m, lob_job_line *l)
+{
+    lob_line_free(&l->line);
+    l->line.checking = true;
+    l->command.run(&l->command, l->word_count - 1, l->words + 1);
+    lob_error *const error = &m->job->run->error;
+    const lob_error reason = *error;
+    *error = (lob_error){.text = ""};
+    if (l->line.file_count > 0 || l->line.status != LOB_EARG) return LOB_OK;
+    return lob_fail(error, LOB_EDATA, "%.900s; this is no command line of this version",
+                    reason.text);
+}
+
+/* Print a word, with a new name where it ends in that of a file. */
+static lob_status put_word(mover *m, const char *word, const lob_line_file *file)
+{
+    const char *new = NULL;
+    char *followed = NULL, *changed = NULL;
+    lob_error *const error = &m->job->run->error;
+    lob_status st = LOB_OK;
+    if (file && file->is_output) st = move_output(m, file, &new);
+    if (file && !file->is_output) st = follow_input(m, file, &followed);
+    if (followed) new = followed;
+    if (st == LOB_OK &&
+        new &&asprintf(&changed, "%.*s%s", (int)(file->typed - word), word, new) < 0)
+        st = no_memory(m);
+    if (st == LOB_OK)
+        st = lob_past_put_word(&m->text, changed ? changed : word, m->job->name, error);
+    free(changed);
+    free(followed);
+    return st;
+}
+
+/* The file that a word names, or NULL. */
+static const lob_line_file *file_in(const lob_job_line *l, const char *word)
+{
+    for (int f = 0; f < l->line.file_count; f++) {
+        const lob_line_file *const file = &l->line.files[f];
+        if (file->typed >= word && file->typed <= word + strlen(word) && is_file(file)) return file;
+    }
+    return NULL;
+}
+
+static lob_status put_line(mover *m, lob_job_line *l)
+{
+    LOB_TRY(note_files(m, l));
+    int moved = m->moves->count;
+    for (int f = 0; f < l->line.file_count; f++)
+        moved += l->line.files[f].is_output && is_file(&l->line.files[f]);
+    lob_text_print(&m->text, "lobule");
+    for (int w = 0; w < l->word_count; w++)
+        LOB_TRY(put_word(m, l->words[w], w > 0 ? file_in(l, l->words[w]) : NULL));
+    lob_text_add(&m->text, "\n", 1);
+    if (m->moves->count == moved) return LOB_OK;
+    return lob_fail(&m->job->run->error, LOB_EINTERNAL, "%s: an output is named nowhere", l->place);
+}
+
+lob_status lob_outputs_move(char **text, lob_moves *moves, lob_recipe_job *job, const char *folder)
+{
+    mover m = {.job = job, .folder = folder, .moves = moves};
+    lob_status st = LOB_OK;
+    *moves = (lob_moves){.count = 0};
+    *text = NULL;
+    for (int i = 0; i < job->line_count && st == LOB_OK; i++) st = put_line(&m, &job->lines[i]);
+    if (st != LOB_OK) {
+        lob_text_free(&m.text);
+        return st;
+    }
+    *text = lob_text_take(&m.text);
+    return *text ? LOB_OK : no_memory(&m);
+}
+
+void lob_moves_free(lob_moves *moves)
+{
+    for (int i = 0; i < moves->count; i++) {
+        free(moves->files[i].from);
+        free(moves->files[i].to);
+    }
+    free(moves->files);
+    *moves = (lob_moves){.count = 0};
+}
+
+/* ---- folders ---- */
+
+/* The folder of a new name, malloc'ed. The name may go on into a file, which may hold '/'. */
+static char *folder_of(const lob_moved *moved)
+{
+    size_t length;
+    if (file_length(&length, moved->to, moved->is_volume) != LOB_OK) return NULL;
+    while (moved->to[length] != '/') length--; /* it is absolute */
+    return strndup(moved->to, length);
+}
+
+lob_status lob_moves_make_folders(const lob_moves *moves, lob_error *error)
+{
+    for (int i = 0; i < moves->count; i++) {
+        char *const folder = folder_of(&moves->files[i]);
+        if (!folder) return lob_fail(error, LOB_ENOMEM, "out of memory");
+        const int failure = mkdir(folder, 0777) == 0 ? 0 : errno;
+        const lob_status st =
+            failure == 0 || failure == EEXIST
+                ? LOB_OK
+                : lob_fail(error, LOB_ECREATE, "%s: this folder cannot be made (%s)", folder,
+                           strerror(failure));
+        free(folder);
+        LOB_TRY(st);
+    }
+    return LOB_OK;
+}
+
+void lob_moves_remove_folders(const lob_moves *moves)
+{
+    for (int i = moves->count - 1; i >= 0; i--) {
+        char *const folder = folder_of(&moves->files[i]);
+        if (folder) rmdir(folder);
+        free(folder);
+    }
+}

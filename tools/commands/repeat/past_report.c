@@ -1,0 +1,279 @@
+/* Reading reports: a function of a buffer, because a report may come from anywhere. */
+#include "tools/commands/repeat/past_report.h"
+
+#include "io/file.h"
+#include "io/sha256.h"
+#include "tools/recipe/recipe.h"
+#include "tools/recipe/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    lob_past_report *out;
+    const char *name; /* of the file */
+    lob_error *error;
+} reader;
+
+static lob_status no_memory(const reader *r)
+{
+    return lob_fail(r->error, LOB_ENOMEM, "%s: out of memory", r->name);
+}
+
+static lob_status refuse(const reader *r, const char *field, const char *what)
+{
+    return lob_fail(r->error, LOB_EDATA, "%s: '%s' %s; give a report that --report has written",
+                    r->name, field, what);
+}
+
+/* ---- text ---- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+/*
+ * A copy in which bytes stand for themselves that a report writes as \udcHH, the low half of a pair
+ * whose high half is missing. cJSON takes any bytes in a text, but refuses such a half.
+ */
+static char *with_bytes(const char *from, size_t size, size_t *length)
+{
+    char *const text = malloc(size + 1), *to = text;
+    bool after_high = false; /* what comes next belongs to a pair */
+    for (size_t i = 0; text && i < size;) {
+        const size_t left = size - i;
+        if (from[i] != '\\' || left < 2) {
+            after_high = false;
+            *to++ = from[i++];
+            continue;
+        }
+        const bool escape = left >= 6 && from[i + 1] == 'u';
+        const bool surrogate = escape && (from[i + 2] == 'd' || from[i + 2] == 'D');
+        const int kind = surrogate ? hex_digit(from[i + 3]) : -1;
+        const int high = escape ? hex_digit(from[i + 4]) : -1;
+        const int low = escape ? hex_digit(from[i + 5]) : -1;
+        const bool is_byte = kind == 12 && high >= 8 && low >= 0 && !after_high;
+        after_high = kind >= 8 && kind <= 11;
+        if (is_byte) {
+            *to++ = (char)(16 * high + low);
+            i += 6;
+            continue;
+        }
+        const size_t n = escape ? 6 : 2; /* a backslash and what belongs to it */
+        memcpy(to, from + i, n);
+        to += n;
+        i += n;
+    }
+    if (text) *length = (size_t)(to - text);
+    return text;
+}
+
+/* ---- fields ---- */
+
+/* A text of an object, or NULL. */
+static const char *text_of(const cJSON *object, const char *field)
+{
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, field));
+}
+
+static lob_status take_text(const reader *r, const char **out, const cJSON *object,
+                            const char *field)
+{
+    *out = text_of(object, field);
+    return *out ? LOB_OK : refuse(r, field, "is missing, or is no text");
+}
+
+static const char *sum_of(const cJSON *file)
+{
+    const char *const sum = text_of(file, "sha256");
+    const bool is_sum = sum && strlen(sum) == LOB_SHA256_TEXT - 1 &&
+                        strspn(sum, "0123456789abcdef") == LOB_SHA256_TEXT - 1;
+    return is_sum ? sum : NULL;
+}
+
+static lob_status take_files(const reader *r, lob_past_file **files, int *count, const char *field)
+{
+    const cJSON *const array = cJSON_GetObjectItemCaseSensitive(r->out->json, field), *file;
+    if (!cJSON_IsArray(array)) return refuse(r, field, "is missing, or is no list");
+    *files = calloc((size_t)cJSON_GetArraySize(array) + 1, sizeof **files);
+    if (!*files) return no_memory(r);
+    cJSON_ArrayForEach(file, array)
+    {
+        const cJSON *const second = cJSON_GetObjectItemCaseSensitive(file, "second_file");
+        lob_past_file *const f = &(*files)[*count];
+        f->role = text_of(file, "role");
+        f->path = text_of(file, "path");
+        if (!f->role || !f->path || !f->path[0])
+            return refuse(r, field, "holds a file without a path or a role");
+        f->sum[0] = sum_of(file);
+        f->sum[1] = sum_of(second);
+        f->provenance = text_of(file, "provenance");
+        /* What --bids writes beside labels names files of its own folder, and is not made again. */
+        if (!lob_is_stored_name(f->path) && strcmp(f->role, "bids") != 0) ++*count;
+    }
+    return LOB_OK;
+}
+
+static lob_status take_line(const reader *r, const cJSON *report)
+{
+    lob_past_line *const line = &r->out->lines[r->out->line_count];
+    const cJSON *word;
+    LOB_TRY(take_text(r, &line->command, report, "command"));
+    line->options = cJSON_GetObjectItemCaseSensitive(report, "options");
+    line->arguments = cJSON_GetObjectItemCaseSensitive(report, "arguments");
+    if (!cJSON_IsObject(line->options)) return refuse(r, "options", "is missing, or is no object");
+    if (!cJSON_IsArray(line->arguments)) return refuse(r, "arguments", "is missing, or is no list");
+    cJSON_ArrayForEach(word, line->arguments)
+    {
+        if (!cJSON_IsString(word)) return refuse(r, "arguments", "holds what is no text");
+    }
+    r->out->line_count++;
+    return LOB_OK;
+}
+
+/* The lines of a recipe, or the command itself. */
+static lob_status take_lines(const reader *r)
+{
+    lob_past_report *const out = r->out;
+    const cJSON *const results = cJSON_GetObjectItemCaseSensitive(out->json, "results"), *report;
+    const cJSON *const lines = cJSON_GetObjectItemCaseSensitive(results, "lines");
+    const bool is_recipe = strcmp(out->command, "run") == 0;
+    if (is_recipe && !cJSON_IsArray(lines))
+        return refuse(r, "results.lines", "is missing, or is no list");
+    out->lines = calloc(is_recipe ? (size_t)cJSON_GetArraySize(lines) + 1 : 1, sizeof *out->lines);
+    if (!out->lines) return no_memory(r);
+    if (!is_recipe) return take_line(r, out->json);
+    cJSON_ArrayForEach(report, lines)
+    {
+        LOB_TRY(take_line(r, report));
+    }
+    return out->line_count > 0 ? LOB_OK : refuse(r, "results.lines", "is empty");
+}
+
+static lob_status take_outcome(const reader *r)
+{
+    const cJSON *const outcome = cJSON_GetObjectItemCaseSensitive(r->out->json, "outcome");
+    const cJSON *const code = cJSON_GetObjectItemCaseSensitive(outcome, "exit_code");
+    if (!cJSON_IsNumber(code)) return refuse(r, "outcome.exit_code", "is missing, or is no number");
+    r->out->exit_code = code->valueint;
+    return take_text(r, &r->out->message, outcome, "message");
+}
+
+static lob_status take_report(const reader *r)
+{
+    lob_past_report *const out = r->out;
+    const char *const tool = text_of(out->json, "tool");
+    if (!tool || strcmp(tool, "lobule") != 0)
+        return lob_fail(r->error, LOB_EDATA,
+                        "%s: is no report of lobule; give a file that --report has written",
+                        r->name);
+    LOB_TRY(take_text(r, &out->version, out->json, "version"));
+    LOB_TRY(take_text(r, &out->command, out->json, "command"));
+    out->folder = text_of(out->json, "folder");
+    LOB_TRY(take_outcome(r));
+    LOB_TRY(take_files(r, &out->inputs, &out->input_count, "inputs"));
+    LOB_TRY(take_files(r, &out->outputs, &out->output_count, "outputs"));
+    if (out->exit_code != 0 && out->exit_code != 1) return LOB_OK; /* it may have no lines */
+    LOB_TRY(take_lines(r));
+    for (int i = 0; i < out->input_count && !out->recipe; i++)
+        if (strcmp(out->inputs[i].role, "RECIPE") == 0) out->recipe = out->inputs[i].path;
+    return LOB_OK;
+}
+
+lob_status lob_past_report_parse(lob_past_report *out, const char *bytes, size_t size,
+                                 const char *name, lob_error *error)
+{
+    const reader r = {out, name, error};
+    size_t length = 0;
+    *out = (lob_past_report){.json = NULL};
+    char *const text = with_bytes(bytes, size, &length);
+    if (!text) return no_memory(&r);
+    const char *end = NULL;
+    out->json = cJSON_ParseWithLengthOpts(text, length, &end, false);
+    while (out->json && end < text + length && strchr(" \t\r\n", *end)) end++;
+    const bool whole = out->json && end == text + length;
+    lob_status st = whole ? take_report(&r)
+                          : lob_fail(error, LOB_EDATA,
+                                     "%s: is no JSON as a whole, so no report; copy it again from "
+                                     "its source",
+                                     name);
+    free(text);
+    if (st != LOB_OK) lob_past_report_free(out);
+    return st;
+}
+
+lob_status lob_past_report_read(lob_past_report *out, const char *path, lob_error *error)
+{
+    lob_input in;
+    *out = (lob_past_report){.json = NULL};
+    LOB_TRY(lob_input_open(&in, path, error));
+    const lob_status st =
+        in.size > LOB_PAST_MAX_BYTES
+            ? lob_fail(error, LOB_EDATA, "%s: has %zu bytes, more than a report has; give a report",
+                       path, in.size)
+            : lob_past_report_parse(out, (const char *)in.bytes, in.size, path, error);
+    lob_input_close(&in);
+    return st;
+}
+
+void lob_past_report_free(lob_past_report *report)
+{
+    free(report->lines);
+    free(report->inputs);
+    free(report->outputs);
+    cJSON_Delete(report->json);
+    *report = (lob_past_report){.json = NULL};
+}
+
+/* ---- as a recipe ---- */
+
+lob_status lob_past_put_word(lob_text *to, const char *word, const char *name, lob_error *error)
+{
+    for (const unsigned char *c = (const unsigned char *)word; *c; c++)
+        if ((*c < ' ' && *c != '\t') || *c == 127)
+            return lob_fail(error, LOB_EDATA,
+                            "%s: '%s' holds a control character, which no line of a recipe can; "
+                            "give the file another name and run the command anew",
+                            name, word);
+    char *const quoted = lob_recipe_quoted(word);
+    to->failed = to->failed || !quoted;
+    lob_text_add(to, " ", 1);
+    if (quoted) lob_text_add(to, quoted, strlen(quoted));
+    free(quoted);
+    return LOB_OK;
+}
+
+static lob_status put_line(lob_text *to, const lob_past_line *line, const char *name,
+                           lob_error *error)
+{
+    const cJSON *word;
+    lob_text_add(to, "lobule", 6); /* a command of this name would be taken for that word */
+    LOB_TRY(lob_past_put_word(to, line->command, name, error));
+    cJSON_ArrayForEach(word, line->arguments)
+    {
+        if (strcmp(word->valuestring, "--bids") == 0) continue;
+        LOB_TRY(lob_past_put_word(to, word->valuestring, name, error));
+    }
+    lob_text_add(to, "\n", 1);
+    return LOB_OK;
+}
+
+lob_status lob_past_report_lines(char **text, const lob_past_report *report, const char *name,
+                                 lob_error *error)
+{
+    lob_text to = {NULL};
+    lob_status st = LOB_OK;
+    for (int i = 0; i < report->line_count && st == LOB_OK; i++)
+        st = put_line(&to, &report->lines[i], name, error);
+    *text = NULL;
+    if (st != LOB_OK) {
+        lob_text_free(&to);
+        return st;
+    }
+    *text = lob_text_take(&to);
+    return *text ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
+}

@@ -1,0 +1,156 @@
+/* Slices with strokes, and those on which a further stroke would help most. */
+#include "tools/commands/segment/segment_slices.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Which slices across an axis have strokes? Returns how many. */
+static int64_t find_drawn(bool *drawn, const lob_strokes *strokes, int axis)
+{
+    int64_t all = 0;
+    for (int64_t i = 0; i < lob_side(strokes->dims, axis); i++) {
+        const int64_t *const voxels = lob_strokes_in(strokes, axis, i);
+        drawn[i] = false;
+        for (int32_t k = 0; k < strokes->labels; k++) drawn[i] = drawn[i] || voxels[k] > 0;
+        all += drawn[i];
+    }
+    return all;
+}
+
+/* ---- what is at stake ---- */
+
+/* Does a voxel have another label on one of its six sides? */
+static bool on_border(const lob_volume *labels, const int64_t at[3], int64_t i)
+{
+    const lob_dims d = labels->dims;
+    const int64_t step[3] = {1, d.nx, d.nx * d.ny};
+    const int32_t label = lob_label_at(labels->data, labels->type, i);
+    for (int k = 0; k < 3; k++) {
+        if (at[k] > 0 && lob_label_at(labels->data, labels->type, i - step[k]) != label)
+            return true;
+        if (at[k] + 1 < lob_side(d, k) &&
+            lob_label_at(labels->data, labels->type, i + step[k]) != label)
+            return true;
+    }
+    return false;
+}
+
+/* Count the voxels of slice row->slice that are uncertain, labelled and at a border. */
+static void count_slice(lob_segment_slice *row, const lob_segment_box *box, const uint8_t *unsure,
+                        int axis)
+{
+    const lob_dims d = box->labels->dims;
+    const int u = axis == 0 ? 1 : 0, v = axis == 2 ? 1 : 2;
+    int64_t at[3] = {0, 0, 0};
+    at[axis] = row->slice;
+    for (at[v] = 0; at[v] < lob_side(d, v); at[v]++)
+        for (at[u] = 0; at[u] < lob_side(d, u); at[u]++) {
+            const int64_t i = (at[2] * d.ny + at[1]) * d.nx + at[0];
+            const int32_t label = lob_label_at(box->labels->data, box->labels->type, i);
+            row->marked += label != box->background;
+            row->uncertain += unsure[i];
+            row->border += on_border(box->labels, at, i);
+        }
+}
+
+/* ---- what a stroke would bring ---- */
+
+/* Slices without strokes between two with them; below -1 or above the last: none on that side. */
+typedef struct {
+    int64_t below, above;
+    int64_t side; /* slices of the box */
+} gap;
+
+static double deviation(gap g, int64_t slice)
+{
+    const double down = (double)(slice - g.below), up = (double)(g.above - slice);
+    if (g.below < 0) return sqrt(up);
+    if (g.above == g.side) return sqrt(down);
+    return sqrt(down * up / (down + up));
+}
+
+/* By how much the wrong voxels of a gap that are expected become fewer with strokes on a slice. */
+static double gain_of(const lob_segment_slice *rows, gap g, int64_t slice)
+{
+    const gap lower = {g.below, slice, g.side}, upper = {slice, g.above, g.side};
+    double gain = 0;
+    for (int64_t i = g.below + 1; i < g.above; i++) {
+        const double after = i < slice ? deviation(lower, i) : i > slice ? deviation(upper, i) : 0;
+        gain += (double)(rows[i].border + rows[i].uncertain) * (deviation(g, i) - after);
+    }
+    return gain;
+}
+
+/* The slice with the most to gain, marked as drawn from now on; false: none is left. */
+static bool take_best(lob_segment_slice *best, const lob_segment_slice *rows, bool *drawn,
+                      int64_t side)
+{
+    gap g = {.below = -1, .above = -1, .side = side};
+    double most = 0;
+    for (int64_t i = 0; i < side; i++) {
+        if (drawn[i]) g.below = i;
+        if (drawn[i] || rows[i].marked == 0) continue;
+        if (g.above < i) {
+            g.above = i;
+            while (g.above < side && !drawn[g.above]) g.above++;
+        }
+        const double gain = gain_of(rows, g, i);
+        /* Equal gains, summed in another order, differ by rounding. */
+        if (!(gain > most * (1 + 1e-9))) continue;
+        most = gain;
+        *best = rows[i];
+    }
+    if (most > 0) drawn[best->slice] = true;
+    return most > 0;
+}
+
+lob_status lob_segment_suggest(lob_segment_slice *slices, int *count, int n,
+                               const lob_segment_box *box, const lob_volume *uncertain, int axis,
+                               int threads)
+{
+    const int64_t side = lob_side(box->labels->dims, axis);
+    const uint8_t *const unsure = uncertain->data;
+    lob_segment_slice *const rows = calloc((size_t)side, sizeof *rows);
+    bool *const drawn = calloc((size_t)side, sizeof *drawn);
+    const lob_status st = rows && drawn ? LOB_OK : LOB_ENOMEM;
+    int found = 0;
+    if (st == LOB_OK) {
+        const int64_t all = find_drawn(drawn, &box->strokes, axis);
+        assert(all > 0);
+        (void)all;
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t i = 0; i < side; i++) {
+            rows[i].slice = i;
+            count_slice(&rows[i], box, unsure, axis);
+        }
+        while (found < n && take_best(&slices[found], rows, drawn, side)) found++;
+    }
+    free(rows);
+    free(drawn);
+    *count = found;
+    return st;
+}
+
+lob_status lob_segment_drawn(lob_segment_slice *slices, int *count, int n,
+                             const lob_segment_box *box, int axis)
+{
+    const int64_t side = lob_side(box->labels->dims, axis);
+    int64_t seen = 0;
+    int found = 0;
+    *count = 0;
+    if (n < 1) return LOB_OK;
+    bool *const drawn = calloc((size_t)side, sizeof *drawn);
+    if (!drawn) return LOB_ENOMEM;
+    const int64_t all = find_drawn(drawn, &box->strokes, axis);
+    const int64_t most = all < n ? all : n;
+    for (int64_t i = 0; i < side; i++)
+        if (drawn[i]) {
+            if (seen == (2 * found + 1) * all / (2 * most))
+                slices[found++] = (lob_segment_slice){.slice = i, .drawn = true};
+            seen++;
+        }
+    free(drawn);
+    *count = found;
+    return LOB_OK;
+}

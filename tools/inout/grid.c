@@ -1,0 +1,246 @@
+/* Masks and other volumes on an image's grid, and the axes of its slices. */
+#include "tools/inout/grid.h"
+
+#include "io/png.h"
+#include "tools/session/session_line.h"
+#include "volumes/crop.h"
+#include "volumes/reorient.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int lob_grid_slice_axis(int slices, const lob_geometry *geometry)
+{
+    static const lob_anatomical_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
+    if (slices < 0) return -1;
+    if (slices < 3) return lob_anatomical_axis(geometry, planes[slices]);
+    return slices - 3;
+}
+
+lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices)
+{
+    const bool flat = slices >= 0;
+    if (*neighbours < 0) *neighbours = flat ? 8 : 26;
+    if (flat != (*neighbours < 6 || *neighbours == 8))
+        return lob_fail(&s->error, LOB_EARG,
+                        flat ? "--neighbours %d is for 3D; with --slices it is 4 or 8"
+                             : "--neighbours %d is for slices; add --slices, or choose 6, 18 or 26",
+                        *neighbours);
+    return LOB_OK;
+}
+
+lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const char *path)
+{
+    if (volume->channels == 1) return LOB_OK;
+    return lob_fail(&s->error, LOB_EDATA,
+                    "%s: has %d channels, and one is needed here; take one out with `lobule "
+                    "convert --channel N`, N from 0 to %d",
+                    path, volume->channels, volume->channels - 1);
+}
+
+/* An entry of the report on the input that was read last. */
+static cJSON *last_input(lob_session *s)
+{
+    return cJSON_GetArrayItem(s->inputs, cJSON_GetArraySize(s->inputs) - 1);
+}
+
+/* Turn a volume's axes as the image's run. */
+static lob_status turn(lob_session *s, lob_volume *volume, const lob_turn *how, const char *path,
+                       const lob_volume *image, const char *image_path)
+{
+    char from[4], to[4];
+    const int64_t bytes = lob_voxel_bytes(volume);
+    lob_orientation(from, &volume->geometry);
+    lob_orientation(to, &image->geometry);
+    LOB_TRY(lob_session_take(s, bytes, path));
+    const lob_status st = lob_volume_reorient(volume, how);
+    lob_session_give(s, bytes);
+    if (st != LOB_OK) return lob_session_no_memory(s, path);
+    cJSON_AddStringToObject(last_input(s), "reoriented_to", to);
+    lob_session_say(s, "%s: reoriented from %s to %s, as %s lies", path, from, to, image_path);
+    return LOB_OK;
+}
+
+/* Lay a part of the image's grid on the whole of it. */
+static lob_status place(lob_session *s, lob_volume *volume, const int64_t first[3],
+                        const char *path, const lob_volume *image, const char *image_path)
+{
+    const int64_t before = lob_voxel_bytes(volume);
+    const int64_t after = lob_product(lob_voxels(image), volume->channels,
+                                      (int64_t)lob_type_of(volume->type)->bytes, 1);
+    LOB_TRY(lob_session_take(s, after, path));
+    const lob_status st = lob_volume_place(volume, first, image);
+    lob_session_give(s, st == LOB_OK ? before : after);
+    if (st != LOB_OK) return lob_session_no_memory(s, path);
+    cJSON *at = cJSON_AddArrayToObject(last_input(s), "placed_at");
+    for (int a = 0; a < 3; a++) cJSON_AddItemToArray(at, cJSON_CreateNumber((double)first[a]));
+    lob_session_say(s, "%s: covers a part of %s from voxel (%lld, %lld, %lld) on", path, image_path,
+                    (long long)first[0], (long long)first[1], (long long)first[2]);
+    return LOB_OK;
+}
+
+/* Do the grids have a voxel in common? */
+static bool overlap(const int64_t first[3], lob_dims part, lob_dims whole)
+{
+    bool some = true;
+    for (int a = 0; a < 3; a++)
+        some = some && first[a] < lob_side(whole, a) && first[a] + lob_side(part, a) > 0;
+    return some;
+}
+
+/* Bring a volume onto the image's grid; part: labels may cover less than all of it. */
+static lob_status match(lob_session *s, lob_volume *volume, const char *path,
+                        const lob_volume *image, const char *image_path, bool part)
+{
+    lob_turn how;
+    int64_t first[3];
+    lob_status st = lob_same_grid(image, image_path, volume, path, &s->error);
+    if (st == LOB_OK) return st;
+    const bool turned = lob_turn_onto(&how, volume, image);
+    const bool placed = part && !turned && lob_session_is_labels(s, path) &&
+                        lob_place_in(first, volume, image) &&
+                        overlap(first, volume->dims, image->dims);
+    if (!turned && !placed) return st;
+    s->error = (lob_error){.text = ""};
+    const double start_s = lob_clock_s();
+    st = turned ? turn(s, volume, &how, path, image, image_path)
+                : place(s, volume, first, path, image, image_path);
+    if (st == LOB_OK) lob_session_stage(s, "reorient", start_s);
+    return st;
+}
+
+lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
+                          const lob_volume *image, const char *image_path)
+{
+    return match(s, volume, path, image, image_path, false);
+}
+
+lob_status lob_grid_match_part(lob_session *s, lob_volume *volume, const char *path,
+                               const lob_volume *image, const char *image_path)
+{
+    return match(s, volume, path, image, image_path, true);
+}
+
+lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
+                         const char *image_path)
+{
+    lob_status st = lob_session_read(s, out, path, LOB_FRAME_NONE);
+    if (st != LOB_OK) return st;
+    st = lob_grid_match_part(s, out, path, image, image_path);
+    if (st == LOB_OK) st = lob_grid_one_channel(s, out, path);
+    if (st != LOB_OK) lob_volume_free(out);
+    return st;
+}
+
+lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set, const char *path)
+{
+    const int64_t stored = lob_voxel_bytes(labels);
+    LOB_TRY(lob_labels_dense(labels, set, path, &s->error));
+    lob_session_give(s, stored - lob_voxel_bytes(labels));
+    return LOB_OK;
+}
+
+void lob_grid_drop(lob_session *s, lob_volume *volume)
+{
+    lob_session_give(s, lob_voxel_bytes(volume));
+    lob_volume_free(volume);
+}
+
+int64_t lob_grid_mask_bytes(uint8_t *mask, const lob_volume *volume, int64_t first, int64_t n)
+{
+    enum { BLOCK = 2048 };
+    double values[BLOCK];
+    int64_t inside = 0;
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        const int64_t count = n - at < BLOCK ? n - at : BLOCK;
+        lob_values(values, volume->data, volume->type, first + at, count);
+        for (int64_t i = 0; i < count; i++) {
+            const double value = volume->slope * values[i] + volume->inter;
+            mask[at + i] = value != 0.0 && !isnan(value);
+            inside += mask[at + i];
+        }
+    }
+    return inside;
+}
+
+void lob_grid_show_mask(lob_volume *mask, const char *path)
+{
+    uint8_t *voxels = mask->data;
+    if (!path || !lob_is_png_name(path)) return;
+    for (int64_t i = 0; i < lob_voxels(mask); i++) voxels[i] = voxels[i] ? UINT8_MAX : 0;
+}
+
+lob_status lob_grid_empty_mask(lob_session *s, const char *path)
+{
+    return lob_fail(
+        &s->error, LOB_EDATA,
+        "%s: the mask is empty, so nothing could be labelled; nonzero voxels are inside", path);
+}
+
+lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const lob_volume *image,
+                         const char *image_path)
+{
+    if (!path) return LOB_OK;
+    lob_volume v = lob_volume_empty();
+    lob_status st = lob_grid_read(s, &v, path, image, image_path);
+    if (st != LOB_OK) return st;
+
+    st = lob_session_take(s, lob_voxels(&v), path);
+    if (st != LOB_OK) {
+        lob_volume_free(&v);
+        return st;
+    }
+    *mask = malloc((size_t)lob_voxels(&v));
+    if (!*mask)
+        st = lob_session_no_memory(s, path);
+    else if (lob_grid_mask_bytes(*mask, &v, 0, lob_voxels(&v)) == 0)
+        st = lob_grid_empty_mask(s, path);
+    lob_grid_drop(s, &v);
+    return st;
+}
+
+lob_status lob_grid_read_frame(lob_session *s, lob_volume *out, const char *path, int frame)
+{
+    lob_volume header = lob_volume_empty();
+    if (frame < 0) return lob_session_read(s, out, path, LOB_FRAME_UNSAID);
+    if (!lob_session_is_stored(s, path) && lob_session_peek(s, &header, path) && header.frames == 1)
+        frame = 0;
+    lob_volume_free(&header);
+    return lob_session_read(s, out, path, frame);
+}
+
+lob_status lob_grid_has_channel(lob_session *s, const lob_volume *volume, int channel,
+                                const char *path)
+{
+    const int channels = volume->channels / (int)lob_frames_held(volume);
+    if (channel < channels) return LOB_OK;
+    return lob_fail(&s->error, LOB_EDATA, "%s: has no channel %d; it has %d, counted from 0", path,
+                    channel, channels);
+}
+
+lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, const char *path)
+{
+    const lob_status st = lob_grid_has_channel(s, volume, channel, path);
+    if (st != LOB_OK) return st;
+    const int frames = (int)lob_frames_held(volume);
+    if (channel < 0 || volume->channels == frames) return LOB_OK;
+    const int64_t before = lob_voxel_bytes(volume);
+    volume->channels = frames;
+    const size_t bytes = (size_t)lob_voxel_bytes(volume);
+    memmove(volume->data, (unsigned char *)volume->data + (size_t)channel * bytes, bytes);
+    void *fitted = realloc(volume->data, bytes);
+    if (fitted) volume->data = fitted;
+    lob_session_give(s, before - (int64_t)bytes);
+    return LOB_OK;
+}
+
+lob_status lob_grid_choose_channel(lob_session *s, lob_volume *volume, int channel,
+                                   const char *path)
+{
+    LOB_TRY(lob_grid_channel(s, volume, channel, path));
+    if (volume->channels == 1) return LOB_OK;
+    return lob_fail(&s->error, LOB_EDATA,
+                    "%s: has %d channels; choose one with --channel N, from 0 to %d", path,
+                    volume->channels, volume->channels - 1);
+}

@@ -1,0 +1,278 @@
+/* What a command did, as JSON: inputs with checksums, options, device, results, times, memory. */
+#include "io/file.h"
+#include "tools/report/report.h"
+#include "tools/report/session_sums.h"
+#include "tools/session/session_line.h"
+#include "tools/session/session_part.h"
+#include "volumes/utf8.h"
+#include "volumes/version.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+char *lob_json_print(const cJSON *value)
+{
+    char *const printed = cJSON_Print(value);
+    char *const text = printed ? malloc(6 * strlen(printed) + 1) : NULL;
+    char *to = text;
+    for (const unsigned char *c = (const unsigned char *)printed; text && *c;) {
+        const size_t n = lob_utf8_length(c);
+        if (n == 0) {
+            to += sprintf(to, "\\udc%02x", *c++);
+            continue;
+        }
+        memcpy(to, c, n);
+        to += n;
+        c += n;
+    }
+    if (text) *to = '\0';
+    cJSON_free(printed);
+    return text;
+}
+
+/* The name of the table's row whose variable holds this very path. */
+static const char *role(const lob_session *s, const char *path)
+{
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < s->table[t].count; i++) {
+            const lob_option *row = &s->table[t].rows[i];
+            const char *named;
+            for (int k = 0; (named = lob_option_path(row, k)); k++)
+                if (named == path) return row->name;
+        }
+    return s->bids ? "bids" : "";
+}
+
+static void describe(cJSON *file, const lob_volume *v)
+{
+    const double dims[3] = {(double)v->dims.nx, (double)v->dims.ny, (double)v->dims.nz};
+    const int64_t channels = v->channels / lob_frames_held(v);
+    char code[4];
+    lob_orientation(code, &v->geometry);
+    cJSON_AddStringToObject(file, "type", lob_type_of(v->type)->name);
+    cJSON_AddItemToObject(file, "dims", cJSON_CreateDoubleArray(dims, 3));
+    cJSON_AddNumberToObject(file, "channels", (double)channels);
+    cJSON_AddNumberToObject(file, "frames", (double)v->frames);
+    if (v->frame == LOB_FRAME_ALL)
+        cJSON_AddStringToObject(file, "frame", "all");
+    else
+        cJSON_AddNumberToObject(file, "frame", (double)v->frame);
+    cJSON_AddItemToObject(file, "spacing_mm", cJSON_CreateDoubleArray(v->geometry.spacing_mm, 3));
+    cJSON_AddStringToObject(file, "orientation", v->geometry.unoriented ? "unknown" : code);
+    if (v->slope != 1.0 || v->inter != 0.0) {
+        cJSON_AddNumberToObject(file, "slope", v->slope);
+        cJSON_AddNumberToObject(file, "inter", v->inter);
+    }
+}
+
+void lob_report_input(lob_session *s, const lob_volume *volume, const char *path,
+                      const lob_file_info *info)
+{
+    cJSON *file = cJSON_CreateObject();
+    cJSON_AddStringToObject(file, "role", role(s, path));
+    cJSON_AddStringToObject(file, "path", path);
+    if (info->format) cJSON_AddStringToObject(file, "format", info->format);
+    cJSON_AddNumberToObject(file, "bytes", (double)info->file_bytes);
+    describe(file, volume);
+    cJSON *warnings = cJSON_AddArrayToObject(file, "warnings");
+    for (int i = 0; i < info->warnings; i++)
+        cJSON_AddItemToArray(warnings, cJSON_CreateString(info->warning[i]));
+    cJSON_AddItemToArray(s->inputs, file);
+    lob_sums_belong(s, path, file);
+}
+
+void lob_session_describe(lob_session *s, const char *path, const char *name)
+{
+    cJSON *file = cJSON_CreateObject();
+    cJSON_AddStringToObject(file, "role", name ? name : role(s, path));
+    cJSON_AddStringToObject(file, "path", path);
+    cJSON_AddItemToArray(s->inputs, file);
+    lob_sums_begin(s, path, false, true);
+    lob_sums_belong(s, path, file);
+}
+
+void lob_report_output(lob_session *s, const lob_volume *volume, const char *path)
+{
+    cJSON *file = cJSON_CreateObject();
+    cJSON_AddStringToObject(file, "role", role(s, path));
+    cJSON_AddStringToObject(file, "path", path);
+    if (volume) describe(file, volume);
+    cJSON_AddItemToArray(s->outputs, file);
+    lob_sums_belong(s, path, file);
+}
+
+/* The values of all steps of a row's name, in their order; true where it takes none. */
+static cJSON *step_values(const lob_option *row)
+{
+    const lob_steps *const steps = row->target;
+    cJSON *const values = cJSON_CreateArray();
+    for (int i = 0; i < steps->count; i++)
+        if (steps->step[i].name == row->name)
+            cJSON_AddItemToArray(values, steps->step[i].text
+                                             ? cJSON_CreateString(steps->step[i].text)
+                                             : cJSON_CreateTrue());
+    return values;
+}
+
+/* The row's value, typed; null where the variable stands for "not given". */
+static cJSON *option_value(const lob_option *row)
+{
+    char text[4200]; /* a path and more */
+    lob_option_text(text, sizeof text, row);
+    if (row->kind == LOB_OPT_FLAG) return cJSON_CreateBool(*(const bool *)row->target);
+    if (text[0] == '\0') return cJSON_CreateNull();
+    if (row->kind == LOB_OPT_STEP) return step_values(row);
+    switch (row->kind) {
+    case LOB_OPT_INT:
+        return cJSON_CreateNumber(*(const int *)row->target);
+    case LOB_OPT_REAL:
+        return cJSON_CreateNumber(*(const double *)row->target);
+    case LOB_OPT_BYTES:
+        return cJSON_CreateNumber((double)*(const int64_t *)row->target);
+    case LOB_OPT_PAIR:
+        return cJSON_CreateDoubleArray(row->target, 2);
+    case LOB_OPT_TRIPLE:
+        return cJSON_CreateDoubleArray(row->target, 3);
+    case LOB_OPT_WORDS:
+    case LOB_OPT_INPUTS: {
+        const lob_words *const words = row->target;
+        return cJSON_CreateStringArray(words->word, words->count);
+    }
+    default:
+        return cJSON_CreateString(text);
+    }
+}
+
+cJSON *lob_report_options(const lob_session *s)
+{
+    cJSON *options = cJSON_CreateObject();
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < s->table[t].count; i++) {
+            const lob_option *row = &s->table[t].rows[i];
+            char key[64];
+            if (row->target == &s->help || row->target == &s->version) continue;
+            snprintf(key, sizeof key, "%s", row->name);
+            for (char *c = key; *c; c++)
+                if (*c == '-') *c = '_';
+            cJSON_AddItemToObject(options, key, option_value(row));
+        }
+    return options;
+}
+
+/*
+ * The largest resident size so far. VmHWM counts this program alone, whereas getrusage, the
+ * fallback, may count what the parent process held when it started us.
+ */
+double lob_peak_memory_bytes(void)
+{
+    char line[256];
+    long long kib = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "VmHWM: %lld kB", &kib) == 1) break;
+    if (status) fclose(status);
+    if (kib == 0) {
+        struct rusage usage;
+        if (getrusage(RUSAGE_SELF, &usage) == 0) kib = usage.ru_maxrss;
+    }
+    return (double)kib * 1024.0;
+}
+
+bool lob_report_wanted(const lob_session *s)
+{
+    while (!s->report_path && s->command->line) s = s->command->line->run;
+    return s->report_path != NULL;
+}
+
+lob_seconds lob_session_seconds(const lob_session *s)
+{
+    const double total = lob_clock_s() - s->start_s;
+    double staged = 0;
+    for (int i = 0; i < s->stages; i++) staged += s->stage[i].seconds;
+    return (lob_seconds){.other = total - staged, .total = total};
+}
+
+/* A word as it was typed, or, where it names the folder of --bids, with the name of the labels. */
+static cJSON *argument(const lob_session *s, const char *word)
+{
+    const char *const folder = s->bids_folder;
+    char *named = NULL;
+    if (!folder || folder < word || folder > word + strlen(word)) return cJSON_CreateString(word);
+    if (asprintf(&named, "%.*s%s", (int)(folder - word), word, s->bids_path) < 0) return NULL;
+    cJSON *const text = cJSON_CreateString(named);
+    free(named);
+    return text;
+}
+
+static cJSON *report_object(lob_session *s, lob_status outcome, const char *message)
+{
+    cJSON *report = cJSON_CreateObject();
+    cJSON_AddStringToObject(report, "tool", "lobule");
+    cJSON_AddStringToObject(report, "version", LOB_VERSION);
+    cJSON_AddStringToObject(report, "command", s->command->name);
+    cJSON *arguments = cJSON_AddArrayToObject(report, "arguments");
+    for (int i = 0; i < s->argc; i++) cJSON_AddItemToArray(arguments, argument(s, s->argv[i]));
+    char folder[PATH_MAX]; /* where relative names begin */
+    if (getcwd(folder, sizeof folder)) cJSON_AddStringToObject(report, "folder", folder);
+    cJSON_AddStringToObject(report, "started", s->started);
+
+    cJSON *end = cJSON_AddObjectToObject(report, "outcome");
+    cJSON_AddStringToObject(end, "status", lob_status_text(outcome));
+    cJSON_AddNumberToObject(end, "exit_code", lob_status_exit_code(outcome));
+    cJSON_AddStringToObject(end, "message", message);
+
+    cJSON_AddItemReferenceToObject(report, "inputs", s->inputs);
+    cJSON_AddItemReferenceToObject(report, "outputs", s->outputs);
+    cJSON_AddItemToObject(report, "options", lob_report_options(s));
+
+    cJSON *device = cJSON_AddObjectToObject(report, "device");
+    cJSON_AddStringToObject(device, "backend", s->backend->name);
+    if (s->context.device) {
+        cJSON_AddStringToObject(device, "name", lob_device_name(s->context.device));
+        cJSON_AddNumberToObject(device, "number", lob_device_number(s->context.device));
+        const lob_device_traffic before = s->start_traffic, now = lob_device_traffic_here();
+        cJSON_AddNumberToObject(device, "upload_bytes",
+                                (double)(now.upload_bytes - before.upload_bytes));
+        cJSON_AddNumberToObject(device, "download_bytes",
+                                (double)(now.download_bytes - before.download_bytes));
+    }
+    cJSON_AddStringToObject(device, "why", s->device_why);
+    cJSON_AddNumberToObject(device, "threads", s->context.threads);
+
+    cJSON_AddItemReferenceToObject(report, "results", s->results);
+    cJSON_AddItemReferenceToObject(report, "notes", s->notes);
+
+    cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+    for (int i = 0; i < s->stages; i++)
+        cJSON_AddNumberToObject(seconds, s->stage[i].name, s->stage[i].seconds);
+    const lob_seconds whole = lob_session_seconds(s);
+    cJSON_AddNumberToObject(seconds, "other", whole.other);
+    cJSON_AddNumberToObject(seconds, "total", whole.total);
+    cJSON_AddNumberToObject(report, "peak_memory_bytes", lob_peak_memory_bytes());
+    return report;
+}
+
+cJSON *lob_report_make(lob_session *s, lob_status outcome, const char *message)
+{
+    if (outcome == LOB_ECANCEL) lob_sums_drop(s);
+    lob_sums_end(s);
+    return report_object(s, outcome, message);
+}
+
+lob_status lob_report_write(lob_session *s, const cJSON *report, lob_error *error)
+{
+    if (!s->report_path) return LOB_OK;
+    char *text = report ? lob_json_print(report) : NULL;
+    if (!text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", s->report_path);
+
+    const lob_output_part parts[] = {
+        {text, strlen(text)},
+        {"\n", 1           }
+    };
+    const lob_status st = lob_output_whole(s->report_path, true, parts, LOB_COUNT(parts), error);
+    free(text);
+    return st;
+}

@@ -1,0 +1,77 @@
+/* Printing JSON as lines for people. */
+#include "tools/text/json_text.h"
+
+#include "volumes/utf8.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Text of a file must not steer the terminal. */
+static void print_safely(const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        const size_t n = lob_utf8_length(c);
+        if (n > 1)
+            fwrite(c, 1, n, stdout), c += n - 1;
+        else
+            putchar(n == 0 || *c < ' ' || *c == 127 ? '?' : *c);
+    }
+}
+
+static void print_key(const char *key, int indent, int width)
+{
+    const int length = (int)strnlen(key, 256);
+    printf("%*s", indent, "");
+    print_safely(key);
+    printf("%*s", length < width ? width - length : 0, "");
+}
+
+/* The texts of an object in one line. */
+static void print_row(const cJSON *object)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, object)
+    {
+        if (item != object->child) fputs("  ", stdout);
+        print_safely(item->valuestring);
+    }
+}
+
+/* The object as text: a line for each value, an array's numbers in one line, its objects a line
+ * each, indented below a key. */
+static void print_text(const cJSON *value, int indent)
+{
+    const cJSON *item;
+    if (cJSON_IsString(value)) print_safely(value->valuestring);
+    if (cJSON_IsNumber(value)) printf("%.10g", value->valuedouble + 0.0); /* no -0 */
+    if (cJSON_IsNull(value)) fputs("nan", stdout);
+    if (cJSON_IsObject(value)) {
+        cJSON_ArrayForEach(item, value)
+        {
+            if ((cJSON_IsObject(item) || cJSON_IsArray(item)) && !item->child) continue;
+            const bool blank =
+                cJSON_IsObject(item) || (cJSON_IsString(item) && !*item->valuestring);
+            print_key(item->string, indent, blank ? 0 : 18 - indent);
+            if (cJSON_IsObject(item)) putchar('\n');
+            print_text(item, cJSON_IsObject(item) ? indent + 2 : 18);
+            if (!cJSON_IsObject(item)) putchar('\n');
+        }
+    }
+    if (cJSON_IsArray(value)) {
+        cJSON_ArrayForEach(item, value)
+        {
+            const bool lines = !cJSON_IsNumber(item);
+            if (item != value->child) printf(lines ? "\n%*s" : " %.*s", lines ? indent : 0, "");
+            if (cJSON_IsObject(item))
+                print_row(item);
+            else
+                print_text(item, indent);
+        }
+    }
+}
+
+void lob_json_show(const cJSON *object)
+{
+    print_text(object, 0);
+}

@@ -1,0 +1,139 @@
+/* Texts that grow, cells of tables, folders. */
+#include "tools/text/text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void lob_text_add(lob_text *text, const char *bytes, size_t n)
+{
+    if (text->failed) return;
+    size_t room = 64; /* powers of 2, as what is there fills one */
+    while (room < text->size + 1) room *= 2;
+    size_t wanted = room;
+    while (wanted < text->size + n + 1) wanted *= 2;
+    if (!text->bytes || wanted > room) {
+        char *const larger = realloc(text->bytes, wanted);
+        text->failed = !larger;
+        if (!larger) return;
+        text->bytes = larger;
+    }
+    memcpy(text->bytes + text->size, bytes, n);
+    text->size += n;
+    text->bytes[text->size] = '\0';
+}
+
+void lob_text_print(lob_text *text, const char *format, ...)
+{
+    char *line = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    const int n = vasprintf(&line, format, arguments);
+    va_end(arguments);
+    if (n < 0) {
+        text->failed = true;
+        return;
+    }
+    lob_text_add(text, line, (size_t)n);
+    free(line);
+}
+
+/* The characters that have an escape, and the letters of these. */
+static const char plain[] = "\t\n\r\\;", letters[] = "tnr\\;";
+
+void lob_text_add_cell(lob_text *text, const char *cell, bool in_list)
+{
+    for (; *cell; cell++) {
+        const char *const at = strchr(plain, *cell);
+        const bool escaped = at && (in_list || *cell != ';');
+        const char pair[2] = {'\\', escaped ? letters[at - plain] : '\0'};
+        lob_text_add(text, escaped ? pair : cell, escaped ? 2 : 1);
+    }
+}
+
+char *lob_text_take(lob_text *text)
+{
+    lob_text_add(text, "", 0);
+    char *const bytes = text->failed ? NULL : text->bytes;
+    if (text->failed) free(text->bytes);
+    *text = (lob_text){NULL};
+    return bytes;
+}
+
+void lob_text_free(lob_text *text)
+{
+    free(text->bytes);
+    *text = (lob_text){NULL};
+}
+
+int lob_cells_split(char **cells, int most, char *line)
+{
+    int n = 0;
+    for (char *at = line; at; n++) {
+        char *const tab = strchr(at, '\t');
+        if (tab) *tab = '\0';
+        if (n < most) cells[n] = at;
+        at = tab ? tab + 1 : NULL;
+    }
+    return n;
+}
+
+void lob_cell_decode(char *cell)
+{
+    char *to = cell;
+    for (; *cell; cell++) {
+        const char *const at = *cell == '\\' && cell[1] ? strchr(letters, cell[1]) : NULL;
+        if (at) cell++;
+        *to++ = at ? plain[at - letters] : *cell;
+    }
+    *to = '\0';
+}
+
+char *lob_line_end_of(char *text)
+{
+    return strchr(text, '\n');
+}
+
+char *lob_path_in(const char *folder, const char *name)
+{
+    char *path;
+    const size_t n = strlen(folder);
+    const char *const gap = n > 0 && folder[n - 1] == '/' ? "" : "/";
+    return asprintf(&path, "%s%s%s", folder, gap, name) < 0 ? NULL : path;
+}
+
+bool lob_make_folders(const char *path)
+{
+    struct stat about;
+    char *const way = strdup(path);
+    char *const last = way ? strrchr(way, '/') : NULL;
+    bool made = way != NULL;
+    if (last && last > way) {
+        *last = '\0';
+        made = stat(way, &about) == 0 ||
+               (lob_make_folders(way) && (mkdir(way, 0777) == 0 || errno == EEXIST));
+    }
+    free(way);
+    return made;
+}
+
+bool lob_can_make_folders(const char *path)
+{
+    struct stat about;
+    char *const way = strdup(path), *last;
+    const char *there = ".";
+    while (way && (last = strrchr(way, '/'))) {
+        last[last == way] = '\0';
+        there = way;
+        if (last == way || stat(way, &about) == 0 || errno != ENOENT) break;
+        there = ".";
+    }
+    const bool can = way && stat(there, &about) == 0 && S_ISDIR(about.st_mode) &&
+                     access(there, W_OK | X_OK) == 0;
+    free(way);
+    return can;
+}

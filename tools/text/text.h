@@ -1,0 +1,50 @@
+/* Texts that grow, and the cells of tab-separated tables. */
+#ifndef LOB_TEXT_H
+#define LOB_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A text that grows; an empty one is all zeros. */
+typedef struct {
+    char *bytes; /* with a NUL behind; NULL while it is empty */
+    size_t size;
+    bool failed; /* there was no memory; what is added after that is dropped */
+} lob_text;
+
+void lob_text_add(lob_text *text, const char *bytes, size_t n);
+void lob_text_print(lob_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Add a cell's text with \t, \n, \r and \\ for these characters; in a list \; for ';'. */
+void lob_text_add_cell(lob_text *text, const char *cell, bool in_list);
+
+/* The text, which the caller frees, or NULL without memory; text is empty afterwards. */
+char *lob_text_take(lob_text *text);
+
+void lob_text_free(lob_text *text);
+
+/*
+ * Cut a line at its tabs; the line is changed.
+ *
+ *   cells  out  at most `most`
+ *
+ * Returns how many cells there are, which may be more than `most`.
+ */
+int lob_cells_split(char **cells, int most, char *line);
+
+/* Put characters in the places of \t, \n, \r, \\ and \;. */
+void lob_cell_decode(char *cell);
+
+/* The end of the line that begins at text: its '\n', or NULL. */
+char *lob_line_end_of(char *text);
+
+/* The path folder/name, malloc'ed; NULL without memory. */
+char *lob_path_in(const char *folder, const char *name);
+
+/* Make the folders on the way to a file; false where that fails. */
+bool lob_make_folders(const char *path);
+
+/* Could lob_make_folders make them? It looks at the last one that is there. */
+bool lob_can_make_folders(const char *path);
+
+#endif
