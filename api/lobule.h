@@ -35,6 +35,7 @@
 #include "volumes/geometry.h"
 #include "volumes/label_names.h"
 #include "volumes/labels.h"
+#include "volumes/place.h"
 #include "volumes/reorient.h"
 #include "volumes/status.h"
 #include "volumes/version.h"
@@ -48,6 +49,7 @@
 #include "io/planes.h"
 
 /* Where to compute. */
+#include "kernels/arrays.h"
 #include "kernels/backends.h"
 #include "kernels/context.h"
 #include "kernels/device/device.h"

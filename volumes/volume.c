@@ -114,10 +114,27 @@ lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type typ
     return st;
 }
 
+lob_volume lob_volume_wrap(void *data, lob_type type, lob_dims dims, int channels,
+                           const double spacing_mm[3], lob_place place)
+{
+    lob_volume volume = lob_volume_empty();
+    volume.data = data;
+    volume.place = place;
+    volume.type = type;
+    volume.dims = dims;
+    volume.channels = channels;
+    volume.geometry = lob_geometry_of_spacing(spacing_mm);
+    volume.borrowed = true;
+    return volume;
+}
+
 void lob_volume_free(lob_volume *volume)
 {
     if (!volume) return;
-    free(volume->data);
+    if (volume->release)
+        volume->release(volume->owner, volume->data);
+    else if (!volume->borrowed)
+        free(volume->data);
     free(volume->header.bytes);
     free(volume->header.extensions);
     lob_label_names_free(&volume->names);

@@ -4,6 +4,7 @@
 
 #include "volumes/geometry.h"
 #include "volumes/label_names.h"
+#include "volumes/place.h"
 #include "volumes/status.h"
 #include "volumes/voxel_type.h"
 
@@ -29,7 +30,9 @@ typedef struct {
 enum { LOB_FRAME_ALL = -3 };
 
 typedef struct {
-    void *data; /* channels * nx*ny*nz voxels, channel after channel; malloc'ed */
+    void *data; /* channels * nx*ny*nz voxels, channel after channel; malloc'ed, unless release or
+                   borrowed says otherwise */
+    lob_place place; /* where data is */
     lob_type type;
     lob_dims dims;
     int channels;        /* >= 1 */
@@ -41,6 +44,9 @@ typedef struct {
                        every channel, frame after frame of a channel */
     double frame_step_s;   /* from one frame to the next, in seconds; 0: not known */
     lob_label_names names; /* of labels, where the file has them */
+    void (*release)(void *owner, void *data); /* frees data in place of free(); NULL: none */
+    void *owner;                              /* what release is given, such as a lob_device */
+    bool borrowed; /* data belongs to the caller and is not freed with the volume */
 } lob_volume;
 
 /* A volume without voxels: one channel, one frame, slope 1, inter 0, the rest zero. */
@@ -117,6 +123,18 @@ lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type typ
  */
 lob_status lob_volume_adopt(lob_volume *out, const lob_volume *like, void **data, lob_type type,
                             int channels);
+
+/*
+ * A volume on an array that belongs to the caller, which lob_volume_free leaves alone:
+ * axis-aligned, one frame, slope 1, inter 0.
+ *
+ *   data        in/out  channels * nx*ny*nz voxels, x fastest; written to only where the volume is
+ *                       an output
+ *   spacing_mm  in      of x, y and z, each > 0
+ *   place       in      where data is
+ */
+lob_volume lob_volume_wrap(void *data, lob_type type, lob_dims dims, int channels,
+                           const double spacing_mm[3], lob_place place);
 
 /* Free data, header, extensions and names and leave an empty volume; an empty volume is fine. */
 void lob_volume_free(lob_volume *volume);

@@ -18,6 +18,7 @@ struct lob_device {
     int64_t shared_bytes, total_bytes;
     char name[256];
     cudaStream_t stream;
+    cudaMemPool_t pool; /* of lob_device_alloc; NULL where this GPU's driver has none */
     void *block[LOB_DEVICE_BLOCKS];
     int64_t block_bytes[LOB_DEVICE_BLOCKS];
     uint64_t block_uses[LOB_DEVICE_BLOCKS]; /* calls that asked for the block */
@@ -139,6 +140,22 @@ static lob_status choose(const char *choice, int *number, lob_error *error)
     return try_device(*number, &bytes, error);
 }
 
+/* Memory that is freed stays with the pool: giving it back takes longer than a small volume. */
+static lob_status make_pool(lob_device *device, lob_error *error)
+{
+    int supported = 0;
+    uint64_t keep = UINT64_MAX;
+    cudaMemPoolProps properties = {};
+    LOB_CUDA(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device->number));
+    if (!supported) return LOB_OK;
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    properties.location.id = device->number;
+    LOB_CUDA(cudaMemPoolCreate(&device->pool, &properties));
+    LOB_CUDA(cudaMemPoolSetAttribute(device->pool, cudaMemPoolAttrReleaseThreshold, &keep));
+    return LOB_OK;
+}
+
 static lob_status fill_in(lob_device *device, lob_error *error)
 {
     cudaDeviceProp properties;
@@ -163,7 +180,7 @@ static lob_status fill_in(lob_device *device, lob_error *error)
     LOB_CUDA(
         cudaHostAlloc((void **)&device->mailbox, sizeof *device->mailbox, cudaHostAllocMapped));
     memset((void *)device->mailbox, 0, sizeof *device->mailbox);
-    return LOB_OK;
+    return make_pool(device, error);
 }
 
 int lob_device_count(void)
@@ -220,6 +237,7 @@ void lob_device_close(lob_device *device)
         if (device->pinned) cudaFreeHost(device->pinned);
         if (device->mailbox) cudaFreeHost((void *)device->mailbox);
         for (int i = 0; i < LOB_DEVICE_BLOCKS; i++) cudaFree(device->block[i]);
+        if (device->pool) cudaMemPoolDestroy(device->pool);
         if (device->stream) cudaStreamDestroy(device->stream);
     }
     (void)cudaGetLastError();
@@ -259,13 +277,25 @@ int lob_device_capability(const lob_device *device)
     return device->capability;
 }
 
+/* Bytes that the pool keeps though nobody has them. */
+static int64_t pool_unused(const lob_device *device)
+{
+    uint64_t held = 0, used = 0;
+    if (!device->pool ||
+        cudaMemPoolGetAttribute(device->pool, cudaMemPoolAttrReservedMemCurrent, &held) !=
+            cudaSuccess ||
+        cudaMemPoolGetAttribute(device->pool, cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess)
+        return 0;
+    return (int64_t)(held - used);
+}
+
 static int64_t free_now(const lob_device *device)
 {
     size_t bytes = 0, total = 0;
     if (lob_device_enter(device, NULL) != LOB_OK) return 0;
     if (lob_device_check(cudaMemGetInfo(&bytes, &total), "cudaMemGetInfo", NULL) != LOB_OK)
         return 0;
-    return (int64_t)bytes;
+    return (int64_t)bytes + pool_unused(device);
 }
 
 int64_t lob_device_free_bytes(const lob_device *device)
@@ -312,11 +342,33 @@ lob_status lob_device_block_take(lob_device *device, lob_device_block block, voi
         LOB_CUDA(cudaFree(device->block[block]));
         device->block[block] = NULL;
         device->block_bytes[block] = 0;
+        if (device->pool) LOB_CUDA(cudaMemPoolTrimTo(device->pool, 0));
         LOB_CUDA(cudaMalloc(&device->block[block], (size_t)size));
         device->block_bytes[block] = size;
     }
     *memory = device->block[block];
     return LOB_OK;
+}
+
+lob_status lob_device_alloc(lob_device *device, void **memory, int64_t bytes, lob_error *error)
+{
+    const size_t size = bytes > 0 ? (size_t)bytes : 1;
+    *memory = NULL;
+    LOB_TRY(lob_device_enter(device, error));
+    if (device->pool)
+        LOB_CUDA(cudaMallocFromPoolAsync(memory, size, device->pool, device->stream));
+    else
+        LOB_CUDA(cudaMalloc(memory, size));
+    return LOB_OK;
+}
+
+void lob_device_free(lob_device *device, void *memory)
+{
+    if (!memory || cudaSetDevice(device->number) != cudaSuccess) return;
+    if (device->pool)
+        (void)cudaFreeAsync(memory, device->stream);
+    else
+        (void)cudaFree(memory); /* waits for what the device was given */
 }
 
 lob_status lob_device_pinned_take(lob_device *device, void **memory, int64_t size, lob_error *error)
@@ -406,6 +458,14 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
     }
     if (timed) traffic.download_s += lob_clock_s() - start_s;
     traffic.download_bytes += bytes;
+    return LOB_OK;
+}
+
+lob_status lob_device_copy(lob_device *device, void *to, const void *from, int64_t bytes,
+                           lob_error *error)
+{
+    LOB_TRY(lob_device_enter(device, error));
+    LOB_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, device->stream));
     return LOB_OK;
 }
 

@@ -63,6 +63,22 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
                                lob_error *error);
 
 /*
+ * Memory of the device, aligned to 256 bytes, not cleared. Memory that was freed is kept for the
+ * next that asks, until the device is closed. NULL may be freed; what was given last to the device
+ * may still use it then.
+ *
+ *   memory  out  device address; NULL on failure
+ *
+ * Returns LOB_OK, LOB_ENOMEM or LOB_EDEVICE.
+ */
+lob_status lob_device_alloc(lob_device *device, void **memory, int64_t bytes, lob_error *error);
+void lob_device_free(lob_device *device, void *memory);
+
+/* Copy on the device, in order with its other work. */
+lob_status lob_device_copy(lob_device *device, void *to, const void *from, int64_t bytes,
+                           lob_error *error);
+
+/*
  * Have the device for oneself until lob_device_end; others wait. A backend does this around each of
  * its calls, and a thread does it once: nothing that it calls then may begin again. NULL is fine.
  */

@@ -85,6 +85,17 @@ class lob_label_names(Structure):
 
 
 LOB_LABEL_NAMES_MAX = (1 << 20)
+LOB_PLACE_MEMORY = 0
+LOB_PLACE_CUDA = LOB_PLACE_MEMORY + 1
+
+
+class lob_place(Structure):
+    _fields_ = [
+        ("kind", c_int32),
+        ("number", c_int32),
+    ]
+
+
 LOB_U8 = 0
 LOB_I8 = LOB_U8 + 1
 LOB_U16 = LOB_I8 + 1
@@ -132,6 +143,7 @@ LOB_FRAME_ALL = -3
 class lob_volume(Structure):
     _fields_ = [
         ("data", c_void_p),
+        ("place", lob_place),
         ("type", c_int),
         ("dims", lob_dims),
         ("channels", c_int),
@@ -143,6 +155,9 @@ class lob_volume(Structure):
         ("frame", c_int64),
         ("frame_step_s", c_double),
         ("names", lob_label_names),
+        ("release", CFUNCTYPE(None, c_void_p, c_void_p)),
+        ("owner", c_void_p),
+        ("borrowed", c_bool),
     ]
 
 
@@ -1215,6 +1230,7 @@ FUNCTIONS = {
     "lob_grid_tolerance_mm": (c_double, [POINTER(lob_geometry), POINTER(lob_geometry)]),
     "lob_volume_like": (c_int, [POINTER(lob_volume), POINTER(lob_volume), c_int, c_int]),
     "lob_volume_adopt": (c_int, [POINTER(lob_volume), POINTER(lob_volume), c_void_p, c_int, c_int]),
+    "lob_volume_wrap": (lob_volume, [c_void_p, c_int, lob_dims, c_int, c_void_p, lob_place]),
     "lob_volume_free": (None, [POINTER(lob_volume)]),
     "lob_same_grid": (c_int, [POINTER(lob_volume), c_char_p, POINTER(lob_volume), c_char_p, POINTER(lob_error)]),
     "lob_box_of": (c_bool, [POINTER(lob_box), POINTER(lob_volume)]),
@@ -1258,6 +1274,9 @@ FUNCTIONS = {
     "lob_plane_writer_put": (c_int, [c_void_p, c_void_p, c_int64, POINTER(lob_error)]),
     "lob_plane_writer_commit": (c_int, [c_void_p, POINTER(lob_error)]),
     "lob_plane_writer_abort": (None, [c_void_p]),
+    "lob_context_place": (lob_place, [POINTER(lob_context)]),
+    "lob_volume_at": (c_int, [POINTER(lob_volume), POINTER(lob_volume), c_int, c_int, POINTER(lob_context), POINTER(lob_error)]),
+    "lob_volume_move": (c_int, [POINTER(lob_volume), POINTER(lob_volume), lob_place, POINTER(lob_context), POINTER(lob_error)]),
     "lob_appearance_defaults": (lob_appearance_options, []),
     "lob_appearance_cpu": (c_int, [c_void_p, POINTER(lob_appearance_stats), POINTER(lob_appearance_input), POINTER(lob_appearance_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_regions_cpu": (c_int, [POINTER(lob_region), POINTER(lob_region_values), POINTER(lob_fine_levels), POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error)]),
@@ -1304,6 +1323,9 @@ FUNCTIONS = {
     "lob_device_total_bytes": (c_int64, [c_void_p]),
     "lob_device_upload": (c_int, [c_void_p, c_void_p, c_void_p, c_int64, POINTER(lob_error)]),
     "lob_device_download": (c_int, [c_void_p, c_void_p, c_void_p, c_int64, POINTER(lob_error)]),
+    "lob_device_alloc": (c_int, [c_void_p, c_void_p, c_int64, POINTER(lob_error)]),
+    "lob_device_free": (None, [c_void_p, c_void_p]),
+    "lob_device_copy": (c_int, [c_void_p, c_void_p, c_void_p, c_int64, POINTER(lob_error)]),
     "lob_device_begin": (None, [c_void_p]),
     "lob_device_end": (None, [c_void_p]),
     "lob_device_traffic_here": (lob_device_traffic, []),
