@@ -101,9 +101,28 @@ static char **make_words(const lob_scan *scan, const char *report, bool force, i
     return words;
 }
 
-static void on_end(void *user, lob_session *s, lob_status status, const cJSON *report)
+/* A part is the first member of its scan. */
+static lob_scan *scan_of(lob_part *part)
 {
-    lob_scan *const scan = user;
+    return (lob_scan *)part;
+}
+
+static lob_lent lend(lob_part *part)
+{
+    lob_scan *const scan = scan_of(part);
+    scan->device = lob_pool_choose(&scan->batch->pool);
+    return (lob_lent){scan->device->backend, scan->device->device, scan->device->why};
+}
+
+static void on_work(lob_part *part, double seconds)
+{
+    lob_scan *const scan = scan_of(part);
+    if (scan->device) lob_pool_add(&scan->batch->pool, scan->device, seconds);
+}
+
+static void on_end(lob_part *part, lob_session *s, lob_status status, const cJSON *report)
+{
+    lob_scan *const scan = scan_of(part);
     const bool failed = status != LOB_OK && status != LOB_EDIFFER;
     scan->status = status;
     lob_batch_row *const row = &scan->row;
@@ -113,9 +132,11 @@ static void on_end(void *user, lob_session *s, lob_status status, const cJSON *r
         lob_batch_files_of(&row->outputs, &scan->job, true);
     }
     if (failed) give_up(scan, status, s->error.text);
-    if (scan->part.at) {
+    if (scan->device) {
         free(row->device);
-        row->device = strdup(scan->part.at->name);
+        row->device = strdup(scan->device->name);
+        lob_pool_leave(&scan->batch->pool, scan->device);
+        scan->device = NULL;
     }
     lob_batch_row_fill(row, s, report);
 }
@@ -202,9 +223,9 @@ static lob_scan_turn begin_session(lob_scan *scan, const char *report, bool forc
     make_output_folders(scan);
     scan->part.scan = scan->plan->name;
     scan->part.verbose = scan->batch->session->verbose;
-    scan->part.pool = &scan->batch->pool;
+    scan->part.lend = lend;
+    scan->part.worked = on_work;
     scan->part.ended = on_end;
-    scan->part.user = scan;
     scan->command = lob_command_run;
     scan->command.part = &scan->part;
     if (!lob_run_begin(&scan->session, &scan->options, &scan->command, count, scan->words)) {

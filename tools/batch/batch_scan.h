@@ -5,6 +5,7 @@
 #include "tools/batch/batch_claims.h"
 #include "tools/batch/batch_log.h"
 #include "tools/batch/batch_plan.h"
+#include "tools/batch/batch_pool.h"
 #include "tools/commands/cmd_run.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/session/session_part.h"
@@ -30,13 +31,14 @@ typedef enum {
 
 /* A scan at work. */
 typedef struct {
+    lob_part part; /* first: it leads back here. Threads and memory are set by the caller */
     lob_batch *batch;
     const lob_plan_scan *plan;
-    lob_part part;     /* threads and memory are set by the caller */
-    lob_batch_row row; /* what there is to say so far */
-    lob_status status; /* of the run */
-    bool retried;      /* another attempt, with more memory */
-    bool holds;        /* it was done before, and nothing has changed */
+    lob_pool_device *device; /* where it computes; NULL: nowhere yet */
+    lob_batch_row row;       /* what there is to say so far */
+    lob_status status;       /* of the run */
+    bool retried;            /* another attempt, with more memory */
+    bool holds;              /* it was done before, and nothing has changed */
 
     char **words; /* arguments of lobule run */
     lob_command command;

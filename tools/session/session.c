@@ -462,7 +462,7 @@ int lob_session_end(lob_session *s, lob_status status)
         print_line(s, s->error.text);
     }
     clear_bar(s);
-    if (s->command->part) lob_part_end(s, status, report);
+    if (s->command->part) s->command->part->ended(s->command->part, s, status, report);
     if (s->command->line) lob_line_end(s, status, report ? cJSON_Duplicate(report, true) : NULL);
     cJSON_Delete(report);
     release(s);
@@ -502,7 +502,7 @@ void lob_session_computed(lob_session *s)
     const double wait = now.wait_s - before.wait_s;
     const double elapsed = lob_clock_s() - s->compute_s;
     lob_part *const part = lob_session_part(s);
-    if (part) lob_part_worked(part, s->context.device ? now.turns_s - before.turns_s : elapsed);
+    if (part) part->worked(part, s->context.device ? now.turns_s - before.turns_s : elapsed);
     if (part && s->context.device) lob_session_add(s, "wait", wait);
     if (s->context.device) lob_session_add(s, "upload", upload);
     lob_session_add(s, "compute", elapsed - upload - download - wait);

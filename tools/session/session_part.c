@@ -4,8 +4,6 @@
 #include "tools/session/session.h"
 #include "tools/session/session_line.h"
 
-#include <string.h>
-
 lob_part *lob_session_part(const lob_session *s)
 {
     while (s->command->line) s = s->command->line->run;
@@ -23,24 +21,10 @@ void lob_part_begin(lob_session *s)
 
 lob_status lob_part_device(lob_session *s)
 {
-    lob_part *const part = s->command->part;
-    part->at = lob_pool_choose(part->pool);
-    s->backend = part->at->backend;
-    s->context.device = part->at->device;
+    const lob_lent lent = s->command->part->lend(s->command->part);
+    s->backend = lent.backend;
+    s->context.device = lent.device;
     s->device_is_lent = true;
-    snprintf(s->device_why, sizeof s->device_why, "%s", part->at->why);
+    snprintf(s->device_why, sizeof s->device_why, "%s", lent.why);
     return LOB_OK;
-}
-
-void lob_part_worked(lob_part *part, double seconds)
-{
-    if (part->at) lob_pool_add(part->pool, part->at, seconds);
-}
-
-void lob_part_end(lob_session *s, lob_status status, const cJSON *report)
-{
-    lob_part *const part = s->command->part;
-    if (part->ended) part->ended(part->user, s, status, report);
-    if (part->at) lob_pool_leave(part->pool, part->at);
-    part->at = NULL;
 }

@@ -6,8 +6,15 @@
 #ifndef LOB_SESSION_PART_H
 #define LOB_SESSION_PART_H
 
-#include "tools/batch/batch_pool.h"
+#include "kernels/backends.h"
 #include "tools/session/session_state.h"
+
+/* A device that is lent. */
+typedef struct {
+    const lob_backend *backend;
+    lob_device *device; /* NULL: the CPU */
+    const char *why;    /* it was chosen */
+} lob_lent;
 
 /* lob_command.part leads the session here. */
 struct lob_part {
@@ -15,13 +22,13 @@ struct lob_part {
     int threads;
     int64_t max_memory; /* 0: no limit */
     bool verbose;
-    lob_pool *pool;
 
+    /* The device that will be free first; at most once. */
+    lob_lent (*lend)(lob_part *part);
+    /* It was at work for so long. */
+    void (*worked)(lob_part *part, double seconds);
     /* The session is over: called before what it holds is freed. report may be NULL. */
-    void (*ended)(void *user, lob_session *s, lob_status status, const cJSON *report);
-    void *user;
-
-    lob_pool_device *at; /* where it computes; NULL: nowhere yet */
+    void (*ended)(lob_part *part, lob_session *s, lob_status status, const cJSON *report);
 };
 
 /* The part that a session, or the recipe of a line's session, is; NULL: it has the process. */
@@ -30,12 +37,7 @@ lob_part *lob_session_part(const lob_session *s);
 /* What the session of a part begins with. */
 void lob_part_begin(lob_session *s);
 
-/* lob_session_device for a part: the device that will be free first. */
+/* lob_session_device for a part: one that is lent. */
 lob_status lob_part_device(lob_session *s);
-
-/* It has had its device at work for so long. */
-void lob_part_worked(lob_part *part, double seconds);
-
-void lob_part_end(lob_session *s, lob_status status, const cJSON *report);
 
 #endif
