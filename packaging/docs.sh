@@ -18,8 +18,7 @@ mkdir -p "$out/source/commands"
 cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE data docs cluster "$out/source/"
 install -D -m 644 tests/bench/RESULTS.md "$out/source/tests/bench/RESULTS.md"
 install -D -m 644 tests/install/client/components.c "$out/source/tests/install/client/components.c"
-sed -i 's#](cluster)#](cluster/slurm_array.sh)#' "$out/source/README.md"
-sed -i 's#](../cluster)#](../cluster/slurm_array.sh)#' "$out/source/docs/batch.md"
+sed -i 's#](../cluster)#](../cluster/slurm_array.sh)#' "$out"/source/docs/{batch,commands}.md
 
 # Commands, as they describe themselves.
 commands=$("$lobule" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
@@ -39,14 +38,21 @@ theme:
 markdown_extensions: [tables, fenced_code, toc]
 nav:
   - Lobule: README.md
+  - Install: docs/install.md
   - Step by step:
+      - Strokes: docs/strokes.md
       - Liver from MRI: docs/liver.md
       - Cells: docs/cells.md
       - A cohort: docs/batch.md
       - BIDS: docs/bids.md
       - Python: docs/python.md
+      - In 3D Slicer: docs/slicer.md
+  - Promises: docs/exactness.md
+  - Formats:
+      - What is read and written: docs/formats.md
       - Header fields: docs/headers.md
   - Commands:
+      - By example: docs/commands.md
 $(for command in $commands; do echo "      - $command: commands/$command.md"; done)
   - Libraries:
       - C: c/index.html

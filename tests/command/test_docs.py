@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import PROGRAM, ROOT, good
 
-PAGES = {name: (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("liver", "batch", "cells")}
+PAGES = {name: (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") 
+         for name in ("liver", "batch", "cells", "commands", "strokes", "formats")}
 LINES = [(name, line) for name, page in PAGES.items()
          for line in re.findall(r"^ {4}(?=\S)(.+)$", re.sub(r" *\\\n +", " ", page), re.M)]
 # Lines whose page says that they end otherwise than with 0.
@@ -36,7 +37,7 @@ def pages(tmp_path_factory):
 @pytest.mark.parametrize("name", PAGES)
 def test_every_line_is_a_command(name):
     lines = [line for of, line in LINES if of == name]
-    assert len(lines) > 10 and all(line.startswith("lobule ") for line in lines)
+    assert lines and all(line.startswith(("lobule ", "mkdir ")) for line in lines)
 
 
 @pytest.mark.parametrize("name,line", LINES)
@@ -69,6 +70,20 @@ def test_picture_is_what_the_command_draws(pages):
     assert (ROOT / "docs/liver.png").stat().st_size < 400_000
     sheet = pages["liver"][0] / "sheet.png"
     assert good("compare", "--values", ROOT / "docs/liver.png", sheet).stdout.endswith("\nequal\n")
+
+
+# ---- commands and strokes ----
+
+
+def test_liver_grows_as_the_page_says(pages):
+    said = re.search(r"The liver \(2\).* Dice (0\.\d+)", PAGES["commands"])[1]
+    assert dice(pages["commands"][1]["lobule compare truth.nii.gz labels.nii.gz"].stdout) == said
+
+
+def test_seeds_are_drawn_as_the_page_shows(pages):
+    picture = ROOT / "data/seeds.png"
+    assert picture.stat().st_size < 100_000
+    assert good("compare", "--values", picture, pages["strokes"][0] / "seeds.png").stdout.endswith("\nequal\n")
 
 
 # ---- cells ----

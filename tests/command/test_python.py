@@ -410,7 +410,7 @@ def test_the_page_s_examples_run(tmp_path, monkeypatch):
 
 def test_the_readme_s_example_runs(case, monkeypatch):
     monkeypatch.chdir(case)
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## From Python")[1].split("## ")[0]
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## From Python, C and C++")[1].split("    #include")[0]
     lines = re.findall(r"^ {4}(.+)$", section, re.M)
     assert len(lines) == 2
     exec("\n".join(lines), known := {})

@@ -582,7 +582,7 @@ def test_recipes_that_come_with_the_program_run(folder, name):
 
 
 def test_readme_shows_the_recipe_that_is_installed():
-    shown = re.search(r"^```\n(.+?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)[1]
+    shown = re.search(r"^```\n(.+?)^```$", (ROOT / "docs/commands.md").read_text(encoding="utf-8"), re.M | re.S)[1]
     assert shown == (ROOT / "recipes/strokes.recipe").read_text(encoding="utf-8")
 
 

@@ -87,8 +87,8 @@ flags+=("-Wl,-rpath,${pc%/*/*}")
 try "C by pkg-config" ./by_pc
 try "C++ by pkg-config" ./by_pc_cpp
 
-# The line that README.md shows, as it stands there.
-line=$(sed -n 's/^    \(cc .*pkg-config.*\)/\1/p' "$source/README.md")
+# The line that docs/install.md shows, as it stands there.
+line=$(sed -n 's/^    \(cc .*pkg-config.*\)/\1/p' "$source/docs/install.md")
 (cd "$source" && LD_RUN_PATH=${pc%/*/*} bash -euc "cc() { '$cc' \"\$@\"; }; ${line/-o components/-o $scratch/by_readme}") ||
-    fail "the line in README.md does not compile: $line"
-try "C by README.md" ./by_readme
+    fail "the line in docs/install.md does not compile: $line"
+try "C by docs/install.md" ./by_readme
