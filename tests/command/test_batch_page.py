@@ -44,26 +44,27 @@ def page_of(folder):
     return (folder / "page.html").read_text(encoding="utf-8")
 
 
-def rows_of(page):
-    return json.loads(re.search(r'id="rows">(.*?)</script>', page, re.S)[1])
+def data_of(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
 
 
 def test_order_and_what_to_look_at(batch):
-    data = rows_of(page_of(batch / "scans.batch"))
+    data = data_of(page_of(batch / "scans.batch"))
     rows = data["rows"]
-    assert [r[0] for r in rows[:3]] == ["s8", "s3", "s6"]
-    assert [r[0] for r in rows[3:]] == ["s0", "s1", "s2", HOSTILE, "s5", "s7", "s9", "s10", "s11"]
-    assert rows[0][1:3] == ["failed", 65] and "i8.nii.gz" in rows[0][3]
-    assert len(rows[1][9]) == 1 and re.match(r"label 2 has .* ml, the median is ", rows[1][9][0])
-    assert rows[2][9] == ["label 3 is missing; 10 of 11 scans have it"]
-    assert rows[1][10] == [0] and rows[2][10] == [1]
-    assert not any(r[9] or r[10] for r in rows[3:])
-    assert data["columns"] == ["label 2, ml", "label 3, ml"]
+    assert [r["scan"] for r in rows[:3]] == ["s8", "s3", "s6"]
+    assert [r["scan"] for r in rows[3:]] == ["s0", "s1", "s2", HOSTILE, "s5", "s7", "s9", "s10", "s11"]
+    assert (rows[0]["state"], rows[0]["code"]) == ("failed", 65) and "i8.nii.gz" in rows[0]["message"]
+    assert len(rows[1]["flags"]) == 1 and re.match(r"label 2 has .* ml, the median is ", rows[1]["flags"][0])
+    assert rows[2]["flags"] == ["label 3 is missing; 10 of 11 scans have it"]
+    assert rows[1]["far"] == [0] and rows[2]["far"] == [1]
+    assert not any(r["flags"] or r["far"] for r in rows[3:])
+    assert [(v["title"], v["unit"], v["scans"]) for v in data["volumes"]] == [("label 2", "ml", 11), ("label 3", "ml", 10)]
     for row in rows[1:]:  # volumes are those of the region tables
-        path = json.loads((batch / "scans.batch" / unquote(row[11])).read_text())["outputs"][-1]["path"]
+        path = json.loads((batch / "scans.batch" / unquote(row["report"])).read_text())["outputs"][-1]["path"]
         table = (batch / path).read_text().splitlines()
         ml = {line.split("\t")[0]: float(line.split("\t")[3]) for line in table[1:]}
-        assert table[0].split("\t")[3] == "volume_ml" and row[8] == [ml.get("2"), ml.get("3")]
+        assert table[0].split("\t")[3] == "volume_ml" and row["volumes"] == [ml.get("2"), ml.get("3")]
+    assert data["recipe"] == RECIPE and data["summary"]["states"]["failed"] == 1 and not data["more"]
 
 
 def test_nothing_from_outside(batch):
@@ -76,10 +77,10 @@ def test_nothing_from_outside(batch):
 def test_every_scan_that_was_done_has_a_picture(batch):
     import base64
 
-    pictures = re.search(r'id="pictures">(.*?)</script>', page_of(batch / "scans.batch"), re.S)[1].split()
-    assert pictures[::2] == [str(i) for i in range(1, 12)]
-    assert all(base64.b64decode(x).startswith(b"\x89PNG") for x in pictures[1::2])
-    assert len(set(pictures[1::2])) == 11  # each shows its own scan
+    pictures = data_of(page_of(batch / "scans.batch"))["pictures"]
+    assert list(pictures) == [str(i) for i in range(1, 12)]
+    assert all(base64.b64decode(x).startswith(b"\x89PNG") for x in pictures.values())
+    assert len(set(pictures.values())) == 11  # each shows its own scan
 
 
 def test_a_time_series_has_no_picture(tmp_path):
@@ -89,8 +90,7 @@ def test_a_time_series_has_no_picture(tmp_path):
     (tmp_path / "scans.tsv").write_text("image\tframe\tout\nseries.nii\t1\ta.nii\none.nii\t0\tb.nii\n")
     good("batch", "scans.tsv", "--", "components", "{image}", "--frame", "{frame}", "-o", "{out}", "--above", "400",
          cwd=tmp_path)  # fmt: skip
-    pictures = re.search(r'id="pictures">(.*?)</script>', page_of(tmp_path / "scans.batch"), re.S)[1].split()
-    assert len(pictures) == 2
+    assert list(data_of(page_of(tmp_path / "scans.batch"))["pictures"]) == ["1"]
 
 
 def test_the_page_is_made_again_from_the_table(batch, tmp_path):
@@ -99,11 +99,12 @@ def test_the_page_is_made_again_from_the_table(batch, tmp_path):
     before = contents(folder)
     (folder / "page.html").unlink()
     good("batch", "--page", folder, cwd=tmp_path)
-    assert rows_of(page_of(folder)) == rows_of(page_of(batch / "scans.batch"))
-    assert page_of(folder).count("base64") == page_of(batch / "scans.batch").count("base64")
+    was, made = (data_of(page_of(x)) for x in (batch / "scans.batch", folder))
+    assert all(made[x] == was[x] for x in ("rows", "volumes", "recipe", "version"))
+    assert list(made["pictures"]) == list(was["pictures"])
     assert contents(folder).keys() == before.keys()
     good("batch", "--page", folder, "--pictures", "2", "--threads", "1")
-    assert len(re.search(r'id="pictures">(.*?)</script>', page_of(folder), re.S)[1].split()) == 4
+    assert len(data_of(page_of(folder))["pictures"]) == 2
     assert_one_line(lobule("batch", "--page", tmp_path / "none"), 66, "status.tsv")
     assert_one_line(lobule("batch", "--page", folder, "more"), 64, "--page")
     (folder / "regions.tsv").write_text("a\tb\n")
@@ -174,6 +175,10 @@ def test_sort_search_and_look(batch, tmp_path):
       out.unnamed = [...document.querySelectorAll("button, input, select, a")].filter((e) =>
         !(e.textContent.trim() || (e.labels && e.labels.length))).length;
       out.links = [...document.querySelectorAll("#scans a")].map((a) => a.getAttribute("href"));
+      out.title = document.title; out.facts = Object.fromEntries([...document.querySelectorAll("dl.facts div")].map((e) =>
+        [...e.children].map((x) => x.textContent)));
+      out.volumes = [...document.querySelectorAll("#volumes tbody tr")].map((r) => [...r.cells].map((c) => c.textContent));
+      out.recipe = $("#recipe pre").textContent; out.seen = ["#volumes", "#recipe", "#more"].map((x) => $(x).checkVisibility());
       out.lang = document.documentElement.lang; out.scopes = document.querySelectorAll("th:not([scope])").length;
     """, tmp_path)
     names = [f"s{i}" for i in range(12)]
@@ -193,6 +198,12 @@ def test_sort_search_and_look(batch, tmp_path):
     assert out["unnamed"] == 0 and out["scopes"] == 0 and out["lang"] == "en"
     assert all((batch / "scans.batch" / unquote(x)).is_file() for x in out["links"])
     assert len(out["links"]) == 12
+    assert out["title"] == "Batch scans.batch" and out["recipe"] == RECIPE and out["seen"] == [True, True, False]
+    facts = out["facts"]
+    assert [facts[x] for x in ("scans", "done", "failed", "far from the others")] == ["12", "11", "1", "2"]
+    assert len(facts) == 8 and re.fullmatch(r"\w+, \d+ %", facts["busiest stage"]) and "skipped" not in facts
+    assert [r[:2] + r[4:] for r in out["volumes"]] == [["label 2", "11", "1", "0"], ["label 3", "10", "0", "1"]]
+    assert all(re.fullmatch(r"[\d.]+ ml", r[2]) and re.fullmatch(r"[\d.]+ to [\d.]+", r[3]) for r in out["volumes"])
 
 
 @needs_browser

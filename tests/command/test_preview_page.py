@@ -50,13 +50,17 @@ def make(folder, *options, kind="int16", affine=AFFINE, scale=None, labels=True)
     return read(folder / "page.html")
 
 
+def data_of(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+
+
 def read(path):
     page = path.read_text(encoding="utf-8")
-    about = json.loads(re.search(r'id="about">(.*?)</script>', page, re.S)[1])
+    about = data_of(page)
     for name, size, channels in (("scan", "scan_bytes", about["channels"]), ("labels", "label_bytes", 1)):
-        found = re.search(rf'id="{name}">([A-Za-z0-9+/=]*)</script>', page)
-        if found:
-            array = np.frombuffer(gzip.decompress(base64.b64decode(found[1])), f"<u{about[size]}")
+        packed = about.pop(f"{name.removesuffix('s')}_voxels", None)
+        if packed:
+            array = np.frombuffer(gzip.decompress(base64.b64decode(packed, validate=True)), f"<u{about[size]}")
             about[name] = array.reshape(*about["dims"], channels, order="F").squeeze(-1 if channels == 1 else ())
     return page, about
 
@@ -102,7 +106,7 @@ def test_memory_is_bounded(tmp_path):
 
 
 def rows_of(page):
-    return json.loads(re.search(r'id="about">(.*?)</script>', page, re.S)[1])["labels"]
+    return data_of(page)["labels"]
 
 
 def test_labels_come_with_names_colours_and_volumes(tmp_path):
@@ -300,7 +304,7 @@ def test_without_labels_and_flat(tmp_path, shape):
 @needs_browser
 def test_damage_is_told(tmp_path):
     page, _ = make(tmp_path, labels=False)
-    found = re.search(r'id="scan">([A-Za-z0-9+/=]*)<', page)[1]
+    found = data_of(page)["scan_voxels"]
     out = browse(page.replace(found, found[:400]), """
       for (let i = 0; i < 100 && !document.getElementById("note").textContent; i++) await new Promise((r) => setTimeout(r, 10));
       out.note = document.getElementById("note").textContent;

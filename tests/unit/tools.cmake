@@ -16,6 +16,7 @@ lobule_unit_test(test_point_file test_point_file.c ${PROJECT_SOURCE_DIR}/tools/t
 lobule_alloc_fail(test_point_file)
 
 lobule_unit_test(test_cohort test_cohort.c
+    ${PROJECT_SOURCE_DIR}/tools/text/path.c
     ${PROJECT_SOURCE_DIR}/tools/text/text.c
     ${PROJECT_SOURCE_DIR}/tools/batch/cohort.c
     ${PROJECT_SOURCE_DIR}/tools/commands/repeat/past_report.c

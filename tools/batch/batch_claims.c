@@ -3,6 +3,7 @@
 
 #include "io/io.h"
 #include "tools/batch/batch_row.h"
+#include "tools/text/path.h"
 #include "tools/text/text.h"
 
 #include <stdlib.h>

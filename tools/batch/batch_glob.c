@@ -1,5 +1,6 @@
 /* Images found by a pattern, with the columns that their names make. */
 #include "tools/batch/batch_plan.h"
+#include "tools/text/path.h"
 #include "tools/text/text.h"
 
 #include <dirent.h>

@@ -3,6 +3,8 @@
 
 #include "io/errno_text.h"
 #include "io/file.h"
+#include "tools/report/report.h"
+#include "tools/text/path.h"
 #include "tools/text/text.h"
 #include "volumes/clock.h"
 
@@ -202,7 +204,9 @@ lob_status lob_batch_end_write(const lob_batch_table *table, const lob_batch_sum
 {
     char *const regions = lob_path_in(folder, LOB_BATCH_REGIONS_FILE);
     char *const file = lob_path_in(folder, LOB_BATCH_SUMMARY_FILE);
-    char *const text = lob_batch_summary_json(summary);
+    cJSON *const json = lob_batch_summary_json(summary);
+    char *const text = lob_json_print(json);
+    cJSON_Delete(json);
     lob_status st = LOB_OK;
     if (!regions || !file) st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
     if (st == LOB_OK) st = lob_batch_regions_write(table, regions, error);

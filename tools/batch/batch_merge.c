@@ -3,6 +3,7 @@
 
 #include "io/file.h"
 #include "tools/batch/batch_plan.h"
+#include "tools/text/path.h"
 #include "tools/text/text.h"
 
 #include <cjson/cJSON.h>

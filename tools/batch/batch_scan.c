@@ -4,6 +4,7 @@
 #include "tools/batch/batch_row.h"
 #include "tools/commands/commands.h"
 #include "tools/session/session_outputs.h"
+#include "tools/text/path.h"
 #include "tools/text/text.h"
 
 #include <stdlib.h>

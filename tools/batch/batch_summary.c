@@ -20,7 +20,7 @@ void lob_batch_summary_finish(lob_batch_summary *summary, double wall_s)
     }
 }
 
-char *lob_batch_summary_json(const lob_batch_summary *summary)
+cJSON *lob_batch_summary_json(const lob_batch_summary *summary)
 {
     const struct {
         const char *name;
@@ -54,9 +54,7 @@ char *lob_batch_summary_json(const lob_batch_summary *summary)
         cJSON_AddNumberToObject(busy, name, summary->busy[i]);
     }
     cJSON_AddStringToObject(json, "bottleneck", lob_batch_stage_text(summary->bottleneck));
-    char *const text = lob_json_print(json);
-    cJSON_Delete(json);
-    return text;
+    return json;
 }
 
 /* Parts of a percent of one stage would be noise. */

@@ -52,6 +52,8 @@
 #include "io/sha256.h"
 #include "volumes/status.h"
 
+#include <cjson/cJSON.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -203,8 +205,8 @@ typedef struct {
 /* Rates, shares, bottleneck and peak memory, from the counts and times that are there. */
 void lob_batch_summary_finish(lob_batch_summary *summary, double wall_s);
 
-/* The summary as the JSON text of summary.json; malloc'ed, NULL without memory. */
-char *lob_batch_summary_json(const lob_batch_summary *summary);
+/* The summary as in summary.json. */
+cJSON *lob_batch_summary_json(const lob_batch_summary *summary);
 
 /* The same as lines for a person. */
 void lob_batch_summary_print(const lob_batch_summary *summary, FILE *to);

@@ -5,6 +5,7 @@
 #include "tools/batch/batch_work.h"
 #include "tools/commands/commands.h"
 #include "tools/recipe/recipe_book.h"
+#include "tools/text/path.h"
 #include "tools/text/text.h"
 
 #include <fcntl.h>

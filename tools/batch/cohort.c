@@ -3,6 +3,7 @@
 
 #include "io/file.h"
 #include "tools/commands/repeat/past_report.h"
+#include "tools/text/path.h"
 #include "tools/text/text.h"
 
 #include <math.h>

@@ -44,7 +44,8 @@ static char *picture(const lob_page_scan *scan, int64_t max_memory)
     look.size = SIZE;
     look.image = scan->image;
     look.labels = scan->labels;
-    lob_status st = layout ? read_both(&c, scan, max_memory) : LOB_ENOMEM;
+    lob_status st =
+        layout && scan->image && scan->labels ? read_both(&c, scan, max_memory) : LOB_ENOMEM;
     if (st == LOB_OK) st = lob_preview_look(&c, &look, NULL);
     if (st == LOB_OK) st = lob_preview_lay_out(layout, &look, &c, NULL);
     if (st == LOB_OK) st = lob_preview_draw(&canvas, &look, &c, layout);
@@ -72,23 +73,20 @@ static bool may_be_hdf5(const char *path)
     return n == sizeof start && memcmp(start, signature, sizeof start) == 0;
 }
 
-void lob_page_pictures(char **out, const lob_page_scan *scans, int count, int threads,
-                       int64_t max_memory)
+static bool needs_fork(const lob_page_scan *scan)
+{
+    return scan->image && scan->labels && (may_be_hdf5(scan->image) || may_be_hdf5(scan->labels));
+}
+
+void lob_page_pictures(lob_page_scan *scans, int count, int threads, int64_t max_memory)
 {
     const int64_t most = max_memory > 0 ? max_memory : lob_memory_available() / 10 * 9;
     const int64_t each = most / threads + 1;
-    for (int i = 0; i < count; i++) out[i] = NULL;
-        /* HDF5 is read in a forked process, which must not inherit what other threads hold: such
-         * files come last, on this thread alone. */
+    /* HDF5 is read in a forked process, which must not inherit what other threads hold: such
+     * files come last, on this thread alone. */
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int i = 0; i < count; i++) {
-        const lob_page_scan *const scan = &scans[i];
-        if (!scan->image || !scan->labels) continue;
-        if (may_be_hdf5(scan->image) || may_be_hdf5(scan->labels)) continue;
-        out[i] = picture(scan, each);
-    }
     for (int i = 0; i < count; i++)
-        if (!out[i] && scans[i].image && scans[i].labels &&
-            (may_be_hdf5(scans[i].image) || may_be_hdf5(scans[i].labels)))
-            out[i] = picture(&scans[i], each);
+        if (!needs_fork(&scans[i])) scans[i].picture = picture(&scans[i], each);
+    for (int i = 0; i < count; i++)
+        if (needs_fork(&scans[i])) scans[i].picture = picture(&scans[i], each);
 }

@@ -5,9 +5,8 @@
 #include "io/gzip.h"
 #include "kernels/resample/resample.h"
 #include "tools/text/page_text.h"
-#include "viewer_files.h"
+#include "viewer_html.h"
 #include "volumes/reorient.h"
-#include "volumes/version.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -231,12 +230,20 @@ static void scale_note(char *note, size_t size, const page *p, const content *c)
                  d.nx, d.ny, d.nz, p->factor[0], p->factor[1], p->factor[2]);
 }
 
+static const char *name_of(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 static cJSON *about_json(const page *p, const content *c, const lob_preview *set)
 {
     const int64_t dims[3] = {p->dims.nx, p->dims.ny, p->dims.nz};
     char note[400];
     scale_note(note, sizeof note, p, c);
     cJSON *const about = cJSON_CreateObject();
+    cJSON_AddStringToObject(about, "image", name_of(set->image));
+    if (set->labels) cJSON_AddStringToObject(about, "segmentation", name_of(set->labels));
     cJSON_AddItemToObject(about, "dims", integers(dims, 3));
     cJSON_AddItemToObject(about, "spacing_mm", cJSON_CreateDoubleArray(p->geometry.spacing_mm, 3));
     cJSON *const affine = cJSON_AddArrayToObject(about, "affine");
@@ -259,68 +266,6 @@ static cJSON *about_json(const page *p, const content *c, const lob_preview *set
 }
 
 /* ---- the file ---- */
-
-static void put(lob_text *text, const char *part)
-{
-    lob_text_add(text, part, strlen(part));
-}
-
-static const char *name_of(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-/* The page up to the voxels. The policy keeps the browser from fetching anything. */
-static void put_start(lob_text *t, const page *p, const content *c, const lob_preview *set)
-{
-    put(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src "
-           "'unsafe-inline'; style-src 'unsafe-inline'\">\n"
-           "<meta name=\"viewport\" content=\"width=device-width\">\n"
-           "<meta name=\"generator\" content=\"lobule " LOB_VERSION "\">\n<title>");
-    lob_page_text_add(t, name_of(set->image));
-    put(t, "</title>\n<style>\n");
-    put(t, viewer_css);
-    put(t, "</style>\n</head>\n<body>\n<main>\n<div>\n<h1>");
-    lob_page_text_add(t, name_of(set->image));
-    if (set->labels) {
-        put(t, " with ");
-        lob_page_text_add(t, name_of(set->labels));
-    }
-    put(t,
-        "</h1>\n<p id=\"note\" role=\"status\"></p>\n<p id=\"place\"></p>\n"
-        "<noscript><p>This page needs JavaScript.</p></noscript>\n<div id=\"views\"></div>\n"
-        "<p>Click or drag: where the planes meet. Wheel: slices. Shift and drag: brightness and "
-        "contrast.</p>\n</div>\n<aside>\n"
-        "<div class=\"line\"><label>Black <input id=\"low\" type=\"number\" step=\"any\"></label>"
-        "<label>White <input id=\"high\" type=\"number\" step=\"any\"></label></div>\n"
-        "<label><input id=\"lines\" type=\"checkbox\" checked> Lines where the planes meet"
-        "</label>\n<div id=\"label-controls\" style=\"display: contents\">\n"
-        "<label>Opacity <input id=\"opacity\" type=\"range\" min=\"0\" max=\"100\"></label>\n"
-        "<label><input id=\"outlines\" type=\"checkbox\"> Outlines</label>\n"
-        "<div class=\"line\"><button id=\"all\" type=\"button\">Show all</button>"
-        "<button id=\"none\" type=\"button\">Show none</button></div>\n"
-        "<label>Search <input id=\"search\" type=\"search\"></label>\n"
-        "<div id=\"list\" tabindex=\"0\" role=\"region\" aria-label=\"Labels\"><table><thead>"
-        "<tr><th scope=\"col\">On</th><th scope=\"col\"></th><th scope=\"col\">No.</th><th "
-        "scope=\"col\">Label</th>"
-        "<th scope=\"col\">Volume</th></tr></thead><tbody id=\"rows\"></tbody></table></div>\n"
-        "<p id=\"more\"></p>\n</div>\n</aside>\n</main>\n"
-        "<script type=\"application/json\" id=\"about\">");
-    lob_page_json_add(t, about_json(p, c, set));
-    put(t, "</script>\n");
-}
-
-static lob_status flush(lob_output *out, lob_text *text, lob_error *error)
-{
-    const size_t size = text->size;
-    char *const bytes = lob_text_take(text);
-    if (!bytes) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", out->path);
-    const lob_status st = lob_output_write(out, bytes, size, error);
-    free(bytes);
-    return st;
-}
 
 static void copy_bytes(void *user, uint64_t offset, size_t n, unsigned char *out)
 {
@@ -354,23 +299,20 @@ static lob_status put_base64(lob_output *out, int fd, lob_error *error)
     return st;
 }
 
-/* Voxels in a script element. They are compressed into a file of no name first, since the writer of
- * gzip writes files. */
-static lob_status put_voxels(lob_output *out, const char *id, void *bytes, size_t size, int threads,
-                             double *compress_s, lob_error *error)
+/* A member of the page's JSON. The voxels are compressed into a file of no name first, since the
+ * writer of gzip writes files. */
+static lob_status put_voxels(lob_output *out, const char *member, void *bytes, size_t size,
+                             int threads, double *compress_s, lob_error *error)
 {
     enum { LEVEL = 6 };
-    lob_text text = {NULL};
     lob_output packed;
-    lob_text_print(&text, "<script type=\"application/octet-stream\" id=\"%s\">", id);
-    LOB_TRY(flush(out, &text, error));
+    LOB_TRY(lob_output_write(out, member, strlen(member), error));
     LOB_TRY(lob_output_begin(&packed, out->path, true, error));
     lob_status st =
         lob_gzip_write(&packed, copy_bytes, bytes, size, LEVEL, threads, compress_s, error);
     if (st == LOB_OK) st = put_base64(out, packed.fd, error);
     lob_output_abort(&packed);
-    put(&text, "</script>\n");
-    return st == LOB_OK ? flush(out, &text, error) : (lob_text_free(&text), st);
+    return st == LOB_OK ? lob_output_write(out, "\"", 1, error) : st;
 }
 
 lob_status lob_viewer_page_write(const page *p, const content *c, const lob_preview *set,
@@ -378,22 +320,13 @@ lob_status lob_viewer_page_write(const page *p, const content *c, const lob_prev
                                  lob_error *error)
 {
     const size_t n = (size_t)lob_dims_voxels(p->dims);
-    lob_text text = {NULL};
     lob_output out;
-    LOB_TRY(lob_output_begin(&out, path, force, error));
-    put_start(&text, p, c, set);
-    lob_status st = flush(&out, &text, error);
-    if (st == LOB_OK)
-        st = put_voxels(&out, "scan", p->scan, n * (size_t)p->channels * (size_t)p->scan_bytes,
-                        threads, compress_s, error);
+    LOB_TRY(lob_page_begin(&out, path, force, viewer_html, about_json(p, c, set), error));
+    lob_status st =
+        put_voxels(&out, ",\"scan_voxels\":\"", p->scan, n * (size_t)(p->channels * p->scan_bytes),
+                   threads, compress_s, error);
     if (st == LOB_OK && p->labels)
-        st = put_voxels(&out, "labels", p->labels, n * lob_type_of(p->label_type)->bytes, threads,
-                        compress_s, error);
-    if (st == LOB_OK) {
-        put(&text, "<script>\n");
-        put(&text, viewer_js);
-        put(&text, "</script>\n</body>\n</html>\n");
-        st = flush(&out, &text, error);
-    }
-    return lob_output_end(&out, st, error);
+        st = put_voxels(&out, ",\"label_voxels\":\"", p->labels,
+                        n * lob_type_of(p->label_type)->bytes, threads, compress_s, error);
+    return lob_page_end(&out, viewer_html, st, error);
 }

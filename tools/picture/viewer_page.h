@@ -1,6 +1,6 @@
 /*
  * A page with a viewer: a scan and its labels in one HTML file that any browser of today opens from
- * the disk, with nothing from elsewhere. The script is tools/picture/viewer/viewer.js.
+ * the disk, with nothing from elsewhere. The page is tools/picture/viewer.html.
  */
 #ifndef LOB_VIEWER_PAGE_H
 #define LOB_VIEWER_PAGE_H

@@ -1,39 +1,52 @@
-/* Escaping texts and bytes for HTML pages. */
+/* Writing HTML pages from templates. */
 #include "tools/text/page_text.h"
 
 #include "tools/report/report.h"
-#include "volumes/utf8.h"
+#include "tools/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void lob_page_text_add(lob_text *to, const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c;) {
-        const size_t n = lob_utf8_length(c);
-        const bool control = *c < ' ' || *c == 127;
-        if (n == 0 || (n == 1 && control))
-            lob_text_print(to, "&#xFFFD;");
-        else if (n == 1 && strchr("&<>\"'", *c))
-            lob_text_print(to, "&#%d;", *c);
-        else
-            lob_text_add(to, (const char *)c, n);
-        c += n ? n : 1;
-    }
-}
+static const char mark[] = "@data@";
 
-void lob_page_json_add(lob_text *to, cJSON *value)
+/* The object without its last brace, where "</script" and "<!--" would end a script element. */
+static char *open_object(const cJSON *data)
 {
-    char *const text = value ? lob_json_print(value) : NULL;
-    cJSON_Delete(value);
-    to->failed = to->failed || !text;
-    for (const char *c = text; c && *c;) {
-        const size_t n = strcspn(c, "<");
-        lob_text_add(to, c, n);
-        c += n;
-        if (*c) lob_text_add(to, "\\u003c", 6), c++;
+    lob_text to = {NULL};
+    char *const text = data ? lob_json_print(data) : NULL;
+    to.failed = !text;
+    for (const char *c = text, *end = text ? strrchr(text, '}') : NULL; c && c < end;) {
+        const size_t n = strcspn(c, "<"), left = (size_t)(end - c);
+        lob_text_add(&to, c, n < left ? n : left);
+        if (n < left) lob_text_add(&to, "\\u003c", 6);
+        c += n + 1;
     }
     free(text);
+    return lob_text_take(&to);
+}
+
+lob_status lob_page_begin(lob_output *out, const char *path, bool force, const char *page,
+                          cJSON *data, lob_error *error)
+{
+    char *const object = open_object(data);
+    cJSON_Delete(data);
+    lob_status st = object ? lob_output_begin(out, path, force, error)
+                           : lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+    if (st == LOB_OK) {
+        st = lob_output_write(out, page, (size_t)(strstr(page, mark) - page), error);
+        if (st == LOB_OK) st = lob_output_write(out, object, strlen(object), error);
+        if (st != LOB_OK) lob_output_abort(out);
+    }
+    free(object);
+    return st;
+}
+
+lob_status lob_page_end(lob_output *out, const char *page, lob_status st, lob_error *error)
+{
+    const char *const rest = strstr(page, mark) + sizeof mark - 1;
+    if (st == LOB_OK) st = lob_output_write(out, "}", 1, error);
+    if (st == LOB_OK) st = lob_output_write(out, rest, strlen(rest), error);
+    return lob_output_end(out, st, error);
 }
 
 char *lob_base64(const unsigned char *bytes, size_t n)

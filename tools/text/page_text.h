@@ -1,17 +1,28 @@
-/* Text of HTML pages: what is escaped, JSON in a script element, bytes as base64. */
+/* HTML pages: a template that is part of the program, with its data as JSON in the place of a mark.
+ */
 #ifndef LOB_PAGE_TEXT_H
 #define LOB_PAGE_TEXT_H
 
-#include "tools/text/text.h"
+#include "io/file.h"
 
 #include <cjson/cJSON.h>
 
-/* Add text as it may stand in HTML, in a value too; bytes that are no UTF-8 come out as U+FFFD. */
-void lob_page_text_add(lob_text *to, const char *text);
+/*
+ * Write a page up to its mark, @data@, and there a JSON object but for the brace that ends it: the
+ * caller may add members, as `,"name":"..."`. No text in it ends a script element. What begin has
+ * begun, end ends, whatever happened between.
+ *
+ *   page  in  the template
+ *   data  in  freed; NULL: there was no memory
+ *
+ * Returns LOB_OK, LOB_EEXIST, LOB_ECREATE, LOB_EIO or LOB_ENOMEM; on failure there is nothing to
+ * end.
+ */
+lob_status lob_page_begin(lob_output *out, const char *path, bool force, const char *page,
+                          cJSON *data, lob_error *error);
 
-/* Add JSON that may stand in a script element, which "</script" or "<!--" would end. Frees value,
- * which may be NULL where there was no memory. */
-void lob_page_json_add(lob_text *to, cJSON *value);
+/* The brace and the rest of the page; lob_output_end where st is no LOB_OK. */
+lob_status lob_page_end(lob_output *out, const char *page, lob_status st, lob_error *error);
 
 /* Bytes as base64, for free(); NULL without memory. */
 char *lob_base64(const unsigned char *bytes, size_t n);

@@ -1,13 +1,10 @@
-/* Texts that grow, cells of tables, folders. */
+/* Texts that grow, and cells of tables. */
 #include "tools/text/text.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 void lob_text_add(lob_text *text, const char *bytes, size_t n)
 {
@@ -96,44 +93,4 @@ void lob_cell_decode(char *cell)
 char *lob_line_end_of(char *text)
 {
     return strchr(text, '\n');
-}
-
-char *lob_path_in(const char *folder, const char *name)
-{
-    char *path;
-    const size_t n = strlen(folder);
-    const char *const gap = n > 0 && folder[n - 1] == '/' ? "" : "/";
-    return asprintf(&path, "%s%s%s", folder, gap, name) < 0 ? NULL : path;
-}
-
-bool lob_make_folders(const char *path)
-{
-    struct stat about;
-    char *const way = strdup(path);
-    char *const last = way ? strrchr(way, '/') : NULL;
-    bool made = way != NULL;
-    if (last && last > way) {
-        *last = '\0';
-        made = stat(way, &about) == 0 ||
-               (lob_make_folders(way) && (mkdir(way, 0777) == 0 || errno == EEXIST));
-    }
-    free(way);
-    return made;
-}
-
-bool lob_can_make_folders(const char *path)
-{
-    struct stat about;
-    char *const way = strdup(path), *last;
-    const char *there = ".";
-    while (way && (last = strrchr(way, '/'))) {
-        last[last == way] = '\0';
-        there = way;
-        if (last == way || stat(way, &about) == 0 || errno != ENOENT) break;
-        there = ".";
-    }
-    const bool can = way && stat(there, &about) == 0 && S_ISDIR(about.st_mode) &&
-                     access(there, W_OK | X_OK) == 0;
-    free(way);
-    return can;
 }

@@ -38,13 +38,4 @@ void lob_cell_decode(char *cell);
 /* The end of the line that begins at text: its '\n', or NULL. */
 char *lob_line_end_of(char *text);
 
-/* The path folder/name, malloc'ed; NULL without memory. */
-char *lob_path_in(const char *folder, const char *name);
-
-/* Make the folders on the way to a file; false where that fails. */
-bool lob_make_folders(const char *path);
-
-/* Could lob_make_folders make them? It looks at the last one that is there. */
-bool lob_can_make_folders(const char *path);
-
 #endif

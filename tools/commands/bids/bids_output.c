@@ -7,6 +7,7 @@
 #include "tools/report/report.h"
 #include "tools/session/session.h"
 #include "tools/session/session_line.h"
+#include "tools/text/path.h"
 #include "tools/text/text.h"
 #include "volumes/labels.h"
 #include "volumes/version.h"
@@ -242,7 +243,7 @@ static lob_status list_labels(lob_session *s, char **text, const char *path)
 static lob_status describe_dataset(lob_session *s, const char *own, const char *raw)
 {
     char *const path = lob_path_in(own, "dataset_description.json");
-    char *const link = raw ? lob_bids_relative(raw, own) : NULL;
+    char *const link = raw ? lob_path_relative(raw, own) : NULL;
     cJSON *const json = cJSON_CreateObject(), *const by = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "Name", "Labels made by Lobule");
     cJSON_AddStringToObject(json, "BIDSVersion", BIDS_VERSION);

@@ -1,7 +1,6 @@
 /* Names and places of files in BIDS. */
 #include "tools/commands/bids/bids_path.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,33 +95,4 @@ char *lob_bids_beside(const char *path, const char *ending)
     const char *const end = ending_of(path);
     const int n = (int)(end ? end - path : (long)strlen(path));
     return asprintf(&beside, "%.*s%s", n, path, ending) < 0 ? NULL : beside;
-}
-
-char *lob_bids_relative(const char *to, const char *from)
-{
-    char *const there = realpath(to, NULL), *const here = realpath(from, NULL);
-    char *path = NULL;
-    if (there && here) {
-        size_t same = 0; /* up to the slash after the last folder that both have */
-        for (size_t i = 0;; i++) {
-            const bool ends = (!there[i] || there[i] == '/') && (!here[i] || here[i] == '/');
-            if (ends) same = i;
-            if (there[i] != here[i] || !there[i]) break;
-        }
-        const char *down = there + same, *up = here + same;
-        char ups[PATH_MAX] = "";
-        for (; *up; up++)
-            if (*up == '/' && up[1] && strlen(ups) + 4 < sizeof ups) strcat(ups, "../");
-        while (*down == '/') down++;
-        if (asprintf(&path, "%s%s", ups, down) < 0) path = NULL;
-        const size_t n = path ? strlen(path) : 0;
-        if (n > 1 && path[n - 1] == '/') path[n - 1] = '\0';
-        if (n == 0 && path) {
-            free(path);
-            path = strdup(".");
-        }
-    }
-    free(there);
-    free(here);
-    return path;
 }

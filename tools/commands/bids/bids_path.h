@@ -33,8 +33,4 @@ bool lob_bids_is_dseg(const char *path);
 /* The path with another ending in the place of .nii or .nii.gz; malloc'ed, NULL without memory. */
 char *lob_bids_beside(const char *path, const char *ending);
 
-/* A path of one existing folder as seen from another: "../raw"; malloc'ed. NULL: one of them does
- * not exist, or there is no memory. */
-char *lob_bids_relative(const char *to, const char *from);
-
 #endif

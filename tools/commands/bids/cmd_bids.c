@@ -2,6 +2,7 @@
 #include "io/file.h"
 #include "tools/commands/bids/bids_path.h"
 #include "tools/commands/commands.h"
+#include "tools/text/path.h"
 #include "tools/text/text.h"
 
 #include <errno.h>

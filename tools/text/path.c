@@ -1,0 +1,79 @@
+/* Joining and relating paths, making folders. */
+#include "tools/text/path.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *lob_path_in(const char *folder, const char *name)
+{
+    char *path;
+    const size_t n = strlen(folder);
+    const char *const gap = n > 0 && folder[n - 1] == '/' ? "" : "/";
+    return asprintf(&path, "%s%s%s", folder, gap, name) < 0 ? NULL : path;
+}
+
+char *lob_path_relative(const char *to, const char *from)
+{
+    char *const there = realpath(to, NULL), *const here = realpath(from, NULL);
+    char *path = NULL;
+    if (there && here) {
+        size_t same = 0; /* up to the slash after the last folder that both have */
+        for (size_t i = 0;; i++) {
+            const bool ends = (!there[i] || there[i] == '/') && (!here[i] || here[i] == '/');
+            if (ends) same = i;
+            if (there[i] != here[i] || !there[i]) break;
+        }
+        const char *down = there + same, *up = here + same;
+        char ups[PATH_MAX] = "";
+        for (; *up; up++)
+            if (*up == '/' && up[1] && strlen(ups) + 4 < sizeof ups) strcat(ups, "../");
+        while (*down == '/') down++;
+        if (asprintf(&path, "%s%s", ups, down) < 0) path = NULL;
+        const size_t n = path ? strlen(path) : 0;
+        if (n > 1 && path[n - 1] == '/') path[n - 1] = '\0';
+        if (n == 0 && path) {
+            free(path);
+            path = strdup(".");
+        }
+    }
+    free(there);
+    free(here);
+    return path;
+}
+
+bool lob_make_folders(const char *path)
+{
+    struct stat about;
+    char *const way = strdup(path);
+    char *const last = way ? strrchr(way, '/') : NULL;
+    bool made = way != NULL;
+    if (last && last > way) {
+        *last = '\0';
+        made = stat(way, &about) == 0 ||
+               (lob_make_folders(way) && (mkdir(way, 0777) == 0 || errno == EEXIST));
+    }
+    free(way);
+    return made;
+}
+
+bool lob_can_make_folders(const char *path)
+{
+    struct stat about;
+    char *const way = strdup(path), *last;
+    const char *there = ".";
+    while (way && (last = strrchr(way, '/'))) {
+        last[last == way] = '\0';
+        there = way;
+        if (last == way || stat(way, &about) == 0 || errno != ENOENT) break;
+        there = ".";
+    }
+    const bool can = way && stat(there, &about) == 0 && S_ISDIR(about.st_mode) &&
+                     access(there, W_OK | X_OK) == 0;
+    free(way);
+    return can;
+}

@@ -1,0 +1,20 @@
+/* Paths of files, and the folders on them. */
+#ifndef LOB_PATH_H
+#define LOB_PATH_H
+
+#include <stdbool.h>
+
+/* The path folder/name, malloc'ed; NULL without memory. */
+char *lob_path_in(const char *folder, const char *name);
+
+/* The way to a file or folder from a folder, "../a/b.html" or "."; malloc'ed. NULL where one of
+ * both is not there, or without memory. */
+char *lob_path_relative(const char *to, const char *from);
+
+/* Make the folders on the way to a file; false where that fails. */
+bool lob_make_folders(const char *path);
+
+/* Could lob_make_folders make them? It looks at the last one that is there. */
+bool lob_can_make_folders(const char *path);
+
+#endif
