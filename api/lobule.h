@@ -84,6 +84,9 @@
 #include "kernels/supervoxels/supervoxels_cuda.h"
 #include "kernels/threshold/threshold_cuda.h"
 
+/* Whole jobs, which call the algorithms. */
+#include "kernels/cells/cells.h"
+
 /* Algorithms of the CPU alone. */
 #include "kernels/basins/basins.h"
 #include "kernels/contacts/contacts.h"

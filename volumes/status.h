@@ -46,6 +46,8 @@ typedef enum {
     LOB_HINT_RESAMPLE,     /* bring volumes onto one grid, with a program that interpolates */
     LOB_HINT_CONVERT,      /* the file may be sound, but its kind is not read; the text says what to
                               convert it with */
+    LOB_HINT_GIVE_SIZE,    /* say how large things are in place of letting it be estimated */
+    LOB_HINT_COARSER,      /* bring the image onto coarser voxels, or say that things are smaller */
     LOB_HINTS
 } lob_hint;
 

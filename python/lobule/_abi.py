@@ -49,7 +49,9 @@ LOB_HINT_CHOOSE_SET = LOB_HINT_CHOOSE_FRAME + 1
 LOB_HINT_SAVE_FRAME = LOB_HINT_CHOOSE_SET + 1
 LOB_HINT_RESAMPLE = LOB_HINT_SAVE_FRAME + 1
 LOB_HINT_CONVERT = LOB_HINT_RESAMPLE + 1
-LOB_HINTS = LOB_HINT_CONVERT + 1
+LOB_HINT_GIVE_SIZE = LOB_HINT_CONVERT + 1
+LOB_HINT_COARSER = LOB_HINT_GIVE_SIZE + 1
+LOB_HINTS = LOB_HINT_COARSER + 1
 
 
 class lob_error(Structure):
@@ -904,6 +906,49 @@ class lob_threshold_arrays(Structure):
     ]
 
 
+class lob_cells_options(Structure):
+    _fields_ = [
+        ("walls", c_bool),
+        ("size_mm", c_double),
+        ("smooth", c_double),
+        ("around", c_double),
+        ("bright", c_double),
+        ("apart", c_double),
+        ("seeds", c_double),
+        ("wall", c_double),
+        ("least", c_double),
+    ]
+
+
+class lob_cells_plan(Structure):
+    _fields_ = [
+        ("walls", c_bool),
+        ("estimated", c_bool),
+        ("size_mm", c_double),
+        ("threshold", c_double),
+        ("contrast", c_double),
+        ("smooth_mm", c_double),
+        ("brightest", c_double),
+        ("around_mm", c_double),
+        ("offset", c_double),
+        ("depth_mm", c_double),
+        ("apart_mm", c_double),
+        ("height", c_double),
+        ("wall", c_double),
+        ("wall_level", c_double),
+        ("least_mm3", c_double),
+    ]
+
+
+class lob_cells_stats(Structure):
+    _fields_ = [
+        ("cells", c_int32),
+        ("seeds", c_int64),
+        ("not_finite", c_int64),
+        ("working_bytes", c_int64),
+    ]
+
+
 class lob_label_grid(Structure):
     _fields_ = [
         ("labels", c_void_p),
@@ -1363,6 +1408,9 @@ FUNCTIONS = {
     "lob_supervoxels_cuda_arrays": (c_int, [POINTER(lob_supervoxels_arrays), POINTER(lob_supervoxels_stats), POINTER(lob_supervoxels_input), POINTER(lob_supervoxels_options), c_void_p, POINTER(lob_context), POINTER(lob_error)]),
     "lob_threshold_cuda": (c_int, [c_void_p, POINTER(lob_threshold_stats), POINTER(lob_threshold_input), POINTER(lob_threshold_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_threshold_cuda_arrays": (c_int, [POINTER(lob_threshold_arrays), POINTER(lob_threshold_stats), POINTER(lob_threshold_input), POINTER(lob_threshold_options), POINTER(lob_context), POINTER(lob_error)]),
+    "lob_cells_defaults": (lob_cells_options, [c_bool]),
+    "lob_cells_choose": (c_int, [POINTER(lob_cells_plan), POINTER(lob_volume), POINTER(lob_cells_options), POINTER(lob_backend), POINTER(lob_context), POINTER(lob_error)]),
+    "lob_cells": (c_int, [POINTER(lob_volume), POINTER(lob_cells_stats), POINTER(lob_volume), POINTER(lob_cells_plan), POINTER(lob_backend), POINTER(lob_context), POINTER(lob_error)]),
     "lob_label_means": (c_int, [c_void_p, POINTER(lob_label_grid), POINTER(lob_volume), POINTER(lob_context), POINTER(lob_error)]),
     "lob_contacts": (c_int, [POINTER(POINTER(lob_contact)), c_void_p, POINTER(lob_label_grid), POINTER(lob_geometry), c_void_p, c_int, c_int, POINTER(lob_context), POINTER(lob_error)]),
     "lob_paint_boundaries": (None, [c_void_p, POINTER(lob_label_grid), c_int, c_int]),

@@ -146,20 +146,60 @@ def test_one_channel_is_chosen(case, tmp_path):
     assert np.array_equal(load(tmp_path / "o.nii"), load(case[0] / "labels.nii.gz"))
 
 
-@pytest.mark.parametrize("walls", [[], ["--walls"]])
-def test_printed_recipe_gives_the_same_bytes(case, tmp_path, walls):
-    (tmp_path / "nuclei.nii.gz").write_bytes((case[0] / "nuclei.nii.gz").read_bytes())
-    options = ["nuclei.nii.gz", "-o", "out.nii.gz", "--size", "8um", "--table", "t.tsv", *walls]
+def flat(image):
+    return np.ascontiguousarray(image[:, :, 9:10])
+
+
+def twice(image, axis):
+    return np.stack([image[::-1], image], axis)
+
+
+WHAT_IS_GIVEN = [
+    (lambda: nuclei()[0], ["--size", "8um", "--table", "t.tsv"]),
+    (lambda: nuclei()[0], []),
+    (lambda: flat(nuclei()[0]), ["--size", "7um", "--table", "t.json"]),
+    (lambda: flat(nuclei()[0]), []),
+    (lambda: twice(nuclei()[0], 3)[:, :, :, None], ["--channel", "1", "--size", "16vox", "--table", "t.csv"]),
+    (lambda: twice(nuclei()[0], 3), ["--frame", "1"]),
+    (lambda: nuclei()[0], ["--smooth", "0.1", "--around", "2", "--bright", "0.3", "--apart", "0.4", "--wall", "0.3",
+                           "--least", "0.2"]),
+    (lambda: nuclei()[0], ["--wall", "0", "--apart", "0.1", "--bright", "0"]),
+    (lambda: foam()[0], ["--walls", "--size", "8um", "--table", "t.tsv"]),
+    (lambda: foam()[0], ["--walls", "--seeds", "0.1", "--wall", "0", "--smooth", "0"]),
+    (lambda: flat(foam()[0]), ["--walls"]),
+    (lambda: np.where(np.arange(64)[:, None, None] < 9, np.nan, foam()[0]).astype(np.float32), ["--walls"]),
+    (lambda: np.pad(nuclei()[0].astype(np.float32), 2, constant_values=np.nan) * 1e-3 - 7, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("made, options", WHAT_IS_GIVEN)
+def test_printed_recipe_gives_the_same_bytes(tmp_path, made, options):
+    image = made()
+    save(image, tmp_path / "nuclei.nii.gz", UM)
+    options = ["nuclei.nii.gz", "-o", "out.nii.gz", *options]
     text = good("cells", *options, "--print-recipe", cwd=tmp_path).stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["nuclei.nii.gz"]
     (tmp_path / "own.recipe").write_text(text)
     good("run", "own.recipe", cwd=tmp_path)
     by_recipe = contents(tmp_path)
     good("cells", *options, "--force", cwd=tmp_path)
-    after = contents(tmp_path)
-    assert after["t.tsv"] == by_recipe["t.tsv"]
-    (tmp_path / "by.nii.gz").write_bytes(by_recipe["out.nii.gz"])
-    assert np.array_equal(load(tmp_path / "by.nii.gz"), load(tmp_path / "out.nii.gz"))
+    assert contents(tmp_path) == by_recipe and load(tmp_path / "out.nii.gz").any()
+
+
+def test_volumes_in_memory(tmp_path):
+    """A line of a recipe gets its image from memory, and leaves its labels there."""
+    save(nuclei()[0], tmp_path / "nuclei.nii.gz", UM)
+    (tmp_path / "own.recipe").write_text(
+        "filter {image} -o @soft --median 1\ncells @soft -o @found --table {out}.tsv\n"
+        "labels @found -o {out}.nii.gz --sequential\n"
+    )
+    good("run", "own.recipe", "image=nuclei.nii.gz", "out=by", cwd=tmp_path)
+    good("filter", "nuclei.nii.gz", "-o", "soft.nii.gz", "--median", "1", cwd=tmp_path)
+    good("cells", "soft.nii.gz", "-o", "one.nii.gz", "--table", "one.tsv", cwd=tmp_path)
+    assert (tmp_path / "by.tsv").read_bytes() == (tmp_path / "one.tsv").read_bytes()
+    assert np.array_equal(load(tmp_path / "by.nii.gz"), load(tmp_path / "one.nii.gz"))
+    (tmp_path / "own.recipe").write_text("filter {image} -o @soft --median 1\ncells @soft -o a.nii --print-recipe\n")
+    assert_one_line(lobule("run", "own.recipe", "image=nuclei.nii.gz", cwd=tmp_path), 64, "@soft", "in memory")
 
 
 def test_it_is_a_line_of_a_batch(case, tmp_path):
@@ -214,3 +254,22 @@ def test_image_without_contrast(tmp_path):
     save(np.full((20, 20, 20), 5, np.uint8), tmp_path / "flat.nii.gz", UM)
     for options in ([], ["--size", "4um"], ["--walls"]):
         assert_one_line(lobule("cells", "flat.nii.gz", "-o", "o.nii.gz", *options, cwd=tmp_path), 65, "flat.nii.gz")
+
+
+def test_what_shows_no_cells(case, tmp_path):
+    """Nothing that bright, and walls around a single place."""
+    one = np.random.default_rng(0).normal(40, 1, (30, 30, 12))
+    one[[0, -1]], one[:, [0, -1]] = 200, 200
+    save(one.astype(np.float32), tmp_path / "one.nii.gz", UM)
+    for image, options, part in (
+        (case[0] / "nuclei.nii.gz", ["--bright", "10"], "so much brighter"),
+        ("one.nii.gz", ["--walls"], "one cell"),
+    ):
+        done = lobule("cells", image, "-o", "o.nii.gz", "--size", "8um", *options, cwd=tmp_path)
+        assert_one_line(done, 65, f"{image}: ", part)
+
+
+def test_nothing_is_large_enough(case, tmp_path):
+    done = good("cells", case[0] / "nuclei.nii.gz", "-o", "o.nii.gz", "--least", "9", "--table", "t.tsv", cwd=tmp_path)
+    assert "o.nii.gz: no label is left" in done.stderr and not load(tmp_path / "o.nii.gz").any()
+    assert (tmp_path / "t.tsv").read_text().count("\n") == 1

@@ -7,3 +7,4 @@ lobule_unit_test(test_distance test_distance.c)
 target_link_libraries(test_distance PRIVATE distance_reference)
 
 lobule_unit_test(test_maxima test_maxima.c)
+lobule_unit_test(test_cells test_cells.c)

@@ -188,6 +188,8 @@ static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_CHOOSE_FRAME] = "choose one with --frame N",
     [LOB_HINT_CHOOSE_SET] = "`lobule info FILE` lists them with their types",
     [LOB_HINT_SAVE_FRAME] = "take one out with `lobule convert --frame N`",
+    [LOB_HINT_GIVE_SIZE] = "give --size",
+    [LOB_HINT_COARSER] = "resample the image, or give a --size",
     [LOB_HINT_RESAMPLE] = ("`lobule resample LABELS --like SCAN --labels -o OUT` does that, for "
                            "thin lines with --method strokes"),
 };

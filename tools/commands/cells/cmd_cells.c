@@ -1,25 +1,34 @@
-/* lobule cells: from an image of cells or nuclei to a label for each, by a recipe made for it. */
-#include "tools/commands/cells/cells_plan.h"
+/* lobule cells: from an image of cells or nuclei to a label for each. */
+#include "tools/commands/cells/cells_recipe.h"
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
-#include "tools/recipe/recipe_job.h"
+#include "tools/session/session_line.h"
+#include "tools/table/region_table.h"
+#include "tools/table/table_file.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
-    const char *image, *out, *table;
+    lob_cells_files files;
     bool print, walls;
-    lob_cells_choices given; /* NAN and an infinite size: not given */
-    lob_cells_plan plan;
+    lob_size size;           /* infinite: not given */
+    lob_cells_options given; /* NAN: not given */
 } settings;
 
+typedef struct {
+    const settings *set;
+    lob_cells_options options;
+    lob_cells_plan plan;
+    lob_cells_stats stats;
+    lob_volume image, labels;
+} work;
+
 /* What is given takes the place of what is usual; a choice of the other kind is an error. */
-static lob_status check_settings(lob_session *s, settings *set)
+static lob_status check_settings(lob_session *s, const settings *set, lob_cells_options *c)
 {
-    lob_cells_choices *const c = &set->plan.choices;
-    const lob_cells_choices *const g = &set->given;
+    const lob_cells_files *const files = &set->files;
+    const lob_cells_options *const g = &set->given;
     const struct {
         const char *name;
         double given, *choice;
@@ -33,8 +42,7 @@ static lob_status check_settings(lob_session *s, settings *set)
         {"wall",   g->wall,   &c->wall,   true,  true },
         {"least",  g->least,  &c->least,  true,  true },
     };
-    *c = set->walls ? lob_cells_walls() : lob_cells_bodies();
-    c->size = g->size;
+    *c = lob_cells_defaults(set->walls);
     for (size_t i = 0; i < LOB_COUNT(rows); i++) {
         if (isnan(rows[i].given)) continue;
         if (!(set->walls ? rows[i].walls : rows[i].bodies))
@@ -42,63 +50,152 @@ static lob_status check_settings(lob_session *s, settings *set)
                             set->walls ? "does not go with --walls" : "belongs to --walls");
         *rows[i].choice = rows[i].given;
     }
-    set->plan.table = set->table != NULL;
+    const char *const names[] = {files->image, files->out, files->table};
+    for (size_t i = 0; i < LOB_COUNT(names) && set->print; i++)
+        if (names[i] && lob_session_is_stored(s, names[i]))
+            return lob_fail(&s->error, LOB_EARG,
+                            "%s: is in memory, and lines that are printed need files", names[i]);
+    return lob_table_check(s, files->table, NULL);
+}
+
+static lob_status read_image(lob_session *s, work *w)
+{
+    const lob_cells_files *const files = &w->set->files;
+    const lob_size *const size = &w->set->size;
+    LOB_TRY(lob_session_read(s, &w->image, files->image, files->frame));
+    LOB_TRY(lob_grid_choose_channel(s, &w->image, files->channel, files->image));
+    const double unit =
+        size->voxels ? lob_least_spacing(w->image.dims, w->image.geometry.spacing_mm) : 1;
+    w->options.size_mm = size->value * unit;
+    return lob_session_check(s, &w->image, LOB_I32, 1, files->out);
+}
+
+static lob_status choose(lob_session *s, work *w)
+{
+    lob_session_compute(s, "measuring");
+    const lob_status st =
+        lob_cells_choose(&w->plan, &w->image, &w->options, s->backend, &s->context, &s->error);
+    if (st != LOB_OK) return lob_session_name(s, st, w->set->files.image, NULL);
+    lob_session_computed(s);
     return LOB_OK;
 }
 
-static lob_status choose(lob_session *s, settings *set)
+static lob_status label(lob_session *s, work *w)
 {
-    lob_volume image = lob_volume_empty();
-    lob_status st = lob_session_read(s, &image, set->image, set->plan.frame);
-    if (st == LOB_OK) st = lob_grid_choose_channel(s, &image, set->plan.channel, set->image);
-    if (st == LOB_OK) st = lob_session_check(s, &image, LOB_I32, 1, set->out);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK) st = lob_cells_choose(s, &set->plan, &image, set->image);
-    lob_grid_drop(s, &image);
+    const lob_cells_files *const files = &w->set->files;
+    lob_session_compute(s, "labelling");
+    const lob_status st =
+        lob_cells(&w->labels, &w->stats, &w->image, &w->plan, s->backend, &s->context, &s->error);
+    if (st != LOB_OK) return lob_session_name(s, st, files->image, NULL);
+    lob_session_computed(s);
+    return lob_session_take(s, lob_voxel_bytes(&w->labels), files->out);
+}
+
+/* ---- results ---- */
+
+static void report_plan(lob_session *s, const lob_cells_plan *plan)
+{
+    const bool walls = plan->walls;
+    cJSON *const chosen = cJSON_AddObjectToObject(s->results, "chosen");
+    cJSON_AddStringToObject(chosen, "cells_are", walls ? "between walls" : "bodies");
+    cJSON_AddNumberToObject(chosen, "size_mm", plan->size_mm);
+    cJSON_AddBoolToObject(chosen, "size_estimated", plan->estimated);
+    cJSON_AddNumberToObject(chosen, walls ? "threshold" : "threshold_over_surroundings",
+                            plan->threshold);
+    if (!walls && isfinite(plan->brightest))
+        cJSON_AddNumberToObject(chosen, "brightest", plan->brightest);
+    if (walls) cJSON_AddNumberToObject(chosen, "wall_contrast", plan->contrast);
+    lob_session_say(s, "cells: %s, of %.4g mm%s", walls ? "between walls" : "bodies", plan->size_mm,
+                    plan->estimated ? " (estimated)" : "");
+}
+
+static void report_cells(lob_session *s, const work *w)
+{
+    cJSON_AddNumberToObject(s->results, "labels", w->stats.cells);
+    cJSON_AddNumberToObject(s->results, "seeds", (double)w->stats.seeds);
+    cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->stats.working_bytes);
+    if (w->stats.not_finite > 0)
+        lob_session_note(s, "%s: NaN or infinite voxels: %lld; these stay without a label",
+                         w->set->files.image, (long long)w->stats.not_finite);
+    if (w->stats.cells == 0) lob_session_note(s, "%s: no label is left", w->set->files.out);
+}
+
+/* NaN and infinite voxels with a label are in no intensity of the table. */
+static void note_gaps(lob_session *s, const work *w, const lob_region *regions,
+                      const lob_region_values *values)
+{
+    int64_t gaps = 0;
+    for (int32_t i = 0; i < w->stats.cells; i++) gaps += regions[i].voxels - values[i].data;
+    if (gaps > 0)
+        lob_session_note(s,
+                         "%s: NaN or infinite voxels with a label: %lld; min, mean, max and sd are "
+                         "of the others",
+                         w->set->files.image, (long long)gaps);
+}
+
+static lob_status write_table(lob_session *s, const work *w)
+{
+    const lob_cells_files *const files = &w->set->files;
+    const int64_t count = w->stats.cells;
+    const lob_regions_input in = {.labels = w->labels.data,
+                                  .type = w->labels.type,
+                                  .count = count,
+                                  .dims = w->labels.dims,
+                                  .image = &w->image};
+    lob_fine_levels fine = {.exact = true};
+    lob_region *const regions = calloc((size_t)count + 1, sizeof *regions);
+    lob_region_values *const values = calloc((size_t)count + 1, sizeof *values);
+    lob_status st = regions && values ? LOB_OK : lob_session_no_memory(s, files->table);
+    lob_session_compute(s, "measuring");
+    if (st == LOB_OK && count > 0) {
+        st = s->backend->regions(regions, values, &fine, &in, &s->context, &s->error);
+        lob_session_name(s, st, files->image, NULL);
+    }
+    if (st == LOB_OK) {
+        const lob_region_table table = {.regions = regions,
+                                        .intensities = values,
+                                        .count = count,
+                                        .geometry = &w->labels.geometry,
+                                        .dims = w->labels.dims,
+                                        .fine = &fine,
+                                        .slope = w->image.slope,
+                                        .inter = w->image.inter,
+                                        .columns = LOB_CELLS_COLUMNS,
+                                        .in = &in};
+        lob_session_computed(s);
+        note_gaps(s, w, regions, values);
+        st = lob_region_table_write(s, &table, files->table);
+    }
+    free(values);
+    free(regions);
     return st;
 }
 
-static lob_status make_job(lob_session *s, lob_recipe_job *job, const settings *set)
+static lob_status cells(lob_session *s, const settings *set)
 {
-    const lob_recipe_given given[] = {
-        {"image", set->image, LOB_RECIPE_READS        },
-        {"out",   set->out,   LOB_RECIPE_WRITES_LABELS},
-        {"table", set->table, LOB_RECIPE_WRITES       },
-    };
-    char *const text = lob_cells_recipe(&set->plan);
-    const lob_status st = lob_recipe_job_compose(job, s, text, given, LOB_COUNT(given));
-    free(text);
-    return st;
-}
-
-static lob_status run_job(const settings *set, lob_recipe_job *job)
-{
-    bool skip;
-    const lob_status st = lob_recipe_job_check(job, &skip);
-    if (st == LOB_OK && set->print) return lob_recipe_job_print(job);
-    return st != LOB_OK || skip ? st : lob_recipe_job_run(job);
-}
-
-static lob_status cells(lob_session *s, settings *set)
-{
-    lob_recipe_job job = {.name = NULL};
-    lob_status st = check_settings(s, set);
-    lob_session_keep_inputs(s); /* the lines read them again */
+    work w = {.set = set, .image = lob_volume_empty(), .labels = lob_volume_empty()};
+    lob_status st = check_settings(s, set, &w.options);
     if (st == LOB_OK) st = lob_session_device_begin(s);
-    if (st == LOB_OK) st = choose(s, set);
-    if (st != LOB_OK) return st;
-    lob_cells_report(s, &set->plan);
-    if (set->print) s->force = true; /* nothing is written */
-    st = make_job(s, &job, set);
-    if (st == LOB_OK) st = run_job(set, &job);
-    lob_recipe_job_free(&job);
+    if (st == LOB_OK) st = read_image(s, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = choose(s, &w);
+    if (st == LOB_OK) report_plan(s, &w.plan);
+    if (st == LOB_OK && set->print) {
+        st = lob_cells_recipe_print(&w.plan, &set->files, &s->error);
+    } else {
+        if (st == LOB_OK) st = label(s, &w);
+        if (st == LOB_OK) report_cells(s, &w);
+        if (st == LOB_OK && set->files.table) st = write_table(s, &w);
+        if (st == LOB_OK) st = lob_session_write(s, &w.labels, set->files.out, true);
+    }
+    lob_volume_free(&w.image);
+    lob_volume_free(&w.labels);
     return st;
 }
 
-static lob_cells_choices not_given(void)
+static lob_cells_options not_given(void)
 {
-    return (lob_cells_choices){.size = {.value = INFINITY},
-                               .smooth = NAN,
+    return (lob_cells_options){.smooth = NAN,
                                .around = NAN,
                                .bright = NAN,
                                .apart = NAN,
@@ -118,21 +215,22 @@ static void allow_outputs_to_print(lob_option *rows, size_t count, int argc, cha
 
 static int run(const lob_command *self, int argc, char **argv)
 {
-    settings set = {.given = not_given(), .plan.frame = -1, .plan.channel = -1};
-    lob_cells_choices *const g = &set.given;
+    settings set = {
+        .given = not_given(), .size = {.value = INFINITY}, .files.frame = -1, .files.channel = -1};
+    lob_cells_options *const g = &set.given;
     lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
+        OPERAND_INPUT("IMAGE", &set.files.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
                       .required = true),
-        OPT_OUTPUT("output", &set.out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
-                   .required = true),
-        OPT_LENGTH("size", &g->size, 0, 1e6,
+        OPT_OUTPUT("output", &set.files.out, LOB_FILE_LABELS, "label volume to write",
+                   .letter = 'o', .required = true),
+        OPT_LENGTH("size", &set.size, 0, 1e6,
                    "diameter of a usual cell or nucleus, as 8um, 0.01mm or 20vox; left out: "
                    "estimated from the image and reported",
                    .above_low = true),
         OPT_FLAG("walls", &set.walls,
                  "cells are dark between bright walls, as membranes are stained; left out: they "
                  "are bright bodies, as nuclei are"),
-        OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
+        OPT_OUTPUT("table", &set.files.table, LOB_FILE_TABLE,
                    "also write a table of the cells: FILE.tsv, .csv or .json, or - for standard "
                    "output"),
         OPT_REAL("smooth", &g->smooth, "SIZES", 0, 1,
@@ -156,9 +254,9 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_REAL("least", &g->least, "SHARE", 0, 10,
                  "smaller cells are taken out, as a share of a ball of --size, in one slice of a "
                  "disc; left out: 0.08, with --walls 0.01"),
-        OPT_INT("frame", &set.plan.frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &set.files.frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
-        OPT_INT("channel", &set.plan.channel, "N", 0, INT32_MAX,
+        OPT_INT("channel", &set.files.channel, "N", 0, INT32_MAX,
                 "channel of the image, from 0; needed when there are several"),
         OPT_FLAG("print-recipe", &set.print,
                  "print the lines of the recipe that gives the same bytes, and do nothing else"),
@@ -192,6 +290,4 @@ const lob_command lob_command_cells = {
     .result = "labels",
     .result_text = "labels",
     .run = run,
-    .runs_others = true,
-    .nests = true,
 };

@@ -1,0 +1,290 @@
+/* Labelling cells by a plan: the steps, one after the other, and what lies between them. */
+#include "kernels/basins/basins.h"
+#include "kernels/cells/cells_job.h"
+#include "kernels/maxima/maxima.h"
+#include "volumes/labels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A call of lob_cells. */
+typedef struct {
+    lob_cells_job job;
+    const lob_volume *image;
+    const lob_cells_plan *plan;
+    lob_volume valleys; /* what is flooded: low inside of cells, high between them */
+    lob_volume bright;  /* bodies: what is flooded at all; without data: everything */
+    lob_volume seeds, basins;
+    lob_cells_stats stats;
+} call;
+
+/* A volume on the image's grid, counted in the budget. */
+static lob_status make(call *c, lob_volume *out, lob_type type)
+{
+    const int64_t n = lob_voxels(c->image);
+    *out = lob_cells_volume(c->image, NULL, type);
+    return lob_budget_alloc(&c->job.budget, &out->data, n, lob_type_of(type)->bytes, c->job.error);
+}
+
+/* ---- bodies: what is bright, and how deep ---- */
+
+/* Label what is above the mean around it, less the offset. Returns whether anything is. */
+static bool compare(const call *c, const lob_volume *smooth, const lob_volume *mean)
+{
+    const float *const here = smooth->data, *const around = mean->data;
+    const int64_t n = lob_voxels(smooth);
+    uint8_t *const to = c->bright.data;
+    bool any = false;
+#pragma omp parallel for num_threads(c->job.caller->threads) schedule(static) reduction(|| : any)
+    for (int64_t i = 0; i < n; i++) {
+        to[i] = isfinite(here[i]) && (double)here[i] > (double)around[i] - c->plan->offset;
+        any = any || to[i];
+    }
+    return any;
+}
+
+static lob_status find_bright(call *c)
+{
+    const lob_cells_plan *const plan = c->plan;
+    lob_volume smooth = lob_volume_empty(), mean = lob_volume_empty();
+    lob_filter_step steps[2] = {
+        lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, plan->smooth_mm),
+        {.kind = LOB_FILTER_CLAMP, .low = -INFINITY, .high = plan->brightest},
+    };
+    const lob_filter_step box = lob_cells_along(LOB_FILTER_BOX, c->image, plan->around_mm);
+    lob_status st = lob_cells_step(&c->job, 0.15);
+    if (st == LOB_OK)
+        st = lob_cells_filter(&c->job, &smooth, c->image, steps, isinf(plan->brightest) ? 1 : 2);
+    if (st == LOB_OK) st = lob_cells_step(&c->job, 0.25);
+    if (st == LOB_OK) st = lob_cells_filter(&c->job, &mean, &smooth, &box, 1);
+    if (st == LOB_OK) st = make(c, &c->bright, LOB_U8);
+    if (st == LOB_OK && !compare(c, &smooth, &mean))
+        st = lob_fail(c->job.error, LOB_EDATA,
+                      "no voxel is so much brighter than its surroundings that it is a cell's");
+    lob_cells_drop(&c->job, &smooth);
+    lob_cells_drop(&c->job, &mean);
+    return st;
+}
+
+/* Distances to the surface, negative inside, smoothed: the deepest places are the lowest. */
+static lob_status find_depth(call *c)
+{
+    const lob_filter_step gaussian =
+        lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, c->plan->depth_mm);
+    lob_distance_input in = {.labels = c->bright.data, .type = LOB_U8, .dims = c->image->dims};
+    lob_distance_options options = lob_distance_defaults();
+    lob_volume surface;
+    options.kind = LOB_DISTANCE_SIGNED;
+    memcpy(in.spacing, c->image->geometry.spacing_mm, sizeof in.spacing);
+    LOB_TRY(lob_cells_step(&c->job, 0.35));
+    lob_status st = make(c, &surface, LOB_F32);
+    if (st == LOB_OK) {
+        const lob_distance_output out = {.distance = surface.data};
+        const lob_context context = lob_cells_context(&c->job);
+        st = c->job.backend->distance(&out, &in, &options, &context, c->job.error);
+    }
+    if (st == LOB_OK) st = lob_cells_step(&c->job, 0.45);
+    if (st == LOB_OK) st = lob_cells_filter(&c->job, &c->valleys, &surface, &gaussian, 1);
+    lob_cells_drop(&c->job, &surface);
+    return st;
+}
+
+/* ---- seeds, flood, basins ---- */
+
+/* Maxima of the valleys turned upside down, packed. */
+static lob_status find_seeds(call *c)
+{
+    const lob_cells_plan *const plan = c->plan;
+    lob_volume depth = c->valleys;
+    lob_maxima_options options = lob_maxima_defaults();
+    lob_maxima_output found;
+    depth.slope = -1;
+    options.height = plan->height;
+    options.apart = plan->apart_mm;
+    memcpy(options.spacing, c->image->geometry.spacing_mm, sizeof options.spacing);
+    LOB_TRY(lob_cells_step(&c->job, 0.55));
+    const int64_t bytes = lob_voxels(c->image) * (int64_t)sizeof *found.labels;
+    LOB_TRY(lob_budget_hold(&c->job.budget, bytes, c->job.error));
+    const lob_maxima_input in = {&depth, c->bright.data};
+    const lob_context context = lob_cells_context(&c->job);
+    const lob_status st = lob_maxima_cpu(&found, &in, &options, &context, c->job.error);
+    lob_budget_release(&c->job.budget, bytes);
+    if (st != LOB_OK) return st;
+    c->stats.seeds = found.count;
+    lob_volume seeds = lob_cells_volume(c->image, found.labels, LOB_I32);
+    found.labels = NULL;
+    lob_maxima_output_free(&found);
+    if (lob_labels_pack(&seeds, (int32_t)c->stats.seeds) != LOB_OK) {
+        lob_volume_free(&seeds);
+        return lob_fail(c->job.error, LOB_ENOMEM, "no memory for the seeds");
+    }
+    return lob_cells_take(&c->job, &c->seeds, &seeds);
+}
+
+static lob_status flood(call *c)
+{
+    const lob_growcut_input in = {
+        .image = &c->valleys,
+        .seeds = &c->seeds,
+        .labels = (int32_t)c->stats.seeds,
+        .mask = c->bright.data,
+    };
+    lob_growcut_options options = lob_growcut_defaults();
+    lob_growcut_stats stats;
+    options.rule = LOB_RULE_FLOOD;
+    if (c->stats.seeds == 0)
+        return lob_fail(c->job.error, LOB_EDATA, "no place is a seed: there are no cells");
+    if (c->stats.seeds == 1 && c->plan->walls)
+        return lob_fail(c->job.error, LOB_EDATA,
+                        "only one place is a seed, so everything would be one cell");
+    LOB_TRY(lob_cells_step(&c->job, 0.85));
+    LOB_TRY(make(c, &c->basins, c->seeds.type));
+    const lob_growcut_output out = {.labels = c->basins.data};
+    const lob_context context = lob_cells_context(&c->job);
+    LOB_TRY(c->job.backend->growcut(&out, &stats, &in, &options, &context, c->job.error));
+    c->stats.not_finite = stats.not_finite;
+    lob_cells_drop(&c->job, &c->seeds);
+    return LOB_OK;
+}
+
+/* Rules by which basins become those that they are joined with; rules holds one for each. */
+static lob_status join(call *c, lob_labels_rule *rules, int64_t *count)
+{
+    const int64_t seeds = c->stats.seeds;
+    const lob_label_grid grid = {c->basins.data, c->basins.type, seeds, c->image->dims};
+    const lob_basins_options options = {.share = c->plan->wall, .level = c->plan->wall_level};
+    int32_t *to;
+    LOB_TRY(lob_budget_alloc(&c->job.budget, &to, seeds + 1, sizeof *to, c->job.error));
+    const lob_context context = lob_cells_context(&c->job);
+    const lob_status st =
+        lob_basins_join(to, NULL, &grid, &c->valleys, &options, &context, c->job.error);
+    *count = 0;
+    for (int32_t i = 1; i <= seeds && st == LOB_OK; i++)
+        if (to[i] != i) rules[(*count)++] = (lob_labels_rule){i, i, to[i]};
+    lob_budget_free(&c->job.budget, to, seeds + 1, sizeof *to);
+    return st;
+}
+
+/* ---- labels ---- */
+
+/* Voxels of the smallest cell; one that misses this by the rounding of spacings is large enough. */
+static int64_t least_voxels(const call *c)
+{
+    const double voxels = c->plan->least_mm3 / lob_voxel_mm3(&c->image->geometry);
+    const double whole = ceil(voxels * (1.0 - 1e-6));
+    return whole < 1 ? 1 : whole > 0x1p62 ? INT64_C(1) << 62 : (int64_t)whole;
+}
+
+/* Join, fill holes, take out what is small, and number what is left. */
+static lob_status clean(call *c, lob_labels_output *out, lob_labels_rule *rules, int32_t *values)
+{
+    lob_labels_step steps[4] = {
+        {.kind = LOB_LABELS_RECODE,     .rules = rules, .rest = LOB_LABELS_SAME},
+        {.kind = LOB_LABELS_FILL_HOLES     },
+        {.kind = LOB_LABELS_MIN_SIZE, .count = least_voxels(c)},
+        {.kind = LOB_LABELS_SEQUENTIAL  },
+    };
+    if (c->plan->wall > 0) LOB_TRY(join(c, rules, &steps[0].rule_count));
+    lob_cells_drop(&c->job, &c->valleys);
+    lob_cells_drop(&c->job, &c->bright);
+    const int first = steps[0].rule_count == 0;
+    lob_labels_input in = {
+        .labels = c->basins.data,
+        .type = c->basins.type,
+        .count = (int32_t)c->stats.seeds,
+        .values = values,
+        .dims = c->image->dims,
+        .steps = steps + first,
+        .step_count = 4 - first,
+    };
+    const lob_labels_options options = lob_labels_defaults();
+    const int64_t bytes = lob_voxels(c->image) * (int64_t)lob_type_of(c->basins.type)->bytes;
+    memcpy(in.spacing_mm, c->image->geometry.spacing_mm, sizeof in.spacing_mm);
+    LOB_TRY(lob_cells_step(&c->job, 1.0));
+    LOB_TRY(lob_budget_hold(&c->job.budget, bytes, c->job.error)); /* of the result, at most */
+    const lob_context context = lob_cells_context(&c->job);
+    return c->job.backend->labels(out, &in, &options, &context, c->job.error);
+}
+
+static lob_status label(call *c, lob_volume *labels)
+{
+    const int64_t seeds = c->stats.seeds;
+    lob_labels_rule *rules = NULL;
+    int32_t *values = NULL;
+    lob_labels_output out = {0};
+    lob_status st =
+        lob_budget_alloc(&c->job.budget, &rules, seeds + 1, sizeof *rules, c->job.error);
+    if (st == LOB_OK)
+        st = lob_budget_alloc(&c->job.budget, &values, seeds + 1, sizeof *values, c->job.error);
+    for (int32_t i = 0; i < seeds && st == LOB_OK; i++) values[i] = i + 1;
+    if (st == LOB_OK) st = lob_cells_step(&c->job, 0.9);
+    if (st == LOB_OK) st = clean(c, &out, rules, values);
+    if (st == LOB_OK && lob_volume_adopt(labels, c->image, &out.labels, out.type, 1) != LOB_OK)
+        st = lob_fail(c->job.error, LOB_ENOMEM, "no memory for the result");
+    if (st == LOB_OK) lob_label_names_free(&labels->names); /* those of the image's own labels */
+    c->stats.cells = out.count;
+    lob_labels_output_free(&out);
+    lob_budget_free(&c->job.budget, values, seeds + 1, sizeof *values);
+    lob_budget_free(&c->job.budget, rules, seeds + 1, sizeof *rules);
+    return st;
+}
+
+/* ---- the call ---- */
+
+/* Do lengths of the plan fit the voxels? */
+static lob_status check(const call *c)
+{
+    const lob_cells_plan *const plan = c->plan;
+    const lob_filter_step box = lob_cells_along(LOB_FILTER_BOX, c->image, plan->around_mm);
+    const double longest = fmax(box.along[0], fmax(box.along[1], box.along[2]));
+    if (c->image->channels != 1)
+        return lob_fail(c->job.error, LOB_EARG, "the image has several channels");
+    if (!(plan->smooth_mm >= 0) || !(plan->around_mm >= 0) || !(plan->depth_mm >= 0) ||
+        !(plan->wall >= 0 && plan->wall <= 1) || !isfinite(plan->least_mm3))
+        return lob_fail(c->job.error, LOB_EARG, "a number of the plan is outside its range");
+    if (!plan->walls && !(longest >= 1 && longest <= LOB_FILTER_MAX_ALONG))
+        return lob_fail(c->job.error, LOB_EARG,
+                        "the surroundings of a voxel reach %.6g voxels, which must be 1 to %d",
+                        longest, LOB_FILTER_MAX_ALONG);
+    return LOB_OK;
+}
+
+static lob_status find_walls(call *c)
+{
+    const lob_filter_step gaussian =
+        lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, c->plan->smooth_mm);
+    LOB_TRY(lob_cells_step(&c->job, 0.3));
+    return lob_cells_filter(&c->job, &c->valleys, c->image, &gaussian, 1);
+}
+
+lob_status lob_cells(lob_volume *labels, lob_cells_stats *stats, const lob_volume *image,
+                     const lob_cells_plan *plan, const lob_backend *backend,
+                     const lob_context *context, lob_error *error)
+{
+    call c = {
+        .job = lob_cells_begin(backend, context, error),
+        .image = image,
+        .plan = plan,
+        .valleys = lob_volume_empty(),
+        .bright = lob_volume_empty(),
+        .seeds = lob_volume_empty(),
+        .basins = lob_volume_empty(),
+    };
+    *labels = lob_volume_empty();
+    lob_status st = check(&c);
+    if (st == LOB_OK) st = plan->walls ? find_walls(&c) : find_bright(&c);
+    if (st == LOB_OK && !plan->walls) st = find_depth(&c);
+    if (st == LOB_OK) st = find_seeds(&c);
+    if (st == LOB_OK) st = flood(&c);
+    if (st == LOB_OK) st = label(&c, labels);
+    if (st == LOB_OK && context->progress && context->progress(context->user, 1)) st = LOB_ECANCEL;
+    c.stats.working_bytes = c.job.budget.peak;
+    if (stats) *stats = c.stats;
+    lob_cells_drop(&c.job, &c.valleys);
+    lob_cells_drop(&c.job, &c.bright);
+    lob_cells_drop(&c.job, &c.seeds);
+    lob_cells_drop(&c.job, &c.basins);
+    if (st != LOB_OK) lob_volume_free(labels);
+    return st;
+}

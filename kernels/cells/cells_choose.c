@@ -1,0 +1,314 @@
+/* Measuring an image of cells: how large they are, and how bright. */
+#include "kernels/cells/cells_job.h"
+#include "kernels/plan_number.h"
+
+#include <math.h>
+#include <string.h>
+
+lob_cells_options lob_cells_defaults(bool walls)
+{
+    if (walls)
+        return (lob_cells_options){.walls = true,
+                                   .size_mm = INFINITY,
+                                   .smooth = 0.04,
+                                   .seeds = 0.02,
+                                   .wall = 0.12,
+                                   .least = 0.01};
+    return (lob_cells_options){.size_mm = INFINITY,
+                               .smooth = 0.08,
+                               .around = 1.5,
+                               .bright = 0.5,
+                               .apart = 0.5,
+                               .wall = 0.05,
+                               .least = 0.08};
+}
+
+/* A call of lob_cells_choose. */
+typedef struct {
+    lob_cells_job job;
+    const lob_cells_options *options;
+    const lob_volume *image;
+    uint8_t *above; /* which voxels are bright */
+    int dimensions; /* axes with several voxels */
+    int left;       /* measurements to come */
+    double size_mm, threshold, brightest, contrast, level;
+} choice;
+
+/* Write a value of some bytes over those of data where an image is NaN or infinite. */
+static void put_at_gaps(void *data, const lob_volume *image, const void *value, size_t bytes)
+{
+    enum { PIECE = 512 };
+    const int64_t n = lob_voxels(image);
+    for (int64_t first = 0; first < n; first += PIECE) {
+        double values[PIECE];
+        const int64_t count = n - first < PIECE ? n - first : PIECE;
+        lob_values(values, image->data, image->type, first, count);
+        for (int64_t i = 0; i < count; i++)
+            if (!isfinite(image->slope * values[i] + image->inter))
+                memcpy((char *)data + (size_t)(first + i) * bytes, value, bytes);
+    }
+}
+
+/* Otsu's threshold of an image, and which voxels are above it. */
+static lob_status split(choice *c, lob_threshold_stats *stats, const lob_volume *image)
+{
+    const lob_threshold_input in = {.image = image};
+    const lob_threshold_options options = lob_threshold_defaults();
+    const lob_context context = lob_cells_context(&c->job);
+    return c->job.backend->threshold(c->above, stats, &in, &options, &context, c->job.error);
+}
+
+/*
+ * The diameter of a usual cell, from the mean depth of all cells' voxels below the surfaces. Of
+ * balls, or discs, of one size that depth, times 2 (n + 1) in n dimensions, is their diameter.
+ * Large cells have more voxels: where diameters vary by a fifth, as exp(normal), the mean over
+ * voxels is exp(3 / 25) times the usual one. Gaps of the image end no cell and are not measured, as
+ * what is beyond the volume.
+ */
+static lob_status diameter(choice *c)
+{
+    const int64_t n = lob_voxels(c->image);
+    float *depth;
+    LOB_TRY(lob_budget_alloc(&c->job.budget, &depth, n, sizeof *depth, c->job.error));
+    lob_distance_input in = {.labels = c->above, .type = LOB_U8, .dims = c->image->dims};
+    lob_distance_options options = lob_distance_defaults();
+    const lob_distance_output out = {.distance = depth};
+    const lob_context context = lob_cells_context(&c->job);
+    options.kind = LOB_DISTANCE_TO_OTHER;
+    memcpy(in.spacing, c->image->geometry.spacing_mm, sizeof in.spacing);
+    put_at_gaps(c->above, c->image, &(uint8_t){1}, 1);
+    const lob_status st = c->job.backend->distance(&out, &in, &options, &context, c->job.error);
+    put_at_gaps(c->above, c->image, &(uint8_t){0}, 1);
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < n && st == LOB_OK; i++)
+        if (c->above[i] && isfinite(depth[i])) sum += (double)depth[i], count++;
+    const double spread = 0.887; /* exp(-3 / 25) */
+    c->size_mm = count ? spread * 2 * (c->dimensions + 1) * sum / (double)count : 0;
+    lob_budget_free(&c->job.budget, depth, n, sizeof *depth);
+    return st;
+}
+
+/* How much brighter than its surroundings every voxel is. */
+static lob_status compare_around(choice *c, lob_volume *difference, const lob_volume *smooth)
+{
+    const lob_filter_step box =
+        lob_cells_along(LOB_FILTER_BOX, smooth, c->options->around * c->size_mm);
+    LOB_TRY(lob_cells_filter(&c->job, difference, smooth, &box, 1));
+    const float *const here = smooth->data;
+    float *const values = difference->data;
+    for (int64_t i = 0; i < lob_voxels(smooth); i++) values[i] = here[i] - values[i];
+    return LOB_OK;
+}
+
+/*
+ * Do a few places, as dying cells and dust, hide what is far less bright? Then a threshold between
+ * these and all the rest separates the values less than the mean does that cuts one normal
+ * distribution in halves.
+ */
+static bool few_hide_others(const choice *c, const lob_threshold_stats *stats,
+                            const lob_volume *difference)
+{
+    const double of_one_class = 2 / 3.14159265358979, few = 0.05;
+    const float *const values = difference->data;
+    int64_t data = 0, brighter = 0;
+    for (int64_t i = 0; i < lob_voxels(difference); i++) {
+        data += isfinite(values[i]);
+        brighter += c->above[i];
+    }
+    return stats->separability < of_one_class && (double)brighter < few * (double)data;
+}
+
+/* Make what is above no brighter than the least bright of it; returns whether that changed it. */
+static bool dim(choice *c, const lob_volume *smooth)
+{
+    float *const values = smooth->data;
+    const double before = c->brightest;
+    const int64_t n = lob_voxels(smooth);
+    bool changed = false;
+    for (int64_t i = 0; i < n; i++)
+        if (c->above[i]) c->brightest = fmin(c->brightest, (double)values[i]);
+    for (int64_t i = 0; i < n; i++)
+        if ((double)values[i] > c->brightest) values[i] = (float)c->brightest, changed = true;
+    return changed && c->brightest < before;
+}
+
+/* What is brighter than its surroundings, by a share of Otsu's threshold of that difference. */
+static lob_status measure_bodies(choice *c, lob_volume *smooth)
+{
+    lob_volume around = lob_volume_empty();
+    lob_threshold_stats stats = {.separability = NAN};
+    lob_status st;
+    c->brightest = INFINITY;
+    for (;;) {
+        st = compare_around(c, &around, smooth);
+        if (st == LOB_OK) st = split(c, &stats, &around);
+        if (st != LOB_OK || !few_hide_others(c, &stats, &around) || !dim(c, smooth)) break;
+        lob_cells_drop(&c->job, &around);
+    }
+    /* In tissue that is mostly bright, what is dark parts first; brighter is brighter all the same.
+     */
+    c->threshold = fmax(stats.threshold[0], 0);
+    const double least = c->options->bright * c->threshold;
+    const float *const difference = around.data;
+    for (int64_t i = 0; i < lob_voxels(smooth) && st == LOB_OK; i++)
+        c->above[i] = (double)difference[i] > least;
+    lob_cells_drop(&c->job, &around);
+    return st;
+}
+
+/* Otsu's threshold between walls and what is inside, and the means of both. */
+static lob_status measure_walls(choice *c, lob_volume *smooth)
+{
+    const float *const values = smooth->data;
+    double sum[2] = {0, 0};
+    int64_t count[2] = {0, 0};
+    lob_threshold_stats stats;
+    LOB_TRY(split(c, &stats, smooth));
+    c->threshold = stats.threshold[0];
+    for (int64_t i = 0; i < lob_voxels(smooth); i++) {
+        if (!isfinite(values[i])) continue;
+        sum[c->above[i]] += (double)values[i];
+        count[c->above[i]]++;
+    }
+    c->level = sum[1] / (double)count[1];
+    c->contrast = c->level - sum[0] / (double)count[0];
+    return LOB_OK;
+}
+
+/* Smooth an image by a Gaussian, which fills no gaps here, and find what is bright. */
+static lob_status measure(choice *c, double sigma_mm, bool as_bodies)
+{
+    const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, sigma_mm);
+    lob_volume smooth = lob_volume_empty();
+    LOB_TRY(lob_cells_step(&c->job, c->job.to + (1 - c->job.to) / (2 * c->left)));
+    lob_status st = lob_cells_filter(&c->job, &smooth, c->image, &step, 1);
+    if (st == LOB_OK) put_at_gaps(smooth.data, c->image, &(float){NAN}, sizeof(float));
+    /* how often bodies are compared with what is around is not known: the bar waits there */
+    if (st == LOB_OK) st = lob_cells_step(&c->job, c->job.to);
+    if (st == LOB_OK) st = (as_bodies ? measure_bodies : measure_walls)(c, &smooth);
+    c->job.to += (1 - c->job.to) / (2 * c->left--);
+    lob_cells_drop(&c->job, &smooth);
+    return st;
+}
+
+/* Does the size fit the voxels? */
+static lob_status check_size(const choice *c)
+{
+    const lob_volume *const image = c->image;
+    const bool estimated = isinf(c->options->size_mm);
+    const double voxels = c->size_mm / lob_least_spacing(image->dims, image->geometry.spacing_mm);
+    const char *const how = estimated ? "estimated " : "";
+    if (!(voxels >= 3))
+        return lob_fail_hint(c->job.error, estimated ? LOB_EDATA : LOB_EARG,
+                             estimated ? LOB_HINT_GIVE_SIZE : LOB_HINT_NONE,
+                             "the %ssize, %.4g mm, is less than 3 voxels", how, c->size_mm);
+    if (voxels * c->options->around > LOB_FILTER_MAX_ALONG)
+        return lob_fail_hint(c->job.error, LOB_EARG, LOB_HINT_COARSER,
+                             "the %ssize, %.4g mm, is %.4g voxels", how, c->size_mm, voxels);
+    return LOB_OK;
+}
+
+/*
+ * Estimate the size: smooth a little, split by Otsu's threshold, measure; then again with the
+ * smoothing, and the surroundings of bodies, that fit what was found.
+ */
+static lob_status estimate(choice *c)
+{
+    const bool walls = c->options->walls;
+    const int rounds = walls ? 2 : 4;
+    const double first_voxels = 2, smooth = 0.08;
+    lob_status st = LOB_OK;
+    double sigma = first_voxels * lob_least_spacing(c->image->dims, c->image->geometry.spacing_mm);
+    c->left += rounds;
+    for (int round = 0; round < rounds && st == LOB_OK; round++) {
+        st = measure(c, sigma, !walls && round > 0);
+        for (int64_t i = 0; i < lob_voxels(c->image) && walls && st == LOB_OK; i++)
+            c->above[i] = !c->above[i];
+        if (st == LOB_OK) st = diameter(c);
+        if (st == LOB_OK) st = check_size(c);
+        sigma = smooth * c->size_mm;
+    }
+    return st;
+}
+
+/* The smallest cell that is kept, in mm3: of a volume a share of a ball, of one slice of a disc as
+ * thick as the slice. */
+static double least_mm3(const choice *c)
+{
+    const double pi = 3.14159265358979, size = c->size_mm;
+    const double whole = c->dimensions == 3   ? pi / 6 * size * size * size
+                         : c->dimensions == 2 ? pi / 4 * size * size
+                                              : size;
+    double across_mm = 1;
+    for (int a = 0; a < 3; a++)
+        if (lob_side(c->image->dims, a) == 1) across_mm *= c->image->geometry.spacing_mm[a];
+    return c->options->least * whole * across_mm;
+}
+
+static lob_cells_plan plan_of(const choice *c)
+{
+    const lob_cells_options *const o = c->options;
+    const double size = c->size_mm, depth_smooth = 0.06;
+    lob_cells_plan plan = {
+        .walls = o->walls,
+        .estimated = isinf(o->size_mm),
+        .size_mm = size,
+        .threshold = c->threshold,
+        .contrast = c->contrast,
+        .smooth_mm = lob_plan_number(o->smooth * size),
+        .wall = lob_plan_number(o->wall),
+        .least_mm3 = lob_plan_number(least_mm3(c)),
+    };
+    if (o->walls) {
+        plan.height = lob_plan_number(o->seeds * c->contrast);
+        plan.wall_level = lob_plan_number(c->level);
+    } else {
+        plan.brightest = lob_plan_number(c->brightest);
+        plan.around_mm = lob_plan_number(o->around * size);
+        plan.offset = lob_plan_number(0 - o->bright * c->threshold);
+        plan.depth_mm = lob_plan_number(depth_smooth * size);
+        plan.apart_mm = lob_plan_number(o->apart * size);
+    }
+    return plan;
+}
+
+static bool within(double value, double low, double high)
+{
+    return value >= low && value <= high;
+}
+
+static lob_status check(const lob_cells_options *o, const lob_volume *image, lob_error *error)
+{
+    const bool common = within(o->smooth, 0, 1) && within(o->wall, 0, 1) && within(o->least, 0, 10);
+    const bool own = o->walls ? within(o->seeds, 0, 1)
+                              : within(o->around, 0.5, 10) && within(o->bright, 0, 10) &&
+                                    within(o->apart, 0, 10);
+    if (image->channels != 1) return lob_fail(error, LOB_EARG, "the image has several channels");
+    if (!common || !own || !(o->size_mm > 0))
+        return lob_fail(error, LOB_EARG, "a choice for cells is outside its range");
+    return LOB_OK;
+}
+
+lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
+                            const lob_cells_options *options, const lob_backend *backend,
+                            const lob_context *context, lob_error *error)
+{
+    choice c = {
+        .job = lob_cells_begin(backend, context, error),
+        .options = options,
+        .image = image,
+        .left = 1,
+        .size_mm = options->size_mm,
+    };
+    const int64_t n = lob_voxels(image);
+    LOB_TRY(check(options, image, error));
+    for (int a = 0; a < 3; a++) c.dimensions += lob_side(image->dims, a) > 1;
+    LOB_TRY(lob_budget_alloc(&c.job.budget, &c.above, n, 1, error));
+    lob_status st = isinf(options->size_mm) ? estimate(&c) : LOB_OK;
+    if (st == LOB_OK) st = check_size(&c);
+    if (st == LOB_OK) st = measure(&c, options->smooth * c.size_mm, !options->walls);
+    if (st == LOB_OK) *plan = plan_of(&c);
+    lob_budget_free(&c.job.budget, c.above, n, 1);
+    return st;
+}
