@@ -9,7 +9,7 @@ What every function takes, besides its own arguments:
 
 device        "auto" (the GPU with the most free memory, or the CPU), "cpu", "cuda", "cuda:N"
 threads       CPU threads; results do not depend on it
-max_memory    bytes of working memory that the call may take; 0: no limit
+max_memory    bytes of working memory that the call may take, or as "4GiB"; 0: no limit
 progress      True: a bar, where tqdm is installed; or a function of the share done, 0 to 1
 report        a dict that gets numbers about the call
 spacing       of arrays: voxel sizes in mm, one or one for each axis of the array; None: 1
@@ -21,6 +21,7 @@ MemoryError, OSError or RuntimeError by their kind.
 """
 
 from ._abi import VERSION as __version__
+from ._cells import Cells, cells
 from ._errors import (
     Cancelled,
     DeviceError,
@@ -37,7 +38,7 @@ from ._errors import (
 from ._grow import GrowCut, components, growcut, lsc, slic, slico, supervoxels
 from ._images import box, denoise, filter, gaussian, maxima, median, resample, threshold
 from ._measure import compare, compare_supervoxels, contacts, distance, labels, means, nearest, phantom, stats
-from ._program import Cells, Segmented, cells, command, program, run, segment
+from ._program import Segmented, command, program, run, segment
 
 __all__ = [
     "Cancelled", "Cells", "DeviceError", "Different", "Error", "FileError", "GrowCut", "InputError", "InternalError",

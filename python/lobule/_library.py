@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
         device: str
         threads: int | None
-        max_memory: int
+        max_memory: int | str
         progress: Callable[[float], Any] | bool | None
         report: dict[str, Any] | None
         spacing: Any
@@ -157,7 +158,8 @@ class _Watch:
     """Progress and Ctrl-C of one call. An exception must not leave a callback that C entered, so it
     is kept, the call cancelled, and raised when C has returned."""
 
-    def __init__(self, progress: Callable[[float], Any] | bool | None):
+    def __init__(self, progress: Callable[[float], Any] | bool | None, share: tuple[float, float]):
+        self.share = share
         self.tell = progress if callable(progress) else None
         self.bar = _bar() if progress is True else None
         self.interrupted = False
@@ -165,6 +167,7 @@ class _Watch:
         self.callback = PROGRESS(self._progress)
 
     def _progress(self, _user: Any, done: float) -> int:
+        done = self.share[0] + (self.share[1] - self.share[0]) * done
         try:
             if self.bar is not None:
                 self.bar.update(round(100 * done, 1) - self.bar.n)
@@ -199,6 +202,16 @@ class _Watch:
             self.bar.close()
 
 
+def _bytes(size: int | str) -> int:
+    """A number of bytes, or as the command takes it: "4GiB", "500M"."""
+    if not isinstance(size, str):
+        return size
+    found = re.fullmatch(r"(\d+\.?\d*)(B|([kKMGT])(iB|B)?)?", size.strip())
+    if not found:
+        raise InputError(f"max_memory is {size!r}; it is a number of bytes, or as '4GiB'")
+    return int(float(found[1]) * (1000 if found[4] == "B" else 1024) ** " KMGT".index((found[3] or " ").upper()))
+
+
 class Call:
     """Backend, context and error of one call; `run` calls a function and raises what went wrong."""
 
@@ -206,7 +219,7 @@ class Call:
         self,
         device: str = "auto",
         threads: int | None = None,
-        max_memory: int = 0,
+        max_memory: int | str = 0,
         progress: Callable[[float], Any] | bool | None = None,
         report: dict[str, Any] | None = None,
         **unknown: Any,
@@ -222,12 +235,13 @@ class Call:
         self.error = _abi.lob_error()
         self.report = report if report is not None else {}
         own = self.backend.context
-        self.context = _abi.lob_context(threads or own.threads, max_memory, own.device)
+        self.context = _abi.lob_context(threads or own.threads, _bytes(max_memory), own.device)
         self.progress = progress
 
-    def run(self, function: Callable[..., int], *arguments: Any) -> None:
-        """Call a function that takes these arguments, the context and the error."""
-        watch = _Watch(self.progress)
+    def run(self, function: Callable[..., int], *arguments: Any, share: tuple[float, float] = (0.0, 1.0)) -> None:
+        """Call a function that takes these arguments, the context and the error; it is this share of
+        the whole progress."""
+        watch = _Watch(self.progress, share)
         self.context.progress = watch.callback
         status = _abi.LOB_EINTERNAL
         try:

@@ -244,9 +244,12 @@ def stats(labels: Any, image: Any = None, **options: Unpack[Options]) -> dict[st
     x is the array's last axis, with axes="xyz" its first.
     """
     call, of = begin(labels, options)
-    came = Labels(of, "labels")
+    return measured(call, Labels(of, "labels"), of, companion(image, of, "image") if image is not None else None)[0]
+
+
+def measured(call: Call, came: Labels, of: Source, seen: Source | None) -> tuple[dict[str, np.ndarray], Any]:
+    """The table of stats, and the regions that it was made of."""
     count = came.set.count
-    seen = companion(image, of, "image") if image is not None else None
     scan = volume(seen) if seen is not None else None
     regions, values = (_abi.lob_region * count)(), (_abi.lob_region_values * count)()
     fine = _abi.lob_fine_levels(True, 0, 0.0, 1.0)
@@ -260,10 +263,11 @@ def stats(labels: Any, image: Any = None, **options: Unpack[Options]) -> dict[st
         measures, regions, values if scan else None, count, byref(of.geometry), byref(fine),
         seen.slope if seen else 1.0, seen.inter if seen else 0.0,
     )  # fmt: skip
-    return _region_table(
+    table = _region_table(
         came.values, rows(ctypes.addressof(regions), _abi.lob_region, count),
         rows(ctypes.addressof(measures), _abi.lob_region_measures, count), scan is not None,
     )  # fmt: skip
+    return table, regions
 
 
 def _region_table(values: np.ndarray, region: np.ndarray, measure: np.ndarray, image: bool) -> dict[str, np.ndarray]:

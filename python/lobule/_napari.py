@@ -24,7 +24,7 @@ from ._grow import growcut as grow_seeds
 from ._grow import supervoxels as cut_supervoxels
 from ._library import library
 from ._measure import phantom, stats
-from ._program import cells as find_cells
+from ._cells import cells as find_cells
 from ._program import read as read_file
 from ._program import segment as segment_strokes
 

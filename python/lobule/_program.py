@@ -166,41 +166,6 @@ def segment(
         return Segmented(labels, *(_load(folder / f"{part}.nii", of) for part in more)) if full else labels
 
 
-class Cells(NamedTuple):
-    """What cells(..., table=True) gives: a volume of the image's kind, and a dict of arrays."""
-
-    labels: Any
-    table: dict[str, Any]
-
-
-def cells(
-    image: T,
-    *,
-    table: bool = False,
-    report: dict[str, Any] | None = None,
-    spacing: Any = None,
-    axes: str = "zyx",
-    channel_axis: int | None = None,
-    **options: Any,
-) -> Any:
-    """Give every cell or nucleus a label, without seeds: `lobule cells`.
-
-    image    (z, y, x) or (y, x), any kind
-    table    also give the table of the cells: voxels, volumes, middles, diameter, sphericity, ...
-    report   a dict that gets the results that `lobule cells --report` writes
-    options  those of `lobule cells`, with _ for -: size="8um", walls=True, apart=0.4, device="cpu",
-             threads=4, max_memory="4GiB", ...
-
-    Returns labels of the image's kind; with table a Cells(labels, table).
-    """
-    of = source(image, spacing, axes, channel_axis)
-    with tempfile.TemporaryDirectory(prefix="lobule-") as name:
-        folder = Path(name)
-        words = ["--table", str(folder / "table.tsv")] if table else []
-        labels = _one_command(folder, of, options, report, "cells", *words)
-        return Cells(labels, _result(folder / "table.tsv", of)) if table else labels
-
-
 def _one_command(
     folder: Path, of: Source, options: dict[str, Any], report: dict[str, Any] | None, name: str, *words: str
 ) -> Any:  # fmt: skip

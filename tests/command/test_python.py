@@ -94,6 +94,11 @@ SAME = [
     ("maxima {scan} --height 400 --distance 15mm", lambda s, d, t: lobule.maxima(s, height=400, apart=15)),
     ("resample {scan} --spacing 4,5,0", lambda s, d, t: lobule.resample(s, (4, 5, 0))),
     ("resample {truth} --spacing 5,5,5 --labels", lambda s, d, t: lobule.resample(t, 5, labels=True)),
+    ("cells {scan} --size 30mm", lambda s, d, t: lobule.cells(s, size=30)),
+    (
+        "cells {scan} --size 12vox --walls --seeds 0.1 --wall 0.2 --least 0.001",
+        lambda s, d, t: lobule.cells(s, size="12vox", walls=True, seeds=0.1, wall=0.2, least=0.001, max_memory="1GB"),
+    ),
     (
         "segment {scan} {seeds} --passes 1 --threads 1",
         lambda s, d, t: lobule.segment(s, d, passes=1, threads=1, device="cpu"),
@@ -127,6 +132,43 @@ def test_tables_are_the_command_s(case):
     rows = rows if isinstance(rows, list) else rows["labels"]
     for name in ("label", "dice", "jaccard", "hd95_mm"):
         assert np.allclose([row[name] for row in rows], table[name], rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("shape", [(20, 60, 64), (60, 64)])
+def test_cells_with_their_table(tmp_path, shape):
+    """In micrometres and in millimetres, of a volume and of one slice."""
+    image = lobule.phantom("cells", shape=(1,) * (3 - len(shape)) + shape, cells=20)[0].reshape(shape)
+    for spacing, size in ((0.0005, "8um"), (0.5, "8mm")):
+        report = {}
+        path = tmp_path / f"{size}.nii"
+        affine = np.diag(([spacing] * len(shape) + [1, 1])[:4])
+        nibabel.Nifti1Image(image.T.reshape((*shape[::-1], 1)[:3]), affine).to_filename(path)
+        found = lobule.cells(image, size=size, walls=True, table=True, spacing=spacing, report=report, threads=1)
+        good("cells", path, "--size", size, "--walls", "-o", tmp_path / "out.nii", "--table", tmp_path / "t.tsv",
+             "--report", tmp_path / "r.json", "--force", *CPU)  # fmt: skip
+        assert np.array_equal(found.labels, np.asarray(nibabel.load(tmp_path / "out.nii").dataobj).T.reshape(shape))
+        lines = [line.split("\t") for line in (tmp_path / "t.tsv").read_text().splitlines()]
+        assert list(found.table) == lines[0] and len(lines) - 1 == report["labels"] > 3
+        for row, line in enumerate(lines[1:]):
+            ours = [float(column[row]) for column in found.table.values()]
+            theirs = [float(cell.replace("n/a", "nan")) for cell in line]
+            assert np.allclose(ours, theirs, rtol=1e-6, atol=1e-6, equal_nan=True)
+        wanted = json.loads((tmp_path / "r.json").read_text())["results"]
+        assert report["labels"] == wanted["labels"] and report["chosen"].keys() == wanted["chosen"].keys()
+        assert report["chosen"]["threshold"] == pytest.approx(wanted["chosen"]["threshold"], rel=1e-6)
+
+
+def test_cells_refuse_what_does_not_go_together():
+    image = np.zeros((9, 9, 9), np.uint8)
+    for options, part in (
+        ({"seeds": 0.1}, "belongs to walls"),
+        ({"walls": True, "around": 2}, "does not go with walls"),
+        ({"channel": 1}, "counted from 0"),
+        ({"size": "9vox", "wall": 2}, "outside its range"),
+        ({"max_memory": "4 apples"}, "as '4GiB'"),
+    ):
+        with pytest.raises(lobule.InputError, match=part):
+            lobule.cells(image, **options)
 
 
 def test_a_recipe_gives_back_what_it_writes(case, tmp_path):
