@@ -1,13 +1,13 @@
 /*
  * A volume format is a row of functions (lob_format), and this header has what the rows share. To
  * follow a read: io/formats.c chooses the row and calls its read; nifti.c, hdf5.c, png.c and others
- * are the rows. io/planes.c does the same for a few planes at a time.
+ * are the rows. io/plane_streams.c does the same for a few planes at a time.
  */
 #ifndef LOB_FORMAT_H
 #define LOB_FORMAT_H
 
 #include "io/file.h"
-#include "io/planes.h"
+#include "io/io.h"
 
 #include <stdbool.h>
 #include <stddef.h>

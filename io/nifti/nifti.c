@@ -3,6 +3,7 @@
 #include "io/format.h"
 #include "io/gunzip_threads.h"
 #include "io/gzip.h"
+#include "io/nifti/nifti_extensions.h"
 #include "io/nifti/nifti_files.h"
 #include "io/nifti/nifti_pair.h"
 #include "io/nifti/nifti_voxels.h"
@@ -345,6 +346,11 @@ static bool any_name(const char *file)
     return true;
 }
 
+static void list_fields(const lob_header *header, lob_field_fn *field, void *user)
+{
+    if (lob_nifti_list(header, field, user)) lob_nifti_list_extensions(header, field, user);
+}
+
 const lob_format lob_format_nifti = {
     .name = lob_nifti_name,
     .level = LOB_GZIP_BY_CONTENT,
@@ -358,5 +364,5 @@ const lob_format lob_format_nifti = {
     .begin_planes = lob_nifti_begin_planes,
     .check = lob_nifti_check,
     .second_file = lob_nifti_second_file,
-    .fields = lob_nifti_list,
+    .fields = list_fields,
 };

@@ -4,6 +4,7 @@
 #include "io/nifti/caret_labels.h"
 #include "io/nifti/nifti_header.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,21 @@ bool lob_nifti_next_extension(const lob_header *header, size_t *at, lob_nifti_ex
 static bool may_be_table(const lob_nifti_extension *e)
 {
     return e->code == LOB_NIFTI_CARET || e->code == 0;
+}
+
+void lob_nifti_list_extensions(const lob_header *header, lob_field_fn *field, void *user)
+{
+    lob_nifti_extension e;
+    size_t at = 0, from = LOB_NIFTI_EXTENDER;
+    for (int nth = 1; lob_nifti_next_extension(header, &at, &e); nth++, from = at) {
+        char name[48], value[24];
+        snprintf(name, sizeof name, "ext%d_code", nth);
+        snprintf(value, sizeof value, "%d", e.code);
+        field(user, name, value);
+        snprintf(name, sizeof name, "ext%d_size", nth);
+        snprintf(value, sizeof value, "%zu", at - from);
+        field(user, name, value);
+    }
 }
 
 lob_status lob_nifti_names(lob_label_names *out, const lob_header *header)

@@ -22,6 +22,9 @@ typedef struct {
  */
 bool lob_nifti_next_extension(const lob_header *header, size_t *at, lob_nifti_extension *out);
 
+/* Tell a function the code and size of each, as the fields ext1_code, ext1_size and so on. */
+void lob_nifti_list_extensions(const lob_header *header, lob_field_fn *field, void *user);
+
 /*
  * The names of labels that a header's extensions hold, of the first that holds any. out is
  * overwritten; empty on failure. Returns LOB_OK or LOB_ENOMEM.

@@ -3,7 +3,6 @@
 #include "io/nifti/nifti_header.h"
 
 #include "io/byte_order.h"
-#include "io/nifti/nifti_extensions.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -257,24 +256,9 @@ static void text_of(char out[256], const unsigned char *header, lob_nifti_field 
     }
 }
 
-static void list_extensions(const lob_header *header, lob_field_fn *field, void *user)
+bool lob_nifti_list(const lob_header *header, lob_field_fn *field, void *user)
 {
-    lob_nifti_extension e;
-    size_t at = 0, from = LOB_NIFTI_EXTENDER;
-    for (int nth = 1; lob_nifti_next_extension(header, &at, &e); nth++, from = at) {
-        char name[48], value[24];
-        snprintf(name, sizeof name, "ext%d_code", nth);
-        snprintf(value, sizeof value, "%d", e.code);
-        field(user, name, value);
-        snprintf(name, sizeof name, "ext%d_size", nth);
-        snprintf(value, sizeof value, "%zu", at - from);
-        field(user, name, value);
-    }
-}
-
-void lob_nifti_list(const lob_header *header, lob_field_fn *field, void *user)
-{
-    if (header->size != LOB_NIFTI1_BYTES && header->size != LOB_NIFTI2_BYTES) return;
+    if (header->size != LOB_NIFTI1_BYTES && header->size != LOB_NIFTI2_BYTES) return false;
     const int version = lob_nifti_version(header->bytes);
     size_t from = 0;
     for (;;) { /* the fields lie in another order in each version: always take the next one */
@@ -290,7 +274,7 @@ void lob_nifti_list(const lob_header *header, lob_field_fn *field, void *user)
         field(user, rows[next].name, value);
         from = offset_in(next, version) + 1;
     }
-    list_extensions(header, field, user);
+    return true;
 }
 
 /* ---- voxel types ---- */

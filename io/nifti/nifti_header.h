@@ -96,8 +96,8 @@ void lob_nifti_swap(unsigned char *header, int version);
 /* A NIfTI-1 header as NIfTI-2, all but magic; to has LOB_NIFTI2_BYTES and does not overlap from. */
 void lob_nifti_widen(unsigned char *to, const unsigned char *from);
 
-/* Hand over every field as text, in the header's order, and code and size of each extension. */
-void lob_nifti_list(const lob_header *header, lob_field_fn *field, void *user);
+/* Hand over every field as text, in the header's order. Returns false where it is no header. */
+bool lob_nifti_list(const lob_header *header, lob_field_fn *field, void *user);
 
 /* How a NIfTI datatype is stored and what it becomes in memory. */
 typedef struct {

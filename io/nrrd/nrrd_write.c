@@ -3,13 +3,17 @@
 
 #include "io/byte_order.h"
 #include "io/gzip.h"
-#include "io/nrrd/nrrd.h"
 #include "io/nrrd/nrrd_header.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+bool lob_is_segmentation_name(const char *path)
+{
+    return lob_has_suffix(path, ".seg.nrrd");
+}
 
 /* What a segment without a code of its own stands for: 3D Slicer's default. */
 #define TISSUE                                                                                 \

@@ -1,4 +1,4 @@
-/* The interface between phantom.c, which makes volumes, and the kinds of phantom. */
+/* The interface between phantom_scan.c, which makes volumes, and the kinds of phantom. */
 #ifndef LOB_PHANTOM_PARTS_H
 #define LOB_PHANTOM_PARTS_H
 

@@ -6,7 +6,7 @@
  * runs, from runs to pieces and from pieces to components:
  *
  *   bits/bit_rows.h       makes the foreground and the run starts of each row, one bit per voxel
- *   join/run_table.c     fills the run table: cuts the rows into slabs; one thread joins the runs
+ *   join/label_runs.c    fills the run table: cuts the rows into slabs; one thread joins the runs
  *                         of a slab by union-find (Rem's algorithm). A piece is the part of
  *                         a component that lies in one slab and is connected there
  *   join/join_rows.h      unites the runs of one row with those of the rows before it: inside a
@@ -95,7 +95,7 @@ struct lob_run_table {
     int64_t slabs, slab_rows;
     uint32_t *run_piece; /* the run's piece, counted from its slab's first */
     bool shared;         /* run_piece has an element per voxel, else per run. Labels may be written
-                            over it, see alloc_runs in run_table.c */
+                            over it, see alloc_runs in label_runs.c */
     uint32_t *number;    /* pieces: the component, from 0 in raster order */
     int64_t runs, pieces, components;
     int64_t max_row_runs;       /* the largest number of runs in a row */
