@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Check who includes whom, and the other rules of CONTRIBUTING.md that a text search can see.
 
+usage: rooms.py [FOLDER], another tree than this one
+
 Prints one line for each breach and ends with 1 when there is any.
 """
+import ast
 import re
 import sys
 from collections import defaultdict
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[2]).resolve()
 ROOMS = ("volumes", "kernels", "io", "api", "tools", "tests")
 SUFFIXES = {".c", ".h", ".cu", ".cuh"}
 
@@ -21,6 +24,53 @@ KNOWS = {
     "tools": {"volumes", "kernels", "io", "tools"},
     "tests": set(ROOMS),
 }
+
+# Layers inside a room, from the lowest to the highest: a file includes what lies in its own row and
+# in the rows above it here. What lies at the top of a room is named by its files, without suffix.
+LAYERS = {
+    "kernels": [
+        "context budget progress arrays plan_number simd_clones device levels histogram",
+        "appearance basins components contacts distance filters growcut labels maxima measures morphology phantom refine"
+        " regions resample supervoxels threshold",
+        "backends backend_cuda backend_none",
+        "cells segment",
+    ],
+    "tools": [
+        "text",
+        "options picture",
+        "inout report session table",
+        "recipe",
+        "commands",
+        "batch",
+        "program main",
+    ],
+}
+
+# What is not so yet: includes past the layers, and circles.
+KNOWN = {
+    "tools/commands/repeat/cmd_repeat.c": {"tools/batch/batch_table.h"},
+    "tools/options/completion.c": {"tools/program.h", "tools/commands/commands.h"},
+    "tools/picture/preview_picture.c": {"tools/table/label_list.h"},
+    "tools/recipe/recipe_job.c": {"tools/commands/commands.h"},
+    "tools/report/session_provenance.c": {"tools/recipe/recipe.h"},
+    "tools/session/session.c": {"tools/commands/bids/bids_output.h"},
+    "tools/session/session_files.c": {"tools/commands/bids/bids_output.h", "tools/commands/nifti_readers.h"},
+    "tools/session/session_line.h": {"tools/recipe/store.h"},
+    "tools/session/session_outputs.c": {"tools/commands/bids/bids_output.h"},
+    "tools/text/page_text.c": {"tools/report/report.h"},
+}
+KNOWN_CIRCLES = [
+    "kernels/backend_cuda kernels/backends",
+    "kernels/components/components_cuda kernels/components/components_stages_cuda",
+    "kernels/device/cuda_calls kernels/device/device kernels/device/device_memory",
+    "kernels/growcut/gpu/growcut_tuning kernels/growcut/gpu/section_batch_cuda kernels/growcut/growcut_cuda",
+    "kernels/regions/regions kernels/regions/regions_sum kernels/regions/regions_voxel",
+    "kernels/supervoxels/supervoxels_cache kernels/supervoxels/supervoxels_cuda"
+    " kernels/supervoxels/supervoxels_params_cuda kernels/supervoxels/supervoxels_tuning",
+    "python/lobule/_device python/lobule/_grow python/lobule/_images",
+    "tools/commands/bids/bids_output tools/report/session_sums tools/session/session tools/session/session_ahead"
+    " tools/session/session_device tools/session/session_line tools/session/session_outputs tools/session/session_part",
+]
 
 # (what, headers of it, files that may include them); tests may look inside everything.
 FENCED = [
@@ -51,13 +101,33 @@ def without_comments(text):
     return COMMENT.sub(lambda m: "\n" * m.group().count("\n"), text)
 
 
-def room_of_include(source, included):
-    """The room that a quoted include leads to, or None when no such file exists."""
+def included_file(source, included):
+    """The file of ours, from the root, that a quoted include leads to, or None when there is none."""
     for base in (ROOT, source.parent):
         target = (base / included).resolve()
         if target.is_file() and target.is_relative_to(ROOT):
-            return target.relative_to(ROOT).parts[0]
+            return target.relative_to(ROOT).as_posix()
     return None
+
+
+def layer_of(name):
+    """The row of LAYERS that a file belongs to, with its name there; None: its room has none."""
+    room, *inner = name.split("/")
+    if room not in LAYERS:
+        return None
+    part = inner[0].split(".")[0]
+    rows = [i for i, row in enumerate(LAYERS[room]) if part in row.split()]
+    return rows[0] if rows else -1, part
+
+
+def check_layer(where, name, target):
+    if name.split("/")[0] != target.split("/")[0] or not layer_of(name):
+        return
+    (row, part), (other, below) = layer_of(name), layer_of(target)
+    if row < 0:
+        yield f"{where}: {part} has no layer in tests/lint/rooms.py"
+    elif other > row and target not in KNOWN.get(name, ()):
+        yield f'{where}: {part} lies below {below} and may not know it ("{target}")'
 
 
 def check_includes(path, name, text):
@@ -65,10 +135,11 @@ def check_includes(path, name, text):
     for match in INCLUDE.finditer(text):
         line = text.count("\n", 0, match.start(2)) + 1
         bracket, included = match.groups()
-        if bracket == '"':
-            target = room_of_include(path, included)
-            if target and target not in KNOWS[room]:
-                yield f'{name}:{line}: {room}/ may not know {target}/ ("{included}")'
+        target = included_file(path, included) if bracket == '"' else None
+        if target and target.split("/")[0] not in KNOWS[room]:
+            yield f'{name}:{line}: {room}/ may not know {target.split("/")[0]}/ ("{included}")'
+        if target:
+            yield from check_layer(f"{name}:{line}", name, target)
         if room == "tests":
             continue
         for what, headers, where in FENCED:
@@ -97,11 +168,68 @@ def check_file(path):
             yield f"{name}:{line}: library code neither prints nor exits ({match.group().strip()})"
 
 
+def python_imports(path):
+    """Modules of the same package that a module imports when it is loaded or run, not for types alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            node.body = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            yield from [node.module] if node.module else [alias.name for alias in node.names]
+
+
+def includes(files):
+    """What each unit includes: {unit: {unit: the include in words}}; NAME.h, NAME.c and NAME.cu are one."""
+    known = defaultdict(dict)
+    for path in files:
+        name = path.relative_to(ROOT).as_posix()
+        targets = [included_file(path, m.group(2)) for m in INCLUDE.finditer(path.read_text(encoding="utf-8"))]
+        for target in filter(None, targets):
+            known[name.rsplit(".", 1)[0]].setdefault(target.rsplit(".", 1)[0], f"{name} includes {target}")
+    for path in (ROOT / "python").rglob("*.py"):
+        name = path.relative_to(ROOT).as_posix()
+        for module in python_imports(path):
+            target = path.parent / f"{module}.py"
+            if target.is_file():
+                target = target.relative_to(ROOT).as_posix()
+                known[name[:-3]].setdefault(target[:-3], f"{name} imports {target}")
+    return known
+
+
+def way(known, start, goal):
+    """The shortest way from one unit to another, both at its ends; None: there is none."""
+    ways, seen = [[start]], {start}
+    for taken in ways:
+        for unit in sorted(known.get(taken[-1], ())):
+            if unit == goal:
+                return [*taken, goal]
+            if unit not in seen:
+                seen.add(unit)
+                ways.append([*taken, unit])
+    return None
+
+
+def check_circles(files):
+    """No two units, a header with its source, include one another, directly or by others."""
+    known = includes(files)
+    told = set()
+    for unit in sorted(known):
+        known[unit].pop(unit, None)
+    for unit in sorted(known):
+        circle = None if unit in told else way(known, unit, unit)
+        if circle:
+            told.update(circle)
+            if not any(set(circle) <= set(row.split()) for row in KNOWN_CIRCLES):
+                yield "a circle: " + "; ".join(known[a][b] for a, b in zip(circle, circle[1:]))
+
+
 def main():
     files = sorted(
         path for room in ROOMS for path in (ROOT / room).rglob("*") if path.suffix in SUFFIXES
     )
     breaches = [breach for path in files for breach in check_file(path)]
+    breaches += check_circles([path for path in files if path.relative_to(ROOT).parts[0] != "tests"])
     by_name = defaultdict(list)
     for path in files:
         by_name[path.name].append(path.relative_to(ROOT).as_posix())
