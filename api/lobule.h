@@ -9,7 +9,7 @@
  *     lob_context context;
  *     lob_error error;
  *     lob_volume scan, labels;
- *     lob_components_input in = {&scan, NULL, NULL};
+ *     lob_components_input in = {.image = &scan};
  *     lob_components_output found;
  *     lob_components_options options = lob_components_defaults();
  *
@@ -24,8 +24,8 @@
  * or _close where it is given back. An algorithm NAME has lob_NAME_input, _options, _output and
  * _stats, lob_NAME_defaults() and limits LOB_NAME_MAX_*.
  *
- * Reading order: status.h, volume.h, io.h; context.h, backends.h; then the algorithms. The
- * NAME_cuda.h are for programs whose arrays are in GPU memory already.
+ * Reading order: status.h, volume.h, io.h; context.h, backends.h; then the algorithms. An array may
+ * be on the GPU that computes: place.h, arrays.h.
  */
 #ifndef LOB_LOBULE_H
 #define LOB_LOBULE_H
@@ -69,20 +69,6 @@
 #include "kernels/resample/resample.h"
 #include "kernels/supervoxels/supervoxels.h"
 #include "kernels/threshold/threshold.h"
-
-/* The same on arrays in GPU memory. */
-#include "kernels/appearance/appearance_cuda.h"
-#include "kernels/components/components_cuda.h"
-#include "kernels/distance/distance_cuda.h"
-#include "kernels/filters/filters_cuda.h"
-#include "kernels/growcut/growcut_cuda.h"
-#include "kernels/labels/label_steps_cuda.h"
-#include "kernels/morphology/morphology_cuda.h"
-#include "kernels/refine/refine_cuda.h"
-#include "kernels/regions/regions_cuda.h"
-#include "kernels/resample/resample_cuda.h"
-#include "kernels/supervoxels/supervoxels_cuda.h"
-#include "kernels/threshold/threshold_cuda.h"
 
 /* Whole jobs, which call the algorithms. */
 #include "kernels/cells/cells.h"

@@ -24,30 +24,52 @@ static void release(void *device, void *data)
     lob_device_free(device, data);
 }
 
+void lob_array_free(lob_device *device, void *data)
+{
+    if (device)
+        lob_device_free(device, data);
+    else
+        free(data);
+}
+
+lob_status lob_volume_adopt_at(lob_volume *out, const lob_volume *like, void **data, lob_type type,
+                               int channels, lob_device *device)
+{
+    LOB_TRY(lob_volume_adopt(out, like, data, type, channels));
+    if (!device) return LOB_OK;
+    out->place = (lob_place){LOB_PLACE_CUDA, lob_device_number(device)};
+    out->release = release;
+    out->owner = device;
+    return LOB_OK;
+}
+
+lob_status lob_check_memory(lob_place place, const lob_volume *a, const lob_volume *b,
+                            lob_error *error)
+{
+    const lob_place places[] = {place, a ? a->place : place, b ? b->place : place};
+    for (int i = 0; i < 3; i++)
+        if (places[i].kind != LOB_PLACE_MEMORY)
+            return lob_fail(error, LOB_EARG, "an array on a GPU was given to the CPU");
+    return LOB_OK;
+}
+
 /* Voxels at a place that is ordinary memory or the context's. */
 static lob_status make(lob_volume *out, const lob_volume *like, lob_type type, int channels,
                        lob_place place, const lob_context *context, lob_error *error)
 {
     const int64_t bytes = bytes_of(like, type, channels);
-    const bool on_device = place.kind != LOB_PLACE_MEMORY;
+    lob_device *const device = place.kind == LOB_PLACE_MEMORY ? NULL : context->device;
     char asked[LOB_BYTES_TEXT];
     void *data = NULL;
     *out = lob_volume_empty();
     if (bytes < 0) return lob_fail(error, LOB_ENOMEM, "a volume too large to count its bytes");
-    if (on_device)
-        LOB_TRY(lob_device_alloc(context->device, &data, bytes, error));
+    if (device)
+        LOB_TRY(lob_device_alloc(device, &data, bytes, error));
     else
         data = lob_voxel_memory(bytes);
-    if (data && lob_volume_adopt(out, like, &data, type, channels) == LOB_OK) {
-        out->place = place;
-        out->release = on_device ? release : NULL;
-        out->owner = on_device ? context->device : NULL;
+    if (data && lob_volume_adopt_at(out, like, &data, type, channels, device) == LOB_OK)
         return LOB_OK;
-    }
-    if (on_device)
-        lob_device_free(context->device, data);
-    else
-        free(data);
+    lob_array_free(device, data);
     return lob_fail(error, LOB_ENOMEM, "no memory for a volume of %s",
                     lob_bytes_text(asked, bytes));
 }

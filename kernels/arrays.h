@@ -24,6 +24,19 @@ lob_status lob_volume_at(lob_volume *out, const lob_volume *like, lob_type type,
                          const lob_context *context, lob_error *error);
 
 /*
+ * lob_volume_adopt for voxels in memory of a device.
+ *
+ *   device  in  of which lob_device_alloc gave data, as results of a call are; NULL: malloc'ed
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_volume_adopt_at(lob_volume *out, const lob_volume *like, void **data, lob_type type,
+                               int channels, lob_device *device);
+
+/* Free an array of lob_device_alloc, or of malloc where the device is NULL. */
+void lob_array_free(lob_device *device, void *data);
+
+/*
  * A copy of a volume, with its voxels at another place.
  *
  *   out  out  as of lob_volume_at, with the slope and inter of `in`
@@ -34,6 +47,13 @@ lob_status lob_volume_at(lob_volume *out, const lob_volume *like, lob_type type,
  */
 lob_status lob_volume_move(lob_volume *out, const lob_volume *in, lob_place to,
                            const lob_context *context, lob_error *error);
+
+/*
+ * Refuse arrays that the CPU cannot read: place and, unless NULL, the volumes' places have to be
+ * ordinary memory. Returns LOB_OK or LOB_EARG.
+ */
+lob_status lob_check_memory(lob_place place, const lob_volume *a, const lob_volume *b,
+                            lob_error *error);
 
 LOB_END_DECLS
 

@@ -67,6 +67,7 @@ typedef struct {
     int32_t background;             /* 1..labels */
     const void *outline;            /* nx*ny*nz labels, or NULL */
     lob_type outline_type;          /* as seed_type */
+    lob_place place;                /* of arrays and results; volumes have their own */
 } lob_appearance_input;
 
 typedef struct {

@@ -1,5 +1,6 @@
 /* Appearance on the CPU: counts, distances of strokes and outlines, and the shares. */
 #include "kernels/appearance/appearance_plan.h"
+#include "kernels/arrays.h"
 #include "kernels/simd_clones.h"
 
 #include <stdlib.h>
@@ -326,6 +327,8 @@ lob_status lob_appearance_cpu(float *shares, lob_appearance_stats *stats,
         .shares = shares,
     };
     *stats = (lob_appearance_stats){.axis = -1};
+    for (int v = 0; v < in->view_count; v++)
+        LOB_TRY(lob_check_memory(in->place, in->views[v], NULL, error));
     lob_status st = lob_appearance_plan_make(&j.plan, in, options, error);
     if (st == LOB_OK) st = run(&j, error);
     stats->working_bytes = j.budget.peak;

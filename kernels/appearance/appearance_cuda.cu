@@ -2,9 +2,8 @@
  * Appearance on the GPU: ranges, counts, distances and shares in device memory; tables and the
  * quantile of distances on the host.
  */
-#include "kernels/appearance/appearance_cuda.h"
-
 #include "kernels/appearance/appearance_plan.h"
+#include "kernels/backend_cuda.h"
 #include "kernels/device/arena.cuh"
 #include "kernels/device/grid.cuh"
 #include "kernels/distance/distance_stages_cuda.cuh"
@@ -134,6 +133,27 @@ static __global__ void __launch_bounds__(THREADS) far_kernel(far_params p)
 {
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step())
         p.gain[i] = -lob_appearance_far(p.distance[i], p.reach, p.score);
+}
+
+/* ---- strokes by slice ---- */
+
+struct stroke_params {
+    const void *seeds;
+    lob_type seed_type;
+    lob_dims dims;
+    int32_t labels;
+    u64 *across; /* as lob_strokes */
+};
+
+static __global__ void __launch_bounds__(THREADS) strokes_kernel(stroke_params p)
+{
+    const lob_dims d = p.dims;
+    for (int64_t i = grid_first(); i < d.nx * d.ny * d.nz; i += grid_step()) {
+        const int32_t label = lob_label_at(p.seeds, p.seed_type, i);
+        if (label == 0) continue;
+        const int64_t slices[3] = {i % d.nx, d.nx + i / d.nx % d.ny, d.nx + d.ny + i / d.nx / d.ny};
+        for (int a = 0; a < 3; a++) atomicAdd(&p.across[slices[a] * p.labels + label - 1], (u64)1);
+    }
 }
 
 /* ---- the outline ---- */
@@ -421,12 +441,28 @@ static lob_status shape_scores(const job *j, int k, lob_error *error)
 
 /* ---- all of it ---- */
 
+/* lob_strokes_count for seeds on the device. */
+static lob_status count_strokes(job *j, lob_strokes *strokes, lob_error *error)
+{
+    const lob_appearance_plan *p = &j->plan;
+    const int64_t n = (p->dims.nx + p->dims.ny + p->dims.nz) * p->in->labels;
+    const int64_t bytes = n * (int64_t)sizeof(u64);
+    void *across = NULL;
+    *strokes = {p->dims, p->in->labels, (int64_t *)malloc((size_t)bytes)};
+    if (!strokes->across) return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
+    LOB_TRY(lob_device_budget_take(&j->budget, LOB_DEVICE_TABLES, bytes, &across, error));
+    LOB_TRY(lob_device_fill(j->device, across, 0, bytes, error));
+    const stroke_params s = {j->seeds, p->in->seed_type, p->dims, p->in->labels, (u64 *)across};
+    LOB_TRY(lob_launch_over(j->device, strokes_kernel, "counting strokes", p->voxels, THREADS, s,
+                            error));
+    return lob_device_download(j->device, strokes->across, across, bytes, error);
+}
+
 static lob_status make_stacks(job *j, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
-    lob_strokes strokes;
-    lob_status st = lob_strokes_count(&strokes, p->in->seeds, p->in->seed_type, p->dims,
-                                      p->in->labels, j->context->threads, error);
+    lob_strokes strokes = {};
+    lob_status st = count_strokes(j, &strokes, error);
     for (int k = 0; st == LOB_OK && k < p->wanted; k++) {
         st = lob_appearance_stack_make(&j->stacks[k], p, &strokes, p->label[k], error);
         if (j->stacks[k].voxels > j->distances) j->distances = j->stacks[k].voxels;
@@ -466,31 +502,7 @@ static lob_status compute(job *j, lob_error *error)
     return lob_device_wait(j->device, error);
 }
 
-/* Voxels to the device and back. */
-static lob_status travel(job *j, float *shares, lob_error *error)
-{
-    const lob_appearance_plan *p = &j->plan;
-    const lob_appearance_input *in = p->in;
-    lob_device_array travels[LOB_APPEARANCE_MAX_VIEWS + 3];
-    int n = 0;
-    for (int v = 0; v < in->view_count; v++)
-        travels[n++] = {&j->views[v], in->views[v]->data, NULL, lob_device_bytes_of(in->views[v])};
-    const int64_t seed_bytes = (int64_t)lob_type_of(in->seed_type)->bytes;
-    const int64_t outline_bytes = by_outline(j) ? (int64_t)lob_type_of(in->outline_type)->bytes : 0;
-    travels[n++] = {&j->seeds, in->seeds, NULL, lob_product(p->voxels, seed_bytes, 1, 1)};
-    travels[n++] = {&j->outline, in->outline, NULL, lob_product(p->voxels, outline_bytes, 1, 1)};
-    travels[n++] = {(void **)&j->shares, NULL, shares,
-                    lob_product(p->voxels, p->wanted, sizeof *shares, 1)};
-    void *block = NULL;
-    LOB_TRY(lob_device_send(j->device, travels, n, p->voxels, error));
-    if (reports(j, 0.1)) return LOB_ECANCEL;
-    LOB_TRY(lob_device_budget_take(&j->budget, LOB_DEVICE_WORK, lay_out(j, NULL), &block, error));
-    lay_out(j, block);
-    LOB_TRY(compute(j, error));
-    LOB_TRY(lob_device_receive(j->device, travels, n, error));
-    return reports(j, 1.0) ? LOB_ECANCEL : LOB_OK;
-}
-
+/* What the distances need. */
 static lob_status prepare(job *j, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
@@ -503,6 +515,34 @@ static lob_status prepare(job *j, lob_error *error)
     j->distances = p->voxels;
     j->halves = (int64_t *)malloc(LOB_APPEARANCE_HALF * sizeof *j->halves);
     return j->halves ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for a histogram");
+}
+
+/* Voxels to the device and back. */
+static lob_status travel(job *j, float *shares, lob_error *error)
+{
+    const lob_appearance_plan *p = &j->plan;
+    const lob_appearance_input *in = p->in;
+    lob_device_array travels[LOB_APPEARANCE_MAX_VIEWS + 3];
+    int n = 0;
+    for (int v = 0; v < in->view_count; v++)
+        travels[n++] = lob_device_volume(&j->views[v], in->views[v]);
+    const int64_t seed_bytes = (int64_t)lob_type_of(in->seed_type)->bytes;
+    const int64_t outline_bytes = by_outline(j) ? (int64_t)lob_type_of(in->outline_type)->bytes : 0;
+    travels[n++] =
+        lob_device_input(&j->seeds, in->seeds, lob_product(p->voxels, seed_bytes, 1, 1), in->place);
+    travels[n++] = lob_device_input(&j->outline, in->outline,
+                                    lob_product(p->voxels, outline_bytes, 1, 1), in->place);
+    travels[n++] = lob_device_output(
+        &j->shares, shares, lob_product(p->voxels, p->wanted, sizeof *shares, 1), in->place);
+    void *block = NULL;
+    LOB_TRY(lob_device_send(j->device, travels, n, p->voxels, error));
+    if (reports(j, 0.1)) return LOB_ECANCEL;
+    LOB_TRY(prepare(j, error));
+    LOB_TRY(lob_device_budget_take(&j->budget, LOB_DEVICE_WORK, lay_out(j, NULL), &block, error));
+    lay_out(j, block);
+    LOB_TRY(compute(j, error));
+    LOB_TRY(lob_device_receive(j->device, travels, n, error));
+    return reports(j, 1.0) ? LOB_ECANCEL : LOB_OK;
 }
 
 } /* namespace lob::appearance */
@@ -523,8 +563,6 @@ lob_status lob_appearance_cuda(float *shares, lob_appearance_stats *stats,
     j->device = context->device;
     j->stats = stats;
     lob_status st = lob_appearance_plan_make(&j->plan, in, options, error);
-    if (st == LOB_OK) st = lob_device_enter(context->device, error);
-    if (st == LOB_OK) st = prepare(j, error);
     if (st == LOB_OK) {
         j->budget = lob_device_budget_of(context, "appearance", j->plan.voxels);
         st = travel(j, shares, error);

@@ -63,10 +63,11 @@ typedef struct {
     const lob_volume *image;       /* any type, 1..LOB_COMPONENTS_MAX_CHANNELS channels */
     const uint8_t *mask;           /* nx*ny*nz; 0: not foreground. NULL: all voxels */
     const lob_volume *intensities; /* for regions: one channel, the image's dims. May be NULL */
+    lob_place place;               /* of arrays and results; volumes have their own */
 } lob_components_input;
 
 typedef struct {
-    void *labels;              /* nx*ny*nz, malloc'ed */
+    void *labels;              /* nx*ny*nz, at in->place */
     lob_type type;             /* of labels: LOB_U8, LOB_I16 or LOB_I32 */
     int64_t count;             /* components in labels */
     int64_t found;             /* components before any was removed */
@@ -78,6 +79,7 @@ typedef struct {
     int64_t *member;           /* count: each component's first voxel before holes were filled;
                                   NULL unless options->regions and fill_holes */
     int64_t working_bytes;     /* peak of working memory, beyond input and labels */
+    lob_device *device;        /* whose memory labels are in; NULL: malloc'ed */
 } lob_components_output;
 
 /*

@@ -1,4 +1,5 @@
 /* Connected components on the CPU, from image to labels; join/run_table.h has the overview. */
+#include "kernels/arrays.h"
 #include "kernels/components/components_select.h"
 #include "kernels/components/join/run_table.h"
 #include "kernels/components/label/holes.h"
@@ -381,6 +382,7 @@ lob_status lob_components_cpu(lob_components_output *out, const lob_components_i
                               lob_error *error)
 {
     *out = (lob_components_output){0};
+    LOB_TRY(lob_check_memory(in->place, in->image, in->intensities, error));
     LOB_TRY(lob_components_check(in, options, error));
     call c = {
         .in = in,

@@ -1,8 +1,8 @@
-/* The public calls: arrays to the device and back, which components stay, and their labels. */
+/* The call: arrays to the device and back, which components stay, and their labels. */
 #include "kernels/components/components_stages_cuda.cuh"
 
 #include "kernels/device/device_image.cuh"
-#include "kernels/regions/regions_cuda.h"
+#include "kernels/regions/regions_values_cuda.cuh"
 #include "volumes/bytes.h"
 #include "volumes/labels.h"
 
@@ -163,35 +163,29 @@ static lob_status write_values(call *c, const selection *s, int64_t selected, lo
     LOB_TRY(lob_device_upload(c->device, values, s->value, bytes, error));
     LOB_TRY(lob_launch_over(c->device, value_kernel, "writing values", v.voxels, VALUE_THREADS, v,
                             error));
-    if (narrow_bytes)
-        LOB_CUDA(cudaMemcpyAsync(labels, narrow, (size_t)narrow_bytes, cudaMemcpyDeviceToDevice,
-                                 lob_device_cuda_stream(c->device)));
-    return LOB_OK;
+    return narrow_bytes ? lob_device_copy(c->device, labels, narrow, narrow_bytes, error) : LOB_OK;
 }
 
-/* ---- device to device ---- */
+/* ---- stages ---- */
 
 /* From labels as they are written: with holes filled, or where memory is short for measure_runs. */
 static lob_status measure_labels(call *c, lob_components_output *out, lob_error *error)
 {
-    const lob_regions_arrays arrays = {c->arrays->labels, c->arrays->intensities};
-    const lob_region *regions = NULL;
-    const lob_region_values *values = NULL;
+    lob_volume intensities = c->in->intensities ? *c->in->intensities : lob_volume_empty();
+    regions::device_table table;
     lob_regions_input in = {};
-    lob_context context = *c->context;
-    int64_t working_bytes = 0;
-    context.progress = NULL;
+    in.labels = c->arrays->labels;
     in.type = out->type;
     in.count = out->count;
     in.dims = c->in->image->dims;
-    in.image = c->in->intensities;
-    LOB_TRY(lob_regions_cuda_arrays(&arrays, &regions, &values, &out->fine, &working_bytes, &in,
-                                    &context, error));
+    intensities.data = (void *)c->arrays->intensities;
+    in.image = c->in->intensities ? &intensities : NULL;
+    LOB_TRY(regions::measure(&table, &out->fine, &in, c->context, error));
     c->peak_bytes = lob_device_budget_held(&c->budget);
     c->budget.held[LOB_DEVICE_TABLES] = 0; /* it has become the table, which is output */
-    lob_device_budget_hold(&c->budget, LOB_DEVICE_WORK, working_bytes);
-    out->regions = (lob_region *)regions;
-    out->values = (lob_region_values *)values;
+    lob_device_budget_hold(&c->budget, LOB_DEVICE_WORK, table.working_bytes);
+    out->regions = (lob_region *)table.regions;
+    out->values = (lob_region_values *)table.values;
     return LOB_OK;
 }
 
@@ -250,65 +244,58 @@ static lob_status run_stages(call *c, selection *s, lob_components_output *out, 
     return report_progress(c, 0.9);
 }
 
-} /* namespace lob::components */
-
-lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
-                                      lob_components_output *out, const lob_components_input *in,
-                                      const lob_components_options *options,
-                                      const lob_context *context, lob_error *error)
+/* The stages, from arrays on the device to labels there. The rest of out has the device's addresses
+ * of regions and values, in memory that it keeps until its next call, and member. */
+static lob_status label_on_device(const device_arrays *arrays, lob_components_output *out,
+                                  const lob_components_input *in,
+                                  const lob_components_options *options, const lob_context *context,
+                                  lob_error *error)
 {
-    lob::components::call c = {};
-    lob::components::selection selection = {};
-    *out = lob_components_output{};
-    if (!context->device) return lob_device_missing(error);
-    LOB_TRY(lob_components_check(in, options, error));
+    call c = {};
+    selection chosen = {};
     c.device = context->device;
     c.in = in;
     c.options = options;
     c.arrays = arrays;
     c.context = context;
     c.budget = lob_device_budget_of(context, "components", lob_voxels(in->image));
-    const lob_status st = lob::components::run_stages(&c, &selection, out, error);
-    free(selection.voxels);
+    const lob_status st = run_stages(&c, &chosen, out, error);
+    free(chosen.voxels);
     if (st != LOB_OK) {
         lob_device_wait(c.device, NULL); /* for copies that are still on their way */
         free(out->member);
-        *out = lob_components_output{};
+        *out = {};
     }
     return st;
 }
 
-/* ---- from ordinary memory and back ---- */
-
-/* Labels and, where there are any, regions and values, in memory from malloc. */
-static lob_status receive(lob_components_output *out, void *labels, int64_t voxels, bool regions,
-                          bool values, lob_device *device, lob_error *error)
+/* Labels to in->place; regions and values, where there are any, to ordinary memory. */
+static lob_status receive(lob_components_output *out, void *labels, const lob_components_input *in,
+                          bool measured, lob_device *device, lob_error *error)
 {
-    const int64_t bytes = voxels * (int64_t)lob_type_of(out->type)->bytes;
-    const int64_t region_bytes = out->count * (int64_t)sizeof(lob_region);
-    const int64_t value_bytes = out->count * (int64_t)sizeof(lob_region_values);
-    void *from_regions = out->regions, *from_values = out->values;
-    out->regions = regions ? (lob_region *)malloc((size_t)region_bytes + 1) : NULL;
-    out->values = values ? (lob_region_values *)malloc((size_t)value_bytes + 1) : NULL;
-    out->labels = malloc((size_t)bytes);
-    if (!out->labels || (regions && !out->regions) || (values && !out->values))
-        return lob_fail(error, LOB_ENOMEM, "no memory for the labels of %.1f million voxels",
-                        (double)voxels / 1e6);
-    const lob_device_array received[] = {
-        {&from_regions, NULL, out->regions, region_bytes},
-        {&from_values,  NULL, out->values,  value_bytes },
-        {&labels,       NULL, out->labels,  bytes       },
-    };
-    return lob_device_receive(device, received, 3, error);
+    const int64_t bytes = lob_voxels(in->image) * (int64_t)lob_type_of(out->type)->bytes;
+    void *regions = out->regions, *values = out->values;
+    out->regions = NULL;
+    out->values = NULL;
+    if (measured)
+        LOB_TRY(lob_device_result(device, (void **)&out->regions, regions,
+                                  out->count * (int64_t)sizeof(lob_region), {}, error));
+    if (measured && in->intensities)
+        LOB_TRY(lob_device_result(device, (void **)&out->values, values,
+                                  out->count * (int64_t)sizeof(lob_region_values), {}, error));
+    return lob_device_result(device, &out->labels, labels, bytes, in->place, error);
 }
+
+} /* namespace lob::components */
 
 lob_status lob_components_cuda(lob_components_output *out, const lob_components_input *in,
                                const lob_components_options *options, const lob_context *context,
                                lob_error *error)
 {
-    lob_components_arrays arrays = {};
+    lob::components::device_arrays arrays = {};
     lob_device *device = context->device;
-    *out = lob_components_output{};
+    void *room = NULL;
+    *out = {};
     if (!device) return lob_device_missing(error);
     LOB_TRY(lob_components_check(in, options, error));
     const lob_volume *image = in->image, *intensities = in->intensities;
@@ -317,22 +304,26 @@ lob_status lob_components_cuda(lob_components_output *out, const lob_components_
     const lob_type_info *type = lob_type_of(narrow ? options->type : LOB_I32);
     const int64_t label_bytes = lob_product(voxels, (int64_t)type->bytes, 1, 1);
     const bool same = intensities && intensities->data == image->data; /* sent once */
-    const bool apart = intensities && !same;
-    const void *values = apart ? intensities->data : NULL;
-    const int64_t value_bytes = apart ? lob_device_bytes_of(intensities) : 0;
+    LOB_TRY(lob_device_result_room(device, &room, label_bytes, in->place, error));
     const lob_device_array sent[] = {
-        {(void **)&arrays.image,       image->data, NULL, lob_device_bytes_of(image)},
-        {(void **)&arrays.mask,        in->mask,    NULL, in->mask ? voxels : 0     },
-        {(void **)&arrays.intensities, values,      NULL, value_bytes               },
-        {&arrays.labels,               NULL,        NULL, label_bytes               },
+        lob_device_volume(&arrays.image, image),
+        lob_device_input(&arrays.mask, in->mask, voxels, in->place),
+        lob_device_volume(&arrays.intensities, same ? NULL : intensities),
+        lob_device_output(&arrays.labels, room, label_bytes, in->place),
     };
-    LOB_TRY(lob_device_send(device, sent, 4, voxels, error));
+    lob_status st = lob_device_send(device, sent, 4, voxels, error);
     if (same) arrays.intensities = arrays.image;
-    LOB_TRY(lob_components_cuda_arrays(&arrays, out, in, options, context, error));
-    lob_status st = receive(out, arrays.labels, voxels, options->regions,
-                            options->regions && intensities, device, error);
+    if (st == LOB_OK)
+        st = lob::components::label_on_device(&arrays, out, in, options, context, error);
+    if (st == LOB_OK)
+        st = lob::components::receive(out, arrays.labels, in, options->regions, device, error);
+    if (st == LOB_OK && room) {
+        out->device = device;
+        room = NULL;
+    }
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
+    lob_device_free(device, room);
     if (st != LOB_OK) lob_components_output_free(out);
     return st;
 }

@@ -1,6 +1,7 @@
 /* Checks of components' options, and the selection of components by size. */
 #include "kernels/components/components_select.h"
 
+#include "kernels/arrays.h"
 #include "kernels/regions/regions_sum.h"
 #include "volumes/labels.h"
 
@@ -255,7 +256,7 @@ lob_status lob_component_label_of_voxel(int32_t *label, const lob_volume *image,
 
 void lob_components_output_free(lob_components_output *out)
 {
-    free(out->labels);
+    lob_array_free(out->device, out->labels);
     free(out->regions);
     free(out->values);
     free(out->member);

@@ -2,7 +2,7 @@
  * Connected components on a GPU: what a call is, and its stages in the order in which they run.
  * Reading about the GPU starts here; join/run_table.h is about the CPU. A voxel gets its label so:
  *
- *   components_cuda.cu             the public calls: arrays to the device and back; runs the stages
+ *   components_cuda.cu             the call: arrays to the device and back; runs the stages
  *   components_select.c            host: checks options; which components stay, and their labels
  *   components_voxel.h             when a voxel is foreground, and how far two values are apart
  *   join/join_params_cuda.cuh      how a volume lies in memory: rows of bits, tiles, runs, pieces
@@ -30,7 +30,7 @@
 #ifndef LOB_COMPONENTS_STAGES_CUDA_CUH
 #define LOB_COMPONENTS_STAGES_CUDA_CUH
 
-#include "kernels/components/components_cuda.h"
+#include "kernels/backend_cuda.h"
 #include "kernels/components/components_select.h"
 #include "kernels/components/join/join_params_cuda.cuh"
 #include "kernels/device/arena.cuh"
@@ -38,12 +38,22 @@
 namespace lob::components
 {
 
+/* Device addresses of a call's arrays. */
+typedef struct {
+    const void *image;
+    const uint8_t *mask;     /* NULL: none */
+    const void *intensities; /* NULL: none */
+    void *labels; /* of options->type; of int32 with LOB_TYPES or keep_values. They may be
+                     image, where their types have the same size and intensities are
+                     elsewhere */
+} device_arrays;
+
 /* One labelling: what it was given, and what its stages have made so far. */
 typedef struct {
     lob_device *device;
     const lob_components_input *in;
     const lob_components_options *options;
-    const lob_components_arrays *arrays;
+    const device_arrays *arrays;
     const lob_context *context;
     lob_component_rule rule;
     int64_t component_bytes; /* of per_component, for each */

@@ -1,6 +1,7 @@
 /* A GPU to compute on, through CUDA's runtime: opening, working memory, staged copies, errors. */
 #include "kernels/device/cuda_calls.cuh"
 
+#include "volumes/bytes.h"
 #include "volumes/clock.h"
 
 #include <pthread.h>
@@ -21,13 +22,12 @@ struct lob_device {
     cudaMemPool_t pool; /* of lob_device_alloc; NULL where this GPU's driver has none */
     void *block[LOB_DEVICE_BLOCKS];
     int64_t block_bytes[LOB_DEVICE_BLOCKS];
-    uint64_t block_uses[LOB_DEVICE_BLOCKS]; /* calls that asked for the block */
-    unsigned char *staging[2];              /* pinned */
-    cudaEvent_t staged[2];                  /* the copy out of or into it has been done */
-    lob_device_mailbox *mailbox;            /* pinned and mapped into the device */
-    pthread_mutex_t turn;                   /* of lob_device_begin, */
-    double turn_s;                          /* and when it was */
-    void *pinned;                           /* of lob_device_pinned_take */
+    unsigned char *staging[2];   /* pinned */
+    cudaEvent_t staged[2];       /* the copy out of or into it has been done */
+    lob_device_mailbox *mailbox; /* pinned and mapped into the device */
+    pthread_mutex_t turn;        /* of lob_device_begin, */
+    double turn_s;               /* and when it was */
+    void *pinned;                /* of lob_device_pinned_take */
     int64_t pinned_bytes;
 };
 
@@ -321,22 +321,11 @@ int64_t lob_device_block_capacity(const lob_device *device, lob_device_block blo
     return (bytes > 0 ? bytes : 0) + held;
 }
 
-void *lob_device_block_held(const lob_device *device, lob_device_block block)
-{
-    return device->block[block];
-}
-
-uint64_t lob_device_block_uses(const lob_device *device, lob_device_block block)
-{
-    return device->block_uses[block];
-}
-
 lob_status lob_device_block_take(lob_device *device, lob_device_block block, void **memory,
                                  int64_t size, lob_error *error)
 {
     *memory = NULL;
     LOB_TRY(lob_device_enter(device, error));
-    device->block_uses[block]++;
     if (size > device->block_bytes[block]) {
         LOB_CUDA(cudaStreamSynchronize(device->stream));
         LOB_CUDA(cudaFree(device->block[block]));
@@ -355,11 +344,16 @@ lob_status lob_device_alloc(lob_device *device, void **memory, int64_t bytes, lo
     const size_t size = bytes > 0 ? (size_t)bytes : 1;
     *memory = NULL;
     LOB_TRY(lob_device_enter(device, error));
-    if (device->pool)
-        LOB_CUDA(cudaMallocFromPoolAsync(memory, size, device->pool, device->stream));
-    else
-        LOB_CUDA(cudaMalloc(memory, size));
-    return LOB_OK;
+    const cudaError_t result =
+        device->pool ? cudaMallocFromPoolAsync(memory, size, device->pool, device->stream)
+                     : cudaMalloc(memory, size);
+    if (result != cudaErrorMemoryAllocation)
+        return lob_device_check(result, "cudaMallocFromPoolAsync", error);
+    (void)cudaGetLastError();
+    char asked[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
+    lob_bytes_texts(asked, bytes, left, free_now(device));
+    return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                         "%s more are needed on the GPU, which has %s free", asked, left);
 }
 
 void lob_device_free(lob_device *device, void *memory)

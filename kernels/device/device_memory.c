@@ -2,8 +2,10 @@
 #include "kernels/device/device_memory.h"
 
 #include "volumes/bytes.h"
+#include "volumes/voxel_memory.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 enum { ALIGNMENT = 256 };
 
@@ -15,7 +17,7 @@ lob_device_budget lob_device_budget_of(const lob_context *context, const char *w
 
 int64_t lob_device_budget_held(const lob_device_budget *budget)
 {
-    int64_t bytes = 0;
+    int64_t bytes = budget->arrays;
     for (int b = 0; b < LOB_DEVICE_BLOCKS; b++) bytes += budget->held[b];
     return bytes;
 }
@@ -60,6 +62,42 @@ lob_status lob_device_budget_take(lob_device_budget *budget, lob_device_block bl
     return st;
 }
 
+lob_status lob_device_budget_alloc(lob_device_budget *budget, void **memory, int64_t bytes,
+                                   lob_error *error)
+{
+    *memory = NULL;
+    LOB_TRY(lob_device_budget_count(budget, bytes, error));
+    const lob_status st = lob_device_alloc(budget->device, memory, bytes, error);
+    if (st != LOB_OK) budget->arrays -= bytes;
+    return st;
+}
+
+lob_status lob_device_budget_count(lob_device_budget *budget, int64_t bytes, lob_error *error)
+{
+    if (bytes < 0 || bytes > INT64_MAX / 8) return lob_device_too_large(error);
+    if (budget->max_bytes > 0 && bytes > budget->max_bytes - lob_device_budget_held(budget))
+        return lob_device_budget_refuse(budget, LOB_DEVICE_ARRAYS, bytes, error);
+    budget->arrays += bytes;
+    return LOB_OK;
+}
+
+void lob_device_budget_free(lob_device_budget *budget, void *memory, int64_t bytes)
+{
+    if (!memory) return;
+    lob_device_free(budget->device, memory);
+    budget->arrays -= bytes;
+}
+
+lob_context lob_device_budget_inner(const lob_device_budget *budget, const lob_context *context)
+{
+    lob_context inner = *context;
+    if (inner.max_memory > 0) {
+        const int64_t left = inner.max_memory - budget->arrays;
+        inner.max_memory = left > 1 ? left : 1; /* 0 would be no limit */
+    }
+    return inner;
+}
+
 /* ---- arrays ---- */
 
 int64_t lob_device_bytes_of(const lob_volume *volume)
@@ -84,6 +122,41 @@ static lob_status refuse_arrays(int64_t total, int64_t capacity, int64_t voxels,
                          taken, left, (double)voxels / (double)total * (double)capacity / 1e6);
 }
 
+lob_device_array lob_device_volume(void *device, const lob_volume *volume)
+{
+    const lob_volume none = {.data = NULL};
+    const lob_volume *v = volume ? volume : &none;
+    return lob_device_input(device, v->data, volume ? lob_device_bytes_of(v) : 0, v->place);
+}
+
+lob_device_array lob_device_input(void *device, const void *from, int64_t bytes, lob_place place)
+{
+    return (lob_device_array){
+        .device = device, .from = from, .bytes = from ? bytes : 0, .place = place};
+}
+
+lob_device_array lob_device_output(void *device, void *to, int64_t bytes, lob_place place)
+{
+    return (lob_device_array){.device = device, .to = to, .bytes = bytes, .place = place};
+}
+
+static bool travels(const lob_device_array *array)
+{
+    return array->place.kind == LOB_PLACE_MEMORY && array->bytes > 0;
+}
+
+/* The place of an array that does not travel. */
+static lob_status find(const lob_device *device, const lob_device_array *array, lob_error *error)
+{
+    const void *const there = array->from ? array->from : array->to;
+    *array->device = array->bytes ? (void *)there : NULL;
+    if (!*array->device || array->place.kind == LOB_PLACE_MEMORY ||
+        array->place.number == lob_device_number(device))
+        return LOB_OK;
+    return lob_fail(error, LOB_EDEVICE, "an array is on GPU %d, and GPU %d computes",
+                    (int)array->place.number, lob_device_number(device));
+}
+
 lob_status lob_device_send(lob_device *device, const lob_device_array *arrays, int n,
                            int64_t voxels, lob_error *error)
 {
@@ -92,7 +165,8 @@ lob_status lob_device_send(lob_device *device, const lob_device_array *arrays, i
     for (int i = 0; i < n; i++) {
         if (arrays[i].bytes < 0 || arrays[i].bytes > INT64_MAX / 8)
             return lob_device_too_large(error);
-        total += aligned(arrays[i].bytes);
+        LOB_TRY(find(device, &arrays[i], error));
+        if (travels(&arrays[i])) total += aligned(arrays[i].bytes);
     }
     const int64_t capacity = lob_device_block_capacity(device, LOB_DEVICE_ARRAYS, total);
     if (total > capacity) return refuse_arrays(total, capacity, voxels, error);
@@ -100,8 +174,9 @@ lob_status lob_device_send(lob_device *device, const lob_device_array *arrays, i
     unsigned char *at = block;
     for (int i = 0; i < n && st == LOB_OK; i++) {
         const lob_device_array *a = &arrays[i];
-        *a->device = a->bytes ? at : NULL;
-        if (a->from && a->bytes) st = lob_device_upload(device, at, a->from, a->bytes, error);
+        if (!travels(a)) continue;
+        *a->device = at;
+        if (a->from) st = lob_device_upload(device, at, a->from, a->bytes, error);
         at += aligned(a->bytes);
     }
     return st;
@@ -113,8 +188,34 @@ lob_status lob_device_receive(lob_device *device, const lob_device_array *arrays
     lob_status st = LOB_OK;
     for (int i = 0; i < n && st == LOB_OK; i++) {
         const lob_device_array *a = &arrays[i];
-        if (a->to && a->bytes) st = lob_device_download(device, a->to, *a->device, a->bytes, error);
+        if (a->to && travels(a))
+            st = lob_device_download(device, a->to, *a->device, a->bytes, error);
     }
+    return st;
+}
+
+lob_status lob_device_result_room(lob_device *device, void **result, int64_t bytes, lob_place place,
+                                  lob_error *error)
+{
+    *result = NULL;
+    if (place.kind == LOB_PLACE_MEMORY) return LOB_OK;
+    if (bytes < 0 || bytes > INT64_MAX / 8) return lob_device_too_large(error);
+    return lob_device_alloc(device, result, bytes, error);
+}
+
+lob_status lob_device_result(lob_device *device, void **result, void *from, int64_t bytes,
+                             lob_place place, lob_error *error)
+{
+    char asked[LOB_BYTES_TEXT];
+    *result = place.kind == LOB_PLACE_MEMORY ? lob_voxel_memory(bytes) : from;
+    if (*result == from) return LOB_OK;
+    if (!*result)
+        return lob_fail(error, LOB_ENOMEM, "no memory for a result of %s",
+                        lob_bytes_text(asked, bytes));
+    const lob_status st = lob_device_download(device, *result, from, bytes, error);
+    if (st == LOB_OK) return LOB_OK;
+    free(*result);
+    *result = NULL;
     return st;
 }
 

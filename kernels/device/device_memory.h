@@ -17,8 +17,7 @@ typedef enum {
     LOB_DEVICE_ARRAYS, /* inputs and outputs */
     LOB_DEVICE_WORK,   /* what an algorithm works with, known in size before it starts */
     LOB_DEVICE_TABLES, /* rows for what it found */
-    LOB_DEVICE_LISTS,  /* lists, and tables that outlast a call */
-    LOB_DEVICE_LABELS, /* label volumes that a chain of steps passes on, each step being a call */
+    LOB_DEVICE_LISTS,  /* lists */
     LOB_DEVICE_BLOCKS
 } lob_device_block;
 
@@ -32,11 +31,6 @@ typedef enum {
  */
 lob_status lob_device_block_take(lob_device *device, lob_device_block block, void **memory,
                                  int64_t size, lob_error *error);
-
-/* A block that is held: its address, and how often it has been asked for. While that count stays,
- * so does what the block holds. */
-void *lob_device_block_held(const lob_device *device, lob_device_block block);
-uint64_t lob_device_block_uses(const lob_device *device, lob_device_block block);
 
 /*
  * How large the block could be. At least `wanted` where it is that large already; only otherwise is
@@ -61,11 +55,12 @@ typedef struct {
     const char *who;   /* "components", for the message of a refusal */
     int64_t voxels;    /* of the volume, for the same */
     int64_t held[LOB_DEVICE_BLOCKS];
+    int64_t arrays; /* bytes of lob_device_budget_alloc */
 } lob_device_budget;
 
 lob_device_budget lob_device_budget_of(const lob_context *context, const char *who, int64_t voxels);
 
-/* Bytes held of all blocks. */
+/* Bytes held of all blocks and arrays. */
 int64_t lob_device_budget_held(const lob_device_budget *budget);
 
 /* The most that may be taken of a block, which the caller wants so many bytes of; see
@@ -85,27 +80,51 @@ void lob_device_budget_hold(lob_device_budget *budget, lob_device_block block, i
 lob_status lob_device_budget_take(lob_device_budget *budget, lob_device_block block, int64_t bytes,
                                   void **memory, lob_error *error);
 
+/*
+ * Take memory that stays while calls of other algorithms take blocks, within the budget; give it
+ * back with lob_device_budget_free, where NULL is fine. Returns as lob_device_budget_take.
+ */
+lob_status lob_device_budget_alloc(lob_device_budget *budget, void **memory, int64_t bytes,
+                                   lob_error *error);
+void lob_device_budget_free(lob_device_budget *budget, void *memory, int64_t bytes);
+
+/* Count an array that another algorithm made, as one of lob_device_budget_alloc. Returns LOB_OK or
+ * LOB_ENOMEM, and then counts nothing. */
+lob_status lob_device_budget_count(lob_device_budget *budget, int64_t bytes, lob_error *error);
+
+/* The context of an algorithm that is called meanwhile, with what the arrays of the budget leave of
+ * the memory: it takes the same blocks again. */
+lob_context lob_device_budget_inner(const lob_device_budget *budget, const lob_context *context);
+
 /* The refusal of lob_device_budget_take by itself: `bytes` are needed beside what is held. */
 lob_status lob_device_budget_refuse(const lob_device_budget *budget, lob_device_block block,
                                     int64_t bytes, lob_error *error);
 
 /* ---- arrays that travel ---- */
 
-/* An array of a call: where it is in ordinary memory, and where its device address is kept. */
+/* An array of a call: where it is, and where its device address is kept. */
 typedef struct {
     void **device;    /* out: its address on the device; NULL where it has no bytes */
     const void *from; /* copied to the device by lob_device_send; NULL: not */
     void *to;         /* copied from the device by lob_device_receive; NULL: not */
     int64_t bytes;    /* 0: there is no such array; negative: it is too large to count */
+    lob_place place;  /* of from or to. On the device it does not travel: this is its address */
 } lob_device_array;
 
+/* Such a row: a volume's voxels (NULL: none), an input (NULL: none), an output. `device` is the
+ * address of a pointer. */
+lob_device_array lob_device_volume(void *device, const lob_volume *volume);
+lob_device_array lob_device_input(void *device, const void *from, int64_t bytes, lob_place place);
+lob_device_array lob_device_output(void *device, void *to, int64_t bytes, lob_place place);
+
 /*
- * Give n arrays their places in the block for arrays and upload those that are inputs.
+ * Give n arrays their addresses on the device: those of ordinary memory in the block for arrays,
+ * and inputs are uploaded there.
  *
  *   voxels  in  of the volume, for the message of a refusal
  *
  * Returns LOB_OK, LOB_ENOMEM (with the sizes, and the number of voxels that would fit) or
- * LOB_EDEVICE.
+ * LOB_EDEVICE (also where an array is on another GPU).
  */
 lob_status lob_device_send(lob_device *device, const lob_device_array *arrays, int n,
                            int64_t voxels, lob_error *error);
@@ -113,6 +132,19 @@ lob_status lob_device_send(lob_device *device, const lob_device_array *arrays, i
 /* Download those that are outputs. Returns LOB_OK or LOB_EDEVICE. */
 lob_status lob_device_receive(lob_device *device, const lob_device_array *arrays, int n,
                               lob_error *error);
+
+/*
+ * The memory of a result that the call gives away, and the result itself.
+ *
+ *   result  out  lob_device_result_room: on the device where place is there, else NULL, which in a
+ *                lob_device_array asks for room among the others. lob_device_result: at place, of
+ *                lob_device_alloc or malloc; NULL on failure
+ *   from    in   the result's address on the device
+ */
+lob_status lob_device_result_room(lob_device *device, void **result, int64_t bytes, lob_place place,
+                                  lob_error *error);
+lob_status lob_device_result(lob_device *device, void **result, void *from, int64_t bytes,
+                             lob_place place, lob_error *error);
 
 /* Bytes of all voxels of a volume, all channels; -1 beyond INT64_MAX / 8. */
 int64_t lob_device_bytes_of(const lob_volume *volume);

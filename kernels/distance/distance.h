@@ -36,6 +36,7 @@ typedef struct {
     double spacing[3];  /* of voxels along x, y, z, each > 0, in any unit; INFINITY for an axis
                            along which voxels do not see each other, such as across slices */
     uint32_t only;      /* this label alone counts, all others are taken as 0; 0: all count */
+    lob_place place;    /* of arrays and results */
 } lob_distance_input;
 
 enum { LOB_DISTANCE_MAX_SIDE = 65535 };

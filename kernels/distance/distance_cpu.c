@@ -1,4 +1,5 @@
 /* The distance transform on the CPU: rows along x, then blocks of lines along y and z. */
+#include "kernels/arrays.h"
 #include "kernels/budget.h"
 #include "kernels/distance/distance_lines.h"
 #include "kernels/distance/distance_voxel.h"
@@ -193,7 +194,8 @@ lob_status lob_distance_cpu(const lob_distance_output *out, const lob_distance_i
     run r = {.in = in, .voxels = (uint32_t *)out->distance, .feature = out->feature};
     uint32_t *scratch = NULL;
     unsigned char *memory = NULL;
-    lob_status st = lob_distance_check(out, in, options, error);
+    lob_status st = lob_check_memory(in->place, NULL, NULL, error);
+    if (st == LOB_OK) st = lob_distance_check(out, in, options, error);
     if (st != LOB_OK) return st;
     r.label_bytes = (int)lob_type_of(in->type)->bytes;
     r.threads = context->threads;

@@ -1,6 +1,5 @@
 /* Distances on the GPU, from the host: memory, the passes in order, and the arrays that travel. */
-#include "kernels/distance/distance_cuda.h"
-
+#include "kernels/backend_cuda.h"
 #include "kernels/device/arena.cuh"
 #include "kernels/distance/distance_stages_cuda.cuh"
 
@@ -54,41 +53,28 @@ lob_status transform(lob_device *device, const lob_distance_output *out, const v
 
 using namespace lob::distance;
 
-lob_status lob_distance_cuda_arrays(const lob_distance_output *out, const void *labels,
-                                    const lob_distance_input *in,
-                                    const lob_distance_options *options, const lob_context *context,
-                                    lob_error *error)
-{
-    void *work = NULL;
-    LOB_TRY(lob_distance_check(out, in, options, error));
-    if (!context->device) return lob_device_missing(error);
-    LOB_TRY(lob_device_enter(context->device, error));
-    const int64_t voxels = lob_dims_voxels(in->dims);
-    lob_device_budget budget = lob_device_budget_of(context, "distances", voxels);
-    LOB_TRY(
-        lob_device_budget_take(&budget, LOB_DEVICE_WORK, work_bytes(out, voxels), &work, error));
-    return transform(context->device, out, labels, in, options, work, error);
-}
-
 lob_status lob_distance_cuda(const lob_distance_output *out, const lob_distance_input *in,
                              const lob_distance_options *options, const lob_context *context,
                              lob_error *error)
 {
     lob_distance_output there = {};
-    void *labels = NULL;
+    void *labels = NULL, *work = NULL;
     LOB_TRY(lob_distance_check(out, in, options, error));
     if (!context->device) return lob_device_missing(error);
     const int64_t voxels = lob_dims_voxels(in->dims);
     const int64_t bytes = lob_product(voxels, (int64_t)lob_type_of(in->type)->bytes, 1, 1);
     const int64_t floats = lob_product(voxels, (int64_t)sizeof(float), 1, 1);
+    lob_device_budget budget = lob_device_budget_of(context, "distances", voxels);
     const lob_device_array travels[] = {
-        {&labels,                  in->labels, NULL,          bytes                     },
-        {(void **)&there.distance, NULL,       out->distance, out->distance ? floats : 0},
-        {&there.feature,           NULL,       out->feature,  out->feature ? bytes : 0  },
+        lob_device_input(&labels, in->labels, bytes, in->place),
+        lob_device_output(&there.distance, out->distance, out->distance ? floats : 0, in->place),
+        lob_device_output(&there.feature, out->feature, out->feature ? bytes : 0, in->place),
     };
     LOB_TRY(lob_device_send(context->device, travels, 3, voxels, error));
     if (context->progress && context->progress(context->user, 0.3)) return LOB_ECANCEL;
-    LOB_TRY(lob_distance_cuda_arrays(&there, labels, in, options, context, error));
+    LOB_TRY(
+        lob_device_budget_take(&budget, LOB_DEVICE_WORK, work_bytes(&there, voxels), &work, error));
+    LOB_TRY(transform(context->device, &there, labels, in, options, work, error));
     LOB_TRY(lob_device_receive(context->device, travels, 3, error));
     return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
 }

@@ -1,6 +1,7 @@
 /* Checking a chain, and making passes of its steps. */
 #include "kernels/filters/filter_plan.h"
 
+#include "kernels/arrays.h"
 #include "kernels/filters/filter_kinds.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ lob_filter_options lob_filter_defaults(void)
 
 void lob_filter_output_free(lob_filter_output *out)
 {
-    free(out->data);
+    lob_array_free(out->device, out->data);
     *out = (lob_filter_output){0};
 }
 

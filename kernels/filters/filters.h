@@ -103,6 +103,7 @@ typedef struct {
     const uint8_t *mask;          /* nx*ny*nz; 0: no data. May be NULL: everything is */
     const lob_filter_step *steps; /* step_count of them, 1..LOB_FILTER_MAX_STEPS */
     int step_count;
+    lob_place place; /* of arrays and results; volumes have their own */
 } lob_filter_input;
 
 /* How an image went through a device in slabs: seconds that each kind of work took by itself, which
@@ -113,7 +114,7 @@ typedef struct {
 } lob_filter_stream;
 
 typedef struct {
-    void *data; /* channels * nx*ny*nz, malloc'ed */
+    void *data; /* channels * nx*ny*nz, at in->place */
     lob_type type;
     int channels;
     double clamps[LOB_FILTER_MAX_STEPS][2]; /* of each clamp step: the values that were used */
@@ -122,6 +123,7 @@ typedef struct {
                                                channel, or outside the mask */
     int64_t working_bytes;                  /* peak of working memory, beyond input and output */
     lob_filter_stream stream;               /* on a GPU */
+    lob_device *device;                     /* whose memory data is in; NULL: malloc'ed */
 } lob_filter_output;
 
 /* Free the data. */

@@ -5,6 +5,7 @@
  * A part of the plan is a run of passes of which only the first may need a statistic of all that it
  * reads; the image between two parts is therefore always whole.
  */
+#include "kernels/arrays.h"
 #include "kernels/filters/filter_kinds.h"
 #include "kernels/filters/filter_slabs.h"
 #include "kernels/filters/filters_tuned.h"
@@ -227,6 +228,7 @@ lob_status lob_filter_cpu_tuned(lob_filter_output *out, const lob_filter_input *
         .error = error
     };
     *out = (lob_filter_output){0};
+    LOB_TRY(lob_check_memory(in->place, image, NULL, error));
     LOB_TRY(lob_filter_plan_make(&c.plan, in, options, false, tuning->no_fuse, error));
     lob_filter_scan(&out->not_data, &unbounded, image, in->mask, context->threads);
     LOB_TRY(lob_filter_plan_make(&c.plan, in, options, unbounded, tuning->no_fuse, error));

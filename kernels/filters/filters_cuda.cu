@@ -1,13 +1,12 @@
 /*
- * Filters on the GPU, the calls: on arrays that are there, and as a whole on arrays of ordinary
- * memory. slabs_cuda.cu does the latter in slabs, passes_cuda.cu has the passes.
+ * Filters on the GPU, the call: a chain on arrays that are there, or that travel there as a whole.
+ * slabs_cuda.cu has those that travel in slabs, passes_cuda.cu the passes.
  *
  * Whether values have to be tested for being finite is known only once all of them have been looked
  * at, which takes a wait. So the chain runs as if all were small, a kernel looks at the same time,
  * and where one was not the chain runs again.
  */
-#include "kernels/filters/filters_cuda.h"
-
+#include "kernels/backend_cuda.h"
 #include "kernels/filters/filters_tuned.h"
 #include "kernels/filters/slabs_cuda.cuh"
 #include "volumes/voxel_memory.h"
@@ -17,6 +16,13 @@ namespace lob::filters
 
 /* Arrays up to here travel in less time than it takes to make the buffers that slabs need. */
 static const int64_t WHOLE_BYTES = 32 << 20;
+
+/* Arrays of a call in device memory. */
+typedef struct {
+    const void *image;
+    const uint8_t *mask; /* may be NULL */
+    void *out;           /* of lob_filter_result's type and channels; overlaps neither */
+} device_arrays;
 
 static lob_status begin(device_chain *c, const lob_filter_input *in, bool unbounded,
                         const lob_filter_options *options, bool no_fuse)
@@ -28,7 +34,7 @@ static lob_status begin(device_chain *c, const lob_filter_input *in, bool unboun
 }
 
 /* One attempt on arrays. */
-static lob_status attempt(device_chain *c, const lob_filter_arrays *arrays, const lob_volume *image,
+static lob_status attempt(device_chain *c, const device_arrays *arrays, const lob_volume *image,
                           scan_counts *found)
 {
     const int64_t voxels = lob_voxels(image);
@@ -62,7 +68,7 @@ static bool again(lob_status st, const scan_counts *found, int unbounded)
     return (st == LOB_OK || st == LOB_EDATA) && found->beyond && !unbounded;
 }
 
-static lob_status run_arrays(device_chain *c, const lob_filter_arrays *arrays,
+static lob_status run_arrays(device_chain *c, const device_arrays *arrays,
                              const lob_filter_input *in, const lob_filter_options *options,
                              bool no_fuse)
 {
@@ -70,28 +76,26 @@ static lob_status run_arrays(device_chain *c, const lob_filter_arrays *arrays,
     lob_status st = LOB_OK;
     for (int unbounded = 0; unbounded == 0 || again(st, &found, unbounded - 1); unbounded++) {
         found = {};
-        LOB_TRY(begin(c, in, unbounded != 0, options, no_fuse));
+        if (unbounded) LOB_TRY(begin(c, in, true, options, no_fuse));
         st = attempt(c, arrays, in->image, &found);
     }
     LOB_TRY(st);
     c->out->not_data = (int64_t)found.not_data;
-    const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
-    c->out->type = last->to;
-    c->out->channels = last->to_channels;
     return LOB_OK;
 }
 
-/* Upload, compute and download one after the other. */
+/* What travels goes up before all is computed, and comes down afterwards. */
 static lob_status run_whole(device_chain *c, const lob_filter_input *in,
                             const lob_filter_options *options, bool no_fuse)
 {
-    lob_filter_arrays arrays = {};
+    device_arrays arrays = {};
     const int64_t voxels = lob_voxels(in->image);
     const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
     const lob_device_array travels[] = {
-        {(void **)&arrays.image, in->image->data,   NULL,                  lob_device_bytes_of(in->image)},
-        {           (void **)&arrays.mask,              in->mask,              NULL, in->mask ? voxels : 0                              },
-        { &arrays.out,          NULL, c->out->data,               lob_filter_pass_bytes(last,                               voxels)},
+        lob_device_volume(&arrays.image, in->image),
+        lob_device_input(&arrays.mask, in->mask, voxels, in->place),
+        lob_device_output(&arrays.out, c->out->data, lob_filter_pass_bytes(last, voxels),
+                          in->place),
     };
     LOB_TRY(lob_device_send(c->device, travels, 3, voxels, c->error));
     LOB_TRY(run_arrays(c, &arrays, in, options, no_fuse));
@@ -114,8 +118,8 @@ static bool runs_whole(const device_chain *c, const lob_filter_input *in, bool s
     return arrays + work < lob_device_free_bytes(c->device) / 10 * 9;
 }
 
-static lob_status run_host(device_chain *c, const lob_filter_input *in,
-                           const lob_filter_options *options, const lob_filter_tuning *tuning)
+static lob_status run_chain(device_chain *c, const lob_filter_input *in,
+                            const lob_filter_options *options, const lob_filter_tuning *tuning)
 {
     LOB_TRY(begin(c, in, false, options, tuning->no_fuse));
     bool statistics = false;
@@ -125,16 +129,23 @@ static lob_status run_host(device_chain *c, const lob_filter_input *in,
     if (lob_device_bytes_of(in->image) < 0) return lob_device_too_large(c->error);
     c->out->type = last->to;
     c->out->channels = last->to_channels;
-    c->out->data = lob_voxel_memory(lob_filter_pass_bytes(last, voxels));
+    const bool hosted = in->place.kind == LOB_PLACE_MEMORY;
+    LOB_TRY(lob_device_result_room(c->device, &c->out->data, lob_filter_pass_bytes(last, voxels),
+                                   in->place, c->error));
+    if (hosted)
+        c->out->data = lob_voxel_memory(lob_filter_pass_bytes(last, voxels));
+    else
+        c->out->device = c->device;
     if (!c->out->data)
         return lob_fail(c->error, LOB_ENOMEM, "no memory for the image that filters make");
-    if (tuning->slab < 0 || (tuning->slab == 0 && runs_whole(c, in, statistics)))
+    if (!hosted || in->image->place.kind != LOB_PLACE_MEMORY || tuning->slab < 0 ||
+        (tuning->slab == 0 && runs_whole(c, in, statistics)))
         return run_whole(c, in, options, tuning->no_fuse);
     scan_counts found = {};
     lob_status st = LOB_OK;
     for (int unbounded = 0; unbounded == 0 || again(st, &found, unbounded - 1); unbounded++) {
         found = {};
-        LOB_TRY(begin(c, in, unbounded != 0, options, tuning->no_fuse));
+        if (unbounded) LOB_TRY(begin(c, in, true, options, tuning->no_fuse));
         st = run_slabs(c, in, tuning->slab, &found);
     }
     c->out->not_data = (int64_t)found.not_data;
@@ -142,19 +153,6 @@ static lob_status run_host(device_chain *c, const lob_filter_input *in,
 }
 
 } /* namespace lob::filters */
-
-lob_status lob_filter_cuda_arrays(const lob_filter_arrays *arrays, lob_filter_output *out,
-                                  const lob_filter_input *in, const lob_filter_options *options,
-                                  const lob_context *context, lob_error *error)
-{
-    lob::filters::device_chain c = {};
-    *out = {};
-    c.device = context->device;
-    c.out = out;
-    c.context = context;
-    c.error = error;
-    return lob::filters::run_arrays(&c, arrays, in, options, false);
-}
 
 lob_status lob_filter_cuda_tuned(lob_filter_output *out, const lob_filter_input *in,
                                  const lob_filter_options *options, const lob_filter_tuning *tuning,
@@ -166,7 +164,7 @@ lob_status lob_filter_cuda_tuned(lob_filter_output *out, const lob_filter_input 
     c.out = out;
     c.context = context;
     c.error = error;
-    lob_status st = lob::filters::run_host(&c, in, options, tuning);
+    lob_status st = lob::filters::run_chain(&c, in, options, tuning);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
     if (st != LOB_OK) lob_filter_output_free(out);

@@ -109,6 +109,7 @@ typedef struct {
     const uint8_t *mask;        /* nx*ny*nz; 0: not data. May be NULL */
     const float *seed_strength; /* nx*ny*nz, (0, 1] at seeds, not read elsewhere. May be NULL: 1.
                                    NULL with flood */
+    lob_place place;            /* of arrays and results; volumes have their own */
 } lob_growcut_input;
 
 typedef struct {

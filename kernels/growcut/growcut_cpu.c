@@ -1,4 +1,5 @@
 /* GrowCut on the CPU: the tile engine, or the flood, grows the volume or every slice. */
+#include "kernels/arrays.h"
 #include "kernels/growcut/cpu/growcut_flood.h"
 #include "kernels/growcut/growcut_voxel.h"
 
@@ -187,6 +188,7 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
                            const lob_growcut_input *in, const lob_growcut_options *options,
                            const lob_context *context, lob_error *error)
 {
+    LOB_TRY(lob_check_memory(in->place, in->image, in->seeds, error));
     LOB_TRY(lob_growcut_check(in, options, error));
     const bool flat = options->slice_axis >= 0;
     lob_growcut_section section = {

@@ -3,6 +3,7 @@
  * slices), make batches of as many as fit, grow each with 32-bit keys and then, if these overflow,
  * with 64, fetch the results. The entry points are at the end.
  */
+#include "kernels/backend_cuda.h"
 #include "kernels/device/arena.cuh"
 #include "kernels/growcut/gpu/section_batch_cuda.cuh"
 #include "kernels/growcut/growcut_voxel.h"
@@ -230,9 +231,6 @@ static lob_status begin(growcut_call *c)
 {
     section_batch *batch = &c->batch;
     const lob_volume *image = batch->in->image;
-    if (!batch->device) return lob_device_missing(c->error);
-    LOB_TRY(lob_growcut_check(batch->in, batch->options, c->error));
-    LOB_TRY(lob_device_enter(batch->device, c->error));
     c->view = view_of(image->dims, batch->options->slice_axis, &batch->view.flat);
     c->sections = batch->view.flat ? c->view.dims.nz : 1;
     const lob_dims dims = c->view.dims;
@@ -263,57 +261,52 @@ static lob_status grow_call(growcut_call *c)
 
 } /* namespace lob::growcut */
 
-lob_status lob_growcut_cuda_tuned(const lob_growcut_arrays *arrays, lob_growcut_stats *stats,
+lob_status lob_growcut_cuda_tuned(const lob_growcut_output *out, lob_growcut_stats *stats,
                                   lob_growcut_counts *counts, const lob_growcut_input *in,
                                   const lob_growcut_options *options,
                                   const lob_growcut_tuning *tuning, const lob_context *context,
                                   lob_error *error)
 {
     const lob_growcut_tuning usual = LOB_GROWCUT_TUNING;
+    lob::growcut::device_arrays arrays = {};
     lob::growcut::growcut_call c = {};
+    lob_device *device = context->device;
+    if (!device) return lob_device_missing(error);
+    LOB_TRY(lob_growcut_check(in, options, error));
+    const lob_place place = in->place;
+    const int64_t voxels = lob_voxels(in->image), label_bytes = lob_device_bytes_of(in->seeds);
+    const int64_t floats = lob_product(voxels, (int64_t)sizeof(float), 1, 1);
+    const lob_device_array travels[] = {
+        lob_device_volume(&arrays.image, in->image),
+        lob_device_volume(&arrays.seeds, in->seeds),
+        lob_device_input(&arrays.seed_strength, in->seed_strength, floats, place),
+        lob_device_input(&arrays.mask, in->mask, voxels, place),
+        lob_device_output(&arrays.labels, out->labels, label_bytes, place),
+        lob_device_output(&arrays.strength, out->strength, out->strength ? floats : 0, place),
+        lob_device_output(&arrays.tie, out->tie, out->tie ? voxels : 0, place),
+    };
+    const int n = sizeof travels / sizeof *travels;
+    LOB_TRY(lob_device_send(device, travels, n, voxels, error));
     c.error = error;
     c.sums.fixed_point = true;
-    c.batch.device = context->device;
+    c.batch.device = device;
     c.batch.budget = &c.budget;
     c.batch.in = in;
     c.batch.options = options;
-    c.batch.arrays = arrays;
+    c.batch.arrays = &arrays;
     c.batch.tuning = tuning ? tuning : &usual;
     c.batch.context = context;
     const lob_status st = grow_call(&c);
     if (stats) *stats = c.sums;
     if (counts) *counts = c.counts;
-    return st;
-}
-
-lob_status lob_growcut_cuda_arrays(const lob_growcut_arrays *arrays, lob_growcut_stats *stats,
-                                   const lob_growcut_input *in, const lob_growcut_options *options,
-                                   const lob_context *context, lob_error *error)
-{
-    return lob_growcut_cuda_tuned(arrays, stats, NULL, in, options, NULL, context, error);
+    LOB_TRY(st);
+    LOB_TRY(lob_device_receive(device, travels, n, error));
+    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
 }
 
 lob_status lob_growcut_cuda(const lob_growcut_output *out, lob_growcut_stats *stats,
                             const lob_growcut_input *in, const lob_growcut_options *options,
                             const lob_context *context, lob_error *error)
 {
-    lob_growcut_arrays arrays = {};
-    lob_device *device = context->device;
-    if (!device) return lob_device_missing(error);
-    LOB_TRY(lob_growcut_check(in, options, error));
-    const int64_t voxels = lob_voxels(in->image), label_bytes = lob_device_bytes_of(in->seeds);
-    const int64_t strength_bytes = lob_product(voxels, (int64_t)sizeof(float), 1, 1);
-    const lob_device_array travels[] = {
-        {(void **)&arrays.image,    in->image->data, NULL,          lob_device_bytes_of(in->image)    },
-        {(void **)&arrays.seeds,    in->seeds->data, NULL,          label_bytes                       },
-        {(void **)&arrays.mask,     in->mask,        NULL,          in->mask ? voxels : 0             },
-        {&arrays.labels,            NULL,            out->labels,   label_bytes                       },
-        {(void **)&arrays.strength, NULL,            out->strength, out->strength ? strength_bytes : 0},
-        {(void **)&arrays.tie,      NULL,            out->tie,      out->tie ? voxels : 0             },
-    };
-    const int n = sizeof travels / sizeof *travels;
-    LOB_TRY(lob_device_send(device, travels, n, voxels, error));
-    LOB_TRY(lob_growcut_cuda_arrays(&arrays, stats, in, options, context, error));
-    LOB_TRY(lob_device_receive(device, travels, n, error));
-    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
+    return lob_growcut_cuda_tuned(out, stats, NULL, in, options, NULL, context, error);
 }

@@ -2,6 +2,7 @@
  */
 #include "kernels/labels/label_chain.h"
 
+#include "kernels/arrays.h"
 #include "volumes/labels.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ lob_labels_options lob_labels_defaults(void)
 void lob_labels_output_free(lob_labels_output *out)
 {
     for (int i = 0; i < LOB_LABELS_MAX_STEPS; i++) free(out->done[i].pairs);
-    free(out->labels);
+    lob_array_free(out->device, out->labels);
     memset(out, 0, sizeof *out);
 }
 
@@ -115,46 +116,76 @@ lob_status lob_label_chain_check(const lob_labels_input *in, const lob_labels_op
     return LOB_OK;
 }
 
-bool lob_label_chain_has_pieces(const lob_labels_input *in)
+/* ---- arrays ---- */
+
+static int64_t bytes_of(const lob_label_chain *c, lob_type type)
 {
-    for (int i = 0; i < in->step_count; i++) switch (in->steps[i].kind) {
-        case LOB_LABELS_SPLIT:
-        case LOB_LABELS_LARGEST:
-        case LOB_LABELS_MIN_SIZE:
-        case LOB_LABELS_FILL_HOLES:
-            return true;
-        default:
-            break;
-        }
-    return false;
+    return lob_product(c->voxels, (int64_t)lob_type_of(type)->bytes, 1, 1);
 }
 
-/* ---- what components are asked for ---- */
-
-lob_components_options lob_label_chain_join(const lob_label_chain *c)
+/* The input's labels are the caller's; all others are ours. */
+static void drop(lob_label_chain *c, lob_labels_array *array)
 {
+    if (array->data && array->data != c->in->labels)
+        c->operations->give_back(c, array->data, bytes_of(c, array->type));
+    array->data = NULL;
+}
+
+static lob_status make_next(lob_label_chain *c, lob_type type)
+{
+    drop(c, &c->next);
+    c->next.type = type;
+    return c->operations->take(c, &c->next.data, bytes_of(c, type));
+}
+
+/* now = next */
+static void advance(lob_label_chain *c)
+{
+    drop(c, &c->now);
+    c->now = c->next;
+    c->next.data = NULL;
+}
+
+/* ---- what algorithms are asked for ---- */
+
+/* The context of an algorithm, with what is left of the caller's memory. */
+static lob_context inner_context(lob_label_chain *c)
+{
+    lob_context inner = c->context;
+    if (inner.max_memory > 0) {
+        const int64_t left = inner.max_memory - c->operations->count(c, 0);
+        inner.max_memory = left > 1 ? left : 1; /* 0 would be no limit */
+    }
+    return inner;
+}
+
+/* next = the pieces of now, numbered in raster order; or now with its holes filled. */
+static lob_status join(lob_label_chain *c, bool fill, int64_t *found)
+{
+    const lob_context context = inner_context(c);
     lob_components_options o = lob_components_defaults();
+    lob_volume image = lob_volume_empty();
+    const lob_components_input in = {.image = &image, .place = c->in->place};
+    lob_components_output r;
     o.join = LOB_JOIN_EQUAL;
     o.neighbours = c->options->neighbours;
     o.slice_axis = c->options->slice_axis;
-    return o;
-}
-
-lob_components_options lob_label_chain_fill(const lob_label_chain *c)
-{
-    lob_components_options o = lob_label_chain_join(c);
-    o.fill_holes = true;
-    o.keep_values = true;
-    return o;
-}
-
-lob_volume lob_label_chain_image(const lob_label_chain *c)
-{
-    lob_volume image = lob_volume_empty();
+    o.fill_holes = o.keep_values = fill;
     image.data = c->now.data;
     image.type = c->now.type;
     image.dims = c->in->dims;
-    return image;
+    image.place = c->in->place;
+    LOB_TRY(c->operations->components(&r, &in, &o, &context, c->error));
+    drop(c, &c->next);
+    const lob_status st = c->operations->hold(c, bytes_of(c, r.type));
+    c->operations->count(c, r.working_bytes);
+    if (st == LOB_OK) {
+        c->next = (lob_labels_array){r.labels, r.type};
+        r.labels = NULL;
+    }
+    *found = r.count;
+    lob_components_output_free(&r);
+    return st;
 }
 
 /* ---- tables of labels ---- */
@@ -240,7 +271,11 @@ static lob_status exchange(lob_label_chain *c, int32_t *to)
         same = same && to[i] == i;
     }
     to[0] = 0;
-    const lob_status st = same ? LOB_OK : c->operations->recode(c, to, lob_label_type(distinct));
+    lob_status st = same ? LOB_OK : make_next(c, lob_label_type(distinct));
+    if (!same && st == LOB_OK) {
+        st = c->operations->put(c, c->next, c->now, to, (int64_t)c->count + 1);
+        advance(c);
+    }
     replace_table(c, values, seen, distinct);
     return st;
 }
@@ -317,20 +352,20 @@ static lob_status split(lob_label_chain *c, const lob_labels_step *step)
     lob_labels_done *done = done_of(c);
     int64_t found = 0;
     (void)step;
-    LOB_TRY(c->operations->number_pieces(c, &found));
+    LOB_TRY(join(c, false, &found));
     piece_tables t = {0};
     int32_t *values = malloc(((size_t)found + 1) * sizeof *values);
     uint8_t *seen = malloc((size_t)found + 1);
     done->pairs = malloc(((size_t)found + 1) * sizeof *done->pairs);
     lob_status st =
         values && seen && done->pairs ? piece_tables_fill(&t, c, found) : no_memory(c, found);
-    if (st == LOB_OK) st = c->operations->keep_pieces(c);
     if (st != LOB_OK) {
         piece_tables_free(&t);
         free(values);
         free(seen);
         return st;
     }
+    advance(c);
     for (int64_t i = 0; i < found; i++) {
         values[i] = (int32_t)(i + 1);
         done->pairs[i] = (lob_labels_pair){c->values[t.owner[i] - 1], (int32_t)(i + 1)};
@@ -383,12 +418,24 @@ static lob_status choose_largest(piece_tables *t, const lob_label_chain *c, int6
     return LOB_OK;
 }
 
+/* now[v] = table[next[v]], of the pieces in next */
+static lob_status choose_pieces(lob_label_chain *c, int64_t found, const int32_t *table)
+{
+    lob_labels_array pieces = c->next;
+    c->next.data = NULL;
+    lob_status st = make_next(c, c->now.type);
+    if (st == LOB_OK) st = c->operations->put(c, c->next, pieces, table, found + 1);
+    advance(c);
+    drop(c, &pieces);
+    return st;
+}
+
 static lob_status choose(lob_label_chain *c, const lob_labels_step *step)
 {
     lob_labels_done *done = done_of(c);
     int64_t found = 0;
     piece_tables t = {0};
-    LOB_TRY(c->operations->number_pieces(c, &found));
+    LOB_TRY(join(c, false, &found));
     lob_status st = piece_tables_fill(&t, c, found);
     if (st == LOB_OK && step->kind == LOB_LABELS_LARGEST)
         st = choose_largest(&t, c, found, step->count);
@@ -398,7 +445,7 @@ static lob_status choose(lob_label_chain *c, const lob_labels_step *step)
         done->kept += t.table[i + 1] > 0;
     }
     done->pieces = found;
-    if (st == LOB_OK && done->kept < found) st = c->operations->choose_pieces(c, found, t.table);
+    if (st == LOB_OK && done->kept < found) st = choose_pieces(c, found, t.table);
     piece_tables_free(&t);
     return st == LOB_OK ? look(c) : st;
 }
@@ -407,14 +454,20 @@ static lob_status choose(lob_label_chain *c, const lob_labels_step *step)
 
 static lob_status fill_holes(lob_label_chain *c, const lob_labels_step *step)
 {
+    int64_t labels;
     (void)step; /* a label that occurs stays, and no other comes */
-    return c->count > 0 ? c->operations->fill_holes(c) : LOB_OK;
+    if (c->count == 0) return LOB_OK;
+    LOB_TRY(join(c, true, &labels));
+    advance(c);
+    return LOB_OK;
 }
 
 static lob_status boundary(lob_label_chain *c, const lob_labels_step *step)
 {
     (void)step;
+    LOB_TRY(make_next(c, c->now.type));
     LOB_TRY(c->operations->boundary(c));
+    advance(c);
     return look(c);
 }
 
@@ -433,9 +486,12 @@ static lob_status majority(lob_label_chain *c, const lob_labels_step *step)
     else
         lob_majority_box(m, radius);
     const bool alone = m->radius[0] == 0 && m->radius[1] == 0 && m->radius[2] == 0;
-    const lob_status st = alone ? LOB_OK : c->operations->majority(c, m);
+    lob_status st = alone ? LOB_OK : make_next(c, c->now.type);
+    if (st == LOB_OK && !alone) st = c->operations->majority(c, m);
     free(m);
-    return st == LOB_OK && !alone ? look(c) : st;
+    if (st != LOB_OK || alone) return st;
+    advance(c);
+    return look(c);
 }
 
 static lob_status morphology(lob_label_chain *c, const lob_labels_step *step)
@@ -446,12 +502,17 @@ static lob_status morphology(lob_label_chain *c, const lob_labels_step *step)
         [LOB_LABELS_OPEN] = LOB_MORPHOLOGY_OPEN,
         [LOB_LABELS_CLOSE] = LOB_MORPHOLOGY_CLOSE,
     };
-    double spacing[3];
+    const lob_context context = inner_context(c);
+    lob_morphology_input in = {
+        .labels = c->now.data, .type = c->now.type, .dims = c->in->dims, .place = c->in->place};
     for (int a = 0; a < 3; a++)
-        spacing[a] = a == c->options->slice_axis ? INFINITY
-                     : step->voxels              ? 1.0
-                                                 : c->in->spacing_mm[a];
-    LOB_TRY(c->operations->morphology(c, how[step->kind], step->length, spacing));
+        in.spacing[a] = a == c->options->slice_axis ? INFINITY
+                        : step->voxels              ? 1.0
+                                                    : c->in->spacing_mm[a];
+    LOB_TRY(make_next(c, c->now.type));
+    LOB_TRY(c->operations->morphology(c->next.data, &in, how[step->kind], step->length, &context,
+                                      c->error));
+    advance(c);
     return look(c);
 }
 
@@ -479,6 +540,8 @@ static int step_progress(void *user, double done)
 static lob_status begin(lob_label_chain *c)
 {
     const size_t n = (size_t)c->in->count;
+    c->voxels = lob_dims_voxels(c->in->dims);
+    c->now = (lob_labels_array){(void *)c->in->labels, c->in->type};
     c->values = malloc((n + 1) * sizeof *c->values);
     c->seen = malloc(n + 1);
     if (!c->values || !c->seen) return no_memory(c, c->in->count);
@@ -514,6 +577,8 @@ lob_status lob_label_chain_run(lob_label_chain *c)
         if (c->context.progress && c->context.progress(c, 1.0)) st = LOB_ECANCEL;
     }
     if (st == LOB_OK) st = finish(c);
+    drop(c, &c->next);
+    drop(c, &c->now);
     free(c->values);
     free(c->seen);
     c->values = NULL;

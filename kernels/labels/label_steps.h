@@ -102,6 +102,7 @@ typedef struct {
                             with, though steps saw it. NULL: none */
     const lob_labels_step *steps; /* step_count of them, 1..LOB_LABELS_MAX_STEPS */
     int step_count;
+    lob_place place; /* of arrays of voxels and the result */
 } lob_labels_input;
 
 typedef struct {
@@ -119,13 +120,14 @@ typedef struct {
 } lob_labels_done;
 
 typedef struct {
-    void *labels; /* nx*ny*nz, malloc'ed: labels themselves, not numbers of values */
+    void *labels; /* nx*ny*nz, at in->place: labels themselves, not numbers of values */
     lob_type
         type; /* lob_label_type of the largest; with a mask also of the largest of in->values */
     int32_t count; /* labels that occur; with a mask, those of the chain alone */
     lob_labels_done done[LOB_LABELS_MAX_STEPS]; /* of each step */
     int64_t working_bytes; /* peak of working memory, beyond input and output; erode, dilate,
                               open and close take at most 12 bytes a voxel more */
+    lob_device *device;    /* whose memory labels are in; NULL: malloc'ed */
 } lob_labels_output;
 
 /* Free the arrays and leave everything 0. */

@@ -1,4 +1,5 @@
 /* The operations of label_chain.h on the CPU. */
+#include "kernels/arrays.h"
 #include "kernels/budget.h"
 #include "kernels/labels/label_chain.h"
 #include "kernels/labels/label_rows.h"
@@ -10,10 +11,9 @@
 
 enum { BLOCK = 2048 }; /* voxels converted at a time */
 
-/* What the operations need beside the chain. Arrays of labels are counted by size. */
+/* What the operations need beside the chain. Arrays of labels are counted in bytes. */
 typedef struct {
     lob_budget budget;
-    int64_t voxels;
     int threads;
 } cpu_labels;
 
@@ -22,78 +22,45 @@ static cpu_labels *cpu_of(const lob_label_chain *c)
     return c->backend;
 }
 
-static size_t bytes_of(lob_type type)
+/* ---- memory ---- */
+
+static lob_status take(lob_label_chain *c, void **data, int64_t bytes)
 {
-    return lob_type_of(type)->bytes;
+    return lob_budget_alloc(&cpu_of(c)->budget, data, bytes, 1, c->error);
 }
 
-/* ---- arrays ---- */
-
-/* The input's labels are the caller's; all others are ours. */
-static void drop(lob_label_chain *c, lob_labels_array *array)
+static void give_back(lob_label_chain *c, void *data, int64_t bytes)
 {
-    cpu_labels *cpu = cpu_of(c);
-    if (array->data && array->data != c->in->labels)
-        lob_budget_free(&cpu->budget, array->data, cpu->voxels, bytes_of(array->type));
-    array->data = NULL;
+    lob_budget_free(&cpu_of(c)->budget, data, bytes, 1);
 }
 
-static lob_status make_next(lob_label_chain *c, lob_type type)
+static lob_status hold(lob_label_chain *c, int64_t bytes)
 {
-    cpu_labels *cpu = cpu_of(c);
-    drop(c, &c->next);
-    c->next.type = type;
-    return lob_budget_alloc(&cpu->budget, &c->next.data, cpu->voxels, bytes_of(type), c->error);
+    return lob_budget_hold(&cpu_of(c)->budget, bytes, c->error);
 }
 
-/* now = next */
-static lob_status advance(lob_label_chain *c)
-{
-    drop(c, &c->now);
-    c->now = c->next;
-    c->next.data = NULL;
-    return LOB_OK;
-}
-
-/* What an algorithm below may take of the caller's memory. */
-static lob_context inner_context(const lob_label_chain *c)
-{
-    lob_context inner = c->context;
-    if (inner.max_memory > 0) {
-        const int64_t left = inner.max_memory - cpu_of(c)->budget.held;
-        inner.max_memory = left > 1 ? left : 1; /* 0 would be no limit */
-    }
-    return inner;
-}
-
-/* Count what an algorithm below took, beside what is held. */
-static void count_inner(lob_label_chain *c, int64_t bytes)
+static int64_t count(lob_label_chain *c, int64_t bytes)
 {
     lob_budget *budget = &cpu_of(c)->budget;
     if (budget->held + bytes > budget->peak) budget->peak = budget->held + bytes;
+    return budget->held;
 }
 
 /* ---- voxel by voxel ---- */
 
-/* to[v] = table[from[v]] */
-static void put_through(lob_labels_array to, lob_labels_array from, const int32_t *table,
-                        const cpu_labels *cpu)
+static lob_status put(lob_label_chain *c, lob_labels_array to, lob_labels_array from,
+                      const int32_t *table, int64_t entries)
 {
-#pragma omp parallel for num_threads(cpu->threads)
-    for (int64_t first = 0; first < cpu->voxels; first += BLOCK) {
-        const int64_t n = cpu->voxels - first < BLOCK ? cpu->voxels - first : BLOCK;
+    (void)entries;
+#pragma omp parallel for num_threads(cpu_of(c)->threads)
+    for (int64_t first = 0; first < c->voxels; first += BLOCK) {
+        const int64_t n = c->voxels - first < BLOCK ? c->voxels - first : BLOCK;
         int32_t labels[BLOCK];
         lob_labels_load(labels, from.data, from.type, first, n);
         for (int64_t i = 0; i < n; i++) labels[i] = table[labels[i]];
         lob_labels_store(to.data, to.type, first, labels, n);
     }
-}
-
-static lob_status recode(lob_label_chain *c, const int32_t *table, lob_type type)
-{
-    LOB_TRY(make_next(c, type));
-    put_through(c->next, c->now, table, cpu_of(c));
-    return advance(c);
+    return LOB_OK;
 }
 
 static lob_status look(lob_label_chain *c, uint8_t *seen)
@@ -101,8 +68,8 @@ static lob_status look(lob_label_chain *c, uint8_t *seen)
     const cpu_labels *cpu = cpu_of(c);
     const lob_labels_array now = c->now;
 #pragma omp parallel for num_threads(cpu->threads)
-    for (int64_t first = 0; first < cpu->voxels; first += BLOCK) {
-        const int64_t n = cpu->voxels - first < BLOCK ? cpu->voxels - first : BLOCK;
+    for (int64_t first = 0; first < c->voxels; first += BLOCK) {
+        const int64_t n = c->voxels - first < BLOCK ? c->voxels - first : BLOCK;
         int32_t labels[BLOCK], last = -1;
         lob_labels_load(labels, now.data, now.type, first, n);
         for (int64_t i = 0; i < n; i++) {
@@ -115,44 +82,14 @@ static lob_status look(lob_label_chain *c, uint8_t *seen)
     return LOB_OK;
 }
 
-/* ---- pieces ---- */
-
-/* Hand a result of components over to next. */
-static lob_status take_result(lob_label_chain *c, lob_components_output *r)
-{
-    cpu_labels *cpu = cpu_of(c);
-    drop(c, &c->next);
-    const lob_status st =
-        lob_budget_hold(&cpu->budget, cpu->voxels * (int64_t)bytes_of(r->type), c->error);
-    count_inner(c, r->working_bytes);
-    if (st == LOB_OK) {
-        c->next = (lob_labels_array){r->labels, r->type};
-        r->labels = NULL;
-    }
-    lob_components_output_free(r);
-    return st;
-}
-
-static lob_status number_pieces(lob_label_chain *c, int64_t *found)
-{
-    const lob_volume image = lob_label_chain_image(c);
-    const lob_components_input in = {.image = &image};
-    const lob_components_options options = lob_label_chain_join(c);
-    const lob_context context = inner_context(c);
-    lob_components_output r;
-    LOB_TRY(lob_components_cpu(&r, &in, &options, &context, c->error));
-    *found = r.count;
-    return take_result(c, &r);
-}
-
 static lob_status count_pieces(lob_label_chain *c, int64_t found, int64_t *voxels, int32_t *owner)
 {
     const cpu_labels *cpu = cpu_of(c);
     const lob_labels_array now = c->now, next = c->next;
     (void)found;
 #pragma omp parallel for num_threads(cpu->threads)
-    for (int64_t first = 0; first < cpu->voxels; first += BLOCK) {
-        const int64_t n = cpu->voxels - first < BLOCK ? cpu->voxels - first : BLOCK;
+    for (int64_t first = 0; first < c->voxels; first += BLOCK) {
+        const int64_t n = c->voxels - first < BLOCK ? c->voxels - first : BLOCK;
         int32_t pieces[BLOCK];
         lob_labels_load(pieces, next.data, next.type, first, n);
         for (int64_t i = 0, run; i < n; i += run) {
@@ -166,33 +103,6 @@ static lob_status count_pieces(lob_label_chain *c, int64_t found, int64_t *voxel
         }
     }
     return LOB_OK;
-}
-
-static lob_status choose_pieces(lob_label_chain *c, int64_t found, const int32_t *table)
-{
-    const lob_type type = c->now.type;
-    lob_labels_array pieces = c->next;
-    (void)found;
-    c->next.data = NULL;
-    lob_status st = make_next(c, type);
-    if (st == LOB_OK) {
-        put_through(c->next, pieces, table, cpu_of(c));
-        st = advance(c);
-    }
-    drop(c, &pieces);
-    return st;
-}
-
-static lob_status fill_holes(lob_label_chain *c)
-{
-    const lob_volume image = lob_label_chain_image(c);
-    const lob_components_input in = {.image = &image};
-    const lob_components_options options = lob_label_chain_fill(c);
-    const lob_context context = inner_context(c);
-    lob_components_output r;
-    LOB_TRY(lob_components_cpu(&r, &in, &options, &context, c->error));
-    LOB_TRY(take_result(c, &r));
-    return advance(c);
 }
 
 /* ---- neighbourhoods ---- */
@@ -241,7 +151,6 @@ static lob_status boundary(lob_label_chain *c)
     const int64_t nx = c->in->dims.nx, rows = c->in->dims.ny * c->in->dims.nz;
     const int64_t room = 2 * nx + (nx + 3) / 4;
     int32_t *memory = NULL;
-    LOB_TRY(make_next(c, c->now.type));
     LOB_TRY(lob_budget_alloc(&cpu->budget, &memory, cpu->threads * room, sizeof *memory, c->error));
 #pragma omp parallel for num_threads(cpu->threads)
     for (int64_t row = 0; row < rows; row++) {
@@ -249,30 +158,13 @@ static lob_status boundary(lob_label_chain *c)
         boundary_row(c, row, mine, (uint8_t *)(mine + 2 * nx));
     }
     lob_budget_free(&cpu->budget, memory, cpu->threads * room, sizeof *memory);
-    return advance(c);
+    return LOB_OK;
 }
 
 static lob_status majority(lob_label_chain *c, const lob_majority *m)
 {
-    LOB_TRY(make_next(c, c->now.type));
-    LOB_TRY(lob_majority_cpu(c->next.data, c->now.data, c->now.type, c->in->dims, m, &c->context,
-                             &cpu_of(c)->budget, c->error));
-    return advance(c);
-}
-
-static lob_status morphology(lob_label_chain *c, lob_morphology how, double radius,
-                             const double spacing[3])
-{
-    const lob_context context = inner_context(c);
-    const lob_morphology_input in = {
-        .labels = c->now.data,
-        .type = c->now.type,
-        .dims = c->in->dims,
-        .spacing = {spacing[0], spacing[1], spacing[2]},
-    };
-    LOB_TRY(make_next(c, c->now.type));
-    LOB_TRY(lob_morphology_cpu(c->next.data, &in, how, radius, &context, c->error));
-    return advance(c);
+    return lob_majority_cpu(c->next.data, c->now.data, c->now.type, c->in->dims, m, &c->context,
+                            &cpu_of(c)->budget, c->error);
 }
 
 /* ---- the result ---- */
@@ -282,11 +174,11 @@ static lob_status finish(lob_label_chain *c, lob_type type)
     const cpu_labels *cpu = cpu_of(c);
     const lob_labels_input *in = c->in;
     const lob_labels_array now = c->now;
-    c->out->labels = lob_voxel_memory(cpu->voxels * (int64_t)bytes_of(type));
+    c->out->labels = lob_voxel_memory(c->voxels * (int64_t)lob_type_of(type)->bytes);
     if (!c->out->labels) return lob_fail(c->error, LOB_ENOMEM, "no memory for the labels");
 #pragma omp parallel for num_threads(cpu->threads)
-    for (int64_t first = 0; first < cpu->voxels; first += BLOCK) {
-        const int64_t n = cpu->voxels - first < BLOCK ? cpu->voxels - first : BLOCK;
+    for (int64_t first = 0; first < c->voxels; first += BLOCK) {
+        const int64_t n = c->voxels - first < BLOCK ? c->voxels - first : BLOCK;
         int32_t labels[BLOCK];
         lob_labels_load(labels, now.data, now.type, first, n);
         for (int64_t i = 0; i < n; i++) labels[i] = labels[i] ? c->values[labels[i] - 1] : 0;
@@ -301,16 +193,17 @@ static lob_status finish(lob_label_chain *c, lob_type type)
 }
 
 static const lob_label_operations operations = {
-    .recode = recode,
+    .components = lob_components_cpu,
+    .morphology = lob_morphology_cpu,
+    .take = take,
+    .give_back = give_back,
+    .hold = hold,
+    .count = count,
+    .put = put,
     .look = look,
-    .number_pieces = number_pieces,
     .count_pieces = count_pieces,
-    .choose_pieces = choose_pieces,
-    .keep_pieces = advance,
-    .fill_holes = fill_holes,
     .boundary = boundary,
     .majority = majority,
-    .morphology = morphology,
     .finish = finish,
 };
 
@@ -319,10 +212,10 @@ lob_status lob_labels_cpu(lob_labels_output *out, const lob_labels_input *in,
                           lob_error *error)
 {
     memset(out, 0, sizeof *out);
+    LOB_TRY(lob_check_memory(in->place, NULL, NULL, error));
     LOB_TRY(lob_label_chain_check(in, options, error));
     cpu_labels cpu = {
         .budget = {.who = "labels", .limit = context->max_memory},
-        .voxels = lob_dims_voxels(in->dims),
         .threads = context->threads,
     };
     lob_label_chain c = {
@@ -331,13 +224,10 @@ lob_status lob_labels_cpu(lob_labels_output *out, const lob_labels_input *in,
         .options = options,
         .caller = context,
         .error = error,
-        .now = {(void *)in->labels, in->type},
         .out = out,
         .backend = &cpu,
     };
     const lob_status st = lob_label_chain_run(&c);
-    drop(&c, &c.next);
-    drop(&c, &c.now);
     out->working_bytes = cpu.budget.peak;
     if (st != LOB_OK) lob_labels_output_free(out);
     return st;

@@ -35,6 +35,7 @@ typedef struct {
     lob_dims dims;
     double spacing[3]; /* of voxels along x, y, z, each > 0; of an axis that the ball does not
                           reach along, such as across slices, INFINITY */
+    lob_place place;   /* of arrays and results */
 } lob_morphology_input;
 
 /*

@@ -3,6 +3,7 @@
  * ball holds two labels: bits of rows tell. Dilation of several labels, and balls that are too
  * large for bits, are distance transforms that stop at the radius.
  */
+#include "kernels/arrays.h"
 #include "kernels/budget.h"
 #include "kernels/distance/distance_lines.h"
 #include "kernels/morphology/morphology_bits.h"
@@ -226,7 +227,8 @@ lob_status lob_morphology_cpu(void *out, const lob_morphology_input *in, lob_mor
     const lob_distance_input distance = lob_morphology_distance(in, in->labels);
     const lob_distance_options options = lob_distance_defaults();
     const lob_distance_output none = {0};
-    lob_status st = lob_morphology_check(how, radius, error);
+    lob_status st = lob_check_memory(in->place, NULL, NULL, error);
+    if (st == LOB_OK) st = lob_morphology_check(how, radius, error);
     if (st == LOB_OK) st = lob_distance_check(&none, &distance, &options, error);
     if (st != LOB_OK) return st;
     job j = {

@@ -1,6 +1,5 @@
 /* Morphology on the GPU: one or two distance transforms that stop at the radius. */
-#include "kernels/morphology/morphology_cuda.h"
-
+#include "kernels/backend_cuda.h"
 #include "kernels/device/arena.cuh"
 #include "kernels/device/grid.cuh"
 #include "kernels/distance/distance_stages_cuda.cuh"
@@ -89,10 +88,7 @@ static lob_status run(const job &j, void *out, const void *labels, lob_morpholog
     }
     if (out != labels) return dilate(j, out, labels, error);
     LOB_TRY(dilate(j, j.labels, labels, error));
-    return lob_device_check(cudaMemcpyAsync(out, j.labels, (size_t)j.bytes,
-                                            cudaMemcpyDeviceToDevice,
-                                            lob_device_cuda_stream(j.device)),
-                            "copying labels", error);
+    return lob_device_copy(j.device, out, j.labels, j.bytes, error);
 }
 
 static lob_status check(const lob_morphology_input *in, lob_morphology how, double radius,
@@ -110,38 +106,26 @@ static lob_status check(const lob_morphology_input *in, lob_morphology how, doub
 
 using namespace lob::morphology;
 
-lob_status lob_morphology_cuda_arrays(void *out, const void *labels, const lob_morphology_input *in,
-                                      lob_morphology how, double radius, const lob_context *context,
-                                      lob_error *error)
+lob_status lob_morphology_cuda(void *out, const lob_morphology_input *in, lob_morphology how,
+                               double radius, const lob_context *context, lob_error *error)
 {
     job j = {};
-    void *block = NULL;
+    void *labels = NULL, *block = NULL;
     LOB_TRY(check(in, how, radius, context, error));
-    LOB_TRY(lob_device_enter(context->device, error));
     j.device = context->device;
     j.in = in;
     j.radius = radius;
     j.voxels = lob_dims_voxels(in->dims);
-    j.bytes = j.voxels * (int64_t)lob_type_of(in->type)->bytes;
+    j.bytes = lob_product(j.voxels, (int64_t)lob_type_of(in->type)->bytes, 1, 1);
+    const lob_device_array travels[] = {
+        {&labels, in->labels, out, j.bytes, in->place}
+    };
+    LOB_TRY(lob_device_send(j.device, travels, 1, j.voxels, error));
+    if (context->progress && context->progress(context->user, 0.3)) return LOB_ECANCEL;
     lob_device_budget budget = lob_device_budget_of(context, "morphology", j.voxels);
     LOB_TRY(lob_device_budget_take(&budget, LOB_DEVICE_WORK, lay_out(&j, NULL), &block, error));
     lay_out(&j, block);
-    return run(j, out, labels, how, error);
-}
-
-lob_status lob_morphology_cuda(void *out, const lob_morphology_input *in, lob_morphology how,
-                               double radius, const lob_context *context, lob_error *error)
-{
-    void *labels = NULL;
-    LOB_TRY(check(in, how, radius, context, error));
-    const int64_t voxels = lob_dims_voxels(in->dims);
-    const int64_t bytes = lob_product(voxels, (int64_t)lob_type_of(in->type)->bytes, 1, 1);
-    const lob_device_array travels[] = {
-        {&labels, in->labels, out, bytes}
-    };
-    LOB_TRY(lob_device_send(context->device, travels, 1, voxels, error));
-    if (context->progress && context->progress(context->user, 0.3)) return LOB_ECANCEL;
-    LOB_TRY(lob_morphology_cuda_arrays(labels, labels, in, how, radius, context, error));
-    LOB_TRY(lob_device_receive(context->device, travels, 1, error));
+    LOB_TRY(run(j, in->place.kind == LOB_PLACE_MEMORY ? labels : out, labels, how, error));
+    LOB_TRY(lob_device_receive(j.device, travels, 1, error));
     return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
 }

@@ -54,6 +54,7 @@ typedef struct {
     lob_type seeds_type;     /* as labels_type */
     int32_t label_count;     /* >= 2 */
     int32_t background;      /* 1..label_count */
+    lob_place place;         /* of arrays and results; volumes have their own */
 } lob_refine_input;
 
 typedef struct {

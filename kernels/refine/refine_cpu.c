@@ -1,4 +1,5 @@
 /* Refining on the CPU: the call, smoothing, and Gaussians as the steps need them. */
+#include "kernels/arrays.h"
 #include "kernels/refine/refine_job.h"
 
 #include <math.h>
@@ -160,6 +161,7 @@ lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_i
         .type = lob_label_type(in->label_count),
     };
     *stats = (lob_refine_stats){0};
+    LOB_TRY(lob_check_memory(in->place, in->image, NULL, error));
     LOB_TRY(lob_refine_check(in, options, error));
 #pragma omp parallel for num_threads(context->threads) schedule(static)
     for (int64_t i = 0; i < j.voxels; i++) lob_refine_put(&j, i, before(&j, i));

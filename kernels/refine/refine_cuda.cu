@@ -1,8 +1,7 @@
 /* Refining on the GPU: every step on arrays in device memory; the host learns counts alone. */
-#include "kernels/refine/refine_cuda.h"
-
+#include "kernels/arrays.h"
+#include "kernels/backend_cuda.h"
 #include "kernels/device/arena.cuh"
-#include "kernels/filters/filters_cuda.h"
 #include "kernels/refine/refine_stages_cuda.cuh"
 
 namespace lob::refine
@@ -17,10 +16,8 @@ static int64_t lay_out(job *j, bool copies, void *block)
     j->counts = memory.take<counters>(1);
     j->mask = memory.take<uint8_t>(n);
     j->value = memory.take<float>(edge * n);
-    j->mean = memory.take<float>(edge * n);
     j->finite = memory.take<uint8_t>(edge ? n : 0);
     j->parts = memory.take<float>(edge ? (edge + 1) * n : (n + 1 + 3) / 4);
-    j->around = memory.take<float>((edge + 1) * n);
     j->flags = (uint8_t *)j->parts;
     j->best = memory.take<float>(j->several ? n : 0);
     j->taken = memory.take<uint8_t>(j->several ? n * type_bytes(j->type) : 0);
@@ -34,18 +31,16 @@ static int64_t lay_out(job *j, bool copies, void *block)
 
 lob_context inner_context(const job *j)
 {
-    lob_context context = *j->context;
+    lob_context context = lob_device_budget_inner(&j->budget, j->context);
     context.progress = NULL;
-    if (context.max_memory > 0) {
-        const int64_t left = context.max_memory - lob_device_budget_held(&j->budget);
-        context.max_memory = left > 1 ? left : 1; /* 0 would be no limit */
-    }
     return context;
 }
 
-lob_volume on_part(const job *j, lob_type type, int channels)
+lob_volume on_part(const job *j, const void *data, lob_type type, int channels)
 {
     lob_volume v = lob_volume_empty();
+    v.data = (void *)data;
+    v.place = lob_context_place(j->context);
     v.type = type;
     v.channels = channels;
     v.dims = j->part.dims;
@@ -67,7 +62,6 @@ voxel_params params_of(const job *j, const grid &g)
     p.mask = j->mask;
     p.best = j->best;
     p.taken = j->taken;
-    p.pieces = j->around;
     p.flags = j->flags;
     return p;
 }
@@ -102,19 +96,37 @@ static __global__ void __launch_bounds__(THREADS) changed_kernel(came_params p)
 
 /* ---- Gaussians ---- */
 
-lob_status gaussian(job *j, float *to, const void *from, lob_type type, int channels,
-                    const uint8_t *mask, double sigma_mm, lob_error *error)
+int64_t smooth_bytes(const job *j, int channels)
 {
-    const lob_volume image = on_part(j, type, channels);
-    const lob_filter_step step = lob_refine_gaussian_step(&image, sigma_mm);
+    return channels * j->part.voxels * (int64_t)sizeof(float);
+}
+
+lob_status gaussian(job *j, float **smooth, const lob_volume *image, const uint8_t *mask,
+                    double sigma_mm, lob_error *error)
+{
+    const lob_filter_step step = lob_refine_gaussian_step(image, sigma_mm);
     const lob_filter_options options = lob_refine_gaussian_options();
-    const lob_filter_input in = {&image, mask, &step, 1};
-    const lob_filter_arrays arrays = {from, mask, to};
+    const lob_filter_input in = {image, mask, &step, 1, image->place};
+    const int64_t bytes = smooth_bytes(j, image->channels);
+    LOB_TRY(lob_device_budget_count(&j->budget, bytes, error));
     const lob_context context = inner_context(j);
     lob_filter_output out;
-    LOB_TRY(lob_filter_cuda_arrays(&arrays, &out, &in, &options, &context, error));
+    const lob_status st = lob_filter_cuda(&out, &in, &options, &context, error);
+    if (st != LOB_OK) {
+        j->budget.arrays -= bytes;
+        return st;
+    }
     count_inner(j, out.working_bytes);
+    *smooth = (float *)out.data;
     return LOB_OK;
+}
+
+lob_status smooth_next(job *j, const lob_volume *image, const uint8_t *mask, double sigma_mm,
+                       lob_error *error)
+{
+    drop(j, &j->smooth, j->smooth_bytes);
+    j->smooth_bytes = smooth_bytes(j, image->channels);
+    return gaussian(j, &j->smooth, image, mask, sigma_mm, error);
 }
 
 /* ---- smooth ---- */
@@ -149,23 +161,22 @@ static __global__ void __launch_bounds__(THREADS) larger_kernel(voxel_params p)
 
 lob_status put_taken(const job *j, lob_error *error)
 {
-    LOB_CUDA(cudaMemcpyAsync(j->part.labels, j->taken,
-                             (size_t)(j->part.voxels * type_bytes(j->type)),
-                             cudaMemcpyDeviceToDevice, lob_device_cuda_stream(j->device)));
-    return LOB_OK;
+    return lob_device_copy(j->device, j->part.labels, j->taken,
+                           j->part.voxels * type_bytes(j->type), error);
 }
 
 static lob_status smooth(void *a_job, lob_error *error)
 {
     job *const j = (job *)a_job;
+    const lob_volume indicator = on_part(j, j->mask, LOB_U8, 1);
     voxel_params p = params_of(j, j->part);
-    p.share = j->around;
     for (int32_t l = 1; l <= j->in->label_count; l++) {
         if (!j->several && l == j->in->background) continue;
         p.label = l;
         p.first = l == 1;
         LOB_TRY(launch(j, is_kernel, "a label's voxels", p, p.voxels, error));
-        LOB_TRY(gaussian(j, j->around, j->mask, LOB_U8, 1, NULL, j->options->smooth_mm, error));
+        LOB_TRY(smooth_next(j, &indicator, NULL, j->options->smooth_mm, error));
+        p.share = j->smooth;
         LOB_TRY(launch(j, j->several ? larger_kernel : above_half_kernel, "taking labels", p,
                        p.voxels, error));
     }
@@ -185,7 +196,6 @@ static lob_status compute(job *j, lob_error *error)
     came_params came = {params_of(j, j->whole), j->labels_before, j->in->labels_type};
     lob_box box;
     bool smaller;
-    void *block = NULL;
     counters counts = {};
     LOB_TRY(
         lob_launch_over(j->device, begin_kernel, "labels", j->whole.voxels, THREADS, came, error));
@@ -195,9 +205,10 @@ static lob_status compute(job *j, lob_error *error)
         j->part.dims = {box.size[0], box.size[1], box.size[2]};
         j->part.voxels = lob_dims_voxels(j->part.dims);
     }
-    LOB_TRY(lob_device_budget_take(&j->budget, LOB_DEVICE_LABELS, lay_out(j, smaller, NULL), &block,
-                                   error));
-    lay_out(j, smaller, block);
+    j->block_bytes = lay_out(j, smaller, NULL);
+    LOB_TRY(lob_device_budget_alloc(&j->budget, &j->block, j->block_bytes, error));
+    count_inner(j, 0);
+    lay_out(j, smaller, j->block);
     LOB_TRY(lob_device_fill(j->device, j->counts, 0, sizeof *j->counts, error));
     if (smaller) LOB_TRY(copy_part(j, &box, error));
     LOB_TRY(run_steps(j, error));
@@ -209,7 +220,7 @@ static lob_status compute(job *j, lob_error *error)
     j->stats->changed = (int64_t)counts.changed;
     j->stats->pieces = (int64_t)counts.pieces;
     j->stats->filled = (int64_t)counts.filled;
-    j->stats->working_bytes = lob_device_budget_held(&j->budget) + j->inner_bytes;
+    j->stats->working_bytes = j->peak;
     return LOB_OK;
 }
 
@@ -225,7 +236,6 @@ lob_status lob_refine_cuda(void *out, lob_refine_stats *stats, const lob_refine_
     *stats = {};
     if (!context->device) return lob_device_missing(error);
     LOB_TRY(lob_refine_check(in, options, error));
-    LOB_TRY(lob_device_enter(context->device, error));
     j.in = in;
     j.options = options;
     j.context = context;
@@ -239,13 +249,17 @@ lob_status lob_refine_cuda(void *out, lob_refine_stats *stats, const lob_refine_
     const int64_t n = j.whole.voxels;
     j.budget = lob_device_budget_of(context, "refining", n);
     const lob_device_array travels[] = {
-        {(void **)&j.whole.image,   in->image->data, NULL,
-         options->edge > 0 ? lob_device_bytes_of(in->image) : 0                           },
-        {(void **)&j.whole.seeds,   in->seeds,       NULL, n * type_bytes(in->seeds_type) },
-        {(void **)&j.labels_before, in->labels,      NULL, n * type_bytes(in->labels_type)},
-        {&j.whole.labels,           NULL,            out,  n * type_bytes(j.type)         },
+        lob_device_volume(&j.whole.image, options->edge > 0 ? in->image : NULL),
+        lob_device_input(&j.whole.seeds, in->seeds, n * type_bytes(in->seeds_type), in->place),
+        lob_device_input(&j.labels_before, in->labels, n * type_bytes(in->labels_type), in->place),
+        lob_device_output(&j.whole.labels, out, n * type_bytes(j.type), in->place),
     };
     LOB_TRY(lob_device_send(context->device, travels, 4, n, error));
-    LOB_TRY(compute(&j, error));
+    const lob_status st = compute(&j, error);
+    drop(&j, &j.pieces, j.pieces_bytes);
+    drop(&j, &j.smooth, j.smooth_bytes);
+    drop(&j, &j.mean, smooth_bytes(&j, j.channels));
+    drop(&j, &j.block, j.block_bytes);
+    LOB_TRY(st);
     return lob_device_receive(context->device, travels, 4, error);
 }

@@ -79,30 +79,28 @@ static edge_params edge_of(const job *j)
     e.value = j->value;
     e.finite = j->finite;
     e.parts = j->parts;
-    e.votes = {j->value,
-               j->mean,
-               j->around,
-               j->finite,
-               j->channels,
-               j->part.voxels,
-               (float)j->options->edge};
+    e.votes = {
+        j->value, j->mean, NULL, j->finite, j->channels, j->part.voxels, (float)j->options->edge};
     e.counts = j->counts;
     return e;
 }
 
 /* The smoothed votes for a label. */
-static lob_status count_votes(job *j, const float **votes, const edge_params &e,
-                              const uint8_t *mask, lob_error *error)
+static lob_status count_votes(job *j, const float **votes, edge_params e, const uint8_t *mask,
+                              lob_error *error)
 {
     const int64_t n = j->part.voxels;
+    const lob_volume parts = on_part(j, j->parts, LOB_F32, j->channels + 1);
+    const lob_volume voted = on_part(j, j->parts, LOB_F32, 1);
     LOB_TRY(lob_launch_over(j->device, parts_kernel, "a label's values", n, THREADS, e, error));
-    LOB_TRY(gaussian(j, j->around, j->parts, LOB_F32, j->channels + 1, mask, j->options->edge_mm,
-                     error));
+    LOB_TRY(smooth_next(j, &parts, mask, j->options->edge_mm, error));
+    e.votes.around = j->smooth;
     LOB_TRY(lob_launch_over(j->device, vote_kernel, "votes", n, THREADS, e, error));
     *votes = j->parts;
     if (j->options->edge_smooth_mm == 0) return LOB_OK;
-    *votes = j->around;
-    return gaussian(j, j->around, j->parts, LOB_F32, 1, NULL, j->options->edge_smooth_mm, error);
+    LOB_TRY(smooth_next(j, &voted, NULL, j->options->edge_smooth_mm, error));
+    *votes = j->smooth;
+    return LOB_OK;
 }
 
 lob_status edge(void *a_job, lob_error *error)
@@ -116,7 +114,9 @@ lob_status edge(void *a_job, lob_error *error)
     LOB_TRY(lob_device_download(j->device, &not_finite, &j->counts->not_finite, sizeof not_finite,
                                 error));
     const uint8_t *const mask = not_finite ? j->finite : NULL;
-    LOB_TRY(gaussian(j, j->mean, j->value, LOB_F32, j->channels, mask, j->options->edge_mm, error));
+    const lob_volume image = on_part(j, j->value, LOB_F32, j->channels);
+    LOB_TRY(gaussian(j, &j->mean, &image, mask, j->options->edge_mm, error));
+    e.votes.mean = j->mean;
     p.first = true;
     for (int32_t l = 1; l <= j->in->label_count; l++) {
         if (l == j->in->background) continue;
@@ -126,6 +126,7 @@ lob_status edge(void *a_job, lob_error *error)
                        error));
         p.first = false;
     }
+    drop(j, &j->mean, smooth_bytes(j, j->channels));
     return j->several ? put_taken(j, error) : LOB_OK;
 }
 

@@ -34,7 +34,7 @@ struct grid {
     void *labels; /* worked on in place */
 };
 
-/* A call. Arrays of the part are laid out in one block. */
+/* A call. Arrays of the part are laid out in one block; results of algorithms are beside it. */
 struct job {
     const lob_refine_input *in;
     const lob_refine_options *options;
@@ -44,8 +44,8 @@ struct job {
     lob_refine_stats *stats;
     lob_type type; /* of labels */
     int channels;
-    bool several;        /* labels beside the background */
-    int64_t inner_bytes; /* the most that an algorithm below has worked with */
+    bool several; /* labels beside the background */
+    int64_t peak; /* bytes of working memory */
 
     grid whole, part;
     const void *labels_before; /* of the whole, as they came */
@@ -53,13 +53,18 @@ struct job {
     counters *counts;
     uint8_t *mask;   /* a label's indicator, or where pieces may be */
     float *value;    /* channels * voxels: the image, 0 where it is not finite */
-    float *mean;     /* channels * voxels */
     uint8_t *finite; /* where all channels are */
     float *parts;    /* (channels + 1) * voxels: a label's indicator, and the image where it is */
-    float *around;   /* (channels + 1) * voxels: smoothed; also shares, votes and pieces */
     uint8_t *flags;  /* of pieces; where parts are */
     float *best;     /* several labels: the largest share or most votes so far */
     void *taken;     /* several labels: whose they are */
+
+    void *block;
+    int64_t block_bytes;
+    float *mean;   /* channels * voxels: the image, smoothed */
+    float *smooth; /* what else was smoothed last, of smooth_bytes */
+    void *pieces;  /* found last: numbers, of pieces_bytes */
+    int64_t smooth_bytes, pieces_bytes;
 };
 
 static inline int64_t type_bytes(lob_type type)
@@ -73,15 +78,34 @@ lob_context inner_context(const job *j);
 /* Count bytes that an algorithm below has worked with. */
 static inline void count_inner(job *j, int64_t bytes)
 {
-    if (bytes > j->inner_bytes) j->inner_bytes = bytes;
+    const int64_t all = lob_device_budget_held(&j->budget) + bytes;
+    if (all > j->peak) j->peak = all;
 }
 
-/* An array on the part's grid, whose voxels are in device memory. */
-lob_volume on_part(const job *j, lob_type type, int channels);
+/* Free an array of the budget, if there is one, and forget it. */
+template <typename T> static inline void drop(job *j, T **array, int64_t bytes)
+{
+    lob_device_budget_free(&j->budget, *array, bytes);
+    *array = NULL;
+}
 
-/* Smooth an array of channels of the part. */
-lob_status gaussian(job *j, float *to, const void *from, lob_type type, int channels,
-                    const uint8_t *mask, double sigma_mm, lob_error *error);
+/* A volume of the part, in device memory. */
+lob_volume on_part(const job *j, const void *data, lob_type type, int channels);
+
+/*
+ * Smooth a volume.
+ *
+ *   smooth  out  as many channels, of the budget
+ */
+lob_status gaussian(job *j, float **smooth, const lob_volume *image, const uint8_t *mask,
+                    double sigma_mm, lob_error *error);
+
+/* Bytes of what is smoothed of so many channels. */
+int64_t smooth_bytes(const job *j, int channels);
+
+/* The same into j->smooth, in place of what was there. */
+lob_status smooth_next(job *j, const lob_volume *image, const uint8_t *mask, double sigma_mm,
+                       lob_error *error);
 
 /* ---- the stages; a void pointer is a job ---- */
 

@@ -1,7 +1,6 @@
 /* Tidying labels on the GPU: strokes, pieces that hold one, holes. */
+#include "kernels/backend_cuda.h"
 #include "kernels/refine/refine_stages_cuda.cuh"
-
-#include "kernels/components/components_cuda.h"
 
 namespace lob::refine
 {
@@ -72,16 +71,23 @@ static __global__ void __launch_bounds__(THREADS) fill_kernel(voxel_params p)
 static lob_status find_pieces(job *j, voxel_params *p, const lob_components_options *options,
                               lob_error *error)
 {
-    const lob_volume image = on_part(j, j->type, 1);
-    lob_components_output found;
+    const lob_volume image = on_part(j, j->part.labels, j->type, 1);
+    const lob_components_input in = {&image, j->mask, NULL, image.place};
     const lob_context context = inner_context(j);
-    const lob_components_input in = {&image, NULL, NULL};
-    const lob_components_arrays arrays = {j->part.labels, j->mask, NULL, j->around};
-    LOB_TRY(lob_components_cuda_arrays(&arrays, &found, &in, options, &context, error));
+    lob_components_output found;
+    drop(j, &j->pieces, j->pieces_bytes);
+    LOB_TRY(lob_components_cuda(&found, &in, options, &context, error));
+    j->pieces_bytes = j->part.voxels * (int64_t)sizeof(int32_t);
+    const lob_status st = lob_device_budget_count(&j->budget, j->pieces_bytes, error);
     count_inner(j, found.working_bytes);
     p->pieces_type = found.type;
     p->pieces_count = found.count;
+    if (st == LOB_OK) {
+        p->pieces = j->pieces = found.labels;
+        found.labels = NULL;
+    }
     lob_components_output_free(&found);
+    LOB_TRY(st);
     return lob_device_fill(j->device, j->flags, 0, p->pieces_count + 1, error);
 }
 
@@ -104,6 +110,7 @@ lob_status tidy(void *a_job, lob_error *error)
         LOB_TRY(launch(j, open_kernel, "what is no hole", p, p.voxels, error));
         LOB_TRY(launch(j, fill_kernel, "filling holes", p, p.voxels, error));
     }
+    drop(j, &j->pieces, j->pieces_bytes);
     return LOB_OK;
 }
 

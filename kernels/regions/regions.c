@@ -1,6 +1,7 @@
 /* Regions on the CPU: sums by threads, their merge, and measures made from them. */
 #include "kernels/regions/regions.h"
 
+#include "kernels/arrays.h"
 #include "kernels/progress.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_voxel.h"
@@ -332,6 +333,7 @@ lob_status lob_regions_cpu(lob_region *regions, lob_region_values *values, lob_f
                            const lob_regions_input *in, const lob_context *context,
                            lob_error *error)
 {
+    LOB_TRY(lob_check_memory(in->place, in->image, NULL, error));
     LOB_TRY(lob_regions_check(in, error));
     lob_fine_levels levels = {0};
     if (in->image) {

@@ -49,6 +49,7 @@ typedef struct {
     int64_t count;           /* labels are 0..count; count <= INT32_MAX */
     lob_dims dims;           /* sides of at most INT32_MAX voxels */
     const lob_volume *image; /* any type, one channel, the same dims; NULL: no values */
+    lob_place place;         /* of labels; the image has its own, tables are in ordinary memory */
 } lob_regions_input;
 
 /*

@@ -2,8 +2,7 @@
  * Regions on the GPU, from the host: fine levels, the table's memory, the kernels in order, and the
  * arrays that travel. regions_tiles_cuda.cuh has the kernel that measures.
  */
-#include "kernels/regions/regions_cuda.h"
-
+#include "kernels/backend_cuda.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_tiles_cuda.cuh"
 
@@ -116,10 +115,10 @@ static lob_status check_input(const lob_regions_input *in, const lob_context *co
     return LOB_OK;
 }
 
-static regions_params params_of(const lob_regions_arrays *arrays, const lob_regions_input *in)
+static regions_params params_of(const lob_regions_input *in)
 {
     regions_params s = {};
-    s.labels = arrays->labels;
+    s.labels = in->labels;
     s.type = in->type;
     s.count = in->count;
     s.nx = (int32_t)in->dims.nx;
@@ -170,30 +169,20 @@ static lob_status add_up(lob_device *device, const regions_params &s, lob_error 
     return add_up_as<int32_t, VALUES>(device, s, error);
 }
 
-} /* namespace lob::regions */
-
-using namespace lob::regions;
-
-lob_status lob_regions_cuda_arrays(const lob_regions_arrays *arrays, const lob_region **regions,
-                                   const lob_region_values **values, lob_fine_levels *fine,
-                                   int64_t *working_bytes, const lob_regions_input *in,
-                                   const lob_context *context, lob_error *error)
+lob_status measure(device_table *table, lob_fine_levels *fine, const lob_regions_input *in,
+                   const lob_context *context, lob_error *error)
 {
     lob_device *device = context->device;
     lob_fine_levels levels = {};
-    lob::u64 counter[COUNTERS];
-    int64_t bytes = 0;
-    *regions = NULL;
-    *values = NULL;
-    if (working_bytes) *working_bytes = 0;
+    u64 counter[COUNTERS];
+    *table = {};
     LOB_TRY(check_input(in, context, error));
     LOB_TRY(lob_device_enter(device, error));
-    regions_params s = params_of(arrays, in);
-    LOB_TRY(allocate(&s, &bytes, in, context, error));
-    if (working_bytes) *working_bytes = bytes;
+    regions_params s = params_of(in);
+    LOB_TRY(allocate(&s, &table->working_bytes, in, context, error));
     if (in->image)
-        LOB_TRY(begin_value_sums(&s.values, &levels, in->image, arrays->image, device, s.bad_label,
-                                 error));
+        LOB_TRY(begin_value_sums(&s.values, &levels, in->image, in->image->data, device,
+                                 s.bad_label, error));
     LOB_TRY(lob_device_fill(device, s.bad_label, 0xff, sizeof counter, error));
     LOB_TRY(
         lob_launch_over(device, clear_kernel, "clearing regions", s.count, ROW_THREADS, s, error));
@@ -203,33 +192,39 @@ lob_status lob_regions_cuda_arrays(const lob_regions_arrays *arrays, const lob_r
     LOB_TRY(lob_device_download(device, counter, s.bad_label, sizeof counter, error));
     LOB_TRY(refuse_values(s.count, counter, error));
     if (fine && in->image) *fine = levels;
-    *regions = in->count ? s.regions : NULL;
-    *values = in->count ? (const lob_region_values *)s.sums : NULL;
+    table->regions = s.regions;
+    table->values = (const lob_region_values *)s.sums;
     return LOB_OK;
 }
+
+} /* namespace lob::regions */
+
+using namespace lob::regions;
 
 lob_status lob_regions_cuda(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
                             const lob_regions_input *in, const lob_context *context,
                             lob_error *error)
 {
-    lob_regions_arrays arrays = {};
-    const lob_region *rows = NULL;
-    const lob_region_values *sums = NULL;
+    const lob_volume *const image = in->image;
+    lob_volume image_there = image ? *image : lob_volume_empty();
+    lob_regions_input there = *in;
+    device_table table;
     LOB_TRY(check_input(in, context, error));
+    if (image) there.image = &image_there;
     const int64_t voxels = lob_dims_voxels(in->dims);
     const int64_t label_bytes = (int64_t)lob_type_of(in->type)->bytes;
     const lob_device_array travels[] = {
-        {(void **)&arrays.labels, in->labels, NULL, lob_product(voxels, label_bytes, 1, 1)},
-        {(void **)&arrays.image,                      in->image ? in->image->data : NULL,                              NULL,
-         in->image ? lob_device_bytes_of(in->image) : 0                              },
+        lob_device_input(&there.labels, in->labels, lob_product(voxels, label_bytes, 1, 1),
+                         in->place),
+        lob_device_volume(&image_there.data, image),
     };
     LOB_TRY(lob_device_send(context->device, travels, 2, voxels, error));
     if (context->progress && context->progress(context->user, 0.5)) return LOB_ECANCEL;
-    LOB_TRY(lob_regions_cuda_arrays(&arrays, &rows, &sums, fine, NULL, in, context, error));
-    LOB_TRY(lob_device_download(context->device, regions, rows,
+    LOB_TRY(measure(&table, fine, &there, context, error));
+    LOB_TRY(lob_device_download(context->device, regions, table.regions,
                                 in->count * (int64_t)sizeof *regions, error));
-    if (sums)
-        LOB_TRY(lob_device_download(context->device, values, sums,
+    if (table.values)
+        LOB_TRY(lob_device_download(context->device, values, table.values,
                                     in->count * (int64_t)sizeof *values, error));
     return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
 }

@@ -128,6 +128,19 @@ lob_status begin_value_sums(region_intensities *m, lob_fine_levels *fine, const 
 lob_status finish_value_sums(value_sums *sums, int64_t count, lob_device *device, void *work,
                              lob_error *error);
 
+/* A table on the device: rows of in->count regions and, with an image, of values. It is in the
+ * block LOB_DEVICE_TABLES. */
+typedef struct {
+    const lob_region *regions;
+    const lob_region_values *values;
+    int64_t working_bytes; /* without the table */
+} device_table;
+
+/* lob_regions_cuda, whose input is on the device, for a table that stays there. The device has
+ * finished when this returns. */
+lob_status measure(device_table *table, lob_fine_levels *fine, const lob_regions_input *in,
+                   const lob_context *context, lob_error *error);
+
 } /* namespace lob::regions */
 
 #endif

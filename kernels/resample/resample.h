@@ -50,6 +50,7 @@ typedef struct {
                                  LOB_I16 or LOB_I32, values >= 0 */
     lob_dims dims;            /* of the new grid */
     lob_geometry geometry;    /* likewise */
+    lob_place place;          /* of results; the volume has its own */
 } lob_resample_input;
 
 /* The most labels that one window may hold; of more, those met first count. */

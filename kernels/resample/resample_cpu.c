@@ -1,4 +1,5 @@
 /* Resampling on the CPU: rows of the new grid, shared among threads. */
+#include "kernels/arrays.h"
 #include "kernels/progress.h"
 #include "kernels/resample/resample_parts.h"
 
@@ -207,6 +208,7 @@ lob_status lob_resample_cpu(void *out, const lob_resample_input *in,
                             const lob_resample_options *options, const lob_context *context,
                             lob_error *error)
 {
+    LOB_TRY(lob_check_memory(in->place, in->volume, NULL, error));
     LOB_TRY(lob_resample_check(in, options, error));
     const lob_volume *v = in->volume;
     const lob_resample_map map = lob_resample_map_of(in, options);

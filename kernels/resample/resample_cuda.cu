@@ -1,7 +1,7 @@
 /* Resampling on a GPU: a thread writes one new voxel. */
+#include "kernels/backend_cuda.h"
 #include "kernels/device/cuda_calls.cuh"
 #include "kernels/device/grid.cuh"
-#include "kernels/resample/resample_cuda.h"
 #include "kernels/resample/resample_parts.h"
 
 namespace lob
@@ -91,43 +91,29 @@ static lob_status launch(lob_device *device, const resample_params &s, lob_error
 
 using namespace lob::resample;
 
-lob_status lob_resample_cuda_arrays(void *out, const void *voxels, const lob_resample_input *in,
-                                    const lob_resample_options *options, const lob_context *context,
-                                    lob_error *error)
-{
-    lob_device *device = context->device;
-    if (!device) return lob_device_missing(error);
-    LOB_TRY(lob_resample_check(in, options, error));
-    LOB_TRY(lob_device_enter(device, error));
-    const resample_params s = {.to = out,
-                               .from = voxels,
-                               .map = lob_resample_map_of(in, options),
-                               .method = options->method,
-                               .type = in->volume->type,
-                               .voxels = lob_dims_voxels(in->dims),
-                               .apart = lob_voxels(in->volume),
-                               .channels = in->volume->channels};
-    LOB_TRY(launch(device, s, error));
-    return lob_device_wait(device, error);
-}
-
 lob_status lob_resample_cuda(void *out, const lob_resample_input *in,
                              const lob_resample_options *options, const lob_context *context,
                              lob_error *error)
 {
     lob_device *device = context->device;
-    void *from = NULL, *to = NULL;
+    resample_params s = {};
     if (!device) return lob_device_missing(error);
     LOB_TRY(lob_resample_check(in, options, error));
-    const int64_t bytes = (int64_t)lob_type_of(in->volume->type)->bytes;
-    const int64_t voxels = lob_dims_voxels(in->dims);
+    s.map = lob_resample_map_of(in, options);
+    s.method = options->method;
+    s.type = in->volume->type;
+    s.voxels = lob_dims_voxels(in->dims);
+    s.apart = lob_voxels(in->volume);
+    s.channels = in->volume->channels;
+    const int64_t bytes = (int64_t)lob_type_of(s.type)->bytes;
     const lob_device_array travels[] = {
-        {&from,               in->volume->data, NULL,      lob_device_bytes_of(in->volume)},
-        { &to, NULL, out, lob_product(voxels,                              bytes, in->volume->channels, 1)},
+        lob_device_volume(&s.from, in->volume),
+        lob_device_output(&s.to, out, lob_product(s.voxels, bytes, s.channels, 1), in->place),
     };
-    LOB_TRY(lob_device_send(device, travels, 2, voxels, error));
+    LOB_TRY(lob_device_send(device, travels, 2, s.voxels, error));
     if (context->progress && context->progress(context->user, 0.3)) return LOB_ECANCEL;
-    LOB_TRY(lob_resample_cuda_arrays(to, from, in, options, context, error));
+    LOB_TRY(launch(device, s, error));
+    LOB_TRY(lob_device_wait(device, error));
     LOB_TRY(lob_device_receive(device, travels, 2, error));
     return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
 }

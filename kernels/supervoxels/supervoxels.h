@@ -57,6 +57,7 @@ enum { LOB_SUPERVOXELS_MAX_CHANNELS = 16 };
 typedef struct {
     const lob_volume *image; /* any type, 1..LOB_SUPERVOXELS_MAX_CHANNELS channels */
     const uint8_t *mask;     /* nx*ny*nz; 0: not data. May be NULL */
+    lob_place place;         /* of arrays and results; volumes have their own */
 } lob_supervoxels_input;
 
 typedef struct {

@@ -6,6 +6,7 @@
  *   assign/assign_rows.c   the nearest cluster of each voxel of a few rows, and sums
  *   connect/               from clusters to connected supervoxels
  */
+#include "kernels/arrays.h"
 #include "kernels/supervoxels/assign/assign_levels.h"
 #include "kernels/supervoxels/assign/assign_rows.h"
 #include "kernels/supervoxels/connect/fragments.h"
@@ -346,7 +347,8 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxels_stats *stats,
                                lob_error *error)
 {
     lob_supervoxels_stats found = {0};
-    lob_status st = lob_supervoxels_check(in, options, error);
+    lob_status st = lob_check_memory(in->place, in->image, NULL, error);
+    if (st == LOB_OK) st = lob_supervoxels_check(in, options, error);
     if (st != LOB_OK) return st;
     call c = {
         .in = in,

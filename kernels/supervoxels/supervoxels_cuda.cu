@@ -2,9 +2,10 @@
  * The host's part of supervoxels on a GPU: the order of the stages, and the memory they work in.
  * The overview is in supervoxels_params_cuda.cuh.
  */
+#include "kernels/backend_cuda.h"
 #include "kernels/components/label/label_pieces_cuda.cuh"
-#include "kernels/supervoxels/supervoxels_cache.h"
 #include "kernels/supervoxels/supervoxels_params_cuda.cuh"
+#include "kernels/supervoxels/supervoxels_plan.h"
 
 #include <string.h>
 
@@ -20,13 +21,20 @@ enum { TILES_PER_TURN = 4, MANY_BRICKS = 1 << 16 };
 /* With fewer tiles, culling ahead takes longer than it saves. */
 enum { MANY_TILES = 1 << 14 };
 
+/* Device addresses of a call's arrays. */
+struct device_arrays {
+    const void *image;
+    const uint8_t *mask; /* NULL: none */
+    int32_t *labels;
+};
+
 struct call {
-    const lob_supervoxels_arrays *arrays;
+    const device_arrays *arrays;
     const lob_supervoxels_input *in;
     const lob_supervoxels_options *options;
     lob_supervoxels_tuning tuning;
     const lob_context *context;
-    lob_supervoxels_cache *cache;
+    lob_supervoxels_plan plan;
     lob_device *device;
     lob_device_budget budget;
     supervoxels_params s;
@@ -119,26 +127,17 @@ static int64_t lay_out_tables(supervoxels_params *s, device_tables *tables, void
     return at.used;
 }
 
-/*
- * Send the tables, unless they are there since the call before. They are in the block for lists,
- * which the numbering of fragments does not use: there they last for the call.
- */
+/* Send the tables. They are in the block for lists, which the numbering of fragments does not use:
+ * there they last for the call. */
 static lob_status send_tables(call *c)
 {
-    lob_supervoxels_cache *cache = c->cache;
-    const lob_supervoxels_plan *plan = &cache->plan;
+    const lob_supervoxels_plan *plan = &c->plan;
     const int64_t entry = (int64_t)sizeof(lob_cos_sin);
     lob_device *device = c->device;
     device_tables tables;
     void *block = NULL;
     const int64_t bytes = lay_out_tables(&c->s, &tables, NULL);
     if (bytes == 0) return LOB_OK;
-    if (cache->device == device && cache->sent &&
-        cache->sent == lob_device_block_uses(device, LOB_DEVICE_LISTS)) {
-        lay_out_tables(&c->s, &tables, lob_device_block_held(device, LOB_DEVICE_LISTS));
-        lob_device_budget_hold(&c->budget, LOB_DEVICE_LISTS, bytes);
-        return LOB_OK;
-    }
     LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_LISTS, bytes, &block, c->error));
     lay_out_tables(&c->s, &tables, block);
     if (plan->rule.lab)
@@ -150,8 +149,6 @@ static lob_status send_tables(call *c)
         LOB_TRY(lob_device_upload(device, tables.level, plan->level_cos_sin,
                                   plan->level_tables * LOB_COS_SIN_ENTRIES * entry, c->error));
     }
-    cache->device = device;
-    cache->sent = lob_device_block_uses(device, LOB_DEVICE_LISTS);
     return LOB_OK;
 }
 
@@ -182,8 +179,8 @@ static lob_status make_plan(call *c)
     lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
     lob_levels levels = {};
     LOB_TRY(find_extremes(c, &levels, extremes));
-    LOB_TRY(lob_supervoxels_cache_plan(c->cache, c->in, c->options, &levels, extremes, c->error));
-    const lob_supervoxels_plan *plan = &c->cache->plan;
+    LOB_TRY(lob_supervoxels_plan_make(&c->plan, c->in, c->options, &levels, extremes, c->error));
+    const lob_supervoxels_plan *plan = &c->plan;
     for (int a = 0; a < 3; a++) c->stats.cells[a] = plan->rule.cells[a];
     c->stats.size_mm = plan->size_mm;
     c->stats.data_voxels = levels.data_voxels;
@@ -240,7 +237,7 @@ static float margin_of(const lob_supervoxels_rule *rule)
 static lob_status fill_params(call *c)
 {
     supervoxels_params *s = &c->s;
-    const lob_supervoxels_plan *plan = &c->cache->plan;
+    const lob_supervoxels_plan *plan = &c->plan;
     s->rule = plan->rule;
     s->levels = lob_device_levels_of(plan->levels);
     memcpy(s->lowest, plan->lowest, sizeof s->lowest);
@@ -371,46 +368,45 @@ static lob_status compute(call *c)
 
 } /* namespace lob::supervoxels */
 
-lob_status lob_supervoxels_cuda_tuned(const lob_supervoxels_arrays *arrays,
-                                      lob_supervoxels_stats *stats, const lob_supervoxels_input *in,
+lob_status lob_supervoxels_cuda_tuned(int32_t *labels, lob_supervoxels_stats *stats,
+                                      const lob_supervoxels_input *in,
                                       const lob_supervoxels_options *options,
-                                      lob_supervoxels_cache *cache,
                                       const lob_supervoxels_tuning *tuning,
                                       const lob_context *context, lob_error *error)
 {
-    lob_supervoxels_cache own = {};
+    const lob_volume *image = in->image;
+    lob_device *device = context->device;
+    lob::supervoxels::device_arrays there = {};
     lob::supervoxels::call c = {};
-    if (!context->device) return lob_device_missing(error);
+    if (stats) *stats = {};
+    if (!device) return lob_device_missing(error);
     LOB_TRY(lob_supervoxels_check(in, options, error));
-    LOB_TRY(lob_device_enter(context->device, error));
-    c.arrays = arrays;
+    const int64_t voxels = lob_voxels(image);
+    const lob_device_array arrays[] = {
+        lob_device_volume(&there.image, image),
+        lob_device_input(&there.mask, in->mask, voxels, in->place),
+        lob_device_output(&there.labels, labels, lob_product(voxels, sizeof *labels, 1, 1),
+                          in->place),
+    };
+    LOB_TRY(lob_device_send(device, arrays, 3, voxels, error));
+    c.arrays = &there;
     c.in = in;
     c.options = options;
     if (tuning) c.tuning = *tuning;
     c.context = context;
-    c.cache = cache ? cache : &own;
-    c.device = context->device;
-    c.budget = lob_device_budget_of(context, "supervoxels", lob_voxels(in->image));
+    c.device = device;
+    c.budget = lob_device_budget_of(context, "supervoxels", voxels);
     c.error = error;
     const lob_status st = compute(&c);
-    if (st != LOB_OK)
-        cudaStreamSynchronize(lob_device_cuda_stream(c.device)); /* leave none queued */
+    if (st != LOB_OK) cudaStreamSynchronize(lob_device_cuda_stream(device)); /* leave none queued */
     for (int i = 0; i < 2; i++)
         if (c.passed[i]) cudaEventDestroy(c.passed[i]);
-    lob_supervoxels_cache_clear(&own);
+    lob_supervoxels_plan_free(&c.plan);
     c.stats.working_bytes = lob_device_budget_held(&c.budget);
     if (stats) *stats = c.stats;
-    return st;
-}
-
-lob_status lob_supervoxels_cuda_arrays(const lob_supervoxels_arrays *arrays,
-                                       lob_supervoxels_stats *stats,
-                                       const lob_supervoxels_input *in,
-                                       const lob_supervoxels_options *options,
-                                       lob_supervoxels_cache *cache, const lob_context *context,
-                                       lob_error *error)
-{
-    return lob_supervoxels_cuda_tuned(arrays, stats, in, options, cache, NULL, context, error);
+    LOB_TRY(st);
+    LOB_TRY(lob_device_receive(device, arrays, 3, error));
+    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
 }
 
 lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxels_stats *stats,
@@ -418,23 +414,5 @@ lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxels_stats *stats,
                                 const lob_supervoxels_options *options, const lob_context *context,
                                 lob_error *error)
 {
-    const lob_volume *image = in->image;
-    lob_device *device = context->device;
-    lob_supervoxels_arrays there = {};
-    if (stats) *stats = lob_supervoxels_stats{};
-    if (!device) return lob_device_missing(error);
-    LOB_TRY(lob_supervoxels_check(in, options, error));
-    const int64_t voxels = lob_voxels(image);
-    const int64_t image_bytes = lob_device_bytes_of(image), mask_bytes = in->mask ? voxels : 0,
-                  label_bytes = lob_product(voxels, sizeof *labels, 1, 1);
-    const lob_device_array arrays[] = {
-        {(void **)&there.image,  image->data, NULL,   image_bytes},
-        {(void **)&there.mask,   in->mask,    NULL,   mask_bytes },
-        {(void **)&there.labels, NULL,        labels, label_bytes}
-    };
-    const int n = sizeof arrays / sizeof *arrays;
-    LOB_TRY(lob_device_send(device, arrays, n, voxels, error));
-    LOB_TRY(lob_supervoxels_cuda_arrays(&there, stats, in, options, NULL, context, error));
-    LOB_TRY(lob_device_receive(device, arrays, n, error));
-    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
+    return lob_supervoxels_cuda_tuned(labels, stats, in, options, NULL, context, error);
 }

@@ -1,8 +1,8 @@
-/* What tests and benchmarks choose of a call on device arrays. It changes the time, not labels. */
+/* What tests and benchmarks choose of a call on a GPU. It changes the time, not labels. */
 #ifndef LOB_SUPERVOXELS_TUNING_H
 #define LOB_SUPERVOXELS_TUNING_H
 
-#include "kernels/supervoxels/supervoxels_cuda.h"
+#include "kernels/supervoxels/supervoxels.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,11 +16,10 @@ typedef struct {
     bool disconnected;    /* end after the iterations: labels are clusters, from 1, with gaps */
 } lob_supervoxels_tuning;
 
-/* lob_supervoxels_cuda_arrays with these choices; tuning may be NULL: all false and 0. */
-lob_status lob_supervoxels_cuda_tuned(const lob_supervoxels_arrays *arrays,
-                                      lob_supervoxels_stats *stats, const lob_supervoxels_input *in,
+/* lob_supervoxels_cuda with these choices; tuning may be NULL: all false and 0. */
+lob_status lob_supervoxels_cuda_tuned(int32_t *labels, lob_supervoxels_stats *stats,
+                                      const lob_supervoxels_input *in,
                                       const lob_supervoxels_options *options,
-                                      lob_supervoxels_cache *cache,
                                       const lob_supervoxels_tuning *tuning,
                                       const lob_context *context, lob_error *error);
 

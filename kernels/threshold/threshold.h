@@ -48,6 +48,7 @@ lob_threshold_options lob_threshold_defaults(void);
 typedef struct {
     const lob_volume *image; /* any type, one channel */
     const uint8_t *mask;     /* nx*ny*nz; 0: not data. NULL: all voxels */
+    lob_place place;         /* of arrays and results; volumes have their own */
 } lob_threshold_input;
 
 typedef struct {

@@ -1,4 +1,5 @@
 /* Thresholds on the CPU. */
+#include "kernels/arrays.h"
 #include "kernels/simd_clones.h"
 #include "kernels/threshold/threshold_rule.h"
 
@@ -63,6 +64,7 @@ lob_status lob_threshold_cpu(uint8_t *labels, lob_threshold_stats *stats,
                              const lob_threshold_input *in, const lob_threshold_options *options,
                              const lob_context *context, lob_error *error)
 {
+    LOB_TRY(lob_check_memory(in->place, in->image, NULL, error));
     LOB_TRY(lob_threshold_check(in, options, error));
     if (!lob_threshold_given(stats, options)) LOB_TRY(find(stats, in, options, context, error));
     const lob_threshold_rule rule = lob_threshold_rule_of(stats, options, in->image);

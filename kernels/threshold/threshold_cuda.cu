@@ -1,6 +1,6 @@
 /* Thresholds on the GPU: the histogram is counted on the device, the host chooses, and one kernel
  * labels. */
-#include "kernels/threshold/threshold_cuda.h"
+#include "kernels/backend_cuda.h"
 
 #include "kernels/device/grid.cuh"
 #include "kernels/histogram/histogram_cuda.cuh"
@@ -196,50 +196,40 @@ static lob_status find(lob_threshold_stats *stats, const histogram::device_value
     return st;
 }
 
-} /* namespace lob::threshold */
-
-using namespace lob::threshold;
-
-lob_status lob_threshold_cuda_arrays(const lob_threshold_arrays *arrays, lob_threshold_stats *stats,
-                                     const lob_threshold_input *in,
-                                     const lob_threshold_options *options,
-                                     const lob_context *context, lob_error *error)
+/* The voxels of `to` are on the device. */
+static lob_status compute(label_input to, lob_threshold_stats *stats, const lob_threshold_input *in,
+                          const lob_threshold_options *options, const lob_context *context,
+                          lob_error *error)
 {
     const lob_volume *image = in->image;
-    if (!context->device) return lob_device_missing(error);
-    LOB_TRY(lob_threshold_check(in, options, error));
-    LOB_TRY(lob_device_enter(context->device, error));
-    const lob::histogram::device_values from = {arrays->image, image->type,  lob_voxels(image), 1,
-                                                arrays->mask,  image->slope, image->inter};
+    const histogram::device_values from = {to.stored, image->type,  to.voxels,   1,
+                                           to.mask,   image->slope, image->inter};
     if (!lob_threshold_given(stats, options))
         LOB_TRY(find(stats, &from, in, options, context, error));
-    label_input to = {};
-    to.labels = arrays->labels;
-    to.stored = arrays->image;
-    to.mask = arrays->mask;
-    to.voxels = from.voxels;
     to.packed = aligned(to.labels, 16) && aligned(to.mask, 16) && aligned(to.stored, 16);
     to.rule = lob_threshold_rule_of(stats, options, image);
     LOB_TRY(label(to, image->type, context->device, error));
     return lob_device_wait(context->device, error);
 }
 
+} /* namespace lob::threshold */
+
 lob_status lob_threshold_cuda(uint8_t *labels, lob_threshold_stats *stats,
                               const lob_threshold_input *in, const lob_threshold_options *options,
                               const lob_context *context, lob_error *error)
 {
-    lob_threshold_arrays arrays = {};
+    lob::threshold::label_input to = {};
     if (!context->device) return lob_device_missing(error);
     LOB_TRY(lob_threshold_check(in, options, error));
-    const int64_t voxels = lob_voxels(in->image);
+    to.voxels = lob_voxels(in->image);
     const lob_device_array travels[] = {
-        {(void **)&arrays.image,  in->image->data, NULL,   lob_device_bytes_of(in->image)},
-        {(void **)&arrays.mask,   in->mask,        NULL,   in->mask ? voxels : 0         },
-        {(void **)&arrays.labels, NULL,            labels, voxels                        },
+        lob_device_volume(&to.stored, in->image),
+        lob_device_input(&to.mask, in->mask, to.voxels, in->place),
+        lob_device_output(&to.labels, labels, to.voxels, in->place),
     };
-    LOB_TRY(lob_device_send(context->device, travels, 3, voxels, error));
+    LOB_TRY(lob_device_send(context->device, travels, 3, to.voxels, error));
     if (context->progress && context->progress(context->user, 0.5)) return LOB_ECANCEL;
-    LOB_TRY(lob_threshold_cuda_arrays(&arrays, stats, in, options, context, error));
+    LOB_TRY(lob::threshold::compute(to, stats, in, options, context, error));
     LOB_TRY(lob_device_receive(context->device, travels, 3, error));
     return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
 }

@@ -268,6 +268,7 @@ class lob_appearance_input(Structure):
         ("background", c_int32),
         ("outline", c_void_p),
         ("outline_type", c_int),
+        ("place", lob_place),
     ]
 
 
@@ -315,6 +316,7 @@ class lob_regions_input(Structure):
         ("count", c_int64),
         ("dims", lob_dims),
         ("image", POINTER(lob_volume)),
+        ("place", lob_place),
     ]
 
 
@@ -364,6 +366,7 @@ class lob_components_input(Structure):
         ("image", POINTER(lob_volume)),
         ("mask", c_void_p),
         ("intensities", POINTER(lob_volume)),
+        ("place", lob_place),
     ]
 
 
@@ -380,6 +383,7 @@ class lob_components_output(Structure):
         ("fine", lob_fine_levels),
         ("member", c_void_p),
         ("working_bytes", c_int64),
+        ("device", c_void_p),
     ]
 
 
@@ -396,6 +400,7 @@ class lob_distance_input(Structure):
         ("dims", lob_dims),
         ("spacing", c_double * 3),
         ("only", c_uint32),
+        ("place", lob_place),
     ]
 
 
@@ -471,6 +476,7 @@ class lob_filter_input(Structure):
         ("mask", c_void_p),
         ("steps", POINTER(lob_filter_step)),
         ("step_count", c_int),
+        ("place", lob_place),
     ]
 
 
@@ -494,6 +500,7 @@ class lob_filter_output(Structure):
         ("not_data", c_int64),
         ("working_bytes", c_int64),
         ("stream", lob_filter_stream),
+        ("device", c_void_p),
     ]
 
 
@@ -534,6 +541,7 @@ class lob_growcut_input(Structure):
         ("labels", c_int32),
         ("mask", c_void_p),
         ("seed_strength", c_void_p),
+        ("place", lob_place),
     ]
 
 
@@ -619,6 +627,7 @@ class lob_labels_input(Structure):
         ("mask", c_void_p),
         ("steps", POINTER(lob_labels_step)),
         ("step_count", c_int),
+        ("place", lob_place),
     ]
 
 
@@ -646,6 +655,7 @@ class lob_labels_output(Structure):
         ("count", c_int32),
         ("done", lob_labels_done * LOB_LABELS_MAX_STEPS),
         ("working_bytes", c_int64),
+        ("device", c_void_p),
     ]
 
 
@@ -661,6 +671,7 @@ class lob_morphology_input(Structure):
         ("type", c_int),
         ("dims", lob_dims),
         ("spacing", c_double * 3),
+        ("place", lob_place),
     ]
 
 
@@ -685,6 +696,7 @@ class lob_refine_input(Structure):
         ("seeds_type", c_int),
         ("label_count", c_int32),
         ("background", c_int32),
+        ("place", lob_place),
     ]
 
 
@@ -715,6 +727,7 @@ class lob_resample_input(Structure):
         ("volume", POINTER(lob_volume)),
         ("dims", lob_dims),
         ("geometry", lob_geometry),
+        ("place", lob_place),
     ]
 
 
@@ -747,6 +760,7 @@ class lob_supervoxels_input(Structure):
     _fields_ = [
         ("image", POINTER(lob_volume)),
         ("mask", c_void_p),
+        ("place", lob_place),
     ]
 
 
@@ -786,6 +800,7 @@ class lob_threshold_input(Structure):
     _fields_ = [
         ("image", POINTER(lob_volume)),
         ("mask", c_void_p),
+        ("place", lob_place),
     ]
 
 
@@ -844,65 +859,6 @@ class lob_components_stream(Structure):
         ("begin", CFUNCTYPE(c_int, c_void_p, POINTER(lob_components_output), c_int64, POINTER(lob_error))),
         ("write", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_int64, c_int64, POINTER(lob_error))),
         ("user", c_void_p),
-    ]
-
-
-class lob_components_arrays(Structure):
-    _fields_ = [
-        ("image", c_void_p),
-        ("mask", c_void_p),
-        ("intensities", c_void_p),
-        ("labels", c_void_p),
-    ]
-
-
-class lob_filter_arrays(Structure):
-    _fields_ = [
-        ("image", c_void_p),
-        ("mask", c_void_p),
-        ("out", c_void_p),
-    ]
-
-
-class lob_growcut_arrays(Structure):
-    _fields_ = [
-        ("image", c_void_p),
-        ("seeds", c_void_p),
-        ("mask", c_void_p),
-        ("labels", c_void_p),
-        ("strength", c_void_p),
-        ("tie", c_void_p),
-    ]
-
-
-class lob_labels_arrays(Structure):
-    _fields_ = [
-        ("labels", c_void_p),
-        ("mask", c_void_p),
-        ("out", c_void_p),
-    ]
-
-
-class lob_regions_arrays(Structure):
-    _fields_ = [
-        ("labels", c_void_p),
-        ("image", c_void_p),
-    ]
-
-
-class lob_supervoxels_arrays(Structure):
-    _fields_ = [
-        ("image", c_void_p),
-        ("mask", c_void_p),
-        ("labels", c_void_p),
-    ]
-
-
-class lob_threshold_arrays(Structure):
-    _fields_ = [
-        ("labels", c_void_p),
-        ("image", c_void_p),
-        ("mask", c_void_p),
     ]
 
 
@@ -1321,7 +1277,10 @@ FUNCTIONS = {
     "lob_plane_writer_abort": (None, [c_void_p]),
     "lob_context_place": (lob_place, [POINTER(lob_context)]),
     "lob_volume_at": (c_int, [POINTER(lob_volume), POINTER(lob_volume), c_int, c_int, POINTER(lob_context), POINTER(lob_error)]),
+    "lob_volume_adopt_at": (c_int, [POINTER(lob_volume), POINTER(lob_volume), c_void_p, c_int, c_int, c_void_p]),
+    "lob_array_free": (None, [c_void_p, c_void_p]),
     "lob_volume_move": (c_int, [POINTER(lob_volume), POINTER(lob_volume), lob_place, POINTER(lob_context), POINTER(lob_error)]),
+    "lob_check_memory": (c_int, [lob_place, POINTER(lob_volume), POINTER(lob_volume), POINTER(lob_error)]),
     "lob_appearance_defaults": (lob_appearance_options, []),
     "lob_appearance_cpu": (c_int, [c_void_p, POINTER(lob_appearance_stats), POINTER(lob_appearance_input), POINTER(lob_appearance_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_regions_cpu": (c_int, [POINTER(lob_region), POINTER(lob_region_values), POINTER(lob_fine_levels), POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error)]),
@@ -1384,30 +1343,6 @@ FUNCTIONS = {
     "lob_strokes_drawn": (c_int64, [c_void_p, POINTER(lob_strokes), c_int32, c_int]),
     "lob_components_streamed": (c_int, [POINTER(lob_components_output), POINTER(lob_components_stream), lob_dims, c_int64, POINTER(lob_components_options), c_void_p, POINTER(lob_context), POINTER(lob_error)]),
     "lob_components_stream_planes": (c_int64, [lob_dims, c_int64, c_int64]),
-    "lob_appearance_cuda": (c_int, [c_void_p, POINTER(lob_appearance_stats), POINTER(lob_appearance_input), POINTER(lob_appearance_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_components_cuda": (c_int, [POINTER(lob_components_output), POINTER(lob_components_input), POINTER(lob_components_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_components_cuda_arrays": (c_int, [POINTER(lob_components_arrays), POINTER(lob_components_output), POINTER(lob_components_input), POINTER(lob_components_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_distance_cuda": (c_int, [POINTER(lob_distance_output), POINTER(lob_distance_input), POINTER(lob_distance_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_distance_cuda_arrays": (c_int, [POINTER(lob_distance_output), c_void_p, POINTER(lob_distance_input), POINTER(lob_distance_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_filter_cuda": (c_int, [POINTER(lob_filter_output), POINTER(lob_filter_input), POINTER(lob_filter_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_filter_cuda_arrays": (c_int, [POINTER(lob_filter_arrays), POINTER(lob_filter_output), POINTER(lob_filter_input), POINTER(lob_filter_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_growcut_cuda": (c_int, [POINTER(lob_growcut_output), POINTER(lob_growcut_stats), POINTER(lob_growcut_input), POINTER(lob_growcut_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_growcut_cuda_arrays": (c_int, [POINTER(lob_growcut_arrays), POINTER(lob_growcut_stats), POINTER(lob_growcut_input), POINTER(lob_growcut_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_labels_cuda": (c_int, [POINTER(lob_labels_output), POINTER(lob_labels_input), POINTER(lob_labels_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_labels_cuda_arrays": (c_int, [POINTER(lob_labels_arrays), POINTER(lob_labels_output), POINTER(lob_labels_input), POINTER(lob_labels_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_morphology_cuda": (c_int, [c_void_p, POINTER(lob_morphology_input), c_int, c_double, POINTER(lob_context), POINTER(lob_error)]),
-    "lob_morphology_cuda_arrays": (c_int, [c_void_p, c_void_p, POINTER(lob_morphology_input), c_int, c_double, POINTER(lob_context), POINTER(lob_error)]),
-    "lob_refine_cuda": (c_int, [c_void_p, POINTER(lob_refine_stats), POINTER(lob_refine_input), POINTER(lob_refine_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_regions_cuda": (c_int, [POINTER(lob_region), POINTER(lob_region_values), POINTER(lob_fine_levels), POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_regions_cuda_arrays": (c_int, [POINTER(lob_regions_arrays), POINTER(POINTER(lob_region)), POINTER(POINTER(lob_region_values)), POINTER(lob_fine_levels), c_void_p, POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_resample_cuda": (c_int, [c_void_p, POINTER(lob_resample_input), POINTER(lob_resample_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_resample_cuda_arrays": (c_int, [c_void_p, c_void_p, POINTER(lob_resample_input), POINTER(lob_resample_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_supervoxels_cuda": (c_int, [c_void_p, POINTER(lob_supervoxels_stats), POINTER(lob_supervoxels_input), POINTER(lob_supervoxels_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_supervoxels_cache_make": (c_void_p, []),
-    "lob_supervoxels_cache_free": (None, [c_void_p]),
-    "lob_supervoxels_cuda_arrays": (c_int, [POINTER(lob_supervoxels_arrays), POINTER(lob_supervoxels_stats), POINTER(lob_supervoxels_input), POINTER(lob_supervoxels_options), c_void_p, POINTER(lob_context), POINTER(lob_error)]),
-    "lob_threshold_cuda": (c_int, [c_void_p, POINTER(lob_threshold_stats), POINTER(lob_threshold_input), POINTER(lob_threshold_options), POINTER(lob_context), POINTER(lob_error)]),
-    "lob_threshold_cuda_arrays": (c_int, [POINTER(lob_threshold_arrays), POINTER(lob_threshold_stats), POINTER(lob_threshold_input), POINTER(lob_threshold_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_cells_defaults": (lob_cells_options, [c_bool]),
     "lob_cells_choose": (c_int, [POINTER(lob_cells_plan), POINTER(lob_volume), POINTER(lob_cells_options), POINTER(lob_backend), POINTER(lob_context), POINTER(lob_error)]),
     "lob_cells": (c_int, [POINTER(lob_volume), POINTER(lob_cells_stats), POINTER(lob_volume), POINTER(lob_cells_plan), POINTER(lob_backend), POINTER(lob_context), POINTER(lob_error)]),

@@ -2,6 +2,8 @@
 #ifndef LOB_BENCH_H
 #define LOB_BENCH_H
 
+#include "kernels/arrays.h"
+#include "kernels/backend_cuda.h"
 #include "tests/check_backends/check.h"
 
 #include <cuda_runtime_api.h>
@@ -39,6 +41,15 @@ void *bench_to_device(const void *bytes, size_t n);
 
 /* Copy n bytes from the device. */
 void bench_download(void *bytes, const void *from, size_t n);
+
+/* The same volume with its voxels at this address of the device; it is not freed. */
+static inline lob_volume bench_there(const lob_context *context, const lob_volume *like, void *data)
+{
+    lob_volume there = *like;
+    there.data = data;
+    there.place = lob_context_place(context);
+    return there;
+}
 
 /* FNV-1a, to see at a glance whether two runs gave the same. */
 uint64_t bench_hash(const void *bytes, int64_t n);

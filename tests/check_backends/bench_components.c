@@ -6,7 +6,6 @@
 #include "tests/check_backends/bench.h"
 #include "tests/check_backends/check.h"
 
-#include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
 #include "kernels/phantom/phantom_random.h"
 
@@ -22,7 +21,7 @@ typedef struct {
     const bench_options *options;
     const char *name;
     lob_volume image;
-    void *device_image, *device_labels;
+    void *device_image;
     int32_t *labels;
     double copy; /* bytes a second */
     FILE *table; /* of times, for comparing; NULL: none */
@@ -189,15 +188,17 @@ typedef struct {
     lob_error error;
 } timing;
 
+/* The result of the last run has to be freed. */
 static timing measure(const bench *b, const lob_components_options *o)
 {
-    const lob_components_input in = {.image = &b->image};
-    const lob_components_arrays arrays = {.image = b->device_image, .labels = b->device_labels};
+    const lob_volume there = bench_there(b->context, &b->image, b->device_image);
+    const lob_components_input in = {.image = &there, .place = there.place};
     float ms[BENCH_MAX_TIMES];
     timing t = {.error = {.text = ""}};
     for (int i = -BENCH_WARM_UP; i < b->options->times; i++) {
+        lob_components_output_free(&t.result);
         bench_clock clock = bench_start(b->context);
-        t.status = lob_components_cuda_arrays(&arrays, &t.result, &in, o, b->context, &t.error);
+        t.status = lob_components_cuda(&t.result, &in, o, b->context, &t.error);
         const float took = bench_stop_ms(&clock);
         if (t.status != LOB_OK) return t;
         if (i >= 0) ms[i] = took;
@@ -206,20 +207,15 @@ static timing measure(const bench *b, const lob_components_options *o)
     return t;
 }
 
-/* Whether labels and regions on the device are the CPU's. */
+/* Whether labels on the device and regions are the CPU's. */
 static bool same_as_cpu(const bench *b, const timing *t, const lob_components_output *want)
 {
     const size_t bytes = (size_t)lob_voxels(&b->image) * sizeof *b->labels;
     const size_t rows = (size_t)want->count * sizeof(lob_region);
     if (t->result.count != want->count || t->result.found != want->found) return false;
-    bench_download(b->labels, b->device_labels, bytes);
-    if (memcmp(b->labels, want->labels, bytes) != 0) return false;
-    lob_region *regions = malloc(rows + 1);
-    if (!regions) exit(75);
-    bench_download(regions, t->result.regions, rows);
-    const bool same = memcmp(regions, want->regions, rows) == 0;
-    free(regions);
-    return same;
+    bench_download(b->labels, t->result.labels, bytes);
+    return memcmp(b->labels, want->labels, bytes) == 0 &&
+           memcmp(t->result.regions, want->regions, rows) == 0;
 }
 
 static int bench_row(const bench *b, lob_join join, double tolerance, int neighbours)
@@ -238,10 +234,11 @@ static int bench_row(const bench *b, lob_join join, double tolerance, int neighb
         printf("%-13s %3d: %s\n", b->name, neighbours, error.text);
         return 1;
     }
-    const timing with = measure(b, &o);
+    timing with = measure(b, &o);
     const bool same = with.status == LOB_OK && same_as_cpu(b, &with, &want);
+    lob_components_output_free(&with.result);
     o.regions = false;
-    const timing t = measure(b, &o);
+    timing t = measure(b, &o);
     const double rate = 5 * n / (t.ms * 1e-3);
     printf("%-13s %3d %10lld %8.3f %8.3f %6.2f %7.0f %5.1f %6.2f%s%s\n", b->name, neighbours,
            (long long)want.count, (double)t.ms, (double)with.ms, (double)(with.ms / t.ms),
@@ -250,6 +247,7 @@ static int bench_row(const bench *b, lob_join join, double tolerance, int neighb
     if (b->table)
         fprintf(b->table, "%s\t%d\t%lld\t%.4f\n", b->name, neighbours, (long long)want.count,
                 (double)t.ms);
+    lob_components_output_free(&t.result);
     lob_components_output_free(&want);
     return !same;
 }
@@ -273,7 +271,6 @@ static bool bench_alloc(bench *b, lob_dims dims)
     b->labels = malloc(n * sizeof *b->labels);
     if (!b->image.data || !b->labels) return false;
     b->device_image = bench_to_device(NULL, n);
-    b->device_labels = bench_to_device(NULL, n * sizeof *b->labels);
     return true;
 }
 
@@ -282,7 +279,6 @@ static void bench_free(bench *b)
     lob_volume_free(&b->image);
     free(b->labels);
     cudaFree(b->device_image);
-    cudaFree(b->device_labels);
 }
 
 static int bench_volumes(bench *b)
@@ -323,21 +319,21 @@ static int bench_huge(const lob_context *context, const bench_options *options)
             for (int64_t x = 0; x < dims.nx; x++, i++)
                 ((uint8_t *)b.image.data)[i] = x % 4 < 3 && y % 4 < 3 && z % 4 < 3;
     b.device_image = bench_to_device(b.image.data, (size_t)lob_dims_voxels(dims));
-    must(cudaMalloc(&b.device_labels, (size_t)lob_dims_voxels(dims) * 4), "cudaMalloc");
     for (int k = 0; k < 2; k++) {
         lob_components_options o = lob_components_defaults();
         o.neighbours = k ? 6 : 26;
         o.type = LOB_I32;
         o.regions = true;
-        const timing t = measure(&b, &o);
-        lob_region last = {0};
-        if (t.status == LOB_OK) bench_download(&last, t.result.regions + want - 1, sizeof last);
-        const bool right = t.status == LOB_OK && t.result.count == want && last.voxels == 27 &&
-                           last.high[2] == dims.nz - 2 && last.low[0] == dims.nx - 4;
+        timing t = measure(&b, &o);
+        const bool found = t.status == LOB_OK && t.result.count == want;
+        const lob_region last = found ? t.result.regions[want - 1] : (lob_region){0};
+        const bool right =
+            found && last.voxels == 27 && last.high[2] == dims.nz - 2 && last.low[0] == dims.nx - 4;
         printf("%lld voxels, %d neighbours: %lld components, %.1f ms: %s%s\n",
                (long long)lob_dims_voxels(dims), o.neighbours, (long long)t.result.count,
                (double)t.ms, right ? "right" : "WRONG ", t.error.text);
         failures += !right;
+        lob_components_output_free(&t.result);
     }
     bench_free(&b);
     return failures;

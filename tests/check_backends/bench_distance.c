@@ -6,8 +6,6 @@
 #include "tests/check_backends/check.h"
 
 #include "kernels/device/device.h"
-#include "kernels/distance/distance_cuda.h"
-#include "kernels/morphology/morphology_cuda.h"
 #include "kernels/phantom/phantom_random.h"
 
 #include <math.h>
@@ -121,12 +119,14 @@ static const struct {
 static float time_of(const bench *b, const lob_distance_output *out, const lob_distance_input *in,
                      const lob_distance_options *options)
 {
+    lob_distance_input in_there = *in;
     float ms[BENCH_MAX_TIMES];
+    in_there.labels = b->device_labels;
+    in_there.place = lob_context_place(b->context);
     for (int i = -BENCH_WARM_UP; i < b->options->times; i++) {
         lob_error error = {.text = ""};
         bench_clock clock = bench_start(b->context);
-        const lob_status st =
-            lob_distance_cuda_arrays(out, b->device_labels, in, options, b->context, &error);
+        const lob_status st = lob_distance_cuda(out, &in_there, options, b->context, &error);
         const float t = bench_stop_ms(&clock);
         if (st != LOB_OK) printf("%s\n", error.text);
         if (i >= 0) ms[i] = t;
@@ -164,14 +164,18 @@ static int bench_morphology(const bench *b, const char *volume)
 {
     static const char *const names[] = {"dilate 5", "erode 5", "open 5", "close 5"};
     const lob_morphology_input in = {
-        .type = LOB_U8, .dims = b->dims, .spacing = {1, 1, 1}
+        .labels = b->device_labels,
+        .type = LOB_U8,
+        .dims = b->dims,
+        .spacing = {1, 1, 1},
+        .place = lob_context_place(b->context),
     };
     for (int how = 0; how <= LOB_MORPHOLOGY_CLOSE; how++) {
         float ms[BENCH_MAX_TIMES];
         for (int i = -BENCH_WARM_UP; i < b->options->times; i++) {
             bench_clock clock = bench_start(b->context);
-            const lob_status st = lob_morphology_cuda_arrays(
-                b->device_feature, b->device_labels, &in, (lob_morphology)how, 5, b->context, NULL);
+            const lob_status st = lob_morphology_cuda(b->device_feature, &in, (lob_morphology)how,
+                                                      5, b->context, NULL);
             const float t = bench_stop_ms(&clock);
             if (st != LOB_OK) return 1;
             if (i >= 0) ms[i] = t;

@@ -5,7 +5,6 @@
  */
 #include "tests/check_backends/bench.h"
 
-#include "kernels/components/components_cuda.h"
 #include "kernels/phantom/phantom_random.h"
 #include "tests/reference/far_links_cuda.h"
 
@@ -133,13 +132,17 @@ static float far_links_ms(flat_bench *b, int *passes)
 static float components_ms(flat_bench *b)
 {
     const lob_components_options o = options_of(b);
-    const lob_components_input in = {.image = &b->image};
-    const lob_components_arrays arrays = {.image = b->pixels, .labels = b->labels};
+    const lob_volume there = bench_there(b->context, &b->image, b->pixels);
+    const lob_components_input in = {.image = &there, .place = there.place};
     lob_components_output result = {0};
     lob_error error = {.text = ""};
     bench_clock clock = bench_start(b->context);
-    const lob_status st = lob_components_cuda_arrays(&arrays, &result, &in, &o, b->context, &error);
+    const lob_status st = lob_components_cuda(&result, &in, &o, b->context, &error);
     const float ms = bench_stop_ms(&clock);
+    if (st == LOB_OK)
+        must(cudaMemcpy(b->labels, result.labels, (size_t)lob_voxels(&there) * sizeof(int32_t),
+                        cudaMemcpyDeviceToDevice),
+             "cudaMemcpy");
     if (st != LOB_OK) printf("%s: %s\n", b->row->name, error.text);
     lob_components_output_free(&result);
     return ms;

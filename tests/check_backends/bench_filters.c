@@ -6,7 +6,6 @@
 #include "tests/check_backends/bench.h"
 
 #include "kernels/device/device.h"
-#include "kernels/filters/filters_cuda.h"
 #include "kernels/filters/filters_tuned.h"
 #include "kernels/phantom/phantom_random.h"
 #include "tests/reference/blur_steps_cuda.h"
@@ -162,16 +161,20 @@ static int bench_chain(const lob_filter_input *in, const lob_filter_output *want
 {
     const lob_filter_options options = lob_filter_defaults();
     const size_t bytes = (size_t)lob_voxels(in->image) * 3;
-    lob_filter_arrays arrays = {bench_to_device(in->image->data, bytes), NULL,
-                                bench_to_device(NULL, bytes)};
+    void *const pixels = bench_to_device(in->image->data, bytes);
+    const lob_volume there = bench_there(context, in->image, pixels);
+    lob_filter_input in_there = *in;
     float device[BENCH_MAX_TIMES], whole[BENCH_MAX_TIMES];
-    lob_filter_output out;
+    lob_filter_output out, found = {0};
     lob_error error = {.text = ""};
     uint8_t *result = malloc(bytes);
     if (!result) exit(75);
+    in_there.image = &there;
+    in_there.place = there.place;
     for (int i = -BENCH_WARM_UP; i < times; i++) {
+        lob_filter_output_free(&found);
         bench_clock clock = bench_start(context);
-        if (lob_filter_cuda_arrays(&arrays, &out, in, &options, context, &error) != LOB_OK)
+        if (lob_filter_cuda(&found, &in_there, &options, context, &error) != LOB_OK)
             printf("filters: %s\n", error.text);
         const float ms = bench_stop_ms(&clock);
         const double start_s = lob_clock_s();
@@ -183,12 +186,12 @@ static int bench_chain(const lob_filter_input *in, const lob_filter_output *want
         device[i] = ms;
         whole[i] = (float)(1e3 * (end_s - start_s));
     }
-    bench_download(result, arrays.out, bytes);
+    bench_download(result, found.data, bytes);
+    lob_filter_output_free(&found);
     const bool wrong = memcmp(result, want->data, bytes) != 0;
     if (wrong) printf("filters: the chain on arrays of the device differs\n");
     report_line("lobule", radius, bench_median(device, times), bench_median(whole, times), 5);
-    cudaFree((void *)arrays.image);
-    cudaFree(arrays.out);
+    cudaFree(pixels);
     free(result);
     return wrong;
 }

@@ -7,7 +7,6 @@
 #include "tests/check_backends/check.h"
 
 #include "kernels/device/device.h"
-#include "kernels/filters/filters_cuda.h"
 #include "tests/reference/gaussian_step_cuda.h"
 
 #include <cuda_runtime_api.h>
@@ -19,10 +18,11 @@
 typedef struct {
     const lob_context *context;
     const bench_options *options;
-    lob_volume image; /* float32 */
-    float *result;    /* of the device, here */
-    void *in, *out;   /* on the device */
-    double copy;      /* bytes a second */
+    lob_volume image;        /* float32 */
+    float *result;           /* of the device, here */
+    void *in, *out;          /* on the device, of the step alone */
+    lob_filter_output found; /* of the call */
+    double copy;             /* bytes a second */
 } bench;
 
 static const struct {
@@ -57,7 +57,7 @@ static bool is_right(bench *b, const lob_filter_input *in, const lob_filter_opti
     lob_filter_output want = {0};
     lob_error error = {.text = ""};
     if (lob_filter_cpu(&want, in, options, ON_CPU(b->context), &error) != LOB_OK) return false;
-    bench_download(b->result, b->out, bytes);
+    bench_download(b->result, b->found.data, bytes);
     const bool same = memcmp(want.data, b->result, bytes) == 0;
     lob_filter_output_free(&want);
     return same;
@@ -65,10 +65,11 @@ static bool is_right(bench *b, const lob_filter_input *in, const lob_filter_opti
 
 static lob_status run_call(bench *b, const lob_filter_input *in, const lob_filter_options *options)
 {
-    const lob_filter_arrays arrays = {.image = b->in, .out = b->out};
-    lob_filter_output out = {0};
+    const lob_volume there = bench_there(b->context, &b->image, b->in);
+    const lob_filter_input in_there = {&there, NULL, in->steps, in->step_count, there.place};
     lob_error error = {.text = ""};
-    return lob_filter_cuda_arrays(&arrays, &out, in, options, b->context, &error);
+    lob_filter_output_free(&b->found);
+    return lob_filter_cuda(&b->found, &in_there, options, b->context, &error);
 }
 
 static float time_step(bench *b, const lob_filter_step *step, const lob_filter_options *options)
@@ -151,6 +152,7 @@ int bench_gaussian(const lob_context *context, const bench_options *options)
     b.out = bench_to_device(NULL, bytes);
     b.copy = bench_copy_bandwidth(context);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) failures += bench_row(&b, i);
+    lob_filter_output_free(&b.found);
     must(cudaFree(b.in), "cudaFree");
     must(cudaFree(b.out), "cudaFree");
     free(b.result);

@@ -23,8 +23,7 @@ typedef struct {
     const char *name;
     lob_volume image, seeds, truth;
     uint8_t *want, *got; /* labels: the CPU's, the device's */
-    lob_growcut_arrays arrays;
-    void *device_image, *device_seeds;
+    void *device_image, *device_seeds, *device_labels;
     double copy; /* bytes a second */
 } bench;
 
@@ -147,9 +146,7 @@ static void send(bench *b)
     if (!b->want || !b->got) exit(75);
     b->device_image = bench_to_device(b->image.data, bytes);
     b->device_seeds = bench_to_device(b->seeds.data, voxels);
-    b->arrays = (lob_growcut_arrays){.image = b->device_image,
-                                     .seeds = b->device_seeds,
-                                     .labels = bench_to_device(NULL, voxels)};
+    b->device_labels = bench_to_device(NULL, voxels);
 }
 
 static void bench_free(bench *b)
@@ -161,7 +158,7 @@ static void bench_free(bench *b)
     free(b->got);
     cudaFree(b->device_image);
     cudaFree(b->device_seeds);
-    cudaFree(b->arrays.labels);
+    cudaFree(b->device_labels);
 }
 
 /* ---- running ---- */
@@ -189,10 +186,11 @@ static float timed_call(bench *b, timing *t, const lob_growcut_input *in,
                         const lob_growcut_options *options, const lob_growcut_tuning *tuning)
 {
     cudaStream_t queue = lob_device_stream(b->context->device);
-    must(cudaMemsetAsync(b->arrays.labels, 0xa5, (size_t)lob_voxels(&b->image), queue), "memset");
+    must(cudaMemsetAsync(b->device_labels, 0xa5, (size_t)lob_voxels(&b->image), queue), "memset");
+    const lob_growcut_output out = {.labels = b->device_labels};
     bench_clock clock = bench_start(b->context);
-    t->status = lob_growcut_cuda_tuned(&b->arrays, &t->stats, &t->counts, in, options, tuning,
-                                       b->context, &t->error);
+    t->status = lob_growcut_cuda_tuned(&out, &t->stats, &t->counts, in, options, tuning, b->context,
+                                       &t->error);
     return bench_stop_ms(&clock);
 }
 
@@ -201,7 +199,10 @@ static timing measure(bench *b, const lob_growcut_options *options,
                       const lob_growcut_tuning *tuning, int times)
 {
     const int64_t voxels = lob_voxels(&b->image);
-    const lob_growcut_input in = {.image = &b->image, .seeds = &b->seeds, .labels = labels_of(b)};
+    const lob_volume image = bench_there(b->context, &b->image, b->device_image);
+    const lob_volume seeds = bench_there(b->context, &b->seeds, b->device_seeds);
+    const lob_growcut_input in = {
+        .image = &image, .seeds = &seeds, .labels = labels_of(b), .place = image.place};
     timing t = {0};
     float ms[BENCH_MAX_TIMES];
     for (int i = -BENCH_WARM_UP; i < times; i++) {
@@ -213,7 +214,7 @@ static timing measure(bench *b, const lob_growcut_options *options,
         if (i >= 0) ms[i] = one;
     }
     t.ms = bench_median(ms, times);
-    bench_download(b->got, b->arrays.labels, (size_t)voxels);
+    bench_download(b->got, b->device_labels, (size_t)voxels);
     for (int64_t i = 0; i < voxels; i++) t.wrong += b->got[i] != b->want[i];
     return t;
 }

@@ -6,7 +6,6 @@
 #include "tests/check_backends/check.h"
 
 #include "kernels/device/device.h"
-#include "kernels/labels/label_steps_cuda.h"
 #include "kernels/phantom/phantom_random.h"
 #include "volumes/labels.h"
 
@@ -22,7 +21,7 @@ typedef struct {
     int64_t n;
     int32_t count;
     lob_type type;
-    void *labels, *got, *device_labels, *device_out;
+    void *labels, *got, *device_labels;
     int32_t *values;
 } bench;
 
@@ -165,15 +164,16 @@ static int bench_row(const bench *b, int volume, int row)
         .step_count = rows[row].count,
     };
     const lob_labels_options options = lob_labels_defaults();
-    const lob_labels_arrays arrays = {b->device_labels, NULL, b->device_out};
+    lob_labels_input in_there = in;
     lob_labels_output got = {.count = 0}, want;
     lob_error error = {.text = ""};
     float ms[BENCH_MAX_TIMES];
+    in_there.labels = b->device_labels;
+    in_there.place = lob_context_place(b->context);
     for (int i = -BENCH_WARM_UP; i < b->options->times; i++) {
         lob_labels_output_free(&got);
         bench_clock clock = bench_start(b->context);
-        const lob_status st =
-            lob_labels_cuda_arrays(&arrays, &got, &in, &options, b->context, &error);
+        const lob_status st = lob_labels_cuda(&got, &in_there, &options, b->context, &error);
         const float t = bench_stop_ms(&clock);
         if (st != LOB_OK) {
             printf("labels: %s: %s: %s\n", volumes[volume].name, rows[row].name, error.text);
@@ -182,12 +182,9 @@ static int bench_row(const bench *b, int volume, int row)
         if (i >= 0) ms[i] = t;
     }
     if (lob_labels_cpu(&want, &in, &options, ON_CPU(b->context), &error) != LOB_OK) return 1;
-    bench_download(b->got, b->device_out, (size_t)b->n * lob_type_of(got.type)->bytes);
-    got.labels = b->got;
-    const bool same =
-        got.type == want.type && got.count == want.count &&
-        memcmp(got.labels, want.labels, (size_t)b->n * lob_type_of(got.type)->bytes) == 0;
-    got.labels = NULL;
+    bench_download(b->got, got.labels, (size_t)b->n * lob_type_of(got.type)->bytes);
+    const bool same = got.type == want.type && got.count == want.count &&
+                      memcmp(b->got, want.labels, (size_t)b->n * lob_type_of(got.type)->bytes) == 0;
     const float median = bench_median(ms, b->options->times);
     printf("%-10s %-12s %8.3f %8.2f %8.2f%s\n", volumes[volume].name, rows[row].name,
            (double)median, (double)b->n * 1e-6 / (double)median,
@@ -209,7 +206,6 @@ int bench_labels(const lob_context *context, const bench_options *options)
     b.values = malloc(10000 * sizeof *b.values);
     if (!b.labels || !b.got || !b.values) exit(75);
     b.device_labels = bench_to_device(NULL, bytes);
-    b.device_out = bench_to_device(NULL, bytes);
     printf("label steps on %lld x %lld x %lld voxels\n%-10s %-12s %8s %8s %8s\n",
            (long long)b.dims.nx, (long long)b.dims.ny, (long long)b.dims.nz, "volume", "step", "ms",
            "vox/ns", "bytes/vox");
@@ -219,7 +215,6 @@ int bench_labels(const lob_context *context, const bench_options *options)
         for (int r = 0; r < (int)(sizeof rows / sizeof *rows); r++) failures += bench_row(&b, v, r);
     }
     cudaFree(b.device_labels);
-    cudaFree(b.device_out);
     free(b.labels);
     free(b.got);
     free(b.values);

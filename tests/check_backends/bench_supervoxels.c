@@ -22,7 +22,6 @@ typedef struct {
     const lob_context *context;
     const bench_options *options;
     lob_volume image;
-    lob_supervoxels_arrays arrays;
     void *device_image, *device_labels;
     int32_t *want, *got; /* labels: the CPU's, the device's */
     double copy;         /* bytes a second */
@@ -98,7 +97,6 @@ static bool bench_make(bench *b, lob_dims dims, bench_channels channels)
     if (!b->want || !b->got) exit(75);
     b->device_image = bench_to_device(b->image.data, image_bytes(&b->image));
     b->device_labels = bench_to_device(NULL, labels);
-    b->arrays = (lob_supervoxels_arrays){.image = b->device_image, .labels = b->device_labels};
     return true;
 }
 
@@ -117,9 +115,10 @@ static void bench_free(bench *b)
 static timing measure(const bench *b, const lob_supervoxels_options *o,
                       const lob_supervoxels_tuning *tuning, bool transfers)
 {
+    const lob_volume there = bench_there(b->context, &b->image, b->device_image);
     const lob_supervoxels_input in = {.image = &b->image};
+    const lob_supervoxels_input in_there = {.image = &there, .place = there.place};
     const int times = b->options->times;
-    lob_supervoxels_cache *const cache = lob_supervoxels_cache_make();
     float ms[BENCH_MAX_TIMES];
     timing t = {.error = {.text = ""}};
     for (int i = -BENCH_WARM_UP; i < times && t.status == LOB_OK; i++) {
@@ -127,12 +126,11 @@ static timing measure(const bench *b, const lob_supervoxels_options *o,
         if (transfers)
             t.status = lob_supervoxels_cuda(b->got, &t.stats, &in, o, b->context, &t.error);
         else
-            t.status = lob_supervoxels_cuda_tuned(&b->arrays, &t.stats, &in, o, cache, tuning,
+            t.status = lob_supervoxels_cuda_tuned(b->device_labels, &t.stats, &in_there, o, tuning,
                                                   b->context, &t.error);
         const float took = bench_stop_ms(&clock);
         if (i >= 0) ms[i] = took;
     }
-    lob_supervoxels_cache_free(cache);
     if (t.status == LOB_OK) t.ms = bench_median(ms, times);
     return t;
 }

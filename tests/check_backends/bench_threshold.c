@@ -2,8 +2,6 @@
  * Times of Otsu's method, percentiles and denoising on arrays in device memory, after their results
  * have been compared with the CPU's. --size gives the dims.
  */
-#include "kernels/filters/filters_cuda.h"
-#include "kernels/threshold/threshold_cuda.h"
 #include "tests/check_backends/bench.h"
 
 #include <stdio.h>
@@ -14,7 +12,7 @@
 typedef struct {
     lob_volume image;
     void *device;
-    void *out; /* 4 bytes a voxel */
+    void *out; /* a byte a voxel */
 } bench_volume;
 
 static bool make(bench_volume *v, lob_type type, lob_dims dims, int threads)
@@ -39,7 +37,7 @@ static bool make(bench_volume *v, lob_type type, lob_dims dims, int threads)
         v->image.type = type;
     }
     v->device = bench_to_device(v->image.data, (size_t)n * lob_type_of(type)->bytes);
-    v->out = bench_to_device(NULL, (size_t)n * sizeof(float));
+    v->out = bench_to_device(NULL, (size_t)n);
     return true;
 }
 
@@ -63,8 +61,9 @@ static int bench_kind(const bench_volume *v, const char *what, lob_threshold_opt
                       const lob_context *context, int times)
 {
     const size_t n = (size_t)lob_voxels(&v->image);
-    const lob_threshold_arrays arrays = {v->out, v->device, NULL};
-    const lob_threshold_input in = {&v->image, NULL};
+    const lob_volume there = bench_there(context, &v->image, v->device);
+    const lob_threshold_input in = {.image = &v->image};
+    const lob_threshold_input in_there = {.image = &there, .place = there.place};
     lob_threshold_stats stats;
     lob_error error = {.text = ""};
     float ms[BENCH_MAX_TIMES];
@@ -73,7 +72,7 @@ static int bench_kind(const bench_volume *v, const char *what, lob_threshold_opt
     lob_status st = lob_threshold_cpu(want, &stats, &in, &options, ON_CPU(context), &error);
     for (int i = -BENCH_WARM_UP; i < times && st == LOB_OK; i++) {
         bench_clock clock = bench_start(context);
-        st = lob_threshold_cuda_arrays(&arrays, &stats, &in, &options, context, &error);
+        st = lob_threshold_cuda(v->out, &stats, &in_there, &options, context, &error);
         ms[i < 0 ? 0 : i] = bench_stop_ms(&clock);
     }
     if (st == LOB_OK) bench_download(got, v->out, n);
@@ -92,28 +91,31 @@ static int bench_denoise(const bench_volume *v, const char *what, lob_filter_ste
                          const lob_context *context, int times, bool compare)
 {
     const size_t n = (size_t)lob_voxels(&v->image) * sizeof(float);
-    const lob_filter_arrays arrays = {v->device, NULL, v->out};
-    const lob_filter_input in = {&v->image, NULL, &step, 1};
+    const lob_volume there = bench_there(context, &v->image, v->device);
+    const lob_filter_input in = {.image = &v->image, .steps = &step, .step_count = 1};
+    const lob_filter_input in_there = {&there, NULL, &step, 1, there.place};
     const lob_filter_options options = lob_filter_defaults();
-    lob_filter_output out, want = {0};
+    lob_filter_output out = {0}, want = {0};
     lob_error error = {.text = ""};
     float ms[BENCH_MAX_TIMES];
     lob_status st = LOB_OK;
     for (int i = -BENCH_WARM_UP; i < times && st == LOB_OK; i++) {
+        lob_filter_output_free(&out);
         bench_clock clock = bench_start(context);
-        st = lob_filter_cuda_arrays(&arrays, &out, &in, &options, context, &error);
+        st = lob_filter_cuda(&out, &in_there, &options, context, &error);
         ms[i < 0 ? 0 : i] = bench_stop_ms(&clock);
     }
     bool same = st == LOB_OK;
     if (same && compare) {
         void *got = malloc(n);
         if (!got) exit(75);
-        bench_download(got, v->out, n);
+        bench_download(got, out.data, n);
         same = lob_filter_cpu(&want, &in, &options, ON_CPU(context), &error) == LOB_OK &&
                memcmp(want.data, got, n) == 0;
         lob_filter_output_free(&want);
         free(got);
     }
+    lob_filter_output_free(&out);
     if (same)
         print_row(what, &v->image, ms, times);
     else

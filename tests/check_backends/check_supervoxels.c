@@ -61,11 +61,12 @@ static outcome run_as_large(const supervoxels_case *c, const lob_context *contex
     uint8_t *device_mask = c->in.mask ? bench_to_device(c->in.mask, (size_t)c->n) : NULL;
     outcome o = {.labels = malloc(labels)};
     if (!o.labels) exit(75);
-    const lob_supervoxels_arrays arrays = {device_image, device_mask,
-                                           (int32_t *)((unsigned char *)device_labels + moved)};
-    o.status = lob_supervoxels_cuda_tuned(&arrays, &o.stats, &c->in, &c->options, NULL, &tuning,
-                                          context, &o.error);
-    if (o.status == LOB_OK) bench_download(o.labels, arrays.labels, labels);
+    int32_t *const at = (int32_t *)((unsigned char *)device_labels + moved);
+    const lob_volume there = bench_there(context, image, device_image);
+    const lob_supervoxels_input in = {&there, device_mask, there.place};
+    o.status =
+        lob_supervoxels_cuda_tuned(at, &o.stats, &in, &c->options, &tuning, context, &o.error);
+    if (o.status == LOB_OK) bench_download(o.labels, at, labels);
     cudaFree(device_image);
     cudaFree(device_mask);
     cudaFree(device_labels);

@@ -30,9 +30,9 @@ KNOWS = {
 LAYERS = {
     "kernels": [
         "context budget progress arrays plan_number simd_clones device levels histogram",
-        "appearance basins components contacts distance filters growcut labels maxima measures morphology phantom refine"
-        " regions resample supervoxels threshold",
-        "backends backend_cuda backend_none",
+        "appearance backend_cuda basins components contacts distance filters growcut labels maxima measures morphology"
+        " phantom refine regions resample supervoxels threshold",
+        "backends",
         "cells segment",
     ],
     "tools": [
@@ -60,13 +60,8 @@ KNOWN = {
     "tools/text/page_text.c": {"tools/report/report.h"},
 }
 KNOWN_CIRCLES = [
-    "kernels/backend_cuda kernels/backends",
-    "kernels/components/components_cuda kernels/components/components_stages_cuda",
     "kernels/device/cuda_calls kernels/device/device kernels/device/device_memory",
-    "kernels/growcut/gpu/growcut_tuning kernels/growcut/gpu/section_batch_cuda kernels/growcut/growcut_cuda",
     "kernels/regions/regions kernels/regions/regions_sum kernels/regions/regions_voxel",
-    "kernels/supervoxels/supervoxels_cache kernels/supervoxels/supervoxels_cuda"
-    " kernels/supervoxels/supervoxels_params_cuda kernels/supervoxels/supervoxels_tuning",
     "python/lobule/_device python/lobule/_grow python/lobule/_images",
     "tools/commands/bids/bids_output tools/report/session_sums tools/session/session tools/session/session_ahead"
     " tools/session/session_device tools/session/session_line tools/session/session_outputs tools/session/session_part",

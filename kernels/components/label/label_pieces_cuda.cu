@@ -22,7 +22,7 @@ lob_status label_pieces(labelled_pieces *pieces, int32_t *labels, lob_dims dims,
     lob_volume image = {};
     lob_components_input in = {};
     lob_components_options options = lob_components_defaults();
-    lob_components_arrays arrays = {};
+    device_arrays arrays = {};
     lob_context quiet = *context;
     call c = {};
     image.type = options.type = LOB_I32;

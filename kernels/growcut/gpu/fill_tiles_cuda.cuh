@@ -151,47 +151,77 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
     add_lanes(&g.counters->outside, outside);
 }
 
-/* Upload these starts and put them in. */
-template <typename K, typename S>
-static lob_status send_starts(grow_state<K> *state, const soft_seed *starts, int64_t n)
+/* Seeds among voxels first..end of a view, with their strengths in place of units. */
+typedef struct {
+    lob_device_view view;
+    const void *seeds;
+    lob_type label_type;
+    const float *strength;
+    int64_t first, end;
+    soft_seed *list;
+    u64 *n;
+} soft_list_params;
+
+static __global__ void __launch_bounds__(BLOCK_THREADS) list_soft_kernel(soft_list_params p)
 {
-    if (n == 0) return LOB_OK;
-    LOB_TRY(lob_device_upload(state->batch->device, state->staging, starts,
-                              n * (int64_t)sizeof *starts, state->error));
-    const soft_seed_params<K> list = {state->g, (const soft_seed *)state->staging, n};
-    return launch(state, soft_seed_kernel<K, S>, "soft seeds", n, list);
+    const uint32_t *const side = p.view.side;
+    for (int64_t i = p.first + grid_first(); i < p.end; i += grid_step()) {
+        const int64_t x = i % side[0], y = i / side[0] % side[1], z = i / side[0] / side[1];
+        const int64_t v =
+            p.view.offset + x * p.view.stride[0] + y * p.view.stride[1] + z * p.view.stride[2];
+        if (lob_label_at(p.seeds, p.label_type, v) == 0) continue;
+        p.list[atomicAdd(p.n, (u64)1)] = {i, __float_as_uint(p.strength[v])};
+    }
 }
 
+/* List the seeds of a range in `list` and on the host, let the host find their costs, by logarithms
+ * that a device may round otherwise, and put them in. */
 template <typename K, typename S>
-static lob_status start_seeds(grow_state<K> *state, soft_seed *starts, int64_t capacity)
+static lob_status start_range(grow_state<K> *state, const soft_list_params &p, soft_seed *starts)
 {
-    const section_batch *batch = state->batch;
-    const lob_device_view *view = &batch->view;
-    const lob_volume *seeds = batch->in->seeds;
-    int64_t n = 0, i = 0;
-    for (int64_t z = 0; z < view->side[2]; z++)
-        for (int64_t y = 0; y < view->side[1]; y++)
-            for (int64_t x = 0; x < view->side[0]; x++, i++) {
-                const int64_t v =
-                    view->offset + x * view->stride[0] + y * view->stride[1] + z * view->stride[2];
-                const int32_t label = lob_label_at(seeds->data, seeds->type, v);
-                if (label == 0) continue;
-                starts[n].voxel = i;
-                starts[n++].units = lob_growcut_start(&batch->rule[view->flat ? z : 0],
-                                                      batch->in->seed_strength[v]);
-                if (n < capacity) continue;
-                LOB_TRY((send_starts<K, S>(state, starts, n)));
-                n = 0;
-            }
-    return send_starts<K, S>(state, starts, n);
+    lob_device *device = state->batch->device;
+    const lob_device_view *view = &state->batch->view;
+    const int64_t slice = (int64_t)view->side[0] * view->side[1];
+    u64 n = 0;
+    LOB_TRY(lob_device_fill(device, p.n, 0, sizeof n, state->error));
+    LOB_TRY(launch(state, list_soft_kernel, "listing soft seeds", p.end - p.first, p));
+    LOB_TRY(lob_device_download(device, &n, p.n, sizeof n, state->error));
+    if (n == 0) return LOB_OK;
+    const int64_t bytes = (int64_t)n * (int64_t)sizeof *starts;
+    LOB_TRY(lob_device_download(device, starts, p.list, bytes, state->error));
+    for (u64 i = 0; i < n; i++) {
+        const int64_t section = view->flat ? starts[i].voxel / slice : 0;
+        const uint32_t bits = (uint32_t)starts[i].units;
+        float strength;
+        memcpy(&strength, &bits, sizeof strength);
+        starts[i].units = lob_growcut_start(&state->batch->rule[section], strength);
+    }
+    LOB_TRY(lob_device_upload(device, p.list, starts, bytes, state->error));
+    const soft_seed_params<K> list = {state->g, p.list, (int64_t)n};
+    return launch(state, soft_seed_kernel<K, S>, "soft seeds", list.n, list);
 }
 
 template <typename K, typename S> static lob_status put_soft_seeds(grow_state<K> *state)
 {
     if (!state->g.soft) return LOB_OK;
+    const section_batch *batch = state->batch;
+    const uint32_t *const side = batch->view.side;
+    const int64_t voxels = (int64_t)side[0] * side[1] * side[2];
+    const int64_t capacity = STAGING_BYTES / (int64_t)sizeof(soft_seed) - 1;
     soft_seed *starts = (soft_seed *)malloc((size_t)STAGING_BYTES);
     if (!starts) return lob_fail(state->error, LOB_ENOMEM, "no memory left for soft seeds");
-    const lob_status st = start_seeds<K, S>(state, starts, STAGING_BYTES / (int64_t)sizeof *starts);
+    soft_list_params p = {};
+    p.view = batch->view;
+    p.seeds = batch->arrays->seeds;
+    p.label_type = batch->in->seeds->type;
+    p.strength = batch->arrays->seed_strength;
+    p.n = (u64 *)state->staging;
+    p.list = (soft_seed *)state->staging + 1;
+    lob_status st = LOB_OK;
+    for (p.first = 0; p.first < voxels && st == LOB_OK; p.first = p.end) {
+        p.end = voxels - p.first < capacity ? voxels : p.first + capacity;
+        st = start_range<K, S>(state, p, starts);
+    }
     free(starts);
     return st;
 }

@@ -92,7 +92,7 @@ template <typename K> static void describe(grow_state<K> *state)
     g->label_mask = ((K)1 << g->label_bits) - 1;
     g->flood = batch->options->rule == LOB_RULE_FLOOD;
     g->reads_values = lob_growcut_reads_values(batch->options->rule);
-    g->soft = batch->in->seed_strength != NULL;
+    g->soft = batch->arrays->seed_strength != NULL;
     g->penalty = batch->options->penalty > 0;
     g->mailbox = batch->context->progress ? lob_device_mailbox_of(batch->device) : NULL;
     g->window_steps = tuning->window_steps;

@@ -81,7 +81,7 @@ template <typename K> static int64_t lay_out(grow_state<K> *state, void *block)
     const section_batch *batch = state->batch;
     grow_params<K> *g = &state->g;
     arena memory(block);
-    const bool staged = batch->in->seed_strength || batch->arrays->strength;
+    const bool staged = batch->arrays->seed_strength || batch->arrays->strength;
     set_grid(g, &batch->view);
     g->key = memory.take<K>(g->cells);
     state->other_key = memory.take<K>(batch->options->rounds > 0 ? g->cells : 0);

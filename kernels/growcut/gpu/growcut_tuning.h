@@ -5,7 +5,7 @@
 #ifndef LOB_GROWCUT_TUNING_H
 #define LOB_GROWCUT_TUNING_H
 
-#include "kernels/growcut/growcut_cuda.h"
+#include "kernels/growcut/growcut.h"
 
 LOB_BEGIN_DECLS
 
@@ -35,8 +35,8 @@ typedef struct {
     int64_t expanded; /* cells that made offers; in a flood: whose key was found anew */
 } lob_growcut_counts;
 
-/* As lob_growcut_cuda_arrays; counts is out and may be NULL, tuning may be NULL: the default. */
-lob_status lob_growcut_cuda_tuned(const lob_growcut_arrays *arrays, lob_growcut_stats *stats,
+/* As lob_growcut_cuda; counts is out and may be NULL, tuning may be NULL: the default. */
+lob_status lob_growcut_cuda_tuned(const lob_growcut_output *out, lob_growcut_stats *stats,
                                   lob_growcut_counts *counts, const lob_growcut_input *in,
                                   const lob_growcut_options *options,
                                   const lob_growcut_tuning *tuning, const lob_context *context,

@@ -41,13 +41,24 @@
 namespace lob::growcut
 {
 
+/* Device addresses of a call's arrays. */
+typedef struct {
+    const void *image;
+    const void *seeds;
+    const float *seed_strength; /* NULL: none */
+    const uint8_t *mask;        /* NULL: none */
+    void *labels;
+    float *strength; /* NULL: not wanted */
+    uint8_t *tie;    /* NULL: not wanted */
+} device_arrays;
+
 /* Sections that are grown together. */
 typedef struct {
     lob_device *device;
     lob_device_budget *budget;
     const lob_growcut_input *in;
     const lob_growcut_options *options;
-    const lob_growcut_arrays *arrays;
+    const device_arrays *arrays;
     const lob_growcut_tuning *tuning;
     const lob_context *context;
     lob_device_image image;
