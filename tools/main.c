@@ -61,7 +61,7 @@ static int tell(const char *name, const char *how)
     char ask[16], *arguments[] = {ask, NULL};
     const lob_command *command = lob_find_command(name);
     snprintf(ask, sizeof ask, "%s", how);
-    return command ? command->run(command, 1, arguments) : unknown(name);
+    return command ? lob_call(command, 1, arguments) : unknown(name);
 }
 
 /*
@@ -99,5 +99,5 @@ int main(int argc, char **argv)
     const lob_command *command = lob_find_command(name);
     if (!command) return unknown(name);
     sleep_at_barriers(argv);
-    return command->run(command, argc - 2, argv + 2);
+    return lob_call(command, argc - 2, argv + 2);
 }

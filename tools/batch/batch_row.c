@@ -190,7 +190,7 @@ void lob_batch_row_fill(lob_batch_row *row, const lob_session *s, const cJSON *r
     take_stages(row, s);
     row->voxels = voxels_in(lines);
     row->labels = labels_in(lines);
-    row->memory = s->most_held + working_bytes_in(lines);
+    row->memory = s->memory.most_held + working_bytes_in(lines);
     if (!report) return;
     take_sums(&row->inputs, cJSON_GetObjectItemCaseSensitive(report, "inputs"));
     take_sums(&row->outputs, cJSON_GetObjectItemCaseSensitive(report, "outputs"));

@@ -3,7 +3,7 @@
 
 #include "tools/batch/batch_row.h"
 #include "tools/commands/commands.h"
-#include "tools/session/session_outputs.h"
+#include "tools/inout/outputs.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"
 
@@ -228,7 +228,7 @@ static lob_scan_turn begin_session(lob_scan *scan, const char *report, bool forc
     scan->part.worked = on_work;
     scan->part.ended = on_end;
     scan->command = lob_command_run;
-    scan->command.part = &scan->part;
+    scan->command.host = lob_part_host(&scan->part);
     if (!lob_run_begin(&scan->session, &scan->options, &scan->command, count, scan->words)) {
         give_up(scan, LOB_EARG, scan->session.error.text);
         scan->row.exit_code = scan->session.exit_code;

@@ -1,6 +1,6 @@
 /* lobule check: is a file sound, and what will other programs make of it? */
 #include "tools/commands/commands.h"
-#include "tools/commands/nifti_readers.h"
+#include "tools/inout/nifti_readers.h"
 #include "tools/report/report.h"
 #include "tools/text/json_text.h"
 

@@ -1,7 +1,6 @@
 /* lobule convert: the same volume in another format or voxel type. */
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
-#include "tools/session/session_line.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
 

@@ -323,7 +323,7 @@ static lob_status find_contacts(lob_session *s, const settings *set, work *w,
     const lob_status st =
         lob_contacts(&w->contacts, &w->contact_count, grid, &w->image.geometry, w->means,
                      w->image.channels, w->options.slice_axis, &s->context, &s->error);
-    lob_session_give(s, -w->contact_count * (int64_t)sizeof *w->contacts);
+    lob_session_hold(s, w->contact_count * (int64_t)sizeof *w->contacts);
     return lob_session_name(s, st, set->image, NULL);
 }
 

@@ -2,7 +2,8 @@
 #ifndef LOB_COMMANDS_H
 #define LOB_COMMANDS_H
 
-#include "tools/session/session.h"
+#include "tools/commands/call.h"
+#include "tools/inout/volumes.h"
 
 extern const lob_command lob_command_appearance;
 extern const lob_command lob_command_batch;

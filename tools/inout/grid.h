@@ -3,7 +3,7 @@
 #ifndef LOB_GRID_H
 #define LOB_GRID_H
 
-#include "tools/session/session.h"
+#include "tools/inout/volumes.h"
 #include "volumes/labels.h"
 
 /* The words of --slices; lob_grid_slice_axis takes their index. */

@@ -18,7 +18,7 @@ static int put_parts(const char *how)
     char ask[16], *arguments[] = {ask, NULL};
     for (const lob_command *c = lob_next_command(NULL); c; c = lob_next_command(c)) {
         snprintf(ask, sizeof ask, "%s", how);
-        const int code = c->run(c, 1, arguments);
+        const int code = lob_call(c, 1, arguments);
         if (code != 0) return code;
     }
     return 0;

@@ -2,7 +2,8 @@
 #include "tools/recipe/recipe_job.h"
 
 #include "io/file.h"
-#include "tools/session/session_outputs.h"
+#include "tools/commands/call.h"
+#include "tools/inout/outputs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,13 +152,18 @@ static lob_status check_name(lob_recipe_job *job, int i, const lob_line_file *fi
 
 /* ---- all of it ---- */
 
-/* The line's command, up to its work. */
-static lob_status check_options(lob_job_line *l)
+lob_status lob_job_line_check(lob_recipe_job *job, lob_job_line *l)
 {
     lob_line_free(&l->line);
-    l->line.checking = true;
-    l->command.run(&l->command, l->word_count - 1, l->words + 1);
-    return l->line.status;
+    /* with --skip-existing the recipe as a whole looks for outputs */
+    l->line.force = job->run->force || job->run->skip_existing;
+    if (l->command.run) {
+        l->line.host.checking = true;
+        lob_call(&l->command, l->word_count - 1, l->words + 1);
+        l->line.host.checking = false;
+        return l->line.status;
+    }
+    return l->line.status = lob_call_check(&l->command, l->word_count - 1, l->words + 1);
 }
 
 /* For --skip-existing: are all outputs that stay there? */
@@ -233,14 +239,15 @@ lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip)
 {
     lob_status st = LOB_OK;
     *skip = false;
-    for (int i = 0; i < job->line_count && st == LOB_OK; i++) st = check_options(&job->lines[i]);
+    for (int i = 0; i < job->line_count && st == LOB_OK; i++) 
+        st = lob_job_line_check(job, &job->lines[i]);
     return st == LOB_OK && job->run->skip_existing ? find_existing(job, skip) : st;
 }
 
 lob_status lob_recipe_job_check_usage(lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++) {
-        if (check_options(&job->lines[i]) == LOB_EARG) return LOB_EARG;
+        if (lob_job_line_check(job, &job->lines[i]) == LOB_EARG) return LOB_EARG;
         job->run->error = (lob_error){.text = ""};
     }
     return LOB_OK;

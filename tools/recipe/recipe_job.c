@@ -2,7 +2,7 @@
 #include "tools/recipe/recipe_job.h"
 
 #include "tools/commands/commands.h"
-#include "tools/session/session_outputs.h"
+#include "tools/inout/outputs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static lob_status find_command(lob_recipe_job *job, lob_job_line *l)
                         "%s: %s: a recipe calls no other recipe; write its lines here", l->place,
                         name);
     l->command = *command;
-    l->command.line = &l->line;
+    l->command.host = &l->line.host;
     return LOB_OK;
 }
 
@@ -43,11 +43,7 @@ static lob_status make_line(lob_recipe_job *job, int i, const lob_recipe *recipe
         l->place = NULL;
         return no_memory(job);
     }
-    l->line = (lob_line){.run = job->run,
-                         .store = &job->store,
-                         .place = l->place,
-                         .index = i,
-                         .count = recipe->line_count};
+    lob_line_make(&l->line, job->run, &job->store, l->place, i, recipe->line_count);
     return find_command(job, l);
 }
 
@@ -227,9 +223,9 @@ static lob_status run_line(lob_recipe_job *job, int i)
 {
     lob_job_line *const l = &job->lines[i];
     lob_line_free(&l->line); /* what the check has left */
-    l->line.checking = false;
+    l->line.force = job->run->force;
     say_line(job, l);
-    l->command.run(&l->command, l->word_count - 1, l->words + 1);
+    lob_call(&l->command, l->word_count - 1, l->words + 1);
     report_line(job, l);
     for (int k = 0; k < job->store.count; k++)
         if (job->store.rows[k].last <= i && job->store.rows[k].made <= i)

@@ -6,12 +6,12 @@
 #define LOB_RECIPE_JOB_H
 
 #include "tools/recipe/recipe.h"
-#include "tools/session/session_line.h"
+#include "tools/recipe/recipe_line.h"
 
 /* A line with its values. */
 typedef struct {
     lob_line line;
-    lob_command command; /* a copy of the table's row, whose line is this one */
+    lob_command command; /* a copy of the table's row, whose host is this line */
     char **words;        /* the command's name, its arguments, NULL */
     int word_count;
     char *place; /* "liver.recipe:3" */
@@ -87,6 +87,10 @@ lob_status lob_recipe_job_compose(lob_recipe_job *out, lob_session *run, const c
  * Returns LOB_OK or the status of what is wrong, with the text in run->error.
  */
 lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip);
+
+/* Check the options of one line, as typed; its files are known then. Returns what is left in
+ * line.status. */
+lob_status lob_job_line_check(lob_recipe_job *job, lob_job_line *line);
 
 /* The two parts of the check: what the lines' options and names say, which reads no input, and,
  * unless there is nothing to do, the inputs and how the lines fit together. */

@@ -1,8 +1,8 @@
-/* The JSON report of a session, for session*.c alone. */
+/* The JSON report of a session, which watches what is read and written. */
 #ifndef LOB_REPORT_H
 #define LOB_REPORT_H
 
-#include "tools/session/session_state.h"
+#include "tools/session/watcher.h"
 
 /*
  * A JSON value as text, which the caller frees; NULL where there is no memory. Strings of files, as
@@ -21,12 +21,8 @@ lob_seconds lob_session_seconds(const lob_session *s);
 /* The largest resident size of the process so far. */
 double lob_peak_memory_bytes(void);
 
-/* Describe a file that was read, under the name of the option or operand that holds its path. */
-void lob_report_input(lob_session *s, const lob_volume *volume, const char *path,
-                      const lob_file_info *info);
-
-/* Describe a volume that was written. */
-void lob_report_output(lob_session *s, const lob_volume *volume, const char *path);
+/* Lists inputs and outputs with their checksums, and gives outputs the text of --provenance. */
+extern const lob_watcher lob_report_watcher;
 
 /* All options by name, with the values that they have. */
 cJSON *lob_report_options(const lob_session *s);

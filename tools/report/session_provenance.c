@@ -3,8 +3,8 @@
 
 #include "tools/recipe/recipe.h"
 #include "tools/report/session_sums.h"
+#include "tools/session/host.h"
 #include "tools/session/session.h"
-#include "tools/session/session_line.h"
 #include "volumes/version.h"
 
 #include <stdlib.h>
@@ -48,14 +48,14 @@ static void print_entries(FILE *f, const cJSON *inputs)
 
 static char *text_of(lob_session *s)
 {
-    const lob_line *const line = s->command->line;
+    const lob_session *const run = s->host ? s->host->outer : NULL; /* of a recipe */
     char *text = NULL;
     size_t size;
     FILE *const f = open_memstream(&text, &size);
     if (!f) return NULL;
     fputs("lobule " LOB_VERSION "\n", f);
-    bool complete = (!line || print_command(f, line->run)) && print_command(f, s);
-    if (line) print_entries(f, line->run->inputs);
+    bool complete = (!run || print_command(f, run)) && print_command(f, s);
+    if (run) print_entries(f, run->inputs);
     lob_sums_of_inputs(s, print_sum, f);
     complete = complete && !ferror(f);
     if (fclose(f) == 0 && complete) return text;
@@ -66,7 +66,7 @@ static char *text_of(lob_session *s)
 /* What an output of this name had before the repetition that this session belongs to. */
 static const char *past_text(const lob_session *s, const char *path)
 {
-    while (!s->past_provenance && s->command->line) s = s->command->line->run;
+    while (!s->past_provenance && s->host && s->host->outer) s = s->host->outer;
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(s->past_provenance, path));
 }
 

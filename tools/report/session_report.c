@@ -1,9 +1,10 @@
 /* What a command did, as JSON: inputs with checksums, options, device, results, times, memory. */
 #include "io/file.h"
 #include "tools/report/report.h"
+#include "tools/report/session_provenance.h"
 #include "tools/report/session_sums.h"
-#include "tools/session/session_line.h"
-#include "tools/session/session_part.h"
+#include "tools/session/host.h"
+#include "tools/session/watcher.h"
 #include "volumes/utf8.h"
 #include "volumes/version.h"
 
@@ -43,7 +44,7 @@ static const char *role(const lob_session *s, const char *path)
             for (int k = 0; (named = lob_option_path(row, k)); k++)
                 if (named == path) return row->name;
         }
-    return s->bids ? "bids" : "";
+    return s->extra_role;
 }
 
 static void describe(cJSON *file, const lob_volume *v)
@@ -68,41 +69,46 @@ static void describe(cJSON *file, const lob_volume *v)
     }
 }
 
-void lob_report_input(lob_session *s, const lob_volume *volume, const char *path,
-                      const lob_file_info *info)
+static cJSON *begin_entry(lob_session *s, const char *path, const char *name)
 {
-    cJSON *file = cJSON_CreateObject();
-    cJSON_AddStringToObject(file, "role", role(s, path));
-    cJSON_AddStringToObject(file, "path", path);
-    if (info->format) cJSON_AddStringToObject(file, "format", info->format);
-    cJSON_AddNumberToObject(file, "bytes", (double)info->file_bytes);
-    describe(file, volume);
-    cJSON *warnings = cJSON_AddArrayToObject(file, "warnings");
-    for (int i = 0; i < info->warnings; i++)
-        cJSON_AddItemToArray(warnings, cJSON_CreateString(info->warning[i]));
-    cJSON_AddItemToArray(s->inputs, file);
-    lob_sums_belong(s, path, file);
-}
-
-void lob_session_describe(lob_session *s, const char *path, const char *name)
-{
-    cJSON *file = cJSON_CreateObject();
+    cJSON *const file = cJSON_CreateObject();
     cJSON_AddStringToObject(file, "role", name ? name : role(s, path));
     cJSON_AddStringToObject(file, "path", path);
+    return file;
+}
+
+/* Describe a file that was read. */
+static void add_input(lob_session *s, const lob_volume *volume, const char *path,
+                      const lob_file_info *info, const char *name)
+{
+    cJSON *const file = begin_entry(s, path, name);
+    if (volume) {
+        if (info->format) cJSON_AddStringToObject(file, "format", info->format);
+        cJSON_AddNumberToObject(file, "bytes", (double)info->file_bytes);
+        describe(file, volume);
+        cJSON *const warnings = cJSON_AddArrayToObject(file, "warnings");
+        for (int i = 0; i < info->warnings; i++)
+            cJSON_AddItemToArray(warnings, cJSON_CreateString(info->warning[i]));
+    }
     cJSON_AddItemToArray(s->inputs, file);
-    lob_sums_begin(s, path, false, true);
     lob_sums_belong(s, path, file);
 }
 
-void lob_report_output(lob_session *s, const lob_volume *volume, const char *path)
+/* Describe one that was written. */
+static void add_output(lob_session *s, const lob_volume *volume, const char *path)
 {
-    cJSON *file = cJSON_CreateObject();
-    cJSON_AddStringToObject(file, "role", role(s, path));
-    cJSON_AddStringToObject(file, "path", path);
+    cJSON *const file = begin_entry(s, path, NULL);
     if (volume) describe(file, volume);
     cJSON_AddItemToArray(s->outputs, file);
     lob_sums_belong(s, path, file);
 }
+
+const lob_watcher lob_report_watcher = {.using = lob_sums_begin,
+                                        .has_read = add_input,
+                                        .written = add_output,
+                                        .comment = lob_provenance_of,
+                                        .commented = lob_provenance_report,
+                                        .forget = lob_sums_drop};
 
 /* The values of all steps of a row's name, in their order; true where it takes none. */
 static cJSON *step_values(const lob_option *row)
@@ -183,7 +189,7 @@ double lob_peak_memory_bytes(void)
 
 bool lob_report_wanted(const lob_session *s)
 {
-    while (!s->report_path && s->command->line) s = s->command->line->run;
+    while (!s->report_path && s->host && s->host->outer) s = s->host->outer;
     return s->report_path != NULL;
 }
 
@@ -195,13 +201,13 @@ lob_seconds lob_session_seconds(const lob_session *s)
     return (lob_seconds){.other = total - staged, .total = total};
 }
 
-/* A word as it was typed, or, where it names the folder of --bids, with the name of the labels. */
+/* A word as it was typed, or, where it names an output that was renamed, with the new name. */
 static cJSON *argument(const lob_session *s, const char *word)
 {
-    const char *const folder = s->bids_folder;
+    const char *const folder = s->renamed_from;
     char *named = NULL;
     if (!folder || folder < word || folder > word + strlen(word)) return cJSON_CreateString(word);
-    if (asprintf(&named, "%.*s%s", (int)(folder - word), word, s->bids_path) < 0) return NULL;
+    if (asprintf(&named, "%.*s%s", (int)(folder - word), word, s->renamed) < 0) return NULL;
     cJSON *const text = cJSON_CreateString(named);
     free(named);
     return text;

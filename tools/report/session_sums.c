@@ -3,7 +3,6 @@
 
 #include "tools/report/report.h"
 #include "tools/session/session.h"
-#include "tools/session/session_ahead.h"
 
 #include <stdlib.h>
 #include <string.h>

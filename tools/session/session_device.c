@@ -1,10 +1,8 @@
 /* Opening a session's GPU, in a thread of its own where inputs are read meanwhile. */
 #include "tools/session/session_device.h"
 
+#include "tools/session/host.h"
 #include "tools/session/session.h"
-#include "tools/session/session_ahead.h"
-#include "tools/session/session_line.h"
-#include "tools/session/session_part.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -87,14 +85,12 @@ static lob_status open_now(lob_session *s)
 lob_status lob_session_device(lob_session *s)
 {
     if (s->device_chosen) return LOB_OK;
-    if (lob_line_borrow_device(s)) {
-        s->device_chosen = true; /* lines of its own may have it too */
+    if (s->host && s->host->lend && s->host->lend(s)) {
+        s->device_is_lent = s->device_chosen = true; /* lines of its own may have it too */
         return LOB_OK;
     }
-    if (lob_session_checking(s)) return lob_session_checked(s);
-    const lob_status st = s->opening         ? finish_opening(s)
-                          : s->command->part ? lob_part_device(s)
-                                             : open_now(s);
+    if (s->checking) return lob_session_checked(s);
+    const lob_status st = s->opening ? finish_opening(s) : open_now(s);
     s->device_chosen = st == LOB_OK;
     return st;
 }
@@ -102,7 +98,7 @@ lob_status lob_session_device(lob_session *s)
 lob_status lob_session_device_begin(lob_session *s)
 {
     lob_opening planned;
-    if (s->command->line || s->command->part || !plan(s, &planned) || lob_session_reads_in_child(s))
+    if (s->host || !plan(s, &planned) || lob_session_reads_in_child(s))
         return lob_session_device(s);
     lob_opening *const o = malloc(sizeof *o);
     if (!o) return lob_session_device(s);

@@ -1,30 +1,51 @@
 /* Sessions that share a process: the scans of a batch. */
 #include "tools/session/session_part.h"
 
-#include "tools/session/session.h"
-#include "tools/session/session_line.h"
+#include <stdio.h>
 
-lob_part *lob_session_part(const lob_session *s)
+/* The host is the first member of its part. */
+static lob_part *part_of(lob_host *host)
 {
-    while (s->command->line) s = s->command->line->run;
-    return s->command->part;
+    return (lob_part *)host;
 }
 
-void lob_part_begin(lob_session *s)
+static void begin(lob_session *s)
 {
-    const lob_part *const part = s->command->part;
+    const lob_part *const part = part_of(s->host);
     s->threads = part->threads;
     s->max_memory = part->max_memory;
     s->verbose = part->verbose;
     s->quiet = !part->verbose;
 }
 
-lob_status lob_part_device(lob_session *s)
+static bool lend(lob_session *s)
 {
-    const lob_lent lent = s->command->part->lend(s->command->part);
+    lob_part *const part = part_of(s->host);
+    const lob_lent lent = part->lend(part);
     s->backend = lent.backend;
     s->context.device = lent.device;
-    s->device_is_lent = true;
     snprintf(s->device_why, sizeof s->device_why, "%s", lent.why);
-    return LOB_OK;
+    return true;
+}
+
+static void worked(lob_host *host, double seconds)
+{
+    part_of(host)->worked(part_of(host), seconds);
+}
+
+static void end(lob_session *s, lob_status status, const cJSON *report)
+{
+    lob_part *const part = part_of(s->host);
+    part->ended(part, s, status, report);
+}
+
+lob_host *lob_part_host(lob_part *part)
+{
+    part->host = (lob_host){.caller = "batch",
+                            .place = part->scan,
+                            .begin = begin,
+                            .lend = lend,
+                            .worked = worked,
+                            .end = end};
+    return &part->host;
 }

@@ -7,7 +7,7 @@
 #define LOB_SESSION_PART_H
 
 #include "kernels/backends.h"
-#include "tools/session/session_state.h"
+#include "tools/session/host.h"
 
 /* A device that is lent. */
 typedef struct {
@@ -16,8 +16,10 @@ typedef struct {
     const char *why;    /* it was chosen */
 } lob_lent;
 
-/* lob_command.part leads the session here. */
+typedef struct lob_part lob_part;
+
 struct lob_part {
+    lob_host host;    /* filled in by lob_part_host */
     const char *scan; /* its name, for messages */
     int threads;
     int64_t max_memory; /* 0: no limit */
@@ -31,13 +33,7 @@ struct lob_part {
     void (*ended)(lob_part *part, lob_session *s, lob_status status, const cJSON *report);
 };
 
-/* The part that a session, or the recipe of a line's session, is; NULL: it has the process. */
-lob_part *lob_session_part(const lob_session *s);
-
-/* What the session of a part begins with. */
-void lob_part_begin(lob_session *s);
-
-/* lob_session_device for a part: one that is lent. */
-lob_status lob_part_device(lob_session *s);
+/* Fill in the host; scan is set. Returns it. */
+lob_host *lob_part_host(lob_part *part);
 
 #endif

@@ -9,23 +9,47 @@
 #include "kernels/context.h"
 #include "kernels/device/device.h"
 #include "tools/options/options.h"
+#include "tools/session/allowance.h"
 #include "volumes/clock.h"
 
 #include <cjson/cJSON.h>
 #include <pthread.h>
+#include <string.h>
 
 #define LOB_COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* A line of a recipe: see tools/session/session_line.h. */
-typedef struct lob_line lob_line;
+typedef struct lob_session lob_session;
 
-/* A scan of a batch: see tools/session/session_part.h. */
-typedef struct lob_part lob_part;
+/* What a command runs in, if not in the program: see tools/session/host.h. */
+typedef struct lob_host lob_host;
+
+/* Who looks on while a command works: see tools/session/watcher.h. */
+typedef struct lob_watcher lob_watcher;
 
 /* A GPU that a thread opens: see tools/session/session_device.h. */
 typedef struct lob_opening lob_opening;
 
-/* A command of the program: its row in the table of tools/commands/commands.c. */
+enum { LOB_COMMAND_ROWS = 64 };
+
+/* The option table of a command. */
+typedef struct {
+    lob_option row[LOB_COMMAND_ROWS];
+    int count;
+} lob_rows;
+
+/* The end of a command's options: its rows, an array, become the table. */
+#define LOB_ROWS(rows, array)                                                              \
+    do {                                                                                   \
+        _Static_assert(LOB_COUNT(array) <= LOB_COMMAND_ROWS, "room for all rows");         \
+        memcpy((rows)->row, array, sizeof(array));                                         \
+        (rows)->count = LOB_COUNT(array);                                                  \
+    } while (0)
+
+/*
+ * A command of the program: its row in the table of tools/commands/commands.c. It is options, check
+ * and work, which share settings; who calls it (tools/commands/call.h) allocates these and does all
+ * else: parsing, checking outputs, opening the device, the report, the error's line.
+ */
 typedef struct lob_command {
     const char *name;
     const char *summary;     /* one line without a full stop */
@@ -34,17 +58,31 @@ typedef struct lob_command {
     bool compares;           /* it may end with LOB_EDIFFER */
     const char *result;      /* the number of its results that tells most, and */
     const char *result_text; /* the words before it: "voxels labelled"; or NULL */
-    int (*run)(const struct lob_command *self, int argc, char **argv); /* returns the exit code */
+
+    size_t settings_bytes; /* all zero when options is called */
+    /* Put defaults into the settings, and rows that lead to them into the table. */
+    void (*options)(lob_rows *rows, void *settings);
+    /* What options say of one another, and of names; reads nothing. May be NULL. */
+    lob_status (*check)(lob_session *s, void *settings);
+    /* Read, compute, write. */
+    lob_status (*work)(lob_session *s, void *settings);
+    /* Free what the settings hold, whatever was returned. May be NULL. */
+    void (*release)(void *settings);
+
+    bool computes;    /* on the device, whatever the options are */
     bool runs_others; /* it runs lines of a recipe, */
     bool nests;       /* and can stand in one itself */
     bool many;        /* it computes on several devices at once */
-    lob_line *line;   /* in a copy of the row: the line of a recipe that it is run for, */
-    lob_part *part;   /* or the scan of a batch */
+    const char *only_prints; /* the flag with which outputs are only named, so that they may exist */
+    bool takes_line;  /* what stands behind "--" is a command line: lob_session.line */
+
+    int (*run)(const struct lob_command *self, int argc, char **argv); /* instead of these */
+    lob_host *host; /* in a copy of the row */
 } lob_command;
 
 enum { LOB_SESSION_STAGES = 32, LOB_SESSION_SUMS = 32, LOB_SESSION_AHEAD = 4 };
 
-/* An input that a thread reads before it is asked for: see tools/session/session_ahead.h. */
+/* An input that a thread reads before it is asked for: see tools/inout/ahead.h. */
 typedef struct lob_ahead lob_ahead;
 
 /* The files of a path, opened for their checksums. */
@@ -67,20 +105,24 @@ typedef struct {
     bool is_new;    /* nothing was under these names before */
 } lob_session_output;
 
-typedef struct lob_session {
+struct lob_session {
     const lob_command *command;
+    lob_host *host;                      /* NULL: the session has the process for itself */
+    const lob_watcher *const *watchers;  /* and NULL after the last */
     int argc;
     char **argv;               /* after the command's name */
+    char **line;               /* of lob_command.takes_line: the words behind "--"; NULL: none */
+    int line_count;
     lob_option_table table[2]; /* the command's own rows, then the common ones */
+    lob_rows own;
     lob_option common[13];
+    void *settings; /* of the command; malloc'ed */
 
     /* the common options */
     lob_device_choice device;
     int threads;
     int64_t max_memory; /* 0: no limit was given */
-    bool force, skip_existing, quiet, verbose, provenance, bids;
-    char *bids_path;         /* of labels that --bids has named; else NULL, */
-    const char *bids_folder; /* in the folder that was typed, which points into argv */
+    bool force, skip_existing, quiet, verbose, provenance;
     const char *report_path;
     bool help, version;
 
@@ -90,14 +132,19 @@ typedef struct lob_session {
     bool device_chosen;               /* and it is open, or the CPU serves */
     bool device_is_lent;              /* it is the recipe's */
     lob_device_traffic start_traffic; /* of this thread when the session began */
-    int64_t held;                     /* bytes that count against max_memory, */
-    int64_t most_held;                /* and the most that they were */
+    lob_allowance memory;             /* max_memory, and what of it is held */
     lob_context context; /* threads, what is left of the memory, device and progress; hand it to the
                             algorithms */
     lob_error error;     /* hand it to whatever can fail */
-    int exit_code;       /* when lob_session_begin returned false */
+    lob_status status;   /* when lob_call_begin returned false, */
+    int exit_code;       /* and that of the command */
+    bool keeps_inputs;   /* it may read its inputs again */
     bool noted_shear;    /* of an output's axes, once for all of them */
-    bool checked;        /* a line of a recipe whose check has come to the work */
+    bool checking, checked; /* of lob_command.run: stop before any work; it has come there */
+    bool extra;          /* the option of lob_watcher.option is given, */
+    char *renamed;       /* and an output has this name, malloc'ed, NULL: none has, */
+    const char *renamed_from; /* for what was typed, which points into argv; */
+    const char *extra_role;   /* in reports, of files that no row names */
 
     /* what the report is made of */
     cJSON *inputs, *outputs, *notes;
@@ -125,6 +172,6 @@ typedef struct lob_session {
     bool bar, bar_shown;
     bool tags; /* progress goes to standard output, as 3D Slicer reads it */
     double bar_time_s;
-} lob_session;
+};
 
 #endif

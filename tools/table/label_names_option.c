@@ -3,7 +3,6 @@
 
 #include "io/label_table.h"
 #include "tools/report/session_sums.h"
-#include "tools/session/session_line.h"
 
 lob_status lob_label_table_check(lob_session *s, const char *path)
 {
@@ -17,7 +16,7 @@ lob_status lob_label_table_take(lob_session *s, lob_volume *labels, const char *
 {
     lob_label_names read;
     if (!path) return LOB_OK;
-    if (lob_session_checking(s)) return lob_session_checked(s);
+    if (s->checking) return lob_session_checked(s);
     lob_status st = lob_label_table_read(&read, path, &s->error);
     for (int32_t i = 0; st == LOB_OK && i < read.count; i++) {
         const lob_label_name *row = &read.rows[i];

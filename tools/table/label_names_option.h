@@ -2,7 +2,7 @@
 #ifndef LOB_LABEL_NAMES_OPTION_H
 #define LOB_LABEL_NAMES_OPTION_H
 
-#include "tools/session/session.h"
+#include "tools/inout/volumes.h"
 
 /* The option of commands that write labels. */
 #define OPT_LABEL_TABLE(pointer)                                                                 \

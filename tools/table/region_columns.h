@@ -3,7 +3,7 @@
 #define LOB_REGION_COLUMNS_H
 
 #include "kernels/regions/shapes.h"
-#include "tools/session/session.h"
+#include "tools/inout/volumes.h"
 
 /* What has to be measured for a column beyond sums; bits. */
 enum {

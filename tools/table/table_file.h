@@ -10,7 +10,7 @@
 #ifndef LOB_TABLE_FILE_H
 #define LOB_TABLE_FILE_H
 
-#include "tools/session/session.h"
+#include "tools/inout/volumes.h"
 
 typedef struct {
     const char *const *names; /* one a column */

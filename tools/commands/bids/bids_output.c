@@ -5,8 +5,7 @@
 #include "tools/commands/bids/bids_path.h"
 #include "tools/picture/mosaic.h"
 #include "tools/report/report.h"
-#include "tools/session/session.h"
-#include "tools/session/session_line.h"
+#include "tools/inout/volumes.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"
 #include "volumes/labels.h"
@@ -32,11 +31,18 @@ static const lob_option *row_of(const lob_session *s, lob_option_kind kind,
     return NULL;
 }
 
-bool lob_bids_can(const lob_option_table *own)
+/* Of commands that write labels, also where one only prints this time, for begin to refuse. */
+static bool option(lob_option *row, lob_session *s)
 {
-    for (size_t i = 0; i < own->count; i++)
-        if (own->rows[i].content == LOB_FILE_LABELS && own->rows[i].letter == 'o') return true;
-    return false;
+    bool can = false;
+    for (size_t i = 0; i < s->table[0].count; i++)
+        if (s->table[0].rows[i].content == LOB_FILE_LABELS && s->table[0].rows[i].letter == 'o')
+            can = true;
+    *row = (lob_option)OPT_FLAG(
+        "bids", &s->extra,
+        "write a .json and a .tsv beside the labels, as BIDS has them for derivatives; where "
+        "the output is a folder, the labels are named in it after the image");
+    return can;
 }
 
 static const char *path_of(const lob_option *row)
@@ -69,17 +75,17 @@ static lob_status name_labels(lob_session *s, const lob_option *out)
                         "output *_dseg.nii.gz");
     snprintf(root, sizeof root, "%s", path_of(out));
     for (size_t n = strlen(root); n > 1 && root[n - 1] == '/'; n--) root[n - 1] = '\0';
-    LOB_TRY(lob_bids_labels_path(&s->bids_path, root, image, s->command->name, &s->error));
-    s->bids_folder = path_of(out);
-    *(const char **)out->target = s->bids_path;
-    return lob_can_make_folders(s->bids_path)
+    LOB_TRY(lob_bids_labels_path(&s->renamed, root, image, s->command->name, &s->error));
+    s->renamed_from = path_of(out);
+    *(const char **)out->target = s->renamed;
+    return lob_can_make_folders(s->renamed)
                ? LOB_OK
-               : lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", s->bids_path);
+               : lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", s->renamed);
 }
 
-bool lob_bids_is_new(const lob_session *s, const char *path)
+static bool makes_folder(const lob_session *s, const char *path)
 {
-    if (!s->bids_path || strcmp(path, s->bids_path) != 0) return false;
+    if (!s->renamed || strcmp(path, s->renamed) != 0) return false;
     const char *const name = strrchr(path, '/') + 1;
     char *const folder = strndup(path, (size_t)(name - path));
     const bool is_new = folder && access(folder, F_OK) != 0;
@@ -87,16 +93,18 @@ bool lob_bids_is_new(const lob_session *s, const char *path)
     return is_new;
 }
 
-lob_status lob_bids_make_folders(lob_session *s, const char *path)
+static lob_status writing(lob_session *s, const char *path)
 {
-    if (!lob_bids_is_new(s, path) || lob_make_folders(path)) return LOB_OK;
+    if (!makes_folder(s, path) || lob_make_folders(path)) return LOB_OK;
     return lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", path);
 }
 
 static const char *const beside[] = {".json", ".tsv"};
 
-lob_status lob_bids_begin(lob_session *s)
+static lob_status begin(lob_session *s)
 {
+    if (!s->extra) return LOB_OK;
+    s->extra_role = "bids";
     const lob_option *const out = row_of(s, LOB_OPT_OUTPUT, LOB_FILE_LABELS);
     if (!out)
         return lob_fail(&s->error, LOB_EARG,
@@ -110,7 +118,7 @@ lob_status lob_bids_begin(lob_session *s)
                         "with a / at its end",
                         path_of(out));
     lob_status st = LOB_OK;
-    if (s->skip_existing || lob_bids_is_new(s, path_of(out))) return LOB_OK;
+    if (s->skip_existing || makes_folder(s, path_of(out))) return LOB_OK;
     for (size_t i = 0; st == LOB_OK && i < LOB_COUNT(beside); i++) {
         char *const path = lob_bids_beside(path_of(out), beside[i]);
         st = path ? lob_output_check(path, s->force, &s->error)
@@ -274,8 +282,9 @@ static lob_status describe_dataset(lob_session *s, const char *own, const char *
     return st;
 }
 
-lob_status lob_bids_end(lob_session *s)
+static lob_status end(lob_session *s)
 {
+    if (!s->extra) return LOB_OK;
     const char *const labels = path_of(row_of(s, LOB_OPT_OUTPUT, LOB_FILE_LABELS));
     const char *const image = image_of(s);
     char *const raw = image ? lob_bids_root(image) : NULL, *const own = lob_bids_root(labels);
@@ -291,3 +300,6 @@ lob_status lob_bids_end(lob_session *s)
     free(own);
     return st;
 }
+
+const lob_watcher lob_bids_watcher = {
+    .option = option, .begin = begin, .makes_folder = makes_folder, .writing = writing, .end = end};

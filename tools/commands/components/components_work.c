@@ -105,7 +105,7 @@ void lob_components_work_take_value(lob_components_work *work, int64_t component
 void lob_components_work_hold(lob_session *s, const lob_components_work *work)
 {
     const lob_components_output *r = &work->result;
-    lob_session_give(s, -r->count * (int64_t)((r->regions ? sizeof *r->regions : 0) +
+    lob_session_hold(s, r->count * (int64_t)((r->regions ? sizeof *r->regions : 0) +
                                               (r->values ? sizeof *r->values : 0) +
                                               (r->member ? sizeof *r->member : 0)));
 }

@@ -8,7 +8,7 @@
 #include "tools/commands/repeat/past_report.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/session_sums.h"
-#include "tools/session/session_outputs.h"
+#include "tools/inout/outputs.h"
 #include "volumes/version.h"
 
 #include <errno.h>

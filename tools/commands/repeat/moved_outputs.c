@@ -3,7 +3,7 @@
 
 #include "io/io.h"
 #include "tools/commands/repeat/past_report.h"
-#include "tools/session/session_outputs.h"
+#include "tools/inout/outputs.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -127,9 +127,7 @@ static lob_status follow_input(const mover *m, const lob_line_file *file, char *
 /* Parse the line's command, which notes its files. */
 static lob_status note_files(mover *m, lob_job_line *l)
 {
-    lob_line_free(&l->line);
-    l->line.checking = true;
-    l->command.run(&l->command, l->word_count - 1, l->words + 1);
+    lob_job_line_check(m->job, l);
     lob_error *const error = &m->job->run->error;
     const lob_error reason = *error;
     *error = (lob_error){.text = ""};

@@ -1,6 +1,7 @@
 /* Drawing the sheet of strokes, result and uncertain voxels. */
 #include "tools/commands/segment/segment_sheet.h"
 
+#include "tools/inout/volumes.h"
 #include "tools/picture/mosaic.h"
 
 #include <math.h>

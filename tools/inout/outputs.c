@@ -1,9 +1,9 @@
 /* What a session's outputs may be, and what becomes of them when it fails. */
-#include "tools/session/session_outputs.h"
+#include "tools/inout/outputs.h"
 
 #include "io/file.h"
-#include "tools/commands/bids/bids_output.h"
-#include "tools/session/session_line.h"
+#include "tools/session/session.h"
+#include "tools/session/watcher.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ static bool is_replaceable_report(const char *path)
 static lob_status check_file(lob_session *s, const lob_option *row)
 {
     const char *const path = path_of(row);
-    if (lob_bids_is_new(s, path)) return LOB_OK;
+    if (lob_watch_makes_folder(s, path)) return LOB_OK;
     if (is_volume(row)) return lob_check_output(path, s->force, &s->error);
     if (row->target != &s->report_path) return lob_output_check(path, s->force, &s->error);
 

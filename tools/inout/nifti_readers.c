@@ -1,5 +1,5 @@
 /* Choosing a transform as ITK, nibabel and MRtrix do. */
-#include "tools/commands/nifti_readers.h"
+#include "tools/inout/nifti_readers.h"
 
 #include "io/formats.h"
 #include "io/nifti/nifti_header.h"

@@ -1,6 +1,6 @@
 /* A session's outputs: whether they may be made, and their removal when the command fails. */
-#ifndef LOB_SESSION_OUTPUTS_H
-#define LOB_SESSION_OUTPUTS_H
+#ifndef LOB_OUTPUTS_H
+#define LOB_OUTPUTS_H
 
 #include "tools/session/session_state.h"
 

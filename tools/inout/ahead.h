@@ -1,17 +1,16 @@
 /* Inputs that are read by a thread while the command reads another one. */
-#ifndef LOB_SESSION_AHEAD_H
-#define LOB_SESSION_AHEAD_H
+#ifndef LOB_AHEAD_H
+#define LOB_AHEAD_H
 
 #include "tools/session/session_state.h"
 
 /*
- * May the session have threads that outlive a call? HDF5 is read and written in a child process,
- * which is not made beside other threads; and lines of a recipe and scans of a batch share theirs.
+ * Begin to read, in a thread, what lob_session_read will be asked for: seeds inflate beside the
+ * scan. path may be NULL; it is the very string that lob_session_read gets. What cannot be read
+ * ahead, for whatever reason, is read then: errors and their order are the same. With --max-memory,
+ * which counts one input after the other, nothing is read ahead.
  */
-bool lob_session_is_threaded(const lob_session *s);
-
-/* Does an input of the command's table make a child process? */
-bool lob_session_reads_in_child(const lob_session *s);
+void lob_session_ahead(lob_session *s, const char *path, int64_t frame);
 
 /*
  * What lob_session_ahead has read of a path, waiting for it if need be: the wait is info's

@@ -1,9 +1,8 @@
 /* Reading inputs ahead, in threads of their own. */
-#include "tools/session/session_ahead.h"
+#include "tools/inout/ahead.h"
 
-#include "io/formats.h"
-#include "tools/report/session_sums.h"
 #include "tools/session/session.h"
+#include "tools/session/watcher.h"
 
 #include <stdlib.h>
 
@@ -15,32 +14,6 @@ struct lob_ahead {
     lob_file_info info;
     lob_status status;
 };
-
-/* Does an input or output of the command's table make a child process? */
-static bool has_child(const lob_session *s, bool outputs)
-{
-    bool any = false;
-    for (size_t i = 0; i < s->table[0].count && !any; i++) {
-        const lob_option *const row = &s->table[0].rows[i];
-        const bool reads = lob_option_reads(row);
-        const char *path;
-        if (!reads && !(outputs && row->kind == LOB_OPT_OUTPUT)) continue;
-        for (int k = 0; !any && (path = lob_option_path(row, k)); k++)
-            any = reads ? lob_reads_in_child(path) : lob_writes_in_child(path);
-    }
-    return any;
-}
-
-bool lob_session_reads_in_child(const lob_session *s)
-{
-    return has_child(s, false);
-}
-
-bool lob_session_is_threaded(const lob_session *s)
-{
-    return !s->command->line && !s->command->part && !s->command->runs_others &&
-           !has_child(s, true);
-}
 
 static void *read_ahead(void *user)
 {
@@ -66,7 +39,7 @@ void lob_session_ahead(lob_session *s, const char *path, int64_t frame)
         return;
     }
     s->ahead[free_at] = a;
-    lob_sums_begin(s, path, true, true);
+    lob_watch_using(s, path, true, true);
 }
 
 static int place_of(const lob_session *s, const char *path)

@@ -1,98 +1,122 @@
-/* What a session reads and writes: timed, counted against its memory, described in its report. */
+/* Reading and writing files, and the way to a recipe's memory. */
+#include "tools/inout/volumes.h"
+
 #include "io/passing.h"
 #include "io/png.h"
-#include "tools/commands/bids/bids_output.h"
-#include "tools/commands/nifti_readers.h"
-#include "tools/report/report.h"
-#include "tools/report/session_provenance.h"
-#include "tools/report/session_sums.h"
-#include "tools/session/session_ahead.h"
-#include "tools/session/session_line.h"
-#include "tools/session/session_outputs.h"
+#include "tools/inout/ahead.h"
+#include "tools/inout/maker.h"
+#include "tools/inout/nifti_readers.h"
+#include "tools/inout/outputs.h"
+#include "tools/session/host.h"
+#include "tools/session/watcher.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+static const lob_maker file_maker; /* defined below */
+
+static const lob_maker *maker_of(const lob_session *s, const char *path)
+{
+    return lob_session_is_stored(s, path) ? s->host->memory : &file_maker;
+}
+
+/* ---- reading ---- */
+
+static lob_read_options read_options(const lob_session *s, int64_t frame)
+{
+    return (lob_read_options){
+        .frame = frame, .max_memory = s->context.max_memory, .threads = s->context.threads};
+}
 
 static lob_status read_volume(lob_session *s, lob_volume *out, const char *path,
                               const lob_read_options *options, lob_file_info *info)
 {
-    if (!lob_ahead_has(s, path)) lob_sums_begin(s, path, true, true);
-    lob_status st = LOB_OK;
+    if (!lob_ahead_has(s, path)) lob_watch_using(s, path, true, true);
     if (options->header_only || !lob_ahead_take(s, out, path, options->frame, info)) {
-        st = lob_read(out, path, options, info, &s->error);
+        lob_status st = lob_read(out, path, options, info, &s->error);
         if (st == LOB_ENOMEM && lob_ahead_drop(s)) /* what they hold may be what lacks */
             st = lob_read(out, path, options, info, &s->error);
+        LOB_TRY(st);
     }
-    if (st != LOB_OK) return st;
     lob_session_add(s, "read", info->read_s);
     lob_session_add(s, "inflate", info->inflate_s);
-    lob_report_input(s, out, path, info);
-    if (out->data) lob_session_give(s, -lob_voxel_bytes(out));
-    st = lob_session_cancelled(s);
+    lob_watch_has_read(s, out, path, info, NULL);
+    if (out->data) lob_session_hold(s, lob_voxel_bytes(out));
+    const lob_status st = lob_session_cancelled(s);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
+}
+
+static lob_status read_file(lob_session *s, lob_volume *out, const char *path, int64_t frame,
+                            bool voxels, lob_file_info *info)
+{
+    const lob_maker *const memory = s->host ? s->host->memory : NULL;
+    lob_read_options options = read_options(s, frame);
+    lob_status st;
+    if (!voxels) options = (lob_read_options){.threads = options.threads, .header_only = true};
+    if (voxels && memory && memory->read_kept(s, &st, out, path, frame)) return st;
+    LOB_TRY(read_volume(s, out, path, &options, info));
+    if (voxels && memory) memory->keep(s, out, path, info);
+    return LOB_OK;
+}
+
+static bool peek_file(const lob_session *s, lob_volume *out, const char *path)
+{
+    const lob_read_options options = {.header_only = true, .threads = 1};
+    (void)s;
+    return lob_read(out, path, &options, NULL, NULL) == LOB_OK;
 }
 
 lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, int64_t frame)
 {
     lob_file_info info = {.format = NULL};
-    const lob_read_options options = {
-        .frame = frame, .max_memory = s->context.max_memory, .threads = s->context.threads};
-    if (lob_session_checking(s)) return lob_session_checked(s);
-    if (lob_session_is_stored(s, path)) return lob_line_read(s, out, path, frame, true);
-    lob_status st = LOB_OK;
-    if (lob_line_read_kept(s, &st, out, path, frame)) return st;
-    st = read_volume(s, out, path, &options, &info);
-    if (st == LOB_OK) lob_line_keep(s, out, path, &info);
-    return st;
+    if (s->checking) return lob_session_checked(s);
+    return maker_of(s, path)->read(s, out, path, frame, true, &info);
 }
 
 lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
                                    lob_file_info *info)
 {
     lob_file_info unasked = {.format = NULL};
-    const lob_read_options options = {
-        .frame = 0, .threads = s->context.threads, .header_only = true};
-    if (!info) info = &unasked;
-    if (lob_session_checking(s)) return lob_session_checked(s);
-    if (!lob_session_is_stored(s, path)) return read_volume(s, out, path, &options, info);
-    *info = (lob_file_info){.format = "memory"};
-    return lob_line_read(s, out, path, 0, false);
+    if (s->checking) return lob_session_checked(s);
+    return maker_of(s, path)->read(s, out, path, 0, false, info ? info : &unasked);
 }
 
 bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path)
 {
-    const lob_read_options options = {.header_only = true, .threads = 1};
-    if (lob_session_is_stored(s, path)) return lob_line_peek(s, out, path);
-    return lob_read(out, path, &options, NULL, NULL) == LOB_OK;
+    return maker_of(s, path)->peek(s, out, path);
 }
 
 void lob_session_keep_inputs(lob_session *s)
 {
-    if (s->command->line) s->command->line->keeps_inputs = true;
+    s->keeps_inputs = true;
 }
 
 void lob_session_forget(lob_session *s)
 {
     lob_ahead_drop(s);
-    lob_sums_drop(s);
+    lob_watch_forget(s);
     while (cJSON_GetArraySize(s->inputs) > 0) cJSON_DeleteItemFromArray(s->inputs, 0);
     s->error = (lob_error){.text = ""};
-    if (s->command->line) lob_store_drop_files(s->command->line->store);
-    lob_session_give(s, s->held - lob_session_stored_bytes(s));
+    lob_session_give(s, s->memory.held);
+    if (s->host && s->host->spare) s->host->spare(s);
+    if (s->host && s->host->held) lob_session_hold(s, s->host->held(s));
+}
+
+static lob_status open_file(lob_session *s, lob_plane_input *input, int64_t frame)
+{
+    const lob_read_options options = read_options(s, frame);
+    lob_watch_using(s, input->path, true, true);
+    return lob_planes_open(&input->planes, &input->volume, input->path, &options, &input->info,
+                           &s->error);
 }
 
 lob_status lob_session_open(lob_session *s, lob_plane_input *input, const char *path, int64_t frame)
 {
-    const lob_read_options options = {
-        .frame = frame, .max_memory = s->context.max_memory, .threads = s->context.threads};
-    if (lob_session_checking(s)) return lob_session_checked(s);
-    if (lob_session_is_stored(s, path)) return lob_line_open(s, input, path, frame);
+    if (s->checking) return lob_session_checked(s);
     *input = (lob_plane_input){.path = path};
-    lob_sums_begin(s, path, true, true);
-    return lob_planes_open(&input->planes, &input->volume, path, &options, &input->info, &s->error);
+    return maker_of(s, path)->open(s, input, frame);
 }
 
 lob_status lob_session_planes(lob_session *s, const lob_plane_input *input, void *out, int64_t z,
@@ -108,7 +132,7 @@ void lob_session_close(lob_session *s, lob_plane_input *input)
     lob_planes_close(input->planes);
     lob_session_add(s, "read", input->info.read_s);
     lob_session_add(s, "inflate", input->info.inflate_s);
-    lob_report_input(s, &input->volume, input->path, &input->info);
+    lob_watch_has_read(s, &input->volume, input->path, &input->info, NULL);
     lob_volume_free(&input->volume);
     input->planes = NULL;
 }
@@ -138,7 +162,7 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
 {
     lob_session_output output = {.path = strdup(path), .is_new = true};
     lob_status st = lob_session_cancelled(s);
-    if (st == LOB_OK) st = lob_bids_make_folders(s, path);
+    if (st == LOB_OK) st = lob_watch_writing(s, path);
     if (st == LOB_OK) st = lob_session_reserve_output(s);
     if (st == LOB_OK && !(output.path && files_of(output.files, path, volume != NULL)))
         st = lob_session_no_memory(s, path);
@@ -152,8 +176,8 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
         return st;
     }
     s->written[s->outputs_written++] = output;
-    lob_sums_begin(s, path, volume != NULL, false);
-    lob_report_output(s, volume, path);
+    lob_watch_using(s, path, volume != NULL, false);
+    lob_watch_written(s, volume, path);
     return lob_session_cancelled(s);
 }
 
@@ -169,7 +193,7 @@ static void note_shear(lob_session *s, const lob_volume *volume, const char *pat
     lob_session *top = s;
     char apart[64] = "refuses it";
     double mm;
-    while (top->command->line) top = top->command->line->run;
+    while (top->host && top->host->outer) top = top->host->outer;
     if (top->noted_shear || !lob_nifti_is_sheared(&mm, volume, path)) return;
     top->noted_shear = true;
     if (isfinite(mm)) snprintf(apart, sizeof apart, "places its corners up to %.2g mm off", mm);
@@ -196,29 +220,41 @@ static lob_status make_volume(lob_session *s, const char *path, void *user)
     return st;
 }
 
+/* What an output that is there is missing. */
+static void note_written(lob_session *s, const lob_volume *volume, const char *path,
+                         const lob_write_options *options)
+{
+    lob_watch_commented(s, options->comment);
+    note_shear(s, volume, path);
+    if (options->labels && volume->names.count > 0 &&
+        (options->strip_extensions || !lob_keeps_names(path)))
+        lob_session_note(
+            s,
+            "%s: does not hold the names of labels; NIfTI and .seg.nrrd do, and lobule "
+            "convert --write-label-table writes them to a file of their own",
+            path);
+}
+
+static lob_status write_file(lob_session *s, lob_volume *volume, const char *path,
+                             lob_write_options *options)
+{
+    char *comment;
+    LOB_TRY(lob_watch_comment(s, &comment, path));
+    options->comment = comment;
+    volume_output out = {volume, *options};
+    const lob_status st = lob_session_make(s, volume, path, make_volume, &out);
+    if (st == LOB_OK) note_written(s, volume, path, options);
+    free(comment);
+    return st;
+}
+
 lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char *path,
                                   lob_write_options options)
 {
     if (!path) return LOB_OK;
     options.force = s->force;
     options.threads = s->context.threads;
-    if (lob_session_is_stored(s, path)) return lob_line_write(s, volume, path, &options);
-    char *comment;
-    LOB_TRY(lob_provenance_of(s, &comment, path));
-    options.comment = comment;
-    volume_output out = {volume, options};
-    const lob_status st = lob_session_make(s, volume, path, make_volume, &out);
-    if (st == LOB_OK) lob_provenance_report(s, comment);
-    if (st == LOB_OK) note_shear(s, volume, path);
-    free(comment);
-    if (st == LOB_OK && options.labels && volume->names.count > 0 &&
-        (options.strip_extensions || !lob_keeps_names(path)))
-        lob_session_note(
-            s,
-            "%s: does not hold the names of labels; NIfTI and .seg.nrrd do, and lobule "
-            "convert --write-label-table writes them to a file of their own",
-            path);
-    return st;
+    return maker_of(s, path)->write(s, volume, path, &options);
 }
 
 typedef struct {
@@ -251,40 +287,26 @@ lob_status lob_session_write(lob_session *s, lob_volume *volume, const char *pat
     return lob_session_write_with(s, volume, path, options);
 }
 
-bool lob_session_is_labels(const lob_session *s, const char *path)
-{
-    for (size_t i = 0; i < s->table[0].count; i++) {
-        const lob_option *row = &s->table[0].rows[i];
-        const char *named;
-        if (!lob_option_reads(row) || row->content != LOB_FILE_LABELS) continue;
-        for (int k = 0; (named = lob_option_path(row, k)); k++)
-            if (named == path) return true;
-    }
-    return false;
-}
-
 /* ---- by planes ---- */
+
+static lob_status begin_file(lob_session *s, lob_plane_output *out, int64_t largest)
+{
+    LOB_TRY(lob_watch_writing(s, out->path));
+    return lob_plane_writer_begin(&out->writer, out->volume, largest, out->path, &out->options,
+                                  &s->error);
+}
 
 lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const lob_volume *volume,
                                     int64_t largest, const char *path, lob_write_options options)
 {
     const double start_s = lob_clock_s();
-    lob_status st;
     options.force = s->force;
     options.threads = s->context.threads;
     *out = (lob_plane_output){.volume = volume, .path = path, .options = options};
-    LOB_TRY(lob_provenance_of(s, &out->comment, path));
+    LOB_TRY(lob_watch_comment(s, &out->comment, path));
     out->options.comment = out->comment;
     out->options.compress_s = &out->compress_s;
-    if (lob_session_is_stored(s, path)) {
-        st = lob_session_take(s, lob_voxel_bytes(volume), path);
-        if (st == LOB_OK)
-            st = lob_plane_writer_gather(&out->writer, &out->gathered, volume, path, &s->error);
-        out->held = st == LOB_OK ? lob_voxel_bytes(volume) : 0;
-    } else {
-        LOB_TRY(lob_bids_make_folders(s, path));
-        st = lob_plane_writer_begin(&out->writer, volume, largest, path, &out->options, &s->error);
-    }
+    const lob_status st = maker_of(s, path)->begin(s, out, largest);
     out->write_s += lob_clock_s() - start_s;
     return st;
 }
@@ -298,7 +320,7 @@ lob_status lob_session_planes_put(lob_session *s, lob_plane_output *out, const v
     return st;
 }
 
-static lob_status commit_planes(lob_session *s, const char *path, void *user)
+lob_status lob_planes_finish(lob_session *s, const char *path, void *user)
 {
     lob_plane_output *out = user;
     const double start_s = lob_clock_s();
@@ -310,24 +332,17 @@ static lob_status commit_planes(lob_session *s, const char *path, void *user)
     return st;
 }
 
+static lob_status commit_file(lob_session *s, lob_plane_output *out)
+{
+    LOB_TRY(lob_session_make(s, out->volume, out->path, lob_planes_finish, out));
+    lob_watch_commented(s, out->comment);
+    note_shear(s, out->volume, out->path);
+    return LOB_OK;
+}
+
 lob_status lob_session_planes_commit(lob_session *s, lob_plane_output *out)
 {
-    lob_status st;
-    if (!lob_session_is_stored(s, out->path)) {
-        st = lob_session_make(s, out->volume, out->path, commit_planes, out);
-        if (st == LOB_OK) lob_provenance_report(s, out->comment);
-        if (st == LOB_OK) note_shear(s, out->volume, out->path);
-        return st;
-    }
-    lob_volume volume = *out->volume;
-    st = commit_planes(s, out->path, out);
-    if (st != LOB_OK) return st;
-    volume.data = out->gathered;
-    out->gathered = NULL;
-    st = lob_line_write(s, &volume, out->path, &out->options);
-    free(volume.data); /* its header belongs to the caller's volume */
-    out->held = 0;
-    return st;
+    return maker_of(s, out->path)->commit(s, out);
 }
 
 void lob_session_planes_abort(lob_session *s, lob_plane_output *out)
@@ -338,3 +353,10 @@ void lob_session_planes_abort(lob_session *s, lob_plane_output *out)
     lob_session_give(s, out->held);
     *out = (lob_plane_output){.path = NULL};
 }
+
+static const lob_maker file_maker = {.read = read_file,
+                                .peek = peek_file,
+                                .open = open_file,
+                                .write = write_file,
+                                .begin = begin_file,
+                                .commit = commit_file};

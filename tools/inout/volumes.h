@@ -1,0 +1,123 @@
+/*
+ * Volumes and other files that a command reads and writes: timed, counted against its memory, shown
+ * to the watchers. They are files, or, in a recipe, volumes in memory (maker.h).
+ */
+#ifndef LOB_INOUT_VOLUMES_H
+#define LOB_INOUT_VOLUMES_H
+
+#include "tools/inout/ahead.h"
+#include "tools/session/session.h"
+
+/*
+ * lob_read with the session's threads and memory limit; the file's description, checksum, times and
+ * warnings go to the report, and the warnings are notes too.
+ *
+ *   frame  in  as in lob_read_options
+ */
+lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, int64_t frame);
+
+/* lob_session_read for the header alone: out->data stays NULL. info may be NULL. */
+lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
+                                   lob_file_info *info);
+
+/* The header alone, for an estimate: nothing is reported. false: it cannot be read; then out is
+ * empty. */
+bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path);
+
+/* Say, before reading, that inputs may be read again after lob_session_forget: a volume in memory
+ * that nobody else reads is then not handed over, but copied. */
+void lob_session_keep_inputs(lob_session *s);
+
+/*
+ * Start again, after an attempt that ran out of memory and freed what it had read (see
+ * lob_session_keep_inputs): no input is reported, no memory is held, there is no error.
+ */
+void lob_session_forget(lob_session *s);
+
+/*
+ * lob_write with the session's threads and --force; remembered for the report and for cleaning up.
+ * Does nothing when path is NULL, so that optional outputs need no branch.
+ *
+ *   volume  in/out  a recipe may keep its voxels in memory: data may be NULL afterwards; the rest
+ *                   stays, and is freed as before
+ */
+lob_status lob_session_write(lob_session *s, lob_volume *volume, const char *path, bool labels);
+
+/* lob_session_write with other options (force and threads are filled in). */
+lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char *path,
+                                  lob_write_options options);
+
+/* A volume of one channel that is written a few planes at a time. */
+typedef struct {
+    lob_plane_writer *writer; /* NULL: not begun, or done */
+    const lob_volume *volume; /* its data is not read */
+    const char *path;
+    lob_write_options options;
+    double write_s, compress_s;
+    char *comment;  /* of options; malloc'ed */
+    void *gathered; /* the voxels, where they stay in memory, */
+    int64_t held;   /* and what the session holds for them */
+} lob_plane_output;
+
+/*
+ * lob_plane_writer_begin, _put, _commit and _abort with the session's threads and --force. The
+ * output is remembered when it is committed. Whatever begin returned, abort is called in the end;
+ * an output of zeros is fine.
+ */
+lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const lob_volume *volume,
+                                    int64_t largest, const char *path, lob_write_options options);
+lob_status lob_session_planes_put(lob_session *s, lob_plane_output *out, const void *planes,
+                                  int64_t n);
+lob_status lob_session_planes_commit(lob_session *s, lob_plane_output *out);
+void lob_session_planes_abort(lob_session *s, lob_plane_output *out);
+
+/*
+ * Check, once the inputs' headers are known and before any work is done, that an output's format
+ * can hold what is going to be written: lob_check_volume for a volume of this type and so many
+ * channels on the grid of another, without a scale. Does nothing when path is NULL.
+ */
+lob_status lob_session_check(lob_session *s, const lob_volume *like, lob_type type, int channels,
+                             const char *path);
+
+/* The same for a volume whose dims, type, channels, frames and scale say it. */
+lob_status lob_session_check_volume(lob_session *s, const lob_volume *volume, const char *path);
+
+/*
+ * Call make to write an output, and remember the file for the report and for cleaning up.
+ *
+ *   volume  in  what the file then holds, for the report; NULL when it is no volume
+ *
+ * Returns what make does, or LOB_ENOMEM or LOB_ECANCEL.
+ */
+typedef lob_status lob_make_fn(lob_session *s, const char *path, void *user);
+lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char *path,
+                            lob_make_fn *make, void *user);
+
+/* lob_png_write_rgb likewise. */
+lob_status lob_session_write_picture(lob_session *s, const unsigned char *rgb, int width,
+                                     int height, const char *path);
+
+/* A volume that is read a few planes at a time. */
+typedef struct {
+    lob_planes *planes; /* NULL: not open */
+    lob_volume volume;  /* its data is NULL */
+    lob_file_info info;
+    const char *path;
+} lob_plane_input;
+
+/*
+ * lob_planes_open with the session's threads and memory limit. What a plane input holds is small
+ * and is not counted against --max-memory. Returns what lob_planes_open does; on failure there is
+ * nothing to close.
+ */
+lob_status lob_session_open(lob_session *s, lob_plane_input *input, const char *path,
+                            int64_t frame);
+
+/* lob_planes_get. */
+lob_status lob_session_planes(lob_session *s, const lob_plane_input *input, void *out, int64_t z,
+                              int64_t n);
+
+/* Close it, and describe it as lob_session_read does. An input that is not open is fine. */
+void lob_session_close(lob_session *s, lob_plane_input *input);
+
+#endif

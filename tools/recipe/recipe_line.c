@@ -1,0 +1,220 @@
+/* How the session of a recipe's line belongs to that of the recipe. */
+#include "tools/recipe/recipe_line.h"
+
+#include "tools/inout/outputs.h"
+#include "tools/session/session.h"
+#include "tools/session/watcher.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The host is the first member of its line. */
+static lob_line *line_of(const lob_session *s)
+{
+    return (lob_line *)s->host;
+}
+
+void lob_line_free(lob_line *line)
+{
+    for (int i = 0; i < line->file_count; i++) free(line->files[i].path);
+    free(line->files);
+    cJSON_Delete(line->report);
+    line->files = NULL;
+    line->file_count = 0;
+    line->report = NULL;
+}
+
+/* ---- begin ---- */
+
+static void begin(lob_session *s)
+{
+    const lob_session *const run = s->host->outer;
+    s->device = run->device;
+    s->threads = run->threads;
+    s->max_memory = run->max_memory;
+    s->force = line_of(s)->force;
+    s->quiet = run->quiet;
+    s->verbose = run->verbose;
+    s->provenance = run->provenance;
+}
+
+static lob_status check_stored(lob_session *s, const lob_option *row, const char *path)
+{
+    const bool volume = row->content == LOB_FILE_IMAGE || row->content == LOB_FILE_LABELS;
+    if (!lob_is_stored_name(path)) return LOB_OK;
+    if (!lob_is_sound_name(path))
+        return lob_fail(&s->error, LOB_EARG,
+                        "%s: a volume in memory is named '@', a letter, then letters, digits, '_' "
+                        "and '-'; a file of this name is ./%s",
+                        path, path);
+    if (!volume)
+        return lob_fail(&s->error, LOB_EARG,
+                        "%s%s %s: only volumes can be in memory; name a file, as ./%s",
+                        row->operand ? "" : "--", row->name, path, path);
+    if (row->kind == LOB_OPT_OUTPUT && s->skip_existing)
+        return lob_fail(&s->error, LOB_EARG, "%s: --skip-existing is for files", path);
+    return LOB_OK;
+}
+
+static lob_status note_file(lob_session *s, const lob_option *row, const char *path)
+{
+    lob_line *const line = line_of(s);
+    LOB_TRY(check_stored(s, row, path));
+    char *const copy = strdup(path);
+    lob_line_file *const files =
+        copy ? realloc(line->files, ((size_t)line->file_count + 1) * sizeof *files) : NULL;
+    if (!files) {
+        free(copy);
+        return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+    }
+    line->files = files;
+    files[line->file_count++] = (lob_line_file){.path = copy,
+                                                .option = row->name,
+                                                .content = row->content,
+                                                .is_output = row->kind == LOB_OPT_OUTPUT,
+                                                .typed = path};
+    return LOB_OK;
+}
+
+static bool computes_where_recipe_does(const lob_session *s)
+{
+    const lob_device_choice *const a = &s->device, *const b = &s->host->outer->device;
+    return strcmp(a->backend, b->backend) == 0 && a->index == b->index;
+}
+
+/* Note the line's files, keep its memory within the recipe's. */
+static lob_status parsed(lob_session *s)
+{
+    lob_session *const run = s->host->outer;
+    if (run->max_memory > 0 && (s->max_memory == 0 || s->max_memory > run->max_memory))
+        s->max_memory = run->max_memory;
+    if (s->command->computes && computes_where_recipe_does(s)) run->device_wanted = true;
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < s->table[t].count; i++) {
+            const lob_option *const row = &s->table[t].rows[i];
+            const char *path;
+            for (int k = 0; (path = lob_option_path(row, k)); k++)
+                LOB_TRY(note_file(s, row, path));
+        }
+    return LOB_OK;
+}
+
+/* ---- between ---- */
+
+static bool lend(lob_session *s)
+{
+    const lob_session *const run = s->host->outer;
+    if (!computes_where_recipe_does(s) || !run->device_chosen) return false;
+    s->backend = run->backend;
+    s->context.device = run->context.device;
+    memcpy(s->device_why, run->device_why, sizeof s->device_why);
+    return true;
+}
+
+/* Volumes in memory are there beside what the session holds; also those of the recipe around. */
+static int64_t held(const lob_session *s)
+{
+    const lob_session *const run = s->host->outer;
+    return line_of(s)->store->bytes +
+           (run->host && run->host->held ? run->host->held(run) : 0);
+}
+
+static void spare(lob_session *s)
+{
+    lob_store_drop_files(line_of(s)->store);
+}
+
+/* ---- end ---- */
+
+/* Is there an entry for this path? */
+static bool has_path(const cJSON *files, const char *path)
+{
+    const cJSON *file;
+    cJSON_ArrayForEach(file, files)
+    {
+        if (strcmp(cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring, path) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The recipe's list of files gets those of the line: no volumes in memory, and none twice. */
+static void add_files(cJSON *to, const cJSON *from, const cJSON *not_in)
+{
+    const cJSON *file;
+    cJSON_ArrayForEach(file, from)
+    {
+        const char *const path = cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring;
+        if (lob_is_stored_name(path) || has_path(to, path) || has_path(not_in, path)) continue;
+        cJSON_AddItemToArray(to, cJSON_Duplicate(file, true));
+    }
+}
+
+/* A report goes with the line's outputs if a later line fails. */
+static void reported(lob_session *s, bool is_new)
+{
+    lob_session_output output = {.is_new = is_new};
+    if (lob_session_reserve_output(s) != LOB_OK) return;
+    output.path = strdup(s->report_path);
+    output.files[0] = strdup(s->report_path);
+    s->written[s->outputs_written++] = output;
+}
+
+/* The recipe removes the line's outputs if a later line fails. */
+static void hand_over_outputs(lob_session *run, lob_session *s)
+{
+    for (int i = 0; i < s->outputs_written; i++)
+        if (lob_session_reserve_output(run) == LOB_OK) {
+            run->written[run->outputs_written++] = s->written[i];
+            s->written[i] = (lob_session_output){.path = NULL};
+        }
+}
+
+static void hand_over(lob_session *run, lob_session *s, const char *place)
+{
+    const cJSON *note;
+    add_files(run->inputs, s->inputs, run->outputs);
+    add_files(run->outputs, s->outputs, NULL);
+    hand_over_outputs(run, s);
+    cJSON_ArrayForEach(note, s->notes)
+    {
+        lob_session_note(run, "%s: %s: %s", place, s->command->name, note->valuestring);
+    }
+}
+
+static void end(lob_session *s, lob_status status, const cJSON *report)
+{
+    lob_line *const line = line_of(s);
+    lob_session *const run = s->host->outer;
+    const bool failed = status != LOB_OK && status != LOB_EDIFFER;
+    line->status = status;
+    line->report = report ? cJSON_Duplicate(report, true) : NULL;
+    if (s->memory.most_held > run->memory.most_held) run->memory.most_held = s->memory.most_held;
+    for (int i = 0; i < s->stages; i++) lob_session_add(run, s->stage[i].name, s->stage[i].seconds);
+    if (failed)
+        lob_fail(&run->error, status, "%s: %s: %.800s", s->host->place, s->command->name,
+                 s->error.text);
+    else if (!s->checking)
+        hand_over(run, s, s->host->place);
+}
+
+void lob_line_make(lob_line *out, lob_session *run, lob_store *store, const char *place, int index,
+                   int count)
+{
+    *out = (lob_line){
+        .host = {.outer = run,
+                 .caller = run->command->name,
+                 .place = place,
+                 .index = index,
+                 .count = count,
+                 .memory = &lob_recipe_memory,
+                 .begin = begin,
+                 .parsed = parsed,
+                 .lend = lend,
+                 .held = held,
+                 .spare = spare,
+                 .reported = reported,
+                 .end = end},
+        .store = store
+    };
+}
