@@ -205,7 +205,6 @@ static void release(lob_session *s)
     }
     free(s->written);
     free(s->renamed);
-    if (s->settings && s->command->release) s->command->release(s->settings);
     free(s->settings);
 }
 
@@ -395,12 +394,18 @@ static lob_status check(lob_session *s)
     return s->command->check ? s->command->check(s, s->settings) : LOB_OK;
 }
 
+static lob_status free_what_is_left(lob_session *s, lob_status status)
+{
+    if (s->command->release) s->command->release(s->settings);
+    return status;
+}
+
 lob_status lob_call_check(const lob_command *command, int argc, char **argv)
 {
     lob_session s;
     start(&s, command, argc, argv);
     if (!begin(&s, fill_own(&s), true)) return s.status;
-    return end_check(&s, check(&s));
+    return end_check(&s, free_what_is_left(&s, check(&s)));
 }
 
 static lob_status work(lob_session *s)
@@ -415,5 +420,5 @@ int lob_call(const lob_command *command, int argc, char **argv)
     lob_session s;
     if (command->run) return command->run(command, argc, argv);
     if (!lob_call_begin(&s, command, argc, argv)) return s.exit_code;
-    return lob_session_end(&s, work(&s));
+    return lob_session_end(&s, free_what_is_left(&s, work(&s)));
 }

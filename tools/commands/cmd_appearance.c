@@ -13,6 +13,7 @@ typedef struct {
 } settings;
 
 typedef struct {
+    settings set; /* first */
     lob_volume image, view, outline, shares;
     lob_seeds_input seeds;
     lob_appearance_stats stats;
@@ -21,26 +22,23 @@ typedef struct {
 static lob_status read_view(lob_session *s, const settings *set, work *w)
 {
     if (!set->view) return LOB_OK;
-    lob_status st = lob_session_read(s, &w->view, set->view, -1);
-    if (st == LOB_OK) st = lob_grid_match(s, &w->view, set->view, &w->image, set->image);
-    return st;
+    LOB_TRY(lob_session_read(s, &w->view, set->view, -1));
+    return lob_grid_match(s, &w->view, set->view, &w->image, set->image);
 }
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
-    lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
-    if (st == LOB_OK)
-        st = lob_seeds_read(s, &w->seeds, set->seeds, &w->image, set->image, set->background);
-    if (st == LOB_OK && w->seeds.set.count > LOB_APPEARANCE_MAX_LABELS)
-        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d labels, at most %d", set->seeds,
-                      w->seeds.set.count, LOB_APPEARANCE_MAX_LABELS);
-    if (st == LOB_OK)
-        st = lob_session_check(s, &w->image, LOB_F32, w->seeds.set.count - 1, set->shares);
-    if (st == LOB_OK) st = read_view(s, set, w);
-    if (st == LOB_OK && set->outline)
-        st = lob_seeds_labels(s, &w->outline, set->outline, &w->seeds, set->seeds, &w->image,
-                              set->image);
-    return st;
+    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
+    LOB_TRY(lob_seeds_read(s, &w->seeds, set->seeds, &w->image, set->image, set->background));
+    if (w->seeds.set.count > LOB_APPEARANCE_MAX_LABELS)
+        LOB_TRY(lob_fail(&s->error, LOB_EDATA, "%s: has %d labels, at most %d", set->seeds,
+                         w->seeds.set.count, LOB_APPEARANCE_MAX_LABELS));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_F32, w->seeds.set.count - 1, set->shares));
+    LOB_TRY(read_view(s, set, w));
+    if (set->outline)
+        LOB_TRY(lob_seeds_labels(s, &w->outline, set->outline, &w->seeds, set->seeds, &w->image,
+                                 set->image));
+    return LOB_OK;
 }
 
 /* Whole numbers are finite. */
@@ -78,14 +76,14 @@ static lob_status compute(lob_session *s, const settings *set, work *w)
         .outline = w->outline.data,
         .outline_type = w->outline.type,
     };
-    lob_status st = lob_session_take(s, bytes, set->shares);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_take(s, bytes, set->shares));
     if (lob_volume_like(&w->shares, &w->image, LOB_F32, channels) != LOB_OK)
         return lob_session_no_memory(s, set->shares);
     lob_session_compute(s, "learning from strokes");
-    st = s->backend->appearance(w->shares.data, &w->stats, &in, &set->options, &s->context,
-                                &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, set->image, set->seeds);
+    LOB_TRY(lob_session_name(s,
+                             s->backend->appearance(w->shares.data, &w->stats, &in, &set->options,
+                                                    &s->context, &s->error),
+                             set->image, set->seeds));
     lob_session_computed(s);
     return LOB_OK;
 }
@@ -101,50 +99,47 @@ static void report(lob_session *s, const work *w)
     cJSON_AddNumberToObject(s->results, "working_memory_bytes", (double)w->stats.working_bytes);
 }
 
-static lob_status appearance(lob_session *s, settings *set)
+static lob_status appearance(lob_session *s, void *user)
 {
-    work w = {
-        .image = lob_volume_empty(),
-        .view = lob_volume_empty(),
-        .outline = lob_volume_empty(),
-        .shares = lob_volume_empty(),
-        .seeds = {.volume = lob_volume_empty()},
-    };
-    lob_status st = lob_session_device_begin(s);
-    if (st == LOB_OK) st = read_inputs(s, set, &w);
-    if (st == LOB_OK) st = check_values(s, set, &w);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK) st = compute(s, set, &w);
-    if (st == LOB_OK) {
-        report(s, &w);
-        st = lob_session_write(s, &w.shares, set->shares, false);
-    }
-    lob_volume_free(&w.image);
-    lob_volume_free(&w.view);
-    lob_volume_free(&w.outline);
-    lob_volume_free(&w.shares);
-    lob_seeds_free(&w.seeds);
-    return st;
+    work *const w = user;
+    const settings *const set = &w->set;
+    LOB_TRY(read_inputs(s, set, w));
+    LOB_TRY(check_values(s, set, w));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(compute(s, set, w));
+    report(s, w);
+    return lob_session_write(s, &w->shares, set->shares, false);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void release(void *user)
 {
-    settings set = {.frame = -1, .background = -1, .options = lob_appearance_defaults()};
-    lob_appearance_options *const o = &set.options;
+    work *const w = user;
+    lob_volume_free(&w->image);
+    lob_volume_free(&w->view);
+    lob_volume_free(&w->outline);
+    lob_volume_free(&w->shares);
+    lob_seeds_free(&w->seeds);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){.frame = -1, .background = -1, .options = lob_appearance_defaults()};
+    lob_appearance_options *const o = &set->options;
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
+        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
                       .required = true),
-        OPERAND_INPUT("SEEDS", &set.seeds, LOB_FILE_LABELS, "strokes: labels from 1, 0 is unknown",
+        OPERAND_INPUT("SEEDS", &set->seeds, LOB_FILE_LABELS, "strokes: labels from 1, 0 is unknown",
                       .required = true),
-        OPT_OUTPUT("output", &set.shares, LOB_FILE_IMAGE,
+        OPT_OUTPUT("output", &set->shares, LOB_FILE_IMAGE,
                    "float32 shares to write, a channel for each label but the background",
                    .letter = 'o', .required = true),
-        OPT_INPUT("view", &set.view, LOB_FILE_IMAGE,
+        OPT_INPUT("view", &set->view, LOB_FILE_IMAGE,
                   "another look at IMAGE, such as a smoothed one, whose values count too"),
         OPT_INT(
-            "background", &set.background, "N", 1, INT32_MAX,
+            "background", &set->background, "N", 1, INT32_MAX,
             "label that stands for all else; left out: the one whose strokes reach farthest out"),
-        OPT_INPUT("outline", &set.outline, LOB_FILE_LABELS,
+        OPT_INPUT("outline", &set->outline, LOB_FILE_LABELS,
                   "an earlier result, whose shape in the slices with strokes counts instead of the "
                   "distance to strokes"),
         OPT_INT("bins", &o->bins, "N", 2, LOB_APPEARANCE_MAX_BINS,
@@ -166,12 +161,10 @@ static int run(const lob_command *self, int argc, char **argv)
                  "what is added to that for each mm to the nearest slice with strokes"),
         OPT_REAL("shape-slope", &o->shape_slope, "RATIO", 0, 1e6,
                  "by how much an outline shrinks for each mm beyond the last slices with strokes"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, appearance(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_appearance = {
@@ -192,5 +185,9 @@ const lob_command lob_command_appearance = {
     .examples = "lobule appearance scan.nii.gz strokes.nii.gz -o shares.nii.gz\n"
                 "lobule appearance scan.nii.gz strokes.nii.gz --outline first.nii.gz "
                 "--background 2 -o shares.nii.gz",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .work = appearance,
+    .release = release,
+    .computes = true,
 };

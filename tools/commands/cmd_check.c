@@ -303,20 +303,26 @@ static lob_status judge(report *r)
                     cJSON_GetStringValue(cJSON_GetArrayItem(found[worst].lines, 0)));
 }
 
-static lob_status check(lob_session *s, const char *path, bool labels, bool json)
+typedef struct {
+    const char *path;
+    bool json, labels;
+} settings;
+
+static lob_status check(lob_session *s, void *user)
 {
+    const settings *const set = user;
     report r = {.s = s,
-                .path = path,
+                .path = set->path,
                 .about = cJSON_CreateObject(),
                 .damage = cJSON_CreateArray(),
                 .not_read = cJSON_CreateArray(),
                 .warnings = cJSON_CreateArray()};
-    cJSON_AddStringToObject(r.about, "file", path);
-    lob_status st = look(&r, path, labels);
+    cJSON_AddStringToObject(r.about, "file", set->path);
+    lob_status st = look(&r, set->path, set->labels);
     const bool looked = st == LOB_OK;
     const lob_status judged = judge(&r);
     if (looked) {
-        char *const text = json ? lob_json_print(r.about) : NULL;
+        char *const text = set->json ? lob_json_print(r.about) : NULL;
         if (text)
             puts(text);
         else
@@ -328,19 +334,17 @@ static lob_status check(lob_session *s, const char *path, bool labels, bool json
     return st;
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void options(lob_rows *to, void *user)
 {
-    const char *path = NULL;
-    bool json = false, labels = false;
+    settings *const set = user;
+    *set = (settings){0};
     const lob_option rows[] = {
-        OPERAND_INPUT("FILE", &path, LOB_FILE_IMAGE, "volume, or FILE.h5:/dataset",
+        OPERAND_INPUT("FILE", &set->path, LOB_FILE_IMAGE, "volume, or FILE.h5:/dataset",
                       .required = true),
-        OPT_FLAG("labels", &labels, "the volume holds labels, whatever its header says"),
-        OPT_FLAG("json", &json, "print JSON instead of text"),
+        OPT_FLAG("labels", &set->labels, "the volume holds labels, whatever its header says"),
+        OPT_FLAG("json", &set->json, "print JSON instead of text"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, check(&s, path, labels, json));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_check = {
@@ -361,5 +365,7 @@ const lob_command lob_command_check = {
         "alone, the sform is refused. Its voxel sizes are always pixdim's. nibabel and MRtrix "
         "prefer the sform.",
     .examples = "lobule check scan.nii.gz\nlobule check --labels --json labels.nii.gz",
-    .run = run,
+    .settings_bytes = sizeof(settings),
+    .options = options,
+    .work = check,
 };

@@ -17,6 +17,12 @@ typedef struct {
     int level;
 } settings;
 
+typedef struct {
+    settings set; /* first */
+    lob_volume volume, changed;
+    lob_label_set labels;
+} work;
+
 /*
  * The value as its type would hold it. For integers the nearest whole number in the type's range (0
  * for NaN), for reals the nearest real.
@@ -81,151 +87,164 @@ static lob_status refuse(lob_session *s, const settings *set, const lob_volume *
                     lob_type_of((lob_type)set->type)->name);
 }
 
+/* What becomes of values that --type cannot hold as they are. */
+static void report_change(lob_session *s, const settings *set, int64_t lost, int64_t rounded)
+{
+    const lob_type_info *const type = lob_type_of((lob_type)set->type);
+    if (lost > 0)
+        lob_session_note(s, "%s: voxels rounded or clamped to fit %s: %lld", set->in, type->name,
+                         (long long)lost);
+    else if (rounded > 0)
+        lob_session_note(s, "%s: voxels rounded to the digits of %s: %lld", set->in, type->name,
+                         (long long)rounded);
+    cJSON_AddNumberToObject(s->results, "changed_voxels", (double)lost);
+    if (!type->is_integer) cJSON_AddNumberToObject(s->results, "rounded_voxels", (double)rounded);
+}
+
 /* Convert the volume to --type; its values (slope and inter applied) are kept. */
-static lob_status change_type(lob_session *s, const settings *set, lob_volume *volume)
+static lob_status change_type(lob_session *s, work *w)
 {
     enum { BLOCK = 4096 };
+    const settings *const set = &w->set;
+    lob_volume *const volume = &w->volume, *const out = &w->changed;
     const lob_type type = (lob_type)set->type;
     const int64_t n = lob_product(lob_voxels(volume), volume->channels, 1, 1);
     const bool scaled = volume->slope != 1.0 || volume->inter != 0.0;
     const bool wide = volume->type == LOB_U64 || volume->type == LOB_I64;
     const bool is_real = !lob_type_of(type)->is_integer;
     if (volume->type == type && !scaled) return LOB_OK;
-
-    lob_volume out = lob_volume_empty();
-    lob_status st =
-        lob_session_take(s, lob_product(n, (int64_t)lob_type_of(type)->bytes, 1, 1), set->out);
-    if (st != LOB_OK) return st;
-    st = lob_volume_like(&out, volume, type, volume->channels);
-    if (st != LOB_OK) return lob_fail(&s->error, st, "%s: out of memory", set->in);
-    out.frames = volume->frames;
-    out.frame = volume->frame;
+    LOB_TRY(lob_session_take(s, lob_product(n, (int64_t)lob_type_of(type)->bytes, 1, 1), set->out));
+    if (lob_volume_like(out, volume, type, volume->channels) != LOB_OK)
+        return lob_session_no_memory(s, set->in);
+    out->frames = volume->frames;
+    out->frame = volume->frame;
 
     int64_t lost = 0, rounded = 0;
-    for (int64_t first = 0; first < n && st == LOB_OK; first += BLOCK) {
+    for (int64_t first = 0; first < n; first += BLOCK) {
         double values[BLOCK];
         const int64_t count = n - first < BLOCK ? n - first : BLOCK;
         lob_values(values, volume->data, volume->type, first, count);
-        for (int64_t i = 0; i < count && st == LOB_OK; i++) {
+        for (int64_t i = 0; i < count; i++) {
             const double value = scaled ? volume->slope * values[i] + volume->inter : values[i];
-            if (is_lost(value, type, wide)) {
-                lost++;
-                if (!set->lossy) st = refuse(s, set, volume, first + i, value);
-            }
+            const bool loses = is_lost(value, type, wide);
+            if (loses && !set->lossy) return refuse(s, set, volume, first + i, value);
+            lost += loses;
             values[i] = nearest_in(value, type);
             rounded += is_real && values[i] != value && !isnan(value);
         }
-        if (st == LOB_OK) store(out.data, type, first, values, count);
+        store(out->data, type, first, values, count);
     }
-    if (st != LOB_OK) {
-        lob_volume_free(&out);
-        return st;
-    }
-    if (lost > 0)
-        lob_session_note(s, "%s: voxels rounded or clamped to fit %s: %lld", set->in,
-                         lob_type_of(type)->name, (long long)lost);
-    else if (rounded > 0)
-        lob_session_note(s, "%s: voxels rounded to the digits of %s: %lld", set->in,
-                         lob_type_of(type)->name, (long long)rounded);
-    cJSON_AddNumberToObject(s->results, "changed_voxels", (double)lost);
-    if (is_real) cJSON_AddNumberToObject(s->results, "rounded_voxels", (double)rounded);
-    lob_session_give(s, lob_voxel_bytes(volume));
-    lob_volume_free(volume);
-    *volume = out;
+    report_change(s, set, lost, rounded);
+    lob_grid_drop(s, volume);
+    *volume = *out;
+    *out = lob_volume_empty();
     return LOB_OK;
 }
 
 /* Check that the volume holds labels and give it the type that labels are written in. */
-static lob_status as_labels(lob_session *s, const settings *set, lob_volume *volume)
+static lob_status as_labels(lob_session *s, work *w)
 {
-    lob_label_set labels = {0};
-    lob_status st = lob_labels_dense(volume, &labels, set->in, &s->error);
-    if (st == LOB_OK) st = lob_labels_restore(volume, &labels);
-    cJSON_AddNumberToObject(s->results, "labels", labels.count);
-    lob_label_set_free(&labels);
-    return st;
+    LOB_TRY(lob_labels_dense(&w->volume, &w->labels, w->set.in, &s->error));
+    LOB_TRY(lob_labels_restore(&w->volume, &w->labels));
+    cJSON_AddNumberToObject(s->results, "labels", w->labels.count);
+    return LOB_OK;
 }
 
-static lob_status convert(lob_session *s, const settings *set)
+static lob_status check(lob_session *s, void *user)
 {
-    if (set->labels && set->type >= 0)
-        return lob_fail(&s->error, LOB_EARG,
-                        "--labels chooses the type of labels itself; leave --type out");
-    if (set->lossy && set->type < 0)
-        return lob_fail(&s->error, LOB_EARG, "--lossy is about --type, which is not given");
+    const settings *const set = user;
+    const lob_rule rules[] = {
+        {set->labels && set->type >= 0,
+         "--labels chooses the type of labels itself; leave --type out"                                  },
+        {set->lossy && set->type < 0,                       "--lossy is about --type, which is not given"},
+        {!set->labels && (set->names_in || set->names_out),
+         "--label-table and --write-label-table are about labels; add --labels"                          },
+    };
+    LOB_TRY(LOB_RULES(s, rules));
+    LOB_TRY(lob_label_table_check(s, set->names_in));
+    return lob_label_table_check(s, set->names_out);
+}
 
-    if (!set->labels && (set->names_in || set->names_out))
-        return lob_fail(&s->error, LOB_EARG,
-                        "--label-table and --write-label-table are about labels; add --labels");
-
-    /* labels are of one frame; of anything else all of them go along */
-    const int64_t frame = set->frame < 0 && !set->labels ? LOB_FRAME_ALL : set->frame;
-    lob_volume volume = lob_volume_empty();
-    lob_status st = lob_label_table_check(s, set->names_in);
-    if (st == LOB_OK) st = lob_label_table_check(s, set->names_out);
-    if (st == LOB_OK) st = lob_session_read(s, &volume, set->in, frame);
-    if (st == LOB_OK) st = lob_label_table_take(s, &volume, set->names_in);
-    if (st == LOB_OK) st = lob_grid_channel(s, &volume, set->channel, set->in);
-    lob_volume made = volume; /* what will be written: its kind alone is looked at */
-    if (set->labels || set->type >= 0) {
-        made.type = set->labels ? LOB_I32 : (lob_type)set->type;
+/* Can the output's format hold what is going to be written? */
+static lob_status check_made(lob_session *s, const work *w)
+{
+    lob_volume made = w->volume; /* its kind alone is looked at */
+    if (w->set.labels || w->set.type >= 0) {
+        made.type = w->set.labels ? LOB_I32 : (lob_type)w->set.type;
         made.slope = 1.0;
         made.inter = 0.0;
     }
-    if (st == LOB_OK) st = lob_session_check_volume(s, &made, set->out);
+    return lob_session_check_volume(s, &made, w->set.out);
+}
 
-    lob_session_compute(s, "converting");
-    if (st == LOB_OK && set->labels) st = as_labels(s, set, &volume);
-    if (st == LOB_OK && set->type >= 0) st = change_type(s, set, &volume);
-    lob_session_computed(s);
-
+static lob_status convert(lob_session *s, void *user)
+{
+    work *const w = user;
+    const settings *const set = &w->set;
+    lob_volume *const volume = &w->volume;
+    /* labels are of one frame; of anything else all of them go along */
+    const int64_t frame = set->frame < 0 && !set->labels ? LOB_FRAME_ALL : set->frame;
     lob_write_options options = lob_write_defaults();
     options.labels = set->labels;
     options.strip_extensions = set->strip_extensions;
     options.level = set->level;
-    if (st == LOB_OK) st = lob_label_table_make(s, &volume, set->names_out);
-    if (st == LOB_OK && set->names_out && !lob_session_is_stored(s, set->out) &&
-        !lob_keeps_names(set->out))
-        lob_label_names_free(&volume.names); /* they are not lost, so nothing is said */
-    if (st == LOB_OK) st = lob_session_write_with(s, &volume, set->out, options);
-    lob_volume_free(&volume);
-    return st;
+    LOB_TRY(lob_session_read(s, volume, set->in, frame));
+    LOB_TRY(lob_label_table_take(s, volume, set->names_in));
+    LOB_TRY(lob_grid_channel(s, volume, set->channel, set->in));
+    LOB_TRY(check_made(s, w));
+
+    lob_session_compute(s, "converting");
+    if (set->labels) LOB_TRY(as_labels(s, w));
+    if (set->type >= 0) LOB_TRY(change_type(s, w));
+    lob_session_computed(s);
+
+    LOB_TRY(lob_label_table_make(s, volume, set->names_out));
+    if (set->names_out && !lob_session_is_stored(s, set->out) && !lob_keeps_names(set->out))
+        lob_label_names_free(&volume->names); /* they are not lost, so nothing is said */
+    return lob_session_write_with(s, volume, set->out, options);
+}
+
+static void release(void *user)
+{
+    work *const w = user;
+    lob_volume_free(&w->volume);
+    lob_volume_free(&w->changed);
+    lob_label_set_free(&w->labels);
 }
 
 #define NAME(type, ctype, name, integer, lowest, highest) "|" name
 static const char type_names[] = LOB_TYPE_LIST(NAME);
 #undef NAME
 
-static int run(const lob_command *self, int argc, char **argv)
+static void options(lob_rows *to, void *user)
 {
-    settings set = {.frame = -1, .channel = -1, .type = -1, .level = -1};
+    settings *const set = user;
+    *set = (settings){.frame = -1, .channel = -1, .type = -1, .level = -1};
     const lob_option rows[] = {
-        OPERAND_INPUT("IN", &set.in, LOB_FILE_IMAGE, "volume to read, or FILE.h5:/dataset",
+        OPERAND_INPUT("IN", &set->in, LOB_FILE_IMAGE, "volume to read, or FILE.h5:/dataset",
                       .required = true),
-        OPERAND_OUTPUT("OUT", &set.out, LOB_FILE_IMAGE,
+        OPERAND_OUTPUT("OUT", &set->out, LOB_FILE_IMAGE,
                        "volume to write; its suffix chooses the format", .required = true),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame to take, from 0; left out: all"),
-        OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
+        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
                 "channel to take, from 0; left out: all"),
-        OPT_CHOICE("type", &set.type, &type_names[1],
+        OPT_CHOICE("type", &set->type, &type_names[1],
                    "voxel type to write, without a scale; left out: voxels as they are stored"),
-        OPT_FLAG("lossy", &set.lossy,
+        OPT_FLAG("lossy", &set->lossy,
                  "let --type round and clamp what it cannot hold (NaN becomes 0 in integers) "
                  "instead of refusing"),
-        OPT_FLAG("labels", &set.labels,
+        OPT_FLAG("labels", &set->labels,
                  "write as a label volume: the smallest of uint8, int16, int32, no scale, intent "
                  "'label'"),
-        OPT_LABEL_TABLE(&set.names_in),
-        OPT_OUTPUT("write-label-table", &set.names_out, LOB_FILE_OTHER,
+        OPT_LABEL_TABLE(&set->names_in),
+        OPT_OUTPUT("write-label-table", &set->names_out, LOB_FILE_OTHER,
                    "also write names and colours of the labels, as the file's suffix says"),
-        OPT_FLAG("strip-extensions", &set.strip_extensions, "leave header extensions out"),
-        OPT_INT("level", &set.level, "N", 1, 9,
+        OPT_FLAG("strip-extensions", &set->strip_extensions, "leave header extensions out"),
+        OPT_INT("level", &set->level, "N", 1, 9,
                 "how hard gzip works; left out: 6 for labels and what repeats, else 1; in HDF5 1"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, convert(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_convert = {
@@ -243,5 +262,9 @@ const lob_command lob_command_convert = {
                 "lobule convert --labels manual.nii.gz labels.nii.gz\n"
                 "lobule convert --labels slicer.seg.nrrd labels.nii.gz --write-label-table "
                 "labels.tsv",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = convert,
+    .release = release,
 };

@@ -15,22 +15,25 @@ typedef struct {
     int frame;
 } settings;
 
-static lob_status check_settings(lob_session *s, const settings *set)
+typedef struct {
+    settings set; /* first */
+    lob_volume image, around;
+    uint8_t *mask; /* of around */
+} work;
+
+static lob_status check(lob_session *s, void *user)
 {
+    const settings *const set = user;
     const bool first = !isnan(set->first[0]), size = !isnan(set->size[0]);
     const bool margin = set->margin.value > 0.0 || set->share > 0.0 || set->ends > 0.0;
-    const struct {
-        bool wrong;
-        const char *text;
-    } rules[] = {
+    const lob_rule rules[] = {
         {first != size,          "--first and --size go together: the box's first voxel and its sides"},
         {first && set->around,   "--around finds the box and --first gives it: choose one"            },
         {!first && !set->around, "which box? add --around LABELS, or --first X,Y,Z --size X,Y,Z"      },
         {margin && !set->around,
          "--margin, --share and --ends widen the box of --around, which is not given"                 },
     };
-    for (size_t i = 0; i < LOB_COUNT(rules); i++)
-        if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
+    LOB_TRY(LOB_RULES(s, rules));
     for (int a = 0; a < 3 && first; a++)
         if (set->first[a] != floor(set->first[a]) || set->size[a] != floor(set->size[a]))
             return lob_fail(&s->error, LOB_EARG,
@@ -58,50 +61,46 @@ static lob_status given_box(lob_session *s, lob_box *box, const settings *set,
 }
 
 /* The axis across which the fewest slices are marked, as of strokes on a few of them; -1: in 2D. */
-static lob_status find_axis(lob_session *s, int *axis, const lob_volume *around, const char *path)
+static lob_status find_axis(lob_session *s, int *axis, work *w)
 {
-    const int64_t voxels = lob_voxels(around);
+    const int64_t voxels = lob_voxels(&w->around);
     lob_strokes strokes;
-    LOB_TRY(lob_session_take(s, voxels, path));
-    uint8_t *const mask = malloc((size_t)voxels);
-    lob_status st = mask ? LOB_OK : lob_session_no_memory(s, path);
-    if (st == LOB_OK) {
-        lob_grid_mask_bytes(mask, around, 0, voxels);
-        st = lob_strokes_count(&strokes, mask, LOB_U8, around->dims, 1, s->context.threads,
-                               &s->error);
-    }
-    if (st == LOB_OK) {
-        *axis = lob_strokes_axis(&strokes);
-        lob_strokes_free(&strokes);
-    }
-    free(mask);
+    LOB_TRY(lob_session_take(s, voxels, w->set.around));
+    w->mask = malloc((size_t)voxels);
+    if (!w->mask) return lob_session_no_memory(s, w->set.around);
+    lob_grid_mask_bytes(w->mask, &w->around, 0, voxels);
+    LOB_TRY(lob_strokes_count(&strokes, w->mask, LOB_U8, w->around.dims, 1, s->context.threads,
+                              &s->error));
+    *axis = lob_strokes_axis(&strokes);
+    lob_strokes_free(&strokes);
+    free(w->mask);
+    w->mask = NULL;
     lob_session_give(s, voxels);
-    return st;
+    return LOB_OK;
 }
 
 /* The box of what is marked, and that axis where it is asked for. */
-static lob_status find_box(lob_session *s, lob_box *box, int *axis, const settings *set,
-                           const lob_volume *image)
+static lob_status find_box(lob_session *s, lob_box *box, int *axis, work *w)
 {
-    lob_volume around = lob_volume_empty();
-    lob_status st = lob_grid_read(s, &around, set->around, image, set->image);
-    if (st != LOB_OK) return st;
-    if (!lob_box_of(box, &around))
-        st = lob_fail(&s->error, LOB_EDATA,
-                      "%s: marks no voxel, so there is no box around it; all of its voxels are 0",
-                      set->around);
-    if (st == LOB_OK && set->ends > 0) st = find_axis(s, axis, &around, set->around);
-    lob_grid_drop(s, &around);
-    return st;
+    const settings *const set = &w->set;
+    LOB_TRY(lob_grid_read(s, &w->around, set->around, &w->image, set->image));
+    if (!lob_box_of(box, &w->around))
+        return lob_fail(&s->error, LOB_EDATA,
+                        "%s: marks no voxel, so there is no box around it; all of its voxels are 0",
+                        set->around);
+    if (set->ends > 0) LOB_TRY(find_axis(s, axis, w));
+    lob_grid_drop(s, &w->around);
+    return LOB_OK;
 }
 
 /* The box of what is marked in --around, with its margin. */
-static lob_status marked_box(lob_session *s, lob_box *box, const settings *set,
-                             const lob_volume *image)
+static lob_status marked_box(lob_session *s, lob_box *box, work *w)
 {
+    const settings *const set = &w->set;
+    const lob_volume *const image = &w->image;
     int axis = -1;
     int64_t margin[3];
-    LOB_TRY(find_box(s, box, &axis, set, image));
+    LOB_TRY(find_box(s, box, &axis, w));
     for (int a = 0; a < 3; a++) {
         const double per = set->margin.voxels ? 1.0 : image->geometry.spacing_mm[a];
         const double least = set->margin.value / per;
@@ -124,62 +123,62 @@ static void report_box(lob_session *s, const lob_box *box)
     }
 }
 
-static lob_status crop(lob_session *s, const settings *set)
+static lob_status crop(lob_session *s, void *user)
 {
-    lob_volume image = lob_volume_empty();
+    work *const w = user;
+    const settings *const set = &w->set;
+    lob_volume *const image = &w->image;
     lob_box box;
-    lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_read(s, &image, set->image, set->frame);
-    if (st == LOB_OK)
-        st = set->around ? marked_box(s, &box, set, &image) : given_box(s, &box, set, &image);
-    if (st == LOB_OK) {
-        const int64_t part = lob_product(box.size[0] * box.size[1], box.size[2], image.channels,
-                                         (int64_t)lob_type_of(image.type)->bytes);
-        const int64_t whole = lob_voxel_bytes(&image);
-        report_box(s, &box);
-        st = lob_session_take(s, part, set->image);
-        if (st == LOB_OK) {
-            st = lob_volume_crop(&image, &box);
-            lob_session_give(s, st == LOB_OK ? whole : part);
-            if (st != LOB_OK) st = lob_session_no_memory(s, set->image);
-        }
-    }
-    if (st == LOB_OK) st = lob_session_write(s, &image, set->out, false);
-    lob_volume_free(&image);
-    return st;
+    LOB_TRY(lob_session_read(s, image, set->image, set->frame));
+    LOB_TRY(set->around ? marked_box(s, &box, w) : given_box(s, &box, set, image));
+    const int64_t part = lob_product(box.size[0] * box.size[1], box.size[2], image->channels,
+                                     (int64_t)lob_type_of(image->type)->bytes);
+    const int64_t whole = lob_voxel_bytes(image);
+    report_box(s, &box);
+    LOB_TRY(lob_session_take(s, part, set->image));
+    if (lob_volume_crop(image, &box) != LOB_OK) return lob_session_no_memory(s, set->image);
+    lob_session_give(s, whole);
+    return lob_session_write(s, image, set->out, false);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void release(void *user)
 {
-    settings set = {
+    work *const w = user;
+    lob_volume_free(&w->image);
+    lob_volume_free(&w->around);
+    free(w->mask);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){
         .frame = -1, .first = {NAN, NAN, NAN},
              .size = {NAN, NAN, NAN}
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE,
+        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE,
                       "scan, mask or labels, or FILE.h5:/dataset", .required = true),
-        OPT_OUTPUT("output", &set.out, LOB_FILE_IMAGE, "volume to write", .letter = 'o',
+        OPT_OUTPUT("output", &set->out, LOB_FILE_IMAGE, "volume to write", .letter = 'o',
                    .required = true),
-        OPT_INPUT("around", &set.around, LOB_FILE_LABELS,
+        OPT_INPUT("around", &set->around, LOB_FILE_LABELS,
                   "cut out the box of what is not 0 in this volume: seeds, a mask or labels"),
-        OPT_LENGTH("margin", &set.margin, 0, 1e6,
+        OPT_LENGTH("margin", &set->margin, 0, 1e6,
                    "widen the box by this much on every side, as far as the image goes; as 10mm "
                    "or 5vox"),
-        OPT_REAL("share", &set.share, "SHARE", 0, 100,
+        OPT_REAL("share", &set->share, "SHARE", 0, 100,
                  "widen each side by this share of the box's own; with --margin too, the larger "
                  "counts"),
-        OPT_REAL("ends", &set.ends, "SHARE", 0, 100,
+        OPT_REAL("ends", &set->ends, "SHARE", 0, 100,
                  "of strokes on a few slices, widen by at least this share beyond the first slice "
                  "and the last"),
-        OPT_TRIPLE("first", &set.first, 0, INT32_MAX,
+        OPT_TRIPLE("first", &set->first, 0, INT32_MAX,
                    "the box's first voxel, from 0, in place of --around"),
-        OPT_TRIPLE("size", &set.size, 1, INT32_MAX, "the box's sides in voxels, with --first"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_TRIPLE("size", &set->size, 1, INT32_MAX, "the box's sides in voxels, with --first"),
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, crop(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_crop = {
@@ -192,5 +191,9 @@ const lob_command lob_command_crop = {
     .examples = "lobule crop scan.nii.gz --around seeds.nii.gz --margin 10mm --share 0.2 -o "
                 "box.nii.gz\n"
                 "lobule crop scan.nii.gz --first 40,50,0 --size 128,128,30 -o part.nii.gz",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = crop,
+    .release = release,
 };

@@ -14,19 +14,18 @@ typedef struct {
 } settings;
 
 typedef struct {
+    settings set; /* first */
     lob_volume labels, distance, feature;
-    lob_label_set set;
+    lob_label_set labelled;
 } work;
 
 enum { TO_SET, TO_OTHER }; /* in the order of the option's words */
 
-static lob_status check_settings(lob_session *s, const settings *set)
+static lob_status check(lob_session *s, void *user)
 {
+    const settings *const set = user;
     const bool limited = isfinite(set->max.value);
-    const struct {
-        bool wrong;
-        const char *text;
-    } rules[] = {
+    const lob_rule rules[] = {
         {set->to == TO_OTHER && set->is_signed,      "--to other has no inside: leave --signed out"},
         {set->to == TO_OTHER && set->feature,
          "--to other has no nearest label: leave --feature out"                                    },
@@ -35,21 +34,19 @@ static lob_status check_settings(lob_session *s, const settings *set)
         {limited && !set->max.voxels && set->voxels,
          "--max is in mm, distances are in voxels: give --max as 5vox, or leave --voxels out"      },
     };
-    for (size_t i = 0; i < LOB_COUNT(rules); i++)
-        if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
-    return LOB_OK;
+    return LOB_RULES(s, rules);
 }
 
 /* The dense label that stands for --label; 0: all count. */
 static lob_status find_label(lob_session *s, const settings *set, const work *w, uint32_t *only)
 {
     *only = 0;
-    if (w->set.count == 0)
+    if (w->labelled.count == 0)
         return lob_fail(&s->error, LOB_EDATA,
                         "%s: no voxel is labelled, so there is nothing to measure a distance to",
                         set->labels);
     if (set->label < 0) return LOB_OK;
-    *only = (uint32_t)lob_label_set_find(&w->set, set->label);
+    *only = (uint32_t)lob_label_set_find(&w->labelled, set->label);
     if (*only == 0)
         return lob_fail(&s->error, LOB_EDATA, "%s: no voxel has label %d", set->labels, set->label);
     return LOB_OK;
@@ -57,15 +54,13 @@ static lob_status find_label(lob_session *s, const settings *set, const work *w,
 
 static lob_status read_labels(lob_session *s, const settings *set, work *w)
 {
-    lob_status st = lob_session_read(s, &w->labels, set->labels, set->frame);
-    if (st == LOB_OK) st = lob_grid_one_channel(s, &w->labels, set->labels);
-    if (st == LOB_OK) st = lob_session_check(s, &w->labels, LOB_F32, 1, set->distance);
-    if (st == LOB_OK) st = lob_session_check(s, &w->labels, LOB_I32, 1, set->feature);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_read(s, &w->labels, set->labels, set->frame));
+    LOB_TRY(lob_grid_one_channel(s, &w->labels, set->labels));
+    LOB_TRY(lob_session_check(s, &w->labels, LOB_F32, 1, set->distance));
+    LOB_TRY(lob_session_check(s, &w->labels, LOB_I32, 1, set->feature));
     const double start_s = lob_clock_s();
     const int64_t stored = lob_voxel_bytes(&w->labels);
-    st = lob_labels_dense(&w->labels, &w->set, set->labels, &s->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_labels_dense(&w->labels, &w->labelled, set->labels, &s->error));
     lob_session_stage(s, "prepare", start_s);
     lob_session_give(s, stored - lob_voxel_bytes(&w->labels));
     return LOB_OK;
@@ -74,15 +69,14 @@ static lob_status read_labels(lob_session *s, const settings *set, work *w)
 /* Memory for results on the grid of the labels. */
 static lob_status make_results(lob_session *s, const settings *set, work *w)
 {
-    const int64_t labels = set->feature ? lob_voxel_bytes(&w->labels) : 0;
-    lob_status st = lob_session_take(
-        s, lob_product(lob_voxels(&w->labels), (int64_t)sizeof(float), 1, 1), set->labels);
-    if (st == LOB_OK) st = lob_session_take(s, labels, set->labels);
-    if (st != LOB_OK) return st;
-    st = lob_volume_like(&w->distance, &w->labels, LOB_F32, 1);
-    if (st == LOB_OK && set->feature)
-        st = lob_volume_like(&w->feature, &w->labels, w->labels.type, 1);
-    return st == LOB_OK ? st : lob_session_no_memory(s, set->labels);
+    const lob_volume *const labels = &w->labels;
+    const int64_t bytes = lob_product(lob_voxels(labels), (int64_t)sizeof(float), 1, 1);
+    LOB_TRY(lob_session_take(s, bytes, set->labels));
+    LOB_TRY(lob_session_take(s, set->feature ? lob_voxel_bytes(labels) : 0, set->labels));
+    if (lob_volume_like(&w->distance, labels, LOB_F32, 1) == LOB_OK &&
+        (!set->feature || lob_volume_like(&w->feature, labels, labels->type, 1) == LOB_OK))
+        return LOB_OK;
+    return lob_session_no_memory(s, set->labels);
 }
 
 static lob_status measure(lob_session *s, const settings *set, work *w)
@@ -99,13 +93,12 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
     options.kind = set->is_signed        ? LOB_DISTANCE_SIGNED
                    : set->to == TO_OTHER ? LOB_DISTANCE_TO_OTHER
                                          : LOB_DISTANCE_TO_SET;
-    lob_status st = find_label(s, set, w, &in.only);
-    if (st == LOB_OK) st = make_results(s, set, w);
-    if (st != LOB_OK) return st;
+    LOB_TRY(find_label(s, set, w, &in.only));
+    LOB_TRY(make_results(s, set, w));
     const lob_distance_output out = {w->distance.data, w->feature.data};
     lob_session_compute(s, "measuring");
-    st = s->backend->distance(&out, &in, &options, &s->context, &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, set->labels, NULL);
+    LOB_TRY(lob_session_name(s, s->backend->distance(&out, &in, &options, &s->context, &s->error),
+                             set->labels, NULL));
     lob_session_computed(s);
     return LOB_OK;
 }
@@ -137,64 +130,61 @@ static lob_status write_results(lob_session *s, const settings *set, work *w)
     if (without > 0)
         lob_session_note(s, "%s: voxels with nothing to measure to, which become infinite: %lld",
                          set->distance, (long long)without);
-    lob_status st = LOB_OK;
-    if (set->feature) st = lob_labels_restore(&w->feature, &w->set);
-    if (st != LOB_OK) return lob_session_no_memory(s, set->feature);
-    st = lob_session_write(s, &w->feature, set->feature, true);
-    return st == LOB_OK ? lob_session_write(s, &w->distance, set->distance, false) : st;
+    if (set->feature && lob_labels_restore(&w->feature, &w->labelled) != LOB_OK)
+        return lob_session_no_memory(s, set->feature);
+    LOB_TRY(lob_session_write(s, &w->feature, set->feature, true));
+    return lob_session_write(s, &w->distance, set->distance, false);
 }
 
-static lob_status distance(lob_session *s, const settings *set)
+static lob_status distance(lob_session *s, void *user)
 {
-    work w = {
-        .labels = lob_volume_empty(),
-        .distance = lob_volume_empty(),
-        .feature = lob_volume_empty(),
-    };
-    lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_device_begin(s);
-    if (st == LOB_OK) st = read_labels(s, set, &w);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK) st = measure(s, set, &w);
-    if (st == LOB_OK) st = write_results(s, set, &w);
-    lob_volume_free(&w.labels);
-    lob_volume_free(&w.distance);
-    lob_volume_free(&w.feature);
-    lob_label_set_free(&w.set);
-    return st;
+    work *const w = user;
+    const settings *const set = &w->set;
+    LOB_TRY(read_labels(s, set, w));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(measure(s, set, w));
+    return write_results(s, set, w);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void release(void *user)
 {
-    settings set = {.frame = -1, .label = -1, .slices = -1, .max = {.value = INFINITY}};
+    work *const w = user;
+    lob_volume_free(&w->labels);
+    lob_volume_free(&w->distance);
+    lob_volume_free(&w->feature);
+    lob_label_set_free(&w->labelled);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){.frame = -1, .label = -1, .slices = -1, .max = {.value = INFINITY}};
     const lob_option rows[] = {
-        OPERAND_INPUT("LABELS", &set.labels, LOB_FILE_LABELS,
+        OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS,
                       "labels or a mask: what is not 0 is labelled", .required = true),
-        OPT_OUTPUT("output", &set.distance, LOB_FILE_IMAGE, "float32 distances to write",
+        OPT_OUTPUT("output", &set->distance, LOB_FILE_IMAGE, "float32 distances to write",
                    .letter = 'o', .required = true),
-        OPT_OUTPUT("feature", &set.feature, LOB_FILE_LABELS,
+        OPT_OUTPUT("feature", &set->feature, LOB_FILE_LABELS,
                    "also write the label of the labelled voxel that is nearest, of equally near "
                    "ones the smallest"),
-        OPT_FLAG("signed", &set.is_signed,
+        OPT_FLAG("signed", &set->is_signed,
                  "inside labels give the distance to the nearest voxel without a label, as a "
                  "negative number"),
-        OPT_CHOICE("to", &set.to, "set|other",
+        OPT_CHOICE("to", &set->to, "set|other",
                    "distance to the nearest labelled voxel, or to the nearest voxel whose label, "
                    "which may be 0, is another"),
-        OPT_INT("label", &set.label, "N", 1, INT32_MAX,
+        OPT_INT("label", &set->label, "N", 1, INT32_MAX,
                 "this label alone counts, the others are as 0; left out: all"),
-        OPT_LENGTH("max", &set.max, 0, 1e8,
+        OPT_LENGTH("max", &set->max, 0, 1e8,
                    "do not look farther than this: voxels beyond get this distance and no nearest "
                    "label"),
-        OPT_FLAG("voxels", &set.voxels, "distances in voxels; left out: mm"),
-        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
+        OPT_FLAG("voxels", &set->voxels, "distances in voxels; left out: mm"),
+        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
                    "measure inside each slice alone; x, y, z are voxel axes"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the labels, from 0; needed when there are several"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, distance(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_distance = {
@@ -216,5 +206,10 @@ const lob_command lob_command_distance = {
                 "lobule distance organs.nii.gz -o signed.nii.gz --label 3 --signed",
     .result = "farthest",
     .result_text = "farthest",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = distance,
+    .release = release,
+    .computes = true,
 };

@@ -155,38 +155,41 @@ static lob_status examine(doctor *d)
     free(folder);
     d->backends = cJSON_AddObjectToObject(d->about, "backends");
     lob_session_compute(d->s, "testing");
-    lob_status st = cpu || any ? try_cpu(d) : LOB_OK;
-    if (st == LOB_OK && !cpu) st = try_gpus(d);
-    if (st == LOB_OK) lob_session_computed(d->s);
-    return st;
+    LOB_TRY(cpu || any ? try_cpu(d) : LOB_OK);
+    if (!cpu) LOB_TRY(try_gpus(d));
+    lob_session_computed(d->s);
+    return LOB_OK;
 }
 
-static lob_status visit(lob_session *s, bool json)
+typedef struct {
+    bool json;
+} settings;
+
+static lob_status visit(lob_session *s, void *user)
 {
+    const settings *const set = user;
     doctor d = {.s = s, .about = cJSON_CreateObject()};
     lob_status st = examine(&d);
-    if (st == LOB_OK) st = print(&d, json);
+    if (st == LOB_OK) st = print(&d, set->json);
     cJSON_AddNumberToObject(s->results, "cases", d.tried);
     cJSON_AddNumberToObject(s->results, "failed", d.failed);
     cJSON_Delete(d.about);
-    if (st == LOB_OK && d.failed > 0)
-        return lob_fail(
-            &s->error, LOB_EINTERNAL,
-            "%d of %d self-tests give wrong results here, the first is: %s; use another "
-            "--device, and report this machine with what lobule doctor --json prints",
-            d.failed, d.tried, d.first);
-    return st;
+    LOB_TRY(st);
+    if (d.failed == 0) return LOB_OK;
+    return lob_fail(&s->error, LOB_EINTERNAL,
+                    "%d of %d self-tests give wrong results here, the first is: %s; use another "
+                    "--device, and report this machine with what lobule doctor --json prints",
+                    d.failed, d.tried, d.first);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void options(lob_rows *to, void *user)
 {
-    bool json = false;
+    settings *const set = user;
+    *set = (settings){0};
     const lob_option rows[] = {
-        OPT_FLAG("json", &json, "print JSON instead of text"),
+        OPT_FLAG("json", &set->json, "print JSON instead of text"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, visit(&s, json));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_doctor = {
@@ -201,6 +204,8 @@ const lob_command lob_command_doctor = {
     .examples = "lobule doctor\nlobule doctor --device cuda --json",
     .result = "cases",
     .result_text = "self-tests passed",
-    .run = run,
+    .settings_bytes = sizeof(settings),
+    .options = options,
+    .work = visit,
     .runs_others = true,
 };

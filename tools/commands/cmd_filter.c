@@ -14,15 +14,17 @@ typedef struct {
 } settings;
 
 typedef struct {
-    const settings *set;
-    lob_volume image;
+    settings set; /* first */
+    lob_volume image, out;
     uint8_t *mask;
     lob_typed_step typed[LOB_STEPS];
     lob_filter_step steps[LOB_STEPS];
     int64_t frames; /* that are filtered */
     int channels;   /* of a frame, as read */
+    void *together; /* these, where they lie apart in the file */
 
-    void *data; /* the result: channel after channel, frame after frame of each */
+    lob_filter_output one; /* of a frame */
+    void *data;            /* the result: channel after channel, frame after frame of each */
     lob_type type;
     int out_channels;
     int64_t out_bytes; /* of all of it */
@@ -37,8 +39,8 @@ static int64_t plane_bytes(const lob_volume *image, lob_type type)
 }
 
 /* One frame as a volume: its channels lie apart where there are several frames, and are brought
- * together in `together`. */
-static lob_volume frame_of(const work *w, int64_t frame, void *together)
+ * together in w->together. */
+static lob_volume frame_of(const work *w, int64_t frame)
 {
     const int64_t bytes = plane_bytes(&w->image, w->image.type);
     unsigned char *const all = w->image.data;
@@ -48,16 +50,17 @@ static lob_volume frame_of(const work *w, int64_t frame, void *together)
     one.frame = 0;
     one.data = w->channels == 1 ? all + frame * bytes : w->image.data;
     if (w->channels == 1 || w->frames == 1) return one;
-    one.data = together;
+    one.data = w->together;
     for (int c = 0; c < w->channels; c++)
-        memcpy((unsigned char *)together + c * bytes, all + (c * w->frames + frame) * bytes,
+        memcpy((unsigned char *)w->together + c * bytes, all + (c * w->frames + frame) * bytes,
                (size_t)bytes);
     return one;
 }
 
 /* Put a frame's result in its place; the only frame's is taken as it is. */
-static void keep_frame(work *w, int64_t frame, lob_filter_output *out)
+static void keep_frame(work *w, int64_t frame)
 {
+    lob_filter_output *const out = &w->one;
     const int64_t bytes = plane_bytes(&w->image, w->type);
     if (w->frames == 1) {
         w->data = out->data;
@@ -71,11 +74,12 @@ static void keep_frame(work *w, int64_t frame, lob_filter_output *out)
 
 /* ---- computing ---- */
 
-static void report_frame(lob_session *s, const work *w, cJSON *frames, const lob_filter_output *out)
+static void report_frame(lob_session *s, const work *w, cJSON *frames)
 {
+    const lob_filter_output *const out = &w->one;
     cJSON *const one = w->frames > 1 ? cJSON_CreateObject() : s->results;
     cJSON_AddItemToObject(one, "steps",
-                          lob_filter_steps_report(w->steps, w->typed, w->set->steps.count, out));
+                          lob_filter_steps_report(w->steps, w->typed, w->set.steps.count, out));
     cJSON_AddNumberToObject(one, "not_data_voxels", (double)out->not_data);
     cJSON_AddNumberToObject(one, "working_bytes", (double)out->working_bytes);
     if (out->stream.slabs > 0) {
@@ -89,169 +93,171 @@ static void report_frame(lob_session *s, const work *w, cJSON *frames, const lob
     if (w->frames > 1) cJSON_AddItemToArray(frames, one);
 }
 
-static lob_status filter_frames(lob_session *s, work *w, void *together)
+static lob_status filter_frames(lob_session *s, work *w)
 {
-    lob_status st = LOB_OK;
     cJSON *const frames = w->frames > 1 ? cJSON_AddArrayToObject(s->results, "frames") : s->results;
-    for (int64_t f = 0; f < w->frames && st == LOB_OK; f++) {
-        const lob_volume image = frame_of(w, f, together);
-        const lob_filter_input in = {&image, w->mask, w->steps, w->set->steps.count};
-        lob_filter_output out;
-        st = s->backend->filter(&out, &in, &w->set->options, &s->context, &s->error);
-        if (st != LOB_OK) return lob_session_name(s, st, w->set->image, NULL);
-        report_frame(s, w, frames, &out);
-        keep_frame(w, f, &out);
-        lob_filter_output_free(&out);
-        st = lob_session_cancelled(s);
+    for (int64_t f = 0; f < w->frames; f++) {
+        const lob_volume image = frame_of(w, f);
+        const lob_filter_input in = {&image, w->mask, w->steps, w->set.steps.count};
+        const lob_status st =
+            s->backend->filter(&w->one, &in, &w->set.options, &s->context, &s->error);
+        LOB_TRY(lob_session_name(s, st, w->set.image, NULL));
+        report_frame(s, w, frames);
+        keep_frame(w, f);
+        lob_filter_output_free(&w->one);
+        LOB_TRY(lob_session_cancelled(s));
     }
-    return st;
+    return LOB_OK;
 }
 
 /* Memory for the result, and for the channels of a frame where they are brought together. */
 static lob_status compute(lob_session *s, work *w)
 {
-    const settings *set = w->set;
-    void *together = NULL;
+    const settings *set = &w->set;
     const bool apart = w->frames > 1 && w->channels > 1;
     const int64_t in_bytes = w->channels * plane_bytes(&w->image, w->image.type);
     const int64_t one = lob_product(plane_bytes(&w->image, w->type), w->out_channels, 1, 1);
     w->out_bytes = lob_product(one, w->frames, 1, 1);
-    lob_status st = lob_session_take(s, w->out_bytes, set->out);
-    if (st == LOB_OK && w->frames > 1) st = lob_session_take(s, one, set->out);
-    if (st == LOB_OK && apart) st = lob_session_take(s, in_bytes, set->image);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_take(s, w->out_bytes, set->out));
+    if (w->frames > 1) LOB_TRY(lob_session_take(s, one, set->out));
+    if (apart) LOB_TRY(lob_session_take(s, in_bytes, set->image));
     if (w->frames > 1) w->data = malloc((size_t)w->out_bytes);
-    if (apart) together = malloc((size_t)in_bytes);
-    if ((w->frames > 1 && !w->data) || (apart && !together))
-        st = lob_session_no_memory(s, set->image);
+    if (apart) w->together = malloc((size_t)in_bytes);
+    if ((w->frames > 1 && !w->data) || (apart && !w->together))
+        return lob_session_no_memory(s, set->image);
     lob_session_compute(s, "filtering");
-    if (st == LOB_OK) st = filter_frames(s, w, together);
-    if (st == LOB_OK) lob_session_computed(s);
-    free(together);
-    return st;
+    LOB_TRY(filter_frames(s, w));
+    lob_session_computed(s);
+    free(w->together);
+    w->together = NULL;
+    return LOB_OK;
 }
 
 /* ---- the command ---- */
 
-static lob_status prepare(lob_session *s, settings *set, work *w)
+static lob_status prepare(lob_session *s, work *w)
 {
-    lob_status st = lob_filter_steps_parse(s, w->typed, &set->steps);
-    if (st == LOB_OK) st = lob_filter_edge_parse(s, &set->options, set->edge);
-    if (st == LOB_OK) st = lob_session_device_begin(s);
-    if (st == LOB_OK)
-        st =
-            lob_session_read(s, &w->image, set->image, set->frame < 0 ? LOB_FRAME_ALL : set->frame);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st != LOB_OK) return st;
+    const settings *const set = &w->set;
+    const int64_t frame = set->frame < 0 ? LOB_FRAME_ALL : set->frame;
+    LOB_TRY(lob_session_read(s, &w->image, set->image, frame));
+    LOB_TRY(lob_session_device(s));
     w->frames = lob_frames_held(&w->image);
-    st = lob_grid_channel(s, &w->image, set->channel, set->image);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_grid_channel(s, &w->image, set->channel, set->image));
     w->channels = w->image.channels / (int)w->frames;
     lob_filter_steps_fit(w->steps, w->typed, set->steps.count, &w->image,
                          lob_grid_slice_axis(set->slices, &w->image.geometry));
     const lob_volume first =
-        frame_of(&(work){.image = w->image, .frames = 1, .channels = w->channels}, 0, NULL);
+        frame_of(&(work){.image = w->image, .frames = 1, .channels = w->channels}, 0);
     const lob_filter_input in = {&first, NULL, w->steps, set->steps.count};
-    st = lob_filter_result(&w->type, &w->out_channels, &in, &set->options, &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, set->image, NULL);
+    const lob_status st =
+        lob_filter_result(&w->type, &w->out_channels, &in, &set->options, &s->error);
+    LOB_TRY(lob_session_name(s, st, set->image, NULL));
     lob_volume made = {.dims = w->image.dims,
                        .type = w->type,
                        .slope = 1.0,
                        .channels = w->out_channels * (int)w->frames,
                        .frames = w->frames,
                        .frame = w->frames > 1 ? LOB_FRAME_ALL : 0};
-    st = lob_session_check_volume(s, &made, set->out);
-    if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
-    return st;
+    LOB_TRY(lob_session_check_volume(s, &made, set->out));
+    return lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
 }
 
 static lob_status write_result(lob_session *s, work *w)
 {
-    lob_volume out = lob_volume_empty();
-    lob_status st =
-        lob_volume_adopt(&out, &w->image, &w->data, w->type, w->out_channels * (int)w->frames);
-    if (st != LOB_OK) return lob_session_no_memory(s, w->set->out);
-    out.frames = w->frames;
-    out.frame = w->frames > 1 ? LOB_FRAME_ALL : 0;
-    lob_session_give(s, lob_voxel_bytes(&w->image));
-    free(w->image.data);
-    w->image.data = NULL;
+    lob_volume *const out = &w->out;
+    const int channels = w->out_channels * (int)w->frames;
+    if (lob_volume_adopt(out, &w->image, &w->data, w->type, channels) != LOB_OK)
+        return lob_session_no_memory(s, w->set.out);
+    out->frames = w->frames;
+    out->frame = w->frames > 1 ? LOB_FRAME_ALL : 0;
+    lob_grid_drop(s, &w->image);
     cJSON_AddStringToObject(s->results, "type", lob_type_of(w->type)->name);
     cJSON_AddNumberToObject(s->results, "channels", w->out_channels);
-    st = lob_session_write(s, &out, w->set->out, false);
-    lob_volume_free(&out);
-    return st;
+    return lob_session_write(s, out, w->set.out, false);
 }
 
-static lob_status filter(lob_session *s, settings *set)
+static lob_status check(lob_session *s, void *user)
 {
-    work w = {.set = set, .image = lob_volume_empty()};
-    lob_status st = prepare(s, set, &w);
-    if (st == LOB_OK) st = compute(s, &w);
-    if (st == LOB_OK) st = write_result(s, &w);
-    lob_volume_free(&w.image);
-    free(w.data);
-    free(w.mask);
-    return st;
+    work *const w = user;
+    LOB_TRY(lob_filter_steps_parse(s, w->typed, &w->set.steps));
+    return lob_filter_edge_parse(s, &w->set.options, w->set.edge);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static lob_status filter(lob_session *s, void *user)
 {
-    settings set = {.frame = -1,
-                    .channel = -1,
-                    .slices = -1,
-                    .edge = "renormalise",
-                    .options = lob_filter_defaults()};
+    work *const w = user;
+    LOB_TRY(prepare(s, w));
+    LOB_TRY(compute(s, w));
+    return write_result(s, w);
+}
+
+static void release(void *user)
+{
+    work *const w = user;
+    lob_volume_free(&w->image);
+    lob_volume_free(&w->out);
+    lob_filter_output_free(&w->one);
+    free(w->data);
+    free(w->together);
+    free(w->mask);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){.frame = -1,
+                      .channel = -1,
+                      .slices = -1,
+                      .edge = "renormalise",
+                      .options = lob_filter_defaults()};
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "image to filter, or FILE.h5:/dataset",
+        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "image to filter, or FILE.h5:/dataset",
                       .required = true),
-        OPT_OUTPUT("output", &set.out, LOB_FILE_IMAGE, "filtered image to write", .letter = 'o',
+        OPT_OUTPUT("output", &set->out, LOB_FILE_IMAGE, "filtered image to write", .letter = 'o',
                    .required = true),
-        OPT_STEP("median", &set.steps, "R",
+        OPT_STEP("median", &set->steps, "R",
                  "median of the voxels up to R away along each axis, 2R + 1 in all; one radius, or "
                  "one for each axis, as 1,1,0; voxels, or with a unit mm, where an axis with a "
                  "larger spacing is left out"),
-        OPT_STEP("gaussian", &set.steps, "SIGMA",
+        OPT_STEP("gaussian", &set->steps, "SIGMA",
                  "mean weighted by a Gaussian of this standard deviation; one, or one for each "
                  "axis; mm, or as 2vox"),
-        OPT_STEP("box", &set.steps, "R", "mean of the voxels up to R away; as for the median"),
-        OPT_STEP("denoise", &set.steps, "NOISE",
+        OPT_STEP("box", &set->steps, "R", "mean of the voxels up to R away; as for the median"),
+        OPT_STEP("denoise", &set->steps, "NOISE",
                  "smooth noise and keep edges; the noise's standard deviation in image units, or "
                  "auto: found in the image"),
-        OPT_STEP("gradient", &set.steps, "SIGMA",
+        OPT_STEP("gradient", &set->steps, "SIGMA",
                  "magnitude of the gradient, per mm, of the image smoothed by this Gaussian"),
-        OPT_STEP("log", &set.steps, "SIGMA",
+        OPT_STEP("log", &set->steps, "SIGMA",
                  "Laplacian of Gaussian, per mm2: positive in dark blobs, negative in bright ones"),
-        OPT_STEP("window", &set.steps, "LO,HI",
+        OPT_STEP("window", &set->steps, "LO,HI",
                  "set values below LO to LO and above HI to HI; as -160,240, or percentiles of the "
                  "data, as 1%,99%"),
-        OPT_STEP("scale", &set.steps, "A,B", "A times the value plus B"),
-        OPT_STEP("gray", &set.steps, NULL,
+        OPT_STEP("scale", &set->steps, "A,B", "A times the value plus B"),
+        OPT_STEP("gray", &set->steps, NULL,
                  "luminance of three colour channels, .299 R + .587 G + .114 B"),
-        OPT_STEP("desaturate", &set.steps, "AMOUNT",
+        OPT_STEP("desaturate", &set->steps, "AMOUNT",
                  "mix three colour channels with their luminance: 0 changes nothing, 1 is gray"),
-        OPT_STEP("cast", &set.steps, "TYPE",
+        OPT_STEP("cast", &set->steps, "TYPE",
                  "round to a voxel type, as uint8 or int16, and clamp to its range; float32 and "
                  "float64 keep fractions"),
-        OPT_TEXT("edge", &set.edge, "RULE",
+        OPT_TEXT("edge", &set->edge, "RULE",
                  "what lies beyond the borders: renormalise (nothing, the mean is of what is "
                  "there), nearest, reflect, mirror, wrap, as scipy.ndimage has them, or "
                  "constant=V; an axis of "
                  "one voxel is left out"),
-        OPT_INPUT("mask", &set.mask, LOB_FILE_LABELS,
+        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
                   "voxels where this volume is 0 count in no neighbourhood and stay as they are"),
-        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
+        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
                    "filter every slice as an image of its own; x, y, z are voxel axes"),
-        OPT_FLAG("exact", &set.options.exact,
+        OPT_FLAG("exact", &set->options.exact,
                  "compute large Gaussians with their own weights, which takes longer"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "filter this time frame alone, from 0; left out: all, each by itself"),
-        OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
+        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
                 "filter this channel alone, from 0; left out: all"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, filter(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_filter = {
@@ -273,5 +279,10 @@ const lob_command lob_command_filter = {
     .examples = "lobule filter scan.nii.gz -o smooth.nii.gz --median 1mm --gaussian 1.5mm\n"
                 "lobule filter scan.nii.gz -o edges.nii.gz --window -160,240 --gradient 1mm\n"
                 "lobule filter photo.png -o soft.png --box 10 --desaturate 0.5 --cast uint8",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = filter,
+    .release = release,
+    .computes = true,
 };

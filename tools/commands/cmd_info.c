@@ -108,53 +108,63 @@ static cJSON *describe_sets(const lob_data_set *sets, int count, int more, const
 }
 
 /* What there is to say: of a volume or, where there are several, of each the least. */
-static lob_status find_out(lob_session *s, cJSON **about, const char *path)
+typedef struct {
+    const char *path;
+    bool json;
+    lob_volume volume;
+    lob_data_set *sets;
+    cJSON *about;
+} settings;
+
+static lob_status find_out(lob_session *s, settings *set)
 {
-    lob_volume volume = lob_volume_empty();
     lob_file_info info = {.format = NULL};
-    lob_status st = lob_session_read_header(s, &volume, path, &info);
-    if (st == LOB_OK) {
-        *about = describe(&volume, path, &info);
-    } else if (s->error.hint == LOB_HINT_CHOOSE_SET) {
-        lob_data_set *sets;
-        int count, more;
+    int count, more;
+    const lob_status st = lob_session_read_header(s, &set->volume, set->path, &info);
+    if (st != LOB_OK && s->error.hint == LOB_HINT_CHOOSE_SET) {
         s->error = (lob_error){.text = ""};
-        st = lob_list(&sets, &count, &more, path, &s->error);
-        if (st == LOB_OK) *about = describe_sets(sets, count, more, path);
-        free(sets);
+        LOB_TRY(lob_list(&set->sets, &count, &more, set->path, &s->error));
+        set->about = describe_sets(set->sets, count, more, set->path);
+        return LOB_OK;
     }
-    lob_volume_free(&volume);
-    return st;
+    LOB_TRY(st);
+    set->about = describe(&set->volume, set->path, &info);
+    return LOB_OK;
 }
 
-static lob_status print_info(lob_session *s, const char *path, bool json)
+static lob_status print_info(lob_session *s, void *user)
 {
-    cJSON *about = NULL;
-    const lob_status st = find_out(s, &about, path);
-    if (st != LOB_OK) return st;
-
-    char *text = json ? lob_json_print(about) : NULL;
-    if (text)
-        puts(text);
-    else if (!json)
-        lob_json_show(about);
+    settings *const set = user;
+    LOB_TRY(find_out(s, set));
+    if (!set->json) {
+        lob_json_show(set->about);
+        return LOB_OK;
+    }
+    char *const text = lob_json_print(set->about);
+    if (!text) return lob_session_no_memory(s, set->path);
+    puts(text);
     free(text);
-    cJSON_Delete(about);
-    return json && !text ? lob_session_no_memory(s, path) : LOB_OK;
+    return LOB_OK;
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void release(void *user)
 {
-    const char *path = NULL;
-    bool json = false;
+    settings *const set = user;
+    lob_volume_free(&set->volume);
+    free(set->sets);
+    cJSON_Delete(set->about);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){0};
     const lob_option rows[] = {
-        OPERAND_INPUT("FILE", &path, LOB_FILE_IMAGE, "volume, or FILE.h5:/dataset",
+        OPERAND_INPUT("FILE", &set->path, LOB_FILE_IMAGE, "volume, or FILE.h5:/dataset",
                       .required = true),
-        OPT_FLAG("json", &json, "print JSON instead of text"),
+        OPT_FLAG("json", &set->json, "print JSON instead of text"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, print_info(&s, path, json));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_info = {
@@ -171,5 +181,8 @@ const lob_command lob_command_info = {
         "several data sets, path, type and shape of each; name one, as cells.h5:/raw, for the "
         "rest. A line under warnings says so when the file is shorter than its header asks for.",
     .examples = "lobule info scan.nii.gz\nlobule info --json cells.h5:/raw",
-    .run = run,
+    .settings_bytes = sizeof(settings),
+    .options = options,
+    .work = print_info,
+    .release = release,
 };

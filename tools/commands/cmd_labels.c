@@ -16,8 +16,8 @@ typedef struct {
 
 /* Everything on the grid, freed together. */
 typedef struct {
-    const settings *set;
-    lob_volume labels;
+    settings set; /* first */
+    lob_volume labels, out;
     lob_label_set values;
     uint8_t *mask;
     lob_typed_labels typed;
@@ -106,21 +106,17 @@ static lob_status pass_names_on(lob_label_names *to, const work *w)
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    const settings *set = w->set;
-    lob_status st = lob_labels_steps_read(s, &w->typed);
-    if (st == LOB_OK) st = lob_session_read(s, &w->labels, set->labels, set->frame);
-    if (st != LOB_OK) return st;
-    const int64_t stored = lob_voxel_bytes(&w->labels);
-    st = lob_labels_dense(&w->labels, &w->values, set->labels, &s->error);
-    if (st != LOB_OK) return st;
-    lob_session_give(s, stored - lob_voxel_bytes(&w->labels));
+    const settings *set = &w->set;
+    LOB_TRY(lob_labels_steps_read(s, &w->typed));
+    LOB_TRY(lob_session_read(s, &w->labels, set->labels, set->frame));
+    LOB_TRY(lob_grid_dense(s, &w->labels, &w->values, set->labels));
     lob_labels_steps_fit(&w->typed, &w->labels.geometry);
     return lob_grid_mask(s, &w->mask, set->mask, &w->labels, set->labels);
 }
 
 static lob_status compute(lob_session *s, work *w)
 {
-    const settings *set = w->set;
+    const settings *set = &w->set;
     const lob_labels_options options = {
         .neighbours = set->neighbours,
         .slice_axis = lob_grid_slice_axis(set->slices, &w->labels.geometry),
@@ -137,113 +133,115 @@ static lob_status compute(lob_session *s, work *w)
     };
     memcpy(in.spacing_mm, w->labels.geometry.spacing_mm, sizeof in.spacing_mm);
     const int64_t max = lob_product(lob_voxels(&w->labels), sizeof(int32_t), 1, 1);
-    lob_status st = lob_session_take(s, max, set->out);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_take(s, max, set->out));
     lob_session_compute(s, "cleaning");
-    st = s->backend->labels(&w->result, &in, &options, &s->context, &s->error);
-    if (st == LOB_OK) lob_session_computed(s);
-    return st == LOB_OK ? LOB_OK : lob_session_name(s, st, set->labels, NULL);
+    const lob_status st = s->backend->labels(&w->result, &in, &options, &s->context, &s->error);
+    LOB_TRY(lob_session_name(s, st, set->labels, NULL));
+    lob_session_computed(s);
+    return LOB_OK;
 }
 
 static lob_status write_result(lob_session *s, work *w)
 {
-    lob_volume out = lob_volume_empty();
-    lob_status st = lob_volume_adopt(&out, &w->labels, &w->result.labels, w->result.type, 1);
-    if (st == LOB_OK) {
-        lob_label_names_free(&out.names);
-        st = pass_names_on(&out.names, w);
-    }
-    if (st != LOB_OK) {
-        lob_volume_free(&out);
-        return lob_session_no_memory(s, w->set->out);
-    }
+    const settings *const set = &w->set;
+    lob_volume *const out = &w->out;
+    if (lob_volume_adopt(out, &w->labels, &w->result.labels, w->result.type, 1) != LOB_OK)
+        return lob_session_no_memory(s, set->out);
+    lob_label_names_free(&out->names);
+    if (pass_names_on(&out->names, w) != LOB_OK) return lob_session_no_memory(s, set->out);
     cJSON_AddNumberToObject(s->results, "labels_in", w->values.count);
     cJSON_AddNumberToObject(s->results, "labels", w->result.count);
     cJSON_AddItemToObject(s->results, "steps", lob_labels_steps_report(&w->typed, &w->result));
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->result.working_bytes);
-    if (w->result.count == 0) lob_session_note(s, "%s: no label is left", w->set->out);
-    st = lob_label_table_take(s, &out, w->set->label_table);
-    if (st == LOB_OK) st = lob_session_write(s, &out, w->set->out, true);
-    lob_volume_free(&out);
-    return st;
+    if (w->result.count == 0) lob_session_note(s, "%s: no label is left", set->out);
+    LOB_TRY(lob_label_table_take(s, out, set->label_table));
+    return lob_session_write(s, out, set->out, true);
 }
 
-static lob_status labels(lob_session *s, settings *set)
+static lob_status check(lob_session *s, void *user)
 {
-    work w = {.set = set, .labels = lob_volume_empty()};
-    lob_status st = lob_grid_neighbours(s, &set->neighbours, set->slices);
-    if (st == LOB_OK) st = lob_label_table_check(s, set->label_table);
-    if (st == LOB_OK) st = lob_labels_steps_parse(s, &w.typed, &set->steps);
-    if (st == LOB_OK) st = lob_session_device_begin(s);
-    if (st == LOB_OK) st = read_inputs(s, &w);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK) st = compute(s, &w);
-    if (st == LOB_OK) st = write_result(s, &w);
-    lob_volume_free(&w.labels);
-    lob_label_set_free(&w.values);
-    lob_labels_output_free(&w.result);
-    lob_typed_labels_free(&w.typed);
-    free(w.mask);
-    return st;
+    work *const w = user;
+    LOB_TRY(lob_grid_neighbours(s, &w->set.neighbours, w->set.slices));
+    LOB_TRY(lob_label_table_check(s, w->set.label_table));
+    return lob_labels_steps_parse(s, &w->typed, &w->set.steps);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static lob_status labels(lob_session *s, void *user)
 {
-    settings set = {.frame = -1, .neighbours = -1, .slices = -1};
+    work *const w = user;
+    LOB_TRY(read_inputs(s, w));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(compute(s, w));
+    return write_result(s, w);
+}
+
+static void release(void *user)
+{
+    work *const w = user;
+    lob_volume_free(&w->labels);
+    lob_volume_free(&w->out);
+    lob_label_set_free(&w->values);
+    lob_labels_output_free(&w->result);
+    lob_typed_labels_free(&w->typed);
+    free(w->mask);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){.frame = -1, .neighbours = -1, .slices = -1};
     const lob_option rows[] = {
-        OPERAND_INPUT("LABELS", &set.labels, LOB_FILE_LABELS,
+        OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS,
                       "label volume, or FILE.h5:/dataset; 0 is no label", .required = true),
-        OPT_OUTPUT("output", &set.out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
+        OPT_OUTPUT("output", &set->out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
                    .required = true),
-        OPT_LABEL_TABLE(&set.label_table),
-        OPT_STEP("keep", &set.steps, "LIST", "keep these labels, as 2,4,7-9; others become 0"),
-        OPT_STEP("drop", &set.steps, "LIST", "let these labels become 0"),
-        OPT_STEP("map", &set.steps, "FILE",
+        OPT_LABEL_TABLE(&set->label_table),
+        OPT_STEP("keep", &set->steps, "LIST", "keep these labels, as 2,4,7-9; others become 0"),
+        OPT_STEP("drop", &set->steps, "LIST", "let these labels become 0"),
+        OPT_STEP("map", &set->steps, "FILE",
                  "let labels become others: a table, .tsv or .csv, of lines FROM,TO; labels that "
                  "it does not name stay"),
-        OPT_STEP("merge", &set.steps, "LIST=LABEL", "let these labels become one, as 2,4-6=9"),
-        OPT_STEP("largest", &set.steps, "N", "keep the N largest pieces of each label"),
-        OPT_STEP("min-size", &set.steps, "EXTENT",
+        OPT_STEP("merge", &set->steps, "LIST=LABEL", "let these labels become one, as 2,4-6=9"),
+        OPT_STEP("largest", &set->steps, "N", "keep the N largest pieces of each label"),
+        OPT_STEP("min-size", &set->steps, "EXTENT",
                  "take out pieces smaller than this; as 100vox, 50mm3, 5ml or 5um3"),
-        OPT_STEP("fill-holes", &set.steps, NULL,
+        OPT_STEP("fill-holes", &set->steps, NULL,
                  "give background that labels enclose to the piece that has most faces with it: "
                  "background that reaches no border of the volume, or with --slices of its slice"),
-        OPT_STEP("erode", &set.steps, "RADIUS",
+        OPT_STEP("erode", &set->steps, "RADIUS",
                  "take voxels from each label that lie within this distance of another label or "
                  "of 0; mm, or as 2vox"),
-        OPT_STEP("dilate", &set.steps, "RADIUS",
+        OPT_STEP("dilate", &set->steps, "RADIUS",
                  "let all labels grow by this distance at once, into 0 only: none overruns "
                  "another; the nearest label gets a voxel"),
-        OPT_STEP("expand", &set.steps, "RADIUS", "the same as --dilate"),
-        OPT_STEP("open", &set.steps, "RADIUS", "erode, then dilate: takes thin parts away"),
-        OPT_STEP("close", &set.steps, "RADIUS",
+        OPT_STEP("expand", &set->steps, "RADIUS", "the same as --dilate"),
+        OPT_STEP("open", &set->steps, "RADIUS", "erode, then dilate: takes thin parts away"),
+        OPT_STEP("close", &set->steps, "RADIUS",
                  "dilate, then erode, but labels keep their voxels: closes thin gaps"),
-        OPT_STEP("smooth", &set.steps, "SIGMA",
+        OPT_STEP("smooth", &set->steps, "SIGMA",
                  "smooth the surfaces of all labels at once, without gaps between them, by the "
                  "majority in a Gaussian of this standard deviation; parts thinner than it stay; "
                  "mm, or as 2vox"),
-        OPT_STEP("median", &set.steps, "R",
+        OPT_STEP("median", &set->steps, "R",
                  "majority of the voxels up to R away along each axis; voxels, or with a unit mm, "
                  "where an axis with a larger spacing is left out"),
-        OPT_STEP("boundary", &set.steps, NULL,
+        OPT_STEP("boundary", &set->steps, NULL,
                  "keep voxels that share a face with another label or 0"),
-        OPT_STEP("sequential", &set.steps, NULL, "number labels 1 to K, in their order"),
-        OPT_STEP("split", &set.steps, NULL,
+        OPT_STEP("sequential", &set->steps, NULL, "number labels 1 to K, in their order"),
+        OPT_STEP("split", &set->steps, NULL,
                  "make each piece of each label a label of its own, from 1 in the order in which "
                  "a raster scan meets them"),
-        OPT_INT_OF("neighbours", &set.neighbours, "4|6|8|18|26",
+        OPT_INT_OF("neighbours", &set->neighbours, "4|6|8|18|26",
                    "neighbours of a voxel that belong to its piece; left out: 26, with --slices 8"),
-        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
+        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
                    "treat every slice as an image of its own; x, y, z are voxel axes"),
-        OPT_INPUT("mask", &set.mask, LOB_FILE_LABELS,
+        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
                   "where this volume is 0, voxels keep the label that they came with; steps see "
                   "them all the same"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the labels, from 0; needed when there are several"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, labels(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_labels = {
@@ -270,5 +268,10 @@ const lob_command lob_command_labels = {
                 "lobule labels cells.nii.gz -o cells2.nii.gz --split --min-size 50vox --sequential",
     .result = "labels",
     .result_text = "labels",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = labels,
+    .release = release,
+    .computes = true,
 };

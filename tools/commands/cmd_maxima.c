@@ -17,35 +17,36 @@ typedef struct {
 } settings;
 
 typedef struct {
-    const settings *set;
-    lob_volume image;
+    settings set; /* first */
+    lob_volume image, labels;
     uint8_t *mask;
     lob_maxima_output result;
 } work;
 
-static lob_status check_settings(lob_session *s, settings *set)
+static lob_status check(lob_session *s, void *user)
 {
+    settings *const set = user;
     if (!set->labels && !set->table)
         return lob_fail(&s->error, LOB_EARG,
                         "nothing to write: name a label volume with -o or a table with --table");
     if (set->name && !set->table)
         return lob_fail(&s->error, LOB_EARG, "--name is for the table: add --table FILE.tsv");
-    const lob_status st = lob_table_check(s, set->table, set->name);
-    return st == LOB_OK ? lob_grid_neighbours(s, &set->neighbours, set->slices) : st;
+    LOB_TRY(lob_table_check(s, set->table, set->name));
+    return lob_grid_neighbours(s, &set->neighbours, set->slices);
 }
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    const settings *set = w->set;
-    lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
-    if (st == LOB_OK) st = lob_grid_choose_channel(s, &w->image, set->channel, set->image);
-    if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_I32, 1, set->labels);
-    return st == LOB_OK ? lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image) : st;
+    const settings *set = &w->set;
+    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
+    LOB_TRY(lob_grid_choose_channel(s, &w->image, set->channel, set->image));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, set->labels));
+    return lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
 }
 
 static lob_status find(lob_session *s, work *w)
 {
-    const settings *set = w->set;
+    const settings *set = &w->set;
     const lob_maxima_input in = {&w->image, w->mask};
     lob_maxima_options options = lob_maxima_defaults();
     options.above = set->above;
@@ -55,12 +56,11 @@ static lob_status find(lob_session *s, work *w)
     options.slice_axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
     for (int a = 0; a < 3 && !set->apart.voxels; a++)
         options.spacing[a] = w->image.geometry.spacing_mm[a];
-    lob_status st = lob_session_take(
-        s, lob_product(lob_voxels(&w->image), (int64_t)sizeof(int32_t), 1, 1), set->image);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), (int64_t)sizeof(int32_t), 1, 1),
+                             set->image));
     lob_session_compute(s, "finding maxima");
-    st = lob_maxima_cpu(&w->result, &in, &options, &s->context, &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, set->image, NULL);
+    LOB_TRY(lob_session_name(s, lob_maxima_cpu(&w->result, &in, &options, &s->context, &s->error),
+                             set->image, NULL));
     lob_session_computed(s);
     return LOB_OK;
 }
@@ -88,21 +88,18 @@ static bool fill_row(double *row, int64_t i, const void *user)
 
 static lob_status write_labels(lob_session *s, work *w)
 {
-    lob_volume labels = lob_volume_empty();
     void *data = w->result.labels;
-    lob_status st = lob_volume_adopt(&labels, &w->image, &data, LOB_I32, 1);
-    if (st != LOB_OK) return lob_session_no_memory(s, w->set->labels);
+    if (lob_volume_adopt(&w->labels, &w->image, &data, LOB_I32, 1) != LOB_OK)
+        return lob_session_no_memory(s, w->set.labels);
     w->result.labels = NULL;
-    lob_label_names_free(&labels.names); /* those of the image's own labels */
-    st = lob_labels_pack(&labels, (int32_t)w->result.count);
-    if (st == LOB_OK) st = lob_session_write(s, &labels, w->set->labels, true);
-    lob_volume_free(&labels);
-    return st;
+    lob_label_names_free(&w->labels.names); /* those of the image's own labels */
+    LOB_TRY(lob_labels_pack(&w->labels, (int32_t)w->result.count));
+    return lob_session_write(s, &w->labels, w->set.labels, true);
 }
 
 static lob_status write_results(lob_session *s, work *w)
 {
-    const settings *set = w->set;
+    const settings *set = &w->set;
     const lob_table table = {
         .names = columns,
         .columns = LOB_COUNT(columns),
@@ -115,29 +112,31 @@ static lob_status write_results(lob_session *s, work *w)
     cJSON_AddNumberToObject(s->results, "maxima", (double)w->result.count);
     cJSON_AddNumberToObject(s->results, "found", (double)w->result.found);
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->result.working_bytes);
-    if (set->table) {
-        const lob_status st = lob_table_write(s, &table, set->table);
-        if (st != LOB_OK) return st;
-    }
+    if (set->table) LOB_TRY(lob_table_write(s, &table, set->table));
     return set->labels ? write_labels(s, w) : LOB_OK;
 }
 
-static lob_status maxima(lob_session *s, settings *set)
+static lob_status maxima(lob_session *s, void *user)
 {
-    work w = {.set = set, .image = lob_volume_empty()};
-    lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = read_inputs(s, &w);
-    if (st == LOB_OK) st = find(s, &w);
-    if (st == LOB_OK) st = write_results(s, &w);
-    lob_volume_free(&w.image);
-    lob_maxima_output_free(&w.result);
-    free(w.mask);
-    return st;
+    work *const w = user;
+    LOB_TRY(read_inputs(s, w));
+    LOB_TRY(find(s, w));
+    return write_results(s, w);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void release(void *user)
 {
-    settings set = {
+    work *const w = user;
+    lob_volume_free(&w->image);
+    lob_volume_free(&w->labels);
+    lob_maxima_output_free(&w->result);
+    free(w->mask);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){
         .frame = -1,
         .channel = -1,
         .neighbours = -1,
@@ -146,35 +145,33 @@ static int run(const lob_command *self, int argc, char **argv)
         .apart = {.value = 0},
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "image, such as a map of distances",
+        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "image, such as a map of distances",
                       .required = true),
-        OPT_OUTPUT("output", &set.labels, LOB_FILE_LABELS,
+        OPT_OUTPUT("output", &set->labels, LOB_FILE_LABELS,
                    "label volume to write: every voxel of a maximum has its number", .letter = 'o'),
-        OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
+        OPT_OUTPUT("table", &set->table, LOB_FILE_TABLE,
                    "table of the maxima to write: FILE.tsv, .csv or .json, or - for standard "
                    "output"),
-        OPT_REAL("above", &set.above, "T", -DBL_MAX, DBL_MAX,
+        OPT_REAL("above", &set->above, "T", -DBL_MAX, DBL_MAX,
                  "only maxima above this value; left out: all"),
-        OPT_REAL("height", &set.height, "H", 0, DBL_MAX,
+        OPT_REAL("height", &set->height, "H", 0, DBL_MAX,
                  "only maxima at least so high: every way to a higher voxel goes down by this "
                  "much; image units"),
-        OPT_LENGTH("distance", &set.apart, 0, 1e8,
+        OPT_LENGTH("distance", &set->apart, 0, 1e8,
                    "only maxima at least so far apart, the highest first, of equal ones the first"),
-        OPT_INT_OF("neighbours", &set.neighbours, "4|6|8|18|26",
+        OPT_INT_OF("neighbours", &set->neighbours, "4|6|8|18|26",
                    "neighbours of a voxel; left out: 26, with --slices 8"),
-        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
+        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
                    "look at every slice alone; x, y, z are voxel axes"),
-        OPT_INPUT("mask", &set.mask, LOB_FILE_LABELS,
+        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
                   "look only where this volume is not 0, as if there were no other voxels"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
-        OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
+        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
                 "channel of the image, from 0; needed when there are several"),
-        OPT_SCAN_NAME(&set.name),
+        OPT_SCAN_NAME(&set->name),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, maxima(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_maxima = {
@@ -194,5 +191,9 @@ const lob_command lob_command_maxima = {
                 "lobule maxima scan.nii.gz --table peaks.tsv --distance 10mm",
     .result = "maxima",
     .result_text = "maxima",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = maxima,
+    .release = release,
 };

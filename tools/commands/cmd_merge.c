@@ -14,13 +14,16 @@ typedef struct {
 } settings;
 
 typedef struct {
+    settings set; /* first */
     lob_volume labels, image;
-    lob_label_set set;
+    lob_label_set basins;
+    int32_t *to; /* of each basin, the label that it becomes */
     lob_basins_stats stats;
 } work;
 
-static lob_status check_settings(lob_session *s, const settings *set)
+static lob_status check(lob_session *s, void *user)
 {
+    const settings *const set = user;
     if (set->height == 0 && set->share == 0)
         return lob_fail(&s->error, LOB_EARG,
                         "nothing would be joined: say with --height or --share how high walls are");
@@ -33,85 +36,82 @@ static lob_status check_settings(lob_session *s, const settings *set)
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
-    lob_status st = lob_session_read(s, &w->labels, set->labels, -1);
-    if (st == LOB_OK) st = lob_labels_dense(&w->labels, &w->set, set->labels, &s->error);
-    if (st == LOB_OK) st = lob_session_read(s, &w->image, set->image, set->frame);
-    if (st == LOB_OK) st = lob_grid_choose_channel(s, &w->image, set->channel, set->image);
-    return st == LOB_OK ? lob_grid_match(s, &w->image, set->image, &w->labels, set->labels) : st;
+    LOB_TRY(lob_session_read(s, &w->labels, set->labels, -1));
+    LOB_TRY(lob_labels_dense(&w->labels, &w->basins, set->labels, &s->error));
+    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
+    LOB_TRY(lob_grid_choose_channel(s, &w->image, set->channel, set->image));
+    return lob_grid_match(s, &w->image, set->image, &w->labels, set->labels);
 }
 
 static lob_status join(lob_session *s, const settings *set, work *w)
 {
-    const lob_label_grid grid = {w->labels.data, w->labels.type, w->set.count, w->labels.dims};
+    const lob_label_grid grid = {w->labels.data, w->labels.type, w->basins.count, w->labels.dims};
     const lob_basins_options options = {set->height, set->share, set->level};
     const int64_t voxels = lob_voxels(&w->labels);
-    int32_t *const to = malloc(((size_t)w->set.count + 1) * sizeof *to);
-    if (!to) return lob_session_no_memory(s, set->labels);
+    w->to = malloc(((size_t)w->basins.count + 1) * sizeof *w->to);
+    if (!w->to) return lob_session_no_memory(s, set->labels);
     lob_session_compute(s, "joining");
-    lob_status st =
-        lob_basins_join(to, &w->stats, &grid, &w->image, &options, &s->context, &s->error);
-    if (st == LOB_OK) {
+    const lob_status st =
+        lob_basins_join(w->to, &w->stats, &grid, &w->image, &options, &s->context, &s->error);
+    LOB_TRY(lob_session_name(s, st, set->labels, set->image));
 #pragma omp parallel for num_threads(s->context.threads) schedule(static)
-        for (int64_t i = 0; i < voxels; i++)
-            lob_label_put(w->labels.data, w->labels.type, i,
-                          to[lob_label_at(w->labels.data, w->labels.type, i)]);
-        lob_session_computed(s);
-        st = lob_labels_restore(&w->labels, &w->set);
-        if (st != LOB_OK) lob_session_no_memory(s, set->labels);
-    } else {
-        lob_session_name(s, st, set->labels, set->image);
-    }
-    free(to);
-    return st;
+    for (int64_t i = 0; i < voxels; i++)
+        lob_label_put(w->labels.data, w->labels.type, i,
+                      w->to[lob_label_at(w->labels.data, w->labels.type, i)]);
+    lob_session_computed(s);
+    if (lob_labels_restore(&w->labels, &w->basins) != LOB_OK)
+        return lob_session_no_memory(s, set->labels);
+    return LOB_OK;
 }
 
-static lob_status merge(lob_session *s, const settings *set)
+static lob_status merge(lob_session *s, void *user)
 {
-    work w = {.labels = lob_volume_empty(), .image = lob_volume_empty()};
-    lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_device_begin(s);
-    if (st == LOB_OK) st = read_inputs(s, set, &w);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK) st = join(s, set, &w);
-    if (st == LOB_OK) {
-        cJSON_AddNumberToObject(s->results, "labels_in", (double)w.stats.basins);
-        cJSON_AddNumberToObject(s->results, "labels", (double)w.stats.left);
-        cJSON_AddNumberToObject(s->results, "contacts", (double)w.stats.contacts);
-        cJSON_AddNumberToObject(s->results, "working_memory_bytes", (double)w.stats.working_bytes);
-        lob_session_say(s, "basins: %lld; left: %lld", (long long)w.stats.basins,
-                        (long long)w.stats.left);
-        st = lob_session_write(s, &w.labels, set->out, true);
-    }
-    lob_volume_free(&w.labels);
-    lob_volume_free(&w.image);
-    lob_label_set_free(&w.set);
-    return st;
+    work *const w = user;
+    const settings *const set = &w->set;
+    LOB_TRY(read_inputs(s, set, w));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(join(s, set, w));
+    cJSON_AddNumberToObject(s->results, "labels_in", (double)w->stats.basins);
+    cJSON_AddNumberToObject(s->results, "labels", (double)w->stats.left);
+    cJSON_AddNumberToObject(s->results, "contacts", (double)w->stats.contacts);
+    cJSON_AddNumberToObject(s->results, "working_memory_bytes", (double)w->stats.working_bytes);
+    lob_session_say(s, "basins: %lld; left: %lld", (long long)w->stats.basins,
+                    (long long)w->stats.left);
+    return lob_session_write(s, &w->labels, set->out, true);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void release(void *user)
 {
-    settings set = {.frame = -1, .channel = -1, .level = NAN};
+    work *const w = user;
+    lob_volume_free(&w->labels);
+    lob_volume_free(&w->image);
+    lob_label_set_free(&w->basins);
+    free(w->to);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){.frame = -1, .channel = -1, .level = NAN};
     const lob_option rows[] = {
-        OPERAND_INPUT("LABELS", &set.labels, LOB_FILE_LABELS, "basins of a flood; 0 is no basin",
+        OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS, "basins of a flood; 0 is no basin",
                       .required = true),
-        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE,
+        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE,
                       "what was flooded: low inside of basins, high between them",
                       .required = true),
-        OPT_OUTPUT("output", &set.out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
+        OPT_OUTPUT("output", &set->out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
                    .required = true),
-        OPT_REAL("height", &set.height, "H", 0, 1e300,
+        OPT_REAL("height", &set->height, "H", 0, 1e300,
                  "walls are at least so high over the higher of two bottoms, in image units"),
-        OPT_REAL("share", &set.share, "SHARE", 0, 1,
+        OPT_REAL("share", &set->share, "SHARE", 0, 1,
                  "and at least this share of what lies between that bottom and --level"),
-        OPT_REAL("level", &set.level, "L", -1e300, 1e300, "value of a full wall, for --share"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_REAL("level", &set->level, "L", -1e300, 1e300, "value of a full wall, for --share"),
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
-        OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
+        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
                 "channel of the image, from 0; needed when there are several"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, merge(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_merge = {
@@ -131,5 +131,10 @@ const lob_command lob_command_merge = {
                 "lobule merge basins.nii.gz valleys.nii.gz -o nuclei.nii.gz --share 0.2 --level 0",
     .result = "labels",
     .result_text = "labels",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = merge,
+    .release = release,
+    .computes = true,
 };

@@ -7,13 +7,26 @@
 #include <inttypes.h>
 #include <math.h>
 
+/* Help of the options whose default depends on the kind. */
+typedef struct {
+    char size[160], spacing[160], type[160], noise[160], bias[160], cells[160];
+} help_texts;
+
 typedef struct {
     const char *image, *truth, *seeds;
     int kind, type;
     double size[3], spacing_mm[3], noise, bias, stroke_gap;
     int random_seed, cells;
     bool nuclei;
+    help_texts text;
 } settings;
+
+typedef struct {
+    settings set; /* first */
+    lob_phantom_options options;
+    lob_volume image, truth, seeds;
+    lob_label_set found; /* the labels of truth */
+} work;
 
 #define NAME(kind, name) "|" name
 static const char kind_names[] = LOB_PHANTOM_LIST(NAME);
@@ -23,8 +36,10 @@ static const char kind_names[] = LOB_PHANTOM_LIST(NAME);
 static const lob_type types[] = {LOB_U8, LOB_I16, LOB_U16};
 
 /* The defaults of the kind, then the options given. */
-static lob_status choose(lob_session *s, lob_phantom_options *o, const settings *set)
+static lob_status choose(lob_session *s, work *w)
 {
+    const settings *const set = &w->set;
+    lob_phantom_options *const o = &w->options;
     *o = lob_phantom_defaults((lob_phantom_kind)set->kind);
     if (isfinite(set->size[0])) {
         int64_t *const sides[3] = {&o->dims.nx, &o->dims.ny, &o->dims.nz};
@@ -64,75 +79,75 @@ static int64_t volume_bytes(const lob_phantom_options *o, int label_volumes)
 }
 
 /* The labels that occur, with their voxels, for the report. */
-static lob_status report(lob_session *s, lob_volume *truth, const lob_phantom_options *o)
+static lob_status report(lob_session *s, work *w)
 {
     static const char *const organs[] = {
 #define ORGAN(label, number, name) [label] = name,
         LOB_ABDOMEN_LIST(ORGAN)
 #undef ORGAN
     };
-    lob_label_set set = {0};
-    lob_status st = lob_labels_dense(truth, &set, "truth", &s->error);
-    if (st != LOB_OK) return st;
+    lob_label_set *const found = &w->found;
+    LOB_TRY(lob_labels_dense(&w->truth, found, "truth", &s->error));
     cJSON *const labels = cJSON_AddArrayToObject(s->results, "labels");
-    for (int32_t i = 0; i < set.count && labels; i++) {
+    for (int32_t i = 0; i < found->count && labels; i++) {
         cJSON *const row = cJSON_CreateObject();
-        const int32_t value = set.values[i];
+        const int32_t value = found->values[i];
         cJSON_AddNumberToObject(row, "label", value);
         cJSON_AddStringToObject(row, "name",
-                                o->kind == LOB_PHANTOM_ABDOMEN ? organs[value]
-                                : value == 1                   ? "background"
-                                                               : "cell");
-        cJSON_AddNumberToObject(row, "voxels", (double)set.voxels[i]);
+                                w->options.kind == LOB_PHANTOM_ABDOMEN ? organs[value]
+                                : value == 1                           ? "background"
+                                                                       : "cell");
+        cJSON_AddNumberToObject(row, "voxels", (double)found->voxels[i]);
         cJSON_AddItemToArray(labels, row);
     }
-    st = lob_labels_restore(truth, &set);
-    lob_label_set_free(&set);
-    return st;
+    return lob_labels_restore(&w->truth, found);
 }
 
-static lob_status phantom(lob_session *s, const settings *set)
+static lob_status check(lob_session *s, void *user)
 {
-    lob_phantom_options options;
-    lob_status st = choose(s, &options, set);
-    if (st != LOB_OK) return st;
+    work *const w = user;
+    const settings *const set = &w->set;
+    LOB_TRY(choose(s, w));
+    const lob_volume grid = {.dims = w->options.dims};
+    LOB_TRY(lob_session_check(s, &grid, w->options.type, 1, set->image));
+    LOB_TRY(lob_session_check(s, &grid, LOB_I32, 1, set->truth));
+    return lob_session_check(s, &grid, LOB_I32, 1, set->seeds);
+}
 
-    lob_volume image = lob_volume_empty(), truth = lob_volume_empty(), seeds = lob_volume_empty();
-    image.dims = options.dims;
-    st = lob_session_check(s, &image, options.type, 1, set->image);
-    if (st == LOB_OK) st = lob_session_check(s, &image, LOB_I32, 1, set->truth);
-    if (st == LOB_OK) st = lob_session_check(s, &image, LOB_I32, 1, set->seeds);
-    if (st != LOB_OK) return st;
+static lob_status phantom(lob_session *s, void *user)
+{
+    work *const w = user;
+    const settings *const set = &w->set;
     const bool names = set->truth || s->report_path;
-    const int64_t bytes = volume_bytes(&options, names + (set->seeds != NULL));
-    if (bytes > 0) st = lob_session_take(s, bytes, set->image);
-    if (st != LOB_OK) return st;
+    const int64_t bytes = volume_bytes(&w->options, names + (set->seeds != NULL));
+    if (bytes > 0) LOB_TRY(lob_session_take(s, bytes, set->image));
     lob_session_compute(s, "drawing");
-    st = lob_phantom(&image, names ? &truth : NULL, set->seeds ? &seeds : NULL, &options,
-                     &s->context, &s->error);
+    const lob_status st =
+        lob_phantom(&w->image, names ? &w->truth : NULL, set->seeds ? &w->seeds : NULL, &w->options,
+                    &s->context, &s->error);
     if (st == LOB_ENOMEM) {
         char text[LOB_BYTES_TEXT];
-        const lob_dims d = options.dims;
-        lob_fail(&s->error, st,
-                 "--size: no memory for %lld x %lld x %lld voxels, whose volumes take %s",
-                 (long long)d.nx, (long long)d.ny, (long long)d.nz, lob_bytes_text(text, bytes));
+        const lob_dims d = w->options.dims;
+        return lob_fail(
+            &s->error, st, "--size: no memory for %lld x %lld x %lld voxels, whose volumes take %s",
+            (long long)d.nx, (long long)d.ny, (long long)d.nz, lob_bytes_text(text, bytes));
     }
-    if (st == LOB_OK && names) st = report(s, &truth, &options);
+    LOB_TRY(st);
+    if (names) LOB_TRY(report(s, w));
     lob_session_computed(s);
-
-    if (st == LOB_OK && set->truth) st = lob_session_write(s, &truth, set->truth, true);
-    if (st == LOB_OK && set->seeds) st = lob_session_write(s, &seeds, set->seeds, true);
-    if (st == LOB_OK) st = lob_session_write(s, &image, set->image, false);
-    lob_volume_free(&image);
-    lob_volume_free(&truth);
-    lob_volume_free(&seeds);
-    return st;
+    if (set->truth) LOB_TRY(lob_session_write(s, &w->truth, set->truth, true));
+    if (set->seeds) LOB_TRY(lob_session_write(s, &w->seeds, set->seeds, true));
+    return lob_session_write(s, &w->image, set->image, false);
 }
 
-/* Help of the options whose default depends on the kind. */
-typedef struct {
-    char size[160], spacing[160], type[160], noise[160], bias[160], cells[160];
-} help_texts;
+static void release(void *user)
+{
+    work *const w = user;
+    lob_volume_free(&w->image);
+    lob_volume_free(&w->truth);
+    lob_volume_free(&w->seeds);
+    lob_label_set_free(&w->found);
+}
 
 static void describe_defaults(help_texts *h)
 {
@@ -158,11 +173,10 @@ static void describe_defaults(help_texts *h)
     snprintf(h->cells, sizeof h->cells, "how many cells; left out: %d", c.cells);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void options(lob_rows *to, void *user)
 {
-    help_texts text;
-    describe_defaults(&text);
-    settings set = {
+    settings *const set = user;
+    *set = (settings){
         .kind = -1,
         .type = -1,
         .size = {INFINITY, INFINITY, INFINITY},
@@ -171,29 +185,28 @@ static int run(const lob_command *self, int argc, char **argv)
         .bias = -1,
         .random_seed = 1,
     };
+    describe_defaults(&set->text);
     const lob_option rows[] = {
-        OPERAND_CHOICE("KIND", &set.kind, &kind_names[1], "what to draw", .required = true),
-        OPT_OUTPUT("output", &set.image, LOB_FILE_IMAGE, "scan to write", .letter = 'o',
+        OPERAND_CHOICE("KIND", &set->kind, &kind_names[1], "what to draw", .required = true),
+        OPT_OUTPUT("output", &set->image, LOB_FILE_IMAGE, "scan to write", .letter = 'o',
                    .required = true),
-        OPT_OUTPUT("truth", &set.truth, LOB_FILE_LABELS,
+        OPT_OUTPUT("truth", &set->truth, LOB_FILE_LABELS,
                    "also write the true label of every voxel"),
-        OPT_OUTPUT("seeds", &set.seeds, LOB_FILE_LABELS,
+        OPT_OUTPUT("seeds", &set->seeds, LOB_FILE_LABELS,
                    "also write scribbles well inside of every region, for growcut"),
-        OPT_TRIPLE("size", &set.size, 1, 1e6, text.size),
-        OPT_TRIPLE("spacing", &set.spacing_mm, 1e-6, 1e6, text.spacing),
-        OPT_CHOICE("type", &set.type, "uint8|int16|uint16", text.type),
-        OPT_REAL("noise", &set.noise, "PERCENT", 0, 100, text.noise),
-        OPT_REAL("bias", &set.bias, "SHARE", 0, 1, text.bias),
-        OPT_INT("random-seed", &set.random_seed, "N", 0, INT32_MAX,
+        OPT_TRIPLE("size", &set->size, 1, 1e6, set->text.size),
+        OPT_TRIPLE("spacing", &set->spacing_mm, 1e-6, 1e6, set->text.spacing),
+        OPT_CHOICE("type", &set->type, "uint8|int16|uint16", set->text.type),
+        OPT_REAL("noise", &set->noise, "PERCENT", 0, 100, set->text.noise),
+        OPT_REAL("bias", &set->bias, "SHARE", 0, 1, set->text.bias),
+        OPT_INT("random-seed", &set->random_seed, "N", 0, INT32_MAX,
                 "another number gives another patient, or other cells"),
-        OPT_REAL("stroke-gap", &set.stroke_gap, "MM", 1, 1000,
+        OPT_REAL("stroke-gap", &set->stroke_gap, "MM", 1, 1000,
                  "about so many mm from one slice with scribbles to the next; left out: 16"),
-        OPT_INT("cells", &set.cells, "N", 1, 100000, text.cells),
-        OPT_FLAG("nuclei", &set.nuclei, "let the cells' nuclei be bright instead of membranes"),
+        OPT_INT("cells", &set->cells, "N", 1, 100000, set->text.cells),
+        OPT_FLAG("nuclei", &set->nuclei, "let the cells' nuclei be bright instead of membranes"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, phantom(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_phantom = {
@@ -210,5 +223,9 @@ const lob_command lob_command_phantom = {
     .examples = "lobule phantom abdomen -o scan.nii.gz --truth truth.nii.gz --seeds seeds.nii.gz\n"
                 "lobule phantom abdomen -o big.nii.gz --size 512,512,300 --spacing 0.75,0.75,1\n"
                 "lobule phantom cells -o cells.png --size 512,512,1 --cells 200",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = phantom,
+    .release = release,
 };

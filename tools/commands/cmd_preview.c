@@ -21,6 +21,14 @@ typedef lob_preview_content content;
 typedef lob_preview_layout layout;
 
 typedef struct {
+    settings set; /* first */
+    content content;
+    layout layout;
+    lob_canvas canvas;
+    lob_viewer_page page;
+} work;
+
+typedef struct {
     const settings *set;
     const content *content;
     const lob_viewer_page *page;
@@ -59,26 +67,25 @@ static lob_status check_place(lob_session *s, const lob_preview *look, const lob
 /* Read both volumes and find out where to cut and which values to show. */
 static lob_status prepare(lob_session *s, const settings *set, content *c)
 {
-    lob_status st = lob_session_read(s, &c->image, set->look.image, set->frame);
-    if (st == LOB_OK && set->look.labels)
-        st = lob_session_read(s, &c->labels, set->look.labels, LOB_FRAME_NONE);
-    if (st == LOB_OK && set->look.labels)
-        st = lob_grid_match_part(s, &c->labels, set->look.labels, &c->image, set->look.image);
-    if (st == LOB_OK) st = check_place(s, &set->look, &c->image);
-    if (st != LOB_OK) return st;
+    const lob_preview *const look = &set->look;
+    LOB_TRY(lob_session_read(s, &c->image, look->image, set->frame));
+    if (look->labels) {
+        LOB_TRY(lob_session_read(s, &c->labels, look->labels, LOB_FRAME_NONE));
+        LOB_TRY(lob_grid_match_part(s, &c->labels, look->labels, &c->image, look->image));
+    }
+    LOB_TRY(check_place(s, look, &c->image));
     if (!any_finite(&c->image))
         lob_session_note(s, "%s: every voxel is NaN or infinite, so there is nothing to see of it",
-                         set->look.image);
-    return lob_preview_look(c, &set->look, &s->error);
+                         look->image);
+    return lob_preview_look(c, look, &s->error);
 }
 
 static lob_status draw(lob_session *s, lob_canvas *canvas, const settings *set, const content *c,
                        const layout *l)
 {
-    lob_status st = lob_session_take(s, lob_product(l->width, l->height, 3, 1), set->output);
-    if (st == LOB_OK) st = lob_session_cancelled(s);
-    if (st != LOB_OK) return st;
-    st = lob_preview_draw(canvas, &set->look, c, l);
+    LOB_TRY(lob_session_take(s, lob_product(l->width, l->height, 3, 1), set->output));
+    LOB_TRY(lob_session_cancelled(s));
+    const lob_status st = lob_preview_draw(canvas, &set->look, c, l);
     return st == LOB_ENOMEM ? lob_session_no_memory(s, set->output) : st;
 }
 
@@ -140,47 +147,39 @@ static void report_page(lob_session *s, const lob_viewer_page *p)
                          (long long)p->factor[0], (long long)p->factor[1], (long long)p->factor[2]);
 }
 
-static lob_status write_page(lob_session *s, const settings *set, const content *c)
+static lob_status write_page(lob_session *s, work *w)
 {
+    const settings *const set = &w->set;
+    lob_viewer_page *const p = &w->page;
     if (!set->html) return LOB_OK;
-    lob_viewer_page p = {.scan = NULL};
-    const int64_t bytes = lob_viewer_page_bytes(c);
+    const int64_t bytes = lob_viewer_page_bytes(&w->content);
     LOB_TRY(lob_session_take(s, bytes, set->html));
     lob_session_compute(s, "laying out the page");
-    lob_status st = lob_viewer_page_prepare(&p, c, &s->context, &s->error);
-    if (st == LOB_OK) {
-        lob_session_computed(s);
-        page_output out = {set, c, &p};
-        st = lob_session_make(s, NULL, set->html, make_page, &out);
-    } else if (st == LOB_ENOMEM) {
-        st = lob_session_no_memory(s, set->html);
-    }
-    if (st == LOB_OK) report_page(s, &p);
-    lob_viewer_page_free(&p);
+    const lob_status st = lob_viewer_page_prepare(p, &w->content, &s->context, &s->error);
+    if (st == LOB_ENOMEM) return lob_session_no_memory(s, set->html);
+    LOB_TRY(st);
+    lob_session_computed(s);
+    page_output out = {set, &w->content, p};
+    LOB_TRY(lob_session_make(s, NULL, set->html, make_page, &out));
+    report_page(s, p);
     lob_session_give(s, bytes);
-    return st;
+    return LOB_OK;
 }
 
 /* ---- the picture ---- */
 
-static lob_status write_picture(lob_session *s, const settings *set, const content *c)
+static lob_status write_picture(lob_session *s, work *w)
 {
+    const settings *const set = &w->set;
+    lob_canvas *const canvas = &w->canvas;
     if (!set->output) return LOB_OK;
-    lob_canvas canvas = {.rgb = NULL};
-    layout *const l = malloc(sizeof *l);
-    lob_status st = l ? LOB_OK : lob_session_no_memory(s, set->output);
     lob_session_compute(s, "drawing");
-    if (st == LOB_OK) {
-        st = lob_preview_lay_out(l, &set->look, c, &s->error);
-        if (st == LOB_OK) st = draw(s, &canvas, set, c, l);
-        lob_session_computed(s);
-    }
-    if (st == LOB_OK)
-        st = lob_session_write_picture(s, canvas.rgb, canvas.width, canvas.height, set->output);
-    if (st == LOB_OK) report(s, c, l);
-    free(canvas.rgb);
-    free(l);
-    return st;
+    LOB_TRY(lob_preview_lay_out(&w->layout, &set->look, &w->content, &s->error));
+    LOB_TRY(draw(s, canvas, set, &w->content, &w->layout));
+    lob_session_computed(s);
+    LOB_TRY(lob_session_write_picture(s, canvas->rgb, canvas->width, canvas->height, set->output));
+    report(s, &w->content, &w->layout);
+    return LOB_OK;
 }
 
 static bool is_page_name(const char *path)
@@ -210,59 +209,69 @@ static lob_status check_outputs(lob_session *s, const settings *set)
     return LOB_OK;
 }
 
-static lob_status preview(lob_session *s, const settings *set)
+static lob_status check(lob_session *s, void *user)
 {
-    content c = {.image = lob_volume_empty(), .labels = lob_volume_empty()};
-    lob_status st = check_outputs(s, set);
-    if (st == LOB_OK) st = check_look(s, &set->look);
-    if (st == LOB_OK) st = prepare(s, set, &c);
-    if (st == LOB_OK) st = write_picture(s, set, &c);
-    if (st == LOB_OK) st = write_page(s, set, &c);
-    lob_preview_content_free(&c);
-    return st;
+    settings *const set = user;
+    LOB_TRY(check_outputs(s, set));
+    if (set->look.hide && strcmp(set->look.hide, "none") == 0) set->look.hide = "";
+    return check_look(s, &set->look);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static lob_status preview(lob_session *s, void *user)
 {
-    settings set = {.frame = -1, .look = lob_preview_defaults()};
+    work *const w = user;
+    LOB_TRY(prepare(s, &w->set, &w->content));
+    LOB_TRY(write_picture(s, w));
+    return write_page(s, w);
+}
+
+static void release(void *user)
+{
+    work *const w = user;
+    lob_preview_content_free(&w->content);
+    lob_viewer_page_free(&w->page);
+    free(w->canvas.rgb);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){.frame = -1, .look = lob_preview_defaults()};
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set.look.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
+        OPERAND_INPUT("IMAGE", &set->look.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
                       .required = true),
-        OPERAND_INPUT("LABELS", &set.look.labels, LOB_FILE_LABELS, "labels on the image's grid"),
-        OPT_OUTPUT("output", &set.output, LOB_FILE_OTHER, "picture to write, in .png",
+        OPERAND_INPUT("LABELS", &set->look.labels, LOB_FILE_LABELS, "labels on the image's grid"),
+        OPT_OUTPUT("output", &set->output, LOB_FILE_OTHER, "picture to write, in .png",
                    .letter = 'o'),
-        OPT_OUTPUT("html", &set.html, LOB_FILE_OTHER,
+        OPT_OUTPUT("html", &set->html, LOB_FILE_OTHER,
                    "page to write, in .html, with a viewer of all slices; a browser opens it from "
                    "the disk, and it loads nothing from elsewhere"),
-        OPT_CHOICE("plane", &set.look.plane, "axial|coronal|sagittal",
+        OPT_CHOICE("plane", &set->look.plane, "axial|coronal|sagittal",
                    "show this plane alone; left out: all three, in a montage axial"),
-        OPT_INT("montage", &set.look.montage, "N", 1, LOB_PREVIEW_TILES,
+        OPT_INT("montage", &set->look.montage, "N", 1, LOB_PREVIEW_TILES,
                 "show N slices of one plane, spread over the extent of the labels"),
-        OPT_FLAG("mip", &set.look.project,
+        OPT_FLAG("mip", &set->look.project,
                  "maximum-intensity projection: the brightest voxel of each line of sight and the "
                  "first label on it; in a montage each view has its share of the slices"),
-        OPT_TRIPLE("at", &set.look.at, 0, 1e9,
+        OPT_TRIPLE("at", &set->look.at, 0, 1e9,
                    "voxel where the planes meet; left out: the labels' centre of mass, without "
                    "labels that of the image"),
-        OPT_PAIR("window", &set.look.window, -INFINITY, INFINITY,
+        OPT_PAIR("window", &set->look.window, -INFINITY, INFINITY,
                  "values shown black and white; left out: the percentiles 2 and 98"),
-        OPT_REAL("alpha", &set.look.alpha, "SHARE", 0, 1, "how much labels cover the image"),
-        OPT_INT("contour", &set.look.contour, "PIXELS", 0, 12,
+        OPT_REAL("alpha", &set->look.alpha, "SHARE", 0, 1, "how much labels cover the image"),
+        OPT_INT("contour", &set->look.contour, "PIXELS", 0, 12,
                 "width of labels' contours, 0 for none; left out: 1 or 2 by the picture's size"),
-        OPT_TEXT("hide", &set.look.hide, "LIST",
+        OPT_TEXT("hide", &set->look.hide, "LIST",
                  "labels not to draw, as 1,3-5, or none; left out: of several, one that fills "
                  "over half of the volume"),
-        OPT_CHOICE("convention", &set.look.convention, "radiological|neurological",
+        OPT_CHOICE("convention", &set->look.convention, "radiological|neurological",
                    "radiological shows the patient's right at the left"),
-        OPT_INT("size", &set.look.size, "PIXELS", 64, 8192,
+        OPT_INT("size", &set->look.size, "PIXELS", 64, 8192,
                 "neither side of the picture is longer"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    if (set.look.hide && strcmp(set.look.hide, "none") == 0) set.look.hide = "";
-    return lob_session_end(&s, preview(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_preview = {
@@ -282,5 +291,9 @@ const lob_command lob_command_preview = {
                 "lobule preview scan.nii.gz labels.nii.gz -o slices.png --montage 12 --hide 1\n"
                 "lobule preview scan.nii.gz labels.nii.gz --html look.html\n"
                 "lobule preview scan.nii.gz -o ct.png --plane coronal --window -160,240",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = preview,
+    .release = release,
 };

@@ -13,6 +13,7 @@ typedef struct {
 } settings;
 
 typedef struct {
+    settings set; /* first */
     lob_volume image, labels, out;
     lob_seeds_input seeds;
     lob_refine_stats stats;
@@ -38,26 +39,21 @@ static lob_refine_options options_of(const settings *set, const lob_volume *imag
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
-    lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
-    if (st == LOB_OK && w->image.channels > LOB_REFINE_MAX_CHANNELS)
-        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels, at most %d", set->image,
-                      w->image.channels, LOB_REFINE_MAX_CHANNELS);
-    if (st == LOB_OK)
-        st = lob_seeds_read(s, &w->seeds, set->seeds, &w->image, set->image, set->background);
-    if (st == LOB_OK)
-        st = lob_session_check(s, &w->image, lob_label_type(w->seeds.set.count), 1, set->out);
-    if (st == LOB_OK)
-        st = lob_seeds_labels(s, &w->labels, set->labels, &w->seeds, set->seeds, &w->image,
-                              set->image);
-    return st;
+    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
+    if (w->image.channels > LOB_REFINE_MAX_CHANNELS)
+        LOB_TRY(lob_fail(&s->error, LOB_EDATA, "%s: has %d channels, at most %d", set->image,
+                         w->image.channels, LOB_REFINE_MAX_CHANNELS));
+    LOB_TRY(lob_seeds_read(s, &w->seeds, set->seeds, &w->image, set->image, set->background));
+    LOB_TRY(lob_session_check(s, &w->image, lob_label_type(w->seeds.set.count), 1, set->out));
+    return lob_seeds_labels(s, &w->labels, set->labels, &w->seeds, set->seeds, &w->image,
+                            set->image);
 }
 
 static lob_status make_output(lob_session *s, const settings *set, work *w)
 {
     const lob_type type = lob_label_type(w->seeds.set.count);
-    lob_status st =
-        lob_session_take(s, lob_voxels(&w->image) * (int64_t)lob_type_of(type)->bytes, set->out);
-    if (st != LOB_OK) return st;
+    LOB_TRY(
+        lob_session_take(s, lob_voxels(&w->image) * (int64_t)lob_type_of(type)->bytes, set->out));
     if (lob_volume_like(&w->out, &w->labels, type, 1) != LOB_OK)
         return lob_session_no_memory(s, set->out);
     return LOB_OK;
@@ -76,9 +72,9 @@ static lob_status compute(lob_session *s, const settings *set, work *w)
         .background = w->seeds.background,
     };
     lob_session_compute(s, "refining");
-    lob_status st =
-        s->backend->refine(w->out.data, &w->stats, &in, &options, &s->context, &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, set->labels, set->image);
+    LOB_TRY(lob_session_name(
+        s, s->backend->refine(w->out.data, &w->stats, &in, &options, &s->context, &s->error),
+        set->labels, set->image));
     lob_session_computed(s);
     if (lob_labels_restore(&w->out, &w->seeds.set) != LOB_OK)
         return lob_session_no_memory(s, set->out);
@@ -96,33 +92,31 @@ static void report(lob_session *s, const work *w)
                     (long long)stats->pieces);
 }
 
-static lob_status refine(lob_session *s, const settings *set)
+static lob_status refine(lob_session *s, void *user)
 {
-    work w = {
-        .image = lob_volume_empty(),
-        .labels = lob_volume_empty(),
-        .out = lob_volume_empty(),
-        .seeds = {.volume = lob_volume_empty()},
-    };
-    lob_status st = lob_session_device_begin(s);
-    if (st == LOB_OK) st = read_inputs(s, set, &w);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK) st = make_output(s, set, &w);
-    if (st == LOB_OK) st = compute(s, set, &w);
-    if (st == LOB_OK) {
-        report(s, &w);
-        st = lob_session_write(s, &w.out, set->out, true);
-    }
-    lob_volume_free(&w.image);
-    lob_volume_free(&w.labels);
-    lob_volume_free(&w.out);
-    lob_seeds_free(&w.seeds);
-    return st;
+    work *const w = user;
+    const settings *const set = &w->set;
+    LOB_TRY(read_inputs(s, set, w));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(make_output(s, set, w));
+    LOB_TRY(compute(s, set, w));
+    report(s, w);
+    return lob_session_write(s, &w->out, set->out, true);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void release(void *user)
 {
-    settings set = {
+    work *const w = user;
+    lob_volume_free(&w->image);
+    lob_volume_free(&w->labels);
+    lob_volume_free(&w->out);
+    lob_seeds_free(&w->seeds);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){
         .frame = -1,
         .background = -1,
         .edge = 1,
@@ -131,34 +125,32 @@ static int run(const lob_command *self, int argc, char **argv)
         .edge_smooth = {.value = INFINITY},
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("LABELS", &set.labels, LOB_FILE_LABELS, "labels that grew from the seeds",
+        OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS, "labels that grew from the seeds",
                       .required = true),
-        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
+        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
                       .required = true),
-        OPERAND_INPUT("SEEDS", &set.seeds, LOB_FILE_LABELS, "strokes: labels from 1, 0 is unknown",
+        OPERAND_INPUT("SEEDS", &set->seeds, LOB_FILE_LABELS, "strokes: labels from 1, 0 is unknown",
                       .required = true),
-        OPT_OUTPUT("output", &set.out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
+        OPT_OUTPUT("output", &set->out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
                    .required = true),
         OPT_INT(
-            "background", &set.background, "N", 1, INT32_MAX,
+            "background", &set->background, "N", 1, INT32_MAX,
             "label that stands for all else; left out: the one whose strokes reach farthest out"),
         OPT_LENGTH(
-            "smooth", &set.smooth, 0, 1e4,
+            "smooth", &set->smooth, 0, 1e4,
             "Gaussian majority of this sigma, as 1.5mm or 1vox; left out: 1vox, which is the "
             "least spacing; 0: none"),
-        OPT_REAL("edge", &set.edge, "SHARE", 0, 1,
+        OPT_REAL("edge", &set->edge, "SHARE", 0, 1,
                  "how much the image, beside the labels, decides where borders are; 0: not at all"),
-        OPT_LENGTH("edge-sigma", &set.edge_sigma, 0, 1e4,
+        OPT_LENGTH("edge-sigma", &set->edge_sigma, 0, 1e4,
                    "Gaussian of the image's means on both sides of a border; left out: 1vox",
                    .above_low = true),
-        OPT_LENGTH("edge-smooth", &set.edge_smooth, 0, 1e4,
+        OPT_LENGTH("edge-smooth", &set->edge_smooth, 0, 1e4,
                    "Gaussian of what the image decides; left out: 0.7vox; 0: none"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, refine(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_refine = {
@@ -177,5 +169,9 @@ const lob_command lob_command_refine = {
                 "-o labels.nii.gz",
     .result = "changed_voxels",
     .result_text = "changed voxels",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .work = refine,
+    .release = release,
+    .computes = true,
 };

@@ -16,6 +16,12 @@ typedef struct {
     int frame;
 } settings;
 
+typedef struct {
+    settings set; /* first */
+    lob_volume image, like, out;
+    lob_label_set labels;
+} work;
+
 enum { NEAREST, LINEAR, MAJORITY, STROKES };
 
 /* The world axis, 0 to 2, that a letter names, or -1. */
@@ -38,13 +44,11 @@ static bool is_orientation(const char *letters)
     return true;
 }
 
-static lob_status check_settings(lob_session *s, const settings *set)
+static lob_status check(lob_session *s, void *user)
 {
+    const settings *const set = user;
     const bool spacing = !isnan(set->spacing[0]);
-    const struct {
-        bool wrong;
-        const char *text;
-    } rules[] = {
+    const lob_rule rules[] = {
         {set->like && spacing,                        "--like gives the whole grid: leave --spacing out"    },
         {set->like && set->orientation,               "--like gives the whole grid: leave --orientation out"},
         {!set->like && !spacing && !set->orientation,
@@ -55,8 +59,7 @@ static lob_status check_settings(lob_session *s, const settings *set)
          "a mean of label numbers is no label: with --labels, --method is nearest, majority or "
          "strokes"                                                                                          },
     };
-    for (size_t i = 0; i < LOB_COUNT(rules); i++)
-        if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
+    LOB_TRY(LOB_RULES(s, rules));
     if (set->orientation && !is_orientation(set->orientation))
         return lob_fail(&s->error, LOB_EARG,
                         "--orientation: '%s' is not three letters such as RAS or LPS, one of R or "
@@ -149,8 +152,7 @@ static lob_status make_output(lob_session *s, lob_volume *out, const lob_resampl
     header.names = v->names;
     const int64_t bytes = lob_product(lob_dims_voxels(in->dims), v->channels,
                                       (int64_t)lob_type_of(v->type)->bytes, 1);
-    lob_status st = lob_session_take(s, bytes, set->out);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_take(s, bytes, set->out));
     if (lob_volume_like(out, &header, v->type, v->channels) != LOB_OK)
         return lob_session_no_memory(s, set->out);
     out->slope = v->slope;
@@ -183,9 +185,8 @@ static lob_status resample_onto(lob_session *s, const settings *set, const lob_v
                                 lob_volume *like, lob_volume *out)
 {
     lob_resample_input in = {.volume = image};
-    lob_status st = find_grid(s, &in, like, set);
-    if (st == LOB_OK) st = make_output(s, out, &in, like, set);
-    if (st != LOB_OK) return st;
+    LOB_TRY(find_grid(s, &in, like, set));
+    LOB_TRY(make_output(s, out, &in, like, set));
     if (set->like && lies_beside(&in))
         lob_session_note(s, "%s: lies outside of %s, so that nothing of it is in the output",
                          set->image, set->like);
@@ -194,59 +195,62 @@ static lob_status resample_onto(lob_session *s, const settings *set, const lob_v
                                           .fill = (set->fill - image->inter) /
                                                   (image->slope != 0.0 ? image->slope : 1.0)};
     lob_session_compute(s, "resampling");
-    st = s->backend->resample(out->data, &in, &options, &s->context, &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, set->image, NULL);
+    LOB_TRY(lob_session_name(s,
+                             s->backend->resample(out->data, &in, &options, &s->context, &s->error),
+                             set->image, NULL));
     lob_session_computed(s);
     return LOB_OK;
 }
 
-static lob_status resample(lob_session *s, const settings *set)
+static lob_status resample(lob_session *s, void *user)
 {
-    lob_volume image = lob_volume_empty(), like = lob_volume_empty(), out = lob_volume_empty();
-    lob_label_set labels = {0};
-    lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_device_begin(s);
-    if (st == LOB_OK) st = lob_session_read(s, &image, set->image, set->frame);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK && set->labels) {
-        st = lob_labels_dense(&image, &labels, set->image, &s->error);
-        if (st == LOB_OK) st = lob_labels_restore(&image, &labels);
+    work *const w = user;
+    const settings *const set = &w->set;
+    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
+    LOB_TRY(lob_session_device(s));
+    if (set->labels) {
+        LOB_TRY(lob_labels_dense(&w->image, &w->labels, set->image, &s->error));
+        LOB_TRY(lob_labels_restore(&w->image, &w->labels));
     }
-    if (st == LOB_OK) st = resample_onto(s, set, &image, &like, &out);
-    lob_grid_drop(s, &image);
-    if (st == LOB_OK) st = lob_session_write(s, &out, set->out, set->labels);
-    lob_volume_free(&out);
-    lob_volume_free(&like);
-    lob_label_set_free(&labels);
-    return st;
+    LOB_TRY(resample_onto(s, set, &w->image, &w->like, &w->out));
+    lob_grid_drop(s, &w->image);
+    return lob_session_write(s, &w->out, set->out, set->labels);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void release(void *user)
 {
-    settings set = {
+    work *const w = user;
+    lob_volume_free(&w->image);
+    lob_volume_free(&w->like);
+    lob_volume_free(&w->out);
+    lob_label_set_free(&w->labels);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){
         .frame = -1, .method = -1, .spacing = {NAN, NAN, NAN}
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE,
+        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE,
                       "scan, mask or labels, or FILE.h5:/dataset", .required = true),
-        OPT_OUTPUT("output", &set.out, LOB_FILE_IMAGE, "volume to write", .letter = 'o',
+        OPT_OUTPUT("output", &set->out, LOB_FILE_IMAGE, "volume to write", .letter = 'o',
                    .required = true),
-        OPT_INPUT("like", &set.like, LOB_FILE_IMAGE, "onto the grid of this volume"),
-        OPT_TRIPLE("spacing", &set.spacing, 0, 1e6,
+        OPT_INPUT("like", &set->like, LOB_FILE_IMAGE, "onto the grid of this volume"),
+        OPT_TRIPLE("spacing", &set->spacing, 0, 1e6,
                    "voxels of this size in mm over the same field of view; 0 keeps an axis"),
-        OPT_TEXT("orientation", &set.orientation, "RAS",
+        OPT_TEXT("orientation", &set->orientation, "RAS",
                  "exchange and flip axes so that they run to these sides of the patient; "
                  "nothing is interpolated unless --spacing asks for it"),
-        OPT_FLAG("labels", &set.labels, "IMAGE holds labels, which are not mixed"),
-        OPT_CHOICE("method", &set.method, "nearest|linear|majority|strokes",
+        OPT_FLAG("labels", &set->labels, "IMAGE holds labels, which are not mixed"),
+        OPT_CHOICE("method", &set->method, "nearest|linear|majority|strokes",
                    "how values are found; left out: linear, with --labels majority"),
-        OPT_REAL("fill", &set.fill, "V", -INFINITY, INFINITY, "value outside of IMAGE"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_REAL("fill", &set->fill, "V", -INFINITY, INFINITY, "value outside of IMAGE"),
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, resample(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_resample = {
@@ -262,5 +266,10 @@ const lob_command lob_command_resample = {
     .examples = "lobule resample labels.nii.gz --like scan.nii.gz --labels -o on_scan.nii.gz\n"
                 "lobule resample scan.nii.gz --spacing 1,1,1 -o even.nii.gz\n"
                 "lobule resample scan.nii.gz --orientation RAS -o ras.nii.gz",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = resample,
+    .release = release,
+    .computes = true,
 };

@@ -20,17 +20,19 @@ typedef struct {
 
 /* Seeds in the making, on the image's grid. */
 typedef struct {
-    const settings *set;
+    settings set; /* first */
+    lob_volume image, from, near;
+    lob_label_set labels; /* of from, a file with labels */
+    bool *left;           /* of these, which eroding leaves */
+    lob_points read;
     lob_volume seeds; /* LOB_I32; -L: label L for now, but sources disagree */
     int64_t points, outside;
 } work;
 
-static lob_status check_settings(lob_session *s, const settings *set)
+static lob_status check(lob_session *s, void *user)
 {
-    const struct {
-        bool wrong;
-        const char *text;
-    } rules[] = {
+    const settings *const set = user;
+    const lob_rule rules[] = {
         {set->points.count + set->labels.count + set->seeds.count == 0,
          "seeds from what? add --points, --labels or --seeds"                                     },
         {set->erode.value > 0.0 && set->labels.count == 0,              "--erode is for --labels" },
@@ -38,9 +40,7 @@ static lob_status check_settings(lob_session *s, const settings *set)
         {set->shell_label > 0 && !(set->shell.value > 0.0),
          "--shell-label is for --shell, which is not given"                                       },
     };
-    for (size_t i = 0; i < LOB_COUNT(rules); i++)
-        if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
-    return LOB_OK;
+    return LOB_RULES(s, rules);
 }
 
 /* Give a voxel a seed, by the rule for conflicts. */
@@ -52,7 +52,7 @@ static void put(work *w, int64_t i, int32_t label)
     if (before == 0)
         *seed = label;
     else
-        *seed = w->set->conflict == LATER ? -label : -before;
+        *seed = w->set.conflict == LATER ? -label : -before;
 }
 
 /* ---- points ---- */
@@ -117,7 +117,7 @@ static void put_ball(work *w, const double at[3], lob_size radius, int32_t label
 
 static lob_status put_point(lob_session *s, work *w, const lob_point *p)
 {
-    const settings *const set = w->set;
+    const settings *const set = &w->set;
     const lob_size own = {.value = p->radius_mm};
     double at[3] = {p->at[0], p->at[1], p->at[2]};
     bool inside = true;
@@ -133,17 +133,15 @@ static lob_status put_point(lob_session *s, work *w, const lob_point *p)
 
 static lob_status put_points(lob_session *s, work *w, const char *path)
 {
-    lob_points all;
     const double start_s = lob_clock_s();
     lob_session_describe(s, path, NULL);
-    LOB_TRY(lob_points_read(&all, path, &s->error));
+    lob_points_free(&w->read);
+    LOB_TRY(lob_points_read(&w->read, path, &s->error));
     lob_session_stage(s, "read", start_s);
     lob_session_compute(s, "seeding");
-    lob_status st = LOB_OK;
-    for (int64_t k = 0; k < all.count && st == LOB_OK; k++) st = put_point(s, w, &all.points[k]);
-    lob_points_free(&all);
-    if (st == LOB_OK) lob_session_computed(s);
-    return st;
+    for (int64_t k = 0; k < w->read.count; k++) LOB_TRY(put_point(s, w, &w->read.points[k]));
+    lob_session_computed(s);
+    return LOB_OK;
 }
 
 /* Points beside the image are told of; if there are no others, that is an error. */
@@ -154,9 +152,9 @@ static lob_status check_points(lob_session *s, const work *w)
     cJSON_AddNumberToObject(s->results, "points_outside", (double)w->outside);
     if (w->outside == w->points)
         return lob_fail(&s->error, LOB_EDATA, "%s: all points lie outside of %s",
-                        w->set->points.word[0], w->set->image);
+                        w->set.points.word[0], w->set.image);
     if (w->outside > 0)
-        lob_session_note(s, "points outside of %s, which are left out: %lld of %lld", w->set->image,
+        lob_session_note(s, "points outside of %s, which are left out: %lld of %lld", w->set.image,
                          (long long)w->outside, (long long)w->points);
     return LOB_OK;
 }
@@ -176,19 +174,20 @@ static lob_status change(lob_session *s, lob_volume *labels, lob_morphology how,
 }
 
 /* Tell which labels eroding has left no voxel of. */
-static lob_status note_lost(lob_session *s, const lob_volume *v, const lob_label_set *labels,
-                            const char *path)
+static lob_status note_lost(lob_session *s, work *w, const char *path)
 {
-    bool *const left = calloc((size_t)labels->count + 1, sizeof *left);
+    const lob_volume *const v = &w->from;
+    const lob_label_set *const labels = &w->labels;
     char text[200] = "";
     size_t used = 0;
-    if (!left) return lob_session_no_memory(s, path);
-    for (int64_t i = 0; i < lob_voxels(v); i++) left[lob_label_at(v->data, v->type, i)] = true;
+    free(w->left);
+    w->left = calloc((size_t)labels->count + 1, sizeof *w->left);
+    if (!w->left) return lob_session_no_memory(s, path);
+    for (int64_t i = 0; i < lob_voxels(v); i++) w->left[lob_label_at(v->data, v->type, i)] = true;
     for (int32_t i = 0; i < labels->count && used < sizeof text - 20; i++)
-        if (!left[i + 1])
+        if (!w->left[i + 1])
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", used ? ", " : "",
                                      labels->values[i]);
-    free(left);
     if (used > 0)
         lob_session_note(s, "%s: nothing is left after --erode of labels: %s%s", path, text,
                          used < sizeof text - 20 ? "" : ", ...");
@@ -212,25 +211,21 @@ static lob_status keep_names(lob_session *s, work *w, const lob_label_names *nam
 /* Put the labels of a file on the image's grid, eroded where that is asked for. */
 static lob_status put_labels(lob_session *s, work *w, const char *path, lob_size erode)
 {
-    lob_volume v = lob_volume_empty();
-    lob_label_set labels = {0};
-    lob_status st = lob_grid_read(s, &v, path, &w->seeds, w->set->image);
-    if (st != LOB_OK) return st;
-    const int64_t stored = lob_voxel_bytes(&v);
-    st = lob_labels_dense(&v, &labels, path, &s->error);
-    if (st == LOB_OK) lob_session_give(s, stored - lob_voxel_bytes(&v));
-    if (st == LOB_OK && erode.value > 0.0) {
-        st = change(s, &v, LOB_MORPHOLOGY_ERODE, erode);
-        if (st == LOB_OK) st = note_lost(s, &v, &labels, path);
+    lob_volume *const v = &w->from;
+    LOB_TRY(lob_grid_read(s, v, path, &w->seeds, w->set.image));
+    LOB_TRY(lob_grid_dense(s, v, &w->labels, path));
+    if (erode.value > 0.0) {
+        LOB_TRY(change(s, v, LOB_MORPHOLOGY_ERODE, erode));
+        LOB_TRY(note_lost(s, w, path));
     }
-    for (int64_t i = 0; st == LOB_OK && i < lob_voxels(&v); i++) {
-        const int32_t label = lob_label_at(v.data, v.type, i);
-        if (label > 0) put(w, i, labels.values[label - 1]);
+    for (int64_t i = 0; i < lob_voxels(v); i++) {
+        const int32_t label = lob_label_at(v->data, v->type, i);
+        if (label > 0) put(w, i, w->labels.values[label - 1]);
     }
-    if (st == LOB_OK) st = keep_names(s, w, &v.names, path);
-    lob_label_set_free(&labels);
-    lob_grid_drop(s, &v);
-    return st;
+    LOB_TRY(keep_names(s, w, &v->names, path));
+    lob_label_set_free(&w->labels);
+    lob_grid_drop(s, v);
+    return LOB_OK;
 }
 
 /* ---- all together ---- */
@@ -244,7 +239,7 @@ static lob_status settle(lob_session *s, work *w, int32_t *largest)
     for (int64_t i = 0; i < lob_voxels(&w->seeds); i++) {
         if (seeds[i] < 0) {
             conflicts++;
-            seeds[i] = w->set->conflict == NEITHER ? 0 : -seeds[i];
+            seeds[i] = w->set.conflict == NEITHER ? 0 : -seeds[i];
         }
         count += seeds[i] > 0;
         if (seeds[i] > *largest) *largest = seeds[i];
@@ -252,34 +247,33 @@ static lob_status settle(lob_session *s, work *w, int32_t *largest)
     cJSON_AddNumberToObject(s->results, "seeds", (double)count);
     cJSON_AddNumberToObject(s->results, "conflicts", (double)conflicts);
     if (count > 0) return LOB_OK;
-    return lob_fail(&s->error, LOB_EDATA, "%s: no voxel of it becomes a seed%s", w->set->image,
-                    w->set->erode.value > 0.0 ? "; a smaller --erode leaves more" : "");
+    return lob_fail(&s->error, LOB_EDATA, "%s: no voxel of it becomes a seed%s", w->set.image,
+                    w->set.erode.value > 0.0 ? "; a smaller --erode leaves more" : "");
 }
 
 /* Every voxel farther than --shell from all seeds becomes a seed of a label of its own. */
 static lob_status add_shell(lob_session *s, work *w, int32_t *largest)
 {
-    const settings *const set = w->set;
+    const settings *const set = &w->set;
     int32_t *const seeds = w->seeds.data;
-    lob_volume near = lob_volume_empty();
     if (!(set->shell.value > 0.0)) return LOB_OK;
     if (set->shell_label <= 0 && *largest == INT32_MAX)
         return lob_fail(&s->error, LOB_EARG, "no label is left for the shell: add --shell-label");
     const int32_t label = set->shell_label > 0 ? set->shell_label : *largest + 1;
     LOB_TRY(lob_session_take(s, lob_voxels(&w->seeds), set->out));
-    if (lob_volume_like(&near, &w->seeds, LOB_U8, 1) != LOB_OK)
+    if (lob_volume_like(&w->near, &w->seeds, LOB_U8, 1) != LOB_OK)
         return lob_session_no_memory(s, set->out);
-    uint8_t *const is_near = near.data;
-    for (int64_t i = 0; i < lob_voxels(&near); i++) is_near[i] = seeds[i] != 0;
-    const lob_status st = change(s, &near, LOB_MORPHOLOGY_DILATE, set->shell);
+    uint8_t *const is_near = w->near.data;
+    for (int64_t i = 0; i < lob_voxels(&w->near); i++) is_near[i] = seeds[i] != 0;
+    const lob_status st = change(s, &w->near, LOB_MORPHOLOGY_DILATE, set->shell);
+    LOB_TRY(lob_session_name(s, st, set->image, NULL));
     int64_t count = 0;
-    for (int64_t i = 0; st == LOB_OK && i < lob_voxels(&near); i++)
+    for (int64_t i = 0; i < lob_voxels(&w->near); i++)
         if (!is_near[i]) {
             seeds[i] = label;
             count++;
         }
-    lob_grid_drop(s, &near);
-    if (st != LOB_OK) return lob_session_name(s, st, set->image, NULL);
+    lob_grid_drop(s, &w->near);
     if (count == 0)
         lob_session_note(s, "%s: no voxel is farther than --shell from all seeds", set->image);
     if (count > 0 && label > *largest) *largest = label;
@@ -290,75 +284,78 @@ static lob_status add_shell(lob_session *s, work *w, int32_t *largest)
 
 static lob_status make_seeds(lob_session *s, work *w)
 {
-    const settings *const set = w->set;
+    const settings *const set = &w->set;
     int32_t largest = 0;
-    lob_status st = LOB_OK;
-    for (int k = 0; st == LOB_OK && k < set->labels.count; k++)
-        st = put_labels(s, w, set->labels.word[k], set->erode);
-    for (int k = 0; st == LOB_OK && k < set->points.count; k++)
-        st = put_points(s, w, set->points.word[k]);
-    if (st == LOB_OK) st = check_points(s, w);
-    for (int k = 0; st == LOB_OK && k < set->seeds.count; k++)
-        st = put_labels(s, w, set->seeds.word[k], (lob_size){0});
-    if (st == LOB_OK) st = settle(s, w, &largest);
-    if (st == LOB_OK) st = add_shell(s, w, &largest);
-    if (st != LOB_OK) return st;
+    for (int k = 0; k < set->labels.count; k++)
+        LOB_TRY(put_labels(s, w, set->labels.word[k], set->erode));
+    for (int k = 0; k < set->points.count; k++) LOB_TRY(put_points(s, w, set->points.word[k]));
+    LOB_TRY(check_points(s, w));
+    for (int k = 0; k < set->seeds.count; k++)
+        LOB_TRY(put_labels(s, w, set->seeds.word[k], (lob_size){0}));
+    LOB_TRY(settle(s, w, &largest));
+    LOB_TRY(add_shell(s, w, &largest));
     if (lob_labels_pack(&w->seeds, largest) != LOB_OK) return lob_session_no_memory(s, set->out);
     return LOB_OK;
 }
 
-static lob_status seeds(lob_session *s, const settings *set)
+static lob_status seeds(lob_session *s, void *user)
 {
-    lob_volume image = lob_volume_empty();
-    work w = {.set = set, .seeds = lob_volume_empty()};
-    lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK) st = lob_session_read_header(s, &image, set->image, NULL);
-    if (st == LOB_OK) st = lob_session_check(s, &image, LOB_I32, 1, set->out);
-    if (st == LOB_OK)
-        st = lob_session_take(s, lob_product(lob_voxels(&image), 4, 1, 1), set->image);
-    if (st == LOB_OK && lob_volume_like(&w.seeds, &image, LOB_I32, 1) != LOB_OK)
-        st = lob_session_no_memory(s, set->image);
-    lob_label_names_free(&w.seeds.names); /* those of the image's own labels */
-    if (st == LOB_OK) st = make_seeds(s, &w);
-    if (st == LOB_OK) st = lob_session_write(s, &w.seeds, set->out, true);
-    lob_volume_free(&w.seeds);
-    lob_volume_free(&image);
-    return st;
+    work *const w = user;
+    const settings *const set = &w->set;
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(lob_session_read_header(s, &w->image, set->image, NULL));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, set->out));
+    LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), 4, 1, 1), set->image));
+    if (lob_volume_like(&w->seeds, &w->image, LOB_I32, 1) != LOB_OK)
+        return lob_session_no_memory(s, set->image);
+    lob_label_names_free(&w->seeds.names); /* those of the image's own labels */
+    LOB_TRY(make_seeds(s, w));
+    return lob_session_write(s, &w->seeds, set->out, true);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void release(void *user)
 {
-    settings set = {.label = 1, .conflict = LATER, .erode = {-1}, .shell = {-1}};
+    work *const w = user;
+    lob_volume_free(&w->image);
+    lob_volume_free(&w->from);
+    lob_volume_free(&w->near);
+    lob_volume_free(&w->seeds);
+    lob_label_set_free(&w->labels);
+    lob_points_free(&w->read);
+    free(w->left);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){.label = 1, .conflict = LATER, .erode = {-1}, .shell = {-1}};
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE,
+        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE,
                       "scan whose grid the seeds lie on, or FILE.h5:/dataset", .required = true),
-        OPT_OUTPUT("output", &set.out, LOB_FILE_LABELS, "seeds to write", .letter = 'o',
+        OPT_OUTPUT("output", &set->out, LOB_FILE_LABELS, "seeds to write", .letter = 'o',
                    .required = true),
-        OPT_INPUTS("points", &set.points, LOB_FILE_OTHER,
+        OPT_INPUTS("points", &set->points, LOB_FILE_OTHER,
                    "points: 3D Slicer's .mrk.json and .fcsv, or a table"),
-        OPT_INT("label", &set.label, "N", 1, INT32_MAX,
+        OPT_INT("label", &set->label, "N", 1, INT32_MAX,
                 "label of points whose file gives none: a column label, or a name that is a whole "
                 "number"),
-        OPT_LENGTH("radius", &set.radius, 0, 1e6,
+        OPT_LENGTH("radius", &set->radius, 0, 1e6,
                    "points become balls of this radius, unless their table gives another; 0: the "
                    "voxel that holds the point"),
-        OPT_INPUTS("labels", &set.labels, LOB_FILE_LABELS,
+        OPT_INPUTS("labels", &set->labels, LOB_FILE_LABELS,
                    "labels, such as a segmentation of another time or reader"),
-        OPT_LENGTH("erode", &set.erode, 0, 1e6,
+        OPT_LENGTH("erode", &set->erode, 0, 1e6,
                    "take this much off the labels of --labels, on all sides"),
-        OPT_INPUTS("seeds", &set.seeds, LOB_FILE_LABELS, "seeds to be joined, as they are"),
-        OPT_CHOICE("conflict", &set.conflict, "later|earlier|neither",
+        OPT_INPUTS("seeds", &set->seeds, LOB_FILE_LABELS, "seeds to be joined, as they are"),
+        OPT_CHOICE("conflict", &set->conflict, "later|earlier|neither",
                    "which label counts where sources disagree: of --labels, --points, --seeds in "
                    "this order, and each in the order given"),
-        OPT_LENGTH("shell", &set.shell, 0, 1e6,
+        OPT_LENGTH("shell", &set->shell, 0, 1e6,
                    "every voxel farther than this from all seeds becomes a seed of the background"),
-        OPT_INT("shell-label", &set.shell_label, "N", 1, INT32_MAX,
+        OPT_INT("shell-label", &set->shell_label, "N", 1, INT32_MAX,
                 "label of the background of --shell; left out: the largest label plus 1"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, seeds(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_seeds = {
@@ -382,5 +379,10 @@ const lob_command lob_command_seeds = {
                 "neither -o both.nii.gz",
     .result = "seeds",
     .result_text = "seed voxels",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = seeds,
+    .release = release,
+    .computes = true,
 };

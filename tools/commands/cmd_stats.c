@@ -13,41 +13,42 @@ typedef struct {
 
 /* Everything on the grid, freed together. */
 typedef struct {
+    settings set; /* first */
     lob_volume image, labels;
-    lob_label_set set;
+    lob_label_set labelled;
     int64_t frames;            /* of the image, that are measured */
-    lob_region *regions;       /* set.count */
-    lob_region_values *values; /* set.count, of each frame one after the other */
+    lob_region *regions;       /* labelled.count */
+    lob_region_values *values; /* labelled.count, of each frame one after the other */
     lob_fine_levels *fine;     /* of each frame */
 } work;
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     const int64_t frame = set->frame < 0 ? LOB_FRAME_ALL : set->frame;
-    lob_status st = lob_session_read(s, &w->image, set->image, frame);
-    if (st == LOB_OK) st = lob_grid_channel(s, &w->image, set->channel, set->image);
+    LOB_TRY(lob_session_read(s, &w->image, set->image, frame));
+    LOB_TRY(lob_grid_channel(s, &w->image, set->channel, set->image));
     w->frames = lob_frames_held(&w->image);
-    if (st == LOB_OK && w->image.channels > w->frames)
-        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; choose one with --channel N",
-                      set->image, w->image.channels / (int)w->frames);
+    if (w->image.channels > w->frames)
+        LOB_TRY(lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; choose one with --channel N",
+                         set->image, w->image.channels / (int)w->frames));
     /* labels of a part of the image are not filled up: a table of that would be of other labels */
-    if (st == LOB_OK) st = lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE);
-    if (st == LOB_OK) st = lob_grid_match(s, &w->labels, set->labels, &w->image, set->image);
-    if (st == LOB_OK) st = lob_grid_one_channel(s, &w->labels, set->labels);
-    if (st == LOB_OK) st = lob_grid_dense(s, &w->labels, &w->set, set->labels);
-    return st;
+    LOB_TRY(lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE));
+    LOB_TRY(lob_grid_match(s, &w->labels, set->labels, &w->image, set->image));
+    LOB_TRY(lob_grid_one_channel(s, &w->labels, set->labels));
+    return lob_grid_dense(s, &w->labels, &w->labelled, set->labels);
 }
 
 static void report(lob_session *s, const settings *set, const work *w)
 {
     int64_t voxels = 0, data = 0;
-    for (int32_t i = 0; i < w->set.count; i++) voxels += w->regions[i].voxels;
-    for (int64_t i = 0; i < w->frames * w->set.count; i++) data += w->values[i].data;
-    cJSON_AddNumberToObject(s->results, "labels", w->set.count);
+    for (int32_t i = 0; i < w->labelled.count; i++) voxels += w->regions[i].voxels;
+    for (int64_t i = 0; i < w->frames * w->labelled.count; i++) data += w->values[i].data;
+    cJSON_AddNumberToObject(s->results, "labels", w->labelled.count);
     cJSON_AddNumberToObject(s->results, "labelled_voxels", (double)voxels);
     voxels *= w->frames;
     cJSON_AddNumberToObject(s->results, "not_finite_voxels", (double)(voxels - data));
-    if (w->set.count == 0) lob_session_note(s, "%s: has no labels: every voxel is 0", set->labels);
+    if (w->labelled.count == 0)
+        lob_session_note(s, "%s: has no labels: every voxel is 0", set->labels);
     if (voxels > data)
         lob_session_note(s,
                          "%s: NaN or infinite voxels with a label: %lld; min, mean, max and sd are "
@@ -58,42 +59,39 @@ static void report(lob_session *s, const settings *set, const work *w)
 /* The regions of every frame; their voxels are the same in each. */
 static lob_status measure_frames(lob_session *s, work *w)
 {
-    const int64_t count = w->set.count;
+    const int64_t count = w->labelled.count;
     lob_volume one = w->image;
     const size_t bytes = (size_t)lob_voxels(&one) * lob_type_of(one.type)->bytes;
-    lob_status st = LOB_OK;
     one.channels = 1;
     one.frames = 1;
     one.frame = 0;
     for (int64_t f = 0; f < w->frames; f++) w->fine[f] = (lob_fine_levels){.exact = true};
-    for (int64_t f = 0; f < w->frames && count > 0 && st == LOB_OK; f++) {
+    for (int64_t f = 0; f < w->frames && count > 0; f++) {
         one.data = (unsigned char *)w->image.data + (size_t)f * bytes;
         const lob_regions_input in = {.labels = w->labels.data,
                                       .type = w->labels.type,
                                       .count = count,
                                       .dims = w->labels.dims,
                                       .image = &one};
-        st = s->backend->regions(w->regions, w->values + f * count, &w->fine[f], &in, &s->context,
-                                 &s->error);
+        LOB_TRY(s->backend->regions(w->regions, w->values + f * count, &w->fine[f], &in,
+                                    &s->context, &s->error));
     }
-    return st;
+    return LOB_OK;
 }
 
 static lob_status measure(lob_session *s, const settings *set, work *w)
 {
-    const int64_t count = w->set.count;
+    const int64_t count = w->labelled.count;
     const int64_t values = w->frames * (count + 1);
-    lob_status st = lob_session_take(
-        s, count * (int64_t)sizeof *w->regions + values * (int64_t)sizeof *w->values, set->labels);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_take(
+        s, count * (int64_t)sizeof *w->regions + values * (int64_t)sizeof *w->values, set->labels));
     w->regions = calloc((size_t)count + 1, sizeof *w->regions);
     w->values = calloc((size_t)values, sizeof *w->values);
     w->fine = calloc((size_t)w->frames, sizeof *w->fine);
     if (!w->regions || !w->values || !w->fine) return lob_session_no_memory(s, set->labels);
     lob_session_compute(s, "measuring");
-    st = measure_frames(s, w);
-    if (st == LOB_OK) lob_session_computed(s);
-    if (st != LOB_OK) return lob_session_name(s, st, set->image, set->labels);
+    LOB_TRY(lob_session_name(s, measure_frames(s, w), set->image, set->labels));
+    lob_session_computed(s);
 
     report(s, set, w);
     const lob_regions_input in = {.labels = w->labels.data,
@@ -107,7 +105,7 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
         .count = count,
         .frames = w->frames > 1 ? w->frames : 0,
         .scan = set->name,
-        .labels = w->set.values,
+        .labels = w->labelled.values,
         .geometry = &w->labels.geometry,
         .dims = w->labels.dims,
         .fine = w->fine,
@@ -119,44 +117,52 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
     return lob_region_table_write(s, &table, set->table);
 }
 
-static lob_status stats(lob_session *s, const settings *set)
+static lob_status check(lob_session *s, void *user)
 {
-    work w = {.image = lob_volume_empty(), .labels = lob_volume_empty()};
-    lob_status st = lob_table_check(s, set->table, set->name);
-    if (st == LOB_OK) st = lob_region_columns_check(s, set->columns);
-    if (st == LOB_OK) st = lob_session_device_begin(s);
-    if (st == LOB_OK) st = read_inputs(s, set, &w);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK) st = measure(s, set, &w);
-    lob_volume_free(&w.image);
-    lob_volume_free(&w.labels);
-    lob_label_set_free(&w.set);
-    free(w.values);
-    free(w.fine);
-    free(w.regions);
-    return st;
+    const settings *const set = user;
+    LOB_TRY(lob_table_check(s, set->table, set->name));
+    return lob_region_columns_check(s, set->columns);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static lob_status stats(lob_session *s, void *user)
 {
-    settings set = {.table = "-", .frame = -1, .channel = -1};
+    work *const w = user;
+    const settings *const set = &w->set;
+    LOB_TRY(read_inputs(s, set, w));
+    LOB_TRY(lob_session_device(s));
+    return measure(s, set, w);
+}
+
+static void release(void *user)
+{
+    work *const w = user;
+    lob_volume_free(&w->image);
+    lob_volume_free(&w->labels);
+    lob_label_set_free(&w->labelled);
+    free(w->values);
+    free(w->fine);
+    free(w->regions);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){.table = "-", .frame = -1, .channel = -1};
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
+        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
                       .required = true),
-        OPERAND_INPUT("LABELS", &set.labels, LOB_FILE_LABELS,
+        OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS,
                       "labels on the image's grid; 0 is no label", .required = true),
-        OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
+        OPT_OUTPUT("table", &set->table, LOB_FILE_TABLE,
                    "where the table goes: FILE.tsv, .csv or .json, or - for standard output"),
-        OPT_SCAN_NAME(&set.name),
-        OPT_REGION_COLUMNS(&set.columns),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_SCAN_NAME(&set->name),
+        OPT_REGION_COLUMNS(&set->columns),
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; left out: all, a row for each"),
-        OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
+        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
                 "channel of the image, from 0; needed when there are several"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, stats(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_stats = {
@@ -194,5 +200,10 @@ const lob_command lob_command_stats = {
                 "lobule stats scan.nii.gz labels.nii.gz --columns volume,sphericity,median",
     .result = "labels",
     .result_text = "labels measured",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = stats,
+    .release = release,
+    .computes = true,
 };

@@ -15,11 +15,14 @@ typedef struct {
 } settings;
 
 typedef struct {
+    settings set; /* first */
     lob_volume image, labels;
     uint8_t *mask; /* NULL: everything may be labelled */
     lob_threshold_options options;
     lob_threshold_stats stats;
-    int64_t pieces, kept; /* of --hysteresis */
+    lob_components_output joined; /* with --hysteresis: the pieces, */
+    uint8_t *keep;                /* which of them stay, */
+    int64_t kept;                 /* and how many */
 } work;
 
 static bool hysteretic(const settings *set)
@@ -33,8 +36,9 @@ static bool local(const settings *set)
 }
 
 /* What the option table cannot say: there is one way to choose, and its own options. */
-static lob_status check_settings(lob_session *s, settings *set)
+static lob_status check(lob_session *s, void *user)
 {
+    settings *const set = user;
     const struct {
         bool given;
         const char *name;
@@ -87,26 +91,24 @@ static lob_threshold_options options_of(const settings *set)
 /* ---- hysteresis ---- */
 
 /* Keep the pieces that hold a value above the higher threshold. */
-static lob_status keep_pieces(lob_session *s, const settings *set, work *w,
-                              const lob_components_output *pieces)
+static lob_status keep_pieces(lob_session *s, const settings *set, work *w)
 {
     const lob_volume *image = &w->image;
+    const lob_components_output *pieces = &w->joined;
     const double least = lob_next_above(set->hysteresis[1], image);
     const int64_t voxels = lob_voxels(image);
     uint8_t *const to = w->labels.data;
-    uint8_t *const keep = calloc((size_t)pieces->count + 1, 1);
-    if (!keep) return lob_session_no_memory(s, set->labels);
+    w->keep = calloc((size_t)pieces->count + 1, 1);
+    if (!w->keep) return lob_session_no_memory(s, set->labels);
     for (int64_t k = 0; k < pieces->count; k++) {
         const lob_region_values *v = &pieces->values[k];
         const double stored = image->slope < 0 ? v->lowest : v->highest;
-        keep[k + 1] = image->slope * stored + image->inter >= least;
-        w->kept += keep[k + 1];
+        w->keep[k + 1] = image->slope * stored + image->inter >= least;
+        w->kept += w->keep[k + 1];
     }
-    w->pieces = pieces->count;
 #pragma omp parallel for num_threads(s->context.threads) schedule(static)
     for (int64_t i = 0; i < voxels; i++)
-        to[i] = keep[lob_label_at(pieces->labels, pieces->type, i)];
-    free(keep);
+        to[i] = w->keep[lob_label_at(pieces->labels, pieces->type, i)];
     return LOB_OK;
 }
 
@@ -115,27 +117,24 @@ static lob_status join(lob_session *s, const settings *set, work *w)
     const lob_components_input in = {.image = &w->image, .mask = w->mask, .intensities = &w->image};
     const int64_t bytes = lob_product(lob_voxels(&w->image), sizeof(int32_t), 1, 1);
     lob_components_options o = lob_components_defaults();
-    lob_components_output pieces;
     o.ranged = true;
     o.range[0] = lob_next_above(set->hysteresis[0], &w->image);
     o.range[1] = INFINITY;
     o.neighbours = set->neighbours;
     o.slice_axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
     o.regions = true;
-    lob_status st = lob_session_take(s, bytes, set->labels);
-    if (st != LOB_OK) return st;
-    st = s->backend->components(&pieces, &in, &o, &s->context, &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, set->image, NULL);
+    LOB_TRY(lob_session_take(s, bytes, set->labels));
+    const lob_status st = s->backend->components(&w->joined, &in, &o, &s->context, &s->error);
+    LOB_TRY(lob_session_name(s, st, set->image, NULL));
     w->stats = (lob_threshold_stats){
         .thresholds = 2,
         .threshold = {set->hysteresis[0], set->hysteresis[1]},
         .separability = NAN,
-        .working_bytes = pieces.working_bytes
+        .working_bytes = w->joined.working_bytes
     };
-    st = keep_pieces(s, set, w, &pieces);
-    lob_components_output_free(&pieces);
+    LOB_TRY(keep_pieces(s, set, w));
     lob_session_give(s, bytes);
-    return st;
+    return LOB_OK;
 }
 
 /* ---- the mean around ---- */
@@ -182,10 +181,9 @@ static lob_status label_locally(lob_session *s, const settings *set, work *w)
     const lob_filter_options options = lob_filter_defaults();
     const int64_t bytes = lob_product(lob_voxels(image), sizeof(float), 1, 1);
     lob_filter_output mean;
-    lob_status st = lob_session_take(s, bytes, set->labels);
-    if (st != LOB_OK) return st;
-    st = s->backend->filter(&mean, &in, &options, &s->context, &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, set->image, NULL);
+    LOB_TRY(lob_session_take(s, bytes, set->labels));
+    LOB_TRY(lob_session_name(s, s->backend->filter(&mean, &in, &options, &s->context, &s->error),
+                             set->image, NULL));
     w->stats = (lob_threshold_stats){.separability = NAN, .working_bytes = mean.working_bytes};
     compare(s, set, w, mean.data);
     lob_filter_output_free(&mean);
@@ -197,33 +195,31 @@ static lob_status label_locally(lob_session *s, const settings *set, work *w)
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
-    lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
-    if (st == LOB_OK) st = lob_grid_choose_channel(s, &w->image, set->channel, set->image);
-    if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_U8, 1, set->labels);
-    if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
-    return st;
+    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
+    LOB_TRY(lob_grid_choose_channel(s, &w->image, set->channel, set->image));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, set->labels));
+    return lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
 }
 
 static lob_status label(lob_session *s, const settings *set, work *w)
 {
     const lob_threshold_input in = {.image = &w->image, .mask = w->mask};
-    lob_status st = lob_session_take(s, lob_voxels(&w->image), set->labels);
-    if (st != LOB_OK) return st;
-    st = lob_volume_like(&w->labels, &w->image, LOB_U8, 1);
-    if (st != LOB_OK) return lob_session_no_memory(s, set->labels);
+    LOB_TRY(lob_session_take(s, lob_voxels(&w->image), set->labels));
+    if (lob_volume_like(&w->labels, &w->image, LOB_U8, 1) != LOB_OK)
+        return lob_session_no_memory(s, set->labels);
     lob_label_names_free(&w->labels.names); /* those of the image's own labels */
     lob_session_compute(s, "labelling");
     if (hysteretic(set)) {
-        st = join(s, set, w);
+        LOB_TRY(join(s, set, w));
     } else if (local(set)) {
-        st = label_locally(s, set, w);
+        LOB_TRY(label_locally(s, set, w));
     } else {
-        st = s->backend->threshold(w->labels.data, &w->stats, &in, &w->options, &s->context,
-                                   &s->error);
-        st = lob_session_name(s, st, set->image, NULL);
+        const lob_status st = s->backend->threshold(w->labels.data, &w->stats, &in, &w->options,
+                                                    &s->context, &s->error);
+        LOB_TRY(lob_session_name(s, st, set->image, NULL));
     }
-    if (st == LOB_OK) lob_session_computed(s);
-    return st;
+    lob_session_computed(s);
+    return LOB_OK;
 }
 
 static int64_t count_labelled(const lob_volume *labels, int threads)
@@ -254,7 +250,7 @@ static void report(lob_session *s, const settings *set, const work *w)
     if (!isnan(stats->separability))
         cJSON_AddNumberToObject(s->results, "separability", stats->separability);
     if (hysteretic(set)) {
-        cJSON_AddNumberToObject(s->results, "pieces", (double)w->pieces);
+        cJSON_AddNumberToObject(s->results, "pieces", (double)w->joined.count);
         cJSON_AddNumberToObject(s->results, "pieces_kept", (double)w->kept);
     }
     if (w->options.kind == LOB_THRESHOLD_OTSU || w->options.kind == LOB_THRESHOLD_PERCENTILE)
@@ -265,29 +261,33 @@ static void report(lob_session *s, const settings *set, const work *w)
                     (long long)lob_voxels(&w->image));
 }
 
-static lob_status threshold(lob_session *s, settings *set)
+static lob_status threshold(lob_session *s, void *user)
 {
-    work w = {.image = lob_volume_empty(), .labels = lob_volume_empty()};
-    lob_status st = check_settings(s, set);
-    w.options = options_of(set);
-    if (hysteretic(set) || local(set)) w.options.kind = LOB_THRESHOLDS; /* none of them */
-    if (st == LOB_OK) st = lob_session_device_begin(s);
-    if (st == LOB_OK) st = read_inputs(s, set, &w);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK) st = label(s, set, &w);
-    if (st == LOB_OK) {
-        report(s, set, &w);
-        st = lob_session_write(s, &w.labels, set->labels, true);
-    }
-    lob_volume_free(&w.image);
-    lob_volume_free(&w.labels);
-    free(w.mask);
-    return st;
+    work *const w = user;
+    const settings *const set = &w->set;
+    w->options = options_of(set);
+    if (hysteretic(set) || local(set)) w->options.kind = LOB_THRESHOLDS; /* none of them */
+    LOB_TRY(read_inputs(s, set, w));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(label(s, set, w));
+    report(s, set, w);
+    return lob_session_write(s, &w->labels, set->labels, true);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void release(void *user)
 {
-    settings set = {
+    work *const w = user;
+    lob_volume_free(&w->image);
+    lob_volume_free(&w->labels);
+    lob_components_output_free(&w->joined);
+    free(w->mask);
+    free(w->keep);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){
         .frame = -1,
         .channel = -1,
         .neighbours = -1,
@@ -299,42 +299,40 @@ static int run(const lob_command *self, int argc, char **argv)
         .local = {.value = INFINITY},
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
+        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
                       .required = true),
-        OPT_OUTPUT("output", &set.labels, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
+        OPT_OUTPUT("output", &set->labels, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
                    .required = true),
         OPT_INT(
-            "otsu", &set.classes, "N", 2, LOB_THRESHOLD_MAX_CLASSES,
+            "otsu", &set->classes, "N", 2, LOB_THRESHOLD_MAX_CLASSES,
             "cut into so many classes, 0 to N-1, by Otsu's method; without any of these options "
             "2"),
-        OPT_REAL("above", &set.above, "T", -DBL_MAX, DBL_MAX, "1 is what is above this value"),
-        OPT_PAIR("range", &set.range, -INFINITY, INFINITY,
+        OPT_REAL("above", &set->above, "T", -DBL_MAX, DBL_MAX, "1 is what is above this value"),
+        OPT_PAIR("range", &set->range, -INFINITY, INFINITY,
                  "1 is what is in this range; inf and -inf leave an end open"),
-        OPT_PAIR("hysteresis", &set.hysteresis, -DBL_MAX, DBL_MAX,
+        OPT_PAIR("hysteresis", &set->hysteresis, -DBL_MAX, DBL_MAX,
                  "1 are the pieces above LO that hold a voxel above HI"),
-        OPT_REAL("percentile", &set.percentile, "P", 0, 100,
+        OPT_REAL("percentile", &set->percentile, "P", 0, 100,
                  "1 is what is above this percentile of the values, as numpy.percentile gives it"),
-        OPT_LENGTH("local", &set.local, 0, 1e6,
+        OPT_LENGTH("local", &set->local, 0, 1e6,
                    "1 is what is above the mean of the box around, of this radius; as 5mm or 3vox",
                    .above_low = true),
-        OPT_REAL("offset", &set.offset, "D", -DBL_MAX, DBL_MAX,
+        OPT_REAL("offset", &set->offset, "D", -DBL_MAX, DBL_MAX,
                  "lower the threshold of --local by this, in image units"),
-        OPT_INT_OF("neighbours", &set.neighbours, "4|6|8|18|26",
+        OPT_INT_OF("neighbours", &set->neighbours, "4|6|8|18|26",
                    "neighbours that join pieces of --hysteresis; left out: 26, with --slices 8"),
         OPT_CHOICE(
-            "slices", &set.slices, LOB_GRID_SLICES,
+            "slices", &set->slices, LOB_GRID_SLICES,
             "join pieces of --hysteresis, or look around with --local, in each slice by itself; x, "
             "y, z are voxel axes"),
-        OPT_INPUT("mask", &set.mask, LOB_FILE_LABELS,
+        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
                   "look at and label only what is not 0 in this volume"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
-        OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
+        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
                 "channel of the image, from 0; needed when there are several"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, threshold(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_threshold = {
@@ -360,5 +358,10 @@ const lob_command lob_command_threshold = {
                 "lobule threshold scan.nii.gz -o vessels.nii.gz --hysteresis 150,250",
     .result = "labelled_voxels",
     .result_text = "voxels labelled",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = threshold,
+    .release = release,
+    .computes = true,
 };

@@ -80,14 +80,14 @@ static lob_status list_rules(const typed_step *t, const char *list, int32_t to, 
 
 static lob_status take_keep(const typed_step *t)
 {
-    const lob_status st = lob_label_list_check(t->text, t->name, &t->s->error);
-    return st == LOB_OK ? list_rules(t, t->text, LOB_LABELS_SAME, 0) : st;
+    LOB_TRY(lob_label_list_check(t->text, t->name, &t->s->error));
+    return list_rules(t, t->text, LOB_LABELS_SAME, 0);
 }
 
 static lob_status take_drop(const typed_step *t)
 {
-    const lob_status st = lob_label_list_check(t->text, t->name, &t->s->error);
-    return st == LOB_OK ? list_rules(t, t->text, 0, LOB_LABELS_SAME) : st;
+    LOB_TRY(lob_label_list_check(t->text, t->name, &t->s->error));
+    return list_rules(t, t->text, 0, LOB_LABELS_SAME);
 }
 
 /* "1,4-6=9": these labels become 9. */

@@ -18,12 +18,11 @@ lob_status lob_seeds_background(lob_session *s, int32_t *background, const lob_s
 static lob_status read_dense(lob_session *s, lob_volume *labels, lob_label_set *set,
                              const char *path, const lob_volume *image, const char *image_path)
 {
-    lob_status st = lob_grid_read(s, labels, path, image, image_path);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_grid_read(s, labels, path, image, image_path));
     const int64_t stored = lob_voxel_bytes(labels);
-    st = lob_labels_dense(labels, set, path, &s->error);
-    if (st == LOB_OK) lob_session_give(s, stored - lob_voxel_bytes(labels));
-    return st;
+    LOB_TRY(lob_labels_dense(labels, set, path, &s->error));
+    lob_session_give(s, stored - lob_voxel_bytes(labels));
+    return LOB_OK;
 }
 
 lob_status lob_seeds_read(lob_session *s, lob_seeds_input *seeds, const char *path,

@@ -220,8 +220,7 @@ lob_status lob_grid_has_channel(lob_session *s, const lob_volume *volume, int ch
 
 lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, const char *path)
 {
-    const lob_status st = lob_grid_has_channel(s, volume, channel, path);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_grid_has_channel(s, volume, channel, path));
     const int frames = (int)lob_frames_held(volume);
     if (channel < 0 || volume->channels == frames) return LOB_OK;
     const int64_t before = lob_voxel_bytes(volume);

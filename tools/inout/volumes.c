@@ -122,8 +122,8 @@ lob_status lob_session_open(lob_session *s, lob_plane_input *input, const char *
 lob_status lob_session_planes(lob_session *s, const lob_plane_input *input, void *out, int64_t z,
                               int64_t n)
 {
-    const lob_status st = lob_planes_get(input->planes, out, z, n, &s->error);
-    return st == LOB_OK ? lob_session_cancelled(s) : st;
+    LOB_TRY(lob_planes_get(input->planes, out, z, n, &s->error));
+    return lob_session_cancelled(s);
 }
 
 void lob_session_close(lob_session *s, lob_plane_input *input)
@@ -355,8 +355,8 @@ void lob_session_planes_abort(lob_session *s, lob_plane_output *out)
 }
 
 static const lob_maker file_maker = {.read = read_file,
-                                .peek = peek_file,
-                                .open = open_file,
-                                .write = write_file,
-                                .begin = begin_file,
-                                .commit = commit_file};
+                                     .peek = peek_file,
+                                     .open = open_file,
+                                     .write = write_file,
+                                     .begin = begin_file,
+                                     .commit = commit_file};

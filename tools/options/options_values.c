@@ -78,9 +78,9 @@ static lob_status take_int(lob_error *error, const lob_option *row, const char *
         return refuse_choice(error, row, text);
     if (errno == ERANGE || v < INT32_MIN || v > INT32_MAX)
         return refuse(error, row, text, "is too large a number");
-    const lob_status st = check_range(error, row, text, (double)v);
-    if (st == LOB_OK) *(int *)row->target = (int)v;
-    return st;
+    LOB_TRY(check_range(error, row, text, (double)v));
+    *(int *)row->target = (int)v;
+    return LOB_OK;
 }
 
 static lob_status take_real(lob_error *error, const lob_option *row, const char *text)
@@ -89,9 +89,9 @@ static lob_status take_real(lob_error *error, const lob_option *row, const char 
     double v;
     if (!scan_real(text, &v, &end) || *end != '\0')
         return refuse(error, row, text, "is not a number");
-    const lob_status st = check_range(error, row, text, v);
-    if (st == LOB_OK) *(double *)row->target = v;
-    return st;
+    LOB_TRY(check_range(error, row, text, v));
+    *(double *)row->target = v;
+    return LOB_OK;
 }
 
 static lob_status take_text(lob_error *error, const lob_option *row, const char *text)
@@ -184,9 +184,9 @@ static lob_status take_size(lob_error *error, const lob_option *row, const char 
                       extent ? "has an unknown unit: write 100vox, 50mm3, 5ml, 5cm3 or 5um3"
                              : "has an unknown unit: write 8mm, 5um or 20vox");
     if (!size.voxels) size.value = size.value * size_units[i].times / size_units[i].per;
-    const lob_status st = check_range(error, row, text, size.value);
-    if (st == LOB_OK) *(lob_size *)row->target = size;
-    return st;
+    LOB_TRY(check_range(error, row, text, size.value));
+    *(lob_size *)row->target = size;
+    return LOB_OK;
 }
 
 static lob_status take_bytes(lob_error *error, const lob_option *row, const char *text)

@@ -412,8 +412,7 @@ static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *
     const lob_slice *const view = &t->view;
     int pixels[2];
     lob_slice_pixels(pixels, view, l->pixels_per_mm);
-    lob_status st = lob_draw_slice(canvas, t->x, t->y, l->pixels_per_mm, &c->overlay, view);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_draw_slice(canvas, t->x, t->y, l->pixels_per_mm, &c->overlay, view));
     if (l->cross) lob_draw_cross(canvas, t->x, t->y, pixels, &c->image, view, c->at);
 
     const bool large = pixels[0] >= 70 * l->text && pixels[1] >= 50 * l->text;

@@ -145,8 +145,7 @@ static lob_status check_name(lob_recipe_job *job, int i, const lob_line_file *fi
     if (is_stdout(file)) return LOB_OK;
     if (stored)
         return (file->is_output ? check_stored_output : check_stored_input)(job, i, file->path);
-    const lob_status st = check_own_files(job, file);
-    if (st != LOB_OK) return st;
+    LOB_TRY(check_own_files(job, file));
     return (file->is_output ? check_file_output : check_file_input)(job, i, file);
 }
 
@@ -239,7 +238,7 @@ lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip)
 {
     lob_status st = LOB_OK;
     *skip = false;
-    for (int i = 0; i < job->line_count && st == LOB_OK; i++) 
+    for (int i = 0; i < job->line_count && st == LOB_OK; i++)
         st = lob_job_line_check(job, &job->lines[i]);
     return st == LOB_OK && job->run->skip_existing ? find_existing(job, skip) : st;
 }

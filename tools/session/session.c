@@ -55,6 +55,13 @@ lob_status lob_session_cancelled(lob_session *s)
     return stopped_by ? lob_fail(&s->error, LOB_ECANCEL, "cancelled") : LOB_OK;
 }
 
+lob_status lob_session_rules(lob_session *s, const lob_rule *rules, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
+    return LOB_OK;
+}
+
 lob_status lob_session_name(lob_session *s, lob_status st, const char *path, const char *other)
 {
     const lob_error reason = s->error;

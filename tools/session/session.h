@@ -65,6 +65,14 @@ lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name);
 void lob_session_hold(lob_session *s, int64_t bytes);
 void lob_session_give(lob_session *s, int64_t bytes);
 
+/* What options must not say of one another: a row that is wrong is the error LOB_EARG. */
+typedef struct {
+    bool wrong;
+    const char *text;
+} lob_rule;
+#define LOB_RULES(s, rules) lob_session_rules(s, rules, LOB_COUNT(rules))
+lob_status lob_session_rules(lob_session *s, const lob_rule *rules, size_t count);
+
 /*
  * Put the file's name before what a kernel says, which knows of no files; its hint stays.
  *

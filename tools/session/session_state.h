@@ -38,11 +38,11 @@ typedef struct {
 } lob_rows;
 
 /* The end of a command's options: its rows, an array, become the table. */
-#define LOB_ROWS(rows, array)                                                              \
-    do {                                                                                   \
-        _Static_assert(LOB_COUNT(array) <= LOB_COMMAND_ROWS, "room for all rows");         \
-        memcpy((rows)->row, array, sizeof(array));                                         \
-        (rows)->count = LOB_COUNT(array);                                                  \
+#define LOB_ROWS(rows, array)                                                      \
+    do {                                                                           \
+        _Static_assert(LOB_COUNT(array) <= LOB_COMMAND_ROWS, "room for all rows"); \
+        memcpy((rows)->row, array, sizeof(array));                                 \
+        (rows)->count = LOB_COUNT(array);                                          \
     } while (0)
 
 /*
@@ -66,18 +66,19 @@ typedef struct lob_command {
     lob_status (*check)(lob_session *s, void *settings);
     /* Read, compute, write. */
     lob_status (*work)(lob_session *s, void *settings);
-    /* Free what the settings hold, whatever was returned. May be NULL. */
+    /* Free what these have left in the settings, whatever they returned. May be NULL. */
     void (*release)(void *settings);
 
     bool computes;    /* on the device, whatever the options are */
     bool runs_others; /* it runs lines of a recipe, */
     bool nests;       /* and can stand in one itself */
     bool many;        /* it computes on several devices at once */
-    const char *only_prints; /* the flag with which outputs are only named, so that they may exist */
+    const char
+        *only_prints; /* the flag with which outputs are only named, so that they may exist */
     bool takes_line;  /* what stands behind "--" is a command line: lob_session.line */
 
     int (*run)(const struct lob_command *self, int argc, char **argv); /* instead of these */
-    lob_host *host; /* in a copy of the row */
+    lob_host *host;                                                    /* in a copy of the row */
 } lob_command;
 
 enum { LOB_SESSION_STAGES = 32, LOB_SESSION_SUMS = 32, LOB_SESSION_AHEAD = 4 };
@@ -107,11 +108,11 @@ typedef struct {
 
 struct lob_session {
     const lob_command *command;
-    lob_host *host;                      /* NULL: the session has the process for itself */
-    const lob_watcher *const *watchers;  /* and NULL after the last */
+    lob_host *host;                     /* NULL: the session has the process for itself */
+    const lob_watcher *const *watchers; /* and NULL after the last */
     int argc;
-    char **argv;               /* after the command's name */
-    char **line;               /* of lob_command.takes_line: the words behind "--"; NULL: none */
+    char **argv; /* after the command's name */
+    char **line; /* of lob_command.takes_line: the words behind "--"; NULL: none */
     int line_count;
     lob_option_table table[2]; /* the command's own rows, then the common ones */
     lob_rows own;
@@ -140,9 +141,9 @@ struct lob_session {
     int exit_code;       /* and that of the command */
     bool keeps_inputs;   /* it may read its inputs again */
     bool noted_shear;    /* of an output's axes, once for all of them */
-    bool checking, checked; /* of lob_command.run: stop before any work; it has come there */
-    bool extra;          /* the option of lob_watcher.option is given, */
-    char *renamed;       /* and an output has this name, malloc'ed, NULL: none has, */
+    bool checking, checked;   /* of lob_command.run: stop before any work; it has come there */
+    bool extra;               /* the option of lob_watcher.option is given, */
+    char *renamed;            /* and an output has this name, malloc'ed, NULL: none has, */
     const char *renamed_from; /* for what was typed, which points into argv; */
     const char *extra_role;   /* in reports, of files that no row names */
 

@@ -136,8 +136,7 @@ static lob_status make_table(lob_session *s, const char *path, void *user)
     printer *p = user;
     lob_output out;
     const double start_s = lob_clock_s();
-    lob_status st = lob_output_begin(&out, path, s->force, &s->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_output_begin(&out, path, s->force, &s->error));
     p->file = &out;
     put_table(p);
     p->status = lob_output_end(&out, p->status, &s->error);

@@ -101,8 +101,9 @@ static lob_status print_json(lob_session *s)
 }
 
 /* Options that exclude each other, or do not apply to this comparison. */
-static lob_status check_settings(lob_session *s, const settings *set)
+static lob_status check(lob_session *s, void *user)
 {
+    const settings *const set = user;
     const struct {
         bool given;
         const char *name;
@@ -139,25 +140,25 @@ static lob_status check_settings(lob_session *s, const settings *set)
 
 /* The two volumes and, with --supervoxels, the image. */
 typedef struct {
+    settings set; /* first */
     lob_volume a, b, image;
 } inputs;
 
 static lob_status read_inputs(lob_session *s, const settings *set, inputs *in)
 {
-    lob_status st = lob_grid_read_frame(s, &in->a, set->a, set->frame);
-    if (st == LOB_OK) st = lob_grid_read_frame(s, &in->b, set->b, set->frame);
-    if (st == LOB_OK && set->frame > 0 && in->a.frames == 1 && in->b.frames == 1)
-        st = lob_fail(&s->error, LOB_EDATA, "%s and %s: have one frame, so there is no frame %d",
-                      set->a, set->b, set->frame);
-    if (st == LOB_OK) compare_fields(s, &in->a, &in->b);
-    if (st == LOB_OK) st = lob_grid_match(s, &in->b, set->b, &in->a, set->a);
-    if (st != LOB_OK || !set->image) return st;
-    st = lob_grid_read_frame(s, &in->image, set->image, set->frame);
-    if (st == LOB_OK) st = lob_grid_match(s, &in->image, set->image, &in->b, set->b);
-    if (st == LOB_OK && in->image.channels > LOB_LEVELS_MAX_CHANNELS)
-        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; at most %d are measured",
-                      set->image, in->image.channels, LOB_LEVELS_MAX_CHANNELS);
-    return st;
+    LOB_TRY(lob_grid_read_frame(s, &in->a, set->a, set->frame));
+    LOB_TRY(lob_grid_read_frame(s, &in->b, set->b, set->frame));
+    if (set->frame > 0 && in->a.frames == 1 && in->b.frames == 1)
+        return lob_fail(&s->error, LOB_EDATA, "%s and %s: have one frame, so there is no frame %d",
+                        set->a, set->b, set->frame);
+    compare_fields(s, &in->a, &in->b);
+    LOB_TRY(lob_grid_match(s, &in->b, set->b, &in->a, set->a));
+    if (!set->image) return LOB_OK;
+    LOB_TRY(lob_grid_read_frame(s, &in->image, set->image, set->frame));
+    LOB_TRY(lob_grid_match(s, &in->image, set->image, &in->b, set->b));
+    if (in->image.channels <= LOB_LEVELS_MAX_CHANNELS) return LOB_OK;
+    return lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; at most %d are measured",
+                    set->image, in->image.channels, LOB_LEVELS_MAX_CHANNELS);
 }
 
 static lob_status measure_supervoxels(lob_session *s, const settings *set, inputs *in)
@@ -210,67 +211,66 @@ static const struct {
     [SUPERVOXELS] = {measure_supervoxels, "contour_density"},
 };
 
-static lob_status compare(lob_session *s, const settings *set)
+static lob_status compare(lob_session *s, void *user)
 {
+    inputs *const in = user;
+    const settings *const set = &in->set;
     const kind what = kind_of(set);
-    inputs in = {lob_volume_empty(), lob_volume_empty(), lob_volume_empty()};
-    lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = read_inputs(s, set, &in);
-    if (st == LOB_OK) {
-        lob_session_compute(s, "comparing");
-        compare_places(s, set, &in.a, &in.b);
-        st = kinds[what].measure(s, set, &in);
-        lob_session_computed(s);
-    }
+    LOB_TRY(read_inputs(s, set, in));
+    lob_session_compute(s, "comparing");
+    compare_places(s, set, &in->a, &in->b);
+    const lob_status st = kinds[what].measure(s, set, in);
+    lob_session_computed(s);
     /* Measures are printed even if a label of --labels is missing. */
-    if (set->json && cJSON_HasObjectItem(s->results, kinds[what].last)) {
-        const lob_status printed = print_json(s);
-        if (printed != LOB_OK) st = printed;
-    }
-    lob_volume_free(&in.a);
-    lob_volume_free(&in.b);
-    lob_volume_free(&in.image);
+    if (set->json && cJSON_HasObjectItem(s->results, kinds[what].last)) LOB_TRY(print_json(s));
     return st;
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void release(void *user)
 {
-    settings set = {.frame = -1, .tolerance = {.value = INFINITY}, .slices = -1};
+    inputs *const in = user;
+    lob_volume_free(&in->a);
+    lob_volume_free(&in->b);
+    lob_volume_free(&in->image);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){.frame = -1, .tolerance = {.value = INFINITY}, .slices = -1};
     const lob_option rows[] = {
-        OPERAND_INPUT("A", &set.a, LOB_FILE_LABELS, "one volume, usually the truth",
+        OPERAND_INPUT("A", &set->a, LOB_FILE_LABELS, "one volume, usually the truth",
                       .required = true),
-        OPERAND_INPUT("B", &set.b, LOB_FILE_LABELS, "the other, on the same grid",
+        OPERAND_INPUT("B", &set->b, LOB_FILE_LABELS, "the other, on the same grid",
                       .required = true),
-        OPT_TEXT("labels", &set.labels, "LIST",
+        OPT_TEXT("labels", &set->labels, "LIST",
                  "compare only these labels, as 2,4,7-9; it is an error (65) if neither volume has "
                  "one of them, or any of a range"),
-        OPT_FLAG("no-surfaces", &set.no_surfaces,
+        OPT_FLAG("no-surfaces", &set->no_surfaces,
                  "leave out the distances between surfaces, which take most of the time"),
-        OPT_FLAG("values", &set.values, "compare values instead of labels"),
-        OPT_FLAG("instances", &set.instances,
+        OPT_FLAG("values", &set->values, "compare values instead of labels"),
+        OPT_FLAG("instances", &set->instances,
                  "labels number objects such as cells, each volume its own: score how well those "
                  "of B find those of A, the truth"),
-        OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
+        OPT_OUTPUT("table", &set->table, LOB_FILE_TABLE,
                    "with --instances: every pair of a truth and a label that share voxels, and "
                    "those that meet nothing, as FILE.tsv, .csv or .json"),
-        OPT_FLAG("supervoxels", &set.supervoxels,
+        OPT_FLAG("supervoxels", &set->supervoxels,
                  "B is cut into supervoxels: measure how well they can make up the regions of A"),
-        OPT_INPUT("image", &set.image, LOB_FILE_IMAGE,
+        OPT_INPUT("image", &set->image, LOB_FILE_IMAGE,
                   "with --supervoxels: image on the same grid, for the explained variation"),
-        OPT_LENGTH("tolerance", &set.tolerance, 0, 1e8,
+        OPT_LENGTH("tolerance", &set->tolerance, 0, 1e8,
                    "with --supervoxels: how far a boundary may lie from the truth's, as 2vox or "
                    "1.5mm; left out: 1vox"),
-        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
+        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
                    "with --supervoxels: they were made slice by slice, so slices have no faces in "
                    "common"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame, from 0, of each volume that has several"),
-        OPT_FLAG("strict", &set.strict, "end with 1 if a voxel that is compared differs"),
-        OPT_FLAG("json", &set.json, "print JSON instead of a table"),
+        OPT_FLAG("strict", &set->strict, "end with 1 if a voxel that is compared differs"),
+        OPT_FLAG("json", &set->json, "print JSON instead of a table"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, compare(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_compare = {
@@ -307,5 +307,9 @@ const lob_command lob_command_compare = {
                 "lobule compare --instances true_cells.nii.gz cells.nii.gz --table pairs.tsv\n"
                 "lobule compare --supervoxels truth.nii.gz supervoxels.nii.gz --image scan.nii.gz",
     .compares = true,
-    .run = run,
+    .settings_bytes = sizeof(inputs),
+    .options = options,
+    .check = check,
+    .work = compare,
+    .release = release,
 };

@@ -247,9 +247,10 @@ static lob_status score(lob_session *s, const lob_compare_instances_settings *se
 {
     LOB_TRY(lob_grid_dense(s, truth, &w->truths, set->truth_path));
     LOB_TRY(lob_grid_dense(s, labels, &w->labels, set->labels_path));
-    const lob_status st = lob_instances_count(&w->table, truth, w->truths.count, labels,
-                                              w->labels.count, &s->context, &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, set->labels_path, NULL);
+    LOB_TRY(lob_session_name(s,
+                             lob_instances_count(&w->table, truth, w->truths.count, labels,
+                                                 w->labels.count, &s->context, &s->error),
+                             set->labels_path, NULL));
     if (lob_instances_score(&w->scores, &w->table) != LOB_OK)
         return lob_session_no_memory(s, set->labels_path);
     lob_session_doing(s, "printing");

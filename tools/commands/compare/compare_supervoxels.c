@@ -46,9 +46,8 @@ lob_status lob_compare_supervoxels(lob_session *s, const lob_compare_supervoxels
                                    lob_volume *truth, lob_volume *labels, const lob_volume *image)
 {
     lob_partition_input in = {.labels = labels, .truth = truth, .image = image};
-    lob_status st = make_dense(s, truth, &in.truth_count, set->truth_path);
-    if (st == LOB_OK) st = make_dense(s, labels, &in.label_count, set->labels_path);
-    if (st != LOB_OK) return st;
+    LOB_TRY(make_dense(s, truth, &in.truth_count, set->truth_path));
+    LOB_TRY(make_dense(s, labels, &in.label_count, set->labels_path));
 
     const bool given = isfinite(set->tolerance.value);
     const lob_partition_options options = {
@@ -57,8 +56,9 @@ lob_status lob_compare_supervoxels(lob_session *s, const lob_compare_supervoxels
         .slice_axis = lob_grid_slice_axis(set->slices, &labels->geometry),
     };
     lob_partition measures;
-    st = lob_partition_measure(&measures, &in, &options, &s->context, &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, set->labels_path, NULL);
+    LOB_TRY(
+        lob_session_name(s, lob_partition_measure(&measures, &in, &options, &s->context, &s->error),
+                         set->labels_path, NULL));
     cJSON_AddNumberToObject(s->results, "tolerance", options.tolerance);
     cJSON_AddStringToObject(s->results, "tolerance_unit", options.in_voxels ? "vox" : "mm");
     cJSON_AddNumberToObject(s->results, "slice_axis", options.slice_axis);

@@ -14,20 +14,20 @@ typedef lob_components_settings settings;
 
 /* A volume in memory. */
 typedef struct {
+    settings set; /* first */
     lob_components_work common;
     lob_volume intensities; /* empty where there are none, or they are the image's */
-    uint8_t *mask;          /* NULL: everything may be labelled */
+    lob_volume labels;
+    uint8_t *mask; /* NULL: everything may be labelled */
 } work;
 
 /* What the option table cannot say: options that exclude or need one another. */
-static lob_status check_settings(lob_session *s, settings *set)
+static lob_status check(lob_session *s, void *user)
 {
+    settings *const set = user;
     const bool above = isfinite(set->above), ranged = !isnan(set->range[0]);
     const bool input = set->label_of == 1;
-    const struct {
-        bool wrong;
-        const char *text;
-    } rules[] = {
+    const lob_rule rules[] = {
         {above && ranged,                        "--above and --range exclude each other"                          },
         {set->equal && isfinite(set->tolerance), "--equal and --tolerance exclude each other"                      },
         {input && !set->equal,                   "--label-of input keeps the values of --equal: add --equal"       },
@@ -36,11 +36,10 @@ static lob_status check_settings(lob_session *s, settings *set)
         {set->columns && !set->table,            "--columns are of the table: add --table FILE.tsv"                },
         {set->name && !set->table,               "--name is for the table: add --table FILE.tsv"                   },
     };
-    for (size_t i = 0; i < LOB_COUNT(rules); i++)
-        if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
-    lob_status st = lob_table_check(s, set->table, set->name);
-    if (st == LOB_OK) st = lob_region_columns_check(s, set->columns);
-    return st == LOB_OK ? lob_grid_neighbours(s, &set->neighbours, set->slices) : st;
+    LOB_TRY(LOB_RULES(s, rules));
+    LOB_TRY(lob_table_check(s, set->table, set->name));
+    LOB_TRY(lob_region_columns_check(s, set->columns));
+    return lob_grid_neighbours(s, &set->neighbours, set->slices);
 }
 
 /* ---- values of components ---- */
@@ -51,9 +50,7 @@ static lob_status find_values(lob_session *s, lob_components_work *w)
     const lob_components_output *r = &w->result;
     const size_t channels = (size_t)w->image.channels;
     if (!lob_components_work_has_values(w)) return LOB_OK;
-    const lob_status st =
-        lob_session_take(s, r->count * lob_components_work_value_bytes(w), w->set->table);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_take(s, r->count * lob_components_work_value_bytes(w), w->set->table));
     w->values = calloc((size_t)r->count + 1, channels * sizeof *w->values);
     if (!w->values) return lob_session_no_memory(s, w->set->table);
     for (int64_t k = 0; k < r->count; k++)
@@ -82,19 +79,17 @@ static void make_labels(lob_volume *labels, lob_components_work *w)
 static lob_status read_inputs(lob_session *s, work *w)
 {
     lob_components_work *common = &w->common;
-    const settings *set = common->set;
-    lob_status st = lob_session_read(s, &common->image, set->image, set->frame);
-    if (st == LOB_OK) st = lob_grid_channel(s, &common->image, set->channel, set->image);
+    const settings *set = &w->set;
+    LOB_TRY(lob_session_read(s, &common->image, set->image, set->frame));
+    LOB_TRY(lob_grid_channel(s, &common->image, set->channel, set->image));
     if (set->label_of != 1) lob_label_names_free(&common->image.names); /* pieces are new labels */
-    if (st == LOB_OK) st = lob_components_work_options(s, common);
-    if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &common->image, set->image);
+    LOB_TRY(lob_components_work_options(s, common));
+    LOB_TRY(lob_grid_mask(s, &w->mask, set->mask, &common->image, set->image));
     common->mask = w->mask;
-    if (st != LOB_OK || !set->intensities) return st;
-    if (common->image.channels == 1 && lob_same_file(set->image, set->intensities)) {
-        common->measured = &common->image;
-        return LOB_OK;
-    }
-    common->measured = &w->intensities;
+    if (!set->intensities) return LOB_OK;
+    const bool own = common->image.channels == 1 && lob_same_file(set->image, set->intensities);
+    common->measured = own ? &common->image : &w->intensities;
+    if (own) return LOB_OK;
     return lob_grid_read(s, &w->intensities, set->intensities, &common->image, set->image);
 }
 
@@ -110,47 +105,44 @@ static lob_status join(lob_session *s, lob_components_work *w)
     const lob_components_input in = {
         .image = &w->image, .mask = w->mask, .intensities = w->measured};
     const int64_t max = lob_product(lob_voxels(&w->image), label_bytes(w->set), 1, 1);
-    lob_status st = lob_session_take(s, max, w->set->labels);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_take(s, max, w->set->labels));
     lob_session_compute(s, "joining");
-    st = s->backend->components(&w->result, &in, &w->options, &s->context, &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, w->set->image, NULL);
+    const lob_status st =
+        s->backend->components(&w->result, &in, &w->options, &s->context, &s->error);
+    LOB_TRY(lob_session_name(s, st, w->set->image, NULL));
     lob_session_give(s, max - lob_voxels(&w->image) * (int64_t)lob_type_of(w->result.type)->bytes);
     lob_components_work_hold(s, w);
-    st = find_values(s, w);
-    if (st == LOB_OK) lob_session_computed(s);
-    return st;
+    LOB_TRY(find_values(s, w));
+    lob_session_computed(s);
+    return LOB_OK;
 }
 
-static lob_status write_results(lob_session *s, lob_components_work *common)
+static lob_status in_memory(lob_session *s, work *w)
 {
-    lob_volume labels = lob_volume_empty();
+    lob_components_work *common = &w->common;
+    common->set = &w->set;
+    LOB_TRY(read_inputs(s, w));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(join(s, common));
     lob_components_work_report(s, common);
-    lob_status st = lob_components_work_table(s, common);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_components_work_table(s, common));
     /* Labels are written last: if they exist, the table is complete. */
-    make_labels(&labels, common);
-    st = lob_session_write(s, &labels, common->set->labels, true);
-    lob_volume_free(&labels);
-    return st;
+    make_labels(&w->labels, common);
+    return lob_session_write(s, &w->labels, w->set.labels, true);
 }
 
-static lob_status in_memory(lob_session *s, const settings *set)
+static void release(void *user)
 {
-    work w = {
-        .common = {.set = set, .image = lob_volume_empty()},
-          .intensities = lob_volume_empty()
-    };
-    lob_status st = read_inputs(s, &w);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK) st = join(s, &w.common);
-    if (st == LOB_OK) st = write_results(s, &w.common);
-    lob_volume_free(&w.common.image);
-    lob_volume_free(&w.intensities);
-    lob_components_output_free(&w.common.result);
-    free(w.common.values);
-    free(w.mask);
-    return st;
+    work *const w = user;
+    lob_volume_free(&w->common.image);
+    lob_volume_free(&w->intensities);
+    lob_volume_free(&w->labels);
+    lob_components_output_free(&w->common.result);
+    free(w->common.values);
+    free(w->common.kept);
+    free(w->mask);
+    w->common = (lob_components_work){.set = &w->set};
+    w->mask = NULL;
 }
 
 /* Bytes per voxel of a file in memory; 0 where its header cannot be read. */
@@ -187,30 +179,31 @@ static bool is_ample(const lob_session *s, int64_t need, int64_t memory)
 }
 
 /* In one piece where it fits in memory, else some planes at a time. */
-static lob_status components(lob_session *s, settings *set)
+static lob_status components(lob_session *s, void *user)
 {
-    lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_device_begin(s);
-    if (st != LOB_OK) return st;
+    work *const w = user;
+    const settings *const set = &w->set;
     const int64_t memory = s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9;
     const int64_t need = bytes_needed(s, set);
     if (!is_ample(s, need, memory)) lob_session_keep_inputs(s);
-    st = LOB_ENOMEM;
-    if (set->fill_holes || (need >= 0 && need <= memory)) st = in_memory(s, set);
+    const bool fits = need >= 0 && need <= memory;
+    const lob_status st = set->fill_holes || fits ? in_memory(s, w) : LOB_ENOMEM;
     if (st != LOB_ENOMEM) return st;
     if (set->fill_holes) {
         const lob_error reason = s->error;
         return lob_fail_hint(&s->error, st, reason.hint,
                              "%.800s; with --fill-holes it is not worked on in parts", reason.text);
     }
+    release(w);
     lob_session_forget(s);
-    st = lob_session_device(s);
-    return st == LOB_OK ? lob_components_by_planes(s, set, memory) : st;
+    LOB_TRY(lob_session_device(s));
+    return lob_components_by_planes(s, set, memory);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void options(lob_rows *to, void *user)
 {
-    settings set = {
+    settings *const set = user;
+    *set = (settings){
         .frame = -1,
         .channel = -1,
         .neighbours = -1,
@@ -222,55 +215,54 @@ static int run(const lob_command *self, int argc, char **argv)
         .max_size = {.value = INFINITY},
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE,
+        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE,
                       "scan, mask or labels, or FILE.h5:/dataset", .required = true),
-        OPT_OUTPUT("output", &set.labels, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
+        OPT_OUTPUT("output", &set->labels, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
                    .required = true),
-        OPT_REAL("above", &set.above, "T", -DBL_MAX, DBL_MAX,
+        OPT_REAL("above", &set->above, "T", -DBL_MAX, DBL_MAX,
                  "foreground is what is above this value; left out: what is not 0"),
-        OPT_PAIR("range", &set.range, -INFINITY, INFINITY,
+        OPT_PAIR("range", &set->range, -INFINITY, INFINITY,
                  "foreground is what is in this range; inf and -inf leave an end open"),
-        OPT_FLAG("equal", &set.equal, "join only neighbours of equal value"),
-        OPT_REAL("tolerance", &set.tolerance, "D", 0, DBL_MAX,
+        OPT_FLAG("equal", &set->equal, "join only neighbours of equal value"),
+        OPT_REAL("tolerance", &set->tolerance, "D", 0, DBL_MAX,
                  "join only neighbours whose values differ by at most this, summed over channels"),
-        OPT_INT_OF("neighbours", &set.neighbours, "4|6|8|18|26",
+        OPT_INT_OF("neighbours", &set->neighbours, "4|6|8|18|26",
                    "neighbours of a voxel; left out: 26, with --slices 8"),
-        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
+        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
                    "treat every slice as an image of its own; x, y, z are voxel axes"),
-        OPT_CHOICE("order", &set.order, "raster|size",
+        OPT_CHOICE("order", &set->order, "raster|size",
                    "number components as a raster scan meets them, or the largest first"),
-        OPT_EXTENT("min-size", &set.min_size, 0, 0x1p62,
+        OPT_EXTENT("min-size", &set->min_size, 0, 0x1p62,
                    "take out components smaller than this; as 100vox, 50mm3, 5ml or 5um3"),
-        OPT_EXTENT("max-size", &set.max_size, 0, 0x1p62, "take out components larger than this",
+        OPT_EXTENT("max-size", &set->max_size, 0, 0x1p62, "take out components larger than this",
                    .above_low = true),
         OPT_INT(
-            "largest", &set.largest, "K", 1, INT32_MAX,
+            "largest", &set->largest, "K", 1, INT32_MAX,
             "of the components that are left keep only the K largest; of equal ones, the first"),
-        OPT_FLAG("fill-holes", &set.fill_holes,
+        OPT_FLAG("fill-holes", &set->fill_holes,
                  "give holes inside a component to it: background that reaches no border of the "
                  "volume, or with --slices of its slice; an axis of one voxel has none"),
         OPT_CHOICE(
-            "label-of", &set.label_of, "component|input",
+            "label-of", &set->label_of, "component|input",
             "what a voxel's label is: its component's number, or, with --equal, its own value"),
-        OPT_CHOICE("type", &set.type, "auto|uint8|int16|int32",
+        OPT_CHOICE("type", &set->type, "auto|uint8|int16|int32",
                    "type of the labels; auto is the first that holds the largest"),
-        OPT_INPUT("mask", &set.mask, LOB_FILE_LABELS, "foreground only where this volume is not 0"),
-        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
+                  "foreground only where this volume is not 0"),
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
-        OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
+        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
                 "use this channel of the image alone, from 0; left out: all"),
         OPT_OUTPUT(
-            "table", &set.table, LOB_FILE_TABLE,
+            "table", &set->table, LOB_FILE_TABLE,
             "also write a table of the components: FILE.tsv, .csv or .json, or - for standard "
             "output"),
-        OPT_SCAN_NAME(&set.name),
-        OPT_REGION_COLUMNS(&set.columns),
-        OPT_INPUT("image", &set.intensities, LOB_FILE_IMAGE,
+        OPT_SCAN_NAME(&set->name),
+        OPT_REGION_COLUMNS(&set->columns),
+        OPT_INPUT("image", &set->intensities, LOB_FILE_IMAGE,
                   "intensities for the table, on the image's grid; may be IMAGE itself"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, components(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_components = {
@@ -307,5 +299,10 @@ const lob_command lob_command_components = {
                 "lobule components labels.nii.gz -o largest.nii.gz --equal --largest 1",
     .result = "components",
     .result_text = "components",
-    .run = run,
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = components,
+    .release = release,
+    .computes = true,
 };

@@ -47,37 +47,35 @@ typedef struct {
 static lob_status open_on_grid(work *w, slab_input *in, const char *path)
 {
     lob_session *s = w->s;
-    lob_status st = lob_session_open(s, &in->file, path, LOB_FRAME_NONE);
-    if (st != LOB_OK) return st;
-    const lob_volume *v = &in->file.volume;
-    st = lob_same_grid(&w->image.file.volume, w->common.set->image, v, path, &s->error);
+    const lob_volume *const v = &in->file.volume, *const image = &w->image.file.volume;
     lob_turn turn;
-    if (st != LOB_OK && lob_turn_onto(&turn, v, &w->image.file.volume))
-        st = lob_fail_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY,
-                           "%s: its axes lie other than those of %s, and it can be turned only "
-                           "where all of it fits in memory",
-                           path, w->common.set->image);
-    return st == LOB_OK ? lob_grid_one_channel(s, v, path) : st;
+    LOB_TRY(lob_session_open(s, &in->file, path, LOB_FRAME_NONE));
+    const lob_status st = lob_same_grid(image, w->common.set->image, v, path, &s->error);
+    if (st != LOB_OK && lob_turn_onto(&turn, v, image))
+        return lob_fail_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY,
+                             "%s: its axes lie other than those of %s, and it can be turned only "
+                             "where all of it fits in memory",
+                             path, w->common.set->image);
+    LOB_TRY(st);
+    return lob_grid_one_channel(s, v, path);
 }
 
 static lob_status open_inputs(work *w)
 {
     const lob_components_settings *set = w->common.set;
-    lob_status st = lob_session_open(w->s, &w->image.file, set->image, set->frame);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_open(w->s, &w->image.file, set->image, set->frame));
     lob_volume *image = &w->common.image;
     *image = w->image.file.volume;
     if (set->label_of != 1) image->names = (lob_label_names){0}; /* pieces are new labels */
-    st = lob_grid_has_channel(w->s, image, set->channel, set->image);
-    if (st == LOB_OK && set->channel >= 0) image->channels = 1;
-    if (st == LOB_OK) st = lob_components_work_options(w->s, &w->common);
-    if (st == LOB_OK && set->mask) st = open_on_grid(w, &w->mask, set->mask);
+    LOB_TRY(lob_grid_has_channel(w->s, image, set->channel, set->image));
+    if (set->channel >= 0) image->channels = 1;
+    LOB_TRY(lob_components_work_options(w->s, &w->common));
+    if (set->mask) LOB_TRY(open_on_grid(w, &w->mask, set->mask));
     w->own =
         set->intensities && image->channels == 1 && lob_same_file(set->image, set->intensities);
-    if (st == LOB_OK && set->intensities && !w->own)
-        st = open_on_grid(w, &w->intensities, set->intensities);
+    if (set->intensities && !w->own) LOB_TRY(open_on_grid(w, &w->intensities, set->intensities));
     if (set->intensities) w->common.measured = w->own ? image : &w->intensities.file.volume;
-    return st;
+    return LOB_OK;
 }
 
 /* Bytes per voxel of an input, over all channels. */
@@ -104,8 +102,7 @@ static lob_status allocate_slabs(work *w, int64_t planes)
     const lob_dims dims = w->common.image.dims;
     const size_t voxels = (size_t)(dims.nx * dims.ny * planes);
     slab_input *const inputs[] = {&w->image, &w->mask, &w->intensities};
-    lob_status st = lob_session_take(s, slab_bytes(w, planes), path);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_take(s, slab_bytes(w, planes), path));
     w->planes = planes;
     bool there = true;
     for (size_t i = 0; i < LOB_COUNT(inputs); i++) {
@@ -114,7 +111,7 @@ static lob_status allocate_slabs(work *w, int64_t planes)
         there = there && inputs[i]->planes;
     }
     if (w->mask.file.planes) w->mask_bytes = malloc(voxels);
-    if (there && (w->mask_bytes || !w->mask.file.planes)) return st;
+    if (there && (w->mask_bytes || !w->mask.file.planes)) return LOB_OK;
     return lob_fail(&s->error, LOB_ENOMEM, "%s: no memory for %lld of its planes", path,
                     (long long)planes);
 }
@@ -135,16 +132,32 @@ static void free_slabs(work *w)
 /* Read planes; the slab is then a volume of them, or of one channel of it. */
 static lob_status fill(work *w, slab_input *in, int channel, int64_t z, int64_t n)
 {
-    const lob_status st = lob_session_planes(w->s, &in->file, in->planes, z, n);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_planes(w->s, &in->file, in->planes, z, n));
     in->slab = in->file.volume;
     in->slab.dims.nz = n;
     in->slab.data = in->planes;
-    if (channel < 0) return st;
+    if (channel < 0) return LOB_OK;
     in->slab.channels = 1;
     in->slab.data =
         in->planes + channel * lob_voxels(&in->slab) * (int64_t)lob_type_of(in->slab.type)->bytes;
-    return st;
+    return LOB_OK;
+}
+
+static lob_status fill_all(work *w, lob_components_input *slab, int64_t z, int64_t n)
+{
+    LOB_TRY(fill(w, &w->image, w->common.set->channel, z, n));
+    *slab = (lob_components_input){.image = &w->image.slab};
+    if (w->own) slab->intensities = &w->image.slab;
+    if (w->mask.file.planes) {
+        LOB_TRY(fill(w, &w->mask, -1, z, n));
+        slab->mask = w->mask_bytes;
+        w->inside +=
+            lob_grid_mask_bytes(w->mask_bytes, &w->mask.slab, 0, lob_voxels(&w->mask.slab));
+    }
+    if (!w->intensities.file.planes) return LOB_OK;
+    LOB_TRY(fill(w, &w->intensities, -1, z, n));
+    slab->intensities = &w->intensities.slab;
+    return LOB_OK;
 }
 
 static lob_status read_slab(void *user, lob_components_input *slab, int64_t z, int64_t n,
@@ -154,20 +167,7 @@ static lob_status read_slab(void *user, lob_components_input *slab, int64_t z, i
     (void)error; /* the session's own */
     lob_session_computed(w->s);
     w->z = z;
-    lob_status st = fill(w, &w->image, w->common.set->channel, z, n);
-    *slab = (lob_components_input){.image = &w->image.slab};
-    if (st == LOB_OK && w->mask.file.planes) {
-        st = fill(w, &w->mask, -1, z, n);
-        if (st == LOB_OK)
-            w->inside +=
-                lob_grid_mask_bytes(w->mask_bytes, &w->mask.slab, 0, lob_voxels(&w->mask.slab));
-        slab->mask = w->mask_bytes;
-    }
-    if (st == LOB_OK && w->intensities.file.planes) {
-        st = fill(w, &w->intensities, -1, z, n);
-        slab->intensities = &w->intensities.slab;
-    }
-    if (w->own) slab->intensities = &w->image.slab;
+    const lob_status st = fill_all(w, slab, z, n);
     lob_session_compute(w->s, "joining");
     w->stopped = st != LOB_OK;
     return st;
@@ -188,8 +188,7 @@ static lob_status prepare_values(work *w)
     if (!lob_components_work_has_values(&w->common)) return LOB_OK;
     const int64_t bytes =
         r->count * (lob_components_work_value_bytes(&w->common) + (int64_t)sizeof *w->order);
-    const lob_status st = lob_session_take(w->s, bytes, w->common.set->table);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_take(w->s, bytes, w->common.set->table));
     w->value_bytes = bytes;
     const size_t capacity = (size_t)r->count + 1;
     w->common.values =
@@ -214,28 +213,32 @@ static void take_values(work *w)
     }
 }
 
+static lob_status begin_output(work *w, int64_t largest)
+{
+    lob_write_options options = lob_write_defaults();
+    options.labels = true;
+    if (w->mask.file.planes && w->inside == 0)
+        return lob_grid_empty_mask(w->s, w->common.set->mask);
+    LOB_TRY(prepare_values(w));
+    w->labels = w->common.image;
+    w->labels.type = w->common.result.type;
+    w->labels.channels = 1;
+    w->labels.slope = 1.0;
+    w->labels.inter = 0.0;
+    w->labels.frames = 1;
+    w->labels.frame = 0;
+    return lob_session_planes_begin(w->s, &w->output, &w->labels, largest, w->common.set->labels,
+                                    options);
+}
+
 static lob_status begin(void *user, const lob_components_output *result, int64_t largest,
                         lob_error *error)
 {
     work *w = user;
     (void)error;
     lob_session_computed(w->s);
-    lob_status st = LOB_OK;
     w->common.result = *result; /* a copy: lob_components_streamed returns it at its end */
-    if (w->mask.file.planes && w->inside == 0) st = lob_grid_empty_mask(w->s, w->common.set->mask);
-    if (st == LOB_OK) st = prepare_values(w);
-    w->labels = w->common.image;
-    w->labels.type = result->type;
-    w->labels.channels = 1;
-    w->labels.slope = 1.0;
-    w->labels.inter = 0.0;
-    w->labels.frames = 1;
-    w->labels.frame = 0;
-    lob_write_options options = lob_write_defaults();
-    options.labels = true;
-    if (st == LOB_OK)
-        st = lob_session_planes_begin(w->s, &w->output, &w->labels, largest, w->common.set->labels,
-                                      options);
+    const lob_status st = begin_output(w, largest);
     lob_session_compute(w->s, "joining");
     w->stopped = st != LOB_OK && st != LOB_ENOMEM; /* thinner slabs leave more */
     return st;
@@ -269,8 +272,9 @@ static void undo(work *w)
     w->next = 0;
 }
 
-static lob_status join_once(work *w)
+static lob_status join_once(work *w, int64_t planes)
 {
+    LOB_TRY(allocate_slabs(w, planes));
     const lob_components_stream stream = {
         .read = read_slab, .begin = begin, .write = write_slab, .user = w};
     lob_components_output result = {0};
@@ -318,10 +322,11 @@ static lob_status join(work *w, int64_t planes)
                         w->common.set->image, (long long)planes,
                         (long long)w->common.image.dims.nz);
         w->z = 0;
-        lob_status st = allocate_slabs(w, planes);
-        if (st == LOB_OK) st = join_once(w);
-        if (st == LOB_OK) lob_components_work_hold(s, &w->common);
-        if (st == LOB_OK) return st;
+        const lob_status st = join_once(w, planes);
+        if (st == LOB_OK) {
+            lob_components_work_hold(s, &w->common);
+            return LOB_OK;
+        }
         undo(w);
         if (w->stopped || st != LOB_ENOMEM) return st;
         const int64_t tables = w->common.result.working_bytes;
@@ -337,17 +342,6 @@ static lob_status join(work *w, int64_t planes)
     }
 }
 
-/* Labels are written last: if they exist, the table is complete. */
-static lob_status make(lob_session *s, work *w)
-{
-    lob_status st = join(w, w->max_planes);
-    if (st != LOB_OK) return st;
-    lob_components_work_report(s, &w->common);
-    cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->planes);
-    st = lob_components_work_table(s, &w->common);
-    return st == LOB_OK ? lob_session_planes_commit(s, &w->output) : st;
-}
-
 /* The largest number of planes per slab. */
 static int64_t max_planes(const work *w, int64_t memory)
 {
@@ -359,24 +353,29 @@ static int64_t max_planes(const work *w, int64_t memory)
     return planes < nz ? planes : (nz + 1) / 2; /* as a whole it has been tried */
 }
 
+/* Labels are written last: if they exist, the table is complete. */
+static lob_status make(lob_session *s, work *w, int64_t memory)
+{
+    LOB_TRY(open_inputs(w));
+    w->max_planes = max_planes(w, memory);
+    LOB_TRY(join(w, w->max_planes));
+    lob_components_work_report(s, &w->common);
+    cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->planes);
+    LOB_TRY(lob_components_work_table(s, &w->common));
+    return lob_session_planes_commit(s, &w->output);
+}
+
 lob_status lob_components_by_planes(lob_session *s, const lob_components_settings *set,
                                     int64_t memory)
 {
-    work w = {
-        .s = s,
-        .common = {.set = set, .image = lob_volume_empty()},
-    };
-
-    lob_status st = open_inputs(&w);
-    if (st == LOB_OK) {
-        w.max_planes = max_planes(&w, memory);
-        st = make(s, &w);
-    }
+    work w = {.s = s, .common = {.set = set}};
+    const lob_status st = make(s, &w, memory);
     undo(&w);
     free_slabs(&w);
     lob_session_close(s, &w.image.file);
     lob_session_close(s, &w.mask.file);
     lob_session_close(s, &w.intensities.file);
     lob_components_output_free(&w.common.result);
+    free(w.common.kept);
     return st;
 }

@@ -42,8 +42,7 @@ lob_status lob_components_work_options(lob_session *s, lob_components_work *work
     const lob_geometry *geometry = &work->image.geometry;
     lob_components_options *options = &work->options;
     static const lob_type types[] = {LOB_TYPES, LOB_U8, LOB_I16, LOB_I32};
-    const lob_status st = lob_session_check(s, &work->image, LOB_I32, 1, set->labels);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_check(s, &work->image, LOB_I32, 1, set->labels));
     if (set->label_of == 1 && work->image.channels != 1)
         return lob_fail(&s->error, LOB_EDATA,
                         "%s: has %d channels; --label-of input keeps the values of one: choose it "
@@ -106,8 +105,8 @@ void lob_components_work_hold(lob_session *s, const lob_components_work *work)
 {
     const lob_components_output *r = &work->result;
     lob_session_hold(s, r->count * (int64_t)((r->regions ? sizeof *r->regions : 0) +
-                                              (r->values ? sizeof *r->values : 0) +
-                                              (r->member ? sizeof *r->member : 0)));
+                                             (r->values ? sizeof *r->values : 0) +
+                                             (r->member ? sizeof *r->member : 0)));
 }
 
 void lob_components_work_report(lob_session *s, const lob_components_work *work)
@@ -143,23 +142,21 @@ void lob_components_work_report(lob_session *s, const lob_components_work *work)
 }
 
 /* The labels of the table's rows with --label-of input: the components' values. */
-static lob_status kept_labels(lob_session *s, int32_t **labels, const lob_components_work *work)
+static lob_status keep_labels(lob_session *s, lob_components_work *work)
 {
     const int64_t count = work->result.count;
     if (!work->options.keep_values) return LOB_OK;
-    const lob_status st = lob_session_take(s, count * (int64_t)sizeof **labels, work->set->table);
-    if (st != LOB_OK) return st;
-    *labels = malloc(((size_t)count + 1) * sizeof **labels);
-    if (!*labels) return lob_session_no_memory(s, work->set->table);
-    for (int64_t i = 0; i < count; i++) (*labels)[i] = (int32_t)lround(work->values[i]);
+    LOB_TRY(lob_session_take(s, count * (int64_t)sizeof *work->kept, work->set->table));
+    work->kept = malloc(((size_t)count + 1) * sizeof *work->kept);
+    if (!work->kept) return lob_session_no_memory(s, work->set->table);
+    for (int64_t i = 0; i < count; i++) work->kept[i] = (int32_t)lround(work->values[i]);
     return LOB_OK;
 }
 
-lob_status lob_components_work_table(lob_session *s, const lob_components_work *work)
+lob_status lob_components_work_table(lob_session *s, lob_components_work *work)
 {
-    int32_t *labels = NULL;
     if (!work->set->table) return LOB_OK;
-    lob_status st = kept_labels(s, &labels, work);
+    LOB_TRY(keep_labels(s, work));
     const lob_volume *measured = work->measured;
     const lob_regions_input in = {.labels = work->result.labels,
                                   .type = work->result.type,
@@ -171,7 +168,7 @@ lob_status lob_components_work_table(lob_session *s, const lob_components_work *
         .intensities = work->result.values,
         .count = work->result.count,
         .scan = work->set->name,
-        .labels = labels,
+        .labels = work->kept,
         .values = work->values,
         .channels = work->image.channels,
         .geometry = &work->image.geometry,
@@ -182,7 +179,5 @@ lob_status lob_components_work_table(lob_session *s, const lob_components_work *
         .dims = work->image.dims,
         .in = work->result.labels && !work->options.keep_values ? &in : NULL,
     };
-    if (st == LOB_OK) st = lob_region_table_write(s, &table, work->set->table);
-    free(labels);
-    return st;
+    return lob_region_table_write(s, &table, work->set->table);
 }

@@ -3,7 +3,7 @@
 #ifndef LOB_COMPONENTS_WORK_H
 #define LOB_COMPONENTS_WORK_H
 
-#include "tools/session/session.h"
+#include "tools/inout/volumes.h"
 
 typedef struct {
     const char *image, *labels, *mask, *intensities, *table, *name, *columns;
@@ -20,6 +20,7 @@ typedef struct {
     const lob_volume *measured; /* the table's intensities; NULL: none */
     lob_components_options options;
     lob_components_output result;
+    int32_t *kept;  /* their labels, with --label-of input */
     double *values; /* of the components, channel by channel; NULL unless the table wants them */
 } lob_components_work;
 
@@ -47,7 +48,7 @@ void lob_components_work_hold(lob_session *s, const lob_components_work *work);
 void lob_components_work_report(lob_session *s, const lob_components_work *work);
 
 /* Write the table, if one was asked for. */
-lob_status lob_components_work_table(lob_session *s, const lob_components_work *work);
+lob_status lob_components_work_table(lob_session *s, lob_components_work *work);
 
 /*
  * The whole command, a few planes at a time.

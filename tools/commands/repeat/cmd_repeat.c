@@ -6,9 +6,9 @@
 #include "tools/commands/repeat/methods.h"
 #include "tools/commands/repeat/moved_outputs.h"
 #include "tools/commands/repeat/past_report.h"
+#include "tools/inout/outputs.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/session_sums.h"
-#include "tools/inout/outputs.h"
 #include "volumes/version.h"
 
 #include <errno.h>
@@ -66,8 +66,7 @@ static bool is_equal(const sums now, const lob_past_file *then)
 static lob_status check_input(lob_session *s, const repetition *r, const lob_past_file *file)
 {
     sums now;
-    lob_status st = lob_session_cancelled(s);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_session_cancelled(s));
     if (!file->sum[0]) {
         lob_session_note(s, "%s: %s has no SHA-256 of it, so that it was not checked", file->path,
                          r->name);

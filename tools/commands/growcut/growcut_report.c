@@ -1,0 +1,138 @@
+/* The report of `lobule growcut`. */
+#include "tools/commands/growcut/growcut_work.h"
+#include "tools/commands/level_use.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/*
+ * Voxels of each dense label among those from first to end - 1, counted run by run: labels change
+ * seldom, and a counter that grows by one per voxel is a chain of dependent additions.
+ */
+static void count_part(int64_t *count, const lob_volume *labels, int64_t first, int64_t end)
+{
+    const lob_type type = labels->type;
+    for (int64_t i = first, stop; i < end; i = stop) {
+        const int32_t label = lob_label_at(labels->data, type, i);
+        for (stop = i + 1; stop < end && lob_label_at(labels->data, type, stop) == label;) stop++;
+        count[label] += stop - i;
+    }
+}
+
+/* Voxels of each of so many dense labels, and of 0 before them; NULL without memory. */
+static int64_t *count_labels(const lob_volume *labels, int32_t label_count, int threads)
+{
+    enum { MANY = 1 << 16 }; /* labels; a thread has counters of its own */
+    const size_t row = (size_t)label_count + 1;
+    const int64_t n = lob_voxels(labels);
+    const int parts = label_count < MANY ? threads : 1;
+    int64_t *const count = calloc((size_t)parts * row, sizeof *count);
+    if (!count) return NULL;
+#pragma omp parallel for num_threads(parts)
+    for (int p = 0; p < parts; p++)
+        count_part(count + (size_t)p * row, labels, n / parts * p,
+                   p + 1 < parts ? n / parts * (p + 1) : n);
+    for (size_t i = row; i < (size_t)parts * row; i++) count[i % row] += count[i];
+    return count;
+}
+
+static lob_status report_labels(lob_session *s, lob_growcut_work *w)
+{
+    const double voxel_mm3 = lob_voxel_mm3(&w->image.geometry);
+    const int64_t *const count = w->voxels =
+        count_labels(&w->labels, w->labelled.count, s->context.threads);
+    if (!count) return lob_session_no_memory(s, w->set.labels);
+
+    cJSON *labels = cJSON_AddArrayToObject(s->results, "labels");
+    for (int32_t i = 0; i < w->labelled.count; i++) {
+        cJSON *label = cJSON_CreateObject();
+        cJSON_AddNumberToObject(label, "label", w->labelled.values[i]);
+        cJSON_AddNumberToObject(label, "seeds", (double)w->labelled.voxels[i]);
+        cJSON_AddNumberToObject(label, "voxels", (double)count[i + 1]);
+        cJSON_AddNumberToObject(label, "mm3", (double)count[i + 1] * voxel_mm3);
+        cJSON_AddItemToArray(labels, label);
+        if (count[i + 1] == 0)
+            lob_session_note(s, "%s: label %d is nowhere in the result: its seeds are not on data",
+                             w->set.seeds, w->labelled.values[i]);
+    }
+    return LOB_OK;
+}
+
+static void report_stats(lob_session *s, const lob_growcut_settings *set,
+                         const lob_growcut_stats *stats, int64_t voxels, int axis)
+{
+    const struct {
+        const char *name;
+        double value;
+    } rows[] = {
+        {"voxels",                (double)voxels              },
+        {"data_voxels",           (double)stats->data_voxels  },
+        {"not_finite_voxels",     (double)stats->not_finite   },
+        {"seeds",                 (double)stats->seeds        },
+        {"seeds_outside",         (double)stats->seeds_outside},
+        {"labelled_voxels",       (double)stats->reached      },
+        {"neighbours",            set->neighbours             },
+        {"slice_axis",            axis                        },
+        {"largest_cost",          stats->largest_cost         },
+        {"image_units_per_level", stats->level_step           },
+        {"key_bits",              stats->key_bits             },
+        {"working_memory_bytes",  (double)stats->working_bytes},
+    };
+    for (size_t i = 0; i < LOB_COUNT(rows); i++)
+        cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
+    if (set->tie) cJSON_AddNumberToObject(s->results, "tie_voxels", (double)stats->ties);
+    if (set->rounds > 0) {
+        cJSON_AddNumberToObject(s->results, "rounds_asked", set->rounds);
+        cJSON_AddNumberToObject(s->results, "rounds", (double)stats->rounds);
+    }
+    cJSON_AddBoolToObject(s->results, "fixed_point", stats->fixed_point);
+    if (!stats->fixed_point)
+        lob_session_note(s,
+                         "%s: stopped after round %d, before the fixed point; more would change "
+                         "the result",
+                         set->image, set->rounds);
+
+    if (stats->not_finite > 0)
+        lob_session_note(s, "%s: NaN or infinite voxels: %lld; these stay without a label",
+                         set->image, (long long)stats->not_finite);
+    if (stats->seeds_outside > 0)
+        lob_session_note(s,
+                         "%s: seed voxels outside the data (mask, range, distance or NaN): %lld; "
+                         "these have no effect",
+                         set->seeds, (long long)stats->seeds_outside);
+    lob_session_say(s, "voxels labelled: %lld of %lld; bits a key: %d", (long long)stats->reached,
+                    (long long)voxels, stats->key_bits);
+}
+
+/* Warn when a few extreme values, such as padding, leave few levels to all other voxels. */
+static lob_status report_crowding(lob_session *s, const lob_growcut_work *w,
+                                  const lob_growcut_stats *stats, bool flat)
+{
+    const lob_growcut_settings *const set = &w->set;
+    enum { FEW = 64 };
+    const lob_volume *image = &w->image;
+    const bool integers = lob_type_of(image->type)->is_integer;
+    if (integers && stats->level_step == fabs(image->slope)) return LOB_OK; /* used exactly */
+    lob_level_use use;
+    const lob_data data = {
+        .image = image, .mask = w->mask, .range = {set->range[0], set->range[1]}
+    };
+    if (lob_level_use_of(&use, &data, stats->level_step) != LOB_OK)
+        return lob_session_no_memory(s, set->image);
+    cJSON_AddNumberToObject(s->results, "levels_of_99_percent", (double)use.levels);
+    if (use.merged && use.levels < FEW)
+        lob_session_note(s,
+                         "%s: values reach %.3g, so 99 %% of the voxels share %lld of 65536 "
+                         "levels%s; give --range LO,HI",
+                         set->image, lob_farthest_value(&data), (long long)use.levels,
+                         flat ? " in the slices with such values" : "");
+    return LOB_OK;
+}
+
+lob_status lob_growcut_report(lob_session *s, lob_growcut_work *w, const lob_growcut_stats *stats,
+                              int axis)
+{
+    report_stats(s, &w->set, stats, lob_voxels(&w->image), axis);
+    LOB_TRY(report_labels(s, w));
+    return report_crowding(s, w, stats, axis >= 0);
+}

@@ -1,0 +1,46 @@
+/* What the files of `lobule growcut` share. */
+#ifndef LOB_GROWCUT_WORK_H
+#define LOB_GROWCUT_WORK_H
+
+#include "tools/inout/grid.h"
+#include "volumes/labels.h"
+
+typedef struct {
+    const char *image, *seeds, *labels, *label_table;
+    const char *mask, *seed_strength, *strength, *tie;
+    int frame, rule, norm, neighbours, slices, rounds, tile;
+    double penalty, range[2], min_strength, max_cost;
+    lob_size max_mm;
+    bool trust_seeds;
+} lob_growcut_settings;
+
+/* Everything on the grid, freed together. */
+typedef struct {
+    lob_growcut_settings set; /* first */
+    lob_volume image, seeds;
+    lob_volume labels, strength, tie; /* outputs; the last two only on request */
+    lob_volume strengths; /* as the file of --seed-strength has them, while it is read */
+    lob_label_set labelled;
+    uint8_t *mask;        /* NULL: everything may be labelled */
+    float *seed_strength; /* NULL: every seed has strength 1 */
+    uint8_t *is_seed;     /* scratch of --max-mm */
+    float *squared_mm;
+    int64_t *voxels; /* of each label of the result, and of 0 */
+} lob_growcut_work;
+
+/* Say how many seeds there are, and refuse what is most likely the scan. Returns LOB_OK or
+ * LOB_EDATA. */
+lob_status lob_growcut_check_seeds(lob_session *s, const lob_growcut_work *w);
+
+/* Read --seed-strength, if it is given. */
+lob_status lob_growcut_read_strength(lob_session *s, lob_growcut_work *w);
+
+/* Take voxels farther than --max-mm from every seed out of the mask. With --slices (axis >= 0),
+ * distance is measured inside the slice. */
+lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis);
+
+/* Fill in the report; note what the user should know. */
+lob_status lob_growcut_report(lob_session *s, lob_growcut_work *w, const lob_growcut_stats *stats,
+                              int axis);
+
+#endif

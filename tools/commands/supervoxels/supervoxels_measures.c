@@ -1,0 +1,151 @@
+/* What tables and other outputs of `lobule supervoxels` show beside the labels. */
+#include "io/png.h"
+#include "tools/commands/supervoxels/supervoxels_work.h"
+#include "tools/table/table_file.h"
+
+#include <stdlib.h>
+
+/* Take and allocate another volume on the image's grid. */
+static lob_status make_volume(lob_session *s, lob_volume *out, const lob_supervoxels_work *w,
+                              lob_type type, int channels, const char *path)
+{
+    const int64_t each = (int64_t)lob_type_of(type)->bytes;
+    LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), each, channels, 1), path));
+    if (lob_volume_like(out, &w->image, type, channels) != LOB_OK)
+        return lob_session_no_memory(s, path);
+    lob_label_names_free(&out->names);
+    return LOB_OK;
+}
+
+/* Means are float32; in a picture they are rounded, in the image's own units. */
+static lob_status paint_means(lob_session *s, lob_supervoxels_work *w, const lob_label_grid *grid)
+{
+    const bool picture = lob_is_png_name(w->set.mean);
+    LOB_TRY(make_volume(s, &w->mean, w, picture ? w->image.type : LOB_F32, w->image.channels,
+                        w->set.mean));
+    if (picture) {
+        w->mean.slope = w->image.slope;
+        w->mean.inter = w->image.inter;
+    }
+    lob_paint_means(&w->mean, grid, w->means, s->context.threads);
+    return LOB_OK;
+}
+
+static lob_status find_contacts(lob_session *s, lob_supervoxels_work *w, const lob_label_grid *grid)
+{
+    const lob_status st =
+        lob_contacts(&w->contacts, &w->contact_count, grid, &w->image.geometry, w->means,
+                     w->image.channels, w->options.slice_axis, &s->context, &s->error);
+    lob_session_hold(s, w->contact_count * (int64_t)sizeof *w->contacts);
+    return lob_session_name(s, st, w->set.image, NULL);
+}
+
+static lob_status measure_regions(lob_session *s, lob_supervoxels_work *w,
+                                  const lob_label_grid *grid)
+{
+    const lob_regions_input in = {
+        .labels = grid->labels,
+        .type = grid->type,
+        .count = grid->count,
+        .dims = grid->dims,
+        .image = w->image.channels == 1 ? &w->image : NULL,
+    };
+    const size_t each = sizeof *w->regions + (in.image ? sizeof *w->values : 0);
+    LOB_TRY(lob_session_take(s, grid->count * (int64_t)each, w->set.table));
+    w->regions = calloc((size_t)grid->count, sizeof *w->regions);
+    if (in.image) w->values = calloc((size_t)grid->count, sizeof *w->values);
+    if (!w->regions || (in.image && !w->values)) return lob_session_no_memory(s, w->set.table);
+    const lob_status st =
+        s->backend->regions(w->regions, w->values, &w->fine, &in, &s->context, &s->error);
+    return lob_session_name(s, st, w->set.image, NULL);
+}
+
+static lob_status find_means(lob_session *s, lob_supervoxels_work *w, const lob_label_grid *grid)
+{
+    const size_t each = (size_t)w->image.channels * sizeof *w->means;
+    LOB_TRY(lob_session_take(s, grid->count * (int64_t)each, w->set.labels));
+    w->means = calloc((size_t)grid->count, each);
+    if (!w->means) return lob_session_no_memory(s, w->set.labels);
+    const lob_status st = lob_label_means(w->means, grid, &w->image, &s->context, &s->error);
+    return lob_session_name(s, st, w->set.image, NULL);
+}
+
+lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w)
+{
+    const lob_supervoxels_settings *const set = &w->set;
+    const lob_label_grid grid = {
+        .labels = w->labels.data,
+        .type = w->labels.type,
+        .count = w->stats.supervoxels,
+        .dims = w->labels.dims,
+    };
+    lob_session_compute(s, "measuring");
+    if (set->mean || set->graph) LOB_TRY(find_means(s, w, &grid));
+    if (set->mean) LOB_TRY(paint_means(s, w, &grid));
+    if (set->boundaries) {
+        LOB_TRY(make_volume(s, &w->boundaries, w, LOB_U8, 1, set->boundaries));
+        lob_paint_boundaries(w->boundaries.data, &grid, w->options.slice_axis, s->context.threads);
+    }
+    if (set->graph) LOB_TRY(find_contacts(s, w, &grid));
+    if (set->table) LOB_TRY(measure_regions(s, w, &grid));
+    lob_session_computed(s);
+    return LOB_OK;
+}
+
+/* ---- outputs ---- */
+
+/* What the rows of the graph are made of. */
+typedef struct {
+    const lob_contact *contacts;
+    double per_mm2; /* of the unit of areas */
+} graph;
+
+static bool contact_row(double *values, int64_t i, const void *user)
+{
+    const graph *const g = user;
+    const lob_contact *const c = &g->contacts[i];
+    values[0] = c->a;
+    values[1] = c->b;
+    values[2] = (double)(c->faces[0] + c->faces[1] + c->faces[2]);
+    values[3] = c->mm2 * g->per_mm2;
+    values[4] = c->difference;
+    return true;
+}
+
+lob_status lob_supervoxels_tables(lob_session *s, const lob_supervoxels_work *w)
+{
+    const lob_supervoxels_settings *const set = &w->set;
+    const bool um = lob_shows_micrometres(&w->image.geometry);
+    const char *const names[] = {"label_a", "label_b", "faces", um ? "area_um2" : "area_mm2",
+                                 "mean_difference"};
+    const graph touching = {w->contacts, um ? 1e6 : 1.0};
+    const lob_table contacts = {
+        .names = names,
+        .columns = LOB_COUNT(names),
+        .scan = set->name,
+        .rows = w->contact_count,
+        .row = contact_row,
+        .user = &touching,
+    };
+    const bool grey = w->image.channels == 1;
+    const lob_regions_input measured = {.labels = w->labels.data,
+                                        .type = w->labels.type,
+                                        .count = w->stats.supervoxels,
+                                        .dims = w->labels.dims,
+                                        .image = grey ? &w->image : NULL};
+    const lob_region_table regions = {
+        .regions = w->regions,
+        .intensities = w->values,
+        .count = w->stats.supervoxels,
+        .scan = set->name,
+        .geometry = &w->image.geometry,
+        .fine = grey ? &w->fine : NULL,
+        .slope = grey ? w->image.slope : 1.0,
+        .inter = grey ? w->image.inter : 0.0,
+        .columns = set->columns,
+        .dims = w->image.dims,
+        .in = &measured,
+    };
+    if (set->table) LOB_TRY(lob_region_table_write(s, &regions, set->table));
+    return set->graph ? lob_table_write(s, &contacts, set->graph) : LOB_OK;
+}

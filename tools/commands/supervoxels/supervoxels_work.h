@@ -1,0 +1,49 @@
+/* What the files of `lobule supervoxels` share. */
+#ifndef LOB_SUPERVOXELS_WORK_H
+#define LOB_SUPERVOXELS_WORK_H
+
+#include "kernels/contacts/contacts.h"
+#include "tools/inout/grid.h"
+#include "tools/table/region_table.h"
+
+typedef struct {
+    const char *image, *labels, *mask;
+    const char *mean, *boundaries, *table, *graph, *name, *columns;
+    int frame, method, count, iterations, slices, lab;
+    double compactness, ratio, smallest, range[2];
+    lob_size size;
+    bool until_still;
+    char compactness_help[160], ratio_help[120]; /* of options whose defaults depend */
+} lob_supervoxels_settings;
+
+/* Everything on the grid, freed together. */
+typedef struct {
+    lob_supervoxels_settings set; /* first */
+    lob_volume image, labels;
+    uint8_t *mask; /* NULL: everything may be cut */
+    lob_supervoxels_options options;
+    lob_supervoxels_stats stats;
+
+    /* on request */
+    lob_volume mean, boundaries;
+    double *means; /* supervoxels times channels */
+    lob_contact *contacts;
+    int64_t contact_count;
+    lob_region *regions;       /* supervoxels */
+    lob_region_values *values; /* supervoxels; NULL without intensities */
+    lob_fine_levels fine;
+} lob_supervoxels_work;
+
+/* Before the work: note that a few extreme values leave little weight to all others. */
+lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels_work *w);
+
+/* Fill in the report; note what the user should know. */
+void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w);
+
+/* Measure what tables, means and boundaries show, as far as they are asked for. */
+lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w);
+
+/* Write the tables that are asked for. */
+lob_status lob_supervoxels_tables(lob_session *s, const lob_supervoxels_work *w);
+
+#endif
