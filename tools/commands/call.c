@@ -7,6 +7,7 @@
 #include "tools/inout/stdout.h"
 #include "tools/options/manual.h"
 #include "tools/report/report.h"
+#include "tools/report/session_sums.h"
 #include "tools/session/host.h"
 #include "tools/session/session_device.h"
 #include "tools/session/session_print.h"
@@ -380,6 +381,8 @@ int lob_session_end(lob_session *s, lob_status status)
         lob_session_print_line(s, s->error.text);
     lob_session_clear_bar(s);
     const bool hosted = s->host != NULL;
+    if (hosted && s->provenance && !has_failed(status))
+        lob_sums_end(s); /* of inputs, for the outputs of later lines */
     if (hosted) s->host->end(s, status, report);
     cJSON_Delete(report);
     release(s);
