@@ -55,8 +55,9 @@ done
 
 # A volume, and what its components are.
 cd "$scratch"
-"$lobule" phantom cells --cells 20 --size 40,30,20 -o scan.nii.gz --truth truth.nii.gz --quiet
+"$lobule" phantom cells --cells 20 --size 40,30,20 -o scan.nii.gz --truth truth.nii.gz --seeds seeds.nii.gz --quiet
 "$lobule" components truth.nii.gz --equal -o want.nii.gz --quiet
+"$lobule" growcut scan.nii.gz seeds.nii.gz -o grown.nii.gz --quiet
 
 # Recipes are found beside the program, wherever that is.
 HOME=$scratch LOBULE_RECIPES='' "$lobule" run strokes image=scan.nii.gz seeds=truth.nii.gz out=masks --dry-run |
@@ -75,6 +76,12 @@ quietly "$cmake" -S "$here/client" -B client -DCMAKE_PREFIX_PATH="$prefix" \
 quietly "$cmake" --build client
 try "C by find_package" client/client_c
 try "C++ by find_package" client/client_cpp
+[ "$(client/cancel truth.nii.gz got.nii.gz)" = "cancelled at half" ] || fail "a call that is stopped goes on, or all fails"
+cmp got.nii.gz want.nii.gz || fail "after a call that was stopped the next one gives other labels"
+client/growcut scan.nii.gz seeds.nii.gz got_grown.nii.gz || fail "growing on arrays fails"
+cmp got_grown.nii.gz grown.nii.gz || fail "growing on arrays gives other labels"
+rm got.nii.gz
+echo "progress and cancelling, arrays where a GPU has them: same bytes"
 
 pc=$(find "$prefix" -name lobule.pc)
 export PKG_CONFIG_PATH=${pc%/*}${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}

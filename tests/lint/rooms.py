@@ -60,7 +60,6 @@ KNOWN = {
     "tools/text/page_text.c": {"tools/report/report.h"},
 }
 KNOWN_CIRCLES = [
-    "kernels/device/cuda_calls kernels/device/device kernels/device/device_memory",
     "kernels/regions/regions kernels/regions/regions_sum kernels/regions/regions_voxel",
     "python/lobule/_device python/lobule/_grow python/lobule/_images",
     "tools/commands/bids/bids_output tools/report/session_sums tools/session/session tools/session/session_ahead"

@@ -8,7 +8,7 @@ int main(int argc, char **argv)
     lob_context context;
     lob_error error = {.text = ""};
     lob_volume scan = lob_volume_empty(), labels = lob_volume_empty();
-    lob_components_input in = {&scan, NULL, NULL};
+    lob_components_input in = {.image = &scan};
     lob_components_output found = {0};
     lob_components_options options = lob_components_defaults();
     lob_write_options how = lob_write_defaults();

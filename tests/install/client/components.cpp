@@ -14,7 +14,8 @@ int main(int argc, char **argv)
     std::unique_ptr<lob_volume, decltype(&lob_volume_free)> free_scan{&scan, lob_volume_free};
     std::unique_ptr<lob_volume, decltype(&lob_volume_free)> free_labels{&labels, lob_volume_free};
 
-    lob_components_input in{&scan, nullptr, nullptr};
+    lob_components_input in{};
+    in.image = &scan;
     lob_components_output found{};
     lob_components_options options = lob_components_defaults();
     options.join = LOB_JOIN_EQUAL;

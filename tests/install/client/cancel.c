@@ -1,0 +1,43 @@
+/* Number pieces with progress, and stop it half-way first. usage: cancel INPUT OUTPUT */
+#include <lobule/lobule.h>
+#include <stdio.h>
+
+/* Called now and then; what is not 0 stops the call. */
+static int listen(void *user, double done)
+{
+    const double *const stop = (const double *)user;
+    return done >= *stop;
+}
+
+int main(int argc, char **argv)
+{
+    double stop = 0.5;
+    const lob_backend *backend;
+    lob_context context;
+    lob_error error = {.text = ""};
+    lob_volume scan = lob_volume_empty(), labels = lob_volume_empty();
+    const lob_components_input in = {.image = &scan};
+    lob_components_output found = {0};
+    lob_components_options options = lob_components_defaults();
+    lob_write_options how = lob_write_defaults();
+    options.join = LOB_JOIN_EQUAL;
+    how.labels = true;
+    if (argc != 3) return 64;
+
+    lob_status st = lob_backend_open(&backend, &context, "best", &error);
+    context.progress = listen;
+    context.user = &stop;
+    if (st == LOB_OK) st = lob_read(&scan, argv[1], NULL, NULL, &error);
+    if (st == LOB_OK) st = backend->components(&found, &in, &options, &context, &error);
+    printf("%s at half\n", lob_status_text(st)); /* nothing is left to be freed */
+    stop = 2;
+    if (st == LOB_ECANCEL) st = backend->components(&found, &in, &options, &context, &error);
+    if (st == LOB_OK) st = lob_volume_adopt(&labels, &scan, &found.labels, found.type, 1);
+    if (st == LOB_OK) st = lob_write(&labels, argv[2], &how, &error);
+    if (st != LOB_OK) fprintf(stderr, "%s: %s\n", lob_status_text(st), error.text);
+    lob_components_output_free(&found);
+    lob_volume_free(&labels);
+    lob_volume_free(&scan);
+    lob_backend_close(&context);
+    return lob_status_exit_code(st);
+}
