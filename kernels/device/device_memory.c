@@ -142,7 +142,8 @@ lob_device_array lob_device_output(void *device, void *to, int64_t bytes, lob_pl
 
 static bool travels(const lob_device_array *array)
 {
-    return array->place.kind == LOB_PLACE_MEMORY && array->bytes > 0;
+    const bool misplaced = array->aligned && (uintptr_t)array->from % ALIGNMENT != 0;
+    return (array->place.kind == LOB_PLACE_MEMORY || misplaced) && array->bytes > 0;
 }
 
 /* The place of an array that does not travel. */
@@ -176,7 +177,9 @@ lob_status lob_device_send(lob_device *device, const lob_device_array *arrays, i
         const lob_device_array *a = &arrays[i];
         if (!travels(a)) continue;
         *a->device = at;
-        if (a->from) st = lob_device_upload(device, at, a->from, a->bytes, error);
+        if (a->from)
+            st = (a->place.kind == LOB_PLACE_MEMORY ? lob_device_upload : lob_device_copy)(
+                device, at, a->from, a->bytes, error);
         at += aligned(a->bytes);
     }
     return st;

@@ -109,6 +109,7 @@ typedef struct {
     void *to;         /* copied from the device by lob_device_receive; NULL: not */
     int64_t bytes;    /* 0: there is no such array; negative: it is too large to count */
     lob_place place;  /* of from or to. On the device it does not travel: this is its address */
+    bool aligned; /* an input on the device that does not begin at a multiple of 256 is copied */
 } lob_device_array;
 
 /* Such a row: a volume's voxels (NULL: none), an input (NULL: none), an output. `device` is the

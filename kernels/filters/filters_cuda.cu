@@ -91,12 +91,13 @@ static lob_status run_whole(device_chain *c, const lob_filter_input *in,
     device_arrays arrays = {};
     const int64_t voxels = lob_voxels(in->image);
     const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
-    const lob_device_array travels[] = {
+    lob_device_array travels[] = {
         lob_device_volume(&arrays.image, in->image),
         lob_device_input(&arrays.mask, in->mask, voxels, in->place),
         lob_device_output(&arrays.out, c->out->data, lob_filter_pass_bytes(last, voxels),
                           in->place),
     };
+    travels[0].aligned = travels[1].aligned = true;
     LOB_TRY(lob_device_send(c->device, travels, 3, voxels, c->error));
     LOB_TRY(run_arrays(c, &arrays, in, options, no_fuse));
     return lob_device_receive(c->device, travels, 3, c->error);

@@ -19,7 +19,7 @@ import numpy as np
 from . import _abi
 from ._errors import InputError
 from ._library import Call, caller_s_gpu, check, driver, library
-from ._volumes import DTYPES, TYPES, Source, dims, slice_axis, spacing_of
+from ._volumes import DTYPES, LABEL_TYPES, NOTHING, TYPES, Held, Source, dims
 
 CUDA, MANAGED = 2, 13  # DLPack's kDLCUDA and kDLCUDAManaged
 NAMED = {dtype.name: dtype for dtype in TYPES}
@@ -165,6 +165,8 @@ class GpuImage(Source):
     def __init__(self, image: Any, call: Call, spacing: Any = None, axes: str = "zyx", channel_axis: int | None = None):
         self.array = Array(image, "image", call)
         self.gpu = library.lob_device_number(call.context.device)
+        self.call, self.place, self.kept = call, _abi.lob_place(_abi.LOB_PLACE_CUDA, self.gpu), []
+        self.slope, self.inter = 1.0, 0.0
         self.image, self.xyz, self.channel_axis = image, axes == "xyz", channel_axis
         shape, channels = self.array.shape, channel_axis is not None
         if 0 in shape:
@@ -188,8 +190,9 @@ class GpuImage(Source):
 
     def described(self) -> _abi.lob_volume:
         out: _abi.lob_volume = library.lob_volume_empty()
+        out.data, out.place = self.array.address, self.place
         out.type, out.dims, out.channels = TYPES[self.voxels.dtype], dims(self), self.voxels.shape[0]
-        out.slope, out.inter, out.geometry = 1.0, 0.0, self.geometry
+        out.geometry = self.geometry
         return out
 
     def empty(self, dtype: np.dtype, channels: int = 0) -> Any:
@@ -215,230 +218,115 @@ class GpuImage(Source):
         return space.empty(shape, dtype=getattr(space, dtype.name), device=self.image.device)
 
 
-def _begin(image: Any, options: dict[str, Any]) -> tuple[Call, GpuImage]:
-    about = {name: options.pop(name) for name in ("spacing", "axes", "channel_axis") if name in options}
+    def other(self, array: Any, name: str) -> Array:
+        """Another array of the image's shape and order."""
+        taken = Array(array, name, self.call)
+        spatial = self.array.shape[1:] if self.channel_axis == 0 else self.array.shape
+        if taken.shape != spatial or not (taken.fortran if self.xyz else taken.c):
+            raise InputError(f"{name}: is not of the image's shape {spatial} and order in memory")
+        return taken
+
+    def _typed(self, array: Any, name: str, dtype: Any, words: str) -> Held:
+        if array is None:
+            return NOTHING
+        taken = self.other(array, name)
+        if taken.dtype != dtype:
+            raise InputError(f"{name}: is of type {taken.dtype}; on a GPU it is {words}")
+        return Held(taken, taken.address)
+
+    def mask(self, mask: Any) -> Held:
+        return self._typed(mask, "mask", np.uint8, "uint8 or bool")
+
+    def floats(self, other: Any, name: str) -> Held:
+        return self._typed(other, name, np.float32, "float32")
+
+    def labels(self, other: Any, name: str) -> GpuLabels:
+        return GpuLabels(self, other, name, LABEL_TYPES)
+
+    def any_labels(self, name: str) -> GpuLabels:
+        return GpuLabels(self, self, name, tuple(t for t, d in DTYPES.items() if d.kind in "iu" and d.itemsize <= 4))
+
+    def room(self, dtype: Any, channels: int = 0) -> Held:
+        """Its package may still use the memory: taking it waits for that."""
+        made = self.empty(np.dtype(dtype), channels)
+        taken = Array(made, "result", self.call)
+        self.kept.append(taken)
+        return Held(made, taken.address)
+
+    def take(self, address: int, device: Any, dtype: Any, channels: int = 0) -> Any:
+        made = self.room(dtype, channels)
+        size = math.prod(self.voxels.shape[1:]) * (channels or 1) * np.dtype(dtype).itemsize
+        with caller_s_gpu():
+            copied = library.lob_device_copy(device, made.address, address, size, byref(self.call.error))
+            self.call.wait()
+            library.lob_array_free(device, address)
+        check(copied, self.call.error)
+        return made.array
+
+    def narrow(self, labels: Any, largest: int) -> Any:
+        del largest
+        return labels
+
+    def limit(self, distance: Any, limit: float) -> None:
+        if not hasattr(distance, "max"):
+            raise NotImplementedError("max is not taken with arrays of a package without arithmetic")
+        super().limit(distance, limit)
+
+    def give(self, voxels: Any, labels: bool, geometry: _abi.lob_geometry | None = None) -> Any:
+        del labels, geometry
+        return voxels
+
+
+def begin(image: Any, about: dict[str, Any], options: dict[str, Any]) -> tuple[Call, GpuImage]:
+    """The call on the GPU that has the image, and the image."""
     if options.get("device", "auto") == "auto":
         options["device"] = f"cuda:{gpu_of(image) or 0}"
     call = Call(**options)
     if not call.context.device:
         raise InputError("the array is in a GPU's memory; device must be that GPU")
+    call.on_gpu = True
     return call, GpuImage(image, call, **about)
 
 
-def _other(array: Any, of: GpuImage, name: str, call: Call) -> Array:
-    taken = Array(array, name, call)
-    spatial = of.array.shape[1:] if of.channel_axis == 0 else of.array.shape
-    if taken.shape != spatial or not (taken.fortran if of.xyz else taken.c):
-        raise InputError(f"{name}: is not of the image's shape {spatial} and order in memory")
-    return taken
+class GpuLabels:
+    """Labels 0..count on a GPU; they stand for themselves."""
 
-
-def _look(array: Any, taken: Array, call: Call, ask: Callable[[Any], Any]) -> Any:
-    """Ask an array for a number; one of a package without arithmetic, as Numba's, is looked at here."""
-    if hasattr(array, "max"):
-        return ask(array)
-    here = np.empty(taken.shape, taken.dtype)
-    with caller_s_gpu():
-        copied = library.lob_device_download(
-            call.context.device, here.ctypes.data, taken.address, here.nbytes, byref(call.error)
-        )
-    check(copied, call.error)
-    return ask(here)
-
-
-def _largest_label(array: Any, taken: Array, call: Call, name: str) -> int:
-    """The largest label, where all are at least 0."""
-    if taken.dtype.kind == "i":
-        least = _look(array, taken, call, lambda a: int(a.min()))
+    def __init__(self, of: GpuImage, given: Any, name: str, types: tuple[int, ...]):
+        self.array = of.image if given is of else given
+        self.taken = of.array if given is of else of.other(given, name)
+        self.call = of.call
+        kind = TYPES[self.taken.dtype]
+        if kind not in types or (given is of and of.channel_axis is not None):
+            words = ", ".join(DTYPES[t].name for t in types)
+            raise InputError(f"{name}: are of type {self.taken.dtype}; on a GPU they are one channel of {words}")
+        least = self._ask(lambda a: int(a.min())) if self.taken.dtype.kind == "i" else 0
         if least < 0:
             raise InputError(f"{name}: {least} is no label; labels are whole numbers from 0")
-    return _look(array, taken, call, lambda a: int(a.max()))
+        self.count = self._ask(lambda a: int(a.max()))
+        self.volume = of.described()
+        self.volume.data, self.volume.type, self.volume.channels = self.taken.address, kind, 1
 
-
-def _mask(mask: Any, of: GpuImage, call: Call) -> Array | None:
-    if mask is None:
-        return None
-    taken = _other(mask, of, "mask", call)
-    if taken.dtype != np.uint8:
-        raise InputError(f"mask: is of type {taken.dtype}; on a GPU it is uint8 or bool")
-    return taken
-
-
-ALIGNED = 256  # bytes: where filters want arrays to begin
-
-
-def _aligned(array: Any, taken: Array, call: Call) -> Array:
-    """The array, or a copy on the GPU where it is a view that begins at another address."""
-    if taken.address % ALIGNED == 0:
-        return taken
-    if hasattr(array, "clone"):
-        return Array(array.clone(), taken.name, call)
-    if hasattr(array, "copy"):
-        return Array(array.copy(order="K"), taken.name, call)
-    raise InputError(f"{taken.name}: begins at an address that is no multiple of {ALIGNED}; make a copy")
-
-
-def _run(call: Call, function: Callable[..., int], *arguments: Any) -> None:
-    """Call a function of arrays on the GPU. Whatever comes of it, the GPU is done with them then."""
-    try:
-        call.run(function, *arguments)
-    finally:
+    def _ask(self, ask: Callable[[Any], Any]) -> Any:
+        """Ask the array for a number; one of a package without arithmetic, as Numba's, is looked at here."""
+        if hasattr(self.array, "max"):
+            return ask(self.array)
+        here = np.empty(self.taken.shape, self.taken.dtype)
         with caller_s_gpu():
-            status = library.lob_device_wait(call.context.device, byref(call.error))
-    check(status, call.error)
+            copied = library.lob_device_download(
+                self.call.context.device, here.ctypes.data, self.taken.address, here.nbytes, byref(self.call.error)
+            )
+        check(copied, self.call.error)
+        return ask(here)
 
+    @property
+    def numbers(self) -> tuple[Any, int, int | None]:
+        self.values = np.arange(1, self.count + 1, dtype=np.int32)
+        return self.volume, self.count, self.values.ctypes.data
 
-def _at(array: Array | None) -> int | None:
-    return None if array is None else array.address
+    def number(self, label: int) -> int:
+        if label < 1 or not self._ask(lambda a: bool((a == label).any())):
+            raise InputError(f"no voxel has label {label}")
+        return label
 
-
-def _room(of: GpuImage, dtype: Any, call: Call, channels: int = 0) -> tuple[Any, Array]:
-    """A result and where it lies. Its package may still use the memory: taking it waits for that."""
-    made = of.empty(np.dtype(dtype), channels)
-    return made, Array(made, "result", call)
-
-
-def growcut(
-    image: Any, seeds: Any, chosen: _abi.lob_growcut_options, mask: Any, full: bool, options: Any, slices: Any,
-    not_taken: dict[str, Any],
-) -> Any:  # fmt: skip
-    from ._grow import GrowCut
-
-    for name, value in not_taken.items():
-        if value is not None:
-            raise NotImplementedError(f"{name} is not taken with arrays on a GPU")
-    call, of = _begin(image, options)
-    axis = slice_axis(slices, of)
-    if axis >= 0:
-        chosen.slice_axis, chosen.neighbours = axis, min(chosen.neighbours, 8)
-    drawn = _other(seeds, of, "seeds", call)
-    covered = _mask(mask, of, call)
-    if TYPES[drawn.dtype] not in (_abi.LOB_U8, _abi.LOB_I16, _abi.LOB_I32):
-        raise InputError(f"seeds: are of type {drawn.dtype}; on a GPU they are uint8, int16 or int32")
-    labels, at = _room(of, drawn.dtype, call)
-    strength, strength_at = _room(of, np.float32, call) if full else (None, None)
-    tie, tie_at = _room(of, np.uint8, call) if full else (None, None)
-    seen, marks = of.described(), of.described()
-    marks.type, marks.channels = TYPES[drawn.dtype], 1
-    given = _abi.lob_growcut_input(POINTER(_abi.lob_volume)(seen), POINTER(_abi.lob_volume)(marks), _largest_label(seeds, drawn, call, "seeds"))
-    arrays = _abi.lob_growcut_arrays(
-        of.array.address, drawn.address, _at(covered), at.address, _at(strength_at), _at(tie_at)
-    )
-    stats = _abi.lob_growcut_stats()
-    _run(call, library.lob_growcut_cuda_arrays, byref(arrays), byref(stats), byref(given), byref(chosen))
-    call.tell(stats, "data_voxels", "not_finite", "seeds", "seeds_outside", "reached", "largest_cost", "level_step")
-    return GrowCut(labels, strength, tie) if full else labels
-
-
-def components(
-    image: Any, chosen: _abi.lob_components_options, above: Any, limits: Any, neighbours: Any, slices: Any,
-    min_size: Any, max_size: Any, mask: Any, options: Any,
-) -> Any:  # fmt: skip
-    from ._grow import components_of
-
-    call, of = _begin(image, options)
-    seen = of.described()
-    components_of(chosen, of, seen, above, limits, neighbours, slices, min_size, max_size)
-    if chosen.type == _abi.LOB_TYPES or chosen.keep_values:
-        chosen.type = _abi.LOB_I32
-    covered = _mask(mask, of, call)
-    labels, at = _room(of, DTYPES[chosen.type], call)
-    given = _abi.lob_components_input(POINTER(_abi.lob_volume)(seen))
-    arrays = _abi.lob_components_arrays(of.array.address, _at(covered), None, at.address)
-    out = _abi.lob_components_output()
-    _run(call, library.lob_components_cuda_arrays, byref(arrays), byref(out), byref(given), byref(chosen))
-    call.tell(out, "found", "foreground", "not_finite", "working_bytes")
-    call.report["components"] = out.count
-    return labels
-
-
-def supervoxels(
-    image: Any, chosen: _abi.lob_supervoxels_options, size: Any, lab: Any, compactness: Any, ratio: Any, slices: Any,
-    mask: Any, options: Any,
-) -> Any:  # fmt: skip
-    from ._grow import supervoxels_of
-
-    call, of = _begin(image, options)
-    supervoxels_of(chosen, of, of.voxels.shape[0], of.voxels.dtype, size, lab, compactness, ratio, slices)
-    covered = _mask(mask, of, call)
-    labels, at = _room(of, np.int32, call)
-    seen = of.described()
-    given = _abi.lob_supervoxels_input(POINTER(_abi.lob_volume)(seen))
-    arrays = _abi.lob_supervoxels_arrays(of.array.address, _at(covered), at.address)
-    stats = _abi.lob_supervoxels_stats()
-    _run(call, library.lob_supervoxels_cuda_arrays, byref(arrays), byref(stats), byref(given), byref(chosen), None)
-    call.tell(stats, "supervoxels", "size_mm", "data_voxels", "not_finite", "fragments", "iterations")
-    return labels
-
-
-def filter(image: Any, steps: Any, chain: Any, chosen: Any, mask: Any, slices: Any, options: Any) -> Any:
-    from ._images import filter_steps, loses_channels
-
-    call, of = _begin(image, options)
-    row = filter_steps(steps, chain, of, slice_axis(slices, of))
-    of.array = _aligned(image, of.array, call)
-    covered = _mask(mask, of, call)
-    if covered is not None:
-        covered = _aligned(mask, covered, call)
-    seen = of.described()
-    given = _abi.lob_filter_input(POINTER(_abi.lob_volume)(seen), None, row, len(row))
-    kind, channels = ctypes.c_int(), ctypes.c_int()
-    check(
-        library.lob_filter_result(
-            ctypes.addressof(kind), ctypes.addressof(channels), byref(given), byref(chosen), byref(call.error)
-        ),
-        call.error,
-    )
-    plain = loses_channels(of, channels.value)
-    made, at = _room(of, DTYPES[kind.value], call, 0 if plain else channels.value)
-    arrays = _abi.lob_filter_arrays(of.array.address, _at(covered), at.address)
-    out = _abi.lob_filter_output()
-    _run(call, library.lob_filter_cuda_arrays, byref(arrays), byref(out), byref(given), byref(chosen))
-    call.tell(out, "not_data", "working_bytes")
-    return made
-
-
-def threshold(image: Any, chosen: _abi.lob_threshold_options, mask: Any, options: Any) -> Any:
-    from ._images import tell_threshold
-
-    call, of = _begin(image, options)
-    covered = _mask(mask, of, call)
-    labels, at = _room(of, np.uint8, call)
-    seen = of.described()
-    given = _abi.lob_threshold_input(POINTER(_abi.lob_volume)(seen))
-    arrays = _abi.lob_threshold_arrays(at.address, of.array.address, _at(covered))
-    stats = _abi.lob_threshold_stats()
-    _run(call, library.lob_threshold_cuda_arrays, byref(arrays), byref(stats), byref(given), byref(chosen))
-    tell_threshold(call, stats)
-    return labels
-
-
-def distances(
-    labels: Any, chosen: _abi.lob_distance_options, label: int | None, slices: Any, feature: bool, options: Any
-) -> Any:  # fmt: skip
-    call, of = _begin(labels, options)
-    taken = of.array
-    if of.channel_axis is not None or taken.dtype.kind not in "iu" or taken.dtype.itemsize > 4:
-        raise InputError(f"labels: are of type {taken.dtype}; on a GPU they are whole numbers of 8, 16 or 32 bits")
-    if feature and TYPES[taken.dtype] not in (_abi.LOB_U8, _abi.LOB_I16, _abi.LOB_I32):
-        raise InputError(f"labels: are of type {taken.dtype}; on a GPU nearest takes uint8, int16 and int32")
-    _largest_label(labels, taken, call, "labels")
-    if label is not None and (label < 1 or not _look(labels, taken, call, lambda a: bool((a == label).any()))):
-        raise InputError(f"no voxel has label {label}")
-    bounded = not feature and math.isfinite(chosen.max)
-    if bounded and not hasattr(labels, "max"):
-        raise NotImplementedError("max is not taken with arrays of a package without arithmetic")
-    spacing = spacing_of(of)
-    across = slice_axis(slices, of)
-    if across >= 0:
-        spacing[across] = math.inf
-    given = _abi.lob_distance_input(
-        None, TYPES[taken.dtype], dims(of), (ctypes.c_double * 3)(*spacing), label or 0
-    )
-    made, at = _room(of, taken.dtype if feature else np.float32, call)
-    out = _abi.lob_distance_output(*((None, at.address) if feature else (at.address, None)))
-    _run(call, library.lob_distance_cuda_arrays, byref(out), taken.address, byref(given), byref(chosen))
-    if bounded:  # what lies farther has this distance
-        limit = float(np.float32(chosen.max**2 if chosen.squared else chosen.max))
-        made[made == math.inf], made[made == -math.inf] = limit, -limit
-    return made
+    def restore(self, labels: Any) -> Any:
+        return labels

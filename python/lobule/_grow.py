@@ -14,19 +14,17 @@ from ._library import Call, check, library
 from ._volumes import (
     DTYPES,
     LABEL_TYPES,
+    NOTHING,
+    Held,
     Labels,
     Source,
-    address,
     choice,
-    companion,
     dims,
-    mask_of,
-    memory,
+    held,
     sized,
     slice_axis,
     source,
     spacing_of,
-    volume,
     voxels_of,
 )  # fmt: skip
 
@@ -38,10 +36,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def begin(image: Any, options: Any) -> tuple[Call, Source]:
-    """The call, and the image as a volume, from what every function takes."""
+def begin(image: Any, options: Any, gpu: bool = False) -> tuple[Call, Any]:
+    """The call, and the image as a volume, from what every function takes; gpu: arrays there too."""
     about = {name: options.pop(name) for name in ("spacing", "axes", "channel_axis") if name in options}
-    return Call(**options), source(image, **about)
+    if not _device.is_on_gpu(image):
+        return Call(**options), source(image, **about)
+    if not gpu:
+        raise NotImplementedError("this function takes arrays in ordinary memory; copy this one from the GPU first")
+    return _device.begin(image, about, options)
 
 
 def neighbours_of(neighbours: int | None, axis: int) -> int:
@@ -67,8 +69,10 @@ class GrowCut(NamedTuple):
     tie: Any
 
 
-def _reach(seeds: Labels, of: Source, mask: np.ndarray | None, max_mm: Any, axis: int, threads: int) -> np.ndarray:
+def _reach(seeds: Any, of: Source, mask: Held, max_mm: Any, axis: int, threads: int) -> Held:
     """The mask without voxels that are farther than this from every seed."""
+    if not isinstance(seeds, Labels):
+        raise NotImplementedError("max_mm is not taken with arrays on a GPU")
     limit, unit = sized(max_mm, "mm")
     spacing = [1.0] * 3 if unit == "vox" else spacing_of(of)
     if axis >= 0:
@@ -80,7 +84,7 @@ def _reach(seeds: Labels, of: Source, mask: np.ndarray | None, max_mm: Any, axis
     status = library.lob_distance_squared(squared.ctypes.data, drawn.ctypes.data, dims(of), along, threads)
     check(status, _abi.lob_error())
     near = squared <= limit * limit * (1 + 1e-6)  # beyond it by rounding alone is within it
-    return np.ascontiguousarray(near if mask is None else near & (mask != 0)).view(np.uint8)
+    return held(np.ascontiguousarray(near if mask.array is None else near & (mask.array != 0)).view(np.uint8))
 
 
 def growcut(
@@ -126,40 +130,28 @@ def growcut(
     Returns labels of the image's kind and shape, uint8, int16 or int32, the first that holds the
     largest; with full a GrowCut(labels, strength, tie). Raises InputError without a seed on data.
     """
-    if _device.is_on_gpu(image):
-        return _device.growcut(
-            image, seeds, _growcut_options(rule, norm, neighbours, -1, penalty, range, min_strength, max_cost, rounds),
-            mask, full, options, slices=slices, not_taken={"seed_strength": seed_strength, "max_mm": max_mm},
-        )  # fmt: skip
-    call, of = begin(image, options)
+    call, of = begin(image, options, gpu=True)
     axis = slice_axis(slices, of)
     chosen = _growcut_options(rule, norm, neighbours, axis, penalty, range, min_strength, max_cost, rounds)
-    drawn = Labels(companion(seeds, of, "seeds"), "seeds")
-    covered = mask_of(mask, of)
+    drawn = of.labels(seeds, "seeds")
+    covered = of.mask(mask)
     if max_mm is not None:
         covered = _reach(drawn, of, covered, max_mm, axis, call.context.threads)
-    strengths = None
-    if seed_strength is not None:
-        given = companion(seed_strength, of, "seed_strength")
-        strengths = np.ascontiguousarray(given.voxels[0], np.float32)
-    shape = of.voxels.shape[1:]
-    labels = np.empty(shape, DTYPES[drawn.volume.type])
-    strength = np.empty(shape if full else (0, 0, 0), np.float32)
-    tie = np.empty(strength.shape, np.uint8)
-    seen = volume(of)
+    strengths = of.floats(seed_strength, "seed_strength")
+    labels = of.room(DTYPES[drawn.volume.type])
+    strength, tie = (of.room(np.float32), of.room(np.uint8)) if full else (NOTHING, NOTHING)
+    seen = of.described()
     given_in = _abi.lob_growcut_input(
-        _abi.POINTER(_abi.lob_volume)(seen), _abi.POINTER(_abi.lob_volume)(drawn.volume), drawn.set.count,
-        address(covered), address(strengths),
+        _abi.POINTER(_abi.lob_volume)(seen), _abi.POINTER(_abi.lob_volume)(drawn.volume), drawn.numbers[1],
+        covered.address, strengths.address, of.place,
     )  # fmt: skip
-    out = _abi.lob_growcut_output(address(labels))
-    if full:
-        out.strength, out.tie = address(strength), address(tie)
+    out = _abi.lob_growcut_output(labels.address, strength.address, tie.address)
     stats = _abi.lob_growcut_stats()
     call.run(call.functions.growcut, byref(out), byref(stats), byref(given_in), byref(chosen))
     call.tell(stats, "data_voxels", "not_finite", "seeds", "seeds_outside", "reached", "rounds", "fixed_point",
               "largest_cost", "level_step", "working_bytes")  # fmt: skip
-    found = of.give(drawn.restore(labels), True)
-    return GrowCut(found, of.give(strength, False), of.give(tie, True)) if full else found
+    found = of.give(drawn.restore(labels.array), True)
+    return GrowCut(found, of.give(strength.array, False), of.give(tie.array, True)) if full else found
 
 
 def _growcut_options(
@@ -224,22 +216,19 @@ def components(
     chosen.largest, chosen.fill_holes, chosen.keep_values = largest, fill_holes, keep_values
     if dtype is not None:
         chosen.type = {DTYPES[t]: t for t in LABEL_TYPES}.get(np.dtype(dtype), -1)
-    if _device.is_on_gpu(image):
-        return _device.components(image, chosen, above, range, neighbours, slices, min_size, max_size, mask, options)
-    call, of = begin(image, options)
-    seen = volume(of)
-    components_of(chosen, of, seen, above, range, neighbours, slices, min_size, max_size)
-    covered = mask_of(mask, of)
-    given = _abi.lob_components_input(_abi.POINTER(_abi.lob_volume)(seen), address(covered))
+    call, of = begin(image, options, gpu=True)
+    seen = of.described()
+    _components_of(chosen, of, seen, above, range, neighbours, slices, min_size, max_size)
+    covered = of.mask(mask)
+    given = _abi.lob_components_input(_abi.POINTER(_abi.lob_volume)(seen), covered.address, None, of.place)
     out = _abi.lob_components_output()
     call.run(call.functions.components, byref(out), byref(given), byref(chosen))
     call.tell(out, "found", "foreground", "not_finite", "working_bytes")
     call.report["components"] = out.count
-    labels = memory(out.labels, of.voxels.shape[1:], DTYPES[out.type])
-    return of.give(labels, True)
+    return of.give(of.take(out.labels, out.device, DTYPES[out.type]), True)
 
 
-def components_of(
+def _components_of(
     chosen: _abi.lob_components_options, of: Any, seen: _abi.lob_volume, above: float | None, limits: Any,
     neighbours: int | None, slices: int | str | None, min_size: float | str, max_size: float | str,
 ) -> None:  # fmt: skip
@@ -306,29 +295,27 @@ def supervoxels(
         chosen.smallest = smallest
     if (size is None) == (count == 0):
         raise InputError("give one of size, as 8 (mm) or '12vox', and count")
-    if _device.is_on_gpu(image):
-        return _device.supervoxels(image, chosen, size, lab, compactness, ratio, slices, mask, options)
-    call, of = begin(image, options)
-    supervoxels_of(chosen, of, of.voxels.shape[0], of.voxels.dtype, size, lab, compactness, ratio, slices)
-    covered = mask_of(mask, of)
-    seen = volume(of)
-    given = _abi.lob_supervoxels_input(_abi.POINTER(_abi.lob_volume)(seen), address(covered))
-    labels = np.empty(of.voxels.shape[1:], np.int32)
+    call, of = begin(image, options, gpu=True)
+    _supervoxels_of(chosen, of, size, lab, compactness, ratio, slices)
+    covered = of.mask(mask)
+    seen = of.described()
+    given = _abi.lob_supervoxels_input(_abi.POINTER(_abi.lob_volume)(seen), covered.address, of.place)
+    labels = of.room(np.int32)
     stats = _abi.lob_supervoxels_stats()
-    call.run(call.functions.supervoxels, labels.ctypes.data, byref(stats), byref(given), byref(chosen))
+    call.run(call.functions.supervoxels, labels.address, byref(stats), byref(given), byref(chosen))
     call.tell(stats, "supervoxels", "size_mm", "data_voxels", "not_finite", "fragments", "iterations", "working_bytes")
-    narrow = DTYPES[library.lob_label_type(stats.supervoxels)]
-    return of.give(labels.astype(narrow, copy=False), True)
+    return of.give(of.narrow(labels.array, stats.supervoxels), True)
 
 
 LAB_COMPACTNESS = 0.1  # as the command has it: CIELAB has a range of its own
 
 
-def supervoxels_of(
-    chosen: _abi.lob_supervoxels_options, of: Any, channels: int, dtype: np.dtype, size: Any, lab: bool | None,
-    compactness: float | None, ratio: float | None, slices: int | str | None,
+def _supervoxels_of(
+    chosen: _abi.lob_supervoxels_options, of: Any, size: Any, lab: bool | None, compactness: float | None,
+    ratio: float | None, slices: int | str | None,
 ) -> None:  # fmt: skip
     """Fill in the options that depend on the image's type and grid."""
+    channels, dtype = of.voxels.shape[0], of.voxels.dtype
     colour = channels == 3 and dtype == np.uint8
     if lab and not colour:
         raise InputError(f"lab needs three channels of uint8; there are {channels} of {dtype}")

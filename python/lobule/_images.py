@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from . import _abi, _device
+from . import _abi
 from ._errors import InputError
 from ._grow import begin, neighbours_of
-from ._library import Call, library
+from ._library import library
 from ._volumes import (
     DTYPES,
     TYPES,
     Source,
-    address,
     choice,
     dims,
-    mask_of,
-    memory,
     rows,
     sized,
     slice_axis,
@@ -110,7 +107,7 @@ def _step(name: str, value: Any, of: Any, across: int) -> _abi.lob_filter_step:
     return step
 
 
-def filter_steps(steps: Any, named: dict[str, Any], of: Any, across: int) -> Any:
+def _filter_steps(steps: Any, named: dict[str, Any], of: Any, across: int) -> Any:
     """The chain as the library's array: first `steps`, then what was named, in order."""
     chain = [_step(name, value, of, across) for name, value in [*steps, *named.items()]]
     if not chain:
@@ -157,24 +154,17 @@ def filter(
     """
     chain = {name: named.pop(name) for name in list(named) if name in STEPS}
     chosen = filter_options(edge, exact)
-    if _device.is_on_gpu(image):
-        return _device.filter(image, steps, chain, chosen, mask, slices, named)
-    call, of = begin(image, named)
-    across = slice_axis(slices, of)
-    row = filter_steps(steps, chain, of, across)
-    covered = mask_of(mask, of)
-    seen = volume(of)
-    given = _abi.lob_filter_input(POINTER(_abi.lob_volume)(seen), address(covered), row, len(row))
+    call, of = begin(image, named, gpu=True)
+    row = _filter_steps(steps, chain, of, slice_axis(slices, of))
+    covered = of.mask(mask)
+    seen = of.described()
+    given = _abi.lob_filter_input(POINTER(_abi.lob_volume)(seen), covered.address, row, len(row), of.place)
     out = _abi.lob_filter_output()
     call.run(call.functions.filter, byref(out), byref(given), byref(chosen))
     call.tell(out, "not_data", "working_bytes")
-    made = memory(out.data, (out.channels, *of.voxels.shape[1:]), DTYPES[out.type])
-    return of.give(made[0] if loses_channels(of, out.channels) else made, False)
-
-
-def loses_channels(of: Any, channels: int) -> bool:
-    """Has a result no axis of channels? One of a single channel keeps the axis that it came with."""
-    return channels == 1 and (of.channel_axis is None or of.voxels.shape[0] > 1)
+    # One of a single channel has no axis for it, but one that it came with.
+    plain = out.channels == 1 and (of.channel_axis is None or of.voxels.shape[0] > 1)
+    return of.give(of.take(out.data, out.device, DTYPES[out.type], 0 if plain else out.channels), False)
 
 
 def gaussian(image: T, sigma: Any, **options: Any) -> T:
@@ -236,22 +226,16 @@ def threshold(
         chosen.high = math.inf if range[1] is None else range[1]
     elif percentile is not None:
         chosen.kind, chosen.percent = _abi.LOB_THRESHOLD_PERCENTILE, percentile
-    if _device.is_on_gpu(image):
-        return _device.threshold(image, chosen, mask, options)
-    call, of = begin(image, options)
-    covered = mask_of(mask, of)
-    seen = volume(of)
-    given = _abi.lob_threshold_input(POINTER(_abi.lob_volume)(seen), address(covered))
-    labels = np.empty(of.voxels.shape[1:], np.uint8)
+    call, of = begin(image, options, gpu=True)
+    covered = of.mask(mask)
+    seen = of.described()
+    given = _abi.lob_threshold_input(POINTER(_abi.lob_volume)(seen), covered.address, of.place)
+    labels = of.room(np.uint8)
     stats = _abi.lob_threshold_stats()
-    call.run(call.functions.threshold, labels.ctypes.data, byref(stats), byref(given), byref(chosen))
-    tell_threshold(call, stats)
-    return of.give(labels, True)
-
-
-def tell_threshold(call: Call, stats: _abi.lob_threshold_stats) -> None:
+    call.run(call.functions.threshold, labels.address, byref(stats), byref(given), byref(chosen))
     call.tell(stats, "separability", "working_bytes")
     call.report["thresholds"] = list(stats.threshold)[: stats.thresholds]
+    return of.give(labels.array, True)
 
 
 # ---- maxima ----
@@ -288,9 +272,9 @@ def maxima(
     chosen.apart, unit = sized(apart, "mm")
     if unit == "mm":
         chosen.spacing[:] = spacing_of(of)
-    covered = mask_of(mask, of)
+    covered = of.mask(mask)
     seen = volume(of)
-    given = _abi.lob_maxima_input(POINTER(_abi.lob_volume)(seen), address(covered))
+    given = _abi.lob_maxima_input(POINTER(_abi.lob_volume)(seen), covered.address)
     out = _abi.lob_maxima_output()
     call.run(library.lob_maxima_cpu, byref(out), byref(given), byref(chosen))
     call.report["maxima"] = out.count

@@ -237,6 +237,7 @@ class Call:
         own = self.backend.context
         self.context = _abi.lob_context(threads or own.threads, _bytes(max_memory), own.device)
         self.progress = progress
+        self.on_gpu = False  # are there arrays that the GPU may still use when a function returns?
 
     def run(self, function: Callable[..., int], *arguments: Any, share: tuple[float, float] = (0.0, 1.0)) -> None:
         """Call a function that takes these arguments, the context and the error; it is this share of
@@ -250,11 +251,20 @@ class Call:
         finally:
             watch.end()
             self.context.progress = PROGRESS()
+            if self.on_gpu:
+                self.wait()
         if watch.raised is not None:
             raise watch.raised
         if status == _abi.LOB_ECANCEL:
             raise Cancelled("stopped before the end")
         check(status, self.error)
+
+    def wait(self) -> None:
+        """Wait until the GPU has done what it was given."""
+        error = _abi.lob_error()
+        with caller_s_gpu():
+            status = library.lob_device_wait(self.context.device, byref(error))
+        check(status, error)
 
     def tell(self, numbers: Any, *names: str) -> None:
         """Put these fields of a structure into the caller's report."""

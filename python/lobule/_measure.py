@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from . import _abi, _device
+from . import _abi
 from ._errors import InputError
 from ._grow import begin, neighbours_of
 from ._library import Call, free, library
@@ -20,7 +20,6 @@ from ._volumes import (
     address,
     choice,
     companion,
-    mask_of,
     memory,
     rows,
     sized,
@@ -135,23 +134,22 @@ def labels(
     Returns labels of the same kind. Also takes what every function takes (device, threads, ...).
     """
     chain = {name: named.pop(name) for name in list(named) if name in STEPS}
-    if _device.is_on_gpu(volume):
-        raise NotImplementedError("labels takes arrays in ordinary memory; copy this one from the GPU first")
-    call, of = begin(volume, named)
+    call, of = begin(volume, named, gpu=True)
     kept: list[Any] = []
     row = label_steps(steps, chain, of, kept)
-    came = Labels(of, "labels")
-    covered = mask_of(mask, of)
+    came = of.labels(of, "labels")
+    covered = of.mask(mask)
     across = slice_axis(slices, of)
     chosen = _abi.lob_labels_options(neighbours_of(neighbours, across), across)
+    seen, count, values = came.numbers
     given = _abi.lob_labels_input(
-        came.volume.data, came.volume.type, came.set.count, came.set.values, came.volume.dims,
-        (ctypes.c_double * 3)(*spacing_of(of)), address(covered), row, len(row),
+        seen.data, seen.type, count, values, seen.dims, (ctypes.c_double * 3)(*spacing_of(of)), covered.address, row,
+        len(row), of.place,
     )  # fmt: skip
     out = _abi.lob_labels_output()
     call.run(call.functions.labels, byref(out), byref(given), byref(chosen))
     call.report["labels"] = out.count
-    found = memory(out.labels, of.voxels.shape[1:], DTYPES[out.type])
+    found = of.take(out.labels, out.device, DTYPES[out.type])
     out.labels = None
     library.lob_labels_output_free(byref(out))
     return of.give(found, True)
@@ -169,33 +167,25 @@ def _distances(labels: Any, kind: str, label: int | None, max: Any, squared: boo
         chosen.max, unit = sized(max, "mm")
         if unit == "vox":
             raise InputError("max is a distance in the unit of spacing, without a unit or in mm")
-    if _device.is_on_gpu(labels):
-        return _device.distances(labels, chosen, label, slices, feature, options)
-    call, of = begin(labels, options)
-    came = Labels(of, "labels")
+    call, of = begin(labels, options, gpu=True)
+    came = of.labels(of, "labels") if feature else of.any_labels("labels")
     spacing = spacing_of(of)
     across = slice_axis(slices, of)
     if across >= 0:
         spacing[across] = math.inf
-    only = 0
-    if label is not None:
-        at = np.flatnonzero(came.values == label)
-        if at.size == 0:
-            raise InputError(f"no voxel has label {label}")
-        only = int(at[0]) + 1
+    only = came.number(label) if label is not None else 0
+    seen = came.volume
     given = _abi.lob_distance_input(
-        came.volume.data, came.volume.type, came.volume.dims, (ctypes.c_double * 3)(*spacing), only
+        seen.data, seen.type, seen.dims, (ctypes.c_double * 3)(*spacing), only, of.place
     )
-    shape = of.voxels.shape[1:]
-    distance = np.empty(shape, DTYPES[came.volume.type] if feature else np.float32)
-    out = _abi.lob_distance_output(*((None, address(distance)) if feature else (address(distance), None)))
+    found = of.room(DTYPES[seen.type] if feature else np.float32)
+    out = _abi.lob_distance_output(*((None, found.address) if feature else (found.address, None)))
     call.run(call.functions.distance, byref(out), byref(given), byref(chosen))
     if feature:
-        return of.give(came.restore(distance), True)
+        return of.give(came.restore(found.array), True)
     if max is not None:  # what lies farther has this distance
-        limit = np.float32(chosen.max**2 if squared else chosen.max)
-        distance = np.where(np.isinf(distance), np.copysign(limit, distance), distance)
-    return of.give(distance, False)
+        of.limit(found.array, float(np.float32(chosen.max**2 if squared else chosen.max)))
+    return of.give(found.array, False)
 
 
 def distance(

@@ -12,7 +12,7 @@ import os
 import sys
 import weakref
 from ctypes import byref
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,20 @@ def rows(address: int | None, kind: Any, count: int) -> np.ndarray:
     return view(address, (count,), np.dtype(kind)).copy()
 
 
+class Held(NamedTuple):
+    """An array of a call and where it lies; it is kept while its address is used."""
+
+    array: Any
+    address: int | None
+
+
+NOTHING = Held(None, None)
+
+
+def held(array: np.ndarray) -> Held:
+    return Held(array, array.ctypes.data)
+
+
 # ---- kinds of images ----
 
 
@@ -85,6 +99,7 @@ class Source:
     """What an image is besides its voxels: a plain array, and the base of the other kinds."""
 
     world = False  # does it say where it lies?
+    place = _abi.lob_place()  # of its voxels, and of what goes with them: ordinary memory
 
     def __init__(self, image: Any, spacing: Any, axes: str, channel_axis: int | None):
         if axes not in ("zyx", "xyz"):
@@ -162,6 +177,49 @@ class Source:
         if type(self.image).__module__.split(".")[0] == "torch":
             return sys.modules["torch"].from_numpy(np.array(came))
         return came
+
+
+    # ---- what calls are given, and what they give back ----
+
+    def described(self) -> _abi.lob_volume:
+        return volume(self)
+
+    def mask(self, mask: Any) -> Held:
+        """A mask as bytes."""
+        if mask is None:
+            return NOTHING
+        taken = companion(mask, self, "mask").voxels
+        return held(np.ascontiguousarray((taken != 0).any(axis=0)).view(np.uint8))
+
+    def floats(self, other: Any, name: str) -> Held:
+        if other is None:
+            return NOTHING
+        return held(np.ascontiguousarray(companion(other, self, name).voxels[0], np.float32))
+
+    def labels(self, other: Any, name: str) -> Any:
+        """Labels on the image's grid, or the image itself as labels."""
+        return Labels(self if other is self else companion(other, self, name), name)
+
+    def any_labels(self, name: str) -> Any:
+        """The image as labels where the call takes all types of them."""
+        return self.labels(self, name)
+
+    def room(self, dtype: Any, channels: int = 0) -> Held:
+        """A result: (z, y, x), or with channels (channel, z, y, x)."""
+        return held(np.empty(((channels,) if channels else ()) + self.voxels.shape[1:], dtype))
+
+    def take(self, address: int, device: Any, dtype: Any, channels: int = 0) -> Any:
+        """A result that the call has allocated, as room has them."""
+        del device
+        return memory(address, ((channels,) if channels else ()) + self.voxels.shape[1:], dtype)
+
+    def narrow(self, labels: Any, largest: int) -> Any:
+        """Labels in the least type that holds the largest."""
+        return labels.astype(DTYPES[library.lob_label_type(largest)], copy=False)
+
+    def limit(self, distance: Any, limit: float) -> None:
+        """Put a limit in place of infinite distances."""
+        distance[distance == math.inf], distance[distance == -math.inf] = limit, -limit
 
 
 def _affine(geometry: _abi.lob_geometry) -> np.ndarray:
@@ -355,6 +413,18 @@ class Labels:
             return np.zeros(0, np.int32)
         return view(self.set.values, (self.set.count,), np.int32).copy()
 
+    @property
+    def numbers(self) -> tuple[Any, int, int | None]:
+        """What a call is given of dense labels: their volume, count, and the values' address."""
+        return self.volume, self.set.count, self.set.values
+
+    def number(self, label: int) -> int:
+        """The dense number of a label."""
+        at = np.flatnonzero(self.values == label)
+        if at.size == 0:
+            raise InputError(f"no voxel has label {label}")
+        return int(at[0]) + 1
+
     def restore(self, dense: np.ndarray) -> np.ndarray:
         """The labels that dense ones stand for, in the least label type that holds them."""
         values = np.concatenate([[0], self.values])
@@ -364,14 +434,6 @@ class Labels:
 def _drop(held: _abi.lob_volume, labels: _abi.lob_label_set) -> None:
     library.lob_volume_free(byref(held))
     library.lob_label_set_free(byref(labels))
-
-
-def mask_of(mask: Any, of: Source) -> np.ndarray | None:
-    """A mask as bytes; the caller keeps it while its address is used."""
-    if mask is None:
-        return None
-    taken = companion(mask, of, "mask").voxels
-    return np.ascontiguousarray((taken != 0).any(axis=0)).view(np.uint8)
 
 
 def address(array: np.ndarray | None) -> int | None:

@@ -61,7 +61,6 @@ KNOWN = {
 }
 KNOWN_CIRCLES = [
     "kernels/regions/regions kernels/regions/regions_sum kernels/regions/regions_voxel",
-    "python/lobule/_device python/lobule/_grow python/lobule/_images",
     "tools/commands/bids/bids_output tools/report/session_sums tools/session/session tools/session/session_ahead"
     " tools/session/session_device tools/session/session_line tools/session/session_outputs tools/session/session_part",
 ]
