@@ -14,21 +14,19 @@ typedef struct {
     bool print, walls;
     lob_size size;           /* infinite: not given */
     lob_cells_options given; /* NAN: not given */
-} settings;
-
-typedef struct {
-    const settings *set;
     lob_cells_options options;
     lob_cells_plan plan;
     lob_cells_stats stats;
     lob_volume image, labels;
-} work;
+} settings;
 
 /* What is given takes the place of what is usual; a choice of the other kind is an error. */
-static lob_status check_settings(lob_session *s, const settings *set, lob_cells_options *c)
+static lob_status check(lob_session *s, void *user)
 {
+    settings *const set = user;
     const lob_cells_files *const files = &set->files;
     const lob_cells_options *const g = &set->given;
+    lob_cells_options *const c = &set->options;
     const struct {
         const char *name;
         double given, *choice;
@@ -58,37 +56,36 @@ static lob_status check_settings(lob_session *s, const settings *set, lob_cells_
     return lob_table_check(s, files->table, NULL);
 }
 
-static lob_status read_image(lob_session *s, work *w)
+static lob_status read_image(lob_session *s, settings *set)
 {
-    const lob_cells_files *const files = &w->set->files;
-    const lob_size *const size = &w->set->size;
-    LOB_TRY(lob_session_read(s, &w->image, files->image, files->frame));
-    LOB_TRY(lob_grid_choose_channel(s, &w->image, files->channel, files->image));
+    const lob_cells_files *const files = &set->files;
+    const lob_size *const size = &set->size;
+    LOB_TRY(lob_session_read(s, &set->image, files->image, files->frame));
+    LOB_TRY(lob_grid_choose_channel(s, &set->image, files->channel, files->image));
     const double unit =
-        size->voxels ? lob_least_spacing(w->image.dims, w->image.geometry.spacing_mm) : 1;
-    w->options.size_mm = size->value * unit;
-    return lob_session_check(s, &w->image, LOB_I32, 1, files->out);
+        size->voxels ? lob_least_spacing(set->image.dims, set->image.geometry.spacing_mm) : 1;
+    set->options.size_mm = size->value * unit;
+    return lob_session_check(s, &set->image, LOB_I32, 1, files->out);
 }
 
-static lob_status choose(lob_session *s, work *w)
+static lob_status choose(lob_session *s, settings *set)
 {
     lob_session_compute(s, "measuring");
-    const lob_status st =
-        lob_cells_choose(&w->plan, &w->image, &w->options, s->backend, &s->context, &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, w->set->files.image, NULL);
+    const lob_status st = lob_cells_choose(&set->plan, &set->image, &set->options, s->backend,
+                                           &s->context, &s->error);
+    LOB_TRY(lob_session_name(s, st, set->files.image, NULL));
     lob_session_computed(s);
     return LOB_OK;
 }
 
-static lob_status label(lob_session *s, work *w)
+static lob_status label(lob_session *s, settings *set)
 {
-    const lob_cells_files *const files = &w->set->files;
     lob_session_compute(s, "labelling");
-    const lob_status st =
-        lob_cells(&w->labels, &w->stats, &w->image, &w->plan, s->backend, &s->context, &s->error);
-    if (st != LOB_OK) return lob_session_name(s, st, files->image, NULL);
+    const lob_status st = lob_cells(&set->labels, &set->stats, &set->image, &set->plan, s->backend,
+                                    &s->context, &s->error);
+    LOB_TRY(lob_session_name(s, st, set->files.image, NULL));
     lob_session_computed(s);
-    return lob_session_take(s, lob_voxel_bytes(&w->labels), files->out);
+    return lob_session_take(s, lob_voxel_bytes(&set->labels), set->files.out);
 }
 
 /* ---- results ---- */
@@ -109,39 +106,39 @@ static void report_plan(lob_session *s, const lob_cells_plan *plan)
                     plan->estimated ? " (estimated)" : "");
 }
 
-static void report_cells(lob_session *s, const work *w)
+static void report_cells(lob_session *s, const settings *set)
 {
-    cJSON_AddNumberToObject(s->results, "labels", w->stats.cells);
-    cJSON_AddNumberToObject(s->results, "seeds", (double)w->stats.seeds);
-    cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->stats.working_bytes);
-    if (w->stats.not_finite > 0)
+    cJSON_AddNumberToObject(s->results, "labels", set->stats.cells);
+    cJSON_AddNumberToObject(s->results, "seeds", (double)set->stats.seeds);
+    cJSON_AddNumberToObject(s->results, "working_bytes", (double)set->stats.working_bytes);
+    if (set->stats.not_finite > 0)
         lob_session_note(s, "%s: NaN or infinite voxels: %lld; these stay without a label",
-                         w->set->files.image, (long long)w->stats.not_finite);
-    if (w->stats.cells == 0) lob_session_note(s, "%s: no label is left", w->set->files.out);
+                         set->files.image, (long long)set->stats.not_finite);
+    if (set->stats.cells == 0) lob_session_note(s, "%s: no label is left", set->files.out);
 }
 
 /* NaN and infinite voxels with a label are in no intensity of the table. */
-static void note_gaps(lob_session *s, const work *w, const lob_region *regions,
+static void note_gaps(lob_session *s, const settings *set, const lob_region *regions,
                       const lob_region_values *values)
 {
     int64_t gaps = 0;
-    for (int32_t i = 0; i < w->stats.cells; i++) gaps += regions[i].voxels - values[i].data;
+    for (int32_t i = 0; i < set->stats.cells; i++) gaps += regions[i].voxels - values[i].data;
     if (gaps > 0)
         lob_session_note(s,
                          "%s: NaN or infinite voxels with a label: %lld; min, mean, max and sd are "
                          "of the others",
-                         w->set->files.image, (long long)gaps);
+                         set->files.image, (long long)gaps);
 }
 
-static lob_status write_table(lob_session *s, const work *w)
+static lob_status write_table(lob_session *s, const settings *set)
 {
-    const lob_cells_files *const files = &w->set->files;
-    const int64_t count = w->stats.cells;
-    const lob_regions_input in = {.labels = w->labels.data,
-                                  .type = w->labels.type,
+    const lob_cells_files *const files = &set->files;
+    const int64_t count = set->stats.cells;
+    const lob_regions_input in = {.labels = set->labels.data,
+                                  .type = set->labels.type,
                                   .count = count,
-                                  .dims = w->labels.dims,
-                                  .image = &w->image};
+                                  .dims = set->labels.dims,
+                                  .image = &set->image};
     lob_fine_levels fine = {.exact = true};
     lob_region *const regions = calloc((size_t)count + 1, sizeof *regions);
     lob_region_values *const values = calloc((size_t)count + 1, sizeof *values);
@@ -155,15 +152,15 @@ static lob_status write_table(lob_session *s, const work *w)
         const lob_region_table table = {.regions = regions,
                                         .intensities = values,
                                         .count = count,
-                                        .geometry = &w->labels.geometry,
-                                        .dims = w->labels.dims,
+                                        .geometry = &set->labels.geometry,
+                                        .dims = set->labels.dims,
                                         .fine = &fine,
-                                        .slope = w->image.slope,
-                                        .inter = w->image.inter,
+                                        .slope = set->image.slope,
+                                        .inter = set->image.inter,
                                         .columns = LOB_CELLS_COLUMNS,
                                         .in = &in};
         lob_session_computed(s);
-        note_gaps(s, w, regions, values);
+        note_gaps(s, set, regions, values);
         st = lob_region_table_write(s, &table, files->table);
     }
     free(values);
@@ -171,26 +168,25 @@ static lob_status write_table(lob_session *s, const work *w)
     return st;
 }
 
-static lob_status cells(lob_session *s, const settings *set)
+static lob_status cells(lob_session *s, void *user)
 {
-    work w = {.set = set, .image = lob_volume_empty(), .labels = lob_volume_empty()};
-    lob_status st = check_settings(s, set, &w.options);
-    if (st == LOB_OK) st = lob_session_device_begin(s);
-    if (st == LOB_OK) st = read_image(s, &w);
-    if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK) st = choose(s, &w);
-    if (st == LOB_OK) report_plan(s, &w.plan);
-    if (st == LOB_OK && set->print) {
-        st = lob_cells_recipe_print(&w.plan, &set->files, &s->error);
-    } else {
-        if (st == LOB_OK) st = label(s, &w);
-        if (st == LOB_OK) report_cells(s, &w);
-        if (st == LOB_OK && set->files.table) st = write_table(s, &w);
-        if (st == LOB_OK) st = lob_session_write(s, &w.labels, set->files.out, true);
-    }
-    lob_volume_free(&w.image);
-    lob_volume_free(&w.labels);
-    return st;
+    settings *const set = user;
+    LOB_TRY(read_image(s, set));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(choose(s, set));
+    report_plan(s, &set->plan);
+    if (set->print) return lob_cells_recipe_print(&set->plan, &set->files, &s->error);
+    LOB_TRY(label(s, set));
+    report_cells(s, set);
+    if (set->files.table) LOB_TRY(write_table(s, set));
+    return lob_session_write(s, &set->labels, set->files.out, true);
+}
+
+static void release(void *user)
+{
+    settings *const set = user;
+    lob_volume_free(&set->image);
+    lob_volume_free(&set->labels);
 }
 
 static lob_cells_options not_given(void)
@@ -204,33 +200,30 @@ static lob_cells_options not_given(void)
                                .least = NAN};
 }
 
-/* A recipe can be printed for labels that are there. */
-static void allow_outputs_to_print(lob_option *rows, size_t count, int argc, char **argv)
+static void options(lob_rows *to, void *user)
 {
-    const lob_option_table table = {"Options", rows, count};
-    if (!lob_asks_for(&table, 1, argv, argc, "print-recipe")) return;
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].kind == LOB_OPT_OUTPUT) rows[i].kind = LOB_OPT_TEXT;
-}
-
-static int run(const lob_command *self, int argc, char **argv)
-{
-    settings set = {
-        .given = not_given(), .size = {.value = INFINITY}, .files.frame = -1, .files.channel = -1};
-    lob_cells_options *const g = &set.given;
-    lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set.files.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
+    settings *const set = user;
+    *set = (settings){
+        .files = {.frame = -1, .channel = -1},
+        .size = {.value = INFINITY          },
+        .given = not_given(),
+        .image = lob_volume_empty(),
+        .labels = lob_volume_empty()
+    };
+    lob_cells_options *const g = &set->given;
+    const lob_option rows[] = {
+        OPERAND_INPUT("IMAGE", &set->files.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
                       .required = true),
-        OPT_OUTPUT("output", &set.files.out, LOB_FILE_LABELS, "label volume to write",
+        OPT_OUTPUT("output", &set->files.out, LOB_FILE_LABELS, "label volume to write",
                    .letter = 'o', .required = true),
-        OPT_LENGTH("size", &set.size, 0, 1e6,
+        OPT_LENGTH("size", &set->size, 0, 1e6,
                    "diameter of a usual cell or nucleus, as 8um, 0.01mm or 20vox; left out: "
                    "estimated from the image and reported",
                    .above_low = true),
-        OPT_FLAG("walls", &set.walls,
+        OPT_FLAG("walls", &set->walls,
                  "cells are dark between bright walls, as membranes are stained; left out: they "
                  "are bright bodies, as nuclei are"),
-        OPT_OUTPUT("table", &set.files.table, LOB_FILE_TABLE,
+        OPT_OUTPUT("table", &set->files.table, LOB_FILE_TABLE,
                    "also write a table of the cells: FILE.tsv, .csv or .json, or - for standard "
                    "output"),
         OPT_REAL("smooth", &g->smooth, "SIZES", 0, 1,
@@ -254,17 +247,14 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_REAL("least", &g->least, "SHARE", 0, 10,
                  "smaller cells are taken out, as a share of a ball of --size, in one slice of a "
                  "disc; left out: 0.08, with --walls 0.01"),
-        OPT_INT("frame", &set.files.frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &set->files.frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
-        OPT_INT("channel", &set.files.channel, "N", 0, INT32_MAX,
+        OPT_INT("channel", &set->files.channel, "N", 0, INT32_MAX,
                 "channel of the image, from 0; needed when there are several"),
-        OPT_FLAG("print-recipe", &set.print,
+        OPT_FLAG("print-recipe", &set->print,
                  "print the lines of the recipe that gives the same bytes, and do nothing else"),
     };
-    allow_outputs_to_print(rows, LOB_COUNT(rows), argc, argv);
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    return lob_session_end(&s, cells(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_cells = {
@@ -289,5 +279,11 @@ const lob_command lob_command_cells = {
                 "lobule cells nuclei.nii.gz -o labels.nii.gz --print-recipe > nuclei.recipe",
     .result = "labels",
     .result_text = "labels",
-    .run = run,
+    .computes = true,
+    .only_prints = "print-recipe",
+    .settings_bytes = sizeof(settings),
+    .options = options,
+    .check = check,
+    .work = cells,
+    .release = release,
 };
