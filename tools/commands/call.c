@@ -1,5 +1,5 @@
 /* What all commands have in common: everything but their options, check and work. */
-#include "tools/commands/call.h"
+#include "tools/commands/commands.h"
 
 #include "tools/commands/bids/bids_output.h"
 #include "tools/inout/ahead.h"
@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+static const lob_caller caller = {lob_find_command, lob_nearest_command, lob_call, lob_call_check};
 
 static const lob_watcher *const watchers[] = {&lob_report_watcher, &lob_bids_watcher, NULL};
 
@@ -236,6 +238,7 @@ static void start(lob_session *s, const lob_command *command, int argc, char **a
     struct tm utc;
     *s = (lob_session){.command = command,
                        .host = command->host,
+                       .caller = &caller,
                        .watchers = watchers,
                        .argc = argc,
                        .argv = argv,

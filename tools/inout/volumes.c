@@ -4,7 +4,6 @@
 #include "io/passing.h"
 #include "io/png.h"
 #include "tools/inout/ahead.h"
-#include "tools/inout/maker.h"
 #include "tools/inout/nifti_readers.h"
 #include "tools/inout/outputs.h"
 #include "tools/session/host.h"

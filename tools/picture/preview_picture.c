@@ -1,7 +1,7 @@
 /* Laying out and drawing a scan and its labels. */
 #include "tools/picture/preview_picture.h"
 
-#include "tools/table/label_list.h"
+#include "tools/options/label_list.h"
 
 #include <float.h>
 #include <inttypes.h>

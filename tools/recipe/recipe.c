@@ -411,21 +411,3 @@ char **lob_recipe_fill(int *count, const lob_recipe *recipe, int line, const cha
     *count = l->count;
     return words;
 }
-
-char *lob_recipe_quoted(const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-+=.,:/@%";
-    const bool quoted = word[0] == '\0' || word[strspn(word, plain)] != '\0';
-    char *const text = malloc(4 * strlen(word) + 3), *to = text;
-    if (!text) return NULL;
-    if (quoted) *to++ = '\'';
-    for (; *word; word++)
-        if (*word == '\'')
-            to = stpcpy(to, "'\\''");
-        else
-            *to++ = *word;
-    if (quoted) *to++ = '\'';
-    *to = '\0';
-    return text;
-}

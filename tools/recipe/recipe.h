@@ -19,6 +19,7 @@
 #ifndef LOB_RECIPE_H
 #define LOB_RECIPE_H
 
+#include "tools/text/text.h"
 #include "volumes/status.h"
 
 #include <stdbool.h>
@@ -83,10 +84,6 @@ void lob_recipe_free(lob_recipe *recipe);
  */
 char **lob_recipe_fill(int *count, const lob_recipe *recipe, int line, const char *const *values);
 
-/*
- * A word as a shell takes it: itself or, where a shell would see more in it, in single quotes.
- * Returns a text for free(), or NULL without memory.
- */
-char *lob_recipe_quoted(const char *word);
+#define lob_recipe_quoted lob_shell_word
 
 #endif

@@ -2,7 +2,6 @@
 #include "tools/recipe/recipe_job.h"
 
 #include "io/file.h"
-#include "tools/commands/call.h"
 #include "tools/inout/outputs.h"
 
 #include <stdlib.h>
@@ -158,11 +157,11 @@ lob_status lob_job_line_check(lob_recipe_job *job, lob_job_line *l)
     l->line.force = job->run->force || job->run->skip_existing;
     if (l->command.run) {
         l->line.host.checking = true;
-        lob_call(&l->command, l->word_count - 1, l->words + 1);
+        job->run->caller->call(&l->command, l->word_count - 1, l->words + 1);
         l->line.host.checking = false;
         return l->line.status;
     }
-    return l->line.status = lob_call_check(&l->command, l->word_count - 1, l->words + 1);
+    return l->line.status = job->run->caller->check(&l->command, l->word_count - 1, l->words + 1);
 }
 
 /* For --skip-existing: are all outputs that stay there? */

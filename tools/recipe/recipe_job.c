@@ -1,7 +1,7 @@
 /* Filling in, running and printing the lines of a recipe; recipe_check.c checks them. */
 #include "tools/recipe/recipe_job.h"
+#include "tools/text/text.h"
 
-#include "tools/commands/commands.h"
 #include "tools/inout/outputs.h"
 
 #include <stdlib.h>
@@ -18,9 +18,9 @@ static lob_status no_memory(lob_recipe_job *job)
 static lob_status find_command(lob_recipe_job *job, lob_job_line *l)
 {
     const char *const name = l->words[0];
-    const lob_command *const command = lob_find_command(name);
+    const lob_command *const command = job->run->caller->find(name);
     if (!command) {
-        const char *const nearest = lob_nearest_command(name);
+        const char *const nearest = job->run->caller->nearest(name);
         return lob_fail(&job->run->error, LOB_EARG, "%s: unknown command '%s'; %s%s%s", l->place,
                         name, nearest ? "did you mean " : "lobule --help lists them",
                         nearest ? nearest : "", nearest ? "?" : "");
@@ -200,7 +200,7 @@ static void say_line(const lob_recipe_job *job, const lob_job_line *l)
 {
     char text[700] = "";
     for (int w = 0; w < l->word_count; w++) {
-        char *const word = lob_recipe_quoted(l->words[w]);
+        char *const word = lob_shell_word(l->words[w]);
         const size_t used = strlen(text);
         snprintf(text + used, sizeof text - used, " %s", word ? word : "");
         free(word);
@@ -225,7 +225,7 @@ static lob_status run_line(lob_recipe_job *job, int i)
     lob_line_free(&l->line); /* what the check has left */
     l->line.force = job->run->force;
     say_line(job, l);
-    lob_call(&l->command, l->word_count - 1, l->words + 1);
+    job->run->caller->call(&l->command, l->word_count - 1, l->words + 1);
     report_line(job, l);
     for (int k = 0; k < job->store.count; k++)
         if (job->store.rows[k].last <= i && job->store.rows[k].made <= i)
@@ -283,7 +283,7 @@ lob_status lob_recipe_job_print(const lob_recipe_job *job)
         const lob_job_line *const l = &job->lines[i];
         fputs("lobule", stdout);
         for (int w = 0; w < l->word_count; w++) {
-            char *const word = lob_recipe_quoted(l->words[w]);
+            char *const word = lob_shell_word(l->words[w]);
             if (!word) return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
             printf(" %s", word);
             free(word);

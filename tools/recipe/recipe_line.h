@@ -1,11 +1,13 @@
 /*
- * A line of a recipe, as the host of its command's session. The session belongs to that of the whole
- * recipe: it borrows its device, hands over what was read, written and noted, and leaves its error
- * to it. Volumes under names such as "@smooth" are read from and written to the recipe's store.
+ * A line of a recipe, as the host of its command's session. The session belongs to that of the
+ * whole recipe: it borrows its device, hands over what was read, written and noted, and leaves its
+ * error to it. Volumes under names such as "@smooth" are read from and written to the recipe's
+ * store.
  */
 #ifndef LOB_RECIPE_LINE_H
 #define LOB_RECIPE_LINE_H
 
+#include "tools/inout/volumes.h"
 #include "tools/recipe/store.h"
 #include "tools/session/host.h"
 
@@ -24,7 +26,8 @@ typedef struct {
     bool force; /* outputs that are there may be replaced */
 
     /* what is left behind */
-    lob_status status; /* with its text in the outer session's error, unless LOB_OK or LOB_EDIFFER */
+    lob_status
+        status; /* with its text in the outer session's error, unless LOB_OK or LOB_EDIFFER */
     lob_line_file *files;
     int file_count;
     cJSON *report; /* of the line; NULL when it was only checked, or the recipe has no report */

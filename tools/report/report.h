@@ -3,13 +3,7 @@
 #define LOB_REPORT_H
 
 #include "tools/session/watcher.h"
-
-/*
- * A JSON value as text, which the caller frees; NULL where there is no memory. Strings of files, as
- * their names, may hold bytes that are not UTF-8: byte 0xHH is written as \udcHH, which no text in
- * UTF-8 is, so that it can be told back (Python does so in os.fsencode).
- */
-char *lob_json_print(const cJSON *value);
+#include "tools/text/json_text.h"
 
 /* The wall time of the command so far, and what of it no stage claims. */
 typedef struct {

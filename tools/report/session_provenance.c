@@ -1,7 +1,7 @@
 /* The text of --provenance. */
 #include "tools/report/session_provenance.h"
+#include "tools/text/text.h"
 
-#include "tools/recipe/recipe.h"
 #include "tools/report/session_sums.h"
 #include "tools/session/host.h"
 #include "tools/session/session.h"
@@ -15,7 +15,7 @@ static bool print_command(FILE *f, const lob_session *s)
 {
     fprintf(f, "lobule %s", s->command->name);
     for (int i = 0; i < s->argc; i++) {
-        char *const word = lob_recipe_quoted(s->argv[i]);
+        char *const word = lob_shell_word(s->argv[i]);
         if (!word) return false;
         fprintf(f, " %s", word);
         free(word);

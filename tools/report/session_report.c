@@ -5,7 +5,6 @@
 #include "tools/report/session_sums.h"
 #include "tools/session/host.h"
 #include "tools/session/watcher.h"
-#include "volumes/utf8.h"
 #include "volumes/version.h"
 
 #include <limits.h>
@@ -13,26 +12,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-char *lob_json_print(const cJSON *value)
-{
-    char *const printed = cJSON_Print(value);
-    char *const text = printed ? malloc(6 * strlen(printed) + 1) : NULL;
-    char *to = text;
-    for (const unsigned char *c = (const unsigned char *)printed; text && *c;) {
-        const size_t n = lob_utf8_length(c);
-        if (n == 0) {
-            to += sprintf(to, "\\udc%02x", *c++);
-            continue;
-        }
-        memcpy(to, c, n);
-        to += n;
-        c += n;
-    }
-    if (text) *to = '\0';
-    cJSON_free(printed);
-    return text;
-}
 
 /* The name of the table's row whose variable holds this very path. */
 static const char *role(const lob_session *s, const char *path)

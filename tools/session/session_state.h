@@ -47,8 +47,8 @@ typedef struct {
 
 /*
  * A command of the program: its row in the table of tools/commands/commands.c. It is options, check
- * and work, which share settings; who calls it (tools/commands/call.h) allocates these and does all
- * else: parsing, checking outputs, opening the device, the report, the error's line.
+ * and work, which share settings; who calls it (tools/commands/commands.h) allocates these and does
+ * all else: parsing, checking outputs, opening the device, the report, the error's line.
  */
 typedef struct lob_command {
     const char *name;
@@ -81,6 +81,15 @@ typedef struct lob_command {
     lob_host *host;                                                    /* in a copy of the row */
 } lob_command;
 
+/* Who calls commands: see tools/commands/commands.h. A recipe's lines are called by who called it.
+ */
+typedef struct {
+    const lob_command *(*find)(const char *name);
+    const char *(*nearest)(const char *name);
+    int (*call)(const lob_command *command, int argc, char **argv);
+    lob_status (*check)(const lob_command *command, int argc, char **argv);
+} lob_caller;
+
 enum { LOB_SESSION_STAGES = 32, LOB_SESSION_SUMS = 32, LOB_SESSION_AHEAD = 4 };
 
 /* An input that a thread reads before it is asked for: see tools/inout/ahead.h. */
@@ -108,7 +117,8 @@ typedef struct {
 
 struct lob_session {
     const lob_command *command;
-    lob_host *host;                     /* NULL: the session has the process for itself */
+    lob_host *host; /* NULL: the session has the process for itself */
+    const lob_caller *caller;
     const lob_watcher *const *watchers; /* and NULL after the last */
     int argc;
     char **argv; /* after the command's name */

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Text of a file must not steer the terminal. */
@@ -74,4 +75,24 @@ static void print_text(const cJSON *value, int indent)
 void lob_json_show(const cJSON *object)
 {
     print_text(object, 0);
+}
+
+char *lob_json_print(const cJSON *value)
+{
+    char *const printed = cJSON_Print(value);
+    char *const text = printed ? malloc(6 * strlen(printed) + 1) : NULL;
+    char *to = text;
+    for (const unsigned char *c = (const unsigned char *)printed; text && *c;) {
+        const size_t n = lob_utf8_length(c);
+        if (n == 0) {
+            to += sprintf(to, "\\udc%02x", *c++);
+            continue;
+        }
+        memcpy(to, c, n);
+        to += n;
+        c += n;
+    }
+    if (text) *to = '\0';
+    cJSON_free(printed);
+    return text;
 }

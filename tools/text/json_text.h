@@ -1,4 +1,4 @@
-/* JSON as lines for people. */
+/* JSON as text, for programs and for people. */
 #ifndef LOB_JSON_TEXT_H
 #define LOB_JSON_TEXT_H
 
@@ -10,5 +10,12 @@
  * come out as '?'.
  */
 void lob_json_show(const cJSON *object);
+
+/*
+ * A JSON value as text, which the caller frees; NULL where there is no memory. Strings of files, as
+ * their names, may hold bytes that are not UTF-8: byte 0xHH is written as \udcHH, which no text in
+ * UTF-8 is, so that it can be told back (Python does so in os.fsencode).
+ */
+char *lob_json_print(const cJSON *value);
 
 #endif

@@ -1,7 +1,7 @@
 /* Writing HTML pages from templates. */
 #include "tools/text/page_text.h"
 
-#include "tools/report/report.h"
+#include "tools/text/json_text.h"
 #include "tools/text/text.h"
 
 #include <stdlib.h>

@@ -94,3 +94,21 @@ char *lob_line_end_of(char *text)
 {
     return strchr(text, '\n');
 }
+
+char *lob_shell_word(const char *word)
+{
+    static const char unquoted[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                   "_-+=.,:/@%";
+    const bool quoted = word[0] == '\0' || word[strspn(word, unquoted)] != '\0';
+    char *const text = malloc(4 * strlen(word) + 3), *to = text;
+    if (!text) return NULL;
+    if (quoted) *to++ = '\'';
+    for (; *word; word++)
+        if (*word == '\'')
+            to = stpcpy(to, "'\\''");
+        else
+            *to++ = *word;
+    if (quoted) *to++ = '\'';
+    *to = '\0';
+    return text;
+}

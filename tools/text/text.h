@@ -38,4 +38,10 @@ void lob_cell_decode(char *cell);
 /* The end of the line that begins at text: its '\n', or NULL. */
 char *lob_line_end_of(char *text);
 
+/*
+ * A word as a shell takes it: itself or, where a shell would see more in it, in single quotes.
+ * Returns a text for free(), or NULL without memory.
+ */
+char *lob_shell_word(const char *word);
+
 #endif

@@ -1,7 +1,7 @@
 /* Printing a plan as lines of commands. */
 #include "tools/commands/cells/cells_recipe.h"
 
-#include "tools/recipe/recipe.h"
+#include "tools/text/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -43,8 +43,8 @@ lob_status lob_cells_recipe_print(const lob_cells_plan *plan, const lob_cells_fi
                                   lob_error *error)
 {
     const bool part = files->frame >= 0 || files->channel >= 0;
-    char *const file = lob_recipe_quoted(files->image), *const out = lob_recipe_quoted(files->out);
-    char *const table = files->table ? lob_recipe_quoted(files->table) : NULL;
+    char *const file = lob_shell_word(files->image), *const out = lob_shell_word(files->out);
+    char *const table = files->table ? lob_shell_word(files->table) : NULL;
     const bool made = file && out && (table || !files->table);
     if (made) {
         const char *const image = part ? "@image" : file;

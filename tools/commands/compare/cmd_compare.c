@@ -6,8 +6,8 @@
 #include "tools/commands/compare/compare_supervoxels.h"
 #include "tools/commands/compare/compare_values.h"
 #include "tools/inout/grid.h"
+#include "tools/options/label_list.h"
 #include "tools/report/report.h"
-#include "tools/table/label_list.h"
 #include "tools/table/table_file.h"
 
 #include <math.h>

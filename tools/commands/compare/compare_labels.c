@@ -2,7 +2,7 @@
 #include "tools/commands/compare/compare_labels.h"
 
 #include "kernels/measures/measures.h"
-#include "tools/table/label_list.h"
+#include "tools/options/label_list.h"
 #include "volumes/labels.h"
 
 #include <inttypes.h>

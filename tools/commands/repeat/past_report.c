@@ -1,5 +1,6 @@
 /* Reading reports: a function of a buffer, because a report may come from anywhere. */
 #include "tools/commands/repeat/past_report.h"
+#include "tools/text/text.h"
 
 #include "io/file.h"
 #include "io/sha256.h"
@@ -239,7 +240,7 @@ lob_status lob_past_put_word(lob_text *to, const char *word, const char *name, l
                             "%s: '%s' holds a control character, which no line of a recipe can; "
                             "give the file another name and run the command anew",
                             name, word);
-    char *const quoted = lob_recipe_quoted(word);
+    char *const quoted = lob_shell_word(word);
     to->failed = to->failed || !quoted;
     lob_text_add(to, " ", 1);
     if (quoted) lob_text_add(to, quoted, strlen(quoted));

@@ -1,5 +1,5 @@
 /* A list of labels as it is given on the command line. */
-#include "tools/table/label_list.h"
+#include "tools/options/label_list.h"
 
 #include <stdlib.h>
 
