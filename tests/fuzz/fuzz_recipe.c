@@ -15,7 +15,7 @@ static char *typed(char *const *words, int count)
     if (!line) abort();
     to = stpcpy(to, "lobule");
     for (int i = 0; i < count; i++) {
-        char *const word = lob_recipe_quoted(words[i]);
+        char *const word = lob_shell_word(words[i]);
         if (!word) abort();
         *to++ = ' ';
         to = stpcpy(to, word);

@@ -158,7 +158,7 @@ TEST(quoted)
         {"#",            "'#'"         },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char *const got = lob_recipe_quoted(rows[i].word);
+        char *const got = lob_shell_word(rows[i].word);
         assert_string_equal(got, rows[i].want);
         free(got);
     }

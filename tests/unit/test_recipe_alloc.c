@@ -23,7 +23,7 @@ static lob_status parse_once(void *user)
     for (int i = 0; i < recipe.line_count && st == LOB_OK; i++) {
         int count;
         char **const words = lob_recipe_fill(&count, &recipe, i, values);
-        char *const word = words ? lob_recipe_quoted(words[0]) : NULL;
+        char *const word = words ? lob_shell_word(words[0]) : NULL;
         if (!word) st = LOB_ENOMEM;
         free(word);
         free(words);

@@ -5,9 +5,12 @@ lobule_unit_test(test_options test_options.c
 
 lobule_unit_test(test_number_text test_number_text.c ${PROJECT_SOURCE_DIR}/tools/text/number_text.c)
 
-lobule_unit_test(test_recipe test_recipe.c ${PROJECT_SOURCE_DIR}/tools/recipe/recipe.c)
+lobule_unit_test(test_recipe test_recipe.c
+    ${PROJECT_SOURCE_DIR}/tools/recipe/recipe.c
+    ${PROJECT_SOURCE_DIR}/tools/text/text.c)
 
 lobule_unit_test(test_recipe_alloc test_recipe_alloc.c
+    ${PROJECT_SOURCE_DIR}/tools/text/text.c
     ${PROJECT_SOURCE_DIR}/tools/recipe/recipe.c
     ${PROJECT_SOURCE_DIR}/tools/recipe/store.c)
 lobule_alloc_fail(test_recipe_alloc)
