@@ -2,6 +2,13 @@
  * Backends: the same algorithms on the CPU and on a GPU. A backend is a table of functions, one for
  * each algorithm; growcut.h, supervoxels.h, components.h, filters.h and regions.h are their
  * contracts. All backends give the same bytes. The GPU's functions need a device in the context.
+ *
+ * Arrays are where their place says (volumes/place.h): in ordinary memory, or on the context's
+ * device, each on its own; results come to lie at the input's place. The CPU's functions take
+ * ordinary memory alone and return LOB_EARG for others; the GPU's return LOB_EDEVICE for another
+ * GPU. What is on the device is read and written in the order of its stream (lob_device_stream);
+ * work on it may still be under way when a function returns, and lob_device_wait waits for it.
+ * Tables of labels and regions, and statistics, are in ordinary memory always.
  */
 #ifndef LOB_BACKENDS_H
 #define LOB_BACKENDS_H

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Write python/lobule/_abi.py: what the public headers declare, in the words of ctypes.
+"""Write lobule/_abi.py: what the public headers declare, in the words of ctypes.
 
-usage: make_abi.py INCLUDE_FOLDER [FILE], the folder being include/ of a build; without FILE it goes
-to standard output. Run it when a public header changed; a test compares what it would write.
+usage: make_abi.py INCLUDE_FOLDER FILE, the folder being include/ of a build, which runs this when a
+public header has changed. It reads C as these headers are written: a declaration ends with ';' or
+'}', and a type is a name, a pointer, an array or a pointer to a function.
 """
+
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-
-from pycparser import c_ast, c_parser
 
 NUMBERS = {
     "int": "c_int",
@@ -24,7 +24,7 @@ NUMBERS = {
 }
 HEAD = '''"""The library's structures, constants and functions, for ctypes.
 
-Made from the public headers by make_abi.py; not edited by hand.
+Made from the public headers by make_abi.py when the library is built.
 """
 
 # fmt: off
@@ -35,113 +35,152 @@ from ctypes import (
 '''
 
 
-def declarations(include):
-    """The headers' own lines after the preprocessor, behind typedefs of the types that they use."""
+def tokens_of(include):
+    """The headers' own lines after the preprocessor, as tokens."""
     compiler = os.environ.get("CC", "cc")
     flags = ["-E", f"-I{include}", "-x", "c", "-D__attribute__(x)=", "-"]
     text = subprocess.run(
-        [compiler, *flags], input="#include <lobule/lobule.h>\n", text=True, check=True,
-        stdout=subprocess.PIPE,
-    ).stdout  # fmt: skip
+        [compiler, *flags], input="#include <lobule/lobule.h>\n", text=True, check=True, stdout=subprocess.PIPE
+    ).stdout
     ours, kept = False, []
     for line in text.splitlines():
         if line.startswith("# "):
             ours = f"{include}/lobule/" in line
         elif ours:
             kept.append(line)
-    types = [name for name in NUMBERS if name.endswith("_t")]
-    return "".join(f"typedef int {name};\n" for name in types) + "\n".join(kept)
+    return re.findall(r"\.\.\.|\w+|<<|>>|[^\s\w]", "\n".join(kept))
+
+
+def split(tokens, mark):
+    """The tokens between marks that stand in no brackets."""
+    parts, depth = [[]], 0
+    for token in tokens:
+        depth += (token in "([{") - (token in ")]}")
+        if token == mark and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [part for part in parts if part]
+
+
+def closing(tokens, at):
+    """Where the bracket closes that opens here."""
+    depth = 0
+    for i in range(at, len(tokens)):
+        depth += (tokens[i] in "([{") - (tokens[i] in ")]}")
+        if depth == 0:
+            return i
+    raise ValueError(" ".join(tokens[:20]))
+
+
+def statements(tokens):
+    """Each declaration; a function's body is left out with its function."""
+    start = at = 0
+    while at < len(tokens):
+        if tokens[at] == "{":
+            at = closing(tokens, at)
+            if tokens[start] == "static":
+                start = at + 1
+        elif tokens[at] == ";":
+            yield tokens[start:at]
+            start = at + 1
+        at += 1
 
 
 class Writer:
-    """Collects what is written of one list of declarations."""
+    """Collects what is written of the declarations."""
 
     def __init__(self):
-        self.structs, self.enums, self.lines, self.functions = set(), set(), [], []
+        self.structs, self.enums, self.functions_named, self.lines, self.functions = set(), set(), set(), [], []
 
-    def type_of(self, node):
-        """The ctypes expression of a declared type."""
-        if isinstance(node, c_ast.TypeDecl):
-            return self.type_of(node.type)
-        if isinstance(node, c_ast.IdentifierType):
-            name = " ".join(node.names)
-            if name == "void":
-                return "None"
-            return "c_int" if name in self.enums else NUMBERS.get(name, name)
-        if isinstance(node, c_ast.ArrayDecl):
-            return f"{self.type_of(node.type)} * {self.number(node.dim)}"
-        if isinstance(node, c_ast.FuncDecl):
-            return f"CFUNCTYPE({', '.join([self.type_of(node.type), *self.arguments(node)])})"
-        return self.pointer(node)
+    def named(self, words):
+        name = " ".join(w for w in words if w not in ("const", "struct", "enum", "extern", "volatile"))
+        return "None" if name == "void" else "c_int" if name in self.enums else NUMBERS.get(name, name)
 
-    def pointer(self, node):
+    def pointer(self, to, constant):
         """Arrays of numbers travel as addresses, structures by reference."""
-        to = node.type
-        if isinstance(to, c_ast.FuncDecl):
-            return self.type_of(to)
-        name = self.type_of(to)
-        if name == "c_char" and "const" in to.quals:
+        if to == "c_char" and constant:
             return "c_char_p"
-        if name in self.structs or name.startswith("POINTER(lob_"):
-            return f"POINTER({name})"
+        if to in self.structs or to.startswith("POINTER(lob_"):
+            return f"POINTER({to})"
         return "c_void_p"
 
-    def argument(self, node):
-        """The type of a parameter; an array is a pointer there."""
-        if isinstance(node.type, c_ast.ArrayDecl):
-            return "c_void_p"
-        if isinstance(node.type, c_ast.TypeDecl) and self.type_of(node.type) == "lob_components_function":
-            return "c_void_p"
-        return self.type_of(node.type)
+    def declared(self, words, parameter=False):
+        """The name and the ctypes expression of one declarator with its type before it."""
+        if "(" in words:  # a pointer to a function: type ( * name ) ( parameters )
+            opens = words.index("(")
+            name = next(w for w in words[opens + 1 :] if w not in ("*", "const"))
+            given = words[closing(words, opens) + 2 : -1]
+            return name, f"CFUNCTYPE({', '.join([self.declared([*words[:opens], 'x'])[1], *self.parameters(given)])})"
+        sides = []
+        while words[-1] == "]":
+            opens = len(words) - 1 - words[::-1].index("[")
+            sides.insert(0, self.number(words[opens + 1 : -1]))
+            words = words[:opens]
+        stars = [i for i, w in enumerate(words) if w == "*"]
+        names = [i for i, w in enumerate(words) if re.match(r"[A-Za-z_]", w) and w != "const"]
+        last = names[-1] if len(names) > 1 and (not stars or names[-1] > stars[-1]) and not self.is_type(words) else len(words)
+        name, of = (words[last] if last < len(words) else ""), words[: stars[0] if stars else last]
+        kind = self.named(of)
+        if parameter and (kind in self.functions_named):
+            return name, "c_void_p"
+        for n in range(len(stars)):
+            kind = self.pointer(kind, n == 0 and "const" in of)
+        if sides and parameter:
+            return name, "c_void_p"
+        for side in reversed(sides):
+            kind = f"{kind} * {re.sub(r'(?<=[0-9])[uUlL]+', '', side)}"
+        return name, kind
 
-    def arguments(self, function):
-        given = function.args.params if function.args else []
-        return [t for t in map(self.argument, given) if t != "None"]
+    @staticmethod
+    def is_type(words):
+        """Do the words name a type and nothing of it, as unnamed parameters do?"""
+        return words in (["unsigned", "char"], ["const", "unsigned", "char"])
 
-    def number(self, node):
-        """The value of a constant expression, in terms of constants that were written before."""
-        if isinstance(node, c_ast.Constant):
-            return re.sub(r"[uUlL]+$", "", node.value)
-        if isinstance(node, c_ast.ID):
-            return node.name
-        if isinstance(node, c_ast.UnaryOp):
-            return f"{node.op}{self.number(node.expr)}"
-        return f"({self.number(node.left)} {node.op} {self.number(node.right)})"
+    def parameters(self, tokens):
+        kinds = [self.declared(words, True)[1] for words in split(tokens, ",")]
+        return [kind for kind in kinds if kind != "None"]
 
-    def enum(self, node):
+    def enum(self, tokens):
         value = "0"
-        for item in node.values.enumerators:
-            if item.value is not None:
-                value = self.number(item.value)
-            self.lines.append(f"{item.name} = {value}")
-            value = f"{item.name} + 1"
+        for item in split(tokens, ","):
+            if len(item) > 1:
+                value = re.sub(r"(?<=[0-9])[uUlL]+", "", self.number(item[2:]))
+            self.lines.append(f"{item[0]} = {value}")
+            value = f"{item[0]} + 1"
 
-    def struct(self, name, node):
+    @staticmethod
+    def number(words):
+        return "".join(words) if len(words) < 3 else f"({' '.join(words)})"
+
+    def struct(self, name, tokens):
         self.structs.add(name)
         self.lines += ["", "", f"class {name}(Structure):", "    _fields_ = ["]
-        for field in node.decls:
-            self.lines.append(f'        ("{field.name}", {self.type_of(field.type)}),')
+        for field in split(tokens, ";"):
+            first, *others = split(field, ",")
+            base = first[: next((i for i, w in enumerate(first) if w in "*("), len(first))]
+            while others and base[-1] == "]":
+                base = base[: len(base) - 1 - base[::-1].index("[")]
+            if others and "*" not in first:
+                base = base[:-1]
+            for words in [first, *([*base, *more] for more in others)]:
+                self.lines.append('        ("{}", {}),'.format(*self.declared(words)))
         self.lines += ["    ]", "", ""]
 
-    def typedef(self, node):
-        inner = node.type.type if isinstance(node.type, c_ast.TypeDecl) else None
-        if isinstance(inner, c_ast.Enum):
-            self.enums.add(node.name)
-            self.enum(inner)
-        elif isinstance(inner, c_ast.Struct) and inner.decls:
-            self.struct(node.name, inner)
-
-    def declaration(self, node):
-        if isinstance(node.type, c_ast.Enum):
-            self.enum(node.type)
-        elif isinstance(node.type, c_ast.FuncDecl) and "static" not in node.storage:
-            variadic = node.type.args and any(
-                isinstance(p, c_ast.EllipsisParam) for p in node.type.args.params
-            )
-            if not variadic:
-                types = ", ".join(self.arguments(node.type))
-                result = self.type_of(node.type.type)
-                self.functions.append(f'    "{node.name}": ({result}, [{types}]),')
+    def statement(self, words):
+        typedef, opens = words[0] == "typedef", words.index("{") if "{" in words else -1
+        body = words[opens + 1 : closing(words, opens)] if opens >= 0 else []
+        if body and "enum" in words[:opens]:
+            self.enums.update(words[-1:] if typedef else [])
+            self.enum(body)
+        elif body and typedef:
+            self.struct(words[-1], body)
+        elif typedef and words[-1] == ")" and words[words.index("(") + 1] != "*":
+            self.functions_named.add(words[words.index("(") - 1])
+        elif not typedef and words[0] not in ("static", "struct") and words[-1] == ")" and "..." not in words:
+            opens = words.index("(")
+            result = self.declared(words[:opens])[1]
+            self.functions.append(f'    "{words[opens - 1]}": ({result}, [{", ".join(self.parameters(words[opens + 1 : -1]))}]),')
 
     def text(self, version):
         lines = [HEAD, f'VERSION = "{version}"', *self.lines]
@@ -153,18 +192,11 @@ def made(include):
     """The text of _abi.py for the headers in this folder."""
     include = Path(include).resolve()
     writer = Writer()
-    for node in c_parser.CParser().parse(declarations(include)).ext:
-        if isinstance(node, c_ast.Typedef) and node.name.startswith("lob_"):
-            writer.typedef(node)
-        elif isinstance(node, c_ast.Decl):
-            writer.declaration(node)
+    for words in statements(tokens_of(include)):
+        writer.statement(words)
     header = (include / "lobule" / "version.h").read_text()
     return writer.text(re.search(r'LOB_VERSION +"(.*)"', header).group(1))
 
 
 if __name__ == "__main__":
-    text = made(sys.argv[1])
-    if len(sys.argv) > 2:
-        Path(sys.argv[2]).write_text(text)
-    else:
-        sys.stdout.write(text)
+    Path(sys.argv[2]).write_text(made(sys.argv[1]))
