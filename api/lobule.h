@@ -72,6 +72,7 @@
 
 /* Whole jobs, which call the algorithms. */
 #include "kernels/cells/cells.h"
+#include "kernels/segment/segment.h"
 
 /* Algorithms of the CPU alone. */
 #include "kernels/basins/basins.h"

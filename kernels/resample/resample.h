@@ -53,6 +53,12 @@ typedef struct {
     lob_place place;          /* of results; the volume has its own */
 } lob_resample_input;
 
+/*
+ * Change a grid to voxels of another size in the same field of view: as many as fit, at least one,
+ * and the outer corner of the first voxel stays where it is. 0 keeps the size along an axis.
+ */
+void lob_resample_respace(lob_geometry *geometry, lob_dims *dims, const double spacing_mm[3]);
+
 /* The most labels that one window may hold; of more, those met first count. */
 enum { LOB_RESAMPLE_MAX_LABELS = 64 };
 

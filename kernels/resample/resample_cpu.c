@@ -10,6 +10,27 @@ lob_resample_options lob_resample_defaults(void)
     return (lob_resample_options){.method = LOB_RESAMPLE_LINEAR};
 }
 
+void lob_resample_respace(lob_geometry *geometry, lob_dims *dims, const double spacing_mm[3])
+{
+    lob_geometry *const g = geometry;
+    int64_t side[3];
+    double shift[3], world[3], ratio[3];
+    for (int a = 0; a < 3; a++) {
+        ratio[a] = spacing_mm[a] > 0.0 ? spacing_mm[a] / g->spacing_mm[a] : 1.0;
+        const double fit = (double)lob_side(*dims, a) / ratio[a];
+        side[a] = fit < 1.5 ? 1 : (int64_t)floor(fit + 0.5);
+        shift[a] = (ratio[a] - 1.0) / 2.0;
+    }
+    lob_voxel_to_world(world, g, shift);
+    for (int row = 0; row < 3; row++) {
+        for (int a = 0; a < 3; a++) g->affine[row][a] *= ratio[a];
+        g->affine[row][3] = world[row];
+    }
+    for (int a = 0; a < 3; a++)
+        if (spacing_mm[a] > 0.0) g->spacing_mm[a] = spacing_mm[a];
+    *dims = (lob_dims){side[0], side[1], side[2]};
+}
+
 /* Axes of parallel grids depend on each other by rounding alone: by far less than what counts as a
  * whole number. */
 static void clear_rounding(double row[4], lob_dims dims)

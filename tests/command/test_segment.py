@@ -1,4 +1,4 @@
-"""lobule segment: masks from strokes, by a recipe that anyone can run, change and check."""
+"""lobule segment: masks from strokes, and the recipe of the same bytes that anyone can run, change and check."""
 
 import json
 import re
@@ -117,10 +117,7 @@ def test_report(case):
     chosen = said["results"]["chosen"]
     assert chosen["background"] == 7 and chosen["background_given"] is False
     assert chosen["median_axes"] == "xy" and chosen["least_spacing_mm"] == 1.5
-    commands = [line["command"] for line in said["results"]["lines"]]
-    assert commands == ["convert", "crop", "resample", "filter"] + 2 * ["appearance", "filter", "growcut", "refine"] + [
-        "labels", "resample"]
-    assert all(line["seconds"]["total"] >= 0 for line in said["results"]["lines"])
+    assert {"read", "choose", "compute", "write", "total"} <= set(said["seconds"])
     assert [one["path"] for one in said["outputs"]] == ["mask.nii.gz"]
     assert {one["path"] for one in said["inputs"]} == {"scan.nii.gz", "strokes.nii.gz"}
     assert chosen["passes"] == 2 and said["options"]["passes"] is None
@@ -129,14 +126,14 @@ def test_report(case):
 
 def test_the_box_goes_on_beyond_the_strokes(case):
     """By 10 mm or three tenths of its side, across the slices with strokes by three eighths."""
-    crop = report(case[0] / "r.json")["results"]["lines"][1]
+    said = report(case[0] / "r.json")
     drawn = np.argwhere(load(case[0] / "strokes.nii.gz"))
     low, side = drawn.min(0), np.ptp(drawn, 0) + 1
-    spacing = crop["inputs"][0]["spacing_mm"]
+    spacing = said["inputs"][0]["spacing_mm"]
     wide = np.ceil(np.maximum(10 / np.array(spacing), side * [0.3, 0.3, 0.375]) - 1e-6).astype(int)
     first = np.maximum(low - wide, 0)
-    end = np.minimum(low + side + wide, crop["inputs"][0]["dims"])
-    assert crop["results"] == {"first": first.tolist(), "size": (end - first).tolist()}
+    end = np.minimum(low + side + wide, said["inputs"][0]["dims"])
+    assert said["results"]["chosen"]["box"] == {"first": first.tolist(), "size": (end - first).tolist()}
 
 
 def test_threads_do_not_matter(copy):
@@ -517,7 +514,7 @@ def test_it_is_a_line_of_a_recipe_too(copy):
 
 @pytest.mark.parametrize("command", ["segment scan.nii.gz strokes.nii.gz", "cells scan.nii.gz --size 5vox"])
 def test_errors_name_the_files_that_were_given(copy, command):
-    """Whichever of its lines fails, and for volumes in memory, too; in a recipe around, by its names."""
+    """Whichever step fails, and for volumes in memory, too; in a recipe around, by its names."""
     nothing = np.full(SHAPE, np.nan, np.float32)
     save(nothing, copy / "nothing.nii")
     done = lobule(*command.replace("scan.nii.gz", "nothing.nii").split(), "-o", "out.nii", cwd=copy)
@@ -530,8 +527,9 @@ def test_errors_name_the_files_that_were_given(copy, command):
         *_, line, error = [""] + done.stderr.splitlines()
         assert done.returncode == 75 and "scan.nii.gz" in error, error
         assert not re.search(r"@|step:|(\S+) with \1:", error), error
-        seen.update(re.findall(r"step:(\d+):", line))
+        seen.update(re.findall(r"step:(\d+):", line) or re.findall(r"gz: (.*?) needs? ", error))
     assert len(seen) >= 2, seen
+    (copy / "out.nii").unlink(missing_ok=True)
     (copy / "a.recipe").write_text(f"convert nothing.nii @s\n{command.replace('scan.nii.gz', '@s')} -o out.nii\n")
     assert_one_line(lobule("run", "a.recipe", cwd=copy), 65, f"a.recipe:2: {command.split()[0]}: @s: ")
 

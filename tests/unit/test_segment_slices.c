@@ -1,7 +1,7 @@
 /* Which slices are suggested for further strokes: what a person would expect of made structures. */
+#include "kernels/segment/segment_slices.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
-#include "tools/commands/segment/segment_slices.h"
 
 enum { WIDE = 9, SIDE = 21 };
 
@@ -9,8 +9,8 @@ enum { WIDE = 9, SIDE = 21 };
 typedef struct {
     lob_dims dims;
     uint8_t labels[WIDE * WIDE * SIDE], seeds[WIDE * WIDE * SIDE], unsure[WIDE * WIDE * SIDE];
-    lob_volume label_volume, unsure_volume;
-    lob_segment_box box;
+    lob_volume label_volume;
+    lob_strokes strokes;
     int axis;
 } scene;
 
@@ -36,11 +36,7 @@ static void make(scene *s, int axis, int64_t first, int64_t last)
     s->label_volume = lob_volume_empty();
     s->label_volume.dims = s->dims;
     s->label_volume.type = LOB_U8;
-    s->unsure_volume = s->label_volume;
     s->label_volume.data = s->labels;
-    s->unsure_volume.data = s->unsure;
-    s->box.labels = &s->label_volume;
-    s->box.background = 2;
 }
 
 static void draw(scene *s, int64_t slice)
@@ -55,9 +51,10 @@ static int suggest(scene *s, int64_t *slices, int n)
     lob_segment_slice found[SIDE];
     lob_error error;
     int count = -1;
-    assert_ok(lob_strokes_count(&s->box.strokes, s->seeds, LOB_U8, s->dims, 2, 1, &error));
-    assert_ok(lob_segment_suggest(found, &count, n, &s->box, &s->unsure_volume, s->axis, 2));
-    lob_strokes_free(&s->box.strokes);
+    assert_ok(lob_strokes_count(&s->strokes, s->seeds, LOB_U8, s->dims, 2, 1, &error));
+    assert_ok(lob_segment_suggest(found, &count, n, &s->label_volume, 2, &s->strokes, s->unsure,
+                                  s->axis, 2));
+    lob_strokes_free(&s->strokes);
     for (int i = 0; i < count; i++) slices[i] = found[i].slice;
     return count;
 }
@@ -143,12 +140,10 @@ static lob_status look_once(void *user)
 {
     lob_segment_slice found[SIDE];
     scene *const s = user;
-    int count = -1, drawn = -1;
-    lob_status st = lob_segment_suggest(found, &count, 3, &s->box, &s->unsure_volume, s->axis, 1);
+    int count = -1;
+    const lob_status st = lob_segment_suggest(found, &count, 3, &s->label_volume, 2, &s->strokes,
+                                              s->unsure, s->axis, 1);
     assert_int_equal(count, st == LOB_OK ? 3 : 0);
-    if (st != LOB_OK) return st;
-    st = lob_segment_drawn(found, &drawn, 3, &s->box, s->axis);
-    assert_int_equal(drawn, st == LOB_OK ? 2 : 0);
     return st;
 }
 
@@ -159,7 +154,7 @@ TEST(out_of_memory)
     make(&s, 2, 0, SIDE - 1);
     draw(&s, 5);
     draw(&s, 15);
-    assert_ok(lob_strokes_count(&s.box.strokes, s.seeds, LOB_U8, s.dims, 2, 1, &error));
-    assert_int_equal(alloc_fail_sweep("suggesting", look_once, &s), 3);
-    lob_strokes_free(&s.box.strokes);
+    assert_ok(lob_strokes_count(&s.strokes, s.seeds, LOB_U8, s.dims, 2, 1, &error));
+    assert_int_equal(alloc_fail_sweep("suggesting", look_once, &s), 2);
+    lob_strokes_free(&s.strokes);
 }

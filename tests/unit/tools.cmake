@@ -37,5 +37,5 @@ lobule_alloc_fail(test_past_report)
 lobule_unit_test(test_batch_lease test_batch_lease.c ${PROJECT_SOURCE_DIR}/tools/batch/batch_lease.c)
 
 lobule_unit_test(test_segment_slices test_segment_slices.c
-    ${PROJECT_SOURCE_DIR}/tools/commands/segment/segment_slices.c)
+    ${PROJECT_SOURCE_DIR}/kernels/segment/segment_slices.c)
 lobule_alloc_fail(test_segment_slices)

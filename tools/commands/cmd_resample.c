@@ -89,35 +89,6 @@ static lob_dims turned(lob_dims dims, const lob_turn *turn)
                       lob_side(dims, turn->axis[2])};
 }
 
-/*
- * Voxels of another size in the same field of view: as many as fit, at least one, and the
- * outer corner of the first voxel stays where it is.
- */
-static void change_spacing(lob_geometry *g, lob_dims *dims, const double spacing[3])
-{
-    int64_t side[3];
-    double shift[3];
-    for (int a = 0; a < 3; a++) {
-        const double want = spacing[a] > 0.0 ? spacing[a] : g->spacing_mm[a];
-        const double ratio = want / g->spacing_mm[a];
-        const double fit = (double)lob_side(*dims, a) / ratio;
-        side[a] = fit < 1.5 ? 1 : (int64_t)floor(fit + 0.5);
-        shift[a] = (ratio - 1.0) / 2.0;
-    }
-    double world[3];
-    lob_voxel_to_world(world, g, shift);
-    for (int row = 0; row < 3; row++) {
-        for (int a = 0; a < 3; a++) {
-            const double want = spacing[a] > 0.0 ? spacing[a] : g->spacing_mm[a];
-            g->affine[row][a] *= want / g->spacing_mm[a];
-        }
-        g->affine[row][3] = world[row];
-    }
-    for (int a = 0; a < 3; a++)
-        if (spacing[a] > 0.0) g->spacing_mm[a] = spacing[a];
-    *dims = (lob_dims){side[0], side[1], side[2]};
-}
-
 /* The grid to resample onto. */
 static lob_status find_grid(lob_session *s, lob_resample_input *in, lob_volume *like,
                             const settings *set)
@@ -136,7 +107,7 @@ static lob_status find_grid(lob_session *s, lob_resample_input *in, lob_volume *
         in->geometry = lob_turned_geometry(&v->geometry, v->dims, &turn);
         in->dims = turned(v->dims, &turn);
     }
-    if (!isnan(set->spacing[0])) change_spacing(&in->geometry, &in->dims, set->spacing);
+    if (!isnan(set->spacing[0])) lob_resample_respace(&in->geometry, &in->dims, set->spacing);
     return LOB_OK;
 }
 

@@ -1,16 +1,32 @@
 /* Drawing the sheet of strokes, result and uncertain voxels. */
 #include "tools/commands/segment/segment_sheet.h"
 
+#include "kernels/appearance/strokes.h"
 #include "tools/inout/volumes.h"
 #include "tools/picture/mosaic.h"
+#include "volumes/labels.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 960, HEIGHT = 1280, GAP = 6, ROWS = 3 };
+enum { WIDTH = 960, HEIGHT = 1280, GAP = 6, ROWS = 3, COLUMNS = 5 };
 
 static const lob_colour paper = {18, 20, 24}, ink = {222, 226, 232};
+
+/* Volumes of the plan's box; labels are dense. */
+typedef struct {
+    const lob_volume *image, *seeds;
+    lob_volume labels, uncertain;
+    lob_label_set set;
+    int32_t background;
+} box;
+
+/* A column of the sheet. */
+typedef struct {
+    int64_t slice; /* of the image */
+    bool drawn;    /* it has strokes already */
+} shown_slice;
 
 /* What the rows show: two colours are enough where voxels are 0 and 1. */
 typedef struct {
@@ -26,14 +42,14 @@ static void free_look(look *l)
 }
 
 /* What labels are called: the result carries the names of the strokes where these have any. */
-static const lob_label_names *names_of(const lob_segment_box *box)
+static const lob_label_names *names_of(const box *b)
 {
-    return box->labels->names.count > 0 ? &box->labels->names : &box->seeds->names;
+    return b->labels.names.count > 0 ? &b->labels.names : &b->seeds->names;
 }
 
-static lob_status make_look(look *l, const lob_segment_box *box)
+static lob_status make_look(look *l, const box *b)
 {
-    const size_t n = (size_t)box->set.count + 1;
+    const size_t n = (size_t)b->set.count + 1;
     l->colour = calloc(n, sizeof *l->colour);
     bool memory = l->colour != NULL;
     for (int r = 0; r < ROWS; r++) {
@@ -41,13 +57,13 @@ static lob_status make_look(look *l, const lob_segment_box *box)
         memory = memory && l->shown[r];
     }
     if (!memory) return LOB_ENOMEM;
-    for (int32_t i = 1; i <= box->set.count; i++) {
-        l->colour[i] = lob_label_colour(names_of(box), box->set.values[i - 1]);
+    for (int32_t i = 1; i <= b->set.count; i++) {
+        l->colour[i] = lob_label_colour(names_of(b), b->set.values[i - 1]);
         l->shown[0][i] = true;
-        l->shown[1][i] = i != box->background;
+        l->shown[1][i] = i != b->background;
         l->shown[2][i] = i == 1;
     }
-    return lob_percentile_window(l->window, box->image, 2, 98);
+    return lob_percentile_window(l->window, b->image, 2, 98);
 }
 
 /* Pixels of a mm, so that all slices fit. */
@@ -75,7 +91,7 @@ static lob_status draw_tile(lob_canvas *canvas, const lob_slice *view, const lob
     return st;
 }
 
-static lob_status draw_column(lob_canvas *canvas, const lob_segment_box *box, const look *l,
+static lob_status draw_column(lob_canvas *canvas, const box *b, const look *l,
                               const lob_volume *const rows[ROWS], const lob_slice *view, bool drawn,
                               double scale, int column, int64_t first)
 {
@@ -89,7 +105,7 @@ static lob_status draw_column(lob_canvas *canvas, const lob_segment_box *box, co
     lob_slice_pixels(pixels, view, scale);
     for (int r = 0; r < ROWS && st == LOB_OK; r++) {
         const lob_overlay overlay = {
-            .image = box->image,
+            .image = b->image,
             .window = {l->window[0], l->window[1]},
             .labels = rows[r],
             .colour = r == 2 ? amber : l->colour,
@@ -111,7 +127,7 @@ static lob_status draw_column(lob_canvas *canvas, const lob_segment_box *box, co
 
 static int by_place(const void *a, const void *b)
 {
-    const lob_segment_slice *const x = a, *const y = b;
+    const shown_slice *const x = a, *const y = b;
     return (x->slice > y->slice) - (x->slice < y->slice);
 }
 
@@ -122,16 +138,15 @@ static int by_place(const void *a, const void *b)
  *
  * Returns the pixels from y to the end of the last line.
  */
-static int draw_names(lob_canvas *canvas, const lob_segment_box *box, const look *l, int y,
-                      int width)
+static int draw_names(lob_canvas *canvas, const box *b, const look *l, int y, int width)
 {
     enum { SWATCH = 7, LINE = LOB_GLYPH_HEIGHT + 4, SPACE = 3 * LOB_GLYPH_WIDTH };
-    const lob_label_names *const names = names_of(box);
+    const lob_label_names *const names = names_of(b);
     const int first = y;
     int x = GAP;
     if (names->count == 0) return 0;
-    for (int32_t i = 1; i <= box->set.count; i++) {
-        const int32_t value = box->set.values[i - 1];
+    for (int32_t i = 1; i <= b->set.count; i++) {
+        const int32_t value = b->set.values[i - 1];
         const lob_label_name *const row = lob_label_names_find(names, value);
         char text[64];
         snprintf(text, sizeof text, "%d %.40s", value, row ? row->name : "");
@@ -149,37 +164,125 @@ static int draw_names(lob_canvas *canvas, const lob_segment_box *box, const look
     return y + LINE - first;
 }
 
-lob_status lob_segment_sheet(lob_session *s, const lob_segment_box *box,
-                             const lob_volume *uncertain, const lob_segment_slice *slices,
-                             int count, int axis, int64_t first, const char *path)
+/* ---- columns ---- */
+
+/* Slices with strokes, at most n, spread over those that there are. Returns how many. */
+static int take_drawn(shown_slice *columns, int n, const lob_strokes *strokes, int axis,
+                      int64_t first)
 {
-    const lob_volume *const rows[ROWS] = {box->seeds, box->labels, uncertain};
-    const lob_anatomical_plane plane = lob_segment_plane(&box->image->geometry, axis);
+    const int64_t side = lob_side(strokes->dims, axis);
+    int64_t all = 0, seen = 0;
+    int found = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < side && n > 0; i++) {
+            const int64_t *const voxels = lob_strokes_in(strokes, axis, i);
+            bool drawn = false;
+            for (int32_t k = 0; k < strokes->labels; k++) drawn = drawn || voxels[k] > 0;
+            if (!drawn) continue;
+            const int64_t most = all > n ? n : all > 0 ? all : 1;
+            if (pass == 0)
+                all++;
+            else if (seen++ == (2 * found + 1) * all / (2 * most))
+                columns[found++] = (shown_slice){first + i, true};
+        }
+    return found;
+}
+
+/* The sheet's slices, in their order: those that are suggested, then some with strokes. */
+static lob_status choose_columns(lob_session *s, shown_slice columns[COLUMNS], int *count,
+                                 const box *b, const lob_segment_plan *plan,
+                                 const lob_segment_output *found, int axis)
+{
+    lob_strokes strokes;
+    LOB_TRY(lob_strokes_count(&strokes, b->seeds->data, b->seeds->type, b->seeds->dims,
+                              b->set.count, s->context.threads, &s->error));
+    *count = found->slice_count < COLUMNS ? found->slice_count : COLUMNS;
+    for (int i = 0; i < *count; i++) columns[i] = (shown_slice){found->slices[i].slice, false};
+    *count += take_drawn(&columns[*count], COLUMNS - *count, &strokes, axis, plan->box.first[axis]);
+    qsort(columns, (size_t)*count, sizeof *columns, by_place);
+    lob_strokes_free(&strokes);
+    return LOB_OK;
+}
+
+/* ---- the sheet ---- */
+
+/* A copy of a volume's box. */
+static lob_status cut(lob_volume *out, const lob_volume *volume, const lob_box *at)
+{
+    const int64_t bytes = lob_voxels(volume) * (int64_t)lob_type_of(volume->type)->bytes;
+    LOB_TRY(lob_volume_like(out, volume, volume->type, 1));
+    memcpy(out->data, volume->data, (size_t)bytes);
+    return lob_volume_crop(out, at);
+}
+
+static lob_status make_box(lob_session *s, box *b, lob_volume *image, lob_volume *strokes,
+                           const lob_segment_plan *plan, const lob_segment_output *found)
+{
+    lob_label_set labels = {0};
+    lob_status st = lob_volume_crop(image, &plan->box);
+    if (st == LOB_OK) st = lob_volume_crop(strokes, &plan->box);
+    if (st == LOB_OK) st = lob_labels_dense(strokes, &b->set, "strokes", &s->error);
+    if (st == LOB_OK) st = cut(&b->uncertain, &found->uncertain, &plan->box);
+    if (st == LOB_OK) st = cut(&b->labels, &found->labels, &plan->box);
+    if (st == LOB_OK) st = lob_labels_dense(&b->labels, &labels, "labels", &s->error);
+    for (int32_t i = 0; i < labels.count; i++)
+        labels.values[i] = lob_label_set_find(&b->set, labels.values[i]);
+    if (st == LOB_OK) st = lob_labels_restore(&b->labels, &labels);
+    lob_label_set_free(&labels);
+    b->background = lob_label_set_find(&b->set, plan->background);
+    return st;
+}
+
+static lob_status draw(lob_session *s, const box *b, const shown_slice *columns, int count,
+                       int axis, int64_t first, const char *path)
+{
+    const lob_volume *const rows[ROWS] = {b->seeds, &b->labels, &b->uncertain};
+    const lob_anatomical_plane plane = lob_segment_plane(&b->image->geometry, axis);
     lob_canvas canvas = {.rgb = NULL};
     look l = {.colour = NULL};
-    lob_segment_slice order[LOB_SEGMENT_SHEET_SLICES];
-    memcpy(order, slices, (size_t)count * sizeof *order);
-    qsort(order, (size_t)count, sizeof *order, by_place);
-    lob_session_compute(s, "drawing");
-    lob_slice view = lob_slice_of(box->image, plane, 0, false);
+    lob_slice view = lob_slice_of(b->image, plane, 0, false);
     const double scale = scale_of(&view, count);
     int pixels[2];
     lob_slice_pixels(pixels, &view, scale);
     const int width = GAP + count * (pixels[0] + GAP), tall = GAP + ROWS * (pixels[1] + GAP);
-    lob_status st = make_look(&l, box);
+    lob_status st = make_look(&l, b);
     if (st == LOB_OK)
-        st = lob_canvas_make(&canvas, width, tall + draw_names(NULL, box, &l, tall, width), paper);
+        st = lob_canvas_make(&canvas, width, tall + draw_names(NULL, b, &l, tall, width), paper);
     for (int i = 0; i < count && st == LOB_OK; i++) {
-        view.slice = order[i].slice;
-        st = draw_column(&canvas, box, &l, rows, &view, order[i].drawn, scale, i, first);
+        view.slice = columns[i].slice - first;
+        st = draw_column(&canvas, b, &l, rows, &view, columns[i].drawn, scale, i, first);
     }
-    if (st == LOB_OK) draw_names(&canvas, box, &l, tall, width);
-    if (st == LOB_ENOMEM) lob_session_no_memory(s, path);
-    if (st == LOB_OK) {
-        lob_session_computed(s);
+    if (st == LOB_OK) draw_names(&canvas, b, &l, tall, width);
+    if (st == LOB_OK) lob_session_computed(s);
+    if (st == LOB_OK)
         st = lob_session_write_picture(s, canvas.rgb, canvas.width, canvas.height, path);
-    }
     free(canvas.rgb);
     free_look(&l);
+    return st;
+}
+
+lob_status lob_segment_sheet(lob_session *s, lob_volume *image, lob_volume *strokes,
+                             const lob_segment_plan *plan, const lob_segment_output *found,
+                             const char *path)
+{
+    box b = {.image = image,
+             .seeds = strokes,
+             .labels = lob_volume_empty(),
+             .uncertain = lob_volume_empty()};
+    const int64_t n = lob_voxels(image) * 2;
+    shown_slice columns[COLUMNS];
+    int count, axis = plan->axis;
+    for (int k = 0; k < 3 && axis < 0; k++)
+        if (lob_side(image->dims, k) == 1) axis = k;
+    LOB_TRY(lob_session_take(s, n, path));
+    lob_session_compute(s, "drawing");
+    lob_status st = make_box(s, &b, image, strokes, plan, found);
+    if (st == LOB_OK) st = choose_columns(s, columns, &count, &b, plan, found, axis);
+    if (st == LOB_OK) st = draw(s, &b, columns, count, axis, plan->box.first[axis], path);
+    if (st == LOB_ENOMEM) lob_session_no_memory(s, path);
+    lob_volume_free(&b.labels);
+    lob_volume_free(&b.uncertain);
+    lob_label_set_free(&b.set);
+    lob_session_give(s, n);
     return st;
 }

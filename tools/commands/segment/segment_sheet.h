@@ -3,22 +3,23 @@
 #ifndef LOB_SEGMENT_SHEET_H
 #define LOB_SEGMENT_SHEET_H
 
-#include "tools/commands/segment/segment_slices.h"
-
-enum { LOB_SEGMENT_SHEET_SLICES = 5 };
+#include "kernels/segment/segment.h"
+#include "tools/session/session.h"
 
 /*
- * Draw the sheet, a column a slice, and write it as PNG.
+ * Draw the sheet, a column a slice, and write it as PNG: slices that are suggested, and some with
+ * strokes, five in all.
  *
- *   uncertain  in  on the box's grid
- *   slices     in  count of them across the axis, at most LOB_SEGMENT_SHEET_SLICES
- *   first      in  of the box in the image, along the axis: slices are named as in the image
+ *   image    in/out  the scan, which is cut to the plan's box
+ *   strokes  in/out  likewise, with own labels
+ *   plan     in      of both
+ *   found    in      labels and uncertain voxels
  *
  * Returns LOB_OK, LOB_ENOMEM, or what writing a picture does.
  */
-lob_status lob_segment_sheet(lob_session *s, const lob_segment_box *box,
-                             const lob_volume *uncertain, const lob_segment_slice *slices,
-                             int count, int axis, int64_t first, const char *path);
+lob_status lob_segment_sheet(lob_session *s, lob_volume *image, lob_volume *strokes,
+                             const lob_segment_plan *plan, const lob_segment_output *found,
+                             const char *path);
 
 /* The anatomical plane whose slices lie across a voxel axis. */
 lob_anatomical_plane lob_segment_plane(const lob_geometry *geometry, int axis);

@@ -1,5 +1,7 @@
-/* Slices with strokes, and those on which a further stroke would help most. */
-#include "tools/commands/segment/segment_slices.h"
+/* Slices on which a further stroke would help most. */
+#include "kernels/segment/segment_slices.h"
+
+#include "volumes/labels.h"
 
 #include <assert.h>
 #include <math.h>
@@ -37,20 +39,20 @@ static bool on_border(const lob_volume *labels, const int64_t at[3], int64_t i)
 }
 
 /* Count the voxels of slice row->slice that are uncertain, labelled and at a border. */
-static void count_slice(lob_segment_slice *row, const lob_segment_box *box, const uint8_t *unsure,
-                        int axis)
+static void count_slice(lob_segment_slice *row, const lob_volume *labels, int32_t background,
+                        const uint8_t *unsure, int axis)
 {
-    const lob_dims d = box->labels->dims;
+    const lob_dims d = labels->dims;
     const int u = axis == 0 ? 1 : 0, v = axis == 2 ? 1 : 2;
     int64_t at[3] = {0, 0, 0};
     at[axis] = row->slice;
     for (at[v] = 0; at[v] < lob_side(d, v); at[v]++)
         for (at[u] = 0; at[u] < lob_side(d, u); at[u]++) {
             const int64_t i = (at[2] * d.ny + at[1]) * d.nx + at[0];
-            const int32_t label = lob_label_at(box->labels->data, box->labels->type, i);
-            row->marked += label != box->background;
+            const int32_t label = lob_label_at(labels->data, labels->type, i);
+            row->marked += label != background;
             row->uncertain += unsure[i];
-            row->border += on_border(box->labels, at, i);
+            row->border += on_border(labels, at, i);
         }
 }
 
@@ -106,23 +108,23 @@ static bool take_best(lob_segment_slice *best, const lob_segment_slice *rows, bo
 }
 
 lob_status lob_segment_suggest(lob_segment_slice *slices, int *count, int n,
-                               const lob_segment_box *box, const lob_volume *uncertain, int axis,
+                               const lob_volume *labels, int32_t background,
+                               const lob_strokes *strokes, const uint8_t *uncertain, int axis,
                                int threads)
 {
-    const int64_t side = lob_side(box->labels->dims, axis);
-    const uint8_t *const unsure = uncertain->data;
+    const int64_t side = lob_side(labels->dims, axis);
     lob_segment_slice *const rows = calloc((size_t)side, sizeof *rows);
     bool *const drawn = calloc((size_t)side, sizeof *drawn);
     const lob_status st = rows && drawn ? LOB_OK : LOB_ENOMEM;
     int found = 0;
     if (st == LOB_OK) {
-        const int64_t all = find_drawn(drawn, &box->strokes, axis);
+        const int64_t all = find_drawn(drawn, strokes, axis);
         assert(all > 0);
         (void)all;
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (int64_t i = 0; i < side; i++) {
             rows[i].slice = i;
-            count_slice(&rows[i], box, unsure, axis);
+            count_slice(&rows[i], labels, background, uncertain, axis);
         }
         while (found < n && take_best(&slices[found], rows, drawn, side)) found++;
     }
@@ -130,27 +132,4 @@ lob_status lob_segment_suggest(lob_segment_slice *slices, int *count, int n,
     free(drawn);
     *count = found;
     return st;
-}
-
-lob_status lob_segment_drawn(lob_segment_slice *slices, int *count, int n,
-                             const lob_segment_box *box, int axis)
-{
-    const int64_t side = lob_side(box->labels->dims, axis);
-    int64_t seen = 0;
-    int found = 0;
-    *count = 0;
-    if (n < 1) return LOB_OK;
-    bool *const drawn = calloc((size_t)side, sizeof *drawn);
-    if (!drawn) return LOB_ENOMEM;
-    const int64_t all = find_drawn(drawn, &box->strokes, axis);
-    const int64_t most = all < n ? all : n;
-    for (int64_t i = 0; i < side; i++)
-        if (drawn[i]) {
-            if (seen == (2 * found + 1) * all / (2 * most))
-                slices[found++] = (lob_segment_slice){.slice = i, .drawn = true};
-            seen++;
-        }
-    free(drawn);
-    *count = found;
-    return LOB_OK;
 }

@@ -1,0 +1,191 @@
+/*
+ * Segment: a clean mask from brush strokes, the whole job as one call.
+ *
+ * Strokes are lines on a few slices: along the middle of each structure with its label, and around
+ * it with one label more for the background. Steps, all in the box around the strokes:
+ *
+ *   box         image and strokes are cut to the box, which is wider than the strokes by a margin;
+ *               a median of the image is a second view of it
+ *   growth      appearance.h makes shares of the grey values under the strokes, a Gaussian smooths
+ *               them, growcut.h grows the strokes over them, refine.h cleans up. Where a second
+ *               growth follows and the box is large, this is on a coarser grid
+ *   again       what came out, interpolated between the slices with strokes, guides the shares of
+ *               a second growth, whose result is the result
+ *   whole grid  the background becomes 0, and labels are laid on the image's whole grid
+ *
+ * lob_segment_choose makes numbers of image, strokes and options: the plan. lob_segment does what a
+ * plan says, with a backend's algorithms; what lies between two steps stays where the context
+ * computes. Files and text are nobody's business here.
+ *
+ * Same bytes on every backend and thread count.
+ */
+#ifndef LOB_SEGMENT_H
+#define LOB_SEGMENT_H
+
+#include "kernels/backends.h"
+#include "volumes/crop.h"
+
+LOB_BEGIN_DECLS
+
+enum {
+    LOB_SEGMENT_MAX_LABELS = LOB_APPEARANCE_MAX_LABELS, /* the background's included */
+    LOB_SEGMENT_MAX_SLICES = 64                         /* that are suggested */
+};
+
+/* Choices that may be held fixed. Lengths of blur, smooth and edge are in least spacings: the
+ * smallest distance of voxels along an axis with more than one. */
+typedef struct {
+    int32_t background; /* the label that is written as 0; 0: the one whose strokes reach the
+                           outside of the box around all strokes on most sides */
+    double margin;      /* of the box around all strokes: at least this, in mm, 0..1e6, */
+    bool margin_voxels; /* or in voxels, */
+    double share;       /* and at least this share of the box's own side, 0..100, */
+    double ends;        /* beyond the first and the last slice with strokes at least this one */
+    bool median;        /* a second view of the image: its median, along axes on which voxels are
+                           at most 1.5 times the least spacing apart */
+    double whole;       /* share of the whole box in what speaks against a label, 0..1 */
+    double far;         /* nats that a label loses far from its strokes, in the first growth, and
+                           far outside its outlines, in the second, 0..16 */
+    double shape;       /* nats that outlines between drawn slices give at most, in the second */
+    double blur;        /* standard deviation of the shares' Gaussian, first growth, 0..100; the
+                           second: half */
+    double smooth;      /* that of the majority after the first growth; the second: 0.7 of it */
+    double edge;        /* share of the image in the votes at borders, 0..1; the second: half */
+    int passes;         /* 1 or 2 growths; 0: 1 where no slice has strokes of a label and of
+                           others, as there is no outline then that could guide a second */
+    int64_t coarse;     /* the first of two growths is on a coarser grid where the box has more
+                           voxels, >= 1 */
+} lob_segment_options;
+
+/* Background chosen, 10 mm, share 0.3, ends 0.375, median, whole 0.5, far 4, shape 2, blur, smooth
+ * and edge 1, passes chosen, coarse 2^19. */
+lob_segment_options lob_segment_defaults(void);
+
+/* The numbers of one growth. */
+typedef struct {
+    double spacing_mm[3]; /* of its grid */
+    double blur_mm;       /* of the shares; 0: none */
+    double smooth_mm, edge;
+    double shape_mm; /* distance to the outline that is worth a nat; second growth */
+} lob_segment_growth;
+
+/*
+ * What was chosen for a case. Its lengths and shares have nine significant digits, as the lines
+ * that `lobule segment --print-recipe` prints have.
+ */
+typedef struct {
+    lob_segment_options options;            /* rounded */
+    int channels;                           /* of the image */
+    int32_t count;                          /* of labels, the background's among them: 2.. */
+    int32_t labels[LOB_SEGMENT_MAX_LABELS]; /* as the strokes have them, ascending */
+    int32_t background;                     /* one of these */
+    int axis;       /* across which the fewest slices have strokes; -1 in 2D */
+    int64_t slices; /* with strokes, across it; 0 in 2D */
+    lob_box box;    /* around all strokes, with its margin */
+    bool flat;      /* the box is a slice */
+    bool median[3]; /* axes that the median goes along; none: there is none */
+    int passes;     /* 1 or 2 */
+    int factor[3];  /* voxels of the box along each axis to one of the first growth's grid */
+    double least_mm, coarse_mm[3], coarse_least_mm; /* spacings as they are, not rounded */
+    lob_segment_growth growth[2];
+} lob_segment_plan;
+
+/*
+ * Choose what depends on the case.
+ *
+ *   plan     out  unspecified on failure
+ *   image    in   its dims, geometry and channels; data is not read
+ *   strokes  in   on the image's grid, one channel of whole numbers of any type; 0: not drawn
+ *   options  in   see above
+ *   context  in   threads
+ *
+ * Returns LOB_OK, LOB_EDATA (no strokes; fewer than 2 labels or more than LOB_SEGMENT_MAX_LABELS;
+ * no stroke of the background given; grids that differ), LOB_EARG, LOB_ENOMEM or LOB_EDEVICE.
+ */
+lob_status lob_segment_choose(lob_segment_plan *plan, const lob_volume *image,
+                              const lob_volume *strokes, const lob_segment_options *options,
+                              const lob_context *context, lob_error *error);
+
+typedef struct {
+    const lob_volume *image;   /* any type; one frame */
+    const lob_volume *strokes; /* as above */
+    bool strength;             /* asked for, */
+    bool uncertain;            /* likewise */
+    int suggest;               /* slices that are asked for, 0..LOB_SEGMENT_MAX_SLICES; not where
+                                  plan->flat */
+} lob_segment_input;
+
+/* A slice on which further strokes would help. */
+typedef struct {
+    int64_t slice;     /* of the image, along the plan's axis */
+    int64_t uncertain; /* voxels */
+    int64_t marked;    /* voxels that carry a label */
+    int64_t border;    /* voxels with another label on one of their six sides */
+} lob_segment_slice;
+
+/* Volumes lie on the image's whole grid, where the image is, and carry its header. */
+typedef struct {
+    lob_volume labels;    /* the strokes' numbers, 0 for the background, in lob_label_type(largest);
+                             with the strokes' names */
+    lob_volume strength;  /* float32: with which the last growth took each voxel; 0 outside of the
+                             box. Empty where it is not asked for */
+    lob_volume uncertain; /* uint8: 1 where another label could have grown almost as cheaply. Each
+                             label is grown alone over the shares of the last growth; with a < b the
+                             two least costs of a voxel, as shares of the shares' range, it is
+                             uncertain where (b - a) / (b + a + 1/128) < 0.1. Empty where neither it
+                             nor slices are asked for */
+    lob_segment_slice slices[LOB_SEGMENT_MAX_SLICES]; /* the most useful first; each further one is
+                                                         chosen as if those before were drawn */
+    int slice_count;
+    int64_t working_bytes; /* peak of working memory, beyond input and output */
+} lob_segment_output;
+
+/* Nothing yet. */
+lob_segment_output lob_segment_output_empty(void);
+
+/* Free the volumes and leave nothing. */
+void lob_segment_output_free(lob_segment_output *out);
+
+/*
+ * Make the mask.
+ *
+ *   out      out  overwritten; nothing to free after a failure
+ *   in       in   see above
+ *   plan     in   of this image and these strokes
+ *   backend  in   whose algorithms compute; they go with the context
+ *   context  in   threads, memory, progress over all steps, device
+ *
+ * Strokes keep their labels. Returns LOB_OK, LOB_EDATA (no finite value under the strokes),
+ * LOB_EARG, LOB_ENOMEM, LOB_EDEVICE or LOB_ECANCEL.
+ */
+lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
+                       const lob_segment_plan *plan, const lob_backend *backend,
+                       const lob_context *context, lob_error *error);
+
+typedef struct {
+    int64_t said;    /* stroke voxels that say otherwise than the labels before */
+    int64_t changed; /* voxels that differ from these */
+} lob_segment_corrected;
+
+/*
+ * Let strokes correct an earlier result: a voxel farther than reach from every stroke that says
+ * otherwise keeps its label of before.
+ *
+ *   labels      in/out  of lob_segment; afterwards in the type that holds those before too
+ *   corrected   out
+ *   before      in      earlier labels on that grid, one channel of whole numbers
+ *   strokes     in      as above, all of them
+ *   background  in      the label that was written as 0
+ *   reach       in      in mm, or, with `voxels`, in voxels; >= 0
+ *
+ * All are in ordinary memory. Returns LOB_OK, LOB_EDATA (labels that are no whole numbers),
+ * LOB_ENOMEM or LOB_ECANCEL.
+ */
+lob_status lob_segment_correct(lob_volume *labels, lob_segment_corrected *corrected,
+                               const lob_volume *before, const lob_volume *strokes,
+                               int32_t background, double reach, bool voxels,
+                               const lob_context *context, lob_error *error);
+
+LOB_END_DECLS
+
+#endif

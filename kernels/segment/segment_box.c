@@ -1,0 +1,90 @@
+/* The box: image and strokes are cut to it, and a second view is made. */
+#include "kernels/arrays.h"
+#include "kernels/segment/segment_job.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static lob_volume grid_of_box(const lob_segment_job *j)
+{
+    const lob_box *const box = &j->plan->box;
+    const lob_geometry geometry = lob_box_geometry(&j->in->image->geometry, box);
+    return lob_segment_grid((lob_dims){box->size[0], box->size[1], box->size[2]}, &geometry);
+}
+
+static bool is_whole(const lob_segment_job *j)
+{
+    const lob_box *const box = &j->plan->box;
+    bool whole = true;
+    for (int a = 0; a < 3; a++) whole = whole && box->size[a] == lob_side(j->in->image->dims, a);
+    return whole;
+}
+
+/* Strokes of the box as uint8, with dense labels. */
+static lob_status cut_strokes(lob_segment_job *j, lob_error *error)
+{
+    const lob_volume grid = grid_of_box(j);
+    const int64_t n = lob_voxels(&grid);
+    const lob_resample_options options = {.method = LOB_RESAMPLE_NEAREST};
+    lob_volume whole = lob_volume_empty(), *const own = &j->strokes;
+    lob_label_set set = {0};
+    const bool moved = j->in->strokes->place.kind != LOB_PLACE_MEMORY;
+    if (moved) LOB_TRY(lob_volume_move(&whole, j->in->strokes, (lob_place){0}, j->context, error));
+    const lob_volume *const from = moved ? &whole : j->in->strokes;
+    const lob_resample_input in = {.volume = from, .dims = grid.dims, .geometry = grid.geometry};
+    const int64_t stored = n * (int64_t)lob_type_of(from->type)->bytes;
+    lob_segment_turn turn;
+    lob_status st = lob_budget_hold(&j->budget, stored, error);
+    if (st == LOB_OK && lob_volume_like(own, &grid, from->type, 1) != LOB_OK)
+        st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    own->slope = from->slope;
+    own->inter = from->inter;
+    if (st == LOB_OK)
+        st = lob_resample_cpu(own->data, &in, &options, lob_segment_begin(j, &turn, 0.01), error);
+    if (st == LOB_OK) st = lob_labels_dense(own, &set, "strokes", error);
+    bool same = set.count == j->plan->count;
+    for (int32_t k = 0; same && k < set.count; k++) same = set.values[k] == j->plan->labels[k];
+    if (st == LOB_OK && !same)
+        st = lob_fail(error, LOB_EARG, "the plan was made for other strokes");
+    if (st == LOB_OK) lob_budget_release(&j->budget, stored - n);
+    j->background = lob_label_set_find(&set, j->plan->background);
+    lob_label_set_free(&set);
+    lob_volume_free(&whole);
+    return st == LOB_OK ? lob_segment_here(j, &j->seeds, own, error) : st;
+}
+
+/* Strokes on nothing but missing values tell nothing. An image on a GPU is not looked at. */
+static lob_status check_values(const lob_segment_job *j, lob_error *error)
+{
+    const lob_volume *const v = j->in->image;
+    const lob_dims d = j->strokes.dims;
+    const int64_t *const first = j->plan->box.first;
+    const uint8_t *const seeds = j->strokes.data;
+    if (lob_type_of(v->type)->is_integer || v->place.kind != LOB_PLACE_MEMORY) return LOB_OK;
+    for (int64_t i = 0; i < lob_voxels(&j->strokes); i++) {
+        const int64_t x = i % d.nx, y = i / d.nx % d.ny, z = i / (d.nx * d.ny);
+        const int64_t at = ((z + first[2]) * v->dims.ny + y + first[1]) * v->dims.nx + x + first[0];
+        for (int c = 0; seeds[i] > 0 && c < v->channels; c++) {
+            double value;
+            lob_values(&value, v->data, v->type, c * lob_voxels(v) + at, 1);
+            if (isfinite(value)) return LOB_OK;
+        }
+    }
+    return lob_fail(error, LOB_EDATA,
+                    "holds no finite value under the strokes, from which nothing can be learnt");
+}
+
+lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error)
+{
+    const bool *const along = j->plan->median;
+    const lob_volume grid = grid_of_box(j);
+    lob_filter_step median = {.kind = LOB_FILTER_MEDIAN};
+    LOB_TRY(cut_strokes(j, error));
+    LOB_TRY(check_values(j, error));
+    LOB_TRY(is_whole(j) ? lob_segment_here(j, &j->image, j->in->image, error)
+                        : lob_segment_onto(j, &j->image, j->in->image, &grid, LOB_RESAMPLE_NEAREST,
+                                           0.02, error));
+    if (!along[0] && !along[1] && !along[2]) return LOB_OK;
+    for (int a = 0; a < 3; a++) median.along[a] = along[a] && lob_side(j->image.dims, a) > 1;
+    return lob_segment_filter(j, &j->view, &j->image, &median, 1, 0.02, error);
+}

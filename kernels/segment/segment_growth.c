@@ -1,0 +1,224 @@
+/* Growths: shares, smoothed, grown, refined; the first on a coarser grid where the plan says so. */
+#include "kernels/arrays.h"
+#include "kernels/segment/segment_job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A growth's inputs, on one grid. */
+typedef struct {
+    const lob_segment_growth *numbers;
+    const lob_volume *image, *seeds; /* labels of the seeds are dense, */
+    int32_t labels, background;      /* likewise */
+    bool last;
+} growth;
+
+/* ---- steps ---- */
+
+/* How likely each voxel of the box is each label; outline NULL: there is none. */
+static lob_status learn(lob_segment_job *j, lob_volume *raw, const lob_volume *outline,
+                        double share, lob_error *error)
+{
+    const lob_segment_options *const o = &j->plan->options;
+    const lob_volume *const views[] = {&j->image, &j->view};
+    const lob_appearance_input in = {
+        .views = views,
+        .view_count = j->view.data ? 2 : 1,
+        .seeds = j->seeds.data,
+        .seed_type = j->seeds.type,
+        .labels = j->plan->count,
+        .background = j->background,
+        .outline = outline ? outline->data : NULL,
+        .outline_type = outline ? outline->type : LOB_U8,
+        .place = j->seeds.place,
+    };
+    lob_appearance_options options = lob_appearance_defaults();
+    lob_appearance_stats stats;
+    lob_segment_turn turn;
+    options.whole = o->whole;
+    options.far = o->far;
+    if (outline) {
+        options.shape = o->shape;
+        options.shape_mm = j->plan->growth[1].shape_mm;
+    }
+    LOB_TRY(lob_segment_make(j, raw, &j->image, LOB_F32, j->plan->count - 1, error));
+    return j->backend->appearance(raw->data, &stats, &in, &options,
+                                  lob_segment_begin(j, &turn, share), error);
+}
+
+/* Shares are grown in steps of 1/255: finer ones change next to nothing, and take longer. */
+static lob_status smooth(lob_segment_job *j, lob_volume *shares, lob_volume *raw, double blur_mm,
+                         double share, lob_error *error)
+{
+    const lob_filter_step steps[] = {
+        {.kind = LOB_FILTER_GAUSSIAN},
+        { .kind = LOB_FILTER_SCALE,              .factor = 255},
+        { .kind = LOB_FILTER_CAST,             .type = LOB_U8},
+    };
+    lob_filter_step made[3];
+    const bool blurs = blur_mm > 0;
+    memcpy(made, steps, sizeof steps);
+    for (int a = 0; a < 3; a++)
+        made[0].along[a] = lob_side(raw->dims, a) > 1 ? blur_mm / raw->geometry.spacing_mm[a] : 0;
+    return lob_segment_filter(j, shares, raw, blurs ? made : made + 1, blurs ? 3 : 2, share, error);
+}
+
+static lob_status grow(lob_segment_job *j, lob_volume *grown, const growth *g,
+                       const lob_volume *shares, double share, lob_error *error)
+{
+    lob_growcut_options options = lob_growcut_defaults();
+    const lob_growcut_input in = {
+        .image = shares, .seeds = g->seeds, .labels = g->labels, .place = shares->place};
+    lob_segment_turn turn;
+    options.rule = LOB_RULE_DISTANCE;
+    options.norm = LOB_NORM_LINF;
+    LOB_TRY(lob_segment_make(j, grown, shares, LOB_U8, 1, error));
+    if (g->last && j->in->strength)
+        LOB_TRY(lob_segment_make(j, &j->strength, shares, LOB_F32, 1, error));
+    const lob_growcut_output out = {.labels = grown->data, .strength = j->strength.data};
+    return j->backend->growcut(&out, NULL, &in, &options, lob_segment_begin(j, &turn, share),
+                               error);
+}
+
+static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
+                         const lob_volume *grown, double share, lob_error *error)
+{
+    const lob_refine_input in = {
+        .image = g->image,
+        .labels = grown->data,
+        .labels_type = grown->type,
+        .seeds = g->seeds->data,
+        .seeds_type = g->seeds->type,
+        .label_count = g->labels,
+        .background = g->background,
+        .place = grown->place,
+    };
+    lob_refine_options options = lob_refine_defaults(g->image->dims, g->image->geometry.spacing_mm);
+    lob_refine_stats stats;
+    lob_segment_turn turn;
+    options.smooth_mm = g->numbers->smooth_mm;
+    options.edge = g->numbers->edge;
+    LOB_TRY(lob_segment_make(j, out, g->image, LOB_U8, 1, error));
+    return j->backend->refine(out->data, &stats, &in, &options, lob_segment_begin(j, &turn, share),
+                              error);
+}
+
+/* Grow shares, which are freed unless they are the last ones. */
+static lob_status grow_and_refine(lob_segment_job *j, lob_volume *out, const growth *g,
+                                  lob_volume *raw, double share, lob_error *error)
+{
+    lob_volume shares = lob_volume_empty(), grown = lob_volume_empty();
+    lob_status st = smooth(j, &shares, raw, g->numbers->blur_mm, 0.2 * share, error);
+    lob_segment_drop(j, raw);
+    if (st == LOB_OK) st = grow(j, &grown, g, &shares, 0.5 * share, error);
+    if (st == LOB_OK && g->last && (j->in->uncertain || j->in->suggest > 0)) {
+        j->shares = shares;
+        shares = lob_volume_empty();
+    }
+    lob_segment_drop(j, &shares);
+    if (st == LOB_OK) st = refine(j, out, g, &grown, 0.3 * share, error);
+    lob_segment_drop(j, &grown);
+    return st;
+}
+
+/* ---- growths ---- */
+
+static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_volume *outline,
+                              int number, double share, lob_error *error)
+{
+    const growth g = {
+        .numbers = &j->plan->growth[number],
+        .image = &j->image,
+        .seeds = &j->seeds,
+        .labels = j->plan->count,
+        .background = j->background,
+        .last = number + 1 == j->plan->passes,
+    };
+    lob_volume raw = lob_volume_empty();
+    lob_status st = learn(j, &raw, outline, 0.3 * share, error);
+    if (st == LOB_OK) st = grow_and_refine(j, out, &g, &raw, 0.7 * share, error);
+    lob_segment_drop(j, &raw);
+    return st;
+}
+
+/*
+ * Strokes on the coarser grid. Where strokes of two labels lie in one of its voxels, one of them
+ * may get lost: those that are left are numbered again.
+ *
+ *   kept  out  the dense label on the box's grid of each label here
+ */
+static lob_status coarse_strokes(lob_segment_job *j, lob_volume *own, lob_label_set *kept,
+                                 const lob_volume *grid, lob_error *error)
+{
+    const lob_resample_input in = {
+        .volume = &j->strokes, .dims = grid->dims, .geometry = grid->geometry};
+    const lob_resample_options options = {.method = LOB_RESAMPLE_STROKES};
+    lob_segment_turn turn;
+    LOB_TRY(lob_budget_hold(&j->budget, lob_voxels(grid), error));
+    if (lob_volume_like(own, grid, LOB_U8, 1) != LOB_OK)
+        return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    LOB_TRY(lob_resample_cpu(own->data, &in, &options, lob_segment_begin(j, &turn, 0.01), error));
+    LOB_TRY(lob_labels_dense(own, kept, "strokes", error));
+    if (kept->count < 2)
+        return lob_fail(error, LOB_EDATA,
+                        "the only label is %d; add seeds of another label, such as the background",
+                        j->plan->labels[kept->values[0] - 1]);
+    if (lob_label_set_find(kept, j->background) == 0)
+        return lob_fail(error, LOB_EDATA, "no seed has the background's label %d",
+                        j->plan->background);
+    return LOB_OK;
+}
+
+/* The first growth on a coarser grid: shares are averaged, strokes are kept. */
+static lob_status coarse_growth(lob_segment_job *j, lob_volume *first, double share,
+                                lob_error *error)
+{
+    lob_volume grid = lob_segment_grid(j->image.dims, &j->image.geometry);
+    lob_volume image = lob_volume_empty(), own = lob_volume_empty(), seeds = lob_volume_empty();
+    lob_volume fine = lob_volume_empty(), raw = lob_volume_empty(), labels = lob_volume_empty();
+    lob_volume named = lob_volume_empty();
+    lob_label_set kept = {0};
+    lob_resample_respace(&grid.geometry, &grid.dims, j->plan->growth[0].spacing_mm);
+    lob_status st =
+        lob_segment_onto(j, &image, &j->image, &grid, LOB_RESAMPLE_LINEAR, 0.05 * share, error);
+    if (st == LOB_OK) st = coarse_strokes(j, &own, &kept, &grid, error);
+    if (st == LOB_OK) st = lob_segment_here(j, &seeds, &own, error);
+    if (st == LOB_OK) st = learn(j, &fine, NULL, 0.5 * share, error);
+    if (st == LOB_OK)
+        st = lob_segment_onto(j, &raw, &fine, &grid, LOB_RESAMPLE_LINEAR, 0.25 * share, error);
+    lob_segment_drop(j, &fine);
+    const growth g = {
+        .numbers = &j->plan->growth[0],
+        .image = &image,
+        .seeds = &seeds,
+        .labels = kept.count,
+        .background = lob_label_set_find(&kept, j->background),
+    };
+    if (st == LOB_OK) st = grow_and_refine(j, &labels, &g, &raw, 0.15 * share, error);
+    const bool lost = kept.count < j->plan->count;
+    if (st == LOB_OK && lost)
+        st = lob_segment_recode(j, &named, &labels, kept.count, kept.values, 0, error);
+    if (st == LOB_OK)
+        st = lob_segment_onto(j, first, lost ? &named : &labels, &j->image, LOB_RESAMPLE_NEAREST,
+                              0.05 * share, error);
+    lob_volume *const volumes[] = {&image, &own, &seeds, &raw, &labels, &named};
+    for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) lob_segment_drop(j, volumes[i]);
+    lob_label_set_free(&kept);
+    return st;
+}
+
+lob_status lob_segment_grow(lob_segment_job *j, lob_error *error)
+{
+    const double share = j->in->uncertain || j->in->suggest > 0 ? 0.6 : 0.85;
+    lob_volume first = lob_volume_empty();
+    lob_status st;
+    if (j->plan->passes == 1) return fine_growth(j, &j->labels, NULL, 0, share, error);
+    if (lob_segment_is_coarse(j->plan))
+        st = coarse_growth(j, &first, 0.3 * share, error);
+    else
+        st = fine_growth(j, &first, NULL, 0, 0.5 * share, error);
+    if (st == LOB_OK) st = fine_growth(j, &j->labels, &first, 1, share, error);
+    lob_segment_drop(j, &first);
+    return st;
+}

@@ -1,0 +1,96 @@
+/*
+ * What the stages of a segmentation share: the job, and a backend's algorithms as its steps. Each
+ * step counts its result as working memory, gets what is left of it, and takes a share of the
+ * progress. This header is not installed.
+ */
+#ifndef LOB_SEGMENT_JOB_H
+#define LOB_SEGMENT_JOB_H
+
+#include "kernels/appearance/strokes.h"
+#include "kernels/budget.h"
+#include "kernels/segment/segment.h"
+#include "volumes/labels.h"
+
+LOB_BEGIN_DECLS
+
+typedef struct {
+    const lob_segment_input *in;
+    const lob_segment_plan *plan;
+    const lob_backend *backend;
+    const lob_context *context;
+    lob_budget budget;
+    double done; /* of the progress, 0..1 */
+
+    /* on the box's grid, where the context computes */
+    lob_volume image;
+    lob_volume view;    /* empty: there is none */
+    lob_volume strokes; /* uint8, dense labels, in ordinary memory; */
+    lob_volume seeds;   /* the same, or a view of it */
+    lob_volume shares;  /* of the last growth, uint8 */
+    lob_volume labels;  /* what came out, uint8, dense */
+    lob_volume strength;
+    int32_t background; /* dense */
+} lob_segment_job;
+
+/* ---- memory ---- */
+
+/* A volume of a grid that counts as working memory; its voxels are not set. */
+lob_status lob_segment_make(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
+                            lob_type type, int channels, lob_error *error);
+
+/* Free a volume of the job and leave it empty; an empty one is fine. */
+void lob_segment_drop(lob_segment_job *j, lob_volume *volume);
+
+/* A volume of the job where the context computes: a view of it, or a copy. */
+lob_status lob_segment_here(lob_segment_job *j, lob_volume *out, const lob_volume *volume,
+                            lob_error *error);
+
+/* What is left of the memory, with the share of the progress that comes next. */
+typedef struct {
+    lob_context context;
+    const lob_context *outer;
+    double from, to;
+} lob_segment_turn;
+const lob_context *lob_segment_begin(lob_segment_job *j, lob_segment_turn *turn, double share);
+
+/* ---- steps ---- */
+
+/* A volume's grid without voxels or header. */
+lob_volume lob_segment_grid(lob_dims dims, const lob_geometry *geometry);
+
+/* A volume's voxels on a grid. */
+lob_status lob_segment_onto(lob_segment_job *j, lob_volume *out, const lob_volume *volume,
+                            const lob_volume *grid, lob_resample_method method, double share,
+                            lob_error *error);
+
+/* Filters, edges repeated. */
+lob_status lob_segment_filter(lob_segment_job *j, lob_volume *out, const lob_volume *image,
+                              const lob_filter_step *steps, int count, double share,
+                              lob_error *error);
+
+/* Dense labels as the values that they stand for; `drop`, one of these, or 0: none, becomes 0. */
+lob_status lob_segment_recode(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
+                              int32_t count, const int32_t *values, int32_t drop, lob_error *error);
+
+/* ---- stages ---- */
+
+/* Cut image and strokes to the box; make the second view. */
+lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error);
+
+/* All growths: shares, labels and strength of the last one. */
+lob_status lob_segment_grow(lob_segment_job *j, lob_error *error);
+
+/* Where two labels grow almost as cheaply, on the box's grid, in ordinary memory. */
+lob_status lob_segment_doubt(lob_segment_job *j, lob_volume *uncertain, lob_error *error);
+
+/* ---- the plan ---- */
+
+/* A number as a recipe prints it: nine significant digits. */
+double lob_segment_rounded(double number);
+
+/* The grid of the first growth, where it is coarser. */
+bool lob_segment_is_coarse(const lob_segment_plan *plan);
+
+LOB_END_DECLS
+
+#endif

@@ -1,0 +1,247 @@
+/* Choosing what depends on the case. */
+#include "kernels/arrays.h"
+#include "kernels/segment/segment_job.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An axis takes part in the median, and becomes coarser, where its voxels are at most this many
+ * times the least spacing apart: beyond, neighbours tell little of each other. */
+static const double near_spacing = 1.5;
+
+/* Going to a coarser grid has smoothed the shares already. */
+static const double coarse_blur = 0.35;
+
+/* The second growth begins from better shares, and so needs less of each. */
+static const double second_blur = 0.5, second_smooth = 0.7, second_edge = 0.5;
+
+lob_segment_options lob_segment_defaults(void)
+{
+    const lob_appearance_options a = lob_appearance_defaults();
+    return (lob_segment_options){
+        .margin = 10,
+        .share = 0.3,
+        .ends = 0.375,
+        .median = true,
+        .whole = a.whole,
+        .far = a.far,
+        .shape = a.shape,
+        .blur = 1,
+        .smooth = 1,
+        .edge = 1,
+        .coarse = 1 << 19,
+    };
+}
+
+double lob_segment_rounded(double number)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.9g", number);
+    return strtod(text, NULL);
+}
+
+bool lob_segment_is_coarse(const lob_segment_plan *plan)
+{
+    return plan->factor[0] > 1 || plan->factor[1] > 1 || plan->factor[2] > 1;
+}
+
+/* ---- labels ---- */
+
+static lob_status take_labels(lob_segment_plan *plan, const lob_label_set *set, lob_error *error)
+{
+    if (set->count == 0)
+        return lob_fail(error, LOB_EDATA, "no strokes: 0 means unknown, and labels start at 1");
+    if (set->count == 1)
+        return lob_fail(error, LOB_EDATA,
+                        "all strokes are of label %d; add strokes of a second one around them, for "
+                        "the background",
+                        set->values[0]);
+    if (set->count > LOB_SEGMENT_MAX_LABELS)
+        return lob_fail(error, LOB_EDATA,
+                        "has strokes of %d labels, and at most %d can be told apart; are IMAGE and "
+                        "SEEDS swapped?",
+                        set->count, LOB_SEGMENT_MAX_LABELS);
+    plan->count = set->count;
+    memcpy(plan->labels, set->values, (size_t)set->count * sizeof *set->values);
+    return LOB_OK;
+}
+
+static lob_status choose_background(lob_segment_plan *plan, const lob_strokes *strokes,
+                                    const lob_label_set *set, lob_error *error)
+{
+    const int32_t wanted = plan->options.background;
+    const int32_t dense =
+        wanted > 0 ? lob_label_set_find(set, wanted) : lob_strokes_background(strokes);
+    if (dense == 0)
+        return lob_fail(error, LOB_EDATA, "no seed has the background's label %d", wanted);
+    plan->background = set->values[dense - 1];
+    return LOB_OK;
+}
+
+/* Is there a slice with strokes of a label and of others, for any label but the background? */
+static lob_status find_outlines(bool *any, lob_segment_plan *plan, const lob_strokes *strokes,
+                                lob_error *error)
+{
+    const int axis = plan->axis;
+    *any = false;
+    if (axis < 0) return LOB_OK;
+    const int64_t side = lob_side(strokes->dims, axis);
+    int64_t *const slices = malloc((size_t)side * sizeof *slices);
+    if (!slices) return lob_fail(error, LOB_ENOMEM, "no memory left for slices");
+    for (int32_t i = 1; i <= plan->count; i++)
+        if (plan->labels[i - 1] != plan->background)
+            *any = *any || lob_strokes_drawn(slices, strokes, i, axis) > 0;
+    for (int64_t z = 0; z < side; z++) {
+        const int64_t *const voxels = lob_strokes_in(strokes, axis, z);
+        bool drawn = false;
+        for (int32_t k = 0; k < plan->count; k++) drawn = drawn || voxels[k] > 0;
+        plan->slices += drawn;
+    }
+    free(slices);
+    return LOB_OK;
+}
+
+/* ---- grids ---- */
+
+/* The box around all strokes, with its margin. Returns its voxels. */
+static double choose_box(lob_segment_plan *plan, const lob_volume *image, const lob_volume *seeds)
+{
+    const lob_segment_options *const o = &plan->options;
+    int64_t margin[3];
+    double voxels = 1;
+    lob_box_of(&plan->box, seeds);
+    for (int a = 0; a < 3; a++) {
+        const double least = o->margin / (o->margin_voxels ? 1 : image->geometry.spacing_mm[a]);
+        const double ends = a == plan->axis ? o->ends : 0;
+        const double share = fmax(o->share, ends) * (double)plan->box.size[a];
+        /* Rounded up, but not because of a last digit. */
+        margin[a] = (int64_t)ceil(fmin(fmax(least, share), 0x1p40) - 1e-6);
+    }
+    lob_box_widen(&plan->box, margin, image->dims);
+    for (int a = 0; a < 3; a++) {
+        voxels *= (double)plan->box.size[a];
+        plan->flat = plan->flat || plan->box.size[a] == 1;
+    }
+    return voxels;
+}
+
+/* Halve the first growth's grid, along the axes of the least spacing, until it is small enough. */
+static void choose_grid(lob_segment_plan *plan, const lob_volume *image, double voxels)
+{
+    const double *const mm = image->geometry.spacing_mm;
+    bool more = plan->passes == 2;
+    for (int a = 0; a < 3; a++) {
+        plan->factor[a] = 1;
+        plan->coarse_mm[a] = mm[a];
+    }
+    plan->coarse_least_mm = plan->least_mm;
+    while (more && voxels > (double)plan->options.coarse) {
+        const double limit = near_spacing * plan->coarse_least_mm;
+        double least = 0;
+        more = false;
+        for (int a = 0; a < 3; a++) {
+            const int64_t side = lob_side(image->dims, a);
+            if (side > plan->factor[a] && plan->coarse_mm[a] <= limit) {
+                plan->factor[a] *= 2;
+                plan->coarse_mm[a] = mm[a] * plan->factor[a];
+                voxels /= 2;
+                more = true;
+            }
+            if (side > 1 && (least == 0 || plan->coarse_mm[a] < least)) least = plan->coarse_mm[a];
+        }
+        plan->coarse_least_mm = least;
+    }
+}
+
+/* ---- numbers ---- */
+
+static void choose_growths(lob_segment_plan *plan, const lob_volume *image)
+{
+    const lob_segment_options *const o = &plan->options;
+    const bool coarse = lob_segment_is_coarse(plan);
+    for (int k = 0; k < 2; k++) {
+        const bool first = k == 0;
+        const double mm = first && coarse ? plan->coarse_least_mm : plan->least_mm;
+        const double blur = !first ? second_blur : coarse ? coarse_blur : 1;
+        lob_segment_growth *const g = &plan->growth[k];
+        *g = (lob_segment_growth){
+            .blur_mm = lob_segment_rounded(o->blur * blur * mm),
+            .smooth_mm = lob_segment_rounded(o->smooth * mm * (first ? 1 : second_smooth)),
+            .edge = lob_segment_rounded(o->edge * (first ? 1 : second_edge)),
+            .shape_mm = first ? 0 : lob_segment_rounded(plan->coarse_least_mm),
+        };
+        for (int a = 0; a < 3; a++)
+            g->spacing_mm[a] = first && coarse ? lob_segment_rounded(plan->coarse_mm[a])
+                                               : image->geometry.spacing_mm[a];
+    }
+}
+
+/* Everything that follows from strokes with dense labels. */
+static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const lob_volume *seeds,
+                         const lob_label_set *set, const lob_context *context, lob_error *error)
+{
+    const double *const mm = image->geometry.spacing_mm;
+    lob_strokes strokes;
+    bool outlines = false;
+    LOB_TRY(take_labels(plan, set, error));
+    plan->channels = image->channels;
+    plan->least_mm = lob_least_spacing(image->dims, mm);
+    for (int a = 0; a < 3; a++)
+        plan->median[a] = plan->options.median && lob_side(image->dims, a) > 1 &&
+                          mm[a] <= near_spacing * plan->least_mm;
+    LOB_TRY(lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims, set->count,
+                              context->threads, error));
+    plan->axis = lob_strokes_axis(&strokes);
+    lob_status st = choose_background(plan, &strokes, set, error);
+    if (st == LOB_OK) st = find_outlines(&outlines, plan, &strokes, error);
+    lob_strokes_free(&strokes);
+    if (st != LOB_OK) return st;
+    plan->passes = plan->options.passes > 0 ? plan->options.passes : outlines ? 2 : 1;
+    choose_grid(plan, image, choose_box(plan, image, seeds));
+    choose_growths(plan, image);
+    return LOB_OK;
+}
+
+static lob_segment_options rounded(const lob_segment_options *options)
+{
+    lob_segment_options o = *options;
+    double *const numbers[] = {&o.margin, &o.share, &o.ends,   &o.whole, &o.far,
+                               &o.shape,  &o.blur,  &o.smooth, &o.edge};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        *numbers[i] = lob_segment_rounded(*numbers[i]);
+    return o;
+}
+
+static lob_status check(const lob_segment_options *o, const lob_volume *image,
+                        const lob_volume *strokes, lob_error *error)
+{
+    const double least[] = {o->margin, o->share, o->ends,   o->whole, o->far,
+                            o->shape,  o->blur,  o->smooth, o->edge};
+    for (size_t i = 0; i < sizeof least / sizeof *least; i++)
+        if (!(least[i] >= 0 && least[i] <= 1e6))
+            return lob_fail(error, LOB_EARG, "an option of segment is %g", least[i]);
+    if (o->background < 0 || o->passes < 0 || o->passes > 2 || o->coarse < 1)
+        return lob_fail(error, LOB_EARG, "an option of segment is outside its range");
+    if (image->channels > LOB_REFINE_MAX_CHANNELS)
+        return lob_fail(error, LOB_EDATA, "the image has %d channels, at most %d are segmented",
+                        image->channels, LOB_REFINE_MAX_CHANNELS);
+    return lob_same_grid(image, "the image", strokes, "the strokes", error);
+}
+
+lob_status lob_segment_choose(lob_segment_plan *plan, const lob_volume *image,
+                              const lob_volume *strokes, const lob_segment_options *options,
+                              const lob_context *context, lob_error *error)
+{
+    lob_volume seeds;
+    lob_label_set set = {0};
+    *plan = (lob_segment_plan){.options = rounded(options)};
+    LOB_TRY(check(options, image, strokes, error));
+    LOB_TRY(lob_volume_move(&seeds, strokes, (lob_place){0}, context, error));
+    lob_status st = lob_labels_dense(&seeds, &set, "strokes", error);
+    if (st == LOB_OK) st = choose(plan, image, &seeds, &set, context, error);
+    lob_label_set_free(&set);
+    lob_volume_free(&seeds);
+    return st;
+}

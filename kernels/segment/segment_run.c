@@ -1,0 +1,155 @@
+/* The whole job: box, growths, what is told about them, and labels on the whole grid. */
+#include "kernels/arrays.h"
+#include "kernels/segment/segment_job.h"
+#include "kernels/segment/segment_slices.h"
+
+#include <stdlib.h>
+
+lob_segment_output lob_segment_output_empty(void)
+{
+    const lob_volume none = lob_volume_empty();
+    return (lob_segment_output){.labels = none, .strength = none, .uncertain = none};
+}
+
+void lob_segment_output_free(lob_segment_output *out)
+{
+    lob_volume_free(&out->labels);
+    lob_volume_free(&out->strength);
+    lob_volume_free(&out->uncertain);
+    *out = lob_segment_output_empty();
+}
+
+/* ---- the whole grid ---- */
+
+/* A volume of the box on the image's whole grid, where the image is; it is freed. */
+static lob_status to_whole(lob_segment_job *j, lob_volume *out, lob_volume *part, lob_error *error)
+{
+    const lob_resample_input in = {.volume = part,
+                                   .dims = j->in->image->dims,
+                                   .geometry = j->in->image->geometry,
+                                   .place = lob_context_place(j->context)};
+    const lob_resample_options options = {.method = LOB_RESAMPLE_NEAREST};
+    lob_segment_turn turn;
+    lob_volume there;
+    LOB_TRY(lob_volume_at(&there, j->in->image, part->type, part->channels, j->context, error));
+    lob_status st =
+        j->backend->resample(there.data, &in, &options, lob_segment_begin(j, &turn, 0.01), error);
+    lob_segment_drop(j, part);
+    if (st == LOB_OK && lob_place_same(there.place, j->in->image->place)) {
+        *out = there;
+        return LOB_OK;
+    }
+    if (st == LOB_OK) st = lob_volume_move(out, &there, j->in->image->place, j->context, error);
+    lob_volume_free(&there);
+    return st;
+}
+
+/* Labels are called what their strokes are. */
+static lob_status name_labels(const lob_segment_job *j, lob_volume *labels, lob_error *error)
+{
+    const lob_label_names *const from = &j->in->strokes->names;
+    lob_label_names_free(&labels->names);
+    for (int32_t i = 0; i < from->count; i++) {
+        const lob_label_name *const row = &from->rows[i];
+        bool there = false;
+        for (int32_t k = 0; k < j->plan->count; k++)
+            there = there || j->plan->labels[k] == row->label;
+        if (!there || row->label == j->plan->background) continue;
+        if (lob_label_names_put(&labels->names, row->label, row->name, &row->colour,
+                                row->terminology) != LOB_OK)
+            return lob_fail(error, LOB_ENOMEM, "no memory left for names");
+    }
+    return LOB_OK;
+}
+
+/* ---- slices ---- */
+
+static lob_status suggest(lob_segment_job *j, lob_segment_output *out, const lob_volume *uncertain,
+                          lob_error *error)
+{
+    lob_strokes strokes;
+    LOB_TRY(lob_strokes_count(&strokes, j->seeds.data, j->seeds.type, j->seeds.dims, j->plan->count,
+                              j->context->threads, error));
+    const lob_status st = lob_segment_suggest(out->slices, &out->slice_count, j->in->suggest,
+                                              &j->labels, j->background, &strokes, uncertain->data,
+                                              j->plan->axis, j->context->threads);
+    for (int i = 0; i < out->slice_count; i++)
+        out->slices[i].slice += j->plan->box.first[j->plan->axis];
+    lob_strokes_free(&strokes);
+    return st == LOB_OK ? st : lob_fail(error, st, "no memory left for slices");
+}
+
+/* ---- the job ---- */
+
+static lob_status look_again(lob_segment_job *j, lob_segment_output *out, lob_error *error)
+{
+    lob_volume uncertain = lob_volume_empty();
+    if (!j->in->uncertain && j->in->suggest == 0) return LOB_OK;
+    lob_status st = lob_segment_doubt(j, &uncertain, error);
+    lob_segment_drop(j, &j->shares);
+    if (st == LOB_OK && j->in->suggest > 0) st = suggest(j, out, &uncertain, error);
+    if (st == LOB_OK) st = to_whole(j, &out->uncertain, &uncertain, error);
+    lob_label_names_free(&out->uncertain.names);
+    lob_segment_drop(j, &uncertain);
+    return st;
+}
+
+static lob_status run(lob_segment_job *j, lob_segment_output *out, lob_error *error)
+{
+    lob_volume own = lob_volume_empty();
+    LOB_TRY(lob_segment_box_make(j, error));
+    LOB_TRY(lob_segment_grow(j, error));
+    LOB_TRY(look_again(j, out, error));
+    if (j->in->strength) LOB_TRY(to_whole(j, &out->strength, &j->strength, error));
+    lob_status st = lob_segment_recode(j, &own, &j->labels, j->plan->count, j->plan->labels,
+                                       j->plan->background, error);
+    if (st == LOB_OK) st = to_whole(j, &out->labels, &own, error);
+    if (st == LOB_OK) st = name_labels(j, &out->labels, error);
+    lob_segment_drop(j, &own);
+    return st;
+}
+
+static lob_status check(const lob_segment_input *in, const lob_segment_plan *plan, lob_error *error)
+{
+    if (in->image->channels != plan->channels)
+        return lob_fail(error, LOB_EARG, "the plan was made for an image of %d channels",
+                        plan->channels);
+    for (int a = 0; a < 3; a++)
+        if (plan->box.first[a] < 0 || plan->box.size[a] < 1 ||
+            plan->box.first[a] + plan->box.size[a] > lob_side(in->image->dims, a))
+            return lob_fail(error, LOB_EARG, "the plan was made for another image");
+    if (in->suggest < 0 || in->suggest > LOB_SEGMENT_MAX_SLICES)
+        return lob_fail(error, LOB_EARG, "%d slices cannot be suggested, at most %d", in->suggest,
+                        LOB_SEGMENT_MAX_SLICES);
+    if (in->suggest > 0 && (plan->flat || plan->axis < 0))
+        return lob_fail(error, LOB_EARG, "slices cannot be suggested in one slice");
+    return lob_same_grid(in->image, "the image", in->strokes, "the strokes", error);
+}
+
+lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
+                       const lob_segment_plan *plan, const lob_backend *backend,
+                       const lob_context *context, lob_error *error)
+{
+    lob_segment_job j = {
+        .in = in,
+        .plan = plan,
+        .backend = backend,
+        .context = context,
+        .budget = {.who = "segmenting", .limit = context->max_memory},
+        .image = lob_volume_empty(),
+        .view = lob_volume_empty(),
+        .strokes = lob_volume_empty(),
+        .seeds = lob_volume_empty(),
+        .shares = lob_volume_empty(),
+        .labels = lob_volume_empty(),
+        .strength = lob_volume_empty(),
+    };
+    *out = lob_segment_output_empty();
+    LOB_TRY(check(in, plan, error));
+    const lob_status st = run(&j, out, error);
+    out->working_bytes = j.budget.peak;
+    lob_volume *const volumes[] = {&j.image, &j.view, &j.seeds, &j.shares, &j.labels, &j.strength};
+    for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) lob_segment_drop(&j, volumes[i]);
+    if (st != LOB_OK) lob_segment_output_free(out);
+    return st;
+}

@@ -1,0 +1,142 @@
+/* What the report says of a plan, and the plan as lines of a recipe. */
+#include "tools/commands/segment/segment_recipe.h"
+
+#include "tools/text/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void lob_segment_report(lob_session *s, const lob_segment_plan *plan)
+{
+    char axes[4] = "", *to = axes;
+    for (int a = 0; a < 3; a++)
+        if (plan->median[a]) *to++ = "xyz"[a];
+    *to = '\0';
+    cJSON *const chosen = cJSON_AddObjectToObject(s->results, "chosen");
+    cJSON_AddNumberToObject(chosen, "background", plan->background);
+    cJSON_AddBoolToObject(chosen, "background_given", plan->options.background != 0);
+    cJSON_AddNumberToObject(chosen, "passes", plan->passes);
+    cJSON_AddStringToObject(chosen, "median_axes", axes);
+    cJSON_AddNumberToObject(chosen, "least_spacing_mm", plan->least_mm);
+    cJSON_AddItemToObject(chosen, "first_growth_spacing_mm",
+                          cJSON_CreateDoubleArray(plan->coarse_mm, 3));
+    cJSON *const box = cJSON_AddObjectToObject(chosen, "box");
+    cJSON *const first = cJSON_AddArrayToObject(box, "first");
+    cJSON *const size = cJSON_AddArrayToObject(box, "size");
+    for (int a = 0; a < 3; a++) {
+        cJSON_AddItemToArray(first, cJSON_CreateNumber((double)plan->box.first[a]));
+        cJSON_AddItemToArray(size, cJSON_CreateNumber((double)plan->box.size[a]));
+    }
+    cJSON_AddNumberToObject(s->results, "labels", plan->count - 1);
+    lob_session_say(s, "background: label %d%s; growths: %d; the median goes along: %s",
+                    plan->background, plan->options.background ? "" : ", chosen", plan->passes,
+                    axes[0] ? axes : "no axis");
+}
+
+/* ---- the recipe ---- */
+
+/* Files as a shell takes them. */
+typedef struct {
+    char *image, *seeds, *out, *strength;
+} quoted;
+
+static bool has_median(const lob_segment_plan *plan)
+{
+    return plan->median[0] || plan->median[1] || plan->median[2];
+}
+
+/* Cut image and strokes to the box, and make the second view. */
+static void put_box(const lob_segment_plan *plan, const quoted *q, int frame)
+{
+    const lob_segment_options *const o = &plan->options;
+    printf("lobule convert %s @strokes --labels\n", q->seeds);
+    printf("lobule crop %s -o @image --around @strokes --margin %.9g%s --share %.9g --ends %.9g",
+           q->image, o->margin, o->margin_voxels ? "vox" : "mm", o->share, o->ends);
+    if (frame >= 0) printf(" --frame %d", frame);
+    printf("\nlobule resample @strokes -o @seeds --like @image --labels --method nearest\n");
+    if (has_median(plan))
+        printf("lobule filter @image -o @median --median %d,%d,%d --edge nearest\n",
+               plan->median[0], plan->median[1], plan->median[2]);
+}
+
+/* Shares are grown in steps of 1/255. */
+static void put_smoothing(const char *n, double sigma_mm)
+{
+    printf("lobule filter @shares%s_raw -o @shares%s ", n, n);
+    if (sigma_mm > 0) printf("--gaussian %.9gmm --edge nearest ", sigma_mm);
+    printf("--scale 255,0 --cast uint8\n");
+}
+
+/* The first of two growths, on a coarser grid: shares are averaged, strokes are kept. */
+static void put_coarse_growth(const lob_segment_plan *plan)
+{
+    const lob_segment_growth *const g = &plan->growth[0];
+    const double *const mm = g->spacing_mm;
+    printf("lobule resample @image -o @image1 --spacing %.9g,%.9g,%.9g\n", mm[0], mm[1], mm[2]);
+    printf("lobule resample @seeds -o @seeds1 --like @image1 --labels --method strokes\n");
+    printf("lobule appearance @image @seeds -o @shares1_fine --background %d --whole %.9g%s "
+           "--far %.9g\n",
+           plan->background, plan->options.whole, has_median(plan) ? " --view @median" : "",
+           plan->options.far);
+    printf("lobule resample @shares1_fine -o @shares1_raw --like @image1\n");
+    put_smoothing("1", g->blur_mm);
+    printf("lobule growcut @shares1 @seeds1 -o @grown1 --rule distance --norm linf "
+           "--trust-seeds\n");
+    printf("lobule refine @grown1 @image1 @seeds1 -o @coarse --background %d --smooth %.9gmm "
+           "--edge %.9g\n",
+           plan->background, g->smooth_mm, g->edge);
+    printf("lobule resample @coarse -o @first --like @image --labels --method nearest\n");
+}
+
+/* One growth: shares, smoothed, grown, refined. */
+static void put_growth(const lob_segment_plan *plan, bool second, const quoted *q)
+{
+    const lob_segment_options *const o = &plan->options;
+    const lob_segment_growth *const g = &plan->growth[second];
+    const bool last = second || plan->passes == 1;
+    const char *const n = last ? "" : "1", *const result = last ? "@labels" : "@first";
+
+    printf("lobule appearance @image @seeds -o @shares%s_raw --background %d --whole %.9g", n,
+           plan->background, o->whole);
+    if (has_median(plan)) printf(" --view @median");
+    if (second) printf(" --outline @first --shape %.9g --shape-border %.9g", o->shape, g->shape_mm);
+    printf(" --far %.9g\n", o->far);
+    put_smoothing(n, g->blur_mm);
+    printf("lobule growcut @shares%s @seeds -o @grown%s --rule distance --norm linf "
+           "--trust-seeds%s\n",
+           n, n, last && q->strength ? " --strength @strength" : "");
+    printf("lobule refine @grown%s @image @seeds -o %s --background %d --smooth %.9gmm "
+           "--edge %.9g\n",
+           n, result, plan->background, g->smooth_mm, g->edge);
+}
+
+static void put_all(const lob_segment_plan *plan, const quoted *q, int frame)
+{
+    put_box(plan, q, frame);
+    if (plan->factor[0] * plan->factor[1] * plan->factor[2] > 1)
+        put_coarse_growth(plan);
+    else
+        put_growth(plan, false, q);
+    if (plan->passes > 1) put_growth(plan, true, q);
+    printf("lobule labels @labels -o @wanted --drop %d\n", plan->background);
+    if (q->strength)
+        printf("lobule resample @strength -o %s --like %s --method nearest\n", q->strength,
+               q->image);
+    printf("lobule resample @wanted -o %s --like %s --labels --method nearest\n", q->out, q->image);
+}
+
+lob_status lob_segment_print(const lob_segment_plan *plan, const lob_segment_files *files,
+                             lob_error *error)
+{
+    const char *const names[] = {files->image, files->seeds, files->out, files->strength};
+    quoted q = {NULL, NULL, NULL, NULL};
+    char **const to[] = {&q.image, &q.seeds, &q.out, &q.strength};
+    bool memory = true;
+    for (size_t i = 0; i < LOB_COUNT(names); i++) {
+        if (names[i]) *to[i] = lob_shell_word(names[i]);
+        memory = memory && (*to[i] || !names[i]);
+    }
+    if (memory) put_all(plan, &q, files->frame);
+    for (size_t i = 0; i < LOB_COUNT(to); i++) free(*to[i]);
+    return memory ? LOB_OK : lob_fail(error, LOB_ENOMEM, "out of memory");
+}

@@ -1,0 +1,23 @@
+/* A plan of kernels/segment/segment.h for people: in the report, and as plain lines of commands
+ * that a person can print, keep and change. */
+#ifndef LOB_SEGMENT_RECIPE_H
+#define LOB_SEGMENT_RECIPE_H
+
+#include "kernels/segment/segment.h"
+#include "tools/session/session.h"
+
+/* The plan among the results of the report. */
+void lob_segment_report(lob_session *s, const lob_segment_plan *plan);
+
+/* Files that the lines name. */
+typedef struct {
+    const char *image, *seeds, *out;
+    const char *strength; /* NULL: none */
+    int frame;            /* of the image; < 0: not given */
+} lob_segment_files;
+
+/* Print the lines, which give the bytes of lob_segment. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_segment_print(const lob_segment_plan *plan, const lob_segment_files *files,
+                             lob_error *error);
+
+#endif
