@@ -71,6 +71,10 @@ check_bench bench_median_steps;
 check_cases check_resample_cases;
 check_repeats check_resample_repeats;
 
+/* Segmenting from strokes, by all slots that it needs. */
+check_cases check_segment_cases;
+check_repeats check_segment_repeats;
+
 /* Thresholds: the slot, and denoising by the slot for filters. */
 check_cases check_threshold_cases;
 check_repeats check_threshold_repeats;

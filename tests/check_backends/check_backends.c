@@ -29,6 +29,7 @@ static const check_algorithm algorithms[] = {
     {"labels",      check_labels_cases,         check_labels_repeats,         BENCH(bench_labels)      },
     {"median",      BENCH(check_median_cases),  BENCH(check_median_repeats),  BENCH(bench_median_steps)},
     {"resample",    check_resample_cases,       check_resample_repeats,       NULL                     },
+    {"segment",     check_segment_cases,        check_segment_repeats,        NULL                     },
     {"supervoxels", check_supervoxels_cases,    check_supervoxels_repeats,    BENCH(bench_supervoxels) },
     {"threshold",   check_threshold_cases,      check_threshold_repeats,      BENCH(bench_threshold)   },
 };

@@ -1,0 +1,228 @@
+/* Segmenting from strokes: threads, types of strokes, memory, cancelling, plans and corrections. */
+#include "kernels/segment/segment_job.h"
+#include "tests/reference/segment_case.h"
+#include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
+#include "volumes/labels.h"
+
+#include <stdlib.h>
+
+static const lob_context two_threads = {.threads = 2};
+
+static lob_status run(lob_segment_output *out, const segment_case *c, const lob_context *context)
+{
+    lob_segment_plan plan;
+    lob_error error = {.text = ""};
+    const lob_status st = segment_case_run(out, &plan, c, lob_backends[0], context, &error);
+    if (st == LOB_ENOMEM || st == LOB_EDATA) assert_true(error.text[0] != '\0');
+    return st;
+}
+
+/* Labels are the strokes' own, strokes keep theirs, the background is 0. */
+static void check_labels(const segment_case *c, const lob_segment_plan *plan,
+                         const lob_segment_output *out)
+{
+    const lob_volume *const strokes = &c->strokes, *const labels = &out->labels;
+    for (int64_t i = 0; i < lob_voxels(strokes); i++) {
+        const int32_t stroke = lob_label_at(strokes->data, strokes->type, i);
+        const int32_t label = lob_label_at(labels->data, labels->type, i);
+        bool known = label == 0;
+        for (int32_t k = 0; k < plan->count; k++)
+            known = known || (label == plan->labels[k] && label != plan->background);
+        if (!known || (stroke && label != (stroke == plan->background ? 0 : stroke)))
+            fail_msg("%s: voxel %lld is %d, its stroke %d", c->shape, (long long)i, label, stroke);
+    }
+}
+
+TEST(threads_give_the_same)
+{
+    int done = 0;
+    for (uint64_t number = 0; number < CASES(40); number++) {
+        segment_case c;
+        lob_segment_output one, many;
+        lob_segment_plan plan;
+        lob_error error = {.text = ""};
+        segment_case_make(&c, number, 20);
+        const lob_context alone = {.threads = 1};
+        const lob_status st = segment_case_run(&one, &plan, &c, lob_backends[0], &alone, &error);
+        assert_int_equal(run(&many, &c, &(lob_context){.threads = 3}), st);
+        if (st == LOB_OK) {
+            const char *const what = segment_case_differs(&one, &many);
+            if (what) fail_msg("%s: threads give other %s", c.shape, what);
+            check_labels(&c, &plan, &one);
+            done++;
+        } else if (st != LOB_EDATA) {
+            fail_msg("%s: %s", c.shape, error.text);
+        }
+        lob_segment_output_free(&one);
+        lob_segment_output_free(&many);
+        segment_case_free(&c);
+    }
+    assert_true(done > 0);
+}
+
+/* A case of two growths, the first on a coarser grid, with everything asked for. */
+static void make_usual(segment_case *c)
+{
+    for (uint64_t number = 0;; number++) {
+        segment_case_make(c, number, 24);
+        c->options.passes = 2;
+        c->options.coarse = 500;
+        c->in.strength = c->in.uncertain = true;
+        if (lob_voxels(&c->image) > 2000 && c->image.dims.nz > 6) return;
+        segment_case_free(c);
+    }
+}
+
+TEST(arrays_and_types_of_strokes_do_not_matter)
+{
+    segment_case c;
+    lob_segment_output want, got;
+    make_usual(&c);
+    assert_ok(run(&want, &c, &two_threads));
+    const int64_t n = lob_voxels(&c.strokes);
+    int64_t *const wide = calloc((size_t)n, sizeof *wide);
+    assert_non_null(wide);
+    for (int64_t i = 0; i < n; i++) wide[i] = lob_label_at(c.strokes.data, c.strokes.type, i);
+    const lob_volume own = c.strokes;
+    c.strokes =
+        lob_volume_wrap(wide, LOB_I64, own.dims, 1, own.geometry.spacing_mm, (lob_place){0});
+    assert_ok(run(&got, &c, &two_threads));
+    assert_null(segment_case_differs(&want, &got));
+    lob_segment_output_free(&got);
+    lob_segment_output_free(&want);
+    c.strokes = own;
+    free(wide);
+    segment_case_free(&c);
+}
+
+TEST(a_caller_may_stop_at_any_time)
+{
+    segment_case c;
+    lob_segment_output out;
+    make_usual(&c);
+    progress_log log = {.stop_at = 2};
+    lob_context context = {.threads = 1, .progress = listen, .user = &log};
+    assert_ok(run(&out, &c, &context));
+    lob_segment_output_free(&out);
+    const int all = log.calls;
+    assert_true(all > 10);
+    for (int stop = 1; stop < all; stop += 1 + all / 40) {
+        log = (progress_log){.stop_at = 2, .stop_after = stop};
+        const lob_status st = run(&out, &c, &context);
+        if (st != LOB_ECANCEL) fail_msg("stopped at report %d of %d: %d", stop, all, (int)st);
+        assert_null(out.labels.data);
+    }
+    segment_case_free(&c);
+}
+
+TEST(memory_is_kept_to)
+{
+    segment_case c;
+    lob_segment_output want, got;
+    make_usual(&c);
+    assert_ok(run(&want, &c, &two_threads));
+    int refused = 0;
+    for (int64_t memory = 1000; memory < 64 << 20; memory *= 2) {
+        const lob_context context = {.threads = 2, .max_memory = memory};
+        const lob_status st = run(&got, &c, &context);
+        if (st == LOB_OK) {
+            assert_null(segment_case_differs(&want, &got));
+            assert_true(got.working_bytes <= memory);
+            lob_segment_output_free(&got);
+            break;
+        }
+        assert_int_equal(st, LOB_ENOMEM);
+        refused++;
+    }
+    assert_true(refused > 3);
+    lob_segment_output_free(&want);
+    segment_case_free(&c);
+}
+
+TEST(numbers_of_a_plan_have_nine_digits)
+{
+    segment_case c;
+    lob_segment_plan plan;
+    lob_error error;
+    make_usual(&c);
+    c.options.margin = 10.0123456789012;
+    c.options.blur = 1.0 / 3;
+    assert_ok(lob_segment_choose(&plan, &c.image, &c.strokes, &c.options, &two_threads, &error));
+    assert_true(plan.options.margin == 10.0123457);
+    const double numbers[] = {plan.options.blur,           plan.growth[0].blur_mm,
+                              plan.growth[1].blur_mm,      plan.growth[0].smooth_mm,
+                              plan.growth[1].smooth_mm,    plan.growth[1].shape_mm,
+                              plan.growth[0].spacing_mm[0]};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        assert_true(numbers[i] == lob_segment_rounded(numbers[i]));
+    segment_case_free(&c);
+}
+
+static lob_status choose(const lob_volume *image, const uint8_t *strokes, int32_t background,
+                         lob_error *error)
+{
+    lob_segment_plan plan;
+    lob_segment_options options = lob_segment_defaults();
+    const lob_volume v = lob_volume_wrap((void *)strokes, LOB_U8, image->dims, 1,
+                                         image->geometry.spacing_mm, (lob_place){0});
+    options.background = background;
+    return lob_segment_choose(&plan, image, &v, &options, &two_threads, error);
+}
+
+TEST(strokes_that_make_no_mask)
+{
+    static int16_t values[1000];
+    static uint8_t strokes[1000];
+    const double mm[3] = {1, 1, 1};
+    const lob_dims dims = {10, 10, 10};
+    const lob_volume image = lob_volume_wrap(values, LOB_I16, dims, 1, mm, (lob_place){0});
+    lob_error error;
+    assert_int_equal(choose(&image, strokes, 0, &error), LOB_EDATA);
+    assert_non_null(strstr(error.text, "no strokes"));
+    strokes[555] = 3;
+    assert_int_equal(choose(&image, strokes, 0, &error), LOB_EDATA);
+    assert_non_null(strstr(error.text, "all strokes are of label 3"));
+    strokes[115] = 2;
+    assert_ok(choose(&image, strokes, 0, &error));
+    assert_int_equal(choose(&image, strokes, 4, &error), LOB_EDATA);
+    assert_non_null(strstr(error.text, "background's label 4"));
+    for (int i = 0; i < 1000; i++) strokes[i] = (uint8_t)i;
+    assert_int_equal(choose(&image, strokes, 0, &error), LOB_EDATA);
+    assert_non_null(strstr(error.text, "strokes of 255 labels"));
+}
+
+TEST(corrections_stay_near)
+{
+    enum { N = 9 * 5 * 3 };
+    uint8_t before[N], strokes[N] = {0}, fresh[N];
+    const double mm[3] = {2, 1, 1};
+    const lob_dims dims = {9, 5, 3};
+    lob_segment_corrected done;
+    lob_error error;
+    for (int i = 0; i < N; i++) {
+        fresh[i] = 1;
+        before[i] = i % 9 < 4 ? 0 : 6;
+    }
+    strokes[45 + 18 + 2] = 1; /* before says 0 there */
+    strokes[45 + 18 + 8] = 6; /* as before */
+    for (int reach = 0; reach < 20; reach += 3) {
+        const lob_volume old = lob_volume_wrap(before, LOB_U8, dims, 1, mm, (lob_place){0});
+        const lob_volume drawn = lob_volume_wrap(strokes, LOB_U8, dims, 1, mm, (lob_place){0});
+        lob_volume v;
+        assert_ok(lob_volume_like(&v, &old, LOB_U8, 1));
+        uint8_t *const labels = memcpy(v.data, fresh, sizeof fresh);
+        assert_ok(
+            lob_segment_correct(&v, &done, &old, &drawn, 9, reach, false, &two_threads, &error));
+        int64_t changed = 0;
+        for (int i = 0; i < N; i++) {
+            const int x = i % 9 - 2, y = i / 9 % 5 - 2, z = i / 45 - 1;
+            const bool close = 4 * x * x + y * y + z * z <= reach * reach;
+            assert_int_equal(labels[i], close ? fresh[i] : before[i]);
+            changed += labels[i] != before[i];
+        }
+        assert_int_equal(done.said, 1);
+        assert_int_equal(done.changed, changed);
+        lob_volume_free(&v);
+    }
+}
