@@ -17,8 +17,10 @@
  * digits, so that it can be written down in full: `lobule cells --print-recipe` does that in lines
  * of other commands, which give the same bytes.
  *
- * Filters, thresholds, distances, floods and steps on labels run on the backend. Maxima and basins
- * exist on the CPU alone, and what lob_cells_choose looks at voxel by voxel is looked at there.
+ * Filters, thresholds, distances, floods and steps on labels run on the backend, and what lies
+ * between them stays where its context computes. Maxima and basins exist on the CPU alone, and so
+ * do comparing a voxel with its surroundings and what lob_cells_choose looks at voxel by voxel: on
+ * a GPU their voxels are copied, for lob_cells 13 to 16 bytes each.
  *
  * Same bytes on every backend and thread count.
  */
@@ -71,7 +73,7 @@ typedef struct {
  * Choose for an image.
  *
  *   plan     out
- *   image    in   any type, one channel, with data
+ *   image    in   any type, one channel, with data; in ordinary memory or where context computes
  *   options  in   see above
  *   backend  in   as lob_backend_open gives it, with its context
  *   context  in   threads, memory, progress. Working memory is 9 bytes a voxel and that of a
@@ -96,14 +98,11 @@ typedef struct {
 /*
  * Label the cells.
  *
- *   labels   out  on the image's grid, in its world and with its header: uint8, int16 or int32, 0
- *                 for what is no cell. Overwritten, so it must hold nothing; empty on failure
- *   stats    out  may be NULL
- *   image    in   as for lob_cells_choose
- *   plan     in   see above
- *   backend, context
- *            in   likewise. Memory, labels included, is about 8 bytes a voxel and that of the step
- *                 at work: most in the flood (growcut.h)
+ *   labels   out  on the image's grid and at its place, with its header: uint8, int16 or int32, 0
+ * for what is no cell. Overwritten, so it must hold nothing; empty on failure stats    out  may be
+ * NULL image    in   as for lob_cells_choose plan     in   see above backend, context in likewise.
+ * Memory, labels included, is about 8 bytes a voxel and that of the step at work: most in the flood
+ * (growcut.h)
  *
  * Returns LOB_OK, LOB_EARG (a plan that does not fit the voxels), LOB_EDATA (no voxel is bright
  * enough; walls: the image has one seed or none), LOB_ENOMEM or LOB_ECANCEL.

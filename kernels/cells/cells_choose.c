@@ -27,10 +27,11 @@ lob_cells_options lob_cells_defaults(bool walls)
 typedef struct {
     lob_cells_job job;
     const lob_cells_options *options;
-    const lob_volume *image;
-    uint8_t *above; /* which voxels are bright */
-    int dimensions; /* axes with several voxels */
-    int left;       /* measurements to come */
+    const lob_volume *image; /* where it is, */
+    const lob_volume *seen;  /* and in ordinary memory */
+    uint8_t *above;          /* which voxels are bright */
+    int dimensions;          /* axes with several voxels */
+    int left;                /* measurements to come */
     double size_mm, threshold, brightest, contrast, level;
 } choice;
 
@@ -76,9 +77,9 @@ static lob_status diameter(choice *c)
     const lob_context context = lob_cells_context(&c->job);
     options.kind = LOB_DISTANCE_TO_OTHER;
     memcpy(in.spacing, c->image->geometry.spacing_mm, sizeof in.spacing);
-    put_at_gaps(c->above, c->image, &(uint8_t){1}, 1);
+    put_at_gaps(c->above, c->seen, &(uint8_t){1}, 1);
     const lob_status st = c->job.backend->distance(&out, &in, &options, &context, c->job.error);
-    put_at_gaps(c->above, c->image, &(uint8_t){0}, 1);
+    put_at_gaps(c->above, c->seen, &(uint8_t){0}, 1);
     double sum = 0;
     int64_t count = 0;
     for (int64_t i = 0; i < n && st == LOB_OK; i++)
@@ -90,11 +91,13 @@ static lob_status diameter(choice *c)
 }
 
 /* How much brighter than its surroundings every voxel is. */
-static lob_status compare_around(choice *c, lob_volume *difference, const lob_volume *smooth)
+static lob_status compare_around(choice *c, lob_cells_voxels *around, const lob_volume *smooth)
 {
     const lob_filter_step box =
         lob_cells_along(LOB_FILTER_BOX, smooth, c->options->around * c->size_mm);
-    LOB_TRY(lob_cells_filter(&c->job, difference, smooth, &box, 1));
+    LOB_TRY(lob_cells_filter(&c->job, around, smooth, &box, 1));
+    LOB_TRY(lob_cells_to_memory(&c->job, around));
+    const lob_volume *const difference = &around->memory;
     const float *const here = smooth->data;
     float *const values = difference->data;
     for (int64_t i = 0; i < lob_voxels(smooth); i++) values[i] = here[i] - values[i];
@@ -136,21 +139,21 @@ static bool dim(choice *c, const lob_volume *smooth)
 /* What is brighter than its surroundings, by a share of Otsu's threshold of that difference. */
 static lob_status measure_bodies(choice *c, lob_volume *smooth)
 {
-    lob_volume around = lob_volume_empty();
+    lob_cells_voxels around = lob_cells_nothing();
     lob_threshold_stats stats = {.separability = NAN};
     lob_status st;
     c->brightest = INFINITY;
     for (;;) {
         st = compare_around(c, &around, smooth);
-        if (st == LOB_OK) st = split(c, &stats, &around);
-        if (st != LOB_OK || !few_hide_others(c, &stats, &around) || !dim(c, smooth)) break;
+        if (st == LOB_OK) st = split(c, &stats, &around.memory);
+        if (st != LOB_OK || !few_hide_others(c, &stats, &around.memory) || !dim(c, smooth)) break;
         lob_cells_drop(&c->job, &around);
     }
     /* In tissue that is mostly bright, what is dark parts first; brighter is brighter all the same.
      */
     c->threshold = fmax(stats.threshold[0], 0);
     const double least = c->options->bright * c->threshold;
-    const float *const difference = around.data;
+    const float *const difference = around.memory.data;
     for (int64_t i = 0; i < lob_voxels(smooth) && st == LOB_OK; i++)
         c->above[i] = (double)difference[i] > least;
     lob_cells_drop(&c->job, &around);
@@ -180,13 +183,14 @@ static lob_status measure_walls(choice *c, lob_volume *smooth)
 static lob_status measure(choice *c, double sigma_mm, bool as_bodies)
 {
     const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, sigma_mm);
-    lob_volume smooth = lob_volume_empty();
+    lob_cells_voxels smooth = lob_cells_nothing();
     LOB_TRY(lob_cells_step(&c->job, c->job.to + (1 - c->job.to) / (2 * c->left)));
     lob_status st = lob_cells_filter(&c->job, &smooth, c->image, &step, 1);
-    if (st == LOB_OK) put_at_gaps(smooth.data, c->image, &(float){NAN}, sizeof(float));
+    if (st == LOB_OK) st = lob_cells_to_memory(&c->job, &smooth);
+    if (st == LOB_OK) put_at_gaps(smooth.memory.data, c->seen, &(float){NAN}, sizeof(float));
     /* how often bodies are compared with what is around is not known: the bar waits there */
     if (st == LOB_OK) st = lob_cells_step(&c->job, c->job.to);
-    if (st == LOB_OK) st = (as_bodies ? measure_bodies : measure_walls)(c, &smooth);
+    if (st == LOB_OK) st = (as_bodies ? measure_bodies : measure_walls)(c, &smooth.memory);
     c->job.to += (1 - c->job.to) / (2 * c->left--);
     lob_cells_drop(&c->job, &smooth);
     return st;
@@ -302,13 +306,17 @@ lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
         .size_mm = options->size_mm,
     };
     const int64_t n = lob_voxels(image);
+    lob_cells_voxels whole = lob_cells_nothing();
     LOB_TRY(check(options, image, error));
     for (int a = 0; a < 3; a++) c.dimensions += lob_side(image->dims, a) > 1;
-    LOB_TRY(lob_budget_alloc(&c.job.budget, &c.above, n, 1, error));
-    lob_status st = isinf(options->size_mm) ? estimate(&c) : LOB_OK;
+    LOB_TRY(lob_cells_given(&c.job, &whole, image));
+    c.seen = &whole.memory;
+    lob_status st = lob_budget_alloc(&c.job.budget, &c.above, n, 1, error);
+    if (st == LOB_OK && isinf(options->size_mm)) st = estimate(&c);
     if (st == LOB_OK) st = check_size(&c);
     if (st == LOB_OK) st = measure(&c, options->smooth * c.size_mm, !options->walls);
     if (st == LOB_OK) *plan = plan_of(&c);
     lob_budget_free(&c.job.budget, c.above, n, 1);
+    lob_cells_drop(&c.job, &whole);
     return st;
 }

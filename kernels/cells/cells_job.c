@@ -1,6 +1,8 @@
 /* What the steps of cells.h share: memory, progress, and filters as they need them. */
 #include "kernels/cells/cells_job.h"
 
+#include "kernels/device/device.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -42,10 +44,17 @@ lob_context lob_cells_context(lob_cells_job *j)
     return context;
 }
 
-lob_volume lob_cells_volume(const lob_volume *image, void *data, lob_type type)
+/* ---- voxels ---- */
+
+lob_cells_voxels lob_cells_nothing(void)
+{
+    return (lob_cells_voxels){.memory = lob_volume_empty(), .device = lob_volume_empty()};
+}
+
+/* An image's grid alone. */
+static lob_volume grid_of(const lob_volume *image, lob_type type)
 {
     lob_volume v = lob_volume_empty();
-    v.data = data;
     v.type = type;
     v.dims = image->dims;
     v.geometry = image->geometry;
@@ -57,38 +66,128 @@ static int64_t bytes_of(const lob_volume *volume)
     return lob_product(lob_voxels(volume), (int64_t)lob_type_of(volume->type)->bytes, 1, 1);
 }
 
-lob_status lob_cells_filter(lob_cells_job *j, lob_volume *out, const lob_volume *image,
-                            const lob_filter_step *steps, int count)
+/* The same voxels, which belong to the other one. */
+static lob_volume view_of(const lob_volume *v)
 {
-    const lob_filter_input in = {.image = image, .steps = steps, .step_count = count};
-    lob_volume made = lob_cells_volume(image, NULL, LOB_F32);
-    lob_filter_options options = lob_filter_defaults();
-    lob_filter_output result;
-    if (steps[0].kind == LOB_FILTER_GAUSSIAN) options.edge = LOB_EDGE_NEAREST;
-    LOB_TRY(lob_budget_hold(&j->budget, bytes_of(&made), j->error));
-    const lob_context context = lob_cells_context(j);
-    const lob_status st = j->backend->filter(&result, &in, &options, &context, j->error);
-    if (st != LOB_OK) {
-        lob_budget_release(&j->budget, bytes_of(&made));
-        return st;
-    }
-    made.data = result.data;
-    *out = made;
+    lob_volume view = *v;
+    view.borrowed = true;
+    view.release = NULL;
+    return view;
+}
+
+static bool computes_in_memory(const lob_cells_job *j)
+{
+    return lob_context_place(j->caller).kind == LOB_PLACE_MEMORY;
+}
+
+static lob_status hold(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *grid)
+{
+    *out = lob_cells_nothing();
+    LOB_TRY(lob_budget_hold(&j->budget, bytes_of(grid), j->error));
+    out->held = bytes_of(grid);
     return LOB_OK;
 }
 
-lob_status lob_cells_take(lob_cells_job *j, lob_volume *to, lob_volume *made)
+lob_status lob_cells_make(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
+                          lob_type type)
 {
-    const lob_status st = lob_budget_hold(&j->budget, bytes_of(made), j->error);
-    if (st != LOB_OK) lob_volume_free(made);
-    *to = *made;
+    const lob_volume grid = grid_of(image, type);
+    LOB_TRY(hold(j, out, &grid));
+    const lob_status st = lob_volume_at(&out->device, &grid, type, 1, j->caller, j->error);
+    if (st == LOB_OK && computes_in_memory(j)) {
+        out->memory = out->device;
+        out->device = view_of(&out->memory);
+    }
+    if (st != LOB_OK) lob_cells_drop(j, out);
     return st;
 }
 
-void lob_cells_drop(lob_cells_job *j, lob_volume *volume)
+lob_status lob_cells_take(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
+                          void *data, lob_type type)
 {
-    if (volume->data) lob_budget_release(&j->budget, bytes_of(volume));
-    lob_volume_free(volume);
+    const lob_volume grid = grid_of(image, type);
+    const lob_status st = hold(j, out, &grid);
+    if (st != LOB_OK) {
+        free(data);
+        return st;
+    }
+    out->memory = grid;
+    out->memory.data = data;
+    if (computes_in_memory(j)) out->device = view_of(&out->memory);
+    return LOB_OK;
+}
+
+/* Copies are no call of the backend, so that the device is asked for here. */
+static lob_status copy(lob_cells_job *j, lob_volume *to, const lob_volume *from, lob_place place)
+{
+    if (to->data) return LOB_OK;
+    lob_device_begin(j->caller->device);
+    const lob_status st = lob_volume_move(to, from, place, j->caller, j->error);
+    lob_device_end(j->caller->device);
+    return st;
+}
+
+lob_status lob_cells_to_memory(lob_cells_job *j, lob_cells_voxels *v)
+{
+    return copy(j, &v->memory, &v->device, (lob_place){0});
+}
+
+lob_status lob_cells_to_device(lob_cells_job *j, lob_cells_voxels *v)
+{
+    return copy(j, &v->device, &v->memory, lob_context_place(j->caller));
+}
+
+lob_status lob_cells_given(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image)
+{
+    *out = lob_cells_nothing();
+    lob_volume given = view_of(image);
+    given.header = (lob_header){.format = NULL};
+    given.names = (lob_label_names){.rows = NULL};
+    if (image->place.kind != LOB_PLACE_MEMORY) return copy(j, &out->memory, &given, (lob_place){0});
+    out->memory = given;
+    return LOB_OK;
+}
+
+lob_status lob_cells_hand_over(lob_cells_job *j, lob_volume *out, lob_volume *made, lob_place place)
+{
+    *out = *made;
+    if (lob_place_same(made->place, place)) return LOB_OK;
+    *out = lob_volume_empty();
+    const lob_status st = copy(j, out, made, place);
+    lob_volume_free(made);
+    return st;
+}
+
+void lob_cells_drop(lob_cells_job *j, lob_cells_voxels *v)
+{
+    lob_budget_release(&j->budget, v->held);
+    lob_volume_free(&v->device);
+    lob_volume_free(&v->memory);
+    v->held = 0;
+}
+
+/* ---- filters ---- */
+
+lob_status lob_cells_filter(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
+                            const lob_filter_step *steps, int count)
+{
+    const lob_volume grid = grid_of(image, LOB_F32);
+    const lob_filter_input in = {
+        .image = image, .steps = steps, .step_count = count, .place = lob_context_place(j->caller)};
+    lob_filter_options options = lob_filter_defaults();
+    lob_filter_output result = {.data = NULL};
+    if (steps[0].kind == LOB_FILTER_GAUSSIAN) options.edge = LOB_EDGE_NEAREST;
+    LOB_TRY(hold(j, out, &grid));
+    const lob_context context = lob_cells_context(j);
+    lob_status st = j->backend->filter(&result, &in, &options, &context, j->error);
+    lob_volume *const to = computes_in_memory(j) ? &out->memory : &out->device;
+    if (st == LOB_OK &&
+        lob_volume_adopt_at(to, &grid, &result.data, LOB_F32, 1, result.device) != LOB_OK)
+        st = lob_fail(j->error, LOB_ENOMEM, "no memory for cells");
+    if (st == LOB_OK && computes_in_memory(j)) out->device = view_of(&out->memory);
+    lob_filter_output_free(&result);
+    if (st != LOB_OK) lob_cells_drop(j, out);
+    return st;
 }
 
 lob_filter_step lob_cells_along(lob_filter_kind kind, const lob_volume *image, double mm)

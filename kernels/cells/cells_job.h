@@ -1,7 +1,14 @@
-/* A call of cells.h as its steps see it: what they share. This header is not installed. */
+/*
+ * A call of cells.h as its steps see it: what they share. This header is not installed.
+ *
+ * Voxels between the steps lie where the context computes, and in ordinary memory where a step is
+ * the CPU's: a lob_cells_voxels has them at one place or at both, and copies them when they are
+ * asked for at the other. Without a GPU both are one.
+ */
 #ifndef LOB_CELLS_JOB_H
 #define LOB_CELLS_JOB_H
 
+#include "kernels/arrays.h"
 #include "kernels/budget.h"
 #include "kernels/cells/cells.h"
 
@@ -22,22 +29,45 @@ lob_status lob_cells_step(lob_cells_job *j, double to);
 /* The context of a step's call: its progress is a part of the caller's, its memory what is left. */
 lob_context lob_cells_context(lob_cells_job *j);
 
-/* Voxels on an image's grid, without its header. */
-lob_volume lob_cells_volume(const lob_volume *image, void *data, lob_type type);
+/* Voxels on an image's grid, of one channel. data is NULL where they are not. */
+typedef struct {
+    lob_volume memory; /* in ordinary memory */
+    lob_volume device; /* where the context computes; a view of memory where that is the same */
+    int64_t held;      /* bytes that the budget counts */
+} lob_cells_voxels;
+
+lob_cells_voxels lob_cells_nothing(void);
+
+/* Make voxels where the context computes; they are not set. */
+lob_status lob_cells_make(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
+                          lob_type type);
+
+/* Count voxels that the CPU has made, malloc'ed; they are freed where the budget has no room. */
+lob_status lob_cells_take(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
+                          void *data, lob_type type);
+
+/* An image of the caller's in ordinary memory: a view of it, or a copy. Its scale stays. */
+lob_status lob_cells_given(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image);
+
+/* Have them in ordinary memory, and where the context computes. */
+lob_status lob_cells_to_memory(lob_cells_job *j, lob_cells_voxels *v);
+lob_status lob_cells_to_device(lob_cells_job *j, lob_cells_voxels *v);
+
+/* Give a volume to the caller at a place: itself, or a copy; made is gone afterwards. */
+lob_status lob_cells_hand_over(lob_cells_job *j, lob_volume *out, lob_volume *made,
+                               lob_place place);
+
+/* Free them; none are fine. */
+void lob_cells_drop(lob_cells_job *j, lob_cells_voxels *v);
 
 /*
  * Run steps on an image, Gaussians with its edges repeated.
  *
- *   out  out  float32, counted in the budget; give back with lob_cells_drop
+ *   out    out  float32, where the context computes
+ *   image  in   wherever it is
  */
-lob_status lob_cells_filter(lob_cells_job *j, lob_volume *out, const lob_volume *image,
+lob_status lob_cells_filter(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
                             const lob_filter_step *steps, int count);
-
-/* Count voxels that a step has made; they are freed where the budget has no room. */
-lob_status lob_cells_take(lob_cells_job *j, lob_volume *to, lob_volume *made);
-
-/* Free voxels that the budget counts; none are fine. */
-void lob_cells_drop(lob_cells_job *j, lob_volume *volume);
 
 /* A Gaussian of so many mm, or a box of this radius, along the axes of an image. */
 lob_filter_step lob_cells_along(lob_filter_kind kind, const lob_volume *image, double mm);

@@ -3,6 +3,7 @@
 #include "kernels/cells/cells_job.h"
 #include "kernels/maxima/maxima.h"
 #include "volumes/labels.h"
+#include "volumes/voxel_memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,41 +14,45 @@ typedef struct {
     lob_cells_job job;
     const lob_volume *image;
     const lob_cells_plan *plan;
-    lob_volume valleys; /* what is flooded: low inside of cells, high between them */
-    lob_volume bright;  /* bodies: what is flooded at all; without data: everything */
-    lob_volume seeds, basins;
+    lob_cells_voxels valleys; /* what is flooded: low inside of cells, high between them */
+    lob_cells_voxels bright;  /* bodies: what is flooded at all; nothing: everything */
+    lob_cells_voxels seeds, basins;
     lob_cells_stats stats;
 } call;
-
-/* A volume on the image's grid, counted in the budget. */
-static lob_status make(call *c, lob_volume *out, lob_type type)
-{
-    const int64_t n = lob_voxels(c->image);
-    *out = lob_cells_volume(c->image, NULL, type);
-    return lob_budget_alloc(&c->job.budget, &out->data, n, lob_type_of(type)->bytes, c->job.error);
-}
 
 /* ---- bodies: what is bright, and how deep ---- */
 
 /* Label what is above the mean around it, less the offset. Returns whether anything is. */
-static bool compare(const call *c, const lob_volume *smooth, const lob_volume *mean)
+static bool compare(uint8_t *to, const call *c, const float *here, const float *mean)
 {
-    const float *const here = smooth->data, *const around = mean->data;
-    const int64_t n = lob_voxels(smooth);
-    uint8_t *const to = c->bright.data;
+    const int64_t n = lob_voxels(c->image);
     bool any = false;
 #pragma omp parallel for num_threads(c->job.caller->threads) schedule(static) reduction(|| : any)
     for (int64_t i = 0; i < n; i++) {
-        to[i] = isfinite(here[i]) && (double)here[i] > (double)around[i] - c->plan->offset;
+        to[i] = isfinite(here[i]) && (double)here[i] > (double)mean[i] - c->plan->offset;
         any = any || to[i];
     }
     return any;
 }
 
+static lob_status mark_bright(call *c, lob_cells_voxels *smooth, lob_cells_voxels *mean)
+{
+    LOB_TRY(lob_cells_to_memory(&c->job, smooth));
+    LOB_TRY(lob_cells_to_memory(&c->job, mean));
+    uint8_t *const bright = lob_voxel_memory(lob_voxels(c->image));
+    if (!bright) return lob_fail(c->job.error, LOB_ENOMEM, "no memory for what is bright");
+    const bool any = compare(bright, c, smooth->memory.data, mean->memory.data);
+    LOB_TRY(lob_cells_take(&c->job, &c->bright, c->image, bright, LOB_U8));
+    if (!any)
+        return lob_fail(c->job.error, LOB_EDATA,
+                        "no voxel is so much brighter than its surroundings that it is a cell's");
+    return lob_cells_to_device(&c->job, &c->bright);
+}
+
 static lob_status find_bright(call *c)
 {
     const lob_cells_plan *const plan = c->plan;
-    lob_volume smooth = lob_volume_empty(), mean = lob_volume_empty();
+    lob_cells_voxels smooth = lob_cells_nothing(), mean = lob_cells_nothing();
     lob_filter_step steps[2] = {
         lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, plan->smooth_mm),
         {.kind = LOB_FILTER_CLAMP, .low = -INFINITY, .high = plan->brightest},
@@ -57,11 +62,8 @@ static lob_status find_bright(call *c)
     if (st == LOB_OK)
         st = lob_cells_filter(&c->job, &smooth, c->image, steps, isinf(plan->brightest) ? 1 : 2);
     if (st == LOB_OK) st = lob_cells_step(&c->job, 0.25);
-    if (st == LOB_OK) st = lob_cells_filter(&c->job, &mean, &smooth, &box, 1);
-    if (st == LOB_OK) st = make(c, &c->bright, LOB_U8);
-    if (st == LOB_OK && !compare(c, &smooth, &mean))
-        st = lob_fail(c->job.error, LOB_EDATA,
-                      "no voxel is so much brighter than its surroundings that it is a cell's");
+    if (st == LOB_OK) st = lob_cells_filter(&c->job, &mean, &smooth.device, &box, 1);
+    if (st == LOB_OK) st = mark_bright(c, &smooth, &mean);
     lob_cells_drop(&c->job, &smooth);
     lob_cells_drop(&c->job, &mean);
     return st;
@@ -72,20 +74,22 @@ static lob_status find_depth(call *c)
 {
     const lob_filter_step gaussian =
         lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, c->plan->depth_mm);
-    lob_distance_input in = {.labels = c->bright.data, .type = LOB_U8, .dims = c->image->dims};
+    const lob_volume *const bright = &c->bright.device;
+    lob_distance_input in = {
+        .labels = bright->data, .type = LOB_U8, .dims = bright->dims, .place = bright->place};
     lob_distance_options options = lob_distance_defaults();
-    lob_volume surface;
+    lob_cells_voxels surface;
     options.kind = LOB_DISTANCE_SIGNED;
     memcpy(in.spacing, c->image->geometry.spacing_mm, sizeof in.spacing);
     LOB_TRY(lob_cells_step(&c->job, 0.35));
-    lob_status st = make(c, &surface, LOB_F32);
+    lob_status st = lob_cells_make(&c->job, &surface, c->image, LOB_F32);
     if (st == LOB_OK) {
-        const lob_distance_output out = {.distance = surface.data};
+        const lob_distance_output out = {.distance = surface.device.data};
         const lob_context context = lob_cells_context(&c->job);
         st = c->job.backend->distance(&out, &in, &options, &context, c->job.error);
     }
     if (st == LOB_OK) st = lob_cells_step(&c->job, 0.45);
-    if (st == LOB_OK) st = lob_cells_filter(&c->job, &c->valleys, &surface, &gaussian, 1);
+    if (st == LOB_OK) st = lob_cells_filter(&c->job, &c->valleys, &surface.device, &gaussian, 1);
     lob_cells_drop(&c->job, &surface);
     return st;
 }
@@ -96,39 +100,45 @@ static lob_status find_depth(call *c)
 static lob_status find_seeds(call *c)
 {
     const lob_cells_plan *const plan = c->plan;
-    lob_volume depth = c->valleys;
     lob_maxima_options options = lob_maxima_defaults();
     lob_maxima_output found;
-    depth.slope = -1;
     options.height = plan->height;
     options.apart = plan->apart_mm;
     memcpy(options.spacing, c->image->geometry.spacing_mm, sizeof options.spacing);
     LOB_TRY(lob_cells_step(&c->job, 0.55));
+    LOB_TRY(lob_cells_to_memory(&c->job, &c->valleys));
+    lob_volume depth = c->valleys.memory;
+    depth.slope = -1;
     const int64_t bytes = lob_voxels(c->image) * (int64_t)sizeof *found.labels;
     LOB_TRY(lob_budget_hold(&c->job.budget, bytes, c->job.error));
-    const lob_maxima_input in = {&depth, c->bright.data};
+    const lob_maxima_input in = {&depth, c->bright.memory.data};
     const lob_context context = lob_cells_context(&c->job);
     const lob_status st = lob_maxima_cpu(&found, &in, &options, &context, c->job.error);
     lob_budget_release(&c->job.budget, bytes);
     if (st != LOB_OK) return st;
     c->stats.seeds = found.count;
-    lob_volume seeds = lob_cells_volume(c->image, found.labels, LOB_I32);
+    lob_volume seeds = depth;
+    seeds.data = found.labels;
+    seeds.type = LOB_I32;
+    seeds.slope = 1;
     found.labels = NULL;
     lob_maxima_output_free(&found);
     if (lob_labels_pack(&seeds, (int32_t)c->stats.seeds) != LOB_OK) {
-        lob_volume_free(&seeds);
+        free(seeds.data);
         return lob_fail(c->job.error, LOB_ENOMEM, "no memory for the seeds");
     }
-    return lob_cells_take(&c->job, &c->seeds, &seeds);
+    LOB_TRY(lob_cells_take(&c->job, &c->seeds, c->image, seeds.data, seeds.type));
+    return lob_cells_to_device(&c->job, &c->seeds);
 }
 
 static lob_status flood(call *c)
 {
     const lob_growcut_input in = {
-        .image = &c->valleys,
-        .seeds = &c->seeds,
+        .image = &c->valleys.device,
+        .seeds = &c->seeds.device,
         .labels = (int32_t)c->stats.seeds,
-        .mask = c->bright.data,
+        .mask = c->bright.device.data,
+        .place = c->valleys.device.place,
     };
     lob_growcut_options options = lob_growcut_defaults();
     lob_growcut_stats stats;
@@ -139,8 +149,8 @@ static lob_status flood(call *c)
         return lob_fail(c->job.error, LOB_EDATA,
                         "only one place is a seed, so everything would be one cell");
     LOB_TRY(lob_cells_step(&c->job, 0.85));
-    LOB_TRY(make(c, &c->basins, c->seeds.type));
-    const lob_growcut_output out = {.labels = c->basins.data};
+    LOB_TRY(lob_cells_make(&c->job, &c->basins, c->image, c->seeds.device.type));
+    const lob_growcut_output out = {.labels = c->basins.device.data};
     const lob_context context = lob_cells_context(&c->job);
     LOB_TRY(c->job.backend->growcut(&out, &stats, &in, &options, &context, c->job.error));
     c->stats.not_finite = stats.not_finite;
@@ -152,13 +162,15 @@ static lob_status flood(call *c)
 static lob_status join(call *c, lob_labels_rule *rules, int64_t *count)
 {
     const int64_t seeds = c->stats.seeds;
-    const lob_label_grid grid = {c->basins.data, c->basins.type, seeds, c->image->dims};
+    LOB_TRY(lob_cells_to_memory(&c->job, &c->basins));
+    const lob_label_grid grid = {c->basins.memory.data, c->basins.memory.type, seeds,
+                                 c->image->dims};
     const lob_basins_options options = {.share = c->plan->wall, .level = c->plan->wall_level};
     int32_t *to;
     LOB_TRY(lob_budget_alloc(&c->job.budget, &to, seeds + 1, sizeof *to, c->job.error));
     const lob_context context = lob_cells_context(&c->job);
     const lob_status st =
-        lob_basins_join(to, NULL, &grid, &c->valleys, &options, &context, c->job.error);
+        lob_basins_join(to, NULL, &grid, &c->valleys.memory, &options, &context, c->job.error);
     *count = 0;
     for (int32_t i = 1; i <= seeds && st == LOB_OK; i++)
         if (to[i] != i) rules[(*count)++] = (lob_labels_rule){i, i, to[i]};
@@ -188,23 +200,37 @@ static lob_status clean(call *c, lob_labels_output *out, lob_labels_rule *rules,
     if (c->plan->wall > 0) LOB_TRY(join(c, rules, &steps[0].rule_count));
     lob_cells_drop(&c->job, &c->valleys);
     lob_cells_drop(&c->job, &c->bright);
+    const lob_volume *const basins = &c->basins.device;
     const int first = steps[0].rule_count == 0;
     lob_labels_input in = {
-        .labels = c->basins.data,
-        .type = c->basins.type,
+        .labels = basins->data,
+        .type = basins->type,
         .count = (int32_t)c->stats.seeds,
         .values = values,
         .dims = c->image->dims,
         .steps = steps + first,
         .step_count = 4 - first,
+        .place = basins->place,
     };
     const lob_labels_options options = lob_labels_defaults();
-    const int64_t bytes = lob_voxels(c->image) * (int64_t)lob_type_of(c->basins.type)->bytes;
+    const int64_t bytes = lob_voxels(c->image) * (int64_t)lob_type_of(basins->type)->bytes;
     memcpy(in.spacing_mm, c->image->geometry.spacing_mm, sizeof in.spacing_mm);
     LOB_TRY(lob_cells_step(&c->job, 1.0));
     LOB_TRY(lob_budget_hold(&c->job.budget, bytes, c->job.error)); /* of the result, at most */
     const lob_context context = lob_cells_context(&c->job);
     return c->job.backend->labels(out, &in, &options, &context, c->job.error);
+}
+
+/* The result as a volume at the image's place. */
+static lob_status give(call *c, lob_volume *labels, lob_labels_output *out)
+{
+    lob_volume made = lob_volume_empty();
+    const lob_status st =
+        lob_volume_adopt_at(&made, c->image, &out->labels, out->type, 1, out->device);
+    if (st != LOB_OK) return lob_fail(c->job.error, st, "no memory for the result");
+    lob_label_names_free(&made.names); /* those of the image's own labels */
+    c->stats.cells = out->count;
+    return lob_cells_hand_over(&c->job, labels, &made, c->image->place);
 }
 
 static lob_status label(call *c, lob_volume *labels)
@@ -220,10 +246,7 @@ static lob_status label(call *c, lob_volume *labels)
     for (int32_t i = 0; i < seeds && st == LOB_OK; i++) values[i] = i + 1;
     if (st == LOB_OK) st = lob_cells_step(&c->job, 0.9);
     if (st == LOB_OK) st = clean(c, &out, rules, values);
-    if (st == LOB_OK && lob_volume_adopt(labels, c->image, &out.labels, out.type, 1) != LOB_OK)
-        st = lob_fail(c->job.error, LOB_ENOMEM, "no memory for the result");
-    if (st == LOB_OK) lob_label_names_free(&labels->names); /* those of the image's own labels */
-    c->stats.cells = out.count;
+    if (st == LOB_OK) st = give(c, labels, &out);
     lob_labels_output_free(&out);
     lob_budget_free(&c->job.budget, values, seeds + 1, sizeof *values);
     lob_budget_free(&c->job.budget, rules, seeds + 1, sizeof *rules);
@@ -266,10 +289,10 @@ lob_status lob_cells(lob_volume *labels, lob_cells_stats *stats, const lob_volum
         .job = lob_cells_begin(backend, context, error),
         .image = image,
         .plan = plan,
-        .valleys = lob_volume_empty(),
-        .bright = lob_volume_empty(),
-        .seeds = lob_volume_empty(),
-        .basins = lob_volume_empty(),
+        .valleys = lob_cells_nothing(),
+        .bright = lob_cells_nothing(),
+        .seeds = lob_cells_nothing(),
+        .basins = lob_cells_nothing(),
     };
     *labels = lob_volume_empty();
     lob_status st = check(&c);

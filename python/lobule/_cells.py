@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from ctypes import byref
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -13,7 +14,7 @@ from ._errors import InputError
 from ._grow import begin
 from ._library import Call, library
 from ._measure import contacts, measured
-from ._volumes import DTYPES, Labels, Source, dims, memory, rows, sized, spacing_of, volume
+from ._volumes import DTYPES, Labels, Source, dims, rows, sized, spacing_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -72,13 +73,15 @@ def cells(
     Returns labels 1..K of the image's kind; with table a Cells(labels, table). report gets "chosen",
     what was measured and chosen, and "labels", their number.
     """
-    call, of = begin(image, options)
-    seen = volume(of)
+    call, of = begin(image, options, gpu=True)
+    if table and call.on_gpu:
+        raise NotImplementedError("a table is made of arrays in ordinary memory; copy this one from the GPU first")
+    seen = of.described()
     if channel is not None:
         if not 0 <= channel < seen.channels:
             raise InputError(f"channel is {channel}; the image has {seen.channels}, counted from 0")
         seen.channels = 1
-        seen.data += channel * of.voxels[0].nbytes
+        seen.data += channel * math.prod(of.voxels.shape[1:]) * of.voxels.dtype.itemsize
     chosen: _abi.lob_cells_options = library.lob_cells_defaults(walls)
     given = {"smooth": smooth, "around": around, "bright": bright, "apart": apart, "seeds": seeds, "wall": wall}
     for name, value in {**given, "least": least}.items():
@@ -96,7 +99,7 @@ def cells(
     call.run(library.lob_cells_choose, byref(plan), byref(seen), byref(chosen), backend, share=(0.0, 0.4))
     call.run(library.lob_cells, byref(made), byref(stats), byref(seen), byref(plan), backend, share=(0.4, 1.0))
     _report(call.report, plan, stats)
-    labels = memory(made.data, of.voxels.shape[1:], DTYPES[made.type])
+    labels = of.take(made.data, call.context.device, DTYPES[made.type])
     made.data = None
     library.lob_volume_free(byref(made))
     call.progress = None  # it has come to its end

@@ -91,6 +91,18 @@ def travelled():
     return traffic.upload_bytes + traffic.download_bytes
 
 
+@pytest.mark.parametrize("walls", [False, True])
+@pytest.mark.parametrize("size", ["16vox", None])
+def test_cells(walls, size):
+    """Their maxima and basins are the CPU's; image and labels stay."""
+    image = lobule.phantom("cells", shape=(31, 61, 53), cells=20)[0]
+    report, wanted = {}, {}
+    found = lobule.cells(cupy.asarray(image), size=size, walls=walls, report=report)
+    assert isinstance(found, cupy.ndarray)
+    assert same(found, lobule.cells(image, size=size, walls=walls, device="cpu", report=wanted))
+    assert report["chosen"] == wanted["chosen"] and report["labels"] == wanted["labels"]
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_the_cpu_s_bytes_and_nothing_travels(name):
     call, taken = CALLS[name], []
