@@ -37,7 +37,7 @@ except lobule.DeviceError as problem:
 
 FEW = 64 << 10  # bytes: counts, ranges, tables of levels; a volume of these tests is 15 times as large
 # What takes more: a histogram of all levels, for percentiles; strengths, whose logarithms the host has.
-MORE = {"filter, a chain": 1 << 20, "growcut, what it costs": 16 << 20}
+MORE = {"filter, a chain": 1 << 20, "growcut, what it costs": 16 << 20, "growcut, soft seeds": 16 << 20}
 SHAPE = (61, 127, 131)  # odd, so that rows begin anywhere
 SPACING = (2.0, 1.5, 1.5)
 IMAGE, TRUTH, SEEDS = lobule.phantom("abdomen", shape=SHAPE, spacing=SPACING, device="cpu")
@@ -54,6 +54,10 @@ CALLS = {
     "growcut, what it costs": lambda take, to: lobule.growcut(
         take(IMAGE), take(SEEDS), rule="distance", penalty=2, spacing=SPACING, mask=take(TRUTH > 0), full=True, **to
     ),
+    "growcut, soft seeds": lambda take, to: lobule.growcut(
+        take(IMAGE), take(SEEDS), seed_strength=take((SEEDS > 0) * np.float32(0.5)), **to
+    ),
+    "labels": lambda take, to: lobule.labels(take(TRUTH), drop=1, largest=1, smooth=3, spacing=SPACING, **to),
     "filter": lambda take, to: lobule.filter(take(IMAGE), gaussian=2, spacing=SPACING, **to),
     "filter, a chain": lambda take, to: lobule.filter(
         take(IMAGE), median=1, box="3vox", window=("1%", "99%"), mask=take(TRUTH), spacing=SPACING, **to
@@ -233,7 +237,7 @@ def test_views():
     turned = scan.transpose(2, 1, 0)  # (x, y, z), and Fortran's order
     found = lobule.components(turned, above=900, axes="xyz")
     assert found.flags.f_contiguous
-    assert same(found, lobule.components(IMAGE, above=900, dtype="int32", device="cpu").transpose(2, 1, 0))
+    assert same(found, lobule.components(IMAGE, above=900, device="cpu").transpose(2, 1, 0))
 
 
 def test_errors_leave_the_gpu_working():
@@ -307,7 +311,7 @@ def test_tensors_of_pytorch():
     found = lobule.components(image, above=900)
     far = lobule.distance(found, max=12, spacing=SPACING)
     assert travelled() - before < FEW
-    assert found.is_cuda and far.is_cuda and found.dtype == torch.int32
+    assert found.is_cuda and far.is_cuda
     wanted = lobule.components(IMAGE, above=900, dtype="int32", device="cpu")
     assert np.array_equal(found.cpu().numpy(), wanted)
     assert far.cpu().numpy().tobytes() == lobule.distance(wanted, max=12, spacing=SPACING, device="cpu").tobytes()

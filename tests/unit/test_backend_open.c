@@ -1,4 +1,5 @@
 /* Choosing a backend; on the CPU, and on a GPU where there is one. */
+#include "kernels/arrays.h"
 #include "kernels/backends.h"
 #include "kernels/device/device.h"
 #include "tests/unit/cmocka_test.h"
@@ -29,6 +30,61 @@ TEST(the_best_one_works)
     lob_backend_close(&context);
     assert_null(context.device);
     lob_backend_close(&context);
+}
+
+/* An array of the caller's, a copy of it where the best backend computes, and a copy of that. */
+TEST(volumes_go_where_a_context_computes)
+{
+    static const double spacing_mm[3] = {1, 2, 3};
+    int16_t voxels[2 * 3 * 5 * 7];
+    const lob_backend *backend;
+    lob_context context;
+    lob_error error = {.text = ""};
+    lob_volume there, back;
+    for (int i = 0; i < (int)COUNT(voxels); i++) voxels[i] = (int16_t)(i * 91 - 3000);
+    lob_volume v = lob_volume_wrap(voxels, LOB_I16, (lob_dims){3, 5, 7}, 2, spacing_mm,
+                                   (lob_place){LOB_PLACE_MEMORY, 0});
+    assert_true(v.geometry.affine[1][1] == 2 && v.geometry.spacing_mm[2] == 3 && v.slope == 1);
+    v.slope = 0.5;
+    assert_ok(lob_backend_open(&backend, &context, "best", &error));
+    const lob_place place = lob_context_place(&context);
+    assert_int_equal(place.kind, context.device ? LOB_PLACE_CUDA : LOB_PLACE_MEMORY);
+    assert_ok(lob_volume_move(&there, &v, place, &context, &error));
+    assert_true(lob_place_same(there.place, place) && there.data != voxels);
+    assert_ok(lob_volume_move(&back, &there, v.place, &context, &error));
+    assert_memory_equal(back.data, voxels, sizeof voxels);
+    assert_true(back.slope == 0.5 && back.channels == 2 && back.dims.ny == 5);
+    lob_volume_free(&there);
+    lob_volume_free(&back);
+    assert_ok(lob_volume_at(&there, &v, LOB_F64, 1, &context, &error));
+    assert_true(there.data && lob_place_same(there.place, place) && there.type == LOB_F64);
+    lob_volume_free(&there);
+    lob_volume_free(&v); /* leaves the array alone */
+    assert_null(v.data);
+    assert_int_equal(voxels[1], 91 - 3000);
+    lob_backend_close(&context);
+}
+
+/* The CPU reads no array of a GPU, and no GPU that is not opened gets a volume. */
+TEST(arrays_elsewhere_are_refused)
+{
+    static const double spacing_mm[3] = {1, 1, 1};
+    const lob_place gpu = {LOB_PLACE_CUDA, 5};
+    const lob_context context = {.threads = 1};
+    const lob_distance_output out = {NULL, NULL};
+    const lob_distance_input in = {
+        .type = LOB_U8, .dims = {1, 1, 1},
+             .spacing = {1, 1, 1},
+             .place = gpu
+    };
+    const lob_distance_options options = lob_distance_defaults();
+    const lob_volume v = lob_volume_wrap(NULL, LOB_U8, (lob_dims){1, 1, 1}, 1, spacing_mm, gpu);
+    lob_error error = {.text = ""};
+    lob_volume here;
+    assert_int_equal(lob_backends[0]->distance(&out, &in, &options, &context, &error), LOB_EARG);
+    assert_string_equal(error.text, "an array on a GPU was given to the CPU");
+    assert_int_equal(lob_volume_move(&here, &v, (lob_place){0}, &context, &error), LOB_EDEVICE);
+    assert_null(here.data);
 }
 
 TEST(what_is_not_there_is_refused)
