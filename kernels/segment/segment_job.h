@@ -85,9 +85,6 @@ lob_status lob_segment_doubt(lob_segment_job *j, lob_volume *uncertain, lob_erro
 
 /* ---- the plan ---- */
 
-/* A number as a recipe prints it: nine significant digits. */
-double lob_segment_rounded(double number);
-
 /* The grid of the first growth, where it is coarser. */
 bool lob_segment_is_coarse(const lob_segment_plan *plan);
 

@@ -1,9 +1,9 @@
 /* Choosing what depends on the case. */
 #include "kernels/arrays.h"
+#include "kernels/plan_number.h"
 #include "kernels/segment/segment_job.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,13 +33,6 @@ lob_segment_options lob_segment_defaults(void)
         .edge = 1,
         .coarse = 1 << 19,
     };
-}
-
-double lob_segment_rounded(double number)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%.9g", number);
-    return strtod(text, NULL);
 }
 
 bool lob_segment_is_coarse(const lob_segment_plan *plan)
@@ -167,13 +160,13 @@ static void choose_growths(lob_segment_plan *plan, const lob_volume *image)
         const double blur = !first ? second_blur : coarse ? coarse_blur : 1;
         lob_segment_growth *const g = &plan->growth[k];
         *g = (lob_segment_growth){
-            .blur_mm = lob_segment_rounded(o->blur * blur * mm),
-            .smooth_mm = lob_segment_rounded(o->smooth * mm * (first ? 1 : second_smooth)),
-            .edge = lob_segment_rounded(o->edge * (first ? 1 : second_edge)),
-            .shape_mm = first ? 0 : lob_segment_rounded(plan->coarse_least_mm),
+            .blur_mm = lob_plan_number(o->blur * blur * mm),
+            .smooth_mm = lob_plan_number(o->smooth * mm * (first ? 1 : second_smooth)),
+            .edge = lob_plan_number(o->edge * (first ? 1 : second_edge)),
+            .shape_mm = first ? 0 : lob_plan_number(plan->coarse_least_mm),
         };
         for (int a = 0; a < 3; a++)
-            g->spacing_mm[a] = first && coarse ? lob_segment_rounded(plan->coarse_mm[a])
+            g->spacing_mm[a] = first && coarse ? lob_plan_number(plan->coarse_mm[a])
                                                : image->geometry.spacing_mm[a];
     }
 }
@@ -210,7 +203,7 @@ static lob_segment_options rounded(const lob_segment_options *options)
     double *const numbers[] = {&o.margin, &o.share, &o.ends,   &o.whole, &o.far,
                                &o.shape,  &o.blur,  &o.smooth, &o.edge};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        *numbers[i] = lob_segment_rounded(*numbers[i]);
+        *numbers[i] = lob_plan_number(*numbers[i]);
     return o;
 }
 

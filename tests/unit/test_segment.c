@@ -1,4 +1,5 @@
 /* Segmenting from strokes: threads, types of strokes, memory, cancelling, plans and corrections. */
+#include "kernels/plan_number.h"
 #include "kernels/segment/segment_job.h"
 #include "tests/reference/segment_case.h"
 #include "tests/unit/cmocka_test.h"
@@ -155,7 +156,7 @@ TEST(numbers_of_a_plan_have_nine_digits)
                               plan.growth[1].smooth_mm,    plan.growth[1].shape_mm,
                               plan.growth[0].spacing_mm[0]};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        assert_true(numbers[i] == lob_segment_rounded(numbers[i]));
+        assert_true(numbers[i] == lob_plan_number(numbers[i]));
     segment_case_free(&c);
 }
 

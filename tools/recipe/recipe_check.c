@@ -266,8 +266,6 @@ lob_status lob_recipe_job_check_files(lob_recipe_job *job)
 
 lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
 {
-    const int notes = cJSON_GetArraySize(job->run->notes);
-    lob_status st = lob_recipe_job_check_options(job, skip);
-    if (st == LOB_OK && !*skip) st = lob_recipe_job_check_files(job);
-    return lob_recipe_job_name_files(job, st, notes);
+    LOB_TRY(lob_recipe_job_check_options(job, skip));
+    return *skip ? LOB_OK : lob_recipe_job_check_files(job);
 }

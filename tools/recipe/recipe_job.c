@@ -25,7 +25,7 @@ static lob_status find_command(lob_recipe_job *job, lob_job_line *l)
                         name, nearest ? "did you mean " : "lobule --help lists them",
                         nearest ? nearest : "", nearest ? "?" : "");
     }
-    if (command->runs_others && !command->nests)
+    if (command->runs_others)
         return lob_fail(&job->run->error, LOB_EARG,
                         "%s: %s: a recipe calls no other recipe; write its lines here", l->place,
                         name);
@@ -93,94 +93,6 @@ bool lob_job_line_replace(lob_job_line *line, const char *word, const char *by)
     return true;
 }
 
-/* ---- recipes inside of a recipe's line ---- */
-
-/* What stands for a placeholder: a text, or the name of a loan where that is a volume in memory. */
-static const char *text_of(lob_recipe_job *job, const lob_recipe_given *given, size_t count,
-                           const char *name)
-{
-    size_t i = 0;
-    while (i < count && strcmp(given[i].name, name) != 0) i++;
-    if (i == count || !lob_session_is_stored(job->run, given[i].text))
-        return i == count ? NULL : given[i].text;
-    lob_recipe_loan *const loan = &job->loans[job->loan_count++];
-    *loan = (lob_recipe_loan){.text = given[i].text, .use = given[i].use};
-    snprintf(loan->name, sizeof loan->name, "@_%s", name);
-    return loan->name;
-}
-
-/* Give the lines a volume of the recipe around. */
-static lob_status borrow(lob_recipe_job *job, const lob_recipe_loan *loan)
-{
-    lob_volume volume;
-    LOB_TRY(lob_session_read(job->run, &volume, loan->text, LOB_FRAME_ALL));
-    const int64_t bytes = lob_voxel_bytes(&volume);
-    lob_stored *const row = lob_store_add(&job->store, loan->name, -1);
-    if (!row) {
-        lob_volume_free(&volume);
-        return no_memory(job);
-    }
-    lob_store_put(&job->store, row, &volume);
-    lob_session_give(job->run, bytes); /* the store counts them */
-    return LOB_OK;
-}
-
-static lob_status borrow_all(lob_recipe_job *job)
-{
-    lob_status st = LOB_OK;
-    for (int k = 0; k < job->loan_count && st == LOB_OK; k++)
-        if (job->loans[k].use == LOB_RECIPE_READS) st = borrow(job, &job->loans[k]);
-    /* The lines run once: what they have read of the recipe around is gone then. */
-    if (job->loan_count > 0) job->store.keeps_no_files = true;
-    return st;
-}
-
-/* Let what the lines write for the recipe around outlive them. */
-static void keep_loans(lob_recipe_job *job)
-{
-    for (int k = 0; k < job->loan_count; k++) {
-        lob_stored *const row = lob_store_find(&job->store, job->loans[k].name);
-        if (row && job->loans[k].use != LOB_RECIPE_READS) row->last = INT32_MAX;
-    }
-}
-
-static lob_status give_back(lob_recipe_job *job)
-{
-    lob_status st = LOB_OK;
-    for (int k = 0; k < job->loan_count && st == LOB_OK; k++) {
-        const lob_recipe_loan *const loan = &job->loans[k];
-        lob_stored *const row = lob_store_find(&job->store, loan->name);
-        lob_volume volume;
-        if (loan->use == LOB_RECIPE_READS || !row || !row->there) continue;
-        lob_store_take(&job->store, row, &volume);
-        st =
-            lob_session_write(job->run, &volume, loan->text, loan->use == LOB_RECIPE_WRITES_LABELS);
-        lob_volume_free(&volume);
-    }
-    return st;
-}
-
-lob_status lob_recipe_job_compose(lob_recipe_job *out, lob_session *run, const char *text,
-                                  const lob_recipe_given *given, size_t count)
-{
-    static const char name[] = "step";
-    lob_recipe recipe;
-    *out = (lob_recipe_job){.name = name, .run = run, .composed = true};
-    if (!text) return no_memory(out);
-    lob_status st = lob_recipe_parse(&recipe, text, strlen(text), name, &run->error);
-    if (st != LOB_OK) return st;
-    const size_t room = (size_t)recipe.value_count + 1;
-    const char **const values = calloc(room, sizeof *values);
-    out->loans = calloc(room, sizeof *out->loans);
-    for (int i = 0; values && out->loans && i < recipe.value_count; i++)
-        values[i] = text_of(out, given, count, recipe.values[i].name);
-    st = values && out->loans ? make_lines(out, &recipe, values) : no_memory(out);
-    if (st == LOB_OK) st = borrow_all(out);
-    free(values);
-    lob_recipe_free(&recipe);
-    return st;
-}
-
 void lob_recipe_job_free(lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++) {
@@ -189,7 +101,6 @@ void lob_recipe_job_free(lob_recipe_job *job)
         free(job->lines[i].place);
     }
     free(job->lines);
-    free(job->loans);
     lob_store_free(&job->store);
     *job = (lob_recipe_job){.name = NULL};
 }
@@ -246,14 +157,13 @@ static lob_status run_lines(lob_recipe_job *job)
     return st == LOB_OK && differ ? LOB_EDIFFER : st;
 }
 
-static lob_status run_within_memory(lob_recipe_job *job, int notes)
+lob_status lob_recipe_job_run(lob_recipe_job *job)
 {
     lob_session *const run = job->run;
+    const int notes = cJSON_GetArraySize(run->notes);
     /* a device that is missing is found before any work */
     lob_status st = run->device_wanted ? lob_session_device(run) : LOB_OK;
-    keep_loans(job);
     if (st == LOB_OK) st = run_lines(job);
-    if (st == LOB_OK) st = give_back(job);
     if (st != LOB_ENOMEM || !job->store.has_kept) return st;
 
     lob_outputs_forget(run);
@@ -265,20 +175,10 @@ static lob_status run_within_memory(lob_recipe_job *job, int notes)
     return run_lines(job);
 }
 
-lob_status lob_recipe_job_run(lob_recipe_job *job)
-{
-    const int notes = cJSON_GetArraySize(job->run->notes);
-    return lob_recipe_job_name_files(job, run_within_memory(job, notes), notes);
-}
-
 /* ---- printing ---- */
 
 lob_status lob_recipe_job_print(const lob_recipe_job *job)
 {
-    if (job->loan_count > 0)
-        return lob_fail(&job->run->error, LOB_EARG,
-                        "%s: is in memory, and lines that are printed need files",
-                        job->loans[0].text);
     for (int i = 0; i < job->line_count; i++) {
         const lob_job_line *const l = &job->lines[i];
         fputs("lobule", stdout);

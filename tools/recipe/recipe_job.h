@@ -17,26 +17,12 @@ typedef struct {
     char *place; /* "liver.recipe:3" */
 } lob_job_line;
 
-/* What a recipe does with what stands for a placeholder. */
-typedef enum { LOB_RECIPE_READS, LOB_RECIPE_WRITES, LOB_RECIPE_WRITES_LABELS } lob_recipe_use;
-
-/* A volume in memory of the recipe around a command that has composed one, and the name that the
- * lines of the latter know it by. */
-typedef struct {
-    const char *text;
-    char name[64];
-    lob_recipe_use use;
-} lob_recipe_loan;
-
 typedef struct {
     const char *name; /* of the recipe's file */
     lob_session *run;
     lob_store store;
     lob_job_line *lines;
     int line_count;
-    lob_recipe_loan *loans;
-    int loan_count;
-    bool composed; /* by a command: nobody has read its lines */
 } lob_recipe_job;
 
 /*
@@ -53,28 +39,6 @@ typedef struct {
  */
 lob_status lob_recipe_job_make(lob_recipe_job *out, lob_session *run, const lob_recipe *recipe,
                                const char *name, const char *const *values);
-
-/* A placeholder of a recipe that a command has composed, and what stands for it: one of the
- * command's own options, so that it outlives the job. */
-typedef struct {
-    const char *name, *text;
-    lob_recipe_use use;
-} lob_recipe_given;
-
-/*
- * lob_recipe_job_make from the text of a recipe that a command has composed. Its lines are named
- * "step:1" and so on, but errors and notes name files in the place of volumes in memory. Where the
- * command is a line of a recipe itself, volumes in memory are read here, so that
- * lob_session_keep_inputs goes before whatever reads them first, and those that the lines write go
- * to the recipe around at the end of lob_recipe_job_run.
- *
- *   text   in  NULL: there was no memory for it
- *   given  in  count placeholders, among them all that the text has
- *
- * Returns what lob_recipe_parse, lob_recipe_job_make and lob_session_read do; LOB_ENOMEM.
- */
-lob_status lob_recipe_job_compose(lob_recipe_job *out, lob_session *run, const char *text,
-                                  const lob_recipe_given *given, size_t count);
 
 /*
  * Check all of it before any work: the options of every line; that inputs are there, or made by a
@@ -114,12 +78,7 @@ lob_status lob_recipe_job_run(lob_recipe_job *job);
  * memory. */
 bool lob_job_line_replace(lob_job_line *line, const char *word, const char *by);
 
-/* Of a job that a command has composed: put the names of files into the error, where st is one, and
- * into the run's notes from the first_note-th on. Returns st. */
-lob_status lob_recipe_job_name_files(lob_recipe_job *job, lob_status st, int first_note);
-
-/* Print the lines as they could be typed in a shell. Returns LOB_OK, LOB_EARG where they need a
- * volume in memory of another recipe, or LOB_ENOMEM. */
+/* Print the lines as they could be typed in a shell. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_recipe_job_print(const lob_recipe_job *job);
 
 void lob_recipe_job_free(lob_recipe_job *job);

@@ -93,8 +93,7 @@ static lob_status parsed(lob_session *s)
         for (size_t i = 0; i < s->table[t].count; i++) {
             const lob_option *const row = &s->table[t].rows[i];
             const char *path;
-            for (int k = 0; (path = lob_option_path(row, k)); k++)
-                LOB_TRY(note_file(s, row, path));
+            for (int k = 0; (path = lob_option_path(row, k)); k++) LOB_TRY(note_file(s, row, path));
         }
     return LOB_OK;
 }
@@ -115,8 +114,7 @@ static bool lend(lob_session *s)
 static int64_t held(const lob_session *s)
 {
     const lob_session *const run = s->host->outer;
-    return line_of(s)->store->bytes +
-           (run->host && run->host->held ? run->host->held(run) : 0);
+    return line_of(s)->store->bytes + (run->host && run->host->held ? run->host->held(run) : 0);
 }
 
 static void spare(lob_session *s)

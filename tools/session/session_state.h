@@ -70,8 +70,7 @@ typedef struct lob_command {
     void (*release)(void *settings);
 
     bool computes;    /* on the device, whatever the options are */
-    bool runs_others; /* it runs lines of a recipe, */
-    bool nests;       /* and can stand in one itself */
+    bool runs_others; /* it runs lines of a recipe, and cannot stand in one itself */
     bool many;        /* it computes on several devices at once */
     const char
         *only_prints; /* the flag with which outputs are only named, so that they may exist */

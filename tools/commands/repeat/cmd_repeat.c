@@ -104,8 +104,7 @@ static lob_status check_report(lob_session *s, const repetition *r)
     const lob_past_report *const past = &r->past;
     const lob_command *const command = lob_find_command(past->command);
     lob_error *const error = &s->error;
-    /* A command that nests makes its recipe again from its own arguments. */
-    if (command && command->runs_others && !command->nests && strcmp(past->command, "run") != 0)
+    if (command && command->runs_others && strcmp(past->command, "run") != 0)
         return lob_fail(error, LOB_EDATA,
                         "%s: tells of %s, which is not repeated itself; give the report of a scan, "
                         "or the one that was repeated",
