@@ -4,6 +4,7 @@ find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
 find_package(TIFF 4.5 REQUIRED) # earlier ones print through handlers of the whole process
+find_package(EXPAT REQUIRED)
 find_package(NIFTI2 REQUIRED)
 find_package(Deflate REQUIRED)
 find_package(CJSON REQUIRED)
@@ -13,7 +14,7 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 add_library(lobule_dependencies INTERFACE)
 set_target_properties(lobule_dependencies PROPERTIES EXPORT_NAME dependencies)
 target_link_libraries(lobule_dependencies INTERFACE
-    OpenMP::OpenMP_C PNG::PNG TIFF::TIFF NIFTI2::nifti2 Deflate::deflate CJSON::cjson hdf5::hdf5 OpenSSL::Crypto
+    OpenMP::OpenMP_C PNG::PNG TIFF::TIFF EXPAT::EXPAT NIFTI2::nifti2 Deflate::deflate CJSON::cjson hdf5::hdf5 OpenSSL::Crypto
     ZLIB::ZLIB m)
 
 # A static Lobule with CUDA sources leaves these to whoever links it.

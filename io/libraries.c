@@ -10,6 +10,7 @@ void lob_libraries(lob_library out[LOB_LIBRARIES])
     const lob_library all[LOB_LIBRARIES] = {
         {"cJSON",      cJSON_Version()          },
         {"HDF5",       lob_hdf5_version()       },
+        {"expat",      lob_xml_version()        },
         {"libcrypto",  lob_sha256_version()     },
         {"libdeflate", LIBDEFLATE_VERSION_STRING},
         {"libpng",     lob_png_version()        },

@@ -7,7 +7,7 @@ typedef struct {
     const char *version; /* constant while the process lives */
 } lob_library;
 
-enum { LOB_LIBRARIES = 7 };
+enum { LOB_LIBRARIES = 8 };
 
 /* All of them, in alphabetical order. */
 void lob_libraries(lob_library out[LOB_LIBRARIES]);
@@ -17,5 +17,6 @@ const char *lob_hdf5_version(void);
 const char *lob_png_version(void);
 const char *lob_sha256_version(void);
 const char *lob_tiff_version(void);
+const char *lob_xml_version(void);
 
 #endif

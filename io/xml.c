@@ -1,230 +1,176 @@
-/* The little of XML that we read. */
+/* XML by expat, as a table of elements. */
 #include "io/xml.h"
 
-#include <stdint.h>
+#include "io/libraries.h"
+#include "volumes/utf8.h"
+
+#include <expat.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char spaces[] = " \t\r\n";
+enum { DEPTH = 100 };
 
-static const struct {
-    const char *name;
-    char sign;
-} entities[] = {
-    {"&amp;",  '&' },
-    {"&lt;",   '<' },
-    {"&gt;",   '>' },
-    {"&quot;", '"' },
-    {"&apos;", '\''},
-};
+typedef struct {
+    XML_Parser parser;
+    lob_xml *elements; /* room of them, of which the first `count` are there */
+    int64_t count, room;
+    int64_t open[DEPTH];
+    int depth;
+    char *at;     /* where the next character goes; only zeros follow */
+    bool stopped; /* expat may still call once or twice */
+    lob_status st;
+} reading;
 
-/* What holds no elements, by how it opens and closes. */
-static const struct {
-    const char *open, *close;
-} opaque[] = {
-    {"<!--",      "-->"},
-    {"<![CDATA[", "]]>"},
-    {"<?",        "?>" },
-};
-
-enum { CDATA = 1 };
-
-lob_xml lob_xml_of(const char *text, size_t size)
+static void stop(reading *r, lob_status st)
 {
-    return (lob_xml){text, text + strnlen(text, size)};
+    r->stopped = true;
+    r->st = st;
+    XML_StopParser(r->parser, XML_FALSE);
 }
 
-static size_t left(lob_xml text)
+static const char *keep(reading *r, const char *text, size_t n)
 {
-    return (size_t)(text.end - text.at);
+    char *const kept = memcpy(r->at, text, n);
+    r->at += n + 1;
+    return kept;
 }
 
-static bool begins(lob_xml text, const char *with)
+static void XMLCALL on_start(void *user, const char *name, const char **attributes)
 {
-    const size_t n = strlen(with);
-    return left(text) >= n && memcmp(text.at, with, n) == 0;
-}
-
-/* How many characters from the first on are, or are not, among some. */
-static size_t stretch(lob_xml text, const char *among, bool are)
-{
-    size_t n = 0;
-    while (n < left(text) && text.at[n] && (strchr(among, text.at[n]) != NULL) == are) n++;
-    return n;
-}
-
-/* Go to the next '<' that opens a tag. */
-static bool next_tag(lob_xml *text)
-{
-    while (text->at < text->end) {
-        text->at = memchr(text->at, '<', left(*text));
-        if (!text->at) break;
-        size_t i = 0;
-        while (i < sizeof opaque / sizeof opaque[0] && !begins(*text, opaque[i].open)) i++;
-        if (i == sizeof opaque / sizeof opaque[0]) return true;
-        text->at += strlen(opaque[i].open);
-        text->at = memmem(text->at, left(*text), opaque[i].close, strlen(opaque[i].close));
-        if (!text->at) break;
+    reading *const r = user;
+    if (r->stopped) return;
+    if (r->depth == DEPTH) {
+        stop(r, LOB_OK);
+        return;
     }
-    text->at = text->end;
-    return false;
-}
-
-/* Does this name stand here, after any prefix? Then go behind it. */
-static bool take_name(lob_xml *text, const char *name)
-{
-    lob_xml word = *text;
-    const size_t prefix = stretch(word, ":<>/ \t\r\n", false);
-    if (prefix < left(word) && word.at[prefix] == ':') word.at += prefix + 1;
-    if (!begins(word, name)) return false;
-    word.at += strlen(name);
-    if (word.at == word.end || !strchr("/> \t\r\n", *word.at)) return false;
-    *text = word;
-    return true;
-}
-
-/* The '>' that ends a tag: none inside of quotes. */
-static const char *tag_end(lob_xml text)
-{
-    for (; text.at < text.end && *text.at != '>'; text.at++) {
-        if (*text.at != '"' && *text.at != '\'') continue;
-        const char *const close = memchr(text.at + 1, *text.at, left(text) - 1);
-        if (!close) return NULL;
-        text.at = close;
-    }
-    return text.at < text.end ? text.at : NULL;
-}
-
-bool lob_xml_tag(lob_xml *tag, lob_xml *rest, const char *name)
-{
-    for (lob_xml at = *rest; next_tag(&at);) {
-        at.at++;
-        if (!take_name(&at, name)) continue;
-        const char *const end = tag_end(at);
-        if (!end) return false;
-        *tag = (lob_xml){at.at, end};
-        rest->at = end + 1;
-        return true;
-    }
-    return false;
-}
-
-bool lob_xml_element(lob_xml *tag, lob_xml *content, lob_xml *rest, const char *name)
-{
-    lob_xml at = *rest, start;
-    if (!lob_xml_tag(&start, &at, name)) return false;
-    if (tag) *tag = start;
-    *content = (lob_xml){at.at, at.at};
-    bool closed = start.at < start.end && start.end[-1] == '/';
-    while (!closed && next_tag(&at)) {
-        content->end = at.at++;
-        if (!begins(at, "/")) continue;
-        at.at++;
-        closed = take_name(&at, name);
-        if (closed) at.at += stretch(at, ">", false) + 1;
-    }
-    if (!closed) return false;
-    rest->at = at.at < at.end ? at.at : at.end;
-    return true;
-}
-
-bool lob_xml_attribute(lob_xml *value, lob_xml tag, const char *name)
-{
-    while (tag.at < tag.end) {
-        tag.at += stretch(tag, spaces, true);
-        const lob_xml word = {tag.at, tag.at + stretch(tag, "=\"' \t\r\n", false)};
-        tag.at = word.end;
-        tag.at += stretch(tag, spaces, true);
-        if (!begins(tag, "=")) {
-            if (tag.at == word.at) tag.at++; /* what is no name */
-            continue;
+    if (r->count == r->room) {
+        const int64_t room = 2 * r->room;
+        lob_xml *const larger = realloc(r->elements, (size_t)room * sizeof *larger);
+        if (!larger) {
+            stop(r, LOB_ENOMEM);
+            return;
         }
-        tag.at++;
-        tag.at += stretch(tag, spaces, true);
-        if (!begins(tag, "\"") && !begins(tag, "'")) continue;
-        const char quote = *tag.at++;
-        const char *const close = memchr(tag.at, quote, left(tag));
-        if (!close) return false;
-        *value = (lob_xml){tag.at, close};
-        if (left(word) == strlen(name) && begins(word, name)) return true;
-        tag.at = close + 1;
+        r->elements = larger;
+        r->room = room;
     }
-    return false;
+    const char *const prefix = strrchr(name, ':');
+    if (prefix) name = prefix + 1;
+    if (r->count > 0) r->at++; /* behind the text of the one before */
+    lob_xml *const element = &r->elements[r->count];
+    element->inside = -1;
+    element->name = keep(r, name, strlen(name));
+    element->attributes = r->at;
+    for (; *attributes; attributes++) keep(r, *attributes, strlen(*attributes));
+    element->text = ++r->at;
+    r->open[r->depth++] = r->count++;
 }
 
-/* ---- text ---- */
-
-/* A character's number as UTF-8 in at most 4 bytes; 0: it is no character. */
-static size_t utf8(char out[4], unsigned long number)
+static void XMLCALL on_end(void *user, const char *name)
 {
-    const bool surrogate = number >= 0xd800 && number < 0xe000;
-    if (number == 0 || surrogate || number > 0x10ffff) return 0;
-    if (number < 0x80) {
-        out[0] = (char)number;
-        return 1;
-    }
-    const size_t n = number < 0x800 ? 2 : number < 0x10000 ? 3 : 4;
-    static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = n - 1; i > 0; i--, number >>= 6) out[i] = (char)(0x80 | (number & 0x3f));
-    out[0] = (char)(first[n] | number);
-    return n;
+    reading *const r = user;
+    (void)name;
+    if (r->stopped) return;
+    const int64_t closed = r->open[--r->depth];
+    r->elements[closed].inside = r->count - closed - 1;
 }
 
-/* A reference as what it stands for, and how much of the text it takes; 0: it is none. */
-static size_t undo_reference(char out[4], size_t *written, lob_xml from)
+static void XMLCALL on_text(void *user, const char *text, int n)
 {
-    for (size_t i = 0; i < sizeof entities / sizeof entities[0]; i++) {
-        if (!begins(from, entities[i].name)) continue;
-        out[0] = entities[i].sign;
-        *written = 1;
-        return strlen(entities[i].name);
-    }
-    if (!begins(from, "&#")) return 0;
-    const char *const close = memchr(from.at, ';', left(from) < 16 ? left(from) : 16);
-    const bool hex = left(from) > 2 && from.at[2] == 'x';
-    const char *const digits = from.at + (hex ? 3 : 2);
-    const lob_xml number = {digits, close};
-    if (!close || digits >= close ||
-        stretch(number, hex ? "0123456789abcdefABCDEF" : "0123456789", true) != left(number))
-        return 0;
-    const size_t n = utf8(out, strtoul(digits, NULL, hex ? 16 : 10)); /* ends at the ';' */
-    if (n == 0) return 0;
-    *written = n;
-    return (size_t)(close + 1 - from.at);
+    reading *const r = user;
+    if (r->stopped || r->depth == 0 || r->open[r->depth - 1] != r->count - 1) return;
+    memcpy(r->at, text, (size_t)n);
+    r->at += n;
 }
 
-bool lob_xml_text(char *out, size_t size, lob_xml from)
+static void XMLCALL on_doctype(void *user, const char *name, const char *system, const char *public,
+                               int declares)
 {
-    size_t n = 0;
-    bool raw = false;
-    while (from.at < from.end) {
-        const char *const mark = raw ? opaque[CDATA].close : opaque[CDATA].open;
-        if (begins(from, mark)) {
-            raw = !raw;
-            from.at += strlen(mark);
-            continue;
-        }
-        char letters[4] = {*from.at};
-        size_t written = 1;
-        const size_t taken = raw ? 0 : undo_reference(letters, &written, from);
-        if (n + written >= size) break;
-        memcpy(out + n, letters, written);
-        n += written;
-        from.at += taken ? taken : 1;
+    (void)name, (void)system, (void)public;
+    if (declares) stop(user, LOB_OK);
+}
+
+/* Parse a text of at most INT_MAX bytes. The first element has the room for all texts behind it. */
+static lob_status parse(reading *r, const char *text, size_t size)
+{
+    r->parser = XML_ParserCreate("UTF-8");
+    if (!r->parser) return LOB_ENOMEM;
+    XML_SetUserData(r->parser, r);
+    XML_SetElementHandler(r->parser, on_start, on_end);
+    XML_SetCharacterDataHandler(r->parser, on_text);
+    XML_SetStartDoctypeDeclHandler(r->parser, on_doctype);
+    if (XML_Parse(r->parser, text, (int)size, XML_TRUE) == XML_STATUS_ERROR &&
+        XML_GetErrorCode(r->parser) == XML_ERROR_NO_MEMORY)
+        r->st = LOB_ENOMEM;
+    XML_ParserFree(r->parser);
+    return r->st;
+}
+
+lob_status lob_xml_parse(lob_xml **root, const char *text, size_t size)
+{
+    *root = NULL;
+    const char *const first = memchr(text, '<', strnlen(text, size));
+    char *const copy = strndup(first ? first : "", first ? size - (size_t)(first - text) : 0);
+    char *const clean = copy ? lob_utf8_clean(copy) : NULL;
+    free(copy);
+    if (!clean) return LOB_ENOMEM;
+    const size_t length = strlen(clean);
+    reading r = {.room = 16, .elements = malloc(16 * sizeof *r.elements)};
+    /* An element with both its tags, or "/>", keeps at most what is written of it, with all NULs; one
+     * without an end a byte more. */
+    char *const kept = r.at = calloc(length + DEPTH + 1, 1);
+    r.st = r.elements && kept ? LOB_OK : LOB_ENOMEM;
+    if (r.st == LOB_OK && length <= INT_MAX) r.st = parse(&r, clean, length);
+    free(clean);
+    if (r.st != LOB_OK) {
+        free(r.elements);
+        free(kept);
+        return r.st;
     }
-    out[n] = '\0';
-    return from.at >= from.end;
+    if (r.count == 0) r.elements[0] = (lob_xml){kept, kept, kept, 0};
+    if (r.count > 0 && r.elements[0].inside < 0) r.elements[0].inside = r.count - 1;
+    *root = r.elements;
+    return LOB_OK;
+}
+
+void lob_xml_free(lob_xml *root)
+{
+    if (root) free((void *)root->name); /* all texts */
+    free(root);
+}
+
+const lob_xml *lob_xml_next(const lob_xml *after, const lob_xml *in, const char *name)
+{
+    for (const lob_xml *at = after + 1; at <= in + in->inside; at++)
+        if (at->inside >= 0 && strcmp(at->name, name) == 0) return at;
+    return NULL;
+}
+
+const char *lob_xml_attribute(const lob_xml *element, const char *name)
+{
+    for (const char *at = element->attributes; *at; at += strlen(at) + 1) {
+        const bool found = strcmp(at, name) == 0;
+        at += strlen(at) + 1;
+        if (found) return at;
+    }
+    return NULL;
 }
 
 void lob_xml_print(FILE *to, const char *text)
 {
+    static const char signs[] = "&<>\"'", *const names[] = {"amp", "lt", "gt", "quot", "apos"};
     for (; *text; text++) {
-        const char *entity = NULL;
-        for (size_t i = 0; i < sizeof entities / sizeof entities[0]; i++)
-            if (entities[i].sign == *text) entity = entities[i].name;
-        if (entity)
-            fputs(entity, to);
+        const char *const at = strchr(signs, *text);
+        if (at)
+            fprintf(to, "&%s;", names[at - signs]);
         else
             fputc(*text, to);
     }
+}
+
+const char *lob_xml_version(void)
+{
+    const char *const version = XML_ExpatVersion();
+    return version + strcspn(version, "0123456789");
 }

@@ -1,60 +1,51 @@
 /*
- * The little of XML that microscopes' and viewers' texts need: elements by name, attributes,
- * text. What is damaged is not found; nothing is read outside of the text.
+ * XML as microscopes' and viewers' texts have it: elements in the order in which they begin, with
+ * their attributes and text.
  *
- *     lob_xml rest = lob_xml_of(bytes, size), tag, content;
- *     while (lob_xml_element(&tag, &content, &rest, "ViewSetup")) ...
+ *     for (const lob_xml *setup = root; (setup = lob_xml_next(setup, root, "ViewSetup"));) ...
  *
- * Names are looked for at any depth and with any prefix of a namespace. Comments, CDATA and
- * processing instructions hold no elements. An element ends at the first end tag of its name:
- * none of what we read nests in itself.
+ * No entity is expanded and nothing outside of the text is read. Prefixes of namespaces are left
+ * out of elements' names.
  */
 #ifndef LOB_XML_H
 #define LOB_XML_H
 
-#include "volumes/both.h"
+#include "volumes/status.h"
 
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 LOB_BEGIN_DECLS
 
-/* A part of a text: from `at` to before `end`. */
+/* An element; all texts are UTF-8 without control characters. */
 typedef struct {
-    const char *at, *end;
+    const char *name;
+    const char *attributes; /* name, value, name, value, each with its NUL, then an empty one */
+    const char *text;       /* what stands before the first element inside; never NULL */
+    int64_t inside;         /* elements inside, which follow it; -1: its end is missing */
 } lob_xml;
 
-/* A text, up to its first NUL or to its size. */
-lob_xml lob_xml_of(const char *text, size_t size);
-
 /*
- * The next start tag of a name.
+ * Parse a text, up to its first NUL or to its size.
  *
- *   tag   out    what stands between the name and '>'
- *   rest  inout  where to look; then what follows the tag
- */
-bool lob_xml_tag(lob_xml *tag, lob_xml *rest, const char *name);
-
-/*
- * The next element of a name; one without its end tag is none.
+ *   root  out  its outermost element, then those inside; the name is "" when there is none. After
+ *              damage, it has what stands before; lob_xml_next skips elements without an end. To be
+ *              freed by lob_xml_free; NULL on failure
  *
- *   tag      out    as above; may be NULL
- *   content  out    what stands between its tags, with theirs
- *   rest     inout  where to look; then what follows the element
+ * More than 100 elements in one another, and declarations in a document type, count as damage.
+ * Takes memory and time in proportion to the text. Returns LOB_OK or LOB_ENOMEM.
  */
-bool lob_xml_element(lob_xml *tag, lob_xml *content, lob_xml *rest, const char *name);
+lob_status lob_xml_parse(lob_xml **root, const char *text, size_t size);
 
-/* The value of a tag's attribute, as it is written. */
-bool lob_xml_attribute(lob_xml *value, lob_xml tag, const char *name);
+void lob_xml_free(lob_xml *root);
 
-/*
- * Copy a value or a text, references and CDATA undone, and end it by a NUL; numbers of characters
- * become UTF-8. Never longer than what is written.
- *
- * Returns false when it does not fit into size >= 1 bytes; then out has what does.
- */
-bool lob_xml_text(char *out, size_t size, lob_xml from);
+/* The first element of a name behind `after`, which is `in` or inside of it, that lies in `in`;
+ * NULL: there is none. */
+const lob_xml *lob_xml_next(const lob_xml *after, const lob_xml *in, const char *name);
+
+/* The value of an attribute; NULL: there is none. */
+const char *lob_xml_attribute(const lob_xml *element, const char *name);
 
 /* Print a text as a value or between tags. */
 void lob_xml_print(FILE *to, const char *text);

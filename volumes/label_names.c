@@ -58,32 +58,6 @@ lob_rgba lob_label_default_colour(int32_t label)
     return (lob_rgba){mixed[0], mixed[1], mixed[2], 255};
 }
 
-/*
- * A copy in UTF-8 without control characters; NULL where there is no memory. A byte that is no part
- * of UTF-8 is taken for Latin-1, in which spreadsheets save.
- */
-static char *clean_copy(const char *text)
-{
-    char *const copy = malloc(2 * strlen(text) + 1), *to = copy;
-    if (!copy) return NULL;
-    for (const unsigned char *c = (const unsigned char *)text; *c;) {
-        const size_t n = lob_utf8_length(c);
-        if (n == 0) {
-            *to++ = (char)(0xc0 | *c >> 6);
-            *to++ = (char)(0x80 | (*c++ & 0x3f));
-        } else if (n == 1) {
-            *to++ = *c < ' ' || *c == 127 ? ' ' : (char)*c;
-            c++;
-        } else {
-            memcpy(to, c, n);
-            to += n;
-            c += n;
-        }
-    }
-    *to = '\0';
-    return copy;
-}
-
 /* Where a label's row is, or would be. */
 static int32_t place_of(const lob_label_names *names, int32_t label)
 {
@@ -119,9 +93,9 @@ static lob_status make_row(lob_label_name *row, int32_t label, const char *name,
     if (label < 1) return LOB_EARG;
     snprintf(numbered, sizeof numbered, "Segment_%d", label);
     *row = (lob_label_name){.label = label,
-                            .name = clean_copy(name && *name ? name : numbered),
+                            .name = lob_utf8_clean(name && *name ? name : numbered),
                             .colour = colour ? *colour : lob_label_default_colour(label),
-                            .terminology = coded ? clean_copy(terminology) : NULL};
+                            .terminology = coded ? lob_utf8_clean(terminology) : NULL};
     if (row->name && (row->terminology || !coded)) return LOB_OK;
     free_row(row);
     return LOB_ENOMEM;

@@ -7,42 +7,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The content of the first element of a name. */
-static bool element(lob_xml *content, lob_xml in, const char *name)
+/* The number n of an attribute name="n", -1 without one. */
+static long attribute_number(const lob_xml *element, const char *name)
 {
-    return lob_xml_element(NULL, content, &in, name);
+    const char *const value = lob_xml_attribute(element, name);
+    return value ? strtol(value, NULL, 10) : -1;
 }
 
-/* The number n of an attribute name="n" of a tag, -1 without one. */
-static long attribute_number(lob_xml tag, const char *name)
+/* The n numbers, with spaces between, in the first element of a name; false when there is none, or
+ * they are fewer or not finite. */
+static bool numbers(double *values, int n, const lob_xml *in, const char *name)
 {
-    lob_xml value;
-    return lob_xml_attribute(&value, tag, name) ? strtol(value.at, NULL, 10) : -1;
-}
-
-/* n numbers with spaces between; false when they are fewer or not finite. */
-static bool numbers(double *values, int n, lob_xml text)
-{
+    const lob_xml *const element = lob_xml_next(in, in, name);
+    const char *at = element ? element->text : "";
     for (int i = 0; i < n; i++) {
         char *end;
-        values[i] = strtod(text.at, &end);
-        if (end == text.at || end > text.end || !isfinite(values[i])) return false;
-        text.at = end;
+        values[i] = strtod(at, &end);
+        if (end == at || !isfinite(values[i])) return false;
+        at = end;
     }
     return true;
 }
 
-static void read_setup(lob_bdv_place *place, lob_xml xml, int setup)
+static void read_setup(lob_bdv_place *place, const lob_xml *root, int setup)
 {
-    lob_xml tag, content, part;
-    while (lob_xml_element(&tag, &content, &xml, "ViewSetup")) {
-        double id;
-        if (!element(&part, content, "id") || !numbers(&id, 1, part) || id != setup) continue;
-        if (!element(&content, content, "voxelSize")) return;
-        double size[3];
-        if (element(&part, content, "size") && numbers(size, 3, part))
-            memcpy(place->size, size, sizeof size);
-        if (element(&part, content, "unit")) lob_xml_text(place->unit, sizeof place->unit, part);
+    for (const lob_xml *at = root; (at = lob_xml_next(at, root, "ViewSetup"));) {
+        double id, size[3];
+        if (!numbers(&id, 1, at, "id") || id != setup) continue;
+        const lob_xml *const voxel = lob_xml_next(at, at, "voxelSize");
+        if (!voxel) return;
+        if (numbers(size, 3, voxel, "size")) memcpy(place->size, size, sizeof size);
+        const lob_xml *const unit = lob_xml_next(voxel, voxel, "unit");
+        if (unit) snprintf(place->unit, sizeof place->unit, "%s", unit->text);
         return;
     }
 }
@@ -59,14 +55,12 @@ static void multiply(double a[3][4], const double b[12])
     }
 }
 
-static void read_registration(lob_bdv_place *place, lob_xml xml, int setup, int time_point)
+static void read_registration(lob_bdv_place *place, const lob_xml *root, int setup, int time_point)
 {
-    lob_xml tag, content;
-    while (lob_xml_element(&tag, &content, &xml, "ViewRegistration")) {
-        if (attribute_number(tag, "setup") != setup ||
-            attribute_number(tag, "timepoint") != time_point)
+    for (const lob_xml *at = root; (at = lob_xml_next(at, root, "ViewRegistration"));) {
+        if (attribute_number(at, "setup") != setup ||
+            attribute_number(at, "timepoint") != time_point)
             continue;
-        lob_xml transform, numbers_text;
         double product[3][4] = {
             {1, 0, 0, 0},
             {0, 1, 0, 0},
@@ -74,9 +68,8 @@ static void read_registration(lob_bdv_place *place, lob_xml xml, int setup, int 
         };
         double one[12];
         int taken = 0;
-        for (; lob_xml_element(&tag, &transform, &content, "ViewTransform"); taken++) {
-            if (!element(&numbers_text, transform, "affine") || !numbers(one, 12, numbers_text))
-                return;
+        for (const lob_xml *step = at; (step = lob_xml_next(step, at, "ViewTransform")); taken++) {
+            if (!numbers(one, 12, step, "affine")) return;
             multiply(product, one);
         }
         for (int r = 0; r < 3; r++)
@@ -88,10 +81,13 @@ static void read_registration(lob_bdv_place *place, lob_xml xml, int setup, int 
     }
 }
 
-void lob_bdv_read(lob_bdv_place *place, const char *xml, int setup, int time_point)
+lob_status lob_bdv_read(lob_bdv_place *place, const char *xml, int setup, int time_point)
 {
-    const lob_xml all = {xml, xml + strlen(xml)};
+    lob_xml *root;
     *place = (lob_bdv_place){.unit = ""};
-    read_setup(place, all, setup);
-    read_registration(place, all, setup, time_point);
+    LOB_TRY(lob_xml_parse(&root, xml, strlen(xml)));
+    read_setup(place, root, setup);
+    read_registration(place, root, setup, time_point);
+    lob_xml_free(root);
+    return LOB_OK;
 }

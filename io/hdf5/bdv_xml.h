@@ -2,6 +2,8 @@
 #ifndef LOB_BDV_XML_H
 #define LOB_BDV_XML_H
 
+#include "volumes/status.h"
+
 #include <stdbool.h>
 
 typedef struct {
@@ -17,8 +19,9 @@ typedef struct {
  *   place  out  zero where nothing is said
  *   xml    in   any text, up to its NUL; nothing beyond is read
  *
- * The transforms of a view are multiplied in their order, as ViewRegistration does.
+ * The transforms of a view are multiplied in their order, as ViewRegistration does. Returns LOB_OK
+ * or LOB_ENOMEM.
  */
-void lob_bdv_read(lob_bdv_place *place, const char *xml, int setup, int time_point);
+lob_status lob_bdv_read(lob_bdv_place *place, const char *xml, int setup, int time_point);
 
 #endif

@@ -151,11 +151,12 @@ static void read_setup(lob_hdf5_view *view, double factor[3], const choice *c,
  * The world as the XML has it: its affine, else the size of voxels, else 1 mm. Voxel i of a level
  * stands for `factor` voxels of level 0, the middle of which is at factor * i + (factor - 1) / 2.
  */
-static void take_place(lob_hdf5_view *view, const choice *c, const double factor[3],
-                       const lob_hdf5_reading *in)
+static lob_status take_place(lob_hdf5_view *view, const choice *c, const double factor[3],
+                             const lob_hdf5_reading *in)
 {
     lob_bdv_place place = {.unit = ""};
-    if (in->beside) lob_bdv_read(&place, in->beside, c->setup, c->time_point);
+    if (in->beside && lob_bdv_read(&place, in->beside, c->setup, c->time_point) != LOB_OK)
+        return lob_fail(in->error, LOB_ENOMEM, "%s: no memory", in->where->path);
     const bool sized = place.size[0] > 0.0 && place.size[1] > 0.0 && place.size[2] > 0.0;
     const double mm = place.placed || sized ? lob_hdf5_unit_mm(place.unit, 1e-3, view, in) : 1.0;
     if (!place.placed)
@@ -176,6 +177,7 @@ static void take_place(lob_hdf5_view *view, const choice *c, const double factor
     lob_hdf5_take_affine(view, (const double(*)[4])affine, in);
     view->geometry.unoriented = true;
     view->geometry.micrometres = mm <= 1e-3;
+    return LOB_OK;
 }
 
 static lob_status bdv_view(lob_hdf5_view *view, const char *asked, const lob_hdf5_reading *in)
@@ -201,8 +203,7 @@ static lob_status bdv_view(lob_hdf5_view *view, const char *asked, const lob_hdf
     if (st != LOB_OK) return st;
     double factor[3];
     read_setup(view, factor, &c, in);
-    take_place(view, &c, factor, in);
-    return LOB_OK;
+    return take_place(view, &c, factor, in);
 }
 
 const lob_hdf5_layout lob_hdf5_bdv = {"BigDataViewer", bdv_find, bdv_view};

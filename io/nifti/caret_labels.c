@@ -9,61 +9,46 @@
 
 /* ---- reading ---- */
 
-/* A text, malloc'ed; NULL without memory. */
-static char *copy_of(lob_xml text)
-{
-    const size_t size = (size_t)(text.end - text.at) + 1;
-    char *const copy = malloc(size);
-    if (copy) lob_xml_text(copy, size, text);
-    return copy;
-}
-
 /* A number of an attribute from 0 to 1 as one from 0 to 255. */
-static uint8_t colour_part(lob_xml tag, const char *name, double otherwise)
+static uint8_t colour_part(const lob_xml *label, const char *name, double otherwise)
 {
-    lob_xml raw;
-    char text[64];
-    const bool said = lob_xml_attribute(&raw, tag, name) && lob_xml_text(text, sizeof text, raw);
-    const double value = said ? strtod(text, NULL) : otherwise;
+    const char *const said = lob_xml_attribute(label, name);
+    const double value = said ? strtod(said, NULL) : otherwise;
     return (uint8_t)(value > 0.0 ? value < 1.0 ? value * 255.0 + 0.5 : 255.0 : 0.0);
 }
 
 /* The number of a label; 0: it has none that a label may have. */
-static int32_t key_of(lob_xml tag)
+static int32_t key_of(const lob_xml *label)
 {
-    lob_xml raw;
-    char text[64], *stop;
-    if (!lob_xml_attribute(&raw, tag, "Key") || !lob_xml_text(text, sizeof text, raw)) return 0;
-    const long long label = strtoll(text, &stop, 10);
-    return stop != text && *stop == '\0' && label >= 1 && label <= INT32_MAX ? (int32_t)label : 0;
+    const char *const key = lob_xml_attribute(label, "Key");
+    char *stop = NULL;
+    const long long number = key ? strtoll(key, &stop, 10) : 0;
+    return stop != key && *stop == '\0' && number >= 1 && number <= INT32_MAX ? (int32_t)number : 0;
 }
 
-static lob_status take_label(lob_label_names *out, lob_xml tag, lob_xml content)
+static lob_status take_label(lob_label_names *out, const lob_xml *label)
 {
-    const int32_t label = key_of(tag);
-    if (label == 0) return LOB_OK;
-    const lob_rgba colour = {colour_part(tag, "Red", 0), colour_part(tag, "Green", 0),
-                             colour_part(tag, "Blue", 0), colour_part(tag, "Alpha", 1)};
-    lob_xml raw;
-    const bool coded = lob_xml_attribute(&raw, tag, "Terminology");
-    char *const name = copy_of(content), *const codes = coded ? copy_of(raw) : NULL;
-    lob_status st = LOB_ENOMEM;
-    if (name && (codes || !coded)) st = lob_label_names_add(out, label, name, &colour, codes);
-    free(name);
-    free(codes);
+    const lob_rgba colour = {colour_part(label, "Red", 0), colour_part(label, "Green", 0),
+                             colour_part(label, "Blue", 0), colour_part(label, "Alpha", 1)};
+    const int32_t key = key_of(label);
+    const lob_status st = key == 0 ? LOB_OK
+                                   : lob_label_names_add(out, key, label->text, &colour,
+                                                         lob_xml_attribute(label, "Terminology"));
     return st == LOB_EARG ? LOB_OK : st; /* beyond a million */
 }
 
 lob_status lob_caret_labels_parse(lob_label_names *out, const char *text, size_t size)
 {
-    lob_xml all = lob_xml_of(text, size), table = {NULL, NULL}, tag, content;
-    lob_status st = LOB_OK;
+    lob_xml *root;
     *out = (lob_label_names){0};
-    if (!lob_xml_tag(&tag, &all, "CaretExtension") ||
-        !lob_xml_element(NULL, &table, &all, "LabelTable"))
-        return LOB_OK;
-    while (st == LOB_OK && lob_xml_element(&tag, &content, &table, "Label"))
-        st = take_label(out, tag, content);
+    lob_status st = lob_xml_parse(&root, text, size);
+    if (st != LOB_OK) return st;
+    const bool caret = strcmp(root->name, "CaretExtension") == 0;
+    const lob_xml *const table = caret ? lob_xml_next(root, root, "LabelTable") : NULL;
+    const lob_xml *label = table;
+    while (st == LOB_OK && label && (label = lob_xml_next(label, table, "Label")))
+        st = take_label(out, label);
+    lob_xml_free(root);
     if (st == LOB_OK) st = lob_label_names_settle(out);
     if (st != LOB_OK) lob_label_names_free(out);
     return st;

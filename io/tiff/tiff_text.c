@@ -112,17 +112,10 @@ static lob_status read_imagej(lob_tiff_text *out, const char *text, int64_t page
 
 /* ---- OME ---- */
 
-/* The value of an attribute; false: there is none, or none so short. */
-static bool attribute(char value[VALUE], lob_xml tag, const char *name)
+static int64_t count_attribute(const lob_xml *element, const char *name, int64_t missing)
 {
-    lob_xml raw;
-    return lob_xml_attribute(&raw, tag, name) && lob_xml_text(value, VALUE, raw);
-}
-
-static int64_t count_attribute(lob_xml tag, const char *name, int64_t missing)
-{
-    char value[VALUE];
-    return attribute(value, tag, name) ? count_of(value) : missing;
+    const char *const value = lob_xml_attribute(element, name);
+    return value ? count_of(value) : missing;
 }
 
 /* Sides by letter, and the place of each letter in the order of pages. */
@@ -182,7 +175,7 @@ static int64_t index_of(int64_t number, const lob_tiff_pages *pages)
 }
 
 /* Set the pages of one TiffData element. */
-static lob_status place_pages(lob_tiff_text *out, plane_order *order, lob_xml tag,
+static lob_status place_pages(lob_tiff_text *out, plane_order *order, const lob_xml *tag,
                               const lob_tiff_pages *pages, const char *path, lob_error *error)
 {
     static const char *const first[LETTERS] = {"FirstC", "FirstZ", "FirstT"};
@@ -209,18 +202,16 @@ static lob_status place_pages(lob_tiff_text *out, plane_order *order, lob_xml ta
     return LOB_OK;
 }
 
-static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, lob_xml pixels,
+static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, const lob_xml *pixels,
                                   const lob_tiff_pages *pages, const char *path, lob_error *error)
 {
     const int64_t planes = order->unplaced = out->channels * out->slices * out->frames;
-    lob_xml rest = pixels, tag;
-    char file[VALUE], other[VALUE];
-    bool several = false, named = false;
-    while (lob_xml_tag(&tag, &rest, "UUID")) {
-        if (!attribute(other, tag, "FileName")) continue;
-        several = several || (named && strcmp(file, other) != 0);
-        memcpy(file, other, VALUE);
-        named = true;
+    const char *file = NULL;
+    bool several = false;
+    for (const lob_xml *uuid = pixels; (uuid = lob_xml_next(uuid, pixels, "UUID"));) {
+        const char *const other = lob_xml_attribute(uuid, "FileName");
+        several = several || (file && other && strcmp(file, other) != 0);
+        if (other) file = other;
     }
     if (several || planes > pages->count)
         return lob_fail(error, LOB_EDATA,
@@ -230,10 +221,9 @@ static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, lob_xm
                         (long long)pages->count);
     out->page = malloc((size_t)planes * sizeof *out->page);
     if (!out->page) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its pages", path);
-    rest = pixels;
-    const bool placed = lob_xml_tag(&tag, &rest, "TiffData");
-    for (int64_t i = 0; i < planes; i++) out->page[plane_at(order, i)] = placed ? -1 : i;
-    for (bool more = placed; more; more = lob_xml_tag(&tag, &rest, "TiffData"))
+    const lob_xml *tag = lob_xml_next(pixels, pixels, "TiffData");
+    for (int64_t i = 0; i < planes; i++) out->page[plane_at(order, i)] = tag ? -1 : i;
+    for (; tag; tag = lob_xml_next(tag, pixels, "TiffData"))
         LOB_TRY(place_pages(out, order, tag, pages, path, error));
     for (int64_t i = 0; i < planes; i++)
         if (out->page[i] < 0)
@@ -243,34 +233,35 @@ static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, lob_xm
     return LOB_OK;
 }
 
-static void read_physical_sizes(lob_tiff_text *out, lob_xml pixels)
+static void read_physical_sizes(lob_tiff_text *out, const lob_xml *pixels)
 {
     static const char *const names[3] = {"PhysicalSizeX", "PhysicalSizeY", "PhysicalSizeZ"};
     static const char *const unit_names[3] = {"PhysicalSizeXUnit", "PhysicalSizeYUnit",
                                               "PhysicalSizeZUnit"};
-    char value[VALUE], unit[VALUE];
     for (int a = 0; a < 3; a++) {
-        if (!attribute(value, pixels, names[a])) continue;
-        const double mm = attribute(unit, pixels, unit_names[a]) ? unit_mm(out, unit) : 1e-3;
+        const char *const value = lob_xml_attribute(pixels, names[a]);
+        const char *const unit = lob_xml_attribute(pixels, unit_names[a]);
+        if (!value) continue;
+        const double mm = unit ? unit_mm(out, unit) : 1e-3;
         out->spacing_mm[a] = length_of(value) * mm;
         if (a == 0) out->micrometres = mm > 0 && mm < 0.01;
     }
 }
 
-static lob_status read_ome(lob_tiff_text *out, const char *text, const lob_tiff_pages *pages,
+static lob_status read_ome(lob_tiff_text *out, const lob_xml *root, const lob_tiff_pages *pages,
                            int samples, const char *path, lob_error *error)
 {
     static const char *const sizes[LETTERS] = {"SizeC", "SizeZ", "SizeT"};
-    lob_xml rest = {text, text + strlen(text)}, pixels, planes;
-    char value[VALUE];
+    const lob_xml *const pixels = lob_xml_next(root, root, "Pixels");
     plane_order order = {.samples = samples};
     out->kind = LOB_TIFF_OME;
-    if (!lob_xml_element(&pixels, &planes, &rest, "Pixels"))
+    if (!pixels)
         return lob_fail(error, LOB_EDATA,
                         "%s: its OME text describes no pixels (they may be described in another "
                         "file, or it is cut short); save it as one file with Bio-Formats",
                         path);
-    if (!attribute(value, pixels, "DimensionOrder") || !read_order(&order, value))
+    const char *const said = lob_xml_attribute(pixels, "DimensionOrder");
+    if (!said || !read_order(&order, said))
         return lob_fail(error, LOB_EDATA, "%s: its OME text has no order of dimensions", path);
     for (int i = 0; i < LETTERS; i++) order.count[i] = count_attribute(pixels, sizes[i], 1);
     if (order.count[0] > 0 && order.count[0] % samples == 0) order.count[0] /= samples;
@@ -280,7 +271,7 @@ static lob_status read_ome(lob_tiff_text *out, const char *text, const lob_tiff_
     out->slices = order.count[1];
     out->frames = order.count[2];
     read_physical_sizes(out, pixels);
-    return place_all_pages(out, &order, planes, pages, path, error);
+    return place_all_pages(out, &order, pixels, pages, path, error);
 }
 
 lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, const lob_tiff_pages *pages,
@@ -289,10 +280,13 @@ lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, const lob_ti
     *out = (lob_tiff_text){.channels = 1, .slices = pages->count, .frames = 1, .slope = 1.0};
     if (text && strncmp(text, "ImageJ=", 7) == 0)
         return read_imagej(out, text, pages->count, path, error);
-    lob_xml tag, rest = text ? lob_xml_of(text, strlen(text)) : (lob_xml){text, text};
-    if (text && text[0] == '<' && lob_xml_tag(&tag, &rest, "OME"))
-        return read_ome(out, text, pages, samples, path, error);
-    return LOB_OK;
+    if (!text || text[0] != '<') return LOB_OK;
+    lob_xml *root;
+    lob_status st = lob_xml_parse(&root, text, strlen(text));
+    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory for its OME text", path);
+    if (strcmp(root->name, "OME") == 0) st = read_ome(out, root, pages, samples, path, error);
+    lob_xml_free(root);
+    return st;
 }
 
 /* ---- making ---- */

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     text[size] = '\0';
     for (int setup = 0; setup < 2; setup++) {
         lob_bdv_place place;
-        lob_bdv_read(&place, text, setup, 0);
+        if (lob_bdv_read(&place, text, setup, 0) != LOB_OK) continue;
         for (int i = 0; i < 3; i++) {
             if (!isfinite(place.size[i])) abort();
             for (int k = 0; k < 4; k++)

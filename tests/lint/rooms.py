@@ -62,6 +62,7 @@ FENCED = [
     ("libpng", r"png\w*\.h", r"io/png\w*\.[ch]"),
     ("libdeflate or zlib", r"(libdeflate|zlib)\.h", r"io/[\w/]+\.[ch]"),
     ("libcrypto", r"openssl/.*", r"io/sha256\.c"),
+    ("expat", r"expat\w*\.h", r"io/xml\.c"),
     ("cJSON", r"cjson/.*", r"(io|tools)/[\w/]+\.[ch]"),
     (
         "CUDA",
