@@ -75,14 +75,14 @@
 #include "kernels/segment/segment.h"
 
 /* Algorithms of the CPU alone. */
-#include "kernels/basins/basins.h"
-#include "kernels/contacts/contacts.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/maxima/maxima.h"
-#include "kernels/measures/instances.h"
-#include "kernels/measures/measures.h"
-#include "kernels/measures/partition.h"
+#include "kernels/merge/basins.h"
 #include "kernels/phantom/phantom.h"
+#include "kernels/regions/contacts.h"
 #include "kernels/regions/shapes.h"
+#include "kernels/scores/instances.h"
+#include "kernels/scores/overlaps.h"
+#include "kernels/scores/partition.h"
 
 #endif

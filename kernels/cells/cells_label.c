@@ -1,7 +1,7 @@
 /* Labelling cells by a plan: the steps, one after the other, and what lies between them. */
-#include "kernels/basins/basins.h"
 #include "kernels/cells/cells_job.h"
 #include "kernels/maxima/maxima.h"
+#include "kernels/merge/basins.h"
 #include "volumes/labels.h"
 #include "volumes/voxel_memory.h"
 

@@ -29,9 +29,9 @@ KNOWS = {
 # in the rows above it here. What lies at the top of a room is named by its files, without suffix.
 LAYERS = {
     "kernels": [
-        "context budget progress arrays plan_number simd_clones device levels histogram",
-        "appearance backend_cuda basins components contacts distance filters growcut labels maxima measures morphology"
-        " phantom refine regions resample supervoxels threshold",
+        "context budget progress arrays plan_number simd_clones device levels histogram pair_table",
+        "appearance backend_cuda components distance filters growcut labels maxima merge morphology phantom refine"
+        " regions resample scores supervoxels threshold",
         "backends",
         "cells segment",
     ],

@@ -1,5 +1,5 @@
 /* Distances by looking at every pair of voxels. */
-#include "distance_reference.h"
+#include "tests/reference/distance_reference.h"
 
 #include <math.h>
 

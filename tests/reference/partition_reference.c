@@ -1,5 +1,5 @@
 /* The measures of an over-segmentation, straight from their definitions: every sum by itself. */
-#include "partition_reference.h"
+#include "tests/reference/partition_reference.h"
 
 #include <math.h>
 #include <stdlib.h>

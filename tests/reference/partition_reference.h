@@ -2,7 +2,7 @@
 #ifndef LOB_PARTITION_REFERENCE_H
 #define LOB_PARTITION_REFERENCE_H
 
-#include "kernels/measures/partition.h"
+#include "kernels/scores/partition.h"
 
 /*
  * Labels and truth hold one byte a voxel; image is NULL or channels * nx*ny*nz. out is filled as

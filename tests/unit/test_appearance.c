@@ -1,7 +1,7 @@
 /* Appearance: against a naive reference, over threads and memory limits, and what it refuses. */
 #include "kernels/appearance/strokes.h"
 #include "tests/reference/appearance_case.h"
-#include "tests/reference/appearance_naive.h"
+#include "tests/reference/appearance_reference.h"
 #include "tests/unit/cmocka_test.h"
 
 static lob_status run(float *shares, const appearance_case *c, int threads, int64_t memory,
@@ -32,7 +32,7 @@ TEST(is_what_the_header_says)
         double *scores = calloc((size_t)(c.n * wanted), sizeof *scores), total;
         assert_non_null(scores);
         assert_int_equal(run(got, &c, 2, 0, &error), LOB_OK);
-        appearance_naive(scores, &c.in, &c.options);
+        appearance_reference(scores, &c.in, &c.options);
         for (int64_t i = 0; i < c.n; i++) {
             total = 1;
             for (int k = 0; k < wanted; k++) total += exp(fmin(fmax(scores[k * c.n + i], -16), 16));

@@ -1,6 +1,6 @@
 /* Joining basins: rows that say what is meant, and random volumes against the definition. */
-#include "kernels/basins/basins.h"
-#include "tests/reference/basins_naive.h"
+#include "kernels/merge/basins.h"
+#include "tests/reference/basins_reference.h"
 #include "tests/reference/put_number.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
@@ -90,7 +90,7 @@ TEST(as_defined_at_every_thread_count)
         basins_case c = make_case(number);
         int32_t want[MAX + 1], got[MAX + 1];
         lob_basins_stats counted, stats;
-        basins_naive(want, &counted, &c.grid, &c.image, &c.options);
+        basins_reference(want, &counted, &c.grid, &c.image, &c.options);
         for (int threads = 1; threads <= 5; threads += 2) {
             assert_ok(lob_basins_join(got, &stats, &c.grid, &c.image, &c.options, THREADS(threads),
                                       NULL));

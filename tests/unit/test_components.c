@@ -1,7 +1,7 @@
 /* Components on the CPU against flood fills: the same bytes and tables, whatever the threads. */
 #include "kernels/components/components.h"
 #include "tests/reference/components_case.h"
-#include "tests/reference/components_naive.h"
+#include "tests/reference/components_reference.h"
 #include "tests/reference/put_number.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/volume_of.h"
@@ -12,7 +12,7 @@ static void compare_case(uint64_t number, int64_t max_voxels, int max_threads)
     components_case c;
     components_case_make(&c, number, max_voxels);
     lob_components_output want;
-    const lob_status expected = components_naive(&want, &c.in, &c.options);
+    const lob_status expected = components_reference(&want, &c.in, &c.options);
     for (int threads = 1; threads <= max_threads; threads++) {
         lob_components_output got;
         lob_error error = {.text = ""};
@@ -135,7 +135,7 @@ TEST(small_rows)
         lob_error error = {.text = ""};
         const lob_status st = lob_components_cpu(&got, &in, &small[r].options, THREADS(2), &error);
         if (st != LOB_OK) fail_msg("%s: %s", small[r].what, error.text);
-        assert_ok(components_naive(&naive, &in, &small[r].options));
+        assert_ok(components_reference(&naive, &in, &small[r].options));
         for (int64_t i = 0; i < n; i++) {
             if (lob_label_at(got.labels, got.type, i) != small[r].want[i])
                 fail_msg("%s: voxel %lld is %d", small[r].what, (long long)i,

@@ -1,5 +1,5 @@
 /* Components slab by slab: the labels, table and counts of the volume in one piece. */
-#include "tests/reference/components_naive.h"
+#include "tests/reference/components_reference.h"
 #include "tests/reference/components_slabs.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/progress_listener.h"
@@ -49,7 +49,7 @@ TEST(random_cases)
         components_case c;
         components_case_make(&c, number, number % 40 ? 2500 : 20000);
         lob_components_output want;
-        const lob_status expected = components_naive(&want, &c.in, &c.options);
+        const lob_status expected = components_reference(&want, &c.in, &c.options);
         const int64_t nz = c.image.dims.nz, some[] = {1, 2, 3, nz / 2 + 1, nz, nz + 7};
         for (size_t k = 0; k < COUNT(some); k++) compare_case(&c, &want, expected, some[k]);
         lob_components_output_free(&want);

@@ -1,5 +1,5 @@
 /* Contacts of labels, their means, and painting, each against a count over all faces. */
-#include "kernels/contacts/contacts.h"
+#include "kernels/regions/contacts.h"
 #include "tests/reference/put_number.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"

@@ -1,6 +1,6 @@
 /* Denoising against a voxel-by-voxel reference, at any number of threads. */
 #include "kernels/filters/denoise/denoise.h"
-#include "tests/reference/denoise_naive.h"
+#include "tests/reference/denoise_reference.h"
 #include "tests/reference/random.h"
 #include "tests/reference/threshold_case.h"
 #include "tests/unit/cmocka_test.h"
@@ -45,11 +45,11 @@ TEST(random_images)
         float *want = malloc((size_t)c.n * sizeof *want), *got = malloc((size_t)c.n * sizeof *got);
         double noise = c.denoise.noise, found = 0;
         assert_ok(lob_denoise_noise_cpu(&found, &in, &call, THREADS(2), &budget, NULL));
-        const double naive = denoise_naive_noise(&in, &call);
+        const double naive = denoise_reference_noise(&in, &call);
         if (!(fabs(found - naive) <= 1e-12 * naive))
             fail_msg("%s: noise %.17g, not %.17g", c.shape, found, naive);
         if (noise == 0) noise = found, estimated += found > 0;
-        denoise_naive(want, &in, &call, noise);
+        denoise_reference(want, &in, &call, noise);
         for (int threads = 1; threads <= 3; threads += 2) {
             assert_ok(denoise(got, &c, threads));
             if (memcmp(want, got, (size_t)c.n * sizeof *want) == 0) continue;

@@ -6,7 +6,7 @@
 
 #include "kernels/filters/gaussian/gaussian.h"
 #include "tests/reference/gaussian_case.h"
-#include "tests/reference/gaussian_naive.h"
+#include "tests/reference/gaussian_reference.h"
 #include "tests/reference/random.h"
 
 static const lob_filter_map SAME = {1, 0, -INFINITY, INFINITY, true};
@@ -68,7 +68,7 @@ static void assert_near_definition(const gaussian_case *c, double tolerance)
     const lob_filter_image in = image_of(&c->image);
     lob_budget budget = {.who = "test"};
     assert_non_null(want);
-    gaussian_naive(want, &largest, c);
+    gaussian_reference(want, &largest, c);
     assert_ok(run_step(got, &in, &call, THREADS(2), &budget));
     assert_int_equal(budget.held, 0);
     const double unit = tolerance * gain(c) * (largest > 0 ? largest : 1);

@@ -5,7 +5,7 @@
 #include "kernels/levels/levels.h"
 #include "tests/reference/growcut_automaton.h"
 #include "tests/reference/growcut_case.h"
-#include "tests/reference/growcut_naive.h"
+#include "tests/reference/growcut_reference.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/volume_of.h"
@@ -132,13 +132,13 @@ TEST(automaton_on_faint_colours)
 }
 
 /* Returns whether the case stopped before the fixed point. */
-static bool compare_with_naive(const growcut_case *c)
+static bool compare_with_reference(const growcut_case *c)
 {
     lob_growcut_output want = growcut_output_make(c), got = growcut_output_make(c);
     lob_growcut_stats stats;
     bool fixed_point = true;
     if (grows(c, &got, &stats)) {
-        const int64_t rounds = growcut_naive(&want, &fixed_point, &c->in, &c->options);
+        const int64_t rounds = growcut_reference(&want, &fixed_point, &c->in, &c->options);
         const char *differs = growcut_output_differs(c, &got, &want);
         if (differs) fail_msg("%s: %s", c->shape, differs);
         if (stats.rounds != (c->options.rounds ? rounds : 0))
@@ -156,7 +156,7 @@ TEST(naive_reference)
     for (uint64_t number = 1000; number < 1000 + CASES(400); number++) {
         growcut_case c;
         growcut_case_make(&c, number, GROWCUT_ANY_3D, 17);
-        stopped += compare_with_naive(&c);
+        stopped += compare_with_reference(&c);
         growcut_case_free(&c);
     }
     print_message("%d cases stopped before the fixed point\n", stopped);
@@ -174,7 +174,7 @@ TEST(rules_that_read_values)
         growcut_case_make(&c, number, GROWCUT_ANY_3D, asked ? 23 : 13);
         c.options.tile = (int)(number % 2) * 4;
         if (lob_growcut_reads_values(c.options.rule) && done[c.options.rule]++ < most)
-            compare_with_naive(&c);
+            compare_with_reference(&c);
         growcut_case_free(&c);
     }
 }

@@ -2,7 +2,7 @@
 #include "kernels/histogram/histogram.h"
 #include "tests/reference/put_number.h"
 #include "tests/reference/threshold_case.h"
-#include "tests/reference/threshold_naive.h"
+#include "tests/reference/threshold_reference.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/volume_of.h"
 
@@ -16,13 +16,13 @@ TEST(random_percentiles)
         const lob_histogram_input in = {&c.image, 0, c.mask};
         int64_t n, data = -1;
         double got[3];
-        double *sorted = threshold_naive_sorted(&n, &c.image, c.mask);
+        double *sorted = threshold_reference_sorted(&n, &c.image, c.mask);
         const lob_status st = lob_percentiles_cpu(got, c.percent, 3, &data, &in,
                                                   THREADS(1 + (int)(number % 3)), NULL);
         assert_int_equal(st, n ? LOB_OK : LOB_EDATA);
         assert_int_equal(data, n);
         for (int k = 0; k < 3 && n > 0; k++) {
-            const double want = threshold_naive_percentile(sorted, n, c.percent[k]);
+            const double want = threshold_reference_percentile(sorted, n, c.percent[k]);
             const double largest = fmax(fabs(sorted[0]), fabs(sorted[n - 1]));
             /* A negative slope takes the percentile from the other end: its position is rounded
              * otherwise. */
@@ -48,7 +48,7 @@ TEST(random_histograms)
         c.image.slope = 1;
         c.image.inter = 0;
         assert_ok(lob_histogram_cpu(&bins, &counts, &in, THREADS(1 + (int)(number % 3)), NULL));
-        double *sorted = threshold_naive_sorted(&n, &c.image, c.mask);
+        double *sorted = threshold_reference_sorted(&n, &c.image, c.mask);
         assert_int_equal(bins.values, n);
         assert_int_equal(bins.count > 0, n > 0);
         for (int b = 0; b < bins.count; b++) {

@@ -1,6 +1,6 @@
 /* Scores of instances: what is refused, cancelling, and allocations that fail. Figures are compared
  * with scikit-image's by tests/command/test_compare_instances.py. */
-#include "kernels/measures/instances.h"
+#include "kernels/scores/instances.h"
 #include "tests/reference/random.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"

@@ -2,7 +2,7 @@
 #include "kernels/labels/label_steps.h"
 #include "kernels/labels/majority/majority.h"
 #include "tests/reference/labels_case.h"
-#include "tests/reference/labels_naive.h"
+#include "tests/reference/labels_reference.h"
 #include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 
@@ -13,7 +13,7 @@ static void compare_case(uint64_t number, int64_t max_voxels, int max_threads)
     labels_case_make(&c, number, max_voxels);
     int32_t *want = calloc((size_t)c.n, sizeof *want);
     assert_non_null(want);
-    labels_naive(want, &c.in, &c.options);
+    labels_reference(want, &c.in, &c.options);
     for (int threads = 1; threads <= max_threads; threads++) {
         lob_error error = {.text = ""};
         const lob_status st = lob_labels_cpu(&got, &c.in, &c.options, THREADS(threads), &error);
@@ -284,7 +284,7 @@ TEST(a_radius_as_long_as_allowed)
             };
             const lob_labels_options options = lob_labels_defaults();
             lob_labels_output out;
-            labels_naive(want, &data, &options);
+            labels_reference(want, &data, &options);
             assert_ok(lob_labels_cpu(&out, &data, &options, THREADS(2), NULL));
             for (int i = 0; i < LONG; i++) assert_int_equal(label_of(&out, i), want[i]);
             lob_labels_output_free(&out);

@@ -1,7 +1,7 @@
 /* Measures of an over-segmentation: by hand, against their definitions, and what is refused. */
-#include "kernels/measures/pair_table.h"
-#include "kernels/measures/partition.h"
-#include "partition_reference.h"
+#include "kernels/pair_table.h"
+#include "kernels/scores/partition.h"
+#include "tests/reference/partition_reference.h"
 #include "tests/reference/random.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"

@@ -1,7 +1,7 @@
 /* Regions: sums against voxel-by-voxel ones, and what the measures make of them. */
 #include "kernels/regions/regions.h"
 #include "tests/reference/components_case.h"
-#include "tests/reference/components_naive.h"
+#include "tests/reference/components_reference.h"
 #include "tests/reference/put_number.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"

@@ -3,7 +3,7 @@
 #include "kernels/supervoxels/supervoxels_plan.h"
 #include "tests/reference/random.h"
 #include "tests/reference/supervoxels_case.h"
-#include "tests/reference/supervoxels_naive.h"
+#include "tests/reference/supervoxels_reference.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/progress_listener.h"
 #include "tests/unit/volume_of.h"
@@ -25,7 +25,7 @@ static lob_status compare(const supervoxels_case *c, int threads)
     int32_t *got = malloc(bytes), *want = malloc(bytes);
     lob_supervoxels_stats found, wanted;
     const lob_status st = cut(got, &found, c, threads);
-    const lob_status expected = supervoxels_naive(want, &wanted, &c->in, &c->options);
+    const lob_status expected = supervoxels_reference(want, &wanted, &c->in, &c->options);
     if (st != expected) fail_msg("%s: %s", c->shape, lob_status_text(st));
     for (int64_t v = 0; st == LOB_OK && v < c->n; v++)
         if (got[v] != want[v])

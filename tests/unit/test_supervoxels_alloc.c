@@ -1,6 +1,6 @@
 /* Supervoxels and contacts when any one allocation fails: no leak, no crash, and a status that says
  * so. */
-#include "kernels/contacts/contacts.h"
+#include "kernels/regions/contacts.h"
 #include "tests/reference/supervoxels_case.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"

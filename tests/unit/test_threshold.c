@@ -2,7 +2,7 @@
 #include "kernels/threshold/threshold.h"
 #include "tests/reference/put_number.h"
 #include "tests/reference/threshold_case.h"
-#include "tests/reference/threshold_naive.h"
+#include "tests/reference/threshold_reference.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/volume_of.h"
 
@@ -35,13 +35,14 @@ static void check_labels(const threshold_case *c, const lob_threshold_stats *sta
 static bool check_otsu(const threshold_case *c, const lob_threshold_stats *stats)
 {
     int64_t n, distinct = 0;
-    double *sorted = threshold_naive_sorted(&n, &c->image, c->mask);
+    double *sorted = threshold_reference_sorted(&n, &c->image, c->mask);
     for (int64_t i = 0; i < n; i++) distinct += i == 0 || sorted[i] != sorted[i - 1];
     const bool own_bins = n == 0 || (sorted[n - 1] - sorted[0]) / fabs(c->image.slope) < 65536;
     const bool small = own_bins && distinct <= (c->options.classes < 4 ? 60 : 16);
     if (small) {
-        const double best = threshold_naive_separability(sorted, n, c->options.classes);
-        const double share = threshold_naive_share(sorted, n, stats->threshold, stats->thresholds);
+        const double best = threshold_reference_separability(sorted, n, c->options.classes);
+        const double share =
+            threshold_reference_share(sorted, n, stats->threshold, stats->thresholds);
         if (!(share >= best - 1e-9) || !(fabs(stats->separability - share) < 1e-9))
             fail_msg("%s: thresholds explain %.12g (%.12g), not %.12g", c->shape, share,
                      stats->separability, best);

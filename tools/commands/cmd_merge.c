@@ -1,5 +1,5 @@
 /* lobule merge: join basins of a flood that no wall parts. */
-#include "kernels/basins/basins.h"
+#include "kernels/merge/basins.h"
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
 #include "volumes/labels.h"

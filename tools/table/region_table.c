@@ -1,7 +1,7 @@
 /* The table of regions: its columns, and how a row comes from what was added up. */
 #include "tools/table/region_table.h"
 
-#include "kernels/contacts/contacts.h"
+#include "kernels/regions/contacts.h"
 #include "tools/table/table_file.h"
 
 #include <math.h>

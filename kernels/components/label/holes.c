@@ -4,7 +4,7 @@
  */
 #include "kernels/components/label/holes.h"
 
-#include "kernels/measures/pair_table.h"
+#include "kernels/pair_table.h"
 
 #include <omp.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Scores of instances as tables and in the report. */
 #include "tools/commands/compare/compare_instances.h"
 
-#include "kernels/measures/instances.h"
+#include "kernels/scores/instances.h"
 #include "tools/inout/grid.h"
 #include "tools/table/table_file.h"
 

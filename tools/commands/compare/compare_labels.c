@@ -1,7 +1,7 @@
 /* Overlap and surface distances of labels as a table and in the report. */
 #include "tools/commands/compare/compare_labels.h"
 
-#include "kernels/measures/measures.h"
+#include "kernels/scores/overlaps.h"
 #include "tools/options/label_list.h"
 #include "volumes/labels.h"
 

@@ -1,7 +1,7 @@
 /* Measures of an over-segmentation as a table and in the report. */
 #include "tools/commands/compare/compare_supervoxels.h"
 
-#include "kernels/measures/partition.h"
+#include "kernels/scores/partition.h"
 #include "tools/inout/grid.h"
 
 #include <math.h>

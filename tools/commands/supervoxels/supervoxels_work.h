@@ -2,7 +2,7 @@
 #ifndef LOB_SUPERVOXELS_WORK_H
 #define LOB_SUPERVOXELS_WORK_H
 
-#include "kernels/contacts/contacts.h"
+#include "kernels/regions/contacts.h"
 #include "tools/inout/grid.h"
 #include "tools/table/region_table.h"
 

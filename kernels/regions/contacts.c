@@ -1,0 +1,273 @@
+/* Contacts of labels: each thread counts faces in hash tables of label pairs, one table per axis.
+ */
+#include "kernels/regions/contacts.h"
+
+#include "kernels/budget.h"
+#include "kernels/pair_table.h"
+#include "kernels/regions/regions.h"
+#include "volumes/bytes.h"
+#include "volumes/labels.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_volume *image,
+                           const lob_context *context, lob_error *error)
+{
+    const int channels = image->channels;
+    const int64_t bytes = lob_voxels(image) * (int64_t)lob_type_of(image->type)->bytes;
+    lob_budget budget = {.who = "means of labels", .limit = context->max_memory};
+    lob_context left = *context;
+    lob_region *regions;
+    lob_region_values *values = NULL;
+    lob_status st = lob_budget_alloc(&budget, &regions, grid->count, sizeof *regions, error);
+    if (st == LOB_OK) st = lob_budget_alloc(&budget, &values, grid->count, sizeof *values, error);
+    if (budget.limit > 0) /* at least 1, because 0 is no limit */
+        left.max_memory = budget.limit > budget.held ? budget.limit - budget.held : 1;
+    for (int c = 0; c < channels && st == LOB_OK; c++) {
+        lob_fine_levels fine;
+        lob_volume channel = *image;
+        channel.channels = 1;
+        channel.data = (char *)image->data + c * bytes;
+        const lob_regions_input in = {grid->labels, grid->type, grid->count, grid->dims, &channel};
+        st = lob_regions_cpu(regions, values, &fine, &in, &left, error);
+        for (int64_t k = 0; k < grid->count && st == LOB_OK; k++)
+            means[k * channels + c] = lob_region_measure(&regions[k], &values[k], &image->geometry,
+                                                         &fine, image->slope, image->inter)
+                                          .mean;
+    }
+    free(values);
+    free(regions);
+    return st;
+}
+
+/* ---- faces ---- */
+
+/* Count the faces between voxels first..first+n-1 and the voxels `stride` after these. Equal pairs
+ * that follow one another are added to the table together. */
+static lob_status count_faces(lob_pair_table *table, const lob_label_grid *grid, int64_t first,
+                              int64_t stride, int64_t n)
+{
+    uint32_t a = 0, b = 0; /* the latest pair */
+    int64_t faces = 0;
+    for (int64_t i = first; i <= first + n; i++) {
+        uint32_t p = 0, q = 0;
+        if (i < first + n) {
+            p = (uint32_t)lob_label_at(grid->labels, grid->type, i);
+            q = (uint32_t)lob_label_at(grid->labels, grid->type, i + stride);
+            if (p == q || p == 0 || q == 0) continue;
+            const uint32_t low = p < q ? p : q;
+            q = p < q ? q : p;
+            p = low;
+        }
+        if (p != a || q != b) {
+            const lob_status st = faces ? lob_pair_add(table, a, b, faces) : LOB_OK;
+            if (st != LOB_OK) return st;
+            a = p;
+            b = q;
+            faces = 0;
+        }
+        faces++;
+    }
+    return LOB_OK;
+}
+
+/* Count the faces between a row's voxels, and those to the next rows along y and z. */
+static lob_status count_row(lob_pair_table table[3], const lob_label_grid *grid, int64_t row,
+                            int slice_axis)
+{
+    const lob_dims d = grid->dims;
+    const int64_t stride[3] = {1, d.nx, d.nx * d.ny};
+    const int64_t n[3] = {d.nx - 1, row % d.ny + 1 < d.ny ? d.nx : 0,
+                          row + d.ny < d.ny * d.nz ? d.nx : 0};
+    lob_status st = LOB_OK;
+    for (int a = 0; a < 3 && st == LOB_OK; a++)
+        if (a != slice_axis && n[a] > 0)
+            st = count_faces(&table[a], grid, row * d.nx, stride[a], n[a]);
+    return st;
+}
+
+/* Count all faces. The tables of the other threads are added to those of thread 0. */
+static lob_status count_volume(lob_pair_table (*tables)[3], const lob_label_grid *grid,
+                               int slice_axis, int threads)
+{
+    const int64_t rows = grid->dims.ny * grid->dims.nz;
+    lob_status st = LOB_OK;
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (int t = 0; t < threads; t++) {
+        const int64_t end = rows * (t + 1) / threads;
+        lob_status own = LOB_OK;
+        for (int64_t row = rows * t / threads; row < end && own == LOB_OK; row++)
+            own = count_row(tables[t], grid, row, slice_axis);
+#pragma omp critical(lob_contacts)
+        if (own != LOB_OK) st = own;
+    }
+    for (int t = 1; t < threads; t++)
+        for (int a = 0; a < 3; a++) {
+            if (st == LOB_OK) st = lob_pair_merge(&tables[0][a], &tables[t][a]);
+            lob_pair_free(&tables[t][a]);
+        }
+    return st;
+}
+
+static int by_labels(const void *left, const void *right)
+{
+    const lob_contact *p = left, *q = right;
+    if (p->a != q->a) return p->a < q->a ? -1 : 1;
+    return (p->b > q->b) - (p->b < q->b);
+}
+
+static double difference_of(const double *means, int channels, const lob_contact *contact)
+{
+    const double *a = means + (int64_t)(contact->a - 1) * channels;
+    const double *b = means + (int64_t)(contact->b - 1) * channels;
+    double square = 0;
+    for (int c = 0; c < channels; c++) square += (a[c] - b[c]) * (a[c] - b[c]);
+    return sqrt(square);
+}
+
+/* Write the contacts of the three axes' tables as one sorted list. Returns its length. */
+static int64_t merge_axes(lob_contact *list, const lob_pair_table table[3])
+{
+    int64_t n = 0, merged = 0;
+    for (int a = 0; a < 3; a++)
+        for (int64_t i = 0; i < table[a].slot_count; i++) {
+            const lob_pair *pair = &table[a].slots[i];
+            if (pair->count == 0) continue;
+            list[n] = (lob_contact){.a = (int32_t)pair->a, .b = (int32_t)pair->b};
+            list[n++].faces[a] = pair->count;
+        }
+    qsort(list, (size_t)n, sizeof *list, by_labels);
+    for (int64_t i = 0; i < n; i++) {
+        if (merged > 0 && by_labels(&list[merged - 1], &list[i]) == 0)
+            for (int a = 0; a < 3; a++) list[merged - 1].faces[a] += list[i].faces[a];
+        else
+            list[merged++] = list[i];
+    }
+    return merged;
+}
+
+static lob_status refuse_contacts(lob_status status, const lob_label_grid *grid,
+                                  const lob_context *context, lob_error *error)
+{
+    char allowed[LOB_BYTES_TEXT];
+    if (context->max_memory > 0)
+        return lob_fail(error, status,
+                        "contacts of %lld labels need more than the %s of memory left for them; "
+                        "allow more, or use fewer labels",
+                        (long long)grid->count, lob_bytes_text(allowed, context->max_memory));
+    return lob_fail(error, status, "no memory for the contacts of %lld labels",
+                    (long long)grid->count);
+}
+
+lob_status lob_contacts(lob_contact **contacts, int64_t *count, const lob_label_grid *grid,
+                        const lob_geometry *geometry, const double *means, int channels,
+                        int slice_axis, const lob_context *context, lob_error *error)
+{
+    *contacts = NULL;
+    *count = 0;
+    if (slice_axis < -1 || slice_axis > 2)
+        return lob_fail(error, LOB_EARG, "slice axis %d: it is 0, 1, 2 or -1", slice_axis);
+    if (grid->type != LOB_U8 && grid->type != LOB_I16 && grid->type != LOB_I32)
+        return lob_fail(error, LOB_EARG, "labels are uint8, int16 or int32");
+    const int64_t rows = grid->dims.ny * grid->dims.nz;
+    const int threads = context->threads < 1      ? 1
+                        : context->threads > rows ? (int)rows
+                                                  : context->threads;
+    lob_budget budget = {.who = "contacts", .limit = context->max_memory};
+    int64_t pairs = 0;
+    lob_pair_table(*tables)[3] = calloc((size_t)threads, sizeof *tables);
+    if (!tables) return lob_fail(error, LOB_ENOMEM, "no memory for contacts");
+    for (int t = 0; t < threads; t++)
+        for (int a = 0; a < 3; a++) tables[t][a].budget = &budget;
+
+    lob_status st = count_volume(tables, grid, slice_axis, threads);
+    for (int a = 0; a < 3; a++) pairs += tables[0][a].used;
+    if (st == LOB_OK && pairs > 0) {
+        /* qsort may allocate a copy */
+        st = lob_budget_hold(&budget, 2 * pairs * (int64_t)sizeof **contacts, NULL);
+        if (st == LOB_OK) *contacts = malloc((size_t)pairs * sizeof **contacts);
+        if (!*contacts) st = LOB_ENOMEM;
+    }
+    if (st == LOB_OK && pairs > 0) *count = merge_axes(*contacts, tables[0]);
+    const double mm2[3] = {lob_face_mm2(geometry, 0), lob_face_mm2(geometry, 1),
+                           lob_face_mm2(geometry, 2)};
+    for (int64_t i = 0; i < *count; i++) {
+        lob_contact *c = &(*contacts)[i];
+        c->mm2 = (double)c->faces[0] * mm2[0] + (double)c->faces[1] * mm2[1] +
+                 (double)c->faces[2] * mm2[2];
+        c->difference = means ? difference_of(means, channels, c) : NAN;
+    }
+    for (int a = 0; a < 3; a++) lob_pair_free(&tables[0][a]);
+    free(tables);
+    if (st != LOB_OK) return refuse_contacts(st, grid, context, error);
+    lob_contact *shorter = *count > 0 ? realloc(*contacts, (size_t)*count * sizeof *shorter) : NULL;
+    if (shorter) *contacts = shorter;
+    return LOB_OK;
+}
+
+/* ---- painting ---- */
+
+void lob_paint_boundaries(uint8_t *marks, const lob_label_grid *grid, int slice_axis, int threads)
+{
+    const lob_dims d = grid->dims;
+    const int64_t stride[3] = {1, d.nx, d.nx * d.ny};
+#pragma omp parallel for schedule(static) num_threads(threads > 0 ? threads : 1)
+    for (int64_t row = 0; row < d.ny * d.nz; row++)
+        for (int64_t x = 0; x < d.nx; x++) {
+            const int64_t at[3] = {x, row % d.ny, row / d.ny}, v = row * d.nx + x;
+            const int32_t label = lob_label_at(grid->labels, grid->type, v);
+            bool boundary = false;
+            for (int a = 0; a < 3 && label; a++) {
+                if (a == slice_axis) continue;
+                boundary |=
+                    at[a] > 0 && lob_label_at(grid->labels, grid->type, v - stride[a]) != label;
+                boundary |= at[a] + 1 < lob_side(d, a) &&
+                            lob_label_at(grid->labels, grid->type, v + stride[a]) != label;
+            }
+            marks[v] = boundary;
+        }
+}
+
+/* The stored form of a value in image units: the nearest that the type can hold. */
+static double stored_of(double value, const lob_volume *volume)
+{
+    const lob_type_info *type = lob_type_of(volume->type);
+    const double stored = (value - volume->inter) / volume->slope;
+    const double whole = type->is_integer ? floor(stored + 0.5) : stored;
+    return whole < type->lowest ? type->lowest : whole > type->highest ? type->highest : whole;
+}
+
+/* The largest 64-bit integers become 2^63 and 2^64 as doubles, which the integer types cannot hold.
+ */
+#define PAINT(type, ctype, name, integer, low, high)                                          \
+    case type:                                                                                \
+        ((ctype *)out->data)[i] = (integer) && sizeof(ctype) == 8 && stored >= (double)(high) \
+                                      ? (ctype)(high)                                         \
+                                      : (ctype)stored;                                        \
+        break;
+
+static void put_stored(lob_volume *out, int64_t i, double stored)
+{
+    switch (out->type) {
+        LOB_TYPE_LIST(PAINT)
+    case LOB_TYPES:
+        break;
+    }
+}
+
+void lob_paint_means(lob_volume *out, const lob_label_grid *grid, const double *means, int threads)
+{
+    const int64_t voxels = lob_voxels(out);
+    const int channels = out->channels;
+    const double background = stored_of(0, out);
+#pragma omp parallel for schedule(static) num_threads(threads > 0 ? threads : 1)
+    for (int64_t v = 0; v < voxels; v++) {
+        const int32_t label = lob_label_at(grid->labels, grid->type, v);
+        for (int c = 0; c < channels; c++) {
+            const double mean = label ? means[(int64_t)(label - 1) * channels + c] : NAN;
+            put_stored(out, c * voxels + v, isnan(mean) ? background : stored_of(mean, out));
+        }
+    }
+}

@@ -1,0 +1,446 @@
+/* Overlap and surface distances of two label volumes, label by label. */
+#include "kernels/scores/overlaps.h"
+
+#include "kernels/distance/distance.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <omp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMALL_BOX = 1 << 20, BINS = 1 << 16 };
+
+/* One of the two volumes with dense labels, and the overlap that each label belongs to. */
+typedef struct {
+    lob_volume volume;
+    lob_label_set set;
+    int32_t *index; /* set.count + 1: dense label to index + 1 of the overlap; 0 to 0 */
+} side;
+
+/* Counts of a label. */
+typedef struct {
+    int64_t voxels[2], common;
+    int64_t low[3], high[3]; /* bounding box of the label in both volumes, ends included */
+} label_counts;
+
+/* The working arrays of the surface distances of one label. */
+typedef struct {
+    uint8_t *surface[2];
+    float *squared;   /* voxels of the box */
+    float *distances; /* count: squared distances of both directions */
+    int64_t count;
+    int64_t *histogram;
+} workspace;
+
+static const label_counts no_voxels = {
+    .low = {INT64_MAX, INT64_MAX, INT64_MAX},
+      .high = {-1,        -1,        -1       }
+};
+
+static lob_status load_side(side *s, const lob_volume *volume, const char *name, lob_error *error)
+{
+    const int64_t bytes = lob_product(lob_voxels(volume), volume->channels,
+                                      (int64_t)lob_type_of(volume->type)->bytes, 1);
+    s->volume = *volume;
+    s->volume.header = (lob_header){0};
+    s->volume.names = (lob_label_names){0};
+    s->volume.data = bytes > 0 ? malloc((size_t)bytes) : NULL;
+    if (!s->volume.data) return lob_fail(error, LOB_ENOMEM, "%s: no memory for a copy", name);
+    memcpy(s->volume.data, volume->data, (size_t)bytes);
+    return lob_labels_dense(&s->volume, &s->set, name, error);
+}
+
+static void free_side(side *s)
+{
+    lob_volume_free(&s->volume);
+    lob_label_set_free(&s->set);
+    free(s->index);
+}
+
+/* Merge the two ascending lists of labels into overlaps, and note the index of each label. */
+static lob_status merge_labels(lob_overlap **overlaps, int32_t *count, side sides[2])
+{
+    const int64_t max_count = (int64_t)sides[0].set.count + sides[1].set.count;
+    for (int s = 0; s < 2; s++)
+        sides[s].index = calloc((size_t)sides[s].set.count + 1, sizeof(int32_t));
+    lob_overlap *const merged = calloc((size_t)max_count + 1, sizeof *merged);
+    if (!sides[0].index || !sides[1].index || !merged) {
+        free(merged);
+        return LOB_ENOMEM;
+    }
+    int32_t n = 0, at[2] = {0, 0};
+    for (; at[0] < sides[0].set.count || at[1] < sides[1].set.count; n++) {
+        int32_t label = INT32_MAX;
+        for (int s = 0; s < 2; s++)
+            if (at[s] < sides[s].set.count && sides[s].set.values[at[s]] < label)
+                label = sides[s].set.values[at[s]];
+        for (int s = 0; s < 2; s++)
+            if (at[s] < sides[s].set.count && sides[s].set.values[at[s]] == label)
+                sides[s].index[++at[s]] = n + 1;
+        merged[n].label = label;
+    }
+    *overlaps = merged;
+    *count = n;
+    return LOB_OK;
+}
+
+/* For n voxels of a side: the index of the overlap + 1; 0 where there is no label. */
+static void index_voxels(int32_t *out, const side *s, int64_t first, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = s->index[lob_label_at(s->volume.data, s->volume.type, first + i)];
+}
+
+static void widen(label_counts *t, int64_t x0, int64_t x1, int64_t y, int64_t z)
+{
+    if (x0 < t->low[0]) t->low[0] = x0;
+    if (x1 > t->high[0]) t->high[0] = x1;
+    if (y < t->low[1]) t->low[1] = y;
+    if (y > t->high[1]) t->high[1] = y;
+    if (z < t->low[2]) t->low[2] = z;
+    if (z > t->high[2]) t->high[2] = z;
+}
+
+/* Count a row by stretches of the same pair of labels. Returns whether a equals b. */
+static bool count_row(label_counts *counts, const int32_t *a, const int32_t *b, int64_t nx,
+                      int64_t y, int64_t z)
+{
+    bool same = true;
+    for (int64_t x = 0, end; x < nx; x = end) {
+        for (end = x + 1; end < nx && a[end] == a[x] && b[end] == b[x];) end++;
+        const int32_t pair[2] = {a[x], b[x]};
+        for (int s = 0; s < 2; s++)
+            if (pair[s]) {
+                label_counts *const t = &counts[pair[s] - 1];
+                t->voxels[s] += end - x;
+                widen(t, x, end - 1, y, z);
+            }
+        if (pair[0] != pair[1])
+            same = false;
+        else if (pair[0])
+            counts[pair[0] - 1].common += end - x;
+    }
+    return same;
+}
+
+static void add_counts(label_counts *sum, const label_counts *part)
+{
+    for (int s = 0; s < 2; s++) sum->voxels[s] += part->voxels[s];
+    sum->common += part->common;
+    if (part->high[0] >= 0) {
+        widen(sum, part->low[0], part->high[0], part->low[1], part->low[2]);
+        widen(sum, part->low[0], part->high[0], part->high[1], part->high[2]);
+    }
+}
+
+/* Count the voxels, the common voxels and the box of every label. */
+static lob_status count_volumes(label_counts **out, int *equal, const side sides[2], int32_t count,
+                                const lob_context *context)
+{
+    const lob_dims d = sides[0].volume.dims;
+    const int64_t max_memory = context->max_memory;
+    const int64_t thread_bytes =
+        (int64_t)count * (int64_t)sizeof **out + 2 * d.nx * (int64_t)sizeof(int32_t);
+    int threads = context->threads;
+    if ((int64_t)count * threads > 4 * lob_dims_voxels(d)) threads = 1;
+    if (max_memory && thread_bytes * threads > max_memory) threads = 1;
+    if (max_memory && thread_bytes > max_memory) return LOB_ENOMEM;
+    label_counts *const counts = malloc(((size_t)count * (size_t)threads + 1) * sizeof *counts);
+    int32_t *const cells = malloc((size_t)threads * 2 * (size_t)d.nx * sizeof *cells);
+    int different = 0;
+    if (!counts || !cells) {
+        free(counts);
+        free(cells);
+        return LOB_ENOMEM;
+    }
+    for (int64_t i = 0; i < (int64_t)count * threads; i++) counts[i] = no_voxels;
+
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(| : different)
+    for (int64_t row = 0; row < d.ny * d.nz; row++) {
+        const int t = omp_get_thread_num();
+        int32_t *const a = cells + (int64_t)t * 2 * d.nx, *const b = a + d.nx;
+        index_voxels(a, &sides[0], row * d.nx, d.nx);
+        index_voxels(b, &sides[1], row * d.nx, d.nx);
+        if (!count_row(counts + (int64_t)t * count, a, b, d.nx, row % d.ny, row / d.ny))
+            different = 1;
+    }
+    for (int t = 1; t < threads; t++)
+        for (int32_t i = 0; i < count; i++) add_counts(&counts[i], &counts[(int64_t)t * count + i]);
+    free(cells);
+    *out = counts;
+    *equal = !different;
+    return LOB_OK;
+}
+
+static lob_dims box_of(const label_counts *t)
+{
+    return (lob_dims){t->high[0] - t->low[0] + 1, t->high[1] - t->low[1] + 1,
+                      t->high[2] - t->low[2] + 1};
+}
+
+/* The dense label of a side that belongs to this overlap; there is one, and s->index ascends. */
+static int32_t dense_of(const side *s, int32_t index)
+{
+    int32_t low = 1, high = s->set.count;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (s->index[middle] < index + 1)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/*
+ * Mark the surface voxels of a label in its box. Voxels outside the box do not have the label or
+ * lie outside the grid, so every labelled voxel on the border of the box is a surface voxel.
+ */
+static void mark_surface(uint8_t *surface, uint8_t *inside, const side *s, int32_t index,
+                         const label_counts *t, int threads)
+{
+    const lob_dims grid = s->volume.dims, box = box_of(t);
+    const int32_t dense = dense_of(s, index);
+
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t row = 0; row < box.ny * box.nz; row++) {
+        const int64_t y = t->low[1] + row % box.ny, z = t->low[2] + row / box.ny;
+        const int64_t at = t->low[0] + grid.nx * (y + grid.ny * z);
+        uint8_t *const out = inside + row * box.nx;
+        for (int64_t x = 0; x < box.nx; x++)
+            out[x] = lob_label_at(s->volume.data, s->volume.type, at + x) == dense;
+    }
+    const int64_t sy = box.nx, sz = box.nx * box.ny;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t row = 0; row < box.ny * box.nz; row++) {
+        const int64_t y = row % box.ny, z = row / box.ny;
+        const uint8_t *const in = inside + row * box.nx;
+        uint8_t *const out = surface + row * box.nx;
+        const bool edge = y == 0 || z == 0 || y == box.ny - 1 || z == box.nz - 1;
+        for (int64_t x = 0; x < box.nx; x++)
+            out[x] =
+                in[x] &&
+                (edge || x == 0 || x == box.nx - 1 ||
+                 !(in[x - 1] && in[x + 1] && in[x - sy] && in[x + sy] && in[x - sz] && in[x + sz]));
+    }
+}
+
+/* The k-th smallest (from 0) of n non-negative floats, whose order is that of their bits. */
+static float kth_smallest(const float *values, int64_t n, int64_t k, int64_t *histogram)
+{
+    uint32_t prefix = 0;
+    for (int half = 0; half < 2; half++) {
+        memset(histogram, 0, BINS * sizeof *histogram);
+        for (int64_t i = 0; i < n; i++) {
+            uint32_t bits;
+            memcpy(&bits, &values[i], sizeof bits);
+            if (half == 0)
+                histogram[bits >> 16]++;
+            else if (bits >> 16 == prefix >> 16)
+                histogram[bits & 0xffff]++;
+        }
+        uint32_t bin = 0;
+        while (k >= histogram[bin]) k -= histogram[bin++];
+        prefix |= half == 0 ? bin << 16 : bin;
+    }
+    float value;
+    memcpy(&value, &prefix, sizeof value);
+    return value;
+}
+
+/* Percentile and mean of the distances; the sum is in voxel order, whatever the threads. */
+static void summarise(lob_overlap *overlap, const workspace *w)
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < w->count; i++) sum += sqrt((double)w->distances[i]);
+    overlap->mean_surface_mm = sum / (double)w->count;
+
+    const double at = 0.95 * (double)(w->count - 1);
+    const int64_t below = (int64_t)at;
+    const double lower = sqrt((double)kth_smallest(w->distances, w->count, below, w->histogram));
+    overlap->hd95_mm = lower;
+    if (below + 1 < w->count) {
+        const double upper =
+            sqrt((double)kth_smallest(w->distances, w->count, below + 1, w->histogram));
+        overlap->hd95_mm = lower + (upper - lower) * (at - (double)below);
+    }
+}
+
+/* Collect the squared distances of a label, from each surface to the other. */
+static lob_status collect_distances(workspace *w, const side sides[2], int32_t index,
+                                    const label_counts *t, int threads)
+{
+    const lob_dims box = box_of(t);
+    const int64_t voxels = lob_dims_voxels(box);
+    for (int s = 0; s < 2; s++)
+        mark_surface(w->surface[s], (uint8_t *)w->squared, &sides[s], index, t, threads);
+
+    w->count = 0;
+    for (int s = 0; s < 2; s++) {
+        LOB_TRY(lob_distance_squared(w->squared, w->surface[!s], box,
+                                     sides[0].volume.geometry.spacing_mm, threads));
+        for (int64_t i = 0; i < voxels; i++)
+            if (w->surface[s][i]) w->distances[w->count++] = w->squared[i];
+    }
+    return LOB_OK;
+}
+
+static void free_workspace(workspace *w)
+{
+    for (int s = 0; s < 2; s++) free(w->surface[s]);
+    free(w->squared);
+    free(w->distances);
+    free(w->histogram);
+}
+
+/* Bytes of working memory for the distances of a label. */
+static int64_t distance_bytes(const label_counts *t, int threads)
+{
+    const lob_dims box = box_of(t);
+    return 6 * lob_dims_voxels(box) + 4 * (t->voxels[0] + t->voxels[1]) +
+           BINS * (int64_t)sizeof(int64_t) + lob_distance_bytes(box, threads);
+}
+
+/* Measure the distances of a label. */
+static lob_status measure_label(lob_overlap *overlap, const side sides[2], int32_t index,
+                                const label_counts *t, int threads)
+{
+    const int64_t box = lob_dims_voxels(box_of(t)), labelled = t->voxels[0] + t->voxels[1];
+    workspace w = {
+        .surface = {malloc((size_t)box), malloc((size_t)box)},
+        .squared = malloc((size_t)box * sizeof(float)),
+        .distances = malloc((size_t)labelled * sizeof(float)),
+        .histogram = malloc(BINS * sizeof(int64_t))
+    };
+    lob_status st = LOB_ENOMEM;
+    if (w.surface[0] && w.surface[1] && w.squared && w.distances && w.histogram)
+        st = collect_distances(&w, sides, index, t, threads);
+    if (st == LOB_OK) summarise(overlap, &w);
+    free_workspace(&w);
+    return st;
+}
+
+typedef struct {
+    const lob_context *context;
+    int32_t done, count;
+    lob_status status; /* the first failure */
+} progress;
+
+/* Report progress; only the calling thread may. Returns whether to go on. */
+static bool report(progress *s)
+{
+    if (s->status != LOB_OK) return false;
+    if (s->context->progress && s->context->progress(s->context->user, (double)s->done / s->count))
+        s->status = LOB_ECANCEL;
+    return s->status == LOB_OK;
+}
+
+/* Whether a label is measured by one thread while others measure other labels, each with its part
+ * of the memory. */
+static bool is_small(const label_counts *t, int64_t max_memory, int threads)
+{
+    return lob_dims_voxels(box_of(t)) < SMALL_BOX &&
+           (!max_memory || distance_bytes(t, 1) <= max_memory / threads);
+}
+
+/* Measure a label with all threads, or with as many as the memory allows. */
+static lob_status measure_alone(lob_overlap *overlap, const side sides[2], int32_t index,
+                                const label_counts *t, const lob_context *context)
+{
+    const int64_t max_memory = context->max_memory;
+    int threads = lob_dims_voxels(box_of(t)) < SMALL_BOX ? 1 : context->threads;
+    while (max_memory && threads > 1 && distance_bytes(t, threads) > max_memory) threads--;
+    if (max_memory && distance_bytes(t, threads) > max_memory) return LOB_ENOMEM;
+    return measure_label(overlap, sides, index, t, threads);
+}
+
+/*
+ * Large labels are measured one after another by all threads, small ones by one thread each: to
+ * start all threads for a pass over a small box takes longer than the pass. Small labels too are
+ * measured one after another where the memory does not hold one for each thread.
+ */
+static lob_status measure_surfaces(lob_overlap *overlaps, int32_t count, const side sides[2],
+                                   const label_counts *counts, const lob_context *context)
+{
+    progress s = {.context = context, .count = count};
+    for (int32_t i = 0; i < count && report(&s); i++) {
+        const label_counts *const t = &counts[i];
+        if (!t->voxels[0] || !t->voxels[1] || is_small(t, context->max_memory, context->threads))
+            continue;
+        s.status = measure_alone(&overlaps[i], sides, i, t, context);
+        s.done++;
+    }
+#pragma omp parallel for num_threads(context->threads) schedule(dynamic)
+    for (int32_t i = 0; i < count; i++) {
+        const label_counts *const t = &counts[i];
+        bool stop;
+#pragma omp critical(lob_measures)
+        stop = omp_get_thread_num() == 0 ? !report(&s) : s.status != LOB_OK;
+        if (stop || !t->voxels[0] || !t->voxels[1] ||
+            !is_small(t, context->max_memory, context->threads))
+            continue;
+        const lob_status st = measure_label(&overlaps[i], sides, i, t, 1);
+#pragma omp critical(lob_measures)
+        {
+            if (s.status == LOB_OK) s.status = st;
+            s.done++;
+        }
+    }
+    return s.status;
+}
+
+static void fill_overlap(lob_overlap *overlap, const label_counts *t, double mm3)
+{
+    const double sum = (double)t->voxels[0] + (double)t->voxels[1], both = (double)t->common;
+    overlap->voxels_a = t->voxels[0];
+    overlap->voxels_b = t->voxels[1];
+    overlap->common = t->common;
+    overlap->dice = 2.0 * both / sum;
+    overlap->jaccard = both / (sum - both);
+    overlap->hd95_mm = overlap->mean_surface_mm = NAN;
+    overlap->volume_a_mm3 = (double)t->voxels[0] * mm3;
+    overlap->volume_b_mm3 = (double)t->voxels[1] * mm3;
+}
+
+lob_status lob_compare_labels(lob_overlap **overlaps, int32_t *count, int *equal,
+                              const lob_volume *a, const char *a_name, const lob_volume *b,
+                              const char *b_name, int surfaces, const lob_context *context,
+                              lob_error *error)
+{
+    *overlaps = NULL;
+    *count = 0;
+    *equal = 0;
+    if (a->dims.nx != b->dims.nx || a->dims.ny != b->dims.ny || a->dims.nz != b->dims.nz)
+        return lob_fail(error, LOB_EDATA,
+                        "%s has %" PRId64 " x %" PRId64 " x %" PRId64 " voxels but %s has %" PRId64
+                        " x %" PRId64 " x %" PRId64,
+                        a_name, a->dims.nx, a->dims.ny, a->dims.nz, b_name, b->dims.nx, b->dims.ny,
+                        b->dims.nz);
+
+    side sides[2] = {{.volume = lob_volume_empty()}, {.volume = lob_volume_empty()}};
+    label_counts *counts = NULL;
+    lob_status st = load_side(&sides[0], a, a_name, error);
+    if (st == LOB_OK) st = load_side(&sides[1], b, b_name, error);
+    if (st != LOB_OK) goto out;
+    st = merge_labels(overlaps, count, sides);
+    if (st == LOB_OK) st = count_volumes(&counts, equal, sides, *count, context);
+    if (st == LOB_OK) {
+        const double mm3 = lob_voxel_mm3(&a->geometry);
+        for (int32_t i = 0; i < *count; i++) fill_overlap(&(*overlaps)[i], &counts[i], mm3);
+        if (surfaces) st = measure_surfaces(*overlaps, *count, sides, counts, context);
+    }
+    if (st == LOB_ENOMEM) lob_fail(error, st, "no memory to compare %s with %s", a_name, b_name);
+    if (st == LOB_ECANCEL) lob_fail(error, st, "comparison cancelled");
+out:
+    if (st != LOB_OK || *count == 0) {
+        free(*overlaps);
+        *overlaps = NULL;
+        *count = 0;
+    }
+    free(counts);
+    free_side(&sides[0]);
+    free_side(&sides[1]);
+    return st;
+}

@@ -1,0 +1,258 @@
+/* Appearance, naive. */
+#include "tests/reference/appearance_reference.h"
+
+#include "tests/reference/put_number.h"
+#include "volumes/labels.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct {
+    const lob_appearance_input *in;
+    const lob_appearance_options *o;
+    const lob_volume *grid;
+    lob_dims d;
+    int64_t n;
+    double spacing[3], least;
+    int32_t *seed;
+} naive;
+
+static void *must_have(size_t bytes)
+{
+    void *block = calloc(bytes, 1);
+    if (!block) exit(75);
+    return block;
+}
+
+static void place_of(int64_t at[3], const naive *c, int64_t i)
+{
+    at[0] = i % c->d.nx;
+    at[1] = i / c->d.nx % c->d.ny;
+    at[2] = i / (c->d.nx * c->d.ny);
+}
+
+/* ---- values ---- */
+
+static float value_of(const lob_volume *v, int64_t i)
+{
+    return (float)(v->slope * number_at(v, i) + v->inter);
+}
+
+static int bin_of(const naive *c, float value, float low, float width)
+{
+    if (isnan(value)) return -1;
+    const float at = floorf((value - low) / width);
+    return at < 0 ? 0 : at >= (float)c->o->bins ? c->o->bins + 1 : (int)at + 1;
+}
+
+/* Shares of bins of voxels with label `label` (0: all; < 0: all drawn but this one). */
+static double *share_of(const naive *c, const int *bin, int32_t label)
+{
+    const int n = c->o->bins + 2;
+    const int radius = (int)(4 * c->o->bin_sigma + .5);
+    double *count = must_have((size_t)n * sizeof *count),
+           *share = must_have((size_t)n * sizeof *share);
+    double norm = 0, total = 0;
+    for (int64_t i = 0; i < c->n; i++) {
+        const bool counts = label == 0  ? true
+                            : label > 0 ? c->seed[i] == label
+                                        : c->seed[i] != 0 && c->seed[i] != -label;
+        if (counts && bin[i] >= 0) count[bin[i]]++;
+    }
+    for (int k = -radius; k <= radius; k++)
+        norm += radius ? exp(-.5 * k * k / (c->o->bin_sigma * c->o->bin_sigma)) : 1;
+    for (int b = 0; b < n; b++) {
+        for (int k = -radius; k <= radius; k++) {
+            const int at = b + k < 0 ? 0 : b + k > n - 1 ? n - 1 : b + k;
+            const double w = radius ? exp(-.5 * k * k / (c->o->bin_sigma * c->o->bin_sigma)) : 1;
+            share[b] += w / norm * count[at];
+        }
+        total += share[b];
+    }
+    for (int b = 0; b < n; b++) share[b] = (share[b] + .5 / n) / (total + .5);
+    free(count);
+    return share;
+}
+
+static void add_channel(double *scores, const naive *c, const lob_volume *view, int channel)
+{
+    int *bin = must_have((size_t)c->n * sizeof *bin);
+    float low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < c->n; i++) {
+        const float v = value_of(view, channel * c->n + i);
+        if (c->seed[i] == 0 || !isfinite(v)) continue;
+        low = fminf(low, v);
+        high = fmaxf(high, v);
+    }
+    if (low > high) low = high = 0;
+    float width = (high - low) / (float)c->o->bins;
+    if (!(width > 0)) width = 1;
+    for (int64_t i = 0; i < c->n; i++)
+        bin[i] = bin_of(c, value_of(view, channel * c->n + i), low, width);
+    double *whole = share_of(c, bin, 0);
+    for (int32_t l = 1, k = 0; l <= c->in->labels; l++) {
+        if (l == c->in->background) continue;
+        double *own = share_of(c, bin, l), *rest = share_of(c, bin, -l);
+        for (int64_t i = 0; i < c->n; i++) {
+            const int b = bin[i];
+            if (b < 0) continue;
+            const double against = (1 - c->o->whole) * rest[b] + c->o->whole * whole[b];
+            scores[k * c->n + i] += log(own[b] / against) / view->channels;
+        }
+        free(own);
+        free(rest);
+        k++;
+    }
+    free(whole);
+    free(bin);
+}
+
+/* ---- places ---- */
+
+/* Distance to the nearest voxel for which is[] equals `what`, in the slice across an axis or (-1)
+ * anywhere; INFINITY where there is none. */
+static double nearest(const naive *c, const uint8_t *is, uint8_t what, int64_t i, int axis)
+{
+    double best = INFINITY;
+    int64_t a[3], b[3];
+    place_of(a, c, i);
+    for (int64_t j = 0; j < c->n; j++) {
+        double sum = 0;
+        if (is[j] != what) continue;
+        place_of(b, c, j);
+        if (axis >= 0 && a[axis] != b[axis]) continue;
+        for (int k = 0; k < 3; k++) {
+            const double mm = (double)(a[k] - b[k]) * c->spacing[k];
+            sum += mm * mm;
+        }
+        if (sum < best) best = sum;
+    }
+    return sqrt(best);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void add_far(double *scores, const naive *c, int32_t label)
+{
+    uint8_t *is = must_have((size_t)c->n);
+    double *d = must_have((size_t)c->n * sizeof *d), *drawn = must_have((size_t)c->n * sizeof *d);
+    int64_t n = 0;
+    for (int64_t i = 0; i < c->n; i++) is[i] = c->seed[i] == label;
+    for (int64_t i = 0; i < c->n; i++) {
+        d[i] = nearest(c, is, 1, i, -1);
+        if (c->seed[i] != 0 && c->seed[i] != label) drawn[n++] = d[i];
+    }
+    qsort(drawn, (size_t)n, sizeof *drawn, ascending);
+    int64_t rank = (int64_t)(c->o->far_quantile * (double)n);
+    if (rank > n - 1) rank = n - 1;
+    for (int64_t i = 0; i < c->n; i++)
+        scores[i] -= c->o->far * fmin(fmax(d[i] / drawn[rank] - 1, 0), 1);
+    free(is);
+    free(d);
+    free(drawn);
+}
+
+/* Slices across an axis that hold strokes; of[1] of the label, of[0] of others. */
+static int64_t strokes_in(const naive *c, int axis, int64_t slice, int32_t label, int64_t of[2])
+{
+    of[0] = of[1] = 0;
+    for (int64_t i = 0; i < c->n; i++) {
+        int64_t at[3];
+        place_of(at, c, i);
+        if (at[axis] == slice && c->seed[i]) of[c->seed[i] == label]++;
+    }
+    return of[0] + of[1];
+}
+
+static int drawn_axis(const naive *c)
+{
+    int64_t fewest = INT64_MAX, of[2];
+    int best = -1;
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t held = 0;
+        if (lob_side(c->d, axis) == 1) return -1;
+        for (int64_t s = 0; s < lob_side(c->d, axis); s++)
+            held += strokes_in(c, axis, s, 1, of) > 0;
+        if (held <= fewest) best = axis;
+        if (held <= fewest) fewest = held;
+    }
+    return best;
+}
+
+static double inside_mm(const naive *c, const uint8_t *is, int64_t i, int axis)
+{
+    const double mm = nearest(c, is, !is[i], i, axis);
+    return is[i] ? fmin(mm, 1e4) : -fmin(mm, 1e4);
+}
+
+static void add_shape(double *scores, const naive *c, int32_t label, int axis)
+{
+    const int64_t side = lob_side(c->d, axis);
+    const int64_t stride[3] = {1, c->d.nx, c->d.nx * c->d.ny};
+    int64_t *drawn = must_have((size_t)side * sizeof *drawn), n = 0, fullest = 1, of[2];
+    uint8_t *is = must_have((size_t)c->n);
+    for (int64_t i = 0; i < c->n; i++)
+        is[i] = lob_label_at(c->in->outline, c->in->outline_type, i) == label;
+    for (int64_t s = 0; s < side; s++) {
+        const int64_t all = strokes_in(c, axis, s, label, of);
+        if (of[0] && of[1] && all > fullest) fullest = all;
+    }
+    for (int64_t s = 0; s < side; s++) {
+        const int64_t all = strokes_in(c, axis, s, label, of);
+        if (of[0] && of[1] && 4 * all >= fullest) drawn[n++] = s;
+    }
+    for (int64_t i = 0; n > 0 && i < c->n; i++) {
+        int64_t at[3], a = 0;
+        place_of(at, c, i);
+        const int64_t s = at[axis];
+        while (a + 1 < n && drawn[a + 1] <= s) a++;
+        double mm = inside_mm(c, is, i + (drawn[a] - s) * stride[axis], axis);
+        double away = fabs((double)(s - drawn[a])) * c->spacing[axis];
+        if (s > drawn[a] && a + 1 < n) {
+            const double next = inside_mm(c, is, i + (drawn[a + 1] - s) * stride[axis], axis);
+            const double t = (double)(s - drawn[a]) / (double)(drawn[a + 1] - drawn[a]);
+            mm = (1 - t) * mm + t * next;
+            away = fmin(away, (double)(drawn[a + 1] - s) * c->spacing[axis]);
+        } else {
+            mm -= c->o->shape_slope * away;
+        }
+        const double border = c->o->shape_mm > 0 ? c->o->shape_mm : c->least;
+        const double gain = mm / (border + c->o->shape_widen * away);
+        scores[i] += fmin(fmax(gain, -fmax(c->o->shape, c->o->far)), c->o->shape);
+    }
+    free(drawn);
+    free(is);
+}
+
+void appearance_reference(double *scores, const lob_appearance_input *in,
+                          const lob_appearance_options *options)
+{
+    naive c = {.in = in, .o = options, .grid = in->views[0], .least = INFINITY};
+    double any = INFINITY;
+    c.d = c.grid->dims;
+    c.n = lob_dims_voxels(c.d);
+    c.seed = must_have((size_t)c.n * sizeof *c.seed);
+    for (int64_t i = 0; i < c.n; i++) c.seed[i] = lob_label_at(in->seeds, in->seed_type, i);
+    for (int a = 0; a < 3; a++) {
+        c.spacing[a] = c.grid->geometry.spacing_mm[a];
+        any = fmin(any, c.spacing[a]);
+        if (lob_side(c.d, a) > 1) c.least = fmin(c.least, c.spacing[a]);
+    }
+    if (isinf(c.least)) c.least = any;
+    for (int64_t i = 0; i < (in->labels - 1) * c.n; i++) scores[i] = 0;
+    for (int v = 0; v < in->view_count; v++)
+        for (int k = 0; k < in->views[v]->channels; k++) add_channel(scores, &c, in->views[v], k);
+    const int axis = drawn_axis(&c);
+    for (int32_t l = 1, k = 0; l <= in->labels; l++) {
+        if (l == in->background) continue;
+        if (!in->outline && options->far > 0) add_far(scores + k * c.n, &c, l);
+        if (in->outline && options->shape > 0 && axis >= 0)
+            add_shape(scores + k * c.n, &c, l, axis);
+        k++;
+    }
+    free(c.seed);
+}
