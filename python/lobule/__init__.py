@@ -38,7 +38,8 @@ from ._errors import (
 from ._grow import GrowCut, components, growcut, lsc, slic, slico, supervoxels
 from ._images import box, denoise, filter, gaussian, maxima, median, resample, threshold
 from ._measure import compare, compare_supervoxels, contacts, distance, labels, means, nearest, phantom, stats
-from ._program import Segmented, command, program, run, segment
+from ._program import command, program, run
+from ._segment import Segmented, segment
 
 __all__ = [
     "Cancelled", "Cells", "DeviceError", "Different", "Error", "FileError", "GrowCut", "InputError", "InternalError",

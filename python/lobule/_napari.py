@@ -26,7 +26,7 @@ from ._library import library
 from ._measure import phantom, stats
 from ._cells import cells as find_cells
 from ._program import read as read_file
-from ._program import segment as segment_strokes
+from ._segment import segment as segment_strokes
 
 if TYPE_CHECKING:
     import napari

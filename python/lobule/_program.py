@@ -1,7 +1,7 @@
-"""Whole jobs: the command `lobule` on images in memory, in a process of its own.
+"""The command `lobule` and its recipes on images in memory, in a process of its own.
 
-`segment` and recipes are made of the command's own steps, which read and write files. So images go
-through uncompressed files in a temporary folder, and results are the command's to the byte.
+Recipes are made of the command's steps, which read and write files. So images go through
+uncompressed files in a temporary folder, and results are the command's to the byte.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from ctypes import byref
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +24,6 @@ from . import _abi
 from ._errors import BY_EXIT_CODE, Different, InternalError
 from ._library import HERE, check, library
 from ._volumes import DTYPES, Nibabel, Source, companion, memory, source, volume
-
-T = TypeVar("T")
 
 
 def program() -> str:
@@ -122,60 +120,6 @@ def _words(options: dict[str, Any], folder: Path, like: Source | None) -> list[s
 def _read_report(path: Path, report: dict[str, Any] | None) -> None:
     if report is not None and path.is_file():
         report.update(json.loads(path.read_text(encoding="utf-8")).get("results", {}))
-
-
-class Segmented(NamedTuple):
-    """What segment(..., full=True) gives: three volumes of the scan's kind."""
-
-    labels: Any
-    strength: Any
-    uncertain: Any
-
-
-def segment(
-    image: T,
-    strokes: Any,
-    *,
-    full: bool = False,
-    report: dict[str, Any] | None = None,
-    spacing: Any = None,
-    axes: str = "zyx",
-    channel_axis: int | None = None,
-    **options: Any,
-) -> Any:
-    """Make a clean mask from brush strokes: `lobule segment`.
-
-    image    (z, y, x), any kind
-    strokes  the image's shape: lines on a few slices, a label from 1 each and one more for the
-             background around; 0 is unknown
-    full     also give the strength (float32) with which each voxel was taken, and where another
-             label could have grown almost as cheaply (uint8)
-    report   a dict that gets the results that `lobule segment --report` writes
-    options  those of `lobule segment`, with _ for -: background=3, margin="10mm", previous=labels,
-             suggest=3, device="cpu", threads=4, max_memory="4GiB", ...
-
-    Returns labels of the image's kind, the background as 0.
-    """
-    of = source(image, spacing, axes, channel_axis)
-    with tempfile.TemporaryDirectory(prefix="lobule-") as name:
-        folder = Path(name)
-        _save(companion(strokes, of, "strokes"), folder / "strokes.nii")
-        more = ("strength", "uncertain") if full else ()
-        words = [word for part in more for word in (f"--{part}", str(folder / f"{part}.nii"))]
-        labels = _one_command(folder, of, options, report, "segment", "strokes.nii", *words)
-        return Segmented(labels, *(_load(folder / f"{part}.nii", of) for part in more)) if full else labels
-
-
-def _one_command(
-    folder: Path, of: Source, options: dict[str, Any], report: dict[str, Any] | None, name: str, *words: str
-) -> Any:  # fmt: skip
-    """Run one command on the image; other inputs among the words are files of the folder already."""
-    _save(of, folder / "image.nii")
-    inputs = [str(folder / word) if (folder / word).is_file() else word for word in words]
-    told, out = folder / "report.json", folder / "labels.nii"
-    command(name, folder / "image.nii", *inputs, "-o", out, "--quiet", "--report", told, *_words(options, folder, of))
-    _read_report(told, report)
-    return _load(out, of)
 
 
 def _column(cells: Sequence[str]) -> np.ndarray:

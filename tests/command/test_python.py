@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+import unittest.mock
 from pathlib import Path
 
 import nibabel
 import numpy as np
 import pytest
 import SimpleITK as sitk
-from conftest import PROGRAM, ROOT, good
+from conftest import PROGRAM, ROOT, good, load, save
 
 if os.environ.get("LOBULE_SANITIZED"):
     pytest.skip("Python does not load a library with sanitizers", allow_module_level=True)
@@ -290,6 +291,29 @@ def test_segment_takes_what_is_no_nifti(case):
     assert np.array_equal(found.dataobj, wanted.dataobj)
 
 
+def test_segment_tells_what_the_command_does(case, tmp_path):
+    """Options, slices, uncertain voxels and corrections; without a process or a file."""
+    scan, seeds, _ = images(case)
+    words = [case / "scan.nii.gz", case / "seeds.nii.gz", "--margin", "3vox", "--median", "off", "--coarse", 2000]
+    own = {"margin": "3vox", "median": "off", "coarse": 2000, "device": "cpu"}
+    good("segment", *words, "-o", tmp_path / "m.nii.gz", "--suggest", 3, "--uncertain", tmp_path / "u.nii.gz",
+         "--strength", tmp_path / "s.nii.gz", "--report", tmp_path / "r.json")  # fmt: skip
+    told, wanted = {}, json.loads((tmp_path / "r.json").read_text())["results"]
+    with unittest.mock.patch("subprocess.Popen"), unittest.mock.patch("tempfile.mkdtemp"):
+        found = lobule.segment(scan, seeds, suggest=3, full=True, report=told, **own)
+    for name, got in zip("msu", found):
+        np.testing.assert_array_equal(np.asanyarray(got.dataobj), load(tmp_path / f"{name}.nii.gz"))
+    assert {key: told[key] for key in ("labels", "uncertain_voxels")} == {
+        key: wanted[key] for key in ("labels", "uncertain_voxels")}  # fmt: skip
+    assert told["chosen"] == wanted["chosen"] and told["suggested"] == wanted["suggested"]
+    before = np.zeros(scan.shape, np.uint8)
+    save(before, tmp_path / "before.nii.gz", affine=scan.affine)
+    good("segment", *words, "-o", tmp_path / "c.nii.gz", "--previous", tmp_path / "before.nii.gz", "--reach", "9mm")
+    fixed = lobule.segment(scan, seeds, previous=before, reach="9mm", report=told, **own)
+    np.testing.assert_array_equal(np.asanyarray(fixed.dataobj), load(tmp_path / "c.nii.gz"))
+    assert told["changed_voxels"] == np.count_nonzero(np.asanyarray(fixed.dataobj))
+
+
 def test_planes_and_channels():
     rng = np.random.default_rng(3)
     photo = rng.integers(0, 255, (30, 40, 3), dtype=np.uint8)
@@ -329,7 +353,7 @@ STROKED, _, DRAWN = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)
         (lobule.InputError, ValueError, lambda: lobule.segment(VOLUME, VOLUME), "label"),
         (lobule.DeviceError, RuntimeError, lambda: lobule.median(VOLUME, device="cuda:77"), "cuda:77|CUDA|NVIDIA"),
         (lobule.OutOfMemory, MemoryError, lambda: lobule.slic(np.zeros((64, 64, 64)), size=4, max_memory=10), "memory"),
-        (lobule.OutOfMemory, MemoryError, lambda: lobule.segment(STROKED, DRAWN, max_memory="100KiB"), "100.0 KiB"),
+        (lobule.OutOfMemory, MemoryError, lambda: lobule.segment(STROKED, DRAWN, max_memory="100KiB"), "KiB"),
         (lobule.NoInputError, FileNotFoundError, lambda: lobule.command("info", "no.nii"), "no.nii"),
         (TypeError, TypeError, lambda: lobule.filter(VOLUME, sharpen=1), "sharpen"),
         (TypeError, TypeError, lambda: lobule.growcut(VOLUME, VOLUME, rul=1), "'rul' is no option of this function"),

@@ -58,6 +58,8 @@ cd "$scratch"
 "$lobule" phantom cells --cells 20 --size 40,30,20 -o scan.nii.gz --truth truth.nii.gz --seeds seeds.nii.gz --quiet
 "$lobule" components truth.nii.gz --equal -o want.nii.gz --quiet
 "$lobule" growcut scan.nii.gz seeds.nii.gz -o grown.nii.gz --quiet
+"$lobule" phantom abdomen --size 48,40,24 --spacing 3,3,4 -o belly.nii.gz --seeds strokes.nii.gz --quiet
+"$lobule" segment belly.nii.gz strokes.nii.gz -o mask.nii.gz --quiet
 
 # Recipes are found beside the program, wherever that is.
 HOME=$scratch LOBULE_RECIPES='' "$lobule" run strokes image=scan.nii.gz seeds=truth.nii.gz out=masks --dry-run |
@@ -80,8 +82,10 @@ try "C++ by find_package" client/client_cpp
 cmp got.nii.gz want.nii.gz || fail "after a call that was stopped the next one gives other labels"
 client/growcut scan.nii.gz seeds.nii.gz got_grown.nii.gz || fail "growing on arrays fails"
 cmp got_grown.nii.gz grown.nii.gz || fail "growing on arrays gives other labels"
+client/segment belly.nii.gz strokes.nii.gz got_mask.nii.gz || fail "making a mask fails"
+cmp got_mask.nii.gz mask.nii.gz || fail "making a mask gives other labels"
 rm got.nii.gz
-echo "progress and cancelling, arrays where a GPU has them: same bytes"
+echo "progress and cancelling, arrays where a GPU has them, a mask from strokes: same bytes"
 
 pc=$(find "$prefix" -name lobule.pc)
 export PKG_CONFIG_PATH=${pc%/*}${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}

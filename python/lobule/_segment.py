@@ -1,0 +1,184 @@
+"""From brush strokes to a mask, in one call of the library."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from . import _abi
+from ._device import GpuImage
+from ._errors import InputError
+from ._grow import begin
+from ._library import library
+from ._volumes import DTYPES, TYPES, Source, choice, companion, sized, volume
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._library import Options
+
+T = TypeVar("T")
+
+
+class Segmented(NamedTuple):
+    """What segment(..., full=True) gives: three volumes of the scan's kind."""
+
+    labels: Any
+    strength: Any
+    uncertain: Any
+
+
+def segment(
+    image: T,
+    strokes: Any,
+    *,
+    background: int | None = None,
+    margin: float | str | None = None,
+    share: float | None = None,
+    ends: float | None = None,
+    median: bool | str = True,
+    whole: float | None = None,
+    far: float | None = None,
+    shape: float | None = None,
+    blur: float | None = None,
+    smooth: float | None = None,
+    edge: float | None = None,
+    passes: int | None = None,
+    coarse: int | None = None,
+    suggest: int = 0,
+    previous: Any = None,
+    reach: float | str | None = None,
+    full: bool = False,
+    **options: Unpack[Options],
+) -> Any:
+    """Make a clean mask from brush strokes.
+
+    image       (z, y, x), any kind
+    strokes     the image's shape: lines on a few slices, a label from 1 each and one more for the
+                background around; 0 is unknown
+    background  the label that stands for all else; None: the one whose strokes reach the outside of
+                the box around all strokes on most sides
+    margin      of this box: at least so many mm, or as "5vox"; None: 10
+    share, ends at least this share of the box's side, and beyond the first and the last slice with
+                strokes; None: 0.3 and 0.375
+    median      learn grey values from a median of 3 voxels too
+    whole       share of the whole box in what speaks against a label; None: 0.5
+    far, shape  nats that a label loses far from its strokes, and that outlines between slices with
+                strokes give at most; None: 4 and 2
+    blur, smooth, edge
+                Gaussians of shares and of the majority, in least spacings, and the image's share at
+                borders; None: 1
+    passes      growths; None: 2, but 1 where no slice has strokes of two labels, and in 2D
+    coarse      the first of two growths is on a coarser grid where the box has more voxels; None: 2^19
+    suggest     put so many slices on which another stroke would help most into the report
+    previous    labels that an earlier run came to: only what is near to strokes that say otherwise
+                is changed
+    reach       how near: mm, or as "5vox"; None: 20
+    full        also give the strength (float32) with which each voxel was taken, and where another
+                label could have grown almost as cheaply (uint8)
+
+    Returns labels of the image's kind, the background as 0; with full a Segmented(labels, strength,
+    uncertain). report gets "chosen", what was chosen for the case, and "labels", their number;
+    "suggested"; "uncertain_voxels"; "correcting_stroke_voxels" and "changed_voxels".
+    """
+    if reach is not None and previous is None:
+        raise InputError("reach says how far corrections of previous go, which is not given")
+    call, of = begin(image, options, gpu=True)
+    chosen: _abi.lob_segment_options = library.lob_segment_defaults()
+    given = {
+        "background": background, "share": share, "ends": ends, "whole": whole, "far": far, "shape": shape,
+        "blur": blur, "smooth": smooth, "edge": edge, "passes": passes, "coarse": coarse,
+    }  # fmt: skip
+    for name, value in given.items():
+        if value is not None:
+            setattr(chosen, name, value)
+    if margin is not None:
+        chosen.margin, unit = sized(margin, "mm")
+        chosen.margin_voxels = unit == "vox"
+    chosen.median = choice("median", median, ("off", "on")) if isinstance(median, str) else bool(median)
+    seen, (drawn, _kept) = of.described(), _whole_numbers(of, strokes, "strokes")
+    plan = _abi.lob_segment_plan()
+    call.run(library.lob_segment_choose, byref(plan), byref(seen), byref(drawn), byref(chosen), share=(0.0, 0.01))
+    if suggest > 0 and plan.flat:
+        raise InputError("suggest needs a stack of slices, and the box around the strokes is one")
+    pointer = _abi.POINTER(_abi.lob_volume)
+    asked = _abi.lob_segment_input(pointer(seen), pointer(drawn), full, full, suggest)
+    out: _abi.lob_segment_output = library.lob_segment_output_empty()
+    backend = byref(call.functions)
+    call.run(library.lob_segment, byref(out), byref(asked), byref(plan), backend, share=(0.01, 1.0))
+    try:
+        _report(call.report, of, plan, out, suggest)
+        if previous is not None:
+            _correct(call, of, out, plan, drawn, previous, reach)
+        labels = _take(of, out.labels)
+        if not full:
+            return of.give(labels, True)
+        uncertain = _take(of, out.uncertain)
+        call.report["uncertain_voxels"] = int(uncertain.sum())
+        return Segmented(of.give(labels, True), of.give(_take(of, out.strength), False), of.give(uncertain, True))
+    finally:
+        library.lob_segment_output_free(byref(out))
+
+
+def _whole_numbers(of: Source, other: Any, name: str) -> tuple[_abi.lob_volume, Any]:
+    """Labels of any type on the image's grid, and what keeps them."""
+    if isinstance(of, GpuImage):
+        there = of.other(other, name)
+        out = of.described()
+        out.data, out.type, out.channels = there.address, TYPES[there.dtype], 1
+        return out, there
+    taken = companion(other, of, name)
+    if taken.voxels.shape[0] != 1:
+        raise InputError(f"{name}: labels have one channel, not {taken.voxels.shape[0]}")
+    return volume(taken), taken
+
+
+def _take(of: Source, made: _abi.lob_volume) -> Any:
+    """A volume's voxels as an array, which has them from now on."""
+    address, made.data = made.data, None
+    return of.take(address, made.owner, DTYPES[made.type])
+
+
+def _correct(
+    call: Any, of: Source, out: _abi.lob_segment_output, plan: _abi.lob_segment_plan, drawn: _abi.lob_volume,
+    previous: Any, reach: Any,
+) -> None:  # fmt: skip
+    if isinstance(of, GpuImage):
+        raise NotImplementedError("previous is not taken with arrays on a GPU")
+    before, _kept = _whole_numbers(of, previous, "previous")
+    length, unit = sized(20 if reach is None else reach, "mm")
+    done, progress = _abi.lob_segment_corrected(), call.progress
+    call.progress = None  # it has come to its end
+    call.run(library.lob_segment_correct, byref(out.labels), byref(done), byref(before), byref(drawn), plan.background,
+             length, unit == "vox")  # fmt: skip
+    call.progress = progress
+    call.report.update(correcting_stroke_voxels=done.said, changed_voxels=done.changed)
+
+
+PLANES = {"axial": (_abi.LOB_AXIAL, 2), "coronal": (_abi.LOB_CORONAL, 1), "sagittal": (_abi.LOB_SAGITTAL, 0)}
+
+
+def _report(
+    report: dict[str, Any], of: Source, plan: _abi.lob_segment_plan, out: _abi.lob_segment_output, suggest: int
+) -> None:
+    report["chosen"] = {
+        "background": plan.background, "background_given": plan.options.background != 0, "passes": plan.passes,
+        "median_axes": "".join(name for name, along in zip("xyz", plan.median) if along),
+        "least_spacing_mm": plan.least_mm, "first_growth_spacing_mm": list(plan.coarse_mm),
+        "box": {"first": list(plan.box.first), "size": list(plan.box.size)},
+    }  # fmt: skip
+    report["labels"] = plan.count - 1
+    if not suggest:
+        return
+    planes = {library.lob_anatomical_axis(byref(of.geometry), number): name for name, (number, _) in PLANES.items()}
+    plane, sides = planes.get(plan.axis, "axial"), of.voxels.shape[:0:-1]
+    report["suggested"] = []
+    for found in out.slices[: out.slice_count]:
+        at, mm = (ctypes.c_double * 3)(*((side - 1) / 2 for side in sides)), (ctypes.c_double * 3)()
+        at[plan.axis] = found.slice
+        library.lob_voxel_to_world(mm, byref(of.geometry), at)
+        report["suggested"].append({
+            "plane": plane, "axis": plan.axis, "slice": found.slice, "mm": mm[PLANES[plane][1]],
+            "uncertain_voxels": found.uncertain,
+        })  # fmt: skip
