@@ -38,6 +38,10 @@ check_cases check_appearance_cases;
 check_repeats check_appearance_repeats;
 check_bench bench_appearance;
 
+/* Cells, by all slots that they need. */
+check_cases check_cells_cases;
+check_repeats check_cells_repeats;
+
 /* Components: the slots components (slabs too) and regions. */
 check_cases check_components_cases, check_components_slabs;
 check_cases check_distance_cases;

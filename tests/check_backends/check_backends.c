@@ -21,6 +21,7 @@ enum { SKIPPED = 77 };
 
 static const check_algorithm algorithms[] = {
     {"appearance",  check_appearance_cases,     check_appearance_repeats,     BENCH(bench_appearance)  },
+    {"cells",       check_cells_cases,          check_cells_repeats,          NULL                     },
     {"components",  check_components_cases,     check_components_repeats,     BENCH(bench_components)  },
     {"distance",    check_distance_cases,       check_distance_repeats,       BENCH(bench_distance)    },
     {"filters",     BENCH(check_filters_cases), BENCH(check_filters_repeats), BENCH(bench_filters)     },
