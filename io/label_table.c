@@ -50,7 +50,7 @@ static bool colour_at(lob_rgba *colour, const lob_fields *fields, int field)
 
 typedef struct {
     lob_label_names *out;
-    lob_rows text;
+    lob_lines text;
     kind kind;
     char gap;               /* between fields of files with a row of names, */
     bool header_seen;       /* which has been read */
@@ -62,7 +62,7 @@ static lob_status put(reader *r, int32_t label, const char *name, const lob_rgba
 {
     if (label == 0) return LOB_OK;
     const lob_status st = lob_label_names_add(r->out, label, name, colour, terminology);
-    if (st == LOB_EARG) return lob_rows_bad(&r->text, "is one of more than a million");
+    if (st == LOB_EARG) return lob_lines_bad(&r->text, "is one of more than a million");
     if (st != LOB_OK)
         return lob_fail(r->text.error, st, "%s: no memory for its names", r->text.name);
     return LOB_OK;
@@ -74,10 +74,10 @@ static lob_status take_table_row(reader *r, const lob_fields *fields, bool slice
     int32_t label, alpha;
     lob_rgba colour;
     if (!lob_field_whole(&label, fields, 0, 0, INT32_MAX))
-        return lob_rows_bad(&r->text, "does not begin with a label's number");
+        return lob_lines_bad(&r->text, "does not begin with a label's number");
     if (fields->count < 5 || !colour_at(&colour, fields, 2))
-        return lob_rows_bad(&r->text,
-                            "has no name and colour, R G B from 0 to 255, after its number");
+        return lob_lines_bad(&r->text,
+                             "has no name and colour, R G B from 0 to 255, after its number");
     if (slicer && lob_field_whole(&alpha, fields, 5, 0, 255)) colour.alpha = (uint8_t)alpha;
     char *name = fields->field[1];
     for (char *c = name; slicer && *c; c++)
@@ -92,10 +92,10 @@ static lob_status take_snap_row(reader *r, const lob_fields *fields)
     lob_rgba colour;
     double alpha;
     if (!lob_field_whole(&label, fields, 0, 0, INT32_MAX))
-        return lob_rows_bad(&r->text, "does not begin with a label's number");
+        return lob_lines_bad(&r->text, "does not begin with a label's number");
     if (fields->count < 8 || !colour_at(&colour, fields, 1) || !lob_field_real(&alpha, fields, 4) ||
         alpha < 0 || alpha > 1)
-        return lob_rows_bad(&r->text, "is not: number, R G B, opacity 0..1, two flags, \"name\"");
+        return lob_lines_bad(&r->text, "is not: number, R G B, opacity 0..1, two flags, \"name\"");
     colour.alpha = (uint8_t)(alpha * 255 + 0.5);
     return put(r, label, fields->field[7], &colour, NULL);
 }
@@ -122,7 +122,7 @@ static lob_status take_header(reader *r, const lob_fields *header, bool slicer)
         r->column[SLICER_COLUMNS + i] = lob_fields_column(header, name);
     }
     if (r->column[0] >= 0) return LOB_OK;
-    return lob_rows_bad(&r->text, slicer ? "names no column LabelValue" : "names no column index");
+    return lob_lines_bad(&r->text, slicer ? "names no column LabelValue" : "names no column index");
 }
 
 /* Category~Type~TypeModifier~Region context~Region~RegionModifier as 3D Slicer joins them: the
@@ -152,11 +152,11 @@ static lob_status take_csv_row(reader *r, const lob_fields *fields)
     lob_rgba colour;
     char codes[1024];
     if (!lob_field_whole(&label, fields, r->column[0], 0, INT32_MAX))
-        return lob_rows_bad(&r->text, "has no whole number for LabelValue");
+        return lob_lines_bad(&r->text, "has no whole number for LabelValue");
     const bool coloured =
         r->column[2] >= 0 && r->column[3] == r->column[2] + 1 && r->column[4] == r->column[2] + 2;
     if (coloured && !colour_at(&colour, fields, r->column[2]))
-        return lob_rows_bad(&r->text, "has no colour from 0 to 255");
+        return lob_lines_bad(&r->text, "has no colour from 0 to 255");
     if (coloured && lob_field_whole(&alpha, fields, r->column[5], 0, 255))
         colour.alpha = (uint8_t)alpha;
     join_codes(codes, sizeof codes, r, fields);
@@ -169,11 +169,11 @@ static lob_status take_bids_row(reader *r, const lob_fields *fields)
     unsigned red, green, blue;
     char after;
     if (!lob_field_whole(&label, fields, r->column[0], 0, INT32_MAX))
-        return lob_rows_bad(&r->text, "has no whole number for index");
+        return lob_lines_bad(&r->text, "has no whole number for index");
     const char *hex = lob_fields_text(fields, r->column[2]);
     const bool coloured = sscanf(hex, "#%2x%2x%2x%c", &red, &green, &blue, &after) == 3;
     if (*hex && !coloured && strcmp(hex, "n/a") != 0)
-        return lob_rows_bad(&r->text, "has a color that is not #rrggbb");
+        return lob_lines_bad(&r->text, "has a color that is not #rrggbb");
     const lob_rgba colour =
         coloured ? (lob_rgba){(uint8_t)red, (uint8_t)green, (uint8_t)blue, 255} : (lob_rgba){0};
     return put(r, label, lob_fields_text(fields, r->column[1]), coloured ? &colour : NULL, NULL);
@@ -242,12 +242,12 @@ lob_status lob_label_table_parse(lob_label_names *out, const char *text, size_t 
                         "%s: label names are read from .ctbl, .csv, .label, .lut, .tsv and .txt "
                         "files",
                         name);
-    LOB_TRY(lob_rows_begin(&r.text, text, size, name, error));
+    LOB_TRY(lob_lines_begin(&r.text, text, size, name, error));
     r.kind = kind_of_text(named, r.text.rest, name);
     r.gap = named == SLICER_CSV ? ',' : '\t';
     lob_status st = LOB_OK;
-    for (char *line; st == LOB_OK && (line = lob_rows_next(&r.text));) st = take_line(&r, line);
-    lob_rows_end(&r.text);
+    for (char *line; st == LOB_OK && (line = lob_lines_next(&r.text));) st = take_line(&r, line);
+    lob_lines_end(&r.text);
     if (st == LOB_OK && lob_label_names_settle(out) != LOB_OK)
         st = lob_fail(error, LOB_ENOMEM, "%s: no memory for its names", name);
     if (st == LOB_OK && out->count == 0)

@@ -1,6 +1,8 @@
 /* Cutting text into lines and fields. */
 #include "io/text_rows.h"
 
+#include "io/file.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +13,15 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-lob_status lob_rows_begin(lob_rows *text, const char *bytes, size_t size, const char *name,
-                          lob_error *error)
+lob_status lob_lines_begin(lob_lines *text, const char *bytes, size_t size, const char *name,
+                           lob_error *error)
 {
     static const char byte_order_mark[] = "\xef\xbb\xbf";
-    *text = (lob_rows){.name = name, .error = error};
+    *text = (lob_lines){.name = name, .error = error};
     if (size > 0 && memchr(bytes, 0, size))
         return lob_fail(error, LOB_EDATA, "%s: is no text: it holds a byte 0", name);
     text->copy = calloc(size + 1, 1);
-    if (!text->copy) return lob_fail(error, LOB_ENOMEM, "%s: no memory to read it", name);
+    if (!text->copy) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
     if (size > 0) memcpy(text->copy, bytes, size);
     text->rest = text->copy;
     if (strncmp(text->rest, byte_order_mark, sizeof byte_order_mark - 1) == 0)
@@ -27,29 +29,46 @@ lob_status lob_rows_begin(lob_rows *text, const char *bytes, size_t size, const 
     return LOB_OK;
 }
 
-char *lob_rows_next(lob_rows *text)
+lob_status lob_lines_read(lob_lines *text, const char *path, lob_error *error)
+{
+    lob_input file;
+    *text = (lob_lines){.name = path};
+    LOB_TRY(lob_input_open(&file, path, error));
+    const lob_status st = lob_lines_begin(text, (const char *)file.bytes, file.size, path, error);
+    lob_input_close(&file);
+    return st;
+}
+
+char *lob_lines_raw(lob_lines *text)
 {
     char *const line = text->rest;
     if (!line || *line == '\0') return NULL;
     char *const end = strchr(line, '\n');
+    text->whole = end != NULL;
     text->rest = end ? end + 1 : NULL;
     text->line++;
     if (end) *end = '\0';
-    char *last = line + strlen(line);
+    return line;
+}
+
+char *lob_lines_next(lob_lines *text)
+{
+    char *const line = lob_lines_raw(text);
+    char *last = line ? line + strlen(line) : NULL;
     while (last > line && (last[-1] == '\r' || is_blank(last[-1]))) *--last = '\0';
     return line;
 }
 
-lob_status lob_rows_bad(const lob_rows *text, const char *what)
+lob_status lob_lines_bad(const lob_lines *text, const char *what)
 {
     return lob_fail(text->error, LOB_EDATA, "%s: line %lld %s", text->name, (long long)text->line,
                     what);
 }
 
-void lob_rows_end(lob_rows *text)
+void lob_lines_end(lob_lines *text)
 {
     free(text->copy);
-    *text = (lob_rows){0};
+    *text = (lob_lines){0};
 }
 
 void lob_fields_cut_at_blanks(lob_fields *fields, char *line)

@@ -2,10 +2,10 @@
  * Text files that people and other programs write: lines, and fields in them. A reader has a copy
  * of the text and cuts it apart in place.
  *
- *     lob_rows t;
- *     LOB_TRY(lob_rows_begin(&t, bytes, size, name, error));
- *     for (char *line; (line = lob_rows_next(&t));) ...
- *     lob_rows_end(&t);
+ *     lob_lines t;
+ *     LOB_TRY(lob_lines_begin(&t, bytes, size, name, error));
+ *     for (char *line; (line = lob_lines_next(&t));) ...
+ *     lob_lines_end(&t);
  */
 #ifndef LOB_TEXT_ROWS_H
 #define LOB_TEXT_ROWS_H
@@ -21,9 +21,10 @@ LOB_BEGIN_DECLS
 typedef struct {
     const char *name;
     char *copy, *rest;
-    int64_t line; /* number of the last line given, from 1 */
+    int64_t line; /* number of the last line given, from 1, */
+    bool whole;   /* which has an end */
     lob_error *error;
-} lob_rows;
+} lob_lines;
 
 /*
  * Begin to read a text; the mark of its byte order, which spreadsheets put first, is left out.
@@ -33,19 +34,26 @@ typedef struct {
  *
  * Returns LOB_OK, LOB_EDATA (a byte 0) or LOB_ENOMEM; on failure there is nothing to end.
  */
-lob_status lob_rows_begin(lob_rows *text, const char *bytes, size_t size, const char *name,
-                          lob_error *error);
+lob_status lob_lines_begin(lob_lines *text, const char *bytes, size_t size, const char *name,
+                           lob_error *error);
 
-/* The next line without its end and the blanks before it; NULL after the last. It may be changed,
- * and stays until lob_rows_end. */
-char *lob_rows_next(lob_rows *text);
+/* lob_lines_begin with the text of a file; its path is its name. Returns besides LOB_ENOINPUT or
+ * LOB_EIO. */
+lob_status lob_lines_read(lob_lines *text, const char *path, lob_error *error);
+
+/* The next line without its end, as it stands there; NULL after the last. It may be changed, and
+ * stays until lob_lines_end. */
+char *lob_lines_raw(lob_lines *text);
+
+/* The next line without its end and the blanks before it; NULL after the last. */
+char *lob_lines_next(lob_lines *text);
 
 /* "NAME: line N WHAT". Returns LOB_EDATA. */
-lob_status lob_rows_bad(const lob_rows *text, const char *what);
+lob_status lob_lines_bad(const lob_lines *text, const char *what);
 
-void lob_rows_end(lob_rows *text);
+void lob_lines_end(lob_lines *text);
 
-enum { LOB_FIELDS = 64 };
+enum { LOB_FIELDS = 512 };
 
 /* A line cut into fields, which point into it; what is beyond LOB_FIELDS of them is left out. */
 typedef struct {

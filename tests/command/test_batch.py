@@ -704,3 +704,19 @@ def test_differing_volumes_are_no_failure(tmp_path):
     codes = [batch(tmp_path, "scans.tsv", "--log", "s", "--shard", f"{i}/2", *line).returncode for i in (1, 2)]
     assert sorted(codes) == [0, 1]
     assert batch(tmp_path, "--merge", "s").returncode == 1
+
+
+@pytest.mark.parametrize("line, text", [
+    (["components", "{image}", "-o", "{out}", "--bad"], "components: unknown option --bad; --help lists the options"),
+    (["components", "{image}", "-o", "{out}", "--above"], "components: --above needs a value: --above T"),
+    (["nope", "{image}"], "unknown command 'nope'; lobule --help lists them"),
+    (["run", "{image}"], "run: a recipe calls no other recipe; write its lines here"),
+    ([], "what follows -- has no command"),
+    (["lobule"], "lobule without a command"),
+    (["components", "{image}", "-o", "{no"], "'{' begins no {name} or {name=default}; a brace that stands for itself is '{', in single quotes"),
+    (["components", "{image}", "-o", "{to}"], "{to} has no value: scans.tsv has no such column; add it, or to=PATTERN with {column} for what differs"),
+])  # fmt: skip
+def test_a_typed_command_has_no_place(line, text, tmp_path):
+    (tmp_path / "scans.tsv").write_text("image\tout\na.nii\tb.nii\n")
+    done = lobule("batch", "scans.tsv", "--", *line, cwd=tmp_path)
+    assert done.returncode in (64, 65) and done.stderr == f"lobule batch: {text}\n"

@@ -3,8 +3,6 @@
 
 #include "tools/batch/batch_table.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void check(bool holds)
@@ -12,21 +10,13 @@ static void check(bool holds)
     if (!holds) __builtin_trap();
 }
 
-/* The lines of all rows, and of no others, under the header; malloc'ed. */
-static char *print(const lob_batch_table *table, size_t *size)
+/* The lines of all rows, and of no others, under the header. */
+static lob_text print(const lob_batch_table *table)
 {
-    char *text = NULL, *line = lob_batch_header_line();
-    FILE *const f = open_memstream(&text, size);
-    check(f && line);
-    fputs(line, f);
-    free(line);
-    for (int64_t i = 0; i < table->count; i++) {
-        line = lob_batch_row_line(&table->rows[i]);
-        check(line != NULL);
-        fputs(line, f);
-        free(line);
-    }
-    check(fclose(f) == 0);
+    lob_text text = {NULL};
+    lob_batch_header_add(&text);
+    for (int64_t i = 0; i < table->count; i++) lob_batch_row_add(&text, &table->rows[i]);
+    check(!text.failed);
     return text;
 }
 
@@ -35,28 +25,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     lob_batch_table table, again;
     lob_error error = {.text = ""};
     /* the header comes of itself: no mutation finds it */
-    char *const header = lob_batch_header_line();
-    const size_t n = strlen(header);
-    char *const text = malloc(n + size + 1);
-    check(header && text);
-    memcpy(text, header, n);
-    memcpy(text + n, bytes, size);
-    const lob_status st = lob_batch_table_parse(&table, text, n + size, "fuzz", &error);
+    lob_text text = {NULL};
+    lob_batch_header_add(&text);
+    lob_text_add(&text, (const char *)bytes, size);
+    check(!text.failed);
+    const lob_status st = lob_batch_table_parse(&table, text.bytes, text.size, "fuzz", &error);
     check((st == LOB_OK) != (error.text[0] != '\0')); /* every refusal says why */
     if (st == LOB_OK) {
-        size_t first_size, second_size;
-        char *const first = print(&table, &first_size);
-        check(lob_batch_table_parse(&again, first, first_size, "fuzz", NULL) == LOB_OK);
-        char *const second = print(&again, &second_size);
-        check(again.count == table.count && first_size == second_size);
-        check(memcmp(first, second, first_size) == 0);
-        free(first);
-        free(second);
+        lob_text first = print(&table);
+        check(lob_batch_table_parse(&again, first.bytes, first.size, "fuzz", NULL) == LOB_OK);
+        lob_text second = print(&again);
+        check(again.count == table.count && first.size == second.size);
+        check(memcmp(first.bytes, second.bytes, first.size) == 0);
+        lob_text_free(&first);
+        lob_text_free(&second);
         lob_batch_table_free(&again);
     }
     lob_batch_table_free(&table);
-    free(text);
-    free(header);
+    lob_text_free(&text);
     return 0;
 }
 
@@ -82,9 +68,10 @@ size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
         .report = none
     };
     if (number > 1) return 0;
-    char *const line = lob_batch_row_line(&row);
-    const size_t n = line ? strlen(line) : 0;
-    if (n <= capacity) memcpy(bytes, line, n);
-    free(line);
-    return n <= capacity ? n : 0;
+    lob_text line = {NULL};
+    lob_batch_row_add(&line, &row);
+    const size_t n = line.failed || line.size > capacity ? 0 : line.size;
+    memcpy(bytes, line.bytes, n);
+    lob_text_free(&line);
+    return n;
 }

@@ -87,7 +87,7 @@ TEST(volumes_are_gathered_by_label)
         if (i == 5) to += sprintf(to, "s5\t2:--table\t9\tcyst\t1\t4\n");
     }
     strcpy(to, "unknown\t2:--table\t2\tliver\t1\t1\n");
-    assert_int_equal(lob_cohort_parse(&c, &s.table, text, "regions", NULL), LOB_OK);
+    assert_int_equal(lob_cohort_parse(&c, &s.table, text, strlen(text), "regions", NULL), LOB_OK);
     assert_int_equal(c.done, SCANS - 1);
     assert_int_equal(c.count, 3);
     const lob_structure *const liver = &c.structures[0], *const other = &c.structures[1];
@@ -129,7 +129,7 @@ TEST(tables_of_regions)
         char text[256];
         make_scans(&s);
         strcpy(text, tables[i].text);
-        const lob_status st = lob_cohort_parse(&c, &s.table, text, "regions", &error);
+        const lob_status st = lob_cohort_parse(&c, &s.table, text, strlen(text), "regions", &error);
         if (st != tables[i].status || (st != LOB_OK) != (error.text[0] != '\0'))
             fail_msg("%s: status %d: %s", tables[i].what, (int)st, error.text);
         lob_cohort_free(&c);
@@ -145,7 +145,7 @@ TEST(labels_beyond_the_room)
     make_scans(&s);
     char *to = text + sprintf(text, "scan\ttable\tlabel\tvoxels\n");
     for (int i = 0; i < LABELS; i++) to += sprintf(to, "s1\tt\t%d\t5\n", i + 1);
-    assert_int_equal(lob_cohort_parse(&c, &s.table, text, "regions", NULL), LOB_OK);
+    assert_int_equal(lob_cohort_parse(&c, &s.table, text, strlen(text), "regions", NULL), LOB_OK);
     assert_true(c.count == LOB_COHORT_STRUCTURES && c.has_more);
     lob_cohort_free(&c);
 }
@@ -158,7 +158,7 @@ static lob_status parse_once(void *user)
         "scan\ttable\tlabel\tname\tvoxels\ns1\tt\t1\ta\t5\ns2\tt\t1\ta\t6\ns2\tt\t2\tb\t6\n";
     scans s;
     make_scans(&s);
-    const lob_status st = lob_cohort_parse(&c, &s.table, text, "regions", &error);
+    const lob_status st = lob_cohort_parse(&c, &s.table, text, strlen(text), "regions", &error);
     if (st != LOB_OK) assert_string_equal(error.text, "regions: out of memory");
     assert_int_equal(c.count, st == LOB_OK ? 2 : 0);
     lob_cohort_free(&c);

@@ -6,17 +6,9 @@
 #include "tools/text/path.h"
 #include "tools/text/text.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
-
-void lob_claims_free(lob_claims *claims)
-{
-    for (size_t i = 0; i < claims->room; i++) free(claims->at[i].path);
-    free(claims->at);
-    *claims = (lob_claims){NULL};
-}
-
-/* ---- paths ---- */
 
 /* The file that a path leads to, or, where there is none, its name in the folder that the path
  * leads to; malloc'ed. A path into a folder that is not there stays as it is. */
@@ -33,47 +25,33 @@ static char *real_path(const char *path)
     return made;
 }
 
-/* Where a path is, or goes. */
-static struct lob_claim *place_of(const lob_claims *claims, const char *path)
+static int by_path(const void *a, const void *b)
 {
-    size_t h = 5381;
-    for (const char *c = path; *c; c++) h = h * 33 + (unsigned char)*c;
-    size_t slot = (h ^ h >> 19) & (claims->room - 1);
-    while (claims->at[slot].path && strcmp(claims->at[slot].path, path) != 0)
-        slot = (slot + 1) & (claims->room - 1);
-    return &claims->at[slot];
+    return strcmp(((const struct lob_claim *)a)->path, ((const struct lob_claim *)b)->path);
 }
 
-static bool make_room(lob_claims *claims)
+static void free_claim(void *claim)
 {
-    if (2 * (claims->count + 1) <= claims->room) return true;
-    lob_claims larger = *claims;
-    larger.room = claims->room ? 2 * claims->room : 256;
-    larger.at = calloc(larger.room, sizeof *larger.at);
-    if (!larger.at) return false;
-    for (size_t i = 0; i < claims->room; i++)
-        if (claims->at[i].path) *place_of(&larger, claims->at[i].path) = claims->at[i];
-    free(claims->at);
-    *claims = larger;
-    return true;
+    if (claim) free(((struct lob_claim *)claim)->path);
+    free(claim);
+}
+
+void lob_claims_free(lob_claims *claims)
+{
+    tdestroy(claims->tree, free_claim);
+    *claims = (lob_claims){NULL};
 }
 
 /* The claim to a file; NULL without memory. */
 static struct lob_claim *claim_of(lob_claims *claims, const char *path)
 {
-    char *const real = real_path(path);
-    if (!real || !make_room(claims)) {
-        free(real);
-        return NULL;
-    }
-    struct lob_claim *const at = place_of(claims, real);
-    if (at->path) {
-        free(real);
-        return at;
-    }
-    *at = (struct lob_claim){.path = real};
-    claims->count++;
-    return at;
+    struct lob_claim *const fresh = calloc(1, sizeof *fresh);
+    if (fresh) fresh->path = real_path(path);
+    struct lob_claim *const *const at =
+        fresh && fresh->path ? tsearch(fresh, &claims->tree, by_path) : NULL;
+    struct lob_claim *const claim = at ? *at : NULL;
+    if (claim != fresh) free_claim(fresh);
+    return claim;
 }
 
 /* ---- writing ---- */
@@ -136,44 +114,39 @@ static int path_in(const char *word, const char *path)
     return at == 0 || word[at - 1] == '=' || (at == 2 && word[0] == '-') ? (int)at : -1;
 }
 
-/* Of each word of a line: where the path of an input begins, or -1. Returns whether there is any.
- */
-static bool find_inputs(int *begins, const lob_recipe_job *job, int line)
+/* Note what a word of the recipe, which names an input from some byte on, is in all scans. */
+static bool add_word(lob_claims *claims, const lob_batch_plan *plan, int line, int word, int begin)
 {
-    const lob_job_line *const l = &job->lines[line];
-    bool any = false;
-    for (int w = 0; w < l->word_count; w++) begins[w] = -1;
-    for (int f = 0; f < l->line.file_count; f++) {
-        const lob_line_file *const file = &l->line.files[f];
-        if (file->is_output || lob_is_stored_name(file->path) || strcmp(file->path, "-") == 0 ||
-            lob_batch_is_made(job, line, file->path))
-            continue;
-        for (int w = 1; w < l->word_count; w++)
-            if (begins[w] < 0) begins[w] = path_in(l->words[w], file->path);
+    bool noted = true;
+    for (int64_t i = 0; i < plan->count && noted; i++) {
+        int count = 0;
+        const lob_plan_scan *const scan = &plan->scans[i];
+        char **const words =
+            lob_recipe_fill(&count, &plan->recipe, line, (const char *const *)scan->values);
+        noted = words != NULL;
+        if (noted && word < count && (size_t)begin < strlen(words[word]))
+            noted = add_reader(claims, words[word] + begin, scan->name);
+        free(words);
     }
-    for (int w = 0; w < l->word_count; w++) any = any || begins[w] >= 0;
-    return any;
+    return noted;
 }
 
+/* Each word that names an input of a line, which no line before it makes. */
 static bool add_line(lob_claims *claims, const lob_batch_plan *plan, const lob_recipe_job *job,
                      int line)
 {
-    const int most = job->lines[line].word_count;
-    int *const begins = calloc((size_t)most + 1, sizeof *begins);
-    bool noted = begins != NULL;
-    if (noted && find_inputs(begins, job, line))
-        for (int64_t i = 0; i < plan->count && noted; i++) {
-            int count = 0;
-            const lob_plan_scan *const scan = &plan->scans[i];
-            char **const words =
-                lob_recipe_fill(&count, &plan->recipe, line, (const char *const *)scan->values);
-            noted = words != NULL;
-            for (int w = 1; w < count && w < most && noted; w++)
-                if (begins[w] >= 0 && (size_t)begins[w] < strlen(words[w]))
-                    noted = add_reader(claims, words[w] + begins[w], scan->name);
-            free(words);
+    const lob_job_line *const l = &job->lines[line];
+    bool noted = true;
+    for (int w = 1; w < l->word_count && noted; w++) {
+        int begin = -1;
+        for (int f = 0; f < l->line.file_count && begin < 0; f++) {
+            const lob_line_file *const file = &l->line.files[f];
+            if (!file->is_output && lob_batch_is_file(file) &&
+                !lob_batch_is_made(job, line, file->path))
+                begin = path_in(l->words[w], file->path);
         }
-    free(begins);
+        if (begin >= 0) noted = add_word(claims, plan, line, w, begin);
+    }
     return noted;
 }
 

@@ -5,14 +5,16 @@
 #include "tools/batch/batch_plan.h"
 #include "tools/recipe/recipe_job.h"
 
-/* Files by their real paths: links and ".." are resolved, so that a file has one name. */
+/* A file by its real path: links and ".." are resolved, so that it has one name. */
+struct lob_claim {
+    char *path;
+    const char *writer;     /* the scan that may write it; NULL: none has asked */
+    const char *readers[2]; /* two scans that read it; NULL: there are fewer */
+};
+
+/* All zeros at first. */
 typedef struct {
-    struct lob_claim {
-        char *path;
-        const char *writer;     /* the scan that may write it; NULL: none has asked */
-        const char *readers[2]; /* two scans that read it; NULL: there are fewer */
-    } * at;
-    size_t count, room; /* room is 0 or a power of 2 */
+    void *tree; /* of tsearch, of struct lob_claim */
     bool knows_readers;
 } lob_claims;
 

@@ -1,85 +1,71 @@
 /* Images found by a pattern, with the columns that their names make. */
 #include "tools/batch/batch_plan.h"
 #include "tools/text/path.h"
-#include "tools/text/text.h"
 
-#include <dirent.h>
-#include <fnmatch.h>
+#include <fts.h>
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-typedef struct {
-    char **path;
-    size_t count, room;
-    bool failed;
-} found;
+/* ---- finding ---- */
 
-static void add_path(found *f, const char *path)
+static bool find(glob_t *found, const char *pattern);
+
+/* Find what matches the rest of a pattern in a folder and all below it. Those whose names begin
+ * with a dot and links to folders are left out, so that no circle is walked. */
+static bool find_below(glob_t *found, char *folder, const char *rest)
 {
-    if (f->count == f->room) {
-        const size_t room = f->room ? 2 * f->room : 64;
-        char **const larger = realloc(f->path, room * sizeof *larger);
-        f->failed = f->failed || !larger;
-        if (!larger) return;
-        f->path = larger;
-        f->room = room;
+    char *const roots[] = {folder, NULL};
+    FTS *const walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
+    bool fits = walk != NULL;
+    for (FTSENT *at; fits && (at = fts_read(walk));) {
+        if (at->fts_info != FTS_D) continue;
+        if (at->fts_level > 0 && at->fts_name[0] == '.') {
+            fts_set(walk, at, FTS_SKIP);
+            continue;
+        }
+        const char *const path = at->fts_path + (strncmp(at->fts_path, "./", 2) == 0 ? 2 : 0);
+        char *const here = lob_path_as_pattern(strcmp(path, ".") == 0 ? "" : path);
+        char *const pattern = !here ? NULL : here[0] ? lob_path_in(here, rest) : strdup(rest);
+        fits = pattern && find(found, pattern);
+        free(pattern);
+        free(here);
     }
-    f->path[f->count] = strdup(path);
-    if (f->path[f->count])
-        f->count++;
-    else
-        f->failed = true;
+    if (walk) fts_close(walk);
+    return fits;
 }
 
-static bool is_folder(const char *path)
+/* Where "**" stands, as a part of its own. */
+static const char *any_folders(const char *pattern)
 {
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+    for (const char *at = pattern; (at = strstr(at, "**")); at += 2)
+        if ((at == pattern || at[-1] == '/') && (at[2] == '/' || !at[2])) return at;
+    return NULL;
 }
 
-static void match(found *f, const char *folder, const char *pattern);
-
-/* What is in a folder under a name: the pattern is done, or goes on inside. */
-static void enter(found *f, const char *folder, const char *name, const char *rest)
+/* Add what matches a pattern; false without memory. */
+static bool find(glob_t *found, const char *pattern)
 {
-    struct stat about;
-    char *const path = folder[0] ? lob_path_in(folder, name) : strdup(name);
-    if (!path) f->failed = true;
-    if (path && rest && is_folder(path)) match(f, path, rest);
-    if (path && !rest && stat(path, &about) == 0 && S_ISREG(about.st_mode)) add_path(f, path);
-    free(path);
-}
-
-/*
- * Add the files below a folder ("" is the present one) that match a pattern of one or more parts.
- * The folders of "**" are no links, so that no circle is walked.
- */
-static void match(found *f, const char *folder, const char *pattern)
-{
-    const size_t n = strcspn(pattern, "/");
-    const char *const rest = pattern[n] ? pattern + n + strspn(pattern + n, "/") : NULL;
-    char *const part = strndup(pattern, n);
-    if (!part) {
-        f->failed = true;
-        return;
+    const char *const any = any_folders(pattern);
+    const int flags = GLOB_NOSORT | (found->gl_pathv ? GLOB_APPEND : 0);
+    if (!any) return glob(pattern, flags, NULL, found) != GLOB_NOSPACE;
+    const char *const rest = any + 2 + strspn(any + 2, "/");
+    glob_t folders = {.gl_pathc = 0};
+    char *const before = strndup(pattern, (size_t)(any - pattern));
+    bool fits = before != NULL;
+    if (fits && !before[0] && *rest) {
+        char here[] = ".";
+        fits = find_below(found, here, rest);
+    } else if (fits && *rest) {
+        fits = glob(before, GLOB_NOSORT, NULL, &folders) != GLOB_NOSPACE;
+        for (size_t i = 0; i < folders.gl_pathc && fits; i++)
+            fits = find_below(found, folders.gl_pathv[i], rest);
+        globfree(&folders);
     }
-    const bool any = strcmp(part, "**") == 0;
-    if (any && rest) match(f, folder, rest);
-    if (!any && !strpbrk(part, "*?[")) {
-        enter(f, folder, part, rest);
-        free(part);
-        return;
-    }
-    DIR *const open = opendir(folder[0] ? folder : ".");
-    for (const struct dirent *one; open && (one = readdir(open));) {
-        if (any && one->d_name[0] != '.' && one->d_type != DT_LNK)
-            enter(f, folder, one->d_name, pattern);
-        if (!any && fnmatch(part, one->d_name, FNM_PERIOD) == 0)
-            enter(f, folder, one->d_name, rest);
-    }
-    if (open) closedir(open);
-    free(part);
+    free(before);
+    return fits;
 }
 
 static int by_path(const void *a, const void *b)
@@ -87,11 +73,15 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* ---- cells ---- */
+
+static const char *const names[] = {"image", "folder", "stem", "bids", "scan"};
+enum { FOLDER = 1, STEM, BIDS, COLUMNS = sizeof names / sizeof names[0] };
+
 /* Bytes of the folders that come before the first wildcard. */
 static size_t fixed_part(const char *pattern)
 {
-    const size_t wild = strcspn(pattern, "*?[");
-    size_t n = wild;
+    size_t n = strcspn(pattern, "*?[");
     while (n > 0 && pattern[n - 1] != '/') n--;
     return n;
 }
@@ -106,26 +96,32 @@ static size_t stem_length(const char *name)
     return dot > 1 ? dot - 1 : n;
 }
 
-/* The five cells of an image. Returns LOB_OK or LOB_ENOMEM. */
-static lob_status put_cells(char **cell, const char *path, size_t fixed)
+static lob_status add_image(lob_columns *out, const char *path, size_t fixed)
 {
     const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
-    const char *const below =
-        path + (fixed < (size_t)(name - path) ? fixed : (size_t)(name - path));
-    const size_t folder = name > below ? (size_t)(name - below) - 1 : 0;
-    const size_t stem = stem_length(name);
+    const char *const below = name - path > (ptrdiff_t)fixed ? path + fixed : name;
+    const size_t folder = name > below ? (size_t)(name - below) - 1 : 0, stem = stem_length(name);
     size_t bids = stem;
     while (strncmp(name, "sub-", 4) == 0 && bids > 0 && name[bids - 1] != '_') bids--;
-    cell[0] = strdup(path);
-    cell[1] = folder ? strndup(below, folder) : strdup(".");
-    cell[2] = strndup(name, stem);
-    cell[3] = strndup(name, bids > 1 && bids < stem ? bids - 1 : stem);
-    cell[4] = strndup(below, (size_t)(name - below) + stem);
-    return cell[0] && cell[1] && cell[2] && cell[3] && cell[4] ? LOB_OK : LOB_ENOMEM;
+    const struct {
+        const char *text;
+        size_t n;
+    } parts[COLUMNS] = {
+        {path,                 strlen(path)                             },
+        {folder ? below : ".", folder ? folder : 1                      },
+        {name,                 stem                                     },
+        {name,                 bids > 1 && bids < stem ? bids - 1 : stem},
+        {below,                (size_t)(name - below) + stem            },
+    };
+    char *cells[COLUMNS] = {NULL};
+    bool fits = true;
+    for (int c = 0; c < COLUMNS; c++)
+        fits = (cells[c] = strndup(parts[c].text, parts[c].n)) && fits;
+    const lob_status st =
+        fits ? lob_columns_add(out, (const char *const *)cells, out->rows + 1) : LOB_ENOMEM;
+    for (int c = 0; c < COLUMNS; c++) free(cells[c]);
+    return st;
 }
-
-static const char *const glob_names[] = {"image", "folder", "stem", "bids", "scan"};
-enum { FOLDER = 1, STEM, BIDS, COLUMNS = sizeof glob_names / sizeof glob_names[0] };
 
 /* The cells of rows, by folder and then by bids. */
 static int by_bids(const void *a, const void *b)
@@ -150,7 +146,7 @@ static lob_status keep_suffix(char **cell)
 /* Images of one folder whose bids would be the same keep their suffixes. */
 static lob_status part_images(lob_columns *columns)
 {
-    char ***const order = calloc((size_t)columns->rows + 1, sizeof *order);
+    char ***const order = calloc((size_t)columns->rows, sizeof *order);
     lob_status st = order ? LOB_OK : LOB_ENOMEM;
     for (int64_t i = 0; order && i < columns->rows; i++) order[i] = columns->cells + i * COLUMNS;
     if (order) qsort(order, (size_t)columns->rows, sizeof *order, by_bids);
@@ -162,47 +158,31 @@ static lob_status part_images(lob_columns *columns)
     return st;
 }
 
-static lob_status put_columns(lob_columns *out, const found *f, const char *pattern)
+/* "**" may find a file twice. */
+static lob_status add_images(lob_columns *out, const glob_t *found, const char *pattern)
 {
-    out->names = calloc(COLUMNS, sizeof *out->names);
-    out->cells = calloc(f->count * COLUMNS, sizeof *out->cells);
-    out->line = calloc(f->count, sizeof *out->line);
-    if (!out->names || !out->cells || !out->line) return LOB_ENOMEM;
-    for (int c = 0; c < COLUMNS; c++, out->columns++)
-        if (!(out->names[c] = strdup(glob_names[c]))) return LOB_ENOMEM;
-    for (size_t i = 0; i < f->count; i++) {
-        out->line[out->rows++] = (int64_t)i + 1;
-        LOB_TRY(put_cells(out->cells + i * COLUMNS, f->path[i], fixed_part(pattern)));
+    struct stat about;
+    char **const paths = found->gl_pathv;
+    LOB_TRY(lob_columns_name(out, names, COLUMNS));
+    if (found->gl_pathc > 0) qsort(paths, found->gl_pathc, sizeof *paths, by_path);
+    for (size_t i = 0; i < found->gl_pathc; i++) {
+        const bool again = i > 0 && strcmp(paths[i - 1], paths[i]) == 0;
+        if (again || stat(paths[i], &about) != 0 || !S_ISREG(about.st_mode)) continue;
+        LOB_TRY(add_image(out, paths[i], fixed_part(pattern)));
     }
-    return part_images(out);
+    return out->rows > 0 ? part_images(out) : LOB_ENOINPUT;
 }
 
 lob_status lob_columns_find(lob_columns *out, const char *pattern, lob_error *error)
 {
-    found f = {NULL};
+    glob_t found = {.gl_pathc = 0};
     *out = (lob_columns){.source = pattern};
-    const size_t root = strspn(pattern, "/");
-    match(&f, root ? "/" : "", pattern + root);
-    if (f.count > 0) qsort(f.path, f.count, sizeof *f.path, by_path);
-    size_t kept = 0; /* "**" may find a file twice */
-    for (size_t i = 0; i < f.count; i++)
-        if (kept > 0 && strcmp(f.path[kept - 1], f.path[i]) == 0)
-            free(f.path[i]);
-        else
-            f.path[kept++] = f.path[i];
-    f.count = kept;
-    lob_status st = LOB_OK;
-    if (f.failed)
-        st = LOB_ENOMEM;
-    else if (f.count == 0)
-        st = lob_fail(error, LOB_ENOINPUT,
-                      "--images %s: no file matches; put the pattern in quotes, and try it with ls",
-                      pattern);
-    else
-        st = put_columns(out, &f, pattern);
-    if (st == LOB_ENOMEM) lob_fail(error, st, "--images %s: out of memory", pattern);
-    for (size_t i = 0; i < f.count; i++) free(f.path[i]);
-    free(f.path);
-    if (st != LOB_OK) lob_columns_free(out);
-    return st;
+    const lob_status st = find(&found, pattern) ? add_images(out, &found, pattern) : LOB_ENOMEM;
+    globfree(&found);
+    if (st == LOB_OK) return st;
+    lob_columns_free(out);
+    if (st == LOB_ENOMEM) return lob_fail(error, st, "--images %s: out of memory", pattern);
+    return lob_fail(error, st,
+                    "--images %s: no file matches; put the pattern in quotes, and try it with ls",
+                    pattern);
 }

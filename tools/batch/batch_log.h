@@ -1,9 +1,10 @@
-/* The status table of a batch that runs: rows are added to its file as they come. */
+/* What a batch writes into its folder: the status table while it runs, and all that sums it up. */
 #ifndef LOB_BATCH_LOG_H
 #define LOB_BATCH_LOG_H
 
 #include "tools/batch/batch_table.h"
 
+#include <cjson/cJSON.h>
 #include <pthread.h>
 
 typedef struct {
@@ -12,7 +13,6 @@ typedef struct {
     lob_batch_table before; /* what a resumed batch found */
     pthread_mutex_t lock;
     double synced_s; /* when the file was brought to the disk last */
-    bool unsynced;   /* rows were added since */
 } lob_batch_log;
 
 /*
@@ -38,37 +38,65 @@ lob_status lob_batch_log_open(lob_batch_log *out, const char *folder, bool resum
  */
 lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_error *error);
 
-/*
- * Write the table anew, with a row a scan.
- *
- *   table  out  what it holds then; free with lob_batch_table_free
- *   scans  in   names in the order that the rows get; those of other scans follow, as they were
- *
- * Returns LOB_OK, LOB_EDATA, LOB_EIO, LOB_ECREATE or LOB_ENOMEM; on failure the file stays as it
- * was.
- */
-lob_status lob_batch_log_finish(lob_batch_log *log, lob_batch_table *table,
-                                const char *const *scans, int64_t count, lob_error *error);
-
 void lob_batch_log_close(lob_batch_log *log);
 
-/* Replace a file by a text, as outputs are made. */
-lob_status lob_batch_write_file(const char *path, const char *text, lob_error *error);
+/* What there is to say in the end. Times and rates are of this run alone. */
+typedef struct {
+    int64_t scans;                  /* in the manifest, or in its shard */
+    int64_t state[LOB_SCAN_STATES]; /* rows that this run has made, by their last state */
+    int64_t resumed;                /* that were done before and are skipped */
+    int64_t left;                   /* that were not begun */
+    int jobs;                       /* scans at a time */
+    int threads;                    /* of the CPU, over all of them */
+    int devices;                    /* that computed */
+    double wall_s;
+    double scans_per_hour;            /* that are done */
+    double stage_s[LOB_BATCH_STAGES]; /* summed over scans */
+    double busy[LOB_BATCH_STAGES];    /* share of the time that all jobs had, in [0, 1] */
+    lob_batch_stage bottleneck;       /* the busiest stage but waiting and others */
+    int64_t peak_memory_bytes;        /* largest resident size of the process */
+    int64_t max_memory;               /* the limit that was given, or 0 */
+} lob_batch_summary;
 
-/* Put rows in this order of their scans' names, and those of other scans behind them. Returns
- * LOB_OK or LOB_ENOMEM. */
-lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scans, int64_t count);
+/* Rates, shares and bottleneck, from the counts and times that are there. */
+void lob_batch_summary_finish(lob_batch_summary *summary, double wall_s);
 
-/* What there is to say in the end, from a table that is in order: the merged regions and the
- * summary, into the folder. */
-lob_status lob_batch_end_write(const lob_batch_table *table, const lob_batch_summary *summary,
-                               const char *folder, lob_error *error);
+/* The summary as in summary.json, and as lines for a person. */
+cJSON *lob_batch_summary_json(const lob_batch_summary *summary);
+void lob_batch_summary_print(const lob_batch_summary *summary);
 
-/* Write a table's rows to a file. */
-lob_status lob_batch_table_write(const lob_batch_table *table, const char *path, lob_error *error);
+/*
+ * The end: the status table in the order of the manifest, the merged regions and the summary. The
+ * regions are the rows of every table of regions (a TSV or CSV whose column `label` is there) that
+ * a scan which is done has written, in the order of scans, tables and rows. The columns: scan,
+ * table (the role of its file: "2:--table"), label, name (n/a where the label has none), then each
+ * other column that any of them has, in the order in which they first appear; n/a where a table has
+ * no such column. A column `scan` of theirs is left out.
+ *
+ *   scans  in  count names in the order that the rows get; those of other scans follow
+ *
+ * Returns LOB_OK, LOB_ECREATE, LOB_EIO or LOB_ENOMEM.
+ */
+lob_status lob_batch_end_write(lob_batch_table *table, const lob_batch_summary *summary,
+                               const char *const *scans, int64_t count, const char *folder,
+                               lob_error *error);
 
-/* The merged table of regions of a table's scans. */
+/* The merged regions alone. */
 lob_status lob_batch_regions_write(const lob_batch_table *table, const char *path,
                                    lob_error *error);
+
+/*
+ * Join FOLDER/shard-I-of-N into FOLDER, as lob_batch_end_write does.
+ *
+ *   table    out  the rows; free with lob_batch_table_free
+ *   summary  out  of all shards, as if they had run side by side
+ *   worst    out  the exit code of the first scan that failed, those with 75 only where no other
+ *                 did; 75 where scans are left; else 0
+ *
+ * Returns LOB_OK, LOB_ENOINPUT (no shards, or some are missing), LOB_EDATA, LOB_EIO, LOB_ECREATE or
+ * LOB_ENOMEM.
+ */
+lob_status lob_batch_merge(lob_batch_table *table, lob_batch_summary *summary, int *worst,
+                           const char *folder, lob_error *error);
 
 #endif

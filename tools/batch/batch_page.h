@@ -2,9 +2,7 @@
 #ifndef LOB_BATCH_PAGE_H
 #define LOB_BATCH_PAGE_H
 
-#include "tools/batch/batch_table.h"
-
-#define LOB_BATCH_PAGE_FILE "page.html"
+#include "tools/batch/batch_log.h"
 
 typedef struct {
     int threads;        /* that draw pictures; >= 1 */

@@ -1,8 +1,10 @@
 /* The scans of a batch: their names, and the values of the recipe's placeholders. */
 #include "tools/batch/batch_plan.h"
 
+#include "tools/text/names.h"
 #include "tools/text/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,25 +22,74 @@ void lob_batch_plan_free(lob_batch_plan *plan)
     *plan = (lob_batch_plan){.scans = NULL};
 }
 
-int64_t lob_batch_plan_here(const lob_batch_plan *plan, int64_t *bytes)
+int64_t lob_batch_plan_here(const lob_batch_plan *plan, int64_t *bytes, int64_t *most)
 {
     int64_t scans = 0;
-    *bytes = 0;
+    *bytes = *most = 0;
     for (int64_t i = 0; i < plan->count; i++) {
-        scans += !plan->scans[i].elsewhere;
-        *bytes += plan->scans[i].elsewhere ? 0 : plan->scans[i].bytes;
+        const lob_plan_scan *const scan = &plan->scans[i];
+        if (scan->elsewhere) continue;
+        scans++;
+        *bytes += scan->bytes;
+        if (scan->bytes > *most) *most = scan->bytes;
     }
     return scans;
 }
 
-/* ---- where values come from ---- */
+/* ---- patterns ---- */
 
-/* Of one placeholder: the first of these that is there. */
+/* A pattern with what {name} stands for in a row in its place. */
+static lob_status expand(char **out, const lob_batch_plan *plan, const lob_columns *columns,
+                         int64_t row, const char *pattern, lob_error *error)
+{
+    lob_text text = {NULL};
+    for (const char *at = pattern; *at;) {
+        const size_t n = strcspn(at, "{");
+        lob_text_add(&text, at, n);
+        at += n;
+        if (!*at) break;
+        const size_t length = strcspn(at, "}");
+        char name[128];
+        snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length - 1 : 0, at + 1);
+        const char *cell = at[length] ? lob_columns_cell(columns, row, name) : NULL;
+        if (!cell && at[length] && strcmp(name, "scan") == 0) cell = plan->scans[row].name;
+        if (!cell && at[length] && strcmp(name, "dir") == 0) cell = plan->out;
+        if (!cell) {
+            lob_text_free(&text);
+            return lob_fail(error, LOB_EARG, "%s: {%s} is no column of %s", pattern, name,
+                            columns->source);
+        }
+        lob_text_add(&text, cell, strlen(cell));
+        at += length + 1;
+    }
+    *out = lob_text_take(&text);
+    return *out ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", pattern);
+}
+
+/* How {out} is named where nobody says it: as BIDS has it if the images are named so. */
+static void usual_output(char pattern[192], const lob_batch_plan *plan, const lob_columns *columns)
+{
+    const char *const stem = lob_columns_cell(columns, 0, "stem"), *name = plan->label;
+    char label[64] = "";
+    for (size_t n = 0; *name && *name != '.' && n + 1 < sizeof label; name++)
+        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *name))
+            label[n++] = *name, label[n] = '\0';
+    if (stem && strncmp(stem, "sub-", 4) == 0)
+        snprintf(pattern, 192, "{dir}/{folder}/{bids}_desc-%s_dseg.nii.gz",
+                 label[0] ? label : "lobule");
+    else
+        snprintf(pattern, 192,
+                 stem ? "{dir}/{folder}/{stem}_labels.nii.gz" : "{dir}/{scan}_labels.nii.gz");
+}
+
+/* ---- values ---- */
+
+/* Where those of a placeholder come from: the first of these that is there. */
 typedef struct {
     const char *pattern; /* NAME=PATTERN */
-    int column;          /* -1: there is none */
+    const char *column;  /* of columns, or that every scan has */
+    const char *usual;   /* of {out}, with --out: where the column is missing or empty */
     const char *initial; /* the recipe's */
-    const char *usual;   /* of {out}, with --out */
 } value_source;
 
 static lob_status find_given(const lob_batch_plan *plan, value_source *sources,
@@ -64,37 +115,46 @@ static lob_status find_given(const lob_batch_plan *plan, value_source *sources,
 static lob_status find_sources(const lob_batch_plan *plan, value_source *sources,
                                const lob_columns *columns, const char *usual, lob_error *error)
 {
-    const lob_recipe *const recipe = &plan->recipe;
-    for (int v = 0; v < recipe->value_count; v++) {
-        const lob_recipe_value *const value = &recipe->values[v];
+    for (int v = 0; v < plan->recipe.value_count; v++) {
+        const lob_recipe_value *const value = &plan->recipe.values[v];
         value_source *const source = &sources[v];
-        source->column = lob_column_of(columns, value->name);
+        const bool is_out = strcmp(value->name, "out") == 0;
+        const bool is_own =
+            strcmp(value->name, "scan") == 0 || (plan->out && strcmp(value->name, "dir") == 0);
+        if (is_own || lob_column_of(columns, value->name) >= 0) source->column = value->name;
         source->initial = value->initial;
-        source->usual = plan->out && strcmp(value->name, "out") == 0 ? usual : NULL;
-        if (source->pattern || source->column >= 0 || source->initial || source->usual) continue;
+        source->usual = plan->out && is_out ? usual : NULL;
+        if (source->pattern || source->column || source->initial || source->usual) continue;
+        char place[1024];
+        lob_recipe_place(place, sizeof place, plan->is_typed ? NULL : plan->recipe_path,
+                         value->line);
         return lob_fail(error, LOB_EARG,
-                        "%s:%d: {%s} has no value: %s has no such column; add it, or %s=PATTERN "
-                        "with {column} for what differs%s",
-                        plan->recipe_path, value->line, value->name, columns->source, value->name,
-                        strcmp(value->name, "out") == 0 ? ", or --out FOLDER" : "");
+                        "%s{%s} has no value: %s has no such column; add it, or %s=PATTERN with "
+                        "{column} for what differs%s",
+                        place, value->name, columns->source, value->name,
+                        is_out ? ", or --out FOLDER" : "");
     }
     return LOB_OK;
 }
 
 /* The value of one scan, malloc'ed. */
-static lob_status value_of(char **out, const value_source *source, const lob_columns *columns,
-                           int64_t row, const char *name, lob_error *error)
+static lob_status value_of(char **out, const lob_batch_plan *plan, const value_source *source,
+                           const lob_columns *columns, int64_t row, lob_error *error)
 {
-    const char *cell =
-        source->column < 0 ? "" : columns->cells[row * columns->columns + source->column];
-    const char *const pattern = source->pattern ? source->pattern : source->usual;
-    if (source->pattern || (!cell[0] && pattern))
-        return lob_columns_expand(out, columns, row, pattern, error);
-    if (!cell[0]) cell = source->initial;
-    if (!cell)
+    char own[140] = "";
+    if (source->column) snprintf(own, sizeof own, "{%s}", source->column);
+    if (source->pattern) return expand(out, plan, columns, row, source->pattern, error);
+    if (source->column) {
+        LOB_TRY(expand(out, plan, columns, row, own, error));
+        if (**out) return LOB_OK;
+        free(*out);
+        *out = NULL;
+    }
+    if (source->usual) return expand(out, plan, columns, row, source->usual, error);
+    if (!source->initial)
         return lob_fail(error, LOB_EDATA, "%s:%lld: the cell of column %s is empty",
-                        columns->source, (long long)columns->line[row], name);
-    *out = strdup(cell);
+                        columns->source, (long long)columns->line[row], source->column);
+    *out = strdup(source->initial);
     return *out ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", columns->source);
 }
 
@@ -118,8 +178,7 @@ static lob_status fill_scan(const lob_batch_plan *plan, lob_plan_scan *scan,
     scan->values = calloc((size_t)values + 1, sizeof *scan->values);
     if (!scan->values) return lob_fail(error, LOB_ENOMEM, "out of memory");
     for (int v = 0; v < values; v++) {
-        const char *const name = plan->recipe.values[v].name;
-        LOB_TRY(value_of(&scan->values[v], &sources[v], columns, row, name, error));
+        LOB_TRY(value_of(&scan->values[v], plan, &sources[v], columns, row, error));
         if (scan->values[v][0] == '@')
             return lob_fail(error, LOB_EDATA,
                             "%s:%lld: %s: volumes in memory belong to the recipe; a file of this "
@@ -133,24 +192,6 @@ static lob_status fill_scan(const lob_batch_plan *plan, lob_plan_scan *scan,
 
 /* ---- names ---- */
 
-/* The names so far, hashed. */
-typedef struct {
-    int64_t *at; /* index of a scan and 1; 0: none */
-    size_t size; /* a power of 2 */
-} name_set;
-
-/* The scan that has this name; -1: none, and it has been added for scan i. */
-static int64_t claim_name(const lob_batch_plan *plan, name_set *set, const char *name, int64_t i)
-{
-    size_t h = 5381;
-    for (const char *c = name; *c; c++) h = h * 33 + (unsigned char)*c;
-    size_t slot = (h ^ h >> 17) & (set->size - 1);
-    for (; set->at[slot]; slot = (slot + 1) & (set->size - 1))
-        if (strcmp(plan->scans[set->at[slot] - 1].name, name) == 0) return set->at[slot] - 1;
-    set->at[slot] = i + 1;
-    return -1;
-}
-
 /* The name of a file without folders and suffix, or with them; malloc'ed. */
 static char *short_name(const char *path, bool whole)
 {
@@ -162,113 +203,70 @@ static char *short_name(const char *path, bool whole)
     return strndup(name, dot > 1 && name[dot - 1] == '.' ? dot - 1 : n);
 }
 
-/* Where there is no column `scan`: the file of the first column, or its path, or with a number. */
-static lob_status name_scan(const lob_batch_plan *plan, name_set *set, int64_t i,
-                            const lob_columns *columns)
+/* A scan's name that no other has so far: of its cell, or else of the file of the first column, of
+ * that path, with a number behind. Returns LOB_OK, LOB_EDATA or LOB_ENOMEM. */
+static lob_status name_scan(char **name, lob_names *names, const lob_columns *columns, int64_t i)
 {
-    lob_plan_scan *const scan = &plan->scans[i];
-    const char *const first = columns->cells[i * columns->columns];
+    const char *const cell = lob_columns_cell(columns, i, "scan");
     for (int64_t attempt = 0;; attempt++) {
-        char *const plain = short_name(first, attempt > 0);
-        free(scan->name);
-        scan->name = plain;
-        if (attempt > 1 && asprintf(&scan->name, "%s-%lld", plain, (long long)attempt) < 0)
-            scan->name = NULL;
-        if (scan->name != plain) free(plain);
-        if (!scan->name) return LOB_ENOMEM;
-        if (claim_name(plan, set, scan->name, i) < 0) return LOB_OK;
+        char *plain =
+            cell ? strdup(cell) : short_name(columns->cells[i * columns->columns], attempt > 0);
+        free(*name);
+        *name = plain;
+        if (attempt > 1) {
+            if (asprintf(name, "%s-%lld", plain, (long long)attempt) < 0) *name = NULL;
+            free(plain);
+        }
+        const int64_t *const first = *name ? lob_names_add(names, *name, i) : NULL;
+        if (!first) return LOB_ENOMEM;
+        if (cell && (!cell[0] || *first != i)) return LOB_EDATA;
+        if (*first == i) return LOB_OK;
     }
 }
 
 static lob_status name_scans(const lob_batch_plan *plan, const lob_columns *columns,
                              lob_error *error)
 {
-    const int column = lob_column_of(columns, "scan");
-    name_set set = {NULL, 64};
-    while (set.size < 2 * (size_t)plan->count) set.size *= 2;
-    set.at = calloc(set.size, sizeof *set.at);
-    lob_status st = set.at ? LOB_OK : LOB_ENOMEM;
+    lob_names names = {NULL};
+    lob_status st = LOB_OK;
     for (int64_t i = 0; i < plan->count && st == LOB_OK; i++) {
-        if (column < 0) {
-            st = name_scan(plan, &set, i, columns);
-            continue;
-        }
-        const char *const cell = columns->cells[i * columns->columns + column];
-        plan->scans[i].name = strdup(cell);
-        if (!plan->scans[i].name) {
-            st = LOB_ENOMEM;
-            break;
-        }
-        const int64_t other = claim_name(plan, &set, cell, i);
-        if (!cell[0] || other >= 0)
-            st = lob_fail(error, LOB_EDATA,
-                          "%s:%lld: column scan %s%s%s; each line needs a name "
-                          "of its own",
-                          columns->source, (long long)columns->line[i],
-                          cell[0] ? "has the name of another line: " : "is empty", cell, "");
+        char **const name = &plan->scans[i].name;
+        st = name_scan(name, &names, columns, i);
+        if (st == LOB_ENOMEM) lob_fail(error, st, "%s: out of memory", columns->source);
+        if (st == LOB_EDATA)
+            lob_fail(error, st, "%s:%lld: column scan %s%s; each line needs a name of its own",
+                     columns->source, (long long)columns->line[i],
+                     **name ? "has the name of another line: " : "is empty", *name);
     }
-    free(set.at);
-    return st == LOB_ENOMEM ? lob_fail(error, st, "%s: out of memory", columns->source) : st;
+    lob_names_free(&names);
+    return st;
 }
 
 /* ---- all of it ---- */
 
-/* How {out} is named where nobody says it: as BIDS has it if the images are named so. */
-static void usual_output(char *pattern, size_t size, const lob_batch_plan *plan,
-                         const lob_columns *columns)
-{
-    const int stem = lob_column_of(columns, "stem");
-    const char *name = plan->label;
-    char label[64] = "";
-    for (size_t n = 0; *name && *name != '.' && n + 1 < sizeof label; name++)
-        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *name))
-            label[n++] = *name, label[n] = '\0';
-    if (stem < 0)
-        snprintf(pattern, size, "{dir}/{scan}_labels.nii.gz");
-    else if (strncmp(columns->cells[stem], "sub-", 4) == 0)
-        snprintf(pattern, size, "{dir}/{folder}/{bids}_desc-%s_dseg.nii.gz",
-                 label[0] ? label : "lobule");
-    else
-        snprintf(pattern, size, "{dir}/{folder}/{stem}_labels.nii.gz");
-}
-
-/* Columns that patterns may name. */
-static lob_status add_columns(lob_batch_plan *plan, lob_columns *columns, lob_error *error)
-{
-    lob_status st = LOB_OK;
-    if (plan->out && lob_column_of(columns, "dir") < 0)
-        st = lob_columns_add(columns, "dir", plan->out);
-    if (st == LOB_OK && lob_column_of(columns, "scan") < 0) {
-        st = lob_columns_add(columns, "scan", "");
-        for (int64_t i = 0; i < plan->count && st == LOB_OK; i++) {
-            char **const cell = &columns->cells[i * columns->columns + columns->columns - 1];
-            free(*cell);
-            *cell = strdup(plan->scans[i].name);
-            if (!*cell) st = LOB_ENOMEM;
-        }
-    }
-    return st == LOB_OK ? st : lob_fail(error, st, "%s: out of memory", columns->source);
-}
-
-lob_status lob_batch_plan_make(lob_batch_plan *plan, lob_columns *columns, const char *const *given,
-                               int given_count, lob_error *error)
+static lob_status fill_scans(lob_batch_plan *plan, value_source *sources,
+                             const lob_columns *columns, const char *const *given, int given_count,
+                             lob_error *error)
 {
     char usual[192];
-    const size_t values = (size_t)plan->recipe.value_count;
+    usual_output(usual, plan, columns);
+    LOB_TRY(find_given(plan, sources, given, given_count, error));
+    LOB_TRY(find_sources(plan, sources, columns, usual, error));
+    for (int64_t i = 0; i < plan->count; i++)
+        LOB_TRY(fill_scan(plan, &plan->scans[i], sources, columns, i, error));
+    return LOB_OK;
+}
+
+lob_status lob_batch_plan_make(lob_batch_plan *plan, const lob_columns *columns,
+                               const char *const *given, int given_count, lob_error *error)
+{
     plan->scans = calloc((size_t)columns->rows, sizeof *plan->scans);
-    value_source *const sources = calloc(values + 1, sizeof *sources);
-    lob_status st = LOB_OK;
-    if (!plan->scans || !sources) st = lob_fail(error, LOB_ENOMEM, "out of memory");
-    if (st == LOB_OK) {
-        plan->count = columns->rows;
-        st = name_scans(plan, columns, error);
-    }
-    if (st == LOB_OK) st = add_columns(plan, columns, error);
-    usual_output(usual, sizeof usual, plan, columns);
-    if (st == LOB_OK) st = find_given(plan, sources, given, given_count, error);
-    if (st == LOB_OK) st = find_sources(plan, sources, columns, usual, error);
-    for (int64_t i = 0; i < plan->count && st == LOB_OK; i++)
-        st = fill_scan(plan, &plan->scans[i], sources, columns, i, error);
+    if (!plan->scans) return lob_fail(error, LOB_ENOMEM, "out of memory");
+    plan->count = columns->rows;
+    LOB_TRY(name_scans(plan, columns, error));
+    value_source *const sources = calloc((size_t)plan->recipe.value_count + 1, sizeof *sources);
+    if (!sources) return lob_fail(error, LOB_ENOMEM, "out of memory");
+    const lob_status st = fill_scans(plan, sources, columns, given, given_count, error);
     free(sources);
     return st;
 }

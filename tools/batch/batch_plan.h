@@ -12,24 +12,23 @@
  *             images of one folder would share it, as T1w and T2w, sub-01_ses-2_mod-T1w
  *     scan    folder and stem
  *
- * With --out a column `dir` is added, which holds its folder. NAME=PATTERN gives the placeholder
- * NAME the pattern with columns in the places of {column}; it comes before the column NAME, and
- * both before the recipe's default.
+ * NAME=PATTERN gives the placeholder NAME the pattern with columns in the places of {column}; it
+ * comes before the column NAME, and both before the recipe's default. Where no column is called so,
+ * {scan} is the scan's name there and, with --out, {dir} its folder.
  */
 #ifndef LOB_BATCH_PLAN_H
 #define LOB_BATCH_PLAN_H
 
-#include "tools/options/options.h"
 #include "tools/recipe/recipe.h"
 
 #include <stdint.h>
 
-/* Cells of text under names. */
+/* Cells of text under names; all malloc'ed. */
 typedef struct {
     const char *source; /* the manifest, or the pattern, for messages */
     char **names;
     int columns;
-    char **cells;  /* a row after the other; all malloc'ed */
+    char **cells;  /* a row after the other */
     int64_t *line; /* of the manifest, from 1 */
     int64_t rows;
 } lob_columns;
@@ -48,16 +47,15 @@ lob_status lob_columns_find(lob_columns *out, const char *pattern, lob_error *er
 
 void lob_columns_free(lob_columns *columns);
 
-/* Add a column in which every row holds the same. Returns LOB_OK or LOB_ENOMEM. */
-lob_status lob_columns_add(lob_columns *columns, const char *name, const char *value);
+/* Set the names of columns, or add a row, from copies of n texts. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_columns_name(lob_columns *columns, const char *const *names, int n);
+lob_status lob_columns_add(lob_columns *columns, const char *const *cells, int64_t line);
 
 /* The index of a column; -1: there is none. */
 int lob_column_of(const lob_columns *columns, const char *name);
 
-/* The pattern with a row's cells in their places, malloc'ed. Returns LOB_OK, LOB_EARG (it names no
- * column) or LOB_ENOMEM. */
-lob_status lob_columns_expand(char **out, const lob_columns *columns, int64_t row,
-                              const char *pattern, lob_error *error);
+/* The cell of a row; NULL: there is no such column. */
+const char *lob_columns_cell(const lob_columns *columns, int64_t row, const char *name);
 
 typedef struct {
     char *name;     /* unlike all others */
@@ -69,6 +67,7 @@ typedef struct {
 typedef struct {
     lob_recipe recipe;
     const char *recipe_path; /* for messages and reports */
+    bool is_typed;           /* behind "--": messages do not name the recipe's file */
     const char *label;       /* desc-LABEL in the usual names of outputs, as BIDS has them */
     const char *out;         /* --out, whose folders are made; NULL: none */
     lob_plan_scan *scans;
@@ -78,20 +77,18 @@ typedef struct {
 /*
  * The scans of all rows.
  *
- *   plan     out     its recipe, recipe_path, label and out are set before; free with
- *                    lob_batch_plan_free
- *   columns  in/out  dir and scan are added where they are missing
- *   given    in      words NAME=PATTERN
+ *   plan   out  its recipe and the texts are set before; free with lob_batch_plan_free
+ *   given  in   words NAME=PATTERN
  *
  * Returns LOB_OK, LOB_EARG (of the words), LOB_EDATA (of the columns) or LOB_ENOMEM.
  */
-lob_status lob_batch_plan_make(lob_batch_plan *plan, lob_columns *columns, const char *const *given,
-                               int given_count, lob_error *error);
+lob_status lob_batch_plan_make(lob_batch_plan *plan, const lob_columns *columns,
+                               const char *const *given, int given_count, lob_error *error);
 
 void lob_batch_plan_free(lob_batch_plan *plan);
 
-/* The number of scans that this process does, and the bytes of their files. */
-int64_t lob_batch_plan_here(const lob_batch_plan *plan, int64_t *bytes);
+/* The number of scans that this process does, the bytes of their files, and of the largest. */
+int64_t lob_batch_plan_here(const lob_batch_plan *plan, int64_t *bytes, int64_t *most);
 
 /* Which shard of how many. */
 typedef struct {

@@ -17,13 +17,18 @@ static bool is_volume(const lob_line_file *file)
     return file->content == LOB_FILE_IMAGE || file->content == LOB_FILE_LABELS;
 }
 
+static int64_t mtime_ns(const struct stat *about)
+{
+    return (int64_t)about->st_mtim.tv_sec * 1000000000 + about->st_mtim.tv_nsec;
+}
+
 /* Size and time of a file; left as they are where there is none. */
 static void measure(lob_batch_file *file, const char *path)
 {
     struct stat about;
     if (stat(path, &about) != 0) return;
     file->bytes = (int64_t)about.st_size;
-    file->mtime_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+    file->mtime_ns = mtime_ns(&about);
 }
 
 static lob_status add_file(lob_batch_files *out, char content, int line, const lob_line_file *named,
@@ -65,6 +70,11 @@ static lob_status add_named(lob_batch_files *out, int line, const lob_line_file 
     return st;
 }
 
+bool lob_batch_is_file(const lob_line_file *file)
+{
+    return !lob_is_stored_name(file->path) && strcmp(file->path, "-") != 0;
+}
+
 bool lob_batch_is_made(const lob_recipe_job *job, int line, const char *path)
 {
     for (int i = 0; i < line; i++)
@@ -82,8 +92,8 @@ lob_status lob_batch_files_of(lob_batch_files *out, const lob_recipe_job *job, b
     for (int i = 0; i < job->line_count; i++)
         for (int f = 0; f < job->lines[i].line.file_count && st == LOB_OK; f++) {
             const lob_line_file *const file = &job->lines[i].line.files[f];
-            if (file->is_output != outputs || lob_is_stored_name(file->path) ||
-                strcmp(file->path, "-") == 0 || (!outputs && lob_batch_is_made(job, i, file->path)))
+            if (file->is_output != outputs || !lob_batch_is_file(file) ||
+                (!outputs && lob_batch_is_made(job, i, file->path)))
                 continue;
             st = add_named(out, i, file);
         }
@@ -118,55 +128,31 @@ static void take_sums(lob_batch_files *files, const cJSON *list)
 /* Voxels of the first volume that a line has read; -1: none has. */
 static int64_t voxels_in(const cJSON *lines)
 {
-    const cJSON *line, *input;
+    const cJSON *line, *input, *side;
     cJSON_ArrayForEach(line, lines)
     {
         cJSON_ArrayForEach(input, cJSON_GetObjectItemCaseSensitive(line, "inputs"))
         {
             const cJSON *const dims = cJSON_GetObjectItemCaseSensitive(input, "dims");
             double voxels = 1;
-            for (int a = 0; a < cJSON_GetArraySize(dims); a++)
-                voxels *= cJSON_GetArrayItem(dims, a)->valuedouble;
+            cJSON_ArrayForEach(side, dims) voxels *= side->valuedouble;
             if (cJSON_GetArraySize(dims) == 3) return (int64_t)voxels;
         }
     }
     return -1;
 }
 
-/* The number of labels that the last line tells; -1: none does. */
-static int64_t labels_in(const cJSON *lines)
+/* A number of a line's results, or how many things are listed, under the first of these names that
+ * is there; -1: under none. */
+static double number_in(const cJSON *line, const char *const *names)
 {
-    static const char *const names[] = {"labels", "components", "supervoxels", "maxima", "seeds"};
-    int64_t labels = -1;
-    const cJSON *line;
-    cJSON_ArrayForEach(line, lines)
-    {
-        const cJSON *const results = cJSON_GetObjectItemCaseSensitive(line, "results");
-        for (size_t i = 0; i < LOB_COUNT(names); i++) {
-            const cJSON *const found = cJSON_GetObjectItemCaseSensitive(results, names[i]);
-            if (cJSON_IsNumber(found)) labels = (int64_t)found->valuedouble;
-            if (cJSON_IsArray(found)) labels = cJSON_GetArraySize(found);
-            if (found) break;
-        }
+    const cJSON *const results = cJSON_GetObjectItemCaseSensitive(line, "results");
+    for (; *names; names++) {
+        const cJSON *const found = cJSON_GetObjectItemCaseSensitive(results, *names);
+        if (cJSON_IsNumber(found)) return found->valuedouble;
+        if (cJSON_IsArray(found)) return cJSON_GetArraySize(found);
     }
-    return labels;
-}
-
-/* The most working memory that a line tells. */
-static int64_t working_bytes_in(const cJSON *lines)
-{
-    static const char *const names[] = {"working_memory_bytes", "working_bytes"};
-    double most = 0;
-    const cJSON *line;
-    cJSON_ArrayForEach(line, lines)
-    {
-        const cJSON *const results = cJSON_GetObjectItemCaseSensitive(line, "results");
-        for (size_t i = 0; i < LOB_COUNT(names); i++) {
-            const cJSON *const found = cJSON_GetObjectItemCaseSensitive(results, names[i]);
-            if (cJSON_IsNumber(found) && found->valuedouble > most) most = found->valuedouble;
-        }
-    }
-    return (int64_t)most;
+    return -1;
 }
 
 static void take_stages(lob_batch_row *row, const lob_session *s)
@@ -186,11 +172,19 @@ static void take_stages(lob_batch_row *row, const lob_session *s)
 
 void lob_batch_row_fill(lob_batch_row *row, const lob_session *s, const cJSON *report)
 {
-    const cJSON *const lines = cJSON_GetObjectItemCaseSensitive(s->results, "lines");
+    static const char *const labels[] = {"labels", "components", "supervoxels",
+                                         "maxima", "seeds",      NULL};
+    static const char *const bytes[] = {"working_memory_bytes", "working_bytes", NULL};
+    const cJSON *const lines = cJSON_GetObjectItemCaseSensitive(s->results, "lines"), *line;
+    double most = 0;
     take_stages(row, s);
     row->voxels = voxels_in(lines);
-    row->labels = labels_in(lines);
-    row->memory = s->memory.most_held + working_bytes_in(lines);
+    cJSON_ArrayForEach(line, lines)
+    {
+        if (number_in(line, labels) >= 0) row->labels = (int64_t)number_in(line, labels);
+        if (number_in(line, bytes) > most) most = number_in(line, bytes);
+    }
+    row->memory = s->memory.most_held + (int64_t)most;
     if (!report) return;
     take_sums(&row->inputs, cJSON_GetObjectItemCaseSensitive(report, "inputs"));
     take_sums(&row->outputs, cJSON_GetObjectItemCaseSensitive(report, "outputs"));
@@ -213,4 +207,55 @@ bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const ch
     const bool made = !text.failed && lob_sha256_of(key, text.bytes, text.size);
     lob_text_free(&text);
     return made;
+}
+
+/* ---- what a row says of files: does it still hold? ---- */
+
+/* Is the file of a path, or of FILE.h5:/set, there? */
+static bool stat_file(struct stat *about, const char *path)
+{
+    char *files[2];
+    if (stat(path, about) == 0) return S_ISREG(about->st_mode);
+    if (lob_files_of(files, path, true) != LOB_OK) return false;
+    const bool there = stat(files[0], about) == 0 && S_ISREG(about->st_mode);
+    lob_files_free(files);
+    return there;
+}
+
+/* Size and time say that it is the same, or, where the time has changed, its bytes do. */
+static bool holds(const lob_batch_file *file, bool compare_bytes)
+{
+    struct stat about;
+    char sha256[LOB_SHA256_TEXT];
+    if (!stat_file(&about, file->path) || (int64_t)about.st_size != file->bytes) return false;
+    if (mtime_ns(&about) == file->mtime_ns) return true;
+    if (!compare_bytes || !file->sha256[0]) return false;
+    char *files[2];
+    if (lob_files_of(files, file->path, true) != LOB_OK) return false;
+    const bool same =
+        lob_sha256_end(lob_sha256_begin(files[0]), sha256) && strcmp(sha256, file->sha256) == 0;
+    lob_files_free(files);
+    return same;
+}
+
+bool lob_batch_outputs_hold(const lob_batch_row *row)
+{
+    struct stat about;
+    for (int i = 0; i < row->outputs.count; i++)
+        if (stat_file(&about, row->outputs.file[i].path) && !holds(&row->outputs.file[i], false))
+            return false;
+    return true;
+}
+
+bool lob_batch_row_holds(const lob_batch_row *row, const char *key)
+{
+    struct stat about;
+    if (row->state != LOB_SCAN_DONE || strcmp(row->key, key) != 0) return false;
+    for (int i = 0; i < row->outputs.count; i++)
+        if (!stat_file(&about, row->outputs.file[i].path) ||
+            (int64_t)about.st_size != row->outputs.file[i].bytes)
+            return false;
+    for (int i = 0; i < row->inputs.count; i++)
+        if (!holds(&row->inputs.file[i], true)) return false;
+    return true;
 }

@@ -15,6 +15,9 @@
  */
 lob_status lob_batch_files_of(lob_batch_files *out, const lob_recipe_job *job, bool outputs);
 
+/* Is what a line names a file, not a volume in memory or standard output? */
+bool lob_batch_is_file(const lob_line_file *file);
+
 /* Does a line of the job before this one make the file? */
 bool lob_batch_is_made(const lob_recipe_job *job, int line, const char *path);
 
@@ -24,5 +27,11 @@ void lob_batch_row_fill(lob_batch_row *row, const lob_session *s, const cJSON *r
 
 /* The key of a recipe's lines with values in their places. Returns false without memory. */
 bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const char *const *values);
+
+/* Has a scan that was done before, by this row, nothing new: the same key, inputs and outputs? */
+bool lob_batch_row_holds(const lob_batch_row *row, const char *key);
+
+/* Are the outputs of a row, those that are still there, as it has left them? */
+bool lob_batch_outputs_hold(const lob_batch_row *row);
 
 #endif

@@ -250,8 +250,8 @@ static lob_status check_usage_of(const lob_batch *batch, const lob_plan_scan *sc
 {
     const char *const *const values = (const char *const *)scan->values;
     lob_recipe_job job;
-    lob_status st = lob_recipe_job_make(&job, batch->session, &batch->plan.recipe,
-                                        batch->plan.recipe_path, values);
+    const char *const name = batch->plan.is_typed ? NULL : batch->plan.recipe_path;
+    lob_status st = lob_recipe_job_make(&job, batch->session, &batch->plan.recipe, name, values);
     if (st == LOB_OK) st = lob_recipe_job_check_usage(&job);
     lob_recipe_job_free(&job);
     return st;

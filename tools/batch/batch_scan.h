@@ -14,9 +14,10 @@
 typedef struct {
     lob_session *session; /* of lobule batch; its common options hold for all scans */
     lob_batch_plan plan;
-    char *recipe_text;  /* of the plan's recipe; malloc'ed */
+    char *recipe_path;
+    lob_text recipe_text;
     const char *folder; /* of --log */
-    bool resume;
+    char *own_folder;   /* the same, or of the shard */
     lob_pool pool;
     lob_batch_log log;
     const lob_batch_row **before; /* of each scan, what log.before has; NULL: nothing */
@@ -72,11 +73,5 @@ lob_scan_turn lob_scan_begin(lob_scan *scan);
 void lob_scan_run(lob_scan *scan);
 
 void lob_scan_free(lob_scan *scan);
-
-/* Has a scan that was done before, by this row, nothing new: the same key, inputs and outputs? */
-bool lob_batch_row_holds(const lob_batch_row *row, const char *key);
-
-/* Are the outputs of a row, those that are still there, as it has left them? */
-bool lob_batch_outputs_hold(const lob_batch_row *row);
 
 #endif

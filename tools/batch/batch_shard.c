@@ -1,5 +1,4 @@
 /* The division of a batch into shards. */
-#include "io/file.h"
 #include "tools/batch/batch_plan.h"
 #include "tools/text/text.h"
 
@@ -78,7 +77,10 @@ static bool divide(int *shard_of, const lob_batch_plan *plan, int count)
     return done;
 }
 
-static char *division_text(const lob_batch_plan *plan, const int *shard_of)
+/* ---- the file ---- */
+
+static lob_status write_division(const lob_batch_plan *plan, const int *shard_of, const char *path,
+                                 lob_error *error)
 {
     lob_text text = {NULL};
     lob_text_print(&text, "scan\tshard\tbytes\n");
@@ -86,75 +88,58 @@ static char *division_text(const lob_batch_plan *plan, const int *shard_of)
         lob_text_add_cell(&text, plan->scans[i].name, false);
         lob_text_print(&text, "\t%d\t%lld\n", shard_of[i], (long long)plan->scans[i].bytes);
     }
-    return lob_text_take(&text);
+    return lob_text_save(&text, path, false, error);
 }
 
-/* ---- the file ---- */
-
-static lob_status write_division(const char *text, const char *path, lob_error *error)
+/* The same scans in the same order? */
+static bool take_division(int *shard_of, const lob_batch_plan *plan, const lob_columns *file,
+                          int count)
 {
-    lob_output out;
-    LOB_TRY(lob_output_begin(&out, path, false, error));
-    const lob_status st = lob_output_write(&out, text, strlen(text), error);
-    if (st == LOB_OK) return lob_output_commit(&out, error);
-    lob_output_abort(&out);
-    return st;
-}
-
-/* Line by line: the same scans in the same order. */
-static bool parse_division(int *shard_of, const lob_batch_plan *plan, char *text, int count)
-{
-    char *at = lob_line_end_of(text);
+    if (file->rows != plan->count || file->columns != 3) return false;
     for (int64_t i = 0; i < plan->count; i++) {
-        char *cell[3], *const line = at ? at + 1 : NULL;
-        at = line ? lob_line_end_of(line) : NULL;
-        if (!at) return false;
-        *at = '\0';
-        if (lob_cells_split(cell, 3, line) != 3) return false;
+        char **const cell = file->cells + 3 * i;
         lob_cell_decode(cell[0]);
         shard_of[i] = (int)strtol(cell[1], NULL, 10);
         if (strcmp(cell[0], plan->scans[i].name) != 0 || shard_of[i] < 1 || shard_of[i] > count)
             return false;
     }
-    return at && at[1] == '\0';
+    return true;
 }
 
 static lob_status read_division(int *shard_of, const lob_batch_plan *plan, int count,
                                 const char *path, lob_error *error)
 {
-    lob_input file;
-    LOB_TRY(lob_input_open(&file, path, error));
-    char *const text = strndup((const char *)file.bytes, file.size);
-    lob_input_close(&file);
-    if (!text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
-    const bool fits = parse_division(shard_of, plan, text, count);
-    free(text);
-    if (fits) return LOB_OK;
-    return lob_fail(error, LOB_EDATA,
-                    "%s: divides other scans than these into shards; remove it if none of its "
-                    "shards will be run again, or name another folder with --log",
-                    path);
+    lob_columns file;
+    lob_status st = lob_columns_read(&file, path, error);
+    if ((st == LOB_OK && !take_division(shard_of, plan, &file, count)) || st == LOB_EDATA)
+        st = lob_fail(error, LOB_EDATA,
+                      "%s: divides other scans than these into shards; remove it if none of its "
+                      "shards will be run again, or name another folder with --log",
+                      path);
+    lob_columns_free(&file);
+    return st;
+}
+
+static lob_status share_scans(lob_batch_plan *plan, int *shard_of, lob_shard shard,
+                              const char *path, lob_error *error)
+{
+    if (!path || !shard_of || !divide(shard_of, plan, shard.count))
+        return lob_fail(error, LOB_ENOMEM, "out of memory");
+    const lob_status st = write_division(plan, shard_of, path, error);
+    if (st != LOB_OK && st != LOB_EEXIST) return st; /* another was first, or an earlier run */
+    LOB_TRY(read_division(shard_of, plan, shard.count, path, error));
+    for (int64_t i = 0; i < plan->count; i++) plan->scans[i].elsewhere = shard_of[i] != shard.index;
+    return LOB_OK;
 }
 
 lob_status lob_shard_divide(lob_batch_plan *plan, lob_shard shard, const char *folder,
                             lob_error *error)
 {
     char *path;
-    lob_status st = LOB_OK;
     if (shard.count == 0) return LOB_OK;
-    if (asprintf(&path, "%s/shards-of-%d.tsv", folder, shard.count) < 0)
-        return lob_fail(error, LOB_ENOMEM, "out of memory");
+    if (asprintf(&path, "%s/shards-of-%d.tsv", folder, shard.count) < 0) path = NULL;
     int *const shard_of = calloc((size_t)plan->count + 1, sizeof *shard_of);
-    char *const text =
-        shard_of && divide(shard_of, plan, shard.count) ? division_text(plan, shard_of) : NULL;
-    if (!text) st = lob_fail(error, LOB_ENOMEM, "out of memory");
-    if (st == LOB_OK) st = write_division(text, path, error);
-    /* another shard was first, or an earlier run */
-    if (st == LOB_OK || st == LOB_EEXIST)
-        st = read_division(shard_of, plan, shard.count, path, error);
-    for (int64_t i = 0; i < plan->count && st == LOB_OK; i++)
-        plan->scans[i].elsewhere = shard_of[i] != shard.index;
-    free(text);
+    const lob_status st = share_scans(plan, shard_of, shard, path, error);
     free(shard_of);
     free(path);
     return st;

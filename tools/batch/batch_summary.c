@@ -1,8 +1,12 @@
 /* What there is to say about a batch in the end. */
-#include "tools/batch/batch_table.h"
+#include "tools/batch/batch_log.h"
 #include "tools/report/report.h"
+#include "tools/text/path.h"
 #include "volumes/bytes.h"
 #include "volumes/version.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 void lob_batch_summary_finish(lob_batch_summary *summary, double wall_s)
 {
@@ -10,7 +14,6 @@ void lob_batch_summary_finish(lob_batch_summary *summary, double wall_s)
     summary->wall_s = wall_s;
     summary->scans_per_hour =
         wall_s > 0 ? (double)summary->state[LOB_SCAN_DONE] / wall_s * 3600 : 0;
-    summary->peak_memory_bytes = (int64_t)lob_peak_memory_bytes();
     summary->bottleneck = LOB_STAGE_READ;
     for (int i = 0; i < LOB_BATCH_STAGES; i++) {
         const bool is_work = i != LOB_STAGE_WAIT && i != LOB_STAGE_OTHER;
@@ -58,20 +61,20 @@ cJSON *lob_batch_summary_json(const lob_batch_summary *summary)
 }
 
 /* Parts of a percent of one stage would be noise. */
-static void print_stages(const lob_batch_summary *summary, FILE *to)
+static void print_stages(const lob_batch_summary *summary)
 {
     const char *gap = "lobule batch: busy:";
     for (int i = 0; i < LOB_BATCH_STAGES; i++)
         if (summary->busy[i] >= 0.005) {
-            fprintf(to, "%s %s %.0f %%", gap, lob_batch_stage_text((lob_batch_stage)i),
+            fprintf(stderr, "%s %s %.0f %%", gap, lob_batch_stage_text((lob_batch_stage)i),
                     summary->busy[i] * 100);
             gap = ",";
         }
     if (gap[0] == ',')
-        fprintf(to, "; the bottleneck is %s\n", lob_batch_stage_text(summary->bottleneck));
+        fprintf(stderr, "; the bottleneck is %s\n", lob_batch_stage_text(summary->bottleneck));
 }
 
-void lob_batch_summary_print(const lob_batch_summary *summary, FILE *to)
+void lob_batch_summary_print(const lob_batch_summary *summary)
 {
     char peak[LOB_BYTES_TEXT];
     const struct {
@@ -86,11 +89,44 @@ void lob_batch_summary_print(const lob_batch_summary *summary, FILE *to)
         {summary->left,                      "not begun"  },
     };
     lob_bytes_text(peak, summary->peak_memory_bytes);
-    fprintf(to, "lobule batch: %lld scans", (long long)summary->scans);
+    fprintf(stderr, "lobule batch: %lld scans", (long long)summary->scans);
     for (size_t i = 0; i < LOB_COUNT(rows); i++)
         if (rows[i].count > 0)
-            fprintf(to, "%s %lld %s", i == 0 ? ":" : ",", (long long)rows[i].count, rows[i].what);
-    fprintf(to, "; %.1f s, %.0f an hour, at most %s of memory\n", summary->wall_s,
+            fprintf(stderr, "%s %lld %s", i == 0 ? ":" : ",", (long long)rows[i].count,
+                    rows[i].what);
+    fprintf(stderr, "; %.1f s, %.0f an hour, at most %s of memory\n", summary->wall_s,
             summary->scans_per_hour, peak);
-    if (summary->state[LOB_SCAN_DONE] > 0) print_stages(summary, to);
+    if (summary->state[LOB_SCAN_DONE] > 0) print_stages(summary);
+}
+
+static lob_status write_files(const lob_batch_table *table, lob_text *summary, const char *status,
+                              const char *regions, const char *file, lob_error *error)
+{
+    LOB_TRY(lob_batch_table_write(table, status, error));
+    LOB_TRY(lob_batch_regions_write(table, regions, error));
+    return lob_text_save(summary, file, true, error);
+}
+
+lob_status lob_batch_end_write(lob_batch_table *table, const lob_batch_summary *summary,
+                               const char *const *scans, int64_t count, const char *folder,
+                               lob_error *error)
+{
+    char *const status = lob_path_in(folder, LOB_BATCH_STATUS_FILE);
+    char *const regions = lob_path_in(folder, LOB_BATCH_REGIONS_FILE);
+    char *const file = lob_path_in(folder, LOB_BATCH_SUMMARY_FILE);
+    cJSON *const json = lob_batch_summary_json(summary);
+    char *const printed = json ? lob_json_print(json) : NULL;
+    lob_text text = {.failed = !printed};
+    if (printed) lob_text_add(&text, printed, strlen(printed));
+    const bool fits = status && regions && file && !text.failed &&
+                      lob_batch_table_order(table, scans, count) == LOB_OK;
+    const lob_status st = fits ? write_files(table, &text, status, regions, file, error)
+                               : lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
+    lob_text_free(&text);
+    free(printed);
+    cJSON_Delete(json);
+    free(file);
+    free(regions);
+    free(status);
+    return st;
 }

@@ -2,9 +2,11 @@
 #include "tools/batch/batch_table.h"
 
 #include "io/file.h"
-#include "tools/text/text.h"
+#include "io/text_rows.h"
+#include "tools/text/names.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,44 +26,37 @@ const char *lob_batch_stage_text(lob_batch_stage stage)
     return texts[stage];
 }
 
-/* ---- writing ---- */
-
-enum {
-    BEFORE_STAGES = 6,
-    AFTER_STAGES = 8,
-    COLUMNS = BEFORE_STAGES + LOB_BATCH_STAGES + AFTER_STAGES
+/* The columns, in their order: what a cell holds, and where in the row. */
+static const struct {
+    const char *name;
+    enum { TEXT, STATE, CODE, DATE, SECONDS, NUMBER, FILES, DIGEST } kind;
+    size_t at;
+} columns[] = {
+#define COLUMN(name, kind)       {#name, kind, offsetof(lob_batch_row, name)},
+#define STAGE_COLUMN(name, text) {text "_s", SECONDS, offsetof(lob_batch_row, stage_s[name])},
+    COLUMN(scan, TEXT) COLUMN(state, STATE) COLUMN(exit_code, CODE) COLUMN(message, TEXT)
+        COLUMN(started, DATE) COLUMN(total_s, SECONDS) LOB_BATCH_STAGES_LIST(STAGE_COLUMN)
+            COLUMN(voxels, NUMBER) COLUMN(labels, NUMBER) COLUMN(device, TEXT)
+                COLUMN(memory, NUMBER) COLUMN(outputs, FILES) COLUMN(inputs, FILES)
+                    COLUMN(key, DIGEST) COLUMN(report, TEXT)
+#undef COLUMN
+#undef STAGE_COLUMN
 };
 
-static const char *const before_stages[BEFORE_STAGES] = {"scan",    "state",   "exit_code",
-                                                         "message", "started", "total_s"};
-static const char *const after_stages[AFTER_STAGES] = {"voxels",  "labels", "device", "memory",
-                                                       "outputs", "inputs", "key",    "report"};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
-char *lob_batch_header_line(void)
-{
-    lob_text text = {NULL};
-    for (int i = 0; i < BEFORE_STAGES; i++)
-        lob_text_print(&text, "%s%s", i ? "\t" : "", before_stages[i]);
-    for (int i = 0; i < LOB_BATCH_STAGES; i++)
-        lob_text_print(&text, "\t%s_s", lob_batch_stage_text((lob_batch_stage)i));
-    for (int i = 0; i < AFTER_STAGES; i++) lob_text_print(&text, "\t%s", after_stages[i]);
-    lob_text_add(&text, "\n", 1);
-    return lob_text_take(&text);
-}
+/* ---- writing ---- */
 
-static void add_cell(lob_text *text, const char *cell)
+void lob_batch_header_add(lob_text *text)
 {
-    lob_text_add_cell(text, cell, false);
-    lob_text_add(text, "\t", 1);
+    for (int c = 0; c < COLUMNS; c++) lob_text_print(text, "%s%s", c ? "\t" : "", columns[c].name);
+    lob_text_add(text, "\n", 1);
 }
 
 /* n/a where it is negative. */
 static void add_number(lob_text *text, int64_t number)
 {
-    if (number < 0)
-        lob_text_print(text, "n/a\t");
-    else
-        lob_text_print(text, "%lld\t", (long long)number);
+    lob_text_print(text, number < 0 ? "n/a" : "%lld", (long long)number);
 }
 
 static void add_files(lob_text *text, const lob_batch_files *files)
@@ -74,29 +69,47 @@ static void add_files(lob_text *text, const lob_batch_files *files)
                        (long long)f->bytes, (long long)f->mtime_ns);
         lob_text_add_cell(text, f->path, true);
     }
-    lob_text_add(text, "\t", 1);
 }
 
-char *lob_batch_row_line(const lob_batch_row *row)
+void lob_batch_row_add(lob_text *text, const lob_batch_row *row)
+{
+    for (int c = 0; c < COLUMNS; c++) {
+        const void *const at = (const char *)row + columns[c].at;
+        if (c) lob_text_add(text, "\t", 1);
+        switch (columns[c].kind) {
+        case TEXT:
+            lob_text_add_cell(text, *(char *const *)at, false);
+            break;
+        case STATE:
+            lob_text_print(text, "%s", lob_scan_state_text(row->state));
+            break;
+        case CODE:
+            add_number(text, row->exit_code);
+            break;
+        case SECONDS:
+            lob_text_print(text, "%.6f", *(const double *)at);
+            break;
+        case NUMBER:
+            add_number(text, *(const int64_t *)at);
+            break;
+        case FILES:
+            add_files(text, at);
+            break;
+        case DATE:
+        case DIGEST:
+            lob_text_add_cell(text, at, false);
+            break;
+        }
+    }
+    lob_text_add(text, "\n", 1);
+}
+
+lob_status lob_batch_table_write(const lob_batch_table *table, const char *path, lob_error *error)
 {
     lob_text text = {NULL};
-    add_cell(&text, row->scan);
-    add_cell(&text, lob_scan_state_text(row->state));
-    add_number(&text, row->exit_code);
-    add_cell(&text, row->message);
-    add_cell(&text, row->started);
-    lob_text_print(&text, "%.6f\t", row->total_s);
-    for (int i = 0; i < LOB_BATCH_STAGES; i++) lob_text_print(&text, "%.6f\t", row->stage_s[i]);
-    add_number(&text, row->voxels);
-    add_number(&text, row->labels);
-    add_cell(&text, row->device);
-    add_number(&text, row->memory);
-    add_files(&text, &row->outputs);
-    add_files(&text, &row->inputs);
-    add_cell(&text, row->key);
-    lob_text_add_cell(&text, row->report, false);
-    lob_text_add(&text, "\n", 1);
-    return lob_text_take(&text);
+    lob_batch_header_add(&text);
+    for (int64_t i = 0; i < table->count; i++) lob_batch_row_add(&text, &table->rows[i]);
+    return lob_text_save(&text, path, true, error);
 }
 
 /* ---- reading ---- */
@@ -129,13 +142,6 @@ void lob_batch_table_free(lob_batch_table *table)
     *table = (lob_batch_table){NULL};
 }
 
-const lob_batch_row *lob_batch_row_of(const lob_batch_table *table, const char *scan)
-{
-    for (int64_t i = 0; i < table->count; i++)
-        if (strcmp(table->rows[i].scan, scan) == 0) return &table->rows[i];
-    return NULL;
-}
-
 static int64_t number_of(const char *cell)
 {
     return isdigit((unsigned char)cell[0]) ? strtoll(cell, NULL, 10) : -1;
@@ -149,11 +155,8 @@ static char *text_of(char *cell)
 
 static void put_digest(char to[LOB_SHA256_TEXT], const char *cell)
 {
-    if (strlen(cell) == LOB_SHA256_TEXT - 1 &&
-        strspn(cell, "0123456789abcdef") == LOB_SHA256_TEXT - 1)
-        memcpy(to, cell, LOB_SHA256_TEXT);
-    else
-        to[0] = '\0';
+    const size_t n = strspn(cell, "0123456789abcdef");
+    snprintf(to, LOB_SHA256_TEXT, "%s", n == LOB_SHA256_TEXT - 1 && !cell[n] ? cell : "");
 }
 
 /* "i 1:IMAGE SHA BYTES TIME PATH"; false: it is none. */
@@ -161,10 +164,8 @@ static bool parse_file(lob_batch_file *out, char *item)
 {
     char *part[6], *at = item;
     for (int i = 0; i < 6; i++) {
-        part[i] = at;
-        at = i < 5 ? strchr(at, ' ') : NULL;
-        if (!at && i < 5) return false;
-        if (at) *at++ = '\0';
+        part[i] = i < 5 ? strsep(&at, " ") : at;
+        if (!part[i]) return false;
     }
     if (!part[0][0] || !strchr("ilto", part[0][0]) || part[0][1]) return false;
     *out = (lob_batch_file){.content = part[0][0],
@@ -193,123 +194,159 @@ static bool parse_files(lob_batch_files *out, char *cell)
     return out->file != NULL;
 }
 
-/* The state of this text; LOB_SCAN_STATES: there is none. */
-static lob_scan_state state_of(const char *text)
+static bool parse_state(lob_scan_state *out, const char *text)
 {
     int s = 0;
     while (s < LOB_SCAN_STATES && strcmp(lob_scan_state_text((lob_scan_state)s), text) != 0) s++;
-    return (lob_scan_state)s;
+    *out = (lob_scan_state)s;
+    return s < LOB_SCAN_STATES;
+}
+
+static bool parse_cell(lob_batch_row *row, int column, char *cell)
+{
+    void *const at = (char *)row + columns[column].at;
+    switch (columns[column].kind) {
+    case TEXT:
+        return (*(char **)at = text_of(cell)) != NULL;
+    case STATE:
+        return parse_state(at, cell);
+    case CODE:
+        row->exit_code = (int)number_of(cell);
+        break;
+    case SECONDS:
+        *(double *)at = strtod(cell, NULL);
+        break;
+    case NUMBER:
+        *(int64_t *)at = number_of(cell);
+        break;
+    case FILES:
+        return parse_files(at, cell);
+    case DIGEST:
+        put_digest(at, cell);
+        break;
+    case DATE:
+        lob_cell_decode(cell);
+        snprintf(at, sizeof row->started, "%s", cell);
+        break;
+    }
+    return true;
 }
 
 /* A line without its end, which is changed; false: it is no row. */
 static bool parse_row(lob_batch_row *out, char *line)
 {
-    char *cell[COLUMNS];
+    lob_fields cells;
     *out = (lob_batch_row){.scan = NULL};
-    if (lob_cells_split(cell, COLUMNS, line) != COLUMNS) return false;
-    char **const after = cell + BEFORE_STAGES + LOB_BATCH_STAGES;
-    out->scan = text_of(cell[0]);
-    out->state = state_of(cell[1]);
-    out->exit_code = (int)number_of(cell[2]);
-    out->message = text_of(cell[3]);
-    lob_cell_decode(cell[4]);
-    snprintf(out->started, sizeof out->started, "%s", cell[4]);
-    out->total_s = strtod(cell[5], NULL);
-    for (int i = 0; i < LOB_BATCH_STAGES; i++)
-        out->stage_s[i] = strtod(cell[BEFORE_STAGES + i], NULL);
-    out->voxels = number_of(after[0]);
-    out->labels = number_of(after[1]);
-    out->device = text_of(after[2]);
-    out->memory = number_of(after[3]);
-    const bool files = parse_files(&out->outputs, after[4]) && parse_files(&out->inputs, after[5]);
-    put_digest(out->key, after[6]);
-    out->report = text_of(after[7]);
-    return files && out->scan && out->message && out->device && out->report &&
-           out->state < LOB_SCAN_STATES;
+    lob_fields_cut(&cells, line, '\t');
+    bool sound = cells.count == COLUMNS;
+    for (int c = 0; c < COLUMNS && sound; c++) sound = parse_cell(out, c, cells.field[c]);
+    return sound;
 }
 
-/* A hash table over the scans' names, while a table is read. */
-typedef struct {
-    int64_t *at; /* index of a row and 1, or 0 */
-    size_t size; /* a power of 2, at least twice the rows */
-} name_index;
-
-static size_t hash_of(const char *text)
+/* Put a row in the place of the one of its scan, or behind all; false without memory. */
+static bool put_row(lob_batch_table *table, lob_names *names, lob_batch_row *row)
 {
-    size_t h = 14695981039346656037U; /* FNV-1a */
-    for (; *text; text++) h = (h ^ (unsigned char)*text) * 1099511628211U;
-    return h ^ h >> 29;
-}
-
-/* Put a row in the place of the one of its scan, or behind all. */
-static void put_row(lob_batch_table *table, name_index *names, lob_batch_row *row)
-{
-    size_t slot = hash_of(row->scan) & (names->size - 1);
-    while (names->at[slot] && strcmp(table->rows[names->at[slot] - 1].scan, row->scan) != 0)
-        slot = (slot + 1) & (names->size - 1);
-    if (names->at[slot]) {
-        lob_batch_row_free(&table->rows[names->at[slot] - 1]);
-    } else {
-        names->at[slot] = ++table->count;
+    const int64_t *const at = lob_names_add(names, row->scan, table->count);
+    if (!at) return false;
+    if (*at < table->count) {
+        /* names refers to the row that was first */
+        char *const scan = row->scan;
+        row->scan = table->rows[*at].scan;
+        table->rows[*at].scan = scan;
+        lob_batch_row_free(&table->rows[*at]);
+        table->rows[*at] = *row;
+        return true;
     }
-    table->rows[names->at[slot] - 1] = *row;
+    if ((table->count & (table->count - 1)) == 0) { /* powers of 2, as what is there fills one */
+        const size_t room = table->count ? 2 * (size_t)table->count : 1;
+        lob_batch_row *const more = realloc(table->rows, room * sizeof *more);
+        if (!more) return false;
+        table->rows = more;
+    }
+    table->rows[table->count++] = *row;
+    return true;
 }
 
-static lob_status parse_table(lob_batch_table *out, char *text, const char *path, lob_error *error)
+static lob_status parse_lines(lob_batch_table *out, lob_lines *text, lob_names *names,
+                              const char *advice)
 {
-    char *const header = lob_batch_header_line();
-    int64_t lines = 0;
-    for (const char *c = text; (c = strchr(c, '\n')); c++) lines++;
-    name_index names = {NULL, 64};
-    while (names.size < 2 * (size_t)lines) names.size *= 2;
-    names.at = calloc(names.size, sizeof *names.at);
-    out->rows = calloc((size_t)lines + 1, sizeof *out->rows);
-    lob_status st = LOB_OK;
-    if (!header || !names.at || !out->rows)
-        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
-    else if (strncmp(text, header, strlen(header)) != 0)
-        st = lob_fail(error, LOB_EDATA, "%s: is no status table of this version of lobule batch",
-                      path);
-    char *at = st == LOB_OK ? text + strlen(header) : text;
-    for (char *end; st == LOB_OK && (end = lob_line_end_of(at)); at = end + 1) {
+    lob_text header = {NULL};
+    lob_batch_header_add(&header);
+    char *line = lob_lines_raw(text);
+    const bool ours = header.bytes && line && text->whole && strlen(line) + 1 == header.size &&
+                      memcmp(line, header.bytes, header.size - 1) == 0;
+    lob_text_free(&header);
+    if (!ours)
+        return lob_fail(text->error, LOB_EDATA,
+                        "%s: is no status table of this version of lobule batch%s", text->name,
+                        advice);
+    for (;;) {
         lob_batch_row row;
-        *end = '\0';
-        if (parse_row(&row, at)) {
-            put_row(out, &names, &row);
-        } else {
-            lob_batch_row_free(&row);
-            st = lob_fail(error, LOB_EDATA, "%s: the line after that of scan %s is damaged", path,
-                          out->count ? out->rows[out->count - 1].scan : "-");
-        }
+        out->cut = text->rest - text->copy;
+        if (!(line = lob_lines_raw(text)) || !text->whole) return LOB_OK;
+        const bool sound = parse_row(&row, line);
+        if (sound && put_row(out, names, &row)) continue;
+        lob_batch_row_free(&row);
+        if (sound) return lob_fail(text->error, LOB_ENOMEM, "%s: out of memory", text->name);
+        return lob_fail(text->error, LOB_EDATA, "%s: the line after that of scan %s is damaged%s",
+                        text->name, out->count ? out->rows[out->count - 1].scan : "-", advice);
     }
-    out->cut = at - text;
-    free(names.at);
-    free(header);
+}
+
+/* A machine that stopped may leave a file's end without bytes. */
+static lob_status parse(lob_batch_table *out, const char *bytes, size_t size, const char *path,
+                        const char *advice, lob_error *error)
+{
+    lob_lines text;
+    lob_names names = {NULL};
+    *out = (lob_batch_table){NULL};
+    LOB_TRY(lob_lines_begin(&text, bytes, size ? strnlen(bytes, size) : 0, path, error));
+    const lob_status st = parse_lines(out, &text, &names, advice);
+    lob_names_free(&names);
+    lob_lines_end(&text);
+    if (st != LOB_OK) lob_batch_table_free(out);
     return st;
 }
 
 lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t size,
                                  const char *path, lob_error *error)
 {
-    *out = (lob_batch_table){NULL};
-    char *const text = calloc(size + 1, 1);
-    if (!text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
-    if (size > 0) memcpy(text, bytes, size);
-    const lob_status st = parse_table(out, text, path, error);
-    free(text);
-    if (st != LOB_OK) lob_batch_table_free(out);
-    return st;
+    return parse(out, bytes, size, path, "", error);
 }
 
-lob_status lob_batch_table_read(lob_batch_table *out, const char *path, lob_error *error)
+lob_status lob_batch_table_read(lob_batch_table *out, const char *path, const char *advice,
+                                lob_error *error)
 {
     lob_input file;
     *out = (lob_batch_table){NULL};
     LOB_TRY(lob_input_open(&file, path, error));
-    const lob_status st =
-        lob_batch_table_parse(out, (const char *)file.bytes, file.size, path, error);
+    const lob_status st = parse(out, (const char *)file.bytes, file.size, path, advice, error);
     lob_input_close(&file);
     return st;
+}
+
+lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scans, int64_t count)
+{
+    lob_names places = {NULL};
+    lob_batch_row *const rows = calloc((size_t)(count + table->count) + 1, sizeof *rows);
+    bool fits = rows != NULL;
+    for (int64_t i = 0; i < count && fits; i++) fits = lob_names_add(&places, scans[i], i) != NULL;
+    int64_t others = count, kept = 0;
+    for (int64_t i = 0; i < table->count && fits; i++) {
+        const int64_t at = lob_names_find(&places, table->rows[i].scan);
+        rows[at >= 0 ? at : others++] = table->rows[i];
+    }
+    lob_names_free(&places);
+    if (!fits) {
+        free(rows);
+        return LOB_ENOMEM;
+    }
+    for (int64_t i = 0; i < others; i++)
+        if (rows[i].scan) rows[kept++] = rows[i];
+    free(table->rows);
+    table->rows = rows;
+    table->count = kept;
+    return LOB_OK;
 }
 
 /* ---- files of a row ---- */
@@ -339,11 +376,12 @@ const lob_batch_file *lob_batch_viewer_of(const lob_batch_row *row)
     return NULL;
 }
 
-/* A byte that stands for itself in the name of a scan's file. */
+/* A byte that stands for itself in the name of a scan's file: '/' between two folders does. */
 static bool is_plain(const char *at, const char *scan)
 {
+    if (*at == '/') return at > scan && at[-1] != '/' && at[1];
     if (*at == '.') return at > scan && at[-1] != '/';
-    return isalnum((unsigned char)*at) || strchr("/_-+", *at);
+    return isalnum((unsigned char)*at) || strchr("_-+", *at);
 }
 
 char *lob_batch_file_of(const char *folder, const char *part, const char *scan, const char *end)
@@ -351,10 +389,7 @@ char *lob_batch_file_of(const char *folder, const char *part, const char *scan, 
     lob_text text = {NULL};
     lob_text_print(&text, "%s/%s/", folder, part);
     for (const char *c = scan; *c; c++)
-        if (is_plain(c, scan) && !(c[0] == '/' && (c == scan || c[-1] == '/' || !c[1])))
-            lob_text_add(&text, c, 1);
-        else
-            lob_text_print(&text, "%%%02X", (unsigned char)*c);
+        lob_text_print(&text, is_plain(c, scan) ? "%c" : "%%%02X", (unsigned char)*c);
     lob_text_print(&text, "%s", end);
     return lob_text_take(&text);
 }

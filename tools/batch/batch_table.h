@@ -50,14 +50,9 @@
 #define LOB_BATCH_TABLE_H
 
 #include "io/sha256.h"
-#include "volumes/status.h"
+#include "tools/text/text.h"
 
-#include <cjson/cJSON.h>
-
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* The states, with their text. */
 #define LOB_BATCH_STATES_LIST(X)   \
@@ -134,82 +129,51 @@ typedef struct {
     int64_t cut; /* bytes of the file, without an unfinished last line */
 } lob_batch_table;
 
+/* Names of files in the folder. */
+#define LOB_BATCH_STATUS_FILE  "status.tsv"
+#define LOB_BATCH_REGIONS_FILE "regions.tsv"
+#define LOB_BATCH_SUMMARY_FILE "summary.json"
+#define LOB_BATCH_RECIPE_FILE  "recipe.txt"
+#define LOB_BATCH_PAGE_FILE    "page.html"
+
 /*
  * Read a status table; of each scan its last row, in the order in which the scans first appear.
  *
- *   out  out  overwritten, so it must hold nothing; empty on failure
+ *   out     out  overwritten, so it must hold nothing; empty on failure
+ *   advice  in   ends the message about a file that is none; or ""
  *
  * Returns LOB_OK, LOB_ENOINPUT (there is none), LOB_EDATA (it is no status table), LOB_EIO or
  * LOB_ENOMEM.
  */
-lob_status lob_batch_table_read(lob_batch_table *out, const char *path, lob_error *error);
+lob_status lob_batch_table_read(lob_batch_table *out, const char *path, const char *advice,
+                                lob_error *error);
 
 /* The same of the bytes of such a file; path is for messages. */
 lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t size,
                                  const char *path, lob_error *error);
 
+/* Write a table over an older one. Returns LOB_OK, LOB_ECREATE, LOB_EIO or LOB_ENOMEM. */
+lob_status lob_batch_table_write(const lob_batch_table *table, const char *path, lob_error *error);
+
+/* Put rows in this order of their scans' names, and those of other scans behind them. Returns
+ * LOB_OK or LOB_ENOMEM. */
+lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scans, int64_t count);
+
+/* Free what files hold and leave none; what a row holds and leave it without a scan; the rows of a
+ * table. */
+void lob_batch_files_free(lob_batch_files *files);
+void lob_batch_row_free(lob_batch_row *row);
 void lob_batch_table_free(lob_batch_table *table);
 
-/* Free what files hold and leave none. */
-void lob_batch_files_free(lob_batch_files *files);
-
-/* Free what a row holds and leave it without a scan. */
-void lob_batch_row_free(lob_batch_row *row);
-
-/* The row of a scan, or NULL. */
-const lob_batch_row *lob_batch_row_of(const lob_batch_table *table, const char *scan);
-
-/* The line of the names of columns, and that of a row, with their '\n'; malloc'ed, NULL without
- * memory. */
-char *lob_batch_header_line(void);
-char *lob_batch_row_line(const lob_batch_row *row);
+/* The line of the names of columns, and that of a row. */
+void lob_batch_header_add(lob_text *text);
+void lob_batch_row_add(lob_text *text, const lob_batch_row *row);
 
 /* The first input that is an image, else the first that is a volume; the last output that holds
- * labels. NULL: there is none. */
+ * labels; the page with a viewer that `lobule preview --html` wrote last. NULL: there is none. */
 const lob_batch_file *lob_batch_image_of(const lob_batch_row *row);
 const lob_batch_file *lob_batch_labels_of(const lob_batch_row *row);
-
-/* The page with a viewer that `lobule preview --html` wrote last for a scan, or NULL. */
 const lob_batch_file *lob_batch_viewer_of(const lob_batch_row *row);
-
-/*
- * The merged table of regions. It has the rows of every table of regions (a TSV or CSV whose column
- * `label` is there) that a scan which is done has written, in the order of scans, tables and rows.
- * The columns: scan, table (the role of its file: "2:--table"), label, name (n/a where the label
- * has none), then each other column that any of them has, in the order in which they first appear;
- * n/a where a table has no such column. A column `scan` of theirs is left out.
- */
-#define LOB_BATCH_STATUS_FILE  "status.tsv"
-#define LOB_BATCH_REGIONS_FILE "regions.tsv"
-#define LOB_BATCH_SUMMARY_FILE "summary.json"
-#define LOB_BATCH_RECIPE_FILE  "recipe.txt"
-
-/* What there is to say in the end. Times and rates are of this run alone. */
-typedef struct {
-    int64_t scans;                  /* in the manifest, or in its shard */
-    int64_t state[LOB_SCAN_STATES]; /* rows that this run has made, by their last state */
-    int64_t resumed;                /* that were done before and are skipped */
-    int64_t left;                   /* that were not begun */
-    int jobs;                       /* scans at a time */
-    int threads;                    /* of the CPU, over all of them */
-    int devices;                    /* that computed */
-    double wall_s;
-    double scans_per_hour;            /* that are done */
-    double stage_s[LOB_BATCH_STAGES]; /* summed over scans */
-    double busy[LOB_BATCH_STAGES];    /* share of the time that all jobs had, in [0, 1] */
-    lob_batch_stage bottleneck;       /* the busiest stage but waiting and others */
-    int64_t peak_memory_bytes;        /* largest resident size of the process */
-    int64_t max_memory;               /* the limit that was given, or 0 */
-} lob_batch_summary;
-
-/* Rates, shares, bottleneck and peak memory, from the counts and times that are there. */
-void lob_batch_summary_finish(lob_batch_summary *summary, double wall_s);
-
-/* The summary as in summary.json. */
-cJSON *lob_batch_summary_json(const lob_batch_summary *summary);
-
-/* The same as lines for a person. */
-void lob_batch_summary_print(const lob_batch_summary *summary, FILE *to);
 
 /*
  * The name of a scan's file in the folder: FOLDER/reports/SCAN.json for "reports" and ".json".

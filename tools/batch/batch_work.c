@@ -2,6 +2,7 @@
 #include "tools/batch/batch_work.h"
 
 #include "tools/batch/batch_progress.h"
+#include "tools/report/report.h"
 #include "tools/session/session.h"
 #include "volumes/clock.h"
 
@@ -252,6 +253,7 @@ static void finish_summary(work *w, double wall_s)
     sum->threads = w->plan->threads;
     const lob_pool *const pool = &w->batch->pool;
     sum->devices = pool->gpus + (pool->devices[pool->count - 1].device == NULL);
+    sum->peak_memory_bytes = (int64_t)lob_peak_memory_bytes();
     sum->max_memory = w->batch->session->max_memory;
     lob_batch_summary_finish(sum, wall_s);
 }
@@ -259,9 +261,9 @@ static void finish_summary(work *w, double wall_s)
 lob_status lob_work_run(lob_batch *batch, const lob_work_plan *plan, lob_batch_summary *summary,
                         lob_status *worst, lob_error *error)
 {
-    int64_t bytes;
+    int64_t bytes, most;
     const double start_s = lob_clock_s();
-    *summary = (lob_batch_summary){.scans = lob_batch_plan_here(&batch->plan, &bytes)};
+    *summary = (lob_batch_summary){.scans = lob_batch_plan_here(&batch->plan, &bytes, &most)};
     work w = {
         .batch = batch,
         .plan = plan,

@@ -2,9 +2,10 @@
 #include "tools/batch/cohort.h"
 
 #include "io/file.h"
+#include "io/text_rows.h"
 #include "tools/commands/repeat/past_report.h"
+#include "tools/text/names.h"
 #include "tools/text/path.h"
-#include "tools/text/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,21 +64,18 @@ static bool spread_of_copy(lob_spread *out, const double *values, int64_t n, dou
 enum { SCAN, TABLE, LABEL, NAME, ML, UM3, VOXELS, USEFUL };
 static const char *const useful[USEFUL] = {"scan",      "table",      "label", "name",
                                            "volume_ml", "volume_um3", "voxels"};
-enum { MAX_COLUMNS = 512 };
 
 typedef struct {
     lob_cohort *out;
-    const lob_batch_table *table;
-    const char *name;
-    lob_error *error;
+    lob_lines text;
+    lob_names rows; /* of the status table, by scan */
     int column[USEFUL];
-    int64_t row;   /* in the status table, of the last line */
     int structure; /* of the last line */
 } parser;
 
 static lob_status no_memory(const parser *p)
 {
-    return lob_fail(p->error, LOB_ENOMEM, "%s: out of memory", p->name);
+    return lob_fail(p->text.error, LOB_ENOMEM, "%s: out of memory", p->text.name);
 }
 
 static double *new_values(int64_t rows)
@@ -87,21 +85,9 @@ static double *new_values(int64_t rows)
     return values;
 }
 
-/* The row of a scan: lines follow each other as rows do. -1: there is none. */
-static int64_t find_row(parser *p, const char *scan)
-{
-    for (int64_t i = 0; i < p->table->count; i++) {
-        const int64_t row = (p->row + i) % p->table->count;
-        if (strcmp(p->table->rows[row].scan, scan) != 0) continue;
-        p->row = row;
-        return row;
-    }
-    return -1;
-}
-
 /* The structure of a line, which is mostly the one after that of the line before; NULL: there is no
  * room for it, or (*st) no memory. */
-static lob_structure *find_structure(parser *p, char *const cells[USEFUL], lob_status *st)
+static lob_structure *find_structure(parser *p, const char *const cells[USEFUL], lob_status *st)
 {
     lob_cohort *const out = p->out;
     for (int i = 1; i <= out->count; i++) {
@@ -127,22 +113,22 @@ static lob_structure *find_structure(parser *p, char *const cells[USEFUL], lob_s
 }
 
 /* Add a line's volume to that of its label: several lines may share one. */
-static lob_status take_line(parser *p, char *line)
+static lob_status take_line(parser *p, const lob_fields *fields)
 {
     static const char *const units[] = {[ML] = "ml", [UM3] = "um3", [VOXELS] = "voxels"};
-    char *all[MAX_COLUMNS], *cells[USEFUL] = {NULL};
-    const int n = lob_cells_split(all, MAX_COLUMNS, line);
+    const char *cells[USEFUL] = {NULL};
     lob_status st = LOB_OK;
     for (int i = 0; i < USEFUL; i++) {
-        if (p->column[i] >= 0 && p->column[i] < n) cells[i] = all[p->column[i]];
-        if (cells[i]) lob_cell_decode(cells[i]);
+        if (p->column[i] < 0 || p->column[i] >= fields->count) continue;
+        lob_cell_decode(fields->field[p->column[i]]);
+        cells[i] = fields->field[p->column[i]];
     }
     if (!cells[SCAN] || !cells[TABLE] || !cells[LABEL])
-        return lob_fail(p->error, LOB_EDATA,
+        return lob_fail(p->text.error, LOB_EDATA,
                         "%s: a line is damaged; run the batch again with "
                         "--resume, which makes it anew",
-                        p->name);
-    const int64_t row = find_row(p, cells[SCAN]);
+                        p->text.name);
+    const int64_t row = lob_names_find(&p->rows, cells[SCAN]);
     lob_structure *const s = row >= 0 ? find_structure(p, cells, &st) : NULL;
     for (int i = ML; s && i < USEFUL; i++) {
         char *end;
@@ -156,52 +142,65 @@ static lob_status take_line(parser *p, char *line)
     return st;
 }
 
-static lob_status take_header(parser *p, char *line)
+static lob_status take_header(parser *p, const lob_fields *fields)
 {
-    char *names[MAX_COLUMNS];
-    const int split = lob_cells_split(names, MAX_COLUMNS, line);
-    const int n = split < MAX_COLUMNS ? split : MAX_COLUMNS;
     for (int i = 0; i < USEFUL; i++) {
         p->column[i] = -1;
-        for (int c = n - 1; c >= 0; c--)
-            if (strcmp(names[c], useful[i]) == 0) p->column[i] = c;
+        for (int c = fields->count - 1; c >= 0; c--)
+            if (strcmp(fields->field[c], useful[i]) == 0) p->column[i] = c;
     }
     if (p->column[SCAN] >= 0 && p->column[TABLE] >= 0 && p->column[LABEL] >= 0) return LOB_OK;
-    return lob_fail(p->error, LOB_EDATA,
+    return lob_fail(p->text.error, LOB_EDATA,
                     "%s: has no columns scan, table and label, so it is no table of regions of a "
                     "batch",
-                    p->name);
+                    p->text.name);
 }
 
-static lob_status take_text(parser *p, char *text)
+static lob_status take_lines(parser *p, const lob_batch_table *table)
 {
-    lob_status st = LOB_OK;
-    bool is_first = true;
-    for (char *end; st == LOB_OK && (end = lob_line_end_of(text)); text = end + 1) {
-        *end = '\0';
-        st = is_first ? take_header(p, text) : take_line(p, text);
-        is_first = false;
+    lob_fields fields;
+    for (int64_t i = 0; i < table->count; i++)
+        if (!lob_names_add(&p->rows, table->rows[i].scan, i)) return no_memory(p);
+    for (char *line; (line = lob_lines_raw(&p->text)) && p->text.whole;) {
+        lob_fields_cut(&fields, line, '\t');
+        LOB_TRY(p->text.line == 1 ? take_header(p, &fields) : take_line(p, &fields));
     }
+    return LOB_OK;
+}
+
+static lob_status take_text(parser *p, const lob_batch_table *table, const char *bytes, size_t size,
+                            const char *name, lob_error *error)
+{
+    LOB_TRY(lob_lines_begin(&p->text, bytes, size, name, error));
+    const lob_status st = take_lines(p, table);
+    lob_names_free(&p->rows);
+    lob_lines_end(&p->text);
     return st;
 }
 
-lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, char *text,
-                            const char *name, lob_error *error)
+lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const char *bytes,
+                            size_t size, const char *name, lob_error *error)
 {
-    parser p = {.out = out, .table = table, .name = name, .error = error, .structure = -1};
-    *out = (lob_cohort){.rows = table->count,
-                        .structures = calloc(LOB_COHORT_STRUCTURES, sizeof(lob_structure)),
-                        .doubt = new_values(table->count)};
+    parser p = {
+        .out = out, .text = {.name = name, .error = error},
+             .structure = -1
+    };
+    *out = (lob_cohort){
+        .rows = table->count,
+        .structures = calloc(LOB_COHORT_STRUCTURES, sizeof(lob_structure)),
+        .doubt = new_values(table->count),
+        .doubt_spread = {.median = NAN, .spread = doubt_floor}
+    };
     lob_status st = out->structures && out->doubt ? LOB_OK : no_memory(&p);
     for (int64_t i = 0; i < table->count; i++) out->done += table->rows[i].state == LOB_SCAN_DONE;
-    if (st == LOB_OK && text) st = take_text(&p, text);
+    if (st == LOB_OK && bytes) st = take_text(&p, table, bytes, size, name, error);
     for (int i = 0; i < out->count && st == LOB_OK; i++) {
         lob_structure *const s = &out->structures[i];
         if (!s->unit) s->unit = "voxels";
-        if (!spread_of_copy(&s->spread, s->value, out->rows, volume_floor)) st = no_memory(&p);
+        if (!spread_of_copy(&s->spread, s->value, out->rows, volume_floor))
+            st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
         s->is_common = 2 * s->spread.count >= out->done;
     }
-    out->doubt_spread = (lob_spread){.median = NAN, .spread = doubt_floor};
     if (st != LOB_OK) lob_cohort_free(out);
     return st;
 }
@@ -246,8 +245,7 @@ static double doubt_of(const lob_past_report *report)
     return voxels;
 }
 
-static lob_status read_doubt(lob_cohort *out, const char *folder, const lob_batch_table *table,
-                             lob_error *error)
+static lob_status read_doubt(lob_cohort *out, const char *folder, const lob_batch_table *table)
 {
     for (int64_t i = 0; i < table->count; i++) {
         const lob_batch_row *const row = &table->rows[i];
@@ -257,43 +255,31 @@ static lob_status read_doubt(lob_cohort *out, const char *folder, const lob_batc
             row->report[0] == '/' ? strdup(row->report) : lob_path_in(folder, row->report);
         const lob_status st = path ? lob_past_report_read(&report, path, NULL) : LOB_ENOMEM;
         free(path);
-        if (st == LOB_ENOMEM) return lob_fail(error, st, "%s: out of memory", folder);
+        if (st == LOB_ENOMEM) return st;
         if (st != LOB_OK) continue;
         out->doubt[i] = doubt_of(&report) / (double)row->voxels;
         lob_past_report_free(&report);
     }
-    return spread_of_copy(&out->doubt_spread, out->doubt, out->rows, doubt_floor)
-               ? LOB_OK
-               : lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
-}
-
-/* The text of FOLDER/regions.tsv for free(); NULL, with LOB_OK, where there is none. */
-static lob_status read_regions(char **text, const char *path, lob_error *error)
-{
-    lob_input file;
-    lob_error ignored;
-    *text = NULL;
-    const lob_status st = lob_input_open(&file, path, &ignored);
-    if (st == LOB_ENOINPUT) return LOB_OK;
-    if (st != LOB_OK) return lob_fail(error, st, "%s", ignored.text);
-    *text = strndup((const char *)file.bytes, file.size);
-    lob_input_close(&file);
-    return *text ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+    return spread_of_copy(&out->doubt_spread, out->doubt, out->rows, doubt_floor) ? LOB_OK
+                                                                                  : LOB_ENOMEM;
 }
 
 lob_status lob_cohort_make(lob_cohort *out, const char *folder, const lob_batch_table *table,
                            lob_error *error)
 {
-    char *const path = lob_path_in(folder, LOB_BATCH_REGIONS_FILE), *text = NULL;
+    char *const path = lob_path_in(folder, LOB_BATCH_REGIONS_FILE);
+    lob_input file = {NULL};
     *out = (lob_cohort){.rows = 0};
-    lob_status st = path ? read_regions(&text, path, error)
+    lob_status st = path ? lob_input_open(&file, path, error)
                          : lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
-    if (st == LOB_OK) st = lob_cohort_parse(out, table, text, path, error);
-    if (st == LOB_OK) {
-        st = read_doubt(out, folder, table, error);
-        if (st != LOB_OK) lob_cohort_free(out);
+    if (st == LOB_OK || st == LOB_ENOINPUT)
+        st = lob_cohort_parse(out, table, st == LOB_OK ? (const char *)file.bytes : NULL, file.size,
+                              path, error);
+    if (st == LOB_OK && read_doubt(out, folder, table) != LOB_OK) {
+        lob_cohort_free(out);
+        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
     }
-    free(text);
+    lob_input_close(&file);
     free(path);
     return st;
 }

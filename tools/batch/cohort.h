@@ -63,14 +63,10 @@ typedef struct {
 lob_status lob_cohort_make(lob_cohort *out, const char *folder, const lob_batch_table *table,
                            lob_error *error);
 
-/*
- * lob_cohort_make from the text of a region table, without reports.
- *
- *   text  in/out  ends with a NUL; changed; NULL: there is none
- *   name  in      of its file, for messages
- */
-lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, char *text,
-                            const char *name, lob_error *error);
+/* lob_cohort_make from the bytes of a region table (NULL: there is none), without reports. Their
+ * file's name is for messages. */
+lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const char *bytes,
+                            size_t size, const char *name, lob_error *error);
 
 void lob_cohort_free(lob_cohort *cohort);
 

@@ -1,12 +1,15 @@
 /* The parser of recipes: a function of a buffer. */
 #include "tools/recipe/recipe.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
     lob_recipe *out;
-    const char *bytes, *name;
+    const char *bytes;
+    const char *name, *named; /* as they begin a line's message, and one about all of it */
     size_t size, at;
     int line;      /* at which `at` is, from 1 */
     int begun;     /* the line at which the present command begins */
@@ -28,7 +31,7 @@ static bool grow(parser *p, void **array, int count, size_t each)
     if (count > 0 && (count & (count - 1)) != 0) return true;
     void *const larger = realloc(*array, each * (count > 0 ? 2 * (size_t)count : 1));
     if (!larger) {
-        p->status = lob_fail(p->error, LOB_ENOMEM, "%s: out of memory", p->name);
+        p->status = lob_fail(p->error, LOB_ENOMEM, "%s: out of memory", p->named);
         return false;
     }
     *array = larger;
@@ -56,10 +59,28 @@ static void next_line(parser *p, size_t bytes)
     p->line++;
 }
 
+void lob_recipe_place(char *place, size_t size, const char *name, int line)
+{
+    snprintf(place, size, name ? "%s:%d: " : "", name, line);
+}
+
+/* The first thing that is wrong counts. */
+static void __attribute__((format(printf, 3, 4)))
+fail_at(parser *p, int line, const char *format, ...)
+{
+    char place[1024], text[1024];
+    va_list arguments;
+    if (p->status != LOB_OK) return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    lob_recipe_place(place, sizeof place, p->name, line);
+    p->status = lob_fail(p->error, LOB_EDATA, "%s%s", place, text);
+}
+
 static void refuse(parser *p, const char *what, const char *advice)
 {
-    if (p->status == LOB_OK)
-        p->status = lob_fail(p->error, LOB_EDATA, "%s:%d: %s; %s", p->name, p->line, what, advice);
+    fail_at(p, p->line, "%s; %s", what, advice);
 }
 
 /* What no word can hold, wherever it stands. */
@@ -169,9 +190,8 @@ static void take_value(parser *p)
     if (value < 0) return;
     lob_recipe_value *const row = &p->out->values[value];
     if (initial && row->initial && strcmp(initial, row->initial) != 0) {
-        p->status = lob_fail(p->error, LOB_EDATA,
-                             "%s:%d: {%s} has the default '%s' here, and '%s' before; give it one",
-                             p->name, p->line, name, initial, row->initial);
+        fail_at(p, p->line, "{%s} has the default '%s' here, and '%s' before; give it one", name,
+                initial, row->initial);
         return;
     }
     if (initial) row->initial = initial;
@@ -256,10 +276,10 @@ static void take_word(parser *p)
         else if (c == '{')
             p->at++, take_value(p);
         else if (c != '\0' && (strchr("|&;<>()$`*?[", c) || (c == '~' && first)))
-            p->status = lob_fail(p->error, LOB_EDATA,
-                                 "%s:%d: '%c' means something to a shell, and nothing here; put it "
-                                 "in single quotes if it stands for itself",
-                                 p->name, p->line, c);
+            fail_at(p, p->line,
+                    "'%c' means something to a shell, and nothing here; put it in single quotes if "
+                    "it stands for itself",
+                    c);
         else
             put(p, c);
     }
@@ -301,17 +321,14 @@ static void end_command(parser *p)
         const lob_recipe_word *const word = &r->words[line->first];
         const lob_recipe_piece *const piece = &r->pieces[word->first];
         if (word->count != 1 || piece->value >= 0) {
-            p->status = lob_fail(p->error, LOB_EDATA,
-                                 "%s:%d: begins with no command; a command's name is plain text",
-                                 p->name, line->number);
+            fail_at(p, line->number, "begins with no command; a command's name is plain text");
             return;
         }
         if (i > 0 || strcmp(piece->text, "lobule") != 0) return;
         line->first++;
         line->count--;
     }
-    p->status =
-        lob_fail(p->error, LOB_EDATA, "%s:%d: lobule without a command", p->name, line->number);
+    fail_at(p, line->number, "lobule without a command");
 }
 
 static void take_first(parser *p)
@@ -348,23 +365,25 @@ static void take_all(parser *p)
 lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, const char *name,
                             lob_error *error)
 {
+    const char *const named = name ? name : "what follows --";
     *out = (lob_recipe){.summary = ""};
     if (size > LOB_RECIPE_MAX_BYTES)
-        return lob_fail(error, LOB_EDATA, "%s: is no recipe: it is larger than 1 MiB", name);
+        return lob_fail(error, LOB_EDATA, "%s: is no recipe: it is larger than 1 MiB", named);
     /* A piece takes at least one byte of the file, and a NUL. A name that is kept twice has braces.
      */
     out->text = malloc(2 * size + 2);
-    if (!out->text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
+    if (!out->text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", named);
     parser p = {.out = out,
                 .bytes = bytes,
                 .name = name,
+                .named = named,
                 .size = size,
                 .line = 1,
                 .free = out->text,
                 .error = error};
     take_all(&p);
     if (p.status == LOB_OK && out->line_count == 0)
-        p.status = lob_fail(error, LOB_EDATA, "%s: has no command", name);
+        p.status = lob_fail(error, LOB_EDATA, name ? "%s: has no command" : "%s has no command", named);
     if (p.status != LOB_OK) lob_recipe_free(out);
     return p.status;
 }

@@ -65,7 +65,7 @@ typedef struct {
  *   out    out  overwritten, so it must hold nothing; empty on failure; else free with
  *               lob_recipe_free
  *   bytes  in   size of them, no NUL needed at the end; any bytes at all
- *   name   in   of the file, for messages: "NAME:LINE: ..."
+ *   name   in   of the file, for messages: "NAME:LINE: ..."; NULL: it is what was typed behind "--"
  *
  * Returns LOB_OK, LOB_EDATA (not a recipe, or without a command) or LOB_ENOMEM.
  */
@@ -73,6 +73,9 @@ lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, con
                             lob_error *error);
 
 void lob_recipe_free(lob_recipe *recipe);
+
+/* "NAME:LINE: ", with which messages begin; empty where name is NULL. */
+void lob_recipe_place(char *place, size_t size, const char *name, int line);
 
 /*
  * The words of a line with values in their places.

@@ -21,14 +21,15 @@ static lob_status find_command(lob_recipe_job *job, lob_job_line *l)
     const lob_command *const command = job->run->caller->find(name);
     if (!command) {
         const char *const nearest = job->run->caller->nearest(name);
-        return lob_fail(&job->run->error, LOB_EARG, "%s: unknown command '%s'; %s%s%s", l->place,
-                        name, nearest ? "did you mean " : "lobule --help lists them",
+        return lob_fail(&job->run->error, LOB_EARG, "%s%sunknown command '%s'; %s%s%s", l->place,
+                        l->place[0] ? ": " : "", name,
+                        nearest ? "did you mean " : "lobule --help lists them",
                         nearest ? nearest : "", nearest ? "?" : "");
     }
     if (command->runs_others)
         return lob_fail(&job->run->error, LOB_EARG,
-                        "%s: %s: a recipe calls no other recipe; write its lines here", l->place,
-                        name);
+                        "%s%s%s: a recipe calls no other recipe; write its lines here", l->place,
+                        l->place[0] ? ": " : "", name);
     l->command = *command;
     l->command.host = &l->line.host;
     return LOB_OK;
@@ -39,7 +40,8 @@ static lob_status make_line(lob_recipe_job *job, int i, const lob_recipe *recipe
 {
     lob_job_line *const l = &job->lines[i];
     l->words = lob_recipe_fill(&l->word_count, recipe, i, values);
-    if (!l->words || asprintf(&l->place, "%s:%d", job->name, recipe->lines[i].number) < 0) {
+    if (!l->words ||
+        asprintf(&l->place, job->name ? "%s:%d" : "", job->name, recipe->lines[i].number) < 0) {
         l->place = NULL;
         return no_memory(job);
     }

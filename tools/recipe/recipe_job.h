@@ -14,7 +14,7 @@ typedef struct {
     lob_command command; /* a copy of the table's row, whose host is this line */
     char **words;        /* the command's name, its arguments, NULL */
     int word_count;
-    char *place; /* "liver.recipe:3" */
+    char *place; /* "liver.recipe:3"; "" in a recipe without a file */
 } lob_job_line;
 
 typedef struct {
@@ -31,7 +31,8 @@ typedef struct {
  *   out     out  overwritten, so it must hold nothing; to be freed whatever is returned
  *   run     in   the session of the recipe; must outlive the job
  *   recipe  in   parsed; may be freed afterwards
- *   name    in   of its file, for messages; must outlive the job
+ *   name    in   of its file, for messages; must outlive the job; NULL: it was typed, and lines have
+ *                no place
  *   values  in   recipe->value_count texts
  *
  * Returns LOB_OK, LOB_EARG (a line with an unknown command, or one that cannot stand in a recipe)

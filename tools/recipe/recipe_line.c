@@ -190,8 +190,8 @@ static void end(lob_session *s, lob_status status, const cJSON *report)
     if (s->memory.most_held > run->memory.most_held) run->memory.most_held = s->memory.most_held;
     for (int i = 0; i < s->stages; i++) lob_session_add(run, s->stage[i].name, s->stage[i].seconds);
     if (failed)
-        lob_fail(&run->error, status, "%s: %s: %.800s", s->host->place, s->command->name,
-                 s->error.text);
+        lob_fail(&run->error, status, "%s%s%s: %.800s", s->host->place,
+                 s->host->place[0] ? ": " : "", s->command->name, s->error.text);
     else if (!s->checking)
         hand_over(run, s, s->host->place);
 }

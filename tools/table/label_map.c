@@ -20,7 +20,7 @@ static bool add_rule(lob_labels_rule **rules, int64_t *count, int32_t from, int3
     return true;
 }
 
-static lob_status take_line(lob_labels_rule **rules, int64_t *count, const lob_rows *text,
+static lob_status take_line(lob_labels_rule **rules, int64_t *count, const lob_lines *text,
                             char *line)
 {
     lob_fields fields;
@@ -30,10 +30,11 @@ static lob_status take_line(lob_labels_rule **rules, int64_t *count, const lob_r
     const char *const first = fields.field[0] + strspn(fields.field[0], " ");
     if (text->line == 1 && (*first < '0' || *first > '9')) return LOB_OK; /* a header */
     if (!lob_field_whole(&from, &fields, 0, 1, INT32_MAX))
-        return lob_rows_bad(text, "holds no label, from 1, in its first column; a line is FROM,TO");
+        return lob_lines_bad(text,
+                             "holds no label, from 1, in its first column; a line is FROM,TO");
     if (!lob_field_whole(&to, &fields, 1, 0, INT32_MAX))
-        return lob_rows_bad(text,
-                            "holds no label, from 0, in its second column; a line is FROM,TO");
+        return lob_lines_bad(text,
+                             "holds no label, from 0, in its second column; a line is FROM,TO");
     if (add_rule(rules, count, from, to)) return LOB_OK;
     return lob_fail(text->error, LOB_ENOMEM, "%s: out of memory", text->name);
 }
@@ -41,14 +42,14 @@ static lob_status take_line(lob_labels_rule **rules, int64_t *count, const lob_r
 lob_status lob_label_map_parse(lob_labels_rule **rules, int64_t *count, const char *text,
                                size_t size, const char *name, lob_error *error)
 {
-    lob_rows lines;
+    lob_lines lines;
     *rules = NULL;
     *count = 0;
-    LOB_TRY(lob_rows_begin(&lines, text, size, name, error));
+    LOB_TRY(lob_lines_begin(&lines, text, size, name, error));
     lob_status st = LOB_OK;
-    for (char *line; st == LOB_OK && (line = lob_rows_next(&lines));)
+    for (char *line; st == LOB_OK && (line = lob_lines_next(&lines));)
         st = take_line(rules, count, &lines, line);
-    lob_rows_end(&lines);
+    lob_lines_end(&lines);
     if (st == LOB_OK && *count == 0)
         st = lob_fail(error, LOB_EDATA, "%s: holds no line FROM,TO", name);
     if (st != LOB_OK) {

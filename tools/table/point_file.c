@@ -111,23 +111,23 @@ static lob_status parse_json(reader *r, const char *text, size_t size)
 /* ---- .fcsv ---- */
 
 /* "# CoordinateSystem = LPS", or 0 for RAS and 1 for LPS, as older versions write it. */
-static lob_status read_comment(const lob_rows *text, const char *line, bool *lps)
+static lob_status read_comment(const lob_lines *text, const char *line, bool *lps)
 {
     static const char key[] = "# CoordinateSystem = ";
     if (strncmp(line, key, sizeof key - 1) != 0) return LOB_OK;
     const char *system = line + sizeof key - 1;
     *lps = strcmp(system, "LPS") == 0 || strcmp(system, "1") == 0;
     if (!*lps && strcmp(system, "RAS") != 0 && strcmp(system, "0") != 0)
-        return lob_rows_bad(text, "names a coordinate system that is neither LPS nor RAS");
+        return lob_lines_bad(text, "names a coordinate system that is neither LPS nor RAS");
     return LOB_OK;
 }
 
 /* id,x,y,z,ow,ox,oy,oz,vis,sel,lock,label,... */
-static lob_status parse_fcsv(reader *r, lob_rows *text)
+static lob_status parse_fcsv(reader *r, lob_lines *text)
 {
     enum { LABEL = 11 };
     bool lps = false;
-    for (char *line; (line = lob_rows_next(text));) {
+    for (char *line; (line = lob_lines_next(text));) {
         lob_fields fields;
         lob_point point = {.radius_mm = NAN};
         if (line[0] == '#') {
@@ -138,7 +138,7 @@ static lob_status parse_fcsv(reader *r, lob_rows *text)
         lob_fields_cut(&fields, line, ',');
         for (int a = 0; a < 3; a++)
             if (!lob_field_real(&point.at[a], &fields, 1 + a))
-                return lob_rows_bad(text, "has no three coordinates after its name");
+                return lob_lines_bad(text, "has no three coordinates after its name");
         point.label = label_of_name(lob_fields_text(&fields, LABEL));
         to_ras(&point, lps);
         LOB_TRY(add(r, &point));
@@ -164,7 +164,7 @@ typedef struct {
     bool voxels;
 } columns;
 
-static lob_status find_columns(const lob_rows *text, columns *c, const lob_fields *header)
+static lob_status find_columns(const lob_lines *text, columns *c, const lob_fields *header)
 {
     bool has[PLACES];
     int best = PLACES;
@@ -177,10 +177,10 @@ static lob_status find_columns(const lob_rows *text, columns *c, const lob_field
         best = p;
     }
     if (best == PLACES)
-        return lob_rows_bad(
+        return lob_lines_bad(
             text, "names no columns x, y, z or x_mm, y_mm, z_mm (mm), nor i, j, k (voxels)");
     if (has[VOXELS] && (has[WORLD] || has[PLAIN]))
-        return lob_rows_bad(text, "names columns in mm and i, j, k; one of both is needed");
+        return lob_lines_bad(text, "names columns in mm and i, j, k; one of both is needed");
     c->voxels = best == VOXELS;
     c->label = lob_fields_column(header, "label");
     c->radius = lob_fields_column(header, "radius");
@@ -197,31 +197,31 @@ static bool is_given(const lob_fields *fields, int column)
     return *text != '\0' && strcmp(text, "n/a") != 0;
 }
 
-static lob_status add_row(reader *r, const lob_rows *text, const columns *c,
+static lob_status add_row(reader *r, const lob_lines *text, const columns *c,
                           const lob_fields *fields)
 {
     lob_point point = {.voxel = c->voxels, .radius_mm = NAN};
     for (int a = 0; a < 3; a++)
         if (!lob_field_real(&point.at[a], fields, c->place[a]))
-            return lob_rows_bad(text, "has no three coordinates");
+            return lob_lines_bad(text, "has no three coordinates");
     if (is_given(fields, c->label) &&
         !lob_field_whole(&point.label, fields, c->label, 1, INT32_MAX))
-        return lob_rows_bad(text, "has a label that is no whole number from 1");
+        return lob_lines_bad(text, "has a label that is no whole number from 1");
     if (is_given(fields, c->radius) &&
         (!lob_field_real(&point.radius_mm, fields, c->radius) || point.radius_mm < 0.0 ||
          point.radius_mm > LOB_POINT_RADIUS_MAX))
-        return lob_rows_bad(text, "has a radius that is no length from 0 to a million mm");
+        return lob_lines_bad(text, "has a radius that is no length from 0 to a million mm");
     return add(r, &point);
 }
 
-static lob_status parse_table(reader *r, lob_rows *text, char gap)
+static lob_status parse_table(reader *r, lob_lines *text, char gap)
 {
     columns c = {.label = -1, .radius = -1};
     lob_fields fields = {.count = 0};
-    char *line = lob_rows_next(text);
+    char *line = lob_lines_next(text);
     if (line) lob_fields_cut(&fields, line, gap);
     LOB_TRY(find_columns(text, &c, &fields));
-    while ((line = lob_rows_next(text))) {
+    while ((line = lob_lines_next(text))) {
         if (line[0] == '\0') continue;
         lob_fields_cut(&fields, line, gap);
         LOB_TRY(add_row(r, text, &c, &fields));
@@ -233,12 +233,12 @@ static lob_status parse_table(reader *r, lob_rows *text, char gap)
 
 static lob_status parse_lines(reader *r, const char *bytes, size_t size)
 {
-    lob_rows text;
-    LOB_TRY(lob_rows_begin(&text, bytes, size, r->name, r->error));
+    lob_lines text;
+    LOB_TRY(lob_lines_begin(&text, bytes, size, r->name, r->error));
     const lob_status st = lob_has_suffix(r->name, ".fcsv")
                               ? parse_fcsv(r, &text)
                               : parse_table(r, &text, lob_has_suffix(r->name, ".tsv") ? '\t' : ',');
-    lob_rows_end(&text);
+    lob_lines_end(&text);
     return st;
 }
 

@@ -77,3 +77,12 @@ bool lob_can_make_folders(const char *path)
     free(way);
     return can;
 }
+
+char *lob_path_as_pattern(const char *path)
+{
+    char *const pattern = malloc(2 * strlen(path) + 1), *to = pattern;
+    for (; pattern && *path; *to++ = *path++)
+        if (strchr("*?[\\", *path)) *to++ = '\\';
+    if (pattern) *to = '\0';
+    return pattern;
+}

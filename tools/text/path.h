@@ -11,6 +11,9 @@ char *lob_path_in(const char *folder, const char *name);
  * both is not there, or without memory. */
 char *lob_path_relative(const char *to, const char *from);
 
+/* A pattern of glob(3) that only this path matches; malloc'ed, NULL without memory. */
+char *lob_path_as_pattern(const char *path);
+
 /* Make the folders on the way to a file; false where that fails. */
 bool lob_make_folders(const char *path);
 

@@ -1,6 +1,8 @@
 /* Texts that grow, and cells of tables. */
 #include "tools/text/text.h"
 
+#include "io/file.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,16 +69,13 @@ void lob_text_free(lob_text *text)
     *text = (lob_text){NULL};
 }
 
-int lob_cells_split(char **cells, int most, char *line)
+lob_status lob_text_save(lob_text *text, const char *path, bool force, lob_error *error)
 {
-    int n = 0;
-    for (char *at = line; at; n++) {
-        char *const tab = strchr(at, '\t');
-        if (tab) *tab = '\0';
-        if (n < most) cells[n] = at;
-        at = tab ? tab + 1 : NULL;
-    }
-    return n;
+    const lob_output_part part = {text->bytes, text->size};
+    const lob_status st = text->failed ? lob_fail(error, LOB_ENOMEM, "%s: out of memory", path)
+                                       : lob_output_whole(path, force, &part, 1, error);
+    lob_text_free(text);
+    return st;
 }
 
 void lob_cell_decode(char *cell)
@@ -88,11 +87,6 @@ void lob_cell_decode(char *cell)
         *to++ = at ? plain[at - letters] : *cell;
     }
     *to = '\0';
-}
-
-char *lob_line_end_of(char *text)
-{
-    return strchr(text, '\n');
 }
 
 char *lob_shell_word(const char *word)

@@ -1,6 +1,8 @@
-/* Texts that grow, and the cells of tab-separated tables. */
+/* Texts that grow, and the cells of tables in them. */
 #ifndef LOB_TEXT_H
 #define LOB_TEXT_H
+
+#include "volumes/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,20 +25,12 @@ char *lob_text_take(lob_text *text);
 
 void lob_text_free(lob_text *text);
 
-/*
- * Cut a line at its tabs; the line is changed.
- *
- *   cells  out  at most `most`
- *
- * Returns how many cells there are, which may be more than `most`.
- */
-int lob_cells_split(char **cells, int most, char *line);
+/* Write the text into a file, as outputs are made, and free it. Returns LOB_OK, LOB_EEXIST,
+ * LOB_ECREATE, LOB_EIO or LOB_ENOMEM. */
+lob_status lob_text_save(lob_text *text, const char *path, bool force, lob_error *error);
 
 /* Put characters in the places of \t, \n, \r, \\ and \;. */
 void lob_cell_decode(char *cell);
-
-/* The end of the line that begins at text: its '\n', or NULL. */
-char *lob_line_end_of(char *text);
 
 /*
  * A word as a shell takes it: itself or, where a shell would see more in it, in single quotes.

@@ -1,7 +1,7 @@
 /* lobule repeat: what a report says, done again. */
 #include "io/file.h"
 #include "io/io.h"
-#include "tools/batch/batch_table.h"
+#include "io/text_rows.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/repeat/methods.h"
 #include "tools/commands/repeat/moved_outputs.h"
@@ -9,6 +9,7 @@
 #include "tools/inout/outputs.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/session_sums.h"
+#include "tools/text/text.h"
 #include "volumes/version.h"
 
 #include <errno.h>
@@ -318,25 +319,57 @@ static lob_status repeat(lob_session *s, repetition *r)
 
 /* ---- which report ---- */
 
-/* The report of a scan in a status table; malloc'ed. */
-static lob_status find_row(lob_session *s, char **name, const char *path, const char *scan)
+/* The last row of a scan in the status table of a batch: its state and its report. */
+typedef struct {
+    char state[16], *report; /* malloc'ed; NULL: there is no such row */
+} past_row;
+
+static lob_status find_row(past_row *row, lob_lines *text, const char *scan)
 {
-    lob_batch_table table;
-    LOB_TRY(lob_batch_table_read(&table, path, &s->error));
-    const lob_batch_row *const row = lob_batch_row_of(&table, scan);
+    lob_fields fields;
+    char *line = lob_lines_raw(text);
+    if (line) lob_fields_cut(&fields, line, '\t');
+    const int name = line ? lob_fields_column(&fields, "scan") : -1;
+    const int state = line ? lob_fields_column(&fields, "state") : -1;
+    const int report = line ? lob_fields_column(&fields, "report") : -1;
+    if (name < 0 || state < 0 || report < 0)
+        return lob_fail(text->error, LOB_EDATA,
+                        "%s: is no status table of this version of lobule batch", text->name);
+    while ((line = lob_lines_raw(text)) && text->whole) {
+        lob_fields_cut(&fields, line, '\t');
+        if (fields.count <= report) continue;
+        lob_cell_decode(fields.field[name]);
+        if (strcmp(fields.field[name], scan) != 0) continue;
+        free(row->report);
+        lob_cell_decode(fields.field[report]);
+        row->report = strdup(fields.field[report]);
+        snprintf(row->state, sizeof row->state, "%s", fields.field[state]);
+        if (!row->report) return lob_fail(text->error, LOB_ENOMEM, "%s: no memory", text->name);
+    }
+    return LOB_OK;
+}
+
+/* The report of a scan in a status table; malloc'ed. */
+static lob_status find_report(lob_session *s, char **name, const char *path, const char *scan)
+{
+    lob_lines text;
+    past_row row = {.report = NULL};
     const int folder = (int)(strrchr(path, '/') + 1 - path);
-    lob_status st = LOB_OK;
     *name = NULL;
-    if (!row)
+    LOB_TRY(lob_lines_read(&text, path, &s->error));
+    lob_status st = find_row(&row, &text, scan);
+    lob_lines_end(&text);
+    if (st == LOB_OK && !row.report)
         st = lob_fail(&s->error, LOB_EARG, "--scan %s: %s has no row of this name", scan, path);
-    else if (row->state != LOB_SCAN_DONE)
+    else if (st == LOB_OK && strcmp(row.state, "done") != 0)
         st = lob_fail(&s->error, LOB_EDATA, "%s: %s is not done but %s; repeat one that was done",
-                      path, scan, lob_scan_state_text(row->state));
-    else if (!row->report[0])
+                      path, scan, row.state);
+    else if (st == LOB_OK && !row.report[0])
         st = lob_fail(&s->error, LOB_EDATA, "%s: names no report of %s", path, scan);
-    else if (asprintf(name, "%.*s%s", row->report[0] == '/' ? 0 : folder, path, row->report) < 0)
+    else if (st == LOB_OK &&
+             asprintf(name, "%.*s%s", row.report[0] == '/' ? 0 : folder, path, row.report) < 0)
         st = lob_session_no_memory(s, path);
-    lob_batch_table_free(&table);
+    free(row.report);
     return st;
 }
 
@@ -347,9 +380,9 @@ static lob_status find_scan(lob_session *s, char **name, const settings *set)
     char *path = NULL;
     const bool is_folder = stat(set->report, &about) == 0 && S_ISDIR(about.st_mode);
     const int made = asprintf(&path, "%s%s%s", strchr(set->report, '/') ? "" : "./", set->report,
-                              is_folder ? "/" LOB_BATCH_STATUS_FILE : "");
+                              is_folder ? "/status.tsv" : "");
     if (made < 0) return lob_session_no_memory(s, set->report);
-    const lob_status st = find_row(s, name, path, set->scan);
+    const lob_status st = find_report(s, name, path, set->scan);
     free(path);
     return st;
 }
