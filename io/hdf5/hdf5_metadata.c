@@ -252,20 +252,30 @@ int lob_hdf5_attributes_read(cJSON *array, hid_t set)
 
 /* ---- writing ---- */
 
+hid_t lob_hdf5_write_set(hid_t group, const char *name, hid_t type, const void *values, int rank,
+                         const hsize_t *extent)
+{
+    const hid_t space = H5Screate_simple(rank, extent, NULL);
+    const hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_obj_track_times(plist, false); /* the same volume gives the same bytes */
+    hid_t set = H5Dcreate(group, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    if (set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
+        H5Dclose(set);
+        set = -1;
+    }
+    H5Pclose(plist);
+    H5Sclose(space);
+    return set;
+}
+
 bool lob_hdf5_write_string(hid_t group, const char *name, const char *text)
 {
     const hsize_t one = 1;
-    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &one, NULL);
-    const hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
-    bool ok = H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Pset_obj_track_times(plist, false) >= 0;
-    const hid_t set =
-        ok ? H5Dcreate(group, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT) : -1;
-    ok = set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0;
-    if (set >= 0) ok = H5Dclose(set) >= 0 && ok;
-    H5Pclose(plist);
-    H5Sclose(space);
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    const hid_t set = lob_hdf5_write_set(group, name, type, &text, 1, &one);
     H5Tclose(type);
-    return ok;
+    return set >= 0 && H5Dclose(set) >= 0;
 }
 
 /* The text of element i of a value, "" when it is none. */
@@ -314,26 +324,18 @@ static bool write_numbers(hid_t group, const char *name, int k, const cJSON *val
     uint64_t values[MAX_ELEMENTS];
     const hsize_t count = (hsize_t)parse_numbers(values, k, value), one = 1;
     if (count == 0) return true;
-    const hid_t space = H5Screate_simple(1, &count, NULL),
-                flag_space = H5Screate_simple(1, &one, NULL);
-    const hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_obj_track_times(plist, false);
-    const hid_t set =
-        H5Dcreate(group, name, entry_native(k), space, H5P_DEFAULT, plist, H5P_DEFAULT);
-    bool ok =
-        set >= 0 && H5Dwrite(set, entry_native(k), H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+    const hid_t set = lob_hdf5_write_set(group, name, entry_native(k), values, 1, &count);
+    bool ok = set >= 0;
     if (ok && flag) {
         const unsigned char yes = 1;
+        const hid_t space = H5Screate_simple(1, &one, NULL);
         const hid_t attribute =
-            H5Acreate(set, flag, H5T_NATIVE_UINT8, flag_space, H5P_DEFAULT, H5P_DEFAULT);
+            H5Acreate(set, flag, H5T_NATIVE_UINT8, space, H5P_DEFAULT, H5P_DEFAULT);
         ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_UINT8, &yes) >= 0;
         H5Aclose(attribute);
+        H5Sclose(space);
     }
-    if (set >= 0) ok = H5Dclose(set) >= 0 && ok;
-    H5Pclose(plist);
-    H5Sclose(flag_space);
-    H5Sclose(space);
-    return ok;
+    return set >= 0 && H5Dclose(set) >= 0 && ok;
 }
 
 bool lob_hdf5_write_text(hid_t object, const char *name, const char *text)

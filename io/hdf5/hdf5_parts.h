@@ -263,6 +263,10 @@ bool lob_hdf5_attributes_write(hid_t set, const struct cJSON *array, bool labels
 /* A string as an attribute. */
 bool lob_hdf5_write_text(hid_t object, const char *name, const char *text);
 
+/* Write values of a type as a data set. Returns it, open; below 0: it could not be written. */
+hid_t lob_hdf5_write_set(hid_t group, const char *name, hid_t type, const void *values, int rank,
+                         const hsize_t *extent);
+
 /* One string as a data set, ITK's way: variable length, one element. */
 bool lob_hdf5_write_string(hid_t group, const char *name, const char *text);
 

@@ -61,13 +61,8 @@ static hid_t creation_plist(void)
 static bool write_numbers(hid_t group, const char *name, hid_t type, const void *values, int rank,
                           const hsize_t *extent)
 {
-    const hid_t space = H5Screate_simple(rank, extent, NULL), plist = creation_plist();
-    const hid_t set = H5Dcreate(group, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
-    bool ok = set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
-    if (set >= 0) ok = H5Dclose(set) >= 0 && ok;
-    H5Pclose(plist);
-    H5Sclose(space);
-    return ok;
+    const hid_t set = lob_hdf5_write_set(group, name, type, values, rank, extent);
+    return set >= 0 && H5Dclose(set) >= 0;
 }
 
 /* The start of the first frame and the time between frames, in seconds where they are known. */
