@@ -2,12 +2,12 @@
 #ifndef LOB_SHA256_H
 #define LOB_SHA256_H
 
+#include "volumes/both.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 enum { LOB_SHA256_TEXT = 65 };
 
@@ -36,8 +36,6 @@ bool lob_sha256_end_unless(lob_sha256 *sum, char text[LOB_SHA256_TEXT], const in
 /* The checksum of n bytes. Returns false without memory; text is then empty. */
 bool lob_sha256_of(char text[LOB_SHA256_TEXT], const void *bytes, size_t n);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -5,9 +5,7 @@
 
 #include "volumes/volume.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* One of the 48 ways to exchange and flip the axes of a grid. */
 typedef struct {
@@ -35,8 +33,6 @@ lob_geometry lob_turned_geometry(const lob_geometry *geometry, lob_dims dims, co
  */
 lob_status lob_volume_reorient(lob_volume *volume, const lob_turn *turn);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

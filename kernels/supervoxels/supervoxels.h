@@ -23,9 +23,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef enum { LOB_SLIC, LOB_SLICO, LOB_LSC } lob_supervoxels_method;
 
@@ -109,8 +107,6 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxels_stats *stats,
                                const lob_supervoxels_options *options, const lob_context *context,
                                lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -8,9 +8,7 @@
 #include "kernels/levels/levels.h"
 #include "kernels/supervoxels/supervoxels_voxel.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef struct {
     lob_supervoxels_rule rule;
@@ -69,8 +67,6 @@ int64_t lob_supervoxels_plan_bytes(const lob_supervoxels_plan *plan);
 /* Free the tables and leave the plan all zero. */
 void lob_supervoxels_plan_free(lob_supervoxels_plan *plan);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -4,9 +4,7 @@
 
 #include "kernels/supervoxels/supervoxels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef struct {
     bool voxelwise;       /* every pass takes single voxels, not warp tiles */
@@ -23,8 +21,6 @@ lob_status lob_supervoxels_cuda_tuned(int32_t *labels, lob_supervoxels_stats *st
                                       const lob_supervoxels_tuning *tuning,
                                       const lob_context *context, lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif
