@@ -53,19 +53,36 @@ int64_t lob_pair_count(const lob_pair_table *table, uint32_t a, uint32_t b)
     return slot_of(table->slots, table->slot_count, a, b)->count;
 }
 
-lob_status lob_pair_merge(lob_pair_table *table, const lob_pair_table *other)
-{
-    for (int64_t i = 0; i < other->slot_count; i++) {
-        const lob_pair *const pair = &other->slots[i];
-        if (pair->count) LOB_TRY(lob_pair_add(table, pair->a, pair->b, pair->count));
-    }
-    return LOB_OK;
-}
-
 void lob_pair_free(lob_pair_table *table)
 {
 #pragma omp critical(lob_pair_table)
     lob_budget_free(table->budget, table->slots, table->slot_count, sizeof *table->slots);
     table->slots = NULL;
     table->slot_count = table->used = 0;
+}
+
+lob_status lob_pair_tables_make(lob_pair_table **tables, int count, lob_budget *budget,
+                                lob_error *error)
+{
+    LOB_TRY(lob_budget_calloc(budget, tables, count, sizeof **tables, error));
+    for (int t = 0; t < count; t++) (*tables)[t].budget = budget;
+    return LOB_OK;
+}
+
+lob_status lob_pair_tables_join(lob_pair_table *tables, int count)
+{
+    for (int t = 1; t < count; t++) {
+        for (int64_t i = 0; i < tables[t].slot_count; i++) {
+            const lob_pair *const pair = &tables[t].slots[i];
+            if (pair->count) LOB_TRY(lob_pair_add(&tables[0], pair->a, pair->b, pair->count));
+        }
+        lob_pair_free(&tables[t]);
+    }
+    return LOB_OK;
+}
+
+void lob_pair_tables_free(lob_pair_table *tables, int count, lob_budget *budget)
+{
+    for (int t = 0; tables && t < count; t++) lob_pair_free(&tables[t]);
+    lob_budget_free(budget, tables, count, sizeof *tables);
 }

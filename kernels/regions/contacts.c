@@ -73,9 +73,10 @@ static lob_status count_faces(lob_pair_table *table, const lob_label_grid *grid,
     return LOB_OK;
 }
 
-/* Count the faces between a row's voxels, and those to the next rows along y and z. */
-static lob_status count_row(lob_pair_table table[3], const lob_label_grid *grid, int64_t row,
-                            int slice_axis)
+/* Count the faces between a row's voxels, and those to the next rows along y and z. table: of x;
+ * those of y and z follow, `threads` apart. */
+static lob_status count_row(lob_pair_table *table, const lob_label_grid *grid, int64_t row,
+                            int slice_axis, int threads)
 {
     const lob_dims d = grid->dims;
     const int64_t stride[3] = {1, d.nx, d.nx * d.ny};
@@ -84,13 +85,13 @@ static lob_status count_row(lob_pair_table table[3], const lob_label_grid *grid,
     lob_status st = LOB_OK;
     for (int a = 0; a < 3 && st == LOB_OK; a++)
         if (a != slice_axis && n[a] > 0)
-            st = count_faces(&table[a], grid, row * d.nx, stride[a], n[a]);
+            st = count_faces(&table[a * threads], grid, row * d.nx, stride[a], n[a]);
     return st;
 }
 
-/* Count all faces. The tables of the other threads are added to those of thread 0. */
-static lob_status count_volume(lob_pair_table (*tables)[3], const lob_label_grid *grid,
-                               int slice_axis, int threads)
+/* Count all faces, in the first table of each axis. */
+static lob_status count_volume(lob_pair_table *tables, const lob_label_grid *grid, int slice_axis,
+                               int threads)
 {
     const int64_t rows = grid->dims.ny * grid->dims.nz;
     lob_status st = LOB_OK;
@@ -99,15 +100,12 @@ static lob_status count_volume(lob_pair_table (*tables)[3], const lob_label_grid
         const int64_t end = rows * (t + 1) / threads;
         lob_status own = LOB_OK;
         for (int64_t row = rows * t / threads; row < end && own == LOB_OK; row++)
-            own = count_row(tables[t], grid, row, slice_axis);
+            own = count_row(&tables[t], grid, row, slice_axis, threads);
 #pragma omp critical(lob_contacts)
         if (own != LOB_OK) st = own;
     }
-    for (int t = 1; t < threads; t++)
-        for (int a = 0; a < 3; a++) {
-            if (st == LOB_OK) st = lob_pair_merge(&tables[0][a], &tables[t][a]);
-            lob_pair_free(&tables[t][a]);
-        }
+    for (int a = 0; a < 3 && st == LOB_OK; a++)
+        st = lob_pair_tables_join(tables + a * threads, threads);
     return st;
 }
 
@@ -127,13 +125,14 @@ static double difference_of(const double *means, int channels, const lob_contact
     return sqrt(square);
 }
 
-/* Write the contacts of the three axes' tables as one sorted list. Returns its length. */
-static int64_t merge_axes(lob_contact *list, const lob_pair_table table[3])
+/* Write the contacts of the three axes' tables, `threads` apart, as one sorted list. Returns its
+ * length. */
+static int64_t merge_axes(lob_contact *list, const lob_pair_table *tables, int threads)
 {
     int64_t n = 0, merged = 0;
     for (int a = 0; a < 3; a++)
-        for (int64_t i = 0; i < table[a].slot_count; i++) {
-            const lob_pair *pair = &table[a].slots[i];
+        for (int64_t i = 0; i < tables[a * threads].slot_count; i++) {
+            const lob_pair *pair = &tables[a * threads].slots[i];
             if (pair->count == 0) continue;
             list[n] = (lob_contact){.a = (int32_t)pair->a, .b = (int32_t)pair->b};
             list[n++].faces[a] = pair->count;
@@ -177,20 +176,17 @@ lob_status lob_contacts(lob_contact **contacts, int64_t *count, const lob_label_
                                                   : context->threads;
     lob_budget budget = {.who = "contacts", .limit = context->max_memory};
     int64_t pairs = 0;
-    lob_pair_table(*tables)[3] = calloc((size_t)threads, sizeof *tables);
-    if (!tables) return lob_fail(error, LOB_ENOMEM, "no memory for contacts");
-    for (int t = 0; t < threads; t++)
-        for (int a = 0; a < 3; a++) tables[t][a].budget = &budget;
-
-    lob_status st = count_volume(tables, grid, slice_axis, threads);
-    for (int a = 0; a < 3; a++) pairs += tables[0][a].used;
+    lob_pair_table *tables = NULL;
+    lob_status st = lob_pair_tables_make(&tables, 3 * threads, &budget, NULL);
+    if (st == LOB_OK) st = count_volume(tables, grid, slice_axis, threads);
+    for (int a = 0; a < 3 && st == LOB_OK; a++) pairs += tables[a * threads].used;
     if (st == LOB_OK && pairs > 0) {
         /* qsort may allocate a copy */
         st = lob_budget_hold(&budget, 2 * pairs * (int64_t)sizeof **contacts, NULL);
         if (st == LOB_OK) *contacts = malloc((size_t)pairs * sizeof **contacts);
         if (!*contacts) st = LOB_ENOMEM;
     }
-    if (st == LOB_OK && pairs > 0) *count = merge_axes(*contacts, tables[0]);
+    if (st == LOB_OK && pairs > 0) *count = merge_axes(*contacts, tables, threads);
     const double mm2[3] = {lob_face_mm2(geometry, 0), lob_face_mm2(geometry, 1),
                            lob_face_mm2(geometry, 2)};
     for (int64_t i = 0; i < *count; i++) {
@@ -199,8 +195,7 @@ lob_status lob_contacts(lob_contact **contacts, int64_t *count, const lob_label_
                  (double)c->faces[2] * mm2[2];
         c->difference = means ? difference_of(means, channels, c) : NAN;
     }
-    for (int a = 0; a < 3; a++) lob_pair_free(&tables[0][a]);
-    free(tables);
+    lob_pair_tables_free(tables, 3 * threads, &budget);
     if (st != LOB_OK) return refuse_contacts(st, grid, context, error);
     lob_contact *shorter = *count > 0 ? realloc(*contacts, (size_t)*count * sizeof *shorter) : NULL;
     if (shorter) *contacts = shorter;

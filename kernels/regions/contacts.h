@@ -18,9 +18,7 @@
 #include "kernels/context.h"
 #include "volumes/volume.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef struct {
     const void *labels; /* nx*ny*nz values from 0 to count; 0: no label */
@@ -97,8 +95,6 @@ void lob_paint_boundaries(uint8_t *marks, const lob_label_grid *grid, int slice_
  */
 void lob_paint_means(lob_volume *out, const lob_label_grid *grid, const double *means, int threads);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

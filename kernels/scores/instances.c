@@ -67,11 +67,7 @@ static lob_status count_rows(call *c)
         lob_progress_report(&c->progress, end - first);
     }
     if (lob_progress_stopped(&c->progress)) return LOB_ECANCEL;
-    for (int t = 1; t < threads && st == LOB_OK; t++) {
-        st = lob_pair_merge(&c->tables[0], &c->tables[t]);
-        lob_pair_free(&c->tables[t]);
-    }
-    return st;
+    return st == LOB_OK ? lob_pair_tables_join(c->tables, threads) : st;
 }
 
 static int by_truth(const void *a, const void *b)
@@ -125,12 +121,10 @@ lob_status lob_instances_count(lob_instances *out, const lob_volume *truth, int6
         .budget = { .who = "scores of instances", .limit = context->max_memory},
     };
     const int threads = context->threads;
-    LOB_TRY(lob_budget_calloc(&c.budget, &c.tables, threads, sizeof *c.tables, error));
-    for (int t = 0; t < threads; t++) c.tables[t].budget = &c.budget;
+    LOB_TRY(lob_pair_tables_make(&c.tables, threads, &c.budget, error));
     lob_status st = count_rows(&c);
     if (st == LOB_OK) st = take_pairs(out, &c.tables[0]);
-    for (int t = 0; t < threads; t++) lob_pair_free(&c.tables[t]);
-    lob_budget_free(&c.budget, c.tables, threads, sizeof *c.tables);
+    lob_pair_tables_free(c.tables, threads, &c.budget);
     if (st != LOB_OK) lob_instances_free(out);
     if (st == LOB_EDATA) lob_fail(error, st, "a label lies above the number of labels");
     if (st == LOB_ENOMEM) lob_fail(error, st, "no memory to count pairs of instances");

@@ -275,12 +275,8 @@ static lob_status alloc_counts(label_counts *counts, call *c)
 static lob_status count_all(const label_counts *counts, lob_pair_table *pairs, int64_t *boundary,
                             call *c)
 {
-    for (int t = 0; t < c->context->threads; t++) pairs[t].budget = &c->budget;
     lob_status st = count_voxels(counts, pairs, boundary, c);
-    for (int t = 1; t < c->context->threads && st == LOB_OK; t++) {
-        st = lob_pair_merge(&pairs[0], &pairs[t]);
-        lob_pair_free(&pairs[t]);
-    }
+    if (st == LOB_OK) st = lob_pair_tables_join(pairs, c->context->threads);
     if (st == LOB_EDATA)
         lob_fail(c->error, st, "a label lies above the number of labels");
     else if (st == LOB_ENOMEM)
@@ -295,7 +291,7 @@ static lob_status measure_counts(lob_partition *out, call *c)
     lob_pair_table *pairs = NULL;
     int64_t boundary = 0;
     lob_status st = alloc_counts(&counts, c);
-    if (st == LOB_OK) st = lob_budget_calloc(&c->budget, &pairs, threads, sizeof *pairs, c->error);
+    if (st == LOB_OK) st = lob_pair_tables_make(&pairs, threads, &c->budget, c->error);
     if (st == LOB_OK) st = count_all(&counts, pairs, &boundary, c);
     for (int64_t k = 1; st == LOB_OK && k < c->labels; k++) {
         out->voxels += counts.voxels[k];
@@ -308,8 +304,7 @@ static lob_status measure_counts(lob_partition *out, call *c)
         out->compactness = mean_quotient(&counts, c, out->voxels);
         out->contour_density = (double)boundary / (double)out->voxels;
     }
-    for (int t = 0; pairs && t < threads; t++) lob_pair_free(&pairs[t]);
-    lob_budget_free(&c->budget, pairs, threads, sizeof *pairs);
+    lob_pair_tables_free(pairs, threads, &c->budget);
     lob_budget_free(&c->budget, counts.voxels, c->labels, LABEL_BYTES);
     return st;
 }

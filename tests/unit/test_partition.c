@@ -242,7 +242,8 @@ TEST(pairs_are_counted)
     static int64_t want[SIDE][SIDE];
     memset(want, 0, sizeof want);
     lob_budget budget = {.who = "pairs", .limit = 1 << 22};
-    lob_pair_table tables[2] = {{.budget = &budget}, {.budget = &budget}};
+    lob_pair_table *tables;
+    assert_ok(lob_pair_tables_make(&tables, 2, &budget, NULL));
     uint64_t random = 3;
     for (int i = 0; i < 20000; i++) {
         const int64_t a = random_below(&random, SIDE), b = random_below(&random, SIDE);
@@ -252,7 +253,7 @@ TEST(pairs_are_counted)
         assert_ok(
             lob_pair_add(&tables[i % 2], UINT32_MAX - (uint32_t)a, (uint32_t)b * 40000000U, count));
     }
-    assert_ok(lob_pair_merge(&tables[0], &tables[1]));
+    assert_ok(lob_pair_tables_join(tables, 2));
     int64_t found = 0;
     for (int64_t i = 0; i < tables[0].slot_count; i++) {
         const lob_pair *const pair = &tables[0].slots[i];
@@ -264,8 +265,7 @@ TEST(pairs_are_counted)
     for (int a = 0; a < SIDE; a++)
         for (int b = 0; b < SIDE; b++) found -= want[a][b] > 0;
     assert_int_equal(found, 0);
-    lob_pair_free(&tables[0]);
-    lob_pair_free(&tables[1]);
+    lob_pair_tables_free(tables, 2, &budget);
     assert_int_equal(budget.held, 0);
 }
 

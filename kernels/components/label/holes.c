@@ -11,8 +11,7 @@
 
 /* Working memory of a thread. */
 typedef struct {
-    lob_run *run;         /* max_row_runs: a row of labels */
-    lob_pair_table faces; /* that a hole and a label have in common */
+    lob_run *run; /* max_row_runs: a row of labels */
     lob_status status;
 } thread_memory;
 
@@ -21,7 +20,8 @@ typedef struct {
     bool removed;
     bool along[3]; /* axes with neighbours and borders: several voxels, and not across slices */
     thread_memory *thread;
-    uint8_t *open; /* holes->components: whether it reaches a border */
+    lob_pair_table *faces; /* of each thread: that a hole and a label have in common */
+    uint8_t *open;         /* holes->components: whether it reaches a border */
     lob_error *error;
 } hole_search;
 
@@ -78,7 +78,8 @@ static void mark_open(const lob_run_table *holes, const lob_row_runs *row, void 
 static void contacts_of_rows(hole_search *search, const lob_run_table *holes,
                              const lob_row_runs *row, int64_t other, bool ends)
 {
-    thread_memory *mine = &search->thread[omp_get_thread_num()];
+    const int t = omp_get_thread_num();
+    thread_memory *mine = &search->thread[t];
     const lob_run_table *labels = search->labels;
     const lob_row_runs there = lob_run_table_row(mine->run, labels, other);
     for (int64_t i = 0, k = 0; i < row->count && k < there.count;) {
@@ -89,7 +90,7 @@ static void contacts_of_rows(hole_search *search, const lob_run_table *holes,
         const uint32_t number = holes->number[row->first_piece + row->piece[i]];
         const uint32_t label = labels->number[there.first_piece + there.piece[k]];
         if (faces > 0 && label && !search->open[number] && mine->status == LOB_OK)
-            mine->status = lob_pair_add(&mine->faces, number, label, faces);
+            mine->status = lob_pair_add(&search->faces[t], number, label, faces);
         if (run.end <= hole.end)
             k++;
         else
@@ -118,19 +119,16 @@ static void find_contacts(const lob_run_table *holes, const lob_row_runs *row, v
 /* The faces of all threads, in the table of the first. */
 static lob_status merge_faces(hole_search *search, int threads)
 {
-    lob_status st = search->thread[0].status;
-    for (int t = 1; t < threads && st == LOB_OK; t++) {
-        st = search->thread[t].status;
-        if (st == LOB_OK) st = lob_pair_merge(&search->thread[0].faces, &search->thread[t].faces);
-        lob_pair_free(&search->thread[t].faces);
-    }
+    lob_status st = LOB_OK;
+    for (int t = 0; t < threads && st == LOB_OK; t++) st = search->thread[t].status;
+    if (st == LOB_OK) st = lob_pair_tables_join(search->faces, threads);
     return st == LOB_OK ? st : lob_fail(search->error, st, "no memory to count the faces of holes");
 }
 
 /* The label of each hole: that with the largest number of faces; of equal ones the smallest. */
 static lob_status choose_labels(lob_run_table *holes, const hole_search *search)
 {
-    const lob_pair_table *faces = &search->thread[0].faces;
+    const lob_pair_table *faces = search->faces;
     uint32_t *chosen;
     LOB_TRY(lob_budget_calloc(holes->budget, &chosen, holes->components, sizeof *chosen,
                               search->error));
@@ -184,12 +182,10 @@ lob_status lob_components_holes(lob_run_table *holes, const lob_run_table *label
     lob_status st = lob_budget_alloc(budget, &runs, row_runs * threads, sizeof *runs, error);
     if (st == LOB_OK)
         st = lob_budget_calloc(budget, &search.thread, threads, sizeof *search.thread, error);
-    for (int t = 0; st == LOB_OK && t < threads; t++) {
-        search.thread[t].run = runs + t * row_runs;
-        search.thread[t].faces.budget = budget;
-    }
+    if (st == LOB_OK) st = lob_pair_tables_make(&search.faces, threads, budget, error);
+    for (int t = 0; st == LOB_OK && t < threads; t++) search.thread[t].run = runs + t * row_runs;
     if (st == LOB_OK) st = search_holes(holes, &search, share);
-    for (int t = 0; search.thread && t < threads; t++) lob_pair_free(&search.thread[t].faces);
+    lob_pair_tables_free(search.faces, threads, budget);
     lob_budget_free(budget, search.open, holes->components, 1);
     lob_budget_free(budget, search.thread, threads, sizeof *search.thread);
     lob_budget_free(budget, runs, row_runs * threads, sizeof *runs);
