@@ -1,176 +1,190 @@
-/* Refining on the CPU: the call, smoothing, and Gaussians as the steps need them. */
+/* Refining on the CPU: the loops over voxels. */
 #include "kernels/arrays.h"
 #include "kernels/refine/refine_job.h"
 
-#include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
-lob_context lob_refine_context(const lob_refine_job *j)
-{
-    lob_context context = *j->context;
-    context.progress = NULL;
-    if (context.max_memory > 0) {
-        context.max_memory -= j->budget.held;
-        if (context.max_memory < 1) context.max_memory = 1;
+enum { ROW = 1024 };
+
+/* ---- loops of voxels alone ---- */
+
+#define LOOP(name)                                                                                 \
+    static int64_t loop_##name(const lob_refine_arrays *a, int64_t n, int threads)                 \
+    {                                                                                              \
+        int64_t sum = 0;                                                                           \
+        _Pragma("omp parallel for num_threads(threads) schedule(static) reduction(+ : sum)") for ( \
+            int64_t i = 0; i < n; i++) sum += lob_refine_at_##name(a, i);                          \
+        return sum;                                                                                \
     }
-    return context;
-}
+LOB_REFINE_LOOPS(LOOP)
 
-lob_volume lob_refine_volume(const lob_refine_job *j, void *data, lob_type type, int channels)
+static lob_status loop(lob_refine_job *j, lob_refine_loop which, int64_t n)
 {
-    lob_volume v = lob_volume_empty();
-    v.data = data;
-    v.type = type;
-    v.dims = j->in->image->dims;
-    v.geometry = j->in->image->geometry;
-    v.channels = channels;
-    return v;
-}
-
-lob_status lob_refine_gaussian(lob_refine_job *j, float **smooth, const lob_volume *image,
-                               const uint8_t *mask, double sigma_mm, lob_error *error)
-{
-    const int64_t bytes = lob_product(j->voxels, image->channels, sizeof(float), 1);
-    const lob_filter_step step = lob_refine_gaussian_step(image, sigma_mm);
-    const lob_filter_options options = lob_refine_gaussian_options();
-    const lob_filter_input in = {.image = image, .mask = mask, .steps = &step, .step_count = 1};
-    lob_filter_output out = {0};
-    *smooth = NULL;
-    LOB_TRY(lob_budget_hold(&j->budget, bytes, error));
-    const lob_context context = lob_refine_context(j);
-    const lob_status st = lob_filter_cpu(&out, &in, &options, &context, error);
-    if (st != LOB_OK) {
-        lob_budget_release(&j->budget, bytes);
-        return st;
-    }
-    *smooth = out.data;
+    static int64_t (*const loops[])(const lob_refine_arrays *a, int64_t n, int threads) = {
+#define ROW_OF(name) [LOB_REFINE_AT_##name] = loop_##name,
+        LOB_REFINE_LOOPS(ROW_OF)};
+    j->sums[which] += loops[which](&j->a, n, j->context->threads);
     return LOB_OK;
 }
 
-void lob_refine_drop(lob_refine_job *j, float *smooth, int channels)
+static lob_status sum_up(lob_refine_job *j)
 {
-    if (!smooth) return;
-    lob_budget_release(&j->budget, j->voxels * channels * (int64_t)sizeof *smooth);
-    free(smooth);
+    (void)j;
+    return LOB_OK;
 }
 
-/* ---- smooth ---- */
+/* ---- the image as float32 ---- */
 
-/* Take a label where its share is the largest so far; shares of labels come in ascending order. */
-static void take_larger(const lob_refine_job *j, void *labels, float *best, const float *share,
-                        int32_t label)
+/* Returns whether all channels are finite everywhere in a row. */
+static bool load_row(const lob_refine_job *j, float *value, uint8_t *finite, int64_t first,
+                     int64_t n)
 {
-#pragma omp parallel for num_threads(j->context->threads) schedule(static)
-    for (int64_t i = 0; i < j->voxels; i++) {
-        if (label > 1 && !(share[i] > best[i])) continue;
-        best[i] = share[i];
-        lob_label_put(labels, j->type, i, label);
+    const lob_volume *image = &j->image;
+    bool all = true;
+    memset(finite + first, 1, (size_t)n);
+    for (int c = 0; c < image->channels; c++) {
+        double stored[ROW];
+        float *const to = value + c * j->voxels + first;
+        lob_values(stored, image->data, image->type, c * j->voxels + first, n);
+        for (int64_t i = 0; i < n; i++) {
+            const float v = (float)(image->slope * stored[i] + image->inter);
+            const bool good = v - v == 0;
+            to[i] = good ? v : 0;
+            if (good) continue;
+            finite[first + i] = 0;
+            all = false;
+        }
     }
+    return all;
 }
 
-/* Smooth the indicator of a label. */
-static lob_status share_of(lob_refine_job *j, float **share, uint8_t *is, int32_t label,
-                           lob_error *error)
+static lob_status load(lob_refine_job *j, float *value, uint8_t *finite, bool *all)
 {
-    const lob_volume image = lob_refine_volume(j, is, LOB_U8, 1);
-#pragma omp parallel for num_threads(j->context->threads) schedule(static)
-    for (int64_t i = 0; i < j->voxels; i++) is[i] = lob_refine_label(j, i) == label;
-    return lob_refine_gaussian(j, share, &image, NULL, j->options->smooth_mm, error);
+    int64_t rows = 0;
+#pragma omp parallel for num_threads(j->context->threads) schedule(static) reduction(+ : rows)
+    for (int64_t first = 0; first < j->voxels; first += ROW)
+        rows +=
+            !load_row(j, value, finite, first, j->voxels - first < ROW ? j->voxels - first : ROW);
+    *all = rows == 0;
+    return LOB_OK;
 }
 
-/* One label and the background: the label where its share is above 1/2. */
-static lob_status smooth_one(lob_refine_job *j, uint8_t *is, lob_error *error)
+/* ---- holes ---- */
+
+static lob_status flag_open(lob_refine_job *j)
 {
-    const int32_t background = j->in->background, label = 3 - background;
-    float *share;
-    LOB_TRY(share_of(j, &share, is, label, error));
+    const lob_refine_arrays *a = &j->a;
+    const lob_dims d = j->image.dims;
+    const int64_t stride[3] = {1, d.nx, d.nx * d.ny};
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t last = lob_side(d, axis) - 1;
+        const int b = (axis + 1) % 3, c = (axis + 2) % 3;
+        for (int64_t v = 0; last > 0 && v < lob_side(d, c); v++)
+            for (int64_t u = 0; u < lob_side(d, b); u++) {
+                lob_refine_flag(a, u * stride[b] + v * stride[c]);
+                lob_refine_flag(a, last * stride[axis] + u * stride[b] + v * stride[c]);
+            }
+    }
 #pragma omp parallel for num_threads(j->context->threads) schedule(static)
     for (int64_t i = 0; i < j->voxels; i++)
-        lob_refine_put(j, i, share[i] > 0.5F ? label : background);
-    lob_refine_drop(j, share, 1);
+        if (lob_refine_seed(a, i) == a->background) lob_refine_flag(a, i);
     return LOB_OK;
 }
 
-static lob_status smooth_all(lob_refine_job *j, uint8_t *is, lob_error *error)
+/* ---- the part that holds labels ---- */
+
+/* First and last voxel of a row that is a label, or drawn as one; false: there is none. */
+static bool ends_of_row(int64_t ends[2], const lob_refine_arrays *a, int64_t row, int64_t n)
 {
-    const size_t bytes = lob_type_of(j->type)->bytes;
-    float *best = NULL;
-    void *labels = NULL;
-    lob_status st = lob_budget_alloc(&j->budget, &best, j->voxels, sizeof *best, error);
-    if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &labels, j->voxels, bytes, error);
-    for (int32_t l = 1; st == LOB_OK && l <= j->in->label_count; l++) {
-        float *share;
-        st = share_of(j, &share, is, l, error);
-        if (st != LOB_OK) break;
-        take_larger(j, labels, best, share, l);
-        lob_refine_drop(j, share, 1);
+    bool found = false;
+    for (int64_t x = 0; x < n; x++) {
+        const int32_t seed = lob_refine_seed(a, row + x);
+        if (lob_refine_label(a, row + x) == a->background && (seed == 0 || seed == a->background))
+            continue;
+        if (!found) ends[0] = x;
+        ends[1] = x;
+        found = true;
     }
-    for (int64_t i = 0; st == LOB_OK && i < j->voxels; i++)
-        lob_refine_put(j, i, lob_label_at(labels, j->type, i));
-    lob_budget_free(&j->budget, labels, j->voxels, bytes);
-    lob_budget_free(&j->budget, best, j->voxels, sizeof *best);
-    return st;
+    return found;
 }
 
-lob_status lob_refine_smooth(void *job, lob_error *error)
+static lob_status find_box(lob_refine_job *j, lob_box *box)
 {
-    lob_refine_job *const j = job;
-    uint8_t *is;
-    LOB_TRY(lob_budget_alloc(&j->budget, &is, j->voxels, sizeof *is, error));
-    const lob_status st =
-        j->in->label_count == 2 ? smooth_one(j, is, error) : smooth_all(j, is, error);
-    lob_budget_free(&j->budget, is, j->voxels, sizeof *is);
-    return st;
+    const lob_dims d = j->image.dims;
+    int64_t first[3] = {d.nx, d.ny, d.nz}, last[3] = {-1, -1, -1};
+#pragma omp parallel for num_threads(j->context->threads) schedule(static)
+    for (int64_t row = 0; row < d.ny * d.nz; row++) {
+        int64_t ends[2];
+        if (!ends_of_row(ends, &j->a, row * d.nx, d.nx)) continue;
+        const int64_t low[3] = {ends[0], row % d.ny, row / d.ny};
+        const int64_t high[3] = {ends[1], low[1], low[2]};
+#pragma omp critical(lob_refine_box)
+        for (int a = 0; a < 3; a++) {
+            if (low[a] < first[a]) first[a] = low[a];
+            if (high[a] > last[a]) last[a] = high[a];
+        }
+    }
+    for (int a = 0; a < 3; a++) {
+        box->first[a] = first[a];
+        box->size[a] = last[a] < 0 ? 0 : last[a] - first[a] + 1;
+    }
+    return LOB_OK;
 }
 
-/* ---- the call ---- */
-
-/* The label that a voxel came with. */
-static int32_t before(const lob_refine_job *j, int64_t i)
+static lob_status cut(lob_refine_job *j, void *part, void *whole, lob_type type, int channels,
+                      lob_dims d, const lob_box *box, bool back)
 {
-    const int32_t label = lob_label_at(j->in->labels, j->in->labels_type, i);
-    return label ? label : j->in->background;
+    const int64_t bytes = (int64_t)lob_type_of(type)->bytes;
+    const int64_t row = box->size[0] * bytes, rows = box->size[1] * box->size[2];
+    (void)j;
+    for (int64_t at = 0; at < rows * channels; at++) {
+        const int64_t y = box->first[1] + at % box->size[1];
+        const int64_t z = box->first[2] + at / box->size[1] % box->size[2];
+        const int64_t voxel = ((at / rows * d.nz + z) * d.ny + y) * d.nx + box->first[0];
+        unsigned char *const a = (unsigned char *)part + at * row;
+        unsigned char *const b = (unsigned char *)whole + voxel * bytes;
+        memcpy(back ? b : a, back ? a : b, (size_t)row);
+    }
+    return LOB_OK;
 }
 
-static int64_t count_changed(const lob_refine_job *j)
+static lob_status copy(lob_refine_job *j, void *to, const void *from, int64_t bytes)
 {
-    int64_t changed = 0;
-#pragma omp parallel for num_threads(j->context->threads) schedule(static) reduction(+ : changed)
-    for (int64_t i = 0; i < j->voxels; i++) changed += lob_refine_label(j, i) != before(j, i);
-    return changed;
+    (void)j;
+    memcpy(to, from, (size_t)bytes);
+    return LOB_OK;
 }
 
-static lob_status run_steps(lob_refine_job *j, lob_error *error)
+static lob_status zero(lob_refine_job *j, void *array, int64_t bytes)
 {
-    const lob_refine_steps steps = {lob_refine_smooth, lob_refine_tidy, lob_refine_edge};
-    return lob_refine_run(j, &steps, j->options, j->context, error);
+    (void)j;
+    memset(array, 0, (size_t)bytes);
+    return LOB_OK;
 }
+
+const lob_refine_operations lob_refine_on_cpu = {
+    .filter = lob_filter_cpu,
+    .components = lob_components_cpu,
+    .loop = loop,
+    .sum_up = sum_up,
+    .load = load,
+    .flag_open = flag_open,
+    .find_box = find_box,
+    .cut = cut,
+    .copy = copy,
+    .zero = zero,
+};
 
 lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_input *in,
                           const lob_refine_options *options, const lob_context *context,
                           lob_error *error)
 {
-    lob_refine_job j = {
-        .in = in,
-        .options = options,
-        .context = context,
-        .budget = {.who = "refining", .limit = context->max_memory},
-        .stats = stats,
-        .voxels = lob_voxels(in->image),
-        .labels = out,
-        .type = lob_label_type(in->label_count),
-    };
-    *stats = (lob_refine_stats){0};
+    lob_refine_job j = {.operations = &lob_refine_on_cpu,
+                        .in = in,
+                        .options = options,
+                        .context = context,
+                        .error = error};
     LOB_TRY(lob_check_memory(in->place, in->image, NULL, error));
     LOB_TRY(lob_refine_check(in, options, error));
-#pragma omp parallel for num_threads(context->threads) schedule(static)
-    for (int64_t i = 0; i < j.voxels; i++) lob_refine_put(&j, i, before(&j, i));
-    lob_box box;
-    if (lob_refine_part_of(&box, &j))
-        LOB_TRY(lob_refine_in_part(&j, &box, run_steps, error));
-    else
-        LOB_TRY(run_steps(&j, error));
-    stats->changed = count_changed(&j);
-    stats->working_bytes = j.budget.peak;
-    return LOB_OK;
+    return lob_refine_run(&j, out, stats);
 }

@@ -1,227 +1,258 @@
-/* Refining on the GPU: every step on arrays in device memory; the host learns counts alone. */
+/* Refining on the GPU: the loops over voxels; the host learns counts alone. */
 #include "kernels/arrays.h"
 #include "kernels/backend_cuda.h"
-#include "kernels/device/arena.cuh"
-#include "kernels/refine/refine_stages_cuda.cuh"
+#include "kernels/device/device_image.cuh"
+#include "kernels/device/grid.cuh"
+#include "kernels/refine/refine_job.h"
 
 namespace lob::refine
 {
 
-/* ---- memory ---- */
+enum { THREADS = 256 };
 
-static int64_t lay_out(job *j, bool copies, void *block)
-{
-    const int64_t n = j->part.voxels, edge = j->options->edge > 0 ? j->channels : 0;
-    arena memory(block);
-    j->counts = memory.take<counters>(1);
-    j->mask = memory.take<uint8_t>(n);
-    j->value = memory.take<float>(edge * n);
-    j->finite = memory.take<uint8_t>(edge ? n : 0);
-    j->parts = memory.take<float>(edge ? (edge + 1) * n : (n + 1 + 3) / 4);
-    j->flags = (uint8_t *)j->parts;
-    j->best = memory.take<float>(j->several ? n : 0);
-    j->taken = memory.take<uint8_t>(j->several ? n * type_bytes(j->type) : 0);
-    if (!copies) return memory.used;
-    j->part.image =
-        memory.take<uint8_t>(n * j->channels * (edge ? type_bytes(j->in->image->type) : 0));
-    j->part.seeds = memory.take<uint8_t>(n * type_bytes(j->in->seeds_type));
-    j->part.labels = memory.take<uint8_t>(n * type_bytes(j->type));
-    return memory.used;
-}
-
-lob_context inner_context(const job *j)
-{
-    lob_context context = lob_device_budget_inner(&j->budget, j->context);
-    context.progress = NULL;
-    return context;
-}
-
-lob_volume on_part(const job *j, const void *data, lob_type type, int channels)
-{
-    lob_volume v = lob_volume_empty();
-    v.data = (void *)data;
-    v.place = lob_context_place(j->context);
-    v.type = type;
-    v.channels = channels;
-    v.dims = j->part.dims;
-    v.geometry = j->in->image->geometry;
-    return v;
-}
-
-voxel_params params_of(const job *j, const grid &g)
-{
-    voxel_params p = {};
-    p.dims = g.dims;
-    p.voxels = g.voxels;
-    p.labels = g.labels;
-    p.type = j->type;
-    p.seeds = g.seeds;
-    p.seeds_type = j->in->seeds_type;
-    p.background = j->in->background;
-    p.counts = j->counts;
-    p.mask = j->mask;
-    p.best = j->best;
-    p.taken = j->taken;
-    p.flags = j->flags;
-    return p;
-}
-
-/* ---- labels as they came, and what changed ---- */
-
-struct came_params {
-    voxel_params to;
-    const void *before;
-    lob_type before_type;
+/* What kernels tell the host. */
+struct counters {
+    u64 sums[LOB_REFINE_LOOP_COUNT];
+    u64 first[3], last[3]; /* the box of labels; last < first: there are none */
+    uint32_t not_finite;
 };
 
-static __device__ inline int32_t came_at(const came_params &p, int64_t i)
+static counters *counters_of(const lob_refine_job *j)
 {
-    const int32_t label = lob_label_at(p.before, p.before_type, i);
-    return label ? label : p.to.background;
+    return (counters *)j->backend;
 }
 
-static __global__ void __launch_bounds__(THREADS) begin_kernel(came_params p)
-{
-    for (int64_t i = grid_first(); i < p.to.voxels; i += grid_step())
-        lob_label_put(p.to.labels, p.to.type, i, came_at(p, i));
-}
+/* ---- loops of voxels alone ---- */
 
-static __global__ void __launch_bounds__(THREADS) changed_kernel(came_params p)
-{
-    u64 changed = 0;
-    for (int64_t i = grid_first(); i < p.to.voxels; i += grid_step())
-        changed += label_at(p.to, i) != came_at(p, i);
-    add_up(&p.to.counts->changed, changed);
-}
+struct loop_params {
+    lob_refine_arrays a;
+    int64_t n;
+    u64 *sum;
+};
 
-/* ---- Gaussians ---- */
+typedef void loop_kernel(loop_params);
 
-int64_t smooth_bytes(const job *j, int channels)
-{
-    return channels * j->part.voxels * (int64_t)sizeof(float);
-}
-
-lob_status gaussian(job *j, float **smooth, const lob_volume *image, const uint8_t *mask,
-                    double sigma_mm, lob_error *error)
-{
-    const lob_filter_step step = lob_refine_gaussian_step(image, sigma_mm);
-    const lob_filter_options options = lob_refine_gaussian_options();
-    const lob_filter_input in = {image, mask, &step, 1, image->place};
-    const int64_t bytes = smooth_bytes(j, image->channels);
-    LOB_TRY(lob_device_budget_count(&j->budget, bytes, error));
-    const lob_context context = inner_context(j);
-    lob_filter_output out;
-    const lob_status st = lob_filter_cuda(&out, &in, &options, &context, error);
-    if (st != LOB_OK) {
-        j->budget.arrays -= bytes;
-        return st;
+#define KERNEL(name)                                                               \
+    static __global__ void __launch_bounds__(THREADS) name##_kernel(loop_params p) \
+    {                                                                              \
+        u64 mine = 0;                                                              \
+        for (int64_t i = grid_first(); i < p.n; i += grid_step())                  \
+            mine += (u64)lob_refine_at_##name(&p.a, i);                            \
+        const u64 sum = warp_sum(mine);                                            \
+        if (threadIdx.x % WARP == 0 && sum) atomicAdd(p.sum, sum);                 \
     }
-    count_inner(j, out.working_bytes);
-    *smooth = (float *)out.data;
+LOB_REFINE_LOOPS(KERNEL)
+
+static lob_status loop(lob_refine_job *j, lob_refine_loop which, int64_t n)
+{
+    static const struct {
+        loop_kernel *kernel;
+        const char *name;
+    } kernels[] = {
+#define ROW_OF(name) {name##_kernel, "refining: " #name},
+        LOB_REFINE_LOOPS(ROW_OF)};
+    const loop_params p = {j->a, n, &counters_of(j)->sums[which]};
+    return lob_launch_over(j->device, kernels[which].kernel, kernels[which].name, n, THREADS, p,
+                           j->error);
+}
+
+static lob_status sum_up(lob_refine_job *j)
+{
+    u64 sums[LOB_REFINE_LOOP_COUNT];
+    LOB_TRY(lob_device_download(j->device, sums, counters_of(j)->sums, sizeof sums, j->error));
+    for (int k = 0; k < LOB_REFINE_LOOP_COUNT; k++) j->sums[k] = (int64_t)sums[k];
     return LOB_OK;
 }
 
-lob_status smooth_next(job *j, const lob_volume *image, const uint8_t *mask, double sigma_mm,
-                       lob_error *error)
-{
-    drop(j, &j->smooth, j->smooth_bytes);
-    j->smooth_bytes = smooth_bytes(j, image->channels);
-    return gaussian(j, &j->smooth, image, mask, sigma_mm, error);
-}
+/* ---- the image as float32 ---- */
 
-/* ---- smooth ---- */
+struct load_params {
+    lob_device_image image;
+    float *value;
+    uint8_t *finite;
+    uint32_t *not_finite;
+};
 
-static __global__ void __launch_bounds__(THREADS) is_kernel(voxel_params p)
+static __global__ void __launch_bounds__(THREADS) load_kernel(load_params p)
 {
-    for (int64_t i = grid_first(); i < p.voxels; i += grid_step())
-        p.mask[i] = label_at(p, i) == p.label;
-}
-
-/* One label and the background: the label where its share is above 1/2. */
-static __global__ void __launch_bounds__(THREADS) above_half_kernel(voxel_params p)
-{
-    for (int64_t i = grid_first(); i < p.voxels; i += grid_step())
-        lob_label_put(p.labels, p.type, i, p.share[i] > 0.5F ? p.label : p.background);
-}
-
-voxel_kernel *above_half(void)
-{
-    return above_half_kernel;
-}
-
-/* Take a label where its share is the largest so far; labels come in ascending order. */
-static __global__ void __launch_bounds__(THREADS) larger_kernel(voxel_params p)
-{
-    for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
-        if (!p.first && !(p.share[i] > p.best[i])) continue;
-        p.best[i] = p.share[i];
-        lob_label_put(p.taken, p.type, i, p.label);
+    const int64_t n = p.image.voxels;
+    for (int64_t i = grid_first(); i < n; i += grid_step()) {
+        bool all = true;
+        for (int c = 0; c < p.image.channels; c++) {
+            const double stored = lob_stored_value(&p.image, c * n + i);
+            const float value = (float)(p.image.slope * stored + p.image.inter);
+            const bool good = value - value == 0;
+            p.value[c * n + i] = good ? value : 0;
+            all = all && good;
+        }
+        p.finite[i] = all;
+        if (!all) *p.not_finite = 1;
     }
 }
 
-lob_status put_taken(const job *j, lob_error *error)
+static lob_status load(lob_refine_job *j, float *value, uint8_t *finite, bool *all)
 {
-    return lob_device_copy(j->device, j->part.labels, j->taken,
-                           j->part.voxels * type_bytes(j->type), error);
-}
-
-static lob_status smooth(void *a_job, lob_error *error)
-{
-    job *const j = (job *)a_job;
-    const lob_volume indicator = on_part(j, j->mask, LOB_U8, 1);
-    voxel_params p = params_of(j, j->part);
-    for (int32_t l = 1; l <= j->in->label_count; l++) {
-        if (!j->several && l == j->in->background) continue;
-        p.label = l;
-        p.first = l == 1;
-        LOB_TRY(launch(j, is_kernel, "a label's voxels", p, p.voxels, error));
-        LOB_TRY(smooth_next(j, &indicator, NULL, j->options->smooth_mm, error));
-        p.share = j->smooth;
-        LOB_TRY(launch(j, j->several ? larger_kernel : above_half_kernel, "taking labels", p,
-                       p.voxels, error));
-    }
-    return j->several ? put_taken(j, error) : LOB_OK;
-}
-
-/* ---- the call ---- */
-
-static lob_status run_steps(job *j, lob_error *error)
-{
-    const lob_refine_steps steps = {smooth, tidy, edge};
-    return lob_refine_run(j, &steps, j->options, j->context, error);
-}
-
-static lob_status compute(job *j, lob_error *error)
-{
-    came_params came = {params_of(j, j->whole), j->labels_before, j->in->labels_type};
-    lob_box box;
-    bool smaller;
-    counters counts = {};
-    LOB_TRY(
-        lob_launch_over(j->device, begin_kernel, "labels", j->whole.voxels, THREADS, came, error));
-    LOB_TRY(find_part(j, &box, &smaller, error));
-    j->part = j->whole;
-    if (smaller) {
-        j->part.dims = {box.size[0], box.size[1], box.size[2]};
-        j->part.voxels = lob_dims_voxels(j->part.dims);
-    }
-    j->block_bytes = lay_out(j, smaller, NULL);
-    LOB_TRY(lob_device_budget_alloc(&j->budget, &j->block, j->block_bytes, error));
-    count_inner(j, 0);
-    lay_out(j, smaller, j->block);
-    LOB_TRY(lob_device_fill(j->device, j->counts, 0, sizeof *j->counts, error));
-    if (smaller) LOB_TRY(copy_part(j, &box, error));
-    LOB_TRY(run_steps(j, error));
-    if (smaller) LOB_TRY(put_part(j, &box, error));
-    came.to.counts = j->counts;
-    LOB_TRY(lob_launch_over(j->device, changed_kernel, "counting changes", j->whole.voxels, THREADS,
-                            came, error));
-    LOB_TRY(lob_device_download(j->device, &counts, j->counts, sizeof counts, error));
-    j->stats->changed = (int64_t)counts.changed;
-    j->stats->pieces = (int64_t)counts.pieces;
-    j->stats->filled = (int64_t)counts.filled;
-    j->stats->working_bytes = j->peak;
+    const load_params p = {lob_device_image_of(&j->image, j->image.data, NULL, NULL), value, finite,
+                           &counters_of(j)->not_finite};
+    uint32_t not_finite = 0;
+    LOB_TRY(lob_launch_over(j->device, load_kernel, "the image's values", j->voxels, THREADS, p,
+                            j->error));
+    LOB_TRY(lob_device_download(j->device, &not_finite, p.not_finite, sizeof not_finite, j->error));
+    *all = !not_finite;
     return LOB_OK;
+}
+
+/* ---- holes ---- */
+
+struct open_params {
+    lob_refine_arrays a;
+    lob_dims dims;
+    int64_t n;
+};
+
+static __global__ void __launch_bounds__(THREADS) open_kernel(open_params p)
+{
+    const lob_dims d = p.dims;
+    for (int64_t i = grid_first(); i < p.n; i += grid_step()) {
+        const int64_t row = i / d.nx, x = i - row * d.nx, y = row % d.ny, z = row / d.ny;
+        const bool border = (d.nx > 1 && (x == 0 || x == d.nx - 1)) ||
+                            (d.ny > 1 && (y == 0 || y == d.ny - 1)) ||
+                            (d.nz > 1 && (z == 0 || z == d.nz - 1));
+        if (border || lob_refine_seed(&p.a, i) == p.a.background) lob_refine_flag(&p.a, i);
+    }
+}
+
+static lob_status flag_open(lob_refine_job *j)
+{
+    const open_params p = {j->a, j->image.dims, j->voxels};
+    return lob_launch_over(j->device, open_kernel, "what is no hole", p.n, THREADS, p, j->error);
+}
+
+/* ---- the part that holds labels ---- */
+
+struct box_params {
+    lob_refine_arrays a;
+    lob_dims dims;
+    counters *to;
+};
+
+static __device__ inline void widen(counters *to, int axis, u64 low, u64 high)
+{
+    if (low < to->first[axis]) atomicMin(&to->first[axis], low);
+    if (high > to->last[axis]) atomicMax(&to->last[axis], high);
+}
+
+/* A warp takes a row. */
+static __global__ void __launch_bounds__(THREADS) box_kernel(box_params p)
+{
+    const int64_t rows = p.dims.ny * p.dims.nz;
+    for (int64_t row = grid_first() / WARP; row < rows; row += grid_step() / WARP) {
+        u64 low = ~(u64)0, high = 0;
+        for (int64_t x = threadIdx.x % WARP; x < p.dims.nx; x += WARP) {
+            const int64_t i = row * p.dims.nx + x;
+            const int32_t seed = lob_refine_seed(&p.a, i);
+            if (lob_refine_label(&p.a, i) == p.a.background &&
+                (seed == 0 || seed == p.a.background))
+                continue;
+            if (low == ~(u64)0) low = (u64)x;
+            high = (u64)x;
+        }
+        low = warp_min(low);
+        high = warp_max(high);
+        if (low == ~(u64)0 || threadIdx.x % WARP != 0) continue;
+        widen(p.to, 0, low, high);
+        widen(p.to, 1, (u64)(row % p.dims.ny), (u64)(row % p.dims.ny));
+        widen(p.to, 2, (u64)(row / p.dims.ny), (u64)(row / p.dims.ny));
+    }
+}
+
+static lob_status find_box(lob_refine_job *j, lob_box *box)
+{
+    const box_params p = {j->a, j->image.dims, counters_of(j)};
+    counters found;
+    LOB_TRY(lob_launch_over(j->device, box_kernel, "the box of labels",
+                            p.dims.ny * p.dims.nz * WARP, THREADS, p, j->error));
+    LOB_TRY(lob_device_download(j->device, &found, p.to, sizeof found, j->error));
+    const bool none = found.first[0] == ~(u64)0;
+    for (int a = 0; a < 3; a++) {
+        box->first[a] = (int64_t)found.first[a];
+        box->size[a] = none ? 0 : (int64_t)(found.last[a] - found.first[a] + 1);
+    }
+    return LOB_OK;
+}
+
+/* Rows of a box, out of an array of planar channels or back into it. */
+struct copy_params {
+    void *part, *whole;
+    int bytes; /* of a voxel */
+    int channels;
+    lob_dims dims, size;
+    int64_t first[3];
+    bool back;
+};
+
+template <typename T>
+static __device__ inline void copy_voxel(const copy_params &p, int64_t part, int64_t whole)
+{
+    if (p.back)
+        ((T *)p.whole)[whole] = ((const T *)p.part)[part];
+    else
+        ((T *)p.part)[part] = ((const T *)p.whole)[whole];
+}
+
+static __global__ void __launch_bounds__(THREADS) copy_kernel(copy_params p)
+{
+    const int64_t rows = p.size.ny * p.size.nz;
+    for (int64_t at = grid_first() / WARP; at < rows * p.channels; at += grid_step() / WARP) {
+        const int64_t y = p.first[1] + at % p.size.ny;
+        const int64_t z = p.first[2] + at / p.size.ny % p.size.nz;
+        const int64_t from = ((at / rows * p.dims.nz + z) * p.dims.ny + y) * p.dims.nx + p.first[0];
+        for (int64_t x = threadIdx.x % WARP; x < p.size.nx; x += WARP) {
+            const int64_t i = at * p.size.nx + x;
+            if (p.bytes == 1) copy_voxel<uint8_t>(p, i, from + x);
+            if (p.bytes == 2) copy_voxel<uint16_t>(p, i, from + x);
+            if (p.bytes == 4) copy_voxel<uint32_t>(p, i, from + x);
+            if (p.bytes == 8) copy_voxel<uint64_t>(p, i, from + x);
+        }
+    }
+}
+
+static lob_status cut(lob_refine_job *j, void *part, void *whole, lob_type type, int channels,
+                      lob_dims dims, const lob_box *box, bool back)
+{
+    copy_params p = {};
+    p.part = part;
+    p.whole = whole;
+    p.bytes = (int)lob_type_of(type)->bytes;
+    p.channels = channels;
+    p.dims = dims;
+    p.size = {box->size[0], box->size[1], box->size[2]};
+    for (int a = 0; a < 3; a++) p.first[a] = box->first[a];
+    p.back = back;
+    return lob_launch_over(j->device, copy_kernel, "copying a box",
+                           p.size.ny * p.size.nz * channels * WARP, THREADS, p, j->error);
+}
+
+static lob_status copy(lob_refine_job *j, void *to, const void *from, int64_t bytes)
+{
+    return lob_device_copy(j->device, to, from, bytes, j->error);
+}
+
+static lob_status zero(lob_refine_job *j, void *array, int64_t bytes)
+{
+    return lob_device_fill(j->device, array, 0, bytes, j->error);
+}
+
+static const lob_refine_operations operations = {
+    lob_filter_cuda, lob_components_cuda, loop, sum_up, load, flag_open, find_box, cut, copy, zero};
+
+/* Counters of a call, on the device. */
+static lob_status begin_counters(lob_refine_job *j)
+{
+    counters none = {};
+    for (int a = 0; a < 3; a++) none.first[a] = ~(u64)0;
+    LOB_TRY(lob_device_alloc(j->device, &j->backend, sizeof none, j->error));
+    return lob_device_upload(j->device, j->backend, &none, sizeof none, j->error);
 }
 
 } /* namespace lob::refine */
@@ -232,34 +263,35 @@ lob_status lob_refine_cuda(void *out, lob_refine_stats *stats, const lob_refine_
                            const lob_refine_options *options, const lob_context *context,
                            lob_error *error)
 {
-    job j = {};
-    *stats = {};
-    if (!context->device) return lob_device_missing(error);
+    lob_device *device = context->device;
+    lob_volume image = *in->image;
+    lob_refine_input there = *in;
+    void *labels = NULL;
+    lob_refine_job j = {};
+    if (!device) return lob_device_missing(error);
     LOB_TRY(lob_refine_check(in, options, error));
-    j.in = in;
+    const int64_t n = lob_voxels(in->image);
+    const int64_t seed_bytes = (int64_t)lob_type_of(in->seeds_type)->bytes;
+    const int64_t came_bytes = (int64_t)lob_type_of(in->labels_type)->bytes;
+    const int64_t label_bytes = (int64_t)lob_type_of(lob_label_type(in->label_count))->bytes;
+    const lob_device_array travels[] = {
+        lob_device_volume(&image.data, options->edge > 0 ? in->image : NULL),
+        lob_device_input(&there.seeds, in->seeds, lob_product(n, seed_bytes, 1, 1), in->place),
+        lob_device_input(&there.labels, in->labels, lob_product(n, came_bytes, 1, 1), in->place),
+        lob_device_output(&labels, out, lob_product(n, label_bytes, 1, 1), in->place),
+    };
+    LOB_TRY(lob_device_send(device, travels, 4, n, error));
+    image.place = there.place = lob_context_place(context);
+    there.image = &image;
+    j.operations = &operations;
+    j.in = &there;
     j.options = options;
     j.context = context;
-    j.device = context->device;
-    j.stats = stats;
-    j.type = lob_label_type(in->label_count);
-    j.channels = in->image->channels;
-    j.several = in->label_count > 2;
-    j.whole.dims = in->image->dims;
-    j.whole.voxels = lob_voxels(in->image);
-    const int64_t n = j.whole.voxels;
-    j.budget = lob_device_budget_of(context, "refining", n);
-    const lob_device_array travels[] = {
-        lob_device_volume(&j.whole.image, options->edge > 0 ? in->image : NULL),
-        lob_device_input(&j.whole.seeds, in->seeds, n * type_bytes(in->seeds_type), in->place),
-        lob_device_input(&j.labels_before, in->labels, n * type_bytes(in->labels_type), in->place),
-        lob_device_output(&j.whole.labels, out, n * type_bytes(j.type), in->place),
-    };
-    LOB_TRY(lob_device_send(context->device, travels, 4, n, error));
-    const lob_status st = compute(&j, error);
-    drop(&j, &j.pieces, j.pieces_bytes);
-    drop(&j, &j.smooth, j.smooth_bytes);
-    drop(&j, &j.mean, smooth_bytes(&j, j.channels));
-    drop(&j, &j.block, j.block_bytes);
+    j.error = error;
+    j.device = device;
+    lob_status st = begin_counters(&j);
+    if (st == LOB_OK) st = lob_refine_run(&j, labels, stats);
+    lob_device_free(device, j.backend);
     LOB_TRY(st);
-    return lob_device_receive(context->device, travels, 4, error);
+    return lob_device_receive(device, travels, 4, error);
 }

@@ -1,69 +1,92 @@
-/* A call of lob_refine, as its steps see it. This header is not installed. */
+/*
+ * A call of refine on either backend. refine_steps.c does the steps, by filters and components of
+ * the backend and by loops over voxels (refine_voxel.h), which refine_cpu.c and refine_cuda.cu run.
+ * This header is not installed.
+ */
 #ifndef LOB_REFINE_JOB_H
 #define LOB_REFINE_JOB_H
 
 #include "kernels/budget.h"
 #include "kernels/refine/refine_plan.h"
-#include "volumes/crop.h"
-#include "volumes/labels.h"
+#include "kernels/refine/refine_voxel.h"
 
 LOB_BEGIN_DECLS
 
+typedef struct lob_refine_job lob_refine_job;
+
 typedef struct {
-    const lob_refine_input *in;
+    lob_status (*filter)(lob_filter_output *out, const lob_filter_input *in,
+                         const lob_filter_options *options, const lob_context *context,
+                         lob_error *error);
+    lob_status (*components)(lob_components_output *out, const lob_components_input *in,
+                             const lob_components_options *options, const lob_context *context,
+                             lob_error *error);
+
+    /* Run a loop over n voxels (or pieces) of j->a, and add what it counts to j->sums. */
+    lob_status (*loop)(lob_refine_job *j, lob_refine_loop loop, int64_t n);
+    /* Have j->sums complete. */
+    lob_status (*sum_up)(lob_refine_job *j);
+    /* The image as float32, 0 where it is not finite; where all channels are; are all, everywhere?
+     */
+    lob_status (*load)(lob_refine_job *j, float *value, uint8_t *finite, bool *all);
+    /* Flag the pieces that reach a border of the volume (axes of one voxel have none), or in which
+     * background was drawn. */
+    lob_status (*flag_open)(lob_refine_job *j);
+    /* The box of labels and of strokes of labels; sizes of 0 where there are none. */
+    lob_status (*find_box)(lob_refine_job *j, lob_box *box);
+    /* Copy the rows of a box out of an array of channels on a grid, or back into it. */
+    lob_status (*cut)(lob_refine_job *j, void *part, void *whole, lob_type type, int channels,
+                      lob_dims dims, const lob_box *box, bool back);
+    lob_status (*copy)(lob_refine_job *j, void *to, const void *from, int64_t bytes);
+    lob_status (*zero)(lob_refine_job *j, void *array, int64_t bytes);
+} lob_refine_operations;
+
+/* Arrays that a job owns, at the backend's place. */
+typedef enum {
+    LOB_REFINE_IMAGE, /* of the part, as the next two */
+    LOB_REFINE_SEEDS,
+    LOB_REFINE_LABELS,
+    LOB_REFINE_MASK,
+    LOB_REFINE_BEST,
+    LOB_REFINE_TAKEN,
+    LOB_REFINE_VALUE,
+    LOB_REFINE_FINITE,
+    LOB_REFINE_MEAN,
+    LOB_REFINE_PARTS,
+    LOB_REFINE_SMOOTH, /* what a Gaussian gave last */
+    LOB_REFINE_PIECES,
+    LOB_REFINE_FLAGS,
+    LOB_REFINE_OWNED
+} lob_refine_owned;
+
+struct lob_refine_job {
+    const lob_refine_operations *operations;
+    const lob_refine_input *in; /* its arrays are at the backend's place */
     const lob_refine_options *options;
     const lob_context *context;
+    lob_error *error;
+    lob_device *device; /* NULL on the CPU */
+    void *backend;      /* what the operations need beside */
+    bool whole;         /* do not work on a part of the volume alone, as tests want */
+
     lob_budget budget;
-    lob_refine_stats *stats;
+    struct {
+        void *data;
+        int64_t bytes; /* counted */
+    } owned[LOB_REFINE_OWNED];
+    bool in_part;     /* a part was worked on alone */
+    lob_volume image; /* on the grid that is worked on */
     int64_t voxels;
-    void *labels; /* the output, worked on in place */
-    lob_type type;
-} lob_refine_job;
+    lob_refine_arrays a;
+    int64_t sums[LOB_REFINE_LOOP_COUNT];
+};
 
-static inline int32_t lob_refine_label(const lob_refine_job *j, int64_t i)
-{
-    return lob_label_at(j->labels, j->type, i);
-}
+/* The CPU's. */
+extern const lob_refine_operations lob_refine_on_cpu;
 
-static inline void lob_refine_put(const lob_refine_job *j, int64_t i, int32_t label)
-{
-    lob_label_put(j->labels, j->type, i, label);
-}
-
-static inline int32_t lob_refine_seed(const lob_refine_job *j, int64_t i)
-{
-    return lob_label_at(j->in->seeds, j->in->seeds_type, i);
-}
-
-/* The context of one of the job's calls, with what is left of its memory. */
-lob_context lob_refine_context(const lob_refine_job *j);
-
-/* Voxels of an array on the job's grid. */
-lob_volume lob_refine_volume(const lob_refine_job *j, void *data, lob_type type, int channels);
-
-/*
- * Smooth a volume with a Gaussian.
- *
- *   smooth  out  image->channels * voxels, counted in the budget; give back with lob_refine_drop
- *   mask    in   what is data; NULL: everything
- */
-lob_status lob_refine_gaussian(lob_refine_job *j, float **smooth, const lob_volume *image,
-                               const uint8_t *mask, double sigma_mm, lob_error *error);
-void lob_refine_drop(lob_refine_job *j, float *smooth, int channels);
-
-/* The part of the volume that holds labels, in the output as it is and among strokes, widened as
- * lob_refine_widen says. Returns false where that is the whole volume, or there are no labels. */
-bool lob_refine_part_of(lob_box *box, const lob_refine_job *j);
-
-/* Run steps on a part, whose arrays are copies counted in the budget. Returns what they do. */
-lob_status lob_refine_in_part(lob_refine_job *j, const lob_box *box,
-                              lob_status (*run)(lob_refine_job *j, lob_error *error),
-                              lob_error *error);
-
-/* The steps, on a lob_refine_job. */
-lob_status lob_refine_smooth(void *job, lob_error *error);
-lob_status lob_refine_tidy(void *job, lob_error *error);
-lob_status lob_refine_edge(void *job, lob_error *error);
+/* Refine: operations, in, options, context, error, device and backend are set, the rest is 0, and
+ * the input has been checked. */
+lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats);
 
 LOB_END_DECLS
 

@@ -30,29 +30,6 @@ lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options
     return LOB_OK;
 }
 
-lob_status lob_refine_run(void *job, const lob_refine_steps *steps,
-                          const lob_refine_options *options, const lob_context *context,
-                          lob_error *error)
-{
-    const bool smooth = options->smooth_mm > 0, edge = options->edge > 0;
-    const struct {
-        bool wanted;
-        lob_status (*run)(void *job, lob_error *error);
-        double done;
-    } order[] = {
-        {smooth, steps->smooth, 0.2},
-        {true,   steps->tidy,   0.5},
-        {edge,   steps->edge,   0.8},
-        {edge,   steps->tidy,   1.0},
-    };
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        if (order[i].wanted) LOB_TRY(order[i].run(job, error));
-        if (context->progress && context->progress(context->user, order[i].done))
-            return LOB_ECANCEL;
-    }
-    return LOB_OK;
-}
-
 lob_filter_step lob_refine_gaussian_step(const lob_volume *image, double sigma_mm)
 {
     lob_filter_step step = {.kind = LOB_FILTER_GAUSSIAN};

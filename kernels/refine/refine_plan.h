@@ -15,18 +15,6 @@ LOB_BEGIN_DECLS
 lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options *options,
                             lob_error *error);
 
-/* A backend's steps; each gets its job. */
-typedef struct {
-    lob_status (*smooth)(void *job, lob_error *error);
-    lob_status (*tidy)(void *job, lob_error *error);
-    lob_status (*edge)(void *job, lob_error *error);
-} lob_refine_steps;
-
-/* Run the steps that the options ask for, in their order. Returns what they do, or LOB_ECANCEL. */
-lob_status lob_refine_run(void *job, const lob_refine_steps *steps,
-                          const lob_refine_options *options, const lob_context *context,
-                          lob_error *error);
-
 /* A Gaussian of sigma mm along the axes with more than one voxel, edges repeated. */
 lob_filter_step lob_refine_gaussian_step(const lob_volume *image, double sigma_mm);
 lob_filter_options lob_refine_gaussian_options(void);

@@ -1,17 +1,17 @@
-/* What refining computes at a single voxel, on the CPU and on a GPU. */
+/* What refining does at a single voxel, on the CPU and on a GPU. */
 #ifndef LOB_REFINE_VOXEL_H
 #define LOB_REFINE_VOXEL_H
 
-#include "volumes/both.h"
+#include "volumes/labels.h"
 
 #include <math.h>
-#include <stdint.h>
+#include <stdbool.h>
 
 LOB_BEGIN_DECLS
 
 /* Arrays of a label's vote; several channels are planar. */
 typedef struct {
-    const float *value;  /* channels * voxels: the image */
+    const float *value;  /* channels * voxels: the image, 0 where it is not finite */
     const float *mean;   /* channels * voxels: smoothed */
     const float *around; /* (channels + 1) * voxels: the label's share, and the image inside of it,
                             smoothed */
@@ -20,6 +20,172 @@ typedef struct {
     int64_t voxels;
     float edge; /* the image's share of a vote */
 } lob_refine_votes;
+
+/* The arrays of a job on one grid, and what is done with them. */
+typedef struct {
+    const void *before; /* labels as they came */
+    lob_type before_type;
+    void *labels; /* worked on in place */
+    lob_type type;
+    const void *seeds;
+    lob_type seeds_type;
+    int32_t background;
+    int32_t label; /* the one that is worked on */
+    bool first;    /* it is the first of several */
+    uint8_t *mask; /* a label's indicator, or where pieces may be */
+    const float *share;
+    float *best; /* several labels: the largest share or most votes so far */
+    void *taken; /* several labels: whose they are */
+    const void *pieces;
+    lob_type pieces_type;
+    uint8_t *flags; /* of pieces, and of 0 */
+    float *parts; /* (channels + 1) * voxels: the label's indicator, the image where it is; votes */
+    lob_refine_votes votes;
+} lob_refine_arrays;
+
+/* The loops. Each voxel's function returns what the loop counts. */
+#define LOB_REFINE_LOOPS(X)                                                                  \
+    X(begin)                                                                                 \
+    X(changed)                                                                               \
+    X(is)                                                                                    \
+    X(above_half) X(larger) X(strokes) X(hold) X(dropped) X(drop) X(is_not) X(fill) X(parts) \
+        X(vote) X(most)
+
+typedef enum {
+#define LOB_REFINE_LOOP(name) LOB_REFINE_AT_##name,
+    LOB_REFINE_LOOPS(LOB_REFINE_LOOP)
+#undef LOB_REFINE_LOOP
+        LOB_REFINE_LOOP_COUNT
+} lob_refine_loop;
+
+LOB_BOTH int32_t lob_refine_label(const lob_refine_arrays *a, int64_t i)
+{
+    return lob_label_at(a->labels, a->type, i);
+}
+
+LOB_BOTH void lob_refine_put(const lob_refine_arrays *a, int64_t i, int32_t label)
+{
+    lob_label_put(a->labels, a->type, i, label);
+}
+
+LOB_BOTH int32_t lob_refine_seed(const lob_refine_arrays *a, int64_t i)
+{
+    return lob_label_at(a->seeds, a->seeds_type, i);
+}
+
+LOB_BOTH int32_t lob_refine_piece(const lob_refine_arrays *a, int64_t i)
+{
+    return lob_label_at(a->pieces, a->pieces_type, i);
+}
+
+/* Flag the piece of a voxel. Threads may do so at the same time. */
+LOB_BOTH void lob_refine_flag(const lob_refine_arrays *a, int64_t i)
+{
+#ifdef __CUDA_ARCH__
+    a->flags[lob_refine_piece(a, i)] = 1;
+#else
+    __atomic_store_n(&a->flags[lob_refine_piece(a, i)], 1, __ATOMIC_RELAXED);
+#endif
+}
+
+/* ---- labels as they came, and what changed ---- */
+
+LOB_BOTH int32_t lob_refine_came(const lob_refine_arrays *a, int64_t i)
+{
+    const int32_t label = lob_label_at(a->before, a->before_type, i);
+    return label ? label : a->background;
+}
+
+LOB_BOTH int lob_refine_at_begin(const lob_refine_arrays *a, int64_t i)
+{
+    lob_refine_put(a, i, lob_refine_came(a, i));
+    return 0;
+}
+
+LOB_BOTH int lob_refine_at_changed(const lob_refine_arrays *a, int64_t i)
+{
+    return lob_refine_label(a, i) != lob_refine_came(a, i);
+}
+
+/* ---- smooth ---- */
+
+LOB_BOTH int lob_refine_at_is(const lob_refine_arrays *a, int64_t i)
+{
+    a->mask[i] = lob_refine_label(a, i) == a->label;
+    return 0;
+}
+
+/* One label and the background: the label where its share is above 1/2. */
+LOB_BOTH int lob_refine_at_above_half(const lob_refine_arrays *a, int64_t i)
+{
+    lob_refine_put(a, i, a->share[i] > 0.5F ? a->label : a->background);
+    return 0;
+}
+
+/* Take a label where its share is the largest so far; labels come in ascending order. */
+LOB_BOTH int lob_refine_at_larger(const lob_refine_arrays *a, int64_t i)
+{
+    if (!a->first && !(a->share[i] > a->best[i])) return 0;
+    a->best[i] = a->share[i];
+    lob_label_put(a->taken, a->type, i, a->label);
+    return 0;
+}
+
+/* ---- tidy ---- */
+
+LOB_BOTH int lob_refine_at_strokes(const lob_refine_arrays *a, int64_t i)
+{
+    const int32_t seed = lob_refine_seed(a, i);
+    if (seed) lob_refine_put(a, i, seed);
+    a->mask[i] = lob_refine_label(a, i) != a->background;
+    return 0;
+}
+
+LOB_BOTH int lob_refine_at_hold(const lob_refine_arrays *a, int64_t i)
+{
+    if (lob_refine_seed(a, i)) lob_refine_flag(a, i);
+    return 0;
+}
+
+/* Of pieces, from 0. */
+LOB_BOTH int lob_refine_at_dropped(const lob_refine_arrays *a, int64_t piece)
+{
+    return !a->flags[piece + 1];
+}
+
+LOB_BOTH int lob_refine_at_drop(const lob_refine_arrays *a, int64_t i)
+{
+    const int32_t piece = lob_refine_piece(a, i);
+    if (piece && !a->flags[piece]) lob_refine_put(a, i, a->background);
+    return 0;
+}
+
+LOB_BOTH int lob_refine_at_is_not(const lob_refine_arrays *a, int64_t i)
+{
+    a->mask[i] = lob_refine_label(a, i) != a->label;
+    return 0;
+}
+
+LOB_BOTH int lob_refine_at_fill(const lob_refine_arrays *a, int64_t i)
+{
+    const int32_t piece = lob_refine_piece(a, i);
+    if (piece == 0 || a->flags[piece] || lob_refine_label(a, i) != a->background) return 0;
+    lob_refine_put(a, i, a->label);
+    return 1;
+}
+
+/* ---- edge ---- */
+
+/* A label's indicator, and the image inside of it. */
+LOB_BOTH int lob_refine_at_parts(const lob_refine_arrays *a, int64_t i)
+{
+    const lob_refine_votes *v = &a->votes;
+    const bool is = lob_refine_label(a, i) == a->label;
+    a->parts[i] = is;
+    for (int c = 0; c < v->channels; c++)
+        a->parts[(c + 1) * v->voxels + i] = is ? v->value[c * v->voxels + i] : 0;
+    return 0;
+}
 
 /* The image's vote at a voxel: 0 for the rest, 1 for the label, whose share around is `inside`. */
 LOB_BOTH float lob_refine_image_vote(const lob_refine_votes *v, int64_t i)
@@ -46,6 +212,24 @@ LOB_BOTH float lob_refine_vote(const lob_refine_votes *v, float own, int64_t i)
     const float image = near ? lob_refine_image_vote(v, i) : own;
     const float of_image = v->edge * image, of_label = (1 - v->edge) * own;
     return of_image + of_label;
+}
+
+/* Write the vote for a label over its indicator. */
+LOB_BOTH int lob_refine_at_vote(const lob_refine_arrays *a, int64_t i)
+{
+    a->parts[i] = lob_refine_vote(&a->votes, a->parts[i], i);
+    return 0;
+}
+
+/* Take a label where it has most votes so far, and more than half. */
+LOB_BOTH int lob_refine_at_most(const lob_refine_arrays *a, int64_t i)
+{
+    const float best = a->first ? 0.5F : a->best[i];
+    const bool more = a->share[i] > best;
+    if (!more && !a->first) return 0;
+    a->best[i] = more ? a->share[i] : best;
+    lob_label_put(a->taken, a->type, i, more ? a->label : a->background);
+    return 0;
 }
 
 LOB_END_DECLS

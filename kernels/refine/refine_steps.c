@@ -1,0 +1,339 @@
+/* The steps of refining, as both backends do them. */
+#include "kernels/arrays.h"
+#include "kernels/device/device.h"
+#include "kernels/refine/refine_job.h"
+#include "volumes/voxel_memory.h"
+
+/* ---- memory ---- */
+
+static void drop(lob_refine_job *j, lob_refine_owned which)
+{
+    lob_array_free(j->device, j->owned[which].data);
+    lob_budget_release(&j->budget, j->owned[which].bytes);
+    j->owned[which].data = NULL;
+    j->owned[which].bytes = 0;
+}
+
+/* An array of n items, in place of what was there. */
+static lob_status take(lob_refine_job *j, lob_refine_owned which, int64_t n, size_t size)
+{
+    const int64_t bytes = lob_product(n, (int64_t)size, 1, 1);
+    void **const data = &j->owned[which].data;
+    drop(j, which);
+    if (bytes < 0) return lob_fail(j->error, LOB_ENOMEM, "a volume too large to be refined");
+    LOB_TRY(lob_budget_hold(&j->budget, bytes, j->error));
+    j->owned[which].bytes = bytes;
+    if (j->device) return lob_device_alloc(j->device, data, bytes, j->error);
+    *data = lob_voxel_memory(bytes);
+    return *data ? LOB_OK : lob_fail(j->error, LOB_ENOMEM, "no memory left to refine labels");
+}
+
+static size_t label_bytes(const lob_refine_job *j)
+{
+    return lob_type_of(j->a.type)->bytes;
+}
+
+static bool several(const lob_refine_job *j)
+{
+    return j->in->label_count > 2;
+}
+
+/* The context of one of the job's calls, with what is left of its memory. */
+static lob_context inner_context(const lob_refine_job *j)
+{
+    lob_context context = *j->context;
+    context.progress = NULL;
+    if (context.max_memory > 0) {
+        const int64_t left = context.max_memory - j->budget.held;
+        context.max_memory = left > 1 ? left : 1; /* 0 would be no limit */
+    }
+    return context;
+}
+
+/* Count what an algorithm has worked with on the device, where that counts to this call. */
+static void count_inner(lob_refine_job *j, int64_t bytes)
+{
+    const int64_t all = j->budget.held + bytes;
+    if (j->device && all > j->budget.peak) j->budget.peak = all;
+}
+
+/* ---- what algorithms are asked for ---- */
+
+static lob_volume on_grid(const lob_refine_job *j, void *data, lob_type type, int channels)
+{
+    lob_volume v = lob_volume_empty();
+    v.data = data;
+    v.place = j->in->place;
+    v.type = type;
+    v.channels = channels;
+    v.dims = j->image.dims;
+    v.geometry = j->image.geometry;
+    return v;
+}
+
+/* Smooth channels of an array with a Gaussian; everything is data without a mask. */
+static lob_status gaussian(lob_refine_job *j, lob_refine_owned to, void *array, lob_type type,
+                           int channels, const uint8_t *mask, double sigma_mm)
+{
+    const lob_volume image = on_grid(j, array, type, channels);
+    const lob_filter_step step = lob_refine_gaussian_step(&image, sigma_mm);
+    const lob_filter_options options = lob_refine_gaussian_options();
+    const lob_filter_input in = {&image, mask, &step, 1, image.place};
+    const int64_t bytes = lob_product(j->voxels, channels, sizeof(float), 1);
+    lob_filter_output out;
+    drop(j, to);
+    LOB_TRY(lob_budget_hold(&j->budget, bytes, j->error));
+    j->owned[to].bytes = bytes;
+    const lob_context context = inner_context(j);
+    LOB_TRY(j->operations->filter(&out, &in, &options, &context, j->error));
+    count_inner(j, out.working_bytes);
+    j->owned[to].data = out.data;
+    return LOB_OK;
+}
+
+/* Pieces of what the mask holds, and flags of 0 for them. */
+static lob_status find_pieces(lob_refine_job *j, const lob_components_options *options,
+                              int64_t *count)
+{
+    const lob_volume image = on_grid(j, j->a.labels, j->a.type, 1);
+    const lob_components_input in = {&image, j->a.mask, NULL, image.place};
+    lob_components_output found;
+    drop(j, LOB_REFINE_PIECES);
+    const lob_context context = inner_context(j);
+    LOB_TRY(j->operations->components(&found, &in, options, &context, j->error));
+    count_inner(j, found.working_bytes);
+    *count = found.count;
+    j->a.pieces = j->owned[LOB_REFINE_PIECES].data = found.labels;
+    j->a.pieces_type = found.type;
+    LOB_TRY(take(j, LOB_REFINE_FLAGS, found.count + 1, 1));
+    j->a.flags = j->owned[LOB_REFINE_FLAGS].data;
+    return j->operations->zero(j, j->a.flags, found.count + 1);
+}
+
+static lob_status loop(lob_refine_job *j, lob_refine_loop which)
+{
+    return j->operations->loop(j, which, j->voxels);
+}
+
+/* ---- steps ---- */
+
+static lob_status take_mask(lob_refine_job *j)
+{
+    LOB_TRY(take(j, LOB_REFINE_MASK, j->voxels, 1));
+    j->a.mask = j->owned[LOB_REFINE_MASK].data;
+    return LOB_OK;
+}
+
+/* Several labels: room for the largest so far, and whose it is. */
+static lob_status take_best(lob_refine_job *j)
+{
+    if (!several(j)) return LOB_OK;
+    LOB_TRY(take(j, LOB_REFINE_BEST, j->voxels, sizeof(float)));
+    LOB_TRY(take(j, LOB_REFINE_TAKEN, j->voxels, label_bytes(j)));
+    j->a.best = j->owned[LOB_REFINE_BEST].data;
+    j->a.taken = j->owned[LOB_REFINE_TAKEN].data;
+    return LOB_OK;
+}
+
+/* Several labels: what was taken becomes the labels. */
+static lob_status put_taken(lob_refine_job *j)
+{
+    const int64_t bytes = j->voxels * (int64_t)label_bytes(j);
+    if (several(j)) LOB_TRY(j->operations->copy(j, j->a.labels, j->a.taken, bytes));
+    drop(j, LOB_REFINE_BEST);
+    drop(j, LOB_REFINE_TAKEN);
+    drop(j, LOB_REFINE_SMOOTH);
+    return LOB_OK;
+}
+
+static lob_status smooth(lob_refine_job *j)
+{
+    LOB_TRY(take_mask(j));
+    LOB_TRY(take_best(j));
+    for (int32_t l = 1; l <= j->in->label_count; l++) {
+        if (!several(j) && l == j->in->background) continue;
+        j->a.label = l;
+        j->a.first = l == 1;
+        LOB_TRY(loop(j, LOB_REFINE_AT_is));
+        LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.mask, LOB_U8, 1, NULL, j->options->smooth_mm));
+        j->a.share = j->owned[LOB_REFINE_SMOOTH].data;
+        LOB_TRY(loop(j, several(j) ? LOB_REFINE_AT_larger : LOB_REFINE_AT_above_half));
+    }
+    LOB_TRY(put_taken(j));
+    drop(j, LOB_REFINE_MASK);
+    return LOB_OK;
+}
+
+static lob_status tidy(lob_refine_job *j)
+{
+    const lob_components_options pieces = lob_refine_pieces_options(j->in);
+    const lob_components_options holes = lob_refine_holes_options();
+    int64_t count;
+    LOB_TRY(take_mask(j));
+    LOB_TRY(loop(j, LOB_REFINE_AT_strokes));
+    LOB_TRY(find_pieces(j, &pieces, &count));
+    LOB_TRY(loop(j, LOB_REFINE_AT_hold));
+    LOB_TRY(j->operations->loop(j, LOB_REFINE_AT_dropped, count));
+    LOB_TRY(loop(j, LOB_REFINE_AT_drop));
+    for (int32_t l = 1; l <= j->in->label_count; l++) {
+        if (l == j->in->background) continue;
+        j->a.label = l;
+        LOB_TRY(loop(j, LOB_REFINE_AT_is_not));
+        LOB_TRY(find_pieces(j, &holes, &count));
+        LOB_TRY(j->operations->flag_open(j));
+        LOB_TRY(loop(j, LOB_REFINE_AT_fill));
+    }
+    drop(j, LOB_REFINE_PIECES);
+    drop(j, LOB_REFINE_FLAGS);
+    drop(j, LOB_REFINE_MASK);
+    return LOB_OK;
+}
+
+/* The image's values, and their means. */
+static lob_status load(lob_refine_job *j, const uint8_t **mask)
+{
+    lob_refine_votes *votes = &j->a.votes;
+    const int channels = j->image.channels;
+    bool all;
+    LOB_TRY(take(j, LOB_REFINE_VALUE, j->voxels * channels, sizeof(float)));
+    LOB_TRY(take(j, LOB_REFINE_FINITE, j->voxels, 1));
+    float *const value = j->owned[LOB_REFINE_VALUE].data;
+    uint8_t *const finite = j->owned[LOB_REFINE_FINITE].data;
+    LOB_TRY(j->operations->load(j, value, finite, &all));
+    *mask = all ? NULL : finite;
+    LOB_TRY(gaussian(j, LOB_REFINE_MEAN, value, LOB_F32, channels, *mask, j->options->edge_mm));
+    *votes = (lob_refine_votes){.value = value,
+                                .mean = j->owned[LOB_REFINE_MEAN].data,
+                                .mask = finite,
+                                .channels = channels,
+                                .voxels = j->voxels,
+                                .edge = (float)j->options->edge};
+    return LOB_OK;
+}
+
+/* The smoothed votes for a label. */
+static lob_status count_votes(lob_refine_job *j, const uint8_t *mask)
+{
+    const lob_refine_options *o = j->options;
+    LOB_TRY(loop(j, LOB_REFINE_AT_parts));
+    LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.parts, LOB_F32, j->image.channels + 1, mask,
+                     o->edge_mm));
+    j->a.votes.around = j->owned[LOB_REFINE_SMOOTH].data;
+    LOB_TRY(loop(j, LOB_REFINE_AT_vote));
+    j->a.share = j->a.parts;
+    if (o->edge_smooth_mm == 0) return LOB_OK;
+    LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.parts, LOB_F32, 1, NULL, o->edge_smooth_mm));
+    j->a.share = j->owned[LOB_REFINE_SMOOTH].data;
+    return LOB_OK;
+}
+
+static lob_status edge(lob_refine_job *j)
+{
+    const uint8_t *mask;
+    LOB_TRY(load(j, &mask));
+    LOB_TRY(take(j, LOB_REFINE_PARTS, j->voxels * (j->image.channels + 1), sizeof(float)));
+    j->a.parts = j->owned[LOB_REFINE_PARTS].data;
+    LOB_TRY(take_best(j));
+    j->a.first = true;
+    for (int32_t l = 1; l <= j->in->label_count; l++) {
+        if (l == j->in->background) continue;
+        j->a.label = l;
+        LOB_TRY(count_votes(j, mask));
+        LOB_TRY(loop(j, several(j) ? LOB_REFINE_AT_most : LOB_REFINE_AT_above_half));
+        j->a.first = false;
+    }
+    LOB_TRY(put_taken(j));
+    for (int k = LOB_REFINE_VALUE; k <= LOB_REFINE_PARTS; k++) drop(j, (lob_refine_owned)k);
+    return LOB_OK;
+}
+
+/* Run the steps that the options ask for, in their order. */
+static lob_status run_steps(lob_refine_job *j)
+{
+    const bool smooths = j->options->smooth_mm > 0, edges = j->options->edge > 0;
+    const struct {
+        bool wanted;
+        lob_status (*run)(lob_refine_job *j);
+        double done;
+    } order[] = {
+        {smooths, smooth, 0.2},
+        {true,    tidy,   0.5},
+        {edges,   edge,   0.8},
+        {edges,   tidy,   1.0},
+    };
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        if (order[i].wanted) LOB_TRY(order[i].run(j));
+        if (j->context->progress && j->context->progress(j->context->user, order[i].done))
+            return LOB_ECANCEL;
+    }
+    return LOB_OK;
+}
+
+/* ---- the part of the volume that holds labels: beyond it nothing can change ---- */
+
+static lob_status take_part(lob_refine_job *j, lob_refine_owned which, const void *whole,
+                            lob_type type, int channels, const lob_box *box)
+{
+    const int64_t n = lob_product(box->size[0], box->size[1], box->size[2], channels);
+    LOB_TRY(take(j, which, n, lob_type_of(type)->bytes));
+    return j->operations->cut(j, j->owned[which].data, (void *)whole, type, channels,
+                              j->in->image->dims, box, false);
+}
+
+static lob_status run_in_part(lob_refine_job *j, const lob_box *box)
+{
+    const lob_refine_input *in = j->in;
+    const lob_refine_arrays whole = j->a;
+    const lob_volume image = j->image;
+    if (j->options->edge > 0)
+        LOB_TRY(take_part(j, LOB_REFINE_IMAGE, image.data, image.type, image.channels, box));
+    LOB_TRY(take_part(j, LOB_REFINE_SEEDS, in->seeds, in->seeds_type, 1, box));
+    LOB_TRY(take_part(j, LOB_REFINE_LABELS, whole.labels, whole.type, 1, box));
+    j->image.data = j->owned[LOB_REFINE_IMAGE].data;
+    j->image.dims = (lob_dims){box->size[0], box->size[1], box->size[2]};
+    j->image.geometry = lob_box_geometry(&image.geometry, box);
+    j->voxels = lob_dims_voxels(j->image.dims);
+    j->a.seeds = j->owned[LOB_REFINE_SEEDS].data;
+    j->a.labels = j->owned[LOB_REFINE_LABELS].data;
+    LOB_TRY(run_steps(j));
+    LOB_TRY(j->operations->cut(j, j->a.labels, whole.labels, whole.type, 1, image.dims, box, true));
+    j->image = image;
+    j->voxels = lob_voxels(&image);
+    j->a = whole;
+    return LOB_OK;
+}
+
+static lob_status run(lob_refine_job *j, lob_refine_stats *stats)
+{
+    lob_box box;
+    LOB_TRY(loop(j, LOB_REFINE_AT_begin));
+    LOB_TRY(j->operations->find_box(j, &box));
+    j->in_part = !j->whole && box.size[0] > 0 && lob_refine_widen(&box, &j->image, j->options);
+    LOB_TRY(j->in_part ? run_in_part(j, &box) : run_steps(j));
+    LOB_TRY(loop(j, LOB_REFINE_AT_changed));
+    LOB_TRY(j->operations->sum_up(j));
+    stats->changed = j->sums[LOB_REFINE_AT_changed];
+    stats->pieces = j->sums[LOB_REFINE_AT_dropped];
+    stats->filled = j->sums[LOB_REFINE_AT_fill];
+    stats->working_bytes = j->budget.peak;
+    return LOB_OK;
+}
+
+lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats)
+{
+    const lob_refine_input *in = j->in;
+    *stats = (lob_refine_stats){0};
+    j->budget = (lob_budget){.who = "refining", .limit = j->context->max_memory};
+    j->image = *in->image;
+    j->voxels = lob_voxels(in->image);
+    j->a.before = in->labels;
+    j->a.before_type = in->labels_type;
+    j->a.labels = out;
+    j->a.type = lob_label_type(in->label_count);
+    j->a.seeds = in->seeds;
+    j->a.seeds_type = in->seeds_type;
+    j->a.background = in->background;
+    const lob_status st = run(j, stats);
+    for (int k = 0; k < LOB_REFINE_OWNED; k++) drop(j, (lob_refine_owned)k);
+    return st;
+}
