@@ -51,7 +51,6 @@ KNOWN = {
     "tools/commands/repeat/cmd_repeat.c": {"tools/batch/batch_table.h"},
 }
 KNOWN_CIRCLES = [
-    "kernels/regions/regions kernels/regions/regions_sum kernels/regions/regions_voxel",
 ]
 
 # (what, headers of it, files that may include them); tests may look inside everything.
