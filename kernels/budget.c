@@ -1,6 +1,7 @@
 /* Counting working memory, and allocating within the limit. */
 #include "kernels/budget.h"
 
+#include "kernels/device/device.h"
 #include "volumes/bytes.h"
 #include "volumes/volume.h"
 #include "volumes/voxel_memory.h"
@@ -55,6 +56,37 @@ lob_status lob_budget_calloc(lob_budget *budget, void *block, int64_t count, siz
     LOB_TRY(lob_budget_alloc(budget, block, count, size, error));
     memset(*(void **)block, 0, (size_t)count * size);
     return LOB_OK;
+}
+
+lob_status lob_budget_alloc_at(lob_budget *budget, lob_device *device, void *block, int64_t bytes,
+                               lob_error *error)
+{
+    if (!device) return lob_budget_alloc(budget, block, bytes, 1, error);
+    *(void **)block = NULL;
+    if (bytes < 0) return refuse_count(budget, error);
+    LOB_TRY(lob_budget_hold(budget, bytes, error));
+    const lob_status st = lob_device_alloc(device, block, bytes, error);
+    if (st != LOB_OK) lob_budget_release(budget, bytes);
+    return st;
+}
+
+void lob_budget_free_at(lob_budget *budget, lob_device *device, void *block, int64_t bytes)
+{
+    if (device && block) lob_budget_release(budget, bytes);
+    if (device)
+        lob_device_free(device, block);
+    else
+        lob_budget_free(budget, block, bytes, 1);
+}
+
+lob_context lob_budget_inner(const lob_budget *budget, const lob_context *context)
+{
+    lob_context inner = *context;
+    if (inner.max_memory > 0) {
+        const int64_t left = inner.max_memory - budget->held;
+        inner.max_memory = left > 1 ? left : 1; /* 0 would be no limit */
+    }
+    return inner;
 }
 
 void lob_budget_free(lob_budget *budget, void *block, int64_t count, size_t size)

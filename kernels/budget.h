@@ -1,11 +1,12 @@
 /*
  * The budget of a call's working memory on the CPU: how much it holds and how much it may hold.
- * Inputs and outputs do not count. On a GPU it is lob_device_budget in device/device_memory.h.
+ * Inputs and outputs do not count. For a GPU's blocks it is lob_device_budget in
+ * device/device_memory.h.
  */
 #ifndef LOB_BUDGET_H
 #define LOB_BUDGET_H
 
-#include "volumes/status.h"
+#include "kernels/context.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,6 +46,17 @@ lob_status lob_budget_alloc(lob_budget *budget, void *block, int64_t count, size
 /* The same with every byte 0. */
 lob_status lob_budget_calloc(lob_budget *budget, void *block, int64_t count, size_t size,
                              lob_error *error);
+
+/*
+ * The same in memory of a device, or in ordinary memory where that is NULL: what calls on either
+ * place keep while they call other algorithms.
+ */
+lob_status lob_budget_alloc_at(lob_budget *budget, lob_device *device, void *block, int64_t bytes,
+                               lob_error *error);
+void lob_budget_free_at(lob_budget *budget, lob_device *device, void *block, int64_t bytes);
+
+/* The context of a call's inner call, with what the budget leaves of its memory. */
+lob_context lob_budget_inner(const lob_budget *budget, const lob_context *context);
 
 /* Free a block of lob_budget_alloc; NULL is allowed and counts nothing. */
 void lob_budget_free(lob_budget *budget, void *block, int64_t count, size_t size);

@@ -17,7 +17,7 @@ lob_device_budget lob_device_budget_of(const lob_context *context, const char *w
 
 int64_t lob_device_budget_held(const lob_device_budget *budget)
 {
-    int64_t bytes = budget->arrays;
+    int64_t bytes = 0;
     for (int b = 0; b < LOB_DEVICE_BLOCKS; b++) bytes += budget->held[b];
     return bytes;
 }
@@ -60,42 +60,6 @@ lob_status lob_device_budget_take(lob_device_budget *budget, lob_device_block bl
     const lob_status st = lob_device_block_take(budget->device, block, memory, bytes, error);
     if (st == LOB_OK) lob_device_budget_hold(budget, block, bytes);
     return st;
-}
-
-lob_status lob_device_budget_alloc(lob_device_budget *budget, void **memory, int64_t bytes,
-                                   lob_error *error)
-{
-    *memory = NULL;
-    LOB_TRY(lob_device_budget_count(budget, bytes, error));
-    const lob_status st = lob_device_alloc(budget->device, memory, bytes, error);
-    if (st != LOB_OK) budget->arrays -= bytes;
-    return st;
-}
-
-lob_status lob_device_budget_count(lob_device_budget *budget, int64_t bytes, lob_error *error)
-{
-    if (bytes < 0 || bytes > INT64_MAX / 8) return lob_device_too_large(error);
-    if (budget->max_bytes > 0 && bytes > budget->max_bytes - lob_device_budget_held(budget))
-        return lob_device_budget_refuse(budget, LOB_DEVICE_ARRAYS, bytes, error);
-    budget->arrays += bytes;
-    return LOB_OK;
-}
-
-void lob_device_budget_free(lob_device_budget *budget, void *memory, int64_t bytes)
-{
-    if (!memory) return;
-    lob_device_free(budget->device, memory);
-    budget->arrays -= bytes;
-}
-
-lob_context lob_device_budget_inner(const lob_device_budget *budget, const lob_context *context)
-{
-    lob_context inner = *context;
-    if (inner.max_memory > 0) {
-        const int64_t left = inner.max_memory - budget->arrays;
-        inner.max_memory = left > 1 ? left : 1; /* 0 would be no limit */
-    }
-    return inner;
 }
 
 /* ---- arrays ---- */

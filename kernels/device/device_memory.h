@@ -55,12 +55,11 @@ typedef struct {
     const char *who;   /* "components", for the message of a refusal */
     int64_t voxels;    /* of the volume, for the same */
     int64_t held[LOB_DEVICE_BLOCKS];
-    int64_t arrays; /* bytes of lob_device_budget_alloc */
 } lob_device_budget;
 
 lob_device_budget lob_device_budget_of(const lob_context *context, const char *who, int64_t voxels);
 
-/* Bytes held of all blocks and arrays. */
+/* Bytes held of all blocks. */
 int64_t lob_device_budget_held(const lob_device_budget *budget);
 
 /* The most that may be taken of a block, which the caller wants so many bytes of; see
@@ -79,22 +78,6 @@ void lob_device_budget_hold(lob_device_budget *budget, lob_device_block block, i
  */
 lob_status lob_device_budget_take(lob_device_budget *budget, lob_device_block block, int64_t bytes,
                                   void **memory, lob_error *error);
-
-/*
- * Take memory that stays while calls of other algorithms take blocks, within the budget; give it
- * back with lob_device_budget_free, where NULL is fine. Returns as lob_device_budget_take.
- */
-lob_status lob_device_budget_alloc(lob_device_budget *budget, void **memory, int64_t bytes,
-                                   lob_error *error);
-void lob_device_budget_free(lob_device_budget *budget, void *memory, int64_t bytes);
-
-/* Count an array that another algorithm made, as one of lob_device_budget_alloc. Returns LOB_OK or
- * LOB_ENOMEM, and then counts nothing. */
-lob_status lob_device_budget_count(lob_device_budget *budget, int64_t bytes, lob_error *error);
-
-/* The context of an algorithm that is called meanwhile, with what the arrays of the budget leave of
- * the memory: it takes the same blocks again. */
-lob_context lob_device_budget_inner(const lob_device_budget *budget, const lob_context *context);
 
 /* The refusal of lob_device_budget_take by itself: `bytes` are needed beside what is held. */
 lob_status lob_device_budget_refuse(const lob_device_budget *budget, lob_device_block block,

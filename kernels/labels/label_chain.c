@@ -127,7 +127,7 @@ static int64_t bytes_of(const lob_label_chain *c, lob_type type)
 static void drop(lob_label_chain *c, lob_labels_array *array)
 {
     if (array->data && array->data != c->in->labels)
-        c->operations->give_back(c, array->data, bytes_of(c, array->type));
+        lob_budget_free_at(&c->budget, c->device, array->data, bytes_of(c, array->type));
     array->data = NULL;
 }
 
@@ -135,7 +135,7 @@ static lob_status make_next(lob_label_chain *c, lob_type type)
 {
     drop(c, &c->next);
     c->next.type = type;
-    return c->operations->take(c, &c->next.data, bytes_of(c, type));
+    return lob_budget_alloc_at(&c->budget, c->device, &c->next.data, bytes_of(c, type), c->error);
 }
 
 /* now = next */
@@ -148,21 +148,15 @@ static void advance(lob_label_chain *c)
 
 /* ---- what algorithms are asked for ---- */
 
-/* The context of an algorithm, with what is left of the caller's memory. */
-static lob_context inner_context(lob_label_chain *c)
+void lob_label_chain_count(lob_label_chain *c, int64_t bytes)
 {
-    lob_context inner = c->context;
-    if (inner.max_memory > 0) {
-        const int64_t left = inner.max_memory - c->operations->count(c, 0);
-        inner.max_memory = left > 1 ? left : 1; /* 0 would be no limit */
-    }
-    return inner;
+    if (c->budget.held + bytes > c->budget.peak) c->budget.peak = c->budget.held + bytes;
 }
 
 /* next = the pieces of now, numbered in raster order; or now with its holes filled. */
 static lob_status join(lob_label_chain *c, bool fill, int64_t *found)
 {
-    const lob_context context = inner_context(c);
+    const lob_context context = lob_budget_inner(&c->budget, &c->context);
     lob_components_options o = lob_components_defaults();
     lob_volume image = lob_volume_empty();
     const lob_components_input in = {.image = &image, .place = c->in->place};
@@ -177,8 +171,8 @@ static lob_status join(lob_label_chain *c, bool fill, int64_t *found)
     image.place = c->in->place;
     LOB_TRY(c->operations->components(&r, &in, &o, &context, c->error));
     drop(c, &c->next);
-    const lob_status st = c->operations->hold(c, bytes_of(c, r.type));
-    c->operations->count(c, r.working_bytes);
+    const lob_status st = lob_budget_hold(&c->budget, bytes_of(c, r.type), c->error);
+    lob_label_chain_count(c, r.working_bytes);
     if (st == LOB_OK) {
         c->next = (lob_labels_array){r.labels, r.type};
         r.labels = NULL;
@@ -502,7 +496,7 @@ static lob_status morphology(lob_label_chain *c, const lob_labels_step *step)
         [LOB_LABELS_OPEN] = LOB_MORPHOLOGY_OPEN,
         [LOB_LABELS_CLOSE] = LOB_MORPHOLOGY_CLOSE,
     };
-    const lob_context context = inner_context(c);
+    const lob_context context = lob_budget_inner(&c->budget, &c->context);
     lob_morphology_input in = {
         .labels = c->now.data, .type = c->now.type, .dims = c->in->dims, .place = c->in->place};
     for (int a = 0; a < 3; a++)
@@ -540,6 +534,8 @@ static int step_progress(void *user, double done)
 static lob_status begin(lob_label_chain *c)
 {
     const size_t n = (size_t)c->in->count;
+    c->budget =
+        (lob_budget){.who = c->device ? "label steps" : "labels", .limit = c->caller->max_memory};
     c->voxels = lob_dims_voxels(c->in->dims);
     c->now = (lob_labels_array){(void *)c->in->labels, c->in->type};
     c->values = malloc((n + 1) * sizeof *c->values);
@@ -581,7 +577,7 @@ lob_status lob_label_chain_run(lob_label_chain *c)
     drop(c, &c->now);
     free(c->values);
     free(c->seen);
-    c->values = NULL;
-    c->seen = NULL;
+    c->out->working_bytes = c->budget.peak;
+    if (st != LOB_OK) lob_labels_output_free(c->out);
     return st;
 }

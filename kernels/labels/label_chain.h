@@ -9,6 +9,7 @@
 #ifndef LOB_LABEL_CHAIN_H
 #define LOB_LABEL_CHAIN_H
 
+#include "kernels/budget.h"
 #include "kernels/components/components.h"
 #include "kernels/labels/label_steps.h"
 #include "kernels/labels/majority/majority.h"
@@ -31,14 +32,6 @@ typedef struct {
     lob_status (*morphology)(void *out, const lob_morphology_input *in, lob_morphology how,
                              double radius, const lob_context *context, lob_error *error);
 
-    /* Memory for labels, counted as working memory; and given back. */
-    lob_status (*take)(lob_label_chain *c, void **data, int64_t bytes);
-    void (*give_back)(lob_label_chain *c, void *data, int64_t bytes);
-    /* Count bytes that an algorithm made, and that are given back as those of take. */
-    lob_status (*hold)(lob_label_chain *c, int64_t bytes);
-    /* Count bytes that an algorithm worked with and has no longer. Returns what is held. */
-    int64_t (*count)(lob_label_chain *c, int64_t bytes);
-
     /* to[v] = table[from[v]]; a table with so many entries */
     lob_status (*put)(lob_label_chain *c, lob_labels_array to, lob_labels_array from,
                       const int32_t *table, int64_t entries);
@@ -60,19 +53,24 @@ struct lob_label_chain {
     lob_context context; /* of the step: its progress is a part of the caller's */
     const lob_context *caller;
     lob_error *error;
+    lob_device *device; /* NULL on the CPU */
+    lob_place result_place;
+    lob_budget budget; /* of now and next, but for in->labels, and of what operations need */
     int64_t voxels;
-    lob_labels_array now, next; /* at in->place; all but in->labels of `take` or `hold` */
+    lob_labels_array now, next; /* at in->place */
     int32_t count;
     int32_t *values; /* count; owned */
     uint8_t *seen;   /* count + 1: which numbers occur; owned */
     int step;
     lob_labels_output *out;
-    void *backend; /* what the operations need beside; counts memory */
 };
 
-/* Run the chain: c->operations, in, options, caller, error, out and backend are set, the rest is 0.
- * Frees everything but the result. */
+/* Run the chain: c->operations, in, options, caller, error, device and out are set, the rest is 0.
+ * Frees everything but the result, also that after a failure. */
 lob_status lob_label_chain_run(lob_label_chain *c);
+
+/* Count bytes of working memory that were used for a while beside what is held. */
+void lob_label_chain_count(lob_label_chain *c, int64_t bytes);
 
 /* Is every step within its range? Returns LOB_OK, LOB_EARG or LOB_EDATA. */
 lob_status lob_label_chain_check(const lob_labels_input *in, const lob_labels_options *options,

@@ -11,48 +11,13 @@
 
 enum { BLOCK = 2048 }; /* voxels converted at a time */
 
-/* What the operations need beside the chain. Arrays of labels are counted in bytes. */
-typedef struct {
-    lob_budget budget;
-    int threads;
-} cpu_labels;
-
-static cpu_labels *cpu_of(const lob_label_chain *c)
-{
-    return c->backend;
-}
-
-/* ---- memory ---- */
-
-static lob_status take(lob_label_chain *c, void **data, int64_t bytes)
-{
-    return lob_budget_alloc(&cpu_of(c)->budget, data, bytes, 1, c->error);
-}
-
-static void give_back(lob_label_chain *c, void *data, int64_t bytes)
-{
-    lob_budget_free(&cpu_of(c)->budget, data, bytes, 1);
-}
-
-static lob_status hold(lob_label_chain *c, int64_t bytes)
-{
-    return lob_budget_hold(&cpu_of(c)->budget, bytes, c->error);
-}
-
-static int64_t count(lob_label_chain *c, int64_t bytes)
-{
-    lob_budget *budget = &cpu_of(c)->budget;
-    if (budget->held + bytes > budget->peak) budget->peak = budget->held + bytes;
-    return budget->held;
-}
-
 /* ---- voxel by voxel ---- */
 
 static lob_status put(lob_label_chain *c, lob_labels_array to, lob_labels_array from,
                       const int32_t *table, int64_t entries)
 {
     (void)entries;
-#pragma omp parallel for num_threads(cpu_of(c)->threads)
+#pragma omp parallel for num_threads(c->context.threads)
     for (int64_t first = 0; first < c->voxels; first += BLOCK) {
         const int64_t n = c->voxels - first < BLOCK ? c->voxels - first : BLOCK;
         int32_t labels[BLOCK];
@@ -65,9 +30,8 @@ static lob_status put(lob_label_chain *c, lob_labels_array to, lob_labels_array 
 
 static lob_status look(lob_label_chain *c, uint8_t *seen)
 {
-    const cpu_labels *cpu = cpu_of(c);
     const lob_labels_array now = c->now;
-#pragma omp parallel for num_threads(cpu->threads)
+#pragma omp parallel for num_threads(c->context.threads)
     for (int64_t first = 0; first < c->voxels; first += BLOCK) {
         const int64_t n = c->voxels - first < BLOCK ? c->voxels - first : BLOCK;
         int32_t labels[BLOCK], last = -1;
@@ -84,10 +48,9 @@ static lob_status look(lob_label_chain *c, uint8_t *seen)
 
 static lob_status count_pieces(lob_label_chain *c, int64_t found, int64_t *voxels, int32_t *owner)
 {
-    const cpu_labels *cpu = cpu_of(c);
     const lob_labels_array now = c->now, next = c->next;
     (void)found;
-#pragma omp parallel for num_threads(cpu->threads)
+#pragma omp parallel for num_threads(c->context.threads)
     for (int64_t first = 0; first < c->voxels; first += BLOCK) {
         const int64_t n = c->voxels - first < BLOCK ? c->voxels - first : BLOCK;
         int32_t pieces[BLOCK];
@@ -147,36 +110,35 @@ static void boundary_row(lob_label_chain *c, int64_t row, int32_t *rows, uint8_t
 
 static lob_status boundary(lob_label_chain *c)
 {
-    cpu_labels *cpu = cpu_of(c);
     const int64_t nx = c->in->dims.nx, rows = c->in->dims.ny * c->in->dims.nz;
     const int64_t room = 2 * nx + (nx + 3) / 4;
     int32_t *memory = NULL;
-    LOB_TRY(lob_budget_alloc(&cpu->budget, &memory, cpu->threads * room, sizeof *memory, c->error));
-#pragma omp parallel for num_threads(cpu->threads)
+    LOB_TRY(
+        lob_budget_alloc(&c->budget, &memory, c->context.threads * room, sizeof *memory, c->error));
+#pragma omp parallel for num_threads(c->context.threads)
     for (int64_t row = 0; row < rows; row++) {
         int32_t *mine = memory + omp_get_thread_num() * room;
         boundary_row(c, row, mine, (uint8_t *)(mine + 2 * nx));
     }
-    lob_budget_free(&cpu->budget, memory, cpu->threads * room, sizeof *memory);
+    lob_budget_free(&c->budget, memory, c->context.threads * room, sizeof *memory);
     return LOB_OK;
 }
 
 static lob_status majority(lob_label_chain *c, const lob_majority *m)
 {
     return lob_majority_cpu(c->next.data, c->now.data, c->now.type, c->in->dims, m, &c->context,
-                            &cpu_of(c)->budget, c->error);
+                            &c->budget, c->error);
 }
 
 /* ---- the result ---- */
 
 static lob_status finish(lob_label_chain *c, lob_type type)
 {
-    const cpu_labels *cpu = cpu_of(c);
     const lob_labels_input *in = c->in;
     const lob_labels_array now = c->now;
     c->out->labels = lob_voxel_memory(c->voxels * (int64_t)lob_type_of(type)->bytes);
     if (!c->out->labels) return lob_fail(c->error, LOB_ENOMEM, "no memory for the labels");
-#pragma omp parallel for num_threads(cpu->threads)
+#pragma omp parallel for num_threads(c->context.threads)
     for (int64_t first = 0; first < c->voxels; first += BLOCK) {
         const int64_t n = c->voxels - first < BLOCK ? c->voxels - first : BLOCK;
         int32_t labels[BLOCK];
@@ -195,10 +157,6 @@ static lob_status finish(lob_label_chain *c, lob_type type)
 static const lob_label_operations operations = {
     .components = lob_components_cpu,
     .morphology = lob_morphology_cpu,
-    .take = take,
-    .give_back = give_back,
-    .hold = hold,
-    .count = count,
     .put = put,
     .look = look,
     .count_pieces = count_pieces,
@@ -214,10 +172,6 @@ lob_status lob_labels_cpu(lob_labels_output *out, const lob_labels_input *in,
     memset(out, 0, sizeof *out);
     LOB_TRY(lob_check_memory(in->place, NULL, NULL, error));
     LOB_TRY(lob_label_chain_check(in, options, error));
-    cpu_labels cpu = {
-        .budget = {.who = "labels", .limit = context->max_memory},
-        .threads = context->threads,
-    };
     lob_label_chain c = {
         .operations = &operations,
         .in = in,
@@ -225,10 +179,6 @@ lob_status lob_labels_cpu(lob_labels_output *out, const lob_labels_input *in,
         .caller = context,
         .error = error,
         .out = out,
-        .backend = &cpu,
     };
-    const lob_status st = lob_label_chain_run(&c);
-    out->working_bytes = cpu.budget.peak;
-    if (st != LOB_OK) lob_labels_output_free(out);
-    return st;
+    return lob_label_chain_run(&c);
 }

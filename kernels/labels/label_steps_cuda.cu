@@ -15,56 +15,14 @@ namespace lob::labels
 
 enum { VOXEL_THREADS = 256, STRIP = 16 }; /* voxels that a thread counts before it adds */
 
-/* What the operations need beside the chain, whose input is on the device. */
-typedef struct {
-    lob_device *device;
-    lob_device_budget budget;
-    lob_place place; /* of the result */
-    int64_t peak;    /* bytes of working memory */
-} gpu_labels;
-
-static gpu_labels *gpu_of(const lob_label_chain *c)
-{
-    return (gpu_labels *)c->backend;
-}
-
-/* ---- memory ---- */
-
-/* Blocks are taken again by the algorithms below, arrays are not. */
-static int64_t count(lob_label_chain *c, int64_t bytes)
-{
-    gpu_labels *gpu = gpu_of(c);
-    const int64_t own = lob_device_budget_held(&gpu->budget), both = gpu->budget.arrays + bytes;
-    if (own > gpu->peak) gpu->peak = own;
-    if (both > gpu->peak) gpu->peak = both;
-    return gpu->budget.arrays;
-}
-
-static lob_status take(lob_label_chain *c, void **data, int64_t bytes)
-{
-    LOB_TRY(lob_device_budget_alloc(&gpu_of(c)->budget, data, bytes, c->error));
-    count(c, 0);
-    return LOB_OK;
-}
-
-static void give_back(lob_label_chain *c, void *data, int64_t bytes)
-{
-    lob_device_budget_free(&gpu_of(c)->budget, data, bytes);
-}
-
-static lob_status hold(lob_label_chain *c, int64_t bytes)
-{
-    return lob_device_budget_count(&gpu_of(c)->budget, bytes, c->error);
-}
-
-/* Room for a step's tables; an earlier step's are forgotten. */
+/* Room for a step's tables; an earlier step's are forgotten. Algorithms take these blocks too. */
 static lob_status take_block(lob_label_chain *c, lob_device_block block, void **memory,
                              int64_t bytes)
 {
-    gpu_labels *gpu = gpu_of(c);
-    gpu->budget.held[block] = 0;
-    LOB_TRY(lob_device_budget_take(&gpu->budget, block, bytes, memory, c->error));
-    count(c, 0);
+    const lob_context left = lob_budget_inner(&c->budget, &c->context);
+    lob_device_budget budget = lob_device_budget_of(&left, "label steps", c->voxels);
+    LOB_TRY(lob_device_budget_take(&budget, block, bytes, memory, c->error));
+    lob_label_chain_count(c, bytes);
     return LOB_OK;
 }
 
@@ -85,7 +43,7 @@ static __global__ void __launch_bounds__(VOXEL_THREADS) put_kernel(put_params p)
 static lob_status put(lob_label_chain *c, lob_labels_array to, lob_labels_array from,
                       const int32_t *table, int64_t entries)
 {
-    lob_device *device = gpu_of(c)->device;
+    lob_device *device = c->device;
     const int64_t bytes = entries * (int64_t)sizeof *table;
     void *there = NULL;
     LOB_TRY(take_block(c, LOB_DEVICE_TABLES, &there, bytes));
@@ -113,15 +71,14 @@ static __global__ void __launch_bounds__(VOXEL_THREADS) look_kernel(look_params 
 
 static lob_status look(lob_label_chain *c, uint8_t *seen)
 {
-    const gpu_labels *gpu = gpu_of(c);
     const int64_t bytes = (int64_t)c->count + 1;
     void *there = NULL;
     LOB_TRY(take_block(c, LOB_DEVICE_TABLES, &there, bytes));
-    LOB_TRY(lob_device_fill(gpu->device, there, 0, bytes, c->error));
+    LOB_TRY(lob_device_fill(c->device, there, 0, bytes, c->error));
     const look_params p = {c->now, (uint8_t *)there, c->voxels};
-    LOB_TRY(lob_launch_over(gpu->device, look_kernel, "looking for labels", p.voxels, VOXEL_THREADS,
+    LOB_TRY(lob_launch_over(c->device, look_kernel, "looking for labels", p.voxels, VOXEL_THREADS,
                             p, c->error));
-    return lob_device_download(gpu->device, seen, there, bytes, c->error);
+    return lob_device_download(c->device, seen, there, bytes, c->error);
 }
 
 /* ---- pieces ---- */
@@ -160,24 +117,22 @@ static __global__ void __launch_bounds__(VOXEL_THREADS) count_kernel(count_param
 
 static lob_status count_pieces(lob_label_chain *c, int64_t found, int64_t *voxels, int32_t *owner)
 {
-    const gpu_labels *gpu = gpu_of(c);
     const int64_t each = sizeof(u64) + sizeof *owner;
     void *there = NULL;
     if (found == 0) return LOB_OK;
     LOB_TRY(take_block(c, LOB_DEVICE_TABLES, &there, found * each));
-    LOB_TRY(lob_device_fill(gpu->device, there, 0, found * each, c->error));
+    LOB_TRY(lob_device_fill(c->device, there, 0, found * each, c->error));
     count_params p = {};
     p.now = c->now;
     p.next = c->next;
     p.pieces_voxels = (u64 *)there;
     p.owner = (int32_t *)(p.pieces_voxels + found);
     p.voxels = c->voxels;
-    LOB_TRY(lob_launch_over(gpu->device, count_kernel, "counting pieces",
+    LOB_TRY(lob_launch_over(c->device, count_kernel, "counting pieces",
                             (p.voxels + STRIP - 1) / STRIP, VOXEL_THREADS, p, c->error));
-    LOB_TRY(lob_device_download(gpu->device, voxels, p.pieces_voxels,
-                                found * (int64_t)sizeof *voxels, c->error));
-    return lob_device_download(gpu->device, owner, p.owner, found * (int64_t)sizeof *owner,
-                               c->error);
+    LOB_TRY(lob_device_download(c->device, voxels, p.pieces_voxels, found * (int64_t)sizeof *voxels,
+                                c->error));
+    return lob_device_download(c->device, owner, p.owner, found * (int64_t)sizeof *owner, c->error);
 }
 
 /* ---- neighbourhoods ---- */
@@ -214,15 +169,15 @@ static lob_status boundary(lob_label_chain *c)
 {
     const lob_dims d = c->in->dims;
     const boundary_params p = {c->next, c->now, d.nx, d.ny, d.nz, c->options->slice_axis};
-    return lob_launch_over(gpu_of(c)->device, boundary_kernel, "finding boundaries",
-                           d.ny * d.nz * WARP, VOXEL_THREADS, p, c->error);
+    return lob_launch_over(c->device, boundary_kernel, "finding boundaries", d.ny * d.nz * WARP,
+                           VOXEL_THREADS, p, c->error);
 }
 
 static lob_status run_majority(lob_label_chain *c, const lob_majority *m)
 {
     void *work = NULL;
     LOB_TRY(take_block(c, LOB_DEVICE_WORK, &work, majority_bytes(c->in->dims, m)));
-    return majority(gpu_of(c)->device, c->next.data, c->now.data, c->now.type, c->in->dims, m, work,
+    return majority(c->device, c->next.data, c->now.data, c->now.type, c->in->dims, m, work,
                     c->error);
 }
 
@@ -249,17 +204,15 @@ static __global__ void __launch_bounds__(VOXEL_THREADS) finish_kernel(finish_par
 /* Write the result to an array of the device, and hand it over where it is wanted. */
 static lob_status write_result(lob_label_chain *c, finish_params p, int64_t bytes)
 {
-    gpu_labels *gpu = gpu_of(c);
     void *const written = p.out.data;
-    LOB_TRY(lob_launch_over(gpu->device, finish_kernel, "writing labels", p.voxels, VOXEL_THREADS,
-                            p, c->error));
-    LOB_TRY(lob_device_wait(gpu->device, c->error));
-    return lob_device_result(gpu->device, &c->out->labels, written, bytes, gpu->place, c->error);
+    LOB_TRY(lob_launch_over(c->device, finish_kernel, "writing labels", p.voxels, VOXEL_THREADS, p,
+                            c->error));
+    LOB_TRY(lob_device_wait(c->device, c->error));
+    return lob_device_result(c->device, &c->out->labels, written, bytes, c->result_place, c->error);
 }
 
 static lob_status finish(lob_label_chain *c, lob_type type)
 {
-    gpu_labels *gpu = gpu_of(c);
     const int64_t size = sizeof *c->values, n = c->count, came = c->in->count;
     const int64_t bytes = c->voxels * (int64_t)lob_type_of(type)->bytes;
     void *there = NULL;
@@ -267,38 +220,32 @@ static lob_status finish(lob_label_chain *c, lob_type type)
     finish_params p = {};
     p.values = (const int32_t *)there;
     p.came_values = p.values + n;
-    LOB_TRY(lob_device_upload(gpu->device, there, c->values, n * size, c->error));
+    LOB_TRY(lob_device_upload(c->device, there, c->values, n * size, c->error));
     LOB_TRY(
-        lob_device_upload(gpu->device, (int32_t *)there + n, c->in->values, came * size, c->error));
+        lob_device_upload(c->device, (int32_t *)there + n, c->in->values, came * size, c->error));
     p.out.type = type;
     p.now = c->now;
     p.came.data = (void *)c->in->labels;
     p.came.type = c->in->type;
     p.mask = c->in->mask;
     p.voxels = c->voxels;
-    LOB_TRY(lob_device_alloc(gpu->device, &p.out.data, bytes, c->error));
+    LOB_TRY(lob_device_alloc(c->device, &p.out.data, bytes, c->error));
     const lob_status st = write_result(c, p, bytes);
     if (c->out->labels == p.out.data)
-        c->out->device = gpu->device;
+        c->out->device = c->device;
     else
-        lob_device_free(gpu->device, p.out.data);
+        lob_device_free(c->device, p.out.data);
     return st;
 }
 
-static const lob_label_operations operations = {
-    lob_components_cuda,
-    lob_morphology_cuda,
-    take,
-    give_back,
-    hold,
-    count,
-    put,
-    look,
-    count_pieces,
-    boundary,
-    run_majority,
-    finish,
-};
+static const lob_label_operations operations = {lob_components_cuda,
+                                                lob_morphology_cuda,
+                                                put,
+                                                look,
+                                                count_pieces,
+                                                boundary,
+                                                run_majority,
+                                                finish};
 
 } /* namespace lob::labels */
 
@@ -309,7 +256,6 @@ lob_status lob_labels_cuda(lob_labels_output *out, const lob_labels_input *in,
                            lob_error *error)
 {
     lob_labels_input there = *in;
-    gpu_labels gpu = {};
     lob_label_chain c = {};
     memset(out, 0, sizeof *out);
     if (!context->device) return lob_device_missing(error);
@@ -322,18 +268,13 @@ lob_status lob_labels_cuda(lob_labels_output *out, const lob_labels_input *in,
     };
     LOB_TRY(lob_device_send(context->device, travels, 2, voxels, error));
     there.place = lob_context_place(context);
-    gpu.device = context->device;
-    gpu.budget = lob_device_budget_of(context, "label steps", voxels);
-    gpu.place = in->place;
     c.operations = &operations;
     c.in = &there;
     c.options = options;
     c.caller = context;
     c.error = error;
+    c.device = context->device;
+    c.result_place = in->place;
     c.out = out;
-    c.backend = &gpu;
-    const lob_status st = lob_label_chain_run(&c);
-    out->working_bytes = gpu.peak;
-    if (st != LOB_OK) lob_labels_output_free(out);
-    return st;
+    return lob_label_chain_run(&c);
 }

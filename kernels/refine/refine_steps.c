@@ -1,15 +1,11 @@
 /* The steps of refining, as both backends do them. */
-#include "kernels/arrays.h"
-#include "kernels/device/device.h"
 #include "kernels/refine/refine_job.h"
-#include "volumes/voxel_memory.h"
 
 /* ---- memory ---- */
 
 static void drop(lob_refine_job *j, lob_refine_owned which)
 {
-    lob_array_free(j->device, j->owned[which].data);
-    lob_budget_release(&j->budget, j->owned[which].bytes);
+    lob_budget_free_at(&j->budget, j->device, j->owned[which].data, j->owned[which].bytes);
     j->owned[which].data = NULL;
     j->owned[which].bytes = 0;
 }
@@ -20,12 +16,8 @@ static lob_status take(lob_refine_job *j, lob_refine_owned which, int64_t n, siz
     const int64_t bytes = lob_product(n, (int64_t)size, 1, 1);
     void **const data = &j->owned[which].data;
     drop(j, which);
-    if (bytes < 0) return lob_fail(j->error, LOB_ENOMEM, "a volume too large to be refined");
-    LOB_TRY(lob_budget_hold(&j->budget, bytes, j->error));
     j->owned[which].bytes = bytes;
-    if (j->device) return lob_device_alloc(j->device, data, bytes, j->error);
-    *data = lob_voxel_memory(bytes);
-    return *data ? LOB_OK : lob_fail(j->error, LOB_ENOMEM, "no memory left to refine labels");
+    return lob_budget_alloc_at(&j->budget, j->device, data, bytes, j->error);
 }
 
 static size_t label_bytes(const lob_refine_job *j)
@@ -41,12 +33,8 @@ static bool several(const lob_refine_job *j)
 /* The context of one of the job's calls, with what is left of its memory. */
 static lob_context inner_context(const lob_refine_job *j)
 {
-    lob_context context = *j->context;
+    lob_context context = lob_budget_inner(&j->budget, j->context);
     context.progress = NULL;
-    if (context.max_memory > 0) {
-        const int64_t left = context.max_memory - j->budget.held;
-        context.max_memory = left > 1 ? left : 1; /* 0 would be no limit */
-    }
     return context;
 }
 
@@ -83,11 +71,15 @@ static lob_status gaussian(lob_refine_job *j, lob_refine_owned to, void *array, 
     lob_filter_output out;
     drop(j, to);
     LOB_TRY(lob_budget_hold(&j->budget, bytes, j->error));
-    j->owned[to].bytes = bytes;
     const lob_context context = inner_context(j);
-    LOB_TRY(j->operations->filter(&out, &in, &options, &context, j->error));
+    const lob_status st = j->operations->filter(&out, &in, &options, &context, j->error);
+    if (st != LOB_OK) {
+        lob_budget_release(&j->budget, bytes);
+        return st;
+    }
     count_inner(j, out.working_bytes);
     j->owned[to].data = out.data;
+    j->owned[to].bytes = bytes;
     return LOB_OK;
 }
 
