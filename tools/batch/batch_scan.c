@@ -15,15 +15,14 @@
 
 static lob_status claim_outputs(lob_scan *scan)
 {
-    lob_status st = LOB_OK;
     for (int i = 0; i < scan->job.line_count; i++)
-        for (int f = 0; f < scan->job.lines[i].line.file_count && st == LOB_OK; f++) {
+        for (int f = 0; f < scan->job.lines[i].line.file_count; f++) {
             const lob_line_file *const file = &scan->job.lines[i].line.files[f];
-            if (file->is_output && !lob_is_stored_name(file->path) && strcmp(file->path, "-") != 0)
-                st = lob_claims_output(&scan->batch->claims, file->path, scan->plan->name,
-                                       &scan->session.error);
+            if (file->is_output && lob_batch_is_file(file))
+                LOB_TRY(lob_claims_output(&scan->batch->claims, file->path, scan->plan->name,
+                                          &scan->session.error));
         }
-    return st;
+    return LOB_OK;
 }
 
 static lob_scan_turn give_up(lob_scan *scan, lob_status status, const char *message)
@@ -55,50 +54,36 @@ static void begin_row(lob_scan *scan, const char *report)
 
 /*
  * The arguments of `lobule run` that do the same: the recipe, its values, the options that hold for
- * all scans. The words are in one block with their array.
+ * all scans. An array that ends in NULL, in one block with its words.
  */
 static char **make_words(const lob_scan *scan, const char *report, bool force, int *count)
 {
-    const lob_batch *const batch = scan->batch;
-    const lob_recipe *const recipe = &batch->plan.recipe;
-    const lob_session *const s = batch->session;
-    const size_t most = (size_t)recipe->value_count + 8;
-    size_t bytes = most * sizeof(char *) + strlen(batch->plan.recipe_path) + strlen(report) + 256;
+    const lob_recipe *const recipe = &scan->batch->plan.recipe;
+    const lob_session *const s = scan->batch->session;
+    const lob_device_choice *const device = &s->device;
+    const bool named = device->index != LOB_ALL_DEVICES && strcmp(device->backend, "auto") != 0;
+    lob_text text = {NULL};
+    lob_text_print(&text, "%s%c", scan->batch->plan.recipe_path, 0);
     for (int v = 0; v < recipe->value_count; v++)
-        bytes += strlen(recipe->values[v].name) + strlen(scan->plan->values[v]) + 2;
-    char **const words = malloc(bytes);
-    if (!words) return NULL;
-    char *to = (char *)(words + most);
-    int n = 0;
-    words[n++] = to;
-    to = stpcpy(to, batch->plan.recipe_path) + 1;
-    for (int v = 0; v < recipe->value_count; v++) {
-        words[n++] = to;
-        to = stpcpy(stpcpy(stpcpy(to, recipe->values[v].name), "="), scan->plan->values[v]) + 1;
+        lob_text_print(&text, "%s=%s%c", recipe->values[v].name, scan->plan->values[v], 0);
+    lob_text_print(&text, "--report=%s%c", report, 0);
+    if (named && device->index > 0)
+        lob_text_print(&text, "--device=%s:%d%c", device->backend, device->index, 0);
+    else if (named)
+        lob_text_print(&text, "--device=%s%c", device->backend, 0);
+    if (s->provenance) lob_text_print(&text, "--provenance%c", 0);
+    if (force || s->skip_existing)
+        lob_text_print(&text, "%s%c", force ? "--force" : "--skip-existing", 0);
+    const size_t most = (size_t)recipe->value_count + 6;
+    char **const words = text.failed ? NULL : malloc(most * sizeof *words + text.size);
+    *count = 0;
+    if (words) {
+        char *to = memcpy(words + most, text.bytes, text.size);
+        for (const char *const end = to + text.size; to < end; to += strlen(to) + 1)
+            words[(*count)++] = to;
+        words[*count] = NULL;
     }
-    words[n++] = to;
-    to = stpcpy(stpcpy(to, "--report="), report) + 1;
-    if (s->device.index != LOB_ALL_DEVICES && strcmp(s->device.backend, "auto") != 0) {
-        words[n++] = to;
-        to += sprintf(to, s->device.index > 0 ? "--device=%s:%d" : "--device=%s", s->device.backend,
-                      s->device.index) +
-              1;
-    }
-    const struct {
-        bool given;
-        const char *word;
-    } flags[] = {
-        {s->provenance,              "--provenance"   },
-        {force,                      "--force"        },
-        {!force && s->skip_existing, "--skip-existing"},
-    };
-    for (size_t i = 0; i < LOB_COUNT(flags); i++)
-        if (flags[i].given) {
-            words[n++] = to;
-            to = stpcpy(to, flags[i].word) + 1;
-        }
-    words[n] = NULL;
-    *count = n;
+    lob_text_free(&text);
     return words;
 }
 
@@ -142,28 +127,27 @@ static void on_end(lob_part *part, lob_session *s, lob_status status, const cJSO
     lob_batch_row_fill(row, s, report);
 }
 
+static bool prints_table(const lob_line *line)
+{
+    for (int f = 0; f < line->file_count; f++)
+        if (line->files[f].is_output && strcmp(line->files[f].path, "-") == 0) return true;
+    return false;
+}
+
 /* Tables for standard output get a file: all of them would come out at once. */
 static lob_status give_tables_files(lob_scan *scan)
 {
-    bool changed = false;
+    bool changed = false, skip;
     for (int i = 0; i < scan->job.line_count; i++) {
         lob_job_line *const l = &scan->job.lines[i];
         char end[16];
-        for (int f = 0; f < l->line.file_count; f++)
-            if (l->line.files[f].is_output && strcmp(l->line.files[f].path, "-") == 0) {
-                snprintf(end, sizeof end, ".%d.tsv", i + 1);
-                char *const path =
-                    lob_batch_file_of(scan->batch->folder, "tables", scan->plan->name, end);
-                if (!path || !lob_make_folders(path) || !lob_job_line_replace(l, "-", path)) {
-                    free(path);
-                    return lob_fail(&scan->session.error, LOB_ENOMEM, "out of memory");
-                }
-                free(path);
-                changed = true;
-                break;
-            }
+        if (!prints_table(&l->line)) continue;
+        snprintf(end, sizeof end, ".%d.tsv", i + 1);
+        char *const path = lob_batch_file_of(scan->batch->folder, "tables", scan->plan->name, end);
+        changed = path && lob_make_folders(path) && lob_job_line_replace(l, "-", path);
+        free(path);
+        if (!changed) return lob_fail(&scan->session.error, LOB_ENOMEM, "out of memory");
     }
-    bool skip;
     return changed ? lob_recipe_job_check_options(&scan->job, &skip) : LOB_OK;
 }
 
@@ -295,11 +279,11 @@ void lob_scan_look(lob_scan *scan)
 /* May a scan that holds stay as it is: does no other write its outputs now? */
 static bool claim_kept(lob_scan *scan, const lob_batch_row *before)
 {
-    lob_status st = LOB_OK;
-    for (int i = 0; i < before->outputs.count && st == LOB_OK; i++)
-        st = lob_claims_output(&scan->batch->claims, before->outputs.file[i].path, scan->plan->name,
-                               NULL);
-    return st == LOB_OK;
+    for (int i = 0; i < before->outputs.count; i++)
+        if (lob_claims_output(&scan->batch->claims, before->outputs.file[i].path, scan->plan->name,
+                              NULL) != LOB_OK)
+            return false;
+    return true;
 }
 
 lob_scan_turn lob_scan_begin(lob_scan *scan)
