@@ -720,3 +720,15 @@ def test_a_typed_command_has_no_place(line, text, tmp_path):
     (tmp_path / "scans.tsv").write_text("image\tout\na.nii\tb.nii\n")
     done = lobule("batch", "scans.tsv", "--", *line, cwd=tmp_path)
     assert done.returncode in (64, 65) and done.stderr == f"lobule batch: {text}\n"
+
+
+def test_a_pattern_that_begins_with_a_dot(tmp_path):
+    """Names are made of what is below the part without wildcards; hidden folders and links to folders are left out."""
+    for path in ("raw/x.nii", "raw/a/b/z.nii", "raw/.hidden/h.nii", "raw/d[1]/q.nii"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        save(scan_array(), tmp_path / path)
+    (tmp_path / "raw/link").symlink_to("a")
+    for pattern, names in (("./raw/**/*.nii", ["a/b/z", "d[1]/q", "x"]), ("**/z.nii", ["raw/a/b/z"]), ("raw/**/b/**/*", ["a/b/z"]),
+                           ("raw/.hidden/*", ["h"])):  # fmt: skip
+        good("batch", "--images", pattern, "--log", "log", "--force", "--", "info", "{image}", cwd=tmp_path)
+        assert [r.split("\t")[0] for r in (tmp_path / "log/status.tsv").read_text().splitlines()[1:]] == names

@@ -26,8 +26,9 @@ static bool find_below(glob_t *found, char *folder, const char *rest)
             fts_set(walk, at, FTS_SKIP);
             continue;
         }
-        const char *const path = at->fts_path + (strncmp(at->fts_path, "./", 2) == 0 ? 2 : 0);
-        char *const here = lob_path_as_pattern(strcmp(path, ".") == 0 ? "" : path);
+        const char *path = at->fts_path;
+        if (strcmp(folder, ".") == 0) path += path[1] ? 2 : 1; /* "./raw": nobody typed the dot */
+        char *const here = lob_path_as_pattern(path);
         char *const pattern = !here ? NULL : here[0] ? lob_path_in(here, rest) : strdup(rest);
         fits = pattern && find(found, pattern);
         free(pattern);
