@@ -117,8 +117,8 @@ lob_status lob_xml_parse(lob_xml **root, const char *text, size_t size)
     if (!clean) return LOB_ENOMEM;
     const size_t length = strlen(clean);
     reading r = {.room = 16, .elements = malloc(16 * sizeof *r.elements)};
-    /* An element with both its tags, or "/>", keeps at most what is written of it, with all NULs; one
-     * without an end a byte more. */
+    /* An element with both its tags, or "/>", keeps at most what is written of it, with all NULs;
+     * one without an end a byte more. */
     char *const kept = r.at = calloc(length + DEPTH + 1, 1);
     r.st = r.elements && kept ? LOB_OK : LOB_ENOMEM;
     if (r.st == LOB_OK && length <= INT_MAX) r.st = parse(&r, clean, length);
