@@ -118,15 +118,14 @@ lob_status lob_label_names_put(lob_label_names *names, int32_t label, const char
                                const lob_rgba *colour, const char *terminology)
 {
     lob_label_name row;
-    lob_status st = make_row(&row, label, name, colour, terminology);
-    if (st != LOB_OK) return st;
+    LOB_TRY(make_row(&row, label, name, colour, terminology));
     const int32_t at = place_of(names, label);
     if (at < names->count && names->rows[at].label == label) {
         free_row(&names->rows[at]);
         names->rows[at] = row;
         return LOB_OK;
     }
-    st = reserve_row(names);
+    lob_status st = reserve_row(names);
     if (st != LOB_OK) {
         free_row(&row);
         return st;
@@ -142,9 +141,8 @@ lob_status lob_label_names_add(lob_label_names *names, int32_t label, const char
                                const lob_rgba *colour, const char *terminology)
 {
     lob_label_name row;
-    lob_status st = make_row(&row, label, name, colour, terminology);
-    if (st != LOB_OK) return st;
-    st = reserve_row(names);
+    LOB_TRY(make_row(&row, label, name, colour, terminology));
+    lob_status st = reserve_row(names);
     if (st == LOB_OK)
         names->rows[names->count++] = row;
     else

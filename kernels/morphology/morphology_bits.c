@@ -226,10 +226,9 @@ lob_status lob_ball_bits_find(lob_ball_bits *bits, const void *labels, int label
     make_ball(&j.ball, plan);
     const int64_t volume = j.words * plan->dims.ny * plan->dims.nz;
     *bits = (lob_ball_bits){.words = j.words, .volume = volume};
-    lob_status st = lob_budget_alloc(budget, &bits->seen, volume, sizeof *bits->seen, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_alloc(budget, &bits->seen, volume, sizeof *bits->seen, error));
     const int64_t rest = volume * (j.ball.along[0] + 2);
-    st = lob_budget_alloc(budget, &work, rest, sizeof *work, error);
+    lob_status st = lob_budget_alloc(budget, &work, rest, sizeof *work, error);
     if (st == LOB_OK) {
         j.seen = bits->seen;
         j.edges[0] = work;

@@ -131,8 +131,7 @@ static lob_status alloc_clusters(call *c, lob_error *error)
     if (!c->slab) return LOB_ENOMEM;
     const size_t cluster = floats + box + (compared ? sums + contrast : 0);
     const int64_t bytes = choose_slabs(c, (int64_t)(n * cluster), (int64_t)(sums + contrast));
-    const lob_status st = lob_budget_hold(&c->budget, bytes, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_hold(&c->budget, bytes, error));
     c->cluster_bytes = bytes;
     c->centres = calloc(n, floats);
     c->boxes = malloc(n * box);
@@ -330,9 +329,7 @@ static lob_status prepare(call *c, lob_supervoxels_stats *stats, lob_error *erro
     lob_levels levels;
     lob_levels_extremes(extremes, &levels, &data, &view, c->threads);
     lob_levels_settle(&levels, span, extremes, image);
-    lob_status st =
-        lob_supervoxels_plan_make(&c->plan, c->in, c->options, &levels, extremes, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_supervoxels_plan_make(&c->plan, c->in, c->options, &levels, extremes, error));
     for (int a = 0; a < 3; a++) stats->cells[a] = c->plan.rule.cells[a];
     stats->size_mm = c->plan.size_mm;
     stats->data_voxels = levels.data_voxels;

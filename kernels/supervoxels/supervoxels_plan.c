@@ -49,8 +49,7 @@ lob_status lob_supervoxels_check(const lob_supervoxels_input *in,
                                  const lob_supervoxels_options *options, lob_error *error)
 {
     const lob_volume *image = in->image;
-    const lob_status st = check_options(options, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(check_options(options, error));
     if (image->channels < 1 || image->channels > LOB_SUPERVOXELS_MAX_CHANNELS)
         return lob_fail(error, LOB_EDATA, "the image has %d channels; supervoxels take up to %d",
                         image->channels, LOB_SUPERVOXELS_MAX_CHANNELS);
@@ -328,8 +327,7 @@ lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_super
         return lob_fail(error, LOB_EDATA,
                         "no voxel is data: all lie outside the mask, the range or the finite "
                         "values");
-    lob_status st = lay_grid(plan, in->image, options, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lay_grid(plan, in->image, options, error));
     const double max = max_voxels_of_cluster(&plan->rule);
     if (max > UINT32_MAX) /* voxels of fragments are counted in 32 bits */
         return lob_fail(error, LOB_EDATA,
@@ -340,8 +338,8 @@ lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_super
     const int32_t range = options->lab ? UINT16_MAX : find_lowest_levels(plan, extremes);
     const int32_t whole = options->lab ? 100 * LOB_LAB_UNIT : range;
     plan->rule.level = (float)(1.0 / whole);
-    st = weigh_positions(plan, in->image,
-                         options->method == LOB_SLIC ? options->compactness * whole : 1, error);
+    lob_status st = weigh_positions(
+        plan, in->image, options->method == LOB_SLIC ? options->compactness * whole : 1, error);
     if (st != LOB_OK) return st;
     if (options->method == LOB_SLIC) choose_steps(&plan->rule, range);
     if (st == LOB_OK && options->lab) st = make_lab(plan);

@@ -325,9 +325,8 @@ lob_status lob_fragments_join(int32_t *labels, int64_t *count, int64_t fragments
     f.readers = readers < 1 ? 1 : readers < threads ? (int)readers : threads;
     const size_t levels = (size_t)f.readers * channels * (size_t)f.nx * sizeof(uint16_t);
     const int64_t bytes = (int64_t)(n * (sizeof *f.link + low + high) + row_count + levels);
-    lob_status st = lob_budget_hold(budget, bytes, error);
-    if (st != LOB_OK) return st;
-    st = LOB_ENOMEM;
+    LOB_TRY(lob_budget_hold(budget, bytes, error));
+    lob_status st = LOB_ENOMEM;
     f.link = calloc(n, sizeof *f.link);
     f.size_and_low = calloc(n, low);
     f.high = calloc(n, high);

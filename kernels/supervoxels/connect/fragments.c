@@ -160,8 +160,7 @@ static lob_status make_slabs(numbering *g)
     g->count = (int)(max < g->threads ? max : g->threads);
     const int64_t bytes =
         (g->count * g->ring_rows + (g->count - 1) * g->reach) * g->nx * (int64_t)sizeof *g->rows;
-    const lob_status st = lob_budget_hold(g->budget, bytes, g->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_hold(g->budget, bytes, g->error));
     g->rows = malloc((size_t)bytes);
     g->slabs = calloc((size_t)g->count, sizeof *g->slabs);
     if (!g->rows || !g->slabs) return LOB_ENOMEM;
