@@ -1,9 +1,13 @@
-/* The outcome of a call: its status, exit code and text, and one line for a person about a failure.
+/* The outcome of a call: its status, exit code and text, and what to tell a person about a
+ * failure.
  */
 #ifndef LOB_STATUS_H
 #define LOB_STATUS_H
 
 #include "volumes/both.h"
+
+#include <stddef.h>
+#include <stdint.h>
 
 LOB_BEGIN_DECLS
 
@@ -52,14 +56,26 @@ typedef enum {
 } lob_hint;
 
 /*
- * One line for a person: which file, what is wrong, what to try. Functions whose status does not
- * say enough take a pointer to one as their last argument; it may be NULL. The text has no newline
- * and no full stop at its end. It is written only when a call fails.
+ * What a failure says to a person, in parts that lob_error_line puts together. Functions whose
+ * status does not say enough take a pointer to one as their last argument; it may be NULL. It is
+ * written as a whole, and only when a call fails. No part has a newline or a full stop at its end.
+ *
+ *   file  the file that is meant, as the caller named it, or two of them ("a.nii with b.nii"); a
+ *         line of a text file is "a.tsv:12"; empty: none is. A longer name lost its middle
+ *   text  what is wrong; never empty
+ *   hint  what to try
  */
 typedef struct {
+    char file[1024];
     char text[1024];
     lob_hint hint;
 } lob_error;
+
+/* Bytes that any line of lob_error_line fits in. */
+enum { LOB_ERROR_LINE = 2052 };
+
+/* Write "file: text", or the text alone, into out, cut off at size bytes. Returns out. */
+char *lob_error_line(char *out, size_t size, const lob_error *error);
 
 /* The status's own text, never NULL; "unknown status" for a value outside the list. */
 const char *lob_status_text(lob_status status);
@@ -67,24 +83,37 @@ const char *lob_status_text(lob_status status);
 /* The exit code of a command that ends with this status; 70 for a value outside the list. */
 int lob_status_exit_code(lob_status status);
 
-/*
- * Write a formatted line into error (unless NULL) and return status, so that a check reads
- * `return lob_fail(error, LOB_EDATA, "%s: ...", path);`. Control characters are replaced by '?',
- * because file names may hold anything.
- */
-lob_status lob_fail(lob_error *error, lob_status status, const char *format, ...)
 #if defined(__GNUC__)
-    __attribute__((format(printf, 3, 4)))
+#define LOB_PRINTF(at, first) __attribute__((format(printf, at, first)))
+#else
+#define LOB_PRINTF(at, first)
 #endif
-    ;
 
-/* The same with a hint; lob_fail sets LOB_HINT_NONE. */
+/*
+ * Write a formatted text into error (unless NULL) and return status, so that a check reads
+ * `return lob_fail(error, LOB_EARG, "%d channels; one is needed", n);`. No file is named, and the
+ * hint is LOB_HINT_NONE. Control characters are replaced by '?', because texts may hold anything.
+ */
+lob_status lob_fail(lob_error *error, lob_status status, const char *format, ...) LOB_PRINTF(3, 4);
+
+/* The same with a hint. */
 lob_status lob_fail_hint(lob_error *error, lob_status status, lob_hint hint, const char *format,
-                         ...)
-#if defined(__GNUC__)
-    __attribute__((format(printf, 4, 5)))
-#endif
-    ;
+                         ...) LOB_PRINTF(4, 5);
+
+/* The same about a file, about one with a hint, and about a line of a text file, counted from 1. */
+lob_status lob_fail_file(lob_error *error, lob_status status, const char *path, const char *format,
+                         ...) LOB_PRINTF(4, 5);
+lob_status lob_fail_file_hint(lob_error *error, lob_status status, lob_hint hint, const char *path,
+                              const char *format, ...) LOB_PRINTF(5, 6);
+lob_status lob_fail_line(lob_error *error, lob_status status, const char *path, int64_t line,
+                         const char *format, ...) LOB_PRINTF(5, 6);
+
+/* A function that knows the file calls others that do not: name it in their error (unless NULL), if
+ * no file is named there yet. */
+void lob_error_in(lob_error *error, const char *path);
+
+/* Append to an error's text (unless NULL). */
+void lob_error_add(lob_error *error, const char *format, ...) LOB_PRINTF(2, 3);
 
 /* Return from the enclosing function with the status of a call that failed. */
 #define LOB_TRY(call)                          \

@@ -272,11 +272,12 @@ static lob_status receive_texts(lob_volume *out, const lob_hdf5_reply *reply, lo
 /* The failure that the child tells of. */
 static lob_status take_failure(lob_hdf5_reply *reply, lob_error *error)
 {
-    reply->error.text[sizeof reply->error.text - 1] = '\0';
+    lob_error *const told = &reply->error;
+    told->file[sizeof told->file - 1] = told->text[sizeof told->text - 1] = '\0';
     const bool known = reply->status == LOB_ENOMEM;
-    const lob_hint hint =
-        (unsigned)reply->error.hint < LOB_HINTS ? reply->error.hint : LOB_HINT_NONE;
-    return lob_fail_hint(error, known ? LOB_ENOMEM : LOB_EDATA, hint, "%s", reply->error.text);
+    const lob_hint hint = (unsigned)told->hint < LOB_HINTS ? told->hint : LOB_HINT_NONE;
+    return lob_fail_file_hint(error, known ? LOB_ENOMEM : LOB_EDATA, hint, told->file, "%s",
+                              told->text);
 }
 
 /*

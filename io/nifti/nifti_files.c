@@ -26,7 +26,8 @@ static lob_status open_other_half(lob_input *in, char **name, const char *path, 
         const lob_status st = lob_input_open(in, other, &why);
         if (st != LOB_ENOINPUT) {
             *name = other;
-            return st == LOB_OK ? st : lob_fail(error, st, "%s", why.text);
+            if (st != LOB_OK && error) *error = why;
+            return st;
         }
         free(other);
     }

@@ -75,8 +75,9 @@ free.argtypes, free.restype = [ctypes.c_void_p], None
 
 def fail(status: int, error: _abi.lob_error) -> Error:
     """The exception of a status; its text is the library's line."""
-    text = error.text.decode(errors="replace") or library.lob_status_text(status).decode()
-    return BY_STATUS.get(status, InternalError)(text)
+    line = ctypes.create_string_buffer(_abi.LOB_ERROR_LINE)
+    library.lob_error_line(line, len(line), byref(error))
+    return BY_STATUS.get(status, InternalError)(line.value.decode(errors="replace"))
 
 
 def check(status: int, error: _abi.lob_error) -> None:

@@ -67,6 +67,51 @@ TEST(test_fail)
     assert_int_equal(strlen(error.text), sizeof error.text - 1);
 }
 
+/* A failure that is written as it is told: file, what is wrong, hint, and the line of all. */
+TEST(test_parts)
+{
+    char line[LOB_ERROR_LINE];
+    lob_error error;
+    lob_fail_file_hint(&error, LOB_EEXIST, LOB_HINT_REPLACE, "a.nii", "exists");
+    assert_string_equal(error.file, "a.nii");
+    assert_string_equal(error.text, "exists");
+    assert_int_equal(error.hint, LOB_HINT_REPLACE);
+    assert_string_equal(lob_error_line(line, sizeof line, &error), "a.nii: exists");
+    lob_error_in(&error, "b.nii"); /* the nearest knows best */
+    lob_error_add(&error, ", of %d\n", 2);
+    assert_string_equal(lob_error_line(line, sizeof line, &error), "a.nii: exists, of 2?");
+
+    assert_int_equal(lob_fail(&error, LOB_EARG, "no seeds"), LOB_EARG);
+    assert_int_equal(error.hint, LOB_HINT_NONE);
+    assert_string_equal(lob_error_line(line, sizeof line, &error), "no seeds");
+    lob_error_in(&error, "b\n.nii");
+    assert_string_equal(lob_error_line(line, sizeof line, &error), "b?.nii: no seeds");
+    lob_fail_line(&error, LOB_EDATA, "a.tsv", 12, "%s", "no tab");
+    assert_string_equal(lob_error_line(line, sizeof line, &error), "a.tsv:12: no tab");
+    assert_string_equal(lob_error_line(line, 9, &error), "a.tsv:12");
+
+    lob_error_in(NULL, "a.nii");
+    lob_error_add(NULL, "%d", 1);
+}
+
+/* Of a name that is too long, the middle goes, by whole characters of UTF-8. */
+TEST(test_long_names)
+{
+    for (int first = 0; first < 3; first++) {
+        char name[3000] = "abc", line[LOB_ERROR_LINE];
+        lob_error error;
+        for (int i = first; i < 2900; i += 3) memcpy(name + i, "\xe2\x82\xac", 4); /* euro */
+        strcat(name, "/end.nii");
+        lob_fail_line(&error, LOB_EDATA, name, 7, "%01023d", 0);
+        const size_t n = strlen(error.file);
+        assert_true(n < sizeof error.file && n > sizeof error.file - 8);
+        assert_string_equal(error.file + n - 10, "/end.nii:7");
+        assert_non_null(strstr(error.file, "\xe2\x82\xac...\xe2\x82\xac"));
+        lob_error_line(line, sizeof line, &error); /* and the line holds all of it */
+        assert_int_equal(strlen(line), n + 2 + 1023);
+    }
+}
+
 static const struct {
     lob_type type;
     const char *name;

@@ -117,7 +117,7 @@ static void on_end(lob_part *part, lob_session *s, lob_status status, const cJSO
         row->exit_code = lob_status_exit_code(status);
         lob_batch_files_of(&row->outputs, &scan->job, true);
     }
-    if (failed) give_up(scan, status, s->error.text);
+    if (failed) give_up(scan, status, s->failure);
     if (scan->device) {
         free(row->device);
         row->device = strdup(scan->device->name);
@@ -214,7 +214,7 @@ static lob_scan_turn begin_session(lob_scan *scan, const char *report, bool forc
     scan->command = lob_command_run;
     scan->command.host = lob_part_host(&scan->part);
     if (!lob_run_begin(&scan->session, &scan->options, &scan->command, count, scan->words)) {
-        give_up(scan, LOB_EARG, scan->session.error.text);
+        give_up(scan, LOB_EARG, scan->session.failure);
         scan->row.exit_code = scan->session.exit_code;
         return LOB_TURN_OVER;
     }
@@ -224,7 +224,8 @@ static lob_scan_turn begin_session(lob_scan *scan, const char *report, bool forc
         scan->row.state = LOB_SCAN_SKIPPED;
         scan->row.exit_code = 0;
         free(scan->row.message);
-        scan->row.message = strdup(scan->session.error.text);
+        char line[LOB_ERROR_LINE];
+        scan->row.message = strdup(lob_error_line(line, sizeof line, &scan->session.error));
     }
     lob_session_end(&scan->session, st);
     return LOB_TURN_OVER;

@@ -99,12 +99,25 @@ static const char *const advice[LOB_HINTS] = {
                            "thin lines with --method strokes"),
 };
 
-/* Append the words of an error's hint to its text. */
-static void put_advice(lob_error *error)
+/*
+ * Put the error's parts together, with what to try. The message of a lack of memory says what was
+ * left of --max-memory; what the user gave is added.
+ */
+static void put_failure(lob_session *s, lob_status st)
 {
-    const lob_error reason = *error;
-    if (advice[reason.hint])
-        lob_fail(error, LOB_OK, "%.900s; %s", reason.text, advice[reason.hint]);
+    char line[LOB_ERROR_LINE], given[LOB_BYTES_TEXT], held[LOB_BYTES_TEXT], limit[100] = "";
+    const char *const try = advice[s->error.hint];
+    if (st == LOB_ENOMEM && s->max_memory > 0 && !s->command->runs_others) {
+        lob_bytes_text(given, s->max_memory);
+        if (s->memory.held == 0) /* a second attempt has released it */
+            snprintf(limit, sizeof limit, " (--max-memory is %s)", given);
+        else
+            snprintf(limit, sizeof limit, " (--max-memory is %s, of which %s are in use)", given,
+                     lob_bytes_text(held, s->memory.held));
+    }
+    lob_error_line(line, sizeof line, &s->error);
+    snprintf(s->failure, sizeof s->failure, "%s%s%s%s", line, try ? "; " : "", try ? try : "",
+             limit);
 }
 
 static void print_version(FILE *to, const lob_manual *manual)
@@ -267,9 +280,9 @@ static bool begin(lob_session *s, lob_status st, bool silent)
     }
     if (st == LOB_OK && !print && !skip) return true;
 
-    put_advice(&s->error);
+    put_failure(s, st);
     if (s->host && (st != LOB_OK || !s->host->outer)) silent = true;
-    if (!silent && (st != LOB_OK || (skip && !s->quiet))) lob_session_print_line(s, s->error.text);
+    if (!silent && (st != LOB_OK || (skip && !s->quiet))) lob_session_print_line(s, s->failure);
     if (s->host && s->host->outer) s->host->end(s, st, NULL);
     release(s);
     s->status = st;
@@ -294,20 +307,6 @@ bool lob_call_begin(lob_session *s, const lob_command *command, int argc, char *
 
 /* ---- end ---- */
 
-/* The message says what was left of --max-memory; add what the user gave. */
-static void name_limit(lob_session *s)
-{
-    char given[LOB_BYTES_TEXT], held[LOB_BYTES_TEXT];
-    const lob_error reason = s->error;
-    if (s->max_memory == 0) return;
-    lob_bytes_text(given, s->max_memory);
-    if (s->memory.held == 0) /* a second attempt has released it */
-        lob_fail(&s->error, LOB_ENOMEM, "%.900s (--max-memory is %s)", reason.text, given);
-    else
-        lob_fail(&s->error, LOB_ENOMEM, "%.900s (--max-memory is %s, of which %s are in use)",
-                 reason.text, given, lob_bytes_text(held, s->memory.held));
-}
-
 /* What a command that has succeeded says. */
 static void print_success(lob_session *s)
 {
@@ -325,7 +324,7 @@ static void print_success(lob_session *s)
 static lob_status end_check(lob_session *s, lob_status status)
 {
     if (s->checked) status = LOB_OK;
-    put_advice(&s->error);
+    put_failure(s, status);
     if (status != LOB_OK || s->checking) s->host->end(s, status, NULL);
     release(s);
     return status;
@@ -350,7 +349,7 @@ static lob_status end_report(lob_session *s, lob_status status, cJSON **report)
 {
     lob_error error = {.text = ""};
     const bool failed = has_failed(status);
-    *report = lob_report_wanted(s) ? lob_report_make(s, status, failed ? s->error.text : "") : NULL;
+    *report = lob_report_wanted(s) ? lob_report_make(s, status, failed ? s->failure : "") : NULL;
     const bool is_new = s->report_path && access(s->report_path, F_OK) != 0;
     const lob_status st = lob_report_write(s, *report, &error);
     if (failed) return status;
@@ -359,6 +358,7 @@ static lob_status end_report(lob_session *s, lob_status status, cJSON **report)
         return status;
     }
     s->error = error;
+    put_failure(s, st);
     lob_outputs_remove(s);
     cJSON_Delete(*report); /* it refers to the outputs that are forgotten now */
     *report = NULL;
@@ -373,15 +373,14 @@ int lob_session_end(lob_session *s, lob_status status)
     if (!has_failed(status)) status = finish(s, status);
     if (has_failed(status)) {
         if (s->error.text[0] == '\0') lob_fail(&s->error, status, "%s", lob_status_text(status));
-        put_advice(&s->error);
-        if (status == LOB_ENOMEM && !s->command->runs_others) name_limit(s);
+        put_failure(s, status);
         lob_outputs_remove(s);
     }
     status = end_report(s, status, &report);
     if (!has_failed(status))
         print_success(s);
     else if (!s->host)
-        lob_session_print_line(s, s->error.text);
+        lob_session_print_line(s, s->failure);
     lob_session_clear_bar(s);
     const bool hosted = s->host != NULL;
     if (hosted && s->provenance && !has_failed(status))

@@ -247,6 +247,14 @@ static void take_remarks(report *r)
     }
 }
 
+/* Move an error's line to those of what was found. */
+static void add_line(cJSON *lines, lob_error *error)
+{
+    char line[LOB_ERROR_LINE];
+    cJSON_AddItemToArray(lines, cJSON_CreateString(lob_error_line(line, sizeof line, error)));
+    *error = (lob_error){.text = ""};
+}
+
 /* Read all of the file. Damage and kinds that are not read are in r, and no failure. */
 static lob_status look(report *r, const char *path, bool labels)
 {
@@ -260,16 +268,12 @@ static lob_status look(report *r, const char *path, bool labels)
     }
     const bool damaged = st == LOB_EDATA && s->error.hint == LOB_HINT_NONE;
     if (damaged) {
-        cJSON_AddItemToArray(r->damage, cJSON_CreateString(s->error.text));
-        s->error = (lob_error){.text = ""};
+        add_line(r->damage, &s->error);
         st = lob_session_read_header(s, &v, path, NULL);
         if (st != LOB_OK) s->error = (lob_error){.text = ""};
     }
     const bool strange = st == LOB_EDATA && s->error.hint == LOB_HINT_CONVERT;
-    if (strange) {
-        cJSON_AddItemToArray(r->not_read, cJSON_CreateString(s->error.text));
-        s->error = (lob_error){.text = ""};
-    }
+    if (strange) add_line(r->not_read, &s->error);
     take_remarks(r);
     if (st == LOB_OK) describe(r, &v);
     if (st == LOB_OK && one_frame)

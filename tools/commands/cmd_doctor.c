@@ -121,7 +121,11 @@ static lob_status try_gpus(doctor *d)
         const lob_status opened = lob_device_open(&device, choice, &why);
         if (opened == LOB_OK) st = try_gpu(d, backend, device);
         lob_device_close(device);
-        if (opened != LOB_OK && !any) return lob_fail(&d->s->error, opened, "%s", why.text);
+        if (opened != LOB_OK && !any) {
+            d->s->error = why;
+            d->s->error.hint = LOB_HINT_NONE; /* no other device was asked for */
+            return opened;
+        }
         if (opened != LOB_OK && n == 0) cJSON_AddStringToObject(d->about, "no_gpu", why.text);
         if (!any || (opened != LOB_OK && opened != LOB_EBUSY)) return st;
     }

@@ -89,7 +89,8 @@ static lob_status run_job(lob_session *s, lob_recipe_job *job, bool dry_run)
     const lob_status st = lob_recipe_job_check(job, &skip);
     if (st != LOB_OK || dry_run) return st;
     if (skip) {
-        lob_session_note(s, "%s", s->error.text);
+        char line[LOB_ERROR_LINE];
+        lob_session_note(s, "%s", lob_error_line(line, sizeof line, &s->error));
         return LOB_OK;
     }
     return lob_recipe_job_run(job);

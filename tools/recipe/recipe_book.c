@@ -177,7 +177,8 @@ static void print_entry(FILE *to, const entry *e)
     lob_error error = {.text = ""};
     char *const path = joined(e->folder, e->name, suffix);
     if (!path || lob_recipe_read(&recipe, path, &error) != LOB_OK) {
-        fprintf(to, "%s: cannot be used: %s\n", e->name, error.text);
+        char line[LOB_ERROR_LINE];
+        fprintf(to, "%s: cannot be used: %s\n", e->name, lob_error_line(line, sizeof line, &error));
         free(path);
         return;
     }

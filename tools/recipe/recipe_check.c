@@ -22,10 +22,10 @@ static bool is_stdout(const lob_line_file *file)
 static lob_status at_line(lob_recipe_job *job, const lob_job_line *l, lob_status st)
 {
     lob_error *const error = &job->run->error;
-    const lob_error reason = *error;
+    char line[LOB_ERROR_LINE];
     if (st == LOB_OK) return st;
-    return lob_fail_hint(error, st, reason.hint, "%s: %s: %.800s", l->place, l->command.name,
-                         reason.text);
+    lob_error_line(line, sizeof line, error);
+    return lob_fail_file_hint(error, st, error->hint, l->place, "%s: %s", l->command.name, line);
 }
 
 /* ---- volumes in memory ---- */

@@ -190,8 +190,7 @@ static void end(lob_session *s, lob_status status, const cJSON *report)
     if (s->memory.most_held > run->memory.most_held) run->memory.most_held = s->memory.most_held;
     for (int i = 0; i < s->stages; i++) lob_session_add(run, s->stage[i].name, s->stage[i].seconds);
     if (failed)
-        lob_fail(&run->error, status, "%s%s%s: %.800s", s->host->place,
-                 s->host->place[0] ? ": " : "", s->command->name, s->error.text);
+        lob_fail_file(&run->error, status, s->host->place, "%s: %s", s->command->name, s->failure);
     else if (!s->checking)
         hand_over(run, s, s->host->place);
 }

@@ -64,10 +64,11 @@ lob_status lob_session_rules(lob_session *s, const lob_rule *rules, size_t count
 
 lob_status lob_session_name(lob_session *s, lob_status st, const char *path, const char *other)
 {
-    const lob_error reason = s->error;
+    char both[2 * sizeof s->error.file];
     if (st == LOB_OK || st == LOB_ECANCEL) return st;
-    return lob_fail_hint(&s->error, st, reason.hint, "%s%s%s: %.800s", path, other ? " with " : "",
-                         other ? other : "", reason.text);
+    snprintf(both, sizeof both, "%s%s%s", path, other ? " with " : "", other ? other : "");
+    lob_error_in(&s->error, both);
+    return st;
 }
 
 lob_status lob_session_no_memory(lob_session *s, const char *path)

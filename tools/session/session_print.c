@@ -37,16 +37,18 @@ void lob_session_print_progress(lob_session *s, double done)
 
 void lob_session_print_line(lob_session *s, const char *text)
 {
-    lob_error clean; /* lob_fail leaves no control characters: text of a file may hold any */
+    char clean[sizeof s->failure]; /* text of a file may hold control characters */
     const lob_host *host = lob_session_outermost(s);
     if (!host) host = s->host;
-    lob_fail(&clean, LOB_OK, "%s", text);
+    snprintf(clean, sizeof clean, "%s", text);
+    for (char *c = clean; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
     lob_session_clear_bar(s);
     if (host)
         fprintf(stderr, "lobule %s: %s: %s: %s\n", host->caller, host->place, s->command->name,
-                clean.text);
+                clean);
     else
-        fprintf(stderr, "lobule %s: %s\n", s->command->name, clean.text);
+        fprintf(stderr, "lobule %s: %s\n", s->command->name, clean);
 }
 
 static void print_notes(lob_session *s, const cJSON *notes)

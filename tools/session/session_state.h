@@ -146,10 +146,11 @@ struct lob_session {
     lob_context context; /* threads, what is left of the memory, device and progress; hand it to the
                             algorithms */
     lob_error error;     /* hand it to whatever can fail */
-    lob_status status;   /* when lob_call_begin returned false, */
-    int exit_code;       /* and that of the command */
-    bool keeps_inputs;   /* it may read its inputs again */
-    bool noted_shear;    /* of an output's axes, once for all of them */
+    char failure[LOB_ERROR_LINE + 256]; /* once it has failed: the error's line with what to try */
+    lob_status status;                  /* when lob_call_begin returned false, */
+    int exit_code;                      /* and that of the command */
+    bool keeps_inputs;                  /* it may read its inputs again */
+    bool noted_shear;                   /* of an output's axes, once for all of them */
     bool checking, checked;   /* of lob_command.run: stop before any work; it has come there */
     bool extra;               /* the option of lob_watcher.option is given, */
     char *renamed;            /* and an output has this name, malloc'ed, NULL: none has, */

@@ -21,7 +21,10 @@ int main(int argc, char **argv)
     if (st == LOB_OK) st = backend->components(&found, &in, &options, &context, &error);
     if (st == LOB_OK) st = lob_volume_adopt(&labels, &scan, &found.labels, found.type, 1);
     if (st == LOB_OK) st = lob_write(&labels, argv[2], &how, &error);
-    if (st != LOB_OK) fprintf(stderr, "%s: %s\n", lob_status_text(st), error.text);
+    if (st != LOB_OK) {
+        char line[LOB_ERROR_LINE];
+        fprintf(stderr, "%s: %s\n", lob_status_text(st), lob_error_line(line, sizeof line, &error));
+    }
     lob_components_output_free(&found);
     lob_volume_free(&labels);
     lob_volume_free(&scan);

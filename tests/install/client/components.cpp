@@ -1,6 +1,6 @@
 // Number the pieces of equal labels on the best device. usage: components INPUT OUTPUT
-#include <lobule/lobule.h>
 #include <iostream>
+#include <lobule/lobule.h>
 #include <memory>
 
 int main(int argc, char **argv)
@@ -26,6 +26,9 @@ int main(int argc, char **argv)
     if (st == LOB_OK) st = lob_volume_adopt(&labels, &scan, &found.labels, found.type, 1);
     if (st == LOB_OK) st = lob_write(&labels, argv[2], &how, &error);
     lob_components_output_free(&found);
-    if (st != LOB_OK) std::cerr << lob_status_text(st) << ": " << error.text << '\n';
+    char line[LOB_ERROR_LINE];
+    if (st != LOB_OK)
+        std::cerr << lob_status_text(st) << ": " << lob_error_line(line, sizeof line, &error)
+                  << '\n';
     return lob_status_exit_code(st);
 }

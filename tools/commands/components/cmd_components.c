@@ -190,9 +190,8 @@ static lob_status components(lob_session *s, void *user)
     const lob_status st = set->fill_holes || fits ? in_memory(s, w) : LOB_ENOMEM;
     if (st != LOB_ENOMEM) return st;
     if (set->fill_holes) {
-        const lob_error reason = s->error;
-        return lob_fail_hint(&s->error, st, reason.hint,
-                             "%.800s; with --fill-holes it is not worked on in parts", reason.text);
+        lob_error_add(&s->error, "; with --fill-holes it is not worked on in parts");
+        return st;
     }
     release(w);
     lob_session_forget(s);

@@ -332,10 +332,9 @@ static lob_status join(work *w, int64_t planes)
         const int64_t tables = w->common.result.working_bytes;
         free_slabs(w);
         if (planes == 1 || (s->max_memory > 0 && tables > s->context.max_memory)) {
-            const lob_error reason = s->error;
-            return lob_fail_hint(&s->error, st, reason.hint, "%.800s%s%s", reason.text,
-                                 planes == 1 ? ", one plane at a time" : "",
-                                 s->max_memory > 0 ? "" : "; allow more with --max-memory");
+            lob_error_add(&s->error, "%s%s", planes == 1 ? ", one plane at a time" : "",
+                          s->max_memory > 0 ? "" : "; allow more with --max-memory");
+            return st;
         }
         planes = fewer_planes(w, planes, tables);
         s->error = (lob_error){.text = ""};

@@ -129,11 +129,12 @@ static lob_status note_files(mover *m, lob_job_line *l)
 {
     lob_job_line_check(m->job, l);
     lob_error *const error = &m->job->run->error;
-    const lob_error reason = *error;
+    if (l->line.file_count == 0 && l->line.status == LOB_EARG) {
+        lob_error_add(error, "; this is no command line of this version");
+        return LOB_EDATA;
+    }
     *error = (lob_error){.text = ""};
-    if (l->line.file_count > 0 || l->line.status != LOB_EARG) return LOB_OK;
-    return lob_fail(error, LOB_EDATA, "%.900s; this is no command line of this version",
-                    reason.text);
+    return LOB_OK;
 }
 
 /* Print a word, with a new name where it ends in that of a file. */
