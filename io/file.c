@@ -24,7 +24,7 @@ enum { MAP_FROM = 1 << 16 }; /* smaller files are read: a mapping costs more tha
 static lob_status input_read(lob_input *in, int fd, const char *path, lob_error *error)
 {
     unsigned char *bytes = malloc(in->size + 1); /* + 1: an empty file has an address too */
-    if (!bytes) return lob_fail(error, LOB_ENOMEM, "%s: no memory for %zu bytes", path, in->size);
+    if (!bytes) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for %zu bytes", in->size);
     size_t have = 0;
     while (have < in->size) {
         const ssize_t got = read(fd, bytes + have, in->size - have);
@@ -32,7 +32,7 @@ static lob_status input_read(lob_input *in, int fd, const char *path, lob_error 
         if (got < 0) {
             const int why = errno;
             free(bytes);
-            return lob_fail(error, LOB_EIO, "%s: cannot be read: %s", path, ERRNO_TEXT(why));
+            return lob_fail_file(error, LOB_EIO, path, "cannot be read: %s", ERRNO_TEXT(why));
         }
         if (got == 0) break; /* cut shorter since fstat: what is there now is the file */
         have += (size_t)got;
@@ -50,17 +50,19 @@ lob_status lob_input_open(lob_input *in, const char *path, lob_error *error)
     if (fd < 0) {
         const lob_status st = errno == EIO ? LOB_EIO : LOB_ENOINPUT;
         if (strcmp(path, "-") == 0)
-            return lob_fail(error, st, "-: input from a pipe is not supported; name a file");
-        return lob_fail(error, st, "%s: cannot be opened: %s", path, ERRNO_TEXT(errno));
+            return lob_fail_file(error, st, path,
+                                 "input from a pipe is not supported; name a file");
+        return lob_fail_file(error, st, path, "cannot be opened: %s", ERRNO_TEXT(errno));
     }
     struct stat about;
     lob_status st = LOB_OK;
     if (fstat(fd, &about) != 0)
-        st = lob_fail(error, LOB_EIO, "%s: cannot be read: %s", path, ERRNO_TEXT(errno));
+        st = lob_fail_file(error, LOB_EIO, path, "cannot be read: %s", ERRNO_TEXT(errno));
     else if (S_ISDIR(about.st_mode))
-        st = lob_fail(error, LOB_ENOINPUT, "%s: is a folder; name a file in it", path);
+        st = lob_fail_file(error, LOB_ENOINPUT, path, "is a folder; name a file in it");
     else if (!S_ISREG(about.st_mode))
-        st = lob_fail(error, LOB_ENOINPUT, "%s: is not a regular file; save it to one first", path);
+        st =
+            lob_fail_file(error, LOB_ENOINPUT, path, "is not a regular file; save it to one first");
     if (st == LOB_OK) {
         in->size = (size_t)about.st_size;
         void *map = MAP_FAILED;
@@ -203,35 +205,36 @@ lob_status lob_output_check(const char *path, bool force, lob_error *error)
     struct stat about;
     const char *name = name_of(path);
     if (strcmp(path, "-") == 0)
-        return lob_fail(error, LOB_EARG, "-: output to a pipe is not supported; name a file");
+        return lob_fail_file(error, LOB_EARG, path,
+                             "output to a pipe is not supported; name a file");
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return lob_fail(error, LOB_ECREATE, "%s: is not the name of a file", path);
+        return lob_fail_file(error, LOB_ECREATE, path, "is not the name of a file");
     if (stat(path, &about) == 0) {
         if (S_ISDIR(about.st_mode))
-            return lob_fail(error, LOB_ECREATE, "%s: is a folder; name a file in it", path);
+            return lob_fail_file(error, LOB_ECREATE, path, "is a folder; name a file in it");
         if (!S_ISREG(about.st_mode))
-            return lob_fail(error, LOB_ECREATE, "%s: is not a regular file; choose another name",
-                            path);
+            return lob_fail_file(error, LOB_ECREATE, path,
+                                 "is not a regular file; choose another name");
     }
     if (!force && lstat(path, &about) == 0)
-        return lob_fail_hint(error, LOB_EEXIST, LOB_HINT_REPLACE, "%s: exists", path);
+        return lob_fail_file_hint(error, LOB_EEXIST, LOB_HINT_REPLACE, path, "exists");
 
     char *folder = folder_of(path);
-    if (!folder) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+    if (!folder) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
     lob_status st = LOB_OK;
     if (stat(folder, &about) != 0)
         st = errno == ENOENT
-                 ? lob_fail(error, LOB_ECREATE,
-                            "%s: cannot be created: folder %s does not exist; make it first", path,
-                            folder)
-                 : lob_fail(error, LOB_ECREATE, "%s: cannot be created: %s", path,
-                            ERRNO_TEXT(errno));
+                 ? lob_fail_file(error, LOB_ECREATE, path,
+                                 "cannot be created: folder %s does not exist; make it first",
+                                 folder)
+                 : lob_fail_file(error, LOB_ECREATE, path, "cannot be created: %s",
+                                 ERRNO_TEXT(errno));
     else if (!S_ISDIR(about.st_mode))
-        st =
-            lob_fail(error, LOB_ECREATE, "%s: cannot be created: %s is not a folder", path, folder);
+        st = lob_fail_file(error, LOB_ECREATE, path, "cannot be created: %s is not a folder",
+                           folder);
     else if (access(folder, W_OK | X_OK) != 0)
-        st = lob_fail(error, LOB_ECREATE, "%s: cannot be created in folder %s: %s", path, folder,
-                      ERRNO_TEXT(errno));
+        st = lob_fail_file(error, LOB_ECREATE, path, "cannot be created in folder %s: %s", folder,
+                           ERRNO_TEXT(errno));
     free(folder);
     return st;
 }
@@ -271,7 +274,7 @@ lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_e
     if (st != LOB_OK) return st;
     out->path = realpath(path, NULL); /* follows links; NULL when the file is new */
     if (!out->path) out->path = strdup(path);
-    if (!out->path) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+    if (!out->path) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
 
     out->fd = open_unnamed(out);
     out->unnamed = out->fd >= 0;
@@ -282,8 +285,8 @@ lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_e
     }
     const int why = errno;
     lob_output_abort(out);
-    return lob_fail(error, why == ENOMEM ? LOB_ENOMEM : LOB_ECREATE, "%s: cannot be created: %s",
-                    path, ERRNO_TEXT(why));
+    return lob_fail_file(error, why == ENOMEM ? LOB_ENOMEM : LOB_ECREATE, path,
+                         "cannot be created: %s", ERRNO_TEXT(why));
 }
 
 /*
@@ -319,8 +322,8 @@ lob_status lob_output_write(lob_output *out, const void *bytes, size_t n, lob_er
         const ssize_t done = write_quietly(out->fd, from, some);
         if (done < 0 && errno == EINTR) continue;
         if (done <= 0)
-            return lob_fail(error, LOB_EIO, "%s: write failed: %s", out->path,
-                            done == 0 ? "nothing was accepted" : ERRNO_TEXT(errno));
+            return lob_fail_file(error, LOB_EIO, out->path, "write failed: %s",
+                                 done == 0 ? "nothing was accepted" : ERRNO_TEXT(errno));
         from += done;
         n -= (size_t)done;
     }
@@ -333,7 +336,7 @@ lob_status lob_output_flush(lob_output *out, lob_error *error)
     do failed = fsync(out->fd);
     while (failed && errno == EINTR);
     if (failed && errno != EINVAL && errno != EROFS) /* these two: nothing to flush to */
-        return lob_fail(error, LOB_EIO, "%s: write failed: %s", out->path, ERRNO_TEXT(errno));
+        return lob_fail_file(error, LOB_EIO, out->path, "write failed: %s", ERRNO_TEXT(errno));
     return LOB_OK;
 }
 
@@ -409,8 +412,8 @@ void lob_output_abort(lob_output *out)
 
 static lob_status refuse_newcomer(const char *path, lob_error *error)
 {
-    return lob_fail_hint(error, LOB_EEXIST, LOB_HINT_REPLACE,
-                         "%s: has appeared meanwhile and is kept", path);
+    return lob_fail_file_hint(error, LOB_EEXIST, LOB_HINT_REPLACE, path,
+                              "has appeared meanwhile and is kept");
 }
 
 /* The last steps of an output that has been flushed. */
@@ -418,17 +421,17 @@ static lob_status finish(lob_output *out, lob_error *error)
 {
     lob_status st = LOB_OK;
     if (!out->unnamed && !is_ours(out))
-        st = lob_fail(error, LOB_EIO, "%s: write failed: its temporary file is gone", out->path);
+        st = lob_fail_file(error, LOB_EIO, out->path, "write failed: its temporary file is gone");
     if (!out->unnamed) {
         const int failed = close(out->fd); /* network file systems tell of a full disk here */
         out->fd = -1;
         if (st == LOB_OK && failed && errno != EINTR)
-            st = lob_fail(error, LOB_EIO, "%s: write failed: %s", out->path, ERRNO_TEXT(errno));
+            st = lob_fail_file(error, LOB_EIO, out->path, "write failed: %s", ERRNO_TEXT(errno));
     }
     if (st == LOB_OK && place(out) != 0)
         st = errno == EEXIST ? refuse_newcomer(out->path, error)
-                             : lob_fail(error, LOB_ECREATE, "%s: cannot be created: %s", out->path,
-                                        ERRNO_TEXT(errno));
+                             : lob_fail_file(error, LOB_ECREATE, out->path, "cannot be created: %s",
+                                             ERRNO_TEXT(errno));
     if (st != LOB_OK) {
         lob_output_abort(out);
         return st;
@@ -470,7 +473,7 @@ lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_err
     if (st == LOB_OK) st = lob_output_flush(second, error);
     char *placed = NULL; /* first's path if it would be new there */
     if (st == LOB_OK && access(first->path, F_OK) != 0 && !(placed = strdup(first->path)))
-        st = lob_fail(error, LOB_ENOMEM, "%s: no memory", first->path);
+        st = lob_fail_file(error, LOB_ENOMEM, first->path, "no memory");
     if (st == LOB_OK && !second->force && access(second->path, F_OK) == 0)
         st = refuse_newcomer(second->path, error);
     if (st == LOB_OK) {

@@ -38,12 +38,12 @@ lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_opt
     const int64_t limit = asked ? options->max_memory : lob_memory_available() / 10 * 9;
     if (bytes >= 0 && bytes <= limit) return LOB_OK;
     if (bytes < 0)
-        return lob_fail(error, LOB_ENOMEM, "%s: needs more memory than can be addressed", path);
+        return lob_fail_file(error, LOB_ENOMEM, path, "needs more memory than can be addressed");
     char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
     lob_bytes_texts(need, bytes, have, limit);
-    return lob_fail_hint(error, LOB_ENOMEM, asked ? LOB_HINT_RAISE_MEMORY : LOB_HINT_MORE_MEMORY,
-                         "%s: needs %s of memory, and %s are %s", path, need, have,
-                         asked ? "allowed" : "free");
+    return lob_fail_file_hint(
+        error, LOB_ENOMEM, asked ? LOB_HINT_RAISE_MEMORY : LOB_HINT_MORE_MEMORY, path,
+        "needs %s of memory, and %s are %s", need, have, asked ? "allowed" : "free");
 }
 
 lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
@@ -51,15 +51,16 @@ lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
 {
     *frame = options->frame < 0 ? 0 : options->frame;
     if (*frame >= frames)
-        return lob_fail(error, LOB_EDATA, "%s: has no frame %lld; it has %lld, counted from 0",
-                        path, (long long)*frame, (long long)frames);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "has no frame %lld; it has %lld, counted from 0", (long long)*frame,
+                             (long long)frames);
     if (options->frame >= 0 || options->frame == LOB_FRAME_ALL || frames == 1 ||
         options->header_only)
         return LOB_OK;
-    return lob_fail_hint(
+    return lob_fail_file_hint(
         error, LOB_EDATA,
-        options->frame == LOB_FRAME_NONE ? LOB_HINT_SAVE_FRAME : LOB_HINT_CHOOSE_FRAME,
-        "%s: has %lld frames, numbered from 0, and one is needed", path, (long long)frames);
+        options->frame == LOB_FRAME_NONE ? LOB_HINT_SAVE_FRAME : LOB_HINT_CHOOSE_FRAME, path,
+        "has %lld frames, numbered from 0, and one is needed", (long long)frames);
 }
 
 void lob_warn(lob_file_info *info, const char *format, ...)

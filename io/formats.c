@@ -75,8 +75,8 @@ const lob_format *lob_format_of_name(const lob_location *where, lob_error *error
 {
     const lob_format *format = format_of_name(where);
     if (format && format->read_only && lob_has_suffix(where->file, format->read_only)) {
-        lob_fail(error, LOB_EARG, "%s: files of this suffix are read, not written; name a %s",
-                 where->path, format->suffixes[0]);
+        lob_fail_file(error, LOB_EARG, where->path,
+                      "files of this suffix are read, not written; name a %s", format->suffixes[0]);
         return NULL;
     }
     if (format) return format;
@@ -91,8 +91,8 @@ const lob_format *lob_format_of_name(const lob_location *where, lob_error *error
             const size_t used = strlen(names);
             snprintf(names + used, sizeof names - used, "%s%s", used ? " " : "", *suffix);
         }
-    lob_fail(error, LOB_EARG, "%s: no volume is written with this suffix; known are %s",
-             where->path, names);
+    lob_fail_file(error, LOB_EARG, where->path,
+                  "no volume is written with this suffix; known are %s", names);
     return NULL;
 }
 
@@ -150,24 +150,24 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
     *format = NULL;
     *file = (lob_input){0};
     lob_status st = lob_location_of(where, path);
-    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
+    if (st != LOB_OK) return lob_fail_file(error, st, path, "no memory");
     const lob_kind *kind = lob_kind_of_folder(where->file);
-    if (kind) return lob_fail(error, LOB_ENOINPUT, "%s: is %s; %s", path, kind->is, kind->advice);
+    if (kind) return lob_fail_file(error, LOB_ENOINPUT, path, "is %s; %s", kind->is, kind->advice);
     st = lob_input_open(file, where->file, error);
     if (st != LOB_OK) return st;
     *format = format_of_content(where, file);
     if (*format) return LOB_OK;
     kind = lob_kind_of_file(where->file, file);
     if (kind)
-        return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CONVERT, "%s: is %s, which is not read; %s",
-                             path, kind->is, kind->advice);
+        return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CONVERT, path,
+                                  "is %s, which is not read; %s", kind->is, kind->advice);
     *format = format_of_name(where); /* so that reading can say what is wrong with it */
     if (*format == &lob_format_nifti) return LOB_OK;
     *format = NULL;
-    return lob_fail(error, LOB_EDATA, "%s: is %s", path,
-                    file->size
-                        ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5, TIFF or PNG"
-                        : "empty");
+    return lob_fail_file(error, LOB_EDATA, path, "is %s",
+                         file->size
+                             ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5, TIFF or PNG"
+                             : "empty");
 }
 
 bool lob_reads_in_child(const char *path)
@@ -229,7 +229,7 @@ lob_status lob_list(lob_data_set **sets, int *count, int *more, const char *path
     lob_status st = lob_format_open(&format, &where, &file, path, error);
     if (st == LOB_OK)
         st = format->list ? format->list(sets, count, more, &where, &file, error)
-                          : lob_fail(error, LOB_EDATA, "%s: holds one volume", path);
+                          : lob_fail_file(error, LOB_EDATA, path, "holds one volume");
     lob_input_close(&file);
     lob_location_free(&where);
     return st;
@@ -257,7 +257,7 @@ static lob_status format_to_write(const lob_format **format, lob_location *where
                                   lob_error *error)
 {
     const lob_status st = lob_location_of(where, path);
-    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
+    if (st != LOB_OK) return lob_fail_file(error, st, path, "no memory");
     *format = lob_format_of_name(where, error);
     if (*format) return LOB_OK;
     lob_location_free(where);
@@ -268,9 +268,9 @@ static lob_status check_frames(const lob_volume *volume, const lob_format *forma
                                lob_error *error)
 {
     if (volume->frame != LOB_FRAME_ALL || volume->frames == 1 || format->all_frames) return LOB_OK;
-    return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CHOOSE_FRAME,
-                         "%s: %s holds one frame, not %lld frames", path, format->name,
-                         (long long)volume->frames);
+    return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CHOOSE_FRAME, path,
+                              "%s holds one frame, not %lld frames", format->name,
+                              (long long)volume->frames);
 }
 
 lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
@@ -280,7 +280,7 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
     const int64_t voxels = lob_dims_voxels(volume->dims);
     if (!volume->data || volume->channels < 1 || (unsigned)volume->type >= LOB_TYPES ||
         lob_product(voxels, volume->channels, 16, 1) < 0)
-        return lob_fail(error, LOB_EARG, "%s: there is no volume to write", path);
+        return lob_fail_file(error, LOB_EARG, path, "there is no volume to write");
 
     const lob_format *format;
     lob_location where;

@@ -179,16 +179,16 @@ lob_status lob_gzip_reader_end(lob_gzip_reader *r, uint64_t wanted, lob_gzip_res
     const bool short_of = r->at < wanted;
     *rest = (lob_gzip_rest){r->at > wanted ? r->at - wanted : 0, r->s.trailing};
     if (r->s.damage)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: damaged: its gzip data %s after %llu inflated bytes; copy it again "
-                        "from its source",
-                        r->path, r->s.damage, (unsigned long long)r->at);
+        return lob_fail_file(error, LOB_EDATA, r->path,
+                             "damaged: its gzip data %s after %llu inflated bytes; copy it again "
+                             "from its source",
+                             r->s.damage, (unsigned long long)r->at);
     if (short_of)
-        return lob_fail(
-            error, LOB_EDATA,
-            "%s: damaged: it holds %llu bytes, but its header asks for %llu; copy it again "
+        return lob_fail_file(
+            error, LOB_EDATA, r->path,
+            "damaged: it holds %llu bytes, but its header asks for %llu; copy it again "
             "from its source",
-            r->path, (unsigned long long)r->at, (unsigned long long)wanted);
+            (unsigned long long)r->at, (unsigned long long)wanted);
     return LOB_OK;
 }
 
@@ -198,7 +198,7 @@ lob_status lob_gunzip_parts(const lob_gzip_part *parts, int count, lob_gzip_rest
 {
     *rest = (lob_gzip_rest){0};
     lob_gzip_reader *r = lob_gzip_reader_new(in, size, path);
-    if (!r) return lob_fail(error, LOB_ENOMEM, "%s: no memory to inflate it", path);
+    if (!r) return lob_fail_file(error, LOB_ENOMEM, path, "no memory to inflate it");
     uint64_t end = 0;
     for (int i = 0; i < count; i++) {
         end = parts[i].offset + parts[i].size;
@@ -216,7 +216,7 @@ lob_status lob_gunzip(unsigned char *out, size_t n, lob_gzip_rest *rest, const u
 {
     *rest = (lob_gzip_rest){0};
     struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
-    if (!inflater) return lob_fail(error, LOB_ENOMEM, "%s: no memory to inflate it", path);
+    if (!inflater) return lob_fail_file(error, LOB_ENOMEM, path, "no memory to inflate it");
     enum libdeflate_result result = LIBDEFLATE_SUCCESS;
     size_t from = 0, have = 0;
     do {
@@ -362,7 +362,7 @@ static lob_status write_batch(lob_gzip_writer *w, int n, lob_error *error)
                                      w->bytes, w->user, w->size);
         }
     *w->compress_s += lob_clock_s() - start_s;
-    if (failed) return lob_fail(error, LOB_EINTERNAL, "%s: zlib failed to deflate", w->out->path);
+    if (failed) return lob_fail_file(error, LOB_EINTERNAL, w->out->path, "zlib failed to deflate");
     lob_status st = LOB_OK;
     for (int i = 0; st == LOB_OK && i < n; i++, w->done++) {
         const uint64_t start = w->done * BLOCK;
@@ -408,7 +408,7 @@ failed:
 
 static lob_status no_memory(const lob_output *out, lob_error *error)
 {
-    return lob_fail(error, LOB_ENOMEM, "%s: no memory to compress it", out->path);
+    return lob_fail_file(error, LOB_ENOMEM, out->path, "no memory to compress it");
 }
 
 /* Magic, deflate, no flags, time 0, effort as gzip notes it, "unknown" system. */
@@ -475,7 +475,7 @@ lob_status lob_gzip_writer_put(lob_gzip_writer *w, const void *bytes, size_t n, 
         const size_t free_bytes = (size_t)(end - w->buffer_at) - w->have;
         const size_t some = n < free_bytes ? n : free_bytes;
         if (some == 0)
-            return lob_fail(error, LOB_EINTERNAL, "%s: more bytes than announced", w->out->path);
+            return lob_fail_file(error, LOB_EINTERNAL, w->out->path, "more bytes than announced");
         memcpy(w->buffer + w->have, from, some);
         w->have += some;
         from += some;

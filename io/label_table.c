@@ -64,7 +64,7 @@ static lob_status put(reader *r, int32_t label, const char *name, const lob_rgba
     const lob_status st = lob_label_names_add(r->out, label, name, colour, terminology);
     if (st == LOB_EARG) return lob_lines_bad(&r->text, "is one of more than a million");
     if (st != LOB_OK)
-        return lob_fail(r->text.error, st, "%s: no memory for its names", r->text.name);
+        return lob_fail_file(r->text.error, st, r->text.name, "no memory for its names");
     return LOB_OK;
 }
 
@@ -238,10 +238,9 @@ lob_status lob_label_table_parse(lob_label_names *out, const char *text, size_t 
     *out = (lob_label_names){0};
     const kind named = kind_of_name(name);
     if (named == KINDS)
-        return lob_fail(error, LOB_EARG,
-                        "%s: label names are read from .ctbl, .csv, .label, .lut, .tsv and .txt "
-                        "files",
-                        name);
+        return lob_fail_file(error, LOB_EARG, name,
+                             "label names are read from .ctbl, .csv, .label, .lut, .tsv and .txt "
+                             "files");
     LOB_TRY(lob_lines_begin(&r.text, text, size, name, error));
     r.kind = kind_of_text(named, r.text.rest, name);
     r.gap = named == SLICER_CSV ? ',' : '\t';
@@ -249,9 +248,9 @@ lob_status lob_label_table_parse(lob_label_names *out, const char *text, size_t 
     for (char *line; st == LOB_OK && (line = lob_lines_next(&r.text));) st = take_line(&r, line);
     lob_lines_end(&r.text);
     if (st == LOB_OK && lob_label_names_settle(out) != LOB_OK)
-        st = lob_fail(error, LOB_ENOMEM, "%s: no memory for its names", name);
+        st = lob_fail_file(error, LOB_ENOMEM, name, "no memory for its names");
     if (st == LOB_OK && out->count == 0)
-        st = lob_fail(error, LOB_EDATA, "%s: names no label", name);
+        st = lob_fail_file(error, LOB_EDATA, name, "names no label");
     if (st != LOB_OK) lob_label_names_free(out);
     return st;
 }
@@ -382,18 +381,17 @@ lob_status lob_label_table_print(char **text, size_t *size, const lob_label_name
     *text = NULL;
     *size = 0;
     if (what == KINDS)
-        return lob_fail(error, LOB_EARG,
-                        "%s: label names are written as .ctbl, .csv, .label, .lut, .tsv or .txt",
-                        name);
+        return lob_fail_file(error, LOB_EARG, name,
+                             "label names are written as .ctbl, .csv, .label, .lut, .tsv or .txt");
     FILE *f = open_memstream(text, size);
-    if (!f) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", name);
+    if (!f) return lob_fail_file(error, LOB_ENOMEM, name, "no memory to write it");
     print_head(f, what);
     for (int32_t i = 0; i < names->count; i++) print_row(f, what, &names->rows[i]);
     const bool complete = !ferror(f);
     if (fclose(f) == 0 && complete) return LOB_OK;
     free(*text);
     *text = NULL;
-    return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", name);
+    return lob_fail_file(error, LOB_ENOMEM, name, "no memory to write it");
 }
 
 lob_status lob_label_table_write(const lob_label_names *names, const char *path, bool force,

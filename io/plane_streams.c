@@ -52,7 +52,7 @@ static lob_status whole_source(lob_plane_source *source, const lob_volume *volum
                                void *own, const char *path, lob_error *error)
 {
     whole *w = malloc(sizeof *w);
-    if (!w) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+    if (!w) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
     const int64_t bytes = (int64_t)lob_type_of(volume->type)->bytes;
     const int64_t plane = volume->dims.nx * volume->dims.ny * bytes;
     const int64_t frames = lob_frames_held(volume);
@@ -91,7 +91,7 @@ lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *pat
     if (info) *info = (lob_file_info){0};
     const double start_s = lob_clock_s();
     lob_planes *p = calloc(1, sizeof *p);
-    if (!p) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+    if (!p) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
 
     const lob_format *format;
     p->info = info;
@@ -118,7 +118,7 @@ lob_status lob_planes_of(lob_planes **planes, const lob_volume *volume, int64_t 
     lob_planes *p = calloc(1, sizeof *p);
     lob_status st = p ? lob_location_of(&p->where, name) : LOB_ENOMEM;
     if (st != LOB_OK)
-        lob_fail(error, st, "%s: no memory", name);
+        lob_fail_file(error, st, name, "no memory");
     else
         st = whole_source(&p->source, volume, frame, NULL, name, error);
     if (st != LOB_OK) {
@@ -134,8 +134,9 @@ lob_status lob_planes_get(lob_planes *planes, void *out, int64_t z, int64_t n, l
 {
     const double start_s = lob_clock_s(), inflate_s = planes->info ? planes->info->inflate_s : 0;
     if (z < 0 || n < 1 || n > planes->dims.nz || z > planes->dims.nz - n)
-        return lob_fail(error, LOB_EARG, "%s: there are no planes %lld to %lld", planes->where.path,
-                        (long long)z, (long long)z + n - 1);
+        return lob_fail_file(error, LOB_EARG, planes->where.path,
+                             "there are no planes %lld to %lld", (long long)z,
+                             (long long)z + n - 1);
     const lob_status st = planes->source.get(planes->source.state, out, z, n, error);
     count_time(planes->info, start_s, inflate_s);
     return st;
@@ -197,8 +198,8 @@ static lob_status gathering_commit(void *state, lob_error *error)
         st = g->format->write(&volume, g->where, &g->options, error);
         munmap(map, g->bytes);
     } else {
-        st = lob_fail(error, LOB_EIO, "%s: its voxels cannot be read back: %s", g->where->path,
-                      ERRNO_TEXT(errno));
+        st = lob_fail_file(error, LOB_EIO, g->where->path, "its voxels cannot be read back: %s",
+                           ERRNO_TEXT(errno));
     }
     gathering_abort(g);
     return st;
@@ -209,7 +210,7 @@ static lob_status begin_gathering(lob_plane_sink *sink, const lob_volume *volume
                                   const lob_write_options *options, size_t bytes, lob_error *error)
 {
     gathering *g = malloc(sizeof *g);
-    if (!g) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", where->path);
+    if (!g) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory to write it");
     *g = (gathering){
         .volume = volume, .format = format, .where = where, .options = *options, .bytes = bytes};
     const lob_status st = lob_output_begin(&g->file, where->file, options->force, error);
@@ -253,7 +254,7 @@ static lob_status check_volume(const lob_volume *volume, const char *path, lob_e
     if (volume->channels == 1 && (unsigned)volume->type < LOB_TYPES &&
         lob_product(lob_dims_voxels(volume->dims), 16, 1, 1) >= 0)
         return LOB_OK;
-    return lob_fail(error, LOB_EARG, "%s: there is no volume of one channel to write", path);
+    return lob_fail_file(error, LOB_EARG, path, "there is no volume of one channel to write");
 }
 
 /* A writer without a sink; NULL without memory. */
@@ -285,7 +286,7 @@ lob_status lob_plane_writer_gather(lob_plane_writer **writer, void **data, const
         free(w);
         free(m);
         free(room);
-        return lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
+        return lob_fail_file(error, LOB_ENOMEM, name, "out of memory");
     }
     *m = (memory){room};
     w->sink = (lob_plane_sink){m, memory_put, memory_commit, memory_discard};
@@ -302,7 +303,7 @@ lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *v
     lob_status st = check_volume(volume, path, error);
     if (st != LOB_OK) return st;
     lob_plane_writer *w = new_writer(volume, path);
-    if (!w) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
+    if (!w) return lob_fail_file(error, LOB_ENOMEM, path, "no memory to write it");
     const lob_format *format = lob_format_of_name(&w->where, error);
     const lob_write_options chosen = lob_sane_write_options(options, format, &w->compress_s);
     st = LOB_EARG;
@@ -324,7 +325,7 @@ lob_status lob_plane_writer_put(lob_plane_writer *w, const void *planes, int64_t
                                 lob_error *error)
 {
     if (n < 0 || n > w->planes)
-        return lob_fail(error, LOB_EINTERNAL, "%s: more planes than announced", w->where.path);
+        return lob_fail_file(error, LOB_EINTERNAL, w->where.path, "more planes than announced");
     const lob_status st = w->sink.put(w->sink.state, planes, (size_t)n * w->plane_bytes, error);
     if (st == LOB_OK) w->planes -= n;
     return st;
@@ -334,7 +335,7 @@ lob_status lob_plane_writer_commit(lob_plane_writer *w, lob_error *error)
 {
     lob_status st;
     if (w->planes > 0) {
-        st = lob_fail(error, LOB_EINTERNAL, "%s: planes are missing", w->where.path);
+        st = lob_fail_file(error, LOB_EINTERNAL, w->where.path, "planes are missing");
         w->sink.discard(w->sink.state);
     } else {
         st = w->sink.commit(w->sink.state, error);

@@ -134,9 +134,8 @@ static lob_status read_voxels(lob_volume *out, const lob_location *where, const 
         lob_product(out->dims.nx, out->dims.ny, out->channels, head->wide ? 2 : 1);
     /* What a row packs into bits is spread to at most 8 x 3 bytes a pixel. */
     if (raw / 24 / DEFLATE_MAX_RATIO > (int64_t)file->size)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: declares more pixels than a file of %zu bytes can hold", where->path,
-                        file->size);
+        return lob_fail_file(error, LOB_EDATA, where->path,
+                             "declares more pixels than a file of %zu bytes can hold", file->size);
     lob_status st =
         lob_memory_allows(head->interlaced ? bytes + raw : bytes, where->path, options, error);
     if (st != LOB_OK) return st;
@@ -144,10 +143,10 @@ static lob_status read_voxels(lob_volume *out, const lob_location *where, const 
     unsigned char *rows = calloc(head->interlaced ? (size_t)raw : row_bytes, 1);
     out->data = malloc((size_t)bytes);
     if (!rows || !out->data)
-        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", where->path);
+        st = lob_fail_file(error, LOB_ENOMEM, where->path, "out of memory");
     else if (!read_rows(out, rows, row_bytes, head, png))
-        st = lob_fail(error, LOB_EDATA, "%s: damaged PNG (%s); copy it again from its source",
-                      where->path, s->message);
+        st = lob_fail_file(error, LOB_EDATA, where->path,
+                           "damaged PNG (%s); copy it again from its source", s->message);
     free(rows);
     return st;
 }
@@ -161,21 +160,22 @@ static lob_status png_read(lob_volume *out, const lob_location *where, const lob
     if (file_info) file_info->format = lob_format_png.name;
     lob_info_add_file(file_info, file);
     if (options->frame > 0)
-        return lob_fail(error, LOB_EDATA, "%s: has no frame %lld; a PNG holds one image",
-                        where->path, (long long)options->frame);
+        return lob_fail_file(error, LOB_EDATA, where->path,
+                             "has no frame %lld; a PNG holds one image", (long long)options->frame);
 
     const double start_s = lob_clock_s();
     lob_status st = LOB_OK;
     png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &s, on_error, on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     if (!info) {
-        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", where->path);
+        st = lob_fail_file(error, LOB_ENOMEM, where->path, "out of memory");
         goto out;
     }
     png_set_read_fn(png, &s, read_bytes);
     if (!read_head(&head, png, info)) {
-        st = lob_fail(error, LOB_EDATA, "%s: damaged PNG (%s); copy it again from its source",
-                      where->path, s.message[0] ? s.message : "odd row size");
+        st = lob_fail_file(error, LOB_EDATA, where->path,
+                           "damaged PNG (%s); copy it again from its source",
+                           s.message[0] ? s.message : "odd row size");
         goto out;
     }
     out->type = head.wide ? LOB_U16 : LOB_U8;
@@ -262,13 +262,13 @@ static lob_status compress_image(session *s, const image_source *image, const ch
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, s, on_error, on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     if (!row || !info) {
-        st = lob_fail(s->error, LOB_ENOMEM, "%s: out of memory", path);
+        st = lob_fail_file(s->error, LOB_ENOMEM, path, "out of memory");
     } else {
         png_set_write_fn(png, s, write_bytes, flush_bytes);
         if (!write_rows(png, info, image, row))
             st = s->status != LOB_OK
                      ? s->status
-                     : lob_fail(s->error, LOB_EIO, "%s: libpng: %s", path, s->message);
+                     : lob_fail_file(s->error, LOB_EIO, path, "libpng: %s", s->message);
     }
     png_destroy_write_struct(&png, &info);
     free(row);
@@ -317,7 +317,7 @@ lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t
 {
     image_source image, pixels;
     if (!rgb_source(&image, &pixels, rgb, width, height))
-        return lob_fail(error, LOB_EARG, "%s: a PNG has sides of 1 to %d pixels", path, MAX_SIDE);
+        return lob_fail_file(error, LOB_EARG, path, "a PNG has sides of 1 to %d pixels", MAX_SIDE);
     return write_image(&image, path, force, compress_s, error);
 }
 
@@ -378,27 +378,27 @@ static lob_status png_holds(const lob_volume *v, const lob_location *where, lob_
 {
     const char *path = where->path;
     if (v->dims.nz != 1)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: a PNG holds one slice, this volume has %lld; write .nii.gz, or see "
-                        "`lobule preview`",
-                        path, (long long)v->dims.nz);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "a PNG holds one slice, this volume has %lld; write .nii.gz, or see "
+                             "`lobule preview`",
+                             (long long)v->dims.nz);
     if (v->dims.nx > MAX_SIDE || v->dims.ny > MAX_SIDE)
-        return lob_fail(error, LOB_EDATA, "%s: a PNG has sides of at most %d pixels", path,
-                        MAX_SIDE);
+        return lob_fail_file(error, LOB_EDATA, path, "a PNG has sides of at most %d pixels",
+                             MAX_SIDE);
     if (v->channels != 1 && v->channels != 3)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: a PNG holds 1 or 3 channels, this volume has %d; write .nii.gz "
-                        "instead",
-                        path, v->channels);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "a PNG holds 1 or 3 channels, this volume has %d; write .nii.gz "
+                             "instead",
+                             v->channels);
     if (v->slope != 1.0 || v->inter != 0.0)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: a PNG holds no scale, and this volume's values are %g times what is "
-                        "stored, plus %g; write .nii.gz instead",
-                        path, v->slope, v->inter);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "a PNG holds no scale, and this volume's values are %g times what is "
+                             "stored, plus %g; write .nii.gz instead",
+                             v->slope, v->inter);
     if (!lob_type_of(v->type)->is_integer ||
         (v->channels == 3 && v->type != LOB_U8 && v->type != LOB_U16))
-        return lob_fail(
-            error, LOB_EDATA, "%s: a PNG holds %s, this volume is %s; write .nii.gz instead", path,
+        return lob_fail_file(
+            error, LOB_EDATA, path, "a PNG holds %s, this volume is %s; write .nii.gz instead",
             v->channels == 3 ? "colours of uint8 or uint16" : "whole numbers from 0 to 65535",
             lob_type_of(v->type)->name);
     return LOB_OK;
@@ -410,10 +410,10 @@ static lob_status png_write(const lob_volume *v, const lob_location *where,
     const lob_status st = png_holds(v, where, error);
     if (st != LOB_OK) return st;
     if (!fits_16_bits(v))
-        return lob_fail(error, LOB_EDATA,
-                        "%s: a PNG holds whole numbers from 0 to 65535, this volume is %s beyond "
-                        "that; write .nii.gz instead",
-                        where->path, lob_type_of(v->type)->name);
+        return lob_fail_file(error, LOB_EDATA, where->path,
+                             "a PNG holds whole numbers from 0 to 65535, this volume is %s beyond "
+                             "that; write .nii.gz instead",
+                             lob_type_of(v->type)->name);
     const size_t bytes = v->type == LOB_U8 ? 1 : 2;
     image_source image = {
         .width = (png_uint_32)v->dims.nx,

@@ -19,9 +19,9 @@ lob_status lob_lines_begin(lob_lines *text, const char *bytes, size_t size, cons
     static const char byte_order_mark[] = "\xef\xbb\xbf";
     *text = (lob_lines){.name = name, .error = error};
     if (size > 0 && memchr(bytes, 0, size))
-        return lob_fail(error, LOB_EDATA, "%s: is no text: it holds a byte 0", name);
+        return lob_fail_file(error, LOB_EDATA, name, "is no text: it holds a byte 0");
     text->copy = calloc(size + 1, 1);
-    if (!text->copy) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
+    if (!text->copy) return lob_fail_file(error, LOB_ENOMEM, name, "out of memory");
     if (size > 0) memcpy(text->copy, bytes, size);
     text->rest = text->copy;
     if (strncmp(text->rest, byte_order_mark, sizeof byte_order_mark - 1) == 0)
@@ -61,8 +61,8 @@ char *lob_lines_next(lob_lines *text)
 
 lob_status lob_lines_bad(const lob_lines *text, const char *what)
 {
-    return lob_fail(text->error, LOB_EDATA, "%s: line %lld %s", text->name, (long long)text->line,
-                    what);
+    return lob_fail_file(text->error, LOB_EDATA, text->name, "line %lld %s", (long long)text->line,
+                         what);
 }
 
 void lob_lines_end(lob_lines *text)

@@ -194,11 +194,11 @@ static lob_status bad_voxel(const lob_volume *volume, int64_t at, const char *na
                       : value > INT32_MAX ? "above the largest label, 2147483647"
                                           : "not a whole number";
     const int64_t nx = volume->dims.nx, ny = volume->dims.ny;
-    return lob_fail(error, LOB_EDATA,
-                    "%s: no label volume: voxel %lld,%lld,%lld (counted from 0) holds %.10g, %s; "
-                    "is this an image instead of labels?",
-                    name, (long long)(at % nx), (long long)(at / nx % ny),
-                    (long long)(at / nx / ny), value, why);
+    return lob_fail_file(error, LOB_EDATA, name,
+                         "no label volume: voxel %lld,%lld,%lld (counted from 0) holds %.10g, %s; "
+                         "is this an image instead of labels?",
+                         (long long)(at % nx), (long long)(at / nx % ny), (long long)(at / nx / ny),
+                         value, why);
 }
 
 /* Count the voxels of every value: into the slots, and into list what found no slot. */
@@ -321,9 +321,9 @@ lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *
 {
     *set = (lob_label_set){.count = 0};
     if (volume->channels != 1)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: no label volume: it has %d channels, labels have one", name,
-                        volume->channels);
+        return lob_fail_file(error, LOB_EDATA, name,
+                             "no label volume: it has %d channels, labels have one",
+                             volume->channels);
     lob_status status = LOB_ENOMEM;
     entry_list list = {.used = 0};
     entry *slots = calloc(SLOTS, sizeof *slots);
@@ -341,7 +341,7 @@ lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *
 out:
     if (status != LOB_OK) lob_label_set_free(set);
     if (status == LOB_ENOMEM)
-        lob_fail(error, status, "%s: not enough memory to renumber its labels", name);
+        lob_fail_file(error, status, name, "not enough memory to renumber its labels");
     free(slots);
     free(list.entries);
     return status;

@@ -279,8 +279,9 @@ lob_status lob_same_grid(const lob_volume *a, const char *a_name, const lob_volu
     if (same_dims)
         add_part(&parts, "corners up to %.4g mm apart (at most %.3g mm are allowed)", apart_mm,
                  tolerance_mm);
-    return lob_fail_hint(
-        error, LOB_EDATA, LOB_HINT_RESAMPLE,
-        "%s and %s: not on the same grid: %s; resample one onto the grid of the other",
-        name_end(a_name), name_end(b_name), parts.text);
+    char both[sizeof error->file];
+    snprintf(both, sizeof both, "%s and %s", name_end(a_name), name_end(b_name));
+    return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_RESAMPLE, both,
+                              "not on the same grid: %s; resample one onto the grid of the other",
+                              parts.text);
 }

@@ -159,8 +159,8 @@ static void read_child(int out, void *user)
                                  &reply.info,
                                  &reply.error};
     if (in.file < 0)
-        lob_fail(&reply.error, LOB_EDATA, "%s: damaged HDF5 file: the HDF5 library cannot open it",
-                 where->path);
+        lob_fail_file(&reply.error, LOB_EDATA, where->path,
+                      "damaged HDF5 file: the HDF5 library cannot open it");
     else
         reply.status = lob_hdf5_find(&view, &layout, &in);
     if (reply.status == LOB_OK) describe(&reply, &view, asked);
@@ -192,21 +192,21 @@ static lob_status explain(lob_sandbox *box, const char *path, lob_error *error)
     int signal_number;
     switch (lob_sandbox_finish(box, &signal_number)) {
     case LOB_SANDBOX_INTERRUPTED:
-        return lob_fail(error, LOB_ECANCEL, "%s: interrupted", path);
+        return lob_fail_file(error, LOB_ECANCEL, path, "interrupted");
     case LOB_SANDBOX_KILLED:
-        return lob_fail(error, LOB_ENOMEM,
-                        "%s: the system ended the reader, most likely for lack of memory", path);
+        return lob_fail_file(error, LOB_ENOMEM, path,
+                             "the system ended the reader, most likely for lack of memory");
     case LOB_SANDBOX_TOO_LONG:
-        return lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: reading it takes for ever", path);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "damaged HDF5 file: reading it takes for ever");
     default:
         if (signal_number)
-            return lob_fail(error, LOB_EDATA,
-                            "%s: damaged HDF5 file: the HDF5 library fails on it (signal %d); "
-                            "`h5dump` may tell more, a fresh copy may help",
-                            path, signal_number);
-        return lob_fail(error, LOB_EDATA,
-                        "%s: damaged HDF5 file: its voxels cannot be read; a fresh copy may help",
-                        path);
+            return lob_fail_file(error, LOB_EDATA, path,
+                                 "damaged HDF5 file: the HDF5 library fails on it (signal %d); "
+                                 "`h5dump` may tell more, a fresh copy may help",
+                                 signal_number);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "damaged HDF5 file: its voxels cannot be read; a fresh copy may help");
     }
 }
 
@@ -242,7 +242,7 @@ static char *receive_bytes(int64_t n, lob_status *st, lob_sandbox *box, const ch
 {
     char *bytes = malloc((size_t)n + 1);
     if (!bytes) {
-        *st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+        *st = lob_fail_file(error, LOB_ENOMEM, path, "out of memory");
         lob_sandbox_finish(box, NULL);
         return NULL;
     }
@@ -301,7 +301,7 @@ static lob_status receive_header(lob_volume *out, int64_t *slab, int64_t *batch,
     if (!lob_geometry_of_affine(&out->geometry, (const double(*)[4])reply.affine) ||
         !is_sane(&reply, &out->geometry)) {
         lob_sandbox_finish(box, NULL);
-        return lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: its sizes make no sense", path);
+        return lob_fail_file(error, LOB_EDATA, path, "damaged HDF5 file: its sizes make no sense");
     }
     out->geometry.unoriented = reply.unoriented != 0;
     out->geometry.micrometres = reply.micrometres != 0;
@@ -352,7 +352,7 @@ static lob_status receive_volume(lob_volume *out, lob_sandbox *box, const reques
         const size_t bytes = lob_type_of(out->type)->bytes;
         out->data = lob_voxel_memory(lob_voxels(out) * out->channels * (int64_t)bytes);
         if (!out->data)
-            st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", asked->where->path);
+            st = lob_fail_file(error, LOB_ENOMEM, asked->where->path, "out of memory");
         else if (!receive_voxels(box, out, slab, batch))
             return explain(box, asked->where->path, error);
     }
@@ -362,8 +362,8 @@ static lob_status receive_volume(lob_volume *out, lob_sandbox *box, const reques
 
 static lob_status no_process(const request *asked, lob_error *error)
 {
-    return lob_fail(error, LOB_ENOMEM, "%s: the system gives no process to read HDF5 in",
-                    asked->where->path);
+    return lob_fail_file(error, LOB_ENOMEM, asked->where->path,
+                         "the system gives no process to read HDF5 in");
 }
 
 static lob_status start_child(lob_sandbox *box, request *asked, lob_error *error)
@@ -414,7 +414,7 @@ static lob_status hdf5_list(lob_data_set **sets, int *count, int *more, const lo
     lob_sandbox box;
     int found = 0;
     lob_data_set *rows = calloc(LOB_HDF5_MAX_SETS, sizeof *rows);
-    if (!rows) return lob_fail(error, LOB_ENOMEM, "%s: no memory", where->path);
+    if (!rows) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
     if (!lob_sandbox_start(&box, list_child, &asked, -1)) {
         free(rows);
         return no_process(&asked, error);
@@ -476,8 +476,8 @@ static lob_status start_again(planes *p, lob_error *error)
         if (d.nx != p->dims.nx || d.ny != p->dims.ny || d.nz != p->dims.nz || slab != p->slab ||
             p->plane != d.nx * d.ny * (int64_t)lob_type_of(again.type)->bytes ||
             p->channels != again.channels)
-            st = lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: it reads differently each time",
-                          p->asked.where->path);
+            st = lob_fail_file(error, LOB_EDATA, p->asked.where->path,
+                               "damaged HDF5 file: it reads differently each time");
     }
     lob_volume_free(&again);
     return st;
@@ -525,7 +525,7 @@ static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out,
                                    lob_error *error)
 {
     planes *p = calloc(1, sizeof *p);
-    if (!p) return lob_fail(error, LOB_ENOMEM, "%s: no memory", where->path);
+    if (!p) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
     if (info) info->format = lob_format_hdf5.name;
     lob_info_add_file(info, file);
     const double start_s = lob_clock_s();
@@ -546,7 +546,7 @@ static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out,
         p->channels = out->channels;
         p->plane = out->dims.nx * out->dims.ny * (int64_t)lob_type_of(out->type)->bytes;
         p->at_hand = malloc((size_t)(p->channels * p->slab * p->plane));
-        if (!p->at_hand) st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", where->path);
+        if (!p->at_hand) st = lob_fail_file(error, LOB_ENOMEM, where->path, "out of memory");
     }
     if (info) info->inflate_s += lob_clock_s() - start_s;
     if (st == LOB_OK)

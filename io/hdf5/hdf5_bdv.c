@@ -156,7 +156,7 @@ static lob_status take_place(lob_hdf5_view *view, const choice *c, const double 
 {
     lob_bdv_place place = {.unit = ""};
     if (in->beside && lob_bdv_read(&place, in->beside, c->setup, c->time_point) != LOB_OK)
-        return lob_fail(in->error, LOB_ENOMEM, "%s: no memory", in->where->path);
+        return lob_fail_file(in->error, LOB_ENOMEM, in->where->path, "no memory");
     const bool sized = place.size[0] > 0.0 && place.size[1] > 0.0 && place.size[2] > 0.0;
     const double mm = place.placed || sized ? lob_hdf5_unit_mm(place.unit, 1e-3, view, in) : 1.0;
     if (!place.placed)
@@ -189,7 +189,7 @@ static lob_status bdv_view(lob_hdf5_view *view, const char *asked, const lob_hdf
     complete(&c, &setups, in);
     const numbered *times = list_numbers('t', in);
     char(*parts)[LOB_HDF5_PATH] = calloc((size_t)(all ? times->n : 1), sizeof *parts);
-    if (!parts) return lob_fail(in->error, LOB_ENOMEM, "%s: no memory", in->where->path);
+    if (!parts) return lob_fail_file(in->error, LOB_ENOMEM, in->where->path, "no memory");
     for (int i = 0; i < (all ? times->n : 1); i++) {
         const choice one = {all ? times->numbers[i] : c.time_point, c.setup, c.level};
         if (has_cells(in, &one)) cells_path(parts[frames++], &one);
@@ -197,8 +197,8 @@ static lob_status bdv_view(lob_hdf5_view *view, const char *asked, const lob_hdf
     c.time_point = all ? times->numbers[0] : c.time_point;
     lob_status st = lob_hdf5_view_set(view, parts[0], in);
     if (st == LOB_OK && (view->rank != 3 || !lob_hdf5_take_letters(view, "zyx")))
-        st = lob_fail(in->error, LOB_EDATA, "%s: %s has %d dimensions; BigDataViewer's have 3",
-                      in->where->path, view->path, view->rank);
+        st = lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                           "%s has %d dimensions; BigDataViewer's have 3", view->path, view->rank);
     if (st == LOB_OK) st = lob_hdf5_take_parts(view, parts, 1, frames, in);
     if (st != LOB_OK) return st;
     double factor[3];

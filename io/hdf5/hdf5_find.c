@@ -43,10 +43,10 @@ lob_status lob_hdf5_fail_to_open(const char *path, const lob_location *where, lo
 {
     unsigned major = 0, minor = 0, release = 0;
     H5get_libversion(&major, &minor, &release);
-    return lob_fail(error, LOB_EDATA,
-                    "%s: damaged HDF5 file: cannot open %s; or it is of a newer format than HDF5 "
-                    "%u.%u.%u reads, as h5py's libver='latest' writes it",
-                    where->path, path, major, minor, release);
+    return lob_fail_file(error, LOB_EDATA, where->path,
+                         "damaged HDF5 file: cannot open %s; or it is of a newer format than HDF5 "
+                         "%u.%u.%u reads, as h5py's libver='latest' writes it",
+                         path, major, minor, release);
 }
 
 /* One step down from a group; -1 with a message when there is no such step, or it leaves the file.
@@ -56,16 +56,15 @@ static hid_t step(hid_t group, const char *name, const lob_location *where, lob_
     H5L_info_t link;
     if (H5Iget_type(group) == H5I_DATASET || H5Lexists(group, name, H5P_DEFAULT) <= 0 ||
         H5Lget_info(group, name, &link, H5P_DEFAULT) < 0) {
-        lob_fail(error, LOB_EDATA,
-                 "%s: the file holds nothing named %s; `h5ls -r` lists what it holds", where->path,
-                 name);
+        lob_fail_file(error, LOB_EDATA, where->path,
+                      "the file holds nothing named %s; `h5ls -r` lists what it holds", name);
         return -1;
     }
     if (link.type != H5L_TYPE_HARD) {
-        lob_fail(error, LOB_EDATA,
-                 "%s: %s is %s, which is not followed; name the data set itself, or copy it with "
-                 "h5repack",
-                 where->path, name, link_kind(link.type));
+        lob_fail_file(error, LOB_EDATA, where->path,
+                      "%s is %s, which is not followed; name the data set itself, or copy it with "
+                      "h5repack",
+                      name, link_kind(link.type));
         return -1;
     }
     const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
@@ -78,15 +77,15 @@ static hid_t open_path(hid_t file, const char *path, const lob_location *where, 
 {
     hid_t at = H5Oopen(file, "/", H5P_DEFAULT);
     if (at < 0)
-        lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: it has no root group", where->path);
+        lob_fail_file(error, LOB_EDATA, where->path, "damaged HDF5 file: it has no root group");
     while (at >= 0) {
         path += strspn(path, "/");
         const size_t n = strcspn(path, "/");
         if (n == 0) return at;
         char name[256];
         if (n >= sizeof name) {
-            lob_fail(error, LOB_EDATA, "%s: a name inside the file is longer than 255 bytes",
-                     where->path);
+            lob_fail_file(error, LOB_EDATA, where->path,
+                          "a name inside the file is longer than 255 bytes");
             H5Oclose(at);
             return -1;
         }
@@ -124,7 +123,7 @@ hid_t lob_hdf5_demand_set(const lob_hdf5_reading *in, const char *path)
     if (H5Iget_type(set) == H5I_DATASET) {
         if (lob_hdf5_guard(set, path, in->where, in->error) == LOB_OK) return set;
     } else {
-        lob_fail(in->error, LOB_EDATA, "%s: %s is not a data set", in->where->path, path);
+        lob_fail_file(in->error, LOB_EDATA, in->where->path, "%s is not a data set", path);
     }
     H5Oclose(set);
     return -1;
@@ -153,8 +152,8 @@ lob_status lob_hdf5_asked(char path[LOB_HDF5_PATH], const lob_hdf5_reading *in)
         const size_t n = strcspn(at, "/");
         if (n == 0) break;
         if (n + 2 > LOB_HDF5_PATH - used)
-            return lob_fail(in->error, LOB_EDATA, "%s: the path inside the file is too long",
-                            in->where->path);
+            return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                                 "the path inside the file is too long");
         path[used++] = '/';
         memcpy(path + used, at, n);
         used += n;
@@ -282,10 +281,10 @@ lob_status lob_hdf5_fail_to_choose(const lob_hdf5_reading *in, const lob_hdf5_fo
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s%s%s%s", i ? ", " : "",
                                  set->path, set->shape[0] ? " (" : "", set->shape,
                                  set->shape[0] ? ")" : "");
-    return lob_fail_hint(in->error, LOB_EDATA, LOB_HINT_CHOOSE_SET,
-                         "%s: holds %d data sets: %s%s; choose one, as in %s:%s", in->where->path,
-                         found->found, list, found->found > named ? ", ..." : "", in->where->file,
-                         found->sets[0].path);
+    return lob_fail_file_hint(in->error, LOB_EDATA, LOB_HINT_CHOOSE_SET, in->where->path,
+                              "holds %d data sets: %s%s; choose one, as in %s:%s", found->found,
+                              list, found->found > named ? ", ..." : "", in->where->file,
+                              found->sets[0].path);
 }
 
 /* ---- what may be read ---- */
@@ -307,14 +306,14 @@ static lob_status guard_filters(hid_t plist, const char *name, const lob_locatio
         for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) known |= id == own[k];
         if (known && H5Zfilter_avail(id) > 0) continue;
         text[sizeof text - 1] = '\0';
-        return lob_fail(
-            error, LOB_EDATA,
-            "%s: %s is compressed by the filter %d (%s), which HDF5 does not bring itself; "
+        return lob_fail_file(
+            error, LOB_EDATA, where->path,
+            "%s is compressed by the filter %d (%s), which HDF5 does not bring itself; "
             "save it again with compression='gzip' in h5py",
-            where->path, name, (int)id, text[0] ? text : "no name");
+            name, (int)id, text[0] ? text : "no name");
     }
-    return n < 0 ? lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: filters of %s", where->path,
-                            name)
+    return n < 0 ? lob_fail_file(error, LOB_EDATA, where->path, "damaged HDF5 file: filters of %s",
+                                 name)
                  : LOB_OK;
 }
 
@@ -322,7 +321,8 @@ lob_status lob_hdf5_guard(hid_t set, const char *name, const lob_location *where
 {
     const hid_t plist = H5Dget_create_plist(set);
     if (plist < 0)
-        return lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: layout of %s", where->path, name);
+        return lob_fail_file(error, LOB_EDATA, where->path, "damaged HDF5 file: layout of %s",
+                             name);
     lob_status st = LOB_OK;
     switch (H5Pget_layout(plist)) {
     case H5D_COMPACT:
@@ -330,21 +330,21 @@ lob_status lob_hdf5_guard(hid_t set, const char *name, const lob_location *where
     case H5D_CHUNKED:
         break;
     case H5D_VIRTUAL:
-        st = lob_fail(
-            error, LOB_EDATA,
-            "%s: %s is a virtual data set, put together from other files, which are not opened; "
+        st = lob_fail_file(
+            error, LOB_EDATA, where->path,
+            "%s is a virtual data set, put together from other files, which are not opened; "
             "copy it into a file of its own",
-            where->path, name);
+            name);
         break;
     default:
-        st = lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: layout of %s", where->path, name);
+        st = lob_fail_file(error, LOB_EDATA, where->path, "damaged HDF5 file: layout of %s", name);
     }
     if (st == LOB_OK && H5Pget_external_count(plist) != 0)
-        st = lob_fail(
-            error, LOB_EDATA,
-            "%s: %s keeps its data in another file, which is not opened; copy it into a file "
+        st = lob_fail_file(
+            error, LOB_EDATA, where->path,
+            "%s keeps its data in another file, which is not opened; copy it into a file "
             "of its own",
-            where->path, name);
+            name);
     if (st == LOB_OK) st = guard_filters(plist, name, where, error);
     H5Pclose(plist);
     return st;

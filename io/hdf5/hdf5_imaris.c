@@ -92,9 +92,9 @@ static lob_status crop(lob_hdf5_view *view, const char *channel, const lob_hdf5_
     }
     H5Oclose(group);
     if (ok) return LOB_OK;
-    return lob_fail(in->error, LOB_EDATA,
-                    "%s: ImageSizeX, Y and Z of %s do not fit its Data; save it again in Imaris",
-                    in->where->path, channel);
+    return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                         "ImageSizeX, Y and Z of %s do not fit its Data; save it again in Imaris",
+                         channel);
 }
 
 static void take_place(lob_hdf5_view *view, const lob_hdf5_reading *in)
@@ -132,12 +132,12 @@ static lob_status imaris_view(lob_hdf5_view *view, const char *asked, const lob_
     const int nc = all_channels ? count(true, c.level, in) : 1;
     const int nt = all_times ? count(false, c.level, in) : 1;
     if ((int64_t)nc * nt > LOB_HDF5_MAX_PARTS)
-        return lob_fail(in->error, LOB_EDATA,
-                        "%s: has %d channels at %d time points; name one time point, as in "
-                        "%s:/DataSet/ResolutionLevel 0/TimePoint 0",
-                        in->where->path, nc, nt, in->where->file);
+        return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                             "has %d channels at %d time points; name one time point, as in "
+                             "%s:/DataSet/ResolutionLevel 0/TimePoint 0",
+                             nc, nt, in->where->file);
     char(*parts)[LOB_HDF5_PATH] = calloc((size_t)nc * (size_t)nt, sizeof *parts);
-    if (!parts) return lob_fail(in->error, LOB_ENOMEM, "%s: no memory", in->where->path);
+    if (!parts) return lob_fail_file(in->error, LOB_ENOMEM, in->where->path, "no memory");
     for (int k = 0; k < nc * nt; k++) {
         const choice one = {c.level, all_times ? k % nt : c.time_point,
                             all_channels ? k / nt : c.channel};

@@ -46,8 +46,8 @@ static lob_status read_exactly(double *values, int n, const char *group, const c
     const int got = read_numbers(values, n, group, name, in);
     if (got == n) return LOB_OK;
     if (got < 0) return LOB_EDATA;
-    return lob_fail(in->error, LOB_EDATA, "%s: %s of the ITK image is not %d numbers",
-                    in->where->path, name, n);
+    return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                         "%s of the ITK image is not %d numbers", name, n);
 }
 
 static lob_status take_axes(lob_hdf5_view *view, int n, const double *dimension,
@@ -59,8 +59,8 @@ static lob_status take_axes(lob_hdf5_view *view, int n, const double *dimension,
     bool ok = (view->rank == n || view->rank == n + 1) && lob_hdf5_take_letters(view, tagged);
     for (int i = 0; ok && i < n; i++) ok = dimension[i] == (double)view->extent[n - 1 - i];
     if (ok) return LOB_OK;
-    return lob_fail(in->error, LOB_EDATA,
-                    "%s: Dimension and VoxelData of the ITK image do not agree", in->where->path);
+    return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                         "Dimension and VoxelData of the ITK image do not agree");
 }
 
 static lob_status itk_view(lob_hdf5_view *view, const char *group, const lob_hdf5_reading *in)
@@ -74,9 +74,8 @@ static lob_status itk_view(lob_hdf5_view *view, const char *group, const lob_hdf
     const int n = read_numbers(dimension, 16, group, "Dimension", in);
     if (n < 0) return LOB_EDATA;
     if (n < 2 || n > MAX_COUNT)
-        return lob_fail(in->error, LOB_EDATA,
-                        "%s: the ITK image has %d dimensions; 2 to %d are read", in->where->path, n,
-                        MAX_COUNT);
+        return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                             "the ITK image has %d dimensions; 2 to %d are read", n, MAX_COUNT);
     st = read_exactly(origin, n, group, "Origin", in);
     if (st == LOB_OK) st = read_exactly(spacing, n, group, "Spacing", in);
     if (st == LOB_OK) st = read_exactly(directions, n * n, group, "Directions", in);

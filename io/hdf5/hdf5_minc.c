@@ -96,10 +96,11 @@ static lob_status read_dimension(dimension *out, int axis, const lob_hdf5_view *
     free(units);
     H5Oclose(object);
     if (!irregular) return LOB_OK;
-    return lob_fail(in->error, LOB_EDATA,
-                    "%s: the slices along %s of the MINC volume are not evenly spaced; resample it "
-                    "with mincresample",
-                    in->where->path, dimensions[axis].name);
+    return lob_fail_file(
+        in->error, LOB_EDATA, in->where->path,
+        "the slices along %s of the MINC volume are not evenly spaced; resample it "
+        "with mincresample",
+        dimensions[axis].name);
 }
 
 static lob_status take_place(lob_hdf5_view *view, const lob_hdf5_reading *in)
@@ -196,9 +197,9 @@ static lob_status take_limits(lob_hdf5_view *view, limits *low, limits *high,
         same = same && slope == high->values[0] && inter == low->values[0];
     }
     if (!ok)
-        return lob_fail(in->error, LOB_EDATA,
-                        "%s: image-min, image-max and valid_range of the MINC volume do not fit it",
-                        in->where->path);
+        return lob_fail_file(
+            in->error, LOB_EDATA, in->where->path,
+            "image-min, image-max and valid_range of the MINC volume do not fit it");
     if (same && high->values[0] != 0.0) {
         view->slope = high->values[0];
         view->inter = low->values[0];
@@ -234,9 +235,8 @@ static lob_status take_values(lob_hdf5_view *view, const lob_hdf5_reading *in)
     }
     if (read_limits(&low, "image-min", in) && read_limits(&high, "image-max", in))
         return take_limits(view, &low, &high, in);
-    return lob_fail(in->error, LOB_EDATA,
-                    "%s: image-min or image-max of the MINC volume cannot be read",
-                    in->where->path);
+    return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                         "image-min or image-max of the MINC volume cannot be read");
 }
 
 static lob_status minc_view(lob_hdf5_view *view, const char *path, const lob_hdf5_reading *in)
@@ -246,10 +246,9 @@ static lob_status minc_view(lob_hdf5_view *view, const char *path, const lob_hdf
     const lob_status st = lob_hdf5_view_set(view, MINC_IMAGE "/image", in);
     if (st != LOB_OK) return st;
     if (!dimension_letters(letters, view->rank, view->set) || !lob_hdf5_take_letters(view, letters))
-        return lob_fail(in->error, LOB_EDATA,
-                        "%s: the dimensions of the MINC volume are not xspace, yspace, zspace, "
-                        "time and vector_dimension",
-                        in->where->path);
+        return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                             "the dimensions of the MINC volume are not xspace, yspace, zspace, "
+                             "time and vector_dimension");
     const lob_status placed = take_place(view, in);
     return placed == LOB_OK ? take_values(view, in) : placed;
 }

@@ -94,8 +94,8 @@ static image_header *read_headers(const char *path, int64_t n, const lob_hdf5_re
     H5Dclose(set);
     if (ok) return headers;
     free(headers);
-    lob_fail(in->error, LOB_EDATA, "%s: %s does not hold a header for each of %lld images",
-             in->where->path, path, (long long)n);
+    lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                  "%s does not hold a header for each of %lld images", path, (long long)n);
     return NULL;
 }
 
@@ -160,9 +160,9 @@ static lob_status take_headers(lob_hdf5_view *view, const image_header *h,
     double step[3] = {0, 0, 0};
     for (int i = 0; i < 3; i++)
         if (h->matrix[i] != view->extent[4 - i])
-            return lob_fail(in->error, LOB_EDATA,
-                            "%s: the header's matrix_size and the data of %s do not agree",
-                            in->where->path, view->path);
+            return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                                 "the header's matrix_size and the data of %s do not agree",
+                                 view->path);
     if (view->extent[2] == 1 && are_slices(step, h, n)) {
         view->at[LOB_AXIS_Z] = 0;
         view->at[LOB_AXIS_T] = -1;
@@ -184,8 +184,8 @@ static lob_status mrd_view(lob_hdf5_view *view, const char *group, const lob_hdf
     lob_status st = lob_hdf5_view_set(view, path, in);
     if (st != LOB_OK) return st;
     if (view->rank != 5 || !lob_hdf5_take_letters(view, "tczyx"))
-        return lob_fail(in->error, LOB_EDATA, "%s: %s has %d dimensions; ISMRMRD images have 5",
-                        in->where->path, view->path, view->rank);
+        return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                             "%s has %d dimensions; ISMRMRD images have 5", view->path, view->rank);
     snprintf(path, sizeof path, "%s/header", group);
     image_header *headers = read_headers(path, (int64_t)view->extent[0], in);
     if (!headers) return LOB_EDATA;

@@ -32,16 +32,15 @@ static lob_status plain_find(char path[LOB_HDF5_PATH], const char *asked,
         return LOB_OK;
     }
     if (kind != H5I_GROUP)
-        return lob_fail(in->error, LOB_EDATA, "%s: is neither a data set nor a group",
-                        in->where->path);
+        return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                             "is neither a data set nor a group");
     const lob_hdf5_found *w = lob_hdf5_collect(in, asked, lob_hdf5_is_volume);
     if (w->found == 0 && w->closed[0])
         return lob_hdf5_fail_to_open(w->closed, in->where, in->error);
     if (w->found == 0)
-        return lob_fail(
-            in->error, LOB_EDATA,
-            "%s: holds no data set of numbers with 2 to 5 dimensions that hard links lead to",
-            in->where->path);
+        return lob_fail_file(
+            in->error, LOB_EDATA, in->where->path,
+            "holds no data set of numbers with 2 to 5 dimensions that hard links lead to");
     if (w->found > LOB_HDF5_MAX_SETS || (w->solid != 1 && w->found != 1))
         return lob_hdf5_fail_to_choose(in, w);
     strcpy(path, w->sets[w->solid == 1 ? w->first_solid : 0].path);

@@ -8,7 +8,7 @@
 
 static lob_status fail_damaged(const lob_hdf5_reading *in, const char *what)
 {
-    return lob_fail(in->error, LOB_EDATA, "%s: damaged HDF5 file: %s", in->where->path, what);
+    return lob_fail_file(in->error, LOB_EDATA, in->where->path, "damaged HDF5 file: %s", what);
 }
 
 /* ---- types and sizes ---- */
@@ -53,11 +53,10 @@ static lob_status view_type(lob_hdf5_view *view, const lob_hdf5_reading *in)
         view->type != LOB_TYPES && H5Tget_size(view->native) == lob_type_of(view->type)->bytes;
     H5Tclose(stored);
     if (fits) return LOB_OK;
-    return lob_fail_hint(in->error, LOB_EDATA, LOB_HINT_CONVERT,
-                         "%s: %s holds %s; integers and reals of up to 64 bits are read",
-                         in->where->path, view->path,
-                         compound ? "compound elements (complex numbers?)"
-                                  : "elements that are no numbers");
+    return lob_fail_file_hint(
+        in->error, LOB_EDATA, LOB_HINT_CONVERT, in->where->path,
+        "%s holds %s; integers and reals of up to 64 bits are read", view->path,
+        compound ? "compound elements (complex numbers?)" : "elements that are no numbers");
 }
 
 static lob_status view_extent(lob_hdf5_view *view, const lob_hdf5_reading *in)
@@ -69,17 +68,18 @@ static lob_status view_extent(lob_hdf5_view *view, const lob_hdf5_reading *in)
         H5Sget_simple_extent_dims(space, view->extent, NULL);
     H5Sclose(space);
     if (rank < 2 || rank > LOB_HDF5_MAX_AXES)
-        return lob_fail(in->error, LOB_EDATA, "%s: %s has %d dimensions; a volume has 2 to %d",
-                        in->where->path, view->path, rank < 0 ? 0 : rank, LOB_HDF5_MAX_AXES);
+        return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                             "%s has %d dimensions; a volume has 2 to %d", view->path,
+                             rank < 0 ? 0 : rank, LOB_HDF5_MAX_AXES);
     view->rank = rank;
     for (int i = 0; i < rank; i++) {
         if (view->extent[i] == 0)
-            return lob_fail(in->error, LOB_EDATA, "%s: %s is empty: one of its sides is 0",
-                            in->where->path, view->path);
+            return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                                 "%s is empty: one of its sides is 0", view->path);
         if (view->extent[i] > INT32_MAX)
-            return lob_fail(in->error, LOB_EDATA,
-                            "%s: %s has a side of %llu voxels; at most 2^31 - 1 fit",
-                            in->where->path, view->path, (unsigned long long)view->extent[i]);
+            return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                                 "%s has a side of %llu voxels; at most 2^31 - 1 fit", view->path,
+                                 (unsigned long long)view->extent[i]);
     }
     return LOB_OK;
 }
@@ -98,11 +98,10 @@ static lob_status view_bytes(lob_hdf5_view *view, const lob_hdf5_reading *in)
     view->stored_bytes = stored < (hsize_t)in->file_bytes ? (int64_t)stored : in->file_bytes;
     if (declared >= 0 && (declared - ALLOWANCE) / DEFLATE_MAX_RATIO <= view->stored_bytes)
         return LOB_OK;
-    return lob_fail(
-        in->error, LOB_EDATA,
-        "%s: %s declares %lld bytes of voxels and stores %lld; a damaged or hostile file",
-        in->where->path, view->path, declared < 0 ? (long long)INT64_MAX : (long long)declared,
-        (long long)view->stored_bytes);
+    return lob_fail_file(
+        in->error, LOB_EDATA, in->where->path,
+        "%s declares %lld bytes of voxels and stores %lld; a damaged or hostile file", view->path,
+        declared < 0 ? (long long)INT64_MAX : (long long)declared, (long long)view->stored_bytes);
 }
 
 /* A chunk is unpacked whole, so it may be neither huge nor larger than the data set asks for. */
@@ -119,9 +118,8 @@ static lob_status view_chunks(const lob_hdf5_view *view, const lob_hdf5_reading 
     for (int i = 0; i < rank && bytes > 0; i++)
         bytes = chunk[i] > INT32_MAX ? -1 : lob_product(bytes, (int64_t)chunk[i], 1, 1);
     if (bytes > 0 && bytes <= INT32_MAX) return LOB_OK;
-    return lob_fail(in->error, LOB_EDATA,
-                    "%s: %s has chunks of more than 2 GiB; rewrite it with h5repack",
-                    in->where->path, view->path);
+    return lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                         "%s has chunks of more than 2 GiB; rewrite it with h5repack", view->path);
 }
 
 lob_status lob_hdf5_view_set(lob_hdf5_view *view, const char *path, const lob_hdf5_reading *in)
@@ -163,9 +161,9 @@ lob_status lob_hdf5_take_parts(lob_hdf5_view *view, char (*parts)[LOB_HDF5_PATH]
         lob_hdf5_view other;
         lob_status st = lob_hdf5_view_set(&other, parts[i], in);
         if (st == LOB_OK && !is_alike(view, &other))
-            st = lob_fail(in->error, LOB_EDATA,
-                          "%s: %s and %s differ in type or shape; choose one of them",
-                          in->where->path, parts[0], parts[i]);
+            st = lob_fail_file(in->error, LOB_EDATA, in->where->path,
+                               "%s and %s differ in type or shape; choose one of them", parts[0],
+                               parts[i]);
         if (st != LOB_OK) return st;
         close_set(&other);
     }

@@ -313,8 +313,8 @@ lob_status lob_hdf5_write(const lob_volume *volume, const lob_location *where,
                           const lob_write_options *options, lob_error *error)
 {
     if (where->inside)
-        return lob_fail(error, LOB_EARG, "%s: an HDF5 output is a file of its own; leave out :%s",
-                        where->path, where->inside);
+        return lob_fail_file(error, LOB_EARG, where->path,
+                             "an HDF5 output is a file of its own; leave out :%s", where->inside);
     lob_output output;
     lob_status st = lob_output_begin(&output, where->file, options->force, error);
     if (st != LOB_OK) return st;
@@ -325,23 +325,23 @@ lob_status lob_hdf5_write(const lob_volume *volume, const lob_location *where,
     outcome result = {.status = LOB_EINTERNAL};
     lob_sandbox box;
     if (!lob_sandbox_start(&box, write_child, &t, output.fd)) {
-        st = lob_fail(error, LOB_ENOMEM, "%s: the system gives no process to write HDF5 in",
-                      where->path);
+        st = lob_fail_file(error, LOB_ENOMEM, where->path,
+                           "the system gives no process to write HDF5 in");
     } else if (lob_sandbox_receive(&box, &result, sizeof result, 0)) {
         lob_sandbox_finish(&box, NULL);
         st = result.status;
         *options->compress_s += result.compress_s;
-        if (st == LOB_ENOMEM) lob_fail(error, st, "%s: out of memory", where->path);
+        if (st == LOB_ENOMEM) lob_fail_file(error, st, where->path, "out of memory");
         if (st == LOB_EIO)
-            lob_fail(error, st, "%s: write failed: %s", where->path,
-                     result.cause ? ERRNO_TEXT(result.cause) : "HDF5 could not write");
+            lob_fail_file(error, st, where->path, "write failed: %s",
+                          result.cause ? ERRNO_TEXT(result.cause) : "HDF5 could not write");
     } else {
         const lob_sandbox_end end = lob_sandbox_finish(&box, NULL);
         st = end == LOB_SANDBOX_INTERRUPTED ? LOB_ECANCEL
              : end == LOB_SANDBOX_KILLED    ? LOB_ENOMEM
                                             : LOB_EINTERNAL;
-        lob_fail(error, st, "%s: the HDF5 writer ended early: %s", where->path,
-                 lob_status_text(st));
+        lob_fail_file(error, st, where->path, "the HDF5 writer ended early: %s",
+                      lob_status_text(st));
     }
     free(t.nifti);
     return lob_output_end(&output, st, error);

@@ -76,7 +76,7 @@ static lob_status inflate_whole(unsigned char **raw, const lob_nifti *h, int64_t
     if (inflate_apart(raw, h, rest, image, threads)) return LOB_OK;
     const size_t size = (size_t)h->vox_offset + (size_t)h->total_bytes;
     unsigned char *buffer = lob_voxel_memory((int64_t)size);
-    if (!buffer) return lob_fail(error, LOB_ENOMEM, "%s: no memory for %zu bytes", path, size);
+    if (!buffer) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for %zu bytes", size);
     const lob_status st = lob_gunzip(buffer, size, rest, image->bytes, image->size, path, error);
     if (st != LOB_OK) {
         free(buffer);
@@ -104,7 +104,7 @@ static lob_status inflate_frame(unsigned char **raw, const lob_nifti *h, int64_t
                                        *raw + v * h->frame_bytes};
         st = lob_gunzip_parts(parts, (int)h->vectors, rest, image->bytes, image->size, path, error);
     } else {
-        lob_fail(error, st, "%s: no memory for its voxels", path);
+        lob_fail_file(error, st, path, "no memory for its voxels");
     }
     free(parts);
     if (st != LOB_OK) {
@@ -120,7 +120,7 @@ static lob_status check_rest(const lob_nifti *h, const lob_gzip_rest *rest, uint
 {
     const uint64_t after = voxels_end(h), end = read_to + rest->surplus;
     if (end < after)
-        return lob_fail(error, LOB_EDATA, "%s: damaged: it ends before its last frame", path);
+        return lob_fail_file(error, LOB_EDATA, path, "damaged: it ends before its last frame");
     if (end > after)
         lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
                  (unsigned long long)(end - after));
@@ -155,7 +155,7 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
         return st;
     }
     *raw = lob_voxel_memory(bytes);
-    if (!*raw) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
+    if (!*raw) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its voxels");
     if (h->frames == 1)
         copy_apart(*raw, image->bytes + h->vox_offset, (size_t)bytes, options->threads);
     else
@@ -188,7 +188,7 @@ static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *
     if (h->type->channels > 1) {
         out->data = planes_of(raw, voxels * h->vectors, h->type->channels);
         free(raw);
-        if (!out->data) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
+        if (!out->data) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its voxels");
     }
     return LOB_OK;
 }
@@ -293,7 +293,7 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
     const size_t made = (size_t)(voxels * type->channels) * lob_type_of(type->type)->bytes;
     for (int64_t v = 0; v < p->h.vectors; v++, out += made) {
         unsigned char *raw = buffer_for(p, out, bytes);
-        if (!raw) return lob_fail(error, LOB_ENOMEM, "%s: no memory", p->from.image_path);
+        if (!raw) return lob_fail_file(error, LOB_ENOMEM, p->from.image_path, "no memory");
         const uint64_t at = (uint64_t)(z * p->plane) * type->bytes;
         const lob_status st = fetch_stored(p, raw, v, at, bytes, error);
         if (st != LOB_OK) return st;
@@ -315,7 +315,7 @@ static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out,
                                     lob_error *error)
 {
     planes *p = calloc(1, sizeof *p);
-    if (!p) return lob_fail(error, LOB_ENOMEM, "%s: no memory", where->path);
+    if (!p) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
     lob_status st = lob_nifti_open(&p->from, &p->h, out, where, file, options, info, error);
     p->frame = out->frame;
     p->plane = out->dims.nx * out->dims.ny;
@@ -327,7 +327,7 @@ static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out,
     for (int64_t i = 0; st == LOB_OK && i < p->reader_count; i++) {
         p->readers[i] = lob_gzip_reader_new(image->bytes, image->size, p->from.image_path);
         if (!p->readers[i])
-            st = lob_fail(error, LOB_ENOMEM, "%s: no memory to inflate it", where->path);
+            st = lob_fail_file(error, LOB_ENOMEM, where->path, "no memory to inflate it");
     }
     if (st == LOB_OK)
         *source = (lob_plane_source){p, planes_get, planes_close};

@@ -39,21 +39,19 @@ static lob_status check_magic(lob_nifti *h, const char *path, lob_error *error)
     if (h->version == 1) {
         h->pair = memcmp(magic, "ni1", 4) == 0;
         if (h->pair || memcmp(magic, "n+1", 4) == 0) return LOB_OK;
-        return lob_fail(
-            error, LOB_EDATA,
-            "%s: is ANALYZE 7.5 or damaged NIfTI (no magic \"n+1\" or \"ni1\"); ANALYZE does "
-            "not say which side is left, so convert it with a tool that knows its origin",
-            path);
+        return lob_fail_file(
+            error, LOB_EDATA, path,
+            "is ANALYZE 7.5 or damaged NIfTI (no magic \"n+1\" or \"ni1\"); ANALYZE does "
+            "not say which side is left, so convert it with a tool that knows its origin");
     }
     h->pair = memcmp(magic, "ni2", 4) == 0;
     if (!h->pair && memcmp(magic, "n+2", 4) != 0)
-        return lob_fail(error, LOB_EDATA, "%s: damaged: a NIfTI-2 header without its magic", path);
+        return lob_fail_file(error, LOB_EDATA, path, "damaged: a NIfTI-2 header without its magic");
     if (memcmp(magic + 4, "\r\n\032\n", 4) != 0)
-        return lob_fail(
-            error, LOB_EDATA,
-            "%s: damaged: its line ends were changed, as by a transfer in text mode; copy it "
-            "again in binary mode",
-            path);
+        return lob_fail_file(
+            error, LOB_EDATA, path,
+            "damaged: its line ends were changed, as by a transfer in text mode; copy it "
+            "again in binary mode");
     return LOB_OK;
 }
 
@@ -63,17 +61,17 @@ static lob_status check_type(lob_nifti *h, const char *path, lob_file_info *info
     const int64_t bits = lob_nifti_int(h->bytes, LOB_NIFTI_bitpix, 0);
     h->type = lob_nifti_type_of(code);
     if (code == DT_BINARY)
-        return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CONVERT,
-                             "%s: one-bit voxels are not read; convert it to uint8", path);
+        return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CONVERT, path,
+                                  "one-bit voxels are not read; convert it to uint8");
     if (!h->type)
-        return lob_fail(error, LOB_EDATA, "%s: damaged: there is no datatype %lld", path,
-                        (long long)code);
+        return lob_fail_file(error, LOB_EDATA, path, "damaged: there is no datatype %lld",
+                             (long long)code);
     if (bits == 0)
         lob_warn(info, "%s: bitpix is 0; %s has %zu", path, h->type->name, 8 * h->type->bytes);
     else if (bits != (int64_t)(8 * h->type->bytes))
-        return lob_fail(error, LOB_EDATA,
-                        "%s: damaged: datatype %s has %zu bits, but bitpix says %lld", path,
-                        h->type->name, 8 * h->type->bytes, (long long)bits);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "damaged: datatype %s has %zu bits, but bitpix says %lld",
+                             h->type->name, 8 * h->type->bytes, (long long)bits);
     return LOB_OK;
 }
 
@@ -81,22 +79,23 @@ static lob_status check_dims(lob_nifti *h, const char *path, lob_error *error)
 {
     const int64_t rank = lob_nifti_int(h->bytes, LOB_NIFTI_dim, 0);
     if (rank < 1 || rank > 7)
-        return lob_fail(error, LOB_EDATA, "%s: damaged: dim[0] is %lld, but must be 1 to 7", path,
-                        (long long)rank);
+        return lob_fail_file(error, LOB_EDATA, path, "damaged: dim[0] is %lld, but must be 1 to 7",
+                             (long long)rank);
     int64_t side[8] = {0, 1, 1, 1, 1, 1, 1, 1};
     for (int i = 1; i <= rank; i++) {
         side[i] = lob_nifti_int(h->bytes, LOB_NIFTI_dim, i);
         if (side[i] < 1)
-            return lob_fail(error, LOB_EDATA, "%s: damaged: dim[%d] is %lld, but must be 1 or more",
-                            path, i, (long long)side[i]);
+            return lob_fail_file(error, LOB_EDATA, path,
+                                 "damaged: dim[%d] is %lld, but must be 1 or more", i,
+                                 (long long)side[i]);
     }
     if (side[6] > 1 || side[7] > 1)
-        return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CONVERT,
-                             "%s: has %lld dimensions; at most 5 are read (x, y, z, time, channel)",
-                             path, (long long)rank);
+        return lob_fail_file_hint(
+            error, LOB_EDATA, LOB_HINT_CONVERT, path,
+            "has %lld dimensions; at most 5 are read (x, y, z, time, channel)", (long long)rank);
     if (side[5] > INT_MAX / 4 || (side[5] > 1 && h->type->channels > 1))
-        return lob_fail(error, LOB_EDATA, "%s: dim[5] is %lld, which %s voxels cannot have", path,
-                        (long long)side[5], h->type->name);
+        return lob_fail_file(error, LOB_EDATA, path, "dim[5] is %lld, which %s voxels cannot have",
+                             (long long)side[5], h->type->name);
     h->dims = (lob_dims){side[1], side[2], side[3]};
     h->frames = side[4];
     h->vectors = side[5];
@@ -104,9 +103,9 @@ static lob_status check_dims(lob_nifti *h, const char *path, lob_error *error)
     h->frame_bytes = lob_product(voxels, (int64_t)h->type->bytes, 1, 1);
     h->total_bytes = lob_product(h->frame_bytes, h->frames, h->vectors, 1);
     if (voxels < 0 || h->frame_bytes < 0 || h->total_bytes < 0)
-        return lob_fail(
-            error, LOB_EDATA,
-            "%s: damaged: its dimensions, %lld x %lld x %lld x %lld x %lld, are impossible", path,
+        return lob_fail_file(
+            error, LOB_EDATA, path,
+            "damaged: its dimensions, %lld x %lld x %lld x %lld x %lld, are impossible",
             (long long)side[1], (long long)side[2], (long long)side[3], (long long)side[4],
             (long long)side[5]);
     return LOB_OK;
@@ -116,9 +115,9 @@ static lob_status check_offset(lob_nifti *h, const char *path, lob_error *error)
 {
     const double said = lob_nifti_real(h->bytes, LOB_NIFTI_vox_offset, 0);
     if (!(said >= 0 && said < 0x1p62) || said != floor(said))
-        return lob_fail(error, LOB_EDATA,
-                        "%s: damaged: vox_offset is %g, but must be a whole number of bytes", path,
-                        said);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "damaged: vox_offset is %g, but must be a whole number of bytes",
+                             said);
     /* In a single file the voxels cannot lie in the header; old writers leave 0 there. */
     const int64_t first = h->pair ? 0 : (int64_t)h->size + LOB_NIFTI_EXTENDER;
     const int64_t offset = lob_nifti_int(h->bytes, LOB_NIFTI_vox_offset, 0);
@@ -134,7 +133,7 @@ static lob_status check_scaling(lob_nifti *h, const char *path, lob_error *error
     h->inter = 0;
     if (h->type->channels > 1 || slope == 0 || !isfinite(slope)) return LOB_OK; /* not scaled */
     if (!isfinite(inter))
-        return lob_fail(error, LOB_EDATA, "%s: damaged: scl_inter is not a finite number", path);
+        return lob_fail_file(error, LOB_EDATA, path, "damaged: scl_inter is not a finite number");
     h->slope = slope;
     h->inter = inter;
     return LOB_OK;
@@ -149,28 +148,27 @@ lob_status lob_nifti_parse(lob_nifti *out, const unsigned char *bytes, size_t n,
     if (h->version == 0) {
         static const char text_form[] = "<nifti_image";
         if (n >= sizeof text_form - 1 && memcmp(bytes, text_form, sizeof text_form - 1) == 0)
-            return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CONVERT,
-                                 "%s: the text form of NIfTI is not read; convert it to .nii",
-                                 path);
-        return lob_fail(error, LOB_EDATA, "%s: is not NIfTI: %s", path,
-                        n < 4 ? "it has no header" : "its header does not begin with 348 or 540");
+            return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CONVERT, path,
+                                      "the text form of NIfTI is not read; convert it to .nii");
+        return lob_fail_file(error, LOB_EDATA, path, "is not NIfTI: %s",
+                             n < 4 ? "it has no header"
+                                   : "its header does not begin with 348 or 540");
     }
     h->size = h->version == 2 ? LOB_NIFTI2_BYTES : LOB_NIFTI1_BYTES;
     if (n < h->size)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: damaged: cut short in its header, after %zu of %zu bytes", path, n,
-                        h->size);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "damaged: cut short in its header, after %zu of %zu bytes", n,
+                             h->size);
     memcpy(h->bytes, bytes, h->size);
     if (h->swapped) lob_nifti_swap(h->bytes, h->version);
 
     lob_status st = check_magic(h, path, error);
     const int64_t intent = lob_nifti_int(h->bytes, LOB_NIFTI_intent_code, 0);
     if (st == LOB_OK && intent >= 3000 && intent <= 3099)
-        st = lob_fail_hint(
-            error, LOB_EDATA, LOB_HINT_CONVERT,
-            "%s: is CIFTI, brain surfaces rather than a grid of voxels; take its volume out "
-            "with wb_command -cifti-separate",
-            path);
+        st = lob_fail_file_hint(
+            error, LOB_EDATA, LOB_HINT_CONVERT, path,
+            "is CIFTI, brain surfaces rather than a grid of voxels; take its volume out "
+            "with wb_command -cifti-separate");
     if (st == LOB_OK) st = check_type(h, path, info, error);
     if (st == LOB_OK) st = check_dims(h, path, error);
     if (st == LOB_OK) st = check_offset(h, path, error);

@@ -21,7 +21,7 @@ static lob_status open_other_half(lob_input *in, char **name, const char *path, 
     const bool gz = lob_has_suffix(path, ".gz");
     for (int attempt = 0; attempt < 2; attempt++) {
         char *other = lob_pair_other(path, attempt == 0 ? gz : !gz);
-        if (!other) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+        if (!other) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
         lob_error why = {.text = ""}; /* of no interest when the other spelling is there */
         const lob_status st = lob_input_open(in, other, &why);
         if (st != LOB_ENOINPUT) {
@@ -32,9 +32,9 @@ static lob_status open_other_half(lob_input *in, char **name, const char *path, 
         free(other);
     }
     char *plain = lob_pair_other(path, false);
-    const lob_status st =
-        lob_fail(error, LOB_ENOINPUT, "%s: its other half, %s (or the same with .gz), is missing",
-                 path, plain ? plain : "of the pair");
+    const lob_status st = lob_fail_file(error, LOB_ENOINPUT, path,
+                                        "its other half, %s (or the same with .gz), is missing",
+                                        plain ? plain : "of the pair");
     free(plain);
     return st;
 }
@@ -90,18 +90,18 @@ static lob_status keep_extensions(lob_header *out, const lob_nifti *h, const lob
     if (present && !h->pair) end = h->vox_offset;
     if (present && h->pair) end = gz ? end + MAX_EXTENSION_BYTES : file->size;
     if (end - h->size > LOB_NIFTI_EXTENDER + MAX_EXTENSION_BYTES)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: its header extensions take %llu bytes; more than 64 MiB are not read",
-                        path, (unsigned long long)(end - h->size));
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "its header extensions take %llu bytes; more than 64 MiB are not read",
+                             (unsigned long long)(end - h->size));
     if (gz && !lob_gzip_justifies(end, file->size)) end = (uint64_t)file->size * LOB_GZIP_MAX_RATIO;
 
     unsigned char *bytes = malloc((size_t)end);
-    if (!bytes) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its extensions", path);
+    if (!bytes) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its extensions");
     head = head_of(file, bytes, (size_t)end, &got);
     if (got > end) got = (size_t)end;
     if (got <= h->size) { /* not twice the same answer from one file: it is changing */
         free(bytes);
-        return lob_fail(error, LOB_EDATA, "%s: damaged: cut short in its header", path);
+        return lob_fail_file(error, LOB_EDATA, path, "damaged: cut short in its header");
     }
     out->extensions_size = got - h->size;
     memmove(bytes, head + h->size, out->extensions_size);
@@ -117,7 +117,7 @@ static lob_status keep_header(lob_header *out, const lob_nifti *h, const lob_nif
     out->format = lob_nifti_name;
     out->size = h->size;
     out->bytes = malloc(h->size);
-    if (!out->bytes) return lob_fail(error, LOB_ENOMEM, "%s: no memory", from->header_path);
+    if (!out->bytes) return lob_fail_file(error, LOB_ENOMEM, from->header_path, "no memory");
     memcpy(out->bytes, h->bytes, h->size);
     return keep_extensions(out, h, from->header, from->header_path, info, error);
 }
@@ -131,18 +131,18 @@ static lob_status check_size(const lob_nifti *h, const lob_input *image, const c
     const uint64_t end = h->vox_offset + (uint64_t)h->total_bytes; /* each is below 2^63 */
     if (lob_is_gzip(image->bytes, image->size)) {
         if (lob_gzip_justifies(end, image->size)) return LOB_OK;
-        return lob_fail(
-            error, LOB_EDATA,
-            "%s: damaged: its header asks for %llu bytes, more than its %zu compressed ones "
+        return lob_fail_file(
+            error, LOB_EDATA, path,
+            "damaged: its header asks for %llu bytes, more than its %zu compressed ones "
             "can hold; copy it again from its source",
-            path, (unsigned long long)end, image->size);
+            (unsigned long long)end, image->size);
     }
     if (end > image->size)
-        return lob_fail(
-            error, LOB_EDATA,
-            "%s: cut short: its header asks for %llu bytes, but there are %zu; copy it again "
+        return lob_fail_file(
+            error, LOB_EDATA, path,
+            "cut short: its header asks for %llu bytes, but there are %zu; copy it again "
             "from its source",
-            path, (unsigned long long)end, image->size);
+            (unsigned long long)end, image->size);
     if (end < image->size)
         lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
                  (unsigned long long)(image->size - end));
@@ -157,11 +157,17 @@ static lob_status check_whole(const lob_nifti *h, const lob_input *image, const 
     const lob_status st = check_size(h, image, path, info, error);
     if (st != LOB_OK || !lob_is_gzip(image->bytes, image->size)) return st;
     lob_gzip_reader *reader = lob_gzip_reader_new(image->bytes, image->size, path);
-    if (!reader) return lob_fail(error, LOB_ENOMEM, "%s: no memory to inflate it", path);
+    if (!reader) return lob_fail_file(error, LOB_ENOMEM, path, "no memory to inflate it");
     const uint64_t end = h->vox_offset + (uint64_t)h->total_bytes;
     const lob_status ended = lob_gzip_reader_end(reader, end, &rest, error);
     lob_gzip_reader_free(reader);
     return ended;
+}
+
+static void warn_of(lob_file_info *info, const lob_error *why)
+{
+    char line[LOB_ERROR_LINE];
+    lob_warn(info, "%s", lob_error_line(line, sizeof line, why));
 }
 
 /* The voxels of a file whose header alone is read: a warning where they are not all there. */
@@ -174,7 +180,7 @@ static void note_missing(const lob_nifti *h, const lob_input *image, const char 
         lob_is_gzip(image->bytes, image->size) && lob_gzip_ends_at(end, image->bytes, image->size);
     const lob_status st = seems_whole ? check_size(h, image, path, info, &why)
                                       : check_whole(h, image, path, info, &why);
-    if (st != LOB_OK && st != LOB_ENOMEM) lob_warn(info, "%s", why.text);
+    if (st != LOB_OK && st != LOB_ENOMEM) warn_of(info, &why);
 }
 
 /* ---- all of it ---- */
@@ -208,10 +214,9 @@ static lob_status find_image(lob_nifti_files *from, const lob_nifti *h, lob_erro
     }
     if (from->image != from->header) return LOB_OK;
     if (!lob_pair_header(from->header_path))
-        return lob_fail(
-            error, LOB_EDATA,
-            "%s: is the header of a .hdr/.img pair; give it the suffix .hdr beside its .img",
-            from->header_path);
+        return lob_fail_file(
+            error, LOB_EDATA, from->header_path,
+            "is the header of a .hdr/.img pair; give it the suffix .hdr beside its .img");
     const lob_status st =
         open_other_half(&from->opened, &from->opened_path, from->header_path, error);
     from->image = &from->opened;
@@ -236,7 +241,7 @@ static lob_status take_all_frames(lob_nifti *h, const char *path, lob_error *err
 {
     const int64_t all = lob_product(h->vectors, h->frames, h->type->channels, 1);
     if (all < 0 || all > INT_MAX)
-        return lob_fail(error, LOB_EDATA, "%s: has too many frames to be read together", path);
+        return lob_fail_file(error, LOB_EDATA, path, "has too many frames to be read together");
     h->vectors *= h->frames;
     h->frames = 1;
     return LOB_OK;
@@ -252,9 +257,9 @@ static lob_status refuse_type(lob_nifti_files *from, const lob_nifti *h,
     lob_status st = through ? find_image(from, h, error) : LOB_OK;
     if (st == LOB_OK && through) st = check_whole(h, from->image, from->image_path, info, error);
     if (st != LOB_OK) return st;
-    return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CONVERT,
-                         "%s: %s%s voxels are not read; convert it to magnitude or phase first",
-                         from->header_path, through ? "is sound, but " : "", h->type->name);
+    return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CONVERT, from->header_path,
+                              "%s%s voxels are not read; convert it to magnitude or phase first",
+                              through ? "is sound, but " : "", h->type->name);
 }
 
 lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
@@ -278,7 +283,7 @@ lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
         if (find_image(from, h, &why) == LOB_OK)
             note_missing(h, from->image, from->image_path, info);
         else
-            lob_warn(info, "%s", why.text);
+            warn_of(info, &why);
     } else {
         st = check_size(h, from->image, from->image_path, info, error);
         if (st == LOB_OK) st = lob_choose_frame(&frame, h->frames, where->path, options, error);
@@ -298,7 +303,7 @@ lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
     /* names are those of whole numbers in one channel; a scan keeps what it carries */
     if (st == LOB_OK && lob_type_of(out->type)->is_integer && h->type->channels == 1 &&
         lob_nifti_names(&out->names, &out->header) != LOB_OK)
-        st = lob_fail(error, LOB_ENOMEM, "%s: no memory for its labels' names", where->path);
+        st = lob_fail_file(error, LOB_ENOMEM, where->path, "no memory for its labels' names");
     if (st != LOB_OK) return st;
     lob_info_add_file(info, from->header);
     if (from->image != from->header && !options->header_only) lob_info_add_file(info, from->image);

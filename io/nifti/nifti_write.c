@@ -49,7 +49,7 @@ static lob_status write_content(lob_output *out, content *c, bool gz,
         return lob_gzip_write(out, content_bytes, c, size, options->level, options->threads,
                               options->compress_s, error);
     unsigned char *chunk = malloc(CHUNK);
-    if (!chunk) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", out->path);
+    if (!chunk) return lob_fail_file(error, LOB_ENOMEM, out->path, "no memory to write it");
     lob_status st = LOB_OK;
     for (uint64_t at = 0; st == LOB_OK && at < size; at += CHUNK) {
         const size_t n = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
@@ -76,9 +76,9 @@ lob_status lob_nifti_largest(int64_t *largest, const lob_volume *v, int threads,
                              lob_error *error)
 {
     if (!lob_type_of(v->type)->is_integer || v->channels != 1)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: labels are whole numbers in one channel, not %s in %d", path,
-                        lob_type_of(v->type)->name, v->channels);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "labels are whole numbers in one channel, not %s in %d",
+                             lob_type_of(v->type)->name, v->channels);
     const int64_t voxels = lob_voxels(v), part = 1 << 20;
     double max = 0;
 #pragma omp parallel for num_threads(threads < 1 ? 1 : threads) reduction(max : max)
@@ -141,7 +141,7 @@ static lob_status open_target(target *t, const lob_volume *volume, int64_t large
     t->head = lob_nifti_make_head(&t->head_bytes, &t->type, volume, largest, t->pair, options);
     char *other = t->pair ? lob_pair_other(path, t->gz) : NULL;
     if (!t->head || (t->pair && !other))
-        st = lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
+        st = lob_fail_file(error, LOB_ENOMEM, path, "no memory to write it");
     if (st == LOB_OK && t->pair) {
         content only_head = {.head = t->head, .head_bytes = t->head_bytes};
         t->head_bytes = 0;
@@ -220,7 +220,7 @@ lob_status lob_nifti_begin_planes(lob_plane_sink *sink, const lob_volume *volume
                                   lob_error *error)
 {
     planes *p = calloc(1, sizeof *p);
-    if (!p) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", where->path);
+    if (!p) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory to write it");
     target *t = &p->target;
     lob_status st = open_target(t, volume, largest, where, options, error);
     const uint64_t bytes = (uint64_t)lob_voxels(volume) * lob_type_of(volume->type)->bytes;
@@ -242,7 +242,7 @@ lob_status lob_nifti_check(const lob_location *where, bool force, lob_error *err
     lob_status st = lob_output_check(path, force, error);
     if (st != LOB_OK || !(lob_pair_header(path) || lob_pair_image(path))) return st;
     char *other = lob_pair_other(path, lob_has_suffix(path, ".gz"));
-    if (!other) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+    if (!other) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
     st = lob_output_check(other, force, error);
     free(other);
     return st;
@@ -264,7 +264,7 @@ lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
     lob_status st = LOB_OK;
     *out = lob_volume_empty();
     if (!volume->data || lob_product(voxels, volume->channels, 16, 1) < 1)
-        return lob_fail(error, LOB_EARG, "%s: there is no volume to write", name);
+        return lob_fail_file(error, LOB_EARG, name, "there is no volume to write");
     if (options->labels) st = lob_nifti_largest(&largest, volume, options->threads, name, error);
     if (st != LOB_OK) return st;
 
@@ -279,14 +279,14 @@ lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
         const lob_read_options reading = {.threads = 1, .header_only = true};
         st = lob_format_nifti.read(out, &where, &file, &reading, NULL, error);
     } else {
-        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
+        st = lob_fail_file(error, LOB_ENOMEM, name, "out of memory");
     }
     if (st == LOB_OK && volume->frame == LOB_FRAME_ALL && out->frames > 1) {
         out->frame = LOB_FRAME_ALL;
         out->channels *= (int)out->frames;
     }
     if (st == LOB_OK && !is_same_kind(out, volume))
-        st = lob_fail(error, LOB_EINTERNAL, "%s: its header reads other than it was made", name);
+        st = lob_fail_file(error, LOB_EINTERNAL, name, "its header reads other than it was made");
     free(head);
     free(same);
     if (st != LOB_OK) {

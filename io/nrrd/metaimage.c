@@ -55,7 +55,7 @@ static lob_status take_lines(header *h, const unsigned char *bytes, size_t size)
 {
     const size_t most = size < MAX_HEADER ? size : MAX_HEADER;
     h->text = calloc(most + 1, 1);
-    if (!h->text) return lob_fail(h->error, LOB_ENOMEM, "%s: no memory for its header", h->path);
+    if (!h->text) return lob_fail_file(h->error, LOB_ENOMEM, h->path, "no memory for its header");
     memcpy(h->text, bytes, most);
     for (char *line = h->text; *line;) {
         char *stop = line + strcspn(line, "\n"), *gap = memchr(line, '=', (size_t)(stop - line));
@@ -64,8 +64,8 @@ static lob_status take_lines(header *h, const unsigned char *bytes, size_t size)
         char *end = stop;
         while (end > line && (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t')) *--end = '\0';
         if (h->lines == LINES)
-            return lob_fail(h->error, LOB_EDATA, "%s: has more than %d lines in its header",
-                            h->path, LINES);
+            return lob_fail_file(h->error, LOB_EDATA, h->path,
+                                 "has more than %d lines in its header", LINES);
         if (gap) {
             char *last = gap;
             while (last > line && last[-1] == ' ') last--;
@@ -78,7 +78,7 @@ static lob_status take_lines(header *h, const unsigned char *bytes, size_t size)
         if (!ended) break;
         line = stop + 1;
     }
-    return lob_fail(h->error, LOB_EDATA, "%s: its header has no line ElementDataFile", h->path);
+    return lob_fail_file(h->error, LOB_EDATA, h->path, "its header has no line ElementDataFile");
 }
 
 /* The value of a key, under either of two names; NULL where it is missing. */
@@ -93,15 +93,15 @@ static const char *value_of(const header *h, const char *key, const char *other)
 static lob_status bad(const header *h, const char *key, const char *what)
 {
     const char *value = value_of(h, key, NULL);
-    return lob_fail(h->error, LOB_EDATA, "%s: its line %s is '%.100s', %s", h->path, key,
-                    value ? value : "missing", what);
+    return lob_fail_file(h->error, LOB_EDATA, h->path, "its line %s is '%.100s', %s", key,
+                         value ? value : "missing", what);
 }
 
 /* What MetaImage knows and we do not read. */
 static lob_status not_read(const header *h, const char *key, const char *what)
 {
-    return lob_fail_hint(h->error, LOB_EDATA, LOB_HINT_CONVERT, "%s: its line %s is '%.100s', %s",
-                         h->path, key, value_of(h, key, NULL), what);
+    return lob_fail_file_hint(h->error, LOB_EDATA, LOB_HINT_CONVERT, h->path,
+                              "its line %s is '%.100s', %s", key, value_of(h, key, NULL), what);
 }
 
 static bool is_true(const char *value)
@@ -193,7 +193,7 @@ static lob_status find_geometry(const header *h, lob_geometry *geometry, double 
         affine[r][3] = sign * offset[r] + 0.0;
     }
     if (lob_geometry_of_affine(geometry, affine)) return LOB_OK;
-    return lob_fail(h->error, LOB_EDATA, "%s: its directions and spacings span no space", h->path);
+    return lob_fail_file(h->error, LOB_EDATA, h->path, "its directions and spacings span no space");
 }
 
 static lob_status parse(header *h, lob_raw_image *image, lob_volume *out,
@@ -351,7 +351,7 @@ static lob_status check_name(const lob_location *where, bool force, lob_error *e
     if (!lob_has_suffix(where->file, ".mhd")) return LOB_OK;
     char *const apart = path_of_voxels(where->file);
     const lob_status st = apart ? lob_output_check(apart, force, error)
-                                : lob_fail(error, LOB_ENOMEM, "%s: no memory", where->path);
+                                : lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
     free(apart);
     return st;
 }
@@ -400,7 +400,7 @@ static lob_status write_meta(const lob_volume *volume, const lob_location *where
     };
     lob_status st;
     if (!complete)
-        st = lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", where->path);
+        st = lob_fail_file(error, LOB_ENOMEM, where->path, "no memory to write it");
     else if (apart)
         st = write_apart(apart, where->file, options->force, parts, error);
     else

@@ -52,18 +52,18 @@ static lob_status take_names(lob_volume *out, const lob_nrrd *n, bool layered, c
         const lob_nrrd_segment *s = &n->segments[i];
         const int64_t label = layered ? i + 1 : s->value;
         if (label < 1 || label > INT32_MAX)
-            return lob_fail(error, LOB_EDATA,
-                            "%s: segment %d has label %lld, not from 1 to 2^31 - 1", path, i,
-                            (long long)label);
+            return lob_fail_file(error, LOB_EDATA, path,
+                                 "segment %d has label %lld, not from 1 to 2^31 - 1", i,
+                                 (long long)label);
         const lob_rgba colour = colour_of(s->colour, (int32_t)label);
         char *terminology = lob_nrrd_terminology(s);
         const lob_status st =
             lob_label_names_add(&out->names, (int32_t)label, s->name, &colour, terminology);
         free(terminology);
-        if (st != LOB_OK) return lob_fail(error, st, "%s: no memory for its segments", path);
+        if (st != LOB_OK) return lob_fail_file(error, st, path, "no memory for its segments");
     }
     if (lob_label_names_settle(&out->names) == LOB_OK) return LOB_OK;
-    return lob_fail(error, LOB_ENOMEM, "%s: no memory for its segments", path);
+    return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its segments");
 }
 
 /* Where a segment lies. */
@@ -129,7 +129,7 @@ static lob_status merge_layers(lob_volume *out, const lob_nrrd *n, const char *p
     LOB_TRY(lob_memory_allows(lob_product(voxels, (int64_t)lob_type_of(type)->bytes, 1, 1), path,
                               options, error));
     void *labels = calloc((size_t)voxels, lob_type_of(type)->bytes);
-    if (!labels) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its labels", path);
+    if (!labels) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its labels");
     place *places = sorted_places(n);
     int64_t overlaps = 0;
     int from = 0;
@@ -149,7 +149,7 @@ static lob_status merge_layers(lob_volume *out, const lob_nrrd *n, const char *p
     free(places);
     if (!places) {
         free(labels);
-        return lob_fail(error, LOB_ENOMEM, "%s: no memory for its segments", path);
+        return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its segments");
     }
     if (overlaps > 0)
         lob_warn(info,
@@ -170,8 +170,8 @@ static lob_status take_segments(lob_volume *out, const lob_nrrd *n, const char *
     LOB_TRY(take_names(out, n, layered, path, error));
     if (!layered) return LOB_OK;
     if (!lob_type_of(out->type)->is_integer)
-        return lob_fail(error, LOB_EDATA, "%s: its layers hold %s, not labels", path,
-                        lob_type_of(out->type)->name);
+        return lob_fail_file(error, LOB_EDATA, path, "its layers hold %s, not labels",
+                             lob_type_of(out->type)->name);
     if (out->data) LOB_TRY(merge_layers(out, n, path, options, info, error));
     if (!out->data) out->type = lob_label_type(n->segment_count);
     out->channels = 1;
@@ -190,17 +190,18 @@ static lob_status find_voxels(const unsigned char **bytes, size_t *size, const l
         at = memchr(at, '\n', (size_t)(end - at));
         if (at) at++;
     }
-    if (!at) return lob_fail(error, LOB_EDATA, "%s: ends before the lines to be skipped do", path);
+    if (!at) return lob_fail_file(error, LOB_EDATA, path, "ends before the lines to be skipped do");
     const int64_t left = end - at;
     const int64_t needed =
         lob_product(lob_raw_numbers(&n->image), (int64_t)lob_type_of(n->image.type)->bytes, 1, 1);
     int64_t skip = n->skip;
     if (n->image.compressed) skip = 0; /* it counts inflated bytes, which we refuse below */
     if (n->image.compressed && n->skip != 0)
-        return lob_fail(error, LOB_EDATA, "%s: a byte skip in compressed voxels is not read", path);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "a byte skip in compressed voxels is not read");
     if (skip < 0) skip = needed >= 0 && needed <= left ? left - needed : 0;
     if (skip > left)
-        return lob_fail(error, LOB_EDATA, "%s: ends before the bytes to be skipped do", path);
+        return lob_fail_file(error, LOB_EDATA, path, "ends before the bytes to be skipped do");
     *bytes = at + skip;
     *size = (size_t)(left - skip);
     return LOB_OK;
@@ -211,7 +212,7 @@ static lob_status keep_header(lob_header *out, const lob_nrrd *n, const lob_inpu
                               const char *path, lob_error *error)
 {
     out->bytes = malloc(n->header_bytes);
-    if (!out->bytes) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its header", path);
+    if (!out->bytes) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its header");
     memcpy(out->bytes, file->bytes, n->header_bytes);
     out->size = n->header_bytes;
     out->format = nrrd_name;
@@ -277,10 +278,9 @@ static lob_status holds(const lob_volume *volume, const lob_location *where, lob
     if (volume->channels == 1 && lob_type_of(volume->type)->is_integer && volume->slope == 1.0 &&
         volume->inter == 0.0)
         return LOB_OK;
-    return lob_fail(error, LOB_EDATA,
-                    "%s: a segmentation holds labels, whole numbers in one channel; write an "
-                    "image as .nrrd",
-                    where->path);
+    return lob_fail_file(error, LOB_EDATA, where->path,
+                         "a segmentation holds labels, whole numbers in one channel; write an "
+                         "image as .nrrd");
 }
 
 static char *name_of_voxels(const lob_input *header, const char *path)

@@ -55,15 +55,15 @@ bool lob_nrrd_looks(const unsigned char *bytes, size_t size)
 
 static lob_status bad(const parser *p, const char *field, const char *value, const char *what)
 {
-    return lob_fail(p->error, LOB_EDATA, "%s: its field '%s' is '%.100s', %s", p->path, field,
-                    value ? value : "missing", what);
+    return lob_fail_file(p->error, LOB_EDATA, p->path, "its field '%s' is '%.100s', %s", field,
+                         value ? value : "missing", what);
 }
 
 /* What NRRD knows and we do not read. */
 static lob_status not_read(const parser *p, const char *field, const char *value, const char *what)
 {
-    return lob_fail_hint(p->error, LOB_EDATA, LOB_HINT_CONVERT,
-                         "%s: its field '%s' is '%.100s', %s", p->path, field, value, what);
+    return lob_fail_file_hint(p->error, LOB_EDATA, LOB_HINT_CONVERT, p->path,
+                              "its field '%s' is '%.100s', %s", field, value, what);
 }
 
 /* ---- lines ---- */
@@ -85,7 +85,7 @@ static lob_status take_key(parser *p, char *line, char *gap)
 {
     lob_nrrd *n = p->out;
     if (n->key_count == MAX_KEYS)
-        return lob_fail(p->error, LOB_EDATA, "%s: has more than a million keys", p->path);
+        return lob_fail_file(p->error, LOB_EDATA, p->path, "has more than a million keys");
     if ((n->key_count & (n->key_count - 1)) == 0) { /* the room doubles at powers of two */
         const size_t room = n->key_count ? 2 * (size_t)n->key_count : 1;
         char **keys = realloc(n->keys, room * sizeof *keys);
@@ -93,7 +93,7 @@ static lob_status take_key(parser *p, char *line, char *gap)
         char **values = realloc(n->values, room * sizeof *values);
         if (values) n->values = values;
         if (!keys || !values)
-            return lob_fail(p->error, LOB_ENOMEM, "%s: no memory for its keys", p->path);
+            return lob_fail_file(p->error, LOB_ENOMEM, p->path, "no memory for its keys");
     }
     *gap = '\0';
     unescape(gap + 2);
@@ -108,8 +108,8 @@ static lob_status take_line(parser *p, char *line)
     char *key = strstr(line, ":="), *field = strstr(line, ": ");
     if (key && (!field || key < field)) return take_key(p, line, key);
     if (!field)
-        return lob_fail(p->error, LOB_EDATA, "%s: a line of its header is no field: '%.100s'",
-                        p->path, line);
+        return lob_fail_file(p->error, LOB_EDATA, p->path,
+                             "a line of its header is no field: '%.100s'", line);
     *field = '\0';
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         if (strcasecmp(line, fields[i].name) == 0)
@@ -131,11 +131,11 @@ static lob_status take_lines(parser *p, const unsigned char *bytes, size_t size)
     }
     n->header_bytes = (size_t)(at - bytes);
     if (!complete && end < bytes + size)
-        return lob_fail(p->error, LOB_EDATA, "%s: no empty line ends its header", p->path);
+        return lob_fail_file(p->error, LOB_EDATA, p->path, "no empty line ends its header");
     if (memchr(bytes, 0, n->header_bytes))
-        return lob_fail(p->error, LOB_EDATA, "%s: damaged: a byte 0 in its header", p->path);
+        return lob_fail_file(p->error, LOB_EDATA, p->path, "damaged: a byte 0 in its header");
     n->text = calloc(n->header_bytes + 1, 1);
-    if (!n->text) return lob_fail(p->error, LOB_ENOMEM, "%s: no memory for its header", p->path);
+    if (!n->text) return lob_fail_file(p->error, LOB_ENOMEM, p->path, "no memory for its header");
     memcpy(n->text, bytes, n->header_bytes);
     bool first = true;
     for (char *line = n->text; *line;) {
@@ -313,10 +313,11 @@ static lob_status find_directions(parser *p, axes *a)
         if (!a->directed)
             a->spatial[i] = is_domain(a, i, p->kinds != NULL);
         else if (!scan_vector(a->direction[i], &a->spatial[i], &rest))
-            return lob_fail(p->error, LOB_EDATA,
-                            "%s: its field 'space directions' does not give a vector or 'none' for "
-                            "each of %lld axes",
-                            p->path, (long long)a->dimension);
+            return lob_fail_file(
+                p->error, LOB_EDATA, p->path,
+                "its field 'space directions' does not give a vector or 'none' for "
+                "each of %lld axes",
+                (long long)a->dimension);
         const double *const d = a->direction[i];
         a->timed[i] = a->spatial[i] && d[3] != 0.0 && d[0] == 0.0 && d[1] == 0.0 && d[2] == 0.0;
         if (a->timed[i]) a->spatial[i] = false;
@@ -431,10 +432,10 @@ static lob_status find_geometry(parser *p, const axes *a, const int axis_of[3])
         }
     for (int r = 0; r < 3; r++) affine[r][3] = sign[r] * origin[r];
     if (!lob_geometry_of_affine(&p->out->geometry, affine))
-        return lob_fail(p->error, LOB_EDATA,
-                        "%s: its space directions span no space; save it again in the program that "
-                        "made it",
-                        p->path);
+        return lob_fail_file(
+            p->error, LOB_EDATA, p->path,
+            "its space directions span no space; save it again in the program that "
+            "made it");
     p->out->geometry.unoriented = !oriented;
     return LOB_OK;
 }
@@ -469,7 +470,7 @@ static lob_status find_segments(parser *p)
     bool *named = calloc((size_t)count, 1);
     if (!n->segments || !named) {
         free(named);
-        return lob_fail(p->error, LOB_ENOMEM, "%s: no memory for its segments", p->path);
+        return lob_fail_file(p->error, LOB_ENOMEM, p->path, "no memory for its segments");
     }
     for (int i = 0; i < count; i++) n->segments[i] = (lob_nrrd_segment){.layer = i, .value = 1};
     for (int i = 0; i < n->key_count; i++) {
@@ -507,7 +508,7 @@ lob_status lob_nrrd_parse(lob_nrrd *out, const unsigned char *bytes, size_t size
     axes a = {0};
     int axis_of[3];
     *out = (lob_nrrd){0};
-    if (!lob_nrrd_looks(bytes, size)) return lob_fail(error, LOB_EDATA, "%s: is no NRRD", path);
+    if (!lob_nrrd_looks(bytes, size)) return lob_fail_file(error, LOB_EDATA, path, "is no NRRD");
     LOB_TRY(take_lines(&p, bytes, size));
     LOB_TRY(find_type(&p));
     LOB_TRY(find_storage(&p));
@@ -517,10 +518,9 @@ lob_status lob_nrrd_parse(lob_nrrd *out, const unsigned char *bytes, size_t size
     LOB_TRY(find_geometry(&p, &a, axis_of));
     LOB_TRY(find_segments(&p));
     if (lob_nrrd_value(out, "Segmentation_Extent"))
-        return lob_fail(error, LOB_EDATA,
-                        "%s: is a segmentation in the form of before 2016; save it again in 3D "
-                        "Slicer",
-                        path);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "is a segmentation in the form of before 2016; save it again in 3D "
+                             "Slicer");
     if (out->geometry.unoriented && a.directed)
         lob_warn(info, "%s: its space '%.60s' does not say how it lies in the patient", path,
                  p.space ? p.space : "");

@@ -170,18 +170,18 @@ static lob_status find_labels(label_list *list, const lob_volume *v, const char 
         lob_values(values, v->data, v->type, first, n);
         for (int64_t k = 0; k < n; k++) {
             if (!(values[k] >= 0.0 && values[k] <= INT32_MAX))
-                return lob_fail(error, LOB_EDATA,
-                                "%s: %.0f is no label from 0 to 2^31 - 1; write an image as .nrrd",
-                                path, values[k]);
+                return lob_fail_file(error, LOB_EDATA, path,
+                                     "%.0f is no label from 0 to 2^31 - 1; write an image as .nrrd",
+                                     values[k]);
             const int32_t label = (int32_t)values[k];
             if (label == 0 || label == last) continue;
             last = label;
             take_label(list, label);
             if (list->count > MAX_SEGMENTS)
-                return lob_fail(error, LOB_EDATA,
-                                "%s: more than %d labels are too many for a segmentation; write "
-                                "them as .nrrd or .nii.gz",
-                                path, MAX_SEGMENTS);
+                return lob_fail_file(error, LOB_EDATA, path,
+                                     "more than %d labels are too many for a segmentation; write "
+                                     "them as .nrrd or .nii.gz",
+                                     MAX_SEGMENTS);
         }
     }
     return LOB_OK;
@@ -191,7 +191,7 @@ static lob_status segment_keys(key_list *keys, const lob_volume *v, const char *
                                lob_error *error)
 {
     label_list list = {.labels = malloc((MAX_SEGMENTS + 1) * sizeof *list.labels)};
-    if (!list.labels) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its segments", path);
+    if (!list.labels) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its segments");
     const lob_status st = find_labels(&list, v, path, error);
     for (int32_t i = 0; st == LOB_OK && i < list.count; i++)
         add_segment(keys, v, i, list.labels[i]);
@@ -308,7 +308,7 @@ static lob_status make_header(char **text, size_t *size, const lob_volume *v, co
         complete = fclose(f) == 0 && complete;
     }
     if (st == LOB_OK && !complete)
-        st = lob_fail(error, LOB_ENOMEM, "%s: no memory for its header", path);
+        st = lob_fail_file(error, LOB_ENOMEM, path, "no memory for its header");
     free_keys(&keys);
     return st;
 }

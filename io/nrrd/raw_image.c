@@ -24,14 +24,13 @@ static lob_status inflate_zlib(unsigned char *out, size_t n, const unsigned char
                                size_t size, const char *path, lob_error *error)
 {
     struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
-    if (!inflater) return lob_fail(error, LOB_ENOMEM, "%s: no memory to inflate it", path);
+    if (!inflater) return lob_fail_file(error, LOB_ENOMEM, path, "no memory to inflate it");
     const enum libdeflate_result result =
         libdeflate_zlib_decompress_ex(inflater, bytes, size, out, n, NULL, NULL);
     libdeflate_free_decompressor(inflater);
     if (result == LIBDEFLATE_SUCCESS) return LOB_OK;
-    return lob_fail(error, LOB_EDATA,
-                    "%s: damaged: its compressed voxels do not inflate to what its header says",
-                    path);
+    return lob_fail_file(error, LOB_EDATA, path,
+                         "damaged: its compressed voxels do not inflate to what its header says");
 }
 
 /* All numbers of a compressed block, malloc'ed. */
@@ -40,7 +39,7 @@ static lob_status inflate_block(unsigned char **block, size_t n, const unsigned 
                                 lob_error *error)
 {
     *block = lob_voxel_memory((int64_t)n);
-    if (!*block) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
+    if (!*block) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its voxels");
     const double start_s = lob_clock_s();
     lob_gzip_rest rest = {0};
     const lob_status st = lob_is_gzip(bytes, size)
@@ -61,19 +60,20 @@ static lob_status inflate_block(unsigned char **block, size_t n, const unsigned 
 static lob_status check_size(const lob_raw_image *image, int64_t total, size_t size,
                              const char *path, lob_file_info *info, lob_error *error)
 {
-    if (total < 0) return lob_fail(error, LOB_EDATA, "%s: claims too many voxels", path);
+    if (total < 0) return lob_fail_file(error, LOB_EDATA, path, "claims too many voxels");
     if (image->compressed) {
         if (lob_gzip_justifies((uint64_t)total, size)) return LOB_OK;
-        return lob_fail(error, LOB_EDATA,
-                        "%s: damaged: its header asks for %lld bytes, more than its %zu compressed "
-                        "ones can hold",
-                        path, (long long)total, size);
+        return lob_fail_file(
+            error, LOB_EDATA, path,
+            "damaged: its header asks for %lld bytes, more than its %zu compressed "
+            "ones can hold",
+            (long long)total, size);
     }
     if ((uint64_t)total > size)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: cut short: its header asks for %lld bytes of voxels, but there are "
-                        "%zu; copy it again from its source",
-                        path, (long long)total, size);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "cut short: its header asks for %lld bytes of voxels, but there are "
+                             "%zu; copy it again from its source",
+                             (long long)total, size);
     if ((uint64_t)total < size)
         lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
                  (unsigned long long)(size - (uint64_t)total));
@@ -137,7 +137,7 @@ static lob_status describe(lob_volume *out, int64_t *frames, const lob_raw_image
     const bool all = options->frame == LOB_FRAME_ALL && side[LOB_RAW_FRAME] > 1;
     *frames = all ? side[LOB_RAW_FRAME] : 1;
     if (lob_product(side[LOB_RAW_CHANNEL], *frames, 1, 1) > INT32_MAX)
-        return lob_fail(error, LOB_EDATA, "%s: claims too many channels", path);
+        return lob_fail_file(error, LOB_EDATA, path, "claims too many channels");
     out->type = image->type;
     out->dims = (lob_dims){side[LOB_RAW_X], side[LOB_RAW_Y], side[LOB_RAW_Z]};
     out->channels = (int)side[LOB_RAW_CHANNEL];
@@ -175,7 +175,7 @@ lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsig
     }
     if (out->data && image->swapped) lob_swap_words(out->data, (size_t)wanted, (size_t)word);
     if (!in_place) free(block);
-    return out->data ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
+    return out->data ? LOB_OK : lob_fail_file(error, LOB_ENOMEM, path, "no memory for its voxels");
 }
 
 /* ---- headers apart from their voxels ---- */
@@ -217,21 +217,24 @@ lob_status lob_raw_open(lob_input *out, const char *header_path, const char *nam
 {
     *out = (lob_input){0};
     if (!is_plain(name))
-        return lob_fail(error, LOB_EDATA,
-                        "%s: names '%.200s' as the file of its voxels; only a file in its own "
-                        "folder is read",
-                        header_path, name);
+        return lob_fail_file(error, LOB_EDATA, header_path,
+                             "names '%.200s' as the file of its voxels; only a file in its own "
+                             "folder is read",
+                             name);
     char *path = path_beside(header_path, name);
-    if (!path) return lob_fail(error, LOB_ENOMEM, "%s: no memory", header_path);
+    if (!path) return lob_fail_file(error, LOB_ENOMEM, header_path, "no memory");
     lob_error why = {.text = ""};
     lob_status st = lob_input_open(out, path, &why);
     if (st != LOB_OK && strchr(name, '%') && access(path, F_OK) != 0)
-        st = lob_fail(error, LOB_EDATA,
-                      "%s: names its voxels by '%.200s', a pattern of several files; save the "
-                      "volume as one",
-                      header_path, name);
-    else if (st != LOB_OK)
-        lob_fail(error, st, "%s: the file of its voxels: %.800s", header_path, why.text);
+        st = lob_fail_file(error, LOB_EDATA, header_path,
+                           "names its voxels by '%.200s', a pattern of several files; save the "
+                           "volume as one",
+                           name);
+    else if (st != LOB_OK) {
+        char line[LOB_ERROR_LINE];
+        lob_fail_file(error, st, header_path, "the file of its voxels: %s",
+                      lob_error_line(line, sizeof line, &why));
+    }
     free(path);
     return st;
 }
@@ -242,10 +245,10 @@ lob_status lob_raw_holds(const lob_volume *volume, const lob_location *where, co
                          lob_error *error)
 {
     if (volume->slope == 1.0 && volume->inter == 0.0) return LOB_OK;
-    return lob_fail(error, LOB_EDATA,
-                    "%s: %s has no scale, and this volume's values are %.7g * stored + %.7g; "
-                    "convert it to float32 first",
-                    where->path, format, volume->slope, volume->inter);
+    return lob_fail_file(error, LOB_EDATA, where->path,
+                         "%s has no scale, and this volume's values are %.7g * stored + %.7g; "
+                         "convert it to float32 first",
+                         format, volume->slope, volume->inter);
 }
 
 uint64_t lob_raw_voxel_size(const lob_volume *volume)

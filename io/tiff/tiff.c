@@ -112,8 +112,9 @@ typedef struct {
 
 static lob_status damaged(const stack *t, const char *message)
 {
-    return lob_fail(t->error, LOB_EDATA, "%s: damaged TIFF (%s); copy it again from its source",
-                    t->path, message[0] ? message : "a page cannot be read");
+    return lob_fail_file(t->error, LOB_EDATA, t->path,
+                         "damaged TIFF (%s); copy it again from its source",
+                         message[0] ? message : "a page cannot be read");
 }
 
 /* A session on the file, at its first page. */
@@ -140,7 +141,7 @@ static lob_status check_layout(const stack *t)
              p->photometric != PHOTOMETRIC_RGB && p->photometric != PHOTOMETRIC_PALETTE)
         what = "colours of a kind that is not read; save it as grey or RGB";
     if (what)
-        return lob_fail_hint(t->error, LOB_EDATA, LOB_HINT_CONVERT, "%s: has %s", t->path, what);
+        return lob_fail_file_hint(t->error, LOB_EDATA, LOB_HINT_CONVERT, t->path, "has %s", what);
     if (p->width < 1 || p->height < 1 || p->samples < 1 || p->width > INT32_MAX ||
         p->height > INT32_MAX)
         return damaged(t, "sides that are none");
@@ -175,11 +176,11 @@ static lob_status keep_pages(stack *t, TIFF *tif, const lob_tiff_session *s)
         if (!same_pixels(&layout, &t->layout) || !is_stored_well(&layout))
             return kept == 0
                        ? check_layout(t)
-                       : lob_fail(
-                             t->error, LOB_EDATA,
-                             "%s: its pages differ in size, type or orientation from page %lld on; "
+                       : lob_fail_file(
+                             t->error, LOB_EDATA, t->path,
+                             "its pages differ in size, type or orientation from page %lld on; "
                              "save one image as a stack of its own",
-                             t->path, (long long)i + 1);
+                             (long long)i + 1);
         const int ratio = ratio_of(layout.compression);
         if (ratio > t->ratio) t->ratio = ratio;
         t->pages.page[kept++] = t->pages.page[i];
@@ -212,11 +213,11 @@ static lob_status justify(const stack *t)
     const int64_t row = lob_product(p->width, p->samples, p->bits / 8, 1);
     const int64_t bytes = lob_product(row, p->height, planes, 1);
     if (bytes >= 0 && (uint64_t)bytes / (uint64_t)t->ratio <= t->file->size) return LOB_OK;
-    return lob_fail(
-        t->error, LOB_EDATA,
-        "%s: cut short or damaged: it asks for %lld planes of %u x %u pixels, more than "
+    return lob_fail_file(
+        t->error, LOB_EDATA, t->path,
+        "cut short or damaged: it asks for %lld planes of %u x %u pixels, more than "
         "a file of %zu bytes can hold",
-        t->path, (long long)planes, p->width, p->height, t->file->size);
+        (long long)planes, p->width, p->height, t->file->size);
 }
 
 /* ImageJ writes one page where planes follow one another behind its voxels. */
@@ -401,7 +402,7 @@ static lob_status read_page(const page_target *to, const stack *t, TIFF *tif, lo
     read_layout(&p, tif);
     LOB_TRY(cut_page(&b, t, tif, &p));
     unsigned char *const memory = malloc((size_t)b.bytes);
-    if (!memory) return lob_fail(t->error, LOB_ENOMEM, "%s: no memory for its blocks", t->path);
+    if (!memory) return lob_fail_file(t->error, LOB_ENOMEM, t->path, "no memory for its blocks");
     const lob_status st = decode_blocks(to, t, tif, s, &p, &b, memory);
     free(memory);
     return st;
@@ -493,7 +494,7 @@ static lob_status read_volume(lob_volume *out, stack *t, const lob_read_options 
     out->dims = (lob_dims){p->width, p->height, t->text.slices};
     const int64_t channels = lob_product(t->text.channels, p->colours, 1, 1);
     if (channels > INT32_MAX)
-        return lob_fail(t->error, LOB_EDATA, "%s: claims too many channels", t->path);
+        return lob_fail_file(t->error, LOB_EDATA, t->path, "claims too many channels");
     out->channels = (int)channels;
     out->frames = t->text.frames;
     out->slope = t->text.slope;
@@ -506,7 +507,7 @@ static lob_status read_volume(lob_volume *out, stack *t, const lob_read_options 
     const int64_t bytes = lob_product(lob_dims_voxels(out->dims), out->channels, word, 1);
     LOB_TRY(lob_memory_allows(bytes, t->path, options, t->error));
     out->data = lob_voxel_memory(bytes);
-    if (!out->data) return lob_fail(t->error, LOB_ENOMEM, "%s: no memory for its voxels", t->path);
+    if (!out->data) return lob_fail_file(t->error, LOB_ENOMEM, t->path, "no memory for its voxels");
     const int64_t planes = t->text.channels * t->text.slices;
     const int64_t threads = options->threads < planes ? options->threads : planes;
     return read_planes(out, t, threads > 1 ? (int)threads : 1);

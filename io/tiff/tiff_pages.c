@@ -62,19 +62,19 @@ lob_status lob_tiff_list_pages(lob_tiff_pages *out, const lob_input *file, const
         const bool inside =
             entries > 0 && entries < 65536 && at <= file->size && bytes <= file->size - at;
         if (!inside && out->count > 0 && entries == 0)
-            return lob_fail(error, LOB_EDATA, "%s: cut short after page %lld", path,
-                            (long long)out->count);
+            return lob_fail_file(error, LOB_EDATA, path, "cut short after page %lld",
+                                 (long long)out->count);
         used += bytes;
         if (inside) elsewhere += bytes_elsewhere(&f, at + (uint64_t)head, entries);
         if (!inside || used > file->size || elsewhere > SHARED * (double)file->size)
-            return lob_fail(error, LOB_EDATA,
-                            "%s: damaged TIFF: the chain of its pages %s; copy it again from its "
-                            "source",
-                            path, inside ? "runs in a circle" : "leaves the file");
+            return lob_fail_file(error, LOB_EDATA, path,
+                                 "damaged TIFF: the chain of its pages %s; copy it again from its "
+                                 "source",
+                                 inside ? "runs in a circle" : "leaves the file");
         if (out->count == room) {
             room = room ? 2 * room : 64;
             lob_tiff_page *const more = realloc(out->page, (size_t)room * sizeof *more);
-            if (!more) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its pages", path);
+            if (!more) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its pages");
             out->page = more;
         }
         out->page[out->count] = (lob_tiff_page){at, out->count};
@@ -82,5 +82,5 @@ lob_status lob_tiff_list_pages(lob_tiff_pages *out, const lob_input *file, const
         at = number_at(&f, at + bytes - (uint64_t)word, word);
     }
     if (out->count > 0) return LOB_OK;
-    return lob_fail(error, LOB_EDATA, "%s: a TIFF without pages", path);
+    return lob_fail_file(error, LOB_EDATA, path, "a TIFF without pages");
 }

@@ -88,11 +88,11 @@ static lob_status read_imagej(lob_tiff_text *out, const char *text, int64_t page
     }
     if (!said) out->slices = planes;
     if (planes < 1 || lob_product(out->channels, out->slices, out->frames, 1) != planes)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: ImageJ's lines tell of %lld channels, %lld slices and %lld frames, "
-                        "but there are %lld planes; open it in Fiji and save it anew",
-                        path, (long long)out->channels, (long long)out->slices,
-                        (long long)out->frames, (long long)planes);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "ImageJ's lines tell of %lld channels, %lld slices and %lld frames, "
+                             "but there are %lld planes; open it in Fiji and save it anew",
+                             (long long)out->channels, (long long)out->slices,
+                             (long long)out->frames, (long long)planes);
     if (line_value(value, text, "unit")) out->unit_mm = unit_mm(out, value);
     const double unit = out->unit_mm > 0 ? out->unit_mm : 1.0;
     out->micrometres = unit < 0.01;
@@ -190,13 +190,13 @@ static lob_status place_pages(lob_tiff_text *out, plane_order *order, const lob_
         sound = sound && index[i] >= 0 && index[i] < order->count[i];
     }
     if (!sound)
-        return lob_fail(error, LOB_EDATA, "%s: its OME text places a page beyond its sizes", path);
+        return lob_fail_file(error, LOB_EDATA, path, "its OME text places a page beyond its sizes");
     const int64_t place = place_of(order, index);
     int64_t count = count_attribute(tag, "PlaneCount", named == -2 ? planes - place : 1);
     if (count > planes - place) count = planes - place;
     order->unplaced -= count;
     if (order->unplaced < 0)
-        return lob_fail(error, LOB_EDATA, "%s: its OME text places planes twice", path);
+        return lob_fail_file(error, LOB_EDATA, path, "its OME text places planes twice");
     for (int64_t i = 0; i < count && from + i < pages->count; i++)
         out->page[plane_at(order, place + i)] = from + i;
     return LOB_OK;
@@ -214,22 +214,22 @@ static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, const 
         if (other) file = other;
     }
     if (several || planes > pages->count)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: its OME text tells of %lld planes%s, but it has %lld pages; save it "
-                        "as one file with Bio-Formats",
-                        path, (long long)planes, several ? " in several files" : "",
-                        (long long)pages->count);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "its OME text tells of %lld planes%s, but it has %lld pages; save it "
+                             "as one file with Bio-Formats",
+                             (long long)planes, several ? " in several files" : "",
+                             (long long)pages->count);
     out->page = malloc((size_t)planes * sizeof *out->page);
-    if (!out->page) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its pages", path);
+    if (!out->page) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its pages");
     const lob_xml *tag = lob_xml_next(pixels, pixels, "TiffData");
     for (int64_t i = 0; i < planes; i++) out->page[plane_at(order, i)] = tag ? -1 : i;
     for (; tag; tag = lob_xml_next(tag, pixels, "TiffData"))
         LOB_TRY(place_pages(out, order, tag, pages, path, error));
     for (int64_t i = 0; i < planes; i++)
         if (out->page[i] < 0)
-            return lob_fail(error, LOB_EDATA,
-                            "%s: its OME text gives no page for plane %lld of %lld", path,
-                            (long long)i, (long long)planes);
+            return lob_fail_file(error, LOB_EDATA, path,
+                                 "its OME text gives no page for plane %lld of %lld", (long long)i,
+                                 (long long)planes);
     return LOB_OK;
 }
 
@@ -256,17 +256,16 @@ static lob_status read_ome(lob_tiff_text *out, const lob_xml *root, const lob_ti
     plane_order order = {.samples = samples};
     out->kind = LOB_TIFF_OME;
     if (!pixels)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: its OME text describes no pixels (they may be described in another "
-                        "file, or it is cut short); save it as one file with Bio-Formats",
-                        path);
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "its OME text describes no pixels (they may be described in another "
+                             "file, or it is cut short); save it as one file with Bio-Formats");
     const char *const said = lob_xml_attribute(pixels, "DimensionOrder");
     if (!said || !read_order(&order, said))
-        return lob_fail(error, LOB_EDATA, "%s: its OME text has no order of dimensions", path);
+        return lob_fail_file(error, LOB_EDATA, path, "its OME text has no order of dimensions");
     for (int i = 0; i < LETTERS; i++) order.count[i] = count_attribute(pixels, sizes[i], 1);
     if (order.count[0] > 0 && order.count[0] % samples == 0) order.count[0] /= samples;
     if (lob_product(order.count[0], order.count[1], order.count[2], 1) < 1)
-        return lob_fail(error, LOB_EDATA, "%s: its OME text has sizes that are no sizes", path);
+        return lob_fail_file(error, LOB_EDATA, path, "its OME text has sizes that are no sizes");
     out->channels = order.count[0];
     out->slices = order.count[1];
     out->frames = order.count[2];
@@ -283,7 +282,7 @@ lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, const lob_ti
     if (!text || text[0] != '<') return LOB_OK;
     lob_xml *root;
     lob_status st = lob_xml_parse(&root, text, strlen(text));
-    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory for its OME text", path);
+    if (st != LOB_OK) return lob_fail_file(error, st, path, "no memory for its OME text");
     if (strcmp(root->name, "OME") == 0) st = read_ome(out, root, pages, samples, path, error);
     lob_xml_free(root);
     return st;

@@ -27,18 +27,18 @@ static bool is_ome(const lob_location *where)
 lob_status lob_tiff_holds(const lob_volume *v, const lob_location *where, lob_error *error)
 {
     if (v->slope != 1.0 || v->inter != 0.0)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: TIFF has no scale, and this volume's values are %.7g * stored + %.7g; "
-                        "convert it to float32 first",
-                        where->path, v->slope, v->inter);
+        return lob_fail_file(
+            error, LOB_EDATA, where->path,
+            "TIFF has no scale, and this volume's values are %.7g * stored + %.7g; "
+            "convert it to float32 first",
+            v->slope, v->inter);
     if (v->dims.nx > INT32_MAX || v->dims.ny > INT32_MAX || v->dims.nz > MAX_PAGES / v->channels)
-        return lob_fail(error, LOB_EDATA, "%s: a TIFF has at most %d pages, and sides below 2^31",
-                        where->path, MAX_PAGES);
+        return lob_fail_file(error, LOB_EDATA, where->path,
+                             "a TIFF has at most %d pages, and sides below 2^31", MAX_PAGES);
     if (is_ome(where) && !lob_tiff_text_type(v->type))
-        return lob_fail(error, LOB_EDATA,
-                        "%s: OME knows no numbers of 64 bits but real ones; convert it to another "
-                        "type, or name a .tif",
-                        where->path);
+        return lob_fail_file(error, LOB_EDATA, where->path,
+                             "OME knows no numbers of 64 bits but real ones; convert it to another "
+                             "type, or name a .tif");
     return LOB_OK;
 }
 
@@ -209,7 +209,7 @@ lob_status lob_tiff_write(const lob_volume *volume, const lob_location *where,
     char *const text = lob_tiff_text_make(volume, w.type, w.ome ? LOB_TIFF_OME : LOB_TIFF_IMAGEJ);
     lob_status st = lob_output_begin(&output, where->file, options->force, error);
     if (st == LOB_OK && (!text || !alloc_batch(&batch, &w, options))) {
-        st = lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", where->path);
+        st = lob_fail_file(error, LOB_ENOMEM, where->path, "no memory to write it");
         lob_output_abort(&output);
     } else if (st == LOB_OK) {
         lob_tiff_session s = {.output = &output, .error = error};
@@ -220,7 +220,7 @@ lob_status lob_tiff_write(const lob_volume *volume, const lob_location *where,
         if (!whole || s.status != LOB_OK || s.message[0])
             st = s.status != LOB_OK
                      ? s.status
-                     : lob_fail(error, LOB_EIO, "%s: libtiff: %s", where->path, s.message);
+                     : lob_fail_file(error, LOB_EIO, where->path, "libtiff: %s", s.message);
         if (st == LOB_OK)
             st = lob_output_commit(&output, error);
         else

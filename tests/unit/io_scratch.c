@@ -99,8 +99,10 @@ lob_hint assert_refused(const char *path, const lob_read_options *options, lob_s
     lob_volume v;
     lob_error error = {.text = ""};
     const lob_status st = lob_read(&v, path, options, NULL, &error);
-    if (st != status || !strstr(error.text, says) || v.data || v.header.bytes)
-        fail_msg("%s: %s: %s, not \"%s\"", path, lob_status_text(st), error.text, says);
+    char line[LOB_ERROR_LINE];
+    lob_error_line(line, sizeof line, &error);
+    if (st != status || !strstr(line, says) || v.data || v.header.bytes)
+        fail_msg("%s: %s: %s, not \"%s\"", path, lob_status_text(st), line, says);
     return error.hint;
 }
 

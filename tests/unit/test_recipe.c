@@ -12,7 +12,7 @@ static void words_of(char *out, size_t room, const char *text, size_t size)
     size_t n = 0;
     out[0] = '\0';
     if (lob_recipe_parse(&recipe, text, size, "r", &error) != LOB_OK) {
-        snprintf(out, room, "%s", error.text);
+        lob_error_line(out, room, &error);
         return;
     }
     assert_true(recipe.value_count < (int)COUNT(values));
