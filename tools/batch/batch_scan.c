@@ -213,7 +213,7 @@ static lob_scan_turn begin_session(lob_scan *scan, const char *report, bool forc
     scan->part.ended = on_end;
     scan->command = lob_command_run;
     scan->command.host = lob_part_host(&scan->part);
-    if (!lob_run_begin(&scan->session, &scan->options, &scan->command, count, scan->words)) {
+    if (!lob_call_begin(&scan->session, &scan->command, count, scan->words)) {
         give_up(scan, LOB_EARG, scan->session.failure);
         scan->row.exit_code = scan->session.exit_code;
         return LOB_TURN_OVER;

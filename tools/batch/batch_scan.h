@@ -6,7 +6,6 @@
 #include "tools/batch/batch_log.h"
 #include "tools/batch/batch_plan.h"
 #include "tools/batch/batch_pool.h"
-#include "tools/commands/cmd_run.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/session/session_part.h"
 
@@ -43,7 +42,6 @@ typedef struct {
 
     char **words; /* arguments of lobule run */
     lob_command command;
-    lob_run_options options;
     lob_session session;
     lob_recipe_job job;
     double start_s;

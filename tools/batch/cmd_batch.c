@@ -109,8 +109,11 @@ static lob_status page_again(lob_session *s, const batch_settings *set)
     return st;
 }
 
-static lob_status work(lob_session *s, batch_settings *set)
+static lob_status work(lob_session *s, void *user)
 {
+    batch_settings *const set = user;
+    set->line = s->line;
+    set->line_count = s->line_count;
     lob_status worst = LOB_OK;
     if (set->page) return page_again(s, set);
     if (set->merge) return merge(s, set);
@@ -123,41 +126,34 @@ static lob_status work(lob_session *s, batch_settings *set)
     return st;
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void options(lob_rows *to, void *user)
 {
-    batch_settings set = {.jobs = 0, .pictures = LOB_PAGE_PICTURES};
+    batch_settings *const set = user;
+    set->pictures = LOB_PAGE_PICTURES;
     const lob_option rows[] = {
-        OPERAND_WORDS("WORD", &set.words,
+        OPERAND_WORDS("WORD", &set->words,
                       "RECIPE (a file, or the name of one that is installed), MANIFEST.tsv, and "
                       "NAME=PATTERN for {NAME} in the recipe"),
-        OPT_TEXT("images", &set.images, "PATTERN",
+        OPT_TEXT("images", &set->images, "PATTERN",
                  "find scans by a pattern with * ? [ and ** instead of a manifest"),
-        OPT_TEXT("out", &set.out, "FOLDER",
+        OPT_TEXT("out", &set->out, "FOLDER",
                  "where {out} goes, in folders as the images have them; they are made"),
-        OPT_TEXT("log", &set.log, "FOLDER",
+        OPT_TEXT("log", &set->log, "FOLDER",
                  "where the status table, reports and summary go; left out: batch in --out's "
                  "FOLDER, else MANIFEST.batch"),
-        OPT_FLAG("resume", &set.resume,
+        OPT_FLAG("resume", &set->resume,
                  "go on with a batch: skip what is done and has not changed since"),
-        OPT_FLAG("fail-fast", &set.fail_fast, "begin no scan once one has failed"),
-        OPT_TEXT("shard", &set.shard, "I/N",
+        OPT_FLAG("fail-fast", &set->fail_fast, "begin no scan once one has failed"),
+        OPT_TEXT("shard", &set->shard, "I/N",
                  "do the I-th of N parts; left out in a task of a Slurm array: its own"),
-        OPT_FLAG("merge", &set.merge, "join the tables of shards in the folder that is named"),
-        OPT_FLAG("page", &set.page, "write the page of the batch in the folder that is named anew"),
-        OPT_INT("pictures", &set.pictures, "N", 0, 100000, "scans that get a picture on the page"),
-        OPT_INT("jobs", &set.jobs, "N", 1, 4096,
+        OPT_FLAG("merge", &set->merge, "join the tables of shards in the folder that is named"),
+        OPT_FLAG("page", &set->page,
+                 "write the page of the batch in the folder that is named anew"),
+        OPT_INT("pictures", &set->pictures, "N", 0, 100000, "scans that get a picture on the page"),
+        OPT_INT("jobs", &set->jobs, "N", 1, 4096,
                 "scans at a time; left out: one more than threads, and one more for each GPU"),
     };
-    lob_session s;
-    int own = 0;
-    while (own < argc && strcmp(argv[own], "--") != 0) own++;
-    if (own < argc) {
-        set.line = argv + own + 1;
-        set.line_count = argc - own - 1;
-    }
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), own, argv)) return s.exit_code;
-    s.argc = argc;
-    return lob_session_end(&s, work(&s, &set));
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_batch = {
@@ -196,7 +192,10 @@ const lob_command lob_command_batch = {
                 "lobule batch cells.recipe --images 'raw/**/*.nii.gz' --out made --resume\n"
                 "lobule batch --page scans.batch",
     .compares = true,
-    .run = run,
+    .settings_bytes = sizeof(batch_settings),
+    .options = options,
+    .work = work,
+    .takes_line = true,
     .runs_others = true,
     .many = true,
 };

@@ -425,5 +425,11 @@ int lob_call(const lob_command *command, int argc, char **argv)
     lob_session s;
     if (command->run) return command->run(command, argc, argv);
     if (!lob_call_begin(&s, command, argc, argv)) return s.exit_code;
-    return lob_session_end(&s, free_what_is_left(&s, work(&s)));
+    const lob_status st = free_what_is_left(&s, work(&s));
+    void *const settings = s.settings;
+    s.settings = NULL;
+    int code = lob_session_end(&s, st);
+    if (command->then) code = command->then(settings, code);
+    free(settings);
+    return code;
 }

@@ -1,6 +1,4 @@
 /* lobule run: the commands of a recipe, one after another in one process. */
-#include "tools/commands/cmd_run.h"
-
 #include "tools/commands/commands.h"
 #include "tools/recipe/recipe_book.h"
 #include "tools/recipe/recipe_job.h"
@@ -9,6 +7,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+typedef struct {
+    const char *recipe;
+    lob_words given;
+    bool list, dry_run;
+    char *path; /* of the recipe */
+    lob_recipe parsed;
+    const char **values;
+    lob_recipe_job job;
+} settings;
 
 /* ---- values ---- */
 
@@ -79,85 +87,67 @@ static void report_values(lob_session *s, const lob_recipe *recipe, const char *
         cJSON_AddStringToObject(object, recipe->values[i].name, values[i]);
 }
 
-static lob_status run_job(lob_session *s, lob_recipe_job *job, bool dry_run)
+static lob_status run_job(lob_session *s, settings *set)
 {
     bool skip;
-    if (dry_run) {
-        const lob_status st = lob_recipe_job_print(job);
-        if (st != LOB_OK) return st;
-    }
-    const lob_status st = lob_recipe_job_check(job, &skip);
-    if (st != LOB_OK || dry_run) return st;
-    if (skip) {
-        char line[LOB_ERROR_LINE];
-        lob_session_note(s, "%s", lob_error_line(line, sizeof line, &s->error));
-        return LOB_OK;
-    }
-    return lob_recipe_job_run(job);
+    char line[LOB_ERROR_LINE];
+    if (set->dry_run) LOB_TRY(lob_recipe_job_print(&set->job));
+    LOB_TRY(lob_recipe_job_check(&set->job, &skip));
+    if (set->dry_run) return LOB_OK;
+    if (!skip) return lob_recipe_job_run(&set->job);
+    lob_session_note(s, "%s", lob_error_line(line, sizeof line, &s->error));
+    return LOB_OK;
 }
 
-static lob_status run_recipe(lob_session *s, const lob_run_options *set, const char *path)
+static lob_status run_recipe(lob_session *s, settings *set)
 {
-    lob_recipe recipe;
-    lob_recipe_job job = {.name = NULL};
-    lob_status st = lob_recipe_read(&recipe, path, &s->error);
-    if (st != LOB_OK) return st;
-    const char **const values = calloc((size_t)recipe.value_count + 1, sizeof *values);
-    lob_session_describe(s, path, "RECIPE");
-    if (!values)
-        st = lob_session_no_memory(s, path);
-    else
-        st = bind(s, &recipe, path, &set->given, values);
-    if (st == LOB_OK) {
-        report_values(s, &recipe, values);
-        st = lob_recipe_job_make(&job, s, &recipe, path, values);
-        if (st == LOB_OK) st = run_job(s, &job, set->dry_run);
-        lob_recipe_job_free(&job);
-    }
-    free(values);
-    lob_recipe_free(&recipe);
-    return st;
+    lob_recipe *const recipe = &set->parsed;
+    LOB_TRY(lob_recipe_find(&set->path, set->recipe, &s->error));
+    LOB_TRY(lob_recipe_read(recipe, set->path, &s->error));
+    lob_session_describe(s, set->path, "RECIPE");
+    set->values = calloc((size_t)recipe->value_count + 1, sizeof *set->values);
+    if (!set->values) return lob_session_no_memory(s, set->path);
+    LOB_TRY(bind(s, recipe, set->path, &set->given, set->values));
+    report_values(s, recipe, set->values);
+    LOB_TRY(lob_recipe_job_make(&set->job, s, recipe, set->path, set->values));
+    return run_job(s, set);
 }
 
-static lob_status run_named(lob_session *s, const lob_run_options *set)
+static lob_status run(lob_session *s, void *user)
 {
+    settings *const set = user;
     if (set->list && (set->recipe || set->dry_run))
         return lob_fail(&s->error, LOB_EARG, "--list stands alone");
     if (set->list) return lob_recipe_list(stdout, &s->error);
     if (!set->recipe)
         return lob_fail(&s->error, LOB_EARG,
                         "RECIPE is missing; name a file, or a recipe that --list names");
-    char *path;
-    lob_status st = lob_recipe_find(&path, set->recipe, &s->error);
-    if (st == LOB_OK) st = run_recipe(s, set, path);
+    const lob_status st = run_recipe(s, set);
     lob_sums_end(s); /* they refer to the path */
-    free(path);
     return st;
 }
 
-bool lob_run_begin(lob_session *s, lob_run_options *options, const lob_command *command, int argc,
-                   char **argv)
+static void release(void *user)
 {
-    *options = (lob_run_options){.recipe = NULL};
-    const lob_option rows[] = {
-        OPERAND_INPUT("RECIPE", &options->recipe, LOB_FILE_OTHER,
-                      "file with one command a line, or the name of one that is installed"),
-        OPERAND_WORDS("NAME=VALUE", &options->given, "what stands for {NAME} in the recipe"),
-        OPT_FLAG("list", &options->list, "list the recipes that are installed, with their values"),
-        OPT_FLAG("dry-run", &options->dry_run,
-                 "print the lines with their values, check them, and do nothing else"),
-    };
-    _Static_assert(sizeof rows == sizeof options->rows, "room for all rows");
-    memcpy(options->rows, rows, sizeof rows);
-    return lob_session_begin(s, command, options->rows, LOB_COUNT(rows), argc, argv);
+    settings *const set = user;
+    lob_recipe_job_free(&set->job);
+    lob_recipe_free(&set->parsed);
+    free(set->values);
+    free(set->path);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static void options(lob_rows *to, void *user)
 {
-    lob_run_options set;
-    lob_session s;
-    if (!lob_run_begin(&s, &set, self, argc, argv)) return s.exit_code;
-    return lob_session_end(&s, run_named(&s, &set));
+    settings *const set = user;
+    const lob_option rows[] = {
+        OPERAND_INPUT("RECIPE", &set->recipe, LOB_FILE_OTHER,
+                      "file with one command a line, or the name of one that is installed"),
+        OPERAND_WORDS("NAME=VALUE", &set->given, "what stands for {NAME} in the recipe"),
+        OPT_FLAG("list", &set->list, "list the recipes that are installed, with their values"),
+        OPT_FLAG("dry-run", &set->dry_run,
+                 "print the lines with their values, check them, and do nothing else"),
+    };
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_run = {
@@ -190,6 +180,9 @@ const lob_command lob_command_run = {
         "lobule run liver.recipe image=scan.nii.gz seeds=seeds.nii.gz out=labels.nii.gz\n"
         "lobule run liver.recipe image=scan.nii.gz seeds=seeds.nii.gz out=labels.nii.gz --dry-run",
     .compares = true,
-    .run = run,
+    .settings_bytes = sizeof(settings),
+    .options = options,
+    .work = run,
+    .release = release,
     .runs_others = true,
 };

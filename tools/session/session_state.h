@@ -68,6 +68,9 @@ typedef struct lob_command {
     lob_status (*work)(lob_session *s, void *settings);
     /* Free what these have left in the settings, whatever they returned. May be NULL. */
     void (*release)(void *settings);
+    /* What comes after the session, which ended with this exit code. Returns that of the command.
+     * May be NULL. */
+    int (*then)(void *settings, int exit_code);
 
     bool computes;    /* on the device, whatever the options are */
     bool runs_others; /* it runs lines of a recipe, and cannot stand in one itself */

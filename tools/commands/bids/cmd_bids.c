@@ -14,6 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The words of a command line that is put together; word has room for all. */
+typedef struct {
+    char **word;
+    int count;
+    bool failed; /* for want of memory */
+} command_line;
+
 typedef struct {
     const char *dataset, *out;
     int level;
@@ -23,19 +30,14 @@ typedef struct {
     int jobs;
     bool resume, fail_fast;
     char tool[64]; /* letters and digits of the command's or the recipe's name: what desc- takes */
-    char *const *line; /* what stands behind "--"; NULL: nothing does */
+    char *const *line; /* lob_session.line, without the word lobule */
     int line_count;
-    bool out_is_new; /* there was no OUT */
+    bool out_is_new;             /* there was no OUT */
+    char *log, *manifest, *text; /* names, and what goes into the manifest */
+    command_line batch;
 } settings;
 
 enum { PARTICIPANT, GROUP };
-
-/* The words of a command line that is put together; word has room for all. */
-typedef struct {
-    char **word;
-    int count;
-    bool failed; /* for want of memory */
-} command_line;
 
 __attribute__((format(printf, 2, 3))) static void add(command_line *c, const char *format, ...)
 {
@@ -194,9 +196,13 @@ static lob_status list_images(lob_session *s, settings *set, char **manifest, in
 
 /* ---- the batch ---- */
 
-static lob_status check(lob_session *s, const settings *set)
+static lob_status check(lob_session *s, void *user)
 {
+    settings *const set = user;
     struct stat about;
+    set->line = s->line;
+    set->line_count = s->line_count;
+    if (set->line_count > 1 && strcmp(set->line[0], "lobule") == 0) set->line++, set->line_count--;
     if (set->participants.count > 0 && !set->participant)
         return lob_fail(&s->error, LOB_EARG, "'%s' is one word too many",
                         set->participants.word[0]);
@@ -214,16 +220,16 @@ static lob_status check(lob_session *s, const settings *set)
 }
 
 /* The words of `lobule batch` for a manifest. */
-static void put_together(command_line *c, lob_session *s, const settings *set, const char *log,
-                         const char *manifest)
+static void put_together(lob_session *s, settings *set)
 {
+    command_line *const c = &set->batch;
     const lob_option device_row = OPT_DEVICE("device", &s->device, "");
     char device[64];
     c->word = calloc((size_t)(set->line ? set->line_count : 0) + 24, sizeof *c->word);
     if (!set->line) add(c, "%s", set->recipe);
-    add(c, "%s", manifest);
+    add(c, "%s", set->manifest);
     add(c, "--log");
-    add(c, "%s", log);
+    add(c, "%s", set->log);
     add(c, "--out=%s", set->out); /* whose folders it makes */
     if (set->resume) add(c, "--resume");
     if (set->fail_fast) add(c, "--fail-fast");
@@ -255,112 +261,98 @@ static bool has_batch(const settings *set)
 /* Where the batch's log and manifest go. One participant alone has a log of its own, so that jobs
  * of a cluster can each take one; to resume is to go on with the batch of all where there is one.
  */
-static lob_status name_places(lob_session *s, const settings *set, char **log, char **manifest)
+static lob_status name_places(lob_session *s, settings *set)
 {
     const bool alone =
         set->participant && set->participants.count == 0 && !(set->resume && has_batch(set));
-    if (asprintf(log, "%s/code/%s%s%s", set->out, set->tool, alone ? "_sub-" : "",
-                 alone ? bare(set->participant) : "") < 0) {
-        *log = NULL;
-        return lob_session_no_memory(s, set->out);
-    }
-    if (asprintf(manifest, "%s.tsv", *log) >= 0) return LOB_OK;
-    *manifest = NULL;
-    return lob_session_no_memory(s, set->out);
+    if (asprintf(&set->log, "%s/code/%s%s%s", set->out, set->tool, alone ? "_sub-" : "",
+                 alone ? bare(set->participant) : "") < 0)
+        set->log = NULL;
+    if (!set->log || asprintf(&set->manifest, "%s.tsv", set->log) < 0) set->manifest = NULL;
+    return set->manifest ? LOB_OK : lob_session_no_memory(s, set->out);
 }
 
 /* Write the manifest of the images into the output's folder for what makes it. */
-static lob_status plan(lob_session *s, settings *set, char **log, char **path)
+static lob_status plan(lob_session *s, void *user)
 {
-    char *text = NULL;
+    settings *const set = user;
     int64_t count = 0;
-    LOB_TRY(check(s, set));
     set->out_is_new = access(set->out, F_OK) != 0;
     name_tool(set);
     if (!set->tool[0])
         return lob_fail(&s->error, LOB_EARG,
                         "%s: outputs take the letters and digits of its name, and it has none",
                         set->line ? set->line[0] : set->recipe);
-    lob_status st = list_images(s, set, &text, &count);
+    LOB_TRY(list_images(s, set, &set->text, &count));
     const char *const absent = missing(set);
-    if (st == LOB_OK && absent)
-        st = lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-%s_*%s.nii.gz", set->dataset,
-                      bare(absent), set->suffix);
-    else if (st == LOB_OK && count == 0)
-        st = lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-*_%s.nii.gz", set->dataset,
-                      set->suffix);
-    if (st == LOB_OK) st = name_places(s, set, log, path);
-    if (st == LOB_OK && !lob_make_folders(*path))
-        st = lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", *path);
-    if (st == LOB_OK) {
-        const lob_output_part part = {text, strlen(text)};
-        st = lob_output_whole(*path, true, &part, 1, &s->error);
-    }
-    free(text);
-    return st;
+    if (absent)
+        return lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-%s_*%s.nii.gz",
+                        set->dataset, bare(absent), set->suffix);
+    if (count == 0)
+        return lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-*_%s.nii.gz", set->dataset,
+                        set->suffix);
+    LOB_TRY(name_places(s, set));
+    if (!lob_make_folders(set->manifest))
+        return lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", set->manifest);
+    const lob_output_part part = {set->text, strlen(set->text)};
+    LOB_TRY(lob_output_whole(set->manifest, true, &part, 1, &s->error));
+    put_together(s, set);
+    s->report_path = NULL; /* the batch writes it */
+    return set->batch.failed ? LOB_ENOMEM : LOB_OK;
 }
 
 /* Leave no OUT, where there was none, when the batch was refused before its first scan. */
-static void clean_up(const settings *set, const char *log, const char *manifest)
+static void clean_up(const settings *set)
 {
     char folder[2 * PATH_MAX];
-    if (access(log, F_OK) == 0) return;
-    unlink(manifest);
+    if (access(set->log, F_OK) == 0) return;
+    unlink(set->manifest);
     if (!set->out_is_new) return;
     snprintf(folder, sizeof folder, "%s/code", set->out);
     rmdir(folder);
     rmdir(set->out);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static int do_batch(void *user, int exit_code)
 {
-    settings set = {.suffix = "T1w"};
+    settings *const set = user;
+    if (exit_code == 0) {
+        exit_code = lob_call(&lob_command_batch, set->batch.count, set->batch.word);
+        clean_up(set);
+    }
+    free_words(&set->batch);
+    free(set->manifest);
+    free(set->log);
+    free(set->text);
+    return exit_code;
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    set->suffix = "T1w";
     const lob_option rows[] = {
-        OPT_TEXT("BIDS_DIR", &set.dataset, "FOLDER", "the dataset", .operand = true,
+        OPT_TEXT("BIDS_DIR", &set->dataset, "FOLDER", "the dataset", .operand = true,
                  .required = true),
-        OPT_TEXT("OUT", &set.out, "FOLDER",
+        OPT_TEXT("OUT", &set->out, "FOLDER",
                  "the dataset of derivatives, which is made where it is not", .operand = true,
                  .required = true),
-        OPERAND_CHOICE("LEVEL", &set.level, "participant|group", "level of the analysis",
+        OPERAND_CHOICE("LEVEL", &set->level, "participant|group", "level of the analysis",
                        .required = true),
-        OPT_TEXT("recipe", &set.recipe, "FILE",
+        OPT_TEXT("recipe", &set->recipe, "FILE",
                  "recipe, or the name of one that is installed; its lines have {image}, {out}, "
                  "{folder}, {bids} and {scan}, and --bids in a line writes the files beside its "
                  "labels"),
-        OPT_TEXT("participant-label", &set.participant, "LABEL",
+        OPT_TEXT("participant-label", &set->participant, "LABEL",
                  "only this participant, with or without sub-, and those that follow"),
-        OPT_TEXT("suffix", &set.suffix, "SUFFIX", "images that are taken: sub-*_SUFFIX.nii.gz"),
-        OPT_FLAG("resume", &set.resume,
+        OPT_TEXT("suffix", &set->suffix, "SUFFIX", "images that are taken: sub-*_SUFFIX.nii.gz"),
+        OPT_FLAG("resume", &set->resume,
                  "go on: skip what is done and has not changed since, as lobule batch does"),
-        OPT_FLAG("fail-fast", &set.fail_fast, "begin no scan once one has failed"),
-        OPT_INT("jobs", &set.jobs, "N", 1, 4096, "scans at a time"),
-        OPERAND_WORDS("LABEL", &set.participants, "more labels after --participant-label"),
+        OPT_FLAG("fail-fast", &set->fail_fast, "begin no scan once one has failed"),
+        OPT_INT("jobs", &set->jobs, "N", 1, 4096, "scans at a time"),
+        OPERAND_WORDS("LABEL", &set->participants, "more labels after --participant-label"),
     };
-    lob_session s;
-    int own = 0;
-    while (own < argc && strcmp(argv[own], "--") != 0) own++;
-    for (int i = 0; i < own; i++) /* as BIDS Apps spell it */
-        if (strcmp(argv[i], "--participant_label") == 0) argv[i] = (char *)"--participant-label";
-    if (own < argc) {
-        set.line = argv + own + 1;
-        set.line_count = argc - own - 1;
-        if (set.line_count > 1 && strcmp(set.line[0], "lobule") == 0) set.line++, set.line_count--;
-    }
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), own, argv)) return s.exit_code;
-    command_line batch = {.word = NULL};
-    char *log = NULL, *manifest = NULL;
-    const lob_status st = plan(&s, &set, &log, &manifest);
-    if (st == LOB_OK) put_together(&batch, &s, &set, log, manifest);
-    if (st == LOB_OK) s.report_path = NULL; /* the batch writes it */
-    int code = lob_session_end(&s, batch.failed ? LOB_ENOMEM : st);
-    if (code == 0) {
-        code = lob_command_batch.run(&lob_command_batch, batch.count, batch.word);
-        clean_up(&set, log, manifest);
-    }
-    free_words(&batch);
-    free(manifest);
-    free(log);
-    return code;
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_bids = {
@@ -384,7 +376,12 @@ const lob_command lob_command_bids = {
         "lobule bids raw derivatives/lobule participant -- threshold {image} -o {out} --otsu 2\n"
         "lobule bids raw derivatives/lobule participant --participant-label 01 02 -- segment "
         "{image} strokes/{folder}/{bids}_desc-strokes_dseg.nii.gz -o {out}",
-    .run = run,
+    .settings_bytes = sizeof(settings),
+    .options = options,
+    .check = check,
+    .work = plan,
+    .then = do_batch,
+    .takes_line = true,
     .runs_others = true,
     .many = true,
 };

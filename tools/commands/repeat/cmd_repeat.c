@@ -26,13 +26,16 @@ typedef struct {
 
 /* What is done again. */
 typedef struct {
-    const settings *set;
+    settings set; /* first */
     lob_past_report past;
-    char *name;      /* of the report's file */
-    char *kept;      /* --report's file, from the root on */
-    char *folder;    /* for the outputs, from the root on */
-    bool was_made;   /* the folder is ours */
-    lob_moves moves; /* outputs and their new names */
+    char *name;  /* of the report's file */
+    char *lines; /* that were done then, */
+    char *moved; /* and as they are done now */
+    lob_recipe recipe;
+    lob_recipe_job job; /* of one of these */
+    char *folder;       /* for the outputs, from the root on */
+    bool was_made;      /* the folder is ours */
+    lob_moves moves;    /* outputs and their new names */
 } repetition;
 
 /* ---- sums ---- */
@@ -115,12 +118,12 @@ static lob_status check_report(lob_session *s, const repetition *r)
                         "%s: tells of a command that failed (%.600s); repeat one "
                         "that was done",
                         r->name, past->message);
-    if (!r->set->methods && strcmp(past->version, LOB_VERSION) != 0 && !r->set->any_version)
+    if (!r->set.methods && strcmp(past->version, LOB_VERSION) != 0 && !r->set.any_version)
         return lob_fail(error, LOB_EDATA,
                         "%s: was written by lobule %s, and this is " LOB_VERSION
                         "; take that version, or see what this one makes with --any-version",
                         r->name, past->version);
-    if (!r->set->methods && past->output_count == 0)
+    if (!r->set.methods && past->output_count == 0)
         return lob_fail(error, LOB_EDATA,
                         "%s: names no output, so that there is nothing to compare; run `lobule %s` "
                         "anew instead",
@@ -142,7 +145,7 @@ static char *from_root(const char *path)
 /* Make the folder for outputs: that of --out, or one that goes away. */
 static lob_status make_folder(lob_session *s, repetition *r)
 {
-    const char *const out = r->set->out, *const temporary = getenv("TMPDIR");
+    const char *const out = r->set.out, *const temporary = getenv("TMPDIR");
     if (!out) {
         const char *const root = temporary && temporary[0] == '/' ? temporary : "/tmp";
         if (asprintf(&r->folder, "%s/lobule-repeat-XXXXXX", root) < 0) r->folder = NULL;
@@ -165,11 +168,11 @@ static lob_status make_folder(lob_session *s, repetition *r)
 /* Go to the folder in which the command ran. */
 static lob_status go_there(lob_session *s, repetition *r)
 {
-    const char *const folder = r->set->from ? r->set->from : r->past.folder;
+    const char *const folder = r->set.from ? r->set.from : r->past.folder;
     if (s->report_path) {
-        r->kept = from_root(s->report_path);
-        if (!r->kept) return lob_session_no_memory(s, s->report_path);
-        s->report_path = r->kept;
+        s->renamed = from_root(s->report_path);
+        if (!s->renamed) return lob_session_no_memory(s, s->report_path);
+        s->report_path = s->renamed;
     }
     if (!folder || chdir(folder) == 0) return LOB_OK;
     return lob_fail(&s->error, LOB_ENOINPUT,
@@ -180,20 +183,14 @@ static lob_status go_there(lob_session *s, repetition *r)
 
 /* ---- the work ---- */
 
-typedef lob_status job_fn(lob_session *s, repetition *r, lob_recipe_job *job);
-
-/* Make a job of lines and hand it to a function. */
-static lob_status with_job(lob_session *s, repetition *r, const char *lines, job_fn *work)
+/* Make a job of lines. */
+static lob_status make_job(lob_session *s, repetition *r, const char *lines)
 {
-    lob_recipe recipe;
-    lob_recipe_job job;
-    LOB_TRY(lob_recipe_parse(&recipe, lines, strlen(lines), r->name, &s->error));
-    lob_status st = lob_recipe_job_make(&job, s, &recipe, r->name, NULL);
-    lob_recipe_free(&recipe);
-    if (st == LOB_EARG) st = LOB_EDATA; /* the report's fault, not that of our arguments */
-    if (st == LOB_OK) st = work(s, r, &job);
-    lob_recipe_job_free(&job);
-    return st;
+    lob_recipe_job_free(&r->job);
+    lob_recipe_free(&r->recipe);
+    LOB_TRY(lob_recipe_parse(&r->recipe, lines, strlen(lines), r->name, &s->error));
+    const lob_status st = lob_recipe_job_make(&r->job, s, &r->recipe, r->name, NULL);
+    return st == LOB_EARG ? LOB_EDATA : st; /* the report's fault, not that of our arguments */
 }
 
 /* No output may stand in the way: the commands' own --force is not meant for these names. */
@@ -226,31 +223,17 @@ static lob_status take_provenance(lob_session *s, const repetition *r)
     return s->past_provenance ? LOB_OK : lob_session_no_memory(s, r->name);
 }
 
-static lob_status run_moved(lob_session *s, repetition *r, lob_recipe_job *job)
+static lob_status run_moved(lob_session *s, repetition *r)
 {
     bool skip;
-    lob_status st = lob_moves_make_folders(&r->moves, &s->error);
-    if (st == LOB_OK) st = check_places(s, &r->moves);
-    if (st == LOB_OK) st = take_provenance(s, r);
-    if (st == LOB_OK) st = lob_recipe_job_check(job, &skip);
-    if (st == LOB_OK) st = lob_recipe_job_run(job);
+    LOB_TRY(lob_outputs_move(&r->moved, &r->moves, &r->job, r->folder));
+    LOB_TRY(make_job(s, r, r->moved));
+    LOB_TRY(lob_moves_make_folders(&r->moves, &s->error));
+    LOB_TRY(check_places(s, &r->moves));
+    LOB_TRY(take_provenance(s, r));
+    LOB_TRY(lob_recipe_job_check(&r->job, &skip));
+    const lob_status st = lob_recipe_job_run(&r->job);
     return st == LOB_EDIFFER ? LOB_OK : st; /* of two volumes that a line compares */
-}
-
-static lob_status run_again(lob_session *s, repetition *r, lob_recipe_job *job)
-{
-    char *lines;
-    LOB_TRY(lob_outputs_move(&lines, &r->moves, job, r->folder));
-    const lob_status st = with_job(s, r, lines, run_moved);
-    free(lines);
-    return st;
-}
-
-static lob_status print_lines(lob_session *s, repetition *r, lob_recipe_job *job)
-{
-    (void)s;
-    (void)r;
-    return lob_recipe_job_print(job);
 }
 
 /* ---- what came out ---- */
@@ -278,7 +261,7 @@ static lob_status compare_output(lob_session *s, const repetition *r, const lob_
 
     cJSON *const entry = cJSON_CreateObject();
     cJSON_AddStringToObject(entry, "path", then->path);
-    if (moved && r->set->out) cJSON_AddStringToObject(entry, "now", moved->to);
+    if (moved && r->set.out) cJSON_AddStringToObject(entry, "now", moved->to);
     cJSON_AddStringToObject(entry, "sha256", now[0]);
     if (known) cJSON_AddStringToObject(entry, "expected", then->sum[0]);
     cJSON_AddBoolToObject(entry, "equal", equal);
@@ -301,19 +284,25 @@ static lob_status compare_outputs(lob_session *s, const repetition *r)
     return differ > 0 ? LOB_EDIFFER : LOB_OK;
 }
 
+static lob_status run_again(lob_session *s, repetition *r)
+{
+    const bool dry_run = r->set.dry_run;
+    if (!dry_run) LOB_TRY(make_folder(s, r));
+    LOB_TRY(go_there(s, r));
+    LOB_TRY(check_inputs(s, r));
+    LOB_TRY(make_job(s, r, r->lines));
+    if (dry_run) return lob_recipe_job_print(&r->job);
+    LOB_TRY(run_moved(s, r));
+    return compare_outputs(s, r);
+}
+
 static lob_status repeat(lob_session *s, repetition *r)
 {
-    char *lines;
-    LOB_TRY(lob_past_report_lines(&lines, &r->past, r->name, &s->error));
-    lob_status st = r->set->dry_run ? LOB_OK : make_folder(s, r);
-    if (st == LOB_OK) st = go_there(s, r);
-    if (st == LOB_OK) st = check_inputs(s, r);
-    if (st == LOB_OK) st = with_job(s, r, lines, r->set->dry_run ? print_lines : run_again);
-    if (st == LOB_OK && !r->set->dry_run) st = compare_outputs(s, r);
-    if ((st != LOB_OK && st != LOB_EDIFFER) || !r->set->out) lob_outputs_remove(s);
+    LOB_TRY(lob_past_report_lines(&r->lines, &r->past, r->name, &s->error));
+    const lob_status st = run_again(s, r);
+    if ((st != LOB_OK && st != LOB_EDIFFER) || !r->set.out) lob_outputs_remove(s);
     lob_moves_remove_folders(&r->moves);
     if (r->was_made) rmdir(r->folder); /* stays where outputs are kept */
-    free(lines);
     return st;
 }
 
@@ -387,58 +376,71 @@ static lob_status find_scan(lob_session *s, char **name, const settings *set)
     return st;
 }
 
-static lob_status begin(lob_session *s, repetition *r)
+static lob_status check(lob_session *s, void *user)
 {
-    const settings *const set = r->set;
+    const settings *const set = user;
     if (set->methods && (set->dry_run || set->out || set->from))
         return lob_fail(&s->error, LOB_EARG,
                         "--methods only tells; leave --out, --from and "
                         "--dry-run out");
-    lob_status st = LOB_OK;
+    return LOB_OK;
+}
+
+static lob_status read_report(lob_session *s, repetition *r)
+{
+    const settings *const set = &r->set;
     if (set->scan)
-        st = find_scan(s, &r->name, set);
+        LOB_TRY(find_scan(s, &r->name, set));
     else if (!(r->name = strdup(set->report)))
-        st = lob_session_no_memory(s, set->report);
-    if (st == LOB_OK) st = lob_past_report_read(&r->past, r->name, &s->error);
-    if (st == LOB_OK) lob_session_describe(s, set->scan ? r->name : set->report, "REPORT");
-    if (st == LOB_OK) st = check_report(s, r);
-    if (st != LOB_OK) return st;
+        return lob_session_no_memory(s, set->report);
+    LOB_TRY(lob_past_report_read(&r->past, r->name, &s->error));
+    lob_session_describe(s, set->scan ? r->name : set->report, "REPORT");
+    LOB_TRY(check_report(s, r));
     return set->methods ? lob_methods_print(&r->past, r->name, &s->error) : repeat(s, r);
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+static lob_status work(lob_session *s, void *user)
 {
-    settings set = {.report = NULL};
+    const lob_status st = read_report(s, user);
+    lob_sums_end(s); /* they refer to the name */
+    return st;
+}
+
+static void release(void *user)
+{
+    repetition *const r = user;
+    lob_recipe_job_free(&r->job);
+    lob_recipe_free(&r->recipe);
+    lob_past_report_free(&r->past);
+    lob_moves_free(&r->moves);
+    free(r->lines);
+    free(r->moved);
+    free(r->name);
+    free(r->folder);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
     const lob_option rows[] = {
-        OPERAND_INPUT("REPORT", &set.report, LOB_FILE_OTHER,
+        OPERAND_INPUT("REPORT", &set->report, LOB_FILE_OTHER,
                       "report that --report has written; with --scan, the folder of a batch or its "
                       "status.tsv",
                       .required = true),
-        OPT_TEXT("scan", &set.scan, "NAME", "repeat this scan of a batch"),
-        OPT_TEXT("out", &set.out, "DIR",
+        OPT_TEXT("scan", &set->scan, "NAME", "repeat this scan of a batch"),
+        OPT_TEXT("out", &set->out, "DIR",
                  "keep the new outputs in this folder; left out: they are compared and removed"),
-        OPT_TEXT("from", &set.from, "DIR",
+        OPT_TEXT("from", &set->from, "DIR",
                  "folder in which relative names of the report begin; left out: the one in which "
                  "the command ran"),
-        OPT_FLAG("any-version", &set.any_version,
+        OPT_FLAG("any-version", &set->any_version,
                  "repeat what another version of lobule has done, too"),
-        OPT_FLAG("methods", &set.methods,
+        OPT_FLAG("methods", &set->methods,
                  "print a paragraph for a paper that says what was done, and do nothing else"),
-        OPT_FLAG("dry-run", &set.dry_run,
+        OPT_FLAG("dry-run", &set->dry_run,
                  "check the inputs, print the commands as they were, and do nothing else"),
     };
-    lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
-    repetition r = {.set = &set};
-    const lob_status st = begin(&s, &r);
-    lob_sums_end(&s); /* they refer to the name */
-    lob_past_report_free(&r.past);
-    lob_moves_free(&r.moves);
-    free(r.name);
-    free(r.folder);
-    const int code = lob_session_end(&s, st);
-    free(r.kept);
-    return code;
+    LOB_ROWS(to, rows);
 }
 
 const lob_command lob_command_repeat = {
@@ -462,6 +464,10 @@ const lob_command lob_command_repeat = {
                 "lobule repeat study --scan sub-03\n"
                 "lobule repeat report.json --methods",
     .compares = true,
-    .run = run,
+    .settings_bytes = sizeof(repetition),
+    .options = options,
+    .check = check,
+    .work = work,
+    .release = release,
     .runs_others = true,
 };
