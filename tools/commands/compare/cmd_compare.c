@@ -1,6 +1,7 @@
 /* lobule compare: how alike two volumes are, label by label or value by value. */
 #include "kernels/levels/levels.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/compare/compare_headers.h"
 #include "tools/commands/compare/compare_instances.h"
 #include "tools/commands/compare/compare_labels.h"
 #include "tools/commands/compare/compare_supervoxels.h"
@@ -39,57 +40,6 @@ static kind kind_of(const settings *set)
            : set->values    ? VALUES
                             : LABELS;
 }
-
-/* ---- headers and places ---- */
-
-/* The fields of two headers, side by side. */
-typedef struct {
-    lob_session *session;
-    cJSON *first; /* name to value; NULL while the first header is read */
-    cJSON *differ;
-} header_walk;
-
-static void note_first(void *user, const char *name, const char *value)
-{
-    header_walk *const w = user;
-    cJSON_AddStringToObject(w->first, name, value);
-}
-
-static void match_second(void *user, const char *name, const char *value)
-{
-    header_walk *const w = user;
-    const cJSON *const other = cJSON_GetObjectItemCaseSensitive(w->first, name);
-    if (cJSON_IsString(other) && strcmp(other->valuestring, value) != 0) {
-        cJSON_AddItemToArray(w->differ, cJSON_CreateString(name));
-        lob_session_say(w->session, "header field %s: %s and %s", name, other->valuestring, value);
-    }
-}
-
-/* Report header fields that differ, as the files have them. */
-static void compare_fields(lob_session *s, const lob_volume *a, const lob_volume *b)
-{
-    if (!a->header.format || a->header.format != b->header.format) return;
-    header_walk w = {s, cJSON_CreateObject(), cJSON_AddArrayToObject(s->results, "header_fields")};
-    if (w.first && w.differ) {
-        lob_header_fields(a, note_first, &w);
-        lob_header_fields(b, match_second, &w);
-    }
-    cJSON_Delete(w.first);
-}
-
-/* Report nearly equal geometry. */
-static void compare_places(lob_session *s, const settings *set, const lob_volume *a,
-                           const lob_volume *b)
-{
-    const double apart_mm = lob_corners_apart_mm(&a->geometry, &b->geometry, a->dims);
-    cJSON_AddNumberToObject(s->results, "corners_apart_mm", apart_mm);
-    const double *const mm = a->geometry.spacing_mm;
-    if (apart_mm > 1e-3 * fmin(mm[0], fmin(mm[1], mm[2]))) /* less is rounding of headers */
-        lob_session_note(s, "%s and %s: corners of the grids lie up to %.3g mm apart", set->a,
-                         set->b, apart_mm);
-}
-
-/* ---- the command ---- */
 
 static lob_status print_json(lob_session *s)
 {
@@ -151,7 +101,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, inputs *in)
     if (set->frame > 0 && in->a.frames == 1 && in->b.frames == 1)
         return lob_fail(&s->error, LOB_EDATA, "%s and %s: have one frame, so there is no frame %d",
                         set->a, set->b, set->frame);
-    compare_fields(s, &in->a, &in->b);
+    lob_compare_fields(s, &in->a, &in->b);
     LOB_TRY(lob_grid_match(s, &in->b, set->b, &in->a, set->a));
     if (!set->image) return LOB_OK;
     LOB_TRY(lob_grid_read_frame(s, &in->image, set->image, set->frame));
@@ -218,7 +168,7 @@ static lob_status compare(lob_session *s, void *user)
     const kind what = kind_of(set);
     LOB_TRY(read_inputs(s, set, in));
     lob_session_compute(s, "comparing");
-    compare_places(s, set, &in->a, &in->b);
+    lob_compare_places(s, &in->a, set->a, &in->b, set->b);
     const lob_status st = kinds[what].measure(s, set, in);
     lob_session_computed(s);
     /* Measures are printed even if a label of --labels is missing. */

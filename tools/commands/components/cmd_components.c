@@ -42,22 +42,6 @@ static lob_status check(lob_session *s, void *user)
     return lob_grid_neighbours(s, &set->neighbours, set->slices);
 }
 
-/* ---- values of components ---- */
-
-/* With --equal: the values of each component's first voxel that no filled hole contributed. */
-static lob_status find_values(lob_session *s, lob_components_work *w)
-{
-    const lob_components_output *r = &w->result;
-    const size_t channels = (size_t)w->image.channels;
-    if (!lob_components_work_has_values(w)) return LOB_OK;
-    LOB_TRY(lob_session_take(s, r->count * lob_components_work_value_bytes(w), w->set->table));
-    w->values = calloc((size_t)r->count + 1, channels * sizeof *w->values);
-    if (!w->values) return lob_session_no_memory(s, w->set->table);
-    for (int64_t k = 0; k < r->count; k++)
-        lob_components_work_take_value(w, k, &w->image, lob_components_work_member(w, k));
-    return LOB_OK;
-}
-
 /* ---- in memory ---- */
 
 /* The labels as a volume with the image's geometry and header; the image's voxels are freed. */
@@ -93,18 +77,12 @@ static lob_status read_inputs(lob_session *s, work *w)
     return lob_grid_read(s, &w->intensities, set->intensities, &common->image, set->image);
 }
 
-/* Bytes per label at most: the number of labels is not known before. */
-static int64_t label_bytes(const settings *set)
-{
-    static const int64_t bytes[] = {4, 1, 2, 4}; /* in the order of the option's words */
-    return bytes[set->type];
-}
-
 static lob_status join(lob_session *s, lob_components_work *w)
 {
     const lob_components_input in = {
         .image = &w->image, .mask = w->mask, .intensities = w->measured};
-    const int64_t max = lob_product(lob_voxels(&w->image), label_bytes(w->set), 1, 1);
+    const int64_t max =
+        lob_product(lob_voxels(&w->image), lob_components_label_bytes(w->set), 1, 1);
     LOB_TRY(lob_session_take(s, max, w->set->labels));
     lob_session_compute(s, "joining");
     const lob_status st =
@@ -112,7 +90,7 @@ static lob_status join(lob_session *s, lob_components_work *w)
     LOB_TRY(lob_session_name(s, st, w->set->image, NULL));
     lob_session_give(s, max - lob_voxels(&w->image) * (int64_t)lob_type_of(w->result.type)->bytes);
     lob_components_work_hold(s, w);
-    LOB_TRY(find_values(s, w));
+    LOB_TRY(lob_components_work_values(s, w));
     lob_session_computed(s);
     return LOB_OK;
 }
@@ -145,31 +123,6 @@ static void release(void *user)
     w->mask = NULL;
 }
 
-/* Bytes per voxel of a file in memory; 0 where its header cannot be read. */
-static int64_t voxel_bytes(const lob_session *s, const char *path, int64_t *voxels)
-{
-    lob_volume header;
-    if (!path || !lob_session_peek(s, &header, path)) return 0;
-    *voxels = lob_voxels(&header);
-    const int64_t bytes = header.channels * (int64_t)lob_type_of(header.type)->bytes;
-    lob_volume_free(&header);
-    return bytes;
-}
-
-/* Bytes that inputs, labels and working memory take; -1: more than fits in 64 bits. A header that
- * cannot be read is reported by the reader. */
-static int64_t bytes_needed(const lob_session *s, const settings *set)
-{
-    enum { MASK = 1, WORK = 5 };
-    int64_t voxels = 0, unused;
-    const int64_t image = voxel_bytes(s, set->image, &voxels);
-    const bool own = set->intensities && lob_same_file(set->image, set->intensities);
-    const int64_t each = image + label_bytes(set) + WORK + (set->mask ? MASK : 0) +
-                         voxel_bytes(s, set->mask, &unused) +
-                         (own ? 0 : voxel_bytes(s, set->intensities, &unused));
-    return lob_product(voxels, each, 1, 1);
-}
-
 /* Is there so much memory that the first attempt is the last? */
 static bool is_ample(const lob_session *s, int64_t need, int64_t memory)
 {
@@ -184,7 +137,7 @@ static lob_status components(lob_session *s, void *user)
     work *const w = user;
     const settings *const set = &w->set;
     const int64_t memory = s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9;
-    const int64_t need = bytes_needed(s, set);
+    const int64_t need = lob_components_bytes_needed(s, set);
     if (!is_ample(s, need, memory)) lob_session_keep_inputs(s);
     const bool fits = need >= 0 && need <= memory;
     const lob_status st = set->fill_holes || fits ? in_memory(s, w) : LOB_ENOMEM;

@@ -1,6 +1,7 @@
 /* Options, report and table of `lobule components`, for both ways of working. */
 #include "tools/commands/components/components_work.h"
 
+#include "io/file.h"
 #include "tools/inout/grid.h"
 #include "tools/table/region_table.h"
 
@@ -180,4 +181,48 @@ lob_status lob_components_work_table(lob_session *s, lob_components_work *work)
         .in = work->result.labels && !work->options.keep_values ? &in : NULL,
     };
     return lob_region_table_write(s, &table, work->set->table);
+}
+
+lob_status lob_components_work_values(lob_session *s, lob_components_work *w)
+{
+    const lob_components_output *r = &w->result;
+    const size_t channels = (size_t)w->image.channels;
+    if (!lob_components_work_has_values(w)) return LOB_OK;
+    LOB_TRY(lob_session_take(s, r->count * lob_components_work_value_bytes(w), w->set->table));
+    w->values = calloc((size_t)r->count + 1, channels * sizeof *w->values);
+    if (!w->values) return lob_session_no_memory(s, w->set->table);
+    for (int64_t k = 0; k < r->count; k++)
+        lob_components_work_take_value(w, k, &w->image, lob_components_work_member(w, k));
+    return LOB_OK;
+}
+
+/* ---- memory ---- */
+
+int64_t lob_components_label_bytes(const lob_components_settings *set)
+{
+    static const int64_t bytes[] = {4, 1, 2, 4}; /* in the order of the option's words */
+    return bytes[set->type];
+}
+
+/* Bytes per voxel of a file in memory; 0 where its header cannot be read. */
+static int64_t voxel_bytes(const lob_session *s, const char *path, int64_t *voxels)
+{
+    lob_volume header;
+    if (!path || !lob_session_peek(s, &header, path)) return 0;
+    *voxels = lob_voxels(&header);
+    const int64_t bytes = header.channels * (int64_t)lob_type_of(header.type)->bytes;
+    lob_volume_free(&header);
+    return bytes;
+}
+
+int64_t lob_components_bytes_needed(const lob_session *s, const lob_components_settings *set)
+{
+    enum { MASK = 1, WORK = 5 };
+    int64_t voxels = 0, unused;
+    const int64_t image = voxel_bytes(s, set->image, &voxels);
+    const bool own = set->intensities && lob_same_file(set->image, set->intensities);
+    const int64_t each = image + lob_components_label_bytes(set) + WORK + (set->mask ? MASK : 0) +
+                         voxel_bytes(s, set->mask, &unused) +
+                         (own ? 0 : voxel_bytes(s, set->intensities, &unused));
+    return lob_product(voxels, each, 1, 1);
 }

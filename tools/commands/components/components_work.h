@@ -41,6 +41,16 @@ int64_t lob_components_work_member(const lob_components_work *work, int64_t comp
 void lob_components_work_take_value(lob_components_work *work, int64_t component,
                                     const lob_volume *v, int64_t at);
 
+/* With --equal: the values of each component's first voxel that no filled hole contributed. */
+lob_status lob_components_work_values(lob_session *s, lob_components_work *work);
+
+/* Bytes per label at most: the number of labels is not known before. */
+int64_t lob_components_label_bytes(const lob_components_settings *set);
+
+/* Bytes that inputs, labels and working memory take; -1: more than fits in 64 bits. A header that
+ * cannot be read is reported by the reader. */
+int64_t lob_components_bytes_needed(const lob_session *s, const lob_components_settings *set);
+
 /* Count the result's arrays, which the kernel allocated, as held by the session. */
 void lob_components_work_hold(lob_session *s, const lob_components_work *work);
 

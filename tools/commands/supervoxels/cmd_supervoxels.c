@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAB_AUTO, LAB_ON, LAB_OFF }; /* in the order of the option's words */
-
-/* In CIELAB a visible difference is a small part of the range, so intensities weigh differently.
- */
-static const double lab_compactness = 0.1;
-
 /* The largest --size. */
 static const double longest_mm = 1e8;
 
@@ -46,56 +40,6 @@ static lob_status check(lob_session *s, void *user)
     LOB_TRY(lob_table_check(s, set->table, set->name));
     LOB_TRY(lob_region_columns_check(s, set->columns));
     return lob_table_check(s, set->graph, NULL);
-}
-
-/* ---- options ---- */
-
-/* Are the channels compared in CIELAB? */
-static lob_status choose_lab(lob_session *s, const settings *set, bool *lab,
-                             const lob_volume *image)
-{
-    const bool colour = image->channels == 3 && image->type == LOB_U8;
-    *lab = set->lab == LAB_ON || (set->lab == LAB_AUTO && colour);
-    if (*lab && !colour)
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: --lab on needs three channels of uint8; it has %d of %s", set->image,
-                        image->channels, lob_type_of(image->type)->name);
-    return LOB_OK;
-}
-
-/* A side in voxels as mm: the side of a cube (in slices, a square) of as many voxels. */
-static double side_mm(lob_size size, int slice_axis, const lob_volume *image)
-{
-    double mm = 1.0;
-    int axes = 0;
-    if (!size.voxels) return size.value;
-    for (int a = 0; a < 3; a++) {
-        if (a == slice_axis || lob_side(image->dims, a) == 1) continue;
-        mm *= image->geometry.spacing_mm[a];
-        axes++;
-    }
-    return size.value * (axes ? pow(mm, 1.0 / axes) : 1.0);
-}
-
-static lob_status make_options(lob_session *s, const settings *set, work *w)
-{
-    lob_supervoxels_options *o = &w->options;
-    *o = lob_supervoxels_defaults();
-    LOB_TRY(choose_lab(s, set, &o->lab, &w->image));
-    o->method = (lob_supervoxels_method)set->method;
-    o->slice_axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
-    if (set->count > 0)
-        o->count = set->count;
-    else
-        o->size_mm = side_mm(set->size, o->slice_axis, &w->image);
-    if (o->lab) o->compactness = lab_compactness;
-    if (isfinite(set->compactness)) o->compactness = set->compactness;
-    if (isfinite(set->ratio)) o->ratio = set->ratio;
-    o->iterations = set->iterations;
-    o->until_still = set->until_still;
-    o->smallest = set->smallest;
-    memcpy(o->range, set->range, sizeof o->range);
-    return LOB_OK;
 }
 
 /* ---- cutting ---- */
@@ -129,7 +73,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
     LOB_TRY(check_spacing(s, set, &w->image));
     LOB_TRY(check_outputs(s, set, &w->image));
-    LOB_TRY(make_options(s, set, w));
+    LOB_TRY(lob_supervoxels_choose(s, w));
     return lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
 }
 
@@ -208,7 +152,7 @@ static void options(lob_rows *to, void *user)
     snprintf(set->compactness_help, sizeof set->compactness_help,
              "with slic: share of the image's range that weighs like one side of distance; "
              "left out: %g, in CIELAB %g",
-             defaults.compactness, lab_compactness);
+             defaults.compactness, LOB_LAB_COMPACTNESS);
     snprintf(set->ratio_help, sizeof set->ratio_help,
              "with lsc: weight of position against intensity; left out: %g", defaults.ratio);
     const lob_option rows[] = {

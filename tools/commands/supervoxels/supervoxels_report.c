@@ -1,8 +1,58 @@
-/* The report of `lobule supervoxels`. */
+/* From the settings of `lobule supervoxels` to the kernel's options, and its report. */
 #include "tools/commands/level_use.h"
 #include "tools/commands/supervoxels/supervoxels_work.h"
 
 #include <math.h>
+#include <string.h>
+
+/* Are the channels compared in CIELAB? */
+static lob_status choose_lab(lob_session *s, const lob_supervoxels_settings *set, bool *lab,
+                             const lob_volume *image)
+{
+    const bool colour = image->channels == 3 && image->type == LOB_U8;
+    *lab = set->lab == LOB_LAB_ON || (set->lab == LOB_LAB_AUTO && colour);
+    if (*lab && !colour)
+        return lob_fail(&s->error, LOB_EDATA,
+                        "%s: --lab on needs three channels of uint8; it has %d of %s", set->image,
+                        image->channels, lob_type_of(image->type)->name);
+    return LOB_OK;
+}
+
+/* A side in voxels as mm: the side of a cube (in slices, a square) of as many voxels. */
+static double side_mm(lob_size size, int slice_axis, const lob_volume *image)
+{
+    double mm = 1.0;
+    int axes = 0;
+    if (!size.voxels) return size.value;
+    for (int a = 0; a < 3; a++) {
+        if (a == slice_axis || lob_side(image->dims, a) == 1) continue;
+        mm *= image->geometry.spacing_mm[a];
+        axes++;
+    }
+    return size.value * (axes ? pow(mm, 1.0 / axes) : 1.0);
+}
+
+lob_status lob_supervoxels_choose(lob_session *s, lob_supervoxels_work *w)
+{
+    const lob_supervoxels_settings *const set = &w->set;
+    lob_supervoxels_options *o = &w->options;
+    *o = lob_supervoxels_defaults();
+    LOB_TRY(choose_lab(s, set, &o->lab, &w->image));
+    o->method = (lob_supervoxels_method)set->method;
+    o->slice_axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
+    if (set->count > 0)
+        o->count = set->count;
+    else
+        o->size_mm = side_mm(set->size, o->slice_axis, &w->image);
+    if (o->lab) o->compactness = LOB_LAB_COMPACTNESS;
+    if (isfinite(set->compactness)) o->compactness = set->compactness;
+    if (isfinite(set->ratio)) o->ratio = set->ratio;
+    o->iterations = set->iterations;
+    o->until_still = set->until_still;
+    o->smallest = set->smallest;
+    memcpy(o->range, set->range, sizeof o->range);
+    return LOB_OK;
+}
 
 /* Sizes that are most likely typing errors. */
 static void report_odd_size(lob_session *s, const lob_supervoxels_work *w)

@@ -6,6 +6,11 @@
 #include "tools/inout/grid.h"
 #include "tools/table/region_table.h"
 
+enum { LOB_LAB_AUTO, LOB_LAB_ON, LOB_LAB_OFF }; /* in the order of the option's words */
+
+/* In CIELAB a visible difference is a small part of the range, so intensities weigh differently. */
+#define LOB_LAB_COMPACTNESS 0.1
+
 typedef struct {
     const char *image, *labels, *mask;
     const char *mean, *boundaries, *table, *graph, *name, *columns;
@@ -33,6 +38,9 @@ typedef struct {
     lob_region_values *values; /* supervoxels; NULL without intensities */
     lob_fine_levels fine;
 } lob_supervoxels_work;
+
+/* Choose the kernel's options, once the image is there. */
+lob_status lob_supervoxels_choose(lob_session *s, lob_supervoxels_work *w);
 
 /* Before the work: note that a few extreme values leave little weight to all others. */
 lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels_work *w);

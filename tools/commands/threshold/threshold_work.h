@@ -1,0 +1,44 @@
+/* What the files of `lobule threshold` share. */
+#ifndef LOB_THRESHOLD_WORK_H
+#define LOB_THRESHOLD_WORK_H
+
+#include "tools/inout/grid.h"
+
+#include <math.h>
+
+typedef struct {
+    const char *image, *labels, *mask;
+    int frame, channel, classes, neighbours, slices;
+    double above, range[2], hysteresis[2], percentile, offset;
+    lob_size local;
+} lob_threshold_settings;
+
+typedef struct {
+    lob_threshold_settings set; /* first */
+    lob_volume image, labels;
+    uint8_t *mask; /* NULL: everything may be labelled */
+    lob_threshold_options options;
+    lob_threshold_stats stats;
+    lob_components_output joined; /* with --hysteresis: the pieces, */
+    uint8_t *keep;                /* which of them stay, */
+    int64_t kept;                 /* and how many */
+} lob_threshold_work;
+
+static inline bool lob_threshold_is_hysteretic(const lob_threshold_settings *set)
+{
+    return !isnan(set->hysteresis[0]);
+}
+
+static inline bool lob_threshold_is_local(const lob_threshold_settings *set)
+{
+    return isfinite(set->local.value);
+}
+
+/* Label by --hysteresis, or by --local. */
+lob_status lob_threshold_join(lob_session *s, lob_threshold_work *w);
+lob_status lob_threshold_locally(lob_session *s, lob_threshold_work *w);
+
+/* Fill in the report; note what the user should know. */
+void lob_threshold_report(lob_session *s, const lob_threshold_work *w);
+
+#endif
