@@ -47,6 +47,35 @@ static lob_status learn(lob_segment_job *j, lob_volume *raw, const lob_volume *o
                                   lob_segment_begin(j, &turn, share), error);
 }
 
+/*
+ * Smooth shares label by label in the memory that they are in: a label's bytes lie before what is
+ * still to be read.
+ */
+static lob_status smooth_in_place(lob_segment_job *j, lob_volume *shares, lob_volume *raw,
+                                  const lob_filter_step *steps, int count, double share,
+                                  lob_error *error)
+{
+    const int64_t n = lob_voxels(raw);
+    const int channels = raw->channels;
+    for (int c = 0; c < channels; c++) {
+        lob_volume one = *raw, smooth = lob_volume_empty();
+        one.data = (float *)raw->data + c * n;
+        one.channels = 1;
+        const lob_status st =
+            lob_segment_filter(j, &smooth, &one, steps, count, share / channels, error);
+        if (st == LOB_OK) memcpy((uint8_t *)raw->data + c * n, smooth.data, (size_t)n);
+        lob_segment_drop(j, &smooth);
+        if (st != LOB_OK) return st;
+    }
+    void *const fitted = realloc(raw->data, (size_t)(channels * n));
+    if (fitted) raw->data = fitted;
+    *shares = *raw;
+    shares->type = LOB_U8;
+    *raw = lob_volume_empty();
+    lob_budget_release(&j->budget, channels * n * ((int64_t)sizeof(float) - 1));
+    return LOB_OK;
+}
+
 /* Shares are grown in steps of 1/255: finer ones change next to nothing, and take longer. */
 static lob_status smooth(lob_segment_job *j, lob_volume *shares, lob_volume *raw, double blur_mm,
                          double share, lob_error *error)
@@ -57,11 +86,14 @@ static lob_status smooth(lob_segment_job *j, lob_volume *shares, lob_volume *raw
         { .kind = LOB_FILTER_CAST,             .type = LOB_U8},
     };
     lob_filter_step made[3];
-    const bool blurs = blur_mm > 0;
     memcpy(made, steps, sizeof steps);
     for (int a = 0; a < 3; a++)
         made[0].along[a] = lob_side(raw->dims, a) > 1 ? blur_mm / raw->geometry.spacing_mm[a] : 0;
-    return lob_segment_filter(j, shares, raw, blurs ? made : made + 1, blurs ? 3 : 2, share, error);
+    const lob_filter_step *const first = blur_mm > 0 ? made : made + 1;
+    const int count = blur_mm > 0 ? 3 : 2;
+    return raw->place.kind == LOB_PLACE_MEMORY
+               ? smooth_in_place(j, shares, raw, first, count, share, error)
+               : lob_segment_filter(j, shares, raw, first, count, share, error);
 }
 
 static lob_status grow(lob_segment_job *j, lob_volume *grown, const growth *g,
