@@ -93,10 +93,26 @@ static lob_status flag_open(lob_refine_job *j)
 
 /* ---- the part that holds labels ---- */
 
-/* First and last voxel of a row that is a label, or drawn as one; false: there is none. */
-static bool ends_of_row(int64_t ends[2], const lob_refine_arrays *a, int64_t row, int64_t n)
+/* First and last voxel of a row that has the label; false: there is none. */
+static bool ends_of_label(int64_t ends[2], const lob_refine_arrays *a, int64_t row, int64_t n,
+                          int32_t label)
+{
+    int64_t first = 0, last = n - 1;
+    while (first < n && lob_refine_label(a, row + first) != label) first++;
+    if (first == n) return false;
+    while (lob_refine_label(a, row + last) != label) last--;
+    ends[0] = first;
+    ends[1] = last;
+    return true;
+}
+
+/* First and last voxel of a row that is a label, or drawn as one, or that has one label alone;
+ * false: there is none. */
+static bool ends_of_row(int64_t ends[2], const lob_refine_arrays *a, int64_t row, int64_t n,
+                        int32_t label)
 {
     bool found = false;
+    if (label) return ends_of_label(ends, a, row, n, label);
     for (int64_t x = 0; x < n; x++) {
         const int32_t seed = lob_refine_seed(a, row + x);
         if (lob_refine_label(a, row + x) == a->background && (seed == 0 || seed == a->background))
@@ -108,14 +124,14 @@ static bool ends_of_row(int64_t ends[2], const lob_refine_arrays *a, int64_t row
     return found;
 }
 
-static lob_status find_box(lob_refine_job *j, lob_box *box)
+static lob_status find_label(lob_refine_job *j, lob_box *box, int32_t label)
 {
     const lob_dims d = j->image.dims;
     int64_t first[3] = {d.nx, d.ny, d.nz}, last[3] = {-1, -1, -1};
 #pragma omp parallel for num_threads(j->context->threads) schedule(static)
     for (int64_t row = 0; row < d.ny * d.nz; row++) {
         int64_t ends[2];
-        if (!ends_of_row(ends, &j->a, row * d.nx, d.nx)) continue;
+        if (!ends_of_row(ends, &j->a, row * d.nx, d.nx, label)) continue;
         const int64_t low[3] = {ends[0], row % d.ny, row / d.ny};
         const int64_t high[3] = {ends[1], low[1], low[2]};
 #pragma omp critical(lob_refine_box)
@@ -129,6 +145,11 @@ static lob_status find_box(lob_refine_job *j, lob_box *box)
         box->size[a] = last[a] < 0 ? 0 : last[a] - first[a] + 1;
     }
     return LOB_OK;
+}
+
+static lob_status find_box(lob_refine_job *j, lob_box *box)
+{
+    return find_label(j, box, 0);
 }
 
 static lob_status cut(lob_refine_job *j, void *part, void *whole, lob_type type, int channels,
@@ -173,6 +194,7 @@ const lob_refine_operations lob_refine_on_cpu = {
     .cut = cut,
     .copy = copy,
     .zero = zero,
+    .find_label = find_label,
 };
 
 lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_input *in,

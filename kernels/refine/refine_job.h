@@ -39,6 +39,9 @@ typedef struct {
                       lob_dims dims, const lob_box *box, bool back);
     lob_status (*copy)(lob_refine_job *j, void *to, const void *from, int64_t bytes);
     lob_status (*zero)(lob_refine_job *j, void *array, int64_t bytes);
+    /* The box of one label, likewise. NULL: labels are not worked on in their boxes, which brings
+     * less than it costs. */
+    lob_status (*find_label)(lob_refine_job *j, lob_box *box, int32_t label);
 } lob_refine_operations;
 
 /* Arrays that a job owns, at the backend's place. */
@@ -56,6 +59,12 @@ typedef enum {
     LOB_REFINE_SMOOTH, /* what a Gaussian gave last */
     LOB_REFINE_PIECES,
     LOB_REFINE_FLAGS,
+    LOB_REFINE_BOX_LABELS, /* of a label's box, as the next ones */
+    LOB_REFINE_BOX_BEST,
+    LOB_REFINE_BOX_TAKEN,
+    LOB_REFINE_BOX_VALUE,
+    LOB_REFINE_BOX_FINITE,
+    LOB_REFINE_BOX_MEAN,
     LOB_REFINE_OWNED
 } lob_refine_owned;
 
@@ -67,7 +76,7 @@ struct lob_refine_job {
     lob_error *error;
     lob_device *device; /* NULL on the CPU */
     void *backend;      /* what the operations need beside */
-    bool whole;         /* do not work on a part of the volume alone, as tests want */
+    bool whole;         /* do not work on parts of the volume alone, as tests want */
 
     lob_budget budget;
     struct {

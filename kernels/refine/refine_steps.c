@@ -1,4 +1,5 @@
 /* The steps of refining, as both backends do them. */
+#include "kernels/filters/gaussian/gaussian.h"
 #include "kernels/refine/refine_job.h"
 
 /* ---- memory ---- */
@@ -107,6 +108,93 @@ static lob_status loop(lob_refine_job *j, lob_refine_loop which)
     return j->operations->loop(j, which, j->voxels);
 }
 
+/* ---- a part of the volume ---- */
+
+/* Copy the box out of an array of channels. */
+static lob_status take_part(lob_refine_job *j, lob_refine_owned which, const void *whole,
+                            lob_type type, int channels, lob_dims dims, const lob_box *box)
+{
+    const int64_t n = lob_product(box->size[0], box->size[1], box->size[2], channels);
+    LOB_TRY(take(j, which, n, lob_type_of(type)->bytes));
+    return j->operations->cut(j, j->owned[which].data, (void *)whole, type, channels, dims, box,
+                              false);
+}
+
+/*
+ * The box of a label, widened so that Gaussians of one sigma in mm, and then of another, give 0
+ * beyond it, as the label's indicator is; the whole where one goes by a coarser grid, which a box
+ * would move. Sizes are 0 where no voxel has the label.
+ */
+static lob_status find_label_box(lob_refine_job *j, lob_box *box, int32_t label, double first_mm,
+                                 double second_mm)
+{
+    const lob_dims d = j->image.dims;
+    int64_t margin[3];
+    if (j->whole || !j->operations->find_label) {
+        *box = (lob_box){
+            .size = {d.nx, d.ny, d.nz}
+        };
+        return LOB_OK;
+    }
+    LOB_TRY(j->operations->find_label(j, box, label));
+    for (int a = 0; a < 3; a++) {
+        const double mm = j->image.geometry.spacing_mm[a];
+        const double one = first_mm / mm, two = second_mm / mm;
+        const bool exact = one < LOB_GAUSSIAN_COARSE && two < LOB_GAUSSIAN_COARSE;
+        /* Twice the first: a mean over data alone is 0 where no voxel in reach has the label. */
+        margin[a] = exact ? (int64_t)(8 * one + 4 * two) + 4 : lob_side(d, a);
+    }
+    if (box->size[0] > 0) lob_box_widen(box, margin, d);
+    return LOB_OK;
+}
+
+/* Run a step for a label on a box, where it counts alone; votes: it reads them. */
+static lob_status run_in_box(lob_refine_job *j, const lob_box *box, bool votes,
+                             lob_status (*run)(lob_refine_job *j, const uint8_t *mask),
+                             const uint8_t *mask)
+{
+    const lob_refine_operations *const op = j->operations;
+    const lob_refine_arrays whole = j->a;
+    const lob_volume image = j->image;
+    const lob_dims d = image.dims;
+    const int64_t voxels = j->voxels;
+    const int channels = image.channels;
+    const bool all = box->size[0] == d.nx && box->size[1] == d.ny && box->size[2] == d.nz;
+    if (box->size[0] == 0) return LOB_OK;
+    if (all) return run(j, mask);
+    j->voxels = box->size[0] * box->size[1] * box->size[2];
+    j->image.dims = (lob_dims){box->size[0], box->size[1], box->size[2]};
+    LOB_TRY(take_part(j, LOB_REFINE_BOX_LABELS, whole.labels, whole.type, 1, d, box));
+    j->a.labels = j->owned[LOB_REFINE_BOX_LABELS].data;
+    if (several(j)) {
+        LOB_TRY(take_part(j, LOB_REFINE_BOX_BEST, whole.best, LOB_F32, 1, d, box));
+        LOB_TRY(take_part(j, LOB_REFINE_BOX_TAKEN, whole.taken, whole.type, 1, d, box));
+        j->a.best = j->owned[LOB_REFINE_BOX_BEST].data;
+        j->a.taken = j->owned[LOB_REFINE_BOX_TAKEN].data;
+    }
+    if (votes) {
+        lob_refine_votes *const v = &j->a.votes;
+        LOB_TRY(take_part(j, LOB_REFINE_BOX_VALUE, v->value, LOB_F32, channels, d, box));
+        LOB_TRY(take_part(j, LOB_REFINE_BOX_FINITE, v->mask, LOB_U8, 1, d, box));
+        LOB_TRY(take_part(j, LOB_REFINE_BOX_MEAN, v->mean, LOB_F32, channels, d, box));
+        v->value = j->owned[LOB_REFINE_BOX_VALUE].data;
+        v->mask = j->owned[LOB_REFINE_BOX_FINITE].data;
+        v->mean = j->owned[LOB_REFINE_BOX_MEAN].data;
+        v->voxels = j->voxels;
+        if (mask) mask = v->mask;
+    }
+    LOB_TRY(run(j, mask));
+    void *const made = several(j) ? j->a.taken : j->a.labels;
+    void *const to = several(j) ? whole.taken : whole.labels;
+    LOB_TRY(op->cut(j, made, to, whole.type, 1, d, box, true));
+    if (several(j)) LOB_TRY(op->cut(j, j->a.best, whole.best, LOB_F32, 1, d, box, true));
+    for (int k = LOB_REFINE_BOX_LABELS; k < LOB_REFINE_OWNED; k++) drop(j, (lob_refine_owned)k);
+    j->a = whole;
+    j->image = image;
+    j->voxels = voxels;
+    return LOB_OK;
+}
+
 /* ---- steps ---- */
 
 static lob_status take_mask(lob_refine_job *j)
@@ -116,15 +204,17 @@ static lob_status take_mask(lob_refine_job *j)
     return LOB_OK;
 }
 
-/* Several labels: room for the largest so far, and whose it is. */
-static lob_status take_best(lob_refine_job *j)
+/* Several labels: room for the largest so far, and whose it is: at first `label`, with `best`. */
+static lob_status take_best(lob_refine_job *j, int32_t label, float best)
 {
     if (!several(j)) return LOB_OK;
     LOB_TRY(take(j, LOB_REFINE_BEST, j->voxels, sizeof(float)));
     LOB_TRY(take(j, LOB_REFINE_TAKEN, j->voxels, label_bytes(j)));
     j->a.best = j->owned[LOB_REFINE_BEST].data;
     j->a.taken = j->owned[LOB_REFINE_TAKEN].data;
-    return LOB_OK;
+    j->a.label = label;
+    j->a.least = best;
+    return loop(j, LOB_REFINE_AT_none);
 }
 
 /* Several labels: what was taken becomes the labels. */
@@ -138,18 +228,25 @@ static lob_status put_taken(lob_refine_job *j)
     return LOB_OK;
 }
 
+static lob_status smooth_label(lob_refine_job *j, const uint8_t *mask)
+{
+    (void)mask;
+    LOB_TRY(loop(j, LOB_REFINE_AT_is));
+    LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.mask, LOB_U8, 1, NULL, j->options->smooth_mm));
+    j->a.share = j->owned[LOB_REFINE_SMOOTH].data;
+    return loop(j, several(j) ? LOB_REFINE_AT_larger : LOB_REFINE_AT_above_half);
+}
+
 static lob_status smooth(lob_refine_job *j)
 {
     LOB_TRY(take_mask(j));
-    LOB_TRY(take_best(j));
+    LOB_TRY(take_best(j, 1, 0));
     for (int32_t l = 1; l <= j->in->label_count; l++) {
+        lob_box box;
         if (!several(j) && l == j->in->background) continue;
         j->a.label = l;
-        j->a.first = l == 1;
-        LOB_TRY(loop(j, LOB_REFINE_AT_is));
-        LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.mask, LOB_U8, 1, NULL, j->options->smooth_mm));
-        j->a.share = j->owned[LOB_REFINE_SMOOTH].data;
-        LOB_TRY(loop(j, several(j) ? LOB_REFINE_AT_larger : LOB_REFINE_AT_above_half));
+        LOB_TRY(find_label_box(j, &box, l, j->options->smooth_mm, 0));
+        LOB_TRY(run_in_box(j, &box, false, smooth_label, NULL));
     }
     LOB_TRY(put_taken(j));
     drop(j, LOB_REFINE_MASK);
@@ -207,6 +304,8 @@ static lob_status load(lob_refine_job *j, const uint8_t **mask)
 static lob_status count_votes(lob_refine_job *j, const uint8_t *mask)
 {
     const lob_refine_options *o = j->options;
+    LOB_TRY(take(j, LOB_REFINE_PARTS, j->voxels * (j->image.channels + 1), sizeof(float)));
+    j->a.parts = j->owned[LOB_REFINE_PARTS].data;
     LOB_TRY(loop(j, LOB_REFINE_AT_parts));
     LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.parts, LOB_F32, j->image.channels + 1, mask,
                      o->edge_mm));
@@ -219,20 +318,24 @@ static lob_status count_votes(lob_refine_job *j, const uint8_t *mask)
     return LOB_OK;
 }
 
+static lob_status edge_label(lob_refine_job *j, const uint8_t *mask)
+{
+    LOB_TRY(count_votes(j, mask));
+    return loop(j, several(j) ? LOB_REFINE_AT_larger : LOB_REFINE_AT_above_half);
+}
+
 static lob_status edge(lob_refine_job *j)
 {
+    const lob_refine_options *o = j->options;
     const uint8_t *mask;
     LOB_TRY(load(j, &mask));
-    LOB_TRY(take(j, LOB_REFINE_PARTS, j->voxels * (j->image.channels + 1), sizeof(float)));
-    j->a.parts = j->owned[LOB_REFINE_PARTS].data;
-    LOB_TRY(take_best(j));
-    j->a.first = true;
+    LOB_TRY(take_best(j, j->in->background, 0.5F));
     for (int32_t l = 1; l <= j->in->label_count; l++) {
+        lob_box box;
         if (l == j->in->background) continue;
         j->a.label = l;
-        LOB_TRY(count_votes(j, mask));
-        LOB_TRY(loop(j, several(j) ? LOB_REFINE_AT_most : LOB_REFINE_AT_above_half));
-        j->a.first = false;
+        LOB_TRY(find_label_box(j, &box, l, o->edge_mm, o->edge_smooth_mm));
+        LOB_TRY(run_in_box(j, &box, true, edge_label, mask));
     }
     LOB_TRY(put_taken(j));
     for (int k = LOB_REFINE_VALUE; k <= LOB_REFINE_PARTS; k++) drop(j, (lob_refine_owned)k);
@@ -263,24 +366,16 @@ static lob_status run_steps(lob_refine_job *j)
 
 /* ---- the part of the volume that holds labels: beyond it nothing can change ---- */
 
-static lob_status take_part(lob_refine_job *j, lob_refine_owned which, const void *whole,
-                            lob_type type, int channels, const lob_box *box)
-{
-    const int64_t n = lob_product(box->size[0], box->size[1], box->size[2], channels);
-    LOB_TRY(take(j, which, n, lob_type_of(type)->bytes));
-    return j->operations->cut(j, j->owned[which].data, (void *)whole, type, channels,
-                              j->in->image->dims, box, false);
-}
-
 static lob_status run_in_part(lob_refine_job *j, const lob_box *box)
 {
     const lob_refine_input *in = j->in;
     const lob_refine_arrays whole = j->a;
     const lob_volume image = j->image;
     if (j->options->edge > 0)
-        LOB_TRY(take_part(j, LOB_REFINE_IMAGE, image.data, image.type, image.channels, box));
-    LOB_TRY(take_part(j, LOB_REFINE_SEEDS, in->seeds, in->seeds_type, 1, box));
-    LOB_TRY(take_part(j, LOB_REFINE_LABELS, whole.labels, whole.type, 1, box));
+        LOB_TRY(take_part(j, LOB_REFINE_IMAGE, image.data, image.type, image.channels, image.dims,
+                          box));
+    LOB_TRY(take_part(j, LOB_REFINE_SEEDS, in->seeds, in->seeds_type, 1, image.dims, box));
+    LOB_TRY(take_part(j, LOB_REFINE_LABELS, whole.labels, whole.type, 1, image.dims, box));
     j->image.data = j->owned[LOB_REFINE_IMAGE].data;
     j->image.dims = (lob_dims){box->size[0], box->size[1], box->size[2]};
     j->image.geometry = lob_box_geometry(&image.geometry, box);

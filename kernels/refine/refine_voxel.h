@@ -31,7 +31,7 @@ typedef struct {
     lob_type seeds_type;
     int32_t background;
     int32_t label; /* the one that is worked on */
-    bool first;    /* it is the first of several */
+    float least;   /* with which it begins, where it is the first of several */
     uint8_t *mask; /* a label's indicator, or where pieces may be */
     const float *share;
     float *best; /* several labels: the largest share or most votes so far */
@@ -48,8 +48,9 @@ typedef struct {
     X(begin)                                                                                 \
     X(changed)                                                                               \
     X(is)                                                                                    \
+    X(none)                                                                                  \
     X(above_half) X(larger) X(strokes) X(hold) X(dropped) X(drop) X(is_not) X(fill) X(parts) \
-        X(vote) X(most)
+        X(vote)
 
 typedef enum {
 #define LOB_REFINE_LOOP(name) LOB_REFINE_AT_##name,
@@ -122,10 +123,19 @@ LOB_BOTH int lob_refine_at_above_half(const lob_refine_arrays *a, int64_t i)
     return 0;
 }
 
-/* Take a label where its share is the largest so far; labels come in ascending order. */
+/* Several labels: none has been looked at. */
+LOB_BOTH int lob_refine_at_none(const lob_refine_arrays *a, int64_t i)
+{
+    a->best[i] = a->least;
+    lob_label_put(a->taken, a->type, i, a->label);
+    return 0;
+}
+
+/* Take a label where its share, or its votes, are the most so far; labels come in ascending order.
+ */
 LOB_BOTH int lob_refine_at_larger(const lob_refine_arrays *a, int64_t i)
 {
-    if (!a->first && !(a->share[i] > a->best[i])) return 0;
+    if (!(a->share[i] > a->best[i])) return 0;
     a->best[i] = a->share[i];
     lob_label_put(a->taken, a->type, i, a->label);
     return 0;
@@ -218,17 +228,6 @@ LOB_BOTH float lob_refine_vote(const lob_refine_votes *v, float own, int64_t i)
 LOB_BOTH int lob_refine_at_vote(const lob_refine_arrays *a, int64_t i)
 {
     a->parts[i] = lob_refine_vote(&a->votes, a->parts[i], i);
-    return 0;
-}
-
-/* Take a label where it has most votes so far, and more than half. */
-LOB_BOTH int lob_refine_at_most(const lob_refine_arrays *a, int64_t i)
-{
-    const float best = a->first ? 0.5F : a->best[i];
-    const bool more = a->share[i] > best;
-    if (!more && !a->first) return 0;
-    a->best[i] = more ? a->share[i] : best;
-    lob_label_put(a->taken, a->type, i, more ? a->label : a->background);
     return 0;
 }
 

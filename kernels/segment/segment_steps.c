@@ -72,16 +72,14 @@ static int report(void *user, double done)
 
 const lob_context *lob_segment_begin(lob_segment_job *j, lob_segment_turn *turn, double share)
 {
-    *turn = (lob_segment_turn){
-        .context = *j->context, .outer = j->context, .from = j->done, .to = j->done + share};
+    *turn = (lob_segment_turn){.context = lob_budget_inner(&j->budget, j->context),
+                               .outer = j->context,
+                               .from = j->done,
+                               .to = j->done + share};
     j->done = turn->to = turn->to < 1 ? turn->to : 1;
     if (turn->context.progress) {
         turn->context.progress = report;
         turn->context.user = turn;
-    }
-    if (turn->context.max_memory > 0) {
-        turn->context.max_memory -= j->budget.held;
-        if (turn->context.max_memory < 1) turn->context.max_memory = 1;
     }
     return &turn->context;
 }
