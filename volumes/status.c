@@ -114,6 +114,17 @@ void lob_error_add(lob_error *error, const char *format, ...)
     clean(error->text);
 }
 
+void lob_error_begin(lob_error *error)
+{
+    if (error) error->text[0] = '\0';
+}
+
+lob_status lob_error_end(lob_error *error, lob_status status)
+{
+    if (status == LOB_OK || !error || error->text[0]) return status;
+    return lob_fail(error, status, "%s", lob_status_text(status));
+}
+
 char *lob_error_line(char *out, size_t size, const lob_error *error)
 {
     snprintf(out, size, "%s%s%s", error->file, error->file[0] ? ": " : "", error->text);

@@ -115,6 +115,14 @@ void lob_error_in(lob_error *error, const char *path);
 /* Append to an error's text (unless NULL). */
 void lob_error_add(lob_error *error, const char *format, ...) LOB_PRINTF(2, 3);
 
+/*
+ * What an algorithm's entry does first and last, so that each of its failures has a text whatever
+ * failed inside of it: forget what was told before; give a failure that nobody told of, as a cancel
+ * or a lack of memory, its status's own text. Returns status. error may be NULL.
+ */
+void lob_error_begin(lob_error *error);
+lob_status lob_error_end(lob_error *error, lob_status status);
+
 /* Return from the enclosing function with the status of a call that failed. */
 #define LOB_TRY(call)                          \
     do {                                       \

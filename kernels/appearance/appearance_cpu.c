@@ -320,6 +320,7 @@ lob_status lob_appearance_cpu(float *shares, lob_appearance_stats *stats,
                               const lob_appearance_input *in, const lob_appearance_options *options,
                               const lob_context *context, lob_error *error)
 {
+    lob_error_begin(error);
     job j = {
         .context = context,
         .budget = {.who = "appearance", .limit = context->max_memory},
@@ -333,5 +334,5 @@ lob_status lob_appearance_cpu(float *shares, lob_appearance_stats *stats,
     if (st == LOB_OK) st = run(&j, error);
     stats->working_bytes = j.budget.peak;
     lob_appearance_plan_free(&j.plan);
-    return st;
+    return lob_error_end(error, st);
 }

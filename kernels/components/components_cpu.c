@@ -381,6 +381,7 @@ lob_status lob_components_cpu(lob_components_output *out, const lob_components_i
                               const lob_components_options *options, const lob_context *context,
                               lob_error *error)
 {
+    lob_error_begin(error);
     *out = (lob_components_output){0};
     LOB_TRY(lob_check_memory(in->place, in->image, in->intensities, error));
     LOB_TRY(lob_components_check(in, options, error));
@@ -413,5 +414,5 @@ lob_status lob_components_cpu(lob_components_output *out, const lob_components_i
     lob_run_table_free(&c.runs);
     out->working_bytes = c.budget.peak;
     if (st != LOB_OK) lob_components_output_free(out);
-    return st;
+    return lob_error_end(error, st);
 }

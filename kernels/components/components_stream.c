@@ -239,6 +239,7 @@ lob_status lob_components_streamed(lob_components_output *out, const lob_compone
                                    lob_components_function *label, const lob_context *context,
                                    lob_error *error)
 {
+    lob_error_begin(error);
     *out = (lob_components_output){0};
     const int64_t voxels = lob_dims_voxels(dims);
     if (voxels < 1 || planes < 1)
@@ -271,7 +272,7 @@ lob_status lob_components_streamed(lob_components_output *out, const lob_compone
     out->working_bytes = s.budget.peak;
     if (st != LOB_OK) lob_components_output_free(out);
     if (st == LOB_ENOMEM) out->working_bytes = s.pieces.needed;
-    return st;
+    return lob_error_end(error, st);
 }
 
 int64_t lob_components_stream_planes(lob_dims dims, int64_t voxel_bytes, int64_t memory)

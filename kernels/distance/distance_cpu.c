@@ -190,6 +190,7 @@ lob_status lob_distance_cpu(const lob_distance_output *out, const lob_distance_i
                             const lob_distance_options *options, const lob_context *context,
                             lob_error *error)
 {
+    lob_error_begin(error);
     lob_budget budget = {.who = "distance", .limit = context->max_memory};
     run r = {.in = in, .voxels = (uint32_t *)out->distance, .feature = out->feature};
     uint32_t *scratch = NULL;
@@ -213,7 +214,7 @@ lob_status lob_distance_cpu(const lob_distance_output *out, const lob_distance_i
     lob_budget_free(&budget, r.of_thread, r.threads, sizeof *r.of_thread);
     lob_budget_free(&budget, memory, r.threads, (size_t)per_thread);
     lob_budget_free(&budget, scratch, voxels, sizeof *scratch);
-    return st;
+    return lob_error_end(error, st);
 }
 
 lob_status lob_distance_squared(float *squared_mm, const uint8_t *set, lob_dims dims,

@@ -256,6 +256,7 @@ lob_status lob_filter_cpu(lob_filter_output *out, const lob_filter_input *in,
                           const lob_filter_options *options, const lob_context *context,
                           lob_error *error)
 {
+    lob_error_begin(error);
     const lob_filter_tuning usual = {0};
-    return lob_filter_cpu_tuned(out, in, options, &usual, context, error);
+    return lob_error_end(error, lob_filter_cpu_tuned(out, in, options, &usual, context, error));
 }

@@ -188,6 +188,7 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
                            const lob_growcut_input *in, const lob_growcut_options *options,
                            const lob_context *context, lob_error *error)
 {
+    lob_error_begin(error);
     LOB_TRY(lob_check_memory(in->place, in->image, in->seeds, error));
     LOB_TRY(lob_growcut_check(in, options, error));
     const bool flat = options->slice_axis >= 0;
@@ -216,5 +217,5 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
     if (stats) *stats = sums;
-    return st;
+    return lob_error_end(error, st);
 }

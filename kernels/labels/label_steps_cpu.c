@@ -169,6 +169,7 @@ lob_status lob_labels_cpu(lob_labels_output *out, const lob_labels_input *in,
                           const lob_labels_options *options, const lob_context *context,
                           lob_error *error)
 {
+    lob_error_begin(error);
     memset(out, 0, sizeof *out);
     LOB_TRY(lob_check_memory(in->place, NULL, NULL, error));
     LOB_TRY(lob_label_chain_check(in, options, error));
@@ -180,5 +181,5 @@ lob_status lob_labels_cpu(lob_labels_output *out, const lob_labels_input *in,
         .error = error,
         .out = out,
     };
-    return lob_label_chain_run(&c);
+    return lob_error_end(error, lob_label_chain_run(&c));
 }

@@ -241,6 +241,7 @@ lob_status lob_maxima_cpu(lob_maxima_output *out, const lob_maxima_input *in,
                           const lob_maxima_options *options, const lob_context *context,
                           lob_error *error)
 {
+    lob_error_begin(error);
     lob_maxima_call c = {
         .in = in,
         .options = options,
@@ -268,5 +269,5 @@ lob_status lob_maxima_cpu(lob_maxima_output *out, const lob_maxima_input *in,
     lob_budget_free(&c.budget, c.top, c.voxels, sizeof *c.top);
     out->working_bytes = c.budget.peak;
     if (st != LOB_OK) lob_maxima_output_free(out);
-    return st;
+    return lob_error_end(error, st);
 }

@@ -224,6 +224,7 @@ static lob_status open_gaps(job *j, void *out, lob_error *error)
 lob_status lob_morphology_cpu(void *out, const lob_morphology_input *in, lob_morphology how,
                               double radius, const lob_context *context, lob_error *error)
 {
+    lob_error_begin(error);
     const lob_distance_input distance = lob_morphology_distance(in, in->labels);
     const lob_distance_options options = lob_distance_defaults();
     const lob_distance_output none = {0};
@@ -240,7 +241,10 @@ lob_status lob_morphology_cpu(void *out, const lob_morphology_input *in, lob_mor
         .bytes = lob_type_of(in->type)->bytes,
     };
     begin_step(&j, 0, 1);
-    if (how == LOB_MORPHOLOGY_DILATE) return dilate(&j, out, in->labels, error);
-    if (how == LOB_MORPHOLOGY_ERODE) return erode(&j, out, in->labels, NULL, error);
-    return how == LOB_MORPHOLOGY_OPEN ? open_gaps(&j, out, error) : close_gaps(&j, out, error);
+    if (how == LOB_MORPHOLOGY_DILATE)
+        return lob_error_end(error, dilate(&j, out, in->labels, error));
+    if (how == LOB_MORPHOLOGY_ERODE)
+        return lob_error_end(error, erode(&j, out, in->labels, NULL, error));
+    return lob_error_end(error, how == LOB_MORPHOLOGY_OPEN ? open_gaps(&j, out, error)
+                                                           : close_gaps(&j, out, error));
 }

@@ -201,6 +201,7 @@ lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_i
                           const lob_refine_options *options, const lob_context *context,
                           lob_error *error)
 {
+    lob_error_begin(error);
     lob_refine_job j = {.operations = &lob_refine_on_cpu,
                         .in = in,
                         .options = options,
@@ -208,5 +209,5 @@ lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_i
                         .error = error};
     LOB_TRY(lob_check_memory(in->place, in->image, NULL, error));
     LOB_TRY(lob_refine_check(in, options, error));
-    return lob_refine_run(&j, out, stats);
+    return lob_error_end(error, lob_refine_run(&j, out, stats));
 }

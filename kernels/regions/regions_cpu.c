@@ -333,6 +333,7 @@ lob_status lob_regions_cpu(lob_region *regions, lob_region_values *values, lob_f
                            const lob_regions_input *in, const lob_context *context,
                            lob_error *error)
 {
+    lob_error_begin(error);
     LOB_TRY(lob_check_memory(in->place, in->image, NULL, error));
     LOB_TRY(lob_regions_check(in, error));
     lob_fine_levels levels = {0};
@@ -341,5 +342,5 @@ lob_status lob_regions_cpu(lob_region *regions, lob_region_values *values, lob_f
         levels = lob_fine_levels_of(&all, in->image->type);
         if (fine) *fine = levels;
     }
-    return lob_regions_sum(regions, values, &levels, in, context, error);
+    return lob_error_end(error, lob_regions_sum(regions, values, &levels, in, context, error));
 }

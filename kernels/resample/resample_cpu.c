@@ -229,6 +229,7 @@ lob_status lob_resample_cpu(void *out, const lob_resample_input *in,
                             const lob_resample_options *options, const lob_context *context,
                             lob_error *error)
 {
+    lob_error_begin(error);
     LOB_TRY(lob_check_memory(in->place, in->volume, NULL, error));
     LOB_TRY(lob_resample_check(in, options, error));
     const lob_volume *v = in->volume;
@@ -254,5 +255,5 @@ lob_status lob_resample_cpu(void *out, const lob_resample_input *in,
         lob_progress_report(&stages, 1);
     }
     free(l.along[0]);
-    return lob_progress_stopped(&stages) ? LOB_ECANCEL : LOB_OK;
+    return lob_error_end(error, lob_progress_stopped(&stages) ? LOB_ECANCEL : LOB_OK);
 }

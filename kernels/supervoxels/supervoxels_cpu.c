@@ -343,6 +343,7 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxels_stats *stats,
                                const lob_supervoxels_options *options, const lob_context *context,
                                lob_error *error)
 {
+    lob_error_begin(error);
     lob_supervoxels_stats found = {0};
     lob_status st = lob_check_memory(in->place, in->image, NULL, error);
     if (st == LOB_OK) st = lob_supervoxels_check(in, options, error);
@@ -378,5 +379,5 @@ out:
     lob_supervoxels_plan_free(&c.plan);
     found.working_bytes = c.budget.peak;
     if (stats) *stats = found;
-    return st;
+    return lob_error_end(error, st);
 }

@@ -64,9 +64,11 @@ lob_status lob_threshold_cpu(uint8_t *labels, lob_threshold_stats *stats,
                              const lob_threshold_input *in, const lob_threshold_options *options,
                              const lob_context *context, lob_error *error)
 {
+    lob_error_begin(error);
     LOB_TRY(lob_check_memory(in->place, in->image, NULL, error));
     LOB_TRY(lob_threshold_check(in, options, error));
-    if (!lob_threshold_given(stats, options)) LOB_TRY(find(stats, in, options, context, error));
+    if (!lob_threshold_given(stats, options))
+        LOB_TRY(lob_error_end(error, find(stats, in, options, context, error)));
     const lob_threshold_rule rule = lob_threshold_rule_of(stats, options, in->image);
     const int64_t voxels = lob_voxels(in->image);
 #pragma omp parallel for num_threads(context->threads) schedule(static)

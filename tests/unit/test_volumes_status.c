@@ -94,6 +94,22 @@ TEST(test_parts)
     lob_error_add(NULL, "%d", 1);
 }
 
+/* A failure that nobody told of has its status's text, and not that of an earlier one. */
+TEST(test_untold)
+{
+    lob_error error;
+    lob_fail_file(&error, LOB_EIO, "a.nii", "gone");
+    lob_error_begin(&error);
+    assert_int_equal(lob_error_end(&error, LOB_ECANCEL), LOB_ECANCEL);
+    assert_string_equal(error.text, "cancelled");
+    assert_string_equal(error.file, "");
+    lob_error_begin(&error);
+    lob_fail(&error, LOB_ENOMEM, "no memory for labels");
+    assert_int_equal(lob_error_end(&error, LOB_ENOMEM), LOB_ENOMEM);
+    assert_string_equal(error.text, "no memory for labels");
+    assert_ok(lob_error_end(NULL, LOB_OK));
+}
+
 /* Of a name that is too long, the middle goes, by whole characters of UTF-8. */
 TEST(test_long_names)
 {
