@@ -41,12 +41,6 @@ static void free_look(look *l)
     for (int r = 0; r < ROWS; r++) free(l->shown[r]);
 }
 
-/* What labels are called: the result carries the names of the strokes where these have any. */
-static const lob_label_names *names_of(const box *b)
-{
-    return b->labels.names.count > 0 ? &b->labels.names : &b->seeds->names;
-}
-
 static lob_status make_look(look *l, const box *b)
 {
     const size_t n = (size_t)b->set.count + 1;
@@ -58,7 +52,7 @@ static lob_status make_look(look *l, const box *b)
     }
     if (!memory) return LOB_ENOMEM;
     for (int32_t i = 1; i <= b->set.count; i++) {
-        l->colour[i] = lob_label_colour(names_of(b), b->set.values[i - 1]);
+        l->colour[i] = lob_label_colour(&b->seeds->names, b->set.values[i - 1]);
         l->shown[0][i] = true;
         l->shown[1][i] = i != b->background;
         l->shown[2][i] = i == 1;
@@ -141,7 +135,7 @@ static int by_place(const void *a, const void *b)
 static int draw_names(lob_canvas *canvas, const box *b, const look *l, int y, int width)
 {
     enum { SWATCH = 7, LINE = LOB_GLYPH_HEIGHT + 4, SPACE = 3 * LOB_GLYPH_WIDTH };
-    const lob_label_names *const names = names_of(b);
+    const lob_label_names *const names = &b->seeds->names;
     const int first = y;
     int x = GAP;
     if (names->count == 0) return 0;
