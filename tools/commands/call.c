@@ -290,15 +290,6 @@ static bool begin(lob_session *s, lob_status st, bool silent)
     return false;
 }
 
-bool lob_session_begin(lob_session *s, const lob_command *command, const lob_option *rows,
-                       size_t count, int argc, char **argv)
-{
-    start(s, command, argc, argv);
-    s->table[0] = (lob_option_table){"Options", rows, count};
-    s->checking = s->host && s->host->checking;
-    return begin(s, LOB_OK, s->checking);
-}
-
 bool lob_call_begin(lob_session *s, const lob_command *command, int argc, char **argv)
 {
     start(s, command, argc, argv);
@@ -323,9 +314,8 @@ static void print_success(lob_session *s)
 /* The end of a line of a recipe that was only checked. */
 static lob_status end_check(lob_session *s, lob_status status)
 {
-    if (s->checked) status = LOB_OK;
     put_failure(s, status);
-    if (status != LOB_OK || s->checking) s->host->end(s, status, NULL);
+    if (status != LOB_OK) s->host->end(s, status, NULL);
     release(s);
     return status;
 }
@@ -368,7 +358,6 @@ static lob_status end_report(lob_session *s, lob_status status, cJSON **report)
 int lob_session_end(lob_session *s, lob_status status)
 {
     cJSON *report;
-    if (s->checking) return lob_status_exit_code(end_check(s, status));
     status = lob_device_settle(s, status);
     if (!has_failed(status)) status = finish(s, status);
     if (has_failed(status)) {
@@ -423,7 +412,6 @@ static lob_status work(lob_session *s)
 int lob_call(const lob_command *command, int argc, char **argv)
 {
     lob_session s;
-    if (command->run) return command->run(command, argc, argv);
     if (!lob_call_begin(&s, command, argc, argv)) return s.exit_code;
     const lob_status st = free_what_is_left(&s, work(&s));
     void *const settings = s.settings;

@@ -80,10 +80,6 @@ lob_status lob_call_check(const lob_command *command, int argc, char **argv);
  */
 bool lob_call_begin(lob_session *s, const lob_command *command, int argc, char **argv);
 
-/* The same for a command with rows of its own making, which must outlive the session. */
-bool lob_session_begin(lob_session *s, const lob_command *command, const lob_option *rows,
-                       size_t count, int argc, char **argv);
-
 /*
  * Remove outputs that a failed command had already made, write the report, print the error line if
  * there is one, free the session. Returns the exit code, as lob_call does.

@@ -87,6 +87,4 @@ void lob_recipe_place(char *place, size_t size, const char *name, int line);
  */
 char **lob_recipe_fill(int *count, const lob_recipe *recipe, int line, const char *const *values);
 
-#define lob_recipe_quoted lob_shell_word
-
 #endif

@@ -155,12 +155,6 @@ lob_status lob_job_line_check(lob_recipe_job *job, lob_job_line *l)
     lob_line_free(&l->line);
     /* with --skip-existing the recipe as a whole looks for outputs */
     l->line.force = job->run->force || job->run->skip_existing;
-    if (l->command.run) {
-        l->line.host.checking = true;
-        job->run->caller->call(&l->command, l->word_count - 1, l->words + 1);
-        l->line.host.checking = false;
-        return l->line.status;
-    }
     return l->line.status = job->run->caller->check(&l->command, l->word_count - 1, l->words + 1);
 }
 

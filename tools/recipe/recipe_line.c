@@ -191,7 +191,7 @@ static void end(lob_session *s, lob_status status, const cJSON *report)
     for (int i = 0; i < s->stages; i++) lob_session_add(run, s->stage[i].name, s->stage[i].seconds);
     if (failed)
         lob_fail_file(&run->error, status, s->host->place, "%s: %s", s->command->name, s->failure);
-    else if (!s->checking)
+    else
         hand_over(run, s, s->host->place);
 }
 

@@ -51,7 +51,6 @@ int lob_session_progress(void *session, double done)
 
 lob_status lob_session_cancelled(lob_session *s)
 {
-    if (s->checking) return lob_session_checked(s);
     return stopped_by ? lob_fail(&s->error, LOB_ECANCEL, "cancelled") : LOB_OK;
 }
 
@@ -135,7 +134,6 @@ static void tell_left(lob_session *s)
 
 lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name)
 {
-    if (s->checking) return lob_session_checked(s);
     LOB_TRY(lob_allowance_take(&s->memory, bytes, name, &s->error));
     tell_left(s);
     return LOB_OK;
@@ -222,15 +220,4 @@ void lob_session_describe(lob_session *s, const char *path, const char *name)
 {
     lob_watch_using(s, path, false, true);
     lob_watch_has_read(s, NULL, path, NULL, name);
-}
-
-lob_status lob_session_checked(lob_session *s)
-{
-    s->checked = true;
-    return lob_fail(&s->error, LOB_ECANCEL, "checked");
-}
-
-bool lob_session_checking(const lob_session *s)
-{
-    return s->checking;
 }

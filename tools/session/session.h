@@ -132,8 +132,4 @@ void lob_session_raise(void);
 /* The progress callback of a session's context. */
 int lob_session_progress(void *session, double done);
 
-/* Of lob_command.run: only checked, not run? Then calls that begin work fail, by the second. */
-bool lob_session_checking(const lob_session *s);
-lob_status lob_session_checked(lob_session *s);
-
 #endif

@@ -89,7 +89,6 @@ lob_status lob_session_device(lob_session *s)
         s->device_is_lent = s->device_chosen = true; /* lines of its own may have it too */
         return LOB_OK;
     }
-    if (s->checking) return lob_session_checked(s);
     const lob_status st = s->opening ? finish_opening(s) : open_now(s);
     s->device_chosen = st == LOB_OK;
     return st;

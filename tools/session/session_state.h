@@ -79,8 +79,7 @@ typedef struct lob_command {
         *only_prints; /* the flag with which outputs are only named, so that they may exist */
     bool takes_line;  /* what stands behind "--" is a command line: lob_session.line */
 
-    int (*run)(const struct lob_command *self, int argc, char **argv); /* instead of these */
-    lob_host *host;                                                    /* in a copy of the row */
+    lob_host *host; /* in a copy of the row */
 } lob_command;
 
 /* Who calls commands: see tools/commands/commands.h. A recipe's lines are called by who called it.
@@ -154,8 +153,7 @@ struct lob_session {
     int exit_code;                      /* and that of the command */
     bool keeps_inputs;                  /* it may read its inputs again */
     bool noted_shear;                   /* of an output's axes, once for all of them */
-    bool checking, checked;   /* of lob_command.run: stop before any work; it has come there */
-    bool extra;               /* the option of lob_watcher.option is given, */
+    bool extra;                         /* the option of lob_watcher.option is given, */
     char *renamed;            /* and an output has this name, malloc'ed, NULL: none has, */
     const char *renamed_from; /* for what was typed, which points into argv; */
     const char *extra_role;   /* in reports, of files that no row names */

@@ -16,7 +16,6 @@ lob_status lob_label_table_take(lob_session *s, lob_volume *labels, const char *
 {
     lob_label_names read;
     if (!path) return LOB_OK;
-    if (s->checking) return lob_session_checked(s);
     lob_status st = lob_label_table_read(&read, path, &s->error);
     for (int32_t i = 0; st == LOB_OK && i < read.count; i++) {
         const lob_label_name *row = &read.rows[i];
