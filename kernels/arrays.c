@@ -99,6 +99,7 @@ lob_status lob_volume_move(lob_volume *out, const lob_volume *in, lob_place to,
     out->inter = in->inter;
     const int64_t bytes = bytes_of(in, in->type, in->channels);
     lob_status st = LOB_OK;
+    if (from_device || to_device) lob_device_begin(context->device);
     if (from_device && to_device)
         st = lob_device_copy(context->device, out->data, in->data, bytes, error);
     else if (from_device)
@@ -107,6 +108,7 @@ lob_status lob_volume_move(lob_volume *out, const lob_volume *in, lob_place to,
         st = lob_device_upload(context->device, out->data, in->data, bytes, error);
     else
         memcpy(out->data, in->data, (size_t)bytes);
+    if (from_device || to_device) lob_device_end(context->device);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
 }

@@ -42,7 +42,8 @@ void lob_array_free(lob_device *device, void *data);
  *   out  out  as of lob_volume_at, with the slope and inter of `in`
  *   to   in   ordinary memory or the context's place, and so is in->place
  *
- * Copies from and to a device are in order with its other work. Returns LOB_OK, LOB_ENOMEM or
+ * Copies from and to a device are in order with its other work, and take their turn on it as a
+ * backend's calls do (lob_device_begin). Returns LOB_OK, LOB_ENOMEM or
  * LOB_EDEVICE (another GPU than the context's, or it failed).
  */
 lob_status lob_volume_move(lob_volume *out, const lob_volume *in, lob_place to,

@@ -28,10 +28,11 @@ static const lob_backend cpu = {
 #define IN_TURN(name, arguments, ...)                                                 \
     static lob_status name(__VA_ARGS__, const lob_context *context, lob_error *error) \
     {                                                                                 \
+        lob_error_begin(error);                                                       \
         lob_device_begin(context->device);                                            \
         const lob_status st = lob_##name##_cuda arguments;                            \
         lob_device_end(context->device);                                              \
-        return st;                                                                    \
+        return lob_error_end(error, st);                                              \
     }
 
 IN_TURN(appearance, (shares, stats, in, options, context, error), float *shares,

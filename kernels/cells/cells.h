@@ -99,13 +99,16 @@ typedef struct {
  * Label the cells.
  *
  *   labels   out  on the image's grid and at its place, with its header: uint8, int16 or int32, 0
- * for what is no cell. Overwritten, so it must hold nothing; empty on failure stats    out  may be
- * NULL image    in   as for lob_cells_choose plan     in   see above backend, context in likewise.
- * Memory, labels included, is about 8 bytes a voxel and that of the step at work: most in the flood
- * (growcut.h)
+ *                 where there is no cell. Overwritten, so it must hold nothing; empty on failure
+ *   stats    out  may be NULL
+ *   image    in   as for lob_cells_choose
+ *   plan     in   see above
+ *   backend  in   as for lob_cells_choose
+ *   context  in   likewise. Memory, labels included, is about 8 bytes a voxel and that of the step
+ *                 at work: most in the flood (growcut.h)
  *
  * Returns LOB_OK, LOB_EARG (a plan that does not fit the voxels), LOB_EDATA (no voxel is bright
- * enough; walls: the image has one seed or none), LOB_ENOMEM or LOB_ECANCEL.
+ * enough; walls: the image has one seed or none), LOB_EDEVICE, LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_cells(lob_volume *labels, lob_cells_stats *stats, const lob_volume *image,
                      const lob_cells_plan *plan, const lob_backend *backend,

@@ -117,14 +117,9 @@ lob_status lob_cells_take(lob_cells_job *j, lob_cells_voxels *out, const lob_vol
     return LOB_OK;
 }
 
-/* Copies are no call of the backend, so that the device is asked for here. */
 static lob_status copy(lob_cells_job *j, lob_volume *to, const lob_volume *from, lob_place place)
 {
-    if (to->data) return LOB_OK;
-    lob_device_begin(j->caller->device);
-    const lob_status st = lob_volume_move(to, from, place, j->caller, j->error);
-    lob_device_end(j->caller->device);
-    return st;
+    return to->data ? LOB_OK : lob_volume_move(to, from, place, j->caller, j->error);
 }
 
 lob_status lob_cells_to_memory(lob_cells_job *j, lob_cells_voxels *v)

@@ -295,6 +295,7 @@ lob_status lob_cells(lob_volume *labels, lob_cells_stats *stats, const lob_volum
         .basins = lob_cells_nothing(),
     };
     *labels = lob_volume_empty();
+    lob_error_begin(error);
     lob_status st = check(&c);
     if (st == LOB_OK) st = plan->walls ? find_walls(&c) : find_bright(&c);
     if (st == LOB_OK && !plan->walls) st = find_depth(&c);
@@ -309,5 +310,5 @@ lob_status lob_cells(lob_volume *labels, lob_cells_stats *stats, const lob_volum
     lob_cells_drop(&c.job, &c.seeds);
     lob_cells_drop(&c.job, &c.basins);
     if (st != LOB_OK) lob_volume_free(labels);
-    return st;
+    return lob_error_end(error, st);
 }

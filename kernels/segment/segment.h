@@ -178,8 +178,8 @@ typedef struct {
  *   background  in      the label that was written as 0
  *   reach       in      in mm, or, with `voxels`, in voxels; >= 0
  *
- * All are in ordinary memory. Returns LOB_OK, LOB_EDATA (labels that are no whole numbers),
- * LOB_ENOMEM or LOB_ECANCEL.
+ * All are in ordinary memory and on one grid. Returns LOB_OK, LOB_EARG (an array on a GPU),
+ * LOB_EDATA (another grid; labels that are no whole numbers) or LOB_ENOMEM.
  */
 lob_status lob_segment_correct(lob_volume *labels, lob_segment_corrected *corrected,
                                const lob_volume *before, const lob_volume *strokes,

@@ -78,7 +78,7 @@ static lob_status make_bytes(lob_segment_job *j, lob_volume *out, lob_error *err
 lob_status lob_segment_doubt(lob_segment_job *j, lob_volume *uncertain, lob_error *error)
 {
     const int64_t n = lob_voxels(&j->strokes);
-    const double share = 0.95 - j->done;
+    const double share = fmax(0, 0.95 - j->done);
     scratch w = {.only = lob_volume_empty()};
     lob_budget *const budget = &j->budget;
     lob_status st = make_bytes(j, uncertain, error);
@@ -167,12 +167,15 @@ lob_status lob_segment_correct(lob_volume *labels, lob_segment_corrected *correc
     int32_t largest_old = 0, largest_drawn = 0, largest = 0;
     const int64_t n = lob_voxels(labels);
     *corrected = (lob_segment_corrected){0};
+    lob_error_begin(error);
+    LOB_TRY(lob_check_memory(labels->place, before, strokes, error));
+    LOB_TRY(lob_same_grid(labels, "the labels", before, "those before", error));
+    LOB_TRY(lob_same_grid(labels, "the labels", strokes, "the strokes", error));
     for (int64_t i = 0; i < n; i++) {
         const int32_t label = lob_label_at(labels->data, labels->type, i);
         largest = label > largest ? label : largest;
     }
-    lob_status st = lob_same_grid(labels, "the labels", before, "those before", error);
-    if (st == LOB_OK) st = packed(&old, &largest_old, before, "labels before", context, error);
+    lob_status st = packed(&old, &largest_old, before, "labels before", context, error);
     if (st == LOB_OK) st = packed(&drawn, &largest_drawn, strokes, "strokes", context, error);
     if (st == LOB_OK) {
         st = lob_labels_pack(labels, largest > largest_old ? largest : largest_old);

@@ -243,14 +243,15 @@ static lob_status coarse_growth(lob_segment_job *j, lob_volume *first, double sh
 lob_status lob_segment_grow(lob_segment_job *j, lob_error *error)
 {
     const double share = j->in->uncertain || j->in->suggest > 0 ? 0.6 : 0.85;
+    const double first_share = lob_segment_is_coarse(j->plan) ? 0.3 * share : 0.5 * share;
     lob_volume first = lob_volume_empty();
     lob_status st;
     if (j->plan->passes == 1) return fine_growth(j, &j->labels, NULL, 0, share, error);
     if (lob_segment_is_coarse(j->plan))
-        st = coarse_growth(j, &first, 0.3 * share, error);
+        st = coarse_growth(j, &first, first_share, error);
     else
-        st = fine_growth(j, &first, NULL, 0, 0.5 * share, error);
-    if (st == LOB_OK) st = fine_growth(j, &j->labels, &first, 1, share, error);
+        st = fine_growth(j, &first, NULL, 0, first_share, error);
+    if (st == LOB_OK) st = fine_growth(j, &j->labels, &first, 1, share - first_share, error);
     lob_segment_drop(j, &first);
     return st;
 }

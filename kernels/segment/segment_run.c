@@ -67,12 +67,17 @@ static lob_status name_labels(const lob_segment_job *j, lob_volume *labels, lob_
 static lob_status suggest(lob_segment_job *j, lob_segment_output *out, const lob_volume *uncertain,
                           lob_error *error)
 {
+    const lob_volume *const drawn = &j->strokes;
     lob_strokes strokes;
-    LOB_TRY(lob_strokes_count(&strokes, j->seeds.data, j->seeds.type, j->seeds.dims, j->plan->count,
+    lob_volume labels;
+    LOB_TRY(lob_strokes_count(&strokes, drawn->data, drawn->type, drawn->dims, j->plan->count,
                               j->context->threads, error));
-    const lob_status st = lob_segment_suggest(out->slices, &out->slice_count, j->in->suggest,
-                                              &j->labels, j->background, &strokes, uncertain->data,
-                                              j->plan->axis, j->context->threads);
+    lob_status st = lob_volume_move(&labels, &j->labels, (lob_place){0}, j->context, error);
+    if (st == LOB_OK)
+        st = lob_segment_suggest(out->slices, &out->slice_count, j->in->suggest, &labels,
+                                 j->background, &strokes, uncertain->data, j->plan->axis,
+                                 j->context->threads);
+    lob_volume_free(&labels);
     for (int i = 0; i < out->slice_count; i++)
         out->slices[i].slice += j->plan->box.first[j->plan->axis];
     lob_strokes_free(&strokes);
@@ -111,6 +116,8 @@ static lob_status run(lob_segment_job *j, lob_segment_output *out, lob_error *er
 
 static lob_status check(const lob_segment_input *in, const lob_segment_plan *plan, lob_error *error)
 {
+    if (in->strokes->channels != 1)
+        return lob_fail(error, LOB_EARG, "strokes have one channel, not %d", in->strokes->channels);
     if (in->image->channels != plan->channels)
         return lob_fail(error, LOB_EARG, "the plan was made for an image of %d channels",
                         plan->channels);
@@ -145,11 +152,14 @@ lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
         .strength = lob_volume_empty(),
     };
     *out = lob_segment_output_empty();
+    lob_error_begin(error);
     LOB_TRY(check(in, plan, error));
-    const lob_status st = run(&j, out, error);
+    lob_status st = run(&j, out, error);
+    if (st == LOB_OK && context->progress && context->progress(context->user, 1)) st = LOB_ECANCEL;
     out->working_bytes = j.budget.peak;
-    lob_volume *const volumes[] = {&j.image, &j.view, &j.seeds, &j.shares, &j.labels, &j.strength};
+    lob_volume *const volumes[] = {&j.image,  &j.view,   &j.strokes, &j.seeds,
+                                   &j.shares, &j.labels, &j.strength};
     for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) lob_segment_drop(&j, volumes[i]);
     if (st != LOB_OK) lob_segment_output_free(out);
-    return st;
+    return lob_error_end(error, st);
 }

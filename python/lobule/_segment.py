@@ -85,6 +85,8 @@ def segment(
     if reach is not None and previous is None:
         raise InputError("reach says how far corrections of previous go, which is not given")
     call, of = begin(image, options, gpu=True)
+    if previous is not None and isinstance(of, GpuImage):
+        raise NotImplementedError("previous is not taken with arrays on a GPU")
     chosen: _abi.lob_segment_options = library.lob_segment_defaults()
     given = {
         "background": background, "share": share, "ends": ends, "whole": whole, "far": far, "shape": shape,
@@ -106,8 +108,8 @@ def segment(
     asked = _abi.lob_segment_input(pointer(seen), pointer(drawn), full, full, suggest)
     out: _abi.lob_segment_output = library.lob_segment_output_empty()
     backend = byref(call.functions)
-    call.run(library.lob_segment, byref(out), byref(asked), byref(plan), backend, share=(0.01, 1.0))
     try:
+        call.run(library.lob_segment, byref(out), byref(asked), byref(plan), backend, share=(0.01, 1.0))
         _report(call.report, of, plan, out, suggest)
         if previous is not None:
             _correct(call, of, out, plan, drawn, previous, reach)
@@ -144,8 +146,6 @@ def _correct(
     call: Any, of: Source, out: _abi.lob_segment_output, plan: _abi.lob_segment_plan, drawn: _abi.lob_volume,
     previous: Any, reach: Any,
 ) -> None:  # fmt: skip
-    if isinstance(of, GpuImage):
-        raise NotImplementedError("previous is not taken with arrays on a GPU")
     before, _kept = _whole_numbers(of, previous, "previous")
     length, unit = sized(20 if reach is None else reach, "mm")
     done, progress = _abi.lob_segment_corrected(), call.progress
