@@ -383,7 +383,8 @@ lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, con
                 .error = error};
     take_all(&p);
     if (p.status == LOB_OK && out->line_count == 0)
-        p.status = lob_fail(error, LOB_EDATA, name ? "%s: has no command" : "%s has no command", named);
+        p.status =
+            lob_fail(error, LOB_EDATA, name ? "%s: has no command" : "%s has no command", named);
     if (p.status != LOB_OK) lob_recipe_free(out);
     return p.status;
 }

@@ -2,8 +2,8 @@
 #include "tools/session/watcher.h"
 
 /* Let all watchers do what they do, if they do it. */
-#define TELL(s, function, ...)                                    \
-    for (const lob_watcher *const *w = (s)->watchers; *w; w++)    \
+#define TELL(s, function, ...)                                 \
+    for (const lob_watcher *const *w = (s)->watchers; *w; w++) \
         if ((*w)->function) (*w)->function((s), __VA_ARGS__)
 
 void lob_watch_using(lob_session *s, const char *path, bool is_volume, bool is_input)
@@ -12,7 +12,7 @@ void lob_watch_using(lob_session *s, const char *path, bool is_volume, bool is_i
 }
 
 void lob_watch_has_read(lob_session *s, const lob_volume *volume, const char *path,
-                          const lob_file_info *info, const char *name)
+                        const lob_file_info *info, const char *name)
 {
     TELL(s, has_read, volume, path, info, name);
 }

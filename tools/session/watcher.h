@@ -38,7 +38,7 @@ struct lob_watcher {
 /* Tell all watchers of a session. */
 void lob_watch_using(lob_session *s, const char *path, bool is_volume, bool is_input);
 void lob_watch_has_read(lob_session *s, const lob_volume *volume, const char *path,
-                          const lob_file_info *info, const char *name);
+                        const lob_file_info *info, const char *name);
 lob_status lob_watch_writing(lob_session *s, const char *path);
 void lob_watch_written(lob_session *s, const lob_volume *volume, const char *path);
 bool lob_watch_makes_folder(const lob_session *s, const char *path);

@@ -3,9 +3,9 @@
 
 #include "io/file.h"
 #include "tools/commands/bids/bids_path.h"
+#include "tools/inout/volumes.h"
 #include "tools/picture/mosaic.h"
 #include "tools/report/report.h"
-#include "tools/inout/volumes.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"
 #include "volumes/labels.h"

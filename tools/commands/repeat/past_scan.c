@@ -1,6 +1,6 @@
 /* Finding the report of a scan in the status table of a batch. */
-#include "tools/commands/repeat/repetition.h"
 #include "io/text_rows.h"
+#include "tools/commands/repeat/repetition.h"
 #include "tools/text/text.h"
 
 #include <stdio.h>
