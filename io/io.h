@@ -30,7 +30,7 @@ lob_read_options lob_read_defaults(void);
 
 /* What was found while reading a file. */
 typedef struct {
-    const char *format;   /* "NIfTI-1", "NIfTI-2", "HDF5", "OME-TIFF", "PNG" */
+    const char *format;   /* as "NIfTI-1", "NRRD", "MetaImage", "HDF5", "OME-TIFF", "PNG" */
     int64_t file_bytes;   /* of all files read */
     double inflate_s;     /* wall time of decompression; of HDF5, which decompresses as it reads, of
                              both */

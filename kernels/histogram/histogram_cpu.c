@@ -231,7 +231,7 @@ lob_status lob_histogram_cpu(lob_histogram_bins *bins, int64_t **counts,
     uint64_t *numbers = NULL;
     LOB_TRY(count(&numbers, &p, &from, &progress, &budget, error));
     for (int b = 0; b < bins->count; b++) bins->values += (int64_t)numbers[b];
-    *counts = (int64_t *)numbers; /* an array of budget_alloc is freed by free */
+    *counts = (int64_t *)numbers; /* an array of lob_budget_alloc is freed by free */
     return LOB_OK;
 }
 

@@ -235,7 +235,7 @@ static lob_status coarse_growth(lob_segment_job *j, lob_volume *first, double sh
         st = lob_segment_onto(j, first, lost ? &named : &labels, &j->image, LOB_RESAMPLE_NEAREST,
                               0.05 * share, error);
     lob_volume *const volumes[] = {&image, &own, &seeds, &raw, &labels, &named};
-    for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) lob_segment_drop(j, volumes[i]);
+    for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
     lob_label_set_free(&kept);
     return st;
 }

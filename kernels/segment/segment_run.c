@@ -159,7 +159,8 @@ lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
     out->working_bytes = j.budget.peak;
     lob_volume *const volumes[] = {&j.image,  &j.view,   &j.strokes, &j.seeds,
                                    &j.shares, &j.labels, &j.strength};
-    for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) lob_segment_drop(&j, volumes[i]);
+    for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++)
+        lob_segment_drop(&j, volumes[i]);
     if (st != LOB_OK) lob_segment_output_free(out);
     return lob_error_end(error, st);
 }

@@ -1,7 +1,7 @@
 /*
- * The commands of the program, one file each, and the table of them. A command has options, check
- * and work (lob_command); all else is done by who calls it: the program calls one, a recipe its
- * lines, a batch its scans.
+ * The commands of the program, a cmd_NAME.c each, and the table of them. A command has options,
+ * check and work (lob_command); all else is done by who calls it: the program calls one, a recipe
+ * its lines, a batch its scans.
  */
 #ifndef LOB_COMMANDS_H
 #define LOB_COMMANDS_H

@@ -1,7 +1,7 @@
 /*
  * What a command runs in, if not in the program itself: a recipe, whose line it is, or a batch,
- * whose scan it does. A session without a host has the process for itself. All functions but caller
- * and place may be NULL.
+ * whose scan it does. A session without a host has the process for itself. Functions but
+ * `end` may be NULL; caller and place are texts that are there.
  */
 #ifndef LOB_HOST_H
 #define LOB_HOST_H

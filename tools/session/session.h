@@ -10,9 +10,9 @@
 
 /*
  * Choose the backend by --device and open its device, for commands that can compute on a GPU.
- * "auto" takes the GPU if one works, else the CPU. The caller does not do this, because
- * opening a GPU takes longer than many commands. Returns LOB_OK, LOB_EDEVICE, LOB_EBUSY or
- * LOB_ENOMEM.
+ * "auto" takes the GPU if one works, else the CPU. For a command that `computes`, whoever called it
+ * has begun to open the device in a thread, and this waits for it. Returns LOB_OK, LOB_EDEVICE,
+ * LOB_EBUSY or LOB_ENOMEM.
  */
 lob_status lob_session_device(lob_session *s);
 

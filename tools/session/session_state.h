@@ -48,7 +48,7 @@ typedef struct {
 /*
  * A command of the program: its row in the table of tools/commands/commands.c. It is options, check
  * and work, which share settings; who calls it (tools/commands/commands.h) allocates these and does
- * all else: parsing, checking outputs, opening the device, the report, the error's line.
+ * all else: parsing, checking outputs, beginning to open the device, the report, the error's line.
  */
 typedef struct lob_command {
     const char *name;

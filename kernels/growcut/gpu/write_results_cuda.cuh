@@ -259,7 +259,7 @@ template <typename K, typename S> static lob_status find_overflow(grow_state<K> 
     return LOB_OK;
 }
 
-/* In which sections was a step of a flood carried into the level? As the CPU's steps_overflowed. */
+/* In which sections was a step of a flood carried into the level? */
 template <typename K, typename S>
 static __global__ void __launch_bounds__(BLOCK_THREADS)
     long_plateau_kernel(const __grid_constant__ grow_params<K> g)

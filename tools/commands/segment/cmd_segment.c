@@ -190,16 +190,16 @@ static lob_status list_slices(lob_session *s, const settings *set, const work *w
         const lob_segment_slice *const found = &w->found.slices[i];
         double at[3], mm[3];
         for (int k = 0; k < 3; k++) at[k] = 0.5 * (double)(lob_side(w->image.dims, k) - 1);
-        at[axis] = (double)found->slice;
+        const long long slice = found->slice, uncertain = found->uncertain;
+        at[axis] = (double)slice;
         lob_voxel_to_world(mm, g, at);
-        printf("%s\t%c\t%lld\t%.1f\t%lld\n", plane, "xyz"[axis], (long long)found -> slice,
-               mm[world], (long long)found -> uncertain);
+        printf("%s\t%c\t%lld\t%.1f\t%lld\n", plane, "xyz"[axis], slice, mm[world], uncertain);
         cJSON *const row = cJSON_CreateObject();
         cJSON_AddStringToObject(row, "plane", plane);
         cJSON_AddNumberToObject(row, "axis", axis);
-        cJSON_AddNumberToObject(row, "slice", (double)found->slice);
+        cJSON_AddNumberToObject(row, "slice", (double)slice);
         cJSON_AddNumberToObject(row, "mm", mm[world]);
-        cJSON_AddNumberToObject(row, "uncertain_voxels", (double)found->uncertain);
+        cJSON_AddNumberToObject(row, "uncertain_voxels", (double)uncertain);
         cJSON_AddItemToArray(rows, row);
     }
     if (count == 0)
