@@ -101,7 +101,7 @@ static lob_status find_before(lob_session *s, lob_batch *batch)
 {
     const lob_batch_table *const table = &batch->log.before;
     lob_names names = {NULL};
-    batch->before = calloc((size_t)batch->plan.count + 1, sizeof batch->before[0]);
+    batch->before = calloc((size_t)batch->plan.count + 1, sizeof(void *));
     bool fits = batch->before != NULL;
     for (int64_t i = 0; i < table->count && fits; i++)
         fits = lob_names_add(&names, table->rows[i].scan, i) != NULL;
