@@ -1,8 +1,6 @@
 /* What the steps of cells.h share: memory, progress, and filters as they need them. */
 #include "kernels/cells/cells_job.h"
 
-#include "kernels/device/device.h"
-
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,14 +30,10 @@ lob_status lob_cells_step(lob_cells_job *j, double to)
 
 lob_context lob_cells_context(lob_cells_job *j)
 {
-    lob_context context = *j->caller;
+    lob_context context = lob_budget_inner(&j->budget, j->caller);
     if (context.progress) {
         context.progress = on_progress;
         context.user = j;
-    }
-    if (context.max_memory > 0) {
-        context.max_memory -= j->budget.held;
-        if (context.max_memory < 1) context.max_memory = 1;
     }
     return context;
 }
