@@ -12,19 +12,18 @@
 typedef struct {
     _Alignas(64) atomic_int here;
     _Alignas(64) atomic_uint turn;
-    int threads;
 } lob_flood_meeting;
 
 /*
- * Go on when all threads have come. What each has written before, all others see after. Returns
+ * Go on when so many threads have come. What each has written before, all others see after. Returns
  * the seconds that the last one was late by, 0 if it was not.
  */
-static inline double lob_flood_meet(lob_flood_meeting *m)
+static inline double lob_flood_meet(lob_flood_meeting *m, int threads)
 {
     enum { SPINS = 1000 };
-    if (m->threads == 1) return 0;
+    if (threads == 1) return 0;
     const unsigned turn = atomic_load_explicit(&m->turn, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&m->here, 1, memory_order_acq_rel) == m->threads - 1) {
+    if (atomic_fetch_add_explicit(&m->here, 1, memory_order_acq_rel) == threads - 1) {
         atomic_store_explicit(&m->here, 0, memory_order_relaxed);
         atomic_store_explicit(&m->turn, turn + 1, memory_order_release);
         return 0;

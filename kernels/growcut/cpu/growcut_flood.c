@@ -445,7 +445,7 @@ static void step(flood *f, worker *w, int64_t level, bool from_queues)
     }
     if (w->number == 0 && f->share[0].status == LOB_OK && is_cancelled(f))
         f->share[0].status = LOB_ECANCEL;
-    w->waited_s += lob_flood_meet(&f->meeting);
+    w->waited_s += lob_flood_meet(&f->meeting, w->threads);
     for (int i = w->number; i < f->shares; i += w->threads) {
         share *const s = &f->share[i];
         if (s->status == LOB_OK && f->shares > 1) s->status = receive(f, s, i);
@@ -453,12 +453,13 @@ static void step(flood *f, worker *w, int64_t level, bool from_queues)
         show(f, s, level);
     }
     if (is_kept_waiting(f, w)) atomic_store_explicit(&f->alone, true, memory_order_relaxed);
-    w->waited_s += lob_flood_meet(&f->meeting);
+    w->waited_s += lob_flood_meet(&f->meeting, w->threads);
 }
 
 /*
- * What one thread does. After every meeting all threads see the same waves and levels, and whether
- * the first goes on alone: it then has all shares.
+ * What one thread does. After every meeting all threads see whether the first goes on alone, and,
+ * if not, the same waves and levels. One that goes on alone has all shares, and meets nobody: so
+ * the others leave without a look at shares that it may be writing.
  */
 static void flood_shares(flood *f, worker w)
 {
@@ -468,12 +469,13 @@ static void flood_shares(flood *f, worker w)
         s->status = enqueue_seeds(f, s, i);
         show(f, s, 0);
     }
-    lob_flood_meet(&f->meeting);
-    while (look(f, &wave, &level) && (wave > 0 || level < f->levels)) {
+    lob_flood_meet(&f->meeting, w.threads);
+    for (;;) {
         if (atomic_load_explicit(&f->alone, memory_order_relaxed)) {
             if (w.number > 0) return;
-            f->meeting.threads = w.threads = 1;
+            w.threads = 1;
         }
+        if (!look(f, &wave, &level) || (wave == 0 && level == f->levels)) return;
         steps = wave > 0 ? steps + 1 : 0;
         if (wave == 0) here = level;
         if (w.number == 0 && steps > f->steps) f->steps = steps;
@@ -485,11 +487,7 @@ static lob_status flood_levels(flood *f)
 {
     f->start_s = omp_get_wtime();
 #pragma omp parallel num_threads(f->shares)
-    {
-#pragma omp single
-        f->meeting.threads = omp_get_num_threads();
-        flood_shares(f, (worker){omp_get_thread_num(), f->meeting.threads, 0});
-    }
+    flood_shares(f, (worker){omp_get_thread_num(), omp_get_num_threads(), 0});
     for (int i = 0; i < f->shares; i++)
         if (f->share[i].status != LOB_OK) return f->share[i].status;
     return LOB_OK;
