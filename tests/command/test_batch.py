@@ -732,3 +732,34 @@ def test_a_pattern_that_begins_with_a_dot(tmp_path):
                            ("raw/.hidden/*", ["h"])):  # fmt: skip
         good("batch", "--images", pattern, "--log", "log", "--force", "--", "info", "{image}", cwd=tmp_path)
         assert [r.split("\t")[0] for r in (tmp_path / "log/status.tsv").read_text().splitlines()[1:]] == names
+
+
+# ---- cells that look like options ----
+
+
+@pytest.mark.parametrize("cell", ["--force", "-q", "--html=../../x.html", "--report=x"])
+def test_a_cell_is_no_option(tmp_path, cell):
+    """It names a file, and overwrites nothing that nobody gave up."""
+    (tmp_path / "here/log").mkdir(parents=True)
+    save(scan_array(), tmp_path / "here/i.nii.gz")
+    (tmp_path / "here/out.png").write_bytes(b"kept")
+    write_manifest(tmp_path / "here", ["image\tlabels\tout", f"i.nii.gz\t{cell}\tout.png"])
+    before = contents(tmp_path)
+    result = batch(tmp_path / "here", "scans.tsv", "--log", "log", "--", "preview", "{image}", "{labels}", "-o", "{out}")
+    assert result.returncode != 0
+    assert (tmp_path / "here/out.png").read_bytes() == b"kept"
+    made = {name for name in contents(tmp_path) if name not in before}
+    assert all(name.startswith("here/log/") for name in made), made
+
+
+def test_images_that_look_like_options(tmp_path):
+    save(scan_array(), tmp_path / "--force.nii.gz")
+    save(scan_array(), tmp_path / "-q.nii.gz")
+    line = ["--", "threshold", "{image}", "-o", "{out}", "--otsu", "2"]
+    result = batch(tmp_path, "--images", "*.nii.gz", "--out", "made", *line)
+    assert result.returncode == 0, result.stderr
+    good("threshold", "./--force.nii.gz", "-o", "alone.nii.gz", "--otsu", "2", cwd=tmp_path)
+    made = tmp_path / "made/--force_labels.nii.gz"
+    assert made.read_bytes() == (tmp_path / "alone.nii.gz").read_bytes()
+    assert set(status_of(tmp_path / "made/batch")) == {"--force", "-q"}
+    good("repeat", "made/batch", "--scan=--force", cwd=tmp_path)

@@ -591,3 +591,37 @@ def test_frames_in_memory_are_chosen_as_in_a_file(inputs, frame, parts):
     lines = ["filter frames.nii.gz -o @f --median 1vox", "components @f -o x.nii " + " ".join(frame)]
     assert_one_line(run(inputs, lines=lines), 65, "steps.recipe:2: components: @f", *parts)
     assert not (inputs / "x.nii").exists()
+
+
+# ---- values that look like options ----
+
+
+def test_a_value_is_no_option(tmp_path):
+    """Files of such names are read and written, and what the report says can be repeated."""
+    save(scan_array(), tmp_path / "--force.nii.gz")
+    save(seeds_array(), tmp_path / "-q.nii.gz")
+    values = ["image=--force.nii.gz", "seeds=-q.nii.gz", "out=--report=made.nii.gz"]
+    lines = ["growcut {image} {seeds} -o {out}", "components {out} --output {table}2.nii --equal --table={table}"]
+    assert run(tmp_path, *values, "table=-t.tsv", "--dry-run", lines=lines).returncode == 0
+    result = run(tmp_path, *values, "table=-t.tsv", "--report", "r.json", lines=lines)
+    assert result.returncode == 0, result.stderr
+    assert set(contents(tmp_path)) >= {"--report=made.nii.gz", "-t.tsv2.nii", "-t.tsv"}
+    good("repeat", "r.json", cwd=tmp_path)
+    typed = run(tmp_path, *values, "table=-t.tsv", "--dry-run", "--force").stdout.splitlines()
+    for line in typed:  # as it is printed, it can be typed
+        good(*shlex.split(line)[1:], "--force", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("cell", ["--force", "-q", "--help", "--report=x", "--html=../x.html", "--"])
+def test_a_value_gives_no_option(tmp_path, cell):
+    save(scan_array(), tmp_path / "image.nii.gz")
+    (tmp_path / "out.nii.gz").write_bytes(b"kept")
+    before = contents(tmp_path)
+    result = run(tmp_path, f"x={cell}", lines=["convert {x} image.nii.gz out.nii.gz"])
+    assert_one_line(result, 64)
+    assert "one operand too many" in result.stderr
+    (tmp_path / "steps.recipe").unlink()
+    assert contents(tmp_path) == before
+    typed = run(tmp_path, f"x={cell}", lines=["convert image.nii.gz out.nii.gz {x}"])
+    assert_one_line(typed, 64)
+    assert (tmp_path / "out.nii.gz").read_bytes() == b"kept"

@@ -87,7 +87,7 @@ static lob_status parse(const char *line, const char *row, char *text, size_t si
     snprintf(copy, sizeof copy, "%s", line);
     const int count = split(copy, words, COUNT(words));
     const lob_option_table table = {"Options", rows, ROWS};
-    const lob_status st = lob_parse(&table, 1, words, count, error);
+    const lob_status st = lob_parse(&table, 1, words, NULL, count, error);
     for (size_t i = 0; i < ROWS && text; i++)
         if (strcmp(rows[i].name, row) == 0) lob_option_text(text, size, &rows[i]);
     return st;
@@ -108,7 +108,7 @@ TEST(test_words)
     char line[] = "f a=1 --flag b= c", *arguments[LOB_WORDS + 2], text[64];
     lob_error error = {.text = ""};
     const int count = split(line, arguments, COUNT(arguments));
-    assert_int_equal(lob_parse(&table, 1, arguments, count, &error), LOB_OK);
+    assert_int_equal(lob_parse(&table, 1, arguments, NULL, count, &error), LOB_OK);
     assert_string_equal(input, "f");
     assert_true(flag);
     assert_int_equal(words.count, 3);
@@ -117,10 +117,10 @@ TEST(test_words)
 
     words.count = 0;
     for (int i = 0; i < LOB_WORDS + 2; i++) arguments[i] = line;
-    assert_int_equal(lob_parse(&table, 1, arguments, LOB_WORDS + 1, &error), LOB_OK);
+    assert_int_equal(lob_parse(&table, 1, arguments, NULL, LOB_WORDS + 1, &error), LOB_OK);
     assert_int_equal(words.count, LOB_WORDS);
     words.count = 0;
-    assert_int_equal(lob_parse(&table, 1, arguments, LOB_WORDS + 2, &error), LOB_EARG);
+    assert_int_equal(lob_parse(&table, 1, arguments, NULL, LOB_WORDS + 2, &error), LOB_EARG);
 }
 
 TEST(test_taken)
@@ -266,7 +266,7 @@ TEST(test_steps_keep_their_order)
     make_rows(rows, &v);
     const lob_option_table table = {"Options", rows, ROWS};
     const int count = split(line, words, 16);
-    assert_int_equal(lob_parse(&table, 1, words, count, &error), LOB_OK);
+    assert_int_equal(lob_parse(&table, 1, words, NULL, count, &error), LOB_OK);
     assert_int_equal(v.steps.count, COUNT(want));
     for (size_t i = 0; i < COUNT(want); i++) {
         assert_string_equal(v.steps.step[i].name, want[i].name);
@@ -291,9 +291,9 @@ TEST(test_too_many_steps)
     make_rows(rows, &v);
     const lob_option_table table = {"Options", rows, ROWS};
     for (int i = 1; i < LOB_STEPS + 2; i++) words[i] = turn;
-    assert_int_equal(lob_parse(&table, 1, words, LOB_STEPS + 1, &error), LOB_OK);
+    assert_int_equal(lob_parse(&table, 1, words, NULL, LOB_STEPS + 1, &error), LOB_OK);
     v.steps.count = 0;
-    assert_int_equal(lob_parse(&table, 1, words, LOB_STEPS + 2, &error), LOB_EARG);
+    assert_int_equal(lob_parse(&table, 1, words, NULL, LOB_STEPS + 2, &error), LOB_EARG);
     assert_string_equal(error.text, "--turn: more than 64 steps");
 }
 
@@ -312,7 +312,7 @@ TEST(test_inputs)
     const lob_option_table table = {"Options", rows, COUNT(rows)};
     assert_null(lob_option_path(&rows[0], 0));
     assert_null(lob_option_path(&rows[1], 0));
-    assert_ok(lob_parse(&table, 1, words, split(line, words, 8), &error));
+    assert_ok(lob_parse(&table, 1, words, NULL, split(line, words, 8), &error));
     assert_string_equal(lob_option_path(&rows[0], 0), "a.nii");
     assert_null(lob_option_path(&rows[0], 1));
     assert_string_equal(lob_option_path(&rows[1], 0), "b.nii");
@@ -412,6 +412,58 @@ TEST(test_help)
     free(text);
 }
 
+/* Of words that are values, none is an option; one may still be the value of the option before. */
+TEST(test_values)
+{
+    static const struct {
+        const char *what, *line;
+        bool values[6];
+        const char *input, *output, *text; /* NULL: not given */
+        bool flag;
+        lob_status status;
+    } cases[] = {
+        {"an option",                 "f --flag",          {0},       "f",          NULL,     NULL, true,  LOB_OK  },
+        {"an operand of such a name", "--flag",            {1},       "--flag",     NULL,     NULL, false, LOB_OK  },
+        {"letters",                   "-f",                {1},       "-f",         NULL,     NULL, false, LOB_OK  },
+        {"an option with its value",  "--output=x",        {1},       "--output=x", NULL,     NULL, false, LOB_OK  },
+        {"one operand too many",      "f --flag",          {0, 1},    "f",          NULL,     NULL, false, LOB_EARG},
+        {"two dashes",                "-- --flag",         {1, 0},    "--",         NULL,     NULL, true,  LOB_OK  },
+        {"a value behind an option",  "f -o --flag",       {0, 0, 1}, "f",          "--flag", NULL, false, LOB_OK  },
+        {"behind a letter",           "-o --flag f",       {0, 1, 0}, "f",          "--flag", NULL, false, LOB_OK  },
+        {"a text",                    "--text -f f",       {0, 1, 0}, "f",          NULL,     "-f", false, LOB_OK  },
+        {"typed, a value is missing", "f --output --flag", {0},       "f",          NULL,     NULL, false, LOB_EARG},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *input = NULL, *output = NULL, *text = NULL;
+        bool flag = false, bad = false;
+        const lob_option rows[] = {
+            OPERAND_INPUT("FILE", &input, LOB_FILE_OTHER, "file"),
+            OPT_FLAG("flag", &flag, "a switch", .letter = 'f'),
+            OPT_OUTPUT("output", &output, LOB_FILE_OTHER, "a file", .letter = 'o'),
+            OPT_TEXT("text", &text, "TEXT", "a text"),
+        };
+        const lob_option_table table = {"Options", rows, COUNT(rows)};
+        const char *const want[] = {cases[i].input, cases[i].output, cases[i].text};
+        char line[64], *words[6];
+        lob_error error = {.text = ""};
+        snprintf(line, sizeof line, "%s", cases[i].line);
+        const int count = split(line, words, COUNT(words));
+        const lob_status st = lob_parse(&table, 1, words, cases[i].values, count, &error);
+        const char *const now[] = {input, output, text};
+        for (size_t k = 0; k < COUNT(want) && st == LOB_OK; k++)
+            bad = bad || (want[k] ? !now[k] || strcmp(want[k], now[k]) != 0 : now[k] != NULL);
+        if (st != cases[i].status || bad || flag != cases[i].flag)
+            fail_msg("%s: status %d", cases[i].what, (int)st);
+    }
+    char help[] = "--help", *const words[] = {help};
+    const bool value = true, no_value = false;
+    bool asked = false;
+    const lob_option rows[] = {OPT_FLAG("help", &asked, "help")};
+    const lob_option_table table = {"Options", rows, 1};
+    assert_true(lob_asks_for(&table, 1, words, &no_value, 1, "help"));
+    assert_false(lob_asks_for(&table, 1, words, &value, 1, "help"));
+}
+
 TEST(test_asks_for)
 {
     char help[] = "--help", h[] = "-h", dashes[] = "--", other[] = "--helpless";
@@ -426,10 +478,10 @@ TEST(test_asks_for)
     const lob_option_table table = {"Options", rows, COUNT(rows)};
     char both[] = "-qh", joined[] = "-oh";
     char *const together[] = {both}, *const value[] = {joined};
-    assert_true(lob_asks_for(&table, 1, found, 2, "help"));
-    assert_true(lob_asks_for(&table, 1, letter, 1, "help"));
-    assert_true(lob_asks_for(&table, 1, together, 1, "help"));
-    assert_false(lob_asks_for(&table, 1, value, 1, "help"));
-    assert_false(lob_asks_for(&table, 1, after, 2, "help"));
-    assert_false(lob_asks_for(&table, 1, found, 1, "help"));
+    assert_true(lob_asks_for(&table, 1, found, NULL, 2, "help"));
+    assert_true(lob_asks_for(&table, 1, letter, NULL, 1, "help"));
+    assert_true(lob_asks_for(&table, 1, together, NULL, 1, "help"));
+    assert_false(lob_asks_for(&table, 1, value, NULL, 1, "help"));
+    assert_false(lob_asks_for(&table, 1, after, NULL, 2, "help"));
+    assert_false(lob_asks_for(&table, 1, found, NULL, 1, "help"));
 }

@@ -142,12 +142,19 @@ static const struct {
     {"complete-fish", lob_print_fish     },
 };
 
+/* Which arguments are no options; NULL: each may be one. */
+static const bool *values_of(const lob_session *s)
+{
+    return s->host ? s->host->values : NULL;
+}
+
 /* The first of these that the arguments ask for, or NULL. They are looked at before any value is
  * parsed, so that the variables still hold the defaults. */
 static lob_manual_fn *asked_for(const lob_session *s)
 {
     for (size_t i = 0; i < LOB_COUNT(about); i++)
-        if (lob_asks_for(s->table, 2, s->argv, s->argc, about[i].ask)) return about[i].print;
+        if (lob_asks_for(s->table, 2, s->argv, values_of(s), s->argc, about[i].ask))
+            return about[i].print;
     return NULL;
 }
 
@@ -162,7 +169,7 @@ static lob_status print_about(lob_session *s, lob_manual_fn *print)
 
 static lob_status parse(lob_session *s)
 {
-    LOB_TRY(lob_parse(s->table, 2, s->argv, s->argc, &s->error));
+    LOB_TRY(lob_parse(s->table, 2, s->argv, values_of(s), s->argc, &s->error));
     s->argc += s->line_count + (s->line != NULL); /* reports have all */
     if (s->host && s->host->parsed) LOB_TRY(s->host->parsed(s));
     if (s->report_path && strcmp(s->report_path, "-") == 0)
@@ -239,7 +246,7 @@ static lob_status fill_own(lob_session *s)
     if (!s->settings) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
     c->options(&s->own, s->settings);
     s->table[0] = (lob_option_table){"Options", s->own.row, (size_t)s->own.count};
-    if (c->only_prints && lob_asks_for(s->table, 1, s->argv, s->argc, c->only_prints))
+    if (c->only_prints && lob_asks_for(s->table, 1, s->argv, values_of(s), s->argc, c->only_prints))
         for (int i = 0; i < s->own.count; i++)
             if (s->own.row[i].kind == LOB_OPT_OUTPUT) s->own.row[i].kind = LOB_OPT_TEXT;
     return LOB_OK;

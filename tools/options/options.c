@@ -6,8 +6,17 @@
 typedef struct {
     const lob_option_table *tables;
     size_t count;
+    char *const *arguments;
+    const bool *values; /* which of them are no options; NULL: none is so */
+    int argument_count;
     lob_error *error;
 } parser;
+
+/* May the i-th argument be an option? */
+static bool is_option(const parser *p, int i)
+{
+    return p->arguments[i][0] == '-' && p->arguments[i][1] != '\0' && !(p->values && p->values[i]);
+}
 
 static bool same_character(char a, char b)
 {
@@ -122,38 +131,40 @@ static lob_status unknown(const parser *p, const char *argument, const char *nam
                     argument);
 }
 
-/* An option's value: what is joined to it, or (NULL) the next argument, which raises *used. */
-static lob_status take_value(const parser *p, const lob_option *row, const char *joined,
-                             const char *next, int *used)
+/* An option's value: what is joined to it, or (NULL) the argument after *at, which moves there. */
+static lob_status take_value(const parser *p, const lob_option *row, const char *joined, int *at)
 {
     if (joined) return lob_option_take(row, joined, p->error);
-    if (!next || strncmp(next, "--", 2) == 0)
+    const int next = *at + 1;
+    if (next == p->argument_count ||
+        (strncmp(p->arguments[next], "--", 2) == 0 && !(p->values && p->values[next])))
         return lob_fail(p->error, LOB_EARG, "--%s needs a value: --%s %s", row->name, row->name,
                         row->unit);
-    ++*used;
-    return lob_option_take(row, next, p->error);
+    *at = next;
+    return lob_option_take(row, p->arguments[next], p->error);
 }
 
 /* --name, --name=VALUE, or --name and the next argument. */
-static lob_status take_long(const parser *p, const char *argument, const char *next, int *used)
+static lob_status take_long(const parser *p, int *at)
 {
-    const char *name = argument + 2;
+    const char *const argument = p->arguments[*at], *const name = argument + 2;
     const size_t length = strcspn(name, "=");
     const lob_option *row = find(p, name, length, '\0');
     if (!row) return unknown(p, argument, name, length);
     const char *joined = name[length] ? name + length + 1 : NULL;
-    if (lob_option_has_value(row)) return take_value(p, row, joined, next, used);
+    if (lob_option_has_value(row)) return take_value(p, row, joined, at);
     if (joined) return lob_fail(p->error, LOB_EARG, "--%s takes no value", row->name);
     return lob_option_take(row, NULL, p->error);
 }
 
 /* -q, -qv, -oVALUE, -qoVALUE: flags, then perhaps an option that takes the rest as its value. */
-static lob_status take_letters(const parser *p, const char *argument, const char *next, int *used)
+static lob_status take_letters(const parser *p, int *at)
 {
-    for (const char *at = argument + 1; *at; at++) {
-        const lob_option *row = find(p, at, 1, *at);
-        if (!row) return unknown(p, argument, at, 1);
-        if (lob_option_has_value(row)) return take_value(p, row, at[1] ? at + 1 : NULL, next, used);
+    const char *const argument = p->arguments[*at];
+    for (const char *c = argument + 1; *c; c++) {
+        const lob_option *row = find(p, c, 1, *c);
+        if (!row) return unknown(p, argument, c, 1);
+        if (lob_option_has_value(row)) return take_value(p, row, c[1] ? c + 1 : NULL, at);
         const lob_status st = lob_option_take(row, NULL, p->error);
         if (st != LOB_OK) return st;
     }
@@ -185,22 +196,20 @@ static lob_status check_required(const parser *p, size_t operands_taken)
 }
 
 lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *const *arguments,
-                     int count, lob_error *error)
+                     const bool *values, int count, lob_error *error)
 {
-    const parser p = {tables, table_count, error};
+    const parser p = {tables, table_count, arguments, values, count, error};
     size_t operands = 0;
     bool only_operands = false;
     for (int i = 0; i < count; i++) {
         const char *argument = arguments[i];
         lob_status st;
-        if (!only_operands && strcmp(argument, "--") == 0) {
-            only_operands = true;
-            continue;
-        }
-        if (!only_operands && argument[0] == '-' && argument[1] != '\0') {
-            const char *next = i + 1 < count ? arguments[i + 1] : NULL;
-            st = argument[1] == '-' ? take_long(&p, argument, next, &i)
-                                    : take_letters(&p, argument, next, &i);
+        if (!only_operands && is_option(&p, i)) {
+            if (strcmp(argument, "--") == 0) {
+                only_operands = true;
+                continue;
+            }
+            st = argument[1] == '-' ? take_long(&p, &i) : take_letters(&p, &i);
         } else {
             const lob_option *row = find_operand(&p, operands++);
             if (!row)
@@ -214,12 +223,13 @@ lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *c
 }
 
 bool lob_asks_for(const lob_option_table *tables, size_t table_count, char *const *arguments,
-                  int count, const char *name)
+                  const bool *values, int count, const char *name)
 {
-    const parser p = {tables, table_count, NULL};
-    for (int i = 0; i < count && strcmp(arguments[i], "--") != 0; i++) {
+    const parser p = {tables, table_count, arguments, values, count, NULL};
+    for (int i = 0; i < count; i++) {
         const char *a = arguments[i];
-        if (a[0] != '-') continue;
+        if (!is_option(&p, i)) continue;
+        if (strcmp(a, "--") == 0) break;
         if (a[1] == '-') {
             if (strcmp(a + 2, name) == 0) return true;
             continue;

@@ -213,6 +213,8 @@ typedef struct {
  *
  *   tables     in   operands and options; names are unique over all of them
  *   arguments  in   count of them, without the program's and the command's names
+ *   values     in   of each: whoever gave it meant no option, whatever it begins with, but an
+ *                   operand or the value of the option before it; NULL: none is so
  *
  * Long options are --name VALUE and --name=VALUE, short ones -o VALUE and -oVALUE, and letters of
  * flags may stand together (-qv); '-' and '_'
@@ -225,7 +227,7 @@ typedef struct {
  * out-of-range value; missing or surplus operand).
  */
 lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *const *arguments,
-                     int count, lob_error *error);
+                     const bool *values, int count, lob_error *error);
 
 /* Parse one value into a row's variable, as lob_parse does: for steps, whose values a command takes
  * apart with rows of its own. */
@@ -245,7 +247,7 @@ bool lob_option_has_value(const lob_option *row);
 
 /* Is this flag among the arguments (before any "--")? For --help, which must see the defaults. */
 bool lob_asks_for(const lob_option_table *tables, size_t table_count, char *const *arguments,
-                  int count, const char *name);
+                  const bool *values, int count, const char *name);
 
 /* The row's present value as text, as it could be typed; empty when it stands for "not given". */
 void lob_option_text(char *text, size_t size, const lob_option *row);

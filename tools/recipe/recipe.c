@@ -406,6 +406,15 @@ static const char *text_of(const lob_recipe_piece *piece, const char *const *val
     return piece->value < 0 ? piece->text : values[piece->value];
 }
 
+bool lob_recipe_begins_with_value(const lob_recipe *recipe, int line, int word)
+{
+    const lob_recipe_word *const w = &recipe->words[recipe->lines[line].first + word];
+    const lob_recipe_piece *const piece = &recipe->pieces[w->first];
+    int i = 0; /* quotes leave empty pieces */
+    while (i < w->count && piece[i].value < 0 && !piece[i].text[0]) i++;
+    return i < w->count && piece[i].value >= 0;
+}
+
 char **lob_recipe_fill(int *count, const lob_recipe *recipe, int line, const char *const *values)
 {
     const lob_recipe_line *const l = &recipe->lines[line];

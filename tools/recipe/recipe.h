@@ -14,7 +14,7 @@
  *
  * {name} stands for a value that the caller gives, {name=text} for one that may be left out. It is
  * replaced where a shell would replace a variable: not in single quotes, nor after a backslash. A
- * value is never split into words.
+ * value is never split into words, and a word that begins with one is no option, whatever it is.
  */
 #ifndef LOB_RECIPE_H
 #define LOB_RECIPE_H
@@ -73,6 +73,9 @@ lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, con
                             lob_error *error);
 
 void lob_recipe_free(lob_recipe *recipe);
+
+/* Does a word of a line, from 0, begin with a value? */
+bool lob_recipe_begins_with_value(const lob_recipe *recipe, int line, int word);
 
 /* "NAME:LINE: ", with which messages begin; empty where name is NULL. */
 void lob_recipe_place(char *place, size_t size, const char *name, int line);

@@ -45,7 +45,12 @@ static lob_status make_line(lob_recipe_job *job, int i, const lob_recipe *recipe
         l->place = NULL;
         return no_memory(job);
     }
+    l->values = calloc((size_t)l->word_count + 1, sizeof *l->values);
+    if (!l->values) return no_memory(job);
+    for (int w = 0; w < l->word_count; w++)
+        l->values[w] = lob_recipe_begins_with_value(recipe, i, w);
     lob_line_make(&l->line, job->run, &job->store, l->place, i, recipe->line_count);
+    l->line.host.values = l->values + 1;
     return find_command(job, l);
 }
 
@@ -100,6 +105,7 @@ void lob_recipe_job_free(lob_recipe_job *job)
     for (int i = 0; i < job->line_count; i++) {
         lob_line_free(&job->lines[i].line);
         free(job->lines[i].words);
+        free(job->lines[i].values);
         free(job->lines[i].place);
     }
     free(job->lines);
@@ -179,6 +185,12 @@ lob_status lob_recipe_job_run(lob_recipe_job *job)
 
 /* ---- printing ---- */
 
+/* Typed in a shell, it would be one; a number may be below 0. */
+static bool looks_like_option(const char *word)
+{
+    return word[0] == '-' && word[1] && !strchr("0123456789.", word[1]);
+}
+
 lob_status lob_recipe_job_print(const lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++) {
@@ -187,7 +199,7 @@ lob_status lob_recipe_job_print(const lob_recipe_job *job)
         for (int w = 0; w < l->word_count; w++) {
             char *const word = lob_shell_word(l->words[w]);
             if (!word) return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
-            printf(" %s", word);
+            printf(" %s%s", l->values[w] && looks_like_option(l->words[w]) ? "./" : "", word);
             free(word);
         }
         putchar('\n');

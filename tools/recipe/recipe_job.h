@@ -13,6 +13,7 @@ typedef struct {
     lob_line line;
     lob_command command; /* a copy of the table's row, whose host is this line */
     char **words;        /* the command's name, its arguments, NULL */
+    bool *values;        /* of each word: it begins with a value of the recipe */
     int word_count;
     char *place; /* "liver.recipe:3"; "" in a recipe without a file */
 } lob_job_line;

@@ -180,13 +180,30 @@ lob_seconds lob_session_seconds(const lob_session *s)
     return (lob_seconds){.other = total - staged, .total = total};
 }
 
-/* A word as it was typed, or, where it names an output that was renamed, with the new name. */
+/* Does a word name a file, and begin as an option does? */
+static bool is_dashed_file(const lob_session *s, const char *word)
+{
+    bool found = false;
+    for (size_t t = 0; t < 2 && word[0] == '-' && word[1]; t++)
+        for (size_t i = 0; i < s->table[t].count; i++) {
+            const char *path;
+            for (int k = 0; (path = lob_option_path(&s->table[t].rows[i], k)); k++)
+                found = found || path == word;
+        }
+    return found;
+}
+
+/* A word as it was typed, or, where it names an output that was renamed, with the new name; a file
+ * that a recipe's value names, as it could be typed. */
 static cJSON *argument(const lob_session *s, const char *word)
 {
     const char *const folder = s->renamed_from;
+    const bool renamed = folder && folder >= word && folder <= word + strlen(word);
     char *named = NULL;
-    if (!folder || folder < word || folder > word + strlen(word)) return cJSON_CreateString(word);
-    if (asprintf(&named, "%.*s%s", (int)(folder - word), word, s->renamed) < 0) return NULL;
+    if (!renamed && !is_dashed_file(s, word)) return cJSON_CreateString(word);
+    if ((renamed ? asprintf(&named, "%.*s%s", (int)(folder - word), word, s->renamed)
+                 : asprintf(&named, "./%s", word)) < 0)
+        return NULL;
     cJSON *const text = cJSON_CreateString(named);
     free(named);
     return text;

@@ -226,10 +226,10 @@ static void put_together(lob_session *s, settings *set)
     const lob_option device_row = OPT_DEVICE("device", &s->device, "");
     char device[64];
     c->word = calloc((size_t)(set->line ? set->line_count : 0) + 24, sizeof *c->word);
-    if (!set->line) add(c, "%s", set->recipe);
-    add(c, "%s", set->manifest);
-    add(c, "--log");
-    add(c, "%s", set->log);
+    /* no name is an option of the batch */
+    if (!set->line) add(c, "%s%s", set->recipe[0] == '-' ? "./" : "", set->recipe);
+    add(c, "%s%s", set->manifest[0] == '-' ? "./" : "", set->manifest);
+    add(c, "--log=%s", set->log);
     add(c, "--out=%s", set->out); /* whose folders it makes */
     if (set->resume) add(c, "--resume");
     if (set->fail_fast) add(c, "--fail-fast");

@@ -89,7 +89,9 @@ static lob_status move_output(mover *m, const lob_line_file *file, const char **
         realloc(moves->files, ((size_t)moves->count + 1) * sizeof *moves->files);
     if (!files) return no_memory(m);
     moves->files = files;
-    lob_moved moved = {.from = strdup(file->path),
+    /* a report's words have ./ before a name that would be an option */
+    const int bare = strncmp(file->path, "./-", 3) == 0 ? 2 : 0;
+    lob_moved moved = {.from = strdup(file->path + bare),
                        .is_volume = is_volume(file),
                        .is_report = strcmp(file->option, "report") == 0};
     if (!moved.from || new_name(&moved.to, m, file) != LOB_OK) {
