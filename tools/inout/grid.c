@@ -124,9 +124,8 @@ lob_status lob_grid_match_part(lob_session *s, lob_volume *volume, const char *p
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path)
 {
-    lob_status st = lob_session_read(s, out, path, LOB_FRAME_NONE);
-    if (st != LOB_OK) return st;
-    st = lob_grid_match_part(s, out, path, image, image_path);
+    LOB_TRY(lob_session_read(s, out, path, LOB_FRAME_NONE));
+    lob_status st = lob_grid_match_part(s, out, path, image, image_path);
     if (st == LOB_OK) st = lob_grid_one_channel(s, out, path);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
@@ -138,6 +137,15 @@ lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set
     LOB_TRY(lob_labels_dense(labels, set, path, &s->error));
     lob_session_give(s, stored - lob_voxel_bytes(labels));
     return LOB_OK;
+}
+
+lob_status lob_grid_make(lob_session *s, lob_volume *out, const lob_volume *like, lob_type type,
+                         int channels, const char *path)
+{
+    const int64_t each = (int64_t)lob_type_of(type)->bytes;
+    LOB_TRY(lob_session_take(s, lob_product(lob_voxels(like), each, channels, 1), path));
+    return lob_volume_like(out, like, type, channels) == LOB_OK ? LOB_OK
+                                                                : lob_session_no_memory(s, path);
 }
 
 void lob_grid_drop(lob_session *s, lob_volume *volume)
@@ -182,21 +190,12 @@ lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const
 {
     if (!path) return LOB_OK;
     lob_volume v = lob_volume_empty();
-    lob_status st = lob_grid_read(s, &v, path, image, image_path);
-    if (st != LOB_OK) return st;
-
-    st = lob_session_take(s, lob_voxels(&v), path);
-    if (st != LOB_OK) {
-        lob_volume_free(&v);
-        return st;
-    }
-    *mask = malloc((size_t)lob_voxels(&v));
-    if (!*mask)
-        st = lob_session_no_memory(s, path);
-    else if (lob_grid_mask_bytes(*mask, &v, 0, lob_voxels(&v)) == 0)
-        st = lob_grid_empty_mask(s, path);
+    LOB_TRY(lob_grid_read(s, &v, path, image, image_path));
+    *mask = lob_session_array(s, lob_voxels(&v), 1, path);
+    const bool empty = *mask && lob_grid_mask_bytes(*mask, &v, 0, lob_voxels(&v)) == 0;
     lob_grid_drop(s, &v);
-    return st;
+    if (empty) return lob_grid_empty_mask(s, path);
+    return *mask ? LOB_OK : LOB_ENOMEM;
 }
 
 lob_status lob_grid_read_frame(lob_session *s, lob_volume *out, const char *path, int frame)

@@ -52,6 +52,11 @@ lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const 
 /* lob_labels_dense of an input, whose memory is given back where labels take fewer bytes. */
 lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set, const char *path);
 
+/* Take memory for a volume that will be written to path, and make it: lob_volume_like. Returns
+ * LOB_OK or LOB_ENOMEM. */
+lob_status lob_grid_make(lob_session *s, lob_volume *out, const lob_volume *like, lob_type type,
+                         int channels, const char *path);
+
 /* Free a volume that has been read, and give its memory back. */
 void lob_grid_drop(lob_session *s, lob_volume *volume);
 

@@ -80,6 +80,11 @@ lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *
     return maker_of(s, path)->read(s, out, path, 0, false, info ? info : &unasked);
 }
 
+void lob_volumes_free(lob_volume *const *volumes)
+{
+    for (; *volumes; volumes++) lob_volume_free(*volumes);
+}
+
 bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path)
 {
     return maker_of(s, path)->peek(s, out, path);

@@ -21,6 +21,10 @@ lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, i
 lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
                                    lob_file_info *info);
 
+/* Free volumes, each of which may be empty. */
+#define LOB_VOLUMES_FREE(...) lob_volumes_free((lob_volume *const[]){__VA_ARGS__, NULL})
+void lob_volumes_free(lob_volume *const *volumes);
+
 /* The header alone, for an estimate: nothing is reported. false: it cannot be read; then out is
  * empty. */
 bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path);

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The signal that cancels the command, or 0; a signal handler can reach globals only. */
@@ -72,7 +73,7 @@ lob_status lob_session_name(lob_session *s, lob_status st, const char *path, con
 
 lob_status lob_session_no_memory(lob_session *s, const char *path)
 {
-    return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
+    return lob_fail_file(&s->error, LOB_ENOMEM, path, "out of memory");
 }
 
 void lob_session_add(lob_session *s, const char *name, double seconds)
@@ -110,6 +111,12 @@ void lob_session_computed(lob_session *s)
     if (s->context.device) lob_session_add(s, "upload", upload);
     lob_session_add(s, "compute", elapsed - upload - download - wait);
     if (s->context.device) lob_session_add(s, "download", download);
+}
+
+lob_status lob_session_done(lob_session *s, lob_status st, const char *path, const char *other)
+{
+    if (st == LOB_OK) lob_session_computed(s);
+    return lob_session_name(s, st, path, other);
 }
 
 void lob_session_doing(lob_session *s, const char *doing)
@@ -151,6 +158,14 @@ void lob_session_give(lob_session *s, int64_t bytes)
     tell_left(s);
 }
 
+void *lob_session_array(lob_session *s, int64_t count, size_t each, const char *name)
+{
+    if (lob_session_take(s, lob_product(count, (int64_t)each, 1, 1), name) != LOB_OK) return NULL;
+    void *const array = calloc((size_t)count + 1, each); /* one more: NULL is a failure alone */
+    if (!array) lob_session_no_memory(s, name);
+    return array;
+}
+
 void lob_session_note(lob_session *s, const char *format, ...)
 {
     lob_error line;
@@ -159,6 +174,14 @@ void lob_session_note(lob_session *s, const char *format, ...)
     vsnprintf(line.text, sizeof line.text, format, arguments);
     va_end(arguments);
     cJSON_AddItemToArray(s->notes, cJSON_CreateString(line.text));
+}
+
+void lob_session_note_not_finite(lob_session *s, const char *path, int64_t count,
+                                 const char *becomes)
+{
+    if (count > 0)
+        lob_session_note(s, "%s: NaN or infinite voxels: %lld; %s", path, (long long)count,
+                         becomes);
 }
 
 void lob_session_say(lob_session *s, const char *format, ...)

@@ -65,6 +65,10 @@ lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name);
 void lob_session_hold(lob_session *s, int64_t bytes);
 void lob_session_give(lob_session *s, int64_t bytes);
 
+/* Take the memory of an array, and allocate it with all bytes 0. Returns it, for free(), or NULL;
+ * then the command ends with LOB_ENOMEM. */
+void *lob_session_array(lob_session *s, int64_t count, size_t each, const char *name);
+
 /* What options must not say of one another: a row that is wrong is the error LOB_EARG. */
 typedef struct {
     bool wrong;
@@ -96,6 +100,10 @@ lob_status lob_session_cancelled(lob_session *s);
 void lob_session_note(lob_session *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* That note of voxels that are no numbers, unless count is 0; becomes: "these are background". */
+void lob_session_note_not_finite(lob_session *s, const char *path, int64_t count,
+                                 const char *becomes);
+
 /* One line on stderr with --verbose. */
 void lob_session_say(lob_session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -111,6 +119,10 @@ void lob_session_doing(lob_session *s, const char *doing);
  */
 void lob_session_compute(lob_session *s, const char *doing);
 void lob_session_computed(lob_session *s);
+
+/* The end of an algorithm that returned st: lob_session_computed where it is LOB_OK, else
+ * lob_session_name. Returns st. */
+lob_status lob_session_done(lob_session *s, lob_status st, const char *path, const char *other);
 
 /*
  * Add the time since start_s (of lob_clock_s) to a stage of the command's own. Stages follow one

@@ -3,7 +3,6 @@
 
 #include "volumes/utf8.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,4 +94,22 @@ char *lob_json_print(const cJSON *value)
     if (text) *to = '\0';
     cJSON_free(printed);
     return text;
+}
+
+lob_status lob_json_put(const cJSON *object, bool json, lob_error *error)
+{
+    if (!json) {
+        lob_json_show(object);
+        return LOB_OK;
+    }
+    char *const text = lob_json_print(object);
+    if (!text) return lob_fail(error, LOB_ENOMEM, "no memory for the JSON text");
+    puts(text);
+    free(text);
+    return LOB_OK;
+}
+
+void lob_json_numbers(cJSON *object, const lob_number *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) cJSON_AddNumberToObject(object, rows[i].name, rows[i].value);
 }

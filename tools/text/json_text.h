@@ -2,7 +2,11 @@
 #ifndef LOB_JSON_TEXT_H
 #define LOB_JSON_TEXT_H
 
+#include "volumes/status.h"
+
 #include <cjson/cJSON.h>
+
+#include <stdbool.h>
 
 /*
  * Print an object to standard output: a line for each value, an array's numbers in one line, its
@@ -17,5 +21,15 @@ void lob_json_show(const cJSON *object);
  * UTF-8 is, so that it can be told back (Python does so in os.fsencode).
  */
 char *lob_json_print(const cJSON *value);
+
+/* One of the two on standard output. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_json_put(const cJSON *object, bool json, lob_error *error);
+
+/* Numbers of a report by their names. */
+typedef struct {
+    const char *name;
+    double value;
+} lob_number;
+void lob_json_numbers(cJSON *object, const lob_number *rows, size_t count);
 
 #endif

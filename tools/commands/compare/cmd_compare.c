@@ -1,35 +1,16 @@
 /* lobule compare: how alike two volumes are, label by label or value by value. */
 #include "kernels/levels/levels.h"
 #include "tools/commands/commands.h"
-#include "tools/commands/compare/compare_headers.h"
-#include "tools/commands/compare/compare_instances.h"
-#include "tools/commands/compare/compare_labels.h"
-#include "tools/commands/compare/compare_supervoxels.h"
-#include "tools/commands/compare/compare_values.h"
-#include "tools/inout/grid.h"
+#include "tools/commands/compare/compare_work.h"
 #include "tools/options/label_list.h"
-#include "tools/report/report.h"
 #include "tools/table/table_file.h"
+#include "tools/text/json_text.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    const char *a, *b;
-    const char *labels; /* "2,4,7-9"; NULL: all */
-    bool values, json, no_surfaces, strict;
-
-    /* with --instances */
-    bool instances;
-    const char *table;
-
-    /* with --supervoxels */
-    bool supervoxels;
-    const char *image;
-    lob_size tolerance;
-    int slices, frame;
-} settings;
+typedef lob_compare_settings settings;
+typedef lob_compare_work work;
 
 typedef enum { LABELS, VALUES, INSTANCES, SUPERVOXELS } kind;
 
@@ -41,13 +22,23 @@ static kind kind_of(const settings *set)
                             : LABELS;
 }
 
-static lob_status print_json(lob_session *s)
+void lob_compare_print_value(double value, const char *format)
 {
-    char *const text = lob_json_print(s->results);
-    if (!text) return lob_fail(&s->error, LOB_ENOMEM, "no memory for the JSON text");
-    puts(text);
-    free(text);
-    return LOB_OK;
+    char text[64];
+    snprintf(text, sizeof text, format, value);
+    printf("\t%s", isnan(value) ? "n/a" : text);
+}
+
+void lob_compare_print(lob_session *s, const lob_measure *rows, size_t count, bool quiet)
+{
+    if (!quiet) printf("measure\tvalue\n");
+    for (size_t i = 0; i < count; i++) {
+        cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
+        if (quiet) continue;
+        printf("%s", rows[i].name);
+        lob_compare_print_value(rows[i].value, rows[i].format);
+        printf("\n");
+    }
 }
 
 /* Options that exclude each other, or do not apply to this comparison. */
@@ -88,100 +79,55 @@ static lob_status check(lob_session *s, void *user)
     return set->labels ? lob_label_list_check(set->labels, "labels", &s->error) : LOB_OK;
 }
 
-/* The two volumes and, with --supervoxels, the image. */
-typedef struct {
-    settings set; /* first */
-    lob_volume a, b, image;
-} inputs;
-
-static lob_status read_inputs(lob_session *s, const settings *set, inputs *in)
+static lob_status read_inputs(lob_session *s, work *w)
 {
-    LOB_TRY(lob_grid_read_frame(s, &in->a, set->a, set->frame));
-    LOB_TRY(lob_grid_read_frame(s, &in->b, set->b, set->frame));
-    if (set->frame > 0 && in->a.frames == 1 && in->b.frames == 1)
+    const settings *const set = &w->set;
+    LOB_TRY(lob_grid_read_frame(s, &w->a, set->a, set->frame));
+    LOB_TRY(lob_grid_read_frame(s, &w->b, set->b, set->frame));
+    if (set->frame > 0 && w->a.frames == 1 && w->b.frames == 1)
         return lob_fail(&s->error, LOB_EDATA, "%s and %s: have one frame, so there is no frame %d",
                         set->a, set->b, set->frame);
-    lob_compare_fields(s, &in->a, &in->b);
-    LOB_TRY(lob_grid_match(s, &in->b, set->b, &in->a, set->a));
+    lob_compare_fields(s, w);
+    LOB_TRY(lob_grid_match(s, &w->b, set->b, &w->a, set->a));
     if (!set->image) return LOB_OK;
-    LOB_TRY(lob_grid_read_frame(s, &in->image, set->image, set->frame));
-    LOB_TRY(lob_grid_match(s, &in->image, set->image, &in->b, set->b));
-    if (in->image.channels <= LOB_LEVELS_MAX_CHANNELS) return LOB_OK;
-    return lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; at most %d are measured",
-                    set->image, in->image.channels, LOB_LEVELS_MAX_CHANNELS);
-}
-
-static lob_status measure_supervoxels(lob_session *s, const settings *set, inputs *in)
-{
-    const lob_compare_supervoxels_settings of_them = {
-        .truth_path = set->a,
-        .labels_path = set->b,
-        .tolerance = set->tolerance,
-        .slices = set->slices,
-        .quiet = set->json,
-    };
-    return lob_compare_supervoxels(s, &of_them, &in->a, &in->b, set->image ? &in->image : NULL);
-}
-
-static lob_status measure_labels(lob_session *s, const settings *set, inputs *in)
-{
-    const lob_compare_labels_settings of_them = {
-        .a_path = set->a,
-        .b_path = set->b,
-        .labels = set->labels,
-        .no_surfaces = set->no_surfaces,
-        .strict = set->strict,
-        .quiet = set->json,
-    };
-    return lob_compare_label_volumes(s, &of_them, &in->a, &in->b);
-}
-
-static lob_status measure_values(lob_session *s, const settings *set, inputs *in)
-{
-    const lob_compare_values_settings of_them = {
-        .a_path = set->a, .b_path = set->b, .strict = set->strict, .quiet = set->json};
-    return lob_compare_values(s, &of_them, &in->a, &in->b);
-}
-
-static lob_status measure_instances(lob_session *s, const settings *set, inputs *in)
-{
-    const lob_compare_instances_settings of_them = {
-        .truth_path = set->a, .labels_path = set->b, .table = set->table, .quiet = set->json};
-    return lob_compare_instances(s, &of_them, &in->a, &in->b);
+    LOB_TRY(lob_grid_read_frame(s, &w->image, set->image, set->frame));
+    LOB_TRY(lob_grid_match(s, &w->image, set->image, &w->b, set->b));
+    if (w->image.channels <= LOB_LEVELS_MAX_CHANNELS) return LOB_OK;
+    return lob_fail_file(&s->error, LOB_EDATA, set->image,
+                         "has %d channels; at most %d are measured", w->image.channels,
+                         LOB_LEVELS_MAX_CHANNELS);
 }
 
 /* What is measured. */
 static const struct {
-    lob_status (*measure)(lob_session *s, const settings *set, inputs *in);
+    lob_status (*measure)(lob_session *s, work *w);
     const char *last; /* of the results: with it they are complete, and may be printed */
 } kinds[] = {
-    [LABELS] = {measure_labels,      "labels"         },
-    [VALUES] = {measure_values,      "different"      },
-    [INSTANCES] = {measure_instances,   "merges"         },
-    [SUPERVOXELS] = {measure_supervoxels, "contour_density"},
+    [LABELS] = {lob_compare_label_volumes, "labels"         },
+    [VALUES] = {lob_compare_values,        "different"      },
+    [INSTANCES] = {lob_compare_instances,     "merges"         },
+    [SUPERVOXELS] = {lob_compare_supervoxels,   "contour_density"},
 };
 
 static lob_status compare(lob_session *s, void *user)
 {
-    inputs *const in = user;
-    const settings *const set = &in->set;
-    const kind what = kind_of(set);
-    LOB_TRY(read_inputs(s, set, in));
+    work *const w = user;
+    const kind what = kind_of(&w->set);
+    LOB_TRY(read_inputs(s, w));
     lob_session_compute(s, "comparing");
-    lob_compare_places(s, &in->a, set->a, &in->b, set->b);
-    const lob_status st = kinds[what].measure(s, set, in);
+    lob_compare_places(s, w);
+    const lob_status st = kinds[what].measure(s, w);
     lob_session_computed(s);
     /* Measures are printed even if a label of --labels is missing. */
-    if (set->json && cJSON_HasObjectItem(s->results, kinds[what].last)) LOB_TRY(print_json(s));
+    if (w->set.json && cJSON_HasObjectItem(s->results, kinds[what].last))
+        LOB_TRY(lob_json_put(s->results, true, &s->error));
     return st;
 }
 
 static void release(void *user)
 {
-    inputs *const in = user;
-    lob_volume_free(&in->a);
-    lob_volume_free(&in->b);
-    lob_volume_free(&in->image);
+    work *const w = user;
+    LOB_VOLUMES_FREE(&w->a, &w->b, &w->image);
 }
 
 static void options(lob_rows *to, void *user)
@@ -257,7 +203,7 @@ const lob_command lob_command_compare = {
                 "lobule compare --instances true_cells.nii.gz cells.nii.gz --table pairs.tsv\n"
                 "lobule compare --supervoxels truth.nii.gz supervoxels.nii.gz --image scan.nii.gz",
     .compares = true,
-    .settings_bytes = sizeof(inputs),
+    .settings_bytes = sizeof(work),
     .options = options,
     .check = check,
     .work = compare,

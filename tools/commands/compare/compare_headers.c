@@ -1,5 +1,5 @@
-/* Comparing headers. */
-#include "tools/commands/compare/compare_headers.h"
+/* Comparing headers, before the voxels. */
+#include "tools/commands/compare/compare_work.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,8 +27,9 @@ static void match_second(void *user, const char *name, const char *value)
     }
 }
 
-void lob_compare_fields(lob_session *s, const lob_volume *a, const lob_volume *b)
+void lob_compare_fields(lob_session *s, const lob_compare_work *work)
 {
+    const lob_volume *const a = &work->a, *const b = &work->b;
     if (!a->header.format || a->header.format != b->header.format) return;
     header_walk w = {s, cJSON_CreateObject(), cJSON_AddArrayToObject(s->results, "header_fields")};
     if (w.first && w.differ) {
@@ -38,13 +39,13 @@ void lob_compare_fields(lob_session *s, const lob_volume *a, const lob_volume *b
     cJSON_Delete(w.first);
 }
 
-void lob_compare_places(lob_session *s, const lob_volume *a, const char *a_path,
-                        const lob_volume *b, const char *b_path)
+void lob_compare_places(lob_session *s, const lob_compare_work *w)
 {
+    const lob_volume *const a = &w->a, *const b = &w->b;
     const double apart_mm = lob_corners_apart_mm(&a->geometry, &b->geometry, a->dims);
     cJSON_AddNumberToObject(s->results, "corners_apart_mm", apart_mm);
     const double *const mm = a->geometry.spacing_mm;
     if (apart_mm > 1e-3 * fmin(mm[0], fmin(mm[1], mm[2]))) /* less is rounding of headers */
-        lob_session_note(s, "%s and %s: corners of the grids lie up to %.3g mm apart", a_path,
-                         b_path, apart_mm);
+        lob_session_note(s, "%s and %s: corners of the grids lie up to %.3g mm apart", w->set.a,
+                         w->set.b, apart_mm);
 }

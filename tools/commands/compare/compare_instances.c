@@ -1,8 +1,7 @@
 /* Scores of instances as tables and in the report. */
-#include "tools/commands/compare/compare_instances.h"
+#include "tools/commands/compare/compare_work.h"
 
 #include "kernels/scores/instances.h"
-#include "tools/inout/grid.h"
 #include "tools/table/table_file.h"
 
 #include <inttypes.h>
@@ -43,13 +42,6 @@ static double value_of(const lob_instances_at *at, size_t column)
     return columns[column].whole ? (double)*(const int64_t *)field : *(const double *)field;
 }
 
-static void print_value(double value, const char *format)
-{
-    char text[64];
-    snprintf(text, sizeof text, format, value);
-    printf("\t%s", isnan(value) ? "n/a" : text);
-}
-
 /* Mean of a column over the thresholds; NaN where one is. */
 static double mean_of(const lob_instances_scores *scores, size_t column)
 {
@@ -72,48 +64,37 @@ static void print_thresholds(lob_session *s, const lob_instances_scores *scores,
         for (size_t c = 0; c < LOB_COUNT(columns); c++) {
             const double value = value_of(at, c);
             cJSON_AddNumberToObject(row, columns[c].name, value);
-            if (!quiet) print_value(value, columns[c].whole ? "%.0f" : "%.6f");
+            if (!quiet) lob_compare_print_value(value, columns[c].whole ? "%.0f" : "%.6f");
         }
         cJSON_AddItemToArray(list, row);
     }
     if (!quiet) printf("\nmean");
     for (size_t c = 0; c < LOB_COUNT(columns); c++) {
         cJSON_AddNumberToObject(mean, columns[c].name, mean_of(scores, c));
-        if (!quiet) print_value(mean_of(scores, c), columns[c].whole ? "%.1f" : "%.6f");
+        if (!quiet) lob_compare_print_value(mean_of(scores, c), columns[c].whole ? "%.1f" : "%.6f");
     }
     if (!quiet) printf("\n");
 }
 
 static void print_measures(lob_session *s, const lob_instances_scores *scores, bool quiet)
 {
-    const struct {
-        const char *name;
-        double value;
-        const char *format;
-    } rows[] = {
-        {"truths",                          (double)scores->truths,                              "%.0f"},
-        {"instances",                       (double)scores->labels,                              "%.0f"},
-        {"split_truths",                    (double)scores->splits,                              "%.0f"},
-        {"merging_instances",               (double)scores->merges,                              "%.0f"},
-        {"adapted_rand_error",              scores->rand_error,                                  "%.6f"},
-        {"rand_precision",                  scores->rand_precision,                              "%.6f"},
-        {"rand_recall",                     scores->rand_recall,                                 "%.6f"},
-        {"variation_of_information",        scores->voi_split + scores->voi_merge,               "%.6f"},
-        {"voi_split",                       scores->voi_split,                                   "%.6f"},
-        {"voi_merge",                       scores->voi_merge,                                   "%.6f"},
-        {"variation_of_information_inside", scores->voi_split_inside + scores->voi_merge_inside,
-         "%.6f"                                                                                        },
-        {"voi_split_inside",                scores->voi_split_inside,                            "%.6f"},
-        {"voi_merge_inside",                scores->voi_merge_inside,                            "%.6f"},
+    const lob_measure rows[] = {
+        {"truths",                          "%.0f", (double)scores->truths               },
+        {"instances",                       "%.0f", (double)scores->labels               },
+        {"split_truths",                    "%.0f", (double)scores->splits               },
+        {"merging_instances",               "%.0f", (double)scores->merges               },
+        {"adapted_rand_error",              "%.6f", scores->rand_error                   },
+        {"rand_precision",                  "%.6f", scores->rand_precision               },
+        {"rand_recall",                     "%.6f", scores->rand_recall                  },
+        {"variation_of_information",        "%.6f", scores->voi_split + scores->voi_merge},
+        {"voi_split",                       "%.6f", scores->voi_split                    },
+        {"voi_merge",                       "%.6f", scores->voi_merge                    },
+        {"variation_of_information_inside", "%.6f",
+         scores->voi_split_inside + scores->voi_merge_inside                             },
+        {"voi_split_inside",                "%.6f", scores->voi_split_inside             },
+        {"voi_merge_inside",                "%.6f", scores->voi_merge_inside             },
     };
-    if (!quiet) printf("measure\tvalue\n");
-    for (size_t i = 0; i < LOB_COUNT(rows); i++) {
-        cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
-        if (quiet) continue;
-        printf("%s", rows[i].name);
-        print_value(rows[i].value, rows[i].format);
-        printf("\n");
-    }
+    lob_compare_print(s, rows, LOB_COUNT(rows), quiet);
 }
 
 /* ---- splits and merges ---- */
@@ -242,29 +223,28 @@ static lob_status write_pairs(lob_session *s, work *w, const char *path)
 
 /* ---- the work ---- */
 
-static lob_status score(lob_session *s, const lob_compare_instances_settings *set, work *w,
-                        lob_volume *truth, lob_volume *labels)
+static lob_status score(lob_session *s, lob_compare_work *compared, work *w)
 {
-    LOB_TRY(lob_grid_dense(s, truth, &w->truths, set->truth_path));
-    LOB_TRY(lob_grid_dense(s, labels, &w->labels, set->labels_path));
-    LOB_TRY(lob_session_name(s,
-                             lob_instances_count(&w->table, truth, w->truths.count, labels,
-                                                 w->labels.count, &s->context, &s->error),
-                             set->labels_path, NULL));
+    const lob_compare_settings *const set = &compared->set;
+    LOB_TRY(lob_grid_dense(s, &compared->a, &w->truths, set->a));
+    LOB_TRY(lob_grid_dense(s, &compared->b, &w->labels, set->b));
+    const lob_status st =
+        lob_instances_count(&w->table, &compared->a, w->truths.count, &compared->b, w->labels.count,
+                            &s->context, &s->error);
+    LOB_TRY(lob_session_name(s, st, set->b, NULL));
     if (lob_instances_score(&w->scores, &w->table) != LOB_OK)
-        return lob_session_no_memory(s, set->labels_path);
+        return lob_session_no_memory(s, set->b);
     lob_session_doing(s, "printing");
-    print_measures(s, &w->scores, set->quiet);
-    print_thresholds(s, &w->scores, set->quiet);
-    if (print_lists(s, w, set->quiet) != LOB_OK) return lob_session_no_memory(s, set->labels_path);
+    print_measures(s, &w->scores, set->json);
+    print_thresholds(s, &w->scores, set->json);
+    if (print_lists(s, w, set->json) != LOB_OK) return lob_session_no_memory(s, set->b);
     return set->table ? write_pairs(s, w, set->table) : LOB_OK;
 }
 
-lob_status lob_compare_instances(lob_session *s, const lob_compare_instances_settings *set,
-                                 lob_volume *truth, lob_volume *labels)
+lob_status lob_compare_instances(lob_session *s, lob_compare_work *compared)
 {
     work w = {0};
-    const lob_status st = score(s, set, &w, truth, labels);
+    const lob_status st = score(s, compared, &w);
     free(w.met);
     lob_instances_free(&w.table);
     lob_label_set_free(&w.truths);

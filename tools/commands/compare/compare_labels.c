@@ -1,5 +1,5 @@
 /* Overlap and surface distances of labels as a table and in the report. */
-#include "tools/commands/compare/compare_labels.h"
+#include "tools/commands/compare/compare_work.h"
 
 #include "kernels/scores/overlaps.h"
 #include "tools/options/label_list.h"
@@ -15,32 +15,16 @@
 static lob_status keep_listed(lob_session *s, lob_volume *v, const char *name, const char *list)
 {
     lob_label_set set = {0};
-    lob_status st = lob_labels_dense(v, &set, name, &s->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_labels_dense(v, &set, name, &s->error));
     bool *const keep = calloc((size_t)set.count + 1, sizeof *keep);
-    if (keep) {
-        for (int32_t i = 0; i < set.count; i++)
-            keep[i + 1] = lob_label_list_has(list, set.values[i]);
-        const int64_t n = lob_voxels(v);
-#define KEEP(ctype)                                \
-    for (int64_t i = 0; i < n; i++) {              \
-        ctype *const voxel = (ctype *)v->data + i; \
-        *voxel = keep[*voxel] ? *voxel : (ctype)0; \
-    }
-        if (v->type == LOB_U8) {
-            KEEP(uint8_t)
-        } else if (v->type == LOB_I16) {
-            KEEP(int16_t)
-        } else {
-            KEEP(int32_t)
-        }
-#undef KEEP
-        st = lob_labels_restore(v, &set);
-    }
-    if (!keep || st != LOB_OK) st = lob_session_no_memory(s, name);
+    for (int32_t i = 0; keep && i < set.count; i++)
+        keep[i + 1] = lob_label_list_has(list, set.values[i]);
+    for (int64_t i = 0; keep && i < lob_voxels(v); i++)
+        if (!keep[lob_label_at(v->data, v->type, i)]) lob_label_put(v->data, v->type, i, 0);
+    const bool kept = keep && lob_labels_restore(v, &set) == LOB_OK;
     free(keep);
     lob_label_set_free(&set);
-    return st;
+    return kept ? LOB_OK : lob_session_no_memory(s, name);
 }
 
 /* What a column of the table shows: a field of lob_overlap, or the change of volume. */
@@ -172,38 +156,50 @@ static lob_status add_missing(lob_overlap **rows, int32_t *count, const char *li
     return LOB_OK;
 }
 
-lob_status lob_compare_label_volumes(lob_session *s, const lob_compare_labels_settings *set,
-                                     lob_volume *a, lob_volume *b)
+/* What is compared, and the rows of the table; missing: of --labels. */
+typedef struct {
+    lob_overlap *rows;
+    int32_t count;
+    int equal;
+    char missing[256];
+} comparison;
+
+static lob_status compare(lob_session *s, comparison *c, lob_compare_work *w)
 {
-    lob_status st = LOB_OK;
-    if (set->labels) st = keep_listed(s, a, set->a_path, set->labels);
-    if (set->labels && st == LOB_OK) st = keep_listed(s, b, set->b_path, set->labels);
-    if (st != LOB_OK) return st;
-
-    lob_overlap *rows = NULL;
-    int32_t count = 0;
-    int equal = 0;
-    const int64_t copies = lob_voxel_bytes(a) + lob_voxel_bytes(b);
-    st = lob_session_take(s, copies, set->b_path);
-    if (st != LOB_OK) return st;
-    st = lob_compare_labels(&rows, &count, &equal, a, set->a_path, b, set->b_path,
-                            !set->no_surfaces, &s->context, &s->error);
-    lob_session_give(s, copies);
-    if (st != LOB_OK) return st;
-
-    char missing[256] = "";
-    if (set->labels) st = add_missing(&rows, &count, set->labels, missing, sizeof missing);
-    if (st != LOB_OK) {
-        free(rows);
-        return lob_fail(&s->error, st, "%s: out of memory", set->a_path);
+    const lob_compare_settings *const set = &w->set;
+    if (set->labels) {
+        LOB_TRY(keep_listed(s, &w->a, set->a, set->labels));
+        LOB_TRY(keep_listed(s, &w->b, set->b, set->labels));
     }
-    if (!missing[0]) cJSON_AddBoolToObject(s->results, "equal", equal);
-    report_labels(s->results, rows, count);
-    lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
-    if (!set->quiet) print_table(rows, count, missing[0] ? NULL : equal ? "equal" : "different");
-    free(rows);
-    if (missing[0])
-        return lob_fail(&s->error, LOB_EDATA, "--labels: neither %s nor %s has label %s",
-                        set->a_path, set->b_path, missing);
-    return equal || !set->strict ? LOB_OK : LOB_EDIFFER;
+    const int64_t copies = lob_voxel_bytes(&w->a) + lob_voxel_bytes(&w->b);
+    LOB_TRY(lob_session_take(s, copies, set->b));
+    const lob_status st = lob_compare_labels(&c->rows, &c->count, &c->equal, &w->a, set->a, &w->b,
+                                             set->b, !set->no_surfaces, &s->context, &s->error);
+    lob_session_give(s, copies);
+    LOB_TRY(st);
+    if (set->labels &&
+        add_missing(&c->rows, &c->count, set->labels, c->missing, sizeof c->missing) != LOB_OK)
+        return lob_session_no_memory(s, set->a);
+    return LOB_OK;
+}
+
+lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w)
+{
+    const lob_compare_settings *const set = &w->set;
+    comparison c = {.rows = NULL};
+    const lob_status st = compare(s, &c, w);
+    const bool whole = !c.missing[0];
+    if (st == LOB_OK) {
+        if (whole) cJSON_AddBoolToObject(s->results, "equal", c.equal);
+        report_labels(s->results, c.rows, c.count);
+        lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
+        if (!set->json)
+            print_table(c.rows, c.count, whole ? c.equal ? "equal" : "different" : NULL);
+    }
+    free(c.rows);
+    LOB_TRY(st);
+    if (!whole)
+        return lob_fail(&s->error, LOB_EDATA, "--labels: neither %s nor %s has label %s", set->a,
+                        set->b, c.missing);
+    return c.equal || !set->strict ? LOB_OK : LOB_EDIFFER;
 }

@@ -1,5 +1,5 @@
 /* Differences of values as a list and in the report. */
-#include "tools/commands/compare/compare_values.h"
+#include "tools/commands/compare/compare_work.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -51,13 +51,14 @@ static void print_values(const difference *d, double mean, double rms, const lob
            d->different ? "different" : "equal");
 }
 
-lob_status lob_compare_values(lob_session *s, const lob_compare_values_settings *set,
-                              const lob_volume *a, const lob_volume *b)
+lob_status lob_compare_values(lob_session *s, lob_compare_work *w)
 {
+    const lob_compare_settings *const set = &w->set;
+    const lob_volume *const a = &w->a, *const b = &w->b;
     enum { BLOCK = 4096 };
     if (a->channels != b->channels)
-        return lob_fail(&s->error, LOB_EDATA, "%s has %d channels but %s has %d", set->a_path,
-                        a->channels, set->b_path, b->channels);
+        return lob_fail(&s->error, LOB_EDATA, "%s has %d channels but %s has %d", set->a,
+                        a->channels, set->b, b->channels);
     const int64_t n = lob_voxels(a) * a->channels;
     difference d = {0};
     for (int64_t first = 0; first < n; first += BLOCK) {
@@ -88,6 +89,6 @@ lob_status lob_compare_values(lob_session *s, const lob_compare_values_settings 
     cJSON_AddNumberToObject(s->results, "mean_difference", mean);
     cJSON_AddNumberToObject(s->results, "root_mean_square", rms);
     lob_session_doing(s, "printing");
-    if (!set->quiet) print_values(&d, mean, rms, a);
+    if (!set->json) print_values(&d, mean, rms, a);
     return d.different && set->strict ? LOB_EDIFFER : LOB_OK;
 }

@@ -1,0 +1,54 @@
+/* What the files of `lobule compare` share: the volumes, and a function for each way of comparing.
+ */
+#ifndef LOB_COMPARE_WORK_H
+#define LOB_COMPARE_WORK_H
+
+#include "tools/inout/grid.h"
+
+typedef struct {
+    const char *a, *b;  /* a is the truth of --instances and --supervoxels */
+    const char *labels; /* "2,4,7-9"; NULL: all */
+    bool values, instances, supervoxels;
+    bool json; /* tables go to the results alone */
+    bool no_surfaces, strict;
+    const char *table;  /* of pairs, with --instances; NULL: none */
+    const char *image;  /* with --supervoxels; NULL: no explained variation */
+    lob_size tolerance; /* of boundary recall; infinite: 1 voxel */
+    int slices, frame;
+} lob_compare_settings;
+
+typedef struct {
+    lob_compare_settings set; /* first */
+    lob_volume a, b, image;   /* on one grid */
+} lob_compare_work;
+
+/* Report header fields that differ, as the files have them. */
+void lob_compare_fields(lob_session *s, const lob_compare_work *w);
+
+/* Report nearly equal geometry. */
+void lob_compare_places(lob_session *s, const lob_compare_work *w);
+
+/*
+ * Compare, print tables unless --json is given, and put the same into the results. Labels may be
+ * renumbered, or become 0 where they are not asked for.
+ *
+ * Returns LOB_OK, LOB_EDIFFER (with --strict, a voxel that is compared differs), LOB_EDATA, after
+ * the table where neither volume has a label of --labels, LOB_ENOMEM, LOB_ECANCEL or what writing a
+ * table does.
+ */
+lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w);
+lob_status lob_compare_values(lob_session *s, lob_compare_work *w);
+lob_status lob_compare_instances(lob_session *s, lob_compare_work *w);
+lob_status lob_compare_supervoxels(lob_session *s, lob_compare_work *w);
+
+/* A measure of the latter two, and the table of all of a file. */
+typedef struct {
+    const char *name, *format;
+    double value; /* NaN: there is none */
+} lob_measure;
+void lob_compare_print(lob_session *s, const lob_measure *rows, size_t count, bool quiet);
+
+/* "\t" and a value, "n/a" for NaN. */
+void lob_compare_print_value(double value, const char *format);
+
+#endif
