@@ -225,3 +225,13 @@ def test_descriptors_of_boutiques():
         for row in about.get("output-files", []):
             assert row["path-template"] in keys
         assert {75} <= {row["code"] for row in about["error-codes"]}
+
+
+@pytest.mark.parametrize("odd", ["a\nb", "a\tb", "a\\nb"], ids=["newline", "tab", "backslash"])
+def test_odd_names(tmp_path, odd):
+    """Of a name in which a table would end a line or a cell."""
+    stem = f"raw/sub-1/anat/sub-1_acq-{odd}_T1w"
+    (tmp_path / "raw/sub-1/anat").mkdir(parents=True)
+    good("phantom", "abdomen", "-o", f"{stem}.nii.gz", "--size", "16,16,8", cwd=tmp_path)
+    good("bids", "raw", "made", "participant", "--", "threshold", "{image}", "-o", "{out}", "--otsu", "2", cwd=tmp_path)
+    assert (tmp_path / f"made/sub-1/anat/sub-1_acq-{odd}_desc-threshold_dseg.nii.gz").exists()

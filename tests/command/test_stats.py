@@ -1,5 +1,6 @@
 """lobule stats: the table of labels that exist, against numpy."""
 
+import csv
 import json
 
 import numpy as np
@@ -193,3 +194,15 @@ def test_refused(folder, what, files, options, code, part):
     done = lobule("stats", "scan.nii", "labels.nii", *options, cwd=folder)
     assert_one_line(done, code, part)
     assert done.stdout == "" and contents(folder) == before
+
+
+@pytest.mark.parametrize("name", ["=1+2", "+1", "-1", "@a", "=a,b"])
+def test_a_name_is_no_formula(folder, name):
+    """A spreadsheet would compute what begins so in a CSV; TSV and JSON have the name as it is."""
+    for ending in ("csv", "tsv", "json"):
+        good("stats", "scan.nii", "labels.nii", "--table", f"t.{ending}", f"--name={name}", cwd=folder)
+    with open(folder / "t.csv", newline="") as file:
+        assert {row["scan"] for row in csv.DictReader(file)} == {"'" + name}
+    with open(folder / "t.tsv", newline="") as file:
+        assert {row["scan"] for row in csv.DictReader(file, delimiter="\t")} == {name}
+    assert {row["scan"] for row in json.loads((folder / "t.json").read_text())} == {name}

@@ -37,6 +37,7 @@ TEST(words)
         const char *what, *text, *want;
     } rows[] = {
         {"words are split at blanks",                "a b\t c \n",             "a|b|c\n"            },
+        {"a byte order mark is none of it",          "\xef\xbb\xbflobule a",   "a\n"                },
         {"a last line needs no end",                 "a b",                    "a|b\n"              },
         {"the program's name may stand first",       "lobule a b",             "a|b\n"              },
         {"but once",                                 "lobule lobule b",        "lobule|b\n"         },

@@ -2,6 +2,7 @@
 #include "io/file.h"
 #include "io/text_rows.h"
 #include "tools/batch/batch_plan.h"
+#include "tools/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,7 @@ static lob_status take_all(lob_columns *out, lob_lines *text, lob_error *error)
         if (cells.count != out->columns)
             return lob_fail(error, LOB_EDATA, "%s:%lld: has %d cells, and the first line %d",
                             out->source, (long long)text->line, cells.count, out->columns);
+        for (int c = 0; c < cells.count; c++) lob_cell_decode(cells.field[c]);
         if (lob_columns_add(out, (const char *const *)cells.field, text->line) != LOB_OK)
             return no_memory(out, error);
     }

@@ -122,10 +122,7 @@ static lob_status join(lob_batch_table *table, lob_batch_summary *summary, int *
     for (int i = 1; i <= shards; i++) LOB_TRY(add_shard(table, summary, folder, i, shards, error));
     const char **const names = calloc((size_t)scans->rows, sizeof *names);
     if (!names) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
-    for (int64_t i = 0; i < scans->rows; i++) {
-        lob_cell_decode(scans->cells[i * scans->columns]);
-        names[i] = scans->cells[i * scans->columns];
-    }
+    for (int64_t i = 0; i < scans->rows; i++) names[i] = scans->cells[i * scans->columns];
     summary->scans = scans->rows;
     *worst = count_rows(table, summary);
     lob_batch_summary_finish(summary, summary->wall_s);

@@ -1,8 +1,9 @@
 /*
  * What a batch is to do: its scans, and for each the values of the recipe's placeholders.
  *
- * The values come from columns: those of a manifest, a TSV whose first line names them, or, where
- * images are found by a pattern, these:
+ * The values come from columns: those of a manifest, a TSV whose first line names them and in whose
+ * cells \t, \n, \r and \\ stand for these characters, or, where images are found by a pattern,
+ * these:
  *
  *     image   the file
  *     folder  the folders between the pattern's first wildcard and the file; "." where there are

@@ -98,7 +98,6 @@ static bool take_division(int *shard_of, const lob_batch_plan *plan, const lob_c
     if (file->rows != plan->count || file->columns != 3) return false;
     for (int64_t i = 0; i < plan->count; i++) {
         char **const cell = file->cells + 3 * i;
-        lob_cell_decode(cell[0]);
         shard_of[i] = (int)strtol(cell[1], NULL, 10);
         if (strcmp(cell[0], plan->scans[i].name) != 0 || shard_of[i] < 1 || shard_of[i] > count)
             return false;

@@ -378,6 +378,7 @@ lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, con
                 .name = name,
                 .named = named,
                 .size = size,
+                .at = size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0,
                 .line = 1,
                 .free = out->text,
                 .error = error};

@@ -64,7 +64,8 @@ typedef struct {
  *
  *   out    out  overwritten, so it must hold nothing; empty on failure; else free with
  *               lob_recipe_free
- *   bytes  in   size of them, no NUL needed at the end; any bytes at all
+ *   bytes  in   size of them, no NUL needed at the end; any bytes at all; the mark of their order,
+ *               which editors put first, is left out
  *   name   in   of the file, for messages: "NAME:LINE: ..."; NULL: it is what was typed behind "--"
  *
  * Returns LOB_OK, LOB_EDATA (not a recipe, or without a command) or LOB_ENOMEM.

@@ -62,22 +62,24 @@ static const struct {
     [JSON] = {", ", "null"},
 };
 
-/* The scan's name with what stands around it, malloc'ed. */
-static char *scan_text(const printer *p, const char *scan)
+/* A text with what stands around it, malloc'ed. A spreadsheet that opens a CSV would compute what
+ * begins with one of = + - @; behind ' it is a text. */
+static char *cell_text(const printer *p, const char *cell)
 {
     if (p->form == JSON) {
-        cJSON *json = cJSON_CreateString(scan);
+        cJSON *json = cJSON_CreateString(cell);
         char *text = json ? lob_json_print(json) : NULL;
         cJSON_Delete(json);
         return text;
     }
-    const bool quoted = p->form == CSV && strpbrk(scan, ",\"") != NULL;
-    char *text = malloc(2 * strlen(scan) + 3), *to = text;
+    const bool quoted = p->form == CSV && strpbrk(cell, ",\"") != NULL;
+    char *text = malloc(2 * strlen(cell) + 4), *to = text;
     if (!text) return NULL;
     if (quoted) *to++ = '"';
-    for (; *scan; scan++) {
-        if (*scan == '"' && quoted) *to++ = '"';
-        *to++ = *scan;
+    if (p->form == CSV && cell[0] && strchr("=+-@", cell[0])) *to++ = '\'';
+    for (; *cell; cell++) {
+        if (*cell == '"' && quoted) *to++ = '"';
+        *to++ = *cell;
     }
     if (quoted) *to++ = '"';
     *to = '\0';
@@ -176,7 +178,7 @@ lob_status lob_table_write(lob_session *s, const lob_table *table, const char *p
     }
     *p = (printer){.table = table, .values = values, .session = s};
     p->form = ends_in(path, ".json") ? JSON : ends_in(path, ".csv") ? CSV : TSV;
-    if (table->scan && !(p->scan = scan_text(p, table->scan))) {
+    if (table->scan && !(p->scan = cell_text(p, table->scan))) {
         lob_fail(&s->error, st, "%s: out of memory", path);
         goto out;
     }

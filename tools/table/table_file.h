@@ -1,7 +1,7 @@
 /*
  * Tables of numbers as files: TSV in the manner of BIDS (a header row, n/a for what is missing),
- * CSV (nothing for what is missing), or JSON (an array of objects with the same names, null for
- * what is missing).
+ * CSV (nothing for what is missing; ' before a text that a spreadsheet would compute), or JSON (an
+ * array of objects with the same names, null for what is missing).
  *
  * In TSV and CSV a number has at most 7 significant digits, but all of its whole part. In JSON, and
  * in columns of keys, it is the shortest text of 15 to 17 digits that reads back as the same
