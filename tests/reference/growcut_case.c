@@ -71,7 +71,7 @@ static int make_image(growcut_case *c, uint64_t *state)
     const int pattern = (int)random_below(state, PATTERNS);
     const bool gaps = random_chance(state, 40), whole = random_chance(state, 30);
     c->image.type = kinds[kind].type;
-    c->image.channels = random_chance(state, 30) ? 1 + (int)random_below(state, 4) : 1;
+    c->image.channels = random_chance(state, 30) ? 1 + (int)random_below(state, 10) : 1;
     if (random_chance(state, 25)) {
         c->image.slope = random_chance(state, 50) ? -0.5 : 2.25;
         c->image.inter = 17;

@@ -73,6 +73,23 @@ template <typename K> static lob_status make_tables(grow_state<K> *state)
 
 /* ---- cells ---- */
 
+/* The levels of a cell, whose voxel is v; 0 where it is not data. */
+template <typename K>
+static __device__ inline void put_levels(const grow_params<K> &g, const lob_device_levels &levels,
+                                         bool data, int64_t v, int64_t cell)
+{
+    uint32_t packed[2] = {0, 0};
+    for (int c = 0; c < g.image.channels; c++) {
+        const uint32_t level =
+            data ? lob_voxel_level(&g.image, &levels, v + c * g.image.voxels) : 0;
+        if (g.layout == PACKED)
+            packed[c / 4] |= level << c % 4 * 8;
+        else
+            ((uint16_t *)g.level)[c * g.cells + cell] = (uint16_t)level;
+    }
+    if (g.layout == PACKED) ((uint2 *)g.level)[cell] = make_uint2(packed[0], packed[1]);
+}
+
 /* Levels, keys and pending bits of all cells. A hard seed has key 0 and is pending. */
 template <typename K, typename S>
 static __global__ void __launch_bounds__(BLOCK_THREADS)
@@ -92,9 +109,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
             const int64_t v = p.inside ? voxel_of(g, p) : 0;
             const bool data = p.inside && lob_voxel_state(&g.image, v) == LOB_VOXEL_DATA;
             const bool seed = p.inside && lob_label_at(g.seeds, g.label_type, v) != 0;
-            for (int c = 0; !g.levels_known && c < g.image.channels; c++)
-                g.level[c * g.cells + index] =
-                    data ? lob_voxel_level(&g.image, &levels, v + c * g.image.voxels) : 0;
+            if (!g.levels_known) put_levels(g, levels, data, v, index);
             const bool hard = data && seed && !g.soft;
             g.key[index] = data && !hard ? unreached : 0;
             const uint32_t pending = __ballot_sync(ALL_LANES, hard);
@@ -319,8 +334,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
         const int64_t at = i * SAMPLED;
         if (at % S::x == S::x - 1 || g.key[at] == 0 || g.key[at + 1] == 0) continue;
         const section_rule *section = section_of(g, corner_of<S>(g, (uint32_t)(at / S::cells)));
-        const uint32_t d = lob_growcut_distance(g.level + at, g.level + at + 1, g.image.channels,
-                                                g.cells, LOB_NORM_LINF, section->fraction);
+        const uint32_t d = distance_of(g, at, at + 1, LOB_NORM_LINF, section->fraction);
         const u64 weight = weight_of(g, section, d);
         if (weight >= keys<K>::no_passage) continue;
         sum += weight >> section->cost_shift;

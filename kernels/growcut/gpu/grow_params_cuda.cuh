@@ -40,6 +40,20 @@ template <> struct keys<u64> {
     static constexpr u64 no_passage = 1ull << 62;
 };
 
+/*
+ * How the levels of cells lie in memory: one a cell; channel after channel, each of all cells; or,
+ * for at most 8 channels of 8 bits and the norm linf, a cell's channels in one word of 8 bytes,
+ * whose distances take ten instructions.
+ */
+enum level_layout { ONE_LEVEL, BY_CHANNEL, PACKED };
+enum { PACKED_CHANNELS = 8 };
+template <level_layout L> struct cell_level {
+    typedef uint16_t type;
+};
+template <> struct cell_level<PACKED> {
+    typedef uint2 type;
+};
+
 /* Sides of a tile, and of a tile with its halo: one layer of the neighbouring tiles' cells. */
 template <int X, int Y, int Z> struct tile_shape {
     static constexpr int x = X, y = Y, z = Z, cells = X * Y * Z;
@@ -118,7 +132,8 @@ template <typename K> struct grow_params {
     const section_rule *sections;
     const K *table;
     K *key;
-    uint16_t *level;   /* channel after channel */
+    void *level; /* a cell_level each, or channel after channel */
+    level_layout layout;
     uint32_t *pending; /* a bit per cell */
     K *priority;
     uint32_t *tile_list;
@@ -241,16 +256,43 @@ static __device__ inline u64 weight_of(const grow_params<K> &g, const section_ru
                               : (u64)d << section->level_shift;
 }
 
+/* The largest difference of two cells' packed levels, in any channel. */
+static __device__ inline uint32_t packed_distance(uint2 p, uint2 q)
+{
+    const uint32_t even = 0x00ff00ff, odd = 0x4341; /* a mask, and a choice of bytes */
+    const uint32_t first = __vabsdiffu4(p.x, q.x), last = __vabsdiffu4(p.y, q.y);
+    const uint32_t most = __vmaxu2(__vmaxu2(first & even, last & even),
+                                   __vmaxu2(__byte_perm(first, 0, odd), __byte_perm(last, 0, odd)));
+    return max(most & 0xffff, most >> 16);
+}
+
+/* The first level of a cell; its only one where steps cost by levels. */
+template <typename K>
+static __device__ inline uint32_t level_at(const grow_params<K> &g, int64_t cell)
+{
+    return ((const uint16_t *)g.level)[cell];
+}
+
+/* Distance of the levels of two cells, as lob_growcut_distance has it. */
+template <typename K>
+static __device__ inline uint32_t distance_of(const grow_params<K> &g, int64_t from, int64_t to,
+                                              lob_norm norm, int fraction)
+{
+    const uint16_t *const level = (const uint16_t *)g.level;
+    const uint2 *const packed = (const uint2 *)g.level;
+    return g.layout == PACKED ? packed_distance(packed[from], packed[to])
+                              : lob_growcut_distance(level + from, level + to, g.image.channels,
+                                                     g.cells, norm, fraction);
+}
+
 /* The key that cell `to` would have by a step from cell `from`, whose key is own_key, a hard seed's
  * its rank. Not of a flood. */
 template <typename K>
 static __device__ inline u64 offer_from(const grow_params<K> &g, const section_rule *section,
                                         K own_key, int64_t from, int64_t to, int direction)
 {
-    const uint32_t d = g.reads_values
-                           ? g.level[to]
-                           : lob_growcut_distance(g.level + from, g.level + to, g.image.channels,
-                                                  g.cells, g.norm, section->fraction);
+    const uint32_t d =
+        g.reads_values ? level_at(g, to) : distance_of(g, from, to, g.norm, section->fraction);
     return own_key + weight_of(g, section, d) + section->extra[direction];
 }
 

@@ -68,6 +68,17 @@ template <typename K> static void set_grid(grow_params<K> *g, const lob_device_v
     g->cells = tiles * volume_tile::cells;
 }
 
+/* How levels lie; those of 8-bit types have 8 bits. */
+static level_layout layout_of(const section_batch *batch)
+{
+    const int channels = batch->image.channels;
+    const bool bytes = batch->image.type == LOB_U8 || batch->image.type == LOB_I8;
+    if (channels == 1) return ONE_LEVEL;
+    return bytes && channels <= PACKED_CHANNELS && batch->options->norm == LOB_NORM_LINF
+               ? PACKED
+               : BY_CHANNEL;
+}
+
 /* How many logarithms the tables need. */
 template <typename K> static int64_t logarithms_of(const grow_state<K> *state)
 {
@@ -85,7 +96,10 @@ template <typename K> static int64_t lay_out(grow_state<K> *state, void *block)
     set_grid(g, &batch->view);
     g->key = memory.take<K>(g->cells);
     state->other_key = memory.take<K>(batch->options->rounds > 0 ? g->cells : 0);
-    g->level = memory.take<uint16_t>(g->cells * batch->image.channels);
+    g->layout = layout_of(batch);
+    g->level = g->layout == PACKED
+                   ? (void *)memory.take<uint2>(g->cells)
+                   : (void *)memory.take<uint16_t>(g->cells * batch->image.channels);
     g->pending = memory.take<uint32_t>(g->cells / WARP);
     g->priority = memory.take<K>(g->tiles);
     g->tile_list = memory.take<uint32_t>(g->tiles);

@@ -104,7 +104,7 @@ static __device__ K next_window(const grow_params<K> &g, K window, K narrow, uin
     return count < (g.flood ? warps : warps / 2) && may_widen ? window * 2 : window;
 }
 
-template <typename K, typename S, int N, bool MANY, bool FLOOD>
+template <typename K, typename S, int N, level_layout L, bool FLOOD>
 static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
     grow_kernel(const __grid_constant__ grow_params<K> g)
 {
@@ -144,7 +144,7 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
             if constexpr (FLOOD)
                 visit_flood<K, S, N>(g, b, (flood_shared<K, S> *)w, t, lane, &mine);
             else
-                visit<K, S, N, MANY>(g, b, table, (warp_shared<K, S> *)w, t, end, lane, &mine);
+                visit<K, S, N, L>(g, b, table, (warp_shared<K, S> *)w, t, end, lane, &mine);
         }
         if (first && g.mailbox) {
             g.mailbox->done = *(volatile u64 *)&counters->reached;
@@ -166,23 +166,24 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
 enum { TABLE_SHARED = 4096 }; /* weights that fit shared memory: distances of 12 bits */
 
 template <typename K, typename S, int N>
-static void (*grow_kernel_of(bool many, bool flood))(const grow_params<K>)
+static void (*grow_kernel_of(level_layout layout, bool flood))(const grow_params<K>)
 {
-    return flood  ? grow_kernel<K, S, N, false, true>
-           : many ? grow_kernel<K, S, N, true, false>
-                  : grow_kernel<K, S, N, false, false>;
+    return flood                  ? grow_kernel<K, S, N, ONE_LEVEL, true>
+           : layout == ONE_LEVEL  ? grow_kernel<K, S, N, ONE_LEVEL, false>
+           : layout == BY_CHANNEL ? grow_kernel<K, S, N, BY_CHANNEL, false>
+                                  : grow_kernel<K, S, N, PACKED, false>;
 }
 
 template <typename K, typename S>
-static void (*grow_kernel_of(int neighbours, bool many, bool flood))(const grow_params<K>)
+static void (*grow_kernel_of(int neighbours, level_layout layout, bool flood))(const grow_params<K>)
 {
     if constexpr (S::flat)
-        return neighbours == 4 ? grow_kernel_of<K, S, 4>(many, flood)
-                               : grow_kernel_of<K, S, 8>(many, flood);
+        return neighbours == 4 ? grow_kernel_of<K, S, 4>(layout, flood)
+                               : grow_kernel_of<K, S, 8>(layout, flood);
     else
-        return neighbours == 6    ? grow_kernel_of<K, S, 6>(many, flood)
-               : neighbours == 18 ? grow_kernel_of<K, S, 18>(many, flood)
-                                  : grow_kernel_of<K, S, 26>(many, flood);
+        return neighbours == 6    ? grow_kernel_of<K, S, 6>(layout, flood)
+               : neighbours == 18 ? grow_kernel_of<K, S, 18>(layout, flood)
+                                  : grow_kernel_of<K, S, 26>(layout, flood);
 }
 
 /*
@@ -223,11 +224,12 @@ static int share_memory(grow_state<K> *state, size_t *shared_bytes)
 {
     const section_batch *batch = state->batch;
     const int64_t capacity = lob_device_shared_bytes(batch->device);
-    const size_t level_bytes = 2 * (size_t)batch->image.channels * S::padded;
     const bool one_table = batch->sections == 1 && has_table(batch, 0);
     grow_params<K> *g = &state->g;
+    const size_t cell_bytes =
+        g->layout == PACKED ? sizeof(uint2) : sizeof(uint16_t) * (size_t)batch->image.channels;
     const size_t bytes =
-        g->flood ? sizeof(flood_shared<K, S>) : sizeof(warp_shared<K, S>) + level_bytes;
+        g->flood ? sizeof(flood_shared<K, S>) : sizeof(warp_shared<K, S>) + cell_bytes * S::padded;
     g->warp_bytes = (uint32_t)((bytes + 15) / 16 * 16);
     g->table_shared = !one_table                      ? 0
                       : state->table_n < TABLE_SHARED ? (uint32_t)state->table_n
@@ -248,8 +250,7 @@ template <typename K, typename S> static lob_status grow_to_the_end(grow_state<K
     lob_error *error = state->error;
     grow_params<K> *g = &state->g;
     lob_device_mailbox *mailbox = lob_device_mailbox_of(device);
-    void (*kernel)(const grow_params<K>) =
-        grow_kernel_of<K, S>(g->neighbours, batch->image.channels > 1, g->flood);
+    void (*kernel)(const grow_params<K>) = grow_kernel_of<K, S>(g->neighbours, g->layout, g->flood);
     size_t shared = 0;
     const int warps = share_memory<K, S>(state, &shared);
     if (warps == 0)

@@ -209,7 +209,8 @@ static __device__ void load_flood(const grow_params<K> &g, const block_shared<K,
 #pragma unroll
     for (int i = 0; i < S::own_words; i++) {
         const int cell = i * WARP + (int)lane;
-        const K floor = (K)__ldg(g.level + (int64_t)t * S::cells + cell) << level_shift;
+        const K floor = (K)__ldg((const uint16_t *)g.level + (int64_t)t * S::cells + cell)
+                        << level_shift;
         const bool stays =
             __ldg(&seeds[i]) >> lane & 1 || w->key[padded_of<S>(cell)] == (rule.unreached | 1);
         w->floor[cell] = stays ? STAYS<K> : floor;
@@ -341,7 +342,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
             const int64_t index = (int64_t)tile * S::cells + cell;
             const position p = position_in<S>(g, corner, cell);
             const int32_t label = lob_label_at(g.seeds, g.label_type, voxel_of(g, p));
-            const K level = (K)g.level[index] << section_of(g, corner)->level_shift;
+            const K level = (K)level_at(g, index) << section_of(g, corner)->level_shift;
             g.key[index] = f.end ? 0 : level | key_of(g, 0, label);
             for (int k = 0; k < g.neighbours && !f.end; k++) {
                 const int64_t to = neighbour_of<S>(g, p, g.direction[k]);

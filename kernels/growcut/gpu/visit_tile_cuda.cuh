@@ -39,8 +39,8 @@ template <typename K, typename S> struct block_shared {
     uint16_t owner[S::padded]; /* of each padded cell: direction of its tile * 1024 + cell there */
 };
 
-/* Shared memory of a warp; levels follow it, channel after channel. */
-template <typename K, typename S> struct warp_shared {
+/* Shared memory of a warp; levels follow it, as they lie in device memory. */
+template <typename K, typename S> struct alignas(uint2) warp_shared {
     K key[S::padded];
     K min_priority[DIRECTIONS]; /* of cells that become pending, by the direction of their tile */
     int32_t tile[DIRECTIONS];   /* CENTRE is the tile itself; NO_TILE outside the view */
@@ -129,8 +129,9 @@ typedef struct {
  * and norm, a step costs at least the bound's multiple of the largest channel's difference. A sum
  * that wraps only adds a candidate, whose exact offer then fails.
  */
-template <typename K, typename S, int N, bool MANY>
-static __device__ inline uint32_t candidates(const K *key, const uint16_t *level, K own_key,
+template <typename K, typename S, int N, level_layout L>
+static __device__ inline uint32_t candidates(const K *key,
+                                             const typename cell_level<L>::type *level, K own_key,
                                              uint32_t self, const step_rule<K> &rule, int channels)
 {
     constexpr int max_apart = N == 6 || N == 4 ? 1 : N == 26 ? 3 : 2; /* axes that differ */
@@ -141,8 +142,12 @@ static __device__ inline uint32_t candidates(const K *key, const uint16_t *level
         const int apart = (dx != 0) + (dy != 0) + (dz != 0);
         if (apart == 0 || apart > max_apart || (S::flat && dz != 0)) continue;
         const int step = dx + S::px * dy + S::px * S::py * dz;
-        uint32_t differ = __usad(level[step], self, 0u);
-        if (MANY)
+        uint32_t differ;
+        if constexpr (L == PACKED)
+            differ = packed_distance(level[step], level[0]);
+        else
+            differ = __usad(level[step], self, 0u);
+        if constexpr (L == BY_CHANNEL)
             for (int c = 1; c < channels; c++)
                 differ = max(differ, __usad(level[c * S::padded + step], level[c * S::padded], 0u));
         /* One instruction; a shift would make two. */
@@ -174,11 +179,13 @@ static __device__ inline void enqueue(warp_shared<K, S> *w, uint32_t *tail, bool
 }
 
 /* Load tile t and its halo. Takes the pending bits, and returns this lane's. */
-template <typename K, typename S, bool MANY>
+template <typename K, typename S, level_layout L>
 static __device__ uint32_t load_tile(const grow_params<K> &g, const block_shared<K, S> *b,
-                                     warp_shared<K, S> *w, uint16_t *level, uint32_t t,
-                                     const position &at, uint32_t lane)
+                                     warp_shared<K, S> *w, typename cell_level<L>::type *level,
+                                     uint32_t t, const position &at, uint32_t lane)
 {
+    const typename cell_level<L>::type *const levels =
+        (const typename cell_level<L>::type *)g.level;
     uint32_t word = 0;
     if (lane < S::own_words) word = atomicExch(&g.pending[(int64_t)t * S::own_words + lane], 0u);
     if (lane < DIRECTIONS) {
@@ -189,7 +196,7 @@ static __device__ uint32_t load_tile(const grow_params<K> &g, const block_shared
     __syncwarp();
     for (int first = 0; first < S::words; first += LOADS) { /* a group of loads in flight */
         K key[LOADS];
-        uint16_t its_level[LOADS];
+        typename cell_level<L>::type its_level[LOADS];
 #pragma unroll
         for (int j = 0; j < LOADS; j++) {
             const int q = (first + j) * WARP + (int)lane;
@@ -198,7 +205,7 @@ static __device__ uint32_t load_tile(const grow_params<K> &g, const block_shared
             const int64_t from =
                 (int64_t)(tile != NO_TILE ? tile : (int32_t)t) * S::cells + (owner & 1023);
             key[j] = __ldcg(g.key + from);
-            its_level[j] = __ldg(g.level + from);
+            its_level[j] = __ldg(levels + from);
             if (tile == NO_TILE) key[j] = 0;
         }
 #pragma unroll
@@ -213,13 +220,13 @@ static __device__ uint32_t load_tile(const grow_params<K> &g, const block_shared
         w->queued[i] = b->halo[i];
         w->lowered[i] = 0;
     }
-    for (int q = (int)lane; MANY && q < S::padded; q += WARP) {
+    for (int q = (int)lane; L == BY_CHANNEL && q < S::padded; q += WARP) {
         const int owner = b->owner[q];
         const int32_t tile = w->tile[owner >> 10];
         const int64_t from =
             (int64_t)(tile != NO_TILE ? tile : (int32_t)t) * S::cells + (owner & 1023);
         for (int c = 1; c < g.image.channels; c++)
-            level[c * S::padded + q] = __ldg(g.level + c * g.cells + from);
+            level[c * S::padded + q] = __ldg(levels + c * g.cells + from);
     }
     __syncwarp();
     if (S::own_bits == WARP) return word;
@@ -297,9 +304,10 @@ template <typename K> struct lane_cell {
 };
 
 /* Make COUNT * 32 listed offers from number `first` on; a lane's COUNT overlap in time. */
-template <int COUNT, typename K, typename S, bool MANY>
+template <int COUNT, typename K, typename S, level_layout L>
 static __device__ inline void make_offers(const grow_params<K> &g, const block_shared<K, S> *b,
-                                          warp_shared<K, S> *w, const uint16_t *level,
+                                          warp_shared<K, S> *w,
+                                          const typename cell_level<L>::type *level,
                                           const step_rule<K> &rule, const lane_cell<K> &from,
                                           uint32_t first, uint32_t n, uint32_t *tail, K end,
                                           uint32_t lane)
@@ -314,12 +322,15 @@ static __device__ inline void make_offers(const grow_params<K> &g, const block_s
         const int source = (int)(listed / WARP), direction = (int)(listed % WARP);
         const K key = __shfl_sync(ALL_LANES, from.key, source);
         const int cell = __shfl_sync(ALL_LANES, from.cell, source);
-        const uint32_t there = MANY ? 0 : __shfl_sync(ALL_LANES, from.level, source);
         to[j] = cell + b->step[direction];
-        const uint32_t d = MANY
-                               ? lob_growcut_distance(level + cell, level + to[j], g.image.channels,
-                                                      S::padded, g.norm, rule.fraction)
-                               : __usad(level[to[j]], there, 0u);
+        uint32_t d;
+        if constexpr (L == ONE_LEVEL)
+            d = __usad(level[to[j]], __shfl_sync(ALL_LANES, from.level, source), 0u);
+        else if constexpr (L == PACKED)
+            d = packed_distance(level[cell], level[to[j]]);
+        else
+            d = lob_growcut_distance(level + cell, level + to[j], g.image.channels, S::padded,
+                                     g.norm, rule.fraction);
         offer[j] = offer_of(rule, key, d, direction);
         if (i >= n) offer[j] = keys<K>::end;
     }
@@ -337,19 +348,22 @@ static __device__ inline void make_offers(const grow_params<K> &g, const block_s
 }
 
 /* One turn: up to 32 cells from the queue make their offers. */
-template <typename K, typename S, int N, bool MANY>
+template <typename K, typename S, int N, level_layout L>
 static __device__ inline void expand_cells(const grow_params<K> &g, const block_shared<K, S> *b,
-                                           warp_shared<K, S> *w, const uint16_t *level,
+                                           warp_shared<K, S> *w,
+                                           const typename cell_level<L>::type *level,
                                            const step_rule<K> &rule, uint32_t head, uint32_t n,
                                            uint32_t *tail, K end, uint32_t lane)
 {
     const int q = w->queue[(head + (lane < n ? lane : 0)) & (S::cells - 1)];
-    const lane_cell<K> from = {w->key[q], rule.reads_values ? 0u : level[q], q};
+    lane_cell<K> from = {w->key[q], 0u, q};
+    if constexpr (L != PACKED)
+        if (!rule.reads_values) from.level = level[q];
     uint32_t hit = 0, all;
     if (lane < n) {
         atomicAnd(&w->queued[q / WARP], ~(1u << q % WARP));
-        hit = candidates<K, S, N, MANY>(w->key + q, level + q, from.key, from.level, rule,
-                                        g.image.channels);
+        hit = candidates<K, S, N, L>(w->key + q, level + q, from.key, from.level, rule,
+                                     g.image.channels);
     }
     uint32_t at = number_offers(hit, lane, &all);
     __syncwarp(); /* keys were read, and change from here on */
@@ -360,9 +374,9 @@ static __device__ inline void expand_cells(const grow_params<K> &g, const block_
         __syncwarp(); /* the list is whole */
         uint32_t first = 0;
         for (; first + WARP < some; first += 2 * WARP)
-            make_offers<2, K, S, MANY>(g, b, w, level, rule, from, first, some, tail, end, lane);
+            make_offers<2, K, S, L>(g, b, w, level, rule, from, first, some, tail, end, lane);
         if (first < some)
-            make_offers<1, K, S, MANY>(g, b, w, level, rule, from, first, some, tail, end, lane);
+            make_offers<1, K, S, L>(g, b, w, level, rule, from, first, some, tail, end, lane);
         __syncwarp();
     }
 }
@@ -428,12 +442,12 @@ static __device__ void write_back(const grow_params<K> &g, block_shared<K, S> *b
     __syncwarp(); /* the next visit overwrites this memory */
 }
 
-template <typename K, typename S, int N, bool MANY>
+template <typename K, typename S, int N, level_layout L>
 static __device__ void visit(const grow_params<K> &g, block_shared<K, S> *b, const K *table,
                              warp_shared<K, S> *w, uint32_t t, K end, uint32_t lane,
                              visit_counts *mine)
 {
-    uint16_t *level = (uint16_t *)(w + 1);
+    typename cell_level<L>::type *level = (typename cell_level<L>::type *)(w + 1);
     const position at = corner_of<S>(g, t);
     const section_rule *section = section_of(g, at);
     step_rule<K> rule;
@@ -446,11 +460,11 @@ static __device__ void visit(const grow_params<K> &g, block_shared<K, S> *b, con
     rule.fraction = section->fraction;
     rule.bound = (K)section->bound;
     rule.reads_values = g.reads_values;
-    const uint32_t bits = load_tile<K, S, MANY>(g, b, w, level, t, at, lane);
+    const uint32_t bits = load_tile<K, S, L>(g, b, w, level, t, at, lane);
     uint32_t head = 0, tail = queue_pending(g, w, t, bits, end, lane);
     for (uint32_t turn = 0; head != tail && turn < g.max_turns; turn++) {
         const uint32_t n = tail - head < WARP ? tail - head : WARP;
-        expand_cells<K, S, N, MANY>(g, b, w, level, rule, head, n, &tail, end, lane);
+        expand_cells<K, S, N, L>(g, b, w, level, rule, head, n, &tail, end, lane);
         head += n;
         mine->expanded += n;
     }

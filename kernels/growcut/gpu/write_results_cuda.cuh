@@ -222,9 +222,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
             for (int k = 0; k < g.neighbours; k++) {
                 const int64_t to = neighbour_of<S>(g, p, g.direction[k]);
                 if (to < 0 || g.key[to] != unreached) continue;
-                const uint32_t d =
-                    lob_growcut_distance(g.level + from, g.level + to, g.image.channels, g.cells,
-                                         g.norm, section->fraction);
+                const uint32_t d = distance_of(g, from, to, g.norm, section->fraction);
                 if (section->kind != LOB_RULE_STRENGTH || d < section->dmax)
                     g.overflow[section - g.sections] = 1;
             }
@@ -277,7 +275,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
             if (!p.inside || key == 0 || (key & full) != full) continue;
             for (int k = 0; k < g.neighbours; k++) {
                 const int64_t to = neighbour_of<S>(g, p, g.direction[k]);
-                if (to < 0 || g.key[to] == 0 || g.level[to] > key >> shift) continue;
+                if (to < 0 || g.key[to] == 0 || level_at(g, to) > key >> shift) continue;
                 if (g.key[to] >> shift > key >> shift) g.overflow[section - g.sections] = 1;
             }
         }
