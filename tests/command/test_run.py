@@ -625,3 +625,28 @@ def test_a_value_gives_no_option(tmp_path, cell):
     typed = run(tmp_path, f"x={cell}", lines=["convert image.nii.gz out.nii.gz {x}"])
     assert_one_line(typed, 64)
     assert (tmp_path / "out.nii.gz").read_bytes() == b"kept"
+
+
+# ---- long recipes ----
+
+
+def long_recipe(folder, lines):
+    save(scan_array(), folder / "i.nii")
+    write(folder, *(f"threshold i.nii -o o{i}.nii --otsu 2" for i in range(lines)))
+
+
+def test_checking_takes_time_by_the_line(tmp_path):
+    """Each pair of files was compared once: a minute for so many lines."""
+    long_recipe(tmp_path, 5000)
+    start = time.monotonic()
+    good("run", "steps.recipe", "--dry-run", cwd=tmp_path)
+    assert time.monotonic() - start < 20
+
+
+def test_a_signal_ends_the_check(tmp_path):
+    long_recipe(tmp_path, 25000)
+    with subprocess.Popen([PROGRAM, "run", "steps.recipe"], cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == -signal.SIGTERM
+    assert sorted(contents(tmp_path)) == ["i.nii", "steps.recipe"]

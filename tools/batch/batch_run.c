@@ -251,7 +251,7 @@ lob_status lob_batch_run(lob_session *s, const lob_batch_settings *set, const ch
 {
     lob_batch batch = {.session = s, .folder = folder};
     const lob_status st = begin_and_do(s, set, &batch, worst);
-    lob_claims_free(&batch.claims);
+    lob_file_uses_free(&batch.files);
     lob_batch_plan_free(&batch.plan);
     lob_text_free(&batch.recipe_text);
     free(batch.before);

@@ -11,7 +11,39 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- beginning ---- */
+/* ---- who writes and who reads a file ---- */
+
+static int64_t number_of(const lob_scan *scan)
+{
+    return scan->plan - scan->batch->plan.scans;
+}
+
+static lob_status claim_file(lob_scan *scan, lob_file_use *use, const char *path, lob_error *error)
+{
+    const lob_plan_scan *const scans = scan->batch->plan.scans;
+    const int64_t number = number_of(scan), reader = lob_file_use_reader(use, number);
+    if (use->writer >= 0 && use->writer != number)
+        return lob_fail(error, LOB_EARG,
+                        "%s: scan %s writes it; each scan needs outputs of its own", path,
+                        scans[use->writer].name);
+    if (reader >= 0)
+        return lob_fail(error, LOB_EARG,
+                        "%s: scan %s reads it; name another output, or make what other scans "
+                        "read in a batch before this one",
+                        path, scans[reader].name);
+    use->writer = number;
+    return LOB_OK;
+}
+
+/* Claim an output. Returns LOB_OK, LOB_EARG (another scan writes it, or reads it) or LOB_ENOMEM. */
+static lob_status claim_output(lob_scan *scan, const char *path, lob_error *error)
+{
+    lob_file_use *use[2];
+    if (lob_file_uses_of(use, &scan->batch->files, path, true, false) != LOB_OK)
+        return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+    for (int k = 0; k < 2 && use[k]; k++) LOB_TRY(claim_file(scan, use[k], path, error));
+    return LOB_OK;
+}
 
 static lob_status claim_outputs(lob_scan *scan)
 {
@@ -19,11 +51,56 @@ static lob_status claim_outputs(lob_scan *scan)
         for (int f = 0; f < scan->job.lines[i].line.file_count; f++) {
             const lob_line_file *const file = &scan->job.lines[i].line.files[f];
             if (file->is_output && lob_batch_is_file(file))
-                LOB_TRY(lob_claims_output(&scan->batch->claims, file->path, scan->plan->name,
-                                          &scan->session.error));
+                LOB_TRY(claim_output(scan, file->path, &scan->session.error));
         }
     return LOB_OK;
 }
+
+/* Note what a word of the recipe, which names an input from some byte on, is in all scans. */
+static lob_status note_readers_of(lob_batch *batch, int line, int word, size_t begin)
+{
+    lob_status st = LOB_OK;
+    for (int64_t i = 0; i < batch->plan.count && st == LOB_OK; i++) {
+        int count = 0;
+        lob_file_use *use[2];
+        const char *const *const values = (const char *const *)batch->plan.scans[i].values;
+        char **const words = lob_recipe_fill(&count, &batch->plan.recipe, line, values);
+        st = words ? LOB_OK : LOB_ENOMEM;
+        if (words && begin < strlen(words[word]))
+            st = lob_file_uses_of(use, &batch->files, words[word] + begin, true, true);
+        for (int k = 0; k < 2 && words && begin < strlen(words[word]) && st == LOB_OK; k++)
+            if (use[k]) lob_file_use_read(use[k], i);
+        free(words);
+    }
+    return st;
+}
+
+/* Note what all scans read that their lines do not make: words that name inputs in this scan, whose
+ * options have been checked, do so in all of them. */
+static lob_status note_readers(const lob_scan *scan)
+{
+    lob_batch *const batch = scan->batch;
+    if (batch->knows_readers) return LOB_OK;
+    for (int i = 0; i < scan->job.line_count; i++) {
+        const lob_job_line *const l = &scan->job.lines[i];
+        for (int f = 0; f < l->line.file_count; f++) {
+            const lob_line_file *const file = &l->line.files[f];
+            int w = 0;
+            if (file->is_output || !lob_batch_is_file(file) ||
+                lob_batch_is_made(&scan->job, i, file->path))
+                continue;
+            while (w < l->word_count &&
+                   (file->typed < l->words[w] || file->typed > l->words[w] + strlen(l->words[w])))
+                w++;
+            if (w < l->word_count)
+                LOB_TRY(note_readers_of(batch, i, w, (size_t)(file->typed - l->words[w])));
+        }
+    }
+    batch->knows_readers = true;
+    return LOB_OK;
+}
+
+/* ---- beginning ---- */
 
 static lob_scan_turn give_up(lob_scan *scan, lob_status status, const char *message)
 {
@@ -178,7 +255,7 @@ static lob_status prepare(lob_scan *scan, bool *skip)
     /* of an output that is there, it tells more that another scan of this batch has made it */
     if (st == LOB_EEXIST) LOB_TRY(claim_outputs(scan));
     if (st != LOB_OK) return st;
-    LOB_TRY(lob_claims_readers(&scan->batch->claims, plan, &scan->job, &s->error));
+    if (note_readers(scan) != LOB_OK) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
     LOB_TRY(give_tables_files(scan));
     LOB_TRY(claim_outputs(scan));
     if (lob_batch_files_of(&scan->row.inputs, &scan->job, false) != LOB_OK)
@@ -262,7 +339,7 @@ lob_status lob_batch_check_usage(const lob_batch *batch)
 static const lob_batch_row *row_before(const lob_scan *scan)
 {
     const lob_batch *const batch = scan->batch;
-    return batch->before ? batch->before[scan->plan - batch->plan.scans] : NULL;
+    return batch->before ? batch->before[number_of(scan)] : NULL;
 }
 
 static bool make_key(char key[LOB_SHA256_TEXT], const lob_scan *scan)
@@ -281,9 +358,7 @@ void lob_scan_look(lob_scan *scan)
 static bool claim_kept(lob_scan *scan, const lob_batch_row *before)
 {
     for (int i = 0; i < before->outputs.count; i++)
-        if (lob_claims_output(&scan->batch->claims, before->outputs.file[i].path, scan->plan->name,
-                              NULL) != LOB_OK)
-            return false;
+        if (claim_output(scan, before->outputs.file[i].path, NULL) != LOB_OK) return false;
     return true;
 }
 

@@ -2,10 +2,10 @@
 #ifndef LOB_BATCH_SCAN_H
 #define LOB_BATCH_SCAN_H
 
-#include "tools/batch/batch_claims.h"
 #include "tools/batch/batch_log.h"
 #include "tools/batch/batch_plan.h"
 #include "tools/batch/batch_pool.h"
+#include "tools/recipe/file_uses.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/session/session_part.h"
 
@@ -20,7 +20,8 @@ typedef struct {
     lob_pool pool;
     lob_batch_log log;
     const lob_batch_row **before; /* of each scan, what log.before has; NULL: nothing */
-    lob_claims claims;
+    lob_file_uses files;          /* who writes a file, and who reads it */
+    bool knows_readers;           /* the latter have been noted */
 } lob_batch;
 
 typedef enum {

@@ -2,7 +2,8 @@
 #include "tools/recipe/recipe_job.h"
 
 #include "io/file.h"
-#include "tools/inout/outputs.h"
+#include "tools/recipe/file_uses.h"
+#include "tools/text/names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,14 +62,6 @@ static lob_status check_stored_output(lob_recipe_job *job, int i, const char *na
 
 /* ---- files ---- */
 
-static lob_status files_touch(bool *touch, const lob_line_file *a, const lob_line_file *b)
-{
-    *touch = false;
-    if (lob_is_stored_name(a->path) || lob_is_stored_name(b->path)) return LOB_OK;
-    if (is_stdout(a) || is_stdout(b)) return LOB_OK;
-    return lob_paths_touch(touch, a->path, is_volume(a), b->path, is_volume(b), !b->is_output);
-}
-
 /* Can an input be read that no line makes? Of a volume, the header is. */
 static lob_status check_is_there(lob_recipe_job *job, const lob_line_file *file)
 {
@@ -87,65 +80,65 @@ static lob_status check_is_there(lob_recipe_job *job, const lob_line_file *file)
     return st != LOB_OK && error->hint == LOB_HINT_CHOOSE_SET ? LOB_OK : st;
 }
 
-static lob_status check_file_input(lob_recipe_job *job, int i, const lob_line_file *file)
+/* The recipe and its report are files of this run too. Their user is the number behind those of the
+ * lines. */
+static lob_status note_own_files(lob_recipe_job *job, lob_file_uses *uses)
 {
-    for (int k = 0; k < i; k++)
-        for (int f = 0; f < job->lines[k].line.file_count; f++) {
-            const lob_line_file *const made = &job->lines[k].line.files[f];
-            bool touch = false;
-            if (made->is_output && files_touch(&touch, made, file) != LOB_OK)
-                return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
-            if (touch) return LOB_OK;
-        }
-    return check_is_there(job, file);
-}
-
-/* No line before writes it or reads it. */
-static lob_status check_file_output(lob_recipe_job *job, int i, const lob_line_file *file)
-{
-    for (int k = 0; k < i; k++)
-        for (int f = 0; f < job->lines[k].line.file_count; f++) {
-            const lob_line_file *const other = &job->lines[k].line.files[f];
-            bool touch;
-            if (files_touch(&touch, file, other) != LOB_OK)
-                return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
-            if (touch)
-                return lob_fail(&job->run->error, LOB_EARG,
-                                "%s: %s %s it already; give the output a name of its own",
-                                file->path, job->lines[k].place,
-                                other->is_output ? "writes" : "reads");
-        }
-    return LOB_OK;
-}
-
-/* The recipe and its report are files too. */
-static lob_status check_own_files(lob_recipe_job *job, const lob_line_file *file)
-{
-    const lob_line_file own[] = {
-        {(char *)job->name,             "RECIPE", LOB_FILE_OTHER, false, false, NULL},
-        {(char *)job->run->report_path, "report", LOB_FILE_OTHER, true,  false, NULL},
-    };
-    for (size_t k = 0; k < LOB_COUNT(own); k++) {
-        bool touch = false;
-        if (!own[k].path || (!file->is_output && !own[k].is_output)) continue;
-        if (files_touch(&touch, &own[k], file) != LOB_OK)
-            return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
-        if (touch)
-            return lob_fail(&job->run->error, LOB_EARG,
-                            "%s: is the %s of this run; give the other file a name of its own",
-                            file->path, own[k].is_output ? "report" : "recipe");
+    const char *const report = job->run->report_path;
+    lob_file_use *use[2];
+    if (job->name) {
+        LOB_TRY(lob_file_uses_of(use, uses, job->name, false, true));
+        lob_file_use_read(use[0], job->line_count);
+    }
+    if (report) {
+        LOB_TRY(lob_file_uses_of(use, uses, report, false, false));
+        use[0]->writer = job->line_count;
     }
     return LOB_OK;
 }
 
-static lob_status check_name(lob_recipe_job *job, int i, const lob_line_file *file)
+/* No line before writes an output or reads it; and neither is it of this run, nor an input its
+ * report. */
+static lob_status check_use(lob_recipe_job *job, int i, const lob_line_file *file,
+                            const lob_file_use *use)
 {
-    const bool stored = lob_is_stored_name(file->path);
+    lob_error *const error = &job->run->error;
+    const int64_t own = job->line_count, reader = lob_file_use_reader(use, i);
+    const int64_t user = use->writer >= 0 && use->writer != i ? use->writer : reader;
+    if (user == own && (file->is_output || user == use->writer))
+        return lob_fail(error, LOB_EARG,
+                        "%s: is the %s of this run; give the other file a name of its own",
+                        file->path, user == use->writer ? "report" : "recipe");
+    if (user < 0 || !file->is_output) return LOB_OK;
+    return lob_fail(error, LOB_EARG, "%s: %s %s it already; give the output a name of its own",
+                    file->path, job->lines[user].place, user == use->writer ? "writes" : "reads");
+}
+
+static lob_status check_file(lob_recipe_job *job, lob_file_uses *uses, int i,
+                             const lob_line_file *file)
+{
+    lob_file_use *use[2];
+    bool made = false;
+    if (lob_file_uses_of(use, uses, file->path, is_volume(file), !file->is_output) != LOB_OK)
+        return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
+    for (int k = 0; k < 2 && use[k]; k++) {
+        LOB_TRY(check_use(job, i, file, use[k]));
+        made = made || use[k]->writer >= 0;
+        if (file->is_output)
+            use[k]->writer = i;
+        else
+            lob_file_use_read(use[k], i);
+    }
+    return file->is_output || made ? LOB_OK : check_is_there(job, file);
+}
+
+static lob_status check_name(lob_recipe_job *job, lob_file_uses *uses, int i,
+                             const lob_line_file *file)
+{
     if (is_stdout(file)) return LOB_OK;
-    if (stored)
+    if (lob_is_stored_name(file->path))
         return (file->is_output ? check_stored_output : check_stored_input)(job, i, file->path);
-    LOB_TRY(check_own_files(job, file));
-    return (file->is_output ? check_file_output : check_file_input)(job, i, file);
+    return check_file(job, uses, i, file);
 }
 
 /* ---- all of it ---- */
@@ -185,45 +178,47 @@ static lob_status find_existing(lob_recipe_job *job, bool *skip)
                     found, missing);
 }
 
-/* Give the file of an input a row in the store, if this is not the first time that it is read. */
-static lob_status note_second_read(lob_recipe_job *job, int i, int f)
-{
-    const lob_line_file *const file = &job->lines[i].line.files[f];
-    lob_stored *row = lob_store_find(&job->store, file->path);
-    bool again = false;
-    if (file->is_output || !is_volume(file) || lob_is_stored_name(file->path)) return LOB_OK;
-    for (int k = 0; k <= i && !row; k++)
-        for (int g = 0; g < (k < i ? job->lines[k].line.file_count : f); g++) {
-            const lob_line_file *const other = &job->lines[k].line.files[g];
-            if (!other->is_output && strcmp(other->path, file->path) == 0) again = true;
-        }
-    if (!row && again) {
-        row = lob_store_add(&job->store, file->path, -1);
-        if (!row) return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
-    }
-    if (row) row->last = i;
-    return LOB_OK;
-}
-
+/* Give files that are read more than once rows in the store. */
 static lob_status note_second_reads(lob_recipe_job *job)
 {
-    lob_status st = LOB_OK;
+    lob_names seen = {NULL};
+    bool fits = true;
+    int64_t number = 0;
     for (int i = 0; i < job->line_count; i++)
-        for (int f = 0; f < job->lines[i].line.file_count && st == LOB_OK; f++)
-            st = note_second_read(job, i, f);
-    return st;
+        for (int f = 0; f < job->lines[i].line.file_count && fits; f++, number++) {
+            const lob_line_file *const file = &job->lines[i].line.files[f];
+            if (file->is_output || !is_volume(file) || lob_is_stored_name(file->path)) continue;
+            const int64_t *const first = lob_names_add(&seen, file->path, number);
+            lob_stored *row = first ? lob_store_find(&job->store, file->path) : NULL;
+            if (!row && first && *first < number) row = lob_store_add(&job->store, file->path, -1);
+            if (row) row->last = i;
+            fits = first && (row || *first == number);
+        }
+    lob_names_free(&seen);
+    return fits ? LOB_OK : lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
+}
+
+/* Inputs before outputs, so that a line does not read what it makes itself. */
+static lob_status check_line_names(lob_recipe_job *job, lob_file_uses *uses, int i)
+{
+    const lob_job_line *const l = &job->lines[i];
+    for (int output = 0; output < 2; output++)
+        for (int f = 0; f < l->line.file_count; f++)
+            if (l->line.files[f].is_output == (output == 1))
+                LOB_TRY(at_line(job, l, check_name(job, uses, i, &l->line.files[f])));
+    return LOB_OK;
 }
 
 static lob_status check_names(lob_recipe_job *job)
 {
-    lob_status st = LOB_OK;
+    lob_file_uses uses = {NULL};
+    lob_status st = note_own_files(job, &uses);
+    if (st != LOB_OK) lob_fail(&job->run->error, st, "out of memory");
     for (int i = 0; i < job->line_count && st == LOB_OK; i++) {
-        const lob_job_line *const l = &job->lines[i];
-        for (int output = 0; output < 2; output++)
-            for (int f = 0; f < l->line.file_count && st == LOB_OK; f++)
-                if (l->line.files[f].is_output == (output == 1))
-                    st = at_line(job, l, check_name(job, i, &l->line.files[f]));
+        st = lob_session_cancelled(job->run);
+        if (st == LOB_OK) st = check_line_names(job, &uses, i);
     }
+    lob_file_uses_free(&uses);
     return st;
 }
 
@@ -231,8 +226,10 @@ lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip)
 {
     lob_status st = LOB_OK;
     *skip = false;
-    for (int i = 0; i < job->line_count && st == LOB_OK; i++)
-        st = lob_job_line_check(job, &job->lines[i]);
+    for (int i = 0; i < job->line_count && st == LOB_OK; i++) {
+        st = lob_session_cancelled(job->run);
+        if (st == LOB_OK) st = lob_job_line_check(job, &job->lines[i]);
+    }
     return st == LOB_OK && job->run->skip_existing ? find_existing(job, skip) : st;
 }
 

@@ -31,9 +31,8 @@ bool lob_is_kept_file(const lob_stored *row)
 
 lob_stored *lob_store_find(const lob_store *store, const char *name)
 {
-    for (int i = 0; i < store->count; i++)
-        if (strcmp(store->rows[i].name, name) == 0) return &store->rows[i];
-    return NULL;
+    const int64_t i = lob_names_find(&store->index, name);
+    return i < 0 ? NULL : &store->rows[i];
 }
 
 lob_stored *lob_store_add(lob_store *store, const char *name, int made)
@@ -41,11 +40,11 @@ lob_stored *lob_store_add(lob_store *store, const char *name, int made)
     char *const copy = strdup(name);
     lob_stored *const rows =
         copy ? realloc(store->rows, ((size_t)store->count + 1) * sizeof *rows) : NULL;
-    if (!rows) {
+    if (rows) store->rows = rows;
+    if (!rows || !lob_names_add(&store->index, copy, store->count)) {
         free(copy);
         return NULL;
     }
-    store->rows = rows;
     lob_stored *const row = &rows[store->count++];
     *row = (lob_stored){.name = copy, .made = made, .last = -1, .volume = lob_volume_empty()};
     return row;
@@ -132,5 +131,6 @@ void lob_store_free(lob_store *store)
         free(store->rows[i].name);
     }
     free(store->rows);
+    lob_names_free(&store->index);
     *store = (lob_store){0};
 }

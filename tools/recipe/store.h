@@ -8,6 +8,7 @@
 #define LOB_STORE_H
 
 #include "io/io.h"
+#include "tools/text/names.h"
 
 #include <stdbool.h>
 
@@ -22,6 +23,7 @@ typedef struct {
 typedef struct {
     lob_stored *rows;
     int count;
+    lob_names index;               /* of rows, by name */
     int64_t bytes;                 /* of the voxels that are there, */
     int64_t kept;                  /* and of them those of files */
     bool has_kept, keeps_no_files; /* files: some were kept; none shall be */

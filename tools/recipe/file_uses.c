@@ -1,0 +1,82 @@
+/* Files by their real paths, and who uses them. */
+#include "tools/recipe/file_uses.h"
+
+#include "io/io.h"
+#include "tools/text/path.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The file that a path leads to, or, where there is none, its name in the folder that the path
+ * leads to; malloc'ed. A path into a folder that is not there stays as it is. */
+static char *real_path(const char *path)
+{
+    char *const there = realpath(path, NULL);
+    if (there) return there;
+    const char *const slash = strrchr(path, '/');
+    char *const folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    char *const real = folder ? realpath(folder, NULL) : NULL;
+    char *const made = real ? lob_path_in(real, slash ? slash + 1 : path) : strdup(path);
+    free(real);
+    free(folder);
+    return made;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const lob_file_use *)a)->path, ((const lob_file_use *)b)->path);
+}
+
+static void free_use(void *use)
+{
+    if (use) free(((lob_file_use *)use)->path);
+    free(use);
+}
+
+/* The entry of a file; NULL without memory. */
+static lob_file_use *use_of(lob_file_uses *uses, const char *path)
+{
+    lob_file_use *const fresh = malloc(sizeof *fresh);
+    if (fresh)
+        *fresh = (lob_file_use){
+            real_path(path), -1, {-1, -1}
+        };
+    lob_file_use *const *const at =
+        fresh && fresh->path ? tsearch(fresh, &uses->tree, by_path) : NULL;
+    lob_file_use *const use = at ? *at : NULL;
+    if (use != fresh) free_use(fresh);
+    return use;
+}
+
+lob_status lob_file_uses_of(lob_file_use *use[2], lob_file_uses *uses, const char *path,
+                            bool is_volume, bool reading)
+{
+    char *files[2] = {NULL, NULL};
+    use[0] = use[1] = NULL;
+    if (is_volume) LOB_TRY(lob_files_of(files, path, reading));
+    use[0] = use_of(uses, is_volume ? files[0] : path);
+    if (files[1]) use[1] = use_of(uses, files[1]);
+    const bool found = use[0] && (!files[1] || use[1]);
+    lob_files_free(files);
+    return found ? LOB_OK : LOB_ENOMEM;
+}
+
+void lob_file_use_read(lob_file_use *use, int64_t user)
+{
+    for (int r = 0; r < 2; r++) {
+        if (use->readers[r] < 0) use->readers[r] = user;
+        if (use->readers[r] == user) return;
+    }
+}
+
+int64_t lob_file_use_reader(const lob_file_use *use, int64_t user)
+{
+    return use->readers[use->readers[0] == user];
+}
+
+void lob_file_uses_free(lob_file_uses *uses)
+{
+    tdestroy(uses->tree, free_use);
+    *uses = (lob_file_uses){NULL};
+}
