@@ -43,11 +43,7 @@ static void make_bits(lob_run_table *t, int64_t row, void *user)
         lob_bits_equal(starts, c->in->image, row, row, -1);
     else
         lob_bits_within(starts, c->in->image, &c->rule, row, row, -1);
-    uint64_t before = 0;
-    for (int64_t w = 0; w < t->words; w++) {
-        starts[w] = bits[w] & ~(starts[w] & (bits[w] << 1 | before));
-        before = bits[w] >> 63;
-    }
+    lob_bits_start_runs(starts, bits, t->words);
 }
 
 static void add_voxels(const lob_run_table *t, const lob_row_runs *row, void *user)

@@ -89,15 +89,17 @@ typedef struct {
  *   iterations  75 bytes per cluster + 12 per channel of it (lsc: 130 + 24; two thirds more with
  *               until_still), twice for clusters that two threads share, and 50 to 200 kB per
  *               thread
- *   fragments   5 to 8 bytes per provisional number, of which there are somewhat more than
- *               fragments, and two slices of labels per thread
+ *   fragments   a quarter byte per voxel (rows are rounded up to 64 voxels), 4 bytes per run of
+ *               voxels of one cluster along x (slice by slice across x per voxel), and 4 per
+ *               fragment, of which each thread's part of the volume has its own
  *   joining     8 bytes per fragment + 6 per channel of it
  *
  * Fewer threads iterate if that is needed to stay within the memory allowed, or within 4 bytes per
- * voxel. With cells of 8 voxels a side in 3D it is half a byte per voxel. With up to three channels
- * and without until_still it is at most 4 bytes per voxel if a supervoxel has 64 voxels or more,
- * unless an image has fewer than 100000 voxels (500000 in CIELAB), or is so noisy that it has a
- * fragment per 3.5 voxels (per 6.5 with three channels).
+ * voxel. With cells of 8 voxels a side in 3D it is three quarters of a byte per voxel. With up to
+ * three channels and without until_still it is at most 4 bytes per voxel if a supervoxel has 64
+ * voxels or more, unless an image has fewer than 100000 voxels (500000 in CIELAB), is cut slice by
+ * slice across x, or is so noisy that it has a fragment per 3.5 voxels (per 6.5 with three
+ * channels).
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no data; dims, channels or
  * type that are not taken; supervoxels of 2^32 voxels or more), LOB_ENOMEM or LOB_ECANCEL.

@@ -383,7 +383,8 @@ TEST(progress_and_cancel)
     lob_volume_free(&c.image);
 }
 
-/* Connectivity follows the iterations, and can be cancelled as these can. */
+/* Connectivity follows the iterations, and can be cancelled as these can. How often several threads
+ * report depends on which of them comes first, so there it is the progress that decides. */
 TEST(connectivity_is_cancelled)
 {
     supervoxels_case c;
@@ -396,10 +397,12 @@ TEST(connectivity_is_cancelled)
         assert_ok(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL));
         for (int before = 1; before <= 6; before++) {
             progress_log l = {.stop_at = 2, .stop_after = all.calls - before};
+            if (threads > 1) l = (progress_log){.stop_at = 0.9 + 0.008 * before};
             context.user = &l;
             assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL),
                              LOB_ECANCEL);
-            assert_true(l.last > 0.9 && l.last < 1 && l.calls == l.stop_after);
+            assert_true(l.last > 0.9 && l.last < 1);
+            assert_true(threads > 1 ? l.last >= l.stop_at : l.calls == l.stop_after);
         }
     }
     free(labels);

@@ -44,6 +44,16 @@ static inline void lob_bits_shift_up(uint64_t *out, const uint64_t *bits, int64_
     }
 }
 
+/* Make run starts of a row where starts has the voxels that are joined with the one before. */
+static inline void lob_bits_start_runs(uint64_t *starts, const uint64_t *foreground, int64_t words)
+{
+    uint64_t before = 0;
+    for (int64_t w = 0; w < words; w++) {
+        starts[w] = foreground[w] & ~(starts[w] & (foreground[w] << 1 | before));
+        before = foreground[w] >> 63;
+    }
+}
+
 /* Run starts in word w of a row. starts NULL: a run starts where foreground follows background. */
 static inline uint64_t lob_bits_starts(const uint64_t *foreground, const uint64_t *starts,
                                        int64_t w)

@@ -4,7 +4,7 @@
  * After the iterations every voxel has the label of its cluster, and a cluster may fall apart into
  * several connected parts: fragments. Two steps, in place in the label volume, follow:
  *
- * 1. Number the fragments: connected component labelling by equal labels, with a union-find.
+ * 1. Number the fragments: connected component labelling by equal labels, which is components'.
  * 2. Join small fragments by Boruvka's algorithm for minimum spanning forests (O. Boruvka, 1926;
  *    on a GPU: Vineet, Harish, Patidar and Narayanan, "Fast minimum spanning tree for large graphs
  *    on the GPU", HPG 2009). Nodes of the graph are sets of fragments, at first one each; edges are
@@ -16,7 +16,7 @@
  *
  * A set is a tree of fragments. Its root is its lowest fragment, which gives the set its number.
  *
- *   on the CPU   fragments.c  step 1: slabs of rows, each by a thread, then their borders
+ *   on the CPU   fragments.c  step 1, by ../../components/join/run_table.h
  *                boruvka.c    step 2: each phase reads the rows that have small sets
  *   on a GPU     step 1 is components' labelling of equal values, which supervoxels_cuda.cu calls;
  *                step 2: connect_params_cuda.cuh lists its files
@@ -46,11 +46,10 @@ static inline int64_t lob_label_run_end(const int32_t *row, int64_t x, int64_t n
  *   labels     in/out  side[0]*side[1]*side[2]
  *   fragments  out     how many there are
  *
- * Working memory is 4 bytes per provisional number (up to 8 while the numbers of slabs are
- * gathered), of which there are a few more than fragments, and the labels of the rows that later
- * rows touch: two slices per thread. Only large volumes are given to several threads, so that these
- * slices are a small share of the volume; a volume of few slices needs 4 bytes per voxel at most.
- * Returns LOB_OK, LOB_EDATA (more than 2^31 - 2 fragments), LOB_ENOMEM or LOB_ECANCEL.
+ * Working memory is 2 bits per voxel (rows are rounded up to 64), 4 bytes per row, and 4 bytes for
+ * each run of equal labels along x (slice by slice across x for each voxel) and for each part of a
+ * fragment that a thread has joined; one thread works where there is no memory for those of
+ * several. Returns LOB_OK, LOB_EDATA (more than 2^31 - 2 fragments), LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_fragments_number(int32_t *labels, int64_t *fragments,
                                 const lob_supervoxels_rule *rule, int threads, lob_budget *budget,
