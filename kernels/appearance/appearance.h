@@ -67,7 +67,9 @@ typedef struct {
     int32_t background;             /* 1..labels */
     const void *outline;            /* nx*ny*nz labels, or NULL */
     lob_type outline_type;          /* as seed_type */
-    lob_place place;                /* of arrays and results; volumes have their own */
+    const lob_volume *grid; /* shares are averaged onto its dims and geometry, as resample.h's
+                               linear does it; NULL: they are on the views' grid */
+    lob_place place;        /* of arrays and results; volumes have their own */
 } lob_appearance_input;
 
 typedef struct {
@@ -79,12 +81,14 @@ typedef struct {
 /*
  * Find the shares.
  *
- *   shares   out  (labels - 1) * nx*ny*nz, planar: of all labels but the background, ascending
+ *   shares   out  (labels - 1) * nx*ny*nz, planar: of all labels but the background, ascending;
+ *                 nx*ny*nz of in->grid where there is one
  *   stats    out
  *   in       in   see above
  *   options  in   see above
  *   context  in   threads, memory, progress. Working memory: 4 bytes a voxel for distances, and
- *                 what these take themselves; a few bytes for each voxel of strokes
+ *                 what these take themselves; a few bytes for each voxel of strokes; with in->grid
+ *                 2 * (labels - 1) bytes a voxel more, or 4 on a GPU
  *
  * Same bytes on every backend and at any thread count; on error shares are unspecified. Returns
  * LOB_OK, LOB_EARG (a number outside its range), LOB_EDATA (sides that are too long for distances),

@@ -3,6 +3,7 @@
  * quantile of distances on the host.
  */
 #include "kernels/appearance/appearance_plan.h"
+#include "kernels/arrays.h"
 #include "kernels/backend_cuda.h"
 #include "kernels/device/arena.cuh"
 #include "kernels/device/grid.cuh"
@@ -518,7 +519,7 @@ static lob_status prepare(job *j, lob_error *error)
 }
 
 /* Voxels to the device and back. */
-static lob_status travel(job *j, float *shares, lob_error *error)
+static lob_status travel(job *j, float *shares, lob_place place, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
     const lob_appearance_input *in = p->in;
@@ -532,8 +533,8 @@ static lob_status travel(job *j, float *shares, lob_error *error)
         lob_device_input(&j->seeds, in->seeds, lob_product(p->voxels, seed_bytes, 1, 1), in->place);
     travels[n++] = lob_device_input(&j->outline, in->outline,
                                     lob_product(p->voxels, outline_bytes, 1, 1), in->place);
-    travels[n++] = lob_device_output(
-        &j->shares, shares, lob_product(p->voxels, p->wanted, sizeof *shares, 1), in->place);
+    travels[n++] = lob_device_output(&j->shares, shares,
+                                     lob_product(p->voxels, p->wanted, sizeof *shares, 1), place);
     void *block = NULL;
     LOB_TRY(lob_device_send(j->device, travels, n, p->voxels, error));
     if (reports(j, 0.1)) return LOB_ECANCEL;
@@ -549,12 +550,10 @@ static lob_status travel(job *j, float *shares, lob_error *error)
 
 using namespace lob::appearance;
 
-lob_status lob_appearance_cuda(float *shares, lob_appearance_stats *stats,
-                               const lob_appearance_input *in,
-                               const lob_appearance_options *options, const lob_context *context,
-                               lob_error *error)
+static lob_status find_shares(float *shares, lob_place place, lob_appearance_stats *stats,
+                              const lob_appearance_input *in, const lob_appearance_options *options,
+                              const lob_context *context, lob_error *error)
 {
-    if (!context->device) return lob_device_missing(error);
     job *j = (job *)calloc(1, sizeof *j);
     if (!j) return lob_fail(error, LOB_ENOMEM, "no memory left for appearance");
     *stats = {};
@@ -565,7 +564,7 @@ lob_status lob_appearance_cuda(float *shares, lob_appearance_stats *stats,
     lob_status st = lob_appearance_plan_make(&j->plan, in, options, error);
     if (st == LOB_OK) {
         j->budget = lob_device_budget_of(context, "appearance", j->plan.voxels);
-        st = travel(j, shares, error);
+        st = travel(j, shares, place, error);
         stats->working_bytes = lob_device_budget_held(&j->budget);
     }
     for (int k = 0; k < LOB_APPEARANCE_MAX_LABELS; k++) lob_appearance_stack_free(&j->stacks[k]);
@@ -573,4 +572,36 @@ lob_status lob_appearance_cuda(float *shares, lob_appearance_stats *stats,
     free(j->halves);
     free(j);
     return st;
+}
+
+/* All shares on the device, then what the other grid takes of them. */
+static lob_status shares_onto(float *shares, lob_appearance_stats *stats,
+                              const lob_appearance_input *in, const lob_appearance_options *options,
+                              const lob_context *context, lob_error *error)
+{
+    const lob_volume *const view = in->views[0];
+    lob_appearance_input whole = *in;
+    lob_volume fine = lob_volume_empty();
+    lob_resample_input from = {&fine, in->grid->dims, in->grid->geometry, in->place};
+    const lob_resample_options linear = lob_resample_defaults();
+    lob_context quiet = *context; /* progress has reached its end */
+    quiet.progress = NULL;
+    LOB_TRY(lob_volume_at(&fine, view, LOB_F32, in->labels - 1, context, error));
+    whole.grid = NULL;
+    lob_status st =
+        find_shares((float *)fine.data, fine.place, stats, &whole, options, context, error);
+    if (st == LOB_OK) st = lob_resample_cuda(shares, &from, &linear, &quiet, error);
+    stats->working_bytes += lob_product(lob_voxels(view), in->labels - 1, sizeof *shares, 1);
+    lob_volume_free(&fine);
+    return st;
+}
+
+lob_status lob_appearance_cuda(float *shares, lob_appearance_stats *stats,
+                               const lob_appearance_input *in,
+                               const lob_appearance_options *options, const lob_context *context,
+                               lob_error *error)
+{
+    if (!context->device) return lob_device_missing(error);
+    if (in->grid) return shares_onto(shares, stats, in, options, context, error);
+    return find_shares(shares, in->place, stats, in, options, context, error);
 }

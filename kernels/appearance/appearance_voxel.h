@@ -62,20 +62,27 @@ LOB_BOTH float lob_appearance_inside(float signed_mm)
     return signed_mm > 1e4f ? -1e4f : signed_mm < -1e4f ? 1e4f : -signed_mm;
 }
 
+/* The gain of a voxel whose signed distances in the two slices are these. */
+LOB_BOTH int32_t lob_appearance_shape_of(const lob_appearance_shape *s,
+                                         const lob_appearance_place *p, float first, float second)
+{
+    const float a = lob_appearance_inside(first), b = lob_appearance_inside(second);
+    const float at_first = a * p->first_weight, at_second = b * p->second_weight;
+    float gain = at_first + at_second;
+    gain = gain - p->minus;
+    gain = gain * p->per_mm;
+    gain = gain > s->most ? s->most : gain;
+    gain = gain < s->least ? s->least : gain;
+    return (int32_t)rintf((float)LOB_APPEARANCE_ONE * gain);
+}
+
 LOB_BOTH int32_t lob_appearance_shape_at(const lob_appearance_shape *s, int64_t x, int64_t y,
                                          int64_t z)
 {
     const lob_appearance_place *p = &s->places[s->axis == 0 ? x : s->axis == 1 ? y : z];
     const int64_t in_slice = x * s->stride[0] + y * s->stride[1] + z * s->stride[2];
-    const float a = lob_appearance_inside(s->signed_mm[in_slice + p->first * s->slice]);
-    const float b = lob_appearance_inside(s->signed_mm[in_slice + p->second * s->slice]);
-    const float at_first = a * p->first_weight, at_second = b * p->second_weight;
-    float gain = at_first + at_second;
-    gain = gain - p->minus;
-    gain = gain * p->per_mm;
-    if (gain > s->most) gain = s->most;
-    if (gain < s->least) gain = s->least;
-    return (int32_t)rintf((float)LOB_APPEARANCE_ONE * gain);
+    return lob_appearance_shape_of(s, p, s->signed_mm[in_slice + p->first * s->slice],
+                                   s->signed_mm[in_slice + p->second * s->slice]);
 }
 
 /* exp of a score, limited; exps holds LOB_APPEARANCE_EXPS numbers. */

@@ -82,22 +82,8 @@ lob_status lob_resample_check(const lob_resample_input *in, const lob_resample_o
 
 /* ---- parallel grids ---- */
 
-/* Where each axis of the new grid runs along one of the old: what lob_resample_place gives for each
- * position along it. */
-typedef struct {
-    bool inside;
-    double at;
-    int64_t first, last, nearest;
-} line_place;
-
-typedef struct {
-    line_place *along[3]; /* by new axis; along[0] is NULL where grids are not parallel */
-    int old[3];           /* old axis of each new one */
-    int64_t stride[3];    /* from old voxel to old voxel along it */
-} lines;
-
 /* Does each old axis depend on one new axis alone? */
-static bool find_axes(lines *l, const lob_resample_map *map)
+static bool find_axes(lob_resample_lines *l, const lob_resample_map *map)
 {
     const int64_t stride[3] = {1, map->old.nx, map->old.nx * map->old.ny};
     bool taken[3] = {false, false, false};
@@ -116,14 +102,15 @@ static bool find_axes(lines *l, const lob_resample_map *map)
     return true;
 }
 
-static lob_status lines_make(lines *l, const lob_resample_map *map, lob_error *error)
+lob_status lob_resample_lines_make(lob_resample_lines *l, const lob_resample_map *map,
+                                   lob_error *error)
 {
     const int64_t all = map->dims.nx + map->dims.ny + map->dims.nz;
-    *l = (lines){
+    *l = (lob_resample_lines){
         .along = {NULL, NULL, NULL}
     };
     if (!find_axes(l, map)) return LOB_OK;
-    line_place *const places = malloc((size_t)all * sizeof *places);
+    lob_resample_along *const places = malloc((size_t)all * sizeof *places);
     if (!places) return lob_fail(error, LOB_ENOMEM, "no memory left for resampling");
     l->along[0] = places;
     l->along[1] = places + map->dims.nx;
@@ -134,7 +121,7 @@ static lob_status lines_make(lines *l, const lob_resample_map *map, lob_error *e
             lob_resample_window w = {
                 .at = {0, 0, 0}
             };
-            line_place *const p = &l->along[axis][i];
+            lob_resample_along *const p = &l->along[axis][i];
             p->inside = lob_resample_place_along(&w, map, old, axis == 0 ? i : 0, axis == 1 ? i : 0,
                                                  axis == 2 ? i : 0);
             p->at = w.at[old];
@@ -146,11 +133,11 @@ static lob_status lines_make(lines *l, const lob_resample_map *map, lob_error *e
 }
 
 /* What lob_resample_place gives. */
-static bool place(lob_resample_window *w, const lob_resample_map *map, const lines *l, int64_t x,
-                  int64_t y, int64_t z)
+static bool place(lob_resample_window *w, const lob_resample_map *map, const lob_resample_lines *l,
+                  int64_t x, int64_t y, int64_t z)
 {
     if (!l->along[0]) return lob_resample_place(w, map, x, y, z);
-    const line_place *const p[3] = {&l->along[0][x], &l->along[1][y], &l->along[2][z]};
+    const lob_resample_along *const p[3] = {&l->along[0][x], &l->along[1][y], &l->along[2][z]};
     for (int axis = 0; axis < 3; axis++) {
         if (!p[axis]->inside) return false;
         w->at[l->old[axis]] = p[axis]->at;
@@ -161,20 +148,20 @@ static bool place(lob_resample_window *w, const lob_resample_map *map, const lin
 }
 
 /* A row of nearest voxels: a copy through a table. */
-#define NEAREST_ROW(type, ctype, name, integer, lowest, highest)                         \
-    static void nearest_row_##type(ctype *to, const ctype *from, int64_t y, int64_t z,   \
-                                   const lob_resample_map *map, const lines *l)          \
-    {                                                                                    \
-        const line_place *const at_x = l->along[0], *at_y = &l->along[1][y],             \
-                                *at_z = &l->along[2][z];                                 \
-        const int64_t n = map->dims.nx, step = l->stride[0];                             \
-        const bool inside = at_y->inside && at_z->inside;                                \
-        ctype fill;                                                                      \
-        lob_resample_put_##type(&fill, 0, map->fill);                                    \
-        if (inside) from += at_y->nearest * l->stride[1] + at_z->nearest * l->stride[2]; \
-        for (int64_t x = 0; !inside && x < n; x++) to[x] = fill;                         \
-        for (int64_t x = 0; inside && x < n; x++)                                        \
-            to[x] = at_x[x].inside ? from[at_x[x].nearest * step] : fill;                \
+#define NEAREST_ROW(type, ctype, name, integer, lowest, highest)                             \
+    static void nearest_row_##type(ctype *to, const ctype *from, int64_t y, int64_t z,       \
+                                   const lob_resample_map *map, const lob_resample_lines *l) \
+    {                                                                                        \
+        const lob_resample_along *const at_x = l->along[0], *at_y = &l->along[1][y],         \
+                                        *at_z = &l->along[2][z];                             \
+        const int64_t n = map->dims.nx, step = l->stride[0];                                 \
+        const bool inside = at_y->inside && at_z->inside;                                    \
+        ctype fill;                                                                          \
+        lob_resample_put_##type(&fill, 0, map->fill);                                        \
+        if (inside) from += at_y->nearest * l->stride[1] + at_z->nearest * l->stride[2];     \
+        for (int64_t x = 0; !inside && x < n; x++) to[x] = fill;                             \
+        for (int64_t x = 0; inside && x < n; x++)                                            \
+            to[x] = at_x[x].inside ? from[at_x[x].nearest * step] : fill;                    \
     }
 LOB_TYPE_LIST(NEAREST_ROW)
 #undef NEAREST_ROW
@@ -183,7 +170,7 @@ LOB_TYPE_LIST(NEAREST_ROW)
 
 /* Write one row of one channel. */
 static void resample_row(void *out, const void *from, int64_t y, int64_t z,
-                         const lob_resample_map *map, const lines *l, lob_type of,
+                         const lob_resample_map *map, const lob_resample_lines *l, lob_type of,
                          lob_resample_method method)
 {
     const int64_t first = (z * map->dims.ny + y) * map->dims.nx;
@@ -211,7 +198,7 @@ static void resample_row(void *out, const void *from, int64_t y, int64_t z,
 
 /* The same by majority. */
 static void majority_row(void *out, const void *from, int64_t y, int64_t z,
-                         const lob_resample_map *map, const lines *l, lob_type type)
+                         const lob_resample_map *map, const lob_resample_lines *l, lob_type type)
 {
     const int64_t first = (z * map->dims.ny + y) * map->dims.nx;
     for (int64_t x = 0; x < map->dims.nx; x++) {
@@ -237,8 +224,8 @@ lob_status lob_resample_cpu(void *out, const lob_resample_input *in,
     const int64_t bytes = (int64_t)lob_type_of(v->type)->bytes;
     const int64_t rows = in->dims.ny * in->dims.nz, each = lob_dims_voxels(in->dims);
     lob_progress stages = {.context = context};
-    lines l;
-    LOB_TRY(lines_make(&l, &map, error));
+    lob_resample_lines l;
+    LOB_TRY(lob_resample_lines_make(&l, &map, error));
     lob_progress_stage(&stages, rows * v->channels, 1.0);
 #pragma omp parallel for schedule(dynamic, 64) num_threads(context->threads)
     for (int64_t at = 0; at < rows * v->channels; at++) {

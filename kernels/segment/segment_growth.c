@@ -16,9 +16,10 @@ typedef struct {
 
 /* ---- steps ---- */
 
-/* How likely each voxel of the box is each label; outline NULL: there is none. */
-static lob_status learn(lob_segment_job *j, lob_volume *raw, const lob_volume *outline,
-                        double share, lob_error *error)
+/* How likely each voxel of a grid is each label, from the whole box; outline NULL: there is none.
+ */
+static lob_status learn(lob_segment_job *j, lob_volume *raw, const lob_volume *grid,
+                        const lob_volume *outline, double share, lob_error *error)
 {
     const lob_segment_options *const o = &j->plan->options;
     const lob_volume *const views[] = {&j->image, &j->view};
@@ -31,6 +32,7 @@ static lob_status learn(lob_segment_job *j, lob_volume *raw, const lob_volume *o
         .background = j->background,
         .outline = outline ? outline->data : NULL,
         .outline_type = outline ? outline->type : LOB_U8,
+        .grid = grid == &j->image ? NULL : grid,
         .place = j->seeds.place,
     };
     lob_appearance_options options = lob_appearance_defaults();
@@ -42,7 +44,7 @@ static lob_status learn(lob_segment_job *j, lob_volume *raw, const lob_volume *o
         options.shape = o->shape;
         options.shape_mm = j->plan->growth[1].shape_mm;
     }
-    LOB_TRY(lob_segment_make(j, raw, &j->image, LOB_F32, j->plan->count - 1, error));
+    LOB_TRY(lob_segment_make(j, raw, grid, LOB_F32, j->plan->count - 1, error));
     return j->backend->appearance(raw->data, &stats, &in, &options,
                                   lob_segment_begin(j, &turn, share), error);
 }
@@ -168,7 +170,7 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
         .last = number + 1 == j->plan->passes,
     };
     lob_volume raw = lob_volume_empty();
-    lob_status st = learn(j, &raw, outline, 0.3 * share, error);
+    lob_status st = learn(j, &raw, &j->image, outline, 0.3 * share, error);
     if (st == LOB_OK) st = grow_and_refine(j, out, &g, &raw, 0.7 * share, error);
     lob_segment_drop(j, &raw);
     return st;
@@ -208,18 +210,14 @@ static lob_status coarse_growth(lob_segment_job *j, lob_volume *first, double sh
 {
     lob_volume grid = lob_segment_grid(j->image.dims, &j->image.geometry);
     lob_volume image = lob_volume_empty(), own = lob_volume_empty(), seeds = lob_volume_empty();
-    lob_volume fine = lob_volume_empty(), raw = lob_volume_empty(), labels = lob_volume_empty();
-    lob_volume named = lob_volume_empty();
+    lob_volume raw = lob_volume_empty(), labels = lob_volume_empty(), named = lob_volume_empty();
     lob_label_set kept = {0};
     lob_resample_respace(&grid.geometry, &grid.dims, j->plan->growth[0].spacing_mm);
     lob_status st =
         lob_segment_onto(j, &image, &j->image, &grid, LOB_RESAMPLE_LINEAR, 0.05 * share, error);
     if (st == LOB_OK) st = coarse_strokes(j, &own, &kept, &grid, error);
     if (st == LOB_OK) st = lob_segment_here(j, &seeds, &own, error);
-    if (st == LOB_OK) st = learn(j, &fine, NULL, 0.5 * share, error);
-    if (st == LOB_OK)
-        st = lob_segment_onto(j, &raw, &fine, &grid, LOB_RESAMPLE_LINEAR, 0.25 * share, error);
-    lob_segment_drop(j, &fine);
+    if (st == LOB_OK) st = learn(j, &raw, &grid, NULL, 0.75 * share, error);
     const growth g = {
         .numbers = &j->plan->growth[0],
         .image = &image,

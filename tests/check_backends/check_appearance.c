@@ -11,10 +11,10 @@
 enum { MAX_VOXELS = 60000 };
 
 typedef struct {
-    lob_status status, refined;
+    lob_status status, onto, refined;
     lob_error error;
-    float *shares;
-    int32_t *labels; /* of the label type */
+    float *shares, *coarse; /* coarse: on the case's grid */
+    int32_t *labels;        /* of the label type */
     lob_appearance_stats stats;
     lob_refine_stats counts;
 } outcome;
@@ -22,10 +22,15 @@ typedef struct {
 static outcome run(const lob_backend *backend, const appearance_case *c, const lob_context *context)
 {
     outcome o = {.error = {.text = ""}};
+    lob_appearance_input onto = c->in;
+    lob_appearance_stats stats;
+    onto.grid = &c->grid;
+    o.coarse = calloc((size_t)(lob_voxels(&c->grid) * (c->in.labels - 1)), sizeof *o.coarse);
     o.shares = calloc((size_t)(c->n * (c->in.labels - 1)), sizeof *o.shares);
     o.labels = calloc((size_t)c->n, sizeof *o.labels);
-    if (!o.shares || !o.labels) exit(75);
+    if (!o.shares || !o.coarse || !o.labels) exit(75);
     o.status = backend->appearance(o.shares, &o.stats, &c->in, &c->options, context, &o.error);
+    o.onto = backend->appearance(o.coarse, &stats, &onto, &c->options, context, &o.error);
     o.refined = backend->refine(o.labels, &o.counts, &c->refine_in, &c->refine, context, &o.error);
     return o;
 }
@@ -33,17 +38,20 @@ static outcome run(const lob_backend *backend, const appearance_case *c, const l
 static void outcome_free(outcome *o)
 {
     free(o->shares);
+    free(o->coarse);
     free(o->labels);
 }
 
 static const char *differ(const appearance_case *c, const outcome *a, const outcome *b)
 {
     const size_t n = (size_t)c->n;
-    if (a->status != b->status || a->refined != b->refined) return "status";
-    if (a->status != LOB_OK || a->refined != LOB_OK) return NULL;
+    const size_t coarse = (size_t)(lob_voxels(&c->grid) * (c->in.labels - 1)) * sizeof(float);
+    if (a->status != b->status || a->onto != b->onto || a->refined != b->refined) return "status";
+    if (a->status != LOB_OK || a->onto != LOB_OK || a->refined != LOB_OK) return NULL;
     if (a->stats.slices != b->stats.slices || a->stats.axis != b->stats.axis) return "outlines";
     if (memcmp(a->shares, b->shares, n * (size_t)(c->in.labels - 1) * sizeof(float)) != 0)
         return "shares";
+    if (memcmp(a->coarse, b->coarse, coarse) != 0) return "shares on another grid";
     if (a->counts.pieces != b->counts.pieces || a->counts.changed != b->counts.changed)
         return "counts";
     return memcmp(a->labels, b->labels, n * sizeof *a->labels) != 0 ? "refined labels" : NULL;

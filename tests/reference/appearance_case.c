@@ -1,6 +1,7 @@
 /* Random inputs of appearance and refining. */
 #include "tests/reference/appearance_case.h"
 
+#include "kernels/resample/resample.h"
 #include "tests/reference/put_number.h"
 #include "tests/reference/random.h"
 #include "volumes/labels.h"
@@ -114,6 +115,22 @@ static void make_options(appearance_case *c, uint64_t *random)
     if (random_chance(random, 20)) c->refine.edge_smooth_mm = 0;
 }
 
+/* Not larger than the views' grid, and sometimes not parallel to it. */
+static void make_grid(appearance_case *c)
+{
+    uint64_t random = c->number * 104729 + 7;
+    double mm[3];
+    c->grid = lob_volume_empty();
+    c->grid.dims = c->image[0].dims;
+    c->grid.geometry = c->image[0].geometry;
+    for (int a = 0; a < 3; a++)
+        mm[a] = c->grid.geometry.spacing_mm[a] * (1 + 4 * random_double(&random));
+    if (random_chance(&random, 30)) mm[random_below(&random, 3)] = 0;
+    lob_resample_respace(&c->grid.geometry, &c->grid.dims, mm);
+    if (random_chance(&random, 15)) c->grid.geometry.affine[0][1] += 0.3;
+    if (random_chance(&random, 15)) c->grid.geometry.affine[2][3] += 2.1;
+}
+
 void appearance_case_make(appearance_case *c, uint64_t number, int64_t max_voxels)
 {
     uint64_t random = number * 7919 + 31;
@@ -126,6 +143,7 @@ void appearance_case_make(appearance_case *c, uint64_t number, int64_t max_voxel
     c->n = lob_dims_voxels(d);
     c->in.labels = random_chance(&random, 60) ? 2 : 2 + (int32_t)random_below(&random, 5);
     make_views(c, d, &random);
+    make_grid(c);
     make_labels(c, d, &random);
     make_options(c, &random);
     c->refine_in = (lob_refine_input){

@@ -10,6 +10,7 @@ typedef struct {
     lob_volume image[2]; /* views */
     const lob_volume *views[2];
     void *seeds, *outline; /* every label occurs in the seeds */
+    lob_volume grid;       /* coarser, without voxels: for in.grid, which is NULL here */
     lob_appearance_input in;
     lob_appearance_options options;
     lob_refine_input refine_in;

@@ -1,5 +1,6 @@
 /* Appearance: against a naive reference, over threads and memory limits, and what it refuses. */
 #include "kernels/appearance/strokes.h"
+#include "kernels/resample/resample.h"
 #include "tests/reference/appearance_case.h"
 #include "tests/reference/appearance_reference.h"
 #include "tests/unit/cmocka_test.h"
@@ -45,6 +46,37 @@ TEST(is_what_the_header_says)
         }
         free(scores);
         free(got);
+        appearance_case_free(&c);
+    }
+}
+
+/* Shares plane by plane onto another grid are those of all planes, resampled. */
+TEST(onto_a_grid_is_what_resampling_gives)
+{
+    for (uint64_t number = 0; number < 150; number++) {
+        appearance_case c;
+        lob_error error = {.text = ""};
+        appearance_case_make(&c, number, 5000);
+        const size_t bytes = (size_t)(lob_voxels(&c.grid) * (c.in.labels - 1)) * sizeof(float);
+        lob_volume fine = lob_volume_empty();
+        float *got = malloc(bytes), *want = malloc(bytes), *all = shares_of(&c);
+        assert_true(got && want);
+        assert_int_equal(run(all, &c, 2, 0, &error), LOB_OK);
+        fine.dims = c.image[0].dims;
+        fine.geometry = c.image[0].geometry;
+        fine.type = LOB_F32;
+        fine.channels = c.in.labels - 1;
+        fine.data = all;
+        const lob_resample_input in = {&fine, c.grid.dims, c.grid.geometry, {0}};
+        const lob_resample_options options = lob_resample_defaults();
+        const lob_context context = {.threads = 2};
+        assert_int_equal(lob_resample_cpu(want, &in, &options, &context, &error), LOB_OK);
+        c.in.grid = &c.grid;
+        assert_int_equal(run(got, &c, 1 + (int)(number % 3), 0, &error), LOB_OK);
+        if (memcmp(got, want, bytes) != 0) fail_msg("%s: shares on a grid differ", c.shape);
+        free(got);
+        free(want);
+        free(all);
         appearance_case_free(&c);
     }
 }

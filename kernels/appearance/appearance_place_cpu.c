@@ -1,0 +1,246 @@
+/* Distances of strokes and outlines on the CPU, and what labels gain by them. */
+#include "kernels/appearance/appearance_place.h"
+
+#include "kernels/simd_clones.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROW = LOB_APPEARANCE_ROW };
+
+bool lob_appearance_load_seeds(int32_t *seed, const lob_appearance_input *in, int64_t first,
+                               int64_t n)
+{
+    const size_t bytes = lob_type_of(in->seed_type)->bytes;
+    if (lob_all_zero((const char *)in->seeds + (size_t)first * bytes, (size_t)n * bytes))
+        return false;
+    for (int64_t i = 0; i < n; i++) seed[i] = lob_label_at(in->seeds, in->seed_type, first + i);
+    return true;
+}
+
+/* A transform, with what is left of the memory. */
+static lob_status transform(const lob_appearance_places *p, float *distance,
+                            const lob_distance_input *in, lob_distance_kind kind, lob_error *error)
+{
+    const lob_distance_output out = {.distance = distance};
+    lob_distance_options options = lob_distance_defaults();
+    lob_context context = lob_budget_inner(p->budget, p->context);
+    options.kind = kind;
+    context.progress = NULL;
+    return lob_distance_cpu(&out, in, &options, &context, error);
+}
+
+static lob_status report(const lob_appearance_places *p, int k)
+{
+    const lob_context *const c = p->context;
+    const double done = 0.3 + 0.4 * (k + 1) / p->plan->wanted;
+    return c->progress && c->progress(c->user, done) ? LOB_ECANCEL : LOB_OK;
+}
+
+/* ---- far from strokes ---- */
+
+/* Count halves of the distances at strokes of other labels; high: only of these high halves, whose
+ * low ones are counted. */
+static int64_t count_halves(const lob_appearance_plan *p, int64_t *counts, const float *distance,
+                            int32_t label, int64_t high)
+{
+    int64_t all = 0;
+    memset(counts, 0, LOB_APPEARANCE_HALF * sizeof *counts);
+    for (int64_t first = 0; first < p->voxels; first += ROW) {
+        const int64_t n = p->voxels - first < ROW ? p->voxels - first : ROW;
+        int32_t seed[ROW];
+        if (!lob_appearance_load_seeds(seed, p->in, first, n)) continue;
+        for (int64_t i = 0; i < n; i++) {
+            uint32_t bits;
+            if (seed[i] == 0 || seed[i] == label) continue;
+            memcpy(&bits, &distance[first + i], sizeof bits);
+            if (high >= 0 && bits >> 16 != high) continue;
+            counts[high < 0 ? bits >> 16 : bits & 0xffff]++;
+            all++;
+        }
+    }
+    return all;
+}
+
+static float find_reach(const lob_appearance_plan *p, int64_t *counts, const float *distance,
+                        int32_t label)
+{
+    const int64_t n = count_halves(p, counts, distance, label, -1);
+    int64_t rank = lob_appearance_reach_rank(p, n);
+    const uint32_t high = lob_appearance_rank(counts, &rank);
+    count_halves(p, counts, distance, label, high);
+    return lob_appearance_reach(high, lob_appearance_rank(counts, &rank));
+}
+
+/* What a label loses by its distance, as lost or gain. */
+LOB_SIMD_CLONES
+static void far_row(int16_t *lost, int32_t *gain, const float *distance, float reach, float score,
+                    int64_t n)
+{
+    if (lost)
+        for (int64_t i = 0; i < n; i++)
+            lost[i] = (int16_t)lob_appearance_far(distance[i], reach, score);
+    else
+        for (int64_t i = 0; i < n; i++) gain[i] = -lob_appearance_far(distance[i], reach, score);
+}
+
+static lob_status far_scores(lob_appearance_places *places, lob_error *error)
+{
+    const lob_appearance_plan *p = places->plan;
+    lob_budget *const budget = places->budget;
+    const float score = (float)(LOB_APPEARANCE_ONE * p->options->far);
+    float *distance = NULL;
+    int64_t *counts = NULL;
+    lob_status st = lob_budget_alloc(budget, &counts, LOB_APPEARANCE_HALF, sizeof *counts, error);
+    if (st == LOB_OK) st = lob_budget_alloc(budget, &distance, p->voxels, sizeof *distance, error);
+    if (st == LOB_OK && !places->gain)
+        st = lob_budget_alloc(budget, &places->lost, p->voxels * p->wanted, sizeof *places->lost,
+                              error);
+    for (int k = 0; st == LOB_OK && k < p->wanted; k++) {
+        const lob_distance_input in = lob_appearance_far_input(p, p->in->seeds, p->label[k]);
+        const int64_t at = k * p->voxels;
+        st = transform(places, distance, &in, LOB_DISTANCE_TO_SET, error);
+        if (st != LOB_OK) break;
+        const float reach = find_reach(p, counts, distance, p->label[k]);
+#pragma omp parallel for num_threads(places->context->threads) schedule(static)
+        for (int64_t i = 0; i < p->voxels; i += ROW)
+            far_row(places->lost ? places->lost + at + i : NULL,
+                    places->gain ? places->gain + at + i : NULL, distance + i, reach, score,
+                    p->voxels - i < ROW ? p->voxels - i : ROW);
+        st = report(places, k);
+    }
+    lob_budget_free(budget, distance, p->voxels, sizeof *distance);
+    lob_budget_free(budget, counts, LOB_APPEARANCE_HALF, sizeof *counts);
+    return st;
+}
+
+/* ---- outlines ---- */
+
+/* Gather the outline's slices: 1 inside. */
+static void gather(const lob_appearance_places *places, uint8_t *inside,
+                   const lob_appearance_stack *stack, int32_t label)
+{
+    const lob_appearance_plan *p = places->plan;
+    const lob_dims d = stack->dims;
+#pragma omp parallel for collapse(2) num_threads(places->context->threads) schedule(static)
+    for (int64_t z = 0; z < d.nz; z++)
+        for (int64_t y = 0; y < d.ny; y++)
+            for (int64_t x = 0; x < d.nx; x++) {
+                const int64_t at = stack->axis == 0 ? x : stack->axis == 1 ? y : z;
+                const int64_t from =
+                    lob_appearance_from_slice(p->dims, stack->axis, stack->slices[at], x, y, z);
+                inside[(z * d.ny + y) * d.nx + x] =
+                    lob_label_at(p->in->outline, p->in->outline_type, from) == label;
+            }
+}
+
+/* Signed distances in the slices of an outline. */
+static lob_status find_shape(lob_appearance_places *places, int k, lob_error *error)
+{
+    lob_appearance_stack *const stack = &places->stacks[k];
+    lob_budget *const budget = places->budget;
+    uint8_t *inside = NULL;
+    LOB_TRY(lob_budget_alloc(budget, &places->signed_mm[k], stack->voxels, sizeof(float), error));
+    lob_status st = lob_budget_alloc(budget, &inside, stack->voxels, sizeof *inside, error);
+    if (st == LOB_OK) {
+        const lob_distance_input in = lob_appearance_stack_input(stack, places->plan, inside);
+        gather(places, inside, stack, places->plan->label[k]);
+        st = transform(places, places->signed_mm[k], &in, LOB_DISTANCE_SIGNED, error);
+    }
+    lob_budget_free(budget, inside, stack->voxels, sizeof *inside);
+    stack->shape.places = stack->places;
+    stack->shape.signed_mm = places->signed_mm[k];
+    return st;
+}
+
+static lob_status find_shapes(lob_appearance_places *places, lob_appearance_stats *stats,
+                              lob_error *error)
+{
+    const lob_appearance_plan *p = places->plan;
+    lob_strokes strokes;
+    LOB_TRY(lob_strokes_count(&strokes, p->in->seeds, p->in->seed_type, p->dims, p->in->labels,
+                              places->context->threads, error));
+    lob_status st = LOB_OK;
+    places->stacks = calloc((size_t)p->wanted, sizeof *places->stacks);
+    if (!places->stacks) st = lob_fail(error, LOB_ENOMEM, "no memory left for outlines");
+    for (int k = 0; st == LOB_OK && k < p->wanted; k++) {
+        lob_appearance_stack *const stack = &places->stacks[k];
+        st = lob_appearance_stack_make(stack, p, &strokes, p->label[k], error);
+        if (st == LOB_OK && stack->count > 0) st = find_shape(places, k, error);
+        stats->axis = stack->axis;
+        stats->slices += stack->count;
+        if (st == LOB_OK) st = report(places, k);
+    }
+    lob_strokes_free(&strokes);
+    return st;
+}
+
+/* A run of voxels along x. */
+LOB_SIMD_CLONES
+static void shape_run(int32_t *gain, const lob_appearance_shape *of, int64_t x, int64_t y,
+                      int64_t z, int64_t n)
+{
+    const lob_appearance_shape s = *of;
+    if (s.axis == 0) {
+        for (int64_t i = 0; i < n; i++) gain[i] = lob_appearance_shape_at(&s, x + i, y, z);
+        return;
+    }
+    const lob_appearance_place p = s.places[s.axis == 1 ? y : z];
+    const float *const row = s.signed_mm + x + y * s.stride[1] + z * s.stride[2];
+    const float *const first = row + p.first * s.slice, *const second = row + p.second * s.slice;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) gain[i] = lob_appearance_shape_of(&s, &p, first[i], second[i]);
+}
+
+static void shape_gains(int32_t *gain, const lob_appearance_shape *shape, lob_dims d, int64_t first,
+                        int64_t n)
+{
+    for (int64_t i = 0; i < n;) {
+        const int64_t row = (first + i) / d.nx, x = first + i - row * d.nx;
+        const int64_t left = d.nx - x < n - i ? d.nx - x : n - i;
+        shape_run(gain + i, shape, x, row % d.ny, row / d.ny, left);
+        i += left;
+    }
+}
+
+/* ---- both ---- */
+
+void lob_appearance_gains(int32_t *gain, const lob_appearance_places *places, int k, int64_t first,
+                          int64_t n)
+{
+    const lob_appearance_plan *p = places->plan;
+    const int64_t at = k * p->voxels + first;
+    if (places->stacks && places->stacks[k].count > 0)
+        shape_gains(gain, &places->stacks[k].shape, p->dims, first, n);
+    else if (places->lost)
+        for (int64_t i = 0; i < n; i++) gain[i] = -places->lost[at + i];
+    else if (places->gain)
+        memcpy(gain, places->gain + at, (size_t)n * sizeof *gain);
+    else
+        memset(gain, 0, (size_t)n * sizeof *gain);
+}
+
+lob_status lob_appearance_places_make(lob_appearance_places *places, lob_appearance_stats *stats,
+                                      const lob_appearance_plan *plan, int32_t *room,
+                                      const lob_context *context, lob_budget *budget,
+                                      lob_error *error)
+{
+    *places = (lob_appearance_places){.plan = plan, .context = context, .budget = budget};
+    if (plan->in->outline && plan->options->shape > 0) return find_shapes(places, stats, error);
+    if (plan->in->outline || !(plan->options->far > 0)) return LOB_OK;
+    places->gain = room;
+    return far_scores(places, error);
+}
+
+void lob_appearance_places_free(lob_appearance_places *places)
+{
+    const lob_appearance_plan *p = places->plan;
+    lob_budget *const budget = places->budget;
+    if (places->lost)
+        lob_budget_free(budget, places->lost, p->voxels * p->wanted, sizeof *places->lost);
+    for (int k = 0; places->stacks && k < p->wanted; k++) {
+        lob_budget_free(budget, places->signed_mm[k], places->stacks[k].voxels, sizeof(float));
+        lob_appearance_stack_free(&places->stacks[k]);
+    }
+    free(places->stacks);
+}
