@@ -31,8 +31,8 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
     LOB_TRY(lob_seeds_read(s, &w->seeds, set->seeds, &w->image, set->image, set->background));
     if (w->seeds.set.count > LOB_APPEARANCE_MAX_LABELS)
-        LOB_TRY(lob_fail(&s->error, LOB_EDATA, "%s: has %d labels, at most %d", set->seeds,
-                         w->seeds.set.count, LOB_APPEARANCE_MAX_LABELS));
+        return lob_fail_file(&s->error, LOB_EDATA, set->seeds, "has %d labels, at most %d",
+                             w->seeds.set.count, LOB_APPEARANCE_MAX_LABELS);
     LOB_TRY(lob_session_check(s, &w->image, LOB_F32, w->seeds.set.count - 1, set->shares));
     LOB_TRY(read_view(s, set, w));
     if (set->outline)
@@ -56,16 +56,15 @@ static lob_status check_values(lob_session *s, const settings *set, const work *
     for (int64_t i = 0; i < n; i++)
         for (int c = 0; lob_label_at(seeds->data, seeds->type, i) > 0 && c < v->channels; c++)
             if (is_finite_at(v, c * n + i)) return LOB_OK;
-    return lob_fail(&s->error, LOB_EDATA,
-                    "%s: holds no finite value under the strokes, from which nothing can be learnt",
-                    set->image);
+    return lob_fail_file(
+        &s->error, LOB_EDATA, set->image,
+        "holds no finite value under the strokes, from which nothing can be learnt");
 }
 
 static lob_status compute(lob_session *s, const settings *set, work *w)
 {
     const lob_volume *views[] = {&w->image, &w->view};
     const int channels = w->seeds.set.count - 1;
-    const int64_t bytes = lob_product(lob_voxels(&w->image), channels, sizeof(float), 1);
     const lob_appearance_input in = {
         .views = views,
         .view_count = set->view ? 2 : 1,
@@ -76,16 +75,12 @@ static lob_status compute(lob_session *s, const settings *set, work *w)
         .outline = w->outline.data,
         .outline_type = w->outline.type,
     };
-    LOB_TRY(lob_session_take(s, bytes, set->shares));
-    if (lob_volume_like(&w->shares, &w->image, LOB_F32, channels) != LOB_OK)
-        return lob_session_no_memory(s, set->shares);
+    LOB_TRY(lob_grid_make(s, &w->shares, &w->image, LOB_F32, channels, set->shares));
     lob_session_compute(s, "learning from strokes");
-    LOB_TRY(lob_session_name(s,
-                             s->backend->appearance(w->shares.data, &w->stats, &in, &set->options,
-                                                    &s->context, &s->error),
-                             set->image, set->seeds));
-    lob_session_computed(s);
-    return LOB_OK;
+    return lob_session_done(s,
+                            s->backend->appearance(w->shares.data, &w->stats, &in, &set->options,
+                                                   &s->context, &s->error),
+                            set->image, set->seeds);
 }
 
 static void report(lob_session *s, const work *w)
@@ -114,10 +109,7 @@ static lob_status appearance(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->view);
-    lob_volume_free(&w->outline);
-    lob_volume_free(&w->shares);
+    LOB_VOLUMES_FREE(&w->image, &w->view, &w->outline, &w->shares);
     lob_seeds_free(&w->seeds);
 }
 
@@ -127,8 +119,7 @@ static void options(lob_rows *to, void *user)
     *set = (settings){.frame = -1, .background = -1, .options = lob_appearance_defaults()};
     lob_appearance_options *const o = &set->options;
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
-                      .required = true),
+        OPERAND_IMAGE(&set->image, "scan"),
         OPERAND_INPUT("SEEDS", &set->seeds, LOB_FILE_LABELS, "strokes: labels from 1, 0 is unknown",
                       .required = true),
         OPT_OUTPUT("output", &set->shares, LOB_FILE_IMAGE,
@@ -161,8 +152,7 @@ static void options(lob_rows *to, void *user)
                  "what is added to that for each mm to the nearest slice with strokes"),
         OPT_REAL("shape-slope", &o->shape_slope, "RATIO", 0, 1e6,
                  "by how much an outline shrinks for each mm beyond the last slices with strokes"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "image"),
     };
     LOB_ROWS(to, rows);
 }

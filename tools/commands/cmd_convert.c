@@ -78,13 +78,13 @@ static lob_status refuse(lob_session *s, const settings *set, const lob_volume *
                          double value)
 {
     const int64_t voxel = i % lob_voxels(v);
-    return lob_fail(&s->error, LOB_EDATA,
-                    "%s: voxel (%lld, %lld, %lld) is %.10g, which %s cannot hold; choose a wider "
-                    "--type, or add --lossy to round and clamp",
-                    set->in, (long long)(voxel % v->dims.nx),
-                    (long long)(voxel / v->dims.nx % v->dims.ny),
-                    (long long)(voxel / v->dims.nx / v->dims.ny), value,
-                    lob_type_of((lob_type)set->type)->name);
+    return lob_fail_file(&s->error, LOB_EDATA, set->in,
+                         "voxel (%lld, %lld, %lld) is %.10g, which %s cannot hold; choose a wider "
+                         "--type, or add --lossy to round and clamp",
+                         (long long)(voxel % v->dims.nx),
+                         (long long)(voxel / v->dims.nx % v->dims.ny),
+                         (long long)(voxel / v->dims.nx / v->dims.ny), value,
+                         lob_type_of((lob_type)set->type)->name);
 }
 
 /* What becomes of values that --type cannot hold as they are. */
@@ -113,9 +113,7 @@ static lob_status change_type(lob_session *s, work *w)
     const bool wide = volume->type == LOB_U64 || volume->type == LOB_I64;
     const bool is_real = !lob_type_of(type)->is_integer;
     if (volume->type == type && !scaled) return LOB_OK;
-    LOB_TRY(lob_session_take(s, lob_product(n, (int64_t)lob_type_of(type)->bytes, 1, 1), set->out));
-    if (lob_volume_like(out, volume, type, volume->channels) != LOB_OK)
-        return lob_session_no_memory(s, set->in);
+    LOB_TRY(lob_grid_make(s, out, volume, type, volume->channels, set->out));
     out->frames = volume->frames;
     out->frame = volume->frame;
 
@@ -207,8 +205,7 @@ static lob_status convert(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->volume);
-    lob_volume_free(&w->changed);
+    LOB_VOLUMES_FREE(&w->volume, &w->changed);
     lob_label_set_free(&w->labels);
 }
 

@@ -49,11 +49,11 @@ static lob_status given_box(lob_session *s, lob_box *box, const settings *set,
     for (int a = 0; a < 3; a++) {
         const double side = (double)lob_side(image->dims, a);
         if (!(set->size[a] >= 1 && set->first[a] >= 0 && set->first[a] + set->size[a] <= side))
-            return lob_fail(&s->error, LOB_EDATA,
-                            "%s: the box goes from %.0f to %.0f along %c, and there are voxels 0 "
-                            "to %.0f",
-                            set->image, set->first[a], set->first[a] + set->size[a] - 1, "xyz"[a],
-                            side - 1);
+            return lob_fail_file(&s->error, LOB_EDATA, set->image,
+                                 "the box goes from %.0f to %.0f along %c, and there are voxels 0 "
+                                 "to %.0f",
+                                 set->first[a], set->first[a] + set->size[a] - 1, "xyz"[a],
+                                 side - 1);
         box->first[a] = (int64_t)set->first[a];
         box->size[a] = (int64_t)set->size[a];
     }
@@ -65,9 +65,8 @@ static lob_status find_axis(lob_session *s, int *axis, work *w)
 {
     const int64_t voxels = lob_voxels(&w->around);
     lob_strokes strokes;
-    LOB_TRY(lob_session_take(s, voxels, w->set.around));
-    w->mask = malloc((size_t)voxels);
-    if (!w->mask) return lob_session_no_memory(s, w->set.around);
+    w->mask = lob_session_array(s, voxels, 1, w->set.around);
+    if (!w->mask) return LOB_ENOMEM;
     lob_grid_mask_bytes(w->mask, &w->around, 0, voxels);
     LOB_TRY(lob_strokes_count(&strokes, w->mask, LOB_U8, w->around.dims, 1, s->context.threads,
                               &s->error));
@@ -85,9 +84,9 @@ static lob_status find_box(lob_session *s, lob_box *box, int *axis, work *w)
     const settings *const set = &w->set;
     LOB_TRY(lob_grid_read(s, &w->around, set->around, &w->image, set->image));
     if (!lob_box_of(box, &w->around))
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: marks no voxel, so there is no box around it; all of its voxels are 0",
-                        set->around);
+        return lob_fail_file(
+            &s->error, LOB_EDATA, set->around,
+            "marks no voxel, so there is no box around it; all of its voxels are 0");
     if (set->ends > 0) LOB_TRY(find_axis(s, axis, w));
     lob_grid_drop(s, &w->around);
     return LOB_OK;
@@ -144,8 +143,7 @@ static lob_status crop(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->around);
+    LOB_VOLUMES_FREE(&w->image, &w->around);
     free(w->mask);
 }
 
@@ -157,8 +155,7 @@ static void options(lob_rows *to, void *user)
              .size = {NAN, NAN, NAN}
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE,
-                      "scan, mask or labels, or FILE.h5:/dataset", .required = true),
+        OPERAND_IMAGE(&set->image, "scan, mask or labels"),
         OPT_OUTPUT("output", &set->out, LOB_FILE_IMAGE, "volume to write", .letter = 'o',
                    .required = true),
         OPT_INPUT("around", &set->around, LOB_FILE_LABELS,
@@ -175,8 +172,7 @@ static void options(lob_rows *to, void *user)
         OPT_TRIPLE("first", &set->first, 0, INT32_MAX,
                    "the box's first voxel, from 0, in place of --around"),
         OPT_TRIPLE("size", &set->size, 1, INT32_MAX, "the box's sides in voxels, with --first"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "image"),
     };
     LOB_ROWS(to, rows);
 }

@@ -42,13 +42,13 @@ static lob_status find_label(lob_session *s, const settings *set, const work *w,
 {
     *only = 0;
     if (w->labelled.count == 0)
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: no voxel is labelled, so there is nothing to measure a distance to",
-                        set->labels);
+        return lob_fail_file(&s->error, LOB_EDATA, set->labels,
+                             "no voxel is labelled, so there is nothing to measure a distance to");
     if (set->label < 0) return LOB_OK;
     *only = (uint32_t)lob_label_set_find(&w->labelled, set->label);
     if (*only == 0)
-        return lob_fail(&s->error, LOB_EDATA, "%s: no voxel has label %d", set->labels, set->label);
+        return lob_fail_file(&s->error, LOB_EDATA, set->labels, "no voxel has label %d",
+                             set->label);
     return LOB_OK;
 }
 
@@ -59,24 +59,9 @@ static lob_status read_labels(lob_session *s, const settings *set, work *w)
     LOB_TRY(lob_session_check(s, &w->labels, LOB_F32, 1, set->distance));
     LOB_TRY(lob_session_check(s, &w->labels, LOB_I32, 1, set->feature));
     const double start_s = lob_clock_s();
-    const int64_t stored = lob_voxel_bytes(&w->labels);
-    LOB_TRY(lob_labels_dense(&w->labels, &w->labelled, set->labels, &s->error));
+    LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, set->labels));
     lob_session_stage(s, "prepare", start_s);
-    lob_session_give(s, stored - lob_voxel_bytes(&w->labels));
     return LOB_OK;
-}
-
-/* Memory for results on the grid of the labels. */
-static lob_status make_results(lob_session *s, const settings *set, work *w)
-{
-    const lob_volume *const labels = &w->labels;
-    const int64_t bytes = lob_product(lob_voxels(labels), (int64_t)sizeof(float), 1, 1);
-    LOB_TRY(lob_session_take(s, bytes, set->labels));
-    LOB_TRY(lob_session_take(s, set->feature ? lob_voxel_bytes(labels) : 0, set->labels));
-    if (lob_volume_like(&w->distance, labels, LOB_F32, 1) == LOB_OK &&
-        (!set->feature || lob_volume_like(&w->feature, labels, labels->type, 1) == LOB_OK))
-        return LOB_OK;
-    return lob_session_no_memory(s, set->labels);
 }
 
 static lob_status measure(lob_session *s, const settings *set, work *w)
@@ -94,13 +79,13 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
                    : set->to == TO_OTHER ? LOB_DISTANCE_TO_OTHER
                                          : LOB_DISTANCE_TO_SET;
     LOB_TRY(find_label(s, set, w, &in.only));
-    LOB_TRY(make_results(s, set, w));
+    LOB_TRY(lob_grid_make(s, &w->distance, &w->labels, LOB_F32, 1, set->labels));
+    if (set->feature)
+        LOB_TRY(lob_grid_make(s, &w->feature, &w->labels, w->labels.type, 1, set->labels));
     const lob_distance_output out = {w->distance.data, w->feature.data};
     lob_session_compute(s, "measuring");
-    LOB_TRY(lob_session_name(s, s->backend->distance(&out, &in, &options, &s->context, &s->error),
-                             set->labels, NULL));
-    lob_session_computed(s);
-    return LOB_OK;
+    return lob_session_done(s, s->backend->distance(&out, &in, &options, &s->context, &s->error),
+                            set->labels, NULL);
 }
 
 /* Farther voxels get the limit. Returns the largest distance, inside or outside, and counts voxels
@@ -149,9 +134,7 @@ static lob_status distance(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->labels);
-    lob_volume_free(&w->distance);
-    lob_volume_free(&w->feature);
+    LOB_VOLUMES_FREE(&w->labels, &w->distance, &w->feature);
     lob_label_set_free(&w->labelled);
 }
 
@@ -181,8 +164,7 @@ static void options(lob_rows *to, void *user)
         OPT_FLAG("voxels", &set->voxels, "distances in voxels; left out: mm"),
         OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
                    "measure inside each slice alone; x, y, z are voxel axes"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the labels, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "labels"),
     };
     LOB_ROWS(to, rows);
 }

@@ -48,8 +48,8 @@ static lob_status try_backend(doctor *d, cJSON *entry, const lob_backend *backen
                               const lob_context *context)
 {
     lob_doctor_patient patient;
-    lob_status st = lob_doctor_patient_make(&patient, context, &d->s->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_doctor_patient_make(&patient, context, &d->s->error));
+    lob_status st = LOB_OK;
     patient.backend = backend;
     patient.context = context;
     cJSON *const tests = cJSON_AddObjectToObject(entry, "self_test");
@@ -134,17 +134,6 @@ static lob_status try_gpus(doctor *d)
 
 /* ---- the command ---- */
 
-static lob_status print(const doctor *d, bool json)
-{
-    char *const text = json ? lob_json_print(d->about) : NULL;
-    if (text)
-        puts(text);
-    else if (!json)
-        lob_json_show(d->about);
-    free(text);
-    return json && !text ? lob_session_no_memory(d->s, "--json") : LOB_OK;
-}
-
 static lob_status examine(doctor *d)
 {
     const char *const asked = d->s->device.backend;
@@ -174,7 +163,7 @@ static lob_status visit(lob_session *s, void *user)
     const settings *const set = user;
     doctor d = {.s = s, .about = cJSON_CreateObject()};
     lob_status st = examine(&d);
-    if (st == LOB_OK) st = print(&d, set->json);
+    if (st == LOB_OK) st = lob_json_put(d.about, set->json, &s->error);
     cJSON_AddNumberToObject(s->results, "cases", d.tried);
     cJSON_AddNumberToObject(s->results, "failed", d.failed);
     cJSON_Delete(d.about);

@@ -118,13 +118,12 @@ static lob_status compute(lob_session *s, work *w)
     const int64_t in_bytes = w->channels * plane_bytes(&w->image, w->image.type);
     const int64_t one = lob_product(plane_bytes(&w->image, w->type), w->out_channels, 1, 1);
     w->out_bytes = lob_product(one, w->frames, 1, 1);
-    LOB_TRY(lob_session_take(s, w->out_bytes, set->out));
-    if (w->frames > 1) LOB_TRY(lob_session_take(s, one, set->out));
-    if (apart) LOB_TRY(lob_session_take(s, in_bytes, set->image));
-    if (w->frames > 1) w->data = malloc((size_t)w->out_bytes);
-    if (apart) w->together = malloc((size_t)in_bytes);
-    if ((w->frames > 1 && !w->data) || (apart && !w->together))
-        return lob_session_no_memory(s, set->image);
+    if (w->frames == 1)
+        LOB_TRY(lob_session_take(s, w->out_bytes, set->out));
+    else if (!(w->data = lob_session_array(s, w->out_bytes, 1, set->out)) ||
+             lob_session_take(s, one, set->out) != LOB_OK)
+        return LOB_ENOMEM;
+    if (apart && !(w->together = lob_session_array(s, in_bytes, 1, set->image))) return LOB_ENOMEM;
     lob_session_compute(s, "filtering");
     LOB_TRY(filter_frames(s, w));
     lob_session_computed(s);
@@ -194,8 +193,7 @@ static lob_status filter(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->out);
+    LOB_VOLUMES_FREE(&w->image, &w->out);
     lob_filter_output_free(&w->one);
     free(w->data);
     free(w->together);
@@ -211,8 +209,7 @@ static void options(lob_rows *to, void *user)
                       .edge = "renormalise",
                       .options = lob_filter_defaults()};
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "image to filter, or FILE.h5:/dataset",
-                      .required = true),
+        OPERAND_IMAGE(&set->image, "image to filter"),
         OPT_OUTPUT("output", &set->out, LOB_FILE_IMAGE, "filtered image to write", .letter = 'o',
                    .required = true),
         OPT_STEP("median", &set->steps, "R",

@@ -136,15 +136,7 @@ static lob_status print_info(lob_session *s, void *user)
 {
     settings *const set = user;
     LOB_TRY(find_out(s, set));
-    if (!set->json) {
-        lob_json_show(set->about);
-        return LOB_OK;
-    }
-    char *const text = lob_json_print(set->about);
-    if (!text) return lob_session_no_memory(s, set->path);
-    puts(text);
-    free(text);
-    return LOB_OK;
+    return lob_json_put(set->about, set->json, &s->error);
 }
 
 static void release(void *user)

@@ -136,9 +136,7 @@ static lob_status compute(lob_session *s, work *w)
     LOB_TRY(lob_session_take(s, max, set->out));
     lob_session_compute(s, "cleaning");
     const lob_status st = s->backend->labels(&w->result, &in, &options, &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, set->labels, NULL));
-    lob_session_computed(s);
-    return LOB_OK;
+    return lob_session_done(s, st, set->labels, NULL);
 }
 
 static lob_status write_result(lob_session *s, work *w)
@@ -178,8 +176,7 @@ static lob_status labels(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->labels);
-    lob_volume_free(&w->out);
+    LOB_VOLUMES_FREE(&w->labels, &w->out);
     lob_label_set_free(&w->values);
     lob_labels_output_free(&w->result);
     lob_typed_labels_free(&w->typed);
@@ -193,8 +190,7 @@ static void options(lob_rows *to, void *user)
     const lob_option rows[] = {
         OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS,
                       "label volume, or FILE.h5:/dataset; 0 is no label", .required = true),
-        OPT_OUTPUT("output", &set->out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
-                   .required = true),
+        OPT_LABELS_OUTPUT(&set->out),
         OPT_LABEL_TABLE(&set->label_table),
         OPT_STEP("keep", &set->steps, "LIST", "keep these labels, as 2,4,7-9; others become 0"),
         OPT_STEP("drop", &set->steps, "LIST", "let these labels become 0"),
@@ -233,13 +229,11 @@ static void options(lob_rows *to, void *user)
                  "a raster scan meets them"),
         OPT_INT_OF("neighbours", &set->neighbours, "4|6|8|18|26",
                    "neighbours of a voxel that belong to its piece; left out: 26, with --slices 8"),
-        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
-                   "treat every slice as an image of its own; x, y, z are voxel axes"),
+        OPT_SLICES(&set->slices),
         OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
                   "where this volume is 0, voxels keep the label that they came with; steps see "
                   "them all the same"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the labels, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "labels"),
     };
     LOB_ROWS(to, rows);
 }

@@ -59,10 +59,8 @@ static lob_status find(lob_session *s, work *w)
     LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), (int64_t)sizeof(int32_t), 1, 1),
                              set->image));
     lob_session_compute(s, "finding maxima");
-    LOB_TRY(lob_session_name(s, lob_maxima_cpu(&w->result, &in, &options, &s->context, &s->error),
-                             set->image, NULL));
-    lob_session_computed(s);
-    return LOB_OK;
+    return lob_session_done(s, lob_maxima_cpu(&w->result, &in, &options, &s->context, &s->error),
+                            set->image, NULL);
 }
 
 /* ---- results ---- */
@@ -127,8 +125,7 @@ static lob_status maxima(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->labels);
+    LOB_VOLUMES_FREE(&w->image, &w->labels);
     lob_maxima_output_free(&w->result);
     free(w->mask);
 }
@@ -159,16 +156,13 @@ static void options(lob_rows *to, void *user)
                  "much; image units"),
         OPT_LENGTH("distance", &set->apart, 0, 1e8,
                    "only maxima at least so far apart, the highest first, of equal ones the first"),
-        OPT_INT_OF("neighbours", &set->neighbours, "4|6|8|18|26",
-                   "neighbours of a voxel; left out: 26, with --slices 8"),
+        OPT_NEIGHBOURS(&set->neighbours),
         OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
                    "look at every slice alone; x, y, z are voxel axes"),
         OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
                   "look only where this volume is not 0, as if there were no other voxels"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
-        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
-                "channel of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "image"),
+        OPT_CHANNEL(&set->channel),
         OPT_SCAN_NAME(&set->name),
     };
     LOB_ROWS(to, rows);

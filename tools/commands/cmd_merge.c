@@ -83,8 +83,7 @@ static lob_status merge(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->labels);
-    lob_volume_free(&w->image);
+    LOB_VOLUMES_FREE(&w->labels, &w->image);
     lob_label_set_free(&w->basins);
     free(w->to);
 }
@@ -99,17 +98,14 @@ static void options(lob_rows *to, void *user)
         OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE,
                       "what was flooded: low inside of basins, high between them",
                       .required = true),
-        OPT_OUTPUT("output", &set->out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
-                   .required = true),
+        OPT_LABELS_OUTPUT(&set->out),
         OPT_REAL("height", &set->height, "H", 0, 1e300,
                  "walls are at least so high over the higher of two bottoms, in image units"),
         OPT_REAL("share", &set->share, "SHARE", 0, 1,
                  "and at least this share of what lies between that bottom and --level"),
         OPT_REAL("level", &set->level, "L", -1e300, 1e300, "value of a full wall, for --share"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
-        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
-                "channel of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "image"),
+        OPT_CHANNEL(&set->channel),
     };
     LOB_ROWS(to, rows);
 }

@@ -143,9 +143,7 @@ static lob_status phantom(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->truth);
-    lob_volume_free(&w->seeds);
+    LOB_VOLUMES_FREE(&w->image, &w->truth, &w->seeds);
     lob_label_set_free(&w->found);
 }
 

@@ -195,10 +195,10 @@ static lob_status check_outputs(lob_session *s, const settings *set)
         return lob_fail(&s->error, LOB_EARG,
                         "what to write? add --output FILE.png or --html FILE.html");
     if (set->output && !lob_is_png_name(set->output))
-        return lob_fail(&s->error, LOB_EARG, "%s: a preview is a PNG; give it a name in .png",
-                        set->output);
+        return lob_fail_file(&s->error, LOB_EARG, set->output,
+                             "a preview is a PNG; give it a name in .png");
     if (set->html && !is_page_name(set->html))
-        return lob_fail(&s->error, LOB_EARG, "%s: give a page a name in .html", set->html);
+        return lob_fail_file(&s->error, LOB_EARG, set->html, "give a page a name in .html");
     const char *const alone = set->look.montage > 0  ? "montage"
                               : set->look.project    ? "mip"
                               : set->look.plane >= 0 ? "plane"
@@ -238,8 +238,7 @@ static void options(lob_rows *to, void *user)
     settings *const set = user;
     *set = (settings){.frame = -1, .look = lob_preview_defaults()};
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->look.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
-                      .required = true),
+        OPERAND_IMAGE(&set->look.image, "scan"),
         OPERAND_INPUT("LABELS", &set->look.labels, LOB_FILE_LABELS, "labels on the image's grid"),
         OPT_OUTPUT("output", &set->output, LOB_FILE_OTHER, "picture to write, in .png",
                    .letter = 'o'),
@@ -268,8 +267,7 @@ static void options(lob_rows *to, void *user)
                    "radiological shows the patient's right at the left"),
         OPT_INT("size", &set->look.size, "PIXELS", 64, 8192,
                 "neither side of the picture is longer"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "image"),
     };
     LOB_ROWS(to, rows);
 }

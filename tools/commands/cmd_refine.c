@@ -41,22 +41,12 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
     if (w->image.channels > LOB_REFINE_MAX_CHANNELS)
-        LOB_TRY(lob_fail(&s->error, LOB_EDATA, "%s: has %d channels, at most %d", set->image,
-                         w->image.channels, LOB_REFINE_MAX_CHANNELS));
+        return lob_fail_file(&s->error, LOB_EDATA, set->image, "has %d channels, at most %d",
+                             w->image.channels, LOB_REFINE_MAX_CHANNELS);
     LOB_TRY(lob_seeds_read(s, &w->seeds, set->seeds, &w->image, set->image, set->background));
     LOB_TRY(lob_session_check(s, &w->image, lob_label_type(w->seeds.set.count), 1, set->out));
     return lob_seeds_labels(s, &w->labels, set->labels, &w->seeds, set->seeds, &w->image,
                             set->image);
-}
-
-static lob_status make_output(lob_session *s, const settings *set, work *w)
-{
-    const lob_type type = lob_label_type(w->seeds.set.count);
-    LOB_TRY(
-        lob_session_take(s, lob_voxels(&w->image) * (int64_t)lob_type_of(type)->bytes, set->out));
-    if (lob_volume_like(&w->out, &w->labels, type, 1) != LOB_OK)
-        return lob_session_no_memory(s, set->out);
-    return LOB_OK;
 }
 
 static lob_status compute(lob_session *s, const settings *set, work *w)
@@ -71,11 +61,11 @@ static lob_status compute(lob_session *s, const settings *set, work *w)
         .label_count = w->seeds.set.count,
         .background = w->seeds.background,
     };
+    LOB_TRY(lob_grid_make(s, &w->out, &w->labels, lob_label_type(in.label_count), 1, set->out));
     lob_session_compute(s, "refining");
-    LOB_TRY(lob_session_name(
+    LOB_TRY(lob_session_done(
         s, s->backend->refine(w->out.data, &w->stats, &in, &options, &s->context, &s->error),
         set->labels, set->image));
-    lob_session_computed(s);
     if (lob_labels_restore(&w->out, &w->seeds.set) != LOB_OK)
         return lob_session_no_memory(s, set->out);
     return LOB_OK;
@@ -98,7 +88,6 @@ static lob_status refine(lob_session *s, void *user)
     const settings *const set = &w->set;
     LOB_TRY(read_inputs(s, set, w));
     LOB_TRY(lob_session_device(s));
-    LOB_TRY(make_output(s, set, w));
     LOB_TRY(compute(s, set, w));
     report(s, w);
     return lob_session_write(s, &w->out, set->out, true);
@@ -107,9 +96,7 @@ static lob_status refine(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->labels);
-    lob_volume_free(&w->out);
+    LOB_VOLUMES_FREE(&w->image, &w->labels, &w->out);
     lob_seeds_free(&w->seeds);
 }
 
@@ -127,12 +114,10 @@ static void options(lob_rows *to, void *user)
     const lob_option rows[] = {
         OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS, "labels that grew from the seeds",
                       .required = true),
-        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
-                      .required = true),
+        OPERAND_IMAGE(&set->image, "scan"),
         OPERAND_INPUT("SEEDS", &set->seeds, LOB_FILE_LABELS, "strokes: labels from 1, 0 is unknown",
                       .required = true),
-        OPT_OUTPUT("output", &set->out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
-                   .required = true),
+        OPT_LABELS_OUTPUT(&set->out),
         OPT_INT(
             "background", &set->background, "N", 1, INT32_MAX,
             "label that stands for all else; left out: the one whose strokes reach farthest out"),
@@ -147,8 +132,7 @@ static void options(lob_rows *to, void *user)
                    .above_low = true),
         OPT_LENGTH("edge-smooth", &set->edge_smooth, 0, 1e4,
                    "Gaussian of what the image decides; left out: 0.7vox; 0: none"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "image"),
     };
     LOB_ROWS(to, rows);
 }

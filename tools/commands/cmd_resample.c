@@ -121,11 +121,7 @@ static lob_status make_output(lob_session *s, lob_volume *out, const lob_resampl
     header.geometry = in->geometry;
     header.data = NULL;
     header.names = v->names;
-    const int64_t bytes = lob_product(lob_dims_voxels(in->dims), v->channels,
-                                      (int64_t)lob_type_of(v->type)->bytes, 1);
-    LOB_TRY(lob_session_take(s, bytes, set->out));
-    if (lob_volume_like(out, &header, v->type, v->channels) != LOB_OK)
-        return lob_session_no_memory(s, set->out);
+    LOB_TRY(lob_grid_make(s, out, &header, v->type, v->channels, set->out));
     out->slope = v->slope;
     out->inter = v->inter;
     return LOB_OK;
@@ -166,11 +162,9 @@ static lob_status resample_onto(lob_session *s, const settings *set, const lob_v
                                           .fill = (set->fill - image->inter) /
                                                   (image->slope != 0.0 ? image->slope : 1.0)};
     lob_session_compute(s, "resampling");
-    LOB_TRY(lob_session_name(s,
-                             s->backend->resample(out->data, &in, &options, &s->context, &s->error),
-                             set->image, NULL));
-    lob_session_computed(s);
-    return LOB_OK;
+    return lob_session_done(s,
+                            s->backend->resample(out->data, &in, &options, &s->context, &s->error),
+                            set->image, NULL);
 }
 
 static lob_status resample(lob_session *s, void *user)
@@ -191,9 +185,7 @@ static lob_status resample(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->like);
-    lob_volume_free(&w->out);
+    LOB_VOLUMES_FREE(&w->image, &w->like, &w->out);
     lob_label_set_free(&w->labels);
 }
 
@@ -204,8 +196,7 @@ static void options(lob_rows *to, void *user)
         .frame = -1, .method = -1, .spacing = {NAN, NAN, NAN}
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE,
-                      "scan, mask or labels, or FILE.h5:/dataset", .required = true),
+        OPERAND_IMAGE(&set->image, "scan, mask or labels"),
         OPT_OUTPUT("output", &set->out, LOB_FILE_IMAGE, "volume to write", .letter = 'o',
                    .required = true),
         OPT_INPUT("like", &set->like, LOB_FILE_IMAGE, "onto the grid of this volume"),
@@ -218,8 +209,7 @@ static void options(lob_rows *to, void *user)
         OPT_CHOICE("method", &set->method, "nearest|linear|majority|strokes",
                    "how values are found; left out: linear, with --labels majority"),
         OPT_REAL("fill", &set->fill, "V", -INFINITY, INFINITY, "value outside of IMAGE"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "image"),
     };
     LOB_ROWS(to, rows);
 }

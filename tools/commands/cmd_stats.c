@@ -29,8 +29,9 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     LOB_TRY(lob_grid_channel(s, &w->image, set->channel, set->image));
     w->frames = lob_frames_held(&w->image);
     if (w->image.channels > w->frames)
-        LOB_TRY(lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; choose one with --channel N",
-                         set->image, w->image.channels / (int)w->frames));
+        return lob_fail_file(&s->error, LOB_EDATA, set->image,
+                             "has %d channels; choose one with --channel N",
+                             w->image.channels / (int)w->frames);
     /* labels of a part of the image are not filled up: a table of that would be of other labels */
     LOB_TRY(lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE));
     LOB_TRY(lob_grid_match(s, &w->labels, set->labels, &w->image, set->image));
@@ -90,8 +91,7 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
     w->fine = calloc((size_t)w->frames, sizeof *w->fine);
     if (!w->regions || !w->values || !w->fine) return lob_session_no_memory(s, set->labels);
     lob_session_compute(s, "measuring");
-    LOB_TRY(lob_session_name(s, measure_frames(s, w), set->image, set->labels));
-    lob_session_computed(s);
+    LOB_TRY(lob_session_done(s, measure_frames(s, w), set->image, set->labels));
 
     report(s, set, w);
     const lob_regions_input in = {.labels = w->labels.data,
@@ -136,8 +136,7 @@ static lob_status stats(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->labels);
+    LOB_VOLUMES_FREE(&w->image, &w->labels);
     lob_label_set_free(&w->labelled);
     free(w->values);
     free(w->fine);
@@ -149,8 +148,7 @@ static void options(lob_rows *to, void *user)
     settings *const set = user;
     *set = (settings){.table = "-", .frame = -1, .channel = -1};
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
-                      .required = true),
+        OPERAND_IMAGE(&set->image, "scan"),
         OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS,
                       "labels on the image's grid; 0 is no label", .required = true),
         OPT_OUTPUT("table", &set->table, LOB_FILE_TABLE,
@@ -159,8 +157,7 @@ static void options(lob_rows *to, void *user)
         OPT_REGION_COLUMNS(&set->columns),
         OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; left out: all, a row for each"),
-        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
-                "channel of the image, from 0; needed when there are several"),
+        OPT_CHANNEL(&set->channel),
     };
     LOB_ROWS(to, rows);
 }

@@ -217,7 +217,8 @@ static lob_status read_rules(lob_session *s, lob_typed_labels *typed, int number
     LOB_TRY(lob_label_map_read(&typed->rules[number], &count, path, &s->error));
     const int32_t twice = settle_rules(&typed->step[number], typed->rules[number], count);
     if (twice == 0) return LOB_OK;
-    return lob_fail(&s->error, LOB_EDATA, "%s: label %d becomes two different labels", path, twice);
+    return lob_fail_file(&s->error, LOB_EDATA, path, "label %d becomes two different labels",
+                         twice);
 }
 
 lob_status lob_labels_steps_read(lob_session *s, lob_typed_labels *typed)

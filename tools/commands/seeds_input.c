@@ -6,22 +6,11 @@ lob_status lob_seeds_background(lob_session *s, int32_t *background, const lob_s
 {
     *background = wanted > 0 ? lob_label_set_find(set, wanted) : lob_strokes_background(strokes);
     if (*background == 0)
-        return lob_fail(&s->error, LOB_EDATA, "%s: no seed has the background's label %d", path,
-                        wanted);
+        return lob_fail_file(&s->error, LOB_EDATA, path, "no seed has the background's label %d",
+                             wanted);
     if (wanted <= 0)
         lob_session_say(s, "%s: label %d is taken for the background", path,
                         set->values[*background - 1]);
-    return LOB_OK;
-}
-
-/* Read a label volume and number its labels; memory counts what they then take. */
-static lob_status read_dense(lob_session *s, lob_volume *labels, lob_label_set *set,
-                             const char *path, const lob_volume *image, const char *image_path)
-{
-    LOB_TRY(lob_grid_read(s, labels, path, image, image_path));
-    const int64_t stored = lob_voxel_bytes(labels);
-    LOB_TRY(lob_labels_dense(labels, set, path, &s->error));
-    lob_session_give(s, stored - lob_voxel_bytes(labels));
     return LOB_OK;
 }
 
@@ -29,22 +18,23 @@ lob_status lob_seeds_read(lob_session *s, lob_seeds_input *seeds, const char *pa
                           const lob_volume *image, const char *image_path, int background)
 {
     *seeds = (lob_seeds_input){.volume = lob_volume_empty()};
-    LOB_TRY(read_dense(s, &seeds->volume, &seeds->set, path, image, image_path));
+    LOB_TRY(lob_grid_read(s, &seeds->volume, path, image, image_path));
+    LOB_TRY(lob_grid_dense(s, &seeds->volume, &seeds->set, path));
     if (seeds->set.count == 0)
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: no seeds: 0 means unknown, and labels start at 1", path);
+        return lob_fail_file(&s->error, LOB_EDATA, path,
+                             "no seeds: 0 means unknown, and labels start at 1");
     if (seeds->set.count == 1)
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: the only label is %d; add seeds of another label, such as the "
-                        "background",
-                        path, seeds->set.values[0]);
+        return lob_fail_file(&s->error, LOB_EDATA, path,
+                             "the only label is %d; add seeds of another label, such as the "
+                             "background",
+                             seeds->set.values[0]);
     lob_strokes strokes;
     LOB_TRY(lob_strokes_count(&strokes, seeds->volume.data, seeds->volume.type, seeds->volume.dims,
                               seeds->set.count, s->context.threads, &s->error));
     const lob_status st =
         lob_seeds_background(s, &seeds->background, &strokes, &seeds->set, path, background);
     lob_strokes_free(&strokes);
-    if (st != LOB_OK) return st;
+    LOB_TRY(st);
     cJSON_AddNumberToObject(s->results, "background", seeds->set.values[seeds->background - 1]);
     cJSON_AddBoolToObject(s->results, "background_found", background < 0);
     return LOB_OK;
@@ -61,12 +51,14 @@ lob_status lob_seeds_labels(lob_session *s, lob_volume *labels, const char *path
                             const lob_volume *image, const char *image_path)
 {
     lob_label_set set = {0};
-    lob_status st = read_dense(s, labels, &set, path, image, image_path);
+    LOB_TRY(lob_grid_read(s, labels, path, image, image_path));
+    LOB_TRY(lob_grid_dense(s, labels, &set, path));
+    lob_status st = LOB_OK;
     for (int32_t i = 0, at = 0; st == LOB_OK && i < set.count; i++) {
         while (at < seeds->set.count && seeds->set.values[at] < set.values[i]) at++;
         if (at == seeds->set.count || seeds->set.values[at] != set.values[i])
-            st = lob_fail(&s->error, LOB_EDATA, "%s: label %d has no seed in %s", path,
-                          set.values[i], seeds_path);
+            st = lob_fail_file(&s->error, LOB_EDATA, path, "label %d has no seed in %s",
+                               set.values[i], seeds_path);
         else
             set.values[i] = at + 1;
     }

@@ -32,10 +32,10 @@ lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices)
 lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const char *path)
 {
     if (volume->channels == 1) return LOB_OK;
-    return lob_fail(&s->error, LOB_EDATA,
-                    "%s: has %d channels, and one is needed here; take one out with `lobule "
-                    "convert --channel N`, N from 0 to %d",
-                    path, volume->channels, volume->channels - 1);
+    return lob_fail_file(&s->error, LOB_EDATA, path,
+                         "has %d channels, and one is needed here; take one out with `lobule "
+                         "convert --channel N`, N from 0 to %d",
+                         volume->channels, volume->channels - 1);
 }
 
 /* An entry of the report on the input that was read last. */
@@ -180,9 +180,9 @@ void lob_grid_show_mask(lob_volume *mask, const char *path)
 
 lob_status lob_grid_empty_mask(lob_session *s, const char *path)
 {
-    return lob_fail(
-        &s->error, LOB_EDATA,
-        "%s: the mask is empty, so nothing could be labelled; nonzero voxels are inside", path);
+    return lob_fail_file(
+        &s->error, LOB_EDATA, path,
+        "the mask is empty, so nothing could be labelled; nonzero voxels are inside");
 }
 
 lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const lob_volume *image,
@@ -213,8 +213,8 @@ lob_status lob_grid_has_channel(lob_session *s, const lob_volume *volume, int ch
 {
     const int channels = volume->channels / (int)lob_frames_held(volume);
     if (channel < channels) return LOB_OK;
-    return lob_fail(&s->error, LOB_EDATA, "%s: has no channel %d; it has %d, counted from 0", path,
-                    channel, channels);
+    return lob_fail_file(&s->error, LOB_EDATA, path, "has no channel %d; it has %d, counted from 0",
+                         channel, channels);
 }
 
 lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, const char *path)
@@ -237,7 +237,7 @@ lob_status lob_grid_choose_channel(lob_session *s, lob_volume *volume, int chann
 {
     LOB_TRY(lob_grid_channel(s, volume, channel, path));
     if (volume->channels == 1) return LOB_OK;
-    return lob_fail(&s->error, LOB_EDATA,
-                    "%s: has %d channels; choose one with --channel N, from 0 to %d", path,
-                    volume->channels, volume->channels - 1);
+    return lob_fail_file(&s->error, LOB_EDATA, path,
+                         "has %d channels; choose one with --channel N, from 0 to %d",
+                         volume->channels, volume->channels - 1);
 }

@@ -4,10 +4,8 @@
 #define LOB_GRID_H
 
 #include "tools/inout/volumes.h"
+#include "tools/options/image_rows.h"
 #include "volumes/labels.h"
-
-/* The words of --slices; lob_grid_slice_axis takes their index. */
-#define LOB_GRID_SLICES "axial|coronal|sagittal|x|y|z"
 
 /* The voxel axis across the slices of --slices; -1 in 3D (slices < 0). */
 int lob_grid_slice_axis(int slices, const lob_geometry *geometry);

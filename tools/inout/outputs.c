@@ -78,9 +78,9 @@ static lob_status check_name(lob_session *s, size_t i)
                                 is_input) != LOB_OK)
                 return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
             if (!touches) continue;
-            return lob_fail(&s->error, LOB_EARG,
-                            "%s: named for %s and for %s; give the output a name of its own",
-                            path_of(row), other->name, row->name);
+            return lob_fail_file(&s->error, LOB_EARG, path_of(row),
+                                 "named for %s and for %s; give the output a name of its own",
+                                 other->name, row->name);
         }
     }
     return LOB_OK;
@@ -111,8 +111,8 @@ static lob_status check_file(lob_session *s, const lob_option *row)
     const lob_status st =
         lob_output_check(path, s->force || is_replaceable_report(path), &s->error);
     if (st != LOB_EEXIST) return st;
-    return lob_fail(&s->error, st,
-                    "%s: exists and is no report of lobule; use --force to replace it", path);
+    return lob_fail_file(&s->error, st, path,
+                         "exists and is no report of lobule; use --force to replace it");
 }
 
 /* Are all files of an output there? */
@@ -148,12 +148,13 @@ static lob_status find_existing(lob_session *s, bool *skip)
         if (!there && !missing) missing = path_of(row);
     }
     *skip = found && !missing;
-    if (*skip) lob_fail(&s->error, LOB_OK, "%s: exists; nothing was done", found);
+    if (*skip) lob_fail_file(&s->error, LOB_OK, found, "exists; nothing was done");
     if (!found || !missing) return LOB_OK;
-    return lob_fail(&s->error, LOB_EEXIST,
-                    "%s: exists, but %s does not, so that nothing was skipped; use --force to make "
-                    "both again",
-                    found, missing);
+    return lob_fail_file(
+        &s->error, LOB_EEXIST, found,
+        "exists, but %s does not, so that nothing was skipped; use --force to make "
+        "both again",
+        missing);
 }
 
 lob_status lob_outputs_check(lob_session *s, bool *skip)

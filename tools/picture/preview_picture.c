@@ -94,7 +94,7 @@ lob_status lob_preview_look(lob_preview_content *c, const lob_preview *set, lob_
     c->colour = calloc((size_t)c->set.count + 1, sizeof *c->colour);
     c->shown = calloc((size_t)c->set.count + 1, sizeof *c->shown);
     if (!c->colour || !c->shown)
-        return lob_fail(error, LOB_ENOMEM, "%s: out of memory", set->image);
+        return lob_fail_file(error, LOB_ENOMEM, set->image, "out of memory");
     for (int32_t i = 1; i <= c->set.count; i++) {
         c->colour[i] = lob_label_colour(&c->labels.names, c->set.values[i - 1]);
         c->shown[i] = !is_hidden(set, c, i);
@@ -112,7 +112,7 @@ lob_status lob_preview_look(lob_preview_content *c, const lob_preview *set, lob_
     if (!isfinite(set->window[0]) || !isfinite(set->window[1]))
         st = lob_percentile_window(c->overlay.window, &c->image, set->project ? 50 : 2,
                                    set->project ? 99.9 : 98);
-    if (st != LOB_OK) return lob_fail(error, st, "%s: out of memory", set->image);
+    if (st != LOB_OK) return lob_fail_file(error, st, set->image, "out of memory");
     locate_content(c, labels);
     for (int a = 0; a < 3 && isfinite(set->at[a]); a++) c->at[a] = (int64_t)(set->at[a] + 0.5);
     return LOB_OK;
@@ -322,10 +322,10 @@ lob_status lob_preview_lay_out(lob_preview_layout *l, const lob_preview *set,
         lay_out(l, &within, c);
         const double *const mm = c->image.geometry.spacing_mm;
         if (!isfinite(l->tiles[0].view.mm[0] + l->tiles[0].view.mm[1]))
-            return lob_fail(error, LOB_EDATA,
-                            "%s: voxels of %g x %g x %g mm are too large to draw; correct the "
-                            "spacing in its header",
-                            set->image, mm[0], mm[1], mm[2]);
+            return lob_fail_file(error, LOB_EDATA, set->image,
+                                 "voxels of %g x %g x %g mm are too large to draw; correct the "
+                                 "spacing in its header",
+                                 mm[0], mm[1], mm[2]);
         over = (l->width > l->height ? l->width : l->height) - set->size;
         if (over <= 0) return LOB_OK;
     }

@@ -277,21 +277,22 @@ static lob_status put_base64(lob_output *out, int fd, lob_error *error)
 {
     enum { PIECE = 3 << 16 };
     unsigned char *const piece = malloc(PIECE);
-    lob_status st = piece ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", out->path);
+    lob_status st = piece ? LOB_OK : lob_fail_file(error, LOB_ENOMEM, out->path, "out of memory");
     off_t done = 0;
     for (bool more = true; st == LOB_OK && more;) {
         size_t have = 0;
         while (have < PIECE) {
             const ssize_t n = pread(fd, piece + have, PIECE - have, done + (off_t)have);
             if (n < 0 && errno == EINTR) continue;
-            if (n < 0) st = lob_fail(error, LOB_EIO, "%s: %s", out->path, strerror(errno));
+            if (n < 0) st = lob_fail_file(error, LOB_EIO, out->path, "%s", strerror(errno));
             if (n <= 0) break;
             have += (size_t)n;
         }
         more = have == PIECE;
         done += (off_t)have;
         char *const text = st == LOB_OK ? lob_base64(piece, have) : NULL;
-        if (st == LOB_OK && !text) st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", out->path);
+        if (st == LOB_OK && !text)
+            st = lob_fail_file(error, LOB_ENOMEM, out->path, "out of memory");
         if (st == LOB_OK) st = lob_output_write(out, text, strlen(text), error);
         free(text);
     }

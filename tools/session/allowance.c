@@ -15,13 +15,12 @@ lob_status lob_allowance_take(lob_allowance *a, int64_t bytes, const char *name,
 {
     const int64_t left = lob_allowance_left(a);
     if (bytes < 0)
-        return lob_fail(error, LOB_ENOMEM, "%s: needs more memory than can be addressed", name);
+        return lob_fail_file(error, LOB_ENOMEM, name, "needs more memory than can be addressed");
     if (bytes > left) {
         char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
         lob_bytes_texts(need, bytes, have, left);
-        return lob_fail(error, LOB_ENOMEM,
-                        "%s: needs %s of memory, and --max-memory leaves %s for it", name, need,
-                        have);
+        return lob_fail_file(error, LOB_ENOMEM, name,
+                             "needs %s of memory, and --max-memory leaves %s for it", need, have);
     }
     lob_allowance_hold(a, bytes);
     return LOB_OK;

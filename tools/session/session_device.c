@@ -50,7 +50,7 @@ static lob_status adopt(lob_session *s, const lob_opening *o)
         return LOB_OK;
     }
     if (is_any(s)) {
-        snprintf(s->device_why, sizeof s->device_why, "auto: %.400s", o->error.text);
+        snprintf(s->device_why, sizeof s->device_why, "auto: %s", o->error.text);
         return LOB_OK;
     }
     s->error = o->error;

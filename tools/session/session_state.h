@@ -163,7 +163,7 @@ struct lob_session {
     cJSON *past_provenance; /* of `lobule repeat`: by the names of outputs, what --provenance put
                           into them then; NULL: a command that is no repetition */
     cJSON *results; /* a JSON object that the command fills; in the report it is "results" */
-    char device_why[512];
+    char device_why[LOB_ERROR_LINE];
     char started[32];
     double start_s;
     struct {

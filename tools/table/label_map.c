@@ -36,7 +36,7 @@ static lob_status take_line(lob_labels_rule **rules, int64_t *count, const lob_l
         return lob_lines_bad(text,
                              "holds no label, from 0, in its second column; a line is FROM,TO");
     if (add_rule(rules, count, from, to)) return LOB_OK;
-    return lob_fail(text->error, LOB_ENOMEM, "%s: out of memory", text->name);
+    return lob_fail_file(text->error, LOB_ENOMEM, text->name, "out of memory");
 }
 
 lob_status lob_label_map_parse(lob_labels_rule **rules, int64_t *count, const char *text,
@@ -51,7 +51,7 @@ lob_status lob_label_map_parse(lob_labels_rule **rules, int64_t *count, const ch
         st = take_line(rules, count, &lines, line);
     lob_lines_end(&lines);
     if (st == LOB_OK && *count == 0)
-        st = lob_fail(error, LOB_EDATA, "%s: holds no line FROM,TO", name);
+        st = lob_fail_file(error, LOB_EDATA, name, "holds no line FROM,TO");
     if (st != LOB_OK) {
         free(*rules);
         *rules = NULL;

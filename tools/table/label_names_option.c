@@ -7,9 +7,8 @@
 lob_status lob_label_table_check(lob_session *s, const char *path)
 {
     if (!path || lob_is_label_table_name(path)) return LOB_OK;
-    return lob_fail(&s->error, LOB_EARG,
-                    "%s: names of labels are in .csv, .ctbl, .label, .lut, .tsv and .txt files",
-                    path);
+    return lob_fail_file(&s->error, LOB_EARG, path,
+                         "names of labels are in .csv, .ctbl, .label, .lut, .tsv and .txt files");
 }
 
 lob_status lob_label_table_take(lob_session *s, lob_volume *labels, const char *path)
@@ -38,6 +37,6 @@ lob_status lob_label_table_make(lob_session *s, const lob_volume *labels, const 
     lob_label_names names = labels->names;
     if (!path) return LOB_OK;
     if (names.count == 0)
-        return lob_fail(&s->error, LOB_EDATA, "%s: not written: no label has a name", path);
+        return lob_fail_file(&s->error, LOB_EDATA, path, "not written: no label has a name");
     return lob_session_make(s, NULL, path, make_table, &names);
 }

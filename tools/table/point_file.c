@@ -19,7 +19,7 @@ typedef struct {
 
 static lob_status bad(const reader *r, const char *what)
 {
-    return lob_fail(r->error, LOB_EDATA, "%s: %s", r->name, what);
+    return lob_fail_file(r->error, LOB_EDATA, r->name, "%s", what);
 }
 
 static lob_status add(reader *r, const lob_point *point)
@@ -29,7 +29,7 @@ static lob_status add(reader *r, const lob_point *point)
     if (all->count == r->room) {
         r->room = r->room ? 2 * r->room : 64;
         lob_point *more = realloc(all->points, (size_t)r->room * sizeof *more);
-        if (!more) return lob_fail(r->error, LOB_ENOMEM, "%s: no memory for its points", r->name);
+        if (!more) return lob_fail_file(r->error, LOB_ENOMEM, r->name, "no memory for its points");
         all->points = more;
     }
     all->points[all->count++] = *point;
@@ -251,8 +251,8 @@ lob_status lob_points_parse(lob_points *out, const char *text, size_t size, cons
                        lob_has_suffix(name, ".csv");
     *out = (lob_points){0};
     if (!json && !lines)
-        return lob_fail(error, LOB_EARG,
-                        "%s: points are read from .mrk.json, .fcsv, .tsv and .csv files", name);
+        return lob_fail_file(error, LOB_EARG, name,
+                             "points are read from .mrk.json, .fcsv, .tsv and .csv files");
     lob_status st = size == 0 ? bad(&r, "is empty")
                     : json    ? parse_json(&r, text, size)
                               : parse_lines(&r, text, size);

@@ -101,10 +101,9 @@ static lob_status measure_needs(lob_session *s, writing *w, const char *path)
     const int64_t count = w->table->count;
     const bool image = w->table->in && w->table->in->image;
     if (w->needs && !w->table->in)
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: these columns need the labels in memory; write the labels, and the "
-                        "table by `lobule stats`",
-                        path);
+        return lob_fail_file(&s->error, LOB_EDATA, path,
+                             "these columns need the labels in memory; write the labels, and the "
+                             "table by `lobule stats`");
     lob_session_compute(s, "measuring shapes");
     for (size_t i = 0; i < LOB_COUNT(rows) && count > 0; i++) {
         if (!(w->needs & rows[i].need) || (rows[i].need == LOB_COLUMN_PERCENTILES && !image))
@@ -259,7 +258,7 @@ lob_status lob_region_table_write(lob_session *s, const lob_region_table *table,
     for (int c = 0; c < w.count; c++) w.needs |= w.columns[c]->needs;
     lob_status st = w.needs ? measure_needs(s, &w, path) : LOB_OK;
     const char **names = st == LOB_OK ? column_names(&value_names, &w, keys, values) : NULL;
-    if (st == LOB_OK && !names) st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
+    if (st == LOB_OK && !names) st = lob_fail_file(&s->error, LOB_ENOMEM, path, "out of memory");
     if (st == LOB_OK) {
         const lob_table file = {.names = names,
                                 .columns = keys + w.count,

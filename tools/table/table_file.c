@@ -161,10 +161,9 @@ lob_status lob_table_check(lob_session *s, const char *path, const char *scan)
     if (!path || strcmp(path, "-") == 0 || ends_in(path, ".tsv") || ends_in(path, ".csv") ||
         ends_in(path, ".json"))
         return LOB_OK;
-    return lob_fail(&s->error, LOB_EARG,
-                    "%s: a table is written as .tsv, .csv or .json, or as TSV to standard output "
-                    "(-)",
-                    path);
+    return lob_fail_file(&s->error, LOB_EARG, path,
+                         "a table is written as .tsv, .csv or .json, or as TSV to standard output "
+                         "(-)");
 }
 
 lob_status lob_table_write(lob_session *s, const lob_table *table, const char *path)
@@ -173,13 +172,13 @@ lob_status lob_table_write(lob_session *s, const lob_table *table, const char *p
     printer *p = calloc(1, sizeof *p);
     double *values = calloc((size_t)table->columns, sizeof *values);
     if (!p || !values) {
-        lob_fail(&s->error, st, "%s: out of memory", path);
+        lob_fail_file(&s->error, st, path, "out of memory");
         goto out;
     }
     *p = (printer){.table = table, .values = values, .session = s};
     p->form = ends_in(path, ".json") ? JSON : ends_in(path, ".csv") ? CSV : TSV;
     if (table->scan && !(p->scan = cell_text(p, table->scan))) {
-        lob_fail(&s->error, st, "%s: out of memory", path);
+        lob_fail_file(&s->error, st, path, "out of memory");
         goto out;
     }
     if (strcmp(path, "-") == 0) {

@@ -31,7 +31,7 @@ lob_status lob_page_begin(lob_output *out, const char *path, bool force, const c
     char *const object = open_object(data);
     cJSON_Delete(data);
     lob_status st = object ? lob_output_begin(out, path, force, error)
-                           : lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+                           : lob_fail_file(error, LOB_ENOMEM, path, "out of memory");
     if (st == LOB_OK) {
         st = lob_output_write(out, page, (size_t)(strstr(page, mark) - page), error);
         if (st == LOB_OK) st = lob_output_write(out, object, strlen(object), error);

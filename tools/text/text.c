@@ -72,7 +72,7 @@ void lob_text_free(lob_text *text)
 lob_status lob_text_save(lob_text *text, const char *path, bool force, lob_error *error)
 {
     const lob_output_part part = {text->bytes, text->size};
-    const lob_status st = text->failed ? lob_fail(error, LOB_ENOMEM, "%s: out of memory", path)
+    const lob_status st = text->failed ? lob_fail_file(error, LOB_ENOMEM, path, "out of memory")
                                        : lob_output_whole(path, force, &part, 1, error);
     lob_text_free(text);
     return st;

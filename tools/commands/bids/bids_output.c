@@ -80,7 +80,7 @@ static lob_status name_labels(lob_session *s, const lob_option *out)
     *(const char **)out->target = s->renamed;
     return lob_can_make_folders(s->renamed)
                ? LOB_OK
-               : lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", s->renamed);
+               : lob_fail_file(&s->error, LOB_ECREATE, s->renamed, "its folder cannot be made");
 }
 
 static bool makes_folder(const lob_session *s, const char *path)
@@ -96,7 +96,7 @@ static bool makes_folder(const lob_session *s, const char *path)
 static lob_status writing(lob_session *s, const char *path)
 {
     if (!makes_folder(s, path) || lob_make_folders(path)) return LOB_OK;
-    return lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", path);
+    return lob_fail_file(&s->error, LOB_ECREATE, path, "its folder cannot be made");
 }
 
 static const char *const beside[] = {".json", ".tsv"};

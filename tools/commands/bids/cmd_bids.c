@@ -168,7 +168,7 @@ static lob_status list_images(lob_session *s, settings *set, char **manifest, in
     int flags = 0;
     char dataset[2 * PATH_MAX];
     if (!quote(dataset, sizeof dataset, set->dataset))
-        return lob_fail(&s->error, LOB_EARG, "%.80s...: is too long for a path", set->dataset);
+        return lob_fail_file(&s->error, LOB_EARG, set->dataset, "is too long for a path");
     for (size_t i = 0; st == LOB_OK && i < LOB_COUNT(places) * LOB_COUNT(endings);
          i++, flags = GLOB_APPEND) {
         char *pattern;
@@ -179,9 +179,8 @@ static lob_status list_images(lob_session *s, settings *set, char **manifest, in
         free(pattern);
         if (result == GLOB_NOSPACE) st = lob_session_no_memory(s, set->dataset);
         if (result == GLOB_ABORTED)
-            st =
-                lob_fail(&s->error, LOB_ENOINPUT,
-                         "%s: a folder in it cannot be read; images could be missed", set->dataset);
+            st = lob_fail_file(&s->error, LOB_ENOINPUT, set->dataset,
+                               "a folder in it cannot be read; images could be missed");
     }
     lob_text_print(&text, "scan\timage\tfolder\tbids\tout\n");
     for (size_t i = 0; st == LOB_OK && i < found.gl_pathc; i++)
@@ -211,7 +210,7 @@ static lob_status check(lob_session *s, void *user)
                         "group: there is nothing to do at this level; regions.tsv of all "
                         "participants is in code/NAME of the output");
     if (stat(set->dataset, &about) != 0 || !S_ISDIR(about.st_mode))
-        return lob_fail(&s->error, LOB_ENOINPUT, "%s: is no folder", set->dataset);
+        return lob_fail_file(&s->error, LOB_ENOINPUT, set->dataset, "is no folder");
     if (set->line ? set->recipe || set->line_count == 0 : !set->recipe)
         return lob_fail(&s->error, LOB_EARG,
                         "what is to be done? Give --recipe FILE, or one command behind --, as in: "
@@ -280,20 +279,19 @@ static lob_status plan(lob_session *s, void *user)
     set->out_is_new = access(set->out, F_OK) != 0;
     name_tool(set);
     if (!set->tool[0])
-        return lob_fail(&s->error, LOB_EARG,
-                        "%s: outputs take the letters and digits of its name, and it has none",
-                        set->line ? set->line[0] : set->recipe);
+        return lob_fail_file(&s->error, LOB_EARG, set->line ? set->line[0] : set->recipe,
+                             "outputs take the letters and digits of its name, and it has none");
     LOB_TRY(list_images(s, set, &set->text, &count));
     const char *const absent = missing(set);
     if (absent)
-        return lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-%s_*%s.nii.gz",
-                        set->dataset, bare(absent), set->suffix);
+        return lob_fail_file(&s->error, LOB_ENOINPUT, set->dataset,
+                             "holds no image sub-%s_*%s.nii.gz", bare(absent), set->suffix);
     if (count == 0)
-        return lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-*_%s.nii.gz", set->dataset,
-                        set->suffix);
+        return lob_fail_file(&s->error, LOB_ENOINPUT, set->dataset,
+                             "holds no image sub-*_%s.nii.gz", set->suffix);
     LOB_TRY(name_places(s, set));
     if (!lob_make_folders(set->manifest))
-        return lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", set->manifest);
+        return lob_fail_file(&s->error, LOB_ECREATE, set->manifest, "its folder cannot be made");
     const lob_output_part part = {set->text, strlen(set->text)};
     LOB_TRY(lob_output_whole(set->manifest, true, &part, 1, &s->error));
     put_together(s, set);

@@ -51,8 +51,8 @@ static lob_status check(lob_session *s, void *user)
     const char *const names[] = {files->image, files->out, files->table};
     for (size_t i = 0; i < LOB_COUNT(names) && set->print; i++)
         if (names[i] && lob_session_is_stored(s, names[i]))
-            return lob_fail(&s->error, LOB_EARG,
-                            "%s: is in memory, and lines that are printed need files", names[i]);
+            return lob_fail_file(&s->error, LOB_EARG, names[i],
+                                 "is in memory, and lines that are printed need files");
     return lob_table_check(s, files->table, NULL);
 }
 
@@ -73,9 +73,7 @@ static lob_status choose(lob_session *s, settings *set)
     lob_session_compute(s, "measuring");
     const lob_status st = lob_cells_choose(&set->plan, &set->image, &set->options, s->backend,
                                            &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, set->files.image, NULL));
-    lob_session_computed(s);
-    return LOB_OK;
+    return lob_session_done(s, st, set->files.image, NULL);
 }
 
 static lob_status label(lob_session *s, settings *set)
@@ -83,8 +81,7 @@ static lob_status label(lob_session *s, settings *set)
     lob_session_compute(s, "labelling");
     const lob_status st = lob_cells(&set->labels, &set->stats, &set->image, &set->plan, s->backend,
                                     &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, set->files.image, NULL));
-    lob_session_computed(s);
+    LOB_TRY(lob_session_done(s, st, set->files.image, NULL));
     return lob_session_take(s, lob_voxel_bytes(&set->labels), set->files.out);
 }
 
@@ -111,9 +108,8 @@ static void report_cells(lob_session *s, const settings *set)
     cJSON_AddNumberToObject(s->results, "labels", set->stats.cells);
     cJSON_AddNumberToObject(s->results, "seeds", (double)set->stats.seeds);
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)set->stats.working_bytes);
-    if (set->stats.not_finite > 0)
-        lob_session_note(s, "%s: NaN or infinite voxels: %lld; these stay without a label",
-                         set->files.image, (long long)set->stats.not_finite);
+    lob_session_note_not_finite(s, set->files.image, set->stats.not_finite,
+                                "these stay without a label");
     if (set->stats.cells == 0) lob_session_note(s, "%s: no label is left", set->files.out);
 }
 
@@ -185,8 +181,7 @@ static lob_status cells(lob_session *s, void *user)
 static void release(void *user)
 {
     settings *const set = user;
-    lob_volume_free(&set->image);
-    lob_volume_free(&set->labels);
+    LOB_VOLUMES_FREE(&set->image, &set->labels);
 }
 
 static lob_cells_options not_given(void)
@@ -212,10 +207,8 @@ static void options(lob_rows *to, void *user)
     };
     lob_cells_options *const g = &set->given;
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->files.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
-                      .required = true),
-        OPT_OUTPUT("output", &set->files.out, LOB_FILE_LABELS, "label volume to write",
-                   .letter = 'o', .required = true),
+        OPERAND_IMAGE(&set->files.image, "scan"),
+        OPT_LABELS_OUTPUT(&set->files.out),
         OPT_LENGTH("size", &set->size, 0, 1e6,
                    "diameter of a usual cell or nucleus, as 8um, 0.01mm or 20vox; left out: "
                    "estimated from the image and reported",
@@ -247,10 +240,8 @@ static void options(lob_rows *to, void *user)
         OPT_REAL("least", &g->least, "SHARE", 0, 10,
                  "smaller cells are taken out, as a share of a ball of --size, in one slice of a "
                  "disc; left out: 0.08, with --walls 0.01"),
-        OPT_INT("frame", &set->files.frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
-        OPT_INT("channel", &set->files.channel, "N", 0, INT32_MAX,
-                "channel of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->files.frame, "image"),
+        OPT_CHANNEL(&set->files.channel),
         OPT_FLAG("print-recipe", &set->print,
                  "print the lines of the recipe that gives the same bytes, and do nothing else"),
     };

@@ -8,12 +8,14 @@
 
 void lob_check_say(const lob_check_report *r, cJSON *lines, const char *format, ...)
 {
-    char text[1024], line[2048];
+    lob_error found = {.text = ""};
+    char line[LOB_ERROR_LINE];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    vsnprintf(found.text, sizeof found.text, format, arguments);
     va_end(arguments);
-    snprintf(line, sizeof line, "%.1000s: %s", r->path, text);
+    lob_error_in(&found, r->path);
+    lob_error_line(line, sizeof line, &found);
     cJSON_AddItemToArray(lines, cJSON_CreateString(line));
 }
 

@@ -194,14 +194,11 @@ static lob_status check(lob_session *s, void *user)
     lob_status st = look(&r, set->path, set->labels);
     const bool looked = st == LOB_OK;
     const lob_status judged = judge(&r);
-    if (looked) {
-        char *const text = set->json ? lob_json_print(r.about) : NULL;
-        if (text)
-            puts(text);
-        else
-            lob_json_show(r.about);
-        free(text);
-        st = judged;
+    if (looked) st = judged; /* what was found is printed all the same */
+    lob_error unprinted;
+    if (looked && lob_json_put(r.about, set->json, &unprinted) != LOB_OK) {
+        s->error = unprinted;
+        st = LOB_ENOMEM;
     }
     cJSON_Delete(r.about);
     return st;

@@ -112,9 +112,7 @@ static lob_status in_memory(lob_session *s, work *w)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->common.image);
-    lob_volume_free(&w->intensities);
-    lob_volume_free(&w->labels);
+    LOB_VOLUMES_FREE(&w->common.image, &w->intensities, &w->labels);
     lob_components_output_free(&w->common.result);
     free(w->common.values);
     free(w->common.kept);
@@ -167,10 +165,8 @@ static void options(lob_rows *to, void *user)
         .max_size = {.value = INFINITY},
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE,
-                      "scan, mask or labels, or FILE.h5:/dataset", .required = true),
-        OPT_OUTPUT("output", &set->labels, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
-                   .required = true),
+        OPERAND_IMAGE(&set->image, "scan, mask or labels"),
+        OPT_LABELS_OUTPUT(&set->labels),
         OPT_REAL("above", &set->above, "T", -DBL_MAX, DBL_MAX,
                  "foreground is what is above this value; left out: what is not 0"),
         OPT_PAIR("range", &set->range, -INFINITY, INFINITY,
@@ -178,10 +174,8 @@ static void options(lob_rows *to, void *user)
         OPT_FLAG("equal", &set->equal, "join only neighbours of equal value"),
         OPT_REAL("tolerance", &set->tolerance, "D", 0, DBL_MAX,
                  "join only neighbours whose values differ by at most this, summed over channels"),
-        OPT_INT_OF("neighbours", &set->neighbours, "4|6|8|18|26",
-                   "neighbours of a voxel; left out: 26, with --slices 8"),
-        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
-                   "treat every slice as an image of its own; x, y, z are voxel axes"),
+        OPT_NEIGHBOURS(&set->neighbours),
+        OPT_SLICES(&set->slices),
         OPT_CHOICE("order", &set->order, "raster|size",
                    "number components as a raster scan meets them, or the largest first"),
         OPT_EXTENT("min-size", &set->min_size, 0, 0x1p62,
@@ -201,8 +195,7 @@ static void options(lob_rows *to, void *user)
                    "type of the labels; auto is the first that holds the largest"),
         OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
                   "foreground only where this volume is not 0"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "image"),
         OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
                 "use this channel of the image alone, from 0; left out: all"),
         OPT_OUTPUT(

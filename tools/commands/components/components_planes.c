@@ -52,10 +52,10 @@ static lob_status open_on_grid(work *w, slab_input *in, const char *path)
     LOB_TRY(lob_session_open(s, &in->file, path, LOB_FRAME_NONE));
     const lob_status st = lob_same_grid(image, w->common.set->image, v, path, &s->error);
     if (st != LOB_OK && lob_turn_onto(&turn, v, image))
-        return lob_fail_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY,
-                             "%s: its axes lie other than those of %s, and it can be turned only "
-                             "where all of it fits in memory",
-                             path, w->common.set->image);
+        return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, path,
+                                  "its axes lie other than those of %s, and it can be turned only "
+                                  "where all of it fits in memory",
+                                  w->common.set->image);
     LOB_TRY(st);
     return lob_grid_one_channel(s, v, path);
 }
@@ -112,8 +112,8 @@ static lob_status allocate_slabs(work *w, int64_t planes)
     }
     if (w->mask.file.planes) w->mask_bytes = malloc(voxels);
     if (there && (w->mask_bytes || !w->mask.file.planes)) return LOB_OK;
-    return lob_fail(&s->error, LOB_ENOMEM, "%s: no memory for %lld of its planes", path,
-                    (long long)planes);
+    return lob_fail_file(&s->error, LOB_ENOMEM, path, "no memory for %lld of its planes",
+                         (long long)planes);
 }
 
 static void free_slabs(work *w)

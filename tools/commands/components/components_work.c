@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "tools/inout/grid.h"
 #include "tools/table/region_table.h"
+#include "tools/text/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,10 +46,10 @@ lob_status lob_components_work_options(lob_session *s, lob_components_work *work
     static const lob_type types[] = {LOB_TYPES, LOB_U8, LOB_I16, LOB_I32};
     LOB_TRY(lob_session_check(s, &work->image, LOB_I32, 1, set->labels));
     if (set->label_of == 1 && work->image.channels != 1)
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: has %d channels; --label-of input keeps the values of one: choose it "
-                        "with --channel N",
-                        set->image, work->image.channels);
+        return lob_fail_file(&s->error, LOB_EDATA, set->image,
+                             "has %d channels; --label-of input keeps the values of one: choose it "
+                             "with --channel N",
+                             work->image.channels);
     *options = lob_components_defaults();
     if (set->equal) options->join = LOB_JOIN_EQUAL;
     if (isfinite(set->tolerance)) {
@@ -114,10 +115,7 @@ void lob_components_work_report(lob_session *s, const lob_components_work *work)
 {
     const lob_components_settings *set = work->set;
     const lob_components_output *r = &work->result;
-    const struct {
-        const char *name;
-        double value;
-    } rows[] = {
+    const lob_number rows[] = {
         {"voxels",               (double)lob_voxels(&work->image)},
         {"foreground_voxels",    (double)r->foreground           },
         {"not_finite_voxels",    (double)r->not_finite           },
@@ -127,12 +125,9 @@ void lob_components_work_report(lob_session *s, const lob_components_work *work)
         {"slice_axis",           work->options.slice_axis        },
         {"working_memory_bytes", (double)r->working_bytes        },
     };
-    for (size_t i = 0; i < LOB_COUNT(rows); i++)
-        cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
+    lob_json_numbers(s->results, rows, LOB_COUNT(rows));
     cJSON_AddStringToObject(s->results, "type", lob_type_of(r->type)->name);
-    if (r->not_finite > 0)
-        lob_session_note(s, "%s: NaN or infinite voxels: %lld; these are background", set->image,
-                         (long long)r->not_finite);
+    lob_session_note_not_finite(s, set->image, r->not_finite, "these are background");
     if (r->found == 0)
         lob_session_note(s, "%s: has no foreground, so there is no component", set->image);
     else if (r->count == 0)
@@ -147,9 +142,8 @@ static lob_status keep_labels(lob_session *s, lob_components_work *work)
 {
     const int64_t count = work->result.count;
     if (!work->options.keep_values) return LOB_OK;
-    LOB_TRY(lob_session_take(s, count * (int64_t)sizeof *work->kept, work->set->table));
-    work->kept = malloc(((size_t)count + 1) * sizeof *work->kept);
-    if (!work->kept) return lob_session_no_memory(s, work->set->table);
+    work->kept = lob_session_array(s, count, sizeof *work->kept, work->set->table);
+    if (!work->kept) return LOB_ENOMEM;
     for (int64_t i = 0; i < count; i++) work->kept[i] = (int32_t)lround(work->values[i]);
     return LOB_OK;
 }
@@ -186,11 +180,10 @@ lob_status lob_components_work_table(lob_session *s, lob_components_work *work)
 lob_status lob_components_work_values(lob_session *s, lob_components_work *w)
 {
     const lob_components_output *r = &w->result;
-    const size_t channels = (size_t)w->image.channels;
     if (!lob_components_work_has_values(w)) return LOB_OK;
-    LOB_TRY(lob_session_take(s, r->count * lob_components_work_value_bytes(w), w->set->table));
-    w->values = calloc((size_t)r->count + 1, channels * sizeof *w->values);
-    if (!w->values) return lob_session_no_memory(s, w->set->table);
+    const size_t each = (size_t)lob_components_work_value_bytes(w);
+    w->values = lob_session_array(s, r->count, each, w->set->table);
+    if (!w->values) return LOB_ENOMEM;
     for (int64_t k = 0; k < r->count; k++)
         lob_components_work_take_value(w, k, &w->image, lob_components_work_member(w, k));
     return LOB_OK;

@@ -25,9 +25,8 @@ static lob_status check(lob_session *s, void *user)
         return lob_fail(&s->error, LOB_EARG, "--%s does not go with --rule flood",
                         set->rounds > 0 ? "rounds" : "seed-strength");
     if (strcmp(set->image, set->seeds) == 0 || lob_same_file(set->image, set->seeds))
-        return lob_fail(&s->error, LOB_EARG,
-                        "%s: named for IMAGE and for SEEDS; name the scan and then its seeds",
-                        set->seeds);
+        return lob_fail_file(&s->error, LOB_EARG, set->seeds,
+                             "named for IMAGE and for SEEDS; name the scan and then its seeds");
     return LOB_OK;
 }
 
@@ -48,14 +47,14 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
                          set->min_strength > 0.0 || isfinite(set->max_cost) ||
                          isfinite(set->max_mm.value) || set->rounds > 0;
     if (w->labelled.count == 0)
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: no seeds: 0 means unknown, and labels start at 1", set->seeds);
+        return lob_fail_file(&s->error, LOB_EDATA, set->seeds,
+                             "no seeds: 0 means unknown, and labels start at 1");
     /* A single slice may well hold a single label. */
     if (w->labelled.count == 1 && !limited && set->slices < 0)
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: the only label is %d, so everything would become %d; add seeds of a "
-                        "background label, or a limit such as --mask, --range or --max-mm",
-                        set->seeds, w->labelled.values[0], w->labelled.values[0]);
+        return lob_fail_file(&s->error, LOB_EDATA, set->seeds,
+                             "the only label is %d, so everything would become %d; add seeds of a "
+                             "background label, or a limit such as --mask, --range or --max-mm",
+                             w->labelled.values[0], w->labelled.values[0]);
     LOB_TRY(lob_growcut_check_seeds(s, w));
     LOB_TRY(lob_label_table_take(s, &w->seeds, set->label_table));
 
@@ -65,19 +64,15 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 
 static lob_status make_outputs(lob_session *s, const settings *set, work *w)
 {
-    const int64_t each = (int64_t)lob_type_of(w->seeds.type)->bytes +
-                         (set->strength ? (int64_t)sizeof(float) : 0) + (set->tie ? 1 : 0);
-    LOB_TRY(lob_session_take(s, lob_voxels(&w->image) * each, set->labels));
-    lob_status st = lob_volume_like(&w->labels, &w->image, w->seeds.type, 1);
-    if (st == LOB_OK) { /* labels are called what their seeds are */
-        lob_label_names_free(&w->labels.names);
-        st = lob_label_names_copy(&w->labels.names, &w->seeds.names);
-    }
-    if (st == LOB_OK && set->strength) st = lob_volume_like(&w->strength, &w->image, LOB_F32, 1);
-    if (st == LOB_OK && set->tie) st = lob_volume_like(&w->tie, &w->image, LOB_U8, 1);
+    LOB_TRY(lob_grid_make(s, &w->labels, &w->image, w->seeds.type, 1, set->labels));
+    lob_label_names_free(&w->labels.names); /* labels are called what their seeds are */
+    if (lob_label_names_copy(&w->labels.names, &w->seeds.names) != LOB_OK)
+        return lob_session_no_memory(s, set->labels);
+    if (set->strength)
+        LOB_TRY(lob_grid_make(s, &w->strength, &w->image, LOB_F32, 1, set->strength));
+    if (set->tie) LOB_TRY(lob_grid_make(s, &w->tie, &w->image, LOB_U8, 1, set->tie));
     lob_label_names_free(&w->tie.names);
-    if (st == LOB_OK) return LOB_OK;
-    return lob_fail(&s->error, st, "%s: no memory for the result", set->image);
+    return LOB_OK;
 }
 
 static lob_status grow(lob_session *s, const settings *set, work *w)
@@ -112,8 +107,7 @@ static lob_status grow(lob_session *s, const settings *set, work *w)
     lob_session_stage(s, "prepare", start_s);
     lob_session_compute(s, "growing");
     const lob_status st = s->backend->growcut(&out, &stats, &in, &options, &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, set->image, set->seeds));
-    lob_session_computed(s);
+    LOB_TRY(lob_session_done(s, st, set->image, set->seeds));
 
     start_s = lob_clock_s();
     LOB_TRY(lob_growcut_report(s, w, &stats, axis));
@@ -142,12 +136,7 @@ static lob_status growcut(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->seeds);
-    lob_volume_free(&w->strengths);
-    lob_volume_free(&w->labels);
-    lob_volume_free(&w->strength);
-    lob_volume_free(&w->tie);
+    LOB_VOLUMES_FREE(&w->image, &w->seeds, &w->strengths, &w->labels, &w->strength, &w->tie);
     lob_label_set_free(&w->labelled);
     free(w->mask);
     free(w->seed_strength);
@@ -170,23 +159,19 @@ static void options(lob_rows *to, void *user)
         .max_mm = {.value = INFINITY        },
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
-                      .required = true),
+        OPERAND_IMAGE(&set->image, "scan"),
         OPERAND_INPUT("SEEDS", &set->seeds, LOB_FILE_LABELS,
                       "labels on the image's grid; 0 is unknown, labels start at 1",
                       .required = true),
-        OPT_OUTPUT("output", &set->labels, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
-                   .required = true),
+        OPT_LABELS_OUTPUT(&set->labels),
         OPT_CHOICE("rule", &set->rule, "strength|distance|flood|value|square",
                    "what a path costs: strength is the original automaton, distance adds "
                    "differences up as 3D Slicer does; flood takes the largest value on the path, "
                    "as a watershed does, value and square add up the values, or their squares, "
                    "that are entered"),
         OPT_CHOICE("norm", &set->norm, "l2|l1|linf|alphamax", "distance over several channels"),
-        OPT_INT_OF("neighbours", &set->neighbours, "4|6|8|18|26",
-                   "neighbours of a voxel; left out: 26, with --slices 8"),
-        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
-                   "treat every slice as an image of its own; x, y, z are voxel axes"),
+        OPT_NEIGHBOURS(&set->neighbours),
+        OPT_SLICES(&set->slices),
         OPT_REAL("penalty", &set->penalty, "P", 0, 1e9,
                  "image units that a mm costs, with --rule distance, value or square"),
         OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
@@ -204,8 +189,7 @@ static void options(lob_rows *to, void *user)
         OPT_INT("rounds", &set->rounds, "N", 0, INT32_MAX,
                 "stop the automaton after so many of its rounds: no path has more steps; 0: go on "
                 "to the fixed point, the exact result"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "image"),
         OPT_FLAG("trust-seeds", &set->trust_seeds,
                  "take seeds even if they look like a scan or leave nothing to grow"),
         OPT_OUTPUT("strength", &set->strength, LOB_FILE_IMAGE,

@@ -1,6 +1,7 @@
 /* The report of `lobule growcut`. */
 #include "tools/commands/growcut/growcut_work.h"
 #include "tools/commands/level_use.h"
+#include "tools/text/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -61,10 +62,7 @@ static lob_status report_labels(lob_session *s, lob_growcut_work *w)
 static void report_stats(lob_session *s, const lob_growcut_settings *set,
                          const lob_growcut_stats *stats, int64_t voxels, int axis)
 {
-    const struct {
-        const char *name;
-        double value;
-    } rows[] = {
+    const lob_number rows[] = {
         {"voxels",                (double)voxels              },
         {"data_voxels",           (double)stats->data_voxels  },
         {"not_finite_voxels",     (double)stats->not_finite   },
@@ -78,8 +76,7 @@ static void report_stats(lob_session *s, const lob_growcut_settings *set,
         {"key_bits",              stats->key_bits             },
         {"working_memory_bytes",  (double)stats->working_bytes},
     };
-    for (size_t i = 0; i < LOB_COUNT(rows); i++)
-        cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
+    lob_json_numbers(s->results, rows, LOB_COUNT(rows));
     if (set->tie) cJSON_AddNumberToObject(s->results, "tie_voxels", (double)stats->ties);
     if (set->rounds > 0) {
         cJSON_AddNumberToObject(s->results, "rounds_asked", set->rounds);
@@ -92,9 +89,7 @@ static void report_stats(lob_session *s, const lob_growcut_settings *set,
                          "the result",
                          set->image, set->rounds);
 
-    if (stats->not_finite > 0)
-        lob_session_note(s, "%s: NaN or infinite voxels: %lld; these stay without a label",
-                         set->image, (long long)stats->not_finite);
+    lob_session_note_not_finite(s, set->image, stats->not_finite, "these stay without a label");
     if (stats->seeds_outside > 0)
         lob_session_note(s,
                          "%s: seed voxels outside the data (mask, range, distance or NaN): %lld; "

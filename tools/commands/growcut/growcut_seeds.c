@@ -62,17 +62,19 @@ lob_status lob_growcut_check_seeds(lob_session *s, const lob_growcut_work *w)
     say_seeds(s, &w->labelled);
     if (set->trust_seeds) return LOB_OK;
     if (w->labelled.count >= LABELS_OF_A_SCAN && changes_like_a_scan(&w->seeds, labelled))
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: has %d labels that change from voxel to voxel, as in a scan: are "
-                        "IMAGE and SEEDS swapped? The scan comes first; --trust-seeds takes them "
-                        "as they are",
-                        set->seeds, w->labelled.count);
+        return lob_fail_file(
+            &s->error, LOB_EDATA, set->seeds,
+            "has %d labels that change from voxel to voxel, as in a scan: are "
+            "IMAGE and SEEDS swapped? The scan comes first; --trust-seeds takes them "
+            "as they are",
+            w->labelled.count);
     if ((double)(n - labelled) < least_unknown * (double)n)
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: seeds cover %lld of %lld voxels, so nothing is left to grow: are "
-                        "IMAGE and SEEDS swapped? 0 is unknown; --trust-seeds takes them as they "
-                        "are",
-                        set->seeds, (long long)labelled, (long long)n);
+        return lob_fail_file(
+            &s->error, LOB_EDATA, set->seeds,
+            "seeds cover %lld of %lld voxels, so nothing is left to grow: are "
+            "IMAGE and SEEDS swapped? 0 is unknown; --trust-seeds takes them as they "
+            "are",
+            (long long)labelled, (long long)n);
     return LOB_OK;
 }
 
@@ -85,14 +87,7 @@ static void values_of_row(double *values, const lob_volume *v, int64_t row)
 
 static bool is_seed(const lob_growcut_work *w, int64_t i)
 {
-    switch (w->seeds.type) {
-    case LOB_U8:
-        return ((const uint8_t *)w->seeds.data)[i] != 0;
-    case LOB_I16:
-        return ((const int16_t *)w->seeds.data)[i] != 0;
-    default:
-        return ((const int32_t *)w->seeds.data)[i] != 0;
-    }
+    return lob_label_at(w->seeds.data, w->seeds.type, i) != 0;
 }
 
 /* One row of strengths; those of seeds must make sense. */
@@ -104,11 +99,11 @@ static lob_status take_strengths(lob_session *s, lob_growcut_work *w, const doub
         const int64_t voxel = row * d.nx + i;
         const float strength = (float)values[i];
         if (is_seed(w, voxel) && !(strength > 0.0F && strength <= 1.0F))
-            return lob_fail(&s->error, LOB_EDATA,
-                            "%s: the seed at voxel (%lld, %lld, %lld) has strength %.10g; a "
-                            "seed's strength is above 0 and at most 1",
-                            w->set.seed_strength, (long long)i, (long long)(row % d.ny),
-                            (long long)(row / d.ny), values[i]);
+            return lob_fail_file(&s->error, LOB_EDATA, w->set.seed_strength,
+                                 "the seed at voxel (%lld, %lld, %lld) has strength %.10g; a "
+                                 "seed's strength is above 0 and at most 1",
+                                 (long long)i, (long long)(row % d.ny), (long long)(row / d.ny),
+                                 values[i]);
         w->seed_strength[voxel] = strength;
     }
     return LOB_OK;
@@ -120,10 +115,10 @@ lob_status lob_growcut_read_strength(lob_session *s, lob_growcut_work *w)
     lob_volume *const v = &w->strengths;
     if (!path) return LOB_OK;
     LOB_TRY(lob_grid_read(s, v, path, &w->image, w->set.image));
-    LOB_TRY(lob_session_take(s, lob_voxels(v) * (int64_t)sizeof(float), path));
+    w->seed_strength = lob_session_array(s, lob_voxels(v), sizeof *w->seed_strength, path);
+    if (!w->seed_strength) return LOB_ENOMEM;
     double *const values = malloc((size_t)v->dims.nx * sizeof *values);
-    w->seed_strength = malloc((size_t)lob_voxels(v) * sizeof *w->seed_strength);
-    lob_status st = values && w->seed_strength ? LOB_OK : lob_session_no_memory(s, path);
+    lob_status st = values ? LOB_OK : lob_session_no_memory(s, path);
     for (int64_t row = 0; row < v->dims.ny * v->dims.nz && st == LOB_OK; row++) {
         values_of_row(values, v, row);
         st = take_strengths(s, w, values, row);
@@ -142,17 +137,17 @@ lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int a
     if (!max.voxels) memcpy(spacing, w->image.geometry.spacing_mm, sizeof spacing);
     if (axis >= 0) spacing[axis] = INFINITY; /* other slices are out of reach */
 
-    const int64_t scratch = n * (int64_t)(sizeof *w->is_seed + sizeof *w->squared_mm);
-    LOB_TRY(lob_session_take(s, scratch + (w->mask ? 0 : n), w->set.image));
-    w->is_seed = malloc((size_t)n);
-    w->squared_mm = malloc((size_t)n * sizeof *w->squared_mm);
-    if (!w->mask && (w->mask = malloc((size_t)n)) != NULL) memset(w->mask, 1, (size_t)n);
-    if (!w->is_seed || !w->squared_mm || !w->mask) return lob_session_no_memory(s, w->set.seeds);
+    const char *const path = w->set.image;
+    if (!w->mask && (w->mask = lob_session_array(s, n, 1, path)) != NULL)
+        memset(w->mask, 1, (size_t)n);
+    if (!w->mask || !(w->is_seed = lob_session_array(s, n, 1, path)) ||
+        !(w->squared_mm = lob_session_array(s, n, sizeof *w->squared_mm, path)))
+        return LOB_ENOMEM;
 
     for (int64_t i = 0; i < n; i++) w->is_seed[i] = is_seed(w, i);
     const lob_status st =
         lob_distance_squared(w->squared_mm, w->is_seed, w->image.dims, spacing, s->context.threads);
-    if (st != LOB_OK) return lob_fail(&s->error, st, "%s: %s", w->set.seeds, lob_status_text(st));
+    if (st != LOB_OK) return lob_fail_file(&s->error, st, w->set.seeds, "%s", lob_status_text(st));
     /* A distance that exceeds the limit by rounding only is within it. */
     const double limit = max.value * max.value * (1.0 + 1e-6);
     for (int64_t i = 0; i < n; i++)
@@ -161,6 +156,6 @@ lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int a
     free(w->is_seed);
     w->squared_mm = NULL;
     w->is_seed = NULL;
-    lob_session_give(s, scratch);
+    lob_session_give(s, n * (int64_t)(sizeof *w->is_seed + sizeof *w->squared_mm));
     return LOB_OK;
 }

@@ -26,25 +26,27 @@ static lob_status check_report(lob_session *s, const repetition *r)
     const lob_command *const command = lob_find_command(past->command);
     lob_error *const error = &s->error;
     if (command && command->runs_others && strcmp(past->command, "run") != 0)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: tells of %s, which is not repeated itself; give the report of a scan, "
-                        "or the one that was repeated",
-                        r->name, past->command);
+        return lob_fail_file(
+            error, LOB_EDATA, r->name,
+            "tells of %s, which is not repeated itself; give the report of a scan, "
+            "or the one that was repeated",
+            past->command);
     if (past->exit_code != 0 && past->exit_code != 1)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: tells of a command that failed (%.600s); repeat one "
-                        "that was done",
-                        r->name, past->message);
+        return lob_fail_file(error, LOB_EDATA, r->name,
+                             "tells of a command that failed (%.600s); repeat one "
+                             "that was done",
+                             past->message);
     if (!r->set.methods && strcmp(past->version, LOB_VERSION) != 0 && !r->set.any_version)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: was written by lobule %s, and this is " LOB_VERSION
-                        "; take that version, or see what this one makes with --any-version",
-                        r->name, past->version);
+        return lob_fail_file(error, LOB_EDATA, r->name,
+                             "was written by lobule %s, and this is " LOB_VERSION
+                             "; take that version, or see what this one makes with --any-version",
+                             past->version);
     if (!r->set.methods && past->output_count == 0)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: names no output, so that there is nothing to compare; run `lobule %s` "
-                        "anew instead",
-                        r->name, past->command);
+        return lob_fail_file(
+            error, LOB_EDATA, r->name,
+            "names no output, so that there is nothing to compare; run `lobule %s` "
+            "anew instead",
+            past->command);
     return LOB_OK;
 }
 
@@ -69,17 +71,17 @@ static lob_status make_folder(lob_session *s, repetition *r)
         if (!r->folder) return lob_session_no_memory(s, r->name);
         r->was_made = mkdtemp(r->folder) != NULL;
         return r->was_made ? LOB_OK
-                           : lob_fail(&s->error, LOB_ECREATE,
-                                      "%s: no folder can be made in it (%s); set TMPDIR to one "
-                                      "with room, or name one with --out",
-                                      root, strerror(errno));
+                           : lob_fail_file(&s->error, LOB_ECREATE, root,
+                                           "no folder can be made in it (%s); set TMPDIR to one "
+                                           "with room, or name one with --out",
+                                           strerror(errno));
     }
     r->folder = from_root(out);
     if (!r->folder) return lob_session_no_memory(s, r->name);
     r->was_made = mkdir(r->folder, 0777) == 0;
     if (r->was_made || errno == EEXIST) return LOB_OK;
-    return lob_fail(&s->error, LOB_ECREATE, "%s: this folder cannot be made (%s)", out,
-                    strerror(errno));
+    return lob_fail_file(&s->error, LOB_ECREATE, out, "this folder cannot be made (%s)",
+                         strerror(errno));
 }
 
 /* Go to the folder in which the command ran. */
@@ -92,10 +94,10 @@ static lob_status go_there(lob_session *s, repetition *r)
         s->report_path = s->renamed;
     }
     if (!folder || chdir(folder) == 0) return LOB_OK;
-    return lob_fail(&s->error, LOB_ENOINPUT,
-                    "%s: the folder in which %s was made is not there (%s); name the one in which "
-                    "its files are now with --from",
-                    folder, r->name, strerror(errno));
+    return lob_fail_file(&s->error, LOB_ENOINPUT, folder,
+                         "the folder in which %s was made is not there (%s); name the one in which "
+                         "its files are now with --from",
+                         r->name, strerror(errno));
 }
 
 /* ---- the work ---- */

@@ -419,5 +419,5 @@ lob_status lob_methods_print(const lob_past_report *report, const char *name, lo
     const bool good = t.to && fclose(t.to) == 0 && whole;
     if (good) fputs(text, stdout);
     free(text);
-    return good ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
+    return good ? LOB_OK : lob_fail_file(error, LOB_ENOMEM, name, "out of memory");
 }

@@ -32,7 +32,7 @@ static bool is_file(const lob_line_file *file)
 
 static lob_status no_memory(const mover *m)
 {
-    return lob_fail(&m->job->run->error, LOB_ENOMEM, "%s: out of memory", m->job->name);
+    return lob_fail_file(&m->job->run->error, LOB_ENOMEM, m->job->name, "out of memory");
 }
 
 /* ---- names ---- */
@@ -180,7 +180,8 @@ static lob_status put_line(mover *m, lob_job_line *l)
         LOB_TRY(put_word(m, l->words[w], w > 0 ? file_in(l, l->words[w]) : NULL));
     lob_text_add(&m->text, "\n", 1);
     if (m->moves->count == moved) return LOB_OK;
-    return lob_fail(&m->job->run->error, LOB_EINTERNAL, "%s: an output is named nowhere", l->place);
+    return lob_fail_file(&m->job->run->error, LOB_EINTERNAL, l->place,
+                         "an output is named nowhere");
 }
 
 lob_status lob_outputs_move(char **text, lob_moves *moves, lob_recipe_job *job, const char *folder)
@@ -228,8 +229,8 @@ lob_status lob_moves_make_folders(const lob_moves *moves, lob_error *error)
         const lob_status st =
             failure == 0 || failure == EEXIST
                 ? LOB_OK
-                : lob_fail(error, LOB_ECREATE, "%s: this folder cannot be made (%s)", folder,
-                           strerror(failure));
+                : lob_fail_file(error, LOB_ECREATE, folder, "this folder cannot be made (%s)",
+                                strerror(failure));
         free(folder);
         LOB_TRY(st);
     }

@@ -18,13 +18,13 @@ typedef struct {
 
 static lob_status no_memory(const reader *r)
 {
-    return lob_fail(r->error, LOB_ENOMEM, "%s: out of memory", r->name);
+    return lob_fail_file(r->error, LOB_ENOMEM, r->name, "out of memory");
 }
 
 static lob_status refuse(const reader *r, const char *field, const char *what)
 {
-    return lob_fail(r->error, LOB_EDATA, "%s: '%s' %s; give a report that --report has written",
-                    r->name, field, what);
+    return lob_fail_file(r->error, LOB_EDATA, r->name,
+                         "'%s' %s; give a report that --report has written", field, what);
 }
 
 /* ---- text ---- */
@@ -169,9 +169,8 @@ static lob_status take_report(const reader *r)
     lob_past_report *const out = r->out;
     const char *const tool = text_of(out->json, "tool");
     if (!tool || strcmp(tool, "lobule") != 0)
-        return lob_fail(r->error, LOB_EDATA,
-                        "%s: is no report of lobule; give a file that --report has written",
-                        r->name);
+        return lob_fail_file(r->error, LOB_EDATA, r->name,
+                             "is no report of lobule; give a file that --report has written");
     LOB_TRY(take_text(r, &out->version, out->json, "version"));
     LOB_TRY(take_text(r, &out->command, out->json, "command"));
     out->folder = text_of(out->json, "folder");
@@ -198,10 +197,9 @@ lob_status lob_past_report_parse(lob_past_report *out, const char *bytes, size_t
     while (out->json && end < text + length && strchr(" \t\r\n", *end)) end++;
     const bool whole = out->json && end == text + length;
     lob_status st = whole ? take_report(&r)
-                          : lob_fail(error, LOB_EDATA,
-                                     "%s: is no JSON as a whole, so no report; copy it again from "
-                                     "its source",
-                                     name);
+                          : lob_fail_file(error, LOB_EDATA, name,
+                                          "is no JSON as a whole, so no report; copy it again from "
+                                          "its source");
     free(text);
     if (st != LOB_OK) lob_past_report_free(out);
     return st;
@@ -214,8 +212,8 @@ lob_status lob_past_report_read(lob_past_report *out, const char *path, lob_erro
     LOB_TRY(lob_input_open(&in, path, error));
     const lob_status st =
         in.size > LOB_PAST_MAX_BYTES
-            ? lob_fail(error, LOB_EDATA, "%s: has %zu bytes, more than a report has; give a report",
-                       path, in.size)
+            ? lob_fail_file(error, LOB_EDATA, path,
+                            "has %zu bytes, more than a report has; give a report", in.size)
             : lob_past_report_parse(out, (const char *)in.bytes, in.size, path, error);
     lob_input_close(&in);
     return st;
@@ -236,10 +234,10 @@ lob_status lob_past_put_word(lob_text *to, const char *word, const char *name, l
 {
     for (const unsigned char *c = (const unsigned char *)word; *c; c++)
         if ((*c < ' ' && *c != '\t') || *c == 127)
-            return lob_fail(error, LOB_EDATA,
-                            "%s: '%s' holds a control character, which no line of a recipe can; "
-                            "give the file another name and run the command anew",
-                            name, word);
+            return lob_fail_file(error, LOB_EDATA, name,
+                                 "'%s' holds a control character, which no line of a recipe can; "
+                                 "give the file another name and run the command anew",
+                                 word);
     char *const quoted = lob_shell_word(word);
     to->failed = to->failed || !quoted;
     lob_text_add(to, " ", 1);
@@ -276,5 +274,5 @@ lob_status lob_past_report_lines(char **text, const lob_past_report *report, con
         return st;
     }
     *text = lob_text_take(&to);
-    return *text ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
+    return *text ? LOB_OK : lob_fail_file(error, LOB_ENOMEM, name, "out of memory");
 }

@@ -21,8 +21,8 @@ static lob_status find_row(past_row *row, lob_lines *text, const char *scan)
     const int state = line ? lob_fields_column(&fields, "state") : -1;
     const int report = line ? lob_fields_column(&fields, "report") : -1;
     if (name < 0 || state < 0 || report < 0)
-        return lob_fail(text->error, LOB_EDATA,
-                        "%s: is no status table of this version of lobule batch", text->name);
+        return lob_fail_file(text->error, LOB_EDATA, text->name,
+                             "is no status table of this version of lobule batch");
     while ((line = lob_lines_raw(text)) && text->whole) {
         lob_fields_cut(&fields, line, '\t');
         if (fields.count <= report) continue;
@@ -32,7 +32,7 @@ static lob_status find_row(past_row *row, lob_lines *text, const char *scan)
         lob_cell_decode(fields.field[report]);
         row->report = strdup(fields.field[report]);
         snprintf(row->state, sizeof row->state, "%s", fields.field[state]);
-        if (!row->report) return lob_fail(text->error, LOB_ENOMEM, "%s: no memory", text->name);
+        if (!row->report) return lob_fail_file(text->error, LOB_ENOMEM, text->name, "no memory");
     }
     return LOB_OK;
 }
@@ -49,10 +49,10 @@ lob_status lob_repeat_find_scan(lob_session *s, char **name, const char *path, c
     if (st == LOB_OK && !row.report)
         st = lob_fail(&s->error, LOB_EARG, "--scan %s: %s has no row of this name", scan, path);
     else if (st == LOB_OK && strcmp(row.state, "done") != 0)
-        st = lob_fail(&s->error, LOB_EDATA, "%s: %s is not done but %s; repeat one that was done",
-                      path, scan, row.state);
+        st = lob_fail_file(&s->error, LOB_EDATA, path,
+                           "%s is not done but %s; repeat one that was done", scan, row.state);
     else if (st == LOB_OK && !row.report[0])
-        st = lob_fail(&s->error, LOB_EDATA, "%s: names no report of %s", path, scan);
+        st = lob_fail_file(&s->error, LOB_EDATA, path, "names no report of %s", scan);
     else if (st == LOB_OK &&
              asprintf(name, "%.*s%s", row.report[0] == '/' ? 0 : folder, path, row.report) < 0)
         st = lob_session_no_memory(s, path);

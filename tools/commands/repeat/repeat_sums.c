@@ -46,17 +46,17 @@ static lob_status check_input(lob_session *s, const lob_repetition *r, const lob
     if (sum_files(now, file->path, lob_is_volume_name(file->path), true) != LOB_OK)
         return lob_session_no_memory(s, file->path);
     if (!now[0][0])
-        return lob_fail(&s->error, LOB_ENOINPUT,
-                        "%s: cannot be read, and %s says that it was; bring it back, or name the "
-                        "folder that its name begins in with --from",
-                        file->path, r->name);
+        return lob_fail_file(&s->error, LOB_ENOINPUT, file->path,
+                             "cannot be read, and %s says that it was; bring it back, or name the "
+                             "folder that its name begins in with --from",
+                             r->name);
     if (is_equal(now, file)) return LOB_OK;
     const int k = strcmp(now[0], file->sum[0]) == 0 ? 1 : 0;
-    return lob_fail(&s->error, LOB_EDATA,
-                    "%s: has changed: its SHA-256 is %.16s..., and %s says %.16s...; bring back "
-                    "the file that was read then",
-                    file->path, now[k][0] ? now[k] : "unknown", r->name,
-                    file->sum[k] ? file->sum[k] : "unknown");
+    return lob_fail_file(&s->error, LOB_EDATA, file->path,
+                         "has changed: its SHA-256 is %.16s..., and %s says %.16s...; bring back "
+                         "the file that was read then",
+                         now[k][0] ? now[k] : "unknown", r->name,
+                         file->sum[k] ? file->sum[k] : "unknown");
 }
 
 /* The lines of a recipe stand in the report, so that its file is not needed. */

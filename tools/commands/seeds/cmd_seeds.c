@@ -113,8 +113,8 @@ static lob_status settle(lob_session *s, work *w, int32_t *largest)
     cJSON_AddNumberToObject(s->results, "seeds", (double)count);
     cJSON_AddNumberToObject(s->results, "conflicts", (double)conflicts);
     if (count > 0) return LOB_OK;
-    return lob_fail(&s->error, LOB_EDATA, "%s: no voxel of it becomes a seed%s", w->set.image,
-                    w->set.erode.value > 0.0 ? "; a smaller --erode leaves more" : "");
+    return lob_fail_file(&s->error, LOB_EDATA, w->set.image, "no voxel of it becomes a seed%s",
+                         w->set.erode.value > 0.0 ? "; a smaller --erode leaves more" : "");
 }
 
 /* Every voxel farther than --shell from all seeds becomes a seed of a label of its own. */
@@ -126,9 +126,7 @@ static lob_status add_shell(lob_session *s, work *w, int32_t *largest)
     if (set->shell_label <= 0 && *largest == INT32_MAX)
         return lob_fail(&s->error, LOB_EARG, "no label is left for the shell: add --shell-label");
     const int32_t label = set->shell_label > 0 ? set->shell_label : *largest + 1;
-    LOB_TRY(lob_session_take(s, lob_voxels(&w->seeds), set->out));
-    if (lob_volume_like(&w->near, &w->seeds, LOB_U8, 1) != LOB_OK)
-        return lob_session_no_memory(s, set->out);
+    LOB_TRY(lob_grid_make(s, &w->near, &w->seeds, LOB_U8, 1, set->out));
     uint8_t *const is_near = w->near.data;
     for (int64_t i = 0; i < lob_voxels(&w->near); i++) is_near[i] = seeds[i] != 0;
     const lob_status st = change(s, &w->near, LOB_MORPHOLOGY_DILATE, set->shell);
@@ -172,9 +170,7 @@ static lob_status seeds(lob_session *s, void *user)
     LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_session_read_header(s, &w->image, set->image, NULL));
     LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, set->out));
-    LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), 4, 1, 1), set->image));
-    if (lob_volume_like(&w->seeds, &w->image, LOB_I32, 1) != LOB_OK)
-        return lob_session_no_memory(s, set->image);
+    LOB_TRY(lob_grid_make(s, &w->seeds, &w->image, LOB_I32, 1, set->image));
     lob_label_names_free(&w->seeds.names); /* those of the image's own labels */
     LOB_TRY(make_seeds(s, w));
     return lob_session_write(s, &w->seeds, set->out, true);
@@ -183,10 +179,7 @@ static lob_status seeds(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->from);
-    lob_volume_free(&w->near);
-    lob_volume_free(&w->seeds);
+    LOB_VOLUMES_FREE(&w->image, &w->from, &w->near, &w->seeds);
     lob_label_set_free(&w->labels);
     lob_points_free(&w->read);
     free(w->left);
@@ -197,8 +190,7 @@ static void options(lob_rows *to, void *user)
     settings *const set = user;
     *set = (settings){.label = 1, .conflict = LOB_SEEDS_LATER, .erode = {-1}, .shell = {-1}};
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE,
-                      "scan whose grid the seeds lie on, or FILE.h5:/dataset", .required = true),
+        OPERAND_IMAGE(&set->image, "scan whose grid the seeds lie on"),
         OPT_OUTPUT("output", &set->out, LOB_FILE_LABELS, "seeds to write", .letter = 'o',
                    .required = true),
         OPT_INPUTS("points", &set->points, LOB_FILE_OTHER,

@@ -108,8 +108,8 @@ lob_status lob_seeds_check_points(lob_session *s, const lob_seeds_work *w)
     cJSON_AddNumberToObject(s->results, "points", (double)w->points);
     cJSON_AddNumberToObject(s->results, "points_outside", (double)w->outside);
     if (w->outside == w->points)
-        return lob_fail(&s->error, LOB_EDATA, "%s: all points lie outside of %s",
-                        w->set.points.word[0], w->set.image);
+        return lob_fail_file(&s->error, LOB_EDATA, w->set.points.word[0],
+                             "all points lie outside of %s", w->set.image);
     if (w->outside > 0)
         lob_session_note(s, "points outside of %s, which are left out: %lld of %lld", w->set.image,
                          (long long)w->outside, (long long)w->points);

@@ -40,9 +40,8 @@ static lob_status check(lob_session *s, void *user)
     const bool more = set->uncertain || set->sheet || set->suggest > 0 || set->previous;
     if (strcmp(set->files.image, set->files.seeds) == 0 ||
         lob_same_file(set->files.image, set->files.seeds))
-        return lob_fail(&s->error, LOB_EARG,
-                        "%s: named for IMAGE and for SEEDS; name the scan and then its strokes",
-                        set->files.seeds);
+        return lob_fail_file(&s->error, LOB_EARG, set->files.seeds,
+                             "named for IMAGE and for SEEDS; name the scan and then its strokes");
     if (set->print && more)
         return lob_fail(&s->error, LOB_EARG,
                         "--print-recipe prints the lines that make the labels; leave --uncertain, "
@@ -51,12 +50,12 @@ static lob_status check(lob_session *s, void *user)
         return lob_fail(&s->error, LOB_EARG,
                         "--reach says how far corrections of --previous go, which is not given");
     if (set->sheet && !lob_is_png_name(set->sheet))
-        return lob_fail(&s->error, LOB_EARG, "%s: a sheet is a PNG; give it a name in .png",
-                        set->sheet);
+        return lob_fail_file(&s->error, LOB_EARG, set->sheet,
+                             "a sheet is a PNG; give it a name in .png");
     for (size_t i = 0; i < LOB_COUNT(names) && set->print; i++)
         if (names[i] && lob_session_is_stored(s, names[i]))
-            return lob_fail(&s->error, LOB_EARG,
-                            "%s: is in memory, and lines that are printed need files", names[i]);
+            return lob_fail_file(&s->error, LOB_EARG, names[i],
+                                 "is in memory, and lines that are printed need files");
     set->options.background = set->background;
     set->options.margin = set->margin.value;
     set->options.margin_voxels = set->margin.voxels;
@@ -74,12 +73,11 @@ static lob_status read_labels(lob_session *s, lob_volume *out, const char *path,
     lob_label_set labels = {0};
     LOB_TRY(lob_grid_read(s, out, path, &w->image, set->files.image));
     const int64_t stored = lob_voxel_bytes(out);
-    lob_status st = lob_labels_dense(out, &labels, path, &s->error);
-    if (st == LOB_OK && lob_labels_restore(out, &labels) != LOB_OK)
-        st = lob_session_no_memory(s, path);
+    LOB_TRY(lob_labels_dense(out, &labels, path, &s->error));
+    const lob_status st = lob_labels_restore(out, &labels);
     lob_label_set_free(&labels);
     lob_session_give(s, stored - lob_voxel_bytes(out));
-    return st;
+    return st == LOB_OK ? st : lob_session_no_memory(s, path);
 }
 
 /* The scan; to print a recipe, its header alone. */
@@ -121,10 +119,9 @@ static lob_status choose(lob_session *s, const settings *set, work *w)
                          "cannot be told; draw on two or more",
                          set->files.seeds);
     if (set->suggest > 0 && w->plan.flat)
-        return lob_fail(
-            &s->error, LOB_EDATA,
-            "%s: --suggest needs a stack of slices, and the box around the strokes is one",
-            set->files.seeds);
+        return lob_fail_file(
+            &s->error, LOB_EDATA, set->files.seeds,
+            "--suggest needs a stack of slices, and the box around the strokes is one");
     return LOB_OK;
 }
 
@@ -142,11 +139,9 @@ static lob_status compute(lob_session *s, const settings *set, work *w)
                          (in.uncertain || in.suggest > 0);
     LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), each, 1, 1), set->files.image));
     lob_session_compute(s, "segmenting");
-    LOB_TRY(lob_session_name(
+    return lob_session_done(
         s, lob_segment(&w->found, &in, &w->plan, s->backend, &s->context, &s->error),
-        set->files.image, NULL));
-    lob_session_computed(s);
-    return LOB_OK;
+        set->files.image, NULL);
 }
 
 /* Join the result with the labels before it. */
@@ -160,12 +155,11 @@ static lob_status correct(lob_session *s, const settings *set, work *w)
     if (!set->previous) return LOB_OK;
     LOB_TRY(lob_session_take(s, bytes, set->previous));
     lob_session_compute(s, "correcting");
-    LOB_TRY(lob_session_name(s,
+    LOB_TRY(lob_session_done(s,
                              lob_segment_correct(&w->found.labels, &corrected, &w->previous,
                                                  &w->seeds, w->plan.background, reach.value,
                                                  reach.voxels, &s->context, &s->error),
                              set->previous, NULL));
-    lob_session_computed(s);
     lob_session_give(s, bytes);
     cJSON_AddNumberToObject(s->results, "correcting_stroke_voxels", (double)corrected.said);
     cJSON_AddNumberToObject(s->results, "changed_voxels", (double)corrected.changed);
@@ -249,9 +243,7 @@ static lob_status segment(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = &((settings *)user)->work;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->seeds);
-    lob_volume_free(&w->previous);
+    LOB_VOLUMES_FREE(&w->image, &w->seeds, &w->previous);
     lob_segment_output_free(&w->found);
 }
 
@@ -270,13 +262,11 @@ static void options(lob_rows *to, void *user)
     set->work.found = lob_segment_output_empty();
     lob_segment_options *const o = &set->options;
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->files.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
-                      .required = true),
+        OPERAND_IMAGE(&set->files.image, "scan"),
         OPERAND_INPUT("SEEDS", &set->files.seeds, LOB_FILE_LABELS,
                       "brush strokes on the image's grid, of two labels or more; 0 is unknown",
                       .required = true),
-        OPT_OUTPUT("output", &set->files.out, LOB_FILE_LABELS, "label volume to write",
-                   .letter = 'o', .required = true),
+        OPT_LABELS_OUTPUT(&set->files.out),
         OPT_INT("background", &set->background, "N", 1, INT32_MAX,
                 "the label that stands for all else, and is written as 0; left out: the one whose "
                 "strokes reach the outside of the box around all strokes on most sides"),
@@ -312,8 +302,7 @@ static void options(lob_rows *to, void *user)
                 "growths; left out: 2, but 1 where no slice has strokes of two labels, and in 2D"),
         OPT_INT("coarse", &set->coarse, "VOXELS", 1000, INT32_MAX,
                 "the first of two growths is on a coarser grid where the box has more voxels"),
-        OPT_INT("frame", &set->files.frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->files.frame, "image"),
         OPT_OUTPUT("strength", &set->files.strength, LOB_FILE_IMAGE,
                    "also write the strength with which the last growth took each voxel (float32)"),
         OPT_OUTPUT("uncertain", &set->uncertain, LOB_FILE_LABELS,

@@ -61,10 +61,10 @@ static lob_status check_spacing(lob_session *s, const settings *set, const lob_v
     const double *const mm = image->geometry.spacing_mm;
     for (int a = 0; a < 3; a++)
         if (lob_side(image->dims, a) > 1 && !(mm[a] >= shortest_mm && mm[a] <= longest_mm))
-            return lob_fail(&s->error, LOB_EDATA,
-                            "%s: voxels of %g x %g x %g mm are too %s to be meant; correct the "
-                            "spacing in its header",
-                            set->image, mm[0], mm[1], mm[2], mm[a] < 1 ? "small" : "large");
+            return lob_fail_file(&s->error, LOB_EDATA, set->image,
+                                 "voxels of %g x %g x %g mm are too %s to be meant; correct the "
+                                 "spacing in its header",
+                                 mm[0], mm[1], mm[2], mm[a] < 1 ? "small" : "large");
     return LOB_OK;
 }
 
@@ -79,11 +79,9 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 
 static lob_status cut(lob_session *s, const settings *set, work *w)
 {
-    const int64_t bytes = lob_product(lob_voxels(&w->image), sizeof(int32_t), 1, 1);
-    LOB_TRY(lob_session_take(s, bytes, set->labels));
-    if (lob_volume_like(&w->labels, &w->image, LOB_I32, 1) != LOB_OK)
-        return lob_fail(&s->error, LOB_ENOMEM, "%s: no memory for the result", set->image);
+    LOB_TRY(lob_grid_make(s, &w->labels, &w->image, LOB_I32, 1, set->labels));
     lob_label_names_free(&w->labels.names); /* those of the image's own labels */
+    const int64_t bytes = lob_voxel_bytes(&w->labels);
 
     const lob_supervoxels_input in = {.image = &w->image, .mask = w->mask};
     lob_session_compute(s, "cutting");
@@ -123,10 +121,7 @@ static lob_status supervoxels(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->labels);
-    lob_volume_free(&w->mean);
-    lob_volume_free(&w->boundaries);
+    LOB_VOLUMES_FREE(&w->image, &w->labels, &w->mean, &w->boundaries);
     free(w->mask);
     free(w->means);
     free(w->contacts);
@@ -156,10 +151,8 @@ static void options(lob_rows *to, void *user)
     snprintf(set->ratio_help, sizeof set->ratio_help,
              "with lsc: weight of position against intensity; left out: %g", defaults.ratio);
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
-                      .required = true),
-        OPT_OUTPUT("output", &set->labels, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
-                   .required = true),
+        OPERAND_IMAGE(&set->image, "scan"),
+        OPT_LABELS_OUTPUT(&set->labels),
         OPT_CHOICE("method", &set->method, "slic|slico|lsc",
                    "slic weighs distance against intensity, slico finds that weight for each "
                    "supervoxel, lsc works with spectral features"),
@@ -178,14 +171,12 @@ static void options(lob_rows *to, void *user)
         OPT_FLAG("until-still", &set->until_still, "end before that when nothing moves any more"),
         OPT_REAL("smallest", &set->smallest, "SHARE", 0, 1,
                  "pieces under this share of a supervoxel's nominal size join a neighbour"),
-        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
-                   "treat every slice as an image of its own; x, y, z are voxel axes"),
+        OPT_SLICES(&set->slices),
         OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
                   "cut only where this volume is not 0, and do not cross what is outside"),
         OPT_PAIR("range", &set->range, -INFINITY, INFINITY,
                  "cut only voxels whose value is in this range; inf and -inf leave an end open"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "image"),
         OPT_CHOICE("lab", &set->lab, "auto|on|off",
                    "compare colours in CIELAB; auto does for three channels of uint8"),
         OPT_OUTPUT(

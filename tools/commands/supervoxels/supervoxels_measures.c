@@ -5,24 +5,13 @@
 
 #include <stdlib.h>
 
-/* Take and allocate another volume on the image's grid. */
-static lob_status make_volume(lob_session *s, lob_volume *out, const lob_supervoxels_work *w,
-                              lob_type type, int channels, const char *path)
-{
-    const int64_t each = (int64_t)lob_type_of(type)->bytes;
-    LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), each, channels, 1), path));
-    if (lob_volume_like(out, &w->image, type, channels) != LOB_OK)
-        return lob_session_no_memory(s, path);
-    lob_label_names_free(&out->names);
-    return LOB_OK;
-}
-
 /* Means are float32; in a picture they are rounded, in the image's own units. */
 static lob_status paint_means(lob_session *s, lob_supervoxels_work *w, const lob_label_grid *grid)
 {
     const bool picture = lob_is_png_name(w->set.mean);
-    LOB_TRY(make_volume(s, &w->mean, w, picture ? w->image.type : LOB_F32, w->image.channels,
-                        w->set.mean));
+    LOB_TRY(lob_grid_make(s, &w->mean, &w->image, picture ? w->image.type : LOB_F32,
+                          w->image.channels, w->set.mean));
+    lob_label_names_free(&w->mean.names);
     if (picture) {
         w->mean.slope = w->image.slope;
         w->mean.inter = w->image.inter;
@@ -63,9 +52,8 @@ static lob_status measure_regions(lob_session *s, lob_supervoxels_work *w,
 static lob_status find_means(lob_session *s, lob_supervoxels_work *w, const lob_label_grid *grid)
 {
     const size_t each = (size_t)w->image.channels * sizeof *w->means;
-    LOB_TRY(lob_session_take(s, grid->count * (int64_t)each, w->set.labels));
-    w->means = calloc((size_t)grid->count, each);
-    if (!w->means) return lob_session_no_memory(s, w->set.labels);
+    w->means = lob_session_array(s, grid->count, each, w->set.labels);
+    if (!w->means) return LOB_ENOMEM;
     const lob_status st = lob_label_means(w->means, grid, &w->image, &s->context, &s->error);
     return lob_session_name(s, st, w->set.image, NULL);
 }
@@ -83,7 +71,8 @@ lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w)
     if (set->mean || set->graph) LOB_TRY(find_means(s, w, &grid));
     if (set->mean) LOB_TRY(paint_means(s, w, &grid));
     if (set->boundaries) {
-        LOB_TRY(make_volume(s, &w->boundaries, w, LOB_U8, 1, set->boundaries));
+        LOB_TRY(lob_grid_make(s, &w->boundaries, &w->image, LOB_U8, 1, set->boundaries));
+        lob_label_names_free(&w->boundaries.names);
         lob_paint_boundaries(w->boundaries.data, &grid, w->options.slice_axis, s->context.threads);
     }
     if (set->graph) LOB_TRY(find_contacts(s, w, &grid));

@@ -1,6 +1,7 @@
 /* From the settings of `lobule supervoxels` to the kernel's options, and its report. */
 #include "tools/commands/level_use.h"
 #include "tools/commands/supervoxels/supervoxels_work.h"
+#include "tools/text/json_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,9 +13,9 @@ static lob_status choose_lab(lob_session *s, const lob_supervoxels_settings *set
     const bool colour = image->channels == 3 && image->type == LOB_U8;
     *lab = set->lab == LOB_LAB_ON || (set->lab == LOB_LAB_AUTO && colour);
     if (*lab && !colour)
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: --lab on needs three channels of uint8; it has %d of %s", set->image,
-                        image->channels, lob_type_of(image->type)->name);
+        return lob_fail_file(&s->error, LOB_EDATA, set->image,
+                             "--lab on needs three channels of uint8; it has %d of %s",
+                             image->channels, lob_type_of(image->type)->name);
     return LOB_OK;
 }
 
@@ -86,10 +87,7 @@ void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w)
     const lob_supervoxels_settings *const set = &w->set;
     const lob_supervoxels_stats *stats = &w->stats;
     const lob_supervoxels_options *o = &w->options;
-    const struct {
-        const char *name;
-        double value;
-    } rows[] = {
+    const lob_number rows[] = {
         {"voxels",               (double)lob_voxels(&w->image)},
         {"data_voxels",          (double)stats->data_voxels   },
         {"not_finite_voxels",    (double)stats->not_finite    },
@@ -103,14 +101,11 @@ void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w)
         {"pieces",               (double)stats->fragments     },
         {"working_memory_bytes", (double)stats->working_bytes },
     };
-    for (size_t i = 0; i < LOB_COUNT(rows); i++)
-        cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
+    lob_json_numbers(s->results, rows, LOB_COUNT(rows));
     cJSON_AddBoolToObject(s->results, "lab", o->lab);
     if (o->method == LOB_SLIC) cJSON_AddNumberToObject(s->results, "compactness", o->compactness);
     if (o->method == LOB_LSC) cJSON_AddNumberToObject(s->results, "ratio", o->ratio);
-    if (stats->not_finite > 0)
-        lob_session_note(s, "%s: NaN or infinite voxels: %lld; these stay without a label",
-                         set->image, (long long)stats->not_finite);
+    lob_session_note_not_finite(s, set->image, stats->not_finite, "these stay without a label");
     report_odd_size(s, w);
     lob_session_say(
         s, "supervoxels: %lld; data voxels: %lld; cells of the grid: %lld x %lld x %lld",

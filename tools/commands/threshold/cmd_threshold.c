@@ -77,9 +77,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 static lob_status label(lob_session *s, const settings *set, work *w)
 {
     const lob_threshold_input in = {.image = &w->image, .mask = w->mask};
-    LOB_TRY(lob_session_take(s, lob_voxels(&w->image), set->labels));
-    if (lob_volume_like(&w->labels, &w->image, LOB_U8, 1) != LOB_OK)
-        return lob_session_no_memory(s, set->labels);
+    LOB_TRY(lob_grid_make(s, &w->labels, &w->image, LOB_U8, 1, set->labels));
     lob_label_names_free(&w->labels.names); /* those of the image's own labels */
     lob_session_compute(s, "labelling");
     if (lob_threshold_is_hysteretic(set)) {
@@ -112,8 +110,7 @@ static lob_status threshold(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    lob_volume_free(&w->image);
-    lob_volume_free(&w->labels);
+    LOB_VOLUMES_FREE(&w->image, &w->labels);
     lob_components_output_free(&w->joined);
     free(w->mask);
     free(w->keep);
@@ -134,10 +131,8 @@ static void options(lob_rows *to, void *user)
         .local = {.value = INFINITY},
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
-                      .required = true),
-        OPT_OUTPUT("output", &set->labels, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
-                   .required = true),
+        OPERAND_IMAGE(&set->image, "scan"),
+        OPT_LABELS_OUTPUT(&set->labels),
         OPT_INT(
             "otsu", &set->classes, "N", 2, LOB_THRESHOLD_MAX_CLASSES,
             "cut into so many classes, 0 to N-1, by Otsu's method; without any of these options "
@@ -162,10 +157,8 @@ static void options(lob_rows *to, void *user)
             "y, z are voxel axes"),
         OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
                   "look at and label only what is not 0 in this volume"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
-        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
-                "channel of the image, from 0; needed when there are several"),
+        OPT_FRAME(&set->frame, "image"),
+        OPT_CHANNEL(&set->channel),
     };
     LOB_ROWS(to, rows);
 }

@@ -96,8 +96,8 @@ lob_status lob_threshold_locally(lob_session *s, lob_threshold_work *w)
         box.along[a] = radius;
     }
     if (box.along[0] + box.along[1] + box.along[2] == 0)
-        return lob_fail(&s->error, LOB_EARG, "%s: --local %.6g%s is less than a voxel", set->image,
-                        set->local.value, set->local.voxels ? "vox" : "mm");
+        return lob_fail_file(&s->error, LOB_EARG, set->image, "--local %.6g%s is less than a voxel",
+                             set->local.value, set->local.voxels ? "vox" : "mm");
     const lob_filter_input in = {image, w->mask, &box, 1};
     const lob_filter_options options = lob_filter_defaults();
     const int64_t bytes = lob_product(lob_voxels(image), sizeof(float), 1, 1);
