@@ -28,14 +28,94 @@ static void count_plane(const lob_strokes *own, const void *seeds, lob_type type
     }
 }
 
-lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type type, lob_dims dims,
-                             int32_t labels, int threads, lob_error *error)
+/* ---- planes ---- */
+
+/* Stroke voxels of each slice that no plane found so far holds. */
+typedef struct {
+    const lob_strokes *strokes;
+    const void *seeds;
+    lob_type type;
+    int64_t *left[3]; /* by axis and slice */
+    int64_t all;
+} cover;
+
+static uint8_t *plane_at(const lob_strokes *strokes, int axis, int64_t slice)
 {
-    const int64_t n = lob_product(slices_of(dims), labels, 1, 1);
+    const lob_dims d = strokes->dims;
+    return strokes->planes + (axis == 0 ? 0 : axis == 1 ? d.nx : d.nx + d.ny) + slice;
+}
+
+/* Make a slice a plane: its strokes are left in no other slice. */
+static void take_plane(cover *c, int axis, int64_t slice)
+{
+    const lob_dims d = c->strokes->dims;
+    int64_t from[3] = {0, 0, 0}, to[3] = {d.nx, d.ny, d.nz};
+    from[axis] = slice;
+    to[axis] = slice + 1;
+    for (int64_t z = from[2]; z < to[2]; z++)
+        for (int64_t y = from[1]; y < to[1]; y++)
+            for (int64_t x = from[0]; x < to[0]; x++) {
+                if (lob_label_at(c->seeds, c->type, (z * d.ny + y) * d.nx + x) == 0) continue;
+                if (*plane_at(c->strokes, 0, x) || *plane_at(c->strokes, 1, y) ||
+                    *plane_at(c->strokes, 2, z))
+                    continue;
+                c->left[0][x]--;
+                c->left[1][y]--;
+                c->left[2][z]--;
+                c->all--;
+            }
+    *plane_at(c->strokes, axis, slice) = 1;
+}
+
+/* The slice with the most strokes left, of equals the last. */
+static void fullest(const cover *c, int *axis, int64_t *slice)
+{
+    int64_t most = -1;
+    for (int a = 0; a < 3; a++)
+        for (int64_t s = 0; s < lob_side(c->strokes->dims, a); s++) {
+            if (c->left[a][s] < most) continue;
+            most = c->left[a][s];
+            *axis = a;
+            *slice = s;
+        }
+}
+
+/* Planes of several axes that hold nearly all strokes, half as many as the slices that hold them
+ * across one axis; or else the latter. */
+static void find_planes(cover *c)
+{
+    const int axis = lob_strokes_axis(c->strokes);
+    const lob_dims d = c->strokes->dims;
+    int64_t held = 0, found = 0, slice = 0;
+    if (axis < 0) return;
+    for (int a = 0; a < 3; a++)
+        for (int64_t s = 0; s < lob_side(d, a); s++) {
+            const int64_t *const in = lob_strokes_in(c->strokes, a, s);
+            for (int32_t l = 0; l < c->strokes->labels; l++) c->left[a][s] += in[l];
+            held += a == axis && c->left[a][s] > 0;
+            if (a == axis) c->all += c->left[a][s];
+        }
+    for (const int64_t most = c->all / 50; 2 * found < held && c->all > most; found++) {
+        int across = axis;
+        fullest(c, &across, &slice);
+        take_plane(c, across, slice);
+        if (c->all <= most && 2 * (found + 1) <= held) return;
+    }
+    memset(c->strokes->planes, 0, (size_t)slices_of(d));
+    for (int64_t s = 0; s < lob_side(d, axis); s++) {
+        const int64_t *const in = lob_strokes_in(c->strokes, axis, s);
+        for (int32_t l = 0; l < c->strokes->labels; l++)
+            if (in[l] > 0) *plane_at(c->strokes, axis, s) = 1;
+    }
+}
+
+/* ---- counting ---- */
+
+static lob_status count_all(lob_strokes *strokes, const void *seeds, lob_type type, int64_t n,
+                            int threads)
+{
+    const lob_dims dims = strokes->dims;
     bool failed = false;
-    *strokes = (lob_strokes){.dims = dims, .labels = labels};
-    if (n >= 0) strokes->across = calloc((size_t)n + 1, sizeof *strokes->across);
-    if (!strokes->across) return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
 #pragma omp parallel num_threads(threads)
     {
         lob_strokes own = *strokes;
@@ -50,7 +130,30 @@ lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type t
         for (int64_t i = 0; !failed && i < n; i++) strokes->across[i] += own.across[i];
         free(own.across);
     }
-    if (!failed) return LOB_OK;
+    return failed ? LOB_ENOMEM : LOB_OK;
+}
+
+lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type type, lob_dims dims,
+                             int32_t labels, int threads, lob_error *error)
+{
+    const int64_t slices = slices_of(dims), n = lob_product(slices, labels, 1, 1);
+    *strokes = (lob_strokes){.dims = dims, .labels = labels};
+    int64_t *const left = calloc((size_t)slices, sizeof *left);
+    if (n >= 0) strokes->across = calloc((size_t)n + 1, sizeof *strokes->across);
+    strokes->planes = calloc((size_t)slices, 1);
+    lob_status st = left && strokes->across && strokes->planes ? LOB_OK : LOB_ENOMEM;
+    if (st == LOB_OK) st = count_all(strokes, seeds, type, n, threads);
+    if (st == LOB_OK) {
+        cover c = {
+            .strokes = strokes,
+            .seeds = seeds,
+            .type = type,
+            .left = {left, left + dims.nx, left + dims.nx + dims.ny}
+        };
+        find_planes(&c);
+    }
+    free(left);
+    if (st == LOB_OK) return LOB_OK;
     lob_strokes_free(strokes);
     return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
 }
@@ -58,48 +161,127 @@ lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type t
 void lob_strokes_free(lob_strokes *strokes)
 {
     free(strokes->across);
+    free(strokes->planes);
     *strokes = (lob_strokes){0};
 }
 
-/* First and last slice that hold a label, or any (0); false: none does. */
-static bool extent(int64_t *first, int64_t *last, const lob_strokes *strokes, int axis,
-                   int32_t label)
+/* ---- the background ---- */
+
+/*
+ * What is seen of strokes from outside: along each axis, the labels that its lines meet first and
+ * last. Lines along an axis are numbered as the voxels of the slice across it.
+ */
+typedef struct {
+    int32_t *first[3], *last[3]; /* 0: the line meets none */
+} views;
+
+/* The number of the line along an axis that a voxel is on. */
+static int64_t line_of(lob_dims d, int along, int64_t x, int64_t y, int64_t z)
 {
-    bool found = false;
-    for (int64_t s = 0; s < lob_side(strokes->dims, axis); s++) {
-        const int64_t *in = lob_strokes_in(strokes, axis, s);
-        int64_t held = label ? in[label - 1] : 0;
-        for (int32_t l = 0; !label && l < strokes->labels; l++) held += in[l];
-        if (held == 0) continue;
-        if (!found) *first = s;
-        *last = s;
-        found = true;
-    }
-    return found;
+    return along == 0 ? z * d.ny + y : along == 1 ? z * d.nx + x : y * d.nx + x;
 }
 
-int32_t lob_strokes_background(const lob_strokes *strokes)
+static void look(const views *v, const void *seeds, lob_type type, lob_dims d)
 {
-    int32_t best = 0;
-    int most = -1;
-    double largest = 0;
-    for (int32_t l = 1; l <= strokes->labels; l++) {
-        int faces = 0;
-        double box = 1;
-        bool held = false;
-        for (int axis = 0; axis < 3; axis++) {
-            int64_t low = 0, high = 0, a = 0, z = 0;
-            extent(&low, &high, strokes, axis, 0);
-            held = extent(&a, &z, strokes, axis, l);
-            if (high > low) faces += (a == low) + (z == high);
-            box *= (double)(z - a + 1);
+    const size_t bytes = lob_type_of(type)->bytes;
+    for (int64_t z = 0; z < d.nz; z++)
+        for (int64_t y = 0; y < d.ny; y++) {
+            const int64_t row = (z * d.ny + y) * d.nx;
+            if (lob_all_zero((const char *)seeds + (size_t)row * bytes, (size_t)d.nx * bytes))
+                continue;
+            for (int64_t x = 0; x < d.nx; x++) {
+                const int32_t label = lob_label_at(seeds, type, row + x);
+                for (int along = 0; label > 0 && along < 3; along++) {
+                    const int64_t line = line_of(d, along, x, y, z);
+                    if (v->first[along][line] == 0) v->first[along][line] = label;
+                    v->last[along][line] = label;
+                }
+            }
         }
-        if (!held || faces < most || (faces == most && box < largest)) continue;
-        best = l;
-        most = faces;
-        largest = box;
+}
+
+/* In 2D the image is the plane. */
+static bool is_plane(const lob_strokes *strokes, int axis, int64_t slice)
+{
+    return lob_side(strokes->dims, axis) == 1 || *plane_at(strokes, axis, slice);
+}
+
+/* Labels that the strokes of a slice have. */
+static int32_t labels_in(const lob_strokes *strokes, int axis, int64_t slice)
+{
+    const int64_t *const in = lob_strokes_in(strokes, axis, slice);
+    int32_t n = 0;
+    for (int32_t l = 0; l < strokes->labels; l++) n += in[l] > 0;
+    return n;
+}
+
+/*
+ * Count whose strokes are seen along lines in slices.
+ *
+ *   seen    in/out  by label; label l has number l - 1
+ *   planes  in      only planes of strokes count, and of these those with two labels or more
+ */
+static void count_seen(int64_t *seen, const views *v, const lob_strokes *strokes, int axis,
+                       bool planes)
+{
+    const lob_dims d = strokes->dims;
+    for (int64_t s = 0; s < lob_side(d, axis); s++) {
+        if (planes && (!is_plane(strokes, axis, s) || labels_in(strokes, axis, s) < 2)) continue;
+        for (int along = 0; along < 3; along++) {
+            const int other = 3 - axis - along;
+            for (int64_t o = 0; along != axis && o < lob_side(d, other); o++) {
+                int64_t at[3] = {0, 0, 0};
+                at[axis] = s;
+                at[other] = o;
+                const int64_t line = line_of(d, along, at[0], at[1], at[2]);
+                if (v->first[along][line] == 0) continue;
+                seen[v->first[along][line] - 1]++;
+                seen[v->last[along][line] - 1]++;
+            }
+        }
     }
+}
+
+/* Of labels that are seen nearly as often as any other, the largest; 0: none is seen. */
+static int32_t most_seen(const int64_t *seen, int32_t labels)
+{
+    int64_t most = 0;
+    int32_t best = 0;
+    for (int32_t l = 0; l < labels; l++) most = seen[l] > most ? seen[l] : most;
+    for (int32_t l = 0; l < labels; l++)
+        if (seen[l] > 0 && seen[l] * 5 >= most * 3) best = l + 1;
     return best;
+}
+
+lob_status lob_strokes_background(int32_t *label, const lob_strokes *strokes, const void *seeds,
+                                  lob_type type, lob_error *error)
+{
+    const lob_dims d = strokes->dims;
+    const int64_t lines[3] = {d.ny * d.nz, d.nx * d.nz, d.nx * d.ny};
+    const int64_t all = lines[0] + lines[1] + lines[2];
+    int32_t *const met = calloc(2 * (size_t)all, sizeof *met);
+    int64_t *const seen = calloc((size_t)strokes->labels, sizeof *seen);
+    lob_status st = LOB_OK;
+    *label = 0;
+    if (met && seen) {
+        views v;
+        int32_t *next = met;
+        for (int a = 0; a < 3; a++) {
+            v.first[a] = next;
+            v.last[a] = next + lines[a];
+            next += 2 * lines[a];
+        }
+        look(&v, seeds, type, d);
+        for (int axis = 0; axis < 3; axis++) count_seen(seen, &v, strokes, axis, true);
+        *label = most_seen(seen, strokes->labels);
+        for (int axis = 0; axis < 3 && *label == 0; axis++)
+            count_seen(seen, &v, strokes, axis, false);
+        if (*label == 0) *label = most_seen(seen, strokes->labels);
+    } else
+        st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    free(seen);
+    free(met);
+    return st;
 }
 
 int lob_strokes_axis(const lob_strokes *strokes)
@@ -126,15 +308,16 @@ int lob_strokes_axis(const lob_strokes *strokes)
 int64_t lob_strokes_drawn(int64_t *slices, const lob_strokes *strokes, int32_t label, int axis)
 {
     const int64_t side = lob_side(strokes->dims, axis);
-    int64_t fullest = 1, n = 0;
+    int64_t most = 1, n = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int64_t s = 0; s < side; s++) {
             const int64_t *in = lob_strokes_in(strokes, axis, s);
             int64_t all = 0;
             for (int32_t l = 0; l < strokes->labels; l++) all += in[l];
-            if (in[label - 1] == 0 || all == in[label - 1]) continue;
-            if (pass == 0 && all > fullest) fullest = all;
-            if (pass == 1 && all * 4 >= fullest) slices[n++] = s;
+            if (!*plane_at(strokes, axis, s) || in[label - 1] == 0 || all == in[label - 1])
+                continue;
+            if (pass == 0 && all > most) most = all;
+            if (pass == 1 && all * 4 >= most) slices[n++] = s;
         }
     return n;
 }

@@ -15,6 +15,7 @@ typedef struct {
     lob_dims dims;
     int32_t labels;  /* 1..labels */
     int64_t *across; /* (nx + ny + nz) * labels: see lob_strokes_in */
+    uint8_t *planes; /* nx + ny + nz: 1 for slices that are planes, across x, y and z. In 2D none */
 } lob_strokes;
 
 /* Where the numbers of a slice across an axis (0 x, 1 y, 2 z) begin; label l has number l - 1. */
@@ -26,7 +27,9 @@ static inline int64_t *lob_strokes_in(const lob_strokes *strokes, int axis, int6
 }
 
 /*
- * Count strokes.
+ * Count strokes, and find the planes in which they were drawn: all slices with strokes across
+ * lob_strokes_axis, unless at most half as many slices across several axes hold all but a 50th
+ * of the strokes; these are looked for one by one, the one with the most strokes left first.
  *
  *   strokes  out  free with lob_strokes_free; empty on failure
  *   seeds    in   nx*ny*nz labels 0..labels, 0: not drawn
@@ -42,11 +45,20 @@ lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type t
 void lob_strokes_free(lob_strokes *strokes);
 
 /*
- * The label that stands for the background: the one whose strokes touch the most faces of the box
- * around all strokes; of equals the one whose own box holds the most voxels, then the largest
- * label. An axis along which all strokes lie in one slice has no faces. 0: there are no strokes.
+ * The label that stands for the background: the one that surrounds the others. In every plane
+ * with strokes of two labels or more, and in a 2D image, each row and each column is looked along
+ * from both its ends: the background is what is met first most often. Of labels that are met at
+ * least 0.6 times as often it is the largest, as the background's label is usually one more than
+ * the others. Where no plane has two labels, rows and columns of all slices across all axes count.
+ *
+ *   label    out  0: there are no strokes
+ *   strokes  in   counts of seeds
+ *   seeds    in   as lob_strokes_count takes them
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
  */
-int32_t lob_strokes_background(const lob_strokes *strokes);
+lob_status lob_strokes_background(int32_t *label, const lob_strokes *strokes, const void *seeds,
+                                  lob_type type, lob_error *error);
 
 /*
  * The axis across which the fewest slices hold strokes, of equals the last; -1 in 2D. Axes of one
@@ -55,7 +67,7 @@ int32_t lob_strokes_background(const lob_strokes *strokes);
 int lob_strokes_axis(const lob_strokes *strokes);
 
 /*
- * Slices across an axis that hold strokes of a label and of others, and at least a quarter as many
+ * Planes across an axis that hold strokes of a label and of others, and at least a quarter as many
  * of their voxels as the fullest of these.
  *
  *   slices  out  as many as the axis has voxels at most, ascending

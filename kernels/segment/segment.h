@@ -35,8 +35,8 @@ enum {
 /* Choices that may be held fixed. Lengths of blur, smooth and edge are in least spacings: the
  * smallest distance of voxels along an axis with more than one. */
 typedef struct {
-    int32_t background; /* the label that is written as 0; 0: the one whose strokes reach the
-                           outside of the box around all strokes on most sides */
+    int32_t background; /* the label that is written as 0; 0: the one that surrounds the others,
+                           by lob_strokes_background */
     double margin;      /* of the box around all strokes: at least this, in mm, 0..1e6, */
     bool margin_voxels; /* or in voxels, */
     double share;       /* and at least this share of the box's own side, 0..100, */

@@ -62,11 +62,13 @@ static lob_status take_labels(lob_segment_plan *plan, const lob_label_set *set, 
 }
 
 static lob_status choose_background(lob_segment_plan *plan, const lob_strokes *strokes,
-                                    const lob_label_set *set, lob_error *error)
+                                    const lob_volume *seeds, const lob_label_set *set,
+                                    lob_error *error)
 {
     const int32_t wanted = plan->options.background;
-    const int32_t dense =
-        wanted > 0 ? lob_label_set_find(set, wanted) : lob_strokes_background(strokes);
+    int32_t dense = wanted > 0 ? lob_label_set_find(set, wanted) : 0;
+    if (wanted <= 0)
+        LOB_TRY(lob_strokes_background(&dense, strokes, seeds->data, seeds->type, error));
     if (dense == 0)
         return lob_fail(error, LOB_EDATA, "no seed has the background's label %d", wanted);
     plan->background = set->values[dense - 1];
@@ -187,7 +189,7 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     LOB_TRY(lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims, set->count,
                               context->threads, error));
     plan->axis = lob_strokes_axis(&strokes);
-    lob_status st = choose_background(plan, &strokes, set, error);
+    lob_status st = choose_background(plan, &strokes, seeds, set, error);
     if (st == LOB_OK) st = find_outlines(&outlines, plan, &strokes, error);
     lob_strokes_free(&strokes);
     if (st != LOB_OK) return st;

@@ -57,8 +57,8 @@ def segment(
     image       (z, y, x), any kind
     strokes     the image's shape: lines on a few slices, a label from 1 each and one more for the
                 background around; 0 is unknown
-    background  the label that stands for all else; None: the one whose strokes reach the outside of
-                the box around all strokes on most sides
+    background  the label that stands for all else; None: the one whose strokes
+                surround the others
     margin      of this box: at least so many mm, or as "5vox"; None: 10
     share, ends at least this share of the box's side, and beyond the first and the last slice with
                 strokes; None: 0.3 and 0.375

@@ -169,7 +169,8 @@ static int32_t background_of(const char *rows, int64_t nx, int64_t ny, int *axis
     for (int64_t i = 0; i < n; i++) seeds[i] = (uint8_t)(rows[i] == '.' ? 0 : rows[i] - '0');
     const lob_dims dims = {nx, ny, n / (nx * ny)};
     assert_int_equal(lob_strokes_count(&strokes, seeds, LOB_U8, dims, 3, 2, NULL), LOB_OK);
-    const int32_t background = lob_strokes_background(&strokes);
+    int32_t background;
+    assert_int_equal(lob_strokes_background(&background, &strokes, seeds, LOB_U8, NULL), LOB_OK);
     *axis = lob_strokes_axis(&strokes);
     lob_strokes_free(&strokes);
     return background;
@@ -184,11 +185,13 @@ TEST(finds_the_background)
         int32_t background;
         int axis;
     } rows[] = {
-        {"the label around another",                 "222212222",                3,  3, 2, -1},
-        {"no stroke at all",                         ".........",                3,  3, 0, -1},
-        {"of two with as many faces the larger box", "1.......3....2222",        17, 1, 2, -1},
-        {"of equal boxes the larger label",          "1.2",                      3,  1, 2, -1},
-        {"drawn in one slice across z",              "........1.2.............", 2,  4, 2, 2 },
+        {"the label around another",         "222212222",                   3,  3, 2, -1},
+        {"no stroke at all",                 ".........",                   3,  3, 0, -1},
+        {"the longer of two side by side",   "1.......3....2222",           17, 1, 2, -1},
+        {"of equals the larger label",       "1.2",                         3,  1, 2, -1},
+        {"drawn in one slice across z",      "........1.2.............",    2,  4, 2, 2 },
+        {"another label alone at both ends", "222222222.1112111.222222222", 3,  3, 1, 2 },
+        {"one slip of it at the edge",       "111112121111",                4,  3, 1, -1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int axis;
@@ -200,21 +203,47 @@ TEST(finds_the_background)
 
 TEST(finds_drawn_slices)
 {
-    static const uint8_t seeds[] = {
-        1, 2, 0, 0, /* both labels */
-        1, 1, 0, 0, /* one alone */
-        1, 2, 2, 2, /* both, many */
-        0, 0, 0, 0, /* nothing */
-        2, 1, 1, 1, /* both */
+    /* A slice's strokes lie on its diagonal. */
+    static const char *const slices[] = {
+        "12......", /* both labels */
+        "11......", /* one alone */
+        "12222222", /* both, many */
+        "........", /* nothing */
+        "21111111", /* both */
     };
+    uint8_t seeds[5 * 64] = {0};
     lob_strokes strokes;
-    int64_t slices[5];
-    const lob_dims dims = {2, 2, 5};
+    int64_t drawn[5];
+    const lob_dims dims = {8, 8, 5};
+    for (int z = 0; z < 5; z++)
+        for (int k = 0; k < 8; k++)
+            if (slices[z][k] != '.') seeds[z * 64 + k * 9] = (uint8_t)(slices[z][k] - '0');
     assert_int_equal(lob_strokes_count(&strokes, seeds, LOB_U8, dims, 2, 3, NULL), LOB_OK);
-    assert_int_equal(lob_strokes_axis(&strokes), 1);
-    assert_int_equal(lob_strokes_drawn(slices, &strokes, 1, 2), 3);
-    assert_int_equal(slices[0], 0);
-    assert_int_equal(slices[1], 2);
-    assert_int_equal(slices[2], 4);
+    assert_int_equal(lob_strokes_axis(&strokes), 2);
+    assert_int_equal(lob_strokes_drawn(drawn, &strokes, 1, 2), 3);
+    assert_int_equal(drawn[0], 0);
+    assert_int_equal(drawn[1], 2);
+    assert_int_equal(drawn[2], 4);
+    lob_strokes_free(&strokes);
+}
+
+/* Slices that another plane's strokes merely cross are not drawn. */
+TEST(finds_planes_of_two_axes)
+{
+    uint8_t seeds[8 * 64] = {0};
+    lob_strokes strokes;
+    int64_t drawn[8];
+    const lob_dims dims = {8, 8, 8};
+    for (int k = 0; k < 8; k++) {
+        const uint8_t label = k > 1 && k < 6 ? 1 : 2;
+        seeds[3 * 64 + 3 * 8 + k] = label;
+        seeds[k * 64 + k * 8 + 3] = label;
+    }
+    assert_int_equal(lob_strokes_count(&strokes, seeds, LOB_U8, dims, 2, 3, NULL), LOB_OK);
+    assert_int_equal(lob_strokes_drawn(drawn, &strokes, 1, 0), 1);
+    assert_int_equal(drawn[0], 3);
+    assert_int_equal(lob_strokes_drawn(drawn, &strokes, 1, 1), 0);
+    assert_int_equal(lob_strokes_drawn(drawn, &strokes, 1, 2), 1);
+    assert_int_equal(drawn[0], 3);
     lob_strokes_free(&strokes);
 }

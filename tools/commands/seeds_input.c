@@ -1,17 +1,26 @@
 /* Seeds of several labels as commands read them. */
 #include "tools/commands/seeds_input.h"
 
-lob_status lob_seeds_background(lob_session *s, int32_t *background, const lob_strokes *strokes,
-                                const lob_label_set *set, const char *path, int wanted)
+/* Number the background's label. */
+static lob_status find_background(lob_session *s, lob_seeds_input *seeds, const char *path,
+                                  int wanted)
 {
-    *background = wanted > 0 ? lob_label_set_find(set, wanted) : lob_strokes_background(strokes);
-    if (*background == 0)
+    const lob_volume *const v = &seeds->volume;
+    lob_strokes strokes;
+    seeds->background = wanted > 0 ? lob_label_set_find(&seeds->set, wanted) : 0;
+    if (wanted > 0 && seeds->background == 0)
         return lob_fail_file(&s->error, LOB_EDATA, path, "no seed has the background's label %d",
                              wanted);
-    if (wanted <= 0)
+    if (wanted > 0) return LOB_OK;
+    LOB_TRY(lob_strokes_count(&strokes, v->data, v->type, v->dims, seeds->set.count,
+                              s->context.threads, &s->error));
+    const lob_status st =
+        lob_strokes_background(&seeds->background, &strokes, v->data, v->type, &s->error);
+    lob_strokes_free(&strokes);
+    if (st == LOB_OK)
         lob_session_say(s, "%s: label %d is taken for the background", path,
-                        set->values[*background - 1]);
-    return LOB_OK;
+                        seeds->set.values[seeds->background - 1]);
+    return st;
 }
 
 lob_status lob_seeds_read(lob_session *s, lob_seeds_input *seeds, const char *path,
@@ -28,13 +37,7 @@ lob_status lob_seeds_read(lob_session *s, lob_seeds_input *seeds, const char *pa
                              "the only label is %d; add seeds of another label, such as the "
                              "background",
                              seeds->set.values[0]);
-    lob_strokes strokes;
-    LOB_TRY(lob_strokes_count(&strokes, seeds->volume.data, seeds->volume.type, seeds->volume.dims,
-                              seeds->set.count, s->context.threads, &s->error));
-    const lob_status st =
-        lob_seeds_background(s, &seeds->background, &strokes, &seeds->set, path, background);
-    lob_strokes_free(&strokes);
-    LOB_TRY(st);
+    LOB_TRY(find_background(s, seeds, path, background));
     cJSON_AddNumberToObject(s->results, "background", seeds->set.values[seeds->background - 1]);
     cJSON_AddBoolToObject(s->results, "background_found", background < 0);
     return LOB_OK;

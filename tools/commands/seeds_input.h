@@ -26,14 +26,6 @@ typedef struct {
 lob_status lob_seeds_read(lob_session *s, lob_seeds_input *seeds, const char *path,
                           const lob_volume *image, const char *image_path, int background);
 
-/*
- * Choose the background among the labels of strokes, as a dense label: the one that is wanted, or
- * for wanted <= 0 the one that lob_strokes_background finds. Returns LOB_OK, or LOB_EDATA where no
- * stroke has the label wanted.
- */
-lob_status lob_seeds_background(lob_session *s, int32_t *background, const lob_strokes *strokes,
-                                const lob_label_set *set, const char *path, int wanted);
-
 void lob_seeds_free(lob_seeds_input *seeds);
 
 /*

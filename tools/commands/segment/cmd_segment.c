@@ -269,7 +269,7 @@ static void options(lob_rows *to, void *user)
         OPT_LABELS_OUTPUT(&set->files.out),
         OPT_INT("background", &set->background, "N", 1, INT32_MAX,
                 "the label that stands for all else, and is written as 0; left out: the one whose "
-                "strokes reach the outside of the box around all strokes on most sides"),
+                "strokes surround the others"),
         OPT_LENGTH("margin", &set->margin, 0, 1e6,
                    "work in the box around all strokes, at least this much wider on each side; as "
                    "10mm or 5vox"),
