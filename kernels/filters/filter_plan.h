@@ -10,6 +10,17 @@
 
 LOB_BEGIN_DECLS
 
+/* The kinds of steps that look around, by lob_filter_kind. */
+typedef struct {
+    lob_filter_reach *reach;
+    lob_filter_reach *align; /* a slab along an axis begins at a multiple of this; NULL: of 1 */
+    lob_filter_run *run;
+} lob_filter_kind_row;
+
+enum { LOB_FILTER_KINDS = LOB_FILTER_DENOISE + 1 };
+
+extern const lob_filter_kind_row lob_filter_kinds[LOB_FILTER_KINDS];
+
 typedef enum {
     LOB_PASS_STEP,  /* a step that looks around */
     LOB_PASS_CLAMP, /* in the type that is read */

@@ -2,13 +2,8 @@
  * A step of a chain, as the steps themselves see it. filters_cpu.c and filters_cuda.cu run the
  * chain: they own all images and pass them from step to step; a step reads one and writes another.
  *
- * CPU. Every kind has a function
- *
- *     lob_status lob_NAME_cpu(const lob_filter_image *out, const lob_filter_image *in,
- *                             const lob_filter_call *call, const lob_context *context,
- *                             lob_budget *budget, lob_error *error);
- *
- * GPU. The same on device memory, in namespace lob::filters (filter_step_cuda.cuh).
+ * Every kind has functions lob_NAME_reach and lob_NAME_cpu, of the types below; filter_plan.c has
+ * the table of kinds. The GPU's are in filter_step_cuda.cuh.
  */
 #ifndef LOB_FILTER_STEP_H
 #define LOB_FILTER_STEP_H
@@ -47,6 +42,14 @@ typedef struct {
     lob_filter_map
         after; /* applied to each value that is written; identity unless out is float32 */
 } lob_filter_call;
+
+/* Voxels along an axis on each side on which a voxel's value may depend; -1: the whole axis. */
+typedef int64_t lob_filter_reach(const lob_filter_step *step, const lob_filter_options *options,
+                                 int axis);
+
+typedef lob_status lob_filter_run(const lob_filter_image *out, const lob_filter_image *in,
+                                  const lob_filter_call *call, const lob_context *context,
+                                  lob_budget *budget, lob_error *error);
 
 LOB_END_DECLS
 

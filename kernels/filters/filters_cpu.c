@@ -6,7 +6,6 @@
  * reads; the image between two parts is therefore always whole.
  */
 #include "kernels/arrays.h"
-#include "kernels/filters/filter_kinds.h"
 #include "kernels/filters/filter_slabs.h"
 #include "kernels/filters/filters_tuned.h"
 #include "kernels/filters/pointwise.h"

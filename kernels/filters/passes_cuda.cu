@@ -2,30 +2,23 @@
 #include "kernels/filters/passes_cuda.cuh"
 
 #include "kernels/device/arena.cuh"
-#include "kernels/filters/box/box_cuda.cuh"
-#include "kernels/filters/denoise/denoise_cuda.cuh"
-#include "kernels/filters/filter_kinds.h"
-#include "kernels/filters/gaussian/gaussian_cuda.cuh"
-#include "kernels/filters/median/median_cuda.cuh"
+#include "kernels/filters/filter_step_cuda.cuh"
 #include "kernels/histogram/histogram_cuda.cuh"
 
 namespace lob::filters
 {
 
-typedef struct {
-    int64_t (*bytes)(const lob_filter_image *in, const lob_filter_call *call);
-    lob_status (*run)(lob_device *device, const lob_filter_image *out, const lob_filter_image *in,
-                      const lob_filter_call *call, void *work, lob_error *error);
-} kind_row;
-
 /* In the order of lob_filter_kind. */
-static const kind_row kinds[LOB_FILTER_KINDS] = {
-    {gaussian_bytes,  gaussian },
-    {gradient_bytes,  gradient },
-    {laplacian_bytes, laplacian},
-    {box_bytes,       box      },
-    {median_bytes,    median   },
-    {denoise_bytes,   denoise  },
+static const struct {
+    step_bytes *bytes;
+    step_run *run;
+} kinds[LOB_FILTER_KINDS] = {
+    {gaussian_bytes, gaussian},
+    {gaussian_bytes, gaussian},
+    {gaussian_bytes, gaussian},
+    {box_bytes,      box     },
+    {median_bytes,   median  },
+    {denoise_bytes,  denoise },
 };
 
 static const int64_t WHOLE[3] = {0, 0, 0};

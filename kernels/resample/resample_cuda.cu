@@ -4,9 +4,7 @@
 #include "kernels/device/grid.cuh"
 #include "kernels/resample/resample_parts.h"
 
-namespace lob
-{
-namespace resample
+namespace lob::resample
 {
 
 enum { THREADS = 256 };
@@ -86,8 +84,7 @@ static lob_status launch(lob_device *device, const resample_params &s, lob_error
     return LOB_OK;
 }
 
-} /* namespace resample */
-} /* namespace lob */
+} /* namespace lob::resample */
 
 using namespace lob::resample;
 

@@ -1,8 +1,7 @@
 /* The GPU's median and box for checks written in C. */
 #include "tests/check_backends/neighbourhood_steps.h"
 
-#include "kernels/filters/box/box_cuda.cuh"
-#include "kernels/filters/median/median_cuda.cuh"
+#include "kernels/filters/filter_step_cuda.cuh"
 
 int64_t neighbourhood_step_bytes(const lob_filter_image *in, const lob_filter_call *call)
 {

@@ -16,11 +16,7 @@ static lob_status run_step(float *out, const lob_filter_image *in, const lob_fil
 {
     const lob_filter_image to = {out, LOB_F32, in->dims, in->channels};
     lob_error error = {.text = ""};
-    return call->step->kind == LOB_FILTER_GAUSSIAN
-               ? lob_gaussian_cpu(&to, in, call, context, budget, &error)
-           : call->step->kind == LOB_FILTER_GRADIENT
-               ? lob_gradient_cpu(&to, in, call, context, budget, &error)
-               : lob_laplacian_cpu(&to, in, call, context, budget, &error);
+    return lob_gaussian_cpu(&to, in, call, context, budget, &error);
 }
 
 static lob_filter_image image_of(const lob_volume *v)
@@ -233,9 +229,7 @@ TEST(slabs_give_the_same_bytes)
         };
         lob_budget budget = {.who = "test"};
         const int64_t align = lob_gaussian_align(&step, &options, 2);
-        const int64_t reach = step.kind == LOB_FILTER_GAUSSIAN
-                                  ? lob_gaussian_reach(&step, &options, 2)
-                                  : lob_gradient_reach(&step, &options, 2);
+        const int64_t reach = lob_gaussian_reach(&step, &options, 2);
         assert_ok(run_step(whole, &image, &call, THREADS(2), &budget));
         for (int64_t low = 0; low < NZ; low += HEIGHT) {
             const int64_t from = low > reach ? (low - reach) / align * align : 0;

@@ -22,7 +22,7 @@ LOB_BEGIN_DECLS
 
 /* Voxels on each side, along an axis, that a voxel's mean depends on: the radius and, where sums
  * run, the block. */
-int64_t lob_box_reach(const lob_filter_step *step, const lob_filter_options *options, int axis);
+lob_filter_reach lob_box_reach;
 
 /*
  * Run a step.
@@ -34,9 +34,7 @@ int64_t lob_box_reach(const lob_filter_step *step, const lob_filter_options *opt
  * may not be finite (on a GPU 4, or 8); and a few lines for each thread.
  * Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
  */
-lob_status lob_box_cpu(const lob_filter_image *out, const lob_filter_image *in,
-                       const lob_filter_call *call, const lob_context *context, lob_budget *budget,
-                       lob_error *error);
+lob_filter_run lob_box_cpu;
 
 LOB_END_DECLS
 

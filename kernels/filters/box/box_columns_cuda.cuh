@@ -8,9 +8,7 @@
 
 #include "kernels/filters/box/box_params_cuda.cuh"
 
-namespace lob
-{
-namespace filters
+namespace lob::filters
 {
 
 /* Groups of adjacent lines: a plane's columns, or all lines along z. */
@@ -123,7 +121,6 @@ static lob_status run_columns(lob_device *device, box_columns p, lob_error *erro
                       error);
 }
 
-} /* namespace filters */
-} /* namespace lob */
+} /* namespace lob::filters */
 
 #endif

@@ -3,16 +3,12 @@
  * and y and along z, or three where windows along x or y are too long for a tile in shared memory.
  * Passes read float32; other values become it first.
  */
-#include "kernels/filters/box/box_cuda.cuh"
-
 #include "kernels/device/arena.cuh"
 #include "kernels/filters/box/box_columns_cuda.cuh"
 #include "kernels/filters/box/box_direct_cuda.cuh"
 #include "kernels/filters/box/box_rows_cuda.cuh"
 
-namespace lob
-{
-namespace filters
+namespace lob::filters
 {
 namespace
 {
@@ -234,5 +230,4 @@ lob_status box(lob_device *device, const lob_filter_image *out, const lob_filter
     return LOB_OK;
 }
 
-} /* namespace filters */
-} /* namespace lob */
+} /* namespace lob::filters */

@@ -13,9 +13,7 @@
 
 #include "kernels/filters/box/box_params_cuda.cuh"
 
-namespace lob
-{
-namespace filters
+namespace lob::filters
 {
 
 enum { FOUR = 4, STRIP = WARP * FOUR, ROWS = 8, DIRECT_WARPS = 4 };
@@ -289,7 +287,6 @@ static lob_status run_direct(lob_device *device, float *out, const float *in,
                           : launch_direct<2, false>(device, p, error);
 }
 
-} /* namespace filters */
-} /* namespace lob */
+} /* namespace lob::filters */
 
 #endif

@@ -16,9 +16,7 @@
 
 #include <cuda_pipeline.h>
 
-namespace lob
-{
-namespace filters
+namespace lob::filters
 {
 
 enum { BOX_THREADS = 256, BOX_WARPS = BOX_THREADS / WARP };
@@ -143,7 +141,6 @@ static __device__ inline int64_t box_block_end(const lob_box_pass &pass, int64_t
     return next < pass.n ? next : pass.n;
 }
 
-} /* namespace filters */
-} /* namespace lob */
+} /* namespace lob::filters */
 
 #endif

@@ -10,9 +10,7 @@
 
 #include "kernels/filters/box/box_params_cuda.cuh"
 
-namespace lob
-{
-namespace filters
+namespace lob::filters
 {
 
 struct box_rows {
@@ -225,7 +223,6 @@ static lob_status run_rows(lob_device *device, const box_rows &p, int64_t shared
                       error);
 }
 
-} /* namespace filters */
-} /* namespace lob */
+} /* namespace lob::filters */
 
 #endif

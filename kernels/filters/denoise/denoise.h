@@ -32,7 +32,7 @@
 LOB_BEGIN_DECLS
 
 /* Voxels along an axis on each side that a voxel may depend on; -1: the whole axis. */
-int64_t lob_denoise_reach(const lob_filter_step *step, const lob_filter_options *options, int axis);
+lob_filter_reach lob_denoise_reach;
 
 /*
  * The step. call->step->noise is the standard deviation of the noise, in the units of the values
@@ -43,9 +43,7 @@ int64_t lob_denoise_reach(const lob_filter_step *step, const lob_filter_options 
  * Working memory: a tile for each thread, and 4 bytes a voxel where noise is estimated. Returns
  * LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
  */
-lob_status lob_denoise_cpu(const lob_filter_image *out, const lob_filter_image *in,
-                           const lob_filter_call *call, const lob_context *context,
-                           lob_budget *budget, lob_error *error);
+lob_filter_run lob_denoise_cpu;
 
 /*
  * Estimate the standard deviation of the noise: 1.4826 times the median of

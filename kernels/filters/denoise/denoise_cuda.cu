@@ -5,10 +5,9 @@
  * once, so that a row that is read serves them all; the sums of the last three planes, in
  * registers, make a patch.
  */
-#include "kernels/filters/denoise/denoise_cuda.cuh"
-
 #include "kernels/device/grid.cuh"
 #include "kernels/filters/denoise/denoise_voxel.h"
+#include "kernels/filters/filter_step_cuda.cuh"
 #include "kernels/histogram/histogram_cuda.cuh"
 
 namespace lob::filters

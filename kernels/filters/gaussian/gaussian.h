@@ -38,7 +38,7 @@
  * LOB_EDGE_CONSTANT they see the volume inside of a constant one.
  *
  * Same bytes on every backend and thread count, and for slabs that begin at multiples of
- * lob_gaussian_align and have lob_*_reach voxels around.
+ * lob_gaussian_align and have lob_gaussian_reach voxels around.
  */
 #ifndef LOB_GAUSSIAN_H
 #define LOB_GAUSSIAN_H
@@ -50,7 +50,7 @@ LOB_BEGIN_DECLS
 #define LOB_GAUSSIAN_COARSE 6.0 /* voxels */
 
 /*
- * Run a step; see filter_step.h.
+ * Run a step of one of the three kinds; see filter_step.h.
  *
  *   out   out  float32, of in's dims and channels; may not overlap in
  *   call  in   before gives values whose size is at most 2^120; finite decides by which formula the
@@ -60,28 +60,14 @@ LOB_BEGIN_DECLS
  * The same on a GPU, but gaussian 4. With coarse axes up to 8 in place of 4, mostly less than 3;
  * with radii that only a slow kernel takes, 8 on a GPU. Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
  */
-lob_status lob_gaussian_cpu(const lob_filter_image *out, const lob_filter_image *in,
-                            const lob_filter_call *call, const lob_context *context,
-                            lob_budget *budget, lob_error *error);
-lob_status lob_gradient_cpu(const lob_filter_image *out, const lob_filter_image *in,
-                            const lob_filter_call *call, const lob_context *context,
-                            lob_budget *budget, lob_error *error);
-lob_status lob_laplacian_cpu(const lob_filter_image *out, const lob_filter_image *in,
-                             const lob_filter_call *call, const lob_context *context,
-                             lob_budget *budget, lob_error *error);
+lob_filter_run lob_gaussian_cpu;
 
 /* Voxels on each side along an axis (0 x, 1 y, 2 z) that a voxel's result can depend on. */
-int64_t lob_gaussian_reach(const lob_filter_step *step, const lob_filter_options *options,
-                           int axis);
-int64_t lob_gradient_reach(const lob_filter_step *step, const lob_filter_options *options,
-                           int axis);
-int64_t lob_laplacian_reach(const lob_filter_step *step, const lob_filter_options *options,
-                            int axis);
+lob_filter_reach lob_gaussian_reach;
 
 /* What the first voxel of a slab along an axis has to be a multiple of: m of a coarse axis, or 1.
- * For all three steps. */
-int64_t lob_gaussian_align(const lob_filter_step *step, const lob_filter_options *options,
-                           int axis);
+ */
+lob_filter_reach lob_gaussian_align;
 
 LOB_END_DECLS
 

@@ -17,19 +17,6 @@
 namespace lob::filters
 {
 
-int64_t gaussian_bytes(const lob_filter_image *in, const lob_filter_call *call);
-int64_t gradient_bytes(const lob_filter_image *in, const lob_filter_call *call);
-int64_t laplacian_bytes(const lob_filter_image *in, const lob_filter_call *call);
-
-lob_status gaussian(lob_device *device, const lob_filter_image *out, const lob_filter_image *in,
-                    const lob_filter_call *call, void *work, lob_error *error);
-lob_status gradient(lob_device *device, const lob_filter_image *out, const lob_filter_image *in,
-                    const lob_filter_call *call, void *work, lob_error *error);
-lob_status laplacian(lob_device *device, const lob_filter_image *out, const lob_filter_image *in,
-                     const lob_filter_call *call, void *work, lob_error *error);
-
-/* ---- passes ---- */
-
 /* The largest radius of an exact pass that planes and march have a kernel for. */
 enum { GAUSSIAN_MAX_RADIUS = 24 };
 
@@ -74,10 +61,6 @@ lob_status gaussian_expand(lob_device *device, const gaussian_job *job,
 /* Any pass. */
 lob_status gaussian_lines(lob_device *device, const gaussian_job *job,
                           const lob_gaussian_pass *pass, lob_error *error);
-
-/* No pass: every voxel is its own sum. */
-lob_status gaussian_copy(lob_device *device, const gaussian_job *job, lob_dims dims,
-                         lob_error *error);
 
 /* ---- what the kernels share ---- */
 

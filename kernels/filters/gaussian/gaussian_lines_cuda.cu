@@ -53,26 +53,4 @@ lob_status gaussian_lines(lob_device *device, const gaussian_job *job,
     return LOB_GAUSSIAN_CHOOSE(job, run_lines, device, l, error);
 }
 
-template <bool FLOATS, bool SUMS>
-static __global__ void __launch_bounds__(LINE_THREADS) copy_kernel(lines_params l)
-{
-    for (int64_t v = grid_first(); v < l.voxels; v += grid_step())
-        gaussian_write<SUMS>(l.job.out, l.job.finish, v,
-                             gaussian_summand_at<FLOATS>(l.job.source, v));
-}
-
-template <bool FLOATS, bool SUMS>
-static lob_status run_copy(lob_device *device, const lines_params &l, lob_error *error)
-{
-    return lob_launch_over(device, copy_kernel<FLOATS, SUMS>, "copy_kernel", l.voxels, LINE_THREADS,
-                           l, error);
-}
-
-lob_status gaussian_copy(lob_device *device, const gaussian_job *job, lob_dims dims,
-                         lob_error *error)
-{
-    const lines_params l = {*job, {}, 1, lob_dims_voxels(dims)};
-    return LOB_GAUSSIAN_CHOOSE(job, run_copy, device, l, error);
-}
-
 } /* namespace lob::filters */

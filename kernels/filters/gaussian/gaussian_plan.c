@@ -34,27 +34,13 @@ lob_gaussian_axis lob_gaussian_axis_of(double sigma, int64_t n, bool exact)
     return coarse.samples <= n ? coarse : a;
 }
 
-static int64_t reach_of(double sigma, bool exact)
-{
-    const lob_gaussian_axis a = lob_gaussian_axis_of(sigma, INT64_MAX / 2, exact);
-    return !a.used ? 0 : a.coarse ? 2 * a.radius : a.radius;
-}
-
+/* Before derivatives are taken, what is no data is filled from as far away. */
 int64_t lob_gaussian_reach(const lob_filter_step *step, const lob_filter_options *options, int axis)
 {
-    return reach_of(step->along[axis], options->exact);
-}
-
-/* What is no data is filled first, from as far away. */
-int64_t lob_gradient_reach(const lob_filter_step *step, const lob_filter_options *options, int axis)
-{
-    return 2 * reach_of(step->along[axis], options->exact);
-}
-
-int64_t lob_laplacian_reach(const lob_filter_step *step, const lob_filter_options *options,
-                            int axis)
-{
-    return 2 * reach_of(step->along[axis], options->exact);
+    const lob_gaussian_axis a =
+        lob_gaussian_axis_of(step->along[axis], INT64_MAX / 2, options->exact);
+    const int64_t reach = !a.used ? 0 : a.coarse ? 2 * a.radius : a.radius;
+    return step->kind == LOB_FILTER_GAUSSIAN ? reach : 2 * reach;
 }
 
 int64_t lob_gaussian_align(const lob_filter_step *step, const lob_filter_options *options, int axis)
@@ -185,6 +171,14 @@ static lob_status make_scale(lob_gaussian_plan *plan, lob_gaussian_axis *a, lob_
     return LOB_OK;
 }
 
+static void make_keep(lob_gaussian_plan *plan)
+{
+    const int64_t n = plan->axis[0].n;
+    plan->keep = (lob_line_op){n, n, 1, 1, 0, 1, .pitch = 1, .scale = -1};
+    plan->keep.weights = take(plan, 1);
+    if (plan->tables) plan->tables[plan->keep.weights] = 1.0f;
+}
+
 /* Lay out the tables, and fill them where there are any. */
 static lob_status make_tables(lob_gaussian_plan *plan, bool renormalise, lob_budget *budget,
                               lob_error *error)
@@ -202,6 +196,7 @@ static lob_status make_tables(lob_gaussian_plan *plan, bool renormalise, lob_bud
                 make_smooth(plan, a, order);
         if (renormalise) LOB_TRY(make_scale(plan, a, budget, error));
     }
+    if (plan->table_items == 0) make_keep(plan);
     return LOB_OK;
 }
 
@@ -220,9 +215,8 @@ lob_status lob_gaussian_plan_make(lob_gaussian_plan *plan, lob_dims dims,
     const bool renormalise = options->edge == LOB_EDGE_RENORMALISE && all && !derivatives;
     LOB_TRY(make_tables(plan, renormalise, budget, error));
     if (!budget) return LOB_OK;
-    const int64_t items = plan->table_items;
-    LOB_TRY(lob_budget_alloc(budget, &plan->tables, items > 0 ? items : 1, sizeof *plan->tables,
-                             error));
+    LOB_TRY(
+        lob_budget_alloc(budget, &plan->tables, plan->table_items, sizeof *plan->tables, error));
     const lob_status status = make_tables(plan, renormalise, budget, error);
     if (status != LOB_OK) lob_gaussian_plan_free(plan, budget);
     return status;
@@ -230,8 +224,7 @@ lob_status lob_gaussian_plan_make(lob_gaussian_plan *plan, lob_dims dims,
 
 void lob_gaussian_plan_free(lob_gaussian_plan *plan, lob_budget *budget)
 {
-    const int64_t items = plan->table_items > 0 ? plan->table_items : 1;
-    lob_budget_free(budget, plan->tables, items, sizeof *plan->tables);
+    lob_budget_free(budget, plan->tables, plan->table_items, sizeof *plan->tables);
     plan->tables = NULL;
 }
 
@@ -264,6 +257,9 @@ int lob_gaussian_passes(lob_gaussian_pass *passes, const lob_gaussian_plan *plan
             pass->outside = outside;
             if (stage > 0) outside = (float)(outside * a->total[order[axis]]);
         }
+    if (count == 0)
+        passes[count++] = (lob_gaussian_pass){
+            .op = plan->keep, .in = dims, .out = dims, .edge = LOB_EDGE_NEAREST};
     return count;
 }
 

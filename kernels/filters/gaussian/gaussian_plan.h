@@ -54,6 +54,7 @@ typedef struct {
     lob_gaussian_axis axis[3];
     bool derivatives;    /* has the orders 1 and 2 */
     bool coarse;         /* some axis is */
+    lob_line_op keep;    /* along x, where no axis is used: every voxel is its own sum */
     float *tables;       /* NULL while only counted */
     int64_t table_items; /* of tables */
 } lob_gaussian_plan;
@@ -89,7 +90,8 @@ enum { LOB_GAUSSIAN_MAX_PASSES = 6 };
 /*
  * The passes that take a derivative of some order along each axis: with coarse axes these are
  * reduced first, z before y before x, then exact axes are smoothed, then coarse axes expanded, z
- * last; without, x, y and z are smoothed. What is not `used` has no pass.
+ * last; without, x, y and z are smoothed. What is not `used` has no pass; where nothing is, there
+ * is one that keeps every voxel.
  *
  *   passes   out  LOB_GAUSSIAN_MAX_PASSES
  *   outside  in   what is read where the edge holds no voxel: its constant; or 0

@@ -18,7 +18,7 @@
 LOB_BEGIN_DECLS
 
 /* Voxels on each side, along an axis, that a voxel's median depends on: the radius. */
-int64_t lob_median_reach(const lob_filter_step *step, const lob_filter_options *options, int axis);
+lob_filter_reach lob_median_reach;
 
 /*
  * Run a step.
@@ -30,9 +30,7 @@ int64_t lob_median_reach(const lob_filter_step *step, const lob_filter_options *
  * Working memory: none for each voxel, or 4 bytes where values are converted first.
  * Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
  */
-lob_status lob_median_cpu(const lob_filter_image *out, const lob_filter_image *in,
-                          const lob_filter_call *call, const lob_context *context,
-                          lob_budget *budget, lob_error *error);
+lob_filter_run lob_median_cpu;
 
 LOB_END_DECLS
 

@@ -1,12 +1,8 @@
 /* Median on the GPU: a conversion where one is needed, then a kernel for each channel. */
-#include "kernels/filters/median/median_cuda.cuh"
-
 #include "kernels/filters/median/median_network_cuda.cuh"
 #include "kernels/filters/median/median_select_cuda.cuh"
 
-namespace lob
-{
-namespace filters
+namespace lob::filters
 {
 namespace
 {
@@ -90,5 +86,4 @@ lob_status median(lob_device *device, const lob_filter_image *out, const lob_fil
     return convert(device, {(float *)out->data, out->data, LOB_F32, call->after, n}, error);
 }
 
-} /* namespace filters */
-} /* namespace lob */
+} /* namespace lob::filters */

@@ -13,9 +13,7 @@
 #include "kernels/filters/median/median_network.h"
 #include "kernels/filters/median/median_params_cuda.cuh"
 
-namespace lob
-{
-namespace filters
+namespace lob::filters
 {
 
 /* ---- words ---- */
@@ -334,7 +332,6 @@ static lob_status run_network(lob_device *device, const median_params<T> &p, lob
     return lob_launch_over(device, border_kernel<T>, "median at the border", faces, 128, p, error);
 }
 
-} /* namespace filters */
-} /* namespace lob */
+} /* namespace lob::filters */
 
 #endif

@@ -13,9 +13,7 @@
 #include "kernels/filters/filter_step_cuda.cuh"
 #include "kernels/filters/median/median_key.h"
 
-namespace lob
-{
-namespace filters
+namespace lob::filters
 {
 
 /* Axes in the order in which kernels take them; the first is x unless said otherwise. */
@@ -73,7 +71,6 @@ template <typename T> static __device__ inline bool voxel_finite(T voxel)
     return voxel - voxel == 0;
 }
 
-} /* namespace filters */
-} /* namespace lob */
+} /* namespace lob::filters */
 
 #endif

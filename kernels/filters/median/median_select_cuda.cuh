@@ -9,9 +9,7 @@
 
 #include "kernels/filters/median/median_params_cuda.cuh"
 
-namespace lob
-{
-namespace filters
+namespace lob::filters
 {
 
 enum { SELECT_THREADS = 256 };
@@ -126,7 +124,6 @@ static lob_status run_select(lob_device *device, const median_params<T> &p, lob_
     return lob_launch_over(device, select_kernel<T>, "median", all, SELECT_THREADS, p, error);
 }
 
-} /* namespace filters */
-} /* namespace lob */
+} /* namespace lob::filters */
 
 #endif
