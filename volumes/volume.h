@@ -81,7 +81,7 @@ static inline int64_t lob_frames_held(const lob_volume *volume)
 }
 
 /* The side along an axis: 0 x, 1 y, 2 z. */
-static inline int64_t lob_side(lob_dims dims, int axis)
+LOB_BOTH int64_t lob_side(lob_dims dims, int axis)
 {
     return axis == 0 ? dims.nx : axis == 1 ? dims.ny : dims.nz;
 }

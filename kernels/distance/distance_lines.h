@@ -32,22 +32,4 @@ void lob_narrow_lines(const lob_distance_pass *pass, int64_t first, int lines,
 void lob_wide_lines(const lob_distance_pass *pass, int64_t first, int lines,
                     lob_distance_scratch *scratch);
 
-/* A label of 1, 2 or 4 bytes. */
-static inline uint32_t lob_distance_label(const void *labels, int bytes, int64_t i)
-{
-    if (bytes == 1) return ((const uint8_t *)labels)[i];
-    if (bytes == 2) return ((const uint16_t *)labels)[i];
-    return ((const uint32_t *)labels)[i];
-}
-
-static inline void lob_distance_put_label(void *labels, int bytes, int64_t i, uint32_t label)
-{
-    if (bytes == 1)
-        ((uint8_t *)labels)[i] = (uint8_t)label;
-    else if (bytes == 2)
-        ((uint16_t *)labels)[i] = (uint16_t)label;
-    else
-        ((uint32_t *)labels)[i] = label;
-}
-
 #endif

@@ -114,10 +114,11 @@ static __device__ void load(const line_params &p, const columns<W> &s, int64_t b
         typename W::cost value = cost_at<W, PASS>(p, i);
         if (FIND != LOB_FIND_OTHER) value += weight * (typename W::cost)v * (typename W::cost)v;
         s.values[v << p.shift] = value;
-        if (FIND == LOB_FIND_LABEL) s.labels[v << p.shift] = label_at(p.feature, p.label_bytes, i);
+        if (FIND == LOB_FIND_LABEL)
+            s.labels[v << p.shift] = lob_distance_label(p.feature, p.label_bytes, i);
         if (FIND == LOB_FIND_OTHER)
-            s.labels[v << p.shift] = lob_distance_class(label_at(p.labels, p.label_bytes, i),
-                                                        p.plan.only, p.plan.binary);
+            s.labels[v << p.shift] = lob_distance_class(
+                lob_distance_label(p.labels, p.label_bytes, i), p.plan.only, p.plan.binary);
     }
 }
 
@@ -156,7 +157,8 @@ static __device__ void store(const line_params &p, const columns<W> &s, int64_t 
             held |= p.offsets[base + v * p.step];
         p.voxels[at] = none ? LOB_NO_OFFSET : held;
     }
-    if (FIND == LOB_FIND_LABEL) put_label(p.feature, p.label_bytes, at, none ? 0 : found.label[k]);
+    if (FIND == LOB_FIND_LABEL)
+        lob_distance_put_label(p.feature, p.label_bytes, at, none ? 0 : found.label[k]);
 }
 
 /* ---- searching ---- */

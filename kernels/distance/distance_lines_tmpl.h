@@ -1,6 +1,6 @@
 /*
- * A block of lines side by side, for one type of costs. Included with COST and TAG (what holds a
- * label beside a cost, as wide as it), NAMED, NARROW and NO_COST.
+ * A block of lines side by side, for one type of costs: with NARROW whole numbers of 32 bits, else
+ * of up to 2^50, as doubles.
  *
  * First every voxel looks outward along its line, all lines of the block at once, until nothing
  * nearer can come: quick where distances are short. Where this takes long the block is worked on
@@ -8,6 +8,28 @@
  * of parabolas (Felzenszwalb and Huttenlocher, Theory of Computing 8, 2012), else by searches
  * between the places of neighbours (distance_search_tmpl.h).
  */
+#include "kernels/distance/distance_lines.h"
+
+#include "kernels/distance/distance_search.h"
+#include "kernels/distance/distance_voxel.h"
+#include "kernels/simd_clones.h"
+
+#include <math.h>
+#include <string.h>
+
+/* TAG holds a label beside a cost, and is as wide. */
+#if NARROW
+#define COST        int32_t
+#define TAG         uint32_t
+#define NO_COST     LOB_NO_COST_NARROW
+#define NAMED(name) lob_narrow_##name
+#else
+#define COST        double
+#define TAG         double
+#define NO_COST     LOB_NO_COST_WIDE
+#define NAMED(name) lob_wide_##name
+#endif
+
 /* Steps outward for each voxel after which a block is given up: an envelope costs less than
  * searches.
  */

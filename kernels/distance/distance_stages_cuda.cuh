@@ -40,24 +40,6 @@ lob_status transform(lob_device *device, const lob_distance_output *out, const v
                      const lob_distance_input *in, const lob_distance_options *options, void *work,
                      lob_error *error);
 
-/* A label of 1, 2 or 4 bytes. */
-static __device__ inline uint32_t label_at(const void *labels, int bytes, int64_t i)
-{
-    if (bytes == 1) return ((const uint8_t *)labels)[i];
-    if (bytes == 2) return ((const uint16_t *)labels)[i];
-    return ((const uint32_t *)labels)[i];
-}
-
-static __device__ inline void put_label(void *labels, int bytes, int64_t i, uint32_t label)
-{
-    if (bytes == 1)
-        ((uint8_t *)labels)[i] = (uint8_t)label;
-    else if (bytes == 2)
-        ((uint16_t *)labels)[i] = (uint16_t)label;
-    else
-        ((uint32_t *)labels)[i] = label;
-}
-
 } /* namespace lob::distance */
 
 #endif

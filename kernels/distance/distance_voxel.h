@@ -14,6 +14,24 @@
  */
 #define LOB_NO_OFFSET UINT32_MAX
 
+/* A label of 1, 2 or 4 bytes. */
+LOB_BOTH uint32_t lob_distance_label(const void *labels, int bytes, int64_t i)
+{
+    if (bytes == 1) return ((const uint8_t *)labels)[i];
+    if (bytes == 2) return ((const uint16_t *)labels)[i];
+    return ((const uint32_t *)labels)[i];
+}
+
+LOB_BOTH void lob_distance_put_label(void *labels, int bytes, int64_t i, uint32_t label)
+{
+    if (bytes == 1)
+        ((uint8_t *)labels)[i] = (uint8_t)label;
+    else if (bytes == 2)
+        ((uint16_t *)labels)[i] = (uint16_t)label;
+    else
+        ((uint32_t *)labels)[i] = label;
+}
+
 /* The label of a voxel as the plan sees it: 0 where it does not count. */
 LOB_BOTH uint32_t lob_distance_class(uint32_t label, uint32_t only, bool binary)
 {

@@ -7,9 +7,7 @@
  */
 #include "kernels/arrays.h"
 #include "kernels/filters/filter_slabs.h"
-#include "kernels/filters/filters_tuned.h"
-#include "kernels/filters/pointwise.h"
-#include "kernels/filters/statistics.h"
+#include "kernels/filters/filter_stages.h"
 #include "volumes/voxel_memory.h"
 
 typedef struct {

@@ -7,8 +7,8 @@
  * and where one was not the chain runs again.
  */
 #include "kernels/backend_cuda.h"
-#include "kernels/filters/filters_tuned.h"
-#include "kernels/filters/slabs_cuda.cuh"
+#include "kernels/filters/filter_stages.h"
+#include "kernels/filters/filters_cuda.cuh"
 #include "volumes/voxel_memory.h"
 
 namespace lob::filters
@@ -61,96 +61,80 @@ static lob_status attempt(device_chain *c, const device_arrays *arrays, const lo
     return st;
 }
 
-/* Has an attempt to be made again, for values of any size? Where a sum has met one that is not
- * finite, the attempt before may have left a statistic nothing to count. */
-static bool again(lob_status st, const scan_counts *found, int unbounded)
+/* Is a chain better run as a whole, and does it fit? Those that need statistics are, whose image
+ * would travel twice otherwise, and those of small images. */
+static bool runs_whole(const device_chain *c, const lob_filter_input *in, int64_t out_bytes)
 {
-    return (st == LOB_OK || st == LOB_EDATA) && found->beyond && !unbounded;
+    const int64_t arrays =
+        lob_device_bytes_of(in->image) + out_bytes + (in->mask ? lob_voxels(in->image) : 0);
+    const int64_t work =
+        passes_bytes(&c->plan, 0, c->plan.passes, in->image->dims, in->mask != NULL);
+    const int64_t limit = c->context->max_memory;
+    bool statistics = false;
+    for (int i = 0; i < c->plan.passes; i++) statistics |= c->plan.pass[i].statistic;
+    if (!statistics && arrays > WHOLE_BYTES) return false;
+    if (limit > 0 && work > limit) return false;
+    return arrays + work < lob_device_free_bytes(c->device) / 10 * 9;
 }
 
-static lob_status run_arrays(device_chain *c, const device_arrays *arrays,
-                             const lob_filter_input *in, const lob_filter_options *options,
-                             bool no_fuse)
+/* Whole, on arrays that are there, or slab by slab without any. Where values are of any size it is
+ * run again; a sum that met one that is not finite may have left a statistic nothing to count. */
+static lob_status run_attempts(device_chain *c, const device_arrays *arrays,
+                               const lob_filter_input *in, const lob_filter_options *options,
+                               const lob_filter_tuning *tuning)
 {
     scan_counts found = {};
     lob_status st = LOB_OK;
-    for (int unbounded = 0; unbounded == 0 || again(st, &found, unbounded - 1); unbounded++) {
+    for (int attempts = 0; attempts < 2 && (attempts == 0 || found.beyond); attempts++) {
         found = {};
-        if (unbounded) LOB_TRY(begin(c, in, true, options, no_fuse));
-        st = attempt(c, arrays, in->image, &found);
+        if (attempts) LOB_TRY(begin(c, in, true, options, tuning->no_fuse));
+        st =
+            arrays ? attempt(c, arrays, in->image, &found) : run_slabs(c, in, tuning->slab, &found);
+        if (st != LOB_OK && st != LOB_EDATA) return st;
     }
-    LOB_TRY(st);
     c->out->not_data = (int64_t)found.not_data;
-    return LOB_OK;
+    return st;
 }
 
 /* What travels goes up before all is computed, and comes down afterwards. */
 static lob_status run_whole(device_chain *c, const lob_filter_input *in,
-                            const lob_filter_options *options, bool no_fuse)
+                            const lob_filter_options *options, const lob_filter_tuning *tuning,
+                            int64_t out_bytes)
 {
     device_arrays arrays = {};
     const int64_t voxels = lob_voxels(in->image);
-    const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
     lob_device_array travels[] = {
         lob_device_volume(&arrays.image, in->image),
         lob_device_input(&arrays.mask, in->mask, voxels, in->place),
-        lob_device_output(&arrays.out, c->out->data, lob_filter_pass_bytes(last, voxels),
-                          in->place),
+        lob_device_output(&arrays.out, c->out->data, out_bytes, in->place),
     };
     travels[0].aligned = travels[1].aligned = true;
     LOB_TRY(lob_device_send(c->device, travels, 3, voxels, c->error));
-    LOB_TRY(run_arrays(c, &arrays, in, options, no_fuse));
+    LOB_TRY(run_attempts(c, &arrays, in, options, tuning));
     return lob_device_receive(c->device, travels, 3, c->error);
-}
-
-/* Is a chain better run as a whole, and does it fit? Those that need statistics are, whose image
- * would travel twice otherwise, and those of small images. */
-static bool runs_whole(const device_chain *c, const lob_filter_input *in, bool statistics)
-{
-    const int64_t voxels = lob_voxels(in->image);
-    const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
-    const int64_t arrays = lob_device_bytes_of(in->image) + lob_filter_pass_bytes(last, voxels) +
-                           (in->mask ? voxels : 0);
-    const int64_t work =
-        passes_bytes(&c->plan, 0, c->plan.passes, in->image->dims, in->mask != NULL);
-    const int64_t limit = c->context->max_memory;
-    if (!statistics && arrays > WHOLE_BYTES) return false;
-    if (limit > 0 && work > limit) return false;
-    return arrays + work < lob_device_free_bytes(c->device) / 10 * 9;
 }
 
 static lob_status run_chain(device_chain *c, const lob_filter_input *in,
                             const lob_filter_options *options, const lob_filter_tuning *tuning)
 {
     LOB_TRY(begin(c, in, false, options, tuning->no_fuse));
-    bool statistics = false;
-    for (int i = 0; i < c->plan.passes; i++) statistics |= c->plan.pass[i].statistic;
-    const int64_t voxels = lob_voxels(in->image);
     const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
+    const int64_t bytes = lob_filter_pass_bytes(last, lob_voxels(in->image));
     if (lob_device_bytes_of(in->image) < 0) return lob_device_too_large(c->error);
     c->out->type = last->to;
     c->out->channels = last->to_channels;
     const bool hosted = in->place.kind == LOB_PLACE_MEMORY;
-    LOB_TRY(lob_device_result_room(c->device, &c->out->data, lob_filter_pass_bytes(last, voxels),
-                                   in->place, c->error));
+    LOB_TRY(lob_device_result_room(c->device, &c->out->data, bytes, in->place, c->error));
     if (hosted)
-        c->out->data = lob_voxel_memory(lob_filter_pass_bytes(last, voxels));
+        c->out->data = lob_voxel_memory(bytes);
     else
         c->out->device = c->device;
     if (!c->out->data)
         return lob_fail(c->error, LOB_ENOMEM, "no memory for the image that filters make");
     if (!hosted || in->image->place.kind != LOB_PLACE_MEMORY || tuning->slab < 0 ||
-        (tuning->slab == 0 && runs_whole(c, in, statistics)))
-        return run_whole(c, in, options, tuning->no_fuse);
-    scan_counts found = {};
-    lob_status st = LOB_OK;
-    for (int unbounded = 0; unbounded == 0 || again(st, &found, unbounded - 1); unbounded++) {
-        found = {};
-        if (unbounded) LOB_TRY(begin(c, in, true, options, tuning->no_fuse));
-        st = run_slabs(c, in, tuning->slab, &found);
-    }
-    c->out->not_data = (int64_t)found.not_data;
-    return st;
+        (tuning->slab == 0 && runs_whole(c, in, bytes)))
+        return run_whole(c, in, options, tuning, bytes);
+    return run_attempts(c, NULL, in, options, tuning);
 }
 
 } /* namespace lob::filters */

@@ -1,8 +1,7 @@
 /* Passes of a plan on images in device memory: where each writes, and the table of steps. */
-#include "kernels/filters/passes_cuda.cuh"
+#include "kernels/filters/filters_cuda.cuh"
 
 #include "kernels/device/arena.cuh"
-#include "kernels/filters/filter_step_cuda.cuh"
 #include "kernels/histogram/histogram_cuda.cuh"
 
 namespace lob::filters

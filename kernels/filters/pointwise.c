@@ -1,5 +1,5 @@
 /* Passes that look at one voxel alone, on the CPU: blocks of voxels through each operation. */
-#include "kernels/filters/pointwise.h"
+#include "kernels/filters/filter_stages.h"
 
 #include <string.h>
 

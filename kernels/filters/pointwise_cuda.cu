@@ -1,6 +1,6 @@
 /* Passes that look at one voxel alone, on the GPU: a thread takes a voxel through all operations.
  */
-#include "kernels/filters/pointwise_cuda.cuh"
+#include "kernels/filters/filters_cuda.cuh"
 
 #include "kernels/device/grid.cuh"
 

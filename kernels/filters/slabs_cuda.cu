@@ -6,11 +6,11 @@
  *     compute     0 1 2 3        that every voxel is uploaded once
  *     download      0 1 2 3
  */
-#include "kernels/filters/slabs_cuda.cuh"
-
 #include "kernels/device/arena.cuh"
+#include "kernels/filters/filter_slabs.h"
+#include "kernels/filters/filter_stages.h"
+#include "kernels/filters/filters_cuda.cuh"
 #include "kernels/filters/pieces_cuda.cuh"
-#include "kernels/filters/statistics.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 

@@ -1,5 +1,5 @@
 /* What steps need to know of all that they read, on the CPU. */
-#include "kernels/filters/statistics.h"
+#include "kernels/filters/filter_stages.h"
 
 #include "kernels/filters/denoise/denoise.h"
 #include "kernels/histogram/histogram.h"
@@ -29,9 +29,7 @@ lob_status lob_filter_statistic_cpu(lob_filter_plan *plan, int i, lob_filter_out
         out->noise[pass->step] = pass->of.noise;
         return LOB_OK;
     }
-    lob_context inner = *context;
-    if (budget->limit > 0) inner.max_memory = budget->limit - budget->held;
-    if (budget->limit > 0 && inner.max_memory < 1) inner.max_memory = 1;
+    const lob_context inner = lob_budget_inner(budget, context);
     const lob_volume image = volume_of(in, pass);
     const lob_histogram_input data = {.image = &image, .channel = -1, .mask = mask};
     double found[2];

@@ -10,6 +10,7 @@
 #include "kernels/levels/levels_cuda.cuh"
 
 #include <stdlib.h>
+#include <type_traits>
 
 namespace lob::histogram
 {
@@ -98,40 +99,20 @@ static __device__ inline void clear_table(uint32_t *table, int n)
 
 /* ---- digits ---- */
 
-/* lob_ordered_key of a type's C type. */
-#define KEY_OF(type, ctype, name, integer, lowest, highest) \
-    static __device__ inline uint64_t key_of(ctype value)   \
-    {                                                       \
-        return lob_ordered_key_##ctype(value);              \
-    }
-LOB_TYPE_LIST(KEY_OF)
-
-/* Keys of up to 32 bits are worked on as such. */
-template <typename T> struct key_type {
-    typedef uint32_t type;
-};
-template <> struct key_type<uint64_t> {
-    typedef uint64_t type;
-};
-template <> struct key_type<int64_t> {
-    typedef uint64_t type;
-};
-template <> struct key_type<double> {
-    typedef uint64_t type;
-};
-
 template <typename T> static __global__ void __launch_bounds__(THREADS) digit_kernel(count_params p)
 {
-    typedef typename key_type<T>::type K;
+    /* Keys of up to 32 bits are worked on as such. */
+    typedef typename std::conditional<sizeof(T) == 8, uint64_t, uint32_t>::type K;
     extern __shared__ uint32_t table[];
     const int columns = p.prefixes << p.digit;
     const K digits = ((K)1 << p.digit) - 1;
     clear_table(table, columns);
     if (p.first)
-        each_value<T, false>(p.from, [&](T v) { atomicAdd(&table[(K)key_of(v) >> p.shift], 1u); });
+        each_value<T, false>(p.from,
+                             [&](T v) { atomicAdd(&table[(K)lob_ordered_key(v) >> p.shift], 1u); });
     else
         each_value<T, false>(p.from, [&](T v) {
-            const K key = (K)key_of(v) >> p.shift;
+            const K key = (K)lob_ordered_key(v) >> p.shift;
 #pragma unroll
             for (int k = 0; k < PREFIXES; k++)
                 if (k < p.prefixes && key >> p.digit == (K)p.prefix[k])
@@ -196,34 +177,18 @@ static __global__ void __launch_bounds__(THREADS) equal_float_kernel(count_param
 
 typedef void count_kernel(count_params);
 
-#define DIGIT_KERNEL(type_, ctype, name, integer, lowest, highest) \
-    case type_:                                                    \
-        return digit_kernel<ctype>;
+enum count_kind { DIGITS, EXACT_BINS, EQUAL_BINS };
 
-#define EXACT_KERNEL(type_, ctype, name, integer, lowest, highest) \
-    case type_:                                                    \
-        return exact_kernel<ctype>;
+#define KERNEL(type_, ctype, name, integer, lowest, highest) \
+    case type_:                                              \
+        return kind == DIGITS       ? digit_kernel<ctype>    \
+               : kind == EXACT_BINS ? exact_kernel<ctype>    \
+                                    : equal_kernel<ctype>;
 
-#define EQUAL_KERNEL(type_, ctype, name, integer, lowest, highest) \
-    case type_:                                                    \
-        return equal_kernel<ctype>;
-
-static count_kernel *digit_kernel_of(lob_type type)
+static count_kernel *kernel_of(count_kind kind, lob_type type)
 {
-    LOB_TYPE_SWITCH(type, DIGIT_KERNEL);
-    return NULL;
-}
-
-static count_kernel *exact_kernel_of(lob_type type)
-{
-    LOB_TYPE_SWITCH(type, EXACT_KERNEL);
-    return NULL;
-}
-
-static count_kernel *equal_kernel_of(lob_type type)
-{
-    if (type == LOB_F32) return equal_float_kernel;
-    LOB_TYPE_SWITCH(type, EQUAL_KERNEL);
+    if (kind == EQUAL_BINS && type == LOB_F32) return equal_float_kernel;
+    LOB_TYPE_SWITCH(type, KERNEL);
     return NULL;
 }
 
@@ -311,14 +276,14 @@ lob_status count(lob_histogram_bins *bins, int64_t *counts, const device_values 
     if (!bins->exact) {
         p.rule = lob_bin_rule_of(bins);
         LOB_TRY(lob_device_upload(device, m.edge, bins->edge, sizeof bins->edge, error));
-        LOB_TRY(count_into((u64 *)counts, equal_kernel_of(from->type), p, LOB_HISTOGRAM_BINS,
+        LOB_TRY(count_into((u64 *)counts, kernel_of(EQUAL_BINS, from->type), p, LOB_HISTOGRAM_BINS,
                            device, error));
     }
     for (int first = 0; bins->exact && first < bins->count; first += SHARED_BINS) {
         p.low_bits = bins->low_bits + (uint64_t)first;
         p.bins = bins->count - first < SHARED_BINS ? bins->count - first : SHARED_BINS;
-        LOB_TRY(count_into((u64 *)counts + first, exact_kernel_of(from->type), p, p.bins, device,
-                           error));
+        LOB_TRY(count_into((u64 *)counts + first, kernel_of(EXACT_BINS, from->type), p, p.bins,
+                           device, error));
     }
     for (int b = 0; b < bins->count; b++) bins->values += counts[b];
     return LOB_OK;
@@ -337,7 +302,7 @@ static lob_status count_digit(u64 *counts, const lob_selection *s, const device_
     for (int first = 0; first < s->prefixes; first += PREFIXES) {
         p.prefixes = s->prefixes - first < PREFIXES ? s->prefixes - first : PREFIXES;
         for (int k = 0; k < p.prefixes; k++) p.prefix[k] = s->prefix[first + k];
-        LOB_TRY(count_into(counts + ((int64_t)first << s->digit), digit_kernel_of(s->type), p,
+        LOB_TRY(count_into(counts + ((int64_t)first << s->digit), kernel_of(DIGITS, s->type), p,
                            p.prefixes << s->digit, device, error));
     }
     return LOB_OK;

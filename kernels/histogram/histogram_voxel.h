@@ -26,6 +26,17 @@
 LOB_TYPE_LIST(LOB_ORDERED_KEY)
 #undef LOB_ORDERED_KEY
 
+#ifdef __cplusplus
+/* The same by one name. */
+#define LOB_ORDERED_KEY(type, ctype, name, integer, lowest, highest) \
+    LOB_BOTH uint64_t lob_ordered_key(ctype value)                   \
+    {                                                                \
+        return lob_ordered_key_##ctype(value);                       \
+    }
+LOB_TYPE_LIST(LOB_ORDERED_KEY)
+#undef LOB_ORDERED_KEY
+#endif
+
 /* False for NaN and infinity. */
 #define LOB_IS_FINITE(value) ((value) - (value) == 0)
 

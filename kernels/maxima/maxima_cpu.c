@@ -128,7 +128,7 @@ static lob_status join_tops(lob_maxima_call *c, lob_components_output *plateaus)
 {
     const lob_components_input in = {.image = c->in->image, .mask = c->top};
     lob_components_options options = lob_components_defaults();
-    lob_context context = *c->context;
+    lob_context context = lob_budget_inner(&c->budget, c->context);
     options.join = LOB_JOIN_EQUAL;
     options.ranged = true;
     options.range[0] = -INFINITY;
@@ -138,10 +138,6 @@ static lob_status join_tops(lob_maxima_call *c, lob_components_output *plateaus)
     options.regions = true;
     options.type = LOB_I32;
     context.progress = NULL;
-    if (context.max_memory > 0) {
-        context.max_memory -= c->budget.held;
-        if (context.max_memory < 1) context.max_memory = 1;
-    }
     LOB_TRY(lob_components_cpu(plateaus, &in, &options, &context, c->error));
     if (c->budget.held + plateaus->working_bytes > c->budget.peak)
         c->budget.peak = c->budget.held + plateaus->working_bytes;

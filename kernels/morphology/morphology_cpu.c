@@ -5,7 +5,7 @@
  */
 #include "kernels/arrays.h"
 #include "kernels/budget.h"
-#include "kernels/distance/distance_lines.h"
+#include "kernels/distance/distance_voxel.h"
 #include "kernels/morphology/morphology_bits.h"
 #include "kernels/morphology/morphology_plan.h"
 #include "kernels/simd_clones.h"
@@ -42,13 +42,9 @@ static void begin_step(job *j, double from, double to)
 static lob_status transform(const job *j, const lob_distance_output *out, const void *labels,
                             lob_distance_kind kind, lob_error *error)
 {
-    lob_context context = j->context;
+    const lob_context context = lob_budget_inner(&j->budget, &j->context);
     const lob_distance_input in = lob_morphology_distance(j->in, labels);
     const lob_distance_options options = lob_morphology_options(kind, j->radius);
-    if (context.max_memory > 0) {
-        context.max_memory -= j->budget.held;
-        if (context.max_memory < 1) context.max_memory = 1;
-    }
     return lob_distance_cpu(out, &in, &options, &context, error);
 }
 

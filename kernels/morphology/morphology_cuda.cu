@@ -3,6 +3,7 @@
 #include "kernels/device/arena.cuh"
 #include "kernels/device/grid.cuh"
 #include "kernels/distance/distance_stages_cuda.cuh"
+#include "kernels/distance/distance_voxel.h"
 #include "kernels/morphology/morphology_plan.h"
 
 namespace lob::morphology
@@ -21,10 +22,10 @@ struct erode_params {
 static __global__ void __launch_bounds__(ERODE_THREADS) erode_kernel(erode_params p)
 {
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
-        const uint32_t label = distance::label_at(p.labels, p.label_bytes, i);
-        const uint32_t kept = p.kept ? distance::label_at(p.kept, p.label_bytes, i) : 0;
-        distance::put_label(p.out, p.label_bytes, i,
-                            lob_morphology_eroded(label, p.to_other[i], kept));
+        const uint32_t label = lob_distance_label(p.labels, p.label_bytes, i);
+        const uint32_t kept = p.kept ? lob_distance_label(p.kept, p.label_bytes, i) : 0;
+        lob_distance_put_label(p.out, p.label_bytes, i,
+                               lob_morphology_eroded(label, p.to_other[i], kept));
     }
 }
 

@@ -157,7 +157,7 @@ static bool place(lob_resample_window *w, const lob_resample_map *map, const lob
         const int64_t n = map->dims.nx, step = l->stride[0];                                 \
         const bool inside = at_y->inside && at_z->inside;                                    \
         ctype fill;                                                                          \
-        lob_resample_put_##type(&fill, 0, map->fill);                                        \
+        lob_filter_store(&fill, type, 0, map->fill);                                         \
         if (inside) from += at_y->nearest * l->stride[1] + at_z->nearest * l->stride[2];     \
         for (int64_t x = 0; !inside && x < n; x++) to[x] = fill;                             \
         for (int64_t x = 0; inside && x < n; x++)                                            \

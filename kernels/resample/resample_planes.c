@@ -168,7 +168,7 @@ static void write_plane(lob_resample_planes *p, int64_t z, int threads)
         for (int64_t i = 0; i < n; i++) {
             const double weights = from[i * numbers + p->lanes];
             const double mean = weights > 0.0 ? from[i * numbers + c] / weights : p->map.fill;
-            lob_resample_put_LOB_F32(p->out + c * n * d.nz, z * n + i, mean);
+            p->out[(c * d.nz + z) * n + i] = lob_filter_quiet((float)mean);
         }
     memset(from, 0, (size_t)(n * numbers) * sizeof *from);
 }

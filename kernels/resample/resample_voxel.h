@@ -2,11 +2,8 @@
 #ifndef LOB_RESAMPLE_VOXEL_H
 #define LOB_RESAMPLE_VOXEL_H
 
+#include "kernels/filters/pointwise_voxel.h"
 #include "kernels/resample/resample.h"
-
-#include <float.h>
-#include <math.h>
-#include <string.h>
 
 LOB_BEGIN_DECLS
 
@@ -34,7 +31,7 @@ enum { LOB_RESAMPLE_UNIT = 1 << 16 }; /* the weight, along one axis, of a voxel 
 LOB_BOTH bool lob_resample_place_along(lob_resample_window *w, const lob_resample_map *map, int a,
                                        int64_t x, int64_t y, int64_t z)
 {
-    const int64_t side = a == 0 ? map->old.nx : a == 1 ? map->old.ny : map->old.nz;
+    const int64_t side = lob_side(map->old, a);
     const double *row = map->to_old[a];
     double at = row[0] * (double)x + row[1] * (double)y + row[2] * (double)z + row[3];
     const double whole = floor(at + 0.5);
@@ -71,7 +68,7 @@ LOB_BOTH double lob_resample_weight(const lob_resample_window *w, const lob_resa
 LOB_BOTH int64_t lob_resample_nearest_along(const lob_resample_window *w,
                                             const lob_resample_map *map, int a)
 {
-    const int64_t side = a == 0 ? map->old.nx : a == 1 ? map->old.ny : map->old.nz;
+    const int64_t side = lob_side(map->old, a);
     const int64_t i = (int64_t)floor(w->at[a] + 0.5);
     return i >= side ? side - 1 : i;
 }
@@ -80,10 +77,7 @@ LOB_BOTH int64_t lob_resample_nearest(const lob_resample_window *w, const lob_re
 {
     int64_t i = 0;
     for (int a = 2; a >= 0; a--)
-        i = i * (a == 0   ? map->old.nx
-                 : a == 1 ? map->old.ny
-                          : map->old.nz) +
-            lob_resample_nearest_along(w, map, a);
+        i = i * lob_side(map->old, a) + lob_resample_nearest_along(w, map, a);
     return i;
 }
 
@@ -113,37 +107,6 @@ LOB_BOTH int64_t lob_resample_nearest(const lob_resample_window *w, const lob_re
     }
 LOB_TYPE_LIST(LOB_RESAMPLE_MEAN)
 #undef LOB_RESAMPLE_MEAN
-
-/* The same NaN on every machine, as a float (4 bytes) or double (8): compilers and processors make
- * different ones. */
-LOB_BOTH void lob_resample_put_nan(void *to, size_t bytes)
-{
-    const uint32_t single = 0x7fc00000u;
-    const uint64_t twice = 0x7ff8000000000000u;
-    if (bytes == sizeof single)
-        memcpy(to, &single, sizeof single);
-    else
-        memcpy(to, &twice, sizeof twice);
-}
-
-/* Store a mean: whole numbers are rounded, halves to even; the largest 64-bit ones are no doubles.
- */
-#define LOB_RESAMPLE_PUT(type, ctype, name, integer, lowest, highest)         \
-    LOB_BOTH void lob_resample_put_##type(ctype *to, int64_t i, double value) \
-    {                                                                         \
-        if (integer) {                                                        \
-            const double whole = value != value ? 0.0 : rint(value);          \
-            to[i] = whole >= (double)(highest)  ? (ctype)(highest)            \
-                    : whole <= (double)(lowest) ? (ctype)(lowest)             \
-                                                : (ctype)whole;               \
-        } else if (value != value) {                                          \
-            lob_resample_put_nan(&to[i], sizeof(ctype));                      \
-        } else {                                                              \
-            to[i] = (ctype)value;                                             \
-        }                                                                     \
-    }
-LOB_TYPE_LIST(LOB_RESAMPLE_PUT)
-#undef LOB_RESAMPLE_PUT
 
 /* ---- majority ---- */
 
@@ -205,10 +168,10 @@ LOB_RESAMPLE_MOST(LOB_I32, int32_t)
                                             const lob_resample_map *map, bool linear) \
     {                                                                                 \
         if (!w)                                                                       \
-            lob_resample_put_##type(to, i, map->fill);                                \
+            lob_filter_store(to, type, i, map->fill);                                 \
         else if (linear && (w->first[0] < w->last[0] || w->first[1] < w->last[1] ||   \
                             w->first[2] < w->last[2]))                                \
-            lob_resample_put_##type(to, i, lob_resample_mean_##type(from, w, map));   \
+            lob_filter_store(to, type, i, lob_resample_mean_##type(from, w, map));    \
         else                                                                          \
             to[i] = from[lob_resample_nearest(w, map)];                               \
     }

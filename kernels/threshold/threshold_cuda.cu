@@ -48,19 +48,12 @@ template <typename T> static T value_of(uint64_t key)
     return value;
 }
 
-#define KEY_OF(type, ctype, name, integer, lowest, highest) \
-    static uint64_t key_of(ctype value)                     \
-    {                                                       \
-        return lob_ordered_key_##ctype(value);              \
-    }
-LOB_TYPE_LIST(KEY_OF)
-
 /* The outermost stored value that reaches bound k; false: none does. */
 template <typename T> static bool find_bound(T *bound, const lob_threshold_rule *rule, int k)
 {
     const bool falling = rule->slope < 0;
-    uint64_t low = key_of(std::numeric_limits<T>::lowest());
-    uint64_t high = key_of(std::numeric_limits<T>::max());
+    uint64_t low = lob_ordered_key(std::numeric_limits<T>::lowest());
+    uint64_t high = lob_ordered_key(std::numeric_limits<T>::max());
     if (!lob_threshold_reaches((double)value_of<T>(falling ? low : high), rule, k)) return false;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2 + (falling ? (high - low) % 2 : 0);

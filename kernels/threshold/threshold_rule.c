@@ -163,26 +163,23 @@ lob_status lob_otsu(lob_threshold_stats *stats, const lob_histogram_bins *bins,
                     const int64_t *counts, const lob_threshold_options *options,
                     const lob_volume *image, lob_budget *budget, lob_error *error)
 {
-    const int64_t n = bins->count + 1, rows = options->classes;
+    const int64_t n = bins->count + 1;
+    const size_t each =
+        2 * sizeof(int64_t) + 2 * sizeof(double) + (1 + (size_t)options->classes) * sizeof(int32_t);
     otsu o = {.bins = 0};
-    lob_status st = lob_budget_alloc(budget, &o.sum, n, sizeof *o.sum, error);
-    if (st == LOB_OK) st = lob_budget_alloc(budget, &o.moment, n, sizeof *o.moment, error);
-    if (st == LOB_OK) st = lob_budget_alloc(budget, &o.number, n, sizeof *o.number, error);
-    if (st == LOB_OK) st = lob_budget_alloc(budget, &o.best, 2 * n, sizeof *o.best, error);
-    if (st == LOB_OK) st = lob_budget_alloc(budget, &o.choice, rows * n, sizeof *o.choice, error);
-    if (st == LOB_OK) {
-        sum_bins(&o, counts, bins->count, image->slope < 0);
-        if (o.bins >= options->classes)
-            choose(stats, &o, bins, options->classes, image);
-        else
-            st = lob_fail(error, LOB_EDATA,
-                          "the data has %d different values%s, too few for %d classes", o.bins,
-                          bins->exact || o.bins == 0 ? "" : " in 256 bins", options->classes);
-    }
-    lob_budget_free(budget, o.choice, rows * n, sizeof *o.choice);
-    lob_budget_free(budget, o.best, 2 * n, sizeof *o.best);
-    lob_budget_free(budget, o.number, n, sizeof *o.number);
-    lob_budget_free(budget, o.moment, n, sizeof *o.moment);
-    lob_budget_free(budget, o.sum, n, sizeof *o.sum);
+    LOB_TRY(lob_budget_alloc(budget, &o.sum, n, each, error));
+    o.moment = o.sum + n;
+    o.best = (double *)(o.moment + n);
+    o.number = (int32_t *)(o.best + 2 * n);
+    o.choice = o.number + n;
+    sum_bins(&o, counts, bins->count, image->slope < 0);
+    lob_status st = LOB_OK;
+    if (o.bins >= options->classes)
+        choose(stats, &o, bins, options->classes, image);
+    else
+        st =
+            lob_fail(error, LOB_EDATA, "the data has %d different values%s, too few for %d classes",
+                     o.bins, bins->exact || o.bins == 0 ? "" : " in 256 bins", options->classes);
+    lob_budget_free(budget, o.sum, n, each);
     return st;
 }

@@ -23,14 +23,6 @@ LOB_BOTH bool lob_threshold_reaches(double stored, const lob_threshold_rule *rul
     return rule->slope * stored + rule->inter >= rule->bound[k];
 }
 
-/* The label of a finite value inside the mask. */
-LOB_BOTH uint8_t lob_threshold_label(double stored, const lob_threshold_rule *rule)
-{
-    int reached = 0;
-    for (int k = 0; k < rule->bounds; k++) reached += lob_threshold_reaches(stored, rule, k);
-    return rule->label[reached];
-}
-
 /* Check the arguments; LOB_OK or LOB_EARG. */
 lob_status lob_threshold_check(const lob_threshold_input *in, const lob_threshold_options *options,
                                lob_error *error);

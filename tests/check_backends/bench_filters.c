@@ -6,7 +6,7 @@
 #include "tests/check_backends/bench.h"
 
 #include "kernels/device/device.h"
-#include "kernels/filters/filters_tuned.h"
+#include "kernels/filters/filter_stages.h"
 #include "kernels/phantom/phantom_random.h"
 #include "tests/reference/blur_steps_cuda.h"
 #include "volumes/clock.h"

@@ -3,7 +3,7 @@
 #include "tests/check_backends/check.h"
 
 #include "kernels/device/device.h"
-#include "kernels/filters/filters_tuned.h"
+#include "kernels/filters/filter_stages.h"
 #include "tests/reference/filters_case.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The distance transform against a look at every pair of voxels. */
 #include "kernels/distance/distance.h"
-#include "kernels/distance/distance_lines.h"
+#include "kernels/distance/distance_voxel.h"
 #include "kernels/morphology/morphology.h"
 #include "tests/reference/distance_case.h"
 #include "tests/reference/distance_reference.h"

@@ -1,6 +1,6 @@
 /* Chains of filters: the same bytes whole and in slabs, fused and not, at any number of threads and
  * within any memory; what is refused; what comes out. */
-#include "kernels/filters/filters_tuned.h"
+#include "kernels/filters/filter_stages.h"
 #include "tests/reference/filters_case.h"
 #include "tests/reference/put_number.h"
 #include "tests/unit/cmocka_test.h"

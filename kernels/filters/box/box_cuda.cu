@@ -34,50 +34,27 @@ __global__ void read_kernel(const read_params p)
         p.out[i] = lob_filter_mapped(lob_box_read(&p.from, p.voxel + i, i), &p.after);
 }
 
-lob_status along_x(const box_run &b, float *out, const float *in)
+/* Lines of an axis, one by one. */
+lob_status along(const box_run &b, int axis, float *out, const float *in)
 {
+    const lob_dims d = b.dims;
+    box_columns c = {};
+    c.out = out;
+    c.in = in;
+    c.pass = b.pass[axis];
+    c.step = axis == 0 ? 1 : axis == 1 ? d.nx : d.nx * d.ny;
+    c.apart = axis == 0 ? d.nx : 1;
+    c.lines = axis == 0 ? d.ny * d.nz : c.step;
+    c.groups = axis == 1 ? d.nz : 1;
+    c.group_step = d.nx * d.ny;
+    if (axis > 0) return run_columns(b.device, c, b.error);
     box_rows p = {};
     int64_t shared;
     p.out = out;
     p.in = in;
     p.x = b.pass[0];
-    p.rows = b.dims.ny * b.dims.nz;
+    p.rows = c.lines;
     if (rows_fit(&p, &shared)) return run_rows(b.device, p, shared, b.error);
-    box_columns c = {};
-    c.out = out;
-    c.in = in;
-    c.pass = b.pass[0];
-    c.step = 1;
-    c.apart = b.dims.nx;
-    c.lines = p.rows;
-    c.groups = 1;
-    return run_columns(b.device, c, b.error);
-}
-
-lob_status along_y(const box_run &b, float *out, const float *in)
-{
-    box_columns c = {};
-    c.out = out;
-    c.in = in;
-    c.pass = b.pass[1];
-    c.step = b.dims.nx;
-    c.apart = 1;
-    c.lines = b.dims.nx;
-    c.groups = b.dims.nz;
-    c.group_step = b.dims.nx * b.dims.ny;
-    return run_columns(b.device, c, b.error);
-}
-
-lob_status along_z(const box_run &b, float *out, const float *in)
-{
-    box_columns c = {};
-    c.out = out;
-    c.in = in;
-    c.pass = b.pass[2];
-    c.step = b.dims.nx * b.dims.ny;
-    c.apart = 1;
-    c.lines = c.step;
-    c.groups = 1;
     return run_columns(b.device, c, b.error);
 }
 
@@ -91,39 +68,36 @@ bool planes_fit(box_rows *p, int64_t *shared, const box_run &b)
     return p->x.radius > 0 && p->y.radius > 0 && rows_columns_fit(p, shared);
 }
 
-lob_status along_planes(const box_run &b, float *out, const float *in)
-{
-    box_rows p;
-    int64_t shared;
-    planes_fit(&p, &shared, b);
-    p.out = out;
-    p.in = in;
-    return run_rows_columns(b.device, p, shared, b.error);
-}
+/* The kernels that a run needs, one after the other. */
+enum box_step { ALONG_X, ALONG_Y, ALONG_Z, ALONG_PLANES, ALONG_ALL };
 
-lob_status along_all(const box_run &b, float *out, const float *in)
-{
-    return run_direct(b.device, out, in, b.pass, b.error);
-}
-
-typedef lob_status (*box_step)(const box_run &b, float *out, const float *in);
-
-/* The kernels that a run needs, one after the other; returns how many. */
+/* Returns how many. */
 int steps_of(box_step steps[3], const box_run &b)
 {
-    static const box_step along[3] = {along_x, along_y, along_z};
     box_rows unused;
     int64_t shared;
     int n = 0;
     if (direct_fits(b.pass)) {
-        steps[n++] = along_all;
+        steps[n++] = ALONG_ALL;
         return n;
     }
     const bool planes = planes_fit(&unused, &shared, b);
-    if (planes) steps[n++] = along_planes;
+    if (planes) steps[n++] = ALONG_PLANES;
     for (int a = planes ? 2 : 0; a < 3; a++)
-        if (b.pass[a].radius > 0) steps[n++] = along[a];
+        if (b.pass[a].radius > 0) steps[n++] = (box_step)a;
     return n;
+}
+
+lob_status run_step(const box_run &b, box_step step, float *out, const float *in)
+{
+    box_rows p;
+    int64_t shared;
+    if (step == ALONG_ALL) return run_direct(b.device, out, in, b.pass, b.error);
+    if (step != ALONG_PLANES) return along(b, step, out, in);
+    planes_fit(&p, &shared, b);
+    p.out = out;
+    p.in = in;
+    return run_rows_columns(b.device, p, shared, b.error);
 }
 
 /* Sums of one kind of a channel, in `to`; steps write there and to `between` by turns. Without a
@@ -154,7 +128,7 @@ lob_status run_kind(box_run *b, float *to, float *between, const lob_filter_imag
     }
     for (int i = 0; i < count; i++) {
         float *const out = (count - i) % 2 ? to : between;
-        LOB_TRY(steps[i](*b, out, from));
+        LOB_TRY(run_step(*b, steps[i], out, from));
         from = out;
     }
     return LOB_OK;

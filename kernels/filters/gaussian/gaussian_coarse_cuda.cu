@@ -98,7 +98,8 @@ static __global__ void __launch_bounds__(COARSE_THREADS) reduce_kernel(coarse_pa
     }
 }
 
-template <bool FLOATS, bool SUMS>
+/* Samples are floats. */
+template <bool SUMS>
 static __global__ void __launch_bounds__(COARSE_THREADS) expand_kernel(coarse_params c)
 {
     const lob_line_op &op = c.pass.op;
@@ -111,14 +112,13 @@ static __global__ void __launch_bounds__(COARSE_THREADS) expand_kernel(coarse_pa
         float sample[RING];
 #pragma unroll
         for (int t = 0; t < RING; t++)
-            sample[t] = t < taps
-                            ? gaussian_summand_at<FLOATS>(c.job.source, in + (from + t) * c.step)
-                            : 0.0f;
+            sample[t] =
+                t < taps ? gaussian_summand_at<true>(c.job.source, in + (from + t) * c.step) : 0.0f;
         for (int64_t q = from; q < to; q++) {
             const int64_t left = op.n_out - q * c.m, n = left < c.m ? left : c.m;
             const int64_t more = q + taps;
             const float next =
-                q + 1 < to ? gaussian_summand_at<FLOATS>(c.job.source, in + more * c.step) : 0.0f;
+                q + 1 < to ? gaussian_summand_at<true>(c.job.source, in + more * c.step) : 0.0f;
             for (int64_t p = 0; p < n; p++) {
                 const float4 *const row = (const float4 *)(c.job.tables + op.weights + p * RING);
                 const int64_t i = q * c.m + p;
@@ -169,20 +169,14 @@ lob_status gaussian_reduce(lob_device *device, const gaussian_job *job,
         "reduce_kernel", c.blocks, COARSE_THREADS, 0, c, error);
 }
 
-template <bool FLOATS, bool SUMS>
-static lob_status run_expand(lob_device *device, const coarse_params &c, lob_error *error)
-{
-    return lob_launch(device, expand_kernel<FLOATS, SUMS>, "expand_kernel", c.blocks,
-                      COARSE_THREADS, 0, c, error);
-}
-
 lob_status gaussian_expand(lob_device *device, const gaussian_job *job,
                            const lob_gaussian_pass *pass, lob_error *error)
 {
     const int64_t m = pass->op.up;
     const coarse_params c = params_of(device, job, pass, (pass->op.n_out + m - 1) / m, m, 2);
-    return gaussian_writes_sums(&job->finish) ? run_expand<true, true>(device, c, error)
-                                              : run_expand<true, false>(device, c, error);
+    const auto kernel =
+        gaussian_writes_sums(&job->finish) ? expand_kernel<true> : expand_kernel<false>;
+    return lob_launch(device, kernel, "expand_kernel", c.blocks, COARSE_THREADS, 0, c, error);
 }
 
 } /* namespace lob::filters */

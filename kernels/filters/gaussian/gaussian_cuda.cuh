@@ -14,6 +14,8 @@
 #include "kernels/filters/gaussian/gaussian_plan.h"
 #include "kernels/filters/gaussian/gaussian_voxel.h"
 
+#include <type_traits>
+
 namespace lob::filters
 {
 
@@ -98,13 +100,24 @@ static __device__ inline void gaussian_write(float *out, const lob_gaussian_fini
     out[i] = sum;
 }
 
-/* Run call<FLOATS, SUMS>(...) for what a job reads and writes. */
-#define LOB_GAUSSIAN_CHOOSE(job, call, ...)                                        \
-    (gaussian_reads_floats(&(job)->source)                                         \
-         ? (gaussian_writes_sums(&(job)->finish) ? call<true, true>(__VA_ARGS__)   \
-                                                 : call<true, false>(__VA_ARGS__)) \
-         : (gaussian_writes_sums(&(job)->finish) ? call<false, true>(__VA_ARGS__)  \
-                                                 : call<false, false>(__VA_ARGS__)))
+/* The kernel for what a job reads and writes; of: makes it of the types of FLOATS and SUMS. */
+template <typename F> static inline auto gaussian_kernel(const gaussian_job *job, F of)
+{
+    const std::true_type yes;
+    const std::false_type no;
+    const bool sums = gaussian_writes_sums(&job->finish);
+    if (gaussian_reads_floats(&job->source)) return sums ? of(yes, yes) : of(yes, no);
+    return sums ? of(no, yes) : of(no, no);
+}
+
+/* Run with the least radius that there are kernels for. */
+template <typename F> static inline lob_status gaussian_with_radius(int64_t radius, F run)
+{
+    return radius <= 4    ? run(std::integral_constant<int, 4>())
+           : radius <= 8  ? run(std::integral_constant<int, 8>())
+           : radius <= 16 ? run(std::integral_constant<int, 16>())
+                          : run(std::integral_constant<int, GAUSSIAN_MAX_RADIUS>());
+}
 
 #endif
 

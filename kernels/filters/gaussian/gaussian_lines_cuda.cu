@@ -37,20 +37,16 @@ static __global__ void __launch_bounds__(LINE_THREADS) lines_kernel(lines_params
     }
 }
 
-template <bool FLOATS, bool SUMS>
-static lob_status run_lines(lob_device *device, const lines_params &l, lob_error *error)
-{
-    return lob_launch_over(device, lines_kernel<FLOATS, SUMS>, "lines_kernel", l.voxels,
-                           LINE_THREADS, l, error);
-}
-
 lob_status gaussian_lines(lob_device *device, const gaussian_job *job,
                           const lob_gaussian_pass *pass, lob_error *error)
 {
     lines_params l = {*job, *pass, 1, lob_dims_voxels(pass->out)};
     if (pass->axis > 0) l.step *= pass->in.nx;
     if (pass->axis > 1) l.step *= pass->in.ny;
-    return LOB_GAUSSIAN_CHOOSE(job, run_lines, device, l, error);
+    const auto kernel = gaussian_kernel(job, [](auto floats, auto sums) {
+        return lines_kernel<decltype(floats)::value, decltype(sums)::value>;
+    });
+    return lob_launch_over(device, kernel, "lines_kernel", l.voxels, LINE_THREADS, l, error);
 }
 
 } /* namespace lob::filters */

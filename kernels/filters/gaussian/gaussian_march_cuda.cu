@@ -103,15 +103,6 @@ static __global__ void __launch_bounds__(MARCH_THREADS, FLOATS ? (R <= 8    ? 8
     }
 }
 
-template <int R> struct march_launch {
-    template <bool FLOATS, bool SUMS>
-    static lob_status run(lob_device *device, const march_params<R> &p, lob_error *error)
-    {
-        return lob_launch(device, march_kernel<R, FLOATS, SUMS>, "march_kernel", p.blocks,
-                          MARCH_THREADS, 0, p, error);
-    }
-};
-
 template <int R>
 static lob_status march_radius(lob_device *device, const gaussian_job *job,
                                const lob_gaussian_pass *pass, lob_error *error)
@@ -129,17 +120,18 @@ static lob_status march_radius(lob_device *device, const gaussian_job *job,
     p.outside = pass->outside;
     for (int t = 0; t < pass->op.taps; t++)
         p.weights[R - radius + t] = job->host_tables[pass->op.weights + t];
-    return LOB_GAUSSIAN_CHOOSE(job, march_launch<R>::template run, device, p, error);
+    const auto kernel = gaussian_kernel(job, [](auto floats, auto sums) {
+        return march_kernel<R, decltype(floats)::value, decltype(sums)::value>;
+    });
+    return lob_launch(device, kernel, "march_kernel", p.blocks, MARCH_THREADS, 0, p, error);
 }
 
 lob_status gaussian_march(lob_device *device, const gaussian_job *job,
                           const lob_gaussian_pass *pass, lob_error *error)
 {
-    const int64_t radius = -pass->op.first;
-    return radius <= 4    ? march_radius<4>(device, job, pass, error)
-           : radius <= 8  ? march_radius<8>(device, job, pass, error)
-           : radius <= 16 ? march_radius<16>(device, job, pass, error)
-                          : march_radius<GAUSSIAN_MAX_RADIUS>(device, job, pass, error);
+    return gaussian_with_radius(-pass->op.first, [&](auto r) {
+        return march_radius<decltype(r)::value>(device, job, pass, error);
+    });
 }
 
 } /* namespace lob::filters */

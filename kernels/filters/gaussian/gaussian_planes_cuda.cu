@@ -206,15 +206,6 @@ static __global__ void __launch_bounds__(STRIP, FLOATS ? (R <= 8    ? 7
     }
 }
 
-template <int R> struct planes_launch {
-    template <bool FLOATS, bool SUMS>
-    static lob_status run(lob_device *device, const plane_params<R> &p, lob_error *error)
-    {
-        return lob_launch(device, planes_kernel<R, FLOATS, SUMS>, "planes_kernel", p.blocks, STRIP,
-                          0, p, error);
-    }
-};
-
 /* Weights padded to radius R; without a pass, those that keep every voxel. */
 template <int R>
 static void pad_weights(float *to, const gaussian_job *job, const lob_gaussian_pass *pass)
@@ -247,18 +238,19 @@ static lob_status planes_radius(lob_device *device, const gaussian_job *job,
     p.aligned = dims.nx % 4 == 0;
     pad_weights<R>(p.along_x, job, x);
     pad_weights<R>(p.along_y, job, y);
-    return LOB_GAUSSIAN_CHOOSE(job, planes_launch<R>::template run, device, p, error);
+    const auto kernel = gaussian_kernel(job, [](auto floats, auto sums) {
+        return planes_kernel<R, decltype(floats)::value, decltype(sums)::value>;
+    });
+    return lob_launch(device, kernel, "planes_kernel", p.blocks, STRIP, 0, p, error);
 }
 
 lob_status gaussian_planes(lob_device *device, const gaussian_job *job, const lob_gaussian_pass *x,
                            const lob_gaussian_pass *y, lob_dims dims, lob_error *error)
 {
     const int64_t rx = x ? -x->op.first : 0, ry = y ? -y->op.first : 0;
-    const int64_t radius = rx > ry ? rx : ry;
-    return radius <= 4    ? planes_radius<4>(device, job, x, y, dims, error)
-           : radius <= 8  ? planes_radius<8>(device, job, x, y, dims, error)
-           : radius <= 16 ? planes_radius<16>(device, job, x, y, dims, error)
-                          : planes_radius<GAUSSIAN_MAX_RADIUS>(device, job, x, y, dims, error);
+    return gaussian_with_radius(rx > ry ? rx : ry, [&](auto r) {
+        return planes_radius<decltype(r)::value>(device, job, x, y, dims, error);
+    });
 }
 
 } /* namespace lob::filters */

@@ -42,10 +42,9 @@ lob_status run(lob_device *device, const lob_filter_image *out, const lob_filter
     p.edge = call->options->edge;
     p.gaps = lob_median_gaps(call, in->type);
     memcpy(&p.edge_value, &edge_bits, sizeof p.edge_value);
-    const int64_t sides[3] = {d.nx, d.ny, d.nz};
     for (int a = 0; a < 3; a++) {
-        p.axes.n[a] = sides[a];
-        p.axes.stride[a] = a == 0 ? 1 : p.axes.stride[a - 1] * sides[a - 1];
+        p.axes.n[a] = lob_side(d, a);
+        p.axes.stride[a] = a == 0 ? 1 : p.axes.stride[a - 1] * p.axes.n[a - 1];
         p.axes.radius[a] = lob_median_radius(call->step, a);
     }
     const bool by_network = !p.gaps && network_axes(&p.axes);
