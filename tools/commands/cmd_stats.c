@@ -4,8 +4,6 @@
 #include "tools/table/region_table.h"
 #include "tools/table/table_file.h"
 
-#include <stdlib.h>
-
 typedef struct {
     const char *image, *labels, *table, *name, *columns;
     int frame, channel;
@@ -16,10 +14,8 @@ typedef struct {
     settings set; /* first */
     lob_volume image, labels;
     lob_label_set labelled;
-    int64_t frames;            /* of the image, that are measured */
-    lob_region *regions;       /* labelled.count */
-    lob_region_values *values; /* labelled.count, of each frame one after the other */
-    lob_fine_levels *fine;     /* of each frame */
+    int64_t frames; /* of the image, that are measured */
+    lob_region_table table;
 } work;
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
@@ -42,8 +38,9 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 static void report(lob_session *s, const settings *set, const work *w)
 {
     int64_t voxels = 0, data = 0;
-    for (int32_t i = 0; i < w->labelled.count; i++) voxels += w->regions[i].voxels;
-    for (int64_t i = 0; i < w->frames * w->labelled.count; i++) data += w->values[i].data;
+    for (int32_t i = 0; i < w->labelled.count; i++) voxels += w->table.regions[i].voxels;
+    for (int64_t i = 0; i < w->frames * w->labelled.count; i++)
+        data += w->table.intensities[i].data;
     cJSON_AddNumberToObject(s->results, "labels", w->labelled.count);
     cJSON_AddNumberToObject(s->results, "labelled_voxels", (double)voxels);
     voxels *= w->frames;
@@ -55,66 +52,6 @@ static void report(lob_session *s, const settings *set, const work *w)
                          "%s: NaN or infinite voxels with a label: %lld; min, mean, max and sd are "
                          "of the others",
                          set->image, (long long)(voxels - data));
-}
-
-/* The regions of every frame; their voxels are the same in each. */
-static lob_status measure_frames(lob_session *s, work *w)
-{
-    const int64_t count = w->labelled.count;
-    lob_volume one = w->image;
-    const size_t bytes = (size_t)lob_voxels(&one) * lob_type_of(one.type)->bytes;
-    one.channels = 1;
-    one.frames = 1;
-    one.frame = 0;
-    for (int64_t f = 0; f < w->frames; f++) w->fine[f] = (lob_fine_levels){.exact = true};
-    for (int64_t f = 0; f < w->frames && count > 0; f++) {
-        one.data = (unsigned char *)w->image.data + (size_t)f * bytes;
-        const lob_regions_input in = {.labels = w->labels.data,
-                                      .type = w->labels.type,
-                                      .count = count,
-                                      .dims = w->labels.dims,
-                                      .image = &one};
-        LOB_TRY(s->backend->regions(w->regions, w->values + f * count, &w->fine[f], &in,
-                                    &s->context, &s->error));
-    }
-    return LOB_OK;
-}
-
-static lob_status measure(lob_session *s, const settings *set, work *w)
-{
-    const int64_t count = w->labelled.count;
-    const int64_t values = w->frames * (count + 1);
-    LOB_TRY(lob_session_take(
-        s, count * (int64_t)sizeof *w->regions + values * (int64_t)sizeof *w->values, set->labels));
-    w->regions = calloc((size_t)count + 1, sizeof *w->regions);
-    w->values = calloc((size_t)values, sizeof *w->values);
-    w->fine = calloc((size_t)w->frames, sizeof *w->fine);
-    if (!w->regions || !w->values || !w->fine) return lob_session_no_memory(s, set->labels);
-    lob_session_compute(s, "measuring");
-    LOB_TRY(lob_session_done(s, measure_frames(s, w), set->image, set->labels));
-
-    report(s, set, w);
-    const lob_regions_input in = {.labels = w->labels.data,
-                                  .type = w->labels.type,
-                                  .count = count,
-                                  .dims = w->labels.dims,
-                                  .image = &w->image};
-    const lob_region_table table = {
-        .regions = w->regions,
-        .intensities = w->values,
-        .count = count,
-        .frames = w->frames > 1 ? w->frames : 0,
-        .scan = set->name,
-        .labels = w->labelled.values,
-        .geometry = &w->labels.geometry,
-        .dims = w->labels.dims,
-        .fine = w->fine,
-        .slope = w->image.slope,
-        .inter = w->image.inter,
-        .columns = set->columns,
-        .in = &in,
-    };
-    return lob_region_table_write(s, &table, set->table);
 }
 
 static lob_status check(lob_session *s, void *user)
@@ -130,7 +67,18 @@ static lob_status stats(lob_session *s, void *user)
     const settings *const set = &w->set;
     LOB_TRY(read_inputs(s, set, w));
     LOB_TRY(lob_session_device(s));
-    return measure(s, set, w);
+    w->table = (lob_region_table){
+        .grid = &w->labels,
+        .image = &w->image,
+        .count = w->labelled.count,
+        .frames = w->frames > 1 ? w->frames : 0,
+        .scan = set->name,
+        .columns = set->columns,
+        .labels = w->labelled.values,
+    };
+    LOB_TRY(lob_region_table_measure(s, &w->table, set->image, set->labels));
+    report(s, set, w);
+    return lob_region_table_write(s, &w->table, set->table);
 }
 
 static void release(void *user)
@@ -138,9 +86,7 @@ static void release(void *user)
     work *const w = user;
     LOB_VOLUMES_FREE(&w->image, &w->labels);
     lob_label_set_free(&w->labelled);
-    free(w->values);
-    free(w->fine);
-    free(w->regions);
+    lob_region_table_free(&w->table);
 }
 
 static void options(lob_rows *to, void *user)

@@ -30,15 +30,74 @@ typedef struct {
     int64_t *neighbours;
 } writing;
 
+static lob_regions_input input_of(const lob_region_table *t)
+{
+    return (lob_regions_input){.labels = t->grid->data,
+                               .type = t->grid->type,
+                               .count = t->count,
+                               .dims = t->grid->dims,
+                               .image = t->image};
+}
+
+/* A frame of the image as a volume. */
+static lob_volume frame_of(const lob_volume *image, int64_t frame)
+{
+    lob_volume one = *image;
+    const int64_t bytes = lob_voxels(image) * (int64_t)lob_type_of(image->type)->bytes;
+    one.data = (unsigned char *)image->data + frame * bytes;
+    one.channels = 1;
+    one.frames = 1;
+    one.frame = 0;
+    return one;
+}
+
+/* ---- regions ---- */
+
+static lob_status measure_frames(lob_session *s, lob_region_table *t)
+{
+    lob_regions_input in = input_of(t);
+    for (int64_t at = 0; at < rows_of(t); at += t->count) {
+        const lob_volume one = t->image ? frame_of(t->image, at / t->count) : lob_volume_empty();
+        if (t->image) in.image = &one;
+        LOB_TRY(s->backend->regions(t->regions, t->image ? t->intensities + at : NULL,
+                                    &t->fine[at / t->count], &in, &s->context, &s->error));
+    }
+    return LOB_OK;
+}
+
+lob_status lob_region_table_measure(lob_session *s, lob_region_table *t, const char *path,
+                                    const char *other)
+{
+    const int64_t frames = t->frames > 0 ? t->frames : 1;
+    if (!(t->regions = lob_session_array(s, t->count, sizeof *t->regions, path)) ||
+        !(t->fine = lob_session_array(s, frames, sizeof *t->fine, path)))
+        return LOB_ENOMEM;
+    for (int64_t f = 0; f < frames; f++) t->fine[f].exact = true;
+    if (t->image &&
+        !(t->intensities = lob_session_array(s, rows_of(t), sizeof *t->intensities, path)))
+        return LOB_ENOMEM;
+    lob_session_compute(s, "measuring");
+    return lob_session_done(s, measure_frames(s, t), path, other);
+}
+
+void lob_region_table_free(lob_region_table *t)
+{
+    free(t->regions);
+    free(t->intensities);
+    free(t->fine);
+    *t = (lob_region_table){.grid = NULL};
+}
+
 /* ---- what columns need ---- */
 
 static lob_status count_neighbours(lob_session *s, int64_t *neighbours, const lob_region_table *t)
 {
-    const lob_label_grid grid = {t->in->labels, t->in->type, t->in->count, t->in->dims};
+    const lob_volume *const v = t->grid;
+    const lob_label_grid grid = {v->data, v->type, t->count, v->dims};
     lob_contact *contacts;
     int64_t count;
     LOB_TRY(
-        lob_contacts(&contacts, &count, &grid, t->geometry, NULL, 0, -1, &s->context, &s->error));
+        lob_contacts(&contacts, &count, &grid, &v->geometry, NULL, 0, -1, &s->context, &s->error));
     for (int64_t i = 0; i < count; i++) {
         neighbours[contacts[i].a - 1]++;
         neighbours[contacts[i].b - 1]++;
@@ -49,15 +108,12 @@ static lob_status count_neighbours(lob_session *s, int64_t *neighbours, const lo
 
 static lob_status measure_percentiles(lob_session *s, double *out, const lob_region_table *t)
 {
-    const size_t bytes = (size_t)lob_dims_voxels(t->dims) * lob_type_of(t->in->image->type)->bytes;
-    lob_volume one = *t->in->image;
-    lob_regions_input in = *t->in;
-    in.image = &one;
-    one.channels = 1;
-    for (int64_t f = 0; f < rows_of(t) / t->count; f++) {
-        one.data = (unsigned char *)t->in->image->data + (size_t)f * bytes;
-        LOB_TRY(lob_regions_percentiles(out + f * t->count * LOB_PERCENTILES, t->regions, &in,
-                                        &s->context, &s->error));
+    lob_regions_input in = input_of(t);
+    for (int64_t at = 0; at < rows_of(t); at += t->count) {
+        const lob_volume one = frame_of(t->image, at / t->count);
+        in.image = &one;
+        LOB_TRY(lob_regions_percentiles(out + at * LOB_PERCENTILES, t->regions, &in, &s->context,
+                                        &s->error));
     }
     return LOB_OK;
 }
@@ -65,17 +121,18 @@ static lob_status measure_percentiles(lob_session *s, double *out, const lob_reg
 static lob_status measure_need(lob_session *s, writing *w, int need)
 {
     const lob_region_table *const t = w->table;
+    const lob_regions_input in = input_of(t);
     const lob_context *const context = &s->context;
     lob_error *const error = &s->error;
     switch (need) {
     case LOB_COLUMN_MOMENTS:
-        return lob_regions_moments(w->moments, t->regions, t->in, context, error);
+        return lob_regions_moments(w->moments, t->regions, &in, context, error);
     case LOB_COLUMN_BORDER:
-        return lob_regions_border(w->border, t->in, context, error);
+        return lob_regions_border(w->border, &in, context, error);
     case LOB_COLUMN_SLICES:
-        return lob_regions_slices(w->slices, t->regions, t->in, context, error);
+        return lob_regions_slices(w->slices, t->regions, &in, context, error);
     case LOB_COLUMN_HULL:
-        return lob_regions_hulls(w->hulls, t->regions, t->in, &w->frame, context, error);
+        return lob_regions_hulls(w->hulls, t->regions, &in, &w->frame, context, error);
     case LOB_COLUMN_PERCENTILES:
         return measure_percentiles(s, w->percentiles, t);
     default:
@@ -99,8 +156,8 @@ static lob_status measure_needs(lob_session *s, writing *w, const char *path)
         {LOB_COLUMN_NEIGHBOURS,  (void **)&w->neighbours,  sizeof *w->neighbours},
     };
     const int64_t count = w->table->count;
-    const bool image = w->table->in && w->table->in->image;
-    if (w->needs && !w->table->in)
+    const bool image = w->table->image != NULL;
+    if (!w->table->grid->data && w->table->count > 0)
         return lob_fail_file(&s->error, LOB_EDATA, path,
                              "these columns need the labels in memory; write the labels, and the "
                              "table by `lobule stats`");
@@ -109,9 +166,7 @@ static lob_status measure_needs(lob_session *s, writing *w, const char *path)
         if (!(w->needs & rows[i].need) || (rows[i].need == LOB_COLUMN_PERCENTILES && !image))
             continue;
         const int64_t n = rows[i].need == LOB_COLUMN_PERCENTILES ? rows_of(w->table) : count;
-        LOB_TRY(lob_session_take(s, n * (int64_t)rows[i].bytes, path));
-        *rows[i].array = calloc((size_t)n, rows[i].bytes);
-        if (!*rows[i].array) return lob_session_no_memory(s, path);
+        if (!(*rows[i].array = lob_session_array(s, n, rows[i].bytes, path))) return LOB_ENOMEM;
         LOB_TRY(lob_session_name(s, measure_need(s, w, rows[i].need), path, NULL));
     }
     lob_session_computed(s);
@@ -156,7 +211,7 @@ static void fill_shape(lob_region_row *row, const writing *w, int64_t i, int64_t
     row->shape = lob_region_shape_of(&w->frame, r, w->moments ? &w->moments[i] : NULL,
                                      w->border ? &w->border[i] : NULL);
     if (w->slices) {
-        const double mm2 = lob_face_mm2(t->geometry, 2);
+        const double mm2 = lob_face_mm2(&t->grid->geometry, 2);
         row->slices = (double)w->slices[i].slices;
         row->slice_largest_mm2 = (double)w->slices[i].largest * mm2;
         row->slice_mean_mm2 = (double)r->voxels / row->slices * mm2;
@@ -168,10 +223,11 @@ static void fill_shape(lob_region_row *row, const writing *w, int64_t i, int64_t
         row->solidity = row->voxels / w->hulls[i].voxels;
     }
     for (int p = 0; p < LOB_PERCENTILES; p++) {
-        const int k = t->slope < 0 ? LOB_PERCENTILES - 1 - p : p;
-        row->percentile[p] = w->percentiles
-                                 ? t->slope * w->percentiles[at * LOB_PERCENTILES + k] + t->inter
-                                 : (double)NAN;
+        const int k = w->percentiles && t->image->slope < 0 ? LOB_PERCENTILES - 1 - p : p;
+        row->percentile[p] =
+            w->percentiles
+                ? t->image->slope * w->percentiles[at * LOB_PERCENTILES + k] + t->image->inter
+                : (double)NAN;
     }
     row->neighbours = w->neighbours ? (double)w->neighbours[i] : (double)NAN;
 }
@@ -181,6 +237,7 @@ static bool fill_row(double *out, int64_t i, const void *user)
     static const double factors[] = {1, 1e3, 1e6, 1e9};
     const writing *const w = user;
     const lob_region_table *t = w->table;
+    const double slope = t->image ? t->image->slope : 1, inter = t->image ? t->image->inter : 0;
     const int64_t frame = i / t->count, at = i;
     i %= t->count;
     const lob_region *r = &t->regions[i];
@@ -190,8 +247,8 @@ static bool fill_row(double *out, int64_t i, const void *user)
     for (int c = 0; t->values && c < t->channels; c++) *out++ = t->values[i * t->channels + c];
 
     const lob_region_measures m =
-        lob_region_measure(r, t->intensities ? &t->intensities[at] : NULL, t->geometry,
-                           t->intensities ? &t->fine[frame] : NULL, t->slope, t->inter);
+        lob_region_measure(r, t->intensities ? &t->intensities[at] : NULL, &t->grid->geometry,
+                           t->intensities ? &t->fine[frame] : NULL, slope, inter);
     lob_region_row row;
     fill_basic(&row, r, &m, w->um);
     if (t->columns) fill_shape(&row, w, i, at);
@@ -222,7 +279,7 @@ static void note_coarse(lob_session *s, const lob_region_table *t)
         lob_session_note(s,
                          "the image's range is so wide that the table's mean and sd are good to "
                          "%.3g, too coarse for %lld rows; set extreme voxels to NaN or clip them",
-                         fabs(t->slope) / per_unit, (long long)rows);
+                         fabs(t->image->slope) / per_unit, (long long)rows);
 }
 
 /* The names of all columns, to be freed with *value_names; NULL where there is no memory. */
@@ -251,9 +308,9 @@ lob_status lob_region_table_write(lob_session *s, const lob_region_table *table,
 {
     const int values = table->values ? table->channels : 0;
     const int keys = 1 + (table->frames > 0) + values;
-    writing w = {.table = table, .um = lob_shows_micrometres(table->geometry)};
+    writing w = {.table = table, .um = lob_shows_micrometres(&table->grid->geometry)};
     value_name *value_names = NULL;
-    if (table->columns) w.frame = lob_shape_frame_of(table->geometry, table->dims);
+    if (table->columns) w.frame = lob_shape_frame_of(&table->grid->geometry, table->grid->dims);
     w.count = lob_region_columns_of(w.columns, table->columns, table->columns && w.frame.flat >= 0);
     for (int c = 0; c < w.count; c++) w.needs |= w.columns[c]->needs;
     lob_status st = w.needs ? measure_needs(s, &w, path) : LOB_OK;

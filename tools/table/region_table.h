@@ -27,23 +27,33 @@
 #include "tools/table/region_columns.h"
 
 typedef struct {
-    const lob_region *regions;            /* count; those without voxels get no row */
-    const lob_region_values *intensities; /* count, of each frame one after the other; NULL: none */
+    const lob_volume *grid;  /* the labels, 1..count; where its data is NULL, columns that need
+                                voxels are refused */
+    const lob_volume *image; /* the intensities, a channel for each frame; NULL: none */
     int64_t count;
     int64_t frames;        /* 0: one, and no such column */
     const char *scan;      /* NULL: no such column */
-    const int32_t *labels; /* count; NULL: 1..count */
+    const char *columns;   /* a list that has been checked; NULL: the basic ones */
+    const int32_t *labels; /* count: what they are called; NULL: 1..count */
     const double *values;  /* count rows of `channels` image values; NULL: no such column */
     int channels;
-    const lob_geometry *geometry;
-    lob_dims dims;               /* of the labels; read with columns alone */
-    const lob_fine_levels *fine; /* of each frame; NULL without intensities */
-    double slope, inter;         /* of the intensities' image */
-    const char *columns;         /* a list that has been checked; NULL: the basic ones */
-    const lob_regions_input *in; /* what the regions were measured of, for columns that need voxels,
-                                    with the image of the first frame before the others; NULL: it is
-                                    gone, and such columns are refused */
+
+    /* what lob_region_table_measure fills in */
+    lob_region *regions;            /* count; those without voxels get no row */
+    lob_region_values *intensities; /* count, of each frame one after the other; NULL: none */
+    lob_fine_levels *fine;          /* of each frame */
 } lob_region_table;
+
+/*
+ * Measure the regions by the session's backend, for lob_region_table_free; it is the stage compute.
+ *
+ *   path, other  in  for messages, as of lob_session_name
+ *
+ * Returns LOB_OK, LOB_ENOMEM or what the backend does.
+ */
+lob_status lob_region_table_measure(lob_session *s, lob_region_table *table, const char *path,
+                                    const char *other);
+void lob_region_table_free(lob_region_table *table);
 
 /* Measure what the columns need, and write the table, as its name says, with a note where the
  * image's range makes mean and sd too coarse. Returns LOB_OK, LOB_EDATA, LOB_EEXIST, LOB_ECREATE,

@@ -7,7 +7,6 @@
 #include "tools/table/table_file.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 typedef struct {
     lob_cells_files files;
@@ -18,6 +17,7 @@ typedef struct {
     lob_cells_plan plan;
     lob_cells_stats stats;
     lob_volume image, labels;
+    lob_region_table table;
 } settings;
 
 /* What is given takes the place of what is usual; a choice of the other kind is an error. */
@@ -114,11 +114,11 @@ static void report_cells(lob_session *s, const settings *set)
 }
 
 /* NaN and infinite voxels with a label are in no intensity of the table. */
-static void note_gaps(lob_session *s, const settings *set, const lob_region *regions,
-                      const lob_region_values *values)
+static void note_gaps(lob_session *s, const settings *set)
 {
+    const lob_region_table *const t = &set->table;
     int64_t gaps = 0;
-    for (int32_t i = 0; i < set->stats.cells; i++) gaps += regions[i].voxels - values[i].data;
+    for (int64_t i = 0; i < t->count; i++) gaps += t->regions[i].voxels - t->intensities[i].data;
     if (gaps > 0)
         lob_session_note(s,
                          "%s: NaN or infinite voxels with a label: %lld; min, mean, max and sd are "
@@ -126,42 +126,15 @@ static void note_gaps(lob_session *s, const settings *set, const lob_region *reg
                          set->files.image, (long long)gaps);
 }
 
-static lob_status write_table(lob_session *s, const settings *set)
+static lob_status write_table(lob_session *s, settings *set)
 {
-    const lob_cells_files *const files = &set->files;
-    const int64_t count = set->stats.cells;
-    const lob_regions_input in = {.labels = set->labels.data,
-                                  .type = set->labels.type,
-                                  .count = count,
-                                  .dims = set->labels.dims,
-                                  .image = &set->image};
-    lob_fine_levels fine = {.exact = true};
-    lob_region *const regions = calloc((size_t)count + 1, sizeof *regions);
-    lob_region_values *const values = calloc((size_t)count + 1, sizeof *values);
-    lob_status st = regions && values ? LOB_OK : lob_session_no_memory(s, files->table);
-    lob_session_compute(s, "measuring");
-    if (st == LOB_OK && count > 0) {
-        st = s->backend->regions(regions, values, &fine, &in, &s->context, &s->error);
-        lob_session_name(s, st, files->image, NULL);
-    }
-    if (st == LOB_OK) {
-        const lob_region_table table = {.regions = regions,
-                                        .intensities = values,
-                                        .count = count,
-                                        .geometry = &set->labels.geometry,
-                                        .dims = set->labels.dims,
-                                        .fine = &fine,
-                                        .slope = set->image.slope,
-                                        .inter = set->image.inter,
-                                        .columns = LOB_CELLS_COLUMNS,
-                                        .in = &in};
-        lob_session_computed(s);
-        note_gaps(s, set, regions, values);
-        st = lob_region_table_write(s, &table, files->table);
-    }
-    free(values);
-    free(regions);
-    return st;
+    set->table = (lob_region_table){.grid = &set->labels,
+                                    .image = &set->image,
+                                    .count = set->stats.cells,
+                                    .columns = LOB_CELLS_COLUMNS};
+    LOB_TRY(lob_region_table_measure(s, &set->table, set->files.image, NULL));
+    note_gaps(s, set);
+    return lob_region_table_write(s, &set->table, set->files.table);
 }
 
 static lob_status cells(lob_session *s, void *user)
@@ -182,6 +155,7 @@ static void release(void *user)
 {
     settings *const set = user;
     LOB_VOLUMES_FREE(&set->image, &set->labels);
+    lob_region_table_free(&set->table);
 }
 
 static lob_cells_options not_given(void)

@@ -152,27 +152,22 @@ lob_status lob_components_work_table(lob_session *s, lob_components_work *work)
 {
     if (!work->set->table) return LOB_OK;
     LOB_TRY(keep_labels(s, work));
-    const lob_volume *measured = work->measured;
-    const lob_regions_input in = {.labels = work->result.labels,
-                                  .type = work->result.type,
-                                  .count = work->result.count,
-                                  .dims = work->image.dims,
-                                  .image = measured};
+    lob_components_output *const r = &work->result;
+    lob_volume grid = work->image;
+    grid.type = r->type;
+    grid.data = work->options.keep_values ? NULL : r->labels; /* else they are not 1..count */
     const lob_region_table table = {
-        .regions = work->result.regions,
-        .intensities = work->result.values,
-        .count = work->result.count,
+        .grid = &grid,
+        .image = work->measured,
+        .count = r->count,
         .scan = work->set->name,
+        .columns = work->set->columns,
         .labels = work->kept,
         .values = work->values,
         .channels = work->image.channels,
-        .geometry = &work->image.geometry,
-        .fine = measured ? &work->result.fine : NULL,
-        .slope = measured ? measured->slope : 1.0,
-        .inter = measured ? measured->inter : 0.0,
-        .columns = work->set->columns,
-        .dims = work->image.dims,
-        .in = work->result.labels && !work->options.keep_values ? &in : NULL,
+        .regions = r->regions,
+        .intensities = r->values,
+        .fine = &r->fine,
     };
     return lob_region_table_write(s, &table, work->set->table);
 }

@@ -125,8 +125,7 @@ static void release(void *user)
     free(w->mask);
     free(w->means);
     free(w->contacts);
-    free(w->values);
-    free(w->regions);
+    lob_region_table_free(&w->regions);
 }
 
 static void options(lob_rows *to, void *user)

@@ -29,26 +29,6 @@ static lob_status find_contacts(lob_session *s, lob_supervoxels_work *w, const l
     return lob_session_name(s, st, w->set.image, NULL);
 }
 
-static lob_status measure_regions(lob_session *s, lob_supervoxels_work *w,
-                                  const lob_label_grid *grid)
-{
-    const lob_regions_input in = {
-        .labels = grid->labels,
-        .type = grid->type,
-        .count = grid->count,
-        .dims = grid->dims,
-        .image = w->image.channels == 1 ? &w->image : NULL,
-    };
-    const size_t each = sizeof *w->regions + (in.image ? sizeof *w->values : 0);
-    LOB_TRY(lob_session_take(s, grid->count * (int64_t)each, w->set.table));
-    w->regions = calloc((size_t)grid->count, sizeof *w->regions);
-    if (in.image) w->values = calloc((size_t)grid->count, sizeof *w->values);
-    if (!w->regions || (in.image && !w->values)) return lob_session_no_memory(s, w->set.table);
-    const lob_status st =
-        s->backend->regions(w->regions, w->values, &w->fine, &in, &s->context, &s->error);
-    return lob_session_name(s, st, w->set.image, NULL);
-}
-
 static lob_status find_means(lob_session *s, lob_supervoxels_work *w, const lob_label_grid *grid)
 {
     const size_t each = (size_t)w->image.channels * sizeof *w->means;
@@ -76,9 +56,13 @@ lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w)
         lob_paint_boundaries(w->boundaries.data, &grid, w->options.slice_axis, s->context.threads);
     }
     if (set->graph) LOB_TRY(find_contacts(s, w, &grid));
-    if (set->table) LOB_TRY(measure_regions(s, w, &grid));
     lob_session_computed(s);
-    return LOB_OK;
+    w->regions = (lob_region_table){.grid = &w->labels,
+                                    .image = w->image.channels == 1 ? &w->image : NULL,
+                                    .count = grid.count,
+                                    .scan = set->name,
+                                    .columns = set->columns};
+    return set->table ? lob_region_table_measure(s, &w->regions, set->image, NULL) : LOB_OK;
 }
 
 /* ---- outputs ---- */
@@ -116,25 +100,6 @@ lob_status lob_supervoxels_tables(lob_session *s, const lob_supervoxels_work *w)
         .row = contact_row,
         .user = &touching,
     };
-    const bool grey = w->image.channels == 1;
-    const lob_regions_input measured = {.labels = w->labels.data,
-                                        .type = w->labels.type,
-                                        .count = w->stats.supervoxels,
-                                        .dims = w->labels.dims,
-                                        .image = grey ? &w->image : NULL};
-    const lob_region_table regions = {
-        .regions = w->regions,
-        .intensities = w->values,
-        .count = w->stats.supervoxels,
-        .scan = set->name,
-        .geometry = &w->image.geometry,
-        .fine = grey ? &w->fine : NULL,
-        .slope = grey ? w->image.slope : 1.0,
-        .inter = grey ? w->image.inter : 0.0,
-        .columns = set->columns,
-        .dims = w->image.dims,
-        .in = &measured,
-    };
-    if (set->table) LOB_TRY(lob_region_table_write(s, &regions, set->table));
+    if (set->table) LOB_TRY(lob_region_table_write(s, &w->regions, set->table));
     return set->graph ? lob_table_write(s, &contacts, set->graph) : LOB_OK;
 }

@@ -34,9 +34,7 @@ typedef struct {
     double *means; /* supervoxels times channels */
     lob_contact *contacts;
     int64_t contact_count;
-    lob_region *regions;       /* supervoxels */
-    lob_region_values *values; /* supervoxels; NULL without intensities */
-    lob_fine_levels fine;
+    lob_region_table regions;
 } lob_supervoxels_work;
 
 /* Choose the kernel's options, once the image is there. */
