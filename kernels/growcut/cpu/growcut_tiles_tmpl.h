@@ -10,7 +10,8 @@ lob_status ENTRY(lob_growcut_tiles)(const lob_growcut_section *section, bool rev
     engine e = {.section = section,
                 .reversed = reversed,
                 .workers = section->threads,
-                .norm = section->norm};
+                .norm = section->norm,
+                .packs = lob_packs(section->data.image)};
     e.budget = (lob_budget){.who = "GrowCut's tiles", .limit = section->max_memory};
     *result = (lob_growcut_result){.stats.fixed_point = true};
     cut_into_tiles(&e);

@@ -30,10 +30,13 @@ static void fill_row(const engine *e, tile *to, const row_part *r)
     const lob_volume *seeds = section->in->seeds;
     uint8_t is_data[MAX_ROW];
     lob_levels_data_row(is_data, &section->data, &section->view, r->x, r->y, r->z, r->n);
-    for (int c = 0; c < section->data.image->channels; c++)
+    const int64_t voxel = lob_view_index(&section->view, r->x, r->y, r->z);
+    if (e->packs)
+        lob_packed_row(to->packed + r->cell, is_data, &section->levels, section->data.image, voxel,
+                       section->view.stride[0], r->n);
+    for (int c = 0; !e->packs && c < section->data.image->channels; c++)
         lob_levels_row(to->levels + c * e->cells + r->cell, is_data, &section->levels,
                        &section->data, c, &section->view, r->x, r->y, r->z, r->n);
-    const int64_t voxel = lob_view_index(&section->view, r->x, r->y, r->z);
     for (int64_t i = 0; i < r->n; i++) {
         const int64_t v = voxel + i * section->view.stride[0];
         to->keys[r->cell + i] =
@@ -83,9 +86,8 @@ static bool queue_seeds(const engine *e, tile *to, const row_part *r, lob_growcu
 static bool fill_tile(const engine *e, int64_t t, lob_growcut_result *result)
 {
     tile *to = &e->tile[t];
-    const int64_t channels = e->section->data.image->channels;
     memset(to->keys, 0, (size_t)e->cells * sizeof *to->keys);
-    memset(to->levels, 0, (size_t)(e->cells * channels) * sizeof *to->levels);
+    memset(e->packs ? (void *)to->packed : to->levels, 0, (size_t)(e->cells * level_bytes(e)));
     for (int64_t k = -e->pad[2]; k < e->side[2] + e->pad[2]; k++)
         for (int64_t j = -e->pad[1]; j < e->side[1] + e->pad[1]; j++) {
             const row_part r = row_part_of(e, t, j, k, true);

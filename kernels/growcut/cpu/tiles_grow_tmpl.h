@@ -101,14 +101,34 @@ static inline __attribute__((always_inline)) uint32_t candidates(const engine *e
     return (uint32_t)(hit[0] | hit[1] | hit[2]);
 }
 
+/* The same of packed levels. */
+static inline __attribute__((always_inline)) uint32_t packed_candidates(const engine *e,
+                                                                        const path_key *keys,
+                                                                        const lob_packed *levels,
+                                                                        path_key key)
+{
+    key_vector hit = {0};
+    for (int r = 0; r < e->rows; r++) {
+        const neighbour_row *row = &e->row[r];
+        key_vector theirs;
+        memcpy(&theirs, keys + row->step, sizeof theirs);
+        const lob_four differ = lob_packed_four(levels + row->step, levels[0]);
+        const key_vector by = __builtin_convertvector(differ & e->level_mask, key_vector);
+        const key_vector offer = row->extra + key + (by << e->level_shift);
+        hit |= (key_vector)(offer < theirs) & row->bit;
+    }
+    return (uint32_t)(hit[0] | hit[1] | hit[2]);
+}
+
 /* Offer a path through one cell to all its neighbours. */
 static bool grow_cell(const engine *e, tile *of, worker *w, path_key base, queued_cell from)
 {
     const path_key *keys = of->keys + from.cell;
-    const uint16_t *levels = of->levels + from.cell;
-    const int channels = e->section->data.image->channels;
+    uint32_t left = e->packs ? packed_candidates(e, keys, of->packed + from.cell, from.key)
+                             : candidates(e, keys, of->levels + from.cell,
+                                          e->section->data.image->channels, from.key);
     bool ok = true;
-    for (uint32_t left = candidates(e, keys, levels, channels, from.key); left; left &= left - 1) {
+    for (; left; left &= left - 1) {
         const int k = __builtin_ctz(left);
         const int64_t step = e->step[k];
         const uint32_t d = step_distance(e, of, from.cell, from.cell + step);
@@ -188,9 +208,12 @@ static void choose_cost_window(engine *e)
         const tile *of = &e->tile[t];
         for (int64_t c = 0; c + 1 < e->cells; c += 61) {
             if (of->keys[c] == 0 || of->keys[c + 1] == 0) continue;
-            const uint32_t d = lob_growcut_distance(of->levels + c, of->levels + c + 1,
-                                                    e->section->data.image->channels, e->cells,
-                                                    LOB_NORM_LINF, e->section->rule.fraction);
+            const int fraction = e->section->rule.fraction;
+            const uint32_t d = e->packs ? lob_packed_largest(of->packed[c], of->packed[c + 1])
+                                              << fraction
+                                        : lob_growcut_distance(of->levels + c, of->levels + c + 1,
+                                                               e->section->data.image->channels,
+                                                               e->cells, LOB_NORM_LINF, fraction);
             if (e->weight[d] < KEY_NO_PASSAGE) sum += (double)(e->weight[d] >> e->label_bits), n++;
         }
     }

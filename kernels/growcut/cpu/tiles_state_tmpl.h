@@ -7,6 +7,7 @@
 
 #include "kernels/budget.h"
 #include "kernels/growcut/cpu/growcut_tiles.h"
+#include "kernels/growcut/cpu/packed_levels.h"
 #include "kernels/growcut/growcut_voxel.h"
 #include "volumes/labels.h"
 #include "volumes/voxel_memory.h"
@@ -61,8 +62,9 @@ typedef struct {
 typedef struct {
     path_key *keys;
     path_key *next;   /* keys of the round under way */
-    uint16_t *levels; /* channel after channel */
-    list later;       /* queued cells beyond the last cost window */
+    uint16_t *levels; /* channel after channel; or, where the engine packs them, */
+    lob_packed *packed;
+    list later; /* queued cells beyond the last cost window */
     path_key later_min;
     list inbox; /* from neighbouring tiles; guarded by lock */
     path_key inbox_min;
@@ -86,7 +88,8 @@ typedef struct {
     int64_t made;                                /* of these, initialised */
     tile *tile;
     path_key *key_store, *next_store;
-    uint16_t *level_store;
+    void *level_store;
+    bool packs;       /* levels are packed */
     uint8_t *is_halo; /* cells */
     int neighbours;
     int64_t step[26];   /* cells from a cell to its neighbour */
@@ -242,6 +245,9 @@ static void refresh_halo(const engine *e, int64_t t)
 static inline uint32_t step_distance(const engine *e, const tile *of, int64_t p, int64_t q)
 {
     if (e->reads_values) return of->levels[q];
+    if (e->packs)
+        return lob_packed_distance(of->packed[p], of->packed[q], e->section->data.image->channels,
+                                   e->norm, e->section->rule.fraction);
     return lob_growcut_distance(of->levels + p, of->levels + q, e->section->data.image->channels,
                                 e->cells, e->norm, e->section->rule.fraction);
 }
@@ -309,11 +315,17 @@ static bool has_next(const engine *e)
     return e->section->rounds > 0;
 }
 
-/* Bytes per cell: its key, a second one, its levels. */
+/* Bytes per cell: its levels, */
+static int64_t level_bytes(const engine *e)
+{
+    return e->packs ? (int64_t)sizeof(lob_packed) : 2 * e->section->data.image->channels;
+}
+
+/* its key, and a second one. */
 static int64_t cell_bytes(const engine *e)
 {
     const int64_t keys = has_next(e) ? 2 : 1;
-    return keys * (int64_t)sizeof(path_key) + 2 * e->section->data.image->channels;
+    return keys * (int64_t)sizeof(path_key) + level_bytes(e);
 }
 
 static int64_t engine_bytes(const engine *e)
@@ -362,7 +374,6 @@ static void engine_free(engine *e)
 
 static lob_status engine_alloc(engine *e, lob_error *error)
 {
-    const int64_t channels = e->section->data.image->channels;
     const int64_t cells = lob_product(e->count, e->cells, cell_bytes(e), 1);
     if (cells < 0 || e->cells > UINT32_MAX) return LOB_ENOMEM;
     LOB_TRY(count_bytes(e, error));
@@ -372,7 +383,7 @@ static lob_status engine_alloc(engine *e, lob_error *error)
     e->key_store = lob_voxel_memory((all + 2 * SLACK) * (int64_t)sizeof *e->key_store);
     if (has_next(e)) e->next_store = lob_voxel_memory(all * (int64_t)sizeof *e->next_store);
     e->level_store =
-        lob_voxel_memory((all * channels + 2 * SLACK) * (int64_t)sizeof *e->level_store);
+        lob_voxel_memory(all * level_bytes(e) + 2 * SLACK * (int64_t)sizeof(lob_packed));
     e->is_halo = malloc((size_t)e->cells);
     e->weight = malloc(((size_t)e->section->rule.dmax + 1) * sizeof *e->weight);
     if (!e->tile || !e->worker || !e->key_store || !e->level_store || !e->is_halo || !e->weight ||
@@ -383,7 +394,11 @@ static lob_status engine_alloc(engine *e, lob_error *error)
         omp_init_lock(&t->lock);
         t->keys = e->key_store + SLACK + e->made * e->cells;
         t->next = e->next_store ? e->next_store + e->made * e->cells : NULL;
-        t->levels = e->level_store + SLACK + e->made * e->cells * channels;
+        const int64_t at = e->made * e->cells;
+        if (e->packs)
+            t->packed = (lob_packed *)e->level_store + SLACK + at;
+        else
+            t->levels = (uint16_t *)e->level_store + SLACK + at * e->section->data.image->channels;
         t->later_min = t->inbox_min = KEY_END;
     }
     return LOB_OK;
