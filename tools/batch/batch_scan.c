@@ -100,7 +100,7 @@ static lob_status note_readers(const lob_scan *scan)
     return LOB_OK;
 }
 
-/* ---- beginning ---- */
+/* ---- its row ---- */
 
 static lob_scan_turn give_up(lob_scan *scan, lob_status status, const char *message)
 {
@@ -164,28 +164,47 @@ static char **make_words(const lob_scan *scan, const char *report, bool force, i
     return words;
 }
 
-/* A part is the first member of its scan. */
-static lob_scan *scan_of(lob_part *part)
+/* ---- its session ---- */
+
+/*
+ * The session of `lobule run` is one of several at a time in the process: it prints nothing but
+ * what
+ * --verbose asks for, takes threads and memory from its part of them, and computes on a device that
+ * it shares. The host is the first member of its scan.
+ */
+static lob_scan *scan_of(const lob_host *host)
 {
-    return (lob_scan *)part;
+    return (lob_scan *)host;
 }
 
-static lob_lent lend(lob_part *part)
+static void begin(lob_session *s)
 {
-    lob_scan *const scan = scan_of(part);
-    scan->device = lob_pool_choose(&scan->batch->pool);
-    return (lob_lent){scan->device->backend, scan->device->device, scan->device->why};
+    const lob_scan *const scan = scan_of(s->host);
+    s->threads = scan->threads;
+    s->max_memory = scan->max_memory;
+    s->verbose = scan->batch->session->verbose;
+    s->quiet = !s->verbose;
 }
 
-static void on_work(lob_part *part, double seconds)
+static bool lend(lob_session *s)
 {
-    lob_scan *const scan = scan_of(part);
+    lob_scan *const scan = scan_of(s->host);
+    lob_pool_device *const device = scan->device = lob_pool_choose(&scan->batch->pool);
+    s->backend = device->backend;
+    s->context.device = device->device;
+    snprintf(s->device_why, sizeof s->device_why, "%s", device->why);
+    return true;
+}
+
+static void worked(lob_host *host, double seconds)
+{
+    lob_scan *const scan = scan_of(host);
     if (scan->device) lob_pool_add(&scan->batch->pool, scan->device, seconds);
 }
 
-static void on_end(lob_part *part, lob_session *s, lob_status status, const cJSON *report)
+static void end(lob_session *s, lob_status status, const cJSON *report)
 {
-    lob_scan *const scan = scan_of(part);
+    lob_scan *const scan = scan_of(s->host);
     const bool failed = status != LOB_OK && status != LOB_EDIFFER;
     scan->status = status;
     lob_batch_row *const row = &scan->row;
@@ -203,6 +222,8 @@ static void on_end(lob_part *part, lob_session *s, lob_status status, const cJSO
     }
     lob_batch_row_fill(row, s, report);
 }
+
+/* ---- beginning ---- */
 
 static bool prints_table(const lob_line *line)
 {
@@ -283,13 +304,14 @@ static lob_scan_turn begin_session(lob_scan *scan, const char *report, bool forc
     if (!scan->words || !scan->row.scan || !scan->row.report || !lob_make_folders(report))
         return give_up(scan, LOB_ECREATE, "the folder of reports cannot be made");
     make_output_folders(scan);
-    scan->part.scan = scan->plan->name;
-    scan->part.verbose = scan->batch->session->verbose;
-    scan->part.lend = lend;
-    scan->part.worked = on_work;
-    scan->part.ended = on_end;
+    scan->host = (lob_host){.caller = "batch",
+                            .place = scan->plan->name,
+                            .begin = begin,
+                            .lend = lend,
+                            .worked = worked,
+                            .end = end};
     scan->command = lob_command_run;
-    scan->command.host = lob_part_host(&scan->part);
+    scan->command.host = &scan->host;
     if (!lob_call_begin(&scan->session, &scan->command, count, scan->words)) {
         give_up(scan, LOB_EARG, scan->session.failure);
         scan->row.exit_code = scan->session.exit_code;

@@ -7,7 +7,7 @@
 #include "tools/batch/batch_pool.h"
 #include "tools/recipe/file_uses.h"
 #include "tools/recipe/recipe_job.h"
-#include "tools/session/session_part.h"
+#include "tools/session/host.h"
 
 /* What all scans of a batch share. */
 typedef struct {
@@ -32,7 +32,9 @@ typedef enum {
 
 /* A scan at work. */
 typedef struct {
-    lob_part part; /* first: it leads back here. Threads and memory are set by the caller */
+    lob_host host; /* first: it leads back here */
+    int threads;
+    int64_t max_memory; /* 0: no limit */
     lob_batch *batch;
     const lob_plan_scan *plan;
     lob_pool_device *device; /* where it computes; NULL: nowhere yet */
@@ -63,7 +65,7 @@ void lob_scan_look(lob_scan *scan);
  * Begin a scan: fill in its values, check options and names of outputs. Scans of a batch come here
  * one after another, in their order, so that of two that write one file the first gets it.
  *
- *   scan  in/out  batch, plan, part.threads, part.max_memory and retried are set, the rest is zero;
+ *   scan  in/out  batch, plan, threads, max_memory and retried are set, the rest is zero;
  *                 to be freed by lob_scan_free whatever is returned
  */
 lob_scan_turn lob_scan_begin(lob_scan *scan);

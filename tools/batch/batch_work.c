@@ -67,14 +67,14 @@ static const lob_plan_scan *next_scan(work *w)
 }
 
 /* Memory and threads of a scan that has so many units. */
-static void set_part(const work *w, lob_part *part, int units)
+static void set_part(const work *w, lob_scan *scan, int units)
 {
     const lob_work_plan *const plan = w->plan;
     const int64_t left = w->summary->scans - w->begun + w->running;
     const int sharers = left < plan->jobs ? (int)left : plan->jobs;
     const int threads = plan->threads * units / (sharers < 1 ? 1 : sharers);
-    part->threads = threads < 1 ? 1 : threads > plan->threads ? plan->threads : threads;
-    part->max_memory = plan->memory / plan->jobs * units;
+    scan->threads = threads < 1 ? 1 : threads > plan->threads ? plan->threads : threads;
+    scan->max_memory = plan->memory / plan->jobs * units;
 }
 
 /* ---- a scan ---- */
@@ -151,7 +151,7 @@ static int try_larger(work *w, lob_scan *scan, int units)
         units = wanted;
         lob_scan_free(scan);
         begin_scan(w, scan, plan, true);
-        set_part(w, &scan->part, units);
+        set_part(w, scan, units);
         const lob_scan_turn turn = lob_scan_begin(scan);
         pthread_mutex_unlock(&w->lock);
         scan->row.stage_s[LOB_STAGE_WAIT] += lob_clock_s() - start_s;
@@ -166,7 +166,7 @@ static lob_scan_turn begin_in_turn(work *w, lob_scan *scan, const lob_plan_scan 
 {
     const int64_t number = w->begun++;
     begin_scan(w, scan, plan, false);
-    set_part(w, &scan->part, units);
+    set_part(w, scan, units);
     pthread_mutex_unlock(&w->lock);
     lob_scan_look(scan);
     pthread_mutex_lock(&w->lock);
