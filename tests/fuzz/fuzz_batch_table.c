@@ -29,11 +29,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     lob_batch_header_add(&text);
     lob_text_add(&text, (const char *)bytes, size);
     check(!text.failed);
-    const lob_status st = lob_batch_table_parse(&table, text.bytes, text.size, "fuzz", &error);
+    const lob_status st = lob_batch_table_parse(&table, text.bytes, text.size, "fuzz", "", &error);
     check((st == LOB_OK) != (error.text[0] != '\0')); /* every refusal says why */
     if (st == LOB_OK) {
         lob_text first = print(&table);
-        check(lob_batch_table_parse(&again, first.bytes, first.size, "fuzz", NULL) == LOB_OK);
+        check(lob_batch_table_parse(&again, first.bytes, first.size, "fuzz", "", NULL) == LOB_OK);
         lob_text second = print(&again);
         check(again.count == table.count && first.size == second.size);
         check(memcmp(first.bytes, second.bytes, first.size) == 0);

@@ -52,9 +52,9 @@ static lob_status begin(lob_batch_log *log, lob_error *error)
 {
     lob_text header = {NULL};
     lob_batch_header_add(&header);
-    lob_status st = LOB_ENOMEM;
-    if (!header.failed) st = ftruncate(log->file, 0) == 0 ? LOB_OK : fail_io(log, error);
-    if (st == LOB_OK) st = write_all(log, &header, error);
+    const lob_status st = header.failed                  ? LOB_ENOMEM
+                          : ftruncate(log->file, 0) != 0 ? fail_io(log, error)
+                                                         : write_all(log, &header, error);
     lob_text_free(&header);
     return st;
 }
@@ -83,21 +83,22 @@ lob_status lob_batch_log_open(lob_batch_log *out, const char *folder, bool resum
 {
     *out = (lob_batch_log){
         .path = lob_path_in(folder, LOB_BATCH_STATUS_FILE), .file = -1, .folder = -1};
+    if (!out->path) return lob_fail(error, LOB_ENOMEM, "out of memory");
     pthread_mutex_init(&out->lock, NULL);
-    const lob_status st = out->path ? open_file(out, folder, resume, force, error)
-                                    : lob_fail(error, LOB_ENOMEM, "out of memory");
+    const lob_status st = open_file(out, folder, resume, force, error);
     if (st != LOB_OK) lob_batch_log_close(out);
     return st;
 }
 
 void lob_batch_log_close(lob_batch_log *log)
 {
+    if (!log->path) return;
     if (log->file >= 0) close(log->file);
     if (log->folder >= 0) close(log->folder);
     free(log->path);
     lob_batch_table_free(&log->before);
     pthread_mutex_destroy(&log->lock);
-    *log = (lob_batch_log){.file = -1, .folder = -1};
+    *log = (lob_batch_log){.path = NULL};
 }
 
 lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_error *error)

@@ -38,6 +38,7 @@ lob_status lob_batch_log_open(lob_batch_log *out, const char *folder, bool resum
  */
 lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_error *error);
 
+/* Close a log; one that is not open, all zeros, is fine. */
 void lob_batch_log_close(lob_batch_log *log);
 
 /* What there is to say in the end. Times and rates are of this run alone. */
@@ -82,8 +83,13 @@ lob_status lob_batch_end_write(lob_batch_table *table, const lob_batch_summary *
                                lob_error *error);
 
 /* The merged regions alone. */
-lob_status lob_batch_regions_write(const lob_batch_table *table, const char *path,
+lob_status lob_batch_regions_write(const lob_batch_table *table, const char *folder,
                                    lob_error *error);
+
+/* Write a text into a file of the folder, over an older one with `force`, and free it. Returns what
+ * lob_text_save does. */
+lob_status lob_batch_save(lob_text *text, const char *folder, const char *name, bool force,
+                          lob_error *error);
 
 /*
  * Join FOLDER/shard-I-of-N into FOLDER, as lob_batch_end_write does.

@@ -1,10 +1,12 @@
 /* Writing the page of a batch: page.html with what it shows as JSON. */
 #include "tools/batch/batch_page.h"
 
+#include "io/io.h"
+#include "io/png.h"
 #include "page_html.h"
 #include "tools/batch/cohort.h"
-#include "tools/batch/page_picture.h"
 #include "tools/commands/repeat/past_report.h"
+#include "tools/picture/preview_picture.h"
 #include "tools/text/page_text.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"
@@ -228,7 +230,104 @@ static cJSON *page_json(const page *p, const lob_batch_summary *summary)
     return json;
 }
 
-/* ---- pictures ---- */
+/* ---- pictures: small, as `lobule preview` draws them, with fewer shades ---- */
+
+typedef struct {
+    char *image, *labels; /* paths; NULL: there are none */
+    int64_t number;       /* of the row as it is shown */
+    char *picture; /* a PNG in base64; NULL: a file is missing, cannot be read or holds several
+                      frames, or the two lie on different grids */
+} picture_scan;
+
+enum { SIZE = 288, SHADES = 16, STEP = 256 / SHADES };
+
+/* Noise is what a PNG cannot compress: 16 shades of each colour take a third of the bytes. */
+static void drop_shades(lob_canvas *canvas)
+{
+    const size_t n = 3 * (size_t)canvas->width * (size_t)canvas->height;
+    for (size_t i = 0; i < n; i++) {
+        const int shade = (canvas->rgb[i] + STEP / 2) / STEP * STEP;
+        canvas->rgb[i] = (unsigned char)(shade < 255 ? shade : 255);
+    }
+}
+
+/* A file of several frames is refused: a picture shows one volume. */
+static lob_status read_both(lob_preview_content *c, const picture_scan *scan, int64_t max_memory)
+{
+    lob_read_options options = lob_read_defaults();
+    options.max_memory = max_memory / 2;
+    LOB_TRY(lob_read(&c->image, scan->image, &options, NULL, NULL));
+    LOB_TRY(lob_read(&c->labels, scan->labels, &options, NULL, NULL));
+    return lob_same_grid(&c->labels, "", &c->image, "", NULL);
+}
+
+static lob_status draw(lob_canvas *canvas, lob_preview_content *c, lob_preview_layout *layout,
+                       const picture_scan *scan, int64_t max_memory)
+{
+    lob_preview look = lob_preview_defaults();
+    look.size = SIZE;
+    look.image = scan->image;
+    look.labels = scan->labels;
+    if (!layout || !scan->image || !scan->labels) return LOB_ENOMEM;
+    LOB_TRY(read_both(c, scan, max_memory));
+    LOB_TRY(lob_preview_look(c, &look, NULL));
+    LOB_TRY(lob_preview_lay_out(layout, &look, c, NULL));
+    LOB_TRY(lob_preview_draw(canvas, &look, c, layout));
+    drop_shades(canvas);
+    return LOB_OK;
+}
+
+static char *picture(const picture_scan *scan, int64_t max_memory)
+{
+    lob_preview_content c = {.image = lob_volume_empty(), .labels = lob_volume_empty()};
+    lob_preview_layout *const layout = malloc(sizeof *layout);
+    lob_canvas canvas = {.rgb = NULL};
+    unsigned char *png = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    if (draw(&canvas, &c, layout, scan, max_memory) == LOB_OK &&
+        lob_png_encode_rgb(&png, &size, canvas.rgb, canvas.width, canvas.height, NULL) == LOB_OK)
+        text = lob_base64(png, size);
+    free(png);
+    free(canvas.rgb);
+    free(layout);
+    lob_preview_content_free(&c);
+    return text;
+}
+
+/* Is it HDF5, or a name that leads into a file? */
+static bool may_be_hdf5(const char *path)
+{
+    static const char signature[4] = {'\x89', 'H', 'D', 'F'};
+    char start[4] = "";
+    FILE *const file = fopen(path, "re");
+    if (!file) return true;
+    const size_t n = fread(start, 1, sizeof start, file);
+    fclose(file);
+    return n == sizeof start && memcmp(start, signature, sizeof start) == 0;
+}
+
+static bool needs_fork(const picture_scan *scan)
+{
+    return scan->image && scan->labels && (may_be_hdf5(scan->image) || may_be_hdf5(scan->labels));
+}
+
+/* threads: scans at a time; max_memory: for the voxels of all of these; 0: nine tenths of what is
+ * free. */
+static void draw_pictures(picture_scan *scans, int count, int threads, int64_t max_memory)
+{
+    const int64_t most = max_memory > 0 ? max_memory : lob_memory_available() / 10 * 9;
+    const int64_t each = most / threads + 1;
+    /* HDF5 is read in a forked process, which must not inherit what other threads hold: such
+     * files come last, on this thread alone. */
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int i = 0; i < count; i++)
+        if (!needs_fork(&scans[i])) scans[i].picture = picture(&scans[i], each);
+    for (int i = 0; i < count; i++)
+        if (needs_fork(&scans[i])) scans[i].picture = picture(&scans[i], each);
+}
+
+/* ---- the file ---- */
 
 /* Those of the first rows that were done, by their number as it is shown; they are many, so that
  * they do not go through cJSON. */
@@ -236,17 +335,17 @@ static lob_status put_pictures(const page *p, lob_output *out, const lob_page_op
                                lob_error *error)
 {
     const int most = options->pictures;
-    lob_page_scan *const scans = calloc((size_t)most + 1, sizeof *scans);
+    picture_scan *const scans = calloc((size_t)most + 1, sizeof *scans);
     int count = 0;
     if (!scans) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", out->path);
     for (int64_t k = 0; k < p->table->count && count < most; k++) {
         const lob_batch_row *const row = &p->table->rows[p->order[k]];
         if (is_failure(row) || !lob_batch_image_of(row) || !lob_batch_labels_of(row)) continue;
-        scans[count++] = (lob_page_scan){.image = path_of(p, row, lob_batch_image_of(row)),
-                                         .labels = path_of(p, row, lob_batch_labels_of(row)),
-                                         .number = k};
+        scans[count++] = (picture_scan){.image = path_of(p, row, lob_batch_image_of(row)),
+                                        .labels = path_of(p, row, lob_batch_labels_of(row)),
+                                        .number = k};
     }
-    lob_page_pictures(scans, count, options->threads, options->max_memory);
+    draw_pictures(scans, count, options->threads, options->max_memory);
     lob_text text = {NULL};
     lob_text_print(&text, ",\"pictures\":{");
     const size_t begun = text.size;

@@ -89,12 +89,13 @@ static lob_status merge(merged *out, const lob_batch_table *table, lob_error *er
     return take_tables(out, table, true, error);
 }
 
-lob_status lob_batch_regions_write(const lob_batch_table *table, const char *path, lob_error *error)
+lob_status lob_batch_regions_write(const lob_batch_table *table, const char *folder,
+                                   lob_error *error)
 {
     merged *const out = calloc(1, sizeof *out);
-    if (!out) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+    if (!out) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
     lob_status st = merge(out, table, error);
-    if (st == LOB_OK) st = lob_text_save(&out->text, path, true, error);
+    if (st == LOB_OK) st = lob_batch_save(&out->text, folder, LOB_BATCH_REGIONS_FILE, true, error);
     for (int c = 0; c < out->count; c++) free(out->names[c]);
     lob_text_free(&out->text);
     free(out);

@@ -12,11 +12,6 @@
 
 /* ---- files ---- */
 
-static bool is_volume(const lob_line_file *file)
-{
-    return file->content == LOB_FILE_IMAGE || file->content == LOB_FILE_LABELS;
-}
-
 static int64_t mtime_ns(const struct stat *about)
 {
     return (int64_t)about->st_mtim.tv_sec * 1000000000 + about->st_mtim.tv_nsec;
@@ -62,17 +57,13 @@ static lob_status add_named(lob_batch_files *out, int line, const lob_line_file 
                                     [LOB_FILE_TABLE] = 't'};
     const char content = contents[named->content];
     char *files[2] = {NULL, NULL};
-    if (!is_volume(named)) return add_file(out, content, line, named, named->path, named->path);
+    if (!lob_line_file_is_volume(named))
+        return add_file(out, content, line, named, named->path, named->path);
     LOB_TRY(lob_files_of(files, named->path, !named->is_output));
     lob_status st = add_file(out, content, line, named, named->path, files[0]);
     if (st == LOB_OK && files[1]) st = add_file(out, 'o', line, named, files[1], files[1]);
     lob_files_free(files);
     return st;
-}
-
-bool lob_batch_is_file(const lob_line_file *file)
-{
-    return !lob_is_stored_name(file->path) && strcmp(file->path, "-") != 0;
 }
 
 bool lob_batch_is_made(const lob_recipe_job *job, int line, const char *path)
@@ -92,7 +83,7 @@ lob_status lob_batch_files_of(lob_batch_files *out, const lob_recipe_job *job, b
     for (int i = 0; i < job->line_count; i++)
         for (int f = 0; f < job->lines[i].line.file_count && st == LOB_OK; f++) {
             const lob_line_file *const file = &job->lines[i].line.files[f];
-            if (file->is_output != outputs || !lob_batch_is_file(file) ||
+            if (file->is_output != outputs || !lob_line_file_is_on_disk(file) ||
                 (!outputs && lob_batch_is_made(job, i, file->path)))
                 continue;
             st = add_named(out, i, file);

@@ -15,9 +15,6 @@
  */
 lob_status lob_batch_files_of(lob_batch_files *out, const lob_recipe_job *job, bool outputs);
 
-/* Is what a line names a file, not a volume in memory or standard output? */
-bool lob_batch_is_file(const lob_line_file *file);
-
 /* Does a line of the job before this one make the file? */
 bool lob_batch_is_made(const lob_recipe_job *job, int line, const char *path);
 

@@ -50,7 +50,7 @@ static lob_status claim_outputs(lob_scan *scan)
     for (int i = 0; i < scan->job.line_count; i++)
         for (int f = 0; f < scan->job.lines[i].line.file_count; f++) {
             const lob_line_file *const file = &scan->job.lines[i].line.files[f];
-            if (file->is_output && lob_batch_is_file(file))
+            if (file->is_output && lob_line_file_is_on_disk(file))
                 LOB_TRY(claim_output(scan, file->path, &scan->session.error));
         }
     return LOB_OK;
@@ -86,7 +86,7 @@ static lob_status note_readers(const lob_scan *scan)
         for (int f = 0; f < l->line.file_count; f++) {
             const lob_line_file *const file = &l->line.files[f];
             int w = 0;
-            if (file->is_output || !lob_batch_is_file(file) ||
+            if (file->is_output || !lob_line_file_is_on_disk(file) ||
                 lob_batch_is_made(&scan->job, i, file->path))
                 continue;
             while (w < l->word_count &&
@@ -360,8 +360,7 @@ lob_status lob_batch_check_usage(const lob_batch *batch)
 
 static const lob_batch_row *row_before(const lob_scan *scan)
 {
-    const lob_batch *const batch = scan->batch;
-    return batch->before ? batch->before[number_of(scan)] : NULL;
+    return lob_batch_table_find(&scan->batch->log.before, scan->plan->name);
 }
 
 static bool make_key(char key[LOB_SHA256_TEXT], const lob_scan *scan)

@@ -15,13 +15,12 @@ typedef struct {
     lob_batch_plan plan;
     char *recipe_path;
     lob_text recipe_text;
-    const char *folder; /* of --log */
-    char *own_folder;   /* the same, or of the shard */
+    char *folder;     /* of --log */
+    char *own_folder; /* the same, or of the shard */
     lob_pool pool;
     lob_batch_log log;
-    const lob_batch_row **before; /* of each scan, what log.before has; NULL: nothing */
-    lob_file_uses files;          /* who writes a file, and who reads it */
-    bool knows_readers;           /* the latter have been noted */
+    lob_file_uses files; /* who writes a file, and who reads it */
+    bool knows_readers;  /* the latter have been noted */
 } lob_batch;
 
 typedef enum {

@@ -99,34 +99,32 @@ void lob_batch_summary_print(const lob_batch_summary *summary)
     if (summary->state[LOB_SCAN_DONE] > 0) print_stages(summary);
 }
 
-static lob_status write_files(const lob_batch_table *table, lob_text *summary, const char *status,
-                              const char *regions, const char *file, lob_error *error)
+lob_status lob_batch_save(lob_text *text, const char *folder, const char *name, bool force,
+                          lob_error *error)
 {
-    LOB_TRY(lob_batch_table_write(table, status, error));
-    LOB_TRY(lob_batch_regions_write(table, regions, error));
-    return lob_text_save(summary, file, true, error);
+    char *const path = lob_path_in(folder, name);
+    text->failed = text->failed || !path;
+    const lob_status st = lob_text_save(text, path ? path : name, force, error);
+    free(path);
+    return st;
 }
 
 lob_status lob_batch_end_write(lob_batch_table *table, const lob_batch_summary *summary,
                                const char *const *scans, int64_t count, const char *folder,
                                lob_error *error)
 {
-    char *const status = lob_path_in(folder, LOB_BATCH_STATUS_FILE);
-    char *const regions = lob_path_in(folder, LOB_BATCH_REGIONS_FILE);
-    char *const file = lob_path_in(folder, LOB_BATCH_SUMMARY_FILE);
+    lob_text status = {NULL}, text = {NULL};
+    if (lob_batch_table_order(table, scans, count) != LOB_OK)
+        return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
+    lob_batch_header_add(&status);
+    for (int64_t i = 0; i < table->count; i++) lob_batch_row_add(&status, &table->rows[i]);
+    LOB_TRY(lob_batch_save(&status, folder, LOB_BATCH_STATUS_FILE, true, error));
+    LOB_TRY(lob_batch_regions_write(table, folder, error));
     cJSON *const json = lob_batch_summary_json(summary);
     char *const printed = json ? lob_json_print(json) : NULL;
-    lob_text text = {.failed = !printed};
+    text.failed = !printed;
     if (printed) lob_text_add(&text, printed, strlen(printed));
-    const bool fits = status && regions && file && !text.failed &&
-                      lob_batch_table_order(table, scans, count) == LOB_OK;
-    const lob_status st = fits ? write_files(table, &text, status, regions, file, error)
-                               : lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
-    lob_text_free(&text);
     free(printed);
     cJSON_Delete(json);
-    free(file);
-    free(regions);
-    free(status);
-    return st;
+    return lob_batch_save(&text, folder, LOB_BATCH_SUMMARY_FILE, true, error);
 }

@@ -104,14 +104,6 @@ void lob_batch_row_add(lob_text *text, const lob_batch_row *row)
     lob_text_add(text, "\n", 1);
 }
 
-lob_status lob_batch_table_write(const lob_batch_table *table, const char *path, lob_error *error)
-{
-    lob_text text = {NULL};
-    lob_batch_header_add(&text);
-    for (int64_t i = 0; i < table->count; i++) lob_batch_row_add(&text, &table->rows[i]);
-    return lob_text_save(&text, path, true, error);
-}
-
 /* ---- reading ---- */
 
 void lob_batch_files_free(lob_batch_files *files)
@@ -139,7 +131,14 @@ void lob_batch_table_free(lob_batch_table *table)
 {
     for (int64_t i = 0; i < table->count; i++) lob_batch_row_free(&table->rows[i]);
     free(table->rows);
+    lob_names_free(&table->index);
     *table = (lob_batch_table){NULL};
+}
+
+const lob_batch_row *lob_batch_table_find(const lob_batch_table *table, const char *scan)
+{
+    const int64_t at = lob_names_find(&table->index, scan);
+    return at < 0 ? NULL : &table->rows[at];
 }
 
 static int64_t number_of(const char *cell)
@@ -244,12 +243,12 @@ static bool parse_row(lob_batch_row *out, char *line)
 }
 
 /* Put a row in the place of the one of its scan, or behind all; false without memory. */
-static bool put_row(lob_batch_table *table, lob_names *names, lob_batch_row *row)
+static bool put_row(lob_batch_table *table, lob_batch_row *row)
 {
-    const int64_t *const at = lob_names_add(names, row->scan, table->count);
+    const int64_t *const at = lob_names_add(&table->index, row->scan, table->count);
     if (!at) return false;
     if (*at < table->count) {
-        /* names refers to the row that was first */
+        /* the index refers to the row that was first */
         char *const scan = row->scan;
         row->scan = table->rows[*at].scan;
         table->rows[*at].scan = scan;
@@ -267,8 +266,7 @@ static bool put_row(lob_batch_table *table, lob_names *names, lob_batch_row *row
     return true;
 }
 
-static lob_status parse_lines(lob_batch_table *out, lob_lines *text, lob_names *names,
-                              const char *advice)
+static lob_status parse_lines(lob_batch_table *out, lob_lines *text, const char *advice)
 {
     lob_text header = {NULL};
     lob_batch_header_add(&header);
@@ -285,7 +283,7 @@ static lob_status parse_lines(lob_batch_table *out, lob_lines *text, lob_names *
         out->cut = text->rest - text->copy;
         if (!(line = lob_lines_raw(text)) || !text->whole) return LOB_OK;
         const bool sound = parse_row(&row, line);
-        if (sound && put_row(out, names, &row)) continue;
+        if (sound && put_row(out, &row)) continue;
         lob_batch_row_free(&row);
         if (sound) return lob_fail(text->error, LOB_ENOMEM, "%s: out of memory", text->name);
         return lob_fail(text->error, LOB_EDATA, "%s: the line after that of scan %s is damaged%s",
@@ -294,24 +292,16 @@ static lob_status parse_lines(lob_batch_table *out, lob_lines *text, lob_names *
 }
 
 /* A machine that stopped may leave a file's end without bytes. */
-static lob_status parse(lob_batch_table *out, const char *bytes, size_t size, const char *path,
-                        const char *advice, lob_error *error)
+lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t size,
+                                 const char *path, const char *advice, lob_error *error)
 {
     lob_lines text;
-    lob_names names = {NULL};
     *out = (lob_batch_table){NULL};
     LOB_TRY(lob_lines_begin(&text, bytes, size ? strnlen(bytes, size) : 0, path, error));
-    const lob_status st = parse_lines(out, &text, &names, advice);
-    lob_names_free(&names);
+    const lob_status st = parse_lines(out, &text, advice);
     lob_lines_end(&text);
     if (st != LOB_OK) lob_batch_table_free(out);
     return st;
-}
-
-lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t size,
-                                 const char *path, lob_error *error)
-{
-    return parse(out, bytes, size, path, "", error);
 }
 
 lob_status lob_batch_table_read(lob_batch_table *out, const char *path, const char *advice,
@@ -320,7 +310,8 @@ lob_status lob_batch_table_read(lob_batch_table *out, const char *path, const ch
     lob_input file;
     *out = (lob_batch_table){NULL};
     LOB_TRY(lob_input_open(&file, path, error));
-    const lob_status st = parse(out, (const char *)file.bytes, file.size, path, advice, error);
+    const lob_status st =
+        lob_batch_table_parse(out, (const char *)file.bytes, file.size, path, advice, error);
     lob_input_close(&file);
     return st;
 }
@@ -344,6 +335,7 @@ lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scan
     for (int64_t i = 0; i < others; i++)
         if (rows[i].scan) rows[kept++] = rows[i];
     free(table->rows);
+    lob_names_free(&table->index); /* the rows have other places now */
     table->rows = rows;
     table->count = kept;
     return LOB_OK;

@@ -50,6 +50,7 @@
 #define LOB_BATCH_TABLE_H
 
 #include "io/sha256.h"
+#include "tools/text/names.h"
 #include "tools/text/text.h"
 
 #include <stdint.h>
@@ -126,7 +127,8 @@ typedef struct {
 typedef struct {
     lob_batch_row *rows; /* one a scan */
     int64_t count;
-    int64_t cut; /* bytes of the file, without an unfinished last line */
+    int64_t cut;     /* bytes of the file, without an unfinished last line */
+    lob_names index; /* of the rows that were read, by scan */
 } lob_batch_table;
 
 /* Names of files in the folder. */
@@ -150,10 +152,10 @@ lob_status lob_batch_table_read(lob_batch_table *out, const char *path, const ch
 
 /* The same of the bytes of such a file; path is for messages. */
 lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t size,
-                                 const char *path, lob_error *error);
+                                 const char *path, const char *advice, lob_error *error);
 
-/* Write a table over an older one. Returns LOB_OK, LOB_ECREATE, LOB_EIO or LOB_ENOMEM. */
-lob_status lob_batch_table_write(const lob_batch_table *table, const char *path, lob_error *error);
+/* The row of a scan in a table that was read and not ordered since; NULL: there is none. */
+const lob_batch_row *lob_batch_table_find(const lob_batch_table *table, const char *scan);
 
 /* Put rows in this order of their scans' names, and those of other scans behind them. Returns
  * LOB_OK or LOB_ENOMEM. */

@@ -1,7 +1,6 @@
 /* Threads that do the scans of a batch, and who may begin when. */
 #include "tools/batch/batch_work.h"
 
-#include "tools/batch/batch_progress.h"
 #include "tools/report/report.h"
 #include "tools/session/session.h"
 #include "volumes/clock.h"
@@ -10,6 +9,118 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ---- how far it is: a bar on a terminal, now and then a line elsewhere ---- */
+
+typedef struct {
+    bool quiet, bar, shown;
+    int64_t scans, done, kept, failed;
+    double bytes, done_bytes, kept_bytes; /* the size of scans tells how long the rest takes */
+    double start_s, shown_s;
+    int64_t shown_done;
+} progress;
+
+/* A scan counts for more than its bytes, so that empty ones count too. */
+enum { SCAN_BYTES = 65536 };
+
+static void begin_progress(progress *p, int64_t scans, int64_t bytes, bool quiet)
+{
+    const double now = lob_clock_s();
+    *p = (progress){.quiet = quiet,
+                    .bar = !quiet && isatty(STDERR_FILENO),
+                    .scans = scans,
+                    .bytes = (double)bytes + (double)scans * SCAN_BYTES,
+                    .start_s = now,
+                    .shown_s = now};
+}
+
+/* A scan has ended, or was done before. */
+static void count_progress(progress *p, int64_t bytes, bool kept)
+{
+    const double size = (double)bytes + SCAN_BYTES;
+    p->done++;
+    p->done_bytes += size;
+    if (!kept) return;
+    p->kept++;
+    p->kept_bytes += size;
+}
+
+/* The bar leaves its line. */
+static void clear_bar(progress *p)
+{
+    if (p->shown) fputs("\r\033[K", stderr);
+    p->shown = false;
+}
+
+/* Say what is wrong with a scan. */
+static void say_failure(progress *p, const char *scan, const char *message)
+{
+    enum { LINES = 20 };
+    p->failed++;
+    if (p->failed > LINES + 1) return;
+    clear_bar(p);
+    lob_error line; /* leaves no control characters */
+    lob_fail(&line, LOB_OK, "%s: %.900s", scan, message);
+    fprintf(stderr, "lobule batch: %s\n",
+            p->failed <= LINES ? line.text : "more scans failed; the status table has all");
+}
+
+/* "40 s", "12 min", "3 h 5 min". */
+static void time_text(char *text, size_t size, double seconds)
+{
+    const long minutes = (long)(seconds / 60);
+    if (seconds < 100)
+        snprintf(text, size, "%.0f s", seconds);
+    else if (minutes < 100)
+        snprintf(text, size, "%ld min", minutes);
+    else
+        snprintf(text, size, "%ld h %ld min", minutes / 60, minutes % 60);
+}
+
+static void print_progress(progress *p, double now)
+{
+    const double elapsed = now - p->start_s, done = p->done_bytes - p->kept_bytes;
+    const double left = done > 0 ? elapsed / done * (p->bytes - p->done_bytes) : 0;
+    const int64_t worked = p->done - p->kept;
+    char rest[40] = "", failed[40] = "";
+    time_text(rest, sizeof rest, left);
+    if (p->failed) snprintf(failed, sizeof failed, ", %lld failed", (long long)p->failed);
+    enum { CELLS = 20 };
+    char bar[CELLS + 4] = "";
+    if (p->bar) {
+        for (int i = 0; i < CELLS; i++)
+            bar[i + 1] = i * p->bytes < p->done_bytes * CELLS ? '#' : '.';
+        bar[0] = '[';
+        bar[CELLS + 1] = ']';
+        bar[CELLS + 2] = ' ';
+        bar[CELLS + 3] = '\0';
+    }
+    fprintf(stderr, "%slobule batch: %s%lld of %lld scans%s, %.0f an hour, %s left%s",
+            p->bar ? "\r" : "", bar, (long long)p->done, (long long)p->scans, failed,
+            elapsed > 0 ? (double)worked / elapsed * 3600 : 0, worked ? rest : "?",
+            p->bar ? "\033[K" : "\n");
+    fflush(stderr);
+    p->shown = p->bar;
+}
+
+/* Show it, if it is time; with `end` for the last time. */
+static void show_progress(progress *p, bool end)
+{
+    static const double line_s = 10, bar_s = 0.1;
+    const double now = lob_clock_s();
+    if (end) {
+        clear_bar(p);
+        return;
+    }
+    if (p->quiet || now - p->shown_s < (p->bar ? bar_s : line_s)) return;
+    if (!p->bar && p->done == p->shown_done) return;
+    p->shown_s = now;
+    p->shown_done = p->done;
+    print_progress(p, now);
+}
+
+/* ---- the work ---- */
 
 /* The parts of memory and cores are counted in units, one for each of the jobs. */
 typedef struct {
@@ -26,7 +137,7 @@ typedef struct {
     int large_units;
     int running; /* threads that have not ended */
     bool over;   /* no scan begins any more */
-    lob_progress progress;
+    progress progress;
     lob_batch_summary *summary;
     int64_t worst_at[2]; /* the first scan that failed: with another code than 75, with it */
     lob_status worst[2];
@@ -93,9 +204,10 @@ static void count_scan(work *w, const lob_scan *scan, lob_scan_turn turn)
 {
     lob_batch_summary *const sum = w->summary;
     const lob_batch_row *const row = &scan->row;
-    lob_progress_count(&w->progress, scan->plan->bytes, turn == LOB_TURN_KEEP);
+    count_progress(&w->progress, scan->plan->bytes, turn == LOB_TURN_KEEP);
     if (turn == LOB_TURN_KEEP) {
-        const lob_batch_row *const before = w->batch->before[scan->plan - w->batch->plan.scans];
+        const lob_batch_row *const before =
+            lob_batch_table_find(&w->batch->log.before, scan->plan->name);
         w->differ = w->differ || before->exit_code == lob_status_exit_code(LOB_EDIFFER);
         sum->resumed++;
         return;
@@ -105,7 +217,7 @@ static void count_scan(work *w, const lob_scan *scan, lob_scan_turn turn)
     w->differ = w->differ || scan->status == LOB_EDIFFER;
     if (row->state != LOB_SCAN_FAILED) return;
     note_failure(w, scan);
-    lob_progress_failed(&w->progress, row->scan, row->message);
+    say_failure(&w->progress, row->scan, row->message);
     w->over = w->over || w->plan->fail_fast;
 }
 
@@ -227,7 +339,7 @@ static void watch(work *w)
             w->over = true;
             pthread_cond_broadcast(&w->changed);
         }
-        lob_progress_show(&w->progress, false);
+        show_progress(&w->progress, false);
     }
     pthread_mutex_unlock(&w->lock);
 }
@@ -275,12 +387,12 @@ lob_status lob_work_run(lob_batch *batch, const lob_work_plan *plan, lob_batch_s
     if (!threads) return lob_fail(error, LOB_ENOMEM, "out of memory");
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.changed, NULL);
-    lob_progress_begin(&w.progress, summary->scans, bytes, batch->session->quiet);
+    begin_progress(&w.progress, summary->scans, bytes, batch->session->quiet);
     const int started = start_threads(&w, threads);
     if (started == 0) w.status = lob_fail(&w.error, LOB_ENOMEM, "no thread can be started");
     watch(&w);
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
-    lob_progress_show(&w.progress, true);
+    show_progress(&w.progress, true);
     finish_summary(&w, lob_clock_s() - start_s);
     *worst = w.differ ? LOB_EDIFFER : LOB_OK;
     for (int again = 1; again >= 0; again--)

@@ -9,11 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_volume(const lob_line_file *file)
-{
-    return file->content == LOB_FILE_IMAGE || file->content == LOB_FILE_LABELS;
-}
-
 static bool is_stdout(const lob_line_file *file)
 {
     return file->is_output && file->content == LOB_FILE_TABLE && strcmp(file->path, "-") == 0;
@@ -66,7 +61,7 @@ static lob_status check_stored_output(lob_recipe_job *job, int i, const char *na
 static lob_status check_is_there(lob_recipe_job *job, const lob_line_file *file)
 {
     lob_error *const error = &job->run->error;
-    if (!is_volume(file)) {
+    if (!lob_line_file_is_volume(file)) {
         lob_input in;
         const lob_status st = lob_input_open(&in, file->path, error);
         if (st == LOB_OK) lob_input_close(&in);
@@ -119,7 +114,8 @@ static lob_status check_file(lob_recipe_job *job, lob_file_uses *uses, int i,
 {
     lob_file_use *use[2];
     bool made = false;
-    if (lob_file_uses_of(use, uses, file->path, is_volume(file), !file->is_output) != LOB_OK)
+    if (lob_file_uses_of(use, uses, file->path, lob_line_file_is_volume(file), !file->is_output) !=
+        LOB_OK)
         return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
     for (int k = 0; k < 2 && use[k]; k++) {
         LOB_TRY(check_use(job, i, file, use[k]));
@@ -187,7 +183,8 @@ static lob_status note_second_reads(lob_recipe_job *job)
     for (int i = 0; i < job->line_count; i++)
         for (int f = 0; f < job->lines[i].line.file_count && fits; f++, number++) {
             const lob_line_file *const file = &job->lines[i].line.files[f];
-            if (file->is_output || !is_volume(file) || lob_is_stored_name(file->path)) continue;
+            if (file->is_output || !lob_line_file_is_volume(file) || lob_is_stored_name(file->path))
+                continue;
             const int64_t *const first = lob_names_add(&seen, file->path, number);
             lob_stored *row = first ? lob_store_find(&job->store, file->path) : NULL;
             if (!row && first && *first < number) row = lob_store_add(&job->store, file->path, -1);
@@ -199,9 +196,10 @@ static lob_status note_second_reads(lob_recipe_job *job)
 }
 
 /* Inputs before outputs, so that a line does not read what it makes itself. */
-static lob_status check_line_names(lob_recipe_job *job, lob_file_uses *uses, int i)
+static lob_status check_line(lob_recipe_job *job, lob_file_uses *uses, int i)
 {
     const lob_job_line *const l = &job->lines[i];
+    LOB_TRY(lob_session_cancelled(job->run));
     for (int output = 0; output < 2; output++)
         for (int f = 0; f < l->line.file_count; f++)
             if (l->line.files[f].is_output == (output == 1))
@@ -214,23 +212,19 @@ static lob_status check_names(lob_recipe_job *job)
     lob_file_uses uses = {NULL};
     lob_status st = note_own_files(job, &uses);
     if (st != LOB_OK) lob_fail(&job->run->error, st, "out of memory");
-    for (int i = 0; i < job->line_count && st == LOB_OK; i++) {
-        st = lob_session_cancelled(job->run);
-        if (st == LOB_OK) st = check_line_names(job, &uses, i);
-    }
+    for (int i = 0; i < job->line_count && st == LOB_OK; i++) st = check_line(job, &uses, i);
     lob_file_uses_free(&uses);
     return st;
 }
 
 lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip)
 {
-    lob_status st = LOB_OK;
     *skip = false;
-    for (int i = 0; i < job->line_count && st == LOB_OK; i++) {
-        st = lob_session_cancelled(job->run);
-        if (st == LOB_OK) st = lob_job_line_check(job, &job->lines[i]);
+    for (int i = 0; i < job->line_count; i++) {
+        LOB_TRY(lob_session_cancelled(job->run));
+        LOB_TRY(lob_job_line_check(job, &job->lines[i]));
     }
-    return st == LOB_OK && job->run->skip_existing ? find_existing(job, skip) : st;
+    return job->run->skip_existing ? find_existing(job, skip) : LOB_OK;
 }
 
 lob_status lob_recipe_job_check_usage(lob_recipe_job *job)
@@ -244,15 +238,15 @@ lob_status lob_recipe_job_check_usage(lob_recipe_job *job)
 
 lob_status lob_recipe_job_check_files(lob_recipe_job *job)
 {
-    lob_status st = check_names(job);
-    if (st == LOB_OK) st = note_second_reads(job);
-    for (int i = 0; i < job->store.count && st == LOB_OK; i++) {
+    LOB_TRY(check_names(job));
+    LOB_TRY(note_second_reads(job));
+    for (int i = 0; i < job->store.count; i++) {
         const lob_stored *const row = &job->store.rows[i];
         if (row->last < 0 && row->name[1] != '_')
             lob_session_note(job->run, "%s: makes %s, which no line reads",
                              job->lines[row->made].place, row->name);
     }
-    return st;
+    return LOB_OK;
 }
 
 lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)

@@ -54,23 +54,15 @@ static lob_status make_line(lob_recipe_job *job, int i, const lob_recipe *recipe
     return find_command(job, l);
 }
 
-static lob_status make_lines(lob_recipe_job *job, const lob_recipe *recipe,
-                             const char *const *values)
-{
-    job->lines = calloc((size_t)recipe->line_count, sizeof *job->lines);
-    if (!job->lines) return no_memory(job);
-    job->line_count = recipe->line_count;
-    lob_status st = LOB_OK;
-    for (int i = 0; i < recipe->line_count && st == LOB_OK; i++)
-        st = make_line(job, i, recipe, values);
-    return st;
-}
-
 lob_status lob_recipe_job_make(lob_recipe_job *out, lob_session *run, const lob_recipe *recipe,
                                const char *name, const char *const *values)
 {
     *out = (lob_recipe_job){.name = name, .run = run};
-    return make_lines(out, recipe, values);
+    out->lines = calloc((size_t)recipe->line_count, sizeof *out->lines);
+    if (!out->lines) return no_memory(out);
+    out->line_count = recipe->line_count;
+    for (int i = 0; i < recipe->line_count; i++) LOB_TRY(make_line(out, i, recipe, values));
+    return LOB_OK;
 }
 
 /* Bytes of a word that stay before `word`; -1: it is another. */
@@ -170,8 +162,8 @@ lob_status lob_recipe_job_run(lob_recipe_job *job)
     lob_session *const run = job->run;
     const int notes = cJSON_GetArraySize(run->notes);
     /* a device that is missing is found before any work */
-    lob_status st = run->device_wanted ? lob_session_device(run) : LOB_OK;
-    if (st == LOB_OK) st = run_lines(job);
+    if (run->device_wanted) LOB_TRY(lob_session_device(run));
+    const lob_status st = run_lines(job);
     if (st != LOB_ENOMEM || !job->store.has_kept) return st;
 
     lob_outputs_forget(run);

@@ -11,6 +11,8 @@
 #include "tools/recipe/store.h"
 #include "tools/session/host.h"
 
+#include <string.h>
+
 /* A file or volume in memory that a line names. */
 typedef struct {
     char *path;
@@ -32,6 +34,17 @@ typedef struct {
     int file_count;
     cJSON *report; /* of the line; NULL when it was only checked, or the recipe has no report */
 } lob_line;
+
+static inline bool lob_line_file_is_volume(const lob_line_file *file)
+{
+    return file->content == LOB_FILE_IMAGE || file->content == LOB_FILE_LABELS;
+}
+
+/* Is it a file, not a volume in memory or standard output? */
+static inline bool lob_line_file_is_on_disk(const lob_line_file *file)
+{
+    return !lob_is_stored_name(file->path) && strcmp(file->path, "-") != 0;
+}
 
 /* Make a host of a line.
  *

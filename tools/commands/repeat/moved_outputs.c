@@ -18,18 +18,6 @@ typedef struct {
     lob_text text;
 } mover;
 
-static bool is_volume(const lob_line_file *file)
-{
-    return file->content == LOB_FILE_IMAGE || file->content == LOB_FILE_LABELS;
-}
-
-static bool is_file(const lob_line_file *file)
-{
-    const bool printed =
-        file->is_output && file->content == LOB_FILE_TABLE && strcmp(file->path, "-") == 0;
-    return !printed && !lob_is_stored_name(file->path);
-}
-
 static lob_status no_memory(const mover *m)
 {
     return lob_fail_file(&m->job->run->error, LOB_ENOMEM, m->job->name, "out of memory");
@@ -63,7 +51,7 @@ static lob_status meets(bool *touch, const lob_moves *moves, const char *path, b
 static lob_status new_name(char **out, const mover *m, const lob_line_file *file)
 {
     size_t length;
-    LOB_TRY(file_length(&length, file->path, is_volume(file)));
+    LOB_TRY(file_length(&length, file->path, lob_line_file_is_volume(file)));
     size_t last = length;
     while (last > 0 && file->path[last - 1] != '/') last--;
     const char *const name = file->path + last;
@@ -74,7 +62,7 @@ static lob_status new_name(char **out, const mover *m, const lob_line_file *file
         const int made = n == 1 ? asprintf(out, "%s/%s", m->folder, name)
                                 : asprintf(out, "%s/%d/%s", m->folder, n, name);
         if (made < 0) *out = NULL;
-        if (made < 0 || meets(&touch, m->moves, *out, is_volume(file)) != LOB_OK) {
+        if (made < 0 || meets(&touch, m->moves, *out, lob_line_file_is_volume(file)) != LOB_OK) {
             free(*out);
             return LOB_ENOMEM;
         }
@@ -92,7 +80,7 @@ static lob_status move_output(mover *m, const lob_line_file *file, const char **
     /* a report's words have ./ before a name that would be an option */
     const int bare = strncmp(file->path, "./-", 3) == 0 ? 2 : 0;
     lob_moved moved = {.from = strdup(file->path + bare),
-                       .is_volume = is_volume(file),
+                       .is_volume = lob_line_file_is_volume(file),
                        .is_report = strcmp(file->option, "report") == 0};
     if (!moved.from || new_name(&moved.to, m, file) != LOB_OK) {
         free(moved.from);
@@ -111,9 +99,9 @@ static lob_status follow_input(const mover *m, const lob_line_file *file, char *
         const lob_moved *const made = &m->moves->files[i];
         bool touch;
         size_t old_length, new_length;
-        if (lob_paths_touch(&touch, made->from, made->is_volume, file->path, is_volume(file),
-                            false) != LOB_OK ||
-            file_length(&old_length, file->path, is_volume(file)) != LOB_OK ||
+        if (lob_paths_touch(&touch, made->from, made->is_volume, file->path,
+                            lob_line_file_is_volume(file), false) != LOB_OK ||
+            file_length(&old_length, file->path, lob_line_file_is_volume(file)) != LOB_OK ||
             file_length(&new_length, made->to, made->is_volume) != LOB_OK)
             return no_memory(m);
         if (!touch) continue;
@@ -164,7 +152,9 @@ static const lob_line_file *file_in(const lob_job_line *l, const char *word)
 {
     for (int f = 0; f < l->line.file_count; f++) {
         const lob_line_file *const file = &l->line.files[f];
-        if (file->typed >= word && file->typed <= word + strlen(word) && is_file(file)) return file;
+        if (file->typed >= word && file->typed <= word + strlen(word) &&
+            lob_line_file_is_on_disk(file))
+            return file;
     }
     return NULL;
 }
@@ -174,7 +164,7 @@ static lob_status put_line(mover *m, lob_job_line *l)
     LOB_TRY(note_files(m, l));
     int moved = m->moves->count;
     for (int f = 0; f < l->line.file_count; f++)
-        moved += l->line.files[f].is_output && is_file(&l->line.files[f]);
+        moved += l->line.files[f].is_output && lob_line_file_is_on_disk(&l->line.files[f]);
     lob_text_print(&m->text, "lobule");
     for (int w = 0; w < l->word_count; w++)
         LOB_TRY(put_word(m, l->words[w], w > 0 ? file_in(l, l->words[w]) : NULL));
