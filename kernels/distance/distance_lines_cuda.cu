@@ -72,13 +72,12 @@ static __host__ __device__ inline int64_t range_rows(int64_t n)
     return (n + 3) / 4;
 }
 
-template <typename W, lob_distance_find FIND>
-static __host__ __device__ int64_t shared_bytes(int64_t n, int columns)
+static int64_t shared_bytes(lob_distance_find find, int64_t n, int columns, int64_t cost_bytes)
 {
-    const int64_t ranges =
-        range_rows(n) * (int64_t)sizeof(uint16_t) * (FIND == LOB_FIND_COST ? 1 : 2);
-    const int64_t labels = FIND == LOB_FIND_COST ? 0 : n * (int64_t)sizeof(uint32_t);
-    return columns * (n * (int64_t)sizeof(typename W::cost) + labels + ranges);
+    const bool cost = find == LOB_FIND_COST;
+    const int64_t ranges = range_rows(n) * (int64_t)sizeof(uint16_t) * (cost ? 1 : 2);
+    const int64_t labels = cost ? 0 : n * (int64_t)sizeof(uint32_t);
+    return columns * (n * cost_bytes + labels + ranges);
 }
 
 /* ---- loading ---- */
@@ -281,13 +280,29 @@ static __global__ void __launch_bounds__(LINE_THREADS, 4) lines_kernel(line_para
 
 /* ---- launching ---- */
 
-template <typename W, lob_distance_find FIND, which PASS>
-static lob_status launch(lob_device *device, line_params p, lob_error *error)
+typedef void lines_function(line_params);
+
+/* A kernel by what is found and by the pass. */
+template <typename W> static lines_function *kernel_of(lob_distance_find find, which pass)
 {
+#define OF_PASSES(find)                                                                          \
+    {                                                                                            \
+        lines_kernel<W, find, FIRST>, lines_kernel<W, find, SECOND>, lines_kernel<W, find, ONLY> \
+    }
+    static lines_function *const kernels[][3] = {
+        OF_PASSES(LOB_FIND_COST), OF_PASSES(LOB_FIND_LABEL), OF_PASSES(LOB_FIND_OTHER)};
+#undef OF_PASSES
+    return kernels[find][pass];
+}
+
+static lob_status launch(lob_device *device, line_params p, which pass, lob_error *error)
+{
+    const lob_distance_find find = p.plan.find;
     const int64_t most = lob_device_shared_bytes(device);
-    int columns = COLUMN_BYTES / (int)sizeof(typename W::cost);
-    while (columns > 1 && shared_bytes<W, FIND>(p.n, columns) > most) columns /= 2;
-    const int64_t shared = shared_bytes<W, FIND>(p.n, columns);
+    const int bytes = p.plan.narrow ? sizeof(narrow::cost) : sizeof(wide::cost);
+    int columns = COLUMN_BYTES / bytes;
+    while (columns > 1 && shared_bytes(find, p.n, columns, bytes) > most) columns /= 2;
+    const int64_t shared = shared_bytes(find, p.n, columns, bytes);
     if (shared > most)
         return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
                              "distances: a line of %d voxels along y or z needs more shared memory "
@@ -296,26 +311,11 @@ static lob_status launch(lob_device *device, line_params p, lob_error *error)
     while (1 << p.shift < columns) p.shift++;
     p.blocks = (p.inner + columns - 1) / columns;
     const int64_t sets = lob_dims_voxels(p.plan.dims) / p.n / p.inner;
-    LOB_TRY(lob_allow_shared(lines_kernel<W, FIND, PASS>, (size_t)shared, error));
-    return lob_launch(device, lines_kernel<W, FIND, PASS>, "distances along lines", p.blocks * sets,
-                      LINE_THREADS, (size_t)shared, p, error);
-}
-
-template <typename W, lob_distance_find FIND>
-static lob_status launch_pass(lob_device *device, const line_params &p, int pass, lob_error *error)
-{
-    if (p.plan.passes == 1) return launch<W, FIND, ONLY>(device, p, error);
-    return pass == 0 ? launch<W, FIND, FIRST>(device, p, error)
-                     : launch<W, FIND, SECOND>(device, p, error);
-}
-
-template <typename W>
-static lob_status launch_find(lob_device *device, const line_params &p, int pass, lob_error *error)
-{
-    if (p.plan.find == LOB_FIND_COST) return launch_pass<W, LOB_FIND_COST>(device, p, pass, error);
-    if (p.plan.find == LOB_FIND_LABEL)
-        return launch_pass<W, LOB_FIND_LABEL>(device, p, pass, error);
-    return launch_pass<W, LOB_FIND_OTHER>(device, p, pass, error);
+    lines_function *const kernel =
+        p.plan.narrow ? kernel_of<narrow>(find, pass) : kernel_of<wide>(find, pass);
+    LOB_TRY(lob_allow_shared(kernel, (size_t)shared, error));
+    return lob_launch(device, kernel, "distances along lines", p.blocks * sets, LINE_THREADS,
+                      (size_t)shared, p, error);
 }
 
 lob_status along_lines(lob_device *device, const run_arrays &run, int pass, lob_error *error)
@@ -336,8 +336,7 @@ lob_status along_lines(lob_device *device, const run_arrays &run, int pass, lob_
     p.step = axis == 1 ? d.nx : d.nx * d.ny;
     p.first_step = lob_distance_first_step(p.n);
     p.weight = run.plan.weight[axis];
-    return run.plan.narrow ? launch_find<narrow>(device, p, pass, error)
-                           : launch_find<wide>(device, p, pass, error);
+    return launch(device, p, run.plan.passes == 1 ? ONLY : pass == 0 ? FIRST : SECOND, error);
 }
 
 } /* namespace lob::distance */

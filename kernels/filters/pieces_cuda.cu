@@ -46,7 +46,8 @@ static lob_status finish(piece_ring *ring, int slot, lob_error *error)
     return LOB_OK;
 }
 
-lob_status ring_send(piece_ring *ring, void *to, const void *from, int64_t bytes, lob_error *error)
+static lob_status send(piece_ring *ring, unsigned char *to, const unsigned char *from,
+                       int64_t bytes, lob_error *error)
 {
     const int slot = (int)(ring->pieces++ % RING);
     LOB_TRY(finish(ring, slot, error));
@@ -59,9 +60,29 @@ lob_status ring_send(piece_ring *ring, void *to, const void *from, int64_t bytes
         LOB_CUDA(cudaMemcpyAsync(to, ring->pinned[slot], (size_t)bytes, cudaMemcpyHostToDevice,
                                  ring->stream));
     LOB_CUDA(cudaEventRecord(ring->done[slot], ring->stream));
-    ring->to[slot] = (unsigned char *)to;
+    ring->to[slot] = to;
     ring->bytes[slot] = bytes;
     ring->sent += bytes;
+    return LOB_OK;
+}
+
+void ring_add(piece_ring *ring, unsigned char *to, const unsigned char *from, int64_t bytes)
+{
+    if (ring->next == ring->count) ring->next = ring->count = 0;
+    if (bytes > 0) ring->waiting[ring->count++] = {to, from, bytes};
+}
+
+lob_status ring_send(piece_ring *ring, bool *more, lob_error *error)
+{
+    *more = ring->next < ring->count;
+    if (!*more) return LOB_OK;
+    stretch *const s = &ring->waiting[ring->next];
+    const int64_t n = s->left < PIECE_BYTES ? s->left : PIECE_BYTES;
+    LOB_TRY(send(ring, s->to, s->from, n, error));
+    s->to += n;
+    s->from += n;
+    s->left -= n;
+    if (s->left == 0) ring->next++;
     return LOB_OK;
 }
 

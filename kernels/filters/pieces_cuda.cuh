@@ -7,12 +7,20 @@
 #define LOB_FILTER_PIECES_CUDA_CUH
 
 #include "kernels/device/cuda_calls.cuh"
+#include "kernels/filters/filters.h"
 
 namespace lob::filters
 {
 
-enum { RING = 4 };
+enum { RING = 4, MAX_STRETCHES = LOB_FILTER_MAX_CHANNELS + 1 };
 static const int64_t PIECE_BYTES = 4 << 20, RING_BYTES = RING * PIECE_BYTES;
+
+/* Bytes that follow one another on both sides. */
+struct stretch {
+    unsigned char *to;
+    const unsigned char *from;
+    int64_t left;
+};
 
 /* One direction. */
 struct piece_ring {
@@ -25,6 +33,8 @@ struct piece_ring {
     int64_t pieces, sent; /* so far; sent: bytes */
     double seconds;       /* that the copies took, without waiting */
     int threads;
+    stretch waiting[MAX_STRETCHES]; /* what is still to be sent: from number `next` on */
+    int count, next;
 };
 
 /* pinned: RING_BYTES of pinned memory, which stays the caller's. On failure ring_close is still to
@@ -32,9 +42,12 @@ struct piece_ring {
 lob_status ring_open(piece_ring *ring, bool down, void *pinned, int threads, lob_error *error);
 void ring_close(piece_ring *ring);
 
-/* Send up to PIECE_BYTES: `from` is in ordinary memory where the ring goes up, else on the device.
+/* Add what is to be sent; `from` is in ordinary memory where the ring goes up, else on the device.
  * What goes down is in its place after ring_drain. */
-lob_status ring_send(piece_ring *ring, void *to, const void *from, int64_t bytes, lob_error *error);
+void ring_add(piece_ring *ring, unsigned char *to, const unsigned char *from, int64_t bytes);
+
+/* Send the next piece of it; *more: there was one. */
+lob_status ring_send(piece_ring *ring, bool *more, lob_error *error);
 
 /* Wait for everything that was sent. */
 lob_status ring_drain(piece_ring *ring, lob_error *error);

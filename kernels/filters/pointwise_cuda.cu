@@ -20,13 +20,10 @@ typedef struct {
 
 static __device__ float load_float(const point_params &p, int64_t i)
 {
-    if (p.in.type == LOB_F32 && p.pass.slope == 1.0 && p.pass.inter == 0.0)
-        return ((const float *)p.in.data)[i];
-    if (p.pass.slope != 1.0 || p.pass.inter != 0.0) {
-        const double scaled = p.pass.slope * lob_filter_load(p.in.data, p.in.type, i);
-        return lob_filter_quiet((float)(scaled + p.pass.inter));
-    }
-    return lob_filter_float(p.in.data, p.in.type, i);
+    if (p.pass.slope == 1.0 && p.pass.inter == 0.0)
+        return lob_filter_float(p.in.data, p.in.type, i);
+    const double scaled = p.pass.slope * lob_filter_load(p.in.data, p.in.type, i);
+    return lob_filter_quiet((float)(scaled + p.pass.inter));
 }
 
 static __device__ void store_float(const point_params &p, int64_t i, float value)

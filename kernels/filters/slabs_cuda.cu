@@ -19,6 +19,9 @@ namespace lob::filters
 
 enum { SLOTS = 2, LAG = 2 }; /* a slab is downloaded LAG slabs after it was uploaded */
 
+/* Of a slot; those of the computation are timed. */
+enum { BEGUN, COMPUTED, UPLOADED, DOWNLOADED, EVENTS };
+
 /* Enough slabs to overlap, none so small that launches take longer than copies. */
 static const int64_t SLABS = 16, SLAB_MIN_BYTES = 4 << 20, SLAB_MAX_BYTES = 64 << 20;
 
@@ -39,7 +42,7 @@ typedef struct {
     unsigned char *memory; /* of the passes */
 
     piece_ring up, down;
-    cudaEvent_t uploaded[SLOTS], begun[SLOTS], computed[SLOTS], downloaded[SLOTS];
+    cudaEvent_t event[SLOTS][EVENTS];
     double compute_s;
 } slab_stream;
 
@@ -123,42 +126,8 @@ static lob_status copy_shared(slab_stream *s, const lob_filter_slab *slab,
     return LOB_OK;
 }
 
-/* A stretch of bytes that travels, cut into pieces. */
-typedef struct {
-    unsigned char *to;
-    const unsigned char *from;
-    int64_t left;
-} stretch;
-
-enum { MAX_STRETCHES = LOB_FILTER_MAX_CHANNELS + 1 };
-
-typedef struct {
-    stretch part[MAX_STRETCHES];
-    int count, at;
-} journey;
-
-static void add_stretch(journey *j, unsigned char *to, const unsigned char *from, int64_t bytes)
-{
-    if (bytes > 0) j->part[j->count++] = {to, from, bytes};
-}
-
-/* Send the next piece; *more: there was one. */
-static lob_status send_piece(journey *j, piece_ring *ring, bool *more, lob_error *error)
-{
-    *more = j->at < j->count;
-    if (!*more) return LOB_OK;
-    stretch *part = &j->part[j->at];
-    const int64_t n = part->left < PIECE_BYTES ? part->left : PIECE_BYTES;
-    LOB_TRY(ring_send(ring, part->to, part->from, n, error));
-    part->to += n;
-    part->from += n;
-    part->left -= n;
-    if (part->left == 0) j->at++;
-    return LOB_OK;
-}
-
 /* What has to be uploaded for slab i, and the device's own copies before it. */
-static lob_status begin_upload(slab_stream *s, int64_t i, journey *j)
+static lob_status begin_upload(slab_stream *s, int64_t i)
 {
     lob_error *error = s->chain->error;
     const int slot = (int)(i % SLOTS), other = (int)((i + 1) % SLOTS);
@@ -168,23 +137,23 @@ static lob_status begin_upload(slab_stream *s, int64_t i, journey *j)
     const int64_t fresh = i > 0 && before.to > slab.from ? before.to : slab.from;
     const int64_t bytes = (int64_t)lob_type_of(s->in.type)->bytes, unit = s->cut.unit;
     const int64_t rows = slab.to - slab.from, news = slab.to - fresh;
-    if (i >= SLOTS) LOB_CUDA(cudaStreamWaitEvent(s->up.stream, s->computed[slot], 0));
+    if (i >= SLOTS) LOB_CUDA(cudaStreamWaitEvent(s->up.stream, s->event[slot][COMPUTED], 0));
     if (i > 0)
         LOB_TRY(copy_shared(s, &slab, &before, s->slab_in[slot], s->slab_in[other], s->in.channels,
                             bytes));
     if (i > 0 && s->mask)
         LOB_TRY(copy_shared(s, &slab, &before, s->slab_mask[slot], s->slab_mask[other], 1, 1));
     for (int c = 0; c < s->in.channels; c++)
-        add_stretch(j, s->slab_in[slot] + (c * rows + fresh - slab.from) * unit * bytes,
-                    (const unsigned char *)s->in.data + (c * s->cut.side + fresh) * unit * bytes,
-                    news * unit * bytes);
+        ring_add(&s->up, s->slab_in[slot] + (c * rows + fresh - slab.from) * unit * bytes,
+                 (const unsigned char *)s->in.data + (c * s->cut.side + fresh) * unit * bytes,
+                 news * unit * bytes);
     if (s->mask)
-        add_stretch(j, s->slab_mask[slot] + (fresh - slab.from) * unit, s->mask + fresh * unit,
-                    news * unit);
+        ring_add(&s->up, s->slab_mask[slot] + (fresh - slab.from) * unit, s->mask + fresh * unit,
+                 news * unit);
     return LOB_OK;
 }
 
-static lob_status begin_download(slab_stream *s, int64_t i, journey *j)
+static lob_status begin_download(slab_stream *s, int64_t i)
 {
     lob_error *error = s->chain->error;
     const int slot = (int)(i % SLOTS);
@@ -193,13 +162,13 @@ static lob_status begin_download(slab_stream *s, int64_t i, journey *j)
     const int64_t bytes = s->cut.unit * (int64_t)lob_type_of(last->to)->bytes;
     const int64_t rows = slab.to - slab.from;
     float milliseconds = 0;
-    LOB_CUDA(cudaStreamWaitEvent(s->down.stream, s->computed[slot], 0));
+    LOB_CUDA(cudaStreamWaitEvent(s->down.stream, s->event[slot][COMPUTED], 0));
     for (int c = 0; c < last->to_channels; c++)
-        add_stretch(j, (unsigned char *)s->out + (c * s->cut.side + slab.low) * bytes,
-                    s->slab_out[slot] + (c * rows + slab.low - slab.from) * bytes,
-                    (slab.high - slab.low) * bytes);
-    LOB_CUDA(cudaEventSynchronize(s->computed[slot]));
-    LOB_CUDA(cudaEventElapsedTime(&milliseconds, s->begun[slot], s->computed[slot]));
+        ring_add(&s->down, (unsigned char *)s->out + (c * s->cut.side + slab.low) * bytes,
+                 s->slab_out[slot] + (c * rows + slab.low - slab.from) * bytes,
+                 (slab.high - slab.low) * bytes);
+    LOB_CUDA(cudaEventSynchronize(s->event[slot][COMPUTED]));
+    LOB_CUDA(cudaEventElapsedTime(&milliseconds, s->event[slot][BEGUN], s->event[slot][COMPUTED]));
     s->compute_s += (double)milliseconds / 1e3;
     return LOB_OK;
 }
@@ -215,15 +184,15 @@ static lob_status compute(slab_stream *s, int64_t i)
     const uint8_t *mask = s->mask ? s->slab_mask[slot] : NULL;
     int64_t origin[3] = {0, 0, 0};
     origin[s->cut.axis] = slab.from;
-    LOB_CUDA(cudaEventRecord(s->uploaded[slot], s->up.stream));
-    LOB_CUDA(cudaStreamWaitEvent(stream, s->uploaded[slot], 0));
-    if (i >= SLOTS) LOB_CUDA(cudaStreamWaitEvent(stream, s->downloaded[slot], 0));
-    LOB_CUDA(cudaEventRecord(s->begun[slot], stream));
+    LOB_CUDA(cudaEventRecord(s->event[slot][UPLOADED], s->up.stream));
+    LOB_CUDA(cudaStreamWaitEvent(stream, s->event[slot][UPLOADED], 0));
+    if (i >= SLOTS) LOB_CUDA(cudaStreamWaitEvent(stream, s->event[slot][DOWNLOADED], 0));
+    LOB_CUDA(cudaEventRecord(s->event[slot][BEGUN], stream));
     if (s->looks)
         LOB_TRY(scan(c->device, s->counts, &in, mask, (slab.low - slab.from) * s->cut.unit,
                      (slab.high - slab.low) * s->cut.unit, error));
     LOB_TRY(run_passes(c, s->first, s->end, s->slab_out[slot], in, mask, origin, s->memory, false));
-    LOB_CUDA(cudaEventRecord(s->computed[slot], stream));
+    LOB_CUDA(cudaEventRecord(s->event[slot][COMPUTED], stream));
     return LOB_OK;
 }
 
@@ -233,16 +202,15 @@ static lob_status turn(slab_stream *s, int64_t i)
 {
     lob_error *error = s->chain->error;
     const int64_t back = i - LAG;
-    journey up = {}, down = {};
-    if (i < s->count) LOB_TRY(begin_upload(s, i, &up));
-    if (back >= 0) LOB_TRY(begin_download(s, back, &down));
+    if (i < s->count) LOB_TRY(begin_upload(s, i));
+    if (back >= 0) LOB_TRY(begin_download(s, back));
     for (bool more = true; more;) {
         bool downs = false;
-        LOB_TRY(send_piece(&up, &s->up, &more, error));
-        LOB_TRY(send_piece(&down, &s->down, &downs, error));
+        LOB_TRY(ring_send(&s->up, &more, error));
+        LOB_TRY(ring_send(&s->down, &downs, error));
         more |= downs;
     }
-    if (back >= 0) LOB_CUDA(cudaEventRecord(s->downloaded[back % SLOTS], s->down.stream));
+    if (back >= 0) LOB_CUDA(cudaEventRecord(s->event[back % SLOTS][DOWNLOADED], s->down.stream));
     return i < s->count ? compute(s, i) : LOB_OK;
 }
 
@@ -256,12 +224,10 @@ static lob_status open_stream(slab_stream *s)
     LOB_TRY(lob_device_pinned_take(s->chain->device, &pinned, 2 * RING_BYTES, error));
     LOB_TRY(ring_open(&s->up, false, pinned, threads, error));
     LOB_TRY(ring_open(&s->down, true, (unsigned char *)pinned + RING_BYTES, threads, error));
-    for (int k = 0; k < SLOTS; k++) {
-        LOB_CUDA(cudaEventCreateWithFlags(&s->uploaded[k], cudaEventDisableTiming));
-        LOB_CUDA(cudaEventCreate(&s->begun[k]));
-        LOB_CUDA(cudaEventCreate(&s->computed[k]));
-        LOB_CUDA(cudaEventCreateWithFlags(&s->downloaded[k], cudaEventDisableTiming));
-    }
+    for (int k = 0; k < SLOTS; k++)
+        for (int e = 0; e < EVENTS; e++)
+            LOB_CUDA(cudaEventCreateWithFlags(
+                &s->event[k][e], e <= COMPUTED ? cudaEventDefault : cudaEventDisableTiming));
     return LOB_OK;
 }
 
@@ -270,12 +236,9 @@ static void close_stream(slab_stream *s)
     lob_device_wait(s->chain->device, NULL);
     ring_close(&s->up);
     ring_close(&s->down);
-    for (int k = 0; k < SLOTS; k++) {
-        const cudaEvent_t events[] = {s->uploaded[k], s->begun[k], s->computed[k],
-                                      s->downloaded[k]};
-        for (const cudaEvent_t event : events)
+    for (const auto &slot : s->event)
+        for (const cudaEvent_t event : slot)
             if (event) cudaEventDestroy(event);
-    }
     (void)cudaGetLastError();
 }
 

@@ -1,12 +1,13 @@
 /* Histograms and percentiles on the CPU: every thread counts into a table of its own. */
 #include "kernels/budget.h"
 #include "kernels/histogram/histogram_bins.h"
+#include "kernels/progress.h"
 
 #include <omp.h>
 #include <stdlib.h>
 
 /* Digits of 16 bits: one pass over 8- and 16-bit voxels, two over 32 bits. */
-enum { DIGIT_BITS = 16, PART = 1 << 20, PROGRESS_PARTS = 16 };
+enum { DIGIT_BITS = 16, PART = 1 << 20 };
 
 /* The voxels that are counted: channels, each of voxels from `first` on. */
 typedef struct {
@@ -119,21 +120,6 @@ static void count_bins(uint32_t *counts, const pass *p, const values_of *from, i
 
 /* ---- passes ---- */
 
-/* Reports how far a share of the progress has come; thread 0 alone does. */
-typedef struct {
-    const lob_context *context;
-    double from, to;
-    bool stop;
-} share;
-
-static bool reported(share *s, int64_t part, int64_t parts)
-{
-    if (!s->context->progress || part % PROGRESS_PARTS != 0) return s->stop;
-    const double done = s->from + (s->to - s->from) * (double)part / (double)parts;
-    if (s->context->progress(s->context->user, done)) s->stop = true;
-    return s->stop;
-}
-
 /* Add a thread's table and clear it. */
 static void add_table(uint64_t *counts, uint32_t *table, int64_t columns)
 {
@@ -147,10 +133,10 @@ static void add_table(uint64_t *counts, uint32_t *table, int64_t columns)
  *   tables  in  for each thread p->columns numbers, all 0 before and afterwards
  */
 static void go_through(part_result *all, uint64_t *counts, uint32_t *tables, const pass *p,
-                       const values_of *from, share *progress)
+                       const values_of *from, lob_progress *progress, double to)
 {
     const int64_t parts = (from->voxels + PART - 1) / PART, columns = p ? p->columns : 0;
-    bool stop = false;
+    lob_progress_stage(progress, parts * from->channels, to);
 #pragma omp parallel num_threads(progress->context->threads)
     {
         uint32_t *const mine = tables ? tables + omp_get_thread_num() * columns : NULL;
@@ -158,7 +144,7 @@ static void go_through(part_result *all, uint64_t *counts, uint32_t *tables, con
         int64_t counted = 0; /* since the table was added */
 #pragma omp for schedule(static)
         for (int64_t part = 0; part < parts * from->channels; part++) {
-            if (__atomic_load_n(&stop, __ATOMIC_RELAXED)) continue;
+            if (lob_progress_stopped(progress)) continue;
             const int64_t channel = part / parts, first = part % parts * PART;
             const int64_t n = from->voxels - first < PART ? from->voxels - first : PART;
             const int64_t at = from->first + channel * from->voxels + first;
@@ -174,8 +160,7 @@ static void go_through(part_result *all, uint64_t *counts, uint32_t *tables, con
                 add_table(counts, mine, columns);
                 counted = 0;
             }
-            if (omp_get_thread_num() == 0 && reported(progress, part, parts * from->channels))
-                __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+            lob_progress_report(progress, 1);
         }
         if (p) add_table(counts, mine, columns);
 #pragma omp critical(lob_histogram)
@@ -187,15 +172,15 @@ static void go_through(part_result *all, uint64_t *counts, uint32_t *tables, con
 }
 
 /* One pass that counts, with tables in the budget. */
-static lob_status count(uint64_t **counts, const pass *p, const values_of *from, share *progress,
-                        lob_budget *budget, lob_error *error)
+static lob_status count(uint64_t **counts, const pass *p, const values_of *from,
+                        lob_progress *progress, double to, lob_budget *budget, lob_error *error)
 {
     uint32_t *tables = NULL;
     const int64_t columns = p->columns, rows = progress->context->threads;
     LOB_TRY(lob_budget_calloc(budget, counts, columns, sizeof **counts, error));
     lob_status st = lob_budget_calloc(budget, &tables, columns * rows, sizeof *tables, error);
-    if (st == LOB_OK) go_through(NULL, *counts, tables, p, from, progress);
-    if (st == LOB_OK && progress->stop) st = LOB_ECANCEL;
+    if (st == LOB_OK) go_through(NULL, *counts, tables, p, from, progress, to);
+    if (st == LOB_OK && lob_progress_stopped(progress)) st = LOB_ECANCEL;
     lob_budget_free(budget, tables, columns * rows, sizeof *tables);
     if (st == LOB_OK) return LOB_OK;
     lob_budget_free(budget, *counts, columns, sizeof **counts);
@@ -214,22 +199,21 @@ lob_status lob_histogram_cpu(lob_histogram_bins *bins, int64_t **counts,
 {
     lob_budget budget = budget_of(context);
     part_result all = {0};
-    share progress = {context, 0, 0.5, false};
+    lob_progress progress = {.context = context};
     *bins = (lob_histogram_bins){0};
     *counts = NULL;
     LOB_TRY(lob_histogram_check(in, error));
     const values_of from = values_in(in);
-    go_through(&all, NULL, NULL, NULL, &from, &progress);
-    if (progress.stop) return LOB_ECANCEL;
+    go_through(&all, NULL, NULL, NULL, &from, &progress, 0.5);
+    if (lob_progress_stopped(&progress)) return LOB_ECANCEL;
     bins->not_finite = all.not_finite;
     lob_histogram_settle(bins, &all.extremes, in->image->type);
     if (bins->count == 0) return LOB_OK;
 
     pass p = {.bins = bins, .rule = lob_bin_rule_of(bins), .columns = bins->count};
     for (int i = 0; i <= LOB_HISTOGRAM_BINS; i++) p.edge[i] = (float)bins->edge[i];
-    progress = (share){context, 0.5, 1, false};
     uint64_t *numbers = NULL;
-    LOB_TRY(count(&numbers, &p, &from, &progress, &budget, error));
+    LOB_TRY(count(&numbers, &p, &from, &progress, 1, &budget, error));
     for (int b = 0; b < bins->count; b++) bins->values += (int64_t)numbers[b];
     *counts = (int64_t *)numbers; /* an array of lob_budget_alloc is freed by free */
     return LOB_OK;
@@ -245,15 +229,15 @@ lob_status lob_percentiles_cpu(double *values, const double *percent, int count_
     LOB_TRY(lob_histogram_check(in, error));
     LOB_TRY(lob_percentiles_check(percent, count_, error));
     const values_of from = values_in(in);
+    lob_progress progress = {.context = context};
     lob_selection_percents(stored, percent, count_, in->image->slope);
     lob_selection_begin(&s, in->image->type, DIGIT_BITS);
     bool any = true;
     while (any && s.done < s.key_bits) {
-        const double bits = s.key_bits;
-        share progress = {context, s.done / bits, (s.done + s.digit) / bits, false};
+        const double done = (double)(s.done + s.digit) / s.key_bits;
         const pass p = {.selection = &s, .columns = (int64_t)s.prefixes << s.digit};
         uint64_t *numbers = NULL;
-        LOB_TRY(count(&numbers, &p, &from, &progress, &budget, error));
+        LOB_TRY(count(&numbers, &p, &from, &progress, done, &budget, error));
         any = lob_selection_take(&s, numbers, stored, count_);
         lob_budget_free(&budget, numbers, p.columns, sizeof *numbers);
     }

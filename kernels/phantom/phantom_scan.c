@@ -27,11 +27,11 @@ typedef struct {
     bool seeded; /* the label has a seed */
 } deepest;
 
-/* Working memory of a thread. */
+/* Working memory of a thread, in one block. */
 typedef struct {
+    deepest *found;        /* by label */
     phantom_voxel *voxels; /* nx * ny: a slice */
     uint16_t *bright;      /* 3 * nx * ny: brightness of three slices in succession */
-    deepest *found;        /* by label */
 } thread_memory;
 
 typedef struct {
@@ -216,7 +216,7 @@ static void add_missing_seeds(const call *c, const thread_memory *memory, int th
 static lob_status make_slabs(const call *c, const lob_context *context)
 {
     const lob_dims d = c->options->dims;
-    const size_t n = (size_t)(d.nx * d.ny);
+    const size_t n = (size_t)(d.nx * d.ny), labels = (size_t)c->labels + 1;
     const int64_t slabs = (d.nz + SLAB - 1) / SLAB;
     const int threads = slabs < context->threads ? (int)slabs : context->threads;
     lob_status st = LOB_ENOMEM;
@@ -225,11 +225,12 @@ static lob_status make_slabs(const call *c, const lob_context *context)
     if (!memory) return LOB_ENOMEM;
     for (int t = 0; t < threads; t++) {
         thread_memory *const w = &memory[t];
-        w->voxels = malloc(n * sizeof *w->voxels);
-        w->bright = malloc(3 * n * sizeof *w->bright);
-        w->found = malloc(((size_t)c->labels + 1) * sizeof *w->found);
-        if (!w->voxels || !w->bright || !w->found) goto out;
-        for (int32_t l = 0; l <= c->labels; l++) w->found[l] = (deepest){.at = -1};
+        w->found =
+            malloc(labels * sizeof *w->found + n * sizeof *w->voxels + 3 * n * sizeof *w->bright);
+        if (!w->found) goto out;
+        w->voxels = (phantom_voxel *)(w->found + labels);
+        w->bright = (uint16_t *)(w->voxels + n);
+        for (size_t l = 0; l < labels; l++) w->found[l] = (deepest){.at = -1};
     }
     lob_progress_stage(&progress, slabs, 1.0);
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
@@ -241,11 +242,7 @@ static lob_status make_slabs(const call *c, const lob_context *context)
     st = lob_progress_stopped(&progress) ? LOB_ECANCEL : LOB_OK;
     if (st == LOB_OK) add_missing_seeds(c, memory, threads);
 out:
-    for (int t = 0; t < threads; t++) {
-        free(memory[t].voxels);
-        free(memory[t].bright);
-        free(memory[t].found);
-    }
+    for (int t = 0; t < threads; t++) free(memory[t].found);
     free(memory);
     return st;
 }

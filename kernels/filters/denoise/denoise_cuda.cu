@@ -382,12 +382,8 @@ lob_status denoise(lob_device *device, const lob_filter_image *out, const lob_fi
     p.incomplete = (uint8_t *)work; /* what was there for the noise is not needed any more */
     const bool cube = patch[0] && patch[1] && patch[2];
     LOB_TRY(lob_device_enter(device, error));
-    if (cube) {
-        LOB_TRY((launch<true, true>(device, p, error)));
-        return launch<false, true>(device, p, error);
-    }
-    LOB_TRY((launch<true, false>(device, p, error)));
-    return launch<false, false>(device, p, error);
+    LOB_TRY((cube ? launch<true, true> : launch<true, false>)(device, p, error));
+    return (cube ? launch<false, true> : launch<false, false>)(device, p, error);
 }
 
 } /* namespace lob::filters */

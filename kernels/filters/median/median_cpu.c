@@ -12,17 +12,8 @@ int64_t lob_median_reach(const lob_filter_step *step, const lob_filter_options *
     return lob_median_radius(step, axis);
 }
 
-/* The functions for a voxel of 1, 2, 4, 8 bytes. */
-static const struct {
-    int64_t (*scratch)(const lob_median_rows *m);
-    void (*block)(const lob_median_rows *m, void *scratch, int64_t x, int64_t w, int64_t y,
-                  int64_t n, int64_t z);
-} widths[] = {
-    [1] = {lob_median_scratch_8,  lob_median_block_8 },
-    [2] = {lob_median_scratch_16, lob_median_block_16},
-    [4] = {lob_median_scratch_32, lob_median_block_32},
-    [8] = {lob_median_scratch_64, lob_median_block_64},
-};
+static const lob_median_width *const widths[] = {
+    [1] = &lob_median_8, [2] = &lob_median_16, [4] = &lob_median_32, [8] = &lob_median_64};
 
 /* Run over an image whose type out has too. */
 static lob_status run(const lob_filter_image *out, const lob_filter_image *in,
@@ -31,7 +22,7 @@ static lob_status run(const lob_filter_image *out, const lob_filter_image *in,
 {
     const lob_dims d = in->dims;
     const size_t width = lob_type_of(in->type)->bytes;
-    const lob_median_rows shape = {
+    lob_median_rows m = {
         .mask = call->mask,
         .dims = d,
         .radius = {lob_median_radius(call->step, 0), lob_median_radius(call->step, 1),
@@ -41,10 +32,9 @@ static lob_status run(const lob_filter_image *out, const lob_filter_image *in,
         .kind = lob_key_kind_of(in->type),
         .gaps = lob_median_gaps(call, in->type),
     };
-    lob_median_rows m = shape;
     m.network = !m.gaps && m.radius[0] == 1 && m.radius[1] <= 1 && m.radius[2] <= 1 &&
                 m.radius[1] + m.radius[2] > 0;
-    const int64_t scratch_bytes = (widths[width].scratch(&m) + 63) / 64 * 64;
+    const int64_t scratch_bytes = (widths[width]->scratch(&m) + 63) / 64 * 64;
     const int64_t strips = (d.nx + LOB_MEDIAN_STRIP - 1) / LOB_MEDIAN_STRIP;
     const int64_t blocks = (d.ny + LOB_MEDIAN_ROWS - 1) / LOB_MEDIAN_ROWS;
     const int64_t tasks = in->channels * d.nz * blocks * strips;
@@ -63,9 +53,9 @@ static lob_status run(const lob_filter_image *out, const lob_filter_image *in,
         const int64_t at = channel * d.nx * d.ny * d.nz * (int64_t)width;
         m.in = (const char *)in->data + at;
         m.out = (char *)out->data + at;
-        widths[width].block(&m, scratch + omp_get_thread_num() * scratch_bytes, x,
-                            d.nx - x < LOB_MEDIAN_STRIP ? d.nx - x : LOB_MEDIAN_STRIP, y,
-                            d.ny - y < LOB_MEDIAN_ROWS ? d.ny - y : LOB_MEDIAN_ROWS, z);
+        widths[width]->block(&m, scratch + omp_get_thread_num() * scratch_bytes, x,
+                             d.nx - x < LOB_MEDIAN_STRIP ? d.nx - x : LOB_MEDIAN_STRIP, y,
+                             d.ny - y < LOB_MEDIAN_ROWS ? d.ny - y : LOB_MEDIAN_ROWS, z);
         lob_progress_report(&stages, 1);
     }
     lob_budget_free(budget, scratch, context->threads, (size_t)scratch_bytes);

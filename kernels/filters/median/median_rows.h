@@ -30,19 +30,18 @@ typedef struct {
     bool network; /* 3x3x3 or 3x3 places, without gaps: by comparisons */
 } lob_median_rows;
 
-/* Bytes of a thread's scratch. */
-#define LOB_MEDIAN_DECLARE(width)                                                                \
-    int64_t lob_median_scratch_##width(const lob_median_rows *m);                                \
-    /* The medians of a strip's voxels x .. x + w - 1, w at most LOB_MEDIAN_STRIP, in rows y ..  \
-     * y + n - 1 of plane z. */                                                                  \
-    void lob_median_block_##width(const lob_median_rows *m, void *scratch, int64_t x, int64_t w, \
-                                  int64_t y, int64_t n, int64_t z);
+/* The functions for voxels of a width. */
+typedef struct {
+    /* Bytes of a thread's scratch. */
+    int64_t (*scratch)(const lob_median_rows *m);
 
-LOB_MEDIAN_DECLARE(8)
-LOB_MEDIAN_DECLARE(16)
-LOB_MEDIAN_DECLARE(32)
-LOB_MEDIAN_DECLARE(64)
-#undef LOB_MEDIAN_DECLARE
+    /* The medians of a strip's voxels x .. x + w - 1, w at most LOB_MEDIAN_STRIP, in rows y ..
+     * y + n - 1 of plane z. */
+    void (*block)(const lob_median_rows *m, void *scratch, int64_t x, int64_t w, int64_t y,
+                  int64_t n, int64_t z);
+} lob_median_width;
+
+extern const lob_median_width lob_median_8, lob_median_16, lob_median_32, lob_median_64;
 
 LOB_END_DECLS
 

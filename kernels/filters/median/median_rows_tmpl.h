@@ -365,7 +365,7 @@ static void NAMED(median_of_few_)(const lob_median_rows *m, int64_t x, int64_t y
 
 /* ---- blocks ---- */
 
-int64_t NAMED(lob_median_scratch_)(const lob_median_rows *m)
+static int64_t NAMED(scratch_)(const lob_median_rows *m)
 {
     const int64_t line = (LOB_MEDIAN_STRIP + 2 * m->radius[0]) * (int64_t)sizeof(KEY);
     const int64_t selects =
@@ -382,8 +382,8 @@ static bool NAMED(row_lacks_)(const lob_median_rows *m, int64_t y, int64_t z)
                                                z < m->radius[2] || z >= m->dims.nz - m->radius[2]);
 }
 
-void NAMED(lob_median_block_)(const lob_median_rows *m, void *scratch, int64_t x, int64_t w,
-                              int64_t y, int64_t n, int64_t z)
+static void NAMED(block_)(const lob_median_rows *m, void *scratch, int64_t x, int64_t w, int64_t y,
+                          int64_t n, int64_t z)
 {
     const int64_t nx = m->dims.nx;
     if (m->network) NAMED(by_network_)(m, scratch, x, w, y, n, z);
@@ -398,6 +398,8 @@ void NAMED(lob_median_block_)(const lob_median_rows *m, void *scratch, int64_t x
         }
     }
 }
+
+const lob_median_width NAMED(lob_median_) = {NAMED(scratch_), NAMED(block_)};
 
 #undef JOIN_
 #undef JOIN
