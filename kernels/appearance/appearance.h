@@ -16,12 +16,12 @@
  * nearly all strokes of other labels are: the share far_quantile of these lies within the reach R,
  * and a voxel at distance d loses far * min(max(d / R - 1, 0), 1).
  *
- * With an outline, labels of an earlier result, its signed distance s in the slices that have
- * strokes is interpolated linearly between these slices, and beyond the first and last of them
- * falls by shape_slope for each mm. The label gains s / (shape_mm + shape_widen * d) nats at d mm
- * from the nearest of these slices: at most shape, at least -max(shape, far), since what lies far
- * outside must not be reached by its values alone. In 2D, and for a label without such slices, this
- * is 0.
+ * With an outline, labels of an earlier result, its signed distance s in the planes of strokes
+ * (strokes.h) across an axis is interpolated linearly between these slices, and beyond the first
+ * and last of them falls by shape_slope for each mm. The label gains s / (shape_mm + shape_widen *
+ * d) nats at d mm from the nearest of these slices: at most shape, at least -max(shape, far), since
+ * what lies far outside must not be reached by its values alone. In 2D, and for a label without
+ * such slices, this is 0. Where planes across several axes were drawn, what these give is added up.
  *
  * Shares. With scores s_l of all labels but the background, whose score is 0, and each score
  * limited to -16..16, the share is exp(s_l) / (1 + sum over labels of exp(s)).

@@ -136,27 +136,6 @@ static __global__ void __launch_bounds__(THREADS) far_kernel(far_params p)
         p.gain[i] = -lob_appearance_far(p.distance[i], p.reach, p.score);
 }
 
-/* ---- strokes by slice ---- */
-
-struct stroke_params {
-    const void *seeds;
-    lob_type seed_type;
-    lob_dims dims;
-    int32_t labels;
-    u64 *across; /* as lob_strokes */
-};
-
-static __global__ void __launch_bounds__(THREADS) strokes_kernel(stroke_params p)
-{
-    const lob_dims d = p.dims;
-    for (int64_t i = grid_first(); i < d.nx * d.ny * d.nz; i += grid_step()) {
-        const int32_t label = lob_label_at(p.seeds, p.seed_type, i);
-        if (label == 0) continue;
-        const int64_t slices[3] = {i % d.nx, d.nx + i / d.nx % d.ny, d.nx + d.ny + i / d.nx / d.ny};
-        for (int a = 0; a < 3; a++) atomicAdd(&p.across[slices[a] * p.labels + label - 1], (u64)1);
-    }
-}
-
 /* ---- the outline ---- */
 
 struct stack_params {
@@ -196,7 +175,7 @@ static __global__ void __launch_bounds__(THREADS) shape_kernel(stack_params p)
 {
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
         const place3 at = place_in(p.dims, i);
-        p.gain[i] = lob_appearance_shape_at(&p.shape, at.x, at.y, at.z);
+        p.gain[i] += lob_appearance_shape_at(&p.shape, at.x, at.y, at.z);
     }
 }
 
@@ -247,7 +226,8 @@ struct job {
     lob_device *device;
     lob_device_budget budget;
     lob_appearance_stats *stats;
-    lob_appearance_stack stacks[LOB_APPEARANCE_MAX_LABELS]; /* of wanted labels, with an outline */
+    lob_appearance_stack stacks[LOB_APPEARANCE_MAX_LABELS][3]; /* of wanted labels by axis, with an
+                                                                  outline */
     int64_t distances; /* voxels of the largest transform; 0: none */
     int64_t *halves;   /* LOB_APPEARANCE_HALF, on the host */
 
@@ -407,19 +387,17 @@ static lob_status far_scores(const job *j, int k, lob_error *error)
                            error);
 }
 
-static lob_status shape_scores(const job *j, int k, lob_error *error)
+/* Add what a label gains by the outlines of a stack. */
+static lob_status add_shape(const job *j, int k, const lob_appearance_stack *stack, int32_t *gain,
+                            lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
-    const lob_appearance_stack *stack = &j->stacks[k];
-    const int64_t side = stack->axis < 0 ? 0 : lob_side(p->dims, stack->axis);
     stack_params s = {};
-    s.gain = (int32_t *)j->shares + k * p->voxels;
-    if (stack->count == 0)
-        return lob_device_fill(j->device, s.gain, 0, p->voxels * (int64_t)sizeof *s.gain, error);
     LOB_TRY(lob_device_upload(j->device, j->slices, stack->slices,
                               stack->count * (int64_t)sizeof *j->slices, error));
     LOB_TRY(lob_device_upload(j->device, j->places, stack->places,
-                              side * (int64_t)sizeof *j->places, error));
+                              lob_side(p->dims, stack->axis) * (int64_t)sizeof *j->places, error));
+    s.gain = gain;
     s.dims = p->dims;
     s.of_stack = stack->dims;
     s.voxels = stack->voxels;
@@ -440,35 +418,48 @@ static lob_status shape_scores(const job *j, int k, lob_error *error)
                            error);
 }
 
+static lob_status shape_scores(const job *j, int k, lob_error *error)
+{
+    const int64_t n = j->plan.voxels;
+    int32_t *const gain = (int32_t *)j->shares + k * n;
+    LOB_TRY(lob_device_fill(j->device, gain, 0, n * (int64_t)sizeof *gain, error));
+    for (int axis = 0; axis < 3; axis++)
+        if (j->stacks[k][axis].count > 0)
+            LOB_TRY(add_shape(j, k, &j->stacks[k][axis], gain, error));
+    return LOB_OK;
+}
+
 /* ---- all of it ---- */
 
-/* lob_strokes_count for seeds on the device. */
+/* Planes are looked for on the host, which takes seeds of the device there. */
 static lob_status count_strokes(job *j, lob_strokes *strokes, lob_error *error)
 {
-    const lob_appearance_plan *p = &j->plan;
-    const int64_t n = (p->dims.nx + p->dims.ny + p->dims.nz) * p->in->labels;
-    const int64_t bytes = n * (int64_t)sizeof(u64);
-    void *across = NULL;
-    *strokes = {p->dims, p->in->labels, (int64_t *)malloc((size_t)bytes)};
-    if (!strokes->across) return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
-    LOB_TRY(lob_device_budget_take(&j->budget, LOB_DEVICE_TABLES, bytes, &across, error));
-    LOB_TRY(lob_device_fill(j->device, across, 0, bytes, error));
-    const stroke_params s = {j->seeds, p->in->seed_type, p->dims, p->in->labels, (u64 *)across};
-    LOB_TRY(lob_launch_over(j->device, strokes_kernel, "counting strokes", p->voxels, THREADS, s,
-                            error));
-    return lob_device_download(j->device, strokes->across, across, bytes, error);
+    const lob_appearance_input *in = j->plan.in;
+    const int64_t bytes = j->plan.voxels * (int64_t)lob_type_of(in->seed_type)->bytes;
+    const bool here = in->place.kind == LOB_PLACE_MEMORY;
+    void *const copy = here ? NULL : malloc((size_t)bytes);
+    lob_status st = LOB_OK;
+    if (!here && !copy) st = lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
+    if (st == LOB_OK && copy) st = lob_device_download(j->device, copy, j->seeds, bytes, error);
+    if (st == LOB_OK)
+        st = lob_strokes_count(strokes, here ? in->seeds : copy, in->seed_type, j->plan.dims,
+                               in->labels, j->context->threads, error);
+    free(copy);
+    return st;
 }
 
 static lob_status make_stacks(job *j, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
     lob_strokes strokes = {};
-    lob_status st = count_strokes(j, &strokes, error);
-    for (int k = 0; st == LOB_OK && k < p->wanted; k++) {
-        st = lob_appearance_stack_make(&j->stacks[k], p, &strokes, p->label[k], error);
-        if (j->stacks[k].voxels > j->distances) j->distances = j->stacks[k].voxels;
-        j->stats->axis = j->stacks[k].axis;
-        j->stats->slices += j->stacks[k].count;
+    LOB_TRY(count_strokes(j, &strokes, error));
+    lob_status st = LOB_OK;
+    j->stats->axis = lob_strokes_axis(&strokes);
+    for (int i = 0; st == LOB_OK && i < 3 * p->wanted; i++) {
+        lob_appearance_stack *const stack = &j->stacks[i / 3][i % 3];
+        st = lob_appearance_stack_make(stack, p, &strokes, p->label[i / 3], i % 3, error);
+        if (stack->voxels > j->distances) j->distances = stack->voxels;
+        j->stats->slices += stack->count;
     }
     lob_strokes_free(&strokes);
     return st;
@@ -567,7 +558,8 @@ static lob_status find_shares(float *shares, lob_place place, lob_appearance_sta
         st = travel(j, shares, place, error);
         stats->working_bytes = lob_device_budget_held(&j->budget);
     }
-    for (int k = 0; k < LOB_APPEARANCE_MAX_LABELS; k++) lob_appearance_stack_free(&j->stacks[k]);
+    for (int i = 0; i < 3 * LOB_APPEARANCE_MAX_LABELS; i++)
+        lob_appearance_stack_free(&j->stacks[i / 3][i % 3]);
     lob_appearance_plan_free(&j->plan);
     free(j->halves);
     free(j);

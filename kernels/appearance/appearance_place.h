@@ -15,10 +15,10 @@ typedef struct {
     const lob_appearance_plan *plan;
     const lob_context *context;
     lob_budget *budget;
-    int32_t *gain;                /* wanted * voxels, or NULL; belongs to the caller */
-    int16_t *lost;                /* the same as what is lost, or NULL */
-    lob_appearance_stack *stacks; /* of the wanted labels, or NULL: there is no outline */
-    float *signed_mm[LOB_APPEARANCE_MAX_LABELS]; /* of the stacks */
+    int32_t *gain;                     /* wanted * voxels, or NULL; belongs to the caller */
+    int16_t *lost;                     /* the same as what is lost, or NULL */
+    lob_appearance_stack (*stacks)[3]; /* of the wanted labels by axis, or NULL: no outline */
+    float *signed_mm[LOB_APPEARANCE_MAX_LABELS][3]; /* of the stacks */
 } lob_appearance_places;
 
 /*

@@ -135,21 +135,22 @@ static void gather(const lob_appearance_places *places, uint8_t *inside,
 }
 
 /* Signed distances in the slices of an outline. */
-static lob_status find_shape(lob_appearance_places *places, int k, lob_error *error)
+static lob_status find_shape(lob_appearance_places *places, int k, int axis, lob_error *error)
 {
-    lob_appearance_stack *const stack = &places->stacks[k];
+    lob_appearance_stack *const stack = &places->stacks[k][axis];
+    float **const signed_mm = &places->signed_mm[k][axis];
     lob_budget *const budget = places->budget;
     uint8_t *inside = NULL;
-    LOB_TRY(lob_budget_alloc(budget, &places->signed_mm[k], stack->voxels, sizeof(float), error));
+    LOB_TRY(lob_budget_alloc(budget, signed_mm, stack->voxels, sizeof(float), error));
     lob_status st = lob_budget_alloc(budget, &inside, stack->voxels, sizeof *inside, error);
     if (st == LOB_OK) {
         const lob_distance_input in = lob_appearance_stack_input(stack, places->plan, inside);
         gather(places, inside, stack, places->plan->label[k]);
-        st = transform(places, places->signed_mm[k], &in, LOB_DISTANCE_SIGNED, error);
+        st = transform(places, *signed_mm, &in, LOB_DISTANCE_SIGNED, error);
     }
     lob_budget_free(budget, inside, stack->voxels, sizeof *inside);
     stack->shape.places = stack->places;
-    stack->shape.signed_mm = places->signed_mm[k];
+    stack->shape.signed_mm = *signed_mm;
     return st;
 }
 
@@ -161,35 +162,37 @@ static lob_status find_shapes(lob_appearance_places *places, lob_appearance_stat
     LOB_TRY(lob_strokes_count(&strokes, p->in->seeds, p->in->seed_type, p->dims, p->in->labels,
                               places->context->threads, error));
     lob_status st = LOB_OK;
+    stats->axis = lob_strokes_axis(&strokes);
     places->stacks = calloc((size_t)p->wanted, sizeof *places->stacks);
     if (!places->stacks) st = lob_fail(error, LOB_ENOMEM, "no memory left for outlines");
     for (int k = 0; st == LOB_OK && k < p->wanted; k++) {
-        lob_appearance_stack *const stack = &places->stacks[k];
-        st = lob_appearance_stack_make(stack, p, &strokes, p->label[k], error);
-        if (st == LOB_OK && stack->count > 0) st = find_shape(places, k, error);
-        stats->axis = stack->axis;
-        stats->slices += stack->count;
+        for (int axis = 0; st == LOB_OK && axis < 3; axis++) {
+            lob_appearance_stack *const stack = &places->stacks[k][axis];
+            st = lob_appearance_stack_make(stack, p, &strokes, p->label[k], axis, error);
+            if (st == LOB_OK && stack->count > 0) st = find_shape(places, k, axis, error);
+            stats->slices += stack->count;
+        }
         if (st == LOB_OK) st = report(places, k);
     }
     lob_strokes_free(&strokes);
     return st;
 }
 
-/* A run of voxels along x. */
+/* Add the gains of a run of voxels along x. */
 LOB_SIMD_CLONES
 static void shape_run(int32_t *gain, const lob_appearance_shape *of, int64_t x, int64_t y,
                       int64_t z, int64_t n)
 {
     const lob_appearance_shape s = *of;
     if (s.axis == 0) {
-        for (int64_t i = 0; i < n; i++) gain[i] = lob_appearance_shape_at(&s, x + i, y, z);
+        for (int64_t i = 0; i < n; i++) gain[i] += lob_appearance_shape_at(&s, x + i, y, z);
         return;
     }
     const lob_appearance_place p = s.places[s.axis == 1 ? y : z];
     const float *const row = s.signed_mm + x + y * s.stride[1] + z * s.stride[2];
     const float *const first = row + p.first * s.slice, *const second = row + p.second * s.slice;
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) gain[i] = lob_appearance_shape_of(&s, &p, first[i], second[i]);
+    for (int64_t i = 0; i < n; i++) gain[i] += lob_appearance_shape_of(&s, &p, first[i], second[i]);
 }
 
 static void shape_gains(int32_t *gain, const lob_appearance_shape *shape, lob_dims d, int64_t first,
@@ -210,14 +213,15 @@ void lob_appearance_gains(int32_t *gain, const lob_appearance_places *places, in
 {
     const lob_appearance_plan *p = places->plan;
     const int64_t at = k * p->voxels + first;
-    if (places->stacks && places->stacks[k].count > 0)
-        shape_gains(gain, &places->stacks[k].shape, p->dims, first, n);
-    else if (places->lost)
+    if (places->lost)
         for (int64_t i = 0; i < n; i++) gain[i] = -places->lost[at + i];
     else if (places->gain)
         memcpy(gain, places->gain + at, (size_t)n * sizeof *gain);
     else
         memset(gain, 0, (size_t)n * sizeof *gain);
+    for (int axis = 0; places->stacks && axis < 3; axis++)
+        if (places->stacks[k][axis].count > 0)
+            shape_gains(gain, &places->stacks[k][axis].shape, p->dims, first, n);
 }
 
 lob_status lob_appearance_places_make(lob_appearance_places *places, lob_appearance_stats *stats,
@@ -238,9 +242,10 @@ void lob_appearance_places_free(lob_appearance_places *places)
     lob_budget *const budget = places->budget;
     if (places->lost)
         lob_budget_free(budget, places->lost, p->voxels * p->wanted, sizeof *places->lost);
-    for (int k = 0; places->stacks && k < p->wanted; k++) {
-        lob_budget_free(budget, places->signed_mm[k], places->stacks[k].voxels, sizeof(float));
-        lob_appearance_stack_free(&places->stacks[k]);
+    for (int i = 0; places->stacks && i < 3 * p->wanted; i++) {
+        lob_appearance_stack *const stack = &places->stacks[i / 3][i % 3];
+        lob_budget_free(budget, places->signed_mm[i / 3][i % 3], stack->voxels, sizeof(float));
+        lob_appearance_stack_free(stack);
     }
     free(places->stacks);
 }

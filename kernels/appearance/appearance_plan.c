@@ -265,10 +265,10 @@ static void set_strides(lob_appearance_stack *stack, const lob_appearance_plan *
 }
 
 lob_status lob_appearance_stack_make(lob_appearance_stack *stack, const lob_appearance_plan *plan,
-                                     const lob_strokes *strokes, int32_t label, lob_error *error)
+                                     const lob_strokes *strokes, int32_t label, int axis,
+                                     lob_error *error)
 {
-    *stack = (lob_appearance_stack){.axis = lob_strokes_axis(strokes)};
-    if (stack->axis < 0) return LOB_OK;
+    *stack = (lob_appearance_stack){.axis = axis};
     const int64_t side = lob_side(plan->dims, stack->axis);
     stack->slices = malloc((size_t)side * sizeof *stack->slices);
     stack->places = malloc((size_t)side * sizeof *stack->places);
@@ -288,7 +288,7 @@ void lob_appearance_stack_free(lob_appearance_stack *stack)
 {
     free(stack->slices);
     free(stack->places);
-    *stack = (lob_appearance_stack){.axis = -1};
+    *stack = (lob_appearance_stack){.count = 0};
 }
 
 lob_distance_input lob_appearance_stack_input(const lob_appearance_stack *stack,

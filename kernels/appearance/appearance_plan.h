@@ -83,7 +83,7 @@ lob_distance_input lob_appearance_far_input(const lob_appearance_plan *plan, con
 
 /* Slices of an outline. */
 typedef struct {
-    int axis;                     /* -1: none */
+    int axis;
     int64_t count;                /* slices of the stack; 0: the label has no outline */
     int64_t *slices;              /* of the volume */
     lob_dims dims;                /* of the stack */
@@ -92,9 +92,11 @@ typedef struct {
     lob_appearance_shape shape;   /* its arrays are not set */
 } lob_appearance_stack;
 
-/* Find the slices of a label. Free it, also after a failure. Returns LOB_OK or LOB_ENOMEM. */
+/* Find the planes of a label across an axis. Free it, also after a failure. Returns LOB_OK or
+ * LOB_ENOMEM. */
 lob_status lob_appearance_stack_make(lob_appearance_stack *stack, const lob_appearance_plan *plan,
-                                     const lob_strokes *strokes, int32_t label, lob_error *error);
+                                     const lob_strokes *strokes, int32_t label, int axis,
+                                     lob_error *error);
 void lob_appearance_stack_free(lob_appearance_stack *stack);
 
 lob_distance_input lob_appearance_stack_input(const lob_appearance_stack *stack,

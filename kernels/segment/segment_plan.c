@@ -83,11 +83,12 @@ static lob_status find_outlines(bool *any, lob_segment_plan *plan, const lob_str
     *any = false;
     if (axis < 0) return LOB_OK;
     const int64_t side = lob_side(strokes->dims, axis);
-    int64_t *const slices = malloc((size_t)side * sizeof *slices);
+    const int64_t sides = strokes->dims.nx + strokes->dims.ny + strokes->dims.nz;
+    int64_t *const slices = malloc((size_t)sides * sizeof *slices);
     if (!slices) return lob_fail(error, LOB_ENOMEM, "no memory left for slices");
     for (int32_t i = 1; i <= plan->count; i++)
-        if (plan->labels[i - 1] != plan->background)
-            *any = *any || lob_strokes_drawn(slices, strokes, i, axis) > 0;
+        for (int a = 0; a < 3 && plan->labels[i - 1] != plan->background; a++)
+            *any = *any || lob_strokes_drawn(slices, strokes, i, a) > 0;
     for (int64_t z = 0; z < side; z++) {
         const int64_t *const voxels = lob_strokes_in(strokes, axis, z);
         bool drawn = false;

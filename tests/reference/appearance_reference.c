@@ -183,13 +183,59 @@ static int drawn_axis(const naive *c)
     return best;
 }
 
+/* Strokes of a slice that no plane holds. */
+static int64_t left_in(const naive *c, uint8_t *const plane[3], int axis, int64_t slice)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < c->n; i++) {
+        int64_t at[3];
+        bool held = false;
+        place_of(at, c, i);
+        for (int a = 0; a < 3; a++) held = held || plane[a][at[a]];
+        n += c->seed[i] && !held && at[axis] == slice;
+    }
+    return n;
+}
+
+/* Planes: 1 where a slice is one. */
+static void find_planes(uint8_t *const plane[3], const naive *c)
+{
+    const int drawn = drawn_axis(c);
+    int64_t held = 0, all = 0, of[2];
+    if (drawn < 0) return;
+    for (int64_t s = 0; s < lob_side(c->d, drawn); s++) {
+        const int64_t n = strokes_in(c, drawn, s, 1, of);
+        held += n > 0;
+        all += n;
+    }
+    int64_t left = all;
+    for (int64_t found = 0; found < held / 2 && left > all / 50; found++) {
+        int64_t most = -1, slice = 0;
+        int axis = 0;
+        for (int a = 0; a < 3; a++)
+            for (int64_t s = 0; s < lob_side(c->d, a); s++) {
+                const int64_t n = left_in(c, plane, a, s);
+                if (n < most) continue;
+                most = n;
+                axis = a;
+                slice = s;
+            }
+        plane[axis][slice] = 1;
+        left -= most;
+    }
+    if (left <= all / 50) return;
+    for (int a = 0; a < 3; a++)
+        for (int64_t s = 0; s < lob_side(c->d, a); s++)
+            plane[a][s] = a == drawn && strokes_in(c, a, s, 1, of) > 0;
+}
+
 static double inside_mm(const naive *c, const uint8_t *is, int64_t i, int axis)
 {
     const double mm = nearest(c, is, !is[i], i, axis);
     return is[i] ? fmin(mm, 1e4) : -fmin(mm, 1e4);
 }
 
-static void add_shape(double *scores, const naive *c, int32_t label, int axis)
+static void add_shape(double *scores, const naive *c, int32_t label, int axis, const uint8_t *plane)
 {
     const int64_t side = lob_side(c->d, axis);
     const int64_t stride[3] = {1, c->d.nx, c->d.nx * c->d.ny};
@@ -199,11 +245,11 @@ static void add_shape(double *scores, const naive *c, int32_t label, int axis)
         is[i] = lob_label_at(c->in->outline, c->in->outline_type, i) == label;
     for (int64_t s = 0; s < side; s++) {
         const int64_t all = strokes_in(c, axis, s, label, of);
-        if (of[0] && of[1] && all > fullest) fullest = all;
+        if (plane[s] && of[0] && of[1] && all > fullest) fullest = all;
     }
     for (int64_t s = 0; s < side; s++) {
         const int64_t all = strokes_in(c, axis, s, label, of);
-        if (of[0] && of[1] && 4 * all >= fullest) drawn[n++] = s;
+        if (plane[s] && of[0] && of[1] && 4 * all >= fullest) drawn[n++] = s;
     }
     for (int64_t i = 0; n > 0 && i < c->n; i++) {
         int64_t at[3], a = 0;
@@ -246,13 +292,16 @@ void appearance_reference(double *scores, const lob_appearance_input *in,
     for (int64_t i = 0; i < (in->labels - 1) * c.n; i++) scores[i] = 0;
     for (int v = 0; v < in->view_count; v++)
         for (int k = 0; k < in->views[v]->channels; k++) add_channel(scores, &c, in->views[v], k);
-    const int axis = drawn_axis(&c);
+    uint8_t *plane[3];
+    for (int a = 0; a < 3; a++) plane[a] = must_have((size_t)lob_side(c.d, a));
+    if (in->outline) find_planes(plane, &c);
     for (int32_t l = 1, k = 0; l <= in->labels; l++) {
         if (l == in->background) continue;
         if (!in->outline && options->far > 0) add_far(scores + k * c.n, &c, l);
-        if (in->outline && options->shape > 0 && axis >= 0)
-            add_shape(scores + k * c.n, &c, l, axis);
+        for (int a = 0; in->outline && options->shape > 0 && a < 3; a++)
+            add_shape(scores + k * c.n, &c, l, a, plane[a]);
         k++;
     }
+    for (int a = 0; a < 3; a++) free(plane[a]);
     free(c.seed);
 }
