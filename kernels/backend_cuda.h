@@ -26,23 +26,15 @@
 
 LOB_BEGIN_DECLS
 
-lob_status lob_appearance_cuda(float *shares, lob_appearance_stats *stats,
-                               const lob_appearance_input *in,
-                               const lob_appearance_options *options, const lob_context *context,
-                               lob_error *error);
-
-lob_status lob_components_cuda(lob_components_output *out, const lob_components_input *in,
-                               const lob_components_options *options, const lob_context *context,
-                               lob_error *error);
+__typeof__(lob_appearance_cpu) lob_appearance_cuda;
+__typeof__(lob_components_cpu) lob_components_cuda;
 
 /*
  * Working memory is 2 bytes a voxel, and 4 more without out->distance. LOB_ENOMEM: also where a
  * line along y or z does not fit the shared memory of a multiprocessor, which on Hopper holds 17800
  * voxels at least. Work on arrays of the device may still be under way when this returns.
  */
-lob_status lob_distance_cuda(const lob_distance_output *out, const lob_distance_input *in,
-                             const lob_distance_options *options, const lob_context *context,
-                             lob_error *error);
+__typeof__(lob_distance_cpu) lob_distance_cuda;
 
 /*
  * An image of ordinary memory goes through in slabs: while one is computed, the next is uploaded
@@ -50,40 +42,24 @@ lob_status lob_distance_cuda(const lob_distance_output *out, const lob_distance_
  * whole, and so do a chain that cannot be cut and one that needs percentiles or the noise of an
  * image that the device holds.
  */
-lob_status lob_filter_cuda(lob_filter_output *out, const lob_filter_input *in,
-                           const lob_filter_options *options, const lob_context *context,
-                           lob_error *error);
+__typeof__(lob_filter_cpu) lob_filter_cuda;
 
 /* options->tile has no effect. Working memory: about 6 bytes per voxel with one channel and 32-bit
  * keys. How it works: kernels/growcut/gpu/section_batch_cuda.cuh. */
-lob_status lob_growcut_cuda(const lob_growcut_output *out, lob_growcut_stats *stats,
-                            const lob_growcut_input *in, const lob_growcut_options *options,
-                            const lob_context *context, lob_error *error);
-
-lob_status lob_labels_cuda(lob_labels_output *out, const lob_labels_input *in,
-                           const lob_labels_options *options, const lob_context *context,
-                           lob_error *error);
+__typeof__(lob_growcut_cpu) lob_growcut_cuda;
+__typeof__(lob_labels_cpu) lob_labels_cuda;
 
 /* Work on arrays of the device may still be under way when this returns. */
-lob_status lob_morphology_cuda(void *out, const lob_morphology_input *in, lob_morphology how,
-                               double radius, const lob_context *context, lob_error *error);
+__typeof__(lob_morphology_cpu) lob_morphology_cuda;
 
 /*
  * Working memory, for each voxel of the part that is worked on: 10 bytes without edge; with it 10 +
  * 16 for each channel; with several labels beside the background up to 8 more; results of filters
  * and components; and copies as lob_refine_cpu makes them.
  */
-lob_status lob_refine_cuda(void *out, lob_refine_stats *stats, const lob_refine_input *in,
-                           const lob_refine_options *options, const lob_context *context,
-                           lob_error *error);
-
-lob_status lob_regions_cuda(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
-                            const lob_regions_input *in, const lob_context *context,
-                            lob_error *error);
-
-lob_status lob_resample_cuda(void *out, const lob_resample_input *in,
-                             const lob_resample_options *options, const lob_context *context,
-                             lob_error *error);
+__typeof__(lob_refine_cpu) lob_refine_cuda;
+__typeof__(lob_regions_cpu) lob_regions_cuda;
+__typeof__(lob_resample_cpu) lob_resample_cuda;
 
 /*
  * Working memory is the tables (32 kB for lsc, 132 kB for CIELAB) and the largest of three stages,
@@ -108,14 +84,8 @@ lob_status lob_resample_cuda(void *out, const lob_resample_input *in,
  * a brick, has rows shorter than 16 voxels or fewer than 250000 voxels, or is so noisy that it has
  * a fragment per 5 voxels (per 7 with three channels, per 10 with five).
  */
-lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxels_stats *stats,
-                                const lob_supervoxels_input *in,
-                                const lob_supervoxels_options *options, const lob_context *context,
-                                lob_error *error);
-
-lob_status lob_threshold_cuda(uint8_t *labels, lob_threshold_stats *stats,
-                              const lob_threshold_input *in, const lob_threshold_options *options,
-                              const lob_context *context, lob_error *error);
+__typeof__(lob_supervoxels_cpu) lob_supervoxels_cuda;
+__typeof__(lob_threshold_cpu) lob_threshold_cuda;
 
 LOB_END_DECLS
 

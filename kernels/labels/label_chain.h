@@ -26,11 +26,8 @@ typedef struct lob_label_chain lob_label_chain;
 
 /* What a backend does. `now` is what the last step left; `next` is a step's result. */
 typedef struct {
-    lob_status (*components)(lob_components_output *out, const lob_components_input *in,
-                             const lob_components_options *options, const lob_context *context,
-                             lob_error *error);
-    lob_status (*morphology)(void *out, const lob_morphology_input *in, lob_morphology how,
-                             double radius, const lob_context *context, lob_error *error);
+    __typeof__(lob_components_cpu) *components;
+    __typeof__(lob_morphology_cpu) *morphology;
 
     /* to[v] = table[from[v]]; a table with so many entries */
     lob_status (*put)(lob_label_chain *c, lob_labels_array to, lob_labels_array from,
