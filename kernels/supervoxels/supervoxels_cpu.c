@@ -329,7 +329,8 @@ static lob_status prepare(call *c, lob_supervoxels_stats *stats, lob_error *erro
     lob_levels levels;
     lob_levels_extremes(extremes, &levels, &data, &view, c->threads);
     lob_levels_settle(&levels, span, extremes, image);
-    LOB_TRY(lob_supervoxels_plan_make(&c->plan, c->in, c->options, &levels, extremes, error));
+    LOB_TRY(lob_supervoxels_plan_make(&c->plan, c->in, c->options, &levels, extremes, c->context,
+                                      error));
     for (int a = 0; a < 3; a++) stats->cells[a] = c->plan.rule.cells[a];
     stats->size_mm = c->plan.size_mm;
     stats->data_voxels = levels.data_voxels;

@@ -107,7 +107,7 @@ static lob_status take_work(call *c)
 /* The plan's tables in device memory. */
 struct device_tables {
     lob_cos_sin *axis, *level;
-    uint16_t *lab;
+    uint16_t *linear, *root;
 };
 
 /* Lay out the tables, for the kernels too. Returns their bytes. */
@@ -118,18 +118,36 @@ static int64_t lay_out_tables(supervoxels_params *s, device_tables *tables, void
     arena at(block);
     tables->axis = at.take<lob_cos_sin>(lsc ? lob_supervoxels_coordinates(rule) : 0);
     tables->level = at.take<lob_cos_sin>(lsc ? 2 * LOB_COS_SIN_ENTRIES : 0);
-    tables->lab = at.take<uint16_t>(rule->lab ? LOB_LAB_ENTRIES : 0);
+    tables->linear = at.take<uint16_t>(rule->lab ? 256 : 0);
+    tables->root = at.take<uint16_t>(rule->lab ? LOB_LAB_ROOTS : 0);
     for (int64_t a = 0, before = 0; a < 3; before += rule->side[a], a++)
         s->axis_cos_sin[a] = tables->axis + before;
     s->level_cos_sin = tables->level;
-    s->linear = tables->lab;
-    s->root = tables->lab + 256;
+    s->linear = tables->linear;
+    s->root = tables->root;
     return at.used;
 }
 
-/* Send the tables. They are in the block for lists, which the numbering of fragments does not use:
+enum { ROOT_THREADS = 256 };
+
+/* The host would take longer for these roots than the device for a slice. */
+static __global__ void __launch_bounds__(ROOT_THREADS) roots_kernel(uint16_t *root)
+{
+    const uint32_t i = blockIdx.x * ROOT_THREADS + threadIdx.x;
+    uint32_t low = 0, high = UINT16_MAX;
+    while (low < high) {
+        const uint32_t middle = (low + high + 1) / 2;
+        if (lob_lab_root_reaches(i, middle))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    root[i] = (uint16_t)low;
+}
+
+/* Make the tables. They are in the block for lists, which the numbering of fragments does not use:
  * there they last for the call. */
-static lob_status send_tables(call *c)
+static lob_status make_tables(call *c)
 {
     const lob_supervoxels_plan *plan = &c->plan;
     const int64_t entry = (int64_t)sizeof(lob_cos_sin);
@@ -140,9 +158,12 @@ static lob_status send_tables(call *c)
     if (bytes == 0) return LOB_OK;
     LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_LISTS, bytes, &block, c->error));
     lay_out_tables(&c->s, &tables, block);
-    if (plan->rule.lab)
-        LOB_TRY(lob_device_upload(device, tables.lab, plan->linear,
-                                  LOB_LAB_ENTRIES * (int64_t)sizeof *tables.lab, c->error));
+    if (plan->rule.lab) {
+        LOB_TRY(
+            lob_device_upload(device, tables.linear, plan->linear, sizeof plan->linear, c->error));
+        LOB_TRY(lob_launch(device, roots_kernel, "a table of roots", LOB_LAB_ROOTS / ROOT_THREADS,
+                           ROOT_THREADS, 0, tables.root, c->error));
+    }
     if (plan->rule.method == LOB_LSC) {
         LOB_TRY(lob_device_upload(device, tables.axis, plan->axis_cos_sin,
                                   lob_supervoxels_coordinates(&plan->rule) * entry, c->error));
@@ -179,7 +200,8 @@ static lob_status make_plan(call *c)
     lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
     lob_levels levels = {};
     LOB_TRY(find_extremes(c, &levels, extremes));
-    LOB_TRY(lob_supervoxels_plan_make(&c->plan, c->in, c->options, &levels, extremes, c->error));
+    LOB_TRY(lob_supervoxels_plan_make(&c->plan, c->in, c->options, &levels, extremes, c->context,
+                                      c->error));
     const lob_supervoxels_plan *plan = &c->plan;
     for (int a = 0; a < 3; a++) c->stats.cells[a] = plan->rule.cells[a];
     c->stats.size_mm = plan->size_mm;
@@ -357,7 +379,7 @@ static lob_status compute(call *c)
         lob_device_image_of(c->in->image, c->arrays->image, c->arrays->mask, c->options->range);
     LOB_TRY(make_plan(c));
     LOB_TRY(fill_params(c));
-    LOB_TRY(send_tables(c));
+    LOB_TRY(make_tables(c));
     LOB_TRY(take_work(c));
     for (int i = 0; i < 2 && c->context->progress; i++)
         LOB_CUDA(cudaEventCreateWithFlags(&c->passed[i], cudaEventDisableTiming));

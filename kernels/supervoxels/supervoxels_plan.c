@@ -223,24 +223,27 @@ static lob_cos_sin cos_sin_at(double angle)
                          (int16_t)lround(sin(angle) * LOB_COS_SIN_SCALE)};
 }
 
-static void fill_level_table(lob_cos_sin *table, int32_t last)
+/* Up to the largest level; entries beyond it are not read, but sent. */
+static void fill_level_table(lob_cos_sin *table, int32_t last, int threads)
 {
-    for (int32_t i = 0; i < LOB_COS_SIN_ENTRIES; i++)
-        table[i] = cos_sin_at(QUARTER_TURN * (i < last ? i : last) / last);
+#pragma omp parallel for num_threads(threads)
+    for (int32_t i = 0; i <= last; i++) table[i] = cos_sin_at(QUARTER_TURN * i / last);
+    for (int32_t i = last + 1; i < LOB_COS_SIN_ENTRIES; i++) table[i] = table[last];
 }
 
-static void fill_axis_tables(lob_cos_sin *table, const lob_supervoxels_rule *rule)
+static void fill_axis_tables(lob_cos_sin *table, const lob_supervoxels_rule *rule, int threads)
 {
     for (int a = 0; a < 3; table += rule->side[a], a++) {
         const bool constant = is_constant(rule, a);
         const double step = (double)rule->side[a] / rule->cells[a];
+#pragma omp parallel for num_threads(threads)
         for (int32_t x = 0; x < rule->side[a]; x++)
             table[x] = constant ? (lob_cos_sin){0, 0} : cos_sin_at(QUARTER_TURN * x / step);
     }
 }
 
 static lob_status make_cos_sin(lob_supervoxels_plan *plan, const lob_supervoxels_options *options,
-                               int32_t range)
+                               int32_t range, int threads)
 {
     lob_supervoxels_rule *rule = &plan->rule;
     const double chroma = 2.55, unit = 1.0 / ((double)LOB_COS_SIN_SCALE * LOB_COS_SIN_SCALE);
@@ -262,32 +265,28 @@ static lob_status make_cos_sin(lob_supervoxels_plan *plan, const lob_supervoxels
     plan->level_cos_sin =
         malloc((size_t)plan->level_tables * LOB_COS_SIN_ENTRIES * sizeof *plan->level_cos_sin);
     if (!plan->axis_cos_sin || !plan->level_cos_sin) return LOB_ENOMEM;
-    fill_axis_tables(plan->axis_cos_sin, rule);
-    fill_level_table(plan->level_cos_sin, (rule->lab ? 100 * LOB_LAB_UNIT : range) >> rule->shift);
+    fill_axis_tables(plan->axis_cos_sin, rule, threads);
+    fill_level_table(plan->level_cos_sin, (rule->lab ? 100 * LOB_LAB_UNIT : range) >> rule->shift,
+                     threads);
     if (rule->lab)
-        fill_level_table(plan->level_cos_sin + LOB_COS_SIN_ENTRIES, range >> rule->shift);
+        fill_level_table(plan->level_cos_sin + LOB_COS_SIN_ENTRIES, range >> rule->shift, threads);
     return LOB_OK;
 }
 
-/* CIE's f: a cube root, linear near black. */
-static double lab_root(double t)
+static lob_status make_lab(lob_supervoxels_plan *plan, bool roots)
 {
-    const double knee = 6.0 / 29;
-    return t > knee * knee * knee ? cbrt(t) : t / (3 * knee * knee) + 4.0 / 29;
-}
-
-static lob_status make_lab(lob_supervoxels_plan *plan)
-{
-    plan->linear = malloc(LOB_LAB_ENTRIES * sizeof *plan->linear);
-    if (!plan->linear) return LOB_ENOMEM;
-    plan->root = plan->linear + 256;
     for (int i = 0; i < 256; i++) {
         const double v = i / 255.0;
         const double lab = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
         plan->linear[i] = (uint16_t)(lab * 65535 + 0.5);
     }
-    for (int i = 0; i < LOB_LAB_ROOTS; i++)
-        plan->root[i] = (uint16_t)(lab_root(i / 65535.0) * 65535 + 0.5);
+    if (!roots) return LOB_OK;
+    plan->root = malloc(LOB_LAB_ROOTS * sizeof *plan->root);
+    if (!plan->root) return LOB_ENOMEM;
+    for (uint32_t i = 0, r = 0; i < LOB_LAB_ROOTS; i++) {
+        while (r < UINT16_MAX && lob_lab_root_reaches(i, r + 1)) r++;
+        plan->root[i] = (uint16_t)r;
+    }
     return LOB_OK;
 }
 
@@ -307,14 +306,14 @@ int64_t lob_supervoxels_plan_bytes(const lob_supervoxels_plan *plan)
     const int64_t levels = (int64_t)plan->level_tables * LOB_COS_SIN_ENTRIES;
     const int64_t entries =
         plan->axis_cos_sin ? lob_supervoxels_coordinates(&plan->rule) + levels : 0;
-    const int64_t lab = plan->linear ? LOB_LAB_ENTRIES : 0;
-    return entries * (int64_t)sizeof(lob_cos_sin) + lab * (int64_t)sizeof *plan->linear;
+    const int64_t roots = plan->root ? LOB_LAB_ROOTS : 0;
+    return entries * (int64_t)sizeof(lob_cos_sin) + roots * (int64_t)sizeof *plan->root;
 }
 
 lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_supervoxels_input *in,
                                      const lob_supervoxels_options *options,
                                      const lob_levels *levels, const lob_extremes *extremes,
-                                     lob_error *error)
+                                     const lob_context *context, lob_error *error)
 {
     *plan = (lob_supervoxels_plan){
         .levels = *levels,
@@ -338,12 +337,14 @@ lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_super
     const int32_t range = options->lab ? UINT16_MAX : find_lowest_levels(plan, extremes);
     const int32_t whole = options->lab ? 100 * LOB_LAB_UNIT : range;
     plan->rule.level = (float)(1.0 / whole);
-    lob_status st = weigh_positions(
-        plan, in->image, options->method == LOB_SLIC ? options->compactness * whole : 1, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(weigh_positions(plan, in->image,
+                            options->method == LOB_SLIC ? options->compactness * whole : 1, error));
+    lob_status st = LOB_OK;
     if (options->method == LOB_SLIC) choose_steps(&plan->rule, range);
-    if (st == LOB_OK && options->lab) st = make_lab(plan);
-    if (st == LOB_OK && options->method == LOB_LSC) st = make_cos_sin(plan, options, range);
+    const int threads = context->threads > 0 ? context->threads : 1;
+    if (options->lab) st = make_lab(plan, !context->device);
+    if (st == LOB_OK && options->method == LOB_LSC)
+        st = make_cos_sin(plan, options, range, threads);
     if (st != LOB_OK) lob_supervoxels_plan_free(plan);
     return st;
 }
@@ -352,6 +353,6 @@ void lob_supervoxels_plan_free(lob_supervoxels_plan *plan)
 {
     free(plan->axis_cos_sin);
     free(plan->level_cos_sin);
-    free(plan->linear);
+    free(plan->root);
     *plan = (lob_supervoxels_plan){0};
 }

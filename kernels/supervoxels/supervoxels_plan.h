@@ -23,11 +23,12 @@ typedef struct {
      *   axis_cos_sin   lsc: side[0] + side[1] + side[2] entries, by x, then y, then z
      *   level_cos_sin  lsc: level_tables (1, or 2 in CIELAB) tables of LOB_COS_SIN_ENTRIES;
      *                  entry [lob_lsc_table][level >> shift]
-     *   linear, root  CIELAB: 256 and LOB_LAB_ROOTS, for lob_lab; root follows linear in one block
+     *   root           CIELAB: LOB_LAB_ROOTS, for lob_lab. A device makes its own
      */
     lob_cos_sin *axis_cos_sin, *level_cos_sin;
     int level_tables;
-    uint16_t *linear, *root;
+    uint16_t *root;
+    uint16_t linear[256]; /* CIELAB: for lob_lab */
 } lob_supervoxels_plan;
 
 /*
@@ -43,6 +44,7 @@ lob_status lob_supervoxels_check(const lob_supervoxels_input *in,
  *   plan      out  free with lob_supervoxels_plan_free; holds nothing on failure
  *   levels    in   of the whole image, settled from the extremes (lob_levels_settle)
  *   extremes  in   one an image channel, of its data
+ *   context   in   threads; with a device no table of roots is made
  *
  * Returns LOB_OK, LOB_EARG (a size that is too small for the spacing), LOB_EDATA (no data, more
  * than 2^31 - 2 clusters, or such as might have 2^32 voxels) or LOB_ENOMEM.
@@ -50,10 +52,7 @@ lob_status lob_supervoxels_check(const lob_supervoxels_input *in,
 lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_supervoxels_input *in,
                                      const lob_supervoxels_options *options,
                                      const lob_levels *levels, const lob_extremes *extremes,
-                                     lob_error *error);
-
-/* Entries of linear and root. */
-enum { LOB_LAB_ENTRIES = 256 + LOB_LAB_ROOTS };
+                                     const lob_context *context, lob_error *error);
 
 /* Entries of axis_cos_sin. */
 static inline int64_t lob_supervoxels_coordinates(const lob_supervoxels_rule *rule)

@@ -132,11 +132,24 @@ LOB_BOTH uint16_t lob_lab_b(int32_t y, int32_t z)
 }
 
 /*
+ * Is the root of entry i at least r, of 1..65535? Roots are CIE's f(i / 65535) * 65535, rounded: a
+ * cube root, with a straight foot up to (6 / 29)^3. In whole numbers, so that each backend makes
+ * the table itself.
+ */
+LOB_BOTH bool lob_lab_root_reaches(uint32_t i, uint32_t r)
+{
+    const uint32_t foot = 580;
+    const uint64_t twice = 2 * (uint64_t)r - 1; /* what is half a step below r counts as r */
+    return i <= foot ? twice * 3132 <= 2 * ((uint64_t)i * 24389 + 28311120)
+                     : twice * twice * twice <= (uint64_t)i * 8 * UINT16_MAX * UINT16_MAX;
+}
+
+/*
  * The levels of an sRGB colour under D65.
  *
  *   lab     out  3
  *   linear  in   256: linear light of a byte, 0..65535
- *   root    in   LOB_LAB_ROOTS: CIE's f(i / 65535) * 65535, the cube root with its straight foot
+ *   root    in   LOB_LAB_ROOTS, as lob_lab_root_reaches says
  */
 LOB_BOTH void lob_lab(uint16_t *lab, uint8_t r, uint8_t g, uint8_t b, const uint16_t *linear,
                       const uint16_t *root)

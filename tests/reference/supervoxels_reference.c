@@ -477,7 +477,8 @@ lob_status supervoxels_reference(int32_t *labels, lob_supervoxels_stats *stats,
     clustering s = {.n = lob_voxels(in->image)};
     lob_levels_extremes(extremes, &levels, &data, &view, 1);
     lob_levels_settle(&levels, span, extremes, in->image);
-    const lob_status st = lob_supervoxels_plan_make(&s.plan, in, options, &levels, extremes, NULL);
+    const lob_status st = lob_supervoxels_plan_make(&s.plan, in, options, &levels, extremes,
+                                                    &(lob_context){.threads = 1}, NULL);
     if (st != LOB_OK) return st;
     s.rule = s.plan.rule;
     s.is_data = calloc((size_t)s.n, 1);

@@ -229,7 +229,9 @@ TEST(counts_come_near)
         o.count = cases[i].count;
         o.slice_axis = cases[i].slice_axis;
         const lob_supervoxels_input in = {&image, NULL};
-        assert_int_equal(lob_supervoxels_plan_make(&plan, &in, &o, &levels, &extremes, NULL), 0);
+        assert_int_equal(lob_supervoxels_plan_make(&plan, &in, &o, &levels, &extremes,
+                                                   &(lob_context){.threads = 1}, NULL),
+                         0);
         for (int a = 0; a < 3; a++)
             if (plan.rule.cells[a] != cases[i].cells[a])
                 fail_msg("case %zu: %d cells along axis %d at %g mm", i, plan.rule.cells[a], a,
@@ -280,7 +282,10 @@ TEST(colours_as_cie_says)
     o.size_mm = 1;
     const lob_supervoxels_input in = {&image, NULL};
     assert_ok(lob_supervoxels_check(&in, &o, NULL));
-    assert_ok(lob_supervoxels_plan_make(&plan, &in, &o, &levels, NULL, NULL));
+    assert_ok(lob_supervoxels_plan_make(&plan, &in, &o, &levels, NULL, &(lob_context){.threads = 1},
+                                        NULL));
+    for (int i = 0; i < LOB_LAB_ROOTS; i++)
+        assert_int_equal(plan.root[i], (int)(root(i / 65535.0) * 65535 + 0.5));
     double worst = 0;
     for (int r = 0; r < 256; r += 5)
         for (int g = 0; g < 256; g += 5)

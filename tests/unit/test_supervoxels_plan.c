@@ -27,7 +27,8 @@ static bool planned(lob_supervoxels_plan *plan, const wish *w)
     options.size_mm = w->size_mm;
     options.compactness = w->compactness;
     options.slice_axis = w->slice_axis;
-    return lob_supervoxels_plan_make(plan, &in, &options, &levels, extremes, &error) == LOB_OK;
+    return lob_supervoxels_plan_make(plan, &in, &options, &levels, extremes,
+                                     &(lob_context){.threads = 1}, &error) == LOB_OK;
 }
 
 /* The largest distance that a voxel of the box can have, with steps `finer` times as fine. */
