@@ -2,6 +2,7 @@
 #include "kernels/appearance/strokes.h"
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
+#include "tools/text/json_text.h"
 #include "volumes/crop.h"
 
 #include <math.h>
@@ -112,16 +113,6 @@ static lob_status marked_box(lob_session *s, lob_box *box, work *w)
     return LOB_OK;
 }
 
-static void report_box(lob_session *s, const lob_box *box)
-{
-    cJSON *first = cJSON_AddArrayToObject(s->results, "first");
-    cJSON *size = cJSON_AddArrayToObject(s->results, "size");
-    for (int a = 0; a < 3; a++) {
-        cJSON_AddItemToArray(first, cJSON_CreateNumber((double)box->first[a]));
-        cJSON_AddItemToArray(size, cJSON_CreateNumber((double)box->size[a]));
-    }
-}
-
 static lob_status crop(lob_session *s, void *user)
 {
     work *const w = user;
@@ -133,7 +124,8 @@ static lob_status crop(lob_session *s, void *user)
     const int64_t part = lob_product(box.size[0] * box.size[1], box.size[2], image->channels,
                                      (int64_t)lob_type_of(image->type)->bytes);
     const int64_t whole = lob_voxel_bytes(image);
-    report_box(s, &box);
+    lob_json_integers(s->results, "first", box.first, 3);
+    lob_json_integers(s->results, "size", box.size, 3);
     LOB_TRY(lob_session_take(s, part, set->image));
     if (lob_volume_crop(image, &box) != LOB_OK) return lob_session_no_memory(s, set->image);
     lob_session_give(s, whole);

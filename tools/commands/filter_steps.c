@@ -33,8 +33,7 @@ static lob_status take_lengths(lob_session *s, lob_typed_step *t, const char *te
                  !bare   ? ""
                  : *unit ? unit
                          : usual_unit);
-        const lob_status st = lob_option_take(&row, part, &s->error);
-        if (st != LOB_OK) return st;
+        LOB_TRY(lob_option_take(&row, part, &s->error));
         at = at[length] ? at + length + 1 : NULL;
     }
     if (at || n == 2) return refuse(s, t->name, text, "is not one length, nor one for each axis");
@@ -49,11 +48,11 @@ static lob_status take_sigma(lob_session *s, lob_typed_step *t, const char *text
 
 static lob_status take_radius(lob_session *s, lob_typed_step *t, const char *text)
 {
-    const lob_status st = take_lengths(s, t, text, "vox");
-    for (int a = 0; a < 3 && st == LOB_OK; a++)
+    LOB_TRY(take_lengths(s, t, text, "vox"));
+    for (int a = 0; a < 3; a++)
         if (t->along[a].voxels && t->along[a].value != floor(t->along[a].value))
             return refuse(s, t->name, text, "is no whole number of voxels");
-    return st;
+    return LOB_OK;
 }
 
 static lob_status take_noise(lob_session *s, lob_typed_step *t, const char *text)
@@ -165,8 +164,7 @@ lob_status lob_filter_steps_parse(lob_session *s, lob_typed_step *typed, const l
         if (k == LOB_COUNT(rows))
             return lob_fail(&s->error, LOB_EINTERNAL, "--%s has no row", step->name);
         typed[i] = (lob_typed_step){.name = step->name, .step = {.kind = rows[k].kind}};
-        const lob_status st = rows[k].take(s, &typed[i], step->text);
-        if (st != LOB_OK) return st;
+        LOB_TRY(rows[k].take(s, &typed[i], step->text));
     }
     return LOB_OK;
 }

@@ -149,11 +149,11 @@ static lob_status take_radius(const typed_step *t)
 {
     const bool bare = t->text[strspn(t->text, "+-.0123456789eE")] == '\0';
     lob_labels_step *step = &t->typed->step[t->number];
-    const lob_status st = take_length(t);
+    LOB_TRY(take_length(t));
     if (bare) step->voxels = true;
-    if (st == LOB_OK && step->voxels && step->length != floor(step->length))
+    if (step->voxels && step->length != floor(step->length))
         return refuse(t, "is no whole number of voxels");
-    return st;
+    return LOB_OK;
 }
 
 static lob_status take_nothing(const typed_step *t)
@@ -202,8 +202,7 @@ lob_status lob_labels_steps_parse(lob_session *s, lob_typed_labels *typed, const
             return lob_fail(&s->error, LOB_EINTERNAL, "--%s has no row", t.name);
         typed->name[i] = t.name;
         typed->step[i].kind = rows[k].kind;
-        const lob_status st = rows[k].take(&t);
-        if (st != LOB_OK) return st;
+        LOB_TRY(rows[k].take(&t));
     }
     return LOB_OK;
 }

@@ -2,6 +2,7 @@
 #include "tools/inout/grid.h"
 
 #include "io/png.h"
+#include "tools/text/json_text.h"
 #include "volumes/crop.h"
 #include "volumes/reorient.h"
 
@@ -72,8 +73,7 @@ static lob_status place(lob_session *s, lob_volume *volume, const int64_t first[
     const lob_status st = lob_volume_place(volume, first, image);
     lob_session_give(s, st == LOB_OK ? before : after);
     if (st != LOB_OK) return lob_session_no_memory(s, path);
-    cJSON *at = cJSON_AddArrayToObject(last_input(s), "placed_at");
-    for (int a = 0; a < 3; a++) cJSON_AddItemToArray(at, cJSON_CreateNumber((double)first[a]));
+    lob_json_integers(last_input(s), "placed_at", first, 3);
     lob_session_say(s, "%s: covers a part of %s from voxel (%lld, %lld, %lld) on", path, image_path,
                     (long long)first[0], (long long)first[1], (long long)first[2]);
     return LOB_OK;

@@ -119,12 +119,12 @@ static lob_status check_file(lob_session *s, const lob_option *row)
 static lob_status is_there(bool *there, const lob_option *row)
 {
     char *files[2];
-    const lob_status st = files_of(files, path_of(row), is_volume(row), false);
-    *there = st == LOB_OK;
-    for (int k = 0; k < 2 && st == LOB_OK; k++)
+    LOB_TRY(files_of(files, path_of(row), is_volume(row), false));
+    *there = true;
+    for (int k = 0; k < 2; k++)
         if (files[k] && access(files[k], F_OK) != 0) *there = false;
-    if (st == LOB_OK) lob_files_free(files);
-    return st;
+    lob_files_free(files);
+    return LOB_OK;
 }
 
 /*
@@ -160,15 +160,13 @@ static lob_status find_existing(lob_session *s, bool *skip)
 lob_status lob_outputs_check(lob_session *s, bool *skip)
 {
     const lob_option *row;
-    lob_status st = LOB_OK;
     *skip = false;
-    for (size_t i = 0; (row = row_at(s, i)) && st == LOB_OK; i++)
-        if (is_named(row)) st = check_name(s, i);
-    if (st == LOB_OK && s->skip_existing) st = find_existing(s, skip);
-    if (*skip) return st;
-    for (size_t i = 0; (row = row_at(s, i)) && st == LOB_OK; i++)
-        if (makes_file(s, row)) st = check_file(s, row);
-    return st;
+    for (size_t i = 0; (row = row_at(s, i)); i++)
+        if (is_named(row)) LOB_TRY(check_name(s, i));
+    if (s->skip_existing) LOB_TRY(find_existing(s, skip));
+    for (size_t i = 0; !*skip && (row = row_at(s, i)); i++)
+        if (makes_file(s, row)) LOB_TRY(check_file(s, row));
+    return LOB_OK;
 }
 
 lob_status lob_session_reserve_output(lob_session *s)

@@ -161,16 +161,14 @@ static bool files_of(char *files[2], const char *path, bool is_volume)
 lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char *path,
                             lob_make_fn *make, void *user)
 {
+    LOB_TRY(lob_session_cancelled(s));
+    LOB_TRY(lob_watch_writing(s, path));
+    LOB_TRY(lob_session_reserve_output(s));
     lob_session_output output = {.path = strdup(path), .is_new = true};
-    lob_status st = lob_session_cancelled(s);
-    if (st == LOB_OK) st = lob_watch_writing(s, path);
-    if (st == LOB_OK) st = lob_session_reserve_output(s);
-    if (st == LOB_OK && !(output.path && files_of(output.files, path, volume != NULL)))
-        st = lob_session_no_memory(s, path);
+    const bool named = output.path && files_of(output.files, path, volume != NULL);
     for (int k = 0; k < 2; k++)
         if (output.files[k] && access(output.files[k], F_OK) == 0) output.is_new = false;
-
-    if (st == LOB_OK) st = make(s, path, user);
+    const lob_status st = named ? make(s, path, user) : lob_session_no_memory(s, path);
     if (st != LOB_OK) { /* nothing under its path is ours */
         lob_files_free(output.files);
         free(output.path);

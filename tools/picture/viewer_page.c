@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/gzip.h"
 #include "kernels/resample/resample.h"
+#include "tools/text/json_text.h"
 #include "tools/text/page_text.h"
 #include "viewer_html.h"
 #include "volumes/reorient.h"
@@ -172,11 +173,10 @@ lob_status lob_viewer_page_prepare(page *p, const content *c, const lob_context 
         resampled(&data, p, &c->image, p->channels, LOB_RESAMPLE_LINEAR, context, error);
     if (st == LOB_OK) st = pack(p, &c->image, data, error);
     free(data);
-    if (st == LOB_OK && c->labels.data) {
-        p->label_type = c->labels.type;
-        st = resampled(&p->labels, p, &c->labels, 1, LOB_RESAMPLE_MAJORITY, context, error);
-    }
-    return st;
+    LOB_TRY(st);
+    if (!c->labels.data) return LOB_OK;
+    p->label_type = c->labels.type;
+    return resampled(&p->labels, p, &c->labels, 1, LOB_RESAMPLE_MAJORITY, context, error);
 }
 
 void lob_viewer_page_free(page *p)
@@ -187,13 +187,6 @@ void lob_viewer_page_free(page *p)
 }
 
 /* ---- what the script is told ---- */
-
-static cJSON *integers(const int64_t *values, int n)
-{
-    cJSON *const array = cJSON_CreateArray();
-    for (int i = 0; i < n; i++) cJSON_AddItemToArray(array, cJSON_CreateNumber((double)values[i]));
-    return array;
-}
 
 static cJSON *labels_json(const content *c)
 {
@@ -244,7 +237,7 @@ static cJSON *about_json(const page *p, const content *c, const lob_preview *set
     cJSON *const about = cJSON_CreateObject();
     cJSON_AddStringToObject(about, "image", name_of(set->image));
     if (set->labels) cJSON_AddStringToObject(about, "segmentation", name_of(set->labels));
-    cJSON_AddItemToObject(about, "dims", integers(dims, 3));
+    lob_json_integers(about, "dims", dims, 3);
     cJSON_AddItemToObject(about, "spacing_mm", cJSON_CreateDoubleArray(p->geometry.spacing_mm, 3));
     cJSON *const affine = cJSON_AddArrayToObject(about, "affine");
     for (int row = 0; row < 3; row++)
@@ -257,7 +250,7 @@ static cJSON *about_json(const page *p, const content *c, const lob_preview *set
     cJSON_AddNumberToObject(about, "offset", p->offset);
     cJSON_AddNumberToObject(about, "step", p->step);
     cJSON_AddItemToObject(about, "window", cJSON_CreateDoubleArray(c->overlay.window, 2));
-    cJSON_AddItemToObject(about, "at", integers(p->at, 3));
+    lob_json_integers(about, "at", p->at, 3);
     cJSON_AddNumberToObject(about, "alpha", set->alpha);
     cJSON_AddBoolToObject(about, "outlines", set->contour != 0);
     cJSON_AddStringToObject(about, "note", note);
@@ -272,6 +265,29 @@ static void copy_bytes(void *user, uint64_t offset, size_t n, unsigned char *out
     memcpy(out, (const unsigned char *)user + offset, n);
 }
 
+/* Read bytes from a place of a file, fewer than there is room for at its end alone. */
+static lob_status read_piece(size_t *have, unsigned char *piece, size_t room, int fd, off_t from,
+                             const char *path, lob_error *error)
+{
+    for (*have = 0; *have < room;) {
+        const ssize_t n = pread(fd, piece + *have, room - *have, from + (off_t)*have);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return lob_fail_file(error, LOB_EIO, path, "%s", strerror(errno));
+        if (n == 0) break;
+        *have += (size_t)n;
+    }
+    return LOB_OK;
+}
+
+static lob_status put_piece(lob_output *out, const unsigned char *piece, size_t n, lob_error *error)
+{
+    char *const text = lob_base64(piece, n);
+    if (!text) return lob_fail_file(error, LOB_ENOMEM, out->path, "out of memory");
+    const lob_status st = lob_output_write(out, text, strlen(text), error);
+    free(text);
+    return st;
+}
+
 /* A file's bytes as base64, in pieces of whole groups of three. */
 static lob_status put_base64(lob_output *out, int fd, lob_error *error)
 {
@@ -279,22 +295,9 @@ static lob_status put_base64(lob_output *out, int fd, lob_error *error)
     unsigned char *const piece = malloc(PIECE);
     lob_status st = piece ? LOB_OK : lob_fail_file(error, LOB_ENOMEM, out->path, "out of memory");
     off_t done = 0;
-    for (bool more = true; st == LOB_OK && more;) {
-        size_t have = 0;
-        while (have < PIECE) {
-            const ssize_t n = pread(fd, piece + have, PIECE - have, done + (off_t)have);
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0) st = lob_fail_file(error, LOB_EIO, out->path, "%s", strerror(errno));
-            if (n <= 0) break;
-            have += (size_t)n;
-        }
-        more = have == PIECE;
-        done += (off_t)have;
-        char *const text = st == LOB_OK ? lob_base64(piece, have) : NULL;
-        if (st == LOB_OK && !text)
-            st = lob_fail_file(error, LOB_ENOMEM, out->path, "out of memory");
-        if (st == LOB_OK) st = lob_output_write(out, text, strlen(text), error);
-        free(text);
+    for (size_t have = PIECE; st == LOB_OK && have == PIECE; done += (off_t)have) {
+        st = read_piece(&have, piece, PIECE, fd, done, out->path, error);
+        if (st == LOB_OK) st = put_piece(out, piece, have, error);
     }
     free(piece);
     return st;

@@ -117,15 +117,15 @@ static lob_status begin(lob_session *s)
                         "--bids: %s: labels are named *_dseg.nii.gz in BIDS; or name a folder, "
                         "with a / at its end",
                         path_of(out));
-    lob_status st = LOB_OK;
     if (s->skip_existing || makes_folder(s, path_of(out))) return LOB_OK;
-    for (size_t i = 0; st == LOB_OK && i < LOB_COUNT(beside); i++) {
+    for (size_t i = 0; i < LOB_COUNT(beside); i++) {
         char *const path = lob_bids_beside(path_of(out), beside[i]);
-        st = path ? lob_output_check(path, s->force, &s->error)
-                  : lob_session_no_memory(s, path_of(out));
+        const lob_status st = path ? lob_output_check(path, s->force, &s->error)
+                                   : lob_session_no_memory(s, path_of(out));
         free(path);
+        LOB_TRY(st);
     }
-    return st;
+    return LOB_OK;
 }
 
 /* ---- what ---- */

@@ -1,12 +1,9 @@
 /* lobule bids: a BIDS App, which is a batch over the images of a dataset. */
 #include "io/file.h"
-#include "tools/commands/bids/bids_path.h"
+#include "tools/commands/bids/bids_images.h"
 #include "tools/commands/commands.h"
 #include "tools/text/path.h"
-#include "tools/text/text.h"
 
-#include <errno.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -22,14 +19,10 @@ typedef struct {
 } command_line;
 
 typedef struct {
-    const char *dataset, *out;
-    int level;
-    const char *recipe, *participant, *suffix;
-    lob_words participants;             /* and the first of them, where it is not NULL */
-    bool found_first, found[LOB_WORDS]; /* images of these */
-    int jobs;
+    lob_bids_search search;
+    int level, jobs;
+    const char *recipe;
     bool resume, fail_fast;
-    char tool[64]; /* letters and digits of the command's or the recipe's name: what desc- takes */
     char *const *line; /* lob_session.line, without the word lobule */
     int line_count;
     bool out_is_new;             /* there was no OUT */
@@ -57,40 +50,6 @@ static void free_words(command_line *c)
     free(c->word);
 }
 
-/* ---- the images of the dataset ---- */
-
-/* A participant's label as it was given, without sub-. */
-static const char *bare(const char *label)
-{
-    return strncmp(label, "sub-", 4) == 0 ? label + 4 : label;
-}
-
-/* Is a name that of a participant, with or without sub-? */
-static bool is_of(const char *name, const char *label)
-{
-    const size_t n = strlen(bare(label));
-    return strncmp(name + 4, bare(label), n) == 0 && name[4 + n] == '_';
-}
-
-/* Is the image of a participant that was asked for? */
-static bool is_wanted(settings *set, const char *name)
-{
-    bool wanted = !set->participant;
-    if (set->participant && is_of(name, set->participant)) wanted = set->found_first = true;
-    for (int i = 0; i < set->participants.count; i++)
-        if (is_of(name, set->participants.word[i])) wanted = set->found[i] = true;
-    return wanted;
-}
-
-/* A participant that was asked for and of whom there is no image; NULL: there is none. */
-static const char *missing(const settings *set)
-{
-    if (set->participant && !set->found_first) return set->participant;
-    for (int i = 0; i < set->participants.count; i++)
-        if (!set->found[i]) return set->participants.word[i];
-    return NULL;
-}
-
 static void name_tool(settings *set)
 {
     const char *from = set->line ? set->line[0] : set->recipe;
@@ -99,98 +58,8 @@ static void name_tool(settings *set)
     if (slash) from = slash + 1;
     for (; *from && *from != '.' && n < 63; from++)
         if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *from))
-            set->tool[n++] = *from;
-    set->tool[n] = '\0';
-}
-
-/* The manifest's line of an image: its scan, image, folder, bids and out. */
-static lob_status list_image(lob_session *s, settings *set, lob_text *text, const char *image)
-{
-    const char *const name = strrchr(image, '/') + 1;
-    const size_t stem = strcspn(name, "."), root = strlen(set->dataset) + 1;
-    size_t entities = stem;
-    char *out;
-    while (entities > 0 && name[entities - 1] != '_') entities--;
-    if (!is_wanted(set, name)) return LOB_OK;
-    LOB_TRY(lob_bids_labels_path(&out, set->out, image, set->tool, &s->error));
-    const struct {
-        const char *text;
-        size_t n;
-    } cells[] = {
-        {name,         stem                             },
-        {image,        strlen(image)                    },
-        {image + root, (size_t)(name - image) - 1 - root},
-        {name,         entities > 0 ? entities - 1 : 0  },
-        {out,          strlen(out)                      },
-    };
-    for (size_t i = 0; i < LOB_COUNT(cells); i++) {
-        char *const cell = strndup(cells[i].text, cells[i].n);
-        if (i) lob_text_add(text, "\t", 1);
-        if (cell) lob_text_add_cell(text, cell, false);
-        text->failed = text->failed || !cell;
-        free(cell);
-    }
-    lob_text_add(text, "\n", 1);
-    free(out);
-    return LOB_OK;
-}
-
-/* A path in which glob takes every character for itself; false where it does not fit. */
-static bool quote(char *to, size_t room, const char *path)
-{
-    for (; *path && room > 2; path++, room--) {
-        if (strchr("*?[\\", *path)) {
-            *to++ = '\\';
-            room--;
-        }
-        *to++ = *path;
-    }
-    *to = '\0';
-    return !*path;
-}
-
-/* For glob: a folder that may not be read ends it; what is no folder, or a link to nothing, does
- * not. */
-static int is_refused(const char *path, int why)
-{
-    (void)path;
-    return why != ENOENT && why != ENOTDIR && why != ELOOP;
-}
-
-/* Images of all kinds of data, first those without sessions, in the order of their names. */
-static lob_status list_images(lob_session *s, settings *set, char **manifest, int64_t *count)
-{
-    static const char *const places[] = {"sub-*/*/sub-*", "sub-*/ses-*/*/sub-*"};
-    static const char *const endings[] = {".nii", ".nii.gz"};
-    lob_text text = {NULL};
-    glob_t found = {0};
-    lob_status st = LOB_OK;
-    int flags = 0;
-    char dataset[2 * PATH_MAX];
-    if (!quote(dataset, sizeof dataset, set->dataset))
-        return lob_fail_file(&s->error, LOB_EARG, set->dataset, "is too long for a path");
-    for (size_t i = 0; st == LOB_OK && i < LOB_COUNT(places) * LOB_COUNT(endings);
-         i++, flags = GLOB_APPEND) {
-        char *pattern;
-        if (asprintf(&pattern, "%s/%s_%s%s", dataset, places[i / 2], set->suffix, endings[i % 2]) <
-            0)
-            return lob_session_no_memory(s, set->dataset);
-        const int result = glob(pattern, flags, is_refused, &found);
-        free(pattern);
-        if (result == GLOB_NOSPACE) st = lob_session_no_memory(s, set->dataset);
-        if (result == GLOB_ABORTED)
-            st = lob_fail_file(&s->error, LOB_ENOINPUT, set->dataset,
-                               "a folder in it cannot be read; images could be missed");
-    }
-    lob_text_print(&text, "scan\timage\tfolder\tbids\tout\n");
-    for (size_t i = 0; st == LOB_OK && i < found.gl_pathc; i++)
-        st = list_image(s, set, &text, found.gl_pathv[i]);
-    globfree(&found);
-    *manifest = lob_text_take(&text);
-    if (st == LOB_OK && !*manifest) st = lob_session_no_memory(s, set->dataset);
-    *count = -1;
-    for (const char *c = *manifest; c && *c; c++) *count += *c == '\n';
-    return st;
+            set->search.tool[n++] = *from;
+    set->search.tool[n] = '\0';
 }
 
 /* ---- the batch ---- */
@@ -202,15 +71,15 @@ static lob_status check(lob_session *s, void *user)
     set->line = s->line;
     set->line_count = s->line_count;
     if (set->line_count > 1 && strcmp(set->line[0], "lobule") == 0) set->line++, set->line_count--;
-    if (set->participants.count > 0 && !set->participant)
+    if (set->search.participants.count > 0 && !set->search.participant)
         return lob_fail(&s->error, LOB_EARG, "'%s' is one word too many",
-                        set->participants.word[0]);
+                        set->search.participants.word[0]);
     if (set->level == GROUP)
         return lob_fail(&s->error, LOB_EARG,
                         "group: there is nothing to do at this level; regions.tsv of all "
                         "participants is in code/NAME of the output");
-    if (stat(set->dataset, &about) != 0 || !S_ISDIR(about.st_mode))
-        return lob_fail_file(&s->error, LOB_ENOINPUT, set->dataset, "is no folder");
+    if (stat(set->search.dataset, &about) != 0 || !S_ISDIR(about.st_mode))
+        return lob_fail_file(&s->error, LOB_ENOINPUT, set->search.dataset, "is no folder");
     if (set->line ? set->recipe || set->line_count == 0 : !set->recipe)
         return lob_fail(&s->error, LOB_EARG,
                         "what is to be done? Give --recipe FILE, or one command behind --, as in: "
@@ -229,7 +98,7 @@ static void put_together(lob_session *s, settings *set)
     if (!set->line) add(c, "%s%s", set->recipe[0] == '-' ? "./" : "", set->recipe);
     add(c, "%s%s", set->manifest[0] == '-' ? "./" : "", set->manifest);
     add(c, "--log=%s", set->log);
-    add(c, "--out=%s", set->out); /* whose folders it makes */
+    add(c, "--out=%s", set->search.out); /* whose folders it makes */
     if (set->resume) add(c, "--resume");
     if (set->fail_fast) add(c, "--fail-fast");
     if (set->jobs > 0) add(c, "--jobs=%d", set->jobs);
@@ -253,7 +122,7 @@ static void put_together(lob_session *s, settings *set)
 static bool has_batch(const settings *set)
 {
     char path[2 * PATH_MAX];
-    snprintf(path, sizeof path, "%s/code/%s/status.tsv", set->out, set->tool);
+    snprintf(path, sizeof path, "%s/code/%s/status.tsv", set->search.out, set->search.tool);
     return access(path, F_OK) == 0;
 }
 
@@ -262,33 +131,26 @@ static bool has_batch(const settings *set)
  */
 static lob_status name_places(lob_session *s, settings *set)
 {
-    const bool alone =
-        set->participant && set->participants.count == 0 && !(set->resume && has_batch(set));
-    if (asprintf(&set->log, "%s/code/%s%s%s", set->out, set->tool, alone ? "_sub-" : "",
-                 alone ? bare(set->participant) : "") < 0)
+    const bool alone = set->search.participant && set->search.participants.count == 0 &&
+                       !(set->resume && has_batch(set));
+    if (asprintf(&set->log, "%s/code/%s%s%s", set->search.out, set->search.tool,
+                 alone ? "_sub-" : "", alone ? lob_bids_bare(set->search.participant) : "") < 0)
         set->log = NULL;
     if (!set->log || asprintf(&set->manifest, "%s.tsv", set->log) < 0) set->manifest = NULL;
-    return set->manifest ? LOB_OK : lob_session_no_memory(s, set->out);
+    return set->manifest ? LOB_OK : lob_session_no_memory(s, set->search.out);
 }
 
 /* Write the manifest of the images into the output's folder for what makes it. */
 static lob_status plan(lob_session *s, void *user)
 {
     settings *const set = user;
-    int64_t count = 0;
-    set->out_is_new = access(set->out, F_OK) != 0;
+    const lob_bids_search *const search = &set->search;
+    set->out_is_new = access(search->out, F_OK) != 0;
     name_tool(set);
-    if (!set->tool[0])
+    if (!set->search.tool[0])
         return lob_fail_file(&s->error, LOB_EARG, set->line ? set->line[0] : set->recipe,
                              "outputs take the letters and digits of its name, and it has none");
-    LOB_TRY(list_images(s, set, &set->text, &count));
-    const char *const absent = missing(set);
-    if (absent)
-        return lob_fail_file(&s->error, LOB_ENOINPUT, set->dataset,
-                             "holds no image sub-%s_*%s.nii.gz", bare(absent), set->suffix);
-    if (count == 0)
-        return lob_fail_file(&s->error, LOB_ENOINPUT, set->dataset,
-                             "holds no image sub-*_%s.nii.gz", set->suffix);
+    LOB_TRY(lob_bids_manifest(s, &set->text, search));
     LOB_TRY(name_places(s, set));
     if (!lob_make_folders(set->manifest))
         return lob_fail_file(&s->error, LOB_ECREATE, set->manifest, "its folder cannot be made");
@@ -306,9 +168,9 @@ static void clean_up(const settings *set)
     if (access(set->log, F_OK) == 0) return;
     unlink(set->manifest);
     if (!set->out_is_new) return;
-    snprintf(folder, sizeof folder, "%s/code", set->out);
+    snprintf(folder, sizeof folder, "%s/code", set->search.out);
     rmdir(folder);
-    rmdir(set->out);
+    rmdir(set->search.out);
 }
 
 static int do_batch(void *user, int exit_code)
@@ -328,11 +190,11 @@ static int do_batch(void *user, int exit_code)
 static void options(lob_rows *to, void *user)
 {
     settings *const set = user;
-    set->suffix = "T1w";
+    set->search.suffix = "T1w";
     const lob_option rows[] = {
-        OPT_TEXT("BIDS_DIR", &set->dataset, "FOLDER", "the dataset", .operand = true,
+        OPT_TEXT("BIDS_DIR", &set->search.dataset, "FOLDER", "the dataset", .operand = true,
                  .required = true),
-        OPT_TEXT("OUT", &set->out, "FOLDER",
+        OPT_TEXT("OUT", &set->search.out, "FOLDER",
                  "the dataset of derivatives, which is made where it is not", .operand = true,
                  .required = true),
         OPERAND_CHOICE("LEVEL", &set->level, "participant|group", "level of the analysis",
@@ -341,14 +203,15 @@ static void options(lob_rows *to, void *user)
                  "recipe, or the name of one that is installed; its lines have {image}, {out}, "
                  "{folder}, {bids} and {scan}, and --bids in a line writes the files beside its "
                  "labels"),
-        OPT_TEXT("participant-label", &set->participant, "LABEL",
+        OPT_TEXT("participant-label", &set->search.participant, "LABEL",
                  "only this participant, with or without sub-, and those that follow"),
-        OPT_TEXT("suffix", &set->suffix, "SUFFIX", "images that are taken: sub-*_SUFFIX.nii.gz"),
+        OPT_TEXT("suffix", &set->search.suffix, "SUFFIX",
+                 "images that are taken: sub-*_SUFFIX.nii.gz"),
         OPT_FLAG("resume", &set->resume,
                  "go on: skip what is done and has not changed since, as lobule batch does"),
         OPT_FLAG("fail-fast", &set->fail_fast, "begin no scan once one has failed"),
         OPT_INT("jobs", &set->jobs, "N", 1, 4096, "scans at a time"),
-        OPERAND_WORDS("LABEL", &set->participants, "more labels after --participant-label"),
+        OPERAND_WORDS("LABEL", &set->search.participants, "more labels after --participant-label"),
     };
     LOB_ROWS(to, rows);
 }

@@ -37,6 +37,17 @@ static lob_status find_row(past_row *row, lob_lines *text, const char *scan)
     return LOB_OK;
 }
 
+static lob_status check_row(lob_session *s, const past_row *row, const char *path, const char *scan)
+{
+    if (!row->report)
+        return lob_fail(&s->error, LOB_EARG, "--scan %s: %s has no row of this name", scan, path);
+    if (strcmp(row->state, "done") != 0)
+        return lob_fail_file(&s->error, LOB_EDATA, path,
+                             "%s is not done but %s; repeat one that was done", scan, row->state);
+    if (row->report[0]) return LOB_OK;
+    return lob_fail_file(&s->error, LOB_EDATA, path, "names no report of %s", scan);
+}
+
 lob_status lob_repeat_find_scan(lob_session *s, char **name, const char *path, const char *scan)
 {
     lob_lines text;
@@ -46,15 +57,9 @@ lob_status lob_repeat_find_scan(lob_session *s, char **name, const char *path, c
     LOB_TRY(lob_lines_read(&text, path, &s->error));
     lob_status st = find_row(&row, &text, scan);
     lob_lines_end(&text);
-    if (st == LOB_OK && !row.report)
-        st = lob_fail(&s->error, LOB_EARG, "--scan %s: %s has no row of this name", scan, path);
-    else if (st == LOB_OK && strcmp(row.state, "done") != 0)
-        st = lob_fail_file(&s->error, LOB_EDATA, path,
-                           "%s is not done but %s; repeat one that was done", scan, row.state);
-    else if (st == LOB_OK && !row.report[0])
-        st = lob_fail_file(&s->error, LOB_EDATA, path, "names no report of %s", scan);
-    else if (st == LOB_OK &&
-             asprintf(name, "%.*s%s", row.report[0] == '/' ? 0 : folder, path, row.report) < 0)
+    if (st == LOB_OK) st = check_row(s, &row, path, scan);
+    if (st == LOB_OK &&
+        asprintf(name, "%.*s%s", row.report[0] == '/' ? 0 : folder, path, row.report) < 0)
         st = lob_session_no_memory(s, path);
     free(row.report);
     return st;

@@ -2,76 +2,55 @@
 #include "io/file.h"
 #include "io/format.h"
 #include "io/png.h"
-#include "kernels/segment/segment.h"
 #include "tools/commands/commands.h"
-#include "tools/commands/segment/segment_recipe.h"
 #include "tools/commands/segment/segment_sheet.h"
-#include "tools/inout/grid.h"
-#include "tools/inout/stdout.h"
-#include "tools/inout/volumes.h"
-#include "tools/picture/mosaic.h"
+#include "tools/commands/segment/segment_work.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Everything that is read and made, freed together. */
-typedef struct {
-    lob_volume image, seeds, previous; /* the latter two on the image's grid, with own labels */
-    lob_segment_plan plan;
-    lob_segment_output found;
-} work;
-
-typedef struct {
-    lob_segment_files files;
-    const char *uncertain, *sheet, *previous;
-    int suggest, median, background, coarse;
-    lob_size margin, reach;
-    bool print;
-    lob_segment_options options;
-    work work;
-} settings;
+typedef lob_segment_work work;
 
 /* What options the table cannot say exclude or need one another. */
 static lob_status check(lob_session *s, void *user)
 {
-    settings *const set = user;
-    const lob_segment_files *const f = &set->files;
+    work *const w = user;
+    const lob_segment_files *const f = &w->files;
     const char *const names[] = {f->image, f->seeds, f->out, f->strength};
-    const bool more = set->uncertain || set->sheet || set->suggest > 0 || set->previous;
-    if (strcmp(set->files.image, set->files.seeds) == 0 ||
-        lob_same_file(set->files.image, set->files.seeds))
-        return lob_fail_file(&s->error, LOB_EARG, set->files.seeds,
+    const bool more = w->uncertain || w->sheet || w->suggest > 0 || w->previous_path;
+    if (strcmp(w->files.image, w->files.seeds) == 0 ||
+        lob_same_file(w->files.image, w->files.seeds))
+        return lob_fail_file(&s->error, LOB_EARG, w->files.seeds,
                              "named for IMAGE and for SEEDS; name the scan and then its strokes");
-    if (set->print && more)
+    if (w->print && more)
         return lob_fail(&s->error, LOB_EARG,
                         "--print-recipe prints the lines that make the labels; leave --uncertain, "
                         "--sheet, --suggest and --previous out");
-    if (isfinite(set->reach.value) && !set->previous)
+    if (isfinite(w->reach.value) && !w->previous_path)
         return lob_fail(&s->error, LOB_EARG,
                         "--reach says how far corrections of --previous go, which is not given");
-    if (set->sheet && !lob_is_png_name(set->sheet))
-        return lob_fail_file(&s->error, LOB_EARG, set->sheet,
+    if (w->sheet && !lob_is_png_name(w->sheet))
+        return lob_fail_file(&s->error, LOB_EARG, w->sheet,
                              "a sheet is a PNG; give it a name in .png");
-    for (size_t i = 0; i < LOB_COUNT(names) && set->print; i++)
+    for (size_t i = 0; i < LOB_COUNT(names) && w->print; i++)
         if (names[i] && lob_session_is_stored(s, names[i]))
             return lob_fail_file(&s->error, LOB_EARG, names[i],
                                  "is in memory, and lines that are printed need files");
-    set->options.background = set->background;
-    set->options.margin = set->margin.value;
-    set->options.margin_voxels = set->margin.voxels;
-    set->options.median = set->median == 0;
-    set->options.coarse = set->coarse;
+    w->options.background = w->background;
+    w->options.margin = w->margin.value;
+    w->options.margin_voxels = w->margin.voxels;
+    w->options.median = w->median == 0;
+    w->options.coarse = w->coarse;
     return LOB_OK;
 }
 
 /* ---- reading ---- */
 
 /* Labels with their own numbers, on the image's grid and in a type of lob_label_type. */
-static lob_status read_labels(lob_session *s, lob_volume *out, const char *path, const work *w,
-                              const settings *set)
+static lob_status read_labels(lob_session *s, lob_volume *out, const char *path, const work *w)
 {
     lob_label_set labels = {0};
-    LOB_TRY(lob_grid_read(s, out, path, &w->image, set->files.image));
+    LOB_TRY(lob_grid_read(s, out, path, &w->image, w->files.image));
     const int64_t stored = lob_voxel_bytes(out);
     LOB_TRY(lob_labels_dense(out, &labels, path, &s->error));
     const lob_status st = lob_labels_restore(out, &labels);
@@ -81,168 +60,95 @@ static lob_status read_labels(lob_session *s, lob_volume *out, const char *path,
 }
 
 /* The scan; to print a recipe, its header alone. */
-static lob_status read_image(lob_session *s, const settings *set, work *w)
+static lob_status read_image(lob_session *s, work *w)
 {
-    const lob_read_options frame = {.frame = set->files.frame};
+    const lob_read_options frame = {.frame = w->files.frame};
     int64_t chosen;
-    if (!set->print) return lob_session_read(s, &w->image, set->files.image, set->files.frame);
-    LOB_TRY(lob_session_read_header(s, &w->image, set->files.image, NULL));
-    return lob_choose_frame(&chosen, w->image.frames, set->files.image, &frame, &s->error);
+    if (!w->print) return lob_session_read(s, &w->image, w->files.image, w->files.frame);
+    LOB_TRY(lob_session_read_header(s, &w->image, w->files.image, NULL));
+    return lob_choose_frame(&chosen, w->image.frames, w->files.image, &frame, &s->error);
 }
 
-static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+static lob_status read_inputs(lob_session *s, work *w)
 {
-    lob_session_ahead(s, set->files.seeds, LOB_FRAME_NONE);
-    lob_session_ahead(s, set->previous, LOB_FRAME_NONE);
-    LOB_TRY(read_image(s, set, w));
-    LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, set->files.out));
-    LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, set->files.strength));
-    LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, set->uncertain));
-    LOB_TRY(read_labels(s, &w->seeds, set->files.seeds, w, set));
-    return set->previous ? read_labels(s, &w->previous, set->previous, w, set) : LOB_OK;
+    lob_session_ahead(s, w->files.seeds, LOB_FRAME_NONE);
+    lob_session_ahead(s, w->previous_path, LOB_FRAME_NONE);
+    LOB_TRY(read_image(s, w));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, w->files.out));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, w->files.strength));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, w->uncertain));
+    LOB_TRY(read_labels(s, &w->seeds, w->files.seeds, w));
+    return w->previous_path ? read_labels(s, &w->previous, w->previous_path, w) : LOB_OK;
 }
 
 /* ---- computing ---- */
 
-static lob_status choose(lob_session *s, const settings *set, work *w)
+static lob_status choose(lob_session *s, work *w)
 {
     const double start_s = lob_clock_s();
     LOB_TRY(lob_session_name(
-        s,
-        lob_segment_choose(&w->plan, &w->image, &w->seeds, &set->options, &s->context, &s->error),
-        set->files.seeds, NULL));
+        s, lob_segment_choose(&w->plan, &w->image, &w->seeds, &w->options, &s->context, &s->error),
+        w->files.seeds, NULL));
     lob_session_stage(s, "choose", start_s);
-    lob_segment_report(s, &w->plan);
+    lob_segment_report(s, w);
     if (w->plan.slices == 1)
         lob_session_note(s,
                          "%s: has strokes on one slice alone, from which a structure's extent "
                          "cannot be told; draw on two or more",
-                         set->files.seeds);
-    if (set->suggest > 0 && w->plan.flat)
+                         w->files.seeds);
+    if (w->suggest > 0 && w->plan.flat)
         return lob_fail_file(
-            &s->error, LOB_EDATA, set->files.seeds,
+            &s->error, LOB_EDATA, w->files.seeds,
             "--suggest needs a stack of slices, and the box around the strokes is one");
     return LOB_OK;
 }
 
-static lob_status compute(lob_session *s, const settings *set, work *w)
+static lob_status compute(lob_session *s, work *w)
 {
     const lob_segment_input in = {
         .image = &w->image,
         .strokes = &w->seeds,
-        .strength = set->files.strength != NULL,
-        .uncertain = set->uncertain || set->sheet,
-        .suggest = set->suggest,
+        .strength = w->files.strength != NULL,
+        .uncertain = w->uncertain || w->sheet,
+        .suggest = w->suggest,
     };
     const int64_t each = (int64_t)lob_type_of(w->seeds.type)->bytes +
                          (in.strength ? (int64_t)sizeof(float) : 0) +
                          (in.uncertain || in.suggest > 0);
-    LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), each, 1, 1), set->files.image));
+    LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), each, 1, 1), w->files.image));
     lob_session_compute(s, "segmenting");
     return lob_session_done(
         s, lob_segment(&w->found, &in, &w->plan, s->backend, &s->context, &s->error),
-        set->files.image, NULL);
+        w->files.image, NULL);
 }
 
-/* Join the result with the labels before it. */
-static lob_status correct(lob_session *s, const settings *set, work *w)
+static lob_status write_outputs(lob_session *s, work *w)
 {
-    const lob_size reach = isfinite(set->reach.value) ? set->reach : (lob_size){.value = 20};
-    const int64_t each = 1 + (int64_t)sizeof(float) + lob_type_of(w->seeds.type)->bytes +
-                         lob_type_of(w->previous.type)->bytes;
-    const int64_t bytes = lob_product(lob_voxels(&w->image), each, 1, 1);
-    lob_segment_corrected corrected;
-    if (!set->previous) return LOB_OK;
-    LOB_TRY(lob_session_take(s, bytes, set->previous));
-    lob_session_compute(s, "correcting");
-    LOB_TRY(lob_session_done(s,
-                             lob_segment_correct(&w->found.labels, &corrected, &w->previous,
-                                                 &w->seeds, w->plan.background, reach.value,
-                                                 reach.voxels, &s->context, &s->error),
-                             set->previous, NULL));
-    lob_session_give(s, bytes);
-    cJSON_AddNumberToObject(s->results, "correcting_stroke_voxels", (double)corrected.said);
-    cJSON_AddNumberToObject(s->results, "changed_voxels", (double)corrected.changed);
-    if (corrected.said == 0)
-        lob_session_note(s, "%s: no stroke says otherwise, so nothing was changed", set->previous);
-    return LOB_OK;
-}
-
-/* ---- telling ---- */
-
-/* The list of slices: on standard output and in the report. */
-static lob_status list_slices(lob_session *s, const settings *set, const work *w)
-{
-    const lob_geometry *const g = &w->image.geometry;
-    const int axis = w->plan.axis, count = w->found.slice_count;
-    if (set->suggest == 0) return LOB_OK;
-    const char *const plane = lob_plane_name(lob_segment_plane(g, axis));
-    const int world = strcmp(plane, "axial") == 0 ? 2 : strcmp(plane, "coronal") == 0 ? 1 : 0;
-    cJSON *const rows = cJSON_AddArrayToObject(s->results, "suggested");
-    if (count > 0) printf("plane\taxis\tslice\tmm\tuncertain_voxels\n");
-    for (int i = 0; i < count; i++) {
-        const lob_segment_slice *const found = &w->found.slices[i];
-        double at[3], mm[3];
-        for (int k = 0; k < 3; k++) at[k] = 0.5 * (double)(lob_side(w->image.dims, k) - 1);
-        const long long slice = found->slice, uncertain = found->uncertain;
-        at[axis] = (double)slice;
-        lob_voxel_to_world(mm, g, at);
-        printf("%s\t%c\t%lld\t%.1f\t%lld\n", plane, "xyz"[axis], slice, mm[world], uncertain);
-        cJSON *const row = cJSON_CreateObject();
-        cJSON_AddStringToObject(row, "plane", plane);
-        cJSON_AddNumberToObject(row, "axis", axis);
-        cJSON_AddNumberToObject(row, "slice", (double)slice);
-        cJSON_AddNumberToObject(row, "mm", mm[world]);
-        cJSON_AddNumberToObject(row, "uncertain_voxels", (double)uncertain);
-        cJSON_AddItemToArray(rows, row);
-    }
-    if (count == 0)
-        lob_session_note(s,
-                         "no further slice is suggested: those without strokes hold no label, or "
-                         "no border");
-    return lob_stdout_end(&s->error);
-}
-
-static lob_status write_uncertain(lob_session *s, const settings *set, work *w)
-{
-    lob_volume *const v = &w->found.uncertain;
-    const uint8_t *const voxels = v->data;
-    int64_t count = 0;
-    if (!voxels) return LOB_OK;
-    for (int64_t i = 0; i < lob_voxels(v); i++) count += voxels[i];
-    cJSON_AddNumberToObject(s->results, "uncertain_voxels", (double)count);
-    lob_grid_show_mask(v, set->uncertain);
-    return lob_session_write(s, v, set->uncertain, true);
-}
-
-static lob_status write_outputs(lob_session *s, const settings *set, work *w)
-{
-    LOB_TRY(list_slices(s, set, w));
-    if (set->sheet)
-        LOB_TRY(lob_segment_sheet(s, &w->image, &w->seeds, &w->plan, &w->found, set->sheet));
-    LOB_TRY(correct(s, set, w));
-    LOB_TRY(lob_session_write(s, &w->found.strength, set->files.strength, false));
-    LOB_TRY(lob_session_write(s, &w->found.labels, set->files.out, true));
-    return write_uncertain(s, set, w);
+    if (w->suggest > 0) LOB_TRY(lob_segment_list_slices(s, w));
+    if (w->sheet)
+        LOB_TRY(lob_segment_sheet(s, &w->image, &w->seeds, &w->plan, &w->found, w->sheet));
+    LOB_TRY(lob_segment_correct_previous(s, w));
+    LOB_TRY(lob_session_write(s, &w->found.strength, w->files.strength, false));
+    LOB_TRY(lob_session_write(s, &w->found.labels, w->files.out, true));
+    return lob_segment_write_uncertain(s, w);
 }
 
 /* ---- the command ---- */
 
 static lob_status segment(lob_session *s, void *user)
 {
-    settings *const set = user;
-    work *const w = &set->work;
-    LOB_TRY(read_inputs(s, set, w));
+    work *const w = user;
+    LOB_TRY(read_inputs(s, w));
     LOB_TRY(lob_session_device(s));
-    LOB_TRY(choose(s, set, w));
-    if (set->print) return lob_segment_print(&w->plan, &set->files, &s->error);
-    LOB_TRY(compute(s, set, w));
-    return write_outputs(s, set, w);
+    LOB_TRY(choose(s, w));
+    if (w->print) return lob_segment_print(&w->plan, &w->files, &s->error);
+    LOB_TRY(compute(s, w));
+    return write_outputs(s, w);
 }
 
 static void release(void *user)
 {
-    work *const w = &((settings *)user)->work;
+    work *const w = user;
     LOB_VOLUMES_FREE(&w->image, &w->seeds, &w->previous);
     lob_segment_output_free(&w->found);
 }
@@ -250,27 +156,27 @@ static void release(void *user)
 static void options(lob_rows *to, void *user)
 {
     const lob_segment_options defaults = lob_segment_defaults();
-    settings *const set = user;
-    *set = (settings){
+    work *const w = user;
+    *w = (work){
         .files = {.frame = -1},
         .reach = {.value = INFINITY},
         .margin = {.value = defaults.margin},
         .coarse = (int)defaults.coarse,
         .options = defaults,
     };
-    set->work.image = set->work.seeds = set->work.previous = lob_volume_empty();
-    set->work.found = lob_segment_output_empty();
-    lob_segment_options *const o = &set->options;
+    w->image = w->seeds = w->previous = lob_volume_empty();
+    w->found = lob_segment_output_empty();
+    lob_segment_options *const o = &w->options;
     const lob_option rows[] = {
-        OPERAND_IMAGE(&set->files.image, "scan"),
-        OPERAND_INPUT("SEEDS", &set->files.seeds, LOB_FILE_LABELS,
+        OPERAND_IMAGE(&w->files.image, "scan"),
+        OPERAND_INPUT("SEEDS", &w->files.seeds, LOB_FILE_LABELS,
                       "brush strokes on the image's grid, of two labels or more; 0 is unknown",
                       .required = true),
-        OPT_LABELS_OUTPUT(&set->files.out),
-        OPT_INT("background", &set->background, "N", 1, INT32_MAX,
+        OPT_LABELS_OUTPUT(&w->files.out),
+        OPT_INT("background", &w->background, "N", 1, INT32_MAX,
                 "the label that stands for all else, and is written as 0; left out: the one whose "
                 "strokes surround the others"),
-        OPT_LENGTH("margin", &set->margin, 0, 1e6,
+        OPT_LENGTH("margin", &w->margin, 0, 1e6,
                    "work in the box around all strokes, at least this much wider on each side; as "
                    "10mm or 5vox"),
         OPT_REAL("share", &o->share, "SHARE", 0, 100,
@@ -278,7 +184,7 @@ static void options(lob_rows *to, void *user)
         OPT_REAL("ends", &o->ends, "SHARE", 0, 100,
                  "and by at least this share beyond the first and the last slice with strokes, "
                  "where a structure goes on"),
-        OPT_CHOICE("median", &set->median, "on|off",
+        OPT_CHOICE("median", &w->median, "on|off",
                    "learn grey values from a median of 3 voxels too, along axes on which voxels "
                    "are at most 1.5 times the least spacing apart"),
         OPT_REAL("whole", &o->whole, "SHARE", 0, 1,
@@ -300,24 +206,24 @@ static void options(lob_rows *to, void *user)
                  "the second, half as much"),
         OPT_INT("passes", &o->passes, "N", 1, 2,
                 "growths; left out: 2, but 1 where no slice has strokes of two labels, and in 2D"),
-        OPT_INT("coarse", &set->coarse, "VOXELS", 1000, INT32_MAX,
+        OPT_INT("coarse", &w->coarse, "VOXELS", 1000, INT32_MAX,
                 "the first of two growths is on a coarser grid where the box has more voxels"),
-        OPT_FRAME(&set->files.frame, "image"),
-        OPT_OUTPUT("strength", &set->files.strength, LOB_FILE_IMAGE,
+        OPT_FRAME(&w->files.frame, "image"),
+        OPT_OUTPUT("strength", &w->files.strength, LOB_FILE_IMAGE,
                    "also write the strength with which the last growth took each voxel (float32)"),
-        OPT_OUTPUT("uncertain", &set->uncertain, LOB_FILE_LABELS,
+        OPT_OUTPUT("uncertain", &w->uncertain, LOB_FILE_LABELS,
                    "also write where another label could have grown almost as cheaply (1, in .png "
                    "255)"),
-        OPT_INT("suggest", &set->suggest, "N", 1, LOB_SEGMENT_MAX_SLICES,
+        OPT_INT("suggest", &w->suggest, "N", 1, LOB_SEGMENT_MAX_SLICES,
                 "list the N slices on which another stroke would help most"),
-        OPT_OUTPUT("sheet", &set->sheet, LOB_FILE_OTHER,
+        OPT_OUTPUT("sheet", &w->sheet, LOB_FILE_OTHER,
                    "also draw strokes, result and uncertain voxels, in .png: on the slices that "
                    "are suggested, and on some with strokes, 5 in all"),
-        OPT_INPUT("previous", &set->previous, LOB_FILE_LABELS,
+        OPT_INPUT("previous", &w->previous_path, LOB_FILE_LABELS,
                   "labels that an earlier run came to: only what is near to strokes that say "
                   "otherwise is changed"),
-        OPT_LENGTH("reach", &set->reach, 0, 1e6, "how near, with --previous; left out: 20mm"),
-        OPT_FLAG("print-recipe", &set->print,
+        OPT_LENGTH("reach", &w->reach, 0, 1e6, "how near, with --previous; left out: 20mm"),
+        OPT_FLAG("print-recipe", &w->print,
                  "print the lines of the recipe that gives the same bytes, and do nothing else"),
     };
     LOB_ROWS(to, rows);
@@ -357,7 +263,7 @@ const lob_command lob_command_segment = {
     .result_text = "labels",
     .computes = true,
     .only_prints = "print-recipe",
-    .settings_bytes = sizeof(settings),
+    .settings_bytes = sizeof(work),
     .options = options,
     .check = check,
     .work = segment,

@@ -1,39 +1,10 @@
-/* What the report says of a plan, and the plan as lines of a recipe. */
+/* A plan as lines of a recipe. */
 #include "tools/commands/segment/segment_recipe.h"
 
 #include "tools/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-void lob_segment_report(lob_session *s, const lob_segment_plan *plan)
-{
-    char axes[4] = "", *to = axes;
-    for (int a = 0; a < 3; a++)
-        if (plan->median[a]) *to++ = "xyz"[a];
-    *to = '\0';
-    cJSON *const chosen = cJSON_AddObjectToObject(s->results, "chosen");
-    cJSON_AddNumberToObject(chosen, "background", plan->background);
-    cJSON_AddBoolToObject(chosen, "background_given", plan->options.background != 0);
-    cJSON_AddNumberToObject(chosen, "passes", plan->passes);
-    cJSON_AddStringToObject(chosen, "median_axes", axes);
-    cJSON_AddNumberToObject(chosen, "least_spacing_mm", plan->least_mm);
-    cJSON_AddItemToObject(chosen, "first_growth_spacing_mm",
-                          cJSON_CreateDoubleArray(plan->coarse_mm, 3));
-    cJSON *const box = cJSON_AddObjectToObject(chosen, "box");
-    cJSON *const first = cJSON_AddArrayToObject(box, "first");
-    cJSON *const size = cJSON_AddArrayToObject(box, "size");
-    for (int a = 0; a < 3; a++) {
-        cJSON_AddItemToArray(first, cJSON_CreateNumber((double)plan->box.first[a]));
-        cJSON_AddItemToArray(size, cJSON_CreateNumber((double)plan->box.size[a]));
-    }
-    cJSON_AddNumberToObject(s->results, "labels", plan->count - 1);
-    lob_session_say(s, "background: label %d%s; growths: %d; the median goes along: %s",
-                    plan->background, plan->options.background ? "" : ", chosen", plan->passes,
-                    axes[0] ? axes : "no axis");
-}
-
-/* ---- the recipe ---- */
 
 /* Files as a shell takes them. */
 typedef struct {

@@ -1,13 +1,10 @@
-/* A plan of kernels/segment/segment.h for people: in the report, and as plain lines of commands
- * that a person can print, keep and change. */
+/* A plan of kernels/segment/segment.h as plain lines of commands, which a person can print, keep
+ * and change. */
 #ifndef LOB_SEGMENT_RECIPE_H
 #define LOB_SEGMENT_RECIPE_H
 
 #include "kernels/segment/segment.h"
 #include "tools/session/session.h"
-
-/* The plan among the results of the report. */
-void lob_segment_report(lob_session *s, const lob_segment_plan *plan);
 
 /* Files that the lines name. */
 typedef struct {

@@ -35,10 +35,22 @@ typedef struct {
     double window[2];
 } look;
 
-static void free_look(look *l)
+/* All of it, freed together. */
+typedef struct {
+    box box;
+    look look;
+    lob_canvas canvas;
+    shown_slice columns[COLUMNS];
+    int count;
+} drawing;
+
+static void release(drawing *sheet)
 {
-    free(l->colour);
-    for (int r = 0; r < ROWS; r++) free(l->shown[r]);
+    LOB_VOLUMES_FREE(&sheet->box.labels, &sheet->box.uncertain);
+    lob_label_set_free(&sheet->box.set);
+    free(sheet->look.colour);
+    for (int r = 0; r < ROWS; r++) free(sheet->look.shown[r]);
+    free(sheet->canvas.rgb);
 }
 
 static lob_status make_look(look *l, const box *b)
@@ -76,15 +88,6 @@ lob_anatomical_plane lob_segment_plane(const lob_geometry *geometry, int axis)
     return LOB_AXIAL;
 }
 
-/* A tile: the slice, its row's labels, and in the corner what it is. */
-static lob_status draw_tile(lob_canvas *canvas, const lob_slice *view, const lob_overlay *overlay,
-                            double scale, const int at[2], const char *name)
-{
-    const lob_status st = lob_draw_slice(canvas, at[0], at[1], scale, overlay, view);
-    if (st == LOB_OK) lob_canvas_text(canvas, at[0] + 4, at[1] + 4, 1, ink, name);
-    return st;
-}
-
 static lob_status draw_column(lob_canvas *canvas, const box *b, const look *l,
                               const lob_volume *const rows[ROWS], const lob_slice *view, bool drawn,
                               double scale, int column, int64_t first)
@@ -95,9 +98,8 @@ static lob_status draw_column(lob_canvas *canvas, const box *b, const look *l,
         {255, 176, 32}
     };
     int pixels[2];
-    lob_status st = LOB_OK;
     lob_slice_pixels(pixels, view, scale);
-    for (int r = 0; r < ROWS && st == LOB_OK; r++) {
+    for (int r = 0; r < ROWS; r++) {
         const lob_overlay overlay = {
             .image = b->image,
             .window = {l->window[0], l->window[1]},
@@ -114,9 +116,10 @@ static lob_status draw_column(lob_canvas *canvas, const box *b, const look *l,
         snprintf(name, sizeof name, "%s %c %lld",
                  r > 0 || drawn ? names[r] : "suggested:", "xyz"[view->across],
                  (long long)(first + view->slice));
-        st = draw_tile(canvas, view, &overlay, scale, at, name);
+        LOB_TRY(lob_draw_slice(canvas, at[0], at[1], scale, &overlay, view));
+        lob_canvas_text(canvas, at[0] + 4, at[1] + 4, 1, ink, name); /* in the corner */
     }
-    return st;
+    return LOB_OK;
 }
 
 static int by_place(const void *a, const void *b)
@@ -213,70 +216,70 @@ static lob_status make_box(lob_session *s, box *b, lob_volume *image, lob_volume
                            const lob_segment_plan *plan, const lob_segment_output *found)
 {
     lob_label_set labels = {0};
-    lob_status st = lob_volume_crop(image, &plan->box);
-    if (st == LOB_OK) st = lob_volume_crop(strokes, &plan->box);
-    if (st == LOB_OK) st = lob_labels_dense(strokes, &b->set, "strokes", &s->error);
-    if (st == LOB_OK) st = cut(&b->uncertain, &found->uncertain, &plan->box);
-    if (st == LOB_OK) st = cut(&b->labels, &found->labels, &plan->box);
-    if (st == LOB_OK) st = lob_labels_dense(&b->labels, &labels, "labels", &s->error);
+    LOB_TRY(lob_volume_crop(image, &plan->box));
+    LOB_TRY(lob_volume_crop(strokes, &plan->box));
+    LOB_TRY(lob_labels_dense(strokes, &b->set, "strokes", &s->error));
+    LOB_TRY(cut(&b->uncertain, &found->uncertain, &plan->box));
+    LOB_TRY(cut(&b->labels, &found->labels, &plan->box));
+    LOB_TRY(lob_labels_dense(&b->labels, &labels, "labels", &s->error));
     for (int32_t i = 0; i < labels.count; i++)
         labels.values[i] = lob_label_set_find(&b->set, labels.values[i]);
-    if (st == LOB_OK) st = lob_labels_restore(&b->labels, &labels);
+    const lob_status st = lob_labels_restore(&b->labels, &labels);
     lob_label_set_free(&labels);
     b->background = lob_label_set_find(&b->set, plan->background);
     return st;
 }
 
-static lob_status draw(lob_session *s, const box *b, const shown_slice *columns, int count,
-                       int axis, int64_t first, const char *path)
+static lob_status draw(drawing *sheet, int axis, int64_t first)
 {
+    const box *const b = &sheet->box;
+    const look *const l = &sheet->look;
     const lob_volume *const rows[ROWS] = {b->seeds, &b->labels, &b->uncertain};
-    const lob_anatomical_plane plane = lob_segment_plane(&b->image->geometry, axis);
-    lob_canvas canvas = {.rgb = NULL};
-    look l = {.colour = NULL};
-    lob_slice view = lob_slice_of(b->image, plane, 0, false);
-    const double scale = scale_of(&view, count);
+    lob_canvas *const canvas = &sheet->canvas;
+    lob_slice view = lob_slice_of(b->image, lob_segment_plane(&b->image->geometry, axis), 0, false);
+    const double scale = scale_of(&view, sheet->count);
     int pixels[2];
     lob_slice_pixels(pixels, &view, scale);
-    const int width = GAP + count * (pixels[0] + GAP), tall = GAP + ROWS * (pixels[1] + GAP);
-    lob_status st = make_look(&l, b);
-    if (st == LOB_OK)
-        st = lob_canvas_make(&canvas, width, tall + draw_names(NULL, b, &l, tall, width), paper);
-    for (int i = 0; i < count && st == LOB_OK; i++) {
-        view.slice = columns[i].slice - first;
-        st = draw_column(&canvas, b, &l, rows, &view, columns[i].drawn, scale, i, first);
+    const int width = GAP + sheet->count * (pixels[0] + GAP), tall = GAP + ROWS * (pixels[1] + GAP);
+    LOB_TRY(make_look(&sheet->look, b));
+    LOB_TRY(lob_canvas_make(canvas, width, tall + draw_names(NULL, b, l, tall, width), paper));
+    for (int i = 0; i < sheet->count; i++) {
+        view.slice = sheet->columns[i].slice - first;
+        LOB_TRY(draw_column(canvas, b, l, rows, &view, sheet->columns[i].drawn, scale, i, first));
     }
-    if (st == LOB_OK) draw_names(&canvas, b, &l, tall, width);
-    if (st == LOB_OK) lob_session_computed(s);
-    if (st == LOB_OK)
-        st = lob_session_write_picture(s, canvas.rgb, canvas.width, canvas.height, path);
-    free(canvas.rgb);
-    free_look(&l);
-    return st;
+    draw_names(canvas, b, l, tall, width);
+    return LOB_OK;
+}
+
+static lob_status make_sheet(lob_session *s, drawing *sheet, lob_volume *image, lob_volume *strokes,
+                             const lob_segment_plan *plan, const lob_segment_output *found)
+{
+    int axis = plan->axis;
+    for (int k = 0; k < 3 && axis < 0; k++)
+        if (lob_side(image->dims, k) == 1) axis = k;
+    LOB_TRY(make_box(s, &sheet->box, image, strokes, plan, found));
+    LOB_TRY(choose_columns(s, sheet->columns, &sheet->count, &sheet->box, plan, found, axis));
+    return draw(sheet, axis, plan->box.first[axis]);
 }
 
 lob_status lob_segment_sheet(lob_session *s, lob_volume *image, lob_volume *strokes,
                              const lob_segment_plan *plan, const lob_segment_output *found,
                              const char *path)
 {
-    box b = {.image = image,
-             .seeds = strokes,
-             .labels = lob_volume_empty(),
-             .uncertain = lob_volume_empty()};
+    drawing sheet = {
+        .box = {.image = image, .seeds = strokes}
+    };
+    sheet.box.labels = sheet.box.uncertain = lob_volume_empty();
     const int64_t n = lob_voxels(image) * 2;
-    shown_slice columns[COLUMNS];
-    int count, axis = plan->axis;
-    for (int k = 0; k < 3 && axis < 0; k++)
-        if (lob_side(image->dims, k) == 1) axis = k;
     LOB_TRY(lob_session_take(s, n, path));
     lob_session_compute(s, "drawing");
-    lob_status st = make_box(s, &b, image, strokes, plan, found);
-    if (st == LOB_OK) st = choose_columns(s, columns, &count, &b, plan, found, axis);
-    if (st == LOB_OK) st = draw(s, &b, columns, count, axis, plan->box.first[axis], path);
+    lob_status st = make_sheet(s, &sheet, image, strokes, plan, found);
     if (st == LOB_ENOMEM) lob_session_no_memory(s, path);
-    lob_volume_free(&b.labels);
-    lob_volume_free(&b.uncertain);
-    lob_label_set_free(&b.set);
+    if (st == LOB_OK) lob_session_computed(s);
+    const lob_canvas *const drawn = &sheet.canvas;
+    if (st == LOB_OK)
+        st = lob_session_write_picture(s, drawn->rgb, drawn->width, drawn->height, path);
+    release(&sheet);
     lob_session_give(s, n);
     return st;
 }
