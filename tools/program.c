@@ -26,8 +26,9 @@ void lob_print_program_man(FILE *to)
         "\\fBlobule help\\fR [\\fICOMMAND\\fR]\n.br\n\\fBlobule \\-\\-version\\fR\n"
         ".SH DESCRIPTION\n"
         "Lobule cuts medical volumes (CT, MRI, microscopy) into labelled regions: it grows seeds, "
-        "numbers connected pieces, and cuts all of a scan into supervoxels. It reads NIfTI, HDF5 "
-        "and PNG, and its label volumes keep the scan's header.\n.PP\n"
+        "numbers connected pieces, and cuts all of a scan into supervoxels. It reads and writes "
+        "NIfTI, NRRD, MetaImage, HDF5, TIFF and PNG, and its label volumes keep the scan's "
+        "header.\n.PP\n"
         "Each command has a page of its own, and \\fB\\-\\-help\\fR.\n",
         to);
     for (const lob_command_group *group = lob_command_groups; group->task; group++) {

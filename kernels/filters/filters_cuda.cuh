@@ -1,9 +1,19 @@
 /*
- * The stages of a chain on the GPU. filters_cuda.cu is the call; it runs
+ * The stages of a chain on the GPU. Reading starts here; filters.h is the contract of a chain,
+ * filter_step.h and filter_step_cuda.cuh say what a step is to each backend.
  *
+ *   filter_plan.c      makes passes of the steps: neighbouring steps that look at one voxel alone
+ *                      become one pass, and may join the pass before or after them. A percentile or
+ *                      the noise of an image needs all of it, so a plan is cut into parts there
+ *   filters_cuda.cu    the call: what fits on the device is computed whole, the rest in slabs
  *   passes_cuda.cu     passes of a plan, for whole images and for slabs: where each writes
- *   slabs_cuda.cu      an image of ordinary memory slab by slab
+ *   slabs_cuda.cu      an image of ordinary memory slab by slab, with halos (filter_slabs.h), which
+ *                      travel through pinned buffers (pieces_cuda.cuh) while others are computed
  *   pointwise_cuda.cu  passes that look at one voxel alone
+ *
+ * Each other kind of step has a room: gaussian/ (its plan says which axes are smoothed exactly and
+ * which on every m-th voxel), box/ (running sums in blocks), median/ (a sorting network for 3x3x3,
+ * bisection beyond) and denoise/ (non-local means).
  */
 #ifndef LOB_FILTERS_CUDA_CUH
 #define LOB_FILTERS_CUDA_CUH

@@ -90,9 +90,9 @@ bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path)
     return maker_of(s, path)->peek(s, out, path);
 }
 
-void lob_session_keep_inputs(lob_session *s)
+void lob_session_reads_again(lob_session *s)
 {
-    s->keeps_inputs = true;
+    s->reads_again = true;
 }
 
 void lob_session_forget(lob_session *s)

@@ -40,7 +40,7 @@ static lob_status choose_frame(lob_session *s, int64_t *frame, const lob_stored 
 static bool is_last_read(lob_session *s, const lob_stored *row)
 {
     lob_line *const line = line_of(s);
-    bool marked = false, again = s->keeps_inputs || row->last != line->host.index;
+    bool marked = false, again = s->reads_again || row->last != line->host.index;
     for (int i = 0; i < line->file_count; i++) {
         lob_line_file *const file = &line->files[i];
         if (file->is_output || strcmp(file->path, row->name) != 0) continue;
@@ -138,7 +138,7 @@ static void keep(lob_session *s, const lob_volume *volume, const char *path,
     lob_stored *const row = lob_store_find(line->store, path);
     const int64_t bytes = lob_voxel_bytes(volume);
     if (!row || line->store->keeps_no_files || volume->frames > 1) return;
-    if (is_last_read(s, row) || (row->last <= line->host.index && s->keeps_inputs)) return;
+    if (is_last_read(s, row) || (row->last <= line->host.index && s->reads_again)) return;
     lob_volume copy;
     const lob_stored read = {.volume = *volume};
     if (!is_room_to_keep(s, bytes) ||

@@ -151,7 +151,7 @@ struct lob_session {
     char failure[LOB_ERROR_LINE + 256]; /* once it has failed: the error's line with what to try */
     lob_status status;                  /* when lob_call_begin returned false, */
     int exit_code;                      /* and that of the command */
-    bool keeps_inputs;                  /* it may read its inputs again */
+    bool reads_again;                   /* it may read its inputs again */
     bool noted_shear;                   /* of an output's axes, once for all of them */
     bool extra;                         /* the option of lob_watcher.option is given, */
     char *renamed;            /* and an output has this name, malloc'ed, NULL: none has, */

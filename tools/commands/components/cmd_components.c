@@ -136,7 +136,7 @@ static lob_status components(lob_session *s, void *user)
     const settings *const set = &w->set;
     const int64_t memory = s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9;
     const int64_t need = lob_components_bytes_needed(s, set);
-    if (!is_ample(s, need, memory)) lob_session_keep_inputs(s);
+    if (!is_ample(s, need, memory)) lob_session_reads_again(s);
     const bool fits = need >= 0 && need <= memory;
     const lob_status st = set->fill_holes || fits ? in_memory(s, w) : LOB_ENOMEM;
     if (st != LOB_ENOMEM) return st;

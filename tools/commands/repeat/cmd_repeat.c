@@ -32,10 +32,9 @@ static lob_status check_report(lob_session *s, const repetition *r)
             "or the one that was repeated",
             past->command);
     if (past->exit_code != 0 && past->exit_code != 1)
-        return lob_fail_file(error, LOB_EDATA, r->name,
-                             "tells of a command that failed (%.600s); repeat one "
-                             "that was done",
-                             past->message);
+        return lob_fail_file(
+            error, LOB_EDATA, r->name,
+            "tells of a command that failed; repeat one that was done. It said: %s", past->message);
     if (!r->set.methods && strcmp(past->version, LOB_VERSION) != 0 && !r->set.any_version)
         return lob_fail_file(error, LOB_EDATA, r->name,
                              "was written by lobule %s, and this is " LOB_VERSION
