@@ -1,6 +1,7 @@
 /* The scans of a batch: their names, and the values of the recipe's placeholders. */
 #include "tools/batch/batch_plan.h"
 
+#include "tools/batch/batch_row.h"
 #include "tools/text/names.h"
 #include "tools/text/text.h"
 
@@ -38,6 +39,16 @@ int64_t lob_batch_plan_here(const lob_batch_plan *plan, int64_t *bytes, int64_t 
 
 /* ---- patterns ---- */
 
+/* What {name} stands for in a row; NULL: nothing. */
+static const char *cell_of(const lob_batch_plan *plan, const lob_columns *columns, int64_t row,
+                           const char *name)
+{
+    const char *const cell = lob_columns_cell(columns, row, name);
+    if (cell) return cell;
+    if (strcmp(name, "scan") == 0) return plan->scans[row].name;
+    return strcmp(name, "dir") == 0 ? plan->out : NULL;
+}
+
 /* A pattern with what {name} stands for in a row in its place. */
 static lob_status expand(char **out, const lob_batch_plan *plan, const lob_columns *columns,
                          int64_t row, const char *pattern, lob_error *error)
@@ -51,9 +62,7 @@ static lob_status expand(char **out, const lob_batch_plan *plan, const lob_colum
         const size_t length = strcspn(at, "}");
         char name[128];
         snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length - 1 : 0, at + 1);
-        const char *cell = at[length] ? lob_columns_cell(columns, row, name) : NULL;
-        if (!cell && at[length] && strcmp(name, "scan") == 0) cell = plan->scans[row].name;
-        if (!cell && at[length] && strcmp(name, "dir") == 0) cell = plan->out;
+        const char *const cell = at[length] ? cell_of(plan, columns, row, name) : NULL;
         if (!cell) {
             lob_text_free(&text);
             return lob_fail(error, LOB_EARG, "%s: {%s} is no column of %s", pattern, name,
@@ -87,7 +96,7 @@ static void usual_output(char pattern[192], const lob_batch_plan *plan, const lo
 /* Where those of a placeholder come from: the first of these that is there. */
 typedef struct {
     const char *pattern; /* NAME=PATTERN */
-    const char *column;  /* of columns, or that every scan has */
+    bool has_cell;       /* a column of its name, or what every scan has */
     const char *usual;   /* of {out}, with --out: where the column is missing or empty */
     const char *initial; /* the recipe's */
 } value_source;
@@ -98,10 +107,7 @@ static lob_status find_given(const lob_batch_plan *plan, value_source *sources,
     const lob_recipe *const recipe = &plan->recipe;
     for (int i = 0; i < given_count; i++) {
         const size_t length = strcspn(given[i], "=");
-        int v = recipe->value_count - 1;
-        while (v >= 0 && (strlen(recipe->values[v].name) != length ||
-                          strncmp(recipe->values[v].name, given[i], length) != 0))
-            v--;
+        const int v = lob_recipe_find_value(recipe, given[i], length);
         if (v < 0)
             return lob_fail(error, LOB_EARG, "%s: %s has no {%.*s}", given[i], plan->recipe_path,
                             (int)length, given[i]);
@@ -119,12 +125,10 @@ static lob_status find_sources(const lob_batch_plan *plan, value_source *sources
         const lob_recipe_value *const value = &plan->recipe.values[v];
         value_source *const source = &sources[v];
         const bool is_out = strcmp(value->name, "out") == 0;
-        const bool is_own =
-            strcmp(value->name, "scan") == 0 || (plan->out && strcmp(value->name, "dir") == 0);
-        if (is_own || lob_column_of(columns, value->name) >= 0) source->column = value->name;
+        source->has_cell = cell_of(plan, columns, 0, value->name) != NULL;
         source->initial = value->initial;
         source->usual = plan->out && is_out ? usual : NULL;
-        if (source->pattern || source->column || source->initial || source->usual) continue;
+        if (source->pattern || source->has_cell || source->initial || source->usual) continue;
         char place[1024];
         lob_recipe_place(place, sizeof place, plan->is_typed ? NULL : plan->recipe_path,
                          value->line);
@@ -138,36 +142,19 @@ static lob_status find_sources(const lob_batch_plan *plan, value_source *sources
 }
 
 /* The value of one scan, malloc'ed. */
-static lob_status value_of(char **out, const lob_batch_plan *plan, const value_source *source,
-                           const lob_columns *columns, int64_t row, lob_error *error)
+static lob_status value_of(char **out, const lob_batch_plan *plan, int v,
+                           const value_source *source, const lob_columns *columns, int64_t row,
+                           lob_error *error)
 {
-    char own[140] = "";
-    if (source->column) snprintf(own, sizeof own, "{%s}", source->column);
+    const char *const name = plan->recipe.values[v].name;
+    const char *const cell = source->has_cell ? cell_of(plan, columns, row, name) : "";
     if (source->pattern) return expand(out, plan, columns, row, source->pattern, error);
-    if (source->column) {
-        LOB_TRY(expand(out, plan, columns, row, own, error));
-        if (**out) return LOB_OK;
-        free(*out);
-        *out = NULL;
-    }
-    if (source->usual) return expand(out, plan, columns, row, source->usual, error);
-    if (!source->initial)
+    if (!cell[0] && source->usual) return expand(out, plan, columns, row, source->usual, error);
+    if (!cell[0] && !source->initial)
         return lob_fail(error, LOB_EDATA, "%s:%lld: the cell of column %s is empty",
-                        columns->source, (long long)columns->line[row], source->column);
-    *out = strdup(source->initial);
+                        columns->source, (long long)columns->line[row], name);
+    *out = strdup(cell[0] ? cell : source->initial);
     return *out ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", columns->source);
-}
-
-/* Bytes of a file, 0 where there is none; FILE.h5:/set counts as the file. */
-static int64_t file_bytes(const char *path)
-{
-    struct stat about;
-    if (stat(path, &about) == 0) return S_ISREG(about.st_mode) ? (int64_t)about.st_size : 0;
-    const char *const colon = strrchr(path, ':');
-    char *const file = colon && colon > path ? strndup(path, (size_t)(colon - path)) : NULL;
-    const int64_t bytes = file ? file_bytes(file) : 0;
-    free(file);
-    return bytes;
 }
 
 static lob_status fill_scan(const lob_batch_plan *plan, lob_plan_scan *scan,
@@ -175,17 +162,18 @@ static lob_status fill_scan(const lob_batch_plan *plan, lob_plan_scan *scan,
                             lob_error *error)
 {
     const int values = plan->recipe.value_count;
+    struct stat about;
     scan->values = calloc((size_t)values + 1, sizeof *scan->values);
     if (!scan->values) return lob_fail(error, LOB_ENOMEM, "out of memory");
     for (int v = 0; v < values; v++) {
-        LOB_TRY(value_of(&scan->values[v], plan, &sources[v], columns, row, error));
+        LOB_TRY(value_of(&scan->values[v], plan, v, &sources[v], columns, row, error));
         if (scan->values[v][0] == '@')
             return lob_fail(error, LOB_EDATA,
                             "%s:%lld: %s: volumes in memory belong to the recipe; a file of this "
                             "name is ./%s",
                             columns->source, (long long)columns->line[row], scan->values[v],
                             scan->values[v]);
-        scan->bytes += file_bytes(scan->values[v]);
+        if (lob_batch_stat(&about, scan->values[v])) scan->bytes += (int64_t)about.st_size;
     }
     return LOB_OK;
 }

@@ -202,8 +202,7 @@ bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const ch
 
 /* ---- what a row says of files: does it still hold? ---- */
 
-/* Is the file of a path, or of FILE.h5:/set, there? */
-static bool stat_file(struct stat *about, const char *path)
+bool lob_batch_stat(struct stat *about, const char *path)
 {
     char *files[2];
     if (stat(path, about) == 0) return S_ISREG(about->st_mode);
@@ -218,7 +217,7 @@ static bool holds(const lob_batch_file *file, bool compare_bytes)
 {
     struct stat about;
     char sha256[LOB_SHA256_TEXT];
-    if (!stat_file(&about, file->path) || (int64_t)about.st_size != file->bytes) return false;
+    if (!lob_batch_stat(&about, file->path) || (int64_t)about.st_size != file->bytes) return false;
     if (mtime_ns(&about) == file->mtime_ns) return true;
     if (!compare_bytes || !file->sha256[0]) return false;
     char *files[2];
@@ -233,7 +232,8 @@ bool lob_batch_outputs_hold(const lob_batch_row *row)
 {
     struct stat about;
     for (int i = 0; i < row->outputs.count; i++)
-        if (stat_file(&about, row->outputs.file[i].path) && !holds(&row->outputs.file[i], false))
+        if (lob_batch_stat(&about, row->outputs.file[i].path) &&
+            !holds(&row->outputs.file[i], false))
             return false;
     return true;
 }
@@ -243,7 +243,7 @@ bool lob_batch_row_holds(const lob_batch_row *row, const char *key)
     struct stat about;
     if (row->state != LOB_SCAN_DONE || strcmp(row->key, key) != 0) return false;
     for (int i = 0; i < row->outputs.count; i++)
-        if (!stat_file(&about, row->outputs.file[i].path) ||
+        if (!lob_batch_stat(&about, row->outputs.file[i].path) ||
             (int64_t)about.st_size != row->outputs.file[i].bytes)
             return false;
     for (int i = 0; i < row->inputs.count; i++)

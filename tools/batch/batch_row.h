@@ -5,6 +5,8 @@
 #include "tools/batch/batch_table.h"
 #include "tools/recipe/recipe_job.h"
 
+#include <sys/stat.h>
+
 /*
  * The files that a job's lines name, with sizes and times as they are now: inputs that no line
  * makes, or outputs.
@@ -27,6 +29,9 @@ bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const ch
 
 /* Has a scan that was done before, by this row, nothing new: the same key, inputs and outputs? */
 bool lob_batch_row_holds(const lob_batch_row *row, const char *key);
+
+/* Is the file of a path, or of FILE.h5:/set, there? */
+bool lob_batch_stat(struct stat *about, const char *path);
 
 /* Are the outputs of a row, those that are still there, as it has left them? */
 bool lob_batch_outputs_hold(const lob_batch_row *row);

@@ -20,16 +20,6 @@ typedef struct {
 
 /* ---- values ---- */
 
-/* The index of the placeholder that a word NAME=VALUE is for; -1: there is none. */
-static int placeholder(const lob_recipe *recipe, const char *word, size_t length)
-{
-    for (int i = 0; i < recipe->value_count; i++)
-        if (strlen(recipe->values[i].name) == length &&
-            strncmp(recipe->values[i].name, word, length) == 0)
-            return i;
-    return -1;
-}
-
 static lob_status unknown_value(lob_session *s, const lob_recipe *recipe, const char *path,
                                 const char *word, size_t length)
 {
@@ -57,7 +47,7 @@ static lob_status bind(lob_session *s, const lob_recipe *recipe, const char *pat
         const size_t length = strcspn(word, "=");
         if (length == 0 || word[length] == '\0')
             return lob_fail(&s->error, LOB_EARG, "'%s' is no value; write NAME=VALUE", word);
-        const int v = placeholder(recipe, word, length);
+        const int v = lob_recipe_find_value(recipe, word, length);
         if (v < 0) return unknown_value(s, recipe, path, word, length);
         if (values[v])
             return lob_fail(&s->error, LOB_EARG, "%s= is given twice", recipe->values[v].name);

@@ -142,8 +142,8 @@ static const char *keep(parser *p, size_t n)
 static int value_of(parser *p, const char *name)
 {
     lob_recipe *const r = p->out;
-    for (int i = 0; i < r->value_count; i++)
-        if (strcmp(r->values[i].name, name) == 0) return i;
+    const int there = lob_recipe_find_value(r, name, strlen(name));
+    if (there >= 0) return there;
     if (!grow(p, (void **)&r->values, r->value_count, sizeof *r->values)) return -1;
     r->values[r->value_count] = (lob_recipe_value){.name = name, .line = p->line};
     return r->value_count++;
@@ -405,6 +405,15 @@ void lob_recipe_free(lob_recipe *recipe)
 static const char *text_of(const lob_recipe_piece *piece, const char *const *values)
 {
     return piece->value < 0 ? piece->text : values[piece->value];
+}
+
+int lob_recipe_find_value(const lob_recipe *recipe, const char *name, size_t length)
+{
+    int v = recipe->value_count - 1;
+    while (v >= 0 && (strncmp(recipe->values[v].name, name, length) != 0 ||
+                      recipe->values[v].name[length] != '\0'))
+        v--;
+    return v;
 }
 
 bool lob_recipe_begins_with_value(const lob_recipe *recipe, int line, int word)

@@ -75,6 +75,9 @@ lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, con
 
 void lob_recipe_free(lob_recipe *recipe);
 
+/* The index of the placeholder of a name of so many bytes; -1: there is none. */
+int lob_recipe_find_value(const lob_recipe *recipe, const char *name, size_t length);
+
 /* Does a word of a line, from 0, begin with a value? */
 bool lob_recipe_begins_with_value(const lob_recipe *recipe, int line, int word);
 
