@@ -40,7 +40,8 @@ typedef struct {
     double margin;      /* of the box around all strokes: at least this, in mm, 0..1e6, */
     bool margin_voxels; /* or in voxels, */
     double share;       /* and at least this share of the box's own side, 0..100, */
-    double ends;        /* beyond the first and the last slice with strokes at least this one */
+    double ends;        /* beyond the first and the last slice with strokes at least this one; more
+                           where few slices have strokes, unless it is 0 */
     bool median;        /* a second view of the image: its median, along axes on which voxels are
                            at most 1.5 times the least spacing apart */
     double whole;       /* share of the whole box in what speaks against a label, 0..1 */
@@ -52,7 +53,8 @@ typedef struct {
     double smooth;      /* that of the majority after the first growth; the second: 0.7 of it */
     double edge;        /* share of the image in the votes at borders, 0..1; the second: half */
     int passes;         /* 1 or 2 growths; 0: 1 where no slice has strokes of a label and of
-                           others, as there is no outline then that could guide a second */
+                           others, as there is no outline then that could guide a second, and where
+                           planes across several axes have, which say enough by themselves */
     int64_t coarse;     /* the first of two growths is on a coarser grid where the box has more
                            voxels, >= 1 */
 } lob_segment_options;
@@ -81,6 +83,8 @@ typedef struct {
     int32_t background;                     /* one of these */
     int axis;       /* across which the fewest slices have strokes; -1 in 2D */
     int64_t slices; /* with strokes, across it; 0 in 2D */
+    double ends;    /* options.ends, or more: 1.5 times the longest side of the labels' strokes
+                       in their slices, divided by how many slices these are */
     lob_box box;    /* around all strokes, with its margin */
     bool flat;      /* the box is a slice */
     bool median[3]; /* axes that the median goes along; none: there is none */

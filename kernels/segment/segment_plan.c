@@ -14,6 +14,10 @@ static const double near_spacing = 1.5;
 /* Going to a coarser grid has smoothed the shares already. */
 static const double coarse_blur = 0.35;
 
+/* Beyond the first and the last of n slices with strokes a structure may go on for this share of
+ * its longest side in them, divided by n: the fewer there are, the less they say about its ends. */
+static const double beyond_slices = 1.5;
+
 /* The second growth begins from better shares, and so needs less of each. */
 static const double second_blur = 0.5, second_smooth = 0.7, second_edge = 0.5;
 
@@ -75,22 +79,25 @@ static lob_status choose_background(lob_segment_plan *plan, const lob_strokes *s
     return LOB_OK;
 }
 
-/* Is there a slice with strokes of a label and of others, for any label but the background? */
-static lob_status find_outlines(bool *any, lob_segment_plan *plan, const lob_strokes *strokes,
+/* Across how many axes have planes strokes of a label and of others, for any label but the
+ * background? */
+static lob_status find_outlines(int *axes, lob_segment_plan *plan, const lob_strokes *strokes,
                                 lob_error *error)
 {
-    const int axis = plan->axis;
-    *any = false;
-    if (axis < 0) return LOB_OK;
-    const int64_t side = lob_side(strokes->dims, axis);
-    const int64_t sides = strokes->dims.nx + strokes->dims.ny + strokes->dims.nz;
-    int64_t *const slices = malloc((size_t)sides * sizeof *slices);
+    const lob_dims d = strokes->dims;
+    *axes = 0;
+    if (plan->axis < 0) return LOB_OK;
+    int64_t *const slices = malloc((size_t)(d.nx + d.ny + d.nz) * sizeof *slices);
     if (!slices) return lob_fail(error, LOB_ENOMEM, "no memory left for slices");
-    for (int32_t i = 1; i <= plan->count; i++)
-        for (int a = 0; a < 3 && plan->labels[i - 1] != plan->background; a++)
-            *any = *any || lob_strokes_drawn(slices, strokes, i, a) > 0;
-    for (int64_t z = 0; z < side; z++) {
-        const int64_t *const voxels = lob_strokes_in(strokes, axis, z);
+    for (int a = 0; a < 3; a++) {
+        bool any = false;
+        for (int32_t i = 1; i <= plan->count; i++)
+            if (plan->labels[i - 1] != plan->background)
+                any = any || lob_strokes_drawn(slices, strokes, i, a) > 0;
+        *axes += any;
+    }
+    for (int64_t z = 0; z < lob_side(d, plan->axis); z++) {
+        const int64_t *const voxels = lob_strokes_in(strokes, plan->axis, z);
         bool drawn = false;
         for (int32_t k = 0; k < plan->count; k++) drawn = drawn || voxels[k] > 0;
         plan->slices += drawn;
@@ -101,16 +108,46 @@ static lob_status find_outlines(bool *any, lob_segment_plan *plan, const lob_str
 
 /* ---- grids ---- */
 
+/* Slices across an axis from the first to the last with strokes of labels but the background. */
+static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *strokes, int axis)
+{
+    int64_t first = -1, last = -2;
+    for (int64_t s = 0; s < lob_side(strokes->dims, axis); s++) {
+        const int64_t *const voxels = lob_strokes_in(strokes, axis, s);
+        bool held = false;
+        for (int32_t k = 0; k < plan->count; k++)
+            held = held || (voxels[k] > 0 && plan->labels[k] != plan->background);
+        if (held && first < 0) first = s;
+        if (held) last = s;
+    }
+    return last - first + 1;
+}
+
+/* How far the box goes beyond the first and last slice, as a share of the strokes' box there. */
+static double choose_ends(const lob_segment_plan *plan, const lob_volume *image,
+                          const lob_strokes *strokes)
+{
+    const double *const mm = image->geometry.spacing_mm;
+    double longest = 0;
+    if (plan->axis < 0 || plan->options.ends == 0) return plan->options.ends;
+    for (int a = 0; a < 3; a++)
+        if (a != plan->axis) longest = fmax(longest, mm[a] * (double)extent_of(plan, strokes, a));
+    const double all = mm[plan->axis] * (double)plan->box.size[plan->axis];
+    return fmax(plan->options.ends, beyond_slices * longest / ((double)plan->slices * all));
+}
+
 /* The box around all strokes, with its margin. Returns its voxels. */
-static double choose_box(lob_segment_plan *plan, const lob_volume *image, const lob_volume *seeds)
+static double choose_box(lob_segment_plan *plan, const lob_volume *image, const lob_volume *seeds,
+                         const lob_strokes *strokes)
 {
     const lob_segment_options *const o = &plan->options;
     int64_t margin[3];
     double voxels = 1;
     lob_box_of(&plan->box, seeds);
+    plan->ends = lob_plan_number(choose_ends(plan, image, strokes));
     for (int a = 0; a < 3; a++) {
         const double least = o->margin / (o->margin_voxels ? 1 : image->geometry.spacing_mm[a]);
-        const double ends = a == plan->axis ? o->ends : 0;
+        const double ends = a == plan->axis ? plan->ends : 0;
         const double share = fmax(o->share, ends) * (double)plan->box.size[a];
         /* Rounded up, but not because of a last digit. */
         margin[a] = (int64_t)ceil(fmin(fmax(least, share), 0x1p40) - 1e-6);
@@ -180,7 +217,8 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
 {
     const double *const mm = image->geometry.spacing_mm;
     lob_strokes strokes;
-    bool outlines = false;
+    int outlines = 0;
+    double voxels = 0;
     LOB_TRY(take_labels(plan, set, error));
     plan->channels = image->channels;
     plan->least_mm = lob_least_spacing(image->dims, mm);
@@ -192,10 +230,11 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     plan->axis = lob_strokes_axis(&strokes);
     lob_status st = choose_background(plan, &strokes, seeds, set, error);
     if (st == LOB_OK) st = find_outlines(&outlines, plan, &strokes, error);
+    if (st == LOB_OK) voxels = choose_box(plan, image, seeds, &strokes);
     lob_strokes_free(&strokes);
     if (st != LOB_OK) return st;
-    plan->passes = plan->options.passes > 0 ? plan->options.passes : outlines ? 2 : 1;
-    choose_grid(plan, image, choose_box(plan, image, seeds));
+    plan->passes = plan->options.passes > 0 ? plan->options.passes : outlines == 1 ? 2 : 1;
+    choose_grid(plan, image, voxels);
     choose_growths(plan, image);
     return LOB_OK;
 }

@@ -61,7 +61,7 @@ def segment(
                 surround the others
     margin      of this box: at least so many mm, or as "5vox"; None: 10
     share, ends at least this share of the box's side, and beyond the first and the last slice with
-                strokes; None: 0.3 and 0.375
+                strokes, where few slices have some more; None: 0.3 and 0.375
     median      learn grey values from a median of 3 voxels too
     whole       share of the whole box in what speaks against a label; None: 0.5
     far, shape  nats that a label loses far from its strokes, and that outlines between slices with
@@ -69,7 +69,8 @@ def segment(
     blur, smooth, edge
                 Gaussians of shares and of the majority, in least spacings, and the image's share at
                 borders; None: 1
-    passes      growths; None: 2, but 1 where no slice has strokes of two labels, and in 2D
+    passes      growths; None: 2, but 1 where no slice has strokes of two labels or slices across
+                several axes have, and in 2D
     coarse      the first of two growths is on a coarser grid where the box has more voxels; None: 2^19
     suggest     put so many slices on which another stroke would help most into the report
     previous    labels that an earlier run came to: only what is near to strokes that say otherwise

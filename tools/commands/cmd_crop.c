@@ -158,7 +158,7 @@ static void options(lob_rows *to, void *user)
         OPT_REAL("share", &set->share, "SHARE", 0, 100,
                  "widen each side by this share of the box's own; with --margin too, the larger "
                  "counts"),
-        OPT_REAL("ends", &set->ends, "SHARE", 0, 100,
+        OPT_REAL("ends", &set->ends, "SHARE", 0, 1e6,
                  "of strokes on a few slices, widen by at least this share beyond the first slice "
                  "and the last"),
         OPT_TRIPLE("first", &set->first, 0, INT32_MAX,

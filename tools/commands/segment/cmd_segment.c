@@ -94,7 +94,7 @@ static lob_status choose(lob_session *s, work *w)
     if (w->plan.slices == 1)
         lob_session_note(s,
                          "%s: has strokes on one slice alone, from which a structure's extent "
-                         "cannot be told; draw on two or more",
+                         "can only be guessed; draw on two or more",
                          w->files.seeds);
     if (w->suggest > 0 && w->plan.flat)
         return lob_fail_file(
@@ -183,7 +183,8 @@ static void options(lob_rows *to, void *user)
                  "and wider by at least this share of the box's own side"),
         OPT_REAL("ends", &o->ends, "SHARE", 0, 100,
                  "and by at least this share beyond the first and the last slice with strokes, "
-                 "where a structure goes on"),
+                 "where a structure goes on; by more where few slices have strokes, unless it is "
+                 "0"),
         OPT_CHOICE("median", &w->median, "on|off",
                    "learn grey values from a median of 3 voxels too, along axes on which voxels "
                    "are at most 1.5 times the least spacing apart"),
@@ -204,8 +205,10 @@ static void options(lob_rows *to, void *user)
         OPT_REAL("edge", &o->edge, "SHARE", 0, 1,
                  "how much the image decides where a border lies after the first growth; after "
                  "the second, half as much"),
-        OPT_INT("passes", &o->passes, "N", 1, 2,
-                "growths; left out: 2, but 1 where no slice has strokes of two labels, and in 2D"),
+        OPT_INT(
+            "passes", &o->passes, "N", 1, 2,
+            "growths; left out: 2, but 1 where no slice has strokes of two labels or slices across "
+            "several axes have, and in 2D"),
         OPT_INT("coarse", &w->coarse, "VOXELS", 1000, INT32_MAX,
                 "the first of two growths is on a coarser grid where the box has more voxels"),
         OPT_FRAME(&w->files.frame, "image"),

@@ -22,7 +22,7 @@ static void put_box(const lob_segment_plan *plan, const quoted *q, int frame)
     const lob_segment_options *const o = &plan->options;
     printf("lobule convert %s @strokes --labels\n", q->seeds);
     printf("lobule crop %s -o @image --around @strokes --margin %.9g%s --share %.9g --ends %.9g",
-           q->image, o->margin, o->margin_voxels ? "vox" : "mm", o->share, o->ends);
+           q->image, o->margin, o->margin_voxels ? "vox" : "mm", o->share, plan->ends);
     if (frame >= 0) printf(" --frame %d", frame);
     printf("\nlobule resample @strokes -o @seeds --like @image --labels --method nearest\n");
     if (has_median(plan))
