@@ -148,7 +148,7 @@ const lob_command lob_command_run = {
         "words between blanks, quotes, backslashes, comments from a # on, lines joined by a "
         "backslash at the end. The word `lobule` before a command may be left out. {name} stands "
         "for what is given as name=VALUE, {name=text} for what may be left out; braces in single "
-        "quotes stand for themselves.\n"
+        "quotes stand for themselves. A word that begins with a value is no option.\n"
         "@name, in the place of a volume's file, is a volume in memory: one line writes it, lines "
         "after that read it, and the last one frees it; where none does, that is "
         "noted, but for names that begin with @_. It counts against --max-memory. Header "
