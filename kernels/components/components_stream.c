@@ -39,9 +39,7 @@ static int report_share(void *user, double done)
 /* A context with the memory that is left, which reports this share of the progress. */
 static lob_context inner_context(streaming *s)
 {
-    lob_context part = *s->context;
-    if (part.max_memory > 0)
-        part.max_memory = part.max_memory > s->budget.held ? part.max_memory - s->budget.held : 1;
+    lob_context part = lob_budget_inner(&s->budget, s->context);
     if (part.progress) {
         part.progress = report_share;
         part.user = s;

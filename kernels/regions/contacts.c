@@ -18,13 +18,11 @@ lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_
     const int channels = image->channels;
     const int64_t bytes = lob_voxels(image) * (int64_t)lob_type_of(image->type)->bytes;
     lob_budget budget = {.who = "means of labels", .limit = context->max_memory};
-    lob_context left = *context;
     lob_region *regions;
     lob_region_values *values = NULL;
     lob_status st = lob_budget_alloc(&budget, &regions, grid->count, sizeof *regions, error);
     if (st == LOB_OK) st = lob_budget_alloc(&budget, &values, grid->count, sizeof *values, error);
-    if (budget.limit > 0) /* at least 1, because 0 is no limit */
-        left.max_memory = budget.limit > budget.held ? budget.limit - budget.held : 1;
+    const lob_context left = lob_budget_inner(&budget, context);
     for (int c = 0; c < channels && st == LOB_OK; c++) {
         lob_fine_levels fine;
         lob_volume channel = *image;

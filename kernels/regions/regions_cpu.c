@@ -282,19 +282,18 @@ static int64_t table_bytes(const lob_regions_input *in)
     return in->count * (int64_t)(sizeof(lob_region) + (in->image ? sizeof(lob_region_values) : 0));
 }
 
-/* As many threads as have tables within the memory, which in sum have at most a byte per voxel. */
-static int threads_for(const lob_regions_input *in, const lob_context *context)
+int lob_regions_threads(const lob_regions_input *in, int64_t table, const lob_context *context)
 {
-    if (in->count == 0 || context->threads < 1) return 1;
-    int64_t tables = lob_dims_voxels(in->dims) / table_bytes(in);
-    if (context->max_memory > 0 && tables > context->max_memory / table_bytes(in))
-        tables = context->max_memory / table_bytes(in);
+    if (table == 0 || context->threads < 1) return 1;
+    int64_t tables = lob_dims_voxels(in->dims) / table;
+    if (context->max_memory > 0 && tables > context->max_memory / table)
+        tables = context->max_memory / table;
     return context->threads > tables + 1 ? (int)tables + 1 : context->threads;
 }
 
 int64_t lob_regions_sum_bytes(const lob_regions_input *in, const lob_context *context)
 {
-    return (threads_for(in, context) - 1) * table_bytes(in);
+    return (lob_regions_threads(in, table_bytes(in), context) - 1) * table_bytes(in);
 }
 
 lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
@@ -305,7 +304,7 @@ lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
     if (count == 0) return LOB_OK;
     measuring m = {.in = in,
                    .fine = fine,
-                   .threads = threads_for(in, context),
+                   .threads = lob_regions_threads(in, table_bytes(in), context),
                    .regions = regions,
                    .values = in->image ? values : NULL,
                    .progress = {.context = context}};

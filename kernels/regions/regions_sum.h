@@ -27,6 +27,11 @@ lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
 /* Bytes that lob_regions_sum takes beside its output, at most context->max_memory. */
 int64_t lob_regions_sum_bytes(const lob_regions_input *in, const lob_context *context);
 
+/* As many threads as have tables of so many bytes, the first in the output, within the memory; the
+ * others' have at most a byte per voxel in sum. */
+int lob_regions_threads(const lob_regions_input *in, int64_t table_bytes,
+                        const lob_context *context);
+
 /* LOB_EDATA when a side exceeds INT32_MAX, since bounding boxes are int32. */
 lob_status lob_regions_check_sides(lob_dims dims, lob_error *error);
 

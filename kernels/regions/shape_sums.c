@@ -1,5 +1,6 @@
 /* Counting for shapes of regions: moments by runs, borders by cells of 2x2x2 voxels. */
 #include "kernels/progress.h"
+#include "kernels/regions/regions_sum.h"
 #include "kernels/regions/shapes.h"
 #include "volumes/labels.h"
 
@@ -24,15 +25,6 @@ static int64_t *row_of(const counting *c, int thread, int64_t label)
     return table + (label - 1) * c->numbers;
 }
 
-static int threads_for(const counting *c, const lob_context *context)
-{
-    const int64_t table = c->in->count * c->numbers * (int64_t)sizeof(int64_t);
-    int64_t tables = lob_dims_voxels(c->in->dims) / table;
-    if (context->max_memory > 0 && tables > context->max_memory / table)
-        tables = context->max_memory / table;
-    return context->threads > tables + 1 ? (int)tables + 1 : context->threads;
-}
-
 /* Run `plane` for z from `first` to before nz, and add the threads' tables up. */
 static lob_status count_planes(counting *c, int64_t first, const lob_context *context,
                                void (*plane)(counting *c, int thread, int64_t z, int32_t *memory),
@@ -42,7 +34,7 @@ static lob_status count_planes(counting *c, int64_t first, const lob_context *co
     const int64_t cells = 5 * (c->in->dims.nx + 2);
     if (c->in->count == 0) return LOB_OK;
     c->progress.context = context;
-    c->threads = threads_for(c, context);
+    c->threads = lob_regions_threads(c->in, size * (int64_t)sizeof *c->out, context);
     memset(c->out, 0, (size_t)size * sizeof *c->out);
     int32_t *const memory = malloc((size_t)c->threads * (size_t)cells * sizeof *memory);
     c->more = calloc((size_t)(c->threads - 1) * (size_t)size + 1, sizeof *c->more);

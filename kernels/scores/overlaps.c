@@ -2,6 +2,7 @@
 #include "kernels/scores/overlaps.h"
 
 #include "kernels/distance/distance.h"
+#include "kernels/progress.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -322,21 +323,6 @@ static lob_status measure_label(lob_overlap *overlap, const side sides[2], int32
     return st;
 }
 
-typedef struct {
-    const lob_context *context;
-    int32_t done, count;
-    lob_status status; /* the first failure */
-} progress;
-
-/* Report progress; only the calling thread may. Returns whether to go on. */
-static bool report(progress *s)
-{
-    if (s->status != LOB_OK) return false;
-    if (s->context->progress && s->context->progress(s->context->user, (double)s->done / s->count))
-        s->status = LOB_ECANCEL;
-    return s->status == LOB_OK;
-}
-
 /* Whether a label is measured by one thread while others measure other labels, each with its part
  * of the memory. */
 static bool is_small(const label_counts *t, int64_t max_memory, int threads)
@@ -364,31 +350,33 @@ static lob_status measure_alone(lob_overlap *overlap, const side sides[2], int32
 static lob_status measure_surfaces(lob_overlap *overlaps, int32_t count, const side sides[2],
                                    const label_counts *counts, const lob_context *context)
 {
-    progress s = {.context = context, .count = count};
-    for (int32_t i = 0; i < count && report(&s); i++) {
+    lob_progress progress = {.context = context};
+    lob_status st = LOB_OK;
+    lob_progress_stage(&progress, count, 1.0);
+    for (int32_t i = 0; i < count && st == LOB_OK && !lob_progress_stopped(&progress); i++) {
         const label_counts *const t = &counts[i];
         if (!t->voxels[0] || !t->voxels[1] || is_small(t, context->max_memory, context->threads))
             continue;
-        s.status = measure_alone(&overlaps[i], sides, i, t, context);
-        s.done++;
+        st = measure_alone(&overlaps[i], sides, i, t, context);
+        lob_progress_report(&progress, 1);
     }
 #pragma omp parallel for num_threads(context->threads) schedule(dynamic)
     for (int32_t i = 0; i < count; i++) {
         const label_counts *const t = &counts[i];
-        bool stop;
-#pragma omp critical(lob_measures)
-        stop = omp_get_thread_num() == 0 ? !report(&s) : s.status != LOB_OK;
-        if (stop || !t->voxels[0] || !t->voxels[1] ||
+        lob_status mine;
+#pragma omp atomic read
+        mine = st;
+        if (mine != LOB_OK || lob_progress_stopped(&progress) || !t->voxels[0] || !t->voxels[1] ||
             !is_small(t, context->max_memory, context->threads))
             continue;
-        const lob_status st = measure_label(&overlaps[i], sides, i, t, 1);
-#pragma omp critical(lob_measures)
-        {
-            if (s.status == LOB_OK) s.status = st;
-            s.done++;
+        mine = measure_label(&overlaps[i], sides, i, t, 1);
+        if (mine != LOB_OK) {
+#pragma omp atomic write
+            st = mine;
         }
+        lob_progress_report(&progress, 1);
     }
-    return s.status;
+    return st == LOB_OK && lob_progress_stopped(&progress) ? LOB_ECANCEL : st;
 }
 
 static void fill_overlap(lob_overlap *overlap, const label_counts *t, double mm3)

@@ -1,6 +1,5 @@
 /* The majority on the CPU: threads take tiles; then thin parts get their labels back. */
 #include "kernels/labels/label_rows.h"
-#include "kernels/labels/majority/majority_thin.h"
 #include "kernels/labels/majority/majority_voxel.h"
 #include "kernels/progress.h"
 #include "kernels/simd_clones.h"

@@ -1,6 +1,4 @@
 /* Thin parts on the CPU: lost voxels are few, so each looks around itself, the nearest first. */
-#include "kernels/labels/majority/majority_thin.h"
-
 #include "kernels/labels/majority/majority_voxel.h"
 #include "volumes/labels.h"
 
