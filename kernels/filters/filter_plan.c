@@ -262,17 +262,13 @@ static bool take_before(maker *m, lob_filter_map *before)
     clamp_as_float(pass);
     const bool one = pass->kind == LOB_PASS_FLOAT && pass->to == LOB_F32 && pass->ops == 1 &&
                      (pass->op[0].kind == LOB_FILTER_CLAMP || pass->op[0].kind == LOB_FILTER_SCALE);
-    if (!one) {
-        m->type = pass->to;
-        return false;
-    }
+    m->type = pass->to;
+    if (!one) return false;
     /* What overflows counts as data or not depending on when it is looked at. */
     const lob_filter_map map = pass->op[0].map;
     if (!is_clamp_only(&map) &&
-        (pass->from == LOB_F32 || !is_small(map.factor) || !is_small(map.offset))) {
-        m->type = pass->to;
+        (pass->from == LOB_F32 || !is_small(map.factor) || !is_small(map.offset)))
         return false;
-    }
     *before = map;
     m->type = pass->from;
     m->plan->passes--;

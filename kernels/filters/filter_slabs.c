@@ -65,28 +65,3 @@ void lob_filter_copy(void *to, const void *from, int64_t bytes, int threads)
                (size_t)(left < PIECE ? left : PIECE));
     }
 }
-
-void lob_filter_slab_take(void *slab_data, const void *image, const lob_filter_cut *cut,
-                          const lob_filter_slab *slab, int channels, int64_t voxel_bytes,
-                          int threads)
-{
-    const int64_t unit = cut->unit * voxel_bytes, side = cut->side;
-    const int64_t rows = slab->to - slab->from;
-    for (int c = 0; c < channels; c++)
-        lob_filter_copy((unsigned char *)slab_data + c * rows * unit,
-                        (const unsigned char *)image + (c * side + slab->from) * unit, rows * unit,
-                        threads);
-}
-
-void lob_filter_slab_put(void *image, const void *slab_data, const lob_filter_cut *cut,
-                         const lob_filter_slab *slab, int channels, int64_t voxel_bytes,
-                         bool with_halo, int threads)
-{
-    const int64_t unit = cut->unit * voxel_bytes;
-    const int64_t from = with_halo ? slab->from : slab->low;
-    const int64_t rows = with_halo ? slab->to - slab->from : slab->high - slab->low;
-    for (int c = 0; c < channels; c++)
-        lob_filter_copy((unsigned char *)image + (c * cut->side + slab->low) * unit,
-                        (const unsigned char *)slab_data + (c * rows + slab->low - from) * unit,
-                        (slab->high - slab->low) * unit, threads);
-}

@@ -35,16 +35,6 @@ lob_filter_slab lob_filter_slab_of(const lob_filter_cut *cut, lob_dims dims, int
 /* Copy bytes in several threads where there are many. */
 void lob_filter_copy(void *to, const void *from, int64_t bytes, int threads);
 
-/* Copy a slab, with its halo, out of an image of so many channels; all bytes of a voxel count. */
-void lob_filter_slab_take(void *slab_data, const void *image, const lob_filter_cut *cut,
-                          const lob_filter_slab *slab, int channels, int64_t voxel_bytes,
-                          int threads);
-
-/* Copy what a slab gives into an image: slab_data has the halo (whole) or not. */
-void lob_filter_slab_put(void *image, const void *slab_data, const lob_filter_cut *cut,
-                         const lob_filter_slab *slab, int channels, int64_t voxel_bytes,
-                         bool with_halo, int threads);
-
 LOB_END_DECLS
 
 #endif

@@ -122,19 +122,39 @@ static void release(chain *c, slab_memory *m)
     lob_budget_free(&c->budget, m->mask, m->mask_bytes, 1);
 }
 
+/* Copy a slab, with its halo, out of an image of so many channels. */
+static void take_slab(void *to, const void *image, const lob_filter_cut *cut,
+                      const lob_filter_slab *slab, int channels, size_t voxel_bytes, int threads)
+{
+    const int64_t unit = cut->unit * (int64_t)voxel_bytes, rows = slab->to - slab->from;
+    for (int c = 0; c < channels; c++)
+        lob_filter_copy((unsigned char *)to + c * rows * unit,
+                        (const unsigned char *)image + (c * cut->side + slab->from) * unit,
+                        rows * unit, threads);
+}
+
+/* Copy what a slab gives, without the halo, into the image. */
+static void put_slab(void *image, const void *from, const lob_filter_cut *cut,
+                     const lob_filter_slab *slab, int channels, size_t voxel_bytes, int threads)
+{
+    const int64_t unit = cut->unit * (int64_t)voxel_bytes, rows = slab->to - slab->from;
+    for (int c = 0; c < channels; c++)
+        lob_filter_copy((unsigned char *)image + (c * cut->side + slab->low) * unit,
+                        (const unsigned char *)from + (c * rows + slab->low - slab->from) * unit,
+                        (slab->high - slab->low) * unit, threads);
+}
+
 static lob_status run_slab(chain *c, int first, int end, const lob_filter_image *in, void *out,
                            const lob_filter_cut *cut, const lob_filter_slab *slab,
                            const slab_memory *m)
 {
     const lob_filter_pass *last = &c->plan.pass[end - 1];
     const int threads = c->context->threads;
-    lob_filter_slab_take(m->in, in->data, cut, slab, in->channels,
-                         (int64_t)lob_type_of(in->type)->bytes, threads);
-    if (m->mask) lob_filter_slab_take(m->mask, c->in->mask, cut, slab, 1, 1, threads);
+    take_slab(m->in, in->data, cut, slab, in->channels, lob_type_of(in->type)->bytes, threads);
+    if (m->mask) take_slab(m->mask, c->in->mask, cut, slab, 1, 1, threads);
     const lob_filter_image part = {m->in, in->type, slab->dims, in->channels};
     LOB_TRY(run_passes(c, first, end, part, m->out, m->mask));
-    lob_filter_slab_put(out, m->out, cut, slab, last->to_channels,
-                        (int64_t)lob_type_of(last->to)->bytes, true, threads);
+    put_slab(out, m->out, cut, slab, last->to_channels, lob_type_of(last->to)->bytes, threads);
     return LOB_OK;
 }
 
@@ -166,15 +186,12 @@ static lob_status run_part(chain *c, int first, int end, const lob_filter_image 
                            int64_t asked)
 {
     const lob_filter_cut cut = lob_filter_cut_of(&c->plan, first, end);
-    if (asked <= 0 || asked >= cut.side || cut.halo < 0) {
-        const lob_status st = run_passes(c, first, end, *in, out, c->in->mask);
-        if (st != LOB_ENOMEM || asked < 0 || cut.halo < 0) return st;
-        asked = cut.side / 2;
-    } else {
+    const bool cuts = cut.halo >= 0;
+    if (asked > 0 && asked < cut.side && cuts)
         return run_slabs(c, first, end, in, out, &cut, asked);
-    }
-    lob_status st = LOB_ENOMEM;
-    for (int64_t height = asked; height > 0 && st == LOB_ENOMEM; height /= 2)
+    lob_status st = run_passes(c, first, end, *in, out, c->in->mask);
+    if (asked < 0 || !cuts) return st;
+    for (int64_t height = cut.side / 2; height > 0 && st == LOB_ENOMEM; height /= 2)
         if (lob_filter_slab_reads(&cut, height) < cut.side)
             st = run_slabs(c, first, end, in, out, &cut, height);
     return st;

@@ -4,19 +4,6 @@
 #include "kernels/filters/denoise/denoise.h"
 #include "kernels/histogram/histogram.h"
 
-/* The image as a volume; its data are borrowed. */
-static lob_volume volume_of(const lob_filter_image *in, const lob_filter_pass *pass)
-{
-    lob_volume v = lob_volume_empty();
-    v.data = in->data;
-    v.type = in->type;
-    v.dims = in->dims;
-    v.channels = in->channels;
-    v.slope = pass->slope;
-    v.inter = pass->inter;
-    return v;
-}
-
 lob_status lob_filter_statistic_cpu(lob_filter_plan *plan, int i, lob_filter_output *out,
                                     const lob_filter_image *in, const uint8_t *mask,
                                     const lob_context *context, lob_budget *budget,
@@ -30,7 +17,10 @@ lob_status lob_filter_statistic_cpu(lob_filter_plan *plan, int i, lob_filter_out
         return LOB_OK;
     }
     const lob_context inner = lob_budget_inner(budget, context);
-    const lob_volume image = volume_of(in, pass);
+    lob_volume image = lob_volume_wrap(in->data, in->type, in->dims, in->channels, plan->spacing_mm,
+                                       (lob_place){0});
+    image.slope = pass->slope;
+    image.inter = pass->inter;
     const lob_histogram_input data = {.image = &image, .channel = -1, .mask = mask};
     double found[2];
     LOB_TRY(lob_percentiles_cpu(found, out->clamps[pass->step], 2, NULL, &data, &inner, error));

@@ -45,10 +45,7 @@ typedef struct {
 
 /* ---- reading all values ---- */
 
-template <typename T> struct alignas(16) pack {
-    static constexpr int n = 16 / sizeof(T);
-    T value[n];
-};
+using levels::pack;
 
 /*
  * Call `take` with every value of the data; ANY: with those that are not finite too, but for what a

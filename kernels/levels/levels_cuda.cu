@@ -114,12 +114,6 @@ static __global__ void __launch_bounds__(THREADS) scan_kernel(scan_params s)
 
 enum { LOADS = 4 }; /* of a thread, in flight together */
 
-/* Voxels of one 16-byte load. */
-template <typename T> struct alignas(16) pack {
-    static constexpr int n = 16 / sizeof(T);
-    T value[n];
-};
-
 static __device__ inline bool is_finite(float value)
 {
     return isfinite(value);

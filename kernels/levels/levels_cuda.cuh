@@ -38,6 +38,12 @@ lob_status scan_extremes(lob_device *device, lob_extremes *extremes, lob_levels 
 
 int64_t scan_bytes(int64_t sections, int channels);
 
+/* Voxels of one 16-byte load. */
+template <typename T> struct alignas(16) pack {
+    static constexpr int n = 16 / sizeof(T);
+    T value[n];
+};
+
 } /* namespace lob::levels */
 
 /* The level of stored voxel i, which counts through all channels. */

@@ -47,25 +47,17 @@ lob_status along(const box_run &b, int axis, float *out, const float *in)
     c.lines = axis == 0 ? d.ny * d.nz : c.step;
     c.groups = axis == 1 ? d.nz : 1;
     c.group_step = d.nx * d.ny;
-    if (axis > 0) return run_columns(b.device, c, b.error);
-    box_rows p = {};
-    int64_t shared;
-    p.out = out;
-    p.in = in;
-    p.x = b.pass[0];
-    p.rows = c.lines;
-    if (rows_fit(&p, &shared)) return run_rows(b.device, p, shared, b.error);
     return run_columns(b.device, c, b.error);
 }
 
-/* Along x and y at once, where a tile of both fits shared memory; the planes' number is p.rows. */
-bool planes_fit(box_rows *p, int64_t *shared, const box_run &b)
+/* Tiles along x, with `both` along y too; false: they do not fit shared memory. */
+bool rows_of(box_rows *p, int64_t *shared, const box_run &b, bool both)
 {
     *p = box_rows{};
     p->x = b.pass[0];
-    p->y = b.pass[1];
-    p->rows = b.dims.nz;
-    return p->x.radius > 0 && p->y.radius > 0 && rows_columns_fit(p, shared);
+    if (both) p->y = b.pass[1];
+    p->rows = both ? b.dims.nz : b.dims.ny * b.dims.nz;
+    return rows_fit(p, shared);
 }
 
 /* The kernels that a run needs, one after the other. */
@@ -81,7 +73,8 @@ int steps_of(box_step steps[3], const box_run &b)
         steps[n++] = ALONG_ALL;
         return n;
     }
-    const bool planes = planes_fit(&unused, &shared, b);
+    const bool planes =
+        b.pass[0].radius > 0 && b.pass[1].radius > 0 && rows_of(&unused, &shared, b, true);
     if (planes) steps[n++] = ALONG_PLANES;
     for (int a = planes ? 2 : 0; a < 3; a++)
         if (b.pass[a].radius > 0) steps[n++] = (box_step)a;
@@ -93,11 +86,11 @@ lob_status run_step(const box_run &b, box_step step, float *out, const float *in
     box_rows p;
     int64_t shared;
     if (step == ALONG_ALL) return run_direct(b.device, out, in, b.pass, b.error);
-    if (step != ALONG_PLANES) return along(b, step, out, in);
-    planes_fit(&p, &shared, b);
+    if (step == ALONG_Y || step == ALONG_Z || !rows_of(&p, &shared, b, step == ALONG_PLANES))
+        return along(b, step, out, in);
     p.out = out;
     p.in = in;
-    return run_rows_columns(b.device, p, shared, b.error);
+    return run_rows(b.device, p, shared, b.error);
 }
 
 /* Sums of one kind of a channel, in `to`; steps write there and to `between` by turns. Without a

@@ -164,63 +164,42 @@ static inline int32_t box_tile_blocks(int64_t voxels, int64_t block)
     return voxels > block ? (int32_t)(voxels / block) : 1;
 }
 
-/* Lay out shared memory; returns its bytes. */
-static int64_t lay_out_rows(box_rows *p, int64_t around_y)
+/* Whether a tile fits shared memory: along x, or with a radius along y too. Lays it out. */
+static bool rows_fit(box_rows *p, int64_t *shared)
 {
-    const int64_t blocks = lob_box_blocks(&p->x);
+    const bool both = p->y.radius > 0;
+    const int64_t blocks = lob_box_blocks(&p->x), lines = both ? lob_box_blocks(&p->y) : p->rows;
+    if (p->x.radius > (both ? (int64_t)BOX_TILE_X : (int64_t)BOX_SHARED) ||
+        p->y.radius > BOX_TILE_Y || (!both && p->rows > INT32_MAX * (int64_t)BOX_TILE_Y))
+        return false;
     p->tile_x = box_tile_blocks(BOX_TILE_X, p->x.block);
     p->tiles_x = (int32_t)((blocks + p->tile_x - 1) / p->tile_x);
+    p->tile_y = both ? box_tile_blocks(BOX_TILE_Y, p->y.block) : (int32_t)BOX_TILE_Y;
+    p->tiles_y = (int32_t)((lines + p->tile_y - 1) / p->tile_y);
     const int64_t whole = p->tile_x * p->x.block, width = whole < p->x.n ? whole : p->x.n;
-    const int64_t rows = around_y < 0 ? p->tile_y : p->tile_y * p->y.block + around_y;
+    const int64_t rows = both ? p->tile_y * p->y.block + 2 * p->y.radius : p->tile_y;
+    const int64_t factors = box_factors(p->x) + (both ? box_factors(p->y) : 0);
     p->places_pitch = (int)((width + 2 * p->x.radius) | 1);
     p->means_pitch = (int)(width | 1);
     p->most_rows = (int)rows;
-    const int64_t factors = box_factors(p->x) + (around_y < 0 ? 0 : box_factors(p->y));
-    return (p->places_pitch + p->means_pitch) * rows * (int64_t)sizeof(float) +
-           factors * (int64_t)sizeof(double);
-}
-
-/* Whether a tile along x and y fits. */
-static bool rows_columns_fit(box_rows *p, int64_t *shared)
-{
-    const int64_t blocks = lob_box_blocks(&p->y);
-    if (p->x.radius > BOX_TILE_X || p->y.radius > BOX_TILE_Y) return false;
-    p->tile_y = box_tile_blocks(BOX_TILE_Y, p->y.block);
-    p->tiles_y = (int32_t)((blocks + p->tile_y - 1) / p->tile_y);
-    *shared = lay_out_rows(p, 2 * p->y.radius);
+    *shared = (p->places_pitch + p->means_pitch) * rows * (int64_t)sizeof(float) +
+              factors * (int64_t)sizeof(double);
     return *shared <= BOX_SHARED;
 }
 
-static lob_status run_rows_columns(lob_device *device, const box_rows &p, int64_t shared,
-                                   lob_error *error)
+/* Along x, or with a radius along y too. */
+static lob_status run_rows(lob_device *device, const box_rows &p, int64_t shared, lob_error *error)
 {
-    const int64_t grid = p.rows * p.tiles_y * p.tiles_x;
-    if (grid > INT32_MAX) return lob_device_too_large(error);
-    LOB_TRY(lob_allow_shared(rows_columns_kernel, BOX_SHARED, error));
+    const bool both = p.y.radius > 0;
+    const auto kernel = both ? rows_columns_kernel : rows_kernel;
+    const int64_t grid = (int64_t)p.tiles_y * p.tiles_x * (both ? p.rows : 1);
     /* Threads for all blocks of sums along x at once. */
     const int64_t tasks = (p.most_rows * p.tile_x + WARP - 1) / WARP * WARP;
     const int threads = tasks < ROWS_COLUMNS_THREADS ? (int)tasks : ROWS_COLUMNS_THREADS;
-    return lob_launch(device, rows_columns_kernel, "box along rows and columns", grid, threads,
-                      (size_t)shared, p, error);
-}
-
-/* Whether a tile along x fits. */
-static bool rows_fit(box_rows *p, int64_t *shared)
-{
-    p->tile_y = BOX_TILE_Y;
-    if (p->x.radius > BOX_SHARED || p->rows > INT32_MAX * (int64_t)BOX_TILE_Y) return false;
-    p->tiles_y = (int32_t)((p->rows + p->tile_y - 1) / p->tile_y);
-    *shared = lay_out_rows(p, -1);
-    return *shared <= BOX_SHARED;
-}
-
-static lob_status run_rows(lob_device *device, const box_rows &p, int64_t shared, lob_error *error)
-{
-    const int64_t grid = (int64_t)p.tiles_y * p.tiles_x;
     if (grid > INT32_MAX) return lob_device_too_large(error);
-    LOB_TRY(lob_allow_shared(rows_kernel, BOX_SHARED, error));
-    return lob_launch(device, rows_kernel, "box along rows", grid, BOX_THREADS, (size_t)shared, p,
-                      error);
+    LOB_TRY(lob_allow_shared(kernel, BOX_SHARED, error));
+    return lob_launch(device, kernel, both ? "box along rows and columns" : "box along rows", grid,
+                      both ? threads : (int)BOX_THREADS, (size_t)shared, p, error);
 }
 
 } /* namespace lob::filters */

@@ -312,10 +312,8 @@ static lob_status median_of(double *median, float *residuals, const lob_filter_i
                             const lob_context *context, lob_error *error)
 {
     const double half = 50;
-    lob_volume volume = lob_volume_empty();
-    volume.data = residuals;
-    volume.type = LOB_F32;
-    volume.dims = in->dims;
+    const lob_volume volume = lob_volume_wrap(residuals, LOB_F32, in->dims, 1,
+                                              (const double[3]){1, 1, 1}, (lob_place){0});
     const lob_histogram_input from = {&volume, 0, NULL};
 #pragma omp parallel for num_threads(context->threads) schedule(static)
     for (int64_t z = 0; z < in->dims.nz; z++)

@@ -23,7 +23,8 @@ static void make_coarse(lob_gaussian_axis *a)
     a->samples = (a->n - 1) / a->m + 1 + a->before + after;
 }
 
-lob_gaussian_axis lob_gaussian_axis_of(double sigma, int64_t n, bool exact)
+/* What an axis of n voxels will be; sigma in voxels. */
+static lob_gaussian_axis axis_of(double sigma, int64_t n, bool exact)
 {
     lob_gaussian_axis a = {.sigma = sigma, .n = n, .radius = radius_of(sigma), .m = 1};
     a.used = sigma > 0;
@@ -37,15 +38,14 @@ lob_gaussian_axis lob_gaussian_axis_of(double sigma, int64_t n, bool exact)
 /* Before derivatives are taken, what is no data is filled from as far away. */
 int64_t lob_gaussian_reach(const lob_filter_step *step, const lob_filter_options *options, int axis)
 {
-    const lob_gaussian_axis a =
-        lob_gaussian_axis_of(step->along[axis], INT64_MAX / 2, options->exact);
+    const lob_gaussian_axis a = axis_of(step->along[axis], INT64_MAX / 2, options->exact);
     const int64_t reach = !a.used ? 0 : a.coarse ? 2 * a.radius : a.radius;
     return step->kind == LOB_FILTER_GAUSSIAN ? reach : 2 * reach;
 }
 
 int64_t lob_gaussian_align(const lob_filter_step *step, const lob_filter_options *options, int axis)
 {
-    return lob_gaussian_axis_of(step->along[axis], INT64_MAX / 2, options->exact).m;
+    return axis_of(step->along[axis], INT64_MAX / 2, options->exact).m;
 }
 
 /* ---- weights ---- */
@@ -208,8 +208,7 @@ lob_status lob_gaussian_plan_make(lob_gaussian_plan *plan, lob_dims dims,
     const bool all = call->finite && !call->mask;
     *plan = (lob_gaussian_plan){.derivatives = derivatives};
     for (int a = 0; a < 3; a++) {
-        plan->axis[a] =
-            lob_gaussian_axis_of(call->step->along[a], lob_side(dims, a), options->exact);
+        plan->axis[a] = axis_of(call->step->along[a], lob_side(dims, a), options->exact);
         plan->coarse = plan->coarse || (plan->axis[a].used && plan->axis[a].coarse);
     }
     const bool renormalise = options->edge == LOB_EDGE_RENORMALISE && all && !derivatives;

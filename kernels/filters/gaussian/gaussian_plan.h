@@ -59,9 +59,6 @@ typedef struct {
     int64_t table_items; /* of tables */
 } lob_gaussian_plan;
 
-/* What an axis of n voxels will be; sigma in voxels. */
-lob_gaussian_axis lob_gaussian_axis_of(double sigma, int64_t n, bool exact);
-
 /*
  * Make the plan of a call for an image of these dims.
  *
