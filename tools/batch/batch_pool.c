@@ -117,13 +117,11 @@ lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lan
         }
     }
     if (pool->count == 0 || all) {
-        char why[400];
-        snprintf(why, sizeof why, "%s%.350s",
-                 !gpus          ? ""
-                 : st == LOB_OK ? "all: "
-                                : "auto: ",
-                 !gpus ? (any || all ? "auto: there is no other" : "asked for")
-                       : (st == LOB_OK ? "beside GPUs" : reason.text));
+        char why[400] = "asked for";
+        if (pool->count > 0)
+            snprintf(why, sizeof why, "all: beside GPUs");
+        else if (any || all)
+            snprintf(why, sizeof why, "auto: %.350s", reason.text);
         add_cpu(pool, lanes, why);
     }
     return LOB_OK;

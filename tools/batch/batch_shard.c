@@ -83,6 +83,13 @@ static bool divide(int *shard_of, const lob_batch_plan *plan, int count)
 
 /* ---- the file ---- */
 
+/* shards-of-8.tsv in the folder of --log; malloc'ed. */
+static char *division_path(const char *folder, int shards)
+{
+    char *path;
+    return asprintf(&path, "%s/shards-of-%d.tsv", folder, shards) < 0 ? NULL : path;
+}
+
 static lob_status write_division(const lob_batch_plan *plan, const int *shard_of, const char *path,
                                  lob_error *error)
 {
@@ -138,9 +145,8 @@ static lob_status share_scans(lob_batch_plan *plan, int *shard_of, lob_shard sha
 lob_status lob_shard_divide(lob_batch_plan *plan, lob_shard shard, const char *folder,
                             lob_error *error)
 {
-    char *path;
     if (shard.count == 0) return LOB_OK;
-    if (asprintf(&path, "%s/shards-of-%d.tsv", folder, shard.count) < 0) path = NULL;
+    char *const path = division_path(folder, shard.count);
     int *const shard_of = calloc((size_t)plan->count + 1, sizeof *shard_of);
     const lob_status st = share_scans(plan, shard_of, shard, path, error);
     free(shard_of);
@@ -272,13 +278,12 @@ lob_status lob_batch_merge(lob_batch_table *table, lob_batch_summary *summary, i
                            const char *folder, lob_error *error)
 {
     int shards;
-    char *division;
     lob_columns scans;
     *table = (lob_batch_table){NULL};
     *summary = (lob_batch_summary){0};
     LOB_TRY(find_division(&shards, folder, error));
-    if (asprintf(&division, "%s/shards-of-%d.tsv", folder, shards) < 0)
-        return lob_fail(error, LOB_ENOMEM, "out of memory");
+    char *const division = division_path(folder, shards);
+    if (!division) return lob_fail(error, LOB_ENOMEM, "out of memory");
     lob_status st = lob_columns_read(&scans, division, error);
     if (st == LOB_OK) st = join(table, summary, worst, &scans, shards, folder, error);
     lob_columns_free(&scans);

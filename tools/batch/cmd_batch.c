@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef __GLIBC__
@@ -123,18 +122,16 @@ static lob_status read_recipe(lob_session *s, batch_settings *set)
 
 /* ---- the plan ---- */
 
+/* That of the shard is in that of --log. */
 static lob_status make_folders(lob_session *s, const lob_batch *batch)
 {
-    char *const inside = lob_path_in(batch->folder, LOB_BATCH_RECIPE_FILE);
+    char *const inside = lob_path_in(batch->own_folder, LOB_BATCH_RECIPE_FILE);
     if (!inside) return lob_session_no_memory(s, batch->folder);
     const bool made = lob_make_folders(inside);
     free(inside);
-    if (!made)
-        return lob_fail(&s->error, LOB_ECREATE,
-                        "%s: cannot be made; name another folder with --log", batch->folder);
-    if (mkdir(batch->own_folder, 0777) != 0 && access(batch->own_folder, W_OK) != 0)
-        return lob_fail(&s->error, LOB_ECREATE, "%s: cannot be made", batch->own_folder);
-    return LOB_OK;
+    return made ? LOB_OK
+                : lob_fail(&s->error, LOB_ECREATE,
+                           "%s: cannot be made; name another folder with --log", batch->folder);
 }
 
 static lob_status make_plan(lob_session *s, batch_settings *set)
