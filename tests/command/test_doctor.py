@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conftest import PROGRAM, ROOT, assert_one_line, good, lobule
 
-CASES = re.findall(r'\{"(\w+)", +\w+, +UINT64_C\(0x([0-9a-f]{16})\)\}', (ROOT / "tools/commands/doctor_cases.c").read_text())
+CASES = re.findall(r'\{"(\w+)", +\w+, +\w+, +UINT64_C\(0x([0-9a-f]{16})\)\}', (ROOT / "tools/commands/doctor_cases.c").read_text())
 
 
 def test_every_algorithm_is_right_here():

@@ -73,33 +73,37 @@ static heir *follow(const heir *heirs, int64_t *n, const lob_labels_done *done)
     return next;
 }
 
-/* Give the result the names of the labels that its own come from. */
-static lob_status pass_names_on(lob_label_names *to, const work *w)
+/* What became of the names of the input; malloc'ed, NULL without memory. */
+static heir *find_heirs(int64_t *n, const work *w)
 {
     const lob_label_names *from = &w->labels.names;
-    int64_t n = from->count;
-    heir *heirs = malloc(((size_t)n + 1) * sizeof *heirs);
-    lob_status st = heirs ? LOB_OK : LOB_ENOMEM;
-    for (int64_t i = 0; heirs && i < n; i++)
+    heir *heirs = malloc(((size_t)from->count + 1) * sizeof *heirs);
+    *n = from->count;
+    for (int64_t i = 0; heirs && i < *n; i++)
         heirs[i] = (heir){from->rows[i].label, from->rows[i].label, true};
-    for (int i = 0; i < w->typed.count && st == LOB_OK && n > 0; i++) {
+    for (int i = 0; i < w->typed.count && heirs && *n > 0; i++) {
         if (!w->result.done[i].pairs) continue;
-        heir *next = follow(heirs, &n, &w->result.done[i]);
+        heir *next = follow(heirs, n, &w->result.done[i]);
         free(heirs);
         heirs = next;
-        st = heirs ? LOB_OK : LOB_ENOMEM;
     }
-    for (int64_t i = 0; i < n && st == LOB_OK; i++) {
+    return heirs;
+}
+
+/* Give the result the names of the labels that its own come from. */
+static lob_status pass_names_on(lob_label_names *to, const work *w, const heir *heirs, int64_t n)
+{
+    const lob_label_names *from = &w->labels.names;
+    for (int64_t i = 0; i < n; i++) {
         const lob_label_name *row = lob_label_names_find(from, heirs[i].origin);
-        st = lob_label_names_put(to, heirs[i].label, row->name, &row->colour, row->terminology);
+        LOB_TRY(lob_label_names_put(to, heirs[i].label, row->name, &row->colour, row->terminology));
     }
-    for (int64_t i = 0; w->mask && i < from->count && st == LOB_OK; i++) {
+    for (int64_t i = 0; w->mask && i < from->count; i++) {
         const lob_label_name *row = &from->rows[i]; /* of labels outside of the mask */
         if (!lob_label_names_find(to, row->label))
-            st = lob_label_names_put(to, row->label, row->name, &row->colour, row->terminology);
+            LOB_TRY(lob_label_names_put(to, row->label, row->name, &row->colour, row->terminology));
     }
-    free(heirs);
-    return st;
+    return LOB_OK;
 }
 
 /* ---- the command ---- */
@@ -146,7 +150,11 @@ static lob_status write_result(lob_session *s, work *w)
     if (lob_volume_adopt(out, &w->labels, &w->result.labels, w->result.type, 1) != LOB_OK)
         return lob_session_no_memory(s, set->out);
     lob_label_names_free(&out->names);
-    if (pass_names_on(&out->names, w) != LOB_OK) return lob_session_no_memory(s, set->out);
+    int64_t n;
+    heir *const heirs = find_heirs(&n, w);
+    const bool named = heirs && pass_names_on(&out->names, w, heirs, n) == LOB_OK;
+    free(heirs);
+    if (!named) return lob_session_no_memory(s, set->out);
     cJSON_AddNumberToObject(s->results, "labels_in", w->values.count);
     cJSON_AddNumberToObject(s->results, "labels", w->result.count);
     cJSON_AddItemToObject(s->results, "steps", lob_labels_steps_report(&w->typed, &w->result));

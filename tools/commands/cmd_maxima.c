@@ -26,11 +26,12 @@ typedef struct {
 static lob_status check(lob_session *s, void *user)
 {
     settings *const set = user;
-    if (!set->labels && !set->table)
-        return lob_fail(&s->error, LOB_EARG,
-                        "nothing to write: name a label volume with -o or a table with --table");
-    if (set->name && !set->table)
-        return lob_fail(&s->error, LOB_EARG, "--name is for the table: add --table FILE.tsv");
+    const lob_rule rules[] = {
+        {!set->labels && !set->table,
+         "nothing to write: name a label volume with -o or a table with --table"     },
+        {set->name && !set->table,    "--name is for the table: add --table FILE.tsv"},
+    };
+    LOB_TRY(LOB_RULES(s, rules));
     LOB_TRY(lob_table_check(s, set->table, set->name));
     return lob_grid_neighbours(s, &set->neighbours, set->slices);
 }

@@ -24,14 +24,13 @@ typedef struct {
 static lob_status check(lob_session *s, void *user)
 {
     const settings *const set = user;
-    if (set->height == 0 && set->share == 0)
-        return lob_fail(&s->error, LOB_EARG,
-                        "nothing would be joined: say with --height or --share how high walls are");
-    if (set->share > 0 && isnan(set->level))
-        return lob_fail(&s->error, LOB_EARG, "--share needs --level, the value of a full wall");
-    if (set->share == 0 && !isnan(set->level))
-        return lob_fail(&s->error, LOB_EARG, "--level belongs to --share");
-    return LOB_OK;
+    const lob_rule rules[] = {
+        {set->height == 0 && set->share == 0,
+         "nothing would be joined: say with --height or --share how high walls are"              },
+        {set->share > 0 && isnan(set->level),   "--share needs --level, the value of a full wall"},
+        {set->share == 0 && !isnan(set->level), "--level belongs to --share"                     },
+    };
+    return LOB_RULES(s, rules);
 }
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)

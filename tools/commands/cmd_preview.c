@@ -28,12 +28,6 @@ typedef struct {
     lob_viewer_page page;
 } work;
 
-typedef struct {
-    const settings *set;
-    const content *content;
-    const lob_viewer_page *page;
-} page_output;
-
 static bool any_finite(const lob_volume *v)
 {
     const int64_t n = lob_voxels(v) * v->channels;
@@ -122,12 +116,11 @@ static void report(lob_session *s, const content *c, const layout *l)
 
 static lob_status make_page(lob_session *s, const char *path, void *user)
 {
-    const page_output *const out = user;
+    const work *const w = user;
     const double start_s = lob_clock_s();
     double compress_s = 0;
-    const lob_status st =
-        lob_viewer_page_write(out->page, out->content, &out->set->look, path, s->force,
-                              s->context.threads, &compress_s, &s->error);
+    const lob_status st = lob_viewer_page_write(&w->page, &w->content, &w->set.look, path, s->force,
+                                                s->context.threads, &compress_s, &s->error);
     lob_session_add(s, "compress", compress_s);
     lob_session_add(s, "write", lob_clock_s() - start_s - compress_s);
     return st;
@@ -159,8 +152,7 @@ static lob_status write_page(lob_session *s, work *w)
     if (st == LOB_ENOMEM) return lob_session_no_memory(s, set->html);
     LOB_TRY(st);
     lob_session_computed(s);
-    page_output out = {set, &w->content, p};
-    LOB_TRY(lob_session_make(s, NULL, set->html, make_page, &out));
+    LOB_TRY(lob_session_make(s, NULL, set->html, make_page, w));
     report_page(s, p);
     lob_session_give(s, bytes);
     return LOB_OK;

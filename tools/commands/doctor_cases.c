@@ -43,15 +43,21 @@ void lob_doctor_patient_free(lob_doctor_patient *p)
 
 /* ---- cutting into regions ---- */
 
-static lob_status grow(uint64_t *hash, const lob_doctor_patient *p, lob_growcut_options o,
-                       lob_error *error)
+static lob_status grow(uint64_t *hash, const lob_doctor_patient *p, int rule, lob_error *error)
 {
     static float strength[VOXELS];
     static uint8_t labels[VOXELS], tie[VOXELS];
     const lob_growcut_input in = {
         .image = &p->image, .seeds = &p->seeds, .labels = LOB_ABDOMEN_LABELS};
     const lob_growcut_output out = {labels, strength, tie};
+    lob_growcut_options o = lob_growcut_defaults();
     lob_growcut_stats stats;
+    o.rule = (lob_growcut_kind)rule;
+    if (o.rule == LOB_RULE_DISTANCE) {
+        o.penalty = 3;
+        o.neighbours = 6;
+        o.max_cost = 900;
+    }
     LOB_TRY(p->backend->growcut(&out, &stats, &in, &o, p->context, error));
     mix(hash, labels, sizeof labels);
     mix(hash, strength, sizeof strength);
@@ -60,27 +66,26 @@ static lob_status grow(uint64_t *hash, const lob_doctor_patient *p, lob_growcut_
     return LOB_OK;
 }
 
-static lob_status grow_by_strength(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
+/* Bright voxels, or voxels of one label. */
+static lob_status join(uint64_t *hash, const lob_doctor_patient *p, int how, lob_error *error)
 {
-    return grow(hash, p, lob_growcut_defaults(), error);
-}
-
-static lob_status grow_by_distance(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
-{
-    lob_growcut_options o = lob_growcut_defaults();
-    o.rule = LOB_RULE_DISTANCE;
-    o.penalty = 3;
-    o.neighbours = 6;
-    o.max_cost = 900;
-    return grow(hash, p, o, error);
-}
-
-static lob_status join(uint64_t *hash, const lob_doctor_patient *p, const lob_volume *of,
-                       lob_components_options o, lob_error *error)
-{
-    const lob_components_input in = {.image = of, .intensities = &p->image};
+    const bool equal = how == LOB_JOIN_EQUAL;
+    const lob_components_input in = {.image = equal ? &p->truth : &p->image,
+                                     .intensities = &p->image};
+    lob_components_options o = lob_components_defaults();
     lob_components_output out;
     o.regions = true;
+    o.join = (lob_join)how;
+    if (equal) {
+        o.neighbours = 6;
+        o.fill_holes = true;
+    } else {
+        o.ranged = true;
+        o.range[0] = 900;
+        o.range[1] = INFINITY;
+        o.min_voxels = 3;
+        o.order = LOB_ORDER_SIZE;
+    }
     LOB_TRY(p->backend->components(&out, &in, &o, p->context, error));
     mix(hash, out.labels, VOXELS * lob_type_of(out.type)->bytes);
     for (int64_t i = 0; i < out.count; i++) {
@@ -92,54 +97,18 @@ static lob_status join(uint64_t *hash, const lob_doctor_patient *p, const lob_vo
     return LOB_OK;
 }
 
-static lob_status join_bright(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
-{
-    lob_components_options o = lob_components_defaults();
-    o.ranged = true;
-    o.range[0] = 900;
-    o.range[1] = INFINITY;
-    o.min_voxels = 3;
-    o.order = LOB_ORDER_SIZE;
-    return join(hash, p, &p->image, o, error);
-}
-
-static lob_status join_equal(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
-{
-    lob_components_options o = lob_components_defaults();
-    o.join = LOB_JOIN_EQUAL;
-    o.neighbours = 6;
-    o.fill_holes = true;
-    return join(hash, p, &p->truth, o, error);
-}
-
-static lob_status cut(uint64_t *hash, const lob_doctor_patient *p, lob_supervoxels_method method,
-                      lob_error *error)
+static lob_status cut(uint64_t *hash, const lob_doctor_patient *p, int method, lob_error *error)
 {
     static int32_t labels[VOXELS];
     const lob_supervoxels_input in = {.image = &p->image};
     lob_supervoxels_options o = lob_supervoxels_defaults();
     lob_supervoxels_stats stats;
-    o.method = method;
+    o.method = (lob_supervoxels_method)method;
     o.size_mm = 45;
     LOB_TRY(p->backend->supervoxels(labels, &stats, &in, &o, p->context, error));
     mix(hash, labels, sizeof labels);
     mix_count(hash, stats.fragments);
     return LOB_OK;
-}
-
-static lob_status cut_slic(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
-{
-    return cut(hash, p, LOB_SLIC, error);
-}
-
-static lob_status cut_slico(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
-{
-    return cut(hash, p, LOB_SLICO, error);
-}
-
-static lob_status cut_lsc(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
-{
-    return cut(hash, p, LOB_LSC, error);
 }
 
 /* ---- images ---- */
@@ -163,8 +132,9 @@ static lob_filter_step step(lob_filter_kind kind, double x, double y, double z)
     };
 }
 
-static lob_status smooth(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
+static lob_status smooth(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
 {
+    (void)way;
     lob_filter_step window = step(LOB_FILTER_CLAMP, 0, 0, 0);
     window.percent = true;
     window.low = 1;
@@ -175,8 +145,9 @@ static lob_status smooth(uint64_t *hash, const lob_doctor_patient *p, lob_error 
     return filter(hash, p, steps, 4, error);
 }
 
-static lob_status edges(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
+static lob_status edges(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
 {
+    (void)way;
     lob_filter_step cast = step(LOB_FILTER_CAST, 0, 0, 0);
     cast.type = LOB_U16;
     const lob_filter_step steps[] = {step(LOB_FILTER_DENOISE, 1, 1, 1),
@@ -184,8 +155,9 @@ static lob_status edges(uint64_t *hash, const lob_doctor_patient *p, lob_error *
     return filter(hash, p, steps, 3, error);
 }
 
-static lob_status threshold(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
+static lob_status threshold(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
 {
+    (void)way;
     static uint8_t labels[VOXELS];
     const lob_threshold_input in = {&p->image, NULL};
     lob_threshold_options o = lob_threshold_defaults();
@@ -197,8 +169,9 @@ static lob_status threshold(uint64_t *hash, const lob_doctor_patient *p, lob_err
     return LOB_OK;
 }
 
-static lob_status resample(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
+static lob_status resample(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
 {
+    (void)way;
     static int16_t values[VOXELS];
     static uint8_t labels[VOXELS];
     const lob_dims dims = {23, 19, 13};
@@ -217,8 +190,9 @@ static lob_status resample(uint64_t *hash, const lob_doctor_patient *p, lob_erro
 
 /* ---- labels ---- */
 
-static lob_status distance(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
+static lob_status distance(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
 {
+    (void)way;
     static float mm[VOXELS];
     const lob_geometry *g = &p->truth.geometry;
     const lob_distance_input in = {
@@ -235,8 +209,9 @@ static lob_status distance(uint64_t *hash, const lob_doctor_patient *p, lob_erro
     return LOB_OK;
 }
 
-static lob_status clean(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
+static lob_status clean(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
 {
+    (void)way;
     static const int32_t values[] = {1, 2, 3, 4, 5, 6, 7, 8};
     const lob_labels_rule keep = {2, 8, LOB_LABELS_SAME};
     const lob_labels_step recode = {.kind = LOB_LABELS_RECODE, .rules = &keep, .rule_count = 1};
@@ -263,8 +238,10 @@ static lob_status clean(uint64_t *hash, const lob_doctor_patient *p, lob_error *
     return LOB_OK;
 }
 
-static lob_status open_by_balls(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
+static lob_status open_by_balls(uint64_t *hash, const lob_doctor_patient *p, int way,
+                                lob_error *error)
 {
+    (void)way;
     static uint8_t labels[VOXELS];
     const double *mm = p->truth.geometry.spacing_mm;
     const lob_morphology_input in = {
@@ -275,8 +252,9 @@ static lob_status open_by_balls(uint64_t *hash, const lob_doctor_patient *p, lob
     return LOB_OK;
 }
 
-static lob_status measure(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
+static lob_status measure(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
 {
+    (void)way;
     lob_region regions[LOB_ABDOMEN_LABELS];
     lob_region_values values[LOB_ABDOMEN_LABELS];
     lob_fine_levels fine;
@@ -292,8 +270,9 @@ static lob_status measure(uint64_t *hash, const lob_doctor_patient *p, lob_error
 }
 
 /* What strokes look like, and labels grown from them made clean. */
-static lob_status strokes(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
+static lob_status strokes(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
 {
+    (void)way;
     static uint8_t labels[VOXELS];
     const lob_volume *const views[] = {&p->image};
     const lob_appearance_input look = {
@@ -331,30 +310,30 @@ static lob_status strokes(uint64_t *hash, const lob_doctor_patient *p, lob_error
 }
 
 const lob_doctor_case lob_doctor_cases[] = {
-    {"growcut",    grow_by_strength, UINT64_C(0x69c07fb90b47f76b)},
-    {"growcut_mm", grow_by_distance, UINT64_C(0x9a070536e93712a6)},
-    {"components", join_bright,      UINT64_C(0x6b325534f77abc7a)},
-    {"equal",      join_equal,       UINT64_C(0xd08b0d8c679641e9)},
-    {"slic",       cut_slic,         UINT64_C(0xdcdf537c21d2767f)},
-    {"slico",      cut_slico,        UINT64_C(0x92fc9d170a4bf271)},
-    {"lsc",        cut_lsc,          UINT64_C(0x0de5bc74957636d4)},
-    {"filter",     smooth,           UINT64_C(0x1f613661c8d2af59)},
-    {"denoise",    edges,            UINT64_C(0x1114a3f253a7a327)},
-    {"threshold",  threshold,        UINT64_C(0x7a21f4840f97b1bf)},
-    {"resample",   resample,         UINT64_C(0x6d2d2e28e6806606)},
-    {"distance",   distance,         UINT64_C(0xb64ecf96f7e6fb96)},
-    {"labels",     clean,            UINT64_C(0x826b875c6ed72c23)},
-    {"morphology", open_by_balls,    UINT64_C(0x77138cefdcbd1b33)},
-    {"regions",    measure,          UINT64_C(0xef614250223a30a4)},
-    {"strokes",    strokes,          UINT64_C(0x05238376ed9991a4)},
-    {NULL,         NULL,             0                           },
+    {"growcut",    grow,          LOB_RULE_STRENGTH, UINT64_C(0x69c07fb90b47f76b)},
+    {"growcut_mm", grow,          LOB_RULE_DISTANCE, UINT64_C(0x9a070536e93712a6)},
+    {"components", join,          LOB_JOIN_ANY,      UINT64_C(0x6b325534f77abc7a)},
+    {"equal",      join,          LOB_JOIN_EQUAL,    UINT64_C(0xd08b0d8c679641e9)},
+    {"slic",       cut,           LOB_SLIC,          UINT64_C(0xdcdf537c21d2767f)},
+    {"slico",      cut,           LOB_SLICO,         UINT64_C(0x92fc9d170a4bf271)},
+    {"lsc",        cut,           LOB_LSC,           UINT64_C(0x0de5bc74957636d4)},
+    {"filter",     smooth,        0,                 UINT64_C(0x1f613661c8d2af59)},
+    {"denoise",    edges,         0,                 UINT64_C(0x1114a3f253a7a327)},
+    {"threshold",  threshold,     0,                 UINT64_C(0x7a21f4840f97b1bf)},
+    {"resample",   resample,      0,                 UINT64_C(0x6d2d2e28e6806606)},
+    {"distance",   distance,      0,                 UINT64_C(0xb64ecf96f7e6fb96)},
+    {"labels",     clean,         0,                 UINT64_C(0x826b875c6ed72c23)},
+    {"morphology", open_by_balls, 0,                 UINT64_C(0x77138cefdcbd1b33)},
+    {"regions",    measure,       0,                 UINT64_C(0xef614250223a30a4)},
+    {"strokes",    strokes,       0,                 UINT64_C(0x05238376ed9991a4)},
+    {NULL,         NULL,          0,                 0                           },
 };
 
 lob_status lob_doctor_try(uint64_t *found, const lob_doctor_case *one, const lob_doctor_patient *p,
                           lob_error *error)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
-    const lob_status st = one->run(&hash, p, error);
+    const lob_status st = one->run(&hash, p, one->way, error);
     *found = st == LOB_OK ? hash : 0;
     return st;
 }

@@ -12,12 +12,14 @@ typedef struct {
     const lob_context *context;
 } lob_doctor_patient;
 
-/* Run one algorithm and mix its results into the hash. */
-typedef lob_status lob_doctor_run(uint64_t *hash, const lob_doctor_patient *p, lob_error *error);
+/* Run one algorithm, in one of its ways, and mix its results into the hash. */
+typedef lob_status lob_doctor_run(uint64_t *hash, const lob_doctor_patient *p, int way,
+                                  lob_error *error);
 
 typedef struct {
     const char *name;
     lob_doctor_run *run;
+    int way;       /* what run is told: a rule or a method; 0 where there is one */
     uint64_t hash; /* of the results, on every machine and backend */
 } lob_doctor_case;
 

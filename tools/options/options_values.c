@@ -121,8 +121,7 @@ static lob_status take_numbers(lob_error *error, const lob_option *row, const ch
             snprintf(what, sizeof what, "is not %d numbers %s", n, row->unit);
             return refuse(error, row, text, what);
         }
-        const lob_status st = check_range(error, row, text, v[i]);
-        if (st != LOB_OK) return st;
+        LOB_TRY(check_range(error, row, text, v[i]));
         at = end + 1;
     }
     memcpy(row->target, v, (size_t)n * sizeof v[0]);

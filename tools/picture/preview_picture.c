@@ -433,8 +433,8 @@ static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *
 lob_status lob_preview_draw(lob_canvas *canvas, const lob_preview *set,
                             const lob_preview_content *c, const lob_preview_layout *l)
 {
-    lob_status st = lob_canvas_make(canvas, l->width, l->height, paper);
-    for (int i = 0; i < l->count && st == LOB_OK; i++) st = draw_tile(canvas, l, c, i);
-    if (st == LOB_OK) draw_legend(canvas, l, set, c);
-    return st;
+    LOB_TRY(lob_canvas_make(canvas, l->width, l->height, paper));
+    for (int i = 0; i < l->count; i++) LOB_TRY(draw_tile(canvas, l, c, i));
+    draw_legend(canvas, l, set, c);
+    return LOB_OK;
 }

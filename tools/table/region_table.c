@@ -313,9 +313,9 @@ lob_status lob_region_table_write(lob_session *s, const lob_region_table *table,
     if (table->columns) w.frame = lob_shape_frame_of(&table->grid->geometry, table->grid->dims);
     w.count = lob_region_columns_of(w.columns, table->columns, table->columns && w.frame.flat >= 0);
     for (int c = 0; c < w.count; c++) w.needs |= w.columns[c]->needs;
-    lob_status st = w.needs ? measure_needs(s, &w, path) : LOB_OK;
-    const char **names = st == LOB_OK ? column_names(&value_names, &w, keys, values) : NULL;
-    if (st == LOB_OK && !names) st = lob_fail_file(&s->error, LOB_ENOMEM, path, "out of memory");
+    const char **const names = column_names(&value_names, &w, keys, values);
+    lob_status st = names ? LOB_OK : lob_session_no_memory(s, path);
+    if (st == LOB_OK && w.needs) st = measure_needs(s, &w, path);
     if (st == LOB_OK) {
         const lob_table file = {.names = names,
                                 .columns = keys + w.count,

@@ -25,6 +25,12 @@ static char *open_object(const cJSON *data)
     return lob_text_take(&to);
 }
 
+static lob_status put_head(lob_output *out, const char *page, const char *object, lob_error *error)
+{
+    LOB_TRY(lob_output_write(out, page, (size_t)(strstr(page, mark) - page), error));
+    return lob_output_write(out, object, strlen(object), error);
+}
+
 lob_status lob_page_begin(lob_output *out, const char *path, bool force, const char *page,
                           cJSON *data, lob_error *error)
 {
@@ -32,11 +38,7 @@ lob_status lob_page_begin(lob_output *out, const char *path, bool force, const c
     cJSON_Delete(data);
     lob_status st = object ? lob_output_begin(out, path, force, error)
                            : lob_fail_file(error, LOB_ENOMEM, path, "out of memory");
-    if (st == LOB_OK) {
-        st = lob_output_write(out, page, (size_t)(strstr(page, mark) - page), error);
-        if (st == LOB_OK) st = lob_output_write(out, object, strlen(object), error);
-        if (st != LOB_OK) lob_output_abort(out);
-    }
+    if (st == LOB_OK && (st = put_head(out, page, object, error)) != LOB_OK) lob_output_abort(out);
     free(object);
     return st;
 }

@@ -23,7 +23,7 @@ typedef struct {
 } lob_compare_work;
 
 /* Report header fields that differ, as the files have them. */
-void lob_compare_fields(lob_session *s, const lob_compare_work *w);
+void lob_compare_fields(lob_session *s, const lob_compare_work *work);
 
 /* Report nearly equal geometry. */
 void lob_compare_places(lob_session *s, const lob_compare_work *w);
@@ -38,7 +38,7 @@ void lob_compare_places(lob_session *s, const lob_compare_work *w);
  */
 lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w);
 lob_status lob_compare_values(lob_session *s, lob_compare_work *w);
-lob_status lob_compare_instances(lob_session *s, lob_compare_work *w);
+lob_status lob_compare_instances(lob_session *s, lob_compare_work *compared);
 lob_status lob_compare_supervoxels(lob_session *s, lob_compare_work *w);
 
 /* A measure of the latter two, and the table of all of a file. */

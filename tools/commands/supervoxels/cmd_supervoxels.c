@@ -26,17 +26,17 @@ static lob_status check(lob_session *s, void *user)
                         sized ? "--size and --count both say how large supervoxels are; give one"
                               : "how large are supervoxels to be? Give --size, as 8mm or 12vox, or "
                                 "--count");
-    if (isfinite(set->compactness) && set->method != LOB_SLIC)
-        return lob_fail(&s->error, LOB_EARG, "--compactness belongs to --method slic");
-    if (isfinite(set->ratio) && set->method != LOB_LSC)
-        return lob_fail(&s->error, LOB_EARG, "--ratio belongs to --method lsc");
-    if (set->table && set->graph && strcmp(set->table, "-") == 0 && strcmp(set->graph, "-") == 0)
-        return lob_fail(&s->error, LOB_EARG,
-                        "--table - and --graph - both go to standard output; write one to a file");
-    if (set->name && !set->table && !set->graph)
-        return lob_fail(&s->error, LOB_EARG, "--name is for tables: add --table or --graph");
-    if (set->columns && !set->table)
-        return lob_fail(&s->error, LOB_EARG, "--columns are of the table: add --table FILE.tsv");
+    const bool both = set->table && set->graph;
+    const lob_rule rules[] = {
+        {isfinite(set->compactness) && set->method != LOB_SLIC,
+         "--compactness belongs to --method slic"                                                                    },
+        {isfinite(set->ratio) && set->method != LOB_LSC,                            "--ratio belongs to --method lsc"},
+        {both && strcmp(set->table,                                                 "-") == 0 && strcmp(set->graph,    "-") == 0,
+         "--table - and --graph - both go to standard output; write one to a file"},
+        {set->name && !set->table && !set->graph, "--name is for tables: add --table or --graph"                                 },
+        {set->columns && !set->table,                           "--columns are of the table: add --table FILE.tsv"                          },
+    };
+    LOB_TRY(LOB_RULES(s, rules));
     LOB_TRY(lob_table_check(s, set->table, set->name));
     LOB_TRY(lob_region_columns_check(s, set->columns));
     return lob_table_check(s, set->graph, NULL);
