@@ -221,12 +221,8 @@ lob_status lob_morphology_cpu(void *out, const lob_morphology_input *in, lob_mor
                               double radius, const lob_context *context, lob_error *error)
 {
     lob_error_begin(error);
-    const lob_distance_input distance = lob_morphology_distance(in, in->labels);
-    const lob_distance_options options = lob_distance_defaults();
-    const lob_distance_output none = {0};
     lob_status st = lob_check_memory(in->place, NULL, NULL, error);
-    if (st == LOB_OK) st = lob_morphology_check(how, radius, error);
-    if (st == LOB_OK) st = lob_distance_check(&none, &distance, &options, error);
+    if (st == LOB_OK) st = lob_morphology_check(in, how, radius, error);
     if (st != LOB_OK) return st;
     job j = {
         .in = in,

@@ -92,17 +92,6 @@ static lob_status run(const job &j, void *out, const void *labels, lob_morpholog
     return lob_device_copy(j.device, out, j.labels, j.bytes, error);
 }
 
-static lob_status check(const lob_morphology_input *in, lob_morphology how, double radius,
-                        const lob_context *context, lob_error *error)
-{
-    const lob_distance_input distance = lob_morphology_distance(in, NULL);
-    const lob_distance_options options = lob_distance_defaults();
-    const lob_distance_output none = {NULL, NULL};
-    LOB_TRY(lob_morphology_check(how, radius, error));
-    LOB_TRY(lob_distance_check(&none, &distance, &options, error));
-    return context->device ? LOB_OK : lob_device_missing(error);
-}
-
 } /* namespace lob::morphology */
 
 using namespace lob::morphology;
@@ -112,7 +101,8 @@ lob_status lob_morphology_cuda(void *out, const lob_morphology_input *in, lob_mo
 {
     job j = {};
     void *labels = NULL, *block = NULL;
-    LOB_TRY(check(in, how, radius, context, error));
+    LOB_TRY(lob_morphology_check(in, how, radius, error));
+    if (!context->device) return lob_device_missing(error);
     j.device = context->device;
     j.in = in;
     j.radius = radius;

@@ -2,7 +2,7 @@
 #ifndef LOB_MORPHOLOGY_PLAN_H
 #define LOB_MORPHOLOGY_PLAN_H
 
-#include "kernels/distance/distance.h"
+#include "kernels/distance/distance_plan.h"
 #include "kernels/morphology/morphology.h"
 
 #include <math.h>
@@ -28,12 +28,16 @@ static inline lob_distance_input lob_morphology_distance(const lob_morphology_in
     return to;
 }
 
-static inline lob_status lob_morphology_check(lob_morphology how, double radius, lob_error *error)
+static inline lob_status lob_morphology_check(const lob_morphology_input *in, lob_morphology how,
+                                              double radius, lob_error *error)
 {
+    const lob_distance_input distance = lob_morphology_distance(in, in->labels);
+    const lob_distance_options options = lob_distance_defaults();
+    const lob_distance_output none = {NULL, NULL};
     if (how > LOB_MORPHOLOGY_CLOSE) return lob_fail(error, LOB_EARG, "no such morphology");
     if (!(radius >= 0 && isfinite(radius)))
         return lob_fail(error, LOB_EARG, "the radius is not a number from 0 on");
-    return LOB_OK;
+    return lob_distance_check(&none, &distance, &options, error);
 }
 
 /* An eroded voxel: what it was where no other label is near; `kept`, unless 0, stays. */

@@ -5,8 +5,6 @@
  */
 #include "kernels/filters/gaussian/gaussian_lines.h"
 
-#include "kernels/filters/gaussian/gaussian_rows.h"
-
 #include <omp.h>
 #include <string.h>
 

@@ -28,6 +28,16 @@ lob_status lob_gaussian_strips(const lob_gaussian_job *job, const lob_gaussian_p
 lob_status lob_gaussian_planes(const lob_gaussian_job *job, const lob_gaussian_pass *along_x,
                                const lob_gaussian_pass *along_y, lob_dims dims, lob_error *error);
 
+/*
+ * Weighted sums of rows of floats, the inner loop of all passes:
+ * out[i] = scale * sum over t of weights[t] * rows[t][at + i], i in [0, n): products are added from
+ * t = 0 up, each by one fmaf, to 0; a negative zero becomes a positive one.
+ *
+ *   out  out  n; may be a row that is summed only where that is its last use
+ */
+void lob_weighted_rows(float *out, const float *const *rows, const float *weights, int64_t taps,
+                       float scale, int64_t at, int64_t n);
+
 LOB_END_DECLS
 
 #endif

@@ -1,5 +1,5 @@
 /* Weighted sums of rows: in registers of a processor with fused products, or one by one. */
-#include "kernels/filters/gaussian/gaussian_rows.h"
+#include "kernels/filters/gaussian/gaussian_lines.h"
 
 #include <math.h>
 
