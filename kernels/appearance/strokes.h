@@ -76,6 +76,23 @@ int lob_strokes_axis(const lob_strokes *strokes);
  */
 int64_t lob_strokes_drawn(int64_t *slices, const lob_strokes *strokes, int32_t label, int axis);
 
+/*
+ * How far strokes of labels are from those of other labels, as half of them are: about half as wide
+ * as what is drawn, and the way from its border to the background's strokes. Strokes in planes
+ * across lob_strokes_axis count.
+ *
+ *   width_mm    out  0: no plane has strokes of two labels
+ *   strokes     in   counts of seeds
+ *   seeds       in   as lob_strokes_count takes them
+ *   spacing_mm  in
+ *   background  in   whose strokes are others alone
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_strokes_width(double *width_mm, const lob_strokes *strokes, const void *seeds,
+                             lob_type type, const double spacing_mm[3], int32_t background,
+                             lob_error *error);
+
 LOB_END_DECLS
 
 #endif

@@ -43,7 +43,8 @@ typedef struct {
     double ends;        /* beyond the first and the last slice with strokes at least this one; more
                            where few slices have strokes, unless it is 0 */
     bool median;        /* a second view of the image: its median, along axes on which voxels are
-                           at most 1.5 times the least spacing apart */
+                           at most 1.5 times the least spacing apart; but not where half of the
+                           strokes of labels are less than 5 voxels away from other strokes */
     double whole;       /* share of the whole box in what speaks against a label, 0..1 */
     double far;         /* nats that a label loses far from its strokes, in the first growth, and
                            far outside its outlines, in the second, 0..16 */
@@ -88,6 +89,8 @@ typedef struct {
     lob_box box;    /* around all strokes, with its margin */
     bool flat;      /* the box is a slice */
     bool median[3]; /* axes that the median goes along; none: there is none */
+    bool thin;      /* what is drawn is less than 3 voxels away from other strokes, by half of its
+                       own: the majority is half as wide */
     int passes;     /* 1 or 2 */
     int factor[3];  /* voxels of the box along each axis to one of the first growth's grid */
     double least_mm, coarse_mm[3], coarse_least_mm; /* spacings as they are, not rounded */

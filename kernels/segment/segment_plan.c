@@ -18,6 +18,13 @@ static const double coarse_blur = 0.35;
  * its longest side in them, divided by n: the fewer there are, the less they say about its ends. */
 static const double beyond_slices = 1.5;
 
+/* Where strokes of labels are closer to others than so many voxels, a median of 3 voxels, and where
+ * they are yet closer the majority, take more off what is drawn than they smooth. */
+static const double median_width = 5, smooth_width = 3;
+
+/* The majority's share where what is drawn is thin. */
+static const double thin_smooth = 0.5;
+
 /* The second growth begins from better shares, and so needs less of each. */
 static const double second_blur = 0.5, second_smooth = 0.7, second_edge = 0.5;
 
@@ -103,6 +110,21 @@ static lob_status find_outlines(int *axes, lob_segment_plan *plan, const lob_str
         plan->slices += drawn;
     }
     free(slices);
+    return LOB_OK;
+}
+
+/* Is what was drawn wide enough, in voxels, for the median and the whole majority? */
+static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
+                                const lob_volume *seeds, const lob_strokes *strokes,
+                                const lob_label_set *set, lob_error *error)
+{
+    double mm;
+    LOB_TRY(lob_strokes_width(&mm, strokes, seeds->data, seeds->type, image->geometry.spacing_mm,
+                              lob_label_set_find(set, plan->background), error));
+    const double voxels = mm / plan->least_mm;
+    for (int a = 0; a < 3; a++)
+        if (mm > 0 && voxels < median_width) plan->median[a] = false;
+    plan->thin = mm > 0 && voxels < smooth_width;
     return LOB_OK;
 }
 
@@ -201,7 +223,8 @@ static void choose_growths(lob_segment_plan *plan, const lob_volume *image)
         lob_segment_growth *const g = &plan->growth[k];
         *g = (lob_segment_growth){
             .blur_mm = lob_plan_number(o->blur * blur * mm),
-            .smooth_mm = lob_plan_number(o->smooth * mm * (first ? 1 : second_smooth)),
+            .smooth_mm = lob_plan_number(o->smooth * mm * (first ? 1 : second_smooth) *
+                                         (plan->thin ? thin_smooth : 1)),
             .edge = lob_plan_number(o->edge * (first ? 1 : second_edge)),
             .shape_mm = first ? 0 : lob_plan_number(plan->coarse_least_mm),
         };
@@ -231,6 +254,7 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     lob_status st = choose_background(plan, &strokes, seeds, set, error);
     if (st == LOB_OK) st = find_outlines(&outlines, plan, &strokes, error);
     if (st == LOB_OK) voxels = choose_box(plan, image, seeds, &strokes);
+    if (st == LOB_OK) st = look_at_width(plan, image, seeds, &strokes, set, error);
     lob_strokes_free(&strokes);
     if (st != LOB_OK) return st;
     plan->passes = plan->options.passes > 0 ? plan->options.passes : outlines == 1 ? 2 : 1;

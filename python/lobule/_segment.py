@@ -62,7 +62,8 @@ def segment(
     margin      of this box: at least so many mm, or as "5vox"; None: 10
     share, ends at least this share of the box's side, and beyond the first and the last slice with
                 strokes, where few slices have some more; None: 0.3 and 0.375
-    median      learn grey values from a median of 3 voxels too
+    median      learn grey values from a median of 3 voxels too, unless what is drawn is narrow: half of
+                its strokes less than 5 voxels from other strokes
     whole       share of the whole box in what speaks against a label; None: 0.5
     far, shape  nats that a label loses far from its strokes, and that outlines between slices with
                 strokes give at most; None: 4 and 2

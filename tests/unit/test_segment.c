@@ -193,6 +193,42 @@ TEST(strokes_that_make_no_mask)
     assert_non_null(strstr(error.text, "strokes of 255 labels"));
 }
 
+/* Strokes of the background this far on both sides of a line of label 1, in voxels of 2 mm. */
+TEST(what_is_narrow_is_smoothed_less)
+{
+    static const struct {
+        int away;
+        bool median, thin;
+    } cases[] = {
+        {2, false, true },
+        {4, false, false},
+        {6, true,  false},
+    };
+    enum { SIDE = 20, N = SIDE * SIDE * SIDE };
+    static int16_t values[N];
+    static uint8_t strokes[N];
+    const double mm[3] = {2, 2, 2};
+    const lob_dims dims = {SIDE, SIDE, SIDE};
+    const lob_volume image = lob_volume_wrap(values, LOB_I16, dims, 1, mm, (lob_place){0});
+    const lob_volume v = lob_volume_wrap(strokes, LOB_U8, dims, 1, mm, (lob_place){0});
+    const lob_segment_options options = lob_segment_defaults();
+    for (size_t k = 0; k < COUNT(cases); k++) {
+        lob_segment_plan plan;
+        lob_error error;
+        memset(strokes, 0, sizeof strokes);
+        for (int y = 4; y < 16; y++) {
+            uint8_t *const row = strokes + (10 * SIDE + y) * SIDE + 10;
+            row[0] = 1;
+            row[-cases[k].away] = row[cases[k].away] = 2;
+        }
+        assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, &error));
+        assert_int_equal(plan.background, 2);
+        assert_int_equal(plan.median[0], cases[k].median);
+        assert_int_equal(plan.thin, cases[k].thin);
+        assert_true(plan.growth[0].smooth_mm == (cases[k].thin ? 1 : 2));
+    }
+}
+
 TEST(corrections_stay_near)
 {
     enum { N = 9 * 5 * 3 };

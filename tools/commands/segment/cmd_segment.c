@@ -187,7 +187,9 @@ static void options(lob_rows *to, void *user)
                  "0"),
         OPT_CHOICE("median", &w->median, "on|off",
                    "learn grey values from a median of 3 voxels too, along axes on which voxels "
-                   "are at most 1.5 times the least spacing apart"),
+                   "are at most 1.5 times the least spacing apart; not where half of the strokes "
+                   "of labels "
+                   "are less than 5 voxels from other strokes"),
         OPT_REAL("whole", &o->whole, "SHARE", 0, 1,
                  "share of the whole box, against that of other strokes, in what speaks against a "
                  "label"),

@@ -1,0 +1,105 @@
+/* How far apart strokes of different labels are. */
+#include "kernels/appearance/strokes.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Of more stroke voxels in a plane only so many are looked at, at even steps. */
+enum { MOST_OWN = 256, MOST_OTHERS = 2048 };
+
+typedef struct {
+    double u, v; /* mm */
+    int32_t label;
+} point;
+
+/* Points and their distances; they grow as needed. */
+typedef struct {
+    point *points;
+    int64_t count, room;
+    double *distances;
+    int64_t found, space;
+} work;
+
+/* Room for one more item. */
+static bool grow(void **items, int64_t count, int64_t *room, size_t size)
+{
+    if (count < *room) return true;
+    const int64_t more = *room > 0 ? 2 * *room : 4096;
+    void *const bigger = realloc(*items, (size_t)more * size);
+    if (!bigger) return false;
+    *items = bigger;
+    *room = more;
+    return true;
+}
+
+static bool take_points(work *w, const void *seeds, lob_type type, lob_dims d,
+                        const double spacing_mm[3], int axis, int64_t slice)
+{
+    const int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
+    int64_t at[3] = {0, 0, 0};
+    at[axis] = slice;
+    w->count = 0;
+    for (at[b] = 0; at[b] < lob_side(d, b); at[b]++)
+        for (at[a] = 0; at[a] < lob_side(d, a); at[a]++) {
+            const int32_t label = lob_label_at(seeds, type, (at[2] * d.ny + at[1]) * d.nx + at[0]);
+            if (label == 0) continue;
+            if (!grow((void **)&w->points, w->count, &w->room, sizeof *w->points)) return false;
+            w->points[w->count++] =
+                (point){(double)at[a] * spacing_mm[a], (double)at[b] * spacing_mm[b], label};
+        }
+    return true;
+}
+
+/* Distances of a plane's points to those of other labels, but of points of the background. */
+static bool take_distances(work *w, int32_t background)
+{
+    const int64_t step = 1 + w->count / MOST_OWN, other_step = 1 + w->count / MOST_OTHERS;
+    for (int64_t i = 0; i < w->count; i += step) {
+        const point p = w->points[i];
+        double least = INFINITY;
+        if (p.label == background) continue;
+        for (int64_t k = 0; k < w->count; k += other_step) {
+            const point q = w->points[k];
+            if (q.label == p.label) continue;
+            least = fmin(least, (p.u - q.u) * (p.u - q.u) + (p.v - q.v) * (p.v - q.v));
+        }
+        if (!isfinite(least)) continue;
+        if (!grow((void **)&w->distances, w->found, &w->space, sizeof *w->distances)) return false;
+        w->distances[w->found++] = sqrt(least);
+    }
+    return true;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+lob_status lob_strokes_width(double *width_mm, const lob_strokes *strokes, const void *seeds,
+                             lob_type type, const double spacing_mm[3], int32_t background,
+                             lob_error *error)
+{
+    const int axis = lob_strokes_axis(strokes) >= 0 ? lob_strokes_axis(strokes)
+                     : strokes->dims.nx == 1        ? 0
+                     : strokes->dims.ny == 1        ? 1
+                                                    : 2;
+    work w = {0};
+    bool good = true;
+    *width_mm = 0;
+    for (int64_t s = 0; s < lob_side(strokes->dims, axis) && good; s++) {
+        const int64_t *const voxels = lob_strokes_in(strokes, axis, s);
+        int labels = 0;
+        for (int32_t l = 0; l < strokes->labels; l++) labels += voxels[l] > 0;
+        if (labels < 2) continue;
+        good = take_points(&w, seeds, type, strokes->dims, spacing_mm, axis, s) &&
+               take_distances(&w, background);
+    }
+    if (good && w.found > 0) {
+        qsort(w.distances, (size_t)w.found, sizeof *w.distances, by_size);
+        *width_mm = w.distances[w.found / 2];
+    }
+    free(w.points);
+    free(w.distances);
+    return good ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left to measure strokes");
+}
