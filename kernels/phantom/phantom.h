@@ -73,6 +73,7 @@ lob_phantom_options lob_phantom_defaults(lob_phantom_kind kind);
  *   truth  out  the label of every voxel, from 1; lob_label_type of the largest
  *   seeds  out  strokes: the label of truth at a few voxels well inside each region, else 0; every
  *               label that occurs in truth has at least one voxel
+ *               both carry the names of the abdomen's labels
  *   context  in  threads and progress; max_memory is not used
  *
  * Each output may be NULL. Each is overwritten without being freed, and is empty on failure; free

@@ -255,6 +255,20 @@ static lob_geometry centred(lob_dims d, const double spacing_mm[3])
     return g;
 }
 
+static lob_status name_organs(lob_volume *truth, lob_volume *seeds)
+{
+    static const char *const names[] = {
+#define NAME(label, number, name) [label] = name,
+        LOB_ABDOMEN_LIST(NAME)
+#undef NAME
+    };
+    for (int32_t label = 1; label <= LOB_ABDOMEN_LABELS; label++) {
+        if (truth) LOB_TRY(lob_label_names_put(&truth->names, label, names[label], NULL, NULL));
+        if (seeds) LOB_TRY(lob_label_names_put(&seeds->names, label, names[label], NULL, NULL));
+    }
+    return LOB_OK;
+}
+
 lob_status lob_phantom(lob_volume *image, lob_volume *truth, lob_volume *seeds,
                        const lob_phantom_options *options, const lob_context *context,
                        lob_error *error)
@@ -282,6 +296,7 @@ lob_status lob_phantom(lob_volume *image, lob_volume *truth, lob_volume *seeds,
     const lob_type types[3] = {options->type, lob_label_type(c.labels), lob_label_type(c.labels)};
     for (int i = 0; i < 3 && st == LOB_OK; i++)
         if (outputs[i]) st = lob_volume_like(outputs[i], &like, types[i], 1);
+    if (st == LOB_OK && options->kind == LOB_PHANTOM_ABDOMEN) st = name_organs(truth, seeds);
     if (st == LOB_OK) st = make_slabs(&c, context);
     if (st != LOB_OK) {
         for (int i = 0; i < 3; i++)

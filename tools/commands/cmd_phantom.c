@@ -81,22 +81,18 @@ static int64_t volume_bytes(const lob_phantom_options *o, int label_volumes)
 /* The labels that occur, with their voxels, for the report. */
 static lob_status report(lob_session *s, work *w)
 {
-    static const char *const organs[] = {
-#define ORGAN(label, number, name) [label] = name,
-        LOB_ABDOMEN_LIST(ORGAN)
-#undef ORGAN
-    };
     lob_label_set *const found = &w->found;
     LOB_TRY(lob_labels_dense(&w->truth, found, "truth", &s->error));
     cJSON *const labels = cJSON_AddArrayToObject(s->results, "labels");
     for (int32_t i = 0; i < found->count && labels; i++) {
         cJSON *const row = cJSON_CreateObject();
         const int32_t value = found->values[i];
+        const lob_label_name *const named = lob_label_names_find(&w->truth.names, value);
         cJSON_AddNumberToObject(row, "label", value);
         cJSON_AddStringToObject(row, "name",
-                                w->options.kind == LOB_PHANTOM_ABDOMEN ? organs[value]
-                                : value == 1                           ? "background"
-                                                                       : "cell");
+                                named        ? named->name
+                                : value == 1 ? "background"
+                                             : "cell");
         cJSON_AddNumberToObject(row, "voxels", (double)found->voxels[i]);
         cJSON_AddItemToArray(labels, row);
     }

@@ -86,12 +86,33 @@ static char *cell_text(const printer *p, const char *cell)
     return text;
 }
 
+static bool has_label_names(const lob_table *table)
+{
+    return table->label_names && table->label_names->count > 0;
+}
+
+/* What the label of a row is called. */
+static void put_label_name(printer *p)
+{
+    const int32_t label = (int32_t)p->values[0];
+    const lob_label_name *const row = lob_label_names_find(p->table->label_names, label);
+    char *const text = row ? cell_text(p, row->name) : NULL;
+    if (row && !text) p->status = lob_session_no_memory(p->session, "a table");
+    put(p, signs[p->form].gap);
+    if (p->form == JSON) put(p, "\"name\": ");
+    put(p, text ? text : signs[p->form].missing);
+    free(text);
+}
+
 static void put_names(printer *p)
 {
     if (p->scan) put(p, "scan");
     for (int c = 0; c < p->table->columns; c++) {
         put(p, c || p->scan ? signs[p->form].gap : "");
         put(p, p->table->names[c]);
+        if (c > 0 || !has_label_names(p->table)) continue;
+        put(p, signs[p->form].gap);
+        put(p, "name");
     }
     put(p, "\n");
 }
@@ -111,6 +132,7 @@ static void put_values(printer *p)
             put(p, "\": ");
         }
         put(p, number[0] ? number : signs[p->form].missing);
+        if (c == 0 && has_label_names(p->table)) put_label_name(p);
     }
 }
 

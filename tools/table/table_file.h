@@ -13,10 +13,12 @@
 #include "tools/inout/volumes.h"
 
 typedef struct {
-    const char *const *names; /* one a column */
-    int columns;              /* >= 1 */
-    int keys;                 /* columns at the left whose numbers keep all digits */
-    const char *scan;         /* goes into a column `scan` before all others; NULL: there is none */
+    const char *const *names;           /* one a column */
+    int columns;                        /* >= 1 */
+    int keys;                           /* columns at the left whose numbers keep all digits */
+    const lob_label_names *label_names; /* a column `name` after the first, of what the labels there
+                                           are called; NULL or none: there is no such column */
+    const char *scan; /* goes into a column `scan` before all others; NULL: there is none */
     int64_t rows;
     /* Fill in row i, NaN for what is missing; false: there is no such row in the table. */
     bool (*row)(double *values, int64_t i, const void *user);

@@ -51,14 +51,14 @@ static lob_status check(lob_session *s, void *user)
         unsigned with; /* bits of the kinds that it goes with */
         const char *belongs_to;
     } rows[] = {
-        {set->labels != NULL,            "labels",      1u << LABELS,      NULL         },
-        {set->no_surfaces,               "no-surfaces", 1u << LABELS,      NULL         },
-        {set->image != NULL,             "image",       1u << SUPERVOXELS, "supervoxels"},
-        {isfinite(set->tolerance.value), "tolerance",   1u << SUPERVOXELS, "supervoxels"},
-        {set->slices >= 0,               "slices",      1u << SUPERVOXELS, "supervoxels"},
-        {set->table != NULL,             "table",       1u << INSTANCES,   "instances"  },
-        {set->supervoxels,               "supervoxels", 1u << SUPERVOXELS, NULL         },
-        {set->instances,                 "instances",   1u << INSTANCES,   NULL         },
+        {set->labels != NULL,            "labels",      1u << LABELS,                   NULL         },
+        {set->no_surfaces,               "no-surfaces", 1u << LABELS,                   NULL         },
+        {set->image != NULL,             "image",       1u << SUPERVOXELS,              "supervoxels"},
+        {isfinite(set->tolerance.value), "tolerance",   1u << SUPERVOXELS,              "supervoxels"},
+        {set->slices >= 0,               "slices",      1u << SUPERVOXELS,              "supervoxels"},
+        {set->table != NULL,             "table",       1u << LABELS | 1u << INSTANCES, NULL         },
+        {set->supervoxels,               "supervoxels", 1u << SUPERVOXELS,              NULL         },
+        {set->instances,                 "instances",   1u << INSTANCES,                NULL         },
     };
     const kind what = kind_of(set);
     const char *const kind_name = what == SUPERVOXELS ? "supervoxels" : "instances";
@@ -149,8 +149,8 @@ static void options(lob_rows *to, void *user)
                  "labels number objects such as cells, each volume its own: score how well those "
                  "of B find those of A, the truth"),
         OPT_OUTPUT("table", &set->table, LOB_FILE_TABLE,
-                   "with --instances: every pair of a truth and a label that share voxels, and "
-                   "those that meet nothing, as FILE.tsv, .csv or .json"),
+                   "the table of labels, as FILE.tsv, .csv or .json; with --instances: every pair "
+                   "of a truth and a label that share voxels, and those that meet nothing"),
         OPT_FLAG("supervoxels", &set->supervoxels,
                  "B is cut into supervoxels: measure how well they can make up the regions of A"),
         OPT_INPUT("image", &set->image, LOB_FILE_IMAGE,

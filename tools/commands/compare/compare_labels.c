@@ -3,6 +3,7 @@
 
 #include "kernels/scores/overlaps.h"
 #include "tools/options/label_list.h"
+#include "tools/table/table_file.h"
 #include "volumes/labels.h"
 
 #include <inttypes.h>
@@ -31,8 +32,9 @@ static lob_status keep_listed(lob_session *s, lob_volume *v, const char *name, c
 typedef enum { VOXELS, REAL, CHANGE } column_kind;
 
 typedef struct {
-    const char *title, *name, *format; /* name: in JSON */
+    const char *title, *name, *format; /* name: in JSON and in files */
     int width;
+    double shown; /* the title's units to one of the name's */
     column_kind kind;
     size_t offset; /* of the field, int64_t or double */
 } column;
@@ -40,15 +42,15 @@ typedef struct {
 #define FIELD(kind, name) kind, offsetof(lob_overlap, name)
 
 static const column columns[] = {
-    {"voxels A", "voxels_a",              "%.0f",  11, FIELD(VOXELS, voxels_a)       },
-    {"voxels B", "voxels_b",              "%.0f",  11, FIELD(VOXELS, voxels_b)       },
-    {"mm3 A",    "volume_a_mm3",          "%.6g",  11, FIELD(REAL,   volume_a_mm3)   },
-    {"mm3 B",    "volume_b_mm3",          "%.6g",  11, FIELD(REAL,   volume_b_mm3)   },
-    {"B-A %",    "volume_change_percent", "%+.2f", 9,  CHANGE,       0               },
-    {"Dice",     "dice",                  "%.4f",  8,  FIELD(REAL,   dice)           },
-    {"Jaccard",  "jaccard",               "%.4f",  9,  FIELD(REAL,   jaccard)        },
-    {"HD95 mm",  "hd95_mm",               "%.4g",  9,  FIELD(REAL,   hd95_mm)        },
-    {"mean mm",  "mean_surface_mm",       "%.4g",  9,  FIELD(REAL,   mean_surface_mm)},
+    {"voxels A", "voxels_a",              "%.0f",  10, 1,    FIELD(VOXELS, voxels_a)       },
+    {"voxels B", "voxels_b",              "%.0f",  10, 1,    FIELD(VOXELS, voxels_b)       },
+    {"ml A",     "volume_a_mm3",          "%.4g",  9,  1e-3, FIELD(REAL,   volume_a_mm3)   },
+    {"ml B",     "volume_b_mm3",          "%.4g",  9,  1e-3, FIELD(REAL,   volume_b_mm3)   },
+    {"B-A %",    "volume_change_percent", "%+.2f", 9,  1,    CHANGE,       0               },
+    {"Dice",     "dice",                  "%.4f",  8,  1,    FIELD(REAL,   dice)           },
+    {"Jaccard",  "jaccard",               "%.4f",  9,  1,    FIELD(REAL,   jaccard)        },
+    {"HD95 mm",  "hd95_mm",               "%.4g",  9,  1,    FIELD(REAL,   hd95_mm)        },
+    {"mean mm",  "mean_surface_mm",       "%.4g",  9,  1,    FIELD(REAL,   mean_surface_mm)},
 };
 
 static double value_of(const column *c, const lob_overlap *row)
@@ -76,46 +78,130 @@ static double column_mean(const column *c, const lob_overlap *rows, int32_t coun
 static void print_number(const column *c, double value)
 {
     char text[64];
-    snprintf(text, sizeof text, c->format, value);
+    snprintf(text, sizeof text, c->format, value * c->shown);
     printf(" %*s", c->width, isnan(value) ? "-" : text);
 }
 
-/* verdict: the last line; NULL for none */
-static void print_table(const lob_overlap *rows, int32_t count, const char *verdict)
+/* ---- the table ---- */
+
+/* What is compared, and the rows of the table; missing: of --labels. */
+typedef struct {
+    lob_overlap *rows;
+    int32_t count;
+    int equal;
+    char missing[256];
+    lob_label_names names; /* of A's labels, and of those that B alone has */
+} comparison;
+
+static const char *name_of(const comparison *c, int32_t label)
 {
+    const lob_label_name *const row = lob_label_names_find(&c->names, label);
+    return row ? row->name : "";
+}
+
+enum { LONGEST_NAME = 24 }; /* characters of a name that the table has room for */
+
+/* The first characters of a name, in a column of so many. */
+static void print_name(const char *name, int width)
+{
+    int bytes = 0, characters = 0;
+    for (; name[bytes]; bytes++) {
+        if ((name[bytes] & 0xC0) == 0x80) continue; /* goes on */
+        if (characters == width) break;
+        characters++;
+    }
+    printf("  %.*s%*s", bytes, name, width - characters, "");
+}
+
+/* Characters that the column of names has; 0: there is none. */
+static int name_width(const comparison *c)
+{
+    size_t longest = 0;
+    for (int32_t i = 0; i < c->count; i++) {
+        const size_t length = strlen(name_of(c, c->rows[i].label));
+        longest = length > longest ? length : longest;
+    }
+    return longest < LONGEST_NAME ? (int)longest : LONGEST_NAME;
+}
+
+/* verdict: the last line; NULL for none */
+static void print_table(const comparison *c, const char *verdict)
+{
+    const int width = name_width(c);
     printf("%10s", "label");
-    for (size_t c = 0; c < LOB_COUNT(columns); c++)
-        printf(" %*s", columns[c].width, columns[c].title);
+    if (width > 0) print_name("name", width);
+    for (size_t k = 0; k < LOB_COUNT(columns); k++)
+        printf(" %*s", columns[k].width, columns[k].title);
     printf("\n");
-    for (int32_t i = 0; i < count; i++) {
-        printf("%10" PRId32, rows[i].label);
-        for (size_t c = 0; c < LOB_COUNT(columns); c++)
-            print_number(&columns[c], value_of(&columns[c], &rows[i]));
+    for (int32_t i = 0; i < c->count; i++) {
+        printf("%10" PRId32, c->rows[i].label);
+        if (width > 0) print_name(name_of(c, c->rows[i].label), width);
+        for (size_t k = 0; k < LOB_COUNT(columns); k++)
+            print_number(&columns[k], value_of(&columns[k], &c->rows[i]));
         printf("\n");
     }
-    if (count > 1) {
+    if (c->count > 1) {
         printf("%10s", "mean");
-        for (size_t c = 0; c < LOB_COUNT(columns); c++)
-            print_number(&columns[c], column_mean(&columns[c], rows, count));
+        if (width > 0) print_name("", width);
+        for (size_t k = 0; k < LOB_COUNT(columns); k++)
+            print_number(&columns[k], column_mean(&columns[k], c->rows, c->count));
         printf("\n");
     }
     if (verdict) printf("%s\n", verdict);
 }
 
-static void report_labels(cJSON *results, const lob_overlap *rows, int32_t count)
+static void report_labels(cJSON *results, const comparison *c)
 {
     cJSON *const list = cJSON_AddArrayToObject(results, "labels");
     cJSON *const means = cJSON_AddObjectToObject(results, "mean");
-    for (int32_t i = 0; i < count && list; i++) {
+    for (int32_t i = 0; i < c->count && list; i++) {
         cJSON *const row = cJSON_CreateObject();
-        cJSON_AddNumberToObject(row, "label", rows[i].label);
-        cJSON_AddNumberToObject(row, "common_voxels", (double)rows[i].common);
-        for (size_t c = 0; c < LOB_COUNT(columns); c++)
-            cJSON_AddNumberToObject(row, columns[c].name, value_of(&columns[c], &rows[i]));
+        const char *const name = name_of(c, c->rows[i].label);
+        cJSON_AddNumberToObject(row, "label", c->rows[i].label);
+        if (name[0]) cJSON_AddStringToObject(row, "name", name);
+        cJSON_AddNumberToObject(row, "common_voxels", (double)c->rows[i].common);
+        for (size_t k = 0; k < LOB_COUNT(columns); k++)
+            cJSON_AddNumberToObject(row, columns[k].name, value_of(&columns[k], &c->rows[i]));
         cJSON_AddItemToArray(list, row);
     }
-    for (size_t c = 0; c < LOB_COUNT(columns) && means; c++)
-        cJSON_AddNumberToObject(means, columns[c].name, column_mean(&columns[c], rows, count));
+    for (size_t k = 0; k < LOB_COUNT(columns) && means; k++)
+        cJSON_AddNumberToObject(means, columns[k].name,
+                                column_mean(&columns[k], c->rows, c->count));
+}
+
+static bool fill_row(double *values, int64_t i, const void *user)
+{
+    const comparison *const c = user;
+    *values++ = c->rows[i].label;
+    for (size_t k = 0; k < LOB_COUNT(columns); k++) *values++ = value_of(&columns[k], &c->rows[i]);
+    return true;
+}
+
+static lob_status write_table(lob_session *s, const comparison *c, const char *path)
+{
+    const char *names[1 + LOB_COUNT(columns)] = {"label"};
+    for (size_t k = 0; k < LOB_COUNT(columns); k++) names[k + 1] = columns[k].name;
+    const lob_table file = {.names = names,
+                            .columns = LOB_COUNT(names),
+                            .keys = 1,
+                            .label_names = &c->names,
+                            .rows = c->count,
+                            .row = fill_row,
+                            .user = c};
+    return lob_table_write(s, &file, path);
+}
+
+/* ---- the work ---- */
+
+static lob_status take_names(comparison *c, const lob_label_names *a, const lob_label_names *b)
+{
+    LOB_TRY(lob_label_names_copy(&c->names, a));
+    for (int32_t i = 0; i < b->count; i++) {
+        const lob_label_name *const row = &b->rows[i];
+        if (lob_label_names_find(a, row->label)) continue;
+        LOB_TRY(lob_label_names_add(&c->names, row->label, row->name, &row->colour, NULL));
+    }
+    return lob_label_names_settle(&c->names);
 }
 
 static int by_label(const void *a, const void *b)
@@ -156,17 +242,10 @@ static lob_status add_missing(lob_overlap **rows, int32_t *count, const char *li
     return LOB_OK;
 }
 
-/* What is compared, and the rows of the table; missing: of --labels. */
-typedef struct {
-    lob_overlap *rows;
-    int32_t count;
-    int equal;
-    char missing[256];
-} comparison;
-
 static lob_status compare(lob_session *s, comparison *c, lob_compare_work *w)
 {
     const lob_compare_settings *const set = &w->set;
+    if (take_names(c, &w->a.names, &w->b.names) != LOB_OK) return lob_session_no_memory(s, set->a);
     if (set->labels) {
         LOB_TRY(keep_listed(s, &w->a, set->a, set->labels));
         LOB_TRY(keep_listed(s, &w->b, set->b, set->labels));
@@ -187,15 +266,16 @@ lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w)
 {
     const lob_compare_settings *const set = &w->set;
     comparison c = {.rows = NULL};
-    const lob_status st = compare(s, &c, w);
+    lob_status st = compare(s, &c, w);
     const bool whole = !c.missing[0];
     if (st == LOB_OK) {
         if (whole) cJSON_AddBoolToObject(s->results, "equal", c.equal);
-        report_labels(s->results, c.rows, c.count);
+        report_labels(s->results, &c);
         lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
-        if (!set->json)
-            print_table(c.rows, c.count, whole ? c.equal ? "equal" : "different" : NULL);
+        if (!set->json) print_table(&c, whole ? c.equal ? "equal" : "different" : NULL);
+        if (set->table) st = write_table(s, &c, set->table);
     }
+    lob_label_names_free(&c.names);
     free(c.rows);
     LOB_TRY(st);
     if (!whole)

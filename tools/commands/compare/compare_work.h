@@ -11,7 +11,7 @@ typedef struct {
     bool values, instances, supervoxels;
     bool json; /* tables go to the results alone */
     bool no_surfaces, strict;
-    const char *table;  /* of pairs, with --instances; NULL: none */
+    const char *table;  /* of labels; with --instances of pairs; NULL: none */
     const char *image;  /* with --supervoxels; NULL: no explained variation */
     lob_size tolerance; /* of boundary recall; infinite: 1 voxel */
     int slices, frame;
