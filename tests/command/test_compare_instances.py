@@ -209,7 +209,6 @@ BAD = [
     (["--instances", "--labels", "3"], 64, "--labels does not go with --instances"),
     (["--instances", "--no-surfaces"], 64, "--no-surfaces does not go with --instances"),
     (["--instances", "--image", "a.nii"], 64, "--image does not go with --instances"),
-    (["--table", "a.tsv"], 64, "--table belongs to --instances"),
     (["--supervoxels", "--table", "a.tsv"], 64, "--table does not go with --supervoxels"),
     (["--instances", "--table", "a.txt"], 64, "a.txt: a table is written as"),
     (["--instances", "--table", "no/a.tsv"], 73, "no/a.tsv"),

@@ -106,6 +106,26 @@ def test_mean_distance_agrees_with_simpleitk(tmp_path):
     assert result["labels"][0]["hd95_mm"] == pytest.approx(np.percentile(distances, 95), rel=1e-5)
 
 
+def test_compare_names_labels(tmp_path):
+    good("phantom", "abdomen", "--size", "40,30,20", "--truth", "a.nii", "-o", "scan.nii", cwd=tmp_path)
+    labels = load(tmp_path / "a.nii")
+    b = np.where(labels == 4, 0, labels).astype(np.uint8)
+    b[labels == 2] = 9  # B alone has this one, without a name
+    save(b, tmp_path / "b.nii", affine=nibabel.load(tmp_path / "a.nii").affine)
+    done = good("compare", "a.nii", "b.nii", "--table", "t.tsv", cwd=tmp_path)
+    rows = {line.split()[0]: line for line in done.stdout.splitlines()}
+    assert rows["label"].split()[:4] == ["label", "name", "voxels", "A"]
+    assert "  liver  " in rows["2"] and "  spleen  " in rows["4"] and rows["9"].split()[1] == "0"
+    ml = (labels == 2).sum() * 0.001 * np.prod(nibabel.load(tmp_path / "a.nii").header.get_zooms()[:3])
+    assert f"{ml:.4g}" in rows["2"].split()
+    table = [line.split("\t") for line in (tmp_path / "t.tsv").read_text().splitlines()]
+    assert table[0][:3] == ["label", "name", "voxels_a"]
+    assert {row[0]: row[1] for row in table[1:]}["2"] == "liver" and table[-1][:2] == ["9", "n/a"]
+    result = json.loads(good("compare", "a.nii", "b.nii", "--json", cwd=tmp_path).stdout)
+    assert [row.get("name") for row in result["labels"]][1:4:2] == ["liver", "spleen"]
+    assert "name" not in result["labels"][-1]
+
+
 def test_compare_is_the_same_with_any_threads(tmp_path):
     a, b = pair()
     a, b = save(a, tmp_path / "a.nii"), save(b, tmp_path / "b.nii")

@@ -1,12 +1,18 @@
 """lobule stats: the table of labels that exist, against numpy."""
 
 import csv
+import fcntl
 import json
+import os
+import pty
+import struct
+import subprocess
+import termios
 
 import numpy as np
 import pytest
 from components_oracle import table
-from conftest import AFFINE, SHARED, assert_one_line, contents, good, load, lobule, save
+from conftest import AFFINE, PROGRAM, SHARED, assert_one_line, contents, good, load, lobule, save
 from test_components_options import OBLIQUE, assert_rows, blobs, read_tsv
 
 
@@ -206,3 +212,31 @@ def test_a_name_is_no_formula(folder, name):
     with open(folder / "t.tsv", newline="") as file:
         assert {row["scan"] for row in csv.DictReader(file, delimiter="\t")} == {name}
     assert {row["scan"] for row in json.loads((folder / "t.json").read_text())} == {name}
+
+
+def test_names_stand_beside_labels(tmp_path):
+    good("phantom", "abdomen", "--size", "40,30,20", "--truth", "a.nii", "-o", "scan.nii", cwd=tmp_path)
+    rows = [line.split("\t") for line in good("stats", "scan.nii", "a.nii", cwd=tmp_path).stdout.splitlines()]
+    assert rows[0][:3] == ["label", "name", "voxels"] and rows[2][:2] == ["2", "liver"]
+    good("stats", "scan.nii", "a.nii", "--table", "t.json", cwd=tmp_path)
+    table = json.loads((tmp_path / "t.json").read_text())
+    assert table[1]["name"] == "liver" and table[1]["label"] == 2
+
+
+def test_a_terminal_gets_columns_that_fit(tmp_path):
+    good("phantom", "abdomen", "--size", "40,30,20", "--truth", "a.nii", "-o", "scan.nii", cwd=tmp_path)
+    main, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 72, 0, 0))
+    done = subprocess.run([PROGRAM, "stats", "scan.nii", "a.nii", "--quiet"], cwd=tmp_path, stdout=other, check=True)
+    os.close(other)
+    shown = b""
+    try:
+        while piece := os.read(main, 4096):
+            shown += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(main)
+    lines = shown.decode().splitlines()
+    assert done.returncode == 0 and all(len(line) <= 72 for line in lines), lines
+    assert lines[0].split()[:3] == ["label", "name", "voxels"] and "\t" not in shown.decode()
+    assert lines[2].startswith("    2  liver") and lines[-1].startswith("(")

@@ -75,6 +75,7 @@ static lob_status stats(lob_session *s, void *user)
         .scan = set->name,
         .columns = set->columns,
         .labels = w->labelled.values,
+        .named = true,
     };
     LOB_TRY(lob_region_table_measure(s, &w->table, set->image, set->labels));
     report(s, set, w);
@@ -112,9 +113,8 @@ const lob_command lob_command_stats = {
     .name = "stats",
     .summary = "measure the regions of labels, with the intensities of an image",
     .description =
-        "Prints or writes a table with one row for each label, 0 left out: label; of a time "
-        "series, "
-        "frame; voxels; "
+        "Prints or writes a table with one row for each label, 0 left out: label; name, where "
+        "labels have names; of a time series, frame; voxels; "
         "volume_mm3 and volume_ml; the bounding box bbox_x_min to bbox_z_max in voxels from 0, "
         "both ends inside; "
         "the centroid in voxels (centroid_x, _y, _z) and in mm of the image's world "

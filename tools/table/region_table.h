@@ -4,6 +4,7 @@
  *
  *   scan                                  the name that the user gives, where one is given
  *   label                                 the region's number in the label volume
+ *   name                                  what it is called, where the labels have names
  *   frame                                 time frame of the image, from 0, where all are measured
  *   value                                 image value that the region's voxels share, where asked
  *                                         for; value_0, value_1, ... with several channels
@@ -35,6 +36,7 @@ typedef struct {
     const char *scan;      /* NULL: no such column */
     const char *columns;   /* a list that has been checked; NULL: the basic ones */
     const int32_t *labels; /* count: what they are called; NULL: 1..count */
+    bool named;            /* the grid's names are those of `labels` */
     const double *values;  /* count rows of `channels` image values; NULL: no such column */
     int channels;
 

@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "tools/inout/stdout.h"
 #include "tools/report/report.h"
+#include "tools/table/terminal_table.h"
 #include "tools/text/number_text.h"
 
 #include <ctype.h>
@@ -18,6 +19,8 @@ typedef struct {
     char *scan;       /* as it is written before each row; NULL: nothing is */
     lob_output *file; /* NULL: standard output */
     bool unread;      /* its reader has gone */
+    int width;        /* of the terminal that standard output is; 0: none */
+    lob_text whole;   /* for a terminal */
     double *values;   /* a row */
     char text[1 << 16];
     size_t used;
@@ -31,7 +34,9 @@ static void flush(printer *p)
     if (p->status == LOB_OK) p->status = lob_session_cancelled(p->session);
     if (p->status == LOB_OK && p->file)
         p->status = lob_output_write(p->file, p->text, p->used, error);
-    if (p->status == LOB_OK && !p->file && fwrite(p->text, 1, p->used, stdout) != p->used) {
+    if (p->width > 0)
+        lob_text_add(&p->whole, p->text, p->used);
+    else if (p->status == LOB_OK && !p->file && fwrite(p->text, 1, p->used, stdout) != p->used) {
         const int reason = errno; /* a signal that stops us may be it */
         p->status = lob_session_cancelled(p->session);
         p->unread = lob_stdout_closed();
@@ -205,13 +210,19 @@ lob_status lob_table_write(lob_session *s, const lob_table *table, const char *p
     }
     if (strcmp(path, "-") == 0) {
         lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
+        p->width = lob_terminal_width();
         put_table(p);
         st = p->status;
+        if (p->whole.failed) st = lob_session_no_memory(s, "the table");
+        if (st == LOB_OK && p->width > 0) st = lob_terminal_table(&p->whole, p->width, &s->error);
     } else {
         st = lob_session_make(s, NULL, path, make_table, p);
     }
 out:
-    if (p) free(p->scan);
+    if (p) {
+        free(p->scan);
+        lob_text_free(&p->whole);
+    }
     free(values);
     free(p);
     return st;

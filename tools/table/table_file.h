@@ -5,7 +5,7 @@
  *
  * In TSV and CSV a number has at most 7 significant digits, but all of its whole part. In JSON, and
  * in columns of keys, it is the shortest text of 15 to 17 digits that reads back as the same
- * double.
+ * double. TSV on a terminal has its columns aligned, and those that fit.
  */
 #ifndef LOB_TABLE_FILE_H
 #define LOB_TABLE_FILE_H

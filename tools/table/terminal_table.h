@@ -1,0 +1,21 @@
+/* Tables for people: columns that stand under each other, as many as a terminal is wide. */
+#ifndef LOB_TERMINAL_TABLE_H
+#define LOB_TERMINAL_TABLE_H
+
+#include "tools/text/text.h"
+
+/* Columns of the terminal that standard output is; 0: it is none. */
+int lob_terminal_width(void);
+
+/*
+ * Print TSV on standard output, with its columns aligned: numbers to the right, texts to the left,
+ * long ones cut. Columns that do not fit are left out, and a last line says how many these are.
+ *
+ *   tsv    in  whole lines with as many cells each, the first with names; at most LOB_FIELDS
+ *   width  in  >= 1
+ *
+ * Returns LOB_OK or LOB_ENOMEM; what printing does is for the caller to find out.
+ */
+lob_status lob_terminal_table(const lob_text *tsv, int width, lob_error *error);
+
+#endif
