@@ -62,13 +62,14 @@ static lob_status note_readers_of(lob_batch *batch, int line, int word, size_t b
     lob_status st = LOB_OK;
     for (int64_t i = 0; i < batch->plan.count && st == LOB_OK; i++) {
         int count = 0;
-        lob_file_use *use[2];
+        lob_file_use *use[2] = {NULL, NULL};
         const char *const *const values = (const char *const *)batch->plan.scans[i].values;
         char **const words = lob_recipe_fill(&count, &batch->plan.recipe, line, values);
-        st = words ? LOB_OK : LOB_ENOMEM;
-        if (words && begin < strlen(words[word]))
+        if (!words)
+            st = LOB_ENOMEM;
+        else if (begin < strlen(words[word]))
             st = lob_file_uses_of(use, &batch->files, words[word] + begin, true, true);
-        for (int k = 0; k < 2 && words && begin < strlen(words[word]) && st == LOB_OK; k++)
+        for (int k = 0; k < 2; k++)
             if (use[k]) lob_file_use_read(use[k], i);
         free(words);
     }
@@ -168,9 +169,8 @@ static char **make_words(const lob_scan *scan, const char *report, bool force, i
 
 /*
  * The session of `lobule run` is one of several at a time in the process: it prints nothing but
- * what
- * --verbose asks for, takes threads and memory from its part of them, and computes on a device that
- * it shares. The host is the first member of its scan.
+ * what --verbose asks for, takes threads and memory from its part of them, and computes on a device
+ * that it shares. The host is the first member of its scan.
  */
 static lob_scan *scan_of(const lob_host *host)
 {
