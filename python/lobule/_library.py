@@ -12,10 +12,10 @@ import threading
 from collections.abc import Callable, Iterator
 from ctypes import byref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import _abi
-from ._errors import BY_STATUS, Cancelled, Error, InputError, InternalError
+from ._errors import BY_STATUS, Cancelled, DeviceError, Error, InputError, InternalError
 
 if TYPE_CHECKING:
     from typing import TypedDict
@@ -132,12 +132,52 @@ class Backend:
 _opened = threading.local()
 
 
+class _Process:
+    """What a forked child has to know: OpenMP's threads and the GPU of its parent are not there, and
+    waiting for them would never end."""
+
+    forked = False  # is this process a child?
+    computed = False  # has it, or its parent, computed with several threads?
+    gpu = False  # likewise, opened a GPU?
+    left: ClassVar[list[Any]] = []  # backends of the parent, which a child must not close
+
+    @classmethod
+    def begin_child(cls) -> None:
+        global _opened
+        cls.forked = True
+        cls.left.append(_opened.__dict__.get("backends"))
+        _opened = threading.local()
+
+    @classmethod
+    def threads(cls, asked: int | None, all_of_them: int) -> int:
+        """A child computes with one thread, or, where its parent has not computed, with those asked for."""
+        if cls.forked and (cls.computed or asked is None):
+            return 1
+        cls.computed = cls.computed or (asked or all_of_them) > 1
+        return asked or all_of_them
+
+    @classmethod
+    def device(cls, choice: str) -> str:
+        if not cls.forked or not cls.gpu or choice == "cpu":
+            return choice
+        if choice == "auto":
+            return "cpu"
+        raise DeviceError(
+            f"device {choice!r}: a process that was forked cannot use the GPU of its parent; start workers by 'spawn'"
+        )
+
+
+os.register_at_fork(after_in_child=_Process.begin_child)
+
+
 def backend(choice: str = "auto") -> Backend:
     """The backend of this choice, opened once a thread: waking a GPU takes some tenths of a second."""
+    choice = _Process.device(choice)
     choice = "best" if choice == "auto" else choice
     held: dict[str, Backend] = _opened.__dict__.setdefault("backends", {})
     if choice not in held:
         held[choice] = Backend(choice)
+        _Process.gpu = _Process.gpu or bool(held[choice].context.device)
     return held[choice]
 
 
@@ -236,7 +276,7 @@ class Call:
         self.error = _abi.lob_error()
         self.report = report if report is not None else {}
         own = self.backend.context
-        self.context = _abi.lob_context(threads or own.threads, _bytes(max_memory), own.device)
+        self.context = _abi.lob_context(_Process.threads(threads, own.threads), _bytes(max_memory), own.device)
         self.progress = progress
         self.on_gpu = False  # are there arrays that the GPU may still use when a function returns?
 

@@ -435,6 +435,40 @@ def test_other_threads_run_on():
     assert counted > 5
 
 
+FORKS = """
+import multiprocessing, sys, numpy, lobule
+scan = numpy.random.default_rng(0).integers(0, 200, (24, 40, 40)).astype(numpy.int16)
+seeds = numpy.zeros(scan.shape, numpy.uint8)
+seeds[2, 2, 2], seeds[20, 30, 30] = 1, 2
+def work(threads):
+    grown = lobule.growcut(scan, seeds, threads=threads)
+    return grown.tobytes(), lobule.components(scan > 150, threads=threads).tobytes()
+if __name__ == "__main__":
+    here = work(4)
+    context = multiprocessing.get_context(sys.argv[1])
+    with context.Pool(2) as pool:
+        assert all(there == here for there in pool.map(work, [None, 1, 4, None]))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_child_processes_compute(tmp_path, method):
+    (tmp_path / "forks.py").write_text(FORKS)
+    places = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run(
+        [sys.executable, "forks.py", method], cwd=tmp_path, env={**os.environ, **places}, timeout=60, check=True
+    )
+
+
+def test_a_child_is_refused_its_parent_s_gpu(case, monkeypatch):
+    process = lobule._library._Process
+    monkeypatch.setattr(process, "forked", True)
+    monkeypatch.setattr(process, "gpu", True)
+    with pytest.raises(lobule.DeviceError, match="'cuda': a process that was forked .* 'spawn'"):
+        lobule.components(np.ones((3, 3, 3), np.uint8), device="cuda")
+    assert lobule.components(np.ones((3, 3, 3), np.uint8)).max() == 1
+
+
 def test_ctrl_c_stops_a_call():
     code = """
 import signal, time, numpy, lobule
