@@ -456,11 +456,11 @@ static lob_status fill_holes(lob_label_chain *c, const lob_labels_step *step)
     return LOB_OK;
 }
 
-static lob_status boundary(lob_label_chain *c, const lob_labels_step *step)
+/* The boundary, or what is left without slips. */
+static lob_status thin_out(lob_label_chain *c, const lob_labels_step *step)
 {
-    (void)step;
     LOB_TRY(make_next(c, c->now.type));
-    LOB_TRY(c->operations->boundary(c));
+    LOB_TRY(step->kind == LOB_LABELS_SLIPS ? c->operations->slips(c) : c->operations->boundary(c));
     advance(c);
     return look(c);
 }
@@ -516,10 +516,10 @@ static step_function *const step_functions[LOB_LABELS_STEPS] = {
     [LOB_LABELS_RECODE] = recode,     [LOB_LABELS_SEQUENTIAL] = recode,
     [LOB_LABELS_SPLIT] = split,       [LOB_LABELS_LARGEST] = choose,
     [LOB_LABELS_MIN_SIZE] = choose,   [LOB_LABELS_FILL_HOLES] = fill_holes,
-    [LOB_LABELS_BOUNDARY] = boundary, [LOB_LABELS_SMOOTH] = majority,
-    [LOB_LABELS_MEDIAN] = majority,   [LOB_LABELS_ERODE] = morphology,
-    [LOB_LABELS_DILATE] = morphology, [LOB_LABELS_OPEN] = morphology,
-    [LOB_LABELS_CLOSE] = morphology,
+    [LOB_LABELS_BOUNDARY] = thin_out, [LOB_LABELS_SLIPS] = thin_out,
+    [LOB_LABELS_SMOOTH] = majority,   [LOB_LABELS_MEDIAN] = majority,
+    [LOB_LABELS_ERODE] = morphology,  [LOB_LABELS_DILATE] = morphology,
+    [LOB_LABELS_OPEN] = morphology,   [LOB_LABELS_CLOSE] = morphology,
 };
 
 /* ---- the chain ---- */

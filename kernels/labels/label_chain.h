@@ -38,6 +38,7 @@ typedef struct {
     lob_status (*count_pieces)(lob_label_chain *c, int64_t found, int64_t *voxels, int32_t *owner);
     /* from now to next */
     lob_status (*boundary)(lob_label_chain *c);
+    lob_status (*slips)(lob_label_chain *c);
     lob_status (*majority)(lob_label_chain *c, const lob_majority *m);
     /* the result: values[now[v] - 1], or in->values outside the mask, in this type */
     lob_status (*finish)(lob_label_chain *c, lob_type type);

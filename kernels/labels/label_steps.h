@@ -13,6 +13,8 @@
  *               components.h; labels that lie inside others stay
  *   boundary    voxels stay that share a face with another label or with 0; what is outside of the
  *               volume is no other label
+ *   slips       voxels become 0 that have at most one of 26 neighbours (of the 8 in their slice)
+ *               with their own label, and more with others: slips of a hand that drew strokes
  *   smooth      majority by Gaussian weight, see below
  *   median      majority in a box of (2r+1)^3 voxels
  *   erode, dilate, open, close
@@ -54,6 +56,7 @@ typedef enum {
     LOB_LABELS_MIN_SIZE,
     LOB_LABELS_FILL_HOLES,
     LOB_LABELS_BOUNDARY,
+    LOB_LABELS_SLIPS,
     LOB_LABELS_SMOOTH,
     LOB_LABELS_MEDIAN,
     LOB_LABELS_ERODE,

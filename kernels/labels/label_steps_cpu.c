@@ -3,6 +3,7 @@
 #include "kernels/budget.h"
 #include "kernels/labels/label_chain.h"
 #include "kernels/labels/label_rows.h"
+#include "kernels/labels/label_slips.h"
 #include "kernels/simd_clones.h"
 #include "volumes/voxel_memory.h"
 
@@ -124,6 +125,21 @@ static lob_status boundary(lob_label_chain *c)
     return LOB_OK;
 }
 
+static lob_status slips(lob_label_chain *c)
+{
+    const lob_labels_array from = c->now, to = c->next;
+    const lob_dims d = c->in->dims;
+    const int axis = c->options->slice_axis;
+#pragma omp parallel for num_threads(c->context.threads)
+    for (int64_t row = 0; row < d.ny * d.nz; row++)
+        for (int64_t x = 0; x < d.nx; x++) {
+            const int64_t i = row * d.nx + x, y = row % d.ny, z = row / d.ny;
+            const bool slip = lob_labels_is_slip(from.data, from.type, d, axis, x, y, z);
+            lob_label_put(to.data, to.type, i, slip ? 0 : lob_label_at(from.data, from.type, i));
+        }
+    return LOB_OK;
+}
+
 static lob_status majority(lob_label_chain *c, const lob_majority *m)
 {
     return lob_majority_cpu(c->next.data, c->now.data, c->now.type, c->in->dims, m, &c->context,
@@ -161,6 +177,7 @@ static const lob_label_operations operations = {
     .look = look,
     .count_pieces = count_pieces,
     .boundary = boundary,
+    .slips = slips,
     .majority = majority,
     .finish = finish,
 };

@@ -4,6 +4,7 @@
 #include "kernels/device/cuda_calls.cuh"
 #include "kernels/device/grid.cuh"
 #include "kernels/labels/label_chain.h"
+#include "kernels/labels/label_slips.h"
 #include "kernels/labels/majority/majority_cuda.cuh"
 #include "volumes/labels.h"
 
@@ -173,6 +174,26 @@ static lob_status boundary(lob_label_chain *c)
                            VOXEL_THREADS, p, c->error);
 }
 
+static __global__ void __launch_bounds__(VOXEL_THREADS) slips_kernel(boundary_params p)
+{
+    const lob_dims d = {p.nx, p.ny, p.nz};
+    for (int64_t i = grid_first(); i < p.nx * p.ny * p.nz; i += grid_step()) {
+        const int64_t row = i / p.nx;
+        const bool slip = lob_labels_is_slip(p.from.data, p.from.type, d, p.axis, i - row * p.nx,
+                                             row % p.ny, row / p.ny);
+        lob_label_put(p.to.data, p.to.type, i,
+                      slip ? 0 : lob_label_at(p.from.data, p.from.type, i));
+    }
+}
+
+static lob_status slips(lob_label_chain *c)
+{
+    const lob_dims d = c->in->dims;
+    const boundary_params p = {c->next, c->now, d.nx, d.ny, d.nz, c->options->slice_axis};
+    return lob_launch_over(c->device, slips_kernel, "finding slips", c->voxels, VOXEL_THREADS, p,
+                           c->error);
+}
+
 static lob_status run_majority(lob_label_chain *c, const lob_majority *m)
 {
     void *work = NULL;
@@ -244,6 +265,7 @@ static const lob_label_operations operations = {lob_components_cuda,
                                                 look,
                                                 count_pieces,
                                                 boundary,
+                                                slips,
                                                 run_majority,
                                                 finish};
 

@@ -82,6 +82,8 @@ typedef struct {
     int32_t count;                          /* of labels, the background's among them: 2.. */
     int32_t labels[LOB_SEGMENT_MAX_LABELS]; /* as the strokes have them, ascending */
     int32_t background;                     /* one of these */
+    bool slips;     /* some strokes are slips (label_steps.h), and no label has nothing else: they
+                       do not count as strokes */
     int axis;       /* across which the fewest slices have strokes; -1 in 2D */
     int64_t slices; /* with strokes, across it; 0 in 2D */
     double ends;    /* options.ends, or more: 1.5 times the longest side of the labels' strokes
@@ -162,8 +164,8 @@ void lob_segment_output_free(lob_segment_output *out);
  *   backend  in   whose algorithms compute; they go with the context
  *   context  in   threads, memory, progress over all steps, device
  *
- * Strokes keep their labels. Returns LOB_OK, LOB_EDATA (no finite value under the strokes),
- * LOB_EARG, LOB_ENOMEM, LOB_EDEVICE or LOB_ECANCEL.
+ * Strokes keep their labels, but for slips. Returns LOB_OK, LOB_EDATA (no finite value under the
+ * strokes), LOB_EARG, LOB_ENOMEM, LOB_EDEVICE or LOB_ECANCEL.
  */
 lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
                        const lob_segment_plan *plan, const lob_backend *backend,

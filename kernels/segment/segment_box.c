@@ -1,9 +1,11 @@
 /* The box: image and strokes are cut to it, and a second view is made. */
 #include "kernels/arrays.h"
+#include "kernels/labels/label_slips.h"
 #include "kernels/segment/segment_job.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static lob_volume grid_of_box(const lob_segment_job *j)
 {
@@ -18,6 +20,46 @@ static bool is_whole(const lob_segment_job *j)
     bool whole = true;
     for (int a = 0; a < 3; a++) whole = whole && box->size[a] == lob_side(j->in->image->dims, a);
     return whole;
+}
+
+lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *strokes, int32_t count,
+                             lob_error *error)
+{
+    const lob_dims d = strokes->dims;
+    const size_t bytes = lob_type_of(strokes->type)->bytes;
+    bool *const left = calloc((size_t)count + 1, sizeof *left);
+    if (!left) return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    *slips = false;
+    for (int64_t row = 0; row < d.ny * d.nz; row++) {
+        const int64_t first = row * d.nx;
+        const char *const at = (const char *)strokes->data + (size_t)first * bytes;
+        if (out) memset(out + first, 0, (size_t)d.nx);
+        if (lob_all_zero(at, (size_t)d.nx * bytes)) continue;
+        for (int64_t x = 0; x < d.nx; x++) {
+            const int32_t label = lob_label_at(strokes->data, strokes->type, first + x);
+            const bool slip =
+                lob_labels_is_slip(strokes->data, strokes->type, d, -1, x, row % d.ny, row / d.ny);
+            if (out && !slip) out[first + x] = (uint8_t)label;
+            *slips = *slips || slip;
+            if (!slip) left[label] = true;
+        }
+    }
+    for (int32_t l = 1; l <= count; l++) *slips = *slips && left[l];
+    free(left);
+    return LOB_OK;
+}
+
+/* Leave slips out of the box's strokes. */
+static lob_status drop_slips(lob_segment_job *j, lob_error *error)
+{
+    const int64_t n = lob_voxels(&j->strokes);
+    uint8_t *clean = NULL;
+    bool slips;
+    LOB_TRY(lob_budget_alloc(&j->budget, &clean, n, 1, error));
+    const lob_status st = lob_segment_slips(clean, &slips, &j->strokes, j->plan->count, error);
+    if (st == LOB_OK) memcpy(j->strokes.data, clean, (size_t)n);
+    lob_budget_free(&j->budget, clean, n, 1);
+    return st;
 }
 
 /* Strokes of the box as uint8, with dense labels. */
@@ -48,6 +90,7 @@ static lob_status cut_strokes(lob_segment_job *j, lob_error *error)
         st = lob_fail(error, LOB_EARG, "the plan was made for other strokes");
     if (st == LOB_OK) lob_budget_release(&j->budget, stored - n);
     j->background = lob_label_set_find(&set, j->plan->background);
+    if (st == LOB_OK && j->plan->slips) st = drop_slips(j, error);
     lob_label_set_free(&set);
     lob_volume_free(&whole);
     return st == LOB_OK ? lob_segment_here(j, &j->seeds, own, error) : st;

@@ -85,6 +85,17 @@ lob_status lob_segment_doubt(lob_segment_job *j, lob_volume *uncertain, lob_erro
 
 /* ---- the plan ---- */
 
+/*
+ * Strokes without their slips.
+ *
+ *   out      out  uint8, on the strokes' grid; not written where it is NULL
+ *   strokes  in   dense labels
+ *   count    in   of labels
+ *   slips    out  are there some, and does every label have other strokes too?
+ */
+lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *strokes, int32_t count,
+                             lob_error *error);
+
 /* The grid of the first growth, where it is coarser. */
 bool lob_segment_is_coarse(const lob_segment_plan *plan);
 

@@ -248,6 +248,7 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     for (int a = 0; a < 3; a++)
         plan->median[a] = plan->options.median && lob_side(image->dims, a) > 1 &&
                           mm[a] <= near_spacing * plan->least_mm;
+    LOB_TRY(lob_segment_slips(NULL, &plan->slips, seeds, set->count, error));
     LOB_TRY(lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims, set->count,
                               context->threads, error));
     plan->axis = lob_strokes_axis(&strokes);

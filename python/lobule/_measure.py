@@ -55,6 +55,7 @@ STEPS = {
     "smooth": (_abi.LOB_LABELS_SMOOTH, LENGTH),
     "median": (_abi.LOB_LABELS_MEDIAN, RADIUS),
     "boundary": (_abi.LOB_LABELS_BOUNDARY, NOTHING),
+    "slips": (_abi.LOB_LABELS_SLIPS, NOTHING),
     "sequential": (_abi.LOB_LABELS_SEQUENTIAL, NOTHING),
     "split": (_abi.LOB_LABELS_SPLIT, NOTHING),
 }
@@ -121,7 +122,7 @@ def labels(
     map       {from: to}; merge: {(2, 4): 9}
     largest   keep so many pieces of each label, the largest
     min_size  voxels, or as "50mm3": smaller pieces become 0
-    fill_holes, boundary, sequential, split
+    fill_holes, boundary, slips, sequential, split
               True; see lobule labels --help
     erode, dilate (expand), open, close
               radius of a ball: mm, or as "2vox"

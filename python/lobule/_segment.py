@@ -166,6 +166,7 @@ def _report(
 ) -> None:
     report["chosen"] = {
         "background": plan.background, "background_given": plan.options.background != 0, "passes": plan.passes,
+        "slips_left_out": plan.slips,
         "median_axes": "".join(name for name, along in zip("xyz", plan.median) if along),
         "least_spacing_mm": plan.least_mm, "first_growth_spacing_mm": list(plan.coarse_mm),
         "box": {"first": list(plan.box.first), "size": list(plan.box.size)},

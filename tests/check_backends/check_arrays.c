@@ -177,7 +177,8 @@ static lob_status labels(const run *r, result *to)
         {.kind = LOB_LABELS_SMOOTH, .length = 1, .voxels = true},
         {.kind = LOB_LABELS_OPEN,                .length = 1, .voxels = true},
         {.kind = LOB_LABELS_BOUNDARY                          },
-        {.kind = LOB_LABELS_SEQUENTIAL},
+        {.kind = LOB_LABELS_SLIPS},
+        {.kind = LOB_LABELS_SEQUENTIAL                          },
     };
     const lob_labels_options options = lob_labels_defaults();
     int32_t values[64];

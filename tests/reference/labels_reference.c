@@ -233,6 +233,27 @@ static void boundary(naive *v)
     v->label = to;
 }
 
+static void slips(naive *v)
+{
+    int32_t *to = room(v->n, sizeof *to);
+    int64_t at[3];
+    for (int64_t i = 0; i < v->n; i++) {
+        int same = 0, others = 0;
+        place(at, v, i);
+        for (int n = 0; n < 27; n++) {
+            const int by[3] = {n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1};
+            const int axis = v->options->slice_axis;
+            const int64_t j = voxel_at(v, at, by[0], by[1], by[2]);
+            if (j < 0 || j == i || (axis >= 0 && by[axis] != 0)) continue;
+            same += v->label[j] == v->label[i];
+            others += v->label[j] != 0 && v->label[j] != v->label[i];
+        }
+        to[i] = same < 2 && others > same ? 0 : v->label[i];
+    }
+    free(v->label);
+    v->label = to;
+}
+
 /* Weights of one axis as label_steps.h has them; returns the radius. */
 static int weights(int64_t *w, const lob_labels_step *step, double length)
 {
@@ -405,6 +426,9 @@ static void do_step(naive *v, const lob_labels_step *step)
         return;
     case LOB_LABELS_BOUNDARY:
         boundary(v);
+        return;
+    case LOB_LABELS_SLIPS:
+        slips(v);
         return;
     case LOB_LABELS_SMOOTH:
     case LOB_LABELS_MEDIAN:

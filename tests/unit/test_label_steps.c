@@ -174,6 +174,8 @@ static const struct {
         {.kind = LOB_LABELS_MEDIAN, .length = 1}, {5, 5, 5, 5, 5, 0, 0, 0, 0, 0, 0, 0}),
     ROW("a median of less than a voxel changes nothing", {5, 5, 1, 5, 5, 0, 0, 0, 4, 0, 0, 0},
         {.kind = LOB_LABELS_MEDIAN, .length = 0.9}, {5, 5, 1, 5, 5, 0, 0, 0, 4, 0, 0, 0}),
+    ROW("a voxel amid another label is a slip", {1, 1, 2, 1, 1, 0, 0, 2, 2, 1, 0, 3},
+        {.kind = LOB_LABELS_SLIPS}, {1, 1, 0, 1, 1, 0, 0, 2, 2, 0, 0, 3}),
     ROW("the boundary of touching labels", {1, 1, 1, 2, 2, 2, 2, 0, 0, 3, 3, 3},
         {.kind = LOB_LABELS_BOUNDARY}, {0, 0, 1, 2, 0, 0, 2, 0, 0, 3, 0, 0}),
     ROW("the largest piece of each label, of equal ones the first",

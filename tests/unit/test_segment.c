@@ -1,4 +1,5 @@
 /* Segmenting from strokes: threads, types of strokes, memory, cancelling, plans and corrections. */
+#include "kernels/labels/label_slips.h"
 #include "kernels/plan_number.h"
 #include "kernels/segment/segment_job.h"
 #include "tests/reference/segment_case.h"
@@ -19,13 +20,21 @@ static lob_status run(lob_segment_output *out, const segment_case *c, const lob_
     return st;
 }
 
-/* Labels are the strokes' own, strokes keep theirs, the background is 0. */
+static bool is_slip(const lob_volume *strokes, int64_t i)
+{
+    const lob_dims d = strokes->dims;
+    return lob_labels_is_slip(strokes->data, strokes->type, d, -1, i % d.nx, i / d.nx % d.ny,
+                              i / d.nx / d.ny);
+}
+
+/* Labels are the strokes' own, strokes keep theirs but for slips, the background is 0. */
 static void check_labels(const segment_case *c, const lob_segment_plan *plan,
                          const lob_segment_output *out)
 {
     const lob_volume *const strokes = &c->strokes, *const labels = &out->labels;
     for (int64_t i = 0; i < lob_voxels(strokes); i++) {
-        const int32_t stroke = lob_label_at(strokes->data, strokes->type, i);
+        const bool slip = plan->slips && is_slip(strokes, i);
+        const int32_t stroke = slip ? 0 : lob_label_at(strokes->data, strokes->type, i);
         const int32_t label = lob_label_at(labels->data, labels->type, i);
         bool known = label == 0;
         for (int32_t k = 0; k < plan->count; k++)

@@ -231,6 +231,9 @@ static void options(lob_rows *to, void *user)
                  "where an axis with a larger spacing is left out"),
         OPT_STEP("boundary", &set->steps, NULL,
                  "keep voxels that share a face with another label or 0"),
+        OPT_STEP("slips", &set->steps, NULL,
+                 "drop single voxels amid strokes of other labels: at most one of 26 neighbours "
+                 "has the same label, and more have others"),
         OPT_STEP("sequential", &set->steps, NULL, "number labels 1 to K, in their order"),
         OPT_STEP("split", &set->steps, NULL,
                  "make each piece of each label a label of its own, from 1 in the order in which "

@@ -184,6 +184,7 @@ static const struct {
     {"smooth",     LOB_LABELS_SMOOTH,     take_length },
     {"median",     LOB_LABELS_MEDIAN,     take_radius },
     {"boundary",   LOB_LABELS_BOUNDARY,   take_nothing},
+    {"slips",      LOB_LABELS_SLIPS,      take_nothing},
     {"sequential", LOB_LABELS_SEQUENTIAL, take_nothing},
     {"split",      LOB_LABELS_SPLIT,      take_nothing},
 };

@@ -24,7 +24,9 @@ static void put_box(const lob_segment_plan *plan, const quoted *q, int frame)
     printf("lobule crop %s -o @image --around @strokes --margin %.9g%s --share %.9g --ends %.9g",
            q->image, o->margin, o->margin_voxels ? "vox" : "mm", o->share, plan->ends);
     if (frame >= 0) printf(" --frame %d", frame);
-    printf("\nlobule resample @strokes -o @seeds --like @image --labels --method nearest\n");
+    printf("\nlobule resample @strokes -o %s --like @image --labels --method nearest\n",
+           plan->slips ? "@drawn" : "@seeds");
+    if (plan->slips) printf("lobule labels @drawn -o @seeds --slips\n");
     if (has_median(plan))
         printf("lobule filter @image -o @median --median %d,%d,%d --edge nearest\n",
                plan->median[0], plan->median[1], plan->median[2]);
