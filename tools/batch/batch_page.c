@@ -10,6 +10,7 @@
 #include "tools/text/page_text.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"
+#include "volumes/clock.h"
 #include "volumes/version.h"
 
 #include <math.h>
@@ -331,10 +332,9 @@ static void draw_pictures(picture_scan *scans, int count, int threads, int64_t m
 
 /* Those of the first rows that were done, by their number as it is shown; they are many, so that
  * they do not go through cJSON. */
-static lob_status put_pictures(const page *p, lob_output *out, const lob_page_options *options,
-                               lob_error *error)
+static lob_status put_pictures(lob_session *s, const page *p, lob_output *out, int most)
 {
-    const int most = options->pictures;
+    lob_error *const error = &s->error;
     picture_scan *const scans = calloc((size_t)most + 1, sizeof *scans);
     int count = 0;
     if (!scans) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", out->path);
@@ -345,7 +345,7 @@ static lob_status put_pictures(const page *p, lob_output *out, const lob_page_op
                                         .labels = path_of(p, row, lob_batch_labels_of(row)),
                                         .number = k};
     }
-    draw_pictures(scans, count, options->threads, options->max_memory);
+    draw_pictures(scans, count, s->context.threads, s->max_memory);
     lob_text text = {NULL};
     lob_text_print(&text, ",\"pictures\":{");
     const size_t begun = text.size;
@@ -365,27 +365,28 @@ static lob_status put_pictures(const page *p, lob_output *out, const lob_page_op
     return st;
 }
 
-static lob_status write_page(page *p, const char *path, const lob_batch_summary *summary,
-                             const lob_page_options *options, lob_error *error)
+static lob_status write_page(lob_session *s, page *p, const char *path,
+                             const lob_batch_summary *summary, int pictures)
 {
     lob_output out;
-    if (!path || !set_order(p)) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", p->folder);
-    LOB_TRY(lob_page_begin(&out, path, true, page_html, page_json(p, summary), error));
-    const lob_status st = put_pictures(p, &out, options, error);
-    return lob_page_end(&out, page_html, st, error);
+    if (!path || !set_order(p)) return lob_session_no_memory(s, p->folder);
+    LOB_TRY(lob_page_begin(&out, path, true, page_html, page_json(p, summary), &s->error));
+    const lob_status st = put_pictures(s, p, &out, pictures);
+    return lob_page_end(&out, page_html, st, &s->error);
 }
 
-lob_status lob_batch_page_write(const char *folder, const lob_batch_table *table,
-                                const lob_batch_summary *summary, const lob_page_options *options,
-                                lob_error *error)
+lob_status lob_batch_page_write(lob_session *s, const char *folder, const lob_batch_table *table,
+                                const lob_batch_summary *summary, int pictures)
 {
     page p = {.folder = folder, .table = table};
-    LOB_TRY(lob_cohort_make(&p.cohort, folder, table, error));
+    const double start_s = lob_clock_s();
+    LOB_TRY(lob_cohort_make(&p.cohort, folder, table, &s->error));
     char *const path = lob_path_in(folder, LOB_BATCH_PAGE_FILE);
-    const lob_status st = write_page(&p, path, summary, options, error);
+    const lob_status st = write_page(s, &p, path, summary, pictures);
     free(path);
     lob_cohort_free(&p.cohort);
     free(p.order);
     free(p.is_far);
+    lob_session_stage(s, "page", start_s);
     return st;
 }

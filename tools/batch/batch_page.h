@@ -3,12 +3,7 @@
 #define LOB_BATCH_PAGE_H
 
 #include "tools/batch/batch_log.h"
-
-typedef struct {
-    int threads;        /* that draw pictures; >= 1 */
-    int64_t max_memory; /* for the voxels that are read for them; 0: what is free */
-    int pictures;       /* scans that get one at most */
-} lob_page_options;
+#include "tools/session/session.h"
 
 /* What a page has where nobody says otherwise: 500 pictures. */
 enum { LOB_PAGE_PICTURES = 500 };
@@ -16,18 +11,20 @@ enum { LOB_PAGE_PICTURES = 500 };
 /*
  * Write FOLDER/page.html, over an older one: failures first, then what is far from the other scans
  * (see tools/batch/cohort.h), then the rest; the volumes of each, sortable by any column, and
- * pictures of as many as options say. Pictures are read from the first image and the last labels of
+ * pictures of so many of them. Pictures are read from the first image and the last labels of
  * a scan's row; those of scans that are far come first.
  *
- *   folder   in  that of the status table
- *   table    in  as it was read
- *   summary  in  of the run that has just ended; NULL: the page says nothing of rates
+ *   s         in  whose threads draw, whose max_memory bounds the voxels that are read for it, and
+ *                 whose stage "page" this is
+ *   folder    in  that of the status table
+ *   table     in  as it was read
+ *   summary   in  of the run that has just ended; NULL: the page says nothing of rates
+ *   pictures  in  scans that get one at most
  *
  * Returns LOB_OK, also where pictures cannot be made, what lob_cohort_make or lob_output_begin
  * does, LOB_EIO or LOB_ENOMEM.
  */
-lob_status lob_batch_page_write(const char *folder, const lob_batch_table *table,
-                                const lob_batch_summary *summary, const lob_page_options *options,
-                                lob_error *error);
+lob_status lob_batch_page_write(lob_session *s, const char *folder, const lob_batch_table *table,
+                                const lob_batch_summary *summary, int pictures);
 
 #endif

@@ -1,5 +1,5 @@
 /* Threads that do the scans of a batch, and who may begin when. */
-#include "tools/batch/batch_work.h"
+#include "tools/batch/batch_scan.h"
 
 #include "tools/report/report.h"
 #include "tools/session/session.h"

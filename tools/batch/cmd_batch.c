@@ -2,11 +2,10 @@
  * table, the devices, the work, the end. */
 #include "io/file.h"
 #include "tools/batch/batch_page.h"
-#include "tools/batch/batch_work.h"
+#include "tools/batch/batch_scan.h"
 #include "tools/commands/commands.h"
 #include "tools/recipe/recipe_book.h"
 #include "tools/text/path.h"
-#include "volumes/clock.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -210,17 +209,6 @@ static void keep_freed_memory(void)
 #endif
 }
 
-static lob_status show(lob_session *s, int pictures, const lob_batch_table *table,
-                       const lob_batch_summary *summary, const char *folder)
-{
-    const lob_page_options options = {
-        .threads = s->context.threads, .max_memory = s->max_memory, .pictures = pictures};
-    const double start_s = lob_clock_s();
-    const lob_status st = lob_batch_page_write(folder, table, summary, &options, &s->error);
-    lob_session_stage(s, "page", start_s);
-    return st;
-}
-
 /* Put the table in order, and write what sums it up; the page where the batch has no shards. */
 static lob_status finish(lob_session *s, const batch_settings *set,
                          const lob_batch_summary *summary)
@@ -238,7 +226,7 @@ static lob_status finish(lob_session *s, const batch_settings *set,
         st = lob_batch_end_write(&table, summary, names, n, batch->own_folder, &s->error);
     if (st == LOB_OK && strcmp(batch->own_folder, batch->folder) == 0 &&
         lob_session_cancelled(s) == LOB_OK)
-        st = show(s, set->pictures, &table, summary, batch->folder);
+        st = lob_batch_page_write(s, batch->folder, &table, summary, set->pictures);
     lob_batch_table_free(&table);
     free(names);
     return st;
@@ -300,7 +288,8 @@ static lob_status merge(lob_session *s, const batch_settings *set)
     int worst = 0;
     LOB_TRY(check_alone(s, set, "merge"));
     LOB_TRY(lob_batch_merge(&table, &summary, &worst, set->words.word[0], &s->error));
-    const lob_status shown = show(s, set->pictures, &table, &summary, set->words.word[0]);
+    const lob_status shown =
+        lob_batch_page_write(s, set->words.word[0], &table, &summary, set->pictures);
     lob_batch_table_free(&table);
     LOB_TRY(shown);
     if (!s->quiet) lob_batch_summary_print(&summary);
@@ -318,7 +307,7 @@ static lob_status page_again(lob_session *s, const batch_settings *set)
     if (!path) return lob_session_no_memory(s, set->words.word[0]);
     lob_status st = lob_batch_table_read(&table, path, "", &s->error);
     free(path);
-    if (st == LOB_OK) st = show(s, set->pictures, &table, NULL, set->words.word[0]);
+    if (st == LOB_OK) st = lob_batch_page_write(s, set->words.word[0], &table, NULL, set->pictures);
     lob_batch_table_free(&table);
     return st;
 }
