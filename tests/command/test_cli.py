@@ -89,6 +89,11 @@ USAGE = [
     ("no operands", ["growcut"], "IMAGE is missing"),
     ("no output", ["growcut", "a", "b"], "--output FILE is missing"),
     ("an operand too many", ["info", "a", "b"], "'b' is one operand too many"),
+    (
+        "an output as an operand",
+        ["segment", "a", "b", "out.nii"],
+        "'out.nii' is one operand too many; an output's name comes behind -o",
+    ),
     ("an unknown option", ["info", "a", "--jason"], "did you mean --json?"),
     ("an option of another command", ["info", "a", "--slices", "x"], "unknown option --slices"),
     ("a word that is no choice", [*GROW, "--rule", "fast"], "is not one of strength|distance"),

@@ -212,9 +212,11 @@ lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *c
             st = argument[1] == '-' ? take_long(&p, &i) : take_letters(&p, &i);
         } else {
             const lob_option *row = find_operand(&p, operands++);
+            const lob_option *const output = row ? NULL : find(&p, NULL, 0, 'o');
             if (!row)
-                return lob_fail(error, LOB_EARG,
-                                "'%s' is one operand too many; --help shows the usage", argument);
+                return lob_fail(error, LOB_EARG, "'%s' is one operand too many; %s", argument,
+                                output && !is_given(output) ? "an output's name comes behind -o"
+                                                            : "--help shows the usage");
             st = lob_option_take(row, argument, error);
         }
         if (st != LOB_OK) return st;
