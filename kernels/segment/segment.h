@@ -45,6 +45,7 @@ typedef struct {
     bool median;        /* a second view of the image: its median, along axes on which voxels are
                            at most 1.5 times the least spacing apart; but not where half of the
                            strokes of labels are less than 5 voxels away from other strokes */
+    bool slips;         /* leave slips out */
     double whole;       /* share of the whole box in what speaks against a label, 0..1 */
     double far;         /* nats that a label loses far from its strokes, in the first growth, and
                            far outside its outlines, in the second, 0..16 */
@@ -98,6 +99,31 @@ typedef struct {
     double least_mm, coarse_mm[3], coarse_least_mm; /* spacings as they are, not rounded */
     lob_segment_growth growth[2];
 } lob_segment_plan;
+
+/*
+ * Strokes that label slices fully, as strokes like others: in each slice with labels, across the
+ * axis with the fewest of these, what has none becomes background, near to the box of all labels.
+ * Turn `slips` off for them.
+ *
+ *   out         out     in ordinary memory; free with lob_volume_free; nothing to free on failure
+ *   background  in/out  label that it gets; <= 0: the one after the largest
+ *   strokes     in      one channel of whole numbers of any type
+ *
+ * Returns LOB_OK, LOB_EDATA (no labels; none left), LOB_ENOMEM or LOB_EDEVICE.
+ */
+lob_status lob_segment_full(lob_volume *out, int32_t *background, const lob_volume *strokes,
+                            const lob_context *context, lob_error *error);
+
+/*
+ * What earlier labels say of the background: it is the one label of strokes that they lack.
+ *
+ *   background  out  0: there is none, or several are
+ *
+ * Returns LOB_OK, LOB_EDATA (labels that are no whole numbers), LOB_ENOMEM or LOB_EDEVICE.
+ */
+lob_status lob_segment_background(int32_t *background, const lob_volume *before,
+                                  const lob_volume *strokes, const lob_context *context,
+                                  lob_error *error);
 
 /*
  * Choose what depends on the case.

@@ -36,6 +36,7 @@ lob_segment_options lob_segment_defaults(void)
         .share = 0.3,
         .ends = 0.375,
         .median = true,
+        .slips = true,
         .whole = a.whole,
         .far = a.far,
         .shape = a.shape,
@@ -248,7 +249,8 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     for (int a = 0; a < 3; a++)
         plan->median[a] = plan->options.median && lob_side(image->dims, a) > 1 &&
                           mm[a] <= near_spacing * plan->least_mm;
-    LOB_TRY(lob_segment_slips(NULL, &plan->slips, seeds, set->count, error));
+    if (plan->options.slips)
+        LOB_TRY(lob_segment_slips(NULL, &plan->slips, seeds, set->count, error));
     LOB_TRY(lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims, set->count,
                               context->threads, error));
     plan->axis = lob_strokes_axis(&strokes);

@@ -50,6 +50,7 @@ def segment(
     previous: Any = None,
     reach: float | str | None = None,
     full: bool = False,
+    slices_full: bool = False,
     **options: Unpack[Options],
 ) -> Any:
     """Make a clean mask from brush strokes.
@@ -77,6 +78,8 @@ def segment(
     previous    labels that an earlier run came to: only what is near to strokes that say otherwise
                 is changed
     reach       how near: mm, or as "5vox"; None: 20
+    slices_full slices that have labels are labelled fully: what has none there is background, which
+                needs no label then
     full        also give the strength (float32) with which each voxel was taken, and where another
                 label could have grown almost as cheaply (uint8)
 
@@ -102,6 +105,14 @@ def segment(
         chosen.margin_voxels = unit == "vox"
     chosen.median = choice("median", median, ("off", "on")) if isinstance(median, str) else bool(median)
     seen, (drawn, _kept) = of.described(), _whole_numbers(of, strokes, "strokes")
+    number, filled = ctypes.c_int32(chosen.background), _abi.lob_volume()
+    if previous is not None and background is None:
+        before, _before = _whole_numbers(of, previous, "previous")
+        call.run(library.lob_segment_background, byref(number), byref(before), byref(drawn), share=(0.0, 0.0))
+    if slices_full:
+        call.run(library.lob_segment_full, byref(filled), byref(number), byref(drawn), share=(0.0, 0.0))
+        drawn, chosen.slips = filled, False
+    chosen.background = number.value
     plan = _abi.lob_segment_plan()
     call.run(library.lob_segment_choose, byref(plan), byref(seen), byref(drawn), byref(chosen), share=(0.0, 0.01))
     if suggest > 0 and plan.flat:
@@ -123,6 +134,7 @@ def segment(
         return Segmented(of.give(labels, True), of.give(_take(of, out.strength), False), of.give(uncertain, True))
     finally:
         library.lob_segment_output_free(byref(out))
+        library.lob_volume_free(byref(filled))
 
 
 def _whole_numbers(of: Source, other: Any, name: str) -> tuple[_abi.lob_volume, Any]:

@@ -454,6 +454,50 @@ def test_no_correction_changes_nothing(copy):
 # ---- bad input ----
 
 
+def test_whole_slices(copy):
+    """What has no label on a slice that is labelled fully is background, which needs no label of its own."""
+    truth = bodies()[1]
+    slices = np.zeros_like(truth)
+    slices[:, :, 2:11:4] = truth[:, :, 2:11:4]
+    save(slices, copy / "slices.nii.gz")
+    good("segment", "scan.nii.gz", "slices.nii.gz", "-o", "full.nii.gz", "--slices-full", "--report", "r.json", cwd=copy)
+    got = load(copy / "full.nii.gz")
+    assert report(copy / "r.json")["results"]["chosen"]["background"] == 4
+    assert all(dice(got == label, truth == label) > 0.9 for label in (1, 3))
+    assert np.array_equal(got[:, :, 2:11:4], truth[:, :, 2:11:4])
+
+
+def test_a_label_of_before_is_not_the_background(copy):
+    """Strokes of a body all around, as corrections, do not make it the background."""
+    seeds = load(copy / "strokes.nii.gz").copy()
+    for z in (3, 6, 8):
+        seeds[0, :, z] = seeds[-1, :, z] = seeds[:, 0, z] = seeds[:, -1, z] = 1
+    save(seeds, copy / "more.nii.gz")
+    for options, background in (((), 1), (("--previous", "mask.nii.gz"), 7)):
+        good("segment", "scan.nii.gz", "more.nii.gz", "-o", "out.nii.gz", "--force", *options, "--report", "r.json",
+             cwd=copy)  # fmt: skip
+        assert report(copy / "r.json")["results"]["chosen"]["background"] == background
+
+
+def test_slips_are_left_out(copy):
+    """Single voxels of a wrong label within strokes change nothing but themselves; printed lines give the same."""
+    seeds = load(copy / "strokes.nii.gz").copy()
+    wrong = [tuple(at) for at in np.argwhere(seeds == 7)[5::40]]
+    for at in wrong:
+        seeds[at] = 1
+    save(seeds, copy / "slips.nii.gz")
+    command = ("segment", "scan.nii.gz", "slips.nii.gz", "-o", "out.nii.gz")
+    good(*command, "--report", "r.json", cwd=copy)
+    assert report(copy / "r.json")["results"]["chosen"]["slips_left_out"] is True
+    assert dice(load(copy / "out.nii.gz") == 1, load(copy / "mask.nii.gz") == 1) > 0.98
+    once = (copy / "out.nii.gz").read_bytes()
+    lines = good(*command, "--print-recipe", "--force", cwd=copy).stdout
+    assert "--slips" in lines
+    (copy / "kept.recipe").write_text(lines.replace("out.nii.gz", "again.nii.gz"), encoding="utf-8")
+    good("run", "kept.recipe", cwd=copy)
+    assert np.array_equal(load(copy / "again.nii.gz"), load(copy / "out.nii.gz")) and once
+
+
 @pytest.mark.parametrize(
     "code, part, seeds, options",
     [
@@ -467,6 +511,8 @@ def test_no_correction_changes_nothing(copy):
         (64, ".png", lambda s: s, ("--sheet", "sheet.jpg")),
         (64, "--print-recipe", lambda s: s, ("--print-recipe", "--suggest", "2")),
         (64, "--print-recipe", lambda s: s, ("--print-recipe", "--previous", "mask.nii.gz", "--reach", "9mm")),
+        (64, "--slices-full", lambda s: s, ("--print-recipe", "--slices-full")),
+        (65, "no strokes", lambda s: s * 0, ("--slices-full",)),
         (66, "absent.nii.gz", lambda s: s, ("--previous", "absent.nii.gz")),
     ],
 )

@@ -17,7 +17,7 @@ static lob_status check(lob_session *s, void *user)
     work *const w = user;
     const lob_segment_files *const f = &w->files;
     const char *const names[] = {f->image, f->seeds, f->out, f->strength};
-    const bool more = w->uncertain || w->sheet || w->suggest > 0 || w->previous_path;
+    const bool more = w->uncertain || w->sheet || w->suggest > 0 || w->previous_path || w->full;
     if (strcmp(w->files.image, w->files.seeds) == 0 ||
         lob_same_file(w->files.image, w->files.seeds))
         return lob_fail_file(&s->error, LOB_EARG, w->files.seeds,
@@ -25,7 +25,7 @@ static lob_status check(lob_session *s, void *user)
     if (w->print && more)
         return lob_fail(&s->error, LOB_EARG,
                         "--print-recipe prints the lines that make the labels; leave --uncertain, "
-                        "--sheet, --suggest and --previous out");
+                        "--sheet, --suggest, --previous and --slices-full out");
     if (isfinite(w->reach.value) && !w->previous_path)
         return lob_fail(&s->error, LOB_EARG,
                         "--reach says how far corrections of --previous go, which is not given");
@@ -69,6 +69,22 @@ static lob_status read_image(lob_session *s, work *w)
     return lob_choose_frame(&chosen, w->image.frames, w->files.image, &frame, &s->error);
 }
 
+/* Slices that are labelled fully become strokes like others. */
+static lob_status fill_slices(lob_session *s, work *w)
+{
+    const int64_t stored = lob_voxel_bytes(&w->seeds);
+    lob_volume all;
+    LOB_TRY(lob_session_take(s, 4 * lob_voxels(&w->seeds), w->files.seeds));
+    LOB_TRY(lob_session_name(
+        s, lob_segment_full(&all, &w->options.background, &w->seeds, &s->context, &s->error),
+        w->files.seeds, NULL));
+    lob_volume_free(&w->seeds);
+    w->seeds = all;
+    lob_session_give(s, 4 * lob_voxels(&w->seeds) + stored - lob_voxel_bytes(&w->seeds));
+    w->options.slips = false;
+    return LOB_OK;
+}
+
 static lob_status read_inputs(lob_session *s, work *w)
 {
     lob_session_ahead(s, w->files.seeds, LOB_FRAME_NONE);
@@ -78,7 +94,14 @@ static lob_status read_inputs(lob_session *s, work *w)
     LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, w->files.strength));
     LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, w->uncertain));
     LOB_TRY(read_labels(s, &w->seeds, w->files.seeds, w));
-    return w->previous_path ? read_labels(s, &w->previous, w->previous_path, w) : LOB_OK;
+    if (w->full) LOB_TRY(fill_slices(s, w));
+    if (!w->previous_path) return LOB_OK;
+    LOB_TRY(read_labels(s, &w->previous, w->previous_path, w));
+    if (w->options.background > 0) return LOB_OK;
+    return lob_session_name(s,
+                            lob_segment_background(&w->options.background, &w->previous, &w->seeds,
+                                                   &s->context, &s->error),
+                            w->previous_path, NULL);
 }
 
 /* ---- computing ---- */
@@ -91,6 +114,11 @@ static lob_status choose(lob_session *s, work *w)
         w->files.seeds, NULL));
     lob_session_stage(s, "choose", start_s);
     lob_segment_report(s, w);
+    if (!w->plan.options.background && w->plan.background < w->plan.labels[w->plan.count - 1])
+        lob_session_note(s,
+                         "%s: label %d is taken for the background, though it is not the largest; "
+                         "if that is wrong, name the right one by --background",
+                         w->files.seeds, w->plan.background);
     if (w->plan.slices == 1)
         lob_session_note(s,
                          "%s: has strokes on one slice alone, from which a structure's extent "
@@ -228,6 +256,9 @@ static void options(lob_rows *to, void *user)
                   "labels that an earlier run came to: only what is near to strokes that say "
                   "otherwise is changed"),
         OPT_LENGTH("reach", &w->reach, 0, 1e6, "how near, with --previous; left out: 20mm"),
+        OPT_FLAG("slices-full", &w->full,
+                 "slices that have labels are labelled fully: what has none there is background, "
+                 "which needs no label then"),
         OPT_FLAG("print-recipe", &w->print,
                  "print the lines of the recipe that gives the same bytes, and do nothing else"),
     };

@@ -19,6 +19,7 @@ void lob_segment_report(lob_session *s, const lob_segment_work *w)
     cJSON_AddNumberToObject(chosen, "background", plan->background);
     cJSON_AddBoolToObject(chosen, "background_given", plan->options.background != 0);
     cJSON_AddNumberToObject(chosen, "passes", plan->passes);
+    cJSON_AddBoolToObject(chosen, "slips_left_out", plan->slips);
     cJSON_AddStringToObject(chosen, "median_axes", axes);
     cJSON_AddNumberToObject(chosen, "least_spacing_mm", plan->least_mm);
     cJSON_AddItemToObject(chosen, "first_growth_spacing_mm",

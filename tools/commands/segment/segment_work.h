@@ -11,7 +11,7 @@ typedef struct {
     const char *uncertain, *sheet, *previous_path;
     int suggest, median, background, coarse;
     lob_size margin, reach;
-    bool print;
+    bool print, full;
     lob_segment_options options;
 
     lob_volume image, seeds, previous; /* the latter two on the image's grid, with own labels */

@@ -1,0 +1,99 @@
+/* What strokes are before anything is chosen: whole slices, and what earlier labels say of them. */
+#include "kernels/appearance/strokes.h"
+#include "kernels/arrays.h"
+#include "kernels/segment/segment.h"
+
+#include <math.h>
+
+/* Around the box of all labels, background is filled in this far: mm, and share of its side. */
+static const double fill_mm = 10, fill_share = 0.3;
+
+/* Give the voxels without a label of slices with labels the background's, near to labels. */
+static void fill(lob_volume *labels, const lob_strokes *counted, int axis, int32_t background)
+{
+    const lob_dims d = labels->dims;
+    lob_box box;
+    int64_t margin[3];
+    lob_box_of(&box, labels);
+    for (int a = 0; a < 3; a++) {
+        const double voxels = fill_mm / labels->geometry.spacing_mm[a];
+        margin[a] = a == axis ? 0 : (int64_t)ceil(fmax(voxels, fill_share * (double)box.size[a]));
+    }
+    lob_box_widen(&box, margin, d);
+    for (int64_t z = box.first[2]; z < box.first[2] + box.size[2]; z++)
+        for (int64_t y = box.first[1]; y < box.first[1] + box.size[1]; y++)
+            for (int64_t x = box.first[0]; x < box.first[0] + box.size[0]; x++) {
+                const int64_t i = (z * d.ny + y) * d.nx + x;
+                const int64_t slice = axis == 0 ? x : axis == 1 ? y : z;
+                const int64_t *const held = lob_strokes_in(counted, axis, slice);
+                bool any = false;
+                for (int32_t l = 0; l < counted->labels && !any; l++) any = held[l] > 0;
+                if (any && lob_label_at(labels->data, labels->type, i) == 0)
+                    lob_label_put(labels->data, labels->type, i, background);
+            }
+}
+
+static lob_status fill_slices(lob_volume *labels, lob_label_set *set, int32_t *background,
+                              const lob_context *context, lob_error *error)
+{
+    lob_strokes counted;
+    LOB_TRY(lob_labels_dense(labels, set, "strokes", error));
+    if (set->count == 0)
+        return lob_fail(error, LOB_EDATA, "no strokes: 0 means unknown, and labels start at 1");
+    const int32_t largest = set->values[set->count - 1];
+    if (*background <= 0 && largest == INT32_MAX)
+        return lob_fail(error, LOB_EDATA, "no label above %d is left for the background", largest);
+    if (*background <= 0) *background = largest + 1;
+    LOB_TRY(lob_strokes_count(&counted, labels->data, labels->type, labels->dims, set->count,
+                              context->threads, error));
+    int axis = lob_strokes_axis(&counted);
+    for (int a = 0; a < 3 && axis < 0; a++)
+        if (lob_side(labels->dims, a) == 1) axis = a;
+    lob_status st = lob_labels_restore(labels, set);
+    if (st == LOB_OK) st = lob_labels_pack(labels, *background > largest ? *background : largest);
+    if (st == LOB_OK)
+        fill(labels, &counted, axis, *background);
+    else
+        lob_fail(error, st, "no memory left for strokes");
+    lob_strokes_free(&counted);
+    return st;
+}
+
+lob_status lob_segment_full(lob_volume *out, int32_t *background, const lob_volume *strokes,
+                            const lob_context *context, lob_error *error)
+{
+    lob_label_set set = {0};
+    lob_error_begin(error);
+    LOB_TRY(lob_volume_move(out, strokes, (lob_place){0}, context, error));
+    const lob_status st = fill_slices(out, &set, background, context, error);
+    lob_label_set_free(&set);
+    if (st != LOB_OK) lob_volume_free(out);
+    return lob_error_end(error, st);
+}
+
+lob_status lob_segment_background(int32_t *background, const lob_volume *before,
+                                  const lob_volume *strokes, const lob_context *context,
+                                  lob_error *error)
+{
+    lob_volume volumes[2] = {lob_volume_empty(), lob_volume_empty()};
+    lob_label_set sets[2] = {{0}, {0}};
+    int32_t others = 0;
+    *background = 0;
+    lob_error_begin(error);
+    lob_status st = LOB_OK;
+    for (int k = 0; k < 2 && st == LOB_OK; k++) {
+        st = lob_volume_move(&volumes[k], k ? strokes : before, (lob_place){0}, context, error);
+        if (st == LOB_OK) st = lob_labels_dense(&volumes[k], &sets[k], "labels", error);
+    }
+    for (int32_t i = 0; st == LOB_OK && i < sets[1].count; i++) {
+        if (lob_label_set_find(&sets[0], sets[1].values[i]) > 0) continue;
+        *background = sets[1].values[i];
+        others++;
+    }
+    if (others != 1) *background = 0;
+    for (int k = 0; k < 2; k++) {
+        lob_label_set_free(&sets[k]);
+        lob_volume_free(&volumes[k]);
+    }
+    return lob_error_end(error, st);
+}
