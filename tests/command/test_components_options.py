@@ -331,7 +331,7 @@ def test_the_header_is_the_image_s(folder):
 def read_tsv(path):
     head, *lines = (line.split("\t") for line in path.read_text().splitlines())
     assert all(len(line) == len(head) for line in lines)
-    return [{k: None if v == "n/a" else float(v) for k, v in zip(head, line)} for line in lines]
+    return [{k: v if k == "name" else None if v == "n/a" else float(v) for k, v in zip(head, line)} for line in lines]
 
 
 def assert_rows(rows, want, rel=6e-7):

@@ -240,3 +240,14 @@ def test_a_terminal_gets_columns_that_fit(tmp_path):
     assert done.returncode == 0 and all(len(line) <= 72 for line in lines), lines
     assert lines[0].split()[:3] == ["label", "name", "voxels"] and "\t" not in shown.decode()
     assert lines[2].startswith("    2  liver") and lines[-1].startswith("(")
+
+
+def test_a_label_name_is_no_formula(folder):
+    """That of a file's label may begin as a formula does."""
+    (folder / "names.csv").write_text("LabelValue,Name\n1,=1+2\n2,@liver\n")
+    good("convert", "--labels", "labels.nii", "named.nii", "--label-table", "names.csv", cwd=folder)
+    for ending, gap, mark in (("csv", ",", "'"), ("tsv", "\t", "")):
+        good("stats", "scan.nii", "named.nii", "--table", f"t.{ending}", cwd=folder)
+        with open(folder / f"t.{ending}", newline="") as file:
+            names = {row["label"]: row["name"] for row in csv.DictReader(file, delimiter=gap)}
+        assert (names["1"], names["2"]) == (mark + "=1+2", mark + "@liver")
