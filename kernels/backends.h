@@ -30,7 +30,7 @@ LOB_BEGIN_DECLS
 
 typedef struct {
     const char *name; /* "cpu", "cuda" */
-    lob_status (*appearance)(float *shares, lob_appearance_stats *stats,
+    lob_status (*appearance)(void *shares, lob_appearance_stats *stats,
                              const lob_appearance_input *in, const lob_appearance_options *options,
                              const lob_context *context, lob_error *error);
     lob_status (*growcut)(const lob_growcut_output *out, lob_growcut_stats *stats,

@@ -26,6 +26,8 @@
  * Shares. With scores s_l of all labels but the background, whose score is 0, and each score
  * limited to -16..16, the share is exp(s_l) / (1 + sum over labels of exp(s)).
  *
+ * Levels are shares on the grid asked for, then filters.h's Gaussian, times 255, rounded to uint8.
+ *
  * Sums of scores are whole numbers, 1024 to a nat. NaN is in no bin and says nothing.
  */
 #ifndef LOB_APPEARANCE_H
@@ -52,6 +54,9 @@ typedef struct {
     double shape_mm;     /* mm, > 0; 0: the least spacing of axes with more than one voxel */
     double shape_widen;  /* mm per mm, >= 0 */
     double shape_slope;  /* mm per mm, >= 0 */
+    bool levels;         /* shares are wanted smoothed, in steps of 1/255, as uint8 */
+    double blur_mm;      /* standard deviation of the Gaussian that smooths them, edges repeated;
+                            0..1e6, 0: none; not read without levels */
 } lob_appearance_options;
 
 /* 64 bins, sigma 2 bins, whole 0.5, 4 nats of far beyond the quantile 0.75, 2 nats of shape over
@@ -82,19 +87,20 @@ typedef struct {
  * Find the shares.
  *
  *   shares   out  (labels - 1) * nx*ny*nz, planar: of all labels but the background, ascending;
- *                 nx*ny*nz of in->grid where there is one
+ *                 nx*ny*nz of in->grid where there is one. float32, or uint8 with options->levels
  *   stats    out
  *   in       in   see above
  *   options  in   see above
  *   context  in   threads, memory, progress. Working memory: 4 bytes a voxel for distances, and
- *                 what these take themselves; a few bytes for each voxel of strokes; with in->grid
- *                 2 * (labels - 1) bytes a voxel more, or 4 on a GPU
+ *                 what these take themselves; a few bytes for each voxel of strokes. With in->grid
+ *                 or levels 2 * (labels - 1) bytes a voxel more, or 4 on a GPU; with a blur of 6
+ *                 voxels or more 4
  *
  * Same bytes on every backend and at any thread count; on error shares are unspecified. Returns
  * LOB_OK, LOB_EARG (a number outside its range), LOB_EDATA (sides that are too long for distances),
  * LOB_ENOMEM or LOB_ECANCEL.
  */
-lob_status lob_appearance_cpu(float *shares, lob_appearance_stats *stats,
+lob_status lob_appearance_cpu(void *shares, lob_appearance_stats *stats,
                               const lob_appearance_input *in, const lob_appearance_options *options,
                               const lob_context *context, lob_error *error);
 

@@ -1,4 +1,5 @@
 /* Appearance on the CPU: counts, and the shares, whole or plane by plane. */
+#include "kernels/appearance/appearance_levels.h"
 #include "kernels/appearance/appearance_place.h"
 #include "kernels/arrays.h"
 #include "kernels/resample/resample_planes.h"
@@ -13,7 +14,7 @@ typedef struct {
     lob_budget budget;
     lob_appearance_stats *stats;
     lob_appearance_places places;
-    float *shares;
+    void *shares;
 } job;
 
 /* Values of a channel as float32. */
@@ -186,7 +187,8 @@ static lob_status shares_onto(job *j, lob_resample_planes *planes, lob_error *er
 }
 
 /* Grids that are not parallel: all shares, then what the other grid takes of them. */
-static lob_status shares_then_onto(job *j, const lob_resample_input *in, lob_error *error)
+static lob_status shares_then_onto(job *j, float *out, const lob_resample_input *in,
+                                   lob_error *error)
 {
     const int64_t n = j->plan.voxels * j->plan.wanted;
     const lob_resample_options options = lob_resample_defaults();
@@ -199,12 +201,12 @@ static lob_status shares_then_onto(job *j, const lob_resample_input *in, lob_err
     shares_of(j, shares, j->plan.voxels, 1, 0, j->plan.voxels);
     fine.data = shares;
     from.volume = &fine;
-    const lob_status st = lob_resample_cpu(j->shares, &from, &options, &context, error);
+    const lob_status st = lob_resample_cpu(out, &from, &options, &context, error);
     lob_budget_free(&j->budget, shares, n, sizeof *shares);
     return st;
 }
 
-static lob_status write_onto(job *j, lob_error *error)
+static lob_status write_onto(job *j, float *out, lob_error *error)
 {
     const lob_volume *const grid = j->plan.in->grid;
     const lob_volume fine = {.type = LOB_F32,
@@ -214,34 +216,122 @@ static lob_status write_onto(job *j, lob_error *error)
     const lob_resample_input in = {.volume = &fine, .dims = grid->dims, .geometry = grid->geometry};
     lob_resample_planes planes;
     bool possible;
-    lob_status st =
-        lob_resample_planes_begin(&planes, &possible, j->shares, &in, &j->budget, error);
+    lob_status st = lob_resample_planes_begin(&planes, &possible, out, &in, &j->budget, error);
     if (st == LOB_OK)
-        st = possible ? shares_onto(j, &planes, error) : shares_then_onto(j, &in, error);
+        st = possible ? shares_onto(j, &planes, error) : shares_then_onto(j, out, &in, error);
     lob_resample_planes_free(&planes);
     return st;
+}
+
+/* ---- levels ---- */
+
+/* Where the shares are that are smoothed: there already, or made as they are asked for. */
+typedef struct {
+    const job *j;
+    const float *whole;
+    int64_t plane, voxels;
+} plane_source;
+
+static const float *next_plane(void *user, float *buffer, int64_t z, int64_t *apart)
+{
+    const plane_source *const from = user;
+    *apart = from->whole ? from->voxels : from->plane;
+    if (from->whole) return from->whole + z * from->plane;
+    shares_of(from->j, buffer, from->plane, 1, z * from->plane, from->plane);
+    return buffer;
+}
+
+/* Smooth whole shares label by label. */
+static lob_status filter_labels(job *j, const lob_volume *grid, float *whole, lob_error *error)
+{
+    const int64_t n = lob_voxels(grid);
+    lob_filter_step steps[LOB_APPEARANCE_STEPS];
+    const int count = lob_appearance_steps(steps, grid, j->plan.options->blur_mm);
+    lob_filter_options options = lob_filter_defaults();
+    options.edge = LOB_EDGE_NEAREST;
+    lob_status st = LOB_OK;
+    for (int k = 0; k < j->plan.wanted && st == LOB_OK; k++) {
+        lob_volume one = *grid;
+        lob_filter_output found = {.data = NULL};
+        one.data = whole + k * n;
+        const lob_filter_input in = {.image = &one, .steps = steps, .step_count = count};
+        lob_context context = lob_budget_inner(&j->budget, j->context);
+        context.progress = NULL;
+        st = lob_filter_cpu(&found, &in, &options, &context, error);
+        if (st == LOB_OK) memcpy((uint8_t *)j->shares + k * n, found.data, (size_t)n);
+        lob_filter_output_free(&found);
+    }
+    return st;
+}
+
+/* Shares on the grid that is asked for, or only what is needed to make them plane by plane. */
+static lob_status write_levels(job *j, const lob_volume *grid, float *whole,
+                               const lob_appearance_smoothing *s, lob_error *error)
+{
+    const lob_dims d = grid->dims;
+    plane_source from = {j, whole, d.nx * d.ny, lob_voxels(grid)};
+    if (whole && j->plan.in->grid) LOB_TRY(write_onto(j, whole, error));
+    if (whole && !j->plan.in->grid) shares_of(j, whole, j->plan.voxels, 1, 0, j->plan.voxels);
+    if (!s->by_planes) return filter_labels(j, grid, whole, error);
+    lob_context context = *j->context;
+    if (whole) context.progress = NULL; /* which has reached its end */
+    return lob_appearance_smooth(j->shares, j->plan.wanted, d, s, next_plane, &from, &context,
+                                 &j->budget, error);
+}
+
+static lob_status run_levels(job *j, lob_error *error)
+{
+    const lob_appearance_plan *const p = &j->plan;
+    const lob_volume *const on = p->in->grid ? p->in->grid : p->in->views[0];
+    const lob_volume grid = {
+        .type = LOB_F32, .dims = on->dims, .geometry = on->geometry, .channels = 1, .slope = 1};
+    const int64_t n = lob_voxels(&grid) * p->wanted;
+    lob_appearance_smoothing s;
+    float *whole = NULL;
+    lob_status st = lob_appearance_smoothing_make(&s, grid.dims, grid.geometry.spacing_mm,
+                                                  p->options->blur_mm, &j->budget, error);
+    if (st == LOB_OK && (p->in->grid || !s.by_planes))
+        st = lob_budget_alloc(&j->budget, &whole, n, sizeof *whole, error);
+    if (st == LOB_OK)
+        st = lob_appearance_places_make(&j->places, j->stats, p,
+                                        p->in->grid ? NULL : (int32_t *)whole, j->context,
+                                        &j->budget, error);
+    if (st == LOB_OK) st = write_levels(j, &grid, whole, &s, error);
+    lob_budget_free(&j->budget, whole, n, sizeof *whole);
+    lob_appearance_smoothing_free(&s, &j->budget);
+    return st;
+}
+
+/* ---- all of it ---- */
+
+static lob_status run_shares(job *j, lob_error *error)
+{
+    const bool onto = j->plan.in->grid != NULL;
+    LOB_TRY(lob_appearance_places_make(&j->places, j->stats, &j->plan, onto ? NULL : j->shares,
+                                       j->context, &j->budget, error));
+    if (onto) return write_onto(j, j->shares, error);
+    shares_of(j, j->shares, j->plan.voxels, 1, 0, j->plan.voxels);
+    return LOB_OK;
 }
 
 static lob_status run(job *j, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
-    const bool onto = p->in->grid != NULL;
     for (int c = 0; c < p->channels; c++) {
         find_scale(j, &j->plan.view[c]);
         LOB_TRY(count_bins(j, c, error));
         if (reports(j, 0.3 * (c + 1) / p->channels)) return LOB_ECANCEL;
     }
     LOB_TRY(lob_appearance_tables(&j->plan, error));
-    lob_status st = lob_appearance_places_make(
-        &j->places, j->stats, p, onto ? NULL : (int32_t *)j->shares, j->context, &j->budget, error);
-    if (st == LOB_OK && onto) st = write_onto(j, error);
-    if (st == LOB_OK && !onto) shares_of(j, j->shares, p->voxels, 1, 0, p->voxels);
+    j->places.plan = p;
+    j->places.budget = &j->budget;
+    const lob_status st = (p->options->levels ? run_levels : run_shares)(j, error);
     lob_appearance_places_free(&j->places);
     LOB_TRY(st);
     return reports(j, 1) ? LOB_ECANCEL : LOB_OK;
 }
 
-lob_status lob_appearance_cpu(float *shares, lob_appearance_stats *stats,
+lob_status lob_appearance_cpu(void *shares, lob_appearance_stats *stats,
                               const lob_appearance_input *in, const lob_appearance_options *options,
                               const lob_context *context, lob_error *error)
 {

@@ -567,14 +567,14 @@ static lob_status find_shares(float *shares, lob_place place, lob_appearance_sta
 }
 
 /* All shares on the device, then what the other grid takes of them. */
-static lob_status shares_onto(float *shares, lob_appearance_stats *stats,
+static lob_status shares_onto(float *shares, lob_place place, lob_appearance_stats *stats,
                               const lob_appearance_input *in, const lob_appearance_options *options,
                               const lob_context *context, lob_error *error)
 {
     const lob_volume *const view = in->views[0];
     lob_appearance_input whole = *in;
     lob_volume fine = lob_volume_empty();
-    lob_resample_input from = {&fine, in->grid->dims, in->grid->geometry, in->place};
+    lob_resample_input from = {&fine, in->grid->dims, in->grid->geometry, place};
     const lob_resample_options linear = lob_resample_defaults();
     lob_context quiet = *context; /* progress has reached its end */
     quiet.progress = NULL;
@@ -588,12 +588,47 @@ static lob_status shares_onto(float *shares, lob_appearance_stats *stats,
     return st;
 }
 
-lob_status lob_appearance_cuda(float *shares, lob_appearance_stats *stats,
+/* Shares on the device, then levels of them. */
+static lob_status levels_of(void *levels, lob_appearance_stats *stats,
+                            const lob_appearance_input *in, const lob_appearance_options *options,
+                            const lob_context *context, lob_error *error)
+{
+    lob_volume shares = lob_volume_empty();
+    lob_filter_step steps[LOB_APPEARANCE_STEPS];
+    lob_filter_input from = {};
+    lob_filter_options filters = lob_filter_defaults();
+    lob_filter_output found = {};
+    lob_context quiet = *context;
+    quiet.progress = NULL;
+    LOB_TRY(lob_volume_at(&shares, in->grid ? in->grid : in->views[0], LOB_F32, in->labels - 1,
+                          context, error));
+    const int64_t n = lob_product(lob_voxels(&shares), in->labels - 1, 1, 1);
+    float *const data = (float *)shares.data;
+    lob_status st = (in->grid ? shares_onto : find_shares)(data, shares.place, stats, in, options,
+                                                           context, error);
+    from.image = &shares;
+    from.steps = steps;
+    from.step_count = lob_appearance_steps(steps, &shares, options->blur_mm);
+    from.place = in->place;
+    filters.edge = LOB_EDGE_NEAREST;
+    if (st == LOB_OK) st = lob_filter_cuda(&found, &from, &filters, &quiet, error);
+    if (st == LOB_OK && in->place.kind == LOB_PLACE_MEMORY)
+        memcpy(levels, found.data, (size_t)n);
+    else if (st == LOB_OK)
+        st = lob_device_copy(context->device, levels, found.data, n, error);
+    stats->working_bytes += n * (int64_t)sizeof(float);
+    lob_filter_output_free(&found);
+    lob_volume_free(&shares);
+    return st;
+}
+
+lob_status lob_appearance_cuda(void *shares, lob_appearance_stats *stats,
                                const lob_appearance_input *in,
                                const lob_appearance_options *options, const lob_context *context,
                                lob_error *error)
 {
     if (!context->device) return lob_device_missing(error);
-    if (in->grid) return shares_onto(shares, stats, in, options, context, error);
-    return find_shares(shares, in->place, stats, in, options, context, error);
+    if (options->levels) return levels_of(shares, stats, in, options, context, error);
+    return (in->grid ? shares_onto : find_shares)((float *)shares, in->place, stats, in, options,
+                                                  context, error);
 }

@@ -41,9 +41,10 @@ static lob_status check(const lob_appearance_input *in, const lob_appearance_opt
         {between(o->shape_mm,                            0, 1e6), "the width of a border"},
         {between(o->shape_widen,                       0,                                              1e6), "the growth of that width"},
         {between(o->shape_slope,   0,1e6), "the slope beyond an outline"},
-        {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                                                  "the number of labels"                                                      },
-        {in->background >= 1 && in->background <= in->labels,                                              "the background's label"                                             },
-        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,                             "the number of views"                            },
+        {!o->levels || between(o->blur_mm,                                                  0,                                                       1e6), "what smooths the shares"},
+        {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                                              "the number of labels"                                             },
+        {in->background >= 1 && in->background <= in->labels,                             "the background's label"                            },
+        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,                        "the number of views"                                              },
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!rules[i].good)
@@ -184,6 +185,30 @@ lob_status lob_appearance_tables(lob_appearance_plan *plan, lob_error *error)
     for (int c = 0; c < plan->channels; c++) channel_table(plan, c, w);
     free(w);
     return LOB_OK;
+}
+
+/* ---- levels ---- */
+
+void lob_appearance_blur(lob_filter_step *step, lob_dims dims, const double spacing_mm[3],
+                         double blur_mm)
+{
+    step->kind = LOB_FILTER_GAUSSIAN;
+    for (int a = 0; a < 3; a++)
+        step->along[a] = lob_side(dims, a) > 1 ? blur_mm / spacing_mm[a] : 0;
+}
+
+int lob_appearance_steps(lob_filter_step steps[LOB_APPEARANCE_STEPS], const lob_volume *grid,
+                         double blur_mm)
+{
+    int n = 0;
+    memset(steps, 0, LOB_APPEARANCE_STEPS * sizeof *steps);
+    if (blur_mm > 0)
+        lob_appearance_blur(&steps[n++], grid->dims, grid->geometry.spacing_mm, blur_mm);
+    steps[n].kind = LOB_FILTER_SCALE;
+    steps[n++].factor = 255;
+    steps[n].kind = LOB_FILTER_CAST;
+    steps[n++].type = LOB_U8;
+    return n;
 }
 
 /* ---- the reach of strokes ---- */

@@ -10,6 +10,7 @@
 #include "kernels/appearance/strokes.h"
 #include "kernels/budget.h"
 #include "kernels/distance/distance.h"
+#include "kernels/filters/filters.h"
 
 LOB_BEGIN_DECLS
 
@@ -57,6 +58,15 @@ static inline int64_t *lob_appearance_counts(const lob_appearance_plan *plan, in
 
 /* Fill plan->table from the counts. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_appearance_tables(lob_appearance_plan *plan, lob_error *error);
+
+/* Make a step a Gaussian of so many mm, along axes with more than one voxel. */
+void lob_appearance_blur(lob_filter_step *step, lob_dims dims, const double spacing_mm[3],
+                         double blur_mm);
+
+/* What makes levels of shares; returns how many steps. */
+enum { LOB_APPEARANCE_STEPS = 3 };
+int lob_appearance_steps(lob_filter_step steps[LOB_APPEARANCE_STEPS], const lob_volume *grid,
+                         double blur_mm);
 
 /* ---- the reach of strokes ---- */
 

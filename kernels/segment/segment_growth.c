@@ -16,10 +16,12 @@ typedef struct {
 
 /* ---- steps ---- */
 
-/* How likely each voxel of a grid is each label, from the whole box; outline NULL: there is none.
+/*
+ * How likely each voxel of a grid is each label, from the whole box, smoothed, in steps of 1/255:
+ * finer ones change next to nothing, and take longer to grow. outline NULL: there is none.
  */
-static lob_status learn(lob_segment_job *j, lob_volume *raw, const lob_volume *grid,
-                        const lob_volume *outline, double share, lob_error *error)
+static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume *grid,
+                        const lob_volume *outline, double blur_mm, double share, lob_error *error)
 {
     const lob_segment_options *const o = &j->plan->options;
     const lob_volume *const views[] = {&j->image, &j->view};
@@ -40,62 +42,15 @@ static lob_status learn(lob_segment_job *j, lob_volume *raw, const lob_volume *g
     lob_segment_turn turn;
     options.whole = o->whole;
     options.far = o->far;
+    options.levels = true;
+    options.blur_mm = blur_mm;
     if (outline) {
         options.shape = o->shape;
         options.shape_mm = j->plan->growth[1].shape_mm;
     }
-    LOB_TRY(lob_segment_make(j, raw, grid, LOB_F32, j->plan->count - 1, error));
-    return j->backend->appearance(raw->data, &stats, &in, &options,
+    LOB_TRY(lob_segment_make(j, shares, grid, LOB_U8, j->plan->count - 1, error));
+    return j->backend->appearance(shares->data, &stats, &in, &options,
                                   lob_segment_begin(j, &turn, share), error);
-}
-
-/*
- * Smooth shares label by label in the memory that they are in: a label's bytes lie before what is
- * still to be read.
- */
-static lob_status smooth_in_place(lob_segment_job *j, lob_volume *shares, lob_volume *raw,
-                                  const lob_filter_step *steps, int count, double share,
-                                  lob_error *error)
-{
-    const int64_t n = lob_voxels(raw);
-    const int channels = raw->channels;
-    for (int c = 0; c < channels; c++) {
-        lob_volume one = *raw, smooth = lob_volume_empty();
-        one.data = (float *)raw->data + c * n;
-        one.channels = 1;
-        const lob_status st =
-            lob_segment_filter(j, &smooth, &one, steps, count, share / channels, error);
-        if (st == LOB_OK) memcpy((uint8_t *)raw->data + c * n, smooth.data, (size_t)n);
-        lob_segment_drop(j, &smooth);
-        if (st != LOB_OK) return st;
-    }
-    void *const fitted = realloc(raw->data, (size_t)(channels * n));
-    if (fitted) raw->data = fitted;
-    *shares = *raw;
-    shares->type = LOB_U8;
-    *raw = lob_volume_empty();
-    lob_budget_release(&j->budget, channels * n * ((int64_t)sizeof(float) - 1));
-    return LOB_OK;
-}
-
-/* Shares are grown in steps of 1/255: finer ones change next to nothing, and take longer. */
-static lob_status smooth(lob_segment_job *j, lob_volume *shares, lob_volume *raw, double blur_mm,
-                         double share, lob_error *error)
-{
-    const lob_filter_step steps[] = {
-        {.kind = LOB_FILTER_GAUSSIAN},
-        { .kind = LOB_FILTER_SCALE,              .factor = 255},
-        { .kind = LOB_FILTER_CAST,             .type = LOB_U8},
-    };
-    lob_filter_step made[3];
-    memcpy(made, steps, sizeof steps);
-    for (int a = 0; a < 3; a++)
-        made[0].along[a] = lob_side(raw->dims, a) > 1 ? blur_mm / raw->geometry.spacing_mm[a] : 0;
-    const lob_filter_step *const first = blur_mm > 0 ? made : made + 1;
-    const int count = blur_mm > 0 ? 3 : 2;
-    return raw->place.kind == LOB_PLACE_MEMORY
-               ? smooth_in_place(j, shares, raw, first, count, share, error)
-               : lob_segment_filter(j, shares, raw, first, count, share, error);
 }
 
 static lob_status grow(lob_segment_job *j, lob_volume *grown, const growth *g,
@@ -140,18 +95,16 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
 
 /* Grow shares, which are freed unless they are the last ones. */
 static lob_status grow_and_refine(lob_segment_job *j, lob_volume *out, const growth *g,
-                                  lob_volume *raw, double share, lob_error *error)
+                                  lob_volume *shares, double share, lob_error *error)
 {
-    lob_volume shares = lob_volume_empty(), grown = lob_volume_empty();
-    lob_status st = smooth(j, &shares, raw, g->numbers->blur_mm, 0.2 * share, error);
-    lob_segment_drop(j, raw);
-    if (st == LOB_OK) st = grow(j, &grown, g, &shares, 0.5 * share, error);
+    lob_volume grown = lob_volume_empty();
+    lob_status st = grow(j, &grown, g, shares, 0.6 * share, error);
     if (st == LOB_OK && g->last && (j->in->uncertain || j->in->suggest > 0)) {
-        j->shares = shares;
-        shares = lob_volume_empty();
+        j->shares = *shares;
+        *shares = lob_volume_empty();
     }
-    lob_segment_drop(j, &shares);
-    if (st == LOB_OK) st = refine(j, out, g, &grown, 0.3 * share, error);
+    lob_segment_drop(j, shares);
+    if (st == LOB_OK) st = refine(j, out, g, &grown, 0.4 * share, error);
     lob_segment_drop(j, &grown);
     return st;
 }
@@ -169,10 +122,10 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
         .background = j->background,
         .last = number + 1 == j->plan->passes,
     };
-    lob_volume raw = lob_volume_empty();
-    lob_status st = learn(j, &raw, &j->image, outline, 0.3 * share, error);
-    if (st == LOB_OK) st = grow_and_refine(j, out, &g, &raw, 0.7 * share, error);
-    lob_segment_drop(j, &raw);
+    lob_volume shares = lob_volume_empty();
+    lob_status st = learn(j, &shares, &j->image, outline, g.numbers->blur_mm, 0.4 * share, error);
+    if (st == LOB_OK) st = grow_and_refine(j, out, &g, &shares, 0.6 * share, error);
+    lob_segment_drop(j, &shares);
     return st;
 }
 
@@ -210,14 +163,16 @@ static lob_status coarse_growth(lob_segment_job *j, lob_volume *first, double sh
 {
     lob_volume grid = lob_segment_grid(j->image.dims, &j->image.geometry);
     lob_volume image = lob_volume_empty(), own = lob_volume_empty(), seeds = lob_volume_empty();
-    lob_volume raw = lob_volume_empty(), labels = lob_volume_empty(), named = lob_volume_empty();
+    lob_volume shares = lob_volume_empty(), labels = lob_volume_empty();
+    lob_volume named = lob_volume_empty();
     lob_label_set kept = {0};
     lob_resample_respace(&grid.geometry, &grid.dims, j->plan->growth[0].spacing_mm);
     lob_status st =
         lob_segment_onto(j, &image, &j->image, &grid, LOB_RESAMPLE_LINEAR, 0.05 * share, error);
     if (st == LOB_OK) st = coarse_strokes(j, &own, &kept, &grid, error);
     if (st == LOB_OK) st = lob_segment_here(j, &seeds, &own, error);
-    if (st == LOB_OK) st = learn(j, &raw, &grid, NULL, 0.75 * share, error);
+    if (st == LOB_OK)
+        st = learn(j, &shares, &grid, NULL, j->plan->growth[0].blur_mm, 0.75 * share, error);
     const growth g = {
         .numbers = &j->plan->growth[0],
         .image = &image,
@@ -225,14 +180,14 @@ static lob_status coarse_growth(lob_segment_job *j, lob_volume *first, double sh
         .labels = kept.count,
         .background = lob_label_set_find(&kept, j->background),
     };
-    if (st == LOB_OK) st = grow_and_refine(j, &labels, &g, &raw, 0.15 * share, error);
+    if (st == LOB_OK) st = grow_and_refine(j, &labels, &g, &shares, 0.15 * share, error);
     const bool lost = kept.count < j->plan->count;
     if (st == LOB_OK && lost)
         st = lob_segment_recode(j, &named, &labels, kept.count, kept.values, 0, error);
     if (st == LOB_OK)
         st = lob_segment_onto(j, first, lost ? &named : &labels, &j->image, LOB_RESAMPLE_NEAREST,
                               0.05 * share, error);
-    lob_volume *const volumes[] = {&image, &own, &seeds, &raw, &labels, &named};
+    lob_volume *const volumes[] = {&image, &own, &seeds, &shares, &labels, &named};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
     lob_label_set_free(&kept);
     return st;

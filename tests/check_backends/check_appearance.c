@@ -14,7 +14,8 @@ typedef struct {
     lob_status status, onto, refined;
     lob_error error;
     float *shares, *coarse; /* coarse: on the case's grid */
-    int32_t *labels;        /* of the label type */
+    uint8_t *levels;
+    int32_t *labels; /* of the label type */
     lob_appearance_stats stats;
     lob_refine_stats counts;
 } outcome;
@@ -24,13 +25,19 @@ static outcome run(const lob_backend *backend, const appearance_case *c, const l
     outcome o = {.error = {.text = ""}};
     lob_appearance_input onto = c->in;
     lob_appearance_stats stats;
+    lob_appearance_options smoothed = c->options;
     onto.grid = &c->grid;
+    smoothed.levels = true;
+    smoothed.blur_mm = 0.3 * (double)(c->number % 4);
     o.coarse = calloc((size_t)(lob_voxels(&c->grid) * (c->in.labels - 1)), sizeof *o.coarse);
+    o.levels = calloc((size_t)(c->n * (c->in.labels - 1)), 1);
     o.shares = calloc((size_t)(c->n * (c->in.labels - 1)), sizeof *o.shares);
     o.labels = calloc((size_t)c->n, sizeof *o.labels);
-    if (!o.shares || !o.coarse || !o.labels) exit(75);
+    if (!o.shares || !o.coarse || !o.levels || !o.labels) exit(75);
     o.status = backend->appearance(o.shares, &o.stats, &c->in, &c->options, context, &o.error);
     o.onto = backend->appearance(o.coarse, &stats, &onto, &c->options, context, &o.error);
+    if (o.onto == LOB_OK)
+        o.onto = backend->appearance(o.levels, &stats, &c->in, &smoothed, context, &o.error);
     o.refined = backend->refine(o.labels, &o.counts, &c->refine_in, &c->refine, context, &o.error);
     return o;
 }
@@ -39,6 +46,7 @@ static void outcome_free(outcome *o)
 {
     free(o->shares);
     free(o->coarse);
+    free(o->levels);
     free(o->labels);
 }
 
@@ -52,6 +60,7 @@ static const char *differ(const appearance_case *c, const outcome *a, const outc
     if (memcmp(a->shares, b->shares, n * (size_t)(c->in.labels - 1) * sizeof(float)) != 0)
         return "shares";
     if (memcmp(a->coarse, b->coarse, coarse) != 0) return "shares on another grid";
+    if (memcmp(a->levels, b->levels, n * (size_t)(c->in.labels - 1)) != 0) return "levels";
     if (a->counts.pieces != b->counts.pieces || a->counts.changed != b->counts.changed)
         return "counts";
     return memcmp(a->labels, b->labels, n * sizeof *a->labels) != 0 ? "refined labels" : NULL;

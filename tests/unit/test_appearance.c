@@ -1,5 +1,6 @@
 /* Appearance: against a naive reference, over threads and memory limits, and what it refuses. */
 #include "kernels/appearance/strokes.h"
+#include "kernels/filters/filters.h"
 #include "kernels/resample/resample.h"
 #include "tests/reference/appearance_case.h"
 #include "tests/reference/appearance_reference.h"
@@ -77,6 +78,64 @@ TEST(onto_a_grid_is_what_resampling_gives)
         free(got);
         free(want);
         free(all);
+        appearance_case_free(&c);
+    }
+}
+
+/* Levels are shares through filters. */
+static void check_levels(const appearance_case *c, const float *shares, const lob_volume *grid)
+{
+    lob_error error = {.text = ""};
+    const double mm = c->number % 7 == 0 ? 12 : c->number % 5 == 0 ? 0 : 0.1 + c->number % 11 * 0.2;
+    lob_filter_step steps[] = {
+        {.kind = LOB_FILTER_GAUSSIAN},
+        { .kind = LOB_FILTER_SCALE,              .factor = 255},
+        { .kind = LOB_FILTER_CAST,             .type = LOB_U8}
+    };
+    lob_filter_options options = lob_filter_defaults();
+    lob_filter_output want;
+    lob_volume image = lob_volume_empty();
+    image.dims = grid->dims;
+    image.geometry = grid->geometry;
+    image.type = LOB_F32;
+    image.channels = c->in.labels - 1;
+    image.data = (void *)shares;
+    options.edge = LOB_EDGE_NEAREST;
+    for (int a = 0; a < 3; a++)
+        steps[0].along[a] = lob_side(grid->dims, a) > 1 ? mm / grid->geometry.spacing_mm[a] : 0;
+    const lob_filter_input in = {
+        .image = &image, .steps = steps + (mm == 0), .step_count = 3 - (mm == 0)};
+    const lob_context context = {.threads = 1 + (int)(c->number % 3)};
+    assert_int_equal(lob_filter_cpu(&want, &in, &options, &context, &error), LOB_OK);
+
+    appearance_case levels = *c;
+    const size_t n = (size_t)(lob_voxels(grid) * image.channels);
+    uint8_t *got = malloc(n);
+    lob_appearance_stats stats;
+    assert_non_null(got);
+    levels.options.levels = true;
+    levels.options.blur_mm = mm;
+    assert_int_equal(lob_appearance_cpu(got, &stats, &levels.in, &levels.options, &context, &error),
+                     LOB_OK);
+    if (memcmp(got, want.data, n) != 0)
+        fail_msg("%s: levels blurred by %g mm differ", c->shape, mm);
+    free(got);
+    lob_filter_output_free(&want);
+}
+
+TEST(levels_are_what_filters_make_of_shares)
+{
+    for (uint64_t number = 0; number < 150; number++) {
+        appearance_case c;
+        lob_error error = {.text = ""};
+        appearance_case_make(&c, number, 5000);
+        float *shares = shares_of(&c);
+        assert_int_equal(run(shares, &c, 2, 0, &error), LOB_OK);
+        check_levels(&c, shares, &c.image[0]);
+        c.in.grid = &c.grid;
+        assert_int_equal(run(shares, &c, 2, 0, &error), LOB_OK);
+        check_levels(&c, shares, &c.grid);
+        free(shares);
         appearance_case_free(&c);
     }
 }
