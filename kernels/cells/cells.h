@@ -76,7 +76,7 @@ typedef struct {
  *   image    in   any type, one channel, with data; in ordinary memory or where context computes
  *   options  in   see above
  *   backend  in   as lob_backend_open gives it, with its context
- *   context  in   threads, memory, progress. Working memory is 9 bytes a voxel and that of a
+ *   context  in   threads, memory, progress. Working memory is 17 bytes a voxel and that of a
  *                 filter, threshold or distance
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range; a size that does not fit the voxels),

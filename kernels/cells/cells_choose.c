@@ -1,17 +1,17 @@
 /* Measuring an image of cells: how large they are, and how bright. */
 #include "kernels/cells/cells_job.h"
+#include "kernels/cells/cells_size.h"
 #include "kernels/plan_number.h"
 
 #include <math.h>
-#include <string.h>
 
 lob_cells_options lob_cells_defaults(bool walls)
 {
     if (walls)
         return (lob_cells_options){.walls = true,
                                    .size_mm = INFINITY,
-                                   .smooth = 0.04,
-                                   .seeds = 0.02,
+                                   .smooth = 0.07,
+                                   .seeds = 0.03,
                                    .wall = 0.12,
                                    .least = 0.01};
     return (lob_cells_options){.size_mm = INFINITY,
@@ -31,24 +31,8 @@ typedef struct {
     const lob_volume *seen;  /* and in ordinary memory */
     uint8_t *above;          /* which voxels are bright */
     int dimensions;          /* axes with several voxels */
-    int left;                /* measurements to come */
     double size_mm, threshold, brightest, contrast, level;
 } choice;
-
-/* Write a value of some bytes over those of data where an image is NaN or infinite. */
-static void put_at_gaps(void *data, const lob_volume *image, const void *value, size_t bytes)
-{
-    enum { PIECE = 512 };
-    const int64_t n = lob_voxels(image);
-    for (int64_t first = 0; first < n; first += PIECE) {
-        double values[PIECE];
-        const int64_t count = n - first < PIECE ? n - first : PIECE;
-        lob_values(values, image->data, image->type, first, count);
-        for (int64_t i = 0; i < count; i++)
-            if (!isfinite(image->slope * values[i] + image->inter))
-                memcpy((char *)data + (size_t)(first + i) * bytes, value, bytes);
-    }
-}
 
 /* Otsu's threshold of an image, and which voxels are above it. */
 static lob_status split(choice *c, lob_threshold_stats *stats, const lob_volume *image)
@@ -57,37 +41,6 @@ static lob_status split(choice *c, lob_threshold_stats *stats, const lob_volume 
     const lob_threshold_options options = lob_threshold_defaults();
     const lob_context context = lob_cells_context(&c->job);
     return c->job.backend->threshold(c->above, stats, &in, &options, &context, c->job.error);
-}
-
-/*
- * The diameter of a usual cell, from the mean depth of all cells' voxels below the surfaces. Of
- * balls, or discs, of one size that depth, times 2 (n + 1) in n dimensions, is their diameter.
- * Large cells have more voxels: where diameters vary by a fifth, as exp(normal), the mean over
- * voxels is exp(3 / 25) times the usual one. Gaps of the image end no cell and are not measured, as
- * what is beyond the volume.
- */
-static lob_status diameter(choice *c)
-{
-    const int64_t n = lob_voxels(c->image);
-    float *depth;
-    LOB_TRY(lob_budget_alloc(&c->job.budget, &depth, n, sizeof *depth, c->job.error));
-    lob_distance_input in = {.labels = c->above, .type = LOB_U8, .dims = c->image->dims};
-    lob_distance_options options = lob_distance_defaults();
-    const lob_distance_output out = {.distance = depth};
-    const lob_context context = lob_cells_context(&c->job);
-    options.kind = LOB_DISTANCE_TO_OTHER;
-    memcpy(in.spacing, c->image->geometry.spacing_mm, sizeof in.spacing);
-    put_at_gaps(c->above, c->seen, &(uint8_t){1}, 1);
-    const lob_status st = c->job.backend->distance(&out, &in, &options, &context, c->job.error);
-    put_at_gaps(c->above, c->seen, &(uint8_t){0}, 1);
-    double sum = 0;
-    int64_t count = 0;
-    for (int64_t i = 0; i < n && st == LOB_OK; i++)
-        if (c->above[i] && isfinite(depth[i])) sum += (double)depth[i], count++;
-    const double spread = 0.887; /* exp(-3 / 25) */
-    c->size_mm = count ? spread * 2 * (c->dimensions + 1) * sum / (double)count : 0;
-    lob_budget_free(&c->job.budget, depth, n, sizeof *depth);
-    return st;
 }
 
 /* How much brighter than its surroundings every voxel is. */
@@ -184,14 +137,15 @@ static lob_status measure(choice *c, double sigma_mm, bool as_bodies)
 {
     const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, sigma_mm);
     lob_cells_voxels smooth = lob_cells_nothing();
-    LOB_TRY(lob_cells_step(&c->job, c->job.to + (1 - c->job.to) / (2 * c->left)));
+    LOB_TRY(lob_cells_step(&c->job, (1 + c->job.to) / 2));
     lob_status st = lob_cells_filter(&c->job, &smooth, c->image, &step, 1);
     if (st == LOB_OK) st = lob_cells_to_memory(&c->job, &smooth);
-    if (st == LOB_OK) put_at_gaps(smooth.memory.data, c->seen, &(float){NAN}, sizeof(float));
+    if (st == LOB_OK)
+        lob_cells_put_at_gaps(smooth.memory.data, c->seen, &(float){NAN}, sizeof(float));
     /* how often bodies are compared with what is around is not known: the bar waits there */
     if (st == LOB_OK) st = lob_cells_step(&c->job, c->job.to);
     if (st == LOB_OK) st = (as_bodies ? measure_bodies : measure_walls)(c, &smooth.memory);
-    c->job.to += (1 - c->job.to) / (2 * c->left--);
+    c->job.to = 1;
     lob_cells_drop(&c->job, &smooth);
     return st;
 }
@@ -211,29 +165,6 @@ static lob_status check_size(const choice *c)
         return lob_fail_hint(c->job.error, LOB_EARG, LOB_HINT_COARSER,
                              "the %ssize, %.4g mm, is %.4g voxels", how, c->size_mm, voxels);
     return LOB_OK;
-}
-
-/*
- * Estimate the size: smooth a little, split by Otsu's threshold, measure; then again with the
- * smoothing, and the surroundings of bodies, that fit what was found.
- */
-static lob_status estimate(choice *c)
-{
-    const bool walls = c->options->walls;
-    const int rounds = walls ? 2 : 4;
-    const double first_voxels = 2, smooth = 0.08;
-    lob_status st = LOB_OK;
-    double sigma = first_voxels * lob_least_spacing(c->image->dims, c->image->geometry.spacing_mm);
-    c->left += rounds;
-    for (int round = 0; round < rounds && st == LOB_OK; round++) {
-        st = measure(c, sigma, !walls && round > 0);
-        for (int64_t i = 0; i < lob_voxels(c->image) && walls && st == LOB_OK; i++)
-            c->above[i] = !c->above[i];
-        if (st == LOB_OK) st = diameter(c);
-        if (st == LOB_OK) st = check_size(c);
-        sigma = smooth * c->size_mm;
-    }
-    return st;
 }
 
 /* The smallest cell that is kept, in mm3: of a volume a share of a ball, of one slice of a disc as
@@ -302,7 +233,6 @@ lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
         .job = lob_cells_begin(backend, context, error),
         .options = options,
         .image = image,
-        .left = 1,
         .size_mm = options->size_mm,
     };
     const int64_t n = lob_voxels(image);
@@ -312,7 +242,8 @@ lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
     LOB_TRY(lob_cells_given(&c.job, &whole, image));
     c.seen = &whole.memory;
     lob_status st = lob_budget_alloc(&c.job.budget, &c.above, n, 1, error);
-    if (st == LOB_OK && isinf(options->size_mm)) st = estimate(&c);
+    if (st == LOB_OK && isinf(options->size_mm))
+        st = lob_cells_size(&c.size_mm, &c.job, c.above, image, c.seen, options->walls);
     if (st == LOB_OK) st = check_size(&c);
     if (st == LOB_OK) st = measure(&c, options->smooth * c.size_mm, !options->walls);
     if (st == LOB_OK) *plan = plan_of(&c);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 lob_cells_job lob_cells_begin(const lob_backend *backend, const lob_context *caller,
                               lob_error *error)
@@ -11,6 +12,7 @@ lob_cells_job lob_cells_begin(const lob_backend *backend, const lob_context *cal
         .backend = backend,
         .caller = caller,
         .error = error,
+        .edge = LOB_EDGE_NEAREST,
         .budget = {.who = "cells", .limit = caller->max_memory},
     };
 }
@@ -155,6 +157,20 @@ void lob_cells_drop(lob_cells_job *j, lob_cells_voxels *v)
     v->held = 0;
 }
 
+void lob_cells_put_at_gaps(void *data, const lob_volume *image, const void *value, size_t bytes)
+{
+    enum { PIECE = 512 };
+    const int64_t n = lob_voxels(image);
+    for (int64_t first = 0; first < n; first += PIECE) {
+        double values[PIECE];
+        const int64_t count = n - first < PIECE ? n - first : PIECE;
+        lob_values(values, image->data, image->type, first, count);
+        for (int64_t i = 0; i < count; i++)
+            if (!isfinite(image->slope * values[i] + image->inter))
+                memcpy((char *)data + (size_t)(first + i) * bytes, value, bytes);
+    }
+}
+
 /* ---- filters ---- */
 
 lob_status lob_cells_filter(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
@@ -165,7 +181,7 @@ lob_status lob_cells_filter(lob_cells_job *j, lob_cells_voxels *out, const lob_v
         .image = image, .steps = steps, .step_count = count, .place = lob_context_place(j->caller)};
     lob_filter_options options = lob_filter_defaults();
     lob_filter_output result = {.data = NULL};
-    if (steps[0].kind == LOB_FILTER_GAUSSIAN) options.edge = LOB_EDGE_NEAREST;
+    if (steps[0].kind == LOB_FILTER_GAUSSIAN) options.edge = j->edge;
     LOB_TRY(hold(j, out, &grid));
     const lob_context context = lob_cells_context(j);
     lob_status st = j->backend->filter(&result, &in, &options, &context, j->error);

@@ -18,6 +18,7 @@ typedef struct {
     lob_error *error;
     lob_budget budget; /* of what lies between the steps */
     double from, to;   /* of the caller's progress: what the step at hand covers */
+    lob_edge edge;     /* of Gaussians */
 } lob_cells_job;
 
 lob_cells_job lob_cells_begin(const lob_backend *backend, const lob_context *caller,
@@ -60,8 +61,11 @@ lob_status lob_cells_hand_over(lob_cells_job *j, lob_volume *out, lob_volume *ma
 /* Free them; none are fine. */
 void lob_cells_drop(lob_cells_job *j, lob_cells_voxels *v);
 
+/* Write a value of some bytes over those of data where an image is NaN or infinite. */
+void lob_cells_put_at_gaps(void *data, const lob_volume *image, const void *value, size_t bytes);
+
 /*
- * Run steps on an image, Gaussians with its edges repeated.
+ * Run steps on an image, where they begin with a Gaussian with the job's rule for edges.
  *
  *   out    out  float32, where the context computes
  *   image  in   wherever it is

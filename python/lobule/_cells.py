@@ -53,13 +53,13 @@ def cells(
     size     diameter of a usual cell or nucleus: mm, or as "8um" or "20vox"; None: estimated
     walls    cells are dark between bright walls, as membranes are stained; else they are bright
              bodies, as nuclei are
-    smooth   standard deviation of the image's Gaussian, in sizes; None: 0.08, with walls 0.04
+    smooth   standard deviation of the image's Gaussian, in sizes; None: 0.08, with walls 0.07
     around   bodies: how far the surroundings reach that a voxel is compared with, in sizes; None: 1.5
     bright   bodies: how much brighter than these a voxel is, as a share of Otsu's threshold of that
              difference; None: 0.5
     apart    bodies: distance of two middles, at least, in sizes; None: 0.5
     seeds    walls: depth of a cell's middle below any pass to a deeper one, as a share of the
-             contrast of walls; None: 0.02
+             contrast of walls; None: 0.03
     wall     pieces are joined where the wall between them is less than this share of a full one, or
              their neck misses less than this share of the thinner one's width; None: 0.05, with
              walls 0.12

@@ -195,7 +195,7 @@ static void options(lob_rows *to, void *user)
                    "output"),
         OPT_REAL("smooth", &g->smooth, "SIZES", 0, 1,
                  "standard deviation of the image's Gaussian, in sizes; left out: 0.08, with "
-                 "--walls 0.04"),
+                 "--walls 0.07"),
         OPT_REAL("around", &g->around, "SIZES", 0.5, 10,
                  "bodies: how far the surroundings reach that a voxel is compared with; left out: "
                  "1.5"),
@@ -206,7 +206,7 @@ static void options(lob_rows *to, void *user)
                  "bodies: distance of two middles, at least; left out: 0.5"),
         OPT_REAL("seeds", &g->seeds, "SHARE", 0, 1,
                  "walls: depth of a cell's middle below any pass to a deeper one, as a share of "
-                 "the contrast of walls; left out: 0.02"),
+                 "the contrast of walls; left out: 0.03"),
         OPT_REAL("wall", &g->wall, "SHARE", 0, 1,
                  "pieces are joined where the wall between them is less than this share of a full "
                  "one, or their neck misses less than this share of the thinner one's width; left "

@@ -1,0 +1,382 @@
+/*
+ * Estimating the diameter of a usual cell from the image alone.
+ *
+ * First the scale. An image that is smoothed by a Gaussian is compared with itself smoothed a
+ * little more along one axis. A bump is where it lies above that for each axis: the middle of a
+ * cell is one, but not the side of a cluster of cells, however bright, nor a wall. Bumps are
+ * strongest where the Gaussian is about a fifth of a cell wide: the mean of their cubes has its
+ * peak there, while that of noise falls (Lindeberg, International Journal of Computer Vision 30,
+ * 1998, with the least of the second derivatives in place of their sum).
+ *
+ * Then, at this scale, bodies are counted, and the size is that of a ball of their mean volume.
+ * Between walls no ball has the brightness of a wall, so there the size comes from the distance to
+ * walls at the places that are the farthest from them.
+ */
+#include "kernels/cells/cells_size.h"
+#include "kernels/maxima/maxima.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    lob_cells_job *job;
+    const lob_volume *image; /* where it is, */
+    const lob_volume *seen;  /* and in ordinary memory */
+    bool walls;
+    uint8_t *above; /* which voxels are above a threshold */
+} sizing;
+
+/* ---- bumps ---- */
+
+/* Smooth, where gaps stay gaps. */
+static lob_status smoothen(sizing *z, lob_cells_voxels *out, const lob_volume *image,
+                           const lob_filter_step *gaussian)
+{
+    LOB_TRY(lob_cells_filter(z->job, out, image, gaussian, 1));
+    LOB_TRY(lob_cells_to_memory(z->job, out));
+    if (image == z->image) {
+        lob_cells_put_at_gaps(out->memory.data, z->seen, &(float){NAN}, sizeof(float));
+        return LOB_OK;
+    }
+    const float *const from = image->data;
+    float *const to = out->memory.data;
+    for (int64_t i = 0; i < lob_voxels(image); i++)
+        if (isnan(from[i])) to[i] = NAN;
+    return LOB_OK;
+}
+
+typedef enum { LEAST, SUM } over_axes;
+
+/* How far a smoothed image lies above itself smoothed more along an axis: over all axes the least,
+ * or the sum, about the Laplacian; cells between walls are dark, and lie below. */
+static lob_status rise(sizing *z, lob_cells_voxels *out, const lob_volume *smooth, double sigma_mm,
+                       over_axes what)
+{
+    const double more = z->walls && what == SUM ? 1 : 0.64; /* of sigma */
+    const float sign = z->walls && what == LEAST ? -1 : 1;
+    const float *const here = smooth->data;
+    const int64_t n = lob_voxels(smooth);
+    *out = lob_cells_nothing();
+    for (int a = 0; a < 3; a++) {
+        lob_filter_step step = {.kind = LOB_FILTER_GAUSSIAN};
+        lob_cells_voxels along = lob_cells_nothing();
+        if (lob_side(smooth->dims, a) == 1) continue;
+        step.along[a] = more * sigma_mm / smooth->geometry.spacing_mm[a];
+        const lob_status st = smoothen(z, &along, smooth, &step);
+        float *const new = along.memory.data, *const old = out->memory.data;
+#pragma omp parallel for num_threads(z->job->caller->threads) schedule(static) if (st == LOB_OK)
+        for (int64_t i = 0; i < (st == LOB_OK ? n : 0); i++) {
+            const float up = sign * (here[i] - new[i]);
+            new[i] = !old ? up : what == SUM ? old[i] + up : up < old[i] ? up : old[i];
+        }
+        lob_cells_drop(z->job, out);
+        *out = along;
+        if (st != LOB_OK) lob_cells_drop(z->job, out);
+        LOB_TRY(st);
+    }
+    return LOB_OK;
+}
+
+/* Otsu's threshold, and what is above it. */
+static lob_status split(sizing *z, double *threshold, const lob_volume *image)
+{
+    const lob_threshold_input in = {.image = image};
+    const lob_threshold_options options = lob_threshold_defaults();
+    const lob_context context = lob_cells_context(z->job);
+    lob_threshold_stats stats;
+    LOB_TRY(z->job->backend->threshold(z->above, &stats, &in, &options, &context, z->job->error));
+    *threshold = stats.threshold[0];
+    return LOB_OK;
+}
+
+/* ---- the scale ---- */
+
+/* The cube root of the mean of the cubes of what rises. */
+static double strength(const lob_volume *bumps)
+{
+    const float *const values = bumps->data;
+    double sum = 0;
+    int64_t data = 0;
+    for (int64_t i = 0; i < lob_voxels(bumps); i++) {
+        const double v = (double)values[i];
+        if (isfinite(v)) data++;
+        if (v > 0) sum += v * v * v;
+    }
+    return data ? cbrt(sum / (double)data) : 0;
+}
+
+/* Keep every second voxel along the axes where the image is smooth enough. */
+static lob_status thin_out(sizing *z, lob_cells_voxels *smooth, double sigma_mm)
+{
+    const double enough = 4; /* voxels of sigma */
+    lob_volume grid = smooth->memory;
+    int64_t step[3] = {1, 1, 1}, *const sides[3] = {&grid.dims.nx, &grid.dims.ny, &grid.dims.nz};
+    for (int a = 0; a < 3; a++) {
+        if (*sides[a] == 1 || sigma_mm < enough * grid.geometry.spacing_mm[a]) continue;
+        step[a] = 2;
+        *sides[a] = (*sides[a] + 1) / 2;
+        grid.geometry.spacing_mm[a] *= 2;
+    }
+    if (step[0] * step[1] * step[2] == 1) return LOB_OK;
+    const lob_dims all = smooth->memory.dims, dims = grid.dims;
+    const float *const from = smooth->memory.data;
+    float *const to = malloc((size_t)lob_voxels(&grid) * sizeof *to), *at = to;
+    if (!to) return lob_fail(z->job->error, LOB_ENOMEM, "no memory to estimate the size of cells");
+    for (int64_t k = 0; k < dims.nz; k++)
+        for (int64_t j = 0; j < dims.ny; j++) {
+            const float *const row = from + all.nx * (step[1] * j + all.ny * step[2] * k);
+            for (int64_t i = 0; i < dims.nx; i++) *at++ = row[step[0] * i];
+        }
+    lob_cells_drop(z->job, smooth);
+    return lob_cells_take(z->job, smooth, &grid, to, LOB_F32);
+}
+
+/* Smooth to the next scale: the image, or what it was at the scale before. */
+static lob_status to_scale(sizing *z, lob_cells_voxels *smooth, double before_mm, double sigma_mm)
+{
+    const lob_volume *const from = before_mm > 0 ? &smooth->memory : z->image;
+    const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, from,
+                                                 sqrt(sigma_mm * sigma_mm - before_mm * before_mm));
+    lob_cells_voxels next = lob_cells_nothing();
+    const lob_status st = smoothen(z, &next, from, &step);
+    lob_cells_drop(z->job, smooth);
+    *smooth = next;
+    return st == LOB_OK ? thin_out(z, smooth, sigma_mm) : st;
+}
+
+/* Strengths of three scales, the last one at sigma, and the best so far. */
+typedef struct {
+    double of[3], sigma_mm;
+    double peak, peak_mm; /* the highest one between two lower ones; 0: none */
+    double most, most_mm; /* the highest one */
+} strengths;
+
+static void add_strength(strengths *s, double strength, double sigma_mm, double ratio)
+{
+    s->of[0] = s->of[1];
+    s->of[1] = s->of[2];
+    s->of[2] = strength;
+    if (strength > s->most) s->most = strength, s->most_mm = sigma_mm;
+    const double fall = 2 * s->of[1] - s->of[0] - s->of[2];
+    if (s->of[0] > 0 && s->of[1] > s->of[0] && s->of[1] >= s->of[2] && s->of[1] > s->peak) {
+        s->peak = s->of[1]; /* the place of a parabola's top, in steps of scale */
+        s->peak_mm = sigma_mm / ratio * pow(ratio, 0.5 * (s->of[2] - s->of[0]) / fall);
+    }
+}
+
+static lob_status find_scale(sizing *z, double *sigma_mm)
+{
+    const double ratio = sqrt(2.0), first = 0.6, last = 0.25, share = 0.6;
+    const lob_volume *const image = z->image;
+    const double finest = lob_least_spacing(image->dims, image->geometry.spacing_mm);
+    double longest = 0, before = 0;
+    lob_cells_voxels smooth = lob_cells_nothing();
+    strengths s = {.peak = 0};
+    lob_status st = LOB_OK;
+    for (int a = 0; a < 3; a++)
+        longest = fmax(longest, (double)lob_side(image->dims, a) * image->geometry.spacing_mm[a] *
+                                    (lob_side(image->dims, a) > 1));
+    double sigma = first * finest;
+    while (st == LOB_OK && (before <= 0 || sigma < last * longest)) {
+        lob_cells_voxels bumps = lob_cells_nothing();
+        st = lob_cells_step(z->job, z->job->to + (share - z->job->to) / 4);
+        if (st == LOB_OK) st = to_scale(z, &smooth, before, sigma);
+        if (st == LOB_OK) st = lob_cells_step(z->job, z->job->to); /* the bar waits */
+        if (st == LOB_OK) st = rise(z, &bumps, &smooth.memory, sigma, LEAST);
+        if (st == LOB_OK) add_strength(&s, strength(&bumps.memory), sigma, ratio);
+        lob_cells_drop(z->job, &bumps);
+        before = sigma;
+        sigma *= ratio;
+    }
+    lob_cells_drop(z->job, &smooth);
+    *sigma_mm = s.peak > 0 ? s.peak_mm : s.most_mm;
+    if (st == LOB_OK && s.most <= 0)
+        return lob_fail_hint(z->job->error, LOB_EDATA, LOB_HINT_GIVE_SIZE,
+                             "nothing in the image looks like a cell, so no size is estimated");
+    return st;
+}
+
+/* ---- the size ---- */
+
+/* Maxima of an image among the voxels of a mask, or of all, that are above a number and so far
+ * apart. */
+static lob_status maxima_of(sizing *z, lob_maxima_output *found, const lob_volume *image,
+                            const uint8_t *mask, double above, double apart_mm)
+{
+    const int64_t bytes = lob_voxels(image) * (int64_t)sizeof *found->labels;
+    const lob_maxima_input in = {image, mask};
+    lob_maxima_options options = lob_maxima_defaults();
+    options.above = above;
+    options.apart = apart_mm;
+    memcpy(options.spacing, image->geometry.spacing_mm, sizeof options.spacing);
+    LOB_TRY(lob_budget_hold(&z->job->budget, bytes, z->job->error));
+    const lob_context context = lob_cells_context(z->job);
+    const lob_status st = lob_maxima_cpu(found, &in, &options, &context, z->job->error);
+    lob_budget_release(&z->job->budget, bytes);
+    return st;
+}
+
+/*
+ * Part high from low: turn values into their roots, those that are not above 0 into none, and find
+ * the root of half of Otsu's threshold of the values. A few that are far higher would hide others,
+ * so a multiple of the threshold of the roots, squared, bounds it.
+ */
+static lob_status part(sizing *z, double *least, const lob_volume *image, double bound)
+{
+    const double share = 0.5;
+    float *const values = image->data;
+    double high, root;
+    LOB_TRY(split(z, &high, image));
+    for (int64_t i = 0; i < lob_voxels(image); i++)
+        values[i] = values[i] > 0 ? sqrtf(values[i]) : NAN;
+    LOB_TRY(split(z, &root, image));
+    *least = sqrt(fmin(share * fmax(high, 0), bound * root * root));
+    return LOB_OK;
+}
+
+/* How many bumps are high. */
+static lob_status count_bodies(sizing *z, int64_t *count, const lob_volume *smooth, double sigma_mm)
+{
+    const double bound = 4.0 / 3;
+    lob_cells_voxels bumps = lob_cells_nothing();
+    lob_maxima_output found = {.count = 0};
+    double least;
+    lob_status st = rise(z, &bumps, smooth, sigma_mm, LEAST);
+    float *const values = bumps.memory.data;
+    for (int64_t i = 0; i < lob_voxels(smooth) && st == LOB_OK; i++)
+        if (!(values[i] > 0)) values[i] = NAN;
+    if (st == LOB_OK) st = part(z, &least, &bumps.memory, bound);
+    if (st == LOB_OK) st = maxima_of(z, &found, &bumps.memory, NULL, least, 2 * sigma_mm);
+    *count = found.count;
+    lob_maxima_output_free(&found);
+    lob_cells_drop(z->job, &bumps);
+    return st;
+}
+
+/* How many voxels are bodies': brighter than what is around them, or than the image's threshold,
+ * where bodies are so dense that little is around them. */
+static lob_status voxels_of_bodies(sizing *z, int64_t *count, const lob_volume *smooth,
+                                   double sigma_mm)
+{
+    const double bound = 1;
+    const lob_filter_step finer = lob_cells_along(LOB_FILTER_GAUSSIAN, z->image, sigma_mm / 3);
+    lob_cells_voxels around = lob_cells_nothing(), fine = lob_cells_nothing();
+    double least, unused;
+    lob_status st = rise(z, &around, smooth, sigma_mm, SUM);
+    if (st == LOB_OK) st = part(z, &least, &around.memory, bound);
+    if (st == LOB_OK) st = smoothen(z, &fine, z->image, &finer);
+    if (st == LOB_OK) st = split(z, &unused, &fine.memory);
+    const float *const roots = around.memory.data;
+    *count = 0;
+    for (int64_t i = 0; i < lob_voxels(smooth) && st == LOB_OK; i++)
+        *count += z->above[i] || (double)roots[i] > least;
+    lob_cells_drop(z->job, &around);
+    lob_cells_drop(z->job, &fine);
+    return st;
+}
+
+/* The diameter of a ball, or disc, that has its share of the bodies' voxels. */
+static lob_status size_of_bodies(sizing *z, double *size_mm, const lob_volume *smooth,
+                                 double sigma_mm)
+{
+    const double pi = 3.14159265358979;
+    int64_t bodies, voxels;
+    int dimensions = 0;
+    LOB_TRY(count_bodies(z, &bodies, smooth, sigma_mm));
+    LOB_TRY(voxels_of_bodies(z, &voxels, smooth, sigma_mm));
+    double each = (double)voxels / (double)(bodies > 0 ? bodies : 1);
+    for (int a = 0; a < 3; a++)
+        if (lob_side(smooth->dims, a) > 1) each *= smooth->geometry.spacing_mm[a], dimensions++;
+    *size_mm = dimensions == 3 ? cbrt(6 / pi * each) : dimensions == 2 ? sqrt(4 / pi * each) : each;
+    return LOB_OK;
+}
+
+/* Distances to walls: 0 on these. Gaps are none. */
+static lob_status distances(sizing *z, float *depth, const lob_volume *smooth)
+{
+    const int64_t n = lob_voxels(smooth);
+    lob_distance_input in = {.labels = z->above, .type = LOB_U8, .dims = smooth->dims};
+    lob_distance_options options = lob_distance_defaults();
+    const lob_distance_output out = {.distance = depth};
+    const lob_context context = lob_cells_context(z->job);
+    memcpy(in.spacing, smooth->geometry.spacing_mm, sizeof in.spacing);
+    options.kind = LOB_DISTANCE_TO_SET;
+    LOB_TRY(z->job->backend->distance(&out, &in, &options, &context, z->job->error));
+    lob_cells_put_at_gaps(depth, z->seen, &(float){NAN}, sizeof(float));
+    for (int64_t i = 0; i < n; i++) z->above[i] = !z->above[i];
+    lob_cells_put_at_gaps(z->above, z->seen, &(uint8_t){0}, 1);
+    return LOB_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of the distances at places, each weighed by its inverse; 0 where there is none. */
+static lob_status median_at(sizing *z, double *median, const float *depth,
+                            const lob_maxima_output *places)
+{
+    const int64_t n = places->count;
+    double weight = 0, below = 0;
+    int64_t at = 0;
+    float *of;
+    LOB_TRY(lob_budget_alloc(&z->job->budget, &of, n + 1, sizeof *of, z->job->error));
+    for (int64_t i = 0; i < n; i++) of[i] = depth[places->maxima[i].first];
+    qsort(of, (size_t)n, sizeof *of, by_value);
+    for (int64_t i = 0; i < n; i++) weight += 1 / (double)of[i];
+    for (; at < n - 1 && below + 1 / (double)of[at] < weight / 2; at++) below += 1 / (double)of[at];
+    *median = n ? (double)of[at] : 0;
+    lob_budget_free(&z->job->budget, of, n + 1, sizeof *of);
+    return LOB_OK;
+}
+
+/*
+ * The median of the distances to walls at their maxima, times 2, is the diameter of the largest
+ * ball between walls. That of a ball of a cell's volume, its share of the walls included, is more:
+ * 1.6 times in cells that fill space. The background of a cluster has few maxima, all of them far
+ * from walls, which count little.
+ */
+static lob_status size_between_walls(sizing *z, double *size_mm, const lob_volume *smooth,
+                                     double sigma_mm)
+{
+    const double of_inner = 1.6;
+    const lob_filter_step gaussian = lob_cells_along(LOB_FILTER_GAUSSIAN, smooth, sigma_mm / 2);
+    lob_cells_voxels ridges = lob_cells_nothing(), even = lob_cells_nothing();
+    lob_maxima_output found = {.count = 0};
+    double threshold, inner = 0;
+    lob_status st = rise(z, &ridges, smooth, sigma_mm, SUM);
+    if (st == LOB_OK) st = split(z, &threshold, &ridges.memory);
+    float *const distance = ridges.memory.data; /* takes the place of the ridges */
+    if (st == LOB_OK) st = distances(z, distance, smooth);
+    if (st == LOB_OK) st = smoothen(z, &even, &ridges.memory, &gaussian);
+    if (st == LOB_OK) st = maxima_of(z, &found, &even.memory, z->above, -INFINITY, 0);
+    if (st == LOB_OK) st = median_at(z, &inner, distance, &found);
+    lob_maxima_output_free(&found);
+    lob_cells_drop(z->job, &ridges);
+    lob_cells_drop(z->job, &even);
+    *size_mm = of_inner * 2 * inner;
+    return st;
+}
+
+lob_status lob_cells_size(double *size_mm, lob_cells_job *job, uint8_t *above,
+                          const lob_volume *image, const lob_volume *seen, bool walls)
+{
+    sizing z = {.job = job, .image = image, .seen = seen, .walls = walls, .above = above};
+    lob_cells_voxels smooth = lob_cells_nothing();
+    double sigma;
+    job->edge = LOB_EDGE_RENORMALISE; /* as at gaps */
+    LOB_TRY(find_scale(&z, &sigma));
+    sigma *= walls ? 1.25 : 1.1; /* a little smoother there are fewer double bumps */
+    const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, image, sigma);
+    lob_status st = lob_cells_step(job, 0.7);
+    if (st == LOB_OK) st = smoothen(&z, &smooth, image, &step);
+    if (st == LOB_OK) st = lob_cells_step(job, job->to);
+    if (st == LOB_OK)
+        st = (walls ? size_between_walls : size_of_bodies)(&z, size_mm, &smooth.memory, sigma);
+    lob_cells_drop(job, &smooth);
+    job->edge = LOB_EDGE_NEAREST;
+    return st;
+}
