@@ -77,6 +77,14 @@ int lob_strokes_axis(const lob_strokes *strokes);
 int64_t lob_strokes_drawn(int64_t *slices, const lob_strokes *strokes, int32_t label, int axis);
 
 /*
+ * Which labels are not on a slice: a slice across an axis with strokes of the background and of
+ * others has no label but those that were drawn on it.
+ *
+ *   absent  out  labels + 1 bytes for each slice, 1: that label is not there
+ */
+void lob_strokes_absent(uint8_t *absent, const lob_strokes *strokes, int axis, int32_t background);
+
+/*
  * How far strokes of labels are from those of other labels, as half of them are: about half as wide
  * as what is drawn, and the way from its border to the background's strokes. Strokes in planes
  * across lob_strokes_axis count.

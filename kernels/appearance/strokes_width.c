@@ -1,8 +1,9 @@
-/* How far apart strokes of different labels are. */
+/* How far apart strokes of different labels are, and on which slices labels are not. */
 #include "kernels/appearance/strokes.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Of more stroke voxels in a plane only so many are looked at, at even steps. */
 enum { MOST_OWN = 256, MOST_OTHERS = 2048 };
@@ -74,6 +75,20 @@ static int by_size(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+void lob_strokes_absent(uint8_t *absent, const lob_strokes *strokes, int axis, int32_t background)
+{
+    const int32_t labels = strokes->labels;
+    memset(absent, 0, (size_t)(lob_side(strokes->dims, axis) * (labels + 1)));
+    for (int64_t s = 0; s < lob_side(strokes->dims, axis); s++) {
+        const int64_t *const voxels = lob_strokes_in(strokes, axis, s);
+        bool others = false;
+        for (int32_t l = 1; l <= labels; l++)
+            others = others || (l != background && voxels[l - 1] > 0);
+        for (int32_t l = 1; others && voxels[background - 1] > 0 && l <= labels; l++)
+            absent[s * (labels + 1) + l] = voxels[l - 1] == 0;
+    }
 }
 
 lob_status lob_strokes_width(double *width_mm, const lob_strokes *strokes, const void *seeds,

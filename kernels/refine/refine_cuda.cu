@@ -288,8 +288,15 @@ lob_status lob_refine_cuda(void *out, lob_refine_stats *stats, const lob_refine_
         lob_device_input(&there.seeds, in->seeds, lob_product(n, seed_bytes, 1, 1), in->place),
         lob_device_input(&there.labels, in->labels, lob_product(n, came_bytes, 1, 1), in->place),
         lob_device_output(&labels, out, lob_product(n, label_bytes, 1, 1), in->place),
+        lob_device_input(&there.others, in->others, lob_product(n, came_bytes, 1, 1), in->place),
+        lob_device_input(&there.shares, in->shares, lob_product(n, in->label_count - 1, 1, 1),
+                         in->place),
+        lob_device_input(&there.absent, in->absent,
+                         lob_side(image.dims, in->absent_axis) * (in->label_count + 1),
+                         lob_place()),
     };
-    LOB_TRY(lob_device_send(device, travels, 4, n, error));
+    enum { TRAVELS = sizeof travels / sizeof travels[0] };
+    LOB_TRY(lob_device_send(device, travels, TRAVELS, n, error));
     image.place = there.place = lob_context_place(context);
     there.image = &image;
     j.operations = &operations;
@@ -302,5 +309,5 @@ lob_status lob_refine_cuda(void *out, lob_refine_stats *stats, const lob_refine_
     if (st == LOB_OK) st = lob_refine_run(&j, labels, stats);
     lob_device_free(device, j.backend);
     LOB_TRY(st);
-    return lob_device_receive(device, travels, 4, error);
+    return lob_device_receive(device, travels, TRAVELS, error);
 }

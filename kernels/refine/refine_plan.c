@@ -6,7 +6,13 @@
 lob_refine_options lob_refine_defaults(lob_dims dims, const double spacing_mm[3])
 {
     const double h = lob_least_spacing(dims, spacing_mm);
-    return (lob_refine_options){.smooth_mm = h, .edge = 1, .edge_mm = h, .edge_smooth_mm = 0.7 * h};
+    return (lob_refine_options){.smooth_mm = h,
+                                .edge = 1,
+                                .edge_mm = h,
+                                .edge_smooth_mm = 0.7 * h,
+                                .settle = 0.28,
+                                .settle_mm = 2 * h,
+                                .settle_rounds = 8};
 }
 
 lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options *o,
@@ -21,6 +27,9 @@ lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options
         return lob_fail(error, LOB_EARG, "refining: the image's share %g is not in 0..1", o->edge);
     if (o->edge > 0 && o->edge_mm == 0)
         return lob_fail(error, LOB_EARG, "refining: means need a length above 0");
+    if (in->shares && !(o->settle >= 0 && o->settle <= 100 && o->settle_mm > 0 &&
+                        o->settle_mm <= 1e6 && o->settle_rounds >= 1 && o->settle_rounds <= 1000))
+        return lob_fail(error, LOB_EARG, "refining: a number to settle by is out of its range");
     if (in->label_count < 2 || in->background < 1 || in->background > in->label_count)
         return lob_fail(error, LOB_EARG, "refining: %d labels with background %d", in->label_count,
                         in->background);

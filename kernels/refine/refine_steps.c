@@ -253,6 +253,56 @@ static lob_status smooth(lob_refine_job *j)
     return LOB_OK;
 }
 
+/* What strokes and others' labels begin with is on the whole grid: labels may grow by shares. */
+static lob_status begin_settling(lob_refine_job *j)
+{
+    lob_refine_arrays *a = &j->a;
+    LOB_TRY(take_mask(j));
+    LOB_TRY(take(j, LOB_REFINE_BEST, j->voxels, sizeof(float)));
+    LOB_TRY(take(j, LOB_REFINE_TAKEN, j->voxels, label_bytes(j)));
+    a->best = j->owned[LOB_REFINE_BEST].data;
+    a->taken = j->owned[LOB_REFINE_TAKEN].data;
+    a->least = -2; /* below what is absent */
+    a->others = j->in->others;
+    a->shares = j->in->shares;
+    a->absent = j->in->absent;
+    a->absent_axis = j->in->absent_axis;
+    a->channels = j->in->label_count - 1;
+    a->label_count = j->in->label_count;
+    a->voxels = j->voxels;
+    a->dims = j->image.dims;
+    a->settle = (float)j->options->settle;
+    return LOB_OK;
+}
+
+static lob_status settle(lob_refine_job *j)
+{
+    lob_refine_arrays *a = &j->a;
+    LOB_TRY(begin_settling(j));
+    for (int round = 0; round < j->options->settle_rounds; round++) {
+        int channel = 0;
+        a->label = j->in->background;
+        LOB_TRY(loop(j, LOB_REFINE_AT_none));
+        for (int32_t l = 1; l <= j->in->label_count; l++) {
+            a->label = l;
+            a->channel = l == j->in->background ? -1 : channel++;
+            LOB_TRY(loop(j, LOB_REFINE_AT_twice));
+            LOB_TRY(
+                gaussian(j, LOB_REFINE_SMOOTH, a->mask, LOB_U8, 1, NULL, j->options->settle_mm));
+            a->share = j->owned[LOB_REFINE_SMOOTH].data;
+            LOB_TRY(loop(j, LOB_REFINE_AT_gain));
+        }
+        LOB_TRY(j->operations->copy(j, a->labels, a->taken, j->voxels * (int64_t)label_bytes(j)));
+        LOB_TRY(loop(j, LOB_REFINE_AT_strokes));
+        a->others = NULL;
+    }
+    drop(j, LOB_REFINE_BEST);
+    drop(j, LOB_REFINE_TAKEN);
+    drop(j, LOB_REFINE_SMOOTH);
+    drop(j, LOB_REFINE_MASK);
+    return LOB_OK;
+}
+
 static lob_status tidy(lob_refine_job *j)
 {
     const lob_components_options pieces = lob_refine_pieces_options(j->in);
@@ -345,12 +395,14 @@ static lob_status edge(lob_refine_job *j)
 /* Run the steps that the options ask for, in their order. */
 static lob_status run_steps(lob_refine_job *j)
 {
-    const bool smooths = j->options->smooth_mm > 0, edges = j->options->edge > 0;
+    const bool settles = j->in->shares, edges = j->options->edge > 0;
+    const bool smooths = !settles && j->options->smooth_mm > 0;
     const struct {
         bool wanted;
         lob_status (*run)(lob_refine_job *j);
         double done;
     } order[] = {
+        {settles, settle, 0.2},
         {smooths, smooth, 0.2},
         {true,    tidy,   0.5},
         {edges,   edge,   0.8},
@@ -395,7 +447,8 @@ static lob_status run(lob_refine_job *j, lob_refine_stats *stats)
     lob_box box;
     LOB_TRY(loop(j, LOB_REFINE_AT_begin));
     LOB_TRY(j->operations->find_box(j, &box));
-    j->in_part = !j->whole && box.size[0] > 0 && lob_refine_widen(&box, &j->image, j->options);
+    j->in_part = !j->whole && !j->in->shares && box.size[0] > 0 &&
+                 lob_refine_widen(&box, &j->image, j->options);
     LOB_TRY(j->in_part ? run_in_part(j, &box) : run_steps(j));
     LOB_TRY(loop(j, LOB_REFINE_AT_changed));
     LOB_TRY(j->operations->sum_up(j));

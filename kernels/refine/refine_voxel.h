@@ -38,7 +38,17 @@ typedef struct {
     void *taken; /* several labels: whose they are */
     const void *pieces;
     lob_type pieces_type;
-    uint8_t *flags; /* of pieces, and of 0 */
+    uint8_t *flags;        /* of pieces, and of 0 */
+    const void *others;    /* labels that grew in another way, as before; NULL: none */
+    const uint8_t *shares; /* label_count - 1 planar channels */
+    int channel;           /* of the label among these; -1: the background's, which has the rest */
+    int channels;
+    int64_t voxels;
+    float settle;
+    const uint8_t *absent; /* label_count + 1 for each slice: 1 where a label is not; or NULL */
+    lob_dims dims;
+    int32_t label_count;
+    int absent_axis;
     float *parts; /* (channels + 1) * voxels: the label's indicator, the image where it is; votes */
     lob_refine_votes votes;
 } lob_refine_arrays;
@@ -49,6 +59,8 @@ typedef struct {
     X(changed)              \
     X(is)                   \
     X(none)                 \
+    X(twice)                \
+    X(gain)                 \
     X(above_half) X(larger) X(strokes) X(hold) X(dropped) X(drop) X(is_not) X(fill) X(parts) X(vote)
 
 typedef enum {
@@ -136,6 +148,51 @@ LOB_BOTH int lob_refine_at_larger(const lob_refine_arrays *a, int64_t i)
 {
     if (!(a->share[i] > a->best[i])) return 0;
     a->best[i] = a->share[i];
+    lob_label_put(a->taken, a->type, i, a->label);
+    return 0;
+}
+
+/* ---- settle ---- */
+
+/* The indicator, twice; where labels grew in another way, both. */
+LOB_BOTH int lob_refine_at_twice(const lob_refine_arrays *a, int64_t i)
+{
+    const int here = lob_refine_label(a, i) == a->label;
+    const int32_t other = a->others ? lob_label_at(a->others, a->before_type, i) : 0;
+    a->mask[i] = (uint8_t)(here + (other ? other == a->label : here));
+    return 0;
+}
+
+/* The label's share of a voxel, 0..255; the background's is what the others leave. */
+LOB_BOTH int lob_refine_share(const lob_refine_arrays *a, int64_t i)
+{
+    if (a->channel >= 0) return a->shares[a->channel * a->voxels + i];
+    int rest = 255;
+    for (int c = 0; c < a->channels; c++) rest -= a->shares[c * a->voxels + i];
+    return rest > 0 ? rest : 0;
+}
+
+/* Is the label not on the slice of this voxel? */
+LOB_BOTH bool lob_refine_absent(const lob_refine_arrays *a, int64_t i)
+{
+    if (!a->absent) return false;
+    const int64_t row = i / a->dims.nx;
+    const int64_t at = a->absent_axis == 0   ? i - row * a->dims.nx
+                       : a->absent_axis == 1 ? row % a->dims.ny
+                                             : row / a->dims.ny;
+    return a->absent[at * (a->label_count + 1) + a->label];
+}
+
+/* The smoothed indicator with what the share adds: its fourth root, which is nearly a logarithm
+ * and, other than one, the same everywhere. */
+LOB_BOTH int lob_refine_at_gain(const lob_refine_arrays *a, int64_t i)
+{
+    const float around = 0.5F * a->share[i];
+    const float root = sqrtf(sqrtf((float)lob_refine_share(a, i) / 255.0F));
+    const float gain = a->settle * root;
+    const float sum = lob_refine_absent(a, i) ? -1 : around + gain;
+    if (!(sum > a->best[i])) return 0;
+    a->best[i] = sum;
     lob_label_put(a->taken, a->type, i, a->label);
     return 0;
 }

@@ -9,8 +9,8 @@
  *   growth      appearance.h makes shares of the grey values under the strokes, a Gaussian smooths
  *               them, growcut.h grows the strokes over them, refine.h cleans up. Where a second
  *               growth follows and the box is large, this is on a coarser grid
- *   again       what came out is the outline that appearance.h interpolates between the slices with
- *               strokes, for the shares of a second growth, whose result is the result
+ *   again       what came out, interpolated between the slices with strokes, guides the shares of
+ *               a second growth, whose result is the result
  *   whole grid  the background becomes 0, and labels are laid on the image's whole grid
  *
  * lob_segment_choose makes numbers of image, strokes and options: the plan. lob_segment does what a
@@ -70,7 +70,8 @@ typedef struct {
     double spacing_mm[3]; /* of its grid */
     double blur_mm;       /* of the shares; 0: none */
     double smooth_mm, edge;
-    double shape_mm; /* distance to the outline that is worth a nat; second growth */
+    double settle, settle_mm; /* refine.h; where slices are thick */
+    double shape_mm;          /* distance to the outline that is worth a nat; second growth */
 } lob_segment_growth;
 
 /*
@@ -92,10 +93,14 @@ typedef struct {
     lob_box box;    /* around all strokes, with its margin */
     bool flat;      /* the box is a slice */
     bool median[3]; /* axes that the median goes along; none: there is none */
-    bool thin;      /* what is drawn is less than 3 voxels away from other strokes, by half of its
-                       own: the majority is half as wide */
-    int passes;     /* 1 or 2 */
-    int factor[3];  /* voxels of the box along each axis to one of the first growth's grid */
+    bool thick; /* slices are at least 2.5 times as far apart as voxels in them, and most are drawn:
+                   labels also grow slice by slice, and both results settle together (refine.h);
+                   there is no median, no coarser grid and no Gaussian of shares, and blur and edge
+                   do nothing */
+    bool thin;  /* what is drawn is less than 3 voxels away from other strokes, by half of its
+                   own: the majority is half as wide */
+    int passes; /* 1 or 2 */
+    int factor[3]; /* voxels of the box along each axis to one of the first growth's grid */
     double least_mm, coarse_mm[3], coarse_least_mm; /* spacings as they are, not rounded */
     lob_segment_growth growth[2];
 } lob_segment_plan;

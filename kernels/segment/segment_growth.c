@@ -70,10 +70,43 @@ static lob_status grow(lob_segment_job *j, lob_volume *grown, const growth *g,
                                error);
 }
 
-static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
-                         const lob_volume *grown, double share, lob_error *error)
+/* Grow each slice alone; those without strokes stay 0. */
+static lob_status grow_slices(lob_segment_job *j, lob_volume *grown, const growth *g,
+                              const lob_volume *shares, double share, lob_error *error)
 {
-    const lob_refine_input in = {
+    lob_growcut_options options = lob_growcut_defaults();
+    const lob_growcut_input in = {
+        .image = shares, .seeds = g->seeds, .labels = g->labels, .place = shares->place};
+    lob_segment_turn turn;
+    options.rule = LOB_RULE_DISTANCE;
+    options.norm = LOB_NORM_LINF;
+    options.slice_axis = j->plan->axis;
+    options.neighbours = 8;
+    LOB_TRY(lob_segment_make(j, grown, shares, LOB_U8, 1, error));
+    const lob_growcut_output out = {.labels = grown->data};
+    return j->backend->growcut(&out, NULL, &in, &options, lob_segment_begin(j, &turn, share),
+                               error);
+}
+
+/* Which labels are not on a slice; free it. */
+static lob_status find_absent(const lob_segment_job *j, uint8_t **absent, lob_error *error)
+{
+    const lob_volume *const own = &j->strokes;
+    lob_strokes strokes;
+    LOB_TRY(lob_strokes_count(&strokes, own->data, own->type, own->dims, j->plan->count,
+                              j->context->threads, error));
+    *absent = malloc((size_t)(lob_side(own->dims, j->plan->axis) * (j->plan->count + 1)));
+    if (*absent) lob_strokes_absent(*absent, &strokes, j->plan->axis, j->background);
+    lob_strokes_free(&strokes);
+    return *absent ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for slices");
+}
+
+/* others, shares: where slices are thick; else without data. */
+static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
+                         const lob_volume *grown, const lob_volume *others,
+                         const lob_volume *shares, double share, lob_error *error)
+{
+    lob_refine_input in = {
         .image = g->image,
         .labels = grown->data,
         .labels_type = grown->type,
@@ -89,22 +122,38 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
     options.smooth_mm = g->numbers->smooth_mm;
     options.edge = g->numbers->edge;
     LOB_TRY(lob_segment_make(j, out, g->image, LOB_U8, 1, error));
-    return j->backend->refine(out->data, &stats, &in, &options, lob_segment_begin(j, &turn, share),
-                              error);
+    uint8_t *absent = NULL;
+    if (j->plan->thick) {
+        LOB_TRY(find_absent(j, &absent, error));
+        in.others = others->data;
+        in.shares = shares->data;
+        in.absent = absent;
+        in.absent_axis = j->plan->axis;
+        options.settle = g->numbers->settle;
+        options.settle_mm = g->numbers->settle_mm;
+    }
+    const lob_status st = j->backend->refine(out->data, &stats, &in, &options,
+                                             lob_segment_begin(j, &turn, share), error);
+    free(absent);
+    return st;
 }
 
 /* Grow shares, which are freed unless they are the last ones. */
 static lob_status grow_and_refine(lob_segment_job *j, lob_volume *out, const growth *g,
                                   lob_volume *shares, double share, lob_error *error)
 {
-    lob_volume grown = lob_volume_empty();
-    lob_status st = grow(j, &grown, g, shares, 0.6 * share, error);
+    lob_volume grown = lob_volume_empty(), others = lob_volume_empty(), none = lob_volume_empty();
+    const bool thick = j->plan->thick;
+    lob_status st = grow(j, &grown, g, shares, (thick ? 0.4 : 0.6) * share, error);
+    if (st == LOB_OK && thick) st = grow_slices(j, &others, g, shares, 0.2 * share, error);
+    if (st == LOB_OK && thick) st = refine(j, out, g, &grown, &others, shares, 0.4 * share, error);
+    lob_segment_drop(j, &others);
     if (st == LOB_OK && g->last && (j->in->uncertain || j->in->suggest > 0)) {
         j->shares = *shares;
         *shares = lob_volume_empty();
     }
     lob_segment_drop(j, shares);
-    if (st == LOB_OK) st = refine(j, out, g, &grown, 0.4 * share, error);
+    if (st == LOB_OK && !thick) st = refine(j, out, g, &grown, &none, &none, 0.4 * share, error);
     lob_segment_drop(j, &grown);
     return st;
 }

@@ -25,6 +25,12 @@ static const double median_width = 5, smooth_width = 3;
 /* The majority's share where what is drawn is thin. */
 static const double thin_smooth = 0.5;
 
+/* Slices so many times as far apart as voxels in them tell little of each other. */
+static const double thick_slices = 2.5;
+
+/* What shares weigh, and the sigma in least spacings, where labels settle. */
+static const double thick_settle = 0.2, thick_sigma = 1;
+
 /* The second growth begins from better shares, and so needs less of each. */
 static const double second_blur = 0.5, second_smooth = 0.7, second_edge = 0.5;
 
@@ -124,7 +130,7 @@ static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
                               lob_label_set_find(set, plan->background), error));
     const double voxels = mm / plan->least_mm;
     for (int a = 0; a < 3; a++)
-        if (mm > 0 && voxels < median_width) plan->median[a] = false;
+        if (plan->thick || (mm > 0 && voxels < median_width)) plan->median[a] = false;
     plan->thin = mm > 0 && voxels < smooth_width;
     return LOB_OK;
 }
@@ -144,6 +150,18 @@ static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *stroke
         if (held) last = s;
     }
     return last - first + 1;
+}
+
+/* Are slices far apart, and is what is drawn drawn on nearly all of its slices? Between slices
+ * without strokes outlines tell more. */
+static bool slices_are_thick(const lob_segment_plan *plan, const lob_volume *image,
+                             const lob_strokes *strokes)
+{
+    const double *const mm = image->geometry.spacing_mm;
+    bool thick = plan->axis >= 0 && plan->options.smooth > 0;
+    for (int a = 0; a < 3; a++)
+        thick = thick && (a == plan->axis || thick_slices * mm[a] <= mm[plan->axis]);
+    return thick && 4 * plan->slices >= 3 * extent_of(plan, strokes, plan->axis);
 }
 
 /* How far the box goes beyond the first and last slice, as a share of the strokes' box there. */
@@ -187,7 +205,7 @@ static double choose_box(lob_segment_plan *plan, const lob_volume *image, const 
 static void choose_grid(lob_segment_plan *plan, const lob_volume *image, double voxels)
 {
     const double *const mm = image->geometry.spacing_mm;
-    bool more = plan->passes == 2;
+    bool more = plan->passes == 2 && !plan->thick;
     for (int a = 0; a < 3; a++) {
         plan->factor[a] = 1;
         plan->coarse_mm[a] = mm[a];
@@ -229,6 +247,11 @@ static void choose_growths(lob_segment_plan *plan, const lob_volume *image)
             .edge = lob_plan_number(o->edge * (first ? 1 : second_edge)),
             .shape_mm = first ? 0 : lob_plan_number(plan->coarse_least_mm),
         };
+        if (plan->thick) {
+            g->blur_mm = g->edge = 0;
+            g->settle = thick_settle;
+            g->settle_mm = lob_plan_number(o->smooth * thick_sigma * mm);
+        }
         for (int a = 0; a < 3; a++)
             g->spacing_mm[a] = first && coarse ? lob_plan_number(plan->coarse_mm[a])
                                                : image->geometry.spacing_mm[a];
@@ -256,6 +279,7 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     plan->axis = lob_strokes_axis(&strokes);
     lob_status st = choose_background(plan, &strokes, seeds, set, error);
     if (st == LOB_OK) st = find_outlines(&outlines, plan, &strokes, error);
+    plan->thick = st == LOB_OK && slices_are_thick(plan, image, &strokes);
     if (st == LOB_OK) voxels = choose_box(plan, image, seeds, &strokes);
     if (st == LOB_OK) st = look_at_width(plan, image, seeds, &strokes, set, error);
     lob_strokes_free(&strokes);

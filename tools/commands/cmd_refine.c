@@ -4,17 +4,22 @@
 #include "tools/commands/seeds_input.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct {
     const char *labels, *image, *seeds, *out;
     int frame, background;
     double edge;
-    lob_size smooth, edge_sigma, edge_smooth; /* infinite: left out */
+    lob_size smooth, edge_sigma, edge_smooth, settle_sigma; /* infinite: left out */
+    const char *others, *shares;
+    double settle;
+    int absent; /* along which axis labels are absent from slices; 3: none */
 } settings;
 
 typedef struct {
     settings set; /* first */
-    lob_volume image, labels, out;
+    lob_volume image, labels, others, shares, out;
+    uint8_t *absent;
     lob_seeds_input seeds;
     lob_refine_stats stats;
 } work;
@@ -31,10 +36,41 @@ static lob_refine_options options_of(const settings *set, const lob_volume *imag
     lob_refine_options o = lob_refine_defaults(image->dims, image->geometry.spacing_mm);
     const double voxel_mm = o.edge_mm;
     o.edge = set->edge;
+    o.settle = set->settle;
+    o.settle_mm = mm_of(&set->settle_sigma, voxel_mm, o.settle_mm);
     o.smooth_mm = mm_of(&set->smooth, voxel_mm, o.smooth_mm);
     o.edge_mm = mm_of(&set->edge_sigma, voxel_mm, o.edge_mm);
     o.edge_smooth_mm = mm_of(&set->edge_smooth, voxel_mm, o.edge_smooth_mm);
     return o;
+}
+
+/* What settling takes: shares, labels that grew in another way, and which labels slices lack. */
+static lob_status read_settling(lob_session *s, const settings *set, work *w)
+{
+    const int32_t count = w->seeds.set.count;
+    const lob_volume *const seeds = &w->seeds.volume;
+    lob_strokes strokes;
+    if (!set->shares) return LOB_OK;
+    LOB_TRY(lob_session_read(s, &w->shares, set->shares, -1));
+    LOB_TRY(lob_grid_match(s, &w->shares, set->shares, &w->image, set->image));
+    if (w->shares.type != LOB_U8 || w->shares.channels != count - 1)
+        return lob_fail_file(&s->error, LOB_EDATA, set->shares,
+                             "shares are uint8 with a channel for each of %d labels but the "
+                             "background",
+                             count);
+    if (set->others)
+        LOB_TRY(lob_seeds_labels(s, &w->others, set->others, &w->seeds, set->seeds, &w->image,
+                                 set->image));
+    if (set->others && w->others.type != w->labels.type)
+        return lob_fail_file(&s->error, LOB_EDATA, set->others, "is of another type than %s",
+                             set->labels);
+    if (set->absent == 3) return LOB_OK;
+    LOB_TRY(lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims, count,
+                              s->context.threads, &s->error));
+    w->absent = malloc((size_t)(lob_side(seeds->dims, set->absent) * (count + 1)));
+    if (w->absent) lob_strokes_absent(w->absent, &strokes, set->absent, w->seeds.background);
+    lob_strokes_free(&strokes);
+    return w->absent ? LOB_OK : lob_session_no_memory(s, set->out);
 }
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
@@ -45,8 +81,9 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
                              w->image.channels, LOB_REFINE_MAX_CHANNELS);
     LOB_TRY(lob_seeds_read(s, &w->seeds, set->seeds, &w->image, set->image, set->background));
     LOB_TRY(lob_session_check(s, &w->image, lob_label_type(w->seeds.set.count), 1, set->out));
-    return lob_seeds_labels(s, &w->labels, set->labels, &w->seeds, set->seeds, &w->image,
-                            set->image);
+    LOB_TRY(
+        lob_seeds_labels(s, &w->labels, set->labels, &w->seeds, set->seeds, &w->image, set->image));
+    return read_settling(s, set, w);
 }
 
 static lob_status compute(lob_session *s, const settings *set, work *w)
@@ -60,6 +97,10 @@ static lob_status compute(lob_session *s, const settings *set, work *w)
         .seeds_type = w->seeds.volume.type,
         .label_count = w->seeds.set.count,
         .background = w->seeds.background,
+        .others = w->others.data,
+        .shares = w->shares.data,
+        .absent = w->absent,
+        .absent_axis = set->absent == 3 ? 0 : set->absent,
     };
     LOB_TRY(lob_grid_make(s, &w->out, &w->labels, lob_label_type(in.label_count), 1, set->out));
     lob_session_compute(s, "refining");
@@ -96,7 +137,9 @@ static lob_status refine(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    LOB_VOLUMES_FREE(&w->image, &w->labels, &w->out);
+    LOB_VOLUMES_FREE(&w->image, &w->labels, &w->others, &w->shares, &w->out);
+    free(w->absent);
+    w->absent = NULL;
     lob_seeds_free(&w->seeds);
 }
 
@@ -110,6 +153,9 @@ static void options(lob_rows *to, void *user)
         .smooth = {.value = INFINITY},
         .edge_sigma = {.value = INFINITY},
         .edge_smooth = {.value = INFINITY},
+        .settle_sigma = {.value = INFINITY},
+        .settle = 0.28,
+        .absent = 3,
     };
     const lob_option rows[] = {
         OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS, "labels that grew from the seeds",
@@ -120,7 +166,7 @@ static void options(lob_rows *to, void *user)
         OPT_LABELS_OUTPUT(&set->out),
         OPT_INT(
             "background", &set->background, "N", 1, INT32_MAX,
-            "label that stands for all else; left out: the one whose strokes surround the others"),
+            "label that stands for all else; left out: the one whose strokes reach farthest out"),
         OPT_LENGTH(
             "smooth", &set->smooth, 0, 1e4,
             "Gaussian majority of this sigma, as 1.5mm or 1vox; left out: 1vox, which is the "
@@ -132,6 +178,19 @@ static void options(lob_rows *to, void *user)
                    .above_low = true),
         OPT_LENGTH("edge-smooth", &set->edge_smooth, 0, 1e4,
                    "Gaussian of what the image decides; left out: 0.7vox; 0: none"),
+        OPT_INPUT("shares", &set->shares, LOB_FILE_IMAGE,
+                  "uint8 shares of `lobule appearance`, times 255: labels settle by them in place "
+                  "of the majority"),
+        OPT_REAL("settle", &set->settle, "WEIGHT", 0, 100,
+                 "with --shares: what the fourth root of a share weighs against the labels around"),
+        OPT_LENGTH("settle-sigma", &set->settle_sigma, 0, 1e4,
+                   "with --shares: Gaussian of the labels around; left out: 2vox",
+                   .above_low = true),
+        OPT_INPUT("others", &set->others, LOB_FILE_LABELS,
+                  "with --shares: labels that grew in another way, which count as much at first"),
+        OPT_CHOICE("absent", &set->absent, "x|y|z|none",
+                   "with --shares: slices across this axis with strokes of the background and of "
+                   "others have no label but those drawn on them"),
         OPT_FRAME(&set->frame, "image"),
     };
     LOB_ROWS(to, rows);
@@ -147,6 +206,8 @@ const lob_command lob_command_refine = {
         "Then borders move to where the image changes. A voxel is compared with the mean of the "
         "image over the label and the mean over the rest, both close to it, and goes to the nearer "
         "one; these votes are smoothed. Strokes, pieces and holes follow again.\n"
+        "With --shares labels settle first, in place of the majority: for some rounds each voxel "
+        "takes the label with the most of those around and of its share.\n"
         "The background keeps its label. The bytes are the same on every device.",
     .examples = "lobule refine grown.nii.gz scan.nii.gz strokes.nii.gz -o labels.nii.gz\n"
                 "lobule refine grown.nii.gz scan.nii.gz strokes.nii.gz --smooth 2mm --edge 0.5 "

@@ -78,9 +78,18 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
     printf("lobule growcut @shares%s @seeds -o @grown%s --rule distance --norm linf "
            "--trust-seeds%s\n",
            n, n, last && q->strength ? " --strength @strength" : "");
+    if (plan->thick)
+        printf("lobule growcut @shares%s @seeds -o @others%s --rule distance --norm linf "
+               "--trust-seeds --slices %c\n",
+               n, n, "xyz"[plan->axis]);
     printf("lobule refine @grown%s @image @seeds -o %s --background %d --smooth %.9gmm "
-           "--edge %.9g\n",
+           "--edge %.9g",
            n, result, plan->background, g->smooth_mm, g->edge);
+    if (plan->thick)
+        printf(" --shares @shares%s --others @others%s --settle %.9g --settle-sigma %.9gmm "
+               "--absent %c",
+               n, n, g->settle, g->settle_mm, "xyz"[plan->axis]);
+    printf("\n");
 }
 
 static void put_all(const lob_segment_plan *plan, const quoted *q, int frame)
