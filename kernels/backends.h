@@ -1,7 +1,7 @@
 /*
  * Backends: the same algorithms on the CPU and on a GPU. A backend is a table of functions, one for
- * each algorithm; growcut.h, supervoxels.h, components.h, filters.h and regions.h are their
- * contracts. All backends give the same bytes. The GPU's functions need a device in the context.
+ * each algorithm; the headers included below are their contracts. All backends give the same bytes.
+ * The GPU's functions need a device in the context.
  *
  * Arrays are where their place says (volumes/place.h): in ordinary memory, or on the context's
  * device, each on its own; results come to lie at the input's place. The CPU's functions take

@@ -28,9 +28,9 @@ static hid_t file_type(lob_type type)
     case LOB_I32:
         return H5T_NATIVE_INT;
     case LOB_U64:
-        return H5T_NATIVE_ULONG;
+        return H5T_NATIVE_UINT64;
     case LOB_I64:
-        return H5T_NATIVE_LONG;
+        return H5T_NATIVE_INT64;
     case LOB_F32:
         return H5T_NATIVE_FLOAT;
     default:
@@ -96,7 +96,7 @@ static bool write_geometry(hid_t group, const lob_hdf5_target *t)
     }
     frame_times(&origin[3], &spacing[3], t);
     if (n == 4) directions[15] = 1.0;
-    return write_numbers(group, "Dimension", H5T_NATIVE_ULONG, dimension, 1, sides) &&
+    return write_numbers(group, "Dimension", H5T_NATIVE_UINT64, dimension, 1, sides) &&
            write_numbers(group, "Directions", H5T_NATIVE_DOUBLE, directions, 2, sides) &&
            write_numbers(group, "Origin", H5T_NATIVE_DOUBLE, origin, 1, sides) &&
            write_numbers(group, "Spacing", H5T_NATIVE_DOUBLE, spacing, 1, sides);

@@ -26,8 +26,8 @@ typedef struct {
  *
  *   stats    out  axis and slices
  *   room     in   wanted * voxels numbers that gains may lie in, until shares are written there,
- * row by row; NULL: there is none context  in   threads, memory, progress, of which this takes
- * 0.3..0.7
+ *                 row by row; NULL: there is none
+ *   context  in   threads, memory, progress, of which this takes 0.3..0.7
  *
  * Returns LOB_OK, LOB_EDATA, LOB_ENOMEM or LOB_ECANCEL.
  */

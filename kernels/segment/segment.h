@@ -9,8 +9,8 @@
  *   growth      appearance.h makes shares of the grey values under the strokes, a Gaussian smooths
  *               them, growcut.h grows the strokes over them, refine.h cleans up. Where a second
  *               growth follows and the box is large, this is on a coarser grid
- *   again       what came out, interpolated between the slices with strokes, guides the shares of
- *               a second growth, whose result is the result
+ *   again       what came out is the outline that appearance.h interpolates between the slices with
+ *               strokes, for the shares of a second growth, whose result is the result
  *   whole grid  the background becomes 0, and labels are laid on the image's whole grid
  *
  * lob_segment_choose makes numbers of image, strokes and options: the plan. lob_segment does what a

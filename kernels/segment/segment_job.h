@@ -72,7 +72,7 @@ lob_status lob_segment_filter(lob_segment_job *j, lob_volume *out, const lob_vol
 lob_status lob_segment_recode(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
                               int32_t count, const int32_t *values, int32_t drop, lob_error *error);
 
-/* ---- stages ---- */
+/* ---- stages: segment_box.c, segment_growth.c, segment_after.c; segment_run.c calls them ---- */
 
 /* Cut image and strokes to the box; make the second view. */
 lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error);
@@ -83,7 +83,7 @@ lob_status lob_segment_grow(lob_segment_job *j, lob_error *error);
 /* Where two labels grow almost as cheaply, on the box's grid, in ordinary memory. */
 lob_status lob_segment_doubt(lob_segment_job *j, lob_volume *uncertain, lob_error *error);
 
-/* ---- the plan ---- */
+/* ---- the plan: segment_plan.c ---- */
 
 /*
  * Strokes without their slips.

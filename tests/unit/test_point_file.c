@@ -108,6 +108,8 @@ TEST(refusals)
             LOB_EDATA),
         ROW("a position too far", "a.json", LPS "{\"position\":[1,2,1e999]}" END, "three numbers",
             LOB_EDATA),
+        ROW("a system that is no text", "a.json", "{\"markups\":[{\"coordinateSystem\":1}]}",
+            "neither", LOB_EDATA),
         ROW("other systems", "a.json", "{\"markups\":[{\"coordinateSystem\":\"IJK\"}]}", "neither",
             LOB_EDATA),
         ROW("other units", "a.json", "{\"markups\":[{\"coordinateUnits\":\"cm\"}]}", "not in mm",

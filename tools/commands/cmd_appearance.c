@@ -129,7 +129,7 @@ static void options(lob_rows *to, void *user)
                   "another look at IMAGE, such as a smoothed one, whose values count too"),
         OPT_INT(
             "background", &set->background, "N", 1, INT32_MAX,
-            "label that stands for all else; left out: the one whose strokes reach farthest out"),
+            "label that stands for all else; left out: the one whose strokes surround the others"),
         OPT_INPUT("outline", &set->outline, LOB_FILE_LABELS,
                   "an earlier result, whose shape in the slices with strokes counts instead of the "
                   "distance to strokes"),

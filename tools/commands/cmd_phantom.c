@@ -187,7 +187,7 @@ static void options(lob_rows *to, void *user)
         OPT_OUTPUT("truth", &set->truth, LOB_FILE_LABELS,
                    "also write the true label of every voxel"),
         OPT_OUTPUT("seeds", &set->seeds, LOB_FILE_LABELS,
-                   "also write scribbles well inside of every region, for growcut"),
+                   "also write strokes well inside of every region, for segment"),
         OPT_TRIPLE("size", &set->size, 1, 1e6, set->text.size),
         OPT_TRIPLE("spacing", &set->spacing_mm, 1e-6, 1e6, set->text.spacing),
         OPT_CHOICE("type", &set->type, "uint8|int16|uint16", set->text.type),
@@ -196,7 +196,7 @@ static void options(lob_rows *to, void *user)
         OPT_INT("random-seed", &set->random_seed, "N", 0, INT32_MAX,
                 "another number gives another patient, or other cells"),
         OPT_REAL("stroke-gap", &set->stroke_gap, "MM", 1, 1000,
-                 "about so many mm from one slice with scribbles to the next; left out: 16"),
+                 "about so many mm from one slice with strokes to the next; left out: 16"),
         OPT_INT("cells", &set->cells, "N", 1, 100000, set->text.cells),
         OPT_FLAG("nuclei", &set->nuclei, "let the cells' nuclei be bright instead of membranes"),
     };

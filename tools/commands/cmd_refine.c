@@ -166,7 +166,7 @@ static void options(lob_rows *to, void *user)
         OPT_LABELS_OUTPUT(&set->out),
         OPT_INT(
             "background", &set->background, "N", 1, INT32_MAX,
-            "label that stands for all else; left out: the one whose strokes reach farthest out"),
+            "label that stands for all else; left out: the one whose strokes surround the others"),
         OPT_LENGTH(
             "smooth", &set->smooth, 0, 1e4,
             "Gaussian majority of this sigma, as 1.5mm or 1vox; left out: 1vox, which is the "

@@ -32,8 +32,9 @@ typedef struct {
  *   out     out  overwritten, so it must hold nothing; to be freed whatever is returned
  *   run     in   the session of the recipe; must outlive the job
  *   recipe  in   parsed; may be freed afterwards
- *   name    in   of its file, for messages; must outlive the job; NULL: it was typed, and lines
- * have no place values  in   recipe->value_count texts
+ *   name    in   of its file, for messages; must outlive the job; NULL: it was typed, and its
+ *                lines have no place
+ *   values  in   recipe->value_count texts
  *
  * Returns LOB_OK, LOB_EARG (a line with an unknown command, or one that cannot stand in a recipe)
  * or LOB_ENOMEM, with the text in run->error.

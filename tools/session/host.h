@@ -13,10 +13,11 @@ typedef struct lob_maker lob_maker; /* of volumes: see tools/inout/volumes.h */
 struct lob_host {
     lob_session *outer; /* of the recipe, which prints the error of its line; NULL: of none, and
                            nobody prints it */
-    const char *caller; /* the command that stands before this one in messages: "run", */
-    const char *place;  /* and where: "liver.recipe:3" */
-    int index, count;   /* of the line, from 0, and of all lines, for the progress bar */
-    const bool *values; /* which of the session's arguments are no options (see lob_parse) */
+    const char
+        *caller;       /* the name of the command that stands before this one in messages: "run", */
+    const char *place; /* and where: "liver.recipe:3" */
+    int index, count;  /* of the line, from 0, and of all lines, for the progress bar */
+    const bool *values;      /* which of the session's arguments are no options (see lob_parse) */
     const lob_maker *memory; /* volumes that go from line to line; NULL: there are only files */
 
     /* Before options are parsed: set those that were given for all lines or scans. */

@@ -73,7 +73,7 @@ typedef struct lob_command {
     int (*then)(void *settings, int exit_code);
 
     bool computes;    /* on the device, whatever the options are */
-    bool runs_others; /* it runs lines of a recipe, and cannot stand in one itself */
+    bool runs_others; /* it calls commands, or tests the machine, and cannot stand in a recipe */
     bool many;        /* it computes on several devices at once */
     const char
         *only_prints; /* the flag with which outputs are only named, so that they may exist */

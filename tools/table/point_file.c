@@ -93,8 +93,9 @@ static lob_status parse_json(reader *r, const char *text, size_t size)
     cJSON_ArrayForEach(one, markups)
     {
         const char *system = text_of(one, "coordinateSystem");
-        const bool lps = !system || strcmp(system, "LPS") == 0;
-        if (st == LOB_OK && !lps && strcmp(system, "RAS") != 0)
+        const bool named = cJSON_GetObjectItemCaseSensitive(one, "coordinateSystem");
+        const bool lps = !named || (system && strcmp(system, "LPS") == 0);
+        if (st == LOB_OK && !lps && !(system && strcmp(system, "RAS") == 0))
             st = bad(r, "its coordinate system is neither LPS nor RAS");
         const char *unit = text_of(one, "coordinateUnits");
         if (st == LOB_OK && unit && strcmp(unit, "mm") != 0)
