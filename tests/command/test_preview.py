@@ -2,9 +2,10 @@
 
 import json
 
+import nibabel
 import numpy as np
 import pytest
-from conftest import assert_one_line, good, lobule, save
+from conftest import assert_one_line, good, load, lobule, save
 from skimage.io import imread
 
 SHAPE = (30, 24, 20)
@@ -115,6 +116,9 @@ def test_the_legend_has_names_and_colours_of_the_file(tmp_path):
 def test_a_sheet_of_segment_names_what_it_shows(tmp_path):
     """Names and colours of the strokes' file come in lines below the slices, which stay as they are."""
     good("phantom", "abdomen", "-o", "scan.nii", "--seeds", "seeds.nii", "--size", "48,36,30", "--spacing", "8,8,10", cwd=tmp_path)
+    scan = nibabel.load(tmp_path / "scan.nii")
+    drawn = np.array(load(tmp_path / "seeds.nii"))  # the phantom's names go
+    save(drawn, tmp_path / "seeds.nii", affine=scan.affine)
     names = "".join(f"{i}\tstructure {i}\t#10c0{0xE0 + i:x}\n" for i in range(1, 9))
     (tmp_path / "names.tsv").write_text("index\tname\tcolor\n" + names)
     good("convert", "seeds.nii", "named.nii", "--labels", "--label-table", "names.tsv", cwd=tmp_path)
