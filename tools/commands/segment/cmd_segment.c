@@ -116,8 +116,8 @@ static lob_status choose(lob_session *s, work *w)
     lob_segment_report(s, w);
     if (!w->plan.options.background && w->plan.background < w->plan.labels[w->plan.count - 1])
         lob_session_note(s,
-                         "%s: label %d is taken for the background, though it is not the largest; "
-                         "if that is wrong, name the right one by --background",
+                         "%s: label %d, not the last one, is taken for the background, because its "
+                         "strokes surround the others; --background names another",
                          w->files.seeds, w->plan.background);
     if (w->plan.slices == 1)
         lob_session_note(s,
