@@ -167,9 +167,9 @@ static void make_step(labels_case *c, int s, uint64_t *random)
 
 static void describe(labels_case *c, const char *pattern)
 {
-    static const char *const kinds[] = {"recode", "sequential", "split",  "largest", "min-size",
-                                        "fill",   "boundary",   "smooth", "median",  "erode",
-                                        "dilate", "open",       "close"};
+    static const char *const kinds[] = {"recode", "sequential", "split", "largest", "min-size",
+                                        "fill",   "boundary",   "slips", "smooth",  "median",
+                                        "erode",  "dilate",     "open",  "close"};
     const lob_labels_input *in = &c->in;
     int at = snprintf(c->shape, sizeof c->shape,
                       "case %llu: %lldx%lldx%lld %s of %d %s, %g x %g x %g mm%s, %d neighbours, "
