@@ -53,8 +53,9 @@ static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume
                                   lob_segment_begin(j, &turn, share), error);
 }
 
+/* Grow in the volume; or each slice alone, where those without strokes stay 0. */
 static lob_status grow(lob_segment_job *j, lob_volume *grown, const growth *g,
-                       const lob_volume *shares, double share, lob_error *error)
+                       const lob_volume *shares, bool slices, double share, lob_error *error)
 {
     lob_growcut_options options = lob_growcut_defaults();
     const lob_growcut_input in = {
@@ -62,28 +63,15 @@ static lob_status grow(lob_segment_job *j, lob_volume *grown, const growth *g,
     lob_segment_turn turn;
     options.rule = LOB_RULE_DISTANCE;
     options.norm = LOB_NORM_LINF;
+    if (slices) {
+        options.slice_axis = j->plan->axis;
+        options.neighbours = 8;
+    }
     LOB_TRY(lob_segment_make(j, grown, shares, LOB_U8, 1, error));
-    if (g->last && j->in->strength)
+    if (!slices && g->last && j->in->strength)
         LOB_TRY(lob_segment_make(j, &j->strength, shares, LOB_F32, 1, error));
-    const lob_growcut_output out = {.labels = grown->data, .strength = j->strength.data};
-    return j->backend->growcut(&out, NULL, &in, &options, lob_segment_begin(j, &turn, share),
-                               error);
-}
-
-/* Grow each slice alone; those without strokes stay 0. */
-static lob_status grow_slices(lob_segment_job *j, lob_volume *grown, const growth *g,
-                              const lob_volume *shares, double share, lob_error *error)
-{
-    lob_growcut_options options = lob_growcut_defaults();
-    const lob_growcut_input in = {
-        .image = shares, .seeds = g->seeds, .labels = g->labels, .place = shares->place};
-    lob_segment_turn turn;
-    options.rule = LOB_RULE_DISTANCE;
-    options.norm = LOB_NORM_LINF;
-    options.slice_axis = j->plan->axis;
-    options.neighbours = 8;
-    LOB_TRY(lob_segment_make(j, grown, shares, LOB_U8, 1, error));
-    const lob_growcut_output out = {.labels = grown->data};
+    const lob_growcut_output out = {.labels = grown->data,
+                                    .strength = slices ? NULL : j->strength.data};
     return j->backend->growcut(&out, NULL, &in, &options, lob_segment_begin(j, &turn, share),
                                error);
 }
@@ -144,8 +132,8 @@ static lob_status grow_and_refine(lob_segment_job *j, lob_volume *out, const gro
 {
     lob_volume grown = lob_volume_empty(), others = lob_volume_empty(), none = lob_volume_empty();
     const bool thick = j->plan->thick;
-    lob_status st = grow(j, &grown, g, shares, (thick ? 0.4 : 0.6) * share, error);
-    if (st == LOB_OK && thick) st = grow_slices(j, &others, g, shares, 0.2 * share, error);
+    lob_status st = grow(j, &grown, g, shares, false, (thick ? 0.4 : 0.6) * share, error);
+    if (st == LOB_OK && thick) st = grow(j, &others, g, shares, true, 0.2 * share, error);
     if (st == LOB_OK && thick) st = refine(j, out, g, &grown, &others, shares, 0.4 * share, error);
     lob_segment_drop(j, &others);
     if (st == LOB_OK && g->last && (j->in->uncertain || j->in->suggest > 0)) {

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from harness import Run, dice, heading, load, median, options, program, save, shared, table
+from harness import Run, dice, heading, load, median, options, program, save, shared, slicer_box, table
 
 CT, SEG = "totalsegmentator/example_ct_sm", "totalsegmentator/example_seg"
 MR, CORD = "totalsegmentator/example_mr_sm", "sct-spinal-cord/"
@@ -101,17 +101,6 @@ class Case:
         return sorted({int(np.searchsorted(share, (k + 0.5) / count)) for k in range(count)})
 
 
-def box_of(case, seeds):
-    """3D Slicer's box: 20 % and at least 10 mm wider than the strokes."""
-    cut = []
-    for axis in range(3):
-        at = np.flatnonzero(seeds.any(tuple(a for a in range(3) if a != axis)))
-        low, high = at[0], at[-1] + 1
-        margin = int(np.ceil(max(0.2 * (high - low), 10 / case.spacing[axis]) - 1e-6))
-        cut.append(slice(max(0, low - margin), min(seeds.shape[axis], high + margin)))
-    return tuple(cut)
-
-
 def in_box(case, seeds, cut, labels):
     out = np.zeros(seeds.shape, bool)
     out[cut] = np.asarray(labels) == 1
@@ -137,14 +126,14 @@ def growcut_in_box(case, seeds, folder):
     seconds = Run("crop", case.path, "-o", path[1], *around).seconds
     seconds += Run("crop", path[0], "-o", path[2], *around).seconds
     seconds += Run("growcut", path[1], path[2], "-o", path[3], "--force").seconds
-    return in_box(case, seeds, box_of(case, seeds), np.squeeze(load(path[3])[0])), seconds
+    return in_box(case, seeds, slicer_box(seeds, case.spacing), np.squeeze(load(path[3])[0])), seconds
 
 
 def fast_growcut(case, seeds, _):
     """ITK's, by PyPI's itk-growcut."""
     import itk
 
-    cut = box_of(case, seeds)
+    cut = slicer_box(seeds, case.spacing)
     image = itk.image_from_array(np.ascontiguousarray(case.voxels[cut].astype(np.float32).T))
     marks = itk.image_from_array(np.ascontiguousarray(seeds[cut].astype(np.uint8).T))
     for one in (image, marks):
@@ -156,7 +145,7 @@ def fast_growcut(case, seeds, _):
 def random_walker(case, seeds, _):
     from skimage.segmentation import random_walker as walk
 
-    cut = box_of(case, seeds)
+    cut = slicer_box(seeds, case.spacing)
     x = case.voxels[cut].astype(float)
     labels = walk(x / x.std(), seeds[cut].astype(np.int32), beta=2000, mode="cg_j", tol=1e-3,
                   spacing=tuple(case.spacing / case.spacing.min()))

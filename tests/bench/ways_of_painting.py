@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from harness import ROOT, commit, dice, load, machine, options, shared, table
+from harness import ROOT, commit, dice, load, machine, options, shared, slicer_box, table
 
 sys.path.insert(0, str(ROOT / "python"))
 import lobule  # noqa: E402
@@ -201,17 +201,6 @@ def grow(case, seeds, cut=np.s_[:, :, :], **more):
     return made
 
 
-def slicer_box(case, seeds):
-    """3D Slicer's box: 20 % and at least 10 mm wider than the strokes."""
-    cut = []
-    for axis in range(3):
-        at = np.flatnonzero(seeds.any(tuple(a for a in range(3) if a != axis)))
-        low, high = at[0], at[-1] + 1
-        margin = int(np.ceil(max(0.2 * (high - low), 10 / case.spacing[axis]) - 1e-6))
-        cut.append(slice(max(0, low - margin), min(seeds.shape[axis], high + margin)))
-    return tuple(cut)
-
-
 def segment(case, seeds, **more):
     image, marks = (np.ascontiguousarray(a.T) for a in (case.voxels, seeds))
     return lobule.segment(image, marks, spacing=case.spacing[::-1], **more).T == 1
@@ -220,8 +209,8 @@ def segment(case, seeds, **more):
 METHODS = {
     "segment": segment,
     "growcut": grow,
-    "growcut in the box": lambda case, seeds: grow(case, seeds, slicer_box(case, seeds)),
-    "ITK's rule in the box": lambda case, seeds: grow(case, seeds, slicer_box(case, seeds), rule="distance"),
+    "growcut in the box": lambda case, seeds: grow(case, seeds, slicer_box(seeds, case.spacing)),
+    "ITK's rule in the box": lambda case, seeds: grow(case, seeds, slicer_box(seeds, case.spacing), rule="distance"),
 }
 
 

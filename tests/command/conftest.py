@@ -1,7 +1,11 @@
 """What the command-line tests share: the program, folders of real scans, small volumes."""
 
+import fcntl
 import os
+import pty
+import struct
 import subprocess
+import termios
 from collections import Counter
 from pathlib import Path
 
@@ -71,6 +75,29 @@ def good(*arguments, **more):
     done = lobule(*arguments, **more)
     assert done.returncode == 0, done.stderr
     return done
+
+
+def on_a_terminal(folder, arguments, columns=0, **more):
+    """Run the program, which must succeed, and return what it shows on a terminal, of so many columns."""
+    try:
+        master, slave = pty.openpty()
+    except OSError as error:
+        pytest.skip(f"no terminal to be had: {error}")
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 0, columns, 0, 0))
+    child = subprocess.Popen([PROGRAM, *arguments], cwd=folder, stderr=slave, **({"stdout": slave} | more))
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            block = os.read(master, 65536)
+        except OSError:
+            break
+        if not block:
+            break
+        seen += block
+    os.close(master)
+    assert child.wait(60) == 0
+    return seen
 
 
 def contents(folder):

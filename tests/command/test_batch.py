@@ -14,7 +14,19 @@ import time
 import nibabel
 import numpy as np
 import pytest
-from conftest import PROGRAM, SHAPE, assert_one_line, contents, good, load, lobule, save, scan_array, seeds_array
+from conftest import (
+    PROGRAM,
+    SHAPE,
+    assert_one_line,
+    contents,
+    good,
+    load,
+    lobule,
+    on_a_terminal,
+    save,
+    scan_array,
+    seeds_array,
+)
 
 RECIPE = """# Grow, number, measure.
 growcut {image} {seeds} -o @grown --max-mm {reach=40}
@@ -674,19 +686,8 @@ def test_what_is_said(tmp_path):
     assert re.search(r"busy: .*; the bottleneck is \w+\n", done.stderr) and done.stdout == ""
     done = batch(tmp_path, "steps.recipe", "scans.tsv", "--force", "--quiet")
     assert (done.stdout, done.stderr) == ("", "")
-    import pty
-
-    main, other = pty.openpty()
-    running = subprocess.Popen([PROGRAM, "batch", "steps.recipe", "scans.tsv", "--force"], cwd=tmp_path, stderr=other)
-    os.close(other)
-    shown = b""
-    try:
-        while piece := os.read(main, 4096):
-            shown += piece
-    except OSError:  # the other end is closed
-        pass
-    os.close(main)
-    assert running.wait() == 0
+    arguments = ["batch", "steps.recipe", "scans.tsv", "--force"]
+    shown = on_a_terminal(tmp_path, arguments, stdout=subprocess.DEVNULL)
     assert b"3 done" in shown
 
 

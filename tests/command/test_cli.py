@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import pty
 import re
 import signal
 import stat
@@ -13,7 +12,7 @@ import time
 import nibabel
 import numpy as np
 import pytest
-from conftest import AFFINE, PROGRAM, assert_one_line, contents, good, load, lobule, save, scan_array
+from conftest import AFFINE, PROGRAM, assert_one_line, contents, good, load, lobule, on_a_terminal, save, scan_array
 
 COMMANDS = re.findall(r"^  (\w+)  ", lobule("--help").stdout, re.M)
 GROW = ("growcut", "image.nii.gz", "seeds.nii.gz", "-o", "labels.nii.gz")
@@ -319,28 +318,6 @@ def slow_case(folder):
     save(noise, folder / "slow.nii")
     save(seeds, folder / "slow_seeds.nii")
     return ["growcut", "slow.nii", "slow_seeds.nii", "-o", "slow_labels.nii", "--threads", "1"]
-
-
-def on_a_terminal(folder, arguments, **more):
-    """Run the program, which must succeed, and return what it shows on a terminal."""
-    try:
-        master, slave = pty.openpty()
-    except OSError as error:
-        pytest.skip(f"no terminal to be had: {error}")
-    child = subprocess.Popen([PROGRAM, *arguments], cwd=folder, stderr=slave, **({"stdout": slave} | more))
-    os.close(slave)
-    seen = b""
-    while True:
-        try:
-            block = os.read(master, 65536)
-        except OSError:
-            break
-        if not block:
-            break
-        seen += block
-    os.close(master)
-    assert child.wait(60) == 0
-    return seen
 
 
 def test_terminal_shows_a_bar_and_clears_it(folder):

@@ -1,18 +1,12 @@
 """lobule stats: the table of labels that exist, against numpy."""
 
 import csv
-import fcntl
 import json
-import os
-import pty
-import struct
-import subprocess
-import termios
 
 import numpy as np
 import pytest
 from components_oracle import table
-from conftest import AFFINE, PROGRAM, SHARED, assert_one_line, contents, good, load, lobule, save
+from conftest import AFFINE, SHARED, assert_one_line, contents, good, load, lobule, on_a_terminal, save
 from test_components_options import OBLIQUE, assert_rows, blobs, read_tsv
 
 
@@ -225,19 +219,9 @@ def test_names_stand_beside_labels(tmp_path):
 
 def test_a_terminal_gets_columns_that_fit(tmp_path):
     good("phantom", "abdomen", "--size", "40,30,20", "--truth", "a.nii", "-o", "scan.nii", cwd=tmp_path)
-    main, other = pty.openpty()
-    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 72, 0, 0))
-    done = subprocess.run([PROGRAM, "stats", "scan.nii", "a.nii", "--quiet"], cwd=tmp_path, stdout=other, check=True)
-    os.close(other)
-    shown = b""
-    try:
-        while piece := os.read(main, 4096):
-            shown += piece
-    except OSError:  # the other end is closed
-        pass
-    os.close(main)
+    shown = on_a_terminal(tmp_path, ["stats", "scan.nii", "a.nii", "--quiet"], columns=72)
     lines = shown.decode().splitlines()
-    assert done.returncode == 0 and all(len(line) <= 72 for line in lines), lines
+    assert all(len(line) <= 72 for line in lines), lines
     assert lines[0].split()[:3] == ["label", "name", "voxels"] and "\t" not in shown.decode()
     assert lines[2].startswith("    2  liver") and lines[-1].startswith("(")
 

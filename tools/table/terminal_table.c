@@ -19,8 +19,7 @@ int lob_terminal_width(void)
     return size.ws_col;
 }
 
-/* The bytes of a text's first characters, at most so many; *characters: how many there are. */
-static int first_characters(const char *text, int most, int *characters)
+int lob_first_characters(const char *text, int most, int *characters)
 {
     int bytes = 0;
     *characters = 0;
@@ -46,7 +45,7 @@ static void measure(column *columns, lob_lines *lines)
         for (int c = 0; c < cells.count; c++) {
             char *end;
             int characters;
-            first_characters(cells.field[c], LONGEST_CELL, &characters);
+            lob_first_characters(cells.field[c], LONGEST_CELL, &characters);
             if (characters > columns[c].width) columns[c].width = characters;
             strtod(cells.field[c], &end);
             const bool number = *end == '\0' || strcmp(cells.field[c], "n/a") == 0;
@@ -72,7 +71,7 @@ static void print_rows(const column *columns, int shown, lob_lines *lines)
         lob_fields_cut(&cells, line, '\t');
         for (int c = 0; c < cells.count && c < shown; c++) {
             int characters;
-            const int bytes = first_characters(cells.field[c], LONGEST_CELL, &characters);
+            const int bytes = lob_first_characters(cells.field[c], LONGEST_CELL, &characters);
             const int blanks = columns[c].width - characters;
             const bool last = c + 1 == shown;
             printf("%*s", (c ? GAP : 0) + (columns[c].text ? 0 : blanks), "");

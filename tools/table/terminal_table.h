@@ -7,6 +7,9 @@
 /* Columns of the terminal that standard output is; 0: it is none. */
 int lob_terminal_width(void);
 
+/* The bytes of the first characters of UTF-8, at most so many; *characters: how many there are. */
+int lob_first_characters(const char *text, int most, int *characters);
+
 /*
  * Print TSV on standard output, with its columns aligned: numbers to the right, texts to the left,
  * long ones cut. Columns that do not fit are left out, and a last line says how many these are.

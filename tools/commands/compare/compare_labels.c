@@ -4,6 +4,7 @@
 #include "kernels/scores/overlaps.h"
 #include "tools/options/label_list.h"
 #include "tools/table/table_file.h"
+#include "tools/table/terminal_table.h"
 #include "volumes/labels.h"
 
 #include <inttypes.h>
@@ -104,24 +105,21 @@ enum { LONGEST_NAME = 24 }; /* characters of a name that the table has room for 
 /* The first characters of a name, in a column of so many. */
 static void print_name(const char *name, int width)
 {
-    int bytes = 0, characters = 0;
-    for (; name[bytes]; bytes++) {
-        if ((name[bytes] & 0xC0) == 0x80) continue; /* goes on */
-        if (characters == width) break;
-        characters++;
-    }
+    int characters;
+    const int bytes = lob_first_characters(name, width, &characters);
     printf("  %.*s%*s", bytes, name, width - characters, "");
 }
 
 /* Characters that the column of names has; 0: there is none. */
 static int name_width(const comparison *c)
 {
-    size_t longest = 0;
+    int longest = 0;
     for (int32_t i = 0; i < c->count; i++) {
-        const size_t length = strlen(name_of(c, c->rows[i].label));
-        longest = length > longest ? length : longest;
+        int characters;
+        lob_first_characters(name_of(c, c->rows[i].label), LONGEST_NAME, &characters);
+        longest = characters > longest ? characters : longest;
     }
-    return longest < LONGEST_NAME ? (int)longest : LONGEST_NAME;
+    return longest;
 }
 
 /* verdict: the last line; NULL for none */
