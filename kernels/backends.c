@@ -35,7 +35,7 @@ static const lob_backend cpu = {
         return lob_error_end(error, st);                                              \
     }
 
-IN_TURN(appearance, (shares, stats, in, options, context, error), float *shares,
+IN_TURN(appearance, (shares, stats, in, options, context, error), void *shares,
         lob_appearance_stats *stats, const lob_appearance_input *in,
         const lob_appearance_options *options)
 IN_TURN(growcut, (out, stats, in, options, context, error), const lob_growcut_output *out,
