@@ -81,6 +81,7 @@
 #include "kernels/phantom/phantom.h"
 #include "kernels/regions/contacts.h"
 #include "kernels/regions/shapes.h"
+#include "kernels/register/register.h"
 #include "kernels/scores/instances.h"
 #include "kernels/scores/overlaps.h"
 #include "kernels/scores/partition.h"

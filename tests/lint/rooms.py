@@ -31,7 +31,7 @@ LAYERS = {
     "kernels": [
         "context budget progress arrays plan_number simd_clones device levels histogram pair_table",
         "appearance backend_cuda components distance filters growcut labels maxima merge morphology phantom refine"
-        " regions resample scores supervoxels threshold",
+        " regions register resample scores supervoxels threshold",
         "backends",
         "cells segment",
     ],

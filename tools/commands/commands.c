@@ -10,6 +10,7 @@ const lob_command_group lob_command_groups[] = {
     {"Prepare",
      {&lob_command_filter, &lob_command_crop, &lob_command_resample, &lob_command_seeds,
       &lob_command_distance, &lob_command_maxima}                                                  },
+    {"Cohorts",      {&lob_command_register, &lob_command_warp}                                    },
     {"Compose",      {&lob_command_run, &lob_command_batch, &lob_command_bids, &lob_command_repeat}},
     {"Clean",        {&lob_command_labels, &lob_command_merge, &lob_command_refine}                },
     {"Measure",      {&lob_command_stats, &lob_command_compare}                                    },

@@ -28,6 +28,7 @@ extern const lob_command lob_command_merge;
 extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;
 extern const lob_command lob_command_refine;
+extern const lob_command lob_command_register;
 extern const lob_command lob_command_repeat;
 extern const lob_command lob_command_resample;
 extern const lob_command lob_command_run;
@@ -36,6 +37,7 @@ extern const lob_command lob_command_seeds;
 extern const lob_command lob_command_stats;
 extern const lob_command lob_command_supervoxels;
 extern const lob_command lob_command_threshold;
+extern const lob_command lob_command_warp;
 
 /* The commands of one task, and NULL. */
 typedef struct {

@@ -53,7 +53,14 @@
             "26, 1945.")                                                                            \
     X(HAUSDORFF, "Huttenlocher DP, Klanderman GA, Rucklidge WJ. Comparing images using the "        \
                  "Hausdorff distance. IEEE Transactions on Pattern Analysis and Machine "           \
-                 "Intelligence 15, 1993.")
+                 "Intelligence 15, 1993.")                                                          \
+    X(SELF_SIMILAR, "Heinrich MP, Jenkinson M, Papież BW, Brady M, Schnabel JA. Towards realtime " \
+                    "multimodal fusion for image-guided interventions using self-similarities. "    \
+                    "MICCAI, 2013.")                                                                \
+    X(DISCRETE,                                                                                     \
+      "Heinrich MP, Jenkinson M, Brady M, Schnabel JA. MRF-based deformable registration "          \
+      "and ventilation estimation of lung CT. IEEE Transactions on Medical Imaging 32, "            \
+      "2013.")
 
 enum {
 #define PAPER_ENUM(name, text) name,
@@ -114,6 +121,9 @@ static const struct {
     {{"preview"},                   NULL,                                                                {NULL}                                   },
     {{"refine"},
      "Labels were smoothed and their borders moved to where the image changes",                          {"smooth", "edge"}                       },
+    {{"register"},
+     "A scan was registered to another one, by an affine and by displacements of least cost "
+     "descriptors",                                                                                      {"smooth"}                               },
     {{"resample"},                  "The volume was resampled",                                          {"method"}                               },
     {{"seeds"},                     "Seeds were made",                                                   {"conflict"}                             },
     {{"segment"},
@@ -123,6 +133,7 @@ static const struct {
     {{"supervoxels"},
      "The image was cut into supervoxels, each connected",                                               {"method", "iterations"}                 },
     {{"threshold"},                 "The image was thresholded",                                         {NULL}                                   },
+    {{"warp"},                      "A volume was brought through a field of displacements",             {NULL}                                   },
 };
 
 /* Which papers go with a command. */
@@ -162,6 +173,8 @@ static const struct {
     {{"cells"},                          FLOODING      },
     {{"cells"},                          FLOODING_PATHS},
     {{"cells"},                          DYNAMICS      },
+    {{"register"},                       SELF_SIMILAR  },
+    {{"register"},                       DISCRETE      },
     {{"compare"},                        DICE          },
     {{"compare"},                        HAUSDORFF     },
 };

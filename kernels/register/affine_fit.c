@@ -1,0 +1,165 @@
+/* The affine of a field of displacements, by least trimmed squares. */
+#include "kernels/register/register_parts.h"
+
+#include <stdlib.h>
+
+enum { ROUNDS = 20, MOST = 4 };
+
+/* A point: where it is, where its displacement leads, how far the affine is off. */
+typedef struct {
+    double x[MOST], y[3]; /* x: the free axes and, last, 1 */
+    double off;
+    int64_t order; /* in the grid, for ties */
+} match;
+
+/* Axes of so many points that an affine can be told from noise along them. */
+static int free_axes(int axis[3], const lob_register_points *p)
+{
+    int n = 0;
+    for (int a = 0; a < 3; a++)
+        if (p->n[a] >= 4) axis[n++] = a;
+    return n;
+}
+
+static int by_off(const void *a, const void *b)
+{
+    const match *x = a, *y = b;
+    if (x->off != y->off) return x->off < y->off ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Solve m * w = r for three right-hand sides, in place; false: m is singular. */
+static bool solve(double m[MOST][MOST + 3], int n)
+{
+    for (int i = 0; i < n; i++) {
+        int best = i;
+        for (int j = i + 1; j < n; j++)
+            if (fabs(m[j][i]) > fabs(m[best][i])) best = j;
+        if (!(fabs(m[best][i]) > 1e-9)) return false;
+        for (int k = 0; k < n + 3; k++) {
+            const double t = m[i][k];
+            m[i][k] = m[best][k];
+            m[best][k] = t;
+        }
+        for (int j = 0; j < n; j++) {
+            if (j == i) continue;
+            const double f = m[j][i] / m[i][i];
+            for (int k = i; k < n + 3; k++) m[j][k] -= f * m[i][k];
+        }
+    }
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < 3; k++) m[i][n + k] /= m[i][i];
+    return true;
+}
+
+/* w[i][a]: how much output axis a has of input i. */
+static bool fit(double w[MOST][3], const match *at, int64_t count, int n)
+{
+    double m[MOST][MOST + 3] = {{0}};
+    for (int64_t k = 0; k < count; k++)
+        for (int i = 0; i < n; i++) {
+            for (int j = 0; j < n; j++) m[i][j] += at[k].x[i] * at[k].x[j];
+            for (int a = 0; a < 3; a++) m[i][n + a] += at[k].x[i] * at[k].y[a];
+        }
+    if (!solve(m, n)) return false;
+    for (int i = 0; i < n; i++)
+        for (int a = 0; a < 3; a++) w[i][a] = m[i][n + a];
+    return true;
+}
+
+static void measure(match *at, int64_t count, double w[MOST][3], int n)
+{
+    for (int64_t k = 0; k < count; k++) {
+        at[k].off = 0.0;
+        for (int a = 0; a < 3; a++) {
+            double d = -at[k].y[a];
+            for (int i = 0; i < n; i++) d += w[i][a] * at[k].x[i];
+            at[k].off += d * d;
+        }
+    }
+}
+
+/* Take the points whose contrast is not below the median. x is relative to `middle`, y is the
+ * displacement. */
+static int64_t take_matches(match *at, const lob_register_points *p, const int32_t *contrast,
+                            int32_t median, const int *axis, int n, const float middle[3])
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < p->count; i++) {
+        float where[3];
+        if (contrast[i] < median || contrast[i] == 0) continue;
+        match *const m = &at[count++];
+        lob_register_point_middle(where, p, i);
+        for (int j = 0; j < n; j++) m->x[j] = (double)(where[axis[j]] - middle[axis[j]]);
+        m->x[n] = 1.0;
+        for (int a = 0; a < 3; a++) m->y[a] = (double)p->u[a][i];
+        m->order = i;
+    }
+    return count;
+}
+
+/* An affine that turns, stretches or mirrors beyond what one scan differs from another is no
+ * answer. */
+static bool is_sound(const lob_register_affine *a)
+{
+    const double(*m)[4] = a->m;
+    const double det = m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
+                       m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
+                       m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
+    return det > 0.25 && det < 4.0;
+}
+
+static void apply(lob_register_call *c, double w[MOST][3], const int *axis, int n,
+                  const float middle[3])
+{
+    lob_register_affine step = {
+        {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}
+    };
+    for (int a = 0; a < 3; a++) {
+        step.m[a][3] = w[n][a];
+        for (int j = 0; j < n; j++) {
+            step.m[a][axis[j]] += w[j][a];
+            step.m[a][3] -= w[j][a] * (double)middle[axis[j]];
+        }
+    }
+    if (is_sound(&step)) c->affine = lob_register_after(&c->affine, &step);
+}
+
+lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_points *p,
+                                   const int32_t *contrast)
+{
+    int axis[3];
+    const int n = free_axes(axis, p);
+    const lob_dims d = c->fixed.dims;
+    const float middle[3] = {(float)(d.nx - 1) / 2.0f, (float)(d.ny - 1) / 2.0f,
+                             (float)(d.nz - 1) / 2.0f};
+    double w[MOST][3];
+    int32_t *sorted = NULL;
+    match *at = NULL;
+    lob_status st = lob_budget_alloc(&c->budget, &sorted, p->count, sizeof *sorted, c->error);
+    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &at, p->count, sizeof *at, c->error);
+    if (st == LOB_OK) {
+        memcpy(sorted, contrast, (size_t)p->count * sizeof *sorted);
+        qsort(sorted, (size_t)p->count, sizeof *sorted, by_number);
+        const int64_t count = take_matches(at, p, contrast, sorted[p->count / 2], axis, n, middle);
+        int64_t kept = count;
+        bool found = count > 2 * (n + 1);
+        for (int round = 0; found && round < ROUNDS; round++) {
+            found = fit(w, at, kept, n + 1);
+            if (!found) break;
+            measure(at, count, w, n + 1);
+            qsort(at, (size_t)count, sizeof *at, by_off);
+            kept = count * 6 / 10;
+        }
+        if (found) apply(c, w, axis, n, middle);
+    }
+    lob_budget_free(&c->budget, at, p->count, sizeof *at);
+    lob_budget_free(&c->budget, sorted, p->count, sizeof *sorted);
+    return st;
+}

@@ -1,0 +1,341 @@
+/*
+ * Displacements of least cost over a tree of points (Felzenszwalb and Huttenlocher, IJCV 2005;
+ * Heinrich et al., IEEE TMI 2013). The tree spans the points along edges between blocks of the
+ * least difference, so that smoothing goes along organs and not across their borders. An edge costs
+ * the square of the difference of its ends' displacements, which is a sum over axes: from children
+ * to their parent the least sums go along one axis after the other.
+ *
+ * Edges of equal difference are taken in the order of their numbers, 3 * point + axis.
+ */
+#include "kernels/register/register_parts.h"
+#include "kernels/simd_clones.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+enum { MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1 };
+
+/* The highest cost of an edge along an axis: six edges of three axes stay below 2^31. */
+#define MOST_COST (INT32_C(1) << 26)
+
+typedef struct {
+    int64_t *parent; /* of each point; -1: the root */
+    int64_t *order;  /* points, parents before children, children of one point together */
+    int64_t *child;  /* of order[i]: order[child[i]] .. order[child[i + 1]] are its children */
+    int64_t *depth;  /* where each depth begins in order, and where the last ends */
+    int64_t depths;
+    uint8_t *edges;     /* of each point: bit 2 a + up is the edge along axis a */
+    int64_t *set;       /* of each point, while edges are chosen */
+    uint64_t *key;      /* of each edge: difference, number */
+    int64_t *memory[2]; /* of the arrays of int64_t and of key */
+} tree;
+
+/* ---- the tree ---- */
+
+static int64_t stride_of(const lob_register_points *p, int axis)
+{
+    return axis == 0 ? 1 : axis == 1 ? p->n[0] : p->n[0] * p->n[1];
+}
+
+static int64_t clamp(int64_t i, int64_t n)
+{
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
+
+/* How much the block of a point differs from the next one along an axis. */
+static uint64_t difference(const lob_register_points *p, const lob_register_image *image,
+                           const int64_t index[3], int axis)
+{
+    const lob_dims d = image->dims;
+    int64_t first[3];
+    uint64_t sum = 0;
+    for (int a = 0; a < 3; a++) first[a] = index[a] * p->step + p->first[a];
+    const int64_t apart = p->step * (axis == 0 ? 1 : axis == 1 ? d.nx : d.nx * d.ny);
+    for (int z = 0; z < p->step; z++)
+        for (int y = 0; y < p->step; y++) {
+            const int64_t row =
+                (clamp(first[2] + z, d.nz) * d.ny + clamp(first[1] + y, d.ny)) * d.nx;
+            for (int x = 0; x < p->step; x++) {
+                const int64_t i = row + clamp(first[0] + x, d.nx);
+                const int a = image->level[i] & LOB_REGISTER_TOP;
+                const int b = image->level[i + apart] & LOB_REGISTER_TOP;
+                sum += (uint64_t)(a > b ? a - b : b - a);
+            }
+        }
+    return sum;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int64_t find(int64_t *set, int64_t i)
+{
+    while (set[i] != i) i = set[i] = set[set[i]];
+    return i;
+}
+
+/* Choose edges: Kruskal's. */
+static void choose_edges(tree *t, const lob_register_points *p, const lob_register_image *image)
+{
+    int64_t keys = 0;
+    for (int64_t i = 0; i < p->count; i++) {
+        const int64_t index[3] = {i % p->n[0], i / p->n[0] % p->n[1], i / p->n[0] / p->n[1]};
+        t->set[i] = i;
+        t->edges[i] = 0;
+        for (int a = 0; a < 3; a++)
+            if (index[a] + 1 < p->n[a])
+                t->key[keys++] = difference(p, image, index, a) << 32 | (uint64_t)(3 * i + a);
+    }
+    qsort(t->key, (size_t)keys, sizeof *t->key, by_key);
+    for (int64_t k = 0; k < keys; k++) {
+        const int64_t edge = (int64_t)(t->key[k] & UINT32_MAX), from = edge / 3;
+        const int axis = (int)(edge % 3);
+        const int64_t to = from + stride_of(p, axis);
+        const int64_t a = find(t->set, from), b = find(t->set, to);
+        if (a == b) continue;
+        t->set[a > b ? a : b] = a > b ? b : a;
+        t->edges[from] |= (uint8_t)(1 << (2 * axis + 1));
+        t->edges[to] |= (uint8_t)(1 << (2 * axis));
+    }
+}
+
+/* Order points from the middle one on. */
+static void order_points(tree *t, const lob_register_points *p)
+{
+    int64_t n = 0;
+    t->order[n++] = p->count / 2;
+    t->parent[p->count / 2] = -1;
+    t->depths = 0;
+    t->depth[0] = 0;
+    for (int64_t i = 0; i < p->count; i++) {
+        if (i == t->depth[t->depths]) t->depth[++t->depths] = n;
+        const int64_t at = t->order[i];
+        t->child[i] = n;
+        for (int e = 0; e < 6; e++) {
+            const int64_t to = at + (e % 2 ? 1 : -1) * stride_of(p, e / 2);
+            if (!(t->edges[at] >> e & 1) || to == t->parent[at]) continue;
+            t->parent[to] = at;
+            t->order[n++] = to;
+        }
+    }
+    t->child[p->count] = n;
+}
+
+static lob_status tree_make(tree *t, lob_register_call *c, const lob_register_points *p,
+                            const lob_register_image *image)
+{
+    LOB_TRY(
+        lob_budget_alloc(&c->budget, &t->memory[0], 5 * p->count + 3, sizeof(int64_t), c->error));
+    LOB_TRY(lob_budget_alloc(&c->budget, &t->memory[1], 3 * p->count, sizeof(uint64_t), c->error));
+    LOB_TRY(lob_budget_alloc(&c->budget, &t->edges, p->count, 1, c->error));
+    t->parent = t->memory[0];
+    t->order = t->parent + p->count;
+    t->set = t->order + p->count;
+    t->child = t->set + p->count;
+    t->depth = t->child + p->count + 1;
+    t->key = (uint64_t *)t->memory[1];
+    choose_edges(t, p, image);
+    order_points(t, p);
+    return LOB_OK;
+}
+
+static void tree_free(tree *t, lob_register_call *c, const lob_register_points *p)
+{
+    lob_budget_free(&c->budget, t->memory[0], 5 * p->count + 3, sizeof(int64_t));
+    lob_budget_free(&c->budget, t->memory[1], 3 * p->count, sizeof(uint64_t));
+    lob_budget_free(&c->budget, t->edges, p->count, 1);
+}
+
+/* ---- edges ---- */
+
+/* What an edge costs along each axis, by the parent's displacement less the child's, plus side - 1.
+ */
+typedef struct {
+    int32_t cost[3][2 * MOST_SIDE];
+} edge;
+
+static void edge_make(edge *e, const lob_register_costs *k, int64_t parent, int64_t child)
+{
+    const int quant = k->level->quant;
+    const int64_t unit = LOB_REGISTER_PARTS * (int64_t)quant;
+    for (int a = 0; a < 3; a++) {
+        const float *const u = k->points->u[a];
+        const int64_t before =
+            (int64_t)(u[parent] * LOB_REGISTER_PARTS) - (int64_t)(u[child] * LOB_REGISTER_PARTS);
+        for (int i = 0; i < 2 * k->side[a] - 1; i++) {
+            const int64_t d = before + (i - k->side[a] + 1) * unit;
+            const int64_t cost = d * d * LOB_REGISTER_UNIT / (unit * unit);
+            e->cost[a][i] = cost < MOST_COST ? (int32_t)cost : MOST_COST;
+        }
+    }
+}
+
+/* out[j][x] = least of in[i][x] + cost of (j, i), of side rows of n. */
+LOB_SIMD_CLONES static void least_along(int32_t *restrict out, const int32_t *restrict in,
+                                        const int32_t *cost, int side, int64_t n)
+{
+    for (int j = 0; j < side; j++) {
+        int32_t *restrict const to = out + j * n;
+        for (int i = 0; i < side; i++) {
+            const int32_t more = cost[j - i + side - 1];
+            const int32_t *restrict const from = in + i * n;
+            if (i == 0)
+                for (int64_t x = 0; x < n; x++) to[x] = from[x] + more;
+            else
+                for (int64_t x = 0; x < n; x++)
+                    to[x] = from[x] + more < to[x] ? from[x] + more : to[x];
+        }
+    }
+}
+
+/* rows x n becomes n x rows. */
+static void transpose(int32_t *restrict out, const int32_t *restrict in, int rows, int64_t n)
+{
+    for (int64_t x = 0; x < n; x++)
+        for (int j = 0; j < rows; j++) out[x * rows + j] = in[j * n + x];
+}
+
+LOB_SIMD_CLONES static void add_message(int32_t *restrict cost, const int32_t *restrict message,
+                                        int64_t labels)
+{
+    int32_t least = message[0];
+    for (int64_t l = 0; l < labels; l++) least = message[l] < least ? message[l] : least;
+    for (int64_t l = 0; l < labels; l++) cost[l] += message[l] - least;
+}
+
+/* Add to the parent's costs what its child adds at least. work: two times labels. */
+static void send_up(lob_register_costs *k, int64_t parent, int64_t child, int32_t *work)
+{
+    edge e;
+    int32_t *const other = work + k->labels;
+    const int *const n = k->side;
+    edge_make(&e, k, parent, child);
+    least_along(work, k->cost + child * k->labels, e.cost[2], n[2], n[0] * n[1]);
+    transpose(other, work, n[2], n[0] * n[1]); /* y, x, z */
+    least_along(work, other, e.cost[1], n[1], n[0] * n[2]);
+    transpose(other, work, n[1], n[0] * n[2]); /* x, z, y */
+    least_along(work, other, e.cost[0], n[0], n[1] * n[2]);
+    transpose(other, work, n[0], n[1] * n[2]); /* z, y, x */
+    add_message(k->cost + parent * k->labels, other, k->labels);
+}
+
+/* ---- choices ---- */
+
+LOB_SIMD_CLONES static int64_t first_least(const int32_t *cost, int64_t labels)
+{
+    int32_t least = cost[0];
+    int64_t l = 0;
+    for (int64_t i = 0; i < labels; i++) least = cost[i] < least ? cost[i] : least;
+    while (cost[l] != least) l++;
+    return l;
+}
+
+/* Add what the edge to the parent's choice costs. */
+static void add_edge(int32_t *out, const int32_t *cost, const lob_register_costs *k, const edge *e,
+                     int64_t chosen)
+{
+    const int at[3] = {(int)(chosen % k->side[0]), (int)(chosen / k->side[0] % k->side[1]),
+                       (int)(chosen / k->side[0] / k->side[1])};
+    for (int z = 0; z < k->side[2]; z++)
+        for (int y = 0; y < k->side[1]; y++) {
+            const int32_t across =
+                e->cost[2][at[2] - z + k->side[2] - 1] + e->cost[1][at[1] - y + k->side[1] - 1];
+            const int32_t *const along = e->cost[0] + at[0] + k->side[0] - 1;
+            for (int x = 0; x < k->side[0]; x++) *out++ = *cost++ + across + along[-x];
+        }
+}
+
+/* How far beside the least of three costs, along one axis, the parabola through them has its own:
+ * -1/2 .. 1/2. */
+static float beside(const int32_t *cost, int64_t l, int64_t stride, int at, int side)
+{
+    if (at == 0 || at == side - 1) return 0.0f;
+    const double low = cost[l - stride], mid = cost[l], high = cost[l + stride];
+    const double bend = low - 2.0 * mid + high;
+    return bend > 0.0 ? (float)((low - high) / (2.0 * bend)) : 0.0f;
+}
+
+/* Move a point by its choice, and beside it. */
+static void settle(lob_register_costs *k, int64_t point, const int32_t *cost, int64_t l)
+{
+    const int64_t stride[3] = {1, k->side[0], k->side[0] * k->side[1]};
+    for (int a = 0; a < 3; a++) {
+        const int at = (int)(l / stride[a] % k->side[a]), half = k->side[a] / 2;
+        const float more = beside(cost, l, stride[a], at, k->side[a]);
+        k->points->u[a][point] += (float)k->level->quant * ((float)(at - half) + more);
+    }
+}
+
+/* ---- solving ---- */
+
+static void send_all_up(lob_register_costs *k, lob_register_call *c, const tree *t, int32_t *work)
+{
+    for (int64_t depth = t->depths - 2; depth >= 0; depth--) {
+        const int64_t begin = t->depth[depth], end = t->depth[depth + 1];
+        const int threads = end - begin > 1 ? c->context->threads : 1;
+#pragma omp parallel for schedule(dynamic, 4) num_threads(threads) if (threads > 1)
+        for (int64_t i = begin; i < end; i++) {
+            int32_t *const own = work + omp_get_thread_num() * 2 * k->labels;
+            for (int64_t j = t->child[i]; j < t->child[i + 1]; j++)
+                send_up(k, t->order[i], t->order[j], own);
+        }
+        if (lob_progress_report(&c->progress, end - begin)) return;
+    }
+}
+
+/* Edges are between displacements as they were before the level, so points move at the end. */
+static void choose_all(lob_register_costs *k, lob_register_call *c, const tree *t, int32_t *work,
+                       int64_t *choice, float *moved)
+{
+    lob_register_points *const p = k->points;
+    memcpy(moved, p->u[0], 3 * (size_t)p->count * sizeof *moved);
+    lob_register_points after = *p;
+    lob_register_costs to = *k;
+    to.points = &after;
+    for (int a = 0; a < 3; a++) after.u[a] = moved + a * p->count;
+    for (int64_t depth = 0; depth < t->depths; depth++) {
+        const int64_t begin = t->depth[depth], end = t->depth[depth + 1];
+        const int threads = end - begin > 1 ? c->context->threads : 1;
+#pragma omp parallel for schedule(dynamic, 4) num_threads(threads) if (threads > 1)
+        for (int64_t i = begin; i < end; i++) {
+            const int64_t point = t->order[i], parent = t->parent[point];
+            int32_t *cost = k->cost + point * k->labels;
+            if (parent >= 0) {
+                int32_t *const own = work + omp_get_thread_num() * 2 * k->labels;
+                edge e;
+                edge_make(&e, k, parent, point);
+                add_edge(own, cost, k, &e, choice[parent]);
+                cost = own;
+            }
+            choice[point] = first_least(cost, k->labels);
+            settle(&to, point, cost, choice[point]);
+        }
+        if (lob_progress_report(&c->progress, end - begin)) break;
+    }
+    memcpy(p->u[0], moved, 3 * (size_t)p->count * sizeof *moved);
+}
+
+lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
+                                   const lob_register_image *image)
+{
+    const lob_register_points *p = k->points;
+    const int64_t each = 2 * k->labels * c->context->threads;
+    tree t = {0};
+    int32_t *work = NULL;
+    float *moved = NULL;
+    lob_status st = tree_make(&t, c, p, image);
+    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &work, each, sizeof *work, c->error);
+    if (st == LOB_OK)
+        st = lob_budget_alloc(&c->budget, &moved, 3 * p->count, sizeof *moved, c->error);
+    if (st == LOB_OK) {
+        send_all_up(k, c, &t, work);
+        choose_all(k, c, &t, work, t.set, moved);
+    }
+    lob_budget_free(&c->budget, moved, 3 * p->count, sizeof *moved);
+    lob_budget_free(&c->budget, work, each, sizeof *work);
+    tree_free(&t, c, p);
+    return st != LOB_OK ? st : lob_progress_stopped(&c->progress) ? LOB_ECANCEL : LOB_OK;
+}

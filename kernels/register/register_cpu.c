@@ -1,0 +1,377 @@
+/* Registration on the CPU: the affine, then levels of displacements, then the field. */
+#include "kernels/arrays.h"
+#include "kernels/register/register_parts.h"
+
+#include <stdlib.h>
+
+/* Points, reach, quant, patches. The first two find the translation alone. */
+static const lob_register_level translations[] = {
+    {8, 8, 6, 3}
+};
+static const lob_register_level affine_levels[] = {
+    {8, 5, 4, 3},
+    {8, 5, 4, 3},
+    {7, 5, 2, 2},
+    {7, 5, 2, 2},
+    {6, 3, 1, 1},
+    {6, 3, 1, 1},
+    {6, 3, 1, 1}
+};
+static const lob_register_level levels[] = {
+    {7, 8, 5, 3},
+    {6, 7, 4, 3},
+    {5, 6, 3, 2},
+    {4, 5, 2, 2},
+    {3, 4, 1, 1}
+};
+
+/* The share of the whole work that is done after each of the levels; the affine takes the first. */
+static const double affine_share = 0.25, share_after[] = {0.4, 0.5, 0.6, 0.8, 1.0};
+
+enum { CONSISTENT_ROUNDS = 10 };
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+lob_register_options lob_register_defaults(void)
+{
+    return (lob_register_options){.smooth = 0.6};
+}
+
+/* ---- preparing ---- */
+
+static lob_status check(const lob_register_input *in, const lob_register_options *o,
+                        lob_error *error)
+{
+    const lob_volume *const scan[2] = {in->fixed, in->moving};
+    LOB_TRY(lob_check_memory((lob_place){0}, in->fixed, in->moving, error));
+    for (int k = 0; k < 2; k++) {
+        const char *const name = k == 0 ? "fixed" : "moving";
+        int axes = 0;
+        for (int a = 0; a < 3; a++) axes += lob_side(scan[k]->dims, a) > 1;
+        if (scan[k]->channels != 1)
+            return lob_fail(error, LOB_EARG, "the %s scan has %d channels; one is needed", name,
+                            scan[k]->channels);
+        if (axes < 2)
+            return lob_fail(error, LOB_EDATA,
+                            "the %s scan has two voxels or more along fewer than two axes", name);
+    }
+    if (!(o->smooth >= 0.01 && o->smooth <= 100.0))
+        return lob_fail(error, LOB_EARG, "smoothness %g is not in 0.01 to 100", o->smooth);
+    if (!(o->spacing_mm >= 0.0 && o->spacing_mm <= 1e6))
+        return lob_fail(error, LOB_EARG, "a grid of %g mm is not possible", o->spacing_mm);
+    return LOB_OK;
+}
+
+static double grid_spacing(const lob_volume *scan, double asked)
+{
+    const double least = lob_least_spacing(scan->dims, scan->geometry.spacing_mm);
+    double longest = 0.0;
+    if (asked > 0.0) return asked;
+    for (int a = 0; a < 3; a++)
+        longest = fmax(longest, (double)lob_side(scan->dims, a) * scan->geometry.spacing_mm[a]);
+    return fmin(3.0, fmax(longest / 64.0, least));
+}
+
+/* Do the scans share no part of the world? */
+static bool lie_apart(const lob_register_call *c)
+{
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int corner = 0; corner < 8; corner++)
+        for (int a = 0; a < 3; a++) {
+            double at = c->affine.m[a][3];
+            for (int b = 0; b < 3; b++)
+                at += c->affine.m[a][b] *
+                      (corner >> b & 1 ? (double)lob_side(c->fixed.dims, b) - 0.5 : -0.5);
+            low[a] = fmin(low[a], at);
+            high[a] = fmax(high[a], at);
+        }
+    for (int a = 0; a < 3; a++)
+        if (lob_side(c->moving.dims, a) > 1 &&
+            (high[a] <= -0.5 || low[a] >= (double)lob_side(c->moving.dims, a) - 0.5))
+            return true;
+    return false;
+}
+
+/* Begin where the headers place the scans, or with their centres on each other. */
+static lob_status begin_affine(lob_register_call *c)
+{
+    const lob_register_affine to_world = lob_register_to_world(&c->fixed.geometry);
+    const lob_register_affine to_voxel = lob_register_to_voxel(&c->moving.geometry);
+    c->affine = lob_register_after(&to_voxel, &to_world);
+    for (int a = 0; a < 3 && c->options->centres; a++) {
+        double at = c->affine.m[a][3];
+        for (int b = 0; b < 3; b++)
+            at += c->affine.m[a][b] * ((double)lob_side(c->fixed.dims, b) - 1.0) / 2.0;
+        c->affine.m[a][3] += ((double)lob_side(c->moving.dims, a) - 1.0) / 2.0 - at;
+    }
+    if (lie_apart(c))
+        return lob_fail(c->error, LOB_EDATA,
+                        "the fields of view of fixed and moving scan do not overlap");
+    return LOB_OK;
+}
+
+/* The mask on the grid: that of the voxel whose centre is nearest. */
+static lob_status make_mask(lob_register_call *c)
+{
+    const lob_dims d = c->fixed.dims, from = c->in->fixed->dims;
+    if (!c->in->mask) return LOB_OK;
+    LOB_TRY(lob_budget_alloc(&c->budget, &c->mask, c->fixed.voxels, 1, c->error));
+    for (int64_t i = 0; i < c->fixed.voxels; i++) {
+        double at[3], world[3], voxel[3];
+        int64_t index = 0;
+        lob_register_voxel(at, d, i);
+        lob_voxel_to_world(world, &c->fixed.geometry, at);
+        lob_world_to_voxel(voxel, &c->in->fixed->geometry, world);
+        for (int a = 2; a >= 0; a--) {
+            const int64_t side = lob_side(from, a), v = (int64_t)floor(voxel[a] + 0.5);
+            index = index * side + (v < 0 ? 0 : v >= side ? side - 1 : v);
+        }
+        c->mask[i] = c->in->mask[index] != 0;
+    }
+    return LOB_OK;
+}
+
+static lob_status prepare(lob_register_call *c)
+{
+    const double spacing = grid_spacing(c->in->fixed, c->options->spacing_mm);
+    LOB_TRY(lob_register_image_make(&c->fixed, c, c->in->fixed, spacing, "fixed"));
+    LOB_TRY(lob_register_image_make(&c->moving, c, c->in->moving, spacing, "moving"));
+    c->moved = c->fixed;
+    c->moved.level = NULL;
+    LOB_TRY(
+        lob_budget_alloc(&c->budget, &c->moved.level, c->moved.voxels, sizeof(int16_t), c->error));
+    for (int k = 0; k < 2; k++)
+        LOB_TRY(lob_budget_alloc(&c->budget, &c->words[k], c->fixed.voxels, sizeof(uint64_t),
+                                 c->error));
+    LOB_TRY(make_mask(c));
+    return begin_affine(c);
+}
+
+/* ---- a level ---- */
+
+/* Costs of a level's points from one scan to the other: 0 is from fixed to moved. */
+static lob_status fill_costs(lob_register_costs *k, lob_register_call *c, int from)
+{
+    const int64_t words = lob_register_rows_words(c, k->level);
+    uint64_t *rows;
+    LOB_TRY(lob_budget_alloc(&c->budget, &rows, words, sizeof *rows, c->error));
+    lob_register_rows_fill(rows, c, c->words[!from], k->level);
+    lob_register_costs_fill(k, c, c->words[from], rows);
+    lob_budget_free(&c->budget, rows, words, sizeof *rows);
+    return lob_progress_stopped(&c->progress) ? LOB_ECANCEL : LOB_OK;
+}
+
+static lob_status costs_make(lob_register_costs *k, lob_register_call *c,
+                             const lob_register_level *level, const lob_register_points *before,
+                             lob_register_points *points)
+{
+    *k = (lob_register_costs){.level = level, .before = before, .points = points, .labels = 1};
+    for (int a = 0; a < 3; a++) {
+        const int64_t most = (lob_side(c->fixed.dims, a) - 1 + level->quant - 1) / level->quant;
+        k->side[a] = 2 * (level->reach < most ? level->reach : (int)most) + 1;
+        k->labels *= k->side[a];
+    }
+    LOB_TRY(lob_budget_alloc(&c->budget, &k->cost, k->labels * points->count, sizeof *k->cost,
+                             c->error));
+    return lob_budget_alloc(&c->budget, &k->contrast, points->count, sizeof *k->contrast, c->error);
+}
+
+static void costs_free(lob_register_costs *k, lob_register_call *c)
+{
+    lob_budget_free(&c->budget, k->cost, k->labels * k->points->count, sizeof *k->cost);
+    lob_budget_free(&c->budget, k->contrast, k->points->count, sizeof *k->contrast);
+    k->cost = NULL;
+    k->contrast = NULL;
+}
+
+/* ---- the affine ---- */
+
+/* Move by the one displacement that costs least for all points together. */
+static void translate(lob_register_call *c, const lob_register_costs *k)
+{
+    int64_t best = 0, least = INT64_MAX;
+    lob_register_affine step = {
+        {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}
+    };
+    for (int64_t l = 0; l < k->labels; l++) {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < k->points->count; i++) sum += k->cost[i * k->labels + l];
+        if (sum < least) {
+            least = sum;
+            best = l;
+        }
+    }
+    for (int a = 0; a < 3; a++) {
+        const int l = (int)(best % k->side[a]) - k->side[a] / 2;
+        step.m[a][3] = (double)(k->level->quant * l);
+        best /= k->side[a];
+    }
+    c->affine = lob_register_after(&c->affine, &step);
+}
+
+/* One level of the affine; alone: its translation. */
+static lob_status affine_level(lob_register_call *c, const lob_register_level *level, bool alone)
+{
+    lob_register_points points;
+    lob_register_costs k = {.points = &points};
+    lob_register_move(c);
+    LOB_TRY(lob_register_words(c->words[0], c, &c->fixed, level->radius));
+    LOB_TRY(lob_register_words(c->words[1], c, &c->moved, level->radius));
+    LOB_TRY(lob_register_points_make(&points, c, level->step));
+    lob_status st = costs_make(&k, c, level, NULL, &points);
+    if (st == LOB_OK) st = fill_costs(&k, c, 0);
+    if (st == LOB_OK && alone) translate(c, &k);
+    if (st == LOB_OK && !alone) st = lob_register_tree_solve(&k, c, &c->fixed);
+    if (st == LOB_OK && !alone) st = lob_register_affine_fit(c, &points, k.contrast);
+    costs_free(&k, c);
+    lob_register_points_free(&points, c);
+    return st;
+}
+
+static lob_status find_affine(lob_register_call *c)
+{
+    lob_progress_stage(&c->progress, 1, affine_share);
+    for (size_t i = 0; i < COUNT(translations); i++)
+        LOB_TRY(affine_level(c, &translations[i], true));
+    for (size_t i = 0; i < COUNT(affine_levels); i++)
+        LOB_TRY(affine_level(c, &affine_levels[i], false));
+    return LOB_OK;
+}
+
+/* ---- the field ---- */
+
+/* Both fields, there and back, half-way to where each undoes the other, a few times over. */
+static lob_status make_consistent(lob_register_points p[2], lob_register_call *c)
+{
+    const int64_t count = p[0].count;
+    float *next;
+    LOB_TRY(lob_budget_alloc(&c->budget, &next, 6 * count, sizeof *next, c->error));
+    for (int round = 0; round < CONSISTENT_ROUNDS; round++) {
+#pragma omp parallel for schedule(static) num_threads(c->context->threads)
+        for (int64_t i = 0; i < 2 * count; i++) {
+            const lob_register_points *const own = &p[i / count], *const other = &p[!(i / count)];
+            float at[3], back[3];
+            lob_register_point_middle(at, own, i % count);
+            for (int a = 0; a < 3; a++) at[a] += own->u[a][i % count];
+            lob_register_points_at(back, other, at);
+            for (int a = 0; a < 3; a++)
+                next[(i / count * 3 + a) * count + i % count] =
+                    0.5f * (own->u[a][i % count] - back[a]);
+        }
+        for (int k = 0; k < 2; k++)
+            memcpy(p[k].u[0], next + k * 3 * count, 3 * (size_t)count * sizeof *next);
+    }
+    lob_budget_free(&c->budget, next, 6 * count, sizeof *next);
+    return LOB_OK;
+}
+
+/* One direction of a level. */
+static lob_status find_one_way(lob_register_points *p, lob_register_call *c,
+                               const lob_register_level *level, const lob_register_points *before,
+                               int from)
+{
+    lob_register_costs k = {.points = p};
+    lob_status st = costs_make(&k, c, level, before->count ? before : NULL, p);
+    if (st == LOB_OK) st = fill_costs(&k, c, from);
+    if (st == LOB_OK) st = lob_register_tree_solve(&k, c, from == 0 ? &c->fixed : &c->moved);
+    costs_free(&k, c);
+    return st;
+}
+
+/* p: displacements in voxels of the grid, there and back. */
+static lob_status find_displacements(lob_register_points p[2], lob_register_call *c)
+{
+    lob_register_points next[2];
+    for (size_t i = 0; i < COUNT(levels); i++) {
+        const lob_register_level *const level = &levels[i];
+        lob_status st = LOB_OK;
+        if (i == 0 || level->radius != levels[i - 1].radius) {
+            LOB_TRY(lob_register_words(c->words[0], c, &c->fixed, level->radius));
+            LOB_TRY(lob_register_words(c->words[1], c, &c->moved, level->radius));
+        }
+        for (int k = 0; k < 2; k++) next[k] = (lob_register_points){.count = 0};
+        for (int k = 0; k < 2 && st == LOB_OK; k++) {
+            st = lob_register_points_make(&next[k], c, level->step);
+            if (k == 0) lob_progress_stage(&c->progress, 6 * next[k].count, share_after[i]);
+            if (st == LOB_OK) st = find_one_way(&next[k], c, level, &p[k], k);
+        }
+        if (st == LOB_OK) st = make_consistent(next, c);
+        for (int k = 0; k < 2; k++) {
+            lob_register_points_free(&p[k], c);
+            p[k] = next[k];
+        }
+        LOB_TRY(st);
+    }
+    return LOB_OK;
+}
+
+/* The field in voxels of the grid becomes one in mm of the world, with the affine. */
+static lob_status make_field(lob_field *out, lob_register_call *c, const lob_register_points *p)
+{
+    const lob_dims d = c->fixed.dims;
+    const lob_register_affine world = lob_register_to_world(&c->fixed.geometry);
+    const lob_register_affine moving = lob_register_to_world(&c->moving.geometry);
+    const lob_register_affine back = lob_register_to_voxel(&c->fixed.geometry);
+    const lob_register_affine to = lob_register_after(&moving, &c->affine);
+    const lob_register_affine affine = lob_register_after(&to, &back);
+    *out = (lob_field){.dims = d, .geometry = c->fixed.geometry};
+    memcpy(out->affine, affine.m, sizeof out->affine);
+    out->mm = malloc(3 * (size_t)c->fixed.voxels * sizeof *out->mm);
+    if (!out->mm) return lob_fail(c->error, LOB_ENOMEM, "no memory left for the field");
+#pragma omp parallel for schedule(static) num_threads(c->context->threads)
+    for (int64_t i = 0; i < c->fixed.voxels; i++) {
+        double at[3];
+        lob_register_voxel(at, d, i);
+        const float where[3] = {(float)at[0], (float)at[1], (float)at[2]};
+        float u[3] = {0, 0, 0};
+        if (p) lob_register_points_at(u, p, where);
+        for (int a = 0; a < 3; a++) {
+            double here = world.m[a][3], there = to.m[a][3];
+            for (int b = 0; b < 3; b++) {
+                here += world.m[a][b] * at[b];
+                there += to.m[a][b] * (at[b] + (double)u[b]);
+            }
+            out->mm[a * c->fixed.voxels + i] = (float)(there - here);
+        }
+    }
+    return LOB_OK;
+}
+
+static lob_status run(lob_field *out, lob_register_call *c)
+{
+    lob_register_points p[2] = {{.count = 0}, {.count = 0}};
+    LOB_TRY(prepare(c));
+    LOB_TRY(find_affine(c));
+    lob_register_move(c);
+    lob_status st = c->options->affine_only ? LOB_OK : find_displacements(p, c);
+    if (st == LOB_OK) st = make_field(out, c, c->options->affine_only ? NULL : &p[0]);
+    for (int k = 0; k < 2; k++) lob_register_points_free(&p[k], c);
+    return st;
+}
+
+lob_status lob_register(lob_field *out, lob_register_stats *stats, const lob_register_input *in,
+                        const lob_register_options *options, const lob_context *context,
+                        lob_error *error)
+{
+    lob_register_call c = {
+        .in = in,
+        .options = options,
+        .context = context,
+        .error = error,
+        .budget = {.who = "registration", .limit = context->max_memory},
+        .progress = {.context = context                    },
+    };
+    lob_error_begin(error);
+    *out = (lob_field){.mm = NULL};
+    lob_status st = check(in, options, error);
+    if (st == LOB_OK) st = run(out, &c);
+    for (int k = 0; k < 2; k++)
+        lob_budget_free(&c.budget, c.words[k], c.fixed.voxels, sizeof *c.words[k]);
+    lob_budget_free(&c.budget, c.mask, c.fixed.voxels, 1);
+    lob_register_image_free(&c.moved, &c);
+    lob_register_image_free(&c.moving, &c);
+    lob_register_image_free(&c.fixed, &c);
+    if (st != LOB_OK) lob_field_free(out);
+    if (stats) stats->working_bytes = c.budget.peak;
+    return lob_error_end(error, st);
+}

@@ -1,0 +1,160 @@
+/* The parts of a registration and what they share; register_cpu.c calls them. Not installed. */
+#ifndef LOB_REGISTER_PARTS_H
+#define LOB_REGISTER_PARTS_H
+
+#include "kernels/budget.h"
+#include "kernels/progress.h"
+#include "kernels/register/register.h"
+
+#include <math.h>
+
+/* ---- images ---- */
+
+/* Levels reach from 0 to this; a voxel that is no data or outside of its scan has the flag besides.
+ */
+enum { LOB_REGISTER_TOP = 2047, LOB_REGISTER_NONE = 0x4000 };
+
+/* A scan as levels, on a grid of its own. */
+typedef struct {
+    lob_dims dims;
+    lob_geometry geometry;
+    int64_t voxels;
+    int16_t *level; /* voxels */
+} lob_register_image;
+
+/* Positions in one grid from those in another. */
+typedef struct {
+    double m[3][4];
+} lob_register_affine;
+
+/* A call. */
+typedef struct {
+    const lob_register_input *in;
+    const lob_register_options *options;
+    const lob_context *context;
+    lob_error *error;
+    lob_budget budget;
+    lob_progress progress;
+    lob_register_image fixed, moving, moved; /* moved: on the fixed one's grid, by the affine */
+    uint8_t *mask;                           /* on the fixed one's grid; NULL: everything counts */
+    lob_register_affine affine;              /* voxels of fixed -> voxels of moving */
+    uint64_t *words[2];                      /* of fixed and moved */
+} lob_register_call;
+
+/* The grid of a scan: spacing mm along each axis of more than one voxel, centred on it, and no
+ * smaller. */
+void lob_register_grid(lob_dims *dims, lob_geometry *geometry, const lob_volume *scan,
+                       double spacing_mm);
+
+/* Bring a scan to levels on a grid: linear, from the lowest thousandth of its values to the
+ * highest. name: "fixed", for messages. */
+lob_status lob_register_image_make(lob_register_image *image, lob_register_call *c,
+                                   const lob_volume *scan, double spacing_mm, const char *name);
+void lob_register_image_free(lob_register_image *image, lob_register_call *c);
+
+/* The moving image through the call's affine. */
+void lob_register_move(lob_register_call *c);
+
+/* ---- words ---- */
+
+/*
+ * Words of an image: of each voxel, 12 distances between patches around it, six levels each in 5
+ * bits. radius: of patches, and how far from the voxel they are. Takes 28 bytes a voxel.
+ */
+lob_status lob_register_words(uint64_t *words, lob_register_call *c,
+                              const lob_register_image *image, int radius);
+
+/* The word where there is no data: levels in the middle by turns, 00011 and 00111, about as far
+ * from every word. */
+#define LOB_REGISTER_NO_DATA (UINT64_C(0xe3) * UINT64_C(0x4010040100401))
+
+/* Bits in which two words differ. */
+static inline int lob_register_bits(uint64_t a, uint64_t b)
+{
+    return __builtin_popcountll(a ^ b);
+}
+
+/* ---- levels ---- */
+
+enum {
+    LOB_REGISTER_MOST_REACH = 8,
+    LOB_REGISTER_UNIT = 4096, /* the cost of neighbours whose displacements differ by quant */
+    LOB_REGISTER_PARTS = 16   /* of a voxel, in which displacements before a level are counted */
+};
+
+/* A level: points every so many voxels, displacements of -reach..reach times quant voxels. */
+typedef struct {
+    int step, reach, quant, radius;
+} lob_register_level;
+
+/* Points, each the centre of a block of step^3 voxels, and their displacements in voxels. */
+typedef struct {
+    int64_t n[3], count;
+    int64_t first[3]; /* the first block's first voxel */
+    int step;
+    float *u[3]; /* count each */
+} lob_register_points;
+
+lob_status lob_register_points_make(lob_register_points *p, lob_register_call *c, int step);
+void lob_register_points_free(lob_register_points *p, lob_register_call *c);
+
+/* The displacement at a position of the grid, linear between points, constant beyond them. */
+void lob_register_points_at(float u[3], const lob_register_points *p, const float at[3]);
+
+/* The middle of point i's block. */
+void lob_register_point_middle(float at[3], const lob_register_points *p, int64_t i);
+
+/* Costs of displacements at all points, and the tree along which they are smoothed. */
+typedef struct {
+    const lob_register_level *level;
+    const lob_register_points *before; /* displacements of the level before; NULL: 0 */
+    lob_register_points *points;       /* first: begins; then: the result */
+    int side[3];                       /* displacements along each axis */
+    int64_t labels;                    /* all of them */
+    int32_t *cost;                     /* labels of each point */
+    int32_t *contrast;                 /* of each point: mean less least cost, in bits */
+    int64_t scale;                     /* a cost's weight for a bit at all samples */
+} lob_register_costs;
+
+/* Fill in points' displacements of the level before, and costs. */
+void lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, const uint64_t *from,
+                             const uint64_t *rows);
+
+/* The rows of words in which costs are looked up: see displacement_costs.c. */
+int64_t lob_register_rows_words(const lob_register_call *c, const lob_register_level *level);
+void lob_register_rows_fill(uint64_t *rows, const lob_register_call *c, const uint64_t *words,
+                            const lob_register_level *level);
+
+/* Choose displacements of least cost over the tree of an image's blocks. */
+lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
+                                   const lob_register_image *image);
+
+/* ---- affine ---- */
+
+/*
+ * Fit an affine to displacements by least trimmed squares.
+ *
+ *   affine    in/out  becomes what it was after the fit
+ *   points    in      their displacements
+ *   contrast  in      points of a contrast below the median are left out
+ */
+lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_points *points,
+                                   const int32_t *contrast);
+
+/* a after b. */
+lob_register_affine lob_register_after(const lob_register_affine *a, const lob_register_affine *b);
+
+/* The position of voxel i. */
+static inline void lob_register_voxel(double at[3], lob_dims dims, int64_t i)
+{
+    const int64_t x = i % dims.nx, y = i / dims.nx % dims.ny, z = i / dims.nx / dims.ny;
+    at[0] = (double)x;
+    at[1] = (double)y;
+    at[2] = (double)z;
+}
+
+/* Of a grid: voxels to world; and back. */
+lob_register_affine lob_register_to_world(const lob_geometry *geometry);
+lob_register_affine lob_register_to_voxel(const lob_geometry *geometry);
+
+#endif
