@@ -62,6 +62,7 @@
 #include "kernels/distance/distance.h"
 #include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
+#include "kernels/growcut/grower.h"
 #include "kernels/labels/label_steps.h"
 #include "kernels/morphology/morphology.h"
 #include "kernels/refine/refine.h"

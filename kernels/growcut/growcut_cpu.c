@@ -21,6 +21,19 @@ static void next_pass(lob_growcut_section *pass, const lob_growcut_section *sect
     pass->progress_to = share < 1 ? pass->progress_from + left * share : section->progress_to;
 }
 
+lob_growcut_stats lob_growcut_section_stats(const lob_growcut_section *section,
+                                            const lob_growcut_result *result, int key_bits)
+{
+    lob_growcut_stats stats = result->stats;
+    const double levels = (double)result->largest / section->rule.unit;
+    stats.key_bits = key_bits;
+    stats.largest_cost = levels * section->levels.level_step;
+    stats.data_voxels = section->levels.data_voxels;
+    stats.not_finite = section->levels.not_finite;
+    stats.level_step = section->levels.level_step;
+    return stats;
+}
+
 /* Grow with the keys asked for, or with 32 bits and, if these overflow, again with 64. */
 static lob_status grow_with_keys(const lob_growcut_section *section, int key_bits,
                                  lob_growcut_stats *stats, lob_error *error)
@@ -32,7 +45,7 @@ static lob_status grow_with_keys(const lob_growcut_section *section, int key_bit
     pass.progress_to = section->progress_from;
     if (try_32) {
         next_pass(&pass, section, key_bits == 32 ? share : FIRST_ATTEMPT * share);
-        LOB_TRY(lob_growcut_tiles_32(&pass, false, &result, error));
+        LOB_TRY(lob_growcut_tiles_32.grow(&pass, false, &result, error));
     }
     if (result.overflow && key_bits == 32)
         return lob_fail(error, LOB_EARG, "path costs do not fit 32-bit keys");
@@ -40,17 +53,17 @@ static lob_status grow_with_keys(const lob_growcut_section *section, int key_bit
     *stats = result.stats;
     if (wide) {
         next_pass(&pass, section, share);
-        LOB_TRY(lob_growcut_tiles_64(&pass, false, &result, error));
+        LOB_TRY(lob_growcut_tiles_64.grow(&pass, false, &result, error));
     }
     if (section->out->tie) {
         next_pass(&pass, section, 1.0);
-        LOB_TRY((wide ? lob_growcut_tiles_64 : lob_growcut_tiles_32)(&pass, true, &ties, error));
+        const lob_growcut_engine *const engine =
+            wide ? &lob_growcut_tiles_64 : &lob_growcut_tiles_32;
+        LOB_TRY(engine->grow(&pass, true, &ties, error));
     }
     const int64_t bytes[2] = {stats->working_bytes, ties.stats.working_bytes};
-    *stats = result.stats;
+    *stats = lob_growcut_section_stats(section, &result, wide ? 64 : 32);
     stats->ties = ties.stats.ties;
-    stats->key_bits = wide ? 64 : 32;
-    stats->largest_cost = (double)result.largest / section->rule.unit * section->levels.level_step;
     for (int i = 0; i < 2; i++)
         if (bytes[i] > stats->working_bytes) stats->working_bytes = bytes[i];
     return LOB_OK;
@@ -76,29 +89,29 @@ static lob_status flood(const lob_growcut_section *section, int key_bits, lob_gr
     const bool wide = !fit_32_bits(section, steps);
     if (wide && key_bits == 32)
         return lob_fail(error, LOB_EARG, "path costs do not fit 32-bit keys");
-    *stats = result.stats;
-    stats->key_bits = wide || key_bits == 64 ? 64 : 32;
-    stats->largest_cost = (double)result.largest * section->levels.level_step;
+    *stats = lob_growcut_section_stats(section, &result, wide || key_bits == 64 ? 64 : 32);
     return LOB_OK;
+}
+
+lob_status lob_growcut_section_begin(lob_growcut_section *section,
+                                     const lob_growcut_options *options)
+{
+    uint16_t span[LOB_GROWCUT_MAX_CHANNELS];
+    lob_levels_scan(&section->levels, span, &section->data, &section->view, section->threads);
+    section->rule =
+        lob_growcut_rule_of(options, &section->levels, span, section->in->image, &section->view);
+    section->cost = lob_growcut_costs(&section->rule);
+    return section->cost ? LOB_OK : LOB_ENOMEM;
 }
 
 /* Grow one section: scan its levels, make its rule, run the engine. */
 static lob_status grow_section(lob_growcut_section *section, const lob_growcut_options *options,
                                lob_growcut_stats *stats, lob_error *error)
 {
-    uint16_t span[LOB_GROWCUT_MAX_CHANNELS];
-    lob_levels_scan(&section->levels, span, &section->data, &section->view, section->threads);
-    section->rule =
-        lob_growcut_rule_of(options, &section->levels, span, section->in->image, &section->view);
-    uint32_t *cost = lob_growcut_costs(&section->rule);
-    if (!cost) return LOB_ENOMEM;
-    section->cost = cost;
+    LOB_TRY(lob_growcut_section_begin(section, options));
     const lob_status st = (section->rule.kind == LOB_RULE_FLOOD ? flood : grow_with_keys)(
         section, options->key_bits, stats, error);
-    free(cost);
-    stats->data_voxels = section->levels.data_voxels;
-    stats->not_finite = section->levels.not_finite;
-    stats->level_step = section->levels.level_step;
+    free(section->cost);
     return st;
 }
 
@@ -184,15 +197,13 @@ static lob_status grow_slices(const lob_growcut_section *whole, const lob_growcu
     return all.status;
 }
 
-lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *stats,
-                           const lob_growcut_input *in, const lob_growcut_options *options,
-                           const lob_context *context, lob_error *error)
+lob_growcut_section lob_growcut_section_of(const lob_growcut_output *out,
+                                           const lob_growcut_input *in,
+                                           const lob_growcut_options *options,
+                                           const lob_context *context)
 {
-    lob_error_begin(error);
-    LOB_TRY(lob_check_memory(in->place, in->image, in->seeds, error));
-    LOB_TRY(lob_growcut_check(in, options, error));
     const bool flat = options->slice_axis >= 0;
-    lob_growcut_section section = {
+    return (lob_growcut_section){
         .in = in,
         .out = out,
         .data = {in->image, in->mask, {options->range[0], options->range[1]}},
@@ -207,9 +218,19 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
         .context = context,
         .progress_to = 1.0
     };
+}
+
+lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *stats,
+                           const lob_growcut_input *in, const lob_growcut_options *options,
+                           const lob_context *context, lob_error *error)
+{
+    lob_error_begin(error);
+    LOB_TRY(lob_check_memory(in->place, in->image, in->seeds, error));
+    LOB_TRY(lob_growcut_check(in, options, error));
+    lob_growcut_section section = lob_growcut_section_of(out, in, options, context);
     lob_growcut_stats sums = {.fixed_point = true};
-    lob_status st = flat ? grow_slices(&section, options, &sums, error)
-                         : grow_section(&section, options, &sums, error);
+    lob_status st = options->slice_axis >= 0 ? grow_slices(&section, options, &sums, error)
+                                             : grow_section(&section, options, &sums, error);
     if (st == LOB_OK && sums.seeds == 0)
         st = lob_fail(error, LOB_EDATA,
                       "all %lld seed voxels lie outside the mask, the range or the finite values",

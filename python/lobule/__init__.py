@@ -36,13 +36,14 @@ from ._errors import (
     TryAgain,
 )  # fmt: skip
 from ._grow import GrowCut, components, growcut, lsc, slic, slico, supervoxels
+from ._grower import Grower
 from ._images import box, denoise, filter, gaussian, maxima, median, resample, threshold
 from ._measure import compare, compare_supervoxels, contacts, distance, labels, means, nearest, phantom, stats
 from ._program import command, program, run
 from ._segment import Segmented, segment
 
 __all__ = [
-    "Cancelled", "Cells", "DeviceError", "Different", "Error", "FileError", "GrowCut", "InputError", "InternalError",
+    "Cancelled", "Cells", "DeviceError", "Different", "Error", "FileError", "GrowCut", "Grower", "InputError", "InternalError",
     "NoInputError", "OutOfMemory", "OutputExists", "Segmented", "TryAgain", "__version__", "box", "cells", "command",
     "compare", "compare_supervoxels", "components", "contacts", "denoise", "distance", "filter", "gaussian",
     "growcut", "labels", "lsc", "maxima", "means", "median", "nearest", "phantom", "program", "resample", "run",

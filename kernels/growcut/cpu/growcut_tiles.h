@@ -7,6 +7,7 @@
  *   tiles_state_tmpl.h     keys, tiles and their memory
  *   tiles_fill_tmpl.h      voxels become cells with levels and a first key; seeds are queued
  *   tiles_grow_tmpl.h      tiles are visited until no key falls
+ *   tiles_change_tmpl.h    seeds change afterwards, and the growth goes on
  *   tiles_rounds_tmpl.h    in place of that: rounds of the automaton, for options->rounds
  *   tiles_results_tmpl.h   keys become labels, strengths and ties
  *
@@ -47,7 +48,7 @@ typedef struct {
     lob_view view;
     lob_levels levels;
     lob_growcut_rule rule;
-    const uint32_t *cost; /* lob_growcut_costs of the rule */
+    uint32_t *cost; /* lob_growcut_costs of the rule */
     lob_norm norm;
     int rounds; /* of the automaton; 0: to the fixed point */
     int tile;   /* voxels along a side, at most */
@@ -59,18 +60,64 @@ typedef struct {
 } lob_growcut_section;
 
 typedef struct {
-    lob_growcut_stats stats; /* of a pass: without those of levels, and without key_bits */
-    uint64_t largest;        /* cost, in units */
-    bool overflow;           /* a path's cost did not fit 32 bits: grow again with 64 */
+    lob_growcut_stats stats;  /* of a pass: without those of levels, and without key_bits */
+    uint64_t largest;         /* cost, in units */
+    bool overflow;            /* a path's cost did not fit 32 bits: grow again with 64 */
+    int64_t first[3], end[3]; /* of the section: where results were written */
 } lob_growcut_result;
 
-/*
- * Grow, and write labels and strengths. reversed: of equal costs the largest label wins; write the
- * tie zone, which is where the labels now differ.
- */
-typedef lob_status lob_growcut_engine(const lob_growcut_section *section, bool reversed,
-                                      lob_growcut_result *result, lob_error *error);
+/* Seeds of a part of a section, in place of those that are there. */
+typedef struct {
+    const void *seeds; /* of the whole volume, of the input's type */
+    int64_t first[3], size[3];
+} lob_growcut_change;
 
-lob_growcut_engine lob_growcut_tiles_32, lob_growcut_tiles_64;
+/* An engine between two growths. */
+typedef struct lob_growcut_kept lob_growcut_kept;
+
+/* The engine for one width of key. */
+typedef struct {
+    /*
+     * Grow, and write labels and strengths. reversed: of equal costs the largest label wins; write
+     * the tie zone, which is where the labels now differ.
+     */
+    lob_status (*grow)(const lob_growcut_section *section, bool reversed,
+                       lob_growcut_result *result, lob_error *error);
+
+    /*
+     * Make an engine that is kept, to the fixed point of a rule whose seeds have no strength of
+     * their own. The section stays the caller's, who may change where it reports progress.
+     */
+    lob_status (*keep)(lob_growcut_kept **kept, const lob_growcut_section *section,
+                       lob_error *error);
+
+    /*
+     * Change seeds, those of section->in too; grow; write the labels and strengths of tiles in
+     * which they may differ from what was written last. After LOB_ECANCEL it may be called again,
+     * with this change and more; after LOB_ENOMEM it may not.
+     */
+    lob_status (*grow_on)(lob_growcut_kept *kept, const lob_growcut_change *change,
+                          lob_growcut_result *result, lob_error *error);
+    void (*release)(lob_growcut_kept *kept); /* NULL is fine */
+} lob_growcut_engine;
+
+extern const lob_growcut_engine lob_growcut_tiles_32, lob_growcut_tiles_64;
+
+/* ---- growcut_cpu.c ---- */
+
+/* A section of checked input, without its view, levels and rule. */
+lob_growcut_section lob_growcut_section_of(const lob_growcut_output *out,
+                                           const lob_growcut_input *in,
+                                           const lob_growcut_options *options,
+                                           const lob_context *context);
+
+/* Scan the levels of its view and make its rule. Its costs are to be freed. LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_growcut_section_begin(lob_growcut_section *section,
+                                     const lob_growcut_options *options);
+
+/* What a section says of a result that did not overflow. */
+lob_growcut_stats lob_growcut_section_stats(const lob_growcut_section *section,
+                                            const lob_growcut_result *result, int key_bits);
 
 #endif

@@ -77,8 +77,7 @@ static bool queue_seeds(const engine *e, tile *to, const row_part *r, lob_growcu
         if (section->rounds) continue; /* then no cell is queued: every cell reads its neighbours */
         const path_key start = key ? key : key_of(e, 0, seed);
         if (!key && (start >= e->unreached || !has_open_neighbour(e, to, r->cell + i))) continue;
-        if (start < to->later_min) to->later_min = start;
-        if (!list_push(&to->later, (uint32_t)(r->cell + i), start)) return false;
+        if (!queue_later(to, r->cell + i, start)) return false;
     }
     return true;
 }
@@ -86,6 +85,7 @@ static bool queue_seeds(const engine *e, tile *to, const row_part *r, lob_growcu
 static bool fill_tile(const engine *e, int64_t t, lob_growcut_result *result)
 {
     tile *to = &e->tile[t];
+    to->changed = true;
     memset(to->keys, 0, (size_t)e->cells * sizeof *to->keys);
     memset(e->packs ? (void *)to->packed : to->levels, 0, (size_t)(e->cells * level_bytes(e)));
     for (int64_t k = -e->pad[2]; k < e->side[2] + e->pad[2]; k++)

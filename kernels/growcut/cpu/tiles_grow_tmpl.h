@@ -9,9 +9,7 @@ static bool enqueue(const engine *e, tile *of, worker *w, path_key base, uint32_
                     path_key key)
 {
     const path_key bucket = (key - base) >> e->bucket_shift;
-    if (bucket < BUCKETS) return list_push(&w->bucket[bucket], cell, key);
-    if (key < of->later_min) of->later_min = key;
-    return list_push(&of->later, cell, key);
+    return bucket < BUCKETS ? list_push(&w->bucket[bucket], cell, key) : queue_later(of, cell, key);
 }
 
 /* Take what neighbouring tiles have sent, and queue the cells that this window may grow. */
@@ -185,6 +183,7 @@ static void visit(engine *e, int64_t t, worker *w, path_key base)
 {
     tile *of = &e->tile[t];
     const bool ok = begin_visit(e, of, w, base) && grow_buckets(e, of, w, base);
+    of->changed = true;
     if (!end_visit(e, t, w) || !ok) w->failed = true;
     if (of->later.n == 0) list_free(&of->later);
 }

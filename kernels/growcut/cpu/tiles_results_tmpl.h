@@ -91,25 +91,48 @@ static void write_tie_row(const engine *e, const tile *of, const row_part *r,
     }
 }
 
-static void write_results(const engine *e, lob_growcut_result *result)
+/* The box around all tiles that have changed. */
+static void find_changed(const engine *e, lob_growcut_result *result)
+{
+    for (int64_t t = 0, n = 0; t < e->count; t++) {
+        if (!e->tile[t].changed) continue;
+        const lob_dims dims = e->section->view.dims;
+        const int64_t view[3] = {dims.nx, dims.ny, dims.nz};
+        int64_t of[3];
+        tile_place(e, t, of);
+        for (int a = 0; a < 3; a++) {
+            const int64_t first = of[a] * e->side[a], end = first + e->side[a];
+            const int64_t last = end < view[a] ? end : view[a];
+            if (n == 0 || first < result->first[a]) result->first[a] = first;
+            if (n == 0 || last > result->end[a]) result->end[a] = last;
+        }
+        n++;
+    }
+}
+
+/* Write what has changed. */
+static void write_results(engine *e, lob_growcut_result *result)
 {
     int64_t reached = 0, ties = 0;
     uint64_t largest = 0;
+    find_changed(e, result);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers)                              \
     reduction(+ : reached, ties) reduction(max : largest)
     for (int64_t t = 0; t < e->count; t++) {
+        tile *const of = &e->tile[t];
         lob_growcut_result part = {0};
-        for (int64_t k = 0; k < e->side[2]; k++)
-            for (int64_t j = 0; j < e->side[1]; j++) {
-                const row_part r = row_part_of(e, t, j, k, false);
-                if (e->reversed)
-                    write_tie_row(e, &e->tile[t], &r, &part);
-                else
-                    write_row(e, &e->tile[t], &r, &part);
-            }
-        reached += part.stats.reached;
+        for (int64_t row = 0; row < e->side[1] * e->side[2] && of->changed; row++) {
+            const row_part r = row_part_of(e, t, row % e->side[1], row / e->side[1], false);
+            (e->reversed ? write_tie_row : write_row)(e, of, &r, &part);
+        }
+        if (of->changed) {
+            of->reached = part.stats.reached;
+            of->largest = part.largest;
+            of->changed = false;
+        }
+        reached += of->reached;
         ties += part.stats.ties;
-        if (part.largest > largest) largest = part.largest;
+        if (of->largest > largest) largest = of->largest;
     }
     result->stats.reached = reached;
     result->stats.ties = ties;

@@ -69,6 +69,9 @@ typedef struct {
     list inbox; /* from neighbouring tiles; guarded by lock */
     path_key inbox_min;
     omp_lock_t lock;
+    bool changed;     /* since its results were written */
+    int64_t reached;  /* of its results: voxels that carry a label, */
+    uint64_t largest; /* the largest cost of one */
 } tile;
 
 /* What a thread works with. */
@@ -123,6 +126,13 @@ static bool list_push(list *to, uint32_t cell, path_key key)
     }
     to->items[to->n++] = (queued_cell){cell, key};
     return true;
+}
+
+/* Queue a cell of a tile for the next window that has it. */
+static bool queue_later(tile *of, int64_t cell, path_key key)
+{
+    if (key < of->later_min) of->later_min = key;
+    return list_push(&of->later, (uint32_t)cell, key);
 }
 
 static void list_free(list *old)
@@ -205,6 +215,14 @@ static int owner_of(const engine *e, int64_t cell, int64_t *theirs)
     return side;
 }
 
+/* Where a tile lies among the tiles. */
+static void tile_place(const engine *e, int64_t t, int64_t at[3])
+{
+    at[0] = t % e->tiles[0];
+    at[1] = t / e->tiles[0] % e->tiles[1];
+    at[2] = t / e->tiles[0] / e->tiles[1];
+}
+
 /* The tile on a side of tile t. */
 static tile *tile_beside(const engine *e, int64_t t, int side)
 {
@@ -215,10 +233,11 @@ static tile *tile_beside(const engine *e, int64_t t, int side)
 /* Did a key change in a tile or one beside it? */
 static bool changed_nearby(const engine *e, const uint8_t *changed, int64_t t)
 {
-    const int64_t x = t % e->tiles[0], y = t / e->tiles[0] % e->tiles[1],
-                  z = t / e->tiles[0] / e->tiles[1];
+    int64_t of[3];
+    tile_place(e, t, of);
     for (int side = 0; side < SIDES; side++) {
-        const int64_t p = x + side % 3 - 1, q = y + side / 3 % 3 - 1, r = z + side / 9 - 1;
+        const int64_t p = of[0] + side % 3 - 1, q = of[1] + side / 3 % 3 - 1,
+                      r = of[2] + side / 9 - 1;
         const bool inside =
             p >= 0 && p < e->tiles[0] && q >= 0 && q < e->tiles[1] && r >= 0 && r < e->tiles[2];
         if (inside && changed[p + e->tiles[0] * (q + e->tiles[1] * r)]) return true;
