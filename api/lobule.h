@@ -62,7 +62,6 @@
 #include "kernels/distance/distance.h"
 #include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
-#include "kernels/growcut/grower.h"
 #include "kernels/labels/label_steps.h"
 #include "kernels/morphology/morphology.h"
 #include "kernels/refine/refine.h"
@@ -73,6 +72,7 @@
 
 /* Whole jobs, which call the algorithms. */
 #include "kernels/cells/cells.h"
+#include "kernels/live/grower.h"
 #include "kernels/segment/segment.h"
 
 /* Algorithms of the CPU alone. */

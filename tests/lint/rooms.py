@@ -33,7 +33,7 @@ LAYERS = {
         "appearance backend_cuda components distance filters growcut labels maxima merge morphology phantom refine"
         " regions register resample scores supervoxels threshold",
         "backends",
-        "cells segment",
+        "cells live segment",
     ],
     "tools": [
         "text",

@@ -1,5 +1,5 @@
 /* Growth that follows a brush: after any history of seeds, the bytes of a fresh run. */
-#include "kernels/growcut/grower.h"
+#include "kernels/live/grower.h"
 #include "tests/reference/growcut_case.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"

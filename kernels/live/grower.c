@@ -1,5 +1,5 @@
 /* A grower: engines that are kept between growths, or a fresh growth each time. */
-#include "kernels/growcut/grower.h"
+#include "kernels/live/grower.h"
 
 #include "kernels/arrays.h"
 #include "kernels/growcut/cpu/growcut_tiles.h"
