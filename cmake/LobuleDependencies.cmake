@@ -8,13 +8,21 @@ find_package(EXPAT REQUIRED)
 find_package(NIFTI2 REQUIRED)
 find_package(Deflate REQUIRED)
 find_package(CJSON REQUIRED)
-find_package(HDF5 REQUIRED COMPONENTS C)
-find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+if(LOBULE_HDF5)
+    find_package(HDF5 REQUIRED COMPONENTS C)
+    list(APPEND lobule_some hdf5::hdf5)
+endif()
+if(WIN32) # has the like of libcrypto
+    list(APPEND lobule_some bcrypt)
+else()
+    find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+    list(APPEND lobule_some OpenSSL::Crypto)
+endif()
 
 add_library(lobule_dependencies INTERFACE)
 set_target_properties(lobule_dependencies PROPERTIES EXPORT_NAME dependencies)
 target_link_libraries(lobule_dependencies INTERFACE
-    OpenMP::OpenMP_C PNG::PNG TIFF::TIFF EXPAT::EXPAT NIFTI2::nifti2 Deflate::deflate CJSON::cjson hdf5::hdf5 OpenSSL::Crypto
+    OpenMP::OpenMP_C PNG::PNG TIFF::TIFF EXPAT::EXPAT NIFTI2::nifti2 Deflate::deflate CJSON::cjson ${lobule_some}
     ZLIB::ZLIB m)
 
 # A static Lobule with CUDA sources leaves these to whoever links it.

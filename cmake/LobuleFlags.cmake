@@ -37,6 +37,13 @@ endif()
 add_library(lobule_flags INTERFACE)
 target_include_directories(lobule_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(lobule_flags INTERFACE _GNU_SOURCE)
+if(WIN32)
+    # printf and its like as C17 has them, and files of any size. Formats are checked on Linux: here GCC
+    # holds them against Windows' old library.
+    target_compile_definitions(lobule_flags INTERFACE __USE_MINGW_ANSI_STDIO=1 _FILE_OFFSET_BITS=64
+        _WIN32_WINNT=0x0A00 _POSIX_THREAD_SAFE_FUNCTIONS)
+    list(APPEND c_flags -Wno-format -include ${PROJECT_SOURCE_DIR}/io/platform_libc.h)
+endif()
 target_compile_options(lobule_flags INTERFACE
     "$<$<COMPILE_LANGUAGE:C>:${c_flags}>" "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_flags}>")
 target_link_options(lobule_flags INTERFACE ${sanitizers})

@@ -1,21 +1,12 @@
 /* Inputs mapped into memory, and outputs that appear under their name complete or not at all. */
 #include "io/file.h"
-#include "io/errno_text.h"
+#include "io/platform.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 /* ---- inputs ---- */
 
@@ -27,8 +18,7 @@ static lob_status input_read(lob_input *in, int fd, const char *path, lob_error 
     if (!bytes) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for %zu bytes", in->size);
     size_t have = 0;
     while (have < in->size) {
-        const ssize_t got = read(fd, bytes + have, in->size - have);
-        if (got < 0 && errno == EINTR) continue;
+        const int64_t got = lob_fd_read(fd, bytes + have, in->size - have);
         if (got < 0) {
             const int why = errno;
             free(bytes);
@@ -45,8 +35,7 @@ static lob_status input_read(lob_input *in, int fd, const char *path, lob_error 
 lob_status lob_input_open(lob_input *in, const char *path, lob_error *error)
 {
     *in = (lob_input){0};
-    /* O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. */
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const int fd = lob_open_to_read(path, true);
     if (fd < 0) {
         const lob_status st = errno == EIO ? LOB_EIO : LOB_ENOINPUT;
         if (strcmp(path, "-") == 0)
@@ -54,39 +43,38 @@ lob_status lob_input_open(lob_input *in, const char *path, lob_error *error)
                                  "input from a pipe is not supported; name a file");
         return lob_fail_file(error, st, path, "cannot be opened: %s", ERRNO_TEXT(errno));
     }
-    struct stat about;
+    lob_about about;
     lob_status st = LOB_OK;
-    if (fstat(fd, &about) != 0)
+    if (!lob_about_open(&about, fd))
         st = lob_fail_file(error, LOB_EIO, path, "cannot be read: %s", ERRNO_TEXT(errno));
-    else if (S_ISDIR(about.st_mode))
+    else if (about.is_folder)
         st = lob_fail_file(error, LOB_ENOINPUT, path, "is a folder; name a file in it");
-    else if (!S_ISREG(about.st_mode))
+    else if (!about.is_file)
         st =
             lob_fail_file(error, LOB_ENOINPUT, path, "is not a regular file; save it to one first");
     if (st == LOB_OK) {
-        in->size = (size_t)about.st_size;
-        void *map = MAP_FAILED;
-        if (in->size >= MAP_FROM) map = mmap(NULL, in->size, PROT_READ, MAP_PRIVATE, fd, 0);
-        in->mapped = map != MAP_FAILED;
+        in->size = (size_t)about.bytes;
+        void *const map = in->size >= MAP_FROM ? lob_map(fd, in->size) : NULL;
+        in->mapped = map != NULL;
         if (in->mapped)
             in->bytes = map;
         else
             st = input_read(in, fd, path, error);
     }
-    close(fd);
+    lob_fd_close(fd);
     if (st != LOB_OK) *in = (lob_input){0};
     return st;
 }
 
 void lob_input_unload(const lob_input *in)
 {
-    if (in->mapped) madvise((void *)in->bytes, in->size, MADV_DONTNEED);
+    if (in->mapped) lob_unload((void *)in->bytes, in->size);
 }
 
 void lob_input_close(lob_input *in)
 {
     if (in->mapped)
-        munmap((void *)in->bytes, in->size);
+        lob_unmap((void *)in->bytes, in->size);
     else
         free((void *)in->bytes);
     *in = (lob_input){0};
@@ -97,28 +85,20 @@ void lob_input_close(lob_input *in)
 /* The folder part of a path, malloc'ed: "a/b" gives "a", "b" gives ".", "/b" gives "/". */
 static char *folder_of(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    if (!slash) return strdup(".");
-    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    const size_t n = (size_t)(lob_name_in_path(path) - path);
+    return n == 0 ? strdup(".") : strndup(path, n > 1 ? n - 1 : 1);
 }
 
 static bool same_existing(const char *a, const char *b)
 {
-    struct stat sa, sb;
-    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
-           sa.st_ino == sb.st_ino;
+    lob_about is_a, is_b;
+    return lob_about_path(&is_a, a) && lob_about_path(&is_b, b) && lob_is_one_file(&is_a, &is_b);
 }
 
 bool lob_same_file(const char *a, const char *b)
 {
     if (same_existing(a, b)) return true;
-    if (strcmp(name_of(a), name_of(b)) != 0) return false;
+    if (strcmp(lob_name_in_path(a), lob_name_in_path(b)) != 0) return false;
     char *folder_a = folder_of(a), *folder_b = folder_of(b);
     /* without memory the answer is the one that keeps a caller from replacing a file */
     const bool same = !folder_a || !folder_b || same_existing(folder_a, folder_b);
@@ -144,34 +124,25 @@ static char *hidden_name(const char *path, int number)
     char *folder = folder_of(path), *hidden = NULL;
     unsigned long long code = (unsigned)number;
     if (!folder) return NULL;
-    if (number >= TEMPORARY_NAMES &&
-        getrandom(&code, sizeof code, GRND_NONBLOCK) != (ssize_t)sizeof code) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        code = (unsigned long long)now.tv_nsec * 1000003u ^ (unsigned long long)getpid();
-    }
+    if (number >= TEMPORARY_NAMES) lob_random(&code, sizeof code);
     /* a name may have 255 bytes; the dots, the digits and "tmp" take at most 22 */
-    if (asprintf(&hidden, "%s/.%.200s.%llx.tmp", folder, name_of(path), code) < 0) hidden = NULL;
+    if (asprintf(&hidden, "%s/.%.200s.%llx.tmp", folder, lob_name_in_path(path), code) < 0)
+        hidden = NULL;
     free(folder);
     return hidden;
-}
-
-static bool is_same_inode(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 /* Remove a temporary file that a process has left behind; false when it may be in use. */
 static bool remove_stale(const char *name)
 {
-    struct stat file, named;
-    const int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    lob_about file, named;
+    const int fd = lob_open_to_read(name, false);
     if (fd < 0) return false;
-    const bool stale = flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &file) == 0 &&
-                       S_ISREG(file.st_mode) && time(NULL) - file.st_mtime > STALE_S &&
-                       lstat(name, &named) == 0 && is_same_inode(&file, &named);
-    const bool removed = stale && unlink(name) == 0;
-    close(fd);
+    const bool stale = lob_fd_lock(fd) == 0 && lob_about_open(&file, fd) && file.is_file &&
+                       time(NULL) - file.modified_ns / 1000000000 > STALE_S &&
+                       lob_about_link(&named, name) && lob_is_one_file(&file, &named);
+    const bool removed = stale && lob_remove_file(name) == 0;
+    lob_fd_close(fd);
     return removed;
 }
 
@@ -202,37 +173,37 @@ static char *make_hidden(lob_output *out, int (*make)(lob_output *out, const cha
 
 lob_status lob_output_check(const char *path, bool force, lob_error *error)
 {
-    struct stat about;
-    const char *name = name_of(path);
+    lob_about about;
+    const char *name = lob_name_in_path(path);
     if (strcmp(path, "-") == 0)
         return lob_fail_file(error, LOB_EARG, path,
                              "output to a pipe is not supported; name a file");
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return lob_fail_file(error, LOB_ECREATE, path, "is not the name of a file");
-    if (stat(path, &about) == 0) {
-        if (S_ISDIR(about.st_mode))
+    if (lob_about_path(&about, path)) {
+        if (about.is_folder)
             return lob_fail_file(error, LOB_ECREATE, path, "is a folder; name a file in it");
-        if (!S_ISREG(about.st_mode))
+        if (!about.is_file)
             return lob_fail_file(error, LOB_ECREATE, path,
                                  "is not a regular file; choose another name");
     }
-    if (!force && lstat(path, &about) == 0)
+    if (!force && lob_about_link(&about, path))
         return lob_fail_file_hint(error, LOB_EEXIST, LOB_HINT_REPLACE, path, "exists");
 
     char *folder = folder_of(path);
     if (!folder) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
     lob_status st = LOB_OK;
-    if (stat(folder, &about) != 0)
+    if (!lob_about_path(&about, folder))
         st = errno == ENOENT
                  ? lob_fail_file(error, LOB_ECREATE, path,
                                  "cannot be created: folder %s does not exist; make it first",
                                  folder)
                  : lob_fail_file(error, LOB_ECREATE, path, "cannot be created: %s",
                                  ERRNO_TEXT(errno));
-    else if (!S_ISDIR(about.st_mode))
+    else if (!about.is_folder)
         st = lob_fail_file(error, LOB_ECREATE, path, "cannot be created: %s is not a folder",
                            folder);
-    else if (access(folder, W_OK | X_OK) != 0)
+    else if (!lob_can_make_files_in(folder))
         st = lob_fail_file(error, LOB_ECREATE, path, "cannot be created in folder %s: %s", folder,
                            ERRNO_TEXT(errno));
     free(folder);
@@ -242,28 +213,15 @@ lob_status lob_output_check(const char *path, bool force, lob_error *error)
 /* Open a file without a name in path's folder; -1 where the file system cannot. */
 static int open_unnamed(lob_output *out)
 {
-#ifdef O_TMPFILE
     char *folder = folder_of(out->path);
-    if (!folder) return -1;
-    const int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    const int fd = folder ? lob_open_unnamed(&out->temporary, folder) : -1;
     free(folder);
-    if (fd < 0) return -1;
-    /* It can get its name only through /proc, which a container may lack. */
-    struct stat a, b;
-    if (asprintf(&out->temporary, "/proc/self/fd/%d", fd) < 0) out->temporary = NULL;
-    if (out->temporary && stat(out->temporary, &a) == 0 && fstat(fd, &b) == 0 &&
-        a.st_ino == b.st_ino && a.st_dev == b.st_dev)
-        return fd;
-    free(out->temporary);
-    out->temporary = NULL;
-    close(fd);
-#endif
-    return -1;
+    return fd;
 }
 
 static int create(lob_output *out, const char *name)
 {
-    out->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    out->fd = lob_open_new(name);
     return out->fd >= 0 ? 0 : -1;
 }
 
@@ -272,7 +230,7 @@ lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_e
     *out = (lob_output){.fd = -1, .force = force};
     const lob_status st = lob_output_check(path, force, error);
     if (st != LOB_OK) return st;
-    out->path = realpath(path, NULL); /* follows links; NULL when the file is new */
+    out->path = lob_real_path(path); /* follows links; NULL when the file is new */
     if (!out->path) out->path = strdup(path);
     if (!out->path) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
 
@@ -280,7 +238,7 @@ lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_e
     out->unnamed = out->fd >= 0;
     if (out->fd < 0) out->temporary = make_hidden(out, create);
     if (out->fd >= 0) {
-        flock(out->fd, LOCK_EX | LOCK_NB); /* where there are no locks, names are not used again */
+        lob_fd_lock(out->fd); /* where there are no locks, names are not used again */
         return LOB_OK;
     }
     const int why = errno;
@@ -289,38 +247,11 @@ lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_e
                          "cannot be created: %s", ERRNO_TEXT(why));
 }
 
-/*
- * write(2), with RLIMIT_FSIZE turned into EFBIG: the signal that the system sends with it would end
- * the program, so it is held back for this thread and taken off its queue.
- */
-static ssize_t write_quietly(int fd, const void *bytes, size_t n)
-{
-    sigset_t size_limit, before, pending;
-    sigemptyset(&size_limit);
-    sigaddset(&size_limit, SIGXFSZ);
-    sigpending(&pending);
-    const bool mine = !sigismember(&pending, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &size_limit, &before);
-    const ssize_t done = write(fd, bytes, n);
-    const int why = errno;
-    if (done < 0 && why == EFBIG && mine) {
-        const struct timespec now = {0, 0};
-        while (sigtimedwait(&size_limit, NULL, &now) < 0 && errno == EINTR) {
-        }
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = why;
-    return done;
-}
-
 lob_status lob_output_write(lob_output *out, const void *bytes, size_t n, lob_error *error)
 {
     const unsigned char *from = bytes;
     while (n > 0) {
-        const size_t some =
-            n < (size_t)1 << 30 ? n : (size_t)1 << 30; /* Linux caps a call below 2^31 */
-        const ssize_t done = write_quietly(out->fd, from, some);
-        if (done < 0 && errno == EINTR) continue;
+        const int64_t done = lob_fd_write(out->fd, from, n);
         if (done <= 0)
             return lob_fail_file(error, LOB_EIO, out->path, "write failed: %s",
                                  done == 0 ? "nothing was accepted" : ERRNO_TEXT(errno));
@@ -332,64 +263,44 @@ lob_status lob_output_write(lob_output *out, const void *bytes, size_t n, lob_er
 
 lob_status lob_output_flush(lob_output *out, lob_error *error)
 {
-    int failed;
-    do failed = fsync(out->fd);
-    while (failed && errno == EINTR);
-    if (failed && errno != EINVAL && errno != EROFS) /* these two: nothing to flush to */
-        return lob_fail_file(error, LOB_EIO, out->path, "write failed: %s", ERRNO_TEXT(errno));
-    return LOB_OK;
+    if (lob_fd_flush(out->fd) == 0) return LOB_OK;
+    return lob_fail_file(error, LOB_EIO, out->path, "write failed: %s", ERRNO_TEXT(errno));
 }
 
 /* Give the file behind fd this name, which must be free; 0, or -1 and errno. */
 static int link_unnamed(lob_output *out, const char *name)
 {
-    return linkat(AT_FDCWD, out->temporary, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
-}
-
-/* Rename the temporary file to path, which must be free; 0, or -1 and errno. */
-static int rename_to_new(const char *temporary, const char *path)
-{
-    if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return 0;
-    if (errno != EINVAL && errno != ENOSYS) return -1;
-    if (link(temporary, path) == 0) return unlink(temporary), 0;
-    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) return -1;
-    /* a file system with neither, such as FAT: the check and the rename are two steps */
-    if (access(path, F_OK) == 0) return errno = EEXIST, -1;
-    return rename(temporary, path);
+    return lob_name_unnamed(out->temporary, name);
 }
 
 /* Put the finished file in its place; 0, or -1 and errno. */
 static int place(lob_output *out)
 {
     if (!out->unnamed)
-        return out->force ? rename(out->temporary, out->path)
-                          : rename_to_new(out->temporary, out->path);
+        return out->force ? lob_rename_over(out->temporary, out->path)
+                          : lob_rename_to_new(out->temporary, out->path);
     if (link_unnamed(out, out->path) == 0) return 0;
     if (errno != EEXIST || !out->force) return -1;
     char *const hidden = make_hidden(out, link_unnamed);
     if (!hidden) return -1;
-    const int failed = rename(hidden, out->path), why = errno;
-    if (failed) unlink(hidden);
+    const int failed = lob_rename_over(hidden, out->path), why = errno;
+    if (failed) lob_remove_file(hidden);
     free(hidden);
     errno = why;
     return failed;
 }
 
-/* A new name lasts through a power cut only when its folder is on the disk too. */
 static void flush_folder(const char *path)
 {
     char *folder = folder_of(path);
-    const int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (folder) lob_flush_folder(folder);
     free(folder);
-    if (fd < 0) return;
-    fsync(fd); /* not every file system can; the file itself is safe */
-    close(fd);
 }
 
 /* Drop everything but a file that is in its place. */
 static void release(lob_output *out)
 {
-    if (out->fd >= 0) close(out->fd);
+    if (out->fd >= 0) lob_fd_close(out->fd);
     free(out->path);
     free(out->temporary);
     *out = (lob_output){.fd = -1};
@@ -398,15 +309,16 @@ static void release(lob_output *out)
 /* Is the file under the temporary name the one that was written? */
 static bool is_ours(const lob_output *out)
 {
-    struct stat file, named;
-    return fstat(out->fd, &file) == 0 && lstat(out->temporary, &named) == 0 &&
-           is_same_inode(&file, &named);
+    lob_about file, named;
+    return lob_about_open(&file, out->fd) && lob_about_link(&named, out->temporary) &&
+           lob_is_one_file(&file, &named);
 }
 
 void lob_output_abort(lob_output *out)
 {
     if (!out->path) return;
-    if (out->temporary && !out->unnamed && (out->fd < 0 || is_ours(out))) unlink(out->temporary);
+    if (out->temporary && !out->unnamed && (out->fd < 0 || is_ours(out)))
+        lob_remove_file(out->temporary);
     release(out);
 }
 
@@ -423,9 +335,10 @@ static lob_status finish(lob_output *out, lob_error *error)
     if (!out->unnamed && !is_ours(out))
         st = lob_fail_file(error, LOB_EIO, out->path, "write failed: its temporary file is gone");
     if (!out->unnamed) {
-        const int failed = close(out->fd); /* network file systems tell of a full disk here */
+        const int failed =
+            lob_fd_close(out->fd); /* network file systems tell of a full disk here */
         out->fd = -1;
-        if (st == LOB_OK && failed && errno != EINTR)
+        if (st == LOB_OK && failed)
             st = lob_fail_file(error, LOB_EIO, out->path, "write failed: %s", ERRNO_TEXT(errno));
     }
     if (st == LOB_OK && place(out) != 0)
@@ -472,13 +385,14 @@ lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_err
     lob_status st = lob_output_flush(first, error);
     if (st == LOB_OK) st = lob_output_flush(second, error);
     char *placed = NULL; /* first's path if it would be new there */
-    if (st == LOB_OK && access(first->path, F_OK) != 0 && !(placed = strdup(first->path)))
+    if (st == LOB_OK && !lob_is_there(first->path) && !(placed = strdup(first->path)))
         st = lob_fail_file(error, LOB_ENOMEM, first->path, "no memory");
-    if (st == LOB_OK && !second->force && access(second->path, F_OK) == 0)
+    if (st == LOB_OK && !second->force && lob_is_there(second->path))
         st = refuse_newcomer(second->path, error);
     if (st == LOB_OK) {
         st = finish(first, error);
-        if (st == LOB_OK && (st = finish(second, error)) != LOB_OK && placed) unlink(placed);
+        if (st == LOB_OK && (st = finish(second, error)) != LOB_OK && placed)
+            lob_remove_file(placed);
     }
     free(placed);
     lob_output_abort(first);

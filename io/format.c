@@ -1,6 +1,7 @@
 /* What the formats share: names, frames, warnings. */
 #include "io/format.h"
 
+#include "io/platform.h"
 #include "volumes/bytes.h"
 
 #include <ctype.h>
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 bool lob_has_suffix(const char *path, const char *suffix)
 {
@@ -20,15 +20,8 @@ bool lob_has_suffix(const char *path, const char *suffix)
 
 int64_t lob_memory_available(void)
 {
-    long long kib = 0;
-    char line[128];
-    FILE *f = fopen("/proc/meminfo", "re");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemAvailable: %lld", &kib) == 1) break;
-    if (f) fclose(f);
-    if (kib > 0) return (int64_t)kib * 1024;
-    const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (int64_t)pages * size : INT64_MAX;
+    const int64_t bytes = lob_memory_free();
+    return bytes > 0 ? bytes : INT64_MAX;
 }
 
 lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_options *options,

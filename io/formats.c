@@ -3,12 +3,12 @@
 
 #include "io/gzip.h"
 #include "io/kinds.h"
+#include "io/platform.h"
 #include "volumes/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 lob_read_options lob_read_defaults(void)
 {
@@ -35,21 +35,15 @@ static bool has_suffix_of(const lob_format *format, const char *path)
     return false;
 }
 
-static bool is_regular(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
-}
-
 lob_status lob_location_of(lob_location *out, const char *path)
 {
-    struct stat about;
+    lob_about about;
     *out = (lob_location){path, strdup(path), NULL};
     if (!out->file) return LOB_ENOMEM;
-    if (stat(path, &about) == 0) return LOB_OK;
+    if (lob_about_path(&about, path)) return LOB_OK;
     for (char *colon = strchr(out->file, ':'); colon; colon = strchr(colon + 1, ':')) {
         *colon = '\0';
-        if (colon[1] && (is_regular(out->file) || has_suffix_of(&lob_format_hdf5, out->file))) {
+        if (colon[1] && (lob_is_file(out->file) || has_suffix_of(&lob_format_hdf5, out->file))) {
             out->inside = path + (colon + 1 - out->file);
             break;
         }
@@ -172,13 +166,13 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
 
 bool lob_reads_in_child(const char *path)
 {
-    struct stat about;
+    lob_about about;
     const lob_format *format;
     lob_location where;
     lob_input file;
     if (lob_location_of(&where, path) != LOB_OK) return true;
-    const bool there = stat(where.file, &about) == 0;
-    const bool is_pipe = there && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+    const bool there = lob_about_path(&about, where.file);
+    const bool is_pipe = there && !about.is_file && !about.is_folder;
     lob_location_free(&where);
     if (!there || is_pipe) return is_pipe;
     const lob_status st = lob_format_open(&format, &where, &file, path, NULL);

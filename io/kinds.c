@@ -3,8 +3,8 @@
 
 #include "io/format.h"
 #include "io/gzip.h"
+#include "io/platform.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -135,7 +135,7 @@ const lob_kind *lob_kind_of_file(const char *path, const lob_input *file)
 static bool is_dicom(const char *path)
 {
     unsigned char head[HEAD];
-    FILE *f = fopen(path, "rbe");
+    FILE *f = lob_stream_of(path);
     const size_t n = f ? fread(head, 1, sizeof head, f) : 0;
     if (f) fclose(f);
     return n > 0 && kind_of("", head, n) == &kinds[DICOM];
@@ -149,18 +149,18 @@ static bool is_zarr(const char *name)
 
 const lob_kind *lob_kind_of_folder(const char *path)
 {
-    DIR *folder = opendir(path);
+    lob_entries *folder = lob_entries_open(path);
     const lob_kind *kind = NULL;
-    const struct dirent *entry;
+    const char *entry;
     if (!folder) return NULL;
-    for (int files = 0; !kind && files < MAX_FILES && (entry = readdir(folder));) {
+    for (int files = 0; !kind && files < MAX_FILES && (entry = lob_entries_next(folder));) {
         char name[4096];
-        const int length = snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-        if (is_zarr(entry->d_name)) kind = &kinds[ZARR];
-        if (entry->d_type != DT_REG || length >= (int)sizeof name) continue;
+        const int length = snprintf(name, sizeof name, "%s/%s", path, entry);
+        if (is_zarr(entry)) kind = &kinds[ZARR];
+        if (!lob_entries_is_file(folder) || length >= (int)sizeof name) continue;
         if (!kind && is_dicom(name)) kind = &kinds[DICOM_FOLDER];
         files++;
     }
-    closedir(folder);
+    lob_entries_close(folder);
     return kind;
 }

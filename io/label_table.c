@@ -3,6 +3,7 @@
 
 #include "io/file.h"
 #include "io/format.h"
+#include "io/platform.h"
 #include "io/text_rows.h"
 
 #include <stdio.h>
@@ -383,14 +384,11 @@ lob_status lob_label_table_print(char **text, size_t *size, const lob_label_name
     if (what == KINDS)
         return lob_fail_file(error, LOB_EARG, name,
                              "label names are written as .ctbl, .csv, .label, .lut, .tsv or .txt");
-    FILE *f = open_memstream(text, size);
+    FILE *f = lob_memory_stream(text, size);
     if (!f) return lob_fail_file(error, LOB_ENOMEM, name, "no memory to write it");
     print_head(f, what);
     for (int32_t i = 0; i < names->count; i++) print_row(f, what, &names->rows[i]);
-    const bool complete = !ferror(f);
-    if (fclose(f) == 0 && complete) return LOB_OK;
-    free(*text);
-    *text = NULL;
+    if (lob_memory_stream_end(f, text, size)) return LOB_OK;
     return lob_fail_file(error, LOB_ENOMEM, name, "no memory to write it");
 }
 

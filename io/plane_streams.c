@@ -1,16 +1,15 @@
 /* Reading and writing volumes by planes, whatever their format. */
 #include "io/planes.h"
 
-#include "io/errno_text.h"
 #include "io/formats.h"
 #include "io/passing.h"
+#include "io/platform.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* ---- reading ---- */
 
@@ -191,12 +190,12 @@ static lob_status gathering_commit(void *state, lob_error *error)
 {
     gathering *g = state;
     lob_status st;
-    void *map = mmap(NULL, g->bytes, PROT_READ, MAP_SHARED, g->file.fd, 0);
-    if (map != MAP_FAILED) {
+    void *map = lob_map(g->file.fd, g->bytes);
+    if (map) {
         lob_volume volume = *g->volume;
         volume.data = map;
         st = g->format->write(&volume, g->where, &g->options, error);
-        munmap(map, g->bytes);
+        lob_unmap(map, g->bytes);
     } else {
         st = lob_fail_file(error, LOB_EIO, g->where->path, "its voxels cannot be read back: %s",
                            ERRNO_TEXT(errno));

@@ -1,6 +1,7 @@
 /* PNG as a row of the formats, and RGB previews. libpng reports errors by longjmp; none leaves this
  * file. */
 #include "io/png.h"
+#include "io/platform.h"
 #include "volumes/clock.h"
 
 #include <math.h>
@@ -329,10 +330,10 @@ lob_status lob_png_encode_rgb(unsigned char **png, size_t *size, const unsigned 
     *png = NULL;
     if (!rgb_source(&image, &pixels, rgb, width, height))
         return lob_fail(error, LOB_EARG, "a PNG has sides of 1 to %d pixels", MAX_SIDE);
-    session s = {.memory = open_memstream(&bytes, size), .error = error};
+    session s = {.memory = lob_memory_stream(&bytes, size), .error = error};
     lob_status st =
         s.memory ? compress_image(&s, &image, "PNG") : lob_fail(error, LOB_ENOMEM, "out of memory");
-    if (s.memory && fclose(s.memory) != 0 && st == LOB_OK)
+    if (s.memory && !lob_memory_stream_end(s.memory, &bytes, size) && st == LOB_OK)
         st = lob_fail(error, LOB_ENOMEM, "out of memory");
     if (st == LOB_OK)
         *png = (unsigned char *)bytes;

@@ -1,20 +1,22 @@
 /*
- * SHA-256 of files, by libcrypto. Not through its EVP functions, which do the same work: who links
- * libcrypto statically, as the Python wheel does, would get the whole of it with them.
+ * SHA-256 of files, by libcrypto (on Windows by its own library). Not through its EVP functions,
+ * which do the same work: who links libcrypto statically, as the Python wheel does, would get the
+ * whole of it with them.
  */
 #define OPENSSL_API_COMPAT 0x10100000L /* version 3 would have EVP */
 #include "io/sha256.h"
 
 #include "io/libraries.h"
+#include "io/platform.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#ifdef _WIN32
+#include "io/sha256_windows.h"
+#else
 #include <openssl/opensslv.h>
 #include <openssl/sha.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { BLOCK = 1 << 18, DIGEST = 32 };
 
@@ -29,8 +31,7 @@ static bool add_file(SHA256_CTX *digest, lob_sha256 *sum, const int *stop)
 {
     for (;;) {
         if (__atomic_load_n(stop, __ATOMIC_RELAXED)) return false;
-        const ssize_t n = read(sum->fd, sum->block, BLOCK);
-        if (n < 0 && errno == EINTR) continue;
+        const int64_t n = lob_fd_read(sum->fd, sum->block, BLOCK);
         if (n <= 0) return n == 0;
         if (!SHA256_Update(digest, sum->block, (size_t)n)) return false;
     }
@@ -39,19 +40,19 @@ static bool add_file(SHA256_CTX *digest, lob_sha256 *sum, const int *stop)
 static bool compute(lob_sha256 *sum, const int *stop)
 {
     SHA256_CTX digest;
-    return SHA256_Init(&digest) && add_file(&digest, sum, stop) &&
-           SHA256_Final(sum->digest, &digest);
+    if (!SHA256_Init(&digest)) return false;
+    const bool added = add_file(&digest, sum, stop);
+    return SHA256_Final(sum->digest, &digest) && added;
 }
 
 lob_sha256 *lob_sha256_begin(const char *path)
 {
-    struct stat about;
+    lob_about about;
     lob_sha256 *const sum = calloc(1, sizeof *sum);
     if (!sum) return NULL;
-    /* O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. */
-    sum->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (sum->fd >= 0 && fstat(sum->fd, &about) == 0 && S_ISREG(about.st_mode)) return sum;
-    if (sum->fd >= 0) close(sum->fd);
+    sum->fd = lob_open_to_read(path, true);
+    if (sum->fd >= 0 && lob_about_open(&about, sum->fd) && about.is_file) return sum;
+    if (sum->fd >= 0) lob_fd_close(sum->fd);
     free(sum);
     return NULL;
 }
@@ -84,7 +85,7 @@ bool lob_sha256_end_unless(lob_sha256 *sum, char text[LOB_SHA256_TEXT], const in
     if (!sum) return false;
     const bool done = text && compute(sum, stop);
     if (done) put_digits(text, sum->digest);
-    close(sum->fd);
+    lob_fd_close(sum->fd);
     free(sum);
     return done;
 }

@@ -1,18 +1,13 @@
 /* The program's door: finds the command and hands it the rest of the arguments. */
 #include "tools/commands/commands.h"
 #include "tools/inout/stdout.h"
+#include "tools/platform/process.h"
 #include "tools/program.h"
 #include "volumes/version.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 /* Print the line that an unknown command deserves; returns the exit code. */
 static int unknown(const char *name)
@@ -74,16 +69,12 @@ static void sleep_at_barriers(char **argv)
 {
     static const char spins[] = "GOMP_SPINCOUNT";
     if (getenv(spins) || getenv("OMP_WAIT_POLICY")) return;
-    if (setenv(spins, "1000", 1) == 0) execv("/proc/self/exe", argv);
+    if (setenv(spins, "1000", 1) == 0) lob_process_restart(argv);
 }
 
 int main(int argc, char **argv)
 {
-#ifdef __GLIBC__
-    /* What is freed leaves the process, and what grows is not copied: --max-memory is kept to. */
-    mallopt(M_MMAP_THRESHOLD, 1 << 20);
-#endif
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an answer of write */
+    if (!lob_process_begin(&argc, &argv)) return lob_status_exit_code(LOB_ENOMEM);
     if (argc < 2) {
         fputs("lobule: a command is missing; lobule --help lists them\n", stderr);
         return lob_status_exit_code(LOB_EARG);

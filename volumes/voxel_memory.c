@@ -2,7 +2,9 @@
 #include "volumes/voxel_memory.h"
 
 #include <stdlib.h>
+#if __has_include(<sys/mman.h>)
 #include <sys/mman.h>
+#endif
 
 enum { HUGE_PAGE = 1 << 21 };
 
@@ -24,8 +26,12 @@ void *lob_voxel_memory(int64_t bytes)
     void *block = NULL;
     if (bytes < 0 || bytes > INT64_MAX - HUGE_PAGE) return NULL;
     if (bytes < HUGE_PAGE) return malloc(bytes > 0 ? (size_t)bytes : 1);
+#ifdef _WIN32 /* there free() takes back nothing that is aligned so */
+    block = malloc((size_t)bytes);
+#else
     if (posix_memalign(&block, HUGE_PAGE, (size_t)bytes) != 0) return NULL;
-    advise(block, bytes);
+#endif
+    if (block) advise(block, bytes);
     return block;
 }
 

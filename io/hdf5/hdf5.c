@@ -37,6 +37,7 @@
  */
 #include "io/hdf5/hdf5_parts.h"
 #include "io/hdf5/sandbox.h"
+#include "io/platform.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
@@ -75,9 +76,8 @@ typedef struct {
 static char *read_beside(const lob_location *where)
 {
     enum { MAX_BYTES = 16 << 20 };
-    const char *dot = strrchr(where->file, '.'), *slash = strrchr(where->file, '/');
-    const size_t stem =
-        dot && (!slash || dot > slash) ? (size_t)(dot - where->file) : strlen(where->file);
+    const char *dot = strrchr(lob_name_in_path(where->file), '.');
+    const size_t stem = dot ? (size_t)(dot - where->file) : strlen(where->file);
     char *path = malloc(stem + sizeof ".xml"), *text = NULL;
     lob_input file = {.size = 0};
     if (!path) return NULL;

@@ -1,6 +1,7 @@
 /* A file driver of HDF5's for files that are in memory (reading) or behind a descriptor (writing).
  */
 #include "io/hdf5/hdf5_parts.h"
+#include "io/platform.h"
 
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /*
  * The input is in memory anyway, so nothing is opened twice, no lock is asked for, and what is
@@ -85,8 +85,7 @@ static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t plist, haddr_t ad
         return 0;
     }
     while (left > 0) {
-        const ssize_t r = pread(from->fd, to, left, (off_t)address);
-        if (r < 0 && errno == EINTR) continue;
+        const int64_t r = lob_fd_read_at(from->fd, to, left, (int64_t)address);
         if (r <= 0) return -1;
         to += r;
         address += (haddr_t)r;
@@ -110,8 +109,7 @@ static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t plist, haddr_t a
     const unsigned char *from = bytes;
     if (file->storage.bytes || address == HADDR_UNDEF) return -1;
     while (n > 0) {
-        const ssize_t w = pwrite(file->storage.fd, from, n, (off_t)address);
-        if (w < 0 && errno == EINTR) continue;
+        const int64_t w = lob_fd_write_at(file->storage.fd, from, n, (int64_t)address);
         if (w <= 0) return fail_write(file);
         from += w;
         address += (haddr_t)w;
@@ -127,7 +125,7 @@ static herr_t driver_truncate(H5FD_t *base, hid_t plist, hbool_t closing)
     (void)closing;
     driver_file *file = (driver_file *)base;
     if (file->storage.bytes || file->end == file->end_allocated) return 0;
-    if (ftruncate(file->storage.fd, (off_t)file->end_allocated) != 0) return fail_write(file);
+    if (lob_fd_cut(file->storage.fd, (int64_t)file->end_allocated) != 0) return fail_write(file);
     file->end = file->end_allocated;
     return 0;
 }

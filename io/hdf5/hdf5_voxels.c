@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     SLAB_BYTES = 16 << 20,  /* aim for a slab; chunks of many slices make it larger */
@@ -122,7 +121,7 @@ static void reorder_plane(void *user, int64_t index)
     at[LOB_AXIS_T] = index / nz % w->side[LOB_AXIS_T];
     at[LOB_AXIS_C] = index / nz / w->side[LOB_AXIS_T];
     unsigned char *row = s->slope ? malloc((size_t)nx * bytes) : NULL;
-    if (s->slope && !row) _exit(1);
+    if (s->slope && !row) lob_sandbox_give_up();
     for (int64_t y = 0; y < ny; y++) {
         at[LOB_AXIS_Y] = y;
         int64_t from = 0, scale = 0;
@@ -190,7 +189,7 @@ static void span(lob_hdf5_block *block, const lob_hdf5_view *view, lob_axis axis
 static void send_block(sender *s)
 {
     limit_for(s);
-    if (!lob_hdf5_read_block(s->view, &s->block, s->threads)) _exit(1);
+    if (!lob_hdf5_read_block(s->view, &s->block, s->threads)) lob_sandbox_give_up();
     reorder_work work = {.view = s->view, .in = s->block.buffer};
     const unsigned char *ready = s->block.buffer;
     const bool same = block_steps(&work, &s->block);
@@ -198,7 +197,7 @@ static void send_block(sender *s)
     for (int a = 0; a < LOB_AXIS_ROLES; a++) n *= work.side[a];
     if (!same) {
         if (!s->ordered) s->ordered = malloc((size_t)s->block_bytes);
-        if (!s->ordered) _exit(1);
+        if (!s->ordered) lob_sandbox_give_up();
         work.out = s->ordered;
         lob_sandbox_parallel(work.side[LOB_AXIS_Z] * work.side[LOB_AXIS_T] * work.side[LOB_AXIS_C],
                              s->threads, reorder_plane, &work);
@@ -221,7 +220,7 @@ void lob_hdf5_send_voxels(lob_hdf5_view *view, int64_t frame, int threads, int o
     s.block_bytes = lob_product(stored > sent_bytes ? stored : sent_bytes, slab, batch, 1);
     limit_for(&s);
     s.block.buffer = s.block_bytes > 0 ? malloc((size_t)s.block_bytes) : NULL;
-    if (!s.block.buffer) _exit(1);
+    if (!s.block.buffer) lob_sandbox_give_up();
 
     for (int i = 0; i < view->rank; i++) s.block.count[i] = view->extent[i];
     for (int64_t t = all ? 0 : frame; t < end; t += batch)
@@ -229,7 +228,7 @@ void lob_hdf5_send_voxels(lob_hdf5_view *view, int64_t frame, int threads, int o
             span(&s.block, view, LOB_AXIS_T, t, t + batch < end ? batch : end - t);
             span(&s.block, view, LOB_AXIS_Z, z, z + slab < nz ? slab : nz - z);
             for (int c = 0; c < view->part_channels; c++) {
-                if (!lob_hdf5_turn_to(view, c, view->parts ? t : 0, in)) _exit(1);
+                if (!lob_hdf5_turn_to(view, c, view->parts ? t : 0, in)) lob_sandbox_give_up();
                 send_block(&s);
             }
         }

@@ -1,9 +1,9 @@
 /* Writing a volume in ITK's HDF5 layout, with the attributes that microscopy programs look for. */
 #include "io/hdf5/hdf5_pack.h"
 
-#include "io/errno_text.h"
 #include "io/hdf5/sandbox.h"
 #include "io/nifti/nifti_header.h"
+#include "io/platform.h"
 #include "volumes/version.h"
 
 #include <cjson/cJSON.h>

@@ -168,6 +168,11 @@ lob_sandbox_end lob_sandbox_finish(lob_sandbox *box, int *signal_number)
     }
 }
 
+void lob_sandbox_give_up(void)
+{
+    _exit(1);
+}
+
 void lob_sandbox_send(int out, const void *bytes, size_t n)
 {
     for (size_t done = 0; done < n;) {

@@ -57,6 +57,9 @@ bool lob_sandbox_receive(lob_sandbox *box, void *bytes, size_t n, int silence_s)
  */
 lob_sandbox_end lob_sandbox_finish(lob_sandbox *box, int *signal);
 
+/* In the child: end it, as if it had crashed. */
+_Noreturn void lob_sandbox_give_up(void);
+
 /* In the child: send n bytes; ends the child when the parent is gone. */
 void lob_sandbox_send(int out, const void *bytes, size_t n);
 

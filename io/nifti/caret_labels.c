@@ -1,6 +1,7 @@
 /* Reading and writing Workbench's table of labels. */
 #include "io/nifti/caret_labels.h"
 
+#include "io/platform.h"
 #include "io/xml.h"
 
 #include <stdio.h>
@@ -85,7 +86,7 @@ char *lob_caret_labels_print(const lob_label_names *names)
 {
     char *text = NULL;
     size_t size;
-    FILE *const f = open_memstream(&text, &size);
+    FILE *const f = lob_memory_stream(&text, &size);
     if (!f) return NULL;
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<CaretExtension>\n"
           "   <VolumeInformation Index=\"0\">\n      <LabelTable>\n"
@@ -97,8 +98,5 @@ char *lob_caret_labels_print(const lob_label_names *names)
           "      <VolumeType><![CDATA[Label]]></VolumeType>\n   </VolumeInformation>\n"
           "</CaretExtension>\n",
           f);
-    const bool complete = !ferror(f);
-    if (fclose(f) == 0 && complete) return text;
-    free(text);
-    return NULL;
+    return lob_memory_stream_end(f, &text, &size) ? text : NULL;
 }

@@ -4,11 +4,11 @@
 #include "io/gzip.h"
 #include "io/nifti/nifti_extensions.h"
 #include "io/nifti/nifti_pair.h"
+#include "io/platform.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { HEAD_BYTES = LOB_NIFTI_MAX_BYTES + LOB_NIFTI_EXTENDER };
 #define MAX_EXTENSION_BYTES ((uint64_t)64 << 20)
@@ -59,7 +59,7 @@ static bool has_header_beside(const char *path)
     bool there = false;
     for (int gz = 0; lob_pair_image(path) && !there && gz < 2; gz++) {
         char *header = lob_pair_other(path, gz);
-        there = header && access(header, F_OK) == 0;
+        there = header && lob_is_there(header);
         free(header);
     }
     return there;
@@ -322,7 +322,7 @@ lob_status lob_nifti_second_file(char **second, const char *file, bool reading)
     if (!lob_pair_header(file) && !lob_pair_image(file)) return LOB_OK;
     const bool gz = lob_has_suffix(file, ".gz");
     *second = lob_pair_other(file, gz);
-    if (*second && reading && access(*second, F_OK) != 0) {
+    if (*second && reading && !lob_is_there(*second)) {
         free(*second);
         *second = lob_pair_other(file, !gz);
     }

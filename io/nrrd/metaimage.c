@@ -7,6 +7,7 @@
  */
 #include "io/byte_order.h"
 #include "io/nrrd/raw_image.h"
+#include "io/platform.h"
 #include "volumes/clock.h"
 
 #include <libdeflate.h>
@@ -321,8 +322,7 @@ static void print_header(FILE *f, const lob_volume *v, size_t compressed, const 
             (long long)v->dims.nz);
     if (frames > 1) fprintf(f, " %lld", (long long)frames);
     if (channels > 1) fprintf(f, "\nElementNumberOfChannels = %lld", (long long)channels);
-    const char *const slash = apart ? strrchr(apart, '/') : NULL;
-    const char *const data_file = slash ? slash + 1 : apart ? apart : "LOCAL";
+    const char *const data_file = apart ? lob_name_in_path(apart) : "LOCAL";
     fprintf(f, "\nElementType = %s\nElementDataFile = %s\n", types[type].name, data_file);
 }
 
@@ -391,9 +391,9 @@ static lob_status write_meta(const lob_volume *volume, const lob_location *where
     *options->compress_s += lob_clock_s() - start_s;
     const bool two = lob_has_suffix(where->file, ".mhd");
     char *text = NULL, *const apart = two ? path_of_voxels(where->file) : NULL;
-    FILE *f = voxels && (apart || !two) ? open_memstream(&text, &bytes) : NULL;
+    FILE *f = voxels && (apart || !two) ? lob_memory_stream(&text, &bytes) : NULL;
     if (f) print_header(f, volume, compressed, apart);
-    const bool complete = f && fclose(f) == 0;
+    const bool complete = f && lob_memory_stream_end(f, &text, &bytes);
     const lob_output_part parts[] = {
         {text,   bytes     },
         {voxels, compressed}

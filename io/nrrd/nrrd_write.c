@@ -4,6 +4,7 @@
 #include "io/byte_order.h"
 #include "io/gzip.h"
 #include "io/nrrd/nrrd_header.h"
+#include "io/platform.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -299,13 +300,12 @@ static lob_status make_header(char **text, size_t *size, const lob_volume *v, co
     *text = NULL;
     carry_keys(&keys, v);
     if (lob_is_segmentation_name(file)) st = segment_keys(&keys, v, path, error);
-    FILE *f = st == LOB_OK ? open_memstream(text, size) : NULL;
+    FILE *f = st == LOB_OK ? lob_memory_stream(text, size) : NULL;
     bool complete = false;
     if (f) {
         if (keys.count > 0) qsort(keys.lines, keys.count, sizeof *keys.lines, compare_lines);
         print_header(f, v, &keys);
-        complete = !ferror(f) && !keys.full;
-        complete = fclose(f) == 0 && complete;
+        complete = lob_memory_stream_end(f, text, size) && !keys.full;
     }
     if (st == LOB_OK && !complete)
         st = lob_fail_file(error, LOB_ENOMEM, path, "no memory for its header");

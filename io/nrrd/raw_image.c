@@ -3,13 +3,13 @@
 
 #include "io/byte_order.h"
 #include "io/gzip.h"
+#include "io/platform.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
 #include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int64_t lob_raw_numbers(const lob_raw_image *image)
 {
@@ -183,8 +183,7 @@ lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsig
 /* The path of a file in the header's folder, malloc'ed; NULL where there is no memory. */
 static char *path_beside(const char *header_path, const char *name)
 {
-    const char *slash = strrchr(header_path, '/');
-    const size_t folder = slash ? (size_t)(slash - header_path) + 1 : 0;
+    const size_t folder = (size_t)(lob_name_in_path(header_path) - header_path);
     char *path = calloc(folder + strlen(name) + 1, 1);
     if (!path) return NULL;
     memcpy(path, header_path, folder);
@@ -225,7 +224,7 @@ lob_status lob_raw_open(lob_input *out, const char *header_path, const char *nam
     if (!path) return lob_fail_file(error, LOB_ENOMEM, header_path, "no memory");
     lob_error why = {.text = ""};
     lob_status st = lob_input_open(out, path, &why);
-    if (st != LOB_OK && strchr(name, '%') && access(path, F_OK) != 0)
+    if (st != LOB_OK && strchr(name, '%') && !lob_is_there(path))
         st = lob_fail_file(error, LOB_EDATA, header_path,
                            "names its voxels by '%.200s', a pattern of several files; save the "
                            "volume as one",

@@ -1,9 +1,9 @@
 /* A file as libtiff sees it: bytes in memory to read, or an output to write. */
 #include "io/tiff/tiff_session.h"
+#include "io/platform.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static int keep_message(TIFF *tif, void *user, const char *module, const char *format, va_list args)
 {
@@ -27,7 +27,7 @@ static int drop_message(TIFF *tif, void *user, const char *module, const char *f
 static tmsize_t get_bytes(thandle_t handle, void *out, tmsize_t n)
 {
     lob_tiff_session *const s = handle;
-    if (!s->file) return read(s->output->fd, out, (size_t)n);
+    if (!s->file) return lob_fd_read(s->output->fd, out, (size_t)n);
     if (n < 0 || s->at > s->file->size) return -1;
     const uint64_t left = s->file->size - s->at;
     const size_t some = (uint64_t)n < left ? (size_t)n : (size_t)left;
@@ -47,7 +47,7 @@ static tmsize_t put_bytes(thandle_t handle, void *bytes, tmsize_t n)
 static toff_t seek_to(thandle_t handle, toff_t offset, int whence)
 {
     lob_tiff_session *const s = handle;
-    if (!s->file) return (toff_t)lseek(s->output->fd, (off_t)offset, whence);
+    if (!s->file) return (toff_t)lob_fd_seek(s->output->fd, (int64_t)offset, whence);
     s->at = whence == SEEK_END   ? s->file->size + offset
             : whence == SEEK_CUR ? s->at + offset
                                  : offset;
@@ -63,7 +63,7 @@ static int close_nothing(thandle_t handle)
 static toff_t size_of(thandle_t handle)
 {
     const lob_tiff_session *const s = handle;
-    return s->file ? s->file->size : (toff_t)lseek(s->output->fd, 0, SEEK_END);
+    return s->file ? s->file->size : (toff_t)lob_fd_seek(s->output->fd, 0, SEEK_END);
 }
 
 TIFF *lob_tiff_open(lob_tiff_session *s, const char *mode, uint64_t most)

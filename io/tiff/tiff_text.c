@@ -2,6 +2,7 @@
 #include "io/tiff/tiff_text.h"
 
 #include "io/length_units.h"
+#include "io/platform.h"
 #include "io/xml.h"
 #include "volumes/version.h"
 
@@ -352,14 +353,11 @@ char *lob_tiff_text_make(const lob_volume *volume, lob_type type, lob_tiff_kind 
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *const f = open_memstream(&text, &size);
+    FILE *const f = lob_memory_stream(&text, &size);
     if (!f) return NULL;
     if (kind == LOB_TIFF_OME)
         print_ome(f, volume, type);
     else
         print_imagej(f, volume);
-    const bool whole = !ferror(f);
-    if (fclose(f) == 0 && whole) return text;
-    free(text);
-    return NULL;
+    return lob_memory_stream_end(f, &text, &size) ? text : NULL;
 }

@@ -36,6 +36,7 @@ LAYERS = {
         "cells live segment",
     ],
     "tools": [
+        "platform",
         "text",
         "options picture",
         "inout report session table",
@@ -61,6 +62,19 @@ FENCED = [
         r"(cuda|cub|thrust|cooperative_groups|curand|device_launch|nvtx)[\w/]*(\.\w+)?",
         r"kernels/device(/[\w/]+)?\.(c|h|cu|cuh)|kernels/([\w/]+/)?\w+_cuda\.(cu|cuh)",
     ),
+]
+
+# What only the files below may include: the operating system's own headers, POSIX's and Windows'.
+SYSTEM = (
+    r"(sys|linux|net|arpa|netinet)/[\w/.]+|(unistd|fcntl|dirent|glob|fnmatch|fts|ftw|signal|poll|termios|spawn|pwd|grp"
+    r"|dlfcn|libgen|wordexp|utime|malloc|windows|winsock2?|ws2tcpip|io|direct|process|psapi|bcrypt|shellapi)\.h"
+)
+# (files, which headers, why there)
+SYSTEM_PLACES = [
+    (r"io/platform_(posix|windows)\.c|io/sha256_windows\.h|tools/platform/process_(posix|windows)\.c", r".*", "the platform layer"),
+    (r"io/hdf5/sandbox\.[ch]", r".*", "a child process with limits, as POSIX has it"),
+    (r"tools/session/session\.c", r"signal\.h", "sig_atomic_t, which is C's"),
+    (r"volumes/voxel_memory\.c", r"sys/mman\.h", "volumes/ knows nobody, and its advice may go unheard"),
 ]
 
 # Library code neither prints nor ends the process. (A forked child has to end by _exit.)
@@ -117,6 +131,9 @@ def check_includes(path, name, text):
             yield from check_layer(f"{name}:{line}", name, target)
         if room == "tests":
             continue
+        if bracket == "<" and re.fullmatch(SYSTEM, included):
+            if not any(re.fullmatch(files, name) and re.fullmatch(headers, included) for files, headers, _ in SYSTEM_PLACES):
+                yield f"{name}:{line}: <{included}> belongs in the platform layer (io/platform.h, tools/platform/process.h)"
         for what, headers, where in FENCED:
             if re.fullmatch(headers, included) and not re.fullmatch(where, name):
                 yield f"{name}:{line}: {what} ({included}) belongs in {where}"

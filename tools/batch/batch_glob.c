@@ -1,41 +1,43 @@
 /* Images found by a pattern, with the columns that their names make. */
+#include "io/platform.h"
 #include "tools/batch/batch_plan.h"
+#include "tools/text/find_paths.h"
 #include "tools/text/path.h"
 
-#include <fts.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- finding ---- */
 
-static bool find(glob_t *found, const char *pattern);
+static void find(lob_found *found, const char *pattern);
 
-/* Find what matches the rest of a pattern in a folder and all below it. Those whose names begin
- * with a dot and links to folders are left out, so that no circle is walked. */
-static bool find_below(glob_t *found, char *folder, const char *rest)
+/* Find what matches the rest of a pattern in a folder ("": here) and all below it. Those whose
+ * names begin with a dot and links to folders are left out, so that no circle is walked. */
+static void find_below(lob_found *found, const char *folder, const char *rest)
 {
-    char *const roots[] = {folder, NULL};
-    FTS *const walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
-    bool fits = walk != NULL;
-    for (FTSENT *at; fits && (at = fts_read(walk));) {
-        if (at->fts_info != FTS_D) continue;
-        if (at->fts_level > 0 && at->fts_name[0] == '.') {
-            fts_set(walk, at, FTS_SKIP);
-            continue;
-        }
-        const char *path = at->fts_path;
-        if (strcmp(folder, ".") == 0) path += path[1] ? 2 : 1; /* "./raw": nobody typed the dot */
-        char *const here = lob_path_as_pattern(path);
-        char *const pattern = !here ? NULL : here[0] ? lob_path_in(here, rest) : strdup(rest);
-        fits = pattern && find(found, pattern);
-        free(pattern);
-        free(here);
+    char *const as_pattern = lob_path_as_pattern(folder);
+    char *const pattern = !as_pattern ? NULL
+                          : folder[0] ? lob_path_in(as_pattern, rest)
+                                      : strdup(rest);
+    if (pattern)
+        find(found, pattern);
+    else
+        found->no_memory = true;
+    free(pattern);
+    free(as_pattern);
+
+    lob_entries *const entries = lob_entries_open(folder[0] ? folder : ".");
+    for (const char *name; entries && !found->no_memory && (name = lob_entries_next(entries));) {
+        if (name[0] == '.' || !lob_entries_is_folder(entries)) continue;
+        char *const below = folder[0] ? lob_path_in(folder, name) : strdup(name);
+        if (below)
+            find_below(found, below, rest);
+        else
+            found->no_memory = true;
+        free(below);
     }
-    if (walk) fts_close(walk);
-    return fits;
+    lob_entries_close(entries);
 }
 
 /* Where "**" stands, as a part of its own. */
@@ -46,27 +48,28 @@ static const char *any_folders(const char *pattern)
     return NULL;
 }
 
-/* Add what matches a pattern; false without memory. */
-static bool find(glob_t *found, const char *pattern)
+/* Add what matches a pattern. */
+static void find(lob_found *found, const char *pattern)
 {
     const char *const any = any_folders(pattern);
-    const int flags = GLOB_NOSORT | (found->gl_pathv ? GLOB_APPEND : 0);
-    if (!any) return glob(pattern, flags, NULL, found) != GLOB_NOSPACE;
+    if (!any) {
+        lob_find_paths(found, pattern);
+        return;
+    }
     const char *const rest = any + 2 + strspn(any + 2, "/");
-    glob_t folders = {.gl_pathc = 0};
     char *const before = strndup(pattern, (size_t)(any - pattern));
-    bool fits = before != NULL;
-    if (fits && !before[0] && *rest) {
-        char here[] = ".";
-        fits = find_below(found, here, rest);
-    } else if (fits && *rest) {
-        fits = glob(before, GLOB_NOSORT, NULL, &folders) != GLOB_NOSPACE;
-        for (size_t i = 0; i < folders.gl_pathc && fits; i++)
-            fits = find_below(found, folders.gl_pathv[i], rest);
-        globfree(&folders);
+    if (!before) {
+        found->no_memory = true;
+    } else if (!before[0] && *rest) {
+        find_below(found, "", rest);
+    } else if (*rest) {
+        lob_found folders = {NULL};
+        lob_find_paths(&folders, before);
+        found->no_memory = found->no_memory || folders.no_memory;
+        for (size_t i = 0; i < folders.count; i++) find_below(found, folders.paths[i], rest);
+        lob_found_free(&folders);
     }
     free(before);
-    return fits;
 }
 
 static int by_path(const void *a, const void *b)
@@ -160,15 +163,14 @@ static lob_status part_images(lob_columns *columns)
 }
 
 /* "**" may find a file twice. */
-static lob_status add_images(lob_columns *out, const glob_t *found, const char *pattern)
+static lob_status add_images(lob_columns *out, const lob_found *found, const char *pattern)
 {
-    struct stat about;
-    char **const paths = found->gl_pathv;
+    char **const paths = found->paths;
     LOB_TRY(lob_columns_name(out, names, COLUMNS));
-    if (found->gl_pathc > 0) qsort(paths, found->gl_pathc, sizeof *paths, by_path);
-    for (size_t i = 0; i < found->gl_pathc; i++) {
+    if (found->count > 0) qsort(paths, found->count, sizeof *paths, by_path);
+    for (size_t i = 0; i < found->count; i++) {
         const bool again = i > 0 && strcmp(paths[i - 1], paths[i]) == 0;
-        if (again || stat(paths[i], &about) != 0 || !S_ISREG(about.st_mode)) continue;
+        if (again || !lob_is_file(paths[i])) continue;
         LOB_TRY(add_image(out, paths[i], fixed_part(pattern)));
     }
     return out->rows > 0 ? part_images(out) : LOB_ENOINPUT;
@@ -176,10 +178,11 @@ static lob_status add_images(lob_columns *out, const glob_t *found, const char *
 
 lob_status lob_columns_find(lob_columns *out, const char *pattern, lob_error *error)
 {
-    glob_t found = {.gl_pathc = 0};
+    lob_found found = {NULL};
     *out = (lob_columns){.source = pattern};
-    const lob_status st = find(&found, pattern) ? add_images(out, &found, pattern) : LOB_ENOMEM;
-    globfree(&found);
+    find(&found, pattern);
+    const lob_status st = found.no_memory ? LOB_ENOMEM : add_images(out, &found, pattern);
+    lob_found_free(&found);
     if (st == LOB_OK) return st;
     lob_columns_free(out);
     if (st == LOB_ENOMEM) return lob_fail(error, st, "--images %s: out of memory", pattern);

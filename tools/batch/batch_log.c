@@ -1,15 +1,13 @@
 /* The file of a batch's status table while the batch runs: rows are added. */
 #include "tools/batch/batch_log.h"
 
-#include "io/errno_text.h"
+#include "io/platform.h"
 #include "tools/text/path.h"
 #include "volumes/clock.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 static lob_status fail_io(const lob_batch_log *log, lob_error *error)
 {
@@ -19,9 +17,9 @@ static lob_status fail_io(const lob_batch_log *log, lob_error *error)
 static lob_status write_all(const lob_batch_log *log, const lob_text *text, lob_error *error)
 {
     for (size_t done = 0; done < text->size;) {
-        const ssize_t w = write(log->file, text->bytes + done, text->size - done);
-        if (w < 0 && errno != EINTR) return fail_io(log, error);
-        if (w > 0) done += (size_t)w;
+        const int64_t w = lob_fd_write(log->file, text->bytes + done, text->size - done);
+        if (w < 0) return fail_io(log, error);
+        done += (size_t)w;
     }
     return LOB_OK;
 }
@@ -29,10 +27,10 @@ static lob_status write_all(const lob_batch_log *log, const lob_text *text, lob_
 /* Add a line, or nothing of it: the next row would go on where part of one ends. */
 static lob_status write_line(const lob_batch_log *log, const lob_text *line, lob_error *error)
 {
-    const off_t size = lseek(log->file, 0, SEEK_END);
+    const int64_t size = lob_fd_seek(log->file, 0, SEEK_END);
     if (size < 0) return fail_io(log, error);
     const lob_status st = write_all(log, line, error);
-    if (st != LOB_OK && ftruncate(log->file, size) != 0)
+    if (st != LOB_OK && lob_fd_cut(log->file, size) != 0)
         return lob_fail(error, LOB_EIO, "%s: %s; remove its last line, which is damaged", log->path,
                         ERRNO_TEXT(errno));
     return st;
@@ -45,16 +43,16 @@ static lob_status take_before(lob_batch_log *log, lob_error *error)
                                  "; name another folder with --log, or begin this batch again, "
                                  "with --force and without --resume",
                                  error));
-    return ftruncate(log->file, log->before.cut) == 0 ? LOB_OK : fail_io(log, error);
+    return lob_fd_cut(log->file, log->before.cut) == 0 ? LOB_OK : fail_io(log, error);
 }
 
 static lob_status begin(lob_batch_log *log, lob_error *error)
 {
     lob_text header = {NULL};
     lob_batch_header_add(&header);
-    const lob_status st = header.failed                  ? LOB_ENOMEM
-                          : ftruncate(log->file, 0) != 0 ? fail_io(log, error)
-                                                         : write_all(log, &header, error);
+    const lob_status st = header.failed                   ? LOB_ENOMEM
+                          : lob_fd_cut(log->file, 0) != 0 ? fail_io(log, error)
+                                                          : write_all(log, &header, error);
     lob_text_free(&header);
     return st;
 }
@@ -62,18 +60,17 @@ static lob_status begin(lob_batch_log *log, lob_error *error)
 static lob_status open_file(lob_batch_log *log, const char *folder, bool resume, bool force,
                             lob_error *error)
 {
-    log->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (log->folder < 0) return lob_fail(error, LOB_ECREATE, "%s: %s", folder, ERRNO_TEXT(errno));
-    /* some network file systems lock no folders: then nobody looks */
-    if (flock(log->folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    log->folder = lob_lock_folder(folder);
+    if (log->folder < 0 && errno == EWOULDBLOCK)
         return lob_fail(error, LOB_EBUSY, "%s: another lobule batch is at work here", folder);
-    const bool there = access(log->path, F_OK) == 0;
+    if (log->folder < 0) return lob_fail(error, LOB_ECREATE, "%s: %s", folder, ERRNO_TEXT(errno));
+    const bool there = lob_is_there(log->path);
     if (there && !resume && !force)
         return lob_fail(error, LOB_EEXIST,
                         "%s: exists; use --resume to go on with that batch, --force to begin it "
                         "again, or another --log",
                         log->path);
-    log->file = open(log->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    log->file = lob_open_to_add(log->path);
     if (log->file < 0) return lob_fail(error, LOB_ECREATE, "%s: %s", log->path, ERRNO_TEXT(errno));
     return there && resume ? take_before(log, error) : begin(log, error);
 }
@@ -93,8 +90,8 @@ lob_status lob_batch_log_open(lob_batch_log *out, const char *folder, bool resum
 void lob_batch_log_close(lob_batch_log *log)
 {
     if (!log->path) return;
-    if (log->file >= 0) close(log->file);
-    if (log->folder >= 0) close(log->folder);
+    if (log->file >= 0) lob_fd_close(log->file);
+    if (log->folder >= 0) lob_fd_close(log->folder);
     free(log->path);
     lob_batch_table_free(&log->before);
     pthread_mutex_destroy(&log->lock);
@@ -112,7 +109,7 @@ lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_e
     const bool due = now - log->synced_s > 1.0;
     if (due) log->synced_s = now;
     pthread_mutex_unlock(&log->lock);
-    if (st == LOB_OK && due && fdatasync(log->file) != 0) st = fail_io(log, error);
+    if (st == LOB_OK && due && lob_fd_flush_data(log->file) != 0) st = fail_io(log, error);
     lob_text_free(&line);
     return st;
 }

@@ -2,6 +2,7 @@
 #include "tools/batch/batch_page.h"
 
 #include "io/io.h"
+#include "io/platform.h"
 #include "io/png.h"
 #include "page_html.h"
 #include "tools/batch/cohort.h"
@@ -37,7 +38,7 @@ static char *path_of(const page *p, const lob_batch_row *row, const lob_batch_fi
 {
     lob_past_report report = {.folder = NULL};
     if (!file) return NULL;
-    if (file->path[0] == '/' || !row->report[0]) return strdup(file->path);
+    if (lob_is_from_root(file->path) || !row->report[0]) return strdup(file->path);
     char *const name = lob_path_in(p->folder, row->report);
     if (name) lob_past_report_read(&report, name, NULL);
     char *const path = report.folder ? lob_path_in(report.folder, file->path) : strdup(file->path);
@@ -301,7 +302,7 @@ static bool may_be_hdf5(const char *path)
 {
     static const char signature[4] = {'\x89', 'H', 'D', 'F'};
     char start[4] = "";
-    FILE *const file = fopen(path, "re");
+    FILE *const file = lob_stream_of(path);
     if (!file) return true;
     const size_t n = fread(start, 1, sizeof start, file);
     fclose(file);

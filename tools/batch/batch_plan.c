@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 void lob_batch_plan_free(lob_batch_plan *plan)
 {
@@ -162,7 +161,7 @@ static lob_status fill_scan(const lob_batch_plan *plan, lob_plan_scan *scan,
                             lob_error *error)
 {
     const int values = plan->recipe.value_count;
-    struct stat about;
+    lob_about about;
     scan->values = calloc((size_t)values + 1, sizeof *scan->values);
     if (!scan->values) return lob_fail(error, LOB_ENOMEM, "out of memory");
     for (int v = 0; v < values; v++) {
@@ -173,7 +172,7 @@ static lob_status fill_scan(const lob_batch_plan *plan, lob_plan_scan *scan,
                             "name is ./%s",
                             columns->source, (long long)columns->line[row], scan->values[v],
                             scan->values[v]);
-        if (lob_batch_stat(&about, scan->values[v])) scan->bytes += (int64_t)about.st_size;
+        if (lob_batch_stat(&about, scan->values[v])) scan->bytes += (int64_t)about.bytes;
     }
     return LOB_OK;
 }

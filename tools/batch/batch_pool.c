@@ -1,9 +1,11 @@
 /* The devices of a batch: opening, choosing, sharing. */
 #include "tools/batch/batch_pool.h"
 
+#include "io/platform.h"
+#include "tools/platform/process.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Calls of a few scans keep a GPU busy while one of them copies or waits for its own thread. Each
  * of them holds memory of its own there. */
@@ -50,7 +52,7 @@ static lob_status add_gpu(lob_pool *pool, int number, lob_error *error)
     LOB_TRY(lob_lease_take(&lease, identity, error));
     const lob_status st = lob_device_open(&opened, choice, error);
     if (st != LOB_OK) {
-        close(lease);
+        lob_fd_close(lease);
         return st;
     }
     add_handle(pool, opened, choice, lease);
@@ -109,7 +111,7 @@ lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lan
     if (gpus) {
         /* with the CPU at hand nobody waits for a GPU */
         while ((st = open_gpus(pool, backend, index, &reason)) == LOB_EBUSY && !all && wait(user))
-            usleep(200000);
+            lob_pause(200);
         if (st != LOB_OK && !all && (!any || st == LOB_EBUSY)) {
             *error = reason;
             lob_pool_close(pool);
@@ -131,7 +133,7 @@ void lob_pool_close(lob_pool *pool)
 {
     for (int i = 0; i < pool->count; i++) lob_device_close(pool->devices[i].device);
     for (int i = 0; i < pool->count; i++)
-        if (pool->devices[i].lease >= 0) close(pool->devices[i].lease);
+        if (pool->devices[i].lease >= 0) lob_fd_close(pool->devices[i].lease);
     if (pool->devices) pthread_mutex_destroy(&pool->lock);
     free(pool->devices);
     *pool = (lob_pool){NULL};

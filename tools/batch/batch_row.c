@@ -8,22 +8,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- files ---- */
-
-static int64_t mtime_ns(const struct stat *about)
-{
-    return (int64_t)about->st_mtim.tv_sec * 1000000000 + about->st_mtim.tv_nsec;
-}
 
 /* Size and time of a file; left as they are where there is none. */
 static void measure(lob_batch_file *file, const char *path)
 {
-    struct stat about;
-    if (stat(path, &about) != 0) return;
-    file->bytes = (int64_t)about.st_size;
-    file->mtime_ns = mtime_ns(&about);
+    lob_about about;
+    if (!lob_about_path(&about, path)) return;
+    file->bytes = about.bytes;
+    file->mtime_ns = about.modified_ns;
 }
 
 static lob_status add_file(lob_batch_files *out, char content, int line, const lob_line_file *named,
@@ -202,12 +196,12 @@ bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const ch
 
 /* ---- what a row says of files: does it still hold? ---- */
 
-bool lob_batch_stat(struct stat *about, const char *path)
+bool lob_batch_stat(lob_about *about, const char *path)
 {
     char *files[2];
-    if (stat(path, about) == 0) return S_ISREG(about->st_mode);
+    if (lob_about_path(about, path)) return about->is_file;
     if (lob_files_of(files, path, true) != LOB_OK) return false;
-    const bool there = stat(files[0], about) == 0 && S_ISREG(about->st_mode);
+    const bool there = lob_about_path(about, files[0]) && about->is_file;
     lob_files_free(files);
     return there;
 }
@@ -215,10 +209,10 @@ bool lob_batch_stat(struct stat *about, const char *path)
 /* Size and time say that it is the same, or, where the time has changed, its bytes do. */
 static bool holds(const lob_batch_file *file, bool compare_bytes)
 {
-    struct stat about;
+    lob_about about;
     char sha256[LOB_SHA256_TEXT];
-    if (!lob_batch_stat(&about, file->path) || (int64_t)about.st_size != file->bytes) return false;
-    if (mtime_ns(&about) == file->mtime_ns) return true;
+    if (!lob_batch_stat(&about, file->path) || about.bytes != file->bytes) return false;
+    if (about.modified_ns == file->mtime_ns) return true;
     if (!compare_bytes || !file->sha256[0]) return false;
     char *files[2];
     if (lob_files_of(files, file->path, true) != LOB_OK) return false;
@@ -230,7 +224,7 @@ static bool holds(const lob_batch_file *file, bool compare_bytes)
 
 bool lob_batch_outputs_hold(const lob_batch_row *row)
 {
-    struct stat about;
+    lob_about about;
     for (int i = 0; i < row->outputs.count; i++)
         if (lob_batch_stat(&about, row->outputs.file[i].path) &&
             !holds(&row->outputs.file[i], false))
@@ -240,11 +234,11 @@ bool lob_batch_outputs_hold(const lob_batch_row *row)
 
 bool lob_batch_row_holds(const lob_batch_row *row, const char *key)
 {
-    struct stat about;
+    lob_about about;
     if (row->state != LOB_SCAN_DONE || strcmp(row->key, key) != 0) return false;
     for (int i = 0; i < row->outputs.count; i++)
         if (!lob_batch_stat(&about, row->outputs.file[i].path) ||
-            (int64_t)about.st_size != row->outputs.file[i].bytes)
+            about.bytes != row->outputs.file[i].bytes)
             return false;
     for (int i = 0; i < row->inputs.count; i++)
         if (!holds(&row->inputs.file[i], true)) return false;

@@ -2,10 +2,9 @@
 #ifndef LOB_BATCH_ROW_H
 #define LOB_BATCH_ROW_H
 
+#include "io/platform.h"
 #include "tools/batch/batch_table.h"
 #include "tools/recipe/recipe_job.h"
-
-#include <sys/stat.h>
 
 /*
  * The files that a job's lines name, with sizes and times as they are now: inputs that no line
@@ -31,7 +30,7 @@ bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const ch
 bool lob_batch_row_holds(const lob_batch_row *row, const char *key);
 
 /* Is the file of a path, or of FILE.h5:/set, there? */
-bool lob_batch_stat(struct stat *about, const char *path);
+bool lob_batch_stat(lob_about *about, const char *path);
 
 /* Are the outputs of a row, those that are still there, as it has left them? */
 bool lob_batch_outputs_hold(const lob_batch_row *row);

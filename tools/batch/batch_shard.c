@@ -1,11 +1,11 @@
 /* The division of a batch into shards, and their joining. */
 #include "io/file.h"
+#include "io/platform.h"
 #include "tools/batch/batch_log.h"
 #include "tools/batch/batch_plan.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,16 +159,16 @@ lob_status lob_shard_divide(lob_batch_plan *plan, lob_shard shard, const char *f
 /* The number of shards of the division that the folder holds. */
 static lob_status find_division(int *shards, const char *folder, lob_error *error)
 {
-    DIR *const open = opendir(folder);
+    lob_entries *const open = lob_entries_open(folder);
     int other = 0;
     *shards = 0;
-    for (const struct dirent *one; open && !other && (one = readdir(open));) {
+    for (const char *name; open && !other && (name = lob_entries_next(open));) {
         int count;
         char end;
-        if (sscanf(one->d_name, "shards-of-%d.tsv%c", &count, &end) != 1 || count < 1) continue;
+        if (sscanf(name, "shards-of-%d.tsv%c", &count, &end) != 1 || count < 1) continue;
         *(*shards ? &other : shards) = count;
     }
-    if (open) closedir(open);
+    lob_entries_close(open);
     if (other)
         return lob_fail(error, LOB_EDATA,
                         "%s: is divided into %d and into %d shards; remove the shards-of-N.tsv "

@@ -1,7 +1,7 @@
 /* Threads that do the scans of a batch, and who may begin when. */
 #include "tools/batch/batch_scan.h"
 
-#include "tools/report/report.h"
+#include "tools/platform/process.h"
 #include "tools/session/session.h"
 #include "volumes/clock.h"
 
@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- how far it is: a bar on a terminal, now and then a line elsewhere ---- */
 
@@ -28,7 +27,7 @@ static void begin_progress(progress *p, int64_t scans, int64_t bytes, bool quiet
 {
     const double now = lob_clock_s();
     *p = (progress){.quiet = quiet,
-                    .bar = !quiet && isatty(STDERR_FILENO),
+                    .bar = !quiet && lob_is_terminal(stderr),
                     .scans = scans,
                     .bytes = (double)bytes + (double)scans * SCAN_BYTES,
                     .start_s = now,
@@ -365,7 +364,7 @@ static void finish_summary(work *w, double wall_s)
     sum->threads = w->plan->threads;
     const lob_pool *const pool = &w->batch->pool;
     sum->devices = pool->gpus + (pool->devices[pool->count - 1].device == NULL);
-    sum->peak_memory_bytes = (int64_t)lob_peak_memory_bytes();
+    sum->peak_memory_bytes = (int64_t)lob_process_peak_bytes();
     sum->max_memory = w->batch->session->max_memory;
     lob_batch_summary_finish(sum, wall_s);
 }

@@ -4,17 +4,12 @@
 #include "tools/batch/batch_page.h"
 #include "tools/batch/batch_scan.h"
 #include "tools/commands/commands.h"
+#include "tools/platform/process.h"
 #include "tools/recipe/recipe_book.h"
 #include "tools/text/path.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 /* The options, and what the words are. */
 typedef struct {
@@ -184,31 +179,6 @@ static lob_work_plan plan_work(const lob_session *s, const batch_settings *set)
     return plan;
 }
 
-/* What commands print would come out of all scans at once; their results are in the reports. */
-static void silence_stdout(void)
-{
-    fflush(stdout);
-    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (null < 0) return;
-    dup2(null, STDOUT_FILENO);
-    close(null);
-}
-
-/*
- * A scan takes again what the scan before it has freed: the system does not have to take back, to
- * clear and to hand out the same pages. The heap may grow past what lies in it, so that this is
- * for batches without a limit of memory.
- */
-static void keep_freed_memory(void)
-{
-#ifdef __GLIBC__
-    mallopt(M_ARENA_MAX, 1);
-    mallopt(M_MMAP_MAX, 0);
-    mallopt(M_TRIM_THRESHOLD, -1);
-    mallopt(M_TOP_PAD, 64 << 20);
-#endif
-}
-
 /* Put the table in order, and write what sums it up; the page where the batch has no shards. */
 static lob_status finish(lob_session *s, const batch_settings *set,
                          const lob_batch_summary *summary)
@@ -246,8 +216,9 @@ static lob_status do_scans(lob_session *s, batch_settings *set, lob_status *wors
     LOB_TRY(
         lob_batch_save(&batch->recipe_text, batch->folder, LOB_BATCH_RECIPE_FILE, true, &s->error));
     const lob_work_plan plan = plan_work(s, set);
-    silence_stdout();
-    if (s->max_memory == 0) keep_freed_memory();
+    lob_stdout_silence(); /* what commands print would come out of all scans at once; it is in the
+                             reports */
+    if (s->max_memory == 0) lob_process_keep_memory();
     const lob_status st = lob_work_run(batch, &plan, &summary, worst, &s->error);
     const lob_error reason = s->error;
     if (st != LOB_OK && st != LOB_ECANCEL) return st;

@@ -2,6 +2,7 @@
 #include "tools/batch/cohort.h"
 
 #include "io/file.h"
+#include "io/platform.h"
 #include "io/text_rows.h"
 #include "tools/commands/repeat/past_report.h"
 #include "tools/text/names.h"
@@ -252,7 +253,7 @@ static lob_status read_doubt(lob_cohort *out, const char *folder, const lob_batc
         lob_past_report report;
         if (row->state != LOB_SCAN_DONE || !row->report[0] || row->voxels < 1) continue;
         char *const path =
-            row->report[0] == '/' ? strdup(row->report) : lob_path_in(folder, row->report);
+            lob_is_from_root(row->report) ? strdup(row->report) : lob_path_in(folder, row->report);
         const lob_status st = path ? lob_past_report_read(&report, path, NULL) : LOB_ENOMEM;
         free(path);
         if (st == LOB_ENOMEM) return st;

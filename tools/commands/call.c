@@ -1,11 +1,13 @@
 /* What all commands have in common: everything but their options, check and work. */
 #include "tools/commands/commands.h"
 
+#include "io/platform.h"
 #include "tools/commands/bids/bids_output.h"
 #include "tools/inout/ahead.h"
 #include "tools/inout/outputs.h"
 #include "tools/inout/stdout.h"
 #include "tools/options/manual.h"
+#include "tools/platform/process.h"
 #include "tools/report/report.h"
 #include "tools/report/session_sums.h"
 #include "tools/session/host.h"
@@ -18,7 +20,6 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 static const lob_caller caller = {lob_find_command, lob_nearest_command, lob_call, lob_call_check};
 
@@ -198,7 +199,7 @@ static lob_status prepare(lob_session *s, bool *skip)
     const char *const how = getenv("LOBULE_PROGRESS");
     const lob_host *const outermost = lob_session_outermost(s);
     s->tags = how && strcmp(how, "tags") == 0;
-    s->bar = !s->quiet && !s->tags && !outermost && isatty(STDERR_FILENO);
+    s->bar = !s->quiet && !s->tags && !outermost && lob_is_terminal(stderr);
     s->inputs = cJSON_CreateArray();
     s->outputs = cJSON_CreateArray();
     s->notes = cJSON_CreateArray();
@@ -347,7 +348,7 @@ static lob_status end_report(lob_session *s, lob_status status, cJSON **report)
     lob_error error = {.text = ""};
     const bool failed = has_failed(status);
     *report = lob_report_wanted(s) ? lob_report_make(s, status, failed ? s->failure : "") : NULL;
-    const bool is_new = s->report_path && access(s->report_path, F_OK) != 0;
+    const bool is_new = s->report_path && !lob_is_there(s->report_path);
     const lob_status st = lob_report_write(s, *report, &error);
     if (failed) return status;
     if (st == LOB_OK) {

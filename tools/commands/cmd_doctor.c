@@ -1,7 +1,9 @@
 /* lobule doctor: what this machine offers, and whether everything computes what it should here. */
 #include "io/libraries.h"
+#include "io/platform.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/doctor_cases.h"
+#include "tools/platform/process.h"
 #include "tools/recipe/recipe_book.h"
 #include "tools/report/report.h"
 #include "tools/text/json_text.h"
@@ -10,7 +12,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What is found out. */
 typedef struct {
@@ -25,11 +26,8 @@ typedef struct {
 
 static void describe_memory(cJSON *about)
 {
-    const double page = (double)sysconf(_SC_PAGESIZE), mib = 1024.0 * 1024.0;
-    cJSON_AddNumberToObject(about, "memory_mib",
-                            (double)(int64_t)(page * (double)sysconf(_SC_PHYS_PAGES) / mib));
-    cJSON_AddNumberToObject(about, "memory_free_mib",
-                            (double)(int64_t)(page * (double)sysconf(_SC_AVPHYS_PAGES) / mib));
+    cJSON_AddNumberToObject(about, "memory_mib", (double)(lob_memory_in_all() >> 20));
+    cJSON_AddNumberToObject(about, "memory_free_mib", (double)(lob_memory_free() >> 20));
 }
 
 static void describe_libraries(cJSON *about)
@@ -140,7 +138,7 @@ static lob_status examine(doctor *d)
     const bool cpu = strcmp(asked, "cpu") == 0, any = strcmp(asked, "auto") == 0;
     char *folder = lob_recipe_folder();
     cJSON_AddStringToObject(d->about, "version", LOB_VERSION);
-    cJSON_AddNumberToObject(d->about, "processors", (double)sysconf(_SC_NPROCESSORS_ONLN));
+    cJSON_AddNumberToObject(d->about, "processors", lob_process_cores());
     cJSON_AddNumberToObject(d->about, "threads", d->s->context.threads);
     describe_memory(d->about);
     describe_libraries(d->about);

@@ -2,14 +2,13 @@
 #include "tools/inout/outputs.h"
 
 #include "io/file.h"
+#include "io/platform.h"
 #include "tools/session/session.h"
 #include "tools/session/watcher.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* The i-th row over both tables, or NULL. */
 static const lob_option *row_at(const lob_session *s, size_t i)
@@ -91,9 +90,8 @@ static bool is_replaceable_report(const char *path)
 {
     static const char start[] = "{\n\t\"tool\":\t\"lobule\"";
     char text[sizeof start] = "";
-    struct stat about;
-    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
-    FILE *const file = fopen(path, "re");
+    if (!lob_is_file(path)) return false;
+    FILE *const file = lob_stream_of(path);
     if (!file) return false;
     const size_t n = fread(text, 1, sizeof start - 1, file);
     fclose(file);
@@ -122,7 +120,7 @@ static lob_status is_there(bool *there, const lob_option *row)
     LOB_TRY(files_of(files, path_of(row), is_volume(row), false));
     *there = true;
     for (int k = 0; k < 2; k++)
-        if (files[k] && access(files[k], F_OK) != 0) *there = false;
+        if (files[k] && !lob_is_there(files[k])) *there = false;
     lob_files_free(files);
     return LOB_OK;
 }
@@ -194,7 +192,7 @@ void lob_outputs_remove(lob_session *s)
     for (int i = s->outputs_written - 1; i >= 0; i--) {
         if (!s->written[i].is_new) continue;
         for (int k = 0; k < 2; k++)
-            if (s->written[i].files[k]) unlink(s->written[i].files[k]);
+            if (s->written[i].files[k]) lob_remove_file(s->written[i].files[k]);
         forget_output(s, s->written[i].path);
     }
 }

@@ -2,6 +2,7 @@
 #include "tools/inout/volumes.h"
 
 #include "io/passing.h"
+#include "io/platform.h"
 #include "io/png.h"
 #include "tools/inout/ahead.h"
 #include "tools/inout/nifti_readers.h"
@@ -11,7 +12,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static const lob_maker file_maker; /* defined below */
 
@@ -167,7 +167,7 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
     lob_session_output output = {.path = strdup(path), .is_new = true};
     const bool named = output.path && files_of(output.files, path, volume != NULL);
     for (int k = 0; k < 2; k++)
-        if (output.files[k] && access(output.files[k], F_OK) == 0) output.is_new = false;
+        if (output.files[k] && lob_is_there(output.files[k])) output.is_new = false;
     const lob_status st = named ? make(s, path, user) : lob_session_no_memory(s, path);
     if (st != LOB_OK) { /* nothing under its path is ours */
         lob_files_free(output.files);

@@ -1,6 +1,8 @@
 /* The values of options: from text into their variables, and back. */
 #include "tools/options/options.h"
 
+#include "io/platform.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -262,6 +264,18 @@ static lob_status take_step(lob_error *error, const lob_option *row, const char 
     return LOB_OK;
 }
 
+/* Does its value name a file or a folder, or a value that may? */
+static bool is_path(const lob_option *row)
+{
+    static const char *const units[] = {"FOLDER", "DIR", "FILE", "PATTERN"};
+    bool named = false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        named = named || (row->unit && strcmp(row->unit, units[i]) == 0);
+    return row->kind == LOB_OPT_INPUT || row->kind == LOB_OPT_OUTPUT ||
+           row->kind == LOB_OPT_INPUTS || row->kind == LOB_OPT_WORDS ||
+           (row->kind == LOB_OPT_TEXT && named);
+}
+
 lob_status lob_option_take(const lob_option *row, const char *text, lob_error *error)
 {
     static lob_status (*const takes[])(lob_error *, const lob_option *, const char *) = {
@@ -274,6 +288,8 @@ lob_status lob_option_take(const lob_option *row, const char *text, lob_error *e
         [LOB_OPT_DEVICE] = take_device, [LOB_OPT_WORDS] = take_word,
         [LOB_OPT_INPUTS] = take_word,   [LOB_OPT_STEP] = take_step,
     };
+    if (is_path(row))
+        lob_path_take((char *)text); /* in place: who renames an output looks for it there */
     return takes[row->kind](error, row, text);
 }
 

@@ -3,6 +3,7 @@
 
 #include "io/file.h"
 #include "io/gzip.h"
+#include "io/platform.h"
 #include "kernels/resample/resample.h"
 #include "tools/text/json_text.h"
 #include "tools/text/page_text.h"
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef lob_viewer_page page;
 typedef lob_preview_content content;
@@ -266,13 +266,12 @@ static void copy_bytes(void *user, uint64_t offset, size_t n, unsigned char *out
 }
 
 /* Read bytes from a place of a file, fewer than there is room for at its end alone. */
-static lob_status read_piece(size_t *have, unsigned char *piece, size_t room, int fd, off_t from,
+static lob_status read_piece(size_t *have, unsigned char *piece, size_t room, int fd, int64_t from,
                              const char *path, lob_error *error)
 {
     for (*have = 0; *have < room;) {
-        const ssize_t n = pread(fd, piece + *have, room - *have, from + (off_t)*have);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return lob_fail_file(error, LOB_EIO, path, "%s", strerror(errno));
+        const int64_t n = lob_fd_read_at(fd, piece + *have, room - *have, from + (int64_t)*have);
+        if (n < 0) return lob_fail_file(error, LOB_EIO, path, "%s", ERRNO_TEXT(errno));
         if (n == 0) break;
         *have += (size_t)n;
     }
@@ -294,8 +293,8 @@ static lob_status put_base64(lob_output *out, int fd, lob_error *error)
     enum { PIECE = 3 << 16 };
     unsigned char *const piece = malloc(PIECE);
     lob_status st = piece ? LOB_OK : lob_fail_file(error, LOB_ENOMEM, out->path, "out of memory");
-    off_t done = 0;
-    for (size_t have = PIECE; st == LOB_OK && have == PIECE; done += (off_t)have) {
+    int64_t done = 0;
+    for (size_t have = PIECE; st == LOB_OK && have == PIECE; done += (int64_t)have) {
         st = read_piece(&have, piece, PIECE, fd, done, out->path, error);
         if (st == LOB_OK) st = put_piece(out, piece, have, error);
     }

@@ -2,6 +2,7 @@
 #include "tools/recipe/file_uses.h"
 
 #include "io/io.h"
+#include "io/platform.h"
 #include "tools/text/path.h"
 
 #include <search.h>
@@ -12,11 +13,11 @@
  * leads to; malloc'ed. A path into a folder that is not there stays as it is. */
 static char *real_path(const char *path)
 {
-    char *const there = realpath(path, NULL);
+    char *const there = lob_real_path(path);
     if (there) return there;
     const char *const slash = strrchr(path, '/');
     char *const folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    char *const real = folder ? realpath(folder, NULL) : NULL;
+    char *const real = folder ? lob_real_path(folder) : NULL;
     char *const made = real ? lob_path_in(real, slash ? slash + 1 : path) : strdup(path);
     free(real);
     free(folder);

@@ -2,12 +2,11 @@
 #include "tools/recipe/recipe_book.h"
 
 #include "io/file.h"
+#include "io/platform.h"
+#include "tools/platform/process.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const char suffix[] = ".recipe";
 
@@ -45,46 +44,36 @@ static char *joined(const char *folder, const char *name, const char *end)
 /* What was installed with the program: LOBULE_SHARE is the way from its folder to share/. */
 static void add_installed(folders *f)
 {
-    char program[4096];
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n <= 0) return;
-    program[n] = '\0';
-    *strrchr(program, '/') = '\0';
+    char *const program = lob_process_file();
+    if (!program) return;
+    *(char *)lob_name_in_path(program) = '\0';
     add_folder(f, joined(program, LOBULE_SHARE "/lobule/recipes", ""));
+    free(program);
 }
 
 static void find_folders(folders *f)
 {
     *f = (folders){.count = 0};
     for (const char *at = getenv("LOBULE_RECIPES"); at && *at;) {
-        const size_t n = strcspn(at, ":");
+        const size_t n = strcspn(at, (const char[2]){lob_list_mark});
         if (n > 0) add_folder(f, strndup(at, n));
-        at += n + (at[n] == ':');
+        at += n + (at[n] == lob_list_mark);
     }
-    const char *const data = getenv("XDG_DATA_HOME"), *const home = getenv("HOME");
-    if (data && *data)
-        add_folder(f, joined(data, "lobule/recipes", ""));
-    else if (home && *home)
-        add_folder(f, joined(home, ".local/share/lobule/recipes", ""));
+    char *const data = lob_user_data();
+    if (data) add_folder(f, joined(data, "lobule/recipes", ""));
+    free(data);
     add_installed(f);
 }
 
 /* ---- one recipe ---- */
 
-static bool is_file(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
-}
-
 char *lob_recipe_folder(void)
 {
     folders all;
-    struct stat about;
     char *found = NULL;
     find_folders(&all);
     for (int i = 0; i < all.count && !found; i++)
-        if (stat(all.path[i], &about) == 0 && S_ISDIR(about.st_mode)) found = strdup(all.path[i]);
+        if (lob_is_folder(all.path[i])) found = strdup(all.path[i]);
     free_folders(&all);
     return found;
 }
@@ -92,7 +81,7 @@ char *lob_recipe_folder(void)
 lob_status lob_recipe_find(char **path, const char *name, lob_error *error)
 {
     *path = NULL;
-    if (strchr(name, '/') || is_file(name)) {
+    if (strchr(name, '/') || lob_is_file(name)) {
         *path = strdup(name);
         return *path ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
     }
@@ -100,7 +89,7 @@ lob_status lob_recipe_find(char **path, const char *name, lob_error *error)
     find_folders(&f);
     for (int i = 0; i < f.count && !*path; i++) {
         *path = joined(f.path[i], name, suffix);
-        if (*path && is_file(*path)) break;
+        if (*path && lob_is_file(*path)) break;
         free(*path);
         *path = NULL;
     }
@@ -163,10 +152,10 @@ static bool add_entry(entries *e, const char *file, char *folder)
 static bool add_folder_entries(entries *e, char *folder)
 {
     bool ok = true;
-    DIR *const open = opendir(folder);
-    for (const struct dirent *one; open && ok && (one = readdir(open));)
-        ok = add_entry(e, one->d_name, folder);
-    if (open) closedir(open);
+    lob_entries *const open = lob_entries_open(folder);
+    for (const char *name; open && ok && (name = lob_entries_next(open));)
+        ok = add_entry(e, name, folder);
+    lob_entries_close(open);
     return ok;
 }
 

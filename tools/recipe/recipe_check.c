@@ -2,12 +2,12 @@
 #include "tools/recipe/recipe_job.h"
 
 #include "io/file.h"
+#include "io/platform.h"
 #include "tools/recipe/file_uses.h"
 #include "tools/text/names.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static bool is_stdout(const lob_line_file *file)
 {
@@ -160,7 +160,7 @@ static lob_status find_existing(lob_recipe_job *job, bool *skip)
                 return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
             bool there = true;
             for (int k = 0; k < 2; k++)
-                if (files[k] && access(files[k], F_OK) != 0) there = false;
+                if (files[k] && !lob_is_there(files[k])) there = false;
             lob_files_free(files);
             if (there && !found) found = file->path;
             if (!there && !missing) missing = file->path;

@@ -12,9 +12,6 @@ typedef struct {
 
 lob_seconds lob_session_seconds(const lob_session *s);
 
-/* The largest resident size of the process so far. */
-double lob_peak_memory_bytes(void);
-
 /* Lists inputs and outputs with their checksums, and gives outputs the text of --provenance. */
 extern const lob_watcher lob_report_watcher;
 

@@ -2,6 +2,8 @@
 #include "tools/report/session_provenance.h"
 #include "tools/text/text.h"
 
+#include "io/platform.h"
+
 #include "tools/report/session_sums.h"
 #include "tools/session/host.h"
 #include "tools/session/session.h"
@@ -51,14 +53,13 @@ static char *text_of(lob_session *s)
     const lob_session *const run = s->host ? s->host->outer : NULL; /* of a recipe */
     char *text = NULL;
     size_t size;
-    FILE *const f = open_memstream(&text, &size);
+    FILE *const f = lob_memory_stream(&text, &size);
     if (!f) return NULL;
     fputs("lobule " LOB_VERSION "\n", f);
     bool complete = (!run || print_command(f, run)) && print_command(f, s);
     if (run) print_entries(f, run->inputs);
     lob_sums_of_inputs(s, print_sum, f);
-    complete = complete && !ferror(f);
-    if (fclose(f) == 0 && complete) return text;
+    if (lob_memory_stream_end(f, &text, &size) && complete) return text;
     free(text);
     return NULL;
 }

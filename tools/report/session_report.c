@@ -1,5 +1,6 @@
 /* What a command did, as JSON: inputs with checksums, options, device, results, times, memory. */
 #include "io/file.h"
+#include "tools/platform/process.h"
 #include "tools/report/report.h"
 #include "tools/report/session_provenance.h"
 #include "tools/report/session_sums.h"
@@ -10,8 +11,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 /* The name of the table's row whose variable holds this very path. */
 static const char *role(const lob_session *s, const char *path)
@@ -147,25 +146,6 @@ cJSON *lob_report_options(const lob_session *s)
     return options;
 }
 
-/*
- * The largest resident size so far. VmHWM counts this program alone, whereas getrusage, the
- * fallback, may count what the parent process held when it started us.
- */
-double lob_peak_memory_bytes(void)
-{
-    char line[256];
-    long long kib = 0;
-    FILE *status = fopen("/proc/self/status", "r");
-    while (status && fgets(line, sizeof line, status))
-        if (sscanf(line, "VmHWM: %lld kB", &kib) == 1) break;
-    if (status) fclose(status);
-    if (kib == 0) {
-        struct rusage usage;
-        if (getrusage(RUSAGE_SELF, &usage) == 0) kib = usage.ru_maxrss;
-    }
-    return (double)kib * 1024.0;
-}
-
 bool lob_report_wanted(const lob_session *s)
 {
     while (!s->report_path && s->host && s->host->outer) s = s->host->outer;
@@ -218,7 +198,8 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     cJSON *arguments = cJSON_AddArrayToObject(report, "arguments");
     for (int i = 0; i < s->argc; i++) cJSON_AddItemToArray(arguments, argument(s, s->argv[i]));
     char folder[PATH_MAX]; /* where relative names begin */
-    if (getcwd(folder, sizeof folder)) cJSON_AddStringToObject(report, "folder", folder);
+    if (lob_working_folder(folder, sizeof folder))
+        cJSON_AddStringToObject(report, "folder", folder);
     cJSON_AddStringToObject(report, "started", s->started);
 
     cJSON *end = cJSON_AddObjectToObject(report, "outcome");
@@ -253,7 +234,7 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     const lob_seconds whole = lob_session_seconds(s);
     cJSON_AddNumberToObject(seconds, "other", whole.other);
     cJSON_AddNumberToObject(seconds, "total", whole.total);
-    cJSON_AddNumberToObject(report, "peak_memory_bytes", lob_peak_memory_bytes());
+    cJSON_AddNumberToObject(report, "peak_memory_bytes", lob_process_peak_bytes());
     return report;
 }
 

@@ -2,6 +2,7 @@
 #include "tools/session/session.h"
 
 #include "io/formats.h"
+#include "tools/platform/process.h"
 #include "tools/session/host.h"
 #include "tools/session/session_print.h"
 #include "tools/session/watcher.h"
@@ -20,27 +21,14 @@ static void on_stop(int number)
     stopped_by = number;
 }
 
-/*
- * SIGINT, SIGTERM and SIGHUP cancel, and a second one kills because the handler is reset,
- * unless the parent process ignores them. A file size limit becomes an error of write,
- * which cleans up.
- */
 void lob_session_catch_signals(void)
 {
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < LOB_COUNT(stops); i++) {
-        struct sigaction old, action = {.sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND};
-        if (sigaction(stops[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(stops[i], &action, NULL);
-    }
-    signal(SIGXFSZ, SIG_IGN);
+    lob_process_catch(on_stop);
 }
 
 void lob_session_raise(void)
 {
-    if (!stopped_by) return;
-    signal(stopped_by, SIG_DFL);
-    raise(stopped_by);
+    if (stopped_by) lob_process_end(stopped_by);
 }
 
 int lob_session_progress(void *session, double done)

@@ -3,6 +3,7 @@
 
 #include "io/file.h"
 #include "tools/inout/stdout.h"
+#include "tools/platform/process.h"
 #include "tools/report/report.h"
 #include "tools/table/terminal_table.h"
 #include "tools/text/number_text.h"
@@ -39,7 +40,7 @@ static void flush(printer *p)
     else if (p->status == LOB_OK && !p->file && fwrite(p->text, 1, p->used, stdout) != p->used) {
         const int reason = errno; /* a signal that stops us may be it */
         p->status = lob_session_cancelled(p->session);
-        p->unread = lob_stdout_closed();
+        p->unread = lob_stdout_is_closed();
         if (p->status == LOB_OK && !p->unread)
             p->status = lob_fail(error, LOB_EIO, "standard output: %s", strerror(reason));
     }

@@ -2,21 +2,19 @@
 #include "tools/table/terminal_table.h"
 
 #include "io/text_rows.h"
+#include "tools/platform/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 enum { LONGEST_CELL = 28, GAP = 2 }; /* characters */
 
 int lob_terminal_width(void)
 {
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO)) return 0;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-    return size.ws_col;
+    if (!lob_is_terminal(stdout)) return 0;
+    const int columns = lob_terminal_columns();
+    return columns > 0 ? columns : 80;
 }
 
 int lob_first_characters(const char *text, int most, int *characters)

@@ -1,13 +1,13 @@
 /* Joining and relating paths, making folders. */
 #include "tools/text/path.h"
 
+#include "io/platform.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 char *lob_path_in(const char *folder, const char *name)
 {
@@ -19,7 +19,7 @@ char *lob_path_in(const char *folder, const char *name)
 
 char *lob_path_relative(const char *to, const char *from)
 {
-    char *const there = realpath(to, NULL), *const here = realpath(from, NULL);
+    char *const there = lob_real_path(to), *const here = lob_real_path(from);
     char *path = NULL;
     if (there && here) {
         size_t same = 0; /* up to the slash after the last folder that both have */
@@ -48,14 +48,13 @@ char *lob_path_relative(const char *to, const char *from)
 
 bool lob_make_folders(const char *path)
 {
-    struct stat about;
     char *const way = strdup(path);
     char *const last = way ? strrchr(way, '/') : NULL;
     bool made = way != NULL;
     if (last && last > way) {
         *last = '\0';
-        made = stat(way, &about) == 0 ||
-               (lob_make_folders(way) && (mkdir(way, 0777) == 0 || errno == EEXIST));
+        made = lob_is_there(way) ||
+               (lob_make_folders(way) && (lob_make_folder(way) == 0 || errno == EEXIST));
     }
     free(way);
     return made;
@@ -63,17 +62,16 @@ bool lob_make_folders(const char *path)
 
 bool lob_can_make_folders(const char *path)
 {
-    struct stat about;
+    lob_about about;
     char *const way = strdup(path), *last;
     const char *there = ".";
     while (way && (last = strrchr(way, '/'))) {
         last[last == way] = '\0';
         there = way;
-        if (last == way || stat(way, &about) == 0 || errno != ENOENT) break;
+        if (last == way || lob_about_path(&about, way) || errno != ENOENT) break;
         there = ".";
     }
-    const bool can = way && stat(there, &about) == 0 && S_ISDIR(about.st_mode) &&
-                     access(there, W_OK | X_OK) == 0;
+    const bool can = way && lob_is_folder(there) && lob_can_make_files_in(there);
     free(way);
     return can;
 }

@@ -2,10 +2,9 @@
 #include "tools/commands/bids/bids_images.h"
 
 #include "tools/commands/bids/bids_path.h"
+#include "tools/text/find_paths.h"
 #include "tools/text/text.h"
 
-#include <errno.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -14,7 +13,7 @@ typedef struct {
     const lob_bids_search *search;
     bool seen[LOB_WORDS + 1]; /* of participant, then of participants */
     int64_t count;
-    glob_t paths;
+    lob_found paths;
     lob_text text;
 } finder;
 
@@ -90,14 +89,6 @@ static bool quote(char *to, size_t room, const char *path)
     return !*path;
 }
 
-/* For glob: a folder that may not be read ends it; what is no folder, or a link to nothing, does
- * not. */
-static int is_refused(const char *path, int why)
-{
-    (void)path;
-    return why != ENOENT && why != ENOTDIR && why != ELOOP;
-}
-
 static lob_status find(lob_session *s, finder *f)
 {
     static const char *const places[] = {"sub-*/*/sub-*", "sub-*/ses-*/*/sub-*"};
@@ -111,10 +102,10 @@ static lob_status find(lob_session *s, finder *f)
         if (asprintf(&pattern, "%s/%s_%s%s", dataset, places[i / 2], search->suffix,
                      endings[i % 2]) < 0)
             return lob_session_no_memory(s, search->dataset);
-        const int result = glob(pattern, i > 0 ? GLOB_APPEND : 0, is_refused, &f->paths);
+        lob_find_paths(&f->paths, pattern);
         free(pattern);
-        if (result == GLOB_NOSPACE) return lob_session_no_memory(s, search->dataset);
-        if (result == GLOB_ABORTED)
+        if (f->paths.no_memory) return lob_session_no_memory(s, search->dataset);
+        if (f->paths.refused)
             return lob_fail_file(&s->error, LOB_ENOINPUT, search->dataset,
                                  "a folder in it cannot be read; images could be missed");
     }
@@ -127,7 +118,7 @@ static lob_status list_images(lob_session *s, finder *f)
     const char *label;
     LOB_TRY(find(s, f));
     lob_text_print(&f->text, "scan\timage\tfolder\tbids\tout\n");
-    for (size_t i = 0; i < f->paths.gl_pathc; i++) LOB_TRY(list_image(s, f, f->paths.gl_pathv[i]));
+    for (size_t i = 0; i < f->paths.count; i++) LOB_TRY(list_image(s, f, f->paths.paths[i]));
     for (int i = 0; (label = asked_for(search, i)); i++)
         if (!f->seen[i])
             return lob_fail_file(&s->error, LOB_ENOINPUT, search->dataset,
@@ -142,7 +133,7 @@ lob_status lob_bids_manifest(lob_session *s, char **text, const lob_bids_search 
 {
     finder f = {.search = search};
     const lob_status st = list_images(s, &f);
-    globfree(&f.paths);
+    lob_found_free(&f.paths);
     *text = lob_text_take(&f.text);
     if (st == LOB_OK && !*text) return lob_session_no_memory(s, search->dataset);
     if (st != LOB_OK) free(*text), *text = NULL;

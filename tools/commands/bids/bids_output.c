@@ -2,6 +2,7 @@
 #include "tools/commands/bids/bids_output.h"
 
 #include "io/file.h"
+#include "io/platform.h"
 #include "tools/commands/bids/bids_path.h"
 #include "tools/inout/volumes.h"
 #include "tools/picture/mosaic.h"
@@ -13,8 +14,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define BIDS_VERSION "1.10.0"
 
@@ -59,9 +58,8 @@ static const char *image_of(const lob_session *s)
 
 static bool is_folder(const char *path)
 {
-    struct stat about;
     const size_t n = strlen(path);
-    return (n > 0 && path[n - 1] == '/') || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
+    return (n > 0 && path[n - 1] == '/') || lob_is_folder(path);
 }
 
 /* Name the labels in a folder. */
@@ -88,7 +86,7 @@ static bool makes_folder(const lob_session *s, const char *path)
     if (!s->renamed || strcmp(path, s->renamed) != 0) return false;
     const char *const name = strrchr(path, '/') + 1;
     char *const folder = strndup(path, (size_t)(name - path));
-    const bool is_new = folder && access(folder, F_OK) != 0;
+    const bool is_new = folder && !lob_is_there(folder);
     free(folder);
     return is_new;
 }
@@ -231,14 +229,13 @@ static lob_status list_labels(lob_session *s, char **text, const char *path)
     size_t size;
     LOB_TRY(lob_read(&labels, path, NULL, NULL, &s->error));
     lob_status st = lob_labels_dense(&labels, &set, path, &s->error);
-    FILE *const f = st == LOB_OK ? open_memstream(text, &size) : NULL;
+    FILE *const f = st == LOB_OK ? lob_memory_stream(text, &size) : NULL;
     if (f) {
         const double *const mm = labels.geometry.spacing_mm;
         fputs("index\tname\tcolor\tvoxels\tml\n", f);
         for (int32_t i = 0; i < set.count; i++)
             print_label(f, &labels, &set, i, mm[0] * mm[1] * mm[2] / 1000);
-        const bool bad = ferror(f);
-        if (fclose(f) != 0 || bad) st = lob_session_no_memory(s, path);
+        if (!lob_memory_stream_end(f, text, &size)) st = lob_session_no_memory(s, path);
     } else if (st == LOB_OK) {
         st = lob_session_no_memory(s, path);
     }
@@ -268,7 +265,7 @@ static lob_status describe_dataset(lob_session *s, const char *own, const char *
             {text, strlen(text)},
             {"\n", 1           }
         };
-        st = access(path, F_OK) == 0 ? LOB_OK : lob_output_whole(path, false, parts, 2, &reason);
+        st = lob_is_there(path) ? LOB_OK : lob_output_whole(path, false, parts, 2, &reason);
     }
     if (st == LOB_EEXIST) st = LOB_OK;
     if (st == LOB_ENOMEM)

@@ -1,5 +1,6 @@
 /* lobule bids: a BIDS App, which is a batch over the images of a dataset. */
 #include "io/file.h"
+#include "io/platform.h"
 #include "tools/commands/bids/bids_images.h"
 #include "tools/commands/commands.h"
 #include "tools/text/path.h"
@@ -8,8 +9,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* The words of a command line that is put together; word has room for all. */
 typedef struct {
@@ -67,7 +66,6 @@ static void name_tool(settings *set)
 static lob_status check(lob_session *s, void *user)
 {
     settings *const set = user;
-    struct stat about;
     set->line = s->line;
     set->line_count = s->line_count;
     if (set->line_count > 1 && strcmp(set->line[0], "lobule") == 0) set->line++, set->line_count--;
@@ -78,7 +76,7 @@ static lob_status check(lob_session *s, void *user)
         return lob_fail(&s->error, LOB_EARG,
                         "group: there is nothing to do at this level; regions.tsv of all "
                         "participants is in code/NAME of the output");
-    if (stat(set->search.dataset, &about) != 0 || !S_ISDIR(about.st_mode))
+    if (!lob_is_folder(set->search.dataset))
         return lob_fail_file(&s->error, LOB_ENOINPUT, set->search.dataset, "is no folder");
     if (set->line ? set->recipe || set->line_count == 0 : !set->recipe)
         return lob_fail(&s->error, LOB_EARG,
@@ -123,7 +121,7 @@ static bool has_batch(const settings *set)
 {
     char path[2 * PATH_MAX];
     snprintf(path, sizeof path, "%s/code/%s/status.tsv", set->search.out, set->search.tool);
-    return access(path, F_OK) == 0;
+    return lob_is_there(path);
 }
 
 /* Where the batch's log and manifest go. One participant alone has a log of its own, so that jobs
@@ -145,7 +143,7 @@ static lob_status plan(lob_session *s, void *user)
 {
     settings *const set = user;
     const lob_bids_search *const search = &set->search;
-    set->out_is_new = access(search->out, F_OK) != 0;
+    set->out_is_new = !lob_is_there(search->out);
     name_tool(set);
     if (!set->search.tool[0])
         return lob_fail_file(&s->error, LOB_EARG, set->line ? set->line[0] : set->recipe,
@@ -165,12 +163,12 @@ static lob_status plan(lob_session *s, void *user)
 static void clean_up(const settings *set)
 {
     char folder[2 * PATH_MAX];
-    if (access(set->log, F_OK) == 0) return;
-    unlink(set->manifest);
+    if (lob_is_there(set->log)) return;
+    lob_remove_file(set->manifest);
     if (!set->out_is_new) return;
     snprintf(folder, sizeof folder, "%s/code", set->search.out);
-    rmdir(folder);
-    rmdir(set->search.out);
+    lob_remove_folder(folder);
+    lob_remove_folder(set->search.out);
 }
 
 static int do_batch(void *user, int exit_code)

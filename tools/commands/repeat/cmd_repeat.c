@@ -1,10 +1,12 @@
 /* lobule repeat: what a report says, done again. */
 #include "io/file.h"
 #include "io/io.h"
+#include "io/platform.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/repeat/methods.h"
 #include "tools/commands/repeat/repetition.h"
 #include "tools/inout/outputs.h"
+#include "tools/platform/process.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/session_sums.h"
 #include "tools/text/text.h"
@@ -14,8 +16,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 typedef lob_repeat_settings settings;
 typedef lob_repetition repetition;
@@ -55,32 +55,32 @@ static lob_status check_report(lob_session *s, const repetition *r)
 static char *from_root(const char *path)
 {
     char here[PATH_MAX], *whole = NULL;
-    if (path[0] == '/') return strdup(path);
-    if (!getcwd(here, sizeof here)) return NULL;
+    if (lob_is_from_root(path)) return strdup(path);
+    if (!lob_working_folder(here, sizeof here)) return NULL;
     return asprintf(&whole, "%s/%s", here, path) < 0 ? NULL : whole;
 }
 
 /* Make the folder for outputs: that of --out, or one that goes away. */
 static lob_status make_folder(lob_session *s, repetition *r)
 {
-    const char *const out = r->set.out, *const temporary = getenv("TMPDIR");
+    const char *const out = r->set.out;
     if (!out) {
-        const char *const root = temporary && temporary[0] == '/' ? temporary : "/tmp";
+        const char *const root = lob_temporary_root();
         if (asprintf(&r->folder, "%s/lobule-repeat-XXXXXX", root) < 0) r->folder = NULL;
         if (!r->folder) return lob_session_no_memory(s, r->name);
-        r->was_made = mkdtemp(r->folder) != NULL;
+        r->was_made = lob_process_folder(r->folder) == 0;
         return r->was_made ? LOB_OK
                            : lob_fail_file(&s->error, LOB_ECREATE, root,
                                            "no folder can be made in it (%s); set TMPDIR to one "
                                            "with room, or name one with --out",
-                                           strerror(errno));
+                                           ERRNO_TEXT(errno));
     }
     r->folder = from_root(out);
     if (!r->folder) return lob_session_no_memory(s, r->name);
-    r->was_made = mkdir(r->folder, 0777) == 0;
+    r->was_made = lob_make_folder(r->folder) == 0;
     if (r->was_made || errno == EEXIST) return LOB_OK;
     return lob_fail_file(&s->error, LOB_ECREATE, out, "this folder cannot be made (%s)",
-                         strerror(errno));
+                         ERRNO_TEXT(errno));
 }
 
 /* Go to the folder in which the command ran. */
@@ -92,11 +92,11 @@ static lob_status go_there(lob_session *s, repetition *r)
         if (!s->renamed) return lob_session_no_memory(s, s->report_path);
         s->report_path = s->renamed;
     }
-    if (!folder || chdir(folder) == 0) return LOB_OK;
+    if (!folder || lob_work_in(folder) == 0) return LOB_OK;
     return lob_fail_file(&s->error, LOB_ENOINPUT, folder,
                          "the folder in which %s was made is not there (%s); name the one in which "
                          "its files are now with --from",
-                         r->name, strerror(errno));
+                         r->name, ERRNO_TEXT(errno));
 }
 
 /* ---- the work ---- */
@@ -165,7 +165,7 @@ static lob_status repeat(lob_session *s, repetition *r)
     const lob_status st = run_again(s, r);
     if ((st != LOB_OK && st != LOB_EDIFFER) || !r->set.out) lob_outputs_remove(s);
     lob_moves_remove_folders(&r->moves);
-    if (r->was_made) rmdir(r->folder); /* stays where outputs are kept */
+    if (r->was_made) lob_remove_folder(r->folder); /* stays where outputs are kept */
     return st;
 }
 
@@ -174,9 +174,8 @@ static lob_status repeat(lob_session *s, repetition *r)
 /* The report of a scan, where a batch is named by its folder or by its status table. */
 static lob_status find_scan(lob_session *s, char **name, const settings *set)
 {
-    struct stat about;
     char *path = NULL;
-    const bool is_folder = stat(set->report, &about) == 0 && S_ISDIR(about.st_mode);
+    const bool is_folder = lob_is_folder(set->report);
     const int made = asprintf(&path, "%s%s%s", strchr(set->report, '/') ? "" : "./", set->report,
                               is_folder ? "/status.tsv" : "");
     if (made < 0) return lob_session_no_memory(s, set->report);

@@ -1,6 +1,7 @@
 /* Commands in words, and the papers behind them. */
 #include "tools/commands/repeat/methods.h"
 
+#include "io/platform.h"
 #include "volumes/utf8.h"
 
 #include <stdbool.h>
@@ -426,10 +427,9 @@ lob_status lob_methods_print(const lob_past_report *report, const char *name, lo
 {
     char *text = NULL;
     size_t size = 0;
-    teller t = {.report = report, .to = open_memstream(&text, &size)};
+    teller t = {.report = report, .to = lob_memory_stream(&text, &size)};
     if (t.to) tell(&t);
-    const bool whole = t.to && !ferror(t.to);
-    const bool good = t.to && fclose(t.to) == 0 && whole;
+    const bool good = t.to && lob_memory_stream_end(t.to, &text, &size);
     if (good) fputs(text, stdout);
     free(text);
     return good ? LOB_OK : lob_fail_file(error, LOB_ENOMEM, name, "out of memory");

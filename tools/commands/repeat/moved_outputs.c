@@ -2,14 +2,13 @@
 #include "tools/commands/repeat/moved_outputs.h"
 
 #include "io/io.h"
+#include "io/platform.h"
 #include "tools/commands/repeat/past_report.h"
 #include "tools/inout/outputs.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 typedef struct {
     lob_recipe_job *job;
@@ -215,12 +214,12 @@ lob_status lob_moves_make_folders(const lob_moves *moves, lob_error *error)
     for (int i = 0; i < moves->count; i++) {
         char *const folder = folder_of(&moves->files[i]);
         if (!folder) return lob_fail(error, LOB_ENOMEM, "out of memory");
-        const int failure = mkdir(folder, 0777) == 0 ? 0 : errno;
+        const int failure = lob_make_folder(folder) == 0 ? 0 : errno;
         const lob_status st =
             failure == 0 || failure == EEXIST
                 ? LOB_OK
                 : lob_fail_file(error, LOB_ECREATE, folder, "this folder cannot be made (%s)",
-                                strerror(failure));
+                                ERRNO_TEXT(failure));
         free(folder);
         LOB_TRY(st);
     }
@@ -231,7 +230,7 @@ void lob_moves_remove_folders(const lob_moves *moves)
 {
     for (int i = moves->count - 1; i >= 0; i--) {
         char *const folder = folder_of(&moves->files[i]);
-        if (folder) rmdir(folder);
+        if (folder) lob_remove_folder(folder);
         free(folder);
     }
 }

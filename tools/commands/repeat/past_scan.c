@@ -1,4 +1,5 @@
 /* Finding the report of a scan in the status table of a batch. */
+#include "io/platform.h"
 #include "io/text_rows.h"
 #include "tools/commands/repeat/repetition.h"
 #include "tools/text/text.h"
@@ -59,7 +60,7 @@ lob_status lob_repeat_find_scan(lob_session *s, char **name, const char *path, c
     lob_lines_end(&text);
     if (st == LOB_OK) st = check_row(s, &row, path, scan);
     if (st == LOB_OK &&
-        asprintf(name, "%.*s%s", row.report[0] == '/' ? 0 : folder, path, row.report) < 0)
+        asprintf(name, "%.*s%s", lob_is_from_root(row.report) ? 0 : folder, path, row.report) < 0)
         st = lob_session_no_memory(s, path);
     free(row.report);
     return st;

@@ -1,0 +1,431 @@
+/* What files ask of the operating system, where that is Linux or another with POSIX's functions. */
+#include "io/platform.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- names ---- */
+
+const char *lob_name_in_path(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool lob_is_from_root(const char *path)
+{
+    return path[0] == '/';
+}
+
+void lob_path_take(char *path)
+{
+    (void)path;
+}
+
+char *lob_real_path(const char *path)
+{
+    return realpath(path, NULL);
+}
+
+/* ---- what is there ---- */
+
+static bool take_stat(lob_about *about, int failed, const struct stat *is)
+{
+    if (failed) return false;
+    *about = (lob_about){
+        .is_file = S_ISREG(is->st_mode),
+        .is_folder = S_ISDIR(is->st_mode),
+        .bytes = is->st_size,
+        .modified_ns = (int64_t)is->st_mtim.tv_sec * 1000000000 + is->st_mtim.tv_nsec,
+        .device = is->st_dev,
+        .number = is->st_ino,
+    };
+    return true;
+}
+
+bool lob_about_path(lob_about *about, const char *path)
+{
+    struct stat is;
+    return take_stat(about, stat(path, &is), &is);
+}
+
+bool lob_about_link(lob_about *about, const char *path)
+{
+    struct stat is;
+    return take_stat(about, lstat(path, &is), &is);
+}
+
+bool lob_about_open(lob_about *about, int fd)
+{
+    struct stat is;
+    return take_stat(about, fstat(fd, &is), &is);
+}
+
+bool lob_is_one_file(const lob_about *a, const lob_about *b)
+{
+    return a->device == b->device && a->number == b->number;
+}
+
+bool lob_is_file(const char *path)
+{
+    lob_about about;
+    return lob_about_path(&about, path) && about.is_file;
+}
+
+bool lob_is_folder(const char *path)
+{
+    lob_about about;
+    return lob_about_path(&about, path) && about.is_folder;
+}
+
+bool lob_is_there(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool lob_can_make_files_in(const char *folder)
+{
+    return access(folder, W_OK | X_OK) == 0;
+}
+
+struct lob_entries {
+    DIR *folder;
+    const struct dirent *last;
+};
+
+lob_entries *lob_entries_open(const char *folder)
+{
+    lob_entries *const entries = malloc(sizeof *entries);
+    if (entries) *entries = (lob_entries){opendir(folder), NULL};
+    if (entries && entries->folder) return entries;
+    free(entries);
+    return NULL;
+}
+
+const char *lob_entries_next(lob_entries *entries)
+{
+    do entries->last = readdir(entries->folder);
+    while (entries->last &&
+           (strcmp(entries->last->d_name, ".") == 0 || strcmp(entries->last->d_name, "..") == 0));
+    return entries->last ? entries->last->d_name : NULL;
+}
+
+/* Some file systems leave the type out. */
+static bool is_type(const lob_entries *entries, unsigned char type, mode_t mode)
+{
+    struct stat about;
+    if (entries->last->d_type != DT_UNKNOWN) return entries->last->d_type == type;
+    return fstatat(dirfd(entries->folder), entries->last->d_name, &about, AT_SYMLINK_NOFOLLOW) ==
+               0 &&
+           (about.st_mode & S_IFMT) == mode;
+}
+
+bool lob_entries_is_file(const lob_entries *entries)
+{
+    return is_type(entries, DT_REG, S_IFREG);
+}
+
+bool lob_entries_is_folder(const lob_entries *entries)
+{
+    return is_type(entries, DT_DIR, S_IFDIR);
+}
+
+void lob_entries_close(lob_entries *entries)
+{
+    if (entries) closedir(entries->folder);
+    free(entries);
+}
+
+bool lob_name_matches(const char *pattern, const char *name)
+{
+    return fnmatch(pattern, name, FNM_PERIOD) == 0;
+}
+
+/* ---- folders and names ---- */
+
+int lob_make_folder(const char *path)
+{
+    return mkdir(path, 0777);
+}
+
+int lob_remove_folder(const char *path)
+{
+    return rmdir(path);
+}
+
+int lob_remove_file(const char *path)
+{
+    return unlink(path);
+}
+
+int lob_rename_over(const char *from, const char *to)
+{
+    return rename(from, to);
+}
+
+int lob_rename_to_new(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -1;
+    if (link(from, to) == 0) return unlink(from), 0;
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) return -1;
+    /* a file system with neither, such as FAT: the check and the rename are two steps */
+    if (access(to, F_OK) == 0) return errno = EEXIST, -1;
+    return rename(from, to);
+}
+
+/* ---- descriptors ---- */
+
+int lob_open_to_read(const char *path, bool follow)
+{
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
+}
+
+int lob_open_new(const char *path)
+{
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+int lob_open_unnamed(char **name, const char *folder)
+{
+    *name = NULL;
+#ifdef O_TMPFILE
+    const int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (fd < 0) return -1;
+    /* It can get its name only through /proc, which a container may lack. */
+    struct stat a, b;
+    if (asprintf(name, "/proc/self/fd/%d", fd) < 0) *name = NULL;
+    if (*name && stat(*name, &a) == 0 && fstat(fd, &b) == 0 && a.st_ino == b.st_ino &&
+        a.st_dev == b.st_dev)
+        return fd;
+    free(*name);
+    *name = NULL;
+    close(fd);
+#else
+    (void)folder;
+#endif
+    return -1;
+}
+
+int lob_name_unnamed(const char *unnamed, const char *name)
+{
+    return linkat(AT_FDCWD, unnamed, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+int lob_open_to_add(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
+/*
+ * A file of another user is opened without O_CREAT, which systems refuse in folders such as /tmp.
+ * Reading is enough for a lock.
+ */
+int lob_open_to_lock(const char *path)
+{
+    const int there = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (there >= 0 || errno != ENOENT) return there;
+    const int made = open(path, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (made >= 0) {
+        (void)fchmod(made, 0644); /* whatever the umask: others must be able to wait for it */
+        return made;
+    }
+    return errno == EEXIST ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+}
+
+int lob_fd_lock(int fd)
+{
+    return flock(fd, LOCK_EX | LOCK_NB);
+}
+
+/* Some network file systems lock no folders: then nobody looks. */
+int lob_lock_folder(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || lob_fd_lock(fd) == 0 || errno != EWOULDBLOCK) return fd;
+    close(fd);
+    errno = EWOULDBLOCK;
+    return -1;
+}
+
+int64_t lob_fd_read(int fd, void *bytes, size_t n)
+{
+    ssize_t done;
+    do done = read(fd, bytes, n);
+    while (done < 0 && errno == EINTR);
+    return done;
+}
+
+/*
+ * write(2), with RLIMIT_FSIZE turned into EFBIG: the signal that the system sends with it would end
+ * the program, so it is held back for this thread and taken off its queue.
+ */
+static ssize_t write_quietly(int fd, const void *bytes, size_t n)
+{
+    sigset_t size_limit, before, pending;
+    sigemptyset(&size_limit);
+    sigaddset(&size_limit, SIGXFSZ);
+    sigpending(&pending);
+    const bool mine = !sigismember(&pending, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &size_limit, &before);
+    const ssize_t done = write(fd, bytes, n);
+    const int why = errno;
+    if (done < 0 && why == EFBIG && mine) {
+        const struct timespec now = {0, 0};
+        while (sigtimedwait(&size_limit, NULL, &now) < 0 && errno == EINTR) {
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return done;
+}
+
+int64_t lob_fd_write(int fd, const void *bytes, size_t n)
+{
+    /* Linux caps a call below 2^31 */
+    const size_t some = n < (size_t)1 << 30 ? n : (size_t)1 << 30;
+    ssize_t done;
+    do done = write_quietly(fd, bytes, some);
+    while (done < 0 && errno == EINTR);
+    return done;
+}
+
+int64_t lob_fd_read_at(int fd, void *bytes, size_t n, int64_t offset)
+{
+    ssize_t done;
+    do done = pread(fd, bytes, n, (off_t)offset);
+    while (done < 0 && errno == EINTR);
+    return done;
+}
+
+int64_t lob_fd_write_at(int fd, const void *bytes, size_t n, int64_t offset)
+{
+    ssize_t done;
+    do done = pwrite(fd, bytes, n, (off_t)offset);
+    while (done < 0 && errno == EINTR);
+    return done;
+}
+
+int64_t lob_fd_seek(int fd, int64_t offset, int whence)
+{
+    return lseek(fd, (off_t)offset, whence);
+}
+
+int lob_fd_cut(int fd, int64_t bytes)
+{
+    return ftruncate(fd, (off_t)bytes);
+}
+
+int lob_fd_flush(int fd)
+{
+    int failed;
+    do failed = fsync(fd);
+    while (failed && errno == EINTR);
+    return failed && errno != EINVAL && errno != EROFS ? -1 : 0; /* these: nothing to flush to */
+}
+
+int lob_fd_flush_data(int fd)
+{
+    return fdatasync(fd);
+}
+
+int lob_fd_close(int fd)
+{
+    return close(fd) && errno != EINTR ? -1 : 0;
+}
+
+void lob_flush_folder(const char *folder)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    fsync(fd); /* not every file system can; the file itself is safe */
+    close(fd);
+}
+
+FILE *lob_stream_of(const char *path)
+{
+    return fopen(path, "re");
+}
+
+/* ---- memory ---- */
+
+void *lob_map(int fd, size_t bytes)
+{
+    void *const map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+void lob_unmap(void *map, size_t bytes)
+{
+    munmap(map, bytes);
+}
+
+void lob_unload(void *map, size_t bytes)
+{
+    madvise(map, bytes, MADV_DONTNEED);
+}
+
+int64_t lob_memory_free(void)
+{
+    long long kib = 0;
+    char line[128];
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lld", &kib) == 1) break;
+    if (f) fclose(f);
+    if (kib > 0) return (int64_t)kib * 1024;
+    const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (int64_t)pages * size : 0;
+}
+
+int64_t lob_memory_in_all(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (int64_t)pages * size : 0;
+}
+
+FILE *lob_memory_stream(char **bytes, size_t *size)
+{
+    *bytes = NULL;
+    *size = 0;
+    return open_memstream(bytes, size);
+}
+
+bool lob_memory_stream_end(FILE *stream, char **bytes, size_t *size)
+{
+    (void)size; /* it is where lob_memory_stream was told */
+    const bool whole = !ferror(stream);
+    if (fclose(stream) == 0 && whole) return true;
+    free(*bytes);
+    *bytes = NULL;
+    return false;
+}
+
+/* ---- others ---- */
+
+void lob_random(void *bytes, size_t n)
+{
+    if (getrandom(bytes, n, GRND_NONBLOCK) == (ssize_t)n) return;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const unsigned long long code =
+        (unsigned long long)now.tv_nsec * 1000003u ^ (unsigned long long)getpid();
+    for (size_t i = 0; i < n; i++) ((unsigned char *)bytes)[i] = (unsigned char)(code >> i % 8 * 8);
+}
+
+const char *lob_errno_text(int number, char *text, size_t size)
+{
+    return strerror_r(number, text, size);
+}

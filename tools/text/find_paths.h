@@ -1,0 +1,27 @@
+/* Paths found by a pattern of the shell's. */
+#ifndef LOB_FIND_PATHS_H
+#define LOB_FIND_PATHS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct {
+    char **paths;
+    size_t count, room;
+    bool refused;   /* a folder could not be read, so that paths may be missing */
+    bool no_memory; /* likewise */
+} lob_found;
+
+/*
+ * Add the paths that match a pattern, in the order of their bytes. `*`, `?` and `[...]` match as
+ * they do in a shell, thus no dot at a name's start, and a backslash makes them ordinary
+ * characters.
+ */
+void lob_find_paths(lob_found *found, const char *pattern);
+
+/* Add a path; for those who walk folders themselves. */
+void lob_found_add(lob_found *found, const char *path);
+
+void lob_found_free(lob_found *found);
+
+#endif
