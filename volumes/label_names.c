@@ -7,32 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Labels with consecutive numbers often touch, so consecutive hues differ. */
+/*
+ * Four of Okabe and Ito ("Color universal design", 2008) and what lies farthest from them and from
+ * grey, to eyes that lack the red or the green cones too: the first eight differ to all eyes.
+ */
 static const unsigned char palette[][3] = {
-    {110, 214, 104},
-    {242, 96,  84 },
-    {255, 205, 66 },
-    {72,  176, 255},
-    {196, 196, 255},
-    {201, 120, 235},
-    {255, 148, 48 },
-    {64,  214, 196},
-    {255, 128, 186},
-    {176, 206, 52 },
-    {130, 126, 255},
-    {222, 150, 110},
-    {38,  160, 110},
-    {255, 224, 150},
-    {190, 70,  130},
-    {150, 220, 255},
-    {164, 118, 60 },
-    {120, 144, 172},
-    {240, 70,  160},
-    {96,  150, 30 },
-    {255, 184, 168},
-    {40,  126, 190},
-    {214, 226, 130},
-    {150, 84,  200},
+    {230, 159, 0  },
+    {86,  180, 233},
+    {0,   158, 115},
+    {240, 228, 66 },
+    {45,  75,  255},
+    {213, 94,  0  },
+    {120, 255, 255},
+    {195, 0,   60 },
+    {204, 121, 167},
+    {120, 210, 165},
+    {0,   114, 178},
+    {165, 60,  120},
+    {165, 255, 180},
+    {75,  135, 255},
 };
 
 enum { COLOURS = sizeof palette / sizeof palette[0] };

@@ -270,6 +270,7 @@ static lob_status draw(lob_canvas *canvas, lob_preview_content *c, lob_preview_l
     look.size = SIZE;
     look.image = scan->image;
     look.labels = scan->labels;
+    look.plain = true;
     if (!layout || !scan->image || !scan->labels) return LOB_ENOMEM;
     LOB_TRY(read_both(c, scan, max_memory));
     LOB_TRY(lob_preview_look(c, &look, NULL));

@@ -4,6 +4,7 @@
 #include "tools/inout/grid.h"
 #include "tools/options/label_list.h"
 #include "tools/picture/preview_picture.h"
+#include "tools/picture/surface.h"
 #include "tools/picture/viewer_page.h"
 
 #include <inttypes.h>
@@ -77,9 +78,11 @@ static lob_status prepare(lob_session *s, const settings *set, content *c)
 static lob_status draw(lob_session *s, lob_canvas *canvas, const settings *set, const content *c,
                        const layout *l)
 {
-    LOB_TRY(lob_session_take(s, lob_product(l->width, l->height, 3, 1), set->output));
+    const int64_t body = l->body[2] ? lob_surface_bytes() : 0;
+    LOB_TRY(lob_session_take(s, lob_product(l->width, l->height, 3, 1) + body, set->output));
     LOB_TRY(lob_session_cancelled(s));
     const lob_status st = lob_preview_draw(canvas, &set->look, c, l);
+    lob_session_give(s, body);
     return st == LOB_ENOMEM ? lob_session_no_memory(s, set->output) : st;
 }
 

@@ -1,34 +1,12 @@
 /* Drawing into a picture in memory. */
 #include "tools/picture/canvas.h"
 
+#include "tools/picture/glyphs.h"
+
+#include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-/*
- * Letters of 5 x 7 pixels from ' ' to '~'. A letter is seven rows of five bits, the leftmost pixel
- * highest, the top row first, written as seven pairs of hexadecimal digits.
- */
-static const char letters[95][15] = {
-    "00000000000000", "04040404040004", "0a0a0a00000000", "0a0a1f0a1f0a0a", "040f140e051e04",
-    "18190204081303", "0c12140815120d", "04040800000000", "02040808080402", "08040202020408",
-    "000a041f040a00", "0004041f040400", "00000000060408", "0000001f000000", "00000000000c0c",
-    "00010204081000", "0e11131519110e", "040c040404040e", "0e11010204081f", "1f02040201110e",
-    "02060a121f0202", "1f101e0101110e", "0608101e11110e", "1f010204080808", "0e11110e11110e",
-    "0e11110f01020c", "000c0c000c0c00", "000c0c000c0408", "02040810080402", "00001f001f0000",
-    "08040201020408", "0e110102040004", "0e11010d15150e", "0e1111111f1111", "1e11111e11111e",
-    "0e11101010110e", "1c12111111121c", "1f10101e10101f", "1f10101e101010", "0e11101711110f",
-    "1111111f111111", "0e04040404040e", "0702020202120c", "11121418141211", "1010101010101f",
-    "111b1515111111", "11191915131311", "0e11111111110e", "1e11111e101010", "0e11111115120d",
-    "1e11111e141211", "0f10100e01011e", "1f040404040404", "1111111111110e", "11111111110a04",
-    "1111111515150a", "11110a040a1111", "1111110a040404", "1f01020408101f", "0e08080808080e",
-    "00100804020100", "0e02020202020e", "040a1100000000", "0000000000001f", "08040200000000",
-    "00000e010f110f", "1010161911111e", "00000e1010110e", "01010d1311110f", "00000e111f100e",
-    "0609081c080808", "00000f110f010e", "10101619111111", "04000c0404040e", "0200060202120c",
-    "10101214181412", "0c04040404040e", "00001a15151111", "00001619111111", "00000e1111110e",
-    "00001e111e1010", "00000d130f0101", "00001619101010", "00000f100e011e", "08081c08080906",
-    "0000111111130d", "00001111110a04", "0000111115150a", "0000110a040a11", "000011110f010e",
-    "00001f0204081f", "02040408040402", "04040404040404", "08040402040408", "0000080d160200",
-};
 
 lob_status lob_canvas_make(lob_canvas *canvas, int width, int height, lob_colour background)
 {
@@ -63,51 +41,215 @@ void lob_canvas_box(lob_canvas *canvas, int x, int y, int width, int height, lob
         for (int i = 0; i < width; i++) lob_canvas_blend(canvas, x + i, y + j, colour, share);
 }
 
-static int hex(char digit)
-{
-    return digit <= '9' ? digit - '0' : digit - 'a' + 10;
-}
+/* ---- text ---- */
 
-/* Does a letter have ink here? */
-static int inked(char character, int column, int row)
+/* The next character of UTF-8; what is no UTF-8 counts byte by byte, as a character that no font
+ * has. */
+static int32_t next_character(const char **text)
 {
-    if (column < 0 || column > 4 || row < 0 || row > 6) return 0;
-    const int c = character >= ' ' && character <= '~' ? character : '?';
-    const char *const rows = letters[c - ' '];
-    return (hex(rows[2 * row]) * 16 + hex(rows[2 * row + 1])) >> (4 - column) & 1;
-}
-
-/* One letter: first the rim (pixels beside ink), so that it never covers ink. */
-static void draw_letter(lob_canvas *canvas, int x, int y, int scale, lob_colour colour, char c)
-{
-    const lob_colour dark = {0, 0, 0};
-    for (int row = -1; row <= 7; row++)
-        for (int column = -1; column <= 5; column++) {
-            int near = 0;
-            for (int j = -1; j <= 1; j++)
-                for (int i = -1; i <= 1; i++) near |= inked(c, column + i, row + j);
-            if (inked(c, column, row))
-                lob_canvas_box(canvas, x + column * scale, y + row * scale, scale, scale, colour,
-                               1.0);
-            else if (near)
-                lob_canvas_box(canvas, x + column * scale, y + row * scale, scale, scale, dark,
-                               0.8);
+    const unsigned char *const s = (const unsigned char *)*text;
+    const int more = s[0] < 0x80 ? 0 : s[0] < 0xc2 ? -1 : s[0] < 0xe0 ? 1 : s[0] < 0xf0 ? 2 : 3;
+    static const unsigned char head[] = {0x7f, 0x1f, 0x0f, 0x07};
+    int32_t value = more < 0 ? -1 : s[0] & head[more];
+    for (int i = 1; i <= more; i++) {
+        if ((s[i] & 0xc0) != 0x80) {
+            value = -1;
+            break;
         }
+        value = value << 6 | (s[i] & 0x3f);
+    }
+    *text += value < 0 || more < 0 ? 1 : more + 1;
+    return value;
 }
 
-void lob_canvas_text(lob_canvas *canvas, int x, int y, int scale, lob_colour colour,
-                     const char *text)
+static const lob_glyph *glyph_of(int32_t character)
 {
-    for (; *text; text++) {
-        if (((unsigned char)*text & 0xc0) == 0x80) continue; /* the tail of a UTF-8 character */
-        draw_letter(canvas, x, y, scale, colour, *text);
-        x += LOB_GLYPH_WIDTH * scale;
+    int low = 0, high = lob_glyph_count - 1;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (lob_glyphs[middle].character < character)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return &lob_glyphs[lob_glyphs[low].character == character ? low : lob_glyph_count - 1];
+}
+
+/* In the font's units. */
+static int64_t advance_of(const char *text)
+{
+    int64_t sum = 0;
+    while (*text) sum += glyph_of(next_character(&text))->advance;
+    return sum;
+}
+
+int lob_text_width(const char *text, int size)
+{
+    return (int)((advance_of(text) * size + lob_glyph_em - 1) / lob_glyph_em);
+}
+
+int lob_text_height(int size)
+{
+    return (5 * size + 3) / 4;
+}
+
+/*
+ * Areas that lines enclose. A cell holds what the lines through its pixel add to the coverage of
+ * that pixel and of all to its right: the sum along a row is the coverage, exactly.
+ */
+typedef struct {
+    float *cells;
+    int width, height;
+} area;
+
+typedef struct {
+    double x, y;
+} point;
+
+/* The part of a line that lies in one row: from (x0, y0) to (x1, y1), rows counted from this one's
+ * top; down is +1 or -1. */
+static void add_in_row(float *row, int width, point a, point b, double down)
+{
+    const double tall = fabs(b.y - a.y) * down, left = fmin(a.x, b.x), right = fmax(a.x, b.x);
+    const int first = (int)floor(left), last = (int)floor(right);
+    if (tall == 0 || last < 0 || first + 1 >= width) return;
+    if (first == last) {
+        const double inside = 1.0 - (0.5 * (left + right) - first);
+        row[first] += (float)(tall * inside);
+        row[first + 1] += (float)(tall * (1.0 - inside));
+        return;
+    }
+    double before = 0; /* coverage up to the last pixel, of all the line's height */
+    for (int x = first; x <= last && x + 1 < width; x++) {
+        const double from = fmax(left, x), to = fmin(right, x + 1.0);
+        const double part = (to - from) / (right - left), inside = x + 1.0 - 0.5 * (from + to);
+        row[x] += (float)(tall * part * inside);
+        row[x + 1] += (float)(tall * part * (1.0 - inside));
+        before += part;
     }
 }
 
-int lob_canvas_text_width(const char *text, int scale)
+static void add_line(area *to, point a, point b)
 {
-    int letters_seen = 0;
-    for (; *text; text++) letters_seen += ((unsigned char)*text & 0xc0) != 0x80;
-    return letters_seen ? (letters_seen * LOB_GLYPH_WIDTH - 1) * scale : 0;
+    const double down = a.y < b.y ? 1.0 : -1.0;
+    const point top = down > 0 ? a : b, low = down > 0 ? b : a;
+    for (int y = (int)floor(top.y); y < to->height && y < low.y; y++) {
+        if (y < 0) continue;
+        const double from = fmax(top.y, y), until = fmin(low.y, y + 1.0);
+        const double slope = (low.x - top.x) / (low.y - top.y);
+        const point p = {top.x + slope * (from - top.y), from};
+        const point q = {top.x + slope * (until - top.y), until};
+        if (until > from)
+            add_in_row(to->cells + (size_t)y * (size_t)to->width, to->width, p, q, down);
+    }
+}
+
+static void add_curve(area *to, point a, point control, point b)
+{
+    enum { PIECES = 6 }; /* a letter's curves turn by a quarter at most */
+    point from = a;
+    for (int i = 1; i <= PIECES; i++) {
+        const double t = (double)i / PIECES, u = 1 - t;
+        const point p = {u * u * a.x + 2 * u * t * control.x + t * t * b.x,
+                         u * u * a.y + 2 * u * t * control.y + t * t * b.y};
+        add_line(to, from, p);
+        from = p;
+    }
+}
+
+static point middle_of(point a, point b)
+{
+    return (point){0.5 * (a.x + b.x), 0.5 * (a.y + b.y)};
+}
+
+/* One contour of n points. */
+static void add_contour(area *to, const int16_t (*points)[3], int n, point origin, double scale)
+{
+#define PLACE(i) \
+    ((point){origin.x + scale * points[(i) % n][0], origin.y - scale * points[(i) % n][1]})
+#define IS_ON(i) (points[(i) % n][2] & 1)
+    int begin = 0;
+    while (begin < n && !IS_ON(begin)) begin++;
+    const bool none = begin == n; /* all are control points */
+    if (none) begin = 0;
+    point from = none ? middle_of(PLACE(n - 1), PLACE(0)) : PLACE(begin);
+    for (int k = none ? 0 : 1, i = begin + k; k < n + !none; k++, i++) {
+        if (IS_ON(i)) {
+            add_line(to, from, PLACE(i));
+            from = PLACE(i);
+            continue;
+        }
+        const bool ends = IS_ON(i + 1);
+        const point next = ends ? PLACE(i + 1) : middle_of(PLACE(i), PLACE(i + 1));
+        add_curve(to, from, PLACE(i), next);
+        from = next;
+        if (ends) {
+            k++;
+            i++;
+        }
+    }
+#undef PLACE
+#undef IS_ON
+}
+
+static void add_glyph(area *to, const lob_glyph *glyph, point origin, double scale)
+{
+    const int16_t(*const points)[3] = lob_glyph_points + glyph->first;
+    for (int first = 0, i = 0; i < glyph->count; i++)
+        if (points[i][2] & 2) {
+            add_contour(to, points + first, i + 1 - first, origin, scale);
+            first = i + 1;
+        }
+}
+
+static void settle(const area *a)
+{
+    for (int y = 0; y < a->height; y++) {
+        float sum = 0, *const row = a->cells + (size_t)y * (size_t)a->width;
+        for (int x = 0; x < a->width; x++) {
+            sum += row[x];
+            row[x] = fminf(fabsf(sum), 1.0f);
+        }
+    }
+}
+
+/* The most that text covers of this pixel and those beside it. */
+static double near(const area *a, int x, int y)
+{
+    float most = 0;
+    for (int v = y - 1; v <= y + 1; v++)
+        for (int u = x - 1; u <= x + 1; u++)
+            if (u >= 0 && v >= 0 && u < a->width && v < a->height)
+                most = fmaxf(most, a->cells[(size_t)v * (size_t)a->width + (size_t)u]);
+    return (double)most;
+}
+
+lob_status lob_canvas_text(lob_canvas *canvas, int x, int y, int size, lob_colour colour,
+                           const char *text)
+{
+    enum { RIM = 2 };
+    const lob_colour dark = {0, 0, 0};
+    const double scale = (double)size / lob_glyph_em;
+    int width = lob_text_width(text, size) + 2 * RIM + size / 2;
+    if (width > canvas->width + 2 * RIM) width = canvas->width + 2 * RIM; /* the rest is not seen */
+    area a = {.width = width, .height = lob_text_height(size) + 2 * RIM + size / 4};
+    a.cells = calloc((size_t)a.width * (size_t)a.height, sizeof *a.cells);
+    if (!a.cells) return LOB_ENOMEM;
+    point pen = {RIM, RIM + floor(0.95 * size + 0.5)};
+    while (*text && pen.x < a.width) {
+        const lob_glyph *const glyph = glyph_of(next_character(&text));
+        add_glyph(&a, glyph, pen, scale);
+        pen.x += scale * glyph->advance;
+    }
+    settle(&a);
+    for (int j = 0; j < a.height; j++)
+        for (int i = 0; i < a.width; i++) {
+            const double ink = (double)a.cells[(size_t)j * (size_t)a.width + (size_t)i];
+            const int u = x - RIM + i, v = y - RIM + j;
+            const double rim = near(&a, i, j);
+            if (rim > 0) lob_canvas_blend(canvas, u, v, dark, 0.75 * rim);
+            if (ink > 0) lob_canvas_blend(canvas, u, v, colour, ink);
+        }
+    free(a.cells);
+    return LOB_OK;
 }

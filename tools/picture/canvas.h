@@ -1,5 +1,4 @@
-/* A picture in memory: rectangles, text in a small built-in font, easily distinguished colours.
- */
+/* A picture in memory: rectangles and text. */
 #ifndef LOB_CANVAS_H
 #define LOB_CANVAS_H
 
@@ -24,14 +23,19 @@ void lob_canvas_blend(lob_canvas *canvas, int x, int y, lob_colour colour, doubl
 void lob_canvas_box(lob_canvas *canvas, int x, int y, int width, int height, lob_colour colour,
                     double share);
 
-enum { LOB_GLYPH_WIDTH = 6, LOB_GLYPH_HEIGHT = 8 }; /* with the gap to the next, at scale 1 */
-
-/* Text with its upper left corner at (x, y), with a dark rim; characters outside ASCII become '?'.
+/*
+ * Text in UTF-8 with a dark rim, its upper left corner at (x, y). A line of it takes
+ * lob_text_height(size) pixels; capitals are .73 of the size. A character without a letter
+ * (lob_glyphs) becomes a mark, as does a byte that is no UTF-8.
+ *
+ *   size  in  pixels, >= 1
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
  */
-void lob_canvas_text(lob_canvas *canvas, int x, int y, int scale, lob_colour colour,
-                     const char *text);
+lob_status lob_canvas_text(lob_canvas *canvas, int x, int y, int size, lob_colour colour,
+                           const char *text);
 
-/* Pixels that a text takes, without the gap after its last letter. */
-int lob_canvas_text_width(const char *text, int scale);
+int lob_text_height(int size);
+int lob_text_width(const char *text, int size);
 
 #endif

@@ -1,6 +1,8 @@
 /* Slices of a volume as pictures. */
 #include "tools/picture/mosaic.h"
 
+#include "tools/picture/label_layer.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,12 +106,6 @@ static double voxel_under(const ruler *r, double at)
     return r->flip ? (double)(r->voxels - 1) - v : v;
 }
 
-static int64_t nearest_voxel(const ruler *r, double at)
-{
-    const int64_t v = (int64_t)floor(voxel_under(r, at) + 0.5);
-    return v < 0 ? 0 : v >= r->voxels ? r->voxels - 1 : v;
-}
-
 /* Between two voxels: which, and the share of the second. */
 typedef struct {
     int64_t low, high;
@@ -182,20 +178,6 @@ static double pixel_value(const float *slice, const ruler *right, const ruler *d
     return sum / (right->samples * down->samples);
 }
 
-/* Does another label begin within `reach` pixels? */
-static bool on_contour(const int32_t *map, int width, int height, int x, int y, int reach)
-{
-    const int32_t own = map[(size_t)y * (size_t)width + (size_t)x];
-    for (int j = -reach; j <= reach; j++)
-        for (int i = -reach; i <= reach; i++) {
-            const int u = x + i, v = y + j;
-            if (i * i + j * j > reach * reach || u < 0 || v < 0 || u >= width || v >= height)
-                continue;
-            if (map[(size_t)v * (size_t)width + (size_t)u] != own) return true;
-        }
-    return false;
-}
-
 /* The first label that is shown on a line of sight, or 0. */
 static int32_t label_seen(const lob_overlay *overlay, const sight *along, int64_t at)
 {
@@ -207,31 +189,30 @@ static int32_t label_seen(const lob_overlay *overlay, const sight *along, int64_
     return 0;
 }
 
+/* Voxels of an axis in the picture's order. */
+static int64_t in_order(const ruler *r, int64_t i)
+{
+    return (r->flip ? r->voxels - 1 - i : i) * r->stride;
+}
+
 static lob_status draw_labels(lob_canvas *canvas, int x0, int y0, const lob_overlay *overlay,
                               const lob_slice *view, const ruler *right, const ruler *down)
 {
     const sight along = sight_of(view, overlay->labels);
-    const int width = right->pixels, height = down->pixels;
-    int32_t *const map = malloc((size_t)width * (size_t)height * sizeof *map);
-    if (!map) return LOB_ENOMEM;
-    for (int y = 0; y < height; y++)
-        for (int x = 0; x < width; x++)
-            map[(size_t)y * (size_t)width + (size_t)x] =
-                label_seen(overlay, &along,
-                           nearest_voxel(right, x + 0.5) * right->stride +
-                               nearest_voxel(down, y + 0.5) * down->stride);
-    const int chosen = width >= 400 && height >= 300 ? 2 : 1;
-    const int reach = overlay->contour < 0 ? chosen : overlay->contour;
-    for (int y = 0; y < height; y++)
-        for (int x = 0; x < width; x++) {
-            const int32_t label = map[(size_t)y * (size_t)width + (size_t)x];
-            if (label == 0) continue;
-            const bool edge = on_contour(map, width, height, x, y, reach);
-            lob_canvas_blend(canvas, x0 + x, y0 + y, overlay->colour[label],
-                             edge ? 0.92 : overlay->alpha);
-        }
-    free(map);
-    return LOB_OK;
+    const int pixels[2] = {right->pixels, down->pixels};
+    int32_t *const label = malloc((size_t)(right->voxels * down->voxels) * sizeof *label);
+    if (!label) return LOB_ENOMEM;
+    for (int64_t j = 0; j < down->voxels; j++)
+        for (int64_t i = 0; i < right->voxels; i++)
+            label[j * right->voxels + i] =
+                label_seen(overlay, &along, in_order(right, i) + in_order(down, j));
+    const lob_label_map map = {label, right->voxels, down->voxels};
+    const int chosen = pixels[0] >= 400 && pixels[1] >= 300 ? 2 : 1;
+    const lob_status st =
+        lob_draw_labels(canvas, x0, y0, pixels, &map, overlay->colour, overlay->alpha,
+                        overlay->contour < 0 ? chosen : overlay->contour);
+    free(label);
+    return st;
 }
 
 lob_status lob_draw_slice(lob_canvas *canvas, int x0, int y0, double pixels_per_mm,
@@ -262,8 +243,8 @@ lob_status lob_draw_slice(lob_canvas *canvas, int x0, int y0, double pixels_per_
     return overlay->labels ? draw_labels(canvas, x0, y0, overlay, view, &right, &down) : LOB_OK;
 }
 
-void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels_per_mm,
-                        int text_scale)
+lob_status lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels_per_mm,
+                              int size)
 {
     static const double steps[] = {5, 2, 1};
     const lob_colour white = {255, 255, 255}, dark = {0, 0, 0};
@@ -273,9 +254,9 @@ void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels
             if (steps[i] * power * pixels_per_mm <= max) length = steps[i] * power;
         power /= 10;
     }
-    if (length * pixels_per_mm < 1) return;
+    if (length * pixels_per_mm < 1) return LOB_OK;
 
-    const int pixels = (int)(length * pixels_per_mm + 0.5), thick = 2 * text_scale;
+    const int pixels = (int)(length * pixels_per_mm + 0.5), thick = size / 5 + 1;
     char text[32];
     if (length >= 1)
         snprintf(text, sizeof text, "%g mm", length);
@@ -283,8 +264,7 @@ void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels
         snprintf(text, sizeof text, "%g um", length * 1000);
     lob_canvas_box(canvas, x - 1, y - thick - 1, pixels + 2, thick + 2, dark, 0.55);
     lob_canvas_box(canvas, x, y - thick, pixels, thick, white, 1.0);
-    lob_canvas_text(canvas, x, y - thick - 2 - LOB_GLYPH_HEIGHT * text_scale, text_scale, white,
-                    text);
+    return lob_canvas_text(canvas, x, y - thick - 2 - lob_text_height(size), size, white, text);
 }
 
 void lob_draw_cross(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_volume *volume,
@@ -301,29 +281,21 @@ void lob_draw_cross(lob_canvas *canvas, int x, int y, const int pixels[2], const
     lob_canvas_box(canvas, x, y + v, pixels[0], 1, blue, 0.3);
 }
 
-void lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_slice *view,
-                    int text_scale)
+lob_status lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2],
+                          const lob_slice *view, int size)
 {
     const lob_colour gold = {255, 214, 102};
-    const int glyph = 5 * text_scale, tall = 7 * text_scale, rim = 3 * text_scale;
-    const int middle[2] = {x + (pixels[0] - glyph) / 2, y + (pixels[1] - tall) / 2};
-    const int at[4][2] = {
-        {x + rim,                     middle[1]                 },
-        {x + pixels[0] - rim - glyph, middle[1]                 },
-        {middle[0],                   y + rim                   },
-        {middle[0],                   y + pixels[1] - rim - tall}
-    };
+    const int tall = lob_text_height(size), rim = size / 3;
     for (int s = 0; s < 4; s++) {
         const char text[2] = {view->side[s], '\0'};
-        lob_canvas_text(canvas, at[s][0], at[s][1], text_scale, gold, text);
+        const int wide = lob_text_width(text, size);
+        const int across[4] = {rim, pixels[0] - rim - wide, (pixels[0] - wide) / 2,
+                               (pixels[0] - wide) / 2};
+        const int down[4] = {(pixels[1] - tall) / 2, (pixels[1] - tall) / 2, rim / 2,
+                             pixels[1] - rim / 2 - tall};
+        LOB_TRY(lob_canvas_text(canvas, x + across[s], y + down[s], size, gold, text));
     }
-}
-
-lob_colour lob_label_colour(const lob_label_names *names, int32_t label)
-{
-    const lob_label_name *const row = lob_label_names_find(names, label);
-    const lob_rgba c = row ? row->colour : lob_label_default_colour(label);
-    return (lob_colour){c.red, c.green, c.blue};
+    return LOB_OK;
 }
 
 static int by_value(const void *a, const void *b)

@@ -64,22 +64,20 @@ lob_status lob_draw_slice(lob_canvas *canvas, int x, int y, double pixels_per_mm
 void lob_slice_pixels(int pixels[2], const lob_slice *view, double pixels_per_mm);
 
 /*
- * A bar of a round length (1, 2 or 5 times a power of ten) that is at most `most` pixels long, with
- * its length above it; (x, y) is the lower left corner.
+ * A bar of a round length (1, 2 or 5 times a power of ten) that is at most `max` pixels long, with
+ * its length above it; (x, y) is the lower left corner. size: of the text. Returns LOB_OK or
+ * LOB_ENOMEM.
  */
-void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels_per_mm,
-                        int text_scale);
+lob_status lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels_per_mm,
+                              int size);
 
 /* Thin lines where the planes through voxel `at` cut this slice. */
 void lob_draw_cross(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_volume *volume,
                     const lob_slice *view, const int64_t at[3]);
 
-/* The letters of a slice's sides, in the middle of each. */
-void lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_slice *view,
-                    int text_scale);
-
-/* The colour that a label's row gives it, or one of our own. */
-lob_colour lob_label_colour(const lob_label_names *names, int32_t label);
+/* The letters of a slice's sides, in the middle of each. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2],
+                          const lob_slice *view, int size);
 
 /* Values of the low and high percentile of a volume's finite voxels (of a part of them, evenly
  * spread, where there are many). Equal values are drawn apart by 1. Returns LOB_OK or LOB_ENOMEM.

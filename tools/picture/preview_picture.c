@@ -2,6 +2,8 @@
 #include "tools/picture/preview_picture.h"
 
 #include "tools/options/label_list.h"
+#include "tools/picture/colours.h"
+#include "tools/picture/surface.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -83,7 +85,8 @@ static void locate_content(content *c, bool labels)
         c->high[a] = lob_side(c->image.dims, a) - 1;
         c->at[a] = lob_side(c->image.dims, a) / 2;
     }
-    if (!labels || locate(c, is_shown, c->low, c->high) == 0) locate(c, is_bright, low, high);
+    c->any_shown = labels && locate(c, is_shown, c->low, c->high) > 0;
+    if (!c->any_shown) locate(c, is_bright, low, high);
 }
 
 lob_status lob_preview_look(lob_preview_content *c, const lob_preview *set, lob_error *error)
@@ -95,10 +98,9 @@ lob_status lob_preview_look(lob_preview_content *c, const lob_preview *set, lob_
     c->shown = calloc((size_t)c->set.count + 1, sizeof *c->shown);
     if (!c->colour || !c->shown)
         return lob_fail_file(error, LOB_ENOMEM, set->image, "out of memory");
-    for (int32_t i = 1; i <= c->set.count; i++) {
-        c->colour[i] = lob_label_colour(&c->labels.names, c->set.values[i - 1]);
-        c->shown[i] = !is_hidden(set, c, i);
-    }
+    for (int32_t i = 1; i <= c->set.count; i++) c->shown[i] = !is_hidden(set, c, i);
+    if (labels) st = lob_colours_choose(c->colour, &c->labels, &c->set, &c->labels.names);
+    if (st != LOB_OK) return lob_fail_file(error, st, set->image, "out of memory");
     c->overlay = (lob_overlay){
         .image = &c->image,
         .window = {set->window[0], set->window[1]},
@@ -147,59 +149,176 @@ static void volume_text(char *text, size_t size, double mm3)
              units[u].name);
 }
 
-static int line_height(const layout *l)
+/* A label's name, as much of it as a legend has room for; "label 3" without one. */
+static void name_text(char *text, size_t size, const content *c, int32_t dense)
 {
-    return (LOB_GLYPH_HEIGHT + 3) * l->text;
-}
-
-/* "12  870 mm3 off  left kidney": what stands in the legend beside a label's colour. */
-static void entry_text(char *text, size_t size, const content *c, int32_t dense)
-{
+    enum { MOST = 40 };
     const int32_t value = c->set.values[dense - 1];
     const lob_label_name *const row = lob_label_names_find(&c->labels.names, value);
-    const double mm3 = (double)c->set.voxels[dense - 1] * lob_voxel_mm3(&c->labels.geometry);
-    char volume[32];
-    volume_text(volume, sizeof volume, mm3);
-    snprintf(text, size, "%-3" PRId32 " %-8s%s%s%.40s", value, volume,
-             c->shown[dense] ? "" : " off", row ? " " : "", row ? row->name : "");
+    if (!row) {
+        snprintf(text, size, "label %" PRId32, value);
+        return;
+    }
+    size_t n = 0;
+    for (int letters = 0; row->name[n] && (letters < MOST || (row->name[n] & 0xc0) == 0x80); n++)
+        letters += ((unsigned char)row->name[n] & 0xc0) != 0x80;
+    while (n > 0 && n + 4 > size) n--;
+    snprintf(text, size, "%.*s%s", (int)n, row->name, row->name[n] ? "\u2026" : "");
 }
 
-/* Width of a label's entry in the legend, from the first of them: what comes after many has no room
- * anyway. */
-static int cell_width(const layout *l, const content *c)
+static int line_height(const layout *l)
+{
+    return lob_text_height(l->text) + l->text / 5;
+}
+
+static int swatch_of(const layout *l)
+{
+    return 3 * l->text / 4;
+}
+
+/* Widths of a label's entry, from the first of them: what comes after many has no room anyway. */
+static void measure_entries(layout *l, const content *c)
 {
     enum { MAX = 400 };
-    int widest = 18 * LOB_GLYPH_WIDTH * l->text;
+    int name = 0, number = 0, volume = 0;
     for (int32_t i = 1; i <= c->set.count && i <= MAX; i++) {
-        char text[128];
-        entry_text(text, sizeof text, c, i);
-        const int width = lob_canvas_text_width(text, l->text);
-        if (width > widest) widest = width;
+        char text[200];
+        name_text(text, sizeof text, c, i);
+        const int wide = lob_text_width(text, l->text);
+        name = wide > name ? wide : name;
+        snprintf(text, sizeof text, "%" PRId32, c->set.values[i - 1]);
+        const int digits = lob_text_width(text, l->text);
+        number = digits > number ? digits : number;
+        volume_text(text, sizeof text,
+                    (double)c->set.voxels[i - 1] * lob_voxel_mm3(&c->labels.geometry));
+        const int size = lob_text_width(text, l->text);
+        volume = size > volume ? size : volume;
     }
-    return widest + 3 * LOB_GLYPH_WIDTH * l->text; /* the colour, and a gap */
+    l->entry[0] = swatch_of(l) + number + name + volume + 4 * l->text;
+    l->entry[1] = number;
+    l->entry[2] = volume;
 }
 
-/* Views in `columns` columns, tiles of one size, the legend as a strip below. */
-static void lay_out_grid(layout *l, const settings *set, const content *c, int columns)
+static int entries_across(const layout *l, int width)
 {
-    const int rows = (l->count + columns - 1) / columns;
-    const int cells = set->size / l->cell > 0 ? set->size / l->cell : 1;
-    const int half = set->size / 2 / line_height(l), most = half > 5 ? 4 : half > 1 ? half - 1 : 0;
-    const int all = (c->set.count + cells - 1) / cells, lines = all > most ? most : all;
-    const int strip = (1 + lines) * line_height(l) + l->gap;
-    const double across = (set->size - (columns + 1) * l->gap) / (columns * l->tiles[0].view.mm[0]);
-    const double down = (set->size - (rows + 1) * l->gap - strip) / (rows * l->tiles[0].view.mm[1]);
-    l->pixels_per_mm = fmax(fmin(across, down), DBL_MIN);
-    int pixels[2];
-    lob_slice_pixels(pixels, &l->tiles[0].view, l->pixels_per_mm);
+    const int n = (width - 2 * l->gap) / l->entry[0];
+    return n > 0 ? n : 1;
+}
+
+/* Lines of a legend in a picture of this width: all labels, or what a third of the picture holds.
+ */
+static int lines_of(const layout *l, const settings *set, const content *c, int width)
+{
+    const int across = entries_across(l, width), most = set->size / 3 / line_height(l) - 1;
+    const int all = (c->set.count + across - 1) / across;
+    return all < most ? all : most > 0 ? most : 0;
+}
+
+/* ---- the table ---- */
+
+/* Widths of its columns and heights of its rows, in mm. */
+typedef struct {
+    double across[LOB_PREVIEW_TILES], down[LOB_PREVIEW_TILES];
+    double wide, tall; /* sums */
+} measure;
+
+static void measure_table(measure *m, const layout *l)
+{
+    *m = (measure){.wide = 0};
     for (int i = 0; i < l->count; i++) {
-        l->tiles[i].x = l->gap + i % columns * (pixels[0] + l->gap);
-        l->tiles[i].y = l->gap + i / columns * (pixels[1] + l->gap);
+        const lob_preview_tile *const t = &l->tiles[i];
+        double *const wide = &m->across[t->cell % l->columns], *const tall =
+                                                                   &m->down[t->cell / l->columns];
+        *wide = fmax(*wide, t->view.mm[0]);
+        *tall = fmax(*tall, t->view.mm[1]);
     }
-    l->width = l->gap + columns * (pixels[0] + l->gap);
-    l->height = l->gap + rows * (pixels[1] + l->gap) + strip;
-    const int legend[4] = {l->gap, l->height - strip, l->width - 2 * l->gap, strip};
+    for (int i = 0; i < l->columns; i++) m->wide += m->across[i];
+    for (int i = 0; i < l->rows; i++) m->tall += m->down[i];
+}
+
+/* Where parts lie: columns and rows as wide and tall as the slices in them, each slice in the
+ * middle of its cell. Returns the pixels of the whole in size. */
+static void place_tiles(layout *l, const measure *m)
+{
+    int left[LOB_PREVIEW_TILES + 1], top[LOB_PREVIEW_TILES + 1], pixels[2];
+    left[0] = top[0] = l->gap;
+    for (int i = 0; i < l->columns || i < l->rows; i++) {
+        const lob_slice widest = {
+            .mm = {m->across[i % l->columns], m->down[i % l->rows]}
+        };
+        lob_slice_pixels(pixels, &widest, l->pixels_per_mm);
+        if (i < l->columns) left[i + 1] = left[i] + pixels[0] + l->gap;
+        if (i < l->rows) top[i + 1] = top[i] + pixels[1] + l->gap;
+    }
+    for (int i = 0; i < l->count; i++) {
+        lob_preview_tile *const t = &l->tiles[i];
+        const int column = t->cell % l->columns, row = t->cell / l->columns;
+        lob_slice_pixels(pixels, &t->view, l->pixels_per_mm);
+        t->x = left[column] + (left[column + 1] - l->gap - left[column] - pixels[0]) / 2;
+        t->y = top[row] + (top[row + 1] - l->gap - top[row] - pixels[1]) / 2;
+    }
+    l->width = left[l->columns];
+    l->height = top[l->rows];
+    if (l->body[2] == 0) return;
+    const int body[4] = {left[1], top[0], left[2] - l->gap - left[1], top[1] - l->gap - top[0]};
+    memcpy(l->body, body, sizeof body);
+}
+
+/* The scale at which the table and so many pixels beside and below it fit. */
+static double scale_of(const layout *l, const settings *set, const measure *m, int beside,
+                       int below)
+{
+    const double across = (set->size - (l->columns + 1) * l->gap - beside) / m->wide;
+    const double down = (set->size - (l->rows + 1) * l->gap - below) / m->tall;
+    return fmax(fmin(across, down), DBL_MIN);
+}
+
+/* The legend below the tiles, with as many lines as the labels take: a narrow picture has fewer of
+ * them in a line. Returns the labels that have room. */
+static int lay_out_below(layout *l, const settings *set, const content *c, const measure *m)
+{
+    int lines = lines_of(l, set, c, set->size);
+    for (int round = 0;; round++) {
+        const int strip = set->plain ? 0 : (1 + lines) * line_height(l) + l->gap;
+        l->pixels_per_mm = scale_of(l, set, m, 0, strip);
+        place_tiles(l, m);
+        const int legend[4] = {l->gap, l->height, l->width - 2 * l->gap, strip};
+        memcpy(l->legend, legend, sizeof legend);
+        l->height += strip;
+        const int needed = lines_of(l, set, c, l->width);
+        if (needed <= lines || round == 4) return lines * entries_across(l, l->width);
+        lines = needed;
+    }
+}
+
+/* Beside them, in so many columns. */
+static int lay_out_beside(layout *l, const settings *set, const measure *m, int columns)
+{
+    const int wide = columns * l->entry[0] + l->gap;
+    l->pixels_per_mm = scale_of(l, set, m, wide, 0);
+    place_tiles(l, m);
+    const int legend[4] = {l->width + l->gap, l->gap, wide - 2 * l->gap, l->height - l->gap};
     memcpy(l->legend, legend, sizeof legend);
+    l->width += wide;
+    return ((l->legend[3] - l->gap) / line_height(l) - 1) * columns;
+}
+
+/* Place the tiles, by their cells, and the legend where it leaves them most room. */
+static void lay_out_table(layout *l, const settings *set, const content *c)
+{
+    measure m;
+    measure_table(&m, l);
+    const int below = lay_out_below(l, set, c, &m);
+    layout *const other = set->plain || c->set.count < 2 ? NULL : malloc(sizeof *other);
+    for (int columns = 1; other && columns * l->entry[0] < set->size / 2; columns++) {
+        memcpy(other, l, sizeof *other);
+        const int room = lay_out_beside(other, set, &m, columns);
+        if (room < c->set.count && room <= below) continue;
+        if (below < c->set.count || other->pixels_per_mm > l->pixels_per_mm)
+            memcpy(l, other, sizeof *l);
+        break;
+    }
+    free(other);
 }
 
 /* The number of columns that gives the largest tiles. */
@@ -220,39 +339,26 @@ static int best_columns(const layout *l, const settings *set)
 }
 
 /*
- *     axial     legend      Coronal shares its left and right with axial,
- *     coronal   sagittal    and its top and bottom with sagittal.
+ *     axial     labels in space      Coronal shares its left and right with axial, its top and
+ *     coronal   sagittal             bottom with sagittal. Without labels the three stand in a row.
  */
-static void lay_out_planes(layout *l, const settings *set)
+static void lay_out_planes(layout *l, const settings *set, const content *c)
 {
-    const lob_slice *const axial = &l->tiles[0].view, *const sagittal = &l->tiles[2].view;
-    const double wide = axial->mm[0] + sagittal->mm[0], tall = axial->mm[1] + sagittal->mm[1];
-    l->pixels_per_mm = fmax((set->size - 3 * l->gap) / fmax(wide, tall), DBL_MIN);
-    int a[2], b[2];
-    lob_slice_pixels(a, axial, l->pixels_per_mm);
-    lob_slice_pixels(b, sagittal, l->pixels_per_mm);
-    const int x = 2 * l->gap + a[0], y = 2 * l->gap + a[1];
-    const int places[3][2] = {
-        {l->gap, l->gap},
-        {l->gap, y     },
-        {x,      y     }
-    };
-    for (int i = 0; i < 3; i++) {
-        l->tiles[i].x = places[i][0];
-        l->tiles[i].y = places[i][1];
-    }
-    l->width = x + b[0] + l->gap;
-    l->height = y + b[1] + l->gap;
-    const int legend[4] = {x + l->gap, l->gap, b[0] - l->gap, a[1]};
-    memcpy(l->legend, legend, sizeof legend);
-    l->cross = !set->project;
-    l->upright = true;
+    const bool body = c->any_shown && !set->plain;
+    l->columns = body ? 2 : 3;
+    l->rows = body ? 2 : 1;
+    for (int i = 0; i < 3; i++) l->tiles[i].cell = body && i > 0 ? i + 1 : i;
+    l->body[2] = body;
+    l->cross = !set->project && !set->plain;
+    lay_out_table(l, set, c);
 }
 
 static void add_tile(layout *l, const settings *set, const content *c, lob_anatomical_plane plane,
                      int64_t slice)
 {
-    l->tiles[l->count++].view = lob_slice_of(&c->image, plane, slice, set->convention == 1);
+    lob_preview_tile *const t = &l->tiles[l->count];
+    t->view = lob_slice_of(&c->image, plane, slice, set->convention == 1);
+    t->cell = l->count++;
 }
 
 /* The slice where the planes meet, or the projection of all. */
@@ -278,13 +384,17 @@ static void lay_out_montage(layout *l, const settings *set, const content *c,
             lob_slice_project(&l->tiles[i].view, &c->image, c->low[axis] + i * extent / n,
                               c->low[axis] + (i + 1) * extent / n - 1);
     }
-    lay_out_grid(l, set, c, best_columns(l, set));
+    l->columns = best_columns(l, set);
+    l->rows = (l->count + l->columns - 1) / l->columns;
+    lay_out_table(l, set, c);
 }
 
 static void lay_out(layout *l, const settings *set, const content *c)
 {
-    *l = (layout){.gap = set->size >= 900 ? 8 : 4, .text = set->size >= 900 ? 2 : 1};
-    l->cell = cell_width(l, c);
+    const int text = set->size / 75;
+    *l = (layout){.gap = set->size >= 900 ? 8 : 4, .columns = 1, .rows = 1};
+    l->text = text < 10 ? 10 : text > 24 ? 24 : text;
+    measure_entries(l, c);
     if (set->montage > 0) {
         lay_out_montage(l, set, c, set->plane < 0 ? LOB_AXIAL : planes[set->plane]);
         return;
@@ -301,11 +411,11 @@ static void lay_out(layout *l, const settings *set, const content *c)
     if (set->plane >= 0) best = set->plane;
     if (set->plane >= 0 || !solid) {
         add_whole(l, set, c, planes[best]);
-        lay_out_grid(l, set, c, 1);
+        lay_out_table(l, set, c);
         return;
     }
     for (int p = 0; p < 3; p++) add_whole(l, set, c, planes[p]);
-    lay_out_planes(l, set);
+    lay_out_planes(l, set, c);
 }
 
 /*
@@ -337,55 +447,63 @@ lob_status lob_preview_lay_out(lob_preview_layout *l, const lob_preview *set,
 
 static const lob_colour paper = {18, 20, 24}, ink = {222, 226, 232}, pale = {140, 148, 160};
 
-/* A swatch, the label, its volume and name. */
-static void draw_entry(lob_canvas *canvas, const layout *l, const content *c, int32_t dense, int x,
-                       int y)
+/* A swatch, the label's number, name and volume. */
+static lob_status draw_entry(lob_canvas *canvas, const layout *l, const content *c, int32_t dense,
+                             int x, int y)
 {
-    const int swatch = 7 * l->text;
-    char text[128];
-    entry_text(text, sizeof text, c, dense);
-    lob_canvas_box(canvas, x, y, swatch, swatch, c->colour[dense], c->shown[dense] ? 1.0 : 0.3);
-    lob_canvas_text(canvas, x + swatch + 4 * l->text, y, l->text, c->shown[dense] ? ink : pale,
-                    text);
+    const int swatch = swatch_of(l), number = x + swatch + l->text / 2;
+    const int right = x + l->entry[0] - 2 * l->text;
+    const lob_colour words = c->shown[dense] ? ink : pale;
+    char text[200];
+    lob_canvas_box(canvas, x, y + l->text / 4, swatch, swatch, c->colour[dense],
+                   c->shown[dense] ? 1.0 : 0.3);
+    snprintf(text, sizeof text, "%" PRId32, c->set.values[dense - 1]);
+    LOB_TRY(lob_canvas_text(canvas, number, y, l->text, pale, text));
+    name_text(text, sizeof text, c, dense);
+    LOB_TRY(lob_canvas_text(canvas, number + l->entry[1] + l->text / 2, y, l->text, words, text));
+    volume_text(text, sizeof text,
+                (double)c->set.voxels[dense - 1] * lob_voxel_mm3(&c->labels.geometry));
+    if (!c->shown[dense]) snprintf(text, sizeof text, "off");
+    return lob_canvas_text(canvas, right - lob_text_width(text, l->text), y, l->text,
+                           c->shown[dense] ? ink : pale, text);
 }
 
-/* Lines of text on top, then the labels in columns; what does not fit is counted. */
-static void draw_legend(lob_canvas *canvas, const layout *l, const settings *set, const content *c)
+/* The file and the window, the latter where there is room. */
+static lob_status draw_title(lob_canvas *canvas, const layout *l, const settings *set,
+                             const content *c, int y)
 {
     const char *const slash = strrchr(set->image, '/');
-    const int line = line_height(l), bottom = l->legend[1] + l->legend[3];
-    char text[128];
-    int y = l->legend[1] + 2 * l->text;
-    snprintf(text, sizeof text, "%.60s   window %.4g .. %.4g", slash ? slash + 1 : set->image,
-             c->overlay.window[0], c->overlay.window[1]);
-    if (lob_canvas_text_width(text, l->text) > l->legend[2]) {
-        char *const second = strstr(text, "   window");
-        if (second && y + 2 * line <= bottom) {
-            lob_canvas_text(canvas, l->legend[0], y + line, l->text, pale, second + 3);
-        }
-        if (second) *second = '\0';
-        lob_canvas_text(canvas, l->legend[0], y, l->text, ink, text);
-        y += y + 2 * line <= bottom ? 2 * line : line;
-    } else {
-        lob_canvas_text(canvas, l->legend[0], y, l->text, pale, text);
-        y += line;
-    }
-    if (l->upright) y += line / 2;
+    char name[300], window[80];
+    snprintf(name, sizeof name, "%s", slash ? slash + 1 : set->image);
+    snprintf(window, sizeof window, "window %.4g to %.4g", c->overlay.window[0],
+             c->overlay.window[1]);
+    const int wide = lob_text_width(window, l->text);
+    LOB_TRY(lob_canvas_text(canvas, l->legend[0], y, l->text, ink, name));
+    if (lob_text_width(name, l->text) + 2 * l->text + wide > l->legend[2]) return LOB_OK;
+    return lob_canvas_text(canvas, l->legend[0] + l->legend[2] - wide, y, l->text, pale, window);
+}
 
-    const int columns = l->legend[2] / l->cell > 0 ? l->legend[2] / l->cell : 1;
-    const int rows = (bottom - y) / line;
-    const int capacity = rows > 0 ? columns * rows : 0;
+/* A line on top, then the labels in columns; what does not fit is counted. */
+static lob_status draw_legend(lob_canvas *canvas, const layout *l, const settings *set,
+                              const content *c)
+{
+    const int line = line_height(l), across = entries_across(l, l->legend[2] + 2 * l->gap);
+    const int down = (l->legend[3] - l->gap) / line - 1, capacity = across * down;
+    const int wide = l->legend[2] / across, y = l->legend[1] + line;
+    char text[64];
+    LOB_TRY(draw_title(canvas, l, set, c, l->legend[1]));
+    const int rows =
+        (c->set.count + across - 1) / across < down ? (c->set.count + across - 1) / across : down;
     for (int32_t i = 0; i < c->set.count && i < capacity; i++) {
-        const int at = l->upright ? i / rows : i % columns;
-        const int down = l->upright ? i % rows : i / columns;
-        const int u = l->legend[0] + at * l->cell, v = y + down * line;
-        if (i == capacity - 1 && c->set.count > capacity) {
-            snprintf(text, sizeof text, "and %" PRId32 " more", c->set.count - i);
-            lob_canvas_text(canvas, u, v, l->text, pale, text);
-        } else {
-            draw_entry(canvas, l, c, i + 1, u, v);
+        const int u = l->legend[0] + i / rows * wide, v = y + i % rows * line;
+        if (i < capacity - 1 || c->set.count <= capacity) {
+            LOB_TRY(draw_entry(canvas, l, c, i + 1, u, v));
+            continue;
         }
+        snprintf(text, sizeof text, "and %" PRId32 " more", c->set.count - i);
+        LOB_TRY(lob_canvas_text(canvas, u, v, l->text, pale, text));
     }
+    return LOB_OK;
 }
 
 /* "coronal y 31", in a montage "y 31"; of a projection "coronal MIP", "y 24-31 MIP". */
@@ -415,19 +533,34 @@ static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *
     LOB_TRY(lob_draw_slice(canvas, t->x, t->y, l->pixels_per_mm, &c->overlay, view));
     if (l->cross) lob_draw_cross(canvas, t->x, t->y, pixels, &c->image, view, c->at);
 
-    const bool large = pixels[0] >= 70 * l->text && pixels[1] >= 50 * l->text;
-    const int text = large ? l->text : 1, rim = 3 * text;
+    if (l->legend[3] == 0) return LOB_OK;
+    const bool large = pixels[0] >= 6 * l->text && pixels[1] >= 5 * l->text;
+    const int text = large ? l->text : 10, rim = text / 3;
     char name[64];
     tile_name(name, sizeof name, l, view);
     const bool several = lob_side(c->image.dims, view->across) > 1;
     if ((several || view->side[0]) && pixels[1] >= 20 &&
-        lob_canvas_text_width(name, text) + 2 * rim < pixels[0])
-        lob_canvas_text(canvas, t->x + rim, t->y + rim, text, ink, name);
-    if (large) lob_draw_sides(canvas, t->x, t->y, pixels, view, text);
-    if (number == 0 && pixels[1] >= 24 * text)
-        lob_draw_scale_bar(canvas, t->x + 2 * rim, t->y + pixels[1] - 2 * rim, pixels[0] / 3,
-                           l->pixels_per_mm, text);
+        lob_text_width(name, text) + 2 * rim < pixels[0] / (view->side[0] && large ? 2 : 1))
+        LOB_TRY(lob_canvas_text(canvas, t->x + rim, t->y + rim / 2, text, ink, name));
+    if (large && view->side[0]) LOB_TRY(lob_draw_sides(canvas, t->x, t->y, pixels, view, text));
+    if (number == 0 && pixels[1] >= 3 * text)
+        LOB_TRY(lob_draw_scale_bar(canvas, t->x + 2 * rim, t->y + pixels[1] - 2 * rim,
+                                   pixels[0] / 3, l->pixels_per_mm, text));
     return LOB_OK;
+}
+
+static lob_status draw_body(lob_canvas *canvas, const settings *set, const content *c,
+                            const layout *l)
+{
+    const int *const b = l->body;
+    const lob_colour black = {0, 0, 0};
+    if (b[2] == 0) return LOB_OK;
+    lob_canvas_box(canvas, b[0], b[1], b[2], b[3], black, 1.0);
+    LOB_TRY(lob_draw_surface(canvas, b[0], b[1], b + 2, &c->overlay, c->low, c->high,
+                             set->convention == 1));
+    const char *const name = set->convention == 1 ? "from behind" : "from the front";
+    if (lob_text_width(name, l->text) + l->text > b[2] || b[3] < 3 * l->text) return LOB_OK;
+    return lob_canvas_text(canvas, b[0] + l->text / 3, b[1] + l->text / 6, l->text, ink, name);
 }
 
 lob_status lob_preview_draw(lob_canvas *canvas, const lob_preview *set,
@@ -435,6 +568,6 @@ lob_status lob_preview_draw(lob_canvas *canvas, const lob_preview *set,
 {
     LOB_TRY(lob_canvas_make(canvas, l->width, l->height, paper));
     for (int i = 0; i < l->count; i++) LOB_TRY(draw_tile(canvas, l, c, i));
-    draw_legend(canvas, l, set, c);
-    return LOB_OK;
+    LOB_TRY(draw_body(canvas, set, c, l));
+    return l->legend[3] > 0 ? draw_legend(canvas, l, set, c) : LOB_OK;
 }

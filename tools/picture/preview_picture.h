@@ -1,6 +1,7 @@
 /*
- * The picture of a scan and its labels: the three planes through the labels' centre of mass or a
- * montage of slices, letters for the patient's sides, a scale bar, a legend of names and volumes.
+ * The picture of a scan and its labels: the three planes through the labels' centre of mass and the
+ * labels in space, or a montage of slices; letters for the patient's sides, a scale bar, a legend
+ * of names and volumes.
  */
 #ifndef LOB_PREVIEW_PICTURE_H
 #define LOB_PREVIEW_PICTURE_H
@@ -23,6 +24,7 @@ typedef struct {
     int contour;                /* pixels that contours are wide; < 0: chosen */
     double at[3];               /* voxel where the planes meet; infinite: chosen */
     const char *hide;           /* labels, "1,3-5"; NULL: chosen; "": none */
+    bool plain;                 /* slices alone, without a word */
 } lob_preview;
 
 /* The volumes, and what follows from them. */
@@ -34,22 +36,25 @@ typedef struct {
     lob_overlay overlay;
     int64_t at[3];           /* where the planes meet */
     int64_t low[3], high[3]; /* box of the labels shown, else of the image */
+    bool any_shown;          /* a label is */
 } lob_preview_content;
 
 /* A slice and its position in the picture. */
 typedef struct {
     lob_slice view;
+    int cell; /* of the table in which parts lie, row after row */
     int x, y;
 } lob_preview_tile;
 
 typedef struct {
     int count, width, height;
     double pixels_per_mm;
-    int legend[4]; /* x, y, width, height */
-    int gap, text; /* pixels between parts; scale of text */
-    int cell;      /* width of a label in the legend */
-    bool cross;    /* lines show where the planes meet */
-    bool upright;  /* the legend is a column, not a strip */
+    int columns, rows; /* of the table */
+    int body[4];       /* x, y, width, height of the labels in space; width 0: they are not shown */
+    int legend[4];     /* likewise; height 0: there is none */
+    int gap, text;     /* pixels between parts; size of text */
+    int entry[3];      /* of a label in the legend: its width, that of its number, of its volume */
+    bool cross;        /* lines show where the planes meet */
     lob_preview_tile tiles[LOB_PREVIEW_TILES];
 } lob_preview_layout;
 

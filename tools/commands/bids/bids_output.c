@@ -5,7 +5,7 @@
 #include "io/platform.h"
 #include "tools/commands/bids/bids_path.h"
 #include "tools/inout/volumes.h"
-#include "tools/picture/mosaic.h"
+#include "tools/picture/colours.h"
 #include "tools/report/report.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"

@@ -3,6 +3,7 @@
 
 #include "kernels/appearance/strokes.h"
 #include "tools/inout/volumes.h"
+#include "tools/picture/colours.h"
 #include "tools/picture/mosaic.h"
 #include "volumes/labels.h"
 
@@ -10,7 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 960, HEIGHT = 1280, GAP = 6, ROWS = 3, COLUMNS = 5 };
+enum {
+    WIDTH = 1840, /* pixels, where several slices stand beside each other */
+    GAP = 8,
+    TEXT = 15,
+    ROWS = 3,
+    SLICES = 60 /* that are shown at most */
+};
 
 static const lob_colour paper = {18, 20, 24}, ink = {222, 226, 232};
 
@@ -22,11 +29,20 @@ typedef struct {
     int32_t background;
 } box;
 
-/* A column of the sheet. */
+/* A slice of the sheet. */
 typedef struct {
     int64_t slice; /* of the image */
     bool drawn;    /* it has strokes already */
 } shown_slice;
+
+/* Slices stand beside each other, each as strokes, result and doubt below each other; what has no
+ * room in a line of them goes into the next. */
+typedef struct {
+    double pixels_per_mm;
+    int tile[2]; /* pixels */
+    int columns;
+    int width, height; /* without names */
+} layout;
 
 /* What the rows show: two colours are enough where voxels are 0 and 1. */
 typedef struct {
@@ -40,7 +56,7 @@ typedef struct {
     box box;
     look look;
     lob_canvas canvas;
-    shown_slice columns[COLUMNS];
+    shown_slice slices[SLICES];
     int count;
 } drawing;
 
@@ -64,20 +80,25 @@ static lob_status make_look(look *l, const box *b)
     }
     if (!memory) return LOB_ENOMEM;
     for (int32_t i = 1; i <= b->set.count; i++) {
-        l->colour[i] = lob_label_colour(&b->seeds->names, b->set.values[i - 1]);
         l->shown[0][i] = true;
         l->shown[1][i] = i != b->background;
         l->shown[2][i] = i == 1;
     }
+    LOB_TRY(lob_colours_choose(l->colour, &b->labels, &b->set, &b->seeds->names));
     return lob_percentile_window(l->window, b->image, 2, 98);
 }
 
-/* Pixels of a mm, so that all slices fit. */
-static double scale_of(const lob_slice *view, int count)
+/* The more slices, the smaller. */
+static layout lay_out(const lob_slice *view, int count)
 {
-    const double across = (WIDTH - (count + 1) * GAP) / (count * view->mm[0]);
-    const double down = (HEIGHT - (ROWS + 1) * GAP) / (ROWS * view->mm[1]);
-    return fmin(across, down);
+    const int side = count <= 5 ? 440 : count <= 12 ? 360 : count <= 30 ? 290 : 220;
+    layout l = {.pixels_per_mm = side / fmax(view->mm[0], view->mm[1])};
+    lob_slice_pixels(l.tile, view, l.pixels_per_mm);
+    const int most = (WIDTH - GAP) / (l.tile[0] + GAP), lines = (count + most - 1) / most;
+    l.columns = (count + lines - 1) / lines;
+    l.width = GAP + l.columns * (l.tile[0] + GAP);
+    l.height = lines * (ROWS * (l.tile[1] + GAP) + 2 * GAP);
+    return l;
 }
 
 lob_anatomical_plane lob_segment_plane(const lob_geometry *geometry, int axis)
@@ -88,36 +109,39 @@ lob_anatomical_plane lob_segment_plane(const lob_geometry *geometry, int axis)
     return LOB_AXIAL;
 }
 
-static lob_status draw_column(lob_canvas *canvas, const box *b, const look *l,
-                              const lob_volume *const rows[ROWS], const lob_slice *view, bool drawn,
-                              double scale, int column, int64_t first)
+/* A slice, three times; (x, y) is its upper left corner. */
+static lob_status draw_slice(lob_canvas *canvas, const drawing *sheet,
+                             const lob_volume *const rows[ROWS], const lob_slice *view,
+                             const layout *place, int number, int64_t first)
 {
     static const char *const names[ROWS] = {"strokes", "result", "uncertain"};
     static const lob_colour amber[2] = {
         {0,   0,   0 },
         {255, 176, 32}
     };
-    int pixels[2];
-    lob_slice_pixels(pixels, view, scale);
+    const look *const l = &sheet->look;
+    const int line = number / place->columns, column = number % place->columns;
+    const int x = GAP + column * (place->tile[0] + GAP);
     for (int r = 0; r < ROWS; r++) {
         const lob_overlay overlay = {
-            .image = b->image,
+            .image = sheet->box.image,
             .window = {l->window[0], l->window[1]},
             .labels = rows[r],
             .colour = r == 2 ? amber : l->colour,
             .shown = l->shown[r],
-            .contour = -1,
-            .alpha = r == 0   ? 0.9
+            .contour = r == 0 ? 0 : -1,
+            .alpha = r == 0   ? 1.0
                      : r == 1 ? 0.35
                               : 0.6
         };
-        const int at[2] = {GAP + column * (pixels[0] + GAP), GAP + r * (pixels[1] + GAP)};
+        const int y =
+            GAP + line * (ROWS * (place->tile[1] + GAP) + 2 * GAP) + r * (place->tile[1] + GAP);
         char name[64];
         snprintf(name, sizeof name, "%s %c %lld",
-                 r > 0 || drawn ? names[r] : "suggested:", "xyz"[view->across],
-                 (long long)(first + view->slice));
-        LOB_TRY(lob_draw_slice(canvas, at[0], at[1], scale, &overlay, view));
-        lob_canvas_text(canvas, at[0] + 4, at[1] + 4, 1, ink, name); /* in the corner */
+                 r > 0 || sheet->slices[number].drawn ? names[r] : "suggested:",
+                 "xyz"[view->across], (long long)(first + view->slice));
+        LOB_TRY(lob_draw_slice(canvas, x, y, place->pixels_per_mm, &overlay, view));
+        LOB_TRY(lob_canvas_text(canvas, x + GAP / 2, y + 2, TEXT, ink, name)); /* in the corner */
     }
     return LOB_OK;
 }
@@ -129,42 +153,40 @@ static int by_place(const void *a, const void *b)
 }
 
 /*
- * Names beside their colours, in as many lines as they take; none where labels have no names.
+ * Names beside their colours, in as many lines as they take.
  *
  *   canvas  out  NULL: nothing is drawn
  *
- * Returns the pixels from y to the end of the last line.
+ * Adds the pixels of the lines to *y.
  */
-static int draw_names(lob_canvas *canvas, const box *b, const look *l, int y, int width)
+static lob_status draw_names(int *y, lob_canvas *canvas, const box *b, const look *l, int width)
 {
-    enum { SWATCH = 7, LINE = LOB_GLYPH_HEIGHT + 4, SPACE = 3 * LOB_GLYPH_WIDTH };
-    const lob_label_names *const names = &b->seeds->names;
-    const int first = y;
+    enum { SWATCH = 12, LINE = TEXT + 9, SPACE = 2 * TEXT };
     int x = GAP;
-    if (names->count == 0) return 0;
     for (int32_t i = 1; i <= b->set.count; i++) {
         const int32_t value = b->set.values[i - 1];
-        const lob_label_name *const row = lob_label_names_find(names, value);
-        char text[64];
-        snprintf(text, sizeof text, "%d %.40s", value, row ? row->name : "");
-        const int wide = SWATCH + 4 + lob_canvas_text_width(text, 1);
+        const lob_label_name *const row = lob_label_names_find(&b->seeds->names, value);
+        char text[160];
+        snprintf(text, sizeof text, row ? "%d %.120s" : "label %d", value, row ? row->name : "");
+        const int wide = SWATCH + 6 + lob_text_width(text, TEXT);
         if (x > GAP && x + wide > width - GAP) {
             x = GAP;
-            y += LINE;
+            *y += LINE;
         }
         if (canvas) {
-            lob_canvas_box(canvas, x, y, SWATCH, SWATCH, l->colour[i], 1.0);
-            lob_canvas_text(canvas, x + SWATCH + 4, y, 1, ink, text);
+            lob_canvas_box(canvas, x, *y + 4, SWATCH, SWATCH, l->colour[i], 1.0);
+            LOB_TRY(lob_canvas_text(canvas, x + SWATCH + 6, *y, TEXT, ink, text));
         }
         x += wide + SPACE;
     }
-    return y + LINE - first;
+    *y += LINE;
+    return LOB_OK;
 }
 
-/* ---- columns ---- */
+/* ---- slices ---- */
 
 /* Slices with strokes, at most n, spread over those that there are. Returns how many. */
-static int take_drawn(shown_slice *columns, int n, const lob_strokes *strokes, int axis,
+static int take_drawn(shown_slice *slices, int n, const lob_strokes *strokes, int axis,
                       int64_t first)
 {
     const int64_t side = lob_side(strokes->dims, axis);
@@ -180,24 +202,28 @@ static int take_drawn(shown_slice *columns, int n, const lob_strokes *strokes, i
             if (pass == 0)
                 all++;
             else if (seen++ == (2 * found + 1) * all / (2 * most))
-                columns[found++] = (shown_slice){first + i, true};
+                slices[found++] = (shown_slice){first + i, true};
         }
     return found;
 }
 
-/* The sheet's slices, in their order: those that are suggested, then some with strokes. */
-static lob_status choose_columns(lob_session *s, shown_slice columns[COLUMNS], int *count,
-                                 const box *b, const lob_segment_plan *plan,
-                                 const lob_segment_output *found, int axis)
+/* The sheet's slices, in their order: those that are suggested and those with strokes. */
+static lob_status choose_slices(lob_session *s, drawing *sheet, const lob_segment_plan *plan,
+                                const lob_segment_output *found, int axis)
 {
+    const box *const b = &sheet->box;
+    int n = 0;
     lob_strokes strokes;
     LOB_TRY(lob_strokes_count(&strokes, b->seeds->data, b->seeds->type, b->seeds->dims,
                               b->set.count, s->context.threads, &s->error));
-    *count = found->slice_count < COLUMNS ? found->slice_count : COLUMNS;
-    for (int i = 0; i < *count; i++) columns[i] = (shown_slice){found->slices[i].slice, false};
-    *count += take_drawn(&columns[*count], COLUMNS - *count, &strokes, axis, plan->box.first[axis]);
-    qsort(columns, (size_t)*count, sizeof *columns, by_place);
+    while (n < found->slice_count && n < SLICES) {
+        sheet->slices[n] = (shown_slice){found->slices[n].slice, false};
+        n++;
+    }
+    n += take_drawn(&sheet->slices[n], SLICES - n, &strokes, axis, plan->box.first[axis]);
+    qsort(sheet->slices, (size_t)n, sizeof *sheet->slices, by_place);
     lob_strokes_free(&strokes);
+    sheet->count = n;
     return LOB_OK;
 }
 
@@ -237,18 +263,16 @@ static lob_status draw(drawing *sheet, int axis, int64_t first)
     const lob_volume *const rows[ROWS] = {b->seeds, &b->labels, &b->uncertain};
     lob_canvas *const canvas = &sheet->canvas;
     lob_slice view = lob_slice_of(b->image, lob_segment_plane(&b->image->geometry, axis), 0, false);
-    const double scale = scale_of(&view, sheet->count);
-    int pixels[2];
-    lob_slice_pixels(pixels, &view, scale);
-    const int width = GAP + sheet->count * (pixels[0] + GAP), tall = GAP + ROWS * (pixels[1] + GAP);
+    const layout place = lay_out(&view, sheet->count);
+    int tall = place.height, y = place.height;
     LOB_TRY(make_look(&sheet->look, b));
-    LOB_TRY(lob_canvas_make(canvas, width, tall + draw_names(NULL, b, l, tall, width), paper));
+    LOB_TRY(draw_names(&tall, NULL, b, l, place.width));
+    LOB_TRY(lob_canvas_make(canvas, place.width, tall, paper));
     for (int i = 0; i < sheet->count; i++) {
-        view.slice = sheet->columns[i].slice - first;
-        LOB_TRY(draw_column(canvas, b, l, rows, &view, sheet->columns[i].drawn, scale, i, first));
+        view.slice = sheet->slices[i].slice - first;
+        LOB_TRY(draw_slice(canvas, sheet, rows, &view, &place, i, first));
     }
-    draw_names(canvas, b, l, tall, width);
-    return LOB_OK;
+    return draw_names(&y, canvas, b, l, place.width);
 }
 
 static lob_status make_sheet(lob_session *s, drawing *sheet, lob_volume *image, lob_volume *strokes,
@@ -258,7 +282,7 @@ static lob_status make_sheet(lob_session *s, drawing *sheet, lob_volume *image, 
     for (int k = 0; k < 3 && axis < 0; k++)
         if (lob_side(image->dims, k) == 1) axis = k;
     LOB_TRY(make_box(s, &sheet->box, image, strokes, plan, found));
-    LOB_TRY(choose_columns(s, sheet->columns, &sheet->count, &sheet->box, plan, found, axis));
+    LOB_TRY(choose_slices(s, sheet, plan, found, axis));
     return draw(sheet, axis, plan->box.first[axis]);
 }
 

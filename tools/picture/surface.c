@@ -1,0 +1,352 @@
+/*
+ * Drawing surfaces of labels by rays: the box of the labels becomes a grid of cubes that says how
+ * much of each is labelled, smoothed; a ray ends where that is half, and the label there gives the
+ * colour, the slope the light.
+ */
+#include "tools/picture/surface.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SIDE = 168,  /* cubes of the longest side, */
+    MARGIN = 4,  /* empty ones at each end of it */
+    BLOCK = 6,   /* cubes of a block that a ray passes in long steps where it is empty, */
+    AROUND = 2,  /* which counts what is that near to it */
+    SAMPLES = 2, /* rays of a pixel along each of its sides */
+    PASSES = 16  /* of smoothing at most */
+};
+
+int64_t lob_surface_bytes(void)
+{
+    return (int64_t)SIDE * SIDE * SIDE * (int64_t)(sizeof(float) + sizeof(int32_t)) + (1 << 20);
+}
+
+typedef struct {
+    double x, y, z; /* along the volume's axes; cubes, from the first one's centre */
+} vec;
+
+typedef struct {
+    int64_t n[3];
+    double cube_mm;
+    float *share;   /* labelled */
+    int32_t *label; /* that is shown, or 0 */
+    uint8_t *block; /* is there anything in it or beside it? */
+    int64_t blocks[3];
+} grid;
+
+static vec add(vec a, vec b, double times)
+{
+    return (vec){a.x + times * b.x, a.y + times * b.y, a.z + times * b.z};
+}
+
+static double dot(vec a, vec b)
+{
+    return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+
+/* ---- the grid ---- */
+
+static int64_t cell(const grid *g, int64_t i, int64_t j, int64_t k)
+{
+    return (k * g->n[1] + j) * g->n[0] + i;
+}
+
+/* The voxel under a cube along an axis, or -1 where it is outside of the box. */
+static int64_t voxel_of(const grid *g, const lob_volume *v, int axis, int64_t i, int64_t low,
+                        int64_t high)
+{
+    const double at = (double)(i - MARGIN) * g->cube_mm / v->geometry.spacing_mm[axis];
+    const int64_t voxel = low + (int64_t)floor(at + 0.5);
+    return voxel < low || voxel > high ? -1 : voxel;
+}
+
+static void fill(const grid *g, const lob_overlay *o, const int64_t low[3], const int64_t high[3])
+{
+    const lob_volume *const v = o->labels;
+    for (int64_t k = 0; k < g->n[2]; k++)
+        for (int64_t j = 0; j < g->n[1]; j++)
+            for (int64_t i = 0; i < g->n[0]; i++) {
+                const int64_t x = voxel_of(g, v, 0, i, low[0], high[0]);
+                const int64_t y = voxel_of(g, v, 1, j, low[1], high[1]);
+                const int64_t z = voxel_of(g, v, 2, k, low[2], high[2]);
+                const int64_t at = cell(g, i, j, k);
+                int32_t label = 0;
+                if (x >= 0 && y >= 0 && z >= 0)
+                    label = lob_label_at(v->data, v->type, (z * v->dims.ny + y) * v->dims.nx + x);
+                g->label[at] = o->shown[label] ? label : 0;
+                g->share[at] = o->shown[label] ? 1.0f : 0.0f;
+            }
+}
+
+/* One binomial pass along a line. */
+static void smooth_line(float *line, int64_t n, int64_t step)
+{
+    float before = line[0];
+    for (int64_t i = 0; i < n; i++) {
+        const float own = line[i * step], after = i + 1 < n ? line[(i + 1) * step] : own;
+        line[i * step] = 0.25f * before + 0.5f * own + 0.25f * after;
+        before = own;
+    }
+}
+
+/* Slices that are far apart leave stairs: the longer a voxel, the more is smoothed along it. */
+static void smooth(const grid *g, const lob_volume *v)
+{
+    const int64_t step[3] = {1, g->n[0], g->n[0] * g->n[1]};
+    for (int a = 0; a < 3; a++) {
+        const double ratio = v->geometry.spacing_mm[a] / g->cube_mm;
+        const double wanted = 1 + 0.7 * ratio * ratio;
+        const int passes = wanted < PASSES ? (int)wanted : PASSES, b = (a + 1) % 3, c = (a + 2) % 3;
+        for (int64_t i = 0; i < g->n[b]; i++)
+            for (int64_t j = 0; j < g->n[c]; j++)
+                for (int p = 0; p < passes; p++)
+                    smooth_line(g->share + i * step[b] + j * step[c], g->n[a], step[a]);
+    }
+}
+
+static void mark_block(const grid *g, const int64_t at[3])
+{
+    int64_t from[3], to[3];
+    for (int a = 0; a < 3; a++) {
+        from[a] = (at[a] > AROUND ? at[a] - AROUND : 0) / BLOCK;
+        to[a] = (at[a] + AROUND) / BLOCK;
+        if (to[a] >= g->blocks[a]) to[a] = g->blocks[a] - 1;
+    }
+    for (int64_t c = from[2]; c <= to[2]; c++)
+        for (int64_t b = from[1]; b <= to[1]; b++)
+            memset(g->block + (c * g->blocks[1] + b) * g->blocks[0] + from[0], 1,
+                   (size_t)(to[0] - from[0] + 1));
+}
+
+static void find_blocks(const grid *g)
+{
+    for (int64_t k = 0; k < g->n[2]; k++)
+        for (int64_t j = 0; j < g->n[1]; j++)
+            for (int64_t i = 0; i < g->n[0]; i++)
+                if (g->share[cell(g, i, j, k)] >= 0.25f) mark_block(g, (const int64_t[]){i, j, k});
+}
+
+static lob_status make_grid(grid *g, const lob_overlay *o, const int64_t low[3],
+                            const int64_t high[3])
+{
+    const double *const mm = o->labels->geometry.spacing_mm;
+    double side[3], longest = 0;
+    for (int a = 0; a < 3; a++) {
+        side[a] = (double)(high[a] - low[a] + 1) * mm[a];
+        longest = fmax(longest, side[a]);
+    }
+    g->cube_mm = longest / (SIDE - 2 * MARGIN - 1);
+    size_t cubes = 1, blocks = 1;
+    for (int a = 0; a < 3; a++) {
+        g->n[a] = (int64_t)(side[a] / g->cube_mm) + 2 * MARGIN;
+        g->blocks[a] = (g->n[a] + BLOCK - 1) / BLOCK;
+        cubes *= (size_t)g->n[a];
+        blocks *= (size_t)g->blocks[a];
+    }
+    g->share = malloc(cubes * sizeof *g->share);
+    g->label = malloc(cubes * sizeof *g->label);
+    g->block = calloc(blocks, 1);
+    if (!g->share || !g->label || !g->block) return LOB_ENOMEM;
+    fill(g, o, low, high);
+    smooth(g, o->labels);
+    find_blocks(g);
+    return LOB_OK;
+}
+
+/* ---- rays ---- */
+
+static inline bool inside(const grid *g, vec p)
+{
+    return p.x >= 0 && p.y >= 0 && p.z >= 0 && p.x < (double)(g->n[0] - 1) &&
+           p.y < (double)(g->n[1] - 1) && p.z < (double)(g->n[2] - 1);
+}
+
+/* Linear between cubes; 0 outside. */
+static double share_at(const grid *g, vec p)
+{
+    if (!inside(g, p)) return 0;
+    const int64_t i = (int64_t)p.x, j = (int64_t)p.y, k = (int64_t)p.z;
+    const double u = p.x - (double)i, v = p.y - (double)j, w = p.z - (double)k;
+    double plane[2];
+    for (int c = 0; c < 2; c++) {
+        const float *const a = g->share + cell(g, i, j, k + c), *const b = a + g->n[0];
+        plane[c] = (1 - v) * ((1 - u) * (double)a[0] + u * (double)a[1]) +
+                   v * ((1 - u) * (double)b[0] + u * (double)b[1]);
+    }
+    return (1 - w) * plane[0] + w * plane[1];
+}
+
+static bool is_near(const grid *g, vec p)
+{
+    if (!inside(g, p)) return false;
+    const int64_t i = (int64_t)p.x / BLOCK, j = (int64_t)p.y / BLOCK, k = (int64_t)p.z / BLOCK;
+    return g->block[(k * g->blocks[1] + j) * g->blocks[0] + i];
+}
+
+/* Cut an interval of a ray down to where a coordinate lies in [0, last]. */
+static void clip(double *from, double *to, double start, double way, double last)
+{
+    if (way == 0) return; /* rays are oblique to all axes */
+    const double a = -start / way, b = (last - start) / way;
+    *from = fmax(*from, fmin(a, b));
+    *to = fmin(*to, fmax(a, b));
+}
+
+/* Where a ray meets the surface. */
+static bool meet(vec *at, const grid *g, vec start, vec way)
+{
+    const double fine = 1.0, coarse = 3.0; /* less than twice AROUND */
+    double from = 0, to = 1e9, before = 0;
+    clip(&from, &to, start.x, way.x, (double)(g->n[0] - 1));
+    clip(&from, &to, start.y, way.y, (double)(g->n[1] - 1));
+    clip(&from, &to, start.z, way.z, (double)(g->n[2] - 1));
+    for (double t = from; t < to;) {
+        const vec p = add(start, way, t);
+        if (!is_near(g, p)) {
+            before = 0;
+            t += coarse;
+            continue;
+        }
+        const double here = share_at(g, p);
+        if (here >= 0.5) {
+            const double back = here > before ? fine * (here - 0.5) / (here - before) : 0;
+            *at = add(p, way, -fmin(back, fine));
+            return true;
+        }
+        before = here;
+        t += fine;
+    }
+    return false;
+}
+
+/* Smoothing moves the surface: the nearest labelled cube from there on inwards, else around. */
+static int32_t label_near(const grid *g, vec p, vec inwards)
+{
+    for (double t = 0.5; t < 6; t += 0.5) {
+        const vec q = add(p, inwards, t);
+        const vec c = {floor(q.x + 0.5), floor(q.y + 0.5), floor(q.z + 0.5)};
+        if (!inside(g, c)) continue;
+        const int32_t label = g->label[cell(g, (int64_t)c.x, (int64_t)c.y, (int64_t)c.z)];
+        if (label) return label;
+    }
+    return 0;
+}
+
+/* How the viewer stands: unit vectors along the volume's axes. */
+typedef struct {
+    vec right, up, towards;
+} camera;
+
+static vec slope_at(const grid *g, vec p)
+{
+    const double d = 2.0; /* farther than the steps of voxels */
+    return (vec){
+        share_at(g, (vec){p.x + d, p.y, p.z}) - share_at(g, (vec){p.x - d, p.y, p.z}),
+        share_at(g, (vec){p.x, p.y + d, p.z}) - share_at(g, (vec){p.x, p.y - d, p.z}),
+        share_at(g, (vec){p.x, p.y, p.z + d}) - share_at(g, (vec){p.x, p.y, p.z - d}),
+    };
+}
+
+/* Light that a place sends to the viewer, and whether a little of it is a gleam. */
+static void light_of(double *diffuse, double *gleam, const camera *c, vec outwards)
+{
+    const double front = dot(outwards, c->towards);
+    const double lamp = -0.35 * dot(outwards, c->right) + 0.5 * dot(outwards, c->up) + 0.79 * front;
+    const double share = lamp > 0 ? lamp : 0, square = share * share;
+    *diffuse = 0.28 + 0.62 * share + 0.10 * (front > 0 ? front : 0);
+    *gleam = square * square * square * square * square * square * 0.22;
+}
+
+/* The colour that a ray brings back; false where it meets nothing. */
+static bool look(double rgb[3], const grid *g, const camera *c, const lob_colour *colour, vec from)
+{
+    vec at, slope;
+    const vec way = {-c->towards.x, -c->towards.y, -c->towards.z};
+    if (!meet(&at, g, from, way)) return false;
+    slope = slope_at(g, at);
+    const double steep = sqrt(dot(slope, slope));
+    const vec inwards = steep > 0 ? (vec){slope.x / steep, slope.y / steep, slope.z / steep} : way;
+    const int32_t label = label_near(g, at, inwards);
+    if (label == 0) return false;
+    double diffuse, gleam;
+    light_of(&diffuse, &gleam, c, (vec){-inwards.x, -inwards.y, -inwards.z});
+    const double own[3] = {colour[label].red, colour[label].green, colour[label].blue};
+    for (int i = 0; i < 3; i++) rgb[i] = fmin(own[i] * diffuse + 255 * gleam, 255);
+    return true;
+}
+
+/* ---- the picture ---- */
+
+static vec axis_of(int axis, double sign)
+{
+    return (vec){axis == 0 ? sign : 0, axis == 1 ? sign : 0, axis == 2 ? sign : 0};
+}
+
+/* In front of the patient (or behind), turned by 25 degrees and lifted by 15. */
+static camera stand(const lob_geometry *g, bool neurological)
+{
+    static const double cos_turn = 0.906308, sin_turn = 0.422618, cos_lift = 0.965926,
+                        sin_lift = 0.258819;
+    const int x = lob_anatomical_axis(g, LOB_SAGITTAL), y = lob_anatomical_axis(g, LOB_CORONAL);
+    const int z = lob_anatomical_axis(g, LOB_AXIAL);
+    char code[4];
+    lob_orientation(code, g);
+    const bool known = !g->unoriented;
+    const vec right = axis_of(x, !known || code[x] == (neurological ? 'R' : 'L') ? 1 : -1);
+    const vec front = axis_of(y, known && code[y] == (neurological ? 'P' : 'A') ? 1 : -1);
+    const vec up = axis_of(z, known && code[z] == 'S' ? 1 : -1), none = {0, 0, 0};
+    camera c;
+    c.right = add(add(none, right, cos_turn), front, -sin_turn);
+    const vec aside = add(add(none, front, cos_turn), right, sin_turn);
+    c.towards = add(add(none, aside, cos_lift), up, sin_lift);
+    c.up = add(add(none, up, cos_lift), aside, -sin_lift);
+    return c;
+}
+
+/* Half of what the grid takes along a direction. */
+static double half_of(const grid *g, vec along)
+{
+    return 0.5 * (fabs(along.x) * (double)(g->n[0] - 2 * MARGIN) +
+                  fabs(along.y) * (double)(g->n[1] - 2 * MARGIN) +
+                  fabs(along.z) * (double)(g->n[2] - 2 * MARGIN));
+}
+
+lob_status lob_draw_surface(lob_canvas *canvas, int x, int y, const int pixels[2],
+                            const lob_overlay *overlay, const int64_t low[3], const int64_t high[3],
+                            bool neurological)
+{
+    grid g = {.share = NULL};
+    const camera c = stand(&overlay->labels->geometry, neurological);
+    const lob_status st = make_grid(&g, overlay, low, high);
+    const double wide = 2 * half_of(&g, c.right), tall = 2 * half_of(&g, c.up);
+    const double cubes = 1.12 * fmax(wide / pixels[0], tall / pixels[1]); /* of a pixel */
+    const double deep = half_of(&g, c.towards) + 2.0 * MARGIN;
+    const vec middle = {0.5 * (double)(g.n[0] - 1), 0.5 * (double)(g.n[1] - 1),
+                        0.5 * (double)(g.n[2] - 1)};
+    for (int v = 0; st == LOB_OK && v < pixels[1]; v++)
+        for (int u = 0; u < pixels[0]; u++) {
+            double sum[3] = {0, 0, 0};
+            int met = 0;
+            for (int s = 0; s < SAMPLES * SAMPLES; s++) {
+                const double across = u + (s % SAMPLES + 0.5) / SAMPLES - 0.5 * pixels[0];
+                const double down = v + (s / SAMPLES + 0.5) / SAMPLES - 0.5 * pixels[1];
+                vec from = add(middle, c.right, across * cubes);
+                from = add(add(from, c.up, -down * cubes), c.towards, deep);
+                double rgb[3];
+                if (!look(rgb, &g, &c, overlay->colour, from)) continue;
+                met++;
+                for (int i = 0; i < 3; i++) sum[i] += rgb[i];
+            }
+            if (met == 0) continue;
+            const lob_colour mean = {(unsigned char)(sum[0] / met + 0.5),
+                                     (unsigned char)(sum[1] / met + 0.5),
+                                     (unsigned char)(sum[2] / met + 0.5)};
+            lob_canvas_blend(canvas, x + u, y + v, mean, (double)met / (SAMPLES * SAMPLES));
+        }
+    free(g.share);
+    free(g.label);
+    free(g.block);
+    return st;
+}
