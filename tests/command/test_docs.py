@@ -6,8 +6,10 @@ import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import PROGRAM, ROOT, good
+from skimage.io import imread
 
 PAGES = {name: (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") 
          for name in ("liver", "batch", "cells", "commands", "strokes", "formats")}
@@ -68,9 +70,11 @@ def test_dice_is_what_the_page_says(pages):
 
 
 def test_picture_is_what_the_command_draws(pages):
+    """The upper part of the sheet, with 32 shades of each colour."""
     assert (ROOT / "docs/liver.png").stat().st_size < 400_000
-    sheet = pages["liver"][0] / "sheet.png"
-    assert good("compare", "--values", ROOT / "docs/liver.png", sheet).stdout.endswith("\nequal\n")
+    part, sheet = (imread(x).astype(int) for x in (ROOT / "docs/liver.png", pages["liver"][0] / "sheet.png"))
+    assert part.shape[1:] == sheet.shape[1:] and part.shape[0] > 0.45 * sheet.shape[0]
+    assert np.abs(part - sheet[: part.shape[0]]).max() <= 4
 
 
 # ---- commands and strokes ----

@@ -401,7 +401,7 @@ def test_sheet(doubt):
     from PIL import Image
 
     sheet = np.asarray(Image.open(doubt[0] / "sheet.png")).astype(int)
-    assert sheet.shape[2] == 3 and max(sheet.shape) <= 1600
+    assert sheet.shape[2] == 3 and sheet.shape[1] <= 1840
     colourful = (sheet.max(2) - sheet.min(2) > 30)
     thirds = np.array_split(colourful, 3)
     # Strokes, labels and doubt are drawn, of the last six voxels.

@@ -271,10 +271,11 @@ const lob_command lob_command_preview = {
     .name = "preview",
     .summary = "draw a scan and its labels into a PNG or a page to look through",
     .description =
-        "Shows the three planes through the labels' centre of mass, or a montage of slices: mm are "
-        "square whatever the voxels are, letters tell the patient's sides, a bar tells the scale, "
-        "labels lie over the image as a tint with contours, and a legend lists their names and "
-        "volumes.\n"
+        "Shows the three planes through the labels' centre of mass and the labels in space, or a "
+        "montage of slices: mm are square whatever the voxels are, letters tell the patient's "
+        "sides, a bar tells the scale, labels lie over the image as a tint with smooth contours, "
+        "and a legend lists their names and volumes. Labels that touch have different colours "
+        "where their file gives none.\n"
         "--html writes a page for a browser: three planes to scroll through, brightness, and a "
         "list of "
         "labels to switch on and off. Above 2^25 voxels it shows means of blocks, and says so.\n"

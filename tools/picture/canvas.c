@@ -169,6 +169,7 @@ static void add_contour(area *to, const int16_t (*points)[3], int n, point origi
     ((point){origin.x + scale * points[(i) % n][0], origin.y - scale * points[(i) % n][1]})
 #define IS_ON(i) (points[(i) % n][2] & 1)
     int begin = 0;
+    if (n < 2) return;
     while (begin < n && !IS_ON(begin)) begin++;
     const bool none = begin == n; /* all are control points */
     if (none) begin = 0;

@@ -114,7 +114,8 @@ HEAD = """\
 /*
  * Outlines of the letters of pictures; made by make_glyphs.py from DejaVu Sans {version}.
  *
- * Copyright (c) 2003 by Bitstream, Inc. All Rights Reserved. DejaVu changes are in public domain. LICENSE has the terms.
+ * Copyright (c) 2003 by Bitstream, Inc. All Rights Reserved. DejaVu changes are in public domain.
+ * LICENSE has the terms.
  */
 #include "tools/picture/glyphs.h"
 

@@ -180,7 +180,8 @@ static int swatch_of(const layout *l)
 static void measure_entries(layout *l, const content *c)
 {
     enum { MAX = 400 };
-    int name = 0, number = 0, volume = 0;
+    int name = 0, number = 0;
+    int volume = lob_text_width("8888 ml", l->text); /* pictures of like scans are laid out alike */
     for (int32_t i = 1; i <= c->set.count && i <= MAX; i++) {
         char text[200];
         name_text(text, sizeof text, c, i);

@@ -198,11 +198,11 @@ static void clip(double *from, double *to, double start, double way, double last
 static bool meet(vec *at, const grid *g, vec start, vec way)
 {
     const double fine = 1.0, coarse = 3.0; /* less than twice AROUND */
-    double from = 0, to = 1e9, before = 0;
-    clip(&from, &to, start.x, way.x, (double)(g->n[0] - 1));
-    clip(&from, &to, start.y, way.y, (double)(g->n[1] - 1));
-    clip(&from, &to, start.z, way.z, (double)(g->n[2] - 1));
-    for (double t = from; t < to;) {
+    double t = 0, to = 1e9, before = 0;
+    clip(&t, &to, start.x, way.x, (double)(g->n[0] - 1));
+    clip(&t, &to, start.y, way.y, (double)(g->n[1] - 1));
+    clip(&t, &to, start.z, way.z, (double)(g->n[2] - 1));
+    while (t < to) {
         const vec p = add(start, way, t);
         if (!is_near(g, p)) {
             before = 0;
@@ -224,8 +224,8 @@ static bool meet(vec *at, const grid *g, vec start, vec way)
 /* Smoothing moves the surface: the nearest labelled cube from there on inwards, else around. */
 static int32_t label_near(const grid *g, vec p, vec inwards)
 {
-    for (double t = 0.5; t < 6; t += 0.5) {
-        const vec q = add(p, inwards, t);
+    for (int step = 1; step < 12; step++) {
+        const vec q = add(p, inwards, 0.5 * step);
         const vec c = {floor(q.x + 0.5), floor(q.y + 0.5), floor(q.z + 0.5)};
         if (!inside(g, c)) continue;
         const int32_t label = g->label[cell(g, (int64_t)c.x, (int64_t)c.y, (int64_t)c.z)];
@@ -330,8 +330,9 @@ lob_status lob_draw_surface(lob_canvas *canvas, int x, int y, const int pixels[2
             double sum[3] = {0, 0, 0};
             int met = 0;
             for (int s = 0; s < SAMPLES * SAMPLES; s++) {
-                const double across = u + (s % SAMPLES + 0.5) / SAMPLES - 0.5 * pixels[0];
-                const double down = v + (s / SAMPLES + 0.5) / SAMPLES - 0.5 * pixels[1];
+                const int right = s % SAMPLES, below = s / SAMPLES;
+                const double across = u + (right + 0.5) / SAMPLES - 0.5 * pixels[0];
+                const double down = v + (below + 0.5) / SAMPLES - 0.5 * pixels[1];
                 vec from = add(middle, c.right, across * cubes);
                 from = add(add(from, c.up, -down * cubes), c.towards, deep);
                 double rgb[3];

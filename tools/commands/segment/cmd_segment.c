@@ -251,7 +251,7 @@ static void options(lob_rows *to, void *user)
                 "list the N slices on which another stroke would help most"),
         OPT_OUTPUT("sheet", &w->sheet, LOB_FILE_OTHER,
                    "also draw strokes, result and uncertain voxels, in .png: on the slices that "
-                   "are suggested, and on some with strokes, 5 in all"),
+                   "are suggested and on those with strokes, at most 60"),
         OPT_INPUT("previous", &w->previous_path, LOB_FILE_LABELS,
                   "labels that an earlier run came to: only what is near to strokes that say "
                   "otherwise is changed"),

@@ -91,7 +91,7 @@ static lob_status make_look(look *l, const box *b)
 /* The more slices, the smaller. */
 static layout lay_out(const lob_slice *view, int count)
 {
-    const int side = count <= 5 ? 440 : count <= 12 ? 360 : count <= 30 ? 290 : 220;
+    const int side = count <= 4 ? 440 : count <= 10 ? 356 : count <= 30 ? 290 : 220;
     layout l = {.pixels_per_mm = side / fmax(view->mm[0], view->mm[1])};
     lob_slice_pixels(l.tile, view, l.pixels_per_mm);
     const int most = (WIDTH - GAP) / (l.tile[0] + GAP), lines = (count + most - 1) / most;
