@@ -23,8 +23,8 @@ if(TARGET lobule_program)
             COMPONENT runtime)
     endforeach()
 
-    install(DIRECTORY packaging/slicer/SegmentEditorLobule DESTINATION ${CMAKE_INSTALL_DATADIR}/lobule/slicer
-        COMPONENT runtime PATTERN __pycache__ EXCLUDE)
+    install(DIRECTORY packaging/SlicerLobule/SegmentEditorLobule DESTINATION ${CMAKE_INSTALL_DATADIR}/lobule/slicer
+        COMPONENT runtime PATTERN __pycache__ EXCLUDE PATTERN CMakeLists.txt EXCLUDE)
     install(DIRECTORY recipes/ DESTINATION ${CMAKE_INSTALL_DATADIR}/lobule/recipes COMPONENT runtime)
     if(NOT CMAKE_CROSSCOMPILING)
         install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}

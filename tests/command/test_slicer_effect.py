@@ -1,18 +1,23 @@
 """The effect of 3D Slicer's Segment Editor: what it computes, and its calls under stand-ins for Slicer and VTK."""
 
 import importlib
+import json
+import re
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import ROOT
 from test_python import lobule
 
-FOLDER = ROOT / "packaging" / "slicer" / "SegmentEditorLobule"
+EXTENSION = ROOT / "packaging" / "SlicerLobule"
+FOLDER = EXTENSION / "SegmentEditorLobule"
 SPACING = (8.0, 6.0, 6.0)
 SCAN, TRUTH, STROKES = lobule.phantom("abdomen", shape=(24, 40, 40), spacing=SPACING)
 STROKES = STROKES.astype(np.int16)
+GROWER = lobule.Grower
 
 
 class Image:
@@ -96,23 +101,26 @@ class AutoComplete:
 
     def __init__(self, scriptedEffect):
         self.scriptedEffect = scriptedEffect
+        self.delayedAutoUpdateTimer = types.SimpleNamespace(interval=1000)
 
     def setupOptionsFrame(self):
         pass
 
-    setMRMLDefaults = updateGUIFromMRML = updateMRMLFromGUI = setupOptionsFrame
+    setMRMLDefaults = updateGUIFromMRML = updateMRMLFromGUI = reset = setupOptionsFrame
 
 
 @pytest.fixture
 def slicer(monkeypatch):
     """3D Slicer, as far as the effect knows it."""
-    said = []
+    said, asked, installed = [], [], []
     slots = {}
+    util = types.SimpleNamespace(errorDisplay=said.append, pip_install=installed.append)
+    util.confirmOkCancelDisplay = lambda text: asked.append(text) or util.answer
     stand_ins = {
-        "slicer": {"util": types.SimpleNamespace(errorDisplay=said.append),
+        "slicer": {"util": util,
                    "app": types.SimpleNamespace(connect=slots.__setitem__)},
         "slicer.ScriptedLoadableModule": {"ScriptedLoadableModule": type("Module", (), {"__init__": lambda *_: None})},
-        "qt": {"QComboBox": Box, "QIcon": object},
+        "qt": {"QComboBox": Box, "QIcon": Path},
         "vtk": {}, "vtk.util": {}, "vtk.util.numpy_support": {"vtk_to_numpy": lambda scalars: scalars},
         "SegmentEditorEffects": {"AbstractScriptedSegmentEditorAutoCompleteEffect": AutoComplete},
         "qSlicerSegmentationsEditorEffectsPythonQt": {"qSlicerSegmentEditorScriptedEffect": lambda _: Scripted()},
@@ -124,7 +132,7 @@ def slicer(monkeypatch):
     sys.modules["vtk"].util, sys.modules["vtk.util"].numpy_support = (
         sys.modules["vtk.util"], sys.modules["vtk.util.numpy_support"])  # fmt: skip
     monkeypatch.syspath_prepend(str(FOLDER))
-    yield types.SimpleNamespace(said=said, slots=slots)
+    yield types.SimpleNamespace(said=said, slots=slots, asked=asked, installed=installed, util=util)
     for name in [name for name in sys.modules if name.startswith("SegmentEditorLobule")]:
         del sys.modules[name]
 
@@ -164,7 +172,7 @@ def test_it_names_itself(effect):
     assert effect.scriptedEffect.name == "Lobule"
     assert effect.clone().source.endswith("SegmentEditorLobuleLib/SegmentEditorEffect.py")
     assert effect.helpText()
-    assert effect.icon() is not None
+    assert effect.icon().is_file()
     assert effect.scriptedEffect.parameters == {"Method": "segment", "Device": "auto"}
 
 
@@ -199,6 +207,72 @@ def test_what_goes_wrong_is_said(effect, slicer, monkeypatch):
     assert np.array_equal(preview(effect, one).array, one), "the strokes stay"
     assert len(slicer.said) == 1
     assert slicer.said[0].startswith("Lobule: ")
+
+
+@pytest.mark.parametrize("answer", [False, True])
+def test_the_package_is_installed_after_asking(effect, slicer, monkeypatch, answer):
     monkeypatch.setitem(sys.modules, "lobule", None)
-    assert np.array_equal(preview(effect).array, STROKES)
-    assert "pip_install" in slicer.said[1]
+    slicer.util.answer = answer
+    assert np.array_equal(preview(effect).array, STROKES), "the strokes stay"
+    assert len(slicer.asked) == 1
+    assert slicer.installed == (["lobule>=0.1,<0.2"] if answer else [])
+    assert len(slicer.said) == answer, "pip has done nothing here"
+
+
+def test_growth_goes_on_until_something_else_changes(effect, monkeypatch):
+    opened = []
+    monkeypatch.setattr(lobule, "Grower", lambda *given, **named: opened.append(1) or GROWER(*given, **named))
+    choose(effect, "Method", "growcut")
+    choose(effect, "Device", "cpu")
+    assert effect.delayedAutoUpdateTimer.interval < 1000
+    strokes = STROKES.copy()
+    for step in range(4):  # painted, and erased
+        strokes[12, 10 + step : 14, 20:30] = 0 if step % 2 else 3
+        assert np.array_equal(preview(effect, strokes).array, lobule.growcut(SCAN, strokes, spacing=SPACING))
+    assert len(opened) == 1
+    effect.clippedSourceImageData = Image(SCAN + 1)
+    preview(effect, strokes)
+    effect.reset()
+    preview(effect, strokes)
+    assert len(opened) == 3
+
+
+# ---- the extension ----
+
+
+def test_the_extension_has_what_the_index_asks_for():
+    """The Extensions Index's list for a submission, as far as files can show it."""
+    text = (EXTENSION / "CMakeLists.txt").read_text()
+    assert re.search(r"^project\(Lobule\)$", text, re.MULTILINE), "the extension's name is the project's"
+    told = dict(re.findall(r'set\(EXTENSION_(\w+) "([^"]+)"\)', text))
+    assert set(told) == {"HOMEPAGE", "CONTRIBUTORS", "DESCRIPTION", "ICONURL", "SCREENSHOTURLS", "DEPENDS"}
+    assert told["DEPENDS"] == "NA"
+    assert 30 < len(told["DESCRIPTION"]) < 300
+    for line in ("find_package(Slicer REQUIRED)", "include(${Slicer_USE_FILE})", "add_subdirectory(SegmentEditorLobule)",
+                 "include(${Slicer_EXTENSION_GENERATE_CONFIG})", "include(${Slicer_EXTENSION_CPACK})"):  # fmt: skip
+        assert line in text
+    for url in (told["ICONURL"], *told["SCREENSHOTURLS"].split()):
+        assert (EXTENSION / url.rpartition("/main/")[2]).is_file(), url
+    assert (EXTENSION / "LICENSE.txt").read_text() == (ROOT / "LICENSE").read_text()
+    icon = (EXTENSION / "Lobule.png").read_bytes()
+    assert icon[16:24] == (128).to_bytes(4, "big") * 2, "128 x 128 pixels"
+    entry = json.loads((EXTENSION / "Lobule.json").read_text())
+    assert set(entry) == {"$schema", "category", "scm_url", "scm_revision", "tier"}
+    assert entry["scm_url"].removesuffix(".git") == told["HOMEPAGE"]
+    assert entry["category"] == "Segmentation"
+
+
+def test_the_module_lists_its_files():
+    text = (FOLDER / "CMakeLists.txt").read_text()
+    here = {str(file.relative_to(FOLDER)) for file in FOLDER.rglob("*") if file.suffix in (".py", ".png")}
+    listed = {word for word in re.findall(r"[\w/]+\.(?:py|png)", text)}
+    assert listed == here
+
+
+def test_the_page_has_what_readers_look_for():
+    page = (EXTENSION / "README.md").read_text()
+    for heading in ("## Modules", "## Install", "## Tutorial", "## Cite", "## Licence"):
+        assert heading in page
+    for picture in re.findall(r"!\[[^]]+\]\(([^)]+)\)", page):
+        assert (EXTENSION / picture).is_file()
+    assert "SegmentEditorLobule" in page

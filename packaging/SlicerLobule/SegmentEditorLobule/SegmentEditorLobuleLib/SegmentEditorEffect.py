@@ -1,16 +1,37 @@
 """The effect: paint strokes in two segments or more, look at the preview, correct by more strokes, apply."""
 
+from pathlib import Path
+
 import qt
 import slicer
 import vtk.util.numpy_support as vtk_numpy
 from SegmentEditorEffects import AbstractScriptedSegmentEditorAutoCompleteEffect
-from SegmentEditorLobuleLib.grow import METHODS, SEGMENT, grow
+from SegmentEditorLobuleLib.grow import METHODS, SEGMENT, Live
 
 DEVICES = {"auto": "GPU if there is one", "cpu": "CPU", "cuda": "GPU"}
+PACKAGE = "lobule>=0.1,<0.2"
+ASK = "The effect needs the Python package lobule, which is not in this 3D Slicer. Install it by pip?"
 NO_PACKAGE = (
-    "The Python package of Lobule is not in this 3D Slicer. Build its wheel (./run wheel) and install it from the "
-    "Python console: slicer.util.pip_install('/path/to/lobule-....whl')"
+    "The Python package lobule is not in this 3D Slicer. In the Python console, install a wheel that fits: "
+    "slicer.util.pip_install('/path/to/lobule-....whl')"
 )
+WAIT_MS = 200  # from the last stroke to a preview; 3D Slicer's own effects wait a second
+
+
+def has_package():
+    """Is the package there, or may it be installed now?"""
+    try:
+        import lobule  # noqa: F401
+    except ImportError:
+        if not slicer.util.confirmOkCancelDisplay(ASK):
+            return False
+        try:
+            slicer.util.pip_install(PACKAGE)
+            import lobule  # noqa: F401
+        except Exception:  # noqa: BLE001  pip's failures are of many kinds
+            slicer.util.errorDisplay(NO_PACKAGE)
+            return False
+    return True
 
 
 def array_of(image):
@@ -27,6 +48,12 @@ class SegmentEditorEffect(AbstractScriptedSegmentEditorAutoCompleteEffect):
         self.clippedSourceImageDataRequired = True
         self.clippedMasterImageDataRequired = True  # its name before 3D Slicer 5.2
         self.clippedMaskImageDataRequired = True
+        self.delayedAutoUpdateTimer.interval = WAIT_MS
+        self.live = Live()
+
+    def reset(self):
+        AbstractScriptedSegmentEditorAutoCompleteEffect.reset(self)
+        self.live.forget()
 
     def clone(self):
         import qSlicerSegmentationsEditorEffectsPythonQt as effects
@@ -36,7 +63,7 @@ class SegmentEditorEffect(AbstractScriptedSegmentEditorAutoCompleteEffect):
         return cloned
 
     def icon(self):
-        return qt.QIcon()
+        return qt.QIcon(str(Path(__file__).parents[1] / "Resources" / "Icons" / "SegmentEditorLobule.png"))
 
     def helpText(self):
         return (
@@ -76,8 +103,10 @@ class SegmentEditorEffect(AbstractScriptedSegmentEditorAutoCompleteEffect):
         outputLabelmap.DeepCopy(mergedImage)
         image = getattr(self, "clippedSourceImageData", None) or self.clippedMasterImageData
         mask = self.clippedMaskImageData
+        if not has_package():
+            return
         try:
-            labels = grow(
+            labels = self.live.grow(
                 array_of(image),
                 array_of(mergedImage),
                 image.GetSpacing()[::-1],
@@ -85,9 +114,6 @@ class SegmentEditorEffect(AbstractScriptedSegmentEditorAutoCompleteEffect):
                 array_of(mask) if mask else None,
                 self.scriptedEffect.parameter("Device"),
             )
-        except ImportError:
-            slicer.util.errorDisplay(NO_PACKAGE)
-            return
         except (ValueError, RuntimeError, MemoryError, OSError) as problem:  # every lobule.Error is one of these
             slicer.util.errorDisplay(f"Lobule: {problem}")
             return
