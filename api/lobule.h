@@ -34,6 +34,7 @@
 #include "volumes/crop.h"
 #include "volumes/geometry.h"
 #include "volumes/label_names.h"
+#include "volumes/label_check.h"
 #include "volumes/labels.h"
 #include "volumes/place.h"
 #include "volumes/reorient.h"

@@ -51,6 +51,8 @@ typedef enum {
     LOB_HINT_CONVERT,      /* the file may be sound, but its kind is not read; the text says what to
                               convert it with */
     LOB_HINT_GIVE_SIZE,    /* say how large things are in place of letting it be estimated */
+    LOB_HINT_TRUST_SEEDS,  /* say that seeds are meant as they are */
+    LOB_HINT_NO_SURFACES,  /* compare values, or leave the distances between surfaces out */
     LOB_HINT_COARSER,      /* bring the image onto coarser voxels, or say that things are smaller */
     LOB_HINTS
 } lob_hint;

@@ -3,6 +3,7 @@
 
 #include "kernels/distance/distance.h"
 #include "kernels/progress.h"
+#include "volumes/label_check.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -51,6 +52,19 @@ static lob_status load_side(side *s, const lob_volume *volume, const char *name,
     if (!s->volume.data) return lob_fail(error, LOB_ENOMEM, "%s: no memory for a copy", name);
     memcpy(s->volume.data, volume->data, (size_t)bytes);
     return lob_labels_dense(&s->volume, &s->set, name, error);
+}
+
+/* Two scans have thousands of labels all over the volume: their surfaces would take for ever. */
+static lob_status refuse_scan(const side *s, const char *name, lob_error *error)
+{
+    bool vary;
+    if (lob_labels_vary(&vary, &s->volume, s->set.count) != LOB_OK)
+        return lob_fail(error, LOB_ENOMEM, "%s: no memory to look at it", name);
+    if (!vary) return LOB_OK;
+    return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_NO_SURFACES, name,
+                              "has %" PRId32 " labels that change from voxel to voxel, as in a "
+                              "scan, too many for distances between surfaces",
+                              s->set.count);
 }
 
 static void free_side(side *s)
@@ -411,6 +425,8 @@ lob_status lob_compare_labels(lob_overlap **overlaps, int32_t *count, int *equal
     label_counts *counts = NULL;
     lob_status st = load_side(&sides[0], a, a_name, error);
     if (st == LOB_OK) st = load_side(&sides[1], b, b_name, error);
+    if (st == LOB_OK && surfaces) st = refuse_scan(&sides[0], a_name, error);
+    if (st == LOB_OK && surfaces) st = refuse_scan(&sides[1], b_name, error);
     if (st != LOB_OK) goto out;
     st = merge_labels(overlaps, count, sides);
     if (st == LOB_OK) st = count_volumes(&counts, equal, sides, *count, context);

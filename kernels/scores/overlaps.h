@@ -43,7 +43,8 @@ typedef struct {
  * another, small ones in parallel, fewer at a time where memory is short. context->max_memory, when
  * not 0, bounds this memory and the counts, but not overlaps and a copy of a and b.
  *
- * Returns LOB_OK, LOB_EDATA (dims differ, not labels), LOB_ENOMEM or LOB_ECANCEL.
+ * Returns LOB_OK, LOB_EDATA (dims differ, not labels, or, with surfaces, labels that look like a
+ * scan: see lob_labels_vary; LOB_HINT_NO_SURFACES), LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_compare_labels(lob_overlap **overlaps, int32_t *count, int *equal,
                               const lob_volume *a, const char *a_name, const lob_volume *b,

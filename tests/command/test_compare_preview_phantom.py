@@ -486,3 +486,14 @@ def test_strokes_farther_apart(tmp_path):
     few, many = (np.flatnonzero(load(tmp_path / f"s{gap}.nii").any((0, 1))) for gap in (40, 16))
     assert 4 <= len(few) <= 7 and 2 * len(few) < len(many)
     assert_one_line(lobule("phantom", "cells", "-o", "c.nii", "--stroke-gap", "20", cwd=tmp_path), 64, "--stroke-gap")
+
+
+def test_two_scans_taken_for_labels_end_soon(tmp_path):
+    """Surfaces of three thousand labels all over the volume would take hours."""
+    rng = np.random.default_rng(2)
+    for name in ("a", "b"):
+        save(rng.integers(0, 3000, (200, 200, 60)).astype(np.int16), tmp_path / f"{name}.nii")
+    done = lobule("compare", "a.nii", "b.nii", cwd=tmp_path, timeout=60)
+    assert_one_line(done, 65, "a.nii: has 2999 labels", "as in a scan", "--values", "--no-surfaces")
+    good("compare", "a.nii", "b.nii", "--values", cwd=tmp_path)
+    assert "different" in good("compare", "a.nii", "b.nii", "--no-surfaces", cwd=tmp_path).stdout

@@ -3,6 +3,7 @@
 #include "tools/inout/grid.h"
 #include "tools/table/region_table.h"
 #include "tools/table/table_file.h"
+#include "volumes/label_check.h"
 
 typedef struct {
     const char *image, *labels, *table, *name, *columns;
@@ -32,7 +33,10 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     LOB_TRY(lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE));
     LOB_TRY(lob_grid_match(s, &w->labels, set->labels, &w->image, set->image));
     LOB_TRY(lob_grid_one_channel(s, &w->labels, set->labels));
-    return lob_grid_dense(s, &w->labels, &w->labelled, set->labels);
+    LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, set->labels));
+    const lob_status st = lob_labels_check(&w->labels, &w->labelled, &w->image, &s->error);
+    lob_error_in(&s->error, set->labels);
+    return st;
 }
 
 static void report(lob_session *s, const settings *set, const work *w)

@@ -1,42 +1,11 @@
 /* Seeds of `lobule growcut`: whether they are any, how strong, and how far they may grow. */
 #include "kernels/distance/distance.h"
 #include "tools/commands/growcut/growcut_work.h"
+#include "volumes/label_check.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- are these seeds? ---- */
-
-/*
- * A scan in the place of the seeds has hundreds of labels, and of neighbours that both carry one,
- * few carry the same: at most a quarter in twenty scans (CT, MR, microscopy), nine tenths or more
- * in as many label volumes, eroded ones and hundreds of cells among them.
- */
-enum { LABELS_OF_A_SCAN = 100 };
-static const double alike_in_seeds = 0.5;
-
-/* Whole truths, eroded by a single voxel, leave three times this share of the voxels unknown. */
-static const double least_unknown = 1e-4;
-
-/* Do labels change from voxel to voxel? Sparse ones, such as points, have too few neighbours. */
-static bool changes_like_a_scan(const lob_volume *seeds, int64_t labelled)
-{
-    const lob_dims d = seeds->dims;
-    const int64_t strides[3] = {1, d.nx, d.nx * d.ny};
-    int64_t pairs = 0, alike = 0;
-    for (int axis = 0; axis < 3; axis++) {
-        const int64_t stride = strides[axis], run = stride * (lob_side(d, axis) - 1);
-        for (int64_t first = 0; first < lob_voxels(seeds); first += stride * lob_side(d, axis))
-            for (int64_t i = first; i < first + run; i++) {
-                const int32_t a = lob_label_at(seeds->data, seeds->type, i);
-                const int32_t b = lob_label_at(seeds->data, seeds->type, i + stride);
-                pairs += a != 0 && b != 0;
-                alike += a != 0 && a == b;
-            }
-    }
-    return 2 * pairs >= labelled && (double)alike < alike_in_seeds * (double)pairs;
-}
 
 /* Tell how many seeds each label has. */
 static void say_seeds(lob_session *s, const lob_label_set *set)
@@ -55,27 +24,11 @@ static void say_seeds(lob_session *s, const lob_label_set *set)
 
 lob_status lob_growcut_check_seeds(lob_session *s, const lob_growcut_work *w)
 {
-    const lob_growcut_settings *const set = &w->set;
-    const int64_t n = lob_voxels(&w->seeds);
-    int64_t labelled = 0;
-    for (int32_t i = 0; i < w->labelled.count; i++) labelled += w->labelled.voxels[i];
     say_seeds(s, &w->labelled);
-    if (set->trust_seeds) return LOB_OK;
-    if (w->labelled.count >= LABELS_OF_A_SCAN && changes_like_a_scan(&w->seeds, labelled))
-        return lob_fail_file(
-            &s->error, LOB_EDATA, set->seeds,
-            "has %d labels that change from voxel to voxel, as in a scan: are "
-            "IMAGE and SEEDS swapped? The scan comes first; --trust-seeds takes them "
-            "as they are",
-            w->labelled.count);
-    if ((double)(n - labelled) < least_unknown * (double)n)
-        return lob_fail_file(
-            &s->error, LOB_EDATA, set->seeds,
-            "seeds cover %lld of %lld voxels, so nothing is left to grow: are "
-            "IMAGE and SEEDS swapped? 0 is unknown; --trust-seeds takes them as they "
-            "are",
-            (long long)labelled, (long long)n);
-    return LOB_OK;
+    if (w->set.trust_seeds) return LOB_OK;
+    const lob_status st = lob_seeds_check(&w->seeds, &w->labelled, &s->error);
+    lob_error_in(&s->error, w->set.seeds);
+    return st;
 }
 
 /* Values of one row of a volume, scale applied. */
