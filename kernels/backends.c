@@ -96,8 +96,9 @@ lob_status lob_backend_open(const lob_backend **backend, lob_context *context, c
 {
     const lob_backend *const gpu = lob_backend_named("cuda");
     const bool best = strcmp(choice, "best") == 0;
+    const int most = omp_get_max_threads();
     *backend = NULL;
-    *context = (lob_context){.threads = omp_get_max_threads()};
+    *context = (lob_context){.threads = most < LOB_THREADS_MOST ? most : LOB_THREADS_MOST};
     if (best || strcmp(choice, cpu.name) == 0) {
         const bool opened =
             best && gpu && lob_device_open(&context->device, "auto", NULL) == LOB_OK;

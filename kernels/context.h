@@ -10,8 +10,10 @@ LOB_BEGIN_DECLS
 
 typedef struct lob_device lob_device; /* an open GPU, see kernels/device/device.h */
 
+enum { LOB_THREADS_MOST = 1024 };
+
 typedef struct {
-    int threads;        /* CPU threads, >= 1; results do not depend on their number */
+    int threads; /* CPU threads, 1..LOB_THREADS_MOST; results do not depend on their number */
     int64_t max_memory; /* bytes of working memory that a call may take; 0: no limit */
     lob_device *device; /* for backends on a GPU; else NULL */
 
@@ -23,6 +25,16 @@ typedef struct {
     int (*progress)(void *user, double done);
     void *user; /* passed to progress */
 } lob_context;
+
+/*
+ * CPU threads that a context of the calling thread can have, 1..LOB_THREADS_MOST: so many, or fewer
+ * where the system makes no more (a limit of processes or of address space). Fewer than 1: as many
+ * as OpenMP would take.
+ *
+ * OpenMP ends the process when it cannot make a thread. These are made here, and OpenMP keeps them
+ * for the calls that follow in the same thread.
+ */
+int lob_threads(int wanted);
 
 LOB_END_DECLS
 

@@ -29,7 +29,7 @@ KNOWS = {
 # in the rows above it here. What lies at the top of a room is named by its files, without suffix.
 LAYERS = {
     "kernels": [
-        "context budget progress arrays plan_number simd_clones device levels histogram pair_table",
+        "context budget progress threads arrays plan_number simd_clones device levels histogram pair_table",
         "appearance backend_cuda components distance filters growcut labels maxima merge morphology phantom refine"
         " regions register resample scores supervoxels threshold",
         "backends",

@@ -17,7 +17,6 @@
 #include "volumes/bytes.h"
 #include "volumes/version.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -54,7 +53,7 @@ static void fill_common(lob_session *s)
 {
     const lob_option rows[] = {
         OPT_DEVICE("device", &s->device, "where to compute"),
-        OPT_INT("threads", &s->threads, "N", 1, 1024,
+        OPT_INT("threads", &s->threads, "N", 1, LOB_THREADS_MOST,
                 "CPU threads; left out: all cores that this process may use"),
         OPT_BYTES("max-memory", &s->max_memory,
                   "memory that volumes and work may take, as 4GiB; left out: what is free"),
@@ -95,6 +94,8 @@ static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_CHOOSE_SET] = "`lobule info FILE` lists them with their types",
     [LOB_HINT_SAVE_FRAME] = "take one out with `lobule convert --frame N`",
     [LOB_HINT_GIVE_SIZE] = "give --size",
+    [LOB_HINT_NO_SURFACES] = "compare values with --values, or labels with --no-surfaces",
+    [LOB_HINT_TRUST_SEEDS] = "--trust-seeds takes them as they are",
     [LOB_HINT_COARSER] = "resample the image, or give a --size",
     [LOB_HINT_RESAMPLE] = ("`lobule resample LABELS --like SCAN --labels -o OUT` does that, for "
                            "thin lines with --method strokes"),
@@ -182,6 +183,19 @@ static lob_status parse(lob_session *s)
     return LOB_OK;
 }
 
+/*
+ * Threads of the session. A recipe's lines run in one thread, whose threads need not be counted
+ * again for each.
+ */
+static int threads_of(const lob_session *s)
+{
+    static _Thread_local int asked = -1, had;
+    if (asked == s->threads) return had;
+    asked = s->threads;
+    had = lob_threads(s->threads);
+    return had;
+}
+
 /* Parse and check; *skip: --skip-existing finds nothing to do. */
 static lob_status prepare(lob_session *s, bool *skip)
 {
@@ -190,8 +204,7 @@ static lob_status prepare(lob_session *s, bool *skip)
     if (*skip) return LOB_OK;
     LOB_TRY(check_device(s));
 
-    const int threads = s->threads > 0 ? s->threads : omp_get_max_threads();
-    s->context = (lob_context){.threads = threads < 1 ? 1 : threads,
+    s->context = (lob_context){.threads = threads_of(s),
                                .max_memory = s->max_memory,
                                .progress = lob_session_progress,
                                .user = s};
@@ -206,6 +219,8 @@ static lob_status prepare(lob_session *s, bool *skip)
     s->results = cJSON_CreateObject();
     if (!s->inputs || !s->outputs || !s->notes || !s->results)
         return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+    if (s->threads > s->context.threads && !outermost)
+        lob_session_note(s, "%d of %d threads can be made here", s->context.threads, s->threads);
     s->memory.limit = s->max_memory;
     if (s->host && s->host->held) lob_session_hold(s, s->host->held(s));
     return LOB_OK;

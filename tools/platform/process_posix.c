@@ -26,6 +26,10 @@ bool lob_process_begin(int *argc, char ***argv)
 #ifdef __GLIBC__
     /* What is freed leaves the process, and what grows is not copied: --max-memory is kept to. */
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    /* Each thread would reserve 64 MB of its own, where `ulimit -v` counts that. */
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+        mallopt(M_ARENA_MAX, 1);
 #endif
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an answer of write */
     return true;
