@@ -32,6 +32,7 @@ from ctypes import (
     CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int32,
     c_int64, c_size_t, c_ubyte, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p,
 )
+from typing import Literal
 '''
 
 
@@ -87,11 +88,24 @@ def statements(tokens):
         at += 1
 
 
+def prefix(names):
+    return os.path.commonprefix(names).rpartition("_")[0]
+
+
+def words_of(names):
+    """The words that callers write for an enumeration's constants, in its order: their names without
+    what they have in common. The last may be their count, as LOB_FILTERS."""
+    if len(names) > 2 and (prefix(names[:-1]) != prefix(names) or re.search("_(STEP|TYPE)S$", names[-1])):
+        names = names[:-1]
+    return [name[len(prefix(names)) + 1 :].lower() for name in names]
+
+
 class Writer:
     """Collects what is written of the declarations."""
 
     def __init__(self):
         self.structs, self.enums, self.functions_named, self.lines, self.functions = set(), set(), set(), [], []
+        self.words = []
 
     def named(self, words):
         name = " ".join(w for w in words if w not in ("const", "struct", "enum", "extern", "volatile"))
@@ -141,13 +155,16 @@ class Writer:
         kinds = [self.declared(words, True)[1] for words in split(tokens, ",")]
         return [kind for kind in kinds if kind != "None"]
 
-    def enum(self, tokens):
+    def enum(self, tokens, name=""):
         value = "0"
-        for item in split(tokens, ","):
+        items = split(tokens, ",")
+        for item in items:
             if len(item) > 1:
                 value = re.sub(r"(?<=[0-9])[uUlL]+", "", self.number(item[2:]))
             self.lines.append(f"{item[0]} = {value}")
             value = f"{item[0]} + 1"
+        if name and all(len(item) == 1 for item in items):
+            self.words.append(f"{name}_word = Literal[{', '.join(map(repr, words_of([item[0] for item in items])))}]")
 
     @staticmethod
     def number(words):
@@ -172,7 +189,7 @@ class Writer:
         body = words[opens + 1 : closing(words, opens)] if opens >= 0 else []
         if body and "enum" in words[:opens]:
             self.enums.update(words[-1:] if typedef else [])
-            self.enum(body)
+            self.enum(body, words[-1] if typedef else "")
         elif body and typedef:
             self.struct(words[-1], body)
         elif typedef and words[-1] == ")" and words[words.index("(") + 1] != "*":
@@ -184,7 +201,8 @@ class Writer:
 
     def text(self, version):
         lines = [HEAD, f'VERSION = "{version}"', *self.lines]
-        lines += ["# name: (what it returns, what it takes)", "FUNCTIONS = {", *self.functions, "}"]
+        lines += ["", "", "# what callers write for an enumeration, in its order", *self.words]
+        lines += ["", "# name: (what it returns, what it takes)", "FUNCTIONS = {", *self.functions, "}"]
         return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)) + "\n"
 
 

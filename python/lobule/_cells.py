@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from ctypes import byref
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -14,27 +14,56 @@ from ._errors import InputError
 from ._grow import begin
 from ._library import Call, library
 from ._measure import contacts, measured
+from ._public import Options, Size, public
 from ._volumes import DTYPES, Labels, Source, dims, rows, sized, spacing_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._library import Options
+    from ._public import Array, Table
 
 T = TypeVar("T")
 
 
-class Cells(NamedTuple):
-    """What cells(..., table=True) gives: a volume of the image's kind, and a dict of arrays."""
+if TYPE_CHECKING:
 
-    labels: Any
-    table: dict[str, Any]
+    class Cells(NamedTuple, Generic[T]):
+        labels: T
+        table: Table
+
+else:
+
+    class Cells(NamedTuple):
+        """What cells(..., table=True) gives: a volume of the image's kind, and a dict of arrays."""
+
+        labels: Any
+        table: dict[str, Any]
 
 
+class CellsOptions(Options, total=False):
+    size: Size | None
+    walls: bool
+    smooth: float | None
+    around: float | None
+    bright: float | None
+    apart: float | None
+    seeds: float | None
+    wall: float | None
+    least: float | None
+    channel: int | None
+
+
+@overload
+def cells(image: T, *, table: Literal[False] = False, **options: Unpack[CellsOptions]) -> T: ...
+@overload
+def cells(image: T, *, table: Literal[True], **options: Unpack[CellsOptions]) -> Cells[T]: ...
+@overload
+def cells(image: T, *, table: bool, **options: Unpack[CellsOptions]) -> T | Cells[T]: ...
+@public
 def cells(
     image: T,
     *,
-    size: float | str | None = None,
+    size: Size | None = None,
     walls: bool = False,
     smooth: float | None = None,
     around: float | None = None,
@@ -120,7 +149,7 @@ def _report(report: dict[str, Any], plan: _abi.lob_cells_plan, stats: _abi.lob_c
     report.update(chosen=chosen, labels=stats.cells, seeds=stats.seeds, working_bytes=stats.working_bytes)
 
 
-def _shapes(call: Call, came: Labels, of: Source, regions: Any) -> dict[str, np.ndarray]:
+def _shapes(call: Call, came: Labels, of: Source, regions: Any) -> Table:
     """Columns of what is counted beyond stats."""
     count = came.set.count
     moments, border = (_abi.lob_region_moments * count)(), (_abi.lob_region_border * count)()
@@ -142,12 +171,12 @@ def _shapes(call: Call, came: Labels, of: Source, regions: Any) -> dict[str, np.
 IN_UM = {"volume_mm3": ("volume_um3", 1e9), "volume_ml": ("volume_mm3", 1e3)}
 
 
-def _in_um(name: str, column: np.ndarray) -> tuple[str, np.ndarray]:
+def _in_um(name: str, column: Array) -> tuple[str, Array]:
     to, factor = IN_UM.get(name, (f"{name[:-3]}_um", 1e3) if name.endswith("_mm") else (name, 1))
     return to, column * factor if factor != 1 else column
 
 
-def _table(call: Call, of: Source, labels: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
+def _table(call: Call, of: Source, labels: Array, values: Array) -> Table:
     one, scan = Source.__new__(Source), Source.__new__(Source)
     one.__dict__.update(of.__dict__, voxels=labels[np.newaxis], slope=1.0, inter=0.0)
     scan.__dict__.update(of.__dict__, voxels=values[np.newaxis])

@@ -165,7 +165,8 @@ class GpuImage(Source):
     def __init__(self, image: Any, call: Call, spacing: Any = None, axes: str = "zyx", channel_axis: int | None = None):
         self.array = Array(image, "image", call)
         self.gpu = library.lob_device_number(call.context.device)
-        self.call, self.place, self.kept = call, _abi.lob_place(_abi.LOB_PLACE_CUDA, self.gpu), []
+        self.call, self.place = call, _abi.lob_place(_abi.LOB_PLACE_CUDA, self.gpu)
+        self.kept: list[Array] = []
         self.slope, self.inter = 1.0, 0.0
         self.image, self.xyz, self.channel_axis = image, axes == "xyz", channel_axis
         shape, channels = self.array.shape, channel_axis is not None

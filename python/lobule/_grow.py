@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from ctypes import byref
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from ctypes import POINTER, byref, c_double
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 
 from . import _abi, _device
 from ._errors import InputError
 from ._library import Call, check, library
+from ._public import Options, Range, Size, Slices, public, with_fixed
 from ._volumes import (
     DTYPES,
     LABEL_TYPES,
@@ -29,9 +30,10 @@ from ._volumes import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
     from typing_extensions import Unpack
 
-    from ._library import Options
+    LabelType = DTypeLike
 
 T = TypeVar("T")
 
@@ -61,12 +63,42 @@ def pair(limits: Any) -> tuple[float, float]:
 # ---- GrowCut ----
 
 
-class GrowCut(NamedTuple):
-    """What growcut(..., full=True) gives: three volumes of the image's kind."""
+if TYPE_CHECKING:
 
-    labels: Any
-    strength: Any
-    tie: Any
+    class GrowCut(NamedTuple, Generic[T]):
+        labels: T
+        strength: T
+        tie: T
+
+else:
+
+    class GrowCut(NamedTuple):
+        """What growcut(..., full=True) gives: three volumes of the image's kind."""
+
+        labels: Any
+        strength: Any
+        tie: Any
+
+
+Rule = _abi.lob_growcut_kind_word
+Norm = _abi.lob_norm_word
+Neighbours = Literal[4, 6, 8, 18, 26]
+
+
+class GrowCutOptions(Options, total=False):
+    rule: Rule
+    norm: Norm
+    neighbours: Neighbours | None
+    slices: Slices | None
+    penalty: float
+    range: Range | None
+    mask: Any
+    seed_strength: Any
+    min_strength: float
+    max_cost: float
+    max_mm: Size | None
+    rounds: int
+    trust_seeds: bool
 
 
 def _reach(seeds: Any, of: Source, mask: Held, max_mm: Any, axis: int, threads: int) -> Held:
@@ -80,29 +112,37 @@ def _reach(seeds: Any, of: Source, mask: Held, max_mm: Any, axis: int, threads: 
     shape = of.voxels.shape[1:]
     squared = np.empty(shape, np.float32)
     drawn = np.ascontiguousarray(seeds.dense != 0).view(np.uint8)
-    along = (_abi.c_double * 3)(*spacing)
+    along = (c_double * 3)(*spacing)
     status = library.lob_distance_squared(squared.ctypes.data, drawn.ctypes.data, dims(of), along, threads)
     check(status, _abi.lob_error())
     near = squared <= limit * limit * (1 + 1e-6)  # beyond it by rounding alone is within it
     return held(np.ascontiguousarray(near if mask.array is None else near & (mask.array != 0)).view(np.uint8))
 
 
+@overload
+def growcut(image: T, seeds: Any, *, full: Literal[False] = False, **options: Unpack[GrowCutOptions]) -> T: ...
+@overload
+def growcut(image: T, seeds: Any, *, full: Literal[True], **options: Unpack[GrowCutOptions]) -> GrowCut[T]: ...
+@overload
+def growcut(image: T, seeds: Any, *, full: bool, **options: Unpack[GrowCutOptions]) -> T | GrowCut[T]: ...
+@public
 def growcut(
     image: T,
     seeds: Any,
     *,
-    rule: str = "strength",
-    norm: str = "l2",
-    neighbours: int | None = None,
-    slices: int | str | None = None,
+    rule: Rule = "strength",
+    norm: Norm = "l2",
+    neighbours: Neighbours | None = None,
+    slices: Slices | None = None,
     penalty: float = 0.0,
-    range: tuple[float | None, float | None] | None = None,
+    range: Range | None = None,
     mask: Any = None,
     seed_strength: Any = None,
     min_strength: float = 0.0,
     max_cost: float = math.inf,
-    max_mm: float | str | None = None,
+    max_mm: Size | None = None,
     rounds: int = 0,
+    trust_seeds: bool = False,
     full: bool = False,
     **options: Unpack[Options],
 ) -> Any:
@@ -125,6 +165,7 @@ def growcut(
                    what is weaker (0 to 1), costs more (image units), or lies farther from
                    every seed (mm, or as "5vox") stays 0
     rounds         rounds of the automaton; 0: to the fixed point
+    trust_seeds    take seeds as they are, though they look like a scan or leave nothing to grow
     full           also give the strength (float32, 0 to 1) and where two labels tie (uint8)
 
     Returns labels of the image's kind and shape, uint8, int16 or int32, the first that holds the
@@ -134,6 +175,8 @@ def growcut(
     axis = slice_axis(slices, of)
     chosen = _growcut_options(rule, norm, neighbours, axis, penalty, range, min_strength, max_cost, rounds)
     drawn = of.labels(seeds, "seeds")
+    if not trust_seeds and not call.on_gpu:
+        check_seeds(drawn)
     covered = of.mask(mask)
     if max_mm is not None:
         covered = _reach(drawn, of, covered, max_mm, axis, call.context.threads)
@@ -142,7 +185,7 @@ def growcut(
     strength, tie = (of.room(np.float32), of.room(np.uint8)) if full else (NOTHING, NOTHING)
     seen = of.described()
     given_in = _abi.lob_growcut_input(
-        _abi.POINTER(_abi.lob_volume)(seen), _abi.POINTER(_abi.lob_volume)(drawn.volume), drawn.numbers[1],
+        POINTER(_abi.lob_volume)(seen), POINTER(_abi.lob_volume)(drawn.volume), drawn.numbers[1],
         covered.address, strengths.address, of.place,
     )  # fmt: skip
     out = _abi.lob_growcut_output(labels.address, strength.address, tie.address)
@@ -154,13 +197,19 @@ def growcut(
     return GrowCut(found, of.give(strength.array, False), of.give(tie.array, True)) if full else found
 
 
+def check_seeds(drawn: Labels) -> None:
+    """As the command refuses what cannot be meant: most often the scan was given in the place of the seeds."""
+    error = _abi.lob_error()
+    check(library.lob_seeds_check(byref(drawn.volume), byref(drawn.set), byref(error)), error, "seeds")
+
+
 def _growcut_options(
-    rule: str, norm: str, neighbours: int | None, axis: int, penalty: float, limits: Any, min_strength: float,
+    rule: Rule, norm: Norm, neighbours: int | None, axis: int, penalty: float, limits: Any, min_strength: float,
     max_cost: float, rounds: int,
 ) -> _abi.lob_growcut_options:  # fmt: skip
     chosen: _abi.lob_growcut_options = library.lob_growcut_defaults()
-    chosen.rule = choice("rule", rule, ("strength", "distance", "flood", "value", "square"))
-    chosen.norm = choice("norm", norm, ("l2", "l1", "linf", "alphamax"))
+    chosen.rule = choice("rule", rule, Rule)
+    chosen.norm = choice("norm", norm, Norm)
     chosen.neighbours, chosen.slice_axis = neighbours_of(neighbours, axis), axis
     chosen.penalty, chosen.min_strength, chosen.max_cost, chosen.rounds = penalty, min_strength, max_cost, rounds
     chosen.range[:] = pair(limits)
@@ -170,29 +219,34 @@ def _growcut_options(
 # ---- components ----
 
 
+Order = _abi.lob_components_order_word
+
+
+@public
 def components(
     image: T,
     *,
     above: float | None = None,
-    range: tuple[float | None, float | None] | None = None,
+    range: Range | None = None,
     equal: bool = False,
     tolerance: float | None = None,
-    neighbours: int | None = None,
-    slices: int | str | None = None,
-    order: str = "raster",
-    min_size: float | str = 0,
-    max_size: float | str = 0,
+    neighbours: Neighbours | None = None,
+    slices: Slices | None = None,
+    order: Order = "raster",
+    min_size: Size = 0,
+    max_size: Size = 0,
     largest: int = 0,
     fill_holes: bool = False,
     keep_values: bool = False,
     mask: Any = None,
-    dtype: Any = None,
+    dtype: LabelType | None = None,
     **options: Unpack[Options],
 ) -> T:
     """Number the connected pieces of an image.
 
     image        (z, y, x) or (y, x), any kind; what is not 0 is foreground
-    above, range foreground is what is above this value, or in (low, high), both included
+    above        foreground is what is above this value
+    range        foreground is what is in (low, high), both included; None leaves an end open
     equal        join only neighbours of equal value (labels, as cc3d does)
     tolerance    join only neighbours that differ by at most this, image units
     neighbours   6, 18 or 26; with slices 4 or 8. None: the most
@@ -212,7 +266,7 @@ def components(
     join = _abi.LOB_JOIN_EQUAL if equal else _abi.LOB_JOIN_ANY if tolerance is None else _abi.LOB_JOIN_TOLERANCE
     chosen: _abi.lob_components_options = library.lob_components_defaults()
     chosen.join, chosen.tolerance = join, tolerance or 0.0
-    chosen.order = choice("order", order, ("raster", "size"))
+    chosen.order = choice("order", order, Order)
     chosen.largest, chosen.fill_holes, chosen.keep_values = largest, fill_holes, keep_values
     if dtype is not None:
         chosen.type = {DTYPES[t]: t for t in LABEL_TYPES}.get(np.dtype(dtype), -1)
@@ -220,7 +274,7 @@ def components(
     seen = of.described()
     _components_of(chosen, of, seen, above, range, neighbours, slices, min_size, max_size)
     covered = of.mask(mask)
-    given = _abi.lob_components_input(_abi.POINTER(_abi.lob_volume)(seen), covered.address, None, of.place)
+    given = _abi.lob_components_input(POINTER(_abi.lob_volume)(seen), covered.address, None, of.place)
     out = _abi.lob_components_output()
     call.run(call.functions.components, byref(out), byref(given), byref(chosen))
     call.tell(out, "found", "foreground", "not_finite", "working_bytes")
@@ -253,31 +307,37 @@ def _components_of(
 # ---- supervoxels ----
 
 
+Method = _abi.lob_supervoxels_method_word
+
+
+@public
 def supervoxels(
     image: T,
     *,
-    size: float | str | None = None,
+    size: Size | None = None,
     count: int = 0,
-    method: str = "slic",
+    method: Method = "slic",
     compactness: float | None = None,
     ratio: float | None = None,
     iterations: int = 10,
     until_still: bool = False,
     lab: bool | None = None,
-    range: tuple[float | None, float | None] | None = None,
+    range: Range | None = None,
     smallest: float | None = None,
-    slices: int | str | None = None,
+    slices: Slices | None = None,
     mask: Any = None,
     **options: Unpack[Options],
 ) -> T:
     """Cut an image into small connected pieces of like intensity and size.
 
     image        (z, y, x) or (y, x), any kind; with channel_axis several channels
-    size, count  give one: the side of a piece (mm, or as "12vox"), or how many there shall be
+    size         the side of a piece, mm or as "12vox"; give this or count
+    count        how many pieces there shall be
     method       "slic", "slico" (adapts its compactness) or "lsc"
     compactness  slic: position against intensity, as a share of the intensity range
     ratio        lsc: weight of position against intensity
-    iterations   at most so many; until_still ends earlier when nothing moves
+    iterations   at most so many
+    until_still  end earlier when nothing moves
     lab          compare colours in CIELAB; None: three channels of uint8 are colours
     range        (low, high): only these values are data
     smallest     pieces under this share of the usual size join a neighbour, 0 to 1
@@ -288,7 +348,7 @@ def supervoxels(
     "supervoxels" (K), "iterations" and "size_mm".
     """
     chosen: _abi.lob_supervoxels_options = library.lob_supervoxels_defaults()
-    chosen.method = choice("method", method, ("slic", "slico", "lsc"))
+    chosen.method = choice("method", method, Method)
     chosen.iterations, chosen.until_still, chosen.count = iterations, until_still, count
     chosen.range[:] = pair(range)
     if smallest is not None:
@@ -299,7 +359,7 @@ def supervoxels(
     _supervoxels_of(chosen, of, size, lab, compactness, ratio, slices)
     covered = of.mask(mask)
     seen = of.described()
-    given = _abi.lob_supervoxels_input(_abi.POINTER(_abi.lob_volume)(seen), covered.address, of.place)
+    given = _abi.lob_supervoxels_input(POINTER(_abi.lob_volume)(seen), covered.address, of.place)
     labels = of.room(np.int32)
     stats = _abi.lob_supervoxels_stats()
     call.run(call.functions.supervoxels, labels.address, byref(stats), byref(given), byref(chosen))
@@ -339,16 +399,6 @@ def _supervoxels_of(
         chosen.size_mm = side * math.prod(used) ** (1 / len(used)) if unit == "vox" and used else side
 
 
-def slic(image: T, **options: Any) -> T:
-    """supervoxels with method="slic"."""
-    return supervoxels(image, method="slic", **options)
-
-
-def slico(image: T, **options: Any) -> T:
-    """supervoxels with method="slico"."""
-    return supervoxels(image, method="slico", **options)
-
-
-def lsc(image: T, **options: Any) -> T:
-    """supervoxels with method="lsc"."""
-    return supervoxels(image, method="lsc", **options)
+slic = with_fixed(supervoxels, "slic", method="slic")
+slico = with_fixed(supervoxels, "slico", method="slico")
+lsc = with_fixed(supervoxels, "lsc", method="lsc")

@@ -11,8 +11,9 @@ import numpy as np
 
 from . import _abi
 from ._errors import InputError
-from ._grow import _growcut_options, begin
+from ._grow import Neighbours, Norm, Rule, _growcut_options, begin
 from ._library import check, library
+from ._public import Options, Range, Slices, public
 from ._volumes import DTYPES, NOTHING, Held, held, slice_axis, volume
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self, Unpack
-
-    from ._library import Options
 
 
 class Grower:
@@ -51,18 +50,19 @@ class Grower:
             second = grower.grow()
     """
 
+    @public
     def __init__(
         self,
         image: Any,
         labels: int = 255,
         *,
         strength: bool = False,
-        rule: str = "strength",
-        norm: str = "l2",
-        neighbours: int | None = None,
-        slices: int | str | None = None,
+        rule: Rule = "strength",
+        norm: Norm = "l2",
+        neighbours: Neighbours | None = None,
+        slices: Slices | None = None,
         penalty: float = 0.0,
-        range: tuple[float | None, float | None] | None = None,
+        range: Range | None = None,
         mask: Any = None,
         min_strength: float = 0.0,
         max_cost: float = math.inf,
@@ -83,7 +83,7 @@ class Grower:
         self._image, self._drawn = of.described(), volume(of)
         self._drawn.data, self._drawn.channels = self._seeds.address, 1
         self._drawn.type = library.lob_label_type(labels)
-        pointer = _abi.POINTER(_abi.lob_volume)
+        pointer = ctypes.POINTER(_abi.lob_volume)
         self._in = _abi.lob_growcut_input(
             pointer(self._image), pointer(self._drawn), labels, self._mask.address, None, of.place
         )

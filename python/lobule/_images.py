@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Iterable, Sequence
 from ctypes import POINTER, byref, c_double
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 import numpy as np
 
 from . import _abi
 from ._errors import InputError
-from ._grow import begin, neighbours_of
+from ._grow import Neighbours, begin, neighbours_of
 from ._library import library
+from ._public import Options, Range, Size, Slices, did_you_mean, public
 from ._volumes import (
     DTYPES,
     TYPES,
@@ -29,9 +31,8 @@ from ._volumes import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
     from typing_extensions import Unpack
-
-    from ._library import Options
 
 T = TypeVar("T")
 
@@ -52,7 +53,29 @@ STEPS = {
     "desaturate": (_abi.LOB_FILTER_DESATURATE, NONE),
     "cast": (_abi.LOB_FILTER_CAST, NONE),
 }
-EDGES = ("renormalise", "nearest", "reflect", "mirror", "wrap", "constant")
+Edge = _abi.lob_edge_word
+PerAxis = Union[Size, Sequence[Size]]
+
+
+class FilterSettings(Options, total=False):
+    edge: Edge | tuple[Edge, float]
+    mask: Any
+    slices: Slices | None
+    exact: bool
+
+
+class FilterSteps(Options, total=False):
+    median: PerAxis
+    gaussian: PerAxis
+    box: PerAxis
+    denoise: float | Literal[True, "auto"] | None
+    gradient: PerAxis
+    log: PerAxis
+    window: tuple[Size, Size]
+    scale: tuple[float, float]
+    gray: Literal[True]
+    desaturate: float
+    cast: DTypeLike
 
 
 def _along(extent: str, value: Any, of: Any, across: int) -> list[float]:
@@ -88,7 +111,7 @@ def _window(step: _abi.lob_filter_step, value: Any) -> None:
 
 def _step(name: str, value: Any, of: Any, across: int) -> _abi.lob_filter_step:
     if name not in STEPS:
-        raise TypeError(f"{name!r} is no filter; there are {', '.join(STEPS)}")
+        raise TypeError(f"{name!r} is no filter; there are {', '.join(STEPS)}{did_you_mean(name, STEPS)}")
     kind, extent = STEPS[name]
     step = _abi.lob_filter_step(kind)
     if extent in (SIGMA, RADIUS):
@@ -115,20 +138,21 @@ def _filter_steps(steps: Any, named: dict[str, Any], of: Any, across: int) -> An
     return (_abi.lob_filter_step * len(chain))(*chain)
 
 
-def filter_options(edge: str | tuple[str, float], exact: bool) -> _abi.lob_filter_options:
+def filter_options(edge: Edge | tuple[Edge, float], exact: bool) -> _abi.lob_filter_options:
     word, value = (edge, 0.0) if isinstance(edge, str) else edge
-    return _abi.lob_filter_options(choice("edge", word, EDGES), value, exact)
+    return _abi.lob_filter_options(choice("edge", word, Edge), value, exact)
 
 
+@public
 def filter(
     image: T,
-    steps: Any = (),
+    steps: Iterable[tuple[str, Any]] = (),
     *,
-    edge: str | tuple[str, float] = "renormalise",
+    edge: Edge | tuple[Edge, float] = "renormalise",
     mask: Any = None,
-    slices: int | str | None = None,
+    slices: Slices | None = None,
     exact: bool = False,
-    **named: Any,
+    **named: Unpack[FilterSteps],
 ) -> T:
     """Run a chain of filters on an image, in the order in which they are named.
 
@@ -150,11 +174,11 @@ def filter(
     exact     large Gaussians by their own weights, which takes longer
 
     Returns an image of the same kind: median and window keep the type, cast sets it, the others
-    give float32. Also takes what every function takes (device, threads, progress, ...).
+    give float32.
     """
-    chain = {name: named.pop(name) for name in list(named) if name in STEPS}
+    chain = {name: value for name, value in named.items() if name in STEPS}
     chosen = filter_options(edge, exact)
-    call, of = begin(image, named, gpu=True)
+    call, of = begin(image, {name: value for name, value in named.items() if name not in STEPS}, gpu=True)
     row = _filter_steps(steps, chain, of, slice_axis(slices, of))
     covered = of.mask(mask)
     seen = of.described()
@@ -167,35 +191,64 @@ def filter(
     return of.give(of.take(out.data, out.device, DTYPES[out.type], 0 if plain else out.channels), False)
 
 
-def gaussian(image: T, sigma: Any, **options: Any) -> T:
-    """filter(image, gaussian=sigma): a Gaussian mean; sigma in mm, or as "2vox"."""
-    return filter(image, [("gaussian", sigma)], **options)
+@public
+def gaussian(image: T, sigma: PerAxis, **settings: Unpack[FilterSettings]) -> T:
+    """filter(image, gaussian=sigma): a Gaussian mean.
+
+    image     (z, y, x) or (y, x), any kind; with channel_axis several channels
+    sigma     mm, or as "2vox"; one, or one for each axis of the array
+    edge, mask, slices, exact
+              as for filter
+    """
+    return filter(image, [("gaussian", sigma)], **settings)
 
 
-def median(image: T, radius: Any = 1, **options: Any) -> T:
-    """filter(image, median=radius): radius in voxels, or as "2mm"."""
-    return filter(image, [("median", radius)], **options)
+@public
+def median(image: T, radius: PerAxis = 1, **settings: Unpack[FilterSettings]) -> T:
+    """filter(image, median=radius): the median of a box.
+
+    image     (z, y, x) or (y, x), any kind; with channel_axis several channels
+    radius    voxels, or as "2mm"; one, or one for each axis of the array
+    edge, mask, slices
+              as for filter
+    """
+    return filter(image, [("median", radius)], **settings)
 
 
-def box(image: T, radius: Any = 1, **options: Any) -> T:
-    """filter(image, box=radius): the mean of a box; radius in voxels, or as "2mm"."""
-    return filter(image, [("box", radius)], **options)
+@public
+def box(image: T, radius: PerAxis = 1, **settings: Unpack[FilterSettings]) -> T:
+    """filter(image, box=radius): the mean of a box.
+
+    image     (z, y, x) or (y, x), any kind; with channel_axis several channels
+    radius    voxels, or as "2mm"; one, or one for each axis of the array
+    edge, mask, slices
+              as for filter
+    """
+    return filter(image, [("box", radius)], **settings)
 
 
-def denoise(image: T, noise: float | str = "auto", **options: Any) -> T:
-    """filter(image, denoise=noise): smooth noise, keep edges; noise in image units."""
-    return filter(image, [("denoise", noise)], **options)
+@public
+def denoise(image: T, noise: float | Literal["auto"] = "auto", **settings: Unpack[FilterSettings]) -> T:
+    """filter(image, denoise=noise): smooth noise, keep edges.
+
+    image     (z, y, x) or (y, x), any kind; with channel_axis several channels
+    noise     its standard deviation in image units; "auto": estimated
+    edge, mask, slices
+              as for filter
+    """
+    return filter(image, [("denoise", noise)], **settings)
 
 
 # ---- thresholds ----
 
 
+@public
 def threshold(
     image: T,
     *,
     otsu: int | None = None,
     above: float | None = None,
-    range: tuple[float | None, float | None] | None = None,
+    range: Range | None = None,
     percentile: float | None = None,
     mask: Any = None,
     **options: Unpack[Options],
@@ -241,14 +294,15 @@ def threshold(
 # ---- maxima ----
 
 
+@public
 def maxima(
     image: T,
     *,
     above: float = -math.inf,
     height: float = 0.0,
-    apart: float | str = 0.0,
-    neighbours: int | None = None,
-    slices: int | str | None = None,
+    apart: Size = 0.0,
+    neighbours: Neighbours | None = None,
+    slices: Slices | None = None,
     mask: Any = None,
     **options: Unpack[Options],
 ) -> T:
@@ -286,7 +340,7 @@ def maxima(
 
 # ---- other grids ----
 
-METHODS = ("nearest", "linear", "majority", "strokes")
+Method = _abi.lob_resample_method_word
 
 
 def _turned(of: Source, spacing: Any) -> tuple[_abi.lob_dims, _abi.lob_geometry]:
@@ -313,12 +367,13 @@ def _turned(of: Source, spacing: Any) -> tuple[_abi.lob_dims, _abi.lob_geometry]
     return _abi.lob_dims(*sides), new
 
 
+@public
 def resample(
     image: T,
     onto: Any,
     *,
     labels: bool = False,
-    method: str | None = None,
+    method: Method | None = None,
     fill: float = 0.0,
     **options: Unpack[Options],
 ) -> T:
@@ -343,7 +398,7 @@ def resample(
         if not (target.world and of.world):
             raise InputError("onto: both images must say where they lie, as those of nibabel and SimpleITK do")
     chosen: _abi.lob_resample_options = library.lob_resample_defaults()
-    chosen.method = choice("method", method or ("majority" if labels else "linear"), METHODS)
+    chosen.method = choice("method", method or ("majority" if labels else "linear"), Method)
     chosen.fill = (fill - of.inter) / (of.slope or 1.0)
     voxels = of.voxels
     if chosen.method >= _abi.LOB_RESAMPLE_MAJORITY:

@@ -12,26 +12,10 @@ import threading
 from collections.abc import Callable, Iterator
 from ctypes import byref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from . import _abi
 from ._errors import BY_STATUS, Cancelled, DeviceError, Error, InputError, InternalError
-
-if TYPE_CHECKING:
-    from typing import TypedDict
-
-    class Options(TypedDict, total=False):
-        """What every function takes besides its own arguments."""
-
-        device: str
-        threads: int | None
-        max_memory: int | str
-        progress: Callable[[float], Any] | bool | None
-        report: dict[str, Any] | None
-        spacing: Any
-        axes: str
-        channel_axis: int | None
-
 
 HERE = Path(__file__).resolve().parent
 
@@ -69,19 +53,39 @@ def _load() -> ctypes.CDLL:
 
 
 library = _load()
+MOST_THREADS: int = _abi.LOB_THREADS_MOST
 free = ctypes.CDLL(None).free
 free.argtypes, free.restype = [ctypes.c_void_p], None
 
 
+# The library's hints in words of this package, as the command line has them in its own.
+ADVICE = {
+    _abi.LOB_HINT_USE_CPU: "use device='cpu'",
+    _abi.LOB_HINT_BUILD_GPU: "use device='cpu'",
+    _abi.LOB_HINT_LESS_MEMORY: "give max_memory, or use device='cpu'",
+    _abi.LOB_HINT_MORE_MEMORY: "max_memory overrides this",
+    _abi.LOB_HINT_RAISE_MEMORY: "raise max_memory",
+    _abi.LOB_HINT_GIVE_SIZE: "give size",
+    _abi.LOB_HINT_NO_SURFACES: "surfaces=False leaves them out",
+    _abi.LOB_HINT_TRUST_SEEDS: "trust_seeds=True takes them as they are",
+    _abi.LOB_HINT_COARSER: "resample the image, or give size",
+    _abi.LOB_HINT_RESAMPLE: "lobule.resample(labels, image, labels=True) does that, for thin lines with method='strokes'",
+}
+
+
 def fail(status: int, error: _abi.lob_error) -> Error:
-    """The exception of a status; its text is the library's line."""
+    """The exception of a status; its text is the library's line, with what to try."""
     line = ctypes.create_string_buffer(_abi.LOB_ERROR_LINE)
     library.lob_error_line(line, len(line), byref(error))
-    return BY_STATUS.get(status, InternalError)(line.value.decode(errors="replace"))
+    text, advice = line.value.decode(errors="replace"), ADVICE.get(error.hint)
+    return BY_STATUS.get(status, InternalError)(f"{text}; {advice}" if advice else text)
 
 
-def check(status: int, error: _abi.lob_error) -> None:
+def check(status: int, error: _abi.lob_error, of: str = "") -> None:
+    """Raise what went wrong; of: the argument that it is about, where the error names none."""
     if status != _abi.LOB_OK:
+        if of:
+            library.lob_error_in(byref(error), of.encode())
         raise fail(status, error)
 
 
@@ -153,8 +157,17 @@ class _Process:
         """A child computes with one thread, or, where its parent has not computed, with those asked for."""
         if cls.forked and (cls.computed or asked is None):
             return 1
-        cls.computed = cls.computed or (asked or all_of_them) > 1
-        return asked or all_of_them
+        had = cls.possible(asked or all_of_them)
+        cls.computed = cls.computed or had > 1
+        return had
+
+    @classmethod
+    def possible(cls, asked: int) -> int:
+        """So many threads, or as many as the system makes for this one; counted once."""
+        held: dict[int, int] = _opened.__dict__.setdefault("threads", {})
+        if asked not in held:
+            held[asked] = library.lob_threads(asked)
+        return held[asked]
 
     @classmethod
     def device(cls, choice: str) -> str:
@@ -207,6 +220,10 @@ class _Watch:
         self.raised: BaseException | None = None
         self.callback = PROGRESS(self._progress)
 
+    def tell_of(self, done: float) -> int:
+        """Tell the caller of progress; not 0: stop."""
+        return self._progress(None, done)
+
     def _progress(self, _user: Any, done: float) -> int:
         done = self.share[0] + (self.share[1] - self.share[0]) * done
         try:
@@ -253,6 +270,11 @@ def _bytes(size: int | str) -> int:
     return int(float(found[1]) * (1000 if found[4] == "B" else 1024) ** " KMGT".index((found[3] or " ").upper()))
 
 
+def check_threads(threads: int) -> None:
+    if not 1 <= threads <= MOST_THREADS:
+        raise InputError(f"threads is {threads}; it is a number from 1 to {MOST_THREADS}")
+
+
 class Call:
     """Backend, context and error of one call; `run` calls a function and raises what went wrong."""
 
@@ -266,11 +288,9 @@ class Call:
         **unknown: Any,
     ):
         for name in unknown:
-            raise TypeError(
-                f"{name!r} is no option of this function; help(lobule) explains those that all functions take"
-            )
-        if threads is not None and threads < 1:
-            raise InputError(f"threads is {threads}; it is a number from 1")
+            raise TypeError(f"{name!r} does not go with this image; help(lobule) says what goes with which")
+        if threads is not None:
+            check_threads(threads)
         self.backend = backend(device)
         self.functions = self.backend.functions
         self.error = _abi.lob_error()

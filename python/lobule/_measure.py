@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from ctypes import POINTER, byref
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, overload
 
 import numpy as np
 
 from . import _abi
 from ._errors import InputError
-from ._grow import begin, neighbours_of
-from ._library import Call, free, library
+from ._grow import Neighbours, begin, neighbours_of
+from ._library import Call, check, free, library
+from ._public import CommandOptions, Options, Size, Slices, did_you_mean, public
 from ._volumes import (
     DTYPES,
     Labels,
@@ -30,9 +32,10 @@ from ._volumes import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
     from typing_extensions import Unpack
 
-    from ._library import Options
+    from ._public import Array, Table
 
 T = TypeVar("T")
 
@@ -59,6 +62,28 @@ STEPS = {
     "sequential": (_abi.LOB_LABELS_SEQUENTIAL, NOTHING),
     "split": (_abi.LOB_LABELS_SPLIT, NOTHING),
 }
+Labelled = Union[int, Sequence[int]]
+
+
+class LabelSteps(Options, total=False):
+    keep: Labelled
+    drop: Labelled
+    map: Mapping[int, int]
+    merge: Mapping[tuple[int, ...], int] | Mapping[int, int]
+    largest: int
+    min_size: Size
+    fill_holes: Literal[True]
+    erode: Size
+    dilate: Size
+    expand: Size
+    open: Size
+    close: Size
+    smooth: Size
+    median: Size
+    boundary: Literal[True]
+    slips: Literal[True]
+    sequential: Literal[True]
+    split: Literal[True]
 
 
 def _pairs(name: str, value: Any) -> dict[int, int]:
@@ -81,7 +106,7 @@ def _recode(step: _abi.lob_labels_step, name: str, value: Any) -> Any:
 
 def _step(name: str, value: Any, of: Any, kept: list[Any]) -> _abi.lob_labels_step:
     if name not in STEPS:
-        raise TypeError(f"{name!r} is no step of labels; there are {', '.join(STEPS)}")
+        raise TypeError(f"{name!r} is no step of labels; there are {', '.join(STEPS)}{did_you_mean(name, STEPS)}")
     kind, takes = STEPS[name]
     step = _abi.lob_labels_step(kind)
     if takes is None:
@@ -104,14 +129,15 @@ def label_steps(steps: Any, named: dict[str, Any], of: Any, kept: list[Any]) -> 
     return (_abi.lob_labels_step * len(chain))(*chain)
 
 
+@public
 def labels(
     volume: T,
-    steps: Any = (),
+    steps: Iterable[tuple[str, Any]] = (),
     *,
-    neighbours: int | None = None,
-    slices: int | str | None = None,
+    neighbours: Neighbours | None = None,
+    slices: Slices | None = None,
     mask: Any = None,
-    **named: Any,
+    **named: Unpack[LabelSteps],
 ) -> T:
     """Run a chain of steps on a label volume, in the order in which they are named.
 
@@ -123,7 +149,8 @@ def labels(
     largest   keep so many pieces of each label, the largest
     min_size  voxels, or as "50mm3": smaller pieces become 0
     fill_holes, boundary, slips, sequential, split
-              True; see lobule labels --help
+              True: give holes to what surrounds them; keep voxels that touch another label; give slips
+              of the pen to their surroundings; number labels 1, 2, ...; number their pieces
     erode, dilate (expand), open, close
               radius of a ball: mm, or as "2vox"
     smooth    sigma: mm, or as "2vox"; labels keep their borders together
@@ -132,10 +159,10 @@ def labels(
               of pieces, as for components
     mask      the volume's shape; where it is 0 voxels keep the label they came with
 
-    Returns labels of the same kind. Also takes what every function takes (device, threads, ...).
+    Returns labels of the same kind.
     """
-    chain = {name: named.pop(name) for name in list(named) if name in STEPS}
-    call, of = begin(volume, named, gpu=True)
+    chain = {name: value for name, value in named.items() if name in STEPS}
+    call, of = begin(volume, {name: value for name, value in named.items() if name not in STEPS}, gpu=True)
     kept: list[Any] = []
     row = label_steps(steps, chain, of, kept)
     came = of.labels(of, "labels")
@@ -159,10 +186,14 @@ def labels(
 # ---- distances ----
 
 
-def _distances(labels: Any, kind: str, label: int | None, max: Any, squared: bool, slices: Any, feature: bool,
+# The library's to_set and to_other: of sets and others, as the command has them.
+DistanceKind = Literal["set", "signed", "other"]
+
+
+def _distances(labels: Any, kind: DistanceKind, label: int | None, max: Any, squared: bool, slices: Any, feature: bool,
                options: Any) -> Any:  # fmt: skip
     chosen: _abi.lob_distance_options = library.lob_distance_defaults()
-    chosen.kind = choice("kind", kind, ("set", "signed", "other"))
+    chosen.kind = choice("kind", kind, DistanceKind)
     chosen.squared = squared
     if max is not None:
         chosen.max, unit = sized(max, "mm")
@@ -189,14 +220,15 @@ def _distances(labels: Any, kind: str, label: int | None, max: Any, squared: boo
     return of.give(found.array, False)
 
 
+@public
 def distance(
     labels: T,
     *,
-    kind: str = "set",
+    kind: DistanceKind = "set",
     label: int | None = None,
-    max: float | None = None,
+    max: Size | None = None,
     squared: bool = False,
-    slices: int | str | None = None,
+    slices: Slices | None = None,
     **options: Unpack[Options],
 ) -> T:
     """The exact Euclidean distance of every voxel to labelled ones, in mm (the unit of spacing).
@@ -214,31 +246,71 @@ def distance(
     return _distances(labels, kind, label, max, squared, slices, False, options)
 
 
-def nearest(labels: T, *, max: float | None = None, slices: int | str | None = None, **options: Unpack[Options]) -> T:
-    """The label of the nearest labelled voxel, of equally near ones the smallest; max, slices as for
-    distance. Returns labels of the same kind."""
+@public
+def nearest(labels: T, *, max: Size | None = None, slices: Slices | None = None, **options: Unpack[Options]) -> T:
+    """The label of the nearest labelled voxel, of equally near ones the smallest.
+
+    labels   (z, y, x) or (y, x), any kind: what is not 0 is labelled
+    max      do not look farther, mm; voxels beyond have label 0
+    slices   inside each slice alone: an axis of the array, or "axial", ..., "z"
+
+    Returns labels of the same kind.
+    """
     return _distances(labels, "set", None, max, False, slices, True, options)
 
 
 # ---- tables ----
 
 
-def stats(labels: Any, image: Any = None, **options: Unpack[Options]) -> dict[str, np.ndarray]:
-    """Measure the regions of labels, with the values of an image.
+def _image_and_labels(image: Any, labels: Any) -> tuple[Any, Any]:
+    """Of one argument that is left out it is the image: f(labels) and f(image, labels)."""
+    if labels is None:
+        image, labels = None, image
+    if labels is None:
+        raise TypeError("labels are missing: give (labels), or (image, labels)")
+    return image, labels
 
+
+def _regions_of(of: Any, seen: Source | None) -> Labels:
+    """The labels, unless they are what the command refuses: the image in their place."""
+    error = _abi.lob_error()
+    try:
+        came = Labels(of, "labels")
+    except InputError as problem:
+        if seen is None:
+            raise
+        raise InputError(f"{problem}; the image comes first, then the labels") from None
+    if seen is not None:
+        scan = volume(seen)
+        check(library.lob_labels_check(byref(came.volume), byref(came.set), byref(scan), byref(error)), error, "labels")
+    return came
+
+
+@overload
+def stats(labels: Any, /, **options: Unpack[Options]) -> Table: ...
+@overload
+def stats(image: Any, labels: Any, **options: Unpack[Options]) -> Table: ...
+@overload
+def stats(*, labels: Any, **options: Unpack[Options]) -> Table: ...
+@public
+def stats(image: Any = None, labels: Any = None, **options: Unpack[Options]) -> Table:
+    """Measure the regions of labels, with the values of an image: stats(labels), stats(image, labels).
+
+    image   the labels' shape, one channel; may be left out
     labels  (z, y, x) or (y, x), any kind: whole numbers, 0 left out
-    image   the labels' shape, one channel
 
     Returns a table, a dict of arrays with one entry for each label (pandas.DataFrame takes it):
     label, voxels, volume_mm3, volume_ml, bbox_x_min to bbox_z_max (voxels, both ends inside),
     centroid_x, _y, _z (voxels), centroid_x_mm, ... (world, RAS+); with an image min, mean, max, sd.
     x is the array's last axis, with axes="xyz" its first.
     """
+    image, labels = _image_and_labels(image, labels)
     call, of = begin(labels, options)
-    return measured(call, Labels(of, "labels"), of, companion(image, of, "image") if image is not None else None)[0]
+    seen = companion(image, of, "image") if image is not None else None
+    return measured(call, _regions_of(of, seen), of, seen)[0]
 
 
-def measured(call: Call, came: Labels, of: Source, seen: Source | None) -> tuple[dict[str, np.ndarray], Any]:
+def measured(call: Call, came: Labels, of: Source, seen: Source | None) -> tuple[Table, Any]:
     """The table of stats, and the regions that it was made of."""
     count = came.set.count
     scan = volume(seen) if seen is not None else None
@@ -261,7 +333,7 @@ def measured(call: Call, came: Labels, of: Source, seen: Source | None) -> tuple
     return table, regions
 
 
-def _region_table(values: np.ndarray, region: np.ndarray, measure: np.ndarray, image: bool) -> dict[str, np.ndarray]:
+def _region_table(values: Array, region: Array, measure: Array, image: bool) -> Table:
     table = {
         "label": values,
         "voxels": region["voxels"].copy(),
@@ -287,7 +359,7 @@ def _grid(came: Labels) -> _abi.lob_label_grid:
     return _abi.lob_label_grid(came.volume.data, came.volume.type, came.set.count, came.volume.dims)
 
 
-def _means(call: Call, came: Labels, of: Source, image: Any) -> np.ndarray:
+def _means(call: Call, came: Labels, of: Source, image: Any) -> Array:
     seen = companion(image, of, "image")
     scan = volume(seen)
     means = np.empty((came.set.count, scan.channels))
@@ -296,26 +368,41 @@ def _means(call: Call, came: Labels, of: Source, image: Any) -> np.ndarray:
     return means
 
 
-def means(labels: Any, image: Any, **options: Unpack[Options]) -> np.ndarray:
-    """The mean value of each label, (labels, channels), image units, in the order of the labels."""
-    call, of = begin(labels, options)
-    return _means(call, Labels(of, "labels"), of, image)
+@public
+def means(image: Any, labels: Any, **options: Unpack[Options]) -> NDArray[np.float64]:
+    """The mean value of each label.
 
-
-def contacts(
-    labels: Any, image: Any = None, *, slices: int | str | None = None, **options: Unpack[Options]
-) -> dict[str, np.ndarray]:
-    """Which labels share voxel faces: the region adjacency graph.
-
+    image   the labels' shape; with channel_axis of an image of nibabel's or SimpleITK's, several channels
     labels  (z, y, x) or (y, x), any kind: whole numbers, 0 left out
-    image   the labels' shape: gives the difference of the means
+
+    Returns (labels, channels), image units, in the order of the labels.
+    """
+    call, of = begin(labels, options)
+    return _means(call, _regions_of(of, companion(image, of, "image")), of, image)
+
+
+@overload
+def contacts(labels: Any, /, *, slices: Slices | None = None, **options: Unpack[Options]) -> Table: ...
+@overload
+def contacts(image: Any, labels: Any, *, slices: Slices | None = None, **options: Unpack[Options]) -> Table: ...
+@overload
+def contacts(*, labels: Any, slices: Slices | None = None, **options: Unpack[Options]) -> Table: ...
+@public
+def contacts(
+    image: Any = None, labels: Any = None, *, slices: Slices | None = None, **options: Unpack[Options]
+) -> Table:
+    """Which labels share voxel faces, the region adjacency graph: contacts(labels), contacts(image, labels).
+
+    image   the labels' shape: gives the difference of the means; may be left out
+    labels  (z, y, x) or (y, x), any kind: whole numbers, 0 left out
     slices  leave out faces across this axis
 
     Returns a table: a, b (labels, a < b), faces, mm2, and with an image difference (of the labels'
     means, image units).
     """
+    image, labels = _image_and_labels(image, labels)
     call, of = begin(labels, options)
-    came = Labels(of, "labels")
+    came = _regions_of(of, companion(image, of, "image") if image is not None else None)
     mean = _means(call, came, of, image) if image is not None else None
     found, count, grid = ctypes.c_void_p(), ctypes.c_int64(), _grid(came)
     channels = mean.shape[1] if mean is not None else 0
@@ -336,7 +423,8 @@ def contacts(
 # ---- agreement ----
 
 
-def compare(a: Any, b: Any, *, surfaces: bool = True, **options: Unpack[Options]) -> dict[str, np.ndarray]:
+@public
+def compare(a: Any, b: Any, *, surfaces: bool = True, **options: Unpack[Options]) -> Table:
     """How far two label volumes agree, label by label.
 
     a, b      one shape, (z, y, x) or (y, x), any kind: whole numbers
@@ -360,18 +448,21 @@ def compare(a: Any, b: Any, *, surfaces: bool = True, **options: Unpack[Options]
     return {name: row[name].copy() for name in row.dtype.fields or ()}
 
 
+@public
 def compare_supervoxels(
     labels: Any,
     truth: Any,
     image: Any = None,
     *,
-    tolerance: float | str = "1vox",
-    slices: int | str | None = None,
+    tolerance: Size = "1vox",
+    slices: Slices | None = None,
     **options: Unpack[Options],
 ) -> dict[str, float]:
     """How well small regions agree with a true segmentation.
 
-    labels, truth  one shape, any kind; image: the same, for explained_variation
+    labels, truth  one shape, any kind
+    image          the same shape, for explained_variation
+    slices         boundaries inside each slice alone: an axis of the array, or "axial", ..., "z"
     tolerance      of boundary recall: mm, or as "1vox"
 
     Returns voxels, supervoxels, regions, boundary_recall, under_segmentation,
@@ -392,21 +483,33 @@ def compare_supervoxels(
     return {field[0]: getattr(out, field[0]) for field in out._fields_}
 
 
+Phantom = _abi.lob_phantom_kind_word
+
+
+@public
 def phantom(
-    kind: str = "abdomen", shape: tuple[int, int, int] | None = None, *, spacing: Any = None, noise: float | None = None,
-    cells: int | None = None, random_seed: int | None = None, dtype: Any = None, **options: Any,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    kind: Phantom = "abdomen",
+    shape: tuple[int, int, int] | None = None,
+    *,
+    spacing: Any = None,
+    noise: float | None = None,
+    cells: int | None = None,
+    random_seed: int | None = None,
+    dtype: DTypeLike | None = None,
+    **options: Unpack[CommandOptions],
+) -> tuple[Array, Array, Array]:
     """A synthetic scan: (image, truth, seeds), arrays (z, y, x).
 
     kind         "abdomen" (MRI-like; labels 1 to 8) or "cells" (1 is background)
-    shape        (z, y, x) voxels; spacing: their sizes in mm, in that order
+    shape        (z, y, x) voxels
+    spacing      their sizes in mm, in that order
     noise        standard deviation in percent of the image's range
     cells        how many
     random_seed  another noise and other cells
     dtype        uint8, int16 or uint16
     """
     call = Call(**options)
-    made: _abi.lob_phantom_options = library.lob_phantom_defaults(choice("kind", kind, ("abdomen", "cells")))
+    made: _abi.lob_phantom_options = library.lob_phantom_defaults(choice("kind", kind, Phantom))
     if shape is not None:
         made.dims = _abi.lob_dims(*shape[::-1])
     if spacing is not None:

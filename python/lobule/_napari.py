@@ -105,9 +105,9 @@ class Seen:
     def features(self, labels: np.ndarray, like: Any) -> dict[str, Any]:
         """What napari shows of the label under the mouse: its size, its mean value, its name."""
         gray = None if self.channels else self.voxels
-        table = stats(labels, gray, spacing=self.spacing)
+        table = stats(gray, labels, spacing=self.spacing)
         unit = self.millimetres**labels.ndim if labels.ndim == 3 else 1.0
-        found = {"index": table["label"], "voxels": table["voxels"]}
+        found: dict[str, Any] = {"index": table["label"], "voxels": table["voxels"]}
         if labels.ndim == 3:
             found["volume"] = table["volume_mm3"] / unit
         if gray is not None:
@@ -164,9 +164,10 @@ def segment(
     device : str
         Where to compute.
     """
-    seen, report = Seen(image), {}
+    seen = Seen(image)
+    report: dict[str, Any] = {}
     given = _given(background=background, suggest=suggest, previous=_voxels(correct))
-    found = segment_strokes(
+    found: Any = segment_strokes(
         seen.voxels, Seen(strokes).voxels, full=uncertain, report=report, device=device, **given, **seen.options
     )
     labels = found.labels if uncertain else found
@@ -206,7 +207,8 @@ def growcut(
     device : str
         Where to compute.
     """
-    seen, report = Seen(image), {}
+    seen = Seen(image)
+    report: dict[str, Any] = {}
     given = _given(
         penalty=penalty / seen.millimetres, max_mm=farthest * seen.millimetres, mask=_voxels(mask), full=strength
     )
@@ -233,7 +235,8 @@ def cells(image: "napari.layers.Image", size: float = 0.0, walls: bool = False, 
     device : str
         Where to compute.
     """
-    seen, report = Seen(image), {}
+    seen = Seen(image)
+    report: dict[str, Any] = {}
     given = _given(size=seen.length(size), walls=walls)
     found, table = find_cells(seen.voxels, table=True, report=report, device=device, **given, **seen.options)
     labels, about, kind = seen.labelled(found, "cells", report)
@@ -271,7 +274,8 @@ def supervoxels(
     device : str
         Where to compute.
     """
-    seen, report = Seen(image), {}
+    seen = Seen(image)
+    report: dict[str, Any] = {}
     length = seen.length(size)
     given = _given(size=length, count=0 if length else pieces, compactness=compactness, mask=_voxels(mask))
     found = cut_supervoxels(seen.voxels, method=method, report=report, device=device, **given, **seen.options)
@@ -304,7 +308,8 @@ def components(
     device : str
         Where to compute.
     """
-    seen, report = Seen(layer), {}
+    seen = Seen(layer)
+    report: dict[str, Any] = {}
     foreground = {"equal": True} if type(layer).__name__ == "Labels" else {"above": above}
     found = number_components(
         seen.voxels, order="size", min_size=smallest, largest=largest, fill_holes=fill_holes, report=report,

@@ -3,41 +3,79 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import byref
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from ctypes import POINTER, byref
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 from . import _abi
 from ._device import GpuImage
 from ._errors import InputError
 from ._grow import begin
 from ._library import library
+from ._public import Options, Size, public
 from ._volumes import DTYPES, TYPES, Source, choice, companion, sized, volume
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._library import Options
-
 T = TypeVar("T")
 
 
-class Segmented(NamedTuple):
-    """What segment(..., full=True) gives: three volumes of the scan's kind."""
+if TYPE_CHECKING:
 
-    labels: Any
-    strength: Any
-    uncertain: Any
+    class Segmented(NamedTuple, Generic[T]):
+        labels: T
+        strength: T
+        uncertain: T
+
+else:
+
+    class Segmented(NamedTuple):
+        """What segment(..., full=True) gives: three volumes of the scan's kind."""
+
+        labels: Any
+        strength: Any
+        uncertain: Any
 
 
+Switch = Literal["off", "on"]
+
+
+class SegmentOptions(Options, total=False):
+    background: int | None
+    margin: Size | None
+    share: float | None
+    ends: float | None
+    median: bool | Switch
+    whole: float | None
+    far: float | None
+    shape: float | None
+    blur: float | None
+    smooth: float | None
+    edge: float | None
+    passes: int | None
+    coarse: int | None
+    suggest: int
+    previous: Any
+    reach: Size | None
+    slices_full: bool
+
+
+@overload
+def segment(image: T, strokes: Any, *, full: Literal[False] = False, **options: Unpack[SegmentOptions]) -> T: ...
+@overload
+def segment(image: T, strokes: Any, *, full: Literal[True], **options: Unpack[SegmentOptions]) -> Segmented[T]: ...
+@overload
+def segment(image: T, strokes: Any, *, full: bool, **options: Unpack[SegmentOptions]) -> T | Segmented[T]: ...
+@public
 def segment(
     image: T,
     strokes: Any,
     *,
     background: int | None = None,
-    margin: float | str | None = None,
+    margin: Size | None = None,
     share: float | None = None,
     ends: float | None = None,
-    median: bool | str = True,
+    median: bool | Switch = True,
     whole: float | None = None,
     far: float | None = None,
     shape: float | None = None,
@@ -48,7 +86,7 @@ def segment(
     coarse: int | None = None,
     suggest: int = 0,
     previous: Any = None,
-    reach: float | str | None = None,
+    reach: Size | None = None,
     full: bool = False,
     slices_full: bool = False,
     **options: Unpack[Options],
@@ -61,16 +99,17 @@ def segment(
     background  the label that stands for all else; None: the one whose strokes
                 surround the others
     margin      of this box: at least so many mm, or as "5vox"; None: 10
-    share, ends at least this share of the box's side, and beyond the first and the last slice with
-                strokes, where few slices have some more; None: 0.3 and 0.375
+    share       at least this share of the box's side; None: 0.3
+    ends        beyond the first and the last slice with strokes, where few slices have some, at least
+                this share; None: 0.375
     median      learn grey values from a median of 3 voxels too, unless what is drawn is narrow: half of
                 its strokes less than 5 voxels from other strokes
     whole       share of the whole box in what speaks against a label; None: 0.5
-    far, shape  nats that a label loses far from its strokes, and that outlines between slices with
-                strokes give at most; None: 4 and 2
-    blur, smooth, edge
-                Gaussians of shares and of the majority, in least spacings, and the image's share at
-                borders; None: 1
+    far         nats that a label loses far from its strokes; None: 4
+    shape       nats that outlines between slices with strokes give at most; None: 2
+    blur        Gaussian of shares, in least spacings; None: 1
+    smooth      Gaussian of the majority, likewise; None: 1
+    edge        the image's share at borders, 0 to 1; None: 1
     passes      growths; None: 2, but 1 where no slice has strokes of two labels or slices across
                 several axes have, and in 2D
     coarse      the first of two growths is on a coarser grid where the box has more voxels; None: 2^19
@@ -78,7 +117,8 @@ def segment(
     previous    labels that an earlier run came to: only what is near to strokes that say otherwise
                 is changed
     reach       how near: mm, or as "5vox"; None: 20
-    slices_full slices that have labels are labelled fully: what has none there is background, which
+    slices_full
+                slices that have labels are labelled fully: what has none there is background, which
                 needs no label then
     full        also give the strength (float32) with which each voxel was taken, and where another
                 label could have grown almost as cheaply (uint8)
@@ -103,7 +143,7 @@ def segment(
     if margin is not None:
         chosen.margin, unit = sized(margin, "mm")
         chosen.margin_voxels = unit == "vox"
-    chosen.median = choice("median", median, ("off", "on")) if isinstance(median, str) else bool(median)
+    chosen.median = choice("median", median, Switch) if isinstance(median, str) else bool(median)
     seen, (drawn, _kept) = of.described(), _whole_numbers(of, strokes, "strokes")
     number, filled = ctypes.c_int32(chosen.background), _abi.lob_volume()
     out: _abi.lob_segment_output = library.lob_segment_output_empty()
@@ -119,7 +159,7 @@ def segment(
         call.run(library.lob_segment_choose, byref(plan), byref(seen), byref(drawn), byref(chosen), share=(0.0, 0.01))
         if suggest > 0 and plan.flat:
             raise InputError("suggest needs a stack of slices, and the box around the strokes is one")
-        pointer = _abi.POINTER(_abi.lob_volume)
+        pointer = POINTER(_abi.lob_volume)
         asked = _abi.lob_segment_input(pointer(seen), pointer(drawn), full, full, suggest)
         backend = byref(call.functions)
         call.run(library.lob_segment, byref(out), byref(asked), byref(plan), backend, share=(0.01, 1.0))

@@ -12,13 +12,14 @@ import os
 import sys
 import weakref
 from ctypes import byref
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from . import _abi
 from ._errors import InputError
 from ._library import check, free, library
+from ._public import did_you_mean
 
 TYPES = {
     np.dtype(name): getattr(_abi, "LOB_" + short)
@@ -249,9 +250,10 @@ class Nibabel(World):
         self.slope, self.inter = (float(proxy.slope), float(proxy.inter)) if raw else (1.0, 0.0)
         while array.ndim > 3 and array.shape[-1] == 1:
             array = array[..., 0]
-        if array.ndim > 3:
+        channels = array.ndim == 5 and array.shape[3] == 1  # as NIfTI has vectors
+        if array.ndim > 3 and not channels:
             raise InputError(f"an image of shape {array.shape} has several frames; choose one, as image.slicer[..., 0]")
-        self.set_array(array, False)
+        self.set_array(np.moveaxis(array[:, :, :, 0], -1, 0) if channels else array, channels)
         self.set_affine(np.asarray(image.affine if image.affine is not None else np.eye(4)))
 
     def nifti(self) -> Any:
@@ -275,7 +277,8 @@ class Nibabel(World):
         if labels and hasattr(header, "set_intent"):
             header.set_intent("label", allow_unknown=True)
         affine = self.image.affine if geometry is None else _affine(geometry)
-        return type(self.image)(self.as_came(voxels), affine, header)
+        came = self.as_came(voxels)
+        return type(self.image)(came if came.ndim < 4 else came[:, :, :, np.newaxis], affine, header)
 
 
 LPS = np.array([-1.0, -1.0, 1.0])
@@ -318,10 +321,69 @@ class SimpleItk(World):
         return out
 
 
+MM = {"m": 1e3, "cm": 10.0, "mm": 1.0, "um": 1e-3, "\u00b5m": 1e-3, "\u03bcm": 1e-3, "micrometer": 1e-3, "nm": 1e-6}
+
+
+class Xarray(Source):
+    """A DataArray: its dimensions x, y, z say in which order its axes are, their coordinates how far
+    voxels are apart; another dimension is one of channels."""
+
+    def __init__(self, image: Any, spacing: Any, axes: str, channel_axis: int | None):
+        names = [str(name).lower() for name in image.dims]
+        space = "".join(name for name in names if name in ("x", "y", "z"))
+        if space in ("xy", "xyz", "yx", "zyx"):
+            others = [name for name in names if name not in ("x", "y", "z")]
+            if len(others) > 1 or (others and others[0] in ("t", "time")):
+                raise InputError(f"an image of dimensions {', '.join(names)} has several frames; choose one, as image.isel(t=0)")
+            if others:
+                channel_axis = names.index(others[0])
+            axes = "xyz" if space.startswith("x") else "zyx"
+        elif space:
+            raise InputError(f"dimensions in the order {', '.join(names)}; give image.transpose('z', 'y', 'x')")
+        steps = [self.step(image, name) for name, known in zip(image.dims, names) if known in space]
+        super().__init__(image, steps if spacing is None and all(steps) else spacing, axes, channel_axis)
+
+    @staticmethod
+    def step(image: Any, name: Any) -> float | None:
+        """How far voxels are apart along a dimension, in mm; None: its coordinates do not say it."""
+        if name not in image.coords or image.sizes[name] < 2:
+            return None
+        at = np.asarray(image.coords[name].values)
+        if at.dtype.kind not in "iuf":
+            return None
+        steps = np.diff(at.astype(float))
+        if steps[0] == 0 or not np.allclose(steps, steps[0], rtol=1e-3, atol=0):
+            raise InputError(f"the coordinates of dimension {name} are not evenly apart; resample the image, or give spacing")
+        return abs(float(steps[0])) * MM.get(str(image.coords[name].attrs.get("units", "mm")), 1.0)
+
+    def give(self, voxels: np.ndarray, labels: bool, geometry: _abi.lob_geometry | None = None) -> Any:
+        came, image = self.as_came(voxels), self.image
+        if voxels.ndim == 3 and self.channel_axis is not None:
+            image = image.isel({image.dims[self.channel_axis]: 0}, drop=True)
+        if came.shape == image.shape and geometry is None:
+            return image.copy(data=came)
+        kind, dims = type(image), list(image.dims)
+        if came.ndim > len(dims):
+            dims.append("channel")
+        coords = {}
+        if geometry is not None:
+            for axis, name in enumerate(image.dims):
+                along = "xyz".find(str(name).lower())
+                at = image.coords[name].values if name in image.coords else None
+                if along >= 0 and at is not None and len(at) > 1:
+                    ratio = geometry.spacing_mm[along] / self.geometry.spacing_mm[along]
+                    shift = geometry.affine[along][3] - self.geometry.affine[along][3]
+                    begin = at[0] + (at[1] - at[0]) * shift / self.geometry.spacing_mm[along]
+                    coords[name] = begin + (at[1] - at[0]) * ratio * np.arange(came.shape[axis])
+        return kind(came, dims=dims, coords=coords, name=image.name, attrs=image.attrs)
+
+
 def source(image: Any, spacing: Any = None, axes: str = "zyx", channel_axis: int | None = None) -> Source:
     """Take an image of any kind; what is no image becomes an array."""
     if isinstance(image, Source):
         return image
+    if type(image).__module__.split(".")[0] == "xarray":
+        return Xarray(image, spacing, axes, channel_axis)
     nibabel = hasattr(image, "dataobj") and hasattr(image, "affine")
     if nibabel or type(image).__module__.split(".")[0] == "SimpleITK":
         if spacing is not None or channel_axis is not None:
@@ -341,7 +403,7 @@ def turned(taken: Source, of: Source) -> Source:
     out = World.__new__(World)
     out.__dict__.update(taken.__dict__)
     voxels = taken.voxels.transpose(0, *(3 - axis for axis in reversed(axes)))
-    out.voxels = np.ascontiguousarray(np.flip(voxels, [3 - axis for axis in (0, 1, 2) if backwards[axis]]))
+    out.voxels = np.ascontiguousarray(np.flip(voxels, tuple(3 - axis for axis in (0, 1, 2) if backwards[axis])))
     out.geometry = library.lob_turned_geometry(byref(taken.geometry), dims(taken), byref(turn))
     return out
 
@@ -425,7 +487,7 @@ class Labels:
             raise InputError(f"no voxel has label {label}")
         return int(at[0]) + 1
 
-    def restore(self, dense: np.ndarray) -> np.ndarray:
+    def restore(self, dense: np.ndarray) -> Any:
         """The labels that dense ones stand for, in the least label type that holds them."""
         values = np.concatenate([[0], self.values])
         return values.astype(DTYPES[library.lob_label_type(int(values[-1]))])[dense]
@@ -442,16 +504,18 @@ def address(array: np.ndarray | None) -> int | None:
 
 def slice_axis(slices: int | str | None, of: Source) -> int:
     """-1, or the library's axis across which slices lie."""
-    planes = {"sagittal": _abi.LOB_SAGITTAL, "coronal": _abi.LOB_CORONAL, "axial": _abi.LOB_AXIAL}
+    planes, axes = get_args(_abi.lob_anatomical_plane_word), ("x", "y", "z")
     if slices is None:
         return -1
     if isinstance(slices, int):
         return of.axis(slices)
     if slices in planes:
-        return int(library.lob_anatomical_axis(byref(of.geometry), planes[slices]))
-    if slices not in ("x", "y", "z"):
-        raise InputError(f"slices is {slices!r}; it is an axis of the array, x, y, z, axial, coronal or sagittal")
-    return "xyz".index(slices)
+        return int(library.lob_anatomical_axis(byref(of.geometry), planes.index(slices)))
+    if slices not in axes:
+        words = ", ".join(planes + axes)
+        nearest = did_you_mean(str(slices), planes + axes)
+        raise InputError(f"slices is {slices!r}; it is the number of an axis of the array, or one of {words}{nearest}")
+    return axes.index(slices)
 
 
 def spacing_of(of: Source) -> list[float]:
@@ -484,8 +548,9 @@ def voxels_of(value: Any, of: Source) -> float:
     return size if unit == "vox" else size / library.lob_voxel_mm3(byref(of.geometry))
 
 
-def choice(name: str, value: str, words: tuple[str, ...]) -> int:
-    """The index of a word, which is that of the library's enumeration."""
-    if value not in words:
-        raise InputError(f"{name} is {value!r}; it is one of {', '.join(words)}")
-    return words.index(value)
+def choice(name: str, value: str, words: Any) -> int:
+    """The index of a word, which is that of the library's enumeration; words: a Literal."""
+    known = get_args(words)
+    if value not in known:
+        raise InputError(f"{name} is {value!r}; it is one of {', '.join(known)}{did_you_mean(str(value), known)}")
+    return known.index(value)

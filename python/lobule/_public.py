@@ -1,0 +1,124 @@
+"""What the public functions have in common: the options that all take, and how arguments are checked.
+
+The words of an argument are those of the library's enumeration (_abi, made by the build), and the
+names that a function takes are those of its own signature and of the TypedDict that types its
+further ones. So nothing here has a list of its own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, TypeVar, Union
+
+from . import _abi
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+    Table = dict[str, NDArray[Any]]
+
+# What arguments may be, in names: a size with or without its unit, both ends of a range, slices.
+Size = Union[float, str]
+Range = tuple[Optional[float], Optional[float]]
+Plane = _abi.lob_anatomical_plane_word
+Slices = Union[int, Plane, Literal["x", "y", "z"]]
+
+
+class CommandOptions(TypedDict, total=False):
+    """What every function takes besides its own arguments."""
+
+    device: str
+    threads: int | None
+    max_memory: int | str
+    progress: Callable[[float], Any] | bool | None
+    report: dict[str, Any] | None
+
+
+class Options(CommandOptions, total=False):
+    """What every function takes of images besides its own arguments."""
+
+    spacing: Any
+    axes: Literal["zyx", "xyz"]
+    channel_axis: int | None
+
+
+ALL_TAKE = """
+What every function takes, besides its own arguments:
+
+device        "auto" (the GPU with the most free memory, or the CPU), "cpu", "cuda", "cuda:N"
+threads       CPU threads, 1 to 1024; results do not depend on it. A forked process whose parent has
+              computed has one
+max_memory    bytes of working memory that the call may take, or as "4GiB"; 0: no limit
+progress      True: a bar, where tqdm is installed; or a function of the share done, 0 to 1
+report        a dict that gets numbers about the call
+"""
+IMAGES_TAKE = """\
+spacing       of arrays: voxel sizes in mm, one or one for each axis of the array; None: 1
+axes          of arrays: "zyx" or "xyz"
+channel_axis  of arrays: which axis holds channels; None: no axis does
+"""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """The end of a message about a word that is none of these."""
+    near = difflib.get_close_matches(word, list(words), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _further(function: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> list[str]:
+    """The names that **options takes, which is typed as Unpack[a TypedDict]."""
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_KEYWORD:
+            of = re.fullmatch(r"Unpack\[(\w+)\]", str(parameter.annotation))
+            return list(function.__globals__[of[1]].__annotations__) if of else []
+    return []
+
+
+def public(function: F) -> F:
+    """A function whose unknown arguments are told with the nearest name, and whose help has the
+    table of what all functions take."""
+    parameters = inspect.signature(function).parameters
+    further = _further(function, parameters.values())
+    called = function.__qualname__.split(".")[0]
+    known = [name for name, of in parameters.items() if of.kind is not of.VAR_KEYWORD] + further
+
+    @functools.wraps(function)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        for name in named:
+            if name not in known:
+                nearest = did_you_mean(name, known) or "; help() of it lists them"
+                raise TypeError(f"{called}() takes no argument {name!r}{nearest}")
+        return function(*arguments, **named)
+
+    about = inspect.getdoc(function) or ""
+    if "device" in known:
+        about += "\n" + ALL_TAKE + (IMAGES_TAKE if "axes" in known else "")
+    checked.__doc__ = about
+    return checked  # type: ignore[return-value]
+
+
+def with_fixed(function: F, name: str, **fixed: Any) -> F:
+    """A public function under another name, with some of its arguments settled."""
+    about = inspect.signature(function)
+    kept = [of for of in about.parameters.values() if of.name not in fixed]
+    settled = ", ".join(f"{argument}={value!r}" for argument, value in fixed.items())
+
+    def named(*arguments: Any, **given: Any) -> Any:
+        for argument in fixed:
+            if argument in given:
+                raise TypeError(f"{name}() takes no argument {argument!r}; it is {function.__name__} with {settled}")
+        return function(*arguments, **given, **fixed)
+
+    functools.update_wrapper(named, function)
+    named.__name__ = named.__qualname__ = name
+    named.__doc__ = f"{function.__name__} with {settled}: {function.__doc__}"
+    named.__signature__ = about.replace(parameters=kept)  # type: ignore[attr-defined]
+    return named  # type: ignore[return-value]
