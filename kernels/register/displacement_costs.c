@@ -2,9 +2,9 @@
  * What displacements cost at the points of a level: the bits in which words differ, summed over
  * samples of a point's block.
  *
- * All displacements of a sample that differ along x alone lie quant voxels apart in a row. So a row
- * is kept as quant rows, of every quant-th voxel each, with no data beyond both ends: then such
- * displacements are neighbours in memory.
+ * Displacements of a sample lie quant voxels apart. So words are kept as quant^3 volumes, of every
+ * quant-th voxel along each axis, and rows have no data beyond both ends: then displacements that
+ * are neighbours are neighbours in memory.
  */
 #include "kernels/register/register_parts.h"
 #include "kernels/simd_clones.h"
@@ -68,41 +68,58 @@ void lob_register_points_at(float u[3], const lob_register_points *p, const floa
 
 /* ---- rows ---- */
 
-static int64_t row_length(const lob_register_call *c, const lob_register_level *level)
+/* Voxels of such a volume along each axis; beyond them, along x, reach at both ends. */
+static void rows_sides(int64_t side[3], const lob_register_call *c, const lob_register_level *level)
 {
-    return (c->fixed.dims.nx + level->quant - 1) / level->quant + 2 * level->reach;
+    for (int a = 0; a < 3; a++)
+        side[a] = (lob_side(c->fixed.dims, a) + level->quant - 1) / level->quant;
+    side[0] += 2 * level->reach;
 }
 
 int64_t lob_register_rows_words(const lob_register_call *c, const lob_register_level *level)
 {
-    return c->fixed.dims.ny * c->fixed.dims.nz * level->quant * row_length(c, level);
+    int64_t side[3];
+    rows_sides(side, c, level);
+    return side[0] * side[1] * side[2] * level->quant * level->quant * level->quant;
 }
 
 void lob_register_rows_fill(uint64_t *rows, const lob_register_call *c, const uint64_t *words,
                             const lob_register_level *level)
 {
     const lob_dims d = c->fixed.dims;
-    const int64_t length = row_length(c, level);
+    const int quant = level->quant;
+    int64_t side[3];
+    rows_sides(side, c, level);
 #pragma omp parallel for schedule(static) num_threads(c->context->threads)
-    for (int64_t row = 0; row < d.ny * d.nz; row++)
-        for (int phase = 0; phase < level->quant; phase++) {
-            uint64_t *const to = rows + (row * level->quant + phase) * length;
-            for (int64_t i = 0; i < length; i++) {
-                const int64_t x = level->quant * (i - level->reach) + phase;
-                to[i] = x >= 0 && x < d.nx ? words[row * d.nx + x] : LOB_REGISTER_NO_DATA;
-            }
+    for (int64_t row = 0; row < quant * quant * quant * side[2] * side[1]; row++) {
+        const int64_t phase = row / (side[1] * side[2]);
+        const int64_t y = row % side[1] * quant + phase / quant % quant;
+        const int64_t z = row / side[1] % side[2] * quant + phase / quant / quant;
+        uint64_t *const to = rows + row * side[0];
+        for (int64_t i = 0; i < side[0]; i++) {
+            const int64_t x = quant * (i - level->reach) + phase % quant;
+            const bool inside = x >= 0 && x < d.nx && y < d.ny && z < d.nz;
+            to[i] = inside ? words[(z * d.ny + y) * d.nx + x] : LOB_REGISTER_NO_DATA;
         }
+    }
 }
 
 /* ---- costs ---- */
 
-enum { MOST_SAMPLES = 64, MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1 };
+enum {
+    MOST_SAMPLES = 64,
+    TOGETHER = 4,
+    MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1,
+    MOST_LABELS = MOST_SIDE * MOST_SIDE * MOST_SIDE
+};
 
-/* A point's samples: words, and where the zero displacement of each is looked up. */
+/* A point's samples, as many as a multiple of TOGETHER: words, and where the zero displacement of
+ * each is looked up. */
 typedef struct {
     int n;
     uint64_t word[MOST_SAMPLES];
-    int64_t x[MOST_SAMPLES], y[MOST_SAMPLES], z[MOST_SAMPLES];
+    int64_t volume[MOST_SAMPLES]; /* where its volume begins; -1: none, no data everywhere */
+    int64_t at[MOST_SAMPLES][3];
 } samples;
 
 /* Voxels of a block that are sampled: every second one along each axis of large blocks, and of
@@ -126,75 +143,105 @@ static int64_t within(int64_t i, int64_t n)
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
-/* Place the samples of point i, each with the displacement of the level before. */
+/* Place the sample at a voxel, with the displacement of the level before. */
+static void place(samples *s, const lob_register_costs *k, const lob_register_call *c,
+                  const int64_t voxel[3])
+{
+    const int quant = k->level->quant;
+    const float where[3] = {(float)voxel[0], (float)voxel[1], (float)voxel[2]};
+    float u[3] = {0, 0, 0};
+    int64_t side[3], phase = 0;
+    rows_sides(side, c, k->level);
+    if (k->before) lob_register_points_at(u, k->before, where);
+    for (int a = 2; a >= 0; a--) {
+        const int64_t at =
+            within(voxel[a] + (int64_t)floorf(u[a] + 0.5f), lob_side(c->fixed.dims, a));
+        phase = phase * quant + at % quant;
+        s->at[s->n][a] = at / quant - k->side[a] / 2 + (a == 0 ? k->level->reach : 0);
+    }
+    s->volume[s->n] = phase * side[0] * side[1] * side[2];
+}
+
+/* Place the samples of point i. */
 static void take_samples(samples *s, const lob_register_costs *k, const lob_register_call *c,
                          const uint64_t *from, const int8_t (*offset)[3], int offsets, int64_t i)
 {
     const lob_dims d = c->fixed.dims;
     const lob_register_points *p = k->points;
     const int64_t index[3] = {i % p->n[0], i / p->n[0] % p->n[1], i / p->n[0] / p->n[1]};
-    const int64_t length = row_length(c, k->level);
     s->n = 0;
     for (int o = 0; o < offsets; o++) {
         int64_t at[3];
-        float where[3], u[3] = {0, 0, 0};
-        for (int a = 0; a < 3; a++) {
+        for (int a = 0; a < 3; a++)
             at[a] = within(index[a] * p->step + p->first[a] + offset[o][a], lob_side(d, a));
-            where[a] = (float)at[a];
-        }
         const int64_t voxel = (at[2] * d.ny + at[1]) * d.nx + at[0];
         if (c->mask && !c->mask[voxel]) continue;
-        if (k->before) lob_register_points_at(u, k->before, where);
-        const int64_t x = within(at[0] + (int64_t)floorf(u[0] + 0.5f), d.nx);
         s->word[s->n] = from[voxel];
-        s->x[s->n] =
-            x % k->level->quant * length + x / k->level->quant + k->level->reach - k->side[0] / 2;
-        s->y[s->n] = at[1] + (int64_t)floorf(u[1] + 0.5f);
-        s->z[s->n++] = at[2] + (int64_t)floorf(u[2] + 0.5f);
+        place(s, k, c, at);
+        s->n++;
+    }
+    for (; s->n % TOGETHER != 0; s->n++) {
+        s->word[s->n] = LOB_REGISTER_NO_DATA;
+        s->volume[s->n] = -1;
     }
 }
 
-LOB_SIMD_CLONES static void sum_bits(int32_t *restrict cost, const lob_register_costs *k,
+/* Add the bits of four samples, at nx displacements along x. */
+static inline void add_bits(uint16_t *restrict cost, const uint64_t *const *row,
+                            const uint64_t *word, int nx)
+{
+    const uint64_t *const a = row[0], *const b = row[1], *const c = row[2], *const d = row[3];
+    for (int x = 0; x < nx; x++)
+        cost[x] = (uint16_t)(cost[x] + lob_register_bits(a[x], word[0]) +
+                             lob_register_bits(b[x], word[1]) + lob_register_bits(c[x], word[2]) +
+                             lob_register_bits(d[x], word[3]));
+}
+
+/* cost: of each displacement, the bits in which samples differ, at most 64 * 60. */
+LOB_SIMD_CLONES static void sum_bits(uint16_t *restrict cost, const lob_register_costs *k,
                                      const lob_register_call *c, const uint64_t *rows,
                                      const samples *s)
 {
-    const lob_dims d = c->fixed.dims;
-    const int nx = k->side[0], quant = k->level->quant;
-    const int64_t pitch = quant * row_length(c, k->level);
+    int64_t side[3];
     uint64_t none[MOST_SIDE];
-    for (int x = 0; x < nx; x++) none[x] = LOB_REGISTER_NO_DATA;
-    for (int lz = 0; lz < k->side[2]; lz++)
-        for (int ly = 0; ly < k->side[1]; ly++) {
-            int32_t sum[MOST_SIDE] = {0};
-            for (int n = 0; n < s->n; n++) {
-                const int64_t y = s->y[n] + (ly - k->side[1] / 2) * quant;
-                const int64_t z = s->z[n] + (lz - k->side[2] / 2) * quant;
-                const bool inside = y >= 0 && y < d.ny && z >= 0 && z < d.nz;
-                const uint64_t *const row = inside ? rows + (z * d.ny + y) * pitch + s->x[n] : none;
-                for (int x = 0; x < nx; x++) sum[x] += lob_register_bits(row[x], s->word[n]);
+    rows_sides(side, c, k->level);
+    for (int x = 0; x < MOST_SIDE; x++) none[x] = LOB_REGISTER_NO_DATA;
+    memset(cost, 0, (size_t)k->labels * sizeof *cost);
+    for (int n = 0; n < s->n; n += TOGETHER) {
+        uint16_t *to = cost;
+        for (int lz = 0; lz < k->side[2]; lz++)
+            for (int ly = 0; ly < k->side[1]; ly++) {
+                const uint64_t *row[TOGETHER];
+                for (int i = 0; i < TOGETHER; i++) {
+                    const int64_t y = s->at[n + i][1] + ly, z = s->at[n + i][2] + lz;
+                    const bool inside =
+                        s->volume[n + i] >= 0 && y >= 0 && y < side[1] && z >= 0 && z < side[2];
+                    row[i] = inside ? rows + s->volume[n + i] + (z * side[1] + y) * side[0] +
+                                          s->at[n + i][0]
+                                    : none;
+                }
+                add_bits(to, row, s->word + n, k->side[0]);
+                to += k->side[0];
             }
-            memcpy(cost, sum, (size_t)nx * sizeof *cost);
-            cost += nx;
-        }
+    }
 }
 
 /* Bits become costs: weighted, and a little for the displacement's length, which breaks ties. */
-static void weigh(int32_t *cost, int32_t *contrast, const lob_register_costs *k)
+static void weigh(int32_t *cost, int32_t *contrast, const uint16_t *bits,
+                  const lob_register_costs *k)
 {
-    int32_t *at = cost;
     int64_t sum = 0;
     int32_t least = INT32_MAX;
     for (int64_t l = 0; l < k->labels; l++) {
-        sum += cost[l];
-        least = cost[l] < least ? cost[l] : least;
+        sum += bits[l];
+        least = bits[l] < least ? bits[l] : least;
     }
     *contrast = (int32_t)(sum / k->labels) - least;
     for (int lz = 0; lz < k->side[2]; lz++)
         for (int ly = 0; ly < k->side[1]; ly++)
             for (int lx = 0; lx < k->side[0]; lx++) {
                 const int x = lx - k->side[0] / 2, y = ly - k->side[1] / 2, z = lz - k->side[2] / 2;
-                *at = (int32_t)(*at * k->scale) + x * x + y * y + z * z;
-                at++;
+                *cost++ = (int32_t)(*bits++ * k->scale) + x * x + y * y + z * z;
             }
 }
 
@@ -209,6 +256,7 @@ void lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, const 
 #pragma omp parallel for schedule(dynamic, 16) num_threads(c->context->threads)
     for (int64_t i = 0; i < k->points->count; i++) {
         samples s;
+        uint16_t bits[MOST_LABELS];
         float at[3], u[3] = {0, 0, 0};
         if (lob_progress_stopped(&c->progress)) continue;
         lob_register_point_middle(at, k->points, i);
@@ -216,8 +264,8 @@ void lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, const 
         for (int a = 0; a < 3; a++)
             k->points->u[a][i] = floorf(u[a] * LOB_REGISTER_PARTS + 0.5f) / LOB_REGISTER_PARTS;
         take_samples(&s, k, c, from, (const int8_t(*)[3])offset, offsets, i);
-        sum_bits(k->cost + i * k->labels, k, c, rows, &s);
-        weigh(k->cost + i * k->labels, k->contrast + i, k);
+        sum_bits(bits, k, c, rows, &s);
+        weigh(k->cost + i * k->labels, k->contrast + i, bits, k);
         lob_progress_report(&c->progress, 1);
     }
 }
