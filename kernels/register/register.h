@@ -39,11 +39,13 @@ typedef struct {
                           fixed scan, as long as voxels are not finer than that */
     double smooth;     /* how stiff the field is, [0.01, 100] */
     bool affine_only;  /* the field is the affine */
-    bool centres; /* begin with the centres of both scans on each other, not where their headers
-                     place them */
+    /* Where to begin: where the headers place the scans, or with their centres on each other.
+     * Neither: from both, as far as the headers let the scans overlap, and the better one counts.
+     */
+    bool headers, centres;
 } lob_register_options;
 
-/* 0, 0.6, deformable, by headers. */
+/* 0, 0.6, deformable, from both. */
 lob_register_options lob_register_defaults(void);
 
 /* One channel of any type each, two voxels or more along two axes; neither may be constant. */
@@ -56,6 +58,7 @@ typedef struct {
     double cost_before, cost_affine, cost_after; /* share of bits that differ, mean over the grid */
     double folded;                               /* share of the grid where the field folds */
     double most_mm;                              /* the longest displacement */
+    bool centres;                                /* it began with the centres on each other */
     int64_t working_bytes; /* peak of working memory, beyond input and output */
 } lob_register_stats;
 
@@ -69,7 +72,8 @@ typedef struct {
  *   context  in   threads, memory, progress; working memory is below 400 bytes a voxel of the grid
  *
  * Returns LOB_OK, LOB_EARG (an option out of range, several channels), LOB_EDATA (a scan without
- * two different finite values, or fields of view that do not overlap), LOB_ENOMEM or LOB_ECANCEL.
+ * two different finite values, or, by headers alone, fields of view that do not overlap),
+ * LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_register(lob_field *out, lob_register_stats *stats, const lob_register_input *in,
                         const lob_register_options *options, const lob_context *context,

@@ -4,10 +4,8 @@
 
 #include <stdlib.h>
 
-/* Points, reach, quant, patches. The first two find the translation alone. */
-static const lob_register_level translations[] = {
-    {8, 8, 6, 3}
-};
+/* Points, reach, quant, patches: of the translation, of the affine, of the field. */
+static const lob_register_level translation = {8, 8, 6, 3};
 static const lob_register_level affine_levels[] = {
     {8, 5, 4, 3},
     {8, 5, 4, 3},
@@ -57,6 +55,8 @@ static lob_status check(const lob_register_input *in, const lob_register_options
     }
     if (!(o->smooth >= 0.01 && o->smooth <= 100.0))
         return lob_fail(error, LOB_EARG, "smoothness %g is not in 0.01 to 100", o->smooth);
+    if (o->headers && o->centres)
+        return lob_fail(error, LOB_EARG, "begin by headers or by centres, not by both alone");
     if (!(o->spacing_mm >= 0.0 && o->spacing_mm <= 1e6))
         return lob_fail(error, LOB_EARG, "a grid of %g mm is not possible", o->spacing_mm);
     return LOB_OK;
@@ -73,14 +73,14 @@ static double grid_spacing(const lob_volume *scan, double asked)
 }
 
 /* Do the scans share no part of the world? */
-static bool lie_apart(const lob_register_call *c)
+static bool lie_apart(const lob_register_call *c, const lob_register_affine *affine)
 {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     for (int corner = 0; corner < 8; corner++)
         for (int a = 0; a < 3; a++) {
-            double at = c->affine.m[a][3];
+            double at = affine->m[a][3];
             for (int b = 0; b < 3; b++)
-                at += c->affine.m[a][b] *
+                at += affine->m[a][b] *
                       (corner >> b & 1 ? (double)lob_side(c->fixed.dims, b) - 0.5 : -0.5);
             low[a] = fmin(low[a], at);
             high[a] = fmax(high[a], at);
@@ -92,22 +92,19 @@ static bool lie_apart(const lob_register_call *c)
     return false;
 }
 
-/* Begin where the headers place the scans, or with their centres on each other. */
-static lob_status begin_affine(lob_register_call *c)
+/* Where the headers place the scans, or their centres on each other. */
+static lob_register_affine begin_affine(const lob_register_call *c, bool centres)
 {
     const lob_register_affine to_world = lob_register_to_world(&c->fixed.geometry);
     const lob_register_affine to_voxel = lob_register_to_voxel(&c->moving.geometry);
-    c->affine = lob_register_after(&to_voxel, &to_world);
-    for (int a = 0; a < 3 && c->options->centres; a++) {
-        double at = c->affine.m[a][3];
+    lob_register_affine begin = lob_register_after(&to_voxel, &to_world);
+    for (int a = 0; a < 3 && centres; a++) {
+        double at = begin.m[a][3];
         for (int b = 0; b < 3; b++)
-            at += c->affine.m[a][b] * ((double)lob_side(c->fixed.dims, b) - 1.0) / 2.0;
-        c->affine.m[a][3] += ((double)lob_side(c->moving.dims, a) - 1.0) / 2.0 - at;
+            at += begin.m[a][b] * ((double)lob_side(c->fixed.dims, b) - 1.0) / 2.0;
+        begin.m[a][3] += ((double)lob_side(c->moving.dims, a) - 1.0) / 2.0 - at;
     }
-    if (lie_apart(c))
-        return lob_fail(c->error, LOB_EDATA,
-                        "the fields of view of fixed and moving scan do not overlap");
-    return LOB_OK;
+    return begin;
 }
 
 /* The mask on the grid: that of the voxel whose centre is nearest. */
@@ -143,8 +140,7 @@ static lob_status prepare(lob_register_call *c)
     for (int k = 0; k < 2; k++)
         LOB_TRY(lob_budget_alloc(&c->budget, &c->words[k], c->fixed.voxels, sizeof(uint64_t),
                                  c->error));
-    LOB_TRY(make_mask(c));
-    return begin_affine(c);
+    return make_mask(c);
 }
 
 /* ---- a level ---- */
@@ -184,10 +180,91 @@ static void costs_free(lob_register_costs *k, lob_register_call *c)
     k->contrast = NULL;
 }
 
+/* ---- measures ---- */
+
+/* The share of bits in which words of the fixed scan and the moved one differ, over the voxels that
+ * count. p: displacements between them; NULL: none. */
+static double share_of_bits(const lob_register_call *c, const lob_register_points *p)
+{
+    const lob_dims d = c->fixed.dims;
+    int64_t bits = 0, voxels = 0;
+#pragma omp parallel for schedule(static) num_threads(c->context->threads) reduction(+ : bits, voxels)
+    for (int64_t i = 0; i < c->fixed.voxels; i++) {
+        double at[3];
+        float u[3] = {0, 0, 0};
+        int64_t to = 0;
+        if (c->mask && !c->mask[i]) continue;
+        lob_register_voxel(at, d, i);
+        const float where[3] = {(float)at[0], (float)at[1], (float)at[2]};
+        if (p) lob_register_points_at(u, p, where);
+        for (int a = 2; a >= 0; a--) {
+            const int64_t side = lob_side(d, a), v = (int64_t)floorf(where[a] + u[a] + 0.5f);
+            to = to * side + (v < 0 ? 0 : v >= side ? side - 1 : v);
+        }
+        bits += lob_register_bits(c->words[0][i], c->words[1][to]);
+        voxels++;
+    }
+    return voxels > 0 ? (double)bits / (60.0 * (double)voxels) : 0.0;
+}
+
+/* Words of both scans. */
+static lob_status make_words(lob_register_call *c, int radius)
+{
+    LOB_TRY(lob_register_words(c->words[0], c, &c->fixed, radius));
+    return lob_register_words(c->words[1], c, &c->moved, radius);
+}
+
+/* Where x + displacement turns its surroundings inside out: the determinant of its differences to
+ * the next voxel along each axis is not above 0. */
+static bool folds(const lob_field *f, int64_t i)
+{
+    const int64_t stride[3] = {1, f->dims.nx, f->dims.nx * f->dims.ny};
+    const int64_t voxels = stride[2] * f->dims.nz;
+    double at[3], m[3][3], g[3][3];
+    lob_register_voxel(at, f->dims, i);
+    for (int a = 0; a < 3; a++) {
+        const bool next = at[a] + 1.0 < (double)lob_side(f->dims, a);
+        for (int r = 0; r < 3; r++) {
+            const float *const u = f->mm + r * voxels + i;
+            g[r][a] = f->geometry.affine[r][a];
+            m[r][a] = g[r][a] + (next ? (double)(u[stride[a]] - u[0]) : 0.0);
+        }
+    }
+    const double(*const both[2])[3] = {(const double(*)[3])m, (const double(*)[3])g};
+    double det[2];
+    for (int k = 0; k < 2; k++) {
+        const double(*const d)[3] = both[k];
+        det[k] = d[0][0] * (d[1][1] * d[2][2] - d[1][2] * d[2][1]) -
+                 d[0][1] * (d[1][0] * d[2][2] - d[1][2] * d[2][0]) +
+                 d[0][2] * (d[1][0] * d[2][1] - d[1][1] * d[2][0]);
+    }
+    return det[0] * det[1] <= 0.0;
+}
+
+static void measure_field(lob_register_stats *stats, const lob_field *f, int threads)
+{
+    const int64_t voxels = lob_dims_voxels(f->dims);
+    int64_t folded = 0;
+    double most = 0.0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : folded) \
+    reduction(max : most)
+    for (int64_t i = 0; i < voxels; i++) {
+        double square = 0.0;
+        for (int a = 0; a < 3; a++) {
+            const double u = (double)f->mm[a * voxels + i];
+            square += u * u;
+        }
+        most = square > most ? square : most;
+        folded += folds(f, i);
+    }
+    stats->folded = (double)folded / (double)voxels;
+    stats->most_mm = sqrt(most);
+}
+
 /* ---- the affine ---- */
 
-/* Move by the one displacement that costs least for all points together. */
-static void translate(lob_register_call *c, const lob_register_costs *k)
+/* Move by the one displacement that costs least for all points together. Returns what it costs. */
+static int64_t translate(lob_register_call *c, const lob_register_costs *k)
 {
     int64_t best = 0, least = INT64_MAX;
     lob_register_affine step = {
@@ -207,34 +284,61 @@ static void translate(lob_register_call *c, const lob_register_costs *k)
         best /= k->side[a];
     }
     c->affine = lob_register_after(&c->affine, &step);
+    return least;
 }
 
-/* One level of the affine; alone: its translation. */
-static lob_status affine_level(lob_register_call *c, const lob_register_level *level, bool alone)
+/* One level of the affine. least: only its translation is sought; out: what it costs. */
+static lob_status affine_level(lob_register_call *c, const lob_register_level *level,
+                               int64_t *least)
 {
     lob_register_points points;
     lob_register_costs k = {.points = &points};
     lob_register_move(c);
-    LOB_TRY(lob_register_words(c->words[0], c, &c->fixed, level->radius));
-    LOB_TRY(lob_register_words(c->words[1], c, &c->moved, level->radius));
+    LOB_TRY(make_words(c, level->radius));
+    if (least) c->stats.cost_affine = share_of_bits(c, NULL);
     LOB_TRY(lob_register_points_make(&points, c, level->step));
     lob_status st = costs_make(&k, c, level, NULL, &points);
     if (st == LOB_OK) st = fill_costs(&k, c, 0);
-    if (st == LOB_OK && alone) translate(c, &k);
-    if (st == LOB_OK && !alone) st = lob_register_tree_solve(&k, c, &c->fixed);
-    if (st == LOB_OK && !alone) st = lob_register_affine_fit(c, &points, k.contrast);
+    if (st == LOB_OK && least) *least = translate(c, &k);
+    if (st == LOB_OK && !least) st = lob_register_tree_solve(&k, c, &c->fixed);
+    if (st == LOB_OK && !least) st = lob_register_affine_fit(c, &points, k.contrast);
     costs_free(&k, c);
     lob_register_points_free(&points, c);
     return st;
 }
 
+/* Find the translation from where the headers place the scans, and from their centres on each
+ * other: of both, the one that costs less; of equal ones, the first. */
+static lob_status find_translation(lob_register_call *c)
+{
+    const lob_register_options *const o = c->options;
+    lob_register_affine best;
+    int64_t least = INT64_MAX;
+    for (int centres = o->centres; centres <= !o->headers; centres++) {
+        int64_t cost;
+        const lob_register_affine begin = begin_affine(c, centres);
+        if (lie_apart(c, &begin)) continue;
+        c->affine = begin;
+        LOB_TRY(affine_level(c, &translation, &cost));
+        if (cost >= least) continue;
+        least = cost;
+        best = c->affine;
+        c->stats.cost_before = c->stats.cost_affine;
+        c->stats.centres = centres;
+    }
+    if (least == INT64_MAX)
+        return lob_fail(c->error, LOB_EDATA,
+                        "the fields of view of fixed and moving scan do not overlap");
+    c->affine = best;
+    return LOB_OK;
+}
+
 static lob_status find_affine(lob_register_call *c)
 {
     lob_progress_stage(&c->progress, 1, affine_share);
-    for (size_t i = 0; i < COUNT(translations); i++)
-        LOB_TRY(affine_level(c, &translations[i], true));
+    LOB_TRY(find_translation(c));
     for (size_t i = 0; i < COUNT(affine_levels); i++)
-        LOB_TRY(affine_level(c, &affine_levels[i], false));
+        LOB_TRY(affine_level(c, &affine_levels[i], NULL));
     return LOB_OK;
 }
 
@@ -285,10 +389,7 @@ static lob_status find_displacements(lob_register_points p[2], lob_register_call
     for (size_t i = 0; i < COUNT(levels); i++) {
         const lob_register_level *const level = &levels[i];
         lob_status st = LOB_OK;
-        if (i == 0 || level->radius != levels[i - 1].radius) {
-            LOB_TRY(lob_register_words(c->words[0], c, &c->fixed, level->radius));
-            LOB_TRY(lob_register_words(c->words[1], c, &c->moved, level->radius));
-        }
+        if (i > 0 && level->radius != levels[i - 1].radius) LOB_TRY(make_words(c, level->radius));
         for (int k = 0; k < 2; k++) next[k] = (lob_register_points){.count = 0};
         for (int k = 0; k < 2 && st == LOB_OK; k++) {
             st = lob_register_points_make(&next[k], c, level->step);
@@ -343,8 +444,15 @@ static lob_status run(lob_field *out, lob_register_call *c)
     LOB_TRY(prepare(c));
     LOB_TRY(find_affine(c));
     lob_register_move(c);
+    LOB_TRY(make_words(c, levels[0].radius));
+    c->stats.cost_affine = c->stats.cost_after = share_of_bits(c, NULL);
     lob_status st = c->options->affine_only ? LOB_OK : find_displacements(p, c);
     if (st == LOB_OK) st = make_field(out, c, c->options->affine_only ? NULL : &p[0]);
+    if (st == LOB_OK && !c->options->affine_only) {
+        st = make_words(c, levels[0].radius);
+        c->stats.cost_after = share_of_bits(c, &p[0]);
+    }
+    if (st == LOB_OK) measure_field(&c->stats, out, c->context->threads);
     for (int k = 0; k < 2; k++) lob_register_points_free(&p[k], c);
     return st;
 }
@@ -372,6 +480,7 @@ lob_status lob_register(lob_field *out, lob_register_stats *stats, const lob_reg
     lob_register_image_free(&c.moving, &c);
     lob_register_image_free(&c.fixed, &c);
     if (st != LOB_OK) lob_field_free(out);
-    if (stats) stats->working_bytes = c.budget.peak;
+    c.stats.working_bytes = c.budget.peak;
+    if (stats) *stats = c.stats;
     return lob_error_end(error, st);
 }

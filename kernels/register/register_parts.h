@@ -35,6 +35,7 @@ typedef struct {
     lob_error *error;
     lob_budget budget;
     lob_progress progress;
+    lob_register_stats stats;
     lob_register_image fixed, moving, moved; /* moved: on the fixed one's grid, by the affine */
     uint8_t *mask;                           /* on the fixed one's grid; NULL: everything counts */
     lob_register_affine affine;              /* voxels of fixed -> voxels of moving */

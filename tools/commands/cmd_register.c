@@ -11,7 +11,8 @@ typedef struct {
     const char *fixed, *moving, *field, *moved, *mask;
     int frame;
     double grid, smooth;
-    bool affine_only, centres;
+    bool affine_only;
+    int start; /* index of the option's words */
 } settings;
 
 typedef struct {
@@ -21,6 +22,8 @@ typedef struct {
     lob_field field;
     lob_register_stats stats;
 } work;
+
+enum { BEST, HEADERS, CENTRES };
 
 static lob_status check(lob_session *s, void *user)
 {
@@ -52,7 +55,8 @@ static lob_status find(lob_session *s, work *w)
     if (!isnan(set->grid)) options.spacing_mm = set->grid;
     options.smooth = set->smooth;
     options.affine_only = set->affine_only;
-    options.centres = set->centres;
+    options.headers = set->start == HEADERS;
+    options.centres = set->start == CENTRES;
     lob_session_compute(s, "registering");
     LOB_TRY(lob_session_done(
         s, lob_register(&w->field, &w->stats, &in, &options, &s->context, &s->error), set->fixed,
@@ -64,6 +68,7 @@ static lob_status find(lob_session *s, work *w)
 static void report(lob_session *s, const work *w)
 {
     cJSON *const affine = cJSON_AddArrayToObject(s->results, "affine");
+    cJSON_AddStringToObject(s->results, "start", w->stats.centres ? "centres" : "headers");
     cJSON_AddNumberToObject(s->results, "cost_before", w->stats.cost_before);
     cJSON_AddNumberToObject(s->results, "cost_affine", w->stats.cost_affine);
     cJSON_AddNumberToObject(s->results, "cost_after", w->stats.cost_after);
@@ -131,9 +136,9 @@ static void options(lob_rows *to, void *user)
         OPT_REAL("smooth", &set->smooth, "S", 0.01, 100, "how stiff the field is"),
         OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
                   "voxels of FIXED that count: those where this volume is not 0"),
-        OPT_FLAG("centres", &set->centres,
-                 "begin with the centres of both scans on each other, not where their headers "
-                 "place them"),
+        OPT_CHOICE("start", &set->start, "best|headers|centres",
+                   "begin where the headers place the scans, with their centres on each other, or "
+                   "with the better of both"),
         OPT_FRAME(&set->frame, "scans"),
     };
     LOB_ROWS(to, rows);
