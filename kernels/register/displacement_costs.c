@@ -122,11 +122,10 @@ typedef struct {
     int64_t at[MOST_SAMPLES][3];
 } samples;
 
-/* Voxels of a block that are sampled: every second one along each axis of large blocks, and of
- * these, as of all in small ones, the black ones of a checkerboard. */
-static int sample_offsets(int8_t offset[MOST_SAMPLES][3], int step)
+/* Voxels of a block that are sampled; of three or more along each axis, those of a checkerboard. */
+static int sample_offsets(int8_t offset[MOST_SAMPLES][3], const lob_register_level *level)
 {
-    const int each = step > 4 ? 2 : 1, side = (step + each - 1) / each;
+    const int each = level->each, side = (level->step + each - 1) / each;
     int n = 0;
     for (int k = 0; k < side * side * side; k++) {
         const int x = k % side, y = k / side % side, z = k / side / side;
@@ -249,7 +248,7 @@ void lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, const 
                              const uint64_t *rows)
 {
     int8_t offset[MOST_SAMPLES][3];
-    const int offsets = sample_offsets(offset, k->level->step);
+    const int offsets = sample_offsets(offset, k->level);
     const double weight = 0.5 * k->level->step / (c->options->smooth * k->level->quant);
     const double scale = LOB_REGISTER_UNIT * weight / offsets + 0.5;
     k->scale = scale < 1.0 ? 1 : scale > 1e4 ? 10000 : (int64_t)scale;

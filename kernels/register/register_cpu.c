@@ -4,23 +4,21 @@
 
 #include <stdlib.h>
 
-/* Points, reach, quant, patches: of the translation, of the affine, of the field. */
-static const lob_register_level translation = {8, 8, 6, 3};
+/* Points, samples, reach, quant, patches: of the translation, of the affine, of the field. */
+static const lob_register_level translation = {8, 4, 8, 6, 3};
 static const lob_register_level affine_levels[] = {
-    {8, 5, 4, 3},
-    {8, 5, 4, 3},
-    {7, 5, 2, 2},
-    {7, 5, 2, 2},
-    {6, 3, 1, 1},
-    {6, 3, 1, 1},
-    {6, 3, 1, 1}
+    {8, 3, 5, 4, 3},
+    {8, 3, 5, 4, 3},
+    {7, 3, 4, 2, 2},
+    {6, 2, 3, 1, 1},
+    {6, 2, 3, 1, 1}
 };
 static const lob_register_level levels[] = {
-    {7, 8, 5, 3},
-    {6, 7, 4, 3},
-    {5, 6, 3, 2},
-    {4, 5, 2, 2},
-    {3, 4, 1, 1}
+    {8, 3, 5, 6, 3},
+    {6, 2, 5, 4, 3},
+    {5, 2, 4, 3, 2},
+    {4, 1, 3, 2, 2},
+    {3, 1, 3, 1, 1}
 };
 
 /* The share of the whole work that is done after each of the levels; the affine takes the first. */
@@ -207,10 +205,11 @@ static double share_of_bits(const lob_register_call *c, const lob_register_point
     return voxels > 0 ? (double)bits / (60.0 * (double)voxels) : 0.0;
 }
 
-/* Words of both scans. */
+/* Words of both scans; the fixed one's may be there. */
 static lob_status make_words(lob_register_call *c, int radius)
 {
-    LOB_TRY(lob_register_words(c->words[0], c, &c->fixed, radius));
+    if (c->radius != radius) LOB_TRY(lob_register_words(c->words[0], c, &c->fixed, radius));
+    c->radius = radius;
     return lob_register_words(c->words[1], c, &c->moved, radius);
 }
 

@@ -40,6 +40,7 @@ typedef struct {
     uint8_t *mask;                           /* on the fixed one's grid; NULL: everything counts */
     lob_register_affine affine;              /* voxels of fixed -> voxels of moving */
     uint64_t *words[2];                      /* of fixed and moved */
+    int radius;                              /* of the fixed scan's words; 0: none yet */
 } lob_register_call;
 
 /* The grid of a scan: spacing mm along each axis of more than one voxel, centred on it, and no
@@ -83,9 +84,10 @@ enum {
     LOB_REGISTER_PARTS = 16   /* of a voxel, in which displacements before a level are counted */
 };
 
-/* A level: points every so many voxels, displacements of -reach..reach times quant voxels. */
+/* A level: points every so many voxels, of whose blocks every each-th voxel along each axis is a
+ * sample; displacements of -reach..reach times quant voxels; words of patches of this radius. */
 typedef struct {
-    int step, reach, quant, radius;
+    int step, each, reach, quant, radius;
 } lob_register_level;
 
 /* Points, each the centre of a block of step^3 voxels, and their displacements in voxels. */
