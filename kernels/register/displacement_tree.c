@@ -22,12 +22,13 @@ typedef struct {
     int64_t *parent; /* of each point; -1: the root */
     int64_t *order;  /* points, parents before children, children of one point together */
     int64_t *child;  /* of order[i]: order[child[i]] .. order[child[i + 1]] are its children */
-    int64_t *depth;  /* where each depth begins in order, and where the last ends */
-    int64_t depths;
-    uint8_t *edges;     /* of each point: bit 2 a + up is the edge along axis a */
-    int64_t *set;       /* of each point, while edges are chosen */
-    uint64_t *key;      /* of each edge: difference, number */
-    int64_t *memory[2]; /* of the arrays of int64_t and of key */
+    int64_t *size;   /* of order[i]: points of its branch, itself too */
+    int64_t *branch; /* where branches that are worked on by one thread each begin in order */
+    int64_t branches, least; /* their number; what is above has at least so many points */
+    uint8_t *edges;          /* of each point: bit 2 a + up is the edge along axis a */
+    int64_t *set;            /* of each point, while edges are chosen */
+    uint64_t *key;           /* of each edge: difference, number */
+    int64_t *memory[2];      /* of the arrays of int64_t and of key */
 } tree;
 
 /* ---- the tree ---- */
@@ -108,10 +109,7 @@ static void order_points(tree *t, const lob_register_points *p)
     int64_t n = 0;
     t->order[n++] = p->count / 2;
     t->parent[p->count / 2] = -1;
-    t->depths = 0;
-    t->depth[0] = 0;
     for (int64_t i = 0; i < p->count; i++) {
-        if (i == t->depth[t->depths]) t->depth[++t->depths] = n;
         const int64_t at = t->order[i];
         t->child[i] = n;
         for (int e = 0; e < 6; e++) {
@@ -124,27 +122,43 @@ static void order_points(tree *t, const lob_register_points *p)
     t->child[p->count] = n;
 }
 
+/* Find branches: of less than 1/64 of the points, and not part of such a one. */
+static void find_branches(tree *t, int64_t count)
+{
+    t->branches = 0;
+    t->least = count / 64 + 1;
+    for (int64_t i = count - 1; i >= 0; i--) {
+        t->size[i] = 1;
+        for (int64_t j = t->child[i]; j < t->child[i + 1]; j++) t->size[i] += t->size[j];
+    }
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = t->child[i]; t->size[i] >= t->least && j < t->child[i + 1]; j++)
+            if (t->size[j] < t->least) t->branch[t->branches++] = j;
+}
+
 static lob_status tree_make(tree *t, lob_register_call *c, const lob_register_points *p,
                             const lob_register_image *image)
 {
     LOB_TRY(
-        lob_budget_alloc(&c->budget, &t->memory[0], 5 * p->count + 3, sizeof(int64_t), c->error));
+        lob_budget_alloc(&c->budget, &t->memory[0], 6 * p->count + 1, sizeof(int64_t), c->error));
     LOB_TRY(lob_budget_alloc(&c->budget, &t->memory[1], 3 * p->count, sizeof(uint64_t), c->error));
     LOB_TRY(lob_budget_alloc(&c->budget, &t->edges, p->count, 1, c->error));
     t->parent = t->memory[0];
     t->order = t->parent + p->count;
     t->set = t->order + p->count;
     t->child = t->set + p->count;
-    t->depth = t->child + p->count + 1;
+    t->size = t->child + p->count + 1;
+    t->branch = t->size + p->count;
     t->key = (uint64_t *)t->memory[1];
     choose_edges(t, p, image);
     order_points(t, p);
+    find_branches(t, p->count);
     return LOB_OK;
 }
 
 static void tree_free(tree *t, lob_register_call *c, const lob_register_points *p)
 {
-    lob_budget_free(&c->budget, t->memory[0], 5 * p->count + 3, sizeof(int64_t));
+    lob_budget_free(&c->budget, t->memory[0], 6 * p->count + 1, sizeof(int64_t));
     lob_budget_free(&c->budget, t->memory[1], 3 * p->count, sizeof(uint64_t));
     lob_budget_free(&c->budget, t->edges, p->count, 1);
 }
@@ -271,51 +285,76 @@ static void settle(lob_register_costs *k, int64_t point, const int32_t *cost, in
 
 /* ---- solving ---- */
 
-static void send_all_up(lob_register_costs *k, lob_register_call *c, const tree *t, int32_t *work)
+/* A call, for whoever works on a branch. */
+typedef struct {
+    lob_register_costs *k;
+    lob_register_call *c;
+    const tree *t;
+    int32_t *work;         /* 2 * labels for each thread */
+    int64_t *choice;       /* of each point */
+    lob_register_costs to; /* where points move to: edges are between what they were before */
+} solving;
+
+static int32_t *own_work(const solving *s)
 {
-    for (int64_t depth = t->depths - 2; depth >= 0; depth--) {
-        const int64_t begin = t->depth[depth], end = t->depth[depth + 1];
-        const int threads = end - begin > 1 ? c->context->threads : 1;
-#pragma omp parallel for schedule(dynamic, 4) num_threads(threads) if (threads > 1)
-        for (int64_t i = begin; i < end; i++) {
-            int32_t *const own = work + omp_get_thread_num() * 2 * k->labels;
-            for (int64_t j = t->child[i]; j < t->child[i + 1]; j++)
-                send_up(k, t->order[i], t->order[j], own);
-        }
-        if (lob_progress_report(&c->progress, end - begin)) return;
+    return s->work + omp_get_thread_num() * 2 * s->k->labels;
+}
+
+/* order[i] hears from its children, which have heard from theirs. */
+static void hear(const solving *s, int64_t i)
+{
+    for (int64_t j = s->t->child[i]; j < s->t->child[i + 1]; j++)
+        send_up(s->k, s->t->order[i], s->t->order[j], own_work(s));
+}
+
+/* The choice of order[i], whose parent has chosen. */
+static void choose(solving *s, int64_t i)
+{
+    const int64_t point = s->t->order[i], parent = s->t->parent[point];
+    int32_t *cost = s->k->cost + point * s->k->labels;
+    if (parent >= 0) {
+        int32_t *const own = own_work(s);
+        edge e;
+        edge_make(&e, s->k, parent, point);
+        add_edge(own, cost, s->k, &e, s->choice[parent]);
+        cost = own;
+    }
+    s->choice[point] = first_least(cost, s->k->labels);
+    settle(&s->to, point, cost, s->choice[point]);
+}
+
+/*
+ * Points of a branch, depth after depth: those of one depth stand together in order, their children
+ * too. up: children before parents.
+ */
+static void do_branch(solving *s, int64_t begin, int64_t end, bool up)
+{
+    if (begin == end) return;
+    for (int64_t i = begin; i < end && !up; i++) choose(s, i);
+    do_branch(s, s->t->child[begin], s->t->child[end], up);
+    for (int64_t i = begin; i < end && up; i++) hear(s, i);
+}
+
+static void do_branches(solving *s, bool up)
+{
+    const int threads = s->c->context->threads;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
+    for (int64_t b = 0; b < s->t->branches; b++) {
+        if (lob_progress_stopped(&s->c->progress)) continue;
+        do_branch(s, s->t->branch[b], s->t->branch[b] + 1, up);
+        lob_progress_report(&s->c->progress, s->t->size[s->t->branch[b]]);
     }
 }
 
-/* Edges are between displacements as they were before the level, so points move at the end. */
-static void choose_all(lob_register_costs *k, lob_register_call *c, const tree *t, int32_t *work,
-                       int64_t *choice, float *moved)
+static void solve(solving *s)
 {
-    lob_register_points *const p = k->points;
-    memcpy(moved, p->u[0], 3 * (size_t)p->count * sizeof *moved);
-    lob_register_points after = *p;
-    lob_register_costs to = *k;
-    to.points = &after;
-    for (int a = 0; a < 3; a++) after.u[a] = moved + a * p->count;
-    for (int64_t depth = 0; depth < t->depths; depth++) {
-        const int64_t begin = t->depth[depth], end = t->depth[depth + 1];
-        const int threads = end - begin > 1 ? c->context->threads : 1;
-#pragma omp parallel for schedule(dynamic, 4) num_threads(threads) if (threads > 1)
-        for (int64_t i = begin; i < end; i++) {
-            const int64_t point = t->order[i], parent = t->parent[point];
-            int32_t *cost = k->cost + point * k->labels;
-            if (parent >= 0) {
-                int32_t *const own = work + omp_get_thread_num() * 2 * k->labels;
-                edge e;
-                edge_make(&e, k, parent, point);
-                add_edge(own, cost, k, &e, choice[parent]);
-                cost = own;
-            }
-            choice[point] = first_least(cost, k->labels);
-            settle(&to, point, cost, choice[point]);
-        }
-        if (lob_progress_report(&c->progress, end - begin)) break;
-    }
-    memcpy(p->u[0], moved, 3 * (size_t)p->count * sizeof *moved);
+    const int64_t count = s->k->points->count;
+    do_branches(s, true);
+    for (int64_t i = count - 1; i >= 0; i--)
+        if (s->t->size[i] >= s->t->least) hear(s, i);
+    for (int64_t i = 0; i < count; i++)
+        if (s->t->size[i] >= s->t->least) choose(s, i);
+    do_branches(s, false);
 }
 
 lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
@@ -331,8 +370,13 @@ lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
     if (st == LOB_OK)
         st = lob_budget_alloc(&c->budget, &moved, 3 * p->count, sizeof *moved, c->error);
     if (st == LOB_OK) {
-        send_all_up(k, c, &t, work);
-        choose_all(k, c, &t, work, t.set, moved);
+        lob_register_points to = *p;
+        solving s = {k, c, &t, work, t.set, *k};
+        memcpy(moved, p->u[0], 3 * (size_t)p->count * sizeof *moved);
+        for (int a = 0; a < 3; a++) to.u[a] = moved + a * p->count;
+        s.to.points = &to;
+        solve(&s);
+        memcpy(p->u[0], moved, 3 * (size_t)p->count * sizeof *moved);
     }
     lob_budget_free(&c->budget, moved, 3 * p->count, sizeof *moved);
     lob_budget_free(&c->budget, work, each, sizeof *work);

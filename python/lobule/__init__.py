@@ -40,13 +40,15 @@ from ._grower import Grower
 from ._images import box, denoise, filter, gaussian, maxima, median, resample, threshold
 from ._measure import compare, compare_supervoxels, contacts, distance, labels, means, nearest, phantom, stats
 from ._program import command, program, run
+from ._register import Field, register, warp
 from ._segment import Segmented, segment
 from ._steps import appearance, crop, merge, preview, refine, seeds
 
 __all__ = [
-    "Cancelled", "Cells", "DeviceError", "Different", "Error", "FileError", "GrowCut", "Grower", "InputError",
-    "InternalError", "NoInputError", "OutOfMemory", "OutputExists", "Segmented", "TryAgain", "__version__", "appearance", "box", "cells",
-    "command", "compare", "compare_supervoxels", "components", "contacts", "crop", "denoise", "distance", "filter",
-    "gaussian", "growcut", "labels", "lsc", "maxima", "means", "median", "merge", "nearest", "phantom", "preview",
-    "program", "refine", "resample", "run", "seeds", "segment", "slic", "slico", "stats", "supervoxels", "threshold",
+    "Cancelled", "Cells", "DeviceError", "Different", "Error", "Field", "FileError", "GrowCut", "Grower", "InputError",
+    "InternalError", "NoInputError", "OutOfMemory", "OutputExists", "Segmented", "TryAgain", "__version__",
+    "appearance", "box", "cells", "command", "compare", "compare_supervoxels", "components", "contacts", "crop",
+    "denoise", "distance", "filter", "gaussian", "growcut", "labels", "lsc", "maxima", "means", "median", "merge",
+    "nearest", "phantom", "preview", "program", "refine", "register", "resample", "run", "seeds", "segment", "slic",
+    "slico", "stats", "supervoxels", "threshold", "warp",
 ]  # fmt: skip

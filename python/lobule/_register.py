@@ -1,0 +1,212 @@
+"""One scan onto another: registration, and volumes through its fields."""
+
+from __future__ import annotations
+
+import weakref
+from ctypes import POINTER, byref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _abi
+from ._errors import InputError
+from ._grow import begin
+from ._library import check, library
+from ._volumes import DTYPES, LPS, TYPES, Source, choice, dims, held, memory, source, view, volume
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._library import Options
+
+STARTS = ("best", "headers", "centres")
+
+
+class Field:
+    """Where each point of a fixed scan lies in a moving one.
+
+    array   (3, z, y, x), float32: displacements in mm along left, posterior, superior, as in files
+    affine  4 x 4: from voxels x, y, z of the array to the world, RAS
+    matrix  4 x 4: the affine part alone, from the fixed scan's world to the moving one's, RAS
+    """
+
+    def __init__(self, array: np.ndarray, affine: np.ndarray, matrix: np.ndarray | None = None):
+        self.array = np.ascontiguousarray(array, np.float32)
+        self.affine = np.asarray(affine, np.float64)
+        self.matrix = np.eye(4) if matrix is None else matrix
+        if self.array.ndim != 4 or self.array.shape[0] != 3:
+            raise InputError(f"a field has the shape (3, z, y, x), not {self.array.shape}")
+
+    def nibabel(self) -> Any:
+        """As an image of nibabel, whose file `lobule warp`, ITK and ANTs take."""
+        import nibabel
+
+        out = nibabel.Nifti1Image(self.array.transpose(3, 2, 1, 0)[:, :, :, np.newaxis], self.affine)
+        out.header.set_intent("vector")
+        out.header.set_xyzt_units("mm")
+        return out
+
+    def itk(self) -> Any:
+        """As an image of SimpleITK, for sitk.DisplacementFieldTransform."""
+        import SimpleITK as sitk
+
+        out = sitk.GetImageFromArray(np.moveaxis(self.array, 0, -1).astype(np.float64), isVector=True)
+        affine = self.affine[:3] * LPS[:, np.newaxis]
+        spacing = np.linalg.norm(affine[:, :3], axis=0)
+        out.SetSpacing(spacing.tolist())
+        out.SetOrigin(affine[:, 3].tolist())
+        out.SetDirection((affine[:, :3] / spacing).ravel().tolist())
+        return out
+
+
+def _affine(geometry: _abi.lob_geometry) -> np.ndarray:
+    return np.vstack([np.ctypeslib.as_array(geometry.affine), [0, 0, 0, 1]])
+
+
+def _field_of(field: Any) -> Field:
+    """A field, or an image of nibabel or SimpleITK that holds one."""
+    if isinstance(field, Field):
+        return field
+    if hasattr(field, "dataobj") and hasattr(field, "affine"):
+        array = np.asarray(field.dataobj)
+        if array.ndim != 5 or array.shape[3:] != (1, 3):
+            raise InputError(f"a field of nibabel has the shape (x, y, z, 1, 3), not {array.shape}")
+        return Field(array[:, :, :, 0].transpose(3, 2, 1, 0), field.affine)
+    taken = source(field)
+    if taken.voxels.shape[0] != 3 or not taken.world:
+        raise InputError("a field is a lobule.Field, or an image of nibabel or SimpleITK with three channels")
+    return Field(taken.voxels, _affine(taken.geometry))
+
+
+class _Taken:
+    """A field in the library's words, freed with this object."""
+
+    def __init__(self, field: Any):
+        self.field = _abi.lob_field()
+        weakref.finalize(self, library.lob_field_free, byref(self.field))
+        if field is None:
+            return
+        taken, error = _field_of(field), _abi.lob_error()
+        seen = library.lob_volume_empty()
+        seen.data, seen.type, seen.channels = taken.array.ctypes.data, _abi.LOB_F32, 3
+        seen.dims = _abi.lob_dims(*taken.array.shape[:0:-1])
+        rows = np.ascontiguousarray(taken.affine[:3])
+        if not library.lob_geometry_of_affine(byref(seen.geometry), rows.ctypes.data):
+            raise InputError(f"the field's affine does not span space: {taken.affine.tolist()}")
+        check(library.lob_field_of_volume(byref(self.field), byref(seen), byref(error)), error)
+
+
+def register(
+    fixed: Any,
+    moving: Any,
+    *,
+    affine_only: bool = False,
+    grid: float | None = None,
+    smooth: float | None = None,
+    mask: Any = None,
+    start: str = "best",
+    moving_spacing: Any = None,
+    **options: Unpack[Options],
+) -> Field:
+    """Find where each point of a fixed scan lies in a moving one, on the CPU.
+
+    fixed, moving   (z, y, x) or (y, x), any kind, one channel
+    affine_only     find an affine, and no displacements beside
+    grid            work on voxels of this size in mm; None: 3, finer for small scans
+    smooth          how stiff the field is; None: as the command
+    mask            on the fixed scan's grid; 0 does not count
+    start           "headers" (where these place the scans), "centres" (these on each other), or
+                    "best" of both
+    moving_spacing  of an array `moving`: its voxel sizes; None: as `spacing`
+
+    Returns a Field; report gets the shares of bits that differ, of folds, and the longest displacement.
+    """
+    spacing, axes = options.get("spacing"), options.get("axes", "zyx")
+    call, of = begin(fixed, options)
+    plain = not hasattr(moving, "dataobj") and type(moving).__module__.split(".")[0] != "SimpleITK"
+    other = source(moving, spacing if moving_spacing is None else moving_spacing, axes) if plain else source(moving)
+    chosen: _abi.lob_register_options = library.lob_register_defaults()
+    chosen.affine_only = affine_only
+    if grid is not None:
+        chosen.spacing_mm = grid
+    if smooth is not None:
+        chosen.smooth = smooth
+    word = STARTS[choice("start", start, STARTS)]
+    chosen.headers, chosen.centres = word == "headers", word == "centres"
+    covered = of.mask(mask)
+    seen, moved = volume(of), volume(other)
+    given = _abi.lob_register_input(POINTER(_abi.lob_volume)(seen), POINTER(_abi.lob_volume)(moved), covered.address)
+    stats, out = _abi.lob_register_stats(), _abi.lob_field()
+    call.run(library.lob_register, byref(out), byref(stats), byref(given), byref(chosen))
+    call.tell(stats, "cost_before", "cost_affine", "cost_after", "folded", "most_mm", "working_bytes")
+    call.report["start"] = "centres" if stats.centres else "headers"
+    shape = (3, out.dims.nz, out.dims.ny, out.dims.nx)
+    mm = np.array(memory(_address(out), shape, np.float32))
+    return Field(mm * np.float32(LPS)[:, np.newaxis, np.newaxis, np.newaxis], _affine(out.geometry), _rows(out.affine))
+
+
+def _address(field: _abi.lob_field) -> int:
+    import ctypes
+
+    return ctypes.cast(field.mm, ctypes.c_void_p).value or 0
+
+
+def _rows(affine: Any) -> np.ndarray:
+    return np.vstack([np.ctypeslib.as_array(affine), [0, 0, 0, 1]])
+
+
+def warp(
+    image: Any,
+    field: Any,
+    like: Any,
+    *,
+    labels: bool = False,
+    nearest: bool = False,
+    inverse: bool = False,
+    then: Any = None,
+    **options: Unpack[Options],
+) -> Any:
+    """Bring a volume through a field of displacements, on the CPU.
+
+    image    (z, y, x) or (y, x), any kind; with channel_axis several channels
+    field    what `register` gives, or an image of nibabel or SimpleITK that holds displacements in mm along LPS
+    like     an image whose grid is taken; an array has the spacing of `image`
+    labels   the voxels are labels, which are not mixed
+    nearest  take the nearest voxel in place of a mean
+    inverse  go the other way: from the moving scan's volumes to the fixed one's
+    then     a second field, which leads on from where `field` leads
+
+    Returns an image of the kind of `like`.
+    """
+    if labels and nearest:
+        raise InputError("labels are never mixed: leave nearest out")
+    about = {name: options.get(name) for name in ("spacing", "axes") if options.get(name) is not None}
+    call, of = begin(image, options)
+    target = like if isinstance(like, Source) else source(like, **({} if _has_place(like) else about))
+    seen, onto = volume(of), volume(target)
+    if labels:
+        narrow = of.voxels.astype(DTYPES[library.lob_label_type(int(of.voxels.max()))], copy=False)
+        seen.data, seen.type = held(narrow).address, TYPES[narrow.dtype]
+    taken = _Taken(field)
+    if then is not None:
+        more, made = _Taken(then), _Taken(None)
+        call.run(library.lob_field_compose, byref(made.field), byref(taken.field), byref(more.field))
+        taken = made
+    if inverse:
+        made = _Taken(None)
+        call.run(library.lob_field_invert, byref(made.field), byref(taken.field), byref(onto))
+        taken = made
+    method = _abi.LOB_WARP_LABELS if labels else _abi.LOB_WARP_NEAREST if nearest else _abi.LOB_WARP_LINEAR
+    out = _abi.lob_volume()
+    call.run(library.lob_warp, byref(out), byref(seen), byref(taken.field), byref(onto), method)
+    extents = dims(target)
+    shape = (out.channels, extents.nz, extents.ny, extents.nx)
+    voxels = np.array(view(out.data, shape, DTYPES[out.type]))
+    library.lob_volume_free(byref(out))
+    if (of.slope, of.inter) != (1.0, 0.0) and not labels:
+        voxels = voxels * of.slope + of.inter
+    return target.give(voxels[0] if of.channel_axis is None and voxels.shape[0] == 1 else voxels, labels)
+
+
+def _has_place(image: Any) -> bool:
+    return hasattr(image, "dataobj") or type(image).__module__.split(".")[0] == "SimpleITK"
