@@ -11,8 +11,8 @@ import nibabel
 import numpy as np
 import pytest
 from browser import OFFLINE, Tab, browse, needs_browser
-from conftest import AFFINE, assert_one_line, good, lobule, save
-from skimage.io import imread
+from conftest import AFFINE, ROOT, assert_one_line, good, lobule, save
+from skimage.io import imread, imsave
 
 SHAPE = (21, 17, 11)
 HOSTILE = "</script><img src=x onerror=alert(1)>&amp;\"'"
@@ -233,7 +233,7 @@ def test_colours_lie_where_labels_are(tmp_path, affine, convention):
 def test_hands_on(tmp_path):
     page, _ = make(tmp_path, "--at", "10,8,5", "--window", "0,1000")
     out = browse(page, READY + """
-      const slices = () => ["axial", "coronal", "sagittal"].map((id) => $(id).parentElement.querySelector("span").textContent);
+      const slices = () => ["axial", "coronal", "sagittal"].map((id) => $(id).closest("figure").querySelector("span").textContent);
       out.first = slices(); out.place = $("place").textContent;
       out.titles = [...document.querySelectorAll("#rows button")].map((b) => b.textContent);
       out.volumes = [...document.querySelectorAll("#rows td.volume")].map((c) => c.textContent);
@@ -266,21 +266,127 @@ def test_hands_on(tmp_path):
     assert out["foreign"] == 0 and out["unnamed"] == 0
 
 
+WAIT = """
+for (let i = 0; i < 2000 && document.documentElement.dataset.body !== "ready"; i++) await new Promise((r) => setTimeout(r, 10));
+if (document.documentElement.dataset.body !== "ready") throw "no body";
+"""
+
+
+def window(tab, wide, tall, scheme="dark"):
+    """The screenshot of a window of this size once all is drawn."""
+    tab.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    tab.ask("Emulation.setDeviceMetricsOverride", width=wide, height=tall, deviceScaleFactor=1, mobile=False)
+    tab.run("await new Promise((r) => setTimeout(r, 200));" + READY + WAIT)
+    return imread(io.BytesIO(tab.screenshot()))[..., :3].astype(int)
+
+
 @needs_browser
 def test_a_screenshot_shows_the_labels(tmp_path):
     """The window itself, not its canvases: each label covers as much of it as its voxels take."""
-    _, about = make(tmp_path, "--alpha", 1, "--contour", 0, "--at", "11,6,5")
+    make(tmp_path, "--alpha", 1, "--contour", 0, "--at", "11,6,5")
     with Tab((tmp_path / "page.html").as_uri(), tmp_path, OFFLINE) as tab:
-        tab.run(READY)
-        pixels = imread(io.BytesIO(tab.screenshot()))[..., :3]
-    scale = (1000 - 170) / (2 * 11 * 2.5)  # two views above each other, of 11 slices of 2.5 mm
+        pixels = window(tab, 1400, 1000)
+        areas = {name: tab.run(f"const b = document.getElementById('{name}').getBoundingClientRect(); return [b.x, b.y, b.width, b.height];")
+                 for name in ("axial", "coronal", "sagittal")}  # fmt: skip
     labels = boxes()
-    for value, (_, colour) in NAMES.items():
-        want = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-        taken = ((labels[:, :, 5] == value).sum() * 1.5 * 1.5 + (labels[:, 6] == value).sum() * 1.5 * 2.5 +
-                 (labels[11] == value).sum() * 1.5 * 2.5) * scale**2  # fmt: skip
-        got = (pixels == want).all(2).sum()
-        assert 0.85 * taken <= got <= 1.05 * taken, (value, got, taken)
+    cuts = {"axial": (labels[:, :, 5], 1.5, 1.5), "coronal": (labels[:, 6], 1.5, 2.5), "sagittal": (labels[11], 1.5, 2.5)}
+    for name, (cut, across, down) in cuts.items():
+        x, y, wide, tall = map(round, areas[name])
+        view = pixels[y : y + tall, x : x + wide]
+        scale = wide / (cut.shape[0] * across)
+        assert abs(scale - tall / (cut.shape[1] * down)) < 0.02 * scale  # mm are square
+        for value, (_, colour) in NAMES.items():
+            want = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+            taken = (cut == value).sum() * across * down * scale**2
+            got = (np.abs(view - want).max(2) < 8).sum()
+            assert 0.85 * taken <= got <= 1.02 * taken, (name, value, got, taken)
+
+
+SCREENS = ROOT / "tests/command/screens"
+
+
+@needs_browser
+@pytest.mark.skipif("LOBULE_SANITIZED" in os.environ, reason="the optimised build shows it")
+@pytest.mark.parametrize("wide, tall", [(1280, 720), (1920, 1080)])
+def test_views_fill_the_window(tmp_path, wide, tall):
+    """2 x 2 in light and dark, as the pictures in screens/ have it, small; LOBULE_SCREENS=new makes them anew."""
+    good("phantom", "abdomen", "-o", "scan.nii", "--truth", "truth.nii", "--size", "90,64,53", "--spacing", "4,4,4", cwd=tmp_path)
+    good("preview", "scan.nii", "truth.nii", "--html", "page.html", cwd=tmp_path)
+    shots = {}
+    with Tab((tmp_path / "page.html").as_uri(), tmp_path, OFFLINE) as tab:
+        for scheme in ("dark", "light"):
+            shots[scheme] = window(tab, wide, tall, scheme)
+        areas = tab.run("return [...document.querySelectorAll('figure')].map((f) => { const b = f.getBoundingClientRect();"
+                        " return [b.x, b.y, b.width, b.height]; });")  # fmt: skip
+        assert tab.run("return document.documentElement.scrollHeight <= innerHeight;")
+    assert len(areas) == 4
+    assert sum(w * h for _, _, w, h in areas) > 0.7 * wide * tall
+    for x, y, w, h in areas:
+        a, b = (shots[k][round(y) + 4 : round(y + h) - 30, round(x) + 4 : round(x + w) - 4] for k in ("dark", "light"))
+        assert (a == b).all() and (a.max(2) > 60).mean() > 0.1
+    assert shots["dark"][3, 3].max() < 60 and shots["light"][3, 3].min() > 200
+    small = shots["dark"].reshape(180, tall // 180, 320, wide // 320, 3).mean((1, 3)).round().astype(np.uint8)
+    name = SCREENS / f"viewer_{wide}x{tall}.png"
+    if os.environ.get("LOBULE_SCREENS") == "new":
+        imsave(name, small)
+    apart = np.abs(small.astype(int) - imread(name)[..., :3])
+    assert apart[:, :230].mean() < 3 and apart.mean() < 6, apart.mean()  # letters differ by machine
+
+
+@needs_browser
+def test_labels_in_space(tmp_path):
+    """Each label that is shown is seen; the keys turn them; a click on one leads the planes there."""
+    make(tmp_path)
+    with Tab((tmp_path / "page.html").as_uri(), tmp_path, OFFLINE) as tab:
+        tab.run(READY + WAIT)
+        seen = """
+          const c = document.getElementById("body"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, sums = {};
+          NAMES.forEach(([name, r, g, b]) => { let n = 0, x = 0, y = 0;
+            for (let i = 0; i < d.length; i += 4) {
+              if (d[i + 3] < 255) continue;
+              const k = (d[i] * r + d[i + 1] * g + d[i + 2] * b) / Math.hypot(d[i], d[i + 1], d[i + 2]) / Math.hypot(r, g, b);
+              if (k > .97) { n++; x += i / 4 % c.width; y += Math.floor(i / 4 / c.width); }
+            }
+            sums[name] = [n, x / n / c.width, y / n / c.height]; });
+          return sums;""".replace("NAMES", json.dumps([[str(v), *(int(c[i : i + 2], 16) for i in (1, 3, 5))] for v, (_, c) in NAMES.items()]))
+        front = tab.run(seen)
+        assert all(n > 500 for n, _, _ in front.values())
+        assert front["2"][1] > front["9"][1]  # low x is the patient's left, at the right from the front
+        press = "document.getElementById('body').dispatchEvent(new KeyboardEvent('keydown', { key: 'KEY' }));"
+        tab.run((press * 18).replace("KEY", "ArrowLeft") + "await new Promise((r) => setTimeout(r, 50));" + WAIT)
+        back = tab.run(seen)
+        assert back["2"][1] < back["9"][1]
+        assert tab.run("return document.getElementById('body').closest('figure').querySelector('span').textContent;") == "from the back"
+        place = tab.run("""
+          const c = document.getElementById("body"), b = c.getBoundingClientRect();
+          c.dispatchEvent(new PointerEvent("click", { clientX: b.x + AT[0] * b.width, clientY: b.y + AT[1] * b.height }));
+          await new Promise((r) => setTimeout(r, 200)); return document.getElementById("place").textContent;
+        """.replace("AT", json.dumps(back["2"][1:])))
+        assert "liver" in place or "mm" in place
+        tab.run("document.querySelectorAll('#rows input')[0].click(); await new Promise((r) => setTimeout(r, 100));" + WAIT)
+        assert tab.run(seen)["2"][0] < 50
+
+
+@needs_browser
+def test_keys(tmp_path):
+    page, _ = make(tmp_path)
+    out = browse(page, READY + """
+      const press = async (key, target) => { (target || document.body).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })); await frame(); };
+      const sizes = () => ["axial", "body", "coronal", "sagittal"].map((id) => $(id).closest("figure").getBoundingClientRect().width);
+      out.all = sizes(); await press("3"); out.third = sizes(); await press("3"); out.again = sizes();
+      const bar = () => $("axial").width;
+      await set("lines", false, "checked"); const before = pixels("axial"); const was = [before.width, before.height];
+      out.corner = before.at(3, 3);
+      for (let i = 0; i < 6; i++) await press("+");
+      const near = pixels("axial"); out.wider = near.width >= was[0]; out.moved = String(near.at(40, 40)) !== String(before.at(40, 40));
+      await press("0"); const back = pixels("axial"); out.back = [back.width, back.height].join() === was.join() && String(back.at(40, 40)) === String(before.at(40, 40));
+      out.outlines = $("outlines").checked; await press("o"); out.off = $("outlines").checked;
+      await press("o", $("search")); out.typed = $("outlines").checked;
+    """, tmp_path, flags=OFFLINE)
+    assert min(out["all"]) > 200 and out["again"] == out["all"]
+    assert out["third"][2] > 1.8 * out["all"][2] and out["third"][:2] == [0, 0] and out["third"][3] == 0
+    assert out["wider"] and out["moved"] and out["back"]
+    assert out["outlines"] and not out["off"] and not out["typed"]
 
 
 @needs_browser
