@@ -40,7 +40,8 @@ lob_status lob_input_open(lob_input *in, const char *path, lob_error *error)
         const lob_status st = errno == EIO ? LOB_EIO : LOB_ENOINPUT;
         if (strcmp(path, "-") == 0)
             return lob_fail_file(error, st, path,
-                                 "input from a pipe is not supported; name a file");
+                                 "input from a pipe is not supported; name a file, or pass volumes "
+                                 "from line to line of a recipe as @name");
         return lob_fail_file(error, st, path, "cannot be opened: %s", ERRNO_TEXT(errno));
     }
     lob_about about;
@@ -177,7 +178,8 @@ lob_status lob_output_check(const char *path, bool force, lob_error *error)
     const char *name = lob_name_in_path(path);
     if (strcmp(path, "-") == 0)
         return lob_fail_file(error, LOB_EARG, path,
-                             "output to a pipe is not supported; name a file");
+                             "output to a pipe is not supported; name a file, or pass volumes from "
+                             "line to line of a recipe as @name");
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return lob_fail_file(error, LOB_ECREATE, path, "is not the name of a file");
     if (lob_about_path(&about, path)) {

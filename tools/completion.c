@@ -24,9 +24,13 @@ static int put_parts(const char *how)
     return 0;
 }
 
+/* The names of recipes, which the user may add to at any time. */
+#define LIST_RECIPES " run --list 2>/dev/null | sed -n 's/^\\([^ :]*\\):.*/\\1/p'"
+
 static int put_bash(void)
 {
     fputs("# bash completion of lobule, made by lobule --completion bash\n"
+          "_lobule_recipes() { \"${COMP_WORDS[0]}\"" LIST_RECIPES "; }\n"
           "_lobule() {\n"
           "    local current=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}\n"
           "    local command=${COMP_WORDS[1]} options= words= files= commands='",
@@ -73,6 +77,7 @@ static int put_zsh(void)
 {
     fputs("#compdef lobule\n"
           "# zsh completion of lobule, made by lobule --completion zsh\n"
+          "_lobule_recipes() { compadd -- ${(f)\"$(lobule" LIST_RECIPES ")\"}; _files; }\n"
           "_lobule() {\n"
           "    local context state line\n"
           "    typeset -A opt_args\n"
@@ -109,8 +114,9 @@ static int put_zsh(void)
 static int put_fish(void)
 {
     static const char first[] = "complete -c lobule -n __fish_use_subcommand -f";
-    printf("# fish completion of lobule, made by lobule --completion fish\n"
-           "%s -s h -l help -d 'list the commands'\n"
+    puts("# fish completion of lobule, made by lobule --completion fish\n"
+         "function __lobule_recipes\n    lobule" LIST_RECIPES "\nend");
+    printf("%s -s h -l help -d 'list the commands'\n"
            "%s -l version -d 'print the version'\n",
            first, first);
     for (const lob_command *c = lob_next_command(NULL); c; c = lob_next_command(c)) {

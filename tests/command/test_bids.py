@@ -28,6 +28,7 @@ def dataset(tmp_path_factory):
             (folder / name).parent.mkdir(parents=True)
         good("phantom", "abdomen", "-o", names[0], "--seeds", names[1], "--size", "48,40,24", "--spacing", "3,3,4",
              "--random-seed", participant, cwd=folder)  # fmt: skip
+    (folder / "raw/dataset_description.json").write_text('{"Name": "phantoms", "BIDSVersion": "1.9.0"}')
     return folder
 
 
@@ -152,7 +153,7 @@ def test_the_app(dataset):
     [
         (["none", "made", "participant", "--", "threshold"], 66, "none"),
         (["raw", "made", "participant"], 64, "--recipe"),
-        (["raw", "made", "group", "--", "threshold"], 64, "group"),
+        (["none", "made", "group"], 66, "none"),
         (["raw", "made", "subject", "--", "threshold"], 64, "LEVEL"),
         (["raw", "made", "participant", "--suffix", "PDw", "--", "threshold"], 66, "_PDw.nii.gz"),
         (["raw", "made", "participant", "--participant-label", "03", "--", "threshold"], 66, "sub-03_"),

@@ -48,7 +48,8 @@ static lob_status add_named(lob_batch_files *out, int line, const lob_line_file 
     static const char contents[] = {[LOB_FILE_OTHER] = 'o',
                                     [LOB_FILE_IMAGE] = 'i',
                                     [LOB_FILE_LABELS] = 'l',
-                                    [LOB_FILE_TABLE] = 't'};
+                                    [LOB_FILE_TABLE] = 't',
+                                    [LOB_FILE_RECIPE] = 'o'};
     const char content = contents[named->content];
     char *files[2] = {NULL, NULL};
     if (!lob_line_file_is_volume(named))

@@ -89,7 +89,8 @@ void lob_batch_summary_print(const lob_batch_summary *summary)
         {summary->left,                      "not begun"  },
     };
     lob_bytes_text(peak, summary->peak_memory_bytes);
-    fprintf(stderr, "lobule batch: %lld scans", (long long)summary->scans);
+    fprintf(stderr, "lobule batch: %lld scan%s", (long long)summary->scans,
+            summary->scans == 1 ? "" : "s");
     for (size_t i = 0; i < LOB_COUNT(rows); i++)
         if (rows[i].count > 0)
             fprintf(stderr, "%s %lld %s", i == 0 ? ":" : ",", (long long)rows[i].count,

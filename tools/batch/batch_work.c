@@ -95,10 +95,10 @@ static void print_progress(progress *p, double now)
         bar[CELLS + 2] = ' ';
         bar[CELLS + 3] = '\0';
     }
-    fprintf(stderr, "%slobule batch: %s%lld of %lld scans%s, %.0f an hour, %s left%s",
-            p->bar ? "\r" : "", bar, (long long)p->done, (long long)p->scans, failed,
-            elapsed > 0 ? (double)worked / elapsed * 3600 : 0, worked ? rest : "?",
-            p->bar ? "\033[K" : "\n");
+    fprintf(stderr, "%slobule batch: %s%lld of %lld scan%s%s, %.0f an hour, %s left%s",
+            p->bar ? "\r" : "", bar, (long long)p->done, (long long)p->scans,
+            p->scans == 1 ? "" : "s", failed, elapsed > 0 ? (double)worked / elapsed * 3600 : 0,
+            worked ? rest : "?", p->bar ? "\033[K" : "\n");
     fflush(stderr);
     p->shown = p->bar;
 }

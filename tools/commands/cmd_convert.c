@@ -1,6 +1,7 @@
 /* lobule convert: the same volume in another format or voxel type. */
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
+#include "tools/inout/stated_grid.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
 
@@ -12,6 +13,7 @@
 typedef struct {
     const char *in, *out, *names_in, *names_out;
     int frame, channel;
+    lob_stated_grid stated;
     int type; /* a lob_type, or -1 */
     bool labels, lossy, strip_extensions;
     int level;
@@ -187,6 +189,7 @@ static lob_status convert(lob_session *s, void *user)
     options.strip_extensions = set->strip_extensions;
     options.level = set->level;
     LOB_TRY(lob_session_read(s, volume, set->in, frame));
+    lob_grid_state(volume, &set->stated);
     LOB_TRY(lob_label_table_take(s, volume, set->names_in));
     LOB_TRY(lob_grid_channel(s, volume, set->channel, set->in));
     LOB_TRY(check_made(s, w));
@@ -216,7 +219,8 @@ static const char type_names[] = LOB_TYPE_LIST(NAME);
 static void options(lob_rows *to, void *user)
 {
     settings *const set = user;
-    *set = (settings){.frame = -1, .channel = -1, .type = -1, .level = -1};
+    *set =
+        (settings){.frame = -1, .channel = -1, .type = -1, .level = -1, .stated = LOB_NOT_STATED};
     const lob_option rows[] = {
         OPERAND_INPUT("IN", &set->in, LOB_FILE_IMAGE, "volume to read, or FILE.h5:/dataset",
                       .required = true),
@@ -226,6 +230,8 @@ static void options(lob_rows *to, void *user)
                 "time frame to take, from 0; left out: all"),
         OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
                 "channel to take, from 0; left out: all"),
+        OPT_SPACING(&set->stated.spacing),
+        OPT_ORIGIN(&set->stated.origin),
         OPT_CHOICE("type", &set->type, &type_names[1],
                    "voxel type to write, without a scale; left out: voxels as they are stored"),
         OPT_FLAG("lossy", &set->lossy,
@@ -256,6 +262,7 @@ const lob_command lob_command_convert = {
         "--lossy is given.",
     .examples = "lobule convert scan.nii.gz scan.h5\n"
                 "lobule convert --frame 3 bold.nii.gz one.nii.gz\n"
+                "lobule convert stack.tif scan.nii.gz --spacing 0.5,0.5,2\n"
                 "lobule convert --labels manual.nii.gz labels.nii.gz\n"
                 "lobule convert --labels slicer.seg.nrrd labels.nii.gz --write-label-table "
                 "labels.tsv",

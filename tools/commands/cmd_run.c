@@ -130,7 +130,7 @@ static void options(lob_rows *to, void *user)
 {
     settings *const set = user;
     const lob_option rows[] = {
-        OPERAND_INPUT("RECIPE", &set->recipe, LOB_FILE_OTHER,
+        OPERAND_INPUT("RECIPE", &set->recipe, LOB_FILE_RECIPE,
                       "file with one command a line, or the name of one that is installed"),
         OPERAND_WORDS("NAME=VALUE", &set->given, "what stands for {NAME} in the recipe"),
         OPT_FLAG("list", &set->list, "list the recipes that are installed, with their values"),

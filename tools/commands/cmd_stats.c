@@ -1,13 +1,17 @@
 /* lobule stats: the table of a label volume's regions, with the intensities of an image. */
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
+#include "tools/inout/stated_grid.h"
 #include "tools/table/region_table.h"
 #include "tools/table/table_file.h"
 #include "volumes/label_check.h"
 
+#include <math.h>
+
 typedef struct {
     const char *image, *labels, *table, *name, *columns;
     int frame, channel;
+    lob_stated_grid stated;
 } settings;
 
 /* Everything on the grid, freed together. */
@@ -18,6 +22,15 @@ typedef struct {
     int64_t frames; /* of the image, that are measured */
     lob_region_table table;
 } work;
+
+/* What is stated of the image holds for labels that lie as its file says. */
+static void state_grid(work *w)
+{
+    const lob_volume as_read = w->image; /* its grid alone is looked at */
+    lob_grid_state(&w->image, &w->set.stated);
+    if (lob_same_grid(&as_read, "", &w->labels, "", NULL) == LOB_OK)
+        lob_grid_state(&w->labels, &w->set.stated);
+}
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
@@ -31,6 +44,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
                              w->image.channels / (int)w->frames);
     /* labels of a part of the image are not filled up: a table of that would be of other labels */
     LOB_TRY(lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE));
+    state_grid(w);
     LOB_TRY(lob_grid_match(s, &w->labels, set->labels, &w->image, set->image));
     LOB_TRY(lob_grid_one_channel(s, &w->labels, set->labels));
     LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, set->labels));
@@ -97,7 +111,7 @@ static void release(void *user)
 static void options(lob_rows *to, void *user)
 {
     settings *const set = user;
-    *set = (settings){.table = "-", .frame = -1, .channel = -1};
+    *set = (settings){.table = "-", .frame = -1, .channel = -1, .stated = LOB_NOT_STATED};
     const lob_option rows[] = {
         OPERAND_IMAGE(&set->image, "scan"),
         OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS,
@@ -109,6 +123,8 @@ static void options(lob_rows *to, void *user)
         OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; left out: all, a row for each"),
         OPT_CHANNEL(&set->channel),
+        OPT_SPACING(&set->stated.spacing),
+        OPT_ORIGIN(&set->stated.origin),
     };
     LOB_ROWS(to, rows);
 }

@@ -9,9 +9,14 @@ static const char *words_of(const lob_option *row)
     return row->kind == LOB_OPT_DEVICE ? "auto|cpu|cuda" : row->choices;
 }
 
+static bool is_recipe(const lob_option *row)
+{
+    return row->content == LOB_FILE_RECIPE;
+}
+
 static bool is_file(const lob_option *row)
 {
-    return lob_option_reads(row) || row->kind == LOB_OPT_OUTPUT;
+    return lob_option_reads(row) || row->kind == LOB_OPT_OUTPUT || is_recipe(row);
 }
 
 static void put_words(FILE *to, const char *words)
@@ -56,6 +61,7 @@ void lob_print_bash(FILE *to, const lob_manual *m)
                 put_words(to, words_of(row));
                 fputs("' ;;\n", to);
             } else {
+                if (is_recipe(row)) fputs("words=$(_lobule_recipes) ", to);
                 fputs(is_file(row) ? "files=yes ;;\n" : ";;\n", to);
             }
         }
@@ -64,6 +70,7 @@ void lob_print_bash(FILE *to, const lob_manual *m)
         for (size_t i = 0; i < m->tables[t].count; i++) {
             const lob_option *row = &m->tables[t].rows[i];
             if (!row->operand) continue;
+            if (is_recipe(row)) fputs("            words+=$(_lobule_recipes)\n", to);
             if (is_file(row)) {
                 fputs("            files=yes\n", to);
             } else if (words_of(row)) {
@@ -82,7 +89,10 @@ static void put_zsh_value(FILE *to, const lob_option *row)
         put_words(to, words_of(row));
         fputc(')', to);
     } else {
-        fprintf(to, ":%s:%s", row->operand ? row->name : row->unit, is_file(row) ? "_files" : " ");
+        fprintf(to, ":%s:%s", row->operand ? row->name : row->unit,
+                is_recipe(row) ? "_lobule_recipes"
+                : is_file(row) ? "_files"
+                               : " ");
     }
 }
 
@@ -121,7 +131,7 @@ void lob_print_fish(FILE *to, const lob_manual *m)
     for (size_t t = 0; t < m->count; t++)
         for (size_t i = 0; i < m->tables[t].count; i++) {
             const lob_option *row = &m->tables[t].rows[i];
-            if (row->operand && !words_of(row)) continue;
+            if (row->operand && !words_of(row) && !is_recipe(row)) continue;
             fprintf(to, "complete -c lobule -n '__fish_seen_subcommand_from %s'", m->name);
             if (row->letter) fprintf(to, " -s %c", row->letter);
             if (!row->operand) fprintf(to, " -l %s", row->name);
@@ -129,6 +139,9 @@ void lob_print_fish(FILE *to, const lob_manual *m)
                 fputs(row->operand ? " -f -a '" : " -x -a '", to);
                 put_words(to, words_of(row));
                 fputc('\'', to);
+            } else if (is_recipe(row)) {
+                fputs(row->operand ? " -F" : " -r -F", to);
+                fputs(" -a '(__lobule_recipes)'", to);
             } else if (lob_option_has_value(row)) {
                 fputs(is_file(row) ? " -r -F" : " -x", to);
             }

@@ -31,6 +31,35 @@ static void name_of(char *name, size_t size, const lob_option *row)
         *c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '_';
 }
 
+/* What 3D Slicer shows beside a field, as its own modules have it: "Input volume", "Min size". */
+static void label_of(char *label, size_t size, const lob_option *row)
+{
+    static const char *const outputs[] = {[LOB_FILE_OTHER] = "Output file",
+                                          [LOB_FILE_IMAGE] = "Output volume",
+                                          [LOB_FILE_LABELS] = "Output labels",
+                                          [LOB_FILE_TABLE] = "Output table",
+                                          [LOB_FILE_RECIPE] = "Output file"};
+    if (strcmp(row->name, "output") == 0 || strcmp(row->name, "OUT") == 0) {
+        snprintf(label, size, "%s", outputs[row->content]);
+        return;
+    }
+    const bool image = strcmp(row->name, "IMAGE") == 0 || strcmp(row->name, "IN") == 0;
+    snprintf(label, size, "%s%s", row->operand ? "Input " : "", image ? "volume" : row->name);
+    for (char *c = label; *c; c++) *c = *c == '-' ? ' ' : (char)tolower((unsigned char)*c);
+    label[0] = (char)toupper((unsigned char)label[0]);
+}
+
+/* A tip of a line: what the help says before its first semicolon. Fields show defaults themselves.
+ */
+static void tip_of(char *tip, size_t size, const lob_option *row, const char *element)
+{
+    const size_t n = strcspn(row->help, ";");
+    if (row->choices && strcmp(element, "string") == 0)
+        snprintf(tip, size, "%.*s: one of %s, or empty", (int)n, row->help, row->choices);
+    else
+        snprintf(tip, size, "%.*s", (int)n, row->help);
+}
+
 /* ---- what a row is ---- */
 
 static bool is_output(const lob_option *row)
@@ -101,22 +130,19 @@ static void put_choices(FILE *to, const char *choices)
 
 static void put_row(FILE *to, const lob_option *row, int index)
 {
-    char name[64], number[16], text[1024], value[256];
+    char name[64], label[80], number[16], tip[1024], value[256];
     lob_option_text(value, sizeof value, row);
     const char *const element = element_of(row, value);
     const bool file = lob_option_reads(row) || is_output(row);
     name_of(name, sizeof name, row);
     snprintf(number, sizeof number, "%d", index);
-    lob_row_text(text, sizeof text, row);
-    if (row->choices && strcmp(element, "string") == 0) {
-        const size_t n = strlen(text);
-        snprintf(text + n, sizeof text - n, ": one of %s, or empty", row->choices);
-    }
+    label_of(label, sizeof label, row);
+    tip_of(tip, sizeof tip, row, element);
     put_opening(to, row, element);
     put_element(to, 6, "name", name);
     put_element(to, 6, row->operand ? "index" : "longflag", row->operand ? number : name);
-    put_element(to, 6, "description", text);
-    put_element(to, 6, "label", name);
+    put_element(to, 6, "description", tip);
+    put_element(to, 6, "label", label);
     if (strcmp(element, "boolean") == 0)
         put_element(to, 6, "default", "false");
     else if (value[0] && !file)

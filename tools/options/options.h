@@ -45,8 +45,14 @@ typedef enum {
 } lob_option_kind;
 
 /* What an input or output file holds. Images and labels have a suffix that names their format; the
- * table "-" is standard output. */
-typedef enum { LOB_FILE_OTHER, LOB_FILE_IMAGE, LOB_FILE_LABELS, LOB_FILE_TABLE } lob_file_content;
+ * table "-" is standard output. A recipe may be named without its folder and suffix. */
+typedef enum {
+    LOB_FILE_OTHER,
+    LOB_FILE_IMAGE,
+    LOB_FILE_LABELS,
+    LOB_FILE_TABLE,
+    LOB_FILE_RECIPE
+} lob_file_content;
 
 /* A length in mm, or how much of space a region takes in mm3; both also in voxels. */
 typedef struct {

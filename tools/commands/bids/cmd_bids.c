@@ -72,12 +72,9 @@ static lob_status check(lob_session *s, void *user)
     if (set->search.participants.count > 0 && !set->search.participant)
         return lob_fail(&s->error, LOB_EARG, "'%s' is one word too many",
                         set->search.participants.word[0]);
-    if (set->level == GROUP)
-        return lob_fail(&s->error, LOB_EARG,
-                        "group: there is nothing to do at this level; regions.tsv of all "
-                        "participants is in code/NAME of the output");
     if (!lob_is_folder(set->search.dataset))
         return lob_fail_file(&s->error, LOB_ENOINPUT, set->search.dataset, "is no folder");
+    if (set->level == GROUP) return LOB_OK;
     if (set->line ? set->recipe || set->line_count == 0 : !set->recipe)
         return lob_fail(&s->error, LOB_EARG,
                         "what is to be done? Give --recipe FILE, or one command behind --, as in: "
@@ -138,11 +135,29 @@ static lob_status name_places(lob_session *s, settings *set)
     return set->manifest ? LOB_OK : lob_session_no_memory(s, set->search.out);
 }
 
+/* A folder that is no dataset yet is taken, but other BIDS Apps refuse it. */
+static void note_description(lob_session *s, const char *dataset)
+{
+    char path[2 * PATH_MAX];
+    snprintf(path, sizeof path, "%s/dataset_description.json", dataset);
+    if (!lob_is_there(path))
+        lob_session_note(s, "%s: has no dataset_description.json, which a BIDS dataset has",
+                         dataset);
+}
+
 /* Write the manifest of the images into the output's folder for what makes it. */
 static lob_status plan(lob_session *s, void *user)
 {
     settings *const set = user;
     const lob_bids_search *const search = &set->search;
+    if (set->level == GROUP) {
+        lob_session_note(s,
+                         "group: there is nothing to do at this level; regions.tsv of all "
+                         "participants is in code/NAME of %s",
+                         search->out);
+        return LOB_OK;
+    }
+    note_description(s, search->dataset);
     set->out_is_new = !lob_is_there(search->out);
     name_tool(set);
     if (!set->search.tool[0])
@@ -174,7 +189,7 @@ static void clean_up(const settings *set)
 static int do_batch(void *user, int exit_code)
 {
     settings *const set = user;
-    if (exit_code == 0) {
+    if (exit_code == 0 && set->level != GROUP) {
         exit_code = lob_call(&lob_command_batch, set->batch.count, set->batch.word);
         clean_up(set);
     }
@@ -200,7 +215,8 @@ static void options(lob_rows *to, void *user)
         OPT_TEXT("recipe", &set->recipe, "FILE",
                  "recipe, or the name of one that is installed; its lines have {image}, {out}, "
                  "{folder}, {bids} and {scan}, and --bids in a line writes the files beside its "
-                 "labels"),
+                 "labels",
+                 .content = LOB_FILE_RECIPE),
         OPT_TEXT("participant-label", &set->search.participant, "LABEL",
                  "only this participant, with or without sub-, and those that follow"),
         OPT_TEXT("suffix", &set->search.suffix, "SUFFIX",
@@ -228,6 +244,7 @@ const lob_command lob_command_bids = {
         "several can be done at the same time. --resume goes on after an interruption. Strokes and "
         "other inputs can lie in a dataset of their own, and the line then names them with "
         "{folder} and {bids}: strokes/{folder}/{bids}_desc-strokes_dseg.nii.gz.\n"
+        "At the level group there is nothing to do.\n"
         "The exit code is that of `lobule batch`; 66 where there is no image, or none of a "
         "participant "
         "that is named.",

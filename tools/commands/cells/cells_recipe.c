@@ -39,10 +39,16 @@ static void print_walls(const lob_cells_plan *plan, const char *image)
     print_flood(plan, "@smooth", "");
 }
 
+static void print_triple(const char *option, const double value[3])
+{
+    if (!isnan(value[0])) printf(" --%s=%.17g,%.17g,%.17g", option, value[0], value[1], value[2]);
+}
+
 lob_status lob_cells_recipe_print(const lob_cells_plan *plan, const lob_cells_files *files,
                                   lob_error *error)
 {
-    const bool part = files->frame >= 0 || files->channel >= 0;
+    const bool part =
+        files->frame >= 0 || files->channel >= 0 || lob_grid_is_stated(&files->stated);
     char *const file = lob_shell_word(files->image), *const out = lob_shell_word(files->out);
     char *const table = files->table ? lob_shell_word(files->table) : NULL;
     const bool made = file && out && (table || !files->table);
@@ -51,6 +57,8 @@ lob_status lob_cells_recipe_print(const lob_cells_plan *plan, const lob_cells_fi
         if (part) printf("lobule convert %s @image", file);
         if (files->frame >= 0) printf(" --frame %d", files->frame);
         if (files->channel >= 0) printf(" --channel %d", files->channel);
+        print_triple("spacing", files->stated.spacing);
+        print_triple("origin", files->stated.origin);
         if (part) printf("\n");
         (plan->walls ? print_walls : print_bodies)(plan, image);
         printf("lobule labels @joined -o %s --fill-holes --min-size %.9gmm3 --sequential\n",

@@ -3,6 +3,7 @@
 #define LOB_CELLS_RECIPE_H
 
 #include "kernels/cells/cells.h"
+#include "tools/inout/stated_grid.h"
 
 /* The columns of the table of cells. */
 #define LOB_CELLS_COLUMNS "basic,diameter,elongation,sphericity,neighbours"
@@ -11,6 +12,7 @@
 typedef struct {
     const char *image, *out, *table; /* files; no table: NULL */
     int frame, channel;              /* of the image; < 0: not given */
+    lob_stated_grid stated;          /* of the image */
 } lob_cells_files;
 
 /* Print lines that give the bytes of lob_cells. Returns LOB_OK or LOB_ENOMEM. */

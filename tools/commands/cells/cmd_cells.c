@@ -61,6 +61,7 @@ static lob_status read_image(lob_session *s, settings *set)
     const lob_cells_files *const files = &set->files;
     const lob_size *const size = &set->size;
     LOB_TRY(lob_session_read(s, &set->image, files->image, files->frame));
+    lob_grid_state(&set->image, &files->stated);
     LOB_TRY(lob_grid_choose_channel(s, &set->image, files->channel, files->image));
     const double unit =
         size->voxels ? lob_least_spacing(set->image.dims, set->image.geometry.spacing_mm) : 1;
@@ -173,8 +174,8 @@ static void options(lob_rows *to, void *user)
 {
     settings *const set = user;
     *set = (settings){
-        .files = {.frame = -1, .channel = -1},
-        .size = {.value = INFINITY          },
+        .files = {.frame = -1,               .channel = -1, .stated = LOB_NOT_STATED},
+        .size = {.value = INFINITY},
         .given = not_given(),
         .image = lob_volume_empty(),
         .labels = lob_volume_empty()
@@ -216,6 +217,8 @@ static void options(lob_rows *to, void *user)
                  "disc; left out: 0.08, with --walls 0.01"),
         OPT_FRAME(&set->files.frame, "image"),
         OPT_CHANNEL(&set->files.channel),
+        OPT_SPACING(&set->files.stated.spacing),
+        OPT_ORIGIN(&set->files.stated.origin),
         OPT_FLAG("print-recipe", &set->print,
                  "print the lines of the recipe that gives the same bytes, and do nothing else"),
     };

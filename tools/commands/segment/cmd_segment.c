@@ -254,7 +254,8 @@ static void options(lob_rows *to, void *user)
                    "are suggested and on those with strokes, at most 60"),
         OPT_INPUT("previous", &w->previous_path, LOB_FILE_LABELS,
                   "labels that an earlier run came to: only what is near to strokes that say "
-                  "otherwise is changed"),
+                  "otherwise is changed; a correction of one voxel is enough: within --reach of it "
+                  "this run's labels take the place of earlier ones"),
         OPT_LENGTH("reach", &w->reach, 0, 1e6, "how near, with --previous; left out: 20mm"),
         OPT_FLAG("slices-full", &w->full,
                  "slices that have labels are labelled fully: what has none there is background, "
