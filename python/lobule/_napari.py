@@ -22,6 +22,7 @@ from ._errors import InputError
 from ._grow import components as number_components
 from ._grow import growcut as grow_seeds
 from ._grow import supervoxels as cut_supervoxels
+from ._grower import Grower
 from ._library import library
 from ._measure import phantom, stats
 from ._cells import cells as find_cells
@@ -218,6 +219,68 @@ def growcut(
     labels = found.labels if strength else found
     layers = [seen.labelled(labels, "grown", report, seeds)]
     return [*layers, seen.pictured(found.strength, "strength")] if strength else layers
+
+
+
+class Follower:
+    """A layer of what grows from another layer's labels, kept up with them as they are painted."""
+
+    def __init__(self, viewer: Any, image: Any, seeds: Any, rule: str, device: str):
+        self.viewer, self.seeds, self.seen = viewer, seeds, Seen(image)
+        largest = 255 if np.max(seeds.data) <= 255 else 32767
+        self.grower = Grower(self.seen.voxels, largest, rule=rule, device=device, **self.seen.options)
+        self.layer: Any = None
+        # painting, erasing and filling tell of themselves; undoing only of being drawn again
+        self.sources = (seeds.events.paint, seeds.events.set_data)
+        for source in self.sources:
+            source.connect(self.follow)
+        self.follow()
+
+    def follow(self, _event: Any = None) -> None:
+        if self.layer is not None and self.layer not in self.viewer.layers:
+            self.stop()
+            return
+        painted = np.asarray(self.seeds.data)
+        if self.layer is not None and np.array_equal(painted, self.grower.seeds):
+            return
+        self.grower.seeds[:] = painted
+        labels = self.grower.grow() if painted.any() else np.zeros_like(self.grower.labels)
+        if self.layer is None:
+            colours = {"colormap": self.seeds.colormap} if hasattr(self.seeds, "colormap") else {}
+            name = f"{self.seen.layer.name} live"
+            self.layer = self.viewer.add_labels(labels.copy(), name=name, opacity=0.4, **colours, **self.seen.place())
+            self.viewer.layers.selection.active = self.seeds
+            return
+        self.layer.data[...] = labels
+        self.layer.refresh()
+
+    def stop(self) -> None:
+        for source in self.sources:
+            source.disconnect(self.follow)
+        self.grower.close()
+
+
+def live(
+    viewer: "napari.viewer.Viewer",
+    image: "napari.layers.Image",
+    seeds: "napari.layers.Labels",
+    rule: Literal["strength", "distance"] = "strength",
+    device: Device = "auto",
+) -> None:
+    """GrowCut that follows the brush, in a layer of its own, until that layer is removed.
+
+    Parameters
+    ----------
+    image : napari.layers.Image
+        The image.
+    seeds : napari.layers.Labels
+        Labels on its grid, to be painted, erased and undone.
+    rule : str
+        What a path costs.
+    device : str
+        Where to compute.
+    """
+    Follower(viewer, image, seeds, rule, device)
 
 
 @widget

@@ -51,6 +51,18 @@ assert len(viewer.layers) == count
 assert again is grown
 assert (again.data[20:22, 40:44, 40:44] == 3).all()
 
+# labels that follow the brush: painted, undone, erased
+following = run("lobule.live", image=scan, seeds=strokes)
+for change in (lambda: strokes.paint((10, 30, 30), 3), strokes.undo, lambda: strokes.paint((20, 42, 42), 0)):
+    shown = following.data.copy()
+    change()
+    assert not np.array_equal(following.data, shown)
+    assert np.array_equal(following.data, lobule.growcut(scan.data, strokes.data, spacing=(5, 3, 3)))
+strokes.undo()
+viewer.layers.remove(following)
+strokes.paint((10, 30, 30), 3)
+strokes.undo()
+
 segmented = run("lobule.segment", image=scan, strokes=strokes)
 corrected = run("lobule.segment", image=scan, strokes=strokes, correct=segmented)
 pieces = run("lobule.components", layer=scan, above=900, largest=3)

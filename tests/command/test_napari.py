@@ -46,13 +46,61 @@ def made(name, *layers, **options):
 def test_the_manifest_names_what_is_there():
     text = (ROOT / "python" / "lobule" / "napari.yaml").read_text()
     names = re.findall(r'id: (\S+), .*python_name: "(.+?):(.+?)"', text)
-    assert len(names) == 7
+    assert len(names) == 8
     for _, module, function in names:
         assert callable(getattr(importlib.import_module(module), function))
     used = re.findall(r"command: ([\w.]+)", text)
     assert sorted(used) == sorted(command for command, _, _ in names), "each is a widget, reader or sample"
     project = (ROOT / "pyproject.toml").read_text()
     assert re.search(r'\[project\.entry-points\."napari\.manifest"\]\nlobule = "lobule:napari\.yaml"', project)
+
+
+class Events:
+    """What napari's layers tell of themselves by."""
+
+    def __init__(self):
+        self.slots = []
+
+    def connect(self, slot):
+        self.slots.append(slot)
+
+    def disconnect(self, slot):
+        self.slots.remove(slot)
+
+    def __call__(self):
+        for slot in list(self.slots):
+            slot(None)
+
+
+def test_live_labels_follow_the_brush():
+    paint, drawn = Events(), Events()
+    seeds = Labels(SEEDS.copy(), "seeds", events=SimpleNamespace(paint=paint, set_data=drawn))
+    layers = type("Layers", (list,), {"selection": SimpleNamespace(active=None)})()
+    refreshed = []
+
+    def add_labels(data, **about):
+        layers.append(Labels(data, about["name"], about["scale"], refresh=lambda: refreshed.append(1)))
+        return layers[-1]
+
+    viewer = SimpleNamespace(layers=layers, add_labels=add_labels)
+    _napari.live(viewer, Layer(SCAN), seeds, device="cpu")
+    (shown,) = layers
+    assert viewer.layers.selection.active is seeds
+    assert shown.name == "scan live"
+    for where, label, event in (((12, slice(5, 9), 20), 3, paint), ((12, slice(5, 9), 20), 0, drawn), (0, 0, paint)):
+        seeds.data[where] = label
+        event()
+        assert np.array_equal(shown.data, lobule.growcut(SCAN, seeds.data, spacing=SPACING))
+    count = len(refreshed)
+    drawn()
+    assert len(refreshed) == count, "another slice is shown, and nothing was painted"
+    seeds.data[:] = 0
+    paint()
+    assert not shown.data.any()
+    layers.clear()
+    paint()
+    assert not paint.slots
+    assert not drawn.slots
 
 
 def test_widgets_give_what_the_package_gives():
