@@ -1,86 +1,79 @@
 #!/usr/bin/env bash
-# Make the documentation site in build/docs/site, to open without a network: pages, commands, the C and the Python library.
-# usage: docs.sh [BUILD]   after a build there (default: build/default)
+# Make the documentation site in build/docs/site, to open without a network: pages, commands, the C and the Python library, in
+# one theme with one search. usage: docs.sh [PROGRAM INCLUDE_FOLDER]   those of a build that is there; left out: one is made, as
+# fast as can be compiled
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=$PWD/build/docs
-build=$PWD/${1:-build/default}
-lobule=$build/tools/lobule
 rm -rf "$out/source" "$out/site"
-mkdir -p "$out/source/commands"
+mkdir -p "$out/source"
 
-[ -x "$out/tools/bin/mkdocs" ] || {
+# The site's own tools come while the program is compiled.
+tools() {
+    [ -x "$out/tools/bin/mkdocs" ] && return
     python3 -m venv "$out/tools"
-    "$out/tools/bin/pip" install -q 'mkdocs>=1.6,<2' 'pdoc>=14,<17' numpy typing_extensions
+    "$out/tools/bin/pip" install -q --disable-pip-version-check 'mkdocs>=1.6,<2' 'mkdocs-material>=9.5,<10'
 }
+tools &
+tools=$!
+program=${1:-} include=${2:-}
+if [ -z "$program" ]; then
+    log=$(cmake --preset default -B "$out/program" -DLOBULE_CUDA=OFF -DLOBULE_TESTS=OFF -DCMAKE_BUILD_TYPE=None \
+        -DCMAKE_C_FLAGS=-O0 2>&1) || { printf '%s\n' "$log" >&2; exit 1; }
+    cmake --build "$out/program" --parallel "${LOBULE_JOBS:-$(nproc)}" --target lobule_program >"$out/program.log" ||
+        { tail -n 40 "$out/program.log" >&2; exit 1; }
+    program=$out/program/tools/lobule include=$out/program/include
+fi
 
 # Pages, with what they link to under the same paths.
 cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE data docs cluster "$out/source/"
 install -D -m 644 tests/bench/RESULTS.md "$out/source/tests/bench/RESULTS.md"
 install -D -m 644 tests/install/client/components.c "$out/source/tests/install/client/components.c"
-sed -i 's#](../cluster)#](../cluster/slurm_array.sh)#' "$out"/source/docs/{batch,commands}.md
+install -D -m 644 -t "$out/source/site" packaging/site/search_from_disk.js packaging/site/site.css
+sed -i 's#](../cluster)#](../cluster/slurm_array.sh)#' "$out"/source/docs/*.md
+described=$(python3 packaging/site/pages.py "$program" "$include" python/lobule "$out/source")
 
-# Commands, as they describe themselves.
-commands=$("$lobule" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
-for command in $commands; do
-    { printf '# lobule %s\n\n```text\n' "$command"; "$lobule" "$command" --help; echo '```'; } \
-        >"$out/source/commands/$command.md"
-done
-
+wait "$tools"
 cat >"$out/mkdocs.yml" <<TEXT
 site_name: Lobule
 docs_dir: source
 site_dir: site
 use_directory_urls: false
 theme:
-  name: mkdocs
-  highlightjs: false
-markdown_extensions: [tables, fenced_code, toc]
+  name: material
+  font: false
+  features: [navigation.tabs, navigation.top, navigation.prune, search.highlight, search.suggest, content.code.copy, toc.follow]
+  palette:
+    - {media: "(prefers-color-scheme: light)", scheme: default, primary: teal, accent: deep orange,
+       toggle: {icon: material/weather-night, name: Dark}}
+    - {media: "(prefers-color-scheme: dark)", scheme: slate, primary: teal, accent: deep orange,
+       toggle: {icon: material/weather-sunny, name: Light}}
+plugins: [search, offline]
+extra: {polyfills: ["site/search_from_disk.js?iframe-worker"]}
+extra_css: [site/site.css]
+markdown_extensions: [tables, attr_list, pymdownx.superfences, toc: {permalink: true}, pymdownx.highlight]
 nav:
-  - Lobule: README.md
-  - Install: docs/install.md
+  - Lobule:
+      - What it is: README.md
+      - Install: docs/install.md
+      - Promises: docs/exactness.md
+      - Formats: docs/formats.md
+      - Header fields: docs/headers.md
   - Step by step:
       - Strokes: docs/strokes.md
       - Liver from MRI: docs/liver.md
       - Cells: docs/cells.md
       - A cohort: docs/batch.md
       - BIDS: docs/bids.md
-      - Python: docs/python.md
       - In 3D Slicer: docs/slicer.md
-  - Promises: docs/exactness.md
-  - Formats:
-      - What is read and written: docs/formats.md
-      - Header fields: docs/headers.md
-  - Commands:
-      - By example: docs/commands.md
-$(for command in $commands; do echo "      - $command: commands/$command.md"; done)
-  - Libraries:
-      - C: c/index.html
-      - Python: python/lobule.html
+$described
   - More:
       - Contributing: CONTRIBUTING.md
       - Results: tests/bench/RESULTS.md
       - Changes: CHANGELOG.md
 validation:
   links: {not_found: warn, anchors: warn, unrecognized_links: warn}
-  nav: {omitted_files: info, not_found: info}
+  nav: {omitted_files: info, not_found: warn}
 TEXT
-"$out/tools/bin/mkdocs" build --quiet --strict --config-file "$out/mkdocs.yml"
-
-# The C library from its installed headers, which are its documentation.
-doxygen - <<TEXT
-PROJECT_NAME = Lobule
-INPUT = $build/include
-RECURSIVE = YES
-OPTIMIZE_OUTPUT_FOR_C = YES
-EXTRACT_ALL = YES
-JAVADOC_BANNER = YES
-GENERATE_LATEX = NO
-OUTPUT_DIRECTORY = $out/site
-HTML_OUTPUT = c
-QUIET = YES
-WARNINGS = NO
-TEXT
-LOBULE_LIBRARY=$build/liblobule.so LOBULE_PROGRAM=$lobule PYTHONPATH=python \
-    "$out/tools/bin/pdoc" -o "$out/site/python" lobule
+NO_MKDOCS_2_WARNING=1 "$out/tools/bin/mkdocs" build --quiet --strict --config-file "$out/mkdocs.yml"
 echo "$out/site/index.html"
