@@ -223,7 +223,7 @@ def test_each_failure_is_its_row_and_the_rest_is_done(tmp_path):
     turned = np.array([[0.8, -0.6, 0, 0], [0.6, 0.8, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
     save(seeds_array(), tmp_path / "raw/s3.nii.gz", affine=turned)  # on no grid of the image's
     save(np.zeros(SHAPE, np.uint8), tmp_path / "out4.nii.gz")
-    lines[6] = lines[6].replace("out5.nii.gz", "no/out5.nii.gz")
+    lines[6] = lines[6].replace("out5.nii.gz", "steps.recipe/out5.nii.gz")  # no folder can be made there
     lines[7] = lines[7].replace("out6.nii.gz", "out8.nii.gz").replace("raw/i6", "raw/i8")
     lines[1], lines[9] = lines[9], lines[1]  # the scan that writes out8.nii.gz comes first
     write_manifest(tmp_path, lines)

@@ -64,6 +64,7 @@ def test_order_and_what_to_look_at(batch):
         table = (batch / path).read_text().splitlines()
         ml = {line.split("\t")[0]: float(line.split("\t")[3]) for line in table[1:]}
         assert table[0].split("\t")[3] == "volume_ml" and row["volumes"] == [ml.get("2"), ml.get("3")]
+    assert (rows[0]["voxels"], rows[0]["labels"]) == (None, None)  # it failed: nothing of it was seen whole
     assert data["recipe"] == RECIPE and data["summary"]["states"]["failed"] == 1 and not data["more"]
 
 
@@ -173,11 +174,12 @@ def test_sort_search_and_look(batch, tmp_path):
       out.foreign = document.querySelectorAll("img[src=x]").length;
       out.headings = [...document.querySelectorAll("h1, h2")].map((h) => h.tagName);
       out.unnamed = [...document.querySelectorAll("button, input, select, a")].filter((e) =>
-        !(e.textContent.trim() || (e.labels && e.labels.length))).length;
+        !(e.textContent.trim() || e.querySelector("img[alt]") || (e.labels && e.labels.length))).length;
       out.links = [...document.querySelectorAll("#scans a")].map((a) => a.getAttribute("href"));
       out.title = document.title; out.facts = Object.fromEntries([...document.querySelectorAll("dl.facts div")].map((e) =>
         [...e.children].map((x) => x.textContent)));
-      out.volumes = [...document.querySelectorAll("#volumes tbody tr")].map((r) => [...r.cells].map((c) => c.textContent));
+      out.volumes = [...document.querySelectorAll("#volumes tbody tr")].map((r) => [...r.cells].filter((c) =>
+        c.className !== "plot").map((c) => c.textContent));
       out.recipe = $("#recipe pre").textContent; out.seen = ["#volumes", "#recipe", "#more"].map((x) => $(x).checkVisibility());
       out.lang = document.documentElement.lang; out.scopes = document.querySelectorAll("th:not([scope])").length;
     """, tmp_path)
@@ -204,6 +206,101 @@ def test_sort_search_and_look(batch, tmp_path):
     assert len(facts) == 8 and re.fullmatch(r"\w+, \d+ %", facts["busiest stage"]) and "skipped" not in facts
     assert [r[:2] + r[4:] for r in out["volumes"]] == [["label 2", "11", "1", "0"], ["label 3", "10", "0", "1"]]
     assert all(re.fullmatch(r"[\d.]+ ml", r[2]) and re.fullmatch(r"[\d.]+ to [\d.]+", r[3]) for r in out["volumes"])
+
+
+@needs_browser
+def test_each_structure_has_its_dots(batch, tmp_path):
+    """A dot for each scan by the logarithm of its volume, a diamond for what is far, which leads to its scan."""
+    out = browse(page_of(batch / "scans.batch"), """
+      const svg = $("#volumes svg.strip"), dots = [...svg.querySelector(".all").getAttribute("d").matchAll(/M([\\d.]+) /g)].map((m) => +m[1]);
+      out.dots = dots; out.plots = document.querySelectorAll("#volumes svg.strip").length;
+      const outlier = svg.querySelector(".outlier"); out.outliers = svg.querySelectorAll(".outlier").length;
+      out.far = outlier.querySelector("title").textContent; out.at = outlier.getBBox().x + outlier.getBBox().width / 2;
+      const band = svg.querySelector(".usual"); out.band = [+band.getAttribute("x"), +band.getAttribute("width")];
+      out.median = +svg.querySelector(".median").getAttribute("d").match(/M([\\d.]+)/)[1];
+      outlier.dispatchEvent(new MouseEvent("click")); out.shown = scans();
+    """.replace("\\\\", "\\"), tmp_path)
+    assert out["plots"] == 2 and len(out["dots"]) == 10 and out["outliers"] == 1
+    assert re.fullmatch(r"s3: [\d.]+ ml", out["far"]) and out["shown"] == ["s3"]
+    low, high = min(out["dots"]), max(out["dots"])
+    assert out["at"] < out["band"][0] < low <= out["median"] <= high < sum(out["band"])
+    # 15 and 16 voxels along x, 5 of the outlier
+    assert abs((high - low) / (high - out["at"]) - np.log(16 / 15) / np.log(16 / 5)) < 0.01
+
+
+@needs_browser
+def test_pictures_enlarge(batch, tmp_path):
+    out = browse(page_of(batch / "scans.batch"), """
+      const dialog = $("dialog"), key = (k) => dialog.dispatchEvent(new KeyboardEvent("keydown", { key: k }));
+      const name = () => $("#large-name").textContent;
+      out.before = dialog.open; out.small = $("td button.picture img").clientWidth;
+      $("td button.picture").click(); await dialog.querySelector("img").decode();
+      out.open = dialog.open; out.large = dialog.querySelector("img").clientWidth; out.name = name(); out.flags = $("#large-flags").textContent;
+      key("ArrowRight"); out.next = name(); key("ArrowLeft"); key("ArrowLeft"); out.back = name();
+      key("k"); out.kept = $("#marked").textContent; $("#large-close").click(); out.closed = !dialog.open;
+      const c = document.createElement("canvas"), image = $("td button.picture img"); await image.decode();
+      c.width = image.naturalWidth; c.height = image.naturalHeight; const x = c.getContext("2d"); x.drawImage(image, 0, 0);
+      const d = x.getImageData(0, 0, c.width, c.height).data; out.gold = 0;
+      for (let i = 0; i < d.length; i += 4) if (d[i] > 230 && d[i + 1] > 190 && d[i + 1] < 225 && d[i + 2] < 120) out.gold++;
+      out.wide = c.width / c.height;
+    """, tmp_path)
+    assert not out["before"] and out["open"] and out["closed"] and out["large"] > 2.5 * out["small"] > 400
+    assert (out["name"], out["next"], out["back"]) == ("s3", "s6", "s3") and "median" in out["flags"]
+    assert out["kept"].startswith("1 to keep, 0 to redo")
+    assert out["gold"] == 0 and out["wide"] > 1.5  # no letters; three planes in a row
+
+
+@needs_browser
+def test_marks_make_the_next_manifest(batch, tmp_path):
+    """What is marked to redo is a manifest that batch takes, with the values of this batch; tables are as they are seen."""
+    out = browse(page_of(batch / "scans.batch"), """
+      const texts = [], make = URL.createObjectURL, names = [];
+      URL.createObjectURL = (b) => { texts.push(b.text()); return make(b); };
+      addEventListener("click", (e) => { if (e.target.download) { names.push(e.target.download); e.preventDefault(); } }, true);
+      out.off = $("#get-redo").disabled && $("#get-keep").disabled;
+      $("#which").value = "failed"; $("#which").dispatchEvent(new Event("change")); $("#redo-all").click();
+      $("#which").value = "far"; $("#which").dispatchEvent(new Event("change")); $("#redo-all").click();
+      $("#which").value = "all"; $("#which").dispatchEvent(new Event("change"));
+      const button = (mark, scan) => [...document.querySelectorAll("button." + mark)].find((b) => b.dataset.of === scan);
+      button("keep", HOSTILE).click(); button("redo", "s6").click(); button("keep", "s0").click(); button("keep", "s0").click();
+      out.said = $("#marked").textContent; out.pressed = button("keep", HOSTILE).getAttribute("aria-pressed");
+      for (const id of ["#get-redo", "#get-keep", "#get-table", "#get-volumes"]) $(id).click();
+      out.texts = await Promise.all(texts); out.names = names;
+    """.replace("HOSTILE", json.dumps(HOSTILE).replace("</", "<\\/")), tmp_path)
+    assert out["off"] and out["said"] == "1 to keep, 2 to redo, 9 unmarked" and out["pressed"] == "true"
+    assert out["names"] == ["redo.tsv", "keep.tsv", "scans.tsv", "volumes.tsv"]
+    redo, keep, table, volumes = ([line.split("\t") for line in text.splitlines()] for text in out["texts"])
+    assert sorted(redo[0]) == ["image", "labels", "out", "scan"] and sorted(r[redo[0].index("scan")] for r in redo[1:]) == ["s3", "s8"]
+    assert [dict(zip(keep[0], r, strict=True)) for r in keep[1:]] == [
+        {"scan": HOSTILE, "image": "i4.nii.gz", "labels": "l4.nii.gz", "out": "o4"}]
+    assert len(table) == 13 and [r[:3] for r in table[1:3]] == [["s8", "failed", "65"], ["s3", "done", "0"]]
+    assert len(volumes) == 25 and volumes[0] == ["scan", "structure", "volume", "unit", "far"]
+    assert sum(r[4] == "1" for r in volumes[1:]) == 2
+    folder = tmp_path / "next"
+    shutil.copytree(batch, folder, ignore=shutil.ignore_patterns("scans.batch", "o*"))
+    (folder / "redo.tsv").write_text(out["texts"][0], encoding="utf-8")
+    assert lobule("batch", "steps.recipe", "redo.tsv", cwd=folder).returncode == 65  # s8 is damaged still
+    assert (folder / "o3.nii.gz").exists() and not (folder / "o4.nii.gz").exists()
+
+
+@needs_browser
+def test_what_is_wrong_with_many_is_said_once(tmp_path):
+    lines = ["scan\timage\tout"]
+    for i in range(9):
+        if i < 2:
+            save(scan_array(seed=i), tmp_path / f"i{i}.nii")
+        lines.append(f"s{i}\ti{i}.nii\tmade/by/batch/o{i}.nii")
+    (tmp_path / "scans.tsv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "steps.recipe").write_text("filter {image} -o {out} --median 1\n")
+    done = lobule("batch", "steps.recipe", "scans.tsv", cwd=tmp_path)
+    assert done.returncode == 66 and (tmp_path / "made/by/batch/o1.nii").exists()  # folders of outputs are made
+    said = [line for line in done.stderr.splitlines() if "No such file" in line]
+    assert len(said) == 3 and "4 more scans failed like this" in done.stderr
+    (tmp_path / "b").mkdir()
+    out = browse(page_of(tmp_path / "scans.batch"), """
+      out.causes = [...document.querySelectorAll("#causes li")].map((e) => e.textContent);
+    """, tmp_path / "b")
+    assert len(out["causes"]) == 1 and out["causes"][0].startswith("7 scans, the first of them s2: ")
 
 
 @needs_browser

@@ -29,6 +29,7 @@ typedef struct {
     int volume_count;
     int64_t *order; /* rows as they are shown */
     bool *is_far;   /* by row: there is something to look at */
+    cJSON *columns; /* names of the recipe's values, for manifests */
 } page;
 
 /* ---- files of a row ---- */
@@ -100,13 +101,20 @@ static bool find_far(const page *p, int64_t i)
     return far;
 }
 
+/* "26.21", "27706": four digits, or all of a whole number. */
+static const char *figure(char text[32], double value)
+{
+    snprintf(text, 32, value >= 1e4 && value < 1e15 ? "%.0f" : "%.4g", value);
+    return text;
+}
+
 /* flags: what there is to look at, in words; far: the columns of it. */
 static void add_flags(cJSON *object, const page *p, int64_t i)
 {
     const lob_cohort *const c = &p->cohort;
     cJSON *const flags = cJSON_AddArrayToObject(object, "flags");
     cJSON *const far = cJSON_AddArrayToObject(object, "far");
-    char text[512], title[300];
+    char text[512], title[300], own[32], median[32];
     for (int k = 0; k < c->count && p->is_far[i]; k++) {
         const lob_structure *const s = &c->structures[k];
         if (!is_odd(c, s, &p->table->rows[i], i)) continue;
@@ -115,8 +123,8 @@ static void add_flags(cJSON *object, const page *p, int64_t i)
             snprintf(text, sizeof text, "%s is missing; %lld of %lld scans have it", title,
                      (long long)s->spread.count, (long long)c->done);
         else
-            snprintf(text, sizeof text, "%s has %.4g %s, the median is %.4g", title, s->value[i],
-                     s->unit, s->spread.median);
+            snprintf(text, sizeof text, "%s has %s %s, the median is %s", title,
+                     figure(own, s->value[i]), s->unit, figure(median, s->spread.median));
         if (cJSON_GetArraySize(flags) < MAX_FLAGS)
             cJSON_AddItemToArray(flags, cJSON_CreateString(text));
         for (int m = 0; m < p->volume_count; m++)
@@ -161,6 +169,31 @@ static cJSON *number_or_null(double value, bool known)
     return known && isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull();
 }
 
+/* What the recipe's names stood for, by the scan's report: the row's "values", in the order of the
+ * page's "columns", which the first such report gives; without a report null. */
+static void add_values(cJSON *json, const page *p, const lob_batch_row *row)
+{
+    lob_past_report report = {.json = NULL};
+    char *const path = row->report[0] ? lob_path_in(p->folder, row->report) : NULL;
+    const bool read = path && lob_past_report_read(&report, path, NULL) == LOB_OK;
+    const cJSON *const results =
+        read ? cJSON_GetObjectItemCaseSensitive(report.json, "results") : NULL;
+    const cJSON *const values = cJSON_GetObjectItemCaseSensitive(results, "values"), *value;
+    if (cJSON_GetArraySize(p->columns) == 0)
+        cJSON_ArrayForEach(value, values)
+            cJSON_AddItemToArray(p->columns, cJSON_CreateString(value->string));
+    cJSON *const cells = values ? cJSON_CreateArray() : cJSON_CreateNull();
+    if (values) cJSON_ArrayForEach(value, p->columns)
+        {
+            const cJSON *const cell = cJSON_GetObjectItemCaseSensitive(values, value->valuestring);
+            cJSON_AddItemToArray(cells,
+                                 cJSON_CreateString(cJSON_IsString(cell) ? cell->valuestring : ""));
+        }
+    cJSON_AddItemToObject(json, "values", cells);
+    if (read) lob_past_report_free(&report);
+    free(path);
+}
+
 static cJSON *row_json(const page *p, int64_t i)
 {
     const lob_batch_row *const row = &p->table->rows[i];
@@ -171,8 +204,11 @@ static cJSON *row_json(const page *p, int64_t i)
     cJSON_AddStringToObject(json, "message", row->message);
     cJSON_AddItemToObject(json, "seconds",
                           number_or_null(row->total_s, row->state != LOB_SCAN_STARTED));
-    cJSON_AddItemToObject(json, "voxels", number_or_null((double)row->voxels, row->voxels >= 0));
-    cJSON_AddItemToObject(json, "labels", number_or_null((double)row->labels, row->labels >= 0));
+    const bool whole = !is_failure(row); /* of others a header or a part may have been read */
+    cJSON_AddItemToObject(json, "voxels",
+                          number_or_null((double)row->voxels, whole && row->voxels >= 0));
+    cJSON_AddItemToObject(json, "labels",
+                          number_or_null((double)row->labels, whole && row->labels >= 0));
     cJSON_AddItemToObject(json, "doubt", number_or_null(p->cohort.doubt[i], true));
     cJSON *const volumes = cJSON_AddArrayToObject(json, "volumes");
     for (int c = 0; c < p->volume_count; c++)
@@ -181,22 +217,26 @@ static cJSON *row_json(const page *p, int64_t i)
     add_flags(json, p, i);
     add_address(json, "report", row->report);
     add_viewer(json, p, row);
+    add_values(json, p, row);
     return json;
 }
 
 static cJSON *volume_json(const page *p, const lob_structure *s)
 {
-    const double reach = exp(LOB_COHORT_FAR * s->spread.spread), median = s->spread.median;
+    const double reach = lob_cohort_reach(&s->spread), median = s->spread.median;
+    const double band[2] = {median / reach, median * reach};
     cJSON *const json = cJSON_CreateObject();
-    char text[300];
+    char text[300], low[32], high[32];
     title_of(text, p, s);
     cJSON_AddStringToObject(json, "title", text);
     cJSON_AddStringToObject(json, "unit", s->unit);
     cJSON_AddNumberToObject(json, "scans", (double)s->spread.count);
-    snprintf(text, sizeof text, "%.4g %s", median, s->unit);
+    snprintf(text, sizeof text, "%s %s", figure(low, median), s->unit);
     cJSON_AddStringToObject(json, "median", text);
-    snprintf(text, sizeof text, "%.4g to %.4g", median / reach, median * reach);
+    snprintf(text, sizeof text, "%s to %s", figure(low, band[0]), figure(high, band[1]));
     cJSON_AddStringToObject(json, "usual", text);
+    cJSON_AddNumberToObject(json, "middle", median);
+    cJSON_AddItemToObject(json, "reach", cJSON_CreateDoubleArray(band, 2));
     return json;
 }
 
@@ -214,9 +254,10 @@ static cJSON *recipe_json(const page *p)
     return json;
 }
 
-static cJSON *page_json(const page *p, const lob_batch_summary *summary)
+static cJSON *page_json(page *p, const lob_batch_summary *summary)
 {
     cJSON *const json = cJSON_CreateObject();
+    p->columns = cJSON_AddArrayToObject(json, "columns");
     cJSON_AddStringToObject(json, "folder", p->folder);
     cJSON_AddStringToObject(json, "version", LOB_VERSION);
     cJSON_AddItemToObject(json, "summary",
@@ -241,7 +282,7 @@ typedef struct {
                       frames, or the two lie on different grids */
 } picture_scan;
 
-enum { SIZE = 288, SHADES = 16, STEP = 256 / SHADES };
+enum { SIZE = 640, SHADES = 16, STEP = 256 / SHADES };
 
 /* Noise is what a PNG cannot compress: 16 shades of each colour take a third of the bytes. */
 static void drop_shades(lob_canvas *canvas)

@@ -70,7 +70,7 @@ typedef struct {
     const char *recipe_path; /* for messages and reports */
     bool is_typed;           /* behind "--": messages do not name the recipe's file */
     const char *label;       /* desc-LABEL in the usual names of outputs, as BIDS has them */
-    const char *out;         /* --out, whose folders are made; NULL: none */
+    const char *out;         /* --out; NULL: none */
     lob_plan_scan *scans;
     int64_t count;
 } lob_batch_plan;

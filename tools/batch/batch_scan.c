@@ -249,16 +249,15 @@ static lob_status give_tables_files(lob_scan *scan)
     return changed ? lob_recipe_job_check_options(&scan->job, &skip) : LOB_OK;
 }
 
-/* The folders of outputs under --out are made; others have to be there. */
+/* The folders of its outputs, as far as they are missing; one that cannot be made is told where the
+ * output is. */
 static void make_output_folders(const lob_scan *scan)
 {
-    const lob_batch_plan *const plan = &scan->batch->plan;
-    const size_t n = plan->out ? strlen(plan->out) : 0;
-    for (int v = 0; n > 0 && v < plan->recipe.value_count; v++) {
-        const char *const value = scan->plan->values[v];
-        if (strncmp(value, plan->out, n) == 0 && (value[n] == '/' || plan->out[n - 1] == '/'))
-            lob_make_folders(value);
-    }
+    for (int i = 0; i < scan->job.line_count; i++)
+        for (int f = 0; f < scan->job.lines[i].line.file_count; f++) {
+            const lob_line_file *const file = &scan->job.lines[i].line.files[f];
+            if (file->is_output && lob_line_file_is_on_disk(file)) lob_make_folders(file->path);
+        }
 }
 
 static lob_status prepare(lob_scan *scan, bool *skip)
@@ -271,7 +270,11 @@ static lob_status prepare(lob_scan *scan, bool *skip)
     for (int v = 0; v < plan->recipe.value_count; v++)
         cJSON_AddStringToObject(object, plan->recipe.values[v].name, values[v]);
     LOB_TRY(lob_recipe_job_make(&scan->job, s, &plan->recipe, plan->recipe_path, values));
-    const lob_status st = lob_recipe_job_check_options(&scan->job, skip);
+    lob_status st = lob_recipe_job_check_options(&scan->job, skip);
+    if (st == LOB_ECREATE) {
+        make_output_folders(scan);
+        st = lob_recipe_job_check_options(&scan->job, skip);
+    }
     if (*skip) return LOB_OK;
     /* of an output that is there, it tells more that another scan of this batch has made it */
     if (st == LOB_EEXIST) LOB_TRY(claim_outputs(scan));
@@ -303,7 +306,6 @@ static lob_scan_turn begin_session(lob_scan *scan, const char *report, bool forc
     scan->words = make_words(scan, report, force, &count);
     if (!scan->words || !scan->row.scan || !scan->row.report || !lob_make_folders(report))
         return give_up(scan, LOB_ECREATE, "the folder of reports cannot be made");
-    make_output_folders(scan);
     scan->host = (lob_host){.caller = "batch",
                             .place = scan->plan->name,
                             .begin = begin,

@@ -351,21 +351,28 @@ const lob_batch_file *lob_batch_image_of(const lob_batch_row *row)
     return NULL;
 }
 
+/* The last output of an option, ":--output" after the number of the recipe's line. */
+static const lob_batch_file *last_of(const lob_batch_row *row, const char *option, char content)
+{
+    for (int i = row->outputs.count - 1; i >= 0; i--) {
+        const lob_batch_file *const file = &row->outputs.file[i];
+        const char *const end = strrchr(file->role, ':');
+        if (file->content == content && end && strcmp(end, option) == 0) return file;
+    }
+    return NULL;
+}
+
 const lob_batch_file *lob_batch_labels_of(const lob_batch_row *row)
 {
-    for (int i = row->outputs.count - 1; i >= 0; i--)
+    const lob_batch_file *const main = last_of(row, ":--output", 'l'); /* and not its --tie */
+    for (int i = row->outputs.count - 1; i >= 0 && !main; i--)
         if (row->outputs.file[i].content == 'l') return &row->outputs.file[i];
-    return NULL;
+    return main;
 }
 
 const lob_batch_file *lob_batch_viewer_of(const lob_batch_row *row)
 {
-    static const char role[] = ":--html"; /* after the number of the recipe's line */
-    for (int i = row->outputs.count - 1; i >= 0; i--) {
-        const char *const end = strrchr(row->outputs.file[i].role, ':');
-        if (end && strcmp(end, role) == 0) return &row->outputs.file[i];
-    }
-    return NULL;
+    return last_of(row, ":--html", 'o');
 }
 
 /* A byte that stands for itself in the name of a scan's file: '/' between two folders does. */

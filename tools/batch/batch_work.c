@@ -18,6 +18,10 @@ typedef struct {
     double bytes, done_bytes, kept_bytes; /* the size of scans tells how long the rest takes */
     double start_s, shown_s;
     int64_t shown_done;
+    char kind[400];  /* what the last message that was shown says beside names and numbers */
+    int64_t of_kind; /* failures of that kind, one after another */
+    int64_t unsaid;  /* of them, not shown */
+    int64_t lines;   /* that were shown */
 } progress;
 
 /* A scan counts for more than its bytes, so that empty ones count too. */
@@ -52,17 +56,54 @@ static void clear_bar(progress *p)
     p->shown = false;
 }
 
-/* Say what is wrong with a scan. */
+/* A message without words that name a file or hold a number: of what is wrong for many, the same.
+ */
+static void kind_of(char *kind, size_t size, const char *message)
+{
+    size_t n = 0;
+    for (const char *word = message; *word;) {
+        const size_t length = strcspn(word, " ");
+        const size_t plain = strcspn(word, "/.0123456789");
+        if (plain >= length && n + length + 2 < size) {
+            memcpy(kind + n, word, length);
+            n += length;
+            kind[n++] = ' ';
+        }
+        word += length + (word[length] == ' ');
+    }
+    kind[n] = '\0';
+}
+
+/* How many failures there were that the last one that was shown stands for. */
+static void say_unsaid(progress *p)
+{
+    if (p->unsaid == 0) return;
+    clear_bar(p);
+    fprintf(stderr, "lobule batch: %lld more scans failed like this; the status table has all\n",
+            (long long)p->unsaid);
+    p->unsaid = 0;
+}
+
+/* Say what is wrong with a scan: of failures alike, of the first few. */
 static void say_failure(progress *p, const char *scan, const char *message)
 {
-    enum { LINES = 20 };
+    enum { LINES = 20, ALIKE = 3 };
+    char kind[sizeof p->kind];
     p->failed++;
-    if (p->failed > LINES + 1) return;
+    kind_of(kind, sizeof kind, message);
+    p->of_kind = strcmp(kind, p->kind) == 0 ? p->of_kind + 1 : 1;
+    if (p->of_kind > ALIKE) {
+        p->unsaid++;
+        return;
+    }
+    say_unsaid(p);
+    memcpy(p->kind, kind, sizeof kind);
+    if (++p->lines > LINES + 1) return;
     clear_bar(p);
     lob_error line; /* leaves no control characters */
     lob_fail(&line, LOB_OK, "%s: %.900s", scan, message);
     fprintf(stderr, "lobule batch: %s\n",
-            p->failed <= LINES ? line.text : "more scans failed; the status table has all");
+            p->lines <= LINES ? line.text : "more scans failed; the status table has all");
 }
 
 /* "40 s", "12 min", "3 h 5 min". */
@@ -110,6 +151,7 @@ static void show_progress(progress *p, bool end)
     const double now = lob_clock_s();
     if (end) {
         clear_bar(p);
+        say_unsaid(p);
         return;
     }
     if (p->quiet || now - p->shown_s < (p->bar ? bar_s : line_s)) return;

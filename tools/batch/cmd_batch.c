@@ -356,6 +356,7 @@ const lob_command lob_command_batch = {
         "NAME=PATTERN fills {NAME} in all scans, with the scan's cells in the "
         "places of {column}. What stands behind -- is a recipe of one line.\n"
         "A command or an option that is wrong for all scans is refused before the first of them. "
+        "Folders of outputs are made where they are missing. "
         "One scan that fails does not stop the others (--fail-fast does). The status table has a "
         "row a scan: state, exit code, message, seconds by stage, voxels, labels, checksums. "
         "Beside it are the report of each scan, one table of all regions (from the tables that "

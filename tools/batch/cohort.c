@@ -287,10 +287,16 @@ lob_status lob_cohort_make(lob_cohort *out, const char *folder, const lob_batch_
 
 /* ---- what is far ---- */
 
+double lob_cohort_reach(const lob_spread *spread)
+{
+    return fmax(exp(LOB_COHORT_FAR * spread->spread), LOB_COHORT_FACTOR);
+}
+
 bool lob_cohort_is_far(const lob_structure *structure, int64_t row)
 {
-    return structure->is_common &&
-           fabs(lob_spread_distance(&structure->spread, structure->value[row])) > LOB_COHORT_FAR;
+    const double away = lob_spread_distance(&structure->spread, structure->value[row]);
+    return structure->is_common && fabs(away) > LOB_COHORT_FAR &&
+           fabs(away) * structure->spread.spread > log(LOB_COHORT_FACTOR);
 }
 
 bool lob_cohort_is_missing(const lob_cohort *cohort, const lob_structure *structure,

@@ -5,14 +5,17 @@
  * Far is what lies more than LOB_COHORT_FAR robust standard deviations from the median (Iglewicz
  * and Hoaglin, "How to detect and handle outliers", 1993): 1.4826 times the median of the absolute
  * deviations from the median. Volumes and shares spread by factors, so that all this is said of
- * their logarithms. With fewer scans than LOB_COHORT_LEAST nothing is far.
+ * their logarithms. A volume that is far differs from the median by the factor LOB_COHORT_FACTOR at
+ * least, too: where scans are much alike, little is many deviations. With fewer scans than
+ * LOB_COHORT_LEAST nothing is far.
  */
 #ifndef LOB_COHORT_H
 #define LOB_COHORT_H
 
 #include "tools/batch/batch_table.h"
 
-#define LOB_COHORT_FAR 3.5
+#define LOB_COHORT_FAR    3.5
+#define LOB_COHORT_FACTOR 1.25
 
 enum { LOB_COHORT_LEAST = 5, LOB_COHORT_STRUCTURES = 256 };
 
@@ -69,6 +72,9 @@ lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const
                             size_t size, const char *name, lob_error *error);
 
 void lob_cohort_free(lob_cohort *cohort);
+
+/* The factor by which a volume may differ from the median, either way, without being far. */
+double lob_cohort_reach(const lob_spread *spread);
 
 /* Is the structure's volume in this row far from the others? */
 bool lob_cohort_is_far(const lob_structure *structure, int64_t row);

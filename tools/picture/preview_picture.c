@@ -567,7 +567,8 @@ static lob_status draw_body(lob_canvas *canvas, const settings *set, const conte
 lob_status lob_preview_draw(lob_canvas *canvas, const lob_preview *set,
                             const lob_preview_content *c, const lob_preview_layout *l)
 {
-    LOB_TRY(lob_canvas_make(canvas, l->width, l->height, paper));
+    const lob_colour black = {0, 0, 0};
+    LOB_TRY(lob_canvas_make(canvas, l->width, l->height, set->plain ? black : paper));
     for (int i = 0; i < l->count; i++) LOB_TRY(draw_tile(canvas, l, c, i));
     LOB_TRY(draw_body(canvas, set, c, l));
     return l->legend[3] > 0 ? draw_legend(canvas, l, set, c) : LOB_OK;
