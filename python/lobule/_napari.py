@@ -222,6 +222,13 @@ def growcut(
 
 
 
+def soon(call: Callable[[], None]) -> None:
+    """Call when what napari is doing is done."""
+    from qtpy.QtCore import QTimer
+
+    QTimer.singleShot(30, call)
+
+
 class Follower:
     """A layer of what grows from another layer's labels, kept up with them as they are painted."""
 
@@ -230,13 +237,20 @@ class Follower:
         largest = 255 if np.max(seeds.data) <= 255 else 32767
         self.grower = Grower(self.seen.voxels, largest, rule=rule, device=device, **self.seen.options)
         self.layer: Any = None
-        # painting, erasing and filling tell of themselves; undoing only of being drawn again
+        self.waiting = False
+        # painting, erasing and filling tell of themselves before they are done; undoing only of being drawn again
         self.sources = (seeds.events.paint, seeds.events.set_data)
         for source in self.sources:
-            source.connect(self.follow)
+            source.connect(self.notice)
         self.follow()
 
-    def follow(self, _event: Any = None) -> None:
+    def notice(self, _event: Any = None) -> None:
+        if not self.waiting:
+            self.waiting = True
+            soon(self.follow)
+
+    def follow(self) -> None:
+        self.waiting = False
         if self.layer is not None and self.layer not in self.viewer.layers:
             self.stop()
             return
@@ -247,8 +261,9 @@ class Follower:
         labels = self.grower.grow() if painted.any() else np.zeros_like(self.grower.labels)
         if self.layer is None:
             colours = {"colormap": self.seeds.colormap} if hasattr(self.seeds, "colormap") else {}
-            name = f"{self.seen.layer.name} live"
-            self.layer = self.viewer.add_labels(labels.copy(), name=name, opacity=0.4, **colours, **self.seen.place())
+            about = {"name": f"{self.seen.layer.name} live", "opacity": 0.4, **colours, **self.seen.place()}
+            # slots do not keep what they belong to: the layer does
+            self.layer = self.viewer.add_labels(labels.copy(), metadata={"lobule": self}, **about)
             self.viewer.layers.selection.active = self.seeds
             return
         self.layer.data[...] = labels
@@ -256,7 +271,7 @@ class Follower:
 
     def stop(self) -> None:
         for source in self.sources:
-            source.disconnect(self.follow)
+            source.disconnect(self.notice)
         self.grower.close()
 
 

@@ -56,6 +56,9 @@ following = run("lobule.live", image=scan, seeds=strokes)
 for change in (lambda: strokes.paint((10, 30, 30), 3), strokes.undo, lambda: strokes.paint((20, 42, 42), 0)):
     shown = following.data.copy()
     change()
+    end = time.monotonic() + 60
+    while np.array_equal(following.data, shown) and time.monotonic() < end:
+        QApplication.instance().processEvents()
     assert not np.array_equal(following.data, shown)
     assert np.array_equal(following.data, lobule.growcut(scan.data, strokes.data, spacing=(5, 3, 3)))
 strokes.undo()

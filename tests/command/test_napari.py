@@ -72,7 +72,8 @@ class Events:
             slot(None)
 
 
-def test_live_labels_follow_the_brush():
+def test_live_labels_follow_the_brush(monkeypatch):
+    monkeypatch.setattr(_napari, "soon", lambda call: call())
     paint, drawn = Events(), Events()
     seeds = Labels(SEEDS.copy(), "seeds", events=SimpleNamespace(paint=paint, set_data=drawn))
     layers = type("Layers", (list,), {"selection": SimpleNamespace(active=None)})()
