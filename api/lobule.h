@@ -77,6 +77,7 @@
 #include "kernels/segment/segment.h"
 
 /* Algorithms of the CPU alone. */
+#include "kernels/fuse/fuse.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/maxima/maxima.h"
 #include "kernels/merge/basins.h"

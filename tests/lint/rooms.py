@@ -30,10 +30,10 @@ KNOWS = {
 LAYERS = {
     "kernels": [
         "context budget progress threads arrays plan_number simd_clones device levels histogram pair_table",
-        "appearance backend_cuda components distance filters growcut labels maxima merge morphology phantom refine"
+        "appearance backend_cuda components distance filters fuse growcut labels maxima merge morphology phantom refine"
         " regions register resample scores supervoxels threshold",
         "backends",
-        "cells live segment",
+        "carry cells live segment",
     ],
     "tools": [
         "platform",

@@ -1,0 +1,54 @@
+/* What the stages of a carry share. This header is not installed. */
+#ifndef LOB_CARRY_JOB_H
+#define LOB_CARRY_JOB_H
+
+#include "kernels/carry/carry.h"
+#include "kernels/segment/segment_job.h"
+
+LOB_BEGIN_DECLS
+
+enum { LOB_CARRY_MAX_LABELS = LOB_APPEARANCE_MAX_LABELS - 1 }; /* without the background */
+
+typedef struct {
+    const lob_carry_input *in;
+    const lob_carry_options *options;
+    lob_carry_output *out;
+    lob_segment_job steps; /* memory, progress and the backend's algorithms */
+
+    /* on the grid for moving and votes */
+    lob_volume scan;
+    int used;                                                             /* atlases, */
+    lob_volume image[LOB_FUSE_MAX_ATLASES], labels[LOB_FUSE_MAX_ATLASES]; /* moved */
+    lob_fuse_output votes;
+
+    /* on the scan's grid, in the box; labels are dense: out->label[l - 1], count + 1 is background
+     */
+    int32_t count;
+    lob_box box;
+    lob_volume part;    /* the scan */
+    lob_volume strokes; /* uint8; empty: there are none */
+    lob_volume seeds;   /* uint8 */
+    lob_volume grown;   /* uint8; in the end refined */
+} lob_carry_job;
+
+/* ---- carry_move.c ---- */
+
+/* The scan on the grid for moving; the atlases that are used, moved onto it; their votes. */
+lob_status lob_carry_move(lob_carry_job *j, lob_error *error);
+
+/* ---- carry_seeds.c ---- */
+
+/* The box around votes and strokes, with the scan and the strokes in it; false: there are none. */
+lob_status lob_carry_box(lob_carry_job *j, bool *any, lob_error *error);
+
+/* A label's share of the votes on a grid, uint16 in LOB_FUSE_ONE-ths; without data: no atlas has
+ * this label. */
+lob_status lob_carry_share(lob_carry_job *j, lob_volume *out, int32_t label, const lob_volume *grid,
+                           lob_error *error);
+
+/* Seeds: what is sure and is not contradicted, and the strokes. */
+lob_status lob_carry_seeds(lob_carry_job *j, lob_error *error);
+
+LOB_END_DECLS
+
+#endif

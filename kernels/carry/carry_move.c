@@ -1,0 +1,313 @@
+/* The atlases: which are used, and their way onto the scan's grid. */
+#include "kernels/arrays.h"
+#include "kernels/carry/carry_job.h"
+#include "kernels/register/register.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The affine by which atlases are chosen is found on a grid so many times as coarse. */
+static const double choosing_coarser = 2;
+
+/* The grid for moving: so fine, and finer where the longest side has fewer steps. */
+static const double usual_grid_mm = 3, least_steps = 64;
+
+typedef struct {
+    lob_volume image, labels;
+} atlas;
+
+static void drop_atlas(lob_carry_job *j, atlas *a)
+{
+    lob_segment_drop(&j->steps, &a->image);
+    lob_segment_drop(&j->steps, &a->labels);
+}
+
+/* ---- reading ---- */
+
+static bool same_values(const lob_volume *a, const lob_volume *b)
+{
+    enum { PART = 512 };
+    double x[PART], y[PART];
+    const int64_t n = lob_voxels(a);
+    if (lob_same_grid(a, "", b, "", NULL) != LOB_OK) return false;
+    for (int64_t i = 0; i < n; i += PART) {
+        const int64_t m = n - i < PART ? n - i : PART;
+        lob_values(x, a->data, a->type, i, m);
+        lob_values(y, b->data, b->type, i, m);
+        for (int64_t k = 0; k < m; k++) {
+            const double va = a->slope * x[k] + a->inter, vb = b->slope * y[k] + b->inter;
+            if (va != vb && !(va != va && vb != vb)) return false;
+        }
+    }
+    return true;
+}
+
+/* An atlas with its own labels in a type of lob_label_type. Its memory is counted. */
+static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, bool *labelled, lob_error *error)
+{
+    lob_label_set set = {0};
+    char name[32];
+    snprintf(name, sizeof name, "atlas %d", i + 1);
+    *a = (atlas){lob_volume_empty(), lob_volume_empty()};
+    LOB_TRY(j->in->read(j->in->user, i, &a->image, &a->labels, error));
+    lob_status st = lob_check_memory(a->image.place, &a->labels, NULL, error);
+    if (st == LOB_OK && (a->image.channels != 1 || a->labels.channels != 1))
+        st = lob_fail(error, LOB_EARG, "%s has several channels", name);
+    if (st == LOB_OK)
+        st = lob_same_grid(&a->image, "the image of an atlas", &a->labels, "its labels", error);
+    if (st == LOB_OK) st = lob_labels_dense(&a->labels, &set, name, error);
+    *labelled = set.count > 0;
+    if (st == LOB_OK && lob_labels_restore(&a->labels, &set) != LOB_OK)
+        st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
+    lob_label_set_free(&set);
+    if (st == LOB_OK)
+        st = lob_budget_hold(&j->steps.budget,
+                             lob_voxels(&a->image) * (int64_t)(lob_type_of(a->image.type)->bytes +
+                                                               lob_type_of(a->labels.type)->bytes),
+                             error);
+    if (st != LOB_OK) {
+        lob_volume_free(&a->image);
+        lob_volume_free(&a->labels);
+    }
+    return st;
+}
+
+/* ---- registration ---- */
+
+/*
+ * Register by what headers say or, where that puts the scans apart, by their centres.
+ *
+ *   field  out  empty where the scans cannot be registered; why has the reason
+ */
+static lob_status register_atlas(lob_carry_job *j, lob_field *field, lob_register_stats *stats,
+                                 const atlas *a, bool choosing, double share, lob_error *why)
+{
+    const lob_register_input in = {.fixed = &j->scan, .moving = &a->image};
+    lob_register_options options = lob_register_defaults();
+    lob_segment_turn turn;
+    options.spacing_mm = j->out->grid_mm * (choosing ? choosing_coarser : 1);
+    options.smooth = j->options->smooth;
+    options.affine_only = choosing;
+    const lob_context *const context = lob_segment_begin(&j->steps, &turn, share);
+    lob_context again = *context;
+    lob_status st = lob_register(field, stats, &in, &options, context, why);
+    if (st != LOB_EDATA) return st;
+    options.centres = true;
+    again.progress = NULL; /* it has come to its end */
+    return lob_register(field, stats, &in, &options, &again, why);
+}
+
+/* ---- choosing ---- */
+
+/* Is an atlas one that could be used? */
+static bool is_candidate(const lob_carry_output *out, int i)
+{
+    return out->atlas[i].fate == LOB_CARRY_USED;
+}
+
+/* What an atlas is by itself: the scan, without labels, or a candidate. */
+static lob_status look_at(lob_carry_job *j, atlas *a, int i, lob_error *error)
+{
+    bool labelled;
+    LOB_TRY(read_atlas(j, a, i, &labelled, error));
+    lob_carry_fate *const fate = &j->out->atlas[i].fate;
+    *fate = !labelled                             ? LOB_CARRY_UNLABELLED
+            : same_values(j->in->scan, &a->image) ? LOB_CARRY_SAME
+                                                  : LOB_CARRY_USED;
+    return LOB_OK;
+}
+
+/* How far from the scan each atlas is, by an affine. */
+static lob_status measure_all(lob_carry_job *j, double share, lob_error *why, lob_error *error)
+{
+    for (int i = 0; i < j->in->count; i++) {
+        atlas a;
+        lob_field field = {.mm = NULL};
+        lob_register_stats stats;
+        LOB_TRY(look_at(j, &a, i, error));
+        lob_status st = LOB_OK;
+        if (is_candidate(j->out, i))
+            st = register_atlas(j, &field, &stats, &a, true, share / j->in->count, why);
+        if (st == LOB_EDATA) j->out->atlas[i].fate = LOB_CARRY_APART;
+        if (st == LOB_OK && is_candidate(j->out, i)) j->out->atlas[i].cost = stats.cost_affine;
+        lob_field_free(&field);
+        drop_atlas(j, &a);
+        if (st != LOB_OK && st != LOB_EDATA) {
+            if (error) *error = *why;
+            return st;
+        }
+    }
+    return LOB_OK;
+}
+
+/* The nearest ones stay, of equally near ones the first. */
+static void keep_nearest(lob_carry_output *out, int count, int use)
+{
+    for (int kept = 0; kept < count; kept++) {
+        int nearest = -1;
+        for (int i = 0; i < count; i++)
+            if (out->atlas[i].fate == LOB_CARRY_FARTHER && kept < use &&
+                (nearest < 0 || out->atlas[i].cost < out->atlas[nearest].cost))
+                nearest = i;
+        if (nearest >= 0) out->atlas[nearest].fate = LOB_CARRY_USED;
+    }
+}
+
+static lob_status choose(lob_carry_job *j, double share, lob_error *why, lob_error *error)
+{
+    lob_carry_output *const out = j->out;
+    LOB_TRY(measure_all(j, share, why, error));
+    for (int i = 0; i < j->in->count; i++)
+        if (is_candidate(out, i)) out->atlas[i].fate = LOB_CARRY_FARTHER;
+    keep_nearest(out, j->in->count, j->options->use);
+    return LOB_OK;
+}
+
+/* ---- moving ---- */
+
+/* An image through a field as float32, NaN where the atlas does not reach. */
+static lob_status move_image(lob_carry_job *j, lob_volume *out, const lob_volume *image,
+                             const lob_field *field, lob_error *error)
+{
+    lob_volume moved;
+    lob_segment_turn turn;
+    const lob_dims d = j->scan.dims;
+    LOB_TRY(lob_warp(&moved, image, field, &j->scan, LOB_WARP_LINEAR,
+                     lob_segment_begin(&j->steps, &turn, 0), error));
+    const lob_status st = lob_segment_make(&j->steps, out, &j->scan, LOB_F32, 1, error);
+    float *const to = out->data;
+#pragma omp parallel for num_threads(j->steps.context->threads) schedule(static)
+    for (int64_t row = 0; row < (st == LOB_OK ? d.ny * d.nz : 0); row++)
+        for (int64_t x = 0; x < d.nx; x++) {
+            const double at[3] = {(double)x, (double)(row % d.ny), (double)(row / d.ny)};
+            double world[3], mm[3], voxel[3], value;
+            bool inside = true;
+            lob_voxel_to_world(world, &j->scan.geometry, at);
+            lob_field_at(mm, field, world);
+            for (int a = 0; a < 3; a++) world[a] += mm[a];
+            lob_world_to_voxel(voxel, &image->geometry, world);
+            for (int a = 0; a < 3; a++)
+                inside = inside && voxel[a] >= -0.5 &&
+                         voxel[a] <= (double)lob_side(image->dims, a) - 0.5;
+            lob_values(&value, moved.data, moved.type, row * d.nx + x, 1);
+            to[row * d.nx + x] = inside ? (float)(moved.slope * value + moved.inter) : (float)NAN;
+        }
+    lob_volume_free(&moved);
+    return st;
+}
+
+/* Labels through a field. */
+static lob_status move_labels(lob_carry_job *j, lob_volume *out, const lob_volume *labels,
+                              const lob_field *field, lob_error *error)
+{
+    lob_segment_turn turn;
+    LOB_TRY(lob_budget_hold(
+        &j->steps.budget, lob_voxels(&j->scan) * (int64_t)lob_type_of(labels->type)->bytes, error));
+    return lob_warp(out, labels, field, &j->scan, LOB_WARP_LABELS,
+                    lob_segment_begin(&j->steps, &turn, 0), error);
+}
+
+/* Labels are called what the first atlas that names them calls them. */
+static lob_status take_names(lob_label_names *names, const lob_label_names *from, lob_error *error)
+{
+    for (int32_t i = 0; i < from->count; i++) {
+        const lob_label_name *const row = &from->rows[i];
+        if (lob_label_names_find(names, row->label)) continue;
+        if (lob_label_names_put(names, row->label, row->name, &row->colour, row->terminology) !=
+            LOB_OK)
+            return lob_fail(error, LOB_ENOMEM, "no memory left for names");
+    }
+    return LOB_OK;
+}
+
+static lob_status move_one(lob_carry_job *j, const atlas *a, int i, double share, lob_error *why,
+                           lob_error *error)
+{
+    lob_field field = {.mm = NULL};
+    lob_register_stats stats;
+    lob_status st = register_atlas(j, &field, &stats, a, false, share, why);
+    if (st == LOB_EDATA) {
+        j->out->atlas[i].fate = LOB_CARRY_APART;
+        return LOB_OK;
+    }
+    if (st != LOB_OK) {
+        if (error) *error = *why;
+        return st;
+    }
+    const int k = j->used++;
+    j->out->atlas[i].cost = stats.cost_after;
+    st = move_image(j, &j->image[k], &a->image, &field, error);
+    if (st == LOB_OK) st = move_labels(j, &j->labels[k], &a->labels, &field, error);
+    if (st == LOB_OK) st = take_names(&j->out->labels.names, &a->labels.names, error);
+    lob_field_free(&field);
+    return st;
+}
+
+/* known: what each atlas is has been found out. */
+static lob_status move_all(lob_carry_job *j, bool known, double share, lob_error *why,
+                           lob_error *error)
+{
+    const int most = j->in->count < j->options->use ? j->in->count : j->options->use;
+    for (int i = 0; i < j->in->count; i++) {
+        atlas a;
+        bool labelled;
+        if (known && !is_candidate(j->out, i)) continue;
+        LOB_TRY(known ? read_atlas(j, &a, i, &labelled, error) : look_at(j, &a, i, error));
+        const lob_status st =
+            is_candidate(j->out, i) ? move_one(j, &a, i, share / most, why, error) : LOB_OK;
+        drop_atlas(j, &a);
+        LOB_TRY(st);
+    }
+    return LOB_OK;
+}
+
+/* ---- the stage ---- */
+
+/* The scan on the grid for moving, which covers its whole field of view. */
+static lob_status make_grid(lob_carry_job *j, lob_error *error)
+{
+    const lob_volume *const scan = j->in->scan;
+    lob_volume grid = lob_segment_grid(scan->dims, &scan->geometry);
+    const double least = lob_least_spacing(scan->dims, scan->geometry.spacing_mm);
+    double side[3], spacing[3] = {0, 0, 0}, longest = 0;
+    for (int a = 0; a < 3; a++) {
+        side[a] = scan->geometry.spacing_mm[a] * (double)lob_side(scan->dims, a);
+        longest = fmax(longest, side[a]);
+    }
+    j->out->grid_mm = j->options->grid_mm > 0
+                          ? j->options->grid_mm
+                          : fmin(usual_grid_mm, fmax(longest / least_steps, least));
+    for (int a = 0; a < 3; a++)
+        if (lob_side(scan->dims, a) > 1)
+            spacing[a] = side[a] / fmax(floor(side[a] / j->out->grid_mm + 0.5), 1);
+    lob_resample_respace(&grid.geometry, &grid.dims, spacing);
+    return lob_segment_onto(&j->steps, &j->scan, scan, &grid, LOB_RESAMPLE_LINEAR, 0.02, error);
+}
+
+static lob_status fuse(lob_carry_job *j, lob_error *error)
+{
+    lob_fuse_atlas atlases[LOB_FUSE_MAX_ATLASES];
+    const lob_fuse_input in = {.scan = &j->scan, .atlases = atlases, .count = j->used};
+    lob_segment_turn turn;
+    for (int k = 0; k < j->used; k++) atlases[k] = (lob_fuse_atlas){&j->image[k], &j->labels[k]};
+    LOB_TRY(lob_fuse_cpu(&j->votes, &in, &j->options->fuse,
+                         lob_segment_begin(&j->steps, &turn, 0.15), error));
+    return lob_budget_hold(&j->steps.budget, 2 * lob_voxels(&j->scan) * j->votes.set.count, error);
+}
+
+lob_status lob_carry_move(lob_carry_job *j, lob_error *error)
+{
+    const bool many = j->in->count > j->options->use;
+    lob_error why = {.text = ""};
+    LOB_TRY(make_grid(j, error));
+    if (many) LOB_TRY(choose(j, 0.2, &why, error));
+    LOB_TRY(move_all(j, many, many ? 0.45 : 0.65, &why, error));
+    if (j->used == 0 && why.text[0])
+        return lob_fail(error, LOB_EDATA, "no atlas can be used: %s", why.text);
+    if (j->used == 0)
+        return lob_fail(error, LOB_EDATA,
+                        "no atlas can be used: none but the scan itself has labels");
+    return fuse(j, error);
+}

@@ -1,0 +1,329 @@
+/* The whole job: atlases, seeds, growth, and what is told about the result. */
+#include "kernels/arrays.h"
+#include "kernels/carry/carry_job.h"
+#include "kernels/register/register.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+lob_carry_options lob_carry_defaults(void)
+{
+    return (lob_carry_options){
+        .smooth = lob_register_defaults().smooth,
+        .fuse = lob_fuse_defaults(),
+        .use = 5,
+        .sure = 0.9,
+        .sure_background = 0.95,
+        .sure_mm = 2.6,
+        .against = 0.05,
+        .claimed = 0.95,
+        .edge = 0.5,
+        .reach_mm = 20,
+    };
+}
+
+lob_carry_output lob_carry_output_empty(void)
+{
+    const lob_volume none = lob_volume_empty();
+    return (lob_carry_output){.labels = none, .shares = none, .doubt = none};
+}
+
+void lob_carry_output_free(lob_carry_output *out)
+{
+    lob_volume_free(&out->labels);
+    lob_volume_free(&out->shares);
+    lob_volume_free(&out->doubt);
+    free(out->label);
+    free(out->atlas);
+    *out = lob_carry_output_empty();
+}
+
+/* ---- labels ---- */
+
+/* Are some strokes the background's, because no atlas has their label? */
+static bool is_background(const lob_carry_job *j, const lob_label_set *drawn, int32_t label)
+{
+    int32_t unknown = 0;
+    if (j->options->background > 0) return label == j->options->background;
+    for (int32_t i = 0; i < drawn->count; i++)
+        unknown += lob_label_set_find(&j->votes.set, drawn->values[i]) == 0;
+    return unknown == 1 && lob_label_set_find(&j->votes.set, label) == 0;
+}
+
+/* The labels of atlases and of strokes, ascending. */
+static lob_status list_labels(lob_carry_job *j, const lob_label_set *drawn, lob_error *error)
+{
+    const lob_label_set *const voted = &j->votes.set;
+    lob_carry_label *const to = calloc((size_t)(voted->count + drawn->count), sizeof *to);
+    if (!to) return lob_fail(error, LOB_ENOMEM, "no memory left for labels");
+    j->out->label = to;
+    for (int32_t a = 0, b = 0; a < voted->count || b < drawn->count;) {
+        const int32_t x = a < voted->count ? voted->values[a] : INT32_MAX;
+        const int32_t y = b < drawn->count ? drawn->values[b] : INT32_MAX;
+        const int32_t label = x < y ? x : y;
+        a += label == x;
+        b += label == y;
+        if (!is_background(j, drawn, label)) to[j->count++].label = label;
+    }
+    j->out->label_count = j->count;
+    if (j->count > LOB_CARRY_MAX_LABELS)
+        return lob_fail(error, LOB_EDATA, "%d labels, and at most %d can be told apart", j->count,
+                        LOB_CARRY_MAX_LABELS);
+    return LOB_OK;
+}
+
+/* In how many atlases is each label? */
+static void count_atlases(lob_carry_job *j)
+{
+    for (int k = 0; k < j->used; k++) {
+        const lob_volume *const v = &j->labels[k];
+        for (int32_t l = 0; l < j->count; l++) {
+            const int32_t label = j->out->label[l].label;
+            int64_t i = 0;
+            while (i < lob_voxels(v) && lob_label_at(v->data, v->type, i) != label) i++;
+            j->out->label[l].atlases += i < lob_voxels(v);
+        }
+    }
+}
+
+static lob_status find_labels(lob_carry_job *j, lob_error *error)
+{
+    lob_volume own = lob_volume_empty();
+    lob_label_set drawn = {0};
+    lob_status st = LOB_OK;
+    if (j->in->strokes)
+        st = lob_volume_move(&own, j->in->strokes, (lob_place){0}, j->steps.context, error);
+    if (st == LOB_OK && own.data) st = lob_labels_dense(&own, &drawn, "strokes", error);
+    if (st == LOB_OK) st = list_labels(j, &drawn, error);
+    if (st == LOB_OK) count_atlases(j);
+    lob_label_set_free(&drawn);
+    lob_volume_free(&own);
+    return st;
+}
+
+/* ---- growth ---- */
+
+static lob_status grow(lob_carry_job *j, lob_volume *grown, lob_error *error)
+{
+    lob_growcut_options options = lob_growcut_defaults();
+    const lob_growcut_input in = {
+        .image = &j->part, .seeds = &j->seeds, .labels = j->count + 1, .place = j->seeds.place};
+    lob_segment_turn turn;
+    LOB_TRY(lob_segment_make(&j->steps, grown, &j->part, LOB_U8, 1, error));
+    const lob_growcut_output out = {.labels = grown->data};
+    return lob_growcut_cpu(&out, NULL, &in, &options, lob_segment_begin(&j->steps, &turn, 0.05),
+                           error);
+}
+
+static lob_status refine(lob_carry_job *j, const lob_volume *grown, lob_error *error)
+{
+    const lob_refine_input in = {
+        .image = &j->part,
+        .labels = grown->data,
+        .labels_type = LOB_U8,
+        .seeds = j->seeds.data,
+        .seeds_type = LOB_U8,
+        .label_count = j->count + 1,
+        .background = j->count + 1,
+        .place = grown->place,
+    };
+    lob_refine_options options = lob_refine_defaults(j->part.dims, j->part.geometry.spacing_mm);
+    lob_refine_stats stats;
+    lob_segment_turn turn;
+    options.edge = j->options->edge;
+    LOB_TRY(lob_segment_make(&j->steps, &j->grown, &j->part, LOB_U8, 1, error));
+    return lob_refine_cpu(j->grown.data, &stats, &in, &options,
+                          lob_segment_begin(&j->steps, &turn, 0.05), error);
+}
+
+/* Nothing to grow without two labels. */
+static lob_status grow_and_refine(lob_carry_job *j, lob_error *error)
+{
+    lob_volume grown = lob_volume_empty();
+    lob_status st = grow(j, &grown, error);
+    if (st == LOB_OK) st = refine(j, &grown, error);
+    lob_segment_drop(&j->steps, &grown);
+    return st;
+}
+
+/* ---- results ---- */
+
+/* A part of the scan's grid: where row (y, z) of the box begins in it. */
+static int64_t row_of(const lob_carry_job *j, int64_t row)
+{
+    const int64_t *const first = j->box.first;
+    const lob_dims d = j->in->scan->dims;
+    const int64_t y = first[1] + row % j->box.size[1], z = first[2] + row / j->box.size[1];
+    return (z * d.ny + y) * d.nx + first[0];
+}
+
+/* The box's labels on the whole grid, with their own numbers. */
+static lob_status write_labels(lob_carry_job *j, lob_error *error)
+{
+    lob_volume *const out = &j->out->labels;
+    lob_label_names names = out->names;
+    lob_label_set set = {.count = j->count};
+    int32_t values[LOB_CARRY_MAX_LABELS];
+    out->names = (lob_label_names){NULL};
+    lob_status st = lob_volume_like(out, j->in->scan, LOB_U8, 1);
+    lob_label_names_free(&out->names);
+    out->names = names;
+    if (st != LOB_OK) return lob_fail(error, st, "no memory left for labels");
+    const int64_t wide = j->grown.data ? j->box.size[0] : 0;
+    const int64_t rows = j->grown.data ? j->box.size[1] * j->box.size[2] : 0;
+    for (int64_t row = 0; row < rows; row++) {
+        const uint8_t *const from = (const uint8_t *)j->grown.data + row * wide;
+        uint8_t *const to = (uint8_t *)out->data + row_of(j, row);
+        for (int64_t x = 0; x < wide; x++) to[x] = from[x] <= j->count ? from[x] : 0;
+    }
+    for (int32_t l = 0; l < j->count; l++) values[l] = j->out->label[l].label;
+    set.values = values;
+    st = lob_labels_restore(out, &set);
+    return st == LOB_OK ? st : lob_fail(error, st, "no memory left for labels");
+}
+
+/* Float volumes of the whole grid; what is beyond the box has doubt 0. */
+static lob_status make_float(lob_carry_job *j, lob_volume *out, int channels, lob_error *error)
+{
+    if (lob_volume_like(out, j->in->scan, LOB_F32, channels) != LOB_OK)
+        return lob_fail(error, LOB_ENOMEM, "no memory left for votes");
+    lob_label_names_free(&out->names);
+    return LOB_OK;
+}
+
+/* What the votes in the box say of the result: each label's mean share, and doubt. */
+static lob_status judge(lob_carry_job *j, lob_error *error)
+{
+    const int64_t wide = j->box.size[0], rows = j->box.size[1] * j->box.size[2];
+    const uint8_t *const grown = j->grown.data;
+    for (int32_t l = 1; l <= j->count; l++) {
+        lob_carry_label *const label = &j->out->label[l - 1];
+        lob_volume one;
+        int64_t sum = 0;
+        LOB_TRY(lob_carry_share(j, &one, label->label, &j->part, error));
+        const uint16_t *const share = one.data;
+        for (int64_t row = 0; row < rows; row++) {
+            float *const doubt = j->in->doubt ? (float *)j->out->doubt.data + row_of(j, row) : NULL;
+            for (int64_t x = 0; x < wide; x++) {
+                const int64_t i = row * wide + x;
+                const bool own = grown[i] == l;
+                const int64_t has = share ? share[i] : 0;
+                label->voxels += own;
+                if (own) sum += has;
+                if (!doubt) continue;
+                if (own) doubt[x] = 1 - (float)has / LOB_FUSE_ONE;
+                if (grown[i] > j->count) doubt[x] = fminf(doubt[x] + (float)has / LOB_FUSE_ONE, 1);
+            }
+        }
+        lob_segment_drop(&j->steps, &one);
+        if (label->voxels > 0) label->share = (double)sum / LOB_FUSE_ONE / (double)label->voxels;
+    }
+    return LOB_OK;
+}
+
+static lob_status write_shares(lob_carry_job *j, lob_error *error)
+{
+    const int64_t n = lob_voxels(j->in->scan);
+    LOB_TRY(make_float(j, &j->out->shares, j->count, error));
+    for (int32_t l = 0; l < j->count; l++) {
+        lob_volume one;
+        float *const to = (float *)j->out->shares.data + l * n;
+        LOB_TRY(lob_carry_share(j, &one, j->out->label[l].label, j->in->scan, error));
+        for (int64_t i = 0; i < n && one.data; i++)
+            to[i] = (float)((const uint16_t *)one.data)[i] / LOB_FUSE_ONE;
+        lob_segment_drop(&j->steps, &one);
+    }
+    return LOB_OK;
+}
+
+/* ---- the job ---- */
+
+static lob_status run(lob_carry_job *j, lob_error *error)
+{
+    bool any;
+    LOB_TRY(lob_carry_move(j, error));
+    LOB_TRY(find_labels(j, error));
+    for (int32_t l = 0; l < j->count; l++) j->out->label[l].share = NAN;
+    for (int k = 0; k < j->used; k++) {
+        lob_segment_drop(&j->steps, &j->image[k]);
+        lob_segment_drop(&j->steps, &j->labels[k]);
+    }
+    LOB_TRY(lob_carry_box(j, &any, error));
+    if (j->in->doubt) LOB_TRY(make_float(j, &j->out->doubt, 1, error));
+    if (any) {
+        LOB_TRY(lob_carry_seeds(j, error));
+        LOB_TRY(grow_and_refine(j, error));
+        LOB_TRY(judge(j, error));
+    }
+    if (j->in->shares) LOB_TRY(write_shares(j, error));
+    return write_labels(j, error);
+}
+
+static lob_status check(const lob_carry_input *in, const lob_carry_options *o, lob_error *error)
+{
+    const double shares[] = {o->sure, o->sure_background, o->against, o->claimed, o->edge};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        if (!(shares[i] >= 0 && shares[i] <= 1))
+            return lob_fail(error, LOB_EARG, "a share of %g is not from 0 to 1", shares[i]);
+    if (o->sure < 0.5 || o->sure_background < 0.5 || o->use < 1 || o->use > LOB_FUSE_MAX_ATLASES ||
+        !(o->grid_mm >= 0 && o->grid_mm <= 1e6) || !(o->sure_mm >= 0 && o->sure_mm <= 1e6) ||
+        !(o->reach_mm >= 0 && o->reach_mm <= 1e6) || o->background < 0)
+        return lob_fail(error, LOB_EARG, "an option of carry is outside its range");
+    if (in->count < 1 || in->count > LOB_CARRY_MAX_ATLASES)
+        return lob_fail(error, LOB_EARG, "%d atlases; there may be 1 to %d", in->count,
+                        LOB_CARRY_MAX_ATLASES);
+    if (in->scan->channels != 1)
+        return lob_fail(error, LOB_EARG, "the scan has %d channels; one is needed",
+                        in->scan->channels);
+    LOB_TRY(lob_check_memory(in->scan->place, in->strokes, NULL, error));
+    return in->strokes ? lob_same_grid(in->scan, "the scan", in->strokes, "the strokes", error)
+                       : LOB_OK;
+}
+
+static void drop_all(lob_carry_job *j)
+{
+    for (int k = 0; k < j->used; k++) {
+        lob_segment_drop(&j->steps, &j->image[k]);
+        lob_segment_drop(&j->steps, &j->labels[k]);
+    }
+    lob_volume *const volumes[] = {&j->scan, &j->part, &j->strokes, &j->seeds, &j->grown};
+    for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++)
+        lob_segment_drop(&j->steps, volumes[i]);
+    lob_fuse_output_free(&j->votes);
+}
+
+lob_status lob_carry(lob_carry_output *out, const lob_carry_input *in,
+                     const lob_carry_options *options, const lob_context *context, lob_error *error)
+{
+    const lob_volume none = lob_volume_empty();
+    lob_context here = *context;
+    here.device = NULL;
+    lob_carry_job j = {
+        .in = in,
+        .options = options,
+        .out = out,
+        .steps = {.backend = lob_backends[0],
+                  .context = &here,
+                  .budget = {.who = "carrying", .limit = context->max_memory}},
+        .scan = none,
+        .part = none,
+        .strokes = none,
+        .seeds = none,
+        .grown = none,
+        .votes = lob_fuse_output_empty(),
+    };
+    for (int k = 0; k < LOB_FUSE_MAX_ATLASES; k++) j.image[k] = j.labels[k] = none;
+    *out = lob_carry_output_empty();
+    lob_error_begin(error);
+    LOB_TRY(check(in, options, error));
+    out->atlas = calloc((size_t)in->count, sizeof *out->atlas);
+    if (!out->atlas) return lob_fail(error, LOB_ENOMEM, "no memory left for atlases");
+    for (int i = 0; i < in->count; i++) out->atlas[i].cost = NAN;
+    lob_status st = run(&j, error);
+    if (st == LOB_OK && context->progress && context->progress(context->user, 1)) st = LOB_ECANCEL;
+    out->working_bytes = j.steps.budget.peak;
+    drop_all(&j);
+    if (st != LOB_OK) lob_carry_output_free(out);
+    return lob_error_end(error, st);
+}
