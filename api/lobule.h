@@ -72,6 +72,7 @@
 #include "kernels/threshold/threshold.h"
 
 /* Whole jobs, which call the algorithms. */
+#include "kernels/carry/carry.h"
 #include "kernels/cells/cells.h"
 #include "kernels/live/grower.h"
 #include "kernels/segment/segment.h"

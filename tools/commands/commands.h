@@ -11,6 +11,7 @@
 extern const lob_command lob_command_appearance;
 extern const lob_command lob_command_batch;
 extern const lob_command lob_command_bids;
+extern const lob_command lob_command_carry;
 extern const lob_command lob_command_cells;
 extern const lob_command lob_command_check;
 extern const lob_command lob_command_compare;
@@ -20,6 +21,7 @@ extern const lob_command lob_command_crop;
 extern const lob_command lob_command_doctor;
 extern const lob_command lob_command_filter;
 extern const lob_command lob_command_distance;
+extern const lob_command lob_command_fuse;
 extern const lob_command lob_command_growcut;
 extern const lob_command lob_command_info;
 extern const lob_command lob_command_labels;

@@ -1,0 +1,207 @@
+/* lobule carry: labels for a scan from a few scans with finished labels. */
+#include "io/format.h"
+#include "io/png.h"
+#include "tools/commands/carry/carry_work.h"
+#include "tools/commands/commands.h"
+#include "tools/table/table_file.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef lob_carry_work work;
+
+static lob_status check(lob_session *s, void *user)
+{
+    const work *const w = user;
+    if (w->sheet && !lob_is_png_name(w->sheet))
+        return lob_fail_file(&s->error, LOB_EARG, w->sheet,
+                             "a sheet is a PNG; give it a name in .png");
+    if (w->background > 0 && !w->strokes)
+        return lob_fail(&s->error, LOB_EARG,
+                        "--background is a label of --strokes, which are not given");
+    if (w->name && !w->table)
+        return lob_fail(&s->error, LOB_EARG, "--name is for the table: add --table FILE.tsv");
+    return lob_table_check(s, w->table, w->name);
+}
+
+/* ---- reading ---- */
+
+/* Bytes that the session holds for an atlas, as long as the job has it. */
+static void give_last(lob_session *s, work *w)
+{
+    lob_session_give(s, w->held);
+    w->held = 0;
+}
+
+typedef struct {
+    lob_session *s;
+    work *w;
+} reader;
+
+/* An atlas for the job; the time of reading is no time of computing. */
+static lob_status read_atlas(void *user, int i, lob_volume *image, lob_volume *labels,
+                             lob_error *error)
+{
+    const reader *const r = user;
+    lob_session *const s = r->s;
+    const lob_atlas_file *const f = &r->w->files.file[i];
+    lob_session_computed(s);
+    give_last(s, r->w);
+    *image = *labels = lob_volume_empty();
+    lob_status st = lob_session_read(s, image, f->image, -1);
+    if (st == LOB_OK) r->w->held = lob_voxel_bytes(image);
+    if (st == LOB_OK) st = lob_grid_one_channel(s, image, f->image);
+    if (st == LOB_OK) st = lob_grid_read(s, labels, f->labels, image, f->image);
+    if (st == LOB_OK) r->w->held += lob_voxel_bytes(labels);
+    if (st == LOB_OK) {
+        lob_session_compute(s, "carrying");
+        return LOB_OK;
+    }
+    LOB_VOLUMES_FREE(image, labels);
+    if (error && error != &s->error) *error = s->error;
+    return st;
+}
+
+static lob_status read_inputs(lob_session *s, work *w)
+{
+    LOB_TRY(lob_atlas_table(s, &w->files, w->atlases, LOB_CARRY_MAX_ATLASES));
+    const char *const outputs[] = {w->out, w->votes, w->doubt, w->sheet, w->table};
+    for (size_t i = 0; i < LOB_COUNT(outputs); i++)
+        LOB_TRY(lob_atlas_spare(s, &w->files, outputs[i]));
+    LOB_TRY(lob_session_read(s, &w->image, w->scan, w->frame));
+    LOB_TRY(lob_grid_one_channel(s, &w->image, w->scan));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, w->out));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, w->doubt));
+    return w->strokes ? lob_grid_read(s, &w->drawn, w->strokes, &w->image, w->scan) : LOB_OK;
+}
+
+/* ---- computing ---- */
+
+static lob_status carries(lob_session *s, void *user)
+{
+    work *const w = user;
+    LOB_TRY(read_inputs(s, w));
+    reader r = {s, w};
+    lob_carry_options options = w->options;
+    const lob_carry_input in = {
+        .scan = &w->image,
+        .count = w->files.count,
+        .read = read_atlas,
+        .user = &r,
+        .strokes = w->strokes ? &w->drawn : NULL,
+        .shares = w->votes != NULL,
+        .doubt = w->doubt != NULL,
+    };
+    if (!isnan(w->grid)) options.grid_mm = w->grid;
+    if (w->background > 0) options.background = w->background;
+    options.reach_mm =
+        w->reach.voxels
+            ? w->reach.value * lob_least_spacing(w->image.dims, w->image.geometry.spacing_mm)
+            : w->reach.value;
+    s->extra_role = "atlas";
+    lob_session_compute(s, "carrying");
+    LOB_TRY(lob_session_done(s, lob_carry(&w->found, &in, &options, &s->context, &s->error),
+                             w->scan, NULL));
+    give_last(s, w);
+    lob_session_hold(s, lob_voxel_bytes(&w->found.labels));
+    lob_carry_report(s, w);
+    LOB_TRY(lob_session_write(s, &w->found.shares, w->votes, false));
+    LOB_TRY(lob_session_write(s, &w->found.doubt, w->doubt, false));
+    LOB_TRY(lob_carry_table(s, w));
+    LOB_TRY(lob_carry_sheet(s, w));
+    return lob_session_write(s, &w->found.labels, w->out, true);
+}
+
+static void release(void *user)
+{
+    work *const w = user;
+    LOB_VOLUMES_FREE(&w->image, &w->drawn);
+    lob_carry_output_free(&w->found);
+    lob_atlas_files_free(&w->files);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    work *const w = user;
+    lob_carry_options *const o = &w->options;
+    *o = lob_carry_defaults();
+    w->frame = w->background = -1;
+    w->grid = NAN;
+    w->reach.value = o->reach_mm;
+    const lob_option rows[] = {
+        OPERAND_INPUT("SCAN", &w->scan, LOB_FILE_IMAGE, "scan that labels are wanted for",
+                      .required = true),
+        OPT_INPUT("atlases", &w->atlases, LOB_FILE_OTHER,
+                  "table of scans with finished labels: a TSV or CSV with columns image and "
+                  "labels, whose paths are relative to it",
+                  .required = true),
+        OPT_LABELS_OUTPUT(&w->out),
+        OPT_OUTPUT("votes", &w->votes, LOB_FILE_IMAGE,
+                   "float32 shares of the votes to write, a channel for each label"),
+        OPT_OUTPUT("doubt", &w->doubt, LOB_FILE_IMAGE,
+                   "float32 volume to write: 1 less the share of votes for what a voxel became"),
+        OPT_OUTPUT("sheet", &w->sheet, LOB_FILE_OTHER,
+                   "PNG to write: slices of the scan with its labels"),
+        OPT_OUTPUT("table", &w->table, LOB_FILE_TABLE,
+                   "table of labels to write, with the doubt in each: FILE.tsv, .csv or .json, or "
+                   "- for standard output"),
+        OPT_INPUT("strokes", &w->strokes, LOB_FILE_LABELS,
+                  "strokes on SCAN, which win: labels of the atlases, or new ones, and one for "
+                  "the background"),
+        OPT_INT("background", &w->background, "N", 1, INT32_MAX,
+                "label of strokes that means background; left out: the one that no atlas has"),
+        OPT_LENGTH("reach", &w->reach, 0, 1e6,
+                   "how far strokes take back what atlases are sure of and strokes contradict"),
+        OPT_INT("use", &o->use, "N", 1, LOB_FUSE_MAX_ATLASES,
+                "atlases to use, the nearest of the table"),
+        OPT_REAL("grid", &w->grid, "MM", 0, 1e6,
+                 "register and vote on voxels of this size; left out: 3 mm, finer for small scans",
+                 .above_low = true),
+        OPT_REAL("smooth", &o->smooth, "S", 0.01, 100, "how stiff registrations are"),
+        OPT_REAL("sure", &o->sure, "SHARE", 0.5, 1, "votes that make a voxel sure of its label"),
+        OPT_REAL("sure-background", &o->sure_background, "SHARE", 0.5, 1,
+                 "votes that make it sure background"),
+        OPT_REAL("sure-inside", &o->sure_mm, "MM", 0, 1e6,
+                 "how far inside of what is sure of its label the growth begins"),
+        OPT_REAL("against", &o->against, "SHARE", 0, 1,
+                 "what is sure is open again where the scan's grey values give its label less "
+                 "than this; 0: never"),
+        OPT_REAL("claimed", &o->claimed, "SHARE", 0, 1,
+                 "sure background is open again where they give a label more than this; 1: never"),
+        OPT_REAL("edge", &o->edge, "SHARE", 0, 1, "share of the image in where borders lie"),
+        OPT_FRAME(&w->frame, "scan"),
+        OPT_SCAN_NAME(&w->name),
+    };
+    LOB_ROWS(to, rows);
+}
+
+const lob_command lob_command_carry = {
+    .name = "carry",
+    .summary = "label a scan by a few scans whose labels are finished",
+    .description =
+        "Paint some scans of a cohort, and carry their labels to the others. The atlases, as many "
+        "as --use says, those of the table that fit best, are registered to SCAN and moved onto "
+        "it, as `lobule register` does; patches vote for labels, as in `lobule fuse`; what the "
+        "votes are sure of is grown over SCAN, except where its grey values contradict, and "
+        "refined. SCAN itself, if the table has it, is left out, as is an atlas without labels or "
+        "one that cannot be registered. A structure may be missing in some atlases.\n"
+        "A label's doubt is 1 less the mean share of the votes for it in what it became: look at "
+        "the labels with the largest doubt first. --report and --table have it, with how many "
+        "atlases have the label, voxels that were sure of it, and those of them that were "
+        "reopened. "
+        "In a batch the tables of all scans are joined.\n"
+        "Strokes on SCAN win over atlases: draw some where the result is wrong, and carry again.",
+    .examples =
+        "lobule carry scan.nii.gz --atlases painted.tsv -o labels.nii.gz --table labels.tsv\n"
+        "lobule carry scan.nii.gz --atlases painted.tsv -o labels.nii.gz --strokes "
+        "strokes.nii.gz --doubt doubt.nii.gz --sheet sheet.png\n"
+        "lobule batch scans.tsv --log out -- carry {image} --atlases painted.tsv -o "
+        "{labels} --table {table}",
+    .result = "labels",
+    .result_text = "labels",
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = carries,
+    .release = release,
+};
