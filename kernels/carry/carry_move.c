@@ -44,6 +44,17 @@ static bool same_values(const lob_volume *a, const lob_volume *b)
     return true;
 }
 
+/* What an atlas takes that is not the reader's: lob_segment_drop releases as much. */
+static int64_t own_bytes(const atlas *a)
+{
+    const lob_volume *const both[] = {&a->image, &a->labels};
+    int64_t bytes = 0;
+    for (int k = 0; k < 2; k++)
+        if (!both[k]->borrowed)
+            bytes += lob_voxels(both[k]) * (int64_t)lob_type_of(both[k]->type)->bytes;
+    return bytes;
+}
+
 /* An atlas with its own labels in a type of lob_label_type. Its memory is counted. */
 static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, bool *labelled, lob_error *error)
 {
@@ -62,11 +73,7 @@ static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, bool *labelled, 
     if (st == LOB_OK && lob_labels_restore(&a->labels, &set) != LOB_OK)
         st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
     lob_label_set_free(&set);
-    if (st == LOB_OK)
-        st = lob_budget_hold(&j->steps.budget,
-                             lob_voxels(&a->image) * (int64_t)(lob_type_of(a->image.type)->bytes +
-                                                               lob_type_of(a->labels.type)->bytes),
-                             error);
+    if (st == LOB_OK) st = lob_budget_hold(&j->steps.budget, own_bytes(a), error);
     if (st != LOB_OK) {
         lob_volume_free(&a->image);
         lob_volume_free(&a->labels);
@@ -125,7 +132,7 @@ static lob_status measure_all(lob_carry_job *j, double share, lob_error *why, lo
     for (int i = 0; i < j->in->count; i++) {
         atlas a;
         lob_field field = {.mm = NULL};
-        lob_register_stats stats;
+        lob_register_stats stats = {0};
         LOB_TRY(look_at(j, &a, i, error));
         lob_status st = LOB_OK;
         if (is_candidate(j->out, i))
@@ -181,7 +188,8 @@ static lob_status move_image(lob_carry_job *j, lob_volume *out, const lob_volume
 #pragma omp parallel for num_threads(j->steps.context->threads) schedule(static)
     for (int64_t row = 0; row < (st == LOB_OK ? d.ny * d.nz : 0); row++)
         for (int64_t x = 0; x < d.nx; x++) {
-            const double at[3] = {(double)x, (double)(row % d.ny), (double)(row / d.ny)};
+            const int64_t y = row % d.ny, z = row / d.ny;
+            const double at[3] = {(double)x, (double)y, (double)z};
             double world[3], mm[3], voxel[3], value;
             bool inside = true;
             lob_voxel_to_world(world, &j->scan.geometry, at);

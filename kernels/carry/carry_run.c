@@ -288,7 +288,7 @@ static void drop_all(lob_carry_job *j)
         lob_segment_drop(&j->steps, &j->labels[k]);
     }
     lob_volume *const volumes[] = {&j->scan, &j->part, &j->strokes, &j->seeds, &j->grown};
-    for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++)
+    for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++)
         lob_segment_drop(&j->steps, volumes[i]);
     lob_fuse_output_free(&j->votes);
 }

@@ -9,8 +9,8 @@
  *     d = n * sum (scan - atlas)^2 - (sum scan - sum atlas)^2
  *
  * over the n voxels of the patch, so that a difference of brightness alone costs nothing; its
- * weight is exp(-d / (the least d of all candidates of this voxel + floor)), from a table (Coupe,
- * Manjon and others, "Patch-based segmentation using expert priors", NeuroImage 54, 2011).
+ * weight is exp(-d / (the least d of all candidates of this voxel + n^2 floor)), from a table
+ * (Coupe, Manjon and others, "Patch-based segmentation using expert priors", NeuroImage 54, 2011).
  *
  * Brightness is in levels 1..255, linear between two percentiles of each image's finite values.
  * What is not finite in the scan has the lowest level; an atlas has no candidate where it is not
@@ -47,7 +47,7 @@ typedef struct {
     bool majority; /* every atlas has one candidate, at the same place, of weight 1 */
 } lob_fuse_options;
 
-/* Patches of 5 x 5 x 5, a search of 3 x 3 x 3, a floor of 16. */
+/* Patches of 3 x 3 x 3, a search of 3 x 3 x 3, a floor of 16. */
 lob_fuse_options lob_fuse_defaults(void);
 
 typedef struct {
@@ -86,7 +86,7 @@ void lob_fuse_output_free(lob_fuse_output *out);
  *                 for each thread about 2 MiB and 250 KiB an atlas, with a search of 3 x 3 x 3
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range, several channels, an array on a GPU),
- * LOB_EDATA (grids that differ, no label in any atlas, too many labels, a constant scan),
+ * LOB_EDATA (grids that differ, no finite value, no label in any atlas, too many labels),
  * LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_fuse_cpu(lob_fuse_output *out, const lob_fuse_input *in,

@@ -116,7 +116,10 @@ static void measure(const votes *v, bench *b, const block *k, const lob_fuse_lev
 LOB_SIMD_CLONES
 static void steps_of(float *per_step, const uint32_t *least, float floor, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) per_step[i] = steps_each / ((float)least[i] + floor);
+    for (int64_t i = 0; i < n; i++) {
+        const float unit = (float)least[i] + floor;
+        per_step[i] = steps_each / (unit > 1 ? unit : 1);
+    }
 }
 
 LOB_SIMD_CLONES
@@ -160,7 +163,7 @@ static uint32_t shares_of(uint32_t *share, const votes *v, const bench *b, int64
         uint64_t of = all;
         for (int a = 0; a < j->in->count && own > 0 && !j->all_have; a++)
             if (!j->has[a][l]) of -= b->of_atlas[a * BLOCK + i];
-        share[l] = own > 0 ? (uint32_t)(own * LOB_FUSE_ONE / of) : 0;
+        share[l] = own > 0 && of > 0 ? (uint32_t)(own * LOB_FUSE_ONE / of) : 0;
         sum += share[l];
     }
     for (int32_t l = 1; l <= j->set->count && sum > LOB_FUSE_ONE; l++)
@@ -365,7 +368,10 @@ static void make_weights(votes *v)
     /* e^(-1/16) by its table's own steps: products of two doubles are the same everywhere. */
     const double factor = 0.93941306281347578611971082462230505;
     double weight = 65535;
-    for (int i = 0; i < STEPS - 1; i++, weight *= factor) v->weight[i] = (uint16_t)(weight + 0.5);
+    for (int i = 0; i < STEPS - 1; i++) {
+        v->weight[i] = (uint16_t)(weight + 0.5);
+        weight *= factor;
+    }
 }
 
 static lob_status run(votes *v, lob_error *error)

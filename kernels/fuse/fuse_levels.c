@@ -13,7 +13,8 @@ typedef struct {
     double low, per_unit;
 } scale;
 
-static lob_status find_scale(scale *s, const lob_fuse_job *j, const lob_volume *image,
+/* atlas: its number, from 1; 0: the scan. */
+static lob_status find_scale(scale *s, const lob_fuse_job *j, const lob_volume *image, int atlas,
                              lob_error *error)
 {
     static const double percent[] = {low_percent, high_percent};
@@ -21,7 +22,10 @@ static lob_status find_scale(scale *s, const lob_fuse_job *j, const lob_volume *
     lob_context context = lob_budget_inner(&j->budget, j->context);
     double value[2];
     context.progress = NULL;
-    LOB_TRY(lob_percentiles_cpu(value, percent, 2, NULL, &in, &context, error));
+    const lob_status st = lob_percentiles_cpu(value, percent, 2, NULL, &in, &context, error);
+    if (st == LOB_EDATA && atlas == 0) return lob_fail(error, st, "the scan has no finite value");
+    if (st == LOB_EDATA) return lob_fail(error, st, "atlas %d has no finite value", atlas);
+    if (st != LOB_OK) return st;
     *s = (scale){value[0], value[1] > value[0] ? 254 / (value[1] - value[0]) : 0};
     return LOB_OK;
 }
@@ -127,14 +131,14 @@ static void load_labels(const lob_fuse_job *j, uint8_t *label, bool *has, const 
             }
 }
 
-static lob_status make_one(lob_fuse_job *j, lob_fuse_levels *to, const lob_volume *image,
+static lob_status make_one(lob_fuse_job *j, lob_fuse_levels *to, const lob_volume *image, int atlas,
                            lob_error *error)
 {
     scale s;
     if (j->options->majority) return LOB_OK;
     LOB_TRY(lob_budget_alloc(&j->budget, &to->level, j->frame.count, 1, error));
     LOB_TRY(lob_budget_alloc(&j->budget, &to->sum, j->frame.count, sizeof *to->sum, error));
-    LOB_TRY(find_scale(&s, j, image, error));
+    LOB_TRY(find_scale(&s, j, image, atlas, error));
     load_levels(j, to, image, &s);
     sum_patches(j, to);
     return LOB_OK;
@@ -151,13 +155,13 @@ lob_status lob_fuse_levels_make(lob_fuse_job *j, lob_error *error)
     f->count = lob_product(f->row, d.ny + 2 * m, d.nz + 2 * m, 1);
     f->first = m * (f->plane + f->row + 1);
     if (f->count < 0) return lob_fail(error, LOB_EDATA, "the grid has too many voxels");
-    LOB_TRY(make_one(j, &j->scan, j->in->scan, error));
+    LOB_TRY(make_one(j, &j->scan, j->in->scan, 0, error));
     j->all_have = true;
     for (int a = 0; a < j->in->count; a++) {
         lob_fuse_levels *const to = &j->atlas[a];
         LOB_TRY(lob_budget_alloc(&j->budget, &to->label, f->count, 1, error));
         load_labels(j, to->label, j->has[a], j->in->atlases[a].labels);
-        LOB_TRY(make_one(j, to, j->in->atlases[a].image, error));
+        LOB_TRY(make_one(j, to, j->in->atlases[a].image, a + 1, error));
         for (int32_t l = 1; l <= j->set->count; l++) j->all_have = j->all_have && j->has[a][l];
         if (j->context->progress &&
             j->context->progress(j->context->user, 0.2 * (a + 1) / j->in->count))

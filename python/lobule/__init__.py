@@ -21,6 +21,7 @@ MemoryError, OSError or RuntimeError by their kind.
 """
 
 from ._abi import VERSION as __version__
+from ._carry import Carried, Voted, carry, fuse
 from ._cells import Cells, cells
 from ._errors import (
     Cancelled,
@@ -45,10 +46,10 @@ from ._segment import Segmented, segment
 from ._steps import appearance, crop, merge, preview, refine, seeds
 
 __all__ = [
-    "Cancelled", "Cells", "DeviceError", "Different", "Error", "Field", "FileError", "GrowCut", "Grower", "InputError",
-    "InternalError", "NoInputError", "OutOfMemory", "OutputExists", "Segmented", "TryAgain", "__version__",
-    "appearance", "box", "cells", "command", "compare", "compare_supervoxels", "components", "contacts", "crop",
-    "denoise", "distance", "filter", "gaussian", "growcut", "labels", "lsc", "maxima", "means", "median", "merge",
-    "nearest", "phantom", "preview", "program", "refine", "register", "resample", "run", "seeds", "segment", "slic",
-    "slico", "stats", "supervoxels", "threshold", "warp",
+    "Cancelled", "Carried", "Cells", "DeviceError", "Different", "Error", "Field", "FileError", "GrowCut", "Grower",
+    "InputError", "InternalError", "NoInputError", "OutOfMemory", "OutputExists", "Segmented", "TryAgain", "Voted",
+    "__version__", "appearance", "box", "carry", "cells", "command", "compare", "compare_supervoxels", "components",
+    "contacts", "crop", "denoise", "distance", "filter", "fuse", "gaussian", "growcut", "labels", "lsc", "maxima", "means",
+    "median", "merge", "nearest", "phantom", "preview", "program", "refine", "register", "resample", "run", "seeds",
+    "segment", "slic", "slico", "stats", "supervoxels", "threshold", "warp",
 ]  # fmt: skip

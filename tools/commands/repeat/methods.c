@@ -61,7 +61,12 @@
     X(DISCRETE,                                                                                     \
       "Heinrich MP, Jenkinson M, Brady M, Schnabel JA. MRF-based deformable registration "          \
       "and ventilation estimation of lung CT. IEEE Transactions on Medical Imaging 32, "            \
-      "2013.")
+      "2013.")                                                                                      \
+    X(PATCHES,                                                                                      \
+      "Coupé P, Manjón JV, Fonov V, Pruessner J, Robles M, Collins DL. Patch-based segmentation " \
+      "using expert priors: application to hippocampus and ventricle segmentation. NeuroImage "     \
+      "54, "                                                                                        \
+      "2011.")
 
 enum {
 #define PAPER_ENUM(name, text) name,
@@ -88,53 +93,59 @@ static const struct {
     const char *sentence; /* NULL: nothing that a paper has to tell */
     const char *deciding[4];
 } sentences[] = {
-    {{"appearance"},                "How likely each voxel is each label was learnt from brush strokes", {NULL}                                   },
+    {{"appearance"},                 "How likely each voxel is each label was learnt from brush strokes", {NULL}                                   },
+    {{"carry"},
+     "Labels were carried from scans with finished labels, by registration, votes of patches that "
+     "look alike, growth from what these are sure of, and refining",                                      {"use", "sure", "edge"}                  },
     {{"cells", "walls", "yes"},
      "Cells were flooded from the darkest places between walls, and joined where no wall parts "
-     "them",                                                                                             {NULL}                                   },
+     "them",                                                                                              {NULL}                                   },
     {{"cells"},
      "Cells were found from maxima of the distance inside of the foreground, separated by flooding "
-     "from them, and joined where no neck parts them",                                                   {NULL}                                   },
-    {{"check"},                     NULL,                                                                {NULL}                                   },
+     "from them, and joined where no neck parts them",                                                    {NULL}                                   },
+    {{"check"},                      NULL,                                                                {NULL}                                   },
     {{"compare"},
-     "Label volumes were compared by overlap and by distances between surfaces",                         {NULL}                                   },
-    {{"components"},                "Connected components were labelled exactly",                        {"neighbours", "order"}                  },
-    {{"convert"},                   "Volumes were converted",                                            {NULL}                                   },
-    {{"crop"},                      "The volume was cut to a box",                                       {NULL}                                   },
-    {{"distance"},                  "Exact Euclidean distances to the labelled voxels were computed",    {"to"}                                   },
-    {{"filter"},                    "The image was filtered, in this order",                             {NULL}                                   },
+     "Label volumes were compared by overlap and by distances between surfaces",                          {NULL}                                   },
+    {{"components"},                 "Connected components were labelled exactly",                        {"neighbours", "order"}                  },
+    {{"convert"},                    "Volumes were converted",                                            {NULL}                                   },
+    {{"crop"},                       "The volume was cut to a box",                                       {NULL}                                   },
+    {{"distance"},                   "Exact Euclidean distances to the labelled voxels were computed",    {"to"}                                   },
+    {{"filter"},                     "The image was filtered, in this order",                             {NULL}                                   },
+    {{"fuse", "method", "majority"}, "Labels of moved atlases were joined by majority",                   {NULL}                                   },
+    {{"fuse"},
+     "Labels of moved atlases were joined by votes of patches that look alike",                           {"patch", "search"}                      },
     {{"growcut", "rule", "flood"},
      "Labels were grown from seeds by a watershed by flooding, each voxel along the path whose "
-     "highest value is lowest",                                                                          {"neighbours"}                           },
+     "highest value is lowest",                                                                           {"neighbours"}                           },
     {{"growcut", "rule", "value"},
-     "Labels were grown from seeds, each voxel along the path on which the sum of values is least",      {"neighbours", "penalty"}                },
+     "Labels were grown from seeds, each voxel along the path on which the sum of values is least",       {"neighbours", "penalty"}                },
     {{"growcut", "rule", "square"},
      "Labels were grown from seeds, each voxel along the path on which the sum of squared values "
-     "is least",                                                                                         {"neighbours", "penalty"}                },
+     "is least",                                                                                          {"neighbours", "penalty"}                },
     {{"growcut"},
-     "Labels were grown from seeds by GrowCut, each voxel along its cheapest path",                      {"rule", "norm", "neighbours", "penalty"}},
-    {{"info"},                      NULL,                                                                {NULL}                                   },
-    {{"labels"},                    "Labels were cleaned, in this order",                                {NULL}                                   },
-    {{"maxima"},                    "Regional maxima were found",                                        {"height"}                               },
+     "Labels were grown from seeds by GrowCut, each voxel along its cheapest path",                       {"rule", "norm", "neighbours", "penalty"}},
+    {{"info"},                       NULL,                                                                {NULL}                                   },
+    {{"labels"},                     "Labels were cleaned, in this order",                                {NULL}                                   },
+    {{"maxima"},                     "Regional maxima were found",                                        {"height"}                               },
     {{"merge"},
-     "Basins of a flood were joined where the wall between two is too low",                              {"height", "share", "level"}             },
-    {{"phantom"},                   "A phantom was drawn",                                               {NULL}                                   },
-    {{"preview"},                   NULL,                                                                {NULL}                                   },
+     "Basins of a flood were joined where the wall between two is too low",                               {"height", "share", "level"}             },
+    {{"phantom"},                    "A phantom was drawn",                                               {NULL}                                   },
+    {{"preview"},                    NULL,                                                                {NULL}                                   },
     {{"refine"},
-     "Labels were smoothed and their borders moved to where the image changes",                          {"smooth", "edge"}                       },
+     "Labels were smoothed and their borders moved to where the image changes",                           {"smooth", "edge"}                       },
     {{"register"},
      "A scan was registered to another one, by an affine and by displacements of least cost "
-     "descriptors",                                                                                      {"smooth"}                               },
-    {{"resample"},                  "The volume was resampled",                                          {"method"}                               },
-    {{"seeds"},                     "Seeds were made",                                                   {"conflict"}                             },
+     "descriptors",                                                                                       {"smooth"}                               },
+    {{"resample"},                   "The volume was resampled",                                          {"method"}                               },
+    {{"seeds"},                      "Seeds were made",                                                   {"conflict"}                             },
     {{"segment"},
      "Labels were segmented from brush strokes: by two growths of GrowCut over what was learnt "
-     "from the strokes' grey values, and refined borders",                                               {NULL}                                   },
-    {{"stats"},                     "Volumes, boxes and intensities of the labels were measured",        {NULL}                                   },
+     "from the strokes' grey values, and refined borders",                                                {NULL}                                   },
+    {{"stats"},                      "Volumes, boxes and intensities of the labels were measured",        {NULL}                                   },
     {{"supervoxels"},
-     "The image was cut into supervoxels, each connected",                                               {"method", "iterations"}                 },
-    {{"threshold"},                 "The image was thresholded",                                         {NULL}                                   },
-    {{"warp"},                      "A volume was brought through a field of displacements",             {NULL}                                   },
+     "The image was cut into supervoxels, each connected",                                                {"method", "iterations"}                 },
+    {{"threshold"},                  "The image was thresholded",                                         {NULL}                                   },
+    {{"warp"},                       "A volume was brought through a field of displacements",             {NULL}                                   },
 };
 
 /* Which papers go with a command. */
@@ -174,6 +185,12 @@ static const struct {
     {{"cells"},                          FLOODING      },
     {{"cells"},                          FLOODING_PATHS},
     {{"cells"},                          DYNAMICS      },
+    {{"carry"},                          SELF_SIMILAR  },
+    {{"carry"},                          DISCRETE      },
+    {{"carry"},                          PATCHES       },
+    {{"carry"},                          GROWCUT       },
+    {{"carry"},                          GROWCUT_PATHS },
+    {{"fuse", "method", "patches"},      PATCHES       },
     {{"register"},                       SELF_SIMILAR  },
     {{"register"},                       DISCRETE      },
     {{"compare"},                        DICE          },

@@ -1,0 +1,230 @@
+"""Labels of a few scans for others: votes of moved atlases, and the whole job."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from ctypes import byref
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from . import _abi
+from ._errors import InputError
+from ._grow import begin
+from ._library import library
+from ._volumes import DTYPES, Labels, Source, choice, companion, dims, memory, sized, source, spacing_of, view, volume
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._library import Options
+
+T = TypeVar("T")
+POINTER = _abi.POINTER(_abi.lob_volume)
+READ = dict(_abi.lob_carry_input._fields_)["read"]
+
+
+class Voted(NamedTuple):
+    """What fuse(..., votes=True) gives: labels and, a channel for each label, shares of the votes."""
+
+    labels: Any
+    votes: Any
+
+
+class Carried(NamedTuple):
+    """What carry(..., full=True) gives: three volumes of the scan's kind."""
+
+    labels: Any
+    votes: Any
+    doubt: Any
+
+
+def _own_labels(held: Labels) -> np.ndarray:
+    """The labels as they were, in the least type that holds them."""
+    return np.ascontiguousarray(held.restore(held.dense))
+
+
+def fuse(
+    image: T,
+    atlases: Sequence[tuple[Any, Any]],
+    *,
+    method: str = "patches",
+    patch: int | None = None,
+    search: int | None = None,
+    floor: float | None = None,
+    votes: bool = False,
+    **options: Unpack[Options],
+) -> Any:
+    """Make one label volume of the labels of several atlases that were moved onto an image.
+
+    image    (z, y, x), any kind
+    atlases  pairs of an image and its labels on this grid, moved there by any program; images may be
+             NaN where they do not reach
+    method   "patches": patches that look alike vote; "majority": each atlas has one vote
+    patch    voxels that a patch reaches to each side, 0 to 2; None: 1
+    search   voxels to each side of which an atlas's patches are looked at, 0 to 3; None: 1
+    floor    squared difference of a patch's voxels, in 255ths of the range of values, that tells
+             nothing; None: 16
+    votes    also give each label's share of the votes (float32), a channel for each, ascending
+
+    Returns labels of the image's kind; with votes a Voted(labels, votes). report gets "fused", a dict
+    for each label, and "unseen_voxels", which no atlas reaches.
+    """
+    call, of = begin(image, options)
+    chosen: _abi.lob_fuse_options = library.lob_fuse_defaults()
+    for name, value in {"patch": patch, "search": search, "floor": floor}.items():
+        if value is not None:
+            setattr(chosen, name, value)
+    chosen.majority = choice("method", method, ("patches", "majority")) == 1
+    pairs, kept, seen = (_abi.lob_fuse_atlas * len(atlases))(), [], of.described()
+    for i, (scan, painted) in enumerate(atlases):
+        moved = companion(scan, of, f"atlas {i}")
+        own = _own_labels(of.labels(painted, f"the labels of atlas {i}"))
+        both = volume(moved), volume(of, own)
+        pairs[i] = _abi.lob_fuse_atlas(POINTER(both[0]), POINTER(both[1]))
+        kept.append((moved, own, both))
+    asked = _abi.lob_fuse_input(POINTER(seen), pairs, len(atlases))
+    out: _abi.lob_fuse_output = library.lob_fuse_output_empty()
+    try:
+        call.run(library.lob_fuse_cpu, byref(out), byref(asked), byref(chosen))
+        count, n = out.set.count, math.prod(of.voxels.shape[1:])
+        found = _taken(of, out.labels)
+        shares = view(out.shares, (count, n), np.uint16)
+        call.report["unseen_voxels"] = out.unseen
+        call.report["labels"] = count
+        values, voxels = view(out.set.values, (count,), np.int32), view(out.set.voxels, (count,), np.int64)
+        call.report["fused"] = [
+            {"label": int(value), "voxels": int(held),
+             "share": float(share[found.ravel() == value].sum(dtype=np.float64) / _abi.LOB_FUSE_ONE / max(held, 1))}
+            for value, held, share in zip(values, voxels, shares)
+        ]  # fmt: skip
+        labels = of.give(found, True)
+        if not votes:
+            return labels
+        share = shares.astype(np.float32).reshape(count, *of.voxels.shape[1:]) / np.float32(_abi.LOB_FUSE_ONE)
+        return Voted(labels, of.give(share, False))
+    finally:
+        library.lob_fuse_output_free(byref(out))
+
+
+def _taken(of: Source, made: _abi.lob_volume) -> np.ndarray:
+    """A volume's voxels as an array, which has them from now on."""
+    address, made.data = made.data, None
+    shape = ((made.channels,) if made.channels > 1 else ()) + of.voxels.shape[1:]
+    return memory(address, shape, DTYPES[made.type])
+
+
+FATES = ("used", "others are nearer", "the scan itself", "no labels", "cannot be registered")
+
+
+def carry(
+    image: T,
+    atlases: Sequence[tuple[Any, Any]],
+    *,
+    strokes: Any = None,
+    background: int | None = None,
+    reach: float | str | None = None,
+    use: int | None = None,
+    grid: float | None = None,
+    smooth: float | None = None,
+    sure: float | None = None,
+    sure_background: float | None = None,
+    sure_inside: float | None = None,
+    against: float | None = None,
+    claimed: float | None = None,
+    edge: float | None = None,
+    full: bool = False,
+    **options: Unpack[Options],
+) -> Any:
+    """Label a scan by a few scans whose labels are finished.
+
+    image       (z, y, x), any kind
+    atlases     pairs of a scan and its labels, each on a grid of its own; the image itself is left out
+    strokes     on the image, win over atlases: labels of these, or new ones, and one for the background
+    background  which of the strokes' labels means background; None: the one that no atlas has
+    reach       how far strokes take back what atlases are sure of: mm, or as "5vox"; None: 20
+    use         atlases to use, the nearest; None: 5
+    grid        register and vote on voxels of so many mm; None: 3, finer for small scans
+    smooth      how stiff registrations are
+    sure, sure_background
+                shares of the votes that make a voxel sure of its label, or of background
+    sure_inside how many mm inside of what is sure the growth begins
+    against, claimed
+                what is sure is open again where the image's grey values give its label less than this,
+                or give a label more than this where the votes are sure of background
+    edge        share of the image in where borders lie
+    full        also give shares of the votes (float32, a channel for each label, ascending) and the
+                doubt in what each voxel became (float32)
+
+    Returns labels of the image's kind; with full a Carried(labels, votes, doubt). report gets
+    "carried", a dict for each label with its doubt, and "atlases", what became of each.
+    """
+    call, of = begin(image, options)
+    chosen: _abi.lob_carry_options = library.lob_carry_defaults()
+    given = {
+        "use": use, "grid_mm": grid, "smooth": smooth, "sure": sure, "sure_background": sure_background,
+        "sure_mm": sure_inside, "against": against, "claimed": claimed, "edge": edge, "background": background,
+    }  # fmt: skip
+    for name, value in given.items():
+        if value is not None:
+            setattr(chosen, name, value)
+    if reach is not None:
+        length, unit = sized(reach, "mm")
+        least = library.lob_least_spacing(dims(of), (ctypes.c_double * 3)(*spacing_of(of)))
+        chosen.reach_mm = length * least if unit == "vox" else length
+    if background is not None and strokes is None:
+        raise InputError("background is a label of strokes, which are not given")
+    kept, seen, pointer = [_atlas(of, i, *pair) for i, pair in enumerate(atlases)], of.described(), None
+    if strokes is not None:
+        drawn = companion(strokes, of, "strokes")
+        lines = volume(drawn)
+        pointer = POINTER(lines)
+
+    def read(_user: Any, i: int, scan: Any, painted: Any, _error: Any) -> int:
+        ctypes.memmove(scan, byref(kept[i][1]), ctypes.sizeof(_abi.lob_volume))
+        address = library.lob_volume_like(painted, byref(kept[i][1]), kept[i][3], 1)
+        if address == _abi.LOB_OK:
+            ctypes.memmove(painted.contents.data, kept[i][2].ctypes.data, kept[i][2].nbytes)
+        return int(address)
+
+    asked = _abi.lob_carry_input()
+    asked.scan, asked.count, asked.read = POINTER(seen), len(kept), READ(read)
+    asked.shares = asked.doubt = full
+    if pointer is not None:
+        asked.strokes = pointer
+    out: _abi.lob_carry_output = library.lob_carry_output_empty()
+    try:
+        call.run(library.lob_carry, byref(out), byref(asked), byref(chosen))
+        _report(call.report, out, len(kept))
+        labels = of.give(_taken(of, out.labels), True)
+        if not full:
+            return labels
+        shares = _taken(of, out.shares).reshape(out.label_count, *of.voxels.shape[1:])
+        return Carried(labels, of.give(shares, False), of.give(_taken(of, out.doubt), False))
+    finally:
+        library.lob_carry_output_free(byref(out))
+
+
+def _atlas(of: Source, i: int, scan: Any, painted: Any) -> tuple[Any, _abi.lob_volume, np.ndarray, int]:
+    """A scan, its volume, and its labels; an array's voxels are as large as the image's."""
+    taken = source(scan, axes="xyz" if of.xyz else "zyx")
+    if not taken.world:
+        taken.geometry = library.lob_geometry_of_spacing((ctypes.c_double * 3)(*spacing_of(of)))
+    own = _own_labels(taken.labels(painted, f"the labels of atlas {i}"))
+    seen = volume(taken)
+    seen.borrowed = True
+    label_type = {np.dtype(np.uint8): _abi.LOB_U8, np.dtype(np.int16): _abi.LOB_I16}.get(own.dtype, _abi.LOB_I32)
+    return taken, seen, own, label_type
+
+
+def _report(report: dict[str, Any], out: _abi.lob_carry_output, count: int) -> None:
+    report["grid_mm"], report["labels"] = out.grid_mm, out.label_count
+    report["reopened_background_voxels"] = out.reopened_background
+    report["carried"] = [
+        {"label": row.label, "voxels": row.voxels, "share": row.share, "doubt": 1 - row.share,
+         "atlases": row.atlases, "sure_voxels": row.seeds, "reopened_voxels": row.reopened}
+        for row in out.label[: out.label_count]
+    ]  # fmt: skip
+    report["atlases"] = [{"became": FATES[row.fate], "cost": row.cost} for row in out.atlas[:count]]

@@ -1,0 +1,205 @@
+"""lobule carry: phantoms with their truth as atlases of another one, strokes, choices, and what is refused."""
+
+import csv
+import json
+
+import nibabel
+import numpy as np
+import pytest
+from conftest import assert_one_line, good, load, lobule, save
+from in_process import in_process, package
+
+GRID = ["--grid", 10]
+FEW = [2, 4, 5, 6]  # liver, spleen, kidneys
+
+
+def write_table(path, numbers, labels="l{}.nii.gz"):
+    path.write_text("image\tlabels\n" + "".join(f"s{i}.nii.gz\t{labels.format(i)}\n" for i in numbers))
+    return path
+
+
+@pytest.fixture(scope="module")
+def cohort(tmp_path_factory):
+    """Four patients, s1 to s4, the labels of organs l1 to l4, and what carry makes of three for the first."""
+    folder = tmp_path_factory.mktemp("cohort")
+    for i in (1, 2, 3, 4):
+        good("phantom", "abdomen", "--size", "45,33,27", "--spacing", "8,8,8", "--random-seed", i,
+             "-o", folder / f"s{i}.nii.gz", "--truth", folder / f"t{i}.nii.gz")  # fmt: skip
+        good("labels", folder / f"t{i}.nii.gz", "--merge", "2,3=2", "--keep", "2,4-6", "-o", folder / f"l{i}.nii.gz")
+    write_table(folder / "painted.tsv", (2, 3, 4))
+    done = good("carry", folder / "s1.nii.gz", "--atlases", folder / "painted.tsv", "-o", folder / "out.nii.gz",
+                "--votes", folder / "votes.nii.gz", "--doubt", folder / "doubt.nii.gz", "--sheet", folder / "sheet.png",
+                "--table", "-", "--report", folder / "report.json", *GRID)  # fmt: skip
+    (folder / "table.tsv").write_text(done.stdout)
+    return folder
+
+
+def dice(a, b, label):
+    a, b = a == label, b == label
+    return 2 * (a & b).sum() / (a.sum() + b.sum())
+
+
+def test_most_of_each_organ_is_found(cohort):
+    found, truth = load(cohort / "out.nii.gz"), load(cohort / "l1.nii.gz")
+    assert set(np.unique(found)) == {0, *FEW}
+    assert min(dice(found, truth, label) for label in FEW) > 0.8
+    assert dice(found, truth, 2) > 0.9
+
+
+def test_header_and_names_are_kept(cohort):
+    done = good("info", cohort / "out.nii.gz")
+    assert "liver" in done.stdout and "spleen" in done.stdout
+    a, b = (nibabel.load(cohort / name).header for name in ("s1.nii.gz", "out.nii.gz"))
+    assert np.array_equal(a.get_best_affine(), b.get_best_affine()) and a["xyzt_units"] == b["xyzt_units"]
+
+
+def test_doubt_is_one_less_the_share_of_votes(cohort):
+    found, votes = load(cohort / "out.nii.gz"), load(cohort / "votes.nii.gz")
+    votes = votes.reshape(*found.shape, -1)
+    doubt = load(cohort / "doubt.nii.gz")
+    with open(cohort / "table.tsv", newline="") as table:
+        rows = list(csv.DictReader(table, delimiter="\t"))
+    assert [int(row["label"]) for row in rows] == FEW
+    for k, row in enumerate(rows):
+        inside = found == FEW[k]
+        assert int(row["voxels"]) == inside.sum()
+        assert np.allclose(doubt[inside], 1 - votes[..., k][inside], atol=3e-5)
+        assert np.isclose(float(row["doubt"]), doubt[inside].mean(), atol=3e-5)
+        assert int(row["atlases"]) == 3
+    report = json.loads((cohort / "report.json").read_text())["results"]
+    assert [row["label"] for row in report["carried"]] == FEW
+    assert [row["became"] for row in report["atlases"]] == ["used"] * 3
+    assert report["grid_mm"] == 10 and report["atlases_used"] == 3
+
+
+def test_sheet_is_a_picture(cohort):
+    assert (cohort / "sheet.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_threads_change_nothing(cohort, tmp_path):
+    good("carry", cohort / "s1.nii.gz", "--atlases", cohort / "painted.tsv", "-o", tmp_path / "out.nii.gz", *GRID,
+         "--threads", 3, "--doubt", tmp_path / "doubt.nii.gz")  # fmt: skip
+    for name in ("out.nii.gz", "doubt.nii.gz"):
+        assert np.array_equal(load(tmp_path / name), load(cohort / name))
+
+
+def test_the_scan_itself_is_left_out(cohort, tmp_path):
+    table = write_table(cohort / "all.tsv", (1, 2, 3, 4))
+    done = good("carry", cohort / "s1.nii.gz", "--atlases", table, "-o", tmp_path / "out.nii.gz", *GRID)
+    assert "s1.nii.gz: is the scan itself" in done.stderr
+    assert np.array_equal(load(tmp_path / "out.nii.gz"), load(cohort / "out.nii.gz"))
+
+
+def test_nearest_are_used(cohort, tmp_path):
+    done = good("carry", cohort / "s1.nii.gz", "--atlases", cohort / "painted.tsv", "-o", tmp_path / "out.nii.gz", *GRID,
+                "--use", 1, "--report", tmp_path / "report.json")  # fmt: skip
+    atlases = json.loads((tmp_path / "report.json").read_text())["results"]["atlases"]
+    assert sorted(row["became"] for row in atlases) == ["others are nearer"] * 2 + ["used"], done.stderr
+    used = [i for i, row in enumerate(atlases) if row["became"] == "used"]
+    write_table(cohort / "one.tsv", [used[0] + 2])
+    good("carry", cohort / "s1.nii.gz", "--atlases", cohort / "one.tsv", "-o", tmp_path / "one.nii.gz", *GRID)
+    assert np.array_equal(load(tmp_path / "out.nii.gz"), load(tmp_path / "one.nii.gz"))
+
+
+def test_a_structure_may_be_missing_in_atlases(cohort, tmp_path):
+    for i in (3, 4):
+        good("labels", cohort / f"l{i}.nii.gz", "--drop", 4, "-o", cohort / f"without{i}.nii.gz", "--force")
+    table = tmp_path / "some.tsv"
+    rows = [(2, "l2"), (3, "without3"), (4, "without4")]
+    table.write_text("labels,image\n".replace(",", "\t") + "".join(f"{cohort}/{l}.nii.gz\t{cohort}/s{i}.nii.gz\n" for i, l in rows))
+    good("carry", cohort / "s1.nii.gz", "--atlases", table, "-o", tmp_path / "out.nii.gz", *GRID,
+         "--report", tmp_path / "report.json")  # fmt: skip
+    assert dice(load(tmp_path / "out.nii.gz"), load(cohort / "l1.nii.gz"), 4) > 0.7
+    rows = {row["label"]: row["atlases"] for row in json.loads((tmp_path / "report.json").read_text())["results"]["carried"]}
+    assert rows == {2: 3, 4: 1, 5: 3, 6: 3}
+
+
+def test_strokes_win(cohort, tmp_path):
+    found = load(cohort / "out.nii.gz")
+    strokes = np.zeros(found.shape, np.uint8)
+    at = [tuple(int(c) for c in np.argwhere(found == label)[len(np.argwhere(found == label)) // 2]) for label in (2, 4)]
+    strokes[at[0]] = 9  # a new label in the liver
+    strokes[at[1]] = 30  # background in the spleen
+    nibabel.save(nibabel.Nifti1Image(strokes, nibabel.load(cohort / "s1.nii.gz").affine), tmp_path / "strokes.nii.gz")
+    good("carry", cohort / "s1.nii.gz", "--atlases", cohort / "painted.tsv", "-o", tmp_path / "out.nii.gz", *GRID,
+         "--strokes", tmp_path / "strokes.nii.gz", "--background", 30, "--reach", "9mm")  # fmt: skip
+    new = load(tmp_path / "out.nii.gz")
+    assert new[at[0]] == 9 and new[at[1]] == 0
+    far = np.ones(found.shape, bool)
+    for x, y, z in at:
+        far[max(x - 8, 0) : x + 9, max(y - 8, 0) : y + 9, max(z - 8, 0) : z + 9] = False
+    assert (new[far] == found[far]).mean() > 0.99
+
+
+def test_one_slice(cohort, tmp_path):
+    for i in (1, 2, 3):
+        for kind in "sl":
+            whole = nibabel.load(cohort / f"{kind}{i}.nii.gz")
+            nibabel.save(whole.slicer[:, :, 13:14], tmp_path / f"{kind}{i}.nii.gz")
+    write_table(tmp_path / "table.tsv", (2, 3))
+    good("carry", tmp_path / "s1.nii.gz", "--atlases", tmp_path / "table.tsv", "-o", tmp_path / "out.nii.gz", "--sheet",
+         tmp_path / "sheet.png")  # fmt: skip
+    assert dice(load(tmp_path / "out.nii.gz"), load(tmp_path / "l1.nii.gz"), 2) > 0.8
+
+
+def test_in_a_batch_tables_are_joined(cohort, tmp_path):
+    (tmp_path / "scans.tsv").write_text(f"scan\timage\none\t{cohort}/s1.nii.gz\ntwo\t{cohort}/s2.nii.gz\n")
+    done = lobule("batch", tmp_path / "scans.tsv", "--log", tmp_path / "log", "--jobs", 1, "--", "carry", "{image}", "--atlases",
+                  cohort / "painted.tsv", "-o", f"{tmp_path}/{{scan}}.nii.gz", "--table", f"{tmp_path}/{{scan}}.tsv", *GRID)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with open(tmp_path / "log/regions.tsv", newline="") as table:
+        rows = list(csv.DictReader(table, delimiter="\t"))
+    assert {(row["scan"], int(row["label"])) for row in rows} == {(s, l) for s in ("one", "two") for l in FEW}
+    assert all(0 <= float(row["doubt"]) < 0.6 for row in rows)
+
+
+# ---- what is refused ----
+
+
+REFUSED = [
+    ("no column", lambda f: "image\tmask\ns2.nii.gz\tl2.nii.gz\n", 65, "column labels"),
+    ("an empty table", lambda f: "", 65, "column image"),
+    ("no row", lambda f: "image\tlabels\n", 65, "lists no atlas"),
+    ("an empty cell", lambda f: "image\tlabels\ns2.nii.gz\t\n", 65, ":2: has no labels"),
+    ("no such file", lambda f: "image\tlabels\ns2.nii.gz\tnone.nii.gz\n", 66, "none.nii.gz"),
+    ("masks on another grid", lambda f: "image\tlabels\ns2.nii.gz\tsmall.nii.gz\n", 65, "small.nii.gz"),
+    ("only the scan itself", lambda f: "image\tlabels\ns1.nii.gz\tl1.nii.gz\n", 65, "none but the scan itself"),
+    ("no labels", lambda f: "image\tlabels\ns2.nii.gz\tempty.nii.gz\n", 65, "no atlas can be used"),
+    ("a constant atlas", lambda f: "image\tlabels\nflat.nii.gz\tl2.nii.gz\n", 65, "no atlas can be used"),
+]
+
+
+@pytest.mark.parametrize("what, table, code, part", REFUSED, ids=[row[0] for row in REFUSED])
+def test_refused(cohort, tmp_path, what, table, code, part):
+    affine = nibabel.load(cohort / "s2.nii.gz").affine
+    save(np.ones((9, 9, 9), np.uint8), cohort / "small.nii.gz", affine * 2)
+    save(np.ones((45, 33, 27), np.int16), cohort / "flat.nii.gz", affine)
+    save(np.zeros((45, 33, 27), np.uint8), cohort / "empty.nii.gz", affine)
+    (cohort / "bad.tsv").write_text(table(cohort))
+    done = lobule("carry", cohort / "s1.nii.gz", "--atlases", cohort / "bad.tsv", "-o", tmp_path / "out.nii.gz", *GRID)
+    assert_one_line(done, code, part)
+    assert not (tmp_path / "out.nii.gz").exists()
+
+
+@pytest.mark.parametrize("value", [np.nan, 5])
+def test_a_scan_that_shows_nothing_is_refused(cohort, tmp_path, value):
+    save(np.full((45, 33, 27), value, np.float32), tmp_path / "scan.nii.gz", nibabel.load(cohort / "s1.nii.gz").affine)
+    done = lobule("carry", tmp_path / "scan.nii.gz", "--atlases", cohort / "painted.tsv", "-o", tmp_path / "out.nii.gz", *GRID)
+    assert_one_line(done, 65, "scan.nii.gz")
+
+
+def test_an_output_that_is_an_atlas_is_refused(cohort):
+    done = lobule("carry", cohort / "s1.nii.gz", "--atlases", cohort / "painted.tsv", "-o", cohort / "l2.nii.gz", "--force", *GRID)
+    assert_one_line(done, 64, "belongs to an atlas")
+
+
+@in_process
+def test_python_gives_the_same(cohort):
+    atlases = [tuple(nibabel.load(cohort / f"{kind}{i}.nii.gz") for kind in "sl") for i in (2, 3, 4)]
+    report = {}
+    found = package.carry(nibabel.load(cohort / "s1.nii.gz"), atlases, grid=10, full=True, report=report)
+    for name, volume in zip(("out", "votes", "doubt"), found):
+        wanted = load(cohort / f"{name}.nii.gz")
+        assert np.array_equal(np.asarray(volume.dataobj).reshape(wanted.shape), wanted), name
+    wanted = json.loads((cohort / "report.json").read_text())["results"]["carried"]
+    assert [row["doubt"] for row in report["carried"]] == [row["doubt"] for row in wanted]
