@@ -83,11 +83,8 @@ static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, bool *labelled, 
 
 /* ---- registration ---- */
 
-/*
- * Register by what headers say or, where that puts the scans apart, by their centres.
- *
- *   field  out  empty where the scans cannot be registered; why has the reason
- */
+/* Register an atlas; by an affine on a coarser grid, to choose. LOB_EDATA: it cannot be; why has
+ * the reason. */
 static lob_status register_atlas(lob_carry_job *j, lob_field *field, lob_register_stats *stats,
                                  const atlas *a, bool choosing, double share, lob_error *why)
 {
@@ -97,13 +94,8 @@ static lob_status register_atlas(lob_carry_job *j, lob_field *field, lob_registe
     options.spacing_mm = j->out->grid_mm * (choosing ? choosing_coarser : 1);
     options.smooth = j->options->smooth;
     options.affine_only = choosing;
-    const lob_context *const context = lob_segment_begin(&j->steps, &turn, share);
-    lob_context again = *context;
-    lob_status st = lob_register(field, stats, &in, &options, context, why);
-    if (st != LOB_EDATA) return st;
-    options.centres = true;
-    again.progress = NULL; /* it has come to its end */
-    return lob_register(field, stats, &in, &options, &again, why);
+    return lob_register(field, stats, &in, &options, lob_segment_begin(&j->steps, &turn, share),
+                        why);
 }
 
 /* ---- choosing ---- */

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from ctypes import byref
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from ctypes import byref, pointer
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,16 +14,15 @@ from . import _abi
 from ._errors import InputError
 from ._grow import begin
 from ._library import library
+from ._public import Options, Size, public
 from ._volumes import DTYPES, Labels, Source, choice, companion, dims, memory, sized, source, spacing_of, view, volume
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._library import Options
-
 T = TypeVar("T")
-POINTER = _abi.POINTER(_abi.lob_volume)
-READ = dict(_abi.lob_carry_input._fields_)["read"]
+Method = Literal["patches", "majority"]
+READ: Any = dict(_abi.lob_carry_input._fields_)["read"]  # type: ignore[arg-type]
 
 
 class Voted(NamedTuple):
@@ -46,11 +45,12 @@ def _own_labels(held: Labels) -> np.ndarray:
     return np.ascontiguousarray(held.restore(held.dense))
 
 
+@public
 def fuse(
     image: T,
     atlases: Sequence[tuple[Any, Any]],
     *,
-    method: str = "patches",
+    method: Method = "patches",
     patch: int | None = None,
     search: int | None = None,
     floor: float | None = None,
@@ -77,15 +77,15 @@ def fuse(
     for name, value in {"patch": patch, "search": search, "floor": floor}.items():
         if value is not None:
             setattr(chosen, name, value)
-    chosen.majority = choice("method", method, ("patches", "majority")) == 1
+    chosen.majority = choice("method", method, Method) == 1
     pairs, kept, seen = (_abi.lob_fuse_atlas * len(atlases))(), [], of.described()
     for i, (scan, painted) in enumerate(atlases):
         moved = companion(scan, of, f"atlas {i}")
         own = _own_labels(of.labels(painted, f"the labels of atlas {i}"))
         both = volume(moved), volume(of, own)
-        pairs[i] = _abi.lob_fuse_atlas(POINTER(both[0]), POINTER(both[1]))
+        pairs[i] = _abi.lob_fuse_atlas(pointer(both[0]), pointer(both[1]))
         kept.append((moved, own, both))
-    asked = _abi.lob_fuse_input(POINTER(seen), pairs, len(atlases))
+    asked = _abi.lob_fuse_input(pointer(seen), pairs, len(atlases))
     out: _abi.lob_fuse_output = library.lob_fuse_output_empty()
     try:
         call.run(library.lob_fuse_cpu, byref(out), byref(asked), byref(chosen))
@@ -119,13 +119,14 @@ def _taken(of: Source, made: _abi.lob_volume) -> np.ndarray:
 FATES = ("used", "others are nearer", "the scan itself", "no labels", "cannot be registered")
 
 
+@public
 def carry(
     image: T,
     atlases: Sequence[tuple[Any, Any]],
     *,
     strokes: Any = None,
     background: int | None = None,
-    reach: float | str | None = None,
+    reach: Size | None = None,
     use: int | None = None,
     grid: float | None = None,
     smooth: float | None = None,
@@ -143,14 +144,14 @@ def carry(
     image       (z, y, x), any kind
     atlases     pairs of a scan and its labels, each on a grid of its own; the image itself is left out
     strokes     on the image, win over atlases: labels of these, or new ones, and one for the background
-    background  which of the strokes' labels means background; None: the one that no atlas has
+    background   which of the strokes' labels means background; None: the one that no atlas has
     reach       how far strokes take back what atlases are sure of: mm, or as "5vox"; None: 20
     use         atlases to use, the nearest; None: 5
     grid        register and vote on voxels of so many mm; None: 3, finer for small scans
     smooth      how stiff registrations are
     sure, sure_background
                 shares of the votes that make a voxel sure of its label, or of background
-    sure_inside how many mm inside of what is sure the growth begins
+    sure_inside  how many mm inside of what is sure the growth begins
     against, claimed
                 what is sure is open again where the image's grey values give its label less than this,
                 or give a label more than this where the votes are sure of background
@@ -176,11 +177,11 @@ def carry(
         chosen.reach_mm = length * least if unit == "vox" else length
     if background is not None and strokes is None:
         raise InputError("background is a label of strokes, which are not given")
-    kept, seen, pointer = [_atlas(of, i, *pair) for i, pair in enumerate(atlases)], of.described(), None
+    kept, seen, drawn_at = [_atlas(of, i, *pair) for i, pair in enumerate(atlases)], of.described(), None
     if strokes is not None:
         drawn = companion(strokes, of, "strokes")
         lines = volume(drawn)
-        pointer = POINTER(lines)
+        drawn_at = pointer(lines)
 
     def read(_user: Any, i: int, scan: Any, painted: Any, _error: Any) -> int:
         ctypes.memmove(scan, byref(kept[i][1]), ctypes.sizeof(_abi.lob_volume))
@@ -190,10 +191,10 @@ def carry(
         return int(address)
 
     asked = _abi.lob_carry_input()
-    asked.scan, asked.count, asked.read = POINTER(seen), len(kept), READ(read)
+    asked.scan, asked.count, asked.read = pointer(seen), len(kept), READ(read)
     asked.shares = asked.doubt = full
-    if pointer is not None:
-        asked.strokes = pointer
+    if drawn_at is not None:
+        asked.strokes = drawn_at
     out: _abi.lob_carry_output = library.lob_carry_output_empty()
     try:
         call.run(library.lob_carry, byref(out), byref(asked), byref(chosen))

@@ -52,6 +52,8 @@ def work(scan: Volume, strokes: NDArray[np.uint8], full: bool) -> None:
     assert_type(lobule.components(scan, above=3.5, order="size", min_size="50mm3", dtype="int32"), Volume)
     assert_type(lobule.supervoxels(scan, count=30, method="lsc", ratio=0.1), Volume)
     assert_type(lobule.slic(scan, size=8), Volume)
+    lobule.fuse(scan, [(scan, strokes)], method="majority", votes=True)
+    lobule.carry(scan, [(scan, strokes)], use=1, full=True)
     assert_type(lobule.slico(scan, size="8vox", threads=2), Volume)
     assert_type(lobule.lsc(scan, count=9, slices=0), Volume)
     assert_type(lobule.filter(scan, median=(1, 0, 1), window=("1%", "99%"), cast="uint8", edge="mirror"), Volume)
