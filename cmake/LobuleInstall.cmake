@@ -10,18 +10,20 @@ if(SKBUILD) # a wheel has no links: one file
     set_target_properties(lobule_shared PROPERTIES VERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 endif()
 install(TARGETS ${lobule_installed} EXPORT lobule-targets
-    LIBRARY COMPONENT runtime NAMELINK_COMPONENT development ARCHIVE COMPONENT development)
+    RUNTIME COMPONENT runtime LIBRARY COMPONENT runtime NAMELINK_COMPONENT development ARCHIVE COMPONENT development)
 if(TARGET lobule_program)
     install(TARGETS lobule_program RUNTIME COMPONENT runtime)
 
-    # Commands as modules of 3D Slicer, in a folder that holds nothing else: it runs all that is there.
-    set(slicer_folder ${CMAKE_INSTALL_LIBEXECDIR}/lobule/slicer)
-    file(RELATIVE_PATH way /prefix/${slicer_folder} /prefix/${CMAKE_INSTALL_BINDIR})
-    foreach(command segment growcut components supervoxels filter labels)
-        configure_file(packaging/slicer/module.in slicer/lobule_${command} @ONLY)
-        install(PROGRAMS ${PROJECT_BINARY_DIR}/slicer/lobule_${command} DESTINATION ${slicer_folder}
-            COMPONENT runtime)
-    endforeach()
+    if(NOT WIN32) # they are scripts of the shell
+        # Commands as modules of 3D Slicer, in a folder that holds nothing else: it runs all that is there.
+        set(slicer_folder ${CMAKE_INSTALL_LIBEXECDIR}/lobule/slicer)
+        file(RELATIVE_PATH way /prefix/${slicer_folder} /prefix/${CMAKE_INSTALL_BINDIR})
+        foreach(command segment growcut components supervoxels filter labels)
+            configure_file(packaging/slicer/module.in slicer/lobule_${command} @ONLY)
+            install(PROGRAMS ${PROJECT_BINARY_DIR}/slicer/lobule_${command} DESTINATION ${slicer_folder}
+                COMPONENT runtime)
+        endforeach()
+    endif()
 
     install(DIRECTORY packaging/SlicerLobule/SegmentEditorLobule DESTINATION ${CMAKE_INSTALL_DATADIR}/lobule/slicer
         COMPONENT runtime PATTERN __pycache__ EXCLUDE PATTERN CMakeLists.txt EXCLUDE)
@@ -60,11 +62,13 @@ install(FILES ${PROJECT_BINARY_DIR}/lobule-config.cmake
 
 # pkg-config: what ships a .pc file everywhere is required by name, the rest by -L and -l.
 set(pc_libraries ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} ${DEFLATE_LIBRARY} ${CJSON_LIBRARY})
-get_target_property(hdf5_library hdf5::hdf5 IMPORTED_LOCATION)
-if(NOT hdf5_library)
-    list(GET HDF5_C_LIBRARIES 0 hdf5_library)
+if(LOBULE_HDF5)
+    get_target_property(hdf5_library hdf5::hdf5 IMPORTED_LOCATION)
+    if(NOT hdf5_library)
+        list(GET HDF5_C_LIBRARIES 0 hdf5_library)
+    endif()
+    list(APPEND pc_libraries ${hdf5_library})
 endif()
-list(APPEND pc_libraries ${hdf5_library})
 if(LOBULE_WITH_CUDA)
     list(APPEND pc_libraries ${CUDA_cudart_static_LIBRARY})
 endif()

@@ -1,13 +1,22 @@
 #!/usr/bin/env bash
 # Build small static libraries for packages that carry all they need: HDF5's C library and libtiff,
 # both with zlib alone, of the sources that Debian or Ubuntu keeps for its own packages, whose 50
-# libraries they do without. Nothing that Lobule reads is lost.
-# usage: libraries.sh FOLDER   (afterwards FOLDER/lib, FOLDER/include and FOLDER/licences; what is
-# there is kept)
+# libraries they do without. Nothing that Lobule reads is lost. For Windows all that Lobule links there,
+# which HDF5 is not yet.
+# usage: libraries.sh [--windows] FOLDER   (afterwards FOLDER/lib, FOLDER/include and FOLDER/licences; what
+# is there is kept)
 #
 #   LOBULE_SOURCE_RELEASE=NAME   release whose sources are taken (default: this machine's); libtiff has
 #                                to be 4.5 or later
 set -euo pipefail
+windows=
+toolchain=()
+if [ "$1" = --windows ]; then
+    windows=yes
+    shift
+    toolchain=(-DCMAKE_TOOLCHAIN_FILE="$(realpath "$(dirname "${BASH_SOURCE[0]}")")/../cmake/windows.cmake"
+        -DLOBULE_WINDOWS_LIBRARIES="$(realpath -m "$1")")
+fi
 prefix=$(realpath -m "$1")
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 
@@ -28,7 +37,11 @@ fetch() {
     local apt=(-o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$work/parts" -o "Dir::State::lists=$work/lists"
         -o "Dir::Cache=$work" -o APT::Sandbox::User=)
     apt-get "${apt[@]}" update -qq
-    (cd "$work/source" && apt-get "${apt[@]}" source -qq --download-only "$1")
+    # The newest that is to be had: a mirror may lack what its list already names.
+    local version
+    for version in $(apt-cache "${apt[@]}" showsrc "$1" | sed -n 's/^Version: //p' | sort -rVu); do
+        if (cd "$work/source" && apt-get "${apt[@]}" source -qq --download-only "$1=$version"); then break; fi
+    done
     tar -xf "$work/source/$1"_*.orig.tar.* -C "$work/source" --strip-components=1
     mkdir -p "$prefix/licences"
     cp "$(find "$work/source" -maxdepth 1 -name 'COPYING*' -o -maxdepth 1 -name 'LICENSE*' | sort | head -n 1)" \
@@ -42,7 +55,7 @@ make_static() {
     {
         cmake -G Ninja "$work/source" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" \
             -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_POLICY_VERSION_MINIMUM=3.5 \
-            -DCMAKE_C_FLAGS="-ffunction-sections -fdata-sections -w" -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF "$@" &&
+            -DCMAKE_C_FLAGS="-ffunction-sections -fdata-sections -w" -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF "${toolchain[@]}" "$@" &&
             cmake --build . --target install
     } >"$work/log" 2>&1 || {
         tail -n 30 "$work/log" >&2
@@ -52,14 +65,64 @@ make_static() {
     rm -rf "$work"
 }
 
-[ -f "$prefix/lib/libhdf5.a" ] || {
+# archive NAME FOLDER FILE...: compile files of what was fetched, whose own build knows no other systems.
+archive() {
+    local name=$1 folder=$2 file objects=()
+    shift 2
+    mkdir -p "$prefix/lib" "$prefix/include"
+    for file in "$@"; do
+        objects+=("$work/build/$name-$(basename "$file" .c).o")
+        x86_64-w64-mingw32-gcc-posix -O2 -w -DHAVE_ZLIB -Wa,-muse-unaligned-vector-move -I"$prefix/include" \
+            -I"$work/source/znzlib" -I"$work/source" -c "$work/source/$folder/$file" -o "${objects[-1]}"
+    done
+    x86_64-w64-mingw32-ar rcs "$prefix/lib/lib$name.a" "${objects[@]}"
+}
+
+if [ -n "$windows" ]; then
+    [ -f "$prefix/lib/libz.a" ] || {
+        fetch zlib
+        archive z . adler32.c compress.c crc32.c deflate.c gzclose.c gzlib.c gzread.c gzwrite.c infback.c inffast.c \
+            inflate.c inftrees.c trees.c uncompr.c zutil.c
+        cp "$work/source/zlib.h" "$work/source/zconf.h" "$prefix/include"
+    }
+    [ -f "$prefix/lib/libpng16.a" ] || {
+        fetch libpng1.6
+        make_static -DPNG_SHARED=OFF -DPNG_TESTS=OFF -DPNG_EXECUTABLES=OFF -DZLIB_ROOT="$prefix"
+        rm -rf "$prefix/lib/libpng" "$prefix"/bin/*png*
+    }
+    [ -f "$prefix/lib/libexpat.a" ] || {
+        fetch expat
+        mv "$work/source" "$work/outer"
+        mv "$work/outer/expat" "$work/source"
+        make_static -DEXPAT_BUILD_TOOLS=OFF -DEXPAT_BUILD_EXAMPLES=OFF -DEXPAT_BUILD_TESTS=OFF -DEXPAT_SHARED_LIBS=OFF
+    }
+    [ -f "$prefix/lib/libcjson.a" ] || {
+        fetch cjson
+        make_static -DENABLE_CJSON_TEST=OFF -DENABLE_CUSTOM_COMPILER_FLAGS=OFF
+    }
+    [ -f "$prefix/lib/libdeflate.a" ] || {
+        fetch libdeflate
+        archive deflate lib utils.c deflate_compress.c deflate_decompress.c gzip_compress.c gzip_decompress.c \
+            zlib_compress.c zlib_decompress.c adler32.c crc32.c x86/cpu_features.c
+        cp "$work/source/libdeflate.h" "$prefix/include"
+    }
+    [ -f "$prefix/lib/libnifti2.a" ] || {
+        fetch nifticlib
+        archive znz znzlib znzlib.c
+        archive nifti2 nifti2 nifti2_io.c
+        mkdir -p "$prefix/include/nifti"
+        cp "$work"/source/nifti2/*.h "$work"/source/znzlib/*.h "$prefix/include/nifti"
+    }
+fi
+[ -f "$prefix/lib/libtiff.a" ] || {
+    fetch tiff
+    sed -i 's/LANGUAGES C CXX/LANGUAGES C/' "$work/source/CMakeLists.txt"
+    make_static -Dtiff-tools=OFF -Dtiff-tests=OFF -Dtiff-contrib=OFF -Dtiff-docs=OFF -Dcxx=OFF -Djpeg=OFF -Djbig=OFF \
+        -Dlzma=OFF -Dzstd=OFF -Dwebp=OFF -Dlerc=OFF -Dlibdeflate=OFF
+}
+[ -n "$windows" ] || [ -f "$prefix/lib/libhdf5.a" ] || {
     fetch hdf5
     make_static -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_HL_LIB=OFF -DHDF5_BUILD_CPP_LIB=OFF \
         -DHDF5_BUILD_FORTRAN=OFF -DHDF5_BUILD_JAVA=OFF -DHDF5_ENABLE_SZIP_SUPPORT=OFF \
         -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DHDF5_ENABLE_THREADSAFE=OFF
-}
-[ -f "$prefix/lib/libtiff.a" ] || {
-    fetch tiff
-    make_static -Dtiff-tools=OFF -Dtiff-tests=OFF -Dtiff-contrib=OFF -Dtiff-docs=OFF -Dcxx=OFF -Djpeg=OFF -Djbig=OFF \
-        -Dlzma=OFF -Dzstd=OFF -Dwebp=OFF -Dlerc=OFF -Dlibdeflate=OFF
 }

@@ -22,13 +22,13 @@ void lob_process_restart(char **argv);
 char *lob_process_file(void);
 
 /*
- * Call stop(n) once when the user or the system wants the program to end, unless the parent process
- * ignores that; the next time it ends. A limit on file sizes becomes an error of write.
+ * Call stop(signal) once when the user or the system wants the program to end, unless the parent
+ * process ignores that; the next time it ends. A limit on file sizes becomes an error of write.
  */
 void lob_process_catch(void (*stop)(int signal));
 
 /* End in the way that stop was told of; returns where there is no such end. */
-void lob_process_end(int signal);
+void lob_process_end(int number);
 
 /* What is freed is kept for the next who asks: faster, where memory may grow past what lies in it.
  */

@@ -1,0 +1,52 @@
+/* The place of HDF5 in a build without it: its files are known, and refused with a reason. */
+#include "io/format.h"
+#include "io/libraries.h"
+
+#include <string.h>
+
+static bool sniff(const lob_location *where, const lob_input *file)
+{
+    static const unsigned char signature[8] = "\211HDF\r\n\032\n";
+    (void)where;
+    return file->size >= sizeof signature && memcmp(file->bytes, signature, sizeof signature) == 0;
+}
+
+static lob_status refuse(const char *path, lob_error *error)
+{
+    return lob_fail_file(error, LOB_EDATA, path,
+                         "this build of Lobule has no HDF5; convert it to .nii.gz on another");
+}
+
+static lob_status read_none(lob_volume *out, const lob_location *where, const lob_input *file,
+                            const lob_read_options *options, lob_file_info *info, lob_error *error)
+{
+    (void)out;
+    (void)file;
+    (void)options;
+    if (info) info->format = lob_format_hdf5.name;
+    return refuse(where->path, error);
+}
+
+static lob_status write_none(const lob_volume *volume, const lob_location *where,
+                             const lob_write_options *options, lob_error *error)
+{
+    (void)volume;
+    (void)options;
+    return lob_fail_file(error, LOB_EARG, where->path,
+                         "this build of Lobule has no HDF5; name a .nii.gz");
+}
+
+static const char *const suffixes[] = {".h5", ".hdf5", NULL};
+
+const lob_format lob_format_hdf5 = {
+    .name = "HDF5",
+    .suffixes = suffixes,
+    .sniff = sniff,
+    .read = read_none,
+    .write = write_none,
+};
+
+const char *lob_hdf5_version(void)
+{
+    return "left out";
+}

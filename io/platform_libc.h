@@ -1,0 +1,21 @@
+/*
+ * What Windows' C library lacks of the functions that this project uses. The build puts this header
+ * before each file there (cmake/LobuleFlags.cmake), so that no file has to know.
+ */
+#ifndef LOB_PLATFORM_LIBC_H
+#define LOB_PLATFORM_LIBC_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <time.h>
+
+char *strndup(const char *text, size_t n);
+char *stpcpy(char *to, const char *from);
+char *strsep(char **text, const char *marks);
+void tdestroy(void *root, void (*free_node)(void *node)); /* <search.h> has the rest */
+int setenv(const char *name, const char *value, int replace);
+
+#undef PATH_MAX
+#define PATH_MAX 4096
+
+#endif

@@ -1,0 +1,705 @@
+/* What files ask of the operating system, where that is Windows: by the calls that take wide names.
+ */
+#include "io/platform.h"
+
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+
+#include <bcrypt.h>
+#include <direct.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <io.h>
+#define _SEARCH_PRIVATE /* its nodes, for tdestroy */
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- errors ---- */
+
+/* Leave errno for what a call of Windows' failed of; gives -1. */
+static int fail(void)
+{
+    static const struct {
+        DWORD code;
+        int number;
+    } known[] = {
+        {ERROR_FILE_NOT_FOUND,       ENOENT      },
+        {ERROR_PATH_NOT_FOUND,       ENOENT      },
+        {ERROR_INVALID_NAME,         ENOENT      },
+        {ERROR_BAD_PATHNAME,         ENOENT      },
+        {ERROR_BAD_NETPATH,          ENOENT      },
+        {ERROR_BAD_NET_NAME,         ENOENT      },
+        {ERROR_FILENAME_EXCED_RANGE, ENAMETOOLONG},
+        {ERROR_DIRECTORY,            ENOTDIR     },
+        {ERROR_ACCESS_DENIED,        EACCES      },
+        {ERROR_SHARING_VIOLATION,    EACCES      },
+        {ERROR_WRITE_PROTECT,        EROFS       },
+        {ERROR_LOCK_VIOLATION,       EWOULDBLOCK },
+        {ERROR_IO_PENDING,           EWOULDBLOCK },
+        {ERROR_FILE_EXISTS,          EEXIST      },
+        {ERROR_ALREADY_EXISTS,       EEXIST      },
+        {ERROR_DIR_NOT_EMPTY,        ENOTEMPTY   },
+        {ERROR_DISK_FULL,            ENOSPC      },
+        {ERROR_HANDLE_DISK_FULL,     ENOSPC      },
+        {ERROR_NOT_ENOUGH_MEMORY,    ENOMEM      },
+        {ERROR_OUTOFMEMORY,          ENOMEM      },
+        {ERROR_TOO_MANY_OPEN_FILES,  EMFILE      },
+        {ERROR_BROKEN_PIPE,          EPIPE       },
+        {ERROR_NO_DATA,              EPIPE       },
+    };
+    const DWORD code = GetLastError();
+    errno = EIO;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].code == code) errno = known[i].number;
+    return -1;
+}
+
+/* ---- names ---- */
+
+/*
+ * A path for Windows, malloc'ed; NULL and errno. One of some length gets the prefix without which
+ * Windows takes 260 characters at most; with it nothing is left to be worked out, so it is made
+ * whole first.
+ */
+static wchar_t *wide(const char *path)
+{
+    enum { SHORT = 240 };
+    const int n = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, NULL, 0);
+    if (n <= 0 || !path[0]) return errno = ENOENT, NULL;
+    wchar_t *const name = malloc((size_t)n * sizeof *name);
+    if (!name) return errno = ENOMEM, NULL;
+    MultiByteToWideChar(CP_UTF8, 0, path, -1, name, n);
+    for (wchar_t *c = name; *c; c++)
+        if (*c == L'/') *c = L'\\';
+    const DWORD size = GetFullPathNameW(name, 0, NULL, NULL);
+    if (size < SHORT || wcsncmp(name, L"\\\\", 2) == 0) return name;
+    wchar_t *const whole = malloc(((size_t)size + 4) * sizeof *whole);
+    if (whole) {
+        wcscpy(whole, L"\\\\?\\");
+        GetFullPathNameW(name, size, whole + 4, NULL);
+    }
+    free(name);
+    return whole ? whole : (errno = ENOMEM, NULL);
+}
+
+/* UTF-8 of a wide text, with '/' between folders, malloc'ed; NULL without memory. */
+static char *narrow(const wchar_t *name)
+{
+    if (wcsncmp(name, L"\\\\?\\", 4) == 0 && name[5] == L':') name += 4;
+    const int n = WideCharToMultiByte(CP_UTF8, 0, name, -1, NULL, 0, NULL, NULL);
+    char *const path = n > 0 ? malloc((size_t)n) : NULL;
+    if (!path) return errno = ENOMEM, NULL;
+    WideCharToMultiByte(CP_UTF8, 0, name, -1, path, n, NULL, NULL);
+    lob_path_take(path);
+    return path;
+}
+
+static bool is_drive(const char *path)
+{
+    return ((path[0] >= 'a' && path[0] <= 'z') || (path[0] >= 'A' && path[0] <= 'Z')) &&
+           path[1] == ':';
+}
+
+const char *lob_name_in_path(const char *path)
+{
+    const char *name = is_drive(path) ? path + 2 : path;
+    for (const char *c = name; *c; c++)
+        if (*c == '/' || *c == '\\') name = c + 1;
+    return name;
+}
+
+bool lob_is_from_root(const char *path)
+{
+    return path[0] == '/' || path[0] == '\\' ||
+           (is_drive(path) && (path[2] == '/' || path[2] == '\\'));
+}
+
+void lob_path_take(char *path)
+{
+    for (; *path; path++)
+        if (*path == '\\') *path = '/';
+}
+
+/* A handle on what a path leads to, or on the link itself, for asking about it. */
+static HANDLE look(const char *path, bool follow)
+{
+    wchar_t *const name = wide(path);
+    if (!name) return INVALID_HANDLE_VALUE;
+    const HANDLE h = CreateFileW(
+        name, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
+        FILE_FLAG_BACKUP_SEMANTICS | (follow ? 0 : FILE_FLAG_OPEN_REPARSE_POINT), NULL);
+    if (h == INVALID_HANDLE_VALUE) fail();
+    free(name);
+    return h;
+}
+
+char *lob_real_path(const char *path)
+{
+    const HANDLE h = look(path, true);
+    if (h == INVALID_HANDLE_VALUE) return NULL;
+    const DWORD n = GetFinalPathNameByHandleW(h, NULL, 0, 0);
+    wchar_t *const name = n ? malloc(((size_t)n + 1) * sizeof *name) : NULL;
+    char *real = NULL;
+    if (name && GetFinalPathNameByHandleW(h, name, n + 1, 0))
+        real = narrow(name);
+    else
+        fail();
+    free(name);
+    CloseHandle(h);
+    return real;
+}
+
+/* ---- what is there ---- */
+
+/* Windows counts tenths of microseconds from 1601 on. */
+static int64_t ns_since_1970(FILETIME time)
+{
+    const uint64_t ticks = (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime;
+    return ((int64_t)ticks - 116444736000000000) * 100;
+}
+
+static bool about_handle(lob_about *about, HANDLE h)
+{
+    BY_HANDLE_FILE_INFORMATION is;
+    if (GetFileType(h) != FILE_TYPE_DISK) {
+        *about = (lob_about){0};
+        return true;
+    }
+    if (!GetFileInformationByHandle(h, &is)) return fail() == 0;
+    const bool is_folder = is.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY;
+    const bool is_link = is.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT;
+    *about = (lob_about){
+        .is_file = !is_folder && !is_link,
+        .is_folder = is_folder && !is_link,
+        .bytes = (int64_t)is.nFileSizeHigh << 32 | is.nFileSizeLow,
+        .modified_ns = ns_since_1970(is.ftLastWriteTime),
+        .device = is.dwVolumeSerialNumber,
+        .number = (uint64_t)is.nFileIndexHigh << 32 | is.nFileIndexLow,
+    };
+    return true;
+}
+
+static bool about_name(lob_about *about, const char *path, bool follow)
+{
+    const HANDLE h = look(path, follow);
+    if (h == INVALID_HANDLE_VALUE) return false;
+    const bool known = about_handle(about, h);
+    CloseHandle(h);
+    return known;
+}
+
+bool lob_about_path(lob_about *about, const char *path)
+{
+    return about_name(about, path, true);
+}
+
+bool lob_about_link(lob_about *about, const char *path)
+{
+    return about_name(about, path, false);
+}
+
+bool lob_about_open(lob_about *about, int fd)
+{
+    return about_handle(about, (HANDLE)_get_osfhandle(fd));
+}
+
+bool lob_is_one_file(const lob_about *a, const lob_about *b)
+{
+    return a->device == b->device && a->number == b->number;
+}
+
+bool lob_is_file(const char *path)
+{
+    lob_about about;
+    return lob_about_path(&about, path) && about.is_file;
+}
+
+bool lob_is_folder(const char *path)
+{
+    lob_about about;
+    return lob_about_path(&about, path) && about.is_folder;
+}
+
+bool lob_is_there(const char *path)
+{
+    lob_about about;
+    return lob_about_path(&about, path);
+}
+
+/* A folder's read-only mark means nothing, and its list of rights is asked by opening it. */
+bool lob_can_make_files_in(const char *folder)
+{
+    wchar_t *const name = wide(folder);
+    if (!name) return false;
+    const HANDLE h =
+        CreateFileW(name, FILE_ADD_FILE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                    NULL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
+    if (h == INVALID_HANDLE_VALUE) fail();
+    free(name);
+    if (h == INVALID_HANDLE_VALUE) return false;
+    CloseHandle(h);
+    return true;
+}
+
+struct lob_entries {
+    HANDLE search;
+    WIN32_FIND_DATAW found;
+    bool first; /* what is found has not been given yet */
+    char name[4 * MAX_PATH];
+};
+
+lob_entries *lob_entries_open(const char *folder)
+{
+    lob_entries *const entries = malloc(sizeof *entries);
+    char *const all = malloc(strlen(folder) + 3);
+    wchar_t *name = NULL;
+    if (entries && all) {
+        strcpy(all, folder);
+        strcat(all, "/*");
+        name = wide(all);
+    }
+    if (name) {
+        entries->search = FindFirstFileW(name, &entries->found);
+        entries->first = true;
+        if (entries->search == INVALID_HANDLE_VALUE) fail();
+    }
+    const bool open = name && entries->search != INVALID_HANDLE_VALUE;
+    free(name);
+    free(all);
+    if (open) return entries;
+    free(entries);
+    return NULL;
+}
+
+const char *lob_entries_next(lob_entries *entries)
+{
+    for (;;) {
+        if (!entries->first && !FindNextFileW(entries->search, &entries->found)) return NULL;
+        entries->first = false;
+        const wchar_t *const name = entries->found.cFileName;
+        if (wcscmp(name, L".") == 0 || wcscmp(name, L"..") == 0) continue;
+        if (WideCharToMultiByte(CP_UTF8, 0, name, -1, entries->name, sizeof entries->name, NULL,
+                                NULL) > 0)
+            return entries->name;
+    }
+}
+
+bool lob_entries_is_file(const lob_entries *entries)
+{
+    return !(entries->found.dwFileAttributes &
+             (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT));
+}
+
+bool lob_entries_is_folder(const lob_entries *entries)
+{
+    return (entries->found.dwFileAttributes &
+            (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT)) == FILE_ATTRIBUTE_DIRECTORY;
+}
+
+void lob_entries_close(lob_entries *entries)
+{
+    if (entries) FindClose(entries->search);
+    free(entries);
+}
+
+/* One character of a name against "[...]"; at leads behind the bracket, and then behind its end. */
+static bool in_brackets(const char **at, char c)
+{
+    const char *p = *at;
+    const bool not = *p == '!' || *p == '^';
+    bool in = false;
+    if (not ) p++;
+    for (const char *first = p; *p && (*p != ']' || p == first); p++) {
+        const unsigned char low = (unsigned char)(*p == '\\' && p[1] ? *++p : *p);
+        unsigned char high = low;
+        if (p[1] == '-' && p[2] && p[2] != ']') high = (unsigned char)*(p += 2);
+        if ((unsigned char)c >= low && (unsigned char)c <= high) in = true;
+    }
+    *at = *p ? p + 1 : p;
+    return in != not ;
+}
+
+static bool matches(const char *pattern, const char *name)
+{
+    for (; *pattern; name++) {
+        if (*pattern == '*') {
+            while (*pattern == '*') pattern++;
+            if (!*pattern) return true;
+            for (; *name; name++)
+                if (matches(pattern, name)) return true;
+            return false;
+        }
+        if (!*name) return false;
+        if (*pattern == '[' && strchr(pattern + 2, ']')) {
+            pattern++;
+            if (!in_brackets(&pattern, *name)) return false;
+            continue;
+        }
+        if (*pattern == '\\' && pattern[1]) {
+            if (*++pattern != *name) return false;
+        } else if (*pattern != '?' && *pattern != *name) {
+            return false;
+        }
+        pattern++;
+    }
+    return !*name;
+}
+
+bool lob_name_matches(const char *pattern, const char *name)
+{
+    return (name[0] != '.' || pattern[0] == '.') && matches(pattern, name);
+}
+
+/* ---- folders and names ---- */
+
+int lob_make_folder(const char *path)
+{
+    wchar_t *const name = wide(path);
+    const int failed = name ? _wmkdir(name) : -1;
+    free(name);
+    return failed;
+}
+
+int lob_remove_folder(const char *path)
+{
+    wchar_t *const name = wide(path);
+    const int failed = name ? _wrmdir(name) : -1;
+    free(name);
+    return failed;
+}
+
+int lob_remove_file(const char *path)
+{
+    wchar_t *const name = wide(path);
+    const int failed = name ? _wunlink(name) : -1;
+    free(name);
+    return failed;
+}
+
+/* A scanner of viruses or an index may have the file open for a moment: it is tried for a second.
+ */
+static int move(const char *from, const char *to, DWORD how)
+{
+    wchar_t *const old = wide(from), *const new = old ? wide(to) : NULL;
+    int failed = new ? 0 : -1;
+    for (int tries = 0; new; tries++) {
+        if (MoveFileExW(old, new, how | MOVEFILE_WRITE_THROUGH)) break;
+        failed = fail();
+        if (errno != EACCES || tries == 20) break;
+        Sleep(50);
+        failed = 0;
+    }
+    const int why = errno;
+    free(old);
+    free(new);
+    errno = why;
+    return failed;
+}
+
+int lob_rename_over(const char *from, const char *to)
+{
+    return move(from, to, MOVEFILE_REPLACE_EXISTING);
+}
+
+int lob_rename_to_new(const char *from, const char *to)
+{
+    return move(from, to, 0);
+}
+
+/* ---- descriptors ---- */
+
+/* Others may read, write, rename and remove what is open here, as they may elsewhere. */
+static int open_wide(const char *path, DWORD access, DWORD how, DWORD attributes, int flags)
+{
+    wchar_t *const name = wide(path);
+    if (!name) return -1;
+    const HANDLE h =
+        CreateFileW(name, access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, how,
+                    attributes, NULL);
+    if (h == INVALID_HANDLE_VALUE) fail();
+    free(name);
+    if (h == INVALID_HANDLE_VALUE) return -1;
+    const int fd = _open_osfhandle((intptr_t)h, flags | _O_BINARY);
+    if (fd < 0) CloseHandle(h);
+    return fd;
+}
+
+int lob_open_to_read(const char *path, bool follow)
+{
+    return open_wide(path, GENERIC_READ, OPEN_EXISTING,
+                     FILE_FLAG_BACKUP_SEMANTICS | (follow ? 0 : FILE_FLAG_OPEN_REPARSE_POINT),
+                     _O_RDONLY);
+}
+
+int lob_open_new(const char *path)
+{
+    return open_wide(path, GENERIC_READ | GENERIC_WRITE, CREATE_NEW, FILE_ATTRIBUTE_NORMAL,
+                     _O_RDWR);
+}
+
+/* There are none here that could get a name later. */
+int lob_open_unnamed(char **name, const char *folder)
+{
+    (void)folder;
+    *name = NULL;
+    return -1;
+}
+
+int lob_name_unnamed(const char *unnamed, const char *name)
+{
+    (void)unnamed;
+    (void)name;
+    errno = ENOSYS;
+    return -1;
+}
+
+int lob_open_to_add(const char *path)
+{
+    return open_wide(path, GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL,
+                     _O_RDWR | _O_APPEND);
+}
+
+int lob_open_to_lock(const char *path)
+{
+    return open_wide(path, GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL,
+                     _O_RDWR);
+}
+
+/* Locks keep others from reading, so it is a byte beyond any end. */
+int lob_fd_lock(int fd)
+{
+    OVERLAPPED at = {.Offset = 0, .OffsetHigh = 0x7fffffff};
+    return LockFileEx((HANDLE)_get_osfhandle(fd),
+                      LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
+               ? 0
+               : fail();
+}
+
+/* No folder can be locked: a file in it is, which goes when it is closed. */
+int lob_lock_folder(const char *path)
+{
+    char *const name = malloc(strlen(path) + sizeof "/.lobule.lock");
+    if (!name) return errno = ENOMEM, -1;
+    strcpy(name, path);
+    strcat(name, "/.lobule.lock");
+    const int fd = open_wide(name, GENERIC_READ | GENERIC_WRITE | DELETE, OPEN_ALWAYS,
+                             FILE_ATTRIBUTE_HIDDEN | FILE_FLAG_DELETE_ON_CLOSE, _O_RDWR);
+    free(name);
+    if (fd < 0 || lob_fd_lock(fd) == 0) return fd;
+    const int why = errno;
+    _close(fd);
+    errno = why;
+    return -1;
+}
+
+int64_t lob_fd_read(int fd, void *bytes, size_t n)
+{
+    return _read(fd, bytes, n < (size_t)1 << 30 ? (unsigned)n : 1u << 30);
+}
+
+int64_t lob_fd_write(int fd, const void *bytes, size_t n)
+{
+    return _write(fd, bytes, n < (size_t)1 << 30 ? (unsigned)n : 1u << 30);
+}
+
+int64_t lob_fd_read_at(int fd, void *bytes, size_t n, int64_t offset)
+{
+    OVERLAPPED at = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32)};
+    DWORD done = 0;
+    if (ReadFile((HANDLE)_get_osfhandle(fd), bytes, n < (size_t)1 << 30 ? (DWORD)n : 1u << 30,
+                 &done, &at) ||
+        GetLastError() == ERROR_HANDLE_EOF)
+        return done;
+    return fail();
+}
+
+int64_t lob_fd_write_at(int fd, const void *bytes, size_t n, int64_t offset)
+{
+    OVERLAPPED at = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32)};
+    DWORD done = 0;
+    return WriteFile((HANDLE)_get_osfhandle(fd), bytes, n < (size_t)1 << 30 ? (DWORD)n : 1u << 30,
+                     &done, &at)
+               ? (int64_t)done
+               : fail();
+}
+
+int64_t lob_fd_seek(int fd, int64_t offset, int whence)
+{
+    return _lseeki64(fd, offset, whence);
+}
+
+int lob_fd_cut(int fd, int64_t bytes)
+{
+    const int why = _chsize_s(fd, bytes);
+    if (why) errno = why;
+    return why ? -1 : 0;
+}
+
+int lob_fd_flush(int fd)
+{
+    return FlushFileBuffers((HANDLE)_get_osfhandle(fd)) ? 0 : fail();
+}
+
+int lob_fd_flush_data(int fd)
+{
+    return lob_fd_flush(fd);
+}
+
+int lob_fd_close(int fd)
+{
+    return _close(fd);
+}
+
+/* MOVEFILE_WRITE_THROUGH has done it. */
+void lob_flush_folder(const char *folder)
+{
+    (void)folder;
+}
+
+FILE *lob_stream_of(const char *path)
+{
+    const int fd = lob_open_to_read(path, true);
+    FILE *const stream = fd >= 0 ? _fdopen(fd, "rb") : NULL;
+    if (fd >= 0 && !stream) _close(fd);
+    return stream;
+}
+
+/* ---- memory ---- */
+
+void *lob_map(int fd, size_t bytes)
+{
+    const HANDLE view =
+        CreateFileMappingW((HANDLE)_get_osfhandle(fd), NULL, PAGE_READONLY, 0, 0, NULL);
+    if (!view) return fail(), NULL;
+    void *const map = MapViewOfFile(view, FILE_MAP_READ, 0, 0, bytes);
+    if (!map) fail();
+    CloseHandle(view);
+    return map;
+}
+
+void lob_unmap(void *map, size_t bytes)
+{
+    (void)bytes;
+    UnmapViewOfFile(map);
+}
+
+/* Unlocking pages that are not locked takes them out of the working set. */
+void lob_unload(void *map, size_t bytes)
+{
+    VirtualUnlock(map, bytes);
+}
+
+static MEMORYSTATUSEX memory_now(void)
+{
+    MEMORYSTATUSEX now = {.dwLength = sizeof now};
+    if (!GlobalMemoryStatusEx(&now)) now.ullAvailPhys = now.ullTotalPhys = 0;
+    return now;
+}
+
+int64_t lob_memory_free(void)
+{
+    return (int64_t)memory_now().ullAvailPhys;
+}
+
+int64_t lob_memory_in_all(void)
+{
+    return (int64_t)memory_now().ullTotalPhys;
+}
+
+/* A file in the folder for such files, which Windows keeps in memory while there is room. */
+FILE *lob_memory_stream(char **bytes, size_t *size)
+{
+    wchar_t folder[MAX_PATH + 1], name[MAX_PATH + 1];
+    *bytes = NULL;
+    *size = 0;
+    if (!GetTempPathW(MAX_PATH + 1, folder) || !GetTempFileNameW(folder, L"lob", 0, name))
+        return fail(), NULL;
+    const HANDLE h =
+        CreateFileW(name, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_DELETE, NULL,
+                    CREATE_ALWAYS, FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, NULL);
+    if (h == INVALID_HANDLE_VALUE) return fail(), NULL;
+    const int fd = _open_osfhandle((intptr_t)h, _O_RDWR | _O_BINARY);
+    FILE *const stream = fd >= 0 ? _fdopen(fd, "w+b") : NULL;
+    if (!stream && fd >= 0) _close(fd);
+    if (fd < 0) CloseHandle(h);
+    return stream;
+}
+
+bool lob_memory_stream_end(FILE *stream, char **bytes, size_t *size)
+{
+    bool whole = fflush(stream) == 0 && !ferror(stream);
+    const int64_t n = whole ? _ftelli64(stream) : -1;
+    char *const all = n >= 0 ? malloc((size_t)n + 1) : NULL;
+    if (all) {
+        rewind(stream);
+        whole = fread(all, 1, (size_t)n, stream) == (size_t)n;
+        all[n] = '\0';
+    }
+    fclose(stream);
+    if (all && whole) {
+        *bytes = all;
+        *size = (size_t)n;
+        return true;
+    }
+    free(all);
+    return false;
+}
+
+/* ---- what the C library lacks ---- */
+
+char *strndup(const char *text, size_t n)
+{
+    const size_t length = strnlen(text, n);
+    char *const copy = malloc(length + 1);
+    if (!copy) return NULL;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+char *stpcpy(char *to, const char *from)
+{
+    const size_t n = strlen(from);
+    memcpy(to, from, n + 1);
+    return to + n;
+}
+
+char *strsep(char **text, const char *marks)
+{
+    char *const part = *text;
+    if (!part) return NULL;
+    char *const end = part + strcspn(part, marks);
+    *text = *end ? end + 1 : NULL;
+    *end = '\0';
+    return part;
+}
+
+void tdestroy(void *root, void (*free_node)(void *node))
+{
+    node_t *const node = root;
+    if (!node) return;
+    tdestroy(node->llink, free_node);
+    tdestroy(node->rlink, free_node);
+    free_node(node->key);
+    free(node);
+}
+
+int setenv(const char *name, const char *value, int replace)
+{
+    return !replace && getenv(name) ? 0 : _putenv_s(name, value);
+}
+
+/* ---- others ---- */
+
+void lob_random(void *bytes, size_t n)
+{
+    BCryptGenRandom(NULL, bytes, (ULONG)n, BCRYPT_USE_SYSTEM_PREFERRED_RNG);
+}
+
+const char *lob_errno_text(int number, char *text, size_t size)
+{
+    if (strerror_s(text, size, number) != 0) snprintf(text, size, "error %d", number);
+    return text;
+}

@@ -1,0 +1,111 @@
+"""The program for Windows gives the bytes of the one for Linux: LOBULE_LINUX and LOBULE_BIN name them."""
+
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parents[2] / "data"
+PROGRAMS = {"linux": os.environ["LOBULE_LINUX"], "windows": os.environ["LOBULE_BIN"]}
+
+# What is made by these lines, in this order, in a folder of its own; a "-" at a line's start keeps its standard output.
+LINES = """
+phantom abdomen -o scan.nii.gz --size 64,48,40 --truth truth.nii.gz --seeds seeds.nii.gz --random-seed 7
+growcut scan.nii.gz seeds.nii.gz -o grown.nii.gz --strength strength.nii.gz
+growcut scan.nii.gz seeds.nii.gz -o flooded.nii.gz --rule distance --neighbours 6 --max-mm 30
+components scan.nii.gz -o pieces.nii.gz --above 200 --table pieces.tsv --image scan.nii.gz
+components scan.nii.gz -o like.nii.gz --tolerance 3 --neighbours 18 --order size
+supervoxels scan.nii.gz -o slic.nii.gz --size 8mm
+supervoxels scan.nii.gz -o lsc.nii.gz --method lsc --count 300 --mean mean.nii.gz
+supervoxels scan.nii.gz -o slico.nii.gz --method slico --size 10mm --slices axial
+filter scan.nii.gz -o smooth.nii.gz --median 1vox --gaussian 2mm
+filter scan.nii.gz -o edges.nii.gz --window -160,240 --gradient 2mm
+threshold scan.nii.gz -o otsu.nii.gz --otsu 4
+distance truth.nii.gz -o mm.nii.gz --feature nearest.nii.gz --max 20mm
+maxima mm.nii.gz -o peaks.nii.gz --height 1 --above 2
+labels truth.nii.gz -o clean.nii.gz --fill-holes --smooth 2mm --sequential
+resample scan.nii.gz -o even.nii.gz --spacing 2,2,2
+crop scan.nii.gz -o box.nii.gz --first 10,10,5 --size 30,30,20
+crop scan.nii.gz -o slice.nii.gz --first 0,0,5 --size 64,48,1
+filter slice.nii.gz -o slice.png --window 0,2000 --cast uint8
+segment scan.nii.gz seeds.nii.gz -o mask.nii.gz --suggest 2 --sheet sheet.png
+cells {data}/cells.nii.gz -o cells.nii.gz --table cells.tsv
+-compare truth.nii.gz grown.nii.gz
+-stats scan.nii.gz truth.nii.gz
+preview scan.nii.gz truth.nii.gz -o preview.png
+""".strip().splitlines()  # fmt: skip
+
+# Every format that is written; HDF5 this build has not.
+FORMATS = ["nii", "nii.gz", "hdr", "img", "nrrd", "seg.nrrd", "mha", "mhd", "tif", "ome.tif"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """What both programs make: {system: {file or line: sha256 of its bytes}}."""
+    sums = {}
+    for system, program in PROGRAMS.items():
+        folder = tmp_path_factory.mktemp(system)
+        sums[system] = {}
+        for line in LINES:
+            words = [word.format(data=DATA) for word in line.lstrip("-").split()]
+            done = subprocess.run([program, *words], cwd=folder, capture_output=True, check=False)
+            assert done.returncode == 0, (system, line, done.stderr)
+            if line.startswith("-"):
+                sums[system][line] = hashlib.sha256(done.stdout).hexdigest()
+        for suffix in FORMATS:
+            labels = ["--labels", "truth.nii.gz"] if suffix == "seg.nrrd" else ["scan.nii.gz"]
+            done = subprocess.run([program, "convert", *labels, f"as.{suffix}", "--force"], cwd=folder, capture_output=True,
+                                  check=False)  # fmt: skip
+            assert done.returncode == 0, (system, suffix, done.stderr)
+        for file in sorted(folder.iterdir()):
+            sums[system][file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
+    return sums
+
+
+def test_all_files_are_there(made):
+    """The same names, and as many as the lines make."""
+    assert made["windows"].keys() == made["linux"].keys()
+    assert len(made["linux"]) > len(LINES) + len(FORMATS)
+
+
+def test_the_bytes_are_the_same(made):
+    """Of every file, and of what is printed."""
+    assert [name for name, sum in made["linux"].items() if made["windows"].get(name) != sum] == []
+
+
+def test_doctor(tmp_path):
+    """Every algorithm passes its self-test, and what is left out is said."""
+    done = subprocess.run([PROGRAMS["windows"], "doctor"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "HDF5" in done.stdout and "left out" in done.stdout
+
+
+def test_names_of_any_script(tmp_path):
+    """A file is found and made under a name that no code page of Windows holds as a whole."""
+    name = "Leber ß 肝臓 печень.nii.gz"
+    run = [PROGRAMS["windows"], "phantom", "abdomen", "-o", name, "--size", "16,16,8"]
+    assert subprocess.run(run, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+    done = subprocess.run([PROGRAMS["windows"], "info", name], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and name in done.stdout
+
+
+def test_backslashes_part_folders(tmp_path):
+    """As users of Windows type paths, and as tables of theirs hold them."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    for words in (["phantom", "abdomen", "-o", "in\\scan.nii.gz", "--size", "16,16,8"],
+                  ["filter", "in\\scan.nii.gz", "-o", ".\\out\\soft.nii.gz", "--box", "1vox"]):  # fmt: skip
+        done = subprocess.run([PROGRAMS["windows"], *words], cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out/soft.nii.gz").is_file()
+
+
+def test_hdf5_is_refused(tmp_path):
+    """By a line that says why, and nothing is left."""
+    run = [PROGRAMS["windows"], "phantom", "abdomen", "-o", "a.h5", "--size", "16,16,8"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 64 and "no HDF5" in done.stderr and done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

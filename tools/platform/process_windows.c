@@ -1,0 +1,212 @@
+/* What the program asks of the operating system, where that is Windows. */
+#include "tools/platform/process.h"
+
+#include "io/platform.h"
+
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+
+#include <direct.h>
+#include <fcntl.h>
+#include <io.h>
+#include <process.h>
+#include <psapi.h>
+#include <shellapi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char lob_list_mark = ';';
+
+/* UTF-8 of a wide text, malloc'ed. */
+static char *narrow(const wchar_t *text)
+{
+    const int n = WideCharToMultiByte(CP_UTF8, 0, text, -1, NULL, 0, NULL, NULL);
+    char *const bytes = n > 0 ? malloc((size_t)n) : NULL;
+    if (bytes) WideCharToMultiByte(CP_UTF8, 0, text, -1, bytes, n, NULL, NULL);
+    return bytes;
+}
+
+static wchar_t *wide(const char *text)
+{
+    const int n = MultiByteToWideChar(CP_UTF8, 0, text, -1, NULL, 0);
+    wchar_t *const name = n > 0 ? malloc((size_t)n * sizeof *name) : NULL;
+    if (name) MultiByteToWideChar(CP_UTF8, 0, text, -1, name, n);
+    return name;
+}
+
+bool lob_process_begin(int *argc, char ***argv)
+{
+    wchar_t **const words = CommandLineToArgvW(GetCommandLineW(), argc);
+    char **const arguments = words ? calloc((size_t)*argc + 1, sizeof *arguments) : NULL;
+    bool made = arguments != NULL;
+    for (int i = 0; made && i < *argc; i++) made = (arguments[i] = narrow(words[i])) != NULL;
+    LocalFree(words);
+    *argv = arguments; /* stays to the end */
+    _setmode(_fileno(stdout), _O_BINARY);
+    _setmode(_fileno(stderr), _O_BINARY);
+    SetConsoleOutputCP(CP_UTF8);
+    SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_NOOPENFILEERRORBOX);
+    return made;
+}
+
+/* libgomp waits as its environment says that it found when the program was loaded; to start again
+ * here would be another process, which the one that waits for this one does not know. */
+void lob_process_restart(char **argv)
+{
+    (void)argv;
+}
+
+char *lob_process_file(void)
+{
+    wchar_t name[4096];
+    const DWORD n = GetModuleFileNameW(NULL, name, sizeof name / sizeof name[0]);
+    char *const path = n > 0 && n < sizeof name / sizeof name[0] ? narrow(name) : NULL;
+    if (path) lob_path_take(path);
+    return path;
+}
+
+/* ---- signals ---- */
+
+static void (*on_stop)(int signal);
+static volatile LONG stops;
+
+/* Windows calls this in a thread of its own. */
+static BOOL WINAPI control(DWORD event)
+{
+    if (event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT && event != CTRL_CLOSE_EVENT)
+        return FALSE;
+    if (InterlockedIncrement(&stops) > 1) return FALSE;
+    on_stop(event == CTRL_C_EVENT ? SIGINT : SIGTERM);
+    if (event == CTRL_CLOSE_EVENT) Sleep(INFINITE); /* it ends the process when this returns */
+    return TRUE;
+}
+
+void lob_process_catch(void (*stop)(int signal))
+{
+    on_stop = stop;
+    SetConsoleCtrlHandler(control, TRUE);
+}
+
+void lob_process_end(int number)
+{
+    /* what Windows itself ends a process with that was stopped so */
+    if (number == SIGINT) ExitProcess((UINT)STATUS_CONTROL_C_EXIT);
+    ExitProcess(128 + (UINT)number);
+}
+
+void lob_process_keep_memory(void) {}
+
+double lob_process_peak_bytes(void)
+{
+    PROCESS_MEMORY_COUNTERS counters = {.cb = sizeof counters};
+    if (!GetProcessMemoryInfo(GetCurrentProcess(), &counters, sizeof counters)) return 0;
+    return (double)counters.PeakWorkingSetSize;
+}
+
+int lob_process_cores(void)
+{
+    SYSTEM_INFO info;
+    GetSystemInfo(&info);
+    return (int)info.dwNumberOfProcessors;
+}
+
+/* ---- folders ---- */
+
+int lob_process_folder(char *pattern)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    char *const end = pattern + strlen(pattern) - 6;
+    for (int tries = 0; tries < 100; tries++) {
+        unsigned char chance[6];
+        lob_random(chance, sizeof chance);
+        for (int i = 0; i < 6; i++) end[i] = letters[chance[i] % (sizeof letters - 1)];
+        if (lob_make_folder(pattern) == 0) return 0;
+        if (errno != EEXIST) return -1;
+    }
+    return -1;
+}
+
+const char *lob_temporary_root(void)
+{
+    static char root[4 * MAX_PATH];
+    wchar_t folder[MAX_PATH + 1];
+    if (!GetTempPathW(MAX_PATH + 1, folder) ||
+        !WideCharToMultiByte(CP_UTF8, 0, folder, -1, root, sizeof root, NULL, NULL))
+        return ".";
+    lob_path_take(root);
+    const size_t n = strlen(root);
+    if (n > 3 && root[n - 1] == '/') root[n - 1] = '\0';
+    return root;
+}
+
+const char *lob_lock_root(void)
+{
+    return lob_temporary_root();
+}
+
+char *lob_user_data(void)
+{
+    const wchar_t *const data = _wgetenv(L"LOCALAPPDATA");
+    char *const path = data && *data ? narrow(data) : NULL;
+    if (path) lob_path_take(path);
+    return path;
+}
+
+char *lob_working_folder(char *path, size_t size)
+{
+    wchar_t *const folder = _wgetcwd(NULL, 0);
+    char *const bytes = folder ? narrow(folder) : NULL;
+    const bool fits = bytes && strlen(bytes) < size;
+    if (fits) lob_path_take(strcpy(path, bytes));
+    free(bytes);
+    free(folder);
+    return fits ? path : NULL;
+}
+
+int lob_work_in(const char *folder)
+{
+    wchar_t *const name = wide(folder);
+    const int failed = name ? _wchdir(name) : -1;
+    free(name);
+    return failed;
+}
+
+/* ---- the terminal ---- */
+
+bool lob_is_terminal(FILE *stream)
+{
+    DWORD mode;
+    return GetConsoleMode((HANDLE)_get_osfhandle(_fileno(stream)), &mode);
+}
+
+int lob_terminal_columns(void)
+{
+    CONSOLE_SCREEN_BUFFER_INFO info;
+    return GetConsoleScreenBufferInfo(GetStdHandle(STD_OUTPUT_HANDLE), &info)
+               ? info.srWindow.Right - info.srWindow.Left + 1
+               : 0;
+}
+
+/* Nothing is written, and the pipe says whether anybody reads. */
+bool lob_stdout_is_closed(void)
+{
+    const HANDLE out = (HANDLE)_get_osfhandle(_fileno(stdout));
+    DWORD done;
+    return GetFileType(out) == FILE_TYPE_PIPE && !WriteFile(out, "", 0, &done, NULL) &&
+           (GetLastError() == ERROR_NO_DATA || GetLastError() == ERROR_BROKEN_PIPE);
+}
+
+void lob_stdout_silence(void)
+{
+    fflush(stdout);
+    const int null = _open("NUL", _O_WRONLY | _O_BINARY);
+    if (null < 0) return;
+    _dup2(null, _fileno(stdout));
+    _close(null);
+}
+
+void lob_pause(int milliseconds)
+{
+    Sleep((DWORD)milliseconds);
+}
