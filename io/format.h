@@ -6,6 +6,7 @@
 #ifndef LOB_FORMAT_H
 #define LOB_FORMAT_H
 
+#include "io/dicom/dicom.h"
 #include "io/file.h"
 #include "io/io.h"
 
@@ -15,9 +16,10 @@
 
 /* Where a volume is: a file and, in formats with several data sets, one of them. */
 typedef struct {
-    const char *path;   /* as the caller gave it, for messages: "scan.h5:/raw" */
-    char *file;         /* the file alone: "scan.h5" */
-    const char *inside; /* what follows the colon: "/raw"; NULL when nothing does */
+    const char *path;    /* as the caller gave it, for messages: "scan.h5:/raw" */
+    char *file;          /* the file alone: "scan.h5" */
+    const char *inside;  /* what follows the colon: "/raw"; NULL when nothing does */
+    lob_dicom_made made; /* path is DICOM, and file what has been made of it */
 } lob_location;
 
 /* A format's way of reading a volume a few planes at a time. */
@@ -115,8 +117,8 @@ typedef struct {
 } lob_format;
 
 /* The rows. */
-extern const lob_format lob_format_hdf5, lob_format_meta, lob_format_nrrd, lob_format_png,
-    lob_format_tiff, lob_format_nifti;
+extern const lob_format lob_format_dicom, lob_format_hdf5, lob_format_meta, lob_format_nrrd,
+    lob_format_png, lob_format_tiff, lob_format_nifti;
 
 /* Does path end in this suffix, whatever the case, with something before it? */
 bool lob_has_suffix(const char *path, const char *suffix);

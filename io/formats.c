@@ -22,7 +22,8 @@ lob_write_options lob_write_defaults(void)
 
 /* The order in which they look at a file: NIfTI last, because its signature is the weakest. */
 static const lob_format *const formats[] = {&lob_format_hdf5, &lob_format_png,  &lob_format_nrrd,
-                                            &lob_format_meta, &lob_format_tiff, &lob_format_nifti};
+                                            &lob_format_meta, &lob_format_tiff, &lob_format_dicom,
+                                            &lob_format_nifti};
 
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -38,7 +39,7 @@ static bool has_suffix_of(const lob_format *format, const char *path)
 lob_status lob_location_of(lob_location *out, const char *path)
 {
     lob_about about;
-    *out = (lob_location){path, strdup(path), NULL};
+    *out = (lob_location){.path = path, .file = strdup(path), .made.scratch.lock = -1};
     if (!out->file) return LOB_ENOMEM;
     if (lob_about_path(&about, path)) return LOB_OK;
     for (char *colon = strchr(out->file, ':'); colon; colon = strchr(colon + 1, ':')) {
@@ -55,7 +56,8 @@ lob_status lob_location_of(lob_location *out, const char *path)
 void lob_location_free(lob_location *where)
 {
     free(where->file);
-    *where = (lob_location){0};
+    lob_dicom_made_free(&where->made);
+    *where = (lob_location){.made.scratch.lock = -1};
 }
 
 static const lob_format *format_of_name(const lob_location *where)
@@ -81,7 +83,8 @@ const lob_format *lob_format_of_name(const lob_location *where, lob_error *error
     char names[256] = "";
     for (int i = FORMATS - 1; i >= 0; i--)
         for (const char *const *suffix = formats[i]->suffixes; *suffix; suffix++) {
-            if (*suffix == formats[i]->read_only) continue;
+            if (*suffix == formats[i]->read_only || formats[i] == &lob_format_dicom)
+                continue; /* a SEG refers to a scan, which most commands cannot name */
             const size_t used = strlen(names);
             snprintf(names + used, sizeof names - used, "%s%s", used ? " " : "", *suffix);
         }
@@ -121,6 +124,11 @@ bool lob_keeps_names(const char *path)
     return keeps;
 }
 
+bool lob_refers_to_scan(const char *path)
+{
+    return lob_has_suffix(path, lob_format_dicom.suffixes[0]);
+}
+
 bool lob_is_volume_name(const char *path)
 {
     lob_location where;
@@ -138,30 +146,58 @@ static const lob_format *format_of_content(const lob_location *where, const lob_
     return NULL;
 }
 
+/* DICOM becomes a file of another format. */
+static lob_status convert_dicom(const lob_format **format, lob_location *where, lob_input *file,
+                                const lob_read_options *options, lob_error *error)
+{
+    lob_input_close(file);
+    LOB_TRY(lob_dicom_convert(&where->made, where->path, options, error));
+    char *const made = strdup(where->made.file);
+    if (!made) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
+    free(where->file);
+    where->file = made;
+    LOB_TRY(lob_input_open(file, where->file, error));
+    *format = format_of_content(where, file);
+    return *format ? LOB_OK
+                   : lob_fail_file(error, LOB_EDATA, where->path, "is DICOM that makes no volume");
+}
+
+lob_status lob_format_name_made(lob_volume *volume, const lob_location *where, lob_file_info *info)
+{
+    if (!where->made.file) return LOB_OK;
+    if (info) info->format = where->made.is_segmentation ? "DICOM SEG" : "DICOM";
+    if (info) info->file_bytes = where->made.bytes;
+    if (where->made.names.count == 0) return LOB_OK;
+    lob_label_names_free(&volume->names);
+    return lob_label_names_copy(&volume->names, &where->made.names);
+}
+
 lob_status lob_format_open(const lob_format **format, lob_location *where, lob_input *file,
-                           const char *path, lob_error *error)
+                           const char *path, const lob_read_options *options, lob_error *error)
 {
     *format = NULL;
     *file = (lob_input){0};
     lob_status st = lob_location_of(where, path);
     if (st != LOB_OK) return lob_fail_file(error, st, path, "no memory");
     const lob_kind *kind = lob_kind_of_folder(where->file);
+    if (lob_kind_is_dicom(kind)) return convert_dicom(format, where, file, options, error);
     if (kind) return lob_fail_file(error, LOB_ENOINPUT, path, "is %s; %s", kind->is, kind->advice);
     st = lob_input_open(file, where->file, error);
     if (st != LOB_OK) return st;
     *format = format_of_content(where, file);
     if (*format) return LOB_OK;
     kind = lob_kind_of_file(where->file, file);
+    if (lob_kind_is_dicom(kind)) return convert_dicom(format, where, file, options, error);
     if (kind)
         return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CONVERT, path,
                                   "is %s, which is not read; %s", kind->is, kind->advice);
     *format = format_of_name(where); /* so that reading can say what is wrong with it */
     if (*format == &lob_format_nifti) return LOB_OK;
     *format = NULL;
-    return lob_fail_file(error, LOB_EDATA, path, "is %s",
-                         file->size
-                             ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5, TIFF or PNG"
-                             : "empty");
+    return lob_fail_file(
+        error, LOB_EDATA, path, "is %s",
+        file->size ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5, TIFF, PNG or DICOM"
+                   : "empty");
 }
 
 bool lob_reads_in_child(const char *path)
@@ -175,10 +211,12 @@ bool lob_reads_in_child(const char *path)
     const bool is_pipe = there && !about.is_file && !about.is_folder;
     lob_location_free(&where);
     if (!there || is_pipe) return is_pipe;
-    const lob_status st = lob_format_open(&format, &where, &file, path, NULL);
+    if (lob_location_of(&where, path) != LOB_OK) return true;
+    format =
+        lob_input_open(&file, where.file, NULL) == LOB_OK ? format_of_content(&where, &file) : NULL;
     lob_input_close(&file);
     lob_location_free(&where);
-    return st == LOB_OK && format->in_child;
+    return format && format->in_child;
 }
 
 bool lob_writes_in_child(const char *path)
@@ -201,11 +239,12 @@ lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *o
     const lob_format *format;
     lob_location where;
     lob_input file;
-    lob_status st = lob_format_open(&format, &where, &file, path, error);
+    lob_status st = lob_format_open(&format, &where, &file, path, options, error);
     lob_read_options chosen = *options;
     if (chosen.frame == LOB_FRAME_ALL && format && !format->all_frames)
         chosen.frame = LOB_FRAME_UNSAID;
     if (st == LOB_OK) st = format->read(out, &where, &file, &chosen, info, error);
+    if (st == LOB_OK) st = lob_format_name_made(out, &where, info);
     if (st != LOB_OK) lob_volume_free(out);
     lob_input_close(&file);
     lob_location_free(&where);
@@ -220,7 +259,7 @@ lob_status lob_list(lob_data_set **sets, int *count, int *more, const char *path
     const lob_format *format;
     lob_location where;
     lob_input file;
-    lob_status st = lob_format_open(&format, &where, &file, path, error);
+    lob_status st = lob_format_open(&format, &where, &file, path, NULL, error);
     if (st == LOB_OK)
         st = format->list ? format->list(sets, count, more, &where, &file, error)
                           : lob_fail_file(error, LOB_EDATA, path, "holds one volume");

@@ -21,11 +21,19 @@ const lob_format *lob_format_of_name(const lob_location *where, lob_error *error
  * Open a file and find its format.
  *
  *   where, file  out  close and free both afterwards, whatever is returned
+ *   options      in   by which DICOM is converted; may be NULL
  *
  * Returns LOB_OK, LOB_ENOINPUT, LOB_EDATA, LOB_EIO or LOB_ENOMEM.
  */
 lob_status lob_format_open(const lob_format **format, lob_location *where, lob_input *file,
-                           const char *path, lob_error *error);
+                           const char *path, const lob_read_options *options, lob_error *error);
+
+/* Of DICOM: give a volume that was read the names of its segments, and say what it was read from.
+ * info may be NULL. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_format_name_made(lob_volume *volume, const lob_location *where, lob_file_info *info);
+
+/* Is it written as a DICOM SEG, which refers to a scan? */
+bool lob_refers_to_scan(const char *path);
 
 /* Would lob_read make a child process for this path? true too where that cannot be known without
  * taking something out of a pipe. */

@@ -1,4 +1,4 @@
-/* Read and write volumes: NIfTI, NRRD, MetaImage, HDF5, TIFF, PNG. */
+/* Read and write volumes: NIfTI, NRRD, MetaImage, HDF5, TIFF, PNG; DICOM by programs outside. */
 #ifndef LOB_IO_H
 #define LOB_IO_H
 
@@ -16,6 +16,18 @@ int64_t lob_memory_available(void);
  */
 enum { LOB_FRAME_UNSAID = -1, LOB_FRAME_NONE = -2 };
 
+/*
+ * What folders of DICOM have become, kept so that each is converted once however often it is read.
+ * Threads may share one.
+ */
+typedef struct lob_converted lob_converted;
+
+/* An empty one, or NULL without memory. */
+lob_converted *lob_converted_begin(void);
+
+/* Remove what is kept. All volumes that were read keep their voxels. NULL is fine. */
+void lob_converted_end(lob_converted *converted);
+
 typedef struct {
     int64_t frame;      /* time frame to read, from 0; or LOB_FRAME_UNSAID, LOB_FRAME_NONE; or
                            LOB_FRAME_ALL: the volume holds all if there are several, and the format
@@ -23,6 +35,14 @@ typedef struct {
     int64_t max_memory; /* bytes that voxel data may take; 0: nine tenths of what is free */
     int threads;        /* that decompress HDF5's chunks and large .nii.gz; >= 1 */
     bool header_only;   /* leave data NULL and do not read the voxels */
+
+    /* of DICOM */
+    const char *series; /* of those in a folder: its number or UID; ":K" behind it takes the K-th of
+                           several volumes that it makes; NULL: the only one */
+    lob_converted *converted; /* NULL: each call converts anew */
+    int (*stop)(void *user);  /* a conversion ends when it returns other than 0; NULL: it never
+                                 does */
+    void *user;
 } lob_read_options;
 
 /* The only frame, as much memory as is free, one thread. */
@@ -30,12 +50,12 @@ lob_read_options lob_read_defaults(void);
 
 /* What was found while reading a file. */
 typedef struct {
-    const char *format;   /* as "NIfTI-1", "NRRD", "MetaImage", "HDF5", "OME-TIFF", "PNG" */
-    int64_t file_bytes;   /* of all files read */
-    double inflate_s;     /* wall time of decompression; of HDF5, which decompresses as it reads, of
-                             both */
-    double read_s;        /* wall time of the rest of the call */
-    int warnings;         /* lines used in warning[] */
+    const char *format; /* as "NIfTI-1", "NRRD", "MetaImage", "HDF5", "OME-TIFF", "PNG", "DICOM" */
+    int64_t file_bytes; /* of all files read */
+    double inflate_s;   /* wall time of decompression; of HDF5, which decompresses as it reads, of
+                           both */
+    double read_s;      /* wall time of the rest of the call */
+    int warnings;       /* lines used in warning[] */
     char warning[4][512]; /* lines for a person, about what is not an error */
 } lob_file_info;
 
@@ -43,12 +63,13 @@ typedef struct {
  * Read a volume.
  *
  *   out      out  overwritten, so it must hold nothing; an empty volume on failure
- *   path     in   a file, or FILE.h5:/dataset
+ *   path     in   a file, FILE.h5:/dataset, or DICOM: a folder, or a file of a series
  *   options  in   NULL for lob_read_defaults()
  *   info     out  may be NULL
  *
- * The content decides the format, not the name alone. Damaged files cause no read outside the file
- * and no allocation that the size of the file does not justify.
+ * The content decides the format, not the name alone. DICOM is converted by dcm2niix, a DICOM SEG
+ * by dcmqi's segimage2itkimage, programs that are looked for on the PATH. Damaged files cause no
+ * read outside the file and no allocation that the size of the file does not justify.
  *
  * Returns LOB_OK, LOB_ENOINPUT (no such file, not readable), LOB_EDATA (not a volume, damaged, or
  * of a kind that is refused), LOB_EIO, LOB_ENOMEM or LOB_ECANCEL (a signal that asks to stop has
@@ -86,6 +107,14 @@ typedef struct {
     int level;             /* gzip level 1..9; 0: the format's usual one: of NIfTI and NRRD 6 for
                               labels and where bytes repeat, else 1; of HDF5 1; of all others 6 */
     double *compress_s;    /* in/out: the wall time of compression is added; may be NULL */
+
+    /* of a DICOM SEG */
+    const char *like;   /* the scan that it refers to: as path of lob_read; NULL: none, so that it
+                           cannot be written */
+    const char *series; /* of like; these are as in lob_read_options */
+    lob_converted *converted;
+    int (*stop)(void *user);
+    void *user;
 } lob_write_options;
 
 /* An existing file is kept, one thread, the usual gzip level. */
@@ -94,8 +123,9 @@ lob_write_options lob_write_defaults(void);
 /*
  * Write a volume; one that holds all frames as NIfTI, NRRD, MetaImage or HDF5. The suffix chooses
  * the format: .nii .nii.gz .hdr .img (and both with .gz) .nrrd .seg.nrrd .mha .h5 .hdf5 .tif
- * .ome.tif .png. The carried header is used when it is of that format's family, else one is made
- * from the geometry. The same volume and options give the same bytes at any thread count.
+ * .ome.tif .png, and .dcm, a DICOM SEG, by dcmqi's itkimage2segimage. The carried header is used
+ * when it is of that format's family, else one is made from the geometry. The same volume and
+ * options give the same bytes at any thread count; but a DICOM SEG has UIDs of its own each time.
  *
  * Returns LOB_OK, LOB_EARG (no format has this suffix), LOB_EEXIST (and not force), LOB_ECREATE
  * (folder missing or not writable), LOB_EDATA (the format cannot hold this volume), LOB_EIO,
@@ -138,7 +168,8 @@ lob_status lob_files_of(char *files[2], const char *path, bool reading);
 /* Free the names and leave NULL. */
 void lob_files_free(char *files[2]);
 
-/* Does a file of this name hold the names and colours of labels? NIfTI and .seg.nrrd do. */
+/* Does a file of this name hold the names and colours of labels? NIfTI, .seg.nrrd and DICOM SEG do.
+ */
 bool lob_keeps_names(const char *path);
 
 /* Is the suffix of path that of a volume format? */

@@ -1,6 +1,7 @@
 /* The table of kinds that are not read: how each is recognised, what it is called, what helps. */
 #include "io/kinds.h"
 
+#include "io/dicom/dicom_series.h"
 #include "io/format.h"
 #include "io/gzip.h"
 #include "io/platform.h"
@@ -11,13 +12,12 @@
 #define SLICER "open it in 3D Slicer or ITK-SNAP and save it as .nii.gz"
 #define FIJI   "open it in Fiji (Bio-Formats) and save it as HDF5 (.h5) or NIfTI"
 
-enum { HEAD = 512, MAX_FILES = 16 }; /* bytes of a file, files of a folder that are looked at */
+enum { HEAD = 512, MAX_FILES = 64 }; /* bytes of a file, names in a folder that are looked at */
 
 /* name; what it is; what helps */
 #define KIND_LIST(X)                                                                           \
-    X(DICOM, "a DICOM file", "convert its folder with `dcm2niix -z y FOLDER`")                 \
-    X(DICOM_FOLDER, "a folder of DICOM files",                                                 \
-      "convert it with `dcm2niix -z y FOLDER` and name the .nii.gz that it makes")             \
+    X(DICOM, "a DICOM file", "")                                                               \
+    X(DICOM_FOLDER, "a folder of DICOM files", "")                                             \
     X(NRRD, "NRRD compressed as a whole", "unpack it")                                         \
     X(MGH, "FreeSurfer's MGH", "convert it with `mri_convert FILE.mgz FILE.nii.gz`")           \
     X(NIA, "the text form of NIfTI", SLICER)                                                   \
@@ -132,13 +132,9 @@ const lob_kind *lob_kind_of_file(const char *path, const lob_input *file)
     return kind_of(path, inflated, lob_gunzip_head(inflated, HEAD, file->bytes, file->size));
 }
 
-static bool is_dicom(const char *path)
+bool lob_kind_is_dicom(const lob_kind *kind)
 {
-    unsigned char head[HEAD];
-    FILE *f = lob_stream_of(path);
-    const size_t n = f ? fread(head, 1, sizeof head, f) : 0;
-    if (f) fclose(f);
-    return n > 0 && kind_of("", head, n) == &kinds[DICOM];
+    return kind == &kinds[DICOM] || kind == &kinds[DICOM_FOLDER];
 }
 
 static bool is_zarr(const char *name)
@@ -153,14 +149,8 @@ const lob_kind *lob_kind_of_folder(const char *path)
     const lob_kind *kind = NULL;
     const char *entry;
     if (!folder) return NULL;
-    for (int files = 0; !kind && files < MAX_FILES && (entry = lob_entries_next(folder));) {
-        char name[4096];
-        const int length = snprintf(name, sizeof name, "%s/%s", path, entry);
+    for (int files = 0; !kind && files < MAX_FILES && (entry = lob_entries_next(folder)); files++)
         if (is_zarr(entry)) kind = &kinds[ZARR];
-        if (!lob_entries_is_file(folder) || length >= (int)sizeof name) continue;
-        if (!kind && is_dicom(name)) kind = &kinds[DICOM_FOLDER];
-        files++;
-    }
     lob_entries_close(folder);
-    return kind;
+    return !kind && lob_dicom_is_folder(path) ? &kinds[DICOM_FOLDER] : kind;
 }

@@ -94,11 +94,12 @@ lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *pat
 
     const lob_format *format;
     p->info = info;
-    lob_status st = lob_format_open(&format, &p->where, &p->file, path, error);
+    lob_status st = lob_format_open(&format, &p->where, &p->file, path, &chosen, error);
     if (st == LOB_OK && format->open_planes)
         st = format->open_planes(&p->source, out, &p->where, &p->file, &chosen, info, error);
     else if (st == LOB_OK)
         st = read_whole(&p->source, out, format, &p->where, &p->file, &chosen, info, error);
+    if (st == LOB_OK) st = lob_format_name_made(out, &p->where, info);
     p->dims = out->dims;
     count_time(info, start_s, 0);
     if (st == LOB_OK) {

@@ -6,6 +6,7 @@
 #define OPENSSL_API_COMPAT 0x10100000L /* version 3 would have EVP */
 #include "io/sha256.h"
 
+#include "io/dicom/dicom_series.h"
 #include "io/libraries.h"
 #include "io/platform.h"
 
@@ -21,7 +22,9 @@
 enum { BLOCK = 1 << 18, DIGEST = 32 };
 
 struct lob_sha256 {
-    int fd;
+    int fd;       /* -1: a folder, whose files are opened one by one */
+    char **paths; /* of it; NULL: a file */
+    int64_t count;
     unsigned char digest[DIGEST];
     unsigned char block[BLOCK];
 };
@@ -37,12 +40,31 @@ static bool add_file(SHA256_CTX *digest, lob_sha256 *sum, const int *stop)
     }
 }
 
+static bool add_folder(SHA256_CTX *digest, lob_sha256 *sum, const int *stop)
+{
+    bool whole = true;
+    for (int64_t i = 0; i < sum->count && whole; i++) {
+        sum->fd = lob_open_to_read(sum->paths[i], true);
+        whole = sum->fd >= 0 && add_file(digest, sum, stop);
+        if (sum->fd >= 0) lob_fd_close(sum->fd);
+        sum->fd = -1;
+    }
+    return whole;
+}
+
 static bool compute(lob_sha256 *sum, const int *stop)
 {
     SHA256_CTX digest;
     if (!SHA256_Init(&digest)) return false;
-    const bool added = add_file(&digest, sum, stop);
+    const bool added = sum->paths ? add_folder(&digest, sum, stop) : add_file(&digest, sum, stop);
     return SHA256_Final(sum->digest, &digest) && added;
+}
+
+static void release(lob_sha256 *sum)
+{
+    if (sum->fd >= 0) lob_fd_close(sum->fd);
+    lob_dicom_paths_free(sum->paths, sum->count);
+    free(sum);
 }
 
 lob_sha256 *lob_sha256_begin(const char *path)
@@ -51,9 +73,14 @@ lob_sha256 *lob_sha256_begin(const char *path)
     lob_sha256 *const sum = calloc(1, sizeof *sum);
     if (!sum) return NULL;
     sum->fd = lob_open_to_read(path, true);
-    if (sum->fd >= 0 && lob_about_open(&about, sum->fd) && about.is_file) return sum;
+    const bool known = sum->fd >= 0 && lob_about_open(&about, sum->fd);
+    if (known && about.is_file) return sum;
     if (sum->fd >= 0) lob_fd_close(sum->fd);
-    free(sum);
+    sum->fd = -1;
+    if (known && about.is_folder && lob_dicom_is_folder(path))
+        sum->paths = lob_dicom_paths(path, &sum->count);
+    if (sum->paths) return sum;
+    release(sum);
     return NULL;
 }
 
@@ -85,8 +112,7 @@ bool lob_sha256_end_unless(lob_sha256 *sum, char text[LOB_SHA256_TEXT], const in
     if (!sum) return false;
     const bool done = text && compute(sum, stop);
     if (done) put_digits(text, sum->digest);
-    lob_fd_close(sum->fd);
-    free(sum);
+    release(sum);
     return done;
 }
 

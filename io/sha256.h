@@ -15,7 +15,9 @@ enum { LOB_SHA256_TEXT = 65 };
 typedef struct lob_sha256 lob_sha256;
 
 /*
- * Open a regular file. Returns NULL when it cannot be opened, or where there is no memory.
+ * Open a regular file; or note the files of a folder of DICOM, whose checksum is that of the bytes
+ * of all of them, one after another in the order of their names. Returns NULL when it cannot be
+ * opened, or where there is no memory.
  */
 lob_sha256 *lob_sha256_begin(const char *path);
 

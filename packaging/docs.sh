@@ -65,6 +65,7 @@ nav:
       - Cells: docs/cells.md
       - A cohort: docs/batch.md
       - BIDS: docs/bids.md
+      - DICOM: docs/dicom.md
       - In 3D Slicer: docs/slicer.md
 $described
   - More:

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORDERS = 6, FLIPS = 8 };
+enum { ORDERS = 6, FLIPS = LOB_TURNS / ORDERS };
 
 static const int orders[ORDERS][3] = {
     {0, 1, 2},
@@ -18,7 +18,7 @@ static const int orders[ORDERS][3] = {
     {2, 1, 0}
 };
 
-static lob_turn turn_number(int number)
+lob_turn lob_turn_of(int number)
 {
     lob_turn turn;
     for (int a = 0; a < 3; a++) {
@@ -28,7 +28,7 @@ static lob_turn turn_number(int number)
     return turn;
 }
 
-static lob_dims turned_dims(lob_dims dims, const lob_turn *turn)
+lob_dims lob_turned_dims(lob_dims dims, const lob_turn *turn)
 {
     return (lob_dims){lob_side(dims, turn->axis[0]), lob_side(dims, turn->axis[1]),
                       lob_side(dims, turn->axis[2])};
@@ -53,9 +53,9 @@ bool lob_turn_onto(lob_turn *turn, const lob_volume *volume, const lob_volume *o
 {
     const lob_dims want = onto->dims;
     double closest_mm = INFINITY;
-    for (int number = 0; number < ORDERS * FLIPS; number++) {
-        const lob_turn one = turn_number(number);
-        const lob_dims dims = turned_dims(volume->dims, &one);
+    for (int number = 0; number < LOB_TURNS; number++) {
+        const lob_turn one = lob_turn_of(number);
+        const lob_dims dims = lob_turned_dims(volume->dims, &one);
         if (dims.nx != want.nx || dims.ny != want.ny || dims.nz != want.nz) continue;
         const lob_geometry turned = lob_turned_geometry(&volume->geometry, volume->dims, &one);
         const double apart_mm = lob_corners_apart_mm(&turned, &onto->geometry, want);
@@ -121,7 +121,7 @@ lob_status lob_volume_reorient(lob_volume *volume, const lob_turn *turn)
     unsigned char *const data = lob_voxel_memory((int64_t)each * volume->channels);
     if (!data) return LOB_ENOMEM;
 
-    const lob_dims dims = turned_dims(volume->dims, turn);
+    const lob_dims dims = lob_turned_dims(volume->dims, turn);
     const walk w = walk_of(volume->dims, turn);
     int old_x = 0;
     while (turn->axis[old_x] != 0) old_x++;

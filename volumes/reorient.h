@@ -13,6 +13,14 @@ typedef struct {
     bool backwards[3]; /* and from its end to its start */
 } lob_turn;
 
+enum { LOB_TURNS = 48 };
+
+/* Each of them has a number from 0 on; 0 changes nothing. */
+lob_turn lob_turn_of(int number);
+
+/* The sides of a grid after a turn. */
+lob_dims lob_turned_dims(lob_dims dims, const lob_turn *turn);
+
 /*
  * The turn after which a volume's grid is another's by the rule of lob_same_grid; of several, which
  * only voxels of needle or plate shape allow, the first of those whose corners lie closest. The

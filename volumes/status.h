@@ -54,6 +54,9 @@ typedef enum {
     LOB_HINT_TRUST_SEEDS,  /* say that seeds are meant as they are */
     LOB_HINT_NO_SURFACES,  /* compare values, or leave the distances between surfaces out */
     LOB_HINT_COARSER,      /* bring the image onto coarser voxels, or say that things are smaller */
+    LOB_HINT_CHOOSE_SERIES, /* name one of the folder's series of DICOM */
+    LOB_HINT_CHOOSE_VOLUME, /* name one of the volumes that the series makes */
+    LOB_HINT_LIKE,          /* name the scan that it refers to */
     LOB_HINTS
 } lob_hint;
 

@@ -166,7 +166,7 @@ def test_a_kind_that_is_not_read_is_not_damage(tmp_path):
         (tmp_path / name).write_text(text)
         assert checked(tmp_path / name, exit_code=65)["verdict"] == verdict, text
     (tmp_path / "in.dcm").write_bytes(bytes(128) + b"DICM" + bytes(100))
-    assert "dcm2niix" in checked(tmp_path / "in.dcm", exit_code=65)["not_read"][0]
+    assert "names no series" in checked(tmp_path / "in.dcm", exit_code=65)["damage"][0]
 
 
 def test_bytes_after_the_voxels_are_told(tmp_path):

@@ -11,9 +11,6 @@ NOTHING = b"\0" * 400
 MGH = struct.pack(">7i", 1, 4, 4, 4, 1, 3, 0) + NOTHING
 
 KINDS = [
-    ("DICOM", "IM0001", b"\0" * 128 + b"DICM" + NOTHING, "a DICOM file", "dcm2niix"),
-    ("DICOM under another name", "scan.nii", b"\0" * 128 + b"DICM" + NOTHING, "a DICOM file", "dcm2niix"),
-    ("DICOM without a preamble", "scan.img", b"\x08\0\x05\0CS" + NOTHING, "a DICOM file", "dcm2niix"),
     ("the voxels of one", "scan.raw", NOTHING, "raw voxels", ".mhd"),
     ("NRRD compressed as a whole", "scan.nrrd.gz", gzip.compress(b"NRRD0004\ntype: short\n"), "NRRD compressed", "unpack"),
     ("FreeSurfer", "brain.mgh", MGH, "MGH", "mri_convert"),
@@ -44,11 +41,29 @@ def test_named_for_what_it_is(tmp_path, command, what, name, raw, kind, advice):
     assert contents(tmp_path) == before
 
 
+# What is DICOM is converted, by programs outside: test_dicom.py. This is none of it.
+NO_SERIES = [
+    ("nothing behind the mark", "IM0001", b"\0" * 128 + b"DICM" + NOTHING),
+    ("under another name", "scan.nii", b"\0" * 128 + b"DICM" + NOTHING),
+    ("without the mark", "scan.img", b"\x08\0\x05\0CS" + NOTHING),
+    ("by its name alone", "scan.dcm", b"scan"),
+]
+
+
+@pytest.mark.parametrize("what, name, raw", NO_SERIES, ids=[row[0] for row in NO_SERIES])
+def test_dicom_without_a_series(tmp_path, what, name, raw):
+    (tmp_path / name).write_bytes(raw)
+    before = contents(tmp_path)
+    done = lobule("components", name, "-o", "out.nii.gz", cwd=tmp_path)
+    assert_one_line(done, 65, f"{name}: is DICOM that names no series")
+    assert contents(tmp_path) == before
+
+
 def test_folders(tmp_path):
-    for folder, name, raw in (("dicom", "IM1", KINDS[0][2]), ("x.zarr", ".zgroup", b"{}"), ("plain", "a.nii", b"")):
+    for folder, name, raw in (("dicom", "IM1", NO_SERIES[0][2]), ("x.zarr", ".zgroup", b"{}"), ("plain", "a.nii", b"")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / name).write_bytes(raw)
-    assert_one_line(lobule("info", "dicom", cwd=tmp_path), 66, "dicom: is a folder of DICOM files", "dcm2niix")
+    assert_one_line(lobule("info", "dicom", cwd=tmp_path), 65, "dicom: is DICOM without an image")
     assert_one_line(lobule("info", "x.zarr", cwd=tmp_path), 66, "x.zarr: is a folder of Zarr", "h5py")
     assert_one_line(lobule("info", "plain", cwd=tmp_path), 66, "plain: is a folder; name a file in it")
 

@@ -73,6 +73,7 @@ SYSTEM = (
 SYSTEM_PLACES = [
     (r"io/platform_(posix|windows)\.c|io/sha256_windows\.h|tools/platform/process_(posix|windows)\.c", r".*", "the platform layer"),
     (r"io/hdf5/sandbox\.[ch]", r".*", "a child process with limits, as POSIX has it"),
+    (r"io/dicom/(outside_program|scratch)\.c", r".*", "programs with limits, and folders of one user"),
     (r"tools/session/session\.c", r"signal\.h", "sig_atomic_t, which is C's"),
     (r"volumes/voxel_memory\.c", r"sys/mman\.h", "volumes/ knows nobody, and its advice may go unheard"),
 ]
@@ -81,6 +82,8 @@ SYSTEM_PLACES = [
 LIBRARY_NEVER = re.compile(
     r"\b(printf|puts|putchar|perror|vprintf|exit|abort)\s*\(|\bf(printf|puts|putc)\s*\([^;]*\bstd(err|out)\b"
 )
+# Strings of these are options of the programs that they run.
+RUNS_PROGRAMS = re.compile(r"io/dicom/dicom_(read|write)\.c")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.S)
 
@@ -151,6 +154,8 @@ def check_file(path):
         yield f"{name}:{line}: what a lob_device holds is known in kernels/device/ alone"
     if name.split("/")[0] in ("volumes", "kernels", "io"):
         for match in COMMENT.finditer(text):
+            if RUNS_PROGRAMS.fullmatch(name):
+                break
             if match.group().startswith('"') and re.search(r"(?<![\w-])--[a-z]", match.group()):
                 line = text.count("\n", 0, match.start()) + 1
                 yield f"{name}:{line}: a message of the library names no option, see lob_hint ({match.group()})"

@@ -1,4 +1,5 @@
 /* Images found by a pattern, with the columns that their names make. */
+#include "io/dicom/dicom_series.h"
 #include "io/platform.h"
 #include "tools/batch/batch_plan.h"
 #include "tools/text/find_paths.h"
@@ -100,11 +101,13 @@ static size_t stem_length(const char *name)
     return dot > 1 ? dot - 1 : n;
 }
 
-static lob_status add_image(lob_columns *out, const char *path, size_t fixed)
+/* is_folder: of DICOM, whose name has no suffix. */
+static lob_status add_image(lob_columns *out, const char *path, size_t fixed, bool is_folder)
 {
     const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
     const char *const below = name - path > (ptrdiff_t)fixed ? path + fixed : name;
-    const size_t folder = name > below ? (size_t)(name - below) - 1 : 0, stem = stem_length(name);
+    const size_t folder = name > below ? (size_t)(name - below) - 1 : 0;
+    const size_t stem = is_folder ? strlen(name) : stem_length(name);
     size_t bids = stem;
     while (strncmp(name, "sub-", 4) == 0 && bids > 0 && name[bids - 1] != '_') bids--;
     const struct {
@@ -162,16 +165,43 @@ static lob_status part_images(lob_columns *columns)
     return st;
 }
 
-/* "**" may find a file twice. */
+/* Does a folder that is found hold this path? */
+static bool is_inside(const lob_found *found, const char *path)
+{
+    char *const above = strdup(path);
+    bool inside = false;
+    for (char *slash; above && !inside && (slash = strrchr(above, '/'));) {
+        *slash = '\0';
+        inside = bsearch(&above, found->paths, found->count, sizeof above, by_path) != NULL;
+    }
+    free(above);
+    return inside;
+}
+
+/* Is a folder of DICOM among them? Then all folders count, so that a damaged one is told of. */
+static bool has_dicom(const lob_found *found)
+{
+    for (size_t i = 0; i < found->count; i++)
+        if (lob_is_folder(found->paths[i]) && lob_dicom_is_folder(found->paths[i])) return true;
+    return false;
+}
+
+/* "**" may find a file twice, and the files in a folder of DICOM besides it. */
 static lob_status add_images(lob_columns *out, const lob_found *found, const char *pattern)
 {
     char **const paths = found->paths;
     LOB_TRY(lob_columns_name(out, names, COLUMNS));
+    for (size_t i = 0; i < found->count; i++) /* of a pattern that ends in a slash */
+        for (size_t n = strlen(paths[i]); n > 1 && paths[i][n - 1] == '/'; n--)
+            paths[i][n - 1] = '\0';
     if (found->count > 0) qsort(paths, found->count, sizeof *paths, by_path);
+    const bool folders = has_dicom(found);
     for (size_t i = 0; i < found->count; i++) {
         const bool again = i > 0 && strcmp(paths[i - 1], paths[i]) == 0;
-        if (again || !lob_is_file(paths[i])) continue;
-        LOB_TRY(add_image(out, paths[i], fixed_part(pattern)));
+        const bool folder = folders && lob_is_folder(paths[i]);
+        if (again || (!folder && !lob_is_file(paths[i]))) continue;
+        if (folders && is_inside(found, paths[i])) continue;
+        LOB_TRY(add_image(out, paths[i], fixed_part(pattern), folder));
     }
     return out->rows > 0 ? part_images(out) : LOB_ENOINPUT;
 }
@@ -187,6 +217,7 @@ lob_status lob_columns_find(lob_columns *out, const char *pattern, lob_error *er
     lob_columns_free(out);
     if (st == LOB_ENOMEM) return lob_fail(error, st, "--images %s: out of memory", pattern);
     return lob_fail(error, st,
-                    "--images %s: no file matches; put the pattern in quotes, and try it with ls",
+                    "--images %s: no file or folder of DICOM matches; put the pattern in quotes, "
+                    "and try it with ls",
                     pattern);
 }

@@ -277,6 +277,7 @@ static cJSON *page_json(page *p, const lob_batch_summary *summary)
 
 typedef struct {
     char *image, *labels; /* paths; NULL: there are none */
+    const char *series;   /* --series of the batch */
     int64_t number;       /* of the row as it is shown */
     char *picture; /* a PNG in base64; NULL: a file is missing, cannot be read or holds several
                       frames, or the two lie on different grids */
@@ -299,6 +300,8 @@ static lob_status read_both(lob_preview_content *c, const picture_scan *scan, in
 {
     lob_read_options options = lob_read_defaults();
     options.max_memory = max_memory / 2;
+    options.series = scan->series;
+    options.stop = lob_session_stops;
     LOB_TRY(lob_read(&c->image, scan->image, &options, NULL, NULL));
     LOB_TRY(lob_read(&c->labels, scan->labels, &options, NULL, NULL));
     return lob_same_grid(&c->labels, "", &c->image, "", NULL);
@@ -386,6 +389,7 @@ static lob_status put_pictures(lob_session *s, const page *p, lob_output *out, i
         if (is_failure(row) || !lob_batch_image_of(row) || !lob_batch_labels_of(row)) continue;
         scans[count++] = (picture_scan){.image = path_of(p, row, lob_batch_image_of(row)),
                                         .labels = path_of(p, row, lob_batch_labels_of(row)),
+                                        .series = s->series,
                                         .number = k};
     }
     draw_pictures(scans, count, s->context.threads, s->max_memory);

@@ -1,6 +1,7 @@
 /* The row of a scan, from its lines and its report. */
 #include "tools/batch/batch_row.h"
 
+#include "io/dicom/dicom_series.h"
 #include "io/io.h"
 #include "io/sha256.h"
 #include "tools/report/report.h"
@@ -11,11 +12,19 @@
 
 /* ---- files ---- */
 
+/* Of a folder of DICOM: the bytes of all its files, and when the last of them was changed. */
+static bool look_at(lob_about *about, const char *path)
+{
+    if (!lob_about_path(about, path)) return false;
+    return about->is_folder ? lob_dicom_measure(path, &about->bytes, &about->modified_ns)
+                            : about->is_file;
+}
+
 /* Size and time of a file; left as they are where there is none. */
 static void measure(lob_batch_file *file, const char *path)
 {
     lob_about about;
-    if (!lob_about_path(&about, path)) return;
+    if (!look_at(&about, path)) return;
     file->bytes = about.bytes;
     file->mtime_ns = about.modified_ns;
 }
@@ -178,7 +187,8 @@ void lob_batch_row_fill(lob_batch_row *row, const lob_session *s, const cJSON *r
 
 /* ---- the key ---- */
 
-bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const char *const *values)
+bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const char *const *values,
+                   const char *series)
 {
     lob_text text = {NULL};
     for (int i = 0; i < recipe->line_count; i++) {
@@ -190,6 +200,7 @@ bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const ch
         text.failed = text.failed || !words;
         free(words);
     }
+    if (series) lob_text_print(&text, "--series=%s", series);
     const bool made = !text.failed && lob_sha256_of(key, text.bytes, text.size);
     lob_text_free(&text);
     return made;
@@ -200,9 +211,9 @@ bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const ch
 bool lob_batch_stat(lob_about *about, const char *path)
 {
     char *files[2];
-    if (lob_about_path(about, path)) return about->is_file;
+    if (lob_is_there(path)) return look_at(about, path);
     if (lob_files_of(files, path, true) != LOB_OK) return false;
-    const bool there = lob_about_path(about, files[0]) && about->is_file;
+    const bool there = look_at(about, files[0]);
     lob_files_free(files);
     return there;
 }

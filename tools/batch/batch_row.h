@@ -24,7 +24,8 @@ bool lob_batch_is_made(const lob_recipe_job *job, int line, const char *path);
 void lob_batch_row_fill(lob_batch_row *row, const lob_session *s, const cJSON *report);
 
 /* The key of a recipe's lines with values in their places. Returns false without memory. */
-bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const char *const *values);
+bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const char *const *values,
+                   const char *series);
 
 /* Has a scan that was done before, by this row, nothing new: the same key, inputs and outputs? */
 bool lob_batch_row_holds(const lob_batch_row *row, const char *key);

@@ -149,10 +149,11 @@ static char **make_words(const lob_scan *scan, const char *report, bool force, i
         lob_text_print(&text, "--device=%s:%d%c", device->backend, device->index, 0);
     else if (named)
         lob_text_print(&text, "--device=%s%c", device->backend, 0);
+    if (s->series) lob_text_print(&text, "--series=%s%c", s->series, 0);
     if (s->provenance) lob_text_print(&text, "--provenance%c", 0);
     if (force || s->skip_existing)
         lob_text_print(&text, "%s%c", force ? "--force" : "--skip-existing", 0);
-    const size_t most = (size_t)recipe->value_count + 6;
+    const size_t most = (size_t)recipe->value_count + 7;
     char **const words = text.failed ? NULL : malloc(most * sizeof *words + text.size);
     *count = 0;
     if (words) {
@@ -367,7 +368,8 @@ static const lob_batch_row *row_before(const lob_scan *scan)
 
 static bool make_key(char key[LOB_SHA256_TEXT], const lob_scan *scan)
 {
-    return lob_batch_key(key, &scan->batch->plan.recipe, (const char *const *)scan->plan->values);
+    return lob_batch_key(key, &scan->batch->plan.recipe, (const char *const *)scan->plan->values,
+                         scan->batch->session->series);
 }
 
 void lob_scan_look(lob_scan *scan)

@@ -57,6 +57,10 @@ static void fill_common(lob_session *s)
                 "CPU threads; left out: all cores that this process may use"),
         OPT_BYTES("max-memory", &s->max_memory,
                   "memory that volumes and work may take, as 4GiB; left out: what is free"),
+        OPT_TEXT(
+            "series", &s->series, "N|UID",
+            "which series to take of a folder of DICOM that holds several: its number or UID; N:K "
+            "takes the K-th of several volumes that it makes"),
         OPT_FLAG("force", &s->force, "replace outputs that exist"),
         OPT_FLAG("skip-existing", &s->skip_existing,
                  "do nothing and end with 0 if the outputs exist"),
@@ -96,6 +100,10 @@ static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_GIVE_SIZE] = "give --size",
     [LOB_HINT_NO_SURFACES] = "compare values with --values, or labels with --no-surfaces",
     [LOB_HINT_TRUST_SEEDS] = "--trust-seeds takes them as they are",
+    [LOB_HINT_CHOOSE_SERIES] = "choose one with --series NUMBER or UID",
+    [LOB_HINT_CHOOSE_VOLUME] = "choose one with --series NUMBER:K",
+    [LOB_HINT_LIKE] = "write .nii.gz or .seg.nrrd here, and then `lobule convert LABELS OUT.dcm "
+                      "--like FOLDER`",
     [LOB_HINT_COARSER] = "resample the image, or give a --size",
     [LOB_HINT_RESAMPLE] = ("`lobule resample LABELS --like SCAN --labels -o OUT` does that, for "
                            "thin lines with --method strokes"),
@@ -213,6 +221,7 @@ static lob_status prepare(lob_session *s, bool *skip)
     const lob_host *const outermost = lob_session_outermost(s);
     s->tags = how && strcmp(how, "tags") == 0;
     s->bar = !s->quiet && !s->tags && !outermost && lob_is_terminal(stderr);
+    if (!s->host || !s->host->outer) s->converted = lob_converted_begin();
     s->inputs = cJSON_CreateArray();
     s->outputs = cJSON_CreateArray();
     s->notes = cJSON_CreateArray();
@@ -233,6 +242,7 @@ static void release(lob_session *s)
     if (!s->device_is_lent) lob_device_close(s->context.device);
     lob_ahead_drop(s);
     lob_watch_forget(s);
+    lob_converted_end(s->converted);
     cJSON_Delete(s->inputs);
     cJSON_Delete(s->outputs);
     cJSON_Delete(s->past_provenance);

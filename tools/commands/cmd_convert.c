@@ -1,4 +1,5 @@
 /* lobule convert: the same volume in another format or voxel type. */
+#include "io/formats.h"
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
 #include "tools/inout/stated_grid.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 typedef struct {
-    const char *in, *out, *names_in, *names_out;
+    const char *in, *out, *like, *names_in, *names_out;
     int frame, channel;
     lob_stated_grid stated;
     int type; /* a lob_type, or -1 */
@@ -21,7 +22,7 @@ typedef struct {
 
 typedef struct {
     settings set; /* first */
-    lob_volume volume, changed;
+    lob_volume volume, changed, scan;
     lob_label_set labels;
 } work;
 
@@ -150,15 +151,27 @@ static lob_status as_labels(lob_session *s, work *w)
     return LOB_OK;
 }
 
+static bool is_of_labels(const lob_session *s, const settings *set)
+{
+    return set->labels || (lob_refers_to_scan(set->out) && !lob_session_is_stored(s, set->out));
+}
+
 static lob_status check(lob_session *s, void *user)
 {
     const settings *const set = user;
+    const bool refers = lob_refers_to_scan(set->out) && !lob_session_is_stored(s, set->out);
+    const bool labels = is_of_labels(s, set);
     const lob_rule rules[] = {
+        {refers && !set->like,
+         "a DICOM SEG refers to the images of a scan; name their folder with --like"                       },
+        {set->type >= 0 && refers,                     "a DICOM SEG holds labels as bits; leave --type out"},
+        {set->like && !labels,
+         "--like brings labels onto a scan's grid; add --labels, or use lobule resample"                   },
         {set->labels && set->type >= 0,
-         "--labels chooses the type of labels itself; leave --type out"                                  },
-        {set->lossy && set->type < 0,                       "--lossy is about --type, which is not given"},
-        {!set->labels && (set->names_in || set->names_out),
-         "--label-table and --write-label-table are about labels; add --labels"                          },
+         "--labels chooses the type of labels itself; leave --type out"                                    },
+        {set->lossy && set->type < 0,                  "--lossy is about --type, which is not given"       },
+        {!labels && (set->names_in || set->names_out),
+         "--label-table and --write-label-table are about labels; add --labels"                            },
     };
     LOB_TRY(LOB_RULES(s, rules));
     LOB_TRY(lob_label_table_check(s, set->names_in));
@@ -182,20 +195,24 @@ static lob_status convert(lob_session *s, void *user)
     work *const w = user;
     const settings *const set = &w->set;
     lob_volume *const volume = &w->volume;
+    const bool labels = is_of_labels(s, set);
     /* labels are of one frame; of anything else all of them go along */
-    const int64_t frame = set->frame < 0 && !set->labels ? LOB_FRAME_ALL : set->frame;
+    const int64_t frame = set->frame < 0 && !labels ? LOB_FRAME_ALL : set->frame;
     lob_write_options options = lob_write_defaults();
-    options.labels = set->labels;
+    options.labels = labels;
+    options.like = set->like;
     options.strip_extensions = set->strip_extensions;
     options.level = set->level;
+    if (set->like) LOB_TRY(lob_session_read_header(s, &w->scan, set->like, NULL));
     LOB_TRY(lob_session_read(s, volume, set->in, frame));
     lob_grid_state(volume, &set->stated);
+    if (set->like) LOB_TRY(lob_grid_match_labels(s, volume, set->in, &w->scan, set->like));
     LOB_TRY(lob_label_table_take(s, volume, set->names_in));
     LOB_TRY(lob_grid_channel(s, volume, set->channel, set->in));
     LOB_TRY(check_made(s, w));
 
     lob_session_compute(s, "converting");
-    if (set->labels) LOB_TRY(as_labels(s, w));
+    if (labels) LOB_TRY(as_labels(s, w));
     if (set->type >= 0) LOB_TRY(change_type(s, w));
     lob_session_computed(s);
 
@@ -208,7 +225,7 @@ static lob_status convert(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    LOB_VOLUMES_FREE(&w->volume, &w->changed);
+    LOB_VOLUMES_FREE(&w->volume, &w->changed, &w->scan);
     lob_label_set_free(&w->labels);
 }
 
@@ -226,6 +243,9 @@ static void options(lob_rows *to, void *user)
                       .required = true),
         OPERAND_OUTPUT("OUT", &set->out, LOB_FILE_IMAGE,
                        "volume to write; its suffix chooses the format", .required = true),
+        OPT_INPUT("like", &set->like, LOB_FILE_IMAGE,
+                  "the scan that labels are of, onto whose grid they are brought where they cover "
+                  "a part of it; a DICOM SEG refers to its images: name their folder"),
         OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
                 "time frame to take, from 0; left out: all"),
         OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
@@ -259,13 +279,21 @@ const lob_command lob_command_convert = {
         "HDF5. With --type, the values are kept: an integer type must hold every value exactly, a "
         "real type rounds real values to its digits, and a note says how many, but must hold whole "
         "numbers exactly. A voxel that does not fit ends the command with exit code 65, unless "
-        "--lossy is given.",
+        "--lossy is given.\n"
+        "OUT.dcm is a DICOM SEG, which dcmqi's itkimage2segimage writes (`pip install dcmqi`). It "
+        "refers to the images of --like. Names, colours and codes are those of the labels' own "
+        "table, or --label-table's; an organ's name gets its SNOMED code, any other that of a "
+        "tissue. Segments are numbered from 1 on, in the order of the labels. Its UIDs are new "
+        "each time.",
     .examples = "lobule convert scan.nii.gz scan.h5\n"
                 "lobule convert --frame 3 bold.nii.gz one.nii.gz\n"
                 "lobule convert stack.tif scan.nii.gz --spacing 0.5,0.5,2\n"
                 "lobule convert --labels manual.nii.gz labels.nii.gz\n"
                 "lobule convert --labels slicer.seg.nrrd labels.nii.gz --write-label-table "
-                "labels.tsv",
+                "labels.tsv\n"
+                "lobule convert liver.nii.gz liver.dcm --like dicom/ct\n"
+                "lobule convert --labels liver.dcm labels.nii.gz --like dicom/ct",
+    .refers = true,
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,

@@ -1,4 +1,5 @@
 /* lobule info: what a file's header says, as text or JSON, without decoding the voxels. */
+#include "io/dicom/dicom_series.h"
 #include "tools/commands/commands.h"
 #include "tools/report/report.h"
 #include "tools/text/json_text.h"
@@ -107,12 +108,35 @@ static cJSON *describe_sets(const lob_data_set *sets, int count, int more, const
     return about;
 }
 
+/* The series of a folder of DICOM. */
+static cJSON *describe_series(const lob_dicom_list *series, const char *path)
+{
+    cJSON *about = cJSON_CreateObject();
+    cJSON_AddStringToObject(about, "file", path);
+    cJSON_AddStringToObject(about, "format", "DICOM");
+    cJSON *list = cJSON_AddArrayToObject(about, "series");
+    for (int i = 0; i < series->count; i++) {
+        const lob_dicom_series *const s = &series->series[i];
+        cJSON *one = cJSON_CreateObject();
+        if (s->number >= 0) cJSON_AddNumberToObject(one, "number", (double)s->number);
+        cJSON_AddStringToObject(one, "description", s->description);
+        cJSON_AddStringToObject(one, "modality", s->modality);
+        cJSON_AddNumberToObject(one, "images", (double)s->images);
+        cJSON_AddNumberToObject(one, "columns", s->columns);
+        cJSON_AddNumberToObject(one, "rows", s->rows);
+        cJSON_AddStringToObject(one, "uid", s->uid);
+        cJSON_AddItemToArray(list, one);
+    }
+    return about;
+}
+
 /* What there is to say: of a volume or, where there are several, of each the least. */
 typedef struct {
     const char *path;
     bool json;
     lob_volume volume;
     lob_data_set *sets;
+    lob_dicom_list series;
     cJSON *about;
 } settings;
 
@@ -125,6 +149,12 @@ static lob_status find_out(lob_session *s, settings *set)
         s->error = (lob_error){.text = ""};
         LOB_TRY(lob_list(&set->sets, &count, &more, set->path, &s->error));
         set->about = describe_sets(set->sets, count, more, set->path);
+        return LOB_OK;
+    }
+    if (st != LOB_OK && s->error.hint == LOB_HINT_CHOOSE_SERIES && !s->series) {
+        s->error = (lob_error){.text = ""};
+        LOB_TRY(lob_dicom_list_of(&set->series, set->path, lob_session_stops, NULL, &s->error));
+        set->about = describe_series(&set->series, set->path);
         return LOB_OK;
     }
     LOB_TRY(st);
@@ -144,6 +174,7 @@ static void release(void *user)
     settings *const set = user;
     lob_volume_free(&set->volume);
     free(set->sets);
+    lob_dicom_list_free(&set->series);
     cJSON_Delete(set->about);
 }
 
@@ -152,8 +183,8 @@ static void options(lob_rows *to, void *user)
     settings *const set = user;
     *set = (settings){0};
     const lob_option rows[] = {
-        OPERAND_INPUT("FILE", &set->path, LOB_FILE_IMAGE, "volume, or FILE.h5:/dataset",
-                      .required = true),
+        OPERAND_INPUT("FILE", &set->path, LOB_FILE_IMAGE,
+                      "volume, FILE.h5:/dataset, or a folder of DICOM", .required = true),
         OPT_FLAG("json", &set->json, "print JSON instead of text"),
     };
     LOB_ROWS(to, rows);
@@ -171,7 +202,9 @@ const lob_command lob_command_info = {
         "does or voxels have a side below 0.02 mm. Of an HDF5 file "
         "with "
         "several data sets, path, type and shape of each; name one, as cells.h5:/raw, for the "
-        "rest. A line under warnings says so when the file is shorter than its header asks for.",
+        "rest. Of a folder of DICOM with several series, number, description and size of each; "
+        "--series takes one. A series is converted by dcm2niix, which takes its time. A line under "
+        "warnings says so when the file is shorter than its header asks for.",
     .examples = "lobule info scan.nii.gz\nlobule info --json cells.h5:/raw",
     .settings_bytes = sizeof(settings),
     .options = options,

@@ -31,9 +31,8 @@ void lob_session_ahead(lob_session *s, const char *path, int64_t frame)
         return;
     lob_ahead *const a = malloc(sizeof *a);
     if (!a) return;
-    *a = (lob_ahead){
-        .path = path, .options = {.frame = frame, .threads = s->context.threads}
-    };
+    *a = (lob_ahead){.path = path, .options = lob_session_read_options(s, frame)};
+    a->options.max_memory = 0;
     if (pthread_create(&a->thread, NULL, read_ahead, a) != 0) {
         free(a);
         return;

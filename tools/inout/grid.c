@@ -79,12 +79,50 @@ static lob_status place(lob_session *s, lob_volume *volume, const int64_t first[
     return LOB_OK;
 }
 
+/* Does the whole of a part lie in the image? */
+static bool inside(const int64_t first[3], lob_dims part, lob_dims whole)
+{
+    bool all = true;
+    for (int a = 0; a < 3; a++)
+        all = all && first[a] >= 0 && first[a] + lob_side(part, a) <= lob_side(whole, a);
+    return all;
+}
+
 /* Do the grids have a voxel in common? */
 static bool overlap(const int64_t first[3], lob_dims part, lob_dims whole)
 {
     bool some = true;
     for (int a = 0; a < 3; a++)
         some = some && first[a] < lob_side(whole, a) && first[a] + lob_side(part, a) > 0;
+    return some;
+}
+
+/*
+ * The turn after which a volume is a part of the image, and where; false: it is none. Where axes
+ * have to be turned it must lie in the image as a whole: a header that is wrong about them is not
+ * to pass.
+ */
+static bool find_part(lob_turn *how, int64_t first[3], const lob_volume *volume,
+                      const lob_volume *image)
+{
+    for (int number = 0; number < LOB_TURNS; number++) {
+        const lob_turn turn = lob_turn_of(number);
+        const lob_volume turned = {.dims = lob_turned_dims(volume->dims, &turn),
+                                   .geometry =
+                                       lob_turned_geometry(&volume->geometry, volume->dims, &turn)};
+        *how = turn;
+        if (!lob_place_in(first, &turned, image)) continue;
+        if (number == 0 ? overlap(first, turned.dims, image->dims)
+                        : inside(first, turned.dims, image->dims))
+            return true;
+    }
+    return false;
+}
+
+static bool changes(const lob_turn *turn)
+{
+    bool some = false;
+    for (int a = 0; a < 3; a++) some = some || turn->axis[a] != a || turn->backwards[a];
     return some;
 }
 
@@ -97,14 +135,12 @@ static lob_status match(lob_session *s, lob_volume *volume, const char *path,
     lob_status st = lob_same_grid(image, image_path, volume, path, &s->error);
     if (st == LOB_OK) return st;
     const bool turned = lob_turn_onto(&how, volume, image);
-    const bool placed = part && !turned && lob_session_is_labels(s, path) &&
-                        lob_place_in(first, volume, image) &&
-                        overlap(first, volume->dims, image->dims);
+    const bool placed = part && !turned && find_part(&how, first, volume, image);
     if (!turned && !placed) return st;
     s->error = (lob_error){.text = ""};
     const double start_s = lob_clock_s();
-    st = turned ? turn(s, volume, &how, path, image, image_path)
-                : place(s, volume, first, path, image, image_path);
+    st = changes(&how) ? turn(s, volume, &how, path, image, image_path) : LOB_OK;
+    if (st == LOB_OK && placed) st = place(s, volume, first, path, image, image_path);
     if (st == LOB_OK) lob_session_stage(s, "reorient", start_s);
     return st;
 }
@@ -117,6 +153,12 @@ lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
 
 lob_status lob_grid_match_part(lob_session *s, lob_volume *volume, const char *path,
                                const lob_volume *image, const char *image_path)
+{
+    return match(s, volume, path, image, image_path, lob_session_is_labels(s, path));
+}
+
+lob_status lob_grid_match_labels(lob_session *s, lob_volume *volume, const char *path,
+                                 const lob_volume *image, const char *image_path)
 {
     return match(s, volume, path, image, image_path, true);
 }

@@ -37,6 +37,10 @@ lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
 lob_status lob_grid_match_part(lob_session *s, lob_volume *volume, const char *path,
                                const lob_volume *image, const char *image_path);
 
+/* lob_grid_match_part for labels, whatever the row of the input says. */
+lob_status lob_grid_match_labels(lob_session *s, lob_volume *volume, const char *path,
+                                 const lob_volume *image, const char *image_path);
+
 /*
  * Read a volume that must lie on the image's grid and have one channel; labels may cover a part of
  * it. Returns what lob_session_read and lob_grid_match_part do; on failure out is empty.

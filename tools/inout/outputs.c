@@ -2,6 +2,7 @@
 #include "tools/inout/outputs.h"
 
 #include "io/file.h"
+#include "io/formats.h"
 #include "io/platform.h"
 #include "tools/session/session.h"
 #include "tools/session/watcher.h"
@@ -103,6 +104,9 @@ static lob_status check_file(lob_session *s, const lob_option *row)
 {
     const char *const path = path_of(row);
     if (lob_watch_makes_folder(s, path)) return LOB_OK;
+    if (is_volume(row) && lob_refers_to_scan(path) && !s->command->refers)
+        return lob_fail_file_hint(&s->error, LOB_EARG, LOB_HINT_LIKE, path,
+                                  "a DICOM SEG refers to the images of a scan");
     if (is_volume(row)) return lob_check_output(path, s->force, &s->error);
     if (row->target != &s->report_path) return lob_output_check(path, s->force, &s->error);
 

@@ -22,12 +22,6 @@ static const lob_maker *maker_of(const lob_session *s, const char *path)
 
 /* ---- reading ---- */
 
-static lob_read_options read_options(const lob_session *s, int64_t frame)
-{
-    return (lob_read_options){
-        .frame = frame, .max_memory = s->context.max_memory, .threads = s->context.threads};
-}
-
 static lob_status read_volume(lob_session *s, lob_volume *out, const char *path,
                               const lob_read_options *options, lob_file_info *info)
 {
@@ -51,9 +45,10 @@ static lob_status read_file(lob_session *s, lob_volume *out, const char *path, i
                             bool voxels, lob_file_info *info)
 {
     const lob_maker *const memory = s->host ? s->host->memory : NULL;
-    lob_read_options options = read_options(s, frame);
+    lob_read_options options = lob_session_read_options(s, voxels ? frame : 0);
     lob_status st;
-    if (!voxels) options = (lob_read_options){.threads = options.threads, .header_only = true};
+    options.header_only = !voxels;
+    if (!voxels) options.max_memory = 0;
     if (voxels && memory && memory->read_kept(s, &st, out, path, frame)) return st;
     LOB_TRY(read_volume(s, out, path, &options, info));
     if (voxels && memory) memory->keep(s, out, path, info);
@@ -62,8 +57,9 @@ static lob_status read_file(lob_session *s, lob_volume *out, const char *path, i
 
 static bool peek_file(const lob_session *s, lob_volume *out, const char *path)
 {
-    const lob_read_options options = {.header_only = true, .threads = 1};
-    (void)s;
+    lob_read_options options = lob_session_read_options(s, 0);
+    options.header_only = true;
+    options.max_memory = 0;
     return lob_read(out, path, &options, NULL, NULL) == LOB_OK;
 }
 
@@ -108,7 +104,7 @@ void lob_session_forget(lob_session *s)
 
 static lob_status open_file(lob_session *s, lob_plane_input *input, int64_t frame)
 {
-    const lob_read_options options = read_options(s, frame);
+    const lob_read_options options = lob_session_read_options(s, frame);
     lob_watch_using(s, input->path, true, true);
     return lob_planes_open(&input->planes, &input->volume, input->path, &options, &input->info,
                            &s->error);
@@ -253,6 +249,10 @@ lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char
     if (!path) return LOB_OK;
     options.force = s->force;
     options.threads = s->context.threads;
+    const lob_read_options of_scan = lob_session_read_options(s, 0);
+    options.series = of_scan.series;
+    options.converted = of_scan.converted;
+    options.stop = of_scan.stop;
     return maker_of(s, path)->write(s, volume, path, &options);
 }
 

@@ -3,6 +3,7 @@
 
 #include "io/file.h"
 #include "io/platform.h"
+#include "tools/inout/volumes.h"
 #include "tools/recipe/file_uses.h"
 #include "tools/text/names.h"
 
@@ -67,7 +68,8 @@ static lob_status check_is_there(lob_recipe_job *job, const lob_line_file *file)
         if (st == LOB_OK) lob_input_close(&in);
         return st;
     }
-    const lob_read_options options = {.header_only = true, .threads = 1};
+    lob_read_options options = lob_session_read_options(job->run, 0);
+    options.header_only = true;
     lob_volume header;
     const lob_status st = lob_read(&header, file->path, &options, NULL, error);
     if (st == LOB_OK) lob_volume_free(&header);

@@ -33,6 +33,7 @@ static void begin(lob_session *s)
     s->threads = run->threads;
     s->max_memory = run->max_memory;
     s->force = line_of(s)->force;
+    s->series = run->series;
     s->quiet = run->quiet;
     s->verbose = run->verbose;
     s->provenance = run->provenance;

@@ -31,11 +31,29 @@ void lob_session_raise(void)
     if (stopped_by) lob_process_end(stopped_by);
 }
 
+int lob_session_stops(void *unused)
+{
+    (void)unused;
+    return stopped_by != 0;
+}
+
 int lob_session_progress(void *session, double done)
 {
     if (stopped_by) return 1;
     lob_session_print_progress(session, done);
     return 0;
+}
+
+lob_read_options lob_session_read_options(const lob_session *s, int64_t frame)
+{
+    const lob_session *top = s;
+    while (top->host && top->host->outer) top = top->host->outer;
+    return (lob_read_options){.frame = frame,
+                              .max_memory = s->context.max_memory,
+                              .threads = s->context.threads,
+                              .series = s->series,
+                              .converted = top->converted,
+                              .stop = lob_session_stops};
 }
 
 lob_status lob_session_cancelled(lob_session *s)

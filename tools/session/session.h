@@ -104,6 +104,12 @@ void lob_session_note(lob_session *s, const char *format, ...)
 void lob_session_note_not_finite(lob_session *s, const char *path, int64_t count,
                                  const char *becomes);
 
+/* The same as a question, for lob_read_options.stop. */
+int lob_session_stops(void *unused);
+
+/* How the session reads: its threads and memory, and of DICOM its series. */
+lob_read_options lob_session_read_options(const lob_session *s, int64_t frame);
+
 /* One line on stderr with --verbose. */
 void lob_session_say(lob_session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -75,6 +75,7 @@ typedef struct lob_command {
     bool computes;    /* on the device, whatever the options are */
     bool runs_others; /* it calls commands, or tests the machine, and cannot stand in a recipe */
     bool many;        /* it computes on several devices at once */
+    bool refers;      /* its option --like may name the scan that a DICOM SEG refers to */
     const char
         *only_prints; /* the flag with which outputs are only named, so that they may exist */
     bool takes_line;  /* what stands behind "--" is a command line: lob_session.line */
@@ -127,7 +128,7 @@ struct lob_session {
     int line_count;
     lob_option_table table[2]; /* the command's own rows, then the common ones */
     lob_rows own;
-    lob_option common[13];
+    lob_option common[14];
     void *settings; /* of the command; malloc'ed */
 
     /* the common options */
@@ -136,6 +137,7 @@ struct lob_session {
     int64_t max_memory; /* 0: no limit was given */
     bool force, skip_existing, quiet, verbose, provenance;
     const char *report_path;
+    const char *series; /* of DICOM; NULL: none was named */
     bool help, version;
 
     const lob_backend *backend;       /* the CPU's until lob_session_device */
@@ -147,7 +149,8 @@ struct lob_session {
     lob_allowance memory;             /* max_memory, and what of it is held */
     lob_context context; /* threads, what is left of the memory, device and progress; hand it to the
                             algorithms */
-    lob_error error;     /* hand it to whatever can fail */
+    lob_converted *converted; /* what DICOM has become; of a recipe's lines, its own has it */
+    lob_error error;          /* hand it to whatever can fail */
     char failure[LOB_ERROR_LINE + 256]; /* once it has failed: the error's line with what to try */
     lob_status status;                  /* when lob_call_begin returned false, */
     int exit_code;                      /* and that of the command */

@@ -27,14 +27,15 @@ static void print_key(const char *key, int indent, int width)
     printf("%*s", length < width ? width - length : 0, "");
 }
 
-/* The texts of an object in one line. */
+/* The texts and numbers of an object in one line. */
 static void print_row(const cJSON *object)
 {
     const cJSON *item;
     cJSON_ArrayForEach(item, object)
     {
         if (item != object->child) fputs("  ", stdout);
-        print_safely(item->valuestring);
+        if (cJSON_IsString(item)) print_safely(item->valuestring);
+        if (cJSON_IsNumber(item)) printf("%.10g", item->valuedouble);
     }
 }
 

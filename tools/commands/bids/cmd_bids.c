@@ -104,6 +104,7 @@ static void put_together(lob_session *s, settings *set)
     if (s->report_path) add(c, "--report=%s", s->report_path);
     if (s->force) add(c, "--force");
     if (s->skip_existing) add(c, "--skip-existing");
+    if (s->series) add(c, "--series=%s", s->series);
     if (s->provenance) add(c, "--provenance");
     if (s->quiet) add(c, "--quiet");
     if (s->verbose) add(c, "--verbose");

@@ -209,8 +209,8 @@ static void options(lob_rows *to, void *user)
     settings *const set = user;
     *set = (settings){0};
     const lob_option rows[] = {
-        OPERAND_INPUT("FILE", &set->path, LOB_FILE_IMAGE, "volume, or FILE.h5:/dataset",
-                      .required = true),
+        OPERAND_INPUT("FILE", &set->path, LOB_FILE_IMAGE,
+                      "volume, FILE.h5:/dataset, or a folder of DICOM", .required = true),
         OPT_FLAG("labels", &set->labels, "the volume holds labels, whatever its header says"),
         OPT_FLAG("json", &set->json, "print JSON instead of text"),
     };
@@ -224,7 +224,9 @@ const lob_command lob_command_check = {
         "Reads all of a file and prints what it found. A file that is cut short, whose checksums "
         "are wrong, that holds no finite voxel, or no whole numbers where labels should be, is "
         "damaged; one of a kind that Lobule does not read, such as complex numbers, is not read. "
-        "The exit code of both is 65. Warnings are about what other programs may take "
+        "The exit code of both is 65. Of DICOM, what dcm2niix makes of it is looked at; slices at "
+        "unequal distances, as where one is missing, are damage. Warnings are about what other "
+        "programs may take "
         "otherwise: bytes that follow the voxels, NaN and infinity, labels that are negative, "
         "above 32767 or alone without a name, values so near to whole numbers that they were "
         "labels once.\n"

@@ -1,0 +1,37 @@
+/* The few elements of a DICOM file that tell which series it belongs to. Images are decoded by
+ * other programs. */
+#ifndef LOB_DICOM_HEADER_H
+#define LOB_DICOM_HEADER_H
+
+#include "volumes/both.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+LOB_BEGIN_DECLS
+
+typedef struct {
+    char series[65];       /* Series Instance UID; never empty */
+    char description[128]; /* as the file has it: any bytes, any character set */
+    char modality[17];
+    int64_t number; /* of the series; -1: it has none */
+    int rows, columns;
+    int64_t frames;       /* >= 1 */
+    bool is_segmentation; /* a DICOM SEG, of bits or of labels */
+} lob_dicom_header;
+
+/*
+ * Read them from a file's bytes, which may be anything: with or without the 128 bytes before
+ * "DICM", explicit VR of both byte orders or implicit VR. Nothing beyond size is touched.
+ *
+ * Returns false where they are no DICOM, or name no series.
+ */
+bool lob_dicom_header_parse(lob_dicom_header *out, const unsigned char *bytes, size_t size);
+
+/* Do the bytes say that they are DICOM, whatever follows? */
+bool lob_dicom_header_is(const unsigned char *bytes, size_t size);
+
+LOB_END_DECLS
+
+#endif

@@ -1,0 +1,254 @@
+/* Series of DICOM by dcm2niix, segmentations by dcmqi, and the store of what they have become. */
+#include "io/dicom/dicom.h"
+#include "io/dicom/dicom_run.h"
+#include "io/dicom/outside_program.h"
+#include "io/dicom/seg_codes.h"
+#include "io/platform.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A conversion under way. */
+typedef struct {
+    lob_dicom_made *out;
+    const lob_dicom_series *series;
+    int volume; /* from 1; 0: not said */
+    const char *path;
+    const lob_read_options *options;
+    lob_error *error;
+    char *in, *made; /* folders */
+    char text[LOB_PROGRAM_TEXT];
+} conversion;
+
+static lob_status run(conversion *c, const lob_dicom_run *of)
+{
+    lob_dicom_run one = *of;
+    one.folder = c->made;
+    one.bytes = c->series->file_bytes;
+    one.stop = c->options->stop;
+    one.user = c->options->user;
+    one.path = c->path;
+    return lob_dicom_run_it(c->text, &one, c->error);
+}
+
+/* ---- scans ---- */
+
+/* The volume that was asked for, of those that came. */
+static lob_status take_volume(conversion *c, char **names, int count)
+{
+    if (count == 0)
+        return lob_fail_file(c->error, LOB_EDATA, c->path, "dcm2niix makes no volume of it");
+    if (c->volume > count)
+        return lob_fail_file(c->error, LOB_EDATA, c->path, "makes %d volumes, and no number %d",
+                             count, c->volume);
+    if (count > 1 && c->volume == 0) {
+        lob_fail_file_hint(c->error, LOB_EDATA, LOB_HINT_CHOOSE_VOLUME, c->path,
+                           "series %s makes %d volumes: ", c->series->uid, count);
+        for (int i = 0; i < count && i < 12; i++)
+            lob_error_add(c->error, "%s%d %.*s", i ? ", " : "", i + 1,
+                          (int)(strlen(names[i]) - sizeof ".nii" + 1), names[i]);
+        return LOB_EDATA;
+    }
+    const int chosen = c->volume > 0 ? c->volume - 1 : 0;
+    if (asprintf(&c->out->file, "%s/%s", c->made, names[chosen]) >= 0) return LOB_OK;
+    c->out->file = NULL;
+    return lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
+}
+
+/*
+ * Options of dcm2niix: the user's own defaults are ignored, no sidecar, not compressed, axes as the
+ * images have them. Slices at unequal distances would lie elsewhere in the NIfTI than in the
+ * patient, so that a slice that is missing must not pass; dcm2niix then fails, or says so.
+ */
+static lob_status convert_scan(conversion *c)
+{
+    const lob_dicom_run of = {
+        .program = &lob_dcm2niix,
+        .words = {"-g", "i", "-b", "n", "-z", "n", "-x", "i", "-f", "volume", "-o", ".", "../in"}
+    };
+    const lob_status st = run(c, &of);
+    if (st == LOB_ECANCEL) return st;
+    if (strstr(c->text, "Interslice distance varies"))
+        return lob_fail_file(
+            c->error, LOB_EDATA, c->path,
+            "its slices do not lie at equal distances; where none is missing, resample them with "
+            "`dcm2niix FOLDER` and name the file that ends in _Eq_1");
+    LOB_TRY(st);
+    int count;
+    char **const names = lob_dicom_found(&count, c->made, ".nii");
+    const lob_status taken = names ? take_volume(c, names, count) : LOB_ENOMEM;
+    free(names);
+    return taken;
+}
+
+/* ---- segmentations ---- */
+
+static lob_status convert_segmentation(conversion *c)
+{
+    if (c->series->file_count > 1)
+        return lob_fail_file(c->error, LOB_EDATA, c->path,
+                             "holds %lld segmentations; name the file of one",
+                             (long long)c->series->file_count);
+    const lob_dicom_run of = {
+        .program = &lob_segimage2itkimage,
+        .words = {"--inputDICOM", "../in/00000000.dcm", "--outputDirectory", ".", "--mergeSegments",
+                  "--outputType", "nrrd"}
+    };
+    LOB_TRY(run(c, &of));
+    lob_status st = LOB_OK;
+    int count;
+    char **const names = lob_dicom_found(&count, c->made, ".nrrd");
+    if (!names)
+        st = lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
+    else if (count != 1)
+        st = lob_fail_file(c->error, LOB_EDATA, c->path,
+                           count ? "its segments overlap, and a voxel has one label; open it in "
+                                   "3D Slicer and save it as .seg.nrrd, of which the first segment "
+                                   "counts"
+                                 : "segimage2itkimage makes no labels of it");
+    else if (asprintf(&c->out->file, "%s/%s", c->made, names[0]) < 0)
+        c->out->file = NULL, st = LOB_ENOMEM;
+    if (st == LOB_OK) st = lob_seg_names_read(&c->out->names, c->made, c->path, c->error);
+    free(names);
+    return st;
+}
+
+/* ---- all of it ---- */
+
+static lob_status convert(conversion *c)
+{
+    lob_scratch *const scratch = &c->out->scratch;
+    LOB_TRY(lob_scratch_begin(scratch, c->error));
+    c->in = lob_dicom_links(scratch, c->series, c->path, c->error);
+    if (!c->in) return LOB_ECREATE;
+    c->made = lob_scratch_folder(scratch, "out");
+    if (!c->made) return lob_fail_file(c->error, LOB_ECREATE, c->path, "no temporary folder");
+    c->out->bytes = c->series->file_bytes;
+    c->out->is_segmentation = c->series->is_segmentation;
+    return c->series->is_segmentation ? convert_segmentation(c) : convert_scan(c);
+}
+
+static lob_status convert_anew(lob_dicom_made *out, const char *path,
+                               const lob_read_options *options, lob_error *error)
+{
+    lob_dicom_list list;
+    *out = (lob_dicom_made){.scratch.lock = -1};
+    LOB_TRY(lob_dicom_list_of(&list, path, options->stop, options->user, error));
+    conversion c = {.out = out, .path = path, .options = options, .error = error};
+    /* a file names its series, so that the choice is for folders */
+    const char *const wanted = lob_is_folder(path) ? options->series : NULL;
+    lob_status st = lob_dicom_choose(&c.series, &c.volume, &list, wanted, path, error);
+    if (st == LOB_OK) st = convert(&c);
+    free(c.in);
+    free(c.made);
+    lob_dicom_list_free(&list);
+    if (st != LOB_OK) lob_dicom_made_free(out);
+    return st;
+}
+
+void lob_dicom_made_free(lob_dicom_made *made)
+{
+    free(made->file);
+    lob_label_names_free(&made->names);
+    lob_scratch_end(&made->scratch);
+    *made = (lob_dicom_made){.scratch.lock = -1};
+}
+
+/* ---- the store ---- */
+
+typedef struct {
+    char *path, *series;
+    lob_dicom_made made;
+} kept;
+
+struct lob_converted {
+    pthread_mutex_t lock; /* inputs are read in threads of their own */
+    kept *all;
+    int count;
+};
+
+lob_converted *lob_converted_begin(void)
+{
+    lob_converted *const c = calloc(1, sizeof *c);
+    if (c && pthread_mutex_init(&c->lock, NULL) == 0) return c;
+    free(c);
+    return NULL;
+}
+
+static void free_kept(kept *k)
+{
+    free(k->path);
+    free(k->series);
+    lob_dicom_made_free(&k->made);
+}
+
+void lob_converted_end(lob_converted *converted)
+{
+    if (!converted) return;
+    for (int i = 0; i < converted->count; i++) free_kept(&converted->all[i]);
+    free(converted->all);
+    pthread_mutex_destroy(&converted->lock);
+    free(converted);
+}
+
+static const kept *find_kept(const lob_converted *converted, const char *path, const char *series)
+{
+    for (int i = 0; i < converted->count; i++)
+        if (strcmp(converted->all[i].path, path) == 0 &&
+            strcmp(converted->all[i].series, series) == 0)
+            return &converted->all[i];
+    return NULL;
+}
+
+/* Convert, and keep what came; NULL, with *st, where it cannot. */
+static const kept *keep_new(lob_status *st, const char *path, const lob_read_options *options,
+                            lob_error *error)
+{
+    lob_converted *const converted = options->converted;
+    kept *const all =
+        realloc(converted->all, ((size_t)converted->count + 1) * sizeof *converted->all);
+    kept fresh = {.path = strdup(path),
+                  .series = strdup(options->series ? options->series : ""),
+                  .made.scratch.lock = -1};
+    if (all) converted->all = all;
+    *st = all && fresh.path && fresh.series ? convert_anew(&fresh.made, path, options, error)
+                                            : lob_fail_file(error, LOB_ENOMEM, path, "no memory");
+    if (*st == LOB_OK) {
+        converted->all[converted->count] = fresh;
+        return &converted->all[converted->count++];
+    }
+    free_kept(&fresh);
+    return NULL;
+}
+
+/* What is kept, for one more reader. */
+static lob_status share(lob_dicom_made *out, const kept *k)
+{
+    *out = (lob_dicom_made){.file = strdup(k->made.file),
+                            .is_segmentation = k->made.is_segmentation,
+                            .bytes = k->made.bytes,
+                            .scratch.lock = -1};
+    const lob_status st = lob_label_names_copy(&out->names, &k->made.names);
+    if (out->file && st == LOB_OK) return LOB_OK;
+    lob_dicom_made_free(out);
+    return LOB_ENOMEM;
+}
+
+lob_status lob_dicom_convert(lob_dicom_made *out, const char *path, const lob_read_options *options,
+                             lob_error *error)
+{
+    const lob_read_options defaults = lob_read_defaults();
+    if (!options) options = &defaults;
+    lob_converted *const converted = options->converted;
+    if (!converted) return convert_anew(out, path, options, error);
+    *out = (lob_dicom_made){.scratch.lock = -1};
+    lob_status st = LOB_OK;
+    pthread_mutex_lock(&converted->lock);
+    const kept *k = find_kept(converted, path, options->series ? options->series : "");
+    if (!k) k = keep_new(&st, path, options, error);
+    if (k) st = share(out, k);
+    pthread_mutex_unlock(&converted->lock);
+    return st;
+}

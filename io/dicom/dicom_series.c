@@ -1,0 +1,404 @@
+/* The series of DICOM in a folder: what they are, and which files belong to them. */
+#include "io/dicom/dicom_series.h"
+
+#include "io/dicom/dicom_header.h"
+#include "io/file.h"
+#include "io/format.h"
+#include "io/platform.h"
+#include "volumes/utf8.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DEPTH = 5,       /* folders below the one that is named */
+    LOOKED_AT = 256, /* files, until a folder is taken for none of DICOM */
+    MAX_SERIES = 4096
+};
+
+/* ---- files ---- */
+
+typedef enum { GO_ON, ENOUGH, FAILED } verdict;
+
+/* Called with each file, in the order of names. */
+typedef verdict visit_fn(void *user, const char *path, const lob_about *about);
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names that are put one behind the other. */
+typedef struct {
+    char **names;
+    int64_t count;
+} name_list;
+
+static bool add_name(name_list *list, const char *name)
+{
+    if ((list->count & (list->count - 1)) == 0) {
+        const size_t room = list->count ? 2 * (size_t)list->count : 1;
+        char **const more = realloc(list->names, room * sizeof *more);
+        if (!more) return false;
+        list->names = more;
+    }
+    char *const copy = strdup(name);
+    if (copy) list->names[list->count++] = copy;
+    return copy != NULL;
+}
+
+/* What lies in a folder, in the order of names, but what begins with a dot; false: no memory. */
+static bool list_folder(name_list *list, const char *folder)
+{
+    lob_entries *const entries = lob_entries_open(folder);
+    const char *name;
+    bool fits = true;
+    *list = (name_list){NULL, 0};
+    while (entries && fits && (name = lob_entries_next(entries)))
+        if (name[0] != '.') fits = add_name(list, name);
+    lob_entries_close(entries);
+    if (list->count > 0) qsort(list->names, (size_t)list->count, sizeof *list->names, by_name);
+    return fits;
+}
+
+/* Visit the files of a folder, and of those in it so far down: the depth ends circles of links. */
+static verdict walk(const char *folder, int depth, visit_fn *visit,
+                    void *user) /* NOLINT(misc-no-recursion) */
+{
+    name_list list;
+    verdict result = list_folder(&list, folder) ? GO_ON : FAILED;
+    for (int64_t i = 0; i < list.count && result == GO_ON; i++) {
+        char *path;
+        lob_about about;
+        if (asprintf(&path, "%s/%s", folder, list.names[i]) < 0) {
+            result = FAILED;
+            break;
+        }
+        if (!lob_about_path(&about, path))
+            result = GO_ON; /* a link to nothing */
+        else if (about.is_file)
+            result = visit(user, path, &about);
+        else if (about.is_folder && depth > 0)
+            result = walk(path, depth - 1, visit, user);
+        free(path);
+    }
+    lob_dicom_paths_free(list.names, list.count);
+    return result;
+}
+
+/* Is it DICOM, as it says or as its elements show? */
+static bool is_dicom(const char *path)
+{
+    lob_input file;
+    lob_dicom_header header;
+    if (lob_input_open(&file, path, NULL) != LOB_OK) return false;
+    const bool is = lob_dicom_header_is(file.bytes, file.size) ||
+                    lob_dicom_header_parse(&header, file.bytes, file.size);
+    lob_input_close(&file);
+    return is;
+}
+
+static bool read_header(lob_dicom_header *header, const char *path, int64_t *bytes)
+{
+    lob_input file;
+    if (lob_input_open(&file, path, NULL) != LOB_OK) return false;
+    const bool is = lob_dicom_header_parse(header, file.bytes, file.size);
+    *bytes = (int64_t)file.size;
+    lob_input_close(&file);
+    return is;
+}
+
+static verdict look(void *user, const char *path, const lob_about *about)
+{
+    (void)about;
+    int *const left = user;
+    if (is_dicom(path)) return ENOUGH;
+    return --*left > 0 ? GO_ON : FAILED;
+}
+
+bool lob_dicom_is_folder(const char *path)
+{
+    int left = LOOKED_AT;
+    return walk(path, DEPTH, look, &left) == ENOUGH;
+}
+
+/* ---- listing ---- */
+
+typedef struct {
+    lob_dicom_list *list;
+    const char *only; /* the UID of a series; NULL: all */
+    int (*stop)(void *user);
+    void *user;
+    lob_status status;
+} lister;
+
+static verdict fail(lister *l, lob_status status)
+{
+    l->status = status;
+    return FAILED;
+}
+
+/* The entry of a header's series, a new one if need be; NULL: no memory, or too many. */
+static lob_dicom_series *series_of(lob_dicom_list *list, const lob_dicom_header *header)
+{
+    for (int i = list->count - 1; i >= 0; i--) /* files of a series mostly follow one another */
+        if (strcmp(list->series[i].uid, header->series) == 0) return &list->series[i];
+    if (list->count == MAX_SERIES) return NULL;
+    if ((list->count & (list->count - 1)) == 0) {
+        const size_t room = list->count ? 2 * (size_t)list->count : 1;
+        lob_dicom_series *const more = realloc(list->series, room * sizeof *more);
+        if (!more) return NULL;
+        list->series = more;
+    }
+    lob_dicom_series *const made = &list->series[list->count];
+    *made = (lob_dicom_series){.number = header->number,
+                               .rows = header->rows,
+                               .columns = header->columns,
+                               .is_segmentation = header->is_segmentation,
+                               .description = lob_utf8_clean(header->description)};
+    if (!made->description) return NULL;
+    memcpy(made->uid, header->series, sizeof made->uid);
+    memcpy(made->modality, header->modality, sizeof made->modality);
+    list->count++;
+    return made;
+}
+
+static lob_status add_file(lob_dicom_list *list, const char *path, const lob_dicom_header *header,
+                           int64_t bytes)
+{
+    lob_dicom_series *const s = series_of(list, header);
+    if (!s) return list->count == MAX_SERIES ? LOB_EDATA : LOB_ENOMEM;
+    if ((s->file_count & (s->file_count - 1)) == 0) {
+        const size_t room = s->file_count ? 2 * (size_t)s->file_count : 1;
+        char **const more = realloc(s->files, room * sizeof *more);
+        if (!more) return LOB_ENOMEM;
+        s->files = more;
+    }
+    char *const real = lob_real_path(path);
+    if (!real) return LOB_OK; /* it has gone meanwhile */
+    s->files[s->file_count++] = real;
+    s->file_bytes += bytes;
+    s->images += header->frames;
+    return LOB_OK;
+}
+
+static verdict list_file(void *user, const char *path, const lob_about *about)
+{
+    lister *const l = user;
+    lob_dicom_header header;
+    int64_t bytes;
+    (void)about;
+    if (l->stop && l->stop(l->user)) return fail(l, LOB_ECANCEL);
+    if (!read_header(&header, path, &bytes) || header.rows < 1 || header.columns < 1) return GO_ON;
+    if (l->only && strcmp(l->only, header.series) != 0) return GO_ON;
+    const lob_status st = add_file(l->list, path, &header, bytes);
+    return st == LOB_OK ? GO_ON : fail(l, st);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const lob_dicom_series *const x = a, *const y = b;
+    if (x->number != y->number) return x->number < y->number ? -1 : 1;
+    return strcmp(x->uid, y->uid);
+}
+
+/* A file by itself, or the series around it. */
+static lob_status list_around(lister *l, const char *path, lob_error *error)
+{
+    lob_dicom_header header;
+    int64_t bytes;
+    if (!read_header(&header, path, &bytes))
+        return lob_fail_file(error, LOB_EDATA, path, "is DICOM that names no series");
+    if (header.rows < 1 || header.columns < 1)
+        return lob_fail_file(error, LOB_EDATA, path, "is a DICOM file without an image");
+    if (header.frames > 1 || header.is_segmentation) {
+        l->status = add_file(l->list, path, &header, bytes);
+        return LOB_OK;
+    }
+    const char *const slash = strrchr(path, '/');
+    char *const folder =
+        slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
+    if (!folder) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
+    l->only = header.series;
+    if (walk(folder, 0, list_file, l) == FAILED && l->status == LOB_OK) l->status = LOB_EIO;
+    free(folder);
+    return LOB_OK;
+}
+
+lob_status lob_dicom_list_of(lob_dicom_list *list, const char *path, int (*stop)(void *user),
+                             void *user, lob_error *error)
+{
+    lister l = {.list = list, .stop = stop, .user = user, .status = LOB_OK};
+    lob_status st = LOB_OK;
+    *list = (lob_dicom_list){.count = 0};
+    if (lob_is_folder(path)) {
+        if (walk(path, DEPTH, list_file, &l) == FAILED && l.status == LOB_OK) l.status = LOB_EIO;
+    } else {
+        st = list_around(&l, path, error);
+    }
+    if (l.status == LOB_EDATA)
+        st =
+            lob_fail_file(error, LOB_EDATA, path, "holds more than %d series of DICOM", MAX_SERIES);
+    else if (l.status != LOB_OK)
+        st = lob_fail_file(error, l.status, path, "%s", lob_status_text(l.status));
+    else if (st == LOB_OK && list->count == 0)
+        st = lob_fail_file(error, LOB_EDATA, path, "is DICOM without an image");
+    if (st != LOB_OK)
+        lob_dicom_list_free(list);
+    else
+        qsort(list->series, (size_t)list->count, sizeof *list->series, by_number);
+    return st;
+}
+
+void lob_dicom_list_free(lob_dicom_list *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        for (int64_t f = 0; f < list->series[i].file_count; f++) free(list->series[i].files[f]);
+        free(list->series[i].files);
+        free(list->series[i].description);
+    }
+    free(list->series);
+    *list = (lob_dicom_list){.count = 0};
+}
+
+/* ---- choosing ---- */
+
+/* "2 'arterial phase' (CT, 300 images of 512 x 512)", and its UID where the number says too little.
+ */
+static void describe(lob_error *error, const lob_dicom_series *s, bool by_uid)
+{
+    if (by_uid || s->number < 0)
+        lob_error_add(error, "%s", s->uid);
+    else
+        lob_error_add(error, "%lld", (long long)s->number);
+    lob_error_add(error, " '%.40s' (%s, %lld images of %d x %d)", s->description, s->modality,
+                  (long long)s->images, s->columns, s->rows);
+}
+
+static bool shares_number(const lob_dicom_list *list, const lob_dicom_series *s)
+{
+    int count = 0;
+    for (int i = 0; i < list->count; i++) count += list->series[i].number == s->number;
+    return count > 1;
+}
+
+/* An error's text is long enough for some ten of them. */
+static lob_status list_them(const lob_dicom_list *list, const char *path, lob_error *error,
+                            const char *what)
+{
+    enum { MOST = 10 };
+    lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CHOOSE_SERIES, path,
+                       "%s%d series of DICOM: ", what, list->count);
+    for (int i = 0; i < list->count && i < MOST; i++) {
+        if (i) lob_error_add(error, ", ");
+        describe(error, &list->series[i], shares_number(list, &list->series[i]));
+    }
+    if (list->count > MOST) lob_error_add(error, " and %d more", list->count - MOST);
+    return LOB_EDATA;
+}
+
+/* Does a text, n bytes of it, name the series? */
+static bool is_named(const lob_dicom_series *s, const char *text, size_t n)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%lld", (long long)s->number);
+    return (strlen(s->uid) == n && memcmp(s->uid, text, n) == 0) ||
+           (s->number >= 0 && strlen(number) == n && memcmp(number, text, n) == 0);
+}
+
+static lob_status choose_only(const lob_dicom_series **series, const lob_dicom_list *list,
+                              const char *path, lob_error *error)
+{
+    int images = 0, last = 0;
+    for (int i = 0; i < list->count; i++) {
+        if (list->series[i].is_segmentation) continue;
+        images++;
+        last = i;
+    }
+    *series = &list->series[last];
+    if (images == 1 || list->count == 1) return LOB_OK;
+    return list_them(list, path, error, "holds ");
+}
+
+lob_status lob_dicom_choose(const lob_dicom_series **series, int *volume,
+                            const lob_dicom_list *list, const char *wanted, const char *path,
+                            lob_error *error)
+{
+    *volume = 0;
+    if (!wanted) return choose_only(series, list, path, error);
+    const size_t n = strcspn(wanted, ":");
+    int found = 0;
+    for (int i = 0; i < list->count; i++) {
+        if (!is_named(&list->series[i], wanted, n)) continue;
+        *series = &list->series[i];
+        found++;
+    }
+    if (wanted[n]) {
+        char *end;
+        const long k = strtol(wanted + n + 1, &end, 10);
+        if (end == wanted + n + 1 || *end || k < 1 || k > 999)
+            return lob_fail_file(error, LOB_EARG, path,
+                                 "'%s' names no series: a number or UID, and perhaps :K for the "
+                                 "K-th of the volumes that it makes",
+                                 wanted);
+        *volume = (int)k;
+    }
+    if (found == 1) return LOB_OK;
+    char what[200];
+    const int shown = (int)(n < 80 ? n : 80);
+    if (found)
+        snprintf(what, sizeof what, "holds %d series %.*s, so that a UID is needed, among ", found,
+                 shown, wanted);
+    else
+        snprintf(what, sizeof what, "holds no series %.*s, but ", shown, wanted);
+    return list_them(list, path, error, what);
+}
+
+/* ---- for those who ask whether it has changed ---- */
+
+static verdict add_path(void *user, const char *path, const lob_about *about)
+{
+    (void)about;
+    return add_name(user, path) ? GO_ON : FAILED;
+}
+
+char **lob_dicom_paths(const char *path, int64_t *count)
+{
+    name_list list = {NULL, 0};
+    if (walk(path, DEPTH, add_path, &list) == FAILED) {
+        lob_dicom_paths_free(list.names, list.count);
+        list = (name_list){NULL, 0};
+    }
+    *count = list.count;
+    return list.names;
+}
+
+void lob_dicom_paths_free(char **paths, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) free(paths[i]);
+    free(paths);
+}
+
+typedef struct {
+    int64_t bytes, changed_ns, files;
+} measures;
+
+static verdict measure(void *user, const char *path, const lob_about *about)
+{
+    measures *const m = user;
+    (void)path;
+    m->files++;
+    m->bytes += about->bytes;
+    if (about->modified_ns > m->changed_ns) m->changed_ns = about->modified_ns;
+    return GO_ON;
+}
+
+bool lob_dicom_measure(const char *path, int64_t *bytes, int64_t *changed_ns)
+{
+    measures m = {0};
+    if (walk(path, DEPTH, measure, &m) == FAILED || m.files == 0) return false;
+    *bytes = m.bytes;
+    *changed_ns = m.changed_ns;
+    return true;
+}

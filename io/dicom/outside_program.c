@@ -1,0 +1,175 @@
+/* Running another program: found on the PATH, without a shell, bounded, ended with its caller. */
+#include "io/dicom/outside_program.h"
+
+#include "volumes/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool is_program(const char *file)
+{
+    struct stat about;
+    return stat(file, &about) == 0 && S_ISREG(about.st_mode) && access(file, X_OK) == 0;
+}
+
+char *lob_program_find(const char *name)
+{
+    const char *path = getenv("PATH");
+    while (path && *path) {
+        const size_t n = strcspn(path, ":");
+        char *file = NULL;
+        /* An empty entry, or one that is no path from the root, is the folder one happens to be
+         * in: what lies there may have come with the scans. */
+        if (*path == '/' && asprintf(&file, "%.*s/%s", (int)n, path, name) < 0) return NULL;
+        if (file && is_program(file)) return file;
+        free(file);
+        path += n + (path[n] == ':');
+    }
+    return NULL;
+}
+
+/* ---- the child ---- */
+
+static void set_limit(int resource, int64_t most)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0) return;
+    if (limit.rlim_max == RLIM_INFINITY || (rlim_t)most < limit.rlim_max)
+        limit.rlim_cur = limit.rlim_max = (rlim_t)most;
+    setrlimit(resource, &limit);
+}
+
+/* Only functions that POSIX allows between fork and exec: other threads may hold any lock. */
+static void become(const lob_program *program, int out, pid_t parent)
+{
+    setpgid(0, 0);
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    if (getppid() != parent) _exit(126);
+    for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    set_limit(RLIMIT_CORE, 0);
+    set_limit(RLIMIT_CPU, program->seconds);
+    set_limit(RLIMIT_FSIZE, program->file_bytes);
+    if (program->memory > 0) set_limit(RLIMIT_AS, program->memory);
+    const int null = open("/dev/null", O_RDONLY);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(126);
+#ifdef __NR_close_range /* by its number: the C library has had a name for it since 2.34 */
+    syscall(__NR_close_range, 3U, ~0U, 0U);
+#endif
+    if (chdir(program->folder) != 0) _exit(126);
+    execv(program->words[0], (char *const *)program->words);
+    _exit(127);
+}
+
+static pid_t start(int *out, const lob_program *program)
+{
+    int ends[2];
+    sigset_t all, before;
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    /* No handler of this process may run in the child before they are all taken away. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    const pid_t parent = getpid();
+    /* Not posix_spawn, which can neither set limits nor let the child die with its parent. */
+    const pid_t pid = fork();
+    if (pid == 0) become(program, ends[1], parent);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    close(ends[1]);
+    if (pid < 0) close(ends[0]);
+    if (pid > 0) setpgid(pid, pid); /* whoever comes first */
+    *out = ends[0];
+    return pid;
+}
+
+/* ---- the parent ---- */
+
+/* Keep the end of what is printed. */
+static void keep(lob_program_end *end, size_t *used, const char *bytes, size_t n)
+{
+    const size_t room = sizeof end->text - 1;
+    if (*used + n > room) {
+        const size_t drop = *used + n - room;
+        memmove(end->text, end->text + drop, *used - drop);
+        *used -= drop;
+    }
+    memcpy(end->text + *used, bytes, n);
+    *used += n;
+    end->text[*used] = '\0';
+}
+
+/* Take what has been printed, after waiting for it a while; false: there will be no more. */
+static bool listen_to(lob_program_end *end, size_t *used, int fd, int wait_ms)
+{
+    char bytes[LOB_PROGRAM_TEXT / 2];
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    const int ready = poll(&one, 1, wait_ms);
+    if (ready <= 0) return ready == 0 || errno == EINTR;
+    const ssize_t n = read(fd, bytes, sizeof bytes);
+    if (n > 0) keep(end, used, bytes, (size_t)n);
+    return n > 0 || (n < 0 && errno == EINTR);
+}
+
+static void settle(lob_program_end *end, int status)
+{
+    if (end->fate != LOB_PROGRAM_DONE) return;
+    if (WIFSIGNALED(status)) end->fate = LOB_PROGRAM_CRASHED;
+    if (!WIFEXITED(status)) return;
+    end->exit_code = WEXITSTATUS(status);
+    if (end->exit_code == 126 || end->exit_code == 127) end->fate = LOB_PROGRAM_NONE;
+}
+
+void lob_program_run(lob_program_end *end, const lob_program *program)
+{
+    enum { STEP_MS = 50, MOST_READS = 256 };
+    const double start_s = lob_clock_s();
+    bool prints = true, alive = true;
+    size_t used = 0;
+    int fd, status = 0;
+    *end = (lob_program_end){.fate = LOB_PROGRAM_DONE};
+    const pid_t pid = start(&fd, program);
+    if (pid < 0) {
+        end->fate = LOB_PROGRAM_NONE;
+        return;
+    }
+    while (alive) {
+        if (prints)
+            prints = listen_to(end, &used, fd, STEP_MS);
+        else
+            poll(NULL, 0, 1); /* it has closed its output, and is about to end */
+        const pid_t ended = waitpid(pid, &status, WNOHANG);
+        alive = ended == 0 || (ended < 0 && errno == EINTR);
+        if (!alive) break;
+        if (program->stop && program->stop(program->user)) end->fate = LOB_PROGRAM_STOPPED;
+        if (lob_clock_s() - start_s > program->seconds) end->fate = LOB_PROGRAM_LATE;
+        if (end->fate == LOB_PROGRAM_DONE) continue;
+        kill(-pid, SIGKILL);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+        }
+        alive = false;
+    }
+    /* What is left in the pipe, of which a child that it has left behind may go on to make more. */
+    struct pollfd rest = {.fd = fd, .events = POLLIN};
+    for (int i = 0; prints && i < MOST_READS && poll(&rest, 1, 0) > 0; i++)
+        prints = listen_to(end, &used, fd, 0);
+    kill(-pid, SIGKILL); /* what it has started and not waited for */
+    close(fd);
+    settle(end, status);
+}

@@ -1,0 +1,381 @@
+/* What segments are called in a DICOM SEG: names, colours and codes, in the JSON of dcmqi. */
+#include "io/dicom/seg_codes.h"
+
+#include "io/file.h"
+#include "volumes/utf8.h"
+#include "volumes/version.h"
+
+#include <cjson/cJSON.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- organs ---- */
+
+/* Name, SNOMED CT code and meaning, of DICOM's context groups and of TotalSegmentator's table. A
+ * name holds no side, but where the side makes it a structure of its own. */
+static const struct {
+    const char *name, *value, *meaning;
+} organs[] = {
+    {"adrenal gland",                "23451007",  "Adrenal gland"               },
+    {"aorta",                        "15825003",  "Aorta"                       },
+    {"atrium left",                  "82471001",  "Left atrium"                 },
+    {"atrium right",                 "73829009",  "Right atrium"                },
+    {"bladder",                      "89837001",  "Urinary bladder"             },
+    {"bone",                         "272673000", "Bone"                        },
+    {"bowel",                        "30315005",  "Small intestine"             },
+    {"brain",                        "12738006",  "Brain"                       },
+    {"breast",                       "76752008",  "Breast"                      },
+    {"cell",                         "4421005",   "Cell"                        },
+    {"cerebellum",                   "113305005", "Cerebellum"                  },
+    {"clavicle",                     "51299004",  "Clavicle"                    },
+    {"colon",                        "71854001",  "Colon"                       },
+    {"common carotid artery",        "32062004",  "Common carotid artery"       },
+    {"duodenum",                     "38848004",  "Duodenum"                    },
+    {"esophagus",                    "32849002",  "Esophagus"                   },
+    {"fat",                          "55603005",  "Fat"                         },
+    {"femur",                        "71341001",  "Femur"                       },
+    {"fibula",                       "87342007",  "Fibula"                      },
+    {"gallbladder",                  "28231008",  "Gallbladder"                 },
+    {"gluteus maximus",              "181674001", "Gluteus maximus muscle"      },
+    {"gluteus medius",               "78333006",  "Gluteus medius muscle"       },
+    {"heart",                        "80891009",  "Heart"                       },
+    {"heart atrium left",            "82471001",  "Left atrium"                 },
+    {"heart atrium right",           "73829009",  "Right atrium"                },
+    {"heart myocardium",             "74281007",  "Myocardium"                  },
+    {"heart ventricle left",         "87878005",  "Left ventricle of heart"     },
+    {"heart ventricle right",        "53085002",  "Right ventricle of heart"    },
+    {"hepatic vein",                 "8993003",   "Hepatic vein"                },
+    {"hippocampus",                  "5366008",   "Hippocampus"                 },
+    {"humerus",                      "85050009",  "Humerus"                     },
+    {"iliac artery",                 "73634005",  "Common iliac artery"         },
+    {"iliac vena",                   "46027005",  "Common iliac vein"           },
+    {"iliopsoas",                    "68455001",  "Iliopsoas muscle"            },
+    {"inferior vena cava",           "64131007",  "Inferior vena cava"          },
+    {"kidney",                       "64033007",  "Kidney"                      },
+    {"left atrium",                  "82471001",  "Left atrium"                 },
+    {"left ventricle",               "87878005",  "Left ventricle of heart"     },
+    {"liver",                        "10200004",  "Liver"                       },
+    {"lung",                         "39607008",  "Lung"                        },
+    {"lung lower lobe",              "90572001",  "Lower lobe of lung"          },
+    {"lung middle lobe right",       "72481006",  "Middle lobe of right lung"   },
+    {"lung upper lobe",              "45653009",  "Upper lobe of lung"          },
+    {"muscle",                       "71616004",  "Muscle"                      },
+    {"myocardium",                   "74281007",  "Myocardium"                  },
+    {"nucleus",                      "84640000",  "Nucleus"                     },
+    {"oesophagus",                   "32849002",  "Esophagus"                   },
+    {"ovary",                        "15497006",  "Ovary"                       },
+    {"pancreas",                     "15776009",  "Pancreas"                    },
+    {"patella",                      "64234005",  "Patella"                     },
+    {"portal vein",                  "32764006",  "Portal vein"                 },
+    {"portal vein and splenic vein", "110765007", "Portal vein and splenic vein"},
+    {"prostate",                     "41216001",  "Prostate"                    },
+    {"pulmonary artery",             "81040000",  "Pulmonary artery"            },
+    {"pulmonary vein",               "122972007", "Pulmonary vein"              },
+    {"radius",                       "62413002",  "Radius"                      },
+    {"rectum",                       "34402009",  "Rectum"                      },
+    {"rib",                          "113197003", "Rib"                         },
+    {"right atrium",                 "73829009",  "Right atrium"                },
+    {"right ventricle",              "53085002",  "Right ventricle of heart"    },
+    {"sacrum",                       "54735007",  "Sacrum"                      },
+    {"scapula",                      "79601000",  "Scapula"                     },
+    {"skull",                        "89546000",  "Skull"                       },
+    {"small bowel",                  "30315005",  "Small intestine"             },
+    {"small intestine",              "30315005",  "Small intestine"             },
+    {"spinal cord",                  "2748008",   "Spinal cord"                 },
+    {"spleen",                       "78961009",  "Spleen"                      },
+    {"sternum",                      "56873002",  "Sternum"                     },
+    {"stomach",                      "69695003",  "Stomach"                     },
+    {"superior vena cava",           "48345005",  "Superior vena cava"          },
+    {"thyroid",                      "69748006",  "Thyroid gland"               },
+    {"thyroid gland",                "69748006",  "Thyroid gland"               },
+    {"tibia",                        "12611008",  "Tibia"                       },
+    {"trachea",                      "44567001",  "Trachea"                     },
+    {"ulna",                         "23416004",  "Ulna"                        },
+    {"urinary bladder",              "89837001",  "Urinary bladder"             },
+    {"uterus",                       "35039007",  "Uterus"                      },
+    {"vertebra",                     "51282000",  "Vertebra"                    },
+};
+
+/* What is wrong in an organ. */
+static const struct {
+    const char *name, *value, *meaning;
+} lesions[] = {
+    {"cyst",     "367643001", "Cyst"    },
+    {"lesion",   "52988006",  "Lesion"  },
+    {"mass",     "4147007",   "Mass"    },
+    {"neoplasm", "108369006", "Neoplasm"},
+    {"nodule",   "27925004",  "Nodule"  },
+    {"tumor",    "108369006", "Neoplasm"},
+    {"tumour",   "108369006", "Neoplasm"},
+};
+
+static const lob_code anatomical = {"123037004", "SCT", "Anatomical Structure"},
+                      altered = {"49755003", "SCT", "Morphologically Altered Structure"},
+                      tissue = {"85756007", "SCT", "Tissue"}, left = {"7771000", "SCT", "Left"},
+                      right = {"24028007", "SCT", "Right"};
+
+enum { NAME = 65 };
+
+/* Lower case, one blank between words, nothing at the ends. */
+static void normalise(char out[NAME], const char *name)
+{
+    size_t n = 0;
+    for (; *name && n < NAME - 1; name++) {
+        const unsigned char c = (unsigned char)*name;
+        const bool parts = isspace(c) || c == '_' || c == '-' || c == '.';
+        if (!parts)
+            out[n++] = (char)tolower(c);
+        else if (n > 0 && out[n - 1] != ' ')
+            out[n++] = ' ';
+    }
+    while (n > 0 && out[n - 1] == ' ') n--;
+    out[n] = '\0';
+}
+
+/* Take a word out of a normalised name; false: it is not there. */
+static bool take_word(char *name, const char *word)
+{
+    const size_t n = strlen(word);
+    for (char *at = strstr(name, word); at; at = strstr(at + 1, word)) {
+        if ((at > name && at[-1] != ' ') || (at[n] && at[n] != ' ')) continue;
+        if (at[n])
+            memmove(at, at + n + 1, strlen(at + n + 1) + 1);
+        else if (at > name)
+            at[-1] = '\0';
+        else
+            *at = '\0';
+        return true;
+    }
+    return false;
+}
+
+static lob_code sct(const char *value, const char *meaning)
+{
+    lob_code code = {.scheme = "SCT"};
+    snprintf(code.value, sizeof code.value, "%s", value);
+    snprintf(code.meaning, sizeof code.meaning, "%s", meaning);
+    return code;
+}
+
+static bool find_name(lob_segment_codes *codes, const char *name)
+{
+    for (size_t i = 0; i < sizeof organs / sizeof organs[0]; i++) {
+        if (strcmp(organs[i].name, name) != 0) continue;
+        codes->category = anatomical;
+        codes->type = sct(organs[i].value, organs[i].meaning);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof lesions / sizeof lesions[0]; i++) {
+        if (strcmp(lesions[i].name, name) != 0) continue;
+        codes->category = altered;
+        codes->type = sct(lesions[i].value, lesions[i].meaning);
+        return true;
+    }
+    return false;
+}
+
+static bool find_organ(lob_segment_codes *codes, const char *typed)
+{
+    char name[NAME];
+    normalise(name, typed);
+    if (find_name(codes, name)) return true;
+    const bool is_left = take_word(name, "left"), is_right = !is_left && take_word(name, "right");
+    if (!find_name(codes, name)) return false;
+    if (is_left) codes->modifier = left;
+    if (is_right) codes->modifier = right;
+    return true;
+}
+
+/* ---- terminology ---- */
+
+/* The next part of a text, up to a character that parts them; false: it is too long. */
+static bool next_part(const char **at, char end, char *out, size_t size)
+{
+    const size_t n = strcspn(*at, (char[]){end, '~', '\0'});
+    if (n >= size) return false;
+    memcpy(out, *at, n);
+    out[n] = '\0';
+    *at += n;
+    if (**at == end) (*at)++;
+    return true;
+}
+
+/* "SCT^10200004^Liver", up to the next '~'. */
+static bool take_code(lob_code *code, const char **at)
+{
+    *code = (lob_code){.value = ""};
+    const bool fits = next_part(at, '^', code->scheme, sizeof code->scheme) &&
+                      next_part(at, '^', code->value, sizeof code->value) &&
+                      next_part(at, '~', code->meaning, sizeof code->meaning);
+    return fits && (!code->value[0] || (code->scheme[0] && code->meaning[0]));
+}
+
+static bool take_terminology(lob_segment_codes *codes, const char *text)
+{
+    const char *at = strchr(text, '~'); /* behind the name of its list */
+    if (!at) return false;
+    at++;
+    lob_segment_codes found = {.category.value = ""};
+    if (!take_code(&found.category, &at) || !take_code(&found.type, &at)) return false;
+    if (!take_code(&found.modifier, &at)) found.modifier = (lob_code){.value = ""};
+    if (!found.category.value[0] || !found.type.value[0]) return false;
+    *codes = found;
+    return true;
+}
+
+bool lob_segment_codes_of(lob_segment_codes *codes, const lob_label_name *row)
+{
+    *codes = (lob_segment_codes){.category = tissue, .type = tissue};
+    if (!row) return false;
+    return (row->terminology && take_terminology(codes, row->terminology)) ||
+           find_organ(codes, row->name);
+}
+
+/* ---- reading ---- */
+
+static const char *text_of(const cJSON *object, const char *key)
+{
+    const char *const text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+    return text ? text : "";
+}
+
+static char *terminology_of(const cJSON *segment)
+{
+    static const char *const keys[] = {"SegmentedPropertyCategoryCodeSequence",
+                                       "SegmentedPropertyTypeCodeSequence",
+                                       "SegmentedPropertyTypeModifierCodeSequence",
+                                       "AnatomicRegionSequence", "AnatomicRegionModifierSequence"};
+    char *parts[5] = {NULL}, *whole = NULL;
+    bool fits = true;
+    for (int i = 0; i < 5; i++) {
+        const cJSON *const code = cJSON_GetObjectItemCaseSensitive(segment, keys[i]);
+        fits = asprintf(&parts[i], "%s^%s^%s", text_of(code, "CodingSchemeDesignator"),
+                        text_of(code, "CodeValue"), text_of(code, "CodeMeaning")) >= 0 &&
+               fits;
+    }
+    if (!fits || asprintf(&whole,
+                          "Segmentation category and type - DICOM master list~%s~%s~%s~Anatomic "
+                          "codes - DICOM master list~%s~%s",
+                          parts[0], parts[1], parts[2], parts[3], parts[4]) < 0)
+        whole = NULL;
+    for (int i = 0; i < 5; i++) free(parts[i]);
+    return whole;
+}
+
+static lob_status take_segment(lob_label_names *names, const cJSON *segment)
+{
+    const cJSON *const id = cJSON_GetObjectItemCaseSensitive(segment, "labelID");
+    const cJSON *const rgb =
+        cJSON_GetObjectItemCaseSensitive(segment, "recommendedDisplayRGBValue");
+    lob_rgba colour = {.alpha = 255};
+    unsigned char *const channel[] = {&colour.red, &colour.green, &colour.blue};
+    bool coloured = cJSON_GetArraySize(rgb) == 3;
+    for (int i = 0; i < 3 && coloured; i++) {
+        const double value = cJSON_GetNumberValue(cJSON_GetArrayItem(rgb, i));
+        coloured = value >= 0 && value <= 255;
+        if (coloured) *channel[i] = (unsigned char)value;
+    }
+    if (!cJSON_IsNumber(id) || id->valueint < 1) return LOB_OK;
+    const char *const label = text_of(segment, "SegmentLabel");
+    const char *const name = label[0] ? label : text_of(segment, "SegmentDescription");
+    char *const terminology = terminology_of(segment);
+    const lob_status st = terminology ? lob_label_names_put(names, id->valueint, name,
+                                                            coloured ? &colour : NULL, terminology)
+                                      : LOB_ENOMEM;
+    free(terminology);
+    return st == LOB_EARG ? LOB_OK : st; /* more names than a list holds */
+}
+
+lob_status lob_seg_names_read(lob_label_names *names, const char *folder, const char *path,
+                              lob_error *error)
+{
+    char *file;
+    lob_input in;
+    if (asprintf(&file, "%s/meta.json", folder) < 0)
+        return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
+    lob_status st = lob_input_open(&in, file, NULL);
+    free(file);
+    if (st != LOB_OK) return lob_fail_file(error, LOB_EDATA, path, "its segments have no names");
+    cJSON *const json = cJSON_ParseWithLength((const char *)in.bytes, in.size);
+    lob_input_close(&in);
+    const cJSON *group, *segment;
+    cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(json, "segmentAttributes"))
+    {
+        cJSON_ArrayForEach(segment, group)
+        {
+            if (st == LOB_OK) st = take_segment(names, segment);
+        }
+    }
+    cJSON_Delete(json);
+    return st == LOB_OK ? st : lob_fail_file(error, st, path, "no memory for its names");
+}
+
+/* ---- writing ---- */
+
+static void add_code(cJSON *to, const char *key, const lob_code *code)
+{
+    if (!code->value[0]) return;
+    cJSON *const object = cJSON_AddObjectToObject(to, key);
+    cJSON_AddStringToObject(object, "CodeValue", code->value);
+    cJSON_AddStringToObject(object, "CodingSchemeDesignator", code->scheme);
+    cJSON_AddStringToObject(object, "CodeMeaning", code->meaning);
+}
+
+/* At most 64 characters, and no backslash, which parts values: what a label may have (VR LO). The
+ * character set of the source may not know more than ASCII. */
+static void plain_text(char out[NAME], const char *text)
+{
+    size_t n = 0;
+    for (const unsigned char *c = (const unsigned char *)text; *c && n < NAME - 1; n++) {
+        const size_t bytes = lob_utf8_length(c);
+        out[n] = *c < ' ' || *c > '~' || *c == '\\' ? '?' : (char)*c;
+        c += bytes > 0 ? bytes : 1;
+    }
+    out[n] = '\0';
+}
+
+static cJSON *segment_of(const lob_label_name *row, int32_t number, int32_t id)
+{
+    cJSON *const s = cJSON_CreateObject();
+    const lob_rgba colour = row ? row->colour : lob_label_default_colour(number);
+    const int rgb[3] = {colour.red, colour.green, colour.blue};
+    lob_segment_codes codes;
+    char name[NAME], other[32];
+    snprintf(other, sizeof other, "Segment_%d", number);
+    plain_text(name, row ? row->name : other);
+    lob_segment_codes_of(&codes, row);
+    cJSON_AddNumberToObject(s, "labelID", id);
+    cJSON_AddStringToObject(s, "SegmentLabel", name);
+    cJSON_AddStringToObject(s, "SegmentDescription", name);
+    cJSON_AddStringToObject(s, "SegmentAlgorithmType", "SEMIAUTOMATIC");
+    cJSON_AddStringToObject(s, "SegmentAlgorithmName", "Lobule " LOB_VERSION);
+    add_code(s, "SegmentedPropertyCategoryCodeSequence", &codes.category);
+    add_code(s, "SegmentedPropertyTypeCodeSequence", &codes.type);
+    add_code(s, "SegmentedPropertyTypeModifierCodeSequence", &codes.modifier);
+    cJSON_AddItemToObject(s, "recommendedDisplayRGBValue", cJSON_CreateIntArray(rgb, 3));
+    return s;
+}
+
+char *lob_seg_metadata(const lob_label_name *const *rows, const int32_t *numbers, int32_t count)
+{
+    cJSON *const json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "ContentCreatorName", "Lobule");
+    cJSON_AddStringToObject(json, "SeriesDescription", "Segmentation by Lobule " LOB_VERSION);
+    cJSON_AddStringToObject(json, "SeriesNumber", "300");
+    cJSON_AddStringToObject(json, "InstanceNumber", "1");
+    /* The program writes the module of clinical trials always, with names of its own invention for
+     * those that are left out or empty. */
+    cJSON_AddStringToObject(json, "ClinicalTrialSeriesID", "none");
+    cJSON_AddStringToObject(json, "ClinicalTrialTimePointID", "none");
+    cJSON_AddStringToObject(json, "ClinicalTrialCoordinatingCenterName", "none");
+    cJSON *const groups = cJSON_AddArrayToObject(json, "segmentAttributes");
+    cJSON *const group = cJSON_CreateArray();
+    for (int32_t i = 0; i < count; i++)
+        cJSON_AddItemToArray(group, segment_of(rows[i], numbers[i], i + 1));
+    cJSON_AddItemToArray(groups, group);
+    char *const text = cJSON_Print(json);
+    cJSON_Delete(json);
+    return text;
+}
