@@ -3,7 +3,14 @@
 
 #include <stdlib.h>
 
-enum { ROUNDS = 20, MOST = 4 };
+enum { ROUNDS = 20, MOST = 4, UNKNOWNS = 3 * MOST };
+
+/* What scans of people differ in: size along an axis, turns, shears, as entries of a matrix. Points
+ * are no independent witnesses: so many count as one. */
+#define SIZE       0.15
+#define TURN       0.15
+#define SHEAR      0.04
+#define CORRELATED 30.0
 
 /* A point: where it is, where its displacement leads, how far the affine is off. */
 typedef struct {
@@ -34,42 +41,65 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Solve m * w = r for three right-hand sides, in place; false: m is singular. */
-static bool solve(double m[MOST][MOST + 3], int n)
+/* Solve m * w = r, r being the last column of m; false: m is singular. */
+static bool solve(double w[UNKNOWNS], double m[UNKNOWNS][UNKNOWNS + 1], int n)
 {
     for (int i = 0; i < n; i++) {
         int best = i;
         for (int j = i + 1; j < n; j++)
             if (fabs(m[j][i]) > fabs(m[best][i])) best = j;
         if (!(fabs(m[best][i]) > 1e-9)) return false;
-        for (int k = 0; k < n + 3; k++) {
+        for (int k = 0; k <= n; k++) {
             const double t = m[i][k];
             m[i][k] = m[best][k];
             m[best][k] = t;
         }
         for (int j = 0; j < n; j++) {
-            if (j == i) continue;
             const double f = m[j][i] / m[i][i];
-            for (int k = i; k < n + 3; k++) m[j][k] -= f * m[i][k];
+            for (int k = i; k <= n && j != i; k++) m[j][k] -= f * m[i][k];
         }
     }
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < 3; k++) m[i][n + k] /= m[i][i];
+    for (int i = 0; i < n; i++) w[i] = m[i][n] / m[i][i];
     return true;
 }
 
-/* w[i][a]: how much output axis a has of input i. */
-static bool fit(double w[MOST][3], const match *at, int64_t count, int n)
+/* Add weight * (x + sign * y)^2 / 2 to what is least, x and y being unknowns. */
+static void expect(double m[UNKNOWNS][UNKNOWNS + 1], int x, int y, double sign, double weight)
 {
-    double m[MOST][MOST + 3] = {{0}};
+    m[x][x] += weight;
+    m[y][y] += weight;
+    m[x][y] += sign * weight;
+    m[y][x] += sign * weight;
+}
+
+/*
+ * w[i][a]: how much of input i goes into the displacement along output axis a. noise: mean square
+ * of what the affine leaves, by which the data is weighed against what scans of people differ in:
+ * in size and turn, less in shear.
+ */
+static bool fit(double w[MOST][3], const match *at, int64_t count, const int *axis, int n,
+                double noise)
+{
+    double m[UNKNOWNS][UNKNOWNS + 1] = {{0}}, found[UNKNOWNS];
+    const int each = n + 1, all = 3 * each;
     for (int64_t k = 0; k < count; k++)
-        for (int i = 0; i < n; i++) {
-            for (int j = 0; j < n; j++) m[i][j] += at[k].x[i] * at[k].x[j];
-            for (int a = 0; a < 3; a++) m[i][n + a] += at[k].x[i] * at[k].y[a];
+        for (int a = 0; a < 3; a++)
+            for (int i = 0; i < each; i++) {
+                double *const row = m[a * each + i];
+                for (int j = 0; j < each; j++) row[a * each + j] += at[k].x[i] * at[k].x[j];
+                row[all] += at[k].x[i] * at[k].y[a];
+            }
+    const double weight = noise * CORRELATED;
+    for (int i = 0; i < n; i++) {
+        m[axis[i] * each + i][axis[i] * each + i] += weight / (SIZE * SIZE);
+        for (int j = 0; j < i; j++) {
+            expect(m, axis[i] * each + j, axis[j] * each + i, 1.0, weight / (SHEAR * SHEAR));
+            expect(m, axis[i] * each + j, axis[j] * each + i, -1.0, weight / (TURN * TURN));
         }
-    if (!solve(m, n)) return false;
-    for (int i = 0; i < n; i++)
-        for (int a = 0; a < 3; a++) w[i][a] = m[i][n + a];
+    }
+    if (!solve(found, m, all)) return false;
+    for (int i = 0; i < each; i++)
+        for (int a = 0; a < 3; a++) w[i][a] = found[a * each + i];
     return true;
 }
 
@@ -85,10 +115,11 @@ static void measure(match *at, int64_t count, double w[MOST][3], int n)
     }
 }
 
-/* Take the points whose contrast is not below the median. x is relative to `middle`, y is the
- * displacement. */
+/* Take the points whose contrast is not below the median. x is relative to `middle`; y is how far
+ * they move, by the affine so far and their displacements, beyond where the affine began. */
 static int64_t take_matches(match *at, const lob_register_points *p, const int32_t *contrast,
-                            int32_t median, const int *axis, int n, const float middle[3])
+                            int32_t median, const int *axis, int n, const float middle[3],
+                            const lob_register_affine *so_far)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < p->count; i++) {
@@ -98,10 +129,21 @@ static int64_t take_matches(match *at, const lob_register_points *p, const int32
         lob_register_point_middle(where, p, i);
         for (int j = 0; j < n; j++) m->x[j] = (double)(where[axis[j]] - middle[axis[j]]);
         m->x[n] = 1.0;
-        for (int a = 0; a < 3; a++) m->y[a] = (double)p->u[a][i];
+        for (int a = 0; a < 3; a++) {
+            m->y[a] = so_far->m[a][3] - (double)where[a];
+            for (int b = 0; b < 3; b++)
+                m->y[a] += so_far->m[a][b] * ((double)where[b] + (double)p->u[b][i]);
+        }
         m->order = i;
     }
     return count;
+}
+
+static double mean_off(const match *at, int64_t kept)
+{
+    double sum = 0.0;
+    for (int64_t k = 0; k < kept; k++) sum += at[k].off;
+    return sum / (double)kept;
 }
 
 /* An affine that turns, stretches or mirrors beyond what one scan differs from another is no
@@ -128,7 +170,7 @@ static void apply(lob_register_call *c, double w[MOST][3], const int *axis, int 
             step.m[a][3] -= w[j][a] * (double)middle[axis[j]];
         }
     }
-    if (is_sound(&step)) c->affine = lob_register_after(&c->affine, &step);
+    if (is_sound(&step)) c->affine = lob_register_after(&c->begin, &step);
 }
 
 lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_points *p,
@@ -139,6 +181,8 @@ lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_poin
     const lob_dims d = c->fixed.dims;
     const float middle[3] = {(float)(d.nx - 1) / 2.0f, (float)(d.ny - 1) / 2.0f,
                              (float)(d.nz - 1) / 2.0f};
+    const lob_register_affine back = lob_register_inverse(&c->begin);
+    const lob_register_affine so_far = lob_register_after(&back, &c->affine);
     double w[MOST][3];
     int32_t *sorted = NULL;
     match *at = NULL;
@@ -147,15 +191,18 @@ lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_poin
     if (st == LOB_OK) {
         memcpy(sorted, contrast, (size_t)p->count * sizeof *sorted);
         qsort(sorted, (size_t)p->count, sizeof *sorted, by_number);
-        const int64_t count = take_matches(at, p, contrast, sorted[p->count / 2], axis, n, middle);
+        const int64_t count =
+            take_matches(at, p, contrast, sorted[p->count / 2], axis, n, middle, &so_far);
         int64_t kept = count;
+        double noise = 1.0;
         bool found = count > 2 * (n + 1);
         for (int round = 0; found && round < ROUNDS; round++) {
-            found = fit(w, at, kept, n + 1);
+            found = fit(w, at, kept, axis, n, noise);
             if (!found) break;
             measure(at, count, w, n + 1);
             qsort(at, (size_t)count, sizeof *at, by_off);
             kept = count * 6 / 10;
+            noise = mean_off(at, kept);
         }
         if (found) apply(c, w, axis, n, middle);
     }

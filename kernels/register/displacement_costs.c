@@ -99,7 +99,7 @@ void lob_register_rows_fill(uint64_t *rows, const lob_register_call *c, const ui
         for (int64_t i = 0; i < side[0]; i++) {
             const int64_t x = quant * (i - level->reach) + phase % quant;
             const bool inside = x >= 0 && x < d.nx && y < d.ny && z < d.nz;
-            to[i] = inside ? words[(z * d.ny + y) * d.nx + x] : LOB_REGISTER_NO_DATA;
+            to[i] = inside ? words[(z * d.ny + y) * d.nx + x] : c->no_data;
         }
     }
 }
@@ -161,6 +161,17 @@ static void place(samples *s, const lob_register_costs *k, const lob_register_ca
     s->volume[s->n] = phase * side[0] * side[1] * side[2];
 }
 
+/* Does a voxel lie nearer to the border than so many voxels? Axes that would lose half do not
+ * count. */
+static bool near_border(const int64_t at[3], lob_dims dims, int margin)
+{
+    for (int a = 0; a < 3; a++) {
+        const int64_t side = lob_side(dims, a);
+        if (side >= 4 * margin && (at[a] < margin || at[a] >= side - margin)) return true;
+    }
+    return false;
+}
+
 /* Place the samples of point i. */
 static void take_samples(samples *s, const lob_register_costs *k, const lob_register_call *c,
                          const uint64_t *from, const int8_t (*offset)[3], int offsets, int64_t i)
@@ -175,12 +186,13 @@ static void take_samples(samples *s, const lob_register_costs *k, const lob_regi
             at[a] = within(index[a] * p->step + p->first[a] + offset[o][a], lob_side(d, a));
         const int64_t voxel = (at[2] * d.ny + at[1]) * d.nx + at[0];
         if (c->mask && !c->mask[voxel]) continue;
+        if (from[voxel] == c->no_data || near_border(at, d, c->margin)) continue;
         s->word[s->n] = from[voxel];
         place(s, k, c, at);
         s->n++;
     }
     for (; s->n % TOGETHER != 0; s->n++) {
-        s->word[s->n] = LOB_REGISTER_NO_DATA;
+        s->word[s->n] = c->no_data;
         s->volume[s->n] = -1;
     }
 }
@@ -204,7 +216,7 @@ LOB_SIMD_CLONES static void sum_bits(uint16_t *restrict cost, const lob_register
     int64_t side[3];
     uint64_t none[MOST_SIDE];
     rows_sides(side, c, k->level);
-    for (int x = 0; x < MOST_SIDE; x++) none[x] = LOB_REGISTER_NO_DATA;
+    for (int x = 0; x < MOST_SIDE; x++) none[x] = c->no_data;
     memset(cost, 0, (size_t)k->labels * sizeof *cost);
     for (int n = 0; n < s->n; n += TOGETHER) {
         uint16_t *to = cost;

@@ -199,7 +199,9 @@ static double share_of_bits(const lob_register_call *c, const lob_register_point
             const int64_t side = lob_side(d, a), v = (int64_t)floorf(where[a] + u[a] + 0.5f);
             to = to * side + (v < 0 ? 0 : v >= side ? side - 1 : v);
         }
-        bits += lob_register_bits(c->words[0][i], c->words[1][to]);
+        const uint64_t a = c->words[0][i], b = c->words[1][to];
+        if (a == c->no_data || b == c->no_data) continue;
+        bits += lob_register_bits(a, b);
         voxels++;
     }
     return voxels > 0 ? (double)bits / (60.0 * (double)voxels) : 0.0;
@@ -297,7 +299,10 @@ static lob_status affine_level(lob_register_call *c, const lob_register_level *l
     if (least) c->stats.cost_affine = share_of_bits(c, NULL);
     LOB_TRY(lob_register_points_make(&points, c, level->step));
     lob_status st = costs_make(&k, c, level, NULL, &points);
+    /* Where images end they look alike, and what lies there may be outside of the other one. */
+    c->margin = 4 * level->radius;
     if (st == LOB_OK) st = fill_costs(&k, c, 0);
+    c->margin = 0;
     if (st == LOB_OK && least) *least = translate(c, &k);
     if (st == LOB_OK && !least) st = lob_register_tree_solve(&k, c, &c->fixed);
     if (st == LOB_OK && !least) st = lob_register_affine_fit(c, &points, k.contrast);
@@ -313,6 +318,7 @@ static lob_status find_translation(lob_register_call *c)
     const lob_register_options *const o = c->options;
     lob_register_affine best;
     int64_t least = INT64_MAX;
+    c->no_data = LOB_REGISTER_DEAR;
     for (int centres = o->centres; centres <= !o->headers; centres++) {
         int64_t cost;
         const lob_register_affine begin = begin_affine(c, centres);
@@ -328,7 +334,9 @@ static lob_status find_translation(lob_register_call *c)
     if (least == INT64_MAX)
         return lob_fail(c->error, LOB_EDATA,
                         "the fields of view of fixed and moving scan do not overlap");
-    c->affine = best;
+    c->affine = c->begin = best;
+    c->no_data = LOB_REGISTER_NEUTRAL;
+    c->radius = 0;
     return LOB_OK;
 }
 

@@ -24,6 +24,15 @@ lob_register_affine lob_register_to_world(const lob_geometry *geometry)
     return r;
 }
 
+lob_register_affine lob_register_inverse(const lob_register_affine *a)
+{
+    lob_geometry as_geometry = {
+        .spacing_mm = {1, 1, 1}
+    };
+    memcpy(as_geometry.affine, a->m, sizeof a->m);
+    return lob_register_to_voxel(&as_geometry);
+}
+
 lob_register_affine lob_register_to_voxel(const lob_geometry *geometry)
 {
     lob_register_affine r;

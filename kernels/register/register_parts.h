@@ -39,7 +39,10 @@ typedef struct {
     lob_register_image fixed, moving, moved; /* moved: on the fixed one's grid, by the affine */
     uint8_t *mask;                           /* on the fixed one's grid; NULL: everything counts */
     lob_register_affine affine;              /* voxels of fixed -> voxels of moving */
+    lob_register_affine begin;               /* what it was before it was fitted */
     uint64_t *words[2];                      /* of fixed and moved */
+    uint64_t no_data;                        /* the word where there is none */
+    int margin;                              /* samples nearer to the border do not count */
     int radius;                              /* of the fixed scan's words; 0: none yet */
 } lob_register_call;
 
@@ -61,14 +64,20 @@ void lob_register_move(lob_register_call *c);
 
 /*
  * Words of an image: of each voxel, 12 distances between patches around it, six levels each in 5
- * bits. radius: of patches, and how far from the voxel they are. Takes 28 bytes a voxel.
+ * bits; c->no_data of those without data. Beyond its border an image goes on as there. radius: of
+ * patches, and how far from the voxel they are. Takes 28 bytes a voxel.
  */
 lob_status lob_register_words(uint64_t *words, lob_register_call *c,
                               const lob_register_image *image, int radius);
 
-/* The word where there is no data: levels in the middle by turns, 00011 and 00111, about as far
- * from every word. */
-#define LOB_REGISTER_NO_DATA (UINT64_C(0xe3) * UINT64_C(0x4010040100401))
+/*
+ * Words where there is no data, by turns of levels in the middle, 00011 and 00111, and at both
+ * ends, 00000 and 11111. Every word differs from NEUTRAL in about 18 bits, as from one that it
+ * belongs to: what leaves the field of view is neither held back nor drawn out. From DEAR it
+ * differs in about 24, more than from words that it does not belong to.
+ */
+#define LOB_REGISTER_NEUTRAL (UINT64_C(0xe3) * UINT64_C(0x4010040100401))
+#define LOB_REGISTER_DEAR    (UINT64_C(0xf80e3) * UINT64_C(0x10000100001))
 
 /* Bits in which two words differ. */
 static inline int lob_register_bits(uint64_t a, uint64_t b)
@@ -143,6 +152,9 @@ lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
  */
 lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_points *points,
                                    const int32_t *contrast);
+
+/* Of one that spans space. */
+lob_register_affine lob_register_inverse(const lob_register_affine *a);
 
 /* a after b. */
 lob_register_affine lob_register_after(const lob_register_affine *a, const lob_register_affine *b);

@@ -145,7 +145,6 @@ static void words_of_row(uint64_t *words, const int32_t *const map[MAPS],
                          const lob_register_image *image, int radius, int64_t y, int64_t z)
 {
     const lob_dims d = image->dims;
-    const int16_t *const level = image->level + (z * d.ny + y) * d.nx;
     int32_t distance[PAIRS][PIECE];
     for (int64_t begin = 0; begin < d.nx; begin += PIECE) {
         const int n = d.nx - begin < PIECE ? (int)(d.nx - begin) : PIECE;
@@ -158,8 +157,6 @@ static void words_of_row(uint64_t *words, const int32_t *const map[MAPS],
                 distance[p][x] = row[clamp(begin + x + place[0] * radius, d.nx)];
         }
         make_words(words + begin, (const int32_t(*)[PIECE])distance, n);
-        for (int x = 0; x < n; x++)
-            if (level[begin + x] & LOB_REGISTER_NONE) words[begin + x] = LOB_REGISTER_NO_DATA;
     }
 }
 
@@ -177,8 +174,12 @@ lob_status lob_register_words(uint64_t *words, lob_register_call *c,
                  radius);
     }
 #pragma omp parallel for schedule(static) num_threads(c->context->threads)
-    for (int64_t row = 0; row < d.ny * d.nz; row++)
+    for (int64_t row = 0; row < d.ny * d.nz; row++) {
         words_of_row(words + row * d.nx, map, image, radius, row % d.ny, row / d.ny);
+        for (int64_t x = 0; x < d.nx; x++)
+            if (image->level[row * d.nx + x] & LOB_REGISTER_NONE)
+                words[row * d.nx + x] = c->no_data;
+    }
     lob_budget_free(&c->budget, memory, (MAPS + 1) * image->voxels, sizeof *memory);
     return LOB_OK;
 }
