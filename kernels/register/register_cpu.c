@@ -30,7 +30,7 @@ enum { CONSISTENT_ROUNDS = 10 };
 
 lob_register_options lob_register_defaults(void)
 {
-    return (lob_register_options){.smooth = 0.6};
+    return (lob_register_options){.smooth = 0.5};
 }
 
 /* ---- preparing ---- */

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from ctypes import POINTER, byref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from ._library import Options
 
-STARTS = ("best", "headers", "centres")
+Start = Literal["best", "headers", "centres"]
 
 
 class Field:
@@ -104,7 +105,7 @@ def register(
     grid: float | None = None,
     smooth: float | None = None,
     mask: Any = None,
-    start: str = "best",
+    start: Start = "best",
     moving_spacing: Any = None,
     **options: Unpack[Options],
 ) -> Field:
@@ -131,8 +132,8 @@ def register(
         chosen.spacing_mm = grid
     if smooth is not None:
         chosen.smooth = smooth
-    word = STARTS[choice("start", start, STARTS)]
-    chosen.headers, chosen.centres = word == "headers", word == "centres"
+    choice("start", start, Start)
+    chosen.headers, chosen.centres = start == "headers", start == "centres"
     covered = of.mask(mask)
     seen, moved = volume(of), volume(other)
     given = _abi.lob_register_input(POINTER(_abi.lob_volume)(seen), POINTER(_abi.lob_volume)(moved), covered.address)
@@ -146,8 +147,6 @@ def register(
 
 
 def _address(field: _abi.lob_field) -> int:
-    import ctypes
-
     return ctypes.cast(field.mm, ctypes.c_void_p).value or 0
 
 

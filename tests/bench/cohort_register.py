@@ -50,14 +50,17 @@ def rotation(image, axis, degrees):
 def smooth(image, most_mm, sigma_mm, seed):
     """A smooth random displacement whose longest is most_mm."""
     random = np.random.default_rng(seed)
-    size = [max(2, int(np.ceil(n * s / 8))) + 1 for n, s in zip(image.GetSize(), image.GetSpacing())]
+    beyond = int(2 * sigma_mm / 8)  # the filter's ends are wild
+    size = [int(np.ceil(n * s / 8)) + 1 + 2 * beyond for n, s in zip(image.GetSize(), image.GetSpacing())]
     planes = []
     for _ in range(3):
         noise = sitk.GetImageFromArray(random.normal(size=size[::-1]))
         noise.SetSpacing([8.0] * 3)
         noise.SetDirection(image.GetDirection())
         noise.SetOrigin(image.GetOrigin())
-        planes.append(sitk.SmoothingRecursiveGaussian(noise, sigma_mm))
+        noise.SetOrigin(noise.TransformIndexToPhysicalPoint([-beyond] * 3))
+        smoothed = sitk.SmoothingRecursiveGaussian(noise, sigma_mm)
+        planes.append(smoothed[beyond:-beyond, beyond:-beyond, beyond:-beyond])
     longest = np.sqrt(sum(sitk.GetArrayFromImage(p) ** 2 for p in planes)).max()
     field = sitk.Compose([sitk.Cast(p * (most_mm / longest), sitk.sitkFloat64) for p in planes])
     return sitk.DisplacementFieldTransform(field)
