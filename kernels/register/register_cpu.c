@@ -143,6 +143,20 @@ static lob_status prepare(lob_register_call *c)
 
 /* ---- a level ---- */
 
+/* A level for a grid of few voxels: eight points or more along its longest side, of two voxels each
+ * at least. */
+static lob_register_level fitted(const lob_register_call *c, lob_register_level level)
+{
+    const lob_dims d = c->fixed.dims;
+    int64_t longest = d.nx > d.ny ? d.nx : d.ny;
+    if (d.nz > longest) longest = d.nz;
+    const int64_t step = longest / 8 > 2 ? longest / 8 : 2;
+    if (step >= level.step) return level;
+    level.step = (int)step;
+    level.each = step > 4 ? 2 : 1;
+    return level;
+}
+
 /* Costs of a level's points from one scan to the other: 0 is from fixed to moved. */
 static lob_status fill_costs(lob_register_costs *k, lob_register_call *c, int from)
 {
@@ -289,9 +303,10 @@ static int64_t translate(lob_register_call *c, const lob_register_costs *k)
 }
 
 /* One level of the affine. least: only its translation is sought; out: what it costs. */
-static lob_status affine_level(lob_register_call *c, const lob_register_level *level,
+static lob_status affine_level(lob_register_call *c, const lob_register_level *given,
                                int64_t *least)
 {
+    const lob_register_level as_fitted = fitted(c, *given), *const level = &as_fitted;
     lob_register_points points;
     lob_register_costs k = {.points = &points};
     lob_register_move(c);
@@ -394,7 +409,7 @@ static lob_status find_displacements(lob_register_points p[2], lob_register_call
 {
     lob_register_points next[2];
     for (size_t i = 0; i < COUNT(levels); i++) {
-        const lob_register_level *const level = &levels[i];
+        const lob_register_level as_fitted = fitted(c, levels[i]), *const level = &as_fitted;
         lob_status st = LOB_OK;
         if (i > 0 && level->radius != levels[i - 1].radius) LOB_TRY(make_words(c, level->radius));
         for (int k = 0; k < 2; k++) next[k] = (lob_register_points){.count = 0};

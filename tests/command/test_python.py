@@ -822,3 +822,50 @@ def test_structures_have_the_compiler_s_sizes(tmp_path):
         pytest.skip("the library does not lie in a build")
     subprocess.run(["cc", "-fsyntax-only", f"-I{include}", str(source)], check=True)
     assert len(kinds) > 50
+
+
+# ---- one scan onto another ----
+
+
+def test_fields_are_the_command_s(case, tmp_path):
+    """The same field and the same warped labels; a field goes through nibabel and SimpleITK unchanged."""
+    scan, _, truth = images(case)
+    moving = lobule.resample(scan, (4, 3, 5))
+    moving.to_filename(tmp_path / "moving.nii")
+    report = {}
+    field = lobule.register(scan, moving, grid=12, smooth=1, report=report)
+    good("register", case / "scan.nii.gz", tmp_path / "moving.nii", "--grid", "12", "--smooth", "1",
+         "-o", tmp_path / "field.nii", "--report", tmp_path / "r.json", *CPU)  # fmt: skip
+    wanted = nibabel.load(tmp_path / "field.nii")
+    stored = np.asarray(wanted.dataobj)
+    assert field.array.transpose(3, 2, 1, 0).tobytes() == stored[:, :, :, 0].tobytes()
+    assert np.allclose(field.affine, wanted.affine, atol=1e-4)
+    results = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert np.allclose(field.matrix[:3], results["affine"]) and report["folded"] == results["folded"]
+    good("warp", case / "truth.nii.gz", tmp_path / "field.nii", "--inverse", "--labels", "--like", tmp_path / "moving.nii",
+         "-o", tmp_path / "out.nii", *CPU)  # fmt: skip
+    out = np.asarray(nibabel.load(tmp_path / "out.nii").dataobj)
+    for given in (field, field.nibabel(), field.itk(), wanted):
+        found = lobule.warp(truth, given, moving, labels=True, inverse=True)
+        assert np.array_equal(np.asarray(found.dataobj), out)
+    itk = sitk.DisplacementFieldTransform(field.itk())
+    point = itk.TransformPoint((-10.0, 5.0, 3.0))
+    assert np.linalg.norm(np.subtract(point, (-10, 5, 3))) < 12
+
+
+def test_fields_of_arrays_and_what_is_no_field(case):
+    scan = np.asarray(images(case)[0].dataobj).T
+    field = lobule.register(scan, scan[:, 2:, 3:], spacing=(4, 3, 3), grid=9, affine_only=True)
+    assert np.allclose(np.median(field.array, (1, 2, 3)), (9, 6, 0), atol=1)  # along LPS
+    back = lobule.warp(scan[:, 2:, 3:], field, scan, spacing=(4, 3, 3))
+    assert back.shape == scan.shape and np.corrcoef(back[3:-3, 5:-5, 5:-5].ravel(), scan[3:-3, 5:-5, 5:-5].ravel())[0, 1] > 0.9
+    for call, part in (
+        (lambda: lobule.register(scan, scan, start="corner"), "start"),
+        (lambda: lobule.register(scan, np.zeros_like(scan)), "one value alone"),
+        (lambda: lobule.register(scan, scan, smooth=0), "smoothness"),
+        (lambda: lobule.warp(scan, scan, scan), "a field is"),
+        (lambda: lobule.warp(scan, field, scan, labels=True, nearest=True), "nearest"),
+        (lambda: lobule.Field(np.zeros((2, 3, 3, 3)), np.eye(4)), "shape"),
+    ):
+        with pytest.raises(lobule.InputError, match=part):
+            call()
