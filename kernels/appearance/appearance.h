@@ -12,6 +12,20 @@
  * averaged over a view's channels, and summed over views (naive Bayes): what nobody drew is more
  * likely background than one of the labels.
  *
+ * Nearby. Tissue of one kind is not as bright everywhere. With `local` the share 1 - local of a
+ * score is that above, and the rest comes from strokes nearby, learnt at nodes in each slice across
+ * local_axis. These lie from border to border, at most local_mm apart; or 1.25 times that, and so
+ * on, while the scores at all nodes are more than 2^20 and than half of the voxels. At a node the
+ * strokes of a label in its slice, and in the next slices with strokes before and after it, weigh
+ *
+ *     exp(-d^2 / (2 sigma^2)) / (sigma^2 n),  sigma = max(15 mm, 3 times the least d),
+ *
+ * d being distances within the slice and n the number of these strokes; exponents are rounded to
+ * 256ths, and from -16 on the weight is 0. Of more than 256 strokes in a slice those at even steps
+ * count. With q_l(b) the weight in bin b, smoothed along the bins, and 2e-5, the score is
+ * log q_l(b) / q_background(b), divided by the view's channels. Both shares together are limited to
+ * -16..16, and a voxel takes them from the four nodes around it, bilinearly.
+ *
  * Place. Without an outline, a label loses up to `far` nats where its strokes are farther away than
  * nearly all strokes of other labels are: the share far_quantile of these lies within the reach R,
  * and a voxel at distance d loses far * min(max(d / R - 1, 0), 1).
@@ -54,13 +68,16 @@ typedef struct {
     double shape_mm;     /* mm, > 0; 0: the least spacing of axes with more than one voxel */
     double shape_widen;  /* mm per mm, >= 0 */
     double shape_slope;  /* mm per mm, >= 0 */
+    double local;        /* 0..1; 0: strokes count alike wherever they are */
+    double local_mm;     /* from node to node, > 0, at most 1e6 */
+    int local_axis;      /* 0 x, 1 y or 2 z */
     bool levels;         /* shares are wanted smoothed, in steps of 1/255, as uint8 */
     double blur_mm;      /* standard deviation of the Gaussian that smooths them, edges repeated;
                             0..1e6, 0: none; not read without levels */
 } lob_appearance_options;
 
 /* 64 bins, sigma 2 bins, whole 0.5, 4 nats of far beyond the quantile 0.75, 2 nats of shape over
- * the least spacing, widened by 0.1, slope 0.5. */
+ * the least spacing, widened by 0.1, slope 0.5; nothing local, with nodes 15 mm apart across z. */
 lob_appearance_options lob_appearance_defaults(void);
 
 typedef struct {

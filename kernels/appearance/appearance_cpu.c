@@ -1,5 +1,6 @@
 /* Appearance on the CPU: counts, and the shares, whole or plane by plane. */
 #include "kernels/appearance/appearance_levels.h"
+#include "kernels/appearance/appearance_local.h"
 #include "kernels/appearance/appearance_place.h"
 #include "kernels/arrays.h"
 #include "kernels/resample/resample_planes.h"
@@ -14,6 +15,7 @@ typedef struct {
     lob_budget budget;
     lob_appearance_stats *stats;
     lob_appearance_places places;
+    lob_appearance_nodes nodes;
     void *shares;
 } job;
 
@@ -101,6 +103,19 @@ static lob_status count_bins(job *j, int channel, lob_error *error)
     return failed ? lob_fail(error, LOB_ENOMEM, "no memory left for counts") : LOB_OK;
 }
 
+/* Bins of the strokes that local scores are learnt from. */
+static void bin_samples(job *j, int channel)
+{
+    const lob_appearance_plan *const p = &j->plan;
+    const lob_appearance_samples *const s = &j->nodes.samples;
+    for (int64_t i = 0; i < s->count; i++) {
+        float value;
+        load_row(&value, &p->view[channel], p->voxels, s->voxel[i], 1);
+        s->bin[channel * s->count + i] =
+            (int16_t)lob_appearance_bin(value, &p->view[channel].scale);
+    }
+}
+
 /* ---- shares ---- */
 
 enum { BLOCK = 256 }; /* voxels whose exponentials are at hand together */
@@ -112,6 +127,25 @@ static void add_scores(int32_t *score, const int32_t *table, const int32_t *bin,
 {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) score[i] += table[bin[i] * apart];
+}
+
+/* The same between nodes. */
+static void add_local_scores(int32_t *score, const int16_t *table,
+                             const lob_appearance_corners *corners, int64_t entry,
+                             const int32_t *bin, int apart, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        score[i] += lob_appearance_local_score(table, &corners[i], entry + (int64_t)bin[i] * apart);
+}
+
+static void find_corners(lob_appearance_corners *corners, const job *j, int64_t first, int64_t n)
+{
+    const lob_dims d = j->plan.dims;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = (first + i) / d.nx;
+        corners[i] = lob_appearance_corners_of(&j->nodes.look, first + i - row * d.nx, row % d.ny,
+                                               row / d.ny);
+    }
 }
 
 LOB_SIMD_CLONES
@@ -139,6 +173,9 @@ static void shares_block(const job *j, float *share, int64_t apart, int64_t step
     int32_t bin[LOB_APPEARANCE_MAX_VIEWS][BLOCK], score[BLOCK];
     double value[LOB_APPEARANCE_MAX_LABELS][BLOCK], total[BLOCK];
     float row[BLOCK];
+    lob_appearance_corners corners[BLOCK];
+    const int16_t *const local = j->nodes.look.table;
+    if (local) find_corners(corners, j, first, n);
     for (int c = 0; c < p->channels; c++) {
         load_row(row, &p->view[c], p->voxels, first, n);
         bins_row(bin[c], row, &p->view[c].scale, n);
@@ -146,9 +183,13 @@ static void shares_block(const job *j, float *share, int64_t apart, int64_t step
     for (int64_t i = 0; i < n; i++) total[i] = 1;
     for (int k = 0; k < p->wanted; k++) {
         lob_appearance_gains(score, &j->places, k, first, n);
-        for (int c = 0; c < p->channels; c++)
-            add_scores(score, p->table + (int64_t)c * p->slots * p->wanted + k, bin[c], p->wanted,
-                       n);
+        for (int c = 0; c < p->channels; c++) {
+            const int64_t entry = (int64_t)c * p->slots * p->wanted + k;
+            if (local)
+                add_local_scores(score, local, corners, entry, bin[c], p->wanted, n);
+            else
+                add_scores(score, p->table + entry, bin[c], p->wanted, n);
+        }
         exps_of(value[k], total, p->exps, score, n);
     }
     for (int k = 0; k < p->wanted; k++) {
@@ -314,15 +355,26 @@ static lob_status run_shares(job *j, lob_error *error)
     return LOB_OK;
 }
 
-static lob_status run(job *j, lob_error *error)
+static lob_status learn(job *j, lob_error *error)
 {
-    const lob_appearance_plan *p = &j->plan;
+    const lob_appearance_plan *const p = &j->plan;
+    const bool local = p->options->local > 0;
+    if (local) LOB_TRY(lob_appearance_nodes_make(&j->nodes, p, p->in->seeds, &j->budget, error));
     for (int c = 0; c < p->channels; c++) {
         find_scale(j, &j->plan.view[c]);
+        if (local) bin_samples(j, c);
         LOB_TRY(count_bins(j, c, error));
         if (reports(j, 0.3 * (c + 1) / p->channels)) return LOB_ECANCEL;
     }
     LOB_TRY(lob_appearance_tables(&j->plan, error));
+    return local ? lob_appearance_nodes_learn(&j->nodes, p, j->context->threads, error)
+                 : lob_appearance_tables(&j->plan, error);
+}
+
+static lob_status run(job *j, lob_error *error)
+{
+    const lob_appearance_plan *p = &j->plan;
+    LOB_TRY(learn(j, error));
     j->places.plan = p;
     j->places.budget = &j->budget;
     const lob_status st = (p->options->levels ? run_levels : run_shares)(j, error);
@@ -347,6 +399,7 @@ lob_status lob_appearance_cpu(void *shares, lob_appearance_stats *stats,
         LOB_TRY(lob_check_memory(in->place, in->views[v], NULL, error));
     lob_status st = lob_appearance_plan_make(&j.plan, in, options, error);
     if (st == LOB_OK) st = run(&j, error);
+    lob_appearance_nodes_free(&j.nodes, &j.plan, &j.budget);
     stats->working_bytes = j.budget.peak;
     lob_appearance_plan_free(&j.plan);
     return lob_error_end(error, st);

@@ -2,7 +2,7 @@
  * Appearance on the GPU: ranges, counts, distances and shares in device memory; tables and the
  * quantile of distances on the host.
  */
-#include "kernels/appearance/appearance_plan.h"
+#include "kernels/appearance/appearance_local.h"
 #include "kernels/arrays.h"
 #include "kernels/backend_cuda.h"
 #include "kernels/device/arena.cuh"
@@ -98,6 +98,21 @@ static __global__ void __launch_bounds__(THREADS) count_kernel(voxel_params p)
     }
 }
 
+/* ---- strokes that are learnt from nearby ---- */
+
+struct sample_params {
+    channel of;
+    const int64_t *voxel; /* count */
+    int16_t *bin;         /* likewise */
+    int64_t count;
+};
+
+static __global__ void __launch_bounds__(THREADS) samples_kernel(sample_params p)
+{
+    for (int64_t i = grid_first(); i < p.count; i += grid_step())
+        p.bin[i] = (int16_t)lob_appearance_bin(value_at(p.of, p.voxel[i]), &p.of.scale);
+}
+
 /* ---- the reach of strokes ---- */
 
 struct reach_params {
@@ -189,15 +204,20 @@ struct share_params {
     const channel *of;    /* channels */
     const int32_t *table; /* channels * slots * wanted */
     const double *exps;
+    lob_dims dims;
+    lob_appearance_local local; /* without a table: there are none */
 };
 
-static __device__ inline int32_t score_of(const share_params &p, int k, int64_t i)
+static __device__ inline int32_t score_of(const share_params &p, int k, int64_t i,
+                                          const lob_appearance_corners &corners)
 {
     int32_t score = p.has_gain ? ((const int32_t *)p.shares)[k * p.voxels + i] : 0;
     for (int c = 0; c < p.channels; c++) {
         const channel &of = p.of[c];
         const int bin = lob_appearance_bin(value_at(of, i), &of.scale);
-        score += p.table[((int64_t)c * p.slots + bin) * p.wanted + k];
+        const int64_t entry = ((int64_t)c * p.slots + bin) * p.wanted + k;
+        score += p.local.table ? lob_appearance_local_score(p.local.table, &corners, entry)
+                               : p.table[entry];
     }
     return score;
 }
@@ -206,8 +226,13 @@ static __global__ void __launch_bounds__(THREADS) shares_kernel(share_params p)
 {
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
         double total = 1;
+        lob_appearance_corners corners = {};
+        if (p.local.table) {
+            const place3 at = place_in(p.dims, i);
+            corners = lob_appearance_corners_of(&p.local, at.x, at.y, at.z);
+        }
         for (int k = 0; k < p.wanted; k++) {
-            const int32_t score = score_of(p, k, i);
+            const int32_t score = score_of(p, k, i, corners);
             total += lob_appearance_exp(p.exps, score);
             ((int32_t *)p.shares)[k * p.voxels + i] = score;
         }
@@ -228,8 +253,10 @@ struct job {
     lob_appearance_stats *stats;
     lob_appearance_stack stacks[LOB_APPEARANCE_MAX_LABELS][3]; /* of wanted labels by axis, with an
                                                                   outline */
-    int64_t distances; /* voxels of the largest transform; 0: none */
-    int64_t *halves;   /* LOB_APPEARANCE_HALF, on the host */
+    int64_t distances;          /* voxels of the largest transform; 0: none */
+    int64_t *halves;            /* LOB_APPEARANCE_HALF, on the host */
+    lob_appearance_nodes nodes; /* on the host, */
+    lob_budget host;            /* whose memory this is */
 
     void *views[LOB_APPEARANCE_MAX_VIEWS], *seeds, *outline;
     float *shares;
@@ -243,6 +270,9 @@ struct job {
     uint8_t *inside;
     int64_t *slices;
     lob_appearance_place *places;
+    int64_t *sample_voxels;
+    int16_t *sample_bins, *local_table;
+    lob_appearance_between *between;
     void *work;
 };
 
@@ -274,6 +304,12 @@ static int64_t lay_out(job *j, void *block)
     j->inside = memory.take<uint8_t>(by_outline(j) ? j->distances : 0);
     j->slices = memory.take<int64_t>(by_outline(j) ? longest : 0);
     j->places = memory.take<lob_appearance_place>(by_outline(j) ? longest : 0);
+    const lob_appearance_nodes *n = &j->nodes;
+    j->sample_voxels = memory.take<int64_t>(n->samples.count);
+    j->sample_bins = memory.take<int16_t>(n->samples.count);
+    j->local_table = memory.take<int16_t>(n->items);
+    j->between = memory.take<lob_appearance_between>(
+        n->items > 0 ? p->dims.nx + p->dims.ny + p->dims.nz : 0);
     j->work =
         memory.take<unsigned char>(j->distances ? distance::work_bytes(&found, j->distances) : 0);
     return memory.used;
@@ -341,6 +377,37 @@ static lob_status make_tables(job *j, const channel *of, lob_error *error)
                               rows * p->wanted * (int64_t)sizeof *p->table, error));
     return lob_device_upload(j->device, j->exps, p->exps,
                              LOB_APPEARANCE_EXPS * (int64_t)sizeof *p->exps, error);
+}
+
+/* Bins of the strokes that are learnt from nearby, tables of them, and the tables to the device. */
+static lob_status make_local_tables(job *j, const channel *of, lob_appearance_local *local,
+                                    lob_error *error)
+{
+    const lob_appearance_plan *p = &j->plan;
+    lob_appearance_nodes *n = &j->nodes;
+    const int64_t count = n->samples.count, bytes = count * (int64_t)sizeof(int16_t);
+    const int64_t coordinates[3] = {p->dims.nx, p->dims.ny, p->dims.nz};
+    if (n->items == 0) return LOB_OK;
+    LOB_TRY(lob_device_upload(j->device, j->sample_voxels, n->samples.voxel,
+                              count * (int64_t)sizeof *n->samples.voxel, error));
+    for (int c = 0; c < p->channels; c++) {
+        const sample_params s = {of[c], j->sample_voxels, j->sample_bins, count};
+        LOB_TRY(lob_launch_over(j->device, samples_kernel, "values under strokes", count, THREADS,
+                                s, error));
+        LOB_TRY(lob_device_download(j->device, n->samples.bin + c * count, j->sample_bins, bytes,
+                                    error));
+    }
+    LOB_TRY(lob_appearance_nodes_learn(n, p, j->context->threads, error));
+    LOB_TRY(lob_device_upload(j->device, j->local_table, n->table,
+                              n->items * (int64_t)sizeof *n->table, error));
+    LOB_TRY(lob_device_upload(
+        j->device, j->between, n->between,
+        (coordinates[0] + coordinates[1] + coordinates[2]) * (int64_t)sizeof *n->between, error));
+    *local = n->look;
+    local->table = j->local_table;
+    local->between[0] = j->between;
+    for (int a = 1; a < 3; a++) local->between[a] = local->between[a - 1] + coordinates[a - 1];
+    return LOB_OK;
 }
 
 /* ---- distances ---- */
@@ -431,19 +498,40 @@ static lob_status shape_scores(const job *j, int k, lob_error *error)
 
 /* ---- all of it ---- */
 
-/* Planes are looked for on the host, which takes seeds of the device there. */
-static lob_status count_strokes(job *j, lob_strokes *strokes, lob_error *error)
+/* Seeds on the host; *copy, which is to be freed, where they were on the device. */
+static lob_status seeds_here(job *j, const void **seeds, void **copy, lob_error *error)
 {
     const lob_appearance_input *in = j->plan.in;
     const int64_t bytes = j->plan.voxels * (int64_t)lob_type_of(in->seed_type)->bytes;
-    const bool here = in->place.kind == LOB_PLACE_MEMORY;
-    void *const copy = here ? NULL : malloc((size_t)bytes);
-    lob_status st = LOB_OK;
-    if (!here && !copy) st = lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
-    if (st == LOB_OK && copy) st = lob_device_download(j->device, copy, j->seeds, bytes, error);
+    *copy = NULL;
+    *seeds = in->seeds;
+    if (in->place.kind == LOB_PLACE_MEMORY) return LOB_OK;
+    *seeds = *copy = malloc((size_t)bytes);
+    if (!*copy) return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
+    return lob_device_download(j->device, *copy, j->seeds, bytes, error);
+}
+
+/* Planes are looked for on the host. */
+static lob_status count_strokes(job *j, lob_strokes *strokes, lob_error *error)
+{
+    const void *seeds;
+    void *copy;
+    lob_status st = seeds_here(j, &seeds, &copy, error);
     if (st == LOB_OK)
-        st = lob_strokes_count(strokes, here ? in->seeds : copy, in->seed_type, j->plan.dims,
-                               in->labels, j->context->threads, error);
+        st = lob_strokes_count(strokes, seeds, j->plan.in->seed_type, j->plan.dims,
+                               j->plan.in->labels, j->context->threads, error);
+    free(copy);
+    return st;
+}
+
+/* So are nodes and their strokes. */
+static lob_status make_nodes(job *j, lob_error *error)
+{
+    const void *seeds;
+    void *copy;
+    if (!(j->plan.options->local > 0)) return LOB_OK;
+    lob_status st = seeds_here(j, &seeds, &copy, error);
+    if (st == LOB_OK) st = lob_appearance_nodes_make(&j->nodes, &j->plan, seeds, &j->host, error);
     free(copy);
     return st;
 }
@@ -476,7 +564,9 @@ static lob_status compute(job *j, lob_error *error)
                  volume->slope, volume->inter, {}};
     }
     LOB_TRY(find_scales(j, of, error));
+    lob_appearance_local local = {};
     LOB_TRY(make_tables(j, of, error));
+    LOB_TRY(make_local_tables(j, of, &local, error));
     LOB_TRY(
         lob_device_upload(j->device, j->channels, of, p->channels * (int64_t)sizeof *of, error));
     if (reports(j, 0.4)) return LOB_ECANCEL;
@@ -489,7 +579,8 @@ static lob_status compute(job *j, lob_error *error)
                             p->voxels,   p->wanted,
                             p->channels, p->slots,
                             j->channels, j->table,
-                            j->exps};
+                            j->exps,     p->dims,
+                            local};
     LOB_TRY(lob_launch_over(j->device, shares_kernel, "shares", p->voxels, THREADS, s, error));
     return lob_device_wait(j->device, error);
 }
@@ -529,6 +620,7 @@ static lob_status travel(job *j, float *shares, lob_place place, lob_error *erro
     void *block = NULL;
     LOB_TRY(lob_device_send(j->device, travels, n, p->voxels, error));
     if (reports(j, 0.1)) return LOB_ECANCEL;
+    LOB_TRY(make_nodes(j, error));
     LOB_TRY(prepare(j, error));
     LOB_TRY(lob_device_budget_take(&j->budget, LOB_DEVICE_WORK, lay_out(j, NULL), &block, error));
     lay_out(j, block);
@@ -552,6 +644,8 @@ static lob_status find_shares(float *shares, lob_place place, lob_appearance_sta
     j->context = context;
     j->device = context->device;
     j->stats = stats;
+    j->host.who = "appearance";
+    j->host.limit = context->max_memory;
     lob_status st = lob_appearance_plan_make(&j->plan, in, options, error);
     if (st == LOB_OK) {
         j->budget = lob_device_budget_of(context, "appearance", j->plan.voxels);
@@ -560,6 +654,7 @@ static lob_status find_shares(float *shares, lob_place place, lob_appearance_sta
     }
     for (int i = 0; i < 3 * LOB_APPEARANCE_MAX_LABELS; i++)
         lob_appearance_stack_free(&j->stacks[i / 3][i % 3]);
+    lob_appearance_nodes_free(&j->nodes, &j->plan, &j->host);
     lob_appearance_plan_free(&j->plan);
     free(j->halves);
     free(j);

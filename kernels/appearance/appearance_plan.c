@@ -17,6 +17,8 @@ lob_appearance_options lob_appearance_defaults(void)
         .shape_mm = 0,
         .shape_widen = 0.1,
         .shape_slope = 0.5,
+        .local_mm = 15,
+        .local_axis = 2,
     };
 }
 
@@ -41,10 +43,13 @@ static lob_status check(const lob_appearance_input *in, const lob_appearance_opt
         {between(o->shape_mm,                            0, 1e6), "the width of a border"},
         {between(o->shape_widen,                       0,                                              1e6), "the growth of that width"},
         {between(o->shape_slope,   0,1e6), "the slope beyond an outline"},
-        {!o->levels || between(o->blur_mm,                                                  0,                                                       1e6), "what smooths the shares"},
-        {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                                              "the number of labels"                                             },
-        {in->background >= 1 && in->background <= in->labels,                             "the background's label"                            },
-        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,                        "the number of views"                                              },
+        {between(o->local,                                                  0,                                                       1), "the share of strokes nearby"},
+        {between(o->local_mm,                                              1e-6,                                              1e6), "the way between nodes"},
+        {o->local_axis >= 0 && o->local_axis <= 2,                             "the axis of local scores"                            },
+        {!o->levels || between(o->blur_mm,                        0,                                               1e6), "what smooths the shares"},
+        {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                                               "the number of labels"                                                                                          },
+        {in->background >= 1 && in->background <= in->labels,                                                  "the background's label"                                                         },
+        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,                                                "the number of views"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!rules[i].good)
@@ -116,8 +121,7 @@ lob_appearance_scale lob_appearance_scale_of(const lob_appearance_plan *plan, fl
 
 /* ---- tables of scores ---- */
 
-/* The Gaussian along the bins, cut at 4 sigma, of sum 1. Returns its radius. */
-static int bin_kernel(double *weight, double sigma)
+int lob_appearance_bin_kernel(double weight[LOB_APPEARANCE_KERNEL], double sigma)
 {
     const int radius = (int)(4 * sigma + 0.5);
     double sum = 0;
@@ -148,7 +152,7 @@ static void share_of(double *share, const int64_t *counts, int n, const double *
 
 /* Work of a channel's table. */
 typedef struct {
-    double weight[2 * 400 + 1];
+    double weight[LOB_APPEARANCE_KERNEL];
     int radius;
     int64_t others[LOB_APPEARANCE_MAX_BINS + 2];
     double own[LOB_APPEARANCE_MAX_BINS + 2], rest[LOB_APPEARANCE_MAX_BINS + 2],
@@ -181,7 +185,7 @@ lob_status lob_appearance_tables(lob_appearance_plan *plan, lob_error *error)
 {
     bin_work *w = malloc(sizeof *w);
     if (!w) return lob_fail(error, LOB_ENOMEM, "no memory left for tables of appearance");
-    w->radius = bin_kernel(w->weight, plan->options->bin_sigma);
+    w->radius = lob_appearance_bin_kernel(w->weight, plan->options->bin_sigma);
     for (int c = 0; c < plan->channels; c++) channel_table(plan, c, w);
     free(w);
     return LOB_OK;

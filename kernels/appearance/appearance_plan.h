@@ -59,6 +59,10 @@ static inline int64_t *lob_appearance_counts(const lob_appearance_plan *plan, in
 /* Fill plan->table from the counts. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_appearance_tables(lob_appearance_plan *plan, lob_error *error);
 
+/* The Gaussian along the bins, cut at 4 sigma, of sum 1. Returns its radius. */
+enum { LOB_APPEARANCE_KERNEL = 2 * 400 + 1 };
+int lob_appearance_bin_kernel(double weight[LOB_APPEARANCE_KERNEL], double sigma);
+
 /* Make a step a Gaussian of so many mm, along axes with more than one voxel. */
 void lob_appearance_blur(lob_filter_step *step, lob_dims dims, const double spacing_mm[3],
                          double blur_mm);

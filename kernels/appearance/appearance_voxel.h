@@ -85,6 +85,58 @@ LOB_BOTH int32_t lob_appearance_shape_at(const lob_appearance_shape *s, int64_t 
                                    s->signed_mm[in_slice + p->second * s->slice]);
 }
 
+/* Where a voxel lies between the nodes of local scores, along an axis. */
+enum { LOB_APPEARANCE_PARTS = 256 };
+typedef struct {
+    int64_t first, second; /* nodes before and after it; the slice's, across slices */
+    int32_t part;          /* of the way from first to second, of LOB_APPEARANCE_PARTS */
+} lob_appearance_between;
+
+/* Scores at nodes in slices. */
+typedef struct {
+    const int16_t *table; /* of each node `entries` numbers, -limit..limit; NULL: there are none */
+    int64_t entries;
+    const lob_appearance_between *between[3]; /* for each x, y and z */
+    int axis;                                 /* across slices */
+} lob_appearance_local;
+
+/* The four nodes around a voxel, and what each weighs, together LOB_APPEARANCE_PARTS squared. */
+typedef struct {
+    int64_t at[4];
+    int32_t weight[4];
+} lob_appearance_corners;
+
+LOB_BOTH lob_appearance_corners lob_appearance_corners_of(const lob_appearance_local *l, int64_t x,
+                                                          int64_t y, int64_t z)
+{
+    const lob_appearance_between px = l->between[0][x], py = l->between[1][y],
+                                 pz = l->between[2][z];
+    const lob_appearance_between s = l->axis == 0 ? px : l->axis == 1 ? py : pz;
+    const lob_appearance_between u = l->axis == 0 ? py : px, v = l->axis == 2 ? py : pz;
+    const int32_t all = LOB_APPEARANCE_PARTS;
+    lob_appearance_corners c;
+    c.at[0] = (s.first + u.first + v.first) * l->entries;
+    c.at[1] = (s.first + u.second + v.first) * l->entries;
+    c.at[2] = (s.first + u.first + v.second) * l->entries;
+    c.at[3] = (s.first + u.second + v.second) * l->entries;
+    c.weight[0] = (all - u.part) * (all - v.part);
+    c.weight[1] = u.part * (all - v.part);
+    c.weight[2] = (all - u.part) * v.part;
+    c.weight[3] = u.part * v.part;
+    return c;
+}
+
+/* The score of an entry between nodes, rounded. The sum is at most 2^30 in size. */
+LOB_BOTH int32_t lob_appearance_local_score(const int16_t *table, const lob_appearance_corners *c,
+                                            int64_t entry)
+{
+    const int32_t low =
+        table[c->at[0] + entry] * c->weight[0] + table[c->at[1] + entry] * c->weight[1] +
+        table[c->at[2] + entry] * c->weight[2] + table[c->at[3] + entry] * c->weight[3];
+    const uint32_t above = (uint32_t)low + ((uint32_t)LOB_APPEARANCE_LIMIT << 16) + (1u << 15);
+    return (int32_t)(above >> 16) - LOB_APPEARANCE_LIMIT;
+}
+
 /* exp of a score, limited; exps holds LOB_APPEARANCE_EXPS numbers. */
 LOB_BOTH double lob_appearance_exp(const double *exps, int32_t score)
 {

@@ -101,6 +101,22 @@ lob_status lob_strokes_width(double *width_mm, const lob_strokes *strokes, const
                              lob_type type, const double spacing_mm[3], int32_t background,
                              lob_error *error);
 
+/*
+ * Leave out strokes that look like another label: voxels where another label's share is more than
+ * 8 times their own's, in pieces of a stroke (26 neighbours) of which more than half do not. What
+ * looks otherwise as a whole was drawn for that.
+ *
+ *   out         out  nx*ny*nz: seeds, or 0
+ *   seeds       in   nx*ny*nz labels 0..labels, 0: not drawn
+ *   shares      in   (labels - 1) * nx*ny*nz, planar, of all labels but the background, ascending,
+ *                    in 255ths; what is missing to 255 is the background's
+ *   background  in   1..labels
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *shares,
+                             lob_dims dims, int32_t labels, int32_t background);
+
 LOB_END_DECLS
 
 #endif

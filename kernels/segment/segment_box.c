@@ -93,7 +93,45 @@ static lob_status cut_strokes(lob_segment_job *j, lob_error *error)
     if (st == LOB_OK && j->plan->slips) st = drop_slips(j, error);
     lob_label_set_free(&set);
     lob_volume_free(&whole);
-    return st == LOB_OK ? lob_segment_here(j, &j->seeds, own, error) : st;
+    return st;
+}
+
+/* Strokes without the borders of areas: within what a disc of 2 voxels' radius fills, the voxels
+ * that have their own label on all sides in their slice. */
+static lob_status find_starts(lob_segment_job *j, lob_error *error)
+{
+    const lob_labels_step open = {.kind = LOB_LABELS_OPEN, .length = 2, .voxels = true};
+    const lob_labels_step erode = {.kind = LOB_LABELS_ERODE, .length = 1, .voxels = true};
+    int32_t values[LOB_SEGMENT_MAX_LABELS];
+    for (int32_t k = 0; k < j->plan->count; k++) values[k] = k + 1;
+    lob_labels_options options = lob_labels_defaults();
+    options.slice_axis = j->plan->across;
+    options.neighbours = 8;
+    lob_labels_input in = {
+        .labels = j->strokes.data,
+        .type = j->strokes.type,
+        .count = j->plan->count,
+        .values = values,
+        .dims = j->strokes.dims,
+        .spacing_mm = {1, 1, 1},
+        .steps = &open,
+        .step_count = 1,
+    };
+    lob_labels_output areas = {.labels = NULL}, found = {.labels = NULL};
+    lob_segment_turn turn;
+    LOB_TRY(lob_budget_hold(&j->budget, 2 * lob_voxels(&j->strokes), error));
+    lob_status st = lob_labels_cpu(&areas, &in, &options, lob_segment_begin(j, &turn, 0), error);
+    in.mask = areas.labels;
+    in.steps = &erode;
+    if (st == LOB_OK)
+        st = lob_labels_cpu(&found, &in, &options, lob_segment_begin(j, &turn, 0), error);
+    if (st == LOB_OK && lob_volume_adopt_at(&j->starts, &j->strokes, &found.labels, found.type, 1,
+                                            found.device) != LOB_OK)
+        st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    lob_labels_output_free(&areas);
+    lob_labels_output_free(&found);
+    lob_budget_release(&j->budget, (st == LOB_OK ? 1 : 2) * lob_voxels(&j->strokes));
+    return st;
 }
 
 /* Strokes on nothing but missing values tell nothing. An image on a GPU is not looked at. */
@@ -123,6 +161,9 @@ lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error)
     const lob_volume grid = grid_of_box(j);
     lob_filter_step median = {.kind = LOB_FILTER_MEDIAN};
     LOB_TRY(cut_strokes(j, error));
+    if (j->plan->areas) LOB_TRY(find_starts(j, error));
+    LOB_TRY(lob_segment_here(j, &j->drawn, &j->strokes, error));
+    LOB_TRY(lob_segment_here(j, &j->seeds, j->plan->areas ? &j->starts : &j->drawn, error));
     LOB_TRY(check_values(j, error));
     LOB_TRY(is_whole(j) ? lob_segment_here(j, &j->image, j->in->image, error)
                         : lob_segment_onto(j, &j->image, j->in->image, &grid, LOB_RESAMPLE_NEAREST,

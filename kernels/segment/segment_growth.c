@@ -10,6 +10,7 @@
 typedef struct {
     const lob_segment_growth *numbers;
     const lob_volume *image, *seeds; /* labels of the seeds are dense, */
+    const lob_volume *drawn;         /* of what keeps its label too, */
     int32_t labels, background;      /* likewise */
     bool last;
 } growth;
@@ -43,6 +44,8 @@ static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume
     options.whole = o->whole;
     options.far = o->far;
     options.levels = true;
+    options.local = j->plan->local;
+    options.local_axis = j->plan->across;
     options.blur_mm = blur_mm;
     if (outline) {
         options.shape = o->shape;
@@ -55,11 +58,12 @@ static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume
 
 /* Grow in the volume; or each slice alone, where those without strokes stay 0. */
 static lob_status grow(lob_segment_job *j, lob_volume *grown, const growth *g,
-                       const lob_volume *shares, bool slices, double share, lob_error *error)
+                       const lob_volume *seeds, const lob_volume *shares, bool slices, double share,
+                       lob_error *error)
 {
     lob_growcut_options options = lob_growcut_defaults();
     const lob_growcut_input in = {
-        .image = shares, .seeds = g->seeds, .labels = g->labels, .place = shares->place};
+        .image = shares, .seeds = seeds, .labels = g->labels, .place = shares->place};
     lob_segment_turn turn;
     options.rule = LOB_RULE_DISTANCE;
     options.norm = LOB_NORM_LINF;
@@ -74,6 +78,30 @@ static lob_status grow(lob_segment_job *j, lob_volume *grown, const growth *g,
                                     .strength = slices ? NULL : j->strength.data};
     return j->backend->growcut(&out, NULL, &in, &options, lob_segment_begin(j, &turn, share),
                                error);
+}
+
+/* What is grown from: where strokes fill areas, without those that look like another label. */
+static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth *g,
+                             const lob_volume *shares, lob_error *error)
+{
+    const lob_volume *const starts = &j->starts;
+    const int64_t n = lob_voxels(starts);
+    lob_volume here = lob_volume_empty();
+    if (!j->plan->areas || g->seeds != &j->seeds)
+        return lob_segment_here(j, seeds, g->seeds, error);
+    lob_volume *const own = &j->agreeing;
+    lob_segment_drop(j, own);
+    LOB_TRY(lob_budget_hold(&j->budget, n, error));
+    lob_status st = lob_volume_like(own, starts, LOB_U8, 1);
+    if (st != LOB_OK) lob_budget_release(&j->budget, n);
+    if (st == LOB_OK && shares->place.kind != LOB_PLACE_MEMORY)
+        st = lob_volume_move(&here, shares, (lob_place){0}, j->context, error);
+    if (st == LOB_OK)
+        st = lob_strokes_agree(own->data, starts->data, here.data ? here.data : shares->data,
+                               starts->dims, g->labels, g->background);
+    lob_volume_free(&here);
+    return st == LOB_OK ? lob_segment_here(j, seeds, own, error)
+                        : lob_fail(error, st, "no memory left for strokes");
 }
 
 /* Which labels are not on a slice; free it. */
@@ -98,8 +126,8 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
         .image = g->image,
         .labels = grown->data,
         .labels_type = grown->type,
-        .seeds = g->seeds->data,
-        .seeds_type = g->seeds->type,
+        .seeds = g->drawn->data,
+        .seeds_type = g->drawn->type,
         .label_count = g->labels,
         .background = g->background,
         .place = grown->place,
@@ -131,9 +159,13 @@ static lob_status grow_and_refine(lob_segment_job *j, lob_volume *out, const gro
                                   lob_volume *shares, double share, lob_error *error)
 {
     lob_volume grown = lob_volume_empty(), others = lob_volume_empty(), none = lob_volume_empty();
+    lob_volume seeds = lob_volume_empty();
     const bool thick = j->plan->thick;
-    lob_status st = grow(j, &grown, g, shares, false, (thick ? 0.4 : 0.6) * share, error);
-    if (st == LOB_OK && thick) st = grow(j, &others, g, shares, true, 0.2 * share, error);
+    lob_status st = find_seeds(j, &seeds, g, shares, error);
+    if (st == LOB_OK)
+        st = grow(j, &grown, g, &seeds, shares, false, (thick ? 0.4 : 0.6) * share, error);
+    if (st == LOB_OK && thick) st = grow(j, &others, g, &seeds, shares, true, 0.2 * share, error);
+    lob_segment_drop(j, &seeds);
     if (st == LOB_OK && thick) st = refine(j, out, g, &grown, &others, shares, 0.4 * share, error);
     lob_segment_drop(j, &others);
     if (st == LOB_OK && g->last && (j->in->uncertain || j->in->suggest > 0)) {
@@ -155,6 +187,7 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
         .numbers = &j->plan->growth[number],
         .image = &j->image,
         .seeds = &j->seeds,
+        .drawn = &j->drawn,
         .labels = j->plan->count,
         .background = j->background,
         .last = number + 1 == j->plan->passes,
@@ -175,8 +208,9 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
 static lob_status coarse_strokes(lob_segment_job *j, lob_volume *own, lob_label_set *kept,
                                  const lob_volume *grid, lob_error *error)
 {
-    const lob_resample_input in = {
-        .volume = &j->strokes, .dims = grid->dims, .geometry = grid->geometry};
+    const lob_resample_input in = {.volume = j->plan->areas ? &j->starts : &j->strokes,
+                                   .dims = grid->dims,
+                                   .geometry = grid->geometry};
     const lob_resample_options options = {.method = LOB_RESAMPLE_STROKES};
     lob_segment_turn turn;
     LOB_TRY(lob_budget_hold(&j->budget, lob_voxels(grid), error));
@@ -214,6 +248,7 @@ static lob_status coarse_growth(lob_segment_job *j, lob_volume *first, double sh
         .numbers = &j->plan->growth[0],
         .image = &image,
         .seeds = &seeds,
+        .drawn = &seeds,
         .labels = kept.count,
         .background = lob_label_set_find(&kept, j->background),
     };

@@ -23,11 +23,14 @@ typedef struct {
 
     /* on the box's grid, where the context computes */
     lob_volume image;
-    lob_volume view;    /* empty: there is none */
-    lob_volume strokes; /* uint8, dense labels, in ordinary memory; */
-    lob_volume seeds;   /* the same, or a view of it */
-    lob_volume shares;  /* of the last growth, uint8 */
-    lob_volume labels;  /* what came out, uint8, dense */
+    lob_volume view;     /* empty: there is none */
+    lob_volume strokes;  /* uint8, dense labels, in ordinary memory; */
+    lob_volume starts;   /* these without borders of areas; empty: there are no areas */
+    lob_volume agreeing; /* and without what looks like another label, in the last growth */
+    lob_volume seeds;    /* what is learnt from: starts or strokes, or a view of them; */
+    lob_volume drawn;    /* and what keeps its label: strokes, or a view of them */
+    lob_volume shares;   /* of the last growth, uint8 */
+    lob_volume labels;   /* what came out, uint8, dense */
     lob_volume strength;
     int32_t background; /* dense */
 } lob_segment_job;

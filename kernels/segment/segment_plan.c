@@ -31,6 +31,11 @@ static const double thick_slices = 2.5;
 /* What shares weigh, and the sigma in least spacings, where labels settle. */
 static const double thick_settle = 0.2, thick_sigma = 1;
 
+/* What is learnt from strokes nearby weighs so much, where slices are far apart; it takes strokes
+ * on some slices, and on both sides of a border. */
+static const double local_share = 0.85, local_width_mm = 25;
+enum { LOCAL_SLICES = 3 };
+
 /* The second growth begins from better shares, and so needs less of each. */
 static const double second_blur = 0.5, second_smooth = 0.7, second_edge = 0.5;
 
@@ -120,8 +125,18 @@ static lob_status find_outlines(int *axes, lob_segment_plan *plan, const lob_str
     return LOB_OK;
 }
 
-/* Is what was drawn wide enough, in voxels, for the median and the whole majority? */
-static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
+static bool slices_are_far_apart(const lob_segment_plan *plan, const lob_volume *image)
+{
+    const double *const mm = image->geometry.spacing_mm;
+    bool far = plan->axis >= 0;
+    for (int a = 0; a < 3; a++)
+        far = far && (a == plan->axis || thick_slices * mm[a] <= mm[plan->axis]);
+    return far;
+}
+
+/* Is what was drawn wide enough, in voxels, for the median and the whole majority? And are strokes
+ * near enough to each other to be learnt from nearby? */
+static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image, int outlines,
                                 const lob_volume *seeds, const lob_strokes *strokes,
                                 const lob_label_set *set, lob_error *error)
 {
@@ -132,7 +147,53 @@ static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
     for (int a = 0; a < 3; a++)
         if (plan->thick || (mm > 0 && voxels < median_width)) plan->median[a] = false;
     plan->thin = mm > 0 && voxels < smooth_width;
+    if (outlines == 1 && plan->slices >= LOCAL_SLICES && mm > 0 && mm <= local_width_mm &&
+        slices_are_far_apart(plan, image))
+        plan->local = local_share;
     return LOB_OK;
+}
+
+static int flat_axis(lob_dims dims)
+{
+    return dims.nx == 1 ? 0 : dims.ny == 1 ? 1 : 2;
+}
+
+/* Does the label of a voxel fill the disc of 2 voxels' radius around it, in its slice? */
+static bool fills_disc(const lob_volume *seeds, int across, const int64_t at[3])
+{
+    const lob_dims d = seeds->dims;
+    const int a = across == 0 ? 1 : 0, b = across == 2 ? 1 : 2;
+    const int32_t own =
+        lob_label_at(seeds->data, seeds->type, (at[2] * d.ny + at[1]) * d.nx + at[0]);
+    for (int i = -2; i <= 2; i++)
+        for (int k = -2; k <= 2; k++) {
+            int64_t to[3] = {at[0], at[1], at[2]};
+            to[a] += i;
+            to[b] += k;
+            if (i * i + k * k > 4) continue;
+            if (to[a] < 0 || to[a] >= lob_side(d, a) || to[b] < 0 || to[b] >= lob_side(d, b))
+                return false;
+            if (lob_label_at(seeds->data, seeds->type, (to[2] * d.ny + to[1]) * d.nx + to[0]) !=
+                own)
+                return false;
+        }
+    return true;
+}
+
+static bool have_areas(const lob_segment_plan *plan, const lob_volume *seeds)
+{
+    const lob_dims d = seeds->dims;
+    const size_t bytes = lob_type_of(seeds->type)->bytes;
+    const int across = plan->across;
+    for (int64_t row = 0; row < d.ny * d.nz; row++) {
+        const char *const at = (const char *)seeds->data + (size_t)(row * d.nx) * bytes;
+        if (lob_all_zero(at, (size_t)d.nx * bytes)) continue;
+        for (int64_t x = 0; x < d.nx; x++)
+            if (lob_label_at(seeds->data, seeds->type, row * d.nx + x) > 0 &&
+                fills_disc(seeds, across, (int64_t[3]){x, row % d.ny, row / d.ny}))
+                return true;
+    }
+    return false;
 }
 
 /* ---- grids ---- */
@@ -157,11 +218,8 @@ static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *stroke
 static bool slices_are_thick(const lob_segment_plan *plan, const lob_volume *image,
                              const lob_strokes *strokes)
 {
-    const double *const mm = image->geometry.spacing_mm;
-    bool thick = plan->axis >= 0 && plan->options.smooth > 0;
-    for (int a = 0; a < 3; a++)
-        thick = thick && (a == plan->axis || thick_slices * mm[a] <= mm[plan->axis]);
-    return thick && 4 * plan->slices >= 3 * extent_of(plan, strokes, plan->axis);
+    return plan->options.smooth > 0 && slices_are_far_apart(plan, image) &&
+           4 * plan->slices >= 3 * extent_of(plan, strokes, plan->axis);
 }
 
 /* How far the box goes beyond the first and last slice, as a share of the strokes' box there. */
@@ -277,11 +335,13 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     LOB_TRY(lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims, set->count,
                               context->threads, error));
     plan->axis = lob_strokes_axis(&strokes);
+    plan->across = plan->axis >= 0 ? plan->axis : flat_axis(seeds->dims);
+    plan->areas = have_areas(plan, seeds);
     lob_status st = choose_background(plan, &strokes, seeds, set, error);
     if (st == LOB_OK) st = find_outlines(&outlines, plan, &strokes, error);
     plan->thick = st == LOB_OK && slices_are_thick(plan, image, &strokes);
     if (st == LOB_OK) voxels = choose_box(plan, image, seeds, &strokes);
-    if (st == LOB_OK) st = look_at_width(plan, image, seeds, &strokes, set, error);
+    if (st == LOB_OK) st = look_at_width(plan, image, outlines, seeds, &strokes, set, error);
     lob_strokes_free(&strokes);
     if (st != LOB_OK) return st;
     plan->passes = plan->options.passes > 0 ? plan->options.passes : outlines == 1 ? 2 : 1;

@@ -146,7 +146,10 @@ lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
         .image = lob_volume_empty(),
         .view = lob_volume_empty(),
         .strokes = lob_volume_empty(),
+        .starts = lob_volume_empty(),
+        .agreeing = lob_volume_empty(),
         .seeds = lob_volume_empty(),
+        .drawn = lob_volume_empty(),
         .shares = lob_volume_empty(),
         .labels = lob_volume_empty(),
         .strength = lob_volume_empty(),
@@ -157,8 +160,8 @@ lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
     lob_status st = run(&j, out, error);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1)) st = LOB_ECANCEL;
     out->working_bytes = j.budget.peak;
-    lob_volume *const volumes[] = {&j.image,  &j.view,   &j.strokes, &j.seeds,
-                                   &j.shares, &j.labels, &j.strength};
+    lob_volume *const volumes[] = {&j.image, &j.view,  &j.strokes, &j.starts, &j.agreeing,
+                                   &j.seeds, &j.drawn, &j.shares,  &j.labels, &j.strength};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++)
         lob_segment_drop(&j, volumes[i]);
     if (st != LOB_OK) lob_segment_output_free(out);

@@ -601,5 +601,25 @@ def test_thick_slices_that_are_all_drawn(tmp_path):
     assert dice(mask == 1, truth == 1) > 0.9 and dice(mask == 3, truth == 3) > 0.9
     assert not (mask[:, :, [z for z in drawn if not (seeds[:, :, z] == 3).any()]] == 3).any()
     lines = by_files(tmp_path, "--background", "7")
+    assert any("--local 0.85 --local-axis z" in line for line in lines)
     assert any("--slices z" in line for line in lines) and any("--absent z" in line for line in lines)
+    assert (tmp_path / "by_files.nii.gz").read_bytes() == (tmp_path / "mask.nii.gz").read_bytes()
+
+
+def test_bodies_that_are_painted_out(tmp_path):
+    """Voxels at their borders look like the background: growth begins within them; files give the same bytes."""
+    image, truth = bodies(shape=(34, 30, 24))
+    seeds = strokes(truth, (8, 12, 16))
+    painted = np.zeros(truth.shape, bool)
+    painted[:, :, (8, 12, 16)] = True
+    wide = truth * ndimage.binary_dilation(truth > 0, np.ones((3, 3, 1)))
+    seeds = np.where(painted & (wide > 0), wide, seeds).astype(np.uint8)
+    save(image, tmp_path / "scan.nii.gz")
+    save(seeds, tmp_path / "strokes.nii.gz")
+    good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", cwd=tmp_path)
+    mask = load(tmp_path / "mask.nii.gz")
+    assert dice(mask == 1, truth == 1) > 0.93 and dice(mask == 3, truth == 3) > 0.9
+    assert np.array_equal(mask[seeds > 0], np.where(seeds == 7, 0, seeds)[seeds > 0]), "strokes keep their labels"
+    lines = by_files(tmp_path)
+    assert any("--open 2vox" in line for line in lines) and any("--shares @shares" in line for line in lines)
     assert (tmp_path / "by_files.nii.gz").read_bytes() == (tmp_path / "mask.nii.gz").read_bytes()

@@ -95,6 +95,22 @@ static void make_labels(appearance_case *c, lob_dims d, uint64_t *random)
     c->in.background = 1 + (int32_t)random_below(random, c->in.labels);
 }
 
+/* Strokes nearby, now and then, with nodes closer and wider than they speak. */
+static void make_local(appearance_case *c)
+{
+    uint64_t random = c->number * 86028121 + 5;
+    lob_appearance_options *o = &c->options;
+    if (random_chance(&random, 60)) return;
+    o->local = random_chance(&random, 20) ? 1 : 0.05 + 0.9 * random_double(&random);
+    o->local_axis = (int)random_below(&random, 3);
+    double longest = 1; /* a few nodes take time enough */
+    for (int a = 0; a < 3; a++)
+        if (a != o->local_axis)
+            longest = fmax(longest, (double)lob_side(c->image[0].dims, a) *
+                                        c->image[0].geometry.spacing_mm[a]);
+    o->local_mm = (0.2 + random_double(&random)) * longest;
+}
+
 static void make_options(appearance_case *c, uint64_t *random)
 {
     lob_appearance_options *o = &c->options;
@@ -108,6 +124,7 @@ static void make_options(appearance_case *c, uint64_t *random)
         o->shape_slope = random_double(random);
     }
     if (random_chance(random, 15)) o->far = o->shape = 0;
+    make_local(c);
     c->in.outline = random_chance(random, 50) ? c->outline : NULL;
     c->refine = lob_refine_defaults(c->image[0].dims, c->image[0].geometry.spacing_mm);
     if (random_chance(random, 30)) c->refine.smooth_mm = 0;

@@ -15,6 +15,7 @@ typedef struct {
     int64_t n;
     double spacing[3], least;
     int32_t *seed;
+    int64_t *drawn, drawn_count; /* voxels with a seed */
 } naive;
 
 static void *must_have(size_t bytes)
@@ -74,6 +75,143 @@ static double *share_of(const naive *c, const int *bin, int32_t label)
     return share;
 }
 
+/* ---- strokes nearby ---- */
+
+/* A channel of a view, and its scores of bins without places: wanted labels times bins. */
+typedef struct {
+    const int *bin;
+    const double *scores;
+    double per_channel;
+} binned;
+
+static int64_t slice_at(const naive *c, int64_t i)
+{
+    int64_t at[3];
+    place_of(at, c, i);
+    return at[c->o->local_axis];
+}
+
+/* The slices whose strokes count in a slice: itself, and the next ones with strokes. */
+static void find_near(bool *near, const naive *c, int64_t slice)
+{
+    int64_t before = -1, after = INT64_MAX;
+    for (int64_t i = 0; i < c->n; i++) {
+        const int64_t s = slice_at(c, i);
+        if (c->seed[i] == 0) continue;
+        if (s < slice && s > before) before = s;
+        if (s > slice && s < after) after = s;
+    }
+    for (int64_t s = 0; s < lob_side(c->d, c->o->local_axis); s++)
+        near[s] = s == slice || s == before || s == after;
+}
+
+static double squared(const naive *c, int64_t i, const double mm[3])
+{
+    int64_t at[3];
+    double sum = 0;
+    place_of(at, c, i);
+    for (int a = 0; a < 3; a++)
+        if (a != c->o->local_axis) sum += pow((double)at[a] * c->spacing[a] - mm[a], 2);
+    return sum;
+}
+
+/* The share of bin b under strokes of a label, seen from a place. */
+static double local_share(const naive *c, const binned *of, const bool *near, int32_t label, int b,
+                          const double mm[3])
+{
+    const int last = c->o->bins + 1, radius = (int)(4 * c->o->bin_sigma + .5);
+    double least = INFINITY, n = 0, share = 0, norm = 0;
+    for (int64_t j = 0; j < c->drawn_count; j++) {
+        const int64_t i = c->drawn[j];
+        if (c->seed[i] == label && near[slice_at(c, i)]) {
+            least = fmin(least, squared(c, i, mm));
+            n++;
+        }
+    }
+    const double sigma = fmax(15, 3 * sqrt(least));
+    for (int k = -radius; k <= radius; k++)
+        norm += radius ? exp(-.5 * k * k / (c->o->bin_sigma * c->o->bin_sigma)) : 1;
+    for (int64_t j = 0; j < c->drawn_count; j++) {
+        const int64_t i = c->drawn[j];
+        if (c->seed[i] != label || !near[slice_at(c, i)] || of->bin[i] < 0) continue;
+        const double weight = exp(-squared(c, i, mm) / (2 * sigma * sigma)) / (sigma * sigma * n);
+        for (int k = -radius; k <= radius; k++) {
+            const int at = b + k < 0 ? 0 : b + k > last ? last : b + k;
+            const double w = radius ? exp(-.5 * k * k / (c->o->bin_sigma * c->o->bin_sigma)) : 1;
+            if (of->bin[i] == at) share += w / norm * weight;
+        }
+    }
+    return share + 2e-5;
+}
+
+/* How far nodes are apart along an axis: as asked for, or 1.25 times that, and again, while they
+ * would have too many scores. */
+static double apart(const naive *c, int axis)
+{
+    const int64_t most = c->n / 2 > 1 << 20 ? c->n / 2 : 1 << 20;
+    int64_t scores = 0, channels = 0;
+    for (int v = 0; v < c->in->view_count; v++) channels += c->in->views[v]->channels;
+    double step = c->o->local_mm;
+    for (;;) {
+        bool few = true;
+        double of_axis = 1;
+        scores = channels * (c->o->bins + 3) * (c->in->labels - 1);
+        for (int a = 0; a < 3; a++) {
+            const double mm = (double)(lob_side(c->d, a) - 1) * c->spacing[a];
+            const int64_t nodes = (int64_t)ceil(mm / step - 1e-6) + 1;
+            scores *= a == c->o->local_axis ? lob_side(c->d, a) : nodes;
+            few = few && (a == c->o->local_axis || nodes <= 2);
+            if (a == axis && nodes > 1) of_axis = mm / (double)(nodes - 1);
+        }
+        if (scores <= most || few) return of_axis;
+        step *= 1.25;
+    }
+}
+
+/* The score of voxel i for wanted label k: of the nodes around it, bilinearly. */
+static double local_score(const naive *c, const binned *of, const bool *near, int32_t label, int k,
+                          int64_t i)
+{
+    const int u = c->o->local_axis == 0 ? 1 : 0, v = c->o->local_axis == 2 ? 1 : 2, b = of->bin[i];
+    const double step[2] = {apart(c, u), apart(c, v)}, share = c->o->local;
+    int64_t at[3];
+    double sum = 0;
+    place_of(at, c, i);
+    const double un = (double)at[u] * c->spacing[u] / step[0];
+    const double vn = (double)at[v] * c->spacing[v] / step[1];
+    for (int corner = 0; corner < 4; corner++) {
+        const double pu = rint(256 * (un - floor(un))) / 256,
+                     pv = rint(256 * (vn - floor(vn))) / 256;
+        const double weight = (corner % 2 ? pu : 1 - pu) * (corner / 2 ? pv : 1 - pv);
+        double mm[3] = {0, 0, 0};
+        if (weight == 0) continue;
+        mm[u] = (floor(un) + corner % 2) * step[0];
+        mm[v] = (floor(vn) + corner / 2) * step[1];
+        const double own = local_share(c, of, near, label, b, mm);
+        const double background = local_share(c, of, near, c->in->background, b, mm);
+        const double score = share * log(own / background) * of->per_channel +
+                             (1 - share) * of->scores[k * (c->o->bins + 2) + b];
+        sum += weight * fmin(fmax(score, -16), 16);
+    }
+    return sum;
+}
+
+static void add_local(double *scores, const naive *c, const binned *of)
+{
+    const int64_t side = lob_side(c->d, c->o->local_axis);
+    bool *near = must_have((size_t)side * sizeof *near);
+    for (int64_t s = 0; s < side; s++) {
+        find_near(near, c, s);
+        for (int64_t i = 0; i < c->n; i++)
+            for (int32_t l = 1, k = 0; l <= c->in->labels && slice_at(c, i) == s; l++)
+                if (l != c->in->background) {
+                    if (of->bin[i] >= 0) scores[k * c->n + i] += local_score(c, of, near, l, k, i);
+                    k++;
+                }
+    }
+    free(near);
+}
+
 static void add_channel(double *scores, const naive *c, const lob_volume *view, int channel)
 {
     int *bin = must_have((size_t)c->n * sizeof *bin);
@@ -89,20 +227,25 @@ static void add_channel(double *scores, const naive *c, const lob_volume *view, 
     if (!(width > 0)) width = 1;
     for (int64_t i = 0; i < c->n; i++)
         bin[i] = bin_of(c, value_of(view, channel * c->n + i), low, width);
+    const int bins = c->o->bins + 2;
     double *whole = share_of(c, bin, 0);
+    double *of_bins = must_have((size_t)(bins * c->in->labels) * sizeof *of_bins);
     for (int32_t l = 1, k = 0; l <= c->in->labels; l++) {
         if (l == c->in->background) continue;
         double *own = share_of(c, bin, l), *rest = share_of(c, bin, -l);
-        for (int64_t i = 0; i < c->n; i++) {
-            const int b = bin[i];
-            if (b < 0) continue;
+        for (int b = 0; b < bins; b++) {
             const double against = (1 - c->o->whole) * rest[b] + c->o->whole * whole[b];
-            scores[k * c->n + i] += log(own[b] / against) / view->channels;
+            of_bins[k * bins + b] = log(own[b] / against) / view->channels;
         }
+        for (int64_t i = 0; c->o->local == 0 && i < c->n; i++)
+            if (bin[i] >= 0) scores[k * c->n + i] += of_bins[k * bins + bin[i]];
         free(own);
         free(rest);
         k++;
     }
+    const binned of = {bin, of_bins, 1.0 / view->channels};
+    if (c->o->local > 0) add_local(scores, c, &of);
+    free(of_bins);
     free(whole);
     free(bin);
 }
@@ -282,7 +425,11 @@ void appearance_reference(double *scores, const lob_appearance_input *in,
     c.d = c.grid->dims;
     c.n = lob_dims_voxels(c.d);
     c.seed = must_have((size_t)c.n * sizeof *c.seed);
-    for (int64_t i = 0; i < c.n; i++) c.seed[i] = lob_label_at(in->seeds, in->seed_type, i);
+    c.drawn = must_have((size_t)c.n * sizeof *c.drawn);
+    for (int64_t i = 0; i < c.n; i++) {
+        c.seed[i] = lob_label_at(in->seeds, in->seed_type, i);
+        if (c.seed[i] > 0) c.drawn[c.drawn_count++] = i;
+    }
     for (int a = 0; a < 3; a++) {
         c.spacing[a] = c.grid->geometry.spacing_mm[a];
         any = fmin(any, c.spacing[a]);
@@ -303,5 +450,6 @@ void appearance_reference(double *scores, const lob_appearance_input *in,
         k++;
     }
     for (int a = 0; a < 3; a++) free(plane[a]);
+    free(c.drawn);
     free(c.seed);
 }

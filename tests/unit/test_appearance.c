@@ -198,8 +198,8 @@ TEST(refuses)
     appearance_case_make(&c, 3, 200);
     float *shares = shares_of(&c);
     const lob_appearance_options good = lob_appearance_defaults();
-    lob_appearance_options bad[8];
-    for (int i = 0; i < 8; i++) bad[i] = good;
+    lob_appearance_options bad[11];
+    for (int i = 0; i < 11; i++) bad[i] = good;
     bad[0].bins = 1;
     bad[1].bins = LOB_APPEARANCE_MAX_BINS + 1;
     bad[2].whole = 1.5;
@@ -208,7 +208,10 @@ TEST(refuses)
     bad[5].shape = 17;
     bad[6].shape_mm = -1;
     bad[7].bin_sigma = INFINITY;
-    for (int i = 0; i < 8; i++) {
+    bad[8].local = 1.01;
+    bad[9].local_mm = 0;
+    bad[10].local_axis = 3;
+    for (int i = 0; i < 11; i++) {
         lob_error error = {.text = ""};
         c.options = bad[i];
         assert_int_equal(run(shares, &c, 1, 0, &error), LOB_EARG);
@@ -218,7 +221,82 @@ TEST(refuses)
     appearance_case_free(&c);
 }
 
+/* A bright and a dark body, each darker on the right: what is body and what is not changes places
+ * from left to right, which strokes as a whole cannot tell. */
+TEST(learns_from_strokes_nearby)
+{
+    enum { N = 121, ROWS = 9, SLICES = 3 };
+    const int64_t n = (int64_t)N * ROWS * SLICES;
+    lob_volume image = lob_volume_empty();
+    const lob_volume *const views[] = {&image};
+    uint8_t *const seeds = calloc((size_t)n, 1);
+    float *const shares = calloc((size_t)n, sizeof *shares);
+    lob_appearance_options options = lob_appearance_defaults();
+    const lob_context context = {.threads = 2};
+    image.type = LOB_I16;
+    image.dims = (lob_dims){N, ROWS, SLICES};
+    image.geometry = lob_geometry_of_spacing((double[]){1, 1, 4});
+    image.channels = 1;
+    image.slope = 1;
+    image.data = calloc((size_t)n, sizeof(int16_t));
+    assert_true(seeds && shares && image.data);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t x = i % N, y = i / N % ROWS;
+        const bool body = y < ROWS / 2;
+        ((int16_t *)image.data)[i] = (int16_t)((body ? 200 : 100) - x);
+        if (x % 20 == 0 && (y == 1 || y == ROWS - 2)) seeds[i] = body ? 1 : 2;
+    }
+    const lob_appearance_input in = {.views = views,
+                                     .view_count = 1,
+                                     .seeds = seeds,
+                                     .seed_type = LOB_U8,
+                                     .labels = 2,
+                                     .background = 2};
+    options.far = 0;
+    for (int local = 0; local < 2; local++) {
+        lob_appearance_stats stats;
+        lob_error error = {.text = ""};
+        int64_t wrong = 0;
+        options.local = local;
+        assert_int_equal(lob_appearance_cpu(shares, &stats, &in, &options, &context, &error),
+                         LOB_OK);
+        for (int64_t i = 0; i < n; i++) wrong += (shares[i] > 0.5F) != (i / N % ROWS < ROWS / 2);
+        if (local ? wrong * 50 > n : wrong * 20 < n)
+            fail_msg("local %d: %lld of %lld voxels are wrong", local, (long long)wrong,
+                     (long long)n);
+    }
+    free(shares);
+    free(seeds);
+    lob_volume_free(&image);
+}
+
 /* ---- strokes ---- */
+
+/* What looks otherwise is left out of strokes that do not, and stays in those that do. */
+TEST(strokes_that_agree)
+{
+    enum { NX = 12, NY = 4 };
+    const lob_dims dims = {NX, NY, 1};
+    uint8_t seeds[NX * NY] = {0}, shares[2 * NX * NY] = {0}, kept[NX * NY], want[NX * NY];
+    uint8_t *const one = shares, *const three = shares + NX * NY; /* label 2 is the background */
+    for (int x = 0; x < 5; x++) {
+        seeds[x] = 1; /* a stroke of which a voxel looks like label 3, and one like nothing much */
+        one[x] = 200;
+        seeds[3 * NX + x] = 3; /* one that looks like the background as a whole */
+        three[3 * NX + x] = 5;
+        seeds[NX + 7 + x] = 2; /* and one of the background, of which two look like label 1 */
+    }
+    one[2] = 20;
+    three[2] = 190;
+    one[3] = 30;
+    three[3] = 100;
+    one[NX + 7] = 240;
+    one[NX + 8] = 226; /* of which 29 are left: less than 8 times as much */
+    memcpy(want, seeds, sizeof want);
+    want[2] = want[NX + 7] = 0;
+    assert_int_equal(lob_strokes_agree(kept, seeds, shares, dims, 3, 2), LOB_OK);
+    assert_memory_equal(kept, want, sizeof want);
+}
 
 static int32_t background_of(const char *rows, int64_t nx, int64_t ny, int *axis)
 {

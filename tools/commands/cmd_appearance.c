@@ -152,6 +152,14 @@ static void options(lob_rows *to, void *user)
                  "what is added to that for each mm to the nearest slice with strokes"),
         OPT_REAL("shape-slope", &o->shape_slope, "RATIO", 0, 1e6,
                  "by how much an outline shrinks for each mm beyond the last slices with strokes"),
+        OPT_REAL("local", &o->local, "SHARE", 0, 1,
+                 "share of the scores that is learnt from strokes nearby; 0: strokes count alike "
+                 "wherever they are"),
+        OPT_CHOICE("local-axis", &o->local_axis, "x|y|z",
+                   "nearby are strokes in the same slice across this axis, and in the next slices "
+                   "with strokes before and after it"),
+        OPT_REAL("local-step", &o->local_mm, "MM", 1e-3, 1e6,
+                 "they are learnt from at points of each slice, so far apart at most"),
         OPT_FRAME(&set->frame, "image"),
     };
     LOB_ROWS(to, rows);
@@ -166,6 +174,8 @@ const lob_command lob_command_appearance = {
         "channel of IMAGE, and of --view, is looked at by itself: values are counted in bins under "
         "the label's strokes, under other strokes and in the whole volume, and the logarithms of "
         "their ratios are added (naive Bayes).\n"
+        "Tissue of one kind is not as bright everywhere, and slices that are far apart tell little "
+        "of each other: with --local strokes count the more the nearer they are.\n"
         "Place counts too. Without --outline a label loses what is farther from its strokes than "
         "nearly all strokes of other labels are. With --outline it gains what lies inside of the "
         "outline in the slices that have strokes, and between these inside of what the signed "

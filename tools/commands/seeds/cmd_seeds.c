@@ -1,4 +1,5 @@
 /* lobule seeds: seeds from points, labels and other seeds, with background at a distance. */
+#include "kernels/appearance/strokes.h"
 #include "kernels/morphology/morphology.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/seeds/seeds_work.h"
@@ -16,11 +17,12 @@ static lob_status check(lob_session *s, void *user)
     const settings *const set = user;
     const lob_rule rules[] = {
         {set->points.count + set->labels.count + set->seeds.count == 0,
-         "seeds from what? add --points, --labels or --seeds"                                     },
-        {set->erode.value > 0.0 && set->labels.count == 0,              "--erode is for --labels" },
-        {set->radius.value > 0.0 && set->points.count == 0,             "--radius is for --points"},
+         "seeds from what? add --points, --labels or --seeds"                                                  },
+        {set->erode.value > 0.0 && set->labels.count == 0,              "--erode is for --labels"              },
+        {set->radius.value > 0.0 && set->points.count == 0,             "--radius is for --points"             },
         {set->shell_label > 0 && !(set->shell.value > 0.0),
-         "--shell-label is for --shell, which is not given"                                       },
+         "--shell-label is for --shell, which is not given"                                                    },
+        {!set->shares != (set->background < 0),                         "--shares and --background go together"},
     };
     return LOB_RULES(s, rules);
 }
@@ -117,6 +119,46 @@ static lob_status settle(lob_session *s, work *w, int32_t *largest)
                          w->set.erode.value > 0.0 ? "; a smaller --erode leaves more" : "");
 }
 
+/* Leave out seeds that look like another label by --shares. */
+static lob_status look_at_shares(lob_session *s, work *w)
+{
+    const char *const path = w->set.shares;
+    const int64_t n = lob_voxels(&w->seeds);
+    lob_volume *const dense = &w->from;
+    if (!path) return LOB_OK;
+    LOB_TRY(lob_session_read(s, &w->shares, path, -1));
+    LOB_TRY(lob_grid_match(s, &w->shares, path, &w->image, w->set.image));
+    LOB_TRY(lob_grid_make(s, dense, &w->seeds, LOB_I32, 1, path));
+    memcpy(dense->data, w->seeds.data, (size_t)n * sizeof(int32_t));
+    LOB_TRY(lob_grid_dense(s, dense, &w->labels, w->set.image));
+    const int32_t background = lob_label_set_find(&w->labels, w->set.background);
+    if (background == 0)
+        return lob_fail_file(&s->error, LOB_EDATA, w->set.image,
+                             "no seed has the label %d of --background", w->set.background);
+    if (w->labels.count > 255 || w->shares.type != LOB_U8 ||
+        w->shares.channels != w->labels.count - 1)
+        return lob_fail_file(&s->error, LOB_EDATA, path,
+                             "shares are uint8 with a channel for each of %d labels but the "
+                             "background",
+                             w->labels.count);
+    uint8_t *const kept = malloc((size_t)n);
+    if (!kept) return lob_session_no_memory(s, path);
+    const lob_status st = lob_strokes_agree(kept, dense->data, w->shares.data, dense->dims,
+                                            w->labels.count, background);
+    int64_t left_out = 0;
+    for (int64_t i = 0; st == LOB_OK && i < n; i++) {
+        int32_t *const seed = (int32_t *)w->seeds.data + i;
+        left_out += *seed != 0 && kept[i] == 0;
+        if (kept[i] == 0) *seed = 0;
+    }
+    free(kept);
+    if (st != LOB_OK) return lob_session_no_memory(s, path);
+    cJSON_AddNumberToObject(s->results, "left_out", (double)left_out);
+    lob_label_set_free(&w->labels);
+    lob_grid_drop(s, dense);
+    return LOB_OK;
+}
+
 /* Every voxel farther than --shell from all seeds becomes a seed of a label of its own. */
 static lob_status add_shell(lob_session *s, work *w, int32_t *largest)
 {
@@ -158,6 +200,7 @@ static lob_status make_seeds(lob_session *s, work *w)
     for (int k = 0; k < set->seeds.count; k++)
         LOB_TRY(put_labels(s, w, set->seeds.word[k], (lob_size){0}));
     LOB_TRY(settle(s, w, &largest));
+    LOB_TRY(look_at_shares(s, w));
     LOB_TRY(add_shell(s, w, &largest));
     if (lob_labels_pack(&w->seeds, largest) != LOB_OK) return lob_session_no_memory(s, set->out);
     return LOB_OK;
@@ -179,7 +222,7 @@ static lob_status seeds(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    LOB_VOLUMES_FREE(&w->image, &w->from, &w->near, &w->seeds);
+    LOB_VOLUMES_FREE(&w->image, &w->from, &w->near, &w->shares, &w->seeds);
     lob_label_set_free(&w->labels);
     lob_points_free(&w->read);
     free(w->left);
@@ -188,7 +231,8 @@ static void release(void *user)
 static void options(lob_rows *to, void *user)
 {
     settings *const set = user;
-    *set = (settings){.label = 1, .conflict = LOB_SEEDS_LATER, .erode = {-1}, .shell = {-1}};
+    *set = (settings){
+        .label = 1, .background = -1, .conflict = LOB_SEEDS_LATER, .erode = {-1}, .shell = {-1}};
     const lob_option rows[] = {
         OPERAND_IMAGE(&set->image, "scan whose grid the seeds lie on"),
         OPT_OUTPUT("output", &set->out, LOB_FILE_LABELS, "seeds to write", .letter = 'o',
@@ -209,6 +253,12 @@ static void options(lob_rows *to, void *user)
         OPT_CHOICE("conflict", &set->conflict, "later|earlier|neither",
                    "which label counts where sources disagree: of --labels, --points, --seeds in "
                    "this order, and each in the order given"),
+        OPT_INPUT("shares", &set->shares, LOB_FILE_IMAGE,
+                  "leave out seeds that look like another label by these shares in 255ths, which "
+                  "have a channel for each label but --background: another one's is more than 8 "
+                  "times their own's, while most of their piece does not look like that"),
+        OPT_INT("background", &set->background, "N", 1, INT32_MAX,
+                "with --shares: label that has no channel"),
         OPT_LENGTH("shell", &set->shell, 0, 1e6,
                    "every voxel farther than this from all seeds becomes a seed of the background"),
         OPT_INT("shell-label", &set->shell_label, "N", 1, INT32_MAX,

@@ -8,16 +8,16 @@
 enum { LOB_SEEDS_LATER, LOB_SEEDS_EARLIER, LOB_SEEDS_NEITHER }; /* --conflict */
 
 typedef struct {
-    const char *image, *out;
+    const char *image, *out, *shares;
     lob_words labels, points, seeds;
     lob_size radius, erode, shell;
-    int label, shell_label, conflict;
+    int label, shell_label, conflict, background;
 } lob_seeds_settings;
 
 /* Seeds in the making, on the image's grid. */
 typedef struct {
     lob_seeds_settings set; /* first */
-    lob_volume image, from, near;
+    lob_volume image, from, near, shares;
     lob_label_set labels; /* of from, a file with labels */
     bool *left;           /* of these, which eroding leaves */
     lob_points read;

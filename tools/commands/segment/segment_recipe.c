@@ -11,6 +11,12 @@ typedef struct {
     char *image, *seeds, *out, *strength;
 } quoted;
 
+/* What is learnt from. */
+static const char *starts(const lob_segment_plan *plan)
+{
+    return plan->areas ? "@starts" : "@seeds";
+}
+
 static bool has_median(const lob_segment_plan *plan)
 {
     return plan->median[0] || plan->median[1] || plan->median[2];
@@ -27,9 +33,20 @@ static void put_box(const lob_segment_plan *plan, const quoted *q, int frame)
     printf("\nlobule resample @strokes -o %s --like @image --labels --method nearest\n",
            plan->slips ? "@drawn" : "@seeds");
     if (plan->slips) printf("lobule labels @drawn -o @seeds --slips\n");
+    if (plan->areas) {
+        const char across = "xyz"[plan->across];
+        printf("lobule labels @seeds -o @areas --open 2vox --slices %c\n", across);
+        printf("lobule labels @seeds -o @starts --erode 1vox --mask @areas --slices %c\n", across);
+    }
     if (has_median(plan))
         printf("lobule filter @image -o @median --median %d,%d,%d --edge nearest\n",
                plan->median[0], plan->median[1], plan->median[2]);
+}
+
+/* What is learnt from strokes nearby. */
+static void put_local(const lob_segment_plan *plan)
+{
+    if (plan->local > 0) printf(" --local %.9g --local-axis %c", plan->local, "xyz"[plan->across]);
 }
 
 /* Shares are grown in steps of 1/255. */
@@ -46,12 +63,14 @@ static void put_coarse_growth(const lob_segment_plan *plan)
     const lob_segment_growth *const g = &plan->growth[0];
     const double *const mm = g->spacing_mm;
     printf("lobule resample @image -o @image1 --spacing %.9g,%.9g,%.9g\n", mm[0], mm[1], mm[2]);
-    printf("lobule resample @seeds -o @seeds1 --like @image1 --labels --method strokes\n");
-    printf("lobule appearance @image @seeds -o @shares1_fine --background %d --whole %.9g%s "
-           "--far %.9g\n",
-           plan->background, plan->options.whole, has_median(plan) ? " --view @median" : "",
-           plan->options.far);
-    printf("lobule resample @shares1_fine -o @shares1_raw --like @image1\n");
+    printf("lobule resample %s -o @seeds1 --like @image1 --labels --method strokes\n",
+           starts(plan));
+    printf("lobule appearance @image %s -o @shares1_fine --background %d --whole %.9g%s "
+           "--far %.9g",
+           starts(plan), plan->background, plan->options.whole,
+           has_median(plan) ? " --view @median" : "", plan->options.far);
+    put_local(plan);
+    printf("\nlobule resample @shares1_fine -o @shares1_raw --like @image1\n");
     put_smoothing("1", g->blur_mm);
     printf("lobule growcut @shares1 @seeds1 -o @grown1 --rule distance --norm linf "
            "--trust-seeds\n");
@@ -68,20 +87,26 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
     const lob_segment_growth *const g = &plan->growth[second];
     const bool last = second || plan->passes == 1;
     const char *const n = last ? "" : "1", *const result = last ? "@labels" : "@first";
+    const char *const from = !plan->areas ? "@seeds" : last ? "@from" : "@from1";
 
-    printf("lobule appearance @image @seeds -o @shares%s_raw --background %d --whole %.9g", n,
-           plan->background, o->whole);
+    printf("lobule appearance @image %s -o @shares%s_raw --background %d --whole %.9g",
+           starts(plan), n, plan->background, o->whole);
     if (has_median(plan)) printf(" --view @median");
     if (second) printf(" --outline @first --shape %.9g --shape-border %.9g", o->shape, g->shape_mm);
-    printf(" --far %.9g\n", o->far);
+    printf(" --far %.9g", o->far);
+    put_local(plan);
+    printf("\n");
     put_smoothing(n, g->blur_mm);
-    printf("lobule growcut @shares%s @seeds -o @grown%s --rule distance --norm linf "
+    if (plan->areas)
+        printf("lobule seeds @image --labels @starts --shares @shares%s --background %d -o %s\n", n,
+               plan->background, from);
+    printf("lobule growcut @shares%s %s -o @grown%s --rule distance --norm linf "
            "--trust-seeds%s\n",
-           n, n, last && q->strength ? " --strength @strength" : "");
+           n, from, n, last && q->strength ? " --strength @strength" : "");
     if (plan->thick)
-        printf("lobule growcut @shares%s @seeds -o @others%s --rule distance --norm linf "
+        printf("lobule growcut @shares%s %s -o @others%s --rule distance --norm linf "
                "--trust-seeds --slices %c\n",
-               n, n, "xyz"[plan->axis]);
+               n, from, n, "xyz"[plan->axis]);
     printf("lobule refine @grown%s @image @seeds -o %s --background %d --smooth %.9gmm "
            "--edge %.9g",
            n, result, plan->background, g->smooth_mm, g->edge);

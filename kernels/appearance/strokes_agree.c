@@ -1,0 +1,95 @@
+/* Strokes that look like another label than theirs. */
+#include "kernels/appearance/strokes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A voxel looks like another label where that one's share is so many times its own's. */
+enum { MUCH = 8 };
+
+/* Shares of all labels at voxels, and which voxels have been looked at. */
+typedef struct {
+    const uint8_t *seeds, *shares;
+    lob_dims dims;
+    int64_t voxels;
+    int32_t labels, background;
+    uint8_t *seen;  /* 0: not yet, */
+    int64_t *piece; /* voxels of the piece in hand */
+} look;
+
+enum { UNSEEN, OTHER, GOOD };
+
+static int share_of(const look *k, int64_t voxel, int32_t label)
+{
+    int rest = 255;
+    if (label != k->background)
+        return k->shares[(label - 1 - (label > k->background)) * k->voxels + voxel];
+    for (int32_t i = 0; i < k->labels - 1; i++) rest -= k->shares[i * k->voxels + voxel];
+    return rest > 0 ? rest : 0; /* each is rounded */
+}
+
+static bool agrees(const look *k, int64_t voxel)
+{
+    const int own = share_of(k, voxel, k->seeds[voxel]);
+    for (int32_t l = 1; l <= k->labels; l++)
+        if (share_of(k, voxel, l) > MUCH * own) return false;
+    return true;
+}
+
+/* The voxels of the piece that a voxel is in, with 26 neighbours; returns how many there are. */
+static int64_t find_piece(const look *k, int64_t from)
+{
+    const lob_dims d = k->dims;
+    int64_t n = 0;
+    k->piece[n++] = from;
+    k->seen[from] = OTHER;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = k->piece[i], x = at % d.nx, y = at / d.nx % d.ny, z = at / (d.nx * d.ny);
+        for (int c = 0; c < 27; c++) {
+            const int64_t u = x + c % 3 - 1, v = y + c / 3 % 3 - 1, w = z + c / 9 - 1;
+            if (u < 0 || v < 0 || w < 0 || u >= d.nx || v >= d.ny || w >= d.nz) continue;
+            const int64_t to = (w * d.ny + v) * d.nx + u;
+            if (k->seen[to] != UNSEEN || k->seeds[to] != k->seeds[from]) continue;
+            k->seen[to] = OTHER;
+            k->piece[n++] = to;
+        }
+    }
+    return n;
+}
+
+/* Of a piece of which most agrees the rest is left out. */
+static void look_at_piece(uint8_t *out, const look *k, int64_t n)
+{
+    int64_t good = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (agrees(k, k->piece[i])) {
+            k->seen[k->piece[i]] = GOOD;
+            good++;
+        }
+    for (int64_t i = 0; 2 * good > n && i < n; i++)
+        if (k->seen[k->piece[i]] == OTHER) out[k->piece[i]] = 0;
+}
+
+lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *shares,
+                             lob_dims dims, int32_t labels, int32_t background)
+{
+    const int64_t n = lob_dims_voxels(dims);
+    int64_t drawn = 0;
+    if (n < 0) return LOB_ENOMEM;
+    for (int64_t i = 0; i < n; i++) drawn += seeds[i] > 0;
+    look k = {.seeds = seeds,
+              .shares = shares,
+              .dims = dims,
+              .voxels = n,
+              .labels = labels,
+              .background = background};
+    k.seen = calloc((size_t)n, 1);
+    k.piece = malloc((size_t)(drawn + 1) * sizeof *k.piece);
+    const bool memory = k.seen && k.piece;
+    memcpy(out, seeds, (size_t)n);
+    for (int64_t i = 0; memory && i < n; i++)
+        if (seeds[i] > 0 && k.seen[i] == UNSEEN) look_at_piece(out, &k, find_piece(&k, i));
+    free(k.seen);
+    free(k.piece);
+    return memory ? LOB_OK : LOB_ENOMEM;
+}
