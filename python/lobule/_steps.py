@@ -108,6 +108,19 @@ def preview(
 Conflict = Literal["later", "earlier", "neither"]
 
 
+def _in_255ths(step: Step, shares: Any) -> Any:
+    """Shares of appearance as commands take them."""
+    if shares is None:
+        return None
+    axes: Literal["xyz", "zyx"] = "xyz" if step.of.xyz else "zyx"
+    at = -1 if step.of.channel_axis is None else step.of.channel_axis
+    given = source(shares, axes=axes, channel_axis=at)
+    if given.voxels.dtype.kind != "f":
+        return given
+    made = filtered(given, scale=(255, 0), cast="uint8", device="cpu")
+    return source(made, axes=axes, channel_axis=given.channel_axis)
+
+
 @public
 def seeds(
     image: T,
@@ -121,6 +134,8 @@ def seeds(
     conflict: Conflict | None = None,
     shell: Size | None = None,
     shell_label: int | None = None,
+    shares: Any = None,
+    background: int | None = None,
     **options: Unpack[Options],
 ) -> T:
     """Make seeds of points, of labels and of other seeds.
@@ -138,6 +153,8 @@ def seeds(
                  points, seeds, in this order; None: later
     shell        what is farther than this from all seeds becomes background: mm, or as "40vox"
     shell_label  its label; None: the largest and 1
+    shares       what appearance gave: leave out seeds that look like another label by it
+    background   with shares: the label that has none
 
     Returns labels of the image's kind.
     """
@@ -147,6 +164,7 @@ def seeds(
         settings = {
             "points": files, "label": label, "radius": radius, "labels": _many(labels), "erode": erode,
             "seeds": _many(seeds), "conflict": conflict, "shell": shell, "shell_label": shell_label,
+            "shares": _in_255ths(step, shares), "background": background,
         }  # fmt: skip
         out: T = step.volume(settings)
         return out
@@ -172,6 +190,9 @@ def appearance(
     shape_border: float | None = None,
     shape_widen: float | None = None,
     shape_slope: float | None = None,
+    local: float | None = None,
+    local_axis: Literal["x", "y", "z"] | None = None,
+    local_step: float | None = None,
     **options: Unpack[Options],
 ) -> T:
     """How likely each voxel is each label, learnt from the values under strokes.
@@ -191,6 +212,9 @@ def appearance(
     shape_border  distance to the outline that is worth a nat, mm
     shape_widen   what is added to that for each mm to the nearest slice with strokes
     shape_slope   by how much an outline shrinks for each mm beyond the last slices with strokes
+    local         share of the scores that is learnt from strokes nearby, 0 to 1
+    local_axis    nearby are strokes in the same slice across this axis ("x", "y", "z") and the next ones
+    local_step    from point to point at which they are learnt, mm
 
     Returns float32 shares, 0 to 1, of the image's kind, with one channel more at the end (at
     channel_axis, where that is given) for each label but the background.
@@ -199,7 +223,8 @@ def appearance(
     settings = {
         "view": view, "background": background, "outline": outline, "bins": bins, "bin_sigma": bin_sigma,
         "whole": whole, "far": far, "far_quantile": far_quantile, "shape": shape, "shape_border": shape_border,
-        "shape_widen": shape_widen, "shape_slope": shape_slope,
+        "shape_widen": shape_widen, "shape_slope": shape_slope, "local": local, "local_axis": local_axis,
+        "local_step": local_step,
     }  # fmt: skip
     with step:
         out: T = step.volume(settings, channels=True)
@@ -247,15 +272,9 @@ def refine(
     Returns labels of the image's kind, the background as 0.
     """
     step = Step("refine", {"labels": labels, "image": image, "seeds": seeds}, options, of="image")
-    if shares is not None:
-        at = -1 if step.of.channel_axis is None else step.of.channel_axis
-        shares = source(shares, axes="xyz" if step.of.xyz else "zyx", channel_axis=at)
-        if shares.voxels.dtype.kind == "f":  # the command takes them times 255
-            made = filtered(shares, scale=(255, 0), cast="uint8", device="cpu")
-            shares = source(made, axes="xyz" if step.of.xyz else "zyx", channel_axis=shares.channel_axis)
     settings = {
         "background": background, "smooth": smooth, "edge": edge, "edge_sigma": edge_sigma,
-        "edge_smooth": edge_smooth, "shares": shares, "settle": settle, "settle_sigma": settle_sigma,
+        "edge_smooth": edge_smooth, "shares": _in_255ths(step, shares), "settle": settle, "settle_sigma": settle_sigma,
         "others": others, "absent": absent,
     }  # fmt: skip
     with step:

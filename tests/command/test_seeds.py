@@ -289,3 +289,44 @@ def test_refused(tmp_path, what, name, text, arguments, code, part):
     done = lobule("seeds", "image.nii", *arguments, "-o", "out.nii", cwd=tmp_path)
     assert_one_line(done, code, part)
     assert contents(tmp_path) == before
+
+
+# ---- seeds that look like another label ----
+
+
+def looks(folder):
+    """Two strokes of label 4 and two of 9, the background, of which some voxels look like the other."""
+    seeds, shares = np.zeros(SHAPE, np.uint8), np.zeros(SHAPE, np.uint8)
+    seeds[2:8, 3, 4], seeds[2:8, 9, 4] = 4, 9  # most of both looks like itself,
+    shares[2:8, 3, 4] = 230
+    shares[3, 3, 4], shares[4, 3, 4], shares[6, 9, 4] = 20, 30, 240  # but two: 30 is not 8 times less than 225
+    seeds[2:8, 3, 10], seeds[2:8, 9, 10] = 4, 9  # and these do not at all
+    shares[2:8, 9, 10] = 250
+    save(scan_array(), folder / "image.nii")
+    save(seeds, folder / "seeds.nii")
+    save(shares, folder / "shares.nii")
+    return seeds
+
+
+def test_seeds_that_look_like_another_label(tmp_path):
+    want = looks(tmp_path)
+    got = seeds_of(tmp_path, "--seeds", "seeds.nii", "--shares", "shares.nii", "--background", "9")
+    want[3, 3, 4] = want[6, 9, 4] = 0
+    assert np.array_equal(got, want) and results(tmp_path)["left_out"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "part"),
+    [
+        (["--shares", "shares.nii"], 64, "go together"),
+        (["--background", "9"], 64, "go together"),
+        (["--shares", "shares.nii", "--background", "5"], 65, "no seed has the label 5"),
+        (["--shares", "image.nii", "--background", "9"], 65, "image.nii: shares are uint8"),
+    ],
+)
+def test_refuses_shares(tmp_path, arguments, code, part):
+    looks(tmp_path)
+    before = contents(tmp_path)
+    done = lobule("seeds", "image.nii", "--seeds", "seeds.nii", "-o", "out.nii", *arguments, cwd=tmp_path)
+    assert_one_line(done, code, part)
+    assert contents(tmp_path) == before
