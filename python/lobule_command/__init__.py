@@ -11,4 +11,7 @@ def main() -> None:
     if package is None or package.origin is None:
         sys.exit("lobule: the package lobule is not installed beside this script")
     program = os.path.join(os.path.dirname(package.origin), "bin", "lobule")
+    # programs that it looks for, as dcm2niix, may have been installed beside this script
+    beside = os.path.dirname(sys.executable)
+    os.environ["PATH"] = os.pathsep.join(filter(None, [os.environ.get("PATH"), beside]))
     os.execv(program, [program, *sys.argv[1:]])
