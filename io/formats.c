@@ -167,6 +167,10 @@ lob_status lob_format_name_made(lob_volume *volume, const lob_location *where, l
     if (!where->made.file) return LOB_OK;
     if (info) info->format = where->made.is_segmentation ? "DICOM SEG" : "DICOM";
     if (info) info->file_bytes = where->made.bytes;
+    if (where->made.overlapping > 0)
+        lob_warn(info,
+                 "%s: its segments overlap in %lld voxels; the segment that comes first counts",
+                 where->path, (long long)where->made.overlapping);
     if (where->made.names.count == 0) return LOB_OK;
     lob_label_names_free(&volume->names);
     return lob_label_names_copy(&volume->names, &where->made.names);

@@ -16,6 +16,7 @@ typedef struct {
     char *file;            /* NIfTI, or NRRD of a segmentation; malloc'ed */
     lob_label_names names; /* of a segmentation */
     bool is_segmentation;
+    int64_t overlapping; /* voxels that several segments claimed */
     int64_t bytes;       /* of the files of DICOM */
     lob_scratch scratch; /* where the file lies; none where options->converted keeps it */
 } lob_dicom_made;

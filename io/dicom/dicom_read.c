@@ -4,6 +4,7 @@
 #include "io/dicom/outside_program.h"
 #include "io/dicom/seg_codes.h"
 #include "io/platform.h"
+#include "volumes/labels.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -78,12 +79,81 @@ static lob_status convert_scan(conversion *c)
     LOB_TRY(st);
     int count;
     char **const names = lob_dicom_found(&count, c->made, ".nii");
-    const lob_status taken = names ? take_volume(c, names, count) : LOB_ENOMEM;
+    const lob_status taken = names ? take_volume(c, names, count)
+                                   : lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
     free(names);
     return taken;
 }
 
 /* ---- segmentations ---- */
+
+/* The labels of two parts of one segmentation into the first: of two segments the first counts. */
+static lob_status add_part(conversion *c, lob_volume *whole, const lob_volume *part)
+{
+    const lob_type type = whole->type;
+    const bool plain = type == LOB_U8 || type == LOB_I16 || type == LOB_I32;
+    if (!plain || part->type != type ||
+        lob_same_grid(part, c->path, whole, c->path, NULL) != LOB_OK)
+        return lob_fail_file(c->error, LOB_EDATA, c->path,
+                             "its segments overlap, and lie on grids that differ");
+    for (int64_t i = 0, n = lob_voxels(whole); i < n; i++) {
+        const int32_t there = lob_label_at(whole->data, type, i);
+        const int32_t more = lob_label_at(part->data, type, i);
+        if (more == 0) continue;
+        c->out->overlapping += there != 0;
+        if (there == 0 || more < there) lob_label_put(whole->data, type, i, more);
+    }
+    return LOB_OK;
+}
+
+/* Read a part, and put it with those before it. */
+static lob_status take_part(conversion *c, lob_volume *whole, const char *name)
+{
+    lob_read_options how = lob_read_defaults();
+    lob_volume part;
+    char *path;
+    how.max_memory = c->options->max_memory;
+    if (asprintf(&path, "%s/%s", c->made, name) < 0)
+        return lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
+    lob_status st = lob_read(&part, path, &how, NULL, c->error);
+    free(path);
+    LOB_TRY(st);
+    if (!whole->data) {
+        *whole = part;
+        return LOB_OK;
+    }
+    st = add_part(c, whole, &part);
+    lob_volume_free(&part);
+    return st;
+}
+
+/* Segments that overlap come in several files, each of some that do not. */
+static lob_status join_parts(conversion *c, char **names, int count)
+{
+    lob_volume whole = lob_volume_empty();
+    lob_write_options how = lob_write_defaults();
+    lob_status st = LOB_OK;
+    how.level = 1;
+    for (int i = 0; i < count && st == LOB_OK; i++) st = take_part(c, &whole, names[i]);
+    if (st == LOB_OK && asprintf(&c->out->file, "%s/whole.nrrd", c->made) < 0) {
+        c->out->file = NULL;
+        st = lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
+    }
+    if (st == LOB_OK) st = lob_write(&whole, c->out->file, &how, c->error);
+    lob_volume_free(&whole);
+    return st;
+}
+
+static lob_status take_labels(conversion *c, char **names, int count)
+{
+    if (count == 0)
+        return lob_fail_file(c->error, LOB_EDATA, c->path,
+                             "segimage2itkimage makes no labels of it");
+    if (count > 1) return join_parts(c, names, count);
+    if (asprintf(&c->out->file, "%s/%s", c->made, names[0]) >= 0) return LOB_OK;
+    c->out->file = NULL;
+    return lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
+}
 
 static lob_status convert_segmentation(conversion *c)
 {
@@ -97,21 +167,12 @@ static lob_status convert_segmentation(conversion *c)
                   "--outputType", "nrrd"}
     };
     LOB_TRY(run(c, &of));
-    lob_status st = LOB_OK;
     int count;
     char **const names = lob_dicom_found(&count, c->made, ".nrrd");
-    if (!names)
-        st = lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
-    else if (count != 1)
-        st = lob_fail_file(c->error, LOB_EDATA, c->path,
-                           count ? "its segments overlap, and a voxel has one label; open it in "
-                                   "3D Slicer and save it as .seg.nrrd, of which the first segment "
-                                   "counts"
-                                 : "segimage2itkimage makes no labels of it");
-    else if (asprintf(&c->out->file, "%s/%s", c->made, names[0]) < 0)
-        c->out->file = NULL, st = LOB_ENOMEM;
-    if (st == LOB_OK) st = lob_seg_names_read(&c->out->names, c->made, c->path, c->error);
+    lob_status st = names ? take_labels(c, names, count)
+                          : lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
     free(names);
+    if (st == LOB_OK) st = lob_seg_names_read(&c->out->names, c->made, c->path, c->error);
     return st;
 }
 
@@ -228,6 +289,7 @@ static lob_status share(lob_dicom_made *out, const kept *k)
 {
     *out = (lob_dicom_made){.file = strdup(k->made.file),
                             .is_segmentation = k->made.is_segmentation,
+                            .overlapping = k->made.overlapping,
                             .bytes = k->made.bytes,
                             .scratch.lock = -1};
     const lob_status st = lob_label_names_copy(&out->names, &k->made.names);

@@ -452,6 +452,35 @@ def test_a_segmentation_as_strokes(tmp_path, ct, labels):
 
 
 @wants_dcmqi
+def test_segments_that_overlap(tmp_path, ct):
+    """Made by highdicom, three of them, the second over both others: the first counts, and a note tells."""
+    highdicom = pytest.importorskip("highdicom")
+    scan, folder = ct
+    images = [pydicom.dcmread(path) for path in sorted(folder.iterdir())]
+    masks = np.zeros((*scan.voxels.shape, 3), np.uint8)
+    masks[2:9, 5:20, 5:20, 0] = masks[4:12, 15:30, 15:30, 1] = masks[5:11, 25:38, 22:35, 2] = 1
+    code = highdicom.sr.CodedConcept
+    kind, organ = code("123037004", "SCT", "Anatomical Structure"), code("10200004", "SCT", "Liver")
+    described = [
+        highdicom.seg.SegmentDescription(
+            segment_number=k + 1, segment_label=f"part {k}", segmented_property_category=kind,
+            segmented_property_type=organ, algorithm_type="MANUAL",
+        )
+        for k in range(3)
+    ]  # fmt: skip
+    highdicom.seg.Segmentation(
+        images, masks, "BINARY", described, generate_uid(), 9, generate_uid(), 1, "Acme", "Paint", "1", "7"
+    ).save_as(tmp_path / "seg.dcm")
+    done = good("convert", "--labels", "seg.dcm", "out.nii.gz", "--like", folder, cwd=tmp_path)
+    both = masks.sum(axis=3) > 1
+    assert f"its segments overlap in {both.sum()} voxels; the segment that comes first counts" in done.stderr
+    want = np.select([masks[..., k] > 0 for k in range(3)], [1, 2, 3])
+    assert np.array_equal(load(tmp_path / "out.nii.gz")[:, ::-1].transpose(2, 1, 0), want)
+    names = json.loads(good("info", "--json", "out.nii.gz", cwd=tmp_path).stdout)["label_names"]
+    assert names == {"1": "part 0", "2": "part 1", "3": "part 2"}
+
+
+@wants_dcmqi
 def test_segmentations_that_are_refused(tmp_path, ct, labels, study):
     _, folder = ct
     patient, first, _ = study
