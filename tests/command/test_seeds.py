@@ -30,7 +30,7 @@ def markups(points, system="LPS", **more):
         "markups": [{
             "type": "Fiducial", "coordinateSystem": system, "coordinateUnits": "mm", "locked": False,
             "controlPoints": [
-                {"id": str(i + 1), "label": name, "position": list(sign * at), "selected": True, "positionStatus": status}
+                {"id": str(i + 1), "label": name, "position": (sign * np.asarray(at, float)).tolist(), "selected": True, "positionStatus": status}
                 for i, (at, name, status) in enumerate(points)
             ], **more,
         }],
@@ -87,6 +87,16 @@ def test_points(tmp_path, kind, affine):
     assert results(tmp_path) == {"points": 2, "points_outside": 0, "seeds": 2, "conflicts": 0}
     entry = json.loads((tmp_path / "r.json").read_text())["inputs"][1]
     assert entry["role"] == "points" and entry["path"] == name and len(entry["sha256"]) == 64
+
+
+@pytest.mark.parametrize(("name", "label"), [("7", 7), (" 7", 7), ("7.0", 7), ("7 ", 7), ("F-7", 1), ("7b", 1), ("", 1), ("-", 1)])
+def test_names_that_are_numbers_are_labels_in_every_kind_of_file(tmp_path, name, label):
+    save(scan_array(), tmp_path / "image.nii")
+    at = world(AFFINE, *PLACES[0][0])
+    (tmp_path / "p.mrk.json").write_text(markups([(at, name, "defined")]))
+    assert seeds_of(tmp_path, "--points", "p.mrk.json").max() == label
+    (tmp_path / "p.fcsv").write_text(fcsv([(at, name)], "LPS"))
+    assert seeds_of(tmp_path, "--points", "p.fcsv").max() == label
 
 
 @pytest.mark.parametrize("affine", [AFFINE, OBLIQUE], ids=["straight", "oblique and sheared"])
@@ -257,6 +267,11 @@ BAD = [
     ("JSON of another kind", "p.json", "[1, 2]", ["--points", "p.json"], 65, "no markups"),
     ("a position of two numbers", "p.json", '{"markups": [{"controlPoints": [{"position": [1, 2]}]}]}', ["--points", "p.json"], 65, "position"),
     ("another coordinate system", "p.json", '{"markups": [{"coordinateSystem": "IJK"}]}', ["--points", "p.json"], 65, "LPS"),
+    ("a coordinate system that is no text", "p.json", '{"markups": [{"coordinateSystem": 7}]}', ["--points", "p.json"], 65, "LPS"),
+    ("a name of 0", "p.json", markups([((0.0, 0.0, 45.0), "0", "defined")]), ["--points", "p.json"], 65, "named 0, which is no label"),
+    ("a name below 0", "p.json", markups([((0.0, 0.0, 45.0), "-3", "defined")]), ["--points", "p.json"], 65, "named -3"),
+    ("a name of a part", "p.json", markups([((0.0, 0.0, 45.0), "7.5", "defined")]), ["--points", "p.json"], 65, "named 7.5"),
+    ("a name beyond all labels", "p.json", markups([((0.0, 0.0, 45.0), "99999999999", "defined")]), ["--points", "p.json"], 65, "2147483647"),
     ("another unit", "p.json", '{"markups": [{"coordinateUnits": "um"}]}', ["--points", "p.json"], 65, "mm"),
     ("an fcsv of another system", "p.fcsv", "# CoordinateSystem = IJK\n", ["--points", "p.fcsv"], 65, "line 1"),
     ("an fcsv without places", "p.fcsv", "a,b\n", ["--points", "p.fcsv"], 65, "line 1"),

@@ -42,9 +42,8 @@ TEST(first_points)
             "{\"controlPoints\":[{\"position\":[0,0,2]}]}]}",
             2, {{0, 0, 1},    false, 0,  NAN}
                  ),
-        ROW("a name too large for a label is none", "a.json",
-            LPS "{\"label\":\"99999999999\",\"position\":[0,0,1]}" END, 1,
-            {{0, 0, 1},    false, 0,  NAN}
+        ROW("a name as a table would have its number", "a.json",
+            LPS "{\"label\":\" 7.0\",\"position\":[0,0,1]}" END, 1, {{0, 0, 1},    false, 7,  NAN}
                  ),
         ROW("fcsv without a word is RAS", "a.fcsv", "id,1,2,3,0,0,0,1,1,1,0,7,,\n", 1,
             {{1, 2, 3},    false, 7,  NAN}
@@ -113,6 +112,10 @@ TEST(refusals)
         ROW("other systems", "a.json", "{\"markups\":[{\"coordinateSystem\":\"IJK\"}]}", "neither",
             LOB_EDATA),
         ROW("other units", "a.json", "{\"markups\":[{\"coordinateUnits\":\"cm\"}]}", "not in mm",
+            LOB_EDATA),
+        ROW("a name too large for a label", "a.json",
+            LPS "{\"label\":\"99999999999\",\"position\":[0,0,1]}" END, "is no label", LOB_EDATA),
+        ROW("a name below all labels", "a.fcsv", "id,1,2,3,0,0,0,1,1,1,0,-3,,\n", "named -3",
             LOB_EDATA),
         ROW("fcsv of two numbers", "a.fcsv", "# x\nid,1,2\n", "line 2 has no three", LOB_EDATA),
         ROW("fcsv of another system", "a.fcsv", "# CoordinateSystem = 2\n", "line 1 names",

@@ -36,13 +36,24 @@ static lob_status add(reader *r, const lob_point *point)
     return LOB_OK;
 }
 
-/* The whole number that a point is named by, or 0. */
-static int32_t label_of_name(const char *name)
+/* The whole number that a point is named by, as a column of a table would hold it, or 0 for a name
+ * that is no number. A number that cannot be a label was meant as one. */
+static lob_status take_label(const reader *r, int32_t *label, const char *name)
 {
     char *end;
-    if (!name || *name < '0' || *name > '9') return 0;
-    const long long label = strtoll(name, &end, 10);
-    return *end == '\0' && label >= 1 && label <= INT32_MAX ? (int32_t)label : 0;
+    *label = 0;
+    if (!name) return LOB_OK;
+    name += strspn(name, " ");
+    const size_t length = strspn(name, "0123456789+-.eE");
+    const double number = strtod(name, &end);
+    if (end == name || end != name + length || end[strspn(end, " ")] != '\0') return LOB_OK;
+    if (!(number >= 1 && number <= INT32_MAX) || number != floor(number))
+        return lob_fail_file(r->error, LOB_EDATA, r->name,
+                             "a point is named %.40s, which is no label: labels are whole numbers "
+                             "from 1 to 2147483647",
+                             name);
+    *label = (int32_t)number;
+    return LOB_OK;
 }
 
 /* From the left and the back, as LPS counts, to RAS. */
@@ -70,7 +81,8 @@ static lob_status add_control_point(reader *r, const cJSON *item, bool lps)
     const char *placed = text_of(item, "positionStatus");
     const cJSON *position = cJSON_GetObjectItemCaseSensitive(item, "position");
     if (placed && strcmp(placed, "defined") != 0) return LOB_OK;
-    lob_point point = {.label = label_of_name(text_of(item, "label")), .radius_mm = NAN};
+    lob_point point = {.radius_mm = NAN};
+    LOB_TRY(take_label(r, &point.label, text_of(item, "label")));
     if (cJSON_GetArraySize(position) != 3) return bad(r, "a control point has no position");
     for (int a = 0; a < 3; a++) {
         const cJSON *number = cJSON_GetArrayItem(position, a);
@@ -140,7 +152,7 @@ static lob_status parse_fcsv(reader *r, lob_lines *text)
         for (int a = 0; a < 3; a++)
             if (!lob_field_real(&point.at[a], &fields, 1 + a))
                 return lob_lines_bad(text, "has no three coordinates after its name");
-        point.label = label_of_name(lob_fields_text(&fields, LABEL));
+        LOB_TRY(take_label(r, &point.label, lob_fields_text(&fields, LABEL)));
         to_ras(&point, lps);
         LOB_TRY(add(r, &point));
     }
