@@ -190,7 +190,7 @@ def growcut(
     )  # fmt: skip
     out = _abi.lob_growcut_output(labels.address, strength.address, tie.address)
     stats = _abi.lob_growcut_stats()
-    call.run(call.functions.growcut, byref(out), byref(stats), byref(given_in), byref(chosen))
+    call.run(call.functions.growcut, byref(out), byref(stats), byref(given_in), byref(chosen), of="seeds")
     call.tell(stats, "data_voxels", "not_finite", "seeds", "seeds_outside", "reached", "rounds", "fixed_point",
               "largest_cost", "level_step", "working_bytes")  # fmt: skip
     found = of.give(drawn.restore(labels.array), True)

@@ -300,9 +300,11 @@ class Call:
         self.progress = progress
         self.on_gpu = False  # are there arrays that the GPU may still use when a function returns?
 
-    def run(self, function: Callable[..., int], *arguments: Any, share: tuple[float, float] = (0.0, 1.0)) -> None:
+    def run(
+        self, function: Callable[..., int], *arguments: Any, share: tuple[float, float] = (0.0, 1.0), of: str = ""
+    ) -> None:
         """Call a function that takes these arguments, the context and the error; it is this share of
-        the whole progress."""
+        the whole progress, and what it finds wrong in data is about this argument."""
         watch = _Watch(self.progress, share)
         self.context.progress = watch.callback
         status = _abi.LOB_EINTERNAL
@@ -318,7 +320,7 @@ class Call:
             raise watch.raised
         if status == _abi.LOB_ECANCEL:
             raise Cancelled("stopped before the end")
-        check(status, self.error)
+        check(status, self.error, of if status == _abi.LOB_EDATA else "")
 
     def wait(self) -> None:
         """Wait until the GPU has done what it was given."""

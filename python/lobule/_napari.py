@@ -232,7 +232,7 @@ def soon(call: Callable[[], None]) -> None:
 class Follower:
     """A layer of what grows from another layer's labels, kept up with them as they are painted."""
 
-    def __init__(self, viewer: Any, image: Any, seeds: Any, rule: str, device: str):
+    def __init__(self, viewer: Any, image: Any, seeds: Any, rule: Any, device: str):
         self.viewer, self.seeds, self.seen = viewer, seeds, Seen(image)
         largest = 255 if np.max(seeds.data) <= 255 else 32767
         self.grower = Grower(self.seen.voxels, largest, rule=rule, device=device, **self.seen.options)

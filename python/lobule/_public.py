@@ -10,11 +10,13 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import numbers
 import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, TypeVar, Union
 
 from . import _abi
+from ._errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,6 +66,10 @@ axes          of arrays: "zyx" or "xyz"
 channel_axis  of arrays: which axis holds channels; None: no axis does
 """
 
+# What an argument with such a type has to be; C would take it, or refuse it without its name.
+WHOLE, REAL = (numbers.Integral, "a whole number"), (numbers.Real, "a number")
+NUMBERS: dict[Any, tuple[Any, str]] = {"int": WHOLE, "int | None": WHOLE, "float": REAL, "float | None": REAL}
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -90,13 +96,25 @@ def public(function: F) -> F:
     called = function.__qualname__.split(".")[0]
     known = [name for name, of in parameters.items() if of.kind is not of.VAR_KEYWORD] + further
 
+    counted = {name: NUMBERS[of.annotation] for name, of in parameters.items() if of.annotation in NUMBERS}
+    order = [name for name, of in parameters.items() if of.kind in (of.POSITIONAL_ONLY, of.POSITIONAL_OR_KEYWORD)]
+
     @functools.wraps(function)
     def checked(*arguments: Any, **named: Any) -> Any:
         for name in named:
             if name not in known:
                 nearest = did_you_mean(name, known) or "; help() of it lists them"
                 raise TypeError(f"{called}() takes no argument {name!r}{nearest}")
-        return function(*arguments, **named)
+        for name, value in [*zip(order, arguments), *named.items()]:
+            if name in counted and value is not None and not isinstance(value, counted[name][0]):
+                raise TypeError(f"{name} is {value!r}; it is {counted[name][1]}")
+        try:
+            return function(*arguments, **named)
+        except InputError as problem:
+            for name, value in named.items():
+                if isinstance(value, str) and str(problem).startswith(repr(value)):  # of a size, for one
+                    raise InputError(f"{name}: {problem}") from None
+            raise
 
     about = inspect.getdoc(function) or ""
     if "device" in known:

@@ -13,12 +13,11 @@ from . import _abi
 from ._errors import InputError
 from ._grow import begin
 from ._library import check, library
+from ._public import Options, public
 from ._volumes import DTYPES, LPS, TYPES, Source, choice, dims, held, memory, source, view, volume
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from ._library import Options
 
 Start = Literal["best", "headers", "centres"]
 
@@ -97,6 +96,7 @@ class _Taken:
         check(library.lob_field_of_volume(byref(self.field), byref(seen), byref(error)), error)
 
 
+@public
 def register(
     fixed: Any,
     moving: Any,
@@ -154,6 +154,7 @@ def _rows(affine: Any) -> np.ndarray:
     return np.vstack([np.ctypeslib.as_array(affine), [0, 0, 0, 1]])
 
 
+@public
 def warp(
     image: Any,
     field: Any,
@@ -179,7 +180,7 @@ def warp(
     """
     if labels and nearest:
         raise InputError("labels are never mixed: leave nearest out")
-    about = {name: options.get(name) for name in ("spacing", "axes") if options.get(name) is not None}
+    about: dict[str, Any] = {name: options.get(name) for name in ("spacing", "axes") if options.get(name) is not None}
     call, of = begin(image, options)
     target = like if isinstance(like, Source) else source(like, **({} if _has_place(like) else about))
     seen, onto = volume(of), volume(target)

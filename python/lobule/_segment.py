@@ -150,19 +150,19 @@ def segment(
     try:
         if previous is not None and background is None:
             before, _before = _whole_numbers(of, previous, "previous")
-            call.run(library.lob_segment_background, byref(number), byref(before), byref(drawn), share=(0.0, 0.0))
+            call.run(library.lob_segment_background, byref(number), byref(before), byref(drawn), share=(0.0, 0.0), of="strokes")
         if slices_full:
-            call.run(library.lob_segment_full, byref(filled), byref(number), byref(drawn), share=(0.0, 0.0))
+            call.run(library.lob_segment_full, byref(filled), byref(number), byref(drawn), share=(0.0, 0.0), of="strokes")
             drawn, chosen.slips = filled, False
         chosen.background = number.value
         plan = _abi.lob_segment_plan()
-        call.run(library.lob_segment_choose, byref(plan), byref(seen), byref(drawn), byref(chosen), share=(0.0, 0.01))
+        call.run(library.lob_segment_choose, byref(plan), byref(seen), byref(drawn), byref(chosen), share=(0.0, 0.01), of="strokes")
         if suggest > 0 and plan.flat:
             raise InputError("suggest needs a stack of slices, and the box around the strokes is one")
         pointer = POINTER(_abi.lob_volume)
         asked = _abi.lob_segment_input(pointer(seen), pointer(drawn), full, full, suggest)
         backend = byref(call.functions)
-        call.run(library.lob_segment, byref(out), byref(asked), byref(plan), backend, share=(0.01, 1.0))
+        call.run(library.lob_segment, byref(out), byref(asked), byref(plan), backend, share=(0.01, 1.0), of="strokes")
         _report(call.report, of, plan, out, suggest)
         if previous is not None:
             _correct(call, of, out, plan, drawn, previous, reach)

@@ -461,6 +461,54 @@ def test_child_processes_compute(tmp_path, method):
     )
 
 
+LOADER = """
+import numpy, torch, lobule
+scan = numpy.random.default_rng(0).integers(0, 200, (4, 12, 30, 30)).astype(numpy.int16)
+class Pieces(torch.utils.data.Dataset):
+    def __len__(self):
+        return len(scan)
+    def __getitem__(self, i):
+        return torch.from_numpy(lobule.components(scan[i], above=150).astype(numpy.int32))
+if __name__ == "__main__":
+    here = [lobule.components(one, above=150) for one in scan]
+    for method in ("fork", "spawn"):
+        loader = torch.utils.data.DataLoader(Pieces(), batch_size=None, num_workers=2, multiprocessing_context=method)
+        assert all((there.numpy() == one).all() for there, one in zip(loader, here))
+"""
+
+
+def test_loaders_of_pytorch_compute(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "loader.py").write_text(LOADER)
+    places = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "loader.py"], cwd=tmp_path, env={**os.environ, **places}, timeout=120, check=True)
+
+
+def test_many_threads_of_python_compute_at_once():
+    """Each with threads of its own: the same bytes."""
+    image = np.random.default_rng(3).integers(0, 99, (20, 40, 40)).astype(np.int16)
+    wanted, found = lobule.median(image, 1).tobytes(), []
+    work = [threading.Thread(target=lambda n=n: found.append(lobule.median(image, 1, threads=n).tobytes())) for n in (1, 2, 3, 4)]
+    for one in work:
+        one.start()
+    for one in work:
+        one.join()
+    assert found == [wanted] * 4
+
+
+def test_more_threads_than_can_be_made():
+    """The environment's are bounded as `threads` is, and fewer are taken where no more can be made."""
+    code = """
+import resource, numpy, lobule
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+image = numpy.random.default_rng(3).integers(0, 99, (20, 40, 40)).astype(numpy.int16)
+print(lobule.median(image, 1, device="cpu", threads=1).tobytes() == lobule.median(image, 1, device="cpu").tobytes())
+"""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1000000", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_a_child_is_refused_its_parent_s_gpu(case, monkeypatch):
     process = lobule._library._Process
     monkeypatch.setattr(process, "forked", True)

@@ -52,6 +52,9 @@ def work(scan: Volume, strokes: NDArray[np.uint8], full: bool) -> None:
     assert_type(lobule.components(scan, above=3.5, order="size", min_size="50mm3", dtype="int32"), Volume)
     assert_type(lobule.supervoxels(scan, count=30, method="lsc", ratio=0.1), Volume)
     assert_type(lobule.slic(scan, size=8), Volume)
+    field = lobule.register(scan, scan, start="headers")
+    assert_type(field, lobule.Field)
+    lobule.warp(scan, field, scan, labels=True, inverse=True)
     lobule.fuse(scan, [(scan, strokes)], method="majority", votes=True)
     lobule.carry(scan, [(scan, strokes)], use=1, full=True)
     assert_type(lobule.slico(scan, size="8vox", threads=2), Volume)
@@ -190,6 +193,10 @@ def test_a_misspelt_argument_is_named_with_the_nearest(name, given, text):
         ("crop", {"first": (1, 2, 3)}, "size"),
         ("crop", {"around": SCAN * 0}, "^around: marks no voxel"),
         ("preview", {"threads": 0}, "threads is 0"),
+        ("components", {"min_size": "3 apples"}, "^min_size: '3 apples' is no size"),
+        ("segment", {"background": 77}, "^strokes: no seed has the background's label 77"),
+        ("growcut", {"mask": SCAN * 0}, "^seeds: all .* lie outside the mask"),
+        ("growcut", {"seed_strength": SEEDS[1:]}, "^seed_strength: its shape is"),
     ],
 )
 def test_errors_name_the_argument(name, given, text):
@@ -197,6 +204,23 @@ def test_errors_name_the_argument(name, given, text):
         getattr(lobule, name)(*ARGUMENTS[name], **given)
     said = str(failed.value)
     assert "--" not in said and "/tmp" not in said and "\n" not in said and not said.startswith("lobule")
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "text"),
+    [
+        ("segment", {"suggest": 2.5}, "suggest is 2.5; it is a whole number"),
+        ("segment", {"share": "x"}, "share is 'x'; it is a number"),
+        ("components", {"largest": "3"}, "largest is '3'; it is a whole number"),
+        ("cells", {"around": [1]}, r"around is \[1\]; it is a number"),
+    ],
+)
+def test_what_is_no_number_is_named(name, given, text):
+    with pytest.raises(TypeError, match=text):
+        getattr(lobule, name)(*ARGUMENTS[name], **given)
+    (argument,) = given
+    whole = {"suggest": np.int64(1), "share": np.float32(0.3), "largest": np.uint8(1), "around": np.float64(1.5)}
+    getattr(lobule, name)(*ARGUMENTS[name], **{argument: whole[argument]}, **({"size": 30} if name == "cells" else {}))
 
 
 def test_errors_of_a_recipe_name_the_argument(tmp_path):
@@ -208,7 +232,7 @@ def test_errors_of_a_recipe_name_the_argument(tmp_path):
 
 def test_words_and_options_are_the_command_s():
     """Arguments and their words follow the option tables; what is left out is named here."""
-    common = {"print_recipe", "scan", "tile", "label_table", "write_label_table", "label_names", "columns", "device", "threads", "max_memory", "force", "skip_existing", "quiet", "verbose", "report", "provenance",
+    common = {"series", "spacing", "origin", "print_recipe", "scan", "tile", "label_table", "write_label_table", "label_names", "columns", "device", "threads", "max_memory", "force", "skip_existing", "quiet", "verbose", "report", "provenance",
               "help", "version", "output", "frame", "channel", "bids", "xml", "boutiques"}  # fmt: skip
     other = {  # the command's name for it, or what it has for files alone
         "segment": {"strength": "full", "uncertain": "full", "sheet": "", "seeds": "strokes"},
