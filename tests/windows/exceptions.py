@@ -1,6 +1,7 @@
-"""A plugin of pytest: tests that are known to fail on Windows, from exceptions.tsv, each with its reason.
+"""A plugin of pytest: what is known to fail on Windows, from exceptions.tsv, each with its reason.
 
-Who passes all the same fails: its row has to go. So does a row that no test has any more.
+A row names tests, or, behind "says: ", a text that a test fails with; such a test counts as skipped. A named test that
+passes all the same fails: its row has to go. So has a row that no test has any more.
 """
 
 from fnmatch import fnmatchcase
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+SAYS = "says: "
 ROWS = [
     line.split("\t")
     for line in Path(__file__).with_name("exceptions.tsv").read_text(encoding="utf-8").splitlines()[1:]
@@ -19,10 +21,22 @@ def pytest_collection_modifyitems(config, items):
     used = set()
     for item in items:
         for pattern, reason in ROWS:
-            if fnmatchcase(item.nodeid.replace("[", "("), pattern.replace("[", "(")):
+            if fnmatchcase(item.nodeid.rpartition("/")[2].replace("[", "("), pattern.replace("[", "(")):
                 item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
                 used.add(pattern)
     narrowed = config.option.keyword or any("::" in argument for argument in config.args)
-    unused = [pattern for pattern, _ in ROWS if pattern not in used]
+    unused = [pattern for pattern, _ in ROWS if not pattern.startswith(SAYS) and pattern not in used]
     if unused and not narrowed:
         raise pytest.UsageError("exceptions.tsv has rows that no test has: " + ", ".join(unused))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.outcome == "failed" and call.excinfo is not None:
+        said = str(call.excinfo.value)
+        for text, reason in ROWS:
+            if text.startswith(SAYS) and text.removeprefix(SAYS) in said:
+                report.outcome = "skipped"
+                report.longrepr = (str(item.path), item.location[1] or 0, "Skipped: " + reason)
+    return report

@@ -87,10 +87,16 @@ lob_status lob_batch_log_open(lob_batch_log *out, const char *folder, bool resum
     return st;
 }
 
+void lob_batch_log_end(lob_batch_log *log)
+{
+    if (log->file >= 0) lob_fd_close(log->file);
+    log->file = -1;
+}
+
 void lob_batch_log_close(lob_batch_log *log)
 {
     if (!log->path) return;
-    if (log->file >= 0) lob_fd_close(log->file);
+    lob_batch_log_end(log);
     if (log->folder >= 0) lob_fd_close(log->folder);
     free(log->path);
     lob_batch_table_free(&log->before);

@@ -38,6 +38,9 @@ lob_status lob_batch_log_open(lob_batch_log *out, const char *folder, bool resum
  */
 lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_error *error);
 
+/* After the last row: the file is closed, so that it may be replaced; the folder is still ours. */
+void lob_batch_log_end(lob_batch_log *log);
+
 /* Close a log; one that is not open, all zeros, is fine. */
 void lob_batch_log_close(lob_batch_log *log);
 

@@ -216,12 +216,13 @@ static lob_status do_scans(lob_session *s, batch_settings *set, lob_status *wors
     LOB_TRY(
         lob_batch_save(&batch->recipe_text, batch->folder, LOB_BATCH_RECIPE_FILE, true, &s->error));
     const lob_work_plan plan = plan_work(s, set);
-    lob_stdout_silence(); /* what commands print would come out of all scans at once; it is in the
-                             reports */
+    /* what commands print would come out of all scans at once; it is in the reports */
+    lob_stdout_silence();
     if (s->max_memory == 0) lob_process_keep_memory();
     const lob_status st = lob_work_run(batch, &plan, &summary, worst, &s->error);
     const lob_error reason = s->error;
     if (st != LOB_OK && st != LOB_ECANCEL) return st;
+    lob_batch_log_end(&batch->log);
     const lob_status written = finish(s, set, &summary);
     if (!s->quiet) lob_batch_summary_print(&summary);
     if (st == LOB_OK) return written;
