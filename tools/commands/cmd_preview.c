@@ -81,7 +81,9 @@ static lob_status draw(lob_session *s, lob_canvas *canvas, const settings *set, 
     const int64_t body = l->body[2] ? lob_surface_bytes() : 0;
     LOB_TRY(lob_session_take(s, lob_product(l->width, l->height, 3, 1) + body, set->output));
     LOB_TRY(lob_session_cancelled(s));
-    const lob_status st = lob_preview_draw(canvas, &set->look, c, l);
+    lob_preview look = set->look;
+    look.threads = s->context.threads;
+    const lob_status st = lob_preview_draw(canvas, &look, c, l);
     lob_session_give(s, body);
     return st == LOB_ENOMEM ? lob_session_no_memory(s, set->output) : st;
 }

@@ -24,6 +24,7 @@ lob_preview lob_preview_defaults(void)
     return (lob_preview){
         .plane = -1,
         .size = 1200,
+        .threads = 1,
         .window = {-INFINITY, INFINITY},
         .alpha = 0.35,
         .contour = -1,
@@ -558,7 +559,7 @@ static lob_status draw_body(lob_canvas *canvas, const settings *set, const conte
     if (b[2] == 0) return LOB_OK;
     lob_canvas_box(canvas, b[0], b[1], b[2], b[3], black, 1.0);
     LOB_TRY(lob_draw_surface(canvas, b[0], b[1], b + 2, &c->overlay, c->low, c->high,
-                             set->convention == 1));
+                             set->convention == 1, set->threads));
     const char *const name = set->convention == 1 ? "from behind" : "from the front";
     if (lob_text_width(name, l->text) + l->text > b[2] || b[3] < 3 * l->text) return LOB_OK;
     return lob_canvas_text(canvas, b[0] + l->text / 3, b[1] + l->text / 6, l->text, ink, name);

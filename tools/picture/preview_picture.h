@@ -25,6 +25,7 @@ typedef struct {
     double at[3];               /* voxel where the planes meet; infinite: chosen */
     const char *hide;           /* labels, "1,3-5"; NULL: chosen; "": none */
     bool plain;                 /* slices alone, without a word */
+    int threads;                /* that draw */
 } lob_preview;
 
 /* The volumes, and what follows from them. */

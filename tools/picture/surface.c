@@ -58,8 +58,8 @@ static int64_t voxel_of(const grid *g, const lob_volume *v, int axis, int64_t i,
                         int64_t high)
 {
     const double at = (double)(i - MARGIN) * g->cube_mm / v->geometry.spacing_mm[axis];
-    const int64_t voxel = low + (int64_t)floor(at + 0.5);
-    return voxel < low || voxel > high ? -1 : voxel;
+    const double voxel = floor(at + 0.5);
+    return voxel >= 0 && voxel <= (double)(high - low) ? low + (int64_t)voxel : -1;
 }
 
 static void fill(const grid *g, const lob_overlay *o, const int64_t low[3], const int64_t high[3])
@@ -313,39 +313,58 @@ static double half_of(const grid *g, vec along)
                   fabs(along.z) * (double)(g->n[2] - 2 * MARGIN));
 }
 
+/* Where rays of a picture begin. */
+typedef struct {
+    camera camera;
+    vec middle;   /* under the middle of the picture */
+    double cubes; /* of a pixel */
+} stage;
+
+static void draw_pixel(lob_canvas *canvas, const grid *g, const stage *s, const lob_colour *colour,
+                       const int at[2], double across, double down)
+{
+    double sum[3] = {0, 0, 0};
+    int met = 0;
+    for (int i = 0; i < SAMPLES * SAMPLES; i++) {
+        const int right = i % SAMPLES, below = i / SAMPLES;
+        const double u = across + (right + 0.5) / SAMPLES, v = down + (below + 0.5) / SAMPLES;
+        const vec from =
+            add(add(s->middle, s->camera.right, u * s->cubes), s->camera.up, -v * s->cubes);
+        double rgb[3];
+        if (!look(rgb, g, &s->camera, colour, from)) continue;
+        met++;
+        for (int c = 0; c < 3; c++) sum[c] += rgb[c];
+    }
+    if (met == 0) return;
+    const lob_colour mean = {(unsigned char)(sum[0] / met + 0.5),
+                             (unsigned char)(sum[1] / met + 0.5),
+                             (unsigned char)(sum[2] / met + 0.5)};
+    lob_canvas_blend(canvas, at[0], at[1], mean, (double)met / (SAMPLES * SAMPLES));
+}
+
 lob_status lob_draw_surface(lob_canvas *canvas, int x, int y, const int pixels[2],
                             const lob_overlay *overlay, const int64_t low[3], const int64_t high[3],
-                            bool neurological)
+                            bool neurological, int threads)
 {
     grid g = {.share = NULL};
-    const camera c = stand(&overlay->labels->geometry, neurological);
+    stage s = {.camera = stand(&overlay->labels->geometry, neurological)};
+    for (int a = 0; a < 3; a++) { /* of no use to anybody: nothing is drawn */
+        const double mm = overlay->labels->geometry.spacing_mm[a];
+        if (!(mm > 1e-30 && mm < 1e30)) return LOB_OK;
+    }
     const lob_status st = make_grid(&g, overlay, low, high);
-    const double wide = 2 * half_of(&g, c.right), tall = 2 * half_of(&g, c.up);
-    const double cubes = 1.12 * fmax(wide / pixels[0], tall / pixels[1]); /* of a pixel */
-    const double deep = half_of(&g, c.towards) + 2.0 * MARGIN;
-    const vec middle = {0.5 * (double)(g.n[0] - 1), 0.5 * (double)(g.n[1] - 1),
-                        0.5 * (double)(g.n[2] - 1)};
-    for (int v = 0; st == LOB_OK && v < pixels[1]; v++)
-        for (int u = 0; u < pixels[0]; u++) {
-            double sum[3] = {0, 0, 0};
-            int met = 0;
-            for (int s = 0; s < SAMPLES * SAMPLES; s++) {
-                const int right = s % SAMPLES, below = s / SAMPLES;
-                const double across = u + (right + 0.5) / SAMPLES - 0.5 * pixels[0];
-                const double down = v + (below + 0.5) / SAMPLES - 0.5 * pixels[1];
-                vec from = add(middle, c.right, across * cubes);
-                from = add(add(from, c.up, -down * cubes), c.towards, deep);
-                double rgb[3];
-                if (!look(rgb, &g, &c, overlay->colour, from)) continue;
-                met++;
-                for (int i = 0; i < 3; i++) sum[i] += rgb[i];
-            }
-            if (met == 0) continue;
-            const lob_colour mean = {(unsigned char)(sum[0] / met + 0.5),
-                                     (unsigned char)(sum[1] / met + 0.5),
-                                     (unsigned char)(sum[2] / met + 0.5)};
-            lob_canvas_blend(canvas, x + u, y + v, mean, (double)met / (SAMPLES * SAMPLES));
-        }
+    const double wide = 2 * half_of(&g, s.camera.right), tall = 2 * half_of(&g, s.camera.up);
+    const double deep = half_of(&g, s.camera.towards) + 2.0 * MARGIN;
+    s.cubes = 1.12 * fmax(wide / pixels[0], tall / pixels[1]);
+    s.middle =
+        (vec){0.5 * (double)(g.n[0] - 1), 0.5 * (double)(g.n[1] - 1), 0.5 * (double)(g.n[2] - 1)};
+    s.middle = add(s.middle, s.camera.towards, deep);
+    const int rows = st == LOB_OK ? pixels[1] : 0;
+#pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
+    for (int v = 0; v < rows; v++)
+        for (int u = 0; u < pixels[0]; u++)
+            draw_pixel(canvas, &g, &s, overlay->colour, (const int[]){x + u, y + v},
+                       u - 0.5 * pixels[0], v - 0.5 * pixels[1]);
     free(g.share);
     free(g.label);
     free(g.block);

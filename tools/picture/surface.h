@@ -13,11 +13,12 @@ int64_t lob_surface_bytes(void);
  * for the patient's nearest directions.
  *
  *   low, high  in  voxels of the box in which they lie, both included
+ *   threads    in  >= 1; the picture is the same with any number
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */
 lob_status lob_draw_surface(lob_canvas *canvas, int x, int y, const int pixels[2],
                             const lob_overlay *overlay, const int64_t low[3], const int64_t high[3],
-                            bool neurological);
+                            bool neurological, int threads);
 
 #endif
