@@ -267,7 +267,7 @@ def test_hands_on(tmp_path):
 
 
 WAIT = """
-for (let i = 0; i < 2000 && document.documentElement.dataset.body !== "ready"; i++) await new Promise((r) => setTimeout(r, 10));
+for (let i = 0; i < 6000 && document.documentElement.dataset.body !== "ready"; i++) await new Promise((r) => setTimeout(r, 10));
 if (document.documentElement.dataset.body !== "ready") throw "no body";
 """
 

@@ -315,7 +315,7 @@ static void lay_out_table(layout *l, const settings *set, const content *c)
     for (int columns = 1; other && columns * l->entry[0] < set->size / 2; columns++) {
         memcpy(other, l, sizeof *other);
         const int room = lay_out_beside(other, set, &m, columns);
-        if (room < c->set.count && room <= below) continue;
+        if (room < c->set.count && (room <= below || c->set.count > 4 * room)) continue;
         if (below < c->set.count || other->pixels_per_mm > l->pixels_per_mm)
             memcpy(l, other, sizeof *l);
         break;
