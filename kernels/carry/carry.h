@@ -49,7 +49,7 @@ typedef struct {
 } lob_carry_options;
 
 /* Grid chosen, smooth and votes as there by default, 5 atlases, sure 0.9 and 0.95, 2.6 mm inside,
- * against 0.05, claimed 0.95, edge 0.5, reach 20 mm, the background found. */
+ * against 0.2, claimed 0.6, edge 1, reach 20 mm, the background found. */
 lob_carry_options lob_carry_defaults(void);
 
 typedef struct {

@@ -16,9 +16,9 @@ lob_carry_options lob_carry_defaults(void)
         .sure = 0.9,
         .sure_background = 0.95,
         .sure_mm = 2.6,
-        .against = 0.05,
-        .claimed = 0.95,
-        .edge = 0.5,
+        .against = 0.2,
+        .claimed = 0.6,
+        .edge = 1,
         .reach_mm = 20,
     };
 }
