@@ -99,11 +99,12 @@ static lob_status carries(lob_session *s, void *user)
             ? w->reach.value * lob_least_spacing(w->image.dims, w->image.geometry.spacing_mm)
             : w->reach.value;
     s->extra_role = "atlas";
+    LOB_TRY(lob_session_take(s, lob_voxels(&w->image) * (in.doubt ? 8 : 4), w->scan));
     lob_session_compute(s, "carrying");
     LOB_TRY(lob_session_done(s, lob_carry(&w->found, &in, &options, &s->context, &s->error),
                              w->scan, NULL));
     give_last(s, w);
-    lob_session_hold(s, lob_voxel_bytes(&w->found.labels));
+    if (w->votes) lob_session_hold(s, lob_voxel_bytes(&w->found.shares));
     lob_carry_report(s, w);
     LOB_TRY(lob_session_write(s, &w->found.shares, w->votes, false));
     LOB_TRY(lob_session_write(s, &w->found.doubt, w->doubt, false));
