@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from conftest import PROGRAM, save
 
+if os.environ.get("LOBULE_SANITIZED"):
+    pytest.skip("sanitizers need threads and address space of their own", allow_module_level=True)
 WORDS = ("growcut", "scan.nii", "seeds.nii", "-o", "out.nii", "--force", "--device", "cpu")
 
 
@@ -48,7 +50,6 @@ def test_the_environment_s_threads_are_bounded(folder, threads):
     assert (folder / "out.nii").read_bytes() == wanted
 
 
-@pytest.mark.skipif(bool(os.environ.get("LOBULE_SANITIZED")), reason="sanitizers need all of the address space")
 @pytest.mark.parametrize("megabytes", [300, 400, 1000])
 def test_fewer_threads_in_little_address_space(folder, megabytes):
     """256 threads have stacks of 2 GB; OpenMP ended the process with 1, as if volumes differed."""
