@@ -17,7 +17,11 @@ rm -rf "$out"
 DESTDIR='' cmake --install build/windows --prefix "$out/$name" --strip >/dev/null
 
 # Nothing but Windows' own libraries may be missing beside them.
-for file in "$out/$name"/bin/*.exe "$out/$name"/bin/*.dll; do
+for file in "$out/$name/bin/lobule.exe" "$out/$name/bin/liblobule.dll"; do
+    [ -f "$file" ] || {
+        printf 'windows.sh: %s is not there\n' "$file" >&2
+        exit 1
+    }
     foreign=$(x86_64-w64-mingw32-objdump -p "$file" | sed -n 's/.*DLL Name: //p' |
         grep -viE '^(kernel32|msvcrt|bcrypt|shell32|advapi32|user32|psapi)\.dll$') || continue
     printf 'windows.sh: %s wants %s\n' "$file" "$foreign" >&2

@@ -1,13 +1,16 @@
-"""The program for Windows gives the bytes of the one for Linux: LOBULE_LINUX and LOBULE_BIN name them."""
+"""The program for Windows gives the bytes of the one for Linux: LOBULE_LINUX and LOBULE_BIN name them, LOBULE_EXE the file
+that the latter runs, beside which the library lies."""
 
 import hashlib
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-DATA = Path(__file__).parents[2] / "data"
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "data"
 PROGRAMS = {"linux": os.environ["LOBULE_LINUX"], "windows": os.environ["LOBULE_BIN"]}
 
 # What is made by these lines, in this order, in a folder of its own; a "-" at a line's start keeps its standard output.
@@ -73,6 +76,18 @@ def test_all_files_are_there(made):
 def test_the_bytes_are_the_same(made):
     """Of every file, and of what is printed."""
     assert [name for name, sum in made["linux"].items() if made["windows"].get(name) != sum] == []
+
+
+def test_a_program_with_the_library(tmp_path):
+    """The client of tests/install, compiled against what is installed and run beside the library."""
+    package, client = Path(os.environ["LOBULE_EXE"]).parents[1], ROOT / "tests/install/client/components.c"
+    subprocess.run(["x86_64-w64-mingw32-gcc-posix", f"-I{package}/include", client, f"-L{package}/lib", "-llobule", "-o",
+                    tmp_path / "client.exe"], check=True)  # fmt: skip
+    shutil.copy(package / "bin/liblobule.dll", tmp_path)
+    labels = ROOT / "data/cells_truth.nii.gz"
+    subprocess.run(["wine", "client.exe", labels, "windows.nii.gz"], cwd=tmp_path, check=True)
+    subprocess.run([PROGRAMS["linux"], "components", labels, "-o", "linux.nii.gz", "--equal"], cwd=tmp_path, check=True)
+    assert (tmp_path / "windows.nii.gz").read_bytes() == (tmp_path / "linux.nii.gz").read_bytes()
 
 
 def test_doctor(tmp_path):

@@ -12,7 +12,7 @@ python=$3
 shift 3
 wine=$(command -v wine wine-stable wine64 | head -n 1)
 server=$(command -v wineserver wineserver-stable /usr/lib/wine/wineserver | head -n 1)
-export LOBULE_LINUX LOBULE_BIN=$prefix/lobule PYTHONPATH=$here
+export LOBULE_EXE=$exe LOBULE_LINUX LOBULE_BIN=$prefix/lobule PYTHONPATH=$here
 export WINEDEBUG=-all WINEPREFIX=$prefix WINEDLLOVERRIDES='winemenubuilder.exe=d;mscoree=;mshtml='
 
 # In the place of the program, also for tests that empty the environment.
