@@ -14,7 +14,7 @@ from ._errors import InputError
 from ._grow import begin
 from ._library import check, library
 from ._public import Options, public
-from ._volumes import DTYPES, LPS, TYPES, Source, choice, dims, held, memory, source, view, volume
+from ._volumes import DTYPES, LPS, TYPES, choice, dims, held, memory, source, view, volume
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -59,8 +59,8 @@ class Field:
         return out
 
 
-def _affine(geometry: _abi.lob_geometry) -> np.ndarray:
-    return np.vstack([np.ctypeslib.as_array(geometry.affine), [0, 0, 0, 1]])
+def _square(affine: Any) -> np.ndarray:
+    return np.vstack([np.ctypeslib.as_array(affine), [0, 0, 0, 1]])
 
 
 def _field_of(field: Any) -> Field:
@@ -75,7 +75,7 @@ def _field_of(field: Any) -> Field:
     taken = source(field)
     if taken.voxels.shape[0] != 3 or not taken.world:
         raise InputError("a field is a lobule.Field, or an image of nibabel or SimpleITK with three channels")
-    return Field(taken.voxels, _affine(taken.geometry))
+    return Field(taken.voxels, _square(taken.geometry.affine))
 
 
 class _Taken:
@@ -124,7 +124,7 @@ def register(
     """
     spacing, axes = options.get("spacing"), options.get("axes", "zyx")
     call, of = begin(fixed, options)
-    plain = not hasattr(moving, "dataobj") and type(moving).__module__.split(".")[0] != "SimpleITK"
+    plain = not _has_place(moving)
     other = source(moving, spacing if moving_spacing is None else moving_spacing, axes) if plain else source(moving)
     chosen: _abi.lob_register_options = library.lob_register_defaults()
     chosen.affine_only = affine_only
@@ -143,15 +143,11 @@ def register(
     call.report["start"] = "centres" if stats.centres else "headers"
     shape = (3, out.dims.nz, out.dims.ny, out.dims.nx)
     mm = np.array(memory(_address(out), shape, np.float32))
-    return Field(mm * np.float32(LPS)[:, np.newaxis, np.newaxis, np.newaxis], _affine(out.geometry), _rows(out.affine))
+    return Field(mm * np.float32(LPS)[:, np.newaxis, np.newaxis, np.newaxis], _square(out.geometry.affine), _square(out.affine))
 
 
 def _address(field: _abi.lob_field) -> int:
     return ctypes.cast(field.mm, ctypes.c_void_p).value or 0
-
-
-def _rows(affine: Any) -> np.ndarray:
-    return np.vstack([np.ctypeslib.as_array(affine), [0, 0, 0, 1]])
 
 
 @public
@@ -164,13 +160,14 @@ def warp(
     nearest: bool = False,
     inverse: bool = False,
     then: Any = None,
+    like_spacing: Any = None,
     **options: Unpack[Options],
 ) -> Any:
     """Bring a volume through a field of displacements, on the CPU.
 
     image    (z, y, x) or (y, x), any kind; with channel_axis several channels
     field    what `register` gives, or an image of nibabel or SimpleITK that holds displacements in mm along LPS
-    like     an image whose grid is taken; an array has the spacing of `image`
+    like     an image whose grid is taken; of an array, like_spacing are its voxel sizes (None: as spacing)
     labels   the voxels are labels, which are not mixed
     nearest  take the nearest voxel in place of a mean
     inverse  go the other way: from the moving scan's volumes to the fixed one's
@@ -180,9 +177,10 @@ def warp(
     """
     if labels and nearest:
         raise InputError("labels are never mixed: leave nearest out")
-    about: dict[str, Any] = {name: options.get(name) for name in ("spacing", "axes") if options.get(name) is not None}
+    spacing, axes = options.get("spacing"), options.get("axes", "zyx")
     call, of = begin(image, options)
-    target = like if isinstance(like, Source) else source(like, **({} if _has_place(like) else about))
+    plain = not _has_place(like)
+    target = source(like, spacing if like_spacing is None else like_spacing, axes) if plain else source(like)
     seen, onto = volume(of), volume(target)
     if labels:
         narrow = of.voxels.astype(DTYPES[library.lob_label_type(int(of.voxels.max()))], copy=False)
