@@ -280,6 +280,136 @@ TEST(moves_borders_to_edges)
     assert_int_equal(stats.changed, SIDE * SIDE);
 }
 
+/* ---- settling by shares ---- */
+
+enum { CUBE = 24, CUBE_ALL = CUBE * CUBE * CUBE };
+
+/* A cube whose labels 1, 2, which is the background, and 3 lie side by side along x. */
+typedef struct {
+    uint8_t labels[CUBE_ALL], others[CUBE_ALL], seeds[CUBE_ALL], shares[2 * CUBE_ALL];
+    uint8_t absent[CUBE * 4], got[CUBE_ALL];
+    lob_volume image;
+    lob_refine_input in;
+    lob_refine_options options;
+} cube;
+
+static int x_of(int i)
+{
+    return i % CUBE;
+}
+
+/* Label 1 where x < border, else the background; shares 0.5 for both; a stroke of each label. */
+static void cube_make(cube *c, int border)
+{
+    const double spacing[3] = {1, 1, 1};
+    memset(c, 0, sizeof *c);
+    c->image = lob_volume_empty();
+    c->image.data = c->labels;
+    c->image.type = LOB_U8;
+    c->image.dims = (lob_dims){CUBE, CUBE, CUBE};
+    c->image.geometry = lob_geometry_of_spacing(spacing);
+    for (int i = 0; i < CUBE_ALL; i++) {
+        c->labels[i] = x_of(i) < border ? 1 : 2;
+        c->shares[i] = 127;
+    }
+    c->seeds[0] = 1;
+    c->seeds[CUBE_ALL - 1] = 2;
+    c->in = (lob_refine_input){&c->image, c->labels, LOB_U8, c->seeds, LOB_U8, 3, 2};
+    c->in.shares = c->shares;
+    c->options = lob_refine_defaults(c->image.dims, spacing);
+    c->options.edge = 0;
+}
+
+static void settle(cube *c)
+{
+    lob_refine_stats stats;
+    lob_error error = {.text = ""};
+    assert_ok(lob_refine_cpu(c->got, &stats, &c->in, &c->options, &two_threads, &error));
+}
+
+/* Label 1 where x < border, else 2 or, from `third` on, 3. */
+static void check_cube(const cube *c, const char *what, int border, int third)
+{
+    for (int i = 0; i < CUBE_ALL; i++) {
+        const int want = x_of(i) < border ? 1 : x_of(i) < third ? 2 : 3;
+        if (c->got[i] != want) fail_msg("%s: x = %d is %d, not %d", what, x_of(i), c->got[i], want);
+    }
+}
+
+TEST(settles_where_shares_say)
+{
+    static cube c;
+    cube_make(&c, 11);
+    settle(&c);
+    check_cube(&c, "shares that say nothing leave the border", 11, CUBE);
+    for (int i = 0; i < CUBE_ALL; i++) c.shares[i] = x_of(i) < 13 ? 255 : 0;
+    settle(&c);
+    check_cube(&c, "shares move the border", 13, CUBE);
+    c.options.settle = 0.01;
+    settle(&c);
+    check_cube(&c, "unless they weigh next to nothing", 11, CUBE);
+    c.options.settle = 0;
+    c.options.settle_rounds = 1;
+    settle(&c);
+    check_cube(&c, "or nothing", 11, CUBE);
+}
+
+/* The second channel is label 3's; what both leave of 255 is the background's. */
+TEST(the_background_has_the_rest_of_the_shares)
+{
+    static cube c;
+    cube_make(&c, 8);
+    c.options.settle = 5;
+    c.seeds[CUBE - 1] = 3;
+    for (int i = 0; i < CUBE_ALL; i++) {
+        if (x_of(i) >= 16) c.labels[i] = 3;
+        c.shares[i] = x_of(i) < 6 ? 250 : 2;
+        c.shares[CUBE_ALL + i] = x_of(i) < 19 ? 3 : 240;
+    }
+    c.seeds[CUBE_ALL - 1] = 0;
+    c.seeds[10] = 2;
+    settle(&c);
+    check_cube(&c, "three labels", 6, 19);
+}
+
+TEST(labels_that_grew_in_another_way_count_as_much)
+{
+    static cube c;
+    cube_make(&c, 10);
+    c.options.settle_rounds = 1;
+    for (int i = 0; i < CUBE_ALL; i++) c.others[i] = x_of(i) < 14 ? 1 : 2;
+    c.in.others = c.others;
+    settle(&c);
+    check_cube(&c, "half way between both", 12, CUBE);
+    memset(c.others, 0, sizeof c.others);
+    settle(&c);
+    check_cube(&c, "where the other way gave nothing, the first counts", 10, CUBE);
+}
+
+/* But a stroke keeps its label even there. */
+TEST(a_label_is_not_where_it_is_absent)
+{
+    static cube c;
+    for (int axis = 0; axis < 3; axis++) {
+        cube_make(&c, CUBE);
+        for (int i = 0; i < CUBE_ALL; i++) c.shares[i] = 255;
+        c.seeds[CUBE_ALL - 1] = 0;
+        c.absent[0 * 4 + 1] = c.absent[7 * 4 + 1] = 1;
+        c.in.absent = c.absent;
+        c.in.absent_axis = axis;
+        const int stride[3] = {1, CUBE, CUBE * CUBE};
+        c.seeds[11 * (CUBE * CUBE + CUBE + 1)] = 1; /* for the piece beyond slice 7 */
+        c.seeds[3 * (CUBE * CUBE + CUBE + 1)] = 1;  /* and the one before */
+        settle(&c);
+        for (int i = 0; i < CUBE_ALL; i++) {
+            const int slice = i / stride[axis] % CUBE;
+            const int want = (slice == 0 || slice == 7) && i != 0 ? 2 : 1;
+            if (c.got[i] != want)
+                fail_msg("axis %d, voxel %d: %d, not %d", axis, i, c.got[i], want);
+        }
+    }
+}
+
 TEST(refuses)
 {
     appearance_case c;
