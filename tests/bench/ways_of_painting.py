@@ -4,11 +4,12 @@
 Sixteen structures of real scans (LOBULE_SHARED), strokes drawn from their truths by tools/strokes.py of that folder;
 each draw is another hand. Settings of `segment` were chosen on the first eight structures and draws 0 to 4; the other
 eight, and draws 20 to 24, show what that is worth. Beside it `growcut` on the whole volume, and in the box that 3D
-Slicer cuts, with both rules (the distance rule there is ITK's FastGrowCut). Works on arrays, by the Python package
+Slicer cuts, with both rules (the distance rule there is ITK's FastGrowCut). Then scans averaged onto coarser grids, and
+strokes drawn there by protocol; sets of strokes that might hide the background; organs drawn together and alone. Works on arrays, by the Python package
 (LOBULE_LIBRARY). Ends with 1 when `segment` misses a target.
 
 usage: ways_of_painting.py [--draws 0,1,2] [--cases SUBSTRING] [--group chosen|others|all] [--ways SUBSTRING,..]
-                           [--jobs N] [--each 1] [--parts 1]
+                           [--jobs N] [--each 1] [--spacings 1] [--parts 1]
 """
 import importlib.util
 import sys
@@ -59,6 +60,18 @@ LEAST = {"one slice": 0.77, "two slices": 0.85, "three planes": 0.86, "dots": 0.
          "2 % wrong": 0.87, "filled": 0.93}  # fmt: skip
 LEAST_PLANES, MOST_LOSS = 0.65, 0.01
 
+# Spacings in mm, the structures on scans that are finer, the least mean of `segment`, and how far its volume may be off.
+COARSE = ("ct3 liver", "ct3 spleen", "ct3 kidney", "ct1 spleen", "ct1 liver", "mr liver", "mr kidney", "chaos kidney")
+FINE = ("ct1 spleen", "ct1 liver", "cord t1", "cord t2")
+SPACINGS = {
+    "3 mm": ((3, 3, 3), COARSE, 0, 0.08),
+    "4 mm": ((4, 4, 4), COARSE, 0, 0.08),
+    "5 mm": ((5, 5, 5), COARSE, 0, 0.08),
+    "6 mm": ((6, 6, 6), COARSE, 0.89, 1),
+    "8 mm": ((8, 8, 8), COARSE, 0.84, 1),
+    "1 x 1 x 6 mm": ((1, 1, 6), FINE, 0.935, 1),
+}
+
 
 @cache
 def tool():
@@ -96,6 +109,33 @@ class Case:
     def draw(self, number, slices=None, axis=None):
         return tool().make(np.where(self.truth, self.label, 0), self.label, self.spacing, number,
                            slices or self.slices, self.axis if axis is None else axis)
+
+
+def averaged(voxels, spacing, wanted):
+    """Means over the voxels of a coarser grid of the same extent; axes that are coarse enough stay."""
+    out = voxels.astype(float)
+    for axis, (mm, coarse) in enumerate(zip(spacing, wanted)):
+        n = out.shape[axis]
+        count = max(1, round(n * mm / coarse)) if mm < coarse else n
+        sums = np.cumsum(np.moveaxis(out, axis, 0), axis=0)
+        sums = np.concatenate([np.zeros_like(sums[:1]), sums])
+        edge = np.linspace(0, n, count + 1)
+        at = np.minimum(edge.astype(int), n - 1)
+        part = (edge - at).reshape(-1, *[1] * (out.ndim - 1))
+        sums = sums[at] * (1 - part) + sums[at + 1] * part
+        out = np.moveaxis(np.diff(sums, axis=0) / (n / count), 0, axis)
+    return out
+
+
+class CoarseCase(Case):
+    """A case on a coarser grid."""
+
+    def __init__(self, name, wanted):
+        super().__init__(name)
+        truth = averaged(self.truth, self.spacing, wanted)
+        self.voxels = np.rint(averaged(self.voxels, self.spacing, wanted)).astype(np.int16)
+        self.spacing = self.spacing * self.truth.shape / truth.shape
+        self.truth = np.ascontiguousarray(truth > 0.5)
 
 
 # ---- ways of painting ----
@@ -298,6 +338,36 @@ def several(draws):
           [[*key, *(f"{x:.3f}" for x in np.mean(got, axis=0))] for key, got in rows.items()])
 
 
+# ---- coarse voxels ----
+
+
+def measure_coarse(job):
+    what, name, number = job
+    case = CoarseCase(name, SPACINGS[what][0])
+    seeds = case.draw(number)
+    made = segment(case, seeds)
+    return job, (dice(made, case.truth), made.sum() / case.truth.sum(), dice(grow(case, seeds), case.truth))
+
+
+def spacings(pool, names, draws):
+    """A table by spacing; returns how many targets are missed."""
+    jobs = [(what, n, number) for what, (_, of, _, _) in SPACINGS.items() for n in of if n in names for number in draws]
+    found, missed = {}, []
+    for (what, _, _), got in pool.map(measure_coarse, jobs):
+        found.setdefault(what, []).append(got)
+    print("Scans averaged onto coarser grids, strokes drawn there by protocol; volume is that of the result over the truth's.\n")
+    rows = []
+    for what, got in found.items():
+        own, volume, grown = np.mean(got, axis=0)
+        rows.append([what, len(got), f"{own:.3f}", f"{volume:.2f}", f"{grown:.3f}"])
+        _, _, least, off = SPACINGS[what]
+        if own < least or abs(volume - 1) > off:
+            missed.append(f"{what}: {own:.3f}, volume {volume:.2f}; wanted {least}, within {off:.2f}")
+    table(["spacing", "cases", "segment", "volume", "growcut"], rows)
+    print("\n".join(missed))
+    return len(missed)
+
+
 # ---- the table ----
 
 
@@ -340,7 +410,7 @@ def check(score, ways, names):
 
 
 def main():
-    given = options(__doc__, draws="0,1,2", cases="", group="all", ways="", jobs=1, each=0, parts=1)
+    given = options(__doc__, draws="0,1,2", cases="", group="all", ways="", jobs=1, each=0, spacings=1, parts=1)
     if shared() is None:
         print("ways_of_painting: skipped, LOBULE_SHARED names no folder with real scans")
         return 0
@@ -354,8 +424,9 @@ def main():
         for (way, name, _, _), got in pool.map(measure, jobs):
             for row, value in got.items():
                 score.setdefault((way, name), {}).setdefault(row, []).append(value)
+        missed = spacings(pool, names, draws) if given.spacings else 0
     show(score, ways, names, METHODS, given.each)
-    missed = check(score, ways, names)
+    missed += check(score, ways, names)
     if given.parts:
         missed += flips(names, draws)
         several(draws)
