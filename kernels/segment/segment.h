@@ -100,12 +100,12 @@ typedef struct {
                    labels also grow slice by slice, and both results settle together (refine.h);
                    there is no median, no coarser grid and no Gaussian of shares, and blur and edge
                    do nothing */
-    double local;  /* appearance.h; 0 but where slices are as far apart, at least 3 across one axis
-                      have strokes, and what is drawn is at most 25 mm away from other strokes, by
-                      half of its own */
-    bool thin;     /* what is drawn is less than 3 voxels away from other strokes, by half of its
-                      own: the majority is half as wide */
-    int passes;    /* 1 or 2 */
+    double local; /* appearance.h; 0 but where slices are thick, at least 3 have strokes, across one
+                     axis alone, and what is drawn is at most 25 mm away from other strokes, by half
+                     of its own */
+    bool thin;    /* what is drawn is less than 3 voxels away from other strokes, by half of its
+                     own: the majority is half as wide */
+    int passes;   /* 1 or 2 */
     int factor[3]; /* voxels of the box along each axis to one of the first growth's grid */
     double least_mm, coarse_mm[3], coarse_least_mm; /* spacings as they are, not rounded */
     lob_segment_growth growth[2];

@@ -31,8 +31,8 @@ static const double thick_slices = 2.5;
 /* What shares weigh, and the sigma in least spacings, where labels settle. */
 static const double thick_settle = 0.2, thick_sigma = 1;
 
-/* What is learnt from strokes nearby weighs so much, where slices are far apart; it takes strokes
- * on some slices, and on both sides of a border. */
+/* What is learnt from strokes nearby weighs so much, where slices are thick. It takes strokes on
+ * most slices, on some at least, and on both sides of borders. */
 static const double local_share = 0.85, local_width_mm = 25;
 enum { LOCAL_SLICES = 3 };
 
@@ -125,15 +125,6 @@ static lob_status find_outlines(int *axes, lob_segment_plan *plan, const lob_str
     return LOB_OK;
 }
 
-static bool slices_are_far_apart(const lob_segment_plan *plan, const lob_volume *image)
-{
-    const double *const mm = image->geometry.spacing_mm;
-    bool far = plan->axis >= 0;
-    for (int a = 0; a < 3; a++)
-        far = far && (a == plan->axis || thick_slices * mm[a] <= mm[plan->axis]);
-    return far;
-}
-
 /* Is what was drawn wide enough, in voxels, for the median and the whole majority? And are strokes
  * near enough to each other to be learnt from nearby? */
 static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image, int outlines,
@@ -147,8 +138,8 @@ static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
     for (int a = 0; a < 3; a++)
         if (plan->thick || (mm > 0 && voxels < median_width)) plan->median[a] = false;
     plan->thin = mm > 0 && voxels < smooth_width;
-    if (outlines == 1 && plan->slices >= LOCAL_SLICES && mm > 0 && mm <= local_width_mm &&
-        slices_are_far_apart(plan, image))
+    if (plan->thick && outlines == 1 && plan->slices >= LOCAL_SLICES && mm > 0 &&
+        mm <= local_width_mm)
         plan->local = local_share;
     return LOB_OK;
 }
@@ -218,8 +209,11 @@ static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *stroke
 static bool slices_are_thick(const lob_segment_plan *plan, const lob_volume *image,
                              const lob_strokes *strokes)
 {
-    return plan->options.smooth > 0 && slices_are_far_apart(plan, image) &&
-           4 * plan->slices >= 3 * extent_of(plan, strokes, plan->axis);
+    const double *const mm = image->geometry.spacing_mm;
+    bool thick = plan->axis >= 0 && plan->options.smooth > 0;
+    for (int a = 0; a < 3; a++)
+        thick = thick && (a == plan->axis || thick_slices * mm[a] <= mm[plan->axis]);
+    return thick && 4 * plan->slices >= 3 * extent_of(plan, strokes, plan->axis);
 }
 
 /* How far the box goes beyond the first and last slice, as a share of the strokes' box there. */
