@@ -60,6 +60,8 @@ def test_every_python_function_has_a_table_of_arguments(site):
 
 
 def test_the_pages_navigation_is_whole(site):
+    written = (ROOT / "packaging/docs.sh").read_text() + site[1]
+    assert [path.name for path in (ROOT / "docs").glob("*.md") if f": docs/{path.name}\n" not in written] == []
     named = re.findall(r": ((?:commands|c|python)/\w+\.md)$", site[1], re.M)
     made = sorted(str(path.relative_to(site[0])) for path in site[0].rglob("*.md"))
     assert sorted(named) == made
