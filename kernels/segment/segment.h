@@ -86,7 +86,7 @@ typedef struct {
     int32_t background;                     /* one of these */
     bool slips;     /* some strokes are slips (label_steps.h), and no label has nothing else: they
                        do not count as strokes */
-    bool areas;     /* strokes of a label fill areas, discs of 2 voxels' radius or more in a slice:
+    bool areas;     /* strokes of a label fill areas, squares of 5 voxels or more in a slice:
                        growth begins within them, not at their borders, which may look otherwise */
     int axis;       /* across which the fewest slices have strokes; -1 in 2D, */
     int across;     /* where this is the axis of a single voxel */
@@ -100,12 +100,12 @@ typedef struct {
                    labels also grow slice by slice, and both results settle together (refine.h);
                    there is no median, no coarser grid and no Gaussian of shares, and blur and edge
                    do nothing */
-    double local; /* appearance.h; 0 but where slices are thick, at least 3 have strokes, across one
-                     axis alone, and what is drawn is at most 25 mm away from other strokes, by half
-                     of its own */
-    bool thin;    /* what is drawn is less than 3 voxels away from other strokes, by half of its
-                     own: the majority is half as wide */
-    int passes;   /* 1 or 2 */
+    double local;  /* appearance.h; 0 but where slices are thick, or as far apart with strokes that
+                      fill areas; at least 3 have strokes, across one axis alone, and what is drawn
+                      is at most 25 mm away from other strokes, by half of its own */
+    bool thin;     /* what is drawn is less than 3 voxels away from other strokes, by half of its
+                      own: the majority is half as wide */
+    int passes;    /* 1 or 2 */
     int factor[3]; /* voxels of the box along each axis to one of the first growth's grid */
     double least_mm, coarse_mm[3], coarse_least_mm; /* spacings as they are, not rounded */
     lob_segment_growth growth[2];

@@ -96,11 +96,11 @@ static lob_status cut_strokes(lob_segment_job *j, lob_error *error)
     return st;
 }
 
-/* Strokes without the borders of areas: within what a disc of 2 voxels' radius fills, the voxels
- * that have their own label on all sides in their slice. */
+/* Strokes without the borders of areas: within what squares of 5 voxels fill, which are balls of
+ * this radius, the voxels that have their own label on all sides in their slice. */
 static lob_status find_starts(lob_segment_job *j, lob_error *error)
 {
-    const lob_labels_step open = {.kind = LOB_LABELS_OPEN, .length = 2, .voxels = true};
+    const lob_labels_step open = {.kind = LOB_LABELS_OPEN, .length = 2.83, .voxels = true};
     const lob_labels_step erode = {.kind = LOB_LABELS_ERODE, .length = 1, .voxels = true};
     int32_t values[LOB_SEGMENT_MAX_LABELS];
     for (int32_t k = 0; k < j->plan->count; k++) values[k] = k + 1;

@@ -31,8 +31,8 @@ static const double thick_slices = 2.5;
 /* What shares weigh, and the sigma in least spacings, where labels settle. */
 static const double thick_settle = 0.2, thick_sigma = 1;
 
-/* What is learnt from strokes nearby weighs so much, where slices are thick. It takes strokes on
- * most slices, on some at least, and on both sides of borders. */
+/* What is learnt from strokes nearby weighs so much, where slices are far apart. It takes strokes
+ * on most slices or such that fill areas, on some slices at least, and on both sides of borders. */
 static const double local_share = 0.85, local_width_mm = 25;
 enum { LOCAL_SLICES = 3 };
 
@@ -125,6 +125,15 @@ static lob_status find_outlines(int *axes, lob_segment_plan *plan, const lob_str
     return LOB_OK;
 }
 
+static bool slices_are_far_apart(const lob_segment_plan *plan, const lob_volume *image)
+{
+    const double *const mm = image->geometry.spacing_mm;
+    bool far = plan->axis >= 0;
+    for (int a = 0; a < 3; a++)
+        far = far && (a == plan->axis || thick_slices * mm[a] <= mm[plan->axis]);
+    return far;
+}
+
 /* Is what was drawn wide enough, in voxels, for the median and the whole majority? And are strokes
  * near enough to each other to be learnt from nearby? */
 static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image, int outlines,
@@ -138,8 +147,8 @@ static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
     for (int a = 0; a < 3; a++)
         if (plan->thick || (mm > 0 && voxels < median_width)) plan->median[a] = false;
     plan->thin = mm > 0 && voxels < smooth_width;
-    if (plan->thick && outlines == 1 && plan->slices >= LOCAL_SLICES && mm > 0 &&
-        mm <= local_width_mm)
+    if ((plan->thick || (plan->areas && slices_are_far_apart(plan, image))) && outlines == 1 &&
+        plan->slices >= LOCAL_SLICES && mm > 0 && mm <= local_width_mm)
         plan->local = local_share;
     return LOB_OK;
 }
@@ -149,8 +158,8 @@ static int flat_axis(lob_dims dims)
     return dims.nx == 1 ? 0 : dims.ny == 1 ? 1 : 2;
 }
 
-/* Does the label of a voxel fill the disc of 2 voxels' radius around it, in its slice? */
-static bool fills_disc(const lob_volume *seeds, int across, const int64_t at[3])
+/* Does the label of a voxel fill the square of 5 voxels around it, in its slice? */
+static bool fills_square(const lob_volume *seeds, int across, const int64_t at[3])
 {
     const lob_dims d = seeds->dims;
     const int a = across == 0 ? 1 : 0, b = across == 2 ? 1 : 2;
@@ -161,7 +170,6 @@ static bool fills_disc(const lob_volume *seeds, int across, const int64_t at[3])
             int64_t to[3] = {at[0], at[1], at[2]};
             to[a] += i;
             to[b] += k;
-            if (i * i + k * k > 4) continue;
             if (to[a] < 0 || to[a] >= lob_side(d, a) || to[b] < 0 || to[b] >= lob_side(d, b))
                 return false;
             if (lob_label_at(seeds->data, seeds->type, (to[2] * d.ny + to[1]) * d.nx + to[0]) !=
@@ -181,7 +189,7 @@ static bool have_areas(const lob_segment_plan *plan, const lob_volume *seeds)
         if (lob_all_zero(at, (size_t)d.nx * bytes)) continue;
         for (int64_t x = 0; x < d.nx; x++)
             if (lob_label_at(seeds->data, seeds->type, row * d.nx + x) > 0 &&
-                fills_disc(seeds, across, (int64_t[3]){x, row % d.ny, row / d.ny}))
+                fills_square(seeds, across, (int64_t[3]){x, row % d.ny, row / d.ny}))
                 return true;
     }
     return false;
@@ -209,11 +217,8 @@ static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *stroke
 static bool slices_are_thick(const lob_segment_plan *plan, const lob_volume *image,
                              const lob_strokes *strokes)
 {
-    const double *const mm = image->geometry.spacing_mm;
-    bool thick = plan->axis >= 0 && plan->options.smooth > 0;
-    for (int a = 0; a < 3; a++)
-        thick = thick && (a == plan->axis || thick_slices * mm[a] <= mm[plan->axis]);
-    return thick && 4 * plan->slices >= 3 * extent_of(plan, strokes, plan->axis);
+    return plan->options.smooth > 0 && slices_are_far_apart(plan, image) &&
+           4 * plan->slices >= 3 * extent_of(plan, strokes, plan->axis);
 }
 
 /* How far the box goes beyond the first and last slice, as a share of the strokes' box there. */

@@ -621,5 +621,5 @@ def test_bodies_that_are_painted_out(tmp_path):
     assert dice(mask == 1, truth == 1) > 0.93 and dice(mask == 3, truth == 3) > 0.9
     assert np.array_equal(mask[seeds > 0], np.where(seeds == 7, 0, seeds)[seeds > 0]), "strokes keep their labels"
     lines = by_files(tmp_path)
-    assert any("--open 2vox" in line for line in lines) and any("--shares @shares" in line for line in lines)
+    assert any("--open 2.83vox" in line for line in lines) and any("--shares @shares" in line for line in lines)
     assert (tmp_path / "by_files.nii.gz").read_bytes() == (tmp_path / "mask.nii.gz").read_bytes()

@@ -35,7 +35,7 @@ static void put_box(const lob_segment_plan *plan, const quoted *q, int frame)
     if (plan->slips) printf("lobule labels @drawn -o @seeds --slips\n");
     if (plan->areas) {
         const char across = "xyz"[plan->across];
-        printf("lobule labels @seeds -o @areas --open 2vox --slices %c\n", across);
+        printf("lobule labels @seeds -o @areas --open 2.83vox --slices %c\n", across);
         printf("lobule labels @seeds -o @starts --erode 1vox --mask @areas --slices %c\n", across);
     }
     if (has_median(plan))
