@@ -35,8 +35,8 @@ typedef struct {
 void lob_field_free(lob_field *field);
 
 typedef struct {
-    double spacing_mm; /* of the grid; 0: 3 mm, but 64 steps at least along the longest side of the
-                          fixed scan, as long as voxels are not finer than that */
+    double spacing_mm; /* of the grid; 0: 3 mm, but 64 to 1024 steps along the longest side of the
+                          fixed scan, and no finer than its voxels */
     double smooth;     /* how stiff the field is, [0.01, 100] */
     bool affine_only;  /* the field is the affine */
     /* Where to begin: where the headers place the scans, or with their centres on each other.

@@ -67,7 +67,7 @@ static double grid_spacing(const lob_volume *scan, double asked)
     if (asked > 0.0) return asked;
     for (int a = 0; a < 3; a++)
         longest = fmax(longest, (double)lob_side(scan->dims, a) * scan->geometry.spacing_mm[a]);
-    return fmin(3.0, fmax(longest / 64.0, least));
+    return fmax(longest / 1024.0, fmin(3.0, fmax(longest / 64.0, least)));
 }
 
 /* Do the scans share no part of the world? */

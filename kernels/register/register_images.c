@@ -178,8 +178,14 @@ lob_status lob_register_image_make(lob_register_image *image, lob_register_call 
     image->dims = in.dims;
     image->geometry = in.geometry;
     image->voxels = lob_dims_voxels(in.dims);
-    if (image->voxels < 0 || image->voxels > INT32_MAX)
-        return lob_fail(c->error, LOB_EARG, "the grid of the %s scan has too many voxels", name);
+    bool fits = image->voxels > 0 && image->voxels <= INT32_MAX;
+    for (int a = 0; a < 3; a++) fits = fits && lob_side(in.dims, a) <= LOB_REGISTER_MOST_SIDE;
+    if (!fits)
+        return lob_fail(
+            c->error, LOB_EARG,
+            "a grid of %g mm has too many voxels over the %s scan; %d along an axis are "
+            "the most",
+            spacing_mm, name, LOB_REGISTER_MOST_SIDE);
     LOB_TRY(
         lob_budget_alloc(&c->budget, &image->level, image->voxels, sizeof *image->level, c->error));
     LOB_TRY(lob_budget_alloc(&c->budget, &data, image->voxels, bytes, c->error));

@@ -14,6 +14,9 @@
  */
 enum { LOB_REGISTER_TOP = 2047, LOB_REGISTER_NONE = 0x4000 };
 
+/* Voxels of a grid along an axis. */
+enum { LOB_REGISTER_MOST_SIDE = 4000 };
+
 /* A scan as levels, on a grid of its own. */
 typedef struct {
     lob_dims dims;

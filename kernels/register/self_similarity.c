@@ -12,7 +12,7 @@
 #include "kernels/register/register_parts.h"
 #include "kernels/simd_clones.h"
 
-enum { PAIRS = 12, MAPS = 6, CUTS = 5 };
+enum { PAIRS = 12, MAPS = 6, CUTS = 5, MOST_RADIUS = 3 };
 
 /* -1024 log((k + 1.5) / 6), rising. */
 static const double cuts[CUTS] = {89, 295, 552, 896, 1420};
@@ -87,8 +87,8 @@ static void sum_rows(int32_t *out, const int32_t *in, int64_t n, int64_t stride,
               in + clamp(y - 1 - radius, n) * stride, nx);
 }
 
-/* One map: of each voxel, the distance of the patch around it and that at shift * radius. plane has
- * a plane and a wide row for each thread. */
+/* One map: of each voxel, the distance of the patch around it and that at shift * radius. half: as
+ * large as the map. */
 static void make_map(int32_t *map, int32_t *half, lob_register_call *c,
                      const lob_register_image *image, const int8_t shift[3], int radius)
 {
@@ -98,7 +98,7 @@ static void make_map(int32_t *map, int32_t *half, lob_register_call *c,
     for (int64_t z = 0; z < d.nz; z++) {
         /* The map's own plane holds sums along x, until `half` has them along y. */
         int32_t *const rows = map + z * plane;
-        int32_t wide[4096];
+        int32_t wide[LOB_REGISTER_MOST_SIDE + 2 * MOST_RADIUS];
         for (int64_t y = 0; y < d.ny; y++) {
             const int64_t y2 = clamp(y + shift[1] * radius, d.ny);
             const int64_t z2 = clamp(z + shift[2] * radius, d.nz);

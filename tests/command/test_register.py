@@ -301,6 +301,7 @@ def test_what_does_not_go_together(phantom, bent):
         (["register", "image.nii", "image.nii"], 64, ["-o", "--moved"]),
         (["register", "image.nii", "image.nii", "-o", "o.nii", "--smooth", "0"], 64, ["--smooth"]),
         (["register", "image.nii", "image.nii", "-o", "o.nii", "--grid", "0"], 64, ["--grid"]),
+        (["register", "image.nii", "image.nii", "-o", "o.nii", "--grid", "0.01"], 64, ["image.nii", "too many voxels"]),
         (["register", "image.nii", "image.nii", "-o", "o.nii", "--mask", "like.nii"], 65, ["like.nii", "grid"]),
         (["register", "image.nii", "image.nii", "-o", "o.nii", "--max-memory", "100KiB"], 75, ["memory"]),
         (["register", "image.nii", "image.nii", "-o", "o.png"], 65, ["o.png"]),

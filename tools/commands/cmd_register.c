@@ -131,7 +131,8 @@ static void options(lob_rows *to, void *user)
                    "MOVING on the grid of FIXED to write, interpolated linearly"),
         OPT_FLAG("affine-only", &set->affine_only, "find an affine, and no displacements beside"),
         OPT_REAL("grid", &set->grid, "MM", 0, 1e6,
-                 "work on voxels of this size; left out: 3 mm, finer for small scans",
+                 "work on voxels of this size; left out: 3 mm, finer for small scans, coarser for "
+                 "huge ones",
                  .above_low = true),
         OPT_REAL("smooth", &set->smooth, "S", 0.01, 100, "how stiff the field is"),
         OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
