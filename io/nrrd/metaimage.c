@@ -51,7 +51,13 @@ static const struct {
 
 /* ---- the header ---- */
 
-/* Cut the lines "key = value" apart, up to and with that of ElementDataFile. */
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t\r")] == '\0';
+}
+
+/* Cut the lines "key = value" apart, up to and with that of ElementDataFile. A line that is none is
+ * damage: ITK would take the fields behind it for missing. */
 static lob_status take_lines(header *h, const unsigned char *bytes, size_t size)
 {
     const size_t most = size < MAX_HEADER ? size : MAX_HEADER;
@@ -69,12 +75,16 @@ static lob_status take_lines(header *h, const unsigned char *bytes, size_t size)
                                  "has more than %d lines in its header", LINES);
         if (gap) {
             char *last = gap;
-            while (last > line && last[-1] == ' ') last--;
+            while (last > line && (last[-1] == ' ' || last[-1] == '\t')) last--;
             *last = '\0';
+            line += strspn(line, " \t");
             h->key[h->lines] = line;
             h->value[h->lines++] = gap + 1 + strspn(gap + 1, " \t");
         }
         h->header_bytes = (size_t)(stop - h->text) + ended;
+        if (!gap && !is_blank(line))
+            return lob_fail_file(h->error, LOB_EDATA, h->path,
+                                 "a line of its header is no field: '%.100s'", line);
         if (gap && strcmp(line, "ElementDataFile") == 0) return LOB_OK;
         if (!ended) break;
         line = stop + 1;
@@ -82,13 +92,16 @@ static lob_status take_lines(header *h, const unsigned char *bytes, size_t size)
     return lob_fail_file(h->error, LOB_EDATA, h->path, "its header has no line ElementDataFile");
 }
 
-/* The value of a key, under either of two names; NULL where it is missing. */
+/* The value of a key, or else that of another name for it; of several lines the last, as ITK takes
+ * them. NULL where it is missing. */
 static const char *value_of(const header *h, const char *key, const char *other)
 {
-    for (int i = 0; i < h->lines; i++)
-        if (strcmp(h->key[i], key) == 0 || (other && strcmp(h->key[i], other) == 0))
-            return h->value[i];
-    return NULL;
+    const char *value = NULL;
+    for (int i = h->lines - 1; i >= 0; i--) {
+        if (strcmp(h->key[i], key) == 0) return h->value[i];
+        if (!value && other && strcmp(h->key[i], other) == 0) value = h->value[i];
+    }
+    return value;
 }
 
 static lob_status bad(const header *h, const char *key, const char *what)
@@ -176,24 +189,28 @@ static lob_status find_geometry(const header *h, lob_geometry *geometry, double 
     double matrix[AXES * AXES] = {0}, offset[AXES] = {0}, spacing[AXES] = {1, 1, 1, 1};
     double affine[3][4] = {{0}};
     for (int i = 0; i < dimension; i++) matrix[i * dimension + i] = 1;
-    const char *turn = value_of(h, "TransformMatrix", "Orientation");
-    const char *place = value_of(h, "Offset", "Position");
+    /* Of several names for one thing those count that count for ITK. */
+    const char *turn = value_of(h, "TransformMatrix", "Rotation");
+    const char *place = value_of(h, "Origin", "Offset");
     const char *sides = value_of(h, "ElementSpacing", "ElementSize");
-    if (!place) place = value_of(h, "Origin", NULL);
+    if (!turn) turn = value_of(h, "Orientation", NULL);
+    if (!place) place = value_of(h, "Position", NULL);
     if (turn && !numbers(matrix, dimension * dimension, turn))
         return bad(h, "TransformMatrix", "not a direction for each axis");
     if (place && !numbers(offset, dimension, place)) return bad(h, "Offset", "no position");
     if (sides && !numbers(spacing, dimension, sides))
         return bad(h, "ElementSpacing", "not a number for each axis");
+    if (sides && dimension == AXES && fabs(spacing[AXES - 1]) > LOB_RAW_MOST_MM)
+        return bad(h, "ElementSpacing", "beyond all measure");
     if (sides && dimension == AXES) *frame_step_s = fabs(spacing[AXES - 1]);
     affine[2][2] = 1;
     for (int r = 0; r < n; r++) {
         const double sign = r < 2 ? -1.0 : 1.0;
         for (int c = 0; c < n; c++)
-            affine[r][c] = sign * matrix[c * dimension + r] * fabs(spacing[c]) + 0.0;
+            affine[r][c] = sign * matrix[c * dimension + r] * spacing[c] + 0.0;
         affine[r][3] = sign * offset[r] + 0.0;
     }
-    if (lob_geometry_of_affine(geometry, affine)) return LOB_OK;
+    if (lob_raw_geometry(geometry, affine)) return LOB_OK;
     return lob_fail_file(h->error, LOB_EDATA, h->path, "its directions and spacings span no space");
 }
 
@@ -243,6 +260,8 @@ static lob_status read_voxels(lob_volume *out, const header *h, const lob_raw_im
     if (value_of(h, "HeaderSize", NULL) &&
         (!numbers(&skip, 1, value_of(h, "HeaderSize", NULL)) || skip < -1 || skip > 0x1p50))
         return bad(h, "HeaderSize", "no number of bytes");
+    if (is_local(name) && skip > 0)
+        return bad(h, "HeaderSize", "with voxels behind the header itself");
     if (is_local(name))
         return lob_raw_read(out, image, file->bytes + h->header_bytes, file->size - h->header_bytes,
                             where->path, options, info, error);

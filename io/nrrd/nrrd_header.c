@@ -111,10 +111,22 @@ static lob_status take_line(parser *p, char *line)
         return lob_fail_file(p->error, LOB_EDATA, p->path,
                              "a line of its header is no field: '%.100s'", line);
     *field = '\0';
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (strcasecmp(line, fields[i].name) == 0)
-            *(char **)((char *)p + fields[i].at) = field + 2 + strspn(field + 2, " ");
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        char **const value = (char **)((char *)p + fields[i].at);
+        if (strcasecmp(line, fields[i].name) != 0) continue;
+        if (*value)
+            return lob_fail_file(p->error, LOB_EDATA, p->path,
+                                 "its header has the field '%s' twice", line);
+        *value = field + 2 + strspn(field + 2, " ");
+    }
     return LOB_OK;
+}
+
+/* Do the voxels lie in several files, named by the lines that follow? */
+static bool is_list(const char *data_file)
+{
+    return data_file && strncasecmp(data_file, "LIST", 4) == 0 &&
+           (data_file[4] == '\0' || data_file[4] == ' ');
 }
 
 /* Copy the header up to its empty line, or the file's end, and take it line by line. */
@@ -143,6 +155,9 @@ static lob_status take_lines(parser *p, const unsigned char *bytes, size_t size)
         *stop = '\0';
         if (stop > line && stop[-1] == '\r') stop[-1] = '\0';
         if (!first && *line) LOB_TRY(take_line(p, line));
+        if (is_list(p->data_file)) /* the lines that follow are no fields */
+            return bad(p, "data file", p->data_file,
+                       "several files; save the volume in 3D Slicer as one");
         first = false;
         line = next;
     }
@@ -262,10 +277,6 @@ static lob_status find_storage(parser *p)
     if (p->byte_skip && (!scan_whole(&p->out->skip, p->byte_skip) || p->out->skip < -1))
         return bad(p, "byte skip", p->byte_skip, "no number of bytes");
     p->out->data_file = p->data_file;
-    const bool list = p->data_file && strncasecmp(p->data_file, "LIST", 4) == 0;
-    if (list && (p->data_file[4] == '\0' || p->data_file[4] == ' '))
-        return bad(p, "data file", p->data_file,
-                   "several files; save the volume in 3D Slicer as one");
     return LOB_OK;
 }
 
@@ -361,6 +372,8 @@ static lob_status place_axes(parser *p, const axes *a, int axis_of[3])
         if (a->timed[i]) p->out->frame_step_s = fabs(a->direction[i][3]);
         if (part == LOB_RAW_FRAME && !isnan(a->spacing[i]))
             p->out->frame_step_s = fabs(a->spacing[i]);
+        if (!(p->out->frame_step_s <= LOB_RAW_MOST_MM))
+            return bad(p, "spacings", p->spacings, "with a time beyond all measure");
         stride = lob_product(stride, a->size[i], 1, 1);
         if (stride < 0 || stride > INT64_MAX / 16)
             return bad(p, "sizes", p->sizes, "too many numbers");
@@ -431,7 +444,7 @@ static lob_status find_geometry(parser *p, const axes *a, const int axis_of[3])
             used[r] = true;
         }
     for (int r = 0; r < 3; r++) affine[r][3] = sign[r] * origin[r];
-    if (!lob_geometry_of_affine(&p->out->geometry, affine))
+    if (!lob_raw_geometry(&p->out->geometry, affine))
         return lob_fail_file(
             p->error, LOB_EDATA, p->path,
             "its space directions span no space; save it again in the program that "

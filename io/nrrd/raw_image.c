@@ -8,6 +8,7 @@
 #include "volumes/voxel_memory.h"
 
 #include <libdeflate.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -271,4 +272,17 @@ void lob_raw_voxel_bytes(void *user, uint64_t offset, size_t n, unsigned char *o
         const uint64_t number = offset / word;
         out[i] = data[number % channels * channel + number / channels * word + offset % word];
     }
+}
+
+bool lob_raw_geometry(lob_geometry *out, const double affine[3][4])
+{
+    for (int row = 0; row < 3; row++)
+        for (int column = 0; column < 4; column++)
+            if (!(fabs(affine[row][column]) <= LOB_RAW_MOST_MM)) return false;
+    lob_geometry made;
+    if (!lob_geometry_of_affine(&made, affine)) return false;
+    for (int a = 0; a < 3; a++)
+        if (!(made.spacing_mm[a] >= 1 / LOB_RAW_MOST_MM)) return false;
+    *out = made;
+    return true;
 }

@@ -65,6 +65,13 @@ lob_bytes_fn lob_raw_voxel_bytes;
 /* How many bytes that are. */
 uint64_t lob_raw_voxel_size(const lob_volume *volume);
 
+/*
+ * lob_geometry_of_affine that refuses, too, what float32 cannot hold, in which NIfTI keeps lengths:
+ * a place beyond LOB_RAW_MOST_MM, and voxels that are larger, or smaller than 1 / LOB_RAW_MOST_MM.
+ */
+#define LOB_RAW_MOST_MM 1e30
+bool lob_raw_geometry(lob_geometry *out, const double affine[3][4]);
+
 LOB_END_DECLS
 
 #endif

@@ -58,6 +58,10 @@ BAD = {
     "numbers as text": (GOOD.replace(b"DimSize", b"BinaryData = False\nDimSize"), "BinaryData"),
     "compressed nonsense": (GOOD.replace(b"DimSize", b"CompressedData = True\nDimSize"), "damaged"),
     "flat directions": (GOOD.replace(b"DimSize", b"TransformMatrix = 1 0 0 1 0 0 0 0 1\nDimSize"), "span no space"),
+    "spacings that float32 cannot hold": (GOOD.replace(b"DimSize", b"ElementSpacing = 1e300 1 1\nDimSize"), "span no space"),
+    "a place that float32 cannot hold": (GOOD.replace(b"DimSize", b"Offset = 0 1e39 1\nDimSize"), "span no space"),
+    "a line that is none": (GOOD.replace(b"DimSize", b"just a line\nDimSize"), "'just a line'"),
+    "a header with voxels and a size": (GOOD.replace(b"DimSize", b"HeaderSize = 10\nDimSize"), "HeaderSize"),
     "another folder": (GOOD.replace(b"LOCAL", b"/etc/passwd"), "in its own folder"),
 }
 
@@ -69,6 +73,33 @@ def test_bad_files(tmp_path, what):
     before = contents(tmp_path)
     assert_one_line(lobule("convert", "bad.mha", "out.nii", cwd=tmp_path), 65, "bad.mha", says)
     assert contents(tmp_path) == before
+
+
+ODD = {
+    "blanks around a key": b"  ElementSpacing   = 2 3 4\n",
+    "tabs around a key": b"\tElementSpacing\t= 2 3 4\n",
+    "an empty line": b"\n \t\nElementSpacing = 2 3 4\n",
+    "a size alone": b"ElementSize = 2 3 4\n",
+    "a size before the spacing": b"ElementSize = 5 5 5\nElementSpacing = 2 3 4\n",
+    "a size behind the spacing": b"ElementSpacing = 2 3 4\nElementSize = 5 5 5\n",
+    "a spacing twice": b"ElementSpacing = 5 5 5\nElementSpacing = 2 3 4\n",
+    "a negative spacing": b"ElementSpacing = -2 3 4\nOffset = 5 6 7\n",
+    **{f"{a} and {b}": f"{a} = 1 2 3\n{b} = 4 5 6\n".encode()
+       for a in ("Position", "Offset", "Origin") for b in ("Position", "Offset", "Origin")},
+    **{f"{a}, then {b}": f"{a} = {m}\n{b} = {n}\n".encode()
+       for a, m in (("Rotation", "0 1 0 1 0 0 0 0 1"), ("Orientation", "1 0 0 0 0 1 0 1 0"))
+       for b, n in (("TransformMatrix", "0 0 1 0 1 0 1 0 0"), ("Orientation", "0 1 0 0 0 1 1 0 0"), ("Rotation", "0 0 1 1 0 0 0 1 0"))},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_odd_headers_as_itk_reads_them(tmp_path, what):
+    (tmp_path / "in.mha").write_bytes(GOOD.replace(b"DimSize", ODD[what] + b"DimSize"))
+    good("convert", "in.mha", "out.nii", cwd=tmp_path)
+    ours, itk = (sitk.ReadImage(str(tmp_path / name)) for name in ("out.nii", "in.mha"))
+    for of in ("GetSpacing", "GetOrigin", "GetDirection"):
+        assert np.allclose(getattr(ours, of)(), getattr(itk, of)()), of
+    assert np.array_equal(sitk.GetArrayFromImage(ours), sitk.GetArrayFromImage(itk))
 
 
 NAMES = ["my scan.raw", "50%.raw", "scan%d.raw 1 3 1", "list.raw", "two  spaces .raw"]

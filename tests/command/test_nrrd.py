@@ -216,6 +216,9 @@ BAD = {
     "directions that span no space": (GOOD.replace(b"(0,-1.5,0)", b"(-3,0,0)").replace(b"(-0,-1.5,0)", b"(-3,0,0)"), "space"),
     "label 0": (GOOD.replace(b"LabelValue:=2", b"LabelValue:=0"), "not from 1"),
     "the form of before 2016": (GOOD.replace(b"Segmentation_Master", b"Segmentation_Extent:=0 1 0 1 0 1\nSegmentation_Master"), "2016"),
+    "a field twice": (GOOD.replace(b"encoding:", b"type: short\nencoding:"), "'type' twice"),
+    "a place that float32 cannot hold": (GOOD.replace(b"space origin: (", b"space origin: (1e39,0,0)\nx: ("), "space"),
+    "a list of files, with names": (GOOD.replace(b"encoding: raw", b"encoding: raw\ndata file: LIST\na.raw\nb.raw"), "several files"),
     "a list of files": (GOOD.replace(b"encoding:", b"data file: LIST\nencoding:"), "several files"),
     "a file of voxels that is not there": (GOOD.replace(b"encoding:", b"data file: none.raw\nencoding:"), "none.raw"),
 }
