@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <io.h>
-#define _SEARCH_PRIVATE /* its nodes, for tdestroy */
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -304,52 +302,9 @@ void lob_entries_close(lob_entries *entries)
     free(entries);
 }
 
-/* One character of a name against "[...]"; at leads behind the bracket, and then behind its end. */
-static bool in_brackets(const char **at, char c)
-{
-    const char *p = *at;
-    const bool not = *p == '!' || *p == '^';
-    bool in = false;
-    if (not ) p++;
-    for (const char *first = p; *p && (*p != ']' || p == first); p++) {
-        const unsigned char low = (unsigned char)(*p == '\\' && p[1] ? *++p : *p);
-        unsigned char high = low;
-        if (p[1] == '-' && p[2] && p[2] != ']') high = (unsigned char)*(p += 2);
-        if ((unsigned char)c >= low && (unsigned char)c <= high) in = true;
-    }
-    *at = *p ? p + 1 : p;
-    return in != not ;
-}
-
-static bool matches(const char *pattern, const char *name)
-{
-    for (; *pattern; name++) {
-        if (*pattern == '*') {
-            while (*pattern == '*') pattern++;
-            if (!*pattern) return true;
-            for (; *name; name++)
-                if (matches(pattern, name)) return true;
-            return false;
-        }
-        if (!*name) return false;
-        if (*pattern == '[' && strchr(pattern + 2, ']')) {
-            pattern++;
-            if (!in_brackets(&pattern, *name)) return false;
-            continue;
-        }
-        if (*pattern == '\\' && pattern[1]) {
-            if (*++pattern != *name) return false;
-        } else if (*pattern != '?' && *pattern != *name) {
-            return false;
-        }
-        pattern++;
-    }
-    return !*name;
-}
-
 bool lob_name_matches(const char *pattern, const char *name)
 {
-    return (name[0] != '.' || pattern[0] == '.') && matches(pattern, name);
+    return fnmatch(pattern, name, FNM_PERIOD) == 0;
 }
 
 /* ---- folders and names ---- */
@@ -645,50 +600,6 @@ bool lob_memory_stream_end(FILE *stream, char **bytes, size_t *size)
     }
     free(all);
     return false;
-}
-
-/* ---- what the C library lacks ---- */
-
-char *strndup(const char *text, size_t n)
-{
-    const size_t length = strnlen(text, n);
-    char *const copy = malloc(length + 1);
-    if (!copy) return NULL;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    return copy;
-}
-
-char *stpcpy(char *to, const char *from)
-{
-    const size_t n = strlen(from);
-    memcpy(to, from, n + 1);
-    return to + n;
-}
-
-char *strsep(char **text, const char *marks)
-{
-    char *const part = *text;
-    if (!part) return NULL;
-    char *const end = part + strcspn(part, marks);
-    *text = *end ? end + 1 : NULL;
-    *end = '\0';
-    return part;
-}
-
-void tdestroy(void *root, void (*free_node)(void *node))
-{
-    node_t *const node = root;
-    if (!node) return;
-    tdestroy(node->llink, free_node);
-    tdestroy(node->rlink, free_node);
-    free_node(node->key);
-    free(node);
-}
-
-int setenv(const char *name, const char *value, int replace)
-{
-    return !replace && getenv(name) ? 0 : _putenv_s(name, value);
 }
 
 /* ---- others ---- */
