@@ -253,7 +253,9 @@ def test_the_extension_has_what_the_index_asks_for():
         assert line in text
     for url in (told["ICONURL"], *told["SCREENSHOTURLS"].split()):
         assert (EXTENSION / url.rpartition("/main/")[2]).is_file(), url
-    assert (EXTENSION / "LICENSE.txt").read_text() == (ROOT / "LICENSE").read_text()
+    own = (EXTENSION / "LICENSE.txt").read_text()
+    assert own.startswith("BSD 3-Clause License")
+    assert (ROOT / "LICENSE").read_text().startswith(own), "the rest is about fonts, which the extension has none of"
     icon = (EXTENSION / "Lobule.png").read_bytes()
     assert icon[16:24] == (128).to_bytes(4, "big") * 2, "128 x 128 pixels"
     entry = json.loads((EXTENSION / "Lobule.json").read_text())
