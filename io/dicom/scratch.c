@@ -38,13 +38,14 @@ static void remove_tree(char *path)
     if (walk) fts_close(walk);
 }
 
-/* The folder's lock, taken; -1: another process has it, or it is no folder of ours. */
-static int take_lock(const char *path)
+/* The folder's lock, taken; -1: another process has it (how: LOCK_NB) or it is no folder of ours.
+ */
+static int take_lock(const char *path, int how)
 {
     struct stat about;
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return -1;
-    if (fstat(fd, &about) == 0 && about.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (fstat(fd, &about) == 0 && about.st_uid == geteuid() && flock(fd, LOCK_EX | how) == 0)
         return fd;
     close(fd);
     return -1;
@@ -67,7 +68,7 @@ static void remove_left(void)
         char *path;
         if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0) continue;
         if (asprintf(&path, "%s/%s", base(), entry->d_name) < 0) break;
-        const int lock = take_lock(path);
+        const int lock = take_lock(path, LOCK_NB);
         if (lock >= 0 && is_old(lock)) remove_tree(path);
         if (lock >= 0) close(lock);
         free(path);
@@ -84,7 +85,8 @@ lob_status lob_scratch_begin(lob_scratch *scratch, lob_error *error)
         return lob_fail(error, LOB_ENOMEM, "no memory");
     }
     if (mkdtemp(scratch->path)) {
-        scratch->lock = take_lock(scratch->path);
+        scratch->lock =
+            take_lock(scratch->path, 0); /* who looks for what was left has it for a moment */
         return LOB_OK;
     }
     const lob_status st = lob_fail_file(

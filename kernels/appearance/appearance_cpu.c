@@ -367,8 +367,7 @@ static lob_status learn(job *j, lob_error *error)
         if (reports(j, 0.3 * (c + 1) / p->channels)) return LOB_ECANCEL;
     }
     LOB_TRY(lob_appearance_tables(&j->plan, error));
-    return local ? lob_appearance_nodes_learn(&j->nodes, p, j->context->threads, error)
-                 : lob_appearance_tables(&j->plan, error);
+    return local ? lob_appearance_nodes_learn(&j->nodes, p, j->context->threads, error) : LOB_OK;
 }
 
 static lob_status run(job *j, lob_error *error)

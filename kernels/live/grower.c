@@ -183,17 +183,25 @@ static int32_t wrong_seed(const lob_grower *g, const lob_volume *seeds, int64_t 
     return 0;
 }
 
-static lob_status check_seeds(const lob_grower *g, const lob_volume *seeds, const lob_box *box,
-                              lob_error *error)
+static lob_status check_grid(const lob_grower *g, const lob_volume *seeds, const lob_box *box,
+                             lob_error *error)
 {
     const lob_dims dims = seeds->dims;
     if (memcmp(&dims, &g->seeds.dims, sizeof dims) != 0 || seeds->type != g->seeds.type)
         return lob_fail(error, LOB_EDATA, "the seeds have another grid or type than before");
+    if (g->count) LOB_TRY(lob_check_memory((lob_place){0}, seeds, NULL, error));
     for (int a = 0; a < 3; a++) {
         const int64_t side[3] = {dims.nx, dims.ny, dims.nz};
         if (box->first[a] < 0 || box->size[a] < 0 || box->first[a] + box->size[a] > side[a])
             return lob_fail(error, LOB_EARG, "the box of changes reaches beyond the grid");
     }
+    return LOB_OK;
+}
+
+static lob_status check_seeds(const lob_grower *g, const lob_volume *seeds, const lob_box *box,
+                              lob_error *error)
+{
+    const lob_dims dims = seeds->dims;
     for (int64_t j = 0; j < box->size[1] * box->size[2]; j++) {
         const int64_t y = box->first[1] + j % box->size[1], z = box->first[2] + j / box->size[1];
         const int32_t seed =
@@ -249,8 +257,9 @@ lob_status lob_grower_grow(lob_grower *g, lob_box *changed, lob_growcut_stats *s
     const bool first = !g->parts;
     lob_growcut_stats sums = {.fixed_point = true};
     lob_error_begin(error);
-    LOB_TRY(check_seeds(g, seeds, box ? box : &whole, error));
-    join(&g->pending, box ? box : &whole);
+    LOB_TRY(check_grid(g, seeds, box ? box : &whole, error));
+    join(&g->pending, box && !first ? box : &whole);
+    LOB_TRY(check_seeds(g, seeds, &g->pending, error));
     lob_status st;
     if (g->count) {
         st = grow_parts(g, seeds, context, error);

@@ -191,9 +191,25 @@ TEST(what_does_not_fit_is_refused)
     };
     assert_int_equal(lob_grower_grow(grower, NULL, NULL, &c.seeds, &beyond, THREADS(1), &error),
                      LOB_EARG);
+    assert_ok(lob_grower_grow(grower, NULL, NULL, &c.seeds, NULL, THREADS(1), &error));
+
+    /* What a refused call was told of still counts. */
+    lob_growcut_output fresh = growcut_output_make(&c);
+    const lob_box row =
+                      {
+                          .size = {c.seeds.dims.nx, 1, 1}
+    },
+                  voxel = {.size = {1, 1, 1}};
+    for (int64_t x = 0; x < c.seeds.dims.nx; x++)
+        lob_label_put(c.seeds.data, c.seeds.type, x, 1 + (int32_t)(x % c.in.labels));
     lob_label_put(c.seeds.data, c.seeds.type, 0, c.in.labels + 1);
-    assert_int_equal(lob_grower_grow(grower, NULL, NULL, &c.seeds, NULL, THREADS(1), &error),
+    assert_int_equal(lob_grower_grow(grower, NULL, NULL, &c.seeds, &row, THREADS(1), &error),
                      LOB_EDATA);
+    lob_label_put(c.seeds.data, c.seeds.type, 0, c.in.labels);
+    assert_ok(lob_grower_grow(grower, NULL, NULL, &c.seeds, &voxel, THREADS(1), &error));
+    assert_ok(lob_growcut_cpu(&fresh, NULL, &c.in, &c.options, THREADS(1), NULL));
+    assert_memory_equal(out.labels, fresh.labels, (size_t)c.n * lob_type_of(c.seeds.type)->bytes);
+    growcut_output_free(&fresh);
     lob_grower_close(grower);
     growcut_output_free(&out);
     growcut_case_free(&c);

@@ -27,10 +27,12 @@ typedef struct {
     size_t n, capacity;
 } lost_list;
 
-static bool lost_push(lost_list *to, int64_t t, int64_t cell, path_key key)
+static bool lost_push(engine *e, lost_list *to, int64_t t, int64_t cell, path_key key)
 {
     if (to->n == to->capacity) {
         const size_t capacity = to->capacity ? 2 * to->capacity : 1024;
+        const int64_t more = (int64_t)((capacity - to->capacity) * sizeof *to->items);
+        if (lob_budget_hold(&e->budget, more, NULL) != LOB_OK) return false;
         lost_cell *items = realloc(to->items, capacity * sizeof *items);
         if (!items) return false;
         to->items = items;
@@ -105,7 +107,7 @@ static bool lose(engine *e, lost_list *lost)
                 offer_of(e, of, from.cell, from.cell + e->step[k], from.key, k) != key)
                 continue;
             put_key(e, t, cell, e->unreached);
-            if (!lost_push(lost, t, cell, key)) return false;
+            if (!lost_push(e, lost, t, cell, key)) return false;
         }
     }
     return true;
@@ -154,7 +156,7 @@ static bool change_seed(engine *e, lost_list *lost, int64_t t, int64_t cell, int
     const path_key was = old ? start_key(e, old) : e->tile[t].keys[cell];
     const path_key is = now ? start_key(e, now) : e->unreached;
     put_key(e, t, cell, now ? 0 : e->unreached);
-    if (is > was && !lost_push(lost, t, cell, was)) return false;
+    if (is > was && !lost_push(e, lost, t, cell, was)) return false;
     return !now || queue_later(&e->tile[t], cell, is);
 }
 
@@ -206,6 +208,7 @@ static lob_status change_seeds(engine *e, const lob_growcut_change *change,
         if (e->tile[lost.items[i].tile].keys[lost.items[i].cell] != 0)
             ok = queue_rim(e, &lost.items[i]);
     free(lost.items);
+    lob_budget_release(&e->budget, (int64_t)(lost.capacity * sizeof *lost.items));
     return ok ? LOB_OK : LOB_ENOMEM;
 }
 
