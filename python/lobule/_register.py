@@ -165,13 +165,14 @@ def warp(
 ) -> Any:
     """Bring a volume through a field of displacements, on the CPU.
 
-    image    (z, y, x) or (y, x), any kind; with channel_axis several channels
-    field    what `register` gives, or an image of nibabel or SimpleITK that holds displacements in mm along LPS
-    like     an image whose grid is taken; of an array, like_spacing are its voxel sizes (None: as spacing)
-    labels   the voxels are labels, which are not mixed
-    nearest  take the nearest voxel in place of a mean
-    inverse  go the other way: from the moving scan's volumes to the fixed one's
-    then     a second field, which leads on from where `field` leads
+    image         (z, y, x) or (y, x), any kind; with channel_axis several channels
+    field         what `register` gives, or an image of nibabel or SimpleITK that holds displacements in mm along LPS
+    like          an image whose grid is taken
+    labels        the voxels are labels, which are not mixed
+    nearest       take the nearest voxel in place of a mean
+    inverse       go the other way: from the moving scan's volumes to the fixed one's
+    then          a second field, which leads on from where `field` leads
+    like_spacing  voxel sizes of like, where that is an array; None: as spacing
 
     Returns an image of the kind of `like`.
     """

@@ -9,7 +9,8 @@ from conftest import PROGRAM, ROOT, good
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 INSTALL = (ROOT / "docs/install.md").read_text(encoding="utf-8")
-PAGES = [README, INSTALL, *((ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("commands", "formats", "strokes"))]
+DOCS = ("cohort", "commands", "formats", "strokes")
+PAGES = [README, INSTALL, *((ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in DOCS)]
 
 # What stands in README.md and docs/install.md beside commands of lobule, and what runs it instead.
 ELSEWHERE = {
