@@ -33,7 +33,7 @@ static lob_status find_scale(scale *s, const lob_fuse_job *j, const lob_volume *
 static uint8_t level_of(double value, const scale *s)
 {
     const double at = (value - s->low) * s->per_unit;
-    return at >= 0 ? (uint8_t)(at < 254 ? at + 1.5 : 255) : 1;
+    return isfinite(value) && at >= 0 ? (uint8_t)(at < 254 ? at + 1.5 : 255) : 1;
 }
 
 /* A row of the grid with what the margin repeats of its ends. */

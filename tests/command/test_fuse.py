@@ -19,7 +19,7 @@ def levels(image):
     at = (image.astype(float) - low) * unit
     with np.errstate(invalid="ignore"):
         whole = np.where(at < 254, np.floor(np.where(np.isfinite(at), at, 0) + 1.5), 255)
-        return np.where(at >= 0, whole, 1).astype(np.int64)
+        return np.where(np.isfinite(at) & (at >= 0), whole, 1).astype(np.int64)
 
 
 def weights():
@@ -136,6 +136,19 @@ def test_agrees_with_numpy(tmp_path, seed):
     assert {row["label"]: row["voxels"] for row in results["fused"]} == {
         value: int((labels == value).sum()) for value in np.unique(np.concatenate([a[1].ravel() for a in atlases])) if value
     }  # fmt: skip
+
+
+def test_what_is_not_finite_has_the_lowest_level(tmp_path):
+    random = np.random.default_rng(5)
+    scan = random.integers(0, 900, (9, 7, 5)).astype(np.float32)
+    labels = (scan > 450).astype(np.int16) * 3
+    atlases = [(scan + random.normal(size=scan.shape).astype(np.float32) * 90, labels)]
+    for image in (scan, atlases[0][0]):
+        for value in (np.inf, -np.inf, np.nan):
+            image[random.random(scan.shape) < 0.05] = value
+    _, shares = expected(scan, atlases, 1, 1, 16)
+    good("fuse", *written(tmp_path, scan, atlases), "-o", tmp_path / "out.nii.gz", "--votes", tmp_path / "votes.nii.gz")
+    assert np.array_equal(np.rint(load(tmp_path / "votes.nii.gz").squeeze() * ONE), shares[0])
 
 
 @pytest.fixture
