@@ -82,8 +82,9 @@ void lob_fuse_output_free(lob_fuse_output *out);
  *   out      out  overwritten; nothing to free after a failure. Its labels carry the scan's header
  *   in       in   see above; arrays in ordinary memory
  *   options  in   see above
- *   context  in   threads, memory, progress. Working memory: for each atlas 4 bytes a voxel, and
- *                 for each thread about 2 MiB and 250 KiB an atlas, with a search of 3 x 3 x 3
+ *   context  in   threads, memory, which the output counts in too, progress. Working memory: for
+ *                 each atlas 4 bytes a voxel, and for each thread about 2 MiB and 250 KiB an atlas,
+ *                 with a search of 3 x 3 x 3
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range, several channels, an array on a GPU),
  * LOB_EDATA (grids that differ, no finite value, no label in any atlas, too many labels),

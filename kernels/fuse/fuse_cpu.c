@@ -39,6 +39,7 @@ typedef struct {
     uint16_t weight[STEPS];
     int side, candidates; /* of a search; of all atlases */
     int64_t blocks[3];
+    int64_t output; /* bytes; held, but no working memory */
     lob_progress progress;
 } votes;
 
@@ -374,6 +375,19 @@ static void make_weights(votes *v)
     }
 }
 
+/* Labels in the type that they get in the end, and shares. */
+static lob_status hold_output(votes *v, lob_error *error)
+{
+    const lob_label_set *const set = v->j.set;
+    const lob_type type = lob_label_type(set->values[set->count - 1]);
+    const int64_t each =
+        (int64_t)lob_type_of(type)->bytes + set->count * (int64_t)sizeof *v->out->shares;
+    const int64_t bytes = lob_product(lob_voxels(v->j.in->scan), each, 1, 1);
+    LOB_TRY(lob_budget_hold(&v->j.budget, bytes < 0 ? INT64_MAX : bytes, error));
+    v->output = bytes;
+    return LOB_OK;
+}
+
 static lob_status run(votes *v, lob_error *error)
 {
     lob_fuse_job *const j = &v->j;
@@ -382,6 +396,7 @@ static lob_status run(votes *v, lob_error *error)
     const int64_t n = lob_voxels(j->in->scan);
     const int side = 2 * j->options->search + 1;
     LOB_TRY(find_labels(&out->set, j->in, error));
+    LOB_TRY(hold_output(v, error));
     if (lob_volume_like(&out->labels, j->in->scan, LOB_U8, 1) != LOB_OK)
         return lob_fail(error, LOB_ENOMEM, "no memory left for labels");
     lob_label_names_free(&out->labels.names);
@@ -441,7 +456,7 @@ lob_status lob_fuse_cpu(lob_fuse_output *out, const lob_fuse_input *in,
     LOB_TRY(check(in, options, error));
     lob_status st = run(&v, error);
     lob_fuse_levels_free(&v.j);
-    out->working_bytes = v.j.budget.peak;
+    out->working_bytes = v.j.budget.peak - v.output;
     if (st != LOB_OK) lob_fuse_output_free(out);
     return lob_error_end(error, st);
 }

@@ -117,12 +117,25 @@ static int stop(void *user, double done)
 TEST(memory_and_cancelling)
 {
     fuse_case *const c = make_case(6);
-    const lob_fuse_options options = lob_fuse_defaults();
+    lob_fuse_options options = lob_fuse_defaults();
     lob_fuse_output out;
     lob_error error;
     int calls = 0;
     c->context.max_memory = 1 << 20;
     assert_int_equal(lob_fuse_cpu(&out, &c->in, &options, &c->context, &error), LOB_ENOMEM);
+    c->context.max_memory = 0;
+    options.majority = true;
+    assert_ok(lob_fuse_cpu(&out, &c->in, &options, &c->context, &error));
+    const int64_t output = N * (1 + 2 * (int64_t)sizeof *out.shares);
+    const int64_t working = out.working_bytes;
+    lob_fuse_output_free(&out);
+    c->context.max_memory = working + output;
+    assert_ok(lob_fuse_cpu(&out, &c->in, &options, &c->context, &error));
+    assert_int_equal(out.working_bytes, working);
+    lob_fuse_output_free(&out);
+    c->context.max_memory--;
+    assert_int_equal(lob_fuse_cpu(&out, &c->in, &options, &c->context, &error), LOB_ENOMEM);
+    options.majority = false;
     c->context.max_memory = 0;
     c->context.progress = stop;
     c->context.user = &calls;
