@@ -74,7 +74,8 @@ typedef enum {
     LOB_CARRY_FARTHER, /* others fit better */
     LOB_CARRY_SAME,    /* it is the scan itself */
     LOB_CARRY_UNLABELLED,
-    LOB_CARRY_APART /* it cannot be registered: the fields of view do not overlap */
+    LOB_CARRY_APART /* it cannot be registered, as where the fields of view do not overlap, or it
+                       has no finite value where the scan lies */
 } lob_carry_fate;
 
 typedef struct {
@@ -88,7 +89,7 @@ typedef struct {
     int atlases;      /* that were used and have it */
     int64_t seeds;    /* voxels that were sure, */
     int64_t reopened; /* and of these, no longer */
-    int64_t voxels;   /* of the result */
+    int64_t voxels;   /* of the result; 0: it came out nowhere */
     double share;     /* mean of its votes in these; NaN: there are none */
 } lob_carry_label;
 
@@ -118,7 +119,8 @@ void lob_carry_output_free(lob_carry_output *out);
  *   out      out  overwritten; nothing to free after a failure
  *   in       in   see above
  *   options  in   see above
- *   context  in   threads, memory, progress over all steps; no device is used
+ *   context  in   threads, memory, which shares count in too, progress over all steps; no device is
+ *                 used
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range, several channels), LOB_EDATA (a scan that
  * is constant, no atlas that can be used, labels that are no whole numbers), what `read` returns,

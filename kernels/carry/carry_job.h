@@ -21,6 +21,9 @@ typedef struct {
     lob_volume image[LOB_FUSE_MAX_ATLASES], labels[LOB_FUSE_MAX_ATLASES]; /* moved */
     lob_fuse_output votes;
 
+    lob_label_set known;                     /* labels of all atlases that were read, */
+    lob_label_set has[LOB_FUSE_MAX_ATLASES]; /* and of each that is used, before it was moved */
+
     /* on the scan's grid, in the box; labels are dense: out->label[l - 1], count + 1 is background
      */
     int32_t count;
@@ -36,7 +39,20 @@ typedef struct {
 /* The scan on the grid for moving; the atlases that are used, moved onto it; their votes. */
 lob_status lob_carry_move(lob_carry_job *j, lob_error *error);
 
+/* Bytes of a volume of one channel. */
+static inline int64_t lob_carry_bytes(const lob_volume *volume)
+{
+    return lob_voxels(volume) * (int64_t)lob_type_of(volume->type)->bytes;
+}
+
+/* Add labels to a set; its voxels are not counted. */
+lob_status lob_carry_join(lob_label_set *to, const lob_label_set *more, lob_error *error);
+
 /* ---- carry_seeds.c ---- */
+
+/* The job's strokes, dense, on the whole grid: for lob_segment_drop and lob_label_set_free. */
+lob_status lob_carry_strokes(lob_carry_job *j, lob_volume *out, lob_label_set *set,
+                             lob_error *error);
 
 /* The box around votes and strokes, with the scan and the strokes in it; false: there are none. */
 lob_status lob_carry_box(lob_carry_job *j, bool *any, lob_error *error);

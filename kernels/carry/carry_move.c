@@ -16,12 +16,14 @@ static const double usual_grid_mm = 3, least_steps = 64;
 
 typedef struct {
     lob_volume image, labels;
+    lob_label_set set; /* of the labels */
 } atlas;
 
 static void drop_atlas(lob_carry_job *j, atlas *a)
 {
     lob_segment_drop(&j->steps, &a->image);
     lob_segment_drop(&j->steps, &a->labels);
+    lob_label_set_free(&a->set);
 }
 
 /* ---- reading ---- */
@@ -50,33 +52,65 @@ static int64_t own_bytes(const atlas *a)
     const lob_volume *const both[] = {&a->image, &a->labels};
     int64_t bytes = 0;
     for (int k = 0; k < 2; k++)
-        if (!both[k]->borrowed)
-            bytes += lob_voxels(both[k]) * (int64_t)lob_type_of(both[k]->type)->bytes;
+        if (!both[k]->borrowed) bytes += lob_carry_bytes(both[k]);
     return bytes;
 }
 
-/* An atlas with its own labels in a type of lob_label_type. Its memory is counted. */
-static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, bool *labelled, lob_error *error)
+lob_status lob_carry_join(lob_label_set *to, const lob_label_set *more, lob_error *error)
 {
-    lob_label_set set = {0};
+    const size_t most = (size_t)to->count + (size_t)more->count;
+    if (more->count == 0) return LOB_OK;
+    int32_t *const values = malloc(most * sizeof *values), n = 0;
+    if (!values) return lob_fail(error, LOB_ENOMEM, "no memory left for labels");
+    for (int32_t a = 0, b = 0; a < to->count || b < more->count; n++) {
+        const int32_t x = a < to->count ? to->values[a] : INT32_MAX;
+        const int32_t y = b < more->count ? more->values[b] : INT32_MAX;
+        values[n] = x < y ? x : y;
+        a += a < to->count && x == values[n];
+        b += b < more->count && y == values[n];
+    }
+    lob_label_set_free(to);
+    *to = (lob_label_set){.count = n, .values = values};
+    return LOB_OK;
+}
+
+/* Labels that are written to need memory of the volume's own, which can grow. */
+static lob_status own_labels(lob_carry_job *j, lob_volume *labels, lob_error *error)
+{
+    const int64_t bytes = lob_carry_bytes(labels);
+    lob_volume own;
+    if (!labels->borrowed && !labels->release) return LOB_OK;
+    LOB_TRY(lob_budget_hold(&j->steps.budget, bytes, error));
+    const lob_status st = lob_volume_move(&own, labels, (lob_place){0}, j->steps.context, error);
+    lob_budget_release(&j->steps.budget, bytes); /* own_bytes counts it, in its last type */
+    if (st != LOB_OK) return st;
+    lob_volume_free(labels);
+    *labels = own;
+    return LOB_OK;
+}
+
+/* An atlas with its own labels in a type of lob_label_type. Its memory is counted. */
+static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, lob_error *error)
+{
     char name[32];
     snprintf(name, sizeof name, "atlas %d", i + 1);
-    *a = (atlas){lob_volume_empty(), lob_volume_empty()};
+    *a = (atlas){.image = lob_volume_empty(), .labels = lob_volume_empty()};
     LOB_TRY(j->in->read(j->in->user, i, &a->image, &a->labels, error));
     lob_status st = lob_check_memory(a->image.place, &a->labels, NULL, error);
     if (st == LOB_OK && (a->image.channels != 1 || a->labels.channels != 1))
         st = lob_fail(error, LOB_EARG, "%s has several channels", name);
     if (st == LOB_OK)
         st = lob_same_grid(&a->image, "the image of an atlas", &a->labels, "its labels", error);
-    if (st == LOB_OK) st = lob_labels_dense(&a->labels, &set, name, error);
-    *labelled = set.count > 0;
-    if (st == LOB_OK && lob_labels_restore(&a->labels, &set) != LOB_OK)
+    if (st == LOB_OK) st = own_labels(j, &a->labels, error);
+    if (st == LOB_OK) st = lob_labels_dense(&a->labels, &a->set, name, error);
+    if (st == LOB_OK && lob_labels_restore(&a->labels, &a->set) != LOB_OK)
         st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
-    lob_label_set_free(&set);
+    if (st == LOB_OK) st = lob_carry_join(&j->known, &a->set, error);
     if (st == LOB_OK) st = lob_budget_hold(&j->steps.budget, own_bytes(a), error);
     if (st != LOB_OK) {
         lob_volume_free(&a->image);
         lob_volume_free(&a->labels);
+        lob_label_set_free(&a->set);
     }
     return st;
 }
@@ -109,10 +143,9 @@ static bool is_candidate(const lob_carry_output *out, int i)
 /* What an atlas is by itself: the scan, without labels, or a candidate. */
 static lob_status look_at(lob_carry_job *j, atlas *a, int i, lob_error *error)
 {
-    bool labelled;
-    LOB_TRY(read_atlas(j, a, i, &labelled, error));
+    LOB_TRY(read_atlas(j, a, i, error));
     lob_carry_fate *const fate = &j->out->atlas[i].fate;
-    *fate = !labelled                             ? LOB_CARRY_UNLABELLED
+    *fate = a->set.count == 0                     ? LOB_CARRY_UNLABELLED
             : same_values(j->in->scan, &a->image) ? LOB_CARRY_SAME
                                                   : LOB_CARRY_USED;
     return LOB_OK;
@@ -222,7 +255,15 @@ static lob_status take_names(lob_label_names *names, const lob_label_names *from
     return LOB_OK;
 }
 
-static lob_status move_one(lob_carry_job *j, const atlas *a, int i, double share, lob_error *why,
+static bool has_value(const lob_volume *image)
+{
+    const float *const value = image->data;
+    int64_t i = 0;
+    while (i < lob_voxels(image) && !isfinite(value[i])) i++;
+    return i < lob_voxels(image);
+}
+
+static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_error *why,
                            lob_error *error)
 {
     lob_field field = {.mm = NULL};
@@ -239,9 +280,19 @@ static lob_status move_one(lob_carry_job *j, const atlas *a, int i, double share
     const int k = j->used++;
     j->out->atlas[i].cost = stats.cost_after;
     st = move_image(j, &j->image[k], &a->image, &field, error);
+    if (st == LOB_OK && !has_value(&j->image[k])) {
+        j->out->atlas[i].fate = LOB_CARRY_APART;
+        lob_fail(why, LOB_EDATA, "atlas %d has no finite value where the scan lies", i + 1);
+        lob_segment_drop(&j->steps, &j->image[k]);
+        lob_field_free(&field);
+        j->used--;
+        return LOB_OK;
+    }
     if (st == LOB_OK) st = move_labels(j, &j->labels[k], &a->labels, &field, error);
     if (st == LOB_OK) st = take_names(&j->out->labels.names, &a->labels.names, error);
     lob_field_free(&field);
+    j->has[k] = a->set;
+    a->set = (lob_label_set){0};
     return st;
 }
 
@@ -252,9 +303,8 @@ static lob_status move_all(lob_carry_job *j, bool known, double share, lob_error
     const int most = j->in->count < j->options->use ? j->in->count : j->options->use;
     for (int i = 0; i < j->in->count; i++) {
         atlas a;
-        bool labelled;
         if (known && !is_candidate(j->out, i)) continue;
-        LOB_TRY(known ? read_atlas(j, &a, i, &labelled, error) : look_at(j, &a, i, error));
+        LOB_TRY(known ? read_atlas(j, &a, i, error) : look_at(j, &a, i, error));
         const lob_status st =
             is_candidate(j->out, i) ? move_one(j, &a, i, share / most, why, error) : LOB_OK;
         drop_atlas(j, &a);
@@ -294,6 +344,7 @@ static lob_status fuse(lob_carry_job *j, lob_error *error)
     for (int k = 0; k < j->used; k++) atlases[k] = (lob_fuse_atlas){&j->image[k], &j->labels[k]};
     LOB_TRY(lob_fuse_cpu(&j->votes, &in, &j->options->fuse,
                          lob_segment_begin(&j->steps, &turn, 0.15), error));
+    lob_volume_free(&j->votes.labels);
     return lob_budget_hold(&j->steps.budget, 2 * lob_voxels(&j->scan) * j->votes.set.count, error);
 }
 

@@ -47,11 +47,19 @@ static bool is_background(const lob_carry_job *j, const lob_label_set *drawn, in
     int32_t unknown = 0;
     if (j->options->background > 0) return label == j->options->background;
     for (int32_t i = 0; i < drawn->count; i++)
-        unknown += lob_label_set_find(&j->votes.set, drawn->values[i]) == 0;
-    return unknown == 1 && lob_label_set_find(&j->votes.set, label) == 0;
+        unknown += lob_label_set_find(&j->known, drawn->values[i]) == 0;
+    return unknown == 1 && lob_label_set_find(&j->known, label) == 0;
 }
 
-/* The labels of atlases and of strokes, ascending. */
+/* In how many of the used atlases is a label? */
+static int count_atlases(const lob_carry_job *j, int32_t label)
+{
+    int count = 0;
+    for (int k = 0; k < j->used; k++) count += lob_label_set_find(&j->has[k], label) > 0;
+    return count;
+}
+
+/* The labels of votes and of strokes, ascending. */
 static lob_status list_labels(lob_carry_job *j, const lob_label_set *drawn, lob_error *error)
 {
     const lob_label_set *const voted = &j->votes.set;
@@ -64,7 +72,9 @@ static lob_status list_labels(lob_carry_job *j, const lob_label_set *drawn, lob_
         const int32_t label = x < y ? x : y;
         a += label == x;
         b += label == y;
-        if (!is_background(j, drawn, label)) to[j->count++].label = label;
+        if (is_background(j, drawn, label)) continue;
+        to[j->count++] =
+            (lob_carry_label){.label = label, .atlases = count_atlases(j, label), .share = NAN};
     }
     j->out->label_count = j->count;
     if (j->count > LOB_CARRY_MAX_LABELS)
@@ -73,33 +83,45 @@ static lob_status list_labels(lob_carry_job *j, const lob_label_set *drawn, lob_
     return LOB_OK;
 }
 
-/* In how many atlases is each label? */
-static void count_atlases(lob_carry_job *j)
-{
-    for (int k = 0; k < j->used; k++) {
-        const lob_volume *const v = &j->labels[k];
-        for (int32_t l = 0; l < j->count; l++) {
-            const int32_t label = j->out->label[l].label;
-            int64_t i = 0;
-            while (i < lob_voxels(v) && lob_label_at(v->data, v->type, i) != label) i++;
-            j->out->label[l].atlases += i < lob_voxels(v);
-        }
-    }
-}
-
 static lob_status find_labels(lob_carry_job *j, lob_error *error)
 {
     lob_volume own = lob_volume_empty();
     lob_label_set drawn = {0};
-    lob_status st = LOB_OK;
-    if (j->in->strokes)
-        st = lob_volume_move(&own, j->in->strokes, (lob_place){0}, j->steps.context, error);
-    if (st == LOB_OK && own.data) st = lob_labels_dense(&own, &drawn, "strokes", error);
-    if (st == LOB_OK) st = list_labels(j, &drawn, error);
-    if (st == LOB_OK) count_atlases(j);
+    if (j->in->strokes) LOB_TRY(lob_carry_strokes(j, &own, &drawn, error));
+    const lob_status st = list_labels(j, &drawn, error);
     lob_label_set_free(&drawn);
-    lob_volume_free(&own);
+    lob_segment_drop(&j->steps, &own);
     return st;
+}
+
+/* Labels of used atlases that got no votes are told too, once the others need no dense numbers. */
+static lob_status list_lost(lob_carry_job *j, lob_error *error)
+{
+    lob_carry_output *const out = j->out;
+    lob_label_set all = {0};
+    lob_status st = LOB_OK;
+    for (int k = 0; k < j->used && st == LOB_OK; k++) st = lob_carry_join(&all, &j->has[k], error);
+    lob_carry_label *const to =
+        st == LOB_OK ? calloc((size_t)all.count + (size_t)j->count, sizeof *to) : NULL;
+    if (st == LOB_OK && !to) st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
+    int32_t n = 0, l = 0;
+    for (int32_t a = 0; st == LOB_OK && a < all.count; a++) {
+        const int32_t label = all.values[a];
+        while (l < j->count && out->label[l].label < label) to[n++] = out->label[l++];
+        if (label == j->options->background) continue;
+        if (l < j->count && out->label[l].label == label)
+            to[n++] = out->label[l++];
+        else
+            to[n++] =
+                (lob_carry_label){.label = label, .atlases = count_atlases(j, label), .share = NAN};
+    }
+    lob_label_set_free(&all);
+    if (st != LOB_OK) return st;
+    while (l < j->count) to[n++] = out->label[l++];
+    free(out->label);
+    out->label = to;
+    out->label_count = n;
+    return LOB_OK;
 }
 
 /* ---- growth ---- */
@@ -224,9 +246,12 @@ static lob_status judge(lob_carry_job *j, lob_error *error)
 
 static lob_status write_shares(lob_carry_job *j, lob_error *error)
 {
-    const int64_t n = lob_voxels(j->in->scan);
-    LOB_TRY(make_float(j, &j->out->shares, j->count, error));
-    for (int32_t l = 0; l < j->count; l++) {
+    lob_budget *const budget = &j->steps.budget;
+    const int64_t n = lob_voxels(j->in->scan), peak = budget->peak;
+    const int64_t bytes = lob_product(n, j->out->label_count, (int64_t)sizeof(float), 1);
+    LOB_TRY(lob_budget_hold(budget, bytes < 0 ? INT64_MAX : bytes, error));
+    LOB_TRY(make_float(j, &j->out->shares, j->out->label_count, error));
+    for (int32_t l = 0; l < j->out->label_count; l++) {
         lob_volume one;
         float *const to = (float *)j->out->shares.data + l * n;
         LOB_TRY(lob_carry_share(j, &one, j->out->label[l].label, j->in->scan, error));
@@ -234,6 +259,8 @@ static lob_status write_shares(lob_carry_job *j, lob_error *error)
             to[i] = (float)((const uint16_t *)one.data)[i] / LOB_FUSE_ONE;
         lob_segment_drop(&j->steps, &one);
     }
+    lob_budget_release(budget, bytes);
+    budget->peak = peak > budget->peak - bytes ? peak : budget->peak - bytes; /* without output */
     return LOB_OK;
 }
 
@@ -244,7 +271,6 @@ static lob_status run(lob_carry_job *j, lob_error *error)
     bool any;
     LOB_TRY(lob_carry_move(j, error));
     LOB_TRY(find_labels(j, error));
-    for (int32_t l = 0; l < j->count; l++) j->out->label[l].share = NAN;
     for (int k = 0; k < j->used; k++) {
         lob_segment_drop(&j->steps, &j->image[k]);
         lob_segment_drop(&j->steps, &j->labels[k]);
@@ -256,8 +282,9 @@ static lob_status run(lob_carry_job *j, lob_error *error)
         LOB_TRY(grow_and_refine(j, error));
         LOB_TRY(judge(j, error));
     }
-    if (j->in->shares) LOB_TRY(write_shares(j, error));
-    return write_labels(j, error);
+    LOB_TRY(write_labels(j, error));
+    LOB_TRY(list_lost(j, error));
+    return j->in->shares ? write_shares(j, error) : LOB_OK;
 }
 
 static lob_status check(const lob_carry_input *in, const lob_carry_options *o, lob_error *error)
@@ -286,7 +313,9 @@ static void drop_all(lob_carry_job *j)
     for (int k = 0; k < j->used; k++) {
         lob_segment_drop(&j->steps, &j->image[k]);
         lob_segment_drop(&j->steps, &j->labels[k]);
+        lob_label_set_free(&j->has[k]);
     }
+    lob_label_set_free(&j->known);
     lob_volume *const volumes[] = {&j->scan, &j->part, &j->strokes, &j->seeds, &j->grown};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++)
         lob_segment_drop(&j->steps, volumes[i]);

@@ -34,14 +34,29 @@ static lob_status mark_votes(lob_carry_job *j, lob_volume *near, lob_error *erro
     return st;
 }
 
+lob_status lob_carry_strokes(lob_carry_job *j, lob_volume *out, lob_label_set *set,
+                             lob_error *error)
+{
+    const lob_volume *const strokes = j->in->strokes;
+    LOB_TRY(lob_budget_hold(&j->steps.budget, lob_carry_bytes(strokes), error));
+    lob_status st = lob_volume_move(out, strokes, (lob_place){0}, j->steps.context, error);
+    if (st == LOB_OK) st = lob_labels_dense(out, set, "strokes", error);
+    lob_budget_release(&j->steps.budget, lob_carry_bytes(strokes)); /* of the type before */
+    if (st == LOB_OK) st = lob_budget_hold(&j->steps.budget, lob_carry_bytes(out), error);
+    if (st != LOB_OK) {
+        lob_volume_free(out);
+        lob_label_set_free(set);
+    }
+    return st;
+}
+
 /* Strokes with dense labels, on the whole grid; a label that is no result's is the background. */
 static lob_status load_strokes(lob_carry_job *j, uint8_t *to, lob_error *error)
 {
     lob_volume own;
     lob_label_set set = {0};
-    LOB_TRY(lob_volume_move(&own, j->in->strokes, (lob_place){0}, j->steps.context, error));
-    lob_status st = lob_labels_dense(&own, &set, "strokes", error);
-    for (int64_t i = 0; st == LOB_OK && i < lob_voxels(&own); i++) {
+    LOB_TRY(lob_carry_strokes(j, &own, &set, error));
+    for (int64_t i = 0; i < lob_voxels(&own); i++) {
         const int32_t dense = lob_label_at(own.data, own.type, i);
         if (dense == 0) continue;
         int32_t l = 0;
@@ -49,8 +64,8 @@ static lob_status load_strokes(lob_carry_job *j, uint8_t *to, lob_error *error)
         to[i] = (uint8_t)(l + 1); /* count + 1 where no label is it */
     }
     lob_label_set_free(&set);
-    lob_volume_free(&own);
-    return st;
+    lob_segment_drop(&j->steps, &own);
+    return LOB_OK;
 }
 
 lob_status lob_carry_box(lob_carry_job *j, bool *any, lob_error *error)

@@ -114,6 +114,25 @@ def test_a_structure_may_be_missing_in_atlases(cohort, tmp_path):
     assert rows == {2: 3, 4: 1, 5: 3, 6: 3}
 
 
+def test_an_atlas_that_is_nan_where_the_scan_lies_is_left_out(cohort, tmp_path):
+    """The scan is a corner of its patient, and one atlas has values beyond that corner alone."""
+    whole = nibabel.load(cohort / "s1.nii.gz")
+    nibabel.save(whole.slicer[:20], tmp_path / "corner.nii.gz")
+    other = nibabel.load(cohort / "s2.nii.gz")
+    image = other.get_fdata(dtype=np.float32)
+    image[:34] = np.nan
+    save(image, tmp_path / "nan.nii.gz", other.affine)
+    rows = [(tmp_path / "nan.nii.gz", cohort / "l2.nii.gz"), (cohort / "s3.nii.gz", cohort / "l3.nii.gz")]
+    table = tmp_path / "table.tsv"
+    words = ["carry", tmp_path / "corner.nii.gz", "--atlases", table, *GRID]
+    table.write_text("image\tlabels\n" + "".join(f"{image}\t{labels}\n" for image, labels in rows))
+    good(*words, "-o", tmp_path / "out.nii.gz", "--report", tmp_path / "report.json")
+    atlases = json.loads((tmp_path / "report.json").read_text())["results"]["atlases"]
+    assert [row["became"] for row in atlases] == ["cannot be registered", "used"]
+    table.write_text(f"image\tlabels\n{rows[0][0]}\t{rows[0][1]}\n")
+    assert_one_line(lobule(*words, "-o", tmp_path / "none.nii.gz"), 65, "atlas 1 has no finite value where the scan lies")
+
+
 def test_strokes_win(cohort, tmp_path):
     found = load(cohort / "out.nii.gz")
     strokes = np.zeros(found.shape, np.uint8)

@@ -13,6 +13,8 @@ enum { SIDE = 32, N = SIDE * SIDE * SIDE, AWAY = 3, LABEL = 7 };
 typedef struct {
     int16_t scan[N], image[N];
     uint8_t truth[N], label[N];
+    int32_t wide[N]; /* labels that stay the caller's */
+    bool wraps;
     lob_volume volume, images, labels;
     lob_carry_input in;
     lob_context context;
@@ -27,6 +29,12 @@ static lob_status read_atlas(void *user, int atlas, lob_volume *image, lob_volum
     (void)error;
     *image = atlas == 1 ? c->volume : c->images;
     image->borrowed = true;
+    if (c->wraps) {
+        const double mm[3] = {3, 3, 3};
+        *labels =
+            lob_volume_wrap((int32_t *)c->wide, LOB_I32, c->labels.dims, 1, mm, (lob_place){0});
+        return LOB_OK;
+    }
     assert_ok(lob_volume_like(labels, &c->labels, LOB_U8, 1));
     memcpy(labels->data, atlas == 1 ? c->truth : c->label, N);
     return LOB_OK;
@@ -103,6 +111,55 @@ TEST(finds_what_was_moved)
     free(c);
 }
 
+/* Single voxels of an atlas are lost on the coarse grid, and one label is the scan's alone. */
+TEST(strokes_of_labels_without_votes_are_no_background)
+{
+    enum { LOST = 20, DRAWN, ELSEWHERE, NOWHERE, ROW = 28 * SIDE * SIDE + 4 * SIDE };
+    carry_case *const c = make_case();
+    lob_carry_options options = lob_carry_defaults();
+    lob_carry_output out;
+    uint8_t strokes[N] = {0};
+    const lob_volume drawn = volume_of(strokes, LOB_U8, c->volume.dims, (double[3]){3, 3, 3});
+    options.grid_mm = 9;
+    c->in.count = 2;
+    c->in.strokes = &drawn;
+    c->label[ROW + 26] = LOST;
+    c->label[ROW + 2] = DRAWN;
+    c->truth[ROW] = ELSEWHERE;
+    for (int label = DRAWN; label <= NOWHERE; label++)
+        strokes[ROW + 4 * (label - LOST)] = (uint8_t)label;
+    assert_ok(lob_carry(&out, &c->in, &options, &c->context, NULL));
+    for (int label = DRAWN; label <= NOWHERE; label++)
+        assert_int_equal(lob_label_at(out.labels.data, out.labels.type, ROW + 4 * (label - LOST)),
+                         label < NOWHERE ? label : 0);
+    assert_int_equal(out.label_count, 4);
+    assert_int_equal(out.label[0].label, LABEL);
+    assert_int_equal(out.label[1].label, LOST);
+    assert_int_equal(out.label[1].voxels, 0);
+    assert_int_equal(out.label[1].atlases, 1);
+    assert_true(isnan(out.label[1].share));
+    assert_int_equal(out.label[2].label, DRAWN);
+    assert_int_equal(out.label[2].atlases, 1);
+    assert_int_equal(out.label[3].label, ELSEWHERE);
+    assert_int_equal(out.label[3].atlases, 0);
+    lob_carry_output_free(&out);
+    free(c);
+}
+
+TEST(labels_of_the_caller_stay)
+{
+    carry_case *const c = make_case();
+    const lob_carry_options options = lob_carry_defaults();
+    lob_carry_output out;
+    c->wraps = true;
+    for (int i = 0; i < N; i++) c->wide[i] = c->label[i];
+    assert_ok(lob_carry(&out, &c->in, &options, &c->context, NULL));
+    assert_int_equal(out.label[0].label, LABEL);
+    for (int i = 0; i < N; i++) assert_int_equal(c->wide[i], c->label[i]);
+    lob_carry_output_free(&out);
+    free(c);
+}
+
 TEST(stops_and_keeps_to_its_memory)
 {
     carry_case *const c = make_case();
@@ -121,6 +178,25 @@ TEST(stops_and_keeps_to_its_memory)
     c->context.max_memory = 1 << 20;
     assert_int_equal(lob_carry(&out, &c->in, &options, &c->context, &error), LOB_ENOMEM);
     assert_true(error.text[0]);
+    free(c);
+}
+
+/* Strokes of many labels make large shares. */
+TEST(shares_keep_to_the_limit)
+{
+    carry_case *const c = make_case();
+    const lob_carry_options options = lob_carry_defaults();
+    uint8_t strokes[N] = {0};
+    const lob_volume drawn = volume_of(strokes, LOB_U8, c->volume.dims, (double[3]){3, 3, 3});
+    lob_carry_output out;
+    for (int i = 0; i < 60; i++) strokes[i * 17] = (uint8_t)(i + 100);
+    c->in.strokes = &drawn;
+    c->context.max_memory = 7 << 20;
+    assert_ok(lob_carry(&out, &c->in, &options, &c->context, NULL));
+    lob_carry_output_free(&out);
+    c->in.shares = true; /* 7.6 MiB */
+    c->done = 0;
+    assert_int_equal(lob_carry(&out, &c->in, &options, &c->context, NULL), LOB_ENOMEM);
     free(c);
 }
 
