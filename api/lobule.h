@@ -33,8 +33,8 @@
 /* Volumes: voxels, their types, their place in the world, label numbers. */
 #include "volumes/crop.h"
 #include "volumes/geometry.h"
-#include "volumes/label_names.h"
 #include "volumes/label_check.h"
+#include "volumes/label_names.h"
 #include "volumes/labels.h"
 #include "volumes/place.h"
 #include "volumes/reorient.h"
