@@ -137,10 +137,7 @@ static lob_status draw(lob_session *s, lob_canvas *canvas, lob_carry_work *w)
     set.plane = 0;
     if (!flat) set.montage = SHEET_SLICES;
     lob_status st = l ? lob_volume_like(&c.labels, labels, labels->type, 1) : LOB_ENOMEM;
-    if (st == LOB_OK) {
-        memcpy(c.labels.data, labels->data, (size_t)lob_voxel_bytes(labels));
-        st = lob_label_names_copy(&c.labels.names, &labels->names);
-    }
+    if (st == LOB_OK) memcpy(c.labels.data, labels->data, (size_t)lob_voxel_bytes(labels));
     if (st != LOB_OK) lob_session_no_memory(s, w->sheet);
     if (st == LOB_OK) st = lob_preview_look(&c, &set, &s->error);
     if (st == LOB_OK) st = lob_preview_lay_out(l, &set, &c, &s->error);
