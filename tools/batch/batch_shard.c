@@ -215,7 +215,8 @@ static lob_status add_rows(lob_batch_table *to, const char *path, lob_error *err
         return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
     }
     memcpy(rows + to->count, from.rows, (size_t)from.count * sizeof *rows);
-    free(from.rows);
+    from.count = 0; /* what rows hold belongs to the other table now */
+    lob_batch_table_free(&from);
     to->rows = rows;
     to->count = (int64_t)count;
     return LOB_OK;
