@@ -40,9 +40,22 @@ bool lob_about_path(lob_about *about, const char *path);
 bool lob_about_link(lob_about *about, const char *path);
 bool lob_about_open(lob_about *about, int fd);
 
-bool lob_is_one_file(const lob_about *a, const lob_about *b);
-bool lob_is_file(const char *path);
-bool lob_is_folder(const char *path);
+static inline bool lob_is_one_file(const lob_about *a, const lob_about *b)
+{
+    return a->device == b->device && a->number == b->number;
+}
+
+static inline bool lob_is_file(const char *path)
+{
+    lob_about about;
+    return lob_about_path(&about, path) && about.is_file;
+}
+
+static inline bool lob_is_folder(const char *path)
+{
+    lob_about about;
+    return lob_about_path(&about, path) && about.is_folder;
+}
 
 /* Does it lead to anything? */
 bool lob_is_there(const char *path);

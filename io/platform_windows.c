@@ -203,23 +203,6 @@ bool lob_about_open(lob_about *about, int fd)
     return about_handle(about, (HANDLE)_get_osfhandle(fd));
 }
 
-bool lob_is_one_file(const lob_about *a, const lob_about *b)
-{
-    return a->device == b->device && a->number == b->number;
-}
-
-bool lob_is_file(const char *path)
-{
-    lob_about about;
-    return lob_about_path(&about, path) && about.is_file;
-}
-
-bool lob_is_folder(const char *path)
-{
-    lob_about about;
-    return lob_about_path(&about, path) && about.is_folder;
-}
-
 bool lob_is_there(const char *path)
 {
     lob_about about;
