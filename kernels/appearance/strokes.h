@@ -111,11 +111,13 @@ lob_status lob_strokes_width(double *width_mm, const lob_strokes *strokes, const
  *   shares      in   (labels - 1) * nx*ny*nz, planar, of all labels but the background, ascending,
  *                    in 255ths; what is missing to 255 is the background's
  *   background  in   1..labels
+ *   context     in   the limit of working memory, which is a byte a voxel and 8 a drawn one
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */
 lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *shares,
-                             lob_dims dims, int32_t labels, int32_t background);
+                             lob_dims dims, int32_t labels, int32_t background,
+                             const lob_context *context, lob_error *error);
 
 LOB_END_DECLS
 

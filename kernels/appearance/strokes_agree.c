@@ -1,7 +1,7 @@
 /* Strokes that look like another label than theirs. */
 #include "kernels/appearance/strokes.h"
+#include "kernels/budget.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A voxel looks like another label where that one's share is so many times its own's. */
@@ -71,9 +71,11 @@ static void look_at_piece(uint8_t *out, const look *k, int64_t n)
 }
 
 lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *shares,
-                             lob_dims dims, int32_t labels, int32_t background)
+                             lob_dims dims, int32_t labels, int32_t background,
+                             const lob_context *context, lob_error *error)
 {
     const int64_t n = lob_dims_voxels(dims);
+    lob_budget budget = {.who = "strokes", .limit = context->max_memory};
     int64_t drawn = 0;
     if (n < 0) return LOB_ENOMEM;
     for (int64_t i = 0; i < n; i++) drawn += seeds[i] > 0;
@@ -83,13 +85,12 @@ lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *
               .voxels = n,
               .labels = labels,
               .background = background};
-    k.seen = calloc((size_t)n, 1);
-    k.piece = malloc((size_t)(drawn + 1) * sizeof *k.piece);
-    const bool memory = k.seen && k.piece;
-    memcpy(out, seeds, (size_t)n);
-    for (int64_t i = 0; memory && i < n; i++)
+    lob_status st = lob_budget_calloc(&budget, &k.seen, n, 1, error);
+    if (st == LOB_OK) st = lob_budget_alloc(&budget, &k.piece, drawn + 1, sizeof *k.piece, error);
+    if (st == LOB_OK) memcpy(out, seeds, (size_t)n);
+    for (int64_t i = 0; st == LOB_OK && i < n; i++)
         if (seeds[i] > 0 && k.seen[i] == UNSEEN) look_at_piece(out, &k, find_piece(&k, i));
-    free(k.seen);
-    free(k.piece);
-    return memory ? LOB_OK : LOB_ENOMEM;
+    lob_budget_free(&budget, k.piece, drawn + 1, sizeof *k.piece);
+    lob_budget_free(&budget, k.seen, n, 1);
+    return st;
 }

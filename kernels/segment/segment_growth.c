@@ -91,22 +91,20 @@ static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth
         return lob_segment_here(j, seeds, g->seeds, error);
     lob_volume *const own = &j->agreeing;
     const bool away = shares->place.kind != LOB_PLACE_MEMORY;
-    int64_t drawn = 0;
-    for (int64_t i = 0; i < n; i++) drawn += ((const uint8_t *)starts->data)[i] > 0;
-    const int64_t work = n + 8 * (drawn + 1) + (away ? n * shares->channels : 0);
+    const int64_t copied = away ? n * shares->channels : 0;
     lob_segment_drop(j, own);
-    LOB_TRY(lob_budget_hold(&j->budget, n + work, error));
+    LOB_TRY(lob_budget_hold(&j->budget, n + copied, error));
     lob_status st = lob_volume_like(own, starts, LOB_U8, 1);
     if (st != LOB_OK) lob_budget_release(&j->budget, n);
     if (st == LOB_OK && away)
         st = lob_volume_move(&here, shares, (lob_place){0}, j->context, error);
+    const lob_context inner = lob_budget_inner(&j->budget, j->context);
     if (st == LOB_OK)
         st = lob_strokes_agree(own->data, starts->data, here.data ? here.data : shares->data,
-                               starts->dims, g->labels, g->background);
+                               starts->dims, g->labels, g->background, &inner, error);
     lob_volume_free(&here);
-    lob_budget_release(&j->budget, work);
-    return st == LOB_OK ? lob_segment_here(j, seeds, own, error)
-                        : lob_fail(error, st, "no memory left for strokes");
+    lob_budget_release(&j->budget, copied);
+    return st == LOB_OK ? lob_segment_here(j, seeds, own, error) : st;
 }
 
 /* Which labels are not on a slice; free it. */

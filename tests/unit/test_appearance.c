@@ -294,7 +294,7 @@ TEST(strokes_that_agree)
     one[NX + 8] = 226; /* of which 29 are left: less than 8 times as much */
     memcpy(want, seeds, sizeof want);
     want[2] = want[NX + 7] = 0;
-    assert_int_equal(lob_strokes_agree(kept, seeds, shares, dims, 3, 2), LOB_OK);
+    assert_int_equal(lob_strokes_agree(kept, seeds, shares, dims, 3, 2, THREADS(1), NULL), LOB_OK);
     assert_memory_equal(kept, want, sizeof want);
 }
 

@@ -141,10 +141,11 @@ static lob_status look_at_shares(lob_session *s, work *w)
                              "shares are uint8 with a channel for each of %d labels but the "
                              "background",
                              w->labels.count);
+    LOB_TRY(lob_session_take(s, n, path));
     uint8_t *const kept = malloc((size_t)n);
     if (!kept) return lob_session_no_memory(s, path);
     const lob_status st = lob_strokes_agree(kept, dense->data, w->shares.data, dense->dims,
-                                            w->labels.count, background);
+                                            w->labels.count, background, &s->context, &s->error);
     int64_t left_out = 0;
     for (int64_t i = 0; st == LOB_OK && i < n; i++) {
         int32_t *const seed = (int32_t *)w->seeds.data + i;
@@ -152,7 +153,8 @@ static lob_status look_at_shares(lob_session *s, work *w)
         if (kept[i] == 0) *seed = 0;
     }
     free(kept);
-    if (st != LOB_OK) return lob_session_no_memory(s, path);
+    lob_session_give(s, n);
+    if (st != LOB_OK) return st;
     cJSON_AddNumberToObject(s->results, "left_out", (double)left_out);
     lob_label_set_free(&w->labels);
     lob_grid_drop(s, dense);
