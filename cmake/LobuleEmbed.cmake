@@ -1,4 +1,4 @@
-# Write a C header with the bytes of files as texts: NAME of each is the file's name with '_' for '.'.
+# Write a C header with the bytes of files: NAME of each is the file's name with '_' for '.'; texts are char.
 # usage: cmake -DOUT=HEADER -DFILES=FILE;FILE -P LobuleEmbed.cmake
 set(text "/* Made by cmake/LobuleEmbed.cmake. */\n")
 foreach(file IN LISTS FILES)
@@ -7,6 +7,10 @@ foreach(file IN LISTS FILES)
     file(READ ${file} hex HEX)
     string(REGEX REPLACE "(................)" "\\1\n" hex "${hex}")
     string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
-    string(APPEND text "static const char ${name}[] = {\n${hex}0x00};\n")
+    set(type char)
+    if(name MATCHES "_bin$")
+        set(type "unsigned char")
+    endif()
+    string(APPEND text "static const ${type} ${name}[] = {\n${hex}0x00};\n")
 endforeach()
 file(WRITE ${OUT} "${text}")

@@ -1,7 +1,7 @@
 /* Drawing into a picture in memory. */
 #include "tools/picture/canvas.h"
 
-#include "tools/picture/glyphs.h"
+#include "glyphs_bin.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -62,30 +62,49 @@ static int32_t next_character(const char **text)
     return value;
 }
 
-static const lob_glyph *glyph_of(int32_t character)
+/*
+ * Outlines of letters: glyphs.bin, which make_glyphs.py makes of DejaVu Sans (LICENSE), is words of
+ * 16 bits, the low byte first: units to the size of the text; how many letters; of each, in the
+ * order of Unicode, its character, the advance to the next, its first point and how many it has;
+ * then of all points x, y, which runs up from the base line, and bits. 1: on the curve, else the
+ * control point of a quadratic one; 2: last of its contour, which is closed. Between two control
+ * points lies a point of the curve.
+ */
+static int word(int at)
 {
-    int low = 0, high = lob_glyph_count - 1;
+    return glyphs_bin[2 * at] | glyphs_bin[2 * at + 1] << 8;
+}
+
+enum { EM, LETTERS, FIRST_LETTER };        /* words of the file */
+enum { CHARACTER, ADVANCE, FIRST, COUNT }; /* of a letter */
+
+/* Where its words begin; the last letter stands for those that are not there. */
+static int letter_of(int32_t character)
+{
+    int low = 0, high = word(LETTERS) - 1;
+    const int last = high;
     while (low < high) {
         const int middle = low + (high - low) / 2;
-        if (lob_glyphs[middle].character < character)
+        if (word(FIRST_LETTER + 4 * middle + CHARACTER) < character)
             low = middle + 1;
         else
             high = middle;
     }
-    return &lob_glyphs[lob_glyphs[low].character == character ? low : lob_glyph_count - 1];
+    const bool there = word(FIRST_LETTER + 4 * low + CHARACTER) == character;
+    return FIRST_LETTER + 4 * (there ? low : last);
 }
 
 /* In the font's units. */
 static int64_t advance_of(const char *text)
 {
     int64_t sum = 0;
-    while (*text) sum += glyph_of(next_character(&text))->advance;
+    while (*text) sum += word(letter_of(next_character(&text)) + ADVANCE);
     return sum;
 }
 
 int lob_text_width(const char *text, int size)
 {
-    return (int)((advance_of(text) * size + lob_glyph_em - 1) / lob_glyph_em);
+    return (int)((advance_of(text) * size + word(EM) - 1) / word(EM));
 }
 
 int lob_text_height(int size)
@@ -162,12 +181,12 @@ static point middle_of(point a, point b)
     return (point){0.5 * (a.x + b.x), 0.5 * (a.y + b.y)};
 }
 
-/* One contour of n points. */
-static void add_contour(area *to, const int16_t (*points)[3], int n, point origin, double scale)
+/* One contour of n points, whose words begin at first. */
+static void add_contour(area *to, int first, int n, point origin, double scale)
 {
-#define PLACE(i) \
-    ((point){origin.x + scale * points[(i) % n][0], origin.y - scale * points[(i) % n][1]})
-#define IS_ON(i) (points[(i) % n][2] & 1)
+#define WORD(i, k) ((int16_t)word(first + 3 * ((i) % n) + (k)))
+#define PLACE(i)   ((point){origin.x + scale * WORD(i, 0), origin.y - scale * WORD(i, 1)})
+#define IS_ON(i)   (WORD(i, 2) & 1)
     int begin = 0;
     if (n < 2) return;
     while (begin < n && !IS_ON(begin)) begin++;
@@ -189,17 +208,19 @@ static void add_contour(area *to, const int16_t (*points)[3], int n, point origi
             i++;
         }
     }
+#undef WORD
 #undef PLACE
 #undef IS_ON
 }
 
-static void add_glyph(area *to, const lob_glyph *glyph, point origin, double scale)
+static void add_letter(area *to, int letter, point origin, double scale)
 {
-    const int16_t(*const points)[3] = lob_glyph_points + glyph->first;
-    for (int first = 0, i = 0; i < glyph->count; i++)
-        if (points[i][2] & 2) {
-            add_contour(to, points + first, i + 1 - first, origin, scale);
-            first = i + 1;
+    int at = FIRST_LETTER + 4 * word(LETTERS) + 3 * word(letter + FIRST);
+    for (int n = 1, left = word(letter + COUNT); left > 0; n++, left--)
+        if (word(at + 3 * n - 1) & 2) {
+            add_contour(to, at, n, origin, scale);
+            at += 3 * n;
+            n = 0;
         }
 }
 
@@ -230,7 +251,7 @@ lob_status lob_canvas_text(lob_canvas *canvas, int x, int y, int size, lob_colou
 {
     enum { RIM = 2 };
     const lob_colour dark = {0, 0, 0};
-    const double scale = (double)size / lob_glyph_em;
+    const double scale = (double)size / word(EM);
     int width = lob_text_width(text, size) + 2 * RIM + size / 2;
     if (width > canvas->width + 2 * RIM) width = canvas->width + 2 * RIM; /* the rest is not seen */
     area a = {.width = width, .height = lob_text_height(size) + 2 * RIM + size / 4};
@@ -238,9 +259,9 @@ lob_status lob_canvas_text(lob_canvas *canvas, int x, int y, int size, lob_colou
     if (!a.cells) return LOB_ENOMEM;
     point pen = {RIM, RIM + floor(0.95 * size + 0.5)};
     while (*text && pen.x < a.width) {
-        const lob_glyph *const glyph = glyph_of(next_character(&text));
-        add_glyph(&a, glyph, pen, scale);
-        pen.x += scale * glyph->advance;
+        const int letter = letter_of(next_character(&text));
+        add_letter(&a, letter, pen, scale);
+        pen.x += scale * word(letter + ADVANCE);
     }
     settle(&a);
     for (int j = 0; j < a.height; j++)

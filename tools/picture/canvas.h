@@ -26,7 +26,7 @@ void lob_canvas_box(lob_canvas *canvas, int x, int y, int width, int height, lob
 /*
  * Text in UTF-8 with a dark rim, its upper left corner at (x, y). A line of it takes
  * lob_text_height(size) pixels; capitals are .73 of the size. A character without a letter
- * (lob_glyphs) becomes a mark, as does a byte that is no UTF-8.
+ * (glyphs.bin) becomes a mark, as does a byte that is no UTF-8.
  *
  *   size  in  pixels, >= 1
  *

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Make glyphs.c, the outlines of the letters of pictures, from a TrueType font: DejaVu Sans, as Debian's fonts-dejavu-core
-has it. Outlines and not a font file: nothing is parsed or found at run time, and a picture has the same bytes everywhere.
+"""Make glyphs.bin, the outlines of the letters of pictures, from a TrueType font: DejaVu Sans, as Debian's fonts-dejavu-core
+has it. Outlines and not a font file: a picture has the same bytes everywhere. canvas.c says what is where.
 
-usage: make_glyphs.py [FONT.ttf] > glyphs.c"""
+usage: make_glyphs.py [FONT.ttf] > glyphs.bin"""
 
 import struct
 import sys
@@ -110,45 +110,19 @@ class Font:
         return parts
 
 
-HEAD = """\
-/*
- * Outlines of the letters of pictures; made by make_glyphs.py from DejaVu Sans {version}.
- *
- * Copyright (c) 2003 by Bitstream, Inc. All Rights Reserved. DejaVu changes are in public domain.
- * LICENSE has the terms.
- */
-#include "tools/picture/glyphs.h"
-
-/* clang-format off */
-"""
-
-
-def wrapped(values, end):
-    lines, line = [], "   "
-    for value in values:
-        if len(line) + len(value) > 118:
-            lines.append(line)
-            line = "   "
-        line += " " + value + ","
-    return "\n".join([*lines, line]) + "\n" + end
-
-
 def main():
     font = Font(Path(sys.argv[1] if len(sys.argv) > 1 else FONT).read_bytes())
     glyphs, points = [], []
     for character in CHARACTERS:
         glyph = font.map[character]
-        first = len(points)
-        for contour in font.contours(glyph):
-            for i, (x, y, on) in enumerate(contour):
-                # Three numbers of a point: bit 0 of the last: on the curve, bit 1: a contour's last.
-                points.append(f"{x},{y},{on + 2 * (i == len(contour) - 1)}")
-        glyphs.append(f"{{{character}, {font.advance(glyph)}, {first}, {len(points) - first}}}")
-    print(HEAD.replace("{version}", "2.37"), end="")
-    print(f"const int lob_glyph_em = {font.em};\n")
-    print(f"const int lob_glyph_count = {len(glyphs)};\n")
-    print("const lob_glyph lob_glyphs[] = {\n" + wrapped(glyphs, "};\n"))
-    print("const int16_t lob_glyph_points[][3] = {\n" + wrapped([f"{{{p}}}" for p in points], "};"))
+        contours = font.contours(glyph)
+        glyphs.append((character, font.advance(glyph), len(points), sum(map(len, contours))))
+        for contour in contours:
+            # Three numbers of a point: bit 0 of the last: on the curve, bit 1: a contour's last.
+            points += [(x, y, on + 2 * (i == len(contour) - 1)) for i, (x, y, on) in enumerate(contour)]
+    words = struct.pack("<2H", font.em, len(glyphs))
+    words += b"".join(struct.pack("<4H", *g) for g in glyphs) + b"".join(struct.pack("<3h", *p) for p in points)
+    sys.stdout.buffer.write(words)
 
 
 main()
