@@ -9,8 +9,7 @@ find_package(NIFTI2 REQUIRED)
 find_package(Deflate REQUIRED)
 find_package(CJSON REQUIRED)
 if(LOBULE_HDF5)
-    find_package(HDF5 REQUIRED COMPONENTS C)
-    list(APPEND lobule_some hdf5::hdf5)
+    find_package(HDF5 REQUIRED COMPONENTS C) # for the program lobule-hdf5 alone
 endif()
 if(WIN32) # has the like of libcrypto
     list(APPEND lobule_some bcrypt)

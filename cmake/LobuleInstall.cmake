@@ -11,6 +11,9 @@ if(SKBUILD) # a wheel has no links: one file
 endif()
 install(TARGETS ${lobule_installed} EXPORT lobule-targets
     RUNTIME COMPONENT runtime LIBRARY COMPONENT runtime NAMELINK_COMPONENT development ARCHIVE COMPONENT development)
+if(LOBULE_HDF5)
+    install(TARGETS lobule_hdf5 RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/lobule COMPONENT runtime)
+endif()
 if(TARGET lobule_program)
     install(TARGETS lobule_program RUNTIME COMPONENT runtime)
 
@@ -62,13 +65,6 @@ install(FILES ${PROJECT_BINARY_DIR}/lobule-config.cmake
 
 # pkg-config: what ships a .pc file everywhere is required by name, the rest by -L and -l.
 set(pc_libraries ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} ${DEFLATE_LIBRARY} ${CJSON_LIBRARY})
-if(LOBULE_HDF5)
-    get_target_property(hdf5_library hdf5::hdf5 IMPORTED_LOCATION)
-    if(NOT hdf5_library)
-        list(GET HDF5_C_LIBRARIES 0 hdf5_library)
-    endif()
-    list(APPEND pc_libraries ${hdf5_library})
-endif()
 if(LOBULE_WITH_CUDA)
     list(APPEND pc_libraries ${CUDA_cudart_static_LIBRARY})
 endif()

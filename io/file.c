@@ -55,6 +55,9 @@ lob_status lob_input_open(lob_input *in, const char *path, lob_error *error)
             lob_fail_file(error, LOB_ENOINPUT, path, "is not a regular file; save it to one first");
     if (st == LOB_OK) {
         in->size = (size_t)about.bytes;
+        in->device = about.device;
+        in->number = about.number;
+        in->modified_ns = about.modified_ns;
         void *const map = in->size >= MAP_FROM ? lob_map(fd, in->size) : NULL;
         in->mapped = map != NULL;
         if (in->mapped)
@@ -65,6 +68,18 @@ lob_status lob_input_open(lob_input *in, const char *path, lob_error *error)
     lob_fd_close(fd);
     if (st != LOB_OK) *in = (lob_input){0};
     return st;
+}
+
+int lob_input_open_again(const lob_input *in, const char *path)
+{
+    lob_about about;
+    const int fd = lob_open_to_read(path, true);
+    if (fd >= 0 && lob_about_open(&about, fd) && about.device == in->device &&
+        about.number == in->number && about.modified_ns == in->modified_ns &&
+        about.bytes == (int64_t)in->size)
+        return fd;
+    if (fd >= 0) lob_fd_close(fd);
+    return -1;
 }
 
 void lob_input_unload(const lob_input *in)

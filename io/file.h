@@ -19,11 +19,17 @@ typedef struct {
     const unsigned char *bytes;
     size_t size;
     bool mapped;
+    uint64_t device, number; /* which file it is, and its age */
+    int64_t modified_ns;
 } lob_input;
 
 /* Returns LOB_OK, LOB_ENOINPUT (missing, not a regular file, no permission), LOB_EIO, LOB_ENOMEM.
  */
 lob_status lob_input_open(lob_input *in, const char *path, lob_error *error);
+
+/* Open the same file again, for another process to read. Returns a descriptor, or -1: it is gone,
+ * is another one, or has been changed. */
+int lob_input_open_again(const lob_input *in, const char *path);
 
 /*
  * Give back the memory of a mapped file; it is read again when its bytes are next used. For files

@@ -62,7 +62,6 @@ typedef struct {
     lob_status (*read)(lob_volume *out, const lob_location *where, const lob_input *file,
                        const lob_read_options *options, lob_file_info *info, lob_error *error);
 
-    bool in_child;   /* it is read and written in a child process */
     bool all_frames; /* it reads and writes volumes that hold all frames */
     int level;       /* of gzip where the caller names none; 0: the usual one */
 

@@ -204,34 +204,6 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
                    : "empty");
 }
 
-bool lob_reads_in_child(const char *path)
-{
-    lob_about about;
-    const lob_format *format;
-    lob_location where;
-    lob_input file;
-    if (lob_location_of(&where, path) != LOB_OK) return true;
-    const bool there = lob_about_path(&about, where.file);
-    const bool is_pipe = there && !about.is_file && !about.is_folder;
-    lob_location_free(&where);
-    if (!there || is_pipe) return is_pipe;
-    if (lob_location_of(&where, path) != LOB_OK) return true;
-    format =
-        lob_input_open(&file, where.file, NULL) == LOB_OK ? format_of_content(&where, &file) : NULL;
-    lob_input_close(&file);
-    lob_location_free(&where);
-    return format && format->in_child;
-}
-
-bool lob_writes_in_child(const char *path)
-{
-    lob_location where;
-    if (lob_location_of(&where, path) != LOB_OK) return true;
-    const lob_format *const format = format_of_name(&where);
-    lob_location_free(&where);
-    return format && format->in_child;
-}
-
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
                     lob_file_info *info, lob_error *error)
 {

@@ -35,13 +35,6 @@ lob_status lob_format_name_made(lob_volume *volume, const lob_location *where, l
 /* Is it written as a DICOM SEG, which refers to a scan? */
 bool lob_refers_to_scan(const char *path);
 
-/* Would lob_read make a child process for this path? true too where that cannot be known without
- * taking something out of a pipe. */
-bool lob_reads_in_child(const char *path);
-
-/* Would lob_write make a child process for this path? */
-bool lob_writes_in_child(const char *path);
-
 /*
  * The options with defaults in place of values out of range.
  *

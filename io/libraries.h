@@ -13,7 +13,6 @@ enum { LOB_LIBRARIES = 8 };
 void lob_libraries(lob_library out[LOB_LIBRARIES]);
 
 /* Versions of libraries that only certain files know; libcrypto's is that of its headers. */
-const char *lob_hdf5_version(void);
 const char *lob_png_version(void);
 const char *lob_sha256_version(void);
 const char *lob_tiff_version(void);

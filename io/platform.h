@@ -27,6 +27,9 @@ void lob_path_take(char *path);
 /* realpath(3): malloc'ed, links followed; NULL where nothing is there. */
 char *lob_real_path(const char *path);
 
+/* The folder of the program or shared library that this code is in, malloc'ed; NULL: unknown. */
+char *lob_code_folder(void);
+
 /* ---- what is there ---- */
 
 typedef struct {

@@ -2,9 +2,13 @@
 #include "io/platform.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#ifdef __linux__
+#include <link.h>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -37,6 +41,23 @@ void lob_path_take(char *path)
 char *lob_real_path(const char *path)
 {
     return realpath(path, NULL);
+}
+
+char *lob_code_folder(void)
+{
+    Dl_info about;
+    const char *file = NULL;
+#ifdef __linux__
+    /* A program's name is what it was started by, which leads to it on the PATH alone. */
+    struct link_map *map;
+    if (dladdr1((void *)lob_code_folder, &about, (void **)&map, RTLD_DL_LINKMAP) != 0)
+        file = map->l_name[0] ? map->l_name : "/proc/self/exe";
+#else
+    if (dladdr((void *)lob_code_folder, &about) != 0) file = about.dli_fname;
+#endif
+    char *const path = file ? realpath(file, NULL) : NULL;
+    if (path) *strrchr(path, '/') = '\0';
+    return path;
 }
 
 /* ---- what is there ---- */

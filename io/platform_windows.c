@@ -149,6 +149,23 @@ char *lob_real_path(const char *path)
     return real;
 }
 
+char *lob_code_folder(void)
+{
+    enum { LONGEST = 1 << 15 };
+    HMODULE code;
+    wchar_t *const name = malloc(LONGEST * sizeof *name);
+    const DWORD how =
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+    char *path = NULL;
+    if (name && GetModuleHandleExW(how, (const wchar_t *)(void *)lob_code_folder, &code)) {
+        const DWORD n = GetModuleFileNameW(code, name, LONGEST);
+        if (n > 0 && n < LONGEST) path = narrow(name);
+    }
+    free(name);
+    if (path) *(char *)lob_name_in_path(path) = '\0';
+    return path;
+}
+
 /* ---- what is there ---- */
 
 /* Windows counts tenths of microseconds from 1601 on. */

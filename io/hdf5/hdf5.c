@@ -1,5 +1,5 @@
 /*
- * HDF5 as a row of the formats: the parent process, which sees only what the child sends.
+ * HDF5 as a row of the formats: what this process does, which sees only what the helper sends.
  *
  * Reading. FILE.h5:/PATH names a data set or a group, FILE.h5 alone leaves the choice to us: of the
  * layouts in the table of hdf5_layouts.c, the first that knows the file. Each row's file says where
@@ -10,11 +10,10 @@
  * double precision as float64); enumerations such as h5py's bool count as their integers.
  *
  * Refused: soft and external links, data in external files, virtual data sets, filters other than
- * HDF5's own, sizes that what is stored cannot justify. The HDF5 library runs in a child process
- * (io/hdf5/sandbox.h), because versions in use crash on damaged files; a crash is LOB_EDATA. The
- * one other file that is looked at is FILE.xml beside FILE.h5, for BigDataViewer's layout. This
- * process never calls HDF5 itself; a program that does, must not while another of its threads is in
- * here.
+ * HDF5's own, sizes that what is stored cannot justify. The HDF5 library is in a program of its own
+ * (hdf5_helper.c), run in a sandbox for each file, because versions in use crash on damaged files;
+ * a crash is LOB_EDATA. The one other file that is looked at is FILE.xml beside FILE.h5, for
+ * BigDataViewer's layout.
  *
  * Writing. ITK's layout, with three dimensions and, where the volume holds several frames, a fourth
  * for time, with `axistags` and `element_size_um` on VoxelData, so that ITK, SimpleITK, ilastik,
@@ -35,7 +34,7 @@
  *
  * strip_extensions leaves out NIfTI's extensions, ITK's entries and attributes.
  */
-#include "io/hdf5/hdf5_parts.h"
+#include "io/hdf5/hdf5_messages.h"
 #include "io/hdf5/sandbox.h"
 #include "io/platform.h"
 #include "volumes/clock.h"
@@ -45,11 +44,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SILENCE_S = 300,         /* a child that sends nothing for so long hangs */
-    PARSE_CPU_S = 8,         /* processor time to find the data set */
-    PARSE_BYTES = 512 << 20, /* memory for that */
-};
+enum { SILENCE_S = 300 }; /* a helper that sends nothing for so long hangs */
 
 /* The signature stands at 0, 512, 1024, 2048, ..., after a block of the user's own. */
 static bool hdf5_sniff(const lob_location *where, const lob_input *file)
@@ -62,8 +57,6 @@ static bool hdf5_sniff(const lob_location *where, const lob_input *file)
     return false;
 }
 
-/* ---- the child ---- */
-
 typedef struct {
     const lob_location *where;
     const lob_read_options *options;
@@ -71,6 +64,11 @@ typedef struct {
     bool by_planes; /* only a slab is held at a time */
     char *beside;   /* the text of FILE.xml; NULL: there is none */
 } request;
+
+static int64_t text_bytes(const char *text)
+{
+    return text ? (int64_t)strlen(text) : -1;
+}
 
 /* FILE.xml of FILE.h5, malloc'ed; NULL when there is none that is small enough to be a header. */
 static char *read_beside(const lob_location *where)
@@ -90,33 +88,6 @@ static char *read_beside(const lob_location *where)
     lob_input_close(&file);
     free(path);
     return text;
-}
-
-static hid_t open_file(const lob_input *input)
-{
-    const lob_hdf5_storage storage = {.bytes = input->bytes, .size = input->size};
-    const hid_t plist = lob_hdf5_access(&storage);
-    return plist < 0 ? -1 : H5Fopen("input", H5F_ACC_RDONLY, plist);
-}
-
-static void describe(lob_hdf5_reply *reply, const lob_hdf5_view *view, const request *asked)
-{
-    reply->type = view->type;
-    reply->dims = (lob_dims){lob_hdf5_side(view, LOB_AXIS_X), lob_hdf5_side(view, LOB_AXIS_Y),
-                             lob_hdf5_side(view, LOB_AXIS_Z)};
-    reply->channels = (int)lob_hdf5_side(view, LOB_AXIS_C);
-    reply->frames = lob_hdf5_side(view, LOB_AXIS_T);
-    reply->frame_step_s = view->frame_step_s;
-    reply->slope = view->slope;
-    reply->inter = view->inter;
-    memcpy(reply->affine, view->geometry.affine, sizeof reply->affine);
-    reply->unoriented = view->geometry.unoriented;
-    reply->micrometres = view->geometry.micrometres;
-    const bool all = asked->options->frame == LOB_FRAME_ALL;
-    lob_hdf5_portions(&reply->slab, &reply->batch, view, all);
-    reply->status = lob_choose_frame(&reply->frame, reply->frames, asked->where->path,
-                                     asked->options, &reply->error);
-    if (all && reply->frames > 1) reply->frame = LOB_FRAME_ALL;
 }
 
 /* Frames that the volume will hold. */
@@ -139,54 +110,9 @@ static int64_t held_bytes(const lob_hdf5_reply *reply, const request *asked)
     return reply_bytes(&held);
 }
 
-static void read_child(int out, void *user)
-{
-    const request *asked = user;
-    const lob_location *where = asked->where;
-    lob_hdf5_reply reply = {.status = LOB_EDATA};
-    const lob_hdf5_layout *layout = NULL;
-    lob_hdf5_view view;
-    char *header = NULL;
-    unsigned char *nifti = NULL;
+/* ---- what comes back ---- */
 
-    lob_sandbox_limit(PARSE_CPU_S, PARSE_BYTES);
-    lob_sandbox_files(false); /* whatever the file says, no other file is opened */
-    const lob_hdf5_reading in = {open_file(asked->input),
-                                 where,
-                                 (int64_t)asked->input->size,
-                                 asked->beside,
-                                 asked->options->frame,
-                                 &reply.info,
-                                 &reply.error};
-    if (in.file < 0)
-        lob_fail_file(&reply.error, LOB_EDATA, where->path,
-                      "damaged HDF5 file: the HDF5 library cannot open it");
-    else
-        reply.status = lob_hdf5_find(&view, &layout, &in);
-    if (reply.status == LOB_OK) describe(&reply, &view, asked);
-    if (reply.status == LOB_OK) {
-        header = lob_hdf5_header_text(&view, layout, &in);
-        reply.header_bytes = header ? (int64_t)strlen(header) : 0;
-        if (layout == &lob_hdf5_itk) nifti = lob_hdf5_nifti(&reply.nifti_bytes, &in);
-        if (!asked->options->header_only) {
-            lob_sandbox_files(true); /* to ask how much memory there is */
-            reply.status = lob_memory_allows(held_bytes(&reply, asked), where->path, asked->options,
-                                             &reply.error);
-            lob_sandbox_files(false);
-        }
-    }
-    lob_sandbox_send(out, &reply, sizeof reply);
-    if (reply.status != LOB_OK) return;
-    lob_sandbox_send(out, header, (size_t)reply.header_bytes);
-    lob_sandbox_send(out, nifti, (size_t)reply.nifti_bytes);
-    free(nifti);
-    if (!asked->options->header_only)
-        lob_hdf5_send_voxels(&view, reply.frame, asked->options->threads, out, &in);
-}
-
-/* ---- the parent ---- */
-
-/* Why the child fell silent. */
+/* Why the helper fell silent. */
 static lob_status explain(lob_sandbox *box, const char *path, lob_error *error)
 {
     int signal_number;
@@ -210,7 +136,7 @@ static lob_status explain(lob_sandbox *box, const char *path, lob_error *error)
     }
 }
 
-/* The child may have been taken over by the file: believe nothing. */
+/* The helper may have been taken over by the file: believe nothing. */
 static bool is_sane(const lob_hdf5_reply *reply, const lob_geometry *geometry)
 {
     return (unsigned)reply->type < LOB_TYPES && lob_dims_voxels(reply->dims) > 0 &&
@@ -225,7 +151,7 @@ static bool is_sane(const lob_hdf5_reply *reply, const lob_geometry *geometry)
            reply_bytes(reply) > 0 && geometry->spacing_mm[0] > 0.0;
 }
 
-/* The child's warnings begin with the data set; the file is put before it. */
+/* The helper's warnings begin with the data set; the file is put before it. */
 static void take_warnings(lob_file_info *info, lob_hdf5_reply *reply, const lob_location *where)
 {
     enum { MAX_COUNT = sizeof reply->info.warning / sizeof reply->info.warning[0] };
@@ -236,7 +162,7 @@ static void take_warnings(lob_file_info *info, lob_hdf5_reply *reply, const lob_
 }
 
 /* Receive n bytes and a NUL behind them, malloc'ed; NULL, with a message, on failure, where the
- * child is gone. */
+ * helper is gone. */
 static char *receive_bytes(int64_t n, lob_status *st, lob_sandbox *box, const char *path,
                            lob_error *error)
 {
@@ -269,7 +195,7 @@ static lob_status receive_texts(lob_volume *out, const lob_hdf5_reply *reply, lo
     return st;
 }
 
-/* The failure that the child tells of. */
+/* The failure that the helper tells of. */
 static lob_status take_failure(lob_hdf5_reply *reply, lob_error *error)
 {
     lob_error *const told = &reply->error;
@@ -281,7 +207,7 @@ static lob_status take_failure(lob_hdf5_reply *reply, lob_error *error)
 }
 
 /*
- * What comes before the voxels: everything of the volume but its data. On failure the child is
+ * What comes before the voxels: everything of the volume but its data. On failure the helper is
  * gone, and what out holds is the caller's to free.
  *
  *   slab, batch  out  slices and frames that come at a time
@@ -360,15 +286,29 @@ static lob_status receive_volume(lob_volume *out, lob_sandbox *box, const reques
     return st;
 }
 
-static lob_status no_process(const request *asked, lob_error *error)
+/*
+ * Start the helper on the file, opened once more: what it reads must be what was mapped here, of
+ * which checksums are made.
+ */
+static lob_status start_helper(lob_sandbox *box, lob_hdf5_task task, const request *asked,
+                               lob_error *error)
 {
-    return lob_fail_file(error, LOB_ENOMEM, asked->where->path,
-                         "the system gives no process to read HDF5 in");
-}
-
-static lob_status start_child(lob_sandbox *box, request *asked, lob_error *error)
-{
-    return lob_sandbox_start(box, read_child, asked, -1) ? LOB_OK : no_process(asked, error);
+    const lob_location *where = asked->where;
+    lob_hdf5_request message = {.task = task,
+                                .path = text_bytes(where->path),
+                                .inside = text_bytes(where->inside),
+                                .beside = text_bytes(asked->beside),
+                                .carried = -1,
+                                .nifti = -1};
+    if (asked->options) message.options = *asked->options;
+    const int file = lob_input_open_again(asked->input, where->file);
+    if (file < 0)
+        return lob_fail_file(error, LOB_EIO, where->path, "has changed while it was read");
+    const lob_status st = lob_hdf5_ask(
+        box, &message, (const void *const[5]){where->path, where->inside, asked->beside}, file,
+        where->path, error);
+    lob_fd_close(file);
+    return st;
 }
 
 static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lob_input *file,
@@ -382,7 +322,7 @@ static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lo
     lob_info_add_file(info, file);
     const double start_s = lob_clock_s();
     lob_sandbox box;
-    lob_status st = start_child(&box, &asked, error);
+    lob_status st = start_helper(&box, LOB_HDF5_READ, &asked, error);
     if (st == LOB_OK) st = receive_volume(out, &box, &asked, info, error);
     if (info) info->inflate_s += lob_clock_s() - start_s;
     free(asked.beside);
@@ -390,22 +330,6 @@ static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lo
 }
 
 /* ---- the list ---- */
-
-static void list_child(int out, void *user)
-{
-    const request *asked = user;
-    lob_sandbox_limit(PARSE_CPU_S, PARSE_BYTES);
-    lob_sandbox_files(false);
-    const lob_hdf5_reading in = {.file = open_file(asked->input), .where = asked->where};
-    static const lob_hdf5_found nothing;
-    const lob_hdf5_found *all = &nothing;
-    char path[LOB_HDF5_PATH];
-    if (in.file >= 0 && lob_hdf5_asked(path, &in) == LOB_OK)
-        all = lob_hdf5_collect(&in, path, lob_hdf5_is_volume);
-    const int count = all->found < LOB_HDF5_MAX_SETS ? all->found : LOB_HDF5_MAX_SETS;
-    lob_sandbox_send(out, &all->found, sizeof all->found);
-    lob_sandbox_send(out, all->sets, (size_t)count * sizeof *all->sets);
-}
 
 static lob_status hdf5_list(lob_data_set **sets, int *count, int *more, const lob_location *where,
                             const lob_input *file, lob_error *error)
@@ -415,9 +339,10 @@ static lob_status hdf5_list(lob_data_set **sets, int *count, int *more, const lo
     int found = 0;
     lob_data_set *rows = calloc(LOB_HDF5_MAX_SETS, sizeof *rows);
     if (!rows) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
-    if (!lob_sandbox_start(&box, list_child, &asked, -1)) {
+    const lob_status st = start_helper(&box, LOB_HDF5_LIST, &asked, error);
+    if (st != LOB_OK) {
         free(rows);
-        return no_process(&asked, error);
+        return st;
     }
     bool ok = lob_sandbox_receive(&box, &found, sizeof found, SILENCE_S) && found >= 0;
     *count = found < LOB_HDF5_MAX_SETS ? found : LOB_HDF5_MAX_SETS;
@@ -427,7 +352,7 @@ static lob_status hdf5_list(lob_data_set **sets, int *count, int *more, const lo
         return explain(&box, where->path, error);
     }
     lob_sandbox_finish(&box, NULL);
-    for (int i = 0; i < *count; i++) { /* the child may have been taken over by the file */
+    for (int i = 0; i < *count; i++) { /* the helper may have been taken over by the file */
         rows[i].path[sizeof rows[i].path - 1] = '\0';
         rows[i].shape[sizeof rows[i].shape - 1] = '\0';
         rows[i].type[sizeof rows[i].type - 1] = '\0';
@@ -443,7 +368,7 @@ typedef struct {
     request asked;
     lob_read_options options;
     lob_sandbox box;
-    bool running; /* the child */
+    bool running; /* the helper */
     lob_file_info *info;
     lob_dims dims;
     int64_t channels, plane;    /* plane: bytes */
@@ -460,7 +385,7 @@ static void planes_close(void *state)
     free(p);
 }
 
-/* Start the child again, for planes that have gone by. */
+/* Start the helper again, for planes that have gone by. */
 static lob_status start_again(planes *p, lob_error *error)
 {
     lob_volume again = lob_volume_empty();
@@ -468,7 +393,7 @@ static lob_status start_again(planes *p, lob_error *error)
     if (p->running) lob_sandbox_finish(&p->box, NULL);
     p->running = false;
     p->first = p->depth = 0;
-    lob_status st = start_child(&p->box, &p->asked, error);
+    lob_status st = start_helper(&p->box, LOB_HDF5_READ, &p->asked, error);
     if (st == LOB_OK) st = receive_header(&again, &slab, &batch, &p->box, &p->asked, NULL, error);
     if (st == LOB_OK) {
         p->running = true;
@@ -538,7 +463,7 @@ static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out,
                          .by_planes = true,
                          .beside = read_beside(where)};
     p->info = info;
-    lob_status st = start_child(&p->box, &p->asked, error);
+    lob_status st = start_helper(&p->box, LOB_HDF5_READ, &p->asked, error);
     if (st == LOB_OK) st = receive_header(out, &p->slab, &batch, &p->box, &p->asked, info, error);
     p->running = st == LOB_OK;
     if (st == LOB_OK) {
@@ -559,7 +484,6 @@ static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out,
 static const char *const hdf5_suffixes[] = {".h5", ".hdf5", NULL};
 
 const lob_format lob_format_hdf5 = {
-    .in_child = true,
     .name = "HDF5",
     .suffixes = hdf5_suffixes,
     .sniff = hdf5_sniff,

@@ -2,7 +2,7 @@
 #include "io/hdf5/hdf5_parts.h"
 
 #include "io/byte_order.h"
-#include "io/hdf5/sandbox.h"
+#include "io/hdf5/sandbox_inside.h"
 
 #include <libdeflate.h>
 #include <stdlib.h>
@@ -311,7 +311,7 @@ static bool read_by_chunks(packing *p, int64_t n, const hsize_t first[], const h
         }
         ok = load_chunk(&work.chunks[k], p->view);
     }
-    if (ok) lob_sandbox_parallel(n, threads, unpack_chunk, &work);
+    if (ok) lob_inside_parallel(n, threads, unpack_chunk, &work);
     for (int64_t k = 0; ok && k < n; k++) ok = !work.chunks[k].bad;
     free(work.chunks);
     return ok;

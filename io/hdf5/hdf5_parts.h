@@ -1,22 +1,16 @@
-/* What the files of the HDF5 reader and writer share. Everything here that takes an hid_t runs in
- * the child. */
+/* What the files of the helper share, which alone call the HDF5 library. */
 #ifndef LOB_HDF5_PARTS_H
 #define LOB_HDF5_PARTS_H
 
 #define H5_USE_110_API /* newer libraries keep these names for us */
 #include <hdf5.h>
 
-#include "io/format.h"
-#include "volumes/volume.h"
+#include "io/hdf5/hdf5_messages.h"
 
 enum {
     LOB_HDF5_MAX_AXES = 5,
-    LOB_HDF5_PATH = 512,            /* bytes of a path inside a file, its NUL included */
-    LOB_HDF5_MAX_SETS = 256,        /* that are listed */
-    LOB_HDF5_MAX_PARTS = 1 << 16,   /* data sets that one volume is put together from */
-    LOB_HDF5_MAX_HEADER = 16 << 20, /* bytes of the text that is carried as the header */
+    LOB_HDF5_MAX_PARTS = 1 << 16, /* data sets that one volume is put together from */
     LOB_HDF5_MAX_METADATA = LOB_HDF5_MAX_HEADER - (64 << 10), /* of them for MetaData */
-    LOB_HDF5_MAX_NIFTI = 65 << 20, /* bytes of a NIfTI header with its extensions */
 };
 
 /* The part that a dimension of a data set plays. */
@@ -66,24 +60,6 @@ typedef struct {
     char (*parts)[LOB_HDF5_PATH]; /* NULL: set is the only one */
     int part_channels, part_frames;
 } lob_hdf5_view;
-
-/* What the child finds out, sent before any voxel. */
-typedef struct {
-    lob_status status;
-    lob_error error;
-    lob_type type;
-    lob_dims dims;
-    int channels;
-    double slope, inter;
-    int64_t frames, frame;
-    double frame_step_s;
-    double affine[3][4];
-    int unoriented, micrometres; /* 0 or not */
-    int64_t slab, batch;         /* slices and frames that come at a time */
-    int64_t header_bytes;        /* of text, which follows at once */
-    int64_t nifti_bytes;         /* of a NIfTI header with its extensions, which follows that */
-    lob_file_info info;          /* for its warnings */
-} lob_hdf5_reply;
 
 /* The side of a dimension by the part it plays, 1 when none does. */
 static inline int64_t lob_hdf5_side(const lob_hdf5_view *view, lob_axis axis)
@@ -291,18 +267,6 @@ char *lob_hdf5_header_text(const lob_hdf5_view *view, const lob_hdf5_layout *lay
 /* The NIfTI header that the file keeps, malloc'ed; NULL: none. */
 unsigned char *lob_hdf5_nifti(int64_t *bytes, const lob_hdf5_reading *in);
 
-/*
- * Take a header text or, where it is there and speaks of this volume's grid, the NIfTI header. Runs
- * in the parent: neither is to be trusted.
- *
- *   text, nifti  in  malloc'ed, nifti or NULL; belong to out or are freed
- */
-void lob_hdf5_take_header(lob_volume *out, char *text, size_t text_bytes, unsigned char *nifti,
-                          size_t nifti_bytes, const lob_location *where);
-
-/* Hand over the fields of a header text. */
-void lob_hdf5_fields(const lob_header *header, lob_field_fn *field, void *user);
-
 /* hdf5_chunks.c: chunks read raw and unpacked in threads. */
 
 /* A block of a data set, as it lies in the file. */
@@ -334,12 +298,11 @@ void lob_hdf5_portions(int64_t *slab, int64_t *batch, const lob_hdf5_view *view,
  * after slab, in each channel after channel, in each t, z, y, x. Ends the process with a failure
  * that the parent sees when the data cannot be read.
  */
-void lob_hdf5_send_voxels(lob_hdf5_view *view, int64_t frame, int threads, int out,
+void lob_hdf5_send_voxels(lob_hdf5_view *view, int64_t frame, int threads,
                           const lob_hdf5_reading *in);
 
-/* hdf5_write.c */
-
-lob_status lob_hdf5_write(const lob_volume *volume, const lob_location *where,
-                          const lob_write_options *options, lob_error *error);
+/* hdf5_save.c: write what the request tells of, and the chunks that come behind it. */
+void lob_hdf5_save(const lob_hdf5_target *t, const char *carried, const unsigned char *nifti,
+                   int64_t nifti_bytes);
 
 #endif

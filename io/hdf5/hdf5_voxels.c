@@ -1,7 +1,7 @@
 /* The voxels of an HDF5 volume: slab after slab read, brought into our order and values, sent. */
 #include "io/hdf5/hdf5_parts.h"
 
-#include "io/hdf5/sandbox.h"
+#include "io/hdf5/sandbox_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +121,7 @@ static void reorder_plane(void *user, int64_t index)
     at[LOB_AXIS_T] = index / nz % w->side[LOB_AXIS_T];
     at[LOB_AXIS_C] = index / nz / w->side[LOB_AXIS_T];
     unsigned char *row = s->slope ? malloc((size_t)nx * bytes) : NULL;
-    if (s->slope && !row) lob_sandbox_give_up();
+    if (s->slope && !row) lob_inside_give_up();
     for (int64_t y = 0; y < ny; y++) {
         at[LOB_AXIS_Y] = y;
         int64_t from = 0, scale = 0;
@@ -164,7 +164,7 @@ typedef struct {
     lob_hdf5_block block;
     unsigned char *ordered;
     int64_t block_bytes; /* at most, of the numbers that are stored or sent */
-    int threads, out;
+    int threads;
 } sender;
 
 static void limit_for(const sender *s)
@@ -173,9 +173,9 @@ static void limit_for(const sender *s)
     int64_t chunk = (int64_t)lob_type_of(s->view->stored)->bytes;
     const bool chunked = lob_hdf5_chunk(sides, s->view);
     for (int i = 0; chunked && i < s->view->rank; i++) chunk *= (int64_t)sides[i];
-    lob_sandbox_limit(10 + (int)((s->block_bytes + chunk) / SLOWEST_BYTES_PER_S),
-                      (512 << 20) + 3 * s->block_bytes + s->view->stored_bytes +
-                          (3 * chunk + THREAD_BYTES) * s->threads);
+    lob_inside_limit(10 + (int)((s->block_bytes + chunk) / SLOWEST_BYTES_PER_S),
+                     (512 << 20) + 3 * s->block_bytes + s->view->stored_bytes +
+                         (3 * chunk + THREAD_BYTES) * s->threads);
 }
 
 static void span(lob_hdf5_block *block, const lob_hdf5_view *view, lob_axis axis, int64_t start,
@@ -189,7 +189,7 @@ static void span(lob_hdf5_block *block, const lob_hdf5_view *view, lob_axis axis
 static void send_block(sender *s)
 {
     limit_for(s);
-    if (!lob_hdf5_read_block(s->view, &s->block, s->threads)) lob_sandbox_give_up();
+    if (!lob_hdf5_read_block(s->view, &s->block, s->threads)) lob_inside_give_up();
     reorder_work work = {.view = s->view, .in = s->block.buffer};
     const unsigned char *ready = s->block.buffer;
     const bool same = block_steps(&work, &s->block);
@@ -197,16 +197,16 @@ static void send_block(sender *s)
     for (int a = 0; a < LOB_AXIS_ROLES; a++) n *= work.side[a];
     if (!same) {
         if (!s->ordered) s->ordered = malloc((size_t)s->block_bytes);
-        if (!s->ordered) lob_sandbox_give_up();
+        if (!s->ordered) lob_inside_give_up();
         work.out = s->ordered;
-        lob_sandbox_parallel(work.side[LOB_AXIS_Z] * work.side[LOB_AXIS_T] * work.side[LOB_AXIS_C],
-                             s->threads, reorder_plane, &work);
+        lob_inside_parallel(work.side[LOB_AXIS_Z] * work.side[LOB_AXIS_T] * work.side[LOB_AXIS_C],
+                            s->threads, reorder_plane, &work);
         ready = s->ordered;
     }
-    lob_sandbox_send(s->out, ready, (size_t)n);
+    lob_inside_send(ready, (size_t)n);
 }
 
-void lob_hdf5_send_voxels(lob_hdf5_view *view, int64_t frame, int threads, int out,
+void lob_hdf5_send_voxels(lob_hdf5_view *view, int64_t frame, int threads,
                           const lob_hdf5_reading *in)
 {
     int64_t slab, batch;
@@ -216,11 +216,11 @@ void lob_hdf5_send_voxels(lob_hdf5_view *view, int64_t frame, int threads, int o
     lob_hdf5_portions(&slab, &batch, view, all);
     const int64_t stored = slice_bytes(view, view->stored),
                   sent_bytes = slice_bytes(view, view->type);
-    sender s = {.view = view, .threads = threads, .out = out};
+    sender s = {.view = view, .threads = threads};
     s.block_bytes = lob_product(stored > sent_bytes ? stored : sent_bytes, slab, batch, 1);
     limit_for(&s);
     s.block.buffer = s.block_bytes > 0 ? malloc((size_t)s.block_bytes) : NULL;
-    if (!s.block.buffer) lob_sandbox_give_up();
+    if (!s.block.buffer) lob_inside_give_up();
 
     for (int i = 0; i < view->rank; i++) s.block.count[i] = view->extent[i];
     for (int64_t t = all ? 0 : frame; t < end; t += batch)
@@ -228,7 +228,7 @@ void lob_hdf5_send_voxels(lob_hdf5_view *view, int64_t frame, int threads, int o
             span(&s.block, view, LOB_AXIS_T, t, t + batch < end ? batch : end - t);
             span(&s.block, view, LOB_AXIS_Z, z, z + slab < nz ? slab : nz - z);
             for (int c = 0; c < view->part_channels; c++) {
-                if (!lob_hdf5_turn_to(view, c, view->parts ? t : 0, in)) lob_sandbox_give_up();
+                if (!lob_hdf5_turn_to(view, c, view->parts ? t : 0, in)) lob_inside_give_up();
                 send_block(&s);
             }
         }

@@ -461,6 +461,54 @@ def test_child_processes_compute(tmp_path, method):
     )
 
 
+# 200 times: beside threads that compute, and in processes forked while these do.
+HDF5 = """
+import ctypes, os, sys, threading, numpy, lobule
+from lobule import _program
+scan = numpy.random.default_rng(0).integers(0, 200, (9, 20, 30)).astype(numpy.int16)
+stop = threading.Event()
+def compute():
+    while not stop.is_set():
+        lobule.median(scan, 1, threads=2, device="cpu")
+def read(times):
+    for _ in range(times):
+        voxels, found = _program.read("scan.h5")
+        _program.library.lob_volume_free(ctypes.byref(found))
+        assert (voxels == scan).all()
+right = []
+def reader():
+    read(25)
+    right.append(1)
+def fork(times):
+    child = os.fork()
+    if child == 0:
+        try:
+            read(times)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+threads = [threading.Thread(target=compute), *(threading.Thread(target=reader) for _ in range(4))]
+for one in threads:
+    one.start()
+for _ in range(20):
+    fork(5)
+for one in threads[1:]:
+    one.join()
+stop.set()
+assert len(right) == 4
+"""
+
+
+def test_hdf5_beside_threads_and_after_a_fork(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    scan = np.random.default_rng(0).integers(0, 200, (9, 20, 30)).astype(np.int16)
+    with h5py.File(tmp_path / "scan.h5", "w") as file:
+        file.create_dataset("raw", data=scan, chunks=(4, 8, 8), compression="gzip")
+    places = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", HDF5], cwd=tmp_path, env={**os.environ, **places}, timeout=120, check=True)
+
+
 LOADER = """
 import numpy, torch, lobule
 scan = numpy.random.default_rng(0).integers(0, 200, (4, 12, 30, 30)).astype(numpy.int16)

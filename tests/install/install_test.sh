@@ -56,6 +56,10 @@ done
 # A volume, and what its components are.
 cd "$scratch"
 "$lobule" phantom cells --cells 20 --size 40,30,20 -o scan.nii.gz --truth truth.nii.gz --seeds seeds.nii.gz --quiet
+if [ -x "$prefix/libexec/lobule/lobule-hdf5" ]; then # HDF5's program is found from where the other lies now
+    "$lobule" convert truth.nii.gz truth.h5 --quiet
+    "$lobule" compare truth.h5 truth.nii.gz --strict >/dev/null || fail "HDF5 has other labels"
+fi
 "$lobule" components truth.nii.gz --equal -o want.nii.gz --quiet
 "$lobule" growcut scan.nii.gz seeds.nii.gz -o grown.nii.gz --quiet
 "$lobule" phantom abdomen --size 48,40,24 --spacing 3,3,4 -o belly.nii.gz --seeds strokes.nii.gz --quiet

@@ -166,14 +166,9 @@ TEST(a_full_disk_leaves_the_old_file)
     lob_volume_free(&v);
 }
 
-/* The caller's threads are no part of the child, and several children may be at work at once. */
+/* Several helpers are at work at once. */
 TEST(many_threads_read_and_write_at_once)
 {
-#ifdef __SANITIZE_ADDRESS__
-    print_message(
-        "skipped: the sanitizer's allocator may hold a lock for ever in a child of threads\n");
-    skip();
-#endif
     lob_volume v = noise_volume(LOB_U16, (lob_dims){65, 30, 70}, 1);
     int bad = 0;
 #pragma omp parallel for num_threads(4) schedule(dynamic, 1) reduction(+ : bad)

@@ -342,36 +342,14 @@ static char *picture(const picture_scan *scan, int64_t max_memory)
     return text;
 }
 
-/* Is it HDF5, or a name that leads into a file? */
-static bool may_be_hdf5(const char *path)
-{
-    static const char signature[4] = {'\x89', 'H', 'D', 'F'};
-    char start[4] = "";
-    FILE *const file = lob_stream_of(path);
-    if (!file) return true;
-    const size_t n = fread(start, 1, sizeof start, file);
-    fclose(file);
-    return n == sizeof start && memcmp(start, signature, sizeof start) == 0;
-}
-
-static bool needs_fork(const picture_scan *scan)
-{
-    return scan->image && scan->labels && (may_be_hdf5(scan->image) || may_be_hdf5(scan->labels));
-}
-
 /* threads: scans at a time; max_memory: for the voxels of all of these; 0: nine tenths of what is
  * free. */
 static void draw_pictures(picture_scan *scans, int count, int threads, int64_t max_memory)
 {
     const int64_t most = max_memory > 0 ? max_memory : lob_memory_available() / 10 * 9;
     const int64_t each = most / threads + 1;
-    /* HDF5 is read in a forked process, which must not inherit what other threads hold: such
-     * files come last, on this thread alone. */
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int i = 0; i < count; i++)
-        if (!needs_fork(&scans[i])) scans[i].picture = picture(&scans[i], each);
-    for (int i = 0; i < count; i++)
-        if (needs_fork(&scans[i])) scans[i].picture = picture(&scans[i], each);
+    for (int i = 0; i < count; i++) scans[i].picture = picture(&scans[i], each);
 }
 
 /* ---- the file ---- */

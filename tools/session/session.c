@@ -220,29 +220,9 @@ bool lob_session_is_stored(const lob_session *s, const char *path)
     return s->host && s->host->memory && path && path[0] == '@';
 }
 
-/* Does an input or output of the command's table make a child process? */
-static bool has_child(const lob_session *s, bool outputs)
-{
-    bool any = false;
-    for (size_t i = 0; i < s->table[0].count && !any; i++) {
-        const lob_option *const row = &s->table[0].rows[i];
-        const bool reads = lob_option_reads(row);
-        const char *path;
-        if (!reads && !(outputs && row->kind == LOB_OPT_OUTPUT)) continue;
-        for (int k = 0; !any && (path = lob_option_path(row, k)); k++)
-            any = reads ? lob_reads_in_child(path) : lob_writes_in_child(path);
-    }
-    return any;
-}
-
-bool lob_session_reads_in_child(const lob_session *s)
-{
-    return has_child(s, false);
-}
-
 bool lob_session_is_threaded(const lob_session *s)
 {
-    return !s->host && !s->command->runs_others && !has_child(s, true);
+    return !s->host && !s->command->runs_others;
 }
 
 void lob_session_describe(lob_session *s, const char *path, const char *name)

@@ -36,13 +36,10 @@ void lob_session_describe(lob_session *s, const char *path, const char *name);
 bool lob_session_is_stored(const lob_session *s, const char *path);
 
 /*
- * May the session have threads that outlive a call? HDF5 is read and written in a child process,
- * which is not made beside other threads; and lines of a recipe and scans of a batch share theirs.
+ * May the session have threads that outlive a call? Lines of a recipe and scans of a batch share
+ * theirs.
  */
 bool lob_session_is_threaded(const lob_session *s);
-
-/* Does an input of the command's table make a child process? */
-bool lob_session_reads_in_child(const lob_session *s);
 
 /* Does the command's table say that this input holds labels: seeds, a mask, a segmentation? */
 bool lob_session_is_labels(const lob_session *s, const char *path);

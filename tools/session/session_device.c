@@ -97,8 +97,7 @@ lob_status lob_session_device(lob_session *s)
 lob_status lob_session_device_begin(lob_session *s)
 {
     lob_opening planned;
-    if (s->host || !plan(s, &planned) || lob_session_reads_in_child(s))
-        return lob_session_device(s);
+    if (s->host || !plan(s, &planned)) return lob_session_device(s);
     lob_opening *const o = malloc(sizeof *o);
     if (!o) return lob_session_device(s);
     *o = planned;

@@ -1,0 +1,139 @@
+/* The inside of a sandbox, by POSIX. */
+#include "io/hdf5/sandbox_inside.h"
+#include "io/hdf5/sanitizers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void set_soft_limit(int resource, rlim_t soft)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0) return;
+    limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
+    setrlimit(resource, &limit);
+}
+
+/* Address space in use now, in bytes; 0 when unknown. */
+static int64_t address_space(void)
+{
+    char text[64];
+    const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0) return 0;
+    text[n] = '\0';
+    return strtoll(text, NULL, 10) * sysconf(_SC_PAGESIZE);
+}
+
+/* What the caller has left open for its programs. */
+static void close_others(void)
+{
+    const int first = LOB_SANDBOX_FILE + 1;
+#ifdef __NR_close_range /* by its number: the C library has had a name for it since 2.34 */
+    if (syscall(__NR_close_range, (unsigned)first, ~0U, 0) == 0) return;
+#endif
+    const long max_fd = sysconf(_SC_OPEN_MAX);
+    for (int fd = first; fd < max_fd && fd < 65536; fd++) close(fd);
+}
+
+void lob_inside_begin(void)
+{
+#ifdef __GLIBC__
+    /* Buffers of some MB come and go: pages that are kept need not be cleared again. */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 512 << 20);
+#endif
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit is then an error, as on a full disk */
+    set_soft_limit(RLIMIT_CORE, 0);
+    close_others();
+}
+
+void lob_inside_send(const void *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        const ssize_t w = write(1, (const char *)bytes + done, n - done);
+        if (w < 0 && errno == EINTR) continue;
+        if (w <= 0) lob_inside_give_up();
+        done += (size_t)w;
+    }
+}
+
+void lob_inside_receive(void *bytes, size_t n)
+{
+    for (size_t got = 0; got < n;) {
+        const ssize_t r = read(0, (char *)bytes + got, n - got);
+        if (r < 0 && errno == EINTR) continue;
+        if (r <= 0) lob_inside_give_up();
+        got += (size_t)r;
+    }
+}
+
+void lob_inside_end(void)
+{
+    _exit(0);
+}
+
+void lob_inside_give_up(void)
+{
+    _exit(1);
+}
+
+void lob_inside_limit(int cpu_s, int64_t memory)
+{
+    struct rusage used;
+    if (getrusage(RUSAGE_SELF, &used) == 0)
+        set_soft_limit(RLIMIT_CPU,
+                       (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec + cpu_s + 1));
+    static int64_t at_first = -1; /* for a time when no file can be opened */
+    if (at_first < 0) at_first = LOB_ADDRESS_SANITIZER ? 0 : address_space();
+    if (at_first > 0) set_soft_limit(RLIMIT_AS, (rlim_t)(at_first + memory));
+}
+
+void lob_inside_shut(void)
+{
+    set_soft_limit(RLIMIT_NOFILE, 0);
+    set_soft_limit(RLIMIT_FSIZE, 0);
+}
+
+typedef struct {
+    void (*fn)(void *user, int64_t i);
+    void *user;
+    int64_t n;
+    atomic_llong next;
+} parallel_work;
+
+static void *parallel_worker(void *argument)
+{
+    parallel_work *work = argument;
+    for (;;) {
+        const int64_t i = atomic_fetch_add(&work->next, 1);
+        if (i >= work->n) return NULL;
+        work->fn(work->user, i);
+    }
+}
+
+void lob_inside_parallel(int64_t n, int threads, void (*fn)(void *user, int64_t i), void *user)
+{
+    enum { MAX_COUNT = 64 };
+    pthread_t helper[MAX_COUNT];
+    parallel_work work = {.fn = fn, .user = user, .n = n};
+    int64_t wanted = threads < MAX_COUNT ? threads : MAX_COUNT;
+    if (wanted > n) wanted = n;
+    int helpers = 0;
+    while (helpers < wanted - 1 &&
+           pthread_create(&helper[helpers], NULL, parallel_worker, &work) == 0)
+        helpers++;
+    parallel_worker(&work);
+    while (helpers > 0) pthread_join(helper[--helpers], NULL);
+}
