@@ -540,6 +540,22 @@ def test_a_batch_of_ten_with_one_broken(tmp_path):
     assert {name for name in after if after[name] != stamps.get(name)} == {"1.2.4.nii.gz", "1.2.7.nii.gz"}
 
 
+@wants_dcm2niix
+def test_a_bids_dataset_of_folders(tmp_path):
+    """Folders named as BIDS names images; one without DICOM is told of."""
+    for p in (1, 2):
+        folder = tmp_path / f"raw/sub-{p}/anat/sub-{p}_T1w"
+        Series(blobs((6, 24, 20), seed=p), patient=f"P{p}").save(folder)
+    (tmp_path / "raw/sub-3/anat/sub-3_T1w").mkdir(parents=True)
+    (tmp_path / "raw/sub-1/anat/sub-1_acq-note_T1w").write_text("no image")
+    done = lobule("bids", "raw", "made", "participant", "--", "threshold", "{image}", "-o", "{out}", "--above", "0", cwd=tmp_path)
+    assert done.returncode == 66 and "1 failed" in done.stderr and "sub-3_T1w" in done.stderr, done.stderr
+    made = sorted(path.relative_to(tmp_path / "made").as_posix() for path in (tmp_path / "made").glob("sub-*/**/*.nii.gz"))
+    assert made == [f"sub-{p}/anat/sub-{p}_desc-threshold_dseg.nii.gz" for p in (1, 2)]
+    good("threshold", "raw/sub-1/anat/sub-1_T1w", "-o", "alone.nii.gz", "--above", "0", cwd=tmp_path)
+    good("compare", "alone.nii.gz", f"made/{made[0]}", "--strict", cwd=tmp_path)
+
+
 # ---- the page ----
 
 

@@ -1,6 +1,7 @@
 /* Finding images in a dataset, and the manifest of them. */
 #include "tools/commands/bids/bids_images.h"
 
+#include "io/platform.h"
 #include "tools/commands/bids/bids_path.h"
 #include "tools/text/find_paths.h"
 #include "tools/text/text.h"
@@ -50,6 +51,7 @@ static lob_status list_image(lob_session *s, finder *f, const char *image)
     size_t entities = stem;
     char *out;
     while (entities > 0 && name[entities - 1] != '_') entities--;
+    if (!name[stem] && !lob_is_folder(image)) return LOB_OK;
     if (!is_wanted(f, name)) return LOB_OK;
     LOB_TRY(lob_bids_labels_path(&out, search->out, image, search->tool, &s->error));
     const struct {
@@ -92,15 +94,15 @@ static bool quote(char *to, size_t room, const char *path)
 static lob_status find(lob_session *s, finder *f)
 {
     static const char *const places[] = {"sub-*/*/sub-*", "sub-*/ses-*/*/sub-*"};
-    static const char *const endings[] = {".nii", ".nii.gz"};
+    static const char *const endings[] = {".nii", ".nii.gz", ""}; /* "": a folder of DICOM */
     const lob_bids_search *const search = f->search;
     char dataset[2 * PATH_MAX];
     if (!quote(dataset, sizeof dataset, search->dataset))
         return lob_fail_file(&s->error, LOB_EARG, search->dataset, "is too long for a path");
     for (size_t i = 0; i < LOB_COUNT(places) * LOB_COUNT(endings); i++) {
         char *pattern;
-        if (asprintf(&pattern, "%s/%s_%s%s", dataset, places[i / 2], search->suffix,
-                     endings[i % 2]) < 0)
+        if (asprintf(&pattern, "%s/%s_%s%s", dataset, places[i / LOB_COUNT(endings)],
+                     search->suffix, endings[i % LOB_COUNT(endings)]) < 0)
             return lob_session_no_memory(s, search->dataset);
         lob_find_paths(&f->paths, pattern);
         free(pattern);
