@@ -48,14 +48,16 @@ typedef struct {
     bool slips;         /* leave slips out */
     double whole;       /* share of the whole box in what speaks against a label, 0..1 */
     double far;         /* nats that a label loses far from its strokes, in the first growth, and
-                           far outside its outlines, in the second, 0..16 */
+                           far outside its outlines, in the second, 0..16; where one slice has
+                           strokes at most 2, as it says little about how far to go on */
     double shape;       /* nats that outlines between drawn slices give at most, in the second */
     double blur;        /* standard deviation of the shares' Gaussian, first growth, 0..100; the
                            second: half */
     double smooth;      /* that of the majority after the first growth; the second: 0.7 of it */
     double edge;        /* share of the image in the votes at borders, 0..1; the second: half */
     int passes;         /* 1 or 2 growths; 0: 1 where no slice has strokes of a label and of
-                           others, as there is no outline then that could guide a second, and where
+                           others, as there is no outline then that could guide a second, where only
+                           one slice has strokes, as nothing lies between outlines, and where
                            planes across several axes have, which say enough by themselves */
     int64_t coarse;     /* the first of two growths is on a coarser grid where the box has more
                            voxels, >= 1 */
@@ -79,7 +81,7 @@ typedef struct {
  * that `lobule segment --print-recipe` prints have.
  */
 typedef struct {
-    lob_segment_options options;            /* rounded */
+    lob_segment_options options;            /* rounded; far as it is taken */
     int channels;                           /* of the image */
     int32_t count;                          /* of labels, the background's among them: 2.. */
     int32_t labels[LOB_SEGMENT_MAX_LABELS]; /* as the strokes have them, ascending */
@@ -96,10 +98,10 @@ typedef struct {
     lob_box box;    /* around all strokes, with its margin */
     bool flat;      /* the box is a slice */
     bool median[3]; /* axes that the median goes along; none: there is none */
-    bool thick; /* slices are at least 2.5 times as far apart as voxels in them, and most are drawn:
-                   labels also grow slice by slice, and both results settle together (refine.h);
-                   there is no median, no coarser grid and no Gaussian of shares, and blur and edge
-                   do nothing */
+    bool thick; /* slices are at least 2.5 times as far apart as voxels in them, and most, but more
+                   than one, are drawn: labels also grow slice by slice, and both results settle
+                   together (refine.h); there is no median, no coarser grid and no Gaussian of
+                   shares, and blur and edge do nothing */
     double local;  /* appearance.h; 0 but where slices are thick, or as far apart with strokes that
                       fill areas; at least 3 have strokes, across one axis alone, and what is drawn
                       is at most 25 mm away from other strokes, by half of its own */

@@ -28,6 +28,10 @@ static const double thin_smooth = 0.5;
 /* Slices so many times as far apart as voxels in them tell little of each other. */
 static const double thick_slices = 2.5;
 
+/* Nats that a label loses far from strokes on a single slice, which says little about how far it
+ * goes on across slices. */
+static const double lone_far = 2;
+
 /* What shares weigh, and the sigma in least spacings, where labels settle. */
 static const double thick_settle = 0.2, thick_sigma = 1;
 
@@ -213,11 +217,11 @@ static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *stroke
 }
 
 /* Are slices far apart, and is what is drawn drawn on nearly all of its slices? Between slices
- * without strokes outlines tell more. */
+ * without strokes outlines tell more. One slice alone does not say how many there are. */
 static bool slices_are_thick(const lob_segment_plan *plan, const lob_volume *image,
                              const lob_strokes *strokes)
 {
-    return plan->options.smooth > 0 && slices_are_far_apart(plan, image) &&
+    return plan->options.smooth > 0 && slices_are_far_apart(plan, image) && plan->slices > 1 &&
            4 * plan->slices >= 3 * extent_of(plan, strokes, plan->axis);
 }
 
@@ -343,7 +347,9 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     if (st == LOB_OK) st = look_at_width(plan, image, outlines, seeds, &strokes, set, error);
     lob_strokes_free(&strokes);
     if (st != LOB_OK) return st;
-    plan->passes = plan->options.passes > 0 ? plan->options.passes : outlines == 1 ? 2 : 1;
+    const bool lone = plan->slices == 1;
+    if (lone) plan->options.far = fmin(plan->options.far, lone_far);
+    plan->passes = plan->options.passes > 0 ? plan->options.passes : outlines == 1 && !lone ? 2 : 1;
     choose_grid(plan, image, voxels);
     choose_growths(plan, image);
     return LOB_OK;

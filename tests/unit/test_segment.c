@@ -238,6 +238,48 @@ TEST(what_is_narrow_is_smoothed_less)
     }
 }
 
+/* Strokes on so many slices, next to each other, so many mm apart. */
+TEST(one_slice_is_grown_once_and_reaches_far)
+{
+    static const struct {
+        int drawn;
+        double apart, far;
+        int passes;
+        double taken;
+        bool thick;
+    } cases[] = {
+        {1, 2,  4, 1, 2, false},
+        {1, 2,  1, 1, 1, false},
+        {1, 10, 4, 1, 2, false},
+        {2, 2,  4, 2, 4, false},
+        {2, 10, 4, 2, 4, true },
+    };
+    enum { SIDE = 20, N = SIDE * SIDE * SIDE };
+    static int16_t values[N];
+    static uint8_t strokes[N];
+    const lob_dims dims = {SIDE, SIDE, SIDE};
+    for (size_t k = 0; k < COUNT(cases); k++) {
+        const double mm[3] = {2, 2, cases[k].apart};
+        const lob_volume image = lob_volume_wrap(values, LOB_I16, dims, 1, mm, (lob_place){0});
+        const lob_volume v = lob_volume_wrap(strokes, LOB_U8, dims, 1, mm, (lob_place){0});
+        lob_segment_options options = lob_segment_defaults();
+        lob_segment_plan plan;
+        lob_error error;
+        options.far = cases[k].far;
+        memset(strokes, 0, sizeof strokes);
+        for (int z = 10; z < 10 + cases[k].drawn; z++)
+            for (int y = 4; y < 16; y++) {
+                uint8_t *const row = strokes + (z * SIDE + y) * SIDE + 10;
+                row[0] = 1;
+                row[-6] = row[6] = 2;
+            }
+        assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, &error));
+        assert_int_equal(plan.passes, cases[k].passes);
+        assert_true(plan.options.far == cases[k].taken);
+        assert_int_equal(plan.thick, cases[k].thick);
+    }
+}
+
 TEST(corrections_stay_near)
 {
     enum { N = 9 * 5 * 3 };

@@ -223,7 +223,8 @@ static void options(lob_rows *to, void *user)
                  "label"),
         OPT_REAL("far", &o->far, "NATS", 0, 16,
                  "what a label loses, in the first growth, twice as far from its strokes as the "
-                 "others' strokes are; in the second, far outside its outlines"),
+                 "others' strokes are; in the second, far outside its outlines; with strokes on "
+                 "one slice at most 2"),
         OPT_REAL("shape", &o->shape, "NATS", 0, 16,
                  "what outlines that are interpolated between slices with strokes may add or "
                  "take, in the second growth"),
@@ -235,10 +236,9 @@ static void options(lob_rows *to, void *user)
         OPT_REAL("edge", &o->edge, "SHARE", 0, 1,
                  "how much the image decides where a border lies after the first growth; after "
                  "the second, half as much"),
-        OPT_INT(
-            "passes", &o->passes, "N", 1, 2,
-            "growths; left out: 2, but 1 where no slice has strokes of two labels or slices across "
-            "several axes have, and in 2D"),
+        OPT_INT("passes", &o->passes, "N", 1, 2,
+                "growths; left out: 2, but 1 where no slice has strokes of two labels, only one "
+                "slice has strokes or slices across several axes have, and in 2D"),
         OPT_INT("coarse", &w->coarse, "VOXELS", 1000, INT32_MAX,
                 "the first of two growths is on a coarser grid where the box has more voxels"),
         OPT_FRAME(&w->files.frame, "image"),
