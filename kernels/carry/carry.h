@@ -12,7 +12,9 @@
  *             seed whose share there is below `against`, and a background seed where a label's is
  *             above `claimed`, are seeds no longer
  *   strokes   win: a stroke is a seed, and seeds that say otherwise within reach_mm of it are none
- *   growth    growcut.h grows the seeds over the scan, refine.h cleans up
+ *   growth    growcut.h grows the seeds over the scan. Grey values say where organs end; which of
+ *             two organs a voxel is of, they often cannot: there the label with the most votes is
+ *             taken, beyond the reach of strokes. refine.h cleans up
  *
  * All of it in the box around what has votes for a label; beyond, all is background. No step
  * learns anything beforehand. Files and text are nobody's business here.

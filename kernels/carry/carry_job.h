@@ -31,6 +31,7 @@ typedef struct {
     lob_volume part;    /* the scan */
     lob_volume strokes; /* uint8; empty: there are none */
     lob_volume seeds;   /* uint8 */
+    lob_volume reached; /* uint8: of the nearest stroke within reach; empty: there are no strokes */
     lob_volume grown;   /* uint8; in the end refined */
 } lob_carry_job;
 
@@ -64,6 +65,10 @@ lob_status lob_carry_share(lob_carry_job *j, lob_volume *out, int32_t label, con
 
 /* Seeds: what is sure and is not contradicted, and the strokes. */
 lob_status lob_carry_seeds(lob_carry_job *j, lob_error *error);
+
+/* Labels that grew, in place: one that atlases have becomes the one with the most votes there,
+ * beyond the reach of strokes. */
+lob_status lob_carry_part(lob_carry_job *j, lob_volume *grown, lob_error *error);
 
 LOB_END_DECLS
 

@@ -164,6 +164,7 @@ static lob_status grow_and_refine(lob_carry_job *j, lob_error *error)
 {
     lob_volume grown = lob_volume_empty();
     lob_status st = grow(j, &grown, error);
+    if (st == LOB_OK) st = lob_carry_part(j, &grown, error);
     if (st == LOB_OK) st = refine(j, &grown, error);
     lob_segment_drop(&j->steps, &grown);
     return st;
@@ -316,7 +317,8 @@ static void drop_all(lob_carry_job *j)
         lob_label_set_free(&j->has[k]);
     }
     lob_label_set_free(&j->known);
-    lob_volume *const volumes[] = {&j->scan, &j->part, &j->strokes, &j->seeds, &j->grown};
+    lob_volume *const volumes[] = {&j->scan,  &j->part,    &j->strokes,
+                                   &j->seeds, &j->reached, &j->grown};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++)
         lob_segment_drop(&j->steps, volumes[i]);
     lob_fuse_output_free(&j->votes);
@@ -339,6 +341,7 @@ lob_status lob_carry(lob_carry_output *out, const lob_carry_input *in,
         .part = none,
         .strokes = none,
         .seeds = none,
+        .reached = none,
         .grown = none,
         .votes = lob_fuse_output_empty(),
     };

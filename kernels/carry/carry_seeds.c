@@ -149,6 +149,13 @@ static lob_status find_winners(lob_carry_job *j, winners *w, lob_error *error)
     return st;
 }
 
+static void drop_winners(lob_carry_job *j, winners *w)
+{
+    lob_segment_drop(&j->steps, &w->best);
+    lob_segment_drop(&j->steps, &w->share);
+    lob_segment_drop(&j->steps, &w->all);
+}
+
 /* Labels without seeds have all voxels where they win. */
 static void seed_the_rest(lob_carry_job *j, const winners *w)
 {
@@ -187,9 +194,7 @@ static lob_status find_sure(lob_carry_job *j, lob_error *error)
         for (int64_t i = 0; i < n; i++)
             if (seeds[i] == 0 && all[i] <= beyond) seeds[i] = (uint8_t)(j->count + 1);
     }
-    lob_segment_drop(&j->steps, &w.best);
-    lob_segment_drop(&j->steps, &w.share);
-    lob_segment_drop(&j->steps, &w.all);
+    drop_winners(j, &w);
     return st;
 }
 
@@ -263,22 +268,20 @@ static lob_status draw(lob_carry_job *j, lob_error *error)
     const int64_t n = lob_voxels(&j->part);
     const uint8_t *const strokes = j->strokes.data;
     uint8_t *const seeds = j->seeds.data;
-    lob_volume nearest;
     lob_segment_turn turn;
-    LOB_TRY(lob_segment_make(&j->steps, &nearest, &j->part, LOB_U8, 1, error));
+    LOB_TRY(lob_segment_make(&j->steps, &j->reached, &j->part, LOB_U8, 1, error));
     lob_distance_input in = {.labels = strokes, .type = LOB_U8, .dims = j->part.dims};
     lob_distance_options options = lob_distance_defaults();
-    const lob_distance_output out = {.feature = nearest.data};
+    const lob_distance_output out = {.feature = j->reached.data};
     memcpy(in.spacing, j->part.geometry.spacing_mm, sizeof in.spacing);
     options.max = j->options->reach_mm;
     const lob_status st =
         lob_distance_cpu(&out, &in, &options, lob_segment_begin(&j->steps, &turn, 0.01), error);
     for (int64_t i = 0; st == LOB_OK && i < n; i++) {
-        const uint8_t said = ((const uint8_t *)nearest.data)[i];
+        const uint8_t said = ((const uint8_t *)j->reached.data)[i];
         if (said > 0 && seeds[i] != said) seeds[i] = 0;
         if (strokes[i] > 0) seeds[i] = strokes[i];
     }
-    lob_segment_drop(&j->steps, &nearest);
     return st;
 }
 
@@ -291,4 +294,22 @@ lob_status lob_carry_seeds(lob_carry_job *j, lob_error *error)
     }
     if (j->options->against > 0 || j->options->claimed < 1) LOB_TRY(contradict(j, error));
     return j->strokes.data ? draw(j, error) : LOB_OK;
+}
+
+/* ---- where labels meet ---- */
+
+lob_status lob_carry_part(lob_carry_job *j, lob_volume *grown, lob_error *error)
+{
+    uint8_t *const label = grown->data;
+    const uint8_t *const reached = j->reached.data;
+    winners w = {lob_volume_empty(), lob_volume_empty(), lob_volume_empty()};
+    const lob_status st = find_winners(j, &w, error);
+    const uint8_t *const best = w.best.data;
+    for (int64_t i = 0; st == LOB_OK && i < lob_voxels(grown); i++) {
+        const int32_t l = label[i];
+        if (l == 0 || l > j->count || j->out->label[l - 1].atlases == 0) continue;
+        if (best[i] > 0 && !(reached && reached[i])) label[i] = best[i];
+    }
+    drop_winners(j, &w);
+    return st;
 }

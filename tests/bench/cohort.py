@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Five finished masks for a cohort: Dice of `lobule carry` beside majority, single atlases and strokes on every scan.
 
-CHAOS MRs of LOBULE_SHARED: masks 3 15 22 34 39, targets 1 5 31 38, or others that lie there. Labels: 1 liver, 2 right
-kidney, 3 left kidney, 4 spleen. Of every organ also its doubt, and how doubt and Dice rank over all.
+CHAOS MRs of LOBULE_SHARED: masks 3 15 22 34 39, targets 1 5 31 38, or others that lie there; a target is no mask of its
+own. Labels: 1 liver, 2 right kidney, 3 left kidney, 4 spleen. Of every organ also its doubt, and how doubt and Dice rank.
 
-usage: cohort.py [--targets 1,5,31,38] [--parts carry,single,strokes]
+usage: cohort.py [--masks 3,15,22,34,39] [--targets 1,5,31,38] [--parts carry,single,strokes]
 
 carry: the command, and what wins in its --votes alone. single: each atlas moved by `register` and `warp`, and
 their majority by `fuse`. strokes: `segment` from strokes on four slices of each organ.
@@ -20,7 +20,6 @@ import numpy as np
 from harness import Failed, Run, dice, heading, load, options, save, shared, table
 from scipy.stats import spearmanr
 
-MASKS = (3, 15, 22, 34, 39)
 ORGANS = {1: "liver", 2: "right kidney", 3: "left kidney", 4: "spleen"}
 SLICES = 4
 
@@ -29,9 +28,9 @@ def scores(found, truth):
     return [dice(found == organ, truth == organ) for organ in ORGANS]
 
 
-def carry(folder, scans, target, truth, results, doubts):
+def carry(folder, scans, masks, target, truth, results, doubts):
     """The command, and what its votes alone say; its run."""
-    rows = [f"{scans}/image_{m}.nii.gz\t{scans}/label_{m}.nii.gz" for m in MASKS if str(m) != target]
+    rows = [f"{scans}/image_{m}.nii.gz\t{scans}/label_{m}.nii.gz" for m in masks]
     (folder / "atlases.tsv").write_text("\n".join(["image\tlabels", *rows, ""]))
     run = Run("carry", scans / f"image_{target}.nii.gz", "--atlases", folder / "atlases.tsv", "-o", folder / "out.nii.gz",
               "--votes", folder / "votes.nii.gz", "--table", folder / "table.tsv", "--threads", 1, "--force")  # fmt: skip
@@ -46,9 +45,9 @@ def carry(folder, scans, target, truth, results, doubts):
     return run
 
 
-def single(folder, scans, target, truth, results):
+def single(folder, scans, masks, target, truth, results):
     scan, moved, each = scans / f"image_{target}.nii.gz", [], []
-    for mask in MASKS:
+    for mask in masks:
         image, labels = folder / f"moved{mask}.nii.gz", folder / f"labels{mask}.nii.gz"
         Run("register", scan, scans / f"image_{mask}.nii.gz", "-o", folder / "field.nii", "--moved", image, "--force")
         Run("warp", scans / f"label_{mask}.nii.gz", folder / "field.nii", "--like", scan, "--labels", "-o", labels, "--force")
@@ -78,7 +77,7 @@ def strokes(folder, scans, target, truth, results):
 
 
 def main():
-    chosen = options(__doc__, targets="1,5,31,38", parts="carry,single,strokes")
+    chosen = options(__doc__, masks="3,15,22,34,39", targets="1,5,31,38", parts="carry,single,strokes")
     scans = shared() / "data/chaos-mr" if shared() else None
     if not scans or not scans.is_dir():
         sys.exit("cohort: LOBULE_SHARED has no data/chaos-mr")
@@ -86,13 +85,14 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for target in chosen.targets.split(","):
+            masks = [mask for mask in chosen.masks.split(",") if mask != target]
             truth = np.rint(load(scans / f"label_{target}.nii.gz")[0]).astype(np.uint8)
             try:
                 if "carry" in parts:
-                    run = carry(folder, scans, target, truth, results, doubts)
+                    run = carry(folder, scans, masks, target, truth, results, doubts)
                     print(f"target {target}: {run.processor:.1f} s of one thread, {run.peak_mib:.0f} MiB", flush=True)
                 if "single" in parts:
-                    single(folder, scans, target, truth, results)
+                    single(folder, scans, masks, target, truth, results)
                 if "strokes" in parts:
                     strokes(folder, scans, target, truth, results)
             except Failed as failed:

@@ -150,6 +150,22 @@ def test_strokes_win(cohort, tmp_path):
     assert (new[far] == found[far]).mean() > 0.99
 
 
+def test_votes_part_labels_of_one_brightness(tmp_path):
+    """Two organs side by side that look alike: growth from far inside of them does not find where they meet."""
+    random = np.random.default_rng(0)
+    truth = np.zeros((40, 24, 20), np.uint8)
+    truth[6:26, 6:18, 5:15], truth[26:34, 6:18, 5:15] = 1, 2
+    for i in (1, 2, 3, 4):
+        image = np.where(truth > 0, 200, 50) + random.normal(0, 12, truth.shape)
+        save(image.astype(np.float32), tmp_path / f"s{i}.nii.gz", np.diag([4.0, 4, 4, 1]))
+        save(truth, tmp_path / f"l{i}.nii.gz", np.diag([4.0, 4, 4, 1]))
+    write_table(tmp_path / "table.tsv", (2, 3, 4))
+    good("carry", tmp_path / "s1.nii.gz", "--atlases", tmp_path / "table.tsv", "-o", tmp_path / "out.nii.gz", "--grid", 4,
+         "--sure-inside", 14)  # fmt: skip
+    found = load(tmp_path / "out.nii.gz")
+    assert dice(found, truth, 1) > 0.95 and dice(found, truth, 2) > 0.9
+
+
 def test_one_slice(cohort, tmp_path):
     for i in (1, 2, 3):
         for kind in "sl":
