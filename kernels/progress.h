@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 /* Set context, the rest is 0. A stage takes the shares from .. to of the whole call's progress. */
-typedef struct {
+typedef struct lob_progress {
     const lob_context *context;
     double from, to;
     int64_t rows;      /* of this stage */

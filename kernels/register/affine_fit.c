@@ -1,5 +1,5 @@
 /* The affine of a field of displacements, by least trimmed squares. */
-#include "kernels/register/register_parts.h"
+#include "kernels/register/register_voxel.h"
 
 #include <stdlib.h>
 

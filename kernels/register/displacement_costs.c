@@ -6,10 +6,16 @@
  * quant-th voxel along each axis, and rows have no data beyond both ends: then displacements that
  * are neighbours are neighbours in memory.
  */
-#include "kernels/register/register_parts.h"
+#include "kernels/progress.h"
+#include "kernels/register/register_voxel.h"
 #include "kernels/simd_clones.h"
 
 /* ---- points ---- */
+
+static int64_t points_bytes(const lob_register_points *p)
+{
+    return 3 * p->count * (int64_t)sizeof *p->u[0];
+}
 
 lob_status lob_register_points_make(lob_register_points *p, lob_register_call *c, int step)
 {
@@ -20,7 +26,7 @@ lob_status lob_register_points_make(lob_register_points *p, lob_register_call *c
         p->first[a] = side / step > 0 ? side % step / 2 : -((step - side) / 2);
         p->count *= p->n[a];
     }
-    LOB_TRY(lob_budget_calloc(&c->budget, &p->u[0], 3 * p->count, sizeof *p->u[0], c->error));
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &p->u[0], points_bytes(p), c->error));
     p->u[1] = p->u[0] + p->count;
     p->u[2] = p->u[1] + p->count;
     return LOB_OK;
@@ -28,42 +34,8 @@ lob_status lob_register_points_make(lob_register_points *p, lob_register_call *c
 
 void lob_register_points_free(lob_register_points *p, lob_register_call *c)
 {
-    lob_budget_free(&c->budget, p->u[0], 3 * p->count, sizeof *p->u[0]);
+    lob_budget_free_at(&c->budget, c->device, p->u[0], points_bytes(p));
     p->u[0] = NULL;
-}
-
-void lob_register_point_middle(float at[3], const lob_register_points *p, int64_t i)
-{
-    const int64_t index[3] = {i % p->n[0], i / p->n[0] % p->n[1], i / p->n[0] / p->n[1]};
-    for (int a = 0; a < 3; a++)
-        at[a] = (float)(index[a] * p->step + p->first[a]) + (float)(p->step - 1) / 2.0f;
-}
-
-void lob_register_points_at(float u[3], const lob_register_points *p, const float at[3])
-{
-    int64_t low[3], high[3], stride = 1;
-    float part[3];
-    for (int a = 0; a < 3; a++) {
-        const float last = (float)(p->n[a] - 1);
-        float g = (at[a] - (float)p->first[a] - (float)(p->step - 1) / 2.0f) / (float)p->step;
-        g = g > 0.0f ? g < last ? g : last : 0.0f;
-        low[a] = (int64_t)g;
-        part[a] = g - (float)low[a];
-        high[a] = (low[a] + (low[a] + 1 < p->n[a])) * stride;
-        low[a] *= stride;
-        stride *= p->n[a];
-    }
-    for (int k = 0; k < 3; k++) {
-        float line[4];
-        for (int j = 0; j < 4; j++) {
-            const float *const row =
-                p->u[k] + (j & 1 ? high[1] : low[1]) + (j & 2 ? high[2] : low[2]);
-            line[j] = row[low[0]] + part[0] * (row[high[0]] - row[low[0]]);
-        }
-        const float near = line[0] + part[1] * (line[1] - line[0]);
-        const float far = line[2] + part[1] * (line[3] - line[2]);
-        u[k] = near + part[2] * (far - near);
-    }
 }
 
 /* ---- rows ---- */
@@ -107,7 +79,7 @@ void lob_register_rows_fill(uint64_t *rows, const lob_register_call *c, const ui
 /* ---- costs ---- */
 
 enum {
-    MOST_SAMPLES = 64,
+    MOST_SAMPLES = LOB_REGISTER_MOST_SAMPLES,
     TOGETHER = 4,
     MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1,
     MOST_LABELS = MOST_SIDE * MOST_SIDE * MOST_SIDE
@@ -122,8 +94,7 @@ typedef struct {
     int64_t at[MOST_SAMPLES][3];
 } samples;
 
-/* Voxels of a block that are sampled; of three or more along each axis, those of a checkerboard. */
-static int sample_offsets(int8_t offset[MOST_SAMPLES][3], const lob_register_level *level)
+int lob_register_sample_offsets(int8_t offset[MOST_SAMPLES][3], const lob_register_level *level)
 {
     const int each = level->each, side = (level->step + each - 1) / each;
     int n = 0;
@@ -137,39 +108,19 @@ static int sample_offsets(int8_t offset[MOST_SAMPLES][3], const lob_register_lev
     return n;
 }
 
-static int64_t within(int64_t i, int64_t n)
-{
-    return i < 0 ? 0 : i >= n ? n - 1 : i;
-}
-
 /* Place the sample at a voxel, with the displacement of the level before. */
 static void place(samples *s, const lob_register_costs *k, const lob_register_call *c,
                   const int64_t voxel[3])
 {
     const int quant = k->level->quant;
-    const float where[3] = {(float)voxel[0], (float)voxel[1], (float)voxel[2]};
-    float u[3] = {0, 0, 0};
-    int64_t side[3], phase = 0;
+    int64_t side[3], to[3], phase = 0;
     rows_sides(side, c, k->level);
-    if (k->before) lob_register_points_at(u, k->before, where);
+    lob_register_displaced(to, k->before, c->fixed.dims, voxel);
     for (int a = 2; a >= 0; a--) {
-        const int64_t at =
-            within(voxel[a] + (int64_t)floorf(u[a] + 0.5f), lob_side(c->fixed.dims, a));
-        phase = phase * quant + at % quant;
-        s->at[s->n][a] = at / quant - k->side[a] / 2 + (a == 0 ? k->level->reach : 0);
+        phase = phase * quant + to[a] % quant;
+        s->at[s->n][a] = to[a] / quant - k->side[a] / 2 + (a == 0 ? k->level->reach : 0);
     }
     s->volume[s->n] = phase * side[0] * side[1] * side[2];
-}
-
-/* Does a voxel lie nearer to the border than so many voxels? Axes that would lose half do not
- * count. */
-static bool near_border(const int64_t at[3], lob_dims dims, int margin)
-{
-    for (int a = 0; a < 3; a++) {
-        const int64_t side = lob_side(dims, a);
-        if (side >= 4 * margin && (at[a] < margin || at[a] >= side - margin)) return true;
-    }
-    return false;
 }
 
 /* Place the samples of point i. */
@@ -177,16 +128,12 @@ static void take_samples(samples *s, const lob_register_costs *k, const lob_regi
                          const uint64_t *from, const int8_t (*offset)[3], int offsets, int64_t i)
 {
     const lob_dims d = c->fixed.dims;
-    const lob_register_points *p = k->points;
-    const int64_t index[3] = {i % p->n[0], i / p->n[0] % p->n[1], i / p->n[0] / p->n[1]};
     s->n = 0;
     for (int o = 0; o < offsets; o++) {
         int64_t at[3];
-        for (int a = 0; a < 3; a++)
-            at[a] = within(index[a] * p->step + p->first[a] + offset[o][a], lob_side(d, a));
-        const int64_t voxel = (at[2] * d.ny + at[1]) * d.nx + at[0];
+        const int64_t voxel = lob_register_sample(at, k->points, d, offset[o], i);
         if (c->mask && !c->mask[voxel]) continue;
-        if (from[voxel] == c->no_data || near_border(at, d, c->margin)) continue;
+        if (from[voxel] == c->no_data || lob_register_near_border(at, d, c->margin)) continue;
         s->word[s->n] = from[voxel];
         place(s, k, c, at);
         s->n++;
@@ -237,7 +184,7 @@ LOB_SIMD_CLONES static void sum_bits(uint16_t *restrict cost, const lob_register
     }
 }
 
-/* Bits become costs: weighted, and a little for the displacement's length, which breaks ties. */
+/* Bits become costs. */
 static void weigh(int32_t *cost, int32_t *contrast, const uint16_t *bits,
                   const lob_register_costs *k)
 {
@@ -250,33 +197,34 @@ static void weigh(int32_t *cost, int32_t *contrast, const uint16_t *bits,
     *contrast = (int32_t)(sum / k->labels) - least;
     for (int lz = 0; lz < k->side[2]; lz++)
         for (int ly = 0; ly < k->side[1]; ly++)
-            for (int lx = 0; lx < k->side[0]; lx++) {
-                const int x = lx - k->side[0] / 2, y = ly - k->side[1] / 2, z = lz - k->side[2] / 2;
-                *cost++ = (int32_t)(*bits++ * k->scale) + x * x + y * y + z * z;
-            }
+            for (int lx = 0; lx < k->side[0]; lx++)
+                *cost++ = lob_register_cost(*bits++, k->scale, k->side, lx, ly, lz);
+}
+
+int64_t lob_register_scale(const lob_register_level *level, int offsets, double smooth)
+{
+    const double weight = 0.5 * level->step / (smooth * level->quant);
+    const double scale = LOB_REGISTER_UNIT * weight / offsets + 0.5;
+    return scale < 1.0 ? 1 : scale > 1e4 ? 10000 : (int64_t)scale;
 }
 
 void lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, const uint64_t *from,
                              const uint64_t *rows)
 {
     int8_t offset[MOST_SAMPLES][3];
-    const int offsets = sample_offsets(offset, k->level);
-    const double weight = 0.5 * k->level->step / (c->options->smooth * k->level->quant);
-    const double scale = LOB_REGISTER_UNIT * weight / offsets + 0.5;
-    k->scale = scale < 1.0 ? 1 : scale > 1e4 ? 10000 : (int64_t)scale;
+    const int offsets = lob_register_sample_offsets(offset, k->level);
+    k->scale = lob_register_scale(k->level, offsets, c->options->smooth);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(c->context->threads)
     for (int64_t i = 0; i < k->points->count; i++) {
         samples s;
         uint16_t bits[MOST_LABELS];
-        float at[3], u[3] = {0, 0, 0};
-        if (lob_progress_stopped(&c->progress)) continue;
-        lob_register_point_middle(at, k->points, i);
-        if (k->before) lob_register_points_at(u, k->before, at);
-        for (int a = 0; a < 3; a++)
-            k->points->u[a][i] = floorf(u[a] * LOB_REGISTER_PARTS + 0.5f) / LOB_REGISTER_PARTS;
+        float u[3];
+        if (lob_progress_stopped(c->progress)) continue;
+        lob_register_point_begin(u, k->before, k->points, i);
+        for (int a = 0; a < 3; a++) k->points->u[a][i] = u[a];
         take_samples(&s, k, c, from, (const int8_t(*)[3])offset, offsets, i);
         sum_bits(bits, k, c, rows, &s);
         weigh(k->cost + i * k->labels, k->contrast + i, bits, k);
-        lob_progress_report(&c->progress, 1);
+        lob_progress_report(c->progress, 1);
     }
 }

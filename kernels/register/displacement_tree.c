@@ -7,7 +7,8 @@
  *
  * Edges of equal difference are taken in the order of their numbers, 3 * point + axis.
  */
-#include "kernels/register/register_parts.h"
+#include "kernels/progress.h"
+#include "kernels/register/register_voxel.h"
 #include "kernels/simd_clones.h"
 
 #include <omp.h>
@@ -15,55 +16,11 @@
 
 enum { MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1 };
 
-/* The highest cost of an edge along an axis: six edges of three axes stay below 2^31. */
-#define MOST_COST (INT32_C(1) << 26)
-
-typedef struct {
-    int64_t *parent; /* of each point; -1: the root */
-    int64_t *order;  /* points, parents before children, children of one point together */
-    int64_t *child;  /* of order[i]: order[child[i]] .. order[child[i + 1]] are its children */
-    int64_t *size;   /* of order[i]: points of its branch, itself too */
-    int64_t *branch; /* where branches that are worked on by one thread each begin in order */
-    int64_t branches, least; /* their number; what is above has at least so many points */
-    uint8_t *edges;          /* of each point: bit 2 a + up is the edge along axis a */
-    int64_t *set;            /* of each point, while edges are chosen */
-    uint64_t *key;           /* of each edge: difference, number */
-    int64_t *memory[2];      /* of the arrays of int64_t and of key */
-} tree;
-
 /* ---- the tree ---- */
 
 static int64_t stride_of(const lob_register_points *p, int axis)
 {
     return axis == 0 ? 1 : axis == 1 ? p->n[0] : p->n[0] * p->n[1];
-}
-
-static int64_t clamp(int64_t i, int64_t n)
-{
-    return i < 0 ? 0 : i >= n ? n - 1 : i;
-}
-
-/* How much the block of a point differs from the next one along an axis. */
-static uint64_t difference(const lob_register_points *p, const lob_register_image *image,
-                           const int64_t index[3], int axis)
-{
-    const lob_dims d = image->dims;
-    int64_t first[3];
-    uint64_t sum = 0;
-    for (int a = 0; a < 3; a++) first[a] = index[a] * p->step + p->first[a];
-    const int64_t apart = p->step * (axis == 0 ? 1 : axis == 1 ? d.nx : d.nx * d.ny);
-    for (int z = 0; z < p->step; z++)
-        for (int y = 0; y < p->step; y++) {
-            const int64_t row =
-                (clamp(first[2] + z, d.nz) * d.ny + clamp(first[1] + y, d.ny)) * d.nx;
-            for (int x = 0; x < p->step; x++) {
-                const int64_t i = row + clamp(first[0] + x, d.nx);
-                const int a = image->level[i] & LOB_REGISTER_TOP;
-                const int b = image->level[i + apart] & LOB_REGISTER_TOP;
-                sum += (uint64_t)(a > b ? a - b : b - a);
-            }
-        }
-    return sum;
 }
 
 static int by_key(const void *a, const void *b)
@@ -78,20 +35,23 @@ static int64_t find(int64_t *set, int64_t i)
     return i;
 }
 
-/* Choose edges: Kruskal's. */
-static void choose_edges(tree *t, const lob_register_points *p, const lob_register_image *image)
+lob_status lob_register_keys(uint64_t *keys, lob_register_call *c, const lob_register_points *p,
+                             const lob_register_image *image)
 {
-    int64_t keys = 0;
+#pragma omp parallel for schedule(static) num_threads(c->context->threads)
+    for (int64_t e = 0; e < 3 * p->count; e++) keys[e] = lob_register_key(p, image, e);
+    qsort(keys, 3 * (size_t)p->count, sizeof *keys, by_key);
+    return LOB_OK;
+}
+
+/* Choose edges: Kruskal's. */
+static void choose_edges(lob_register_tree *t, const lob_register_points *p)
+{
     for (int64_t i = 0; i < p->count; i++) {
-        const int64_t index[3] = {i % p->n[0], i / p->n[0] % p->n[1], i / p->n[0] / p->n[1]};
         t->set[i] = i;
         t->edges[i] = 0;
-        for (int a = 0; a < 3; a++)
-            if (index[a] + 1 < p->n[a])
-                t->key[keys++] = difference(p, image, index, a) << 32 | (uint64_t)(3 * i + a);
     }
-    qsort(t->key, (size_t)keys, sizeof *t->key, by_key);
-    for (int64_t k = 0; k < keys; k++) {
+    for (int64_t k = 0; k < 3 * p->count && t->key[k] != LOB_REGISTER_NO_EDGE; k++) {
         const int64_t edge = (int64_t)(t->key[k] & UINT32_MAX), from = edge / 3;
         const int axis = (int)(edge % 3);
         const int64_t to = from + stride_of(p, axis);
@@ -104,7 +64,7 @@ static void choose_edges(tree *t, const lob_register_points *p, const lob_regist
 }
 
 /* Order points from the middle one on. */
-static void order_points(tree *t, const lob_register_points *p)
+static void order_points(lob_register_tree *t, const lob_register_points *p)
 {
     int64_t n = 0;
     t->order[n++] = p->count / 2;
@@ -123,7 +83,7 @@ static void order_points(tree *t, const lob_register_points *p)
 }
 
 /* Find branches: of less than 1/64 of the points, and not part of such a one. */
-static void find_branches(tree *t, int64_t count)
+static void find_branches(lob_register_tree *t, int64_t count)
 {
     t->branches = 0;
     t->least = count / 64 + 1;
@@ -136,8 +96,8 @@ static void find_branches(tree *t, int64_t count)
             if (t->size[j] < t->least) t->branch[t->branches++] = j;
 }
 
-static lob_status tree_make(tree *t, lob_register_call *c, const lob_register_points *p,
-                            const lob_register_image *image)
+static lob_status tree_make(lob_register_tree *t, lob_register_call *c,
+                            const lob_register_points *p, const lob_register_image *image)
 {
     LOB_TRY(
         lob_budget_alloc(&c->budget, &t->memory[0], 6 * p->count + 1, sizeof(int64_t), c->error));
@@ -150,13 +110,14 @@ static lob_status tree_make(tree *t, lob_register_call *c, const lob_register_po
     t->size = t->child + p->count + 1;
     t->branch = t->size + p->count;
     t->key = (uint64_t *)t->memory[1];
-    choose_edges(t, p, image);
+    LOB_TRY(c->loops->keys(t->key, c, p, image));
+    choose_edges(t, p);
     order_points(t, p);
     find_branches(t, p->count);
     return LOB_OK;
 }
 
-static void tree_free(tree *t, lob_register_call *c, const lob_register_points *p)
+static void tree_free(lob_register_tree *t, lob_register_call *c, const lob_register_points *p)
 {
     lob_budget_free(&c->budget, t->memory[0], 6 * p->count + 1, sizeof(int64_t));
     lob_budget_free(&c->budget, t->memory[1], 3 * p->count, sizeof(uint64_t));
@@ -173,17 +134,11 @@ typedef struct {
 
 static void edge_make(edge *e, const lob_register_costs *k, int64_t parent, int64_t child)
 {
-    const int quant = k->level->quant;
-    const int64_t unit = LOB_REGISTER_PARTS * (int64_t)quant;
     for (int a = 0; a < 3; a++) {
         const float *const u = k->points->u[a];
-        const int64_t before =
-            (int64_t)(u[parent] * LOB_REGISTER_PARTS) - (int64_t)(u[child] * LOB_REGISTER_PARTS);
-        for (int i = 0; i < 2 * k->side[a] - 1; i++) {
-            const int64_t d = before + (i - k->side[a] + 1) * unit;
-            const int64_t cost = d * d * LOB_REGISTER_UNIT / (unit * unit);
-            e->cost[a][i] = cost < MOST_COST ? (int32_t)cost : MOST_COST;
-        }
+        for (int i = 0; i < 2 * k->side[a] - 1; i++)
+            e->cost[a][i] =
+                lob_register_edge_cost(u[parent], u[child], i - k->side[a] + 1, k->level->quant);
     }
 }
 
@@ -262,23 +217,15 @@ static void add_edge(int32_t *out, const int32_t *cost, const lob_register_costs
         }
 }
 
-/* How far beside the least of three costs, along one axis, the parabola through them has its own:
- * -1/2 .. 1/2. */
-static float beside(const int32_t *cost, int64_t l, int64_t stride, int at, int side)
-{
-    if (at == 0 || at == side - 1) return 0.0f;
-    const double low = cost[l - stride], mid = cost[l], high = cost[l + stride];
-    const double bend = low - 2.0 * mid + high;
-    return bend > 0.0 ? (float)((low - high) / (2.0 * bend)) : 0.0f;
-}
-
 /* Move a point by its choice, and beside it. */
 static void settle(lob_register_costs *k, int64_t point, const int32_t *cost, int64_t l)
 {
     const int64_t stride[3] = {1, k->side[0], k->side[0] * k->side[1]};
     for (int a = 0; a < 3; a++) {
         const int at = (int)(l / stride[a] % k->side[a]), half = k->side[a] / 2;
-        const float more = beside(cost, l, stride[a], at, k->side[a]);
+        const bool ends = at == 0 || at == k->side[a] - 1;
+        const float more =
+            ends ? 0.0f : lob_register_beside(cost[l - stride[a]], cost[l], cost[l + stride[a]]);
         k->points->u[a][point] += (float)k->level->quant * ((float)(at - half) + more);
     }
 }
@@ -289,7 +236,7 @@ static void settle(lob_register_costs *k, int64_t point, const int32_t *cost, in
 typedef struct {
     lob_register_costs *k;
     lob_register_call *c;
-    const tree *t;
+    const lob_register_tree *t;
     int32_t *work;         /* 2 * labels for each thread */
     int64_t *choice;       /* of each point */
     lob_register_costs to; /* where points move to: edges are between what they were before */
@@ -340,9 +287,9 @@ static void do_branches(solving *s, bool up)
     const int threads = s->c->context->threads;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
     for (int64_t b = 0; b < s->t->branches; b++) {
-        if (lob_progress_stopped(&s->c->progress)) continue;
+        if (lob_progress_stopped(s->c->progress)) continue;
         do_branch(s, s->t->branch[b], s->t->branch[b] + 1, up);
-        lob_progress_report(&s->c->progress, s->t->size[s->t->branch[b]]);
+        lob_progress_report(s->c->progress, s->t->size[s->t->branch[b]]);
     }
 }
 
@@ -357,21 +304,19 @@ static void solve(solving *s)
     do_branches(s, false);
 }
 
-lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
-                                   const lob_register_image *image)
+lob_status lob_register_solve(lob_register_costs *k, lob_register_call *c,
+                              const lob_register_tree *t)
 {
     const lob_register_points *p = k->points;
     const int64_t each = 2 * k->labels * c->context->threads;
-    tree t = {0};
     int32_t *work = NULL;
     float *moved = NULL;
-    lob_status st = tree_make(&t, c, p, image);
-    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &work, each, sizeof *work, c->error);
+    lob_status st = lob_budget_alloc(&c->budget, &work, each, sizeof *work, c->error);
     if (st == LOB_OK)
         st = lob_budget_alloc(&c->budget, &moved, 3 * p->count, sizeof *moved, c->error);
     if (st == LOB_OK) {
         lob_register_points to = *p;
-        solving s = {k, c, &t, work, t.set, *k};
+        solving s = {k, c, t, work, t->set, *k};
         memcpy(moved, p->u[0], 3 * (size_t)p->count * sizeof *moved);
         for (int a = 0; a < 3; a++) to.u[a] = moved + a * p->count;
         s.to.points = &to;
@@ -380,6 +325,15 @@ lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
     }
     lob_budget_free(&c->budget, moved, 3 * p->count, sizeof *moved);
     lob_budget_free(&c->budget, work, each, sizeof *work);
-    tree_free(&t, c, p);
-    return st != LOB_OK ? st : lob_progress_stopped(&c->progress) ? LOB_ECANCEL : LOB_OK;
+    return st;
+}
+
+lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
+                                   const lob_register_image *image)
+{
+    lob_register_tree t = {0};
+    lob_status st = tree_make(&t, c, k->points, image);
+    if (st == LOB_OK) st = c->loops->solve(k, c, &t);
+    tree_free(&t, c, k->points);
+    return st == LOB_OK && lob_progress_stopped(c->progress) ? LOB_ECANCEL : st;
 }

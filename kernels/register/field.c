@@ -1,5 +1,5 @@
 /* Fields of displacements: a point's, as volumes, inverted, one after the other. */
-#include "kernels/register/register_parts.h"
+#include "kernels/register/register_voxel.h"
 
 #include <stdlib.h>
 

@@ -12,7 +12,7 @@
  *
  * Words, costs and choices are whole numbers; of equal costs the shorter displacement, then the
  * first in raster order is taken. Real numbers are added in an order fixed by the data: same bytes
- * at any thread count.
+ * at any thread count, on the CPU and on a GPU.
  */
 #ifndef LOB_REGISTER_H
 #define LOB_REGISTER_H
@@ -69,11 +69,13 @@ typedef struct {
  *   stats    out  may be NULL
  *   in       in   see above
  *   options  in   see above
- *   context  in   threads, memory, progress; working memory is below 400 bytes a voxel of the grid
+ *   context  in   threads, memory, progress; working memory is below 400 bytes a voxel of the grid.
+ *                 With a device, what takes long is computed there, to the same bytes; the scans,
+ *                 the mask and the field are in ordinary memory all the same
  *
  * Returns LOB_OK, LOB_EARG (an option out of range, several channels), LOB_EDATA (a scan without
  * two different finite values, or, by headers alone, fields of view that do not overlap),
- * LOB_ENOMEM or LOB_ECANCEL.
+ * LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE.
  */
 lob_status lob_register(lob_field *out, lob_register_stats *stats, const lob_register_input *in,
                         const lob_register_options *options, const lob_context *context,

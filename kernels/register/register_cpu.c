@@ -1,164 +1,16 @@
-/* Registration on the CPU: the affine, then levels of displacements, then the field. */
-#include "kernels/arrays.h"
-#include "kernels/register/register_parts.h"
+/* The loops of a registration on the CPU that have no file of their own. */
+#include "kernels/progress.h"
+#include "kernels/register/register_voxel.h"
 
-#include <stdlib.h>
-
-/* Points, samples, reach, quant, patches: of the translation, of the affine, of the field. */
-static const lob_register_level translation = {8, 4, 8, 6, 3};
-static const lob_register_level affine_levels[] = {
-    {8, 3, 5, 4, 3},
-    {8, 3, 5, 4, 3},
-    {7, 3, 4, 2, 2},
-    {6, 2, 3, 1, 1},
-    {6, 2, 3, 1, 1}
-};
-static const lob_register_level levels[] = {
-    {8, 3, 5, 6, 3},
-    {6, 2, 5, 4, 3},
-    {5, 2, 4, 3, 2},
-    {4, 1, 3, 2, 2},
-    {3, 1, 3, 1, 1}
-};
-
-/* The share of the whole work that is done after each of the levels; the affine takes the first. */
-static const double affine_share = 0.25, share_after[] = {0.4, 0.5, 0.6, 0.8, 1.0};
-
-enum { CONSISTENT_ROUNDS = 10 };
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
-lob_register_options lob_register_defaults(void)
+static lob_status move(lob_register_call *c)
 {
-    return (lob_register_options){.smooth = 0.5};
-}
-
-/* ---- preparing ---- */
-
-static lob_status check(const lob_register_input *in, const lob_register_options *o,
-                        lob_error *error)
-{
-    const lob_volume *const scan[2] = {in->fixed, in->moving};
-    LOB_TRY(lob_check_memory((lob_place){0}, in->fixed, in->moving, error));
-    for (int k = 0; k < 2; k++) {
-        const char *const name = k == 0 ? "fixed" : "moving";
-        int axes = 0;
-        for (int a = 0; a < 3; a++) axes += lob_side(scan[k]->dims, a) > 1;
-        if (scan[k]->channels != 1)
-            return lob_fail(error, LOB_EARG, "the %s scan has %d channels; one is needed", name,
-                            scan[k]->channels);
-        if (axes < 2)
-            return lob_fail(error, LOB_EDATA,
-                            "the %s scan has two voxels or more along fewer than two axes", name);
-    }
-    if (!(o->smooth >= 0.01 && o->smooth <= 100.0))
-        return lob_fail(error, LOB_EARG, "smoothness %g is not in 0.01 to 100", o->smooth);
-    if (o->headers && o->centres)
-        return lob_fail(error, LOB_EARG, "begin by headers or by centres, not by both alone");
-    if (!(o->spacing_mm >= 0.0 && o->spacing_mm <= 1e6))
-        return lob_fail(error, LOB_EARG, "a grid of %g mm is not possible", o->spacing_mm);
+#pragma omp parallel for schedule(static) num_threads(c->context->threads)
+    for (int64_t i = 0; i < c->fixed.voxels; i++)
+        c->moved.level[i] = lob_register_moved(&c->moving, c->fixed.dims, &c->affine, i);
     return LOB_OK;
 }
 
-static double grid_spacing(const lob_volume *scan, double asked)
-{
-    const double least = lob_least_spacing(scan->dims, scan->geometry.spacing_mm);
-    double longest = 0.0;
-    if (asked > 0.0) return asked;
-    for (int a = 0; a < 3; a++)
-        longest = fmax(longest, (double)lob_side(scan->dims, a) * scan->geometry.spacing_mm[a]);
-    return fmax(longest / 1024.0, fmin(3.0, fmax(longest / 64.0, least)));
-}
-
-/* Do the scans share no part of the world? */
-static bool lie_apart(const lob_register_call *c, const lob_register_affine *affine)
-{
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int corner = 0; corner < 8; corner++)
-        for (int a = 0; a < 3; a++) {
-            double at = affine->m[a][3];
-            for (int b = 0; b < 3; b++)
-                at += affine->m[a][b] *
-                      (corner >> b & 1 ? (double)lob_side(c->fixed.dims, b) - 0.5 : -0.5);
-            low[a] = fmin(low[a], at);
-            high[a] = fmax(high[a], at);
-        }
-    for (int a = 0; a < 3; a++)
-        if (lob_side(c->moving.dims, a) > 1 &&
-            (high[a] <= -0.5 || low[a] >= (double)lob_side(c->moving.dims, a) - 0.5))
-            return true;
-    return false;
-}
-
-/* Where the headers place the scans, or their centres on each other. */
-static lob_register_affine begin_affine(const lob_register_call *c, bool centres)
-{
-    const lob_register_affine to_world = lob_register_to_world(&c->fixed.geometry);
-    const lob_register_affine to_voxel = lob_register_to_voxel(&c->moving.geometry);
-    lob_register_affine begin = lob_register_after(&to_voxel, &to_world);
-    for (int a = 0; a < 3 && centres; a++) {
-        double at = begin.m[a][3];
-        for (int b = 0; b < 3; b++)
-            at += begin.m[a][b] * ((double)lob_side(c->fixed.dims, b) - 1.0) / 2.0;
-        begin.m[a][3] += ((double)lob_side(c->moving.dims, a) - 1.0) / 2.0 - at;
-    }
-    return begin;
-}
-
-/* The mask on the grid: that of the voxel whose centre is nearest. */
-static lob_status make_mask(lob_register_call *c)
-{
-    const lob_dims d = c->fixed.dims, from = c->in->fixed->dims;
-    if (!c->in->mask) return LOB_OK;
-    LOB_TRY(lob_budget_alloc(&c->budget, &c->mask, c->fixed.voxels, 1, c->error));
-    for (int64_t i = 0; i < c->fixed.voxels; i++) {
-        double at[3], world[3], voxel[3];
-        int64_t index = 0;
-        lob_register_voxel(at, d, i);
-        lob_voxel_to_world(world, &c->fixed.geometry, at);
-        lob_world_to_voxel(voxel, &c->in->fixed->geometry, world);
-        for (int a = 2; a >= 0; a--) {
-            const int64_t side = lob_side(from, a), v = (int64_t)floor(voxel[a] + 0.5);
-            index = index * side + (v < 0 ? 0 : v >= side ? side - 1 : v);
-        }
-        c->mask[i] = c->in->mask[index] != 0;
-    }
-    return LOB_OK;
-}
-
-static lob_status prepare(lob_register_call *c)
-{
-    const double spacing = grid_spacing(c->in->fixed, c->options->spacing_mm);
-    LOB_TRY(lob_register_image_make(&c->fixed, c, c->in->fixed, spacing, "fixed"));
-    LOB_TRY(lob_register_image_make(&c->moving, c, c->in->moving, spacing, "moving"));
-    c->moved = c->fixed;
-    c->moved.level = NULL;
-    LOB_TRY(
-        lob_budget_alloc(&c->budget, &c->moved.level, c->moved.voxels, sizeof(int16_t), c->error));
-    for (int k = 0; k < 2; k++)
-        LOB_TRY(lob_budget_alloc(&c->budget, &c->words[k], c->fixed.voxels, sizeof(uint64_t),
-                                 c->error));
-    return make_mask(c);
-}
-
-/* ---- a level ---- */
-
-/* A level for a grid of few voxels: eight points or more along its longest side, of two voxels each
- * at least. */
-static lob_register_level fitted(const lob_register_call *c, lob_register_level level)
-{
-    const lob_dims d = c->fixed.dims;
-    int64_t longest = d.nx > d.ny ? d.nx : d.ny;
-    if (d.nz > longest) longest = d.nz;
-    const int64_t step = longest / 8 > 2 ? longest / 8 : 2;
-    if (step >= level.step) return level;
-    level.step = (int)step;
-    level.each = step > 4 ? 2 : 1;
-    return level;
-}
-
-/* Costs of a level's points from one scan to the other: 0 is from fixed to moved. */
-static lob_status fill_costs(lob_register_costs *k, lob_register_call *c, int from)
+static lob_status costs(lob_register_costs *k, lob_register_call *c, int from)
 {
     const int64_t words = lob_register_rows_words(c, k->level);
     uint64_t *rows;
@@ -166,343 +18,83 @@ static lob_status fill_costs(lob_register_costs *k, lob_register_call *c, int fr
     lob_register_rows_fill(rows, c, c->words[!from], k->level);
     lob_register_costs_fill(k, c, c->words[from], rows);
     lob_budget_free(&c->budget, rows, words, sizeof *rows);
-    return lob_progress_stopped(&c->progress) ? LOB_ECANCEL : LOB_OK;
-}
-
-static lob_status costs_make(lob_register_costs *k, lob_register_call *c,
-                             const lob_register_level *level, const lob_register_points *before,
-                             lob_register_points *points)
-{
-    *k = (lob_register_costs){.level = level, .before = before, .points = points, .labels = 1};
-    for (int a = 0; a < 3; a++) {
-        const int64_t most = (lob_side(c->fixed.dims, a) - 1 + level->quant - 1) / level->quant;
-        k->side[a] = 2 * (level->reach < most ? level->reach : (int)most) + 1;
-        k->labels *= k->side[a];
-    }
-    LOB_TRY(lob_budget_alloc(&c->budget, &k->cost, k->labels * points->count, sizeof *k->cost,
-                             c->error));
-    return lob_budget_alloc(&c->budget, &k->contrast, points->count, sizeof *k->contrast, c->error);
-}
-
-static void costs_free(lob_register_costs *k, lob_register_call *c)
-{
-    lob_budget_free(&c->budget, k->cost, k->labels * k->points->count, sizeof *k->cost);
-    lob_budget_free(&c->budget, k->contrast, k->points->count, sizeof *k->contrast);
-    k->cost = NULL;
-    k->contrast = NULL;
-}
-
-/* ---- measures ---- */
-
-/* The share of bits in which words of the fixed scan and the moved one differ, over the voxels that
- * count. p: displacements between them; NULL: none. */
-static double share_of_bits(const lob_register_call *c, const lob_register_points *p)
-{
-    const lob_dims d = c->fixed.dims;
-    int64_t bits = 0, voxels = 0;
-#pragma omp parallel for schedule(static) num_threads(c->context->threads) reduction(+ : bits, voxels)
-    for (int64_t i = 0; i < c->fixed.voxels; i++) {
-        double at[3];
-        float u[3] = {0, 0, 0};
-        int64_t to = 0;
-        if (c->mask && !c->mask[i]) continue;
-        lob_register_voxel(at, d, i);
-        const float where[3] = {(float)at[0], (float)at[1], (float)at[2]};
-        if (p) lob_register_points_at(u, p, where);
-        for (int a = 2; a >= 0; a--) {
-            const int64_t side = lob_side(d, a), v = (int64_t)floorf(where[a] + u[a] + 0.5f);
-            to = to * side + (v < 0 ? 0 : v >= side ? side - 1 : v);
-        }
-        const uint64_t a = c->words[0][i], b = c->words[1][to];
-        if (a == c->no_data || b == c->no_data) continue;
-        bits += lob_register_bits(a, b);
-        voxels++;
-    }
-    return voxels > 0 ? (double)bits / (60.0 * (double)voxels) : 0.0;
-}
-
-/* Words of both scans; the fixed one's may be there. */
-static lob_status make_words(lob_register_call *c, int radius)
-{
-    if (c->radius != radius) LOB_TRY(lob_register_words(c->words[0], c, &c->fixed, radius));
-    c->radius = radius;
-    return lob_register_words(c->words[1], c, &c->moved, radius);
-}
-
-/* Where x + displacement turns its surroundings inside out: the determinant of its differences to
- * the next voxel along each axis is not above 0. */
-static bool folds(const lob_field *f, int64_t i)
-{
-    const int64_t stride[3] = {1, f->dims.nx, f->dims.nx * f->dims.ny};
-    const int64_t voxels = stride[2] * f->dims.nz;
-    double at[3], m[3][3], g[3][3];
-    lob_register_voxel(at, f->dims, i);
-    for (int a = 0; a < 3; a++) {
-        const bool next = at[a] + 1.0 < (double)lob_side(f->dims, a);
-        for (int r = 0; r < 3; r++) {
-            const float *const u = f->mm + r * voxels + i;
-            g[r][a] = f->geometry.affine[r][a];
-            m[r][a] = g[r][a] + (next ? (double)(u[stride[a]] - u[0]) : 0.0);
-        }
-    }
-    const double(*const both[2])[3] = {(const double(*)[3])m, (const double(*)[3])g};
-    double det[2];
-    for (int k = 0; k < 2; k++) {
-        const double(*const d)[3] = both[k];
-        det[k] = d[0][0] * (d[1][1] * d[2][2] - d[1][2] * d[2][1]) -
-                 d[0][1] * (d[1][0] * d[2][2] - d[1][2] * d[2][0]) +
-                 d[0][2] * (d[1][0] * d[2][1] - d[1][1] * d[2][0]);
-    }
-    return det[0] * det[1] <= 0.0;
-}
-
-static void measure_field(lob_register_stats *stats, const lob_field *f, int threads)
-{
-    const int64_t voxels = lob_dims_voxels(f->dims);
-    int64_t folded = 0;
-    double most = 0.0;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : folded) \
-    reduction(max : most)
-    for (int64_t i = 0; i < voxels; i++) {
-        double square = 0.0;
-        for (int a = 0; a < 3; a++) {
-            const double u = (double)f->mm[a * voxels + i];
-            square += u * u;
-        }
-        most = square > most ? square : most;
-        folded += folds(f, i);
-    }
-    stats->folded = (double)folded / (double)voxels;
-    stats->most_mm = sqrt(most);
-}
-
-/* ---- the affine ---- */
-
-/* Move by the one displacement that costs least for all points together. Returns what it costs. */
-static int64_t translate(lob_register_call *c, const lob_register_costs *k)
-{
-    int64_t best = 0, least = INT64_MAX;
-    lob_register_affine step = {
-        {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}
-    };
-    for (int64_t l = 0; l < k->labels; l++) {
-        int64_t sum = 0;
-        for (int64_t i = 0; i < k->points->count; i++) sum += k->cost[i * k->labels + l];
-        if (sum < least) {
-            least = sum;
-            best = l;
-        }
-    }
-    for (int a = 0; a < 3; a++) {
-        const int l = (int)(best % k->side[a]) - k->side[a] / 2;
-        step.m[a][3] = (double)(k->level->quant * l);
-        best /= k->side[a];
-    }
-    c->affine = lob_register_after(&c->affine, &step);
-    return least;
-}
-
-/* One level of the affine. least: only its translation is sought; out: what it costs. */
-static lob_status affine_level(lob_register_call *c, const lob_register_level *given,
-                               int64_t *least)
-{
-    const lob_register_level as_fitted = fitted(c, *given), *const level = &as_fitted;
-    lob_register_points points;
-    lob_register_costs k = {.points = &points};
-    lob_register_move(c);
-    LOB_TRY(make_words(c, level->radius));
-    if (least) c->stats.cost_affine = share_of_bits(c, NULL);
-    LOB_TRY(lob_register_points_make(&points, c, level->step));
-    lob_status st = costs_make(&k, c, level, NULL, &points);
-    /* Where images end they look alike, and what lies there may be outside of the other one. */
-    c->margin = 4 * level->radius;
-    if (st == LOB_OK) st = fill_costs(&k, c, 0);
-    c->margin = 0;
-    if (st == LOB_OK && least) *least = translate(c, &k);
-    if (st == LOB_OK && !least) st = lob_register_tree_solve(&k, c, &c->fixed);
-    if (st == LOB_OK && !least) st = lob_register_affine_fit(c, &points, k.contrast);
-    costs_free(&k, c);
-    lob_register_points_free(&points, c);
-    return st;
-}
-
-/* Find the translation from where the headers place the scans, and from their centres on each
- * other: of both, the one that costs less; of equal ones, the first. */
-static lob_status find_translation(lob_register_call *c)
-{
-    const lob_register_options *const o = c->options;
-    lob_register_affine best;
-    int64_t least = INT64_MAX;
-    c->no_data = LOB_REGISTER_DEAR;
-    for (int centres = o->centres; centres <= !o->headers; centres++) {
-        int64_t cost;
-        const lob_register_affine begin = begin_affine(c, centres);
-        if (lie_apart(c, &begin)) continue;
-        c->affine = begin;
-        LOB_TRY(affine_level(c, &translation, &cost));
-        if (cost >= least) continue;
-        least = cost;
-        best = c->affine;
-        c->stats.cost_before = c->stats.cost_affine;
-        c->stats.centres = centres;
-    }
-    if (least == INT64_MAX)
-        return lob_fail(c->error, LOB_EDATA,
-                        "the fields of view of fixed and moving scan do not overlap");
-    c->affine = c->begin = best;
-    c->no_data = LOB_REGISTER_NEUTRAL;
-    c->radius = 0;
     return LOB_OK;
 }
 
-static lob_status find_affine(lob_register_call *c)
+static lob_status sums(int64_t *sum, const lob_register_costs *k, lob_register_call *c)
 {
-    lob_progress_stage(&c->progress, 1, affine_share);
-    LOB_TRY(find_translation(c));
-    for (size_t i = 0; i < COUNT(affine_levels); i++)
-        LOB_TRY(affine_level(c, &affine_levels[i], NULL));
+    (void)c;
+    memset(sum, 0, (size_t)k->labels * sizeof *sum);
+    for (int64_t i = 0; i < k->points->count; i++)
+        for (int64_t l = 0; l < k->labels; l++) sum[l] += k->cost[i * k->labels + l];
     return LOB_OK;
 }
 
-/* ---- the field ---- */
-
-/* Both fields, there and back, half-way to where each undoes the other, a few times over. */
-static lob_status make_consistent(lob_register_points p[2], lob_register_call *c)
+static lob_status halve(lob_register_points p[2], lob_register_call *c, float *next)
 {
     const int64_t count = p[0].count;
-    float *next;
-    LOB_TRY(lob_budget_alloc(&c->budget, &next, 6 * count, sizeof *next, c->error));
-    for (int round = 0; round < CONSISTENT_ROUNDS; round++) {
 #pragma omp parallel for schedule(static) num_threads(c->context->threads)
-        for (int64_t i = 0; i < 2 * count; i++) {
-            const lob_register_points *const own = &p[i / count], *const other = &p[!(i / count)];
-            float at[3], back[3];
-            lob_register_point_middle(at, own, i % count);
-            for (int a = 0; a < 3; a++) at[a] += own->u[a][i % count];
-            lob_register_points_at(back, other, at);
-            for (int a = 0; a < 3; a++)
-                next[(i / count * 3 + a) * count + i % count] =
-                    0.5f * (own->u[a][i % count] - back[a]);
-        }
-        for (int k = 0; k < 2; k++)
-            memcpy(p[k].u[0], next + k * 3 * count, 3 * (size_t)count * sizeof *next);
+    for (int64_t i = 0; i < 2 * count; i++) {
+        float u[3];
+        lob_register_point_halved(u, &p[i / count], &p[!(i / count)], i % count);
+        for (int a = 0; a < 3; a++) next[(i / count * 3 + a) * count + i % count] = u[a];
     }
-    lob_budget_free(&c->budget, next, 6 * count, sizeof *next);
+    for (int k = 0; k < 2; k++)
+        memcpy(p[k].u[0], next + k * 3 * count, 3 * (size_t)count * sizeof *next);
     return LOB_OK;
 }
 
-/* One direction of a level. */
-static lob_status find_one_way(lob_register_points *p, lob_register_call *c,
-                               const lob_register_level *level, const lob_register_points *before,
-                               int from)
+static lob_status bits(int64_t *bits_out, int64_t *voxels_out, lob_register_call *c,
+                       const lob_register_points *p)
 {
-    lob_register_costs k = {.points = p};
-    lob_status st = costs_make(&k, c, level, before->count ? before : NULL, p);
-    if (st == LOB_OK) st = fill_costs(&k, c, from);
-    if (st == LOB_OK) st = lob_register_tree_solve(&k, c, from == 0 ? &c->fixed : &c->moved);
-    costs_free(&k, c);
-    return st;
-}
-
-/* p: displacements in voxels of the grid, there and back. */
-static lob_status find_displacements(lob_register_points p[2], lob_register_call *c)
-{
-    lob_register_points next[2];
-    for (size_t i = 0; i < COUNT(levels); i++) {
-        const lob_register_level as_fitted = fitted(c, levels[i]), *const level = &as_fitted;
-        lob_status st = LOB_OK;
-        if (i > 0 && level->radius != levels[i - 1].radius) LOB_TRY(make_words(c, level->radius));
-        for (int k = 0; k < 2; k++) next[k] = (lob_register_points){.count = 0};
-        for (int k = 0; k < 2 && st == LOB_OK; k++) {
-            st = lob_register_points_make(&next[k], c, level->step);
-            if (k == 0) lob_progress_stage(&c->progress, 6 * next[k].count, share_after[i]);
-            if (st == LOB_OK) st = find_one_way(&next[k], c, level, &p[k], k);
-        }
-        if (st == LOB_OK) st = make_consistent(next, c);
-        for (int k = 0; k < 2; k++) {
-            lob_register_points_free(&p[k], c);
-            p[k] = next[k];
-        }
-        LOB_TRY(st);
+    int64_t sum = 0, voxels = 0;
+#pragma omp parallel for schedule(static) num_threads(c->context->threads) reduction(+ : sum, voxels)
+    for (int64_t i = 0; i < c->fixed.voxels; i++) {
+        const int n = lob_register_bits_at(c->words[0], c->words[1], c->mask, c->no_data,
+                                           c->fixed.dims, p, i);
+        if (n < 0) continue;
+        sum += n;
+        voxels++;
     }
+    *bits_out = sum;
+    *voxels_out = voxels;
     return LOB_OK;
 }
 
-/* The field in voxels of the grid becomes one in mm of the world, with the affine. */
-static lob_status make_field(lob_field *out, lob_register_call *c, const lob_register_points *p)
+static lob_status field(float *mm, lob_register_extent *extent, lob_register_call *c,
+                        const lob_register_points *p, const lob_register_worlds *worlds)
 {
     const lob_dims d = c->fixed.dims;
-    const lob_register_affine world = lob_register_to_world(&c->fixed.geometry);
-    const lob_register_affine moving = lob_register_to_world(&c->moving.geometry);
-    const lob_register_affine back = lob_register_to_voxel(&c->fixed.geometry);
-    const lob_register_affine to = lob_register_after(&moving, &c->affine);
-    const lob_register_affine affine = lob_register_after(&to, &back);
-    *out = (lob_field){.dims = d, .geometry = c->fixed.geometry};
-    memcpy(out->affine, affine.m, sizeof out->affine);
-    out->mm = malloc(3 * (size_t)c->fixed.voxels * sizeof *out->mm);
-    if (!out->mm) return lob_fail(c->error, LOB_ENOMEM, "no memory left for the field");
-#pragma omp parallel for schedule(static) num_threads(c->context->threads)
-    for (int64_t i = 0; i < c->fixed.voxels; i++) {
-        double at[3];
-        lob_register_voxel(at, d, i);
-        const float where[3] = {(float)at[0], (float)at[1], (float)at[2]};
-        float u[3] = {0, 0, 0};
-        if (p) lob_register_points_at(u, p, where);
-        for (int a = 0; a < 3; a++) {
-            double here = world.m[a][3], there = to.m[a][3];
-            for (int b = 0; b < 3; b++) {
-                here += world.m[a][b] * at[b];
-                there += to.m[a][b] * (at[b] + (double)u[b]);
-            }
-            out->mm[a * c->fixed.voxels + i] = (float)(there - here);
+    const int64_t voxels = c->fixed.voxels;
+    int64_t folded = 0;
+    double most = 0.0;
+#pragma omp parallel num_threads(c->context->threads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < voxels; i++) {
+            float u[3];
+            lob_register_field_voxel(u, p, d, worlds, i);
+            for (int a = 0; a < 3; a++) mm[a * voxels + i] = u[a];
+        }
+#pragma omp for schedule(static) reduction(+ : folded) reduction(max : most)
+        for (int64_t i = 0; i < voxels; i++) {
+            const double square = lob_register_square(mm, voxels, i);
+            most = square > most ? square : most;
+            folded += lob_register_folds(mm, d, &worlds->here, i);
         }
     }
+    *extent = (lob_register_extent){folded, most};
     return LOB_OK;
 }
 
-static lob_status run(lob_field *out, lob_register_call *c)
-{
-    lob_register_points p[2] = {{.count = 0}, {.count = 0}};
-    LOB_TRY(prepare(c));
-    LOB_TRY(find_affine(c));
-    lob_register_move(c);
-    LOB_TRY(make_words(c, levels[0].radius));
-    c->stats.cost_affine = c->stats.cost_after = share_of_bits(c, NULL);
-    lob_status st = c->options->affine_only ? LOB_OK : find_displacements(p, c);
-    if (st == LOB_OK) st = make_field(out, c, c->options->affine_only ? NULL : &p[0]);
-    if (st == LOB_OK && !c->options->affine_only) {
-        st = make_words(c, levels[0].radius);
-        c->stats.cost_after = share_of_bits(c, &p[0]);
-    }
-    if (st == LOB_OK) measure_field(&c->stats, out, c->context->threads);
-    for (int k = 0; k < 2; k++) lob_register_points_free(&p[k], c);
-    return st;
-}
-
-lob_status lob_register(lob_field *out, lob_register_stats *stats, const lob_register_input *in,
-                        const lob_register_options *options, const lob_context *context,
-                        lob_error *error)
-{
-    lob_register_call c = {
-        .in = in,
-        .options = options,
-        .context = context,
-        .error = error,
-        .budget = {.who = "registration", .limit = context->max_memory},
-        .progress = {.context = context                    },
-    };
-    lob_error_begin(error);
-    *out = (lob_field){.mm = NULL};
-    lob_status st = check(in, options, error);
-    if (st == LOB_OK) st = run(out, &c);
-    for (int k = 0; k < 2; k++)
-        lob_budget_free(&c.budget, c.words[k], c.fixed.voxels, sizeof *c.words[k]);
-    lob_budget_free(&c.budget, c.mask, c.fixed.voxels, 1);
-    lob_register_image_free(&c.moved, &c);
-    lob_register_image_free(&c.moving, &c);
-    lob_register_image_free(&c.fixed, &c);
-    if (st != LOB_OK) lob_field_free(out);
-    c.stats.working_bytes = c.budget.peak;
-    if (stats) *stats = c.stats;
-    return lob_error_end(error, st);
-}
+const lob_register_loops lob_register_on_cpu = {
+    .move = move,
+    .words = lob_register_words,
+    .costs = costs,
+    .sums = sums,
+    .keys = lob_register_keys,
+    .solve = lob_register_solve,
+    .halve = halve,
+    .bits = bits,
+    .field = field,
+};

@@ -1,5 +1,6 @@
 /* Scans of a registration as levels on a grid. */
-#include "kernels/register/register_parts.h"
+#include "kernels/device/device.h"
+#include "kernels/register/register_voxel.h"
 #include "kernels/resample/resample.h"
 
 #include <float.h>
@@ -164,6 +165,17 @@ static lob_status fill_levels(lob_register_image *image, const void *data, lob_t
     return st;
 }
 
+lob_status lob_register_to_device(lob_register_call *c, void **array, int64_t bytes, lob_status st)
+{
+    void *const from = *array;
+    if (!from || !c->device) return st;
+    *array = NULL;
+    if (st == LOB_OK) st = lob_budget_alloc_at(&c->budget, c->device, array, bytes, c->error);
+    if (st == LOB_OK) st = lob_device_upload(c->device, *array, from, bytes, c->error);
+    lob_budget_free_at(&c->budget, NULL, from, bytes);
+    return st;
+}
+
 lob_status lob_register_image_make(lob_register_image *image, lob_register_call *c,
                                    const lob_volume *scan, double spacing_mm, const char *name)
 {
@@ -186,67 +198,18 @@ lob_status lob_register_image_make(lob_register_image *image, lob_register_call 
             "a grid of %g mm has too many voxels over the %s scan; %d along an axis are "
             "the most",
             spacing_mm, name, LOB_REGISTER_MOST_SIDE);
-    LOB_TRY(
-        lob_budget_alloc(&c->budget, &image->level, image->voxels, sizeof *image->level, c->error));
+    const int64_t level_bytes = image->voxels * (int64_t)sizeof *image->level;
+    LOB_TRY(lob_budget_alloc_at(&c->budget, NULL, &image->level, level_bytes, c->error));
     LOB_TRY(lob_budget_alloc(&c->budget, &data, image->voxels, bytes, c->error));
     lob_status st = lob_resample_cpu(data, &in, &options, &context, c->error);
     if (st == LOB_OK) st = fill_levels(image, data, scan->type, name, c->error);
     lob_budget_free(&c->budget, data, image->voxels, bytes);
-    return st;
+    return lob_register_to_device(c, (void **)&image->level, level_bytes, st);
 }
 
 void lob_register_image_free(lob_register_image *image, lob_register_call *c)
 {
-    lob_budget_free(&c->budget, image->level, image->voxels, sizeof *image->level);
+    lob_budget_free_at(&c->budget, c->device, image->level,
+                       image->voxels * (int64_t)sizeof *image->level);
     image->level = NULL;
-}
-
-/* ---- moving ---- */
-
-enum { PARTS = 256 }; /* of a voxel, in which positions between voxels are counted */
-
-/* The level at a position; one outside takes that of the nearest voxel, and the flag. */
-static int16_t level_at(const lob_register_image *from, const double at[3])
-{
-    int64_t low[3], high[3], part[3], stride = 1;
-    int16_t flag = 0;
-    int64_t sum = 0;
-    for (int a = 0; a < 3; a++) {
-        const int64_t side = lob_side(from->dims, a);
-        double p = at[a];
-        if (!(p >= -0.5 && p <= (double)side - 0.5)) flag = LOB_REGISTER_NONE;
-        p = p > 0.0 ? p < (double)(side - 1) ? p : (double)(side - 1) : 0.0;
-        const int64_t fixed = (int64_t)(p * PARTS + 0.5);
-        low[a] = fixed / PARTS;
-        part[a] = fixed % PARTS;
-        high[a] = (low[a] + (part[a] > 0)) * stride;
-        low[a] *= stride;
-        stride *= side;
-    }
-    for (int k = 0; k < 8; k++) {
-        int64_t i = 0, weight = 1;
-        for (int a = 0; a < 3; a++) {
-            i += k >> a & 1 ? high[a] : low[a];
-            weight *= k >> a & 1 ? part[a] : PARTS - part[a];
-        }
-        if (weight == 0) continue;
-        flag |= from->level[i] & LOB_REGISTER_NONE;
-        sum += weight * (from->level[i] & ~LOB_REGISTER_NONE);
-    }
-    return (int16_t)(flag | (int16_t)((sum + PARTS * PARTS * PARTS / 2) / (PARTS * PARTS * PARTS)));
-}
-
-void lob_register_move(lob_register_call *c)
-{
-    const lob_dims d = c->fixed.dims;
-    const double(*m)[4] = (const double(*)[4])c->affine.m;
-#pragma omp parallel for schedule(static) num_threads(c->context->threads)
-    for (int64_t row = 0; row < d.ny * d.nz; row++)
-        for (int64_t x = 0; x < d.nx; x++) {
-            double at[3], from[3];
-            lob_register_voxel(from, d, row * d.nx + x);
-            for (int a = 0; a < 3; a++)
-                at[a] = m[a][0] * from[0] + m[a][1] * from[1] + m[a][2] * from[2] + m[a][3];
-            c->moved.level[row * d.nx + x] = level_at(&c->moving, at);
-        }
 }

@@ -3,10 +3,9 @@
 #define LOB_REGISTER_PARTS_H
 
 #include "kernels/budget.h"
-#include "kernels/progress.h"
 #include "kernels/register/register.h"
 
-#include <math.h>
+LOB_BEGIN_DECLS
 
 /* ---- images ---- */
 
@@ -30,14 +29,19 @@ typedef struct {
     double m[3][4];
 } lob_register_affine;
 
-/* A call. */
+typedef struct lob_register_loops lob_register_loops;
+
+/* A call. Its images, mask and words, and the displacements and costs of points, are on the device
+ * where there is one. */
 typedef struct {
     const lob_register_input *in;
     const lob_register_options *options;
     const lob_context *context;
     lob_error *error;
     lob_budget budget;
-    lob_progress progress;
+    struct lob_progress *progress; /* kernels/progress.h; the GPU's compiler has no atomics of C */
+    const lob_register_loops *loops;
+    lob_device *device; /* NULL: the CPU */
     lob_register_stats stats;
     lob_register_image fixed, moving, moved; /* moved: on the fixed one's grid, by the affine */
     uint8_t *mask;                           /* on the fixed one's grid; NULL: everything counts */
@@ -58,10 +62,10 @@ void lob_register_grid(lob_dims *dims, lob_geometry *geometry, const lob_volume 
  * highest. name: "fixed", for messages. */
 lob_status lob_register_image_make(lob_register_image *image, lob_register_call *c,
                                    const lob_volume *scan, double spacing_mm, const char *name);
+/* What was made in ordinary memory of the budget goes where the call is. st: how making it went;
+ * where it failed there is nothing to free afterwards. Returns it, or how this went. */
+lob_status lob_register_to_device(lob_register_call *c, void **array, int64_t bytes, lob_status st);
 void lob_register_image_free(lob_register_image *image, lob_register_call *c);
-
-/* The moving image through the call's affine. */
-void lob_register_move(lob_register_call *c);
 
 /* ---- words ---- */
 
@@ -81,12 +85,6 @@ lob_status lob_register_words(uint64_t *words, lob_register_call *c,
  */
 #define LOB_REGISTER_NEUTRAL (UINT64_C(0xe3) * UINT64_C(0x4010040100401))
 #define LOB_REGISTER_DEAR    (UINT64_C(0xf80e3) * UINT64_C(0x10000100001))
-
-/* Bits in which two words differ. */
-static inline int lob_register_bits(uint64_t a, uint64_t b)
-{
-    return __builtin_popcountll(a ^ b);
-}
 
 /* ---- levels ---- */
 
@@ -113,16 +111,10 @@ typedef struct {
 lob_status lob_register_points_make(lob_register_points *p, lob_register_call *c, int step);
 void lob_register_points_free(lob_register_points *p, lob_register_call *c);
 
-/* The displacement at a position of the grid, linear between points, constant beyond them. */
-void lob_register_points_at(float u[3], const lob_register_points *p, const float at[3]);
-
-/* The middle of point i's block. */
-void lob_register_point_middle(float at[3], const lob_register_points *p, int64_t i);
-
 /* Costs of displacements at all points, and the tree along which they are smoothed. */
 typedef struct {
     const lob_register_level *level;
-    const lob_register_points *before; /* displacements of the level before; NULL: 0 */
+    const lob_register_points *before; /* displacements of the level before; no points: 0 */
     lob_register_points *points;       /* first: begins; then: the result */
     int side[3];                       /* displacements along each axis */
     int64_t labels;                    /* all of them */
@@ -130,6 +122,15 @@ typedef struct {
     int32_t *contrast;                 /* of each point: mean less least cost, in bits */
     int64_t scale;                     /* a cost's weight for a bit at all samples */
 } lob_register_costs;
+
+/* Voxels of a block that are sampled; of three or more along each axis, those of a checkerboard.
+ * Returns their number. */
+enum { LOB_REGISTER_MOST_SAMPLES = 64 };
+int lob_register_sample_offsets(int8_t offset[LOB_REGISTER_MOST_SAMPLES][3],
+                                const lob_register_level *level);
+
+/* A cost's weight for a bit at all of so many samples. */
+int64_t lob_register_scale(const lob_register_level *level, int offsets, double smooth);
 
 /* Fill in points' displacements of the level before, and costs. */
 void lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, const uint64_t *from,
@@ -139,6 +140,22 @@ void lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, const 
 int64_t lob_register_rows_words(const lob_register_call *c, const lob_register_level *level);
 void lob_register_rows_fill(uint64_t *rows, const lob_register_call *c, const uint64_t *words,
                             const lob_register_level *level);
+
+/* A tree that spans the points, on the CPU. */
+typedef struct {
+    int64_t *parent; /* of each point; -1: the root */
+    int64_t *order;  /* points, parents before children, children of one point together */
+    int64_t *child;  /* of order[i]: order[child[i]] .. order[child[i + 1]] are its children */
+    int64_t *size;   /* of order[i]: points of its branch, itself too */
+    int64_t *branch; /* where branches that are worked on by one thread each begin in order */
+    int64_t branches, least; /* their number; what is above has at least so many points */
+    uint8_t *edges;          /* of each point: bit 2 a + up is the edge along axis a */
+    int64_t *set;            /* of each point, while edges are chosen */
+    uint64_t *key;           /* of each edge: difference, number; in ascending order */
+    int64_t *memory[2];      /* of the arrays of int64_t and of key */
+} lob_register_tree;
+
+#define LOB_REGISTER_NO_EDGE UINT64_MAX /* the key of an edge that would lead out of the grid */
 
 /* Choose displacements of least cost over the tree of an image's blocks. */
 lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
@@ -162,17 +179,55 @@ lob_register_affine lob_register_inverse(const lob_register_affine *a);
 /* a after b. */
 lob_register_affine lob_register_after(const lob_register_affine *a, const lob_register_affine *b);
 
-/* The position of voxel i. */
-static inline void lob_register_voxel(double at[3], lob_dims dims, int64_t i)
-{
-    const int64_t x = i % dims.nx, y = i / dims.nx % dims.ny, z = i / dims.nx / dims.ny;
-    at[0] = (double)x;
-    at[1] = (double)y;
-    at[2] = (double)z;
-}
-
 /* Of a grid: voxels to world; and back. */
 lob_register_affine lob_register_to_world(const lob_geometry *geometry);
 lob_register_affine lob_register_to_voxel(const lob_geometry *geometry);
+
+/* ---- loops ---- */
+
+typedef struct {
+    lob_register_affine here, there; /* voxels of the grid to the world, and after the affine */
+} lob_register_worlds;
+
+typedef struct {
+    int64_t folded; /* voxels where the field folds */
+    double square;  /* of the longest displacement, mm^2 */
+} lob_register_extent;
+
+/* What takes long, for the CPU and for CUDA. Arrays are where the call is, but where it says so. */
+struct lob_register_loops {
+    /* The moving image through the call's affine. */
+    lob_status (*move)(lob_register_call *c);
+    lob_status (*words)(uint64_t *words, lob_register_call *c, const lob_register_image *image,
+                        int radius); /* lob_register_words */
+    /* Fill in points' displacements of the level before, and costs from words[from] to the other.
+     */
+    lob_status (*costs)(lob_register_costs *k, lob_register_call *c, int from);
+    /* What each displacement costs all points together; in ordinary memory. */
+    lob_status (*sums)(int64_t *sums, const lob_register_costs *k, lob_register_call *c);
+    /* Keys of edges, 3 to a point, in ascending order; in ordinary memory. */
+    lob_status (*keys)(uint64_t *keys, lob_register_call *c, const lob_register_points *p,
+                       const lob_register_image *image);
+    lob_status (*solve)(lob_register_costs *k, lob_register_call *c, const lob_register_tree *t);
+    /* Both fields half-way to where each undoes the other. next: 6 to a point, to work with. */
+    lob_status (*halve)(lob_register_points p[2], lob_register_call *c, float *next);
+    /* Over the voxels that count: bits in which words of the fixed scan and the moved one differ
+     * through displacements p; and their number. */
+    lob_status (*bits)(int64_t *bits, int64_t *voxels, lob_register_call *c,
+                       const lob_register_points *p);
+    /* The field in mm, in ordinary memory, and what it is like. */
+    lob_status (*field)(float *mm, lob_register_extent *extent, lob_register_call *c,
+                        const lob_register_points *p, const lob_register_worlds *worlds);
+};
+
+/* Those of the CPU that are in files of their own. */
+lob_status lob_register_keys(uint64_t *keys, lob_register_call *c, const lob_register_points *p,
+                             const lob_register_image *image);
+lob_status lob_register_solve(lob_register_costs *k, lob_register_call *c,
+                              const lob_register_tree *t);
+
+extern const lob_register_loops lob_register_on_cpu, lob_register_on_cuda;
+
+LOB_END_DECLS
 
 #endif

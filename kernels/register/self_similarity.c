@@ -9,7 +9,7 @@
  * Both patches of a pair are one of six distance maps at a place beside the voxel: of axes a and b,
  * the maps of shifts a + b and b - a at two places each.
  */
-#include "kernels/register/register_parts.h"
+#include "kernels/register/register_voxel.h"
 #include "kernels/simd_clones.h"
 
 enum { PAIRS = 12, MAPS = 6, CUTS = 5, MOST_RADIUS = 3 };
@@ -29,11 +29,6 @@ static const struct {
     {{0, -1, 1}, {{0, 1, 0}, {0, 0, -1}} },
 };
 
-static int64_t clamp(int64_t i, int64_t n)
-{
-    return i < 0 ? 0 : i >= n ? n - 1 : i;
-}
-
 /* ---- maps ---- */
 
 /* Squared differences of a row and the shifted one, summed over 2 radius + 1 along x. */
@@ -45,7 +40,8 @@ LOB_SIMD_CLONES static void sum_along_x(int32_t *restrict out, int32_t *restrict
     for (int64_t x = 0; x < nx; x++) {
         const int64_t other = x + shift;
         if (other < 0 || other >= nx) {
-            const int32_t d = (a[x] & LOB_REGISTER_TOP) - (b[clamp(other, nx)] & LOB_REGISTER_TOP);
+            const int32_t d =
+                (a[x] & LOB_REGISTER_TOP) - (b[lob_register_clamp(other, nx)] & LOB_REGISTER_TOP);
             square[x] = d * d;
         }
     }
@@ -81,10 +77,11 @@ static void sum_rows(int32_t *out, const int32_t *in, int64_t n, int64_t stride,
                      int radius)
 {
     memset(out, 0, (size_t)nx * sizeof *out);
-    for (int k = -radius; k <= radius; k++) add(out, in + clamp(k, n) * stride, nx);
+    for (int k = -radius; k <= radius; k++) add(out, in + lob_register_clamp(k, n) * stride, nx);
     for (int64_t y = 1; y < n; y++)
-        slide(out + y * stride, out + (y - 1) * stride, in + clamp(y + radius, n) * stride,
-              in + clamp(y - 1 - radius, n) * stride, nx);
+        slide(out + y * stride, out + (y - 1) * stride,
+              in + lob_register_clamp(y + radius, n) * stride,
+              in + lob_register_clamp(y - 1 - radius, n) * stride, nx);
 }
 
 /* One map: of each voxel, the distance of the patch around it and that at shift * radius. half: as
@@ -100,8 +97,8 @@ static void make_map(int32_t *map, int32_t *half, lob_register_call *c,
         int32_t *const rows = map + z * plane;
         int32_t wide[LOB_REGISTER_MOST_SIDE + 2 * MOST_RADIUS];
         for (int64_t y = 0; y < d.ny; y++) {
-            const int64_t y2 = clamp(y + shift[1] * radius, d.ny);
-            const int64_t z2 = clamp(z + shift[2] * radius, d.nz);
+            const int64_t y2 = lob_register_clamp(y + shift[1] * radius, d.ny);
+            const int64_t z2 = lob_register_clamp(z + shift[2] * radius, d.nz);
             sum_along_x(rows + y * d.nx, wide, image->level + (z * d.ny + y) * d.nx,
                         image->level + (z2 * d.ny + y2) * d.nx, d.nx, shift[0] * radius, radius);
         }
@@ -150,11 +147,11 @@ static void words_of_row(uint64_t *words, const int32_t *const map[MAPS],
         const int n = d.nx - begin < PIECE ? (int)(d.nx - begin) : PIECE;
         for (int p = 0; p < PAIRS; p++) {
             const int8_t *const place = maps[p / 2].place[p % 2];
-            const int64_t y2 = clamp(y + place[1] * radius, d.ny);
-            const int64_t z2 = clamp(z + place[2] * radius, d.nz);
+            const int64_t y2 = lob_register_clamp(y + place[1] * radius, d.ny);
+            const int64_t z2 = lob_register_clamp(z + place[2] * radius, d.nz);
             const int32_t *const row = map[p / 2] + (z2 * d.ny + y2) * d.nx;
             for (int x = 0; x < n; x++)
-                distance[p][x] = row[clamp(begin + x + place[0] * radius, d.nx)];
+                distance[p][x] = row[lob_register_clamp(begin + x + place[0] * radius, d.nx)];
         }
         make_words(words + begin, (const int32_t(*)[PIECE])distance, n);
     }

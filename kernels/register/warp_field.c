@@ -1,7 +1,8 @@
 /* A volume through a field. */
 #include "kernels/arrays.h"
 #include "kernels/filters/pointwise_voxel.h"
-#include "kernels/register/register_parts.h"
+#include "kernels/progress.h"
+#include "kernels/register/register_voxel.h"
 
 /* The voxels around a position, and how much each counts: 0..1. */
 typedef struct {

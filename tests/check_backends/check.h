@@ -71,6 +71,11 @@ check_cases check_median_cases;
 check_repeats check_median_repeats;
 check_bench bench_median_steps;
 
+/* Registration, which the context's device alone moves to a GPU. */
+check_cases check_register_cases;
+check_repeats check_register_repeats;
+check_bench bench_register;
+
 /* Resampling. */
 check_cases check_resample_cases;
 check_repeats check_resample_repeats;

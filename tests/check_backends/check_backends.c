@@ -29,6 +29,7 @@ static const check_algorithm algorithms[] = {
     {"growcut",     check_growcut_cases,        check_growcut_repeats,        BENCH(bench_growcut)     },
     {"labels",      check_labels_cases,         check_labels_repeats,         BENCH(bench_labels)      },
     {"median",      BENCH(check_median_cases),  BENCH(check_median_repeats),  BENCH(bench_median_steps)},
+    {"register",    check_register_cases,       check_register_repeats,       BENCH(bench_register)    },
     {"resample",    check_resample_cases,       check_resample_repeats,       NULL                     },
     {"segment",     check_segment_cases,        check_segment_repeats,        NULL                     },
     {"supervoxels", check_supervoxels_cases,    check_supervoxels_repeats,    BENCH(bench_supervoxels) },

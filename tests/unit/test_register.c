@@ -1,9 +1,12 @@
 /* Registration: words, costs and the tree against naive versions; threads, cancelling, memory. */
+#include "kernels/progress.h"
 #include "kernels/register/register.h"
-#include "kernels/register/register_parts.h"
+#include "kernels/register/register_voxel.h"
 #include "tests/unit/cmocka_test.h"
 
 static uint32_t random_state;
+static lob_progress progress;
+static const lob_register_points none;
 
 static uint32_t draw(uint32_t below)
 {
@@ -19,7 +22,9 @@ static void begin(lob_register_call *c, lob_dims dims, uint32_t seed)
     random_state = seed;
     *c = (lob_register_call){
         .options = &options, .context = &context, .no_data = LOB_REGISTER_NEUTRAL};
-    c->progress.context = &context;
+    progress = (lob_progress){.context = &context};
+    c->progress = &progress;
+    c->loops = &lob_register_on_cpu;
     c->fixed.dims = dims;
     c->fixed.voxels = lob_dims_voxels(dims);
     c->fixed.level = malloc((size_t)c->fixed.voxels * sizeof *c->fixed.level);
@@ -238,6 +243,7 @@ TEST(choices_on_a_line_cost_least)
                 before[a][i] = points.u[a][i] = (float)draw(64) / 16.0f;
         lob_register_costs k = {
             .level = &level_of,
+            .before = &none,
             .points = &points,
             .side = {SIDE, SIDE, 1},
             .labels = LABELS,

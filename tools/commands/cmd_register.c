@@ -155,7 +155,7 @@ const lob_command lob_command_register = {
         "slices work too. `lobule warp` brings other volumes, such as labels, along.\n"
         "The field covers FIXED, by default at 3 mm, or at 1/64 of its longest side where that is "
         "less but not finer than its voxels. A point of FIXED plus its displacement is the point "
-        "of MOVING. It is computed on the CPU, whatever --device says.",
+        "of MOVING.",
     .examples = "lobule register target.nii.gz atlas.nii.gz -o field.nii.gz --moved moved.nii.gz\n"
                 "lobule warp atlas_labels.nii.gz field.nii.gz --like target.nii.gz --labels "
                 "-o labels.nii.gz",

@@ -1,0 +1,698 @@
+/* The loops of a registration on a GPU. */
+#include "kernels/device/cuda_calls.cuh"
+#include "kernels/device/grid.cuh"
+#include "kernels/register/register_voxel.h"
+
+#include <cub/device/device_radix_sort.cuh>
+
+namespace lob::registration
+{
+
+enum { THREADS = 256, SOLVERS = 128, MAPS = 6, PAIRS = 12, CUTS = 5 };
+enum { MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1, SAMPLES = LOB_REGISTER_MOST_SAMPLES };
+
+/* ---- moving ---- */
+
+struct move_params {
+    int16_t *to;
+    lob_register_image from;
+    lob_dims dims;
+    lob_register_affine affine;
+    int64_t voxels;
+};
+
+static __global__ void move_kernel(move_params s)
+{
+    for (int64_t i = grid_first(); i < s.voxels; i += grid_step())
+        s.to[i] = lob_register_moved(&s.from, s.dims, &s.affine, i);
+}
+
+static lob_status move(lob_register_call *c)
+{
+    const move_params s = {c->moved.level, c->moving, c->fixed.dims, c->affine, c->fixed.voxels};
+    return lob_launch_over(c->device, move_kernel, "moving", s.voxels, THREADS, s, c->error);
+}
+
+/* ---- words: see self_similarity.c ---- */
+
+struct words_params {
+    uint64_t *words;
+    const int16_t *level;
+    int32_t *map, *half; /* six of each */
+    int64_t voxels;
+    uint64_t no_data;
+    int side[3], radius;
+};
+
+static __device__ inline void place_of(int at[3], const int side[3], int64_t i)
+{
+    const uint32_t n = (uint32_t)i, row = n / (uint32_t)side[0];
+    at[0] = (int)(n - row * (uint32_t)side[0]);
+    at[2] = (int)(row / (uint32_t)side[1]);
+    at[1] = (int)(row - (uint32_t)at[2] * (uint32_t)side[1]);
+}
+
+/* The voxel `by` times radius from one, or the last before the border. */
+static __device__ inline int64_t beside(const words_params &s, const int at[3], int x, int y, int z)
+{
+    const int to[3] = {at[0] + x, at[1] + y, at[2] + z};
+    int c[3];
+    for (int a = 0; a < 3; a++) c[a] = to[a] < 0 ? 0 : to[a] >= s.side[a] ? s.side[a] - 1 : to[a];
+    return ((int64_t)c[2] * s.side[1] + c[1]) * s.side[0] + c[0];
+}
+
+static __device__ inline int32_t square(const words_params &s, int64_t i, int64_t j)
+{
+    const int32_t d = (s.level[i] & LOB_REGISTER_TOP) - (s.level[j] & LOB_REGISTER_TOP);
+    return d * d;
+}
+
+/* Squared differences of shifted images, summed over patches along x. */
+static __global__ void along_x_kernel(words_params s)
+{
+    const int shift[MAPS][3] = {
+        {1,  1,  0},
+        {-1, 1,  0},
+        {1,  0,  1},
+        {-1, 0,  1},
+        {0,  1,  1},
+        {0,  -1, 1}
+    };
+    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
+        int at[3], r = s.radius;
+        int32_t sum[MAPS] = {0, 0, 0, 0, 0, 0};
+        place_of(at, s.side, i);
+        for (int k = -r; k <= r; k++) {
+            const int x = at[0] + k;
+            const int here[3] = {x < 0 ? 0 : x >= s.side[0] ? s.side[0] - 1 : x, at[1], at[2]};
+            const int64_t from = i - at[0] + here[0];
+#pragma unroll
+            for (int m = 0; m < MAPS; m++)
+                sum[m] += square(
+                    s, from, beside(s, here, r * shift[m][0], r * shift[m][1], r * shift[m][2]));
+        }
+        for (int m = 0; m < MAPS; m++) s.map[m * s.voxels + i] = sum[m];
+    }
+}
+
+/* The same along y or z of what is summed already. */
+template <bool Z> static __global__ void along_kernel(words_params s)
+{
+    const int32_t *const in = Z ? s.half : s.map;
+    int32_t *const out = Z ? s.map : s.half;
+    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
+        int at[3];
+        int32_t sum[MAPS] = {0, 0, 0, 0, 0, 0};
+        place_of(at, s.side, i);
+        for (int k = -s.radius; k <= s.radius; k++) {
+            const int64_t from = beside(s, at, 0, Z ? 0 : k, Z ? k : 0);
+            for (int m = 0; m < MAPS; m++) sum[m] += in[m * s.voxels + from];
+        }
+        for (int m = 0; m < MAPS; m++) out[m * s.voxels + i] = sum[m];
+    }
+}
+
+static __global__ void words_kernel(words_params s)
+{
+    const int place[PAIRS][3] = {
+        {-1, 0,  0 },
+        {0,  -1, 0 },
+        {1,  0,  0 },
+        {0,  -1, 0 },
+        {-1, 0,  0 },
+        {0,  0,  -1},
+        {1,  0,  0 },
+        {0,  0,  -1},
+        {0,  -1, 0 },
+        {0,  0,  -1},
+        {0,  1,  0 },
+        {0,  0,  -1}
+    };
+    const double cuts[CUTS] = {89, 295, 552, 896, 1420};
+    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
+        int at[3];
+        double distance[PAIRS], least = 0.0, sum = 0.0;
+        uint64_t word = 0;
+        place_of(at, s.side, i);
+#pragma unroll
+        for (int p = 0; p < PAIRS; p++) {
+            const int64_t from = beside(s, at, s.radius * place[p][0], s.radius * place[p][1],
+                                        s.radius * place[p][2]);
+            distance[p] = s.map[p / 2 * s.voxels + from];
+            least = p == 0 || distance[p] < least ? distance[p] : least;
+            sum += distance[p];
+        }
+        sum -= PAIRS * least;
+#pragma unroll
+        for (int p = 0; p < PAIRS; p++) {
+            const double d = (distance[p] - least) * (PAIRS * 1024.0);
+            for (int k = 0; k < CUTS; k++) word |= (uint64_t)(d > cuts[k] * sum) << (p * CUTS + k);
+        }
+        s.words[i] = s.level[i] & LOB_REGISTER_NONE ? s.no_data : word;
+    }
+}
+
+static lob_status launch_words(lob_device *device, const words_params &s, lob_error *error)
+{
+    const char *const what = "words";
+    LOB_TRY(lob_launch_over(device, along_x_kernel, what, s.voxels, THREADS, s, error));
+    LOB_TRY(lob_launch_over(device, along_kernel<false>, what, s.voxels, THREADS, s, error));
+    LOB_TRY(lob_launch_over(device, along_kernel<true>, what, s.voxels, THREADS, s, error));
+    return lob_launch_over(device, words_kernel, what, s.voxels, THREADS, s, error);
+}
+
+static lob_status words(uint64_t *words, lob_register_call *c, const lob_register_image *image,
+                        int radius)
+{
+    const int64_t bytes = 2 * MAPS * image->voxels * (int64_t)sizeof(int32_t);
+    const lob_dims d = image->dims;
+    words_params s = {
+        words,
+        image->level,
+        nullptr,
+        nullptr,
+        image->voxels,
+        c->no_data,
+        {(int)d.nx, (int)d.ny, (int)d.nz},
+        radius
+    };
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.map, bytes, c->error));
+    s.half = s.map + MAPS * image->voxels;
+    const lob_status st = launch_words(c->device, s, c->error);
+    lob_budget_free_at(&c->budget, c->device, s.map, bytes);
+    return st;
+}
+
+/* ---- costs ---- */
+
+struct costs_params {
+    const uint64_t *from, *to;
+    const uint8_t *mask;
+    uint64_t no_data;
+    lob_dims dims;
+    lob_register_points points, before;
+    int32_t *cost, *contrast;
+    int64_t scale;
+    int side[3], labels, quant, margin, offsets;
+    int8_t offset[SAMPLES][3];
+};
+
+/* A sample: its word, and where the first displacement leads it. */
+struct sample {
+    uint64_t word;
+    int at[3];
+    bool counts;
+};
+
+static __device__ void take_sample(sample *to, const costs_params &s, int o, int64_t point)
+{
+    int64_t at[3], there[3];
+    const int64_t voxel = lob_register_sample(at, &s.points, s.dims, s.offset[o], point);
+    to->counts = !(s.mask && !s.mask[voxel]) && s.from[voxel] != s.no_data &&
+                 !lob_register_near_border(at, s.dims, s.margin);
+    if (!to->counts) return;
+    to->word = s.from[voxel];
+    lob_register_displaced(there, &s.before, s.dims, at);
+    for (int a = 0; a < 3; a++) to->at[a] = (int)there[a] - s.quant * (s.side[a] / 2);
+}
+
+static __device__ inline int bits_of(const costs_params &s, const sample &from, int lx, int ly,
+                                     int lz)
+{
+    const int x = from.at[0] + s.quant * lx, y = from.at[1] + s.quant * ly;
+    const int z = from.at[2] + s.quant * lz;
+    const bool inside =
+        x >= 0 && x < s.dims.nx && y >= 0 && y < s.dims.ny && z >= 0 && z < s.dims.nz;
+    const uint64_t there = inside ? s.to[(z * s.dims.ny + y) * s.dims.nx + x] : s.no_data;
+    return lob_register_bits(from.word, there);
+}
+
+/* A block takes a point. */
+static __global__ void costs_kernel(costs_params s)
+{
+    __shared__ sample samples[SAMPLES];
+    __shared__ int all, least;
+    const int64_t point = blockIdx.x;
+    int sum = 0, low = INT32_MAX;
+    if (threadIdx.x < s.offsets) take_sample(&samples[threadIdx.x], s, (int)threadIdx.x, point);
+    if (threadIdx.x == 0) {
+        float u[3];
+        lob_register_point_begin(u, &s.before, &s.points, point);
+        for (int a = 0; a < 3; a++) s.points.u[a][point] = u[a];
+        all = 0;
+        least = INT32_MAX;
+    }
+    __syncthreads();
+    for (int l = (int)threadIdx.x; l < s.labels; l += (int)blockDim.x) {
+        const int lx = l % s.side[0], ly = l / s.side[0] % s.side[1];
+        const int lz = l / s.side[0] / s.side[1];
+        int bits = 0;
+        for (int o = 0; o < s.offsets; o++)
+            if (samples[o].counts) bits += bits_of(s, samples[o], lx, ly, lz);
+        s.cost[point * s.labels + l] = lob_register_cost(bits, s.scale, s.side, lx, ly, lz);
+        sum += bits;
+        low = bits < low ? bits : low;
+    }
+    atomicAdd(&all, sum); /* below 4913 * 64 * 60 */
+    atomicMin(&least, low);
+    __syncthreads();
+    if (threadIdx.x == 0) s.contrast[point] = all / s.labels - least;
+}
+
+static lob_status costs(lob_register_costs *k, lob_register_call *c, int from)
+{
+    costs_params s = {c->words[from], c->words[!from], c->mask, c->no_data, c->fixed.dims,
+                      *k->points,     *k->before,      k->cost, k->contrast};
+    s.offsets = lob_register_sample_offsets(s.offset, k->level);
+    s.scale = k->scale = lob_register_scale(k->level, s.offsets, c->options->smooth);
+    for (int a = 0; a < 3; a++) s.side[a] = k->side[a];
+    s.labels = (int)k->labels;
+    s.quant = k->level->quant;
+    s.margin = c->margin;
+    return lob_launch(c->device, costs_kernel, "costs", s.points.count, SOLVERS, 0, s, c->error);
+}
+
+struct sums_params {
+    int64_t *sums;
+    const int32_t *cost;
+    int64_t labels, count;
+};
+
+static __global__ void sums_kernel(sums_params s)
+{
+    for (int64_t l = grid_first(); l < s.labels; l += grid_step()) {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < s.count; i++) sum += s.cost[i * s.labels + l];
+        s.sums[l] = sum;
+    }
+}
+
+static lob_status sums(int64_t *out, const lob_register_costs *k, lob_register_call *c)
+{
+    const int64_t bytes = k->labels * (int64_t)sizeof *out;
+    sums_params s = {nullptr, k->cost, k->labels, k->points->count};
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.sums, bytes, c->error));
+    lob_status st = lob_launch_over(c->device, sums_kernel, "sums", s.labels, WARP, s, c->error);
+    if (st == LOB_OK) st = lob_device_download(c->device, out, s.sums, bytes, c->error);
+    lob_budget_free_at(&c->budget, c->device, s.sums, bytes);
+    return st;
+}
+
+/* ---- the tree ---- */
+
+struct keys_params {
+    uint64_t *keys;
+    lob_register_points points;
+    lob_register_image image;
+};
+
+static __global__ void keys_kernel(keys_params s)
+{
+    for (int64_t e = grid_first(); e < 3 * s.points.count; e += grid_step())
+        s.keys[e] = lob_register_key(&s.points, &s.image, e);
+}
+
+/* keys: unsorted, then room for sorted ones. */
+static lob_status sort(uint64_t *keys, int64_t n, lob_register_call *c)
+{
+    cudaStream_t const stream = lob_device_cuda_stream(c->device);
+    size_t bytes = 0;
+    void *work = nullptr;
+    LOB_TRY(lob_device_check(
+        cub::DeviceRadixSort::SortKeys(nullptr, bytes, keys, keys + n, n, 0, 64, stream),
+        "sorting edges", c->error));
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &work, (int64_t)bytes, c->error));
+    const lob_status st = lob_device_check(
+        cub::DeviceRadixSort::SortKeys(work, bytes, keys, keys + n, n, 0, 64, stream),
+        "sorting edges", c->error);
+    lob_budget_free_at(&c->budget, c->device, work, (int64_t)bytes);
+    return st;
+}
+
+static lob_status keys(uint64_t *out, lob_register_call *c, const lob_register_points *p,
+                       const lob_register_image *image)
+{
+    const int64_t n = 3 * p->count, bytes = 2 * n * (int64_t)sizeof *out;
+    keys_params s = {nullptr, *p, *image};
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.keys, bytes, c->error));
+    lob_status st = lob_launch_over(c->device, keys_kernel, "edges", n, THREADS, s, c->error);
+    if (st == LOB_OK) st = sort(s.keys, n, c);
+    if (st == LOB_OK) st = lob_device_download(c->device, out, s.keys + n, bytes / 2, c->error);
+    lob_budget_free_at(&c->budget, c->device, s.keys, bytes);
+    return st;
+}
+
+/*
+ * Blocks take points in the order of tickets, so whom a point waits for is on its way. Upwards a
+ * point sends its message when all its children's have come; messages are whole numbers, so their
+ * order does not matter. Downwards it chooses when its parent has.
+ */
+struct solve_params {
+    const int64_t *parent, *order, *child; /* as in lob_register_tree */
+    int32_t *cost;
+    const float *u[3]; /* where points begin, */
+    float *moved[3];   /* and where they go */
+    int *heard;        /* messages that a point has; 0 before */
+    int *choice;       /* of a point; -1 before */
+    int *tickets;      /* up, down; 0 before */
+    int64_t count;
+    int side[3], labels, quant;
+};
+
+struct edges {
+    int32_t cost[3][2 * MOST_SIDE]; /* by the parent's displacement less the child's + side - 1 */
+};
+
+static __device__ void make_edges(edges *e, const solve_params &s, int64_t parent, int64_t child)
+{
+    for (int k = (int)threadIdx.x; k < 3 * 2 * MOST_SIDE; k += (int)blockDim.x) {
+        const int a = k / (2 * MOST_SIDE), i = k % (2 * MOST_SIDE);
+        if (i < 2 * s.side[a] - 1)
+            e->cost[a][i] =
+                lob_register_edge_cost(s.u[a][parent], s.u[a][child], i - s.side[a] + 1, s.quant);
+    }
+}
+
+/* The next ticket, in all threads of the block; a barrier before its use of `shared`. */
+static __device__ inline int take_ticket(int *tickets, int *shared)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) *shared = atomicAdd(tickets, 1);
+    __syncthreads();
+    return *shared;
+}
+
+/* Along one axis: out = least of in + edge. Returns the least that this thread wrote. */
+static __device__ int32_t least_along(int32_t *out, const int32_t *in, const int32_t *cost,
+                                      const solve_params &s, int side, int stride)
+{
+    int32_t low = INT32_MAX;
+    for (int l = (int)threadIdx.x; l < s.labels; l += (int)blockDim.x) {
+        const int j = l / stride % side;
+        const int32_t *const from = in + (l - j * stride);
+        int32_t best = INT32_MAX;
+        for (int i = 0; i < side; i++) {
+            const int32_t sum = from[i * stride] + cost[j - i + side - 1];
+            best = sum < best ? sum : best;
+        }
+        out[l] = best;
+        low = best < low ? best : low;
+    }
+    return low;
+}
+
+static __global__ void up_kernel(solve_params s)
+{
+    extern __shared__ int32_t work[]; /* 2 * labels */
+    __shared__ edges e;
+    __shared__ int ticket, least;
+    int32_t *const other = work + s.labels;
+    while (true) {
+        const int64_t i = s.count - 1 - take_ticket(&s.tickets[0], &ticket);
+        if (i < 1) return; /* the root sends nothing */
+        const int64_t point = s.order[i], parent = s.parent[point];
+        make_edges(&e, s, parent, point);
+        if (threadIdx.x == 0) {
+            const int children = (int)(s.child[i + 1] - s.child[i]);
+            while (*(volatile int *)&s.heard[point] < children) __nanosleep(20);
+            memory_fence();
+            least = INT32_MAX;
+        }
+        __syncthreads();
+        for (int l = (int)threadIdx.x; l < s.labels; l += (int)blockDim.x)
+            work[l] = __ldcg(&s.cost[point * s.labels + l]);
+        __syncthreads();
+        least_along(other, work, e.cost[2], s, s.side[2], s.side[0] * s.side[1]);
+        __syncthreads();
+        least_along(work, other, e.cost[1], s, s.side[1], s.side[0]);
+        __syncthreads();
+        const int32_t low = least_along(other, work, e.cost[0], s, s.side[0], 1);
+        atomicMin(&least, low);
+        __syncthreads();
+        for (int l = (int)threadIdx.x; l < s.labels; l += (int)blockDim.x)
+            atomicAdd(&s.cost[parent * s.labels + l], other[l] - least);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            memory_fence();
+            atomicAdd(&s.heard[parent], 1);
+        }
+    }
+}
+
+/* What a displacement costs a point whose parent has chosen. */
+static __device__ inline int32_t cost_at(const solve_params &s, const edges &e, int64_t point,
+                                         int chosen, int l)
+{
+    int32_t cost = s.cost[point * s.labels + l];
+    int stride = 1;
+    for (int a = 0; a < 3 && chosen >= 0; a++) {
+        const int from = chosen / stride % s.side[a], to = l / stride % s.side[a];
+        cost += e.cost[a][from - to + s.side[a] - 1];
+        stride *= s.side[a];
+    }
+    return cost;
+}
+
+/* Move a point by its choice, and beside it. */
+static __device__ void settle(const solve_params &s, const edges &e, int64_t point, int chosen,
+                              int l)
+{
+    int stride = 1;
+    for (int a = 0; a < 3; a++) {
+        const int at = l / stride % s.side[a], half = s.side[a] / 2;
+        float more = 0.0f;
+        if (at > 0 && at < s.side[a] - 1)
+            more = lob_register_beside(cost_at(s, e, point, chosen, l - stride),
+                                       cost_at(s, e, point, chosen, l),
+                                       cost_at(s, e, point, chosen, l + stride));
+        s.moved[a][point] = s.u[a][point] + (float)s.quant * ((float)(at - half) + more);
+        stride *= s.side[a];
+    }
+}
+
+static __global__ void down_kernel(solve_params s)
+{
+    __shared__ edges e;
+    __shared__ int ticket, chosen;
+    __shared__ u64 best;
+    while (true) {
+        const int64_t i = take_ticket(&s.tickets[1], &ticket);
+        if (i >= s.count) return;
+        const int64_t point = s.order[i], parent = s.parent[point];
+        if (parent >= 0) make_edges(&e, s, parent, point);
+        if (threadIdx.x == 0) {
+            best = ~(u64)0;
+            chosen = -1;
+            while (parent >= 0 && (chosen = *(volatile int *)&s.choice[parent]) < 0)
+                __nanosleep(20);
+        }
+        __syncthreads();
+        u64 own = ~(u64)0; /* the cost, then the displacement: of equal ones the first */
+        for (int l = (int)threadIdx.x; l < s.labels; l += (int)blockDim.x) {
+            const uint32_t cost = (uint32_t)cost_at(s, e, point, chosen, l) ^ 0x80000000u;
+            const u64 key = (u64)cost << 32 | (uint32_t)l;
+            own = key < own ? key : own;
+        }
+        own = warp_min(own);
+        if (threadIdx.x % WARP == 0) atomicMin(&best, own);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            const int l = (int)(best & UINT32_MAX);
+            *(volatile int *)&s.choice[point] = l;
+            settle(s, e, point, chosen, l);
+        }
+    }
+}
+
+/* Upload the tree, and solve it. memory: of solve_bytes. */
+static lob_status solve_in(unsigned char *memory, const lob_register_costs *k, lob_register_call *c,
+                           const lob_register_tree *t)
+{
+    const lob_register_points *const p = k->points;
+    const int64_t n = p->count, whole = n * (int64_t)sizeof(int64_t);
+    int64_t *const parent = (int64_t *)memory, *const order = parent + n, *const child = order + n;
+    float *const moved = (float *)(child + n + 1);
+    int *const heard = (int *)(moved + 3 * n), *const tickets = heard + n,
+               *const choice = tickets + 2;
+    lob_device *const device = c->device;
+    LOB_TRY(lob_device_upload(device, parent, t->parent, whole, c->error));
+    LOB_TRY(lob_device_upload(device, order, t->order, whole, c->error));
+    LOB_TRY(lob_device_upload(device, child, t->child, whole + (int64_t)sizeof *child, c->error));
+    LOB_TRY(lob_device_fill(device, heard, 0, (n + 2) * (int64_t)sizeof(int), c->error));
+    LOB_TRY(lob_device_fill(device, choice, 0xff, n * (int64_t)sizeof(int), c->error));
+    const solve_params s = {
+        parent,
+        order,
+        child,
+        k->cost,
+        {p->u[0],    p->u[1],    p->u[2]      },
+        {moved,      moved + n,  moved + 2 * n},
+        heard,
+        choice,
+        tickets,
+        n,
+        {k->side[0], k->side[1], k->side[2]   },
+        (int)k->labels,
+        k->level->quant
+    };
+    const int64_t most = 8 * (int64_t)lob_device_multiprocessors(device);
+    const int64_t blocks = n < most ? n : most;
+    const size_t shared = 2 * (size_t)k->labels * sizeof(int32_t);
+    LOB_TRY(lob_launch(device, up_kernel, "messages", blocks, SOLVERS, shared, s, c->error));
+    LOB_TRY(lob_launch(device, down_kernel, "choices", blocks, SOLVERS, 0, s, c->error));
+    return lob_device_copy(device, p->u[0], moved, 3 * n * (int64_t)sizeof(float), c->error);
+}
+
+static lob_status solve(lob_register_costs *k, lob_register_call *c, const lob_register_tree *t)
+{
+    const int64_t bytes = (3 * k->points->count + 1) * (int64_t)sizeof(int64_t) +
+                          (5 * k->points->count + 2) * (int64_t)sizeof(float);
+    unsigned char *memory;
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &memory, bytes, c->error));
+    const lob_status st = solve_in(memory, k, c, t);
+    lob_budget_free_at(&c->budget, c->device, memory, bytes);
+    return st;
+}
+
+/* ---- points and the field ---- */
+
+struct halve_params {
+    lob_register_points p[2];
+    float *next;
+    int64_t count;
+};
+
+static __global__ void halve_kernel(halve_params s)
+{
+    for (int64_t i = grid_first(); i < 2 * s.count; i += grid_step()) {
+        float u[3];
+        const int64_t k = i / s.count;
+        lob_register_point_halved(u, &s.p[k], &s.p[!k], i % s.count);
+        for (int a = 0; a < 3; a++) s.next[(k * 3 + a) * s.count + i % s.count] = u[a];
+    }
+}
+
+static lob_status halve(lob_register_points p[2], lob_register_call *c, float *next)
+{
+    const int64_t count = p[0].count, bytes = 3 * count * (int64_t)sizeof *next;
+    const halve_params s = {
+        {p[0], p[1]},
+        next, count
+    };
+    LOB_TRY(lob_launch_over(c->device, halve_kernel, "halving", 2 * count, THREADS, s, c->error));
+    for (int k = 0; k < 2; k++)
+        LOB_TRY(lob_device_copy(c->device, p[k].u[0], next + 3 * k * count, bytes, c->error));
+    return LOB_OK;
+}
+
+struct bits_params {
+    const uint64_t *from, *to;
+    const uint8_t *mask;
+    uint64_t no_data;
+    lob_dims dims;
+    lob_register_points points;
+    int64_t voxels;
+    u64 *sums; /* bits, voxels that count; 0 before */
+};
+
+static __global__ void bits_kernel(bits_params s)
+{
+    u64 sum = 0, count = 0;
+    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
+        const int n = lob_register_bits_at(s.from, s.to, s.mask, s.no_data, s.dims, &s.points, i);
+        sum += n < 0 ? 0 : (u64)n;
+        count += n >= 0;
+    }
+    sum = warp_sum(sum);
+    count = warp_sum(count);
+    if (threadIdx.x % WARP == 0) {
+        atomicAdd(&s.sums[0], sum);
+        atomicAdd(&s.sums[1], count);
+    }
+}
+
+/* Two sums of a kernel, 0 at first. */
+template <typename P>
+static lob_status sums_of(u64 out[2], void (*kernel)(P), P s, const char *name,
+                          lob_register_call *c)
+{
+    const int64_t bytes = 2 * (int64_t)sizeof *out;
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.sums, bytes, c->error));
+    lob_status st = lob_device_fill(c->device, s.sums, 0, bytes, c->error);
+    if (st == LOB_OK) st = lob_launch_over(c->device, kernel, name, s.voxels, THREADS, s, c->error);
+    if (st == LOB_OK) st = lob_device_download(c->device, out, s.sums, bytes, c->error);
+    lob_budget_free_at(&c->budget, c->device, s.sums, bytes);
+    return st;
+}
+
+static lob_status bits(int64_t *bits, int64_t *voxels, lob_register_call *c,
+                       const lob_register_points *p)
+{
+    const bits_params s = {c->words[0],   c->words[1], c->mask,         c->no_data,
+                           c->fixed.dims, *p,          c->fixed.voxels, nullptr};
+    u64 sums[2] = {0, 0};
+    const lob_status st = sums_of(sums, bits_kernel, s, "bits", c);
+    *bits = (int64_t)sums[0];
+    *voxels = (int64_t)sums[1];
+    return st;
+}
+
+struct field_params {
+    float *mm;
+    lob_dims dims;
+    lob_register_points points;
+    lob_register_worlds worlds;
+    int64_t voxels;
+    u64 *sums; /* voxels where it folds, bits of the largest square; 0 before */
+};
+
+static __global__ void field_kernel(field_params s)
+{
+    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
+        float u[3];
+        lob_register_field_voxel(u, &s.points, s.dims, &s.worlds, i);
+        for (int a = 0; a < 3; a++) s.mm[a * s.voxels + i] = u[a];
+    }
+}
+
+static __global__ void extent_kernel(field_params s)
+{
+    u64 folded = 0, most = 0;
+    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
+        /* Bits of doubles that are not negative are in the order of the doubles. */
+        const u64 square = (u64)__double_as_longlong(lob_register_square(s.mm, s.voxels, i));
+        most = square > most ? square : most;
+        folded += lob_register_folds(s.mm, s.dims, &s.worlds.here, i);
+    }
+    folded = warp_sum(folded);
+    most = warp_max(most);
+    if (threadIdx.x % WARP == 0) {
+        atomicAdd(&s.sums[0], folded);
+        atomicMax(&s.sums[1], most);
+    }
+}
+
+static lob_status field(float *mm, lob_register_extent *extent, lob_register_call *c,
+                        const lob_register_points *p, const lob_register_worlds *worlds)
+{
+    const int64_t bytes = 3 * c->fixed.voxels * (int64_t)sizeof *mm;
+    field_params s = {nullptr, c->fixed.dims, *p, *worlds, c->fixed.voxels, nullptr};
+    u64 sums[2] = {0, 0};
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.mm, bytes, c->error));
+    lob_status st =
+        lob_launch_over(c->device, field_kernel, "the field", s.voxels, THREADS, s, c->error);
+    if (st == LOB_OK) st = sums_of(sums, extent_kernel, s, "the field's extent", c);
+    if (st == LOB_OK) st = lob_device_download(c->device, mm, s.mm, bytes, c->error);
+    lob_budget_free_at(&c->budget, c->device, s.mm, bytes);
+    extent->folded = (int64_t)sums[0];
+    memcpy(&extent->square, &sums[1], sizeof extent->square);
+    return st;
+}
+
+} /* namespace lob::registration */
+
+using namespace lob::registration;
+
+extern "C" const lob_register_loops lob_register_on_cuda = {
+    move, words, costs, sums, keys, solve, halve, bits, field,
+};

@@ -1,0 +1,320 @@
+/* Registration, one voxel, point, displacement or edge at a time: what the CPU and CUDA compile. */
+#ifndef LOB_REGISTER_VOXEL_H
+#define LOB_REGISTER_VOXEL_H
+
+#include "kernels/register/register_parts.h"
+#include "volumes/both.h"
+
+#include <math.h>
+
+LOB_BEGIN_DECLS
+
+LOB_BOTH int64_t lob_register_clamp(int64_t i, int64_t n)
+{
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
+
+/* The position of voxel i. */
+LOB_BOTH void lob_register_voxel(double at[3], lob_dims dims, int64_t i)
+{
+    const int64_t x = i % dims.nx, y = i / dims.nx % dims.ny, z = i / dims.nx / dims.ny;
+    at[0] = (double)x;
+    at[1] = (double)y;
+    at[2] = (double)z;
+}
+
+/* The index of the voxel at a position; outside, that of the nearest. */
+LOB_BOTH int64_t lob_register_index(lob_dims dims, const int64_t at[3])
+{
+    int64_t i = 0;
+    for (int a = 2; a >= 0; a--)
+        i = i * lob_side(dims, a) + lob_register_clamp(at[a], lob_side(dims, a));
+    return i;
+}
+
+/* Bits in which two words differ. */
+LOB_BOTH int lob_register_bits(uint64_t a, uint64_t b)
+{
+#ifdef __CUDA_ARCH__
+    return __popcll(a ^ b);
+#else
+    return __builtin_popcountll(a ^ b);
+#endif
+}
+
+/* ---- moving ---- */
+
+enum { LOB_REGISTER_FRACTIONS = 256 }; /* of a voxel, in which positions between voxels count */
+
+/* The level of voxel i through an affine; a position outside takes that of the nearest voxel, and
+ * the flag. */
+LOB_BOTH int16_t lob_register_moved(const lob_register_image *from, lob_dims dims,
+                                    const lob_register_affine *affine, int64_t i)
+{
+    const int64_t parts = LOB_REGISTER_FRACTIONS;
+    int64_t low[3], high[3], part[3], stride = 1;
+    double here[3];
+    int16_t flag = 0;
+    int64_t sum = 0;
+    lob_register_voxel(here, dims, i);
+    for (int a = 0; a < 3; a++) {
+        const double *const m = affine->m[a];
+        const int64_t side = lob_side(from->dims, a);
+        double p = m[0] * here[0] + m[1] * here[1] + m[2] * here[2] + m[3];
+        if (!(p >= -0.5 && p <= (double)side - 0.5)) flag = LOB_REGISTER_NONE;
+        p = p > 0.0 ? p < (double)(side - 1) ? p : (double)(side - 1) : 0.0;
+        const int64_t fixed = (int64_t)(p * (double)parts + 0.5);
+        low[a] = fixed / parts;
+        part[a] = fixed % parts;
+        high[a] = (low[a] + (part[a] > 0)) * stride;
+        low[a] *= stride;
+        stride *= side;
+    }
+    for (int k = 0; k < 8; k++) {
+        int64_t at = 0, weight = 1;
+        for (int a = 0; a < 3; a++) {
+            at += k >> a & 1 ? high[a] : low[a];
+            weight *= k >> a & 1 ? part[a] : parts - part[a];
+        }
+        if (weight == 0) continue;
+        flag = (int16_t)(flag | (from->level[at] & LOB_REGISTER_NONE));
+        sum += weight * (from->level[at] & ~LOB_REGISTER_NONE);
+    }
+    const int64_t all = parts * parts * parts;
+    return (int16_t)(flag | (int16_t)((sum + all / 2) / all));
+}
+
+/* ---- points ---- */
+
+/* The middle of point i's block. */
+LOB_BOTH void lob_register_point_middle(float at[3], const lob_register_points *p, int64_t i)
+{
+    const int64_t index[3] = {i % p->n[0], i / p->n[0] % p->n[1], i / p->n[0] / p->n[1]};
+    for (int a = 0; a < 3; a++)
+        at[a] = (float)(index[a] * p->step + p->first[a]) + (float)(p->step - 1) / 2.0f;
+}
+
+/* The displacement at a position of the grid, linear between points, constant beyond them. */
+LOB_BOTH void lob_register_points_at(float u[3], const lob_register_points *p, const float at[3])
+{
+    int64_t low[3], high[3], stride = 1;
+    float part[3];
+    for (int a = 0; a < 3; a++) {
+        const float last = (float)(p->n[a] - 1);
+        float g = (at[a] - (float)p->first[a] - (float)(p->step - 1) / 2.0f) / (float)p->step;
+        g = g > 0.0f ? g < last ? g : last : 0.0f;
+        low[a] = (int64_t)g;
+        part[a] = g - (float)low[a];
+        high[a] = (low[a] + (low[a] + 1 < p->n[a])) * stride;
+        low[a] *= stride;
+        stride *= p->n[a];
+    }
+    for (int k = 0; k < 3; k++) {
+        float line[4];
+        for (int j = 0; j < 4; j++) {
+            const float *const row =
+                p->u[k] + (j & 1 ? high[1] : low[1]) + (j & 2 ? high[2] : low[2]);
+            line[j] = row[low[0]] + part[0] * (row[high[0]] - row[low[0]]);
+        }
+        const float near = line[0] + part[1] * (line[1] - line[0]);
+        const float far = line[2] + part[1] * (line[3] - line[2]);
+        u[k] = near + part[2] * (far - near);
+    }
+}
+
+/* Where a level begins at a point: the displacement before, in whole parts of a voxel. */
+LOB_BOTH void lob_register_point_begin(float u[3], const lob_register_points *before,
+                                       const lob_register_points *p, int64_t i)
+{
+    float at[3];
+    for (int a = 0; a < 3; a++) u[a] = 0.0f;
+    lob_register_point_middle(at, p, i);
+    if (before->count > 0) lob_register_points_at(u, before, at);
+    for (int a = 0; a < 3; a++)
+        u[a] = floorf(u[a] * LOB_REGISTER_PARTS + 0.5f) / LOB_REGISTER_PARTS;
+}
+
+/* Point i's displacement, half-way to where the other field undoes it. */
+LOB_BOTH void lob_register_point_halved(float u[3], const lob_register_points *own,
+                                        const lob_register_points *other, int64_t i)
+{
+    float at[3], back[3];
+    lob_register_point_middle(at, own, i);
+    for (int a = 0; a < 3; a++) at[a] += own->u[a][i];
+    lob_register_points_at(back, other, at);
+    for (int a = 0; a < 3; a++) u[a] = 0.5f * (own->u[a][i] - back[a]);
+}
+
+/* ---- costs ---- */
+
+/* A sample's voxel, the one at an offset in the block of point i. Returns its index. */
+LOB_BOTH int64_t lob_register_sample(int64_t at[3], const lob_register_points *p, lob_dims dims,
+                                     const int8_t offset[3], int64_t i)
+{
+    const int64_t index[3] = {i % p->n[0], i / p->n[0] % p->n[1], i / p->n[0] / p->n[1]};
+    for (int a = 0; a < 3; a++)
+        at[a] = lob_register_clamp(index[a] * p->step + p->first[a] + offset[a], lob_side(dims, a));
+    return lob_register_index(dims, at);
+}
+
+/* The voxel to which displacements lead; those of no points are 0. */
+LOB_BOTH void lob_register_displaced(int64_t to[3], const lob_register_points *p, lob_dims dims,
+                                     const int64_t at[3])
+{
+    const float where[3] = {(float)at[0], (float)at[1], (float)at[2]};
+    float u[3] = {0, 0, 0};
+    if (p->count > 0) lob_register_points_at(u, p, where);
+    for (int a = 0; a < 3; a++)
+        to[a] = lob_register_clamp(at[a] + (int64_t)floorf(u[a] + 0.5f), lob_side(dims, a));
+}
+
+/* Does a voxel lie nearer to the border than so many voxels? Axes that would lose half do not
+ * count. */
+LOB_BOTH bool lob_register_near_border(const int64_t at[3], lob_dims dims, int margin)
+{
+    for (int a = 0; a < 3; a++) {
+        const int64_t side = lob_side(dims, a);
+        if (side >= 4 * margin && (at[a] < margin || at[a] >= side - margin)) return true;
+    }
+    return false;
+}
+
+/* A displacement's cost: bits, weighted, and a little for its length, which breaks ties. */
+LOB_BOTH int32_t lob_register_cost(int bits, int64_t scale, const int side[3], int lx, int ly,
+                                   int lz)
+{
+    const int x = lx - side[0] / 2, y = ly - side[1] / 2, z = lz - side[2] / 2;
+    return (int32_t)(bits * scale) + x * x + y * y + z * z;
+}
+
+/* ---- the tree ---- */
+
+/* How much the block of a point differs from the next one along an axis. */
+LOB_BOTH uint64_t lob_register_difference(const lob_register_points *p,
+                                          const lob_register_image *image, const int64_t index[3],
+                                          int axis)
+{
+    const lob_dims d = image->dims;
+    int64_t first[3];
+    uint64_t sum = 0;
+    for (int a = 0; a < 3; a++) first[a] = index[a] * p->step + p->first[a];
+    const int64_t apart = p->step * (axis == 0 ? 1 : axis == 1 ? d.nx : d.nx * d.ny);
+    for (int z = 0; z < p->step; z++)
+        for (int y = 0; y < p->step; y++) {
+            const int64_t row = (lob_register_clamp(first[2] + z, d.nz) * d.ny +
+                                 lob_register_clamp(first[1] + y, d.ny)) *
+                                d.nx;
+            for (int x = 0; x < p->step; x++) {
+                const int64_t i = row + lob_register_clamp(first[0] + x, d.nx);
+                const int a = image->level[i] & LOB_REGISTER_TOP;
+                const int b = image->level[i + apart] & LOB_REGISTER_TOP;
+                sum += (uint64_t)(a > b ? a - b : b - a);
+            }
+        }
+    return sum;
+}
+
+/* An edge's key, by which edges are taken: difference, then number; none where the points end. */
+LOB_BOTH uint64_t lob_register_key(const lob_register_points *p, const lob_register_image *image,
+                                   int64_t edge)
+{
+    const int64_t i = edge / 3;
+    const int64_t index[3] = {i % p->n[0], i / p->n[0] % p->n[1], i / p->n[0] / p->n[1]};
+    const int axis = (int)(edge % 3);
+    if (index[axis] + 1 >= p->n[axis]) return LOB_REGISTER_NO_EDGE;
+    return lob_register_difference(p, image, index, axis) << 32 | (uint64_t)edge;
+}
+
+/* The highest cost of an edge along an axis: six edges of three axes stay below 2^31. */
+enum { LOB_REGISTER_MOST_COST = 1 << 26 };
+
+/* What an edge costs along an axis, where displacements are `steps` times quant apart, parent less
+ * child, beside where they began. */
+LOB_BOTH int32_t lob_register_edge_cost(float parent, float child, int steps, int quant)
+{
+    const int64_t unit = LOB_REGISTER_PARTS * (int64_t)quant;
+    const int64_t before =
+        (int64_t)(parent * LOB_REGISTER_PARTS) - (int64_t)(child * LOB_REGISTER_PARTS);
+    const int64_t d = before + steps * unit;
+    const int64_t cost = d * d * LOB_REGISTER_UNIT / (unit * unit);
+    return cost < LOB_REGISTER_MOST_COST ? (int32_t)cost : LOB_REGISTER_MOST_COST;
+}
+
+/* How far beside the middle one of three costs the parabola through them has its least:
+ * -1/2 .. 1/2. */
+LOB_BOTH float lob_register_beside(int32_t low, int32_t mid, int32_t high)
+{
+    const double bend = (double)low - 2.0 * (double)mid + (double)high;
+    return bend > 0.0 ? (float)(((double)low - (double)high) / (2.0 * bend)) : 0.0f;
+}
+
+/* ---- measures and the field ---- */
+
+/* The bits in which voxel i of the fixed scan and that to which displacements lead differ; -1: it
+ * does not count. */
+LOB_BOTH int lob_register_bits_at(const uint64_t *from, const uint64_t *to, const uint8_t *mask,
+                                  uint64_t no_data, lob_dims dims, const lob_register_points *p,
+                                  int64_t i)
+{
+    const int64_t at[3] = {i % dims.nx, i / dims.nx % dims.ny, i / dims.nx / dims.ny};
+    int64_t there[3];
+    if (mask && !mask[i]) return -1;
+    lob_register_displaced(there, p, dims, at);
+    const uint64_t a = from[i], b = to[lob_register_index(dims, there)];
+    return a == no_data || b == no_data ? -1 : lob_register_bits(a, b);
+}
+
+/* The displacement of voxel i in mm, of displacements in voxels before the affine. */
+LOB_BOTH void lob_register_field_voxel(float mm[3], const lob_register_points *p, lob_dims dims,
+                                       const lob_register_worlds *worlds, int64_t i)
+{
+    double at[3];
+    lob_register_voxel(at, dims, i);
+    const float where[3] = {(float)at[0], (float)at[1], (float)at[2]};
+    float u[3] = {0, 0, 0};
+    if (p->count > 0) lob_register_points_at(u, p, where);
+    for (int a = 0; a < 3; a++) {
+        double here = worlds->here.m[a][3], there = worlds->there.m[a][3];
+        for (int b = 0; b < 3; b++) {
+            here += worlds->here.m[a][b] * at[b];
+            there += worlds->there.m[a][b] * (at[b] + (double)u[b]);
+        }
+        mm[a] = (float)(there - here);
+    }
+}
+
+/* Where x + displacement turns its surroundings inside out: the determinant of its differences to
+ * the next voxel along each axis is not above 0. */
+LOB_BOTH bool lob_register_folds(const float *mm, lob_dims dims, const lob_register_affine *world,
+                                 int64_t i)
+{
+    const int64_t stride[3] = {1, dims.nx, dims.nx * dims.ny};
+    const int64_t voxels = stride[2] * dims.nz;
+    double at[3], m[2][3][3], det[2];
+    lob_register_voxel(at, dims, i);
+    for (int a = 0; a < 3; a++) {
+        const bool next = at[a] + 1.0 < (double)lob_side(dims, a);
+        for (int r = 0; r < 3; r++) {
+            const float *const u = mm + r * voxels + i;
+            m[1][r][a] = world->m[r][a];
+            m[0][r][a] = m[1][r][a] + (next ? (double)(u[stride[a]] - u[0]) : 0.0);
+        }
+    }
+    for (int k = 0; k < 2; k++)
+        det[k] = m[k][0][0] * (m[k][1][1] * m[k][2][2] - m[k][1][2] * m[k][2][1]) -
+                 m[k][0][1] * (m[k][1][0] * m[k][2][2] - m[k][1][2] * m[k][2][0]) +
+                 m[k][0][2] * (m[k][1][0] * m[k][2][1] - m[k][1][1] * m[k][2][0]);
+    return det[0] * det[1] <= 0.0;
+}
+
+/* The square of the displacement of voxel i. */
+LOB_BOTH double lob_register_square(const float *mm, int64_t voxels, int64_t i)
+{
+    double square = 0.0;
+    for (int a = 0; a < 3; a++) square += (double)mm[a * voxels + i] * (double)mm[a * voxels + i];
+    return square;
+}
+
+LOB_END_DECLS
+
+#endif
