@@ -13,7 +13,8 @@ typedef struct {
     const lob_carry_input *in;
     const lob_carry_options *options;
     lob_carry_output *out;
-    lob_segment_job steps; /* memory, progress and the backend's algorithms */
+    lob_segment_job steps; /* memory, progress and the algorithms, of the CPU */
+    lob_device *device;    /* on which atlases are registered; NULL: the CPU */
 
     /* on the grid for moving and votes */
     lob_volume scan;

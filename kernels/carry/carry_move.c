@@ -128,8 +128,9 @@ static lob_status register_atlas(lob_carry_job *j, lob_field *field, lob_registe
     options.spacing_mm = j->out->grid_mm * (choosing ? choosing_coarser : 1);
     options.smooth = j->options->smooth;
     options.affine_only = choosing;
-    return lob_register(field, stats, &in, &options, lob_segment_begin(&j->steps, &turn, share),
-                        why);
+    lob_context context = *lob_segment_begin(&j->steps, &turn, share);
+    context.device = j->device;
+    return lob_register(field, stats, &in, &options, &context, why);
 }
 
 /* ---- choosing ---- */

@@ -104,6 +104,7 @@ static lob_status registers(lob_session *s, void *user)
 {
     work *const w = user;
     LOB_TRY(read_inputs(s, w));
+    LOB_TRY(lob_session_device(s));
     LOB_TRY(find(s, w));
     return write_results(s, w);
 }
@@ -163,5 +164,6 @@ const lob_command lob_command_register = {
     .options = options,
     .check = check,
     .work = registers,
+    .computes = true,
     .release = release,
 };

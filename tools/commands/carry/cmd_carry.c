@@ -81,6 +81,7 @@ static lob_status carries(lob_session *s, void *user)
 {
     work *const w = user;
     LOB_TRY(read_inputs(s, w));
+    LOB_TRY(lob_session_device(s));
     reader r = {s, w};
     lob_carry_options options = w->options;
     const lob_carry_input in = {
@@ -205,5 +206,6 @@ const lob_command lob_command_carry = {
     .options = options,
     .check = check,
     .work = carries,
+    .computes = true,
     .release = release,
 };
