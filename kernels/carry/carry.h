@@ -121,8 +121,8 @@ void lob_carry_output_free(lob_carry_output *out);
  *   out      out  overwritten; nothing to free after a failure
  *   in       in   see above
  *   options  in   see above
- *   context  in   threads, memory, which shares count in too, progress over all steps; no device is
- *                 used
+ *   context  in   threads, memory, which shares count in too, progress over all steps. Where it has
+ *                 a device, atlases are registered there; what else there is, on the CPU
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range, several channels), LOB_EDATA (a scan that
  * is constant, no atlas that can be used, labels that are no whole numbers), what `read` returns,

@@ -8,7 +8,7 @@
 namespace lob::registration
 {
 
-enum { THREADS = 256, SOLVERS = 128, MAPS = 6, PAIRS = 12, CUTS = 5 };
+enum { THREADS = 256, SOLVERS = 128 };
 enum { MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1, SAMPLES = LOB_REGISTER_MOST_SAMPLES };
 
 /* ---- moving ---- */
@@ -31,156 +31,6 @@ static lob_status move(lob_register_call *c)
 {
     const move_params s = {c->moved.level, c->moving, c->fixed.dims, c->affine, c->fixed.voxels};
     return lob_launch_over(c->device, move_kernel, "moving", s.voxels, THREADS, s, c->error);
-}
-
-/* ---- words: see self_similarity.c ---- */
-
-struct words_params {
-    uint64_t *words;
-    const int16_t *level;
-    int32_t *map, *half; /* six of each */
-    int64_t voxels;
-    uint64_t no_data;
-    int side[3], radius;
-};
-
-static __device__ inline void place_of(int at[3], const int side[3], int64_t i)
-{
-    const uint32_t n = (uint32_t)i, row = n / (uint32_t)side[0];
-    at[0] = (int)(n - row * (uint32_t)side[0]);
-    at[2] = (int)(row / (uint32_t)side[1]);
-    at[1] = (int)(row - (uint32_t)at[2] * (uint32_t)side[1]);
-}
-
-/* The voxel `by` times radius from one, or the last before the border. */
-static __device__ inline int64_t beside(const words_params &s, const int at[3], int x, int y, int z)
-{
-    const int to[3] = {at[0] + x, at[1] + y, at[2] + z};
-    int c[3];
-    for (int a = 0; a < 3; a++) c[a] = to[a] < 0 ? 0 : to[a] >= s.side[a] ? s.side[a] - 1 : to[a];
-    return ((int64_t)c[2] * s.side[1] + c[1]) * s.side[0] + c[0];
-}
-
-static __device__ inline int32_t square(const words_params &s, int64_t i, int64_t j)
-{
-    const int32_t d = (s.level[i] & LOB_REGISTER_TOP) - (s.level[j] & LOB_REGISTER_TOP);
-    return d * d;
-}
-
-/* Squared differences of shifted images, summed over patches along x. */
-static __global__ void along_x_kernel(words_params s)
-{
-    const int shift[MAPS][3] = {
-        {1,  1,  0},
-        {-1, 1,  0},
-        {1,  0,  1},
-        {-1, 0,  1},
-        {0,  1,  1},
-        {0,  -1, 1}
-    };
-    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
-        int at[3], r = s.radius;
-        int32_t sum[MAPS] = {0, 0, 0, 0, 0, 0};
-        place_of(at, s.side, i);
-        for (int k = -r; k <= r; k++) {
-            const int x = at[0] + k;
-            const int here[3] = {x < 0 ? 0 : x >= s.side[0] ? s.side[0] - 1 : x, at[1], at[2]};
-            const int64_t from = i - at[0] + here[0];
-#pragma unroll
-            for (int m = 0; m < MAPS; m++)
-                sum[m] += square(
-                    s, from, beside(s, here, r * shift[m][0], r * shift[m][1], r * shift[m][2]));
-        }
-        for (int m = 0; m < MAPS; m++) s.map[m * s.voxels + i] = sum[m];
-    }
-}
-
-/* The same along y or z of what is summed already. */
-template <bool Z> static __global__ void along_kernel(words_params s)
-{
-    const int32_t *const in = Z ? s.half : s.map;
-    int32_t *const out = Z ? s.map : s.half;
-    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
-        int at[3];
-        int32_t sum[MAPS] = {0, 0, 0, 0, 0, 0};
-        place_of(at, s.side, i);
-        for (int k = -s.radius; k <= s.radius; k++) {
-            const int64_t from = beside(s, at, 0, Z ? 0 : k, Z ? k : 0);
-            for (int m = 0; m < MAPS; m++) sum[m] += in[m * s.voxels + from];
-        }
-        for (int m = 0; m < MAPS; m++) out[m * s.voxels + i] = sum[m];
-    }
-}
-
-static __global__ void words_kernel(words_params s)
-{
-    const int place[PAIRS][3] = {
-        {-1, 0,  0 },
-        {0,  -1, 0 },
-        {1,  0,  0 },
-        {0,  -1, 0 },
-        {-1, 0,  0 },
-        {0,  0,  -1},
-        {1,  0,  0 },
-        {0,  0,  -1},
-        {0,  -1, 0 },
-        {0,  0,  -1},
-        {0,  1,  0 },
-        {0,  0,  -1}
-    };
-    const double cuts[CUTS] = {89, 295, 552, 896, 1420};
-    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
-        int at[3];
-        double distance[PAIRS], least = 0.0, sum = 0.0;
-        uint64_t word = 0;
-        place_of(at, s.side, i);
-#pragma unroll
-        for (int p = 0; p < PAIRS; p++) {
-            const int64_t from = beside(s, at, s.radius * place[p][0], s.radius * place[p][1],
-                                        s.radius * place[p][2]);
-            distance[p] = s.map[p / 2 * s.voxels + from];
-            least = p == 0 || distance[p] < least ? distance[p] : least;
-            sum += distance[p];
-        }
-        sum -= PAIRS * least;
-#pragma unroll
-        for (int p = 0; p < PAIRS; p++) {
-            const double d = (distance[p] - least) * (PAIRS * 1024.0);
-            for (int k = 0; k < CUTS; k++) word |= (uint64_t)(d > cuts[k] * sum) << (p * CUTS + k);
-        }
-        s.words[i] = s.level[i] & LOB_REGISTER_NONE ? s.no_data : word;
-    }
-}
-
-static lob_status launch_words(lob_device *device, const words_params &s, lob_error *error)
-{
-    const char *const what = "words";
-    LOB_TRY(lob_launch_over(device, along_x_kernel, what, s.voxels, THREADS, s, error));
-    LOB_TRY(lob_launch_over(device, along_kernel<false>, what, s.voxels, THREADS, s, error));
-    LOB_TRY(lob_launch_over(device, along_kernel<true>, what, s.voxels, THREADS, s, error));
-    return lob_launch_over(device, words_kernel, what, s.voxels, THREADS, s, error);
-}
-
-static lob_status words(uint64_t *words, lob_register_call *c, const lob_register_image *image,
-                        int radius)
-{
-    const int64_t bytes = 2 * MAPS * image->voxels * (int64_t)sizeof(int32_t);
-    const lob_dims d = image->dims;
-    words_params s = {
-        words,
-        image->level,
-        nullptr,
-        nullptr,
-        image->voxels,
-        c->no_data,
-        {(int)d.nx, (int)d.ny, (int)d.nz},
-        radius
-    };
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.map, bytes, c->error));
-    s.half = s.map + MAPS * image->voxels;
-    const lob_status st = launch_words(c->device, s, c->error);
-    lob_budget_free_at(&c->budget, c->device, s.map, bytes);
-    return st;
 }
 
 /* ---- costs ---- */
@@ -694,5 +544,5 @@ static lob_status field(float *mm, lob_register_extent *extent, lob_register_cal
 using namespace lob::registration;
 
 extern "C" const lob_register_loops lob_register_on_cuda = {
-    move, words, costs, sums, keys, solve, halve, bits, field,
+    move, lob_register_words_cuda, costs, sums, keys, solve, halve, bits, field,
 };

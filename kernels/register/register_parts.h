@@ -1,4 +1,4 @@
-/* The parts of a registration and what they share; register_cpu.c calls them. Not installed. */
+/* The parts of a registration and what they share; register_run.c calls them. Not installed. */
 #ifndef LOB_REGISTER_PARTS_H
 #define LOB_REGISTER_PARTS_H
 
@@ -225,6 +225,10 @@ lob_status lob_register_keys(uint64_t *keys, lob_register_call *c, const lob_reg
                              const lob_register_image *image);
 lob_status lob_register_solve(lob_register_costs *k, lob_register_call *c,
                               const lob_register_tree *t);
+
+/* Words on the GPU, for the table. Takes 48 bytes a voxel. */
+lob_status lob_register_words_cuda(uint64_t *words, lob_register_call *c,
+                                   const lob_register_image *image, int radius);
 
 extern const lob_register_loops lob_register_on_cpu, lob_register_on_cuda;
 
