@@ -35,10 +35,14 @@ tidy() {
         cat $build.log
         return 1
     fi
+    # A file that several targets compile has an entry for each, and clang-tidy would look at it as often: keep one.
     # Lines that clang prints beside the findings are counts of what it passed over in system headers.
-    python3 - $build/compile_commands.json <<'PYTHON' | xargs -P "$jobs" -n 4 "$clang_tidy" -p $build --quiet 2>/dev/null
+    mkdir -p $build/tidy
+    python3 - $build/compile_commands.json $build/tidy/compile_commands.json <<'PYTHON' | xargs -P "$jobs" -n 4 "$clang_tidy" -p $build/tidy --quiet 2>/dev/null
 import json, sys
-print("\n".join(sorted({entry["file"] for entry in json.load(open(sys.argv[1]))})))
+once = {entry["file"]: entry for entry in json.load(open(sys.argv[1]))}
+json.dump(list(once.values()), open(sys.argv[2], "w"))
+print("\n".join(sorted(once)))
 PYTHON
 }
 
