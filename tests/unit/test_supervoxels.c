@@ -60,7 +60,7 @@ TEST(odd_shapes_equal_the_reference)
 
 TEST(same_at_any_thread_count)
 {
-    for (uint64_t number = 1001; number <= 1080; number++) {
+    for (uint64_t number = 1001; number <= 1000 + CASES(80); number++) {
         supervoxels_case c;
         supervoxels_case_make(&c, number, 41);
         const size_t bytes = (size_t)c.n * sizeof(int32_t);
@@ -138,7 +138,7 @@ static void check_labels(const supervoxels_case *c, const int32_t *labels, int64
 
 TEST(labels_are_whole)
 {
-    for (uint64_t number = 2001; number <= 2300; number++) {
+    for (uint64_t number = 2001; number <= 2000 + CASES(300); number++) {
         supervoxels_case c;
         supervoxels_case_make(&c, number, 31);
         int32_t *labels = malloc((size_t)c.n * sizeof *labels);
