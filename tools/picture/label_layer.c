@@ -38,63 +38,125 @@ typedef struct {
     support *across, *down;
     int wide, tall;  /* points of the whole picture */
     int reach;       /* points that an outline is wide */
-    int first, rows; /* points' rows that are at hand */
-    int32_t *label;  /* rows * wide */
+    int first, rows; /* points' rows that are at hand, whole pixels */
+    int32_t *edges; /* (map->wide + 1) * (map->tall + 1): voxels above and left of there that differ
+                       from the next to the right or below */
+    bool *mixed;    /* pixels: more than one label may lie within reach, */
+    bool *needed;   /* or within reach of such a pixel; the labels of others are not looked at */
+    int32_t *label; /* rows * wide */
     int32_t *beside; /* rows * wide: rows to the next point beside another label, at most reach */
     double alpha;
 } layer;
 
-/* Of nine voxels, the label with most weight; of equal ones, that of the voxel in the middle, else
- * the first. */
-static int32_t label_at(const lob_label_map *map, const support *across, const support *down)
+/* ---- where borders run ---- */
+
+static int32_t *edges_of(const lob_label_map *map)
 {
-    int32_t label[9];
-    float weight[9];
-    int n = 0;
-    static const int order[3] = {1, 0, 2};
-    for (int j = 0; j < 3; j++)
-        for (int i = 0; i < 3; i++) {
-            const int u = order[i], v = order[j];
-            const int32_t own = map->label[down->voxel[v] * map->wide + across->voxel[u]];
-            const float w = down->weight[v] * across->weight[u];
-            int k = 0;
-            while (k < n && label[k] != own) k++;
-            if (k == n) {
-                label[n] = own;
-                weight[n++] = 0;
-            }
-            weight[k] += w;
+    const int64_t wide = map->wide, line = wide + 1;
+    int32_t *const sums = calloc((size_t)(line * (map->tall + 1)), sizeof *sums);
+    for (int64_t y = 0; sums && y < map->tall; y++) {
+        const int32_t *const row = map->label + y * wide;
+        int32_t *const to = sums + (y + 1) * line + 1;
+        int32_t sum = 0;
+        for (int64_t x = 0; x < wide; x++) {
+            sum += (x + 1 < wide && row[x + 1] != row[x]) ||
+                   (y + 1 < map->tall && row[x + wide] != row[x]);
+            to[x] = to[x - line] + sum;
         }
+    }
+    return sums;
+}
+
+/* The point of an axis that is n from here, or its last. */
+static int point(int at, int n, int points)
+{
+    return at + n < 0 ? 0 : at + n >= points ? points - 1 : at + n;
+}
+
+/* May the points within reach of a pixel, and those beside them, have several labels? */
+static bool is_mixed(const layer *l, int u, int v)
+{
+    const int64_t line = l->map->wide + 1;
+    const int far = l->reach + 1, last = SAMPLES + l->reach;
+    const int64_t left = l->across[point(u * SAMPLES, -far, l->wide)].voxel[0];
+    const int64_t right = l->across[point(u * SAMPLES, last, l->wide)].voxel[2] + 1;
+    const int32_t *const top =
+        l->edges + l->down[point(v * SAMPLES, -far, l->tall)].voxel[0] * line;
+    const int32_t *const end =
+        l->edges + (l->down[point(v * SAMPLES, last, l->tall)].voxel[2] + 1) * line;
+    return end[right] - end[left] - top[right] + top[left] > 0;
+}
+
+/* What is decided of the band's pixels: mixed, and whose labels are needed, a pixel farther than
+ * outlines reach, since a border shows beside it. */
+static void find_mixed(const layer *l)
+{
+    const int wide = l->wide / SAMPLES, tall = l->rows / SAMPLES, near = l->reach / SAMPLES + 1;
+    memset(l->needed, 0, (size_t)wide * (size_t)tall);
+    for (int v = 0; v < tall; v++)
+        for (int u = 0; u < wide; u++) {
+            bool *const to = &l->mixed[v * wide + u];
+            *to = is_mixed(l, u, l->first / SAMPLES + v);
+            if (!*to) continue;
+            const int from = u < near ? 0 : u - near, end = u + near < wide ? u + near + 1 : wide;
+            for (int w = v < near ? 0 : v - near; w <= v + near && w < tall; w++)
+                memset(l->needed + w * wide + from, 1, (size_t)(end - from));
+        }
+}
+
+/* ---- points ---- */
+
+/* The labels of nine voxels: that of the voxel in the middle first, and which of them each has. */
+typedef struct {
+    int32_t label[9];
+    int which[9], count;
+} nine;
+
+/* The order of the nine, along either axis. */
+static const int order[3] = {1, 0, 2};
+
+static void find_nine(nine *to, const lob_label_map *map, const support *across,
+                      const support *down)
+{
+    to->count = 0;
+    for (int i = 0; i < 9; i++) {
+        const int64_t x = across->voxel[order[i % 3]], y = down->voxel[order[i / 3]];
+        const int32_t own = map->label[y * map->wide + x];
+        int k = 0;
+        while (k < to->count && to->label[k] != own) k++;
+        if (k == to->count) to->label[to->count++] = own;
+        to->which[i] = k;
+    }
+}
+
+/* The label with most weight; of equal ones, that of the voxel in the middle, else the first. */
+static int32_t label_at(const nine *of, const support *across, const support *down)
+{
+    float weight[9] = {0};
     int best = 0;
-    for (int k = 1; k < n; k++)
+    if (of->count == 1) return of->label[0];
+    for (int i = 0; i < 9; i++)
+        weight[of->which[i]] += down->weight[order[i / 3]] * across->weight[order[i % 3]];
+    for (int k = 1; k < of->count; k++)
         if (weight[k] > weight[best]) best = k;
-    return label[best];
+    return of->label[best];
 }
 
 static void find_labels(const layer *l)
 {
     for (int y = 0; y < l->rows; y++) {
         const support *const down = &l->down[l->first + y];
+        const bool *const needed = l->needed + y / SAMPLES * (l->wide / SAMPLES);
         int32_t *const row = l->label + (size_t)y * (size_t)l->wide;
         int64_t before = -1;
-        bool plain = false; /* the nine voxels have one label */
+        nine around = {.count = 0};
         for (int x = 0; x < l->wide; x++) {
             const support *const across = &l->across[x];
-            if (across->voxel[1] != before) {
-                before = across->voxel[1];
-                plain = true;
-                const int32_t own = l->map->label[down->voxel[1] * l->map->wide + before];
-                for (int j = 0; j < 3 && plain; j++)
-                    for (int i = 0; i < 3; i++)
-                        plain =
-                            plain &&
-                            l->map->label[down->voxel[j] * l->map->wide + across->voxel[i]] == own;
-                row[x] = own;
-            }
-            if (!plain)
-                row[x] = label_at(l->map, across, down);
-            else if (x > 0 && l->across[x - 1].voxel[1] == before)
-                row[x] = row[x - 1];
+            row[x] = 0;
+            if (!needed[x / SAMPLES]) continue;
+            if (across->voxel[1] != before) find_nine(&around, l->map, across, down);
+            before = across->voxel[1];
+            row[x] = label_at(&around, across, down);
         }
     }
 }
@@ -118,9 +180,10 @@ static void find_borders(const layer *l)
     for (int y = l->rows - 1; y >= 0; y--)
         for (int x = 0; x < l->wide; x++) {
             int32_t *const to = l->beside + (size_t)y * wide + (size_t)x;
-            *to = is_border(l, x, y) ? 0
-                  : y + 1 < l->rows  ? least(to[wide] + 1, l->reach)
-                                     : l->reach;
+            const bool needed = l->needed[y / SAMPLES * (l->wide / SAMPLES) + x / SAMPLES];
+            *to = needed && is_border(l, x, y) ? 0
+                  : y + 1 < l->rows            ? least(to[wide] + 1, l->reach)
+                                               : l->reach;
         }
     for (size_t i = wide; i < (size_t)l->rows * wide; i++)
         l->beside[i] = least(l->beside[i], l->beside[i - wide] + 1);
@@ -141,27 +204,21 @@ static bool on_outline(const layer *l, int x, int y)
     return false;
 }
 
-/* Points of a row from which a border is within reach, summed up: how many lie before x. */
-static void count_borders(int32_t *sums, const layer *l, int y)
+/* Mix the points of a pixel; if it is not mixed, all are like its voxel, without an outline. */
+static void draw_pixel(lob_canvas *canvas, const layer *l, int x, int y, const int at[2])
 {
-    const int32_t *const row = l->beside + (size_t)y * (size_t)l->wide;
-    sums[0] = 0;
-    for (int x = 0; x < l->wide; x++) sums[x + 1] = sums[x] + (row[x] < l->reach);
-}
-
-static void draw_pixel(lob_canvas *canvas, const layer *l, int x, int y, const int at[2],
-                       const int32_t *const sums[SAMPLES])
-{
+    const int v0 = at[1] * SAMPLES - l->first, u0 = at[0] * SAMPLES;
+    const bool mixed = l->mixed[v0 / SAMPLES * (l->wide / SAMPLES) + at[0]];
+    const int64_t below = l->down[at[1] * SAMPLES].voxel[1], right = l->across[u0].voxel[1];
+    const int32_t own = l->map->label[below * l->map->wide + right];
     double red = 0, green = 0, blue = 0, all = 0;
+    if (!mixed && own == 0) return;
     for (int j = 0; j < SAMPLES; j++)
         for (int i = 0; i < SAMPLES; i++) {
-            const int u = at[0] * SAMPLES + i, v = at[1] * SAMPLES + j - l->first;
-            const int32_t label = l->label[(size_t)v * (size_t)l->wide + (size_t)u];
+            const int u = u0 + i, v = v0 + j;
+            const int32_t label = mixed ? l->label[(size_t)v * (size_t)l->wide + (size_t)u] : own;
             if (label == 0) continue;
-            const int low = u < l->reach ? 0 : u - l->reach;
-            const int high = u + l->reach >= l->wide ? l->wide : u + l->reach + 1;
-            const bool near = l->reach > 0 && sums[j][high] > sums[j][low];
-            const double share = near && on_outline(l, u, v) ? 1.0 : l->alpha;
+            const double share = mixed && on_outline(l, u, v) ? 1.0 : l->alpha;
             red += share * l->colour[label].red;
             green += share * l->colour[label].green;
             blue += share * l->colour[label].blue;
@@ -173,30 +230,30 @@ static void draw_pixel(lob_canvas *canvas, const layer *l, int x, int y, const i
     lob_canvas_blend(canvas, x + at[0], y + at[1], mean, all / (SAMPLES * SAMPLES));
 }
 
+/* Rows from..to - 1 of pixels. Labels of as many more are found as outlines reach, and one. */
 static lob_status draw_band(lob_canvas *canvas, layer *l, int x, int y, int from, int to)
 {
-    const int low = from * SAMPLES - l->reach - 1, high = to * SAMPLES + l->reach + 1;
+    const int low = from * SAMPLES - l->reach - SAMPLES, high = to * SAMPLES + l->reach + SAMPLES;
     l->first = low < 0 ? 0 : low;
     l->rows = (high > l->tall ? l->tall : high) - l->first;
-    const size_t points = (size_t)l->rows * (size_t)l->wide, line = (size_t)l->wide + 1;
+    const size_t points = (size_t)l->rows * (size_t)l->wide;
     l->label = malloc(points * sizeof *l->label);
     l->beside = malloc(points * sizeof *l->beside);
-    int32_t *const sums = malloc(SAMPLES * line * sizeof *sums);
-    const bool memory = l->label && l->beside && sums;
-    if (memory) find_labels(l);
-    if (memory && l->reach > 0) find_borders(l);
-    for (int v = from; memory && v < to; v++) {
-        const int32_t *rows[SAMPLES];
-        for (int j = 0; j < SAMPLES; j++) {
-            rows[j] = sums + (size_t)j * line;
-            if (l->reach > 0) count_borders(sums + (size_t)j * line, l, v * SAMPLES + j - l->first);
-        }
-        for (int u = 0; u < l->wide / SAMPLES; u++)
-            draw_pixel(canvas, l, x, y, (const int[2]){u, v}, rows);
+    l->mixed = malloc(points / (SAMPLES * SAMPLES));
+    l->needed = malloc(points / (SAMPLES * SAMPLES));
+    const bool memory = l->label && l->beside && l->mixed && l->needed;
+    if (memory) {
+        find_mixed(l);
+        find_labels(l);
+        if (l->reach > 0) find_borders(l);
+        for (int v = from; v < to; v++)
+            for (int u = 0; u < l->wide / SAMPLES; u++)
+                draw_pixel(canvas, l, x, y, (const int[2]){u, v});
     }
     free(l->label);
     free(l->beside);
-    free(sums);
+    free(l->mixed);
+    free(l->needed);
     return memory ? LOB_OK : LOB_ENOMEM;
 }
 
@@ -212,10 +269,12 @@ lob_status lob_draw_labels(lob_canvas *canvas, int x, int y, const int pixels[2]
                .alpha = alpha};
     l.across = supports_of(l.wide, map->wide);
     l.down = supports_of(l.tall, map->tall);
-    lob_status st = l.across && l.down ? LOB_OK : LOB_ENOMEM;
+    l.edges = edges_of(map);
+    lob_status st = l.across && l.down && l.edges ? LOB_OK : LOB_ENOMEM;
     for (int from = 0; from < pixels[1] && st == LOB_OK; from += BAND)
         st = draw_band(canvas, &l, x, y, from, from + BAND < pixels[1] ? from + BAND : pixels[1]);
     free(l.across);
     free(l.down);
+    free(l.edges);
     return st;
 }

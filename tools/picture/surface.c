@@ -14,7 +14,8 @@ enum {
     MARGIN = 4,  /* empty ones at each end of it */
     BLOCK = 6,   /* cubes of a block that a ray passes in long steps where it is empty, */
     AROUND = 2,  /* which counts what is that near to it */
-    SAMPLES = 2, /* rays of a pixel along each of its sides */
+    SAMPLES = 2, /* rays of a pixel along each of its sides, unless one through its middle brings */
+    ALIKE = 16,  /* colours back that differ by no more from those of the pixels around it */
     PASSES = 16  /* of smoothing at most */
 };
 
@@ -53,31 +54,35 @@ static int64_t cell(const grid *g, int64_t i, int64_t j, int64_t k)
     return (k * g->n[1] + j) * g->n[0] + i;
 }
 
-/* The voxel under a cube along an axis, or -1 where it is outside of the box. */
-static int64_t voxel_of(const grid *g, const lob_volume *v, int axis, int64_t i, int64_t low,
-                        int64_t high)
+/* The voxels under cubes along an axis, as offsets into the volume; -1 outside of the box. */
+static void find_voxels(int64_t offset[SIDE], const grid *g, const lob_volume *v, int axis,
+                        int64_t low, int64_t high)
 {
-    const double at = (double)(i - MARGIN) * g->cube_mm / v->geometry.spacing_mm[axis];
-    const double voxel = floor(at + 0.5);
-    return voxel >= 0 && voxel <= (double)(high - low) ? low + (int64_t)voxel : -1;
+    const int64_t stride[3] = {1, v->dims.nx, v->dims.nx * v->dims.ny};
+    for (int64_t i = 0; i < g->n[axis]; i++) {
+        const double at = (double)(i - MARGIN) * g->cube_mm / v->geometry.spacing_mm[axis];
+        const double voxel = floor(at + 0.5);
+        const bool within = voxel >= 0 && voxel <= (double)(high - low);
+        offset[i] = within ? (low + (int64_t)voxel) * stride[axis] : -1;
+    }
 }
 
 static void fill(const grid *g, const lob_overlay *o, const int64_t low[3], const int64_t high[3])
 {
     const lob_volume *const v = o->labels;
+    int64_t at[3][SIDE];
+    for (int a = 0; a < 3; a++) find_voxels(at[a], g, v, a, low[a], high[a]);
     for (int64_t k = 0; k < g->n[2]; k++)
-        for (int64_t j = 0; j < g->n[1]; j++)
+        for (int64_t j = 0; j < g->n[1]; j++) {
+            const int64_t to = cell(g, 0, j, k);
             for (int64_t i = 0; i < g->n[0]; i++) {
-                const int64_t x = voxel_of(g, v, 0, i, low[0], high[0]);
-                const int64_t y = voxel_of(g, v, 1, j, low[1], high[1]);
-                const int64_t z = voxel_of(g, v, 2, k, low[2], high[2]);
-                const int64_t at = cell(g, i, j, k);
-                int32_t label = 0;
-                if (x >= 0 && y >= 0 && z >= 0)
-                    label = lob_label_at(v->data, v->type, (z * v->dims.ny + y) * v->dims.nx + x);
-                g->label[at] = o->shown[label] ? label : 0;
-                g->share[at] = o->shown[label] ? 1.0f : 0.0f;
+                const int64_t x = at[0][i], y = at[1][j], z = at[2][k];
+                const bool within = x >= 0 && y >= 0 && z >= 0;
+                const int32_t label = within ? lob_label_at(v->data, v->type, x + y + z) : 0;
+                g->label[to + i] = o->shown[label] ? label : 0;
+                g->share[to + i] = o->shown[label] ? 1.0f : 0.0f;
             }
+        }
 }
 
 /* One binomial pass along a line. */
@@ -320,26 +325,79 @@ typedef struct {
     double cubes; /* of a pixel */
 } stage;
 
-static void draw_pixel(lob_canvas *canvas, const grid *g, const stage *s, const lob_colour *colour,
-                       const int at[2], double across, double down)
+/* What the ray brings back that goes through a point of the picture, in pixels from its middle. */
+typedef struct {
+    unsigned char met, rgb[3];
+} sight;
+
+static sight look_through(const grid *g, const stage *s, const lob_colour *colour, double u,
+                          double v)
 {
-    double sum[3] = {0, 0, 0};
-    int met = 0;
-    for (int i = 0; i < SAMPLES * SAMPLES; i++) {
+    const vec from =
+        add(add(s->middle, s->camera.right, u * s->cubes), s->camera.up, -v * s->cubes);
+    sight found = {.met = 0};
+    double rgb[3];
+    if (!look(rgb, g, &s->camera, colour, from)) return found;
+    found.met = 1;
+    for (int c = 0; c < 3; c++) found.rgb[c] = (unsigned char)(rgb[c] + 0.5);
+    return found;
+}
+
+/* Does a pixel look as those around it do? Then one ray says enough. */
+static bool is_smooth(const sight *seen, const int pixels[2], int u, int v)
+{
+    const sight *const own = seen + (size_t)v * (size_t)pixels[0] + u;
+    if (u == 0 || v == 0 || u + 1 == pixels[0] || v + 1 == pixels[1]) return false;
+    for (int j = -1; j <= 1; j++)
+        for (int i = -1; i <= 1; i++) {
+            const sight *const other = own + (ptrdiff_t)j * pixels[0] + i;
+            if (other->met != own->met) return false;
+            for (int c = 0; c < 3; c++)
+                if (abs(other->rgb[c] - own->rgb[c]) > ALIKE) return false;
+        }
+    return true;
+}
+
+/* The colour of a pixel, and how much of it is covered. */
+static void draw_pixel(lob_canvas *canvas, const grid *g, const stage *s, const lob_colour *colour,
+                       const int at[2], double across, double down, const sight *middle)
+{
+    const int rays = middle ? 1 : SAMPLES * SAMPLES;
+    int sum[3] = {0, 0, 0}, met = 0;
+    for (int i = 0; i < rays; i++) {
         const int right = i % SAMPLES, below = i / SAMPLES;
         const double u = across + (right + 0.5) / SAMPLES, v = down + (below + 0.5) / SAMPLES;
-        const vec from =
-            add(add(s->middle, s->camera.right, u * s->cubes), s->camera.up, -v * s->cubes);
-        double rgb[3];
-        if (!look(rgb, g, &s->camera, colour, from)) continue;
-        met++;
-        for (int c = 0; c < 3; c++) sum[c] += rgb[c];
+        const sight found = middle ? *middle : look_through(g, s, colour, u, v);
+        met += found.met;
+        for (int c = 0; c < 3; c++) sum[c] += found.rgb[c];
     }
     if (met == 0) return;
-    const lob_colour mean = {(unsigned char)(sum[0] / met + 0.5),
-                             (unsigned char)(sum[1] / met + 0.5),
-                             (unsigned char)(sum[2] / met + 0.5)};
-    lob_canvas_blend(canvas, at[0], at[1], mean, (double)met / (SAMPLES * SAMPLES));
+    const lob_colour mean = {(unsigned char)((sum[0] + met / 2) / met),
+                             (unsigned char)((sum[1] + met / 2) / met),
+                             (unsigned char)((sum[2] + met / 2) / met)};
+    lob_canvas_blend(canvas, at[0], at[1], mean, (double)met / rays);
+}
+
+static lob_status draw_rays(lob_canvas *canvas, int x, int y, const int pixels[2], const grid *g,
+                            const stage *s, const lob_colour *colour, int threads)
+{
+    const double left = -0.5 * pixels[0], top = -0.5 * pixels[1];
+    sight *const seen = malloc((size_t)pixels[0] * (size_t)pixels[1] * sizeof *seen);
+    if (!seen) return LOB_ENOMEM;
+#pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
+    for (int v = 0; v < pixels[1]; v++)
+        for (int u = 0; u < pixels[0]; u++)
+            seen[(size_t)v * (size_t)pixels[0] + (size_t)u] =
+                look_through(g, s, colour, left + u + 0.5, top + v + 0.5);
+#pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
+    for (int v = 0; v < pixels[1]; v++)
+        for (int u = 0; u < pixels[0]; u++) {
+            const sight *const middle = seen + (size_t)v * (size_t)pixels[0] + u;
+            draw_pixel(canvas, g, s, colour, (const int[]){x + u, y + v}, left + u, top + v,
+                       is_smooth(seen, pixels, u, v) ? middle : NULL);
+        }
+    free(seen);
+    return LOB_OK;
 }
 
 lob_status lob_draw_surface(lob_canvas *canvas, int x, int y, const int pixels[2],
@@ -352,19 +410,14 @@ lob_status lob_draw_surface(lob_canvas *canvas, int x, int y, const int pixels[2
         const double mm = overlay->labels->geometry.spacing_mm[a];
         if (!(mm > 1e-30 && mm < 1e30)) return LOB_OK;
     }
-    const lob_status st = make_grid(&g, overlay, low, high);
+    lob_status st = make_grid(&g, overlay, low, high);
     const double wide = 2 * half_of(&g, s.camera.right), tall = 2 * half_of(&g, s.camera.up);
     const double deep = half_of(&g, s.camera.towards) + 2.0 * MARGIN;
     s.cubes = 1.12 * fmax(wide / pixels[0], tall / pixels[1]);
     s.middle =
         (vec){0.5 * (double)(g.n[0] - 1), 0.5 * (double)(g.n[1] - 1), 0.5 * (double)(g.n[2] - 1)};
     s.middle = add(s.middle, s.camera.towards, deep);
-    const int rows = st == LOB_OK ? pixels[1] : 0;
-#pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
-    for (int v = 0; v < rows; v++)
-        for (int u = 0; u < pixels[0]; u++)
-            draw_pixel(canvas, &g, &s, overlay->colour, (const int[]){x + u, y + v},
-                       u - 0.5 * pixels[0], v - 0.5 * pixels[1]);
+    if (st == LOB_OK) st = draw_rays(canvas, x, y, pixels, &g, &s, overlay->colour, threads);
     free(g.share);
     free(g.label);
     free(g.block);
