@@ -21,7 +21,7 @@ if(TARGET lobule_program)
         # Commands as modules of 3D Slicer, in a folder that holds nothing else: it runs all that is there.
         set(slicer_folder ${CMAKE_INSTALL_LIBEXECDIR}/lobule/slicer)
         file(RELATIVE_PATH way /prefix/${slicer_folder} /prefix/${CMAKE_INSTALL_BINDIR})
-        foreach(command segment growcut components supervoxels filter labels)
+        foreach(command segment growcut components supervoxels filter labels register warp carry)
             configure_file(packaging/slicer/module.in slicer/lobule_${command} @ONLY)
             install(PROGRAMS ${PROJECT_BINARY_DIR}/slicer/lobule_${command} DESTINATION ${slicer_folder}
                 COMPONENT runtime)

@@ -13,7 +13,7 @@ from conftest import PROGRAM, ROOT, SHARED, good, lobule
 
 COMMANDS = good("--help").stdout
 COMMANDS = [line.split()[0] for line in COMMANDS.splitlines() if line.startswith("  ") and line[2:3].isalpha()]
-MODULES = ["segment", "growcut", "components", "supervoxels", "filter", "labels"]
+MODULES = ["segment", "growcut", "components", "supervoxels", "filter", "labels", "register", "warp", "carry"]
 SCHEMA = SHARED / "conformance" / "ctkCmdLineModule.libxml2.xsd"
 
 
