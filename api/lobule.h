@@ -75,6 +75,7 @@
 #include "kernels/carry/carry.h"
 #include "kernels/cells/cells.h"
 #include "kernels/live/grower.h"
+#include "kernels/live/segmenter.h"
 #include "kernels/segment/segment.h"
 
 /* Algorithms of the CPU alone. */

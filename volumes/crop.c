@@ -58,6 +58,23 @@ void lob_box_widen(lob_box *box, const int64_t margin[3], lob_dims dims)
     }
 }
 
+static bool is_empty(const lob_box *box)
+{
+    return box->size[0] <= 0 || box->size[1] <= 0 || box->size[2] <= 0;
+}
+
+void lob_box_join(lob_box *box, const lob_box *other)
+{
+    if (is_empty(other)) return;
+    if (is_empty(box)) *box = *other;
+    for (int a = 0; a < 3; a++) {
+        const int64_t first = box->first[a] < other->first[a] ? box->first[a] : other->first[a];
+        const int64_t end = box->first[a] + box->size[a], end_2 = other->first[a] + other->size[a];
+        box->size[a] = (end > end_2 ? end : end_2) - first;
+        box->first[a] = first;
+    }
+}
+
 lob_geometry lob_box_geometry(const lob_geometry *geometry, const lob_box *box)
 {
     lob_geometry out = *geometry;

@@ -40,24 +40,6 @@ static lob_box whole_box(lob_dims dims)
     };
 }
 
-static bool is_empty(const lob_box *box)
-{
-    return box->size[0] <= 0 || box->size[1] <= 0 || box->size[2] <= 0;
-}
-
-/* Widen a box, which may be empty, by another. */
-static void join(lob_box *box, const lob_box *other)
-{
-    if (is_empty(other)) return;
-    if (is_empty(box)) *box = *other;
-    for (int a = 0; a < 3; a++) {
-        const int64_t first = box->first[a] < other->first[a] ? box->first[a] : other->first[a];
-        const int64_t end = box->first[a] + box->size[a], end_2 = other->first[a] + other->size[a];
-        box->size[a] = (end > end_2 ? end : end_2) - first;
-        box->first[a] = first;
-    }
-}
-
 static size_t seed_bytes(const lob_grower *g)
 {
     return (size_t)lob_voxels(&g->seeds) * lob_type_of(g->seeds.type)->bytes;
@@ -160,7 +142,7 @@ static lob_status grow_parts(lob_grower *g, const lob_volume *seeds, const lob_c
         p->section.progress_to = (double)(i - from + 1) / (double)(end - from);
         LOB_TRY(grow_part(g, p, &change, &result, error));
         const lob_box box = written_box(g, i, &result);
-        join(&g->written, &box);
+        lob_box_join(&g->written, &box);
     }
     return LOB_OK;
 }
@@ -258,7 +240,7 @@ lob_status lob_grower_grow(lob_grower *g, lob_box *changed, lob_growcut_stats *s
     lob_growcut_stats sums = {.fixed_point = true};
     lob_error_begin(error);
     LOB_TRY(check_grid(g, seeds, box ? box : &whole, error));
-    join(&g->pending, box && !first ? box : &whole);
+    lob_box_join(&g->pending, box && !first ? box : &whole);
     LOB_TRY(check_seeds(g, seeds, &g->pending, error));
     lob_status st;
     if (g->count) {

@@ -165,10 +165,11 @@ lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error)
     LOB_TRY(lob_segment_here(j, &j->drawn, &j->strokes, error));
     LOB_TRY(lob_segment_here(j, &j->seeds, j->plan->areas ? &j->starts : &j->drawn, error));
     LOB_TRY(check_values(j, error));
-    LOB_TRY(is_whole(j) ? lob_segment_here(j, &j->image, j->in->image, error)
-                        : lob_segment_onto(j, &j->image, j->in->image, &grid, LOB_RESAMPLE_NEAREST,
-                                           0.02, error));
-    if (!along[0] && !along[1] && !along[2]) return LOB_OK;
+    if (!j->image.data)
+        LOB_TRY(is_whole(j) ? lob_segment_here(j, &j->image, j->in->image, error)
+                            : lob_segment_onto(j, &j->image, j->in->image, &grid,
+                                               LOB_RESAMPLE_NEAREST, 0.02, error));
+    if (j->view.data || (!along[0] && !along[1] && !along[2])) return LOB_OK;
     for (int a = 0; a < 3; a++) median.along[a] = along[a] && lob_side(j->image.dims, a) > 1;
     return lob_segment_filter(j, &j->view, &j->image, &median, 1, 0.02, error);
 }

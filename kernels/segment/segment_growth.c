@@ -232,24 +232,25 @@ static lob_status coarse_strokes(lob_segment_job *j, lob_volume *own, lob_label_
 }
 
 /* The first growth on a coarser grid: shares are averaged, strokes are kept. */
-static lob_status coarse_growth(lob_segment_job *j, lob_volume *first, double share,
-                                lob_error *error)
+static lob_status coarse_growth(lob_segment_job *j, double share, lob_error *error)
 {
     lob_volume grid = lob_segment_grid(j->image.dims, &j->image.geometry);
-    lob_volume image = lob_volume_empty(), own = lob_volume_empty(), seeds = lob_volume_empty();
+    lob_volume own = lob_volume_empty(), seeds = lob_volume_empty();
     lob_volume shares = lob_volume_empty(), labels = lob_volume_empty();
     lob_volume named = lob_volume_empty();
     lob_label_set kept = {0};
+    lob_status st = LOB_OK;
     lob_resample_respace(&grid.geometry, &grid.dims, j->plan->growth[0].spacing_mm);
-    lob_status st =
-        lob_segment_onto(j, &image, &j->image, &grid, LOB_RESAMPLE_LINEAR, 0.05 * share, error);
+    if (!j->coarse.data)
+        st = lob_segment_onto(j, &j->coarse, &j->image, &grid, LOB_RESAMPLE_LINEAR, 0.05 * share,
+                              error);
     if (st == LOB_OK) st = coarse_strokes(j, &own, &kept, &grid, error);
     if (st == LOB_OK) st = lob_segment_here(j, &seeds, &own, error);
     if (st == LOB_OK)
         st = learn(j, &shares, &grid, NULL, j->plan->growth[0].blur_mm, 0.75 * share, error);
     const growth g = {
         .numbers = &j->plan->growth[0],
-        .image = &image,
+        .image = &j->coarse,
         .seeds = &seeds,
         .drawn = &seeds,
         .labels = kept.count,
@@ -260,26 +261,32 @@ static lob_status coarse_growth(lob_segment_job *j, lob_volume *first, double sh
     if (st == LOB_OK && lost)
         st = lob_segment_recode(j, &named, &labels, kept.count, kept.values, 0, error);
     if (st == LOB_OK)
-        st = lob_segment_onto(j, first, lost ? &named : &labels, &j->image, LOB_RESAMPLE_NEAREST,
-                              0.05 * share, error);
-    lob_volume *const volumes[] = {&image, &own, &seeds, &shares, &labels, &named};
+        st = lob_segment_onto(j, &j->first, lost ? &named : &labels, &j->image,
+                              LOB_RESAMPLE_NEAREST, 0.05 * share, error);
+    lob_volume *const volumes[] = {&own, &seeds, &shares, &labels, &named};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
     lob_label_set_free(&kept);
     return st;
 }
 
-lob_status lob_segment_grow(lob_segment_job *j, lob_error *error)
+/* What growths take of the progress, the first of two, and all. */
+static double share_of(const lob_segment_job *j, bool first)
 {
     const double share = j->in->uncertain || j->in->suggest > 0 ? 0.6 : 0.85;
-    const double first_share = lob_segment_is_coarse(j->plan) ? 0.3 * share : 0.5 * share;
-    lob_volume first = lob_volume_empty();
-    lob_status st;
+    return !first ? share : lob_segment_is_coarse(j->plan) ? 0.3 * share : 0.5 * share;
+}
+
+lob_status lob_segment_grow_first(lob_segment_job *j, lob_error *error)
+{
+    const double share = share_of(j, true);
+    if (j->plan->passes == 1) return LOB_OK;
+    if (lob_segment_is_coarse(j->plan)) return coarse_growth(j, share, error);
+    return fine_growth(j, &j->first, NULL, 0, share, error);
+}
+
+lob_status lob_segment_grow_last(lob_segment_job *j, lob_error *error)
+{
+    const double share = share_of(j, false);
     if (j->plan->passes == 1) return fine_growth(j, &j->labels, NULL, 0, share, error);
-    if (lob_segment_is_coarse(j->plan))
-        st = coarse_growth(j, &first, first_share, error);
-    else
-        st = fine_growth(j, &first, NULL, 0, first_share, error);
-    if (st == LOB_OK) st = fine_growth(j, &j->labels, &first, 1, share - first_share, error);
-    lob_segment_drop(j, &first);
-    return st;
+    return fine_growth(j, &j->labels, &j->first, 1, share - share_of(j, true), error);
 }

@@ -24,11 +24,13 @@ typedef struct {
     /* on the box's grid, where the context computes */
     lob_volume image;
     lob_volume view;     /* empty: there is none */
+    lob_volume coarse;   /* the image on the first growth's grid; empty: not made, or not coarser */
     lob_volume strokes;  /* uint8, dense labels, in ordinary memory; */
     lob_volume starts;   /* these without borders of areas; empty: there are no areas */
     lob_volume agreeing; /* and without what looks like another label, in the last growth */
     lob_volume seeds;    /* what is learnt from: starts or strokes, or a view of them; */
     lob_volume drawn;    /* and what keeps its label: strokes, or a view of them */
+    lob_volume first;    /* what came out of the first of two growths, uint8, dense */
     lob_volume shares;   /* of the last growth, uint8 */
     lob_volume labels;   /* what came out, uint8, dense */
     lob_volume strength;
@@ -77,11 +79,34 @@ lob_status lob_segment_recode(lob_segment_job *j, lob_volume *out, const lob_vol
 
 /* ---- stages: segment_box.c, segment_growth.c, segment_after.c; segment_run.c calls them ---- */
 
-/* Cut image and strokes to the box; make the second view. */
+/* Is this a plan for the input? */
+lob_status lob_segment_check(const lob_segment_input *in, const lob_segment_plan *plan,
+                             lob_error *error);
+
+/* A job with nothing yet. */
+lob_segment_job lob_segment_job_of(const lob_segment_input *in, const lob_segment_plan *plan,
+                                   const lob_backend *backend, const lob_context *context);
+
+/* Cut image and strokes to the box; make the second view. An image and a view that are there, of
+ * the plan's box and median, are taken as they are. */
 lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error);
 
-/* All growths: shares, labels and strength of the last one. */
-lob_status lob_segment_grow(lob_segment_job *j, lob_error *error);
+/* The first of two growths; with one growth nothing. A coarse image that is there is taken. */
+lob_status lob_segment_grow_first(lob_segment_job *j, lob_error *error);
+
+/* The last growth: its shares, labels and strength. */
+lob_status lob_segment_grow_last(lob_segment_job *j, lob_error *error);
+
+/* Dense labels of the box as what a caller gets, on the whole grid. */
+lob_status lob_segment_give(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
+                            lob_error *error);
+
+/* The last growth, and all that a caller gets of it. Frees what came out of it in the job. */
+lob_status lob_segment_finish(lob_segment_job *j, lob_segment_output *out, lob_error *error);
+
+/* Drop what depends on strokes, or what does not. */
+void lob_segment_drop_strokes(lob_segment_job *j);
+void lob_segment_drop_images(lob_segment_job *j);
 
 /* Where two labels grow almost as cheaply, on the box's grid, in ordinary memory. */
 lob_status lob_segment_doubt(lob_segment_job *j, lob_volume *uncertain, lob_error *error);

@@ -99,22 +99,41 @@ static lob_status look_again(lob_segment_job *j, lob_segment_output *out, lob_er
     return st;
 }
 
-static lob_status run(lob_segment_job *j, lob_segment_output *out, lob_error *error)
+lob_status lob_segment_give(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
+                            lob_error *error)
 {
     lob_volume own = lob_volume_empty();
-    LOB_TRY(lob_segment_box_make(j, error));
-    LOB_TRY(lob_segment_grow(j, error));
-    LOB_TRY(look_again(j, out, error));
-    if (j->in->strength) LOB_TRY(to_whole(j, &out->strength, &j->strength, error));
-    lob_status st = lob_segment_recode(j, &own, &j->labels, j->plan->count, j->plan->labels,
+    lob_status st = lob_segment_recode(j, &own, labels, j->plan->count, j->plan->labels,
                                        j->plan->background, error);
-    if (st == LOB_OK) st = to_whole(j, &out->labels, &own, error);
-    if (st == LOB_OK) st = name_labels(j, &out->labels, error);
+    if (st == LOB_OK) st = to_whole(j, out, &own, error);
+    if (st == LOB_OK) st = name_labels(j, out, error);
     lob_segment_drop(j, &own);
     return st;
 }
 
-static lob_status check(const lob_segment_input *in, const lob_segment_plan *plan, lob_error *error)
+static lob_status finish(lob_segment_job *j, lob_segment_output *out, lob_error *error)
+{
+    LOB_TRY(lob_segment_grow_last(j, error));
+    LOB_TRY(look_again(j, out, error));
+    if (j->in->strength) LOB_TRY(to_whole(j, &out->strength, &j->strength, error));
+    LOB_TRY(lob_segment_give(j, &out->labels, &j->labels, error));
+    const lob_context *const context = j->context;
+    return context->progress && context->progress(context->user, 1) ? LOB_ECANCEL : LOB_OK;
+}
+
+lob_status lob_segment_finish(lob_segment_job *j, lob_segment_output *out, lob_error *error)
+{
+    *out = lob_segment_output_empty();
+    const lob_status st = finish(j, out, error);
+    out->working_bytes = j->budget.peak;
+    lob_volume *const made[] = {&j->agreeing, &j->shares, &j->strength, &j->labels};
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) lob_segment_drop(j, made[i]);
+    if (st != LOB_OK) lob_segment_output_free(out);
+    return st;
+}
+
+lob_status lob_segment_check(const lob_segment_input *in, const lob_segment_plan *plan,
+                             lob_error *error)
 {
     if (in->strokes->channels != 1)
         return lob_fail(error, LOB_EARG, "strokes have one channel, not %d", in->strokes->channels);
@@ -133,37 +152,58 @@ static lob_status check(const lob_segment_input *in, const lob_segment_plan *pla
     return lob_same_grid(in->image, "the image", in->strokes, "the strokes", error);
 }
 
-lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
-                       const lob_segment_plan *plan, const lob_backend *backend,
-                       const lob_context *context, lob_error *error)
+lob_segment_job lob_segment_job_of(const lob_segment_input *in, const lob_segment_plan *plan,
+                                   const lob_backend *backend, const lob_context *context)
 {
-    lob_segment_job j = {
+    const lob_volume none = lob_volume_empty();
+    return (lob_segment_job){
         .in = in,
         .plan = plan,
         .backend = backend,
         .context = context,
         .budget = {.who = "segmenting", .limit = context->max_memory},
-        .image = lob_volume_empty(),
-        .view = lob_volume_empty(),
-        .strokes = lob_volume_empty(),
-        .starts = lob_volume_empty(),
-        .agreeing = lob_volume_empty(),
-        .seeds = lob_volume_empty(),
-        .drawn = lob_volume_empty(),
-        .shares = lob_volume_empty(),
-        .labels = lob_volume_empty(),
-        .strength = lob_volume_empty(),
+        .image = none,
+        .view = none,
+        .coarse = none,
+        .strokes = none,
+        .starts = none,
+        .agreeing = none,
+        .seeds = none,
+        .drawn = none,
+        .first = none,
+        .shares = none,
+        .labels = none,
+        .strength = none,
     };
+}
+
+void lob_segment_drop_strokes(lob_segment_job *j)
+{
+    lob_volume *const volumes[] = {&j->strokes, &j->starts, &j->agreeing, &j->seeds,   &j->drawn,
+                                   &j->first,   &j->shares, &j->labels,   &j->strength};
+    for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
+}
+
+void lob_segment_drop_images(lob_segment_job *j)
+{
+    lob_segment_drop(j, &j->image);
+    lob_segment_drop(j, &j->view);
+    lob_segment_drop(j, &j->coarse);
+}
+
+lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
+                       const lob_segment_plan *plan, const lob_backend *backend,
+                       const lob_context *context, lob_error *error)
+{
+    lob_segment_job j = lob_segment_job_of(in, plan, backend, context);
     *out = lob_segment_output_empty();
     lob_error_begin(error);
-    LOB_TRY(check(in, plan, error));
-    lob_status st = run(&j, out, error);
-    if (st == LOB_OK && context->progress && context->progress(context->user, 1)) st = LOB_ECANCEL;
-    out->working_bytes = j.budget.peak;
-    lob_volume *const volumes[] = {&j.image, &j.view,  &j.strokes, &j.starts, &j.agreeing,
-                                   &j.seeds, &j.drawn, &j.shares,  &j.labels, &j.strength};
-    for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++)
-        lob_segment_drop(&j, volumes[i]);
-    if (st != LOB_OK) lob_segment_output_free(out);
+    LOB_TRY(lob_segment_check(in, plan, error));
+    lob_status st = lob_segment_box_make(&j, error);
+    if (st == LOB_OK) st = lob_segment_grow_first(&j, error);
+    lob_segment_drop(&j, &j.coarse);
+    if (st == LOB_OK) st = lob_segment_finish(&j, out, error);
+    lob_segment_drop_strokes(&j);
+    lob_segment_drop_images(&j);
     return lob_error_end(error, st);
 }

@@ -107,8 +107,10 @@ lob_status lob_segment_onto(lob_segment_job *j, lob_volume *out, const lob_volum
     LOB_TRY(lob_segment_make(j, out, grid, volume->type, volume->channels, error));
     out->slope = volume->slope;
     out->inter = volume->inter;
-    return j->backend->resample(out->data, &in, &options, lob_segment_begin(j, &turn, share),
-                                error);
+    const lob_status st =
+        j->backend->resample(out->data, &in, &options, lob_segment_begin(j, &turn, share), error);
+    if (st != LOB_OK) lob_segment_drop(j, out);
+    return st;
 }
 
 lob_status lob_segment_filter(lob_segment_job *j, lob_volume *out, const lob_volume *image,

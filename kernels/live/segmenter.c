@@ -1,0 +1,157 @@
+/* A segmenter: one job of segment, whose images stay while strokes come and go. */
+#include "kernels/live/segmenter.h"
+
+#include "kernels/segment/segment_job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct lob_segmenter {
+    lob_segment_options options;
+    lob_segment_input in;
+    lob_segment_plan plan;
+    lob_segment_job job;
+    lob_volume seen; /* the strokes that the job has come to its first growth with; empty: none */
+    lob_box given;   /* of the last final answer; sizes of 0: there was none */
+};
+
+/* ---- strokes ---- */
+
+static size_t bytes_of(const lob_volume *strokes)
+{
+    return (size_t)lob_voxels(strokes) * lob_type_of(strokes->type)->bytes;
+}
+
+static bool has_seen(const lob_segmenter *s, const lob_volume *strokes)
+{
+    const lob_volume *const seen = &s->seen;
+    return seen->data && strokes->place.kind == LOB_PLACE_MEMORY && strokes->channels == 1 &&
+           strokes->type == seen->type && strokes->slope == seen->slope &&
+           strokes->inter == seen->inter &&
+           memcmp(&strokes->dims, &seen->dims, sizeof seen->dims) == 0 &&
+           memcmp(strokes->data, seen->data, bytes_of(seen)) == 0;
+}
+
+static void forget(lob_segmenter *s)
+{
+    if (s->seen.data) lob_budget_release(&s->job.budget, (int64_t)bytes_of(&s->seen));
+    lob_volume_free(&s->seen);
+    lob_segment_drop_strokes(&s->job);
+}
+
+/* Strokes on a GPU are not kept: to compare them would take as long as what it may save. */
+static lob_status remember(lob_segmenter *s, const lob_volume *strokes, lob_error *error)
+{
+    if (strokes->place.kind != LOB_PLACE_MEMORY) return LOB_OK;
+    const int64_t bytes = (int64_t)bytes_of(strokes);
+    LOB_TRY(lob_budget_hold(&s->job.budget, bytes, error));
+    if (lob_volume_like(&s->seen, strokes, strokes->type, 1) != LOB_OK) {
+        lob_budget_release(&s->job.budget, bytes);
+        return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    }
+    s->seen.slope = strokes->slope;
+    s->seen.inter = strokes->inter;
+    memcpy(s->seen.data, strokes->data, (size_t)bytes);
+    return LOB_OK;
+}
+
+/* ---- the job ---- */
+
+/* Drop the images that do not fit a plan. */
+static void keep_images_of(lob_segmenter *s, const lob_segment_plan *plan)
+{
+    const lob_segment_plan *const had = &s->plan;
+    lob_segment_job *const j = &s->job;
+    if (memcmp(&plan->box, &had->box, sizeof had->box) != 0) lob_segment_drop_images(j);
+    if (memcmp(plan->median, had->median, sizeof had->median) != 0) lob_segment_drop(j, &j->view);
+    if (memcmp(plan->factor, had->factor, sizeof had->factor) != 0) lob_segment_drop(j, &j->coarse);
+}
+
+/* Choose for other strokes; what does not fit any longer is dropped. */
+static lob_status choose(lob_segmenter *s, const lob_context *context, lob_error *error)
+{
+    lob_segment_plan plan;
+    forget(s);
+    LOB_TRY(lob_segment_choose(&plan, s->in.image, s->in.strokes, &s->options, context, error));
+    LOB_TRY(lob_segment_check(&s->in, &plan, error));
+    keep_images_of(s, &plan);
+    s->plan = plan;
+    return LOB_OK;
+}
+
+/* Come to the end of the first growth, if the job is not there already. */
+static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob_context *context,
+                        lob_error *error)
+{
+    lob_segment_job *const j = &s->job;
+    s->in = *in;
+    j->context = context;
+    j->done = 0;
+    j->budget.limit = context->max_memory;
+    j->budget.peak = j->budget.held;
+    if (has_seen(s, in->strokes)) return lob_segment_check(in, &s->plan, error);
+    LOB_TRY(choose(s, context, error));
+    LOB_TRY(lob_segment_box_make(j, error));
+    return lob_segment_grow_first(j, error);
+}
+
+/* ---- the calls ---- */
+
+lob_status lob_segmenter_open(lob_segmenter **segmenter, const lob_backend *backend,
+                              const lob_volume *image, const lob_segment_options *options,
+                              lob_error *error)
+{
+    const lob_context none = {.threads = 1};
+    lob_error_begin(error);
+    lob_segmenter *const s = *segmenter = calloc(1, sizeof *s);
+    if (!s) return lob_error_end(error, LOB_ENOMEM);
+    s->options = *options;
+    s->in.image = image;
+    s->seen = lob_volume_empty();
+    s->job = lob_segment_job_of(&s->in, &s->plan, backend, &none);
+    return LOB_OK;
+}
+
+lob_status lob_segmenter_preview(lob_segmenter *s, lob_volume *labels, const lob_volume *strokes,
+                                 const lob_context *context, lob_error *error)
+{
+    const lob_segment_input in = {.image = s->in.image, .strokes = strokes};
+    *labels = lob_volume_empty();
+    lob_error_begin(error);
+    lob_status st = begin(s, &in, context, error);
+    if (st == LOB_OK && !s->seen.data) st = remember(s, strokes, error);
+    if (st == LOB_OK && s->plan.passes > 1)
+        st = lob_segment_give(&s->job, labels, &s->job.first, error);
+    if (st != LOB_OK) lob_volume_free(labels);
+    if (st != LOB_OK && !s->seen.data) forget(s);
+    return lob_error_end(error, st);
+}
+
+lob_status lob_segmenter_finish(lob_segmenter *s, lob_segment_output *out, lob_segment_plan *plan,
+                                lob_box *changed, const lob_segment_input *in,
+                                const lob_context *context, lob_error *error)
+{
+    *out = lob_segment_output_empty();
+    lob_error_begin(error);
+    if (in->image != s->in.image)
+        return lob_error_end(error, lob_fail(error, LOB_EARG, "the image is another one"));
+    lob_status st = begin(s, in, context, error);
+    if (st == LOB_OK && !s->seen.data) st = remember(s, in->strokes, error);
+    if (st == LOB_OK) st = lob_segment_finish(&s->job, out, error);
+    if (st != LOB_OK && !s->seen.data) forget(s);
+    if (st == LOB_OK) {
+        lob_box_join(&s->given, &s->plan.box);
+        if (changed) *changed = s->given;
+        if (plan) *plan = s->plan;
+        s->given = s->plan.box;
+    }
+    return lob_error_end(error, st);
+}
+
+void lob_segmenter_close(lob_segmenter *s)
+{
+    if (!s) return;
+    forget(s);
+    lob_segment_drop_images(&s->job);
+    free(s);
+}

@@ -1,0 +1,221 @@
+/* Segment that follows a brush: after any history of strokes, the bytes of a fresh run. */
+#include "kernels/live/segmenter.h"
+#include "tests/reference/random.h"
+#include "tests/reference/segment_case.h"
+#include "tests/unit/cmocka_test.h"
+#include "volumes/labels.h"
+
+#include <stdlib.h>
+
+enum { HISTORIES = 16, STEPS = 10 };
+
+/* A history under way. */
+typedef struct {
+    segment_case c;
+    uint64_t state;
+    lob_segmenter *segmenter;
+    void *drawn; /* at first: what is drawn again where it was erased */
+    void *undo;  /* before the last change */
+    size_t bytes;
+    lob_volume before; /* the labels of the last final answer */
+    int previews, finals, cancelled, refused, kept_box;
+    lob_box box;
+} history;
+
+static int stop(void *user, double done)
+{
+    int *const left = user;
+    (void)done;
+    return (*left)-- <= 0;
+}
+
+static int64_t box_row(const lob_box *box, lob_dims d, int64_t row)
+{
+    const int64_t y = box->first[1] + row % box->size[1], z = box->first[2] + row / box->size[1];
+    return (z * d.ny + y) * d.nx + box->first[0];
+}
+
+/* Erase a box, draw again in it what was there at first, draw another label, or undo. */
+static void change(history *h)
+{
+    lob_volume *const strokes = &h->c.strokes;
+    const lob_dims d = strokes->dims;
+    const size_t bytes = lob_type_of(strokes->type)->bytes;
+    const int what = (int)random_below(&h->state, 10);
+    lob_box box;
+    if (what == 0) {
+        void *const now = h->undo;
+        h->undo = strokes->data;
+        strokes->data = now;
+        return;
+    }
+    memcpy(h->undo, strokes->data, h->bytes);
+    for (int a = 0; a < 3; a++) {
+        const int64_t side = lob_side(d, a);
+        box.first[a] = random_below(&h->state, side);
+        box.size[a] = 1 + random_below(&h->state, what < 5 ? side : 3);
+        if (box.first[a] + box.size[a] > side) box.size[a] = side - box.first[a];
+    }
+    const int32_t label =
+        lob_label_at(h->drawn, strokes->type, random_below(&h->state, lob_voxels(strokes)));
+    for (int64_t row = 0; row < box.size[1] * box.size[2]; row++) {
+        const int64_t at = box_row(&box, d, row);
+        for (int64_t x = 0; x < box.size[0]; x++)
+            if (what < 4)
+                memcpy((char *)strokes->data + (size_t)(at + x) * bytes,
+                       (char *)h->drawn + (size_t)(at + x) * bytes, bytes);
+            else
+                lob_label_put(strokes->data, strokes->type, at + x, what < 7 ? label : 0);
+    }
+}
+
+/* What lies outside of the box told is as it was. */
+static void check_changed(history *h, const lob_volume *labels, const lob_box *box)
+{
+    const lob_volume *const had = &h->before;
+    const lob_dims d = labels->dims;
+    for (int64_t i = 0; had->data && i < lob_voxels(labels); i++) {
+        const int64_t at[3] = {i % d.nx, i / d.nx % d.ny, i / d.nx / d.ny};
+        bool inside = true;
+        for (int a = 0; a < 3; a++)
+            inside = inside && at[a] >= box->first[a] && at[a] < box->first[a] + box->size[a];
+        if (!inside &&
+            lob_label_at(labels->data, labels->type, i) != lob_label_at(had->data, had->type, i))
+            fail_msg("%s: changed outside of its box", h->c.shape);
+    }
+}
+
+/* The preview is the first growth's: what one growth gives that is the last on this grid, or
+ * nothing. Wanted are strokes with their own labels in it, and the type of the final one. */
+static void check_preview(history *h, const lob_volume *preview, const lob_segment_plan *plan,
+                          const lob_segment_output *wanted)
+{
+    if (!preview->data) assert_true(plan->passes == 1);
+    if (!preview->data) return;
+    h->previews++;
+    assert_int_equal(plan->passes, 2);
+    assert_int_equal(preview->type, wanted->labels.type);
+    assert_int_equal(lob_voxels(preview), lob_voxels(&wanted->labels));
+    if (plan->factor[0] > 1 || plan->factor[1] > 1 || plan->factor[2] > 1) return;
+    const lob_volume *const strokes = &h->c.strokes;
+    for (int64_t i = 0; i < lob_voxels(strokes); i++) {
+        const int32_t stroke = lob_label_at(strokes->data, strokes->type, i);
+        const int32_t label = lob_label_at(preview->data, preview->type, i);
+        if (stroke && !plan->slips && label != (stroke == plan->background ? 0 : stroke))
+            fail_msg("%s: a stroke of %d is %d in the preview", h->c.shape, stroke, label);
+    }
+}
+
+/* The final answer, maybe after some that are cancelled; its status is that of a fresh run. */
+static void finish(history *h, const lob_segment_output *fresh, const lob_segment_plan *wanted,
+                   const lob_segment_input *in, lob_status st)
+{
+    lob_segment_output out;
+    lob_segment_plan plan;
+    lob_box changed;
+    lob_status got = LOB_ECANCEL;
+    for (int visits = (int)random_below(&h->state, 60); got == LOB_ECANCEL; visits += 40) {
+        int left = visits;
+        const lob_context context = {.threads = 1 + (int)random_below(&h->state, 2),
+                                     .progress = visits < 100 ? stop : NULL,
+                                     .user = &left};
+        got = lob_segmenter_finish(h->segmenter, &out, &plan, &changed, in, &context, NULL);
+        h->cancelled += got == LOB_ECANCEL;
+        if (got == LOB_ECANCEL) assert_null(out.labels.data);
+    }
+    if (got != st) fail_msg("%s: status %d, not %d", h->c.shape, (int)got, (int)st);
+    if (st != LOB_OK) return;
+    const char *const what = segment_case_differs(&out, fresh);
+    if (what) fail_msg("%s: %s differ from a fresh run", h->c.shape, what);
+    assert_memory_equal(&plan.box, &wanted->box, sizeof plan.box);
+    check_changed(h, &out.labels, &changed);
+    h->kept_box += memcmp(&h->box, &plan.box, sizeof plan.box) == 0;
+    h->box = plan.box;
+    h->finals++;
+    lob_volume_free(&h->before);
+    h->before = out.labels;
+    out.labels = lob_volume_empty();
+    lob_segment_output_free(&out);
+}
+
+static void step(history *h)
+{
+    const lob_context context = {.threads = 1};
+    lob_segment_output fresh = lob_segment_output_empty();
+    lob_segment_plan plan;
+    lob_segment_input in = h->c.in;
+    lob_volume preview = lob_volume_empty();
+    change(h);
+    lob_status st =
+        lob_segment_choose(&plan, &h->c.image, &h->c.strokes, &h->c.options, &context, NULL);
+    if (st == LOB_OK && (plan.flat || plan.axis < 0)) in.suggest = 0;
+    if (st == LOB_OK) st = lob_segment(&fresh, &in, &plan, lob_backends[0], &context, NULL);
+    h->refused += st != LOB_OK;
+    if (random_chance(&h->state, 60)) {
+        const lob_status got =
+            lob_segmenter_preview(h->segmenter, &preview, &h->c.strokes, &context, NULL);
+        if (st == LOB_OK) assert_int_equal(got, LOB_OK);
+        if (st == LOB_OK) check_preview(h, &preview, &plan, &fresh);
+        lob_volume_free(&preview);
+        if (random_chance(&h->state, 30))
+            change(h); /* the next stroke comes first */
+        else
+            finish(h, &fresh, &plan, &in, st);
+    } else {
+        finish(h, &fresh, &plan, &in, st);
+    }
+    lob_segment_output_free(&fresh);
+}
+
+TEST(every_history_gives_the_labels_of_a_fresh_run)
+{
+    int previews = 0, finals = 0, cancelled = 0, refused = 0, kept_box = 0;
+    for (uint64_t number = 0; number < CASES(HISTORIES); number++) {
+        history h = {.state = 7 * number + 3, .before = lob_volume_empty()};
+        segment_case_make(&h.c, number, 18);
+        h.bytes = (size_t)lob_voxels(&h.c.strokes) * lob_type_of(h.c.strokes.type)->bytes;
+        h.drawn = malloc(h.bytes);
+        h.undo = malloc(h.bytes);
+        assert_true(h.drawn && h.undo);
+        memcpy(h.drawn, h.c.strokes.data, h.bytes);
+        memcpy(h.undo, h.c.strokes.data, h.bytes);
+        assert_int_equal(
+            lob_segmenter_open(&h.segmenter, lob_backends[0], &h.c.image, &h.c.options, NULL),
+            LOB_OK);
+        for (int i = 0; i < STEPS; i++) step(&h);
+        lob_segmenter_close(h.segmenter);
+        previews += h.previews;
+        finals += h.finals;
+        cancelled += h.cancelled;
+        refused += h.refused;
+        kept_box += h.kept_box;
+        lob_volume_free(&h.before);
+        free(h.drawn);
+        free(h.undo);
+        segment_case_free(&h.c);
+    }
+    /* All that can come about has. */
+    assert_true(previews > 0 && finals > 0 && cancelled > 0 && refused > 0 && kept_box > 0);
+}
+
+TEST(another_image_and_little_memory_are_refused)
+{
+    segment_case c;
+    lob_segmenter *s;
+    lob_segment_output out;
+    lob_error error;
+    const lob_context context = {.threads = 1}, little = {.threads = 1, .max_memory = 2000};
+    segment_case_make(&c, 1, 18);
+    lob_volume other = c.image;
+    lob_segment_input in = {.image = &other, .strokes = &c.strokes};
+    assert_int_equal(lob_segmenter_open(&s, lob_backends[0], &c.image, &c.options, NULL), LOB_OK);
+    assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, &context, &error), LOB_EARG);
+    assert_string_equal(error.text, "the image is another one");
+    in.image = &c.image;
+    assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, &little, &error), LOB_ENOMEM);
+    assert_true(error.text[0] != '\0');
+    assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, &context, &error), LOB_OK);
+    lob_segment_output_free(&out);
+    lob_segmenter_close(s);
+    segment_case_free(&c);
+}
