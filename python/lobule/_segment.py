@@ -132,18 +132,10 @@ def segment(
     call, of = begin(image, options, gpu=True)
     if previous is not None and isinstance(of, GpuImage):
         raise NotImplementedError("previous is not taken with arrays on a GPU")
-    chosen: _abi.lob_segment_options = library.lob_segment_defaults()
-    given = {
-        "background": background, "share": share, "ends": ends, "whole": whole, "far": far, "shape": shape,
-        "blur": blur, "smooth": smooth, "edge": edge, "passes": passes, "coarse": coarse,
-    }  # fmt: skip
-    for name, value in given.items():
-        if value is not None:
-            setattr(chosen, name, value)
-    if margin is not None:
-        chosen.margin, unit = sized(margin, "mm")
-        chosen.margin_voxels = unit == "vox"
-    chosen.median = choice("median", median, Switch) if isinstance(median, str) else bool(median)
+    chosen = choices(
+        margin, median, background=background, share=share, ends=ends, whole=whole, far=far, shape=shape, blur=blur,
+        smooth=smooth, edge=edge, passes=passes, coarse=coarse,
+    )  # fmt: skip
     seen, (drawn, _kept) = of.described(), _whole_numbers(of, strokes, "strokes")
     number, filled = ctypes.c_int32(chosen.background), _abi.lob_volume()
     out: _abi.lob_segment_output = library.lob_segment_output_empty()
@@ -163,18 +155,31 @@ def segment(
         asked = _abi.lob_segment_input(pointer(seen), pointer(drawn), full, full, suggest)
         backend = byref(call.functions)
         call.run(library.lob_segment, byref(out), byref(asked), byref(plan), backend, share=(0.01, 1.0), of="strokes")
-        _report(call.report, of, plan, out, suggest)
+        tell(call.report, of, plan, out, suggest)
         if previous is not None:
             _correct(call, of, out, plan, drawn, previous, reach)
-        labels = _take(of, out.labels)
+        labels = take(of, out.labels)
         if not full:
             return of.give(labels, True)
-        uncertain = _take(of, out.uncertain)
+        uncertain = take(of, out.uncertain)
         call.report["uncertain_voxels"] = int(uncertain.sum())
-        return Segmented(of.give(labels, True), of.give(_take(of, out.strength), False), of.give(uncertain, True))
+        return Segmented(of.give(labels, True), of.give(take(of, out.strength), False), of.give(uncertain, True))
     finally:
         library.lob_segment_output_free(byref(out))
         library.lob_volume_free(byref(filled))
+
+
+def choices(margin: Any, median: Any, **given: Any) -> _abi.lob_segment_options:
+    """What segment's options hold fixed."""
+    chosen: _abi.lob_segment_options = library.lob_segment_defaults()
+    for name, value in given.items():
+        if value is not None:
+            setattr(chosen, name, value)
+    if margin is not None:
+        chosen.margin, unit = sized(margin, "mm")
+        chosen.margin_voxels = unit == "vox"
+    chosen.median = choice("median", median, Switch) if isinstance(median, str) else bool(median)
+    return chosen
 
 
 def _whole_numbers(of: Source, other: Any, name: str) -> tuple[_abi.lob_volume, Any]:
@@ -190,7 +195,7 @@ def _whole_numbers(of: Source, other: Any, name: str) -> tuple[_abi.lob_volume, 
     return volume(taken), taken
 
 
-def _take(of: Source, made: _abi.lob_volume) -> Any:
+def take(of: Source, made: _abi.lob_volume) -> Any:
     """A volume's voxels as an array, which has them from now on."""
     address, made.data = made.data, None
     return of.take(address, made.owner, DTYPES[made.type])
@@ -213,7 +218,7 @@ def _correct(
 PLANES = {"axial": (_abi.LOB_AXIAL, 2), "coronal": (_abi.LOB_CORONAL, 1), "sagittal": (_abi.LOB_SAGITTAL, 0)}
 
 
-def _report(
+def tell(
     report: dict[str, Any], of: Source, plan: _abi.lob_segment_plan, out: _abi.lob_segment_output, suggest: int
 ) -> None:
     report["chosen"] = {

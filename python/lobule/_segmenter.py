@@ -1,0 +1,224 @@
+"""Clean masks that follow a brush."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from ctypes import POINTER, byref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _abi
+from ._errors import InputError
+from ._grow import begin
+from ._library import Call, check, library
+from ._public import Options, Size, public
+from ._segment import Switch, choices, take, tell
+from ._volumes import DTYPES, Held, held, volume
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self, Unpack
+
+
+class _Changed(Exception):
+    """Strokes have changed while an answer to others was on its way."""
+
+
+class Segmenter:
+    """Clean masks that follow a brush: draw and erase; the answers come from a thread of its own.
+
+    After every change there is a preview, that of the first of segment's two growths, and then the
+    final answer: the labels of segment from the strokes that are there, the same bytes. A further
+    change cancels what is on its way. What does not depend on strokes is kept.
+
+    image        (z, y, x) or (y, x), any kind but arrays on a GPU; with channel_axis several channels
+    labels       the largest label that will be drawn, the background's included
+    background, margin, share, ends, median, whole, far, shape, blur, smooth, edge, passes, coarse
+                 as for segment
+
+    strokes      array of the image's shape, to be read only
+    report       a dict with what was chosen for the last final answer
+
+        with lobule.Segmenter(scan, labels=2) as segmenter:
+            segmenter.draw((20, slice(30, 50), 40), 1)
+            segmenter.draw((20, slice(30, 50), 90), 2)
+            first = segmenter.labels
+            segmenter.erase((20, slice(45, 50), 40))
+            second = segmenter.labels
+    """
+
+    @public
+    def __init__(
+        self,
+        image: Any,
+        labels: int = 255,
+        *,
+        background: int | None = None,
+        margin: Size | None = None,
+        share: float | None = None,
+        ends: float | None = None,
+        median: bool | Switch = True,
+        whole: float | None = None,
+        far: float | None = None,
+        shape: float | None = None,
+        blur: float | None = None,
+        smooth: float | None = None,
+        edge: float | None = None,
+        passes: int | None = None,
+        coarse: int | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        self._worker: threading.Thread | None = None
+        if labels < 1:
+            raise InputError(f"labels is {labels}; it is the largest label, from 1")
+        call, of = begin(image, dict(options))
+        self.report = call.report
+        self._of, self._image, self._told = of, of.described(), call.progress
+        self._call = {name: value for name, value in options.items() if name in ("device", "threads", "max_memory")}
+        self._options = choices(
+            margin, median, background=background, share=share, ends=ends, whole=whole, far=far, shape=shape, blur=blur,
+            smooth=smooth, edge=edge, passes=passes, coarse=coarse,
+        )  # fmt: skip
+        type_of = library.lob_label_type(labels)
+        self._largest, shape_of = labels, of.voxels.shape[1:]
+        self._painted: Held = held(np.zeros(shape_of, DTYPES[type_of]))
+        self._seen: Held = held(np.zeros(shape_of, DTYPES[type_of]))  # what the thread computes with
+        self._drawn = volume(of)
+        self._drawn.data, self._drawn.channels, self._drawn.type = self._seen.address, 1, type_of
+        self._shown: np.ndarray = of.as_came(self._painted.array)
+        self.strokes = self._shown.view()
+        self.strokes.flags.writeable = False
+        self._state = threading.Condition()
+        self._changes, self._answered, self._open = 0, 0, True
+        self._answer: tuple[Any, str] = (None, "none")
+        self._problem: BaseException | None = None
+        self._worker = threading.Thread(target=self._work, name="lobule segmenter", daemon=True)
+        self._worker.start()
+
+    # ---- strokes ----
+
+    def draw(self, where: Any, label: Any) -> None:
+        """Draw a label, or an array of labels, at an index of strokes: slices, a mask, numbers."""
+        with self._state:
+            if not self._open:
+                raise InputError("this Segmenter is closed")
+            least, most = np.min(label, initial=0), np.max(label, initial=0)
+            if least < 0 or most > self._largest:
+                raise InputError(f"label {least if least < 0 else most}: labels are 0..{self._largest}")
+            self._shown[where] = label
+            self._changes += 1
+            self._state.notify_all()
+
+    def erase(self, where: Any) -> None:
+        """Leave nothing drawn at an index of strokes."""
+        self.draw(where, 0)
+
+    # ---- answers ----
+
+    @property
+    def labels(self) -> Any:
+        """The final answer to the strokes that are there, waited for: an array of its own, 0 for the
+        background. Raises what segment would."""
+        self.wait()
+        return self.latest()[0]
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the final answer; False: it took longer than so many seconds. Raises what segment would."""
+        with self._state:
+            if self._changes == 0 or not self._open:
+                raise InputError("this Segmenter is closed" if not self._open else "nothing has been drawn")
+            done = self._state.wait_for(lambda: self._answered == self._changes or not self._open, timeout)
+            if done and self._problem is not None:
+                raise self._problem
+            return done
+
+    def latest(self) -> tuple[Any, str]:
+        """The answer that is there, without waiting, and what it is: "none"; "preview" or "final", of
+        the strokes that are there; "old", of earlier ones."""
+        with self._state:
+            return self._answer
+
+    # ---- the thread ----
+
+    def _work(self) -> None:
+        segmenter = ctypes.c_void_p()
+        try:
+            while True:
+                with self._state:
+                    self._state.wait_for(lambda: self._answered != self._changes or not self._open)
+                    if not self._open:
+                        return
+                    number = self._changes
+                    self._seen.array[...] = self._painted.array
+                    self._answer = (self._answer[0], "none" if self._answer[0] is None else "old")
+                self._answer_to(segmenter, number)
+        finally:
+            library.lob_segmenter_close(segmenter)
+
+    def _answer_to(self, segmenter: ctypes.c_void_p, number: int) -> None:
+        problem: BaseException | None = None
+
+        def progress(done: float) -> None:
+            if self._changes != number or not self._open:
+                raise _Changed
+            if callable(self._told):
+                self._told(done)
+
+        try:
+            self._compute(segmenter, Call(**self._call, progress=progress), number)
+        except _Changed:
+            return
+        except BaseException as raised:  # noqa: BLE001  it is raised where the answer is asked for
+            problem = raised
+        with self._state:
+            if self._changes == number:
+                self._answered, self._problem = number, problem
+                self._state.notify_all()
+
+    def _compute(self, segmenter: ctypes.c_void_p, call: Any, number: int) -> None:
+        if not segmenter:
+            check(library.lob_segmenter_open(byref(segmenter), byref(call.functions), byref(self._image),
+                                             byref(self._options), byref(call.error)), call.error)  # fmt: skip
+        preview, out, plan = _abi.lob_volume(), library.lob_segment_output_empty(), _abi.lob_segment_plan()
+        call.run(library.lob_segmenter_preview, segmenter, byref(preview), byref(self._drawn), share=(0.0, 0.4),
+                 of="strokes")  # fmt: skip
+        if preview.data:
+            self._publish(preview, "preview", number)
+            library.lob_volume_free(byref(preview))
+        pointer = POINTER(_abi.lob_volume)
+        asked = _abi.lob_segment_input(pointer(self._image), pointer(self._drawn), False, False, 0)
+        call.run(library.lob_segmenter_finish, segmenter, byref(out), byref(plan), None, byref(asked), share=(0.4, 1.0),
+                 of="strokes")  # fmt: skip
+        tell(self.report, self._of, plan, out, 0)
+        self._publish(out.labels, "final", number)
+        library.lob_segment_output_free(byref(out))
+
+    def _publish(self, made: _abi.lob_volume, state: str, number: int) -> None:
+        labels = self._of.give(take(self._of, made), True)
+        with self._state:
+            if self._changes == number:
+                self._answer = (labels, state)
+                self._state.notify_all()
+
+    # ---- the end ----
+
+    def close(self) -> None:
+        """Cancel what is on its way, and give back the memory."""
+        if self._worker is None:
+            return
+        with self._state:
+            self._open = False
+            self._state.notify_all()
+        self._worker.join()
+        self._worker = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,109 @@
+"""Clean masks that follow a brush, from Python: the labels of a fresh segment after every change."""
+
+import threading
+
+import numpy as np
+import pytest
+import SimpleITK as sitk
+from test_python import lobule
+
+SCAN, TRUTH, ALL = lobule.phantom("abdomen", shape=(24, 44, 52), spacing=(5, 5, 5))
+STROKES = np.where(ALL <= 3, ALL, 0)
+ABOUT = {"spacing": 5, "device": "cpu", "threads": 1}
+
+
+def wait_for(segmenter, *states):
+    """The first answer that is one of these."""
+    for _ in range(20000):
+        labels, state = segmenter.latest()
+        if state in states:
+            return labels, state
+        threading.Event().wait(0.002)
+    raise AssertionError(segmenter.latest()[1])
+
+
+@pytest.mark.parametrize("options", [{}, {"coarse": 4000}, {"passes": 1, "margin": "3vox"}])
+def test_every_change_gives_the_labels_of_a_fresh_run(options):
+    rng = np.random.default_rng(5)
+    drawn = STROKES.copy()
+    with lobule.Segmenter(SCAN, 3, **options, **ABOUT) as segmenter:
+        segmenter.draw(slice(None), STROKES)
+        for _ in range(8):
+            report = {}
+            fresh = lobule.segment(SCAN, drawn, report=report, **options, **ABOUT)
+            labels = segmenter.labels
+            assert labels.dtype == fresh.dtype
+            assert np.array_equal(labels, fresh)
+            assert segmenter.report["chosen"] == report["chosen"]
+            assert segmenter.latest()[1] == "final"
+            assert np.array_equal(segmenter.strokes, drawn)
+            where = tuple(slice(at, at + 8) for at in (rng.integers(side - 8) for side in SCAN.shape))
+            piece = rng.choice([0, 0, 2])
+            drawn[where] = np.where(STROKES[where] > 0, piece, drawn[where])
+            segmenter.erase(where) if rng.random() < 0.3 else None
+            segmenter.draw(where, drawn[where])
+
+
+def test_a_preview_comes_first_and_the_next_stroke_cancels():
+    with lobule.Segmenter(SCAN, 3, coarse=4000, **ABOUT) as segmenter:
+        assert segmenter.latest() == (None, "none")
+        for _ in range(5):  # each cancels the one before
+            segmenter.draw(STROKES > 0, STROKES[STROKES > 0])
+        labels, state = wait_for(segmenter, "preview", "final")
+        assert labels.shape == SCAN.shape
+        assert set(np.unique(labels)) <= {0, 1, 2, 3}
+        final = segmenter.labels
+        if state == "preview":  # near to the final answer, on voxels twice as wide or more
+            both = 2 * np.sum((labels > 0) & (labels == final))
+            assert both > 0.8 * (np.sum(labels > 0) + np.sum(final > 0))
+        assert np.array_equal(final, lobule.segment(SCAN, STROKES, coarse=4000, **ABOUT))
+
+
+def test_another_thread_draws_and_reads():
+    found = []
+    with lobule.Segmenter(SCAN, 3, **ABOUT) as segmenter:
+
+        def use():
+            segmenter.draw(slice(None), STROKES)
+            found.append(segmenter.labels)
+
+        user = threading.Thread(target=use)
+        user.start()
+        user.join()
+    assert np.array_equal(found[0], lobule.segment(SCAN, STROKES, **ABOUT))
+
+
+def test_what_comes_in_comes_out():
+    image = sitk.GetImageFromArray(SCAN)
+    image.SetSpacing((5, 5, 5))
+    with lobule.Segmenter(image, 3, device="cpu") as one:
+        one.draw(slice(None), STROKES)
+        assert one.labels.GetSpacing() == (5, 5, 5)
+        fresh = lobule.segment(image, STROKES, device="cpu")
+        assert np.array_equal(sitk.GetArrayFromImage(one.labels), sitk.GetArrayFromImage(fresh))
+    with lobule.Segmenter(SCAN.transpose(2, 1, 0), 3, axes="xyz", **ABOUT) as turned:
+        turned.draw(slice(None), STROKES.transpose(2, 1, 0))
+        assert np.array_equal(turned.labels.transpose(2, 1, 0), sitk.GetArrayFromImage(fresh))
+
+
+def test_what_is_wrong_is_said():
+    with pytest.raises(lobule.InputError, match="labels is 0"):
+        lobule.Segmenter(SCAN, 0)
+    with pytest.raises(TypeError, match="did you mean 'median'"):
+        lobule.Segmenter(SCAN, medain=False)
+    with lobule.Segmenter(SCAN, 3, **ABOUT) as segmenter:
+        with pytest.raises(lobule.InputError, match="nothing has been drawn"):
+            segmenter.labels  # noqa: B018
+        with pytest.raises(lobule.InputError, match=r"label 4: labels are 0\.\.3"):
+            segmenter.draw((3, 3, 3), 4)
+        with pytest.raises(ValueError, match="read-only"):
+            segmenter.strokes[0] = 1
+        segmenter.draw((3, 3, 3), 1)
+        with pytest.raises(lobule.InputError, match="all strokes are of label 1"):
+            segmenter.labels  # noqa: B018
+        segmenter.draw(slice(None), STROKES)
+        assert np.array_equal(segmenter.labels, lobule.segment(SCAN, STROKES, **ABOUT))
+    with pytest.raises(lobule.InputError, match="closed"):
+        segmenter.labels  # noqa: B018
+    with pytest.raises(lobule.InputError, match="closed"):
+        segmenter.erase(slice(None))
