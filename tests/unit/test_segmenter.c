@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { HISTORIES = 16, STEPS = 10 };
+enum { HISTORIES = 12, STEPS = 10 };
 
 /* A history under way. */
 typedef struct {
@@ -35,7 +35,7 @@ static int64_t box_row(const lob_box *box, lob_dims d, int64_t row)
     return (z * d.ny + y) * d.nx + box->first[0];
 }
 
-/* Erase a box, draw again in it what was there at first, draw another label, or undo. */
+/* Erase all or a box, draw again in it what was there at first, draw another label, or undo. */
 static void change(history *h)
 {
     lob_volume *const strokes = &h->c.strokes;
@@ -54,6 +54,8 @@ static void change(history *h)
         const int64_t side = lob_side(d, a);
         box.first[a] = random_below(&h->state, side);
         box.size[a] = 1 + random_below(&h->state, what < 5 ? side : 3);
+        if (what == 9) box.first[a] = 0;
+        if (what == 9) box.size[a] = side;
         if (box.first[a] + box.size[a] > side) box.size[a] = side - box.first[a];
     }
     const int32_t label =
