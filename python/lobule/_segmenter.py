@@ -77,7 +77,8 @@ class Segmenter:
         call, of = begin(image, dict(options))
         self.report = call.report
         self._of, self._image, self._told = of, of.described(), call.progress
-        self._call = {name: value for name, value in options.items() if name in ("device", "threads", "max_memory")}
+        kept = ("device", "threads", "max_memory")
+        self._call: dict[str, Any] = {name: value for name, value in options.items() if name in kept}
         self._options = choices(
             margin, median, background=background, share=share, ends=ends, whole=whole, far=far, shape=shape, blur=blur,
             smooth=smooth, edge=edge, passes=passes, coarse=coarse,
