@@ -196,8 +196,9 @@ TEST(every_history_gives_the_labels_of_a_fresh_run)
         free(h.undo);
         segment_case_free(&h.c);
     }
-    /* All that can come about has. */
-    assert_true(previews > 0 && finals > 0 && cancelled > 0 && refused > 0 && kept_box > 0);
+    /* All that can come about has; a quarter of the histories is too few for that. */
+    if (CASES(HISTORIES) == HISTORIES)
+        assert_true(previews > 0 && finals > 0 && cancelled > 0 && refused > 0 && kept_box > 0);
 }
 
 TEST(another_image_and_little_memory_are_refused)
