@@ -94,6 +94,23 @@ def test_a_time_series_has_no_picture(tmp_path):
     assert list(data_of(page_of(tmp_path / "scans.batch"))["pictures"]) == ["1"]
 
 
+def test_labels_that_tables_doubt(batch, tmp_path):
+    """Tables as carry writes them: the most doubtful scan comes first among those that are not far."""
+    folder = tmp_path / "doubted"
+    shutil.copytree(batch / "scans.batch", folder)
+    regions = folder / "regions.tsv"
+    head, *lines = regions.read_text(encoding="utf-8").splitlines()
+    label = head.split("\t").index("label")
+    doubts = [(line, {"2": "0.1", "3": "0.6" if line.startswith("s9\t") else "0.2"}[line.split("\t")[label]]) for line in lines]
+    regions.write_text("\n".join([head + "\tdoubt", *("\t".join(pair) for pair in doubts), ""]), encoding="utf-8")
+    good("batch", "--page", folder, "--pictures", "0", cwd=tmp_path)
+    rows = data_of(page_of(folder))["rows"]
+    assert [r["scan"] for r in rows[:5]] == ["s8", "s9", "s3", "s6", "s0"]
+    assert rows[1]["doubts"] == [0.1, 0.6] and rows[1]["doubt"] == 0.6 and rows[1]["far"] == ["doubt"]
+    assert rows[1]["flags"] == ["60 % of label 3 is in doubt, the median is 20 %"]
+    assert rows[3]["doubts"] == [0.1, None] and rows[4]["doubt"] == 0.2 and "doubts" not in rows[0]
+
+
 def test_the_page_is_made_again_from_the_table(batch, tmp_path):
     folder = tmp_path / "moved"
     shutil.copytree(batch / "scans.batch", folder)
@@ -274,8 +291,8 @@ def test_marks_make_the_next_manifest(batch, tmp_path):
     assert [dict(zip(keep[0], r, strict=True)) for r in keep[1:]] == [
         {"scan": HOSTILE, "image": "i4.nii.gz", "labels": "l4.nii.gz", "out": "o4"}]
     assert len(table) == 13 and [r[:3] for r in table[1:3]] == [["s8", "failed", "65"], ["s3", "done", "0"]]
-    assert len(volumes) == 25 and volumes[0] == ["scan", "structure", "volume", "unit", "far"]
-    assert sum(r[4] == "1" for r in volumes[1:]) == 2
+    assert len(volumes) == 25 and volumes[0] == ["scan", "structure", "volume", "unit", "doubt", "far"]
+    assert sum(r[5] == "1" for r in volumes[1:]) == 2
     folder = tmp_path / "next"
     shutil.copytree(batch, folder, ignore=shutil.ignore_patterns("scans.batch", "o*"))
     (folder / "redo.tsv").write_text(out["texts"][0], encoding="utf-8")

@@ -107,6 +107,23 @@ TEST(volumes_are_gathered_by_label)
     lob_cohort_free(&c);
 }
 
+/* Of two labels that have doubts, and one that has none. */
+TEST(doubts_are_gathered_by_label)
+{
+    static const char text[] = "scan\ttable\tlabel\tdoubt\tvoxels\n"
+                               "s0\tt\t1\t0.2\t5\ns0\tt\t2\t0.7\t5\ns0\tt\t2\t0.1\t5\n"
+                               "s1\tt\t1\t0.3\t5\ns1\tt\t2\tn/a\t0\ns2\tt\t3\tn/a\t5\n";
+    scans s;
+    lob_cohort c;
+    make_scans(&s);
+    assert_int_equal(lob_cohort_parse(&c, &s.table, text, strlen(text), "regions", NULL), LOB_OK);
+    assert_int_equal(lob_cohort_most_doubtful(&c, 0), 1);
+    assert_int_equal(lob_cohort_most_doubtful(&c, 1), 0);
+    assert_int_equal(lob_cohort_most_doubtful(&c, 2), -1);
+    assert_true(c.structures[1].doubt[0] == 0.7 && c.structures[0].doubt[1] == 0.3);
+    lob_cohort_free(&c);
+}
+
 static const struct {
     const char *what, *text;
     lob_status status;

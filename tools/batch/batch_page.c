@@ -114,7 +114,7 @@ static void add_flags(cJSON *object, const page *p, int64_t i)
     const lob_cohort *const c = &p->cohort;
     cJSON *const flags = cJSON_AddArrayToObject(object, "flags");
     cJSON *const far = cJSON_AddArrayToObject(object, "far");
-    char text[512], title[300], own[32], median[32];
+    char text[512], title[304], own[32], median[32];
     for (int k = 0; k < c->count && p->is_far[i]; k++) {
         const lob_structure *const s = &c->structures[k];
         if (!is_odd(c, s, &p->table->rows[i], i)) continue;
@@ -131,8 +131,13 @@ static void add_flags(cJSON *object, const page *p, int64_t i)
             if (p->volumes[m] == k) cJSON_AddItemToArray(far, cJSON_CreateNumber(m));
     }
     if (!lob_cohort_is_doubtful(c, i)) return;
-    snprintf(text, sizeof text, "%.2g %% of the voxels are in doubt, the median is %.2g %%",
-             100 * c->doubt[i], 100 * c->doubt_spread.median);
+    const int most = lob_cohort_most_doubtful(c, i);
+    if (most >= 0) {
+        title_of(title, p, &c->structures[most]);
+        strcat(title, " is");
+    }
+    snprintf(text, sizeof text, "%.2g %% of %s in doubt, the median is %.2g %%", 100 * c->doubt[i],
+             most >= 0 ? title : "the voxels are", 100 * c->doubt_spread.median);
     cJSON_AddItemToArray(flags, cJSON_CreateString(text));
     cJSON_AddItemToArray(far, cJSON_CreateString("doubt"));
 }
@@ -144,21 +149,45 @@ static bool is_failure(const lob_batch_row *row)
     return row->state != LOB_SCAN_DONE && row->state != LOB_SCAN_SKIPPED;
 }
 
-/* Failures, then what is far, then the rest; in each the order of the table. */
+typedef struct {
+    int rank;
+    double doubt;
+    int64_t row;
+} place;
+
+static int by_place(const void *a, const void *b)
+{
+    const place *const x = a, *const y = b;
+    if (x->rank != y->rank) return x->rank - y->rank;
+    if (x->doubt != y->doubt) return x->doubt < y->doubt ? 1 : -1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Failures, then what is far, then the rest; in each the most doubtful labels first, then the order
+ * of the table. */
 static bool set_order(page *p)
 {
     const int64_t n = p->table->count;
-    int64_t at = 0;
+    place *const places = calloc((size_t)n + 1, sizeof *places);
     p->order = calloc((size_t)n + 1, sizeof *p->order);
     p->is_far = calloc((size_t)n + 1, sizeof *p->is_far);
-    if (!p->order || !p->is_far) return false;
+    if (!p->order || !p->is_far || !places) {
+        free(places);
+        return false;
+    }
     for (int k = 0; k < p->cohort.count && p->volume_count < MAX_VOLUMES; k++)
         if (p->cohort.structures[k].is_common) p->volumes[p->volume_count++] = k;
-    for (int64_t i = 0; i < n; i++) p->is_far[i] = find_far(p, i);
-    for (int rank = 0; rank < 3; rank++)
-        for (int64_t i = 0; i < n; i++)
-            if ((is_failure(&p->table->rows[i]) ? 0 : p->is_far[i] ? 1 : 2) == rank)
-                p->order[at++] = i;
+    for (int64_t i = 0; i < n; i++) {
+        const bool has_doubt = lob_cohort_most_doubtful(&p->cohort, i) >= 0;
+        p->is_far[i] = find_far(p, i);
+        places[i] = (place){is_failure(&p->table->rows[i]) ? 0
+                            : p->is_far[i]                 ? 1
+                                                           : 2,
+                            has_doubt ? p->cohort.doubt[i] : -1, i};
+    }
+    qsort(places, (size_t)n, sizeof *places, by_place);
+    for (int64_t i = 0; i < n; i++) p->order[i] = places[i].row;
+    free(places);
     return true;
 }
 
@@ -214,6 +243,12 @@ static cJSON *row_json(const page *p, int64_t i)
     for (int c = 0; c < p->volume_count; c++)
         cJSON_AddItemToArray(volumes,
                              number_or_null(p->cohort.structures[p->volumes[c]].value[i], true));
+    if (lob_cohort_most_doubtful(&p->cohort, i) >= 0) {
+        cJSON *const doubts = cJSON_AddArrayToObject(json, "doubts");
+        for (int c = 0; c < p->volume_count; c++)
+            cJSON_AddItemToArray(
+                doubts, number_or_null(p->cohort.structures[p->volumes[c]].doubt[i], true));
+    }
     add_flags(json, p, i);
     add_address(json, "report", row->report);
     add_viewer(json, p, row);

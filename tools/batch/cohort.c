@@ -62,9 +62,9 @@ static bool spread_of_copy(lob_spread *out, const double *values, int64_t n, dou
 /* ---- regions ---- */
 
 /* Where the columns that are of use lie; -1: there is none. */
-enum { SCAN, TABLE, LABEL, NAME, ML, UM3, VOXELS, USEFUL };
-static const char *const useful[USEFUL] = {"scan",      "table",      "label", "name",
-                                           "volume_ml", "volume_um3", "voxels"};
+enum { SCAN, TABLE, LABEL, NAME, DOUBT, ML, UM3, VOXELS, USEFUL };
+static const char *const useful[USEFUL] = {"scan",  "table",     "label",      "name",
+                                           "doubt", "volume_ml", "volume_um3", "voxels"};
 
 typedef struct {
     lob_cohort *out;
@@ -107,10 +107,19 @@ static lob_structure *find_structure(parser *p, const char *const cells[USEFUL],
     *s = (lob_structure){.table = strdup(cells[TABLE]),
                          .label = strdup(cells[LABEL]),
                          .name = strdup(is_named ? cells[NAME] : ""),
-                         .value = new_values(out->rows)};
+                         .value = new_values(out->rows),
+                         .doubt = new_values(out->rows)};
     p->structure = out->count++;
-    if (!s->table || !s->label || !s->name || !s->value) *st = no_memory(p);
+    if (!s->table || !s->label || !s->name || !s->value || !s->doubt) *st = no_memory(p);
     return *st == LOB_OK ? s : NULL;
+}
+
+/* The number in a cell; NaN: there is none. */
+static double number_in(const char *cell)
+{
+    char *end;
+    const double value = cell ? strtod(cell, &end) : NAN;
+    return cell && end != cell && !*end && isfinite(value) ? value : NAN;
 }
 
 /* Add a line's volume to that of its label: several lines may share one. */
@@ -132,14 +141,14 @@ static lob_status take_line(parser *p, const lob_fields *fields)
     const int64_t row = lob_names_find(&p->rows, cells[SCAN]);
     lob_structure *const s = row >= 0 ? find_structure(p, cells, &st) : NULL;
     for (int i = ML; s && i < USEFUL; i++) {
-        char *end;
-        const double value = cells[i] ? strtod(cells[i], &end) : NAN;
-        if (!cells[i] || end == cells[i] || *end || !isfinite(value)) continue;
+        const double value = number_in(cells[i]);
+        if (isnan(value)) continue;
         if (s->unit && strcmp(s->unit, units[i]) != 0) continue;
         s->unit = units[i];
         s->value[row] = (isnan(s->value[row]) ? 0 : s->value[row]) + value;
         break;
     }
+    if (s) s->doubt[row] = fmax(s->doubt[row], number_in(cells[DOUBT]));
     return st;
 }
 
@@ -213,6 +222,7 @@ void lob_cohort_free(lob_cohort *cohort)
         free(cohort->structures[i].label);
         free(cohort->structures[i].name);
         free(cohort->structures[i].value);
+        free(cohort->structures[i].doubt);
     }
     free(cohort->structures);
     free(cohort->doubt);
@@ -250,8 +260,11 @@ static lob_status read_doubt(lob_cohort *out, const char *folder, const lob_batc
 {
     for (int64_t i = 0; i < table->count; i++) {
         const lob_batch_row *const row = &table->rows[i];
+        const int most = lob_cohort_most_doubtful(out, i);
         lob_past_report report;
-        if (row->state != LOB_SCAN_DONE || !row->report[0] || row->voxels < 1) continue;
+        if (most >= 0) out->doubt[i] = out->structures[most].doubt[i];
+        if (most >= 0 || row->state != LOB_SCAN_DONE || !row->report[0] || row->voxels < 1)
+            continue;
         char *const path =
             lob_is_from_root(row->report) ? strdup(row->report) : lob_path_in(folder, row->report);
         const lob_status st = path ? lob_past_report_read(&report, path, NULL) : LOB_ENOMEM;
@@ -305,6 +318,16 @@ bool lob_cohort_is_missing(const lob_cohort *cohort, const lob_structure *struct
     const bool has = isfinite(structure->value[number]) && structure->value[number] > 0;
     return row->state == LOB_SCAN_DONE && !has && cohort->done > LOB_COHORT_LEAST &&
            5 * structure->spread.count >= 4 * (cohort->done - 1);
+}
+
+int lob_cohort_most_doubtful(const lob_cohort *cohort, int64_t row)
+{
+    int most = -1;
+    for (int k = 0; k < cohort->count; k++) {
+        const double doubt = cohort->structures[k].doubt[row];
+        if (doubt >= 0 && (most < 0 || doubt > cohort->structures[most].doubt[row])) most = k;
+    }
+    return most;
 }
 
 bool lob_cohort_is_doubtful(const lob_cohort *cohort, int64_t row)

@@ -41,6 +41,7 @@ typedef struct {
     char *table, *label, *name; /* the role of the table; the name may be "" */
     const char *unit;           /* "ml", "um3" or "voxels" */
     double *value;              /* by row of the status table; NaN: the scan does not have it */
+    double *doubt;              /* by row: what a table's column doubt says; NaN: it says nothing */
     lob_spread spread;
     bool is_common; /* at least half of the scans that are done have it */
 } lob_structure;
@@ -51,7 +52,8 @@ typedef struct {
     lob_structure *structures;
     int count;     /* at most LOB_COHORT_STRUCTURES; */
     bool has_more; /* there are others */
-    double *doubt; /* by row: tied or uncertain voxels, a share of the scan's; NaN: not known */
+    double *doubt; /* by row: of its most doubtful label, or else tied or uncertain voxels, a share
+                      of the scan's; NaN: not known */
     lob_spread doubt_spread;
 } lob_cohort;
 
@@ -82,6 +84,9 @@ bool lob_cohort_is_far(const lob_structure *structure, int64_t row);
 /* Has a scan that is done no such label, where at least four fifths of the others have it? */
 bool lob_cohort_is_missing(const lob_cohort *cohort, const lob_structure *structure,
                            const lob_batch_row *row, int64_t number);
+
+/* The structure that a row's tables doubt most; -1: they have no doubts. */
+int lob_cohort_most_doubtful(const lob_cohort *cohort, int64_t row);
 
 /* Is more in doubt than in the other scans? */
 bool lob_cohort_is_doubtful(const lob_cohort *cohort, int64_t row);
