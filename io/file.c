@@ -245,8 +245,7 @@ static int create(lob_output *out, const char *name)
 lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_error *error)
 {
     *out = (lob_output){.fd = -1, .force = force};
-    const lob_status st = lob_output_check(path, force, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_output_check(path, force, error));
     out->path = lob_real_path(path); /* follows links; NULL when the file is new */
     if (!out->path) out->path = strdup(path);
     if (!out->path) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");

@@ -181,13 +181,12 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
 {
     *format = NULL;
     *file = (lob_input){0};
-    lob_status st = lob_location_of(where, path);
+    const lob_status st = lob_location_of(where, path);
     if (st != LOB_OK) return lob_fail_file(error, st, path, "no memory");
     const lob_kind *kind = lob_kind_of_folder(where->file);
     if (lob_kind_is_dicom(kind)) return convert_dicom(format, where, file, options, error);
     if (kind) return lob_fail_file(error, LOB_ENOINPUT, path, "is %s; %s", kind->is, kind->advice);
-    st = lob_input_open(file, where->file, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_input_open(file, where->file, error));
     *format = format_of_content(where, file);
     if (*format) return LOB_OK;
     kind = lob_kind_of_file(where->file, file);
@@ -293,10 +292,9 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
 
     const lob_format *format;
     lob_location where;
-    lob_status st = format_to_write(&format, &where, path, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(format_to_write(&format, &where, path, error));
     const lob_write_options chosen = lob_sane_write_options(options, format, &compress_s);
-    st = check_frames(volume, format, path, error);
+    lob_status st = check_frames(volume, format, path, error);
     if (st == LOB_OK) st = format->write(volume, &where, &chosen, error);
     lob_location_free(&where);
     return st;
@@ -306,10 +304,9 @@ lob_status lob_check_output(const char *path, bool force, lob_error *error)
 {
     const lob_format *format;
     lob_location where;
-    lob_status st = format_to_write(&format, &where, path, error);
-    if (st != LOB_OK) return st;
-    st = format->check ? format->check(&where, force, error)
-                       : lob_output_check(where.file, force, error);
+    LOB_TRY(format_to_write(&format, &where, path, error));
+    const lob_status st = format->check ? format->check(&where, force, error)
+                                        : lob_output_check(where.file, force, error);
     lob_location_free(&where);
     return st;
 }
@@ -318,9 +315,8 @@ lob_status lob_check_volume(const lob_volume *volume, const char *path, lob_erro
 {
     const lob_format *format;
     lob_location where;
-    lob_status st = format_to_write(&format, &where, path, error);
-    if (st != LOB_OK) return st;
-    st = check_frames(volume, format, path, error);
+    LOB_TRY(format_to_write(&format, &where, path, error));
+    lob_status st = check_frames(volume, format, path, error);
     if (st == LOB_OK && format->holds) st = format->holds(volume, &where, error);
     lob_location_free(&where);
     return st;

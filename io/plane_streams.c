@@ -276,8 +276,7 @@ lob_status lob_plane_writer_gather(lob_plane_writer **writer, void **data, const
 {
     *writer = NULL;
     *data = NULL;
-    const lob_status st = check_volume(volume, name, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(check_volume(volume, name, error));
     lob_plane_writer *w = new_writer(volume, name);
     memory *m = malloc(sizeof *m);
     void *room = w ? lob_voxel_memory(w->plane_bytes * (size_t)w->planes) : NULL;
@@ -300,13 +299,12 @@ lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *v
                                   const lob_write_options *options, lob_error *error)
 {
     *writer = NULL;
-    lob_status st = check_volume(volume, path, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(check_volume(volume, path, error));
     lob_plane_writer *w = new_writer(volume, path);
     if (!w) return lob_fail_file(error, LOB_ENOMEM, path, "no memory to write it");
     const lob_format *format = lob_format_of_name(&w->where, error);
     const lob_write_options chosen = lob_sane_write_options(options, format, &w->compress_s);
-    st = LOB_EARG;
+    lob_status st = LOB_EARG;
     if (format && format->begin_planes)
         st = format->begin_planes(&w->sink, volume, largest, &w->where, &chosen, error);
     else if (format)

@@ -281,10 +281,9 @@ static lob_status write_image(const image_source *image, const char *path, bool 
 {
     lob_output output;
     session s = {.output = &output, .error = error};
-    lob_status st = lob_output_begin(&output, path, force, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_output_begin(&output, path, force, error));
     const double start_s = lob_clock_s();
-    st = compress_image(&s, image, path);
+    const lob_status st = compress_image(&s, image, path);
     *compress_s += lob_clock_s() - start_s - s.write_s;
     return lob_output_end(&output, st, error);
 }
@@ -408,8 +407,7 @@ static lob_status png_holds(const lob_volume *v, const lob_location *where, lob_
 static lob_status png_write(const lob_volume *v, const lob_location *where,
                             const lob_write_options *options, lob_error *error)
 {
-    const lob_status st = png_holds(v, where, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(png_holds(v, where, error));
     if (!fits_16_bits(v))
         return lob_fail_file(error, LOB_EDATA, where->path,
                              "a PNG holds whole numbers from 0 to 65535, this volume is %s beyond "

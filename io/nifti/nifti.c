@@ -136,16 +136,16 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
 {
     const int64_t bytes = h->frame_bytes * h->vectors;
     const bool converts = h->type->channels > 1 || h->type->word == 16;
-    lob_status st =
-        lob_memory_allows(converts ? lob_product(bytes, 2, 1, 1) : bytes, path, options, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(
+        lob_memory_allows(converts ? lob_product(bytes, 2, 1, 1) : bytes, path, options, error));
     if (lob_is_gzip(image->bytes, image->size)) {
         lob_gzip_rest rest;
         /* All frames at once is several times as fast, where memory holds them. */
         const bool whole =
             h->frames == 1 || lob_memory_allows(h->total_bytes, path, options, NULL) == LOB_OK;
-        st = whole ? inflate_whole(raw, h, frame, &rest, image, path, options->threads, error)
-                   : inflate_frame(raw, h, frame, &rest, image, path, error);
+        lob_status st =
+            whole ? inflate_whole(raw, h, frame, &rest, image, path, options->threads, error)
+                  : inflate_frame(raw, h, frame, &rest, image, path, error);
         const uint64_t read_to = whole ? voxels_end(h) : frame_end(h, frame);
         if (st == LOB_OK) st = check_rest(h, &rest, read_to, path, info, error);
         if (st != LOB_OK) {
@@ -295,8 +295,7 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
         unsigned char *raw = buffer_for(p, out, bytes);
         if (!raw) return lob_fail_file(error, LOB_ENOMEM, p->from.image_path, "no memory");
         const uint64_t at = (uint64_t)(z * p->plane) * type->bytes;
-        const lob_status st = fetch_stored(p, raw, v, at, bytes, error);
-        if (st != LOB_OK) return st;
+        LOB_TRY(fetch_stored(p, raw, v, at, bytes, error));
         if (type->word == 16) {
             lob_nifti_narrow_extended(raw, voxels, p->h.swapped);
             memcpy(out, raw, made);

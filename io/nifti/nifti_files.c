@@ -254,9 +254,10 @@ static lob_status refuse_type(lob_nifti_files *from, const lob_nifti *h,
                               lob_error *error)
 {
     const bool through = !options->header_only;
-    lob_status st = through ? find_image(from, h, error) : LOB_OK;
-    if (st == LOB_OK && through) st = check_whole(h, from->image, from->image_path, info, error);
-    if (st != LOB_OK) return st;
+    if (through) {
+        LOB_TRY(find_image(from, h, error));
+        LOB_TRY(check_whole(h, from->image, from->image_path, info, error));
+    }
     return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CONVERT, from->header_path,
                               "%s%s voxels are not read; convert it to magnitude or phase first",
                               through ? "is sound, but " : "", h->type->name);
@@ -269,14 +270,12 @@ lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
     unsigned char scratch[LOB_NIFTI_MAX_BYTES];
     size_t got = 0;
     int64_t frame = 0;
-    lob_status st = find_header(from, where, file, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(find_header(from, where, file, error));
     const unsigned char *head = head_of(from->header, scratch, sizeof scratch, &got);
-    st = lob_nifti_parse(h, head, got, from->header_path, info, error);
-    if (st == LOB_OK && info) info->format = h->version == 2 ? "NIfTI-2" : "NIfTI-1";
-    if (st == LOB_OK && h->type->type == LOB_TYPES) st = refuse_type(from, h, options, info, error);
-    if (st == LOB_OK && !options->header_only) st = find_image(from, h, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_nifti_parse(h, head, got, from->header_path, info, error));
+    if (info) info->format = h->version == 2 ? "NIfTI-2" : "NIfTI-1";
+    if (h->type->type == LOB_TYPES) LOB_TRY(refuse_type(from, h, options, info, error));
+    if (!options->header_only) LOB_TRY(find_image(from, h, error));
 
     if (options->header_only) {
         lob_error why; /* there may be a header alone */
@@ -285,26 +284,23 @@ lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
         else
             warn_of(info, &why);
     } else {
-        st = check_size(h, from->image, from->image_path, info, error);
-        if (st == LOB_OK) st = lob_choose_frame(&frame, h->frames, where->path, options, error);
-        if (st != LOB_OK) return st;
+        LOB_TRY(check_size(h, from->image, from->image_path, info, error));
+        LOB_TRY(lob_choose_frame(&frame, h->frames, where->path, options, error));
     }
     const int64_t frames = h->frames;
     if (options->frame == LOB_FRAME_ALL && frames > 1 && !options->header_only)
-        st = take_all_frames(h, where->path, error);
-    if (st != LOB_OK) return st;
+        LOB_TRY(take_all_frames(h, where->path, error));
     describe(out, h, frame);
     if (h->frames != frames) {
         out->frames = frames;
         out->frame = LOB_FRAME_ALL;
     }
     lob_nifti_geometry(&out->geometry, h, from->header_path, info);
-    st = keep_header(&out->header, h, from, info, error);
+    LOB_TRY(keep_header(&out->header, h, from, info, error));
     /* names are those of whole numbers in one channel; a scan keeps what it carries */
-    if (st == LOB_OK && lob_type_of(out->type)->is_integer && h->type->channels == 1 &&
+    if (lob_type_of(out->type)->is_integer && h->type->channels == 1 &&
         lob_nifti_names(&out->names, &out->header) != LOB_OK)
-        st = lob_fail_file(error, LOB_ENOMEM, where->path, "no memory for its labels' names");
-    if (st != LOB_OK) return st;
+        return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory for its labels' names");
     lob_info_add_file(info, from->header);
     if (from->image != from->header && !options->header_only) lob_info_add_file(info, from->image);
     return LOB_OK;

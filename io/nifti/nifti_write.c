@@ -167,11 +167,9 @@ lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
 {
     int64_t largest = 0;
     target t;
-    lob_status st = LOB_OK;
     if (options->labels)
-        st = lob_nifti_largest(&largest, volume, options->threads, where->path, error);
-    if (st == LOB_OK) st = open_target(&t, volume, largest, where, options, error);
-    if (st != LOB_OK) return st;
+        LOB_TRY(lob_nifti_largest(&largest, volume, options->threads, where->path, error));
+    LOB_TRY(open_target(&t, volume, largest, where, options, error));
     const uint64_t voxels = (uint64_t)lob_voxels(volume) * (uint64_t)volume->channels;
     content all = {t.head,
                    t.head_bytes,
@@ -179,7 +177,7 @@ lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
                    voxels * lob_type_of(volume->type)->bytes,
                    t.type->channels > 1 ? voxels / (uint64_t)t.type->channels : 0,
                    (unsigned)t.type->channels};
-    st = write_content(&t.whole, &all, t.gz, options, error);
+    lob_status st = write_content(&t.whole, &all, t.gz, options, error);
     if (st == LOB_OK) st = commit_target(&t, error);
     close_target(&t);
     return st;
@@ -261,12 +259,11 @@ lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
 {
     const int64_t voxels = lob_dims_voxels(volume->dims);
     int64_t largest = 0;
-    lob_status st = LOB_OK;
     *out = lob_volume_empty();
     if (!volume->data || lob_product(voxels, volume->channels, 16, 1) < 1)
         return lob_fail_file(error, LOB_EARG, name, "there is no volume to write");
-    if (options->labels) st = lob_nifti_largest(&largest, volume, options->threads, name, error);
-    if (st != LOB_OK) return st;
+    if (options->labels)
+        LOB_TRY(lob_nifti_largest(&largest, volume, options->threads, name, error));
 
     const lob_nifti_type *type;
     lob_input file = {.size = 0};
@@ -274,6 +271,7 @@ lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
     unsigned char *const head =
         lob_nifti_make_head(&file.size, &type, volume, largest, false, options);
     file.bytes = head;
+    lob_status st;
     if (same && head) {
         const lob_location where = {name, same, NULL};
         const lob_read_options reading = {.threads = 1, .header_only = true};

@@ -195,12 +195,12 @@ lob_status lob_distance_cpu(const lob_distance_output *out, const lob_distance_i
     run r = {.in = in, .voxels = (uint32_t *)out->distance, .feature = out->feature};
     uint32_t *scratch = NULL;
     unsigned char *memory = NULL;
-    lob_status st = lob_check_memory(in->place, NULL, NULL, error);
-    if (st == LOB_OK) st = lob_distance_check(out, in, options, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_check_memory(in->place, NULL, NULL, error));
+    LOB_TRY(lob_distance_check(out, in, options, error));
     r.label_bytes = (int)lob_type_of(in->type)->bytes;
     r.threads = context->threads;
     const int64_t voxels = lob_dims_voxels(in->dims), per_thread = thread_bytes(in->dims);
+    lob_status st = LOB_OK;
     if (!out->distance) st = lob_budget_alloc(&budget, &scratch, voxels, sizeof *scratch, error);
     if (st == LOB_OK) st = lob_budget_alloc(&budget, &memory, r.threads, (size_t)per_thread, error);
     if (st == LOB_OK)

@@ -221,9 +221,8 @@ lob_status lob_morphology_cpu(void *out, const lob_morphology_input *in, lob_mor
                               double radius, const lob_context *context, lob_error *error)
 {
     lob_error_begin(error);
-    lob_status st = lob_check_memory(in->place, NULL, NULL, error);
-    if (st == LOB_OK) st = lob_morphology_check(in, how, radius, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_check_memory(in->place, NULL, NULL, error));
+    LOB_TRY(lob_morphology_check(in, how, radius, error));
     job j = {
         .in = in,
         .radius = radius,

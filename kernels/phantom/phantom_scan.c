@@ -286,14 +286,14 @@ lob_status lob_phantom(lob_volume *image, lob_volume *truth, lob_volume *seeds,
               .seeds = seeds,
               .top = options->type == LOB_U8 ? 255.0 : 4095.0};
     make_bias(c.bias, options->random_seed);
-    lob_status st = c.recipe->make(&model, &c.labels, options, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(c.recipe->make(&model, &c.labels, options, error));
     c.model = model;
 
     lob_volume like = lob_volume_empty();
     like.dims = options->dims;
     like.geometry = centred(options->dims, options->spacing_mm);
     const lob_type types[3] = {options->type, lob_label_type(c.labels), lob_label_type(c.labels)};
+    lob_status st = LOB_OK;
     for (int i = 0; i < 3 && st == LOB_OK; i++)
         if (outputs[i]) st = lob_volume_like(outputs[i], &like, types[i], 1);
     if (st == LOB_OK && options->kind == LOB_PHANTOM_ABDOMEN) st = name_organs(truth, seeds);

@@ -60,8 +60,7 @@ static lob_status count_faces(lob_pair_table *table, const lob_label_grid *grid,
             p = low;
         }
         if (p != a || q != b) {
-            const lob_status st = faces ? lob_pair_add(table, a, b, faces) : LOB_OK;
-            if (st != LOB_OK) return st;
+            if (faces) LOB_TRY(lob_pair_add(table, a, b, faces));
             a = p;
             b = q;
             faces = 0;

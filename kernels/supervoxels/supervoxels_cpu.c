@@ -300,15 +300,13 @@ static lob_status iterate(call *c, lob_supervoxels_stats *stats)
     for (int64_t i = 0; i < rule->clusters; i++)
         memcpy(c->boxes + i * 6, (int32_t[6]){0, 0, 0, -1, -1, -1}, 6 * sizeof *c->boxes);
     c->progress_share = 0.9 / (iterations + 1.0);
-    lob_status st = pass_over(c, START);
-    if (st != LOB_OK) return st;
+    LOB_TRY(pass_over(c, START));
     if (rule->method == LOB_LSC) find_weights(c);
     update_clusters(c, true);
 
     stats->iterations = iterations;
     for (int i = 1; i < iterations; i++) {
-        st = pass_over(c, ADD);
-        if (st != LOB_OK) return st;
+        LOB_TRY(pass_over(c, ADD));
         if (update_clusters(c, false) || !c->options->until_still) continue;
         stats->iterations = i;
         break;
@@ -346,9 +344,8 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxels_stats *stats,
 {
     lob_error_begin(error);
     lob_supervoxels_stats found = {0};
-    lob_status st = lob_check_memory(in->place, in->image, NULL, error);
-    if (st == LOB_OK) st = lob_supervoxels_check(in, options, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_check_memory(in->place, in->image, NULL, error));
+    LOB_TRY(lob_supervoxels_check(in, options, error));
     call c = {
         .in = in,
         .options = options,
@@ -359,7 +356,7 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxels_stats *stats,
     };
     const lob_level_rows rows = {row_levels, &c};
     lob_progress stages = {.context = context, .to = 0.9}; /* when iterations are done */
-    st = prepare(&c, &found, error);
+    lob_status st = prepare(&c, &found, error);
     if (st == LOB_OK) st = lob_budget_hold(&c.budget, lob_supervoxels_plan_bytes(&c.plan), error);
     if (st != LOB_OK) goto out;
     c.params.plan = &c.plan;
