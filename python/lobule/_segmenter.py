@@ -111,6 +111,7 @@ class Segmenter:
                 raise InputError(f"label {least if least < 0 else most}: labels are 0..{self._largest}")
             self._shown[where] = label
             self._changes += 1
+            self._answer = (self._answer[0], "none" if self._answer[0] is None else "old")
             self._state.notify_all()
 
     def erase(self, where: Any) -> None:
@@ -154,7 +155,6 @@ class Segmenter:
                         return
                     number = self._changes
                     self._seen.array[...] = self._painted.array
-                    self._answer = (self._answer[0], "none" if self._answer[0] is None else "old")
                 self._answer_to(segmenter, number)
         finally:
             library.lob_segmenter_close(segmenter)

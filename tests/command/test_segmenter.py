@@ -57,6 +57,9 @@ def test_a_preview_comes_first_and_the_next_stroke_cancels():
             both = 2 * np.sum((labels > 0) & (labels == final))
             assert both > 0.8 * (np.sum(labels > 0) + np.sum(final > 0))
         assert np.array_equal(final, lobule.segment(SCAN, STROKES, coarse=4000, **ABOUT))
+        with segmenter._state:  # at once, before its thread can have begun
+            segmenter.erase((0, 0, 0))
+            assert segmenter.latest()[1] == "old"
 
 
 def test_another_thread_draws_and_reads():
