@@ -183,7 +183,7 @@ lob_status lob_register_image_make(lob_register_image *image, lob_register_call 
     lob_resample_input in = {.volume = scan};
     lob_resample_options options = lob_resample_defaults();
     lob_context context = *c->context;
-    void *data;
+    void *data = NULL;
     context.progress = NULL;
     options.fill = NAN;
     lob_register_grid(&in.dims, &in.geometry, scan, spacing_mm);
@@ -200,8 +200,8 @@ lob_status lob_register_image_make(lob_register_image *image, lob_register_call 
             spacing_mm, name, LOB_REGISTER_MOST_SIDE);
     const int64_t level_bytes = image->voxels * (int64_t)sizeof *image->level;
     LOB_TRY(lob_budget_alloc_at(&c->budget, NULL, &image->level, level_bytes, c->error));
-    LOB_TRY(lob_budget_alloc(&c->budget, &data, image->voxels, bytes, c->error));
-    lob_status st = lob_resample_cpu(data, &in, &options, &context, c->error);
+    lob_status st = lob_budget_alloc(&c->budget, &data, image->voxels, bytes, c->error);
+    if (st == LOB_OK) st = lob_resample_cpu(data, &in, &options, &context, c->error);
     if (st == LOB_OK) st = fill_levels(image, data, scan->type, name, c->error);
     lob_budget_free(&c->budget, data, image->voxels, bytes);
     return lob_register_to_device(c, (void **)&image->level, level_bytes, st);
