@@ -14,6 +14,8 @@
 #define PROGRAM "lobule-hdf5"
 #endif
 
+enum { START_S = 300 }; /* a helper that has not begun by then hangs */
+
 /* Its path, malloc'ed: beside the file that this code lies in, or from there where it is installed;
  * for a static library that may lie anywhere, where that was to be. NULL: it is not there. */
 static char *find_helper(void)
@@ -55,12 +57,15 @@ lob_status lob_hdf5_ask(lob_sandbox *box, const lob_hdf5_request *request,
         return lob_fail_file(error, LOB_ENOMEM, path,
                              "the system gives no process for " PROGRAM
                              ", which reads and writes HDF5");
-    bool ok = lob_sandbox_send(box, request, sizeof *request);
+    int ready = 0;
+    bool ok = lob_sandbox_receive(box, &ready, sizeof ready, START_S);
+    const bool alike = !ok || ready == LOB_HDF5_READY;
+    ok = ok && alike && lob_sandbox_send(box, request, sizeof *request);
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++)
         ok = ok && (bytes[i] <= 0 || lob_sandbox_send(box, texts[i], (size_t)bytes[i]));
     if (ok) return LOB_OK;
     const lob_sandbox_end end = lob_sandbox_finish(box, NULL);
-    if (end == LOB_SANDBOX_OTHER)
+    if (end == LOB_SANDBOX_OTHER || !alike)
         return lob_fail_file(error, LOB_EINTERNAL, path,
                              "the program " PROGRAM " is of another version than Lobule; install "
                              "Lobule again");

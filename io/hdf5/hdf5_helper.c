@@ -129,6 +129,8 @@ int main(int argc, char **argv)
     static task t;
     if (argc != 2 || strcmp(argv[1], LOB_VERSION) != 0) return LOB_SANDBOX_REFUSES;
     lob_inside_begin();
+    const int ready = LOB_HDF5_READY;
+    lob_inside_send(&ready, sizeof ready);
     receive_task(&t);
     if (t.request.task != LOB_HDF5_WRITE) open_input(&t);
     switch (t.request.task) {

@@ -31,7 +31,8 @@ typedef struct {
     bool labels, strip_extensions;
 } lob_hdf5_target;
 
-/* The first message; the texts follow, in their order here. */
+/* The first message, after the helper has said LOB_HDF5_READY; the texts follow, in their order
+ * here. */
 typedef struct {
     lob_hdf5_task task;
     lob_read_options options; /* of which the helper follows no pointer */
@@ -61,6 +62,9 @@ typedef struct {
     int64_t nifti_bytes;         /* of a NIfTI header with its extensions, which follows that */
     lob_file_info info;          /* for its warnings */
 } lob_hdf5_reply;
+
+/* An int that the helper sends before anything else: it runs, and its messages are of this size. */
+enum { LOB_HDF5_READY = sizeof(lob_hdf5_request) << 16 | sizeof(lob_hdf5_reply) };
 
 /* LOB_HDF5_LIST: an int, how many there are, then at most LOB_HDF5_MAX_SETS times lob_data_set. */
 

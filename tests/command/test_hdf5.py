@@ -1,6 +1,7 @@
 """HDF5 through the program: what other programs wrote is read, what we write they read."""
 
 import json
+import shutil
 import subprocess
 
 import h5py
@@ -240,3 +241,26 @@ def test_other_compressions_tell_what_to_do(tmp_path):
         file.create_dataset("raw", data=np.zeros((8, 8, 8)), compression="lzf")
     done = lobule("convert", tmp_path / "lzf.h5", tmp_path / "out.nii.gz")
     assert_one_line(done, 65, "lzf.h5", "(lzf)", "compression='gzip' in h5py")
+
+
+@pytest.mark.parametrize(
+    "script, says",
+    [
+        pytest.param("exit 64", "is of another version than Lobule", id="of_another_version"),
+        pytest.param("printf 12345678", "is of another version than Lobule", id="of_another_build"),
+        pytest.param("exit 127", "does not run here", id="lacks_a_library"),
+        pytest.param("kill -ABRT $$", "does not run here", id="crashes_at_once"),
+    ],
+)
+def test_helper_that_is_not_ours(tmp_path, script, says):
+    """A file is not called damaged because the program that reads it is."""
+    save(np.ones((3, 4, 5), np.uint8), tmp_path / "a.nii.gz")
+    good("convert", tmp_path / "a.nii.gz", tmp_path / "a.h5")
+    program, helper = tmp_path / "lobule", tmp_path / "lobule-hdf5"
+    shutil.copy(PROGRAM, program)
+    helper.write_text(f"#!/bin/sh\n{script}\n")
+    helper.chmod(0o755)
+    for words in (["info", "a.h5"], ["convert", "a.nii.gz", "b.h5"]):
+        run = subprocess.run([program, *words], cwd=tmp_path, capture_output=True, text=True)
+        assert_one_line(run, 70, says)
+    assert not (tmp_path / "b.h5").exists()
