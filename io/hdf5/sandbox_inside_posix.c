@@ -102,8 +102,9 @@ void lob_inside_limit(int cpu_s, int64_t memory)
 
 void lob_inside_shut(void)
 {
-    set_soft_limit(RLIMIT_NOFILE, 0);
-    set_soft_limit(RLIMIT_FSIZE, 0);
+    const struct rlimit none = {0, 0}; /* which cannot be raised again */
+    setrlimit(RLIMIT_NOFILE, &none);
+    setrlimit(RLIMIT_FSIZE, &none);
 }
 
 typedef struct {
