@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <limits.h>
 #ifdef __linux__
 #include <link.h>
 #endif
@@ -48,16 +49,28 @@ char *lob_code_folder(void)
     Dl_info about;
     const char *file = NULL;
 #ifdef __linux__
-    /* A program's name is what it was started by, which leads to it on the PATH alone. */
+    /* A program's name is what it was started by, which leads to it on the PATH alone; a library's
+     * may begin in the folder that was the current one when it was loaded. */
     struct link_map *map;
+    char origin[2 * PATH_MAX];
     if (dladdr1((void *)lob_code_folder, &about, (void **)&map, RTLD_DL_LINKMAP) != 0)
         file = map->l_name[0] ? map->l_name : "/proc/self/exe";
+    if (file && file[0] != '/')
+        return dlinfo(map, RTLD_DI_ORIGIN, origin) == 0 ? realpath(origin, NULL) : NULL;
 #else
     if (dladdr((void *)lob_code_folder, &about) != 0) file = about.dli_fname;
 #endif
     char *const path = file ? realpath(file, NULL) : NULL;
     if (path) *strrchr(path, '/') = '\0';
     return path;
+}
+
+bool lob_is_program_of(const char *path, const char *folder)
+{
+    struct stat is, its;
+    if (stat(path, &is) != 0 || !S_ISREG(is.st_mode)) return false;
+    return is.st_uid == 0 || is.st_uid == geteuid() ||
+           (stat(folder, &its) == 0 && is.st_uid == its.st_uid);
 }
 
 /* ---- what is there ---- */

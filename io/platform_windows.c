@@ -166,6 +166,12 @@ char *lob_code_folder(void)
     return path;
 }
 
+bool lob_is_program_of(const char *path, const char *folder)
+{
+    (void)folder;
+    return lob_is_file(path);
+}
+
 /* ---- what is there ---- */
 
 /* Windows counts tenths of microseconds from 1601 on. */

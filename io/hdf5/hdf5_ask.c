@@ -29,7 +29,7 @@ static char *find_helper(void)
     bool found = false;
     for (size_t i = 0; path && folder && !found && i < sizeof from / sizeof from[0]; i++) {
         snprintf(path, room, "%s/%s" PROGRAM, folder, from[i]);
-        found = lob_is_file(path);
+        found = lob_is_program_of(path, folder);
     }
     if (path && !found && *LOBULE_LIBEXEC_WHOLE) {
         snprintf(path, room, LOBULE_LIBEXEC_WHOLE "/" PROGRAM);

@@ -1,6 +1,7 @@
 """HDF5 through the program: what other programs wrote is read, what we write they read."""
 
 import json
+import os
 import shutil
 import subprocess
 
@@ -264,3 +265,16 @@ def test_helper_that_is_not_ours(tmp_path, script, says):
         run = subprocess.run([program, *words], cwd=tmp_path, capture_output=True, text=True)
         assert_one_line(run, 70, says)
     assert not (tmp_path / "b.h5").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file away")
+def test_helper_of_somebody_else(tmp_path):
+    """It is not run: whoever can write to a folder near ours could have put it there."""
+    save(np.ones((3, 4, 5), np.uint8), tmp_path / "a.nii.gz")
+    program, helper = tmp_path / "lobule", tmp_path / "lobule-hdf5"
+    shutil.copy(PROGRAM, program)
+    helper.write_text(f"#!/bin/sh\ntouch {tmp_path}/was_run\n")
+    helper.chmod(0o755)
+    os.chown(helper, 12345, -1)
+    subprocess.run([program, "convert", tmp_path / "a.nii.gz", tmp_path / "b.h5"], check=False)
+    assert not (tmp_path / "was_run").exists()
