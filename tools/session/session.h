@@ -19,9 +19,8 @@ lob_status lob_session_device(lob_session *s);
 /*
  * Begin to open the device in a thread, for commands that read inputs before they compute. Between
  * this and lob_session_device, which waits for it, backend and context.device must not be used. A
- * device that cannot be opened is an error before all others, whatever the inputs are. HDF5 is read
- * in a child process, which is not made beside other threads: with such an input the device is
- * opened at once, as in lines of a recipe and scans of a batch.
+ * device that cannot be opened is an error before all others, whatever the inputs are. Lines of a
+ * recipe and scans of a batch open it at once.
  */
 lob_status lob_session_device_begin(lob_session *s);
 
