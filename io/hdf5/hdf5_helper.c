@@ -41,6 +41,9 @@ static void receive_task(task *t)
     lob_inside_receive(&t->request, sizeof t->request);
     t->where.path = receive_text(t->request.path);
     t->where.inside = receive_text(t->request.inside);
+    /* The path is the file's, with what is inside after a colon. */
+    const size_t inside = t->where.inside ? strlen(t->where.inside) + 1 : 0;
+    t->where.file = t->where.path ? strndup(t->where.path, strlen(t->where.path) - inside) : NULL;
     t->beside = receive_text(t->request.beside);
     t->carried = receive_text(t->request.carried);
     t->nifti = receive_text(t->request.nifti);
