@@ -76,8 +76,8 @@ typedef enum {
     LOB_CARRY_FARTHER, /* others fit better */
     LOB_CARRY_SAME,    /* it is the scan itself */
     LOB_CARRY_UNLABELLED,
-    LOB_CARRY_APART /* it cannot be registered, as where the fields of view do not overlap, or it
-                       has no finite value where the scan lies */
+    LOB_CARRY_APART /* it cannot be registered, as where it has one value alone, or it has no finite
+                       value where the scan lies */
 } lob_carry_fate;
 
 typedef struct {

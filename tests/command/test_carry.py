@@ -133,6 +133,32 @@ def test_an_atlas_that_is_nan_where_the_scan_lies_is_left_out(cohort, tmp_path):
     assert_one_line(lobule(*words, "-o", tmp_path / "none.nii.gz"), 65, "atlas 1 has no finite value where the scan lies")
 
 
+def test_headers_may_put_the_scan_apart(cohort, tmp_path):
+    """Five metres from its atlases: it is laid on them by its centre, and is labelled as well."""
+    scan = nibabel.load(cohort / "s1.nii.gz")
+    affine = scan.affine.copy()
+    affine[0, 3] += 5000
+    save(np.asanyarray(scan.dataobj), tmp_path / "far.nii.gz", affine)
+    good("carry", tmp_path / "far.nii.gz", "--atlases", cohort / "painted.tsv", "-o", tmp_path / "out.nii.gz", *GRID)
+    found = load(tmp_path / "out.nii.gz")
+    assert min(dice(found, load(cohort / "out.nii.gz"), label) for label in FEW) > 0.95
+    assert np.array_equal(nibabel.load(tmp_path / "out.nii.gz").affine, affine)
+
+
+def test_another_part_of_the_body_is_doubtful(cohort, tmp_path):
+    """The scan shows slices that no atlas has; nothing says so but the doubt."""
+    for i in (1, 2, 3):
+        part = slice(None, 13) if i == 1 else slice(14, None)
+        for kind in "sl":
+            nibabel.save(nibabel.load(cohort / f"{kind}{i}.nii.gz").slicer[:, :, part], tmp_path / f"{kind}{i}.nii.gz")
+    write_table(tmp_path / "table.tsv", (2, 3))
+    done = good("carry", tmp_path / "s1.nii.gz", "--atlases", tmp_path / "table.tsv", "-o", tmp_path / "out.nii.gz",
+                "--table", "-", *GRID)  # fmt: skip
+    liver = [next(csv.DictReader(text.splitlines(), delimiter="\t")) for text in (done.stdout, (cohort / "table.tsv").read_text())]
+    assert [row["name"] for row in liver] == ["liver"] * 2
+    assert float(liver[0]["doubt"]) > 1.5 * float(liver[1]["doubt"])
+
+
 def test_strokes_win(cohort, tmp_path):
     found = load(cohort / "out.nii.gz")
     strokes = np.zeros(found.shape, np.uint8)
@@ -188,9 +214,28 @@ def test_in_a_batch_tables_are_joined(cohort, tmp_path):
     assert all(0 <= float(row["doubt"]) < 0.6 for row in rows)
 
 
+def test_a_resumed_batch_sees_that_a_mask_has_changed(cohort, tmp_path):
+    """The atlases stand in a table alone, which stays as it is."""
+    for i in (2, 3):
+        for name in (f"s{i}.nii.gz", f"l{i}.nii.gz"):
+            (tmp_path / name).write_bytes((cohort / name).read_bytes())
+    write_table(tmp_path / "painted.tsv", (2, 3))
+    (tmp_path / "scans.tsv").write_text(f"scan\timage\none\t{cohort}/s1.nii.gz\n")
+    words = ["batch", "scans.tsv", "--log", "log", "--resume", "--", "carry", "{image}", "--atlases", "painted.tsv", "-o",
+             "{scan}.nii.gz", *GRID]  # fmt: skip
+    assert "1 done;" in good(*words, cwd=tmp_path).stderr
+    assert "1 done before" in good(*words, cwd=tmp_path).stderr
+    (tmp_path / "l3.nii.gz").touch()
+    assert "1 done before" in good(*words, cwd=tmp_path).stderr
+    good("labels", cohort / "l3.nii.gz", "--merge", "4,9=9", "-o", "l3.nii.gz", "--force", cwd=tmp_path)
+    assert "1 done;" in good(*words, cwd=tmp_path).stderr
+    assert 9 in load(tmp_path / "one.nii.gz")
+
+
 # ---- what is refused ----
 
 
+OUTPUTS = [("output", "nii.gz"), ("votes", "nii.gz"), ("doubt", "nii.gz"), ("sheet", "png"), ("table", "tsv")]
 REFUSED = [
     ("no column", lambda f: "image\tmask\ns2.nii.gz\tl2.nii.gz\n", 65, "column labels"),
     ("an empty table", lambda f: "", 65, "column image"),
@@ -211,9 +256,10 @@ def test_refused(cohort, tmp_path, what, table, code, part):
     save(np.ones((45, 33, 27), np.int16), cohort / "flat.nii.gz", affine)
     save(np.zeros((45, 33, 27), np.uint8), cohort / "empty.nii.gz", affine)
     (cohort / "bad.tsv").write_text(table(cohort))
-    done = lobule("carry", cohort / "s1.nii.gz", "--atlases", cohort / "bad.tsv", "-o", tmp_path / "out.nii.gz", *GRID)
+    outputs = [word for kind, ending in OUTPUTS for word in (f"--{kind}", tmp_path / f"{kind}.{ending}")]
+    done = lobule("carry", cohort / "s1.nii.gz", "--atlases", cohort / "bad.tsv", *outputs, *GRID)
     assert_one_line(done, code, part)
-    assert not (tmp_path / "out.nii.gz").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("value", [np.nan, 5])

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- files ---- */
 
@@ -29,11 +30,18 @@ static void measure(lob_batch_file *file, const char *path)
     file->mtime_ns = about.modified_ns;
 }
 
+/* Does a path stand in a list? */
+static bool lists(const lob_batch_files *files, const char *path)
+{
+    int i = 0;
+    while (i < files->count && strcmp(files->file[i].path, path) != 0) i++;
+    return i < files->count;
+}
+
 static lob_status add_file(lob_batch_files *out, char content, int line, const lob_line_file *named,
                            const char *path, const char *file)
 {
-    for (int i = 0; i < out->count; i++)
-        if (strcmp(out->file[i].path, path) == 0) return LOB_OK;
+    if (lists(out, path)) return LOB_OK;
     lob_batch_file *const files = realloc(out->file, ((size_t)out->count + 1) * sizeof *out->file);
     if (!files) return LOB_ENOMEM;
     out->file = files;
@@ -120,6 +128,34 @@ static void take_sums(lob_batch_files *files, const cJSON *list)
     }
 }
 
+/*
+ * What a line has read and no word of it names, such as the atlases of a table, joins the inputs.
+ * It is looked at after it was read: where it may have been changed since the scan began, its time
+ * is left out, and its bytes are compared the next time.
+ */
+static void add_unnamed(lob_batch_row *row, const cJSON *list, int line)
+{
+    const int64_t began_ns = ((int64_t)time(NULL) - 1 - (int64_t)row->total_s) * 1000000000;
+    const cJSON *one;
+    cJSON_ArrayForEach(one, list)
+    {
+        const cJSON *const path = cJSON_GetObjectItemCaseSensitive(one, "path");
+        if (!cJSON_IsString(path)) continue;
+        const lob_line_file read = {
+            .path = path->valuestring,
+            .option = text_in(one, "role"),
+            .content = cJSON_HasObjectItem(one, "dims") ? LOB_FILE_IMAGE : LOB_FILE_OTHER,
+        };
+        lob_about about;
+        const int before = row->inputs.count;
+        if (lists(&row->inputs, read.path) || lists(&row->outputs, read.path) ||
+            !lob_batch_stat(&about, read.path) || add_named(&row->inputs, line, &read) != LOB_OK)
+            continue;
+        for (int i = before; i < row->inputs.count; i++)
+            if (row->inputs.file[i].mtime_ns >= began_ns) row->inputs.file[i].mtime_ns = 0;
+    }
+}
+
 /* Voxels of the first volume that a line has read; -1: none has. */
 static int64_t voxels_in(const cJSON *lines)
 {
@@ -172,12 +208,14 @@ void lob_batch_row_fill(lob_batch_row *row, const lob_session *s, const cJSON *r
     static const char *const bytes[] = {"working_memory_bytes", "working_bytes", NULL};
     const cJSON *const lines = cJSON_GetObjectItemCaseSensitive(s->results, "lines"), *line;
     double most = 0;
+    int number = 0;
     take_stages(row, s);
     row->voxels = voxels_in(lines);
     cJSON_ArrayForEach(line, lines)
     {
         if (number_in(line, labels) >= 0) row->labels = (int64_t)number_in(line, labels);
         if (number_in(line, bytes) > most) most = number_in(line, bytes);
+        add_unnamed(row, cJSON_GetObjectItemCaseSensitive(line, "inputs"), number++);
     }
     row->memory = s->memory.most_held + (int64_t)most;
     if (!report) return;
