@@ -217,6 +217,30 @@ def test_participants_at_the_same_time(dataset, tmp_path):
     good(*app[1:], "--participant-label", "01", "--resume", *words, cwd=tmp_path)
 
 
+def test_few_masks_are_carried_to_all(dataset, tmp_path):
+    """Each scan is labelled by the others of the table; the sidecar says by which."""
+    table = ["image\tlabels"]
+    for label in ("01", "02"):
+        good("phantom", "abdomen", "-o", "scan.nii.gz", "--truth", "truth.nii.gz", "--size", "48,40,24", "--spacing", "3,3,4",
+             "--random-seed", label, "--force", cwd=tmp_path)  # fmt: skip
+        good("labels", "truth.nii.gz", "--keep", "2,4-6", "-o", f"{label}.nii.gz", cwd=tmp_path)
+        table.append(f"{dataset}/raw/{ANAT.format(label)}T1w.nii.gz\t{label}.nii.gz")
+    (tmp_path / "painted.tsv").write_text("\n".join(table) + "\n")
+    line = ["carry", "{image}", "--atlases", "painted.tsv", "-o", "{out}", "--grid", 10]
+    good("bids", dataset / "raw", "OUT", "participant", "--", *line, cwd=tmp_path)
+    for label, other in (("01", "02"), ("02", "01")):
+        image, stem = f"{dataset}/raw/{ANAT.format(label)}T1w.nii.gz", ANAT.format(label) + "desc-carry_dseg"
+        sources = ["bids:raw:" + ANAT.format(label) + "T1w.nii.gz", "painted.tsv"]
+        rows, about = check_labels(tmp_path / "OUT", stem, sources)
+        assert {row["name"] for row in rows} >= {"liver", "spleen"}
+        atlases = {row["image"]: row["became"] for row in about["Lobule"]["Results"]["atlases"]}
+        assert atlases == {image: "the scan itself", f"{dataset}/raw/{ANAT.format(other)}T1w.nii.gz": "used"}
+        good("carry", image, *line[2:4], "-o", "alone.nii.gz", *line[-2:], "--force", cwd=tmp_path)
+        assert (tmp_path / f"OUT/{stem}.nii.gz").read_bytes() == (tmp_path / "alone.nii.gz").read_bytes()
+        report = json.loads((tmp_path / f"OUT/code/carry/reports/sub-{label}_ses-1_T1w.json").read_text())
+        assert [row["role"] for row in report["outputs"]] == ["output", "bids", "bids"]
+
+
 def test_descriptors_of_boutiques():
     for command in ("segment", "growcut", "cells", "filter", "bids"):
         about = json.loads(good(command, "--boutiques").stdout)

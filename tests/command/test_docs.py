@@ -12,7 +12,7 @@ from conftest import PROGRAM, ROOT, good
 from skimage.io import imread
 
 PAGES = {name: (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") 
-         for name in ("liver", "batch", "cells", "commands", "strokes", "formats", "cohort")}
+         for name in ("liver", "batch", "cells", "commands", "strokes", "formats", "cohort", "bids")}
 LINES = [(name, line) for name, page in PAGES.items()
          for line in re.findall(r"^ {4}(?=\S)(.+)$", re.sub(r" *\\\n +", " ", page), re.M)]
 # Lines whose page says that they end otherwise than with 0.
@@ -40,7 +40,7 @@ def pages(tmp_path_factory):
 @pytest.mark.parametrize("name", PAGES)
 def test_every_line_is_a_command(name):
     lines = [line for of, line in LINES if of == name]
-    assert lines and all(line.startswith(("lobule ", "mkdir ")) for line in lines)
+    assert lines and all(line.startswith(("lobule ", "mkdir ", "cat ")) for line in lines)
 
 
 @pytest.mark.parametrize("name,line", LINES)

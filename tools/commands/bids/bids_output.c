@@ -102,7 +102,6 @@ static const char *const beside[] = {".json", ".tsv"};
 static lob_status begin(lob_session *s)
 {
     if (!s->extra) return LOB_OK;
-    s->extra_role = "bids";
     const lob_option *const out = row_of(s, LOB_OPT_OUTPUT, LOB_FILE_LABELS);
     if (!out)
         return lob_fail(&s->error, LOB_EARG,
@@ -282,6 +281,7 @@ static lob_status describe_dataset(lob_session *s, const char *own, const char *
 static lob_status end(lob_session *s)
 {
     if (!s->extra) return LOB_OK;
+    s->extra_role = "bids";
     const char *const labels = path_of(row_of(s, LOB_OPT_OUTPUT, LOB_FILE_LABELS));
     const char *const image = image_of(s);
     char *const raw = image ? lob_bids_root(image) : NULL, *const own = lob_bids_root(labels);
