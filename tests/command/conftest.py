@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import signal
 import struct
 import subprocess
 import termios
@@ -31,6 +32,10 @@ def cases(most):
 def pytest_configure(config):
     if not os.access(PROGRAM, os.X_OK):
         pytest.exit(f"{PROGRAM} is no program; set LOBULE_BIN", returncode=2)
+    # A shell's background jobs and nohup have these ignored, which children inherit; what is caught is reset in them.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 def pytest_collection_modifyitems(config, items):
