@@ -284,6 +284,9 @@ static void find_geometry(lob_volume *out, const stack *t, lob_file_info *info)
     const char *const taken = mm[0] == 1.0 && mm[1] == 1.0 && mm[2] == 1.0
                                   ? "1 mm is taken"
                                   : "its numbers are taken for mm";
+    if (text->left_out > 0)
+        lob_warn(info, "%s: its OME text tells of %lld planes; its other %lld pages are left out",
+                 t->path, (long long)(t->pages.count - text->left_out), (long long)text->left_out);
     if (text->unknown_unit[0])
         lob_warn(info, "%s: '%s' is not known as a unit of length; %s", t->path, text->unknown_unit,
                  told ? "what else it says of its voxels is taken" : taken);

@@ -231,6 +231,7 @@ static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, const 
             return lob_fail_file(error, LOB_EDATA, path,
                                  "its OME text gives no page for plane %lld of %lld", (long long)i,
                                  (long long)planes);
+    out->left_out = pages->count - planes;
     return LOB_OK;
 }
 

@@ -24,6 +24,7 @@ typedef struct {
     double unit_mm;        /* ImageJ: the unit of the resolution, in mm; 0: not said */
     bool micrometres;      /* lengths are in micrometres or smaller units */
     double slope, inter;   /* ImageJ: of values */
+    int64_t left_out;      /* OME: pages that hold no plane of the image that is read */
     char unknown_unit[64]; /* a unit of length that is named but not known; "": there is none */
 } lob_tiff_text;
 

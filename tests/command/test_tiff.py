@@ -279,6 +279,18 @@ def test_ome_pages_are_numbered_with_thumbnails(tmp_path, named):
     assert np.array_equal(read(tmp_path, "a.tif")[0], voxels)
 
 
+@pytest.mark.parametrize("pages", [6, 3])
+def test_ome_pages_left_out_are_told(tmp_path, pages):
+    """SizeC is lost, so the text tells of half of the pages."""
+    text = ('<OME><Image><Pixels SizeX="9" SizeY="7" SizeZ="3" SizeT="1" DimensionOrder="XYZCT" Type="uint16">'
+            "<TiffData/></Pixels></Image></OME>")  # fmt: skip
+    voxels = stack((pages, 7, 9))
+    tifffile.imwrite(tmp_path / "a.tif", voxels, description=text, metadata=None, photometric="minisblack")
+    got, _, notes = read(tmp_path, "a.tif")
+    assert np.array_equal(got, voxels[:3])
+    assert ("a.tif: its OME text tells of 3 planes; its other 3 pages are left out" in notes) == (pages == 6)
+
+
 @pytest.mark.parametrize("unit, mm", [("INCH", 25.4), ("CENTIMETER", 10)])
 def test_plain_resolution(tmp_path, unit, mm):
     tifffile.imwrite(tmp_path / "a.tif", stack((3, 7, 9)), resolution=(100, 200), resolutionunit=unit, metadata=None,
