@@ -22,8 +22,7 @@ typedef struct lob_sha256 lob_sha256;
 lob_sha256 *lob_sha256_begin(const char *path);
 
 /*
- * Compute the checksum and free. Other threads may fork meanwhile, to read or write HDF5: the child
- * computes no checksum, so a lock of the library that stays locked there holds up nobody.
+ * Compute the checksum and free.
  *
  *   text  out  64 hexadecimal digits, as sha256sum prints them; NULL: not computed
  *

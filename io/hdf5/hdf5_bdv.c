@@ -60,7 +60,7 @@ static herr_t take_number(hid_t group, const char *name, const H5L_info_t *link,
 
 static const numbered *list_numbers(char letter, const lob_hdf5_reading *in)
 {
-    static numbered lists[2]; /* large, and the child has one thread */
+    static numbered lists[2]; /* large, and used by one thread */
     numbered *list = &lists[letter == 't'];
     list->letter = letter;
     list->n = 0;

@@ -257,7 +257,7 @@ const lob_hdf5_found *lob_hdf5_collect(const lob_hdf5_reading *in, const char *u
                                        bool (*wanted)(hid_t object))
 {
     static const walk nothing;
-    static walk w; /* large, and the child has one thread */
+    static walk w; /* large, and used by one thread */
     w = nothing;
     w.wanted = wanted;
     if (strcmp(under, "/") != 0) strcpy(w.path, under);

@@ -285,7 +285,7 @@ static void find_geometry(lob_volume *out, const stack *t, lob_file_info *info)
                                   ? "1 mm is taken"
                                   : "its numbers are taken for mm";
     if (text->left_out > 0)
-        lob_warn(info, "%s: its OME text tells of %lld planes; its other %lld pages are left out",
+        lob_warn(info, "%s: its first image has %lld planes; its other %lld pages are left out",
                  t->path, (long long)(t->pages.count - text->left_out), (long long)text->left_out);
     if (text->unknown_unit[0])
         lob_warn(info, "%s: '%s' is not known as a unit of length; %s", t->path, text->unknown_unit,

@@ -1,7 +1,7 @@
 /*
- * Segment that follows a brush: strokes are drawn, erased and undone, and after each change there
- * are two answers. The preview is what the first of two growths gives; the final one is that of
- * lob_segment, the same bytes, whatever was there before.
+ * Segment that follows a brush: strokes are drawn, erased and undone. After each change there is
+ * the answer of lob_segment, the same bytes, whatever was there before; and, where the plan has two
+ * growths, a preview before it, which is what the first gives.
  *
  * Kept from one change to the next are the box's image, its median and the image on the coarser
  * grid, for as long as strokes give the same box. What is learnt from strokes changes everywhere
@@ -21,7 +21,7 @@ typedef struct lob_segmenter lob_segmenter;
  * Open a segmenter.
  *
  *   segmenter  out  to be closed; NULL on failure
- *   backend    in   computes; must stay until then
+ *   backend    in   computes; must stay until the segmenter is closed
  *   image      in   any type; one frame. It stays as it is until then, its arrays too
  *   options    in   as for lob_segment_choose
  *

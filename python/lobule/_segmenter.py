@@ -30,8 +30,8 @@ class _Changed(Exception):
 class Segmenter:
     """Clean masks that follow a brush: draw and erase; the answers come from a thread of its own.
 
-    After every change there is a preview, that of the first of segment's two growths, and then the
-    final answer: the labels of segment from the strokes that are there, the same bytes. A further
+    After every change there is a preview, where segment grows twice that of the first growth, and then
+    the final answer: the labels of segment from the strokes that are there, the same bytes. A further
     change cancels what is on its way. What does not depend on strokes is kept.
 
     image        (z, y, x) or (y, x), any kind but arrays on a GPU; with channel_axis several channels
@@ -124,8 +124,9 @@ class Segmenter:
     def labels(self) -> Any:
         """The final answer to the strokes that are there, waited for: an array of its own, 0 for the
         background. Raises what segment would."""
-        self.wait()
-        return self.latest()[0]
+        with self._state:  # so that nothing changes between the two
+            self.wait()
+            return self.latest()[0]
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the final answer; False: it took longer than so many seconds. Raises what segment would."""
@@ -133,6 +134,8 @@ class Segmenter:
             if self._changes == 0 or not self._open:
                 raise InputError("this Segmenter is closed" if not self._open else "nothing has been drawn")
             done = self._state.wait_for(lambda: self._answered == self._changes or not self._open, timeout)
+            if self._answered != self._changes and not self._open:
+                raise InputError("this Segmenter is closed")
             if done and self._problem is not None:
                 raise self._problem
             return done
@@ -186,16 +189,20 @@ class Segmenter:
         preview, out, plan = _abi.lob_volume(), library.lob_segment_output_empty(), _abi.lob_segment_plan()
         call.run(library.lob_segmenter_preview, segmenter, byref(preview), byref(self._drawn), share=(0.0, 0.4),
                  of="strokes")  # fmt: skip
-        if preview.data:
-            self._publish(preview, "preview", number)
+        try:
+            if preview.data:
+                self._publish(preview, "preview", number)
+        finally:
             library.lob_volume_free(byref(preview))
         pointer = POINTER(_abi.lob_volume)
         asked = _abi.lob_segment_input(pointer(self._image), pointer(self._drawn), False, False, 0)
         call.run(library.lob_segmenter_finish, segmenter, byref(out), byref(plan), None, byref(asked), share=(0.4, 1.0),
                  of="strokes")  # fmt: skip
-        tell(self.report, self._of, plan, out, 0)
-        self._publish(out.labels, "final", number)
-        library.lob_segment_output_free(byref(out))
+        try:
+            tell(self.report, self._of, plan, out, 0)
+            self._publish(out.labels, "final", number)
+        finally:
+            library.lob_segment_output_free(byref(out))
 
     def _publish(self, made: _abi.lob_volume, state: str, number: int) -> None:
         labels = self._of.give(take(self._of, made), True)

@@ -1,6 +1,7 @@
 """Clean masks that follow a brush, from Python: the labels of a fresh segment after every change."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -74,6 +75,24 @@ def test_another_thread_draws_and_reads():
         user.start()
         user.join()
     assert np.array_equal(found[0], lobule.segment(SCAN, STROKES, **ABOUT))
+
+
+def test_waiting_ends_when_it_is_closed():
+    said = []
+    segmenter = lobule.Segmenter(SCAN, 3, **ABOUT)
+    segmenter._answer_to = lambda *_: time.sleep(0.01)  # a thread that never comes to an answer
+    segmenter.draw(slice(None), STROKES)
+
+    def wait():
+        with pytest.raises(lobule.InputError, match="closed"):
+            segmenter.wait()
+        said.append("closed")
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    segmenter.close()
+    waiting.join()
+    assert said == ["closed"]
 
 
 def test_what_comes_in_comes_out():

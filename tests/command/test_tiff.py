@@ -288,7 +288,7 @@ def test_ome_pages_left_out_are_told(tmp_path, pages):
     tifffile.imwrite(tmp_path / "a.tif", voxels, description=text, metadata=None, photometric="minisblack")
     got, _, notes = read(tmp_path, "a.tif")
     assert np.array_equal(got, voxels[:3])
-    assert ("a.tif: its OME text tells of 3 planes; its other 3 pages are left out" in notes) == (pages == 6)
+    assert ("a.tif: its first image has 3 planes; its other 3 pages are left out" in notes) == (pages == 6)
 
 
 @pytest.mark.parametrize("unit, mm", [("INCH", 25.4), ("CENTIMETER", 10)])
