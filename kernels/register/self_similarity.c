@@ -14,21 +14,6 @@
 
 enum { PAIRS = 12, MAPS = 6, CUTS = 5, MOST_RADIUS = 3 };
 
-/* -1024 log((k + 1.5) / 6), rising. */
-static const double cuts[CUTS] = {89, 295, 552, 896, 1420};
-
-/* The shift of each map, and the two places of each. */
-static const struct {
-    int8_t shift[3], place[2][3];
-} maps[MAPS] = {
-    {{1, 1, 0},  {{-1, 0, 0}, {0, -1, 0}}},
-    {{-1, 1, 0}, {{1, 0, 0}, {0, -1, 0}} },
-    {{1, 0, 1},  {{-1, 0, 0}, {0, 0, -1}}},
-    {{-1, 0, 1}, {{1, 0, 0}, {0, 0, -1}} },
-    {{0, 1, 1},  {{0, -1, 0}, {0, 0, -1}}},
-    {{0, -1, 1}, {{0, 1, 0}, {0, 0, -1}} },
-};
-
 /* ---- maps ---- */
 
 /* Squared differences of a row and the shifted one, summed over 2 radius + 1 along x. */
@@ -131,11 +116,13 @@ LOB_SIMD_CLONES static void make_words(uint64_t *restrict words,
         }
     for (int x = 0; x < n; x++) sum[x] -= PAIRS * least[x];
     for (int p = 0; p < PAIRS; p++)
-        for (int k = 0; k < CUTS; k++)
+        for (int k = 0; k < CUTS; k++) {
+            const double cut = lob_register_cut(k);
             for (int x = 0; x < n; x++) {
                 const double d = (distance[p][x] - least[x]) * (PAIRS * 1024.0);
-                words[x] |= (uint64_t)(d > cuts[k] * sum[x]) << (p * CUTS + k);
+                words[x] |= (uint64_t)(d > cut * sum[x]) << (p * CUTS + k);
             }
+        }
 }
 
 static void words_of_row(uint64_t *words, const int32_t *const map[MAPS],
@@ -146,7 +133,8 @@ static void words_of_row(uint64_t *words, const int32_t *const map[MAPS],
     for (int64_t begin = 0; begin < d.nx; begin += PIECE) {
         const int n = d.nx - begin < PIECE ? (int)(d.nx - begin) : PIECE;
         for (int p = 0; p < PAIRS; p++) {
-            const int8_t *const place = maps[p / 2].place[p % 2];
+            const lob_register_map map_of = lob_register_map_of(p / 2);
+            const int8_t *const place = map_of.place[p % 2];
             const int64_t y2 = lob_register_clamp(y + place[1] * radius, d.ny);
             const int64_t z2 = lob_register_clamp(z + place[2] * radius, d.nz);
             const int32_t *const row = map[p / 2] + (z2 * d.ny + y2) * d.nx;
@@ -166,8 +154,9 @@ lob_status lob_register_words(uint64_t *words, lob_register_call *c,
     LOB_TRY(lob_budget_alloc(&c->budget, &memory, (MAPS + 1) * image->voxels, sizeof *memory,
                              c->error));
     for (int m = 0; m < MAPS; m++) {
+        const lob_register_map map_of = lob_register_map_of(m);
         map[m] = memory + m * image->voxels;
-        make_map(memory + m * image->voxels, memory + MAPS * image->voxels, c, image, maps[m].shift,
+        make_map(memory + m * image->voxels, memory + MAPS * image->voxels, c, image, map_of.shift,
                  radius);
     }
 #pragma omp parallel for schedule(static) num_threads(c->context->threads)

@@ -43,14 +43,6 @@ static __device__ inline int32_t square(const words_params &s, int64_t i, int64_
 /* Squared differences of shifted images, summed over patches along x. */
 static __global__ void along_x_kernel(words_params s)
 {
-    const int shift[MAPS][3] = {
-        {1,  1,  0},
-        {-1, 1,  0},
-        {1,  0,  1},
-        {-1, 0,  1},
-        {0,  1,  1},
-        {0,  -1, 1}
-    };
     for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
         int at[3], r = s.radius;
         int32_t sum[MAPS] = {0, 0, 0, 0, 0, 0};
@@ -60,9 +52,11 @@ static __global__ void along_x_kernel(words_params s)
             const int here[3] = {x < 0 ? 0 : x >= s.side[0] ? s.side[0] - 1 : x, at[1], at[2]};
             const int64_t from = i - at[0] + here[0];
 #pragma unroll
-            for (int m = 0; m < MAPS; m++)
-                sum[m] += square(
-                    s, from, beside(s, here, r * shift[m][0], r * shift[m][1], r * shift[m][2]));
+            for (int m = 0; m < MAPS; m++) {
+                const lob_register_map map = lob_register_map_of(m);
+                const int x = r * map.shift[0], y = r * map.shift[1], z = r * map.shift[2];
+                sum[m] += square(s, from, beside(s, here, x, y, z));
+            }
         }
         for (int m = 0; m < MAPS; m++) s.map[m * s.voxels + i] = sum[m];
     }
@@ -87,21 +81,6 @@ template <bool Z> static __global__ void along_kernel(words_params s)
 
 static __global__ void words_kernel(words_params s)
 {
-    const int place[PAIRS][3] = {
-        {-1, 0,  0 },
-        {0,  -1, 0 },
-        {1,  0,  0 },
-        {0,  -1, 0 },
-        {-1, 0,  0 },
-        {0,  0,  -1},
-        {1,  0,  0 },
-        {0,  0,  -1},
-        {0,  -1, 0 },
-        {0,  0,  -1},
-        {0,  1,  0 },
-        {0,  0,  -1}
-    };
-    const double cuts[CUTS] = {89, 295, 552, 896, 1420};
     for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
         int at[3];
         double distance[PAIRS], least = 0.0, sum = 0.0;
@@ -109,8 +88,10 @@ static __global__ void words_kernel(words_params s)
         place_of(at, s.side, i);
 #pragma unroll
         for (int p = 0; p < PAIRS; p++) {
-            const int64_t from = beside(s, at, s.radius * place[p][0], s.radius * place[p][1],
-                                        s.radius * place[p][2]);
+            const lob_register_map map = lob_register_map_of(p / 2);
+            const int8_t *const place = map.place[p % 2];
+            const int64_t from =
+                beside(s, at, s.radius * place[0], s.radius * place[1], s.radius * place[2]);
             distance[p] = s.map[p / 2 * s.voxels + from];
             least = p == 0 || distance[p] < least ? distance[p] : least;
             sum += distance[p];
@@ -119,7 +100,8 @@ static __global__ void words_kernel(words_params s)
 #pragma unroll
         for (int p = 0; p < PAIRS; p++) {
             const double d = (distance[p] - least) * (PAIRS * 1024.0);
-            for (int k = 0; k < CUTS; k++) word |= (uint64_t)(d > cuts[k] * sum) << (p * CUTS + k);
+            for (int k = 0; k < CUTS; k++)
+                word |= (uint64_t)(d > lob_register_cut(k) * sum) << (p * CUTS + k);
         }
         s.words[i] = s.level[i] & LOB_REGISTER_NONE ? s.no_data : word;
     }
