@@ -79,13 +79,14 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def _further(function: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> list[str]:
-    """The names that **options takes, which is typed as Unpack[a TypedDict]."""
+def _further(function: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> dict[str, str]:
+    """What **options takes, which is typed as Unpack[a TypedDict]: names and their types."""
     for parameter in parameters:
         if parameter.kind is parameter.VAR_KEYWORD:
             of = re.fullmatch(r"Unpack\[(\w+)\]", str(parameter.annotation))
-            return list(function.__globals__[of[1]].__annotations__) if of else []
-    return []
+            typed = function.__globals__[of[1]].__annotations__ if of else {}
+            return {name: getattr(hint, "__forward_arg__", "") for name, hint in typed.items()}
+    return {}
 
 
 def public(function: F) -> F:
@@ -94,9 +95,10 @@ def public(function: F) -> F:
     parameters = inspect.signature(function).parameters
     further = _further(function, parameters.values())
     called = function.__qualname__.split(".")[0]
-    known = [name for name, of in parameters.items() if of.kind is not of.VAR_KEYWORD] + further
+    known = [*(name for name, of in parameters.items() if of.kind is not of.VAR_KEYWORD), *further]
 
-    counted = {name: NUMBERS[of.annotation] for name, of in parameters.items() if of.annotation in NUMBERS}
+    typed = {**further, **{name: of.annotation for name, of in parameters.items()}}
+    counted = {name: NUMBERS[hint] for name, hint in typed.items() if hint in NUMBERS}
     order = [name for name, of in parameters.items() if of.kind in (of.POSITIONAL_ONLY, of.POSITIONAL_OR_KEYWORD)]
 
     @functools.wraps(function)

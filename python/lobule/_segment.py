@@ -40,7 +40,7 @@ else:
 Switch = Literal["off", "on"]
 
 
-class SegmentOptions(Options, total=False):
+class SegmentChoices(Options, total=False):
     background: int | None
     margin: Size | None
     share: float | None
@@ -54,6 +54,9 @@ class SegmentOptions(Options, total=False):
     edge: float | None
     passes: int | None
     coarse: int | None
+
+
+class SegmentOptions(SegmentChoices, total=False):
     suggest: int
     previous: Any
     reach: Size | None
@@ -169,7 +172,7 @@ def segment(
         library.lob_volume_free(byref(filled))
 
 
-def choices(margin: Any, median: Any, **given: Any) -> _abi.lob_segment_options:
+def choices(margin: Any = None, median: Any = True, **given: Any) -> _abi.lob_segment_options:
     """What segment's options hold fixed."""
     chosen: _abi.lob_segment_options = library.lob_segment_defaults()
     for name, value in given.items():
@@ -229,16 +232,21 @@ def tell(
         "box": {"first": list(plan.box.first), "size": list(plan.box.size)},
     }  # fmt: skip
     report["labels"] = plan.count - 1
-    if not suggest:
-        return
+    if suggest:
+        report["suggested"] = suggested(of, plan, out)
+
+
+def suggested(of: Source, plan: _abi.lob_segment_plan, out: _abi.lob_segment_output) -> list[dict[str, Any]]:
+    """The slices on which another stroke would help most."""
     planes = {library.lob_anatomical_axis(byref(of.geometry), number): name for name, (number, _) in PLANES.items()}
     plane, sides = planes.get(plan.axis, "axial"), of.voxels.shape[:0:-1]
-    report["suggested"] = []
+    slices: list[dict[str, Any]] = []
     for found in out.slices[: out.slice_count]:
         at, mm = (ctypes.c_double * 3)(*((side - 1) / 2 for side in sides)), (ctypes.c_double * 3)()
         at[plan.axis] = found.slice
         library.lob_voxel_to_world(mm, byref(of.geometry), at)
-        report["suggested"].append({
+        slices.append({
             "plane": plane, "axis": plan.axis, "slice": found.slice, "mm": mm[PLANES[plane][1]],
             "uncertain_voxels": found.uncertain,
         })  # fmt: skip
+    return slices

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 from ctypes import POINTER, byref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,11 +14,12 @@ from . import _abi
 from ._errors import InputError
 from ._grow import begin
 from ._library import Call, check, library
-from ._public import Options, Size, public
-from ._segment import Switch, choices, take, tell
+from ._public import Options, public
+from ._segment import SegmentChoices, choices, suggested, take, tell
 from ._volumes import DTYPES, Held, held, volume
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
     from typing_extensions import Self, Unpack
@@ -27,17 +29,27 @@ class _Changed(Exception):
     """Strokes have changed while an answer to others was on its way."""
 
 
+class Doubt(NamedTuple):
+    """What a Segmenter's doubt gives."""
+
+    uncertain: Any
+    suggested: list[dict[str, Any]]
+
+
 class Segmenter:
     """Clean masks that follow a brush: draw and erase; the answers come from a thread of its own.
 
     After every change there is a preview, where segment grows twice that of the first growth, and then
     the final answer: the labels of segment from the strokes that are there, the same bytes. A further
-    change cancels what is on its way. What does not depend on strokes is kept.
+    change cancels what is on its way. What does not depend on strokes is kept. Any thread may call.
 
     image        (z, y, x) or (y, x), any kind but arrays on a GPU; with channel_axis several channels
     labels       the largest label that will be drawn, the background's included
-    background, margin, share, ends, median, whole, far, shape, blur, smooth, edge, passes, coarse
-                 as for segment
+    suggest      after a final answer, where nothing is drawn meanwhile, also look for what is uncertain
+                 and name so many slices on which another stroke would help most: doubt tells them.
+                 0: not looked for
+    **options    background, margin, share, ends, median, whole, far, shape, blur, smooth, edge, passes,
+                 coarse, as for segment
 
     strokes      array of the image's shape, to be read only
     report       a dict with what was chosen for the last final answer
@@ -51,38 +63,18 @@ class Segmenter:
     """
 
     @public
-    def __init__(
-        self,
-        image: Any,
-        labels: int = 255,
-        *,
-        background: int | None = None,
-        margin: Size | None = None,
-        share: float | None = None,
-        ends: float | None = None,
-        median: bool | Switch = True,
-        whole: float | None = None,
-        far: float | None = None,
-        shape: float | None = None,
-        blur: float | None = None,
-        smooth: float | None = None,
-        edge: float | None = None,
-        passes: int | None = None,
-        coarse: int | None = None,
-        **options: Unpack[Options],
-    ) -> None:
+    def __init__(self, image: Any, labels: int = 255, *, suggest: int = 0, **options: Unpack[SegmentChoices]) -> None:
         self._worker: threading.Thread | None = None
         if labels < 1:
             raise InputError(f"labels is {labels}; it is the largest label, from 1")
-        call, of = begin(image, dict(options))
+        given = {name: value for name, value in options.items() if name in Options.__annotations__}
+        call, of = begin(image, given)
         self.report = call.report
         self._of, self._image, self._told = of, of.described(), call.progress
         kept = ("device", "threads", "max_memory")
-        self._call: dict[str, Any] = {name: value for name, value in options.items() if name in kept}
-        self._options = choices(
-            margin, median, background=background, share=share, ends=ends, whole=whole, far=far, shape=shape, blur=blur,
-            smooth=smooth, edge=edge, passes=passes, coarse=coarse,
-        )  # fmt: skip
+        self._call: dict[str, Any] = {name: value for name, value in given.items() if name in kept}
+        self._options = choices(**{name: value for name, value in options.items() if name not in given})
+        self._suggest = suggest
         type_of = library.lob_label_type(labels)
         self._largest, shape_of = labels, of.voxels.shape[1:]
         self._painted: Held = held(np.zeros(shape_of, DTYPES[type_of]))
@@ -93,9 +85,11 @@ class Segmenter:
         self.strokes = self._shown.view()
         self.strokes.flags.writeable = False
         self._state = threading.Condition()
-        self._changes, self._answered, self._open = 0, 0, True
+        self._changes, self._open = 0, True
         self._answer: tuple[Any, str] = (None, "none")
-        self._problem: BaseException | None = None
+        self._doubt: Doubt | None = None
+        self._ended = {"labels": 0, "doubt": 0}  # the change up to which each has been looked for
+        self._problem: dict[str, BaseException | None] = {"labels": None, "doubt": None}
         self._worker = threading.Thread(target=self._work, name="lobule segmenter", daemon=True)
         self._worker.start()
 
@@ -130,14 +124,27 @@ class Segmenter:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the final answer; False: it took longer than so many seconds. Raises what segment would."""
+        return self._wait("labels", timeout)
+
+    def doubt(self, timeout: float | None = None) -> Doubt | None:
+        """What is uncertain in the final answer, waited for: voxels (uint8) where another label could have
+        grown almost as cheaply, and a list of slices on which another stroke would help most, as segment
+        has them in its report. None: it took longer than so many seconds. Raises what segment would."""
+        if not self._suggest:
+            raise InputError("doubt is told where suggest is given")
+        with self._state:
+            return self._doubt if self._wait("doubt", timeout) else None
+
+    def _wait(self, what: str, timeout: float | None) -> bool:
         with self._state:
             if self._changes == 0 or not self._open:
                 raise InputError("this Segmenter is closed" if not self._open else "nothing has been drawn")
-            done = self._state.wait_for(lambda: self._answered == self._changes or not self._open, timeout)
-            if self._answered != self._changes and not self._open:
+            done = self._state.wait_for(lambda: self._ended[what] == self._changes or not self._open, timeout)
+            if self._ended[what] != self._changes and not self._open:
                 raise InputError("this Segmenter is closed")
-            if done and self._problem is not None:
-                raise self._problem
+            problem = self._problem[what]
+            if done and problem is not None:
+                raise problem
             return done
 
     def latest(self) -> tuple[Any, str]:
@@ -148,45 +155,54 @@ class Segmenter:
 
     # ---- the thread ----
 
+    def _owed(self) -> str:
+        """What is to be computed now, if anything: labels of the strokes that are there, then doubt."""
+        if self._ended["labels"] != self._changes:
+            return "labels"
+        return "doubt" if self._suggest and self._ended["doubt"] != self._changes else ""
+
     def _work(self) -> None:
         segmenter = ctypes.c_void_p()
         try:
             while True:
                 with self._state:
-                    self._state.wait_for(lambda: self._answered != self._changes or not self._open)
+                    self._state.wait_for(lambda: self._owed() or not self._open)
                     if not self._open:
                         return
-                    number = self._changes
-                    self._seen.array[...] = self._painted.array
-                self._answer_to(segmenter, number)
+                    number, what = self._changes, self._owed()
+                    if what == "labels":
+                        self._seen.array[...] = self._painted.array
+                self._answer_to(segmenter, number, what)
         finally:
             library.lob_segmenter_close(segmenter)
 
-    def _answer_to(self, segmenter: ctypes.c_void_p, number: int) -> None:
+    def _answer_to(self, segmenter: ctypes.c_void_p, number: int, what: str) -> None:
         problem: BaseException | None = None
 
         def progress(done: float) -> None:
             if self._changes != number or not self._open:
                 raise _Changed
-            if callable(self._told):
+            if callable(self._told) and what == "labels":
                 self._told(done)
 
+        compute = self._compute_labels if what == "labels" else self._compute_doubt
         try:
-            self._compute(segmenter, Call(**self._call, progress=progress), number)
+            compute(segmenter, Call(**self._call, progress=progress), number)
         except _Changed:
             return
         except BaseException as raised:  # noqa: BLE001  it is raised where the answer is asked for
             problem = raised
         with self._state:
             if self._changes == number:
-                self._answered, self._problem = number, problem
+                for each in (what,) if problem is None else (what, "doubt"):
+                    self._ended[each], self._problem[each] = number, problem
                 self._state.notify_all()
 
-    def _compute(self, segmenter: ctypes.c_void_p, call: Any, number: int) -> None:
+    def _compute_labels(self, segmenter: ctypes.c_void_p, call: Any, number: int) -> None:
         if not segmenter:
             check(library.lob_segmenter_open(byref(segmenter), byref(call.functions), byref(self._image),
                                              byref(self._options), byref(call.error)), call.error)  # fmt: skip
-        preview, out, plan = _abi.lob_volume(), library.lob_segment_output_empty(), _abi.lob_segment_plan()
+        preview = _abi.lob_volume()
         call.run(library.lob_segmenter_preview, segmenter, byref(preview), byref(self._drawn), share=(0.0, 0.4),
                  of="strokes")  # fmt: skip
         try:
@@ -194,13 +210,27 @@ class Segmenter:
                 self._publish(preview, "preview", number)
         finally:
             library.lob_volume_free(byref(preview))
-        pointer = POINTER(_abi.lob_volume)
-        asked = _abi.lob_segment_input(pointer(self._image), pointer(self._drawn), False, False, 0)
-        call.run(library.lob_segmenter_finish, segmenter, byref(out), byref(plan), None, byref(asked), share=(0.4, 1.0),
-                 of="strokes")  # fmt: skip
-        try:
+        with self._finished(segmenter, call, 0, (0.4, 1.0)) as (out, plan):
             tell(self.report, self._of, plan, out, 0)
             self._publish(out.labels, "final", number)
+
+    def _compute_doubt(self, segmenter: ctypes.c_void_p, call: Any, number: int) -> None:
+        with self._finished(segmenter, call, self._suggest, (0.0, 1.0)) as (out, plan):
+            slices = suggested(self._of, plan, out)
+            doubt = Doubt(self._of.give(take(self._of, out.uncertain), True), slices)
+        with self._state:
+            if self._changes == number:
+                self._doubt = doubt
+
+    @contextlib.contextmanager
+    def _finished(self, segmenter: ctypes.c_void_p, call: Any, suggest: int, share: tuple[float, float]) -> Iterator[Any]:
+        """The library's last answer, and its plan."""
+        out, plan, pointer = library.lob_segment_output_empty(), _abi.lob_segment_plan(), POINTER(_abi.lob_volume)
+        asked = _abi.lob_segment_input(pointer(self._image), pointer(self._drawn), False, False, suggest)
+        call.run(library.lob_segmenter_finish, segmenter, byref(out), byref(plan), None, byref(asked), share=share,
+                 of="strokes")  # fmt: skip
+        try:
+            yield out, plan
         finally:
             library.lob_segment_output_free(byref(out))
 

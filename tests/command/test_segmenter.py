@@ -63,6 +63,30 @@ def test_a_preview_comes_first_and_the_next_stroke_cancels():
             assert segmenter.latest()[1] == "old"
 
 
+def test_doubt_is_that_of_a_fresh_run_and_comes_after_the_labels():
+    report = {}
+    fresh = lobule.segment(SCAN, STROKES, suggest=3, full=True, report=report, **ABOUT)
+    with lobule.Segmenter(SCAN, 3, suggest=3, **ABOUT) as segmenter:
+        segmenter.draw(slice(None), STROKES)
+        assert np.array_equal(segmenter.labels, fresh.labels)
+        doubt = segmenter.doubt()
+        assert np.array_equal(doubt.uncertain, fresh.uncertain)
+        assert doubt.suggested == report["suggested"]
+        assert len(doubt.suggested) == 3
+        assert np.array_equal(segmenter.labels, fresh.labels)
+        where = (slice(10, 12), slice(0, 9), slice(0, 9))
+        segmenter.draw(where, 1)
+        assert segmenter.doubt(0) is None, "of other strokes"
+        drawn = STROKES.copy()
+        drawn[where] = 1
+        fresh = lobule.segment(SCAN, drawn, suggest=3, full=True, **ABOUT)
+        assert np.array_equal(segmenter.doubt().uncertain, fresh.uncertain)
+        segmenter.erase(slice(None))
+        segmenter.draw((3, 3, 3), 1)
+        with pytest.raises(lobule.InputError, match="all strokes are of label 1"):
+            segmenter.doubt()
+
+
 def test_another_thread_draws_and_reads():
     found = []
     with lobule.Segmenter(SCAN, 3, **ABOUT) as segmenter:
@@ -113,9 +137,13 @@ def test_what_is_wrong_is_said():
         lobule.Segmenter(SCAN, 0)
     with pytest.raises(TypeError, match="did you mean 'median'"):
         lobule.Segmenter(SCAN, medain=False)
+    with pytest.raises(TypeError, match="passes is 1.5; it is a whole number"):
+        lobule.Segmenter(SCAN, passes=1.5)
     with lobule.Segmenter(SCAN, 3, **ABOUT) as segmenter:
         with pytest.raises(lobule.InputError, match="nothing has been drawn"):
             segmenter.labels  # noqa: B018
+        with pytest.raises(lobule.InputError, match="where suggest is given"):
+            segmenter.doubt()
         with pytest.raises(lobule.InputError, match=r"label 4: labels are 0\.\.3"):
             segmenter.draw((3, 3, 3), 4)
         with pytest.raises(ValueError, match="read-only"):
