@@ -47,6 +47,12 @@ def test_the_schema_takes_all_of_them(tmp_path):
     assert len(files) == len(COMMANDS)
 
 
+@pytest.mark.parametrize("command", MODULES)
+def test_modules_stand_where_users_look(command):
+    place = "Registration" if command in ("register", "warp", "carry") else "Segmentation"
+    assert described(command).findtext("category") == f"{place}.Lobule"
+
+
 def test_it_takes_no_time():
     took = []
     for _ in range(5):

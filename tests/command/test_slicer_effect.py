@@ -30,7 +30,7 @@ def packages(*names):
 def slicer(request, monkeypatch):
     """3D Slicer as far as the effect knows it; VTK and Qt are stood in for, too, or those of their packages."""
     if request.param == "packages" and not packages("vtkmodules", "qtpy"):
-        pytest.skip("no vtk, no qtpy: LOBULE_NAPARI=yes ./run test installs them")
+        pytest.skip("no vtk, no qtpy: LOBULE_SLICER=yes ./run test installs them")
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     vtk = stand_in.Vtk if request.param == "stand-ins" else stand_in.real_vtk()
     qt = stand_in.Qt if request.param == "stand-ins" else stand_in.real_qt()
@@ -325,29 +325,47 @@ def test_the_package_is_installed_after_asking(session, slicer, monkeypatch, ans
 
 # ---- the extension ----
 
+# Rules of the Extensions Index for a submission: its scripts/check_description_files.py, the schema of version 1.0.2 that
+# an entry names, and the list for new extensions. Not tried here: that the repository and its pictures can be fetched.
+ENTRY = json.loads((EXTENSION / "Lobule.json").read_text())
+TOP = (EXTENSION / "CMakeLists.txt").read_text()
+TOLD = dict(re.findall(r'set\s*\(EXTENSION_(\w+)\s*"([^"]+)"[ ]*\)', TOP))
 
-def test_the_extension_has_what_the_index_asks_for():
-    """The Extensions Index's list for a submission, as far as files can show it."""
-    text = (EXTENSION / "CMakeLists.txt").read_text()
-    assert re.search(r"^project\(Lobule\)$", text, re.MULTILINE), "the extension's name is the project's"
-    told = dict(re.findall(r'set\(EXTENSION_(\w+) "([^"]+)"\)', text))
-    assert set(told) == {"HOMEPAGE", "CONTRIBUTORS", "DESCRIPTION", "ICONURL", "SCREENSHOTURLS", "DEPENDS"}
-    assert told["DEPENDS"] == "NA"
-    assert 30 < len(told["DESCRIPTION"]) < 300
-    for line in ("find_package(Slicer REQUIRED)", "include(${Slicer_USE_FILE})", "add_subdirectory(SegmentEditorLobule)",
-                 "include(${Slicer_EXTENSION_GENERATE_CONFIG})", "include(${Slicer_EXTENSION_CPACK})"):  # fmt: skip
-        assert line in text
-    for url in (told["ICONURL"], *told["SCREENSHOTURLS"].split()):
-        assert (EXTENSION / url.rpartition("/main/")[2]).is_file(), url
+
+def test_the_entry_keeps_to_the_schema():
+    may_be = {"$schema": str, "category": str, "scm_url": str, "scm_revision": str, "scm_type": str, "tier": int,
+              "build_dependencies": list, "build_subdirectory": str, "enabled": bool, "dicom_support_rule": str}  # fmt: skip
+    assert {"$schema", "category", "scm_url"} <= set(ENTRY) <= set(may_be)
+    assert all(isinstance(value, may_be[name]) for name, value in ENTRY.items())
+    assert re.fullmatch(r"https://\S+/slicer-extension-catalog-entry-schema-v1\.0\.2\.json#?", ENTRY["$schema"])
+    assert 1 <= ENTRY["tier"] <= 5
+    assert ENTRY["category"] == "Segmentation", "one of those that the Index has"
+    assert re.fullmatch(r"(https|git)://\S+/SlicerLobule\.git", ENTRY["scm_url"]), "Slicer and the extension's name"
+    assert ENTRY["scm_revision"] == "main", "a branch, so that updates need no new submission"
+
+
+def test_the_top_level_names_the_extension_and_its_pictures():
+    assert re.findall(r"project\s*\(\s*([^\s)]+)", TOP, re.I)[0] == "Lobule", "the name of the entry's file"
+    assert set(TOLD) == {"HOMEPAGE", "CONTRIBUTORS", "DESCRIPTION", "ICONURL", "SCREENSHOTURLS", "DEPENDS"}
+    assert TOLD["DEPENDS"] == "NA"
+    assert TOLD["HOMEPAGE"] == ENTRY["scm_url"].removesuffix(".git")
+    assert 1 <= TOLD["DESCRIPTION"].count(".") <= 2, "one or two sentences"
+    for url in (TOLD["ICONURL"], *TOLD["SCREENSHOTURLS"].split()):
+        assert url.startswith("https://")
+        picture = (EXTENSION / url.rpartition(f"/{ENTRY['scm_revision']}/")[2]).read_bytes()
+        assert picture.startswith(b"\x89PNG"), url
+    assert (EXTENSION / "Lobule.png").read_bytes()[16:24] == (128).to_bytes(4, "big") * 2, "the icon: 128 x 128 pixels"
+    for line in ("find_package(Slicer REQUIRED)", "include(${Slicer_USE_FILE})", "include(${Slicer_EXTENSION_GENERATE_CONFIG})",
+                 "include(${Slicer_EXTENSION_CPACK})"):  # fmt: skip
+        assert line in TOP
+    folders = re.findall(r"add_subdirectory\((\w+)\)", TOP)
+    assert folders == sorted(path.parent.name for path in EXTENSION.glob("*/CMakeLists.txt"))
+
+
+def test_the_licence_is_at_the_root():
     own = (EXTENSION / "LICENSE.txt").read_text()
     assert own.startswith("BSD 3-Clause License")
     assert (ROOT / "LICENSE").read_text().startswith(own), "the rest is about fonts, which the extension has none of"
-    icon = (EXTENSION / "Lobule.png").read_bytes()
-    assert icon[16:24] == (128).to_bytes(4, "big") * 2, "128 x 128 pixels"
-    entry = json.loads((EXTENSION / "Lobule.json").read_text())
-    assert set(entry) == {"$schema", "category", "scm_url", "scm_revision", "tier"}
-    assert entry["scm_url"].removesuffix(".git") == told["HOMEPAGE"]
-    assert entry["category"] == "Segmentation"
 
 
 def test_the_module_lists_its_files():
@@ -359,8 +377,13 @@ def test_the_module_lists_its_files():
 
 def test_the_page_has_what_readers_look_for():
     page = (EXTENSION / "README.md").read_text()
-    for heading in ("## Modules", "## Install", "## Tutorial", "## Cite", "## Licence"):
-        assert heading in page
-    for picture in re.findall(r"!\[[^]]+\]\(([^)]+)\)", page):
-        assert (EXTENSION / picture).is_file()
-    assert "SegmentEditorLobule" in page
+    assert page.startswith("# Lobule")
+    parts = dict(re.findall(r"^## (.+)\n\n((?:(?!^## ).*\n?)+)", page, re.M))
+    assert list(parts) == ["Modules", "Install", "Tutorial", "Cite", "Licence"]
+    modules = re.findall(r"^- \*\*(\w+)\*\* (\w[^.]+\.)$", parts["Modules"], re.M)
+    assert [name for name, _ in modules] == re.findall(r"add_subdirectory\((\w+)\)", TOP), "a sentence for each module"
+    assert re.search(r"^1\. .*Sample Data", parts["Tutorial"], re.M)
+    assert "LICENSE.txt" in parts["Licence"]
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", page)
+    assert pictures
+    assert all((EXTENSION / picture).is_file() for picture in pictures)

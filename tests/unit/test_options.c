@@ -373,7 +373,8 @@ static char *help_text(variables *v)
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     assert_non_null(to);
-    const lob_manual manual = {"test", "a summary", "A story.", "lobule test a", &table, 1, false};
+    const lob_manual manual = {"test", "a summary", "A story.", "lobule test a",
+                               &table, 1,           false,      false};
     lob_print_help(to, &manual);
     fclose(to);
     return text;

@@ -172,7 +172,7 @@ static lob_status print_about(lob_session *s, lob_manual_fn *print)
 {
     const lob_command *c = s->command;
     const lob_manual manual = {c->name,  c->summary, c->description, c->examples,
-                               s->table, 2,          c->compares};
+                               s->table, 2,          c->compares,    c->registers};
     print(stdout, &manual);
     return lob_stdout_end(&s->error);
 }

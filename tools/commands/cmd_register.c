@@ -160,6 +160,7 @@ const lob_command lob_command_register = {
     .examples = "lobule register target.nii.gz atlas.nii.gz -o field.nii.gz --moved moved.nii.gz\n"
                 "lobule warp atlas_labels.nii.gz field.nii.gz --like target.nii.gz --labels "
                 "-o labels.nii.gz",
+    .registers = true,
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,

@@ -135,6 +135,7 @@ const lob_command lob_command_warp = {
         "lobule warp atlas_labels.nii.gz field.nii.gz --like target.nii.gz --labels "
         "-o labels.nii.gz\n"
         "lobule warp target.nii.gz field.nii.gz --inverse --like atlas.nii.gz -o back.nii.gz",
+    .registers = true,
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,

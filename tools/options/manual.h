@@ -14,7 +14,8 @@ typedef struct {
     const char *examples;    /* command lines separated by '\n'; NULL for none */
     const lob_option_table *tables;
     size_t count;
-    bool differs; /* list the exit code of volumes that differ */
+    bool differs;   /* list the exit code of volumes that differ */
+    bool registers; /* a module that 3D Slicer's users look for under registration */
 } lob_manual;
 
 typedef void lob_manual_fn(FILE *to, const lob_manual *manual);

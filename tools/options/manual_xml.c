@@ -196,7 +196,7 @@ void lob_print_xml(FILE *to, const lob_manual *m)
     char title[64];
     snprintf(title, sizeof title, "Lobule %s", m->name);
     fputs("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<executable>\n", to);
-    put_element(to, 2, "category", "Segmentation.Lobule");
+    put_element(to, 2, "category", m->registers ? "Registration.Lobule" : "Segmentation.Lobule");
     put_element(to, 2, "title", title);
     put_element(to, 2, "description", m->description ? m->description : m->summary);
     put_element(to, 2, "version", LOB_VERSION);

@@ -56,6 +56,7 @@ typedef struct lob_command {
     const char *description; /* paragraphs for --help, separated by '\n' */
     const char *examples;    /* command lines separated by '\n' */
     bool compares;           /* it may end with LOB_EDIFFER */
+    bool registers;          /* it brings scans or labels from one scan to another */
     const char *result;      /* the number of its results that tells most, and */
     const char *result_text; /* the words before it: "voxels labelled"; or NULL */
 

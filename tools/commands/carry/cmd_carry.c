@@ -202,6 +202,7 @@ const lob_command lob_command_carry = {
         "{labels} --table {table}",
     .result = "labels",
     .result_text = "labels",
+    .registers = true,
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,
