@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-LOB_BEGIN_DECLS
-
 /* Is this machine's least significant byte first? */
 bool lob_little_endian(void);
 
@@ -19,7 +17,5 @@ bool lob_little_endian(void);
  *   word_bytes  in     2, 4 or 8 for each number; numbers of any other size stay as they are
  */
 void lob_swap_words(unsigned char *numbers, size_t bytes, size_t word_bytes);
-
-LOB_END_DECLS
 
 #endif

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-LOB_BEGIN_DECLS
-
 /*
  * A whole regular file in memory, mapped read-only or read. If another process truncates a mapped
  * file, the system ends this process, as it does with every program that maps files. Writers that
@@ -115,7 +113,5 @@ lob_status lob_output_check(const char *path, bool force, lob_error *error);
  * them would create?
  */
 bool lob_same_file(const char *a, const char *b);
-
-LOB_END_DECLS
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* Is a file of this size worth more than one of so many threads? */
 bool lob_gunzip_is_long(size_t size, int threads);

@@ -4,14 +4,10 @@
 
 #include "volumes/both.h"
 
-LOB_BEGIN_DECLS
-
 /*
  * Millimetres in a unit: a symbol, or a word in singular or plural and any case. 0 for what is no
  * unit of length, such as pixels, or not known; name may be NULL.
  */
 double lob_length_unit_mm(const char *name);
-
-LOB_END_DECLS
 
 #endif

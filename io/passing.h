@@ -4,8 +4,6 @@
 
 #include "io/planes.h"
 
-LOB_BEGIN_DECLS
-
 /*
  * Make the volume that lob_read would give after lob_write had put one into a .nii.gz: the header
  * is made and read again, so that types, scale, geometry and header fields come out as they would.
@@ -49,7 +47,5 @@ lob_status lob_planes_of(lob_planes **planes, const lob_volume *volume, int64_t 
  */
 lob_status lob_plane_writer_gather(lob_plane_writer **writer, void **data, const lob_volume *volume,
                                    const char *name, lob_error *error);
-
-LOB_END_DECLS
 
 #endif

@@ -14,8 +14,6 @@
 
 #include "io/format.h"
 
-LOB_BEGIN_DECLS
-
 /* Does this name ask for a PNG? */
 bool lob_is_png_name(const char *path);
 
@@ -44,7 +42,5 @@ lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t
  */
 lob_status lob_png_encode_rgb(unsigned char **png, size_t *size, const unsigned char *rgb,
                               int64_t width, int64_t height, lob_error *error);
-
-LOB_END_DECLS
 
 #endif

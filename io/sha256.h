@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-LOB_BEGIN_DECLS
-
 enum { LOB_SHA256_TEXT = 65 };
 
 /* A file whose checksum is wanted. */
@@ -36,7 +34,5 @@ bool lob_sha256_end_unless(lob_sha256 *sum, char text[LOB_SHA256_TEXT], const in
 
 /* The checksum of n bytes. Returns false without memory; text is then empty. */
 bool lob_sha256_of(char text[LOB_SHA256_TEXT], const void *bytes, size_t n);
-
-LOB_END_DECLS
 
 #endif

@@ -16,8 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-LOB_BEGIN_DECLS
-
 typedef struct {
     const char *name;
     char *copy, *rest;
@@ -78,7 +76,5 @@ const char *lob_fields_text(const lob_fields *fields, int field);
 bool lob_field_real(double *value, const lob_fields *fields, int field);
 bool lob_field_whole(int32_t *value, const lob_fields *fields, int field, int32_t lowest,
                      int32_t highest);
-
-LOB_END_DECLS
 
 #endif

@@ -16,8 +16,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-LOB_BEGIN_DECLS
-
 /* An element; all texts are UTF-8 without control characters. */
 typedef struct {
     const char *name;
@@ -49,7 +47,5 @@ const char *lob_xml_attribute(const lob_xml *element, const char *name);
 
 /* Print a text as a value or between tags. */
 void lob_xml_print(FILE *to, const char *text);
-
-LOB_END_DECLS
 
 #endif

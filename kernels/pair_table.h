@@ -4,8 +4,6 @@
 
 #include "kernels/budget.h"
 
-LOB_BEGIN_DECLS
-
 typedef struct {
     uint32_t a, b;
     int64_t count; /* 0: this slot is free */
@@ -44,7 +42,5 @@ lob_status lob_pair_tables_join(lob_pair_table *tables, int count);
 
 /* NULL is fine. */
 void lob_pair_tables_free(lob_pair_table *tables, int count, lob_budget *budget);
-
-LOB_END_DECLS
 
 #endif

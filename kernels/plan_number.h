@@ -4,11 +4,7 @@
 
 #include "volumes/both.h"
 
-LOB_BEGIN_DECLS
-
 /* The number that "%.9g" writes: the nearest with nine significant digits. */
 double lob_plan_number(double number);
-
-LOB_END_DECLS
 
 #endif

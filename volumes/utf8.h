@@ -6,8 +6,6 @@
 
 #include <stddef.h>
 
-LOB_BEGIN_DECLS
-
 /* Bytes of the character at c, of a text that ends with 0; 0 when there is none. */
 size_t lob_utf8_length(const unsigned char *c);
 
@@ -16,7 +14,5 @@ size_t lob_utf8_length(const unsigned char *c);
  * no memory. A byte that is no part of UTF-8 is taken for Latin-1, in which spreadsheets save.
  */
 char *lob_utf8_clean(const char *text);
-
-LOB_END_DECLS
 
 #endif

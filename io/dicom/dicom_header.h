@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-LOB_BEGIN_DECLS
-
 typedef struct {
     char series[65];       /* Series Instance UID; never empty */
     char description[128]; /* as the file has it: any bytes, any character set */
@@ -31,7 +29,5 @@ bool lob_dicom_header_parse(lob_dicom_header *out, const unsigned char *bytes, s
 
 /* Do the bytes say that they are DICOM, whatever follows? */
 bool lob_dicom_header_is(const unsigned char *bytes, size_t size);
-
-LOB_END_DECLS
 
 #endif

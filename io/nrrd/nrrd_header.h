@@ -9,8 +9,6 @@
 #include "io/nrrd/raw_image.h"
 #include "volumes/label_names.h"
 
-LOB_BEGIN_DECLS
-
 /* One segment of a segmentation. */
 typedef struct {
     int64_t layer;      /* the volume along the axis of layers that it lies in */
@@ -59,7 +57,5 @@ const char *lob_nrrd_value(const lob_nrrd *nrrd, const char *key);
 
 /* The terminology in a segment's tags, malloc'ed; NULL where there is none, or no memory. */
 char *lob_nrrd_terminology(const lob_nrrd_segment *segment);
-
-LOB_END_DECLS
 
 #endif

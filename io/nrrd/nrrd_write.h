@@ -4,15 +4,11 @@
 
 #include "io/format.h"
 
-LOB_BEGIN_DECLS
-
 /* Does the name ask for a segmentation? */
 bool lob_is_segmentation_name(const char *path);
 
 /* The row's write. */
 lob_status lob_nrrd_write(const lob_volume *volume, const lob_location *where,
                           const lob_write_options *options, lob_error *error);
-
-LOB_END_DECLS
 
 #endif

@@ -8,8 +8,6 @@
 #include "io/format.h"
 #include "io/gzip.h"
 
-LOB_BEGIN_DECLS
-
 /* The axes of a block, as strides count them. */
 enum { LOB_RAW_X, LOB_RAW_Y, LOB_RAW_Z, LOB_RAW_CHANNEL, LOB_RAW_FRAME, LOB_RAW_AXES };
 
@@ -71,7 +69,5 @@ uint64_t lob_raw_voxel_size(const lob_volume *volume);
  */
 #define LOB_RAW_MOST_MM 1e30
 bool lob_raw_geometry(lob_geometry *out, const double affine[3][4]);
-
-LOB_END_DECLS
 
 #endif

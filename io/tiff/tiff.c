@@ -12,7 +12,6 @@
 #include "volumes/voxel_memory.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 

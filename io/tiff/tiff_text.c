@@ -7,7 +7,6 @@
 #include "volumes/version.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,8 +11,6 @@
 #include "io/tiff/tiff_pages.h"
 #include "volumes/volume.h"
 
-LOB_BEGIN_DECLS
-
 typedef enum { LOB_TIFF_PLAIN, LOB_TIFF_IMAGEJ, LOB_TIFF_OME } lob_tiff_kind;
 
 typedef struct {
@@ -54,7 +52,5 @@ double lob_tiff_text_unit_mm(const lob_geometry *geometry);
 
 /* The OME name of a type; NULL: it has none. */
 const char *lob_tiff_text_type(lob_type type);
-
-LOB_END_DECLS
 
 #endif

@@ -5,7 +5,6 @@
  */
 #include "kernels/maxima/maxima_steps.h"
 
-#include <omp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

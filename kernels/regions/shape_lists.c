@@ -5,7 +5,6 @@
 #include "volumes/labels.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 
 static const int percentages[LOB_PERCENTILES] = {5, 25, 50, 75, 95};

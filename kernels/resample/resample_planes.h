@@ -9,8 +9,6 @@
 #include "kernels/budget.h"
 #include "kernels/resample/resample_parts.h"
 
-LOB_BEGIN_DECLS
-
 /* Channels that are summed at once. Voxels of a plane have so many or a multiple, one after the
  * other. */
 enum { LOB_RESAMPLE_LANES = 8 };
@@ -48,7 +46,5 @@ lob_status lob_resample_planes_begin(lob_resample_planes *p, bool *possible, flo
 void lob_resample_planes_add(lob_resample_planes *p, const float *plane, int64_t z, int threads);
 
 void lob_resample_planes_free(lob_resample_planes *p);
-
-LOB_END_DECLS
 
 #endif

@@ -7,7 +7,6 @@
 #include "kernels/pair_table.h"
 #include "volumes/labels.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>

@@ -4,8 +4,6 @@
 
 #include "kernels/filters/filter_step.h"
 
-LOB_BEGIN_DECLS
-
 typedef struct {
     lob_volume image;
     uint8_t *mask; /* NULL: everything is data */
@@ -26,7 +24,5 @@ void gaussian_case_free(gaussian_case *c);
 
 /* The call of the step itself, with maps that do nothing. */
 lob_filter_call gaussian_case_call(const gaussian_case *c);
-
-LOB_END_DECLS
 
 #endif

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 static lob_status fail_io(const lob_batch_log *log, lob_error *error)
 {

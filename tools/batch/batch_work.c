@@ -5,7 +5,6 @@
 #include "tools/session/session.h"
 #include "volumes/clock.h"
 
-#include <omp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

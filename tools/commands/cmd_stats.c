@@ -6,8 +6,6 @@
 #include "tools/table/table_file.h"
 #include "volumes/label_check.h"
 
-#include <math.h>
-
 typedef struct {
     const char *image, *labels, *table, *name, *columns;
     int frame, channel;

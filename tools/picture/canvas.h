@@ -4,8 +4,6 @@
 
 #include "volumes/status.h"
 
-#include <stdint.h>
-
 typedef struct {
     unsigned char red, green, blue;
 } lob_colour;

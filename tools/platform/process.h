@@ -6,7 +6,6 @@
 #define LOB_PROCESS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 /*

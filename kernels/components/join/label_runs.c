@@ -7,7 +7,6 @@
 
 #include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 
 /*
  * Several slabs per thread balance the load and keep a slab's runs in the cache: up to MAX_SLABS

@@ -45,8 +45,6 @@
 
 #include "kernels/filters/filter_step.h"
 
-LOB_BEGIN_DECLS
-
 #define LOB_GAUSSIAN_COARSE 6.0 /* voxels */
 
 /*
@@ -68,7 +66,5 @@ lob_filter_reach lob_gaussian_reach;
 /* What the first voxel of a slab along an axis has to be a multiple of: m of a coarse axis, or 1.
  */
 lob_filter_reach lob_gaussian_align;
-
-LOB_END_DECLS
 
 #endif

@@ -6,8 +6,6 @@
 #include "kernels/filters/gaussian/gaussian_voxel.h"
 #include "kernels/progress.h"
 
-LOB_BEGIN_DECLS
-
 /* Where passes read and write. */
 typedef struct {
     const lob_gaussian_source *source;
@@ -37,7 +35,5 @@ lob_status lob_gaussian_planes(const lob_gaussian_job *job, const lob_gaussian_p
  */
 void lob_weighted_rows(float *out, const float *const *rows, const float *weights, int64_t taps,
                        float scale, int64_t at, int64_t n);
-
-LOB_END_DECLS
 
 #endif

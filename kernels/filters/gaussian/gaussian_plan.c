@@ -5,7 +5,6 @@
 #include "kernels/filters/gaussian/gaussian.h"
 
 #include <math.h>
-#include <string.h>
 
 static int64_t radius_of(double sigma)
 {

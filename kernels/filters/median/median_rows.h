@@ -7,8 +7,6 @@
 
 #include "kernels/filters/median/median_key.h"
 
-LOB_BEGIN_DECLS
-
 enum {
     LOB_MEDIAN_STRIP = 256,      /* voxels of a row that are worked on together */
     LOB_MEDIAN_ROWS = 64,        /* rows that a thread takes at once */
@@ -42,7 +40,5 @@ typedef struct {
 } lob_median_width;
 
 extern const lob_median_width lob_median_8, lob_median_16, lob_median_32, lob_median_64;
-
-LOB_END_DECLS
 
 #endif

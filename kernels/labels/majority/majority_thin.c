@@ -2,8 +2,6 @@
 #include "kernels/labels/majority/majority_voxel.h"
 #include "volumes/labels.h"
 
-#include <omp.h>
-
 enum { BRICK = 16 };
 
 enum { NO_LABEL, STAYED, LOST }; /* what became of a voxel's label */

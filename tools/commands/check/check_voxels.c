@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 void lob_check_say(const lob_check_report *r, cJSON *lines, const char *format, ...)
 {

@@ -6,7 +6,6 @@
 #include "tools/text/json_text.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "tools/commands/seeds/seeds_work.h"
 #include "volumes/labels.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
