@@ -11,12 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The i-th row over both tables, or NULL. */
-static const lob_option *row_at(const lob_session *s, size_t i)
+/* The row after this one; NULL stands before the first and comes after the last. */
+static const lob_option *next(const lob_session *s, const lob_option *row)
 {
-    if (i < s->table[0].count) return &s->table[0].rows[i];
-    i -= s->table[0].count;
-    return i < s->table[1].count ? &s->table[1].rows[i] : NULL;
+    return lob_option_next(s->table, 2, row);
 }
 
 static const char *path_of(const lob_option *row)
@@ -64,13 +62,14 @@ lob_status lob_paths_touch(bool *touch, const char *path, bool is_of_volume, con
     return st;
 }
 
-/* A name of its own: no input, and no output before the i-th row, goes by it. */
-static lob_status check_name(lob_session *s, size_t i)
+/* A name of its own: no input, and no output before this row, goes by it. */
+static lob_status check_name(lob_session *s, const lob_option *row)
 {
-    const lob_option *const row = row_at(s, i), *other;
-    for (size_t j = 0; (other = row_at(s, j)); j++) {
+    bool before = true;
+    for (const lob_option *other = NULL; (other = next(s, other));) {
         const bool is_input = lob_option_reads(other);
-        if (!is_input && j >= i) continue;
+        before = before && other != row;
+        if (!is_input && !before) continue;
         const char *path;
         for (int k = 0; (path = lob_option_path(other, k)); k++) {
             bool touches;
@@ -135,13 +134,12 @@ static lob_status is_there(bool *there, const lob_option *row)
  */
 static lob_status find_existing(lob_session *s, bool *skip)
 {
-    const lob_option *row;
     const char *found = NULL, *missing = NULL;
     if (s->force)
         return lob_fail(&s->error, LOB_EARG,
                         "--skip-existing keeps outputs that exist and --force replaces them; give "
                         "one of the two");
-    for (size_t i = 0; (row = row_at(s, i)); i++) {
+    for (const lob_option *row = NULL; (row = next(s, row));) {
         bool there;
         if (!makes_file(s, row) || row->target == &s->report_path) continue;
         if (is_there(&there, row) != LOB_OK)
@@ -161,12 +159,11 @@ static lob_status find_existing(lob_session *s, bool *skip)
 
 lob_status lob_outputs_check(lob_session *s, bool *skip)
 {
-    const lob_option *row;
     *skip = false;
-    for (size_t i = 0; (row = row_at(s, i)); i++)
-        if (is_named(row)) LOB_TRY(check_name(s, i));
+    for (const lob_option *row = NULL; (row = next(s, row));)
+        if (is_named(row)) LOB_TRY(check_name(s, row));
     if (s->skip_existing) LOB_TRY(find_existing(s, skip));
-    for (size_t i = 0; !*skip && (row = row_at(s, i)); i++)
+    for (const lob_option *row = NULL; !*skip && (row = next(s, row));)
         if (makes_file(s, row)) LOB_TRY(check_file(s, row));
     return LOB_OK;
 }

@@ -8,7 +8,6 @@
 
 #include <cjson/cJSON.h>
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,12 +137,10 @@ void lob_print_boutiques(FILE *to, const lob_manual *manual)
     char name[64];
     snprintf(name, sizeof name, "lobule %s", manual->name);
     d.length = (size_t)snprintf(d.line, sizeof d.line, "%s", name);
-    for (size_t t = 0; t < manual->count; t++)
-        for (size_t i = 0; i < manual->tables[t].count; i++) {
-            const lob_option *const row = &manual->tables[t].rows[i];
-            if (strcmp(row->name, "help") != 0 && strcmp(row->name, "version") != 0)
-                add_row(&d, row);
-        }
+    for (const lob_option *row = NULL;
+         (row = lob_option_next(manual->tables, manual->count, row));) {
+        if (strcmp(row->name, "help") != 0 && strcmp(row->name, "version") != 0) add_row(&d, row);
+    }
     cJSON_AddStringToObject(json, "name", name);
     cJSON_AddStringToObject(json, "description",
                             manual->description ? manual->description : manual->summary);

@@ -47,38 +47,33 @@ static void put_pattern(FILE *to, const lob_option *row)
 void lob_print_bash(FILE *to, const lob_manual *m)
 {
     fprintf(to, "    %s)\n        options='", m->name);
-    for (size_t t = 0; t < m->count; t++)
-        for (size_t i = 0; i < m->tables[t].count; i++)
-            if (!m->tables[t].rows[i].operand) fprintf(to, "--%s ", m->tables[t].rows[i].name);
+    for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));)
+        if (!row->operand) fprintf(to, "--%s ", row->name);
     fputs("'\n        case $option in\n", to);
-    for (size_t t = 0; t < m->count; t++)
-        for (size_t i = 0; i < m->tables[t].count; i++) {
-            const lob_option *row = &m->tables[t].rows[i];
-            if (row->operand || !lob_option_has_value(row)) continue;
-            put_pattern(to, row);
-            if (words_of(row)) {
-                fputs("words='", to);
-                put_words(to, words_of(row));
-                fputs("' ;;\n", to);
-            } else {
-                if (is_recipe(row)) fputs("words=$(_lobule_recipes) ", to);
-                fputs(is_file(row) ? "files=yes ;;\n" : ";;\n", to);
-            }
+    for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));) {
+        if (row->operand || !lob_option_has_value(row)) continue;
+        put_pattern(to, row);
+        if (words_of(row)) {
+            fputs("words='", to);
+            put_words(to, words_of(row));
+            fputs("' ;;\n", to);
+        } else {
+            if (is_recipe(row)) fputs("words=$(_lobule_recipes) ", to);
+            fputs(is_file(row) ? "files=yes ;;\n" : ";;\n", to);
         }
+    }
     fputs("        *)\n            option=\n", to);
-    for (size_t t = 0; t < m->count; t++)
-        for (size_t i = 0; i < m->tables[t].count; i++) {
-            const lob_option *row = &m->tables[t].rows[i];
-            if (!row->operand) continue;
-            if (is_recipe(row)) fputs("            words+=$(_lobule_recipes)\n", to);
-            if (is_file(row)) {
-                fputs("            files=yes\n", to);
-            } else if (words_of(row)) {
-                fputs("            words+=' ", to);
-                put_words(to, words_of(row));
-                fputs("'\n", to);
-            }
+    for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));) {
+        if (!row->operand) continue;
+        if (is_recipe(row)) fputs("            words+=$(_lobule_recipes)\n", to);
+        if (is_file(row)) {
+            fputs("            files=yes\n", to);
+        } else if (words_of(row)) {
+            fputs("            words+=' ", to);
+            put_words(to, words_of(row));
+            fputs("'\n", to);
         }
+    }
     fputs("            ;;\n        esac\n        ;;\n", to);
 }
 
@@ -100,53 +95,49 @@ void lob_print_zsh(FILE *to, const lob_manual *m)
 {
     int operand = 0;
     fprintf(to, "        %s)\n            _arguments -s -S", m->name);
-    for (size_t t = 0; t < m->count; t++)
-        for (size_t i = 0; i < m->tables[t].count; i++) {
-            const lob_option *row = &m->tables[t].rows[i];
-            const bool flag = !lob_option_has_value(row);
-            const char *const again = lob_option_repeats(row) ? "*" : "";
-            fputs(" \\\n                ", to);
-            if (row->kind == LOB_OPT_WORDS) {
-                fputs("'*", to);
-            } else if (row->operand) {
-                fprintf(to, "'%d%s", ++operand, row->required ? "" : ":");
-            } else if (row->letter) {
-                fprintf(to, "'(-%c --%s)'{-%c%s,--%s%s}'[", row->letter, row->name, row->letter,
-                        flag ? "" : "+", row->name, flag ? "" : "=");
-            } else {
-                fprintf(to, "'%s--%s%s[", again, row->name, flag ? "" : "=");
-            }
-            if (!row->operand) {
-                lob_put_quoted(to, row->help, "[]\\", "'\\''");
-                fputc(']', to);
-            }
-            if (!flag) put_zsh_value(to, row);
-            fputc('\'', to);
+    for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));) {
+        const bool flag = !lob_option_has_value(row);
+        const char *const again = lob_option_repeats(row) ? "*" : "";
+        fputs(" \\\n                ", to);
+        if (row->kind == LOB_OPT_WORDS) {
+            fputs("'*", to);
+        } else if (row->operand) {
+            fprintf(to, "'%d%s", ++operand, row->required ? "" : ":");
+        } else if (row->letter) {
+            fprintf(to, "'(-%c --%s)'{-%c%s,--%s%s}'[", row->letter, row->name, row->letter,
+                    flag ? "" : "+", row->name, flag ? "" : "=");
+        } else {
+            fprintf(to, "'%s--%s%s[", again, row->name, flag ? "" : "=");
         }
+        if (!row->operand) {
+            lob_put_quoted(to, row->help, "[]\\", "'\\''");
+            fputc(']', to);
+        }
+        if (!flag) put_zsh_value(to, row);
+        fputc('\'', to);
+    }
     fputs("\n            ;;\n", to);
 }
 
 void lob_print_fish(FILE *to, const lob_manual *m)
 {
-    for (size_t t = 0; t < m->count; t++)
-        for (size_t i = 0; i < m->tables[t].count; i++) {
-            const lob_option *row = &m->tables[t].rows[i];
-            if (row->operand && !words_of(row) && !is_recipe(row)) continue;
-            fprintf(to, "complete -c lobule -n '__fish_seen_subcommand_from %s'", m->name);
-            if (row->letter) fprintf(to, " -s %c", row->letter);
-            if (!row->operand) fprintf(to, " -l %s", row->name);
-            if (words_of(row)) {
-                fputs(row->operand ? " -f -a '" : " -x -a '", to);
-                put_words(to, words_of(row));
-                fputc('\'', to);
-            } else if (is_recipe(row)) {
-                fputs(row->operand ? " -F" : " -r -F", to);
-                fputs(" -a '(__lobule_recipes)'", to);
-            } else if (lob_option_has_value(row)) {
-                fputs(is_file(row) ? " -r -F" : " -x", to);
-            }
-            fputs(" -d '", to);
-            lob_put_quoted(to, row->help, "\\", "\\'");
-            fputs("'\n", to);
+    for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));) {
+        if (row->operand && !words_of(row) && !is_recipe(row)) continue;
+        fprintf(to, "complete -c lobule -n '__fish_seen_subcommand_from %s'", m->name);
+        if (row->letter) fprintf(to, " -s %c", row->letter);
+        if (!row->operand) fprintf(to, " -l %s", row->name);
+        if (words_of(row)) {
+            fputs(row->operand ? " -f -a '" : " -x -a '", to);
+            put_words(to, words_of(row));
+            fputc('\'', to);
+        } else if (is_recipe(row)) {
+            fputs(row->operand ? " -F" : " -r -F", to);
+            fputs(" -a '(__lobule_recipes)'", to);
+        } else if (lob_option_has_value(row)) {
+            fputs(is_file(row) ? " -r -F" : " -x", to);
         }
+        fputs(" -d '", to);
+        lob_put_quoted(to, row->help, "\\", "\\'");
+        fputs("'\n", to);
+    }
 }

@@ -80,18 +80,16 @@ static void put_synopsis(FILE *to, const lob_manual *m)
 {
     fprintf(to, ".SH SYNOPSIS\n\\fBlobule %s\\fR", m->name);
     for (int operands = 1; operands >= 0; operands--)
-        for (size_t t = 0; t < m->count; t++)
-            for (size_t i = 0; i < m->tables[t].count; i++) {
-                const lob_option *row = &m->tables[t].rows[i];
-                if (row->operand != operands || (!row->operand && !row->required)) continue;
-                if (row->operand)
-                    fprintf(to, row->required ? " \\fI%s\\fR%s" : " [\\fI%s\\fR]%s", row->name,
-                            row->kind == LOB_OPT_WORDS ? "..." : "");
-                else if (row->letter)
-                    fprintf(to, " \\fB\\-%c\\fR \\fI%s\\fR", row->letter, row->unit);
-                else
-                    fprintf(to, " \\fB\\-\\-%s\\fR \\fI%s\\fR", row->name, row->unit);
-            }
+        for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));) {
+            if (row->operand != operands || (!row->operand && !row->required)) continue;
+            if (row->operand)
+                fprintf(to, row->required ? " \\fI%s\\fR%s" : " [\\fI%s\\fR]%s", row->name,
+                        row->kind == LOB_OPT_WORDS ? "..." : "");
+            else if (row->letter)
+                fprintf(to, " \\fB\\-%c\\fR \\fI%s\\fR", row->letter, row->unit);
+            else
+                fprintf(to, " \\fB\\-\\-%s\\fR \\fI%s\\fR", row->name, row->unit);
+        }
     fputs(" [\\fIOPTION\\fR...]\n", to);
 }
 

@@ -10,7 +10,6 @@
 #include "volumes/version.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <string.h>
 
 static const char images[] = ".nii.gz,.nii,.nrrd,.mha", tables[] = ".tsv,.csv,.json";

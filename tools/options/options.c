@@ -32,24 +32,31 @@ static bool is_named(const lob_option *row, const char *name, size_t length)
     return true;
 }
 
+const lob_option *lob_option_next(const lob_option_table *tables, size_t count,
+                                  const lob_option *row)
+{
+    bool found = !row;
+    for (size_t t = 0; t < count; t++)
+        for (size_t i = 0; i < tables[t].count; i++) {
+            if (found) return &tables[t].rows[i];
+            found = &tables[t].rows[i] == row;
+        }
+    return NULL;
+}
+
 static const lob_option *find(const parser *p, const char *name, size_t length, char letter)
 {
-    for (size_t t = 0; t < p->count; t++)
-        for (size_t i = 0; i < p->tables[t].count; i++) {
-            const lob_option *row = &p->tables[t].rows[i];
-            if (letter ? row->letter == letter : is_named(row, name, length)) return row;
-        }
+    for (const lob_option *row = NULL; (row = lob_option_next(p->tables, p->count, row));) {
+        if (letter ? row->letter == letter : is_named(row, name, length)) return row;
+    }
     return NULL;
 }
 
 /* The operand that comes after the first taken ones, or NULL. */
 static const lob_option *find_operand(const parser *p, size_t taken)
 {
-    for (size_t t = 0; t < p->count; t++)
-        for (size_t i = 0; i < p->tables[t].count; i++)
-            if (p->tables[t].rows[i].operand &&
-                (taken-- == 0 || p->tables[t].rows[i].kind == LOB_OPT_WORDS))
-                return &p->tables[t].rows[i];
+    for (const lob_option *row = NULL; (row = lob_option_next(p->tables, p->count, row));)
+        if (row->operand && (taken-- == 0 || row->kind == LOB_OPT_WORDS)) return row;
     return NULL;
 }
 
@@ -79,19 +86,17 @@ const char *lob_nearest_option(const lob_option_table *tables, size_t count, con
 {
     const char *nearest = NULL;
     int min = strlen(name) > 5 ? 3 : 2; /* one more than the edits that are forgiven */
-    for (size_t t = 0; t < count; t++)
-        for (size_t i = 0; i < tables[t].count; i++) {
-            const lob_option *row = &tables[t].rows[i];
-            const size_t length = strlen(name);
-            if (row->operand) continue;
-            int distance = lob_word_distance(row->name, name);
-            /* The beginning of a name is as good a guess as a slip of one key. */
-            if (length >= 3 && strncmp(row->name, name, length) == 0) distance = 1;
-            if (distance < min) {
-                min = distance;
-                nearest = row->name;
-            }
+    for (const lob_option *row = NULL; (row = lob_option_next(tables, count, row));) {
+        const size_t length = strlen(name);
+        if (row->operand) continue;
+        int distance = lob_word_distance(row->name, name);
+        /* The beginning of a name is as good a guess as a slip of one key. */
+        if (length >= 3 && strncmp(row->name, name, length) == 0) distance = 1;
+        if (distance < min) {
+            min = distance;
+            nearest = row->name;
         }
+    }
     return nearest;
 }
 
@@ -101,6 +106,15 @@ const char *lob_option_path(const lob_option *row, int k)
     if (row->kind == LOB_OPT_INPUTS) return k < files->count ? files->word[k] : NULL;
     const bool one = row->kind == LOB_OPT_INPUT || row->kind == LOB_OPT_OUTPUT;
     return one && k == 0 ? *(const char *const *)row->target : NULL;
+}
+
+const lob_option *lob_option_of_path(const lob_option_table *tables, size_t count, const char *path)
+{
+    const char *named;
+    for (const lob_option *row = NULL; (row = lob_option_next(tables, count, row));)
+        for (int k = 0; (named = lob_option_path(row, k)); k++)
+            if (named == path) return row;
+    return NULL;
 }
 
 bool lob_option_reads(const lob_option *row)
@@ -181,17 +195,14 @@ static bool is_given(const lob_option *row)
 static lob_status check_required(const parser *p, size_t operands_taken)
 {
     size_t operand = 0;
-    for (size_t t = 0; t < p->count; t++)
-        for (size_t i = 0; i < p->tables[t].count; i++) {
-            const lob_option *row = &p->tables[t].rows[i];
-            if (row->operand && operand++ < operands_taken) continue;
-            if (!row->required || (!row->operand && is_given(row))) continue;
-            if (row->operand)
-                return lob_fail(p->error, LOB_EARG, "%s is missing; --help shows the usage",
-                                row->name);
-            return lob_fail(p->error, LOB_EARG, "--%s %s is missing; --help shows the usage",
-                            row->name, row->unit);
-        }
+    for (const lob_option *row = NULL; (row = lob_option_next(p->tables, p->count, row));) {
+        if (row->operand && operand++ < operands_taken) continue;
+        if (!row->required || (!row->operand && is_given(row))) continue;
+        if (row->operand)
+            return lob_fail(p->error, LOB_EARG, "%s is missing; --help shows the usage", row->name);
+        return lob_fail(p->error, LOB_EARG, "--%s %s is missing; --help shows the usage", row->name,
+                        row->unit);
+    }
     return LOB_OK;
 }
 

@@ -235,12 +235,21 @@ typedef struct {
 lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *const *arguments,
                      const bool *values, int count, lob_error *error);
 
+/* The row after this one, over all tables; NULL stands before the first and comes after the last.
+ */
+const lob_option *lob_option_next(const lob_option_table *tables, size_t count,
+                                  const lob_option *row);
+
 /* Parse one value into a row's variable, as lob_parse does: for steps, whose values a command takes
  * apart with rows of its own. */
 lob_status lob_option_take(const lob_option *row, const char *text, lob_error *error);
 
 /* The k-th file, from 0, that a row names; NULL where it names no more, or is of another kind. */
 const char *lob_option_path(const lob_option *row, int k);
+
+/* The row whose variable holds this very path, or NULL. */
+const lob_option *lob_option_of_path(const lob_option_table *tables, size_t count,
+                                     const char *path);
 
 /* Does the row name files to read? */
 bool lob_option_reads(const lob_option *row);

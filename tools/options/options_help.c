@@ -90,21 +90,17 @@ static void print_rows(FILE *to, const char *title, const lob_option_table *tabl
 static void print_usage(FILE *to, const lob_manual *m)
 {
     fprintf(to, "Usage: lobule %s", m->name);
-    for (size_t t = 0; t < m->count; t++)
-        for (size_t i = 0; i < m->tables[t].count; i++) {
-            const lob_option *row = &m->tables[t].rows[i];
-            if (row->operand) fprintf(to, row->required ? " %s" : " [%s]", row->name);
-            if (row->kind == LOB_OPT_WORDS) fputs("...", to);
-        }
-    for (size_t t = 0; t < m->count; t++)
-        for (size_t i = 0; i < m->tables[t].count; i++) {
-            const lob_option *row = &m->tables[t].rows[i];
-            if (row->operand || !row->required) continue;
-            if (row->letter)
-                fprintf(to, " -%c %s", row->letter, row->unit);
-            else
-                fprintf(to, " --%s %s", row->name, row->unit);
-        }
+    for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));) {
+        if (row->operand) fprintf(to, row->required ? " %s" : " [%s]", row->name);
+        if (row->kind == LOB_OPT_WORDS) fputs("...", to);
+    }
+    for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));) {
+        if (row->operand || !row->required) continue;
+        if (row->letter)
+            fprintf(to, " -%c %s", row->letter, row->unit);
+        else
+            fprintf(to, " --%s %s", row->name, row->unit);
+    }
     fputs(" [OPTION...]\n", to);
 }
 

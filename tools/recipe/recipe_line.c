@@ -90,12 +90,10 @@ static lob_status parsed(lob_session *s)
     if (run->max_memory > 0 && (s->max_memory == 0 || s->max_memory > run->max_memory))
         s->max_memory = run->max_memory;
     if (s->command->computes && computes_where_recipe_does(s)) run->device_wanted = true;
-    for (size_t t = 0; t < 2; t++)
-        for (size_t i = 0; i < s->table[t].count; i++) {
-            const lob_option *const row = &s->table[t].rows[i];
-            const char *path;
-            for (int k = 0; (path = lob_option_path(row, k)); k++) LOB_TRY(note_file(s, row, path));
-        }
+    for (const lob_option *row = NULL; (row = lob_option_next(s->table, 2, row));) {
+        const char *path;
+        for (int k = 0; (path = lob_option_path(row, k)); k++) LOB_TRY(note_file(s, row, path));
+    }
     return LOB_OK;
 }
 

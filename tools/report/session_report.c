@@ -12,17 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The name of the table's row whose variable holds this very path. */
+/* The name of the row that names this very path. */
 static const char *role(const lob_session *s, const char *path)
 {
-    for (size_t t = 0; t < 2; t++)
-        for (size_t i = 0; i < s->table[t].count; i++) {
-            const lob_option *row = &s->table[t].rows[i];
-            const char *named;
-            for (int k = 0; (named = lob_option_path(row, k)); k++)
-                if (named == path) return row->name;
-        }
-    return s->extra_role;
+    const lob_option *const row = lob_option_of_path(s->table, 2, path);
+    return row ? row->name : s->extra_role;
 }
 
 static void describe(cJSON *file, const lob_volume *v)
@@ -133,16 +127,14 @@ static cJSON *option_value(const lob_option *row)
 cJSON *lob_report_options(const lob_session *s)
 {
     cJSON *options = cJSON_CreateObject();
-    for (size_t t = 0; t < 2; t++)
-        for (size_t i = 0; i < s->table[t].count; i++) {
-            const lob_option *row = &s->table[t].rows[i];
-            char key[64];
-            if (row->target == &s->help || row->target == &s->version) continue;
-            snprintf(key, sizeof key, "%s", row->name);
-            for (char *c = key; *c; c++)
-                if (*c == '-') *c = '_';
-            cJSON_AddItemToObject(options, key, option_value(row));
-        }
+    for (const lob_option *row = NULL; (row = lob_option_next(s->table, 2, row));) {
+        char key[64];
+        if (row->target == &s->help || row->target == &s->version) continue;
+        snprintf(key, sizeof key, "%s", row->name);
+        for (char *c = key; *c; c++)
+            if (*c == '-') *c = '_';
+        cJSON_AddItemToObject(options, key, option_value(row));
+    }
     return options;
 }
 
@@ -163,14 +155,7 @@ lob_seconds lob_session_seconds(const lob_session *s)
 /* Does a word name a file, and begin as an option does? */
 static bool is_dashed_file(const lob_session *s, const char *word)
 {
-    bool found = false;
-    for (size_t t = 0; t < 2 && word[0] == '-' && word[1]; t++)
-        for (size_t i = 0; i < s->table[t].count; i++) {
-            const char *path;
-            for (int k = 0; (path = lob_option_path(&s->table[t].rows[i], k)); k++)
-                found = found || path == word;
-        }
-    return found;
+    return word[0] == '-' && word[1] && lob_option_of_path(s->table, 2, word);
 }
 
 /* A word as it was typed, or, where it names an output that was renamed, with the new name; a file

@@ -205,14 +205,8 @@ void lob_session_say(lob_session *s, const char *format, ...)
 
 bool lob_session_is_labels(const lob_session *s, const char *path)
 {
-    for (size_t i = 0; i < s->table[0].count; i++) {
-        const lob_option *row = &s->table[0].rows[i];
-        const char *named;
-        if (!lob_option_reads(row) || row->content != LOB_FILE_LABELS) continue;
-        for (int k = 0; (named = lob_option_path(row, k)); k++)
-            if (named == path) return true;
-    }
-    return false;
+    const lob_option *const row = lob_option_of_path(s->table, 1, path);
+    return row && lob_option_reads(row) && row->content == LOB_FILE_LABELS;
 }
 
 bool lob_session_is_stored(const lob_session *s, const char *path)
