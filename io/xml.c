@@ -2,6 +2,7 @@
 #include "io/xml.h"
 
 #include "io/libraries.h"
+#include "volumes/grow.h"
 #include "volumes/utf8.h"
 
 #include <expat.h>
@@ -14,8 +15,8 @@ enum { DEPTH = 100 };
 
 typedef struct {
     XML_Parser parser;
-    lob_xml *elements; /* room of them, of which the first `count` are there */
-    int64_t count, room;
+    lob_xml *elements;
+    int64_t count;
     int64_t open[DEPTH];
     int depth;
     char *at;     /* where the next character goes; only zeros follow */
@@ -45,15 +46,9 @@ static void XMLCALL on_start(void *user, const char *name, const char **attribut
         stop(r, LOB_OK);
         return;
     }
-    if (r->count == r->room) {
-        const int64_t room = 2 * r->room;
-        lob_xml *const larger = realloc(r->elements, (size_t)room * sizeof *larger);
-        if (!larger) {
-            stop(r, LOB_ENOMEM);
-            return;
-        }
-        r->elements = larger;
-        r->room = room;
+    if (!lob_grow(&r->elements, r->count, sizeof *r->elements)) {
+        stop(r, LOB_ENOMEM);
+        return;
     }
     const char *const prefix = strrchr(name, ':');
     if (prefix) name = prefix + 1;
@@ -116,7 +111,7 @@ lob_status lob_xml_parse(lob_xml **root, const char *text, size_t size)
     free(copy);
     if (!clean) return LOB_ENOMEM;
     const size_t length = strlen(clean);
-    reading r = {.room = 16, .elements = malloc(16 * sizeof *r.elements)};
+    reading r = {.elements = malloc(sizeof *r.elements)};
     /* An element with both its tags, or "/>", keeps at most what is written of it, with all NULs;
      * one without an end a byte more. */
     char *const kept = r.at = calloc(length + DEPTH + 1, 1);

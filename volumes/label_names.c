@@ -1,6 +1,7 @@
 /* Names and colours of labels. */
 #include "volumes/label_names.h"
 
+#include "volumes/grow.h"
 #include "volumes/utf8.h"
 
 #include <stdio.h>
@@ -98,13 +99,7 @@ static lob_status make_row(lob_label_name *row, int32_t label, const char *name,
 static lob_status reserve_row(lob_label_names *names)
 {
     if (names->count == LOB_LABEL_NAMES_MAX) return LOB_EARG;
-    /* The room doubles whenever the count is a power of two. */
-    if ((names->count & (names->count - 1)) != 0) return LOB_OK;
-    const size_t room = names->count ? 2 * (size_t)names->count : 1;
-    lob_label_name *rows = realloc(names->rows, room * sizeof *rows);
-    if (!rows) return LOB_ENOMEM;
-    names->rows = rows;
-    return LOB_OK;
+    return lob_grow(&names->rows, names->count, sizeof *names->rows) ? LOB_OK : LOB_ENOMEM;
 }
 
 lob_status lob_label_names_put(lob_label_names *names, int32_t label, const char *name,

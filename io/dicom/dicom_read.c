@@ -4,6 +4,7 @@
 #include "io/dicom/outside_program.h"
 #include "io/dicom/seg_codes.h"
 #include "io/platform.h"
+#include "volumes/grow.h"
 #include "volumes/labels.h"
 
 #include <pthread.h>
@@ -268,14 +269,12 @@ static const kept *keep_new(lob_status *st, const char *path, const lob_read_opt
                             lob_error *error)
 {
     lob_converted *const converted = options->converted;
-    kept *const all =
-        realloc(converted->all, ((size_t)converted->count + 1) * sizeof *converted->all);
+    const bool fits = lob_grow(&converted->all, converted->count, sizeof *converted->all);
     kept fresh = {.path = strdup(path),
                   .series = strdup(options->series ? options->series : ""),
                   .made.scratch.lock = -1};
-    if (all) converted->all = all;
-    *st = all && fresh.path && fresh.series ? convert_anew(&fresh.made, path, options, error)
-                                            : lob_fail_file(error, LOB_ENOMEM, path, "no memory");
+    *st = fits && fresh.path && fresh.series ? convert_anew(&fresh.made, path, options, error)
+                                             : lob_fail_file(error, LOB_ENOMEM, path, "no memory");
     if (*st == LOB_OK) {
         converted->all[converted->count] = fresh;
         return &converted->all[converted->count++];

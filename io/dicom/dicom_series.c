@@ -5,6 +5,7 @@
 #include "io/file.h"
 #include "io/format.h"
 #include "io/platform.h"
+#include "volumes/grow.h"
 #include "volumes/utf8.h"
 
 #include <stdio.h>
@@ -37,12 +38,7 @@ typedef struct {
 
 static bool add_name(name_list *list, const char *name)
 {
-    if ((list->count & (list->count - 1)) == 0) {
-        const size_t room = list->count ? 2 * (size_t)list->count : 1;
-        char **const more = realloc(list->names, room * sizeof *more);
-        if (!more) return false;
-        list->names = more;
-    }
+    if (!lob_grow(&list->names, list->count, sizeof *list->names)) return false;
     char *const copy = strdup(name);
     if (copy) list->names[list->count++] = copy;
     return copy != NULL;
@@ -145,12 +141,7 @@ static lob_dicom_series *series_of(lob_dicom_list *list, const lob_dicom_header 
     for (int i = list->count - 1; i >= 0; i--) /* files of a series mostly follow one another */
         if (strcmp(list->series[i].uid, header->series) == 0) return &list->series[i];
     if (list->count == MAX_SERIES) return NULL;
-    if ((list->count & (list->count - 1)) == 0) {
-        const size_t room = list->count ? 2 * (size_t)list->count : 1;
-        lob_dicom_series *const more = realloc(list->series, room * sizeof *more);
-        if (!more) return NULL;
-        list->series = more;
-    }
+    if (!lob_grow(&list->series, list->count, sizeof *list->series)) return NULL;
     lob_dicom_series *const made = &list->series[list->count];
     *made = (lob_dicom_series){.number = header->number,
                                .rows = header->rows,
@@ -169,12 +160,7 @@ static lob_status add_file(lob_dicom_list *list, const char *path, const lob_dic
 {
     lob_dicom_series *const s = series_of(list, header);
     if (!s) return list->count == MAX_SERIES ? LOB_EDATA : LOB_ENOMEM;
-    if ((s->file_count & (s->file_count - 1)) == 0) {
-        const size_t room = s->file_count ? 2 * (size_t)s->file_count : 1;
-        char **const more = realloc(s->files, room * sizeof *more);
-        if (!more) return LOB_ENOMEM;
-        s->files = more;
-    }
+    if (!lob_grow(&s->files, s->file_count, sizeof *s->files)) return LOB_ENOMEM;
     char *const real = lob_real_path(path);
     if (!real) return LOB_OK; /* it has gone meanwhile */
     s->files[s->file_count++] = real;

@@ -2,6 +2,7 @@
 #include "io/nrrd/nrrd_header.h"
 
 #include "io/byte_order.h"
+#include "volumes/grow.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -86,15 +87,9 @@ static lob_status take_key(parser *p, char *line, char *gap)
     lob_nrrd *n = p->out;
     if (n->key_count == MAX_KEYS)
         return lob_fail_file(p->error, LOB_EDATA, p->path, "has more than a million keys");
-    if ((n->key_count & (n->key_count - 1)) == 0) { /* the room doubles at powers of two */
-        const size_t room = n->key_count ? 2 * (size_t)n->key_count : 1;
-        char **keys = realloc(n->keys, room * sizeof *keys);
-        if (keys) n->keys = keys;
-        char **values = realloc(n->values, room * sizeof *values);
-        if (values) n->values = values;
-        if (!keys || !values)
-            return lob_fail_file(p->error, LOB_ENOMEM, p->path, "no memory for its keys");
-    }
+    if (!lob_grow(&n->keys, n->key_count, sizeof *n->keys) ||
+        !lob_grow(&n->values, n->key_count, sizeof *n->values))
+        return lob_fail_file(p->error, LOB_ENOMEM, p->path, "no memory for its keys");
     *gap = '\0';
     unescape(gap + 2);
     n->keys[n->key_count] = line;

@@ -5,6 +5,7 @@
 #include "io/gzip.h"
 #include "io/nrrd/nrrd_header.h"
 #include "io/platform.h"
+#include "volumes/grow.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ bool lob_is_segmentation_name(const char *path)
 /* Lines "key:=value", written in the order of their bytes, as Teem does. */
 typedef struct {
     char **lines;
-    size_t count, room;
+    size_t count;
     bool full; /* there was no memory */
 } key_list;
 
@@ -34,19 +35,10 @@ __attribute__((format(printf, 2, 3)))
 static void
 add_key(key_list *keys, const char *format, ...)
 {
-    if (keys->count == keys->room) {
-        const size_t room = keys->room ? 2 * keys->room : 64;
-        char **lines = realloc(keys->lines, room * sizeof *lines);
-        if (!lines) {
-            keys->full = true;
-            return;
-        }
-        keys->lines = lines;
-        keys->room = room;
-    }
     va_list arguments;
     va_start(arguments, format);
-    if (vasprintf(&keys->lines[keys->count], format, arguments) < 0)
+    if (!lob_grow(&keys->lines, (int64_t)keys->count, sizeof *keys->lines) ||
+        vasprintf(&keys->lines[keys->count], format, arguments) < 0)
         keys->full = true;
     else
         keys->count++;

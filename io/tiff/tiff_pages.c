@@ -4,6 +4,8 @@
  */
 #include "io/tiff/tiff_pages.h"
 
+#include "volumes/grow.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -55,7 +57,6 @@ lob_status lob_tiff_list_pages(lob_tiff_pages *out, const lob_input *file, const
     const uint64_t entry = f.wide ? 20 : 12;
     uint64_t at = number_at(&f, f.wide ? 8 : 4, word), used = 0;
     double elsewhere = 0.0;
-    int64_t room = 0;
     while (at) {
         const uint64_t entries = number_at(&f, at, head);
         const uint64_t bytes = (uint64_t)head + entries * entry + (uint64_t)word;
@@ -71,12 +72,8 @@ lob_status lob_tiff_list_pages(lob_tiff_pages *out, const lob_input *file, const
                                  "damaged TIFF: the chain of its pages %s; copy it again from its "
                                  "source",
                                  inside ? "runs in a circle" : "leaves the file");
-        if (out->count == room) {
-            room = room ? 2 * room : 64;
-            lob_tiff_page *const more = realloc(out->page, (size_t)room * sizeof *more);
-            if (!more) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its pages");
-            out->page = more;
-        }
+        if (!lob_grow(&out->page, out->count, sizeof *out->page))
+            return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its pages");
         out->page[out->count] = (lob_tiff_page){at, out->count};
         out->count++;
         at = number_at(&f, at + bytes - (uint64_t)word, word);

@@ -3,6 +3,7 @@
 #include "io/text_rows.h"
 #include "tools/batch/batch_plan.h"
 #include "tools/text/text.h"
+#include "volumes/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,14 +47,9 @@ lob_status lob_columns_add(lob_columns *columns, const char *const *cells, int64
 {
     const int n = columns->columns;
     const int64_t i = columns->rows;
-    if ((i & (i - 1)) == 0) { /* powers of 2, as what is there fills one */
-        const size_t room = i ? 2 * (size_t)i : 1;
-        char **const more = realloc(columns->cells, room * (size_t)n * sizeof *more);
-        if (more) columns->cells = more;
-        int64_t *const lines = more ? realloc(columns->line, room * sizeof *lines) : NULL;
-        if (!lines) return LOB_ENOMEM;
-        columns->line = lines;
-    }
+    if (!lob_grow(&columns->cells, i, (size_t)n * sizeof *columns->cells) ||
+        !lob_grow(&columns->line, i, sizeof *columns->line))
+        return LOB_ENOMEM;
     char **const to = columns->cells + i * n;
     bool copied = true;
     for (int c = 0; c < n; c++) copied = (to[c] = strdup(cells[c])) && copied;

@@ -6,6 +6,7 @@
 #include "io/sha256.h"
 #include "tools/report/report.h"
 #include "tools/text/text.h"
+#include "volumes/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,10 +43,8 @@ static lob_status add_file(lob_batch_files *out, char content, int line, const l
                            const char *path, const char *file)
 {
     if (lists(out, path)) return LOB_OK;
-    lob_batch_file *const files = realloc(out->file, ((size_t)out->count + 1) * sizeof *out->file);
-    if (!files) return LOB_ENOMEM;
-    out->file = files;
-    lob_batch_file *const to = &files[out->count];
+    if (!lob_grow(&out->file, out->count, sizeof *out->file)) return LOB_ENOMEM;
+    lob_batch_file *const to = &out->file[out->count];
     *to = (lob_batch_file){.content = content, .path = strdup(path)};
     if (asprintf(&to->role, "%d:%s%s", line + 1, named->is_output ? "--" : "", named->option) < 0)
         to->role = NULL;

@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/text_rows.h"
 #include "tools/text/names.h"
+#include "volumes/grow.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -256,12 +257,7 @@ static bool put_row(lob_batch_table *table, lob_batch_row *row)
         table->rows[*at] = *row;
         return true;
     }
-    if ((table->count & (table->count - 1)) == 0) { /* powers of 2, as what is there fills one */
-        const size_t room = table->count ? 2 * (size_t)table->count : 1;
-        lob_batch_row *const more = realloc(table->rows, room * sizeof *more);
-        if (!more) return false;
-        table->rows = more;
-    }
+    if (!lob_grow(&table->rows, table->count, sizeof *table->rows)) return false;
     table->rows[table->count++] = *row;
     return true;
 }

@@ -6,6 +6,7 @@
 #include "io/platform.h"
 #include "tools/session/session.h"
 #include "tools/session/watcher.h"
+#include "volumes/grow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,11 +171,8 @@ lob_status lob_outputs_check(lob_session *s, bool *skip)
 
 lob_status lob_session_reserve_output(lob_session *s)
 {
-    lob_session_output *const written =
-        realloc(s->written, ((size_t)s->outputs_written + 1) * sizeof *written);
-    if (!written) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
-    s->written = written;
-    return LOB_OK;
+    if (lob_grow(&s->written, s->outputs_written, sizeof *s->written)) return LOB_OK;
+    return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
 }
 
 /* Take the entry of a file that is gone out of the report. */

@@ -1,6 +1,8 @@
 /* The parser of recipes: a function of a buffer. */
 #include "tools/recipe/recipe.h"
 
+#include "volumes/grow.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,17 +27,12 @@ static const char letters_and_digits[] =
 
 /* ---- arrays that grow ---- */
 
-/* Room for one more element; capacities are powers of 2. */
-static bool grow(parser *p, void **array, int count, size_t each)
+/* Room for one more element. */
+static bool grow(parser *p, void *array, int count, size_t each)
 {
-    if (count > 0 && (count & (count - 1)) != 0) return true;
-    void *const larger = realloc(*array, each * (count > 0 ? 2 * (size_t)count : 1));
-    if (!larger) {
-        p->status = lob_fail(p->error, LOB_ENOMEM, "%s: out of memory", p->named);
-        return false;
-    }
-    *array = larger;
-    return true;
+    if (lob_grow(array, count, each)) return true;
+    p->status = lob_fail(p->error, LOB_ENOMEM, "%s: out of memory", p->named);
+    return false;
 }
 
 /* ---- characters ---- */
@@ -102,7 +99,7 @@ static void end_literal(parser *p)
 static void add_piece(parser *p, const char *text, int value)
 {
     lob_recipe *const r = p->out;
-    if (!grow(p, (void **)&r->pieces, r->piece_count, sizeof *r->pieces)) return;
+    if (!grow(p, &r->pieces, r->piece_count, sizeof *r->pieces)) return;
     r->pieces[r->piece_count++] = (lob_recipe_piece){text, value};
     r->words[r->word_count - 1].count++;
 }
@@ -144,7 +141,7 @@ static int value_of(parser *p, const char *name)
     lob_recipe *const r = p->out;
     const int there = lob_recipe_find_value(r, name, strlen(name));
     if (there >= 0) return there;
-    if (!grow(p, (void **)&r->values, r->value_count, sizeof *r->values)) return -1;
+    if (!grow(p, &r->values, r->value_count, sizeof *r->values)) return -1;
     r->values[r->value_count] = (lob_recipe_value){.name = name, .line = p->line};
     return r->value_count++;
 }
@@ -261,7 +258,7 @@ static bool is_blank(char c)
 static void take_word(parser *p)
 {
     lob_recipe *const r = p->out;
-    if (!grow(p, (void **)&r->words, r->word_count, sizeof *r->words)) return;
+    if (!grow(p, &r->words, r->word_count, sizeof *r->words)) return;
     r->words[r->word_count++] = (lob_recipe_word){r->piece_count, 0};
     r->lines[r->line_count - 1].count++;
     for (bool first = true; p->status == LOB_OK && p->at < p->size; first = false) {
@@ -335,7 +332,7 @@ static void take_first(parser *p)
 {
     lob_recipe *const r = p->out;
     if (p->begun > 0) return;
-    if (!grow(p, (void **)&r->lines, r->line_count, sizeof *r->lines)) return;
+    if (!grow(p, &r->lines, r->line_count, sizeof *r->lines)) return;
     p->begun = p->line;
     r->lines[r->line_count++] = (lob_recipe_line){.number = p->line, .first = r->word_count};
 }

@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/platform.h"
 #include "tools/platform/process.h"
+#include "volumes/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,7 @@ typedef struct {
 
 typedef struct {
     entry *rows;
-    size_t count;
+    int count;
 } entries;
 
 static int by_name(const void *a, const void *b)
@@ -133,20 +134,13 @@ static bool add_entry(entries *e, const char *file, char *folder)
 {
     const size_t length = strlen(file), end = sizeof suffix - 1;
     if (length <= end || strcmp(file + length - end, suffix) != 0 || file[0] == '.') return true;
-    char *const name = strndup(file, length - end);
-    entry *const rows = name ? realloc(e->rows, (e->count + 1) * sizeof *rows) : NULL;
-    if (!rows) {
-        free(name);
-        return false;
-    }
-    e->rows = rows;
-    for (size_t i = 0; i < e->count; i++)
-        if (strcmp(rows[i].name, name) == 0) {
-            free(name);
+    for (int i = 0; i < e->count; i++)
+        if (strncmp(e->rows[i].name, file, length - end) == 0 && !e->rows[i].name[length - end])
             return true;
-        }
-    rows[e->count++] = (entry){name, folder};
-    return true;
+    if (!lob_grow(&e->rows, e->count, sizeof *e->rows)) return false;
+    char *const name = strndup(file, length - end);
+    if (name) e->rows[e->count++] = (entry){name, folder};
+    return name != NULL;
 }
 
 static bool add_folder_entries(entries *e, char *folder)
@@ -191,8 +185,8 @@ lob_status lob_recipe_list(FILE *to, lob_error *error)
     bool ok = true;
     find_folders(&f);
     for (int i = 0; i < f.count && ok; i++) ok = add_folder_entries(&e, f.path[i]);
-    if (ok && e.count > 0) qsort(e.rows, e.count, sizeof *e.rows, by_name);
-    for (size_t i = 0; i < e.count; i++) {
+    if (ok && e.count > 0) qsort(e.rows, (size_t)e.count, sizeof *e.rows, by_name);
+    for (int i = 0; i < e.count; i++) {
         if (ok) print_entry(to, &e.rows[i]);
         free(e.rows[i].name);
     }

@@ -4,6 +4,7 @@
 #include "tools/inout/outputs.h"
 #include "tools/session/session.h"
 #include "tools/session/watcher.h"
+#include "volumes/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,19 +62,14 @@ static lob_status note_file(lob_session *s, const lob_option *row, const char *p
 {
     lob_line *const line = line_of(s);
     LOB_TRY(check_stored(s, row, path));
-    char *const copy = strdup(path);
-    lob_line_file *const files =
-        copy ? realloc(line->files, ((size_t)line->file_count + 1) * sizeof *files) : NULL;
-    if (!files) {
-        free(copy);
-        return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
-    }
-    line->files = files;
-    files[line->file_count++] = (lob_line_file){.path = copy,
-                                                .option = row->name,
-                                                .content = row->content,
-                                                .is_output = row->kind == LOB_OPT_OUTPUT,
-                                                .typed = path};
+    char *const copy =
+        lob_grow(&line->files, line->file_count, sizeof *line->files) ? strdup(path) : NULL;
+    if (!copy) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+    line->files[line->file_count++] = (lob_line_file){.path = copy,
+                                                      .option = row->name,
+                                                      .content = row->content,
+                                                      .is_output = row->kind == LOB_OPT_OUTPUT,
+                                                      .typed = path};
     return LOB_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Volumes in memory under names. */
 #include "tools/recipe/store.h"
 
+#include "volumes/grow.h"
 #include "volumes/voxel_memory.h"
 
 #include <stdlib.h>
@@ -38,14 +39,12 @@ lob_stored *lob_store_find(const lob_store *store, const char *name)
 lob_stored *lob_store_add(lob_store *store, const char *name, int made)
 {
     char *const copy = strdup(name);
-    lob_stored *const rows =
-        copy ? realloc(store->rows, ((size_t)store->count + 1) * sizeof *rows) : NULL;
-    if (rows) store->rows = rows;
-    if (!rows || !lob_names_add(&store->index, copy, store->count)) {
+    const bool fits = copy && lob_grow(&store->rows, store->count, sizeof *store->rows);
+    if (!fits || !lob_names_add(&store->index, copy, store->count)) {
         free(copy);
         return NULL;
     }
-    lob_stored *const row = &rows[store->count++];
+    lob_stored *const row = &store->rows[store->count++];
     *row = (lob_stored){.name = copy, .made = made, .last = -1, .volume = lob_volume_empty()};
     return row;
 }

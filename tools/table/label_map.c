@@ -3,22 +3,10 @@
 
 #include "io/file.h"
 #include "io/text_rows.h"
+#include "volumes/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Put a rule at the end; the room doubles at powers of two. */
-static bool add_rule(lob_labels_rule **rules, int64_t *count, int32_t from, int32_t to)
-{
-    if ((*count & (*count - 1)) == 0) {
-        const size_t room = *count ? 2 * (size_t)*count : 1;
-        lob_labels_rule *const more = realloc(*rules, room * sizeof *more);
-        if (!more) return false;
-        *rules = more;
-    }
-    (*rules)[(*count)++] = (lob_labels_rule){.first = from, .last = from, .to = to};
-    return true;
-}
 
 static lob_status take_line(lob_labels_rule **rules, int64_t *count, const lob_lines *text,
                             char *line)
@@ -35,8 +23,10 @@ static lob_status take_line(lob_labels_rule **rules, int64_t *count, const lob_l
     if (!lob_field_whole(&to, &fields, 1, 0, INT32_MAX))
         return lob_lines_bad(text,
                              "holds no label, from 0, in its second column; a line is FROM,TO");
-    if (add_rule(rules, count, from, to)) return LOB_OK;
-    return lob_fail_file(text->error, LOB_ENOMEM, text->name, "out of memory");
+    if (!lob_grow(rules, *count, sizeof **rules))
+        return lob_fail_file(text->error, LOB_ENOMEM, text->name, "out of memory");
+    (*rules)[(*count)++] = (lob_labels_rule){.first = from, .last = from, .to = to};
+    return LOB_OK;
 }
 
 lob_status lob_label_map_parse(lob_labels_rule **rules, int64_t *count, const char *text,

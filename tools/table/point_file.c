@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/format.h"
 #include "io/text_rows.h"
+#include "volumes/grow.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -12,7 +13,6 @@
 
 typedef struct {
     lob_points *out;
-    int64_t room;
     const char *name;
     lob_error *error;
 } reader;
@@ -26,12 +26,8 @@ static lob_status add(reader *r, const lob_point *point)
 {
     lob_points *all = r->out;
     if (all->count == LOB_POINTS_MAX) return bad(r, "holds more than a million points");
-    if (all->count == r->room) {
-        r->room = r->room ? 2 * r->room : 64;
-        lob_point *more = realloc(all->points, (size_t)r->room * sizeof *more);
-        if (!more) return lob_fail_file(r->error, LOB_ENOMEM, r->name, "no memory for its points");
-        all->points = more;
-    }
+    if (!lob_grow(&all->points, all->count, sizeof *all->points))
+        return lob_fail_file(r->error, LOB_ENOMEM, r->name, "no memory for its points");
     all->points[all->count++] = *point;
     return LOB_OK;
 }

@@ -2,6 +2,7 @@
 #include "tools/text/find_paths.h"
 
 #include "io/platform.h"
+#include "volumes/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,17 +31,8 @@ static bool append(growing_path *p, const char *bytes, size_t n)
 
 void lob_found_add(lob_found *found, const char *path)
 {
-    if (found->count == found->room) {
-        const size_t room = 2 * found->room + 16;
-        char **const paths = realloc(found->paths, room * sizeof *paths);
-        if (!paths) {
-            found->no_memory = true;
-            return;
-        }
-        found->paths = paths;
-        found->room = room;
-    }
-    char *const copy = strdup(path);
+    const bool fits = lob_grow(&found->paths, (int64_t)found->count, sizeof *found->paths);
+    char *const copy = fits ? strdup(path) : NULL;
     if (copy)
         found->paths[found->count++] = copy;
     else

@@ -7,7 +7,7 @@
 
 typedef struct {
     char **paths;
-    size_t count, room;
+    size_t count;
     bool refused;   /* a folder could not be read, so that paths may be missing */
     bool no_memory; /* likewise */
 } lob_found;

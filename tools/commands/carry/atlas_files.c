@@ -4,6 +4,7 @@
 #include "io/format.h"
 #include "io/text_rows.h"
 #include "tools/text/path.h"
+#include "volumes/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,9 @@ static char *path_in(const char *folder, const char *name)
 static lob_status add(lob_session *s, lob_atlas_files *files, const char *folder, const char *image,
                       const char *labels)
 {
-    const size_t room = (size_t)files->count + 1;
-    lob_atlas_file *const more = realloc(files->file, room * sizeof *more);
-    if (!more) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
-    files->file = more;
-    lob_atlas_file *const to = &more[files->count++];
+    if (!lob_grow(&files->file, files->count, sizeof *files->file))
+        return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+    lob_atlas_file *const to = &files->file[files->count++];
     *to = (lob_atlas_file){path_in(folder, image), path_in(folder, labels)};
     return to->image && to->labels ? LOB_OK : lob_fail(&s->error, LOB_ENOMEM, "out of memory");
 }

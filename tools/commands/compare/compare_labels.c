@@ -231,10 +231,9 @@ static lob_status add_missing(lob_overlap **rows, int32_t *count, const char *li
         if (first != last) continue;
         lob_overlap *const more = realloc(*rows, ((size_t)*count + 1) * sizeof **rows);
         if (!more) return LOB_ENOMEM;
-        more[*count] = (lob_overlap){
-            .label = first, .dice = NAN, .jaccard = NAN, .hd95_mm = NAN, .mean_surface_mm = NAN};
         *rows = more;
-        ++*count;
+        more[(*count)++] = (lob_overlap){
+            .label = first, .dice = NAN, .jaccard = NAN, .hd95_mm = NAN, .mean_surface_mm = NAN};
     }
     if (*count > there) qsort(*rows, (size_t)*count, sizeof **rows, by_label);
     return LOB_OK;

@@ -5,6 +5,7 @@
 #include "io/platform.h"
 #include "tools/commands/repeat/past_report.h"
 #include "tools/inout/outputs.h"
+#include "volumes/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -72,10 +73,7 @@ static lob_status new_name(char **out, const mover *m, const lob_line_file *file
 static lob_status move_output(mover *m, const lob_line_file *file, const char **to)
 {
     lob_moves *const moves = m->moves;
-    lob_moved *const files =
-        realloc(moves->files, ((size_t)moves->count + 1) * sizeof *moves->files);
-    if (!files) return no_memory(m);
-    moves->files = files;
+    if (!lob_grow(&moves->files, moves->count, sizeof *moves->files)) return no_memory(m);
     /* a report's words have ./ before a name that would be an option */
     const int bare = strncmp(file->path, "./-", 3) == 0 ? 2 : 0;
     lob_moved moved = {.from = strdup(file->path + bare),
@@ -85,7 +83,7 @@ static lob_status move_output(mover *m, const lob_line_file *file, const char **
         free(moved.from);
         return no_memory(m);
     }
-    files[moves->count++] = moved;
+    moves->files[moves->count++] = moved;
     *to = moved.to;
     return LOB_OK;
 }
