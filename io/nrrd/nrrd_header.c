@@ -218,21 +218,30 @@ static bool scan_vector(double vector[SPACE], bool *given, char **rest)
 
 /* ---- types ---- */
 
+/* The names of types; the first of each is the one that is written. */
 static const struct {
     const char *names;
     lob_type type;
 } types[] = {
     {"|signed char|int8|int8_t|",                                             LOB_I8 },
-    {"|uchar|unsigned char|uint8|uint8_t|",                                   LOB_U8 },
+    {"|unsigned char|uchar|uint8|uint8_t|",                                   LOB_U8 },
     {"|short|short int|signed short|signed short int|int16|int16_t|",         LOB_I16},
-    {"|ushort|unsigned short|unsigned short int|uint16|uint16_t|",            LOB_U16},
+    {"|unsigned short|ushort|unsigned short int|uint16|uint16_t|",            LOB_U16},
     {"|int|signed int|int32|int32_t|",                                        LOB_I32},
-    {"|uint|unsigned int|uint32|uint32_t|",                                   LOB_U32},
-    {"|longlong|long long|long long int|signed long long|int64|int64_t|",     LOB_I64},
-    {"|ulonglong|unsigned long long|unsigned long long int|uint64|uint64_t|", LOB_U64},
+    {"|unsigned int|uint|uint32|uint32_t|",                                   LOB_U32},
+    {"|long long|longlong|long long int|signed long long|int64|int64_t|",     LOB_I64},
+    {"|unsigned long long|ulonglong|unsigned long long int|uint64|uint64_t|", LOB_U64},
     {"|float|",                                                               LOB_F32},
     {"|double|",                                                              LOB_F64},
 };
+
+const char *lob_nrrd_type(int *length, lob_type type)
+{
+    size_t i = 0;
+    while (types[i].type != type) i++;
+    *length = (int)strcspn(types[i].names + 1, "|");
+    return types[i].names + 1;
+}
 
 static lob_status find_type(parser *p)
 {

@@ -52,6 +52,9 @@ lob_status lob_nrrd_parse(lob_nrrd *out, const unsigned char *bytes, size_t size
 
 void lob_nrrd_free(lob_nrrd *nrrd);
 
+/* The name of a type of voxels: the first so many bytes. */
+const char *lob_nrrd_type(int *length, lob_type type);
+
 /* The value of a key, or NULL. */
 const char *lob_nrrd_value(const lob_nrrd *nrrd, const char *key);
 

@@ -200,35 +200,6 @@ static lob_status segment_keys(key_list *keys, const lob_volume *v, const char *
 
 /* ---- the header ---- */
 
-static const char *type_name(lob_type type)
-{
-    switch (type) {
-    case LOB_U8:
-        return "unsigned char";
-    case LOB_I8:
-        return "signed char";
-    case LOB_U16:
-        return "unsigned short";
-    case LOB_I16:
-        return "short";
-    case LOB_U32:
-        return "unsigned int";
-    case LOB_I32:
-        return "int";
-    case LOB_U64:
-        return "unsigned long long";
-    case LOB_I64:
-        return "long long";
-    case LOB_F32:
-        return "float";
-    case LOB_F64:
-        return "double";
-    case LOB_TYPES:
-        break;
-    }
-    return "";
-}
-
 /* A column of the affine as left, posterior, superior; as it is where the sides of the patient are
  * not known. In a space with time nothing of it is time. */
 static void print_vector(FILE *f, const lob_volume *v, int column)
@@ -266,10 +237,12 @@ static void print_space(FILE *f, const lob_volume *v)
 static void print_header(FILE *f, const lob_volume *v, const key_list *keys)
 {
     const int64_t frames = lob_frames_held(v), channels = v->channels / frames;
+    int length;
+    const char *const type = lob_nrrd_type(&length, v->type);
     fprintf(f,
             "NRRD0004\n# Complete NRRD file format specification at:\n"
-            "# http://teem.sourceforge.net/nrrd/format.html\ntype: %s\ndimension: %d\nsizes:",
-            type_name(v->type), 3 + (channels > 1) + (frames > 1));
+            "# http://teem.sourceforge.net/nrrd/format.html\ntype: %.*s\ndimension: %d\nsizes:",
+            length, type, 3 + (channels > 1) + (frames > 1));
     if (channels > 1) fprintf(f, " %lld", (long long)channels);
     fprintf(f, " %lld %lld %lld", (long long)v->dims.nx, (long long)v->dims.ny,
             (long long)v->dims.nz);

@@ -43,7 +43,7 @@ void lob_doctor_patient_free(lob_doctor_patient *p)
 
 /* ---- cutting into regions ---- */
 
-static lob_status grow(uint64_t *hash, const lob_doctor_patient *p, int rule, lob_error *error)
+static lob_status grow(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
     static float strength[VOXELS];
     static uint8_t labels[VOXELS], tie[VOXELS];
@@ -52,7 +52,7 @@ static lob_status grow(uint64_t *hash, const lob_doctor_patient *p, int rule, lo
     const lob_growcut_output out = {labels, strength, tie};
     lob_growcut_options o = lob_growcut_defaults();
     lob_growcut_stats stats;
-    o.rule = (lob_growcut_kind)rule;
+    o.rule = (lob_growcut_kind)p->way;
     if (o.rule == LOB_RULE_DISTANCE) {
         o.penalty = 3;
         o.neighbours = 6;
@@ -67,15 +67,15 @@ static lob_status grow(uint64_t *hash, const lob_doctor_patient *p, int rule, lo
 }
 
 /* Bright voxels, or voxels of one label. */
-static lob_status join(uint64_t *hash, const lob_doctor_patient *p, int how, lob_error *error)
+static lob_status join(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
-    const bool equal = how == LOB_JOIN_EQUAL;
+    const bool equal = p->way == LOB_JOIN_EQUAL;
     const lob_components_input in = {.image = equal ? &p->truth : &p->image,
                                      .intensities = &p->image};
     lob_components_options o = lob_components_defaults();
     lob_components_output out;
     o.regions = true;
-    o.join = (lob_join)how;
+    o.join = (lob_join)p->way;
     if (equal) {
         o.neighbours = 6;
         o.fill_holes = true;
@@ -97,13 +97,13 @@ static lob_status join(uint64_t *hash, const lob_doctor_patient *p, int how, lob
     return LOB_OK;
 }
 
-static lob_status cut(uint64_t *hash, const lob_doctor_patient *p, int method, lob_error *error)
+static lob_status cut(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
     static int32_t labels[VOXELS];
     const lob_supervoxels_input in = {.image = &p->image};
     lob_supervoxels_options o = lob_supervoxels_defaults();
     lob_supervoxels_stats stats;
-    o.method = (lob_supervoxels_method)method;
+    o.method = (lob_supervoxels_method)p->way;
     o.size_mm = 45;
     LOB_TRY(p->backend->supervoxels(labels, &stats, &in, &o, p->context, error));
     mix(hash, labels, sizeof labels);
@@ -132,9 +132,8 @@ static lob_filter_step step(lob_filter_kind kind, double x, double y, double z)
     };
 }
 
-static lob_status smooth(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
+static lob_status smooth(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
-    (void)way;
     lob_filter_step window = step(LOB_FILTER_CLAMP, 0, 0, 0);
     window.percent = true;
     window.low = 1;
@@ -145,9 +144,8 @@ static lob_status smooth(uint64_t *hash, const lob_doctor_patient *p, int way, l
     return filter(hash, p, steps, 4, error);
 }
 
-static lob_status edges(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
+static lob_status edges(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
-    (void)way;
     lob_filter_step cast = step(LOB_FILTER_CAST, 0, 0, 0);
     cast.type = LOB_U16;
     const lob_filter_step steps[] = {step(LOB_FILTER_DENOISE, 1, 1, 1),
@@ -155,9 +153,8 @@ static lob_status edges(uint64_t *hash, const lob_doctor_patient *p, int way, lo
     return filter(hash, p, steps, 3, error);
 }
 
-static lob_status threshold(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
+static lob_status threshold(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
-    (void)way;
     static uint8_t labels[VOXELS];
     const lob_threshold_input in = {&p->image, NULL};
     lob_threshold_options o = lob_threshold_defaults();
@@ -169,9 +166,8 @@ static lob_status threshold(uint64_t *hash, const lob_doctor_patient *p, int way
     return LOB_OK;
 }
 
-static lob_status resample(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
+static lob_status resample(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
-    (void)way;
     static int16_t values[VOXELS];
     static uint8_t labels[VOXELS];
     const lob_dims dims = {23, 19, 13};
@@ -190,9 +186,8 @@ static lob_status resample(uint64_t *hash, const lob_doctor_patient *p, int way,
 
 /* ---- labels ---- */
 
-static lob_status distance(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
+static lob_status distance(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
-    (void)way;
     static float mm[VOXELS];
     const lob_geometry *g = &p->truth.geometry;
     const lob_distance_input in = {
@@ -209,9 +204,8 @@ static lob_status distance(uint64_t *hash, const lob_doctor_patient *p, int way,
     return LOB_OK;
 }
 
-static lob_status clean(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
+static lob_status clean(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
-    (void)way;
     static const int32_t values[] = {1, 2, 3, 4, 5, 6, 7, 8};
     const lob_labels_rule keep = {2, 8, LOB_LABELS_SAME};
     const lob_labels_step recode = {.kind = LOB_LABELS_RECODE, .rules = &keep, .rule_count = 1};
@@ -238,10 +232,8 @@ static lob_status clean(uint64_t *hash, const lob_doctor_patient *p, int way, lo
     return LOB_OK;
 }
 
-static lob_status open_by_balls(uint64_t *hash, const lob_doctor_patient *p, int way,
-                                lob_error *error)
+static lob_status open_by_balls(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
-    (void)way;
     static uint8_t labels[VOXELS];
     const double *mm = p->truth.geometry.spacing_mm;
     const lob_morphology_input in = {
@@ -252,9 +244,8 @@ static lob_status open_by_balls(uint64_t *hash, const lob_doctor_patient *p, int
     return LOB_OK;
 }
 
-static lob_status measure(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
+static lob_status measure(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
-    (void)way;
     lob_region regions[LOB_ABDOMEN_LABELS];
     lob_region_values values[LOB_ABDOMEN_LABELS];
     lob_fine_levels fine;
@@ -270,9 +261,8 @@ static lob_status measure(uint64_t *hash, const lob_doctor_patient *p, int way, 
 }
 
 /* What strokes look like, and labels grown from them made clean. */
-static lob_status strokes(uint64_t *hash, const lob_doctor_patient *p, int way, lob_error *error)
+static lob_status strokes(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
-    (void)way;
     static uint8_t labels[VOXELS];
     const lob_volume *const views[] = {&p->image};
     const lob_appearance_input look = {
@@ -329,11 +319,12 @@ const lob_doctor_case lob_doctor_cases[] = {
     {NULL,         NULL,          0,                 0                           },
 };
 
-lob_status lob_doctor_try(uint64_t *found, const lob_doctor_case *one, const lob_doctor_patient *p,
+lob_status lob_doctor_try(uint64_t *found, const lob_doctor_case *one, lob_doctor_patient *p,
                           lob_error *error)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
-    const lob_status st = one->run(&hash, p, one->way, error);
+    p->way = one->way;
+    const lob_status st = one->run(&hash, p, error);
     *found = st == LOB_OK ? hash : 0;
     return st;
 }

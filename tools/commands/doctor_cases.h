@@ -10,16 +10,16 @@ typedef struct {
     lob_volume image, truth, seeds;
     const lob_backend *backend;
     const lob_context *context;
+    int way; /* of the case at hand: a rule or a method */
 } lob_doctor_patient;
 
-/* Run one algorithm, in one of its ways, and mix its results into the hash. */
-typedef lob_status lob_doctor_run(uint64_t *hash, const lob_doctor_patient *p, int way,
-                                  lob_error *error);
+/* Run one algorithm, in the patient's way, and mix its results into the hash. */
+typedef lob_status lob_doctor_run(uint64_t *hash, const lob_doctor_patient *p, lob_error *error);
 
 typedef struct {
     const char *name;
     lob_doctor_run *run;
-    int way;       /* what run is told: a rule or a method; 0 where there is one */
+    int way;       /* a rule or a method; 0 where there is one */
     uint64_t hash; /* of the results, on every machine and backend */
 } lob_doctor_case;
 
@@ -31,8 +31,8 @@ lob_status lob_doctor_patient_make(lob_doctor_patient *p, const lob_context *con
                                    lob_error *error);
 void lob_doctor_patient_free(lob_doctor_patient *p);
 
-/* Run a case; *found is its hash, 0 where it failed. */
-lob_status lob_doctor_try(uint64_t *found, const lob_doctor_case *one, const lob_doctor_patient *p,
+/* Run a case, whose way the patient gets; *found is its hash, 0 where it failed. */
+lob_status lob_doctor_try(uint64_t *found, const lob_doctor_case *one, lob_doctor_patient *p,
                           lob_error *error);
 
 #endif

@@ -42,6 +42,13 @@ void lob_put_quoted(FILE *to, const char *text, const char *special, const char 
 /* A row's help with what follows from the row itself: its default, whether it may be left out. */
 void lob_row_text(char *text, size_t size, const lob_option *row);
 
+/* A row's name as an identifier in small letters, its '-' as '_'; operands, which may be called
+ * like options, begin with input_. */
+void lob_row_identifier(char *name, size_t size, const lob_option *row);
+
+/* The next of "a|b|c", which *choices leaves behind; false: there is none. */
+bool lob_next_choice(char *word, size_t size, const char **choices);
+
 /* Text as roff shows it unchanged. */
 void lob_put_roff(FILE *to, const char *text);
 

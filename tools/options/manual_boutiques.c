@@ -17,17 +17,6 @@ typedef struct {
     size_t length;
 } descriptor;
 
-/* A row's name as an identifier, its '-' as '_'; operands, which may be called like options, begin
- * with input_. */
-static void name_of(char *name, size_t size, const lob_option *row, bool large)
-{
-    snprintf(name, size, "%s%s", row->operand ? "input_" : "", row->name);
-    for (char *c = name; *c; c++) {
-        const unsigned char letter = (unsigned char)*c;
-        *c = (char)(!isalnum(letter) ? '_' : large ? toupper(letter) : tolower(letter));
-    }
-}
-
 static const char *type_of(const lob_option *row)
 {
     switch (row->kind) {
@@ -55,14 +44,10 @@ static bool is_list(const lob_option *row)
 static void add_choices(cJSON *input, const char *choices, bool numbers)
 {
     cJSON *const words = cJSON_AddArrayToObject(input, "value-choices");
-    while (*choices) {
-        char word[64];
-        const size_t n = strcspn(choices, "|");
-        snprintf(word, sizeof word, "%.*s", (int)n, choices);
+    char word[64];
+    while (lob_next_choice(word, sizeof word, &choices))
         cJSON_AddItemToArray(words, numbers ? cJSON_CreateNumber(strtod(word, NULL))
                                             : cJSON_CreateString(word));
-        choices += n + (choices[n] == '|');
-    }
 }
 
 static void add_range(cJSON *input, const lob_option *row)
@@ -90,8 +75,9 @@ static void add_row(descriptor *d, const lob_option *row)
 {
     char id[64], key[64], flag[64], text[1024], of_output[80];
     cJSON *const input = cJSON_CreateObject();
-    name_of(id, sizeof id, row, false);
-    name_of(flag, sizeof flag, row, true);
+    lob_row_identifier(id, sizeof id, row);
+    snprintf(flag, sizeof flag, "%s", id);
+    for (char *c = flag; *c; c++) *c = (char)toupper((unsigned char)*c);
     snprintf(key, sizeof key, "[%.60s]", flag);
     snprintf(flag, sizeof flag, "--%s", row->name);
     lob_row_text(text, sizeof text, row);

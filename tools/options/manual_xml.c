@@ -21,15 +21,6 @@ static void put_element(FILE *to, int indent, const char *name, const char *text
     fprintf(to, "</%s>\n", name);
 }
 
-/* An option's or operand's name as an identifier: the parser takes '_' for '-'. Operands, which
- * may be called like options, have a prefix. */
-static void name_of(char *name, size_t size, const lob_option *row)
-{
-    snprintf(name, size, "%s%s", row->operand ? "input_" : "", row->name);
-    for (char *c = name; *c; c++)
-        *c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '_';
-}
-
 /* What 3D Slicer shows beside a field, as its own modules have it: "Input volume", "Min size". */
 static void label_of(char *label, size_t size, const lob_option *row)
 {
@@ -118,13 +109,8 @@ static void put_constraints(FILE *to, const lob_option *row)
 
 static void put_choices(FILE *to, const char *choices)
 {
-    while (*choices) {
-        char word[64];
-        const size_t n = strcspn(choices, "|");
-        snprintf(word, sizeof word, "%.*s", (int)n, choices);
-        put_element(to, 6, "element", word);
-        choices += n + (choices[n] == '|');
-    }
+    char word[64];
+    while (lob_next_choice(word, sizeof word, &choices)) put_element(to, 6, "element", word);
 }
 
 static void put_row(FILE *to, const lob_option *row, int index)
@@ -133,7 +119,7 @@ static void put_row(FILE *to, const lob_option *row, int index)
     lob_option_text(value, sizeof value, row);
     const char *const element = element_of(row, value);
     const bool file = lob_option_reads(row) || is_output(row);
-    name_of(name, sizeof name, row);
+    lob_row_identifier(name, sizeof name, row);
     snprintf(number, sizeof number, "%d", index);
     label_of(label, sizeof label, row);
     tip_of(tip, sizeof tip, row, element);

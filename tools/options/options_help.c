@@ -1,6 +1,7 @@
 /* --help, printed from the option table. */
 #include "tools/options/manual.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum { WIDTH = 80, INDENT = 26 };
@@ -47,6 +48,21 @@ void lob_row_text(char *text, size_t size, const lob_option *row)
         snprintf(text, size, "%s%s (default: %s)", row->help, bare, value);
     else
         snprintf(text, size, "%s%s", row->help, bare);
+}
+
+void lob_row_identifier(char *name, size_t size, const lob_option *row)
+{
+    snprintf(name, size, "%s%s", row->operand ? "input_" : "", row->name);
+    for (char *c = name; *c; c++)
+        *c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '_';
+}
+
+bool lob_next_choice(char *word, size_t size, const char **choices)
+{
+    const size_t n = strcspn(*choices, "|");
+    snprintf(word, size, "%.*s", (int)n, *choices);
+    *choices += n + ((*choices)[n] == '|');
+    return n > 0;
 }
 
 static void print_row(FILE *to, const lob_option *row)
