@@ -10,8 +10,16 @@ LOBULE_LINUX=$(realpath "$1")
 exe=$(realpath "$2")
 python=$3
 shift 3
-wine=$(command -v wine wine-stable wine64 | head -n 1)
-server=$(command -v wineserver wineserver-stable /usr/lib/wine/wineserver | head -n 1)
+
+# first PROGRAM...: the first of these that is there.
+first() {
+    local name
+    for name in "$@"; do command -v "$name" && return; done
+    printf 'windows.sh: none of these is there: %s\n' "$*" >&2
+    return 1
+}
+wine=$(first wine wine-stable wine64)
+server=$(first wineserver wineserver-stable /usr/lib/wine/wineserver)
 export LOBULE_EXE=$exe LOBULE_LINUX LOBULE_BIN=$prefix/lobule PYTHONPATH=$here
 export WINEDEBUG=-all WINEPREFIX=$prefix WINEDLLOVERRIDES='winemenubuilder.exe=d;mscoree=;mshtml='
 
@@ -23,9 +31,12 @@ exec '$wine' '$exe' "\$@"
 WRAPPER
 chmod +x "$LOBULE_BIN"
 
-# Wine's server stays for the whole of it, so that a program need not start it.
-"$wine" wineboot --init >/dev/null 2>&1 || true
+# Wine's server stays for the whole of it, so that a program need not start it. One that an earlier
+# run has left refuses a second.
+"$server" --kill || true
+"$server" --wait
 "$server" --persistent
+"$wine" wineboot --init >/dev/null 2>&1 || true
 trap '"$server" --kill' EXIT
 
 rc=0
