@@ -25,3 +25,7 @@ set(CMAKE_C_FLAGS_INIT "-Wa,-muse-unaligned-vector-move")
 execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libgomp.a OUTPUT_VARIABLE OpenMP_gomp_LIBRARY
     OUTPUT_STRIP_TRAILING_WHITESPACE)
 set(OpenMP_gomp_LIBRARY ${OpenMP_gomp_LIBRARY} CACHE FILEPATH "OpenMP's library")
+
+# Not what the programs of Linux's HDF5 would tell.
+set(HDF5_ROOT ${LOBULE_WINDOWS_LIBRARIES})
+set(HDF5_NO_FIND_PACKAGE_CONFIG_FILE ON)

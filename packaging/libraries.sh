@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Build small static libraries for packages that carry all they need: HDF5's C library and libtiff,
 # both with zlib alone, of the sources that Debian or Ubuntu keeps for its own packages, whose 50
-# libraries they do without. Nothing that Lobule reads is lost. For Windows all that Lobule links there,
-# which HDF5 is not yet.
+# libraries they do without. Nothing that Lobule reads is lost. For Windows all that Lobule links there.
 # usage: libraries.sh [--windows] FOLDER   (afterwards FOLDER/lib, FOLDER/include and FOLDER/licences; what
 # is there is kept)
 #
@@ -120,8 +119,15 @@ fi
     make_static -Dtiff-tools=OFF -Dtiff-tests=OFF -Dtiff-contrib=OFF -Dtiff-docs=OFF -Dcxx=OFF -Djpeg=OFF -Djbig=OFF \
         -Dlzma=OFF -Dzstd=OFF -Dwebp=OFF -Dlerc=OFF -Dlibdeflate=OFF
 }
-[ -n "$windows" ] || [ -f "$prefix/lib/libhdf5.a" ] || {
+[ -f "$prefix/lib/libhdf5.a" ] || {
     fetch hdf5
+    if [ -n "$windows" ]; then
+        # Its build runs programs that it has made, which look at how numbers lie in memory there.
+        export WINEPREFIX=$work/wine WINEDEBUG=-all WINEDLLOVERRIDES='winemenubuilder.exe=d;mscoree=;mshtml='
+        toolchain+=(-DCMAKE_CROSSCOMPILING_EMULATOR="$(command -v wine || command -v wine64)")
+        mkdir -p "$work/source/src/sys"
+        touch "$work/source/src/sys/wait.h" # which it includes for MinGW too, and uses nothing of
+    fi
     make_static -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_HL_LIB=OFF -DHDF5_BUILD_CPP_LIB=OFF \
         -DHDF5_BUILD_FORTRAN=OFF -DHDF5_BUILD_JAVA=OFF -DHDF5_ENABLE_SZIP_SUPPORT=OFF \
         -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DHDF5_ENABLE_THREADSAFE=OFF

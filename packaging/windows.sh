@@ -17,7 +17,7 @@ rm -rf "$out"
 DESTDIR='' cmake --install build/windows --prefix "$out/$name" --strip >/dev/null
 
 # Nothing but Windows' own libraries may be missing beside them.
-for file in "$out/$name/bin/lobule.exe" "$out/$name/bin/liblobule.dll"; do
+for file in "$out/$name/bin/lobule.exe" "$out/$name/bin/liblobule.dll" "$out/$name/libexec/lobule/lobule-hdf5.exe"; do
     [ -f "$file" ] || {
         printf 'windows.sh: %s is not there\n' "$file" >&2
         exit 1

@@ -7,8 +7,10 @@
 #include <stdint.h>
 
 enum {
-    LOB_SANDBOX_FILE = 3,    /* the number of the open file */
-    LOB_SANDBOX_REFUSES = 64 /* exit code: started by another version, or by hand */
+    LOB_SANDBOX_FILE = 3, /* the number of the open file */
+    /* exit codes */
+    LOB_SANDBOX_REFUSES = 64, /* started by another version, or by hand */
+    LOB_SANDBOX_OVERTIME = 65 /* where no signal tells of a limit on processor time */
 };
 
 /* To be called first: close all but the stream and the file, leave no core file. */

@@ -7,9 +7,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -105,36 +103,4 @@ void lob_inside_shut(void)
     const struct rlimit none = {0, 0}; /* which cannot be raised again */
     setrlimit(RLIMIT_NOFILE, &none);
     setrlimit(RLIMIT_FSIZE, &none);
-}
-
-typedef struct {
-    void (*fn)(void *user, int64_t i);
-    void *user;
-    int64_t n;
-    atomic_llong next;
-} parallel_work;
-
-static void *parallel_worker(void *argument)
-{
-    parallel_work *work = argument;
-    for (;;) {
-        const int64_t i = atomic_fetch_add(&work->next, 1);
-        if (i >= work->n) return NULL;
-        work->fn(work->user, i);
-    }
-}
-
-void lob_inside_parallel(int64_t n, int threads, void (*fn)(void *user, int64_t i), void *user)
-{
-    enum { MAX_COUNT = 64 };
-    pthread_t helper[MAX_COUNT];
-    parallel_work work = {.fn = fn, .user = user, .n = n};
-    int64_t wanted = threads < MAX_COUNT ? threads : MAX_COUNT;
-    if (wanted > n) wanted = n;
-    int helpers = 0;
-    while (helpers < wanted - 1 &&
-           pthread_create(&helper[helpers], NULL, parallel_worker, &work) == 0)
-        helpers++;
-    parallel_worker(&work);
-    while (helpers > 0) pthread_join(helper[--helpers], NULL);
 }
