@@ -1,5 +1,6 @@
 /* Affines: spacing, the way to the world and back, and the names of directions. */
 #include "volumes/geometry.h"
+#include "volumes/voxel_finder.h"
 
 #include <math.h>
 #include <string.h>
@@ -130,17 +131,21 @@ void lob_voxel_to_world(double world_mm[3], const lob_geometry *geometry, const 
     }
 }
 
+lob_voxel_finder lob_voxel_finder_of(const double affine[3][4], const double spacing_mm[3])
+{
+    lob_voxel_finder f;
+    double unit[3][3];
+    unit_columns(unit, affine, spacing_mm);
+    inverse_transposed(f.across, unit);
+    for (int row = 0; row < 3; row++) f.origin[row] = affine[row][3];
+    memcpy(f.spacing_mm, spacing_mm, sizeof f.spacing_mm);
+    return f;
+}
+
 void lob_world_to_voxel(double voxel[3], const lob_geometry *geometry, const double world_mm[3])
 {
-    double unit[3][3], back[3][3], from_origin[3];
-    unit_columns(unit, geometry->affine, geometry->spacing_mm);
-    inverse_transposed(back, unit);
-    for (int row = 0; row < 3; row++) from_origin[row] = world_mm[row] - geometry->affine[row][3];
-    for (int axis = 0; axis < 3; axis++) {
-        double along = 0.0;
-        for (int row = 0; row < 3; row++) along += back[row][axis] * from_origin[row];
-        voxel[axis] = along / geometry->spacing_mm[axis];
-    }
+    const lob_voxel_finder f = lob_voxel_finder_of(geometry->affine, geometry->spacing_mm);
+    lob_voxel_find(voxel, &f, world_mm);
 }
 
 /*

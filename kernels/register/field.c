@@ -1,52 +1,27 @@
 /* Fields of displacements: a point's, as volumes, inverted, one after the other. */
-#include "kernels/register/register_voxel.h"
+#include "kernels/arrays.h"
+#include "kernels/register/warp_voxel.h"
 
 #include <stdlib.h>
 
 void lob_field_free(lob_field *field)
 {
-    free(field->mm);
+    lob_array_free(field->device, field->mm);
     *field = (lob_field){.mm = NULL};
 }
 
 /* ---- a point ---- */
 
-/* lob_field_at with the affine to voxels at hand. */
-static void at_point(double mm[3], const lob_field *f, const lob_register_affine *to_voxel,
-                     const double world[3])
+/* A field, with the affine to its voxels at hand. */
+static lob_warp_field with_affine(const lob_field *f)
 {
-    const int64_t voxels = f->dims.nx * f->dims.ny * f->dims.nz;
-    int64_t low[3], high[3], stride = 1;
-    double part[3];
-    for (int a = 0; a < 3; a++) {
-        const double *const m = to_voxel->m[a];
-        const int64_t side = lob_side(f->dims, a);
-        double p = m[0] * world[0] + m[1] * world[1] + m[2] * world[2] + m[3];
-        p = p > 0.0 ? p < (double)(side - 1) ? p : (double)(side - 1) : 0.0;
-        low[a] = (int64_t)p;
-        part[a] = p - (double)low[a];
-        high[a] = (low[a] + (low[a] + 1 < side)) * stride;
-        low[a] *= stride;
-        stride *= side;
-    }
-    for (int k = 0; k < 3; k++) {
-        double line[4];
-        for (int j = 0; j < 4; j++) {
-            const float *const row =
-                f->mm + k * voxels + (j & 1 ? high[1] : low[1]) + (j & 2 ? high[2] : low[2]);
-            const double near = (double)row[low[0]], far = (double)row[high[0]];
-            line[j] = near + part[0] * (far - near);
-        }
-        const double near = line[0] + part[1] * (line[1] - line[0]);
-        const double far = line[2] + part[1] * (line[3] - line[2]);
-        mm[k] = near + part[2] * (far - near);
-    }
+    return (lob_warp_field){f->mm, f->dims, lob_register_to_voxel(&f->geometry)};
 }
 
 void lob_field_at(double mm[3], const lob_field *field, const double world_mm[3])
 {
-    const lob_register_affine to_voxel = lob_register_to_voxel(&field->geometry);
-    at_point(mm, field, &to_voxel, world_mm);
+    const lob_warp_field f = with_affine(field);
+    lob_warp_field_at(mm, &f, world_mm);
 }
 
 /* ---- volumes ---- */
@@ -99,8 +74,7 @@ lob_status lob_field_of_volume(lob_field *out, const lob_volume *volume, lob_err
 
 /* Call `find` for the world point of each voxel of a new field. */
 typedef struct {
-    const lob_field *first, *second;
-    lob_register_affine to_first, to_second;
+    lob_warp_field first, second;
 } fields;
 
 static lob_status make(lob_field *out, const fields *f, const lob_context *context,
@@ -132,7 +106,7 @@ static void find_inverse(double mm[3], const fields *f, const double world[3])
     for (int k = 0; k < ITERATIONS; k++) {
         double to[3], there[3];
         for (int a = 0; a < 3; a++) to[a] = world[a] + mm[a];
-        at_point(there, f->first, &f->to_first, to);
+        lob_warp_field_at(there, &f->first, to);
         for (int a = 0; a < 3; a++) mm[a] = 0.5 * (mm[a] - there[a]);
     }
 }
@@ -140,7 +114,7 @@ static void find_inverse(double mm[3], const fields *f, const double world[3])
 lob_status lob_field_invert(lob_field *out, const lob_field *field, const lob_volume *like,
                             const lob_context *context, lob_error *error)
 {
-    const fields f = {.first = field, .to_first = lob_register_to_voxel(&field->geometry)};
+    const fields f = {.first = with_affine(field)};
     const lob_geometry *const g = &field->geometry;
     *out = (lob_field){
         .affine = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}
@@ -153,17 +127,16 @@ lob_status lob_field_invert(lob_field *out, const lob_field *field, const lob_vo
 static void find_composed(double mm[3], const fields *f, const double world[3])
 {
     double first[3], to[3];
-    at_point(first, f->first, &f->to_first, world);
+    lob_warp_field_at(first, &f->first, world);
     for (int a = 0; a < 3; a++) to[a] = world[a] + first[a];
-    at_point(mm, f->second, &f->to_second, to);
+    lob_warp_field_at(mm, &f->second, to);
     for (int a = 0; a < 3; a++) mm[a] += first[a];
 }
 
 lob_status lob_field_compose(lob_field *out, const lob_field *first, const lob_field *second,
                              const lob_context *context, lob_error *error)
 {
-    const fields f = {first, second, lob_register_to_voxel(&first->geometry),
-                      lob_register_to_voxel(&second->geometry)};
+    const fields f = {with_affine(first), with_affine(second)};
     const lob_register_affine *const a = (const lob_register_affine *)first->affine;
     const lob_register_affine *const b = (const lob_register_affine *)second->affine;
     const lob_register_affine both = lob_register_after(b, a);

@@ -26,12 +26,13 @@ LOB_BEGIN_DECLS
 typedef struct {
     lob_dims dims;         /* of the grid, which covers the fixed scan along the same axes */
     lob_geometry geometry; /* likewise */
-    float *mm;             /* 3 * nx*ny*nz, malloc'ed: along world x, then y, then z */
+    float *mm;             /* 3 * nx*ny*nz: along world x, then y, then z */
+    lob_device *device;    /* in whose memory mm is; NULL: malloc'ed */
     double affine[3][4];   /* the affine part alone: world of fixed -> world of moving. Of a field
                               from a file, it is the identity */
 } lob_field;
 
-/* Free the planes and leave everything 0. */
+/* Free the planes, before their device is closed, and leave everything 0. */
 void lob_field_free(lob_field *field);
 
 typedef struct {
@@ -51,7 +52,8 @@ lob_register_options lob_register_defaults(void);
 /* One channel of any type each, two voxels or more along two axes; neither may be constant. */
 typedef struct {
     const lob_volume *fixed, *moving;
-    const uint8_t *mask; /* on the fixed scan's grid; 0: does not count. NULL: everything does */
+    const uint8_t *mask; /* on the fixed scan's grid, and where it is; 0: does not count. NULL:
+                            everything does */
 } lob_register_input;
 
 typedef struct {
@@ -70,8 +72,8 @@ typedef struct {
  *   in       in   see above
  *   options  in   see above
  *   context  in   threads, memory, progress; working memory is below 400 bytes a voxel of the grid.
- *                 With a device, what takes long is computed there, to the same bytes; the scans,
- *                 the mask and the field are in ordinary memory all the same
+ *                 With a device, what takes long is computed there, to the same bytes. The scans
+ * may be there too, and the field comes to lie where the fixed one is
  *
  * Returns LOB_OK, LOB_EARG (an option out of range, several channels), LOB_EDATA (a scan without
  * two different finite values, or, by headers alone, fields of view that do not overlap),
@@ -81,7 +83,7 @@ lob_status lob_register(lob_field *out, lob_register_stats *stats, const lob_reg
                         const lob_register_options *options, const lob_context *context,
                         lob_error *error);
 
-/* ---- fields ---- */
+/* ---- fields: in ordinary memory, but for lob_warp's ---- */
 
 /*
  * The displacement at a point of the world, linear between voxels of the field; outside of them,
@@ -125,8 +127,10 @@ lob_status lob_field_compose(lob_field *out, const lob_field *first, const lob_f
 typedef enum {
     LOB_WARP_LINEAR,  /* between the 8 voxels around the point, NaN left out */
     LOB_WARP_NEAREST, /* the nearest voxel; half-way between two, the one farther along */
-    LOB_WARP_LABELS   /* the label with the largest sum of linear weights; of equal sums, the
+    LOB_WARP_LABELS,  /* the label with the largest sum of linear weights; of equal sums, the
                          smallest */
+    LOB_WARP_VALUES   /* as linear, rounded to the moving volume's type, but as float32 of slope 1,
+                         and NaN where a point falls outside */
 } lob_warp_method;
 
 /*
@@ -135,11 +139,13 @@ typedef enum {
  *   out     out  the moving volume's type, scale, channels and names, header and grid of `like`;
  *                0, stored, where a point falls outside of the moving volume. Overwritten, so it
  *                must hold nothing; empty on failure
- *   moving  in   any type and channels
+ *   moving  in   any type and channels; the result comes to lie where it is
  *   like    in   its data is not read
  *   method  in   see above; LOB_WARP_LABELS takes integers alone
+ *   context in   with a device, it is computed there, where volume and field may be
  *
- * Same bytes at any thread count. Returns LOB_OK, LOB_EARG, LOB_ENOMEM or LOB_ECANCEL.
+ * Same bytes at any thread count, on the CPU and on a GPU. Returns LOB_OK, LOB_EARG, LOB_ENOMEM,
+ * LOB_ECANCEL or LOB_EDEVICE.
  */
 lob_status lob_warp(lob_volume *out, const lob_volume *moving, const lob_field *field,
                     const lob_volume *like, lob_warp_method method, const lob_context *context,

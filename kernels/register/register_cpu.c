@@ -1,6 +1,46 @@
 /* The loops of a registration on the CPU that have no file of their own. */
+#include "kernels/filters/pointwise_voxel.h"
 #include "kernels/progress.h"
 #include "kernels/register/register_voxel.h"
+
+static lob_status ends(lob_register_range *r, lob_register_call *c, const lob_register_values *v)
+{
+    double low = INFINITY, high = -INFINITY;
+    int64_t count = 0;
+#pragma omp parallel for schedule(static) num_threads(c->context->threads) \
+    reduction(min : low) reduction(max : high) reduction(+ : count)
+    for (int64_t i = 0; i < v->voxels; i++) {
+        const double value = lob_filter_load(v->data, v->type, i) + 0.0; /* no -0 */
+        if (!isfinite(value)) continue;
+        low = value < low ? value : low;
+        high = value > high ? value : high;
+        count++;
+    }
+    *r = (lob_register_range){low, high, count};
+    return LOB_OK;
+}
+
+static lob_status bins(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
+                       const lob_register_values *v, const lob_register_range *r)
+{
+    memset(bin, 0, LOB_REGISTER_BINS * sizeof *bin);
+#pragma omp parallel for schedule(static) num_threads(c->context->threads) \
+    reduction(+ : bin[ : LOB_REGISTER_BINS])
+    for (int64_t i = 0; i < v->voxels; i++) {
+        const int at = lob_register_bin(lob_filter_load(v->data, v->type, i), r);
+        if (at >= 0) bin[at]++;
+    }
+    return LOB_OK;
+}
+
+static lob_status levels(int16_t *level, lob_register_call *c, const lob_register_values *v,
+                         const lob_register_range *r)
+{
+#pragma omp parallel for schedule(static) num_threads(c->context->threads)
+    for (int64_t i = 0; i < v->voxels; i++)
+        level[i] = lob_register_level_of(lob_filter_load(v->data, v->type, i), r);
+    return LOB_OK;
+}
 
 static lob_status move(lob_register_call *c)
 {
@@ -88,6 +128,9 @@ static lob_status field(float *mm, lob_register_extent *extent, lob_register_cal
 }
 
 const lob_register_loops lob_register_on_cpu = {
+    .ends = ends,
+    .bins = bins,
+    .levels = levels,
     .move = move,
     .words = lob_register_words,
     .costs = costs,

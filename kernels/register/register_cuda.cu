@@ -1,6 +1,7 @@
 /* The loops of a registration on a GPU. */
 #include "kernels/device/cuda_calls.cuh"
 #include "kernels/device/grid.cuh"
+#include "kernels/filters/pointwise_voxel.h"
 #include "kernels/register/register_voxel.h"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -10,6 +11,111 @@ namespace lob::registration
 
 enum { THREADS = 256, SOLVERS = 128 };
 enum { MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1, SAMPLES = LOB_REGISTER_MOST_SAMPLES };
+
+/* Numbers that a kernel over n items adds up in s.sums, from 0 on; out: in ordinary memory. */
+template <typename P>
+static lob_status sums_of(u64 *out, int64_t numbers, void (*kernel)(P), P s, int64_t n,
+                          const char *name, lob_register_call *c)
+{
+    const int64_t bytes = numbers * (int64_t)sizeof *out;
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.sums, bytes, c->error));
+    lob_status st = lob_device_fill(c->device, s.sums, 0, bytes, c->error);
+    if (st == LOB_OK) st = lob_launch_over(c->device, kernel, name, n, THREADS, s, c->error);
+    if (st == LOB_OK) st = lob_device_download(c->device, out, s.sums, bytes, c->error);
+    lob_budget_free_at(&c->budget, c->device, s.sums, bytes);
+    return st;
+}
+
+/* ---- levels ---- */
+
+struct values_params {
+    lob_register_values from;
+    lob_register_range range;
+    int16_t *level;
+    u64 *sums; /* of ends: the complement of the lowest key, the highest key, finite values */
+};
+
+/* A whole number in the order of doubles, and back. */
+static __device__ inline u64 key_of(double value)
+{
+    const u64 bits = (u64)__double_as_longlong(value);
+    return bits >> 63 ? ~bits : bits | (u64)1 << 63;
+}
+
+static double of_key(u64 key)
+{
+    const u64 bits = key >> 63 ? key & ~((u64)1 << 63) : ~key;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static __global__ void ends_kernel(values_params s)
+{
+    u64 low = 0, high = 0, count = 0;
+    for (int64_t i = grid_first(); i < s.from.voxels; i += grid_step()) {
+        const double value = lob_filter_load(s.from.data, s.from.type, i) + 0.0; /* no -0 */
+        if (!isfinite(value)) continue;
+        const u64 key = key_of(value);
+        low = ~key > low ? ~key : low;
+        high = key > high ? key : high;
+        count++;
+    }
+    low = warp_max(low);
+    high = warp_max(high);
+    count = warp_sum(count);
+    if (threadIdx.x % WARP == 0) {
+        atomicMax(&s.sums[0], low);
+        atomicMax(&s.sums[1], high);
+        atomicAdd(&s.sums[2], count);
+    }
+}
+
+static lob_status ends(lob_register_range *r, lob_register_call *c, const lob_register_values *v)
+{
+    u64 sums[3] = {0, 0, 0};
+    values_params s = {};
+    s.from = *v;
+    LOB_TRY(sums_of(sums, 3, ends_kernel, s, v->voxels, "ends", c));
+    *r = {of_key(~sums[0]), of_key(sums[1]), (int64_t)sums[2]};
+    return LOB_OK;
+}
+
+static __global__ void bins_kernel(values_params s)
+{
+    __shared__ uint32_t bin[LOB_REGISTER_BINS];
+    for (int b = (int)threadIdx.x; b < LOB_REGISTER_BINS; b += (int)blockDim.x) bin[b] = 0;
+    __syncthreads();
+    for (int64_t i = grid_first(); i < s.from.voxels; i += grid_step()) {
+        const int at = lob_register_bin(lob_filter_load(s.from.data, s.from.type, i), &s.range);
+        if (at >= 0) atomicAdd(&bin[at], 1u);
+    }
+    __syncthreads();
+    for (int b = (int)threadIdx.x; b < LOB_REGISTER_BINS; b += (int)blockDim.x)
+        if (bin[b] > 0) atomicAdd(&s.sums[b], (u64)bin[b]);
+}
+
+static lob_status bins(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
+                       const lob_register_values *v, const lob_register_range *r)
+{
+    values_params s = {};
+    s.from = *v;
+    s.range = *r;
+    return sums_of((u64 *)bin, LOB_REGISTER_BINS, bins_kernel, s, v->voxels, "bins", c);
+}
+
+static __global__ void levels_kernel(values_params s)
+{
+    for (int64_t i = grid_first(); i < s.from.voxels; i += grid_step())
+        s.level[i] = lob_register_level_of(lob_filter_load(s.from.data, s.from.type, i), &s.range);
+}
+
+static lob_status levels(int16_t *level, lob_register_call *c, const lob_register_values *v,
+                         const lob_register_range *r)
+{
+    const values_params s = {*v, *r, level, nullptr};
+    return lob_launch_over(c->device, levels_kernel, "levels", v->voxels, THREADS, s, c->error);
+}
 
 /* ---- moving ---- */
 
@@ -122,30 +228,31 @@ static lob_status costs(lob_register_costs *k, lob_register_call *c, int from)
     return lob_launch(c->device, costs_kernel, "costs", s.points.count, SOLVERS, 0, s, c->error);
 }
 
+enum { SUM_POINTS = 32 }; /* whose costs a thread adds, before it adds them to those of others */
+
 struct sums_params {
-    int64_t *sums;
+    u64 *sums;
     const int32_t *cost;
     int64_t labels, count;
 };
 
 static __global__ void sums_kernel(sums_params s)
 {
-    for (int64_t l = grid_first(); l < s.labels; l += grid_step()) {
-        int64_t sum = 0;
-        for (int64_t i = 0; i < s.count; i++) sum += s.cost[i * s.labels + l];
-        s.sums[l] = sum;
+    const int64_t parts = (s.count + SUM_POINTS - 1) / SUM_POINTS;
+    for (int64_t k = grid_first(); k < parts * s.labels; k += grid_step()) {
+        const int64_t first = k / s.labels * SUM_POINTS, l = k % s.labels;
+        const int64_t end = first + SUM_POINTS < s.count ? first + SUM_POINTS : s.count;
+        u64 sum = 0;
+        for (int64_t i = first; i < end; i++) sum += (u64)(int64_t)s.cost[i * s.labels + l];
+        atomicAdd(&s.sums[l], sum);
     }
 }
 
 static lob_status sums(int64_t *out, const lob_register_costs *k, lob_register_call *c)
 {
-    const int64_t bytes = k->labels * (int64_t)sizeof *out;
-    sums_params s = {nullptr, k->cost, k->labels, k->points->count};
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.sums, bytes, c->error));
-    lob_status st = lob_launch_over(c->device, sums_kernel, "sums", s.labels, WARP, s, c->error);
-    if (st == LOB_OK) st = lob_device_download(c->device, out, s.sums, bytes, c->error);
-    lob_budget_free_at(&c->budget, c->device, s.sums, bytes);
-    return st;
+    const sums_params s = {nullptr, k->cost, k->labels, k->points->count};
+    const int64_t parts = (s.count + SUM_POINTS - 1) / SUM_POINTS;
+    return sums_of((u64 *)out, s.labels, sums_kernel, s, parts * s.labels, "sums", c);
 }
 
 /* ---- the tree ---- */
@@ -461,27 +568,13 @@ static __global__ void bits_kernel(bits_params s)
     }
 }
 
-/* Two sums of a kernel, 0 at first. */
-template <typename P>
-static lob_status sums_of(u64 out[2], void (*kernel)(P), P s, const char *name,
-                          lob_register_call *c)
-{
-    const int64_t bytes = 2 * (int64_t)sizeof *out;
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.sums, bytes, c->error));
-    lob_status st = lob_device_fill(c->device, s.sums, 0, bytes, c->error);
-    if (st == LOB_OK) st = lob_launch_over(c->device, kernel, name, s.voxels, THREADS, s, c->error);
-    if (st == LOB_OK) st = lob_device_download(c->device, out, s.sums, bytes, c->error);
-    lob_budget_free_at(&c->budget, c->device, s.sums, bytes);
-    return st;
-}
-
 static lob_status bits(int64_t *bits, int64_t *voxels, lob_register_call *c,
                        const lob_register_points *p)
 {
     const bits_params s = {c->words[0],   c->words[1], c->mask,         c->no_data,
                            c->fixed.dims, *p,          c->fixed.voxels, nullptr};
     u64 sums[2] = {0, 0};
-    const lob_status st = sums_of(sums, bits_kernel, s, "bits", c);
+    const lob_status st = sums_of(sums, 2, bits_kernel, s, s.voxels, "bits", c);
     *bits = (int64_t)sums[0];
     *voxels = (int64_t)sums[1];
     return st;
@@ -525,15 +618,16 @@ static __global__ void extent_kernel(field_params s)
 static lob_status field(float *mm, lob_register_extent *extent, lob_register_call *c,
                         const lob_register_points *p, const lob_register_worlds *worlds)
 {
+    const bool here = c->in->fixed->place.kind != LOB_PLACE_MEMORY;
     const int64_t bytes = 3 * c->fixed.voxels * (int64_t)sizeof *mm;
-    field_params s = {nullptr, c->fixed.dims, *p, *worlds, c->fixed.voxels, nullptr};
+    field_params s = {mm, c->fixed.dims, *p, *worlds, c->fixed.voxels, nullptr};
     u64 sums[2] = {0, 0};
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.mm, bytes, c->error));
+    if (!here) LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.mm, bytes, c->error));
     lob_status st =
         lob_launch_over(c->device, field_kernel, "the field", s.voxels, THREADS, s, c->error);
-    if (st == LOB_OK) st = sums_of(sums, extent_kernel, s, "the field's extent", c);
-    if (st == LOB_OK) st = lob_device_download(c->device, mm, s.mm, bytes, c->error);
-    lob_budget_free_at(&c->budget, c->device, s.mm, bytes);
+    if (st == LOB_OK) st = sums_of(sums, 2, extent_kernel, s, s.voxels, "the field's extent", c);
+    if (st == LOB_OK && !here) st = lob_device_download(c->device, mm, s.mm, bytes, c->error);
+    if (!here) lob_budget_free_at(&c->budget, c->device, s.mm, bytes);
     extent->folded = (int64_t)sums[0];
     memcpy(&extent->square, &sums[1], sizeof extent->square);
     return st;
@@ -544,5 +638,5 @@ static lob_status field(float *mm, lob_register_extent *extent, lob_register_cal
 using namespace lob::registration;
 
 extern "C" const lob_register_loops lob_register_on_cuda = {
-    move, lob_register_words_cuda, costs, sums, keys, solve, halve, bits, field,
+    ends, bins, levels, move, lob_register_words_cuda, costs, sums, keys, solve, halve, bits, field,
 };

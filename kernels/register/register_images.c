@@ -1,10 +1,8 @@
 /* Scans of a registration as levels on a grid. */
+#include "kernels/arrays.h"
+#include "kernels/backend_cuda.h"
 #include "kernels/device/device.h"
 #include "kernels/register/register_voxel.h"
-#include "kernels/resample/resample.h"
-
-#include <float.h>
-#include <stdlib.h>
 
 /* ---- affines ---- */
 
@@ -76,64 +74,36 @@ void lob_register_grid(lob_dims *dims, lob_geometry *geometry, const lob_volume 
 
 /* ---- levels ---- */
 
-/* The values of a volume's rows one after the other. */
-enum { BINS = 4096, ROUNDS = 3 };
+enum { ROUNDS = 3 };
 
-typedef struct {
-    double low, high; /* values */
-    int64_t count;    /* finite ones in this range */
-} range;
-
-static range find_ends(const void *data, lob_type type, int64_t nx, int64_t rows, double *row)
+/* Narrow a range to the bins that hold the lowest and the highest thousandth of all values; `below`
+ * of them lie outside of it already. */
+static lob_status narrow(lob_register_range *r, lob_register_call *c, int64_t below[2],
+                         const lob_register_values *v)
 {
-    range r = {INFINITY, -INFINITY, 0};
-    for (int64_t y = 0; y < rows; y++) {
-        lob_values(row, data, type, y * nx, nx);
-        for (int64_t x = 0; x < nx; x++) {
-            if (!isfinite(row[x])) continue;
-            if (row[x] < r.low) r.low = row[x];
-            if (row[x] > r.high) r.high = row[x];
-            r.count++;
-        }
-    }
-    return r;
-}
-
-/* Narrow a range to the bins that hold the lowest and the highest thousandth; `out` values lie
- * below it already. */
-static range narrow(range r, int64_t all, int64_t below[2], const void *data, lob_type type,
-                    int64_t nx, int64_t rows, double *row)
-{
-    int64_t bin[BINS] = {0};
-    const double width = (r.high / BINS - r.low / BINS), cut = (double)all / 1000.0;
-    if (!(width > 0.0) || !isfinite(width)) return r;
-    for (int64_t y = 0; y < rows; y++) {
-        lob_values(row, data, type, y * nx, nx);
-        for (int64_t x = 0; x < nx; x++)
-            if (row[x] >= r.low && row[x] <= r.high) {
-                const double at = row[x] / width - r.low / width;
-                bin[at < BINS - 1 ? (int)at : BINS - 1]++;
-            }
-    }
-    int first = 0, last = BINS - 1;
+    int64_t bin[LOB_REGISTER_BINS];
+    const double width = lob_register_width(r), cut = (double)r->count / 1000.0;
+    if (!(width > 0.0) || !isfinite(width)) return LOB_OK;
+    LOB_TRY(c->loops->bins(bin, c, v, r));
+    int first = 0, last = LOB_REGISTER_BINS - 1;
     while (first < last && (double)(below[0] + bin[first]) <= cut) below[0] += bin[first++];
     while (last > first && (double)(below[1] + bin[last]) <= cut) below[1] += bin[last--];
-    const range to = {r.low + first * width, r.low + (last + 1) * width, r.count};
-    return to;
+    *r = (lob_register_range){r->low + first * width, r->low + (last + 1) * width, r->count};
+    return LOB_OK;
 }
 
 /* The values that become the lowest and highest level. */
-static lob_status find_range(range *r, const void *data, lob_type type, lob_dims d, double *row,
-                             const char *name, lob_error *error)
+static lob_status find_range(lob_register_range *r, lob_register_call *c,
+                             const lob_register_values *v, const char *name)
 {
     int64_t below[2] = {0, 0};
-    *r = find_ends(data, type, d.nx, d.ny * d.nz, row);
-    if (r->count == 0) return lob_fail(error, LOB_EDATA, "the %s scan has no finite value", name);
+    LOB_TRY(c->loops->ends(r, c, v));
+    if (r->count == 0)
+        return lob_fail(c->error, LOB_EDATA, "the %s scan has no finite value", name);
     if (!(r->high > r->low))
-        return lob_fail(error, LOB_EDATA, "the %s scan holds one value alone, %g", name, r->low);
-    const range ends = *r;
-    for (int k = 0; k < ROUNDS; k++)
-        *r = narrow(*r, ends.count, below, data, type, d.nx, d.ny * d.nz, row);
+        return lob_fail(c->error, LOB_EDATA, "the %s scan holds one value alone, %g", name, r->low);
+    const lob_register_range ends = *r;
+    for (int k = 0; k < ROUNDS; k++) LOB_TRY(narrow(r, c, below, v));
     if (r->low < ends.low) r->low = ends.low;
     if (r->high > ends.high) r->high = ends.high;
     /* Nearly all voxels have one value: then the others are what there is to see. */
@@ -141,27 +111,33 @@ static lob_status find_range(range *r, const void *data, lob_type type, lob_dims
     return LOB_OK;
 }
 
-static int16_t level_of(double value, const range *r)
+/* A scan's values on the grid, where the call is. */
+static lob_status resample(void *data, lob_register_call *c, lob_resample_input in)
 {
-    if (isnan(value)) return LOB_REGISTER_NONE;
-    if (!(value > r->low)) return 0;
-    if (value >= r->high) return LOB_REGISTER_TOP;
-    return (int16_t)(LOB_REGISTER_TOP * ((value - r->low) / (r->high - r->low)) + 0.5);
+    lob_resample_options options = lob_resample_defaults();
+    lob_context context = *c->context;
+    context.progress = NULL;
+    options.fill = NAN;
+    in.place = lob_context_place(c->context);
+#ifdef LOB_WITH_CUDA
+    if (c->device) return lob_resample_cuda(data, &in, &options, &context, c->error);
+#endif
+    return lob_resample_cpu(data, &in, &options, &context, c->error);
 }
 
-static lob_status fill_levels(lob_register_image *image, const void *data, lob_type type,
-                              const char *name, lob_error *error)
+static lob_status make_levels(lob_register_image *image, lob_register_call *c,
+                              const lob_resample_input *in, const char *name)
 {
-    const lob_dims d = image->dims;
-    range r;
-    double *row = malloc((size_t)d.nx * sizeof *row);
-    if (!row) return lob_fail(error, LOB_ENOMEM, "no memory left for registering");
-    const lob_status st = find_range(&r, data, type, d, row, name, error);
-    for (int64_t y = 0; st == LOB_OK && y < d.ny * d.nz; y++) {
-        lob_values(row, data, type, y * d.nx, d.nx);
-        for (int64_t x = 0; x < d.nx; x++) image->level[y * d.nx + x] = level_of(row[x], &r);
-    }
-    free(row);
+    const lob_type type = in->volume->type;
+    const int64_t bytes = image->voxels * (int64_t)lob_type_of(type)->bytes;
+    lob_register_range range;
+    void *data;
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &data, bytes, c->error));
+    const lob_register_values values = {data, type, image->voxels};
+    lob_status st = resample(data, c, *in);
+    if (st == LOB_OK) st = find_range(&range, c, &values, name);
+    if (st == LOB_OK) st = c->loops->levels(image->level, c, &values, &range);
+    lob_budget_free_at(&c->budget, c->device, data, bytes);
     return st;
 }
 
@@ -179,13 +155,7 @@ lob_status lob_register_to_device(lob_register_call *c, void **array, int64_t by
 lob_status lob_register_image_make(lob_register_image *image, lob_register_call *c,
                                    const lob_volume *scan, double spacing_mm, const char *name)
 {
-    const size_t bytes = lob_type_of(scan->type)->bytes;
     lob_resample_input in = {.volume = scan};
-    lob_resample_options options = lob_resample_defaults();
-    lob_context context = *c->context;
-    void *data = NULL;
-    context.progress = NULL;
-    options.fill = NAN;
     lob_register_grid(&in.dims, &in.geometry, scan, spacing_mm);
     image->dims = in.dims;
     image->geometry = in.geometry;
@@ -198,13 +168,9 @@ lob_status lob_register_image_make(lob_register_image *image, lob_register_call 
             "a grid of %g mm has too many voxels over the %s scan; %d along an axis are "
             "the most",
             spacing_mm, name, LOB_REGISTER_MOST_SIDE);
-    const int64_t level_bytes = image->voxels * (int64_t)sizeof *image->level;
-    LOB_TRY(lob_budget_alloc_at(&c->budget, NULL, &image->level, level_bytes, c->error));
-    lob_status st = lob_budget_alloc(&c->budget, &data, image->voxels, bytes, c->error);
-    if (st == LOB_OK) st = lob_resample_cpu(data, &in, &options, &context, c->error);
-    if (st == LOB_OK) st = fill_levels(image, data, scan->type, name, c->error);
-    lob_budget_free(&c->budget, data, image->voxels, bytes);
-    return lob_register_to_device(c, (void **)&image->level, level_bytes, st);
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &image->level,
+                                image->voxels * (int64_t)sizeof *image->level, c->error));
+    return make_levels(image, c, &in, name);
 }
 
 void lob_register_image_free(lob_register_image *image, lob_register_call *c)

@@ -29,6 +29,20 @@ typedef struct {
     double m[3][4];
 } lob_register_affine;
 
+/* Stored values of a scan on a grid, where the call is. */
+typedef struct {
+    const void *data;
+    lob_type type;
+    int64_t voxels;
+} lob_register_values;
+
+enum { LOB_REGISTER_BINS = 4096 }; /* of equal width, of a range */
+
+typedef struct {
+    double low, high; /* values */
+    int64_t count;    /* of all that are finite */
+} lob_register_range;
+
 typedef struct lob_register_loops lob_register_loops;
 
 /* A call. Its images, mask and words, and the displacements and costs of points, are on the device
@@ -196,6 +210,13 @@ typedef struct {
 
 /* What takes long, for the CPU and for CUDA. Arrays are where the call is, but where it says so. */
 struct lob_register_loops {
+    /* Ends and number of the finite values; of none they are infinite. */
+    lob_status (*ends)(lob_register_range *r, lob_register_call *c, const lob_register_values *v);
+    /* How many values lie in each bin of a range; in ordinary memory. */
+    lob_status (*bins)(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
+                       const lob_register_values *v, const lob_register_range *r);
+    lob_status (*levels)(int16_t *level, lob_register_call *c, const lob_register_values *v,
+                         const lob_register_range *r);
     /* The moving image through the call's affine. */
     lob_status (*move)(lob_register_call *c);
     lob_status (*words)(uint64_t *words, lob_register_call *c, const lob_register_image *image,
@@ -215,7 +236,7 @@ struct lob_register_loops {
      * through displacements p; and their number. */
     lob_status (*bits)(int64_t *bits, int64_t *voxels, lob_register_call *c,
                        const lob_register_points *p);
-    /* The field in mm, in ordinary memory, and what it is like. */
+    /* The field in mm, where the fixed scan is, and what it is like. */
     lob_status (*field)(float *mm, lob_register_extent *extent, lob_register_call *c,
                         const lob_register_points *p, const lob_register_worlds *worlds);
 };
@@ -229,6 +250,13 @@ lob_status lob_register_solve(lob_register_costs *k, lob_register_call *c,
 /* Words on the GPU, for the table. Takes 48 bytes a voxel. */
 lob_status lob_register_words_cuda(uint64_t *words, lob_register_call *c,
                                    const lob_register_image *image, int radius);
+
+/* A warp's map with device addresses, run on the context's device, and the result brought to `out`.
+ */
+struct lob_warp_map;
+lob_status lob_warp_on_cuda(struct lob_warp_map *map, const lob_volume *out,
+                            const lob_volume *moving, const lob_field *field,
+                            const lob_context *context, lob_error *error);
 
 extern const lob_register_loops lob_register_on_cpu, lob_register_on_cuda;
 

@@ -40,10 +40,10 @@ lob_register_options lob_register_defaults(void)
 /* ---- preparing ---- */
 
 static lob_status check(const lob_register_input *in, const lob_register_options *o,
-                        lob_error *error)
+                        const lob_context *context, lob_error *error)
 {
     const lob_volume *const scan[2] = {in->fixed, in->moving};
-    LOB_TRY(lob_check_memory((lob_place){0}, in->fixed, in->moving, error));
+    if (!context->device) LOB_TRY(lob_check_memory((lob_place){0}, in->fixed, in->moving, error));
     for (int k = 0; k < 2; k++) {
         const char *const name = k == 0 ? "fixed" : "moving";
         int axes = 0;
@@ -109,13 +109,28 @@ static lob_register_affine begin_affine(const lob_register_call *c, bool centres
     return begin;
 }
 
+/* The caller's mask in ordinary memory. own: to be freed, of that many bytes; NULL: it is there. */
+static lob_status fetch_mask(const uint8_t **mask, uint8_t **own, lob_register_call *c)
+{
+    const int64_t bytes = lob_voxels(c->in->fixed);
+    *own = NULL;
+    *mask = c->in->mask;
+    if (c->in->fixed->place.kind == LOB_PLACE_MEMORY) return LOB_OK;
+    LOB_TRY(lob_budget_alloc(&c->budget, own, bytes, 1, c->error));
+    *mask = *own;
+    return lob_device_download(c->device, *own, c->in->mask, bytes, c->error);
+}
+
 /* The mask on the grid: that of the voxel whose centre is nearest. */
 static lob_status make_mask(lob_register_call *c)
 {
     const lob_dims d = c->fixed.dims, from = c->in->fixed->dims;
+    const uint8_t *mask;
+    uint8_t *own;
     if (!c->in->mask) return LOB_OK;
     LOB_TRY(lob_budget_alloc(&c->budget, &c->mask, c->fixed.voxels, 1, c->error));
-    for (int64_t i = 0; i < c->fixed.voxels; i++) {
+    const lob_status st = fetch_mask(&mask, &own, c);
+    for (int64_t i = 0; st == LOB_OK && i < c->fixed.voxels; i++) {
         double at[3], world[3], voxel[3];
         int64_t index = 0;
         lob_register_voxel(at, d, i);
@@ -125,9 +140,10 @@ static lob_status make_mask(lob_register_call *c)
             const int64_t side = lob_side(from, a), v = (int64_t)floor(voxel[a] + 0.5);
             index = index * side + (v < 0 ? 0 : v >= side ? side - 1 : v);
         }
-        c->mask[i] = c->in->mask[index] != 0;
+        c->mask[i] = mask[index] != 0;
     }
-    return LOB_OK;
+    lob_budget_free(&c->budget, own, lob_voxels(c->in->fixed), 1);
+    return st;
 }
 
 static lob_status prepare(lob_register_call *c)
@@ -387,7 +403,12 @@ static lob_status make_field(lob_field *out, lob_register_call *c, const lob_reg
     lob_register_extent extent;
     *out = (lob_field){.dims = d, .geometry = c->fixed.geometry};
     memcpy(out->affine, affine.m, sizeof out->affine);
-    out->mm = malloc(3 * (size_t)c->fixed.voxels * sizeof *out->mm);
+    if (c->in->fixed->place.kind != LOB_PLACE_MEMORY) out->device = c->device;
+    if (out->device)
+        LOB_TRY(lob_device_alloc(c->device, (void **)&out->mm,
+                                 3 * c->fixed.voxels * (int64_t)sizeof *out->mm, c->error));
+    else
+        out->mm = malloc(3 * (size_t)c->fixed.voxels * sizeof *out->mm);
     if (!out->mm) return lob_fail(c->error, LOB_ENOMEM, "no memory left for the field");
     LOB_TRY(c->loops->field(out->mm, &extent, c, p, &worlds));
     c->stats.folded = (double)extent.folded / (double)c->fixed.voxels;
@@ -442,7 +463,7 @@ lob_status lob_register(lob_field *out, lob_register_stats *stats, const lob_reg
     lob_error_begin(error);
     *out = (lob_field){.mm = NULL};
     lob_device_begin(c.device);
-    lob_status st = check(in, options, error);
+    lob_status st = check(in, options, context, error);
     if (st == LOB_OK) st = run(out, &c);
     for (int k = 0; k < 2; k++)
         lob_budget_free_at(&c.budget, c.device, c.words[k],

@@ -32,6 +32,26 @@ LOB_BOTH int64_t lob_register_index(lob_dims dims, const int64_t at[3])
     return i;
 }
 
+/* A position through an affine; to may be at. */
+LOB_BOTH void lob_register_apply(double to[3], const lob_register_affine *affine,
+                                 const double at[3])
+{
+    const double x = at[0], y = at[1], z = at[2];
+    for (int a = 0; a < 3; a++) {
+        const double *const m = affine->m[a];
+        to[a] = m[0] * x + m[1] * y + m[2] * z + m[3];
+    }
+}
+
+/* The voxels on both sides of a position along an axis, which is brought into it: the index of the
+ * lower one; part: how far beyond it the position is, 0..1. */
+LOB_BOTH int64_t lob_register_between(double *part, double at, int64_t side)
+{
+    const double p = at > 0.0 ? at < (double)(side - 1) ? at : (double)(side - 1) : 0.0;
+    *part = p - (double)(int64_t)p;
+    return (int64_t)p;
+}
+
 /* Bits in which two words differ. */
 LOB_BOTH int lob_register_bits(uint64_t a, uint64_t b)
 {
@@ -40,6 +60,31 @@ LOB_BOTH int lob_register_bits(uint64_t a, uint64_t b)
 #else
     return __builtin_popcountll(a ^ b);
 #endif
+}
+
+/* ---- levels ---- */
+
+/* The width of a range's bins. */
+LOB_BOTH double lob_register_width(const lob_register_range *r)
+{
+    return r->high / LOB_REGISTER_BINS - r->low / LOB_REGISTER_BINS;
+}
+
+/* The bin of a value; -1: it lies outside of the range. */
+LOB_BOTH int lob_register_bin(double value, const lob_register_range *r)
+{
+    const double width = lob_register_width(r);
+    if (!(value >= r->low && value <= r->high)) return -1;
+    const double at = value / width - r->low / width;
+    return at < LOB_REGISTER_BINS - 1 ? (int)at : LOB_REGISTER_BINS - 1;
+}
+
+LOB_BOTH int16_t lob_register_level_of(double value, const lob_register_range *r)
+{
+    if (isnan(value)) return LOB_REGISTER_NONE;
+    if (!(value > r->low)) return 0;
+    if (value >= r->high) return LOB_REGISTER_TOP;
+    return (int16_t)(LOB_REGISTER_TOP * ((value - r->low) / (r->high - r->low)) + 0.5);
 }
 
 /* ---- words: what self_similarity.c says of them ---- */
