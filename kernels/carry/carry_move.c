@@ -343,7 +343,7 @@ static lob_status fuse(lob_carry_job *j, lob_error *error)
     const lob_fuse_input in = {.scan = &j->scan, .atlases = atlases, .count = j->used};
     lob_segment_turn turn;
     for (int k = 0; k < j->used; k++) atlases[k] = (lob_fuse_atlas){&j->image[k], &j->labels[k]};
-    LOB_TRY(lob_fuse_cpu(&j->votes, &in, &j->options->fuse,
+    LOB_TRY(lob_fuse(&j->votes, &in, &j->options->fuse,
                          lob_segment_begin(&j->steps, &turn, 0.15), error));
     lob_volume_free(&j->votes.labels);
     return lob_budget_hold(&j->steps.budget, 2 * lob_voxels(&j->scan) * j->votes.set.count, error);

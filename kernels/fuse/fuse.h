@@ -22,7 +22,7 @@
  * 0. The label with the largest share wins, of equal ones the smallest. A voxel without candidates
  * is background.
  *
- * Same bytes at any thread count: distances and votes are whole numbers.
+ * Same bytes at any thread count, on the CPU and on a GPU: distances and votes are whole numbers.
  */
 #ifndef LOB_FUSE_H
 #define LOB_FUSE_H
@@ -63,8 +63,8 @@ typedef struct {
 
 typedef struct {
     lob_volume labels;     /* the winners, in lob_label_type(largest of the set) */
-    uint16_t *shares;      /* set.count * nx*ny*nz, planar, in LOB_FUSE_ONE-ths, rounded down;
-                              malloc'ed */
+    uint16_t *shares;      /* set.count * nx*ny*nz, planar, in LOB_FUSE_ONE-ths, rounded down */
+    lob_device *device;    /* in whose memory shares is; NULL: malloc'ed */
     lob_label_set set;     /* labels of all atlases; its voxels count the winners */
     int64_t unseen;        /* voxels without a candidate */
     int64_t working_bytes; /* peak of working memory, beyond input and output */
@@ -73,26 +73,26 @@ typedef struct {
 /* Nothing yet. */
 lob_fuse_output lob_fuse_output_empty(void);
 
-/* Free everything and leave nothing. */
+/* Free everything, before its device is closed, and leave nothing. */
 void lob_fuse_output_free(lob_fuse_output *out);
 
 /*
  * Fuse labels.
  *
  *   out      out  overwritten; nothing to free after a failure. Its labels carry the scan's header
- *   in       in   see above; arrays in ordinary memory
+ *   in       in   see above; results come to lie where the scan is
  *   options  in   see above
  *   context  in   threads, memory, which the output counts in too, progress. Working memory: for
  *                 each atlas 4 bytes a voxel, and for each thread about 2 MiB and 250 KiB an atlas,
- *                 with a search of 3 x 3 x 3
+ *                 with a search of 3 x 3 x 3. With a device, it is computed there, to the same
+ *                 bytes, and arrays may be there; then 2 bytes a voxel for each atlas
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range, several channels, an array on a GPU),
  * LOB_EDATA (grids that differ, no finite value, no label in any atlas, too many labels),
- * LOB_ENOMEM or LOB_ECANCEL.
+ * LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE.
  */
-lob_status lob_fuse_cpu(lob_fuse_output *out, const lob_fuse_input *in,
-                        const lob_fuse_options *options, const lob_context *context,
-                        lob_error *error);
+lob_status lob_fuse(lob_fuse_output *out, const lob_fuse_input *in, const lob_fuse_options *options,
+                    const lob_context *context, lob_error *error);
 
 LOB_END_DECLS
 

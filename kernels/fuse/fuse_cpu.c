@@ -1,6 +1,6 @@
 /* Votes: block by block, distances of all candidates, then what their weights say. */
 #include "kernels/arrays.h"
-#include "kernels/fuse/fuse_job.h"
+#include "kernels/fuse/fuse_voxel.h"
 #include "kernels/progress.h"
 #include "kernels/simd_clones.h"
 
@@ -13,10 +13,8 @@ enum {
     HIGH = 6,
     BLOCK = WIDE * HIGH * HIGH,
     MOST = LOB_FUSE_MAX_PATCH,
-    EDGED = WIDE * (HIGH + 2 * MOST) * (HIGH + 2 * MOST),
-    STEPS = 256 /* of the table of weights, */
+    EDGED = WIDE * (HIGH + 2 * MOST) * (HIGH + 2 * MOST)
 };
-static const float steps_each = 16; /* so many for a factor of e */
 
 /* A thread's memory. */
 typedef struct {
@@ -35,11 +33,8 @@ typedef struct {
 
 typedef struct {
     lob_fuse_job j;
-    lob_fuse_output *out;
-    uint16_t weight[STEPS];
-    int side, candidates; /* of a search; of all atlases */
+    int candidates; /* of all atlases */
     int64_t blocks[3];
-    int64_t output; /* bytes; held, but no working memory */
     lob_progress progress;
 } votes;
 
@@ -117,19 +112,13 @@ static void measure(const votes *v, bench *b, const block *k, const lob_fuse_lev
 LOB_SIMD_CLONES
 static void steps_of(float *per_step, const uint32_t *least, float floor, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) {
-        const float unit = (float)least[i] + floor;
-        per_step[i] = steps_each / (unit > 1 ? unit : 1);
-    }
+    for (int64_t i = 0; i < n; i++) per_step[i] = lob_fuse_per_step(least[i], floor);
 }
 
 LOB_SIMD_CLONES
 static void weigh_row(uint32_t *step, const uint32_t *distance, const float *per_step, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) {
-        const float at = (float)distance[i] * per_step[i];
-        step[i] = at < STEPS - 1 ? (uint32_t)(int32_t)at : STEPS - 1;
-    }
+    for (int64_t i = 0; i < n; i++) step[i] = lob_fuse_step(distance[i], per_step[i]);
 }
 
 /* A candidate's weights go to its labels and its atlas. */
@@ -145,31 +134,12 @@ static void vote(const votes *v, bench *b, const block *k, int a, int64_t shift,
             uint32_t step[WIDE];
             weigh_row(step, distance + row, b->per_step + row, k->nx);
             for (int64_t x = 0; x < k->nx; x++) {
-                const uint32_t w = v->weight[step[x]];
+                const uint32_t w = v->j.weight[step[x]];
                 if (w == 0 || label[x] == LOB_FUSE_NO_LABEL) continue;
                 b->votes[label[x] * BLOCK + row + x] += w;
                 b->of_atlas[a * BLOCK + row + x] += w;
             }
         }
-}
-
-/* The shares of a voxel's labels, in LOB_FUSE_ONE-ths; returns their sum. */
-static uint32_t shares_of(uint32_t *share, const votes *v, const bench *b, int64_t i)
-{
-    const lob_fuse_job *const j = &v->j;
-    uint64_t all = 0, sum = 0;
-    for (int a = 0; a < j->in->count; a++) all += b->of_atlas[a * BLOCK + i];
-    for (int32_t l = 1; l <= j->set->count; l++) {
-        const uint64_t own = b->votes[l * BLOCK + i];
-        uint64_t of = all;
-        for (int a = 0; a < j->in->count && own > 0 && !j->all_have; a++)
-            if (!j->has[a][l]) of -= b->of_atlas[a * BLOCK + i];
-        share[l] = own > 0 && of > 0 ? (uint32_t)(own * LOB_FUSE_ONE / of) : 0;
-        sum += share[l];
-    }
-    for (int32_t l = 1; l <= j->set->count && sum > LOB_FUSE_ONE; l++)
-        share[l] = (uint32_t)(share[l] * (uint64_t)LOB_FUSE_ONE / sum);
-    return sum < LOB_FUSE_ONE ? (uint32_t)sum : LOB_FUSE_ONE;
 }
 
 static void decide(const votes *v, const bench *b, const block *k)
@@ -181,14 +151,13 @@ static void decide(const votes *v, const bench *b, const block *k)
             for (int64_t x = 0; x < k->nx; x++) {
                 const int64_t to = ((k->z + z) * j->dims.ny + k->y + y) * j->dims.nx + k->x + x;
                 uint32_t share[LOB_FUSE_MAX_LABELS + 1];
-                const uint32_t sum = shares_of(share, v, b, (z * k->ny + y) * k->nx + x);
-                int32_t best = 0;
-                share[0] = LOB_FUSE_ONE - sum;
-                for (int32_t l = 1; l <= j->set->count; l++) {
-                    v->out->shares[(l - 1) * n + to] = (uint16_t)share[l];
-                    if (share[l] > share[best]) best = l;
-                }
-                ((uint8_t *)v->out->labels.data)[to] = (uint8_t)best;
+                const int64_t i = (z * k->ny + y) * k->nx + x;
+                const int best =
+                    lob_fuse_shares(share, b->votes + i, b->of_atlas + i, BLOCK, j->set->count,
+                                    j->in->count, j->all_have ? NULL : j->has);
+                for (int32_t l = 1; l <= j->set->count; l++)
+                    j->out->shares[(l - 1) * n + to] = (uint16_t)share[l];
+                ((uint8_t *)j->out->labels.data)[to] = (uint8_t)best;
             }
 }
 
@@ -288,17 +257,19 @@ static lob_status run_blocks(votes *v, lob_error *error)
         free(b);
     }
     lob_budget_release(&v->j.budget, bytes);
-    v->out->unseen = unseen;
+    v->j.out->unseen = unseen;
     if (failed) return lob_fail(error, LOB_ENOMEM, "no memory left for votes");
     return lob_progress_stopped(&v->progress) ? LOB_ECANCEL : LOB_OK;
 }
 
 /* ---- a call ---- */
 
-static void add_label(lob_label_set *set, int32_t label)
+void lob_fuse_add_label(lob_fuse_job *j, int32_t label)
 {
+    lob_label_set *const set = j->set;
     int32_t at = set->count;
-    if (label == 0 || lob_label_set_find(set, label) > 0) return;
+    if (label == 0 || set->count > LOB_FUSE_MAX_LABELS || lob_label_set_find(set, label) > 0)
+        return;
     if (set->count == LOB_FUSE_MAX_LABELS) {
         set->count++; /* too many */
         return;
@@ -309,100 +280,97 @@ static void add_label(lob_label_set *set, int32_t label)
 }
 
 /* The labels of all atlases, in ascending order. */
-static lob_status find_labels(lob_label_set *set, const lob_fuse_input *in, lob_error *error)
+static void find_labels(lob_fuse_job *j)
 {
-    set->values = calloc(LOB_FUSE_MAX_LABELS, sizeof *set->values);
-    set->voxels = calloc(LOB_FUSE_MAX_LABELS, sizeof *set->voxels);
-    if (!set->values || !set->voxels) return lob_fail(error, LOB_ENOMEM, "no memory for labels");
-    for (int a = 0; a < in->count; a++) {
-        const lob_volume *const labels = in->atlases[a].labels;
+    for (int a = 0; a < j->in->count; a++) {
+        const lob_volume *const labels = j->in->atlases[a].labels;
         int32_t last = 0;
-        for (int64_t i = 0; i < lob_voxels(labels) && set->count <= LOB_FUSE_MAX_LABELS; i++) {
+        for (int64_t i = 0; i < lob_voxels(labels) && j->set->count <= LOB_FUSE_MAX_LABELS; i++) {
             const int32_t label = lob_label_at(labels->data, labels->type, i);
-            if (label != last) add_label(set, label);
+            if (label != last) lob_fuse_add_label(j, label);
             last = label;
         }
     }
-    if (set->count > LOB_FUSE_MAX_LABELS) {
-        set->count = LOB_FUSE_MAX_LABELS;
-        return lob_fail(error, LOB_EDATA, "the atlases have more than %d labels",
-                        LOB_FUSE_MAX_LABELS);
-    }
-    if (set->count == 0) return lob_fail(error, LOB_EDATA, "no atlas has a label");
-    return LOB_OK;
 }
 
-static lob_status check_volume(const lob_volume *volume, const char *name, const lob_volume *scan,
+static lob_status check_volume(const lob_volume *volume, const char *name, const lob_fuse_job *j,
                                lob_error *error)
 {
-    LOB_TRY(lob_check_memory(volume->place, NULL, NULL, error));
+    if (!j->context->device) LOB_TRY(lob_check_memory(volume->place, NULL, NULL, error));
     if (volume->channels != 1)
         return lob_fail(error, LOB_EARG, "%s has %d channels, and one is compared", name,
                         volume->channels);
-    return lob_same_grid(scan, "the scan", volume, name, error);
+    return lob_same_grid(j->in->scan, "the scan", volume, name, error);
 }
 
-static lob_status check(const lob_fuse_input *in, const lob_fuse_options *o, lob_error *error)
+static lob_status check(const lob_fuse_job *j, lob_error *error)
 {
+    const lob_fuse_input *const in = j->in;
+    const lob_fuse_options *const o = j->options;
     if (o->patch < 0 || o->patch > LOB_FUSE_MAX_PATCH || o->search < 0 ||
         o->search > LOB_FUSE_MAX_SEARCH || !(o->floor >= 0 && o->floor <= 65025))
         return lob_fail(error, LOB_EARG, "an option of fuse is outside its range");
     if (in->count < 1 || in->count > LOB_FUSE_MAX_ATLASES)
         return lob_fail(error, LOB_EARG, "%d atlases cannot be fused, from 1 to %d can", in->count,
                         LOB_FUSE_MAX_ATLASES);
-    LOB_TRY(check_volume(in->scan, "the scan", in->scan, error));
+    LOB_TRY(check_volume(in->scan, "the scan", j, error));
     for (int a = 0; a < in->count; a++) {
         char name[64];
         snprintf(name, sizeof name, "the labels of atlas %d", a + 1);
         const lob_type type = in->atlases[a].labels->type;
-        LOB_TRY(check_volume(in->atlases[a].labels, name, in->scan, error));
+        LOB_TRY(check_volume(in->atlases[a].labels, name, j, error));
         if (type != LOB_U8 && type != LOB_I16 && type != LOB_I32)
             return lob_fail(error, LOB_EARG, "labels of type %s", lob_type_of(type)->name);
         snprintf(name, sizeof name, "atlas %d", a + 1);
-        if (!o->majority) LOB_TRY(check_volume(in->atlases[a].image, name, in->scan, error));
+        if (!o->majority) LOB_TRY(check_volume(in->atlases[a].image, name, j, error));
     }
     return LOB_OK;
 }
 
-static void make_weights(votes *v)
+static void make_weights(lob_fuse_job *j)
 {
     /* e^(-1/16) by its table's own steps: products of two doubles are the same everywhere. */
     const double factor = 0.93941306281347578611971082462230505;
     double weight = 65535;
-    for (int i = 0; i < STEPS - 1; i++) {
-        v->weight[i] = (uint16_t)(weight + 0.5);
+    for (int i = 0; i < LOB_FUSE_STEPS - 1; i++) {
+        j->weight[i] = (uint16_t)(weight + 0.5);
         weight *= factor;
     }
 }
 
-/* Labels in the type that they get in the end, and shares. */
-static lob_status hold_output(votes *v, lob_error *error)
+lob_status lob_fuse_hold_output(lob_fuse_job *j, lob_error *error)
 {
-    const lob_label_set *const set = v->j.set;
+    const lob_label_set *const set = j->set;
+    if (set->count > LOB_FUSE_MAX_LABELS) {
+        j->set->count = LOB_FUSE_MAX_LABELS;
+        return lob_fail(error, LOB_EDATA, "the atlases have more than %d labels",
+                        LOB_FUSE_MAX_LABELS);
+    }
+    if (set->count == 0) return lob_fail(error, LOB_EDATA, "no atlas has a label");
+    /* Labels in the type that they get in the end, and shares. */
     const lob_type type = lob_label_type(set->values[set->count - 1]);
     const int64_t each =
-        (int64_t)lob_type_of(type)->bytes + set->count * (int64_t)sizeof *v->out->shares;
-    const int64_t bytes = lob_product(lob_voxels(v->j.in->scan), each, 1, 1);
-    LOB_TRY(lob_budget_hold(&v->j.budget, bytes < 0 ? INT64_MAX : bytes, error));
-    v->output = bytes;
+        (int64_t)lob_type_of(type)->bytes + set->count * (int64_t)sizeof *j->out->shares;
+    const int64_t bytes = lob_product(lob_voxels(j->in->scan), each, 1, 1);
+    LOB_TRY(lob_budget_hold(&j->budget, bytes < 0 ? INT64_MAX : bytes, error));
+    j->output = bytes;
     return LOB_OK;
 }
 
 static lob_status run(votes *v, lob_error *error)
 {
     lob_fuse_job *const j = &v->j;
-    lob_fuse_output *const out = v->out;
+    lob_fuse_output *const out = j->out;
     const lob_dims d = j->dims;
     const int64_t n = lob_voxels(j->in->scan);
     const int side = 2 * j->options->search + 1;
-    LOB_TRY(find_labels(&out->set, j->in, error));
-    LOB_TRY(hold_output(v, error));
+    find_labels(j);
+    LOB_TRY(lob_fuse_hold_output(j, error));
     if (lob_volume_like(&out->labels, j->in->scan, LOB_U8, 1) != LOB_OK)
         return lob_fail(error, LOB_ENOMEM, "no memory left for labels");
     lob_label_names_free(&out->labels.names);
     out->shares = malloc((size_t)(n * out->set.count) * sizeof *out->shares);
     if (!out->shares) return lob_fail(error, LOB_ENOMEM, "no memory left for shares");
-    make_weights(v);
     v->candidates = j->options->majority ? 0 : j->in->count * side * side * side;
     v->blocks[0] = (d.nx + WIDE - 1) / WIDE;
     v->blocks[1] = (d.ny + HIGH - 1) / HIGH;
@@ -432,31 +400,45 @@ lob_fuse_output lob_fuse_output_empty(void)
 void lob_fuse_output_free(lob_fuse_output *out)
 {
     lob_volume_free(&out->labels);
-    free(out->shares);
+    lob_array_free(out->device, out->shares);
     lob_label_set_free(&out->set);
     *out = lob_fuse_output_empty();
 }
 
-lob_status lob_fuse_cpu(lob_fuse_output *out, const lob_fuse_input *in,
-                        const lob_fuse_options *options, const lob_context *context,
-                        lob_error *error)
+/* On the GPU of the context, or on the CPU. */
+static lob_status run_there(votes *v, lob_error *error)
+{
+    lob_label_set *const set = v->j.set;
+    set->values = calloc(LOB_FUSE_MAX_LABELS, sizeof *set->values);
+    set->voxels = calloc(LOB_FUSE_MAX_LABELS, sizeof *set->voxels);
+    if (!set->values || !set->voxels) return lob_fail(error, LOB_ENOMEM, "no memory for labels");
+    make_weights(&v->j);
+#ifdef LOB_WITH_CUDA
+    if (v->j.context->device) return lob_fuse_on_cuda(&v->j, error);
+#endif
+    const lob_status st = run(v, error);
+    lob_fuse_levels_free(&v->j);
+    return st;
+}
+
+lob_status lob_fuse(lob_fuse_output *out, const lob_fuse_input *in, const lob_fuse_options *options,
+                    const lob_context *context, lob_error *error)
 {
     votes v = {
         .j = {.in = in,
               .options = options,
               .context = context,
               .budget = {.who = "fusing", .limit = context->max_memory},
+              .out = out,
               .dims = in->scan->dims,
               .set = &out->set},
-        .out = out,
         .progress = {.context = context},
     };
     *out = lob_fuse_output_empty();
     lob_error_begin(error);
-    LOB_TRY(check(in, options, error));
-    lob_status st = run(&v, error);
-    lob_fuse_levels_free(&v.j);
-    out->working_bytes = v.j.budget.peak - v.output;
+    LOB_TRY(check(&v.j, error));
+    const lob_status st = run_there(&v, error);
+    out->working_bytes = v.j.budget.peak - v.j.output;
     if (st != LOB_OK) lob_fuse_output_free(out);
     return lob_error_end(error, st);
 }

@@ -1,44 +1,37 @@
 /* What is compared: levels and sums of patches of scan and atlases, in a frame; dense labels. */
-#include "kernels/fuse/fuse_job.h"
+#include "kernels/fuse/fuse_voxel.h"
 #include "kernels/histogram/histogram.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Brightness between these percentiles is told apart. */
-static const double low_percent = 1, high_percent = 99;
+const double lob_fuse_percentiles[LOB_FUSE_PERCENTILES] = {1, 99};
 
-/* How values become levels. */
-typedef struct {
-    double low, per_unit;
-} scale;
+lob_status lob_fuse_no_value(lob_status st, int atlas, lob_error *error)
+{
+    if (st == LOB_EDATA && atlas == 0) return lob_fail(error, st, "the scan has no finite value");
+    if (st == LOB_EDATA) return lob_fail(error, st, "atlas %d has no finite value", atlas);
+    return st;
+}
 
 /* atlas: its number, from 1; 0: the scan. */
-static lob_status find_scale(scale *s, const lob_fuse_job *j, const lob_volume *image, int atlas,
-                             lob_error *error)
+static lob_status find_scale(lob_fuse_scale *s, const lob_fuse_job *j, const lob_volume *image,
+                             int atlas, lob_error *error)
 {
-    static const double percent[] = {low_percent, high_percent};
     const lob_histogram_input in = {.image = image, .channel = 0};
     lob_context context = lob_budget_inner(&j->budget, j->context);
     double value[2];
     context.progress = NULL;
-    const lob_status st = lob_percentiles_cpu(value, percent, 2, NULL, &in, &context, error);
-    if (st == LOB_EDATA && atlas == 0) return lob_fail(error, st, "the scan has no finite value");
-    if (st == LOB_EDATA) return lob_fail(error, st, "atlas %d has no finite value", atlas);
-    if (st != LOB_OK) return st;
-    *s = (scale){value[0], value[1] > value[0] ? 254 / (value[1] - value[0]) : 0};
+    const lob_status st = lob_percentiles_cpu(value, lob_fuse_percentiles, LOB_FUSE_PERCENTILES,
+                                              NULL, &in, &context, error);
+    if (st != LOB_OK) return lob_fuse_no_value(st, atlas, error);
+    *s = lob_fuse_scale_of(value);
     return LOB_OK;
-}
-
-static uint8_t level_of(double value, const scale *s)
-{
-    const double at = (value - s->low) * s->per_unit;
-    return isfinite(value) && at >= 0 ? (uint8_t)(at < 254 ? at + 1.5 : 255) : 1;
 }
 
 /* A row of the grid with what the margin repeats of its ends. */
 static void load_row(uint8_t *level, uint8_t *label, const lob_volume *image, int64_t from,
-                     const scale *s, const lob_fuse_frame *f)
+                     const lob_fuse_scale *s, const lob_fuse_frame *f)
 {
     enum { PART = 512 };
     const int64_t nx = image->dims.nx;
@@ -48,7 +41,7 @@ static void load_row(uint8_t *level, uint8_t *label, const lob_volume *image, in
         lob_values(value, image->data, image->type, from + x, n);
         for (int64_t i = 0; i < n; i++) {
             const double v = image->slope * value[i] + image->inter;
-            level[x + i] = level_of(v, s);
+            level[x + i] = lob_fuse_level(v, *s);
             if (label && !isfinite(v)) label[x + i] = LOB_FUSE_NO_LABEL;
         }
     }
@@ -62,7 +55,7 @@ static int64_t clamped(int64_t i, int64_t n)
 }
 
 static void load_levels(const lob_fuse_job *j, lob_fuse_levels *to, const lob_volume *image,
-                        const scale *s)
+                        const lob_fuse_scale *s)
 {
     const lob_dims d = j->dims;
     const lob_fuse_frame *const f = &j->frame;
@@ -134,7 +127,7 @@ static void load_labels(const lob_fuse_job *j, uint8_t *label, bool *has, const 
 static lob_status make_one(lob_fuse_job *j, lob_fuse_levels *to, const lob_volume *image, int atlas,
                            lob_error *error)
 {
-    scale s;
+    lob_fuse_scale s;
     if (j->options->majority) return LOB_OK;
     LOB_TRY(lob_budget_alloc(&j->budget, &to->level, j->frame.count, 1, error));
     LOB_TRY(lob_budget_alloc(&j->budget, &to->sum, j->frame.count, sizeof *to->sum, error));
@@ -144,7 +137,7 @@ static lob_status make_one(lob_fuse_job *j, lob_fuse_levels *to, const lob_volum
     return LOB_OK;
 }
 
-lob_status lob_fuse_levels_make(lob_fuse_job *j, lob_error *error)
+lob_status lob_fuse_frame_make(lob_fuse_job *j, lob_error *error)
 {
     const lob_dims d = j->dims;
     lob_fuse_frame *const f = &j->frame;
@@ -154,12 +147,17 @@ lob_status lob_fuse_levels_make(lob_fuse_job *j, lob_error *error)
     f->plane = f->row * (d.ny + 2 * m);
     f->count = lob_product(f->row, d.ny + 2 * m, d.nz + 2 * m, 1);
     f->first = m * (f->plane + f->row + 1);
-    if (f->count < 0) return lob_fail(error, LOB_EDATA, "the grid has too many voxels");
+    return f->count < 0 ? lob_fail(error, LOB_EDATA, "the grid has too many voxels") : LOB_OK;
+}
+
+lob_status lob_fuse_levels_make(lob_fuse_job *j, lob_error *error)
+{
+    LOB_TRY(lob_fuse_frame_make(j, error));
     LOB_TRY(make_one(j, &j->scan, j->in->scan, 0, error));
     j->all_have = true;
     for (int a = 0; a < j->in->count; a++) {
         lob_fuse_levels *const to = &j->atlas[a];
-        LOB_TRY(lob_budget_alloc(&j->budget, &to->label, f->count, 1, error));
+        LOB_TRY(lob_budget_alloc(&j->budget, &to->label, j->frame.count, 1, error));
         load_labels(j, to->label, j->has[a], j->in->atlases[a].labels);
         LOB_TRY(make_one(j, to, j->in->atlases[a].image, a + 1, error));
         for (int32_t l = 1; l <= j->set->count; l++) j->all_have = j->all_have && j->has[a][l];

@@ -88,7 +88,7 @@ def fuse(
     asked = _abi.lob_fuse_input(pointer(seen), pairs, len(atlases))
     out: _abi.lob_fuse_output = library.lob_fuse_output_empty()
     try:
-        call.run(library.lob_fuse_cpu, byref(out), byref(asked), byref(chosen))
+        call.run(library.lob_fuse, byref(out), byref(asked), byref(chosen))
         count, n = out.set.count, math.prod(of.voxels.shape[1:])
         found = _taken(of, out.labels)
         shares = view(out.shares, (count, n), np.uint16)

@@ -48,14 +48,14 @@ TEST(threads_change_nothing)
     fuse_case *const c = make_case(3);
     const lob_fuse_options options = lob_fuse_defaults();
     lob_fuse_output first, out;
-    assert_ok(lob_fuse_cpu(&first, &c->in, &options, &c->context, NULL));
+    assert_ok(lob_fuse(&first, &c->in, &options, &c->context, NULL));
     assert_int_equal(first.set.count, 2);
     assert_int_equal(first.set.values[0], 4);
     assert_int_equal(first.set.values[1], 9);
     assert_true(first.set.voxels[0] > 0 && first.set.voxels[1] > 0);
     for (int threads = 2; threads <= 5; threads++) {
         c->context.threads = threads;
-        assert_ok(lob_fuse_cpu(&out, &c->in, &options, &c->context, NULL));
+        assert_ok(lob_fuse(&out, &c->in, &options, &c->context, NULL));
         assert_memory_equal(out.labels.data, first.labels.data, N);
         assert_memory_equal(out.shares, first.shares, 2 * N * sizeof *out.shares);
         lob_fuse_output_free(&out);
@@ -80,7 +80,7 @@ TEST(majority)
         c->label[a][N - 1] = 9;
         c->label[a][N - 2] = 4;
     }
-    assert_ok(lob_fuse_cpu(&out, &c->in, &options, &c->context, NULL));
+    assert_ok(lob_fuse(&out, &c->in, &options, &c->context, NULL));
     const uint8_t *const labels = out.labels.data;
     assert_int_equal(labels[0], 4);
     assert_int_equal(labels[1], 0);
@@ -101,7 +101,7 @@ TEST(what_no_atlas_reaches_is_background)
     for (int a = 0; a < ATLASES; a++)
         for (int i = 0; i < N; i++)
             if (i % NX >= 60) c->image[a][i] = (float)NAN;
-    assert_ok(lob_fuse_cpu(&out, &c->in, &options, &c->context, NULL));
+    assert_ok(lob_fuse(&out, &c->in, &options, &c->context, NULL));
     assert_int_equal(out.unseen, (NX - 61) * NY * NZ); /* a search reaches one voxel further */
     assert_int_equal(((const uint8_t *)out.labels.data)[NX - 1], 0);
     lob_fuse_output_free(&out);
@@ -122,24 +122,24 @@ TEST(memory_and_cancelling)
     lob_error error;
     int calls = 0;
     c->context.max_memory = 1 << 20;
-    assert_int_equal(lob_fuse_cpu(&out, &c->in, &options, &c->context, &error), LOB_ENOMEM);
+    assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, &error), LOB_ENOMEM);
     c->context.max_memory = 0;
     options.majority = true;
-    assert_ok(lob_fuse_cpu(&out, &c->in, &options, &c->context, &error));
+    assert_ok(lob_fuse(&out, &c->in, &options, &c->context, &error));
     const int64_t output = N * (1 + 2 * (int64_t)sizeof *out.shares);
     const int64_t working = out.working_bytes;
     lob_fuse_output_free(&out);
     c->context.max_memory = working + output;
-    assert_ok(lob_fuse_cpu(&out, &c->in, &options, &c->context, &error));
+    assert_ok(lob_fuse(&out, &c->in, &options, &c->context, &error));
     assert_int_equal(out.working_bytes, working);
     lob_fuse_output_free(&out);
     c->context.max_memory--;
-    assert_int_equal(lob_fuse_cpu(&out, &c->in, &options, &c->context, &error), LOB_ENOMEM);
+    assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, &error), LOB_ENOMEM);
     options.majority = false;
     c->context.max_memory = 0;
     c->context.progress = stop;
     c->context.user = &calls;
-    assert_int_equal(lob_fuse_cpu(&out, &c->in, &options, &c->context, &error), LOB_ECANCEL);
+    assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, &error), LOB_ECANCEL);
     assert_null(out.shares);
     free(c);
 }
@@ -150,15 +150,15 @@ TEST(refused)
     lob_fuse_options options = lob_fuse_defaults();
     lob_fuse_output out;
     options.patch = LOB_FUSE_MAX_PATCH + 1;
-    assert_int_equal(lob_fuse_cpu(&out, &c->in, &options, &c->context, NULL), LOB_EARG);
+    assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, NULL), LOB_EARG);
     options = lob_fuse_defaults();
     c->in.count = 0;
-    assert_int_equal(lob_fuse_cpu(&out, &c->in, &options, &c->context, NULL), LOB_EARG);
+    assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, NULL), LOB_EARG);
     c->in.count = ATLASES;
     c->labels[1].dims.nz--;
-    assert_int_equal(lob_fuse_cpu(&out, &c->in, &options, &c->context, NULL), LOB_EDATA);
+    assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, NULL), LOB_EDATA);
     c->labels[1].dims.nz++;
     for (int i = 0; i < N; i++) c->label[0][i] = (uint8_t)(i % 200);
-    assert_int_equal(lob_fuse_cpu(&out, &c->in, &options, &c->context, NULL), LOB_EDATA);
+    assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, NULL), LOB_EDATA);
     free(c);
 }

@@ -68,7 +68,7 @@ static lob_status fuse(lob_session *s, work *w)
                                       .majority = w->set.method == 1};
     for (int i = 0; i < in.count; i++) atlases[i] = (lob_fuse_atlas){&w->image[i], &w->labels[i]};
     lob_session_compute(s, "fusing");
-    LOB_TRY(lob_session_done(s, lob_fuse_cpu(&w->found, &in, &options, &s->context, &s->error),
+    LOB_TRY(lob_session_done(s, lob_fuse(&w->found, &in, &options, &s->context, &s->error),
                              w->set.scan, NULL));
     lob_session_hold(s, lob_voxel_bytes(&w->found.labels) +
                             2 * lob_voxels(&w->scan) * w->found.set.count);
