@@ -22,7 +22,7 @@
  * A label's doubt is 1 less the mean share of its votes inside of what came out: it says which
  * results to look at first. A voxel's doubt is 1 less the share of the label that it got.
  *
- * Same bytes at any thread count.
+ * Same bytes at any thread count, on the CPU and on a GPU.
  */
 #ifndef LOB_CARRY_H
 #define LOB_CARRY_H
@@ -121,12 +121,13 @@ void lob_carry_output_free(lob_carry_output *out);
  *   out      out  overwritten; nothing to free after a failure
  *   in       in   see above
  *   options  in   see above
- *   context  in   threads, memory, which shares count in too, progress over all steps. Where it has
- *                 a device, atlases are registered there; what else there is, on the CPU
+ *   context  in   threads, memory, which shares count in too, progress over all steps. With a
+ * device it is computed there, to the same bytes; arrays of input and output are in ordinary memory
+ * all the same
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range, several channels), LOB_EDATA (a scan that
  * is constant, no atlas that can be used, labels that are no whole numbers), what `read` returns,
- * LOB_ENOMEM or LOB_ECANCEL.
+ * LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE.
  */
 lob_status lob_carry(lob_carry_output *out, const lob_carry_input *in,
                      const lob_carry_options *options, const lob_context *context,

@@ -2,6 +2,7 @@
 #ifndef LOB_CARRY_JOB_H
 #define LOB_CARRY_JOB_H
 
+#include "kernels/arrays.h"
 #include "kernels/carry/carry.h"
 #include "kernels/segment/segment_job.h"
 
@@ -13,8 +14,8 @@ typedef struct {
     const lob_carry_input *in;
     const lob_carry_options *options;
     lob_carry_output *out;
-    lob_segment_job steps; /* memory, progress and the algorithms, of the CPU */
-    lob_device *device;    /* on which atlases are registered; NULL: the CPU */
+    lob_segment_job steps; /* memory, progress and the algorithms; volumes below are where these
+                              compute */
 
     /* on the grid for moving and votes */
     lob_volume scan;
@@ -35,6 +36,51 @@ typedef struct {
     lob_volume reached; /* uint8: of the nearest stroke within reach; empty: there are no strokes */
     lob_volume grown;   /* uint8; in the end refined */
 } lob_carry_job;
+
+/* ---- carry_pass.c ---- */
+
+/* What is done at each voxel by itself: carry_voxel.h has what each kind does. */
+typedef enum {
+    LOB_CARRY_FINITE,
+    LOB_CARRY_MARK,
+    LOB_CARRY_CLEAR,
+    LOB_CARRY_WIN,
+    LOB_CARRY_SURE,
+    LOB_CARRY_COUNT,
+    LOB_CARRY_REST,
+    LOB_CARRY_DENSE,
+    LOB_CARRY_REOPEN,
+    LOB_CARRY_DRAW,
+    LOB_CARRY_TO_BEST,
+    LOB_CARRY_JUDGE
+} lob_carry_kind;
+
+enum { LOB_CARRY_SUMS = LOB_CARRY_MAX_LABELS + 2 };
+
+typedef struct {
+    lob_carry_kind kind;
+    int64_t voxels;
+    int32_t count, label; /* labels; the one whose turn it is */
+    uint8_t *seeds, *best, *out;
+    uint16_t *share, *all; /* of what is best, of all labels together */
+    const uint16_t *own;   /* votes of the label */
+    const uint8_t *grey;   /* shares of grey values */
+    const uint8_t *strokes, *reached;
+    const float *image;
+    float *doubt;
+    uint16_t sure, beyond;
+    int against, claimed;
+    uint8_t flag[LOB_CARRY_SUMS]; /* of each label, from 1 */
+} lob_carry_pass;
+
+/* Run a pass where the job computes. sums: what it counts, in ordinary memory; NULL: nothing. */
+lob_status lob_carry_each(lob_carry_job *j, const lob_carry_pass *pass,
+                          int64_t sums[LOB_CARRY_SUMS], lob_error *error);
+lob_status lob_carry_each_cuda(const lob_carry_pass *pass, int64_t *sums, lob_device *device,
+                               lob_error *error);
+
+/* Bring a volume of the job to ordinary memory; an empty one stays. */
+lob_status lob_carry_fetch(lob_carry_job *j, lob_volume *volume, lob_error *error);
 
 /* ---- carry_move.c ---- */
 

@@ -120,17 +120,17 @@ static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, lob_error *error
 /* Register an atlas; by an affine on a coarser grid, to choose. LOB_EDATA: it cannot be; why has
  * the reason. */
 static lob_status register_atlas(lob_carry_job *j, lob_field *field, lob_register_stats *stats,
-                                 const atlas *a, bool choosing, double share, lob_error *why)
+                                 const lob_volume *image, bool choosing, double share,
+                                 lob_error *why)
 {
-    const lob_register_input in = {.fixed = &j->scan, .moving = &a->image};
+    const lob_register_input in = {.fixed = &j->scan, .moving = image};
     lob_register_options options = lob_register_defaults();
     lob_segment_turn turn;
     options.spacing_mm = j->out->grid_mm * (choosing ? choosing_coarser : 1);
     options.smooth = j->options->smooth;
     options.affine_only = choosing;
-    lob_context context = *lob_segment_begin(&j->steps, &turn, share);
-    context.device = j->device;
-    return lob_register(field, stats, &in, &options, &context, why);
+    return lob_register(field, stats, &in, &options, lob_segment_begin(&j->steps, &turn, share),
+                        why);
 }
 
 /* ---- choosing ---- */
@@ -162,7 +162,7 @@ static lob_status measure_all(lob_carry_job *j, double share, lob_error *why, lo
         LOB_TRY(look_at(j, &a, i, error));
         lob_status st = LOB_OK;
         if (is_candidate(j->out, i))
-            st = register_atlas(j, &field, &stats, &a, true, share / j->in->count, why);
+            st = register_atlas(j, &field, &stats, &a.image, true, share / j->in->count, why);
         if (st == LOB_EDATA) j->out->atlas[i].fate = LOB_CARRY_APART;
         if (st == LOB_OK && is_candidate(j->out, i)) j->out->atlas[i].cost = stats.cost_affine;
         lob_field_free(&field);
@@ -200,47 +200,18 @@ static lob_status choose(lob_carry_job *j, double share, lob_error *why, lob_err
 
 /* ---- moving ---- */
 
-/* An image through a field as float32, NaN where the atlas does not reach. */
-static lob_status move_image(lob_carry_job *j, lob_volume *out, const lob_volume *image,
-                             const lob_field *field, lob_error *error)
+/* A volume through a field, onto the grid. */
+static lob_status move_through(lob_carry_job *j, lob_volume *out, const lob_volume *volume,
+                               const lob_field *field, lob_warp_method method, lob_error *error)
 {
-    lob_volume moved;
+    const lob_type type = method == LOB_WARP_VALUES ? LOB_F32 : volume->type;
+    const int64_t bytes = lob_voxels(&j->scan) * (int64_t)lob_type_of(type)->bytes;
     lob_segment_turn turn;
-    const lob_dims d = j->scan.dims;
-    LOB_TRY(lob_warp(&moved, image, field, &j->scan, LOB_WARP_LINEAR,
-                     lob_segment_begin(&j->steps, &turn, 0), error));
-    const lob_status st = lob_segment_make(&j->steps, out, &j->scan, LOB_F32, 1, error);
-    float *const to = out->data;
-#pragma omp parallel for num_threads(j->steps.context->threads) schedule(static)
-    for (int64_t row = 0; row < (st == LOB_OK ? d.ny * d.nz : 0); row++)
-        for (int64_t x = 0; x < d.nx; x++) {
-            const int64_t y = row % d.ny, z = row / d.ny;
-            const double at[3] = {(double)x, (double)y, (double)z};
-            double world[3], mm[3], voxel[3], value;
-            bool inside = true;
-            lob_voxel_to_world(world, &j->scan.geometry, at);
-            lob_field_at(mm, field, world);
-            for (int a = 0; a < 3; a++) world[a] += mm[a];
-            lob_world_to_voxel(voxel, &image->geometry, world);
-            for (int a = 0; a < 3; a++)
-                inside = inside && voxel[a] >= -0.5 &&
-                         voxel[a] <= (double)lob_side(image->dims, a) - 0.5;
-            lob_values(&value, moved.data, moved.type, row * d.nx + x, 1);
-            to[row * d.nx + x] = inside ? (float)(moved.slope * value + moved.inter) : (float)NAN;
-        }
-    lob_volume_free(&moved);
+    LOB_TRY(lob_budget_hold(&j->steps.budget, bytes, error));
+    const lob_status st = lob_warp(out, volume, field, &j->scan, method,
+                                   lob_segment_begin(&j->steps, &turn, 0), error);
+    if (st != LOB_OK) lob_budget_release(&j->steps.budget, bytes);
     return st;
-}
-
-/* Labels through a field. */
-static lob_status move_labels(lob_carry_job *j, lob_volume *out, const lob_volume *labels,
-                              const lob_field *field, lob_error *error)
-{
-    lob_segment_turn turn;
-    LOB_TRY(lob_budget_hold(
-        &j->steps.budget, lob_voxels(&j->scan) * (int64_t)lob_type_of(labels->type)->bytes, error));
-    return lob_warp(out, labels, field, &j->scan, LOB_WARP_LABELS,
-                    lob_segment_begin(&j->steps, &turn, 0), error);
 }
 
 /* Labels are called what the first atlas that names them calls them. */
@@ -256,44 +227,62 @@ static lob_status take_names(lob_label_names *names, const lob_label_names *from
     return LOB_OK;
 }
 
-static bool has_value(const lob_volume *image)
+/* An atlas that was registered, onto the grid; any: has its image a finite value there? */
+static lob_status move_both(lob_carry_job *j, bool *any, const lob_volume *image,
+                            const lob_volume *labels, const lob_field *field, lob_error *error)
 {
-    const float *const value = image->data;
-    int64_t i = 0;
-    while (i < lob_voxels(image) && !isfinite(value[i])) i++;
-    return i < lob_voxels(image);
+    const int k = j->used;
+    int64_t sums[LOB_CARRY_SUMS];
+    LOB_TRY(move_through(j, &j->image[k], image, field, LOB_WARP_VALUES, error));
+    const lob_carry_pass finite = {
+        .kind = LOB_CARRY_FINITE, .voxels = lob_voxels(&j->scan), .image = j->image[k].data};
+    LOB_TRY(lob_carry_each(j, &finite, sums, error));
+    *any = sums[0] > 0;
+    return *any ? move_through(j, &j->labels[k], labels, field, LOB_WARP_LABELS, error) : LOB_OK;
+}
+
+/* image, labels: of the atlas, where the job computes. */
+static lob_status move_here(lob_carry_job *j, atlas *a, const lob_volume *image,
+                            const lob_volume *labels, int i, double share, lob_error *why,
+                            lob_error *error)
+{
+    lob_field field = {.mm = NULL};
+    lob_register_stats stats;
+    const int k = j->used;
+    bool any = false;
+    lob_status st = register_atlas(j, &field, &stats, image, false, share, why);
+    if (st == LOB_EDATA) {
+        j->out->atlas[i].fate = LOB_CARRY_APART;
+        return LOB_OK;
+    }
+    if (st != LOB_OK && error) *error = *why;
+    if (st == LOB_OK) j->out->atlas[i].cost = stats.cost_after;
+    if (st == LOB_OK) st = move_both(j, &any, image, labels, &field, error);
+    lob_field_free(&field);
+    if (st == LOB_OK && any) st = take_names(&j->out->labels.names, &a->labels.names, error);
+    if (st == LOB_OK && any) {
+        j->has[k] = a->set;
+        a->set = (lob_label_set){0};
+        j->used++;
+        return LOB_OK;
+    }
+    lob_segment_drop(&j->steps, &j->image[k]);
+    lob_segment_drop(&j->steps, &j->labels[k]);
+    if (st != LOB_OK) return st;
+    j->out->atlas[i].fate = LOB_CARRY_APART;
+    lob_fail(why, LOB_EDATA, "atlas %d has no finite value where the scan lies", i + 1);
+    return LOB_OK;
 }
 
 static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_error *why,
                            lob_error *error)
 {
-    lob_field field = {.mm = NULL};
-    lob_register_stats stats;
-    lob_status st = register_atlas(j, &field, &stats, a, false, share, why);
-    if (st == LOB_EDATA) {
-        j->out->atlas[i].fate = LOB_CARRY_APART;
-        return LOB_OK;
-    }
-    if (st != LOB_OK) {
-        if (error) *error = *why;
-        return st;
-    }
-    const int k = j->used++;
-    j->out->atlas[i].cost = stats.cost_after;
-    st = move_image(j, &j->image[k], &a->image, &field, error);
-    if (st == LOB_OK && !has_value(&j->image[k])) {
-        j->out->atlas[i].fate = LOB_CARRY_APART;
-        lob_fail(why, LOB_EDATA, "atlas %d has no finite value where the scan lies", i + 1);
-        lob_segment_drop(&j->steps, &j->image[k]);
-        lob_field_free(&field);
-        j->used--;
-        return LOB_OK;
-    }
-    if (st == LOB_OK) st = move_labels(j, &j->labels[k], &a->labels, &field, error);
-    if (st == LOB_OK) st = take_names(&j->out->labels.names, &a->labels.names, error);
-    lob_field_free(&field);
-    j->has[k] = a->set;
-    a->set = (lob_label_set){0};
+    lob_volume image = lob_volume_empty(), labels = lob_volume_empty();
+    lob_status st = lob_segment_here(&j->steps, &image, &a->image, error);
+    if (st == LOB_OK) st = lob_segment_here(&j->steps, &labels, &a->labels, error);
+    if (st == LOB_OK) st = move_here(j, a, &image, &labels, i, share, why, error);
+    lob_segment_drop(&j->steps, &image);
+    lob_segment_drop(&j->steps, &labels);
     return st;
 }
 
@@ -343,8 +332,8 @@ static lob_status fuse(lob_carry_job *j, lob_error *error)
     const lob_fuse_input in = {.scan = &j->scan, .atlases = atlases, .count = j->used};
     lob_segment_turn turn;
     for (int k = 0; k < j->used; k++) atlases[k] = (lob_fuse_atlas){&j->image[k], &j->labels[k]};
-    LOB_TRY(lob_fuse(&j->votes, &in, &j->options->fuse,
-                         lob_segment_begin(&j->steps, &turn, 0.15), error));
+    LOB_TRY(lob_fuse(&j->votes, &in, &j->options->fuse, lob_segment_begin(&j->steps, &turn, 0.15),
+                     error));
     lob_volume_free(&j->votes.labels);
     return lob_budget_hold(&j->steps.budget, 2 * lob_voxels(&j->scan) * j->votes.set.count, error);
 }

@@ -134,8 +134,8 @@ static lob_status grow(lob_carry_job *j, lob_volume *grown, lob_error *error)
     lob_segment_turn turn;
     LOB_TRY(lob_segment_make(&j->steps, grown, &j->part, LOB_U8, 1, error));
     const lob_growcut_output out = {.labels = grown->data};
-    return lob_growcut_cpu(&out, NULL, &in, &options, lob_segment_begin(&j->steps, &turn, 0.05),
-                           error);
+    return j->steps.backend->growcut(&out, NULL, &in, &options,
+                                     lob_segment_begin(&j->steps, &turn, 0.05), error);
 }
 
 static lob_status refine(lob_carry_job *j, const lob_volume *grown, lob_error *error)
@@ -155,8 +155,8 @@ static lob_status refine(lob_carry_job *j, const lob_volume *grown, lob_error *e
     lob_segment_turn turn;
     options.edge = j->options->edge;
     LOB_TRY(lob_segment_make(&j->steps, &j->grown, &j->part, LOB_U8, 1, error));
-    return lob_refine_cpu(j->grown.data, &stats, &in, &options,
-                          lob_segment_begin(&j->steps, &turn, 0.05), error);
+    return j->steps.backend->refine(j->grown.data, &stats, &in, &options,
+                                    lob_segment_begin(&j->steps, &turn, 0.05), error);
 }
 
 /* Nothing to grow without two labels. */
@@ -188,6 +188,7 @@ static lob_status write_labels(lob_carry_job *j, lob_error *error)
     lob_label_names names = out->names;
     lob_label_set set = {.count = j->count};
     int32_t values[LOB_CARRY_MAX_LABELS];
+    LOB_TRY(lob_carry_fetch(j, &j->grown, error));
     out->names = (lob_label_names){NULL};
     lob_status st = lob_volume_like(out, j->in->scan, LOB_U8, 1);
     lob_label_names_free(&out->names);
@@ -216,33 +217,42 @@ static lob_status make_float(lob_carry_job *j, lob_volume *out, int channels, lo
 }
 
 /* What the votes in the box say of the result: each label's mean share, and doubt. */
-static lob_status judge(lob_carry_job *j, lob_error *error)
+static lob_status judge(lob_carry_job *j, lob_volume *doubt, lob_error *error)
 {
-    const int64_t wide = j->box.size[0], rows = j->box.size[1] * j->box.size[2];
-    const uint8_t *const grown = j->grown.data;
+    int64_t sums[LOB_CARRY_SUMS];
+    lob_carry_pass pass = {.kind = LOB_CARRY_JUDGE,
+                           .voxels = lob_voxels(&j->part),
+                           .count = j->count,
+                           .out = j->grown.data};
+    if (j->in->doubt) LOB_TRY(lob_segment_make(&j->steps, doubt, &j->part, LOB_F32, 1, error));
+    pass.doubt = doubt->data;
     for (int32_t l = 1; l <= j->count; l++) {
         lob_carry_label *const label = &j->out->label[l - 1];
         lob_volume one;
-        int64_t sum = 0;
         LOB_TRY(lob_carry_share(j, &one, label->label, &j->part, error));
-        const uint16_t *const share = one.data;
-        for (int64_t row = 0; row < rows; row++) {
-            float *const doubt = j->in->doubt ? (float *)j->out->doubt.data + row_of(j, row) : NULL;
-            for (int64_t x = 0; x < wide; x++) {
-                const int64_t i = row * wide + x;
-                const bool own = grown[i] == l;
-                const int64_t has = share ? share[i] : 0;
-                label->voxels += own;
-                if (own) sum += has;
-                if (!doubt) continue;
-                if (own) doubt[x] = 1 - (float)has / LOB_FUSE_ONE;
-                if (grown[i] > j->count) doubt[x] = fminf(doubt[x] + (float)has / LOB_FUSE_ONE, 1);
-            }
-        }
+        pass.label = l;
+        pass.own = one.data;
+        const lob_status st = lob_carry_each(j, &pass, sums, error);
         lob_segment_drop(&j->steps, &one);
-        if (label->voxels > 0) label->share = (double)sum / LOB_FUSE_ONE / (double)label->voxels;
+        if (st != LOB_OK) return st;
+        label->voxels = sums[0];
+        if (sums[0] > 0) label->share = (double)sums[1] / LOB_FUSE_ONE / (double)sums[0];
     }
     return LOB_OK;
+}
+
+/* The labels' shares, and the doubt of voxels on the whole grid. */
+static lob_status write_doubt(lob_carry_job *j, lob_error *error)
+{
+    lob_volume doubt = lob_volume_empty();
+    const int64_t wide = j->box.size[0], rows = j->box.size[1] * j->box.size[2];
+    lob_status st = judge(j, &doubt, error);
+    if (st == LOB_OK) st = lob_carry_fetch(j, &doubt, error);
+    for (int64_t row = 0; st == LOB_OK && doubt.data && j->count > 0 && row < rows; row++)
+        memcpy((float *)j->out->doubt.data + row_of(j, row), (float *)doubt.data + row * wide,
+               (size_t)wide * sizeof(float));
+    lob_segment_drop(&j->steps, &doubt);
+    return st;
 }
 
 static lob_status write_shares(lob_carry_job *j, lob_error *error)
@@ -256,9 +266,11 @@ static lob_status write_shares(lob_carry_job *j, lob_error *error)
         lob_volume one;
         float *const to = (float *)j->out->shares.data + l * n;
         LOB_TRY(lob_carry_share(j, &one, j->out->label[l].label, j->in->scan, error));
-        for (int64_t i = 0; i < n && one.data; i++)
+        const lob_status st = lob_carry_fetch(j, &one, error);
+        for (int64_t i = 0; st == LOB_OK && i < n && one.data; i++)
             to[i] = (float)((const uint16_t *)one.data)[i] / LOB_FUSE_ONE;
         lob_segment_drop(&j->steps, &one);
+        if (st != LOB_OK) return st;
     }
     lob_budget_release(budget, bytes);
     budget->peak = peak > budget->peak - bytes ? peak : budget->peak - bytes; /* without output */
@@ -281,7 +293,7 @@ static lob_status run(lob_carry_job *j, lob_error *error)
     if (any) {
         LOB_TRY(lob_carry_seeds(j, error));
         LOB_TRY(grow_and_refine(j, error));
-        LOB_TRY(judge(j, error));
+        LOB_TRY(write_doubt(j, error));
     }
     LOB_TRY(write_labels(j, error));
     LOB_TRY(list_lost(j, error));
@@ -328,15 +340,12 @@ lob_status lob_carry(lob_carry_output *out, const lob_carry_input *in,
                      const lob_carry_options *options, const lob_context *context, lob_error *error)
 {
     const lob_volume none = lob_volume_empty();
-    lob_context here = *context;
-    here.device = NULL;
     lob_carry_job j = {
         .in = in,
         .options = options,
         .out = out,
-        .device = context->device,
-        .steps = {.backend = lob_backends[0],
-                  .context = &here,
+        .steps = {.backend = context->device ? lob_backend_named("cuda") : lob_backends[0],
+                  .context = context,
                   .budget = {.who = "carrying", .limit = context->max_memory}},
         .scan = none,
         .part = none,

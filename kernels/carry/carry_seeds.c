@@ -16,22 +16,23 @@ static uint16_t share_of(double share)
 
 /* ---- the box ---- */
 
-/* Mark the scan's voxels around those of the votes' grid that have votes. */
+/* Mark the scan's voxels around those of the votes' grid that have votes; in ordinary memory. */
 static lob_status mark_votes(lob_carry_job *j, lob_volume *near, lob_error *error)
 {
-    const int64_t n = lob_voxels(&j->scan);
-    const uint32_t least = share_of(box_share);
     lob_volume some;
     LOB_TRY(lob_segment_make(&j->steps, &some, &j->scan, LOB_U8, 1, error));
-    uint8_t *const mark = some.data;
-    memset(mark, 0, (size_t)n);
-    for (int32_t l = 0; l < j->votes.set.count; l++)
-        for (int64_t i = 0; i < n; i++)
-            if (j->votes.shares[l * n + i] >= least) mark[i] = 1;
-    const lob_status st =
-        lob_segment_onto(&j->steps, near, &some, j->in->scan, LOB_RESAMPLE_NEAREST, 0.01, error);
+    const lob_carry_pass mark = {.kind = LOB_CARRY_MARK,
+                                 .voxels = lob_voxels(&j->scan),
+                                 .count = j->votes.set.count,
+                                 .own = j->votes.shares,
+                                 .out = some.data,
+                                 .sure = share_of(box_share)};
+    lob_status st = lob_carry_each(j, &mark, NULL, error);
+    if (st == LOB_OK)
+        st = lob_segment_onto(&j->steps, near, &some, j->in->scan, LOB_RESAMPLE_NEAREST, 0.01,
+                              error);
     lob_segment_drop(&j->steps, &some);
-    return st;
+    return st == LOB_OK ? lob_carry_fetch(j, near, error) : st;
 }
 
 lob_status lob_carry_strokes(lob_carry_job *j, lob_volume *out, lob_label_set *set,
@@ -68,6 +69,19 @@ static lob_status load_strokes(lob_carry_job *j, uint8_t *to, lob_error *error)
     return LOB_OK;
 }
 
+/* Strokes on the whole grid, in ordinary memory. */
+static lob_status make_drawn(lob_carry_job *j, lob_volume *drawn, lob_error *error)
+{
+    const lob_volume *const scan = j->in->scan;
+    const lob_volume grid = lob_segment_grid(scan->dims, &scan->geometry);
+    LOB_TRY(lob_budget_hold(&j->steps.budget, lob_voxels(scan), error));
+    if (lob_volume_like(drawn, &grid, LOB_U8, 1) != LOB_OK) {
+        lob_budget_release(&j->steps.budget, lob_voxels(scan));
+        return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    }
+    return load_strokes(j, drawn->data, error);
+}
+
 lob_status lob_carry_box(lob_carry_job *j, bool *any, lob_error *error)
 {
     const lob_volume *const scan = j->in->scan;
@@ -76,9 +90,7 @@ lob_status lob_carry_box(lob_carry_job *j, bool *any, lob_error *error)
     int64_t margin[3];
     lob_status st = mark_votes(j, &near, error);
     if (st == LOB_OK && j->in->strokes) {
-        st = lob_segment_make(&j->steps, &drawn, scan, LOB_U8, 1, error);
-        if (st == LOB_OK) memset(drawn.data, 0, (size_t)n);
-        if (st == LOB_OK) st = load_strokes(j, drawn.data, error);
+        st = make_drawn(j, &drawn, error);
         for (int64_t i = 0; st == LOB_OK && i < n; i++)
             ((uint8_t *)near.data)[i] |= ((const uint8_t *)drawn.data)[i];
     }
@@ -111,6 +123,7 @@ lob_status lob_carry_share(lob_carry_job *j, lob_volume *out, int32_t label, con
     if (dense == 0) return LOB_OK;
     votes.data = j->votes.shares + (dense - 1) * lob_voxels(&j->scan);
     votes.type = LOB_U16;
+    votes.place = j->scan.place;
     votes.borrowed = true;
     return lob_segment_onto(&j->steps, out, &votes, grid, LOB_RESAMPLE_LINEAR, 0, error);
 }
@@ -120,33 +133,41 @@ typedef struct {
     lob_volume best, share, all; /* uint8, uint16, uint16 */
 } winners;
 
+/* A pass over the box that knows the winners, where w is not NULL. */
+static lob_carry_pass pass_of(const lob_carry_job *j, lob_carry_kind kind, const winners *w)
+{
+    lob_carry_pass pass = {.kind = kind,
+                           .voxels = lob_voxels(&j->part),
+                           .count = j->count,
+                           .seeds = j->seeds.data,
+                           .strokes = j->strokes.data,
+                           .reached = j->reached.data};
+    if (w) {
+        pass.best = w->best.data;
+        pass.share = w->share.data;
+        pass.all = w->all.data;
+    }
+    return pass;
+}
+
 static lob_status find_winners(lob_carry_job *j, winners *w, lob_error *error)
 {
-    const int64_t n = lob_voxels(&j->part);
-    lob_status st = LOB_OK;
-    lob_volume *const made[] = {&w->best, &w->share, &w->all};
-    for (int k = 0; k < 3 && st == LOB_OK; k++) {
-        const lob_type type = k == 0 ? LOB_U8 : LOB_U16;
-        st = lob_segment_make(&j->steps, made[k], &j->part, type, 1, error);
-        if (st == LOB_OK) memset(made[k]->data, 0, (size_t)n * lob_type_of(type)->bytes);
-    }
-    for (int32_t l = 1; l <= j->count && st == LOB_OK; l++) {
+    LOB_TRY(lob_segment_make(&j->steps, &w->best, &j->part, LOB_U8, 1, error));
+    LOB_TRY(lob_segment_make(&j->steps, &w->share, &j->part, LOB_U16, 1, error));
+    LOB_TRY(lob_segment_make(&j->steps, &w->all, &j->part, LOB_U16, 1, error));
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_CLEAR, w);
+    LOB_TRY(lob_carry_each(j, &pass, NULL, error));
+    pass.kind = LOB_CARRY_WIN;
+    for (int32_t l = 1; l <= j->count; l++) {
         lob_volume one;
-        uint8_t *const best = w->best.data;
-        uint16_t *const share = w->share.data, *const all = w->all.data;
-        st = lob_carry_share(j, &one, j->out->label[l - 1].label, &j->part, error);
-        const uint16_t *const own = one.data;
-        for (int64_t i = 0; i < n && st == LOB_OK && own; i++) {
-            const int sum = all[i] + own[i];
-            all[i] = (uint16_t)(sum < LOB_FUSE_ONE ? sum : LOB_FUSE_ONE);
-            if (own[i] > share[i]) {
-                best[i] = (uint8_t)l;
-                share[i] = own[i];
-            }
-        }
+        LOB_TRY(lob_carry_share(j, &one, j->out->label[l - 1].label, &j->part, error));
+        pass.label = l;
+        pass.own = one.data;
+        const lob_status st = one.data ? lob_carry_each(j, &pass, NULL, error) : LOB_OK;
         lob_segment_drop(&j->steps, &one);
+        if (st != LOB_OK) return st;
     }
-    return st;
+    return LOB_OK;
 }
 
 static void drop_winners(lob_carry_job *j, winners *w)
@@ -156,86 +177,66 @@ static void drop_winners(lob_carry_job *j, winners *w)
     lob_segment_drop(&j->steps, &w->all);
 }
 
-/* Labels without seeds have all voxels where they win. */
-static void seed_the_rest(lob_carry_job *j, const winners *w)
+/* Seeds where votes win clearly, so far inside. */
+static lob_status find_cores(lob_carry_job *j, const winners *w, lob_error *error)
 {
-    const int64_t n = lob_voxels(&j->part);
-    uint8_t *const seeds = j->seeds.data;
-    const uint8_t *const best = w->best.data;
-    const uint16_t *const share = w->share.data, *const all = w->all.data;
-    bool has[LOB_CARRY_MAX_LABELS + 2] = {false};
-    for (int64_t i = 0; i < n; i++) has[seeds[i]] = true;
-    for (int64_t i = 0; i < n; i++)
-        if (best[i] > 0 && !has[best[i]] && share[i] > LOB_FUSE_ONE - all[i]) seeds[i] = best[i];
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_SURE, w);
+    pass.sure = share_of(j->options->sure);
+    LOB_TRY(lob_carry_each(j, &pass, NULL, error));
+    if (!(j->options->sure_mm > 0)) return LOB_OK;
+    lob_morphology_input in = {
+        .labels = pass.seeds, .type = LOB_U8, .dims = j->part.dims, .place = j->seeds.place};
+    lob_segment_turn turn;
+    memcpy(in.spacing, j->part.geometry.spacing_mm, sizeof in.spacing);
+    return j->steps.backend->morphology(pass.seeds, &in, LOB_MORPHOLOGY_ERODE, j->options->sure_mm,
+                                        lob_segment_begin(&j->steps, &turn, 0.01), error);
 }
 
-/* Seeds of what the votes are sure of. */
-static lob_status find_sure(lob_carry_job *j, lob_error *error)
+/* Seeds of what the votes are sure of. seeds: of each label, and of the background. */
+static lob_status find_sure(lob_carry_job *j, int64_t seeds[LOB_CARRY_SUMS], lob_error *error)
 {
-    const lob_carry_options *const o = j->options;
-    const int64_t n = lob_voxels(&j->part);
-    const uint16_t sure = share_of(o->sure), beyond = share_of(1 - o->sure_background);
     winners w = {lob_volume_empty(), lob_volume_empty(), lob_volume_empty()};
     lob_status st = find_winners(j, &w, error);
     if (st == LOB_OK) st = lob_segment_make(&j->steps, &j->seeds, &j->part, LOB_U8, 1, error);
-    if (st == LOB_OK) {
-        uint8_t *const seeds = j->seeds.data;
-        const uint16_t *const share = w.share.data, *const all = w.all.data;
-        lob_morphology_input in = {
-            .labels = seeds, .type = LOB_U8, .dims = j->part.dims, .place = j->seeds.place};
-        lob_segment_turn turn;
-        memcpy(in.spacing, j->part.geometry.spacing_mm, sizeof in.spacing);
-        for (int64_t i = 0; i < n; i++)
-            seeds[i] = share[i] >= sure ? ((const uint8_t *)w.best.data)[i] : 0;
-        if (o->sure_mm > 0)
-            st = lob_morphology_cpu(seeds, &in, LOB_MORPHOLOGY_ERODE, o->sure_mm,
-                                    lob_segment_begin(&j->steps, &turn, 0.01), error);
-        if (st == LOB_OK) seed_the_rest(j, &w);
-        for (int64_t i = 0; i < n; i++)
-            if (seeds[i] == 0 && all[i] <= beyond) seeds[i] = (uint8_t)(j->count + 1);
-    }
+    if (st == LOB_OK) st = find_cores(j, &w, error);
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_COUNT, &w);
+    if (st == LOB_OK) st = lob_carry_each(j, &pass, seeds, error);
+    for (int l = 0; st == LOB_OK && l < LOB_CARRY_SUMS; l++) pass.flag[l] = seeds[l] > 0;
+    pass.kind = LOB_CARRY_REST;
+    pass.beyond = share_of(1 - j->options->sure_background);
+    if (st == LOB_OK) st = lob_carry_each(j, &pass, seeds, error);
     drop_winners(j, &w);
     return st;
 }
 
 /* ---- what contradicts ---- */
 
-/* Seeds that keep no label leave a gap for the growth. */
-static void reopen(lob_carry_job *j, const uint8_t *shares, const uint8_t *place)
+static lob_status reopen(lob_carry_job *j, lob_carry_pass *pass, const lob_volume *grey,
+                         lob_error *error)
 {
-    const int64_t n = lob_voxels(&j->part);
-    const int against = (int)(j->options->against * 255 + 0.5);
-    const int claimed = (int)(j->options->claimed * 255 + 0.5);
-    uint8_t *const seeds = j->seeds.data;
-    for (int64_t i = 0; i < n; i++) {
-        const int32_t l = seeds[i];
-        if (l == 0) continue;
-        bool opens = l <= j->count && shares[place[l] * n + i] < against;
-        for (int32_t k = 1; k <= j->count && l > j->count && !opens; k++)
-            opens = place[k] != UINT8_MAX && shares[place[k] * n + i] > claimed;
-        if (!opens) continue;
-        seeds[i] = 0;
-        if (l <= j->count)
-            j->out->label[l - 1].reopened++;
-        else
-            j->out->reopened_background++;
-    }
+    int64_t sums[LOB_CARRY_SUMS];
+    pass->kind = LOB_CARRY_REOPEN;
+    pass->grey = grey->data;
+    pass->against = (int)(j->options->against * 255 + 0.5);
+    pass->claimed = (int)(j->options->claimed * 255 + 0.5);
+    LOB_TRY(lob_carry_each(j, pass, sums, error));
+    for (int32_t l = 1; l <= j->count; l++) j->out->label[l - 1].reopened = sums[l];
+    j->out->reopened_background = sums[j->count + 1];
+    return LOB_OK;
 }
 
-static lob_status contradict(lob_carry_job *j, lob_error *error)
+static lob_status contradict(lob_carry_job *j, const int64_t seeds[LOB_CARRY_SUMS],
+                             lob_error *error)
 {
-    const int64_t n = lob_voxels(&j->part);
-    uint8_t *const seeds = j->seeds.data;
-    uint8_t place[LOB_CARRY_MAX_LABELS + 2], count = 0;
-    bool has[LOB_CARRY_MAX_LABELS + 2] = {false};
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_DENSE, NULL);
+    uint8_t count = 0;
     lob_volume dense, shares = lob_volume_empty();
     lob_segment_turn turn;
-    for (int64_t i = 0; i < n; i++) has[seeds[i]] = true;
-    for (int32_t l = 1; l <= j->count + 1; l++) place[l] = has[l] ? count++ : UINT8_MAX;
-    if (count < 2 || !has[j->count + 1]) return LOB_OK;
+    for (int32_t l = 1; l <= j->count + 1; l++) pass.flag[l] = seeds[l] > 0 ? count++ : UINT8_MAX;
+    if (count < 2 || seeds[j->count + 1] == 0) return LOB_OK;
     LOB_TRY(lob_segment_make(&j->steps, &dense, &j->part, LOB_U8, 1, error));
-    for (int64_t i = 0; i < n; i++)
-        ((uint8_t *)dense.data)[i] = seeds[i] ? (uint8_t)(place[seeds[i]] + 1) : 0;
+    pass.out = dense.data;
+    lob_status st = lob_carry_each(j, &pass, NULL, error);
     const lob_volume *const views[] = {&j->part};
     const lob_appearance_input in = {
         .views = views,
@@ -250,11 +251,11 @@ static lob_status contradict(lob_carry_job *j, lob_error *error)
     lob_appearance_stats stats;
     options.levels = true;
     options.blur_mm = lob_least_spacing(j->part.dims, j->part.geometry.spacing_mm);
-    lob_status st = lob_segment_make(&j->steps, &shares, &j->part, LOB_U8, count - 1, error);
+    if (st == LOB_OK) st = lob_segment_make(&j->steps, &shares, &j->part, LOB_U8, count - 1, error);
     if (st == LOB_OK)
-        st = lob_appearance_cpu(shares.data, &stats, &in, &options,
-                                lob_segment_begin(&j->steps, &turn, 0.04), error);
-    if (st == LOB_OK) reopen(j, shares.data, place);
+        st = j->steps.backend->appearance(shares.data, &stats, &in, &options,
+                                          lob_segment_begin(&j->steps, &turn, 0.04), error);
+    if (st == LOB_OK) st = reopen(j, &pass, &shares, error);
     lob_segment_drop(&j->steps, &shares);
     lob_segment_drop(&j->steps, &dense);
     return st;
@@ -265,34 +266,26 @@ static lob_status contradict(lob_carry_job *j, lob_error *error)
 /* Strokes become seeds, and near to them no seed says otherwise. */
 static lob_status draw(lob_carry_job *j, lob_error *error)
 {
-    const int64_t n = lob_voxels(&j->part);
-    const uint8_t *const strokes = j->strokes.data;
-    uint8_t *const seeds = j->seeds.data;
     lob_segment_turn turn;
     LOB_TRY(lob_segment_make(&j->steps, &j->reached, &j->part, LOB_U8, 1, error));
-    lob_distance_input in = {.labels = strokes, .type = LOB_U8, .dims = j->part.dims};
+    lob_distance_input in = {
+        .labels = j->strokes.data, .type = LOB_U8, .dims = j->part.dims, .place = j->strokes.place};
     lob_distance_options options = lob_distance_defaults();
     const lob_distance_output out = {.feature = j->reached.data};
     memcpy(in.spacing, j->part.geometry.spacing_mm, sizeof in.spacing);
     options.max = j->options->reach_mm;
-    const lob_status st =
-        lob_distance_cpu(&out, &in, &options, lob_segment_begin(&j->steps, &turn, 0.01), error);
-    for (int64_t i = 0; st == LOB_OK && i < n; i++) {
-        const uint8_t said = ((const uint8_t *)j->reached.data)[i];
-        if (said > 0 && seeds[i] != said) seeds[i] = 0;
-        if (strokes[i] > 0) seeds[i] = strokes[i];
-    }
-    return st;
+    LOB_TRY(j->steps.backend->distance(&out, &in, &options,
+                                       lob_segment_begin(&j->steps, &turn, 0.01), error));
+    const lob_carry_pass pass = pass_of(j, LOB_CARRY_DRAW, NULL);
+    return lob_carry_each(j, &pass, NULL, error);
 }
 
 lob_status lob_carry_seeds(lob_carry_job *j, lob_error *error)
 {
-    LOB_TRY(find_sure(j, error));
-    for (int64_t i = 0; i < lob_voxels(&j->part); i++) {
-        const int32_t l = ((const uint8_t *)j->seeds.data)[i];
-        if (l > 0 && l <= j->count) j->out->label[l - 1].seeds++;
-    }
-    if (j->options->against > 0 || j->options->claimed < 1) LOB_TRY(contradict(j, error));
+    int64_t seeds[LOB_CARRY_SUMS];
+    LOB_TRY(find_sure(j, seeds, error));
+    for (int32_t l = 1; l <= j->count; l++) j->out->label[l - 1].seeds = seeds[l];
+    if (j->options->against > 0 || j->options->claimed < 1) LOB_TRY(contradict(j, seeds, error));
     return j->strokes.data ? draw(j, error) : LOB_OK;
 }
 
@@ -300,16 +293,12 @@ lob_status lob_carry_seeds(lob_carry_job *j, lob_error *error)
 
 lob_status lob_carry_part(lob_carry_job *j, lob_volume *grown, lob_error *error)
 {
-    uint8_t *const label = grown->data;
-    const uint8_t *const reached = j->reached.data;
     winners w = {lob_volume_empty(), lob_volume_empty(), lob_volume_empty()};
-    const lob_status st = find_winners(j, &w, error);
-    const uint8_t *const best = w.best.data;
-    for (int64_t i = 0; st == LOB_OK && i < lob_voxels(grown); i++) {
-        const int32_t l = label[i];
-        if (l == 0 || l > j->count || j->out->label[l - 1].atlases == 0) continue;
-        if (best[i] > 0 && !(reached && reached[i])) label[i] = best[i];
-    }
+    lob_status st = find_winners(j, &w, error);
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_TO_BEST, &w);
+    pass.out = grown->data;
+    for (int32_t l = 1; l <= j->count; l++) pass.flag[l] = j->out->label[l - 1].atlases > 0;
+    if (st == LOB_OK) st = lob_carry_each(j, &pass, NULL, error);
     drop_winners(j, &w);
     return st;
 }
