@@ -38,6 +38,10 @@ check_cases check_appearance_cases;
 check_repeats check_appearance_repeats;
 check_bench bench_appearance;
 
+/* A whole carry, which the context's device alone moves to a GPU. */
+check_cases check_carry_cases;
+check_repeats check_carry_repeats;
+
 /* Cells, by all slots that they need. */
 check_cases check_cells_cases;
 check_repeats check_cells_repeats;
@@ -55,6 +59,10 @@ check_bench bench_components, bench_growcut, bench_supervoxels;
 check_cases check_filters_cases;
 check_repeats check_filters_repeats;
 check_bench bench_filters;
+
+/* Warps, and votes of what they moved, which the context's device alone moves to a GPU. */
+check_cases check_fuse_cases;
+check_repeats check_fuse_repeats;
 
 /* Gaussian steps, by the slot for filters. */
 check_cases check_gaussian_cases;

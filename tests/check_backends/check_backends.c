@@ -21,10 +21,12 @@ enum { SKIPPED = 77 };
 
 static const check_algorithm algorithms[] = {
     {"appearance",  check_appearance_cases,     check_appearance_repeats,     BENCH(bench_appearance)  },
+    {"carry",       check_carry_cases,          check_carry_repeats,          NULL                     },
     {"cells",       check_cells_cases,          check_cells_repeats,          NULL                     },
     {"components",  check_components_cases,     check_components_repeats,     BENCH(bench_components)  },
     {"distance",    check_distance_cases,       check_distance_repeats,       BENCH(bench_distance)    },
     {"filters",     BENCH(check_filters_cases), BENCH(check_filters_repeats), BENCH(bench_filters)     },
+    {"fuse",        check_fuse_cases,           check_fuse_repeats,           NULL                     },
     {"gaussian",    check_gaussian_cases,       check_gaussian_repeats,       BENCH(bench_gaussian)    },
     {"growcut",     check_growcut_cases,        check_growcut_repeats,        BENCH(bench_growcut)     },
     {"labels",      check_labels_cases,         check_labels_repeats,         BENCH(bench_labels)      },
