@@ -12,8 +12,7 @@
 #include <string.h>
 
 enum {
-    PARSE_CPU_S = 8,         /* processor time to find the data set */
-    PARSE_BYTES = 512 << 20, /* memory for that */
+    PARSE_BYTES = 512 << 20, /* memory to find the data set */
 };
 
 /* What is asked for, with its texts; their memory goes with the process. */
@@ -49,6 +48,17 @@ static void receive_task(task *t)
     t->nifti = receive_text(t->request.nifti);
 }
 
+/*
+ * Processor time to find the data set, in seconds. Damage can send HDF5 round a circle for ever;
+ * what is sound takes less than a second for 16 MiB of small objects.
+ */
+static int parse_s(int64_t file_bytes)
+{
+    enum { LEAST_S = 1, MOST_S = 8, BYTES_PER_S = 4 << 20 };
+    const int64_t s = LEAST_S + file_bytes / BYTES_PER_S;
+    return s < MOST_S ? (int)s : MOST_S;
+}
+
 /* Open the input; from then on, whatever it says, no other file is opened. */
 static void open_input(task *t)
 {
@@ -59,7 +69,7 @@ static void open_input(task *t)
     storage.bytes = lob_map(storage.fd, storage.size);
     t->file_bytes = about.bytes;
     if (!storage.bytes) lob_inside_give_up();
-    lob_inside_limit(PARSE_CPU_S, PARSE_BYTES);
+    lob_inside_limit(parse_s(t->file_bytes), PARSE_BYTES);
     lob_inside_shut();
     const hid_t plist = lob_hdf5_access(&storage);
     t->file = plist < 0 ? -1 : H5Fopen("input", H5F_ACC_RDONLY, plist);

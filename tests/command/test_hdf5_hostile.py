@@ -2,6 +2,8 @@
 
 import os
 import random
+import re
+import resource
 
 import h5py
 import numpy as np
@@ -112,3 +114,19 @@ def test_a_newer_format_may_be_the_reason(tmp_path):
         done = lobule("convert", f"{tmp_path / 'new.h5'}{inside}", tmp_path / "out.nii", "--force")
         if done.returncode:  # HDF5 2 reads it
             assert_one_line(done, 65, "raw", "newer format", "libver='latest'")
+
+
+def test_a_circle_in_a_small_file_is_left_early(tmp_path):
+    """A text's length of which HDF5 1.10 makes no step at all: it reads the same heap for ever."""
+    path = tmp_path / "scan.nxs"
+    nexus(path)
+    whole = bytearray(path.read_bytes())
+    for heap in re.finditer(b"GCOL", bytes(whole)):
+        length = heap.start() + 16 + 8  # behind the heap's head: of its first object number, count, length
+        whole[length : length + 8] = (2**64 - 16).to_bytes(8, "little")
+    path.write_bytes(whole)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = lobule("info", path)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode in (0, 65), done.stderr  # newer releases of HDF5 notice it
+    assert used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime < 4
