@@ -227,7 +227,7 @@ typedef struct {
     png_uint_32 width, height;
     int colour, depth;
     double spacing_mm[2]; /* 0: not told */
-    int level;
+    int level, filters;
     size_t row_bytes;
     void (*make_row)(unsigned char *row, const void *user, png_uint_32 y);
     const void *user;
@@ -239,6 +239,7 @@ static bool write_rows(png_structp png, png_infop info, const image_source *imag
     if (setjmp(png_jmpbuf(png))) return false;
     png_set_user_limits(png, MAX_SIDE, MAX_SIDE);
     png_set_compression_level(png, image->level);
+    png_set_filter(png, PNG_FILTER_TYPE_BASE, image->filters);
     png_set_IHDR(png, info, image->width, image->height, image->depth, image->colour,
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     const double x = 1000.0 / image->spacing_mm[0], y = 1000.0 / image->spacing_mm[1];
@@ -305,7 +306,8 @@ static bool rgb_source(image_source *image, image_source *pixels, const unsigned
                             .height = (png_uint_32)height,
                             .colour = PNG_COLOR_TYPE_RGB,
                             .depth = 8,
-                            .level = 6,
+                            .level = 2, /* a fifth of level 6's time, for a seventh more bytes, */
+                            .filters = PNG_FILTER_UP, /* as voxels are larger than pixels */
                             .row_bytes = pixels->row_bytes,
                             .make_row = rgb_row,
                             .user = pixels};
@@ -329,6 +331,7 @@ lob_status lob_png_encode_rgb(unsigned char **png, size_t *size, const unsigned 
     *png = NULL;
     if (!rgb_source(&image, &pixels, rgb, width, height))
         return lob_fail(error, LOB_EARG, "a PNG has sides of 1 to %d pixels", MAX_SIDE);
+    image.level = 6; /* what is kept in a text is small, and to be kept so */
     session s = {.memory = lob_memory_stream(&bytes, size), .error = error};
     lob_status st =
         s.memory ? compress_image(&s, &image, "PNG") : lob_fail(error, LOB_ENOMEM, "out of memory");
@@ -421,6 +424,7 @@ static lob_status png_write(const lob_volume *v, const lob_location *where,
         .depth = (int)bytes * 8,
         .spacing_mm = {v->geometry.spacing_mm[0], v->geometry.spacing_mm[1]},
         .level = options->level,
+        .filters = PNG_ALL_FILTERS,
         .row_bytes = (size_t)v->dims.nx * (size_t)v->channels * bytes,
         .make_row = volume_row,
         .user = v

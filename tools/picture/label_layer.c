@@ -142,22 +142,17 @@ static int32_t label_at(const nine *of, const support *across, const support *do
     return of->label[best];
 }
 
-static void find_labels(const layer *l)
+/* The labels of points from..to - 1 of a row. */
+static void find_row(const layer *l, int y, int from, int to)
 {
-    for (int y = 0; y < l->rows; y++) {
-        const support *const down = &l->down[l->first + y];
-        const bool *const needed = l->needed + y / SAMPLES * (l->wide / SAMPLES);
-        int32_t *const row = l->label + (size_t)y * (size_t)l->wide;
-        int64_t before = -1;
-        nine around = {.count = 0};
-        for (int x = 0; x < l->wide; x++) {
-            const support *const across = &l->across[x];
-            row[x] = 0;
-            if (!needed[x / SAMPLES]) continue;
-            if (across->voxel[1] != before) find_nine(&around, l->map, across, down);
-            before = across->voxel[1];
-            row[x] = label_at(&around, across, down);
-        }
+    const support *const down = &l->down[l->first + y];
+    int32_t *const row = l->label + (size_t)y * (size_t)l->wide;
+    nine around;
+    for (int x = from; x < to;) {
+        const int64_t voxel = l->across[x].voxel[1];
+        find_nine(&around, l->map, &l->across[x], down);
+        for (; x < to && l->across[x].voxel[1] == voxel; x++)
+            row[x] = label_at(&around, &l->across[x], down);
     }
 }
 
@@ -173,20 +168,35 @@ static int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-/* Rows to the next border above or below, the nearer; reach where there is none that near. */
-static void find_borders(const layer *l)
+/* Rows to the next border below, or reach where there is none that near, of points of a row. */
+static void look_down(const layer *l, int y, int from, int to)
 {
-    const size_t wide = (size_t)l->wide;
-    for (int y = l->rows - 1; y >= 0; y--)
-        for (int x = 0; x < l->wide; x++) {
-            int32_t *const to = l->beside + (size_t)y * wide + (size_t)x;
-            const bool needed = l->needed[y / SAMPLES * (l->wide / SAMPLES) + x / SAMPLES];
-            *to = needed && is_border(l, x, y) ? 0
-                  : y + 1 < l->rows            ? least(to[wide] + 1, l->reach)
-                                               : l->reach;
-        }
-    for (size_t i = wide; i < (size_t)l->rows * wide; i++)
-        l->beside[i] = least(l->beside[i], l->beside[i - wide] + 1);
+    int32_t *const row = l->beside + (size_t)y * (size_t)l->wide;
+    for (int x = from; x < to; x++)
+        row[x] = is_border(l, x, y) ? 0
+                 : y + 1 < l->rows  ? least(row[x + l->wide] + 1, l->reach)
+                                    : l->reach;
+}
+
+/* Above too: the nearer. */
+static void look_up(const layer *l, int y, int from, int to)
+{
+    int32_t *const row = l->beside + (size_t)y * (size_t)l->wide;
+    for (int x = from; x < to && y > 0; x++) row[x] = least(row[x], row[x - l->wide] + 1);
+}
+
+/*
+ * Do something with the needed points of a row. The others keep what they have: it comes into
+ * nothing that is drawn, since what is needed reaches farther than outlines.
+ */
+static void at_needed(const layer *l, int y, void (*work)(const layer *, int, int, int))
+{
+    const int wide = l->wide / SAMPLES;
+    const bool *const needed = l->needed + y / SAMPLES * wide;
+    for (int u = 0, end; u < wide; u = end) {
+        for (end = u; end < wide && needed[end] == needed[u];) end++;
+        if (needed[u]) work(l, y, u * SAMPLES, end * SAMPLES);
+    }
 }
 
 /* Is the border of this point's label nearer than the outline is wide? A point at the border is
@@ -231,30 +241,18 @@ static void draw_pixel(lob_canvas *canvas, const layer *l, int x, int y, const i
 }
 
 /* Rows from..to - 1 of pixels. Labels of as many more are found as outlines reach, and one. */
-static lob_status draw_band(lob_canvas *canvas, layer *l, int x, int y, int from, int to)
+static void draw_band(lob_canvas *canvas, layer *l, int x, int y, int from, int to)
 {
     const int low = from * SAMPLES - l->reach - SAMPLES, high = to * SAMPLES + l->reach + SAMPLES;
     l->first = low < 0 ? 0 : low;
     l->rows = (high > l->tall ? l->tall : high) - l->first;
-    const size_t points = (size_t)l->rows * (size_t)l->wide;
-    l->label = malloc(points * sizeof *l->label);
-    l->beside = malloc(points * sizeof *l->beside);
-    l->mixed = malloc(points / (SAMPLES * SAMPLES));
-    l->needed = malloc(points / (SAMPLES * SAMPLES));
-    const bool memory = l->label && l->beside && l->mixed && l->needed;
-    if (memory) {
-        find_mixed(l);
-        find_labels(l);
-        if (l->reach > 0) find_borders(l);
-        for (int v = from; v < to; v++)
-            for (int u = 0; u < l->wide / SAMPLES; u++)
-                draw_pixel(canvas, l, x, y, (const int[2]){u, v});
-    }
-    free(l->label);
-    free(l->beside);
-    free(l->mixed);
-    free(l->needed);
-    return memory ? LOB_OK : LOB_ENOMEM;
+    find_mixed(l);
+    for (int v = 0; v < l->rows; v++) at_needed(l, v, find_row);
+    for (int v = l->rows - 1; v >= 0 && l->reach > 0; v--) at_needed(l, v, look_down);
+    for (int v = 0; v < l->rows && l->reach > 0; v++) at_needed(l, v, look_up);
+    for (int v = from; v < to; v++)
+        for (int u = 0; u < l->wide / SAMPLES; u++)
+            draw_pixel(canvas, l, x, y, (const int[2]){u, v});
 }
 
 lob_status lob_draw_labels(lob_canvas *canvas, int x, int y, const int pixels[2],
@@ -270,11 +268,21 @@ lob_status lob_draw_labels(lob_canvas *canvas, int x, int y, const int pixels[2]
     l.across = supports_of(l.wide, map->wide);
     l.down = supports_of(l.tall, map->tall);
     l.edges = edges_of(map);
-    lob_status st = l.across && l.down && l.edges ? LOB_OK : LOB_ENOMEM;
-    for (int from = 0; from < pixels[1] && st == LOB_OK; from += BAND)
-        st = draw_band(canvas, &l, x, y, from, from + BAND < pixels[1] ? from + BAND : pixels[1]);
+    const size_t rows = (size_t)((BAND + 2) * SAMPLES + 2 * l.reach);
+    const size_t points = rows * (size_t)l.wide, samples = SAMPLES * SAMPLES;
+    l.label = calloc(points, sizeof *l.label);
+    l.beside = calloc(points, sizeof *l.beside);
+    l.mixed = malloc(points / samples);
+    l.needed = malloc(points / samples);
+    const bool memory = l.across && l.down && l.edges && l.label && l.beside && l.mixed && l.needed;
+    for (int from = 0; from < pixels[1] && memory; from += BAND)
+        draw_band(canvas, &l, x, y, from, from + BAND < pixels[1] ? from + BAND : pixels[1]);
     free(l.across);
     free(l.down);
     free(l.edges);
-    return st;
+    free(l.label);
+    free(l.beside);
+    free(l.mixed);
+    free(l.needed);
+    return memory ? LOB_OK : LOB_ENOMEM;
 }

@@ -332,15 +332,18 @@ static double kth_value(double *v, int64_t n, int64_t k)
 
 lob_status lob_percentile_window(double window[2], const lob_volume *image, double low, double high)
 {
-    enum { MAX = 1 << 20 };
+    enum { MAX = 1 << 18 };
     const int64_t n = lob_voxels(image) * (image->channels == 3 ? 3 : 1);
     const int64_t step = n / MAX + 1;
     double *const sample = malloc((size_t)(n / step + 1) * sizeof *sample);
     if (!sample) return LOB_ENOMEM;
     int64_t count = 0;
-    for (int64_t i = 0; i < n; i += step) {
+    /* One value of each step, at places that scatter: even ones could all lie in few columns. */
+    for (int64_t k = 0; k * step < n; k++) {
+        const int64_t scattered = (int64_t)((uint32_t)k * 2654435769u >> 8) % step;
+        const int64_t at = k * step + scattered;
         double v;
-        lob_values(&v, image->data, image->type, i, 1);
+        lob_values(&v, image->data, image->type, at < n ? at : n - 1, 1);
         v = image->slope * v + image->inter;
         if (isfinite(v)) sample[count++] = v;
     }

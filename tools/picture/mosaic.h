@@ -79,8 +79,9 @@ void lob_draw_cross(lob_canvas *canvas, int x, int y, const int pixels[2], const
 lob_status lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2],
                           const lob_slice *view, int size);
 
-/* Values of the low and high percentile of a volume's finite voxels (of a part of them, evenly
- * spread, where there are many). Equal values are drawn apart by 1. Returns LOB_OK or LOB_ENOMEM.
+/* Values of the low and high percentile of a volume's finite voxels (of 262144 of them at most,
+ * evenly spread, where there are many). Equal values are drawn apart by 1. Returns LOB_OK or
+ * LOB_ENOMEM.
  */
 lob_status lob_percentile_window(double window[2], const lob_volume *image, double low,
                                  double high);

@@ -85,30 +85,36 @@ static void fill(const grid *g, const lob_overlay *o, const int64_t low[3], cons
         }
 }
 
-/* One binomial pass along a line. */
-static void smooth_line(float *line, int64_t n, int64_t step)
+/* One binomial pass along n numbers, of `side` such lines side by side. before: side numbers. */
+static void smooth_lines(float *lines, int64_t n, int64_t side, float *before)
 {
-    float before = line[0];
+    memcpy(before, lines, (size_t)side * sizeof *before);
     for (int64_t i = 0; i < n; i++) {
-        const float own = line[i * step], after = i + 1 < n ? line[(i + 1) * step] : own;
-        line[i * step] = 0.25f * before + 0.5f * own + 0.25f * after;
-        before = own;
+        float *const row = lines + i * side, *const after = i + 1 < n ? row + side : row;
+        for (int64_t c = 0; c < side; c++) {
+            const float own = row[c];
+            row[c] = 0.25f * before[c] + 0.5f * own + 0.25f * after[c];
+            before[c] = own;
+        }
     }
 }
 
 /* Slices that are far apart leave stairs: the longer a voxel, the more is smoothed along it. */
-static void smooth(const grid *g, const lob_volume *v)
+static lob_status smooth(const grid *g, const lob_volume *v)
 {
-    const int64_t step[3] = {1, g->n[0], g->n[0] * g->n[1]};
+    const int64_t plane = g->n[0] * g->n[1], all = plane * g->n[2];
+    const int64_t side[3] = {1, g->n[0], plane};
+    float *const before = malloc((size_t)plane * sizeof *before);
+    if (!before) return LOB_ENOMEM;
     for (int a = 0; a < 3; a++) {
         const double ratio = v->geometry.spacing_mm[a] / g->cube_mm;
         const double wanted = 1 + 0.7 * ratio * ratio;
-        const int passes = wanted < PASSES ? (int)wanted : PASSES, b = (a + 1) % 3, c = (a + 2) % 3;
-        for (int64_t i = 0; i < g->n[b]; i++)
-            for (int64_t j = 0; j < g->n[c]; j++)
-                for (int p = 0; p < passes; p++)
-                    smooth_line(g->share + i * step[b] + j * step[c], g->n[a], step[a]);
+        const int passes = wanted < PASSES ? (int)wanted : PASSES;
+        for (int64_t at = 0; at < all; at += side[a] * g->n[a])
+            for (int p = 0; p < passes; p++) smooth_lines(g->share + at, g->n[a], side[a], before);
     }
+    free(before);
+    return LOB_OK;
 }
 
 static void mark_block(const grid *g, const int64_t at[3])
@@ -155,7 +161,7 @@ static lob_status make_grid(grid *g, const lob_overlay *o, const int64_t low[3],
     g->block = calloc(blocks, 1);
     if (!g->share || !g->label || !g->block) return LOB_ENOMEM;
     fill(g, o, low, high);
-    smooth(g, o->labels);
+    LOB_TRY(smooth(g, o->labels));
     find_blocks(g);
     return LOB_OK;
 }
