@@ -509,19 +509,26 @@ def test_hdf5_beside_threads_and_after_a_fork(tmp_path):
     subprocess.run([sys.executable, "-c", HDF5], cwd=tmp_path, env={**os.environ, **places}, timeout=120, check=True)
 
 
+# PyTorch has threads of its own, by OpenMP too; the loader's processes come after both have computed.
 LOADER = """
-import numpy, torch, lobule
+import concurrent.futures, numpy, torch, lobule
 scan = numpy.random.default_rng(0).integers(0, 200, (4, 12, 30, 30)).astype(numpy.int16)
 class Pieces(torch.utils.data.Dataset):
     def __len__(self):
         return len(scan)
     def __getitem__(self, i):
+        smooth = torch.nn.functional.avg_pool3d(torch.from_numpy(scan[i]).float()[None], 3, 1, 1)[0]
+        assert lobule.components(smooth, above=100).shape == scan[i].shape
         return torch.from_numpy(lobule.components(scan[i], above=150).astype(numpy.int32))
 if __name__ == "__main__":
     here = [lobule.components(one, above=150) for one in scan]
+    torch.mm(torch.ones(400, 400), torch.ones(400, 400))
     for method in ("fork", "spawn"):
         loader = torch.utils.data.DataLoader(Pieces(), batch_size=None, num_workers=2, multiprocessing_context=method)
         assert all((there.numpy() == one).all() for there, one in zip(loader, here))
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(Pieces().__getitem__, list(range(len(scan))) * 4))
+    assert all((there.numpy() == one).all() for there, one in zip(found, here * 4))
 """
 
 

@@ -6,6 +6,7 @@ Skipped without CuPy or a GPU. The package's other tests, test_python.py, have s
 import gc
 import json
 import os
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -300,6 +301,34 @@ def test_threads_at_once():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+# A forked process has no GPU that its parent has opened, CuPy's neither: arrays go there by spawn, or stay in threads.
+LOADER = """
+import concurrent.futures, multiprocessing, sys, numpy, cupy, lobule
+scan = numpy.random.default_rng(0).integers(0, 200, (4, 12, 30, 30)).astype(numpy.int16)
+def on_gpu(i):
+    found = lobule.components(cupy.asarray(scan[i]), above=150)
+    assert isinstance(found, cupy.ndarray)
+    return cupy.asnumpy(found)
+def on_cpu(i):
+    return lobule.components(scan[i], above=150)
+if __name__ == "__main__":
+    wanted = [lobule.components(one, above=150, device="cpu") for one in scan]
+    right = lambda found: all((there == one).all() for there, one in zip(found, wanted))
+    assert right(map(on_gpu, range(len(scan))))
+    for method, load in (("spawn", on_gpu), ("fork", on_cpu)):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            assert right(pool.map(load, range(len(scan)))), method
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        assert right(threads.map(on_gpu, range(len(scan))))
+"""
+
+
+def test_loaders_of_cupy_compute(tmp_path):
+    (tmp_path / "loader.py").write_text(LOADER)
+    places = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "loader.py"], cwd=tmp_path, env={**os.environ, **places}, timeout=240, check=True)
 
 
 def test_tensors_of_pytorch():
