@@ -11,8 +11,8 @@ lobule=${1:-../build/default/tools/lobule}
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-"$lobule" phantom abdomen --size 90,64,53 --spacing 4,4,4 --type uint8 --stroke-gap 40 --force \
-    -o "$scratch/abdomen.nii.gz" --seeds abdomen_strokes.nii.gz
+"$lobule" phantom abdomen --size 90,64,53 --spacing 4,4,4 --type uint8 --force \
+    -o "$scratch/abdomen.nii.gz" --strokes abdomen_strokes.nii.gz
 
 # The picture in ../README.md, by the commands of its first steps.
 "$lobule" phantom abdomen --size 128,92,80 --spacing 3,3,4 -o "$scratch/scan.nii.gz" --seeds "$scratch/seeds.nii.gz"

@@ -58,8 +58,10 @@ typedef struct {
     uint64_t random_seed;
     double stroke_gap; /* LOB_PHANTOM_ABDOMEN: about so many mm from one slice with strokes to the
                           next, [1, 1000] */
-    int cells;         /* LOB_PHANTOM_CELLS: number of cells, [1, 100000] */
-    bool nuclei;       /* LOB_PHANTOM_CELLS: bright nuclei instead of bright membranes */
+    bool drawn;  /* LOB_PHANTOM_ABDOMEN: seeds are lines as a person draws them, along the middle
+                    of each organ and in arcs around; else rows over whole regions */
+    int cells;   /* LOB_PHANTOM_CELLS: number of cells, [1, 100000] */
+    bool nuclei; /* LOB_PHANTOM_CELLS: bright nuclei instead of bright membranes */
 } lob_phantom_options;
 
 /* The default options of a kind. */

@@ -1,5 +1,6 @@
 /* The abdomen: organs as smooth shapes, with the brightness of a T1-weighted, fat-suppressed MRI
  * with contrast agent. */
+#include "kernels/phantom/phantom_middle.h"
 #include "kernels/phantom/phantom_parts.h"
 #include "kernels/phantom/phantom_random.h"
 
@@ -15,6 +16,7 @@
 #define HALF_DEPTH  118.0
 #define HALF_HEIGHT 105.0
 #define STROKE_MM   16.0 /* distance between strokes of seeds in a slice */
+#define AROUND_MM   8.0 /* from organs, and from the skin, to the arcs that are drawn around them */
 
 enum { MAX_VESSELS = 256 };
 
@@ -104,6 +106,7 @@ static const double seed_depth[LOB_ABDOMEN_LABELS + 1] = {
 typedef struct {
     lob_dims dims;
     double stroke_gap;        /* from slice to slice */
+    bool drawn;               /* strokes are a person's */
     double first[3], step[3]; /* template position of voxel 0, mm from voxel to voxel */
     uint64_t warp, texture, fat, stroke;
     ellipsoid shape[SHAPES];
@@ -327,13 +330,27 @@ static bool stroke_passes(double middle, double width, double gap)
     return floor_whole((middle - 0.5 * width) / gap) != floor_whole((middle + 0.5 * width) / gap);
 }
 
+static bool is_drawn_slice(const abdomen *m, double z)
+{
+    return m->dims.nz == 1 || stroke_passes(z + m->stroke_gap * 100, m->step[2], m->stroke_gap);
+}
+
 static bool is_seed(const abdomen *m, const position *at, const found *f)
 {
     if (f->depth < seed_depth[f->label]) return false;
-    const double gap = m->stroke_gap;
-    if (!stroke_passes(at->p[2] + gap * 100, m->step[2], gap) && m->dims.nz > 1) return false;
     const double wave = 5.0 * random_smooth(m->stroke, at->p[0] / 24, at->p[2] / 24, 0.5);
     return stroke_passes(at->p[1] + wave + 3.0, m->step[1], STROKE_MM);
+}
+
+/* Whether an arc around organs or along the skin passes here; arcs have gaps. */
+static bool is_on_arc(const abdomen *m, const position *at, const found *f)
+{
+    if (f->label != LOB_ABDOMEN_OTHER) return false;
+    const double wide = larger(m->step[0], m->step[1]);
+    const double from_organ = f->depth - AROUND_MM, from_skin = at->body - AROUND_MM;
+    const bool passes =
+        (from_organ >= 0 && from_organ < wide) || (from_skin >= 0 && from_skin < wide);
+    return passes && random_smooth(m->stroke, at->p[0] / 40, at->p[1] / 40, at->p[2] / 40) > -0.2;
 }
 
 /* The vessels near a slice (axis 2) or a row (axis 1) at this coordinate. */
@@ -359,6 +376,8 @@ static void abdomen_slice(phantom_voxel *out, const void *model, int64_t z)
         .p = {0, 0, m->first[2] + m->step[2] * (double)z}
     };
     const int in_slice = vessels_near(of_slice, all, m->vessel_count, 2, at.p[2]);
+    const bool drawn = is_drawn_slice(m, at.p[2]);
+    phantom_voxel *const slice = out;
 
     for (int64_t y = 0; y < m->dims.ny; y++) {
         at.p[1] = m->first[1] + m->step[1] * (double)y;
@@ -380,9 +399,12 @@ static void abdomen_slice(phantom_voxel *out, const void *model, int64_t z)
             out->label = f.label;
             out->depth = (float)f.depth;
             out->bright = (uint16_t)(bright * 8.0);
-            out->seed = is_seed(m, &at, &f);
+            out->seed = drawn && (m->drawn ? is_on_arc : is_seed)(m, &at, &f);
         }
     }
+    for (int label = LOB_ABDOMEN_OTHER + 1; drawn && m->drawn && label <= LOB_ABDOMEN_LABELS;
+         label++)
+        lob_phantom_draw_middle(slice, m->dims, label, (float)seed_depth[label]);
 }
 
 static void normalise(double v[3])
@@ -462,6 +484,7 @@ static lob_status abdomen_make(void **model, int32_t *labels, const lob_phantom_
     if (!m) return lob_fail(error, LOB_ENOMEM, "no memory for the phantom");
     m->dims = options->dims;
     m->stroke_gap = options->stroke_gap;
+    m->drawn = options->drawn;
     m->warp = random_key(options->random_seed, KEY_WARP);
     m->texture = random_key(options->random_seed, KEY_TEXTURE);
     m->fat = random_key(options->random_seed, KEY_FAT);

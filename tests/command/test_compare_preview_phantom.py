@@ -488,6 +488,27 @@ def test_strokes_farther_apart(tmp_path):
     assert_one_line(lobule("phantom", "cells", "-o", "c.nii", "--stroke-gap", "20", cwd=tmp_path), 64, "--stroke-gap")
 
 
+def test_strokes_as_a_person_draws_them(tmp_path):
+    """A line in each organ on a drawn slice, arcs around, all in their own region and few."""
+    good("phantom", "abdomen", "-o", "a.nii", "--truth", "t.nii", "--strokes", "s.nii", "--size", "128,92,80",
+         "--spacing", "3,3,4", cwd=tmp_path)  # fmt: skip
+    truth, strokes = (load(tmp_path / f"{name}.nii") for name in "ts")
+    assert ((strokes == 0) | (strokes == truth)).all() and np.unique(strokes).tolist() == list(range(9))
+    drawn = np.flatnonzero(strokes.any((0, 1)))
+    assert 4 <= len(drawn) <= 6 and np.diff(drawn).min() >= 9  # 40 mm of a body that is as high as the field
+    share = (strokes[:, :, drawn] > 0).mean()
+    assert 0.01 < share < 0.06
+    for z in drawn:
+        for label in range(2, 9):
+            line = strokes[:, :, z] == label
+            assert ndimage.label(line, np.ones((3, 3)))[1] <= 1 and line.sum() <= 128
+    liver = [(strokes[:, :, z] == 2).sum() for z in drawn]
+    assert max(liver) > 25
+    for kind, options, named in (("cells", ("--strokes", "x.nii"), "--strokes"),
+                                 ("abdomen", ("--strokes", "x.nii", "--seeds", "y.nii"), "--seeds")):  # fmt: skip
+        assert_one_line(lobule("phantom", kind, "-o", "c.nii", *options, cwd=tmp_path), 64, named)
+
+
 def test_two_scans_taken_for_labels_end_soon(tmp_path):
     """Surfaces of three thousand labels all over the volume would take hours."""
     rng = np.random.default_rng(2)

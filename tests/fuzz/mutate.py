@@ -6,8 +6,8 @@ usage: mutate.py [--program LOBULE] [--KIND N]... [--seed N] [--jobs N]
 Of NIfTI, headers: fields set to odd values, or bytes of the header to any; cuts: files cut short; flips: a bit of a
 compressed file flipped; affines: pixdim, sform and qform with absurd numbers. nrrd, metaimage, tiff, ome, markups, recipes,
 manifests, reports: files of that kind whose lines, words, numbers or entries are changed, lost, doubled or exchanged. A run is
-at fault that ends by a signal, takes over 20 s or 2 GB, blames the usage or itself (64, 70), fails with more or less than one
-line on stderr, or leaves anything behind after failing. What a recipe or a manifest says may be wrong usage; a batch has a line
+at fault that ends by a signal, takes over 20 s of processor time or 2 GB, blames the usage or itself (64, 70), fails with more
+or less than one line on stderr, or leaves anything behind after failing. What a recipe or a manifest says may be wrong usage; a batch has a line
 for each scan and leaves its log. Prints each fault with the seed that makes it again, then a table; ends with 1 if there is any
 fault. The same seed gives the same files.
 """
@@ -23,7 +23,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -332,15 +331,14 @@ def faults_of(program, words, folder):
     told = words[0] in ("run", "batch")  # what its text says may be wrong usage, and each line or scan is told of
     before = tree(folder)
     with tempfile.TemporaryFile() as errors:
-        start = time.monotonic()
         process = subprocess.Popen([program, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=errors)
-        killer = threading.Timer(2 * MOST_SECONDS, process.kill)
+        killer = threading.Timer(5 * MOST_SECONDS, process.kill)  # others may use the cores
         killer.start()
         _, status, usage = os.wait4(process.pid, 0)
         killer.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
-        seconds, code, peak = time.monotonic() - start, process.returncode, usage.ru_maxrss * 1024
+        seconds, code, peak = usage.ru_utime + usage.ru_stime, process.returncode, usage.ru_maxrss * 1024
         errors.seek(0)
         lines = errors.read().decode(errors="replace").splitlines()
     after = tree(folder)

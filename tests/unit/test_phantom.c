@@ -17,7 +17,7 @@ static const struct {
     double spacing_mm[3];
     lob_type type;
     int cells;
-    bool nuclei;
+    bool variant; /* of the abdomen strokes that are drawn, of cells bright nuclei */
     uint64_t random_seed;
     int labels;    /* that must occur in truth; ANY: not said */
     uint64_t hash; /* of image, truth and seeds */
@@ -28,6 +28,10 @@ static const struct {
         2, 8, 0x2d260d1ef13ee4ad),
     ROW("one slice", LOB_PHANTOM_ABDOMEN, {101, 83, 1}, {3.5, 3.5, 5}, LOB_U16, 1, false, 3, 8,
         0x0e8bbc1dcda5dedf),
+    ROW("drawn strokes", LOB_PHANTOM_ABDOMEN, {61, 53, 29}, {6, 5, 7}, LOB_I16, 1, true, 1, 8,
+        0x3f040a374d962dbc),
+    ROW("drawn strokes of one slice", LOB_PHANTOM_ABDOMEN, {101, 83, 1}, {3.5, 3.5, 5}, LOB_U16, 1,
+        true, 3, 8, 0xfe0268a67a41af35),
     ROW("one voxel", LOB_PHANTOM_ABDOMEN, {1, 1, 1}, {1, 1, 1}, LOB_I16, 1, false, 1, 1,
         0xc295337e9438badc),
     ROW("a column", LOB_PHANTOM_ABDOMEN, {1, 1, 37}, {1, 1, 1}, LOB_I16, 1, false, 1, ANY,
@@ -55,7 +59,7 @@ static lob_phantom_options options_of(size_t c)
     memcpy(o.spacing_mm, cases[c].spacing_mm, sizeof o.spacing_mm);
     o.type = cases[c].type;
     o.cells = cases[c].cells;
-    o.nuclei = cases[c].nuclei;
+    o.nuclei = o.drawn = cases[c].variant;
     o.random_seed = cases[c].random_seed;
     return o;
 }

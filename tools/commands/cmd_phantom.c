@@ -13,7 +13,7 @@ typedef struct {
 } help_texts;
 
 typedef struct {
-    const char *image, *truth, *seeds;
+    const char *image, *truth, *seeds, *strokes;
     int kind, type;
     double size[3], spacing_mm[3], noise, bias, stroke_gap;
     int random_seed, cells;
@@ -32,8 +32,16 @@ typedef struct {
 static const char kind_names[] = LOB_PHANTOM_LIST(NAME);
 #undef NAME
 
+enum { DRAWN_GAP = 40 }; /* mm from slice to slice of --strokes */
+
 /* The order of the words in the option's row. */
 static const lob_type types[] = {LOB_U8, LOB_I16, LOB_U16};
+
+/* The file of seeds of either kind; NULL: there is none. */
+static const char *strokes_of(const settings *set)
+{
+    return set->strokes ? set->strokes : set->seeds;
+}
 
 /* The defaults of the kind, then the options given. */
 static lob_status choose(lob_session *s, work *w)
@@ -59,6 +67,8 @@ static lob_status choose(lob_session *s, work *w)
     if (set->cells > 0) o->cells = set->cells;
     o->random_seed = (uint64_t)set->random_seed;
     o->nuclei = set->nuclei;
+    o->drawn = set->strokes != NULL;
+    if (o->drawn && set->stroke_gap < 0) o->stroke_gap = DRAWN_GAP;
 
     const bool cells = o->kind == LOB_PHANTOM_CELLS;
     if (!cells && (set->cells > 0 || set->nuclei))
@@ -66,6 +76,10 @@ static lob_status choose(lob_session *s, work *w)
                         set->nuclei ? "nuclei" : "cells");
     if (cells && set->stroke_gap > 0)
         return lob_fail(&s->error, LOB_EARG, "--stroke-gap belongs to the kind 'abdomen'");
+    if (cells && set->strokes)
+        return lob_fail(&s->error, LOB_EARG, "--strokes belongs to the kind 'abdomen'");
+    if (set->seeds && set->strokes)
+        return lob_fail(&s->error, LOB_EARG, "--seeds and --strokes exclude one another");
     return LOB_OK;
 }
 
@@ -107,7 +121,7 @@ static lob_status check(lob_session *s, void *user)
     const lob_volume grid = {.dims = w->options.dims};
     LOB_TRY(lob_session_check(s, &grid, w->options.type, 1, set->image));
     LOB_TRY(lob_session_check(s, &grid, LOB_I32, 1, set->truth));
-    return lob_session_check(s, &grid, LOB_I32, 1, set->seeds);
+    return lob_session_check(s, &grid, LOB_I32, 1, strokes_of(set));
 }
 
 static lob_status phantom(lob_session *s, void *user)
@@ -115,12 +129,12 @@ static lob_status phantom(lob_session *s, void *user)
     work *const w = user;
     const settings *const set = &w->set;
     const bool names = set->truth || s->report_path;
-    const int64_t bytes = volume_bytes(&w->options, names + (set->seeds != NULL));
+    const char *const seeds = strokes_of(set);
+    const int64_t bytes = volume_bytes(&w->options, names + (seeds != NULL));
     if (bytes > 0) LOB_TRY(lob_session_take(s, bytes, set->image));
     lob_session_compute(s, "drawing");
-    const lob_status st =
-        lob_phantom(&w->image, names ? &w->truth : NULL, set->seeds ? &w->seeds : NULL, &w->options,
-                    &s->context, &s->error);
+    const lob_status st = lob_phantom(&w->image, names ? &w->truth : NULL, seeds ? &w->seeds : NULL,
+                                      &w->options, &s->context, &s->error);
     if (st == LOB_ENOMEM) {
         char text[LOB_BYTES_TEXT];
         const lob_dims d = w->options.dims;
@@ -132,7 +146,7 @@ static lob_status phantom(lob_session *s, void *user)
     if (names) LOB_TRY(report(s, w));
     lob_session_computed(s);
     if (set->truth) LOB_TRY(lob_session_write(s, &w->truth, set->truth, true));
-    if (set->seeds) LOB_TRY(lob_session_write(s, &w->seeds, set->seeds, true));
+    if (seeds) LOB_TRY(lob_session_write(s, &w->seeds, seeds, true));
     return lob_session_write(s, &w->image, set->image, false);
 }
 
@@ -177,6 +191,7 @@ static void options(lob_rows *to, void *user)
         .spacing_mm = {INFINITY, INFINITY, INFINITY},
         .noise = -1,
         .bias = -1,
+        .stroke_gap = -1,
         .random_seed = 1,
     };
     describe_defaults(&set->text);
@@ -187,7 +202,9 @@ static void options(lob_rows *to, void *user)
         OPT_OUTPUT("truth", &set->truth, LOB_FILE_LABELS,
                    "also write the true label of every voxel"),
         OPT_OUTPUT("seeds", &set->seeds, LOB_FILE_LABELS,
-                   "also write strokes well inside of every region, for segment"),
+                   "also write rows of seeds well inside of every region"),
+        OPT_OUTPUT("strokes", &set->strokes, LOB_FILE_LABELS,
+                   "also write strokes as a person draws them on a few slices, for segment"),
         OPT_TRIPLE("size", &set->size, 1, 1e6, set->text.size),
         OPT_TRIPLE("spacing", &set->spacing_mm, 1e-6, 1e6, set->text.spacing),
         OPT_CHOICE("type", &set->type, "uint8|int16|uint16", set->text.type),
@@ -196,7 +213,8 @@ static void options(lob_rows *to, void *user)
         OPT_INT("random-seed", &set->random_seed, "N", 0, INT32_MAX,
                 "another number gives another patient, or other cells"),
         OPT_REAL("stroke-gap", &set->stroke_gap, "MM", 1, 1000,
-                 "about so many mm from one slice with strokes to the next; left out: 16"),
+                 "about so many mm from one slice with strokes to the next; left out: 16, for "
+                 "--strokes 40"),
         OPT_INT("cells", &set->cells, "N", 1, 100000, set->text.cells),
         OPT_FLAG("nuclei", &set->nuclei, "let the cells' nuclei be bright instead of membranes"),
     };
@@ -214,9 +232,10 @@ const lob_command lob_command_phantom = {
         "each cell.\n"
         "The picture fills the field whatever the number of voxels. The same options give the same "
         "bytes on every machine. One voxel along z gives one slice.",
-    .examples = "lobule phantom abdomen -o scan.nii.gz --truth truth.nii.gz --seeds seeds.nii.gz\n"
-                "lobule phantom abdomen -o big.nii.gz --size 512,512,300 --spacing 0.75,0.75,1\n"
-                "lobule phantom cells -o cells.png --size 512,512,1 --cells 200",
+    .examples =
+        "lobule phantom abdomen -o scan.nii.gz --truth truth.nii.gz --strokes strokes.nii.gz\n"
+        "lobule phantom abdomen -o big.nii.gz --size 512,512,300 --spacing 0.75,0.75,1\n"
+        "lobule phantom cells -o cells.png --size 512,512,1 --cells 200",
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,
