@@ -1,3 +1,4 @@
+/* Drawing a line along the middle of a region in a slice. */
 #include "kernels/phantom/phantom_middle.h"
 
 #include <stddef.h>
