@@ -60,11 +60,11 @@ configure_package_config_file(cmake/lobule-config.cmake.in lobule-config.cmake
 write_basic_package_version_file(lobule-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/lobule-config.cmake
     ${PROJECT_BINARY_DIR}/lobule-config-version.cmake
-    cmake/FindNIFTI2.cmake cmake/FindDeflate.cmake cmake/FindCJSON.cmake
+    cmake/FindNIFTI2.cmake cmake/FindDeflate.cmake cmake/FindCJSON.cmake cmake/FindBlosc.cmake cmake/FindZstandard.cmake
     DESTINATION ${package_dir} COMPONENT development)
 
 # pkg-config: what ships a .pc file everywhere is required by name, the rest by -L and -l.
-set(pc_libraries ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} ${DEFLATE_LIBRARY} ${CJSON_LIBRARY})
+set(pc_libraries ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} ${DEFLATE_LIBRARY} ${CJSON_LIBRARY} ${BLOSC_LIBRARY} ${ZSTD_LIBRARY})
 if(LOBULE_WITH_CUDA)
     list(APPEND pc_libraries ${CUDA_cudart_static_LIBRARY})
 endif()

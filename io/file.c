@@ -132,15 +132,14 @@ bool lob_same_file(const char *a, const char *b)
  * hour, so that such files do not pile up. The hour is for file systems whose locks do not reach
  * other machines.
  */
-enum { TEMPORARY_NAMES = 16, STALE_S = 3600 };
+enum { STALE_S = 3600 };
 
-/* malloc'ed; beyond TEMPORARY_NAMES of them a random one. */
-static char *hidden_name(const char *path, int number)
+char *lob_hidden_name(const char *path, int number)
 {
     char *folder = folder_of(path), *hidden = NULL;
     unsigned long long code = (unsigned)number;
     if (!folder) return NULL;
-    if (number >= TEMPORARY_NAMES) lob_random(&code, sizeof code);
+    if (number >= LOB_HIDDEN_NAMES) lob_random(&code, sizeof code);
     /* a name may have 255 bytes; the dots, the digits and "tmp" take at most 22 */
     if (asprintf(&hidden, "%s/.%.200s.%llx.tmp", folder, lob_name_in_path(path), code) < 0)
         hidden = NULL;
@@ -171,8 +170,8 @@ static bool remove_stale(const char *name)
  */
 static char *make_hidden(lob_output *out, int (*make)(lob_output *out, const char *name))
 {
-    for (int number = 0; number < 2 * TEMPORARY_NAMES; number++) {
-        char *const name = hidden_name(out->path, number);
+    for (int number = 0; number < 2 * LOB_HIDDEN_NAMES; number++) {
+        char *const name = lob_hidden_name(out->path, number);
         if (!name) {
             errno = ENOMEM;
             return NULL;

@@ -108,6 +108,13 @@ lob_status lob_output_whole(const char *path, bool force, const lob_output_part 
  * take for a pipe. */
 lob_status lob_output_check(const char *path, bool force, lob_error *error);
 
+/* The numbers of hidden names that are tried one after another; those above are random. */
+enum { LOB_HIDDEN_NAMES = 16 };
+
+/* A hidden name beside a path, for an output that is not complete: ".labels.nii.gz.0.tmp",
+ * malloc'ed; NULL without memory. */
+char *lob_hidden_name(const char *path, int number);
+
 /*
  * Are two paths the same file, either one that exists (links are followed) or one that writing to
  * them would create?

@@ -18,7 +18,7 @@
 typedef struct {
     const char *path;    /* as the caller gave it, for messages: "scan.h5:/raw" */
     char *file;          /* the file alone: "scan.h5" */
-    const char *inside;  /* what follows the colon: "/raw"; NULL when nothing does */
+    const char *inside;  /* what follows the colon, or the store: "/raw"; NULL when nothing does */
     lob_dicom_made made; /* path is DICOM, and file what has been made of it */
 } lob_location;
 
@@ -117,7 +117,7 @@ typedef struct {
 
 /* The rows. */
 extern const lob_format lob_format_dicom, lob_format_hdf5, lob_format_meta, lob_format_nrrd,
-    lob_format_png, lob_format_tiff, lob_format_nifti;
+    lob_format_png, lob_format_tiff, lob_format_nifti, lob_format_zarr;
 
 /* Does path end in this suffix, whatever the case, with something before it? */
 bool lob_has_suffix(const char *path, const char *suffix);

@@ -4,6 +4,7 @@
 #include "io/gzip.h"
 #include "io/kinds.h"
 #include "io/platform.h"
+#include "io/zarr/zarr.h"
 #include "volumes/clock.h"
 
 #include <stdio.h>
@@ -21,9 +22,9 @@ lob_write_options lob_write_defaults(void)
 }
 
 /* The order in which they look at a file: NIfTI last, because its signature is the weakest. */
-static const lob_format *const formats[] = {&lob_format_hdf5, &lob_format_png,  &lob_format_nrrd,
-                                            &lob_format_meta, &lob_format_tiff, &lob_format_dicom,
-                                            &lob_format_nifti};
+static const lob_format *const formats[] = {&lob_format_zarr,  &lob_format_hdf5, &lob_format_png,
+                                            &lob_format_nrrd,  &lob_format_meta, &lob_format_tiff,
+                                            &lob_format_dicom, &lob_format_nifti};
 
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -36,15 +37,33 @@ static bool has_suffix_of(const lob_format *format, const char *path)
     return false;
 }
 
+/* Split STORE.zarr/array behind the store's name. */
+static bool split_store(lob_location *out)
+{
+    for (char *slash = strchr(out->file, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (has_suffix_of(&lob_format_zarr, out->file)) {
+            out->inside = out->path + (slash + 1 - out->file);
+            while (*out->inside == '/') out->inside++;
+            if (!*out->inside) out->inside = NULL;
+            return true;
+        }
+        *slash = '/';
+    }
+    return false;
+}
+
 lob_status lob_location_of(lob_location *out, const char *path)
 {
     lob_about about;
     *out = (lob_location){.path = path, .file = strdup(path), .made.scratch.lock = -1};
     if (!out->file) return LOB_ENOMEM;
+    if (!lob_is_file(path) && split_store(out)) return LOB_OK;
     if (lob_about_path(&about, path)) return LOB_OK;
     for (char *colon = strchr(out->file, ':'); colon; colon = strchr(colon + 1, ':')) {
         *colon = '\0';
-        if (colon[1] && (lob_is_file(out->file) || has_suffix_of(&lob_format_hdf5, out->file))) {
+        if (colon[1] && (lob_is_file(out->file) || has_suffix_of(&lob_format_hdf5, out->file) ||
+                         has_suffix_of(&lob_format_zarr, out->file))) {
             out->inside = path + (colon + 1 - out->file);
             break;
         }
@@ -100,6 +119,14 @@ lob_status lob_files_of(char *files[2], const char *path, bool reading)
     lob_status st = lob_location_of(&where, path);
     const lob_format *format = st == LOB_OK ? format_of_name(&where) : NULL;
     if (format && format->second_file) st = format->second_file(&files[1], where.file, reading);
+    if (st == LOB_OK && format == &lob_format_zarr && where.inside) { /* a folder of its own */
+        char *const store = where.file;
+        if (asprintf(&where.file, "%s/%s", store, where.inside) < 0) {
+            where.file = NULL;
+            st = LOB_ENOMEM;
+        }
+        free(store);
+    }
     if (st == LOB_OK)
         files[0] = where.file;
     else
@@ -183,8 +210,17 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
     *file = (lob_input){0};
     const lob_status st = lob_location_of(where, path);
     if (st != LOB_OK) return lob_fail_file(error, st, path, "no memory");
+    char *const store = lob_zarr_store_file(where);
+    if (store) {
+        *format = &lob_format_zarr;
+        const lob_status opened = lob_input_open(file, store, error);
+        free(store);
+        return opened;
+    }
     const lob_kind *kind = lob_kind_of_folder(where->file);
     if (lob_kind_is_dicom(kind)) return convert_dicom(format, where, file, options, error);
+    if (kind && where->inside)
+        return lob_fail_file(error, LOB_ENOINPUT, path, "is no array or group of the store");
     if (kind) return lob_fail_file(error, LOB_ENOINPUT, path, "is %s; %s", kind->is, kind->advice);
     LOB_TRY(lob_input_open(file, where->file, error));
     *format = format_of_content(where, file);
@@ -199,8 +235,9 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
     *format = NULL;
     return lob_fail_file(
         error, LOB_EDATA, path, "is %s",
-        file->size ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5, TIFF, PNG or DICOM"
-                   : "empty");
+        file->size
+            ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5, OME-Zarr, TIFF, PNG or DICOM"
+            : "empty");
 }
 
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,

@@ -6,7 +6,8 @@
 
 /*
  * Split FILE.h5:/dataset at the first colon whose left side is a regular file or ends in a suffix
- * of HDF5. A path that exists as it stands is not split.
+ * of HDF5 or OME-Zarr, and STORE.zarr/dataset behind the store. A path that is there as it stands
+ * is not split at a colon, and one of a file not at all.
  * Returns LOB_OK or LOB_ENOMEM.
  */
 lob_status lob_location_of(lob_location *out, const char *path);

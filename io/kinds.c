@@ -7,38 +7,40 @@
 #include "io/platform.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SLICER "open it in 3D Slicer or ITK-SNAP and save it as .nii.gz"
 #define FIJI   "open it in Fiji (Bio-Formats) and save it as HDF5 (.h5) or NIfTI"
 
-enum { HEAD = 512, MAX_FILES = 64 }; /* bytes of a file, names in a folder that are looked at */
+enum { HEAD = 512 }; /* bytes of a file that are looked at */
 
 /* name; what it is; what helps */
-#define KIND_LIST(X)                                                                           \
-    X(DICOM, "a DICOM file", "")                                                               \
-    X(DICOM_FOLDER, "a folder of DICOM files", "")                                             \
-    X(NRRD, "NRRD compressed as a whole", "unpack it")                                         \
-    X(MGH, "FreeSurfer's MGH", "convert it with `mri_convert FILE.mgz FILE.nii.gz`")           \
-    X(NIA, "the text form of NIfTI", SLICER)                                                   \
-    X(AFNI, "an AFNI data set", "convert it with `3dAFNItoNIFTI`")                             \
-    X(MINC, "MINC 1", "convert it with `mnc2nii`")                                             \
-    X(MIF, "MRtrix's format", "convert it with `mrconvert FILE.mif FILE.nii.gz`")              \
-    X(PAR, "Philips PAR/REC", "convert its folder with `dcm2niix -z y FOLDER`")                \
-    X(VTK, "VTK", "open it in 3D Slicer and save it as .nii.gz")                               \
-    X(CZI, "Zeiss CZI", FIJI)                                                                  \
-    X(ND2, "Nikon ND2", FIJI)                                                                  \
-    X(LIF, "Leica LIF", FIJI)                                                                  \
-    X(OLE, "an OLE file, such as Olympus OIB", FIJI)                                           \
-    X(ZARR, "a folder of Zarr", "copy the array into an .h5 file with zarr and h5py")          \
-    X(PICTURE, "a picture of another kind than PNG", "save it as PNG")                         \
-    X(ARCHIVE, "an archive", "unpack it and name a file of it")                                \
-    X(PACKED, "compressed in another way than gzip", "unpack it")                              \
-    X(MATLAB, "a MATLAB file", "save its array with niftiwrite")                               \
-    X(NUMPY, "a NumPy array, without voxel size", "save it as .nii.gz with nibabel")           \
-    X(RAW, "raw voxels without a header",                                                      \
-      "open the header that goes with it (.mhd, .nhdr) in 3D Slicer and save it as .nii.gz")   \
-    X(WEB, "a web page, perhaps what a server said in place of the file", "download it again") \
+#define KIND_LIST(X)                                                                              \
+    X(DICOM, "a DICOM file", "")                                                                  \
+    X(DICOM_FOLDER, "a folder of DICOM files", "")                                                \
+    X(NRRD, "NRRD compressed as a whole", "unpack it")                                            \
+    X(MGH, "FreeSurfer's MGH", "convert it with `mri_convert FILE.mgz FILE.nii.gz`")              \
+    X(NIA, "the text form of NIfTI", SLICER)                                                      \
+    X(AFNI, "an AFNI data set", "convert it with `3dAFNItoNIFTI`")                                \
+    X(MINC, "MINC 1", "convert it with `mnc2nii`")                                                \
+    X(MIF, "MRtrix's format", "convert it with `mrconvert FILE.mif FILE.nii.gz`")                 \
+    X(PAR, "Philips PAR/REC", "convert its folder with `dcm2niix -z y FOLDER`")                   \
+    X(VTK, "VTK", "open it in 3D Slicer and save it as .nii.gz")                                  \
+    X(CZI, "Zeiss CZI", FIJI)                                                                     \
+    X(ND2, "Nikon ND2", FIJI)                                                                     \
+    X(LIF, "Leica LIF", FIJI)                                                                     \
+    X(OLE, "an OLE file, such as Olympus OIB", FIJI)                                              \
+    X(ZARR, "a folder of Zarr",                                                                   \
+      "this build of Lobule has no OME-Zarr; copy the array into an .h5 file with zarr and h5py") \
+    X(PICTURE, "a picture of another kind than PNG", "save it as PNG")                            \
+    X(ARCHIVE, "an archive", "unpack it and name a file of it")                                   \
+    X(PACKED, "compressed in another way than gzip", "unpack it")                                 \
+    X(MATLAB, "a MATLAB file", "save its array with niftiwrite")                                  \
+    X(NUMPY, "a NumPy array, without voxel size", "save it as .nii.gz with nibabel")              \
+    X(RAW, "raw voxels without a header",                                                         \
+      "open the header that goes with it (.mhd, .nhdr) in 3D Slicer and save it as .nii.gz")      \
+    X(WEB, "a web page, perhaps what a server said in place of the file", "download it again")    \
     X(LFS, "a pointer of Git LFS in place of the file", "fetch that with `git lfs pull`")
 
 typedef enum {
@@ -137,20 +139,20 @@ bool lob_kind_is_dicom(const lob_kind *kind)
     return kind == &kinds[DICOM] || kind == &kinds[DICOM_FOLDER];
 }
 
-static bool is_zarr(const char *name)
+static bool is_zarr(const char *folder)
 {
-    return strcmp(name, ".zgroup") == 0 || strcmp(name, ".zarray") == 0 ||
-           strcmp(name, "zarr.json") == 0;
+    static const char *const names[] = {"zarr.json", ".zarray", ".zgroup"};
+    bool is = false;
+    for (size_t i = 0; !is && i < sizeof names / sizeof names[0]; i++) {
+        char *file;
+        if (asprintf(&file, "%s/%s", folder, names[i]) < 0) return false;
+        is = lob_is_file(file);
+        free(file);
+    }
+    return is;
 }
 
 const lob_kind *lob_kind_of_folder(const char *path)
 {
-    lob_entries *folder = lob_entries_open(path);
-    const lob_kind *kind = NULL;
-    const char *entry;
-    if (!folder) return NULL;
-    for (int files = 0; !kind && files < MAX_FILES && (entry = lob_entries_next(folder)); files++)
-        if (is_zarr(entry)) kind = &kinds[ZARR];
-    lob_entries_close(folder);
-    return !kind && lob_dicom_is_folder(path) ? &kinds[DICOM_FOLDER] : kind;
+    return is_zarr(path) ? &kinds[ZARR] : lob_dicom_is_folder(path) ? &kinds[DICOM_FOLDER] : NULL;
 }

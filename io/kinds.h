@@ -18,7 +18,7 @@ const lob_kind *lob_kind_of_file(const char *path, const lob_input *file);
 /* Is it DICOM, a file or a folder of it, which other programs convert? */
 bool lob_kind_is_dicom(const lob_kind *kind);
 
-/* The kind of a folder by its name and the first files in it; NULL: unknown, or no folder. */
+/* The kind of a folder by what lies in it, DICOM or Zarr; NULL: it is no volume. */
 const lob_kind *lob_kind_of_folder(const char *path);
 
 #endif

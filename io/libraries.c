@@ -12,6 +12,7 @@
 void lob_libraries(lob_library out[LOB_LIBRARIES])
 {
     const lob_library all[LOB_LIBRARIES] = {
+        {"c-blosc",    lob_blosc_version()      },
         {"cJSON",      cJSON_Version()          },
         {"HDF5",       LOBULE_HDF5              },
         {"expat",      lob_xml_version()        },
@@ -20,6 +21,7 @@ void lob_libraries(lob_library out[LOB_LIBRARIES])
         {"libpng",     lob_png_version()        },
         {"libtiff",    lob_tiff_version()       },
         {"zlib",       zlibVersion()            },
+        {"zstd",       lob_zstd_version()       },
     };
     for (int i = 0; i < LOB_LIBRARIES; i++) out[i] = all[i];
 }

@@ -6,7 +6,8 @@
 #define OPENSSL_API_COMPAT 0x10100000L /* version 3 would have EVP */
 #include "io/sha256.h"
 
-#include "io/dicom/dicom_series.h"
+#include "io/folder.h"
+#include "io/kinds.h"
 #include "io/libraries.h"
 #include "io/platform.h"
 
@@ -63,7 +64,7 @@ static bool compute(lob_sha256 *sum, const int *stop)
 static void release(lob_sha256 *sum)
 {
     if (sum->fd >= 0) lob_fd_close(sum->fd);
-    lob_dicom_paths_free(sum->paths, sum->count);
+    lob_folder_paths_free(sum->paths, sum->count);
     free(sum);
 }
 
@@ -77,8 +78,8 @@ lob_sha256 *lob_sha256_begin(const char *path)
     if (known && about.is_file) return sum;
     if (sum->fd >= 0) lob_fd_close(sum->fd);
     sum->fd = -1;
-    if (known && about.is_folder && lob_dicom_is_folder(path))
-        sum->paths = lob_dicom_paths(path, &sum->count);
+    if (known && about.is_folder && lob_kind_of_folder(path))
+        sum->paths = lob_folder_paths(path, &sum->count);
     if (sum->paths) return sum;
     release(sum);
     return NULL;

@@ -34,7 +34,7 @@ find "$out"/raw/unpacked/*/lobule.libs -name '*.so*' -exec \
 licences=$(echo "$out"/raw/unpacked/*/*.dist-info)/licenses
 mkdir -p "$licences"
 cp build/libraries/licences/* "$licences"
-for package in libcjson-dev libdeflate-dev libexpat1-dev libgomp1 libnifti2-dev libpng-dev libssl-dev zlib1g-dev; do
+for package in libblosc-dev libcjson-dev libdeflate-dev libexpat1-dev libgomp1 libnifti2-dev libpng-dev libssl-dev libzstd-dev zlib1g-dev; do
     cp "/usr/share/doc/$package/copyright" "$licences/$package.txt"
 done
 "$out/tools/bin/wheel" pack -d "$out" "$out"/raw/unpacked/*

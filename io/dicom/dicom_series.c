@@ -3,6 +3,7 @@
 
 #include "io/dicom/dicom_header.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/format.h"
 #include "io/platform.h"
 #include "volumes/grow.h"
@@ -17,71 +18,6 @@ enum {
     LOOKED_AT = 256, /* files, until a folder is taken for none of DICOM */
     MAX_SERIES = 4096
 };
-
-/* ---- files ---- */
-
-typedef enum { GO_ON, ENOUGH, FAILED } verdict;
-
-/* Called with each file, in the order of names. */
-typedef verdict visit_fn(void *user, const char *path, const lob_about *about);
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Names that are put one behind the other. */
-typedef struct {
-    char **names;
-    int64_t count;
-} name_list;
-
-static bool add_name(name_list *list, const char *name)
-{
-    if (!lob_grow(&list->names, list->count, sizeof *list->names)) return false;
-    char *const copy = strdup(name);
-    if (copy) list->names[list->count++] = copy;
-    return copy != NULL;
-}
-
-/* What lies in a folder, in the order of names, but what begins with a dot; false: no memory. */
-static bool list_folder(name_list *list, const char *folder)
-{
-    lob_entries *const entries = lob_entries_open(folder);
-    const char *name;
-    bool fits = true;
-    *list = (name_list){NULL, 0};
-    while (entries && fits && (name = lob_entries_next(entries)))
-        if (name[0] != '.') fits = add_name(list, name);
-    lob_entries_close(entries);
-    if (list->count > 0) qsort(list->names, (size_t)list->count, sizeof *list->names, by_name);
-    return fits;
-}
-
-/* Visit the files of a folder, and of those in it so far down: the depth ends circles of links. */
-static verdict walk(const char *folder, int depth, visit_fn *visit,
-                    void *user) /* NOLINT(misc-no-recursion) */
-{
-    name_list list;
-    verdict result = list_folder(&list, folder) ? GO_ON : FAILED;
-    for (int64_t i = 0; i < list.count && result == GO_ON; i++) {
-        char *path;
-        lob_about about;
-        if (asprintf(&path, "%s/%s", folder, list.names[i]) < 0) {
-            result = FAILED;
-            break;
-        }
-        if (!lob_about_path(&about, path))
-            result = GO_ON; /* a link to nothing */
-        else if (about.is_file)
-            result = visit(user, path, &about);
-        else if (about.is_folder && depth > 0)
-            result = walk(path, depth - 1, visit, user);
-        free(path);
-    }
-    lob_dicom_paths_free(list.names, list.count);
-    return result;
-}
 
 /* Is it DICOM, as it says or as its elements show? */
 static bool is_dicom(const char *path)
@@ -105,18 +41,18 @@ static bool read_header(lob_dicom_header *header, const char *path, int64_t *byt
     return is;
 }
 
-static verdict look(void *user, const char *path, const lob_about *about)
+static lob_visit look(void *user, const char *path, const lob_about *about)
 {
     (void)about;
     int *const left = user;
-    if (is_dicom(path)) return ENOUGH;
-    return --*left > 0 ? GO_ON : FAILED;
+    if (is_dicom(path)) return LOB_VISIT_ENOUGH;
+    return --*left > 0 ? LOB_VISIT_ON : LOB_VISIT_FAILED;
 }
 
 bool lob_dicom_is_folder(const char *path)
 {
     int left = LOOKED_AT;
-    return walk(path, DEPTH, look, &left) == ENOUGH;
+    return lob_folder_walk(path, DEPTH, look, &left) == LOB_VISIT_ENOUGH;
 }
 
 /* ---- listing ---- */
@@ -129,10 +65,10 @@ typedef struct {
     lob_status status;
 } lister;
 
-static verdict fail(lister *l, lob_status status)
+static lob_visit fail(lister *l, lob_status status)
 {
     l->status = status;
-    return FAILED;
+    return LOB_VISIT_FAILED;
 }
 
 /* The entry of a header's series, a new one if need be; NULL: no memory, or too many. */
@@ -169,17 +105,18 @@ static lob_status add_file(lob_dicom_list *list, const char *path, const lob_dic
     return LOB_OK;
 }
 
-static verdict list_file(void *user, const char *path, const lob_about *about)
+static lob_visit list_file(void *user, const char *path, const lob_about *about)
 {
     lister *const l = user;
     lob_dicom_header header;
     int64_t bytes;
     (void)about;
     if (l->stop && l->stop(l->user)) return fail(l, LOB_ECANCEL);
-    if (!read_header(&header, path, &bytes) || header.rows < 1 || header.columns < 1) return GO_ON;
-    if (l->only && strcmp(l->only, header.series) != 0) return GO_ON;
+    if (!read_header(&header, path, &bytes) || header.rows < 1 || header.columns < 1)
+        return LOB_VISIT_ON;
+    if (l->only && strcmp(l->only, header.series) != 0) return LOB_VISIT_ON;
     const lob_status st = add_file(l->list, path, &header, bytes);
-    return st == LOB_OK ? GO_ON : fail(l, st);
+    return st == LOB_OK ? LOB_VISIT_ON : fail(l, st);
 }
 
 static int by_number(const void *a, const void *b)
@@ -207,7 +144,8 @@ static lob_status list_around(lister *l, const char *path, lob_error *error)
         slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
     if (!folder) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
     l->only = header.series;
-    if (walk(folder, 0, list_file, l) == FAILED && l->status == LOB_OK) l->status = LOB_EIO;
+    if (lob_folder_walk(folder, 0, list_file, l) == LOB_VISIT_FAILED && l->status == LOB_OK)
+        l->status = LOB_EIO;
     free(folder);
     return LOB_OK;
 }
@@ -219,7 +157,8 @@ lob_status lob_dicom_list_of(lob_dicom_list *list, const char *path, int (*stop)
     lob_status st = LOB_OK;
     *list = (lob_dicom_list){.count = 0};
     if (lob_is_folder(path)) {
-        if (walk(path, DEPTH, list_file, &l) == FAILED && l.status == LOB_OK) l.status = LOB_EIO;
+        if (lob_folder_walk(path, DEPTH, list_file, &l) == LOB_VISIT_FAILED && l.status == LOB_OK)
+            l.status = LOB_EIO;
     } else {
         st = list_around(&l, path, error);
     }
@@ -339,52 +278,4 @@ lob_status lob_dicom_choose(const lob_dicom_series **series, int *volume,
     else
         snprintf(what, sizeof what, "holds no series %.*s, but ", shown, wanted);
     return list_them(list, path, error, what);
-}
-
-/* ---- for those who ask whether it has changed ---- */
-
-static verdict add_path(void *user, const char *path, const lob_about *about)
-{
-    (void)about;
-    return add_name(user, path) ? GO_ON : FAILED;
-}
-
-char **lob_dicom_paths(const char *path, int64_t *count)
-{
-    name_list list = {NULL, 0};
-    if (walk(path, DEPTH, add_path, &list) == FAILED) {
-        lob_dicom_paths_free(list.names, list.count);
-        list = (name_list){NULL, 0};
-    }
-    *count = list.count;
-    return list.names;
-}
-
-void lob_dicom_paths_free(char **paths, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) free(paths[i]);
-    free(paths);
-}
-
-typedef struct {
-    int64_t bytes, changed_ns, files;
-} measures;
-
-static verdict measure(void *user, const char *path, const lob_about *about)
-{
-    measures *const m = user;
-    (void)path;
-    m->files++;
-    m->bytes += about->bytes;
-    if (about->modified_ns > m->changed_ns) m->changed_ns = about->modified_ns;
-    return GO_ON;
-}
-
-bool lob_dicom_measure(const char *path, int64_t *bytes, int64_t *changed_ns)
-{
-    measures m = {0};
-    if (walk(path, DEPTH, measure, &m) == FAILED || m.files == 0) return false;
-    *bytes = m.bytes;
-    *changed_ns = m.changed_ns;
-    return true;
 }

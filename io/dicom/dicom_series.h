@@ -56,17 +56,4 @@ lob_status lob_dicom_choose(const lob_dicom_series **series, int *volume,
                             const lob_dicom_list *list, const char *wanted, const char *path,
                             lob_error *error);
 
-/*
- * The paths of all files of a folder, as those of lob_dicom_list_of are found, in the order of
- * their names; NULL where there are none, or no memory. To be freed by lob_dicom_paths_free.
- */
-char **lob_dicom_paths(const char *path, int64_t *count);
-void lob_dicom_paths_free(char **paths, int64_t count);
-
-/*
- * The files of a folder of DICOM, their bytes together and when the last of them was changed, in ns
- * since 1970. What tells a batch whether an input is still the same. false: there are none.
- */
-bool lob_dicom_measure(const char *path, int64_t *bytes, int64_t *changed_ns);
-
 #endif

@@ -1,12 +1,12 @@
 /* A folder of our own for what other programs write, removed at the end. */
 #include "io/dicom/scratch.h"
 
+#include "io/folder.h"
 #include "io/platform.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,20 +22,6 @@ static const char *base(void)
 {
     const char *const chosen = getenv("TMPDIR");
     return chosen && chosen[0] == '/' ? chosen : "/tmp";
-}
-
-static void remove_tree(char *path)
-{
-    char *const roots[] = {path, NULL};
-    FTS *const walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL);
-    for (FTSENT *at; walk && (at = fts_read(walk));) {
-        if (at->fts_info == FTS_D) continue;
-        if (at->fts_info == FTS_DP)
-            rmdir(at->fts_path);
-        else
-            unlink(at->fts_path);
-    }
-    if (walk) fts_close(walk);
 }
 
 /* The folder's lock, taken; -1: another process has it (how: LOCK_NB) or it is no folder of ours.
@@ -69,7 +55,7 @@ static void remove_left(void)
         if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0) continue;
         if (asprintf(&path, "%s/%s", base(), entry->d_name) < 0) break;
         const int lock = take_lock(path, LOCK_NB);
-        if (lock >= 0 && is_old(lock)) remove_tree(path);
+        if (lock >= 0 && is_old(lock)) lob_remove_tree(path);
         if (lock >= 0) close(lock);
         free(path);
     }
@@ -122,7 +108,7 @@ bool lob_scratch_link(const char *folder, const char *name, const char *file)
 void lob_scratch_end(lob_scratch *scratch)
 {
     if (!scratch->path) return;
-    remove_tree(scratch->path);
+    lob_remove_tree(scratch->path);
     if (scratch->lock >= 0) close(scratch->lock);
     free(scratch->path);
     *scratch = (lob_scratch){.lock = -1};

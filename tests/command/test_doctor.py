@@ -18,7 +18,7 @@ def test_every_algorithm_is_right_here():
     assert about["version"] == good("--version").stdout.split()[1]
     assert about["threads"] >= 1
     assert about["memory_mib"] >= about["memory_free_mib"] > 0
-    assert {"HDF5", "expat", "zlib", "libdeflate", "libpng", "libtiff", "cJSON", "libcrypto"} == set(about["libraries"])
+    assert {"HDF5", "c-blosc", "zstd", "expat", "zlib", "libdeflate", "libpng", "libtiff", "cJSON", "libcrypto"} == set(about["libraries"])
     assert (Path(about["recipes"]) / "strokes.recipe").is_file()
 
 

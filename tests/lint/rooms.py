@@ -54,6 +54,7 @@ FENCED = [
     ("libtiff", r"tiff(io|vers)?\.h", r"io/tiff/\w+\.[ch]"),
     ("libpng", r"png\w*\.h", r"io/png\w*\.[ch]"),
     ("libdeflate or zlib", r"(libdeflate|zlib)\.h", r"io/[\w/]+\.[ch]"),
+    ("zstd or c-blosc", r"(zstd|blosc)\w*\.h", r"io/zarr/zarr_codecs\.c"),
     ("libcrypto", r"openssl/.*", r"io/sha256\.c"),
     ("expat", r"expat\w*\.h", r"io/xml\.c"),
     ("cJSON", r"cjson/.*", r"(io|tools)/[\w/]+\.[ch]"),

@@ -1,5 +1,6 @@
 /* Images found by a pattern, with the columns that their names make. */
-#include "io/dicom/dicom_series.h"
+#include "io/io.h"
+#include "io/kinds.h"
 #include "io/platform.h"
 #include "tools/batch/batch_plan.h"
 #include "tools/text/find_paths.h"
@@ -91,23 +92,24 @@ static size_t fixed_part(const char *pattern)
     return n;
 }
 
-/* The name without its suffix, which may have .gz behind it. */
+/* The name without its suffix, which may have .gz behind it or .ome before it. */
 static size_t stem_length(const char *name)
 {
     size_t n = strlen(name);
     if (n > 3 && strcmp(name + n - 3, ".gz") == 0) n -= 3;
     size_t dot = n;
     while (dot > 0 && name[dot - 1] != '.') dot--;
+    if (dot > 5 && strncmp(name + dot - 5, ".ome", 4) == 0) dot -= 4;
     return dot > 1 ? dot - 1 : n;
 }
 
-/* is_folder: of DICOM, whose name has no suffix. */
+/* is_folder: of DICOM, whose name has no suffix, or of Zarr. */
 static lob_status add_image(lob_columns *out, const char *path, size_t fixed, bool is_folder)
 {
     const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
     const char *const below = name - path > (ptrdiff_t)fixed ? path + fixed : name;
     const size_t folder = name > below ? (size_t)(name - below) - 1 : 0;
-    const size_t stem = is_folder ? strlen(name) : stem_length(name);
+    const size_t stem = is_folder && !lob_is_volume_name(name) ? strlen(name) : stem_length(name);
     size_t bids = stem;
     while (strncmp(name, "sub-", 4) == 0 && bids > 0 && name[bids - 1] != '_') bids--;
     const struct {
@@ -178,15 +180,16 @@ static bool is_inside(const lob_found *found, const char *path)
     return inside;
 }
 
-/* Is a folder of DICOM among them? Then all folders count, so that a damaged one is told of. */
-static bool has_dicom(const lob_found *found)
+/* Is a folder of DICOM or Zarr among them? Then all folders count, so that a damaged one is told
+ * of. */
+static bool has_folders(const lob_found *found)
 {
     for (size_t i = 0; i < found->count; i++)
-        if (lob_is_folder(found->paths[i]) && lob_dicom_is_folder(found->paths[i])) return true;
+        if (lob_is_folder(found->paths[i]) && lob_kind_of_folder(found->paths[i])) return true;
     return false;
 }
 
-/* "**" may find a file twice, and the files in a folder of DICOM besides it. */
+/* "**" may find a file twice, and the files in such a folder besides it. */
 static lob_status add_images(lob_columns *out, const lob_found *found, const char *pattern)
 {
     char **const paths = found->paths;
@@ -195,7 +198,7 @@ static lob_status add_images(lob_columns *out, const lob_found *found, const cha
         for (size_t n = strlen(paths[i]); n > 1 && paths[i][n - 1] == '/'; n--)
             paths[i][n - 1] = '\0';
     if (found->count > 0) qsort(paths, found->count, sizeof *paths, by_path);
-    const bool folders = has_dicom(found);
+    const bool folders = has_folders(found);
     for (size_t i = 0; i < found->count; i++) {
         const bool again = i > 0 && strcmp(paths[i - 1], paths[i]) == 0;
         const bool folder = folders && lob_is_folder(paths[i]);
@@ -216,8 +219,9 @@ lob_status lob_columns_find(lob_columns *out, const char *pattern, lob_error *er
     if (st == LOB_OK) return st;
     lob_columns_free(out);
     if (st == LOB_ENOMEM) return lob_fail(error, st, "--images %s: out of memory", pattern);
-    return lob_fail(error, st,
-                    "--images %s: no file or folder of DICOM matches; put the pattern in quotes, "
-                    "and try it with ls",
-                    pattern);
+    return lob_fail(
+        error, st,
+        "--images %s: no file or folder of DICOM or Zarr matches; put the pattern in quotes, "
+        "and try it with ls",
+        pattern);
 }

@@ -1,7 +1,7 @@
 /* The row of a scan, from its lines and its report. */
 #include "tools/batch/batch_row.h"
 
-#include "io/dicom/dicom_series.h"
+#include "io/folder.h"
 #include "io/io.h"
 #include "io/sha256.h"
 #include "tools/report/report.h"
@@ -14,11 +14,12 @@
 
 /* ---- files ---- */
 
-/* Of a folder of DICOM: the bytes of all its files, and when the last of them was changed. */
+/* Of a folder, of DICOM or Zarr: the bytes of all its files, and when the last of them was changed.
+ */
 static bool look_at(lob_about *about, const char *path)
 {
     if (!lob_about_path(about, path)) return false;
-    return about->is_folder ? lob_dicom_measure(path, &about->bytes, &about->modified_ns)
+    return about->is_folder ? lob_folder_measure(path, &about->bytes, &about->modified_ns)
                             : about->is_file;
 }
 

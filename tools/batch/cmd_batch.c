@@ -320,10 +320,10 @@ static void options(lob_rows *to, void *user)
         OPERAND_WORDS("WORD", &set->words,
                       "RECIPE (a file, or the name of one that is installed), MANIFEST.tsv, and "
                       "NAME=PATTERN for {NAME} in the recipe"),
-        OPT_TEXT(
-            "images", &set->images, "PATTERN",
-            "find scans, files or folders of DICOM, by a pattern with * ? [ and ** instead of a "
-            "manifest"),
+        OPT_TEXT("images", &set->images, "PATTERN",
+                 "find scans, files or folders of DICOM or Zarr, by a pattern with * ? [ and ** "
+                 "instead of a "
+                 "manifest"),
         OPT_TEXT("out", &set->out, "FOLDER",
                  "where {out} goes, in folders as the images have them; they are made"),
         OPT_TEXT("log", &set->log, "FOLDER",

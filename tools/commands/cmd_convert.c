@@ -239,8 +239,8 @@ static void options(lob_rows *to, void *user)
     *set =
         (settings){.frame = -1, .channel = -1, .type = -1, .level = -1, .stated = LOB_NOT_STATED};
     const lob_option rows[] = {
-        OPERAND_INPUT("IN", &set->in, LOB_FILE_IMAGE, "volume to read, or FILE.h5:/dataset",
-                      .required = true),
+        OPERAND_INPUT("IN", &set->in, LOB_FILE_IMAGE,
+                      "volume to read, FILE.h5:/dataset or STORE.zarr/array", .required = true),
         OPERAND_OUTPUT("OUT", &set->out, LOB_FILE_IMAGE,
                        "volume to write; its suffix chooses the format", .required = true),
         OPT_INPUT("like", &set->like, LOB_FILE_IMAGE,

@@ -91,11 +91,12 @@ static cJSON *describe(const lob_volume *v, const char *path, const lob_file_inf
 }
 
 /* The data sets of a file that holds several. */
-static cJSON *describe_sets(const lob_data_set *sets, int count, int more, const char *path)
+static cJSON *describe_sets(const lob_data_set *sets, int count, int more, const char *format,
+                            const char *path)
 {
     cJSON *about = cJSON_CreateObject();
     cJSON_AddStringToObject(about, "file", path);
-    cJSON_AddStringToObject(about, "format", "HDF5");
+    cJSON_AddStringToObject(about, "format", format);
     cJSON *list = cJSON_AddArrayToObject(about, "data_sets");
     for (int i = 0; i < count; i++) {
         cJSON *one = cJSON_CreateObject();
@@ -148,7 +149,7 @@ static lob_status find_out(lob_session *s, settings *set)
     if (st != LOB_OK && s->error.hint == LOB_HINT_CHOOSE_SET) {
         s->error = (lob_error){.text = ""};
         LOB_TRY(lob_list(&set->sets, &count, &more, set->path, &s->error));
-        set->about = describe_sets(set->sets, count, more, set->path);
+        set->about = describe_sets(set->sets, count, more, info.format, set->path);
         return LOB_OK;
     }
     if (st != LOB_OK && s->error.hint == LOB_HINT_CHOOSE_SERIES && !s->series) {
@@ -184,7 +185,8 @@ static void options(lob_rows *to, void *user)
     *set = (settings){0};
     const lob_option rows[] = {
         OPERAND_INPUT("FILE", &set->path, LOB_FILE_IMAGE,
-                      "volume, FILE.h5:/dataset, or a folder of DICOM", .required = true),
+                      "volume, FILE.h5:/dataset, STORE.zarr/array, or a folder of DICOM",
+                      .required = true),
         OPT_FLAG("json", &set->json, "print JSON instead of text"),
     };
     LOB_ROWS(to, rows);

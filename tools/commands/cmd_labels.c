@@ -197,7 +197,8 @@ static void options(lob_rows *to, void *user)
     *set = (settings){.frame = -1, .neighbours = -1, .slices = -1};
     const lob_option rows[] = {
         OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS,
-                      "label volume, or FILE.h5:/dataset; 0 is no label", .required = true),
+                      "label volume, FILE.h5:/dataset or STORE.zarr/array; 0 is no label",
+                      .required = true),
         OPT_LABELS_OUTPUT(&set->out),
         OPT_LABEL_TABLE(&set->label_table),
         OPT_STEP("keep", &set->steps, "LIST", "keep these labels, as 2,4,7-9; others become 0"),

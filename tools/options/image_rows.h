@@ -6,8 +6,9 @@
 #include "tools/options/options.h"
 
 /* what: "scan" */
-#define OPERAND_IMAGE(pointer, what) \
-    OPERAND_INPUT("IMAGE", pointer, LOB_FILE_IMAGE, what ", or FILE.h5:/dataset", .required = true)
+#define OPERAND_IMAGE(pointer, what)                                                               \
+    OPERAND_INPUT("IMAGE", pointer, LOB_FILE_IMAGE, what ", FILE.h5:/dataset or STORE.zarr/array", \
+                  .required = true)
 #define OPT_LABELS_OUTPUT(pointer)                                                         \
     OPT_OUTPUT("output", pointer, LOB_FILE_LABELS, "label volume to write", .letter = 'o', \
                .required = true)

@@ -94,7 +94,8 @@ static bool quote(char *to, size_t room, const char *path)
 static lob_status find(lob_session *s, finder *f)
 {
     static const char *const places[] = {"sub-*/*/sub-*", "sub-*/ses-*/*/sub-*"};
-    static const char *const endings[] = {".nii", ".nii.gz", ""}; /* "": a folder of DICOM */
+    static const char *const endings[] = {".nii", ".nii.gz", ".ome.zarr",
+                                          ""}; /* "": a folder of DICOM */
     const lob_bids_search *const search = f->search;
     char dataset[2 * PATH_MAX];
     if (!quote(dataset, sizeof dataset, search->dataset))

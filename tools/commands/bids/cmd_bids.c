@@ -220,8 +220,9 @@ static void options(lob_rows *to, void *user)
                  .content = LOB_FILE_RECIPE),
         OPT_TEXT("participant-label", &set->search.participant, "LABEL",
                  "only this participant, with or without sub-, and those that follow"),
-        OPT_TEXT("suffix", &set->search.suffix, "SUFFIX",
-                 "images that are taken: sub-*_SUFFIX.nii.gz, or such folders of DICOM"),
+        OPT_TEXT(
+            "suffix", &set->search.suffix, "SUFFIX",
+            "images that are taken: sub-*_SUFFIX.nii.gz or .ome.zarr, or such folders of DICOM"),
         OPT_FLAG("resume", &set->resume,
                  "go on: skip what is done and has not changed since, as lobule batch does"),
         OPT_FLAG("fail-fast", &set->fail_fast, "begin no scan once one has failed"),

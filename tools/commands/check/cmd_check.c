@@ -209,7 +209,8 @@ static void options(lob_rows *to, void *user)
     *set = (settings){0};
     const lob_option rows[] = {
         OPERAND_INPUT("FILE", &set->path, LOB_FILE_IMAGE,
-                      "volume, FILE.h5:/dataset, or a folder of DICOM", .required = true),
+                      "volume, FILE.h5:/dataset, STORE.zarr/array, or a folder of DICOM",
+                      .required = true),
         OPT_FLAG("labels", &set->labels, "the volume holds labels, whatever its header says"),
         OPT_FLAG("json", &set->json, "print JSON instead of text"),
     };

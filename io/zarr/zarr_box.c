@@ -1,0 +1,274 @@
+/* Pieces of a Zarr array: found in their files, unpacked in threads, put where they belong. */
+#include "io/zarr/zarr_box.h"
+
+#include "io/byte_order.h"
+#include "io/platform.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes that a piece may be packed to: what does not shrink grows by less. */
+enum { GROWTH = 1 << 16, NAME = 160 };
+
+typedef struct {
+    const lob_zarr_array *array;
+    const char *folder, *path;
+    const int64_t *from, *size;            /* the box */
+    int64_t first[LOB_ZARR_DIMS];          /* number of the box's first piece along each axis */
+    int64_t pieces[LOB_ZARR_DIMS];         /* how many it meets */
+    int64_t in_file[LOB_ZARR_DIMS];        /* pieces in a file along each axis */
+    size_t word, piece_bytes, index_bytes; /* index_bytes: 0 without shards */
+    unsigned char *out;
+} reading;
+
+/* What a thread has at hand: the file of the last piece, and memory. */
+typedef struct {
+    const reading *r;
+    int64_t file[LOB_ZARR_DIMS]; /* the one that is open, or known not to be there; -1: none */
+    int fd;
+    int64_t file_bytes;
+    unsigned char *index, *packed, *piece;
+    size_t packed_room;
+    char name[NAME];
+    lob_error *error;
+} hand;
+
+void lob_zarr_file_name(char *name, size_t room, const lob_zarr_array *array,
+                        const int64_t file[LOB_ZARR_DIMS])
+{
+    size_t used = array->with_c ? (size_t)snprintf(name, room, "c") : 0;
+    for (int d = 0; d < LOB_ZARR_DIMS; d++) {
+        if (!array->present[d]) continue;
+        const char between[2] = {used ? array->separator : '\0', '\0'};
+        used += (size_t)snprintf(name + used, room - used, "%s%lld", between, (long long)file[d]);
+    }
+}
+
+static lob_status damaged(const hand *h, const char *what)
+{
+    return lob_fail_file(h->error, LOB_EDATA, h->r->path, "damaged Zarr: %s in %s", what, h->name);
+}
+
+static lob_status read_at(const hand *h, unsigned char *out, size_t n, int64_t offset)
+{
+    for (size_t have = 0; have < n;) {
+        const int64_t got = lob_fd_read_at(h->fd, out + have, n - have, offset + (int64_t)have);
+        if (got < 0)
+            return lob_fail_file(h->error, LOB_EIO, h->r->path, "%s cannot be read: %s", h->name,
+                                 ERRNO_TEXT(errno));
+        if (got == 0) return damaged(h, "the file is cut short");
+        have += (size_t)got;
+    }
+    return LOB_OK;
+}
+
+static lob_status read_index(hand *h)
+{
+    const size_t sum = h->r->array->index_summed ? 4 : 0, n = h->r->index_bytes;
+    unsigned char stored[4];
+    if (n + sum > (uint64_t)h->file_bytes) return damaged(h, "there is no index");
+    const int64_t at = h->r->array->index_first ? 0 : h->file_bytes - (int64_t)(n + sum);
+    if (!h->index) h->index = malloc(n);
+    if (!h->index) return lob_fail_file(h->error, LOB_ENOMEM, h->r->path, "no memory");
+    LOB_TRY(read_at(h, h->index, n, at));
+    if (!sum) return LOB_OK;
+    LOB_TRY(read_at(h, stored, sizeof stored, at + (int64_t)n));
+    const uint32_t crc = lob_crc32c(h->index, n);
+    for (int i = 0; i < 4; i++)
+        if (stored[i] != (crc >> 8 * i & 0xff)) return damaged(h, "the index has another checksum");
+    return LOB_OK;
+}
+
+/* Open the file that a piece is in, unless it is open; h->fd is -1 where it is not stored. */
+static lob_status open_file(hand *h, const int64_t file[LOB_ZARR_DIMS])
+{
+    lob_about about;
+    if (memcmp(h->file, file, sizeof h->file) == 0) return LOB_OK;
+    if (h->fd >= 0) lob_fd_close(h->fd);
+    memcpy(h->file, file, sizeof h->file);
+    lob_zarr_file_name(h->name, sizeof h->name, h->r->array, file);
+    char *const path = lob_zarr_below(h->r->folder, h->name);
+    if (!path) return lob_fail_file(h->error, LOB_ENOMEM, h->r->path, "no memory");
+    h->fd = lob_open_to_read(path, true);
+    const int why = errno;
+    free(path);
+    if (h->fd < 0)
+        return why == ENOENT ? LOB_OK
+                             : lob_fail_file(h->error, LOB_EIO, h->r->path,
+                                             "%s cannot be opened: %s", h->name, ERRNO_TEXT(why));
+    if (!lob_about_open(&about, h->fd) || !about.is_file) return damaged(h, "there is no file");
+    h->file_bytes = about.bytes;
+    return h->r->index_bytes ? read_index(h) : LOB_OK;
+}
+
+static uint64_t number_at(const unsigned char *bytes)
+{
+    uint64_t number = 0;
+    for (int i = 7; i >= 0; i--) number = number << 8 | bytes[i];
+    return number;
+}
+
+/* Undo the chain of codecs: packed bytes, n of them, become a piece. */
+static lob_status unpack(const hand *h, const unsigned char **piece, size_t n)
+{
+    const lob_zarr_array *const a = h->r->array;
+    const unsigned char *bytes = h->packed;
+    for (int i = a->codecs - 1; i >= 0; i--) {
+        if (a->chain[i] != LOB_ZARR_CRC32C) { /* those before it are sums, of four bytes each */
+            const size_t room = h->r->piece_bytes + 4 * (size_t)i;
+            if (!lob_zarr_unpack(a->chain[i], h->piece, room, bytes, n))
+                return damaged(h, "a chunk does not unpack");
+            bytes = h->piece;
+            n = room;
+            continue;
+        }
+        if (n < 4) return damaged(h, "a chunk is cut short");
+        n -= 4;
+        const uint32_t crc = lob_crc32c(bytes, n);
+        for (int k = 0; k < 4; k++)
+            if (bytes[n + (size_t)k] != (crc >> 8 * k & 0xff))
+                return damaged(h, "a chunk has another checksum");
+    }
+    *piece = bytes;
+    return n == h->r->piece_bytes ? LOB_OK : damaged(h, "a chunk has another size");
+}
+
+/* The bytes of a piece; NULL: it is not stored. */
+static lob_status read_piece(hand *h, const unsigned char **piece, const int64_t at[LOB_ZARR_DIMS])
+{
+    const reading *const r = h->r;
+    int64_t file[LOB_ZARR_DIMS], inside = 0;
+    *piece = NULL;
+    for (int d = 0; d < LOB_ZARR_DIMS; d++) {
+        file[d] = at[d] / r->in_file[d];
+        inside = inside * r->in_file[d] + at[d] % r->in_file[d];
+    }
+    LOB_TRY(open_file(h, file));
+    if (h->fd < 0) return LOB_OK;
+    uint64_t offset = 0, bytes = (uint64_t)h->file_bytes;
+    if (r->index_bytes) {
+        offset = number_at(h->index + inside * LOB_ZARR_ENTRY);
+        bytes = number_at(h->index + inside * LOB_ZARR_ENTRY + 8);
+        if (offset == UINT64_MAX && bytes == UINT64_MAX) return LOB_OK;
+    }
+    if (offset > (uint64_t)h->file_bytes || bytes > (uint64_t)h->file_bytes - offset)
+        return damaged(h, "a chunk lies beyond the end");
+    if (bytes > 2 * r->piece_bytes + GROWTH) return damaged(h, "a chunk is too large");
+    if (bytes > h->packed_room) {
+        free(h->packed);
+        h->packed = malloc(bytes);
+        h->packed_room = h->packed ? bytes : 0;
+    }
+    if (!h->piece) h->piece = malloc(r->piece_bytes + 4 * LOB_ZARR_CHAIN);
+    if ((bytes && !h->packed) || !h->piece)
+        return lob_fail_file(h->error, LOB_ENOMEM, r->path, "no memory to unpack it");
+    LOB_TRY(read_at(h, h->packed, bytes, (int64_t)offset));
+    return unpack(h, piece, bytes);
+}
+
+static void fill_row(unsigned char *out, const lob_zarr_array *array, size_t word, int64_t n)
+{
+    if (lob_all_zero(array->fill, word))
+        memset(out, 0, (size_t)n * word);
+    else
+        for (int64_t i = 0; i < n; i++) memcpy(out + (size_t)i * word, array->fill, word);
+}
+
+/* Copy what a piece has of the box, row by row. */
+static void place(const reading *r, const unsigned char *piece, const int64_t at[LOB_ZARR_DIMS])
+{
+    int64_t begin[LOB_ZARR_DIMS], n[LOB_ZARR_DIMS], rows = 1;
+    for (int d = 0; d < LOB_ZARR_DIMS; d++) {
+        const int64_t low = at[d] * r->array->piece[d], high = low + r->array->piece[d];
+        const int64_t end = r->from[d] + r->size[d];
+        begin[d] = low > r->from[d] ? low : r->from[d];
+        n[d] = (high < end ? high : end) - begin[d];
+        if (d < LOB_ZARR_DIMS - 1) rows *= n[d];
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t left = row, place[LOB_ZARR_DIMS], in = 0, out = 0;
+        for (int d = LOB_ZARR_DIMS - 2; d >= 0; d--) {
+            place[d] = begin[d] + left % n[d];
+            left /= n[d];
+        }
+        place[LOB_ZARR_DIMS - 1] = begin[LOB_ZARR_DIMS - 1];
+        for (int d = 0; d < LOB_ZARR_DIMS; d++) {
+            in = in * r->array->piece[d] + place[d] - at[d] * r->array->piece[d];
+            out = out * r->size[d] + place[d] - r->from[d];
+        }
+        unsigned char *const to = r->out + (size_t)out * r->word;
+        const int64_t width = n[LOB_ZARR_DIMS - 1];
+        if (!piece) {
+            fill_row(to, r->array, r->word, width);
+            continue;
+        }
+        memcpy(to, piece + (size_t)in * r->word, (size_t)width * r->word);
+        if (r->array->swapped) lob_swap_words(to, (size_t)width * r->word, r->word);
+    }
+}
+
+static void release(hand *h)
+{
+    if (h->fd >= 0) lob_fd_close(h->fd);
+    free(h->index);
+    free(h->packed);
+    free(h->piece);
+}
+
+/* Which piece is the box's nth? */
+static void find_piece(int64_t at[LOB_ZARR_DIMS], const reading *r, int64_t nth)
+{
+    for (int d = LOB_ZARR_DIMS - 1; d >= 0; d--) {
+        at[d] = r->first[d] + nth % r->pieces[d];
+        nth /= r->pieces[d];
+    }
+}
+
+lob_status lob_zarr_read_box(void *out, const lob_zarr_array *array, const char *folder,
+                             const int64_t from[LOB_ZARR_DIMS], const int64_t size[LOB_ZARR_DIMS],
+                             int threads, const char *path, lob_error *error)
+{
+    reading r = {.array = array,
+                 .folder = folder,
+                 .path = path,
+                 .from = from,
+                 .size = size,
+                 .word = lob_type_of(array->type)->bytes,
+                 .out = out};
+    for (int d = 0; d < LOB_ZARR_DIMS; d++) {
+        r.first[d] = from[d] / array->piece[d];
+        r.pieces[d] = (from[d] + size[d] - 1) / array->piece[d] - r.first[d] + 1;
+        r.in_file[d] = array->file[d] / array->piece[d];
+    }
+    r.piece_bytes = (size_t)lob_zarr_places(array->piece) * r.word;
+    if (array->sharded) r.index_bytes = (size_t)lob_zarr_places(r.in_file) * LOB_ZARR_ENTRY;
+    const int64_t count = lob_zarr_places(r.pieces);
+    int64_t failed = count; /* the first piece that failed */
+    lob_status st = LOB_OK;
+#pragma omp parallel num_threads(count < threads ? (int)count : threads)
+    {
+        lob_error own;
+        hand h = {.r = &r, .file = {-1}, .fd = -1, .error = &own};
+#pragma omp for schedule(dynamic, 4)
+        for (int64_t i = 0; i < count; i++) {
+            int64_t at[LOB_ZARR_DIMS];
+            const unsigned char *piece;
+            find_piece(at, &r, i);
+            const lob_status here = read_piece(&h, &piece, at);
+            if (here == LOB_OK) {
+                place(&r, piece, at);
+                continue;
+            }
+#pragma omp critical(lob_zarr)
+            if (i < failed) {
+                failed = i;
+                st = here;
+                if (error) *error = own;
+            }
+        }
+        release(&h);
+    }
+    return st;
+}

@@ -1,0 +1,27 @@
+/* Reading a box of a Zarr array. */
+#ifndef LOB_ZARR_BOX_H
+#define LOB_ZARR_BOX_H
+
+#include "io/zarr/zarr_array.h"
+
+/*
+ * Read the places of a box, each piece that it meets once. What is not stored has the fill value.
+ *
+ *   out         out  size places, the last axis fastest, in this machine's byte order
+ *   folder      in   the array's
+ *   from, size  in   inside of the array
+ *   threads     in   that unpack, >= 1
+ *   path        in   for messages
+ *
+ * Returns LOB_OK, LOB_EDATA (a damaged piece; of several the first in the array), LOB_EIO or
+ * LOB_ENOMEM.
+ */
+lob_status lob_zarr_read_box(void *out, const lob_zarr_array *array, const char *folder,
+                             const int64_t from[LOB_ZARR_DIMS], const int64_t size[LOB_ZARR_DIMS],
+                             int threads, const char *path, lob_error *error);
+
+/* The name of the file that holds these places, below the array's folder: "c/0/0/0". */
+void lob_zarr_file_name(char *name, size_t room, const lob_zarr_array *array,
+                        const int64_t file[LOB_ZARR_DIMS]);
+
+#endif

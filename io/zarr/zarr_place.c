@@ -1,0 +1,130 @@
+/* Where an output lies: a store of its own, or a label image inside of one that is there. */
+#include "io/zarr/zarr_place.h"
+
+#include "io/file.h"
+#include "io/folder.h"
+#include "io/platform.h"
+#include "io/zarr/zarr_array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static lob_status no_memory(const char *path, lob_error *error)
+{
+    return lob_fail_file(error, LOB_ENOMEM, path, "no memory to write it");
+}
+
+cJSON *lob_zarr_make_node(const char *type, cJSON *attributes)
+{
+    cJSON *const node = cJSON_CreateObject();
+    if (node && attributes && cJSON_AddNumberToObject(node, "zarr_format", 3) &&
+        cJSON_AddStringToObject(node, "node_type", type) &&
+        cJSON_AddItemToObject(node, "attributes", attributes))
+        return node;
+    cJSON_Delete(attributes);
+    cJSON_Delete(node);
+    return NULL;
+}
+
+char *lob_zarr_labels_folder(const lob_location *where)
+{
+    static const char before[] = "labels/";
+    const char *const inside = where->inside ? where->inside + (*where->inside == '/') : NULL;
+    if (!inside || strncmp(inside, before, sizeof before - 1) != 0) return NULL;
+    const char *const name = inside + sizeof before - 1;
+    return *name && *name != '.' && !strchr(name, '/') ? lob_zarr_below(where->file, "labels")
+                                                       : NULL;
+}
+
+char *lob_zarr_output_path(const lob_location *where)
+{
+    char *const path = lob_zarr_below(where->file, where->inside ? where->inside : "");
+    for (size_t n = path ? strlen(path) : 0; n > 1 && path[n - 1] == '/'; n--) path[n - 1] = '\0';
+    return path;
+}
+
+static bool lists(const cJSON *list, const char *name)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) &&
+                                       strcmp(item->valuestring, name) == 0) return true;
+    return false;
+}
+
+lob_status lob_zarr_list_labels(const char *labels, const char *path, lob_error *error)
+{
+    char *const file = lob_zarr_below(labels, "zarr.json");
+    lob_zarr_node group = {NULL};
+    if (!file) return no_memory(path, error);
+    if (lob_is_file(file) && lob_zarr_node_read(&group, labels, path, error) != LOB_OK) {
+        free(file);
+        return LOB_EDATA;
+    }
+    if (!group.meta) group.meta = lob_zarr_make_node("group", cJSON_CreateObject());
+    cJSON *const attributes = cJSON_GetObjectItemCaseSensitive(group.meta, "attributes");
+    cJSON *ome = cJSON_GetObjectItemCaseSensitive(attributes, "ome");
+    if (!ome) {
+        ome = cJSON_AddObjectToObject(attributes, "ome");
+        cJSON_AddStringToObject(ome, "version", "0.5");
+    }
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(ome, "labels");
+    if (!list) list = cJSON_AddArrayToObject(ome, "labels");
+    lob_entries *const entries = lob_entries_open(labels);
+    const char *name;
+    while (list && entries && (name = lob_entries_next(entries)))
+        if (name[0] != '.' && lob_entries_is_folder(entries) && !lists(list, name))
+            cJSON_AddItemToArray(list, cJSON_CreateString(name));
+    if (entries) lob_entries_close(entries);
+    char *const text = list ? cJSON_Print(group.meta) : NULL;
+    const lob_output_part part = {text, text ? strlen(text) : 0};
+    const lob_status st =
+        text ? lob_output_whole(file, true, &part, 1, error) : no_memory(path, error);
+    cJSON_free(text);
+    lob_zarr_node_free(&group);
+    free(file);
+    return st;
+}
+
+/* Of a store: what is there must be one, or nothing of it would come back. */
+static lob_status check_store(const char *path, bool force, lob_error *error)
+{
+    char *const file = lob_zarr_metadata_file(path);
+    const bool other = force && lob_is_folder(path) && !file;
+    free(file);
+    if (other)
+        return lob_fail_file(error, LOB_ECREATE, path,
+                             "is a folder that is no Zarr store, and is kept");
+    return lob_folder_check(path, force, error);
+}
+
+/* Of a label image inside of a store. */
+static lob_status check_labels(const lob_location *where, const char *labels, const char *path,
+                               bool force, lob_error *error)
+{
+    lob_zarr_node store;
+    LOB_TRY(lob_zarr_node_read(&store, where->file, where->path, error));
+    const bool v2 = store.v2;
+    lob_zarr_node_free(&store);
+    if (v2)
+        return lob_fail_file(
+            error, LOB_ECREATE, where->path,
+            "the store is of Zarr 2, and labels are written as Zarr 3; give them a "
+            "store of their own");
+    return lob_is_folder(labels) ? check_store(path, force, error)
+                                 : lob_output_check(labels, true, error);
+}
+
+lob_status lob_zarr_check(const lob_location *where, bool force, lob_error *error)
+{
+    char *const path = lob_zarr_output_path(where), *const labels = lob_zarr_labels_folder(where);
+    const lob_status st =
+        !path    ? lob_fail_file(error, LOB_ENOMEM, where->path, "no memory")
+        : labels ? check_labels(where, labels, path, force, error)
+        : where->inside
+            ? lob_fail_file(error, LOB_ECREATE, where->path,
+                            "inside of a store labels are written, as STORE.zarr/labels/NAME")
+            : check_store(path, force, error);
+    free(labels);
+    free(path);
+    return st;
+}
