@@ -395,11 +395,24 @@ lob_status lob_output_whole(const char *path, bool force, const lob_output_part 
     return lob_output_end(&out, st, error);
 }
 
+/* Writers of a pair take turns: of two that place at the same time, each could leave one part.
+ * Where there are no locks, or a folder is held for long, nobody waits. Returns what to close, or
+ * -1. */
+static int take_turn(const char *path)
+{
+    enum { MOST_MS = 2000 };
+    char *const folder = folder_of(path);
+    const int turn = folder ? lob_lock_folder(folder, MOST_MS) : -1;
+    free(folder);
+    return turn;
+}
+
 lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_error *error)
 {
     lob_status st = lob_output_flush(first, error);
     if (st == LOB_OK) st = lob_output_flush(second, error);
     char *placed = NULL; /* first's path if it would be new there */
+    const int turn = st == LOB_OK ? take_turn(first->path) : -1;
     if (st == LOB_OK && !lob_is_there(first->path) && !(placed = strdup(first->path)))
         st = lob_fail_file(error, LOB_ENOMEM, first->path, "no memory");
     if (st == LOB_OK && !second->force && lob_is_there(second->path))
@@ -409,6 +422,7 @@ lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_err
         if (st == LOB_OK && (st = finish(second, error)) != LOB_OK && placed)
             lob_remove_file(placed);
     }
+    if (turn >= 0) lob_fd_close(turn);
     free(placed);
     lob_output_abort(first);
     lob_output_abort(second);

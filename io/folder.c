@@ -168,13 +168,13 @@ static lob_status make_hidden(lob_folder *out, lob_error *error)
         if (!name) return lob_fail_file(error, LOB_ENOMEM, out->path, "no memory");
         if (lob_about_link(&about, name) && about.is_folder &&
             time(NULL) - about.modified_ns / 1000000000 > STALE_S) {
-            const int lock = lob_lock_folder(name);
+            const int lock = lob_lock_folder(name, 0);
             if (lock >= 0) lob_remove_tree(name);
             if (lock >= 0) lob_fd_close(lock);
         }
         if (lob_make_folder(name) == 0) {
             out->temporary = name;
-            out->lock = lob_lock_folder(name); /* where there are no locks, the hour must do */
+            out->lock = lob_lock_folder(name, 0); /* where there are no locks, the hour must do */
             return LOB_OK;
         }
         const int why = errno;

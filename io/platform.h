@@ -108,8 +108,9 @@ int lob_name_unnamed(const char *unnamed, const char *name);
 int lob_open_to_add(const char *path);
 /* For a lock of others' processes and users, made if it is not there. */
 int lob_open_to_lock(const char *path);
-/* A lock held by the process that works in a folder; EWOULDBLOCK: another does. */
-int lob_lock_folder(const char *path);
+/* A lock held by who works in a folder, until it is closed; EWOULDBLOCK: another has held it for
+ * wait_ms milliseconds. */
+int lob_lock_folder(const char *path, int wait_ms);
 
 /* Lock a file until it is closed; EWOULDBLOCK: another process has. 0, or -1. */
 int lob_fd_lock(int fd);

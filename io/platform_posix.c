@@ -268,13 +268,21 @@ int lob_fd_lock(int fd)
 }
 
 /* Some network file systems lock no folders: then nobody looks. */
-int lob_lock_folder(const char *path)
+int lob_lock_folder(const char *path, int wait_ms)
 {
+    const struct timespec pause = {.tv_nsec = 1000000};
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || lob_fd_lock(fd) == 0 || errno != EWOULDBLOCK) return fd;
-    close(fd);
-    errno = EWOULDBLOCK;
-    return -1;
+    if (fd < 0) return fd;
+    while (lob_fd_lock(fd) != 0 && errno == EWOULDBLOCK) {
+        if (wait_ms-- > 0) {
+            nanosleep(&pause, NULL);
+            continue;
+        }
+        close(fd);
+        errno = EWOULDBLOCK;
+        return -1;
+    }
+    return fd;
 }
 
 int64_t lob_fd_read(int fd, void *bytes, size_t n)

@@ -439,7 +439,7 @@ int lob_fd_lock(int fd)
 }
 
 /* No folder can be locked: a file in it is, which goes when it is closed. */
-int lob_lock_folder(const char *path)
+int lob_lock_folder(const char *path, int wait_ms)
 {
     char *const name = malloc(strlen(path) + sizeof "/.lobule.lock");
     if (!name) return errno = ENOMEM, -1;
@@ -448,11 +448,18 @@ int lob_lock_folder(const char *path)
     const int fd = open_wide(name, GENERIC_READ | GENERIC_WRITE | DELETE, OPEN_ALWAYS,
                              FILE_ATTRIBUTE_HIDDEN | FILE_FLAG_DELETE_ON_CLOSE, _O_RDWR);
     free(name);
-    if (fd < 0 || lob_fd_lock(fd) == 0) return fd;
-    const int why = errno;
-    _close(fd);
-    errno = why;
-    return -1;
+    if (fd < 0) return fd;
+    while (lob_fd_lock(fd) != 0) {
+        if (errno == EWOULDBLOCK && wait_ms-- > 0) {
+            Sleep(1);
+            continue;
+        }
+        const int why = errno;
+        _close(fd);
+        errno = why;
+        return -1;
+    }
+    return fd;
 }
 
 int64_t lob_fd_read(int fd, void *bytes, size_t n)

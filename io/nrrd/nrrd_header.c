@@ -18,7 +18,7 @@ typedef struct {
     const char *path;
     lob_error *error;
     char *type, *dimension, *sizes, *space, *space_dimension, *directions, *origin, *spacings,
-        *kinds, *endian, *encoding, *data_file, *line_skip, *byte_skip;
+        *mins, *centers, *kinds, *endian, *encoding, *data_file, *line_skip, *byte_skip;
 } parser;
 
 #define FIELD(text, member)            \
@@ -37,6 +37,10 @@ static const struct {
     FIELD("space directions", directions),
     FIELD("space origin", origin),
     FIELD("spacings", spacings),
+    FIELD("axis mins", mins),
+    FIELD("axismins", mins),
+    FIELD("centers", centers),
+    FIELD("centerings", centers),
     FIELD("kinds", kinds),
     FIELD("endian", endian),
     FIELD("encoding", encoding),
@@ -294,6 +298,7 @@ typedef struct {
     bool timed[AXES];              /* its direction is that of time */
     char kind[AXES][WORD];         /* empty: not given */
     double spacing[AXES];          /* NAN: not given */
+    double first[AXES];            /* place of the first sample; NAN: not given */
 } axes;
 
 static lob_status find_sizes(parser *p, axes *a)
@@ -301,7 +306,8 @@ static lob_status find_sizes(parser *p, axes *a)
     if (!p->dimension || !scan_whole(&a->dimension, p->dimension) || a->dimension < 1 ||
         a->dimension > 5)
         return bad(p, "dimension", p->dimension, "not from 1 to 5");
-    const char *sizes = p->sizes, *kinds = p->kinds, *spacings = p->spacings;
+    const char *sizes = p->sizes, *kinds = p->kinds, *spacings = p->spacings, *mins = p->mins,
+               *centers = p->centers;
     char word[WORD];
     for (int64_t i = 0; i < a->dimension; i++) {
         if (!scan_whole(&a->size[i], next_word(word, &sizes)) || a->size[i] < 1)
@@ -309,6 +315,11 @@ static lob_status find_sizes(parser *p, axes *a)
         next_word(a->kind[i], &kinds);
         if (!scan_real(&a->spacing[i], next_word(word, &spacings)) || !(fabs(a->spacing[i]) > 0.0))
             a->spacing[i] = (double)NAN;
+        if (!scan_real(&a->first[i], next_word(word, &mins))) a->first[i] = (double)NAN;
+        /* An axis begins where its first sample does, if samples are nodes, else half a one before.
+         */
+        const double spacing = isnan(a->spacing[i]) ? 1.0 : fabs(a->spacing[i]);
+        if (strcasecmp(next_word(word, &centers), "node") != 0) a->first[i] += spacing / 2;
     }
     return LOB_OK;
 }
@@ -431,6 +442,10 @@ static lob_status find_geometry(parser *p, const axes *a, const int axis_of[3])
     char *rest = p->origin;
     if (rest && !scan_vector(origin, &given, &rest))
         return bad(p, "space origin", p->origin, "no vector");
+    bool begins = !rest && !a->directed; /* if all axes of space say so */
+    for (int c = 0; c < 3; c++)
+        begins = begins && (axis_of[c] < 0 || isfinite(a->first[axis_of[c]]));
+    for (int c = 0; c < 3 && begins; c++) origin[c] = axis_of[c] < 0 ? 0.0 : a->first[axis_of[c]];
     for (int c = 0; c < 3; c++) {
         const int axis = axis_of[c];
         const double mm = axis >= 0 && !isnan(a->spacing[axis]) ? fabs(a->spacing[axis]) : 1.0;

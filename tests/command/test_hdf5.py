@@ -278,3 +278,13 @@ def test_helper_of_somebody_else(tmp_path):
     os.chown(helper, 12345, -1)
     subprocess.run([program, "convert", tmp_path / "a.nii.gz", tmp_path / "b.h5"], check=False)
     assert not (tmp_path / "was_run").exists()
+
+
+def test_few_files_may_be_open(tmp_path):
+    """Sixteen are enough, of which the shell has some."""
+    save(np.arange(720, dtype=np.int16).reshape(8, 9, 10), tmp_path / "in.nii")
+    for line in ("convert in.nii out.h5", "convert out.h5 back.nii"):
+        done = subprocess.run(["bash", "-c", f'ulimit -n 16; exec "$0" {line}', PROGRAM], cwd=tmp_path, capture_output=True,
+                              text=True, check=False)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    good("compare", "--values", "--strict", "in.nii", "back.nii", cwd=tmp_path)

@@ -2,12 +2,13 @@
 
 import hashlib
 import json
+import subprocess
 
 import nibabel
 import numpy as np
 import pytest
 import SimpleITK as sitk
-from conftest import AFFINE, assert_one_line, contents, good, lobule, save, scan_array
+from conftest import AFFINE, PROGRAM, assert_one_line, contents, good, lobule, save, scan_array
 
 TURN = np.array([[0.8, -0.6, 0], [0.6, 0.8, 0], [0, 0, 1.0]])
 
@@ -157,3 +158,15 @@ def test_header_and_voxels_apart(tmp_path):
     assert (tmp_path / "b.zraw").read_bytes() == b"mine" and not (tmp_path / "b.mhd").exists()
     good("convert", "in.nii", "b.mhd", "--force", cwd=tmp_path)
     good("compare", "--values", "--strict", "in.nii", "b.mhd", cwd=tmp_path)
+
+
+def test_header_and_voxels_are_of_one_writer(tmp_path):
+    """Eight write one pair at the same time: what is left is one writer's."""
+    for i in range(8):
+        save(np.full((9, 8, 7), i + 1, np.int16), tmp_path / f"{i}.nii", affine=np.diag([i + 1, 1, 1, 1]))
+    for _ in range(4):
+        writers = [subprocess.Popen([PROGRAM, "convert", f"{i}.nii", "same.mhd", "--force", "--quiet"], cwd=tmp_path)
+                   for i in range(8)]  # fmt: skip
+        assert {writer.wait(timeout=120) for writer in writers} == {0}
+        left = sitk.ReadImage(str(tmp_path / "same.mhd"))
+        assert np.unique(sitk.GetArrayFromImage(left)).tolist() == [left.GetSpacing()[0]]

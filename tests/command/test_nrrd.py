@@ -240,3 +240,62 @@ def test_what_it_cannot_hold(folder):
     save(scan_array(), folder / "scaled.nii", scale=(2.0, 1.0))
     assert_one_line(lobule("convert", "scaled.nii", "out.nrrd", cwd=folder), 65, "no scale")
     assert_one_line(lobule("convert", "real.nii", "out.nhdr", cwd=folder), 64, "not written")
+
+
+ODD_VOXELS = np.random.default_rng(5).integers(0, 250, (3, 4, 5)).astype("<i2")
+RAW = ODD_VOXELS.tobytes()
+HEAD = """type: short
+dimension: 3
+space: left-posterior-superior
+sizes: 5 4 3
+space directions: (0.5,0,0) (0,0.75,0) (0,0,2)
+endian: little
+encoding: raw
+space origin: (1,-2,3.5)
+"""
+PLAIN = "type: short\ndimension: 3\nsizes: 5 4 3\nspacings: 0.5 0.75 2\nendian: little\nencoding: raw\n"
+NONE = "type: short\ndimension: 4\nsizes: 3 5 4 1\nspace: LPS\nspace directions: none (0.5,0,0) (0,0.75,0) (0,0,2)\n"
+ODD = {
+    "fields in another order": ("encoding: raw\nendian: little\ndimension: 3\nsizes: 5 4 3\ntype: short\nspace: LPS\n"
+                                "space origin: (1,-2,3.5)\nspace directions: (0.5,0,0) (0,0.75,0) (0,0,2)\n", RAW),
+    "lines as Windows has them": (HEAD.replace("\n", "\r\n"), RAW),
+    "comments and keys between": (HEAD.replace("sizes", "# a: b\nkey:=v: w\nsizes"), RAW),
+    "spacings alone": (PLAIN, RAW),
+    "spacings not known": (PLAIN.replace("0.5 0.75", "nan nan"), RAW),
+    "where axes begin": (PLAIN + "axis mins: 1 2 3\n", RAW),
+    "where axes of nodes begin": (PLAIN + "axismins: 1 2 3\ncenterings: node cell node\n", RAW),
+    "where one axis begins nowhere": (PLAIN + "axis mins: nan 2 3\n", RAW),
+    "another space": (HEAD.replace("left-posterior-superior", "right-anterior-superior"), RAW),
+    "a space's short name": (HEAD.replace("left-posterior-superior", "LAS"), RAW),
+    "a space of no patient": (HEAD.replace("left-posterior-superior", "scanner-xyz"), RAW),
+    "a space without a name": (HEAD.replace("space: left-posterior-superior", "space dimension: 3"), RAW),
+    "oblique": (HEAD.replace("(0.5,0,0) (0,0.75,0)", "(0.3,0.4,0) (-0.6,0.45,0)"), RAW),
+    "left-handed": (HEAD.replace("(0,0,2)", "(0,0,-2)"), RAW),
+    "blanks in vectors": (HEAD.replace("(0.5,0,0)", "( 0.5 , 0 , 0 )"), RAW),
+    "exponents": (HEAD.replace("(0.5,", "(5e-1,").replace("3.5)", "35E-1)"), RAW),
+    "another name of the type": (HEAD.replace("short", "int16_t"), RAW),
+    "capitals": (HEAD.replace("encoding", "Encoding"), RAW),
+    "big endian": (HEAD.replace("little", "big"), ODD_VOXELS.astype(">i2").tobytes()),
+    "gz": (HEAD.replace("raw", "gz"), gzip.compress(RAW)),
+    "bytes to skip": (HEAD + "byte skip: 7\n", b"seven.." + RAW),
+    "all bytes but the last to skip": (HEAD + "byteskip: -1\n", b"not these" + RAW),
+    "lines to skip": (HEAD + "line skip: 2\n", b"one\ntwo\n" + RAW),
+    "kinds of space": (HEAD + "kinds: space space space\n", RAW),
+    "what is of no use here": (HEAD + 'centers: cell cell cell\nthicknesses: nan nan 2\nlabels: "x" "y" "z"\nold min: 0\n'
+                               'space units: "mm" "mm" "mm"\nmeasurement frame: (1,0,0) (0,1,0) (0,0,1)\nmin: 0\nmax: 9\n'
+                               "content: what it is\nnumber: 60\nsample units: mm\n", RAW),
+    "no origin": (HEAD.replace("space origin: (1,-2,3.5)\n", ""), RAW),
+    "channels": (NONE + "kinds: vector domain domain domain\nendian: little\nencoding: raw\n", 3 * RAW),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_odd_headers_as_itk_reads_them(tmp_path, what):
+    head, voxels = ODD[what]
+    end = "\r\n" if "\r" in head else "\n"
+    (tmp_path / "in.nrrd").write_bytes(f"NRRD0005{end}{head}{end}".encode() + voxels)
+    good("convert", "in.nrrd", "out.nrrd", cwd=tmp_path)
+    ours, itk = (sitk.ReadImage(str(tmp_path / name)) for name in ("out.nrrd", "in.nrrd"))
+    for of in ("GetSpacing", "GetOrigin", "GetDirection"):
+        assert np.allclose(getattr(ours, of)(), getattr(itk, of)()), of
+    assert np.array_equal(sitk.GetArrayFromImage(ours), sitk.GetArrayFromImage(itk))

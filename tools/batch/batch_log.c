@@ -59,7 +59,7 @@ static lob_status begin(lob_batch_log *log, lob_error *error)
 static lob_status open_file(lob_batch_log *log, const char *folder, bool resume, bool force,
                             lob_error *error)
 {
-    log->folder = lob_lock_folder(folder);
+    log->folder = lob_lock_folder(folder, 0);
     if (log->folder < 0 && errno == EWOULDBLOCK)
         return lob_fail(error, LOB_EBUSY, "%s: another lobule batch is at work here", folder);
     if (log->folder < 0) return lob_fail(error, LOB_ECREATE, "%s: %s", folder, ERRNO_TEXT(errno));
