@@ -28,6 +28,7 @@ from ._measure import phantom, stats
 from ._cells import cells as find_cells
 from ._program import read as read_file
 from ._segment import segment as segment_strokes
+from ._segmenter import Segmenter
 
 if TYPE_CHECKING:
     import napari
@@ -221,6 +222,8 @@ def growcut(
     return [*layers, seen.pictured(found.strength, "strength")] if strength else layers
 
 
+# ---- labels that follow the brush ----
+
 
 def soon(call: Callable[[], None]) -> None:
     """Call when what napari is doing is done."""
@@ -229,15 +232,54 @@ def soon(call: Callable[[], None]) -> None:
     QTimer.singleShot(30, call)
 
 
-class Follower:
-    """A layer of what grows from another layer's labels, kept up with them as they are painted."""
+class Grown:
+    """What grows at once from what is painted: a Grower's labels."""
 
-    def __init__(self, viewer: Any, image: Any, seeds: Any, rule: Any, device: str):
+    def __init__(self, seen: Seen, largest: int, rule: Any, device: str):
+        self.grower = Grower(seen.voxels, largest, rule=rule, device=device, **seen.options)
+        self.strokes, self.close = self.grower.seeds, self.grower.close
+
+    def tell(self, painted: np.ndarray) -> None:
+        self.strokes[:] = painted
+
+    def latest(self) -> tuple[Any, bool]:
+        """Labels, and are they the last?"""
+        return self.grower.grow() if self.strokes.any() else np.zeros_like(self.strokes), True
+
+
+class Segmented:
+    """What a thread segments from what is painted: a Segmenter's previews and final labels."""
+
+    def __init__(self, seen: Seen, largest: int, device: str):
+        self.segmenter = Segmenter(seen.voxels, largest, device=device, **seen.options)
+        self.strokes, self.close = self.segmenter.strokes, self.segmenter.close
+
+    def tell(self, painted: np.ndarray) -> None:
+        self.segmenter.draw(slice(None), painted)
+
+    def latest(self) -> tuple[Any, bool]:
+        final = self.segmenter.wait(0)
+        return self.segmenter.latest()[0], final
+
+
+class Follower:
+    """A layer of what comes of another layer's labels, kept up with them as they are painted."""
+
+    def __init__(self, viewer: Any, image: Any, seeds: Any, method: str, rule: Any, device: str):
         self.viewer, self.seeds, self.seen = viewer, seeds, Seen(image)
-        largest = 255 if np.max(seeds.data) <= 255 else 32767
-        self.grower = Grower(self.seen.voxels, largest, rule=rule, device=device, **self.seen.options)
-        self.layer: Any = None
-        self.waiting = False
+        self.largest = 255 if np.max(seeds.data) <= 255 else 32767
+        self.made: Any = (
+            Segmented(self.seen, self.largest, device)
+            if method == "segment"
+            else Grown(self.seen, self.largest, rule, device)
+        )
+        self.shown: Any = None
+        self.waiting = self.looking = False
+        colours = {"colormap": seeds.colormap} if hasattr(seeds, "colormap") else {}
+        about = {"name": f"{self.seen.layer.name} live", "opacity": 0.4, **colours, **self.seen.place()}
+        # slots do not keep what they belong to: the layer does
+        self.layer = viewer.add_labels(np.zeros_like(self.made.strokes), metadata={"lobule": self}, **about)
+        viewer.layers.selection.active = seeds
         # painting, erasing and filling tell of themselves before they are done; undoing only of being drawn again
         self.sources = (seeds.events.paint, seeds.events.set_data)
         for source in self.sources:
@@ -250,39 +292,54 @@ class Follower:
             soon(self.follow)
 
     def follow(self) -> None:
+        """Tell what is painted now, if it is something else."""
         self.waiting = False
-        if self.layer is not None and self.layer not in self.viewer.layers:
+        if self.layer not in self.viewer.layers:
             self.stop()
             return
         painted = np.asarray(self.seeds.data)
-        if self.layer is not None and np.array_equal(painted, self.grower.seeds):
+        if np.max(painted) > self.largest:
+            self.viewer.status = f"lobule: labels are 0..{self.largest} here; start anew for larger ones"
+        elif not np.array_equal(painted, self.made.strokes):
+            self.made.tell(painted)
+            if not self.looking:
+                self.look()
+
+    def look(self) -> None:
+        """Show what has come, until it is the last answer to these strokes."""
+        self.looking = False
+        if self.layer not in self.viewer.layers:
+            self.stop()
             return
-        self.grower.seeds[:] = painted
-        labels = self.grower.grow() if painted.any() else np.zeros_like(self.grower.labels)
-        if self.layer is None:
-            colours = {"colormap": self.seeds.colormap} if hasattr(self.seeds, "colormap") else {}
-            about = {"name": f"{self.seen.layer.name} live", "opacity": 0.4, **colours, **self.seen.place()}
-            # slots do not keep what they belong to: the layer does
-            self.layer = self.viewer.add_labels(labels.copy(), metadata={"lobule": self}, **about)
-            self.viewer.layers.selection.active = self.seeds
-            return
-        self.layer.data[...] = labels
-        self.layer.refresh()
+        try:
+            labels, final = self.made.latest()
+        except InputError as problem:  # strokes of one label, for one
+            labels, final = np.zeros_like(self.made.strokes), True
+            self.viewer.status = f"lobule: {problem}"
+        if labels is not None and (final or labels is not self.shown):
+            self.shown = labels
+            self.layer.data[...] = labels
+            self.layer.refresh()
+        if not final:
+            self.looking = True
+            soon(self.look)
 
     def stop(self) -> None:
         for source in self.sources:
             source.disconnect(self.notice)
-        self.grower.close()
+        self.sources = ()
+        self.made.close()
 
 
 def live(
     viewer: "napari.viewer.Viewer",
     image: "napari.layers.Image",
     seeds: "napari.layers.Labels",
+    method: Literal["segment", "growcut"] = "segment",
     rule: Literal["strength", "distance"] = "strength",
     device: Device = "auto",
 ) -> None:
-    """GrowCut that follows the brush, in a layer of its own, until that layer is removed.
+    """Masks that follow the brush, in a layer of their own, until that layer is removed.
 
     Parameters
     ----------
@@ -290,12 +347,15 @@ def live(
         The image.
     seeds : napari.layers.Labels
         Labels on its grid, to be painted, erased and undone.
+    method : str
+        segment makes clean masks: after each stroke a preview, then the masks of *Segment from
+        strokes*. growcut only grows.
     rule : str
-        What a path costs.
+        What a path costs, of method growcut.
     device : str
         Where to compute.
     """
-    Follower(viewer, image, seeds, rule, device)
+    Follower(viewer, image, seeds, method, rule, device)
 
 
 @widget

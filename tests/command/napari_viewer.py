@@ -16,7 +16,7 @@ folder = Path(sys.argv[1])
 manifest = PluginManifest.from_file(Path(lobule.__file__).parent / "napari.yaml")
 manifest.validate_imports()
 PluginManager.instance().register(manifest)
-viewer = napari.Viewer(show=False)
+viewer = napari.Viewer()
 names = {each.command: each.display_name for each in manifest.contributions.widgets}
 
 
@@ -52,17 +52,24 @@ assert again is grown
 assert (again.data[20:22, 40:44, 40:44] == 3).all()
 
 # labels that follow the brush: painted, undone, erased
-following = run("lobule.live", image=scan, seeds=strokes)
-for change in (lambda: strokes.paint((10, 30, 30), 3), strokes.undo, lambda: strokes.paint((20, 42, 42), 0)):
-    shown = following.data.copy()
-    change()
-    end = time.monotonic() + 60
-    while np.array_equal(following.data, shown) and time.monotonic() < end:
-        QApplication.instance().processEvents()
-    assert not np.array_equal(following.data, shown)
-    assert np.array_equal(following.data, lobule.growcut(scan.data, strokes.data, spacing=(5, 3, 3)))
-strokes.undo()
-viewer.layers.remove(following)
+for method in ("growcut", "segment"):
+    following = run("lobule.live", image=scan, seeds=strokes, method=method)
+    for change in (lambda: strokes.paint((10, 30, 30), 3), strokes.undo, lambda: strokes.paint((20, 42, 42), 0)):
+        change()
+        wanted = getattr(lobule, method)(scan.data, strokes.data, spacing=(5, 3, 3))
+        end = time.monotonic() + 60
+        while not np.array_equal(following.data, wanted) and time.monotonic() < end:
+            QApplication.instance().processEvents()
+        assert np.array_equal(following.data, wanted), method
+    grown.visible = False
+    viewer.reset_view()
+    viewer.dims.set_current_step(0, 20)
+    QApplication.instance().processEvents()
+    picture = viewer.screenshot(str(folder / f"live_{method}.png"), flash=False)[..., :3].astype(int)
+    coloured = np.mean(np.ptp(picture, axis=-1) > 40)
+    assert coloured > 0.05, f"{method}: {coloured:.3f} of the picture has colours"
+    strokes.undo()
+    viewer.layers.remove(following)
 strokes.paint((10, 30, 30), 3)
 strokes.undo()
 

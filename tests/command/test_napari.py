@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import nibabel
@@ -72,10 +73,24 @@ class Events:
             slot(None)
 
 
-def test_live_labels_follow_the_brush(monkeypatch):
-    monkeypatch.setattr(_napari, "soon", lambda call: call())
+def fresh(method, strokes):
+    if not strokes.any():
+        return np.zeros_like(strokes)
+    return getattr(lobule, method)(SCAN, strokes, spacing=SPACING, device="cpu")
+
+
+@pytest.mark.parametrize("method", ["segment", "growcut"])
+def test_live_labels_follow_the_brush(monkeypatch, method):
+    later = []
+    monkeypatch.setattr(_napari, "soon", later.append)
+
+    def settle():
+        while later:
+            later.pop(0)()
+            time.sleep(0.002)
+
     paint, drawn = Events(), Events()
-    seeds = Labels(SEEDS.copy(), "seeds", events=SimpleNamespace(paint=paint, set_data=drawn))
+    seeds = Labels(SEEDS.astype(np.int32), "seeds", events=SimpleNamespace(paint=paint, set_data=drawn))
     layers = type("Layers", (list,), {"selection": SimpleNamespace(active=None)})()
     refreshed = []
 
@@ -83,23 +98,40 @@ def test_live_labels_follow_the_brush(monkeypatch):
         layers.append(Labels(data, about["name"], about["scale"], refresh=lambda: refreshed.append(1)))
         return layers[-1]
 
-    viewer = SimpleNamespace(layers=layers, add_labels=add_labels)
-    _napari.live(viewer, Layer(SCAN), seeds, device="cpu")
+    viewer = SimpleNamespace(layers=layers, add_labels=add_labels, status="")
+    _napari.live(viewer, Layer(SCAN), seeds, method, device="cpu")
     (shown,) = layers
     assert viewer.layers.selection.active is seeds
     assert shown.name == "scan live"
+    settle()
+    assert np.array_equal(shown.data, fresh(method, SEEDS))
     for where, label, event in (((12, slice(5, 9), 20), 3, paint), ((12, slice(5, 9), 20), 0, drawn), (0, 0, paint)):
         seeds.data[where] = label
         event()
-        assert np.array_equal(shown.data, lobule.growcut(SCAN, seeds.data, spacing=SPACING))
+        settle()
+        assert np.array_equal(shown.data, fresh(method, seeds.data))
     count = len(refreshed)
     drawn()
+    settle()
     assert len(refreshed) == count, "another slice is shown, and nothing was painted"
     seeds.data[:] = 0
     paint()
+    settle()
     assert not shown.data.any()
+    assert (viewer.status != "") == (method == "segment"), "which needs two labels, and says so"
+    seeds.data[:] = SEEDS
+    for label in (3, 300):  # the next before the first is there
+        seeds.data[12, 30:33, 20] = label
+        paint()
+        later.pop()()
+    assert "labels are 0..255 here" in viewer.status
+    seeds.data[12, 30:33, 20] = 3
+    paint()
+    settle()
+    assert np.array_equal(shown.data, fresh(method, seeds.data))
     layers.clear()
     paint()
+    settle()
     assert not paint.slots
     assert not drawn.slots
 
