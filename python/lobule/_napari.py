@@ -281,7 +281,7 @@ class Follower:
         self.layer = viewer.add_labels(np.zeros_like(self.made.strokes), metadata={"lobule": self}, **about)
         viewer.layers.selection.active = seeds
         # painting, erasing and filling tell of themselves before they are done; undoing only of being drawn again
-        self.sources = (seeds.events.paint, seeds.events.set_data)
+        self.sources: Any = (seeds.events.paint, seeds.events.set_data)
         for source in self.sources:
             source.connect(self.notice)
         self.follow()
