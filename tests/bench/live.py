@@ -2,12 +2,14 @@
 """Labels that follow a brush: seconds from a stroke to its labels, going on and afresh, by turns.
 
 usage: live.py [--methods segment,strength,distance] [--size X,Y,Z] [--organs N] [--threads N] [--device NAME] [--every N]
+               [--each N]
 
 Organs of a real CT (LOBULE_SHARED), brought onto so many voxels, are painted as tools/strokes.py of that folder draws
 them: a stroke at a time, slice after slice, of an organ and then around it. After every fifth stroke a piece of it
-is erased, and that undone. Each N-th change the others begin anew, as they do after every stroke: `segment` or `growcut`
-on the same arrays, `segment` with its earlier labels as `previous`, and ITK's FastGrowCut in 3D Slicer's box, where
-PyPI's itk-growcut is installed. Labels of going on and afresh are compared byte by byte.
+is erased, and that undone. --each N times every N-th change alone. At every N-th of these (--every) the others begin
+anew, as they do after every stroke: `segment` or `growcut` on the same arrays, `segment` with its earlier labels as
+`previous`, and ITK's FastGrowCut in 3D Slicer's box, where PyPI's itk-growcut is installed. Labels of going on and
+afresh are compared byte by byte.
 """
 import importlib.util
 import sys
@@ -74,21 +76,30 @@ def history(truth, spacing, organs):
 
 
 def fast_growcut(scan, strokes, spacing):
-    """ITK's labels and seconds, in the box that 3D Slicer takes."""
+    """ITK's labels, in the box that 3D Slicer takes."""
     import itk
 
     cut = slicer_box(strokes, spacing)
-    start = time.perf_counter()
     image, marks = (itk.image_from_array(np.ascontiguousarray(each[cut])) for each in (scan.astype(np.float32), strokes))
     for each in (image, marks):
         each.SetSpacing([float(side) for side in spacing[::-1]])
     labels = np.zeros(strokes.shape, np.uint8)
     labels[cut] = itk.array_from_image(itk.fast_grow_cut(image, seed_image=marks))
-    return labels, time.perf_counter() - start
+    return labels
 
 
 def have_itk():
     return importlib.util.find_spec("itk") is not None and hasattr(__import__("itk"), "fast_grow_cut")
+
+
+class Watch:
+    """Seconds by the clock, and of processors, which other programs on the machine change less."""
+
+    def __init__(self):
+        self.start = time.perf_counter(), time.process_time()
+
+    def took(self):
+        return time.perf_counter() - self.start[0], time.process_time() - self.start[1]
 
 
 class Segment:
@@ -103,14 +114,14 @@ class Segment:
         self.job.draw(where, piece)
 
     def change(self, where, piece):
-        """Tell it; labels, and seconds to the preview and to the labels."""
-        start = time.perf_counter()
+        """Tell it; labels, and how long the preview and the labels took."""
+        watch = Watch()
         self.tell(where, piece)
         while self.job.latest()[1] not in ("preview", "final"):
             self.job.wait(0.001)
-        preview = time.perf_counter() - start
+        preview = watch.took()
         self.job.wait()
-        return self.job.latest()[0], {"preview": preview, "labels": time.perf_counter() - start}
+        return self.job.latest()[0], {"preview": preview, "labels": watch.took()}
 
     def others(self):
         told, given = {}, {"background": AROUND, **self.about}
@@ -118,7 +129,7 @@ class Segment:
         if self.previous is not None:
             told["segment --previous"] = lambda: lobule.segment(self.scan, self.strokes, previous=self.previous, **given)
         if have_itk():
-            told["ITK FastGrowCut"] = lambda: fast_growcut(self.scan, self.strokes, self.about["spacing"])[0]
+            told["ITK FastGrowCut"] = lambda: fast_growcut(self.scan, self.strokes, self.about["spacing"])
         return told
 
 
@@ -132,31 +143,33 @@ class Grow:
 
     def tell(self, where, piece):
         self.strokes[where] = piece
+        return self.job.grow(where)
 
     def change(self, where, piece):
-        start = time.perf_counter()
-        self.tell(where, piece)
-        labels = self.job.grow(where)
-        return labels, {"labels": time.perf_counter() - start}
+        watch = Watch()
+        return self.tell(where, piece), {"labels": watch.took()}
 
     def others(self):
         return {"growcut afresh": lambda: lobule.growcut(self.scan, self.strokes.copy(), **self.about)}
 
 
-def measure(work, told, every):
-    """Seconds of each change by what was waited for, going on and of the others."""
+def measure(work, told, each, every):
+    """What each change took, by what was waited for, going on and of the others."""
     seconds = {}
     work.tell(*told[0])  # one label alone is nothing to tell apart
-    for number, (where, piece) in enumerate(told[1:]):
+    for number, (where, piece) in enumerate(told[1:], 1):
+        if number % each and number < len(told) - 1:
+            work.tell(where, piece)
+            continue
         labels, took = work.change(where, piece)
         for what, of in took.items():
             seconds.setdefault(f"going on: {what}", []).append(of)
-        if number % every:
+        if number // each % every:
             continue
         for what, compute in work.others().items():
-            start = time.perf_counter()
+            watch = Watch()
             found = compute()
-            seconds.setdefault(what, []).append(time.perf_counter() - start)
+            seconds.setdefault(what, []).append(watch.took())
             if what.endswith("afresh"):
                 assert np.array_equal(found, labels), f"change {number}: another result than afresh"
         work.previous = labels.copy()
@@ -165,7 +178,7 @@ def measure(work, told, every):
 
 def main():
     arguments = options(__doc__, methods="segment,strength,distance", size="256,256,128", organs=3, threads=2, device="cpu",
-                        every=5)  # fmt: skip
+                        each=1, every=5)  # fmt: skip
     scan, truth, spacing = scan_of([int(side) for side in arguments.size.split(",")])
     told = history(truth, spacing, arguments.organs)
     about = {"spacing": spacing, "threads": arguments.threads, "device": arguments.device}
@@ -173,13 +186,14 @@ def main():
     rows = []
     for method in arguments.methods.split(","):
         work = Segment(scan, arguments.organs + 1, about) if method == "segment" else Grow(scan, arguments.organs + 1, about, method)
-        seconds, labels = measure(work, told, arguments.every)
+        seconds, labels = measure(work, told, arguments.each, arguments.every)
         work.job.close()
         found = np.mean([dice(labels == label, truth == number) for label, number in enumerate(ORGANS[: arguments.organs], AROUND + 1)])
         for what, took in seconds.items():
-            rows.append([method, arguments.size, arguments.organs, what, len(took), *(f"{np.percentile(took, p):.3f}" for p in (50, 95, 100)),
-                         f"{found:.3f}" if what.endswith("labels") else ""])  # fmt: skip
-    table(["method", "size", "organs", "what", "changes", "median", "95 %", "most", "mean Dice in the end"], rows)
+            wall, processor = np.array(took).T
+            rows.append([method, arguments.size, arguments.organs, what, len(took), *(f"{np.percentile(wall, p):.3f}" for p in (50, 95, 100)),
+                         f"{np.median(processor):.3f}", f"{found:.3f}" if what.endswith("labels") else ""])  # fmt: skip
+    table(["method", "size", "organs", "what", "changes", "median", "95 %", "most", "processors", "mean Dice in the end"], rows)
 
 
 if __name__ == "__main__":

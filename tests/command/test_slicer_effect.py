@@ -196,13 +196,29 @@ def test_the_box_of_the_preview_grows_with_strokes(session):
     session.paint(1, np.s_[22:24, 30:40, 30:40])
     assert np.array_equal(session.settle(), session.fresh())
     assert session.effect.box != small
+    session.paint(1, np.s_[22:24, 30:40, 30:40], False)
+    session.paint(1, np.s_[0, 30:32, 30:32])  # at once, as an undo may: the box begins anew, without the end
+    assert np.array_equal(session.settle(), session.fresh())
+    assert session.effect.box[0].stop < 24
+
+
+def test_the_preview_shows_all_that_segment_looks_at(session):
+    session.effect.onPreview()
+    told = {}
+    lobule.segment(SCAN, STROKES.astype(np.int32), report=told, **ABOUT)
+    box = told["chosen"]["box"]
+    for part, first, size in zip(session.effect.box[::-1], box["first"], box["size"]):
+        assert part.start <= first
+        assert part.stop >= first + size
 
 
 def test_segments_leave_and_join(session):
     session.effect.onPreview()
     session.settle()
+    first = session.effect.live.job
     session.segmentation.RemoveSegment("Segment_2")
     labels = session.settle()
+    assert session.effect.live.job is not first, "the background has another number, in previews too"
     assert set(np.unique(labels)) <= {1, 2}
     assert np.array_equal(labels, session.fresh())
     names = [segment.name for segment in session.effect.previewNode.segmentation.segments.values()]
@@ -211,7 +227,10 @@ def test_segments_leave_and_join(session):
     session.segmentation.GetSegment("Segment_4").voxels = STROKES == 2
     session.segmentation.tell()
     assert np.array_equal(session.settle(), session.fresh())
-    assert len(session.effect.previewNode.segmentation.segments) == 3
+    session.node.hidden.add("Segment_1")
+    session.paint(1, np.s_[11, :4, :4])
+    assert np.array_equal(session.settle(), session.fresh())
+    assert len(session.effect.previewNode.segmentation.segments) == 3, "one that is hidden meanwhile stays"
     for label in (3, 4):
         session.segmentation.RemoveSegment(f"Segment_{label}")
     session.until(lambda: session.effect.getPreviewNode() is None)
