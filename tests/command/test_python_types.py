@@ -86,6 +86,14 @@ def work(scan: Volume, strokes: NDArray[np.uint8], full: bool) -> None:
     assert_type(lobule.merge(strokes, scan, height=3), NDArray[np.uint8])
     image, truth, seeds = lobule.phantom("cells", shape=(8, 16, 16), cells=3, max_memory="1GiB")
     assert_type(image, NDArray[Any])
+    with lobule.Segmenter(scan, labels=2, suggest=3, spacing=2) as segmenter:
+        segmenter.draw((slice(2, 3), slice(4, 9), 5), 1)
+        segmenter.erase((2, 4, 5))
+        assert_type(segmenter.wait(timeout=1.0), bool)
+        assert_type(segmenter.latest()[1], str)
+    with lobule.Grower(scan, labels=2, rule="distance", mask=strokes) as grower:
+        grower.seeds[2, 4, 5] = 1
+        print(grower.grow()[2].max(), grower.changed, segmenter.labels)
     assert_type(lobule.run("strokes", image=scan, seeds=strokes), dict[str, Any])
     assert_type(lobule.command("--version"), str)
     assert_type(lobule.program(), str)
@@ -112,6 +120,8 @@ WRONG = [
     ("lobule.distance(scan, kind='inside')", "arg-type"),
     ("lobule.preview(scan, plane='axiall')", "arg-type"),
     ("lobule.segment(scan, scan, full=True).label", "attr-defined"),
+    ("lobule.Segmenter(scan, sugest=3)", "sugest"),
+    ("lobule.Grower(scan, rule='strenght')", "arg-type"),
 ]
 
 
