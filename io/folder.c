@@ -3,7 +3,7 @@
 #include "io/folder.h"
 
 #include "io/file.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,11 +12,6 @@
 #include <time.h>
 
 /* ---- what lies in a folder ---- */
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 /* Names that are put one behind the other. */
 typedef struct {
@@ -48,7 +43,7 @@ static bool list_folder(name_list *list, const char *folder)
     while (entries && fits && (name = lob_entries_next(entries)))
         if (!is_hidden(name)) fits = add_name(list, name);
     lob_entries_close(entries);
-    if (list->count > 0) qsort(list->names, (size_t)list->count, sizeof *list->names, by_name);
+    if (list->count > 0) qsort(list->names, (size_t)list->count, sizeof *list->names, lob_by_text);
     return fits;
 }
 

@@ -2,7 +2,7 @@
 #include "io/xml.h"
 
 #include "io/libraries.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 #include "volumes/utf8.h"
 
 #include <expat.h>

@@ -1,7 +1,7 @@
 /* Names and colours of labels. */
 #include "volumes/label_names.h"
 
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 #include "volumes/utf8.h"
 
 #include <stdio.h>
@@ -55,15 +55,8 @@ lob_rgba lob_label_default_colour(int32_t label)
 /* Where a label's row is, or would be. */
 static int32_t place_of(const lob_label_names *names, int32_t label)
 {
-    int32_t low = 0, high = names->count;
-    while (low < high) {
-        const int32_t middle = low + (high - low) / 2;
-        if (names->rows[middle].label < label)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (names->count == 0) return 0;
+    return (int32_t)lob_count_below(&names->rows->label, names->count, sizeof *names->rows, label);
 }
 
 const lob_label_name *lob_label_names_find(const lob_label_names *names, int32_t label)

@@ -1,6 +1,8 @@
 /* Renumbering label volumes: from whatever a file holds to 1..count, and back. */
 #include "volumes/labels.h"
 
+#include "volumes/lists.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -40,15 +42,8 @@ lob_type lob_label_type(int32_t largest)
 
 int32_t lob_label_set_find(const lob_label_set *set, int32_t value)
 {
-    int32_t low = 0, high = set->count; /* the first value that is not smaller lies in low..high */
-    while (low < high) {
-        const int32_t middle = low + (high - low) / 2;
-        if (set->values[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < set->count && set->values[low] == value ? low + 1 : 0;
+    const int32_t at = (int32_t)lob_count_below(set->values, set->count, sizeof value, value);
+    return at < set->count && set->values[at] == value ? at + 1 : 0;
 }
 
 void lob_label_set_free(lob_label_set *set)
@@ -304,16 +299,9 @@ static int32_t to_dense(void *user, int32_t label)
     if (label == 0) return 0;
     entry *slot = slot_of(map->slots, label);
     if (slot->number > 0 && slot->value == label) return (int32_t)slot->number;
-    int32_t low = 0, high = map->set->count - 1; /* label is one of values[low .. high] */
-    while (low < high) {
-        const int32_t middle = low + (high - low) / 2;
-        if (map->set->values[middle] < label)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *slot = (entry){.number = low + 1, .value = label};
-    return low + 1;
+    const int32_t number = lob_label_set_find(map->set, label);
+    *slot = (entry){.number = number, .value = label};
+    return number;
 }
 
 lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *name,

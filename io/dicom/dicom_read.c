@@ -4,8 +4,8 @@
 #include "io/dicom/outside_program.h"
 #include "io/dicom/seg_codes.h"
 #include "io/platform.h"
-#include "volumes/grow.h"
 #include "volumes/labels.h"
+#include "volumes/lists.h"
 
 #include <pthread.h>
 #include <stdio.h>

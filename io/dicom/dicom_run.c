@@ -4,6 +4,7 @@
 #include "io/dicom/outside_program.h"
 #include "io/format.h"
 #include "io/platform.h"
+#include "volumes/lists.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -124,11 +125,6 @@ lob_status lob_dicom_run_it(char *text, const lob_dicom_run *run, lob_error *err
     return st;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 char **lob_dicom_found(int *count, const char *folder, const char *suffix)
 {
     enum { MOST = 1000, NAME = 256 };
@@ -144,6 +140,6 @@ char **lob_dicom_found(int *count, const char *folder, const char *suffix)
         (*count)++;
     }
     lob_entries_close(all);
-    if (names) qsort(names, (size_t)*count, sizeof *names, by_name);
+    if (names) qsort(names, (size_t)*count, sizeof *names, lob_by_text);
     return names;
 }

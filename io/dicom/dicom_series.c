@@ -6,7 +6,7 @@
 #include "io/folder.h"
 #include "io/format.h"
 #include "io/platform.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 #include "volumes/utf8.h"
 
 #include <stdio.h>

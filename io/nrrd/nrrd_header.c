@@ -2,7 +2,7 @@
 #include "io/nrrd/nrrd_header.h"
 
 #include "io/byte_order.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "io/gzip.h"
 #include "io/nrrd/nrrd_header.h"
 #include "io/platform.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,11 +66,6 @@ static void free_keys(key_list *keys)
 {
     for (size_t i = 0; i < keys->count; i++) free(keys->lines[i]);
     free(keys->lines);
-}
-
-static int compare_lines(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* ---- keys ---- */
@@ -135,14 +130,7 @@ typedef struct {
 /* Put a label in its place, unless it is there. */
 static void take_label(label_list *list, int32_t label)
 {
-    int32_t low = 0, high = list->count;
-    while (low < high) {
-        const int32_t middle = low + (high - low) / 2;
-        if (list->labels[middle] < label)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const int64_t low = lob_count_below(list->labels, list->count, sizeof label, label);
     if (low < list->count && list->labels[low] == label) return;
     memmove(list->labels + low + 1, list->labels + low,
             (size_t)(list->count - low) * sizeof *list->labels);
@@ -268,7 +256,7 @@ static lob_status make_header(char **text, size_t *size, const lob_volume *v, co
     FILE *f = st == LOB_OK ? lob_memory_stream(text, size) : NULL;
     bool complete = false;
     if (f) {
-        if (keys.count > 0) qsort(keys.lines, keys.count, sizeof *keys.lines, compare_lines);
+        if (keys.count > 0) qsort(keys.lines, keys.count, sizeof *keys.lines, lob_by_text);
         print_header(f, v, &keys);
         complete = lob_memory_stream_end(f, text, size) && !keys.full;
     }

@@ -4,7 +4,7 @@
  */
 #include "io/tiff/tiff_pages.h"
 
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "io/zarr/zarr_image.h"
 
 #include "io/platform.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,11 +92,6 @@ typedef struct {
     const char *path;
 } listing;
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void free_names(char **names, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) free(names[i]);
@@ -117,7 +112,7 @@ static bool folders_in(char ***names, int64_t *n, const char *folder)
         if (ok) ++*n;
     }
     lob_entries_close(entries);
-    if (ok && *n) qsort(*names, (size_t)*n, sizeof **names, by_name);
+    if (ok && *n) qsort(*names, (size_t)*n, sizeof **names, lob_by_text);
     if (!ok) free_names(*names, *n);
     return ok;
 }

@@ -4,6 +4,7 @@
 
 #include "kernels/arrays.h"
 #include "volumes/labels.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -214,20 +215,6 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The number that stands for a value among those of an ascending list, from 1. */
-static int32_t number_of(const int32_t *values, int32_t count, int32_t value)
-{
-    int32_t low = 0, high = count - 1;
-    while (low < high) {
-        const int32_t middle = low + (high - low) / 2;
-        if (values[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low + 1;
-}
-
 /* Take over another table of labels, all of which occur. */
 static void replace_table(lob_label_chain *c, int32_t *values, uint8_t *seen, int32_t count)
 {
@@ -261,7 +248,8 @@ static lob_status exchange(lob_label_chain *c, int32_t *to)
     for (int32_t i = 0; i < count; i++)
         if (i == 0 || values[i] != values[i - 1]) values[distinct++] = values[i];
     for (int32_t i = 1; i <= c->count; i++) {
-        to[i] = c->seen[i] && to[i] > 0 ? number_of(values, distinct, to[i]) : 0;
+        const int64_t below = lob_count_below(values, distinct, sizeof *values, to[i]);
+        to[i] = c->seen[i] && to[i] > 0 ? (int32_t)below + 1 : 0;
         same = same && to[i] == i;
     }
     to[0] = 0;

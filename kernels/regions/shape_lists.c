@@ -3,6 +3,7 @@
 #include "kernels/progress.h"
 #include "kernels/regions/shapes.h"
 #include "volumes/labels.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -122,12 +123,6 @@ static void copy_run(listing *l, int64_t label, int64_t z, int64_t first, int64_
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 lob_status lob_regions_percentiles(double *out, const lob_region *regions,
                                    const lob_regions_input *in, const lob_context *context,
                                    lob_error *error)
@@ -139,7 +134,7 @@ lob_status lob_regions_percentiles(double *out, const lob_region *regions,
     for (int64_t i = 0; i < (st == LOB_OK ? in->count : 0); i++) {
         double *const values = (double *)l.list + l.first[i];
         const int64_t n = l.next[i] - l.first[i];
-        if (n > 0) qsort(values, (size_t)n, sizeof *values, by_value);
+        if (n > 0) qsort(values, (size_t)n, sizeof *values, lob_by_real);
         for (int p = 0; p < LOB_PERCENTILES; p++) {
             const double at = (double)(n - 1) * percentages[p] / 100.0;
             const int64_t below = (int64_t)at;

@@ -4,6 +4,7 @@
 #include "kernels/distance/distance.h"
 #include "kernels/progress.h"
 #include "volumes/label_check.h"
+#include "volumes/lists.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -198,15 +199,7 @@ static lob_dims box_of(const label_counts *t)
 /* The dense label of a side that belongs to this overlap; there is one, and s->index ascends. */
 static int32_t dense_of(const side *s, int32_t index)
 {
-    int32_t low = 1, high = s->set.count;
-    while (low < high) {
-        const int32_t middle = low + (high - low) / 2;
-        if (s->index[middle] < index + 1)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (int32_t)lob_count_below(s->index, s->set.count + 1, sizeof *s->index, index + 1);
 }
 
 /*

@@ -3,7 +3,7 @@
 #include "io/text_rows.h"
 #include "tools/batch/batch_plan.h"
 #include "tools/text/text.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
 #include <string.h>

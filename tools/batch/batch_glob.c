@@ -5,6 +5,7 @@
 #include "tools/batch/batch_plan.h"
 #include "tools/text/find_paths.h"
 #include "tools/text/path.h"
+#include "volumes/lists.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,11 +73,6 @@ static void find(lob_found *found, const char *pattern)
         lob_found_free(&folders);
     }
     free(before);
-}
-
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* ---- cells ---- */
@@ -174,7 +170,7 @@ static bool is_inside(const lob_found *found, const char *path)
     bool inside = false;
     for (char *slash; above && !inside && (slash = strrchr(above, '/'));) {
         *slash = '\0';
-        inside = bsearch(&above, found->paths, found->count, sizeof above, by_path) != NULL;
+        inside = bsearch(&above, found->paths, found->count, sizeof above, lob_by_text) != NULL;
     }
     free(above);
     return inside;
@@ -197,7 +193,7 @@ static lob_status add_images(lob_columns *out, const lob_found *found, const cha
     for (size_t i = 0; i < found->count; i++) /* of a pattern that ends in a slash */
         for (size_t n = strlen(paths[i]); n > 1 && paths[i][n - 1] == '/'; n--)
             paths[i][n - 1] = '\0';
-    if (found->count > 0) qsort(paths, found->count, sizeof *paths, by_path);
+    if (found->count > 0) qsort(paths, found->count, sizeof *paths, lob_by_text);
     const bool folders = has_folders(found);
     for (size_t i = 0; i < found->count; i++) {
         const bool again = i > 0 && strcmp(paths[i - 1], paths[i]) == 0;

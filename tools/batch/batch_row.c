@@ -6,7 +6,7 @@
 #include "io/sha256.h"
 #include "tools/report/report.h"
 #include "tools/text/text.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "io/file.h"
 #include "io/text_rows.h"
 #include "tools/text/names.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "tools/commands/repeat/past_report.h"
 #include "tools/text/names.h"
 #include "tools/text/path.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,12 +17,6 @@
 static const double volume_floor = 0.02, doubt_floor = 0.1;
 
 /* ---- spread ---- */
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Of sorted values. */
 static double middle(const double *values, int64_t n)
@@ -35,10 +30,10 @@ lob_spread lob_spread_of(double *values, int64_t count, double floor)
     for (int64_t i = 0; i < count; i++)
         if (isfinite(values[i]) && values[i] > 0) values[n++] = log(values[i]);
     if (n == 0) return (lob_spread){.median = NAN, .spread = floor};
-    qsort(values, (size_t)n, sizeof *values, by_value);
+    qsort(values, (size_t)n, sizeof *values, lob_by_real);
     const double median = middle(values, n);
     for (int64_t i = 0; i < n; i++) values[i] = fabs(values[i] - median);
-    qsort(values, (size_t)n, sizeof *values, by_value);
+    qsort(values, (size_t)n, sizeof *values, lob_by_real);
     return (lob_spread){exp(median), fmax(1.4826 * middle(values, n), floor), n};
 }
 

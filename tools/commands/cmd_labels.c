@@ -4,6 +4,7 @@
 #include "tools/inout/grid.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,15 +44,8 @@ static int by_claim(const void *a, const void *b)
 
 static const heir *find_heir(const heir *heirs, int64_t n, int32_t label)
 {
-    int64_t low = 0, high = n;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (heirs[middle].label < label)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n && heirs[low].label == label ? &heirs[low] : NULL;
+    const int64_t at = lob_count_below(&heirs->label, n, sizeof *heirs, label);
+    return at < n && heirs[at].label == label ? &heirs[at] : NULL;
 }
 
 /* Let names follow a step. Returns the heirs after it, malloc'ed, or NULL without memory. */

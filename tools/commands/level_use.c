@@ -1,6 +1,8 @@
 /* How an image's values spread over its range and its levels, from a sample of the voxels. */
 #include "tools/commands/level_use.h"
 
+#include "volumes/lists.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +11,6 @@
 typedef struct {
     int64_t voxels, values; /* values: how many different ones */
 } level;
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static int fullest_first(const void *a, const void *b)
 {
@@ -71,7 +67,7 @@ lob_status lob_level_use_of(lob_level_use *use, const lob_data *data, double ste
         if (!isnan(value)) values[use->sampled++] = value;
     }
     if (allocated && use->sampled > 0) {
-        qsort(values, (size_t)use->sampled, sizeof *values, by_value);
+        qsort(values, (size_t)use->sampled, sizeof *values, lob_by_real);
         const int64_t count = count_levels(levels, values, use->sampled, step);
         qsort(levels, (size_t)count, sizeof *levels, fullest_first);
         for (int64_t held = 0; 100 * held < 99 * use->sampled; use->levels++) {
@@ -144,7 +140,7 @@ lob_status lob_value_spread_of(lob_value_spread *spread, const lob_data *data, i
     double *values = malloc((size_t)capacity * sizeof *values);
     if (!values) return LOB_ENOMEM;
     const int64_t n = sample_channel(values, capacity, data, widest, levels.data_voxels);
-    qsort(values, (size_t)n, sizeof *values, by_value);
+    qsort(values, (size_t)n, sizeof *values, lob_by_real);
     const int64_t held = (99 * n + 99) / 100;
     for (int64_t i = 0; i + held <= n && held > 0; i++) {
         const bool shorter =

@@ -6,7 +6,7 @@
 #include "io/platform.h"
 #include "tools/session/session.h"
 #include "tools/session/watcher.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "tools/picture/mosaic.h"
 
 #include "tools/picture/label_layer.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -298,12 +299,6 @@ lob_status lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2],
     return LOB_OK;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The k-th smallest of n values, which change places: by halves around a pivot and, where that does
  * not get on, by sorting. */
 static double kth_value(double *v, int64_t n, int64_t k)
@@ -326,7 +321,7 @@ static double kth_value(double *v, int64_t n, int64_t k)
         else
             low = i;
     }
-    if (low < high) qsort(v + low, (size_t)(high - low + 1), sizeof *v, by_value);
+    if (low < high) qsort(v + low, (size_t)(high - low + 1), sizeof *v, lob_by_real);
     return v[k];
 }
 

@@ -1,7 +1,7 @@
 /* The parser of recipes: a function of a buffer. */
 #include "tools/recipe/recipe.h"
 
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "io/file.h"
 #include "io/platform.h"
 #include "tools/platform/process.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
 #include <string.h>

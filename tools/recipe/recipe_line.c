@@ -4,7 +4,7 @@
 #include "tools/inout/outputs.h"
 #include "tools/session/session.h"
 #include "tools/session/watcher.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Volumes in memory under names. */
 #include "tools/recipe/store.h"
 
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 #include "volumes/voxel_memory.h"
 
 #include <stdlib.h>

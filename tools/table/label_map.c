@@ -3,7 +3,7 @@
 
 #include "io/file.h"
 #include "io/text_rows.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "io/file.h"
 #include "io/format.h"
 #include "io/text_rows.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

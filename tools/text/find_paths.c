@@ -2,7 +2,7 @@
 #include "tools/text/find_paths.h"
 
 #include "io/platform.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -96,11 +96,6 @@ static void find(lob_found *found, growing_path *at, const char *pattern)
     if (at->text) at->text[at->size = before] = '\0';
 }
 
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 void lob_find_paths(lob_found *found, const char *pattern)
 {
     growing_path at = {NULL};
@@ -108,7 +103,7 @@ void lob_find_paths(lob_found *found, const char *pattern)
     if (*pattern) find(found, &at, pattern);
     free(at.text);
     if (found->count > before)
-        qsort(found->paths + before, found->count - before, sizeof *found->paths, by_path);
+        qsort(found->paths + before, found->count - before, sizeof *found->paths, lob_by_text);
 }
 
 void lob_found_free(lob_found *found)

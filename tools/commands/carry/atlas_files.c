@@ -4,7 +4,7 @@
 #include "io/format.h"
 #include "io/text_rows.h"
 #include "tools/text/path.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
 #include <string.h>

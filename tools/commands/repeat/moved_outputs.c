@@ -5,7 +5,7 @@
 #include "io/platform.h"
 #include "tools/commands/repeat/past_report.h"
 #include "tools/inout/outputs.h"
-#include "volumes/grow.h"
+#include "volumes/lists.h"
 
 #include <errno.h>
 #include <stdlib.h>

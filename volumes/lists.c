@@ -1,0 +1,25 @@
+/* Growing and ordering lists. */
+#include "volumes/lists.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool lob_grow(void *array, int64_t count, size_t each)
+{
+    void **const at = array;
+    if (count > 0 && (count & (count - 1)) != 0) return true;
+    void *const larger = realloc(*at, each * (count > 0 ? 2 * (size_t)count : 1));
+    if (larger) *at = larger;
+    return larger != NULL;
+}
+
+int lob_by_real(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int lob_by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
