@@ -149,7 +149,9 @@ typedef struct {
  * Same bytes and statistics (except working_bytes) on every backend, thread count and tile size.
  *
  * On the CPU, working memory is about 12 bytes per voxel with one channel and 32-bit keys, and up
- * to 2 MiB per thread, which matters where the image is small. With options.rounds a voxel
+ * to 2 MiB per thread, which matters where the image is small. Where the distance rule has levels
+ * of 8 bits, in one channel or with the norm linf, few labels and no tie zone, it is 4 bytes and
+ * one for each channel, unless costs then exceed keys of 15 bits. With options.rounds a voxel
  * has a second key, of 4 or 8 bytes. Where context->max_memory is low, fewer slices
  * are grown at once.
  *

@@ -1,6 +1,7 @@
 /* GrowCut on the CPU: the tile engine, or the flood, grows the volume or every slice. */
 #include "kernels/arrays.h"
 #include "kernels/growcut/cpu/growcut_flood.h"
+#include "kernels/growcut/cpu/growcut_sweeps.h"
 #include "kernels/growcut/growcut_voxel.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 /* Voxels along a tile's side: its keys and levels then fit the second-level cache. */
 enum { TILE_3D = 32, TILE_2D = 128 };
 
-/* Part of the progress given to the 32-bit attempt. Few calls need the 64-bit one after it. */
+/* Part of the progress given to an attempt. Few calls need wider keys after it. */
 static const double FIRST_ATTEMPT = 0.9;
 
 /* Give the next pass its share of what the passes before it left of the section's progress. */
@@ -34,7 +35,8 @@ lob_growcut_stats lob_growcut_section_stats(const lob_growcut_section *section,
     return stats;
 }
 
-/* Grow with the keys asked for, or with 32 bits and, if these overflow, again with 64. */
+/* Grow with the keys asked for; or by sweeps, with 32 bits and with 64, if those before overflow.
+ */
 static lob_status grow_with_keys(const lob_growcut_section *section, int key_bits,
                                  lob_growcut_stats *stats, lob_error *error)
 {
@@ -43,6 +45,12 @@ static lob_status grow_with_keys(const lob_growcut_section *section, int key_bit
     lob_growcut_result result = {.overflow = !try_32}, ties = {0};
     lob_growcut_section pass = *section;
     pass.progress_to = section->progress_from;
+    if (key_bits != 64 && lob_growcut_sweeps_fit(section)) {
+        next_pass(&pass, section, FIRST_ATTEMPT);
+        LOB_TRY(lob_growcut_sweeps(&pass, &result, error));
+        *stats = lob_growcut_section_stats(section, &result, 32);
+        if (!result.overflow) return LOB_OK;
+    }
     if (try_32) {
         next_pass(&pass, section, key_bits == 32 ? share : FIRST_ATTEMPT * share);
         LOB_TRY(lob_growcut_tiles_32.grow(&pass, false, &result, error));

@@ -11,7 +11,8 @@
  *   tiles_rounds_tmpl.h    in place of that: rounds of the automaton, for options->rounds
  *   tiles_results_tmpl.h   keys become labels, strengths and ties
  *
- * and growcut_tiles_32.c and growcut_tiles_64.c compile them for keys of 32 and of 64 bits.
+ * and growcut_tiles_32.c and growcut_tiles_64.c compile them for keys of 32 and of 64 bits. What
+ * growcut_sweeps.h fits is grown by that first.
  *
  * A section is cut into tiles. A tile holds its cells' keys and levels and, one cell wide around
  * them, copies of its neighbours' cells (the halo), so growing in a tile reads no other memory and
