@@ -18,9 +18,6 @@ from pathlib import Path
 import numpy as np
 from harness import ROOT, Run, dice, heading, load, median, options, program, save, shared, slicer_box, table
 
-sys.path.insert(0, str(ROOT / "python"))
-import lobule  # noqa: E402
-
 CT, SEG = "totalsegmentator/example_ct_sm", "totalsegmentator/example_seg"
 MR, CORD = "totalsegmentator/example_mr_sm", "sct-spinal-cord/"
 
@@ -179,7 +176,10 @@ def with_three_more(choose):
 
 
 def three_more_live(case, seeds, _):
-    """The same strokes by a Segmenter, which tells the slices; targets of the command hold for it, too."""
+    """The same strokes by a Segmenter, which tells the slices; by the Python package (LOBULE_LIBRARY)."""
+    sys.path.insert(0, str(ROOT / "python"))
+    import lobule
+
     start = time.perf_counter()
     with lobule.Segmenter(case.voxels, 2, suggest=3, spacing=case.spacing, axes="xyz") as segmenter:
         segmenter.draw(slice(None), seeds)
