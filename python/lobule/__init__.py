@@ -43,14 +43,15 @@ from ._measure import compare, compare_supervoxels, contacts, distance, labels, 
 from ._program import command, program, run
 from ._register import Field, register, warp
 from ._segment import Segmented, segment
-from ._segmenter import Segmenter
+from ._segmenter import Doubt, Segmenter
 from ._steps import appearance, crop, merge, preview, refine, seeds
 
 __all__ = [
-    "Cancelled", "Carried", "Cells", "DeviceError", "Different", "Error", "Field", "FileError", "GrowCut", "Grower",
-    "InputError", "InternalError", "NoInputError", "OutOfMemory", "OutputExists", "Segmented", "Segmenter", "TryAgain",
-    "Voted", "__version__", "appearance", "box", "carry", "cells", "command", "compare", "compare_supervoxels", "components",
-    "contacts", "crop", "denoise", "distance", "filter", "fuse", "gaussian", "growcut", "labels", "lsc", "maxima", "means",
-    "median", "merge", "nearest", "phantom", "preview", "program", "refine", "register", "resample", "run", "seeds",
-    "segment", "slic", "slico", "stats", "supervoxels", "threshold", "warp",
+    "Cancelled", "Carried", "Cells", "DeviceError", "Different", "Doubt", "Error", "Field", "FileError", "GrowCut",
+    "Grower", "InputError", "InternalError", "NoInputError", "OutOfMemory", "OutputExists", "Segmented", "Segmenter",
+    "TryAgain", "Voted", "__version__", "appearance", "box", "carry", "cells", "command", "compare",
+    "compare_supervoxels", "components", "contacts", "crop", "denoise", "distance", "filter", "fuse", "gaussian",
+    "growcut", "labels", "lsc", "maxima", "means", "median", "merge", "nearest", "phantom", "preview", "program",
+    "refine", "register", "resample", "run", "seeds", "segment", "slic", "slico", "stats", "supervoxels", "threshold",
+    "warp",
 ]  # fmt: skip

@@ -30,7 +30,7 @@ class _Changed(Exception):
 
 
 class Doubt(NamedTuple):
-    """What a Segmenter's doubt gives."""
+    """What a Segmenter's doubt gives: a volume of the scan's kind, and slices."""
 
     uncertain: Any
     suggested: list[dict[str, Any]]
@@ -127,9 +127,10 @@ class Segmenter:
         return self._wait("labels", timeout)
 
     def doubt(self, timeout: float | None = None) -> Doubt | None:
-        """What is uncertain in the final answer, waited for: voxels (uint8) where another label could have
-        grown almost as cheaply, and a list of slices on which another stroke would help most, as segment
-        has them in its report. None: it took longer than so many seconds. Raises what segment would."""
+        """What is uncertain in the final answer, waited for: Doubt(uncertain, suggested), voxels (uint8) where
+        another label could have grown almost as cheaply, and a list of slices on which another stroke would
+        help most, as segment has them in its report. None: it took longer than so many seconds. Raises what
+        segment would."""
         if not self._suggest:
             raise InputError("doubt is told where suggest is given")
         with self._state:

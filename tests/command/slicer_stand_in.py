@@ -204,7 +204,7 @@ class QComboBox(Widget):
         self.items = (*self.items, data)
 
     def findData(self, data):
-        return self.items.index(data)
+        return self.items.index(data) if data in self.items else -1
 
     def setCurrentIndex(self, index):
         changed, self.currentIndex = index != self.currentIndex, index

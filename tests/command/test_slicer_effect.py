@@ -104,6 +104,8 @@ class Session:
 
     def choose(self, name, value):
         box = self.effect.choices[name]
+        if box.findData(value) < 0:
+            box.addItem(value, value)
         box.setCurrentIndex(box.findData(value))
 
     def paint(self, label, where, voxels=True):
@@ -329,6 +331,23 @@ def test_what_goes_wrong_is_said(session, slicer):
     for label in (1, 3):
         session.paint(label, STROKES == label)
     assert np.array_equal(session.settle(), session.fresh()), "and goes on"
+
+
+@pytest.mark.parametrize("method", ["segment", "growcut"])
+def test_a_device_that_is_not_there_is_said(session, slicer, method):
+    session.choose("Method", method)
+    session.effect.onPreview()
+    session.choose("Device", "cuda:99")
+    session.settle()
+    assert session.effect.doubtLabel.text.startswith("Lobule: ")
+    session.paint(2, np.s_[9, 20:22, 20:22])
+    session.settle()
+    assert session.effect.doubtLabel.text.startswith("Lobule: "), "and again"
+    session.choose("Device", "cpu")
+    labels = session.settle()
+    assert not session.effect.doubtLabel.text.startswith("Lobule: ")
+    assert method == "growcut" or np.array_equal(labels, session.fresh())
+    assert slicer.errors == []
 
 
 @pytest.mark.parametrize("answer", [False, True])

@@ -163,7 +163,7 @@ class SegmentEditorEffect(AbstractScriptedSegmentEditorAutoCompleteEffect):
                 image.GetPointData().GetScalars().GetMTime(),
             )
         except PROBLEMS as problem:
-            self.say(f"Lobule: {problem}")
+            self.fail(problem)
             return
         labels = self.live.labels()
         if labels is not None:
@@ -180,8 +180,7 @@ class SegmentEditorEffect(AbstractScriptedSegmentEditorAutoCompleteEffect):
             self.show(final)
             doubt = self.live.doubt(GIVE_S) if final else None
         except PROBLEMS as problem:
-            self.pollTimer.stop()
-            self.say(f"Lobule: {problem}")
+            self.fail(problem)
             return
         if doubt is not None:
             self.pollTimer.stop()
@@ -218,6 +217,10 @@ class SegmentEditorEffect(AbstractScriptedSegmentEditorAutoCompleteEffect):
         self.say("Uncertain: " + ", ".join(parts) + "." if parts else "")
         self.places, self.visited = places, 0
         self.jumpButton.enabled = bool(places)
+
+    def fail(self, problem):
+        self.pollTimer.stop()
+        self.say(f"Lobule: {problem}")
 
     def say(self, text):
         self.places = []

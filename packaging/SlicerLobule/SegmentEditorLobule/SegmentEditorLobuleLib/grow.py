@@ -43,8 +43,9 @@ class Live:
         kept = about == self.about and (version is not None and version == self.version or same(image, self.image))
         if not kept or (method == GROWCUT and not same(mask, self.mask)):
             self.forget()
-            self.image, self.about = np.array(image), about
-            self.job = self._opened(mask)
+            self.image = np.array(image)
+            self.job = self._opened(mask, *about)
+            self.about = about
         box = tuple(slice(first, first + side) for first, side in zip(corner, strokes.shape))
         self.version, self.mask = version, mask
         if method == GROWCUT:
@@ -58,10 +59,9 @@ class Live:
             self.job.draw(box, strokes)
         self.box = box
 
-    def _opened(self, mask):
+    def _opened(self, mask, method, spacing, device, largest):
         import lobule
 
-        method, spacing, device, largest = self.about
         if method == GROWCUT:
             return lobule.Grower(self.image, largest, mask=mask, spacing=spacing, device=device)
         suggest = SLICES if min(self.image.shape) > 1 else 0
@@ -98,7 +98,7 @@ class Live:
     def doubt(self, seconds=None):
         """What is uncertain in the final labels, waited for: voxels by label, and the z, y, x of places on slices
         where another stroke would help most, the best first. None: it is not there yet. Raises lobule.Error."""
-        if self.about[0] == GROWCUT or min(self.image.shape) == 1:
+        if self.job is None or self.about[0] == GROWCUT or min(self.image.shape) == 1:
             return {}, []
         found = self.job.doubt(seconds)
         if found is None:
