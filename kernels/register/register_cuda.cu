@@ -1,8 +1,7 @@
 /* The loops of a registration on a GPU. */
 #include "kernels/device/cuda_calls.cuh"
 #include "kernels/device/grid.cuh"
-#include "kernels/filters/pointwise_voxel.h"
-#include "kernels/register/register_voxel.h"
+#include "kernels/register/register_pass.h"
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -26,62 +25,52 @@ static lob_status sums_of(u64 *out, int64_t numbers, void (*kernel)(P), P s, int
     return st;
 }
 
-/* ---- levels ---- */
+/* ---- passes ---- */
 
-struct values_params {
-    lob_register_values from;
-    lob_register_range range;
-    int16_t *level;
-    u64 *sums; /* of ends: the complement of the lowest key, the highest key, finite values */
+struct pass_params {
+    lob_register_pass pass;
+    u64 *sums; /* the pass's numbers */
 };
 
-/* A whole number in the order of doubles, and back. */
-static __device__ inline u64 key_of(double value)
+template <lob_register_kind KIND> static __global__ void pass_kernel(pass_params s)
 {
-    const u64 bits = (u64)__double_as_longlong(value);
-    return bits >> 63 ? ~bits : bits | (u64)1 << 63;
-}
-
-static double of_key(u64 key)
-{
-    const u64 bits = key >> 63 ? key & ~((u64)1 << 63) : ~key;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static __global__ void ends_kernel(values_params s)
-{
-    u64 low = 0, high = 0, count = 0;
-    for (int64_t i = grid_first(); i < s.from.voxels; i += grid_step()) {
-        const double value = lob_filter_load(s.from.data, s.from.type, i) + 0.0; /* no -0 */
-        if (!isfinite(value)) continue;
-        const u64 key = key_of(value);
-        low = ~key > low ? ~key : low;
-        high = key > high ? key : high;
-        count++;
-    }
-    low = warp_max(low);
-    high = warp_max(high);
-    count = warp_sum(count);
-    if (threadIdx.x % WARP == 0) {
-        atomicMax(&s.sums[0], low);
-        atomicMax(&s.sums[1], high);
-        atomicAdd(&s.sums[2], count);
+    uint64_t own[LOB_REGISTER_NUMBERS] = {0, 0, 0, 0};
+    for (int64_t i = grid_first(); i < s.pass.n; i += grid_step())
+        lob_register_at(KIND, &s.pass, i, own);
+    if (!s.sums) return;
+    for (int k = 0; k < LOB_REGISTER_NUMBERS; k++) {
+        const bool most = k < LOB_REGISTER_MAXIMA;
+        const u64 all = most ? warp_max(own[k]) : warp_sum(own[k]);
+        if (threadIdx.x % WARP != 0 || all == 0) continue;
+        if (most)
+            atomicMax(&s.sums[k], all);
+        else
+            atomicAdd(&s.sums[k], all);
     }
 }
 
-static lob_status ends(lob_register_range *r, lob_register_call *c, const lob_register_values *v)
+static lob_status pass(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call *c,
+                       const lob_register_pass *p)
 {
-    u64 sums[3] = {0, 0, 0};
-    values_params s = {};
-    s.from = *v;
-    LOB_TRY(sums_of(sums, 3, ends_kernel, s, v->voxels, "ends", c));
-    *r = {of_key(~sums[0]), of_key(sums[1]), (int64_t)sums[2]};
-    return LOB_OK;
+    static void (*const kernels[LOB_REGISTER_KINDS])(pass_params) = {
+        pass_kernel<LOB_REGISTER_ENDS>,  pass_kernel<LOB_REGISTER_LEVELS>,
+        pass_kernel<LOB_REGISTER_MOVE>,  pass_kernel<LOB_REGISTER_HALVE>,
+        pass_kernel<LOB_REGISTER_BITS>,  pass_kernel<LOB_REGISTER_FIELD>,
+        pass_kernel<LOB_REGISTER_EXTENT>};
+    const pass_params s = {*p, nullptr};
+    const char *const name = "registering";
+    if (!numbers)
+        return lob_launch_over(c->device, kernels[p->kind], name, p->n, THREADS, s, c->error);
+    return sums_of((u64 *)numbers, LOB_REGISTER_NUMBERS, kernels[p->kind], s, p->n, name, c);
 }
 
-static __global__ void bins_kernel(values_params s)
+struct bins_params {
+    lob_register_values from;
+    lob_register_range range;
+    u64 *sums;
+};
+
+static __global__ void bins_kernel(bins_params s)
 {
     __shared__ uint32_t bin[LOB_REGISTER_BINS];
     for (int b = (int)threadIdx.x; b < LOB_REGISTER_BINS; b += (int)blockDim.x) bin[b] = 0;
@@ -98,45 +87,8 @@ static __global__ void bins_kernel(values_params s)
 static lob_status bins(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
                        const lob_register_values *v, const lob_register_range *r)
 {
-    values_params s = {};
-    s.from = *v;
-    s.range = *r;
+    const bins_params s = {*v, *r, nullptr};
     return sums_of((u64 *)bin, LOB_REGISTER_BINS, bins_kernel, s, v->voxels, "bins", c);
-}
-
-static __global__ void levels_kernel(values_params s)
-{
-    for (int64_t i = grid_first(); i < s.from.voxels; i += grid_step())
-        s.level[i] = lob_register_level_of(lob_filter_load(s.from.data, s.from.type, i), &s.range);
-}
-
-static lob_status levels(int16_t *level, lob_register_call *c, const lob_register_values *v,
-                         const lob_register_range *r)
-{
-    const values_params s = {*v, *r, level, nullptr};
-    return lob_launch_over(c->device, levels_kernel, "levels", v->voxels, THREADS, s, c->error);
-}
-
-/* ---- moving ---- */
-
-struct move_params {
-    int16_t *to;
-    lob_register_image from;
-    lob_dims dims;
-    lob_register_affine affine;
-    int64_t voxels;
-};
-
-static __global__ void move_kernel(move_params s)
-{
-    for (int64_t i = grid_first(); i < s.voxels; i += grid_step())
-        s.to[i] = lob_register_moved(&s.from, s.dims, &s.affine, i);
-}
-
-static lob_status move(lob_register_call *c)
-{
-    const move_params s = {c->moved.level, c->moving, c->fixed.dims, c->affine, c->fixed.voxels};
-    return lob_launch_over(c->device, move_kernel, "moving", s.voxels, THREADS, s, c->error);
 }
 
 /* ---- costs ---- */
@@ -511,132 +463,10 @@ static lob_status solve(lob_register_costs *k, lob_register_call *c, const lob_r
     return st;
 }
 
-/* ---- points and the field ---- */
-
-struct halve_params {
-    lob_register_points p[2];
-    float *next;
-    int64_t count;
-};
-
-static __global__ void halve_kernel(halve_params s)
-{
-    for (int64_t i = grid_first(); i < 2 * s.count; i += grid_step()) {
-        float u[3];
-        const int64_t k = i / s.count;
-        lob_register_point_halved(u, &s.p[k], &s.p[!k], i % s.count);
-        for (int a = 0; a < 3; a++) s.next[(k * 3 + a) * s.count + i % s.count] = u[a];
-    }
-}
-
-static lob_status halve(lob_register_points p[2], lob_register_call *c, float *next)
-{
-    const int64_t count = p[0].count, bytes = 3 * count * (int64_t)sizeof *next;
-    const halve_params s = {
-        {p[0], p[1]},
-        next, count
-    };
-    LOB_TRY(lob_launch_over(c->device, halve_kernel, "halving", 2 * count, THREADS, s, c->error));
-    for (int k = 0; k < 2; k++)
-        LOB_TRY(lob_device_copy(c->device, p[k].u[0], next + 3 * k * count, bytes, c->error));
-    return LOB_OK;
-}
-
-struct bits_params {
-    const uint64_t *from, *to;
-    const uint8_t *mask;
-    uint64_t no_data;
-    lob_dims dims;
-    lob_register_points points;
-    int64_t voxels;
-    u64 *sums; /* bits, voxels that count; 0 before */
-};
-
-static __global__ void bits_kernel(bits_params s)
-{
-    u64 sum = 0, count = 0;
-    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
-        const int n = lob_register_bits_at(s.from, s.to, s.mask, s.no_data, s.dims, &s.points, i);
-        sum += n < 0 ? 0 : (u64)n;
-        count += n >= 0;
-    }
-    sum = warp_sum(sum);
-    count = warp_sum(count);
-    if (threadIdx.x % WARP == 0) {
-        atomicAdd(&s.sums[0], sum);
-        atomicAdd(&s.sums[1], count);
-    }
-}
-
-static lob_status bits(int64_t *bits, int64_t *voxels, lob_register_call *c,
-                       const lob_register_points *p)
-{
-    const bits_params s = {c->words[0],   c->words[1], c->mask,         c->no_data,
-                           c->fixed.dims, *p,          c->fixed.voxels, nullptr};
-    u64 sums[2] = {0, 0};
-    const lob_status st = sums_of(sums, 2, bits_kernel, s, s.voxels, "bits", c);
-    *bits = (int64_t)sums[0];
-    *voxels = (int64_t)sums[1];
-    return st;
-}
-
-struct field_params {
-    float *mm;
-    lob_dims dims;
-    lob_register_points points;
-    lob_register_worlds worlds;
-    int64_t voxels;
-    u64 *sums; /* voxels where it folds, bits of the largest square; 0 before */
-};
-
-static __global__ void field_kernel(field_params s)
-{
-    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
-        float u[3];
-        lob_register_field_voxel(u, &s.points, s.dims, &s.worlds, i);
-        for (int a = 0; a < 3; a++) s.mm[a * s.voxels + i] = u[a];
-    }
-}
-
-static __global__ void extent_kernel(field_params s)
-{
-    u64 folded = 0, most = 0;
-    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
-        /* Bits of doubles that are not negative are in the order of the doubles. */
-        const u64 square = (u64)__double_as_longlong(lob_register_square(s.mm, s.voxels, i));
-        most = square > most ? square : most;
-        folded += lob_register_folds(s.mm, s.dims, &s.worlds.here, i);
-    }
-    folded = warp_sum(folded);
-    most = warp_max(most);
-    if (threadIdx.x % WARP == 0) {
-        atomicAdd(&s.sums[0], folded);
-        atomicMax(&s.sums[1], most);
-    }
-}
-
-static lob_status field(float *mm, lob_register_extent *extent, lob_register_call *c,
-                        const lob_register_points *p, const lob_register_worlds *worlds)
-{
-    const bool here = c->in->fixed->place.kind != LOB_PLACE_MEMORY;
-    const int64_t bytes = 3 * c->fixed.voxels * (int64_t)sizeof *mm;
-    field_params s = {mm, c->fixed.dims, *p, *worlds, c->fixed.voxels, nullptr};
-    u64 sums[2] = {0, 0};
-    if (!here) LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.mm, bytes, c->error));
-    lob_status st =
-        lob_launch_over(c->device, field_kernel, "the field", s.voxels, THREADS, s, c->error);
-    if (st == LOB_OK) st = sums_of(sums, 2, extent_kernel, s, s.voxels, "the field's extent", c);
-    if (st == LOB_OK && !here) st = lob_device_download(c->device, mm, s.mm, bytes, c->error);
-    if (!here) lob_budget_free_at(&c->budget, c->device, s.mm, bytes);
-    extent->folded = (int64_t)sums[0];
-    memcpy(&extent->square, &sums[1], sizeof extent->square);
-    return st;
-}
-
 } /* namespace lob::registration */
 
 using namespace lob::registration;
 
 extern "C" const lob_register_loops lob_register_on_cuda = {
-    ends, bins, levels, move, lob_register_words_cuda, costs, sums, keys, solve, halve, bits, field,
+    pass, bins, lob_register_words_cuda, costs, sums, keys, solve,
 };

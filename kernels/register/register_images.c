@@ -97,7 +97,7 @@ static lob_status find_range(lob_register_range *r, lob_register_call *c,
                              const lob_register_values *v, const char *name)
 {
     int64_t below[2] = {0, 0};
-    LOB_TRY(c->loops->ends(r, c, v));
+    LOB_TRY(lob_register_ends(r, c, v));
     if (r->count == 0)
         return lob_fail(c->error, LOB_EDATA, "the %s scan has no finite value", name);
     if (!(r->high > r->low))
@@ -136,7 +136,7 @@ static lob_status make_levels(lob_register_image *image, lob_register_call *c,
     const lob_register_values values = {data, type, image->voxels};
     lob_status st = resample(data, c, *in);
     if (st == LOB_OK) st = find_range(&range, c, &values, name);
-    if (st == LOB_OK) st = c->loops->levels(image->level, c, &values, &range);
+    if (st == LOB_OK) st = lob_register_levels(image->level, c, &values, &range);
     lob_budget_free_at(&c->budget, c->device, data, bytes);
     return st;
 }

@@ -208,17 +208,47 @@ typedef struct {
     double square;  /* of the longest displacement, mm^2 */
 } lob_register_extent;
 
+/* What is done at each voxel or point by itself: register_pass.h. */
+typedef enum {
+    LOB_REGISTER_ENDS,
+    LOB_REGISTER_LEVELS,
+    LOB_REGISTER_MOVE,
+    LOB_REGISTER_HALVE,
+    LOB_REGISTER_BITS,
+    LOB_REGISTER_FIELD,
+    LOB_REGISTER_EXTENT,
+    LOB_REGISTER_KINDS
+} lob_register_kind;
+
+/* What a pass finds out: maxima first, then sums. */
+enum { LOB_REGISTER_MAXIMA = 2, LOB_REGISTER_NUMBERS = 4 };
+
+typedef struct {
+    lob_register_kind kind;
+    int64_t n; /* voxels or points */
+    lob_register_values values;
+    lob_register_range range;
+    int16_t *level;
+    lob_register_image moving;
+    lob_dims dims;
+    lob_register_affine affine;
+    lob_register_points points[2];
+    float *next; /* 6 to a point, to work with */
+    const uint64_t *words[2];
+    const uint8_t *mask;
+    uint64_t no_data;
+    float *mm;
+    lob_register_worlds worlds;
+} lob_register_pass;
+
 /* What takes long, for the CPU and for CUDA. Arrays are where the call is, but where it says so. */
 struct lob_register_loops {
-    /* Ends and number of the finite values; of none they are infinite. */
-    lob_status (*ends)(lob_register_range *r, lob_register_call *c, const lob_register_values *v);
+    /* numbers: in ordinary memory; NULL: the pass has none. */
+    lob_status (*pass)(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call *c,
+                       const lob_register_pass *pass);
     /* How many values lie in each bin of a range; in ordinary memory. */
     lob_status (*bins)(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
                        const lob_register_values *v, const lob_register_range *r);
-    lob_status (*levels)(int16_t *level, lob_register_call *c, const lob_register_values *v,
-                         const lob_register_range *r);
-    /* The moving image through the call's affine. */
-    lob_status (*move)(lob_register_call *c);
     lob_status (*words)(uint64_t *words, lob_register_call *c, const lob_register_image *image,
                         int radius); /* lob_register_words */
     /* Fill in points' displacements of the level before, and costs from words[from] to the other.
@@ -230,16 +260,28 @@ struct lob_register_loops {
     lob_status (*keys)(uint64_t *keys, lob_register_call *c, const lob_register_points *p,
                        const lob_register_image *image);
     lob_status (*solve)(lob_register_costs *k, lob_register_call *c, const lob_register_tree *t);
-    /* Both fields half-way to where each undoes the other. next: 6 to a point, to work with. */
-    lob_status (*halve)(lob_register_points p[2], lob_register_call *c, float *next);
-    /* Over the voxels that count: bits in which words of the fixed scan and the moved one differ
-     * through displacements p; and their number. */
-    lob_status (*bits)(int64_t *bits, int64_t *voxels, lob_register_call *c,
-                       const lob_register_points *p);
-    /* The field in mm, where the fixed scan is, and what it is like. */
-    lob_status (*field)(float *mm, lob_register_extent *extent, lob_register_call *c,
-                        const lob_register_points *p, const lob_register_worlds *worlds);
 };
+
+/* Ends and number of the finite values; of none the ends mean nothing. */
+lob_status lob_register_ends(lob_register_range *r, lob_register_call *c,
+                             const lob_register_values *v);
+lob_status lob_register_levels(int16_t *level, lob_register_call *c, const lob_register_values *v,
+                               const lob_register_range *r);
+
+/* The moving image through the call's affine. */
+lob_status lob_register_move(lob_register_call *c);
+
+/* Both fields half-way to where each undoes the other. next: 6 to a point, to work with. */
+lob_status lob_register_halve(lob_register_points p[2], lob_register_call *c, float *next);
+
+/* Over the voxels that count: bits in which words of the fixed scan and the moved one differ
+ * through displacements p; and their number. */
+lob_status lob_register_count_bits(int64_t *bits, int64_t *voxels, lob_register_call *c,
+                                   const lob_register_points *p);
+
+/* The field in mm, where the fixed scan is, and what it is like. */
+lob_status lob_register_field(float *mm, lob_register_extent *extent, lob_register_call *c,
+                              const lob_register_points *p, const lob_register_worlds *worlds);
 
 /* Those of the CPU that are in files of their own. */
 lob_status lob_register_keys(uint64_t *keys, lob_register_call *c, const lob_register_points *p,

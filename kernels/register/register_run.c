@@ -222,7 +222,7 @@ static void costs_free(lob_register_costs *k, lob_register_call *c)
 static lob_status share_of_bits(double *share, lob_register_call *c, const lob_register_points *p)
 {
     int64_t bits, voxels;
-    LOB_TRY(c->loops->bits(&bits, &voxels, c, p));
+    LOB_TRY(lob_register_count_bits(&bits, &voxels, c, p));
     *share = voxels > 0 ? (double)bits / (60.0 * (double)voxels) : 0.0;
     return LOB_OK;
 }
@@ -284,7 +284,7 @@ static lob_status affine_level(lob_register_call *c, const lob_register_level *g
     const lob_register_level as_fitted = fitted(c, *given), *const level = &as_fitted;
     lob_register_points points;
     lob_register_costs k = {.points = &points};
-    LOB_TRY(c->loops->move(c));
+    LOB_TRY(lob_register_move(c));
     LOB_TRY(make_words(c, level->radius));
     if (least) LOB_TRY(share_of_bits(&c->stats.cost_affine, c, &none));
     LOB_TRY(lob_register_points_make(&points, c, level->step));
@@ -349,7 +349,7 @@ static lob_status make_consistent(lob_register_points p[2], lob_register_call *c
     lob_status st = LOB_OK;
     LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &next, bytes, c->error));
     for (int round = 0; round < CONSISTENT_ROUNDS && st == LOB_OK; round++)
-        st = c->loops->halve(p, c, next);
+        st = lob_register_halve(p, c, next);
     lob_budget_free_at(&c->budget, c->device, next, bytes);
     return st;
 }
@@ -410,7 +410,7 @@ static lob_status make_field(lob_field *out, lob_register_call *c, const lob_reg
     else
         out->mm = malloc(3 * (size_t)c->fixed.voxels * sizeof *out->mm);
     if (!out->mm) return lob_fail(c->error, LOB_ENOMEM, "no memory left for the field");
-    LOB_TRY(c->loops->field(out->mm, &extent, c, p, &worlds));
+    LOB_TRY(lob_register_field(out->mm, &extent, c, p, &worlds));
     c->stats.folded = (double)extent.folded / (double)c->fixed.voxels;
     c->stats.most_mm = sqrt(extent.square);
     return LOB_OK;
@@ -431,7 +431,7 @@ static lob_status run(lob_field *out, lob_register_call *c)
     lob_register_points p[2] = {{.count = 0}, {.count = 0}};
     LOB_TRY(prepare(c));
     LOB_TRY(find_affine(c));
-    LOB_TRY(c->loops->move(c));
+    LOB_TRY(lob_register_move(c));
     LOB_TRY(make_words(c, levels[0].radius));
     LOB_TRY(share_of_bits(&c->stats.cost_affine, c, &none));
     c->stats.cost_after = c->stats.cost_affine;
