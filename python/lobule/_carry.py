@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from . import _abi
+from . import _abi, _device
 from ._errors import InputError
 from ._grow import begin
-from ._library import library
+from ._library import Call, library
 from ._public import Options, Size, public
-from ._volumes import DTYPES, Labels, Source, choice, companion, dims, memory, sized, source, spacing_of, view, volume
+from ._volumes import DTYPES, TYPES, Labels, Source, choice, companion, dims, memory, sized, source, spacing_of, view, volume
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -61,18 +61,19 @@ def fuse(
 
     image    (z, y, x), any kind
     atlases  pairs of an image and its labels on this grid, moved there by any program; images may be
-             NaN where they do not reach
+             NaN where they do not reach. All are in ordinary memory or on a GPU
     method   "patches": patches that look alike vote; "majority": each atlas has one vote
     patch    voxels that a patch reaches to each side, 0 to 2; None: 1
     search   voxels to each side of which an atlas's patches are looked at, 0 to 3; None: 1
     floor    squared difference of a patch's voxels, in 255ths of the range of values, that tells
              nothing; None: 16
-    votes    also give each label's share of the votes (float32), a channel for each, ascending
+    votes    also give each label's share of the votes (float32), a channel for each, ascending; on a
+             GPU channels are the first axis
 
     Returns labels of the image's kind; with votes a Voted(labels, votes). report gets "fused", a dict
     for each label, and "unseen_voxels", which no atlas reaches.
     """
-    call, of = begin(image, options)
+    call, of = begin(image, options, gpu=True)
     chosen: _abi.lob_fuse_options = library.lob_fuse_defaults()
     for name, value in {"patch": patch, "search": search, "floor": floor}.items():
         if value is not None:
@@ -80,9 +81,7 @@ def fuse(
     chosen.majority = choice("method", method, Method) == 1
     pairs, kept, seen = (_abi.lob_fuse_atlas * len(atlases))(), [], of.described()
     for i, (scan, painted) in enumerate(atlases):
-        moved = companion(scan, of, f"atlas {i}")
-        own = _own_labels(of.labels(painted, f"the labels of atlas {i}"))
-        both = volume(moved), volume(of, own)
+        moved, own, both = (_moved_there if call.on_gpu else _moved)(of, scan, painted, i)
         pairs[i] = _abi.lob_fuse_atlas(pointer(both[0]), pointer(both[1]))
         kept.append((moved, own, both))
     asked = _abi.lob_fuse_input(pointer(seen), pairs, len(atlases))
@@ -90,8 +89,7 @@ def fuse(
     try:
         call.run(library.lob_fuse, byref(out), byref(asked), byref(chosen))
         count, n = out.set.count, math.prod(of.voxels.shape[1:])
-        found = _taken(of, out.labels)
-        shares = view(out.shares, (count, n), np.uint16)
+        found, shares = _votes(of, call, out, (count, n))
         call.report["unseen_voxels"] = out.unseen
         call.report["labels"] = count
         values, voxels = view(out.set.values, (count,), np.int32), view(out.set.voxels, (count,), np.int64)
@@ -100,13 +98,46 @@ def fuse(
              "share": float(share[found.ravel() == value].sum(dtype=np.float64) / _abi.LOB_FUSE_ONE / max(held, 1))}
             for value, held, share in zip(values, voxels, shares)
         ]  # fmt: skip
-        labels = of.give(found, True)
+        labels = _given(of, found, True)
         if not votes:
             return labels
         share = shares.astype(np.float32).reshape(count, *of.voxels.shape[1:]) / np.float32(_abi.LOB_FUSE_ONE)
-        return Voted(labels, of.give(share, False))
+        return Voted(labels, _given(of, share, False))
     finally:
         library.lob_fuse_output_free(byref(out))
+
+
+def _moved(of: Source, scan: Any, painted: Any, i: int) -> tuple[Any, Any, tuple[_abi.lob_volume, _abi.lob_volume]]:
+    """What keeps an atlas's image and labels, on the image's grid, and both as volumes."""
+    moved = companion(scan, of, f"atlas {i}")
+    own = _own_labels(of.labels(painted, f"the labels of atlas {i}"))
+    return moved, own, (volume(moved), volume(of, own))
+
+
+def _moved_there(
+    of: _device.GpuImage, scan: Any, painted: Any, i: int
+) -> tuple[Any, Any, tuple[_abi.lob_volume, _abi.lob_volume]]:
+    """The same on a GPU."""
+    moved, own, seen = of.other(scan, f"atlas {i}"), of.labels(painted, f"the labels of atlas {i}"), of.described()
+    seen.data, seen.type, seen.channels = moved.address, TYPES[moved.dtype], 1
+    return moved, own, (seen, own.volume)
+
+
+def _votes(of: Any, call: Call, out: _abi.lob_fuse_output, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and shares of a fusion in ordinary memory."""
+    if not call.on_gpu:
+        return _taken(of, out.labels), view(out.shares, shape, np.uint16)
+    found, shares = np.empty(of.voxels.shape[1:], DTYPES[out.labels.type]), np.empty(shape, np.uint16)
+    for to, address in (found, out.labels.data), (shares, ctypes.cast(out.shares, ctypes.c_void_p).value):
+        _device.download(to, address, call)
+    return found, shares
+
+
+def _given(of: Any, voxels: np.ndarray, labels: bool) -> Any:
+    """A result in ordinary memory as an image of the caller's kind."""
+    if isinstance(of, _device.GpuImage):
+        return of.send(voxels, 0 if labels or voxels.ndim == 3 else voxels.shape[0])
+    return of.give(voxels, labels)
 
 
 def _taken(of: Source, made: _abi.lob_volume) -> np.ndarray:
@@ -156,13 +187,14 @@ def carry(
                 what is sure is open again where the image's grey values give its label less than this,
                 or give a label more than this where the votes are sure of background
     edge        share of the image in where borders lie
-    full        also give shares of the votes (float32, a channel for each label, ascending) and the
-                doubt in what each voxel became (float32)
+    full        also give shares of the votes (float32, a channel for each label, ascending; on a GPU
+                these are the first axis) and the doubt in what each voxel became (float32)
 
     Returns labels of the image's kind; with full a Carried(labels, votes, doubt). report gets
     "carried", a dict for each label with its doubt, and "atlases", what became of each.
     """
-    call, of = begin(image, options)
+    call, there = begin(image, options, gpu=True)
+    of = _here(there)
     chosen: _abi.lob_carry_options = library.lob_carry_defaults()
     given = {
         "use": use, "grid_mm": grid, "smooth": smooth, "sure": sure, "sure_background": sure_background,
@@ -177,9 +209,9 @@ def carry(
         chosen.reach_mm = length * least if unit == "vox" else length
     if background is not None and strokes is None:
         raise InputError("background is a label of strokes, which are not given")
-    kept, seen, drawn_at = [_atlas(of, i, *pair) for i, pair in enumerate(atlases)], of.described(), None
+    kept, seen, drawn_at = [_atlas(of, call, i, *pair) for i, pair in enumerate(atlases)], of.described(), None
     if strokes is not None:
-        drawn = companion(strokes, of, "strokes")
+        drawn = companion(_fetched(strokes, "strokes", call), of, "strokes")
         lines = volume(drawn)
         drawn_at = pointer(lines)
 
@@ -199,18 +231,33 @@ def carry(
     try:
         call.run(library.lob_carry, byref(out), byref(asked), byref(chosen))
         _report(call.report, out, len(kept))
-        labels = of.give(_taken(of, out.labels), True)
+        labels = _given(there, _taken(of, out.labels), True)
         if not full:
             return labels
         shares = _taken(of, out.shares).reshape(out.label_count, *of.voxels.shape[1:])
-        return Carried(labels, of.give(shares, False), of.give(_taken(of, out.doubt), False))
+        return Carried(labels, _given(there, shares, False), _given(there, _taken(of, out.doubt), False))
     finally:
         library.lob_carry_output_free(byref(out))
 
 
-def _atlas(of: Source, i: int, scan: Any, painted: Any) -> tuple[Any, _abi.lob_volume, np.ndarray, int]:
+def _fetched(image: Any, name: str, call: Call) -> Any:
+    """An image, which is brought to ordinary memory where it is on a GPU."""
+    return _device.fetch(_device.Array(image, name, call), call) if _device.is_on_gpu(image) else image
+
+
+def _here(there: Any) -> Source:
+    """An image in ordinary memory, from which the whole job takes it to the GPU in parts."""
+    if not isinstance(there, _device.GpuImage):
+        return there
+    of = source(there.fetch(), axes="xyz" if there.xyz else "zyx", channel_axis=there.channel_axis)
+    of.geometry = there.geometry
+    return of
+
+
+def _atlas(of: Source, call: Call, i: int, scan: Any, painted: Any) -> tuple[Any, _abi.lob_volume, np.ndarray, int]:
     """A scan, its volume, and its labels; an array's voxels are as large as the image's."""
-    taken = source(scan, axes="xyz" if of.xyz else "zyx")
+    taken = source(_fetched(scan, f"atlas {i}", call), axes="xyz" if of.xyz else "zyx")
+    painted = _fetched(painted, f"the labels of atlas {i}", call)
     if not taken.world:
         taken.geometry = library.lob_geometry_of_spacing((ctypes.c_double * 3)(*spacing_of(of)))
     own = _own_labels(taken.labels(painted, f"the labels of atlas {i}"))

@@ -235,6 +235,21 @@ class GpuImage(Source):
             raise InputError(f"{name}: is of type {taken.dtype}; on a GPU it is {words}")
         return Held(taken, taken.address)
 
+    def fetch(self) -> np.ndarray:
+        """The voxels in ordinary memory."""
+        return fetch(self.array, self.call)
+
+    def send(self, voxels: np.ndarray, channels: int = 0) -> Any:
+        """A result that was found in ordinary memory: (z, y, x), or with channels (channel, z, y, x)."""
+        held, made = np.ascontiguousarray(voxels), self.room(voxels.dtype, channels)
+        with caller_s_gpu():
+            sent = library.lob_device_upload(
+                self.call.context.device, made.address, held.ctypes.data, held.nbytes, byref(self.call.error)
+            )
+        check(sent, self.call.error)
+        self.call.wait()
+        return made.array
+
     def mask(self, mask: Any) -> Held:
         return self._typed(mask, "mask", np.uint8, "uint8 or bool")
 
@@ -278,6 +293,22 @@ class GpuImage(Source):
         return voxels
 
 
+def fetch(array: Array, call: Call) -> np.ndarray:
+    """An array of a GPU in ordinary memory."""
+    if not (array.c or array.fortran):
+        raise InputError(f"{array.name}: has gaps in memory; make a copy without")
+    out = np.empty(array.shape, array.dtype, order="C" if array.c else "F")
+    download(out, array.address, call)
+    return out
+
+
+def download(to: np.ndarray, address: int | None, call: Call) -> None:
+    """Copy what lies at an address of the call's GPU into an array without gaps."""
+    with caller_s_gpu():
+        got = library.lob_device_download(call.context.device, to.ctypes.data, address, to.nbytes, byref(call.error))
+    check(got, call.error)
+
+
 def begin(image: Any, about: dict[str, Any], options: dict[str, Any]) -> tuple[Call, GpuImage]:
     """The call on the GPU that has the image, and the image."""
     if options.get("device", "auto") == "auto":
@@ -311,13 +342,7 @@ class GpuLabels:
         """Ask the array for a number; one of a package without arithmetic, as Numba's, is looked at here."""
         if hasattr(self.array, "max"):
             return ask(self.array)
-        here = np.empty(self.taken.shape, self.taken.dtype)
-        with caller_s_gpu():
-            copied = library.lob_device_download(
-                self.call.context.device, here.ctypes.data, self.taken.address, here.nbytes, byref(self.call.error)
-            )
-        check(copied, self.call.error)
-        return ask(here)
+        return ask(fetch(self.taken, self.call))
 
     @property
     def numbers(self) -> tuple[Any, int, int | None]:

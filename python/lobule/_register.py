@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from . import _abi
+from . import _abi, _device
 from ._errors import InputError
 from ._grow import begin
-from ._library import check, library
+from ._library import Call, check, library
 from ._public import Options, public
 from ._volumes import DTYPES, LPS, TYPES, choice, dims, held, memory, source, view, volume
 
@@ -109,9 +109,9 @@ def register(
     moving_spacing: Any = None,
     **options: Unpack[Options],
 ) -> Field:
-    """Find where each point of a fixed scan lies in a moving one, on the CPU.
+    """Find where each point of a fixed scan lies in a moving one.
 
-    fixed, moving   (z, y, x) or (y, x), any kind, one channel
+    fixed, moving   (z, y, x) or (y, x), any kind, one channel; both in ordinary memory or on a GPU
     affine_only     find an affine, and no displacements beside
     grid            work on voxels of this size in mm; None: 3, finer for small scans
     smooth          how stiff the field is; None: as the command
@@ -123,9 +123,8 @@ def register(
     Returns a Field; report gets the shares of bits that differ, of folds, and the longest displacement.
     """
     spacing, axes = options.get("spacing"), options.get("axes", "zyx")
-    call, of = begin(fixed, options)
-    plain = not _has_place(moving)
-    other = source(moving, spacing if moving_spacing is None else moving_spacing, axes) if plain else source(moving)
+    call, of = begin(fixed, options, gpu=True)
+    other = _other(moving, call, spacing if moving_spacing is None else moving_spacing, axes, "moving")
     chosen: _abi.lob_register_options = library.lob_register_defaults()
     chosen.affine_only = affine_only
     if grid is not None:
@@ -135,15 +134,35 @@ def register(
     choice("start", start, Start)
     chosen.headers, chosen.centres = start == "headers", start == "centres"
     covered = of.mask(mask)
-    seen, moved = volume(of), volume(other)
+    seen, moved = of.described(), other.described()
     given = _abi.lob_register_input(POINTER(_abi.lob_volume)(seen), POINTER(_abi.lob_volume)(moved), covered.address)
     stats, out = _abi.lob_register_stats(), _abi.lob_field()
     call.run(library.lob_register, byref(out), byref(stats), byref(given), byref(chosen))
     call.tell(stats, "cost_before", "cost_affine", "cost_after", "folded", "most_mm", "working_bytes")
     call.report["start"] = "centres" if stats.centres else "headers"
     shape = (3, out.dims.nz, out.dims.ny, out.dims.nx)
-    mm = np.array(memory(_address(out), shape, np.float32))
-    return Field(mm * np.float32(LPS)[:, np.newaxis, np.newaxis, np.newaxis], _square(out.geometry.affine), _square(out.affine))
+    voxels, matrix = _square(out.geometry.affine), _square(out.affine)
+    mm = _fetched(out, shape, call) if out.device else np.array(memory(_address(out), shape, np.float32))
+    return Field(mm * np.float32(LPS)[:, np.newaxis, np.newaxis, np.newaxis], voxels, matrix)
+
+
+def _fetched(field: _abi.lob_field, shape: tuple[int, ...], call: Call) -> np.ndarray:
+    """The displacements of a field on a GPU, which is freed."""
+    out = np.empty(shape, np.float32)
+    try:
+        _device.download(out, _address(field), call)
+    finally:
+        library.lob_field_free(byref(field))
+    return out
+
+
+def _other(image: Any, call: Call, spacing: Any, axes: str, name: str) -> Any:
+    """A second image, on a grid of its own, where the first one is."""
+    if call.on_gpu != _device.is_on_gpu(image):
+        raise InputError(f"{name}: is not where the first image is; copy one of them, so that both are on the GPU or neither")
+    if call.on_gpu:
+        return _device.GpuImage(image, call, spacing, axes)
+    return source(image) if _has_place(image) else source(image, spacing, axes)
 
 
 def _address(field: _abi.lob_field) -> int:
@@ -163,9 +182,9 @@ def warp(
     like_spacing: Any = None,
     **options: Unpack[Options],
 ) -> Any:
-    """Bring a volume through a field of displacements, on the CPU.
+    """Bring a volume through a field of displacements.
 
-    image         (z, y, x) or (y, x), any kind; with channel_axis several channels
+    image         (z, y, x) or (y, x), any kind; with channel_axis several channels. On a GPU, like is there too
     field         what `register` gives, or an image of nibabel or SimpleITK that holds displacements in mm along LPS
     like          an image whose grid is taken
     labels        the voxels are labels, which are not mixed
@@ -179,11 +198,10 @@ def warp(
     if labels and nearest:
         raise InputError("labels are never mixed: leave nearest out")
     spacing, axes = options.get("spacing"), options.get("axes", "zyx")
-    call, of = begin(image, options)
-    plain = not _has_place(like)
-    target = source(like, spacing if like_spacing is None else like_spacing, axes) if plain else source(like)
-    seen, onto = volume(of), volume(target)
-    if labels:
+    call, of = begin(image, options, gpu=True)
+    target = _other(like, call, spacing if like_spacing is None else like_spacing, axes, "like")
+    seen, onto = of.described(), target.described()
+    if labels and not call.on_gpu:
         narrow = of.voxels.astype(DTYPES[library.lob_label_type(int(of.voxels.max()))], copy=False)
         seen.data, seen.type = held(narrow).address, TYPES[narrow.dtype]
     taken = _Taken(field)
@@ -198,6 +216,11 @@ def warp(
     method = _abi.LOB_WARP_LABELS if labels else _abi.LOB_WARP_NEAREST if nearest else _abi.LOB_WARP_LINEAR
     out = _abi.lob_volume()
     call.run(library.lob_warp, byref(out), byref(seen), byref(taken.field), byref(onto), method)
+    if call.on_gpu:
+        address, out.data = out.data, None
+        dtype, channels = DTYPES[out.type], 0 if of.channel_axis is None else out.channels
+        library.lob_volume_free(byref(out))
+        return target.take(address, call.context.device, dtype, channels)
     extents = dims(target)
     shape = (out.channels, extents.nz, extents.ny, extents.nx)
     voxels = np.array(view(out.data, shape, DTYPES[out.type]))

@@ -108,6 +108,29 @@ def test_cells(walls, size):
     assert report["chosen"] == wanted["chosen"] and report["labels"] == wanted["labels"]
 
 
+def test_scans_onto_scans():
+    """Registration and what stands on it: the CPU's bytes, in arrays of the GPU but for the field."""
+    moved, painted = np.roll(IMAGE, 5, 2), np.roll(TRUTH, 5, 2).astype(np.uint8)
+    found = []
+    for take, to in ((cupy.asarray, {}), (np.asarray, {"device": "cpu"})):
+        image, mask = take(IMAGE), take((IMAGE > 0).astype(np.uint8))
+        field = lobule.register(image, take(moved), mask=mask, spacing=SPACING, **to)
+        onto = [
+            lobule.warp(take(moved), field, image, spacing=SPACING, **to),
+            lobule.warp(take(painted), field, image, labels=True, spacing=SPACING, **to),
+        ]
+        fused = lobule.fuse(image, [tuple(onto)], votes=True, spacing=SPACING, **to)
+        carried = lobule.carry(image, [(take(moved), take(painted))], full=True, spacing=SPACING, **to)
+        if take is np.asarray:  # whose channels come last
+            fused, carried = ([np.moveaxis(a, -1, 0) if a.ndim == 4 else a for a in many] for many in (fused, carried))
+        found.append((*onto, *fused, *carried))
+        assert all(isinstance(part, cupy.ndarray) == (take is cupy.asarray) for part in found[-1])
+        found[-1] += (field.array, field.matrix)
+    assert same(*found)
+    with pytest.raises(lobule.InputError, match="moving"):
+        lobule.register(cupy.asarray(IMAGE), moved)
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_the_cpu_s_bytes_and_nothing_travels(name):
     call, taken = CALLS[name], []
