@@ -17,6 +17,8 @@ typedef struct {
     lob_appearance_places places;
     lob_appearance_nodes nodes;
     void *shares;
+    int16_t *bin_of[LOB_APPEARANCE_MAX_VIEWS]; /* the bins of stored values of 16 bits at most, as
+                                                  unsigned numbers; NULL: there are no tables */
 } job;
 
 /* Values of a channel as float32. */
@@ -68,11 +70,68 @@ static void bins_row(int32_t *bin, const float *value, const lob_appearance_scal
     for (int64_t i = 0; i < n; i++) bin[i] = lob_appearance_bin(value[i], &s);
 }
 
+/* ---- bins ---- */
+
+enum { STORED = 65536 }; /* values of 16 bits */
+
+/* Make a table of the bins of a channel's values, where there are more voxels than values. */
+static lob_status tabulate_bins(job *j, int channel, lob_error *error)
+{
+    const lob_appearance_view *const view = &j->plan.view[channel];
+    const lob_type_info *const type = lob_type_of(view->volume->type);
+    const int64_t n = type->bytes == 1 ? UINT8_MAX + 1 : STORED;
+    if (!type->is_integer || type->bytes > 2 || j->plan.voxels < n) return LOB_OK;
+    LOB_TRY(lob_budget_alloc(&j->budget, &j->bin_of[channel], n, sizeof(int16_t), error));
+    for (int64_t first = 0; first < n; first += UINT8_MAX + 1) {
+        uint16_t stored[UINT8_MAX + 1];
+        double number[UINT8_MAX + 1];
+        for (int64_t i = 0; i <= UINT8_MAX; i++) {
+            if (type->bytes == 1)
+                ((uint8_t *)stored)[i] = (uint8_t)i;
+            else
+                stored[i] = (uint16_t)(first + i);
+        }
+        lob_values(number, stored, view->volume->type, 0, UINT8_MAX + 1);
+        for (int64_t i = 0; i <= UINT8_MAX; i++) {
+            const float value = (float)(view->volume->slope * number[i] + view->volume->inter);
+            j->bin_of[channel][first + i] = (int16_t)lob_appearance_bin(value, &view->scale);
+        }
+    }
+    return LOB_OK;
+}
+
+static void free_tables(job *j)
+{
+    for (int c = 0; c < j->plan.channels; c++) {
+        if (!j->bin_of[c]) continue;
+        const bool byte = lob_type_of(j->plan.view[c].volume->type)->bytes == 1;
+        lob_budget_free(&j->budget, j->bin_of[c], byte ? UINT8_MAX + 1 : STORED, sizeof(int16_t));
+    }
+}
+
+/* Bins of n <= LOB_APPEARANCE_ROW voxels in a channel. */
+static void find_bins(const job *j, int32_t *bin, int channel, int64_t first, int64_t n)
+{
+    const lob_appearance_view *const view = &j->plan.view[channel];
+    const int64_t at = view->channel * j->plan.voxels + first;
+    const int16_t *const bin_of = j->bin_of[channel];
+    float value[LOB_APPEARANCE_ROW];
+    if (bin_of && lob_type_of(view->volume->type)->bytes == 1) {
+        const uint8_t *const stored = (const uint8_t *)view->volume->data + at;
+        for (int64_t i = 0; i < n; i++) bin[i] = bin_of[stored[i]];
+    } else if (bin_of) {
+        const uint16_t *const stored = (const uint16_t *)view->volume->data + at;
+        for (int64_t i = 0; i < n; i++) bin[i] = bin_of[stored[i]];
+    } else {
+        load_row(value, view, j->plan.voxels, first, n);
+        bins_row(bin, value, &view->scale, n);
+    }
+}
+
 /* Count a channel's bins in the whole volume and under each label. */
 static lob_status count_bins(job *j, int channel, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
-    const lob_appearance_view *view = &p->view[channel];
     const int64_t rows = p->in->labels + 1, n_counts = rows * p->slots;
     int64_t *const to = lob_appearance_counts(p, channel, 0);
     bool failed = false;
@@ -87,10 +146,8 @@ static lob_status count_bins(job *j, int channel, lob_error *error)
             const int64_t n =
                 p->voxels - first < LOB_APPEARANCE_ROW ? p->voxels - first : LOB_APPEARANCE_ROW;
             int32_t seed[LOB_APPEARANCE_ROW], bin[LOB_APPEARANCE_ROW];
-            float value[LOB_APPEARANCE_ROW];
             if (failed) continue;
-            load_row(value, view, p->voxels, first, n);
-            bins_row(bin, value, &view->scale, n);
+            find_bins(j, bin, channel, first, n);
             for (int64_t i = 0; i < n; i++) own[bin[i]]++;
             if (!lob_appearance_load_seeds(seed, p->in, first, n)) continue;
             for (int64_t i = 0; i < n; i++)
@@ -176,10 +233,7 @@ static void shares_block(const job *j, float *share, int64_t apart, int64_t step
     lob_appearance_corners corners[BLOCK];
     const int16_t *const local = j->nodes.look.table;
     if (local) find_corners(corners, j, first, n);
-    for (int c = 0; c < p->channels; c++) {
-        load_row(row, &p->view[c], p->voxels, first, n);
-        bins_row(bin[c], row, &p->view[c].scale, n);
-    }
+    for (int c = 0; c < p->channels; c++) find_bins(j, bin[c], c, first, n);
     for (int64_t i = 0; i < n; i++) total[i] = 1;
     for (int k = 0; k < p->wanted; k++) {
         lob_appearance_gains(score, &j->places, k, first, n);
@@ -363,6 +417,7 @@ static lob_status learn(job *j, lob_error *error)
     for (int c = 0; c < p->channels; c++) {
         find_scale(j, &j->plan.view[c]);
         if (local) bin_samples(j, c);
+        LOB_TRY(tabulate_bins(j, c, error));
         LOB_TRY(count_bins(j, c, error));
         if (reports(j, 0.3 * (c + 1) / p->channels)) return LOB_ECANCEL;
     }
@@ -398,6 +453,7 @@ lob_status lob_appearance_cpu(void *shares, lob_appearance_stats *stats,
         LOB_TRY(lob_check_memory(in->place, in->views[v], NULL, error));
     lob_status st = lob_appearance_plan_make(&j.plan, in, options, error);
     if (st == LOB_OK) st = run(&j, error);
+    free_tables(&j);
     lob_appearance_nodes_free(&j.nodes, &j.plan, &j.budget);
     stats->working_bytes = j.budget.peak;
     lob_appearance_plan_free(&j.plan);

@@ -4,7 +4,9 @@
 #include "kernels/resample/resample.h"
 #include "tests/reference/appearance_case.h"
 #include "tests/reference/appearance_reference.h"
+#include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 
 static lob_status run(float *shares, const appearance_case *c, int threads, int64_t memory,
                       lob_error *error)
@@ -154,6 +156,45 @@ TEST(threads_give_the_same)
         free(one);
         free(many);
         appearance_case_free(&c);
+    }
+}
+
+/* A table gives stored values of 16 bits at most their bins; real ones have none. */
+TEST(whole_numbers_are_as_real_ones)
+{
+    enum { NX = 44, N = NX * 40 * 38 };
+    static const lob_type types[] = {LOB_U8, LOB_I8, LOB_U16, LOB_I16};
+    static uint8_t seeds[N];
+    static float number[N], shares[2][2 * N];
+    uint64_t state = 5;
+    for (int i = 0; i < N; i++) seeds[i] = (uint8_t)(random_chance(&state, 2) * (1 + i % 3));
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        lob_volume whole = zeros(types[t], (lob_dims){NX, 40, 38}, 1), real = whole;
+        const bool wide = lob_type_of(types[t])->bytes == 2;
+        for (int i = 0; i < N; i++) {
+            double stored;
+            if (wide)
+                ((uint16_t *)whole.data)[i] = (uint16_t)random_next(&state);
+            else
+                ((uint8_t *)whole.data)[i] = (uint8_t)random_next(&state);
+            lob_values(&stored, whole.data, types[t], i, 1);
+            number[i] = (float)(0.3 * stored - 7);
+        }
+        whole.slope = 0.3;
+        whole.inter = -7;
+        real.type = LOB_F32;
+        real.data = number;
+        for (int k = 0; k < 2; k++) {
+            const lob_volume *const view = k ? &real : &whole;
+            const appearance_case c = {
+                .in =
+                    {.views = &view, .view_count = 1, .seeds = seeds, .labels = 3, .background = 3},
+                .options = lob_appearance_defaults()
+            };
+            assert_int_equal(run(shares[k], &c, 2, 0, NULL), LOB_OK);
+        }
+        assert_memory_equal(shares[0], shares[1], sizeof shares[0]);
+        lob_volume_free(&whole);
     }
 }
 
