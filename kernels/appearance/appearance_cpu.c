@@ -63,8 +63,8 @@ static void find_scale(job *j, lob_appearance_view *view)
     view->scale = lob_appearance_scale_of(p, low, high);
 }
 
-LOB_SIMD_CLONES
-static void bins_row(int32_t *bin, const float *value, const lob_appearance_scale *scale, int64_t n)
+LOB_SIMD_CLONES(void, bins_row, (bin, value, scale, n), int32_t *bin, const float *value,
+                const lob_appearance_scale *scale, int64_t n)
 {
     const lob_appearance_scale s = *scale;
     for (int64_t i = 0; i < n; i++) bin[i] = lob_appearance_bin(value[i], &s);
@@ -178,9 +178,8 @@ static void bin_samples(job *j, int channel)
 enum { BLOCK = 256 }; /* voxels whose exponentials are at hand together */
 
 /* A channel's scores of a label. table: of its bins, `apart` from one to the next. */
-LOB_SIMD_CLONES
-static void add_scores(int32_t *score, const int32_t *table, const int32_t *bin, int apart,
-                       int64_t n)
+LOB_SIMD_CLONES(void, add_scores, (score, table, bin, apart, n), int32_t *score,
+                const int32_t *table, const int32_t *bin, int apart, int64_t n)
 {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) score[i] += table[bin[i] * apart];
@@ -205,9 +204,8 @@ static void find_corners(lob_appearance_corners *corners, const job *j, int64_t 
     }
 }
 
-LOB_SIMD_CLONES
-static void exps_of(double *value, double *total, const double *exps, const int32_t *score,
-                    int64_t n)
+LOB_SIMD_CLONES(void, exps_of, (value, total, exps, score, n), double *value, double *total,
+                const double *exps, const int32_t *score, int64_t n)
 {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -216,8 +214,8 @@ static void exps_of(double *value, double *total, const double *exps, const int3
     }
 }
 
-LOB_SIMD_CLONES
-static void divide(float *share, const double *value, const double *total, int64_t n)
+LOB_SIMD_CLONES(void, divide, (share, value, total, n), float *share, const double *value,
+                const double *total, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) share[i] = (float)(value[i] / total[i]);
 }

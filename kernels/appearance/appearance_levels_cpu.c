@@ -116,8 +116,8 @@ static void take_plane(const work *w, const float *from, int64_t apart, int64_t 
 }
 
 /* Scaled by 255, rounded. */
-LOB_SIMD_CLONES
-static void write_levels(uint8_t *level, const float *share, int64_t n)
+LOB_SIMD_CLONES(void, write_levels, (level, share, n), uint8_t *level, const float *share,
+                int64_t n)
 {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {

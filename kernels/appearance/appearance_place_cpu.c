@@ -73,9 +73,8 @@ static float find_reach(const lob_appearance_plan *p, int64_t *counts, const flo
 }
 
 /* What a label loses by its distance, as lost or gain. */
-LOB_SIMD_CLONES
-static void far_row(int16_t *lost, int32_t *gain, const float *distance, float reach, float score,
-                    int64_t n)
+LOB_SIMD_CLONES(void, far_row, (lost, gain, distance, reach, score, n), int16_t *lost,
+                int32_t *gain, const float *distance, float reach, float score, int64_t n)
 {
     if (lost)
         for (int64_t i = 0; i < n; i++)
@@ -179,9 +178,8 @@ static lob_status find_shapes(lob_appearance_places *places, lob_appearance_stat
 }
 
 /* Add the gains of a run of voxels along x. */
-LOB_SIMD_CLONES
-static void shape_run(int32_t *gain, const lob_appearance_shape *of, int64_t x, int64_t y,
-                      int64_t z, int64_t n)
+LOB_SIMD_CLONES(void, shape_run, (gain, of, x, y, z, n), int32_t *gain,
+                const lob_appearance_shape *of, int64_t x, int64_t y, int64_t z, int64_t n)
 {
     const lob_appearance_shape s = *of;
     if (s.axis == 0) {

@@ -298,7 +298,8 @@ static int32_t label_of(const call *c, const lob_row_runs *row, int64_t i)
     return c->value && number ? c->value[number - 1] : (int32_t)number;
 }
 
-LOB_SIMD_CLONES static void write_row(const lob_run_table *t, const lob_row_runs *row, void *user)
+LOB_SIMD_CLONES(void, write_row, (t, row, user), const lob_run_table *t, const lob_row_runs *row,
+                void *user)
 {
     const call *c = user;
     const uint64_t *foreground = t->foreground + row->row * t->words;

@@ -90,8 +90,8 @@ static inline __attribute__((always_inline)) void costs_of(COST *restrict cost,
 }
 
 /* Lines that are not there get cost 0, so that they end at once. */
-LOB_SIMD_CLONES static void load_costs(const lines_of_thread *s, const lob_distance_pass *pass,
-                                       int64_t first, int lines, int64_t n, int64_t step)
+LOB_SIMD_CLONES(void, load_costs, (s, pass, first, lines, n, step), const lines_of_thread *s,
+                const lob_distance_pass *pass, int64_t first, int lines, int64_t n, int64_t step)
 {
     enum { AHEAD = 12 }; /* voxels of a line lie in pages of their own */
     const COST weight[2] = {(COST)pass->plan->weight[0], (COST)pass->plan->weight[1]};
@@ -141,7 +141,8 @@ static uint32_t held_of(const lines_of_thread *s, const uint32_t *before, int64_
 #endif
 }
 
-LOB_SIMD_CLONES static void forget_far(const lines_of_thread *s, int64_t n, COST max, bool tagged)
+LOB_SIMD_CLONES(void, forget_far, (s, n, max, tagged), const lines_of_thread *s, int64_t n,
+                COST max, bool tagged)
 {
     COST *const restrict best = s->best;
     TAG *const restrict tag = s->best_tag;
@@ -149,8 +150,8 @@ LOB_SIMD_CLONES static void forget_far(const lines_of_thread *s, int64_t n, COST
     for (int64_t i = 0; i < n * LOB_LINES; i++) best[i] = best[i] > max ? NO_COST : best[i];
 }
 
-LOB_SIMD_CLONES static void put_values(const lines_of_thread *s, const lob_distance_pass *pass,
-                                       int64_t at, int64_t row, int lines)
+LOB_SIMD_CLONES(void, put_values, (s, pass, at, row, lines), const lines_of_thread *s,
+                const lob_distance_pass *pass, int64_t at, int64_t row, int lines)
 {
     const lob_distance_plan *p = pass->plan;
     const double unit = p->unit;
@@ -255,10 +256,11 @@ static inline __attribute__((always_inline)) bool outward(const lines_of_thread 
     return true;
 }
 
-#define OUTWARD(name, find, places)                                                              \
-    LOB_SIMD_CLONES static bool name(const lines_of_thread *s, int64_t n, COST weight, COST max) \
-    {                                                                                            \
-        return outward(s, n, weight, max, find, places);                                         \
+#define OUTWARD(name, find, places)                                                       \
+    LOB_SIMD_CLONES(bool, name, (s, n, weight, max), const lines_of_thread *s, int64_t n, \
+                    COST weight, COST max)                                                \
+    {                                                                                     \
+        return outward(s, n, weight, max, find, places);                                  \
     }
 
 OUTWARD(outward_cost, LOB_FIND_COST, false)
@@ -423,7 +425,8 @@ static inline int32_t make_envelope(const lines_of_thread *s, int32_t m, int64_t
     return count;
 }
 
-LOB_SIMD_CLONES static void search_cost(const lines_of_thread *s, int64_t n, int l, COST weight)
+LOB_SIMD_CLONES(void, search_cost, (s, n, l, weight), const lines_of_thread *s, int64_t n, int l,
+                COST weight)
 {
     const int32_t count = make_envelope(s, list_voxels(s, n, l, weight, LOB_FIND_COST), n, weight);
     const int32_t *const from = (const int32_t *)s->labels;
@@ -441,12 +444,14 @@ LOB_SIMD_CLONES static void search_cost(const lines_of_thread *s, int64_t n, int
     }
 }
 
-LOB_SIMD_CLONES static void search_label(const lines_of_thread *s, int64_t n, int l, COST weight)
+LOB_SIMD_CLONES(void, search_label, (s, n, l, weight), const lines_of_thread *s, int64_t n, int l,
+                COST weight)
 {
     search_line(s, n, l, weight, LOB_FIND_LABEL);
 }
 
-LOB_SIMD_CLONES static void search_other(const lines_of_thread *s, int64_t n, int l, COST weight)
+LOB_SIMD_CLONES(void, search_other, (s, n, l, weight), const lines_of_thread *s, int64_t n, int l,
+                COST weight)
 {
     search_line(s, n, l, weight, LOB_FIND_OTHER);
 }

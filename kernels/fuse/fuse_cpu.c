@@ -40,8 +40,8 @@ typedef struct {
 
 /* ---- distances ---- */
 
-LOB_SIMD_CLONES
-static void square_row(uint32_t *out, const uint8_t *a, const uint8_t *b, int64_t n)
+LOB_SIMD_CLONES(void, square_row, (out, a, b, n), uint32_t *out, const uint8_t *a, const uint8_t *b,
+                int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const int32_t d = (int32_t)a[i] - (int32_t)b[i];
@@ -50,8 +50,8 @@ static void square_row(uint32_t *out, const uint8_t *a, const uint8_t *b, int64_
 }
 
 /* Sums of 2 r + 1 rows that lie `apart` numbers from each other. */
-LOB_SIMD_CLONES
-static void add_rows(uint32_t *out, const uint32_t *in, int64_t apart, int r, int64_t n)
+LOB_SIMD_CLONES(void, add_rows, (out, in, apart, r, n), uint32_t *out, const uint32_t *in,
+                int64_t apart, int r, int64_t n)
 {
     if (r == 2) {
         const uint32_t *const b = in + apart, *const c = b + apart, *const d = c + apart,
@@ -65,10 +65,9 @@ static void add_rows(uint32_t *out, const uint32_t *in, int64_t apart, int r, in
     }
 }
 
-LOB_SIMD_CLONES
-static void finish_row(uint32_t *distance, uint32_t *least, const uint32_t *squares,
-                       const uint16_t *a, const uint16_t *b, const uint8_t *label,
-                       uint32_t patch_voxels, int64_t n)
+LOB_SIMD_CLONES(void, finish_row, (distance, least, squares, a, b, label, patch_voxels, n),
+                uint32_t *distance, uint32_t *least, const uint32_t *squares, const uint16_t *a,
+                const uint16_t *b, const uint8_t *label, uint32_t patch_voxels, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const int32_t apart = (int32_t)a[i] - (int32_t)b[i];
@@ -109,14 +108,14 @@ static void measure(const votes *v, bench *b, const block *k, const lob_fuse_lev
 
 /* ---- votes ---- */
 
-LOB_SIMD_CLONES
-static void steps_of(float *per_step, const uint32_t *least, float floor, int64_t n)
+LOB_SIMD_CLONES(void, steps_of, (per_step, least, floor, n), float *per_step, const uint32_t *least,
+                float floor, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) per_step[i] = lob_fuse_per_step(least[i], floor);
 }
 
-LOB_SIMD_CLONES
-static void weigh_row(uint32_t *step, const uint32_t *distance, const float *per_step, int64_t n)
+LOB_SIMD_CLONES(void, weigh_row, (step, distance, per_step, n), uint32_t *step,
+                const uint32_t *distance, const float *per_step, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) step[i] = lob_fuse_step(distance[i], per_step[i]);
 }

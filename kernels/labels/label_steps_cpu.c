@@ -72,8 +72,8 @@ static lob_status count_pieces(lob_label_chain *c, int64_t found, int64_t *voxel
 /* ---- neighbourhoods ---- */
 
 /* A row of labels whose faces are looked at, and its neighbours on one side. */
-LOB_SIMD_CLONES static void mark_edges(uint8_t *edge, const int32_t *row, const int32_t *other,
-                                       int64_t n)
+LOB_SIMD_CLONES(void, mark_edges, (edge, row, other, n), uint8_t *edge, const int32_t *row,
+                const int32_t *other, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) edge[i] |= row[i] != other[i];
 }

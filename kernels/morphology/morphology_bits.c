@@ -97,12 +97,12 @@ static uint64_t packed(const uint8_t *bytes)
     return ones * 0x0102040810204080 >> 56;
 }
 
-#define DIFFER(type)                                                                         \
-    LOB_SIMD_CLONES static void differ_##type(uint8_t *restrict out, const void *restrict a, \
-                                              const void *restrict b, int n)                 \
-    {                                                                                        \
-        const type *const restrict left = a, *const restrict right = b;                      \
-        for (int i = 0; i < n; i++) out[i] = left[i] != right[i];                            \
+#define DIFFER(type)                                                            \
+    LOB_SIMD_CLONES(void, differ_##type, (out, a, b, n), uint8_t *restrict out, \
+                    const void *restrict a, const void *restrict b, int n)      \
+    {                                                                           \
+        const type *const restrict left = a, *const restrict right = b;         \
+        for (int i = 0; i < n; i++) out[i] = left[i] != right[i];               \
     }
 
 DIFFER(uint8_t)
@@ -157,7 +157,8 @@ static void cut_row(const job *j, int64_t row)
 
 /* ---- balls ---- */
 
-LOB_SIMD_CLONES static void unite(uint64_t *restrict to, const uint64_t *restrict from, int64_t n)
+LOB_SIMD_CLONES(void, unite, (to, from, n), uint64_t *restrict to, const uint64_t *restrict from,
+                int64_t n)
 {
     for (int64_t w = 0; w < n; w++) to[w] |= from[w];
 }

@@ -62,34 +62,34 @@ static void spread(uint8_t *bytes, uint64_t bits)
 
 /* What a row becomes: its labels, but voxels that are seen get those of kept or, where that is
  * NULL, grown. out may be labels or kept. */
-#define PUT_ROW(type)                                                                          \
-    LOB_SIMD_CLONES static void choose_##type(type *restrict to, const uint8_t *restrict seen, \
-                                              const type *other, const type *own, int64_t n)   \
-    {                                                                                          \
-        for (int64_t i = 0; i < n; i++) {                                                      \
-            const type a = other[i], b = own[i]; /* both are read: no branch */                \
-            to[i] = seen[i] ? a : b;                                                           \
-        }                                                                                      \
-    }                                                                                          \
-    static void put_row_##type(void *out, const void *labels, const void *kept, int64_t n,     \
-                               uint32_t grown, const uint64_t *seen)                           \
-    {                                                                                          \
-        const type *const from = labels;                                                       \
-        uint8_t some[64];                                                                      \
-        type made[64], other[64];                                                              \
-        for (int i = 0; i < 64; i++) other[i] = (type)grown;                                   \
-        for (int64_t x = 0; x < n; x += 64) {                                                  \
-            type *const to = (type *)out + x;                                                  \
-            const int64_t left = n - x < 64 ? n - x : 64;                                      \
-            const size_t bytes = (size_t)left * sizeof *to;                                    \
-            if (seen[x / 64] == 0) {                                                           \
-                if (to != from + x) memmove(to, from + x, bytes);                              \
-                continue;                                                                      \
-            }                                                                                  \
-            spread(some, seen[x / 64]);                                                        \
-            choose_##type(made, some, kept ? (const type *)kept + x : other, from + x, left);  \
-            memcpy(to, made, bytes);                                                           \
-        }                                                                                      \
+#define PUT_ROW(type)                                                                            \
+    LOB_SIMD_CLONES(void, choose_##type, (to, seen, other, own, n), type *restrict to,           \
+                    const uint8_t *restrict seen, const type *other, const type *own, int64_t n) \
+    {                                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                        \
+            const type a = other[i], b = own[i]; /* both are read: no branch */                  \
+            to[i] = seen[i] ? a : b;                                                             \
+        }                                                                                        \
+    }                                                                                            \
+    static void put_row_##type(void *out, const void *labels, const void *kept, int64_t n,       \
+                               uint32_t grown, const uint64_t *seen)                             \
+    {                                                                                            \
+        const type *const from = labels;                                                         \
+        uint8_t some[64];                                                                        \
+        type made[64], other[64];                                                                \
+        for (int i = 0; i < 64; i++) other[i] = (type)grown;                                     \
+        for (int64_t x = 0; x < n; x += 64) {                                                    \
+            type *const to = (type *)out + x;                                                    \
+            const int64_t left = n - x < 64 ? n - x : 64;                                        \
+            const size_t bytes = (size_t)left * sizeof *to;                                      \
+            if (seen[x / 64] == 0) {                                                             \
+                if (to != from + x) memmove(to, from + x, bytes);                                \
+                continue;                                                                        \
+            }                                                                                    \
+            spread(some, seen[x / 64]);                                                          \
+            choose_##type(made, some, kept ? (const type *)kept + x : other, from + x, left);    \
+            memcpy(to, made, bytes);                                                             \
+        }                                                                                        \
     }
 
 PUT_ROW(uint8_t)
@@ -98,7 +98,7 @@ PUT_ROW(uint32_t)
 
 /* The only label; -1: there are several, 0: there is none. */
 #define ONE_LABEL(type)                                                                          \
-    LOB_SIMD_CLONES static int64_t one_label_##type(const void *labels, int64_t n)               \
+    LOB_SIMD_CLONES(int64_t, one_label_##type, (labels, n), const void *labels, int64_t n)       \
     {                                                                                            \
         const type *const label = labels;                                                        \
         enum { AT_ONCE = 4096 };                                                                 \

@@ -156,9 +156,9 @@ static inline void add_bits(uint16_t *restrict cost, const uint64_t *const *row,
 }
 
 /* cost: of each displacement, the bits in which samples differ, at most 64 * 60. */
-LOB_SIMD_CLONES static void sum_bits(uint16_t *restrict cost, const lob_register_costs *k,
-                                     const lob_register_call *c, const uint64_t *rows,
-                                     const samples *s)
+LOB_SIMD_CLONES(void, sum_bits, (cost, k, c, rows, s), uint16_t *restrict cost,
+                const lob_register_costs *k, const lob_register_call *c, const uint64_t *rows,
+                const samples *s)
 {
     int64_t side[3];
     uint64_t none[MOST_SIDE];

@@ -143,8 +143,8 @@ static void edge_make(edge *e, const lob_register_costs *k, int64_t parent, int6
 }
 
 /* out[j][x] = least of in[i][x] + cost of (j, i), of side rows of n. */
-LOB_SIMD_CLONES static void least_along(int32_t *restrict out, const int32_t *restrict in,
-                                        const int32_t *cost, int side, int64_t n)
+LOB_SIMD_CLONES(void, least_along, (out, in, cost, side, n), int32_t *restrict out,
+                const int32_t *restrict in, const int32_t *cost, int side, int64_t n)
 {
     for (int j = 0; j < side; j++) {
         int32_t *restrict const to = out + j * n;
@@ -167,8 +167,8 @@ static void transpose(int32_t *restrict out, const int32_t *restrict in, int row
         for (int j = 0; j < rows; j++) out[x * rows + j] = in[j * n + x];
 }
 
-LOB_SIMD_CLONES static void add_message(int32_t *restrict cost, const int32_t *restrict message,
-                                        int64_t labels)
+LOB_SIMD_CLONES(void, add_message, (cost, message, labels), int32_t *restrict cost,
+                const int32_t *restrict message, int64_t labels)
 {
     int32_t least = message[0];
     for (int64_t l = 0; l < labels; l++) least = message[l] < least ? message[l] : least;
@@ -193,7 +193,7 @@ static void send_up(lob_register_costs *k, int64_t parent, int64_t child, int32_
 
 /* ---- choices ---- */
 
-LOB_SIMD_CLONES static int64_t first_least(const int32_t *cost, int64_t labels)
+LOB_SIMD_CLONES(int64_t, first_least, (cost, labels), const int32_t *cost, int64_t labels)
 {
     int32_t least = cost[0];
     int64_t l = 0;

@@ -17,9 +17,9 @@ enum { PAIRS = 12, MAPS = 6, CUTS = 5, MOST_RADIUS = 3 };
 /* ---- maps ---- */
 
 /* Squared differences of a row and the shifted one, summed over 2 radius + 1 along x. */
-LOB_SIMD_CLONES static void sum_along_x(int32_t *restrict out, int32_t *restrict wide,
-                                        const int16_t *restrict a, const int16_t *restrict b,
-                                        int64_t nx, int shift, int radius)
+LOB_SIMD_CLONES(void, sum_along_x, (out, wide, a, b, nx, shift, radius), int32_t *restrict out,
+                int32_t *restrict wide, const int16_t *restrict a, const int16_t *restrict b,
+                int64_t nx, int shift, int radius)
 {
     int32_t *const square = wide + radius;
     for (int64_t x = 0; x < nx; x++) {
@@ -45,14 +45,15 @@ LOB_SIMD_CLONES static void sum_along_x(int32_t *restrict out, int32_t *restrict
 }
 
 /* out = before + in - gone, of rows. */
-LOB_SIMD_CLONES static void slide(int32_t *restrict out, const int32_t *before,
-                                  const int32_t *restrict in, const int32_t *restrict gone,
-                                  int64_t nx)
+LOB_SIMD_CLONES(void, slide, (out, before, in, gone, nx), int32_t *restrict out,
+                const int32_t *before, const int32_t *restrict in, const int32_t *restrict gone,
+                int64_t nx)
 {
     for (int64_t x = 0; x < nx; x++) out[x] = before[x] + (in[x] - gone[x]);
 }
 
-LOB_SIMD_CLONES static void add(int32_t *restrict out, const int32_t *restrict in, int64_t nx)
+LOB_SIMD_CLONES(void, add, (out, in, nx), int32_t *restrict out, const int32_t *restrict in,
+                int64_t nx)
 {
     for (int64_t x = 0; x < nx; x++) out[x] += in[x];
 }
@@ -99,8 +100,8 @@ static void make_map(int32_t *map, int32_t *half, lob_register_call *c,
 enum { PIECE = 64 }; /* voxels of a row that are worked on together */
 
 /* Words of n <= PIECE voxels from their distances. All products are whole numbers below 2^53. */
-LOB_SIMD_CLONES static void make_words(uint64_t *restrict words,
-                                       const int32_t (*restrict distance)[PIECE], int n)
+LOB_SIMD_CLONES(void, make_words, (words, distance, n), uint64_t *restrict words,
+                const int32_t (*restrict distance)[PIECE], int n)
 {
     double least[PIECE], sum[PIECE];
     for (int x = 0; x < n; x++) {

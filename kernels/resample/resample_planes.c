@@ -135,9 +135,8 @@ static inline __attribute__((always_inline)) void add_window(
     *weights = all;
 }
 
-LOB_SIMD_CLONES
-static void add_row(const lob_resample_planes *p, const float *plane, int64_t y, int64_t z,
-                    double wz)
+LOB_SIMD_CLONES(void, add_row, (p, plane, y, z, wz), const lob_resample_planes *p,
+                const float *plane, int64_t y, int64_t z, double wz)
 {
     const lob_dims d = p->map.dims;
     const lob_resample_along *const at_y = &p->lines.along[1][y];

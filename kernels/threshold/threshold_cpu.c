@@ -15,9 +15,9 @@ enum { ROW = 1024 };
         break;                                                                                 \
     }
 
-LOB_SIMD_CLONES
-static void label_row(uint8_t *labels, const lob_volume *image, const uint8_t *mask,
-                      const lob_threshold_rule *rule, int64_t first, int64_t n)
+LOB_SIMD_CLONES(void, label_row, (labels, image, mask, rule, first, n), uint8_t *labels,
+                const lob_volume *image, const uint8_t *mask, const lob_threshold_rule *rule,
+                int64_t first, int64_t n)
 {
     double value[ROW];
     uint8_t reached[ROW] = {0};

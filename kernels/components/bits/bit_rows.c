@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef LOB_AVX2
 #include <immintrin.h>
-#define LOB_HAVE_AVX2
 #elif defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -80,13 +79,14 @@ static const void *row_of(const lob_volume *image, int channel, int64_t row)
         break;                                                                \
     }
 
-LOB_SIMD_CLONES static void foreground_bits(uint64_t *bits, const void *data, lob_type type,
-                                            int64_t n, const lob_component_rule *rule)
+LOB_SIMD_CLONES(void, foreground_bits, (bits, data, type, n, rule), uint64_t *bits,
+                const void *data, lob_type type, int64_t n, const lob_component_rule *rule)
 {
     LOB_TYPE_SWITCH(type, FOREGROUND_CASE);
 }
 
-LOB_SIMD_CLONES static void finite_bits(uint64_t *bits, const void *data, lob_type type, int64_t n)
+LOB_SIMD_CLONES(void, finite_bits, (bits, data, type, n), uint64_t *bits, const void *data,
+                lob_type type, int64_t n)
 {
     if (type == LOB_F32) {
         const float *in = data;
@@ -155,8 +155,8 @@ int64_t lob_bits_foreground(uint64_t *foreground, const lob_volume *image, const
         break;                                                  \
     }
 
-LOB_SIMD_CLONES static void equal_bits(uint64_t *bits, const void *a, const void *b, lob_type type,
-                                       int64_t n)
+LOB_SIMD_CLONES(void, equal_bits, (bits, a, b, type, n), uint64_t *bits, const void *a,
+                const void *b, lob_type type, int64_t n)
 {
     LOB_TYPE_SWITCH(type, EQUAL_CASE);
 }
@@ -175,8 +175,8 @@ LOB_SIMD_CLONES static void equal_bits(uint64_t *bits, const void *a, const void
         break;                                                                                    \
     }
 
-LOB_SIMD_CLONES static void within_bits(uint64_t *bits, const void *a, const void *b, lob_type type,
-                                        int64_t n, double limit)
+LOB_SIMD_CLONES(void, within_bits, (bits, a, b, type, n, limit), uint64_t *bits, const void *a,
+                const void *b, lob_type type, int64_t n, double limit)
 {
     LOB_TYPE_SWITCH(type, WITHIN_CASE);
 }
@@ -188,8 +188,8 @@ LOB_SIMD_CLONES static void within_bits(uint64_t *bits, const void *a, const voi
         break;                                                                                  \
     }
 
-LOB_SIMD_CLONES static void add_apart(double *sum, const void *a, const void *b, lob_type type,
-                                      int64_t n)
+LOB_SIMD_CLONES(void, add_apart, (sum, a, b, type, n), double *sum, const void *a, const void *b,
+                lob_type type, int64_t n)
 {
     LOB_TYPE_SWITCH(type, ADD_APART);
 }
@@ -246,18 +246,17 @@ static void compare(uint64_t *bits, const lob_volume *image, const lob_component
     if (dx < 0) lob_bits_shift_up(bits, bits, words);
 }
 
-#ifdef LOB_HAVE_AVX2
+#ifdef LOB_AVX2
 
 /* Bit i of words of 64 columns: whether voxels a[i] and b[i] are equal. */
 typedef void equal_words(uint64_t *bits, const char *a, const char *b, int64_t words);
 
-__attribute__((target("avx2"))) static inline __m256i load_avx2(const char *at)
+LOB_AVX2 static inline __m256i load_avx2(const char *at)
 {
     return _mm256_loadu_si256((const __m256i *)(const void *)at);
 }
 
-__attribute__((target("avx2"))) static void equal_1_avx2(uint64_t *bits, const char *a,
-                                                         const char *b, int64_t words)
+LOB_AVX2 static void equal_1_avx2(uint64_t *bits, const char *a, const char *b, int64_t words)
 {
     for (int64_t w = 0; w < words; w++) {
         const char *in = a + 64 * w, *other = b + 64 * w;
@@ -268,8 +267,7 @@ __attribute__((target("avx2"))) static void equal_1_avx2(uint64_t *bits, const c
     }
 }
 
-__attribute__((target("avx2"))) static void equal_2_avx2(uint64_t *bits, const char *a,
-                                                         const char *b, int64_t words)
+LOB_AVX2 static void equal_2_avx2(uint64_t *bits, const char *a, const char *b, int64_t words)
 {
     for (int64_t w = 0; w < words; w++) {
         uint64_t word = 0;
@@ -289,7 +287,7 @@ __attribute__((target("avx2"))) static void equal_2_avx2(uint64_t *bits, const c
 static equal_words *equal_words_of(lob_type type)
 {
     const bool one = type == LOB_U8 || type == LOB_I8, two = type == LOB_U16 || type == LOB_I16;
-    if ((!one && !two) || !__builtin_cpu_supports("avx2")) return NULL;
+    if ((!one && !two) || !lob_has_avx2()) return NULL;
     return one ? equal_1_avx2 : equal_2_avx2;
 }
 
@@ -316,7 +314,7 @@ static bool equal_avx2(uint64_t *bits, const lob_volume *image, int64_t a, int64
 
 void lob_bits_equal(uint64_t *bits, const lob_volume *image, int64_t a, int64_t b, int dx)
 {
-#ifdef LOB_HAVE_AVX2
+#ifdef LOB_AVX2
     if (equal_avx2(bits, image, a, b, dx)) return;
 #endif
     compare(bits, image, NULL, a, b, dx);

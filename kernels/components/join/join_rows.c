@@ -366,8 +366,8 @@ SPECIALISED bit_row bits_of(const union_find *u, int64_t row)
 }
 
 /* Join rows [row, end) with those before them that lie in [low, high). */
-LOB_SIMD_CLONES static bool join_rows(const union_find *u, int64_t row, int64_t end, int64_t low,
-                                      int64_t high)
+LOB_SIMD_CLONES(bool, join_rows, (u, row, end, low, high), const union_find *u, int64_t row,
+                int64_t end, int64_t low, int64_t high)
 {
     const lob_run_table *t = u->t;
     const int64_t ny = t->dims.ny, words = t->words;

@@ -65,7 +65,7 @@ static lob_status cut_slabs(lob_run_table *t, lob_error *error)
     return LOB_OK;
 }
 
-LOB_SIMD_CLONES static int64_t count_starts(const lob_run_table *t, int64_t row)
+LOB_SIMD_CLONES(int64_t, count_starts, (t, row), const lob_run_table *t, int64_t row)
 {
     const uint64_t *bits = t->foreground + row * t->words, *starts = lob_run_table_starts(t, row);
     int64_t count = 0;

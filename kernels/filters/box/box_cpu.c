@@ -64,8 +64,8 @@ static inline void write_columns(float *to, const lob_box_pass *pass, const doub
 }
 
 /* Sum columns in place. */
-LOB_SIMD_CLONES static void sum_columns(places_row *places, const lob_box_pass *pass, float *lines,
-                                        int64_t step, int w)
+LOB_SIMD_CLONES(void, sum_columns, (places, pass, lines, step, w), places_row *places,
+                const lob_box_pass *pass, float *lines, int64_t step, int w)
 {
     const int64_t window = 2 * pass->radius + 1, blocks = lob_box_blocks(pass);
     gather_columns(places, pass, lines, step, w);
@@ -110,7 +110,8 @@ static inline void write_rows(float *lines, const lob_box_pass *pass, const doub
 }
 
 /* Sum adjacent rows in place. */
-LOB_SIMD_CLONES static void sum_rows(float *places, const lob_box_pass *pass, float *lines, int w)
+LOB_SIMD_CLONES(void, sum_rows, (places, pass, lines, w), float *places, const lob_box_pass *pass,
+                float *lines, int w)
 {
     const int64_t window = 2 * pass->radius + 1, blocks = lob_box_blocks(pass);
     const int64_t pitch = places_of(pass);
@@ -134,7 +135,8 @@ LOB_SIMD_CLONES static void sum_rows(float *places, const lob_box_pass *pass, fl
 }
 
 /* Sum a row in place, each window anew. */
-LOB_SIMD_CLONES static void sum_row_anew(float *places, const lob_box_pass *pass, float *line)
+LOB_SIMD_CLONES(void, sum_row_anew, (places, pass, line), float *places, const lob_box_pass *pass,
+                float *line)
 {
     const int64_t r = pass->radius, n = pass->n;
     gather_row(places, pass, line);
@@ -183,8 +185,8 @@ typedef struct {
     }
 
 /* lob_box_read of n adjacent voxels, step by step. */
-LOB_SIMD_CLONES static void read_plane(float *to, const lob_box_source *from, int64_t at,
-                                       int64_t first, int64_t n)
+LOB_SIMD_CLONES(void, read_plane, (to, from, at, first, n), float *to, const lob_box_source *from,
+                int64_t at, int64_t first, int64_t n)
 {
     const uint8_t *const mask = from->mask ? from->mask + first : NULL;
     if (from->type == LOB_F32)

@@ -184,14 +184,14 @@ static inline __attribute__((always_inline)) void add_offset(tile *t, const int 
     }
 }
 
-LOB_SIMD_CLONES
-static void add_complete(tile *t, const int n[3], const int by[3], const lob_denoise_rule *rule)
+LOB_SIMD_CLONES(void, add_complete, (t, n, by, rule), tile *t, const int n[3], const int by[3],
+                const lob_denoise_rule *rule)
 {
     add_offset(t, n, by, rule, true);
 }
 
-LOB_SIMD_CLONES
-static void add_incomplete(tile *t, const int n[3], const int by[3], const lob_denoise_rule *rule)
+LOB_SIMD_CLONES(void, add_incomplete, (t, n, by, rule), tile *t, const int n[3], const int by[3],
+                const lob_denoise_rule *rule)
 {
     add_offset(t, n, by, rule, false);
 }

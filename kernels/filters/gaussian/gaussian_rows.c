@@ -1,11 +1,11 @@
 /* Weighted sums of rows: in registers of a processor with fused products, or one by one. */
 #include "kernels/filters/gaussian/gaussian_lines.h"
+#include "kernels/simd_clones.h"
 
 #include <math.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef LOB_AVX2
 #include <immintrin.h>
-#define LOB_HAVE_FMA
 #endif
 
 static void sum_one_by_one(float *out, const float *const *rows, const float *weights, int64_t taps,
@@ -18,21 +18,19 @@ static void sum_one_by_one(float *out, const float *const *rows, const float *we
     }
 }
 
-#ifdef LOB_HAVE_FMA
-
-#define FMA __attribute__((target("avx2,fma")))
+#ifdef LOB_AVX2
 
 /* So many vectors of 8 at once that sums need not wait for each other: an fmaf takes 4 cycles, and
  * two begin in each. */
 enum { LANES = 8, VECTORS = 8 };
 
-FMA static inline void store(float *out, __m256 sum, __m256 scale)
+LOB_AVX2 static inline void store(float *out, __m256 sum, __m256 scale)
 {
     _mm256_storeu_ps(out, _mm256_add_ps(_mm256_mul_ps(sum, scale), _mm256_setzero_ps()));
 }
 
-FMA static void sum_vectors(float *out, const float *const *rows, const float *weights,
-                            int64_t taps, float scale, int64_t at, int64_t n)
+LOB_AVX2 static void sum_vectors(float *out, const float *const *rows, const float *weights,
+                                 int64_t taps, float scale, int64_t at, int64_t n)
 {
     const __m256 factor = _mm256_set1_ps(scale);
     int64_t i = 0;
@@ -68,8 +66,8 @@ FMA static void sum_vectors(float *out, const float *const *rows, const float *w
 void lob_weighted_rows(float *out, const float *const *rows, const float *weights, int64_t taps,
                        float scale, int64_t at, int64_t n)
 {
-#ifdef LOB_HAVE_FMA
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+#ifdef LOB_AVX2
+    if (lob_has_avx2()) {
         sum_vectors(out, rows, weights, taps, scale, at, n);
         return;
     }

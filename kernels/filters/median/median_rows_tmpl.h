@@ -49,8 +49,8 @@ static KEY NAMED(edge_key_)(const lob_median_rows *m)
 }
 
 /* Keys of n adjacent voxels, first among all of the volume. */
-LOB_SIMD_CLONES static void NAMED(load_)(KEY *keys, const lob_median_rows *m, int64_t first,
-                                         int64_t n)
+LOB_SIMD_CLONES(void, NAMED(load_), (keys, m, first, n), KEY *keys, const lob_median_rows *m,
+                int64_t first, int64_t n)
 {
     const char *in = m->in + first * (int64_t)sizeof(KEY);
     const lob_key_kind kind = m->kind;
@@ -121,8 +121,8 @@ static bool NAMED(is_data_)(const lob_median_rows *m, int64_t voxel)
     }
 
 /* The nines of w voxels from the three lines, which begin a place before them. */
-LOB_SIMD_CLONES static void NAMED(nines_)(KEY (*nine)[LOB_MEDIAN_STRIP], NAMED(network_) * s,
-                                          int64_t w)
+LOB_SIMD_CLONES(void, NAMED(nines_), (nine, s, w), KEY (*nine)[LOB_MEDIAN_STRIP],
+                NAMED(network_) * s, int64_t w)
 {
     KEY *const low = s->sorted[0], *const middle = s->sorted[1], *const high = s->sorted[2];
 #pragma omp simd
@@ -142,11 +142,10 @@ LOB_SIMD_CLONES static void NAMED(nines_)(KEY (*nine)[LOB_MEDIAN_STRIP], NAMED(n
 }
 
 /* Two medians of each x: of the nines before, one and other, and of one, other and after. */
-LOB_SIMD_CLONES static void NAMED(pairs_)(KEY *to_first, KEY *to_second,
-                                          KEY (*before)[LOB_MEDIAN_STRIP],
-                                          KEY (*one)[LOB_MEDIAN_STRIP],
-                                          KEY (*other)[LOB_MEDIAN_STRIP],
-                                          KEY (*after)[LOB_MEDIAN_STRIP], int64_t w)
+LOB_SIMD_CLONES(void, NAMED(pairs_), (to_first, to_second, before, one, other, after, w),
+                KEY *to_first, KEY *to_second, KEY (*before)[LOB_MEDIAN_STRIP],
+                KEY (*one)[LOB_MEDIAN_STRIP], KEY (*other)[LOB_MEDIAN_STRIP],
+                KEY (*after)[LOB_MEDIAN_STRIP], int64_t w)
 {
 #pragma omp simd
     for (int64_t x = 0; x < w; x++) {
@@ -219,7 +218,8 @@ static void NAMED(flush_)(NAMED(select_) * s, int64_t w)
 }
 
 /* Count how many of line[x] .. line[x + 2r] are less than tried[x]. */
-LOB_SIMD_CLONES static void NAMED(count_)(NAMED(select_) * s, const KEY *line, int64_t w, int64_t r)
+LOB_SIMD_CLONES(void, NAMED(count_), (s, line, w, r), NAMED(select_) * s, const KEY *line,
+                int64_t w, int64_t r)
 {
     COUNT *const count = s->count;
     const KEY *const tried = s->tried;

@@ -336,8 +336,8 @@ static inline __attribute__((always_inline)) void take_row(const sweeps *s, uint
 }
 
 /* Bring a stretch up to date. Returns how many of its voxels got their first path. */
-LOB_SIMD_CLONES
-static int grow_stretch(const sweeps *s, int64_t row, int64_t at, int64_t x)
+LOB_SIMD_CLONES(int, grow_stretch, (s, row, at, x), const sweeps *s, int64_t row, int64_t at,
+                int64_t x)
 {
     const unsigned due = s->due[at];
     uint16_t bests[3 * WIDE], *const best = bests + WIDE, *const key = keys_of(s, row) + x;

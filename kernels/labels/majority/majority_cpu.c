@@ -68,8 +68,8 @@ static box around(const filter *f, const box *tile)
 /* ---- rows, compiled for wide registers ---- */
 
 /* The least and the largest label of a row. */
-LOB_SIMD_CLONES static void extend_range(int32_t range[2], const void *in, lob_type type,
-                                         int64_t first, int n)
+LOB_SIMD_CLONES(void, extend_range, (range, in, type, first, n), int32_t range[2], const void *in,
+                lob_type type, int64_t first, int n)
 {
     int32_t low = range[0], high = range[1];
 #define EXTEND(ctype)                               \
@@ -92,8 +92,8 @@ LOB_SIMD_CLONES static void extend_range(int32_t range[2], const void *in, lob_t
 
 /* Where the row holds a label, as 0 and 1; next becomes the least label above it. Returns whether
  * it does anywhere. */
-LOB_SIMD_CLONES static bool indicate(uint16_t *is, const void *in, lob_type type, int64_t first,
-                                     int n, int32_t label, int32_t *next)
+LOB_SIMD_CLONES(bool, indicate, (is, in, type, first, n, label, next), uint16_t *is, const void *in,
+                lob_type type, int64_t first, int n, int32_t label, int32_t *next)
 {
     int32_t above = *next, any = 0;
 #define INDICATE(ctype)                                 \
@@ -117,8 +117,8 @@ LOB_SIMD_CLONES static bool indicate(uint16_t *is, const void *in, lob_type type
 }
 
 /* Weighted sums along x of TILE_X + taps - 1 indicators; at most LOB_MAJORITY_UNIT. */
-LOB_SIMD_CLONES static void sum_row(uint16_t *restrict to, const uint16_t *restrict is,
-                                    const uint32_t *weight, int taps)
+LOB_SIMD_CLONES(void, sum_row, (to, is, weight, taps), uint16_t *restrict to,
+                const uint16_t *restrict is, const uint32_t *weight, int taps)
 {
     memset(to, 0, TILE_X * sizeof *to);
     for (int k = 0; k < taps; k++) {
@@ -128,8 +128,8 @@ LOB_SIMD_CLONES static void sum_row(uint16_t *restrict to, const uint16_t *restr
 }
 
 /* Weighted sums of rows `apart` from each other, for TILE_X voxels. */
-LOB_SIMD_CLONES static void sum_rows(uint32_t *restrict to, const uint16_t *restrict rows,
-                                     const uint32_t *weight, int taps)
+LOB_SIMD_CLONES(void, sum_rows, (to, rows, weight, taps), uint32_t *restrict to,
+                const uint16_t *restrict rows, const uint32_t *weight, int taps)
 {
     uint32_t sum[TILE_X] = {0};
     for (int k = 0; k < taps; k++)
@@ -137,15 +137,15 @@ LOB_SIMD_CLONES static void sum_rows(uint32_t *restrict to, const uint16_t *rest
     memcpy(to, sum, sizeof sum);
 }
 
-LOB_SIMD_CLONES static void add_plane(uint32_t *restrict to, const uint32_t *restrict plane,
-                                      uint32_t weight, int n)
+LOB_SIMD_CLONES(void, add_plane, (to, plane, weight, n), uint32_t *restrict to,
+                const uint32_t *restrict plane, uint32_t weight, int n)
 {
     for (int i = 0; i < n; i++) to[i] += weight * plane[i];
 }
 
 /* Let a label compete with the best so far. Returns whether any voxel may still change. */
-LOB_SIMD_CLONES static bool compete(const scratch *s, int64_t first, int n, const int32_t *own,
-                                    int32_t label, bool prefers_own)
+LOB_SIMD_CLONES(bool, compete, (s, first, n, own, label, prefers_own), const scratch *s,
+                int64_t first, int n, const int32_t *own, int32_t label, bool prefers_own)
 {
     uint32_t open = 0;
     uint32_t *best = s->best + first, *left = s->left + first;

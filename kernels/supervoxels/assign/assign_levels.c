@@ -6,9 +6,9 @@
 enum { SEGMENT = 256 };
 
 /* lob_lab of a segment: arithmetic in vectors, look-ups in between. */
-LOB_SIMD_CLONES static void lab_levels(uint16_t *out, int64_t stride,
-                                       const lob_supervoxels_plan *plan, const lob_volume *image,
-                                       const uint8_t *is_data, int64_t at, int32_t n)
+LOB_SIMD_CLONES(void, lab_levels, (out, stride, plan, image, is_data, at, n), uint16_t *out,
+                int64_t stride, const lob_supervoxels_plan *plan, const lob_volume *image,
+                const uint8_t *is_data, int64_t at, int32_t n)
 {
     const uint8_t *red = (const uint8_t *)image->data + at;
     const uint8_t *green = red + lob_voxels(image), *blue = green + lob_voxels(image);

@@ -5,6 +5,7 @@
  */
 #include "kernels/supervoxels/assign/assign_rows.h"
 
+#include "kernels/simd_clones.h"
 #include "kernels/supervoxels/assign/assign_levels.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@
  */
 enum { SEGMENT = 256, LANES = 8, ROWS = LOB_ASSIGN_ROWS, CHANNEL = ROWS * SEGMENT };
 
-/* For what is compiled twice, with and without fused multiply-add; see FOR_FMA below. */
+/* For what is compiled twice, with and without fused multiply-add: there, fmaf is a slow call. */
 #ifdef __GNUC__
 #define INLINE static inline __attribute__((always_inline))
 #else
@@ -517,7 +518,7 @@ void lob_assign_rows_start(lob_assign_rows *rows, const lob_block_sums *to, int3
     }
 }
 
-INLINE void add_rows(lob_assign_rows *rows, const lob_block_sums *to)
+LOB_SIMD_CLONES(void, add_rows, (rows, to), lob_assign_rows *rows, const lob_block_sums *to)
 {
     while (next_segment(rows)) {
         find_nearest(rows, &to->block);
@@ -526,7 +527,7 @@ INLINE void add_rows(lob_assign_rows *rows, const lob_block_sums *to)
     }
 }
 
-INLINE void label_rows(lob_assign_rows *rows, int32_t *labels)
+LOB_SIMD_CLONES(void, label_rows, (rows, labels), lob_assign_rows *rows, int32_t *labels)
 {
     const lob_supervoxels_rule *rule = &rows->params->plan->rule;
     const lob_cell_block all = {0, rule->cells[1], 0, rule->cells[2]};
@@ -540,49 +541,15 @@ INLINE void label_rows(lob_assign_rows *rows, int32_t *labels)
     }
 }
 
-/* Where the compiler may not use the instruction, fmaf is a slow call: so all of the above is
- * compiled again for machines that have it. The results are the same. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__FMA__)
-#define FOR_FMA __attribute__((target("avx2,fma")))
-
-static bool has_fma(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-#else
-#define FOR_FMA
-
-static bool has_fma(void)
-{
-    return true;
-}
-#endif
-
-FOR_FMA static void add_rows_fma(lob_assign_rows *rows, const lob_block_sums *to)
-{
-    add_rows(rows, to);
-}
-
-FOR_FMA static void label_rows_fma(lob_assign_rows *rows, int32_t *labels)
-{
-    label_rows(rows, labels);
-}
-
 void lob_assign_rows_add(lob_assign_rows *rows, const lob_block_sums *to, int32_t y, int32_t ny,
                          int32_t z)
 {
     open_rows(rows, y, ny, z);
-    if (has_fma())
-        add_rows_fma(rows, to);
-    else
-        add_rows(rows, to);
+    add_rows(rows, to);
 }
 
 void lob_assign_rows_label(lob_assign_rows *rows, int32_t *labels, int32_t y, int32_t ny, int32_t z)
 {
     open_rows(rows, y, ny, z);
-    if (has_fma())
-        label_rows_fma(rows, labels);
-    else
-        label_rows(rows, labels);
+    label_rows(rows, labels);
 }
