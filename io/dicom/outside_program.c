@@ -8,12 +8,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -53,14 +51,38 @@ static void set_limit(int resource, int64_t most)
     setrlimit(resource, &limit);
 }
 
-/* Only functions that POSIX allows between fork and exec: other threads may hold any lock. */
-static void become(const lob_program *program, int out, pid_t parent)
+/* A program at work. */
+typedef struct {
+    pid_t pid, guard;
+    int out;  /* what it prints */
+    int tied; /* closed with this process, whatever ends it */
+} running;
+
+/* The head of a group of processes, which it ends when nobody holds the other end of `tie` any
+ * more. A program may be a script that has started another one: to end it alone would not do. */
+static pid_t start_guard(int tie)
 {
-    setpgid(0, 0);
-#ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-    if (getppid() != parent) _exit(126);
+    static char shell[] = "/bin/sh", option[] = "-c", script[] = "read gone; kill -9 0";
+    char *const words[] = {shell, option, script, NULL}, *const none[] = {NULL};
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, tie, 0);
+    for (int fd = 1; fd <= 2; fd++)
+        posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_WRONLY, 0);
+    pid_t pid;
+    const int failed = posix_spawn(&pid, shell, &files, &attributes, words, none);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    return failed ? -1 : pid;
+}
+
+/* Only functions that POSIX allows between fork and exec: other threads may hold any lock. */
+static void become(const lob_program *program, int out, pid_t group)
+{
+    if (setpgid(0, group) != 0) _exit(126);
     for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
@@ -79,24 +101,48 @@ static void become(const lob_program *program, int out, pid_t parent)
     _exit(127);
 }
 
-static pid_t start(int *out, const lob_program *program)
+/* Not posix_spawn, which cannot set limits. */
+static pid_t start_program(int out, pid_t group, const lob_program *program)
 {
-    int ends[2];
     sigset_t all, before;
-    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
     /* No handler of this process may run in the child before they are all taken away. */
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    const pid_t parent = getpid();
-    /* Not posix_spawn, which can neither set limits nor let the child die with its parent. */
     const pid_t pid = fork();
-    if (pid == 0) become(program, ends[1], parent);
+    if (pid == 0) become(program, out, group);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    close(ends[1]);
-    if (pid < 0) close(ends[0]);
-    if (pid > 0) setpgid(pid, pid); /* whoever comes first */
-    *out = ends[0];
     return pid;
+}
+
+/* End it and all that it has started. */
+static void end_group(const running *r)
+{
+    kill(-r->guard, SIGKILL);
+    while (waitpid(r->guard, NULL, 0) < 0 && errno == EINTR) {
+    }
+    close(r->tied);
+}
+
+static bool start(running *r, const lob_program *program)
+{
+    int tie[2], ends[2];
+    if (pipe2(tie, O_CLOEXEC) != 0) return false;
+    r->tied = tie[1];
+    r->guard = start_guard(tie[0]);
+    close(tie[0]);
+    if (r->guard < 0) {
+        close(r->tied);
+        return false;
+    }
+    r->pid = -1;
+    if (pipe2(ends, O_CLOEXEC) == 0) {
+        r->out = ends[0];
+        r->pid = start_program(ends[1], r->guard, program);
+        close(ends[1]);
+        if (r->pid < 0) close(r->out);
+    }
+    if (r->pid < 0) end_group(r);
+    return r->pid >= 0;
 }
 
 /* ---- the parent ---- */
@@ -142,34 +188,34 @@ void lob_program_run(lob_program_end *end, const lob_program *program)
     const double start_s = lob_clock_s();
     bool prints = true, alive = true;
     size_t used = 0;
-    int fd, status = 0;
+    int status = 0;
+    running r;
     *end = (lob_program_end){.fate = LOB_PROGRAM_DONE};
-    const pid_t pid = start(&fd, program);
-    if (pid < 0) {
+    if (!start(&r, program)) {
         end->fate = LOB_PROGRAM_NONE;
         return;
     }
     while (alive) {
         if (prints)
-            prints = listen_to(end, &used, fd, STEP_MS);
+            prints = listen_to(end, &used, r.out, STEP_MS);
         else
             poll(NULL, 0, 1); /* it has closed its output, and is about to end */
-        const pid_t ended = waitpid(pid, &status, WNOHANG);
+        const pid_t ended = waitpid(r.pid, &status, WNOHANG);
         alive = ended == 0 || (ended < 0 && errno == EINTR);
         if (!alive) break;
         if (program->stop && program->stop(program->user)) end->fate = LOB_PROGRAM_STOPPED;
         if (lob_clock_s() - start_s > program->seconds) end->fate = LOB_PROGRAM_LATE;
         if (end->fate == LOB_PROGRAM_DONE) continue;
-        kill(-pid, SIGKILL);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+        kill(-r.guard, SIGKILL);
+        while (waitpid(r.pid, &status, 0) < 0 && errno == EINTR) {
         }
         alive = false;
     }
     /* What is left in the pipe, of which a child that it has left behind may go on to make more. */
-    struct pollfd rest = {.fd = fd, .events = POLLIN};
+    struct pollfd rest = {.fd = r.out, .events = POLLIN};
     for (int i = 0; prints && i < MOST_READS && poll(&rest, 1, 0) > 0; i++)
-        prints = listen_to(end, &used, fd, 0);
-    kill(-pid, SIGKILL); /* what it has started and not waited for */
-    close(fd);
+        prints = listen_to(end, &used, r.out, 0);
+    end_group(&r); /* with what it has started and not waited for */
+    close(r.out);
     settle(end, status);
 }

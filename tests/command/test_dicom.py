@@ -305,9 +305,10 @@ def is_alive(pid):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 def test_signals(tmp_path, ct, monkeypatch, scratch, number):
-    """The converter ends with its caller, and its folder goes; after SIGKILL it goes with the next conversion."""
+    """The converter ends with its caller, as does what it has started, and its folder goes; after SIGKILL it goes with the
+    next conversion."""
     _, folder = ct
-    fake(tmp_path / "bin", monkeypatch, "dcm2niix", f'echo $$ > "{tmp_path}/pid"\nexec sleep 600\n')
+    fake(tmp_path / "bin", monkeypatch, "dcm2niix", f'sleep 600 &\necho $! > "{tmp_path}/pid"\nwait\n')
     child = subprocess.Popen([PROGRAM, "components", folder, "-o", "out.nii.gz"], cwd=tmp_path, stderr=-1)
     wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip())
     pid = int((tmp_path / "pid").read_text())
