@@ -30,9 +30,9 @@ char *lob_real_path(const char *path);
 /* The folder of the program or shared library that this code is in, malloc'ed; NULL: unknown. */
 char *lob_code_folder(void);
 
-/* Is a file there, and of root, of whoever runs this or of whoever has the folder? Somebody else
- * may have put it there to be run. */
-bool lob_is_program_of(const char *path, const char *folder);
+/* Is a file there, and of root, of whoever runs this or of whoever has the program or shared
+ * library that this code is in? Somebody else may have put it there to be run. */
+bool lob_is_program_of_ours(const char *path);
 
 /* ---- what is there ---- */
 

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
-#ifdef __linux__
+#ifdef __GLIBC__
 #include <link.h>
 #endif
 #include <pthread.h>
@@ -44,33 +44,45 @@ char *lob_real_path(const char *path)
     return realpath(path, NULL);
 }
 
-char *lob_code_folder(void)
+/* The program or shared library that this code is in, malloc'ed; NULL: unknown. */
+static char *code_file(void)
 {
     Dl_info about;
     const char *file = NULL;
-#ifdef __linux__
+#ifdef __GLIBC__
     /* A program's name is what it was started by, which leads to it on the PATH alone; a library's
      * may begin in the folder that was the current one when it was loaded. */
     struct link_map *map;
     char origin[2 * PATH_MAX];
-    if (dladdr1((void *)lob_code_folder, &about, (void **)&map, RTLD_DL_LINKMAP) != 0)
+    if (dladdr1((void *)code_file, &about, (void **)&map, RTLD_DL_LINKMAP) != 0)
         file = map->l_name[0] ? map->l_name : "/proc/self/exe";
-    if (file && file[0] != '/')
-        return dlinfo(map, RTLD_DI_ORIGIN, origin) == 0 ? realpath(origin, NULL) : NULL;
+    if (file && file[0] != '/') {
+        if (dlinfo(map, RTLD_DI_ORIGIN, origin) != 0) return NULL;
+        strcat(strcat(origin, "/"), lob_name_in_path(file));
+        file = origin;
+    }
 #else
-    if (dladdr((void *)lob_code_folder, &about) != 0) file = about.dli_fname;
+    if (dladdr((void *)code_file, &about) != 0) file = about.dli_fname;
 #endif
-    char *const path = file ? realpath(file, NULL) : NULL;
+    return file ? realpath(file, NULL) : NULL;
+}
+
+char *lob_code_folder(void)
+{
+    char *const path = code_file();
     if (path) *strrchr(path, '/') = '\0';
     return path;
 }
 
-bool lob_is_program_of(const char *path, const char *folder)
+bool lob_is_program_of_ours(const char *path)
 {
     struct stat is, its;
     if (stat(path, &is) != 0 || !S_ISREG(is.st_mode)) return false;
-    return is.st_uid == 0 || is.st_uid == geteuid() ||
-           (stat(folder, &its) == 0 && is.st_uid == its.st_uid);
+    if (is.st_uid == 0 || is.st_uid == geteuid()) return true;
+    char *const code = code_file();
+    const bool ours = code && stat(code, &its) == 0 && is.st_uid == its.st_uid;
+    free(code);
+    return ours;
 }
 
 /* ---- what is there ---- */

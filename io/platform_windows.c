@@ -166,9 +166,8 @@ char *lob_code_folder(void)
     return path;
 }
 
-bool lob_is_program_of(const char *path, const char *folder)
+bool lob_is_program_of_ours(const char *path)
 {
-    (void)folder;
     return lob_is_file(path);
 }
 

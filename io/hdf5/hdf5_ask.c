@@ -2,7 +2,6 @@
 #include "io/hdf5/hdf5_messages.h"
 #include "io/hdf5/sandbox.h"
 #include "io/platform.h"
-#include "volumes/version.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +28,7 @@ static char *find_helper(void)
     bool found = false;
     for (size_t i = 0; path && folder && !found && i < sizeof from / sizeof from[0]; i++) {
         snprintf(path, room, "%s/%s" PROGRAM, folder, from[i]);
-        found = lob_is_program_of(path, folder);
+        found = lob_is_program_of_ours(path);
     }
     if (path && !found && *LOBULE_LIBEXEC_WHOLE) {
         snprintf(path, room, LOBULE_LIBEXEC_WHOLE "/" PROGRAM);
@@ -51,7 +50,9 @@ lob_status lob_hdf5_ask(lob_sandbox *box, const lob_hdf5_request *request,
         return lob_fail_file(error, LOB_EINTERNAL, path,
                              "HDF5 is read and written by the program " PROGRAM
                              ", which is not where Lobule is installed; install Lobule again");
-    const bool started = lob_sandbox_start(box, program, LOB_VERSION, file);
+    char build[LOB_HDF5_BUILD];
+    lob_hdf5_build(build);
+    const bool started = lob_sandbox_start(box, program, build, file);
     free(program);
     if (!started)
         return lob_fail_file(error, LOB_ENOMEM, path,

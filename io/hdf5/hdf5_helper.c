@@ -6,7 +6,6 @@
 #include "io/hdf5/hdf5_parts.h"
 #include "io/hdf5/sandbox_inside.h"
 #include "io/platform.h"
-#include "volumes/version.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +139,9 @@ static void list_sets(const task *t)
 int main(int argc, char **argv)
 {
     static task t;
-    if (argc != 2 || strcmp(argv[1], LOB_VERSION) != 0) return LOB_SANDBOX_REFUSES;
+    char build[LOB_HDF5_BUILD];
+    lob_hdf5_build(build);
+    if (argc != 2 || strcmp(argv[1], build) != 0) return LOB_SANDBOX_REFUSES;
     lob_inside_begin();
     const int ready = LOB_HDF5_READY;
     lob_inside_send(&ready, sizeof ready);

@@ -7,7 +7,10 @@
 #define LOB_HDF5_MESSAGES_H
 
 #include "io/format.h"
+#include "volumes/version.h"
 #include "volumes/volume.h"
+
+#include <stdio.h>
 
 enum {
     LOB_HDF5_SIDES = 5,             /* of a file that is written: t, z, y, x, c */
@@ -63,8 +66,19 @@ typedef struct {
     lob_file_info info;          /* for its warnings */
 } lob_hdf5_reply;
 
-/* An int that the helper sends before anything else: it runs, and its messages are of this size. */
-enum { LOB_HDF5_READY = sizeof(lob_hdf5_request) << 16 | sizeof(lob_hdf5_reply) };
+/*
+ * The word that the helper is started with: version and sizes of messages. A helper of another
+ * build ends at once, with LOB_SANDBOX_REFUSES.
+ */
+enum { LOB_HDF5_BUILD = 64 };
+static inline void lob_hdf5_build(char build[LOB_HDF5_BUILD])
+{
+    snprintf(build, LOB_HDF5_BUILD, LOB_VERSION "-%zu-%zu", sizeof(lob_hdf5_request),
+             sizeof(lob_hdf5_reply));
+}
+
+/* An int that the helper sends before anything else: it runs. */
+enum { LOB_HDF5_READY = 0x35464448 };
 
 /* LOB_HDF5_LIST: an int, how many there are, then at most LOB_HDF5_MAX_SETS times lob_data_set. */
 

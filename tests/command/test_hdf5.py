@@ -278,6 +278,9 @@ def test_helper_of_somebody_else(tmp_path):
     os.chown(helper, 12345, -1)
     subprocess.run([program, "convert", tmp_path / "a.nii.gz", tmp_path / "b.h5"], check=False)
     assert not (tmp_path / "was_run").exists()
+    os.chown(program, 12345, -1)  # now they belong together, in a folder of root's
+    subprocess.run([program, "convert", tmp_path / "a.nii.gz", tmp_path / "b.h5"], check=False)
+    assert (tmp_path / "was_run").exists()
 
 
 def test_few_files_may_be_open(tmp_path):
