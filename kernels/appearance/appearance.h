@@ -12,6 +12,11 @@
  * averaged over a view's channels, and summed over views (naive Bayes): what nobody drew is more
  * likely background than one of the labels.
  *
+ * Partial volume. Voxels at a border hold two tissues, and nobody draws them: h_l and h_others lack
+ * values between theirs. With `partial_volume` so large a share of h_l is what voxels have that are
+ * mostly l: for a bin a under its strokes and a bin c under others, both as often as they are
+ * drawn, evenly the bins from a to halfway to c. So h_others, from c on.
+ *
  * Nearby. Tissue of one kind is not as bright everywhere. With `local` the share 1 - local of a
  * score is that above, and the rest comes from strokes nearby, learnt at nodes in each slice across
  * local_axis. These lie from border to border, at most local_mm apart; or 1.25 times that, and so
@@ -59,25 +64,27 @@ enum {
 };
 
 typedef struct {
-    int bins;            /* 2..LOB_APPEARANCE_MAX_BINS */
-    double bin_sigma;    /* bins, 0..100 */
-    double whole;        /* 0..1 */
-    double far;          /* nats, 0..16; 0: leaves it out */
-    double far_quantile; /* 0..1 */
-    double shape;        /* nats, 0..16; 0: leaves the outline out */
-    double shape_mm;     /* mm, > 0; 0: the least spacing of axes with more than one voxel */
-    double shape_widen;  /* mm per mm, >= 0 */
-    double shape_slope;  /* mm per mm, >= 0 */
-    double local;        /* 0..1; 0: strokes count alike wherever they are */
-    double local_mm;     /* from node to node, > 0, at most 1e6 */
-    int local_axis;      /* 0 x, 1 y or 2 z */
-    bool levels;         /* shares are wanted smoothed, in steps of 1/255, as uint8 */
-    double blur_mm;      /* standard deviation of the Gaussian that smooths them, edges repeated;
-                            0..1e6, 0: none; not read without levels */
+    int bins;              /* 2..LOB_APPEARANCE_MAX_BINS */
+    double bin_sigma;      /* bins, 0..100 */
+    double whole;          /* 0..1 */
+    double partial_volume; /* 0..1 */
+    double far;            /* nats, 0..16; 0: leaves it out */
+    double far_quantile;   /* 0..1 */
+    double shape;          /* nats, 0..16; 0: leaves the outline out */
+    double shape_mm;       /* mm, > 0; 0: the least spacing of axes with more than one voxel */
+    double shape_widen;    /* mm per mm, >= 0 */
+    double shape_slope;    /* mm per mm, >= 0 */
+    double local;          /* 0..1; 0: strokes count alike wherever they are */
+    double local_mm;       /* from node to node, > 0, at most 1e6 */
+    int local_axis;        /* 0 x, 1 y or 2 z */
+    bool levels;           /* shares are wanted smoothed, in steps of 1/255, as uint8 */
+    double blur_mm;        /* standard deviation of the Gaussian that smooths them, edges repeated;
+                              0..1e6, 0: none; not read without levels */
 } lob_appearance_options;
 
-/* 64 bins, sigma 2 bins, whole 0.5, 4 nats of far beyond the quantile 0.75, 2 nats of shape over
- * the least spacing, widened by 0.1, slope 0.5; nothing local, with nodes 15 mm apart across z. */
+/* 64 bins, sigma 2 bins, whole 0.5, no partial volume, 4 nats of far beyond the quantile 0.75, 2
+ * nats of shape over the least spacing, widened by 0.1, slope 0.5; nothing local, with nodes 15 mm
+ * apart across z. */
 lob_appearance_options lob_appearance_defaults(void);
 
 typedef struct {

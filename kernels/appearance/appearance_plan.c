@@ -34,22 +34,23 @@ static lob_status check(const lob_appearance_input *in, const lob_appearance_opt
         bool good;
         const char *what;
     } rules[] = {
-        {o->bins >= 2 && o->bins <= LOB_APPEARANCE_MAX_BINS, "the number of bins"   },
-        {between(o->bin_sigma,                               0,                       100), "the width along the bins"},
-        {between(o->whole,                        0,                                               1), "the share of the whole"},
-        {between(o->far,                          0, 16), "what far voxels lose"},
-        {between(o->far_quantile,                                                  0,                                                            1), "the quantile of the reach"},
-        {between(o->shape,                                               0,                                                16), "what an outline gives"},
-        {between(o->shape_mm,                            0, 1e6), "the width of a border"},
-        {between(o->shape_widen,                       0,                                              1e6), "the growth of that width"},
-        {between(o->shape_slope,   0,1e6), "the slope beyond an outline"},
-        {between(o->local,                                                  0,                                                       1), "the share of strokes nearby"},
-        {between(o->local_mm,                                              1e-6,                                              1e6), "the way between nodes"},
-        {o->local_axis >= 0 && o->local_axis <= 2,                             "the axis of local scores"                            },
-        {!o->levels || between(o->blur_mm,                        0,                                               1e6), "what smooths the shares"},
-        {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                                               "the number of labels"                                                                                          },
-        {in->background >= 1 && in->background <= in->labels,                                                  "the background's label"                                                         },
-        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,                                                "the number of views"},
+        {o->bins >= 2 && o->bins <= LOB_APPEARANCE_MAX_BINS, "the number of bins"},
+        {between(o->bin_sigma,                               0,                    100), "the width along the bins"},
+        {between(o->whole,                        0,                                            1), "the share of the whole"},
+        {between(o->partial_volume,                          0, 1), "the share of partial volume"},
+        {between(o->far,                                                  0,                                              16), "what far voxels lose"},
+        {between(o->far_quantile,                                                0,                                       1), "the quantile of the reach"},
+        {between(o->shape,                                     0,       16), "what an outline gives"},
+        {between(o->shape_mm,                            0,                                                1e6), "the width of a border"},
+        {between(o->shape_widen,  0,1e6), "the growth of that width"},
+        {between(o->shape_slope,                                                  0,                                                       1e6), "the slope beyond an outline"},
+        {between(o->local,                                               0,                                      1), "the share of strokes nearby"},
+        {between(o->local_mm,                                1e-6,                        1e6), "the way between nodes"},
+        {o->local_axis >= 0 && o->local_axis <= 2,                           "the axis of local scores"                                              },
+        {!o->levels || between(o->blur_mm,                                                0,                                                                                   1e6), "what smooths the shares"},
+        {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                                                  "the number of labels"                                                },
+        {in->background >= 1 && in->background <= in->labels,                                              "the background's label"},
+        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,                                   "the number of views"       },
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!rules[i].good)
@@ -150,14 +151,46 @@ static void share_of(double *share, const int64_t *counts, int n, const double *
     for (int b = 0; b < n; b++) share[b] = (share[b] + 0.5 / n) / (total + 0.5);
 }
 
+/* Shares of bins of voxels that hold two tissues, more of `most` than of `least`, whose shares are
+ * given: of each pair of bins evenly those from the first to halfway to the second. */
+static void mix(double *mixed, const double *most, const double *least, int n)
+{
+    double change[LOB_APPEARANCE_MAX_BINS + 3] = {0}, sum = 0;
+    for (int a = 0; a < n; a++)
+        for (int c = 0; c < n; c++) {
+            const int half = (c > a ? c - a : a - c) / 2, from = c > a ? a : a - half;
+            const double each = most[a] * least[c] / (half + 1);
+            change[from] += each;
+            change[from + half + 1] -= each;
+        }
+    for (int b = 0; b < n; b++) {
+        sum += change[b];
+        mixed[b] = fmax(sum, 0); /* below by rounding only */
+    }
+}
+
 /* Work of a channel's table. */
 typedef struct {
     double weight[LOB_APPEARANCE_KERNEL];
     int radius;
     int64_t others[LOB_APPEARANCE_MAX_BINS + 2];
     double own[LOB_APPEARANCE_MAX_BINS + 2], rest[LOB_APPEARANCE_MAX_BINS + 2],
-        whole[LOB_APPEARANCE_MAX_BINS + 2];
+        whole[LOB_APPEARANCE_MAX_BINS + 2], own_mixed[LOB_APPEARANCE_MAX_BINS + 2],
+        rest_mixed[LOB_APPEARANCE_MAX_BINS + 2];
 } bin_work;
+
+/* Let voxels that hold two tissues have their part in the label's shares of bins, and in others'.
+ */
+static void add_partial_volume(bin_work *w, double part, int n)
+{
+    if (part == 0) return;
+    mix(w->own_mixed, w->own, w->rest, n);
+    mix(w->rest_mixed, w->rest, w->own, n);
+    for (int b = 0; b < n; b++) {
+        w->own[b] = (1 - part) * w->own[b] + part * w->own_mixed[b];
+        w->rest[b] = (1 - part) * w->rest[b] + part * w->rest_mixed[b];
+    }
+}
 
 static void channel_table(lob_appearance_plan *plan, int channel, bin_work *w)
 {
@@ -172,6 +205,7 @@ static void channel_table(lob_appearance_plan *plan, int channel, bin_work *w)
         share_of(w->own, lob_appearance_counts(plan, channel, plan->label[k]), n, w->weight,
                  w->radius);
         share_of(w->rest, w->others, n, w->weight, w->radius);
+        add_partial_volume(w, plan->options->partial_volume, n);
         for (int b = 0; b < n; b++) {
             const double against = (1 - share) * w->rest[b] + share * w->whole[b];
             const double nats = plan->view[channel].share * log(w->own[b] / against);

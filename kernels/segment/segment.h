@@ -102,9 +102,13 @@ typedef struct {
                    than one, are drawn: labels also grow slice by slice, and both results settle
                    together (refine.h); there is no median, no coarser grid and no Gaussian of
                    shares, and blur and edge do nothing */
-    double local;  /* appearance.h; 0 but where slices are thick, or as far apart with strokes that
-                      fill areas; at least 3 have strokes, across one axis alone, and what is drawn
-                      is at most 25 mm away from other strokes, by half of its own */
+    double local; /* appearance.h; 0 but where slices are thick, or as far apart with strokes that
+                     fill areas; at least 3 have strokes, across one axis alone, and what is drawn
+                     is at most 25 mm away from other strokes, by half of its own */
+    double partial_volume; /* appearance.h; 0 but where slices are at least 2.5 times as far apart
+                              as voxels in them and nothing is learnt nearby: such slices hold much
+                              of what lies beside them, and borders that go through them at a slant
+                              are spread over many voxels */
     bool thin;     /* what is drawn is less than 3 voxels away from other strokes, by half of its
                       own: the majority is half as wide */
     int passes;    /* 1 or 2 */
@@ -115,8 +119,8 @@ typedef struct {
 
 /*
  * Strokes that label slices fully, as strokes like others: in each slice with labels, across the
- * axis with the fewest of these, what has none becomes background, near to the box of all labels.
- * Turn `slips` off for them.
+ * axis with the fewest of these, what has none becomes background, near to the box of all
+ * labels. Turn `slips` off for them.
  *
  *   out         out     in ordinary memory; free with lob_volume_free; nothing to free on failure
  *   background  in/out  label that it gets; <= 0: the one after the largest

@@ -42,6 +42,7 @@ static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume
     lob_appearance_stats stats;
     lob_segment_turn turn;
     options.whole = o->whole;
+    options.partial_volume = j->plan->partial_volume;
     options.far = o->far;
     options.levels = true;
     options.local = j->plan->local;

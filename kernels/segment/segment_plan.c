@@ -40,6 +40,9 @@ static const double thick_settle = 0.2, thick_sigma = 1;
 static const double local_share = 0.85, local_width_mm = 25;
 enum { LOCAL_SLICES = 3 };
 
+/* The share of voxels that hold two tissues, where slices are far apart. */
+static const double thick_partial = 0.3;
+
 /* The second growth begins from better shares, and so needs less of each. */
 static const double second_blur = 0.5, second_smooth = 0.7, second_edge = 0.5;
 
@@ -129,12 +132,12 @@ static lob_status find_outlines(int *axes, lob_segment_plan *plan, const lob_str
     return LOB_OK;
 }
 
-static bool slices_are_far_apart(const lob_segment_plan *plan, const lob_volume *image)
+/* Are slices across an axis far apart? */
+static bool are_far_apart(const lob_volume *image, int axis)
 {
     const double *const mm = image->geometry.spacing_mm;
-    bool far = plan->axis >= 0;
-    for (int a = 0; a < 3; a++)
-        far = far && (a == plan->axis || thick_slices * mm[a] <= mm[plan->axis]);
+    bool far = axis >= 0 && lob_side(image->dims, axis) > 1;
+    for (int a = 0; a < 3; a++) far = far && (a == axis || thick_slices * mm[a] <= mm[axis]);
     return far;
 }
 
@@ -151,9 +154,11 @@ static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
     for (int a = 0; a < 3; a++)
         if (plan->thick || (mm > 0 && voxels < median_width)) plan->median[a] = false;
     plan->thin = mm > 0 && voxels < smooth_width;
-    if ((plan->thick || (plan->areas && slices_are_far_apart(plan, image))) && outlines == 1 &&
+    if ((plan->thick || (plan->areas && are_far_apart(image, plan->axis))) && outlines == 1 &&
         plan->slices >= LOCAL_SLICES && mm > 0 && mm <= local_width_mm)
         plan->local = local_share;
+    for (int a = 0; a < 3; a++)
+        if (plan->local == 0 && are_far_apart(image, a)) plan->partial_volume = thick_partial;
     return LOB_OK;
 }
 
@@ -221,7 +226,7 @@ static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *stroke
 static bool slices_are_thick(const lob_segment_plan *plan, const lob_volume *image,
                              const lob_strokes *strokes)
 {
-    return plan->options.smooth > 0 && slices_are_far_apart(plan, image) && plan->slices > 1 &&
+    return plan->options.smooth > 0 && are_far_apart(image, plan->axis) && plan->slices > 1 &&
            4 * plan->slices >= 3 * extent_of(plan, strokes, plan->axis);
 }
 

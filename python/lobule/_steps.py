@@ -184,6 +184,7 @@ def appearance(
     bins: int | None = None,
     bin_sigma: float | None = None,
     whole: float | None = None,
+    partial_volume: float | None = None,
     far: float | None = None,
     far_quantile: float | None = None,
     shape: float | None = None,
@@ -206,6 +207,9 @@ def appearance(
     bins          between the least and the greatest value under strokes
     bin_sigma     how far values speak for others, in bins
     whole         share of the whole volume in what speaks against a label, 0 to 1
+    partial_volume
+                  share of voxels that hold two tissues, whose values lie between those under strokes, in
+                  what is learnt, 0 to 1
     far           nats that a label loses far from its strokes, or with outline far outside
     far_quantile  share of other strokes that lies within the reach, 0 to 1
     shape         with outline: nats that a label gains at most well inside, and loses outside
@@ -222,7 +226,7 @@ def appearance(
     step = Step("appearance", {"image": image, "seeds": seeds}, options)
     settings = {
         "view": view, "background": background, "outline": outline, "bins": bins, "bin_sigma": bin_sigma,
-        "whole": whole, "far": far, "far_quantile": far_quantile, "shape": shape, "shape_border": shape_border,
+        "whole": whole, "partial_volume": partial_volume, "far": far, "far_quantile": far_quantile, "shape": shape, "shape_border": shape_border,
         "shape_widen": shape_widen, "shape_slope": shape_slope, "local": local, "local_axis": local_axis,
         "local_step": local_step,
     }  # fmt: skip

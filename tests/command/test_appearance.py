@@ -1,6 +1,7 @@
 """lobule appearance and lobule refine against numpy and scipy, on phantoms with strokes in a few slices."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -21,6 +22,16 @@ def bin_kernel(sigma):
     return weights / weights.sum()
 
 
+def mixed(most, least):
+    """Shares of bins of voxels that hold two tissues, more of the first: from its bin halfway to the other's."""
+    out = np.zeros(len(most))
+    for (a, own), (c, other) in product(enumerate(most), enumerate(least)):
+        half = abs(c - a) // 2
+        first = a if c > a else a - half
+        out[first : first + half + 1] += own * other / (half + 1)
+    return out
+
+
 def scores(channels, seeds, wanted, o):
     """Sums over the channels, in 1/ONE nats, of the logarithms of own / rest."""
     out = {label: np.zeros(seeds.shape, np.int32) for label in wanted}
@@ -37,9 +48,12 @@ def scores(channels, seeds, wanted, o):
         bins = np.clip(np.floor((channel - drawn.min()) / width).astype(int) + 1, 0, n - 1)
         whole = share(bins)
         for label in wanted:
-            others = share(bins[(seeds > 0) & (seeds != label)])
+            own, others = share(bins[seeds == label]), share(bins[(seeds > 0) & (seeds != label)])
+            part = o.get("partial-volume", 0)
+            if part:
+                own, others = ((1 - part) * x + part * mixed(x, y) for x, y in ((own, others), (others, own)))
             rest = (1 - o["whole"]) * others + o["whole"] * whole
-            table = np.rint(ONE * weight * np.log(share(bins[seeds == label]) / rest)).astype(np.int32)
+            table = np.rint(ONE * weight * np.log(own / rest)).astype(np.int32)
             out[label] += table[bins]
     return out
 
@@ -180,7 +194,7 @@ def test_shares_are_what_numpy_gives(tmp_path, name, outlined):
 
 def test_options_are_what_numpy_gives(tmp_path):
     image, seeds, _, truth = write_case(tmp_path, **CASES["one organ"])
-    given = {"bins": 20, "bin-sigma": 0.7, "whole": 0.2, "far": 6, "far-quantile": 0.3}
+    given = {"bins": 20, "bin-sigma": 0.7, "whole": 0.2, "far": 6, "far-quantile": 0.3, "partial-volume": 0.4}
     given |= {"shape": 1, "shape-border": 2.5, "shape-widen": 0.4, "shape-slope": 0.1}
     typed = [part for name, value in given.items() for part in (f"--{name}", value)]
     of = scores(channels_of(image), seeds, [5], given)[5]

@@ -606,6 +606,29 @@ def test_thick_slices_that_are_all_drawn(tmp_path):
     assert (tmp_path / "by_files.nii.gz").read_bytes() == (tmp_path / "mask.nii.gz").read_bytes()
 
 
+def test_borders_that_are_spread_over_voxels(tmp_path):
+    """Where slices are thick, a voxel between two tissues is that of which it has more; files give the same bytes."""
+    truth = bodies()[1]
+    truth[truth == 3] = 0
+    half = ndimage.gaussian_filter(truth.astype(float), (2, 2, 0))
+    truth = (half > 0.5).astype(np.uint8)
+    image = 300 * half + np.random.default_rng(1).normal(0, 10, truth.shape)
+    thick = np.diag([1.0, 1.0, 4.0, 1.0])
+    nibabel.save(nibabel.Nifti1Image(image.astype(np.int16), thick), tmp_path / "scan.nii.gz")
+    seeds = strokes(truth, (3, 6, 8))
+    away = ndimage.distance_transform_edt(truth == 0, sampling=(1, 1, 100))
+    seeds[seeds == 7] = 0
+    seeds[(away > 5) & (away <= 6) & (seeds.max((0, 1)) > 0)] = 7
+    nibabel.save(nibabel.Nifti1Image(seeds, thick), tmp_path / "strokes.nii.gz")
+    good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", cwd=tmp_path)
+    drawn = seeds.max((0, 1)) > 0
+    mask = load(tmp_path / "mask.nii.gz")
+    assert np.count_nonzero(mask[:, :, drawn]) > 0.9 * np.count_nonzero(truth[:, :, drawn])
+    lines = by_files(tmp_path)
+    assert any("--partial-volume 0.3" in line for line in lines)
+    assert (tmp_path / "by_files.nii.gz").read_bytes() == (tmp_path / "mask.nii.gz").read_bytes()
+
+
 def test_bodies_that_are_painted_out(tmp_path):
     """Voxels at their borders look like the background: growth begins within them; files give the same bytes."""
     image, truth = bodies(shape=(34, 30, 24))

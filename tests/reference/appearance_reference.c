@@ -75,6 +75,31 @@ static double *share_of(const naive *c, const int *bin, int32_t label)
     return share;
 }
 
+/* Let voxels mostly of one, with something of the other, have their part in the shares of bins. */
+static void add_partial_volume(const naive *c, double *own, double *rest)
+{
+    const int n = c->o->bins + 2;
+    const double part = c->o->partial_volume;
+    double *pure[] = {must_have((size_t)n * sizeof *own), must_have((size_t)n * sizeof *own)};
+    for (int b = 0; b < n; b++) {
+        pure[0][b] = own[b];
+        pure[1][b] = rest[b];
+        own[b] *= 1 - part;
+        rest[b] *= 1 - part;
+    }
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b < n; b++) {
+            const double pair = part * pure[0][a] * pure[1][b];
+            const int way = b < a ? -1 : 1, steps = abs(b - a) / 2;
+            for (int i = 0; i <= steps; i++) {
+                own[a + way * i] += pair / (steps + 1);
+                rest[b - way * i] += pair / (steps + 1);
+            }
+        }
+    free(pure[0]);
+    free(pure[1]);
+}
+
 /* ---- strokes nearby ---- */
 
 /* A channel of a view, and its scores of bins without places: wanted labels times bins. */
@@ -233,6 +258,7 @@ static void add_channel(double *scores, const naive *c, const lob_volume *view, 
     for (int32_t l = 1, k = 0; l <= c->in->labels; l++) {
         if (l == c->in->background) continue;
         double *own = share_of(c, bin, l), *rest = share_of(c, bin, -l);
+        add_partial_volume(c, own, rest);
         for (int b = 0; b < bins; b++) {
             const double against = (1 - c->o->whole) * rest[b] + c->o->whole * whole[b];
             of_bins[k * bins + b] = log(own[b] / against) / view->channels;

@@ -239,8 +239,8 @@ TEST(refuses)
     appearance_case_make(&c, 3, 200);
     float *shares = shares_of(&c);
     const lob_appearance_options good = lob_appearance_defaults();
-    lob_appearance_options bad[11];
-    for (int i = 0; i < 11; i++) bad[i] = good;
+    lob_appearance_options bad[12];
+    for (int i = 0; i < 12; i++) bad[i] = good;
     bad[0].bins = 1;
     bad[1].bins = LOB_APPEARANCE_MAX_BINS + 1;
     bad[2].whole = 1.5;
@@ -252,7 +252,8 @@ TEST(refuses)
     bad[8].local = 1.01;
     bad[9].local_mm = 0;
     bad[10].local_axis = 3;
-    for (int i = 0; i < 11; i++) {
+    bad[11].partial_volume = 1.1;
+    for (int i = 0; i < 12; i++) {
         lob_error error = {.text = ""};
         c.options = bad[i];
         assert_int_equal(run(shares, &c, 1, 0, &error), LOB_EARG);

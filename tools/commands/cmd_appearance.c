@@ -138,6 +138,9 @@ static void options(lob_rows *to, void *user)
         OPT_REAL("bin-sigma", &o->bin_sigma, "BINS", 0, 100, "how far values speak for others"),
         OPT_REAL("whole", &o->whole, "SHARE", 0, 1,
                  "share of the whole volume, beside other strokes, in what speaks against a label"),
+        OPT_REAL("partial-volume", &o->partial_volume, "SHARE", 0, 1,
+                 "share of voxels that hold two tissues, whose values lie between those under "
+                 "strokes, in what is learnt"),
         OPT_REAL("far", &o->far, "NATS", 0, 16,
                  "without --outline: what a label loses at twice the reach of its strokes; with "
                  "it: what a label loses at most far outside, if that is more than --shape"),

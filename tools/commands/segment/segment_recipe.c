@@ -43,9 +43,10 @@ static void put_box(const lob_segment_plan *plan, const quoted *q, int frame)
                plan->median[0], plan->median[1], plan->median[2]);
 }
 
-/* What is learnt from strokes nearby. */
+/* What is learnt from strokes nearby, and of voxels that hold two tissues. */
 static void put_local(const lob_segment_plan *plan)
 {
+    if (plan->partial_volume > 0) printf(" --partial-volume %.9g", plan->partial_volume);
     if (plan->local > 0) printf(" --local %.9g --local-axis %c", plan->local, "xyz"[plan->across]);
 }
 
