@@ -119,7 +119,7 @@ typedef struct {
 
 /*
  * Strokes that label slices fully, as strokes like others: in each slice with labels, across the
- * axis with the fewest of these, what has none becomes background, near to the box of all
+ * axis with the widest gaps between, what has none becomes background, near to the box of all
  * labels. Turn `slips` off for them.
  *
  *   out         out     in ordinary memory; free with lob_volume_free; nothing to free on failure

@@ -33,6 +33,38 @@ static void fill(lob_volume *labels, const lob_strokes *counted, int axis, int32
             }
 }
 
+/* The share of the slices from the first to the last with labels, across an axis, that have some.
+ */
+static double share_of_slices(const lob_strokes *counted, int axis)
+{
+    int64_t first = -1, last = -1, held = 0;
+    for (int64_t s = 0; s < lob_side(counted->dims, axis); s++) {
+        const int64_t *const voxels = lob_strokes_in(counted, axis, s);
+        bool any = false;
+        for (int32_t l = 0; l < counted->labels; l++) any = any || voxels[l] > 0;
+        if (!any) continue;
+        if (first < 0) first = s;
+        last = s;
+        held++;
+    }
+    return (double)held / (double)(last - first + 1);
+}
+
+/* The axis across which slices are labelled fully: that with the largest gaps between them, as what
+ * is long and thin may have more of them than it is wide; of equals lob_strokes_axis; in
+ * 2D that of a single voxel. */
+static int find_axis(const lob_strokes *counted)
+{
+    int best = lob_strokes_axis(counted);
+    for (int a = 0; a < 3; a++) {
+        if (lob_side(counted->dims, a) == 1 && best < 0) return a;
+        if (best >= 0 && lob_side(counted->dims, a) > 1 &&
+            share_of_slices(counted, a) < share_of_slices(counted, best))
+            best = a;
+    }
+    return best;
+}
+
 static lob_status fill_slices(lob_volume *labels, lob_label_set *set, int32_t *background,
                               const lob_context *context, lob_error *error)
 {
@@ -46,9 +78,7 @@ static lob_status fill_slices(lob_volume *labels, lob_label_set *set, int32_t *b
     if (*background <= 0) *background = largest + 1;
     LOB_TRY(lob_strokes_count(&counted, labels->data, labels->type, labels->dims, set->count,
                               context->threads, error));
-    int axis = lob_strokes_axis(&counted);
-    for (int a = 0; a < 3 && axis < 0; a++)
-        if (lob_side(labels->dims, a) == 1) axis = a;
+    const int axis = find_axis(&counted);
     lob_status st = lob_labels_restore(labels, set);
     if (st == LOB_OK) st = lob_labels_pack(labels, *background > largest ? *background : largest);
     if (st == LOB_OK)

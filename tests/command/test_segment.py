@@ -467,6 +467,17 @@ def test_whole_slices(copy):
     assert np.array_equal(got[:, :, 2:11:4], truth[:, :, 2:11:4])
 
 
+def test_whole_slices_of_a_long_body(tmp_path):
+    """More slices are labelled than the body is wide: they lie where others between them are empty."""
+    truth = np.zeros((20, 20, 60), np.uint8)
+    truth[8:12, 8:12, 2:58] = 1
+    slices = np.where(np.arange(60) % 5 == 3, truth, 0).astype(np.uint8)
+    save((100 * truth).astype(np.int16), tmp_path / "scan.nii.gz")
+    save(slices, tmp_path / "slices.nii.gz")
+    good("segment", "scan.nii.gz", "slices.nii.gz", "-o", "full.nii.gz", "--slices-full", cwd=tmp_path)
+    assert dice(load(tmp_path / "full.nii.gz") == 1, truth == 1) > 0.9
+
+
 def test_a_label_of_before_is_not_the_background(copy):
     """Strokes of a body all around, as corrections, do not make it the background."""
     seeds = load(copy / "strokes.nii.gz").copy()
