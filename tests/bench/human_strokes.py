@@ -6,9 +6,10 @@ ventricle, background, on every slice; 10 mm from slice to slice, 1.5 mm in them
 third slice alone, beginning with the first, the second and the third. The first three patients and the others have columns
 of their own; settling on thick slices was chosen on all. Works on arrays, by the Python package (LOBULE_LIBRARY).
 
-usage: human_strokes.py [--volumes SUBSTRING] [--walker 1]
+usage: human_strokes.py [--volumes SUBSTRING] [--walker 1] [--jobs N]
 """
 import sys
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from harness import ROOT, commit, dice, load, machine, options, shared, table
@@ -64,6 +65,19 @@ def score(made, truth):
     return [dice(made == label, truth == label) for label in STRUCTURES.values()]
 
 
+def measure(job):
+    """Dice of a volume's structures by row: all scribbles, and those of every third slice."""
+    path, walker = job
+    image, strokes, truth = volume(path.parent, path.name)
+    got = {}
+    for row, work in methods(walker).items():
+        got[row] = score(work(image, strokes), truth)
+        if "slice by" not in row:
+            fewer = [score(work(image, kept), truth) for kept in thirds(strokes)]
+            got[f"{row}, every third slice"] = np.mean(fewer, axis=0)
+    return path.name, got
+
+
 def show(found, which):
     """A table: mean Dice of the volumes that are in all of these groups."""
     rows = []
@@ -88,21 +102,17 @@ def check(found):
 
 
 def main():
-    given = options(__doc__, volumes="", walker=0)
+    given = options(__doc__, volumes="", walker=0, jobs=1)
     if shared() is None:
         print("human_strokes: skipped, LOBULE_SHARED names no folder with real scans")
         return 0
     folder = shared() / "data/acdc-human-scribbles"
     names = sorted(path.name[: -len("_image.nii.gz")] for path in folder.glob("*_image.nii.gz"))
-    rows = methods(given.walker)
-    found = {row + end: {} for end in ("", ", every third slice") for row in rows if not end or "slice by" not in row}
-    for name in (name for name in names if given.volumes in name):
-        image, strokes, truth = volume(folder, name)
-        for row, work in rows.items():
-            found[row][name] = score(work(image, strokes), truth)
-            if f"{row}, every third slice" in found:
-                fewer = [score(work(image, kept), truth) for kept in thirds(strokes)]
-                found[f"{row}, every third slice"][name] = np.mean(fewer, axis=0)
+    found = {}
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for name, got in pool.map(measure, [(folder / name, given.walker) for name in names if given.volumes in name]):
+            for row, value in got.items():
+                found.setdefault(row, {})[name] = value
     print(f"Dice, commit {commit()}, on {machine()}\n")
     show(found, {"all": lambda _: True, "chosen on": lambda name: name.startswith(CHOSEN_ON),
                  "others": lambda name: not name.startswith(CHOSEN_ON)})
