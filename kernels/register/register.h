@@ -40,9 +40,10 @@ typedef struct {
                           fixed scan, and no finer than its voxels */
     double smooth;     /* how stiff the field is, [0.01, 100] */
     bool affine_only;  /* the field is the affine */
-    /* Where to begin: where the headers place the scans, or with their centres on each other.
-     * Neither: from both, as far as the headers let the scans overlap, and the better one counts.
-     */
+    /* Where to begin: where the headers place the scans, or with their centres on each other; along
+     * axes on which the moving scan is twice as long or longer, with every half of the fixed one's
+     * length beside, too. Neither: from both, as far as the headers let the scans overlap, and the
+     * best one counts. */
     bool headers, centres;
 } lob_register_options;
 

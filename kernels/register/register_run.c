@@ -20,13 +20,14 @@ static const lob_register_level levels[] = {
     {6, 2, 5, 4, 3},
     {5, 2, 4, 3, 2},
     {4, 1, 3, 2, 2},
-    {3, 1, 3, 1, 1}
+    {3, 1, 3, 1, 1},
+    {2, 1, 2, 1, 1}
 };
 
 /* The share of the whole work that is done after each of the levels; the affine takes the first. */
-static const double affine_share = 0.25, share_after[] = {0.4, 0.5, 0.6, 0.8, 1.0};
+static const double affine_share = 0.25, share_after[] = {0.35, 0.45, 0.5, 0.65, 0.8, 1.0};
 
-enum { CONSISTENT_ROUNDS = 10 };
+enum { CONSISTENT_ROUNDS = 10, MOST_PLACES = 64 };
 
 static const lob_register_points none; /* no displacements */
 
@@ -94,17 +95,18 @@ static bool lie_apart(const lob_register_call *c, const lob_register_affine *aff
     return false;
 }
 
-/* Where the headers place the scans, or their centres on each other. */
-static lob_register_affine begin_affine(const lob_register_call *c, bool centres)
+/* Where the headers place the scans; or a place of the moving scan, so many voxels from its centre,
+ * on the centre of the fixed one. */
+static lob_register_affine begin_affine(const lob_register_call *c, const int64_t *beside)
 {
     const lob_register_affine to_world = lob_register_to_world(&c->fixed.geometry);
     const lob_register_affine to_voxel = lob_register_to_voxel(&c->moving.geometry);
     lob_register_affine begin = lob_register_after(&to_voxel, &to_world);
-    for (int a = 0; a < 3 && centres; a++) {
+    for (int a = 0; a < 3 && beside; a++) {
         double at = begin.m[a][3];
         for (int b = 0; b < 3; b++)
             at += begin.m[a][b] * ((double)lob_side(c->fixed.dims, b) - 1.0) / 2.0;
-        begin.m[a][3] += ((double)lob_side(c->moving.dims, a) - 1.0) / 2.0 - at;
+        begin.m[a][3] += ((double)lob_side(c->moving.dims, a) - 1.0) / 2.0 + (double)beside[a] - at;
     }
     return begin;
 }
@@ -301,25 +303,62 @@ static lob_status affine_level(lob_register_call *c, const lob_register_level *g
     return st;
 }
 
-/* Find the translation from where the headers place the scans, and from their centres on each
- * other: of both, the one that costs less; of equal ones, the first. */
+/* Voxels of the moving grid that the fixed scan covers along each of its axes. */
+static void covered(int64_t side[3], const lob_register_call *c)
+{
+    const lob_register_affine begin = begin_affine(c, NULL);
+    for (int a = 0; a < 3; a++) {
+        double all = 0.0;
+        for (int b = 0; b < 3; b++) all += fabs(begin.m[a][b]) * (double)lob_side(c->fixed.dims, b);
+        side[a] = (int64_t)(all + 0.5);
+    }
+}
+
+/* Places on which the fixed scan's centre begins: the moving scan's centre; and, where it shows at
+ * least twice as much along an axis, more to both sides of it, half of what the fixed scan covers
+ * apart. That is the axis along which it shows most beside. */
+typedef struct {
+    int axis;
+    int64_t step, count;
+} places;
+
+static places find_places(const lob_register_call *c)
+{
+    places p = {.axis = 0, .step = 1, .count = 1};
+    int64_t side[3], most = 0;
+    covered(side, c);
+    for (int a = 0; a < 3; a++) {
+        const int64_t all = lob_side(c->moving.dims, a);
+        const int64_t step = side[a] > 2 * all / MOST_PLACES ? side[a] / 2 : all / MOST_PLACES + 1;
+        if (all < 2 * side[a] || all / step <= most) continue;
+        most = all / step;
+        p = (places){a, step, 2 * ((all - side[a]) / 2 / step) + 1};
+    }
+    return p;
+}
+
+/* Find the translation from where the headers place the scans, and from places on each other: of
+ * all, the one that costs least; of equal ones, the first. */
 static lob_status find_translation(lob_register_call *c)
 {
     const lob_register_options *const o = c->options;
+    const places p = find_places(c);
     lob_register_affine best;
     int64_t least = INT64_MAX;
     c->no_data = LOB_REGISTER_DEAR;
-    for (int centres = o->centres; centres <= !o->headers; centres++) {
-        int64_t cost;
-        const lob_register_affine begin = begin_affine(c, centres);
+    for (int64_t i = o->centres ? 0 : -1; i < (o->headers ? 0 : p.count); i++) {
+        int64_t cost, beside[3] = {0, 0, 0};
+        beside[p.axis] = (i - p.count / 2) * p.step;
+        const lob_register_affine begin = begin_affine(c, i < 0 ? NULL : beside);
         if (lie_apart(c, &begin)) continue;
+        if (lob_progress_stopped(c->progress)) return LOB_ECANCEL;
         c->affine = begin;
         LOB_TRY(affine_level(c, &translation, &cost));
         if (cost >= least) continue;
         least = cost;
         best = c->affine;
         c->stats.cost_before = c->stats.cost_affine;
-        c->stats.centres = centres;
+        c->stats.centres = i >= 0;
     }
     if (least == INT64_MAX)
         return lob_fail(c->error, LOB_EDATA,

@@ -134,7 +134,7 @@ def test_same_bytes_and_options(phantom, tmp_path):
 def test_a_scan_onto_itself(phantom, tmp_path):
     good("register", phantom / "scan.nii", phantom / "scan.nii", "-o", "field.nii", "--grid", 9, cwd=tmp_path)
     lengths = np.linalg.norm(np.squeeze(load(tmp_path / "field.nii")), axis=-1)
-    assert np.median(lengths) < 0.1 * 9 and lengths.max() < 0.5 * 9
+    assert np.median(lengths) < 0.1 * 9 and lengths.max() < 0.75 * 9
 
 
 def test_headers_that_lie_elsewhere(phantom, tmp_path):
@@ -152,6 +152,18 @@ def test_headers_that_lie_elsewhere(phantom, tmp_path):
     done = lobule(*command, "--start", "headers", "--force", cwd=tmp_path)
     assert_one_line(done, 65, "far.nii", "do not overlap")
     assert contents(tmp_path) == before
+
+
+def test_a_slab_in_a_long_scan(phantom, tmp_path):
+    """A few slices are found far from the middle of a scan, and headers do not help."""
+    scan = nibabel.load(phantom / "scan.nii")
+    voxels, affine = np.asarray(scan.dataobj), scan.affine.copy()
+    first = voxels.shape[2] - 8
+    affine[:3, 3] += affine[:3, 2] * first + 2000
+    nibabel.save(nibabel.Nifti1Image(voxels[:, :, first : first + 6], affine), tmp_path / "slab.nii")
+    good("register", "slab.nii", phantom / "scan.nii", "-o", "field.nii", cwd=tmp_path)
+    field = np.squeeze(load(tmp_path / "field.nii"))
+    assert np.allclose(np.median(field, (0, 1, 2)), [2000, 2000, -2000], atol=0.5)  # LPS
 
 
 def test_one_slice(phantom, tmp_path):
