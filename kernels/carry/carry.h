@@ -12,9 +12,11 @@
  *             seed whose share there is below `against`, and a background seed where a label's is
  *             above `claimed`, are seeds no longer
  *   strokes   win: a stroke is a seed, and seeds that say otherwise within reach_mm of it are none
- *   growth    growcut.h grows the seeds over the scan. Grey values say where organs end; which of
- *             two organs a voxel is of, they often cannot: there the label with the most votes is
- *             taken, beyond the reach of strokes. refine.h cleans up
+ *   growth    growcut.h grows the seeds over the scan, against weak ones: what is no seed, and was
+ *             not reopened, starts with the label that leads in votes, at a strength that is the
+ *             square root of its share. Grey values say where organs end; which of two organs a
+ *             voxel is of, they often cannot: there the label with the most votes is taken, beyond
+ *             the reach of strokes. refine.h settles what came out with the votes, and cleans up
  *
  * All of it in the box around what has votes for a label; beyond, all is background. No step
  * learns anything beforehand. Files and text are nobody's business here.
@@ -50,7 +52,7 @@ typedef struct {
                                if there is one */
 } lob_carry_options;
 
-/* Grid chosen, smooth and votes as there by default, 5 atlases, sure 0.9 and 0.95, 2.6 mm inside,
+/* Grid chosen, smooth and votes as there by default, 5 atlases, sure 0.9 and 0.9, 2.6 mm inside,
  * against 0.2, claimed 0.6, edge 1, reach 20 mm, the background found. */
 lob_carry_options lob_carry_defaults(void);
 

@@ -51,6 +51,8 @@ typedef enum {
     LOB_CARRY_DENSE,
     LOB_CARRY_REOPEN,
     LOB_CARRY_DRAW,
+    LOB_CARRY_WEAK,
+    LOB_CARRY_BYTES,
     LOB_CARRY_TO_BEST,
     LOB_CARRY_JUDGE
 } lob_carry_kind;
@@ -67,7 +69,7 @@ typedef struct {
     const uint8_t *grey;   /* shares of grey values */
     const uint8_t *strokes, *reached;
     const float *image;
-    float *doubt;
+    float *doubt, *strength;
     uint16_t sure, beyond;
     int against, claimed;
     uint8_t flag[LOB_CARRY_SUMS]; /* of each label, from 1 */
@@ -83,6 +85,9 @@ lob_status lob_carry_each_cuda(const lob_carry_pass *pass, int64_t *sums, lob_de
 lob_status lob_carry_fetch(lob_carry_job *j, lob_volume *volume, lob_error *error);
 
 /* ---- carry_move.c ---- */
+
+/* The spacing of the grid for moving where none is asked for, in mm. */
+double lob_carry_grid(const lob_volume *scan);
 
 /* The scan on the grid for moving; the atlases that are used, moved onto it; their votes. */
 lob_status lob_carry_move(lob_carry_job *j, lob_error *error);
@@ -112,6 +117,13 @@ lob_status lob_carry_share(lob_carry_job *j, lob_volume *out, int32_t label, con
 
 /* Seeds: what is sure and is not contradicted, and the strokes. */
 lob_status lob_carry_seeds(lob_carry_job *j, lob_error *error);
+
+/* Seeds and weak ones, uint8, and their strength, float32, for the growth. */
+lob_status lob_carry_weak_seeds(lob_carry_job *j, lob_volume *seeds, lob_volume *strength,
+                                lob_error *error);
+
+/* Votes in 255ths, a channel for each label; uint8. */
+lob_status lob_carry_bytes_of_votes(lob_carry_job *j, lob_volume *votes, lob_error *error);
 
 /* Labels that grew, in place: one that atlases have becomes the one with the most votes there,
  * beyond the reach of strokes. */

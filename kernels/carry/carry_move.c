@@ -305,23 +305,27 @@ static lob_status move_all(lob_carry_job *j, bool known, double share, lob_error
 
 /* ---- the stage ---- */
 
+double lob_carry_grid(const lob_volume *scan)
+{
+    double longest = 0;
+    for (int a = 0; a < 3; a++)
+        longest = fmax(longest, scan->geometry.spacing_mm[a] * (double)lob_side(scan->dims, a));
+    const double least = lob_least_spacing(scan->dims, scan->geometry.spacing_mm);
+    return fmin(usual_grid_mm, fmax(longest / least_steps, least));
+}
+
 /* The scan on the grid for moving, which covers its whole field of view. */
 static lob_status make_grid(lob_carry_job *j, lob_error *error)
 {
     const lob_volume *const scan = j->in->scan;
     lob_volume grid = lob_segment_grid(scan->dims, &scan->geometry);
-    const double least = lob_least_spacing(scan->dims, scan->geometry.spacing_mm);
-    double side[3], spacing[3] = {0, 0, 0}, longest = 0;
+    double spacing[3] = {0, 0, 0};
+    j->out->grid_mm = j->options->grid_mm > 0 ? j->options->grid_mm : lob_carry_grid(scan);
     for (int a = 0; a < 3; a++) {
-        side[a] = scan->geometry.spacing_mm[a] * (double)lob_side(scan->dims, a);
-        longest = fmax(longest, side[a]);
-    }
-    j->out->grid_mm = j->options->grid_mm > 0
-                          ? j->options->grid_mm
-                          : fmin(usual_grid_mm, fmax(longest / least_steps, least));
-    for (int a = 0; a < 3; a++)
+        const double side = scan->geometry.spacing_mm[a] * (double)lob_side(scan->dims, a);
         if (lob_side(scan->dims, a) > 1)
-            spacing[a] = side[a] / fmax(floor(side[a] / j->out->grid_mm + 0.5), 1);
+            spacing[a] = side / fmax(floor(side / j->out->grid_mm + 0.5), 1);
+    }
     lob_resample_respace(&grid.geometry, &grid.dims, spacing);
     return lob_segment_onto(&j->steps, &j->scan, scan, &grid, LOB_RESAMPLE_LINEAR, 0.02, error);
 }

@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Refining: how much votes count beside smooth borders; sigmas, as shares of the grid for moving
+ * that is chosen for a scan of this size: 2 and 2.5 mm. */
+static const double settle = 0.1, settle_steps = 2.0 / 3, edge_steps = 2.5 / 3;
+
 lob_carry_options lob_carry_defaults(void)
 {
     return (lob_carry_options){
@@ -14,7 +18,7 @@ lob_carry_options lob_carry_defaults(void)
         .fuse = lob_fuse_defaults(),
         .use = 5,
         .sure = 0.9,
-        .sure_background = 0.95,
+        .sure_background = 0.9,
         .sure_mm = 2.6,
         .against = 0.2,
         .claimed = 0.6,
@@ -129,17 +133,29 @@ static lob_status list_lost(lob_carry_job *j, lob_error *error)
 static lob_status grow(lob_carry_job *j, lob_volume *grown, lob_error *error)
 {
     lob_growcut_options options = lob_growcut_defaults();
-    const lob_growcut_input in = {
-        .image = &j->part, .seeds = &j->seeds, .labels = j->count + 1, .place = j->seeds.place};
+    lob_volume seeds = lob_volume_empty(), strength = lob_volume_empty();
     lob_segment_turn turn;
-    LOB_TRY(lob_segment_make(&j->steps, grown, &j->part, LOB_U8, 1, error));
+    lob_status st = lob_carry_weak_seeds(j, &seeds, &strength, error);
+    if (st == LOB_OK) st = lob_segment_make(&j->steps, grown, &j->part, LOB_U8, 1, error);
+    const lob_growcut_input in = {.image = &j->part,
+                                  .seeds = &seeds,
+                                  .labels = j->count + 1,
+                                  .seed_strength = strength.data,
+                                  .place = j->seeds.place};
     const lob_growcut_output out = {.labels = grown->data};
-    return j->steps.backend->growcut(&out, NULL, &in, &options,
-                                     lob_segment_begin(&j->steps, &turn, 0.05), error);
+    if (st == LOB_OK)
+        st = j->steps.backend->growcut(&out, NULL, &in, &options,
+                                       lob_segment_begin(&j->steps, &turn, 0.05), error);
+    lob_segment_drop(&j->steps, &strength);
+    lob_segment_drop(&j->steps, &seeds);
+    return st;
 }
 
 static lob_status refine(lob_carry_job *j, const lob_volume *grown, lob_error *error)
 {
+    const double grid_mm = lob_carry_grid(j->in->scan);
+    lob_volume votes = lob_volume_empty();
+    lob_status st = lob_carry_bytes_of_votes(j, &votes, error);
     const lob_refine_input in = {
         .image = &j->part,
         .labels = grown->data,
@@ -149,14 +165,21 @@ static lob_status refine(lob_carry_job *j, const lob_volume *grown, lob_error *e
         .label_count = j->count + 1,
         .background = j->count + 1,
         .place = grown->place,
+        .shares = votes.data,
     };
     lob_refine_options options = lob_refine_defaults(j->part.dims, j->part.geometry.spacing_mm);
     lob_refine_stats stats;
     lob_segment_turn turn;
     options.edge = j->options->edge;
-    LOB_TRY(lob_segment_make(&j->steps, &j->grown, &j->part, LOB_U8, 1, error));
-    return j->steps.backend->refine(j->grown.data, &stats, &in, &options,
-                                    lob_segment_begin(&j->steps, &turn, 0.05), error);
+    options.edge_mm = fmax(options.edge_mm, edge_steps * grid_mm);
+    options.settle = settle;
+    options.settle_mm = settle_steps * grid_mm;
+    if (st == LOB_OK) st = lob_segment_make(&j->steps, &j->grown, &j->part, LOB_U8, 1, error);
+    if (st == LOB_OK)
+        st = j->steps.backend->refine(j->grown.data, &stats, &in, &options,
+                                      lob_segment_begin(&j->steps, &turn, 0.05), error);
+    lob_segment_drop(&j->steps, &votes);
+    return st;
 }
 
 /* Nothing to grow without two labels. */

@@ -289,6 +289,40 @@ lob_status lob_carry_seeds(lob_carry_job *j, lob_error *error)
     return j->strokes.data ? draw(j, error) : LOB_OK;
 }
 
+/* ---- votes in the growth and after it ---- */
+
+lob_status lob_carry_weak_seeds(lob_carry_job *j, lob_volume *seeds, lob_volume *strength,
+                                lob_error *error)
+{
+    winners w = {lob_volume_empty(), lob_volume_empty(), lob_volume_empty()};
+    lob_status st = find_winners(j, &w, error);
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_WEAK, &w);
+    if (st == LOB_OK) st = lob_segment_make(&j->steps, seeds, &j->part, LOB_U8, 1, error);
+    if (st == LOB_OK) st = lob_segment_make(&j->steps, strength, &j->part, LOB_F32, 1, error);
+    pass.out = seeds->data;
+    pass.strength = strength->data;
+    if (st == LOB_OK) st = lob_carry_each(j, &pass, NULL, error);
+    drop_winners(j, &w);
+    return st;
+}
+
+lob_status lob_carry_bytes_of_votes(lob_carry_job *j, lob_volume *votes, lob_error *error)
+{
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_BYTES, NULL);
+    const lob_volume none = lob_volume_empty();
+    LOB_TRY(lob_segment_make(&j->steps, votes, &j->part, LOB_U8, j->count, error));
+    for (int32_t l = 1; l <= j->count; l++) {
+        lob_volume one = none;
+        lob_status st = lob_carry_share(j, &one, j->out->label[l - 1].label, &j->part, error);
+        pass.own = one.data;
+        pass.out = (uint8_t *)votes->data + (l - 1) * pass.voxels;
+        if (st == LOB_OK) st = lob_carry_each(j, &pass, NULL, error);
+        lob_segment_drop(&j->steps, &one);
+        if (st != LOB_OK) return st;
+    }
+    return LOB_OK;
+}
+
 /* ---- where labels meet ---- */
 
 lob_status lob_carry_part(lob_carry_job *j, lob_volume *grown, lob_error *error)

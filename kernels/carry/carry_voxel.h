@@ -48,6 +48,12 @@ LOB_BOTH void lob_carry_rest(const lob_carry_pass *p, int64_t i, int64_t *sums)
     lob_carry_add(&sums[p->seeds[i]], 1);
 }
 
+/* What marks seeds that were reopened, until the growth. */
+LOB_BOTH uint8_t lob_carry_opened(const lob_carry_pass *p)
+{
+    return (uint8_t)(p->count + 2);
+}
+
 /* Seeds that grey values contradict leave a gap for the growth. Counts them. flag: the channel of a
  * label's grey values, UINT8_MAX: none. */
 LOB_BOTH void lob_carry_reopen(const lob_carry_pass *p, int64_t i, int64_t *sums)
@@ -58,7 +64,7 @@ LOB_BOTH void lob_carry_reopen(const lob_carry_pass *p, int64_t i, int64_t *sums
     for (int32_t k = 1; k <= p->count && l > p->count && !opens; k++)
         opens = p->flag[k] != UINT8_MAX && p->grey[p->flag[k] * p->voxels + i] > p->claimed;
     if (!opens) return;
-    p->seeds[i] = 0;
+    p->seeds[i] = lob_carry_opened(p);
     lob_carry_add(&sums[l], 1);
 }
 
@@ -68,6 +74,20 @@ LOB_BOTH void lob_carry_draw(const lob_carry_pass *p, int64_t i)
     const uint8_t said = p->reached[i];
     if (said > 0 && p->seeds[i] != said) p->seeds[i] = 0;
     if (p->strokes[i] > 0) p->seeds[i] = p->strokes[i];
+}
+
+/* What is no seed starts with the label that leads in votes, the weaker the fewer it has; but not
+ * where a seed was reopened or a stroke is near. Marks of reopened seeds end. */
+LOB_BOTH void lob_carry_weak(const lob_carry_pass *p, int64_t i)
+{
+    const int all = p->all[i], rest = LOB_FUSE_ONE - all, share = p->share[i];
+    const bool opened = p->seeds[i] == lob_carry_opened(p);
+    if (opened) p->seeds[i] = 0;
+    p->out[i] = p->seeds[i];
+    p->strength[i] = 1;
+    if (p->seeds[i] > 0 || opened || (p->reached && p->reached[i])) return;
+    p->out[i] = (uint8_t)(share > 0 && share >= rest ? p->best[i] : p->count + 1);
+    p->strength[i] = sqrtf((float)(share > rest ? share : rest) / LOB_FUSE_ONE);
 }
 
 /* What grew from a label that atlases have, which flag tells, goes to the one with most votes. */
@@ -128,6 +148,12 @@ LOB_BOTH void lob_carry_voxel(const lob_carry_pass *p, int64_t i, int64_t *sums)
         break;
     case LOB_CARRY_DRAW:
         lob_carry_draw(p, i);
+        break;
+    case LOB_CARRY_WEAK:
+        lob_carry_weak(p, i);
+        break;
+    case LOB_CARRY_BYTES:
+        p->out[i] = p->own ? (uint8_t)((p->own[i] * 255 + LOB_FUSE_ONE / 2) / LOB_FUSE_ONE) : 0;
         break;
     case LOB_CARRY_TO_BEST:
         lob_carry_to_best(p, i);

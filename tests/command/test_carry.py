@@ -117,10 +117,10 @@ def test_a_structure_may_be_missing_in_atlases(cohort, tmp_path):
 def test_an_atlas_that_is_nan_where_the_scan_lies_is_left_out(cohort, tmp_path):
     """The scan is a corner of its patient, and one atlas has values beyond that corner alone."""
     whole = nibabel.load(cohort / "s1.nii.gz")
-    nibabel.save(whole.slicer[:20], tmp_path / "corner.nii.gz")
+    nibabel.save(whole.slicer[:24], tmp_path / "corner.nii.gz")
     other = nibabel.load(cohort / "s2.nii.gz")
     image = other.get_fdata(dtype=np.float32)
-    image[:34] = np.nan
+    image[:41] = np.nan
     save(image, tmp_path / "nan.nii.gz", other.affine)
     rows = [(tmp_path / "nan.nii.gz", cohort / "l2.nii.gz"), (cohort / "s3.nii.gz", cohort / "l3.nii.gz")]
     table = tmp_path / "table.tsv"
