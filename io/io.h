@@ -1,4 +1,5 @@
-/* Read and write volumes: NIfTI, NRRD, MetaImage, HDF5, TIFF, PNG; DICOM by programs outside. */
+/* Read and write volumes: NIfTI, NRRD, MetaImage, HDF5, OME-Zarr, TIFF, PNG; DICOM by programs
+ * outside. */
 #ifndef LOB_IO_H
 #define LOB_IO_H
 
@@ -50,12 +51,13 @@ lob_read_options lob_read_defaults(void);
 
 /* What was found while reading a file. */
 typedef struct {
-    const char *format; /* as "NIfTI-1", "NRRD", "MetaImage", "HDF5", "OME-TIFF", "PNG", "DICOM" */
-    int64_t file_bytes; /* of all files read */
-    double inflate_s;   /* wall time of decompression; of HDF5, which decompresses as it reads, of
-                           both */
-    double read_s;      /* wall time of the rest of the call */
-    int warnings;       /* lines used in warning[] */
+    const char *format;   /* as "NIfTI-1", "NRRD", "MetaImage", "HDF5", "OME-Zarr",
+                             "OME-TIFF", "PNG", "DICOM" */
+    int64_t file_bytes;   /* of all files read */
+    double inflate_s;     /* wall time of decompression; of HDF5, which decompresses as it reads, of
+                             both */
+    double read_s;        /* wall time of the rest of the call */
+    int warnings;         /* lines used in warning[] */
     char warning[4][512]; /* lines for a person, about what is not an error */
 } lob_file_info;
 
@@ -63,7 +65,8 @@ typedef struct {
  * Read a volume.
  *
  *   out      out  overwritten, so it must hold nothing; an empty volume on failure
- *   path     in   a file, FILE.h5:/dataset, or DICOM: a folder, or a file of a series
+ *   path     in   a file, FILE.h5:/dataset, STORE.zarr or an
+ *                 array in it as STORE.zarr/labels/liver, or DICOM: a folder, or a file of a series
  *   options  in   NULL for lob_read_defaults()
  *   info     out  may be NULL
  *
@@ -122,10 +125,11 @@ lob_write_options lob_write_defaults(void);
 
 /*
  * Write a volume; one that holds all frames as NIfTI, NRRD, MetaImage or HDF5. The suffix chooses
- * the format: .nii .nii.gz .hdr .img (and both with .gz) .nrrd .seg.nrrd .mha .h5 .hdf5 .tif
- * .ome.tif .png, and .dcm, a DICOM SEG, by dcmqi's itkimage2segimage. The carried header is used
- * when it is of that format's family, else one is made from the geometry. The same volume and
- * options give the same bytes at any thread count; but a DICOM SEG has UIDs of its own each time.
+ * the format: .nii .nii.gz .hdr .img (and both with .gz) .nrrd .seg.nrrd .mha .h5 .hdf5
+ * .ome.zarr .zarr .tif .ome.tif .png, and .dcm, a DICOM SEG, by dcmqi's itkimage2segimage. The
+ * carried header is used when it is of that format's family, else one is made from the geometry.
+ * The same volume and options give the same bytes at any thread count; but a DICOM SEG has UIDs of
+ * its own each time.
  *
  * Returns LOB_OK, LOB_EARG (no format has this suffix), LOB_EEXIST (and not force), LOB_ECREATE
  * (folder missing or not writable), LOB_EDATA (the format cannot hold this volume), LOB_EIO,

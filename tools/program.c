@@ -27,7 +27,8 @@ void lob_print_program_man(FILE *to)
         ".SH DESCRIPTION\n"
         "Lobule cuts medical volumes (CT, MRI, microscopy) into labelled regions: it grows seeds, "
         "numbers connected pieces, and cuts all of a scan into supervoxels. It reads and writes "
-        "NIfTI, NRRD, MetaImage, HDF5, TIFF and PNG, and its label volumes keep the scan's "
+        "NIfTI, NRRD, MetaImage, HDF5, OME-Zarr, TIFF and PNG, and its label volumes keep the "
+        "scan's "
         "header.\n.PP\n"
         "Each command has a page of its own, and \\fB\\-\\-help\\fR.\n",
         to);
