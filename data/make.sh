@@ -14,6 +14,6 @@ trap 'rm -rf "$scratch"' EXIT
 "$lobule" phantom abdomen --size 90,64,53 --spacing 4,4,4 --type uint8 --force \
     -o "$scratch/abdomen.nii.gz" --strokes abdomen_strokes.nii.gz
 
-# The picture in ../README.md, by the commands of its first steps.
+# The picture in ../docs/strokes.md, by the commands of its first steps.
 "$lobule" phantom abdomen --size 128,92,80 --spacing 3,3,4 -o "$scratch/scan.nii.gz" --seeds "$scratch/seeds.nii.gz"
 "$lobule" preview "$scratch/scan.nii.gz" "$scratch/seeds.nii.gz" -o seeds.png --plane axial --size 440 --alpha 0.8 --force

@@ -305,7 +305,7 @@ static int place(lob_output *out)
     return failed;
 }
 
-static void flush_folder(const char *path)
+void lob_flush_parent(const char *path)
 {
     char *folder = folder_of(path);
     if (folder) lob_flush_folder(folder);
@@ -364,7 +364,7 @@ static lob_status finish(lob_output *out, lob_error *error)
         lob_output_abort(out);
         return st;
     }
-    flush_folder(out->path);
+    lob_flush_parent(out->path);
     release(out);
     return LOB_OK;
 }

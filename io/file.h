@@ -115,6 +115,9 @@ enum { LOB_HIDDEN_NAMES = 16 };
  * malloc'ed; NULL without memory. */
 char *lob_hidden_name(const char *path, int number);
 
+/* Bring the name of a path to the disk: the folder that it is in. */
+void lob_flush_parent(const char *path);
+
 /*
  * Are two paths the same file, either one that exists (links are followed) or one that writing to
  * them would create?

@@ -27,10 +27,14 @@ static bool add_name(name_list *list, const char *name)
     return copy != NULL;
 }
 
-/* Zarr 2 keeps its metadata in files whose names begin with ".z". */
+/* Zarr 2 keeps its metadata in files whose names begin with a dot. */
 static bool is_hidden(const char *name)
 {
-    return name[0] == '.' && name[1] != 'z';
+    static const char *const shown[] = {".zarray", ".zgroup", ".zattrs", ".zmetadata"};
+    bool hidden = name[0] == '.';
+    for (size_t i = 0; hidden && i < sizeof shown / sizeof shown[0]; i++)
+        hidden = strcmp(name, shown[i]) != 0;
+    return hidden;
 }
 
 /* What lies in a folder, in the order of names; false: no memory. */
@@ -147,10 +151,11 @@ lob_status lob_folder_check(const char *path, bool force, lob_error *error)
     char *const beside = lob_hidden_name(path, 0); /* the folder around it must take files */
     const lob_status st = beside ? lob_output_check(beside, true, NULL) : LOB_ENOMEM;
     free(beside);
-    return st == LOB_OK || st == LOB_ENOMEM ? st
-                                            : lob_fail_file(error, LOB_ECREATE, path,
-                                                            "cannot be replaced: its folder is not "
-                                                            "writable");
+    if (st == LOB_OK) return st;
+    return st == LOB_ENOMEM
+               ? lob_fail_file(error, st, path, "no memory")
+               : lob_fail_file(error, LOB_ECREATE, path,
+                               "cannot be replaced: the folder that it is in is not writable");
 }
 
 /* Make a folder under a hidden name that is free. */
@@ -204,37 +209,65 @@ lob_status lob_folder_begin(lob_folder *out, const char *path, bool force, lob_e
 void lob_folder_abort(lob_folder *out)
 {
     if (!out->path) return;
-    if (out->temporary) lob_remove_tree(out->temporary);
+    if (out->temporary && lob_remove_file(out->temporary) != 0) lob_remove_tree(out->temporary);
     release(out);
 }
 
-/* Move what is there aside; NULL: nothing is there, or it could not be moved. */
-static char *move_aside(const lob_folder *out)
+/* Bring the names of a folder and of those in it to the disk. */
+static void flush_tree(const char *path)
 {
-    for (int number = 0; number < 2 * LOB_HIDDEN_NAMES && lob_is_there(out->path); number++) {
-        char *const name = lob_hidden_name(out->path, number);
-        if (name && lob_rename_to_new(out->path, name) == 0) return name;
-        free(name);
+    lob_entries *const entries = lob_entries_open(path);
+    const char *name;
+    while (entries && (name = lob_entries_next(entries))) {
+        char *below;
+        if (!lob_entries_is_folder(entries) || asprintf(&below, "%s/%s", path, name) < 0) continue;
+        flush_tree(below);
+        free(below);
     }
-    return NULL;
+    if (entries) lob_entries_close(entries);
+    lob_flush_folder(path);
+}
+
+/*
+ * Put the folder in the place of what is there. What was there has the hidden name then: at once
+ * where the system exchanges names; else it has a random one in between, which nobody removes.
+ */
+static int replace(lob_folder *out)
+{
+    if (lob_exchange_names(out->temporary, out->path) == 0) return 0;
+    char *const aside = lob_hidden_name(out->path, LOB_HIDDEN_NAMES);
+    if (!aside) return errno = ENOMEM, -1;
+    int failed = lob_rename_to_new(out->path, aside);
+    if (!failed && (failed = lob_rename_to_new(out->temporary, out->path)) != 0)
+        lob_rename_to_new(aside, out->path);
+    if (!failed) {
+        free(out->temporary);
+        out->temporary = strdup(aside);
+    }
+    free(aside);
+    return failed;
 }
 
 lob_status lob_folder_commit(lob_folder *out, lob_error *error)
 {
-    char *const old = out->force ? move_aside(out) : NULL;
+    lob_about there;
+    flush_tree(out->temporary);
+    if (out->lock >= 0) lob_fd_close(out->lock);
+    out->lock = -1;
+    const bool replaces = out->force && lob_about_link(&there, out->path);
+    const int failed = replaces ? replace(out) : lob_rename_to_new(out->temporary, out->path),
+              why = errno;
     lob_status st = LOB_OK;
-    if (lob_rename_to_new(out->temporary, out->path) != 0) {
-        st = errno == EEXIST ? lob_fail_file_hint(error, LOB_EEXIST, LOB_HINT_REPLACE, out->path,
-                                                  "has appeared meanwhile and is kept")
-                             : lob_fail_file(error, LOB_ECREATE, out->path, "cannot be created: %s",
-                                             ERRNO_TEXT(errno));
-        if (old) lob_rename_to_new(old, out->path);
-    } else {
+    if (failed && why == EEXIST)
+        st = lob_fail_file_hint(error, LOB_EEXIST, LOB_HINT_REPLACE, out->path,
+                                "has appeared meanwhile and is kept");
+    else if (failed)
+        st = lob_fail_file(error, LOB_ECREATE, out->path, "cannot be created: %s", ERRNO_TEXT(why));
+    if (st == LOB_OK) lob_flush_parent(out->path);
+    if (st == LOB_OK && !replaces) { /* nothing has the hidden name */
         free(out->temporary);
         out->temporary = NULL;
-        if (old) lob_remove_tree(old);
     }
-    free(old);
     lob_folder_abort(out);
     return st;
 }

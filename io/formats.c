@@ -42,7 +42,8 @@ static bool split_store(lob_location *out)
 {
     for (char *slash = strchr(out->file, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        if (has_suffix_of(&lob_format_zarr, out->file)) {
+        if (has_suffix_of(&lob_format_zarr, out->file) &&
+            (!lob_is_folder(out->file) || lob_folder_is_zarr(out->file))) {
             out->inside = out->path + (slash + 1 - out->file);
             while (*out->inside == '/') out->inside++;
             if (!*out->inside) out->inside = NULL;

@@ -139,7 +139,7 @@ bool lob_kind_is_dicom(const lob_kind *kind)
     return kind == &kinds[DICOM] || kind == &kinds[DICOM_FOLDER];
 }
 
-static bool is_zarr(const char *folder)
+bool lob_folder_is_zarr(const char *folder)
 {
     static const char *const names[] = {"zarr.json", ".zarray", ".zgroup"};
     bool is = false;
@@ -154,5 +154,7 @@ static bool is_zarr(const char *folder)
 
 const lob_kind *lob_kind_of_folder(const char *path)
 {
-    return is_zarr(path) ? &kinds[ZARR] : lob_dicom_is_folder(path) ? &kinds[DICOM_FOLDER] : NULL;
+    return lob_folder_is_zarr(path)    ? &kinds[ZARR]
+           : lob_dicom_is_folder(path) ? &kinds[DICOM_FOLDER]
+                                       : NULL;
 }

@@ -90,6 +90,7 @@ int lob_remove_folder(const char *path); /* that is empty */
 int lob_remove_file(const char *path);
 int lob_rename_over(const char *from, const char *to);
 int lob_rename_to_new(const char *from, const char *to); /* EEXIST: the name is taken */
+int lob_exchange_names(const char *a, const char *b);    /* fails where the system cannot */
 
 /* ---- descriptors; -1 where none is to be had ---- */
 

@@ -215,6 +215,11 @@ int lob_rename_to_new(const char *from, const char *to)
     return rename(from, to);
 }
 
+int lob_exchange_names(const char *a, const char *b)
+{
+    return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+}
+
 /* ---- descriptors ---- */
 
 int lob_open_to_read(const char *path, bool follow)

@@ -368,6 +368,13 @@ int lob_rename_to_new(const char *from, const char *to)
     return move(from, to, 0);
 }
 
+int lob_exchange_names(const char *a, const char *b)
+{
+    (void)a;
+    (void)b;
+    return errno = ENOSYS, -1;
+}
+
 /* ---- descriptors ---- */
 
 /* Others may read, write, rename and remove what is open here, as they may elsewhere. */

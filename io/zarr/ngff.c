@@ -62,7 +62,7 @@ static bool apply(const cJSON *transform, double scale[LOB_ZARR_DIMS], double sh
     cJSON_ArrayForEach(item, list)
     {
         const double number = item->valuedouble;
-        if (!cJSON_IsNumber(item) || !isfinite(number)) return false;
+        if (!cJSON_IsNumber(item) || !isfinite(number) || (scales && number == 0)) return false;
         if (scales) scale[d] *= number;
         shift[d] = scales ? shift[d] * number : shift[d] + number;
         d++;

@@ -13,6 +13,7 @@
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ enum { T, C, Z, Y, X, NIFTI_BYTES = 1 << 24 };
 
 char *lob_zarr_store_file(const lob_location *where)
 {
-    char *const folder = lob_zarr_below(where->file, where->inside ? where->inside : "");
+    char *const folder = lob_zarr_node_folder(where);
     char *const file = folder && lob_is_folder(folder) ? lob_zarr_metadata_file(folder) : NULL;
     free(folder);
     return file;
@@ -83,6 +84,7 @@ static void place_by_axes(lob_volume *out, const lob_zarr_image *im, const char 
         if (!(unit > 0) && im->array.present[X - a]) told = false;
         mm[a] = scale > 1e-12 && scale < 1e12 ? scale : 1;
         shift[a] = im->ngff.shift_0[X - a] * (unit > 0 ? unit : 1);
+        if (!(fabs(shift[a]) < 1e9)) shift[a] = 0, told = false;
     }
     if (!im->array.present[Z]) mm[2] = mm[0];
     if (!told)
@@ -113,14 +115,13 @@ static void place_level(lob_volume *out, const lob_ngff *ngff)
 
 /* NIfTI-Zarr 1.0: an array "nifti" beside the levels has the header's bytes, and wins in conflict.
  * NULL: there is none that can be read. */
-static unsigned char *read_header(size_t *n, const lob_zarr_image *im, const char *path)
+static unsigned char *read_header(size_t *n, const char *folder, const char *path)
 {
     const int64_t from[LOB_ZARR_DIMS] = {0};
     lob_zarr_node node;
     lob_zarr_array array;
-    char *const folder = lob_zarr_below(im->group, "nifti");
     unsigned char *bytes = NULL;
-    if (folder && lob_zarr_node_read(&node, folder, path, NULL) == LOB_OK) {
+    if (lob_zarr_node_read(&node, folder, path, NULL) == LOB_OK) {
         if (node.is_array && lob_zarr_array_of(&array, &node, path, NULL) == LOB_OK &&
             array.dims == 1 && array.type == LOB_U8 && array.shape[X] <= NIFTI_BYTES)
             bytes = malloc((size_t)array.shape[X]);
@@ -131,7 +132,6 @@ static unsigned char *read_header(size_t *n, const lob_zarr_image *im, const cha
         *n = bytes ? (size_t)array.shape[X] : 0;
         lob_zarr_node_free(&node);
     }
-    free(folder);
     return bytes;
 }
 
@@ -160,11 +160,15 @@ static bool take_header(lob_volume *out, const lob_zarr_image *im, const lob_loc
     lob_volume said = lob_volume_empty();
     const lob_location alone = {.path = where->path, .file = where->file};
     const lob_read_options options = {.frame = 0, .threads = 1, .header_only = true};
-    unsigned char *const bytes = read_header(&file.size, im, where->path);
-    if (!bytes) return false;
-    mark_single(bytes, file.size);
+    char *const folder = lob_zarr_below(im->group, "nifti");
+    const bool there = folder && lob_is_folder(folder);
+    unsigned char *const bytes = there ? read_header(&file.size, folder, where->path) : NULL;
+    free(folder);
+    if (!there) return false;
+    if (bytes) mark_single(bytes, file.size);
     file.bytes = bytes;
-    const bool fits = lob_format_nifti.read(&said, &alone, &file, &options, NULL, NULL) == LOB_OK &&
+    const bool fits = bytes &&
+                      lob_format_nifti.read(&said, &alone, &file, &options, NULL, NULL) == LOB_OK &&
                       is_of(said.dims, out->dims, im->is_first);
     free(bytes);
     if (fits) {
@@ -179,7 +183,8 @@ static bool take_header(lob_volume *out, const lob_zarr_image *im, const lob_loc
         said.header = (lob_header){NULL};
         said.names = (lob_label_names){NULL};
     } else {
-        lob_warn(info, "%s: the NIfTI header inside is of another image and left out", where->path);
+        lob_warn(info, "%s: the NIfTI header inside is damaged, or of another image, and left out",
+                 where->path);
     }
     lob_volume_free(&said);
     return fits;
@@ -225,11 +230,18 @@ static lob_status open_image(lob_zarr_image *im, lob_volume *out, const lob_loca
 static lob_status allow(const lob_zarr_image *im, int64_t planes, const lob_read_options *options,
                         const char *path, lob_error *error)
 {
-    const int64_t *const shape = im->array.shape;
+    enum { FEW = 512, MOST = 10000000 };
+    const int64_t *const shape = im->array.shape, *const piece = im->array.piece;
     const int64_t word = (int64_t)lob_type_of(im->array.type)->bytes;
+    if (lob_zarr_places(piece) < FEW &&
+        lob_zarr_places(shape) / lob_zarr_places(piece) > MOST) /* each takes a look for its file */
+        return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CONVERT, path,
+                                  "has chunks of %lld voxels, and far too many of them; write it "
+                                  "anew with larger ones",
+                                  (long long)lob_zarr_places(piece));
     const int64_t voxels = lob_product(shape[X], shape[Y], planes, shape[C]);
     const int64_t bytes = lob_product(voxels, word, 1, 1);
-    const int64_t pieces = 2 * lob_zarr_places(im->array.piece) * word * options->threads;
+    const int64_t pieces = 2 * lob_zarr_places(piece) * word * options->threads;
     return lob_memory_allows(bytes < 0 || bytes > INT64_MAX - pieces ? -1 : bytes + pieces, path,
                              options, error);
 }

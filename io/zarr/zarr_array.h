@@ -12,7 +12,7 @@ enum {
     LOB_ZARR_DIMS = 5,          /* axes that are read at most */
     LOB_ZARR_CHAIN = 4,         /* codecs of one array */
     LOB_ZARR_ENTRY = 16,        /* bytes of a shard's index for each of its pieces */
-    LOB_ZARR_MAX_TEXT = 1 << 26 /* bytes of metadata */
+    LOB_ZARR_MAX_TEXT = 1 << 22 /* bytes of metadata */
 };
 
 /*

@@ -82,12 +82,11 @@ static lob_status read_index(hand *h)
 }
 
 /* Open the file that a piece is in, unless it is open; h->fd is -1 where it is not stored. */
-static lob_status open_file(hand *h, const int64_t file[LOB_ZARR_DIMS])
+static lob_status open_other(hand *h, const int64_t file[LOB_ZARR_DIMS])
 {
     lob_about about;
-    if (memcmp(h->file, file, sizeof h->file) == 0) return LOB_OK;
     if (h->fd >= 0) lob_fd_close(h->fd);
-    memcpy(h->file, file, sizeof h->file);
+    h->fd = -1;
     lob_zarr_file_name(h->name, sizeof h->name, h->r->array, file);
     char *const path = lob_zarr_below(h->r->folder, h->name);
     if (!path) return lob_fail_file(h->error, LOB_ENOMEM, h->r->path, "no memory");
@@ -101,6 +100,15 @@ static lob_status open_file(hand *h, const int64_t file[LOB_ZARR_DIMS])
     if (!lob_about_open(&about, h->fd) || !about.is_file) return damaged(h, "there is no file");
     h->file_bytes = about.bytes;
     return h->r->index_bytes ? read_index(h) : LOB_OK;
+}
+
+static lob_status open_file(hand *h, const int64_t file[LOB_ZARR_DIMS])
+{
+    if (memcmp(h->file, file, sizeof h->file) == 0) return LOB_OK;
+    h->file[0] = -1; /* none, unless all goes well */
+    LOB_TRY(open_other(h, file));
+    memcpy(h->file, file, sizeof h->file);
+    return LOB_OK;
 }
 
 static uint64_t number_at(const unsigned char *bytes)
@@ -255,6 +263,10 @@ lob_status lob_zarr_read_box(void *out, const lob_zarr_array *array, const char 
         for (int64_t i = 0; i < count; i++) {
             int64_t at[LOB_ZARR_DIMS];
             const unsigned char *piece;
+            int64_t first_failed;
+#pragma omp atomic read
+            first_failed = failed;
+            if (i > first_failed) continue;
             find_piece(at, &r, i);
             const lob_status here = read_piece(&h, &piece, at);
             if (here == LOB_OK) {
@@ -263,6 +275,7 @@ lob_status lob_zarr_read_box(void *out, const lob_zarr_array *array, const char 
             }
 #pragma omp critical(lob_zarr)
             if (i < failed) {
+#pragma omp atomic write
                 failed = i;
                 st = here;
                 if (error) *error = own;

@@ -174,20 +174,18 @@ static lob_status list_group(listing *l, const char *folder, const char *path, l
     return no_memory(path, error);
 }
 
-/* The folder of a location: the store's, or of a node inside. */
-static char *folder_of(const lob_location *where)
+char *lob_zarr_node_folder(const lob_location *where)
 {
-    char *const folder = lob_zarr_below(where->file, where->inside ? where->inside : "");
-    for (size_t n = folder ? strlen(folder) : 0; n > 1 && folder[n - 1] == '/'; n--)
-        folder[n - 1] = '\0';
-    return folder;
+    char *const path = lob_zarr_below(where->file, where->inside ? where->inside : "");
+    for (size_t n = path ? strlen(path) : 0; n > 1 && path[n - 1] == '/'; n--) path[n - 1] = '\0';
+    return path;
 }
 
 lob_status lob_zarr_list(lob_data_set **sets, int *count, int *more, const lob_location *where,
                          const lob_input *file, lob_error *error)
 {
     listing l;
-    char *const folder = folder_of(where);
+    char *const folder = lob_zarr_node_folder(where);
     (void)file;
     if (!folder) return no_memory(where->path, error);
     const lob_status st = list_group(&l, folder, where->path, error);
@@ -230,7 +228,7 @@ lob_status lob_zarr_find(lob_zarr_image *out, const lob_location *where, lob_err
 {
     lob_zarr_node node;
     *out = (lob_zarr_image){.folder = NULL};
-    char *const folder = folder_of(where);
+    char *const folder = lob_zarr_node_folder(where);
     if (!folder) return no_memory(where->path, error);
     lob_status st = lob_zarr_node_read(&node, folder, where->path, error);
     if (st == LOB_OK) {

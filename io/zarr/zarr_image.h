@@ -25,6 +25,10 @@ typedef struct {
 lob_status lob_zarr_find(lob_zarr_image *out, const lob_location *where, lob_error *error);
 void lob_zarr_image_free(lob_zarr_image *image);
 
+/* The folder that a location names, in a store or the store's own, malloc'ed; NULL without memory.
+ */
+char *lob_zarr_node_folder(const lob_location *where);
+
 /* The format's list. */
 lob_status lob_zarr_list(lob_data_set **sets, int *count, int *more, const lob_location *where,
                          const lob_input *file, lob_error *error);

@@ -5,6 +5,7 @@
 #include "io/folder.h"
 #include "io/platform.h"
 #include "io/zarr/zarr_array.h"
+#include "io/zarr/zarr_image.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,13 +37,6 @@ char *lob_zarr_labels_folder(const lob_location *where)
                                                        : NULL;
 }
 
-char *lob_zarr_output_path(const lob_location *where)
-{
-    char *const path = lob_zarr_below(where->file, where->inside ? where->inside : "");
-    for (size_t n = path ? strlen(path) : 0; n > 1 && path[n - 1] == '/'; n--) path[n - 1] = '\0';
-    return path;
-}
-
 static bool lists(const cJSON *list, const char *name)
 {
     const cJSON *item;
@@ -51,37 +45,60 @@ static bool lists(const cJSON *list, const char *name)
     return false;
 }
 
+/* An object's member of this kind, made where there is none; NULL: it is of another kind. */
+static cJSON *member(cJSON *object, const char *name, bool is_list)
+{
+    cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (!item)
+        return is_list ? cJSON_AddArrayToObject(object, name)
+                       : cJSON_AddObjectToObject(object, name);
+    return (is_list ? cJSON_IsArray(item) : cJSON_IsObject(item)) ? item : NULL;
+}
+
+/* Read the group of label images, which need not be there, and find the list in it. */
+static lob_status read_group(lob_zarr_node *group, cJSON **list, const char *labels,
+                             const char *path, lob_error *error)
+{
+    char *const file = lob_zarr_metadata_file(labels);
+    *group = (lob_zarr_node){NULL};
+    lob_status st = file ? lob_zarr_node_read(group, labels, path, error) : LOB_OK;
+    free(file);
+    if (st != LOB_OK) return st;
+    if (!group->meta) group->meta = lob_zarr_make_node("group", cJSON_CreateObject());
+    cJSON *const attributes = group->meta ? member(group->meta, "attributes", false) : NULL;
+    cJSON *const ome = attributes ? member(attributes, "ome", false) : NULL;
+    *list = ome && !group->v2 ? member(ome, "labels", true) : NULL;
+    if (*list && !cJSON_GetObjectItemCaseSensitive(ome, "version"))
+        cJSON_AddStringToObject(ome, "version", "0.5");
+    if (*list) return LOB_OK;
+    lob_zarr_node_free(group);
+    return lob_fail_file(error, LOB_EDATA, path,
+                         "damaged OME-Zarr: its group labels has no list of label images");
+}
+
 lob_status lob_zarr_list_labels(const char *labels, const char *path, lob_error *error)
 {
+    enum { MOST_MS = 2000 };
+    lob_zarr_node group;
+    cJSON *list;
+    const int turn = lob_lock_folder(labels, MOST_MS);
     char *const file = lob_zarr_below(labels, "zarr.json");
-    lob_zarr_node group = {NULL};
-    if (!file) return no_memory(path, error);
-    if (lob_is_file(file) && lob_zarr_node_read(&group, labels, path, error) != LOB_OK) {
-        free(file);
-        return LOB_EDATA;
+    lob_status st = file ? read_group(&group, &list, labels, path, error) : no_memory(path, error);
+    if (st == LOB_OK) {
+        lob_entries *const entries = lob_entries_open(labels);
+        const char *name;
+        while (entries && (name = lob_entries_next(entries)))
+            if (name[0] != '.' && lob_entries_is_folder(entries) && !lists(list, name))
+                cJSON_AddItemToArray(list, cJSON_CreateString(name));
+        if (entries) lob_entries_close(entries);
+        char *const text = cJSON_Print(group.meta);
+        const lob_output_part part = {text, text ? strlen(text) : 0};
+        st = text ? lob_output_whole(file, true, &part, 1, error) : no_memory(path, error);
+        cJSON_free(text);
+        lob_zarr_node_free(&group);
     }
-    if (!group.meta) group.meta = lob_zarr_make_node("group", cJSON_CreateObject());
-    cJSON *const attributes = cJSON_GetObjectItemCaseSensitive(group.meta, "attributes");
-    cJSON *ome = cJSON_GetObjectItemCaseSensitive(attributes, "ome");
-    if (!ome) {
-        ome = cJSON_AddObjectToObject(attributes, "ome");
-        cJSON_AddStringToObject(ome, "version", "0.5");
-    }
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(ome, "labels");
-    if (!list) list = cJSON_AddArrayToObject(ome, "labels");
-    lob_entries *const entries = lob_entries_open(labels);
-    const char *name;
-    while (list && entries && (name = lob_entries_next(entries)))
-        if (name[0] != '.' && lob_entries_is_folder(entries) && !lists(list, name))
-            cJSON_AddItemToArray(list, cJSON_CreateString(name));
-    if (entries) lob_entries_close(entries);
-    char *const text = list ? cJSON_Print(group.meta) : NULL;
-    const lob_output_part part = {text, text ? strlen(text) : 0};
-    const lob_status st =
-        text ? lob_output_whole(file, true, &part, 1, error) : no_memory(path, error);
-    cJSON_free(text);
-    lob_zarr_node_free(&group);
     free(file);
+    if (turn >= 0) lob_fd_close(turn);
     return st;
 }
 
@@ -101,7 +118,8 @@ static lob_status check_store(const char *path, bool force, lob_error *error)
 static lob_status check_labels(const lob_location *where, const char *labels, const char *path,
                                bool force, lob_error *error)
 {
-    lob_zarr_node store;
+    lob_zarr_node store, group;
+    cJSON *list;
     LOB_TRY(lob_zarr_node_read(&store, where->file, where->path, error));
     const bool v2 = store.v2;
     lob_zarr_node_free(&store);
@@ -110,13 +128,15 @@ static lob_status check_labels(const lob_location *where, const char *labels, co
             error, LOB_ECREATE, where->path,
             "the store is of Zarr 2, and labels are written as Zarr 3; give them a "
             "store of their own");
+    LOB_TRY(read_group(&group, &list, labels, where->path, error));
+    lob_zarr_node_free(&group);
     return lob_is_folder(labels) ? check_store(path, force, error)
                                  : lob_output_check(labels, true, error);
 }
 
 lob_status lob_zarr_check(const lob_location *where, bool force, lob_error *error)
 {
-    char *const path = lob_zarr_output_path(where), *const labels = lob_zarr_labels_folder(where);
+    char *const path = lob_zarr_node_folder(where), *const labels = lob_zarr_labels_folder(where);
     const lob_status st =
         !path    ? lob_fail_file(error, LOB_ENOMEM, where->path, "no memory")
         : labels ? check_labels(where, labels, path, force, error)

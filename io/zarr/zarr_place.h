@@ -6,16 +6,13 @@
 
 #include <cjson/cJSON.h>
 
-/* The folder of an output, malloc'ed; NULL without memory. */
-char *lob_zarr_output_path(const lob_location *where);
-
 /* The folder "labels" of STORE.zarr/labels/NAME, malloc'ed; NULL: the location stands alone, or no
  * memory. */
 char *lob_zarr_labels_folder(const lob_location *where);
 
 /*
  * Name every label image that is there in the group's metadata, beside those it names already.
- * Writers that come at the same time all do, and the last one has seen all.
+ * Writers take turns.
  *
  *   labels  in  what lob_zarr_labels_folder gives
  *   path    in  for messages

@@ -13,6 +13,7 @@
 #include "io/zarr/zarr.h"
 #include "io/zarr/zarr_coarser.h"
 #include "io/zarr/zarr_codecs.h"
+#include "io/zarr/zarr_image.h"
 #include "io/zarr/zarr_place.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
@@ -471,7 +472,6 @@ static lob_status put(void *state, const void *bytes, size_t n, lob_error *error
 static lob_status commit(void *state, lob_error *error)
 {
     writing *const w = state;
-    lob_flush_folder(w->folder.temporary);
     lob_status st = lob_folder_commit(&w->folder, error);
     if (st == LOB_OK && w->labels) st = lob_zarr_list_labels(w->labels, w->path, error);
     discard(w);
@@ -484,7 +484,7 @@ static lob_status begin(writing **out, const lob_volume *volume, int64_t largest
 {
     LOB_TRY(lob_zarr_check(where, options->force, error));
     writing *const w = calloc(1, sizeof *w);
-    char *const path = lob_zarr_output_path(where);
+    char *const path = lob_zarr_node_folder(where);
     if (!w || !path) {
         free(w);
         free(path);

@@ -3,11 +3,12 @@
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import assert_one_line, contents, good, load, lobule, save, scan_array
+from conftest import PROGRAM, assert_one_line, contents, good, load, lobule, save, scan_array
 
 zarr = pytest.importorskip("zarr", minversion="3.0")
 FEWER = 3 if os.environ.get("LOBULE_SANITIZED") else 1  # every so many of a list
@@ -266,6 +267,53 @@ def test_outputs_that_are_refused(scan):
     assert contents(scan) == before
 
 
+def test_a_store_is_not_replaced_by_what_is_read_from_it(scan):
+    good("convert", "scan.nii.gz", "scan.ome.zarr", cwd=scan)
+    good("threshold", "scan.ome.zarr", "-o", "scan.ome.zarr/labels/a", "--above", "50", cwd=scan)
+    before = contents(scan)
+    refused = lobule("convert", "scan.ome.zarr/labels/a", "scan.ome.zarr", "--force", cwd=scan)
+    assert_one_line(refused, 64, "scan.ome.zarr", "give the output a name of its own")
+    assert contents(scan) == before
+
+
+def test_what_a_store_replaces(scan):
+    (scan / "file.zarr").write_text("a file")
+    (scan / "nothing.zarr").symlink_to("away")
+    good("convert", "scan.nii.gz", "store.zarr", cwd=scan)
+    for name in ("file.zarr", "nothing.zarr", "store.zarr"):
+        good("threshold", "scan.nii.gz", "-o", name, "--above", "50", "--force", cwd=scan)
+        assert np.array_equal(read(scan, name).T, load(scan / "scan.nii.gz") > 50)
+    assert not [path for path in scan.iterdir() if path.name.startswith(".")]
+
+
+def test_writers_of_labels_at_one_time(scan):
+    good("convert", "scan.nii.gz", "scan.ome.zarr", cwd=scan)
+    names = [f"label{i}" for i in range(6)]
+    words = [[PROGRAM, "threshold", "scan.nii.gz", "-o", f"scan.ome.zarr/labels/{name}", "--above", "50"] for name in names]
+    for writer in [subprocess.Popen(one, cwd=scan) for one in words]:
+        assert writer.wait(60) == 0
+    assert sorted(zarr.open_group(str(scan / "scan.ome.zarr/labels"), mode="r").attrs["ome"]["labels"]) == names
+
+
+@pytest.mark.parametrize("text, fits", [('{"zarr_format": 3, "node_type": "group"}', True), ('{"attributes": {"ome": {"labels": "none"}}}', False)])
+def test_groups_of_labels(scan, text, fits):
+    good("convert", "scan.nii.gz", "scan.ome.zarr", cwd=scan)
+    (scan / "scan.ome.zarr/labels").mkdir()
+    (scan / "scan.ome.zarr/labels/zarr.json").write_text(text)
+    done = lobule("threshold", "scan.nii.gz", "-o", "scan.ome.zarr/labels/a", "--above", "50", cwd=scan)
+    if fits:
+        assert done.returncode == 0
+        assert zarr.open_group(str(scan / "scan.ome.zarr/labels"), mode="r").attrs["ome"]["labels"] == ["a"]
+    else:
+        assert_one_line(done, 65, "list of label images")
+        assert not (scan / "scan.ome.zarr/labels/a").exists()
+
+
+def test_a_folder_that_is_called_zarr_takes_files(scan):
+    (scan / "project.zarr").mkdir()
+    good("convert", "scan.nii.gz", "project.zarr/copy.nii.gz", cwd=scan)
+
+
 def test_batch_finds_stores(scan):
     for name in "ab":
         good("convert", "scan.nii.gz", f"{name}.ome.zarr", cwd=scan)
@@ -309,6 +357,25 @@ def test_damaged_stores(tmp_path):
         assert done.returncode in (0, 65, 66, 74, 75), done
         if done.returncode:
             assert_one_line(done, done.returncode, store)
+
+
+def test_a_shard_without_its_index(tmp_path):
+    zarr.create_array(str(tmp_path / "a.zarr"), shape=(16, 16, 16), dtype="uint8", chunks=(8, 8, 8), shards=(16, 16, 16))[...] = 1
+    (tmp_path / "a.zarr/c/0/0/0").write_bytes(b"ab")
+    for threads in "13":
+        assert_one_line(lobule("convert", "a.zarr", "x.nii", "--threads", threads, cwd=tmp_path), 65, "a.zarr", "no index")
+
+
+def test_a_damaged_header_inside_is_told(scan):
+    good("convert", "scan.nii.gz", "a.zarr", cwd=scan)
+    (scan / "a.zarr/nifti/c/0").write_text("garbage")
+    assert "the NIfTI header inside is damaged" in good("convert", "a.zarr", "x.nii", cwd=scan).stderr
+
+
+def test_chunks_that_are_too_many(tmp_path):
+    (tmp_path / "a.zarr").mkdir()
+    (tmp_path / "a.zarr/.zarray").write_text(json.dumps({**HEAD, "shape": [4000, 4000, 1], "chunks": [1, 1, 1]}))
+    assert_one_line(lobule("convert", "a.zarr", "x.nii", cwd=tmp_path), 65, "a.zarr", "chunks of 1 voxels")
 
 
 def damage(file: Path, rng):

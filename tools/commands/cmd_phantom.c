@@ -213,8 +213,8 @@ static void options(lob_rows *to, void *user)
         OPT_INT("random-seed", &set->random_seed, "N", 0, INT32_MAX,
                 "another number gives another patient, or other cells"),
         OPT_REAL("stroke-gap", &set->stroke_gap, "MM", 1, 1000,
-                 "about so many mm from one slice with strokes to the next; left out: 16, for "
-                 "--strokes 40"),
+                 "about so many mm of a body 210 mm high from one slice with strokes to the next; "
+                 "left out: 16, for --strokes 40"),
         OPT_INT("cells", &set->cells, "N", 1, 100000, set->text.cells),
         OPT_FLAG("nuclei", &set->nuclei, "let the cells' nuclei be bright instead of membranes"),
     };

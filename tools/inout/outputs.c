@@ -49,6 +49,19 @@ static lob_status files_of(char *files[2], const char *path, bool of_volume, boo
     return files[0] ? LOB_OK : LOB_ENOMEM;
 }
 
+/* Does a store, which an output replaces as a whole, hold what a path leads to? */
+static bool holds(const char *store, const char *path)
+{
+    char *const above = strdup(path);
+    bool inside = !above; /* without memory the answer is the one that keeps what is there */
+    for (char *slash; !inside && (slash = strrchr(above, '/')) && slash > above;) {
+        *slash = '\0';
+        inside = lob_is_volume_name(above) && lob_same_file(store, above);
+    }
+    free(above);
+    return inside;
+}
+
 lob_status lob_paths_touch(bool *touch, const char *path, bool is_of_volume, const char *used,
                            bool used_is_of_volume, bool reading)
 {
@@ -56,8 +69,11 @@ lob_status lob_paths_touch(bool *touch, const char *path, bool is_of_volume, con
     lob_status st = files_of(made, path, is_of_volume, false);
     if (st == LOB_OK) st = files_of(there, used, used_is_of_volume, reading);
     *touch = false;
-    for (int i = 0; i < 4 && st == LOB_OK; i++)
-        if (made[i / 2] && there[i % 2] && lob_same_file(made[i / 2], there[i % 2])) *touch = true;
+    for (int i = 0; i < 4 && st == LOB_OK; i++) {
+        const char *const a = made[i / 2], *const b = there[i % 2];
+        if (a && b && (lob_same_file(a, b) || holds(a, b) || (!reading && holds(b, a))))
+            *touch = true;
+    }
     lob_files_free(made);
     lob_files_free(there);
     return st;
