@@ -155,6 +155,8 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
         levels->per_unit = half > 0 ? fmin(32767.5 / half, DBL_MAX / 2) : 1.0;
         levels->level_step = fabs(image->slope) / levels->per_unit;
     }
+    levels->highest =
+        levels->exact ? (uint16_t)(joint.high_bits - joint.low_bits) : mapped(levels, joint.high);
     for (int c = 0; c < channels; c++)
         span[c] = levels->exact
                       ? (uint16_t)(all[c].high_bits - all[c].low_bits)

@@ -59,6 +59,7 @@ typedef struct {
     int64_t data_voxels;
     int64_t not_finite; /* voxels inside the mask that are NaN or infinite in a channel */
     bool whole;         /* every stored value of the data is a whole number */
+    uint16_t highest;   /* level of the data, over all channels; the lowest is 0 */
 } lob_levels;
 
 /* Lowest and highest stored value of a set of voxels. */

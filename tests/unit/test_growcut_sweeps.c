@@ -6,8 +6,10 @@
 #include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_LABELS = 9 };
 
@@ -73,6 +75,32 @@ static void make(wide_case *c, uint64_t number)
              c->mask ? ", mask" : "");
 }
 
+/* Lift each channel by its own constant, within 8 bits or beyond. Few levels leave room for the
+ * costs of a penalty. */
+static void lift_channels(wide_case *c, uint64_t number)
+{
+    uint64_t state = number + 7777;
+    const bool small = random_chance(&state, 60), few = small || random_chance(&state, 50);
+    const int64_t width = few ? 1 + random_below(&state, 8) : 256;
+    const int64_t most = small ? 256 - width : random_chance(&state, 50) ? 256 : 2000;
+    const lob_type type = small ? LOB_U8 : LOB_I16;
+    const int64_t least = small ? 0 : -1000;
+    const lob_volume image = zeros(type, c->image.dims, c->image.channels);
+    for (int k = 0; k < image.channels; k++) {
+        const int64_t lift = least + random_below(&state, most);
+        for (int64_t i = k * c->n; i < (k + 1) * c->n; i++)
+            lob_label_put(image.data, type, i,
+                          (int32_t)(((uint8_t *)c->image.data)[i] % width + lift));
+    }
+    lob_volume_free(&c->image);
+    c->image = image;
+    c->options.range[1] = INFINITY;
+    if (few && random_chance(&state, 60)) c->options.penalty = random_double(&state);
+    const size_t used = strlen(c->shape);
+    snprintf(c->shape + used, sizeof c->shape - used, ", %d levels lifted by up to %d, penalty %g",
+             (int)width, (int)most, c->options.penalty);
+}
+
 /* Do sweeps grow the case, and do its costs fit them? */
 static bool is_swept(const wide_case *c)
 {
@@ -99,33 +127,59 @@ static lob_status grow(const wide_case *c, lob_growcut_output *out, lob_growcut_
     return lob_growcut_cpu(out, stats, &c->in, &options, THREADS(threads), NULL);
 }
 
+/* Compare the tiles' bytes with those of what is chosen for the case. */
+static void compare(const wide_case *c, int threads)
+{
+    lob_growcut_output want, got;
+    lob_growcut_stats tiles, sweeps;
+    const lob_status st = grow(c, &want, &tiles, 64, 1);
+    assert_int_equal(grow(c, &got, &sweeps, 0, threads), st);
+    const size_t n = (size_t)c->n;
+    if (memcmp(got.labels, want.labels, 2 * n) != 0) fail_msg("%s: labels", c->shape);
+    if (st == LOB_OK && memcmp(got.strength, want.strength, n * sizeof(float)) != 0)
+        fail_msg("%s: strengths", c->shape);
+    if (sweeps.reached != tiles.reached || sweeps.largest_cost != tiles.largest_cost ||
+        sweeps.seeds != tiles.seeds || sweeps.seeds_outside != tiles.seeds_outside ||
+        sweeps.data_voxels != tiles.data_voxels)
+        fail_msg("%s: statistics", c->shape);
+    free(want.labels);
+    free(want.strength);
+    free(got.labels);
+    free(got.strength);
+}
+
+static void release(wide_case *c)
+{
+    free(c->mask);
+    lob_volume_free(&c->image);
+    lob_volume_free(&c->seeds);
+}
+
 TEST(sweeps_give_the_tiles_bytes)
 {
     int swept = 0, all = (int)CASES(120);
     for (int number = 0; number < all; number++) {
         wide_case c;
-        lob_growcut_output want, got;
-        lob_growcut_stats tiles, sweeps;
         make(&c, (uint64_t)number);
-        const lob_status st = grow(&c, &want, &tiles, 64, 1);
-        assert_int_equal(grow(&c, &got, &sweeps, 0, 1 + number % 4), st);
-        const size_t n = (size_t)c.n;
-        if (memcmp(got.labels, want.labels, 2 * n) != 0) fail_msg("%s: labels", c.shape);
-        if (st == LOB_OK && memcmp(got.strength, want.strength, n * sizeof(float)) != 0)
-            fail_msg("%s: strengths", c.shape);
-        if (sweeps.reached != tiles.reached || sweeps.largest_cost != tiles.largest_cost ||
-            sweeps.seeds != tiles.seeds || sweeps.seeds_outside != tiles.seeds_outside ||
-            sweeps.data_voxels != tiles.data_voxels)
-            fail_msg("%s: statistics", c.shape);
+        compare(&c, 1 + number % 4);
         swept += is_swept(&c);
-        free(want.labels);
-        free(want.strength);
-        free(got.labels);
-        free(got.strength);
-        free(c.mask);
-        lob_volume_free(&c.image);
-        lob_volume_free(&c.seeds);
+        release(&c);
     }
     print_message("%d of %d cases are swept\n", swept, all);
     assert_true(2 * swept > all && swept < all);
+}
+
+TEST(channels_lie_apart)
+{
+    int swept = 0, all = (int)CASES(120);
+    for (int number = 0; number < all; number++) {
+        wide_case c;
+        make(&c, (uint64_t)number);
+        lift_channels(&c, (uint64_t)number);
+        compare(&c, 1 + number % 4);
+        swept += is_swept(&c);
+        release(&c);
+    }
+    print_message("%d of %d cases are swept\n", swept, all);
+    assert_true(4 * swept > all && swept < all);
 }

@@ -67,16 +67,29 @@ static int64_t capacity_of(int label_bits)
     return (NO_PATH >> label_bits) - 1;
 }
 
+/*
+ * The largest cost between two cells, whether or not a path leads there. Levels count from the
+ * lowest of all channels, and what is no data, or lies around all voxels, has level 0: from there a
+ * channel may differ by more than its data do.
+ */
+static int64_t largest_cost(const lob_growcut_section *section)
+{
+    const lob_growcut_rule *const rule = &section->rule;
+    const int64_t more = (int64_t)section->levels.highest - (int64_t)rule->dmax;
+    return rule->max_step + more * (int64_t)rule->unit;
+}
+
 bool lob_growcut_sweeps_fit(const lob_growcut_section *section)
 {
     const lob_growcut_rule *const rule = &section->rule;
     const bool one = section->data.image->channels == 1;
+    const int64_t capacity = capacity_of(bits_of(section->in->labels));
     return rule->kind == LOB_RULE_DISTANCE && (one || section->norm == LOB_NORM_LINF) &&
            !section->rounds && !section->in->seed_strength && !section->out->tie &&
-           rule->fraction == 0 && rule->unit >= 1 && rule->dmax <= UINT8_MAX &&
-           section->levels.exact && section->view.dims.nx >= WIDE / 4 &&
-           section->in->labels < 1 << 8 &&
-           (int64_t)rule->max_step * STEPS <= capacity_of(bits_of(section->in->labels));
+           rule->fraction == 0 && rule->unit >= 1 && section->levels.exact &&
+           section->levels.highest <= UINT8_MAX && section->view.dims.nx >= WIDE / 4 &&
+           section->in->labels < 1 << 8 && (int64_t)rule->max_step * STEPS <= capacity &&
+           largest_cost(section) <= capacity;
 }
 
 /* ---- memory ---- */
