@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+from importlib import metadata
 
 import numpy as np
 
@@ -40,8 +41,11 @@ for name, (words, call) in calls.items():
     lobule.command(name, *words, "-o", path("out"), "--force", "--quiet")
     found, wanted = call(), voxels("out", 25600)
     assert found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes(), name
-# HDF5 is read and written by a program that the wheel brings.
-lobule.command("convert", path("scan"), path("scan") + ".h5", "--quiet")
-lobule.command("convert", path("scan") + ".h5", path("out"), "--force", "--quiet")
-assert voxels("out", 25600).tobytes() == scan.tobytes(), "HDF5"
-print(f"lobule {lobule.__version__}, Python {sys.version.split()[0]}, numpy {np.__version__}: {', '.join(calls)}, HDF5: same bytes")
+# HDF5 is read and written by a program that the wheel brings, OME-Zarr with libraries in it.
+for name, suffix in (("HDF5", ".h5"), ("OME-Zarr", ".ome.zarr")):
+    lobule.command("convert", path("scan"), path("scan") + suffix, "--quiet")
+    lobule.command("convert", path("scan") + suffix, path("out"), "--force", "--quiet")
+    assert voxels("out", 25600).tobytes() == scan.tobytes(), name
+about = metadata.metadata("lobule")
+assert about["Author"] == "The Lobule authors" and about["Summary"] and about["Keywords"], "what pip show tells"
+print(f"lobule {lobule.__version__}, Python {sys.version.split()[0]}, numpy {np.__version__}: {', '.join(calls)}, HDF5, OME-Zarr: same bytes")
