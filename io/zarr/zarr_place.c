@@ -79,8 +79,8 @@ static lob_status read_group(lob_zarr_node *group, cJSON **list, const char *lab
 lob_status lob_zarr_list_labels(const char *labels, const char *path, lob_error *error)
 {
     enum { MOST_MS = 2000 };
-    lob_zarr_node group;
-    cJSON *list;
+    lob_zarr_node group = {NULL};
+    cJSON *list = NULL;
     const int turn = lob_lock_folder(labels, MOST_MS);
     char *const file = lob_zarr_below(labels, "zarr.json");
     lob_status st = file ? read_group(&group, &list, labels, path, error) : no_memory(path, error);
