@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=$PWD/build/deb
+mkdir -p "$out"
 cmake -G Ninja -S . -B "$out" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DBUILD_SHARED_LIBS=ON \
     -DLOBULE_TESTS=OFF -DLOBULE_PYTHON_DIR=lib/python3/dist-packages -DLOBULE_CUDA=OFF "$@" >"$out.log" 2>&1 ||
     { cat "$out.log" >&2; exit 1; }
