@@ -61,6 +61,7 @@ write_basic_package_version_file(lobule-config-version.cmake COMPATIBILITY SameM
 install(FILES ${PROJECT_BINARY_DIR}/lobule-config.cmake
     ${PROJECT_BINARY_DIR}/lobule-config-version.cmake
     cmake/FindNIFTI2.cmake cmake/FindDeflate.cmake cmake/FindCJSON.cmake cmake/FindBlosc.cmake cmake/FindZstandard.cmake
+    cmake/LobuleFindOne.cmake
     DESTINATION ${package_dir} COMPONENT development)
 
 # pkg-config: what ships a .pc file everywhere is required by name, the rest by -L and -l.
