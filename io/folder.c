@@ -37,7 +37,6 @@ static bool is_hidden(const char *name)
     return hidden;
 }
 
-/* What lies in a folder, in the order of names; false: no memory. */
 static bool list_folder(name_list *list, const char *folder)
 {
     lob_entries *const entries = lob_entries_open(folder);
@@ -48,6 +47,15 @@ static bool list_folder(name_list *list, const char *folder)
         if (!is_hidden(name)) fits = add_name(list, name);
     lob_entries_close(entries);
     if (list->count > 0) qsort(list->names, (size_t)list->count, sizeof *list->names, lob_by_text);
+    return fits;
+}
+
+bool lob_folder_names(char ***names, int64_t *count, const char *folder)
+{
+    name_list list;
+    const bool fits = list_folder(&list, folder);
+    *names = list.names;
+    *count = list.count;
     return fits;
 }
 

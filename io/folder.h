@@ -49,6 +49,12 @@ typedef enum { LOB_VISIT_ON, LOB_VISIT_ENOUGH, LOB_VISIT_FAILED } lob_visit;
 typedef lob_visit lob_visit_fn(void *user, const char *path, const lob_about *about);
 
 /*
+ * The names of what lies in a folder, in order, without hidden ones but for those of Zarr's
+ * metadata. false: no memory for all. To be freed by lob_folder_paths_free in either case.
+ */
+bool lob_folder_names(char ***names, int64_t *count, const char *folder);
+
+/*
  * Call visit with each file of a folder, and of those in it down to a depth, in the order of names;
  * hidden ones are left out. It ends with the first that does not say LOB_VISIT_ON. Returns what the
  * last call did, or LOB_VISIT_FAILED without memory.

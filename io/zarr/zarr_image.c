@@ -1,7 +1,7 @@
 /* From a location in a store to an array, and the list of what a group holds. */
 #include "io/zarr/zarr_image.h"
 
-#include "io/platform.h"
+#include "io/folder.h"
 #include "volumes/lists.h"
 
 #include <stdio.h>
@@ -33,12 +33,14 @@ static lob_status check_axes(const lob_zarr_image *im, const char *path, lob_err
                          im->ngff.dims, im->array.dims);
 }
 
-/* The level of an image; dataset NULL: level 0. */
-static lob_status find_level(lob_zarr_image *out, const char *group, const char *dataset,
-                             const char *path, lob_error *error)
+/* The level of an image, whose group was read and belongs to out afterwards; dataset NULL: level 0.
+ */
+static lob_status find_level(lob_zarr_image *out, lob_zarr_node *image, const char *group,
+                             const char *dataset, const char *path, lob_error *error)
 {
     lob_zarr_node array;
-    LOB_TRY(lob_zarr_node_read(&out->image, group, path, error));
+    out->image = *image;
+    *image = (lob_zarr_node){NULL};
     LOB_TRY(lob_ngff_read(&out->ngff, out->image.ome, dataset, path, error));
     const cJSON *const first =
         cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(out->image.ome, "multiscales"), 0);
@@ -67,10 +69,11 @@ static lob_status find_array(lob_zarr_image *out, const lob_zarr_node *array, co
         lob_zarr_node group;
         *slash = '\0';
         if (lob_zarr_node_read(&group, above, where->path, NULL) != LOB_OK) break;
-        const bool is_image = lob_ngff_is_image(group.ome);
+        const lob_status st =
+            lob_ngff_is_image(group.ome)
+                ? find_level(out, &group, above, folder + (slash + 1 - above), where->path, error)
+                : LOB_ENOINPUT;
         lob_zarr_node_free(&group);
-        if (!is_image) continue;
-        lob_status st = find_level(out, above, folder + (slash + 1 - above), where->path, error);
         if (st != LOB_ENOINPUT) {
             free(above);
             return st;
@@ -91,31 +94,6 @@ typedef struct {
     size_t base; /* length of the folder that paths are told from */
     const char *path;
 } listing;
-
-static void free_names(char **names, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) free(names[i]);
-    free(names);
-}
-
-/* The names of the folders in one, in order; false: no memory. */
-static bool folders_in(char ***names, int64_t *n, const char *folder)
-{
-    lob_entries *const entries = lob_entries_open(folder);
-    const char *name;
-    bool ok = true;
-    *names = NULL;
-    *n = 0;
-    while (ok && *n < NODES && entries && (name = lob_entries_next(entries))) {
-        if (name[0] == '.' || !lob_entries_is_folder(entries)) continue;
-        ok = lob_grow(names, *n, sizeof **names) && ((*names)[*n] = strdup(name));
-        if (ok) ++*n;
-    }
-    lob_entries_close(entries);
-    if (ok && *n) qsort(*names, (size_t)*n, sizeof **names, lob_by_text);
-    if (!ok) free_names(*names, *n);
-    return ok;
-}
 
 static lob_status add_set(listing *l, const lob_zarr_array *array, const char *folder)
 {
@@ -141,27 +119,26 @@ static lob_status list_node(listing *l, const char *folder, int depth)
         return LOB_OK;
     lob_zarr_image image = {.folder = NULL};
     lob_status st = LOB_OK;
-    const bool is_image = lob_ngff_is_image(node.ome);
+    const bool is_image = lob_ngff_is_image(node.ome), goes_on = !node.is_array && depth < DEPTH;
     if (node.is_array) {
         lob_zarr_array array;
         if (lob_zarr_array_of(&array, &node, l->path, NULL) == LOB_OK)
             st = add_set(l, &array, folder);
-    } else if (is_image && find_level(&image, folder, NULL, l->path, NULL) == LOB_OK) {
+    } else if (is_image && find_level(&image, &node, folder, NULL, l->path, NULL) == LOB_OK) {
         st = add_set(l, &image.array, folder);
     }
     lob_zarr_image_free(&image);
-    const bool goes_on = !node.is_array && depth < DEPTH;
     lob_zarr_node_free(&node);
     char **names = NULL;
     int64_t n = 0;
-    if (goes_on && st == LOB_OK && !folders_in(&names, &n, folder)) return LOB_ENOMEM;
+    if (goes_on && st == LOB_OK && !lob_folder_names(&names, &n, folder)) st = LOB_ENOMEM;
     for (int64_t i = 0; st == LOB_OK && i < n; i++) {
         if (is_image && strcmp(names[i], "labels") != 0) continue; /* its levels */
         char *const below = lob_zarr_below(folder, names[i]);
         st = below ? list_node(l, below, depth + 1) : LOB_ENOMEM;
         free(below);
     }
-    free_names(names, n);
+    lob_folder_paths_free(names, n);
     return st;
 }
 
@@ -217,7 +194,7 @@ static lob_status find_only(lob_zarr_image *out, const char *folder, const lob_l
     lob_status st = lob_zarr_node_read(&node, only, where->path, error);
     if (st == LOB_OK) {
         st = node.is_array ? find_array(out, &node, only, where, error)
-                           : find_level(out, only, NULL, where->path, error);
+                           : find_level(out, &node, only, NULL, where->path, error);
         lob_zarr_node_free(&node);
     }
     free(only);
@@ -235,7 +212,7 @@ lob_status lob_zarr_find(lob_zarr_image *out, const lob_location *where, lob_err
         if (node.is_array)
             st = find_array(out, &node, folder, where, error);
         else if (lob_ngff_is_image(node.ome))
-            st = find_level(out, folder, NULL, where->path, error);
+            st = find_level(out, &node, folder, NULL, where->path, error);
         else
             st = find_only(out, folder, where, error);
         lob_zarr_node_free(&node);

@@ -76,18 +76,6 @@ static lob_status no_memory(const writing *w, lob_error *error)
     return lob_fail_file(error, LOB_ENOMEM, w->path, "no memory to write it");
 }
 
-static bool put_bytes(int fd, const void *bytes, size_t n)
-{
-    const unsigned char *from = bytes;
-    while (n > 0) {
-        const int64_t done = lob_fd_write(fd, from, n);
-        if (done <= 0) return false;
-        from += done;
-        n -= (size_t)done;
-    }
-    return true;
-}
-
 /* Make the folders of a file below the output's, as far as they are missing. */
 static bool make_way(const writing *w, const char *name)
 {
@@ -109,16 +97,17 @@ static lob_status add_to(const writing *w, const char *name, const lob_output_pa
                          int64_t count, bool last, lob_error *error)
 {
     char *path;
+    lob_output file = {.path = w->folder.path};
     if (!make_way(w, name)) return failed(w, error);
     if (asprintf(&path, "%s/%s", w->folder.temporary, name) < 0) return no_memory(w, error);
-    const int fd = lob_open_to_add(path);
-    bool ok = fd >= 0;
+    file.fd = lob_open_to_add(path);
     free(path);
-    for (int64_t i = 0; ok && i < count; i++) ok = put_bytes(fd, parts[i].bytes, parts[i].size);
-    ok = ok && (!last || lob_fd_flush(fd) == 0);
-    const lob_status st = ok ? LOB_OK : failed(w, error);
-    if (fd >= 0 && lob_fd_close(fd) != 0 && ok) return failed(w, error);
-    return st;
+    if (file.fd < 0) return failed(w, error);
+    lob_status st = LOB_OK;
+    for (int64_t i = 0; st == LOB_OK && i < count; i++)
+        st = lob_output_write(&file, parts[i].bytes, parts[i].size, error);
+    if (st == LOB_OK && last) st = lob_output_flush(&file, error);
+    return lob_fd_close(file.fd) != 0 && st == LOB_OK ? failed(w, error) : st;
 }
 
 /* ---- chunks ---- */

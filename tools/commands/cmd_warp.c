@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct {
-    const char *volume, *field, *like, *out, *then, *field_out;
+    const char *volume, *field, *like, *out, *then;
     bool labels, nearest, inverse;
     int frame;
 } settings;
