@@ -305,6 +305,29 @@ def test_nobody_who_asked_for_no_gpu_hears_of_one(folder):
     assert why.startswith("auto: ") and "too old" not in why and "--device" not in why
 
 
+def why_here(folder, *line):
+    good(*line, "--threads", "1", "--report", "r.json", "--force", cwd=folder)
+    return json.loads((folder / "r.json").read_text())["device"]["why"]
+
+
+def test_small_work_opens_no_gpu(folder):
+    """By voxels, what the command takes for each, and threads; a recipe's lines count together."""
+    if "was built for" in lobule(*GROW, "--device", "cuda", "--force", cwd=folder).stderr:
+        pytest.skip("a build without CUDA")
+    soon = "done sooner than a GPU is opened"
+    n = load(folder / "image.nii").size
+    assert f"{soon}: {n} voxels, each 300 ns of 1 threads" in why_here(folder, *GROW)
+    save(np.random.default_rng(5).integers(0, 999, (96, 96, 80)).astype(np.int16), folder / "more.nii")
+    cells = ("cells", "more.nii", "-o", "cells.nii", "--size", "8vox")
+    assert soon not in why_here(folder, *cells)
+    lines = ["filter more.nii -o @a --box 1", "filter @a -o @b --box 1", "filter @b -o @c --box 1",
+             "threshold @c -o cut.nii"]  # fmt: skip
+    (folder / "many.recipe").write_text("\n".join(lines))
+    why_here(folder, "run", "many.recipe")
+    each = [x["device"]["why"] for x in json.loads((folder / "r.json").read_text())["results"]["lines"]]
+    assert [soon in why for why in each] == [True, True, False, False]
+
+
 def test_redirected_progress_has_no_control_characters(folder):
     done = good(*GROW, "--verbose", cwd=folder)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.stderr)

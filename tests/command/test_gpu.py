@@ -35,6 +35,16 @@ def test_same_bytes(scan_folder, options):
     assert got == want
 
 
+def test_auto_opens_the_gpu_for_much_work(scan_folder):
+    """And where it is open, a recipe's small lines use it."""
+    lines = "cells image.nii.gz -o @a --size 40 --threads 1", "threshold image.nii.gz -o cut.nii.gz"
+    (scan_folder / "auto.recipe").write_text("\n".join(lines))
+    good("run", "auto.recipe", "--report", "auto.json", cwd=scan_folder)
+    report = json.loads((scan_folder / "auto.json").read_text())
+    assert [x["device"]["backend"] for x in report["results"]["lines"]] == ["cuda", "cuda"]
+    assert grow(scan_folder, "small", "--threads", "16")[1]["device"]["backend"] == "cpu"
+
+
 def on_both(folder, command, *operands):
     """The labels that a command makes on the CPU and on a GPU."""
     made = []

@@ -438,7 +438,7 @@ lob_status lob_call_check(const lob_command *command, int argc, char **argv)
 static lob_status work(lob_session *s)
 {
     LOB_TRY(check(s));
-    if (s->command->computes) LOB_TRY(lob_session_device_begin(s));
+    if (s->command->voxel_ns > 0) LOB_TRY(lob_session_device_begin(s, lob_session_voxels(s)));
     return s->command->work(s, s->settings);
 }
 

@@ -192,5 +192,5 @@ const lob_command lob_command_appearance = {
     .options = options,
     .work = appearance,
     .release = release,
-    .computes = true,
+    .voxel_ns = 140,
 };

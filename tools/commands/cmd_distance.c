@@ -193,5 +193,5 @@ const lob_command lob_command_distance = {
     .check = check,
     .work = distance,
     .release = release,
-    .computes = true,
+    .voxel_ns = 30,
 };

@@ -281,5 +281,5 @@ const lob_command lob_command_filter = {
     .check = check,
     .work = filter,
     .release = release,
-    .computes = true,
+    .voxel_ns = 100,
 };

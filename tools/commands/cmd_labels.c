@@ -273,5 +273,5 @@ const lob_command lob_command_labels = {
     .check = check,
     .work = labels,
     .release = release,
-    .computes = true,
+    .voxel_ns = 100,
 };

@@ -131,5 +131,5 @@ const lob_command lob_command_merge = {
     .check = check,
     .work = merge,
     .release = release,
-    .computes = true,
+    .voxel_ns = 30,
 };

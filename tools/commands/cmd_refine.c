@@ -218,5 +218,5 @@ const lob_command lob_command_refine = {
     .options = options,
     .work = refine,
     .release = release,
-    .computes = true,
+    .voxel_ns = 240,
 };

@@ -165,6 +165,6 @@ const lob_command lob_command_register = {
     .options = options,
     .check = check,
     .work = registers,
-    .computes = true,
+    .voxel_ns = 20000,
     .release = release,
 };

@@ -232,5 +232,5 @@ const lob_command lob_command_resample = {
     .check = check,
     .work = resample,
     .release = release,
-    .computes = true,
+    .voxel_ns = 50,
 };

@@ -166,5 +166,5 @@ const lob_command lob_command_stats = {
     .check = check,
     .work = stats,
     .release = release,
-    .computes = true,
+    .voxel_ns = 30,
 };

@@ -86,6 +86,32 @@ bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path)
     return maker_of(s, path)->peek(s, out, path);
 }
 
+/* Voxels times channels of an input; INT64_MAX: not known without work. */
+static int64_t voxels_of(const lob_session *s, const char *path)
+{
+    lob_volume header = lob_volume_empty();
+    if (lob_is_folder(path) || !lob_session_peek(s, &header, path)) return INT64_MAX;
+    const int64_t voxels = lob_voxels(&header) * header.channels;
+    lob_volume_free(&header);
+    return voxels;
+}
+
+int64_t lob_session_voxels(const lob_session *s)
+{
+    int64_t most = 0;
+    if (strcmp(s->device.backend, "auto") != 0) return INT64_MAX;
+    for (const lob_option *row = NULL; (row = lob_option_next(s->table, 2, row));) {
+        const bool is_volume = row->content == LOB_FILE_IMAGE || row->content == LOB_FILE_LABELS;
+        const char *path;
+        if (!is_volume || !lob_option_reads(row)) continue;
+        for (int k = 0; (path = lob_option_path(row, k)); k++) {
+            const int64_t voxels = voxels_of(s, path);
+            if (voxels > most) most = voxels;
+        }
+    }
+    return most;
+}
+
 void lob_session_reads_again(lob_session *s)
 {
     s->reads_again = true;

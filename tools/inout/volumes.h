@@ -29,6 +29,12 @@ void lob_volumes_free(lob_volume *const *volumes);
  * empty. */
 bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path);
 
+/*
+ * The most voxels, times channels, that an image or labels among the inputs have by its header, for
+ * an estimate; INT64_MAX where one is a folder or cannot be read, or --device is not "auto".
+ */
+int64_t lob_session_voxels(const lob_session *s);
+
 /* Say, before reading, that inputs may be read again after lob_session_forget: a volume in memory
  * that nobody else reads is then not handed over, but copied. */
 void lob_session_reads_again(lob_session *s);

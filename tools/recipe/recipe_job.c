@@ -161,8 +161,9 @@ lob_status lob_recipe_job_run(lob_recipe_job *job)
 {
     lob_session *const run = job->run;
     const int notes = cJSON_GetArraySize(run->notes);
-    /* a device that is missing is found before any work */
-    if (run->device_wanted) LOB_TRY(lob_session_device(run));
+    /* a device that is missing is found before any work; "auto" may do without */
+    if (run->device_wanted && strcmp(run->device.backend, "auto") != 0)
+        LOB_TRY(lob_session_device(run));
     const lob_status st = run_lines(job);
     if (st != LOB_ENOMEM || !job->store.has_kept) return st;
 

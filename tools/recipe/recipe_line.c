@@ -85,7 +85,7 @@ static lob_status parsed(lob_session *s)
     lob_session *const run = s->host->outer;
     if (run->max_memory > 0 && (s->max_memory == 0 || s->max_memory > run->max_memory))
         s->max_memory = run->max_memory;
-    if (s->command->computes && computes_where_recipe_does(s)) run->device_wanted = true;
+    if (s->command->voxel_ns > 0 && computes_where_recipe_does(s)) run->device_wanted = true;
     for (const lob_option *row = NULL; (row = lob_option_next(s->table, 2, row));) {
         const char *path;
         for (int k = 0; (path = lob_option_path(row, k)); k++) LOB_TRY(note_file(s, row, path));
@@ -97,8 +97,8 @@ static lob_status parsed(lob_session *s)
 
 static bool lend(lob_session *s)
 {
-    const lob_session *const run = s->host->outer;
-    if (!computes_where_recipe_does(s) || !run->device_chosen) return false;
+    lob_session *const run = s->host->outer;
+    if (!computes_where_recipe_does(s) || lob_session_device(run) != LOB_OK) return false;
     s->backend = run->backend;
     s->context.device = run->context.device;
     memcpy(s->device_why, run->device_why, sizeof s->device_why);

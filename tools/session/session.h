@@ -10,19 +10,30 @@
 
 /*
  * Choose the backend by --device and open its device, for commands that can compute on a GPU.
- * "auto" takes the GPU if one works, else the CPU. For a command that `computes`, whoever called it
- * has begun to open the device in a thread, and this waits for it. Returns LOB_OK, LOB_EDEVICE,
- * LOB_EBUSY or LOB_ENOMEM.
+ * "auto" takes the GPU if one works and the work is worth it, else the CPU. For a command that has
+ * voxel_ns, whoever called it has begun to open the device in a thread, and this waits for it.
+ * Returns LOB_OK, LOB_EDEVICE, LOB_EBUSY or LOB_ENOMEM.
  */
 lob_status lob_session_device(lob_session *s);
 
 /*
- * Begin to open the device in a thread, for commands that read inputs before they compute. Between
- * this and lob_session_device, which waits for it, backend and context.device must not be used. A
- * device that cannot be opened is an error before all others, whatever the inputs are. Lines of a
- * recipe and scans of a batch open it at once.
+ * How long a GPU takes to be opened, in seconds. "auto" leaves to the CPU what it does sooner:
+ * voxels times lob_command.voxel_ns, shared by all threads. In a recipe the lines so far count
+ * together, so that many small ones do get a GPU; one that is open already is used whatever is to
+ * do.
  */
-lob_status lob_session_device_begin(lob_session *s);
+#define LOB_OPENING_S 0.2
+
+/*
+ * Begin to open the device in a thread, for commands that read inputs before they compute.
+ *
+ *   voxels  in  of what is to be worked on, as lob_session_voxels has them
+ *
+ * Between this and lob_session_device, which waits for it, backend and context.device must not be
+ * used. A device that cannot be opened is an error before all others, whatever the inputs are.
+ * Lines of a recipe and scans of a batch open it at once.
+ */
+lob_status lob_session_device_begin(lob_session *s, int64_t voxels);
 
 /*
  * Describe an input that is no volume and was read by other means, with its checksum.

@@ -4,6 +4,7 @@
 #include "tools/session/host.h"
 #include "tools/session/session.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,9 +95,32 @@ lob_status lob_session_device(lob_session *s)
     return st;
 }
 
-lob_status lob_session_device_begin(lob_session *s)
+/* The outermost session; NULL: one around this, or a batch, has chosen a device already. */
+static lob_session *first_to_choose(lob_session *s)
+{
+    while (!s->device_chosen && s->host && s->host->outer) s = s->host->outer;
+    return s->device_chosen || (s->host && s->host->lend) ? NULL : s;
+}
+
+/* Is the work done sooner by the CPU than a GPU is opened? Then the CPU serves. */
+static bool leave_to_cpu(lob_session *s, int64_t voxels)
+{
+    lob_session *const first = is_any(s) && lob_backends[1] ? first_to_choose(s) : NULL;
+    const double ns = s->command->voxel_ns, threads = s->context.threads;
+    const double cpu_s = (double)voxels * ns * 1e-9 / threads;
+    if (!first || first->cpu_s + cpu_s >= LOB_OPENING_S) return false;
+    first->cpu_s += cpu_s;
+    snprintf(s->device_why, sizeof s->device_why,
+             "auto: the work is done sooner than a GPU is opened: %" PRId64
+             " voxels, each %.0f ns of %d threads",
+             voxels, ns, s->context.threads);
+    return s->device_chosen = true;
+}
+
+lob_status lob_session_device_begin(lob_session *s, int64_t voxels)
 {
     lob_opening planned;
+    if (leave_to_cpu(s, voxels)) return LOB_OK;
     if (s->host || !plan(s, &planned)) return lob_session_device(s);
     lob_opening *const o = malloc(sizeof *o);
     if (!o) return lob_session_device(s);

@@ -73,7 +73,8 @@ typedef struct lob_command {
      * May be NULL. */
     int (*then)(void *settings, int exit_code);
 
-    bool computes;    /* on the device, whatever the options are */
+    double voxel_ns;  /* it computes on the device; what a CPU thread takes for a voxel, with usual
+                         options. 0: it does not, whatever the options are */
     bool runs_others; /* it calls commands, or tests the machine, and cannot stand in a recipe */
     bool many;        /* it computes on several devices at once */
     bool refers;      /* its option --like may name the scan that a DICOM SEG refers to */
@@ -141,11 +142,12 @@ struct lob_session {
     const char *series; /* of DICOM; NULL: none was named */
     bool help, version;
 
-    const lob_backend *backend;       /* the CPU's until lob_session_device */
-    bool device_wanted;               /* of a recipe: some of its lines compute on it, */
-    lob_opening *opening;             /* a thread that opens it; NULL: none */
-    bool device_chosen;               /* and it is open, or the CPU serves */
-    bool device_is_lent;              /* it is the recipe's */
+    const lob_backend *backend; /* the CPU's until lob_session_device */
+    bool device_wanted;         /* of a recipe: some of its lines compute on it, */
+    lob_opening *opening;       /* a thread that opens it; NULL: none */
+    bool device_chosen;         /* and it is open, or the CPU serves */
+    bool device_is_lent;        /* it is the recipe's */
+    double cpu_s;               /* estimate of what was left to the CPU, of a recipe's lines too */
     lob_device_traffic start_traffic; /* of this thread when the session began */
     lob_allowance memory;             /* max_memory, and what of it is held */
     lob_context context; /* threads, what is left of the memory, device and progress; hand it to the

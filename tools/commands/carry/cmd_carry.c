@@ -207,6 +207,6 @@ const lob_command lob_command_carry = {
     .options = options,
     .check = check,
     .work = carries,
-    .computes = true,
+    .voxel_ns = 30000,
     .release = release,
 };

@@ -247,7 +247,7 @@ const lob_command lob_command_cells = {
                 "lobule cells nuclei.nii.gz -o labels.nii.gz --print-recipe > nuclei.recipe",
     .result = "labels",
     .result_text = "labels",
-    .computes = true,
+    .voxel_ns = 1300,
     .only_prints = "print-recipe",
     .settings_bytes = sizeof(settings),
     .options = options,

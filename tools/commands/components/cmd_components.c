@@ -249,5 +249,5 @@ const lob_command lob_command_components = {
     .check = check,
     .work = components,
     .release = release,
-    .computes = true,
+    .voxel_ns = 50,
 };

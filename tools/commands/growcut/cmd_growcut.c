@@ -243,5 +243,5 @@ const lob_command lob_command_growcut = {
     .check = check,
     .work = growcut,
     .release = release,
-    .computes = true,
+    .voxel_ns = 300,
 };

@@ -294,5 +294,5 @@ const lob_command lob_command_seeds = {
     .check = check,
     .work = seeds,
     .release = release,
-    .computes = true,
+    .voxel_ns = 100,
 };

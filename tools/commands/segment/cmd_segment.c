@@ -298,7 +298,7 @@ const lob_command lob_command_segment = {
         "> liver.recipe",
     .result = "labels",
     .result_text = "labels",
-    .computes = true,
+    .voxel_ns = 900,
     .only_prints = "print-recipe",
     .settings_bytes = sizeof(work),
     .options = options,

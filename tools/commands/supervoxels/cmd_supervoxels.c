@@ -236,5 +236,5 @@ const lob_command lob_command_supervoxels = {
     .check = check,
     .work = supervoxels,
     .release = release,
-    .computes = true,
+    .voxel_ns = 400,
 };

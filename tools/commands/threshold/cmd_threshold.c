@@ -191,5 +191,5 @@ const lob_command lob_command_threshold = {
     .check = check,
     .work = threshold,
     .release = release,
-    .computes = true,
+    .voxel_ns = 10,
 };
