@@ -37,7 +37,12 @@ void test_add(const char *name, CMUnitTestFunction test);
  * So many random cases. The sanitizers make a case several times slower, and look at its memory
  * rather than at its result, which the optimised build compares for all of them.
  */
-#ifdef __SANITIZE_ADDRESS__
+#ifdef __has_feature /* clang's */
+#define WATCHES_THREADS __has_feature(thread_sanitizer)
+#else
+#define WATCHES_THREADS 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || WATCHES_THREADS
 #define CASES(n) ((n) / 4)
 #else
 #define CASES(n) (n)

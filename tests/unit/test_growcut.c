@@ -179,6 +179,31 @@ TEST(rules_that_read_values)
     }
 }
 
+/* A flood has shares, which meet after each wave, from 8 planes and 8192 cells each. */
+TEST(floods_shared_by_threads)
+{
+    int shared = 0;
+    for (uint64_t number = 70000; shared < 12; number++) {
+        growcut_case c;
+        growcut_case_make(&c, number, GROWCUT_ANY_3D, 47);
+        lob_growcut_output one = growcut_output_make(&c);
+        lob_growcut_stats stats;
+        const bool large = c.image.dims.nz >= 32 && c.n >= 4 << 13;
+        if (c.options.rule == LOB_RULE_FLOOD && large && grows(&c, &one, &stats)) {
+            for (int threads = 2; threads <= 4; threads++) {
+                lob_growcut_output again = growcut_output_make(&c);
+                assert_ok(grow(&c, &c.options, threads, &again, &stats));
+                const char *differs = growcut_output_differs(&c, &one, &again);
+                if (differs) fail_msg("%s: %s at %d threads", c.shape, differs, threads);
+                growcut_output_free(&again);
+            }
+            shared++;
+        }
+        growcut_output_free(&one);
+        growcut_case_free(&c);
+    }
+}
+
 TEST(threads_tiles_keys)
 {
     static const int tiles[] = {4, 9, 64};

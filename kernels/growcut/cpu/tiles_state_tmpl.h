@@ -34,7 +34,7 @@ enum {
     BUCKETS = 64,  /* of equal width, within the cost window */
     SIDES = 27,    /* a tile, and the tiles that touch it */
     MAX_ROW = 258, /* cells of a padded row */
-    SLACK = 8      /* cells that a vector access may reach beyond an array */
+    SLACK = 8      /* cells that a vector access may reach beyond an array, or a tile's keys */
 };
 
 /* Four cells of a row; the fourth is not used. */
@@ -350,10 +350,10 @@ static int64_t cell_bytes(const engine *e)
 static int64_t engine_bytes(const engine *e)
 {
     const int64_t entry = (int64_t)sizeof(path_key) + (int64_t)sizeof *e->section->cost;
-    int64_t bytes =
-        e->count * (e->cells * cell_bytes(e) + (int64_t)(sizeof(tile) + sizeof(int64_t))) +
-        e->cells + ((int64_t)e->section->rule.dmax + 1) * entry +
-        e->workers * (int64_t)sizeof(worker);
+    const int64_t apart = SLACK * (int64_t)sizeof(path_key) + (int64_t)sizeof(tile);
+    int64_t bytes = e->count * (e->cells * cell_bytes(e) + apart + (int64_t)sizeof(int64_t)) +
+                    e->cells + ((int64_t)e->section->rule.dmax + 1) * entry +
+                    e->workers * (int64_t)sizeof(worker);
     for (int64_t t = 0; t < e->made; t++)
         bytes += list_bytes(&e->tile[t].later) + list_bytes(&e->tile[t].inbox);
     for (int w = 0; w < e->workers && e->worker; w++) {
@@ -399,7 +399,9 @@ static lob_status engine_alloc(engine *e, lob_error *error)
     e->tile = calloc((size_t)e->count, sizeof *e->tile);
     e->worker = calloc((size_t)e->workers, sizeof *e->worker);
     const int64_t all = e->count * e->cells;
-    e->key_store = lob_voxel_memory((all + 2 * SLACK) * (int64_t)sizeof *e->key_store);
+    /* Threads write neighbouring tiles' keys: no access of one may reach the other's. */
+    const int64_t keys = SLACK + e->count * (e->cells + SLACK);
+    e->key_store = lob_voxel_memory(keys * (int64_t)sizeof *e->key_store);
     if (has_next(e)) e->next_store = lob_voxel_memory(all * (int64_t)sizeof *e->next_store);
     e->level_store =
         lob_voxel_memory(all * level_bytes(e) + 2 * SLACK * (int64_t)sizeof(lob_packed));
@@ -411,7 +413,7 @@ static lob_status engine_alloc(engine *e, lob_error *error)
     for (; e->made < e->count; e->made++) {
         tile *t = &e->tile[e->made];
         omp_init_lock(&t->lock);
-        t->keys = e->key_store + SLACK + e->made * e->cells;
+        t->keys = e->key_store + SLACK + e->made * (e->cells + SLACK);
         t->next = e->next_store ? e->next_store + e->made * e->cells : NULL;
         const int64_t at = e->made * e->cells;
         if (e->packs)
