@@ -32,6 +32,48 @@ def labelled(folder, labels, names=None, name="labels.nii.gz"):
     return path
 
 
+def torso():
+    """Air around, a body of fat and soft tissue, in it lungs, and a tenth of all is bone: a CT, and where lungs are."""
+    random = np.random.default_rng(4)
+    scan = np.full((40, 40, 40), -1000)
+    scan[8:32, 8:32] = -100
+    scan[10:30, 10:30] = 50
+    lungs = np.zeros(scan.shape, bool)
+    lungs[12:28, 12:28, :12] = True
+    scan[lungs] = -850
+    scan[18:22, 26:30] = 600
+    return scan + random.normal(0, 15, scan.shape), lungs
+
+
+def test_a_ct_is_shown_by_its_body(tmp_path):
+    scan, lungs = torso()
+    image = save(scan.astype(np.int16), tmp_path / "ct.nii.gz")
+    organ = save((scan > 0).astype(np.uint8), tmp_path / "organ.nii.gz")
+    for labels in ([], [organ]):
+        low, high = draw(tmp_path, image, *labels)[1]["window"]
+        assert -200 <= low < -60 and 50 < high < 700
+    # What is labelled is to be seen, dark or not
+    low, high = draw(tmp_path, image, save(lungs.astype(np.uint8), tmp_path / "lungs.nii.gz"))[1]["window"]
+    assert low < -850 < 50 < high
+    # The same greys are no CT without its units
+    image = save((scan + 1024).astype(np.int16), tmp_path / "mr.nii.gz")
+    assert np.allclose(draw(tmp_path, image)[1]["window"], np.percentile(load(image), [2, 98]), atol=2)
+
+
+@pytest.mark.parametrize("name", [
+    "totalsegmentator/example_ct", "totalsegmentator/example_ct_sm", "totalsegmentator/example_ct_dicom", "totalsegmentator/example_mr_sm",
+    "chaos-mr/image_1", "chaos-mr/image_22", "sct-spinal-cord/t2", "pyradiomics-brain-tumour/brain1_image",
+])  # fmt: skip
+def test_windows_of_real_scans(tmp_path, name, shared):
+    image = shared / "data" / f"{name}.nii.gz"
+    low, high = draw(tmp_path, image)[1]["window"]
+    if "_ct" in name:
+        assert -160 <= low <= -80 and 150 <= high <= 500  # fat is dark, soft tissue grey, bone white
+    else:
+        values = load(image).ravel()
+        assert abs((values < low).mean() - 0.02) < 0.03 and abs((values <= high).mean() - 0.98) < 0.005
+
+
 @pytest.mark.parametrize("width", [0, 1, 5])
 def test_contours_are_as_wide_as_asked(tmp_path, width):
     image = save(np.zeros(SHAPE, np.int16), tmp_path / "v.nii")

@@ -253,7 +253,8 @@ static void options(lob_rows *to, void *user)
                    "voxel where the planes meet; left out: the labels' centre of mass, without "
                    "labels that of the image"),
         OPT_PAIR("window", &set->look.window, -INFINITY, INFINITY,
-                 "values shown black and white; left out: the percentiles 2 and 98"),
+                 "values shown black and white; left out: the percentiles 2 and 98, of a CT in HU "
+                 "those of the body"),
         OPT_REAL("alpha", &set->look.alpha, "SHARE", 0, 1, "how much labels cover the image"),
         OPT_INT("contour", &set->look.contour, "PIXELS", 0, 12,
                 "width of labels' contours, 0 for none; left out: 1 or 2 by the picture's size"),

@@ -325,27 +325,60 @@ static double kth_value(double *v, int64_t n, int64_t k)
     return v[k];
 }
 
-lob_status lob_percentile_window(double window[2], const lob_volume *image, double low, double high)
+enum { BODY_HU = -200 }; /* fat and all that is denser; lungs and air lie below */
+
+/* Whether values are those of a CT in Hounsfield units: each fiftieth at least is air's, and each
+ * tenth soft tissue's. */
+static bool is_ct(const double *v, int64_t n)
+{
+    int64_t air = 0, soft = 0;
+    for (int64_t i = 0; i < n; i++) {
+        air += v[i] >= -1100 && v[i] <= -900;
+        soft += v[i] >= BODY_HU && v[i] <= 200;
+    }
+    return 50 * air >= n && 10 * soft >= n;
+}
+
+/* Keep what of n values counts; returns how many. labelled of them carry labels, dark of these lie
+ * below the body. */
+static int64_t keep_body(double *v, int64_t n, int64_t labelled, int64_t dark)
+{
+    if (!is_ct(v, n) || 2 * dark > labelled) return n;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (v[i] >= BODY_HU) v[kept++] = v[i];
+    return kept;
+}
+
+lob_status lob_overlay_window(lob_overlay *overlay, double low, double high)
 {
     enum { MAX = 1 << 18 };
-    const int64_t n = lob_voxels(image) * (image->channels == 3 ? 3 : 1);
+    const lob_volume *const image = overlay->image, *const labels = overlay->labels;
+    const int64_t voxels = lob_voxels(image), n = voxels * (image->channels == 3 ? 3 : 1);
     const int64_t step = n / MAX + 1;
     double *const sample = malloc((size_t)(n / step + 1) * sizeof *sample);
     if (!sample) return LOB_ENOMEM;
-    int64_t count = 0;
+    int64_t count = 0, labelled = 0, dark = 0;
     /* One value of each step, at places that scatter: even ones could all lie in few columns. */
     for (int64_t k = 0; k * step < n; k++) {
         const int64_t scattered = (int64_t)((uint32_t)k * 2654435769u >> 8) % step;
-        const int64_t at = k * step + scattered;
+        const int64_t at = k * step + scattered < n ? k * step + scattered : n - 1;
         double v;
-        lob_values(&v, image->data, image->type, at < n ? at : n - 1, 1);
+        lob_values(&v, image->data, image->type, at, 1);
         v = image->slope * v + image->inter;
-        if (isfinite(v)) sample[count++] = v;
+        if (!isfinite(v)) continue;
+        sample[count++] = v;
+        const bool shown =
+            labels && overlay->shown[lob_label_at(labels->data, labels->type, at % voxels)];
+        labelled += shown;
+        dark += shown && v < BODY_HU;
     }
+    count = keep_body(sample, count, labelled, dark);
     const double last = (double)(count - 1);
-    window[0] = count ? kth_value(sample, count, (int64_t)(low / 100.0 * last)) : 0.0;
-    window[1] = count ? kth_value(sample, count, (int64_t)ceil(high / 100.0 * last)) : 1.0;
-    if (!(window[0] < window[1])) window[1] = window[0] + 1.0;
+    double *const w = overlay->window;
+    w[0] = count ? kth_value(sample, count, (int64_t)(low / 100.0 * last)) : 0.0;
+    w[1] = count ? kth_value(sample, count, (int64_t)ceil(high / 100.0 * last)) : 1.0;
+    if (!(w[0] < w[1])) w[1] = w[0] + 1.0;
     free(sample);
     return LOB_OK;
 }

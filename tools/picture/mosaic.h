@@ -79,11 +79,16 @@ void lob_draw_cross(lob_canvas *canvas, int x, int y, const int pixels[2], const
 lob_status lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2],
                           const lob_slice *view, int size);
 
-/* Values of the low and high percentile of a volume's finite voxels (of 262144 of them at most,
- * evenly spread, where there are many). Equal values are drawn apart by 1. Returns LOB_OK or
- * LOB_ENOMEM.
+/*
+ * Choose overlay->window: the low and high percentile of the image's finite voxels (of 262144 of
+ * them at most, evenly spread, where there are many). Of a CT in Hounsfield units, known by its air
+ * and soft tissue, only voxels from -200 on count, since air and lungs would take most of the
+ * greys; unless most of what is shown of the labels is darker. Equal values are drawn apart by 1.
+ *
+ *   low, high  in  percentiles, 0 <= low < high <= 100
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
  */
-lob_status lob_percentile_window(double window[2], const lob_volume *image, double low,
-                                 double high);
+lob_status lob_overlay_window(lob_overlay *overlay, double low, double high);
 
 #endif

@@ -113,8 +113,7 @@ lob_status lob_preview_look(lob_preview_content *c, const lob_preview *set, lob_
     };
     /* The brightest of hundreds of voxels lie among the last percent. */
     if (!isfinite(set->window[0]) || !isfinite(set->window[1]))
-        st = lob_percentile_window(c->overlay.window, &c->image, set->project ? 50 : 2,
-                                   set->project ? 99.9 : 98);
+        st = lob_overlay_window(&c->overlay, set->project ? 50 : 2, set->project ? 99.9 : 98);
     if (st != LOB_OK) return lob_fail_file(error, st, set->image, "out of memory");
     locate_content(c, labels);
     for (int a = 0; a < 3 && isfinite(set->at[a]); a++) c->at[a] = (int64_t)(set->at[a] + 0.5);

@@ -85,7 +85,10 @@ static lob_status make_look(look *l, const box *b)
         l->shown[2][i] = i == 1;
     }
     LOB_TRY(lob_colours_choose(l->colour, &b->labels, &b->set, &b->seeds->names));
-    return lob_percentile_window(l->window, b->image, 2, 98);
+    lob_overlay result = {.image = b->image, .labels = &b->labels, .shown = l->shown[1]};
+    LOB_TRY(lob_overlay_window(&result, 2, 98));
+    memcpy(l->window, result.window, sizeof l->window);
+    return LOB_OK;
 }
 
 /* The more slices, the smaller. */
