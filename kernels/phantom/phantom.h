@@ -57,7 +57,7 @@ typedef struct {
     double bias;          /* slow change of brightness across the field, as a share, [0, 1] */
     uint64_t random_seed;
     double stroke_gap; /* LOB_PHANTOM_ABDOMEN: about so many mm of a body 210 mm high from one slice
-                          with strokes to the next, [1, 1000] */
+                          with strokes to the next, [1, 1000]; 0: 16, of drawn ones 40 */
     bool drawn;  /* LOB_PHANTOM_ABDOMEN: seeds are lines as a person draws them, along the middle
                     of each organ and in arcs around; else rows over whole regions */
     int cells;   /* LOB_PHANTOM_CELLS: number of cells, [1, 100000] */

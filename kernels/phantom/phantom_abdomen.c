@@ -483,7 +483,7 @@ static lob_status abdomen_make(void **model, int32_t *labels, const lob_phantom_
     abdomen *const m = calloc(1, sizeof *m);
     if (!m) return lob_fail(error, LOB_ENOMEM, "no memory for the phantom");
     m->dims = options->dims;
-    m->stroke_gap = options->stroke_gap;
+    m->stroke_gap = options->stroke_gap > 0 ? options->stroke_gap : options->drawn ? 40 : 16;
     m->drawn = options->drawn;
     m->warp = random_key(options->random_seed, KEY_WARP);
     m->texture = random_key(options->random_seed, KEY_TEXTURE);

@@ -55,7 +55,6 @@ lob_phantom_options lob_phantom_defaults(lob_phantom_kind kind)
         .noise = r->noise,
         .bias = r->bias,
         .random_seed = 1,
-        .stroke_gap = 16,
         .cells = 120,
     };
 }
@@ -77,8 +76,10 @@ static lob_status check(const lob_phantom_options *o, lob_error *error)
         return lob_fail(error, LOB_EARG, "a phantom's noise must lie between 0 and 100 %%");
     if (!(o->bias >= 0 && o->bias <= 1))
         return lob_fail(error, LOB_EARG, "a phantom's bias must lie between 0 and 1");
-    if (!(o->stroke_gap >= 1 && o->stroke_gap <= 1000))
+    if (!(o->stroke_gap == 0 || (o->stroke_gap >= 1 && o->stroke_gap <= 1000)))
         return lob_fail(error, LOB_EARG, "a phantom's strokes lie 1 to 1000 mm apart");
+    if (o->drawn && o->kind != LOB_PHANTOM_ABDOMEN)
+        return lob_fail(error, LOB_EARG, "strokes are drawn in an abdomen alone");
     if (o->type != LOB_U8 && o->type != LOB_I16 && o->type != LOB_U16)
         return lob_fail(error, LOB_EARG, "a phantom's voxels are uint8, int16 or uint16");
     if (o->cells < 1 || o->cells > MAX_CELLS)

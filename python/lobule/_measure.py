@@ -495,6 +495,7 @@ def phantom(
     noise: float | None = None,
     cells: int | None = None,
     random_seed: int | None = None,
+    strokes: bool = False,
     dtype: DTypeLike | None = None,
     **options: Unpack[CommandOptions],
 ) -> tuple[Array, Array, Array]:
@@ -506,6 +507,7 @@ def phantom(
     noise        standard deviation in percent of the image's range
     cells        how many
     random_seed  another noise and other cells
+    strokes      seeds of an abdomen are strokes as a person draws them on a few slices, else rows
     dtype        uint8, int16 or uint16
     """
     call = Call(**options)
@@ -514,7 +516,7 @@ def phantom(
         made.dims = _abi.lob_dims(*shape[::-1])
     if spacing is not None:
         made.spacing_mm[:] = np.broadcast_to(np.asarray(spacing, float), 3)[::-1].tolist()
-    given = {"noise": noise, "cells": cells, "random_seed": random_seed}
+    given = {"noise": noise, "cells": cells, "random_seed": random_seed, "drawn": strokes}
     for name, value in given.items():
         if value is not None:
             setattr(made, name, value)

@@ -507,6 +507,6 @@ def _where(geometry: Any) -> dict[str, Any]:
 def abdomen() -> list[tuple[Any, ...]]:
     """A small abdomen with strokes, to try the widgets on."""
     spacing = (5.0, 3.0, 3.0)
-    image, _, strokes = phantom("abdomen", shape=(48, 100, 120), spacing=spacing)
+    image, _, strokes = phantom("abdomen", shape=(48, 100, 120), spacing=spacing, strokes=True)
     scale = {"scale": spacing, "units": ("mm",) * 3}
     return [(image, {"name": "abdomen", **scale}, "image"), (strokes, {"name": "strokes", **scale}, "labels")]

@@ -56,6 +56,13 @@ def test_the_manifest_names_what_is_there():
     assert re.search(r'\[project\.entry-points\."napari\.manifest"\]\nlobule = "lobule:napari\.yaml"', project)
 
 
+def test_the_sample_has_strokes_as_a_person_draws_them():
+    (scan, about, kind), (strokes, named, labels) = _napari.abdomen()
+    assert (kind, labels) == ("image", "labels") and about["scale"] == named["scale"]
+    assert scan.shape == strokes.shape and set(np.unique(strokes)) == set(range(9))
+    assert 2 <= strokes.any((1, 2)).sum() <= 7 and (strokes > 0).mean() < 0.01
+
+
 class Events:
     """What napari's layers tell of themselves by."""
 

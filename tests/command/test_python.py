@@ -759,6 +759,15 @@ def gpu(monkeypatch):
     return {"waited": waited, "opened": opened, "ended": ended, "functions": Opened.functions}
 
 
+def test_strokes_of_a_phantom_are_the_commands(tmp_path):
+    out = tmp_path / "strokes.nii.gz"
+    good("phantom", "abdomen", "--size", "44,40,36", "--spacing", "8,8,6", "-o", tmp_path / "scan.nii.gz", "--strokes", out)
+    strokes = lobule.phantom("abdomen", shape=(36, 40, 44), spacing=(6, 8, 8), strokes=True)[2]
+    assert np.array_equal(strokes.T, load(out))
+    with pytest.raises(lobule.InputError, match="abdomen"):
+        lobule.phantom("cells", shape=(8, 16, 16), strokes=True)
+
+
 @pytest.mark.parametrize("versioned", [True, False])
 def test_arrays_on_a_gpu_stay_there(gpu, versioned):
     image, truth, seeds = lobule.phantom("abdomen", shape=(12, 20, 24), spacing=9)

@@ -86,6 +86,7 @@ def work(scan: Volume, strokes: NDArray[np.uint8], full: bool) -> None:
     assert_type(lobule.merge(strokes, scan, height=3), NDArray[np.uint8])
     image, truth, seeds = lobule.phantom("cells", shape=(8, 16, 16), cells=3, max_memory="1GiB")
     assert_type(image, NDArray[Any])
+    lobule.phantom("abdomen", shape=(8, 16, 16), spacing=20, noise=2, random_seed=3, strokes=True, dtype="uint8")
     with lobule.Segmenter(scan, labels=2, suggest=3, spacing=2) as segmenter:
         segmenter.draw((slice(2, 3), slice(4, 9), 5), 1)
         segmenter.erase((2, 4, 5))

@@ -155,6 +155,8 @@ def test_it_registers_itself_and_its_sample(slicer):
     assert slicer.samples == [labels]
     assert scan.shape == strokes.shape
     assert set(np.unique(strokes)) == set(range(9))
+    drawn = strokes.any((1, 2)).sum()
+    assert 2 <= drawn <= 7 and (strokes > 0).mean() < 0.01, "thin strokes on a few slices, as a person draws"
     assert np.array_equal(np.diag(place), [3, 3, 4, 1])
 
 

@@ -59,8 +59,10 @@ static lob_phantom_options options_of(size_t c)
     memcpy(o.spacing_mm, cases[c].spacing_mm, sizeof o.spacing_mm);
     o.type = cases[c].type;
     o.cells = cases[c].cells;
-    o.nuclei = o.drawn = cases[c].variant;
+    o.nuclei = cases[c].variant;
+    o.drawn = cases[c].variant && o.kind == LOB_PHANTOM_ABDOMEN;
     o.random_seed = cases[c].random_seed;
+    o.stroke_gap = 16;
     return o;
 }
 

@@ -32,8 +32,6 @@ typedef struct {
 static const char kind_names[] = LOB_PHANTOM_LIST(NAME);
 #undef NAME
 
-enum { DRAWN_GAP = 40 }; /* mm from slice to slice of --strokes */
-
 /* The order of the words in the option's row. */
 static const lob_type types[] = {LOB_U8, LOB_I16, LOB_U16};
 
@@ -68,7 +66,6 @@ static lob_status choose(lob_session *s, work *w)
     o->random_seed = (uint64_t)set->random_seed;
     o->nuclei = set->nuclei;
     o->drawn = set->strokes != NULL;
-    if (o->drawn && set->stroke_gap < 0) o->stroke_gap = DRAWN_GAP;
 
     const bool cells = o->kind == LOB_PHANTOM_CELLS;
     if (!cells && (set->cells > 0 || set->nuclei))

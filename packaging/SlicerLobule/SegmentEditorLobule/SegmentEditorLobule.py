@@ -41,7 +41,7 @@ def make_abdomen(*_):
         return
     import lobule
 
-    scan, _truth, strokes = lobule.phantom("abdomen", shape=(60, 128, 128), spacing=(4, 3, 3))
+    scan, _truth, strokes = lobule.phantom("abdomen", shape=(60, 128, 128), spacing=(4, 3, 3), strokes=True)
     place = np.diag([3.0, 3.0, 4.0, 1.0])
     volume = slicer.util.addVolumeFromArray(scan, place, "LobuleAbdomen")
     labels = slicer.util.addVolumeFromArray(strokes, place, "LobuleAbdomen labels", "vtkMRMLLabelMapVolumeNode")
