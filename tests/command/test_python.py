@@ -759,6 +759,21 @@ def gpu(monkeypatch):
     return {"waited": waited, "opened": opened, "ended": ended, "functions": Opened.functions}
 
 
+@pytest.mark.parametrize("home", ["", "https://lobule.example/page"])
+def test_pip_shows_author_and_home_page(tmp_path, home):
+    text = (ROOT / "CMakeLists.txt").read_text()
+    assert text.count("HOMEPAGE_URL") == 1
+    for name in ("pyproject.toml", "LICENSE", "docs/python.md", "volumes/version.h", "packaging/home.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / "CMakeLists.txt").write_text(re.sub(r'HOMEPAGE_URL ".*?"', f'HOMEPAGE_URL "{home}"', text))
+    tell = "from scikit_build_core.build import *; print(prepare_metadata_for_build_wheel('.'))"
+    folder = subprocess.run([sys.executable, "-c", tell], cwd=tmp_path, check=True, capture_output=True, text=True).stdout.split()[-1]
+    about = (tmp_path / folder / "METADATA").read_text()
+    assert "\nAuthor: The Lobule authors\n" in about
+    assert re.findall(r"^(?:Project-URL|Home-page): *(.*)", about, re.M) == [f"Homepage, {home}"] * bool(home)
+
+
 def test_strokes_of_a_phantom_are_the_commands(tmp_path):
     out = tmp_path / "strokes.nii.gz"
     good("phantom", "abdomen", "--size", "44,40,36", "--spacing", "8,8,6", "-o", tmp_path / "scan.nii.gz", "--strokes", out)
