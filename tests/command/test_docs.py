@@ -109,10 +109,11 @@ def table(path):
 
 
 @pytest.mark.parametrize(("name", "pattern"), [("packaging/conda/recipe.yaml", r"^  version: ([\d.]+)$"),
+                                               ("CITATION.cff", r"^version: ([\d.]+)$"),
                                                ("docs/python.md", r"lobule-([\d.]+)-py3"),
                                                ("volumes/version.h", r'LOB_VERSION +"(.+)"')])
 def test_the_version_is_that_of_the_program(name, pattern):
-    """The build reads it from the header; these two files cannot."""
+    """The build reads it from the header; these files cannot."""
     found = re.findall(pattern, (ROOT / name).read_text(encoding="utf-8"), re.M)
     assert found == [good("--version").stdout.split()[1]]
 
