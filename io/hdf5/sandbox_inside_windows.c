@@ -89,7 +89,8 @@ void lob_inside_limit(int cpu_s, int64_t memory)
                                                 JOB_OBJECT_LIMIT_ACTIVE_PROCESS, .ActiveProcessLimit = 1},
         .ProcessMemoryLimit = at_first + (SIZE_T)memory,
     };
-    SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof limits);
+    if (!SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof limits))
+        lob_inside_give_up();
 }
 
 /* Of the least trust, to which nothing is open for writing that has a name. What may be read is
