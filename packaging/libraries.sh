@@ -41,10 +41,13 @@ fetch() {
     for version in $(apt-cache "${apt[@]}" showsrc "$1" | sed -n 's/^Version: //p' | sort -rVu); do
         if (cd "$work/source" && apt-get "${apt[@]}" source -qq --download-only "$1=$version"); then break; fi
     done
-    tar -xf "$work/source/$1"_*.orig.tar.* -C "$work/source" --strip-components=1
+    tar -xf "$(find "$work/source" -name "$1_*.orig.tar.*" ! -name '*.asc')" -C "$work/source" --strip-components=1
     mkdir -p "$prefix/licences"
-    cp "$(find "$work/source" -maxdepth 1 -name 'COPYING*' -o -maxdepth 1 -name 'LICENSE*' | sort | head -n 1)" \
-        "$prefix/licences/$1.txt"
+    # Of two licences the freer one, LICENSE; those of parts are in a folder.
+    find "$work/source" -maxdepth 2 -type f \( -path "$work/source/LICENSE*" -o -path "$work/source/COPYING*" \) \
+        -not -path '*/LICENSES/SNAPPY*' | sort -r >"$work/licences"
+    grep -q /LICENSES/ "$work/licences" || sed -i 1q "$work/licences"
+    xargs -r -d '\n' cat <"$work/licences" >"$prefix/licences/$1.txt"
 }
 
 # make_static CMAKE_OPTION...: configure, build and install what was fetched, in the folder where
@@ -71,8 +74,8 @@ archive() {
     mkdir -p "$prefix/lib" "$prefix/include"
     for file in "$@"; do
         objects+=("$work/build/$name-$(basename "$file" .c).o")
-        x86_64-w64-mingw32-gcc-posix -O2 -w -DHAVE_ZLIB -Wa,-muse-unaligned-vector-move -I"$prefix/include" \
-            -I"$work/source/znzlib" -I"$work/source" -c "$work/source/$folder/$file" -o "${objects[-1]}"
+        x86_64-w64-mingw32-gcc-posix -O2 -w -DHAVE_ZLIB -DHAVE_ZSTD -DHAVE_LZ4 -DZSTD_DISABLE_ASM \
+            -Wa,-muse-unaligned-vector-move -I"$prefix/include" -I"$work/source/znzlib" -I"$work/source" -c "$work/source/$folder/$file" -o "${objects[-1]}"
     done
     x86_64-w64-mingw32-ar rcs "$prefix/lib/lib$name.a" "${objects[@]}"
 }
@@ -104,6 +107,27 @@ if [ -n "$windows" ]; then
         archive deflate lib utils.c deflate_compress.c deflate_decompress.c gzip_compress.c gzip_decompress.c \
             zlib_compress.c zlib_decompress.c adler32.c crc32.c x86/cpu_features.c
         cp "$work/source/libdeflate.h" "$prefix/include"
+    }
+    [ -f "$prefix/lib/libzstd.a" ] || {
+        fetch libzstd
+        # shellcheck disable=SC2046  # names without spaces
+        archive zstd lib $(cd "$work/source/lib" && echo common/*.c compress/*.c decompress/*.c)
+        cp "$work/source/lib/zstd.h" "$prefix/include"
+    }
+    [ -f "$prefix/lib/liblz4.a" ] || {
+        fetch lz4
+        archive lz4 lib lz4.c lz4hc.c
+        cp "$work/source/lib/lz4.h" "$work/source/lib/lz4hc.h" "$prefix/include"
+        cp "$work/source/lib/LICENSE" "$prefix/licences/lz4.txt"
+    }
+    [ -f "$prefix/lib/libblosc.a" ] || {
+        fetch c-blosc
+        # Of threads it takes MinGW-w64's, which the program has anyway: its own have the same names.
+        sed -i 's/"win32\/pthread.[hc]"/<pthread.h>/' "$work/source/blosc/blosc.c"
+        (cd "$work/build" && x86_64-w64-mingw32-ar x "$prefix/lib/liblz4.a")
+        archive blosc blosc blosc.c blosclz.c fastcopy.c shuffle.c shuffle-generic.c bitshuffle-generic.c
+        x86_64-w64-mingw32-ar rcs "$prefix/lib/libblosc.a" "$work"/build/lz4-*.o
+        cp "$work/source/blosc/blosc.h" "$work/source/blosc/blosc-export.h" "$prefix/include"
     }
     [ -f "$prefix/lib/libnifti2.a" ] || {
         fetch nifticlib

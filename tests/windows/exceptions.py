@@ -1,8 +1,7 @@
 """A plugin of pytest: what is known to fail on Windows, from exceptions.tsv, each with its reason.
 
-A row names tests, or, behind "says: ", a text that a test fails with; such a test counts as skipped. A named test that
-passes all the same fails: its row has to go. So has a row that no test has any more. Behind "never: " are tests that
-would take Wine's server down.
+A row names tests. One that passes all the same fails: its row has to go. So has a row that no test has any more. Behind
+"never: " are tests that would take Wine's server down.
 """
 
 from fnmatch import fnmatchcase
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SAYS, NEVER = "says: ", "never: "
+NEVER = "never: "
 ROWS = [
     line.split("\t")
     for line in Path(__file__).with_name("exceptions.tsv").read_text(encoding="utf-8").splitlines()[1:]
@@ -34,15 +33,3 @@ def pytest_collection_modifyitems(config, items):
     ]
     if unused:
         raise pytest.UsageError("exceptions.tsv has rows that no test has: " + ", ".join(unused))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    report = yield
-    if report.outcome == "failed" and call.excinfo is not None:
-        said = str(call.excinfo.value)
-        for text, reason in ROWS:
-            if text.startswith(SAYS) and text.removeprefix(SAYS) in said:
-                report.outcome = "skipped"
-                report.longrepr = (str(item.path), item.location[1] or 0, "Skipped: " + reason)
-    return report
