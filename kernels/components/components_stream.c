@@ -1,13 +1,15 @@
 /*
  * Components slab by slab, in two passes over the volume. The first labels each slab and joins the
  * slabs' components across seams (join/slab_pieces.h). The second labels each slab again and
- * replaces its labels by those of the whole volume.
+ * replaces its labels by those of the whole volume. A rank of a team has its planes as one slab or
+ * as several; of one slab it keeps the labels, and there is no second reading.
  */
 #include "kernels/components/components_stream.h"
 
 #include "kernels/components/components_select.h"
 #include "kernels/components/join/slab_pieces.h"
 #include "kernels/regions/regions_sum.h"
+#include "kernels/team/team.h"
 #include "volumes/bytes.h"
 #include "volumes/labels.h"
 
@@ -22,12 +24,15 @@ typedef struct {
     const lob_context *context;
     lob_error *error;
     lob_dims dims;
-    int64_t planes; /* of a slab; the last slab may have fewer */
+    int64_t first, end; /* this rank's planes */
+    int64_t planes;     /* of a slab; the last slab may have fewer */
     int64_t plane_voxels;
     lob_volume format; /* of the image as first read, without data; channels 0: not yet read */
     lob_budget budget;
     double from, to; /* share of the whole call's progress that the current work takes */
     lob_slab_pieces pieces;
+    bool keeps;             /* this rank has one slab, which is read and labelled once */
+    lob_labelled_slab kept; /* nothing before that */
 } streaming;
 
 static int report_share(void *user, double done)
@@ -56,7 +61,11 @@ static bool same_format(const lob_volume *a, const lob_volume *b)
 
 static lob_status read_slab(streaming *s, lob_labelled_slab *slab, int64_t z)
 {
-    const int64_t left = s->dims.nz - z;
+    const int64_t left = s->end - z;
+    if (s->keeps && s->kept.in.image) {
+        *slab = s->kept;
+        return LOB_OK;
+    }
     *slab = (lob_labelled_slab){.z = z, .planes = left < s->planes ? left : s->planes};
     LOB_TRY(s->stream->read(s->stream->user, &slab->in, z, slab->planes, s->error));
     const lob_dims dims = {s->dims.nx, s->dims.ny, slab->planes};
@@ -69,7 +78,9 @@ static lob_status read_slab(streaming *s, lob_labelled_slab *slab, int64_t z)
         return lob_fail(s->error, LOB_EDATA,
                         "the planes from %lld on differ from those before in size, type or scaling",
                         (long long)z);
-    return lob_components_check(&slab->in, s->options, s->error);
+    LOB_TRY(lob_components_check(&slab->in, s->options, s->error));
+    if (s->keeps) s->kept = *slab;
+    return LOB_OK;
 }
 
 /* Label a slab with the backend, nothing removed. The labels are in the budget until free_slab. */
@@ -108,7 +119,7 @@ static lob_status add_slab(streaming *s, int64_t z)
 {
     lob_labelled_slab slab;
     lob_status st = read_slab(s, &slab, z);
-    if (st == LOB_OK && z == 0) st = lob_slab_pieces_begin(&s->pieces, slab.in.image);
+    if (st == LOB_OK && z == s->first) st = lob_slab_pieces_begin(&s->pieces, slab.in.image);
     if (st != LOB_OK) return st;
     st = label_slab(s, &slab, s->options->regions && !slab.in.intensities);
     if (st == LOB_OK) {
@@ -118,7 +129,10 @@ static lob_status add_slab(streaming *s, int64_t z)
         s->out->not_finite += slab.labelled.not_finite;
         st = lob_slab_pieces_add(&s->pieces, &slab, &part);
     }
-    free_slab(s, &slab);
+    if (s->keeps)
+        s->kept = slab;
+    else
+        free_slab(s, &slab);
     return st;
 }
 
@@ -129,9 +143,9 @@ static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *r
     lob_labelled_slab slab;
     const int64_t nx = s->dims.nx;
     LOB_TRY(read_slab(s, &slab, z));
-    lob_status st = label_slab(s, &slab, false);
+    lob_status st = s->keeps ? LOB_OK : label_slab(s, &slab, false);
     const int64_t next = *piece + slab.labelled.found, pieces = s->pieces.count;
-    const bool last = z + slab.planes == s->dims.nz;
+    const bool last = z + slab.planes == s->end;
     if (st == LOB_OK && (next > pieces || (last && next < pieces)))
         st = lob_fail(s->error, LOB_EDATA,
                       "the planes from %lld on have changed while they were being read",
@@ -148,7 +162,20 @@ static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *r
         st = s->stream->write(s->stream->user, slab.labelled.labels, s->out->type, z, slab.planes,
                               s->error);
     }
-    free_slab(s, &slab);
+    if (!s->keeps) free_slab(s, &slab);
+    return st;
+}
+
+/* The extremes of all ranks, in their order. */
+static lob_status widen_by_team(streaming *s, lob_extremes *all, lob_type type)
+{
+    lob_team *const team = s->stream->team;
+    lob_extremes *const of = calloc((size_t)lob_team_size(team), sizeof *of), mine = *all;
+    if (!of) return LOB_ENOMEM;
+    const lob_status st = lob_team_share(team, of, &mine, sizeof mine, s->error);
+    *all = of[0];
+    for (int r = 1; r < lob_team_size(team); r++) lob_extremes_widen(all, &of[r], type);
+    free(of);
     return st;
 }
 
@@ -157,7 +184,7 @@ static lob_status find_range(streaming *s)
 {
     lob_extremes all = {0};
     lob_type type = LOB_U8;
-    for (int64_t z = 0; z < s->dims.nz; z += s->planes) {
+    for (int64_t z = s->first; z < s->end; z += s->planes) {
         lob_labelled_slab slab;
         LOB_TRY(read_slab(s, &slab, z));
         if (!slab.in.intensities) return LOB_OK;
@@ -166,6 +193,7 @@ static lob_status find_range(streaming *s)
         const lob_extremes part = lob_extremes_of(slab.in.intensities, s->context->threads);
         lob_extremes_widen(&all, &part, type);
     }
+    LOB_TRY(widen_by_team(s, &all, type));
     s->out->fine = lob_fine_levels_of(&all, type);
     return LOB_OK;
 }
@@ -179,27 +207,39 @@ static lob_status next_share(streaming *s, double to)
     return LOB_OK;
 }
 
+/* Counts of all ranks. */
+static lob_status add_counts(streaming *s)
+{
+    int64_t counts[] = {s->out->foreground, s->out->not_finite};
+    LOB_TRY(lob_team_reduce(s->stream->team, counts, 2, LOB_TEAM_SUM, s->error));
+    s->out->foreground = counts[0];
+    s->out->not_finite = counts[1];
+    return LOB_OK;
+}
+
 static lob_status label_slabs(streaming *s)
 {
-    const int64_t slabs = (s->dims.nz + s->planes - 1) / s->planes;
+    const int64_t slabs = (s->end - s->first + s->planes - 1) / s->planes;
     int64_t largest = 0, piece = 0;
     int32_t *row = NULL;
     lob_status st = s->options->regions ? find_range(s) : LOB_OK;
-    for (int64_t z = 0; st == LOB_OK && z < s->dims.nz; z += s->planes) {
+    for (int64_t z = s->first; st == LOB_OK && z < s->end; z += s->planes) {
         st = next_share(s, s->to + 0.5 / (double)slabs);
         if (st == LOB_OK) st = add_slab(s, z);
     }
+    if (st == LOB_OK) st = add_counts(s);
     if (st == LOB_OK) st = lob_slab_pieces_select(&s->pieces, &largest);
     if (st == LOB_OK && s->stream->begin)
         st = s->stream->begin(s->stream->user, s->out, largest, s->error);
     s->budget.limit = s->context->max_memory; /* which begin may have lowered */
     if (st == LOB_OK) st = lob_budget_hold(&s->budget, 0, s->error);
     if (st == LOB_OK) st = lob_budget_alloc(&s->budget, &row, s->dims.nx, sizeof *row, s->error);
-    for (int64_t z = 0; st == LOB_OK && z < s->dims.nz; z += s->planes) {
+    for (int64_t z = s->first; st == LOB_OK && z < s->end; z += s->planes) {
         st = next_share(s, s->to + 0.5 / (double)slabs);
         if (st == LOB_OK) st = write_slab(s, z, &piece, row);
     }
     lob_budget_free(&s->budget, row, s->dims.nx, sizeof *row);
+    free_slab(s, &s->kept);
     return st;
 }
 
@@ -239,12 +279,13 @@ lob_status lob_components_streamed(lob_components_output *out, const lob_compone
 {
     lob_error_begin(error);
     *out = (lob_components_output){0};
+    lob_team *const team = lob_team_size(stream->team) > 1 ? stream->team : NULL;
     const int64_t voxels = lob_dims_voxels(dims);
-    if (voxels < 1 || planes < 1)
+    if (voxels < 1 || planes < 1 || dims.nz < lob_team_size(team))
         return lob_fail(error, LOB_EARG, "there are no planes to label components of");
     if (options->regions && lob_regions_check_sides(dims, error) != LOB_OK) return LOB_EDATA;
     char needed[LOB_BYTES_TEXT];
-    if (options->fill_holes && planes < dims.nz)
+    if (options->fill_holes && (planes < dims.nz || team))
         return lob_fail(error, LOB_EARG,
                         "filling holes needs the whole volume at once, about %s of memory beside "
                         "the image; allow more memory or leave holes as they are",
@@ -257,20 +298,29 @@ lob_status lob_components_streamed(lob_components_output *out, const lob_compone
         .context = context,
         .error = error,
         .dims = dims,
-        .planes = planes < dims.nz ? planes : dims.nz,
         .plane_voxels = dims.nx * dims.ny,
         .budget = {.who = "components", .limit = context->max_memory}
     };
-    s.pieces = (lob_slab_pieces){
-        .options = options, .out = out, .dims = dims, .budget = &s.budget, .error = error};
-    lob_status st = planes < dims.nz ? label_slabs(&s) : label_whole(&s);
+    lob_team_planes(&s.first, &s.end, team, lob_team_rank(team), dims.nz);
+    s.planes = planes < s.end - s.first ? planes : s.end - s.first;
+    s.keeps = team && s.planes == s.end - s.first;
+    s.pieces = (lob_slab_pieces){.options = options,
+                                 .out = out,
+                                 .dims = dims,
+                                 .first_z = s.first,
+                                 .team = team,
+                                 .budget = &s.budget,
+                                 .error = error};
+    lob_status st = s.planes < dims.nz ? label_slabs(&s) : label_whole(&s);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
     lob_slab_pieces_free(&s.pieces);
+    st = lob_error_end(error, st);
+    if (st != LOB_OK) st = lob_team_agree(team, st, error); /* the others wait for nobody then */
     out->working_bytes = s.budget.peak;
     if (st != LOB_OK) lob_components_output_free(out);
     if (st == LOB_ENOMEM) out->working_bytes = s.pieces.needed;
-    return lob_error_end(error, st);
+    return st;
 }
 
 int64_t lob_components_stream_planes(lob_dims dims, int64_t voxel_bytes, int64_t memory)

@@ -6,6 +6,10 @@
  * joins their components across the seams between slabs and adds up sizes and regions. That decides
  * which components remain and what their labels are. The second pass labels each slab again and
  * writes the final labels.
+ *
+ * With a team each rank calls this with the same dims and options, and reads and writes its own
+ * planes (lob_team_planes), of which there is at least one. A failure of one rank is that of all,
+ * as team.h has it; in the second pass they do not wait for each other, so agree when it is over.
  */
 #ifndef LOB_COMPONENTS_STREAM_H
 #define LOB_COMPONENTS_STREAM_H
@@ -14,20 +18,24 @@
 
 LOB_BEGIN_DECLS
 
+typedef struct lob_team lob_team; /* see kernels/team/team.h, which is not installed */
+
 /* The caller's functions that read and write planes. Any return value but LOB_OK ends the call. */
 typedef struct {
     /*
      * Set slab to planes z .. z + planes - 1 of image, mask and intensities, as volumes of that
      * many planes. They stay the caller's and must last until the next call. Each pass reads from
-     * plane 0 on in rising order; with intensities there is one more pass before, for their range.
+     * the first plane on in rising order; with intensities there is one more pass before, for their
+     * range.
      */
     lob_status (*read)(void *user, lob_components_input *slab, int64_t z, int64_t planes,
                        lob_error *error);
 
     /*
-     * Receive the output without labels, and the largest label that will be written. Called once,
-     * before the first write. It may lower max_memory of the context by the memory that it takes;
-     * the slabs that follow keep to the new limit. May be NULL.
+     * Receive the output without labels, and the largest label that will be written; of a team,
+     * rank 0 alone has regions and values. Called once, before the first write. It may lower
+     * max_memory of the context by the memory that it takes; the slabs that follow keep to the new
+     * limit. May be NULL.
      */
     lob_status (*begin)(void *user, const lob_components_output *out, int64_t largest,
                         lob_error *error);
@@ -36,6 +44,7 @@ typedef struct {
     lob_status (*write)(void *user, const void *labels, lob_type type, int64_t z, int64_t planes,
                         lob_error *error);
     void *user;
+    lob_team *team; /* NULL: one rank has all planes */
 } lob_components_stream;
 
 /* The type of the field components of lob_backend (kernels/backends.h). */
@@ -52,8 +61,9 @@ typedef lob_status lob_components_function(lob_components_output *out,
  *                 it is the size of the tables as far as known: thinner slabs do not need less
  *   stream   in   reads and writes planes
  *   dims     in   of the whole volume
- *   planes   in   of a slab, >= 1; see lob_components_stream_planes
- *   options  in   all but fill_holes, which is LOB_EARG when planes < nz: it needs the whole volume
+ *   planes   in   of a slab, >= 1; see lob_components_stream_planes. Ranks may differ in it
+ *   options  in   all but fill_holes, which is LOB_EARG when planes < nz or in a team: it needs the
+ *                 whole volume
  *   label    in   the backend's function, which labels a slab
  *   context  in   max_memory bounds the tables, those of the output included, a slab's labels and
  *                 the work on a slab

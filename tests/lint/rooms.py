@@ -29,7 +29,7 @@ KNOWS = {
 # in the rows above it here. What lies at the top of a room is named by its files, without suffix.
 LAYERS = {
     "kernels": [
-        "context budget progress threads arrays plan_number simd_clones device levels histogram pair_table",
+        "context budget team progress threads arrays plan_number simd_clones device levels histogram pair_table",
         "appearance backend_cuda components distance filters fuse growcut labels maxima merge morphology phantom refine"
         " regions register resample scores supervoxels threshold",
         "backends",
@@ -57,6 +57,7 @@ FENCED = [
     ("zstd or c-blosc", r"(zstd|blosc)\w*\.h", r"io/zarr/zarr_codecs\.c"),
     ("libcrypto", r"openssl/.*", r"io/sha256\.c"),
     ("expat", r"expat\w*\.h", r"io/xml\.c"),
+    ("MPI", r"mpi\.h", r"kernels/team/team_mpi\.c"),
     ("cJSON", r"cjson/.*", r"(io|tools)/[\w/]+\.[ch]"),
     (
         "CUDA",

@@ -2,6 +2,8 @@
  */
 #include "tests/reference/components_slabs.h"
 
+#include "kernels/team/team.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +31,7 @@ static lob_status read_planes(void *user, lob_components_input *slab, int64_t z,
     components_slabs *slabs = user;
     const components_case *c = slabs->c;
     const int64_t plane = c->image.dims.nx * c->image.dims.ny;
-    if (z != 0 && z != slabs->read_next)
+    if (z != slabs->first && z != slabs->read_next)
         return lob_fail(error, LOB_EINTERNAL, "planes are read out of order");
     slabs->read_next = z + planes;
     if (slabs->reads++ == slabs->fail_at) return lob_fail(error, LOB_EIO, "planes cannot be read");
@@ -80,7 +82,12 @@ lob_status components_slabs_run(lob_components_output *result, components_slabs 
                                 int64_t planes, lob_components_function *number,
                                 const lob_context *context, lob_error *error)
 {
-    const lob_components_stream stream = {read_planes, begin_labels, write_planes, slabs};
+    int64_t end;
+    lob_team_planes(&slabs->first, &end, slabs->team, lob_team_rank(slabs->team),
+                    slabs->c->image.dims.nz);
+    slabs->written = slabs->first;
+    const lob_components_stream stream = {read_planes, begin_labels, write_planes, slabs,
+                                          slabs->team};
     return lob_components_streamed(result, &stream, slabs->c->image.dims, planes,
                                    &slabs->c->options, number, context, error);
 }

@@ -11,6 +11,8 @@ typedef struct {
     uint8_t *labels;               /* of the whole volume */
     lob_type type;
     int64_t largest, read_next, written; /* planes */
+    lob_team *team;                      /* NULL: none */
+    int64_t first;                       /* plane of this rank */
     int64_t fail_at;                     /* this read fails; -1: none */
     int reads, change_at;                /* from this read on voxels are others; 0: never */
     bool change_to_some;                 /* every other one is foreground then, else none */

@@ -65,16 +65,15 @@ static void free_columns(lob_slab_pieces *p, int from)
 }
 
 /* Append pieces: each its own parent, the rest 0. */
-static lob_status append(lob_slab_pieces *p, const lob_labelled_slab *slab)
+static lob_status append(lob_slab_pieces *p, int64_t more)
 {
-    const int64_t more = slab->labelled.found, count = p->count + more;
+    const int64_t count = p->count + more;
     void *column[COLUMNS];
     size_t size[COLUMNS];
     list_columns(column, size, p);
     if (count >= UINT32_MAX)
         return lob_fail(p->error, LOB_EDATA,
-                        "components in slabs of %lld planes are more than can be numbered",
-                        (long long)slab->planes);
+                        "components in all slabs of planes are more than can be numbered");
     p->needed = count * piece_bytes(p);
     if (count > p->capacity) {
         const int64_t capacity = count + p->capacity / 8;
@@ -142,6 +141,27 @@ static lob_status add_regions(lob_slab_pieces *p, const lob_labelled_slab *slab,
 
 /* ---- the seam ---- */
 
+/* Bytes of a plane of the image. */
+static size_t plane_bytes(const lob_slab_pieces *p)
+{
+    return (size_t)(p->dims.nx * p->dims.ny * p->seam.channels) * lob_type_of(p->seam.type)->bytes;
+}
+
+/* Labels of a plane, and its values where the seam has data. */
+static lob_status alloc_plane(lob_slab_pieces *p, int32_t **labels, void **values)
+{
+    LOB_TRY(
+        lob_budget_alloc(p->budget, labels, p->dims.nx * p->dims.ny, sizeof **labels, p->error));
+    if (!p->seam.data) return LOB_OK;
+    return lob_budget_alloc(p->budget, values, 1, plane_bytes(p), p->error);
+}
+
+static void free_plane(lob_slab_pieces *p, int32_t *labels, void *values)
+{
+    lob_budget_free(p->budget, labels, p->dims.nx * p->dims.ny, sizeof *labels);
+    lob_budget_free(p->budget, values, 1, plane_bytes(p));
+}
+
 lob_status lob_slab_pieces_begin(lob_slab_pieces *p, const lob_volume *image)
 {
     const int64_t plane = p->dims.nx * p->dims.ny;
@@ -151,11 +171,13 @@ lob_status lob_slab_pieces_begin(lob_slab_pieces *p, const lob_volume *image)
     p->rule = lob_component_rule_of(image, p->options);
     if (p->options->slice_axis == 2) return LOB_OK; /* nothing is joined across planes */
     LOB_TRY(lob_budget_alloc(p->budget, &p->last_plane, plane, sizeof *p->last_plane, p->error));
-    if (p->options->join == LOB_JOIN_ANY) return LOB_OK;
-    LOB_TRY(lob_budget_alloc(p->budget, &p->joined, lob_bit_words(p->dims.nx), sizeof *p->joined,
-                             p->error));
-    return lob_budget_alloc(p->budget, &p->seam.data, 2 * plane * image->channels,
-                            lob_type_of(image->type)->bytes, p->error);
+    if (p->options->join != LOB_JOIN_ANY) {
+        LOB_TRY(lob_budget_alloc(p->budget, &p->joined, lob_bit_words(p->dims.nx),
+                                 sizeof *p->joined, p->error));
+        LOB_TRY(lob_budget_alloc(p->budget, &p->seam.data, 2, plane_bytes(p), p->error));
+    }
+    if (lob_team_rank(p->team) == 0) return LOB_OK;
+    return alloc_plane(p, &p->first_plane, &p->first_values);
 }
 
 static void free_seam(lob_slab_pieces *p)
@@ -163,8 +185,8 @@ static void free_seam(lob_slab_pieces *p)
     const int64_t plane = p->dims.nx * p->dims.ny;
     lob_budget_free(p->budget, p->last_plane, plane, sizeof *p->last_plane);
     lob_budget_free(p->budget, p->joined, lob_bit_words(p->dims.nx), sizeof *p->joined);
-    lob_budget_free(p->budget, p->seam.data, 2 * plane * p->seam.channels,
-                    lob_type_of(p->seam.type)->bytes);
+    lob_budget_free(p->budget, p->seam.data, 2, plane_bytes(p));
+    free_plane(p, p->first_plane, p->first_values);
 }
 
 /* Copy a plane of the slab to plane 0 or 1 of the seam. */
@@ -214,6 +236,18 @@ static void join_planes(lob_slab_pieces *p, const lob_labelled_slab *slab, int64
             }
 }
 
+/* Keep the slab's first plane, which is plane 1 of the seam, for the rank before. */
+static void keep_first_plane(lob_slab_pieces *p, const lob_labelled_slab *slab)
+{
+    const size_t bytes = plane_bytes(p) / (size_t)p->seam.channels;
+    if (!p->first_plane) return;
+    memcpy(p->first_plane, slab->labelled.labels,
+           (size_t)(p->dims.nx * p->dims.ny) * sizeof *p->first_plane);
+    for (int64_t c = 0; p->seam.data && c < p->seam.channels; c++)
+        memcpy((char *)p->first_values + (size_t)c * bytes,
+               (const char *)p->seam.data + (size_t)(2 * c + 1) * bytes, bytes);
+}
+
 /* Join the slab to the one before, and remember its last plane for the next. */
 static void join_seam(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t first)
 {
@@ -221,7 +255,10 @@ static void join_seam(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t
     const int32_t *last = (const int32_t *)slab->labelled.labels + (slab->planes - 1) * plane;
     if (!p->last_plane) return;
     copy_plane(p, slab, 0, 1);
-    if (slab->z > 0) join_planes(p, slab, first);
+    if (slab->z > p->first_z)
+        join_planes(p, slab, first);
+    else
+        keep_first_plane(p, slab);
     copy_plane(p, slab, slab->planes - 1, 0);
     for (int64_t i = 0; i < plane; i++)
         p->last_plane[i] = last[i] ? (uint32_t)(first + last[i]) : 0;
@@ -231,10 +268,139 @@ lob_status lob_slab_pieces_add(lob_slab_pieces *p, const lob_labelled_slab *slab
                                const lob_context *context)
 {
     const int64_t first = p->count;
-    LOB_TRY(append(p, slab));
+    LOB_TRY(append(p, slab->labelled.found));
     add_sizes(p, slab, first);
     if (p->options->regions) LOB_TRY(add_regions(p, slab, first, context));
     join_seam(p, slab, first);
+    return LOB_OK;
+}
+
+/* ---- the team ---- */
+
+/* Send a plane to the rank before, and have that of the rank behind. */
+static lob_status pass_down(lob_slab_pieces *p, const void *mine, void *next, size_t bytes)
+{
+    lob_letter letters[2];
+    int count = 0;
+    if (p->team->rank > 0)
+        letters[count++] =
+            (lob_letter){.with = p->team->rank - 1, .send = mine, .send_bytes = (int64_t)bytes};
+    if (p->team->rank + 1 < p->team->size)
+        letters[count++] = (lob_letter){
+            .with = p->team->rank + 1, .receive = next, .receive_bytes = (int64_t)bytes};
+    return lob_team_send(p->team, letters, count, p->error);
+}
+
+/* Append the pieces of the next rank's first plane, which are its first ones in its order, and join
+ * them to this rank's. */
+static lob_status join_next(lob_slab_pieces *p, int32_t *labels, void *values)
+{
+    const int64_t plane = p->dims.nx * p->dims.ny, first = p->count;
+    lob_volume image = p->seam;
+    lob_labelled_slab slab = {.z = p->dims.nz, .planes = 1, .in.image = &image};
+    image.dims.nz = 1;
+    image.data = values;
+    slab.labelled.labels = labels;
+    for (int64_t i = 0; i < plane; i++)
+        if (labels[i] > slab.labelled.found) slab.labelled.found = labels[i];
+    LOB_TRY(append(p, slab.labelled.found));
+    join_seam(p, &slab, first);
+    return LOB_OK;
+}
+
+/* Append what the next rank's first plane has, joined. */
+static lob_status meet_next(lob_slab_pieces *p)
+{
+    const size_t bytes = (size_t)(p->dims.nx * p->dims.ny) * sizeof(int32_t);
+    const bool is_last = p->team->rank + 1 == p->team->size;
+    int32_t *labels = NULL;
+    void *values = NULL;
+    if (!p->last_plane) return LOB_OK; /* nothing is joined across planes */
+    lob_status st = is_last ? LOB_OK : alloc_plane(p, &labels, &values);
+    if (st == LOB_OK) st = pass_down(p, p->first_plane, labels, bytes);
+    if (st == LOB_OK && p->seam.data) st = pass_down(p, p->first_values, values, plane_bytes(p));
+    if (st == LOB_OK && !is_last) st = join_next(p, labels, values);
+    free_plane(p, labels, values);
+    return st;
+}
+
+/* The pieces of a rank: its own, and those of the next that its table ends with. */
+typedef struct {
+    int64_t own, next;
+} piece_counts;
+
+/* Letters between rank 0 and the others about a column: each rank's part of it, to rank 0 with
+ * gather and from there without. */
+static lob_status send_parts(lob_slab_pieces *p, const piece_counts *of, bool gather, void *column,
+                             size_t size)
+{
+    const int me = p->team->rank, n = p->team->size, first = me ? me : 1, end = me ? me + 1 : n;
+    lob_letter *const letters = calloc((size_t)n, sizeof *letters);
+    char *at = column;
+    if (!letters) return LOB_ENOMEM;
+    if (me == 0) at += of[0].own * (int64_t)size;
+    for (int r = first; r < end; r++) {
+        const int64_t bytes = of[r].own * (int64_t)size;
+        letters[r - first] = gather == (me > 0)
+                                 ? (lob_letter){.send = at, .send_bytes = bytes}
+                                 : (lob_letter){.receive = at, .receive_bytes = bytes};
+        letters[r - first].with = me ? 0 : r;
+        at += bytes;
+    }
+    const lob_status st = lob_team_send(p->team, letters, end - first, p->error);
+    free(letters);
+    return st;
+}
+
+/* Put the links of the other ranks' tables, one behind another, into that of all. */
+static void unite_all(lob_slab_pieces *p, const piece_counts *of, const uint32_t *link)
+{
+    int64_t first = of[0].own;
+    for (int r = 1; r < p->team->size; r++) {
+        const int64_t n = of[r].own + of[r].next;
+        for (int64_t i = 0; i < n; i++)
+            if (link[i] != i)
+                lob_unite(p->parent, (uint32_t)(first + i), (uint32_t)(first + link[i]));
+        first += of[r].own;
+        link += n;
+    }
+}
+
+/* The links of all ranks but 0, whose table has room for everyone's pieces. */
+static lob_status gather_links(lob_slab_pieces *p, const piece_counts *of)
+{
+    const int n = p->team->size;
+    uint32_t *links = NULL;
+    int64_t count = 0;
+    piece_counts *const whole = calloc((size_t)n, sizeof *whole); /* of a rank: all that it has */
+    if (!whole) return LOB_ENOMEM;
+    for (int r = 1; r < n; r++) {
+        whole[r].own = of[r].own + of[r].next;
+        count += whole[r].own;
+    }
+    lob_status st = LOB_OK;
+    if (p->team->rank == 0)
+        st = lob_budget_alloc(p->budget, &links, count, sizeof *links, p->error);
+    if (st == LOB_OK) st = send_parts(p, whole, true, links ? links : p->parent, sizeof *links);
+    if (st == LOB_OK && links) unite_all(p, of, links);
+    lob_budget_free(p->budget, links, count, sizeof *links);
+    free(whole);
+    return st;
+}
+
+/* Rank 0 gathers everyone's table behind its own. Its last pieces and the first ones of rank 1, of
+ * which these are copies, have the same numbers then, and so it goes on. */
+static lob_status gather_tables(lob_slab_pieces *p, const piece_counts *of)
+{
+    void *column[COLUMNS];
+    size_t size[COLUMNS];
+    int64_t all = 0;
+    for (int r = 0; r < p->team->size; r++) all += of[r].own;
+    if (p->team->rank == 0) LOB_TRY(append(p, all - p->count));
+    LOB_TRY(gather_links(p, of));
+    list_columns(column, size, p);
+    for (int c = 1; c < COLUMNS; c++)
+        if (size[c]) LOB_TRY(send_parts(p, of, true, *(void **)column[c], size[c]));
     return LOB_OK;
 }
 
@@ -319,7 +485,8 @@ static lob_status choose_labels(lob_slab_pieces *p, int32_t *number, int64_t *la
     return lob_components_type(&p->out->type, *largest, p->options, p->error);
 }
 
-lob_status lob_slab_pieces_select(lob_slab_pieces *p, int64_t *largest)
+/* Of one table of all pieces. */
+static lob_status select_all(lob_slab_pieces *p, int64_t *largest)
 {
     lob_components_output *out = p->out;
     int32_t *number = NULL;
@@ -338,6 +505,41 @@ lob_status lob_slab_pieces_select(lob_slab_pieces *p, int64_t *largest)
         p->parent[i] = (uint32_t)number[p->parent[i]];
     free_columns(p, 1);
     lob_budget_free(p->budget, number, found, sizeof *number);
+    return st;
+}
+
+/* Rank 0 selects for all, and tells each rank what it needs. */
+static lob_status select_in_team(lob_slab_pieces *p, piece_counts *of, int64_t *largest)
+{
+    lob_components_output *const out = p->out;
+    piece_counts mine = {.own = p->count};
+    LOB_TRY(meet_next(p));
+    mine.next = p->count - mine.own;
+    LOB_TRY(lob_team_share(p->team, of, &mine, sizeof mine, p->error));
+    LOB_TRY(gather_tables(p, of));
+    if (p->team->rank == 0)
+        LOB_TRY(select_all(p, largest));
+    else
+        free_columns(p, 1);
+    LOB_TRY(send_parts(p, of, false, p->parent, sizeof *p->parent));
+    p->count = mine.own;
+    int64_t told[] = {out->found, out->count, *largest, (int64_t)out->type};
+    LOB_TRY(lob_team_reduce(p->team, told, 4, LOB_TEAM_SUM, p->error));
+    out->found = told[0];
+    out->count = told[1];
+    *largest = told[2];
+    out->type = (lob_type)told[3];
+    return LOB_OK;
+}
+
+lob_status lob_slab_pieces_select(lob_slab_pieces *p, int64_t *largest)
+{
+    *largest = 0;
+    if (!p->team) return select_all(p, largest);
+    piece_counts *const of = calloc((size_t)p->team->size, sizeof *of);
+    if (!of) return LOB_ENOMEM;
+    const lob_status st = select_in_team(p, of, largest);
+    free(of);
     return st;
 }
 

@@ -6,6 +6,10 @@
  * numbered from 0 through all slabs, in raster order inside a slab. Call lob_slab_pieces_begin
  * once, lob_slab_pieces_add for each slab in rising order, then lob_slab_pieces_select, which turns
  * pieces into labels.
+ *
+ * In a team each rank has a table of the pieces of its own slabs. lob_slab_pieces_select then joins
+ * it to that of the next rank, through that one's first plane, and rank 0 gathers all tables: it
+ * holds what one rank alone would.
  */
 #ifndef LOB_SLAB_PIECES_H
 #define LOB_SLAB_PIECES_H
@@ -13,6 +17,7 @@
 #include "kernels/budget.h"
 #include "kernels/components/components.h"
 #include "kernels/components/components_voxel.h"
+#include "kernels/team/team.h"
 
 /* A slab and the labels that a backend gave it: int32, in raster order, nothing removed. */
 typedef struct {
@@ -27,6 +32,8 @@ typedef struct {
     const lob_components_options *options;
     lob_components_output *out; /* fine is set where there are intensities */
     lob_dims dims;              /* of the whole volume */
+    int64_t first_z;            /* where this rank's slabs begin */
+    lob_team *team;             /* each rank of which has a plane; or NULL */
     bool intensities;           /* regions get values too */
     lob_budget *budget;
     lob_error *error;
@@ -44,6 +51,11 @@ typedef struct {
     lob_component_rule rule;
     uint32_t *last_plane; /* nx*ny: piece + 1 in the slab before; 0: background */
     uint64_t *joined;     /* bits of a row: which voxels are joined across the seam */
+
+    /* Of this rank's first plane, for the rank before: its labels, and its values if seam has data.
+     */
+    int32_t *first_plane;
+    void *first_values;
 } lob_slab_pieces;
 
 /* Allocate what the seam needs, for images like this one. Returns LOB_OK or LOB_ENOMEM. */
@@ -60,8 +72,8 @@ lob_status lob_slab_pieces_add(lob_slab_pieces *pieces, const lob_labelled_slab 
                                const lob_context *context);
 
 /*
- * Merge pieces into components, select these by size and number them. Sets found, count, type,
- * regions and values of the output, and parent to the label of each piece.
+ * Merge pieces into components, select these by size and number them. Sets found, count and type
+ * of the output, at rank 0 its regions and values, and parent to the label of each piece.
  *
  *   largest  out  the largest label
  *

@@ -1,0 +1,195 @@
+/* What a team does, over letters alone. */
+#include "kernels/team/team.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The most that a rank brings to a call here. */
+enum { ROOM = sizeof(lob_error), VALUES = ROOM / sizeof(int64_t) };
+
+lob_status lob_team_begin(lob_team *team, int rank, int size, lob_post *post, void *user)
+{
+    *team = (lob_team){.rank = rank, .size = size, .post = post, .user = user};
+    team->room = malloc((size_t)size * (ROOM + sizeof(lob_letter)));
+    return team->room ? LOB_OK : LOB_ENOMEM;
+}
+
+void lob_team_free(lob_team *team)
+{
+    free(team->room);
+    team->room = NULL;
+}
+
+int lob_team_rank(const lob_team *team)
+{
+    return team ? team->rank : 0;
+}
+
+int lob_team_size(const lob_team *team)
+{
+    return team ? team->size : 1;
+}
+
+void lob_team_planes(int64_t *first, int64_t *end, const lob_team *team, int rank, int64_t planes)
+{
+    const int64_t size = lob_team_size(team), each = planes / size, more = planes % size;
+    *first = rank * each + (rank < more ? rank : more);
+    *end = *first + each + (rank < more);
+}
+
+bool lob_team_narrow(lob_team *out, const lob_team *all, int64_t planes)
+{
+    *out = *all;
+    if (planes < out->size) out->size = (int)planes;
+    return out->rank < out->size;
+}
+
+/* ---- through rank 0 ---- */
+
+static void post(const lob_team *team, const lob_letter *letters, int count)
+{
+    team->post(team->user, letters, count);
+}
+
+/* Where rank 0 writes a letter to each of the others; what all bring lies behind these. */
+static lob_letter *letters_of(const lob_team *team)
+{
+    return team->room;
+}
+
+static void *brought(const lob_team *team)
+{
+    return letters_of(team) + team->size;
+}
+
+/* Everyone's bytes to rank 0. */
+static void gather(lob_team *team, void *all, const void *mine, int64_t bytes)
+{
+    lob_letter *const letters = letters_of(team);
+    const lob_letter there = {.send = mine, .send_bytes = bytes};
+    if (team->rank > 0) {
+        post(team, &there, 1);
+        return;
+    }
+    for (int r = 1; r < team->size; r++)
+        letters[r - 1] =
+            (lob_letter){.with = r, .receive = (char *)all + r * bytes, .receive_bytes = bytes};
+    memmove(all, mine, (size_t)bytes);
+    post(team, letters, team->size - 1);
+}
+
+/* Rank 0's bytes to everyone. */
+static void spread(lob_team *team, void *data, int64_t bytes)
+{
+    lob_letter *const letters = letters_of(team);
+    const lob_letter back = {.receive = data, .receive_bytes = bytes};
+    if (team->rank > 0) {
+        post(team, &back, 1);
+        return;
+    }
+    for (int r = 1; r < team->size; r++)
+        letters[r - 1] = (lob_letter){.with = r, .send = data, .send_bytes = bytes};
+    post(team, letters, team->size - 1);
+}
+
+/* ---- one call of all ranks ---- */
+
+enum { AGREE, SHARE, REDUCE, SEND };
+
+/* What a rank is about to do, or that it has failed. */
+typedef struct {
+    int64_t call;  /* AGREE, ... */
+    int64_t bytes; /* that each rank brings */
+    lob_status status;
+} intent;
+
+/* End the team by what one rank tells. */
+static void end(lob_team *team, lob_status status, int teller, const lob_error *mine)
+{
+    lob_error *const all = brought(team);
+    lob_error own = {.text = ""};
+    if (mine) own = *mine;
+    gather(team, all, &own, sizeof own);
+    if (team->rank == 0) team->why = all[teller];
+    spread(team, &team->why, sizeof team->why);
+    team->over = status;
+}
+
+/* Tell of the team's end. */
+static lob_status ended(const lob_team *team, lob_error *error)
+{
+    if (error) *error = team->why;
+    return team->over;
+}
+
+/* Begin a call: do all the same, and has none failed? */
+static lob_status meet(lob_team *team, intent mine, lob_error *error)
+{
+    if (team->over != LOB_OK) return ended(team, error);
+    intent *const all = brought(team);
+    gather(team, all, &mine, sizeof mine);
+    spread(team, all, team->size * (int64_t)sizeof mine);
+    for (int r = 0; r < team->size; r++)
+        if (all[r].status != LOB_OK) {
+            end(team, all[r].status, r, mine.status == LOB_OK ? NULL : error);
+            return ended(team, error);
+        }
+    for (int r = 1; r < team->size; r++)
+        if (all[r].call != all[0].call || all[r].bytes != all[0].bytes) {
+            team->over = LOB_EINTERNAL;
+            lob_fail(&team->why, LOB_EINTERNAL, "rank %d does not do what rank 0 does", r);
+            return ended(team, error);
+        }
+    return LOB_OK;
+}
+
+lob_status lob_team_agree(lob_team *team, lob_status mine, lob_error *error)
+{
+    if (lob_team_size(team) == 1) return mine;
+    if (team->over != LOB_OK) return mine != LOB_OK ? mine : ended(team, error);
+    return meet(team, (intent){AGREE, 0, mine}, error);
+}
+
+lob_status lob_team_share(lob_team *team, void *all, const void *mine, int64_t bytes,
+                          lob_error *error)
+{
+    if (lob_team_size(team) == 1) {
+        memmove(all, mine, (size_t)bytes);
+        return LOB_OK;
+    }
+    LOB_TRY(meet(team, (intent){SHARE, bytes, LOB_OK}, error));
+    gather(team, all, mine, bytes);
+    spread(team, all, bytes * team->size);
+    return LOB_OK;
+}
+
+static int64_t fold(int64_t a, int64_t b, lob_team_how how)
+{
+    return how == LOB_TEAM_SUM ? a + b : (how == LOB_TEAM_MIN) == (b < a) ? b : a;
+}
+
+lob_status lob_team_reduce(lob_team *team, int64_t *values, int n, lob_team_how how,
+                           lob_error *error)
+{
+    if (lob_team_size(team) == 1) return LOB_OK;
+    LOB_TRY(meet(team, (intent){REDUCE, n, LOB_OK}, error));
+    int64_t *const all = brought(team);
+    for (int from = 0; from < n; from += VALUES) {
+        int64_t *const here = values + from;
+        const int some = n - from < VALUES ? n - from : VALUES;
+        gather(team, all, here, some * (int64_t)sizeof *here);
+        for (int i = some; team->rank == 0 && i < some * team->size; i++)
+            all[i % some] = fold(all[i % some], all[i], how);
+        if (team->rank == 0) memcpy(here, all, (size_t)some * sizeof *here);
+        spread(team, here, some * (int64_t)sizeof *here);
+    }
+    return LOB_OK;
+}
+
+lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, lob_error *error)
+{
+    if (lob_team_size(team) == 1) return LOB_OK;
+    LOB_TRY(meet(team, (intent){SEND, 0, LOB_OK}, error));
+    post(team, letters, count);
+    return LOB_OK;
+}

@@ -1,0 +1,110 @@
+/*
+ * A team: ranks that work on one volume, each on a slab of its planes. A rank is a process under
+ * MPI or a thread of one process; algorithms see their slab and ask the team, and never know which.
+ *
+ * All ranks call the functions below alike and in the same order, each in one thread. A rank that
+ * fails calls lob_team_agree with its status where it gives up; the call that the others are in, or
+ * make next, whichever it is, then ends with this status and this rank's error. So no rank waits
+ * for one that has gone. From then on the team is over: each call returns that status at once.
+ *
+ * NULL is the team of a call that has the whole volume: one rank.
+ */
+#ifndef LOB_TEAM_H
+#define LOB_TEAM_H
+
+#include "volumes/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+LOB_BEGIN_DECLS
+
+/* What a rank sends to another and has from it; either may be 0 bytes. Both name the same sizes. */
+typedef struct {
+    int with; /* the other's rank */
+    const void *send;
+    int64_t send_bytes;
+    void *receive;
+    int64_t receive_bytes;
+} lob_letter;
+
+/* How letters go; user is of the maker. At most one letter for each rank, none to the sender; it
+ * returns when all have been received, and when those it sends may be written again. */
+typedef void lob_post(void *user, const lob_letter *letters, int count);
+
+typedef struct lob_team {
+    int rank, size;
+    lob_post *post;
+    void *user;
+    void *room;      /* for what all ranks bring to a call, and letters to each */
+    lob_status over; /* LOB_OK until a rank has failed */
+    lob_error why;
+} lob_team;
+
+/*
+ * Begin a team whose letters go by post; lob_team_free gives back what it holds. Returns LOB_OK or
+ * LOB_ENOMEM; then there is nothing to free.
+ */
+lob_status lob_team_begin(lob_team *team, int rank, int size, lob_post *post, void *user);
+void lob_team_free(lob_team *team);
+
+/* 0 and 1 for NULL. */
+int lob_team_rank(const lob_team *team);
+int lob_team_size(const lob_team *team);
+
+/* The planes first .. end - 1, of so many, of a rank: as equal as can be, in the order of ranks. */
+void lob_team_planes(int64_t *first, int64_t *end, const lob_team *team, int rank, int64_t planes);
+
+/*
+ * The team of those ranks that have planes, of so many planes.
+ *
+ *   out  out  its ranks have their numbers in `all`, which it needs; nothing to free
+ *
+ * Returns whether this rank has any; if not, it stays out of what the others do, and *out is
+ * not to be used.
+ */
+bool lob_team_narrow(lob_team *out, const lob_team *all, int64_t planes);
+
+/*
+ * Agree on an outcome: `mine` where all bring LOB_OK, else status and error of the lowest rank that
+ * brings another. error may be NULL.
+ */
+lob_status lob_team_agree(lob_team *team, lob_status mine, lob_error *error);
+
+/*
+ * Everyone's bytes to everyone.
+ *
+ *   all    out  size * bytes, in the order of ranks
+ *   mine   in   as many bytes for each rank, and few: they go through rank 0
+ *
+ * Returns LOB_OK, or what the team agreed on; also LOB_EINTERNAL where ranks do not do the same.
+ * So do the functions below.
+ */
+lob_status lob_team_share(lob_team *team, void *all, const void *mine, int64_t bytes,
+                          lob_error *error);
+
+typedef enum { LOB_TEAM_SUM, LOB_TEAM_MIN, LOB_TEAM_MAX } lob_team_how;
+
+/* Each of n values becomes the sum, least or largest of the ranks'. */
+lob_status lob_team_reduce(lob_team *team, int64_t *values, int n, lob_team_how how,
+                           lob_error *error);
+
+/* Letters to any ranks. Each rank calls it, those without letters too. */
+lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, lob_error *error);
+
+/* ---- threads ---- */
+
+/*
+ * A team of threads of this process, for one host, and for tests.
+ *
+ *   size  in  ranks, >= 1
+ *   work  in  called once for each, in threads of their own
+ *
+ * Returns LOB_OK when all have ended, or LOB_ENOMEM without having called any.
+ */
+typedef void lob_team_work(lob_team *team, void *user);
+lob_status lob_team_threads(int size, lob_team_work *work, void *user);
+
+LOB_END_DECLS
+
+#endif

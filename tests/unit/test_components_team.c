@@ -1,0 +1,126 @@
+/* Components by a team of threads, each with its planes: the bytes of the volume in one piece. */
+#include "kernels/team/team.h"
+#include "tests/reference/components_reference.h"
+#include "tests/reference/components_slabs.h"
+#include "tests/unit/cmocka_test.h"
+
+/* A case that a team works on. cmocka's asserts leave a thread to nobody, so what is wrong is kept
+ * for the test. */
+typedef struct {
+    const components_case *c;
+    int64_t planes;            /* of a slab */
+    int64_t fail_at;           /* this read of the last rank fails; -1: none */
+    lob_components_output out; /* of rank 0 */
+    uint8_t *labels;
+    lob_type type;
+    lob_status status[32];
+    char text[32][64];
+    int64_t count[32], largest[32];
+} attempt;
+
+static void work(lob_team *all, void *user)
+{
+    attempt *const a = user;
+    const components_case *const c = a->c;
+    lob_team team;
+    if (!lob_team_narrow(&team, all, c->image.dims.nz)) return;
+    components_slabs t = components_slabs_of(c);
+    lob_components_output got;
+    lob_error error = {.text = ""};
+    const lob_context context = {.threads = 1 + team.rank % 2};
+    t.team = &team;
+    if (team.rank == team.size - 1) t.fail_at = a->fail_at;
+    a->status[team.rank] =
+        components_slabs_run(&got, &t, a->planes, lob_components_cpu, &context, &error);
+    a->status[team.rank] = lob_team_agree(&team, a->status[team.rank], &error);
+    snprintf(a->text[team.rank], sizeof a->text[0], "%.60s", error.text);
+    a->count[team.rank] = got.count;
+    a->largest[team.rank] = t.largest;
+    if (a->status[team.rank] == LOB_OK) {
+        const size_t plane =
+            (size_t)(c->image.dims.nx * c->image.dims.ny) * lob_type_of(t.type)->bytes;
+        int64_t first, end;
+        lob_team_planes(&first, &end, &team, team.rank, c->image.dims.nz);
+        a->type = t.type; /* each writes the same; read after all have ended */
+        memcpy(a->labels + (size_t)first * plane, t.labels + (size_t)first * plane,
+               (size_t)(end - first) * plane);
+        if (t.written != end) a->status[team.rank] = LOB_EINTERNAL;
+    }
+    if (team.rank == 0)
+        a->out = got;
+    else
+        lob_components_output_free(&got);
+    components_slabs_free(&t);
+}
+
+static int ranks_of(const components_case *c, int size)
+{
+    return size < c->image.dims.nz ? size : (int)c->image.dims.nz;
+}
+
+static void compare_case(const components_case *c, const lob_components_output *want,
+                         lob_status expected, int size, int64_t planes)
+{
+    attempt a = {.c = c, .planes = planes, .fail_at = -1};
+    const bool refused =
+        c->options.fill_holes && (ranks_of(c, size) > 1 || planes < c->image.dims.nz);
+    a.labels = malloc((size_t)c->n * 4);
+    assert_ok(lob_team_threads(size, work, &a));
+    for (int r = 0; r < ranks_of(c, size); r++) {
+        if (a.status[r] != (refused ? LOB_EARG : expected))
+            fail_msg("%s: rank %d of %d: %s (%s)", c->shape, r, size, lob_status_text(a.status[r]),
+                     a.text[r]);
+        assert_string_equal(a.text[r], a.text[0]);
+        assert_int_equal(a.count[r], a.count[0]);
+        assert_int_equal(a.largest[r], a.largest[0]);
+    }
+    if (a.status[0] == LOB_OK) {
+        a.out.labels = a.labels;
+        const char *differs = components_result_differs(&a.out, want, c->n);
+        if (differs)
+            fail_msg("%s: %d ranks, %lld planes: %s differ", c->shape, size, (long long)planes,
+                     differs);
+        a.out.labels = NULL;
+    }
+    lob_components_output_free(&a.out);
+    free(a.labels);
+}
+
+TEST(random_cases)
+{
+    static const int sizes[] = {1, 2, 3, 5, 8, 17};
+    for (uint64_t number = 90000; number < 90000 + CASES(400); number++) {
+        components_case c;
+        components_case_make(&c, number, number % 40 ? 2500 : 20000);
+        lob_components_output want;
+        const lob_status expected = components_reference(&want, &c.in, &c.options);
+        for (size_t k = 0; k < COUNT(sizes); k++)
+            compare_case(&c, &want, expected, sizes[k], (number + k) % 3 ? c.image.dims.nz : 1);
+        lob_components_output_free(&want);
+        components_case_free(&c);
+    }
+}
+
+/* One rank cannot read its planes: all end alike, with its error, whatever they were doing. */
+TEST(a_rank_that_fails_ends_all)
+{
+    components_case c;
+    uint64_t number = 95000;
+    for (components_case_make(&c, number, 6000); c.image.dims.nz < 6 || c.options.fill_holes;) {
+        components_case_free(&c);
+        components_case_make(&c, ++number, 6000);
+    }
+    c.options.type = LOB_I32;
+    for (int fail_at = 0; fail_at < 4; fail_at++) {
+        attempt a = {.c = &c, .planes = 1, .fail_at = fail_at};
+        a.labels = malloc((size_t)c.n * 4);
+        assert_ok(lob_team_threads(3, work, &a));
+        for (int r = 0; r < 3; r++) {
+            assert_int_equal(a.status[r], LOB_EIO);
+            assert_string_equal(a.text[r], "planes cannot be read");
+        }
+        lob_components_output_free(&a.out);
+        free(a.labels);
+    }
+    components_case_free(&c);
+}
