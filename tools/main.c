@@ -3,6 +3,7 @@
 #include "tools/inout/stdout.h"
 #include "tools/platform/process.h"
 #include "tools/program.h"
+#include "tools/session/ranks.h"
 #include "volumes/version.h"
 
 #include <stdio.h>
@@ -90,5 +91,9 @@ int main(int argc, char **argv)
     const lob_command *command = lob_find_command(name);
     if (!command) return unknown(name);
     sleep_at_barriers(argv);
-    return lob_call(command, argc - 2, argv + 2);
+    const lob_status st = lob_ranks_begin(command->name, command->shares);
+    if (st != LOB_OK) return lob_status_exit_code(st);
+    const int code = lob_call(command, argc - 2, argv + 2);
+    lob_ranks_end();
+    return code;
 }

@@ -11,6 +11,7 @@
 #include "tools/report/report.h"
 #include "tools/report/session_sums.h"
 #include "tools/session/host.h"
+#include "tools/session/ranks.h"
 #include "tools/session/session_device.h"
 #include "tools/session/session_print.h"
 #include "tools/session/watcher.h"
@@ -201,13 +202,44 @@ static int threads_of(const lob_session *s)
     if (asked == s->threads) return had;
     asked = s->threads;
     had = lob_threads(s->threads);
+    /* Ranks that the launcher has not bound to cores share those of the machine. */
+    if (s->ranks && s->threads < 1 && had == lob_process_cores()) had /= lob_ranks_here();
+    if (had < 1) had = 1;
     return had;
+}
+
+/* Rank 0 alone speaks and writes. */
+static void hush(lob_session *s)
+{
+    if (lob_team_rank(s->ranks) == 0) return;
+    s->quiet = true;
+    s->verbose = false;
+    s->report_path = NULL;
+}
+
+/* Before anything is read: are all ranks ready, and have all the same to do? */
+static lob_status agree_to_begin(lob_session *s, lob_status status, bool *skip)
+{
+    int64_t skips = *skip;
+    status = lob_team_agree(s->ranks, status, &s->error);
+    if (status == LOB_OK) status = lob_team_reduce(s->ranks, &skips, 1, LOB_TEAM_MIN, &s->error);
+    *skip = skips != 0;
+    return status;
+}
+
+/* Of all ranks: as any of them ends, so do all. */
+static lob_status agree_to_end(lob_session *s, lob_status status)
+{
+    if (s->idle) status = LOB_OK;
+    if (s->team && !s->idle) status = lob_team_agree(s->team, status, &s->error);
+    return lob_team_agree(s->ranks, status, &s->error);
 }
 
 /* Parse and check; *skip: --skip-existing finds nothing to do. */
 static lob_status prepare(lob_session *s, bool *skip)
 {
     LOB_TRY(parse(s));
+    hush(s);
     LOB_TRY(lob_outputs_check(s, skip));
     if (*skip) return LOB_OK;
     LOB_TRY(check_device(s));
@@ -289,6 +321,7 @@ static void start(lob_session *s, const lob_command *command, int argc, char **a
                        .argc = argc,
                        .argv = argv,
                        .device = {.backend = "auto"},
+                       .ranks = command->host ? NULL : lob_ranks(),
                        .extra_role = "",
                        .doing = "working",
                        .start_s = lob_clock_s()};
@@ -311,6 +344,7 @@ static bool begin(lob_session *s, lob_status st, bool silent)
              : print ? print_about(s, print)
                      : prepare(s, &skip);
     }
+    if (!print) st = agree_to_begin(s, st, &skip);
     if (st == LOB_OK && !print && !skip) return true;
 
     put_failure(s, st);
@@ -391,14 +425,14 @@ static lob_status end_report(lob_session *s, lob_status status, cJSON **report)
 int lob_session_end(lob_session *s, lob_status status)
 {
     cJSON *report;
-    status = lob_device_settle(s, status);
+    status = agree_to_end(s, lob_device_settle(s, status));
     if (!has_failed(status)) status = finish(s, status);
     if (has_failed(status)) {
         if (s->error.text[0] == '\0') lob_fail(&s->error, status, "%s", lob_status_text(status));
         put_failure(s, status);
         lob_outputs_remove(s);
     }
-    status = end_report(s, status, &report);
+    status = lob_team_agree(s->ranks, end_report(s, status, &report), &s->error);
     if (!has_failed(status))
         print_success(s);
     else if (!s->host)
@@ -410,7 +444,7 @@ int lob_session_end(lob_session *s, lob_status status)
     if (hosted) s->host->end(s, status, report);
     cJSON_Delete(report);
     release(s);
-    if (status == LOB_ECANCEL && !hosted) lob_session_raise();
+    if (status == LOB_ECANCEL && !hosted && !lob_ranks()) lob_session_raise();
     return lob_status_exit_code(status);
 }
 

@@ -136,10 +136,23 @@ static lob_status open_file(lob_session *s, lob_plane_input *input, int64_t fram
                            &s->error);
 }
 
+/* Once all ranks have opened the first volume: which of them have planes of it? */
+static lob_status choose_team(lob_session *s, lob_status status, int64_t planes)
+{
+    if (!s->ranks || s->team) return status;
+    LOB_TRY(lob_team_agree(s->ranks, status, &s->error));
+    s->team = &s->narrowed;
+    s->idle = !lob_team_narrow(s->team, s->ranks, planes);
+    return s->idle ? LOB_ECANCEL : LOB_OK;
+}
+
 lob_status lob_session_open(lob_session *s, lob_plane_input *input, const char *path, int64_t frame)
 {
     *input = (lob_plane_input){.path = path};
-    return maker_of(s, path)->open(s, input, frame);
+    lob_status st = maker_of(s, path)->open(s, input, frame);
+    st = choose_team(s, st, input->volume.dims.nz);
+    if (st != LOB_OK) lob_session_close(s, input);
+    return st;
 }
 
 lob_status lob_session_planes(lob_session *s, const lob_plane_input *input, void *out, int64_t z,
@@ -184,6 +197,7 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
                             lob_make_fn *make, void *user)
 {
     LOB_TRY(lob_session_cancelled(s));
+    if (lob_team_rank(s->team) > 0) return LOB_OK; /* rank 0 writes */
     LOB_TRY(lob_watch_writing(s, path));
     LOB_TRY(lob_session_reserve_output(s));
     lob_session_output output = {.path = strdup(path), .is_new = true};
@@ -328,6 +342,7 @@ lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const
     options.force = s->force;
     options.threads = s->context.threads;
     *out = (lob_plane_output){.volume = volume, .path = path, .options = options};
+    if (lob_team_rank(s->team) > 0) return LOB_OK;
     LOB_TRY(lob_watch_comment(s, &out->comment, path));
     out->options.comment = out->comment;
     out->options.compress_s = &out->compress_s;
@@ -336,13 +351,71 @@ lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const
     return st;
 }
 
-lob_status lob_session_planes_put(lob_session *s, lob_plane_output *out, const void *planes,
-                                  int64_t n)
+/* Write the next planes. */
+static lob_status put_next(lob_session *s, lob_plane_output *out, const void *planes, int64_t n)
 {
     const double start_s = lob_clock_s();
     const lob_status st = lob_plane_writer_put(out->writer, planes, n, &s->error);
     out->write_s += lob_clock_s() - start_s;
     return st;
+}
+
+/* The rank that has this plane. */
+static int rank_of(const lob_session *s, int64_t z, int64_t planes)
+{
+    int64_t first, end = 0;
+    int r = -1;
+    while (end <= z) lob_team_planes(&first, &end, s->team, ++r, planes);
+    return r;
+}
+
+static int64_t plane_bytes(const lob_plane_output *out)
+{
+    const lob_volume *const v = out->volume;
+    return v->dims.nx * v->dims.ny * (int64_t)lob_type_of(v->type)->bytes;
+}
+
+/* The next n planes, of the rank that has them, go to rank 0; the others only learn how many. */
+static lob_status put_round(lob_session *s, lob_plane_output *out, const void *planes, int64_t n)
+{
+    const int from = rank_of(s, out->z, out->volume->dims.nz), me = s->team->rank;
+    int64_t told = me == from ? n : 0;
+    void *room = NULL;
+    LOB_TRY(lob_team_reduce(s->team, &told, 1, LOB_TEAM_MAX, &s->error));
+    const int64_t bytes = told * plane_bytes(out);
+    out->z += told;
+    if (me == 0 && from == 0) return put_next(s, out, planes, told);
+    if (me == 0 && !(room = malloc((size_t)bytes))) return lob_session_no_memory(s, out->path);
+    const lob_letter letter =
+        me == 0 ? (lob_letter){.with = from, .receive = room, .receive_bytes = bytes}
+                : (lob_letter){.send = planes, .send_bytes = bytes};
+    lob_status st =
+        from == 0 ? LOB_OK : lob_team_send(s->team, &letter, me == 0 || me == from, &s->error);
+    if (st == LOB_OK && me == 0) st = put_next(s, out, room, told);
+    free(room);
+    return st;
+}
+
+/* Take part until it is the turn of this plane. */
+static lob_status put_until(lob_session *s, lob_plane_output *out, int64_t z)
+{
+    while (out->z < z) LOB_TRY(put_round(s, out, NULL, 0));
+    return LOB_OK;
+}
+
+lob_status lob_session_planes_put(lob_session *s, lob_plane_output *out, const void *planes,
+                                  int64_t n)
+{
+    enum { MESSAGE = 1 << 26 }; /* bytes */
+    const int64_t plane = plane_bytes(out), at_once = plane < MESSAGE ? MESSAGE / plane : 1;
+    int64_t first, end;
+    if (lob_team_size(s->team) == 1) return put_next(s, out, planes, n);
+    lob_team_planes(&first, &end, s->team, s->team->rank, out->volume->dims.nz);
+    LOB_TRY(put_until(s, out, first));
+    for (int64_t z = 0; z < n; z += at_once)
+        LOB_TRY(
+            put_round(s, out, (const char *)planes + z * plane, n - z < at_once ? n - z : at_once));
+    return LOB_OK;
 }
 
 lob_status lob_planes_finish(lob_session *s, const char *path, void *user)
@@ -367,6 +440,8 @@ static lob_status commit_file(lob_session *s, lob_plane_output *out)
 
 lob_status lob_session_planes_commit(lob_session *s, lob_plane_output *out)
 {
+    if (lob_team_size(s->team) > 1) LOB_TRY(put_until(s, out, out->volume->dims.nz));
+    if (lob_team_rank(s->team) > 0) return LOB_OK;
     return maker_of(s, out->path)->commit(s, out);
 }
 

@@ -66,6 +66,7 @@ typedef struct {
     lob_write_options options;
     double write_s, compress_s;
     char *comment;  /* of options; malloc'ed */
+    int64_t z;      /* with ranks: planes that rank 0 has */
     void *gathered; /* the voxels, where they stay in memory, */
     int64_t held;   /* and what the session holds for them */
 } lob_plane_output;
@@ -74,6 +75,8 @@ typedef struct {
  * lob_plane_writer_begin, _put, _commit and _abort with the session's threads and --force. The
  * output is remembered when it is committed. Whatever begin returned, abort is called in the end;
  * an output of zeros is fine.
+ *
+ * With ranks (s->team) each puts the planes of its own, and rank 0 writes them all, rank by rank.
  */
 lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const lob_volume *volume,
                                     int64_t largest, const char *path, lob_write_options options);
@@ -120,6 +123,9 @@ typedef struct {
  * lob_planes_open with the session's threads and memory limit. What a plane input holds is small
  * and is not counted against --max-memory. Returns what lob_planes_open does; on failure there is
  * nothing to close.
+ *
+ * With ranks the first volume that is opened says who has planes (s->team). Those that have none
+ * get LOB_ECANCEL, and wait at the command's end.
  */
 lob_status lob_session_open(lob_session *s, lob_plane_input *input, const char *path,
                             int64_t frame);

@@ -21,6 +21,13 @@ void lob_process_restart(char **argv);
 char *lob_process_file(void);
 
 /*
+ * What a library has under this name, which stays loaded from then on.
+ *
+ *   why  out  where NULL is returned: what is wrong
+ */
+void *lob_process_load(const char *library, const char *name, char *why, size_t size);
+
+/*
  * Call stop(signal) once when the user or the system wants the program to end, unless the parent
  * process ignores that; the next time it ends. A limit on file sizes becomes an error of write.
  */

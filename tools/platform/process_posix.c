@@ -2,6 +2,7 @@
  * functions. */
 #include "tools/platform/process.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -44,6 +45,16 @@ char *lob_process_file(void)
     char program[4096];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     return n > 0 ? strndup(program, (size_t)n) : NULL;
+}
+
+void *lob_process_load(const char *library, const char *name, char *why, size_t size)
+{
+    /* Open MPI looks for what it loads itself among the names that all see. */
+    void *const handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+    void *const found = handle ? dlsym(handle, name) : NULL;
+    const char *const text = found ? NULL : dlerror();
+    if (!found) snprintf(why, size, "%s", text ? text : library);
+    return found;
 }
 
 void lob_process_catch(void (*stop)(int signal))

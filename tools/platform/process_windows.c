@@ -57,6 +57,13 @@ void lob_process_restart(char **argv)
     (void)argv;
 }
 
+void *lob_process_load(const char *library, const char *name, char *why, size_t size)
+{
+    (void)library, (void)name;
+    snprintf(why, size, "not on Windows");
+    return NULL;
+}
+
 char *lob_process_file(void)
 {
     wchar_t name[4096];

@@ -8,6 +8,7 @@
 #include "kernels/backends.h"
 #include "kernels/context.h"
 #include "kernels/device/device.h"
+#include "kernels/team/team.h"
 #include "tools/options/options.h"
 #include "tools/session/allowance.h"
 #include "volumes/clock.h"
@@ -77,6 +78,7 @@ typedef struct lob_command {
                          options. 0: it does not, whatever the options are */
     bool runs_others; /* it calls commands, or tests the machine, and cannot stand in a recipe */
     bool many;        /* it computes on several devices at once */
+    bool shares;      /* several ranks can share its volume */
     bool refers;      /* its option --like may name the scan that a DICOM SEG refers to */
     const char
         *only_prints; /* the flag with which outputs are only named, so that they may exist */
@@ -153,7 +155,11 @@ struct lob_session {
     lob_context context; /* threads, what is left of the memory, device and progress; hand it to the
                             algorithms */
     lob_converted *converted; /* what DICOM has become; of a recipe's lines, its own has it */
-    lob_error error;          /* hand it to whatever can fail */
+    lob_team *ranks;          /* that work on this command; NULL: this process is alone */
+    lob_team *team;    /* those of them that have planes of the volume; NULL: not known yet, */
+    lob_team narrowed; /* where they are */
+    bool idle;         /* this one has none, and waits for the others to end */
+    lob_error error;   /* hand it to whatever can fail */
     char failure[LOB_ERROR_LINE + 256]; /* once it has failed: the error's line with what to try */
     lob_status status;                  /* when lob_call_begin returned false, */
     int exit_code;                      /* and that of the command */

@@ -3,6 +3,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/components/components_work.h"
 #include "tools/inout/grid.h"
+#include "tools/session/ranks.h"
 #include "tools/table/region_columns.h"
 #include "tools/table/table_file.h"
 
@@ -26,7 +27,7 @@ static lob_status check(lob_session *s, void *user)
 {
     settings *const set = user;
     const bool above = isfinite(set->above), ranged = !isnan(set->range[0]);
-    const bool input = set->label_of == 1;
+    const bool input = set->label_of == 1, many = lob_team_size(s->ranks) > 1;
     const lob_rule rules[] = {
         {above && ranged,                        "--above and --range exclude each other"                          },
         {set->equal && isfinite(set->tolerance), "--equal and --tolerance exclude each other"                      },
@@ -35,6 +36,9 @@ static lob_status check(lob_session *s, void *user)
         {set->intensities && !set->table,        "--image is for the table: add --table FILE.tsv"                  },
         {set->columns && !set->table,            "--columns are of the table: add --table FILE.tsv"                },
         {set->name && !set->table,               "--name is for the table: add --table FILE.tsv"                   },
+        {many && set->fill_holes,                "--fill-holes needs the whole volume: start one task"             },
+        {many && set->equal && set->table,
+         "a table of --equal needs the whole volume: start one task"                                               },
     };
     LOB_TRY(LOB_RULES(s, rules));
     LOB_TRY(lob_table_check(s, set->table, set->name));
@@ -134,7 +138,12 @@ static lob_status components(lob_session *s, void *user)
 {
     work *const w = user;
     const settings *const set = &w->set;
-    const int64_t memory = s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9;
+    const int64_t memory =
+        s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9 / lob_ranks_here();
+    if (s->ranks) { /* each has its planes, a few at a time if need be */
+        LOB_TRY(lob_session_device(s));
+        return lob_components_by_planes(s, set, memory);
+    }
     const int64_t need = lob_components_bytes_needed(s, set);
     if (!is_ample(s, need, memory)) lob_session_reads_again(s);
     const bool fits = need >= 0 && need <= memory;
@@ -250,4 +259,5 @@ const lob_command lob_command_components = {
     .work = components,
     .release = release,
     .voxel_ns = 50,
+    .shares = true,
 };

@@ -217,6 +217,7 @@ static lob_status begin_output(work *w, int64_t largest)
 {
     lob_write_options options = lob_write_defaults();
     options.labels = true;
+    LOB_TRY(lob_team_reduce(w->s->team, &w->inside, 1, LOB_TEAM_SUM, &w->s->error));
     if (w->mask.file.planes && w->inside == 0)
         return lob_grid_empty_mask(w->s, w->common.set->mask);
     LOB_TRY(prepare_values(w));
@@ -276,7 +277,7 @@ static lob_status join_once(work *w, int64_t planes)
 {
     LOB_TRY(allocate_slabs(w, planes));
     const lob_components_stream stream = {
-        .read = read_slab, .begin = begin, .write = write_slab, .user = w};
+        .read = read_slab, .begin = begin, .write = write_slab, .user = w, .team = w->s->team};
     lob_components_output result = {0};
     lob_session_compute(w->s, "joining");
     const lob_status st = lob_components_streamed(&result, &stream, w->common.image.dims, w->planes,
@@ -318,9 +319,9 @@ static lob_status join(work *w, int64_t planes)
 {
     lob_session *s = w->s;
     for (;;) {
-        lob_session_say(s, "%s: memory does not hold it: %lld of %lld planes at a time",
-                        w->common.set->image, (long long)planes,
-                        (long long)w->common.image.dims.nz);
+        lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->common.set->image,
+                        s->team ? "each task has a part of it" : "memory does not hold it",
+                        (long long)planes, (long long)w->common.image.dims.nz);
         w->z = 0;
         const lob_status st = join_once(w, planes);
         if (st == LOB_OK) {
@@ -328,7 +329,7 @@ static lob_status join(work *w, int64_t planes)
             return LOB_OK;
         }
         undo(w);
-        if (w->stopped || st != LOB_ENOMEM) return st;
+        if (w->stopped || st != LOB_ENOMEM || s->team) return st; /* a team is over by then */
         const int64_t tables = w->common.result.working_bytes;
         free_slabs(w);
         if (planes == 1 || (s->max_memory > 0 && tables > s->context.max_memory)) {
@@ -341,14 +342,19 @@ static lob_status join(work *w, int64_t planes)
     }
 }
 
-/* The largest number of planes per slab. */
+/* The largest number of planes per slab. Of a team, whose ranks try once, half the memory is for
+ * tables, and a rank's planes may be one slab. */
 static int64_t max_planes(const work *w, int64_t memory)
 {
     const lob_device *device = w->s->context.device;
+    const lob_team *const team = w->s->team;
     const int64_t nz = w->common.image.dims.nz;
+    int64_t first, end;
+    lob_team_planes(&first, &end, team, lob_team_rank(team), nz);
     if (device && lob_device_free_bytes(device) / 10 * 9 < memory)
         memory = lob_device_free_bytes(device) / 10 * 9;
-    const int64_t planes = planes_within(w, memory);
+    const int64_t planes = planes_within(w, team ? memory / 2 : memory);
+    if (team) return planes < end - first ? planes : end - first;
     return planes < nz ? planes : (nz + 1) / 2; /* as a whole it has been tried */
 }
 

@@ -150,7 +150,7 @@ static lob_status keep_labels(lob_session *s, lob_components_work *work)
 
 lob_status lob_components_work_table(lob_session *s, lob_components_work *work)
 {
-    if (!work->set->table) return LOB_OK;
+    if (!work->set->table || lob_team_rank(s->team) > 0) return LOB_OK;
     LOB_TRY(keep_labels(s, work));
     lob_components_output *const r = &work->result;
     lob_volume grid = work->image;

@@ -1,0 +1,189 @@
+"""Several ranks that share one volume, under Open MPI and MPICH, on one machine: the bytes of one task."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from conftest import PROGRAM, cases, good, save
+
+LAUNCHERS = [name for name in ("openmpi", "mpich") if shutil.which(f"mpirun.{name}")]
+HERE = os.path.dirname(PROGRAM)
+KINDS = [name for name in LAUNCHERS if os.path.exists(f"{HERE}/liblobule_mpi_{name}.so")]
+pytestmark = pytest.mark.skipif(not KINDS, reason="no mpirun.openmpi, no mpirun.mpich, or the program has no plugin for them")
+
+# More ranks than cores, by root, in containers: what Open MPI wants to be told.
+AROUND = os.environ | {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "OMPI_MCA_orte_execute_quiet": "1",
+    "ASAN_OPTIONS": "detect_leaks=0",  # those of the MPIs
+}
+
+
+def ranked(kind, ranks, *arguments, cwd, **around):
+    return subprocess.run(
+        [f"mpirun.{kind}", "-n", str(ranks), PROGRAM, *map(str, arguments)],
+        cwd=cwd, env=AROUND | around, capture_output=True, text=True, timeout=120,
+    )
+
+
+def ours(done):
+    """Lines of the program, among those of the launcher."""
+    return [line for line in done.stderr.splitlines() if line.startswith("lobule")]
+
+
+def assert_refused(done, code, *parts):
+    assert done.returncode == code, done.stderr
+    lines = ours(done)
+    assert len(lines) == 1, done.stderr
+    for part in parts:
+        assert part in lines[0], lines[0]
+
+
+def noise(seed, shape):
+    return (np.random.default_rng(seed).random(shape) * 6).astype(np.uint8)
+
+
+# Options, and whether there are a mask and intensities.
+WAYS = [
+    ("--above", "3", "--neighbours", "6"),
+    ("--equal", "--neighbours", "26", "--min-size", "3vox", "--order", "size"),
+    ("--tolerance", "1", "--largest", "4", "--table", "T.tsv", "--image", "other.nii"),
+    ("--above", "2", "--table", "T.tsv", "--image", "image.nii", "--mask", "mask.nii", "--order", "size"),
+    ("--equal", "--label-of", "input", "--slices", "x"),
+    ("--range", "1,3", "--slices", "z", "--table", "T.tsv"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+def test_components_are_those_of_one_task(tmp_path, kind, ranks):
+    for number in cases(6):
+        options = list(WAYS[number % len(WAYS)])
+        shape = (7, 5, (3, 11, 8, 29, 1, 16)[number % 6])  # fewer planes than ranks, one a rank, and more
+        image = "image.nii" if "image.nii" in options else ("image.nii", "image.nii.gz")[number % 2]
+        save(noise(number, shape), tmp_path / image)
+        save(noise(number + 50, shape), tmp_path / "other.nii")
+        save((noise(number + 99, shape) > 1).astype(np.uint8), tmp_path / "mask.nii")
+        out = ("labels.nii.gz", "labels.ome.zarr", "labels.nii")[number % 3]  # a store has its own name inside
+        for name in ("alone", "together"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
+            (tmp_path / name).mkdir()
+        inputs = [f"../{option}" if ".nii" in option else option for option in (image, *options)]
+        memory = ["--max-memory", "30KiB"] if number % 2 and "--table" not in options else []
+        good("components", *inputs, "-o", out, cwd=tmp_path / "alone")
+        done = ranked(kind, ranks, "components", *inputs, "-o", out, *memory, cwd=tmp_path / "together")
+        assert done.returncode == 0, (number, done.stderr)
+        for name in os.listdir(tmp_path / "alone"):
+            assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (number, name)
+
+
+def contents_of(path):
+    """Of a file, or of all in a folder."""
+    if path.is_file():
+        return path.read_bytes()
+    return {file.relative_to(path): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rank_0_writes_one_report_and_speaks_alone(tmp_path, kind):
+    save(noise(1, (9, 8, 7)), tmp_path / "image.nii")
+    done = ranked(kind, 3, "components", "image.nii", "-o", "l.nii", "--report", "r.json", "--verbose", cwd=tmp_path)
+    assert done.returncode == 0
+    assert sum("foreground voxels" in line for line in ours(done)) == 1
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert [output["path"] for output in report["outputs"]] == ["l.nii"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_end_by_one_line_and_code_and_leave_nothing(tmp_path, kind):
+    save(noise(2, (40, 40, 64)), tmp_path / "image.nii")
+    whole = (tmp_path / "image.nii").read_bytes()
+    (tmp_path / "image.nii").write_bytes(whole[:-1000])  # the last rank's planes end early
+    before = sorted(os.listdir(tmp_path))
+    for arguments, code in (
+        (("components", "image.nii", "-o", "l.nii"), 65),
+        (("components", "missing.nii", "-o", "l.nii"), 66),
+        (("components", "image.nii", "-o", "missing/l.nii"), 73),
+        (("components", "image.nii", "-o", "l.nii", "--fill-holes"), 64),
+        (("components", "image.nii", "-o", "l.nii", "--equal", "--table", "t.tsv"), 64),
+        (("components", "image.nii", "-o", "l.nii", "--above", "none"), 64),
+    ):
+        assert_refused(ranked(kind, 4, *arguments, cwd=tmp_path), code)
+        assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_rank_that_alone_lacks_the_file_ends_all(tmp_path, kind):
+    save(noise(6, (6, 6, 2)), tmp_path / "image.nii")  # fewer planes than ranks: some have none
+    command = [f"mpirun.{kind}"]
+    for name in ("image.nii", "missing.nii", "image.nii"):
+        command += [":"] * (len(command) > 1) + ["-n", "1", PROGRAM, "components", name, "-o", "l.nii"]
+    done = subprocess.run(command, cwd=tmp_path, env=AROUND, capture_output=True, text=True, timeout=60)
+    assert_refused(done, 66, "missing.nii")
+    assert os.listdir(tmp_path) == ["image.nii"]
+
+
+def tasks_of(launcher):
+    """The program's processes below a launcher, by way of what it starts."""
+    found, parents = [], {launcher}
+    for _ in range(4):
+        below = set()
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{entry}/stat") as stat:
+                    name, rest = stat.read().rsplit(")", 1)
+                if int(rest.split()[1]) in parents:
+                    below.add(int(entry))
+                    found += [int(entry)] if name.endswith("(lobule") else []
+        parents = below
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_rank_that_is_killed_ends_all(tmp_path, kind, how):
+    save(noise(5, (200, 200, 120)), tmp_path / "image.nii")
+    before = sorted(os.listdir(tmp_path))
+    for wait in (0.2, 0.6, 1.0):
+        command = [f"mpirun.{kind}", "-n", "3", PROGRAM, "components", "image.nii", "-o", "l.nii.gz", "--equal", "--threads", "1"]
+        launcher = subprocess.Popen(command, cwd=tmp_path, env=AROUND, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 20
+        while len(tasks_of(launcher.pid)) < 3 and launcher.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(wait)
+        tasks = tasks_of(launcher.pid)
+        with contextlib.suppress(ProcessLookupError, IndexError):
+            os.kill(max(tasks), how)
+        launcher.communicate(timeout=30)
+        if launcher.returncode == 0:  # it was faster
+            (tmp_path / "l.nii.gz").unlink()
+        assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_commands_that_cannot_share_say_so(tmp_path, kind):
+    save(noise(3, (5, 5, 5)), tmp_path / "image.nii")
+    assert_refused(ranked(kind, 2, "info", "image.nii", cwd=tmp_path), 64, "2 tasks", "LOBULE_RANKS=off")
+    done = ranked(kind, 2, "info", "image.nii", cwd=tmp_path, LOBULE_RANKS="off")
+    assert done.returncode == 0 and done.stdout.count("image.nii") == 2
+
+
+@pytest.mark.skipif(len(KINDS) < 2, reason="there is one MPI alone")
+def test_another_mpi_than_the_launchers_is_refused(tmp_path):
+    save(noise(4, (5, 5, 5)), tmp_path / "image.nii")
+    wrong = {"LOBULE_MPI": f"{HERE}/liblobule_mpi_mpich.so"}
+    done = ranked("openmpi", 2, "components", "image.nii", "-o", "l.nii", cwd=tmp_path, **wrong)
+    assert_refused(done, 64, "MPI sees this one alone")
+    assert not (tmp_path / "l.nii").exists()
+    missing = ranked(KINDS[0], 2, "components", "image.nii", "-o", "l.nii", cwd=tmp_path, LOBULE_MPI="/none.so")
+    assert_refused(missing, 64, "no plugin", "LOBULE_MPI=FILE")

@@ -1,0 +1,124 @@
+/* Launchers, and the plugin that has their MPI. */
+#include "tools/session/ranks.h"
+
+#include "io/platform.h"
+#include "kernels/team/team_mpi.h"
+#include "tools/platform/process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a launcher tells its tasks. SLURM_NTASKS is not looked at: a batch script has it too. */
+static const struct {
+    const char *size, *rank, *here;
+    const char *plugin; /* of its usual MPI */
+} launchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "_openmpi"},
+    {"PMI_SIZE",             "PMI_RANK",             "MPI_LOCALNRANKS",            "_mpich"  },
+    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID",         "SLURM_STEP_TASKS_PER_NODE",  "_openmpi"},
+};
+enum { LAUNCHERS = sizeof launchers / sizeof launchers[0] };
+
+static lob_team all;
+static const lob_mpi *mpi; /* NULL: alone */
+
+static int number_of(const char *variable, int otherwise)
+{
+    const char *const text = getenv(variable);
+    return text && *text ? (int)strtol(text, NULL, 10) : otherwise;
+}
+
+/* The launcher that has started several tasks; -1: none has. */
+static int launcher(void)
+{
+    const char *const asked = getenv("LOBULE_RANKS");
+    if (asked && strcmp(asked, "off") == 0) return -1;
+    for (int k = 0; k < LAUNCHERS; k++)
+        if (number_of(launchers[k].size, 1) > 1) return k;
+    return -1;
+}
+
+/* Load the plugin of this file name: LOBULE_LIBRARIES is the way from the program's folder. */
+static const lob_mpi *load(const char *end, char *why, size_t size)
+{
+    static const char *const folders[] = {"", LOBULE_LIBRARIES "/"};
+    char *const program = lob_process_file();
+    const lob_mpi *found = NULL;
+    if (program) *(char *)lob_name_in_path(program) = '\0';
+    for (size_t i = 0; program && !found && i < sizeof folders / sizeof folders[0]; i++) {
+        char path[8192];
+        snprintf(path, sizeof path, "%s/%sliblobule_mpi%s.so", program, folders[i], end);
+        if (lob_is_there(path)) found = lob_process_load(path, LOB_MPI_NAME, why, size);
+    }
+    free(program);
+    return found;
+}
+
+/* That which LOBULE_MPI names, or the launcher's, or the only one. */
+static const lob_mpi *find(int k, char *why, size_t size)
+{
+    const char *const named = getenv("LOBULE_MPI");
+    const char *const ends[] = {launchers[k].plugin, "", "_openmpi", "_mpich"};
+    const lob_mpi *found = NULL;
+    snprintf(why, size, "none is installed");
+    if (named && *named) return lob_process_load(named, LOB_MPI_NAME, why, size);
+    for (size_t i = 0; !found && i < sizeof ends / sizeof ends[0]; i++)
+        found = load(ends[i], why, size);
+    return found;
+}
+
+static lob_status join(int k, lob_error *error)
+{
+    char why[512];
+    int rank, size;
+    const int told = number_of(launchers[k].size, 1);
+    mpi = find(k, why, sizeof why);
+    if (!mpi)
+        return lob_fail(error, LOB_EARG,
+                        "there are %d tasks, and no plugin of this program for their MPI: %s; "
+                        "LOBULE_MPI=FILE names one",
+                        told, why);
+    if (!mpi->begin(&rank, &size) || size != told) {
+        mpi = NULL;
+        return lob_fail(error, LOB_EARG,
+                        "there are %d tasks, but MPI sees this one alone: start them by the mpirun "
+                        "of the plugin's MPI, or by `srun --mpi=pmix`",
+                        told);
+    }
+    return lob_team_begin(&all, rank, size, mpi->post, NULL);
+}
+
+lob_status lob_ranks_begin(const char *command, bool shares)
+{
+    const int k = launcher();
+    lob_error error = {.text = ""};
+    if (k < 0) return LOB_OK;
+    const lob_status st =
+        shares ? join(k, &error)
+               : lob_fail(&error, LOB_EARG,
+                          "%d tasks cannot share its work; start it once, or with LOBULE_RANKS=off "
+                          "if each task has its own",
+                          number_of(launchers[k].size, 1));
+    if (st != LOB_OK && number_of(launchers[k].rank, 0) == 0)
+        fprintf(stderr, "lobule %s: %s\n", command, error.text);
+    return st;
+}
+
+lob_team *lob_ranks(void)
+{
+    return mpi ? &all : NULL;
+}
+
+int lob_ranks_here(void)
+{
+    const int k = launcher(), here = k < 0 ? 1 : number_of(launchers[k].here, 1);
+    return here > 1 ? here : 1;
+}
+
+void lob_ranks_end(void)
+{
+    if (!mpi) return;
+    lob_team_free(&all);
+    mpi->end();
+}

@@ -1,0 +1,30 @@
+/*
+ * The ranks of a command: processes that mpirun or srun has started to share one volume. Rank 0
+ * writes and speaks for all; each reads its own planes (tools/inout/volumes.h).
+ */
+#ifndef LOB_RANKS_H
+#define LOB_RANKS_H
+
+#include "kernels/team/team.h"
+
+/*
+ * Join the other ranks, if a launcher has started several. To be called once, before lob_call.
+ *
+ *   command  in  its name
+ *   shares   in  whether it can share a volume; LOB_EARG where it cannot
+ *
+ * Returns LOB_OK, LOB_EARG (also where no plugin fits, or MPI counts other ranks than the launcher)
+ * or LOB_ENOMEM; rank 0 prints the line.
+ */
+lob_status lob_ranks_begin(const char *command, bool shares);
+
+/* All ranks; NULL: this process is alone. */
+lob_team *lob_ranks(void);
+
+/* How many of them are on this machine, as the launcher says; 1 where it does not. */
+int lob_ranks_here(void);
+
+/* Leave, when the command is over. */
+void lob_ranks_end(void);
+
+#endif
