@@ -21,7 +21,8 @@
  * score is that above, and the rest comes from strokes nearby, learnt at nodes in each slice across
  * local_axis. These lie from border to border, at most local_mm apart; or 1.25 times that, and so
  * on, while the scores at all nodes are more than 2^20 and than half of the voxels. At a node the
- * strokes of a label in its slice, and in the next slices with strokes before and after it, weigh
+ * strokes of a label in its slice, and in the next slices before and after it with strokes of
+ * several labels, weigh
  *
  *     exp(-d^2 / (2 sigma^2)) / (sigma^2 n),  sigma = max(15 mm, 3 times the least d),
  *

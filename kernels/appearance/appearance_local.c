@@ -7,7 +7,8 @@
 /* Strokes of a label in a slice that are learnt from: more say nothing new of their values. */
 enum { MOST_SAMPLES = 256 };
 
-/* A node's strokes: those of its slice, and of the next slices with strokes before and after it. */
+/* A node's strokes: those of its slice, and of the next slices before and after it with strokes of
+ * two labels, as one that has been corrected with a label alone tells nothing of the others. */
 enum { NEAR_SLICES = 3 };
 
 /* The table has at most so many scores, or half as many as there are voxels. */
@@ -198,10 +199,14 @@ static void begin(learner *w, const lob_appearance_plan *plan)
     w->fall[FALLS] = 0;
 }
 
-static bool is_drawn(const lob_appearance_nodes *n, const lob_appearance_plan *plan, int64_t slice)
+/* Does a slice have strokes of so many labels, 1 or 2, or more? */
+static bool is_drawn(const lob_appearance_nodes *n, const lob_appearance_plan *plan, int64_t slice,
+                     int32_t least)
 {
     const int64_t *const first = n->samples.first + slice * plan->in->labels;
-    return first[plan->in->labels] > first[0];
+    int32_t labels = 0;
+    for (int32_t l = 0; l < plan->in->labels; l++) labels += first[l + 1] > first[l];
+    return labels >= least;
 }
 
 static void find_near(learner *w, const lob_appearance_nodes *n, const lob_appearance_plan *plan,
@@ -209,10 +214,10 @@ static void find_near(learner *w, const lob_appearance_nodes *n, const lob_appea
 {
     int64_t before = slice - 1, after = slice + 1;
     w->count = 0;
-    while (before >= 0 && !is_drawn(n, plan, before)) before--;
-    while (after < n->slices && !is_drawn(n, plan, after)) after++;
+    while (before >= 0 && !is_drawn(n, plan, before, 2)) before--;
+    while (after < n->slices && !is_drawn(n, plan, after, 2)) after++;
     if (before >= 0) w->near[w->count++] = before;
-    if (is_drawn(n, plan, slice)) w->near[w->count++] = slice;
+    if (is_drawn(n, plan, slice, 1)) w->near[w->count++] = slice;
     if (after < n->slices) w->near[w->count++] = after;
 }
 

@@ -93,6 +93,7 @@ typedef struct {
     int axis;       /* across which the fewest slices have strokes; -1 in 2D, */
     int across;     /* where this is the axis of a single voxel */
     int64_t slices; /* with strokes, across it; 0 in 2D */
+    int64_t outlined; /* of these, with strokes of two labels or more: others were corrected alone */
     double ends;    /* options.ends, or more: 1.5 times the longest side of the labels' strokes
                        in their slices, divided by how many slices these are */
     lob_box box;    /* around all strokes, with its margin */

@@ -124,9 +124,10 @@ static lob_status find_outlines(int *axes, lob_segment_plan *plan, const lob_str
     }
     for (int64_t z = 0; z < lob_side(d, plan->axis); z++) {
         const int64_t *const voxels = lob_strokes_in(strokes, plan->axis, z);
-        bool drawn = false;
-        for (int32_t k = 0; k < plan->count; k++) drawn = drawn || voxels[k] > 0;
-        plan->slices += drawn;
+        int32_t labels = 0;
+        for (int32_t k = 0; k < plan->count; k++) labels += voxels[k] > 0;
+        plan->slices += labels > 0;
+        plan->outlined += labels > 1;
     }
     free(slices);
     return LOB_OK;
@@ -155,7 +156,7 @@ static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
         if (plan->thick || (mm > 0 && voxels < median_width)) plan->median[a] = false;
     plan->thin = mm > 0 && voxels < smooth_width;
     if ((plan->thick || (plan->areas && are_far_apart(image, plan->axis))) && outlines == 1 &&
-        plan->slices >= LOCAL_SLICES && mm > 0 && mm <= local_width_mm)
+        plan->outlined >= LOCAL_SLICES && mm > 0 && mm <= local_width_mm)
         plan->local = local_share;
     for (int a = 0; a < 3; a++)
         if (plan->local == 0 && are_far_apart(image, a)) plan->partial_volume = thick_partial;
@@ -226,8 +227,8 @@ static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *stroke
 static bool slices_are_thick(const lob_segment_plan *plan, const lob_volume *image,
                              const lob_strokes *strokes)
 {
-    return plan->options.smooth > 0 && are_far_apart(image, plan->axis) && plan->slices > 1 &&
-           4 * plan->slices >= 3 * extent_of(plan, strokes, plan->axis);
+    return plan->options.smooth > 0 && are_far_apart(image, plan->axis) && plan->outlined > 1 &&
+           4 * plan->outlined >= 3 * extent_of(plan, strokes, plan->axis);
 }
 
 /* How far the box goes beyond the first and last slice, as a share of the strokes' box there. */

@@ -116,18 +116,29 @@ static int64_t slice_at(const naive *c, int64_t i)
     return at[c->o->local_axis];
 }
 
-/* The slices whose strokes count in a slice: itself, and the next ones with strokes. */
+/* The slices whose strokes count in a slice: itself, and the next ones with strokes of several
+ * labels. */
 static void find_near(bool *near, const naive *c, int64_t slice)
 {
     int64_t before = -1, after = INT64_MAX;
+    const int64_t side = lob_side(c->d, c->o->local_axis);
+    int32_t *const held = must_have((size_t)side * sizeof *held);
+    bool *const several = must_have((size_t)side * sizeof *several);
+    memset(held, 0, (size_t)side * sizeof *held);
+    memset(several, 0, (size_t)side * sizeof *several);
     for (int64_t i = 0; i < c->n; i++) {
         const int64_t s = slice_at(c, i);
         if (c->seed[i] == 0) continue;
-        if (s < slice && s > before) before = s;
-        if (s > slice && s < after) after = s;
+        if (held[s] != 0 && held[s] != c->seed[i]) several[s] = true;
+        held[s] = c->seed[i];
     }
-    for (int64_t s = 0; s < lob_side(c->d, c->o->local_axis); s++)
-        near[s] = s == slice || s == before || s == after;
+    for (int64_t s = 0; s < side; s++) {
+        if (several[s] && s < slice) before = s;
+        if (several[s] && s > slice && s < after) after = s;
+    }
+    free(held);
+    free(several);
+    for (int64_t s = 0; s < side; s++) near[s] = s == slice || s == before || s == after;
 }
 
 static double squared(const naive *c, int64_t i, const double mm[3])

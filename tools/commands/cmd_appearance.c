@@ -160,7 +160,7 @@ static void options(lob_rows *to, void *user)
                  "wherever they are"),
         OPT_CHOICE("local-axis", &o->local_axis, "x|y|z",
                    "nearby are strokes in the same slice across this axis, and in the next slices "
-                   "with strokes before and after it"),
+                   "before and after it with strokes of several labels"),
         OPT_REAL("local-step", &o->local_mm, "MM", 1e-3, 1e6,
                  "they are learnt from at points of each slice, so far apart at most"),
         OPT_FRAME(&set->frame, "image"),
