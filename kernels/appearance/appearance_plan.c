@@ -135,8 +135,8 @@ int lob_appearance_bin_kernel(double weight[LOB_APPEARANCE_KERNEL], double sigma
     return radius;
 }
 
-/* Shares of the bins, smoothed, with half a voxel spread over all of them. */
-static void share_of(double *share, const int64_t *counts, int n, const double *weight, int radius)
+void lob_appearance_bin_shares(double *share, const int64_t *counts, int n, const double *weight,
+                               int radius)
 {
     double total = 0;
     for (int b = 0; b < n; b++) {
@@ -196,15 +196,16 @@ static void channel_table(lob_appearance_plan *plan, int channel, bin_work *w)
 {
     const int n = plan->options->bins + 2;
     const double share = plan->options->whole;
-    share_of(w->whole, lob_appearance_counts(plan, channel, 0), n, w->weight, w->radius);
+    lob_appearance_bin_shares(w->whole, lob_appearance_counts(plan, channel, 0), n, w->weight,
+                              w->radius);
     for (int k = 0; k < plan->wanted; k++) {
         memset(w->others, 0, sizeof w->others);
         for (int32_t l = 1; l <= plan->in->labels; l++)
             for (int b = 0; l != plan->label[k] && b < n; b++)
                 w->others[b] += lob_appearance_counts(plan, channel, l)[b];
-        share_of(w->own, lob_appearance_counts(plan, channel, plan->label[k]), n, w->weight,
-                 w->radius);
-        share_of(w->rest, w->others, n, w->weight, w->radius);
+        lob_appearance_bin_shares(w->own, lob_appearance_counts(plan, channel, plan->label[k]), n,
+                                  w->weight, w->radius);
+        lob_appearance_bin_shares(w->rest, w->others, n, w->weight, w->radius);
         add_partial_volume(w, plan->options->partial_volume, n);
         for (int b = 0; b < n; b++) {
             const double against = (1 - share) * w->rest[b] + share * w->whole[b];

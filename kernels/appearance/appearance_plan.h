@@ -63,6 +63,10 @@ lob_status lob_appearance_tables(lob_appearance_plan *plan, lob_error *error);
 enum { LOB_APPEARANCE_KERNEL = 2 * 400 + 1 };
 int lob_appearance_bin_kernel(double weight[LOB_APPEARANCE_KERNEL], double sigma);
 
+/* Shares of n bins, smoothed by it, with half a voxel spread over all of them. */
+void lob_appearance_bin_shares(double *share, const int64_t *counts, int n, const double *weight,
+                               int radius);
+
 /* Make a step a Gaussian of so many mm, along axes with more than one voxel. */
 void lob_appearance_blur(lob_filter_step *step, lob_dims dims, const double spacing_mm[3],
                          double blur_mm);

@@ -119,6 +119,26 @@ lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *
                              lob_dims dims, int32_t labels, int32_t background,
                              const lob_context *context, lob_error *error);
 
+/*
+ * Leave out corrections that look like another label: of slices across an axis with strokes of one
+ * label alone the pieces (8 neighbours in the slice) whose grey values are not e times as likely,
+ * on geometric average, under its own strokes as under others'. Likely is what the slices with
+ * strokes of several labels say, by counts in 64 bins smoothed by 2; a label without strokes there
+ * keeps all. Such a piece was drawn to mend one place, and its values mean something else
+ * elsewhere.
+ *
+ *   out      out  nx*ny*nz: seeds, or 0. No label is left out wholly
+ *   seeds    in   nx*ny*nz labels 0..labels, 0: not drawn
+ *   image    in   any type and channels, in ordinary memory, of the strokes' dims
+ *   axis     in   0 x, 1 y or 2 z
+ *   context  in   threads; the limit of working memory, which is a byte a voxel and 8 a drawn one
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_strokes_leave_corrections(uint8_t *out, const uint8_t *seeds,
+                                         const lob_volume *image, int32_t labels, int axis,
+                                         const lob_context *context, lob_error *error);
+
 LOB_END_DECLS
 
 #endif

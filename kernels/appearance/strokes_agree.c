@@ -1,5 +1,6 @@
 /* Strokes that look like another label than theirs. */
 #include "kernels/appearance/strokes.h"
+#include "kernels/appearance/strokes_piece.h"
 #include "kernels/budget.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ typedef struct {
     int64_t *piece; /* voxels of the piece in hand */
 } look;
 
-enum { UNSEEN, OTHER, GOOD };
+enum { UNSEEN, OTHER, GOOD }; /* as lob_strokes_piece leaves them, but for GOOD */
 
 static int share_of(const look *k, int64_t voxel, int32_t label)
 {
@@ -36,22 +37,24 @@ static bool agrees(const look *k, int64_t voxel)
     return true;
 }
 
-/* The voxels of the piece that a voxel is in, with 26 neighbours; returns how many there are. */
-static int64_t find_piece(const look *k, int64_t from)
+int64_t lob_strokes_piece(int64_t *piece, uint8_t *seen, const uint8_t *seeds, lob_dims dims,
+                          int axis, int64_t from)
 {
-    const lob_dims d = k->dims;
+    const lob_dims d = dims;
     int64_t n = 0;
-    k->piece[n++] = from;
-    k->seen[from] = OTHER;
+    piece[n++] = from;
+    seen[from] = 1;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t at = k->piece[i], x = at % d.nx, y = at / d.nx % d.ny, z = at / (d.nx * d.ny);
+        const int64_t at = piece[i], x = at % d.nx, y = at / d.nx % d.ny, z = at / (d.nx * d.ny);
         for (int c = 0; c < 27; c++) {
-            const int64_t u = x + c % 3 - 1, v = y + c / 3 % 3 - 1, w = z + c / 9 - 1;
+            const int64_t step[3] = {c % 3 - 1, c / 3 % 3 - 1, c / 9 - 1};
+            const int64_t u = x + step[0], v = y + step[1], w = z + step[2];
+            if (axis >= 0 && step[axis] != 0) continue;
             if (u < 0 || v < 0 || w < 0 || u >= d.nx || v >= d.ny || w >= d.nz) continue;
             const int64_t to = (w * d.ny + v) * d.nx + u;
-            if (k->seen[to] != UNSEEN || k->seeds[to] != k->seeds[from]) continue;
-            k->seen[to] = OTHER;
-            k->piece[n++] = to;
+            if (seen[to] != 0 || seeds[to] != seeds[from]) continue;
+            seen[to] = 1;
+            piece[n++] = to;
         }
     }
     return n;
@@ -89,7 +92,8 @@ lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *
     if (st == LOB_OK) st = lob_budget_alloc(&budget, &k.piece, drawn + 1, sizeof *k.piece, error);
     if (st == LOB_OK) memcpy(out, seeds, (size_t)n);
     for (int64_t i = 0; st == LOB_OK && i < n; i++)
-        if (seeds[i] > 0 && k.seen[i] == UNSEEN) look_at_piece(out, &k, find_piece(&k, i));
+        if (seeds[i] > 0 && k.seen[i] == UNSEEN)
+            look_at_piece(out, &k, lob_strokes_piece(k.piece, k.seen, seeds, dims, -1, i));
     lob_budget_free(&budget, k.piece, drawn + 1, sizeof *k.piece);
     lob_budget_free(&budget, k.seen, n, 1);
     return st;

@@ -28,7 +28,7 @@ static lob_status grow_one(lob_segment_job *j, scratch *w, int32_t label, double
                            lob_error *error)
 {
     const int64_t n = lob_voxels(&j->strokes);
-    const uint8_t *const seeds = j->plan->areas ? j->agreeing.data : j->strokes.data;
+    const uint8_t *const seeds = j->plan->areas ? j->agreeing.data : lob_segment_starts(j)->data;
     uint8_t *const to = w->only.data;
 #pragma omp parallel for num_threads(j->context->threads) schedule(static)
     for (int64_t i = 0; i < n; i++) to[i] = seeds[i] == label;

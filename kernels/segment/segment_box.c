@@ -96,6 +96,33 @@ static lob_status cut_strokes(lob_segment_job *j, lob_error *error)
     return st;
 }
 
+/* Strokes without corrections that look like another label. */
+static lob_status leave_corrections(lob_segment_job *j, lob_error *error)
+{
+    const lob_volume *const image = &j->image;
+    const bool away = image->place.kind != LOB_PLACE_MEMORY;
+    const int64_t n = lob_voxels(&j->strokes);
+    const int64_t copied =
+        away ? n * image->channels * (int64_t)lob_type_of(image->type)->bytes : 0;
+    lob_volume here = lob_volume_empty();
+    LOB_TRY(lob_budget_hold(&j->budget, n + copied, error));
+    lob_status st = lob_volume_like(&j->starts, &j->strokes, LOB_U8, 1);
+    if (st != LOB_OK) lob_budget_release(&j->budget, n);
+    if (st == LOB_OK && away) st = lob_volume_move(&here, image, (lob_place){0}, j->context, error);
+    const lob_context inner = lob_budget_inner(&j->budget, j->context);
+    if (st == LOB_OK)
+        st = lob_strokes_leave_corrections(j->starts.data, j->strokes.data, away ? &here : image,
+                                           j->plan->count, j->plan->axis, &inner, error);
+    lob_volume_free(&here);
+    lob_budget_release(&j->budget, copied);
+    return st;
+}
+
+const lob_volume *lob_segment_starts(const lob_segment_job *j)
+{
+    return j->starts.data ? &j->starts : &j->strokes;
+}
+
 /* Strokes without the borders of areas: within what squares of 5 voxels fill, which are balls of
  * this radius, the voxels that have their own label on all sides in their slice. */
 static lob_status find_starts(lob_segment_job *j, lob_error *error)
@@ -108,7 +135,7 @@ static lob_status find_starts(lob_segment_job *j, lob_error *error)
     options.slice_axis = j->plan->across;
     options.neighbours = 8;
     lob_labels_input in = {
-        .labels = j->strokes.data,
+        .labels = lob_segment_starts(j)->data,
         .type = j->strokes.type,
         .count = j->plan->count,
         .values = values,
@@ -125,6 +152,7 @@ static lob_status find_starts(lob_segment_job *j, lob_error *error)
     in.steps = &erode;
     if (st == LOB_OK)
         st = lob_labels_cpu(&found, &in, &options, lob_segment_begin(j, &turn, 0), error);
+    lob_segment_drop(j, &j->starts);
     if (st == LOB_OK && lob_volume_adopt_at(&j->starts, &j->strokes, &found.labels, found.type, 1,
                                             found.device) != LOB_OK)
         st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
@@ -161,14 +189,15 @@ lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error)
     const lob_volume grid = grid_of_box(j);
     lob_filter_step median = {.kind = LOB_FILTER_MEDIAN};
     LOB_TRY(cut_strokes(j, error));
-    if (j->plan->areas) LOB_TRY(find_starts(j, error));
     LOB_TRY(lob_segment_here(j, &j->drawn, &j->strokes, error));
-    LOB_TRY(lob_segment_here(j, &j->seeds, j->plan->areas ? &j->starts : &j->drawn, error));
     LOB_TRY(check_values(j, error));
     if (!j->image.data)
         LOB_TRY(is_whole(j) ? lob_segment_here(j, &j->image, j->in->image, error)
                             : lob_segment_onto(j, &j->image, j->in->image, &grid,
                                                LOB_RESAMPLE_NEAREST, 0.02, error));
+    if (j->plan->corrected) LOB_TRY(leave_corrections(j, error));
+    if (j->plan->areas) LOB_TRY(find_starts(j, error));
+    LOB_TRY(lob_segment_here(j, &j->seeds, j->starts.data ? &j->starts : &j->drawn, error));
     if (j->view.data || (!along[0] && !along[1] && !along[2])) return LOB_OK;
     for (int a = 0; a < 3; a++) median.along[a] = along[a] && lob_side(j->image.dims, a) > 1;
     return lob_segment_filter(j, &j->view, &j->image, &median, 1, 0.02, error);

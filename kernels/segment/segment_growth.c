@@ -212,9 +212,8 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
 static lob_status coarse_strokes(lob_segment_job *j, lob_volume *own, lob_label_set *kept,
                                  const lob_volume *grid, lob_error *error)
 {
-    const lob_resample_input in = {.volume = j->plan->areas ? &j->starts : &j->strokes,
-                                   .dims = grid->dims,
-                                   .geometry = grid->geometry};
+    const lob_resample_input in = {
+        .volume = lob_segment_starts(j), .dims = grid->dims, .geometry = grid->geometry};
     const lob_resample_options options = {.method = LOB_RESAMPLE_STROKES};
     lob_segment_turn turn;
     LOB_TRY(lob_budget_hold(&j->budget, lob_voxels(grid), error));

@@ -26,7 +26,7 @@ typedef struct {
     lob_volume view;     /* empty: there is none */
     lob_volume coarse;   /* the image on the first growth's grid; empty: not made, or not coarser */
     lob_volume strokes;  /* uint8, dense labels, in ordinary memory; */
-    lob_volume starts;   /* these without borders of areas; empty: there are no areas */
+    lob_volume starts;   /* these without corrections and borders of areas; empty: as they are */
     lob_volume agreeing; /* and without what looks like another label, in the last growth */
     lob_volume seeds;    /* what is learnt from: starts or strokes, or a view of them; */
     lob_volume drawn;    /* and what keeps its label: strokes, or a view of them */
@@ -110,6 +110,9 @@ void lob_segment_drop_images(lob_segment_job *j);
 
 /* Where two labels grow almost as cheaply, on the box's grid, in ordinary memory. */
 lob_status lob_segment_doubt(lob_segment_job *j, lob_volume *uncertain, lob_error *error);
+
+/* Strokes that are learnt and grown from, uint8, dense, in ordinary memory. */
+const lob_volume *lob_segment_starts(const lob_segment_job *j);
 
 /* ---- the plan: segment_plan.c ---- */
 

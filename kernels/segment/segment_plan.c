@@ -348,6 +348,7 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     plan->areas = have_areas(plan, seeds);
     lob_status st = choose_background(plan, &strokes, seeds, set, error);
     if (st == LOB_OK) st = find_outlines(&outlines, plan, &strokes, error);
+    plan->corrected = outlines == 1 && plan->outlined > 0 && plan->outlined < plan->slices;
     plan->thick = st == LOB_OK && slices_are_thick(plan, image, &strokes);
     if (st == LOB_OK) voxels = choose_box(plan, image, seeds, &strokes);
     if (st == LOB_OK) st = look_at_width(plan, image, outlines, seeds, &strokes, set, error);

@@ -134,6 +134,7 @@ def seeds(
     conflict: Conflict | None = None,
     shell: Size | None = None,
     shell_label: int | None = None,
+    corrections: Literal["x", "y", "z"] | None = None,
     shares: Any = None,
     background: int | None = None,
     **options: Unpack[Options],
@@ -153,6 +154,8 @@ def seeds(
                  points, seeds, in this order; None: later
     shell        what is farther than this from all seeds becomes background: mm, or as "40vox"
     shell_label  its label; None: the largest and 1
+    corrections  leave out corrections that look like another label: across this axis, what slices with
+                 seeds of one label alone hold
     shares       what appearance gave: leave out seeds that look like another label by it
     background   with shares: the label that has none
 
@@ -164,7 +167,7 @@ def seeds(
         settings = {
             "points": files, "label": label, "radius": radius, "labels": _many(labels), "erode": erode,
             "seeds": _many(seeds), "conflict": conflict, "shell": shell, "shell_label": shell_label,
-            "shares": _in_255ths(step, shares), "background": background,
+            "corrections": corrections, "shares": _in_255ths(step, shares), "background": background,
         }  # fmt: skip
         out: T = step.volume(settings)
         return out

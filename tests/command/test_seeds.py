@@ -345,3 +345,23 @@ def test_refuses_shares(tmp_path, arguments, code, part):
     done = lobule("seeds", "image.nii", "--seeds", "seeds.nii", "-o", "out.nii", *arguments, cwd=tmp_path)
     assert_one_line(done, code, part)
     assert contents(tmp_path) == before
+
+
+# ---- corrections ----
+
+
+def test_corrections_that_look_like_another_label(tmp_path):
+    """Slices with one label alone lose what is not clearly their label's; slices with both lose nothing."""
+    image, seeds = np.full(SHAPE, 100, np.int16), np.zeros(SHAPE, np.uint8)
+    image[:, 8:, :] = 300
+    image[::2] += 20
+    seeds[2:8, 3, 4], seeds[2:8, 9, 4] = 4, 9
+    seeds[2, 9, 4] = 4  # looks like 9, but both are on the slice
+    seeds[2:8, 3, 6], seeds[2:8, 9, 6] = 4, 4  # the second looks like 9,
+    seeds[2:8, 3, 8], seeds[2:8, 9, 8] = 9, 9  # and here the first like 4
+    save(image, tmp_path / "image.nii")
+    save(seeds, tmp_path / "seeds.nii")
+    got = seeds_of(tmp_path, "--seeds", "seeds.nii", "--corrections", "z")
+    want = seeds.copy()
+    want[2:8, 9, 6] = want[2:8, 3, 8] = 0
+    assert np.array_equal(got, want) and results(tmp_path)["left_out"] == 12

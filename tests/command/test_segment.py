@@ -509,6 +509,27 @@ def test_slips_are_left_out(copy):
     assert np.array_equal(load(copy / "again.nii.gz"), load(copy / "out.nii.gz")) and once
 
 
+@pytest.mark.parametrize("far", [False, True], ids=["beside", "beyond"])
+def test_a_correction_changes_what_is_near_alone(copy, far):
+    """A stroke of a body over its surroundings, on a slice of its own, takes nothing else of their grey values with
+    it; printed lines give the same."""
+    seeds = load(copy / "strokes.nii.gz").copy()
+    z = int(np.flatnonzero(seeds.any((0, 1)))[-1]) + 1 if far else 4
+    assert not seeds[:, :, z].any()
+    seeds[3:20, 3:5, z] = 1
+    save(seeds, copy / "more.nii.gz")
+    command = ("segment", "scan.nii.gz", "more.nii.gz", "-o", "out.nii.gz")
+    good(*command, cwd=copy)
+    got, before = load(copy / "out.nii.gz"), load(copy / "mask.nii.gz")
+    assert (got[3:20, 3:5, z] == 1).all()
+    assert np.count_nonzero(got != before) < 4 * np.count_nonzero(seeds[3:20, 3:5, z])
+    lines = good(*command, "--print-recipe", cwd=copy).stdout
+    assert "--corrections z" in lines
+    (copy / "kept.recipe").write_text(lines.replace("out.nii.gz", "again.nii.gz"), encoding="utf-8")
+    good("run", "kept.recipe", cwd=copy)
+    assert np.array_equal(load(copy / "again.nii.gz"), got)
+
+
 @pytest.mark.parametrize(
     "code, part, seeds, options",
     [

@@ -118,46 +118,74 @@ static lob_status settle(lob_session *s, work *w, int32_t *largest)
                          w->set.erode.value > 0.0 ? "; a smaller --erode leaves more" : "");
 }
 
+/* Seeds with dense labels as w->from, of at most 255 labels, and room for what is kept of them. */
+static lob_status begin_leaving(lob_session *s, work *w, uint8_t **kept)
+{
+    const int64_t n = lob_voxels(&w->seeds);
+    LOB_TRY(lob_grid_make(s, &w->from, &w->seeds, LOB_I32, 1, w->set.image));
+    memcpy(w->from.data, w->seeds.data, (size_t)n * sizeof(int32_t));
+    LOB_TRY(lob_grid_dense(s, &w->from, &w->labels, w->set.image));
+    if (w->labels.count > 255)
+        return lob_fail_file(&s->error, LOB_EDATA, w->set.image,
+                             "seeds of %d labels; at most 255 can be looked at", w->labels.count);
+    LOB_TRY(lob_session_take(s, n, w->set.image));
+    *kept = malloc((size_t)n);
+    return *kept ? LOB_OK : lob_session_no_memory(s, w->set.image);
+}
+
+/* Leave out the seeds that are not kept, where st is LOB_OK. */
+static lob_status end_leaving(lob_session *s, work *w, uint8_t *kept, lob_status st)
+{
+    for (int64_t i = 0; st == LOB_OK && i < lob_voxels(&w->seeds); i++) {
+        int32_t *const seed = (int32_t *)w->seeds.data + i;
+        w->left_out += *seed != 0 && kept[i] == 0;
+        if (kept[i] == 0) *seed = 0;
+    }
+    if (kept) lob_session_give(s, lob_voxels(&w->seeds));
+    free(kept);
+    if (st != LOB_OK) return st;
+    lob_label_set_free(&w->labels);
+    lob_grid_drop(s, &w->from);
+    return LOB_OK;
+}
+
+/* Leave out corrections that look like another label by the image. */
+static lob_status look_at_image(lob_session *s, work *w)
+{
+    uint8_t *kept = NULL;
+    if (w->set.corrections < 0) return LOB_OK;
+    LOB_TRY(lob_session_read(s, &w->values, w->set.image, -1));
+    lob_status st = begin_leaving(s, w, &kept);
+    if (st == LOB_OK)
+        st = lob_strokes_leave_corrections(kept, w->from.data, &w->values, w->labels.count,
+                                           w->set.corrections, &s->context, &s->error);
+    st = end_leaving(s, w, kept, st);
+    lob_grid_drop(s, &w->values);
+    return st;
+}
+
 /* Leave out seeds that look like another label by --shares. */
 static lob_status look_at_shares(lob_session *s, work *w)
 {
     const char *const path = w->set.shares;
-    const int64_t n = lob_voxels(&w->seeds);
-    lob_volume *const dense = &w->from;
+    uint8_t *kept = NULL;
     if (!path) return LOB_OK;
     LOB_TRY(lob_session_read(s, &w->shares, path, -1));
     LOB_TRY(lob_grid_match(s, &w->shares, path, &w->image, w->set.image));
-    LOB_TRY(lob_grid_make(s, dense, &w->seeds, LOB_I32, 1, path));
-    memcpy(dense->data, w->seeds.data, (size_t)n * sizeof(int32_t));
-    LOB_TRY(lob_grid_dense(s, dense, &w->labels, w->set.image));
+    lob_status st = begin_leaving(s, w, &kept);
     const int32_t background = lob_label_set_find(&w->labels, w->set.background);
-    if (background == 0)
-        return lob_fail_file(&s->error, LOB_EDATA, w->set.image,
-                             "no seed has the label %d of --background", w->set.background);
-    if (w->labels.count > 255 || w->shares.type != LOB_U8 ||
-        w->shares.channels != w->labels.count - 1)
-        return lob_fail_file(&s->error, LOB_EDATA, path,
-                             "shares are uint8 with a channel for each of %d labels but the "
-                             "background",
-                             w->labels.count);
-    LOB_TRY(lob_session_take(s, n, path));
-    uint8_t *const kept = malloc((size_t)n);
-    if (!kept) return lob_session_no_memory(s, path);
-    const lob_status st = lob_strokes_agree(kept, dense->data, w->shares.data, dense->dims,
-                                            w->labels.count, background, &s->context, &s->error);
-    int64_t left_out = 0;
-    for (int64_t i = 0; st == LOB_OK && i < n; i++) {
-        int32_t *const seed = (int32_t *)w->seeds.data + i;
-        left_out += *seed != 0 && kept[i] == 0;
-        if (kept[i] == 0) *seed = 0;
-    }
-    free(kept);
-    lob_session_give(s, n);
-    if (st != LOB_OK) return st;
-    cJSON_AddNumberToObject(s->results, "left_out", (double)left_out);
-    lob_label_set_free(&w->labels);
-    lob_grid_drop(s, dense);
-    return LOB_OK;
+    if (st == LOB_OK && background == 0)
+        st = lob_fail_file(&s->error, LOB_EDATA, w->set.image,
+                           "no seed has the label %d of --background", w->set.background);
+    if (st == LOB_OK && (w->shares.type != LOB_U8 || w->shares.channels != w->labels.count - 1))
+        st = lob_fail_file(&s->error, LOB_EDATA, path,
+                           "shares are uint8 with a channel for each of %d labels but the "
+                           "background",
+                           w->labels.count);
+    if (st == LOB_OK)
+        st = lob_strokes_agree(kept, w->from.data, w->shares.data, w->from.dims, w->labels.count,
+                               background, &s->context, &s->error);
+    return end_leaving(s, w, kept, st);
 }
 
 /* Every voxel farther than --shell from all seeds becomes a seed of a label of its own. */
@@ -201,7 +229,10 @@ static lob_status make_seeds(lob_session *s, work *w)
     for (int k = 0; k < set->seeds.count; k++)
         LOB_TRY(put_labels(s, w, set->seeds.word[k], (lob_size){0}));
     LOB_TRY(settle(s, w, &largest));
+    LOB_TRY(look_at_image(s, w));
     LOB_TRY(look_at_shares(s, w));
+    if (set->shares || set->corrections >= 0)
+        cJSON_AddNumberToObject(s->results, "left_out", (double)w->left_out);
     LOB_TRY(add_shell(s, w, &largest));
     if (lob_labels_pack(&w->seeds, largest) != LOB_OK) return lob_session_no_memory(s, set->out);
     return LOB_OK;
@@ -223,7 +254,7 @@ static lob_status seeds(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    LOB_VOLUMES_FREE(&w->image, &w->from, &w->near, &w->shares, &w->seeds);
+    LOB_VOLUMES_FREE(&w->image, &w->from, &w->near, &w->shares, &w->values, &w->seeds);
     lob_label_set_free(&w->labels);
     lob_points_free(&w->read);
     free(w->left);
@@ -232,8 +263,12 @@ static void release(void *user)
 static void options(lob_rows *to, void *user)
 {
     settings *const set = user;
-    *set = (settings){
-        .label = 1, .background = -1, .conflict = LOB_SEEDS_LATER, .erode = {-1}, .shell = {-1}};
+    *set = (settings){.label = 1,
+                      .background = -1,
+                      .corrections = -1,
+                      .conflict = LOB_SEEDS_LATER,
+                      .erode = {-1},
+                      .shell = {-1}};
     const lob_option rows[] = {
         OPERAND_IMAGE(&set->image, "scan whose grid the seeds lie on"),
         OPT_OUTPUT("output", &set->out, LOB_FILE_LABELS, "seeds to write", .letter = 'o',
@@ -254,6 +289,10 @@ static void options(lob_rows *to, void *user)
         OPT_CHOICE("conflict", &set->conflict, "later|earlier|neither",
                    "which label counts where sources disagree: of --labels, --points, --seeds in "
                    "this order, and each in the order given"),
+        OPT_CHOICE("corrections", &set->corrections, "x|y|z",
+                   "leave out corrections that look like another label: of slices across this axis "
+                   "with seeds of one label alone the pieces whose grey values are not e times as "
+                   "likely its own as another one's, by the slices with seeds of several labels"),
         OPT_INPUT("shares", &set->shares, LOB_FILE_IMAGE,
                   "leave out seeds that look like another label by these shares in 255ths, which "
                   "have a channel for each label but --background: another one's is more than 8 "
@@ -272,7 +311,8 @@ const lob_command lob_command_seeds = {
     .name = "seeds",
     .summary = "make seeds from points, labels and other seeds",
     .description =
-        "The seeds lie on the grid of IMAGE, whose values are not read. Files of labels may cover "
+        "The seeds lie on the grid of IMAGE, whose values are read for --corrections alone. Files "
+        "of labels may cover "
         "a part of it. Distances are Euclidean, between centres of voxels, in mm or, with vox, in "
         "voxels along every axis alike.\n"
         "A table of points (.tsv, .csv) has a row of names; columns x, y, z, or "

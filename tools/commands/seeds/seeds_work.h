@@ -11,18 +11,18 @@ typedef struct {
     const char *image, *out, *shares;
     lob_words labels, points, seeds;
     lob_size radius, erode, shell;
-    int label, shell_label, conflict, background;
+    int label, shell_label, conflict, background, corrections;
 } lob_seeds_settings;
 
 /* Seeds in the making, on the image's grid. */
 typedef struct {
     lob_seeds_settings set; /* first */
-    lob_volume image, from, near, shares;
+    lob_volume image, from, near, shares, values;
     lob_label_set labels; /* of from, a file with labels */
     bool *left;           /* of these, which eroding leaves */
     lob_points read;
     lob_volume seeds; /* LOB_I32; -L: label L for now, but sources disagree */
-    int64_t points, outside;
+    int64_t points, outside, left_out;
 } lob_seeds_work;
 
 /* Give a voxel a seed, by the rule for conflicts. */

@@ -11,10 +11,16 @@ typedef struct {
     char *image, *seeds, *out, *strength;
 } quoted;
 
+/* Strokes without corrections, with the borders of areas. */
+static const char *usual(const lob_segment_plan *plan)
+{
+    return plan->corrected ? "@usual" : "@seeds";
+}
+
 /* What is learnt from. */
 static const char *starts(const lob_segment_plan *plan)
 {
-    return plan->areas ? "@starts" : "@seeds";
+    return plan->areas ? "@starts" : usual(plan);
 }
 
 static bool has_median(const lob_segment_plan *plan)
@@ -33,10 +39,14 @@ static void put_box(const lob_segment_plan *plan, const quoted *q, int frame)
     printf("\nlobule resample @strokes -o %s --like @image --labels --method nearest\n",
            plan->slips ? "@drawn" : "@seeds");
     if (plan->slips) printf("lobule labels @drawn -o @seeds --slips\n");
+    if (plan->corrected)
+        printf("lobule seeds @image --labels @seeds --corrections %c -o @usual\n",
+               "xyz"[plan->axis]);
     if (plan->areas) {
-        const char across = "xyz"[plan->across];
-        printf("lobule labels @seeds -o @areas --open 2.83vox --slices %c\n", across);
-        printf("lobule labels @seeds -o @starts --erode 1vox --mask @areas --slices %c\n", across);
+        const char *const from = usual(plan), across = "xyz"[plan->across];
+        printf("lobule labels %s -o @areas --open 2.83vox --slices %c\n", from, across);
+        printf("lobule labels %s -o @starts --erode 1vox --mask @areas --slices %c\n", from,
+               across);
     }
     if (has_median(plan))
         printf("lobule filter @image -o @median --median %d,%d,%d --edge nearest\n",
@@ -88,7 +98,7 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
     const lob_segment_growth *const g = &plan->growth[second];
     const bool last = second || plan->passes == 1;
     const char *const n = last ? "" : "1", *const result = last ? "@labels" : "@first";
-    const char *const from = !plan->areas ? "@seeds" : last ? "@from" : "@from1";
+    const char *const from = !plan->areas ? starts(plan) : last ? "@from" : "@from1";
 
     printf("lobule appearance @image %s -o @shares%s_raw --background %d --whole %.9g",
            starts(plan), n, plan->background, o->whole);

@@ -1,0 +1,169 @@
+/* Corrections: strokes of one label alone on a slice, which may look like another label. */
+#include "kernels/appearance/appearance_plan.h"
+#include "kernels/appearance/strokes_piece.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BINS = 64, SIGMA = 2 }; /* of grey values, and what smooths their counts, in bins */
+
+/* What looks like its own label speaks for it by so much, on average. */
+static const double least_nats = 1;
+
+typedef struct {
+    const uint8_t *seeds;
+    const lob_volume *image;
+    const lob_strokes *strokes;
+    int axis;
+    int64_t voxels;
+    double *low, *width; /* of each channel's bins */
+    int64_t *counts;     /* channels * labels * BINS, of slices that hold several labels */
+    double *nats;        /* likewise: what speaks for a label in a bin, against the others */
+    uint8_t *seen;
+    int64_t *piece;
+} look;
+
+static int64_t slice_of(const look *k, int64_t voxel)
+{
+    const lob_dims d = k->strokes->dims;
+    return k->axis == 0 ? voxel % d.nx : k->axis == 1 ? voxel / d.nx % d.ny : voxel / (d.nx * d.ny);
+}
+
+static bool is_alone(const look *k, int64_t voxel)
+{
+    const int64_t *const held = lob_strokes_in(k->strokes, k->axis, slice_of(k, voxel));
+    int32_t labels = 0;
+    for (int32_t l = 0; l < k->strokes->labels; l++) labels += held[l] > 0;
+    return labels == 1;
+}
+
+static double value_of(const look *k, int channel, int64_t voxel)
+{
+    double value;
+    lob_values(&value, k->image->data, k->image->type, channel * k->voxels + voxel, 1);
+    return value;
+}
+
+/* The bin of a voxel's value; -1: it is no number. */
+static int bin_of(const look *k, int channel, int64_t voxel)
+{
+    const double value = value_of(k, channel, voxel);
+    if (!isfinite(value)) return -1;
+    const double bin = (value - k->low[channel]) / k->width[channel];
+    return bin < 0 ? 0 : bin < BINS ? (int)bin : BINS - 1;
+}
+
+/* Bins of a channel go from the least to the largest value under strokes. */
+static void find_bins(look *k, int channel)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < k->voxels; i++) {
+        if (k->seeds[i] == 0) continue;
+        const double value = value_of(k, channel, i);
+        if (!isfinite(value)) continue;
+        low = fmin(low, value);
+        high = fmax(high, value);
+    }
+    k->low[channel] = low < high ? low : 0;
+    k->width[channel] = low < high && isfinite(high - low) ? (high - low) / BINS : 1;
+}
+
+static int64_t row_of(const look *k, int channel, int32_t label)
+{
+    return ((int64_t)channel * k->strokes->labels + label - 1) * BINS;
+}
+
+/* What the slices that hold several labels tell of the values of each. */
+static void learn(look *k)
+{
+    double weight[LOB_APPEARANCE_KERNEL], own[BINS], rest[BINS];
+    const int radius = lob_appearance_bin_kernel(weight, SIGMA);
+    for (int c = 0; c < k->image->channels; c++) {
+        find_bins(k, c);
+        for (int64_t i = 0; i < k->voxels; i++) {
+            if (k->seeds[i] == 0 || is_alone(k, i)) continue;
+            const int bin = bin_of(k, c, i);
+            if (bin >= 0) k->counts[row_of(k, c, k->seeds[i]) + bin]++;
+        }
+        for (int32_t l = 1; l <= k->strokes->labels; l++) {
+            int64_t others[BINS] = {0};
+            for (int32_t o = 1; o <= k->strokes->labels; o++)
+                for (int b = 0; o != l && b < BINS; b++)
+                    others[b] += k->counts[row_of(k, c, o) + b];
+            lob_appearance_bin_shares(own, k->counts + row_of(k, c, l), BINS, weight, radius);
+            lob_appearance_bin_shares(rest, others, BINS, weight, radius);
+            for (int b = 0; b < BINS; b++) k->nats[row_of(k, c, l) + b] = log(own[b] / rest[b]);
+        }
+    }
+}
+
+/* Is a label on a slice that holds several? */
+static bool is_known(const look *k, int32_t label)
+{
+    int64_t all = 0;
+    for (int c = 0; c < k->image->channels; c++)
+        for (int b = 0; b < BINS; b++) all += k->counts[row_of(k, c, label) + b];
+    return all > 0;
+}
+
+static void look_at_piece(uint8_t *out, const look *k, int64_t n)
+{
+    const int32_t label = k->seeds[k->piece[0]];
+    const double least = least_nats * (double)n * k->image->channels;
+    double nats = 0;
+    if (!is_known(k, label)) return;
+    for (int c = 0; c < k->image->channels; c++)
+        for (int64_t i = 0; i < n; i++) {
+            const int bin = bin_of(k, c, k->piece[i]);
+            if (bin >= 0) nats += k->nats[row_of(k, c, label) + bin];
+        }
+    for (int64_t i = 0; nats < least && i < n; i++) out[k->piece[i]] = 0;
+}
+
+static lob_status leave_out(uint8_t *out, look *k, lob_budget *budget, lob_error *error)
+{
+    const int64_t n = k->voxels, channels = k->image->channels;
+    const int64_t rows = channels * k->strokes->labels * BINS;
+    int64_t drawn = 0;
+    for (int64_t i = 0; i < n; i++) drawn += k->seeds[i] > 0;
+    lob_status st = lob_budget_calloc(budget, &k->seen, n, 1, error);
+    if (st == LOB_OK) st = lob_budget_alloc(budget, &k->piece, drawn + 1, sizeof *k->piece, error);
+    if (st == LOB_OK) st = lob_budget_alloc(budget, &k->low, channels, sizeof *k->low, error);
+    if (st == LOB_OK) st = lob_budget_alloc(budget, &k->width, channels, sizeof *k->width, error);
+    if (st == LOB_OK) st = lob_budget_calloc(budget, &k->counts, rows, sizeof *k->counts, error);
+    if (st == LOB_OK) st = lob_budget_alloc(budget, &k->nats, rows, sizeof *k->nats, error);
+    if (st == LOB_OK) {
+        learn(k);
+        memcpy(out, k->seeds, (size_t)n);
+    }
+    for (int64_t i = 0; st == LOB_OK && i < n; i++)
+        if (k->seeds[i] > 0 && !k->seen[i] && is_alone(k, i))
+            look_at_piece(
+                out, k,
+                lob_strokes_piece(k->piece, k->seen, k->seeds, k->strokes->dims, k->axis, i));
+    lob_budget_free(budget, k->nats, rows, sizeof *k->nats);
+    lob_budget_free(budget, k->counts, rows, sizeof *k->counts);
+    lob_budget_free(budget, k->width, channels, sizeof *k->width);
+    lob_budget_free(budget, k->low, channels, sizeof *k->low);
+    lob_budget_free(budget, k->piece, drawn + 1, sizeof *k->piece);
+    lob_budget_free(budget, k->seen, n, 1);
+    return st;
+}
+
+lob_status lob_strokes_leave_corrections(uint8_t *out, const uint8_t *seeds,
+                                         const lob_volume *image, int32_t labels, int axis,
+                                         const lob_context *context, lob_error *error)
+{
+    lob_budget budget = {.who = "strokes", .limit = context->max_memory};
+    lob_strokes strokes;
+    LOB_TRY(
+        lob_strokes_count(&strokes, seeds, LOB_U8, image->dims, labels, context->threads, error));
+    look k = {.seeds = seeds,
+              .image = image,
+              .strokes = &strokes,
+              .axis = axis,
+              .voxels = lob_voxels(image)};
+    const lob_status st = leave_out(out, &k, &budget, error);
+    lob_strokes_free(&strokes);
+    return st;
+}
