@@ -139,6 +139,26 @@ lob_status lob_strokes_leave_corrections(uint8_t *out, const uint8_t *seeds,
                                          const lob_volume *image, int32_t labels, int axis,
                                          const lob_context *context, lob_error *error);
 
+/* Does the label of a voxel fill the square of 5 voxels around it, in its slice across an axis? */
+bool lob_strokes_fill_square(const void *seeds, lob_type type, lob_dims dims, int axis,
+                             const int64_t at[3]);
+
+/*
+ * Complete slices across an axis on which labels are painted out: where a stroke of a label fills a
+ * square of 5 voxels, and strokes of labels cover at least 0.7 of what an earlier result has of
+ * labels there, voxels without a stroke become background.
+ *
+ *   seeds       in/out  nx*ny*nz labels, 0: not drawn
+ *   background  in      its number there
+ *   before      in      nx*ny*nz labels of the result, in a type of lob_label_type
+ *   rest        in      the background's number there; 0 is background too
+ *   axis        in      0 x, 1 y or 2 z
+ *
+ * Returns how many voxels became background.
+ */
+int64_t lob_strokes_complete(uint8_t *seeds, int32_t background, const void *before, lob_type type,
+                             int32_t rest, lob_dims dims, int axis);
+
 LOB_END_DECLS
 
 #endif

@@ -86,23 +86,23 @@ typedef struct {
     int32_t count;                          /* of labels, the background's among them: 2.. */
     int32_t labels[LOB_SEGMENT_MAX_LABELS]; /* as the strokes have them, ascending */
     int32_t background;                     /* one of these */
-    bool slips; /* some strokes are slips (label_steps.h), and no label has nothing else: they
-                   do not count as strokes */
-    bool
-        corrected; /* some slices have strokes of one label alone, while others have several, across
-                      one axis: corrections among them are not learnt or grown from (strokes.h) */
-    bool areas;    /* strokes of a label fill areas, squares of 5 voxels or more in a slice:
-                      growth begins within them, not at their borders, which may look otherwise */
-    int axis;      /* across which the fewest slices have strokes; -1 in 2D, */
-    int across;    /* where this is the axis of a single voxel */
-    int64_t slices; /* with strokes, across it; 0 in 2D */
-    int64_t
-        outlined;   /* of these, with strokes of two labels or more: others were corrected alone */
-    double ends;    /* options.ends, or more: 1.5 times the longest side of the labels' strokes
-                       in their slices, divided by how many slices these are */
-    lob_box box;    /* around all strokes, with its margin */
-    bool flat;      /* the box is a slice */
-    bool median[3]; /* axes that the median goes along; none: there is none */
+    bool slips;       /* some strokes are slips (label_steps.h), and no label has nothing else: they
+                         do not count as strokes */
+    bool corrected;   /* slices have strokes of one label alone, others of several, across one axis:
+                         corrections there are not learnt or grown from (strokes.h) */
+    bool areas;       /* strokes of a label fill areas, squares of 5 voxels or more in a slice:
+                         growth begins within them, not at their borders, which may look otherwise */
+    bool completed;   /* of two growths with such areas: slices that these fill are completed with
+                         background after the first (strokes.h) */
+    int axis;         /* across which the fewest slices have strokes; -1 in 2D, */
+    int across;       /* where this is the axis of a single voxel */
+    int64_t slices;   /* with strokes, across it; 0 in 2D */
+    int64_t outlined; /* of these, with strokes of several labels */
+    double ends;      /* options.ends, or more: 1.5 times the longest side of the labels' strokes
+                         in their slices, divided by how many slices these are */
+    lob_box box;      /* around all strokes, with its margin */
+    bool flat;        /* the box is a slice */
+    bool median[3];   /* axes that the median goes along; none: there is none */
     bool thick; /* slices are at least 2.5 times as far apart as voxels in them, and most, but more
                    than one, are drawn: labels also grow slice by slice, and both results settle
                    together (refine.h); there is no median, no coarser grid and no Gaussian of

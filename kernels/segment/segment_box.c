@@ -183,21 +183,66 @@ static lob_status check_values(const lob_segment_job *j, lob_error *error)
                     "holds no finite value under the strokes, from which nothing can be learnt");
 }
 
+/* Strokes where the context computes, and what of them is learnt and grown from. */
+static lob_status place_strokes(lob_segment_job *j, lob_error *error)
+{
+    LOB_TRY(lob_segment_here(j, &j->drawn, &j->strokes, error));
+    if (j->plan->corrected) LOB_TRY(leave_corrections(j, error));
+    if (j->plan->areas) LOB_TRY(find_starts(j, error));
+    if (j->seeds.data) return LOB_OK;
+    return lob_segment_here(j, &j->seeds, j->starts.data ? &j->starts : &j->drawn, error);
+}
+
+/* A copy of what came out of the first growth in ordinary memory. */
+static lob_status copy_first(lob_segment_job *j, lob_volume *out, lob_error *error)
+{
+    const int64_t n = lob_voxels(&j->first);
+    LOB_TRY(lob_budget_hold(&j->budget, n, error));
+    const lob_status st = lob_volume_move(out, &j->first, (lob_place){0}, j->context, error);
+    if (st != LOB_OK) lob_budget_release(&j->budget, n);
+    return st;
+}
+
+lob_status lob_segment_complete(lob_segment_job *j, lob_error *error)
+{
+    lob_volume first = lob_volume_empty();
+    uint8_t *const strokes = j->strokes.data;
+    if (!j->plan->completed) return LOB_OK;
+    LOB_TRY(copy_first(j, &first, error));
+    uint8_t *const before = first.data;
+    lob_strokes_complete(strokes, j->background, before, LOB_U8, j->background, first.dims,
+                         j->plan->axis);
+    for (int64_t i = 0; i < lob_voxels(&first); i++)
+        if (strokes[i] > 0) before[i] = strokes[i];
+    if (j->seeds.borrowed) { /* it goes on being learnt from */
+        j->seeds = j->starts;
+        j->starts = lob_volume_empty();
+    }
+    lob_segment_drop(j, &j->first);
+    lob_segment_drop(j, &j->starts);
+    lob_segment_drop(j, &j->drawn);
+    lob_status st = LOB_OK;
+    if (lob_context_place(j->context).kind == LOB_PLACE_MEMORY) {
+        j->first = first;
+    } else {
+        st = lob_segment_here(j, &j->first, &first, error);
+        lob_segment_drop(j, &first);
+    }
+    return st == LOB_OK ? place_strokes(j, error) : st;
+}
+
 lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error)
 {
     const bool *const along = j->plan->median;
     const lob_volume grid = grid_of_box(j);
     lob_filter_step median = {.kind = LOB_FILTER_MEDIAN};
     LOB_TRY(cut_strokes(j, error));
-    LOB_TRY(lob_segment_here(j, &j->drawn, &j->strokes, error));
     LOB_TRY(check_values(j, error));
     if (!j->image.data)
         LOB_TRY(is_whole(j) ? lob_segment_here(j, &j->image, j->in->image, error)
                             : lob_segment_onto(j, &j->image, j->in->image, &grid,
                                                LOB_RESAMPLE_NEAREST, 0.02, error));
-    if (j->plan->corrected) LOB_TRY(leave_corrections(j, error));
-    if (j->plan->areas) LOB_TRY(find_starts(j, error));
-    LOB_TRY(lob_segment_here(j, &j->seeds, j->starts.data ? &j->starts : &j->drawn, error));
+    LOB_TRY(place_strokes(j, error));
     if (j->view.data || (!along[0] && !along[1] && !along[2])) return LOB_OK;
     for (int a = 0; a < 3; a++) median.along[a] = along[a] && lob_side(j->image.dims, a) > 1;
     return lob_segment_filter(j, &j->view, &j->image, &median, 1, 0.02, error);

@@ -280,8 +280,9 @@ lob_status lob_segment_grow_first(lob_segment_job *j, lob_error *error)
 {
     const double share = share_of(j, true);
     if (j->plan->passes == 1) return LOB_OK;
-    if (lob_segment_is_coarse(j->plan)) return coarse_growth(j, share, error);
-    return fine_growth(j, &j->first, NULL, 0, share, error);
+    LOB_TRY(lob_segment_is_coarse(j->plan) ? coarse_growth(j, share, error)
+                                           : fine_growth(j, &j->first, NULL, 0, share, error));
+    return lob_segment_complete(j, error);
 }
 
 lob_status lob_segment_grow_last(lob_segment_job *j, lob_error *error)

@@ -111,6 +111,11 @@ void lob_segment_drop_images(lob_segment_job *j);
 /* Where two labels grow almost as cheaply, on the box's grid, in ordinary memory. */
 lob_status lob_segment_doubt(lob_segment_job *j, lob_volume *uncertain, lob_error *error);
 
+/* After the first of two growths: complete strokes on slices that are painted out. These are the
+ * outline there; what is learnt from stays as it was drawn, as the rest of a slice may hold more
+ * tissue like what is drawn. */
+lob_status lob_segment_complete(lob_segment_job *j, lob_error *error);
+
 /* Strokes that are learnt and grown from, uint8, dense, in ordinary memory. */
 const lob_volume *lob_segment_starts(const lob_segment_job *j);
 

@@ -168,27 +168,6 @@ static int flat_axis(lob_dims dims)
     return dims.nx == 1 ? 0 : dims.ny == 1 ? 1 : 2;
 }
 
-/* Does the label of a voxel fill the square of 5 voxels around it, in its slice? */
-static bool fills_square(const lob_volume *seeds, int across, const int64_t at[3])
-{
-    const lob_dims d = seeds->dims;
-    const int a = across == 0 ? 1 : 0, b = across == 2 ? 1 : 2;
-    const int32_t own =
-        lob_label_at(seeds->data, seeds->type, (at[2] * d.ny + at[1]) * d.nx + at[0]);
-    for (int i = -2; i <= 2; i++)
-        for (int k = -2; k <= 2; k++) {
-            int64_t to[3] = {at[0], at[1], at[2]};
-            to[a] += i;
-            to[b] += k;
-            if (to[a] < 0 || to[a] >= lob_side(d, a) || to[b] < 0 || to[b] >= lob_side(d, b))
-                return false;
-            if (lob_label_at(seeds->data, seeds->type, (to[2] * d.ny + to[1]) * d.nx + to[0]) !=
-                own)
-                return false;
-        }
-    return true;
-}
-
 static bool have_areas(const lob_segment_plan *plan, const lob_volume *seeds)
 {
     const lob_dims d = seeds->dims;
@@ -199,7 +178,8 @@ static bool have_areas(const lob_segment_plan *plan, const lob_volume *seeds)
         if (lob_all_zero(at, (size_t)d.nx * bytes)) continue;
         for (int64_t x = 0; x < d.nx; x++)
             if (lob_label_at(seeds->data, seeds->type, row * d.nx + x) > 0 &&
-                fills_square(seeds, across, (int64_t[3]){x, row % d.ny, row / d.ny}))
+                lob_strokes_fill_square(seeds->data, seeds->type, d, across,
+                                        (int64_t[3]){x, row % d.ny, row / d.ny}))
                 return true;
     }
     return false;
@@ -357,6 +337,7 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     const bool lone = plan->slices == 1;
     if (lone) plan->options.far = fmin(plan->options.far, lone_far);
     plan->passes = plan->options.passes > 0 ? plan->options.passes : outlines == 1 && !lone ? 2 : 1;
+    plan->completed = plan->areas && plan->passes == 2 && plan->axis >= 0;
     choose_grid(plan, image, voxels);
     choose_growths(plan, image);
     return LOB_OK;

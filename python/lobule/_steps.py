@@ -134,6 +134,8 @@ def seeds(
     conflict: Conflict | None = None,
     shell: Size | None = None,
     shell_label: int | None = None,
+    complete: Any = None,
+    complete_axis: Literal["x", "y", "z"] | None = None,
     corrections: Literal["x", "y", "z"] | None = None,
     shares: Any = None,
     background: int | None = None,
@@ -154,10 +156,12 @@ def seeds(
                  points, seeds, in this order; None: later
     shell        what is farther than this from all seeds becomes background: mm, or as "40vox"
     shell_label  its label; None: the largest and 1
+    complete     an earlier result: slices whose labels seeds cover (0.7) are completed with background
+    complete_axis  across which these slices lie
     corrections  leave out corrections that look like another label: across this axis, what slices with
                  seeds of one label alone hold
     shares       what appearance gave: leave out seeds that look like another label by it
-    background   with shares: the label that has none
+    background   with shares: the label that has none; with complete: the one that is filled in
 
     Returns labels of the image's kind.
     """
@@ -167,7 +171,7 @@ def seeds(
         settings = {
             "points": files, "label": label, "radius": radius, "labels": _many(labels), "erode": erode,
             "seeds": _many(seeds), "conflict": conflict, "shell": shell, "shell_label": shell_label,
-            "corrections": corrections, "shares": _in_255ths(step, shares), "background": background,
+            "complete": complete, "complete_axis": complete_axis, "corrections": corrections, "shares": _in_255ths(step, shares), "background": background,
         }  # fmt: skip
         out: T = step.volume(settings)
         return out

@@ -351,6 +351,8 @@ STEPS = [
      lambda f: lobule.seeds(f["scan"], labels=f["truth"], erode="1vox", shell=40)),
     ("seeds scan.nii --seeds seeds.nii --seeds truth.nii --conflict neither",
      lambda f: lobule.seeds(f["scan"], seeds=[f["seeds"], f["truth"]], conflict="neither")),
+    ("seeds scan.nii --labels seeds.nii --complete truth.nii --complete-axis z --background 2",
+     lambda f: lobule.seeds(f["scan"], labels=f["seeds"], complete=f["truth"], complete_axis="z", background=2)),
     ("seeds scan.nii --labels seeds.nii --corrections z", lambda f: lobule.seeds(f["scan"], labels=f["seeds"], corrections="z")),
     ("merge truth.nii scan.nii --height 30", lambda f: lobule.merge(f["truth"], f["scan"], height=30)),
 ]  # fmt: skip

@@ -365,3 +365,46 @@ def test_corrections_that_look_like_another_label(tmp_path):
     want = seeds.copy()
     want[2:8, 9, 6] = want[2:8, 3, 8] = 0
     assert np.array_equal(got, want) and results(tmp_path)["left_out"] == 12
+
+
+# ---- slices that are painted out ----
+
+
+def painted(folder):
+    """Three slices with an area of label 4, of which labels of before have as much, twice as much, and as much where it
+    is too narrow for a square; 9 is the background."""
+    seeds, before = np.zeros(SHAPE, np.uint8), np.zeros(SHAPE, np.uint8)
+    for z in (2, 4, 6):
+        seeds[2:8, 2:8, z], seeds[1, 1, z], before[2:8, 2:9, z], before[0, :, z] = 4, 9, 4, 9
+    before[2:8, 2:14, 4] = 4
+    seeds[2:8, 2:8, 6] = 0
+    seeds[2:8, 2:6, 6] = before[2:8, 2:6, 6] = 4
+    before[2:8, 6:, 6] = 0
+    save(scan_array(), folder / "image.nii")
+    save(seeds, folder / "seeds.nii")
+    save(before, folder / "before.nii")
+    return seeds
+
+
+def test_slices_that_are_painted_out(tmp_path):
+    want = painted(tmp_path)
+    got = seeds_of(tmp_path, "--seeds", "seeds.nii", "--complete", "before.nii", "--complete-axis", "z", "--background", "9")
+    filled = want[:, :, 2] == 0
+    want[filled, 2] = 9
+    assert np.array_equal(got, want) and results(tmp_path)["completed"] == filled.sum()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "part"),
+    [
+        (["--complete", "before.nii", "--background", "9"], 64, "--complete-axis go together"),
+        (["--complete", "before.nii", "--complete-axis", "z"], 64, "go together"),
+        (["--complete", "before.nii", "--complete-axis", "z", "--background", "5"], 65, "no seed has the label 5"),
+    ],
+)
+def test_refuses_to_complete(tmp_path, arguments, code, part):
+    painted(tmp_path)
+    before = contents(tmp_path)
+    done = lobule("seeds", "image.nii", "--seeds", "seeds.nii", "-o", "out.nii", *arguments, cwd=tmp_path)
+    assert_one_line(done, code, part)
+    assert contents(tmp_path) == before

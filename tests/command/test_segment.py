@@ -509,6 +509,24 @@ def test_slips_are_left_out(copy):
     assert np.array_equal(load(copy / "again.nii.gz"), load(copy / "out.nii.gz")) and once
 
 
+def test_slices_that_are_painted_out_are_the_outline(copy):
+    """What has no stroke on a slice on which all bodies are painted out is background there, and not learnt from: files
+    of the printed lines give the same; a slice with one of two bodies is not completed."""
+    _, truth = bodies()
+    seeds = load(copy / "strokes.nii.gz").copy()
+    for z in (3, 6):
+        seeds[:, :, z] = np.where(truth[:, :, z] > 0, truth[:, :, z], seeds[:, :, z])
+    seeds[:, :, 8] = np.where(truth[:, :, 8] == 1, 1, seeds[:, :, 8])
+    save(seeds, copy / "strokes.nii.gz")
+    good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "out.nii.gz", cwd=copy)
+    got = load(copy / "out.nii.gz")
+    assert all(np.array_equal(got[:, :, z], truth[:, :, z]) for z in (3, 6))
+    assert np.count_nonzero(got[:, :, 8] == 3) > 2 * np.count_nonzero(seeds[:, :, 8] == 3)
+    lines = by_files(copy)
+    assert any("--complete " in line for line in lines)
+    assert np.array_equal(load(copy / "by_files.nii.gz"), got)
+
+
 @pytest.mark.parametrize("far", [False, True], ids=["beside", "beyond"])
 def test_a_correction_changes_what_is_near_alone(copy, far):
     """A stroke of a body over its surroundings, on a slice of its own, takes nothing else of their grey values with

@@ -40,10 +40,10 @@ static void put_value(lob_volume *v, int64_t i, double value)
         ((int16_t *)v->data)[i] = (int16_t)value;
 }
 
-/* Values, and strokes on every step-th slice: the middle of a body, and what is just outside of
- * all. */
+/* Values, and strokes on every step-th slice: the middle of a body, or, painted out, all of it, and
+ * what is just outside of all. */
 static void fill(segment_case *c, const body *bodies, int count, int32_t background, int64_t step,
-                 uint64_t *state)
+                 bool painted_out, uint64_t *state)
 {
     const lob_dims d = c->image.dims;
     const int64_t n = lob_voxels(&c->image);
@@ -54,7 +54,7 @@ static void fill(segment_case *c, const body *bodies, int count, int32_t backgro
         for (int k = 0; k < count; k++) {
             const double r = away(&bodies[k], d, at);
             if (r < 1) value = bodies[k].value;
-            if (r < 0.1) stroke = bodies[k].label;
+            if (r < (painted_out ? 1 : 0.1)) stroke = bodies[k].label;
             nearest = fmin(nearest, r);
         }
         if (nearest > 1.6 && nearest < 3 && random_chance(state, 60)) stroke = background;
@@ -125,7 +125,9 @@ void segment_case_make(segment_case *c, uint64_t number, int64_t side)
         for (int a = 0; a < 3; a++) bodies[k].centre[a] = 0.2 + 0.6 * random_double(&state);
     }
     if (random_chance(&state, 50)) c->options.background = background;
-    fill(c, bodies, count, background, 2 + random_below(&state, 4), &state);
+    const int64_t step = 2 + random_below(&state, 4);
+    const bool painted_out = random_chance(&state, 20);
+    fill(c, bodies, count, background, step, painted_out, &state);
     put_missing(c, bodies, count, background);
     c->in = (lob_segment_input){
         .image = &c->image,
@@ -135,11 +137,12 @@ void segment_case_make(segment_case *c, uint64_t number, int64_t side)
         .suggest = random_chance(&state, 30) && !flat ? 3 : 0,
     };
     snprintf(c->shape, sizeof c->shape,
-             "case %llu: %lld x %lld x %lld of %s in %d, %d labels, passes %d, coarse %lld%s%s%s",
+             "case %llu: %lld x %lld x %lld of %s in %d, %d labels, passes %d, coarse %lld%s%s%s%s",
              (unsigned long long)number, (long long)dims.nx, (long long)dims.ny, (long long)dims.nz,
              lob_type_of(type)->name, channels, count + 1, c->options.passes,
-             (long long)c->options.coarse, c->in.strength ? ", strength" : "",
-             c->in.uncertain ? ", uncertain" : "", c->in.suggest ? ", suggested slices" : "");
+             (long long)c->options.coarse, painted_out ? ", painted out" : "",
+             c->in.strength ? ", strength" : "", c->in.uncertain ? ", uncertain" : "",
+             c->in.suggest ? ", suggested slices" : "");
 }
 
 void segment_case_free(segment_case *c)

@@ -16,12 +16,14 @@ static lob_status check(lob_session *s, void *user)
     const settings *const set = user;
     const lob_rule rules[] = {
         {set->points.count + set->labels.count + set->seeds.count == 0,
-         "seeds from what? add --points, --labels or --seeds"                                                  },
-        {set->erode.value > 0.0 && set->labels.count == 0,              "--erode is for --labels"              },
-        {set->radius.value > 0.0 && set->points.count == 0,             "--radius is for --points"             },
+         "seeds from what? add --points, --labels or --seeds"                                                       },
+        {set->erode.value > 0.0 && set->labels.count == 0,              "--erode is for --labels"                   },
+        {set->radius.value > 0.0 && set->points.count == 0,             "--radius is for --points"                  },
         {set->shell_label > 0 && !(set->shell.value > 0.0),
-         "--shell-label is for --shell, which is not given"                                                    },
-        {!set->shares != (set->background < 0),                         "--shares and --background go together"},
+         "--shell-label is for --shell, which is not given"                                                         },
+        {(!set->shares && !set->complete) != (set->background < 0),
+         "--background and --shares or --complete go together"                                                      },
+        {!set->complete != (set->complete_axis < 0),                    "--complete and --complete-axis go together"},
     };
     return LOB_RULES(s, rules);
 }
@@ -149,6 +151,44 @@ static lob_status end_leaving(lob_session *s, work *w, uint8_t *kept, lob_status
     return LOB_OK;
 }
 
+/* The dense number of --background among the seeds. */
+static lob_status find_background(lob_session *s, const work *w, int32_t *background)
+{
+    *background = lob_label_set_find(&w->labels, w->set.background);
+    if (*background > 0) return LOB_OK;
+    return lob_fail_file(&s->error, LOB_EDATA, w->set.image,
+                         "no seed has the label %d of --background", w->set.background);
+}
+
+/* Make background of what is left of slices that are painted out by --complete. */
+static lob_status complete(lob_session *s, work *w)
+{
+    lob_volume *const before = &w->near;
+    lob_label_set set = {0};
+    uint8_t *kept = NULL;
+    int32_t background;
+    int64_t count = 0;
+    if (!w->set.complete) return LOB_OK;
+    LOB_TRY(lob_grid_read(s, before, w->set.complete, &w->seeds, w->set.image));
+    LOB_TRY(lob_grid_dense(s, before, &set, w->set.complete));
+    const int32_t rest = lob_label_set_find(&set, w->set.background);
+    lob_label_set_free(&set);
+    lob_status st = begin_leaving(s, w, &kept);
+    if (st == LOB_OK) st = find_background(s, w, &background);
+    if (st == LOB_OK) {
+        memcpy(kept, w->from.data, (size_t)lob_voxels(&w->seeds));
+        count = lob_strokes_complete(kept, background, before->data, before->type, rest,
+                                     before->dims, w->set.complete_axis);
+    }
+    for (int64_t i = 0; st == LOB_OK && i < lob_voxels(&w->seeds); i++) {
+        int32_t *const seed = (int32_t *)w->seeds.data + i;
+        if (*seed == 0 && kept[i] > 0) *seed = w->set.background;
+    }
+    cJSON_AddNumberToObject(s->results, "completed", (double)count);
+    lob_grid_drop(s, before);
+    return end_leaving(s, w, kept, st);
+}
+
 /* Leave out corrections that look like another label by the image. */
 static lob_status look_at_image(lob_session *s, work *w)
 {
@@ -173,10 +213,8 @@ static lob_status look_at_shares(lob_session *s, work *w)
     LOB_TRY(lob_session_read(s, &w->shares, path, -1));
     LOB_TRY(lob_grid_match(s, &w->shares, path, &w->image, w->set.image));
     lob_status st = begin_leaving(s, w, &kept);
-    const int32_t background = lob_label_set_find(&w->labels, w->set.background);
-    if (st == LOB_OK && background == 0)
-        st = lob_fail_file(&s->error, LOB_EDATA, w->set.image,
-                           "no seed has the label %d of --background", w->set.background);
+    int32_t background = 0;
+    if (st == LOB_OK) st = find_background(s, w, &background);
     if (st == LOB_OK && (w->shares.type != LOB_U8 || w->shares.channels != w->labels.count - 1))
         st = lob_fail_file(&s->error, LOB_EDATA, path,
                            "shares are uint8 with a channel for each of %d labels but the "
@@ -229,6 +267,7 @@ static lob_status make_seeds(lob_session *s, work *w)
     for (int k = 0; k < set->seeds.count; k++)
         LOB_TRY(put_labels(s, w, set->seeds.word[k], (lob_size){0}));
     LOB_TRY(settle(s, w, &largest));
+    LOB_TRY(complete(s, w));
     LOB_TRY(look_at_image(s, w));
     LOB_TRY(look_at_shares(s, w));
     if (set->shares || set->corrections >= 0)
@@ -266,6 +305,7 @@ static void options(lob_rows *to, void *user)
     *set = (settings){.label = 1,
                       .background = -1,
                       .corrections = -1,
+                      .complete_axis = -1,
                       .conflict = LOB_SEEDS_LATER,
                       .erode = {-1},
                       .shell = {-1}};
@@ -289,6 +329,12 @@ static void options(lob_rows *to, void *user)
         OPT_CHOICE("conflict", &set->conflict, "later|earlier|neither",
                    "which label counts where sources disagree: of --labels, --points, --seeds in "
                    "this order, and each in the order given"),
+        OPT_INPUT("complete", &set->complete, LOB_FILE_LABELS,
+                  "make --background of what has no seed on slices that are painted out: where a "
+                  "label fills a square of 5 voxels, and labels cover 0.7 of what these labels, an "
+                  "earlier result, have there"),
+        OPT_CHOICE("complete-axis", &set->complete_axis, "x|y|z",
+                   "these are slices across this axis"),
         OPT_CHOICE("corrections", &set->corrections, "x|y|z",
                    "leave out corrections that look like another label: of slices across this axis "
                    "with seeds of one label alone the pieces whose grey values are not e times as "
@@ -298,7 +344,7 @@ static void options(lob_rows *to, void *user)
                   "have a channel for each label but --background: another one's is more than 8 "
                   "times their own's, while most of their piece does not look like that"),
         OPT_INT("background", &set->background, "N", 1, INT32_MAX,
-                "with --shares: label that has no channel"),
+                "with --shares: label that has no channel; with --complete: that others are not"),
         OPT_LENGTH("shell", &set->shell, 0, 1e6,
                    "every voxel farther than this from all seeds becomes a seed of the background"),
         OPT_INT("shell-label", &set->shell_label, "N", 1, INT32_MAX,

@@ -8,10 +8,10 @@
 enum { LOB_SEEDS_LATER, LOB_SEEDS_EARLIER, LOB_SEEDS_NEITHER }; /* --conflict */
 
 typedef struct {
-    const char *image, *out, *shares;
+    const char *image, *out, *shares, *complete;
     lob_words labels, points, seeds;
     lob_size radius, erode, shell;
-    int label, shell_label, conflict, background, corrections;
+    int label, shell_label, conflict, background, corrections, complete_axis;
 } lob_seeds_settings;
 
 /* Seeds in the making, on the image's grid. */

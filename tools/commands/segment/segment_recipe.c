@@ -11,16 +11,24 @@ typedef struct {
     char *image, *seeds, *out, *strength;
 } quoted;
 
-/* Strokes without corrections, with the borders of areas. */
-static const char *usual(const lob_segment_plan *plan)
-{
-    return plan->corrected ? "@usual" : "@seeds";
-}
-
-/* What is learnt from. */
+/* What of strokes is learnt and grown from. */
 static const char *starts(const lob_segment_plan *plan)
 {
-    return plan->areas ? "@starts" : usual(plan);
+    return plan->areas ? "@starts" : plan->corrected ? "@usual" : "@seeds";
+}
+
+/* Make it of strokes; n ends the names of volumes. */
+static void put_starts(const lob_segment_plan *plan, const char *n)
+{
+    const char *const from = plan->corrected ? "usual" : "seeds";
+    if (plan->corrected)
+        printf("lobule seeds @image --labels @seeds%s --corrections %c -o @usual%s\n", n,
+               "xyz"[plan->axis], n);
+    if (!plan->areas) return;
+    const char across = "xyz"[plan->across];
+    printf("lobule labels @%s%s -o @areas%s --open 2.83vox --slices %c\n", from, n, n, across);
+    printf("lobule labels @%s%s -o @starts%s --erode 1vox --mask @areas%s --slices %c\n", from, n,
+           n, n, across);
 }
 
 static bool has_median(const lob_segment_plan *plan)
@@ -39,15 +47,7 @@ static void put_box(const lob_segment_plan *plan, const quoted *q, int frame)
     printf("\nlobule resample @strokes -o %s --like @image --labels --method nearest\n",
            plan->slips ? "@drawn" : "@seeds");
     if (plan->slips) printf("lobule labels @drawn -o @seeds --slips\n");
-    if (plan->corrected)
-        printf("lobule seeds @image --labels @seeds --corrections %c -o @usual\n",
-               "xyz"[plan->axis]);
-    if (plan->areas) {
-        const char *const from = usual(plan), across = "xyz"[plan->across];
-        printf("lobule labels %s -o @areas --open 2.83vox --slices %c\n", from, across);
-        printf("lobule labels %s -o @starts --erode 1vox --mask @areas --slices %c\n", from,
-               across);
-    }
+    put_starts(plan, "");
     if (has_median(plan))
         printf("lobule filter @image -o @median --median %d,%d,%d --edge nearest\n",
                plan->median[0], plan->median[1], plan->median[2]);
@@ -91,6 +91,17 @@ static void put_coarse_growth(const lob_segment_plan *plan)
     printf("lobule resample @coarse -o @first --like @image --labels --method nearest\n");
 }
 
+/* After the first growth: complete slices that are painted out. */
+static void put_completed(const lob_segment_plan *plan)
+{
+    const char across = "xyz"[plan->axis];
+    printf("lobule seeds @image --labels @seeds --complete @first --complete-axis %c "
+           "--background %d -o @seeds2\n",
+           across, plan->background);
+    printf("lobule seeds @image --labels @first --labels @seeds2 -o @outline\n");
+    put_starts(plan, "2");
+}
+
 /* One growth: shares, smoothed, grown, refined. */
 static void put_growth(const lob_segment_plan *plan, bool second, const quoted *q)
 {
@@ -98,19 +109,22 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
     const lob_segment_growth *const g = &plan->growth[second];
     const bool last = second || plan->passes == 1;
     const char *const n = last ? "" : "1", *const result = last ? "@labels" : "@first";
+    const char *const drawn = second && plan->completed ? "2" : "";
     const char *const from = !plan->areas ? starts(plan) : last ? "@from" : "@from1";
 
     printf("lobule appearance @image %s -o @shares%s_raw --background %d --whole %.9g",
            starts(plan), n, plan->background, o->whole);
     if (has_median(plan)) printf(" --view @median");
-    if (second) printf(" --outline @first --shape %.9g --shape-border %.9g", o->shape, g->shape_mm);
+    if (second)
+        printf(" --outline %s --shape %.9g --shape-border %.9g",
+               plan->completed ? "@outline" : "@first", o->shape, g->shape_mm);
     printf(" --far %.9g", o->far);
     put_local(plan);
     printf("\n");
     put_smoothing(n, g->blur_mm);
     if (plan->areas)
-        printf("lobule seeds @image --labels @starts --shares @shares%s --background %d -o %s\n", n,
-               plan->background, from);
+        printf("lobule seeds @image --labels @starts%s --shares @shares%s --background %d -o %s\n",
+               drawn, n, plan->background, from);
     printf("lobule growcut @shares%s %s -o @grown%s --rule distance --norm linf "
            "--trust-seeds%s\n",
            n, from, n, last && q->strength ? " --strength @strength" : "");
@@ -118,9 +132,9 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
         printf("lobule growcut @shares%s %s -o @others%s --rule distance --norm linf "
                "--trust-seeds --slices %c\n",
                n, from, n, "xyz"[plan->axis]);
-    printf("lobule refine @grown%s @image @seeds -o %s --background %d --smooth %.9gmm "
+    printf("lobule refine @grown%s @image @seeds%s -o %s --background %d --smooth %.9gmm "
            "--edge %.9g",
-           n, result, plan->background, g->smooth_mm, g->edge);
+           n, drawn, result, plan->background, g->smooth_mm, g->edge);
     if (plan->thick)
         printf(" --shares @shares%s --others @others%s --settle %.9g --settle-sigma %.9gmm "
                "--absent %c",
@@ -135,6 +149,7 @@ static void put_all(const lob_segment_plan *plan, const quoted *q, int frame)
         put_coarse_growth(plan);
     else
         put_growth(plan, false, q);
+    if (plan->completed) put_completed(plan);
     if (plan->passes > 1) put_growth(plan, true, q);
     printf("lobule labels @labels -o @wanted --drop %d\n", plan->background);
     if (q->strength)
