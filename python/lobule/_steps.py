@@ -76,7 +76,8 @@ def preview(
     montage     so many slices of one plane, spread over the extent of the labels
     mip         maximum-intensity projection
     at          voxel where the planes meet, in the order of the image's axes; None: the labels' middle
-    window      (low, high): values shown black and white; None: the percentiles 2 and 98
+    window      (low, high): values shown black and white; None: the percentiles 2 and 98, of a CT in
+                 HU those of the body
     alpha       how much labels cover the image, 0 to 1
     contour     width of contours in pixels, 0 for none; None: by the picture's size
     hide        labels not to draw, or "none"; None: of several, one that fills over half of the volume
@@ -171,7 +172,8 @@ def seeds(
         settings = {
             "points": files, "label": label, "radius": radius, "labels": _many(labels), "erode": erode,
             "seeds": _many(seeds), "conflict": conflict, "shell": shell, "shell_label": shell_label,
-            "complete": complete, "complete_axis": complete_axis, "corrections": corrections, "shares": _in_255ths(step, shares), "background": background,
+            "complete": complete, "complete_axis": complete_axis, "corrections": corrections,
+            "shares": _in_255ths(step, shares), "background": background,
         }  # fmt: skip
         out: T = step.volume(settings)
         return out
