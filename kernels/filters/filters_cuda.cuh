@@ -13,7 +13,7 @@
  *
  * Each other kind of step has a room: gaussian/ (its plan says which axes are smoothed exactly and
  * which on every m-th voxel), box/ (running sums in blocks), median/ (a sorting network for 3x3x3,
- * bisection beyond) and denoise/ (non-local means).
+ * slices of bits beyond) and denoise/ (non-local means).
  */
 #ifndef LOB_FILTERS_CUDA_CUH
 #define LOB_FILTERS_CUDA_CUH

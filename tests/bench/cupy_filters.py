@@ -22,8 +22,7 @@ ROWS = [
     *(("gaussian", "float32", sigma) for sigma in (1, 2, 4, 20)),
     *(("box", "float32", radius) for radius in (1, 10, 50)),
     ("box", "int16", 1),
-    ("median", "float32", 1),
-    ("median", "int16", 1),
+    *(("median", kind, radius) for radius in (1, 2, 3) for kind in ("float32", "int16")),
 ]
 EDGES = {0: "renormalise", 2: "reflect"}
 GAUSSIAN = re.compile(r"gaussian (\d+) +\S+ (\w+): step +([\d.]+) ms.*call +([\d.]+) ms")

@@ -1,6 +1,7 @@
 /* Median on the GPU: a conversion where one is needed, then a kernel for each channel. */
 #include "kernels/filters/median/median_network_cuda.cuh"
 #include "kernels/filters/median/median_select_cuda.cuh"
+#include "kernels/filters/median/median_sliced_cuda.cuh"
 
 namespace lob::filters
 {
@@ -29,6 +30,21 @@ lob_status convert(lob_device *device, const convert_params &p, lob_error *error
                            CONVERT_THREADS, p, error);
 }
 
+/* Any window, whatever the places hold: by slices of bits, or by bisection where it is too large.
+ */
+template <typename T>
+lob_status run_any(lob_device *device, const median_params<T> &p, lob_type type, lob_error *error)
+{
+    using bits = typename voxel_key<T>::bits;
+    sliced_params<bits> sliced = {};
+    bool done = false;
+    sliced.kind = lob_key_kind_of(type);
+    sliced.image = {(const bits *)p.in, (bits *)p.out, p.mask, p.axes, p.edge, 0, p.gaps};
+    memcpy(&sliced.image.edge_value, &p.edge_value, sizeof p.edge_value);
+    LOB_TRY(run_sliced(&done, device, sliced, error));
+    return done ? LOB_OK : run_select(device, p, error);
+}
+
 /* All channels of an image whose type out has too. */
 template <typename T>
 lob_status run(lob_device *device, const lob_filter_image *out, const lob_filter_image *in,
@@ -51,7 +67,7 @@ lob_status run(lob_device *device, const lob_filter_image *out, const lob_filter
     for (int c = 0; c < in->channels; c++) {
         p.in = (const T *)in->data + c * voxels;
         p.out = (T *)out->data + c * voxels;
-        LOB_TRY(by_network ? run_network(device, p, error) : run_select(device, p, error));
+        LOB_TRY(by_network ? run_network(device, p, error) : run_any(device, p, in->type, error));
     }
     return LOB_OK;
 }

@@ -1,8 +1,9 @@
 /*
  * How the kernels of the median see an image, and how they read voxels.
  *
- *   median_cuda.cu          the call: conversion, the choice between the two below
+ *   median_cuda.cu          the call: conversion, the choice among those below
  *   median_network_cuda.cuh 3x3x3 and 3x3 places by comparisons that neighbours share
+ *   median_sliced_cuda.cuh  up to some thousand places, with gaps too, by slices of bits
  *   median_select_cuda.cuh  any places, with gaps too: by bisection
  */
 #ifndef LOB_MEDIAN_PARAMS_CUDA_CUH
@@ -38,6 +39,7 @@ template <typename T> struct voxel_key;
 #define LOB_VOXEL_KEY(T, K, BITS, KIND)                                               \
     template <> struct voxel_key<T> {                                                 \
         using key = K;                                                                \
+        using bits = uint##BITS##_t;                                                  \
         static constexpr key MOST = (key) ~(key)0 >> (sizeof(key) * 8 - BITS);        \
         static __device__ key of(T voxel)                                             \
         {                                                                             \
