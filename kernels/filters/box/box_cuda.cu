@@ -85,12 +85,36 @@ lob_status run_step(const box_run &b, box_step step, float *out, const float *in
 {
     box_rows p;
     int64_t shared;
-    if (step == ALONG_ALL) return run_direct(b.device, out, in, b.pass, b.error);
+    if (step == ALONG_ALL)
+        return run_direct(b.device, out, in, NULL, b.pass, NULL,
+                          &b.pass[b.pass[2].radius ? 2 : 1].after, b.error);
     if (step == ALONG_Y || step == ALONG_Z || !rows_of(&p, &shared, b, step == ALONG_PLANES))
         return along(b, step, out, in);
     p.out = out;
     p.in = in;
     return run_rows(b.device, p, shared, b.error);
+}
+
+const lob_filter_map identity = {1.0f, 0.0f, -INFINITY, INFINITY, true};
+
+/* Whether values need no conversion to float32. */
+bool reads_floats(const lob_filter_image *in, const lob_filter_call *call)
+{
+    return in->type == LOB_F32 && call->before.identity;
+}
+
+/* Read a channel as float32. */
+lob_status read_floats(const box_run *b, float *out, const lob_filter_image *in,
+                       const lob_filter_call *call, lob_box_what what, const lob_filter_map &after,
+                       int64_t channel)
+{
+    const int64_t n = lob_dims_voxels(in->dims);
+    const read_params p = {
+        out, {in->data, in->type, call->mask, call->before, what},
+         after, channel * n, n
+    };
+    return lob_launch_over(b->device, read_kernel, "box, values as float32", n, BOX_THREADS, p,
+                           b->error);
 }
 
 /* Sums of one kind of a channel, in `to`; steps write there and to `between` by turns. Without a
@@ -99,8 +123,7 @@ lob_status run_kind(box_run *b, float *to, float *between, const lob_filter_imag
                     const lob_filter_call *call, lob_box_what what, int64_t channel)
 {
     const int64_t n = lob_dims_voxels(in->dims);
-    const lob_filter_map identity = {1.0f, 0.0f, -INFINITY, INFINITY, true};
-    const bool as_it_is = what == LOB_BOX_MEANS && in->type == LOB_F32 && call->before.identity;
+    const bool as_it_is = what == LOB_BOX_MEANS && reads_floats(in, call);
     const float *from = (const float *)in->data + channel * n;
     box_step steps[3];
     lob_box_passes(b->pass, in, call, what);
@@ -108,15 +131,7 @@ lob_status run_kind(box_run *b, float *to, float *between, const lob_filter_imag
     if (!as_it_is || count == 0) {
         const bool mapped = what == LOB_BOX_MEANS && count == 0;
         float *const floats = count % 2 ? between : to;
-        const read_params p = {
-            floats,
-            {in->data, in->type, call->mask, call->before, what},
-            mapped ? call->after : identity,
-            channel * n,
-            n
-        };
-        LOB_TRY(lob_launch_over(b->device, read_kernel, "box, values as float32", n, BOX_THREADS, p,
-                                b->error));
+        LOB_TRY(read_floats(b, floats, in, call, what, mapped ? call->after : identity, channel));
         from = floats;
     }
     for (int i = 0; i < count; i++) {
@@ -158,6 +173,18 @@ lob_status run_weighed(box_run *b, float *out, const box_memory &m, const lob_fi
                        const lob_filter_call *call, int64_t channel)
 {
     const int64_t n = lob_dims_voxels(in->dims);
+    lob_box_pass weights[3];
+    lob_box_passes(b->pass, in, call, LOB_BOX_SUMS);
+    lob_box_passes(weights, in, call, LOB_BOX_WEIGHTS);
+    if (direct_fits(b->pass)) {
+        const float *from = (const float *)in->data + channel * n;
+        if (!reads_floats(in, call)) {
+            LOB_TRY(read_floats(b, m.a, in, call, LOB_BOX_MEANS, identity, channel));
+            from = m.a;
+        }
+        return run_direct(b->device, out, from, call->mask, b->pass, weights, &call->after,
+                          b->error);
+    }
     LOB_TRY(run_kind(b, m.a, out, in, call, LOB_BOX_SUMS, channel));
     LOB_TRY(run_kind(b, m.b, out, in, call, LOB_BOX_WEIGHTS, channel));
     const divide_params p = {

@@ -6,7 +6,8 @@
  *   along y  the means of the rows before are in its registers
  *   along z  the means of the planes before are in shared memory, where only it reads them
  *
- * So warps wait for nothing but memory.
+ * So warps wait for nothing but memory. With GAPS, sums of the data take the place of means, and
+ * beside them goes how many data there are: four columns' numbers in the bytes of one word.
  */
 #ifndef LOB_BOX_DIRECT_CUDA_CUH
 #define LOB_BOX_DIRECT_CUDA_CUH
@@ -21,11 +22,15 @@ enum { FOUR = 4, STRIP = WARP * FOUR, ROWS = 8, DIRECT_WARPS = 4 };
 struct box_direct {
     float *out;
     const float *in;
+    const uint8_t *mask; /* with GAPS; may be NULL */
     lob_box_pass pass[3];
     lob_filter_map after;
     double factor[2 * LOB_BOX_DIRECT + 2]; /* of the sum over a window of so many places */
     int32_t strips, bands, chunks, chunk;  /* tiles along x, y and z; planes of a tile */
     bool fours;                            /* rows consist of fours, at multiples of 16 bytes */
+    /* With GAPS: what a datum adds to the sum of weights; data outside of each axis, four times. */
+    float weight;
+    uint32_t outside[3];
 };
 
 /* A warp's tile, and where a thread reads; at -1 stands what is outside. */
@@ -76,25 +81,72 @@ static __device__ inline direct_tile direct_tile_of(const box_direct &p, int64_t
 /* What a thread reads of a row; `beside` is what the strips beside hold of it. */
 struct direct_row {
     float value[FOUR], beside;
+    uint32_t data, beside_data; /* with GAPS: 1 in a byte for each value that is */
 };
 
-template <bool FOURS>
-static __device__ inline direct_row read_direct(const box_direct &p, const direct_tile &t,
-                                                const float *row)
+/* Set what is no data to 0. Returns 1 for data. */
+static __device__ inline uint32_t only_data(float *value, bool in_mask)
 {
+    const bool data = in_mask && lob_box_finite(*value);
+    if (!data) *value = 0.0f;
+    return data;
+}
+
+/* at: the row's first voxel. */
+template <bool FOURS, bool GAPS>
+static __device__ inline direct_row read_direct(const box_direct &p, const direct_tile &t,
+                                                int64_t at)
+{
+    const float *const row = p.in + at;
+    const uint8_t *const mask = p.mask ? p.mask + at : NULL;
+    const uint32_t outside = p.outside[0] & 1;
+    uchar4 in_mask = make_uchar4(1, 1, 1, 1);
     direct_row r = {};
     if (!FOURS) {
 #pragma unroll
-        for (int k = 0; k < FOUR; k++) r.value[k] = t.at[k] < 0 ? p.pass[0].outside : row[t.at[k]];
+        for (int k = 0; k < FOUR; k++) {
+            r.value[k] = t.at[k] < 0 ? p.pass[0].outside : row[t.at[k]];
+            if (GAPS)
+                r.data |= (t.at[k] < 0 ? outside : only_data(&r.value[k], !mask || mask[t.at[k]]))
+                          << 8 * k;
+        }
     } else if (t.x < p.pass[0].n) {
         const float4 four = *(const float4 *)(row + t.x);
         r.value[0] = four.x;
         r.value[1] = four.y;
         r.value[2] = four.z;
         r.value[3] = four.w;
+        if (GAPS) {
+            if (mask) in_mask = *(const uchar4 *)(mask + t.x);
+            r.data = only_data(&r.value[0], in_mask.x) | only_data(&r.value[1], in_mask.y) << 8 |
+                     only_data(&r.value[2], in_mask.z) << 16 |
+                     only_data(&r.value[3], in_mask.w) << 24;
+        }
     }
     r.beside = t.beside < 0 ? p.pass[0].outside : row[t.beside];
+    if (GAPS)
+        r.beside_data = t.beside < 0 ? outside : only_data(&r.beside, !mask || mask[t.beside]);
     return r;
+}
+
+/* How many data are in the windows along x of a thread's voxels, a byte for each. */
+template <int R>
+static __device__ inline uint32_t count_along_x(const direct_row &row, int lane, int end)
+{
+    uint32_t left = __shfl_up_sync(ALL_LANES, row.data, 1);
+    uint32_t right = __shfl_down_sync(ALL_LANES, row.data, 1);
+    uint32_t first = 0, last = 0, sum = row.data;
+#pragma unroll
+    for (int j = 0; j < R; j++) {
+        first |= __shfl_sync(ALL_LANES, row.beside_data, j) << 8 * (FOUR - R + j);
+        last |= __shfl_sync(ALL_LANES, row.beside_data, WARP - R + j) << 8 * j;
+    }
+    if (lane == 0) left = first;
+    if (lane == end) right = last;
+#pragma unroll
+    for (int j = 1; j <= R; j++)
+        sum += __funnelshift_l(left, row.data, 8 * j) + __funnelshift_r(row.data, right, 8 * j);
+    return sum;
 }
 
 /* Means along x of a thread's voxels; end: the thread with the row's last ones. */
@@ -137,17 +189,20 @@ static __device__ inline void mean_along_y(float mean[FOUR], const float (*rows)
     }
 }
 
-/* Means along x and y of the thread's part of a plane. */
-template <int R, bool FOURS>
-static __device__ inline void mean_of_plane(float mean[ROWS][FOUR], const box_direct &p,
-                                            const direct_tile &t, const float *plane, int lane)
+/* Means along x and y of the thread's part of a plane, whose first voxel is `plane`; with GAPS,
+ * data too. */
+template <int R, bool FOURS, bool GAPS>
+static __device__ inline void mean_of_plane(float mean[ROWS][FOUR], uint32_t data[ROWS],
+                                            const box_direct &p, const direct_tile &t,
+                                            int64_t plane, int lane)
 {
     float rows[ROWS + 2 * R][FOUR];
+    uint32_t counts[ROWS + 2 * R];
     direct_row row[ROWS + 2 * R];
 #pragma unroll
     for (int j = 0; j < ROWS + 2 * R; j++) {
         const int32_t from = __shfl_sync(ALL_LANES, t.row, j);
-        row[j] = read_direct<FOURS>(p, t, plane + (from < 0 ? 0 : from) * p.pass[0].n);
+        row[j] = read_direct<FOURS, GAPS>(p, t, plane + (from < 0 ? 0 : from) * p.pass[0].n);
     }
 #pragma unroll
     for (int j = 0; j < ROWS + 2 * R; j++) {
@@ -156,23 +211,54 @@ static __device__ inline void mean_of_plane(float mean[ROWS][FOUR], const box_di
 #pragma unroll
         for (int k = 0; k < FOUR; k++)
             if (outside) rows[j][k] = p.pass[1].outside;
+        if (GAPS) {
+            const uint32_t count = count_along_x<R>(row[j], lane, t.last);
+            counts[j] = outside ? p.outside[1] : count;
+            if (j >= 2 * R) {
+                data[j - 2 * R] = 0;
+#pragma unroll
+                for (int i = j - 2 * R; i <= j; i++) data[j - 2 * R] += counts[i];
+            }
+        }
         if (j >= 2 * R)
             mean_along_y<R>(mean[j - 2 * R], rows + j - 2 * R,
                             __shfl_sync(ALL_LANES, t.factor_y, j - 2 * R));
     }
 }
 
+/* The means of a thread's voxels from voxel `at` on, from their sums and numbers of data; what they
+ * were where there are no data, or outside of the mask. */
 template <bool FOURS>
-static __device__ inline void write_direct(const box_direct &p, const direct_tile &t, int64_t y,
-                                           int64_t z, float mean[FOUR])
+static __device__ inline void divide_direct(float mean[FOUR], uint32_t data, const box_direct &p,
+                                            int64_t at, int64_t left)
 {
-    if (y >= p.pass[1].n) return;
-    float *const to = p.out + (z * p.pass[1].n + y) * p.pass[0].n + t.x;
+    uchar4 in_mask = make_uchar4(1, 1, 1, 1);
+    if (p.mask && FOURS) in_mask = *(const uchar4 *)(p.mask + at);
+    const bool in[FOUR] = {in_mask.x != 0, in_mask.y != 0, in_mask.z != 0, in_mask.w != 0};
+#pragma unroll
+    for (int k = 0; k < FOUR; k++) {
+        const uint32_t n = data >> 8 * k & 0xff;
+        if (k >= left) break;
+        if (n == 0 || !(FOURS || !p.mask ? in[k] : p.mask[at + k] != 0))
+            mean[k] = p.in[at + k];
+        else
+            mean[k] = mean[k] / ((float)n * p.weight);
+    }
+}
+
+template <bool FOURS, bool GAPS>
+static __device__ inline void write_direct(const box_direct &p, const direct_tile &t, int64_t y,
+                                           int64_t z, float mean[FOUR], uint32_t data)
+{
+    const int64_t at = (z * p.pass[1].n + y) * p.pass[0].n + t.x;
+    float *const to = p.out + at;
+    if (y >= p.pass[1].n || t.x >= p.pass[0].n) return;
+    if (GAPS) divide_direct<FOURS>(mean, data, p, at, p.pass[0].n - t.x);
     if (!p.after.identity)
 #pragma unroll
         for (int k = 0; k < FOUR; k++) mean[k] = lob_filter_mapped(mean[k], &p.after);
     if (FOURS) {
-        if (t.x < p.pass[0].n) *(float4 *)to = make_float4(mean[0], mean[1], mean[2], mean[3]);
+        *(float4 *)to = make_float4(mean[0], mean[1], mean[2], mean[3]);
     } else {
 #pragma unroll
         for (int k = 0; k < FOUR; k++)
@@ -206,8 +292,19 @@ static __device__ inline void mean_along_z(float mean[FOUR], float4 *before, int
     }
 }
 
-template <int R, bool FOURS>
-static __global__ void __launch_bounds__(DIRECT_WARPS *WARP, R == 1 ? 4 : 3)
+/* The same of numbers of data. */
+template <int R>
+static __device__ inline uint32_t count_along_z(uint32_t data, uint32_t *before, int step, int turn)
+{
+    uint32_t sum = data;
+#pragma unroll
+    for (int i = 0; i < 2 * R; i++) sum += before[i * step];
+    before[turn % (2 * R) * step] = data;
+    return sum;
+}
+
+template <int R, bool FOURS, bool GAPS>
+static __global__ void __launch_bounds__(DIRECT_WARPS *WARP, R == 1 && !GAPS ? 4 : 3)
     direct_windows_kernel(const __grid_constant__ box_direct p)
 {
     extern __shared__ float4 planes[];
@@ -215,7 +312,10 @@ static __global__ void __launch_bounds__(DIRECT_WARPS *WARP, R == 1 ? 4 : 3)
     const int64_t number = (int64_t)blockIdx.x * DIRECT_WARPS + warp;
     const lob_box_pass &z = p.pass[2];
     constexpr int STEP = ROWS * WARP;
-    float4 *const before = planes + warp * 2 * R * STEP + lane; /* its first planes write nothing */
+    /* What the first planes read of these is written nowhere. */
+    float4 *const before = planes + warp * 2 * R * STEP + lane;
+    uint32_t *const counts =
+        (uint32_t *)(planes + DIRECT_WARPS * 2 * R * STEP) + warp * 2 * R * STEP + lane;
     if (number >= (int64_t)p.strips * p.bands * p.chunks) return;
     const direct_tile t = direct_tile_of<R>(p, number, lane);
     const int around = z.radius ? R : 0;
@@ -224,16 +324,19 @@ static __global__ void __launch_bounds__(DIRECT_WARPS *WARP, R == 1 ? 4 : 3)
         const int32_t to = at - around;
         const int turn = at - t.z0 + around;
         float mean[ROWS][FOUR];
-        mean_of_plane<R, FOURS>(mean, p, t,
-                                p.in + (from < 0 ? 0 : from) * p.pass[0].n * p.pass[1].n, lane);
+        uint32_t data[ROWS] = {};
+        mean_of_plane<R, FOURS, GAPS>(mean, data, p, t,
+                                      (from < 0 ? 0 : from) * p.pass[0].n * p.pass[1].n, lane);
         const double factor_z = direct_factor(p, 2, to);
 #pragma unroll
         for (int j = 0; j < ROWS; j++) {
 #pragma unroll
             for (int k = 0; k < FOUR; k++)
                 if (from < 0) mean[j][k] = z.outside;
+            if (GAPS && from < 0) data[j] = p.outside[2];
             if (around) mean_along_z<R>(mean[j], before + j * WARP, STEP, turn, factor_z);
-            if (to >= t.z0) write_direct<FOURS>(p, t, t.y0 + j, to, mean[j]);
+            if (GAPS && around) data[j] = count_along_z<R>(data[j], counts + j * WARP, STEP, turn);
+            if (to >= t.z0) write_direct<FOURS, GAPS>(p, t, t.y0 + j, to, mean[j], data[j]);
         }
     }
 }
@@ -248,29 +351,57 @@ static bool direct_fits(const lob_box_pass pass[3])
            (pass[2].radius == radius || pass[2].radius == 0);
 }
 
-template <int R, bool FOURS>
+template <int R, bool FOURS, bool GAPS>
 static lob_status launch_direct(lob_device *device, const box_direct &p, lob_error *error)
 {
-    const size_t shared = sizeof(float4) * DIRECT_WARPS * 2 * R * ROWS * WARP;
+    const size_t kept = sizeof(float4) + (GAPS ? sizeof(uint32_t) : 0);
+    const size_t shared = kept * DIRECT_WARPS * 2 * R * ROWS * WARP;
     const int64_t warps = lob_product(p.strips, p.bands, p.chunks, 1);
     const int64_t grid = (warps + DIRECT_WARPS - 1) / DIRECT_WARPS;
+    const auto kernel = direct_windows_kernel<R, FOURS, GAPS>;
     if (grid > INT32_MAX) return lob_device_too_large(error);
-    LOB_TRY(lob_allow_shared(direct_windows_kernel<R, FOURS>, shared, error));
-    return lob_launch(device, direct_windows_kernel<R, FOURS>, "box, small windows", grid,
-                      DIRECT_WARPS * WARP, shared, p, error);
+    LOB_TRY(lob_allow_shared(kernel, shared, error));
+    return lob_launch(device, kernel, "box, small windows", grid, DIRECT_WARPS * WARP, shared, p,
+                      error);
 }
 
-/* All passes at once. */
-static lob_status run_direct(lob_device *device, float *out, const float *in,
-                             const lob_box_pass pass[3], lob_error *error)
+template <bool GAPS>
+static lob_status launch_direct_radius(lob_device *device, const box_direct &p, lob_error *error)
+{
+    const bool one = p.pass[0].radius == 1;
+    return one && p.fours ? launch_direct<1, true, GAPS>(device, p, error)
+           : one          ? launch_direct<1, false, GAPS>(device, p, error)
+           : p.fours      ? launch_direct<2, true, GAPS>(device, p, error)
+                          : launch_direct<2, false, GAPS>(device, p, error);
+}
+
+/* Numbers of data outside of each axis, and what one datum weighs. */
+static void weigh_direct(box_direct *p, const lob_box_pass weights[3])
+{
+    float weight = 1.0f;
+    for (int a = 0; a < 3; a++) {
+        p->outside[a] = (uint32_t)(weights[a].outside / weight) * 0x01010101u;
+        if (weights[a].radius > 0) weight = (float)(weight * weights[a].factor);
+    }
+    p->weight = weight;
+}
+
+/*
+ * All passes at once.
+ *
+ *   weights  in  the passes of the weights where some voxels are no data: those that are not finite
+ *                or outside of the mask, which may be NULL. pass is of the sums then
+ */
+static lob_status run_direct(lob_device *device, float *out, const float *in, const uint8_t *mask,
+                             const lob_box_pass pass[3], const lob_box_pass *weights,
+                             const lob_filter_map *after, lob_error *error)
 {
     box_direct p = {};
     p.out = out;
     p.in = in;
-    for (int a = 0; a < 3; a++) {
-        p.pass[a] = pass[a];
-        if (pass[a].radius > 0) p.after = pass[a].after;
-    }
+    p.mask = mask;
+    p.after = *after;
+    for (int a = 0; a < 3; a++) p.pass[a] = pass[a];
     for (int n = 1; n <= 2 * LOB_BOX_DIRECT + 1; n++) p.factor[n] = 1.0 / n;
     p.strips = (int32_t)((pass[0].n + STRIP - 1) / STRIP);
     p.bands = (int32_t)((pass[1].n + ROWS - 1) / ROWS);
@@ -279,12 +410,11 @@ static lob_status run_direct(lob_device *device, float *out, const float *in,
     const int64_t cuts = (wanted + columns - 1) / columns, chunk = (n + cuts - 1) / cuts;
     p.chunk = chunk < 16 ? 16 : (int32_t)chunk;
     p.chunks = (int32_t)((n + p.chunk - 1) / p.chunk);
-    p.fours = pass[0].n % FOUR == 0 && (uintptr_t)in % 16 == 0 && (uintptr_t)out % 16 == 0;
-    const bool one = pass[0].radius == 1;
-    return one && p.fours ? launch_direct<1, true>(device, p, error)
-           : one          ? launch_direct<1, false>(device, p, error)
-           : p.fours      ? launch_direct<2, true>(device, p, error)
-                          : launch_direct<2, false>(device, p, error);
+    p.fours = pass[0].n % FOUR == 0 && (uintptr_t)in % 16 == 0 && (uintptr_t)out % 16 == 0 &&
+              (uintptr_t)mask % FOUR == 0;
+    if (!weights) return launch_direct_radius<false>(device, p, error);
+    weigh_direct(&p, weights);
+    return launch_direct_radius<true>(device, p, error);
 }
 
 } /* namespace lob::filters */
