@@ -86,7 +86,8 @@ static lob_status join(int k, lob_error *error)
                         "of the plugin's MPI, or by `srun --mpi=pmix`",
                         told);
     }
-    return lob_team_begin(&all, rank, size, mpi->post, NULL);
+    const lob_status st = lob_team_begin(&all, rank, size, mpi->post, NULL);
+    return st == LOB_OK ? st : lob_fail(error, st, "out of memory");
 }
 
 lob_status lob_ranks_begin(const char *command, bool shares)
