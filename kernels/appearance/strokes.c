@@ -102,11 +102,8 @@ static void find_planes(cover *c)
         if (c->all <= most && 2 * (found + 1) <= held) return;
     }
     memset(c->strokes->planes, 0, (size_t)slices_of(d));
-    for (int64_t s = 0; s < lob_side(d, axis); s++) {
-        const int64_t *const in = lob_strokes_in(c->strokes, axis, s);
-        for (int32_t l = 0; l < c->strokes->labels; l++)
-            if (in[l] > 0) *plane_at(c->strokes, axis, s) = 1;
-    }
+    for (int64_t s = 0; s < lob_side(d, axis); s++)
+        *plane_at(c->strokes, axis, s) = lob_strokes_labels_in(c->strokes, axis, s) > 0;
 }
 
 /* ---- counting ---- */
@@ -206,15 +203,6 @@ static bool is_plane(const lob_strokes *strokes, int axis, int64_t slice)
     return lob_side(strokes->dims, axis) == 1 || *plane_at(strokes, axis, slice);
 }
 
-/* Labels that the strokes of a slice have. */
-static int32_t labels_in(const lob_strokes *strokes, int axis, int64_t slice)
-{
-    const int64_t *const in = lob_strokes_in(strokes, axis, slice);
-    int32_t n = 0;
-    for (int32_t l = 0; l < strokes->labels; l++) n += in[l] > 0;
-    return n;
-}
-
 /*
  * Count whose strokes are seen along lines in slices.
  *
@@ -226,7 +214,8 @@ static void count_seen(int64_t *seen, const views *v, const lob_strokes *strokes
 {
     const lob_dims d = strokes->dims;
     for (int64_t s = 0; s < lob_side(d, axis); s++) {
-        if (planes && (!is_plane(strokes, axis, s) || labels_in(strokes, axis, s) < 2)) continue;
+        if (planes && (!is_plane(strokes, axis, s) || lob_strokes_labels_in(strokes, axis, s) < 2))
+            continue;
         for (int along = 0; along < 3; along++) {
             const int other = 3 - axis - along;
             for (int64_t o = 0; along != axis && o < lob_side(d, other); o++) {
@@ -292,12 +281,7 @@ int lob_strokes_axis(const lob_strokes *strokes)
         const int64_t side = lob_side(strokes->dims, axis);
         int64_t held = 0;
         if (side == 1) return -1;
-        for (int64_t s = 0; s < side; s++) {
-            const int64_t *in = lob_strokes_in(strokes, axis, s);
-            int32_t l = 0;
-            while (l < strokes->labels && in[l] == 0) l++;
-            held += l < strokes->labels;
-        }
+        for (int64_t s = 0; s < side; s++) held += lob_strokes_labels_in(strokes, axis, s) > 0;
         if (held > fewest) continue;
         fewest = held;
         best = axis;

@@ -26,6 +26,15 @@ static inline int64_t *lob_strokes_in(const lob_strokes *strokes, int axis, int6
     return strokes->across + (before + slice) * strokes->labels;
 }
 
+/* How many labels have strokes in a slice. */
+static inline int32_t lob_strokes_labels_in(const lob_strokes *strokes, int axis, int64_t slice)
+{
+    const int64_t *const voxels = lob_strokes_in(strokes, axis, slice);
+    int32_t n = 0;
+    for (int32_t l = 0; l < strokes->labels; l++) n += voxels[l] > 0;
+    return n;
+}
+
 /*
  * Count strokes, and find the planes in which they were drawn: all slices with strokes across
  * lob_strokes_axis, unless at most half as many slices across several axes hold all but a 50th

@@ -31,10 +31,7 @@ static int64_t slice_of(const look *k, int64_t voxel)
 
 static bool is_alone(const look *k, int64_t voxel)
 {
-    const int64_t *const held = lob_strokes_in(k->strokes, k->axis, slice_of(k, voxel));
-    int32_t labels = 0;
-    for (int32_t l = 0; l < k->strokes->labels; l++) labels += held[l] > 0;
-    return labels == 1;
+    return lob_strokes_labels_in(k->strokes, k->axis, slice_of(k, voxel)) == 1;
 }
 
 static double value_of(const look *k, int channel, int64_t voxel)

@@ -103,10 +103,7 @@ lob_status lob_strokes_width(double *width_mm, const lob_strokes *strokes, const
     bool good = true;
     *width_mm = 0;
     for (int64_t s = 0; s < lob_side(strokes->dims, axis) && good; s++) {
-        const int64_t *const voxels = lob_strokes_in(strokes, axis, s);
-        int labels = 0;
-        for (int32_t l = 0; l < strokes->labels; l++) labels += voxels[l] > 0;
-        if (labels < 2) continue;
+        if (lob_strokes_labels_in(strokes, axis, s) < 2) continue;
         good = take_points(&w, seeds, type, strokes->dims, spacing_mm, axis, s) &&
                take_distances(&w, background);
     }

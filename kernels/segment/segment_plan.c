@@ -123,9 +123,7 @@ static lob_status find_outlines(int *axes, lob_segment_plan *plan, const lob_str
         *axes += any;
     }
     for (int64_t z = 0; z < lob_side(d, plan->axis); z++) {
-        const int64_t *const voxels = lob_strokes_in(strokes, plan->axis, z);
-        int32_t labels = 0;
-        for (int32_t k = 0; k < plan->count; k++) labels += voxels[k] > 0;
+        const int32_t labels = lob_strokes_labels_in(strokes, plan->axis, z);
         plan->slices += labels > 0;
         plan->outlined += labels > 1;
     }

@@ -12,9 +12,7 @@ static int64_t find_drawn(bool *drawn, const lob_strokes *strokes, int axis)
 {
     int64_t all = 0;
     for (int64_t i = 0; i < lob_side(strokes->dims, axis); i++) {
-        const int64_t *const voxels = lob_strokes_in(strokes, axis, i);
-        drawn[i] = false;
-        for (int32_t k = 0; k < strokes->labels; k++) drawn[i] = drawn[i] || voxels[k] > 0;
+        drawn[i] = lob_strokes_labels_in(strokes, axis, i) > 0;
         all += drawn[i];
     }
     return all;

@@ -25,10 +25,8 @@ static void fill(lob_volume *labels, const lob_strokes *counted, int axis, int32
             for (int64_t x = box.first[0]; x < box.first[0] + box.size[0]; x++) {
                 const int64_t i = (z * d.ny + y) * d.nx + x;
                 const int64_t slice = axis == 0 ? x : axis == 1 ? y : z;
-                const int64_t *const held = lob_strokes_in(counted, axis, slice);
-                bool any = false;
-                for (int32_t l = 0; l < counted->labels && !any; l++) any = held[l] > 0;
-                if (any && lob_label_at(labels->data, labels->type, i) == 0)
+                if (lob_label_at(labels->data, labels->type, i) == 0 &&
+                    lob_strokes_labels_in(counted, axis, slice) > 0)
                     lob_label_put(labels->data, labels->type, i, background);
             }
 }
@@ -39,10 +37,7 @@ static double share_of_slices(const lob_strokes *counted, int axis)
 {
     int64_t first = -1, last = -1, held = 0;
     for (int64_t s = 0; s < lob_side(counted->dims, axis); s++) {
-        const int64_t *const voxels = lob_strokes_in(counted, axis, s);
-        bool any = false;
-        for (int32_t l = 0; l < counted->labels; l++) any = any || voxels[l] > 0;
-        if (!any) continue;
+        if (lob_strokes_labels_in(counted, axis, s) == 0) continue;
         if (first < 0) first = s;
         last = s;
         held++;
