@@ -19,7 +19,7 @@ static int unknown(const char *name)
         nearest
             ? lob_fail(&error, LOB_EARG, "unknown command '%s'; did you mean %s?", name, nearest)
             : lob_fail(&error, LOB_EARG, "unknown command '%s'; lobule --help lists them", name);
-    fprintf(stderr, "lobule: %s\n", error.text);
+    if (lob_ranks_speak()) fprintf(stderr, "lobule: %s\n", error.text);
     return lob_status_exit_code(st);
 }
 
@@ -34,6 +34,7 @@ static int finish(void)
 /* --help, --man, --man NAME, --completion SHELL and --version; returns the exit code. */
 static int about(const char *option, const char *of)
 {
+    if (!lob_ranks_speak()) return 0;
     if (strcmp(option, "--version") == 0 || strcmp(option, "-V") == 0) {
         puts("lobule " LOB_VERSION);
     } else if (strcmp(option, "--man") == 0) {
@@ -77,7 +78,8 @@ int main(int argc, char **argv)
 {
     if (!lob_process_begin(&argc, &argv)) return lob_status_exit_code(LOB_ENOMEM);
     if (argc < 2) {
-        fputs("lobule: a command is missing; lobule --help lists them\n", stderr);
+        if (lob_ranks_speak())
+            fputs("lobule: a command is missing; lobule --help lists them\n", stderr);
         return lob_status_exit_code(LOB_EARG);
     }
     static const char *const abouts[] = {"--help", "-h",    "--version",
@@ -91,8 +93,6 @@ int main(int argc, char **argv)
     const lob_command *command = lob_find_command(name);
     if (!command) return unknown(name);
     sleep_at_barriers(argv);
-    const lob_status st = lob_ranks_begin(command->name, command->shares);
-    if (st != LOB_OK) return lob_status_exit_code(st);
     const int code = lob_call(command, argc - 2, argv + 2);
     lob_ranks_end();
     return code;

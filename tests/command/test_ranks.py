@@ -181,6 +181,15 @@ def test_commands_that_cannot_share_say_so(tmp_path, kind):
     assert done.returncode == 0 and done.stdout.count("image.nii") == 2
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_rank_0_alone_prints_help_and_what_is_misspelt(tmp_path, kind):
+    for arguments in (("--help",), ("--version",), ("components", "--help"), ("info", "--help")):
+        done = ranked(kind, 3, *arguments, cwd=tmp_path)
+        assert done.returncode == 0 and done.stdout == good(*arguments, cwd=tmp_path).stdout, done.stderr
+    for arguments in (("componets",), ("components", "--abov")):
+        assert_refused(ranked(kind, 3, *arguments, cwd=tmp_path), 64, arguments[-1])
+
+
 @pytest.mark.skipif(len(KINDS) < 2, reason="there is one MPI alone")
 def test_another_mpi_than_the_launchers_is_refused(tmp_path):
     save(noise(4, (5, 5, 5)), tmp_path / "image.nii")

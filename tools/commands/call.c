@@ -174,7 +174,7 @@ static lob_status print_about(lob_session *s, lob_manual_fn *print)
     const lob_command *c = s->command;
     const lob_manual manual = {c->name,  c->summary, c->description, c->examples,
                                s->table, 2,          c->compares,    c->registers};
-    print(stdout, &manual);
+    if (lob_ranks_speak()) print(stdout, &manual);
     return lob_stdout_end(&s->error);
 }
 
@@ -238,6 +238,8 @@ static lob_status agree_to_end(lob_session *s, lob_status status)
 /* Parse and check; *skip: --skip-existing finds nothing to do. */
 static lob_status prepare(lob_session *s, bool *skip)
 {
+    if (!s->host) LOB_TRY(lob_ranks_begin(s->command->shares, &s->error));
+    if (!s->host) s->ranks = lob_ranks();
     LOB_TRY(parse(s));
     hush(s);
     LOB_TRY(lob_outputs_check(s, skip));
@@ -321,7 +323,6 @@ static void start(lob_session *s, const lob_command *command, int argc, char **a
                        .argc = argc,
                        .argv = argv,
                        .device = {.backend = "auto"},
-                       .ranks = command->host ? NULL : lob_ranks(),
                        .extra_role = "",
                        .doing = "working",
                        .start_s = lob_clock_s()};

@@ -87,23 +87,26 @@ static lob_status join(int k, lob_error *error)
                         told);
     }
     const lob_status st = lob_team_begin(&all, rank, size, mpi->post, NULL);
-    return st == LOB_OK ? st : lob_fail(error, st, "out of memory");
+    if (st == LOB_OK) return st;
+    mpi = NULL;
+    return lob_fail(error, st, "out of memory");
 }
 
-lob_status lob_ranks_begin(const char *command, bool shares)
+bool lob_ranks_speak(void)
 {
     const int k = launcher();
-    lob_error error = {.text = ""};
+    return k < 0 || number_of(launchers[k].rank, 0) == 0;
+}
+
+lob_status lob_ranks_begin(bool shares, lob_error *error)
+{
+    const int k = launcher();
     if (k < 0) return LOB_OK;
-    const lob_status st =
-        shares ? join(k, &error)
-               : lob_fail(&error, LOB_EARG,
-                          "%d tasks cannot share its work; start it once, or with LOBULE_RANKS=off "
-                          "if each task has its own",
-                          number_of(launchers[k].size, 1));
-    if (st != LOB_OK && number_of(launchers[k].rank, 0) == 0)
-        fprintf(stderr, "lobule %s: %s\n", command, error.text);
-    return st;
+    if (shares) return join(k, error);
+    return lob_fail(error, LOB_EARG,
+                    "%d tasks cannot share its work; start it once, or with LOBULE_RANKS=off if "
+                    "each task has its own",
+                    number_of(launchers[k].size, 1));
 }
 
 lob_team *lob_ranks(void)

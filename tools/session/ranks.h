@@ -7,16 +7,18 @@
 
 #include "kernels/team/team.h"
 
+/* Is this the task that speaks: the launcher's first, or the only one? It needs no MPI to know. */
+bool lob_ranks_speak(void);
+
 /*
- * Join the other ranks, if a launcher has started several. To be called once, before lob_call.
+ * Join the other ranks, if a launcher has started several. To be called once.
  *
- *   command  in  its name
- *   shares   in  whether it can share a volume; LOB_EARG where it cannot
+ *   shares  in  whether the command can share a volume; LOB_EARG where it cannot
  *
  * Returns LOB_OK, LOB_EARG (also where no plugin fits, or MPI counts other ranks than the launcher)
- * or LOB_ENOMEM; rank 0 prints the line.
+ * or LOB_ENOMEM.
  */
-lob_status lob_ranks_begin(const char *command, bool shares);
+lob_status lob_ranks_begin(bool shares, lob_error *error);
 
 /* All ranks; NULL: this process is alone. */
 lob_team *lob_ranks(void);

@@ -2,6 +2,7 @@
 #include "tools/session/session_print.h"
 
 #include "tools/session/host.h"
+#include "tools/session/ranks.h"
 
 #include <stdio.h>
 
@@ -38,7 +39,7 @@ void lob_session_print_progress(lob_session *s, double done)
 void lob_session_print_line(lob_session *s, const char *text)
 {
     char clean[sizeof s->failure]; /* text of a file may hold control characters */
-    if (lob_team_rank(s->ranks) > 0) return;
+    if (!lob_ranks_speak()) return;
     const lob_host *host = lob_session_outermost(s);
     if (!host) host = s->host;
     snprintf(clean, sizeof clean, "%s", text);
