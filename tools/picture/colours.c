@@ -61,19 +61,29 @@ static bool touch(const pairs *p, int32_t a, int32_t b)
     return p->bits[i / 8] >> i % 8 & 1;
 }
 
+/* Join n voxels from a on with those from b on. Most are alike in runs, which are compared at once.
+ */
+static void join_runs(const pairs *p, const lob_volume *v, int64_t a, int64_t b, int64_t n)
+{
+    enum { RUN = 64 };
+    const char *const data = v->data;
+    const size_t size = lob_type_of(v->type)->bytes;
+    for (int64_t from = 0, end; from < n; from = end) {
+        end = from + RUN < n ? from + RUN : n;
+        if (memcmp(data + (size_t)(a + from) * size, data + (size_t)(b + from) * size,
+                   (size_t)(end - from) * size) == 0)
+            continue;
+        for (int64_t i = from; i < end; i++)
+            join(p, lob_label_at(data, v->type, a + i), lob_label_at(data, v->type, b + i));
+    }
+}
+
 static void find_pairs(const pairs *p, const lob_volume *v)
 {
-    const int64_t nx = v->dims.nx, plane = nx * v->dims.ny;
-    int64_t at = 0;
-    for (int64_t z = 0; z < v->dims.nz; z++)
-        for (int64_t y = 0; y < v->dims.ny; y++)
-            for (int64_t x = 0; x < nx; x++, at++) {
-                const int32_t own = lob_label_at(v->data, v->type, at);
-                if (own == 0) continue;
-                if (x > 0) join(p, own, lob_label_at(v->data, v->type, at - 1));
-                if (y > 0) join(p, own, lob_label_at(v->data, v->type, at - nx));
-                if (z > 0) join(p, own, lob_label_at(v->data, v->type, at - plane));
-            }
+    const int64_t nx = v->dims.nx, plane = nx * v->dims.ny, voxels = plane * v->dims.nz;
+    for (int64_t row = 0; row < voxels; row += nx) join_runs(p, v, row, row + 1, nx - 1);
+    for (int64_t z = 0; z < voxels; z += plane) join_runs(p, v, z, z + nx, plane - nx);
+    join_runs(p, v, 0, plane, voxels - plane);
 }
 
 /* ---- the choice ---- */

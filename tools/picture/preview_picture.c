@@ -41,53 +41,76 @@ static bool is_hidden(const settings *set, const content *c, int32_t dense)
     return lob_label_list_has(set->hide, c->set.values[dense - 1]);
 }
 
-static bool is_shown(const content *c, int64_t voxel)
+/* Which voxels of a line count. */
+typedef void inside_line(bool *inside, const content *c, int64_t first, int64_t count);
+
+static void find_shown(bool *inside, const content *c, int64_t first, int64_t count)
 {
-    return c->shown[lob_label_at(c->labels.data, c->labels.type, voxel)];
+    for (int64_t i = 0; i < count; i++)
+        inside[i] = c->shown[lob_label_at(c->labels.data, c->labels.type, first + i)];
 }
 
-static bool is_bright(const content *c, int64_t voxel)
+static void find_bright(bool *inside, const content *c, int64_t first, int64_t count)
 {
-    double v;
-    lob_values(&v, c->image.data, c->image.type, voxel, 1);
-    return c->image.slope * v + c->image.inter >
-           0.5 * (c->overlay.window[0] + c->overlay.window[1]);
+    const double middle = 0.5 * (c->overlay.window[0] + c->overlay.window[1]);
+    enum { MANY = 256 };
+    double v[MANY];
+    for (int64_t from = 0; from < count; from += MANY) {
+        const int64_t n = count - from < MANY ? count - from : MANY;
+        lob_values(v, c->image.data, c->image.type, first + from, n);
+        for (int64_t i = 0; i < n; i++)
+            inside[from + i] = c->image.slope * v[i] + c->image.inter > middle;
+    }
 }
 
-/* The planes meet at the centre of mass of the voxels inside. Returns how many these are. */
-static int64_t locate(content *c, bool (*inside)(const content *c, int64_t voxel), int64_t low[3],
-                      int64_t high[3])
+/* The planes meet at the centre of mass of the voxels inside. Returns how many these are, or -1
+ * where memory lacks. */
+static int64_t locate(content *c, inside_line *find, int64_t low[3], int64_t high[3])
 {
     const lob_dims d = c->image.dims;
+    bool *const inside = malloc((size_t)d.nx);
     double sum[3] = {0, 0, 0};
-    int64_t count = 0, at = 0;
-    for (int64_t z = 0; z < d.nz; z++)
-        for (int64_t y = 0; y < d.ny; y++)
-            for (int64_t x = 0; x < d.nx; x++, at++) {
-                if (!inside(c, at)) continue;
-                const int64_t p[3] = {x, y, z};
-                for (int a = 0; a < 3; a++) {
-                    sum[a] += (double)p[a];
-                    if (count == 0 || p[a] < low[a]) low[a] = p[a];
-                    if (count == 0 || p[a] > high[a]) high[a] = p[a];
-                }
-                count++;
-            }
-    for (int a = 0; a < 3 && count; a++) c->at[a] = (int64_t)(sum[a] / (double)count + 0.5);
-    return count;
+    int64_t all = 0;
+    for (int64_t line = 0; inside && line < d.ny * d.nz; line++) {
+        int64_t count = 0, across = 0;
+        find(inside, c, line * d.nx, d.nx);
+        for (int64_t x = 0; x < d.nx; x++) {
+            count += inside[x];
+            across += inside[x] * x;
+        }
+        if (count == 0) continue;
+        int64_t first = 0, last = d.nx - 1;
+        while (!inside[first]) first++;
+        while (!inside[last]) last--;
+        const int64_t near[3] = {first, line % d.ny, line / d.ny},
+                      far[3] = {last, near[1], near[2]};
+        sum[0] += (double)across;
+        for (int a = 1; a < 3; a++) sum[a] += (double)(count * near[a]);
+        for (int a = 0; a < 3; a++) {
+            if (all == 0 || near[a] < low[a]) low[a] = near[a];
+            if (all == 0 || far[a] > high[a]) high[a] = far[a];
+        }
+        all += count;
+    }
+    for (int a = 0; a < 3 && all; a++) c->at[a] = (int64_t)(sum[a] / (double)all + 0.5);
+    const bool memory = inside != NULL;
+    free(inside);
+    return memory ? all : -1;
 }
 
 /* Box and centre of the labels shown; else the whole grid, and the centre of what is brighter than
  * the window's middle or, without any, of the grid. */
-static void locate_content(content *c, bool labels)
+static lob_status locate_content(content *c, bool labels)
 {
     int64_t low[3], high[3];
     for (int a = 0; a < 3; a++) {
         c->high[a] = lob_side(c->image.dims, a) - 1;
         c->at[a] = lob_side(c->image.dims, a) / 2;
     }
-    c->any_shown = labels && locate(c, is_shown, c->low, c->high) > 0;
-    if (!c->any_shown) locate(c, is_bright, low, high);
+    const int64_t shown = labels ? locate(c, find_shown, c->low, c->high) : 0;
+    c->any_shown = shown > 0;
+    if (shown < 0 || (shown == 0 && locate(c, find_bright, low, high) < 0)) return LOB_ENOMEM;
+    return LOB_OK;
 }
 
 lob_status lob_preview_look(lob_preview_content *c, const lob_preview *set, lob_error *error)
@@ -115,7 +138,8 @@ lob_status lob_preview_look(lob_preview_content *c, const lob_preview *set, lob_
     if (!isfinite(set->window[0]) || !isfinite(set->window[1]))
         st = lob_overlay_window(&c->overlay, set->project ? 50 : 2, set->project ? 99.9 : 98);
     if (st != LOB_OK) return lob_fail_file(error, st, set->image, "out of memory");
-    locate_content(c, labels);
+    st = locate_content(c, labels);
+    if (st != LOB_OK) return lob_fail_file(error, st, set->image, "out of memory");
     for (int a = 0; a < 3 && isfinite(set->at[a]); a++) c->at[a] = (int64_t)(set->at[a] + 0.5);
     return LOB_OK;
 }
