@@ -15,10 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What holds no data: nothing, what a mask leaves out, or voxels that are NaN. */
+typedef enum { NO_GAPS, MASKED, NANS } gaps;
+
 typedef struct {
     const lob_context *context;
     const bench_options *options;
-    lob_volume image;        /* float32 */
+    lob_volume image; /* float32 */
+    uint8_t *mask, *device_mask;
     float *result;           /* of the device, here */
     void *in, *out;          /* on the device, of the step alone */
     lob_filter_output found; /* of the call */
@@ -30,16 +34,24 @@ static const struct {
     lob_filter_kind kind;
     double sigma;
     bool exact;
+    gaps gaps;
 } rows[] = {
-    {"gaussian 1",        LOB_FILTER_GAUSSIAN,  1,  false},
-    {"gaussian 2",        LOB_FILTER_GAUSSIAN,  2,  false},
-    {"gaussian 4",        LOB_FILTER_GAUSSIAN,  4,  false},
-    {"gaussian 8",        LOB_FILTER_GAUSSIAN,  8,  false},
-    {"gaussian 20",       LOB_FILTER_GAUSSIAN,  20, false},
-    {"gaussian 6, exact", LOB_FILTER_GAUSSIAN,  6,  true },
-    {"gradient 1",        LOB_FILTER_GRADIENT,  1,  false},
-    {"gradient 2",        LOB_FILTER_GRADIENT,  2,  false},
-    {"laplacian 2",       LOB_FILTER_LAPLACIAN, 2,  false},
+    {"gaussian 1",        LOB_FILTER_GAUSSIAN,  1,  false, NO_GAPS},
+    {"gaussian 2",        LOB_FILTER_GAUSSIAN,  2,  false, NO_GAPS},
+    {"gaussian 4",        LOB_FILTER_GAUSSIAN,  4,  false, NO_GAPS},
+    {"gaussian 8",        LOB_FILTER_GAUSSIAN,  8,  false, NO_GAPS},
+    {"gaussian 20",       LOB_FILTER_GAUSSIAN,  20, false, NO_GAPS},
+    {"gaussian 6, exact", LOB_FILTER_GAUSSIAN,  6,  true,  NO_GAPS},
+    {"gradient 1",        LOB_FILTER_GRADIENT,  1,  false, NO_GAPS},
+    {"gradient 2",        LOB_FILTER_GRADIENT,  2,  false, NO_GAPS},
+    {"laplacian 2",       LOB_FILTER_LAPLACIAN, 2,  false, NO_GAPS},
+    {"gaussian 1, mask",  LOB_FILTER_GAUSSIAN,  1,  false, MASKED },
+    {"gaussian 2, mask",  LOB_FILTER_GAUSSIAN,  2,  false, MASKED },
+    {"gaussian 4, mask",  LOB_FILTER_GAUSSIAN,  4,  false, MASKED },
+    {"gaussian 8, mask",  LOB_FILTER_GAUSSIAN,  8,  false, MASKED },
+    {"gaussian 1, NaN",   LOB_FILTER_GAUSSIAN,  1,  false, NANS   },
+    {"gaussian 2, NaN",   LOB_FILTER_GAUSSIAN,  2,  false, NANS   },
+    {"gaussian 4, NaN",   LOB_FILTER_GAUSSIAN,  4,  false, NANS   },
 };
 
 static float *floats_of(const lob_volume *v)
@@ -66,20 +78,23 @@ static bool is_right(bench *b, const lob_filter_input *in, const lob_filter_opti
 static lob_status run_call(bench *b, const lob_filter_input *in, const lob_filter_options *options)
 {
     const lob_volume there = bench_there(b->context, &b->image, b->in);
-    const lob_filter_input in_there = {&there, NULL, in->steps, in->step_count, there.place};
+    const lob_filter_input in_there = {&there, in->mask ? b->device_mask : NULL, in->steps,
+                                       in->step_count, there.place};
     lob_error error = {.text = ""};
     lob_filter_output_free(&b->found);
     return lob_filter_cuda(&b->found, &in_there, options, b->context, &error);
 }
 
-static float time_step(bench *b, const lob_filter_step *step, const lob_filter_options *options)
+static float time_step(bench *b, const lob_filter_step *step, const lob_filter_options *options,
+                       gaps holes)
 {
     static const lob_filter_map same = {1, 0, -INFINITY, INFINITY, true};
     const lob_filter_call call = {
         .step = step,
         .options = options,
         .spacing_mm = {1, 1, 1},
-        .finite = true,
+        .mask = holes == MASKED ? b->device_mask : NULL,
+        .finite = holes != NANS,
         .before = same,
         .after = same
     };
@@ -100,6 +115,14 @@ static float time_step(bench *b, const lob_filter_step *step, const lob_filter_o
     return bench_median(ms, b->options->times);
 }
 
+/* Make every 97th voxel NaN. */
+static void make_nans(bench *b)
+{
+    const int64_t n = lob_voxels(&b->image);
+    for (int64_t i = 0; i < n; i += 97) ((float *)b->image.data)[i] = NAN;
+    bench_upload(b->in, b->image.data, (size_t)n * sizeof(float));
+}
+
 static int bench_row(bench *b, size_t row)
 {
     const lob_filter_step step = {
@@ -107,7 +130,9 @@ static int bench_row(bench *b, size_t row)
     };
     lob_filter_options options = lob_filter_defaults();
     options.exact = rows[row].exact;
-    const lob_filter_input in = {&b->image, NULL, &step, 1};
+    const bool masked = rows[row].gaps == MASKED;
+    const lob_filter_input in = {&b->image, masked ? b->mask : NULL, &step, 1};
+    if (rows[row].gaps == NANS && rows[row - 1].gaps != NANS) make_nans(b);
     if (b->options->volume && !strstr(rows[row].name, b->options->volume)) return 0;
     if (run_call(b, &in, &options) != LOB_OK || !is_right(b, &in, &options)) {
         printf("gaussian: %s: not the CPU's bytes\n", rows[row].name);
@@ -121,7 +146,7 @@ static int bench_row(bench *b, size_t row)
         if (i >= 0) ms[i] = took;
     }
     const float call = bench_median(ms, b->options->times);
-    const float alone = time_step(b, &step, &options);
+    const float alone = time_step(b, &step, &options, rows[row].gaps);
     const double bytes = 8.0 * (double)lob_voxels(&b->image);
     printf("%-20s %lldx%lldx%lld float32: step %7.3f ms, %4.0f %% of copying; call %7.3f ms\n",
            rows[row].name, (long long)b->image.dims.nx, (long long)b->image.dims.ny,
@@ -145,9 +170,13 @@ int bench_gaussian(const lob_context *context, const bench_options *options)
     b.image.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 1});
     b.image.data = floats_of(&abdomen);
     lob_volume_free(&abdomen);
-    const size_t bytes = (size_t)lob_voxels(&b.image) * sizeof(float);
+    const int64_t n = lob_voxels(&b.image);
+    const size_t bytes = (size_t)n * sizeof(float);
     b.result = malloc(bytes);
-    if (!b.result || !b.image.data) exit(75);
+    b.mask = malloc((size_t)n);
+    if (!b.result || !b.image.data || !b.mask) exit(75);
+    for (int64_t i = 0; i < n; i++) b.mask[i] = ((const float *)b.image.data)[i] > 100;
+    b.device_mask = bench_to_device(b.mask, (size_t)n);
     b.in = bench_to_device(b.image.data, bytes);
     b.out = bench_to_device(NULL, bytes);
     b.copy = bench_copy_bandwidth(context);
@@ -155,7 +184,9 @@ int bench_gaussian(const lob_context *context, const bench_options *options)
     lob_filter_output_free(&b.found);
     must(cudaFree(b.in), "cudaFree");
     must(cudaFree(b.out), "cudaFree");
+    must(cudaFree(b.device_mask), "cudaFree");
     free(b.result);
+    free(b.mask);
     lob_volume_free(&b.image);
     return failures;
 }

@@ -86,7 +86,7 @@ lob_status lob_gaussian_cpu(const lob_filter_image *out, const lob_filter_image 
     lob_gaussian_plan plan;
     LOB_TRY(lob_gaussian_plan_make(&plan, in->dims, call, budget, error));
     run r = {
-        .step = {&plan,     call, in->dims, NULL, add_up, NULL},
+        .step = {.plan = &plan,     .call = call, .dims = in->dims, .add_up = add_up},
         .threads = context->threads,
         .progress = {.context = context},
         .budget = budget

@@ -9,7 +9,7 @@ namespace lob::filters
 /* Working memory. What a call does not need is NULL. */
 struct gaussian_memory {
     float *tables;
-    float *between;    /* voxels: planes' output */
+    float *between;    /* voxels, or pairs of them: planes' output */
     float *filled;     /* voxels */
     float *lattice[2]; /* between passes that run one after the other */
 };
@@ -40,7 +40,8 @@ static gaussian_memory lay_out(arena *memory, const lob_gaussian_plan *plan, lob
     const int count = lob_gaussian_passes(passes, plan, dims, order, LOB_EDGE_NEAREST, 0.0f);
     const int64_t items = lob_gaussian_largest_between(passes, count);
     if (by_planes_of(plan)) {
-        m.between = memory->take<float>(plan->axis[2].used ? items : 0);
+        m.between = memory->take<float>(
+            plan->axis[2].used ? items * (1 + lob_gaussian_normalises(call)) : 0);
     } else {
         m.lattice[0] = memory->take<float>(items);
         m.lattice[1] = memory->take<float>(count > 2 ? items : 0);
@@ -50,7 +51,14 @@ static gaussian_memory lay_out(arena *memory, const lob_gaussian_plan *plan, lob
 
 static gaussian_job job_of(const gaussian_call *c, const lob_gaussian_sum *s)
 {
-    return {s->source, s->finish, c->memory.tables, c->step.plan->tables, s->out};
+    gaussian_job job = {};
+    job.source = s->source;
+    job.finish = s->finish;
+    job.tables = c->memory.tables;
+    job.host_tables = c->step.plan->tables;
+    job.out = s->out;
+    job.pairs = c->step.pairs && lob_gaussian_divides(&s->finish);
+    return job;
 }
 
 static lob_status by_planes(const gaussian_call *c, const lob_gaussian_sum *s,
@@ -68,6 +76,7 @@ static lob_status by_planes(const gaussian_call *c, const lob_gaussian_sum *s,
         if (!along[2]) return LOB_OK;
         job = job_of(c, s);
         job.source = lob_gaussian_of_floats(c->memory.between);
+        job.between = true;
     }
     return gaussian_march(c->device, &job, along[2], error);
 }
@@ -120,7 +129,13 @@ lob_status gaussian(lob_device *device, const lob_filter_image *out, const lob_f
     LOB_TRY(lob_gaussian_plan_make(&plan, in->dims, call, &host, error));
     arena memory(work);
     gaussian_call c = {device, {}, lay_out(&memory, &plan, in->dims, call)};
-    c.step = {&plan, call, in->dims, c.memory.filled, add_up, &c};
+    c.step.plan = &plan;
+    c.step.call = call;
+    c.step.dims = in->dims;
+    c.step.filled = c.memory.filled;
+    c.step.pairs = by_planes_of(&plan);
+    c.step.add_up = add_up;
+    c.step.backend = &c;
     lob_status st = lob_device_upload(device, c.memory.tables, plan.tables,
                                       plan.table_items * (int64_t)sizeof *plan.tables, error);
     if (st == LOB_OK) st = lob_gaussian_channels(&c.step, out, in, error);

@@ -29,6 +29,13 @@ struct gaussian_job {
     const float *tables;      /* on the device */
     const float *host_tables; /* the same; some weights become arguments of a kernel */
     float *out;
+
+    /*
+     * Sums of values and of weights side by side: the data of the source are such pairs if it is
+     * `between` passes, else its voxels are values of weight 1, or 0 where they are no data; what
+     * is written are pairs, or with RATIO and FILL what these make of them.
+     */
+    bool pairs, between;
 };
 
 /* Whether values are read as they are: finite float32 in no mask, unmapped. */
@@ -36,6 +43,18 @@ static inline bool gaussian_reads_floats(const lob_gaussian_source *source)
 {
     return source->type == LOB_F32 && source->finite && !source->mask && !source->counts &&
            source->before.identity;
+}
+
+/* Whether the voxels of pairs are read as they are, whether they are data or not. */
+static inline bool gaussian_pairs_floats(const lob_gaussian_source *source)
+{
+    return source->type == LOB_F32 && source->before.identity;
+}
+
+/* What is read outside of the volume: as a value and as its weight. */
+static inline float gaussian_weight_outside(lob_edge edge)
+{
+    return edge == LOB_EDGE_CONSTANT ? 1.0f : 0.0f;
 }
 
 /* Whether sums are written as they are. */
@@ -100,14 +119,40 @@ static __device__ inline void gaussian_write(float *out, const lob_gaussian_fini
     out[i] = sum;
 }
 
-/* The kernel for what a job reads and writes; of: makes it of the types of FLOATS and SUMS. */
-template <typename F> static inline auto gaussian_kernel(const gaussian_job *job, F of)
+/*
+ * Lanes 2i and 2i + 1 have the sums of N places: of values, and of weights. Give both of these to
+ * the even lane for the first half of the places and to the odd lane for the others.
+ *
+ *   lanes  in  of the warp, those that call
+ */
+template <int N>
+static __device__ inline void gaussian_share_pairs(float *values, float *weights, const float *sum,
+                                                   unsigned lanes)
+{
+    const bool odd = threadIdx.x % 2;
+#pragma unroll
+    for (int k = 0; k < N / 2; k++) {
+        const float keeps = (odd ? sum[N / 2 + k] : sum[k]) + 0.0f;
+        const float gets = __shfl_xor_sync(lanes, (odd ? sum[k] : sum[N / 2 + k]) + 0.0f, 1);
+        values[k] = odd ? gets : keeps;
+        weights[k] = odd ? keeps : gets;
+    }
+}
+
+/* What `of` makes of the types of FLOATS and SUMS. */
+template <typename F> static inline auto gaussian_kernel_of(bool floats, bool sums, F of)
 {
     const std::true_type yes;
     const std::false_type no;
-    const bool sums = gaussian_writes_sums(&job->finish);
-    if (gaussian_reads_floats(&job->source)) return sums ? of(yes, yes) : of(yes, no);
+    if (floats) return sums ? of(yes, yes) : of(yes, no);
     return sums ? of(no, yes) : of(no, no);
+}
+
+/* The kernel for what a job that is not of pairs reads and writes. */
+template <typename F> static inline auto gaussian_kernel(const gaussian_job *job, F of)
+{
+    return gaussian_kernel_of(gaussian_reads_floats(&job->source),
+                              gaussian_writes_sums(&job->finish), of);
 }
 
 /* Run with the least radius that there are kernels for. */

@@ -37,8 +37,9 @@ static lob_gaussian_sum sum_of(const lob_gaussian_run *r, lob_gaussian_what what
 static lob_status normalised(const lob_gaussian_run *r, lob_gaussian_what what, float *out,
                              const lob_gaussian_source *source, lob_error *error)
 {
-    lob_gaussian_sum s = sum_of(r, LOB_GAUSSIAN_SUM, out, source);
+    lob_gaussian_sum s = sum_of(r, r->pairs ? what : LOB_GAUSSIAN_SUM, out, source);
     LOB_TRY(add_up(r, &s, error));
+    if (r->pairs) return LOB_OK;
     s.source.counts = true;
     s.finish.what = what;
     s.outside = outside_of(r->call, true);

@@ -26,6 +26,8 @@ typedef struct {
     const lob_filter_call *call;
     lob_dims dims;
     float *filled; /* voxels; where lob_gaussian_fills */
+    bool pairs;    /* add_up divides sums of values by sums of weights that it adds up beside them;
+                      else it adds up the ones and then, given those, the others */
     lob_status (*add_up)(void *backend, const lob_gaussian_sum *sum,
                          const lob_gaussian_pass *passes, int count, lob_error *error);
     void *backend;

@@ -26,10 +26,22 @@ LOB_BOTH float lob_gaussian_value(const lob_gaussian_source *source, int64_t i)
     return lob_filter_mapped(lob_filter_float(source->data, source->type, i), &source->before);
 }
 
+LOB_BOTH bool lob_gaussian_in_mask(const lob_gaussian_source *source, int64_t i)
+{
+    return !source->mask || source->mask[i];
+}
+
 LOB_BOTH bool lob_gaussian_is_data(const lob_gaussian_source *source, int64_t i, float value)
 {
-    if (source->mask && !source->mask[i]) return false;
+    if (!lob_gaussian_in_mask(source, i)) return false;
     return source->finite || value - value == 0.0f;
+}
+
+/* The value of voxel i, NaN where it is no data. */
+LOB_BOTH float lob_gaussian_datum(const lob_gaussian_source *source, int64_t i)
+{
+    const float value = lob_gaussian_value(source, i);
+    return lob_gaussian_is_data(source, i, value) ? value : NAN;
 }
 
 /*
@@ -67,10 +79,24 @@ typedef struct {
     lob_filter_map after;
 } lob_gaussian_finish;
 
+/* What to write for voxel i by RATIO or FILL, of sums of values and of weights. */
+LOB_BOTH float lob_gaussian_divided(const lob_gaussian_finish *f, int64_t i, bool in_mask,
+                                    float values, float weights)
+{
+    float value;
+    if (f->what == LOB_GAUSSIAN_RATIO) {
+        value = in_mask && weights > 0.0f ? values / weights : lob_gaussian_value(&f->source, i);
+        return lob_filter_mapped(value, &f->after);
+    }
+    value = lob_gaussian_value(&f->source, i);
+    if (in_mask && (f->source.finite || value - value == 0.0f)) return value + 0.0f;
+    return weights > 0.0f ? values / weights : 0.0f;
+}
+
 /* What to write for voxel i where a sum was found, and `held` is what was written before. */
 LOB_BOTH float lob_gaussian_finished(const lob_gaussian_finish *f, int64_t i, float sum, float held)
 {
-    float value = 0.0f, result = 0.0f;
+    float result = 0.0f;
     switch (f->what) {
     case LOB_GAUSSIAN_SUM:
         return sum;
@@ -78,16 +104,8 @@ LOB_BOTH float lob_gaussian_finished(const lob_gaussian_finish *f, int64_t i, fl
         result = sum;
         break;
     case LOB_GAUSSIAN_RATIO:
-        value = lob_gaussian_value(&f->source, i);
-        if (f->source.mask && !f->source.mask[i])
-            result = value;
-        else
-            result = sum > 0.0f ? held / sum : value;
-        break;
     case LOB_GAUSSIAN_FILL:
-        value = lob_gaussian_value(&f->source, i);
-        if (lob_gaussian_is_data(&f->source, i, value)) return value + 0.0f;
-        return sum > 0.0f ? held / sum : 0.0f;
+        return lob_gaussian_divided(f, i, lob_gaussian_in_mask(&f->source, i), held, sum);
     case LOB_GAUSSIAN_SQUARE:
     case LOB_GAUSSIAN_ADD:
         sum = f->factor * sum;
@@ -95,16 +113,22 @@ LOB_BOTH float lob_gaussian_finished(const lob_gaussian_finish *f, int64_t i, fl
         result = f->first ? sum : held + sum;
         if (!f->last) return result;
         if (f->what == LOB_GAUSSIAN_SQUARE) result = sqrtf(result);
-        if (f->source.mask && !f->source.mask[i]) result = 0.0f;
+        if (!lob_gaussian_in_mask(&f->source, i)) result = 0.0f;
         break;
     }
     return lob_filter_mapped(result, &f->after);
 }
 
+/* Whether a sum of values is divided by one of weights. */
+LOB_BOTH bool lob_gaussian_divides(const lob_gaussian_finish *f)
+{
+    return f->what == LOB_GAUSSIAN_RATIO || f->what == LOB_GAUSSIAN_FILL;
+}
+
 /* Whether what was written before is needed. */
 LOB_BOTH bool lob_gaussian_needs_held(const lob_gaussian_finish *f)
 {
-    return f->what == LOB_GAUSSIAN_RATIO || f->what == LOB_GAUSSIAN_FILL ||
+    return lob_gaussian_divides(f) ||
            ((f->what == LOB_GAUSSIAN_SQUARE || f->what == LOB_GAUSSIAN_ADD) && !f->first);
 }
 
