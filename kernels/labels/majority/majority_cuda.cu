@@ -2,8 +2,12 @@
  * Tiles of the majority.
  *
  * Before it, a warp finds the least and the largest label of four bricks of 8x8x8 voxels. A tile
- * whose bricks around it hold one label has that label. Any other takes its labels in turn, for
- * each of which its neighbourhood goes through three passes, a group of planes at a time:
+ * whose bricks around it hold one label has that label. Any other takes the least label, and while
+ * its neighbourhood is read for that one, all other labels in it are listed with the rows and the
+ * planes that hold them. These are taken afterwards, those with most voxels near the tile first,
+ * until no voxel can change any more. Where more labels occur than a list holds, they are taken in
+ * ascending order, and the neighbourhood is read for each. For a label its part of the
+ * neighbourhood goes through three passes, a group of planes at a time:
  *
  *   along x  a warp reads rows; which of their voxels hold the label are the bits of words, and
  *            tables give the weight of 8 bits at a time
@@ -12,6 +16,7 @@
  */
 #include "kernels/device/arena.cuh"
 #include "kernels/labels/majority/majority_cuda.cuh"
+#include "kernels/labels/majority/majority_list.cuh"
 #include "kernels/labels/majority/majority_tiles.cuh"
 #include "kernels/labels/majority/majority_voxel.h"
 
@@ -138,14 +143,30 @@ static __device__ label_range range_around(const tile_params &p, const tile_plac
 
 /* ---- the weight of one label ---- */
 
+/* What is asked of a neighbourhood: the sums of a label, and the others in it. */
+typedef struct {
+    int32_t label;
+    label_span span;   /* where the label is looked for */
+    label_list *list;  /* NULL: others are not listed */
+    label_range other; /* the least label above this one, and the largest, as a thread saw it */
+} label_search;
+
+/* Is row or plane i of an axis of the neighbourhood near the tile? */
+static __device__ bool near_tile(int32_t i, int32_t radius)
+{
+    return i >= radius / 2 && i < TILE + radius + (radius + 1) / 2;
+}
+
 /*
- * A warp: which voxels of ROWS_AT_ONCE rows hold the label, into t.bits. `other` takes in the
- * labels beyond: the least one above the label and the largest. Returns whether any does.
+ * A warp: which voxels of ROWS_AT_ONCE rows of a plane hold the label, into t.bits. Returns whether
+ * any does.
  */
 template <typename T>
 static __device__ bool find_bits(const tile_memory &t, const tile_params &p, const int32_t first[3],
-                                 int32_t row, int32_t z, int32_t label, label_range *other)
+                                 int32_t row, int32_t plane, label_search *search)
 {
+    const int32_t z = first[2] - p.radius[2] + plane;
+    const bool near_plane = near_tile(plane, p.radius[2]);
     const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
     const int32_t last_y = first[1] + TILE - 1 + p.radius[1];
     uint32_t any = 0;
@@ -162,10 +183,13 @@ static __device__ bool find_bits(const tile_memory &t, const tile_params &p, con
         }
 #pragma unroll
         for (int q = 0; q < ROWS_AT_ONCE; q++) {
-            const uint32_t bits = __ballot_sync(ALL_LANES, its[q] == label);
+            const uint32_t bits = __ballot_sync(ALL_LANES, its[q] == search->label);
             if (lane == q) t.bits[(warp * ROWS_AT_ONCE + q) * p.words + w] = bits;
-            if (its[q] > label) other->low = min(other->low, its[q]);
-            other->high = max(other->high, its[q]);
+            if (its[q] > search->label) search->other.low = min(search->other.low, its[q]);
+            search->other.high = max(search->other.high, its[q]);
+            if (search->list)
+                list_row(*search->list, its[q], search->label, row + q, plane,
+                         near_plane && near_tile(row + q, p.radius[1]));
             any |= bits;
         }
     }
@@ -189,18 +213,19 @@ static __device__ void sum_bits(const tile_memory &t, const tile_params &p, uint
     }
 }
 
-/* The sums along x of a group of planes, a warp each; notes which of them hold the label. */
+/* The sums along x of a group of planes up to `end`, a warp each, in the rows of the span; notes
+ * which of them hold the label. */
 template <typename T>
 static __device__ void sum_along_x(const tile_memory &t, const tile_params &p,
-                                   const int32_t first[3], int32_t plane, int32_t label,
-                                   label_range *other)
+                                   const int32_t first[3], int32_t plane, int32_t end,
+                                   label_search *search)
 {
-    const int n = min(p.group, p.planes - plane);
+    const int n = min(p.group, end - plane);
+    const int32_t *const rows = search->span.row;
     for (int k = (int)threadIdx.x / WARP; k < n; k += TILE_WARPS) {
-        const int32_t z = first[2] - p.radius[2] + plane + k;
         bool any = false;
-        for (int row = 0; row < p.rows; row += ROWS_AT_ONCE) {
-            any |= find_bits<T>(t, p, first, row, z, label, other);
+        for (int row = rows[0] / ROWS_AT_ONCE * ROWS_AT_ONCE; row <= rows[1]; row += ROWS_AT_ONCE) {
+            any |= find_bits<T>(t, p, first, row, plane + k, search);
             __syncwarp();
             sum_bits(t, p, t.rows + (k * p.rows + row) * TILE);
             __syncwarp();
@@ -209,16 +234,17 @@ static __device__ void sum_along_x(const tile_memory &t, const tile_params &p,
     }
 }
 
-/* Sum the group along y for the thread's column, and add that to its voxels. */
+/* Sum the group's rows of the span along y for the thread's column, and add that to its voxels. */
 static __device__ void sum_along_y_z(uint32_t sum[TILE], const tile_memory &t, const tile_params &p,
-                                     int32_t plane)
+                                     int32_t plane, const label_span &span)
 {
     const int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE;
+    const int from = max(span.row[0] - y, 0), to = min(span.row[1] - y, 2 * p.radius[1]);
     for (uint32_t with = *t.planes_with; with; with &= with - 1) {
         const int k = (__ffs((int)with) - 1) * PLANES_AT_ONCE;
         const uint16_t *one = t.rows + (k * p.rows + y) * TILE + x, *two = one + p.rows * TILE;
         uint32_t of_one = 0, of_two = 0;
-        for (int j = 0; j <= 2 * p.radius[1]; j++) {
+        for (int j = from; j <= to; j++) {
             of_one += t.weight_y[j] * one[j * TILE];
             of_two += t.weight_y[j] * two[j * TILE];
         }
@@ -235,22 +261,22 @@ static __device__ void sum_along_y_z(uint32_t sum[TILE], const tile_memory &t, c
     }
 }
 
-/* The label's weight at the thread's voxels. Returns the other labels of the neighbourhood: the
- * least above this one, and the largest. */
+/* The label's weight at the thread's voxels. */
 template <typename T>
-static __device__ label_range sum_label(uint32_t sum[TILE], const tile_memory &t,
-                                        const tile_params &p, const int32_t first[3], int32_t label)
+static __device__ void sum_label(uint32_t sum[TILE], const tile_memory &t, const tile_params &p,
+                                 const int32_t first[3], label_search *search)
 {
-    label_range other = {INT32_MAX, 0};
-    for (int32_t plane = 0; plane < p.planes; plane += p.group) {
+    const label_span &span = search->span;
+    /* Planes go by twos, and there is an even number of them. */
+    const int32_t end = (span.plane[1] | 1) + 1;
+    for (int32_t plane = span.plane[0] & ~1; plane < end; plane += p.group) {
         __syncthreads();
         if (threadIdx.x == 0) *t.planes_with = 0;
         __syncthreads();
-        sum_along_x<T>(t, p, first, plane, label, &other);
+        sum_along_x<T>(t, p, first, plane, end, search);
         __syncthreads();
-        sum_along_y_z(sum, t, p, plane);
+        sum_along_y_z(sum, t, p, plane, span);
     }
-    return range_of_block(other);
 }
 
 /* ---- tiles ---- */
@@ -277,7 +303,8 @@ static __device__ void begin_column(column &c, const tile_params &p, const tile_
     }
 }
 
-/* Let a label compete; with `last`, all that is left is its. Returns whether a voxel may change. */
+/* Let a label compete; with `last`, all that is left is its. Of equal weights the smallest label
+ * wins, whichever is looked at first. Returns whether a voxel may change. */
 template <typename T>
 static __device__ bool compete(column &c, const uint32_t sum[TILE], bool last, int32_t label,
                                const tile_params &p, const tile_place &tile)
@@ -290,7 +317,7 @@ static __device__ bool compete(column &c, const uint32_t sum[TILE], bool last, i
             p.prefers_own && i < c.inside && c.left[i] > 0 &&
             label_at<T>(p, voxel_of(p.v, tile.at[0], tile.at[1], tile.at[2] + i)) == label;
         const uint32_t key = lob_majority_key(weight, own);
-        if (key > c.best[i]) {
+        if (key > c.best[i] || (key == c.best[i] && label < c.label[i])) {
             c.best[i] = key;
             c.label[i] = label;
         }
@@ -326,6 +353,46 @@ static __device__ bool loses_label(const tile_params &p, const tile_place &tile,
     return loses;
 }
 
+/* Let the labels of a tile compete. The bricks reach further than the neighbourhood: that there is
+ * no label above the least one of them is known for sure when the neighbourhood was looked at. */
+template <typename T>
+static __device__ void choose_labels(column &c, label_list &list, const tile_memory &t,
+                                     const tile_params &p, const tile_place &tile,
+                                     const label_range &around)
+{
+    const label_span all = {
+        {0, p.rows - 1  },
+        {0, p.planes - 1}
+    };
+    label_turn turn = {around.low, false, false, all};
+    int32_t mine = -1;
+    bool first = true, listed = false;
+    begin_list(list); /* the barriers are in sum_label */
+    for (;;) {
+        uint32_t sum[TILE] = {};
+        label_search search = {
+            turn.label, turn.span, first ? &list : nullptr, {INT32_MAX, 0}
+        };
+        if (!turn.last) sum_label<T>(sum, t, p, tile.first, &search);
+        const bool open = compete<T>(c, sum, turn.last, turn.label, p, tile);
+        if (turn.last || !__syncthreads_or(open)) return;
+        if (first) {
+            listed = !list.full;
+            mine = mine_of_list(list);
+            first = false;
+        }
+        if (listed) {
+            turn = next_of_list(list, &mine);
+            if (turn.none) return;
+        } else {
+            const label_range other = range_of_block(search.other);
+            if (other.low == INT32_MAX) return;
+            turn.label = other.low;
+            turn.last = other.low == other.high;
+        }
+    }
+}
+
 static __device__ void load_tables(const tile_memory &t, const tile_params &p)
 {
     const int first = (int)threadIdx.x;
@@ -338,6 +405,7 @@ template <typename T>
 static __global__ void __launch_bounds__(TILE_THREADS, 2) tile_kernel(tile_params p)
 {
     extern __shared__ uint2 memory[];
+    __shared__ label_list list;
     const tile_place tile = tile_of_block(p.v);
     const label_range around = range_around(p, tile);
     column c;
@@ -351,21 +419,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) tile_kernel(tile_param
         lay_out(&t, &p, memory);
         load_tables(t, p); /* a barrier is in sum_label, before they are read */
         begin_column(c, p, tile);
-        /* The bricks reach further than the neighbourhood: that there is no label above one is
-         * known for sure when the neighbourhood was looked at once. */
-        int32_t label = around.low, highest = around.high;
-        for (bool open = true; open;) {
-            uint32_t sum[TILE] = {};
-            label_range other = {0, 0};
-            if (label < highest) {
-                other = sum_label<T>(sum, t, p, tile.first, label);
-                highest = other.high;
-            }
-            const bool last = label >= highest;
-            open = compete<T>(c, sum, last, label, p, tile);
-            open = !last && __syncthreads_or(open);
-            label = other.low;
-        }
+        choose_labels<T>(c, list, t, p, tile, around);
         write_column<T>(p, tile, c.label);
         lost = p.v.lost && loses_label<T>(p, tile, c);
     }

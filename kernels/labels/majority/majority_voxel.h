@@ -24,10 +24,10 @@ LOB_BOTH uint32_t lob_majority_key(uint32_t weight, bool own)
 }
 
 /* Can a label that has not been looked at yet change the choice? `left` is the weight of all of
- * these together. */
+ * these together. Of equal weights it could be the smaller one. */
 LOB_BOTH bool lob_majority_open(uint32_t left, uint32_t best, bool prefers_own)
 {
-    return left > 0 && lob_majority_key(left, prefers_own) > best;
+    return left > 0 && lob_majority_key(left, prefers_own) >= best;
 }
 
 /* 0, 1, -1, 2, -2, ...: offsets from the nearest on. */
