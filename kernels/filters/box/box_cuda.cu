@@ -81,6 +81,15 @@ int steps_of(box_step steps[3], const box_run &b)
     return n;
 }
 
+/* Whether the first step is one of tiles that a mask may have left something out of. */
+bool begins_with_rows(const box_run &b, const box_step steps[3], int count)
+{
+    box_rows unused;
+    int64_t shared;
+    return count > 0 && (steps[0] == ALONG_PLANES || steps[0] == ALONG_X) &&
+           rows_of(&unused, &shared, b, steps[0] == ALONG_PLANES);
+}
+
 lob_status run_step(const box_run &b, box_step step, float *out, const float *in)
 {
     box_rows p;
@@ -142,6 +151,40 @@ lob_status run_kind(box_run *b, float *to, float *between, const lob_filter_imag
     return LOB_OK;
 }
 
+/*
+ * Sums of data and of weights whose first step is one along x, with y too if planes fit: one
+ * reading gives both. Steps write to three arrays by turns.
+ *
+ *   sums  out  [0] of data, [1] of weights: in which of the arrays they end
+ */
+lob_status run_kinds(const box_run &data, const box_run &weights, const box_step steps[3],
+                     int count, float *const array[3], const float *from, const uint8_t *mask,
+                     int sums[2])
+{
+    box_rows p;
+    int64_t shared;
+    int spare = 2;
+    rows_of(&p, &shared, data, steps[0] == ALONG_PLANES);
+    p.out = array[0];
+    p.weights = array[1];
+    p.in = from;
+    p.mask = mask;
+    p.weight_outside_y = weights.pass[1].outside;
+    if (p.x.edge != LOB_EDGE_CONSTANT) p.x.outside = NAN;
+    LOB_TRY(run_rows(data.device, p, shared, data.error));
+    for (int kind = 0; kind < 2; kind++) {
+        int at = kind;
+        for (int i = 1; i < count; i++) {
+            LOB_TRY(run_step(kind ? weights : data, steps[i], array[spare], array[at]));
+            const int written = spare;
+            spare = at;
+            at = written;
+        }
+        sums[kind] = at;
+    }
+    return LOB_OK;
+}
+
 struct divide_params {
     float *out;
     const float *sums, *weights;
@@ -173,23 +216,38 @@ lob_status run_weighed(box_run *b, float *out, const box_memory &m, const lob_fi
                        const lob_filter_call *call, int64_t channel)
 {
     const int64_t n = lob_dims_voxels(in->dims);
-    lob_box_pass weights[3];
+    box_run weights = *b;
+    box_step steps[3];
+    float *const array[3] = {m.a, m.b, out};
+    int sums[2] = {0, 1};
     lob_box_passes(b->pass, in, call, LOB_BOX_SUMS);
-    lob_box_passes(weights, in, call, LOB_BOX_WEIGHTS);
-    if (direct_fits(b->pass)) {
-        const float *from = (const float *)in->data + channel * n;
-        if (!reads_floats(in, call)) {
-            LOB_TRY(read_floats(b, m.a, in, call, LOB_BOX_MEANS, identity, channel));
-            from = m.a;
-        }
-        return run_direct(b->device, out, from, call->mask, b->pass, weights, &call->after,
-                          b->error);
+    lob_box_passes(weights.pass, in, call, LOB_BOX_WEIGHTS);
+    const int count = steps_of(steps, *b);
+    const bool direct = count > 0 && steps[0] == ALONG_ALL,
+               rows = begins_with_rows(*b, steps, count);
+    const float *from = (const float *)in->data + channel * n;
+    if ((direct || rows) && !reads_floats(in, call)) {
+        float *const floats = direct ? m.a : out;
+        LOB_TRY(read_floats(b, floats, in, call, LOB_BOX_MEANS, identity, channel));
+        from = floats;
     }
-    LOB_TRY(run_kind(b, m.a, out, in, call, LOB_BOX_SUMS, channel));
-    LOB_TRY(run_kind(b, m.b, out, in, call, LOB_BOX_WEIGHTS, channel));
+    if (direct)
+        return run_direct(b->device, out, from, call->mask, b->pass, weights.pass, &call->after,
+                          b->error);
+    if (rows) {
+        LOB_TRY(run_kinds(*b, weights, steps, count, array, from, call->mask, sums));
+    } else {
+        LOB_TRY(run_kind(b, m.a, out, in, call, LOB_BOX_SUMS, channel));
+        LOB_TRY(run_kind(b, m.b, out, in, call, LOB_BOX_WEIGHTS, channel));
+    }
     const divide_params p = {
-        out,         m.a,         m.b, {in->data, in->type, call->mask, call->before, LOB_BOX_SUMS},
-        call->after, channel * n, n
+        out,
+        array[sums[0]],
+        array[sums[1]],
+        {in->data, in->type, call->mask, call->before, LOB_BOX_SUMS},
+        call->after,
+        channel * n,
+        n
     };
     return lob_launch_over(b->device, divide_kernel, "box, division", n, BOX_THREADS, p, b->error);
 }

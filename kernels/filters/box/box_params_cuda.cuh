@@ -64,6 +64,13 @@ static __device__ inline float box_scaled(const lob_box_pass &pass, const double
     return lob_filter_mapped((float)(sum * factor), &pass.after);
 }
 
+/* What a place counts in a sum. Of BOX_MEANS it is a number; else only a finite one is data. */
+template <lob_box_what WHAT> static __device__ inline float box_summand(float place)
+{
+    if (WHAT == LOB_BOX_MEANS) return place;
+    return !lob_box_finite(place) ? 0.0f : WHAT == LOB_BOX_SUMS ? place : 1.0f;
+}
+
 enum { BOX_STEPS = 4 };
 
 /*
@@ -72,7 +79,7 @@ enum { BOX_STEPS = 4 };
  *
  * PLAIN: windows are whole and nothing is mapped afterwards.
  */
-template <bool PLAIN>
+template <bool PLAIN, lob_box_what WHAT>
 static __device__ inline void box_sum_windows(float *to, int64_t to_step, const lob_box_pass &pass,
                                               const double *factors, const float *places, int apart,
                                               int64_t begin, int n)
@@ -89,20 +96,20 @@ static __device__ inline void box_sum_windows(float *to, int64_t to_step, const 
             sum = 0;
 #pragma unroll
             for (int k = 0; k <= 2 * LOB_BOX_DIRECT; k++)
-                if (k < window) sum = sum + (double)places[k * apart];
+                if (k < window) sum = sum + (double)box_summand<WHAT>(places[k * apart]);
             *to = scaled(sum, i);
         }
         return;
     }
 #pragma unroll 8
-    for (int i = 0; i < window; i++, comes += apart) sum = sum + (double)*comes;
+    for (int i = 0; i < window; i++, comes += apart) sum = sum + (double)box_summand<WHAT>(*comes);
     *to = scaled(sum, 0);
     int i = 1;
     for (; i + BOX_STEPS <= n; i += BOX_STEPS) {
         float in[BOX_STEPS], out[BOX_STEPS];
 #pragma unroll
         for (int k = 0; k < BOX_STEPS; k++, comes += apart, goes += apart)
-            in[k] = *comes, out[k] = *goes;
+            in[k] = box_summand<WHAT>(*comes), out[k] = box_summand<WHAT>(*goes);
 #pragma unroll
         for (int k = 0; k < BOX_STEPS; k++) {
             sum = lob_box_moved(sum, in[k], out[k]);
@@ -110,7 +117,7 @@ static __device__ inline void box_sum_windows(float *to, int64_t to_step, const 
         }
     }
     for (; i < n; i++, comes += apart, goes += apart) {
-        sum = lob_box_moved(sum, *comes, *goes);
+        sum = lob_box_moved(sum, box_summand<WHAT>(*comes), box_summand<WHAT>(*goes));
         *(to += to_step) = scaled(sum, i);
     }
 }
@@ -122,6 +129,7 @@ static __device__ inline void box_sum_windows(float *to, int64_t to_step, const 
  *   factors  in   box_fill_factors'
  *   places   in   what stands at begin - radius, begin - radius + 1, ..., `apart` apart
  */
+template <lob_box_what WHAT = LOB_BOX_MEANS>
 static __device__ inline void box_sum_block(float *to, int64_t to_step, const lob_box_pass &pass,
                                             const double *factors, const float *places, int apart,
                                             int64_t begin, int64_t end)
@@ -129,9 +137,9 @@ static __device__ inline void box_sum_block(float *to, int64_t to_step, const lo
     const bool clipped = pass.clips && (begin < pass.radius || end > pass.n - pass.radius);
     const int n = (int)(end - begin);
     if (pass.after.identity && !clipped)
-        box_sum_windows<true>(to, to_step, pass, factors, places, apart, begin, n);
+        box_sum_windows<true, WHAT>(to, to_step, pass, factors, places, apart, begin, n);
     else
-        box_sum_windows<false>(to, to_step, pass, factors, places, apart, begin, n);
+        box_sum_windows<false, WHAT>(to, to_step, pass, factors, places, apart, begin, n);
 }
 
 /* Where block number b of a line ends. */

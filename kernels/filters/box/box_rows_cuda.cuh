@@ -4,6 +4,9 @@
  * A block takes a tile: some blocks of sums along x, and rows. With `both` the rows are those of
  * blocks of sums along y, with the rows around that their windows reach. Rows lie in shared memory
  * at an odd pitch, so that the lanes of a warp, which sum different rows, use different banks.
+ *
+ * With GAPS a tile gives sums of data and then, by the same places, sums of their weights. What the
+ * mask leaves out becomes NaN in shared memory, and so does what is outside where nothing is read.
  */
 #ifndef LOB_BOX_ROWS_CUDA_CUH
 #define LOB_BOX_ROWS_CUDA_CUH
@@ -22,6 +25,10 @@ struct box_rows {
     int32_t tile_y, tiles_y;       /* the same along y; without both: rows, and how often */
     int places_pitch, means_pitch; /* from row to row in shared memory, in floats */
     int most_rows;                 /* of a tile, those around too */
+    /* With GAPS; x and y are those of sums of data. */
+    float *weights;         /* NULL: without */
+    const uint8_t *mask;    /* may be NULL */
+    float weight_outside_y; /* of x: 1 where x.outside is a number */
 };
 
 enum { BOX_TILE_X = 128, BOX_TILE_Y = 64, ROWS_COLUMNS_THREADS = 512 };
@@ -85,8 +92,29 @@ static __device__ inline void read_rows(float *places, const box_rows &p, const 
     }
 }
 
-/* Sum the rows along x, from places to means. */
+/* The tile's places are there: make NaN of those that the mask leaves out. */
 template <typename ROW>
+static __device__ inline void leave_out(float *places, const box_rows &p, const box_tile &t,
+                                        ROW row_of)
+{
+    if (!p.mask) return;
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    const int width = (int)(t.end - t.begin + 2 * p.x.radius);
+    for (int j = warp; j < t.rows; j += (int)blockDim.x / WARP) {
+        const int64_t row = row_of(j);
+        if (row < 0) continue;
+#pragma unroll 8
+        for (int i = lane; i < width; i += WARP) {
+            const int64_t x = t.first + i,
+                          at = x >= 0 && x < p.x.n ? x : lob_edge_position(x, p.x.n, p.x.edge);
+            if (at >= 0 && !p.mask[row + at]) places[j * p.places_pitch + i] = NAN;
+        }
+    }
+    __syncthreads();
+}
+
+/* Sum the rows along x, from places to means. */
+template <lob_box_what WHAT, typename ROW>
 static __device__ inline void sum_rows(float *means, const float *places, const double *factors,
                                        const box_rows &p, const box_tile &t, ROW row_of)
 {
@@ -97,13 +125,15 @@ static __device__ inline void sum_rows(float *means, const float *places, const 
         const int64_t end = box_block_end(p.x, b);
         float *const to = means + j * p.means_pitch + (begin - t.begin);
         if (row_of(j) < 0)
-            for (int64_t i = 0; i < end - begin; i++) to[i] = p.y.outside;
+            for (int64_t i = 0; i < end - begin; i++)
+                to[i] = WHAT == LOB_BOX_WEIGHTS ? p.weight_outside_y : p.y.outside;
         else
-            box_sum_block(to, 1, p.x, factors, places + j * p.places_pitch + (begin - t.begin), 1,
-                          begin, end);
+            box_sum_block<WHAT>(to, 1, p.x, factors,
+                                places + j * p.places_pitch + (begin - t.begin), 1, begin, end);
     }
 }
 
+template <bool GAPS>
 static __global__ void __launch_bounds__(BOX_THREADS, 2) rows_kernel(const box_rows p)
 {
     extern __shared__ double factors[];
@@ -117,13 +147,22 @@ static __global__ void __launch_bounds__(BOX_THREADS, 2) rows_kernel(const box_r
     box_fill_factors(factors, p.x);
     read_rows(places, p, t, row_of);
     box_arrived();
-    sum_rows(means, places, factors, p, t, row_of);
+    if (GAPS) leave_out(places, p, t, row_of);
+    const auto write = [&](float *out) {
+        __syncthreads();
+        for (int j = warp; j < t.rows; j += (int)blockDim.x / WARP)
+            for (int64_t i = t.begin + lane; i < t.end; i += WARP)
+                out[(first + j) * p.x.n + i] = means[j * p.means_pitch + (i - t.begin)];
+    };
+    sum_rows<GAPS ? LOB_BOX_SUMS : LOB_BOX_MEANS>(means, places, factors, p, t, row_of);
+    write(p.out);
+    if (!GAPS) return;
     __syncthreads();
-    for (int j = warp; j < t.rows; j += (int)blockDim.x / WARP)
-        for (int64_t i = t.begin + lane; i < t.end; i += WARP)
-            p.out[(first + j) * p.x.n + i] = means[j * p.means_pitch + (i - t.begin)];
+    sum_rows<LOB_BOX_WEIGHTS>(means, places, factors, p, t, row_of);
+    write(p.weights);
 }
 
+template <bool GAPS>
 static __global__ void __launch_bounds__(ROWS_COLUMNS_THREADS, 2)
     rows_columns_kernel(const box_rows p)
 {
@@ -146,16 +185,24 @@ static __global__ void __launch_bounds__(ROWS_COLUMNS_THREADS, 2)
     box_fill_factors(factors_y, p.y);
     read_rows(places, p, t, row_of);
     box_arrived();
-    sum_rows(means, places, factors, p, t, row_of);
-    __syncthreads();
+    if (GAPS) leave_out(places, p, t, row_of);
     const int width = (int)(t.end - t.begin), tasks = width * (int)(b1 - b0);
-    for (int task = (int)threadIdx.x; task < tasks; task += (int)blockDim.x) {
-        const int64_t b = b0 + task / width, begin = lob_box_block_begin(&p.y, b);
-        const int column = task % width;
-        box_sum_block(p.out + plane + t.begin + column + begin * p.x.n, p.x.n, p.y, factors_y,
-                      means + (begin - r - first) * p.means_pitch + column, p.means_pitch, begin,
-                      box_block_end(p.y, b));
-    }
+    const auto sum_columns = [&](float *out) {
+        __syncthreads();
+        for (int task = (int)threadIdx.x; task < tasks; task += (int)blockDim.x) {
+            const int64_t b = b0 + task / width, begin = lob_box_block_begin(&p.y, b);
+            const int column = task % width;
+            box_sum_block(out + plane + t.begin + column + begin * p.x.n, p.x.n, p.y, factors_y,
+                          means + (begin - r - first) * p.means_pitch + column, p.means_pitch,
+                          begin, box_block_end(p.y, b));
+        }
+    };
+    sum_rows<GAPS ? LOB_BOX_SUMS : LOB_BOX_MEANS>(means, places, factors, p, t, row_of);
+    sum_columns(p.out);
+    if (!GAPS) return;
+    __syncthreads();
+    sum_rows<LOB_BOX_WEIGHTS>(means, places, factors, p, t, row_of);
+    sum_columns(p.weights);
 }
 
 /* Blocks of sums in a tile that is to have so many voxels along an axis. */
@@ -191,7 +238,9 @@ static bool rows_fit(box_rows *p, int64_t *shared)
 static lob_status run_rows(lob_device *device, const box_rows &p, int64_t shared, lob_error *error)
 {
     const bool both = p.y.radius > 0;
-    const auto kernel = both ? rows_columns_kernel : rows_kernel;
+    const auto kernel = p.weights ? both ? rows_columns_kernel<true> : rows_kernel<true>
+                        : both ? rows_columns_kernel<false>
+                                  : rows_kernel<false>;
     const int64_t grid = (int64_t)p.tiles_y * p.tiles_x * (both ? p.rows : 1);
     /* Threads for all blocks of sums along x at once. */
     const int64_t tasks = (p.most_rows * p.tile_x + WARP - 1) / WARP * WARP;
