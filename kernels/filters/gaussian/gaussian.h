@@ -55,8 +55,9 @@
  *              result is computed, so it has to be the same for all slabs of an image
  *
  * Working memory, bytes a voxel: gaussian 0, or 4 where something is no data; the others 4, or 8.
- * The same on a GPU, but gaussian 4, and where something is no data 8, the others 12. With coarse axes up to 8 in place of 4, mostly less than 3;
- * with radii that only a slow kernel takes, 8 on a GPU. Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
+ * On a GPU gaussian 4, or 8, the others 4, or 12. With coarse axes up to 8 in place of 4, mostly
+ * less than 3; with radii that only a slow kernel takes, 8 on a GPU. Returns LOB_OK, LOB_ENOMEM or
+ * LOB_ECANCEL.
  */
 lob_filter_run lob_gaussian_cpu;
 
