@@ -104,6 +104,10 @@ typedef struct {
     const lob_filter_step *steps; /* step_count of them, 1..LOB_FILTER_MAX_STEPS */
     int step_count;
     lob_place place; /* of arrays and results; volumes have their own */
+
+    /* Where the image is some planes of a volume, with as many around them as the steps reach: */
+    int64_t plane;  /* the image's first, in the volume, and */
+    bool unbounded; /* whether the volume has a voxel that is not finite, or beyond +-2^100 */
 } lob_filter_input;
 
 /* How an image went through a device in slabs: seconds that each kind of work took by itself, which

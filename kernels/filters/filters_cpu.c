@@ -163,16 +163,16 @@ static lob_status run_slabs(chain *c, int first, int end, const lob_filter_image
 {
     slab_memory m = {0};
     const double from = c->from, share = c->share;
-    const int64_t reads = lob_filter_slab_reads(cut, height);
+    const int64_t reads = lob_filter_slab_reads(cut, height), begin = c->origin[cut->axis];
     lob_status st = allocate(c, &m, reads * cut->unit, in, &c->plan.pass[end - 1]);
     for (int64_t low = 0; low < cut->side && st == LOB_OK; low += height) {
         const lob_filter_slab slab = lob_filter_slab_of(cut, in->dims, low, height);
         c->from = from + share * (double)low / (double)cut->side;
         c->share = share * (double)(slab.high - slab.low) / (double)cut->side;
-        c->origin[cut->axis] = slab.from;
+        c->origin[cut->axis] = begin + slab.from;
         st = run_slab(c, first, end, in, out, cut, &slab, &m);
     }
-    c->origin[cut->axis] = 0;
+    c->origin[cut->axis] = begin;
     release(c, &m);
     c->from = from;
     c->share = share;
@@ -239,12 +239,14 @@ lob_status lob_filter_cpu_tuned(lob_filter_output *out, const lob_filter_input *
         .out = out,
         .context = context,
         .budget = {.who = "filters", .limit = context->max_memory},
-        .error = error
+        .error = error,
+        .origin = { 0,               0,                    in->plane}
     };
     *out = (lob_filter_output){0};
     LOB_TRY(lob_check_memory(in->place, image, NULL, error));
     LOB_TRY(lob_filter_plan_make(&c.plan, in, options, false, tuning->no_fuse, error));
     lob_filter_scan(&out->not_data, &unbounded, image, in->mask, context->threads);
+    unbounded = unbounded || in->unbounded;
     LOB_TRY(lob_filter_plan_make(&c.plan, in, options, unbounded, tuning->no_fuse, error));
     lob_filter_note_steps(out, in);
     const int64_t voxels = lob_voxels(image);

@@ -44,7 +44,7 @@ static lob_status attempt(device_chain *c, const device_arrays *arrays, const lo
     void *memory = NULL;
     const int64_t bytes =
         passes_bytes(&c->plan, 0, c->plan.passes, image->dims, arrays->mask != NULL);
-    const int64_t origin[3] = {0, 0, 0};
+    const int64_t origin[3] = {0, 0, c->plane};
     LOB_TRY(
         lob_device_budget_take(&budget, LOB_DEVICE_WORK, bytes + SCAN_BYTES, &memory, c->error));
     c->out->working_bytes = lob_device_budget_held(&budget);
@@ -85,7 +85,8 @@ static lob_status run_attempts(device_chain *c, const device_arrays *arrays,
 {
     scan_counts found = {};
     lob_status st = LOB_OK;
-    for (int attempts = 0; attempts < 2 && (attempts == 0 || found.beyond); attempts++) {
+    const int most = in->unbounded ? 1 : 2;
+    for (int attempts = 0; attempts < most && (attempts == 0 || found.beyond); attempts++) {
         found = {};
         if (attempts) LOB_TRY(begin(c, in, true, options, tuning->no_fuse));
         st =
@@ -117,7 +118,7 @@ static lob_status run_whole(device_chain *c, const lob_filter_input *in,
 static lob_status run_chain(device_chain *c, const lob_filter_input *in,
                             const lob_filter_options *options, const lob_filter_tuning *tuning)
 {
-    LOB_TRY(begin(c, in, false, options, tuning->no_fuse));
+    LOB_TRY(begin(c, in, in->unbounded, options, tuning->no_fuse));
     const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
     const int64_t bytes = lob_filter_pass_bytes(last, lob_voxels(in->image));
     if (lob_device_bytes_of(in->image) < 0) return lob_device_too_large(c->error);
@@ -146,6 +147,7 @@ lob_status lob_filter_cuda_tuned(lob_filter_output *out, const lob_filter_input 
     lob::filters::device_chain c = {};
     *out = {};
     c.device = context->device;
+    c.plane = in->plane;
     c.out = out;
     c.context = context;
     c.error = error;

@@ -52,6 +52,7 @@ typedef struct {
     lob_filter_output *out;
     const lob_context *context;
     lob_error *error;
+    int64_t plane; /* as in lob_filter_input */
 } device_chain;
 
 /*

@@ -182,8 +182,8 @@ static lob_status compute(slab_stream *s, int64_t i)
     const lob_filter_slab slab = slab_of(s, i);
     const lob_filter_image in = {s->slab_in[slot], s->in.type, slab.dims, s->in.channels};
     const uint8_t *mask = s->mask ? s->slab_mask[slot] : NULL;
-    int64_t origin[3] = {0, 0, 0};
-    origin[s->cut.axis] = slab.from;
+    int64_t origin[3] = {0, 0, c->plane};
+    origin[s->cut.axis] += slab.from;
     LOB_CUDA(cudaEventRecord(s->event[slot][UPLOADED], s->up.stream));
     LOB_CUDA(cudaStreamWaitEvent(stream, s->event[slot][UPLOADED], 0));
     if (i >= SLOTS) LOB_CUDA(cudaStreamWaitEvent(stream, s->event[slot][DOWNLOADED], 0));

@@ -20,7 +20,8 @@ void lob_histogram_settle(lob_histogram_bins *bins, const lob_extremes *all, lob
 /* How the bins of values that have no bin each are found. */
 lob_bin_rule lob_bin_rule_of(const lob_histogram_bins *bins);
 
-enum { LOB_SELECT_RANKS = 2 * LOB_PERCENTILES_MAX };
+/* Digits of 16 bits on the CPU: one pass over 8- and 16-bit voxels, two over 32 bits. */
+enum { LOB_SELECT_RANKS = 2 * LOB_PERCENTILES_MAX, LOB_SELECT_DIGIT_BITS = 16 };
 
 typedef struct {
     lob_type type;
@@ -50,12 +51,32 @@ static inline int lob_selection_shift(const lob_selection *s)
     return s->key_bits - s->done - s->digit;
 }
 
+/* Numbers that the digit's counts are. */
+static inline int64_t lob_selection_columns(const lob_selection *s)
+{
+    return (int64_t)s->prefixes << s->digit;
+}
+
 /* The percentiles, once all bits are known. */
 void lob_selection_end(double *values, const lob_selection *s, int count, double slope,
                        double inter);
 
 /* Percents as the selection takes them: a negative slope turns the order of values around. */
 void lob_selection_percents(double *stored, const double *percent, int count, double slope);
+
+/*
+ * On the CPU, of a part of an image: widen the extremes, or add to the counts, by its data.
+ *
+ *   counts     in/out  bins->count, or those of the selection's digit
+ *   selection  in      NULL: bins are counted
+ *
+ * Return LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
+ */
+lob_status lob_histogram_add_extremes(lob_extremes *extremes, const lob_histogram_input *in,
+                                      const lob_context *context);
+lob_status lob_histogram_add_counts(uint64_t *counts, const lob_histogram_bins *bins,
+                                    const lob_selection *selection, const lob_histogram_input *in,
+                                    const lob_context *context, lob_error *error);
 
 lob_status lob_histogram_check(const lob_histogram_input *in, lob_error *error);
 lob_status lob_percentiles_check(const double *percent, int count, lob_error *error);

@@ -6,8 +6,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-/* Digits of 16 bits: one pass over 8- and 16-bit voxels, two over 32 bits. */
-enum { DIGIT_BITS = 16, PART = 1 << 20 };
+enum { PART = 1 << 20 };
 
 /* The voxels that are counted: channels, each of voxels from `first` on. */
 typedef struct {
@@ -171,21 +170,35 @@ static void go_through(part_result *all, uint64_t *counts, uint32_t *tables, con
     }
 }
 
-/* One pass that counts, with tables in the budget. */
-static lob_status count(uint64_t **counts, const pass *p, const values_of *from,
-                        lob_progress *progress, double to, lob_budget *budget, lob_error *error)
+/* One pass that adds to the counts, with tables in the budget. */
+static lob_status add(uint64_t *counts, const pass *p, const values_of *from,
+                      lob_progress *progress, double to, lob_budget *budget, lob_error *error)
 {
     uint32_t *tables = NULL;
     const int64_t columns = p->columns, rows = progress->context->threads;
-    LOB_TRY(lob_budget_calloc(budget, counts, columns, sizeof **counts, error));
-    lob_status st = lob_budget_calloc(budget, &tables, columns * rows, sizeof *tables, error);
-    if (st == LOB_OK) go_through(NULL, *counts, tables, p, from, progress, to);
-    if (st == LOB_OK && lob_progress_stopped(progress)) st = LOB_ECANCEL;
+    LOB_TRY(lob_budget_calloc(budget, &tables, columns * rows, sizeof *tables, error));
+    go_through(NULL, counts, tables, p, from, progress, to);
     lob_budget_free(budget, tables, columns * rows, sizeof *tables);
+    return lob_progress_stopped(progress) ? LOB_ECANCEL : LOB_OK;
+}
+
+/* One pass that counts. */
+static lob_status count(uint64_t **counts, const pass *p, const values_of *from,
+                        lob_progress *progress, double to, lob_budget *budget, lob_error *error)
+{
+    LOB_TRY(lob_budget_calloc(budget, counts, p->columns, sizeof **counts, error));
+    const lob_status st = add(*counts, p, from, progress, to, budget, error);
     if (st == LOB_OK) return LOB_OK;
-    lob_budget_free(budget, *counts, columns, sizeof **counts);
+    lob_budget_free(budget, *counts, p->columns, sizeof **counts);
     *counts = NULL;
     return st;
+}
+
+static pass pass_of(const lob_histogram_bins *bins)
+{
+    pass p = {.bins = bins, .rule = lob_bin_rule_of(bins), .columns = bins->count};
+    for (int i = 0; i <= LOB_HISTOGRAM_BINS; i++) p.edge[i] = (float)bins->edge[i];
+    return p;
 }
 
 static lob_budget budget_of(const lob_context *context)
@@ -210,8 +223,7 @@ lob_status lob_histogram_cpu(lob_histogram_bins *bins, int64_t **counts,
     lob_histogram_settle(bins, &all.extremes, in->image->type);
     if (bins->count == 0) return LOB_OK;
 
-    pass p = {.bins = bins, .rule = lob_bin_rule_of(bins), .columns = bins->count};
-    for (int i = 0; i <= LOB_HISTOGRAM_BINS; i++) p.edge[i] = (float)bins->edge[i];
+    const pass p = pass_of(bins);
     uint64_t *numbers = NULL;
     LOB_TRY(count(&numbers, &p, &from, &progress, 1, &budget, error));
     for (int b = 0; b < bins->count; b++) bins->values += (int64_t)numbers[b];
@@ -231,11 +243,11 @@ lob_status lob_percentiles_cpu(double *values, const double *percent, int count_
     const values_of from = values_in(in);
     lob_progress progress = {.context = context};
     lob_selection_percents(stored, percent, count_, in->image->slope);
-    lob_selection_begin(&s, in->image->type, DIGIT_BITS);
+    lob_selection_begin(&s, in->image->type, LOB_SELECT_DIGIT_BITS);
     bool any = true;
     while (any && s.done < s.key_bits) {
         const double done = (double)(s.done + s.digit) / s.key_bits;
-        const pass p = {.selection = &s, .columns = (int64_t)s.prefixes << s.digit};
+        const pass p = {.selection = &s, .columns = lob_selection_columns(&s)};
         uint64_t *numbers = NULL;
         LOB_TRY(count(&numbers, &p, &from, &progress, done, &budget, error));
         any = lob_selection_take(&s, numbers, stored, count_);
@@ -245,4 +257,30 @@ lob_status lob_percentiles_cpu(double *values, const double *percent, int count_
     if (!any) return lob_percentiles_no_data(error);
     lob_selection_end(values, &s, count_, in->image->slope, in->image->inter);
     return LOB_OK;
+}
+
+/* ---- parts of an image ---- */
+
+lob_status lob_histogram_add_extremes(lob_extremes *extremes, const lob_histogram_input *in,
+                                      const lob_context *context)
+{
+    part_result all = {.extremes = *extremes};
+    lob_progress progress = {.context = context};
+    const values_of from = values_in(in);
+    go_through(&all, NULL, NULL, NULL, &from, &progress, 1);
+    *extremes = all.extremes;
+    return lob_progress_stopped(&progress) ? LOB_ECANCEL : LOB_OK;
+}
+
+lob_status lob_histogram_add_counts(uint64_t *counts, const lob_histogram_bins *bins,
+                                    const lob_selection *selection, const lob_histogram_input *in,
+                                    const lob_context *context, lob_error *error)
+{
+    lob_budget budget = budget_of(context);
+    lob_progress progress = {.context = context};
+    const values_of from = values_in(in);
+    const pass p = selection
+                       ? (pass){.selection = selection, .columns = lob_selection_columns(selection)}
+                       : pass_of(bins);
+    return add(counts, &p, &from, &progress, 1, &budget, error);
 }

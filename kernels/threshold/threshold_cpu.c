@@ -60,6 +60,18 @@ static lob_status find(lob_threshold_stats *stats, const lob_threshold_input *in
     return st;
 }
 
+void lob_threshold_label(uint8_t *labels, const lob_threshold_input *in,
+                         const lob_threshold_stats *stats, const lob_threshold_options *options,
+                         int threads)
+{
+    const lob_threshold_rule rule = lob_threshold_rule_of(stats, options, in->image);
+    const int64_t voxels = lob_voxels(in->image);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t first = 0; first < voxels; first += ROW)
+        label_row(labels + first, in->image, in->mask, &rule, first,
+                  voxels - first < ROW ? voxels - first : ROW);
+}
+
 lob_status lob_threshold_cpu(uint8_t *labels, lob_threshold_stats *stats,
                              const lob_threshold_input *in, const lob_threshold_options *options,
                              const lob_context *context, lob_error *error)
@@ -69,11 +81,6 @@ lob_status lob_threshold_cpu(uint8_t *labels, lob_threshold_stats *stats,
     LOB_TRY(lob_threshold_check(in, options, error));
     if (!lob_threshold_given(stats, options))
         LOB_TRY(lob_error_end(error, find(stats, in, options, context, error)));
-    const lob_threshold_rule rule = lob_threshold_rule_of(stats, options, in->image);
-    const int64_t voxels = lob_voxels(in->image);
-#pragma omp parallel for num_threads(context->threads) schedule(static)
-    for (int64_t first = 0; first < voxels; first += ROW)
-        label_row(labels + first, in->image, in->mask, &rule, first,
-                  voxels - first < ROW ? voxels - first : ROW);
+    lob_threshold_label(labels, in, stats, options, context->threads);
     return LOB_OK;
 }

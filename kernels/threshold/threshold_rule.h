@@ -35,6 +35,11 @@ lob_threshold_rule lob_threshold_rule_of(const lob_threshold_stats *stats,
 /* Set the thresholds of the kinds that need no data. Returns whether it is one of these. */
 bool lob_threshold_given(lob_threshold_stats *stats, const lob_threshold_options *options);
 
+/* Label an image, or a part of it, on the CPU by the thresholds that stats holds. */
+void lob_threshold_label(uint8_t *labels, const lob_threshold_input *in,
+                         const lob_threshold_stats *stats, const lob_threshold_options *options,
+                         int threads);
+
 /*
  * Otsu's method: set stats->thresholds, threshold and separability from a histogram.
  *

@@ -87,6 +87,44 @@ def test_components_are_those_of_one_task(tmp_path, kind, ranks):
             assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (number, name)
 
 
+# Lines with IMAGE and OUT.
+LINES = [
+    "threshold IMAGE -o OUT",
+    "threshold IMAGE -o OUT --otsu 3 --mask mask.nii",
+    "threshold IMAGE -o OUT --percentile 70",
+    "threshold IMAGE -o OUT --range 1,3",
+    "threshold IMAGE -o OUT --local 2vox --offset 1 --mask mask.nii",
+    "threshold IMAGE -o OUT --above 1e9",
+    "filter IMAGE -o OUT --median 1 --gaussian 1.5vox",
+    "filter IMAGE -o OUT --box 3 --window 1,4 --edge reflect",
+    "filter IMAGE -o OUT --gaussian 6.5vox --mask mask.nii",
+    "filter IMAGE -o OUT --gradient 1vox --cast int16 --edge wrap",
+    "filter IMAGE -o OUT --denoise 1 --log 1vox --edge constant=2",
+    "filter IMAGE -o OUT --scale 2,1 --box 1,1,0 --slices z",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_commands_give_what_one_task_gives(tmp_path, kind):
+    for number in cases(len(LINES)):
+        line = LINES[number % len(LINES)]
+        image = noise(number, (7, 5, (3, 40, 8, 1)[number // 2 % 4])).astype(np.float32)
+        if number % 4 == 1:
+            image[1, 2, -1] = np.nan
+        save(image if number % 2 else image.astype(np.uint8), tmp_path / "image.nii.gz")
+        save((noise(number + 99, image.shape) > 1).astype(np.uint8), tmp_path / "mask.nii")
+        out = ("out.ome.zarr", "out.nii.gz", "out.nii")[number % 3]
+        words = line.replace("IMAGE", "../image.nii.gz").replace("mask.nii", "../mask.nii").replace("OUT", out).split()
+        for name in ("alone", "together"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
+            (tmp_path / name).mkdir()
+        alone = good(*words, cwd=tmp_path / "alone")
+        done = ranked(kind, 2 + number % 3, *words, cwd=tmp_path / "together")
+        assert (done.returncode, done.stdout) == (0, alone.stdout), (line, done.stderr)
+        for name in os.listdir(tmp_path / "alone"):
+            assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), line
+
+
 def contents_of(path):
     """Of a file, or of all in a folder."""
     if path.is_file():
@@ -117,6 +155,9 @@ def test_all_end_by_one_line_and_code_and_leave_nothing(tmp_path, kind):
         (("components", "image.nii", "-o", "l.nii", "--fill-holes"), 64),
         (("components", "image.nii", "-o", "l.nii", "--equal", "--table", "t.tsv"), 64),
         (("components", "image.nii", "-o", "l.nii", "--above", "none"), 64),
+        (("threshold", "image.nii", "-o", "l.nii"), 65),
+        (("threshold", "image.nii", "-o", "l.nii", "--hysteresis", "1,2"), 64),
+        (("filter", "image.nii", "-o", "l.nii", "--median", "1"), 65),
     ):
         assert_refused(ranked(kind, 4, *arguments, cwd=tmp_path), code)
         assert sorted(os.listdir(tmp_path)) == before
@@ -177,6 +218,7 @@ def test_a_rank_that_is_killed_ends_all(tmp_path, kind, how):
 def test_commands_that_cannot_share_say_so(tmp_path, kind):
     save(noise(3, (5, 5, 5)), tmp_path / "image.nii")
     assert_refused(ranked(kind, 2, "info", "image.nii", cwd=tmp_path), 64, "2 tasks", "LOBULE_RANKS=off")
+    assert_refused(ranked(kind, 2, "filter", "image.nii", "-o", "f.nii", "--window", "1%,99%", cwd=tmp_path), 64, "start one task")
     done = ranked(kind, 2, "info", "image.nii", cwd=tmp_path, LOBULE_RANKS="off")
     assert done.returncode == 0 and done.stdout.count("image.nii") == 2
 

@@ -1,7 +1,7 @@
 /* lobule filter: a chain of filters on an image. */
 #include "tools/commands/commands.h"
 #include "tools/commands/filter_steps.h"
-#include "tools/inout/grid.h"
+#include "tools/commands/slab_filter.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +93,12 @@ static void report_frame(lob_session *s, const work *w, cJSON *frames)
     if (w->frames > 1) cJSON_AddItemToArray(frames, one);
 }
 
+static void report_type(lob_session *s, const work *w)
+{
+    cJSON_AddStringToObject(s->results, "type", lob_type_of(w->type)->name);
+    cJSON_AddNumberToObject(s->results, "channels", w->out_channels);
+}
+
 static lob_status filter_frames(lob_session *s, work *w)
 {
     cJSON *const frames = w->frames > 1 ? cJSON_AddArrayToObject(s->results, "frames") : s->results;
@@ -130,6 +136,64 @@ static lob_status compute(lob_session *s, work *w)
     free(w->together);
     w->together = NULL;
     return LOB_OK;
+}
+
+/* ---- in slabs ---- */
+
+typedef struct {
+    work *w;
+    lob_slabs *slabs;
+    lob_slab_filter filter;
+} in_slabs;
+
+static lob_status filter_slab(lob_session *s, const lob_slab *slab, void *user)
+{
+    in_slabs *const all = user;
+    lob_filter_output *const one = &all->w->one;
+    const int64_t before = lob_slab_before(slab);
+    LOB_TRY(lob_slab_filter_run(s, &all->filter, slab, one));
+    const void *const own =
+        (const char *)one->data + before * (int64_t)lob_type_of(one->type)->bytes;
+    LOB_TRY(lob_slabs_put(s, all->slabs, slab, own));
+    lob_slab_filter_drop(s, slab, one);
+    return LOB_OK;
+}
+
+/* The session's report is that of a volume in one piece. */
+static lob_status filter_slabs(lob_session *s, in_slabs *all)
+{
+    work *const w = all->w;
+    const settings *const set = &w->set;
+    const lob_volume *const image = &all->slabs->volume;
+    const lob_filter_input in = {.image = image, .steps = w->steps, .step_count = set->steps.count};
+    LOB_TRY(lob_slabs_open(s, all->slabs));
+    lob_filter_steps_fit(w->steps, w->typed, set->steps.count, image,
+                         lob_grid_slice_axis(set->slices, &image->geometry));
+    const lob_status st =
+        lob_filter_result(&w->type, &w->out_channels, &in, &set->options, &s->error);
+    LOB_TRY(lob_session_name(s, st, set->image, NULL));
+    LOB_TRY(lob_session_check(s, image, w->type, 1, set->out));
+    LOB_TRY(lob_slab_filter_begin(s, &all->filter, 0));
+    const lob_volume made = lob_slabs_like(all->slabs, w->type);
+    LOB_TRY(lob_slabs_begin(s, all->slabs, &made, 0, set->out, lob_write_defaults()));
+    LOB_TRY(lob_slabs_each(s, all->slabs, filter_slab, all));
+    lob_filter_note_steps(&w->one, &in);
+    w->one.not_data = all->filter.not_data;
+    w->frames = 1;
+    report_frame(s, w, NULL);
+    report_type(s, w);
+    return lob_slabs_commit(s, all->slabs);
+}
+
+static lob_status by_slabs(lob_session *s, work *w, lob_slabs *slabs)
+{
+    in_slabs all = {
+        w, slabs, {slabs, w->steps, w->set.steps.count, &w->set.options}
+    };
+    LOB_TRY(lob_session_device(s));
+    const lob_status st = filter_slabs(s, &all);
+    lob_slabs_close(s, slabs);
+    return st;
 }
 
 /* ---- the command ---- */
@@ -170,8 +234,7 @@ static lob_status write_result(lob_session *s, work *w)
     out->frames = w->frames;
     out->frame = w->frames > 1 ? LOB_FRAME_ALL : 0;
     lob_grid_drop(s, &w->image);
-    cJSON_AddStringToObject(s->results, "type", lob_type_of(w->type)->name);
-    cJSON_AddNumberToObject(s->results, "channels", w->out_channels);
+    report_type(s, w);
     return lob_session_write(s, out, w->set.out, false);
 }
 
@@ -185,6 +248,12 @@ static lob_status check(lob_session *s, void *user)
 static lob_status filter(lob_session *s, void *user)
 {
     work *const w = user;
+    lob_slabs slabs = {.path = w->set.image,
+                       .mask = w->set.mask,
+                       .frame = w->set.frame,
+                       .channel = w->set.channel};
+    enum { OUT_AND_WORK = 12 };
+    if (lob_slabs_serve(s, &slabs, OUT_AND_WORK)) return by_slabs(s, w, &slabs);
     LOB_TRY(prepare(s, w));
     LOB_TRY(compute(s, w));
     return write_result(s, w);
@@ -282,4 +351,5 @@ const lob_command lob_command_filter = {
     .work = filter,
     .release = release,
     .voxel_ns = 100,
+    .shares = true,
 };

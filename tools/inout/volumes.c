@@ -438,9 +438,14 @@ static lob_status commit_file(lob_session *s, lob_plane_output *out)
     return LOB_OK;
 }
 
+lob_status lob_session_planes_settle(lob_session *s, lob_plane_output *out)
+{
+    return lob_team_size(s->team) > 1 ? put_until(s, out, out->volume->dims.nz) : LOB_OK;
+}
+
 lob_status lob_session_planes_commit(lob_session *s, lob_plane_output *out)
 {
-    if (lob_team_size(s->team) > 1) LOB_TRY(put_until(s, out, out->volume->dims.nz));
+    LOB_TRY(lob_session_planes_settle(s, out));
     if (lob_team_rank(s->team) > 0) return LOB_OK;
     return maker_of(s, out->path)->commit(s, out);
 }

@@ -76,12 +76,14 @@ typedef struct {
  * output is remembered when it is committed. Whatever begin returned, abort is called in the end;
  * an output of zeros is fine.
  *
- * With ranks (s->team) each puts the planes of its own, and rank 0 writes them all, rank by rank.
+ * With ranks (s->team) each puts the planes of its own, and rank 0 writes them all, rank by rank. A
+ * rank that has put them all settles, if it has more to do with its team before it commits.
  */
 lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const lob_volume *volume,
                                     int64_t largest, const char *path, lob_write_options options);
 lob_status lob_session_planes_put(lob_session *s, lob_plane_output *out, const void *planes,
                                   int64_t n);
+lob_status lob_session_planes_settle(lob_session *s, lob_plane_output *out);
 lob_status lob_session_planes_commit(lob_session *s, lob_plane_output *out);
 void lob_session_planes_abort(lob_session *s, lob_plane_output *out);
 

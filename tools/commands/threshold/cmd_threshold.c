@@ -33,6 +33,8 @@ static lob_status check(lob_session *s, void *user)
                             ways[i].name);
         first = ways[i].name;
     }
+    if (lob_threshold_is_hysteretic(set) && lob_team_size(s->ranks) > 1)
+        return lob_fail(&s->error, LOB_EARG, "--hysteresis needs the whole volume: start one task");
     if (set->offset != 0 && !lob_threshold_is_local(set))
         return lob_fail(&s->error, LOB_EARG, "--offset is for --local");
     if (set->slices >= 0 && lob_threshold_is_local(set) && set->neighbours < 0) return LOB_OK;
@@ -100,9 +102,20 @@ static lob_status threshold(lob_session *s, void *user)
     w->options = options_of(set);
     if (lob_threshold_is_hysteretic(set) || lob_threshold_is_local(set))
         w->options.kind = LOB_THRESHOLDS; /* none of them */
+    lob_slabs slabs = {
+        .path = set->image, .mask = set->mask, .frame = set->frame, .channel = set->channel};
+    if (!lob_threshold_is_hysteretic(set) &&
+        lob_slabs_serve(s, &slabs, lob_threshold_voxel_bytes(set))) {
+        LOB_TRY(lob_session_device(s));
+        const lob_status st = lob_threshold_by_slabs(s, w, &slabs);
+        lob_slabs_close(s, &slabs);
+        return st;
+    }
     LOB_TRY(read_inputs(s, set, w));
     LOB_TRY(lob_session_device(s));
     LOB_TRY(label(s, set, w));
+    w->labelled =
+        lob_threshold_labelled(w->labels.data, lob_voxels(&w->labels), s->context.threads);
     lob_threshold_report(s, w);
     return lob_session_write(s, &w->labels, set->labels, true);
 }
@@ -192,4 +205,5 @@ const lob_command lob_command_threshold = {
     .work = threshold,
     .release = release,
     .voxel_ns = 10,
+    .shares = true,
 };

@@ -58,33 +58,29 @@ lob_status lob_threshold_join(lob_session *s, lob_threshold_work *w)
 
 /* ---- the mean around ---- */
 
-/* Label what is above the mean, less the offset. */
-static void compare(lob_session *s, lob_threshold_work *w, const float *mean)
+void lob_threshold_compare(uint8_t *to, const lob_volume *image, const uint8_t *mask,
+                           const float *mean, double offset, int threads)
 {
-    const lob_threshold_settings *const set = &w->set;
     enum { ROW = 1024 };
-    const lob_volume *image = &w->image;
     const int64_t voxels = lob_voxels(image);
-    uint8_t *const to = w->labels.data;
-#pragma omp parallel for num_threads(s->context.threads) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t first = 0; first < voxels; first += ROW) {
         const int64_t n = voxels - first < ROW ? voxels - first : ROW;
         double stored[ROW];
         lob_values(stored, image->data, image->type, first, n);
         for (int64_t i = 0; i < n; i++) {
-            const bool data = isfinite(stored[i]) && (!w->mask || w->mask[first + i]);
+            const bool data = isfinite(stored[i]) && (!mask || mask[first + i]);
             const double value = image->slope * stored[i] + image->inter;
-            to[first + i] = data && value > (double)mean[first + i] - set->offset;
+            to[first + i] = data && value > (double)mean[first + i] - offset;
         }
     }
 }
 
-lob_status lob_threshold_locally(lob_session *s, lob_threshold_work *w)
+lob_status lob_threshold_box(lob_session *s, lob_filter_step *box,
+                             const lob_threshold_settings *set, const lob_volume *image)
 {
-    const lob_threshold_settings *const set = &w->set;
-    const lob_volume *image = &w->image;
     const int across = lob_grid_slice_axis(set->slices, &image->geometry);
-    lob_filter_step box = {.kind = LOB_FILTER_BOX};
+    *box = (lob_filter_step){.kind = LOB_FILTER_BOX};
     for (int a = 0; a < 3; a++) {
         const double unit = set->local.voxels ? 1 : image->geometry.spacing_mm[a];
         const double radius = floor(set->local.value / unit + 1e-6);
@@ -93,11 +89,20 @@ lob_status lob_threshold_locally(lob_session *s, lob_threshold_work *w)
             return lob_fail(&s->error, LOB_EARG,
                             "--local reaches %.6g voxels along an axis, at most %d", radius,
                             LOB_FILTER_MAX_ALONG);
-        box.along[a] = radius;
+        box->along[a] = radius;
     }
-    if (box.along[0] + box.along[1] + box.along[2] == 0)
+    if (box->along[0] + box->along[1] + box->along[2] == 0)
         return lob_fail_file(&s->error, LOB_EARG, set->image, "--local %.6g%s is less than a voxel",
                              set->local.value, set->local.voxels ? "vox" : "mm");
+    return LOB_OK;
+}
+
+lob_status lob_threshold_locally(lob_session *s, lob_threshold_work *w)
+{
+    const lob_threshold_settings *const set = &w->set;
+    const lob_volume *image = &w->image;
+    lob_filter_step box;
+    LOB_TRY(lob_threshold_box(s, &box, set, image));
     const lob_filter_input in = {image, w->mask, &box, 1};
     const lob_filter_options options = lob_filter_defaults();
     const int64_t bytes = lob_product(lob_voxels(image), sizeof(float), 1, 1);
@@ -106,16 +111,15 @@ lob_status lob_threshold_locally(lob_session *s, lob_threshold_work *w)
     LOB_TRY(lob_session_name(s, s->backend->filter(&mean, &in, &options, &s->context, &s->error),
                              set->image, NULL));
     w->stats = (lob_threshold_stats){.separability = NAN, .working_bytes = mean.working_bytes};
-    compare(s, w, mean.data);
+    lob_threshold_compare(w->labels.data, image, w->mask, mean.data, set->offset,
+                          s->context.threads);
     lob_filter_output_free(&mean);
     lob_session_give(s, bytes);
     return LOB_OK;
 }
 
-static int64_t count_labelled(const lob_volume *labels, int threads)
+int64_t lob_threshold_labelled(const uint8_t *of, int64_t voxels, int threads)
 {
-    const uint8_t *of = labels->data;
-    const int64_t voxels = lob_voxels(labels);
     int64_t n = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : n)
     for (int64_t i = 0; i < voxels; i++) n += of[i] != 0;
@@ -126,7 +130,7 @@ void lob_threshold_report(lob_session *s, const lob_threshold_work *w)
 {
     const lob_threshold_settings *const set = &w->set;
     const lob_threshold_stats *stats = &w->stats;
-    const int64_t labelled = count_labelled(&w->labels, s->context.threads);
+    const int64_t labelled = w->labelled, voxels = lob_voxels(&w->image);
     char text[LOB_THRESHOLD_MAX_CLASSES * 32] = "";
     size_t used = 0;
     cJSON *const list = cJSON_AddArrayToObject(s->results, "thresholds");
@@ -135,7 +139,7 @@ void lob_threshold_report(lob_session *s, const lob_threshold_work *w)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%.9g", k ? ", " : "",
                                  stats->threshold[k]);
     }
-    cJSON_AddNumberToObject(s->results, "voxels", (double)lob_voxels(&w->image));
+    cJSON_AddNumberToObject(s->results, "voxels", (double)voxels);
     cJSON_AddNumberToObject(s->results, "labelled_voxels", (double)labelled);
     cJSON_AddNumberToObject(s->results, "working_memory_bytes", (double)stats->working_bytes);
     if (!isnan(stats->separability))
@@ -149,5 +153,5 @@ void lob_threshold_report(lob_session *s, const lob_threshold_work *w)
                          stats->thresholds > 1 ? "thresholds" : "threshold", text);
     if (labelled == 0) lob_session_note(s, "%s: no voxel is labelled", set->image);
     lob_session_say(s, "thresholds: %s; labelled voxels: %lld of %lld", text, (long long)labelled,
-                    (long long)lob_voxels(&w->image));
+                    (long long)voxels);
 }

@@ -2,7 +2,7 @@
 #ifndef LOB_THRESHOLD_WORK_H
 #define LOB_THRESHOLD_WORK_H
 
-#include "tools/inout/grid.h"
+#include "tools/inout/slabs.h"
 
 #include <math.h>
 
@@ -22,6 +22,7 @@ typedef struct {
     lob_components_output joined; /* with --hysteresis: the pieces, */
     uint8_t *keep;                /* which of them stay, */
     int64_t kept;                 /* and how many */
+    int64_t labelled;             /* voxels */
 } lob_threshold_work;
 
 static inline bool lob_threshold_is_hysteretic(const lob_threshold_settings *set)
@@ -37,6 +38,23 @@ static inline bool lob_threshold_is_local(const lob_threshold_settings *set)
 /* Label by --hysteresis, or by --local. */
 lob_status lob_threshold_join(lob_session *s, lob_threshold_work *w);
 lob_status lob_threshold_locally(lob_session *s, lob_threshold_work *w);
+
+/* The filter of --local, on a grid like the image's. Returns LOB_OK or LOB_EARG. */
+lob_status lob_threshold_box(lob_session *s, lob_filter_step *box,
+                             const lob_threshold_settings *set, const lob_volume *image);
+
+/* Label what is above the mean, less the offset. */
+void lob_threshold_compare(uint8_t *to, const lob_volume *image, const uint8_t *mask,
+                           const float *mean, double offset, int threads);
+
+/* How many of these labels are not 0. */
+int64_t lob_threshold_labelled(const uint8_t *of, int64_t voxels, int threads);
+
+/* Bytes that work takes for a voxel, beside image and mask. */
+int64_t lob_threshold_voxel_bytes(const lob_threshold_settings *set);
+
+/* The whole command in slabs; options are chosen. */
+lob_status lob_threshold_by_slabs(lob_session *s, lob_threshold_work *w, lob_slabs *slabs);
 
 /* Fill in the report; note what the user should know. */
 void lob_threshold_report(lob_session *s, const lob_threshold_work *w);

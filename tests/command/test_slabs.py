@@ -1,0 +1,46 @@
+"""Volumes that --max-memory does not hold are worked on some planes at a time: the bytes of all at once."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import assert_one_line, good, lobule, save
+
+# Lines with IMAGE and OUT, and bytes that they may take for a voxel of the image, beside 300 kB.
+LINES = [
+    ("threshold IMAGE -o OUT", 0.5),
+    ("threshold IMAGE -o OUT --range 10,60 --mask mask.nii", 0),
+    ("threshold IMAGE -o OUT --local 2vox --offset 1", 5),
+    ("filter IMAGE -o OUT --gaussian 1.5vox --mask mask.nii", 7),
+    ("filter IMAGE -o OUT --box 2 --gradient 1vox --edge mirror", 8),
+    ("filter IMAGE -o OUT --window 10,60 --cast uint8", 4),
+]
+
+
+def noise(seed, shape):
+    values = np.random.default_rng(seed).random(shape) * 100
+    return (values + np.roll(values, 1, 2) + np.roll(values, 1, 1)) / 3
+
+
+@pytest.mark.parametrize("line, each", LINES)
+def test_the_bytes_are_those_of_all_at_once(tmp_path, line, each):
+    for number in range(2):
+        image = noise(number, (61, 57, 120)).astype((np.uint8, np.float32)[number % 2])
+        if number % 2:
+            image[3, 4, 100] = np.nan
+        save(image, tmp_path / "image.nii.gz")
+        save((noise(number + 9, image.shape) > 30).astype(np.uint8), tmp_path / "mask.nii")
+        for out, more in (
+            ("whole.nii.gz", []),
+            ("parts.nii.gz", ["--max-memory", str(int(300e3 + each * image.size)), "--threads", "1", "--report", "r.json"]),
+        ):
+            good(*line.replace("IMAGE", "image.nii.gz").replace("OUT", out).split(), *more, "--force", cwd=tmp_path)
+        assert 0 < json.loads((tmp_path / "r.json").read_text())["results"]["planes_at_a_time"] < 120
+        assert (tmp_path / "parts.nii.gz").read_bytes() == (tmp_path / "whole.nii.gz").read_bytes()
+
+
+def test_what_needs_the_whole_volume_says_so(tmp_path):
+    save(noise(1, (61, 57, 60)).astype(np.float32), tmp_path / "image.nii")
+    done = lobule("filter", "image.nii", "-o", "out.nii", "--window", "1%,99%", "--max-memory", "300KiB", cwd=tmp_path)
+    assert_one_line(done, 75, "whole volume", "--max-memory")
+    assert not (tmp_path / "out.nii").exists()

@@ -1,0 +1,87 @@
+/* Filters on slabs: the plan of the whole volume says what a slab reads. */
+#include "tools/commands/slab_filter.h"
+
+#include "kernels/filters/filter_slabs.h"
+#include "kernels/filters/filter_stages.h"
+
+/* Look at a slab's own planes. */
+static lob_status look(lob_session *s, const lob_slab *slab, void *user)
+{
+    lob_slab_filter *const f = user;
+    const int64_t before = lob_slab_before(slab);
+    const uint8_t *const mask = slab->mask ? slab->mask + before : NULL;
+    lob_volume own = slab->image;
+    int64_t not_data = 0;
+    bool beyond = false;
+    own.dims.nz = slab->planes;
+    own.data = (char *)own.data + before * (int64_t)lob_type_of(own.type)->bytes;
+    lob_filter_scan(&not_data, &beyond, &own, mask, s->context.threads);
+    f->not_data += not_data;
+    f->unbounded = f->unbounded || beyond;
+    return lob_session_cancelled(s);
+}
+
+static lob_status look_through(lob_session *s, lob_slab_filter *f)
+{
+    LOB_TRY(lob_slabs_each(s, f->slabs, look, f));
+    int64_t sums[] = {f->not_data, f->unbounded};
+    LOB_TRY(lob_team_reduce(s->team, sums, 2, LOB_TEAM_SUM, &s->error));
+    f->not_data = sums[0];
+    f->unbounded = sums[1] > 0;
+    return LOB_OK;
+}
+
+lob_status lob_slab_filter_begin(lob_session *s, lob_slab_filter *f, int64_t voxel_bytes)
+{
+    const lob_volume *const image = &f->slabs->volume;
+    const lob_filter_input in = {.image = image, .steps = f->steps, .step_count = f->step_count};
+    const bool whole = !f->slabs->mask && lob_type_of(image->type)->is_integer;
+    enum { WORK = 8 }; /* images between passes, as floats */
+    lob_filter_plan plan;
+    const lob_status st = lob_filter_plan_make(&plan, &in, f->options, false, false, &s->error);
+    LOB_TRY(lob_session_name(s, st, f->slabs->path, NULL));
+    for (int i = 0; i < plan.passes; i++)
+        if (plan.pass[i].statistic)
+            return lob_fail(&s->error, s->ranks ? LOB_EARG : LOB_ENOMEM,
+                            "a step that finds its percentiles or its noise in the image needs the "
+                            "whole volume: %s",
+                            s->ranks ? "start one task" : "raise --max-memory");
+    const lob_filter_cut cut = lob_filter_cut_of(&plan, 0, plan.passes);
+    const bool apart = cut.axis == 2 && cut.halo >= 0; /* else each slab reads the whole */
+    const int64_t bytes = (int64_t)lob_type_of(plan.pass[plan.passes - 1].to)->bytes;
+    LOB_TRY(lob_slabs_cut(s, f->slabs, apart ? cut.halo : image->dims.nz, apart ? cut.align : 1,
+                          voxel_bytes + bytes + WORK));
+    return whole ? LOB_OK : look_through(s, f);
+}
+
+/* Bytes of a result. */
+static int64_t result_bytes(const lob_slab *slab, lob_type type)
+{
+    return lob_product(lob_voxels(&slab->image), (int64_t)lob_type_of(type)->bytes, 1, 1);
+}
+
+lob_status lob_slab_filter_run(lob_session *s, const lob_slab_filter *f, const lob_slab *slab,
+                               lob_filter_output *out)
+{
+    const lob_filter_input in = {.image = &slab->image,
+                                 .mask = slab->mask,
+                                 .steps = f->steps,
+                                 .step_count = f->step_count,
+                                 .plane = slab->from,
+                                 .unbounded = f->unbounded};
+    lob_type type;
+    int channels;
+    *out = (lob_filter_output){0};
+    LOB_TRY(lob_filter_result(&type, &channels, &in, f->options, &s->error));
+    LOB_TRY(lob_session_take(s, result_bytes(slab, type), f->slabs->path));
+    lob_session_compute(s, "filtering");
+    const lob_status st = s->backend->filter(out, &in, f->options, &s->context, &s->error);
+    if (st != LOB_OK) lob_session_give(s, result_bytes(slab, type));
+    return lob_session_done(s, st, f->slabs->path, NULL);
+}
+
+void lob_slab_filter_drop(lob_session *s, const lob_slab *slab, lob_filter_output *out)
+{
+    lob_session_give(s, result_bytes(slab, out->type));
+    lob_filter_output_free(out);
+}

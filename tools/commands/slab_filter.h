@@ -1,0 +1,35 @@
+/* A chain of filters on a volume in slabs: how far it reaches, and what of the whole it must know.
+ */
+#ifndef LOB_SLAB_FILTER_H
+#define LOB_SLAB_FILTER_H
+
+#include "kernels/filters/filter_plan.h"
+#include "tools/inout/slabs.h"
+
+typedef struct {
+    lob_slabs *slabs; /* open */
+    const lob_filter_step *steps;
+    int step_count;
+    const lob_filter_options *options;
+
+    bool unbounded; /* as in lob_filter_input */
+    int64_t not_data;
+} lob_slab_filter;
+
+/*
+ * Cut the volume, and look through it where that decides how its filters compute.
+ *
+ *   voxel_bytes  in  that the caller takes for a voxel, beside the filter's own output
+ *
+ * Returns LOB_OK, LOB_EARG, LOB_EDATA, LOB_ENOMEM or what reading did. A step that needs to know
+ * the whole image is LOB_EARG with several ranks, else LOB_ENOMEM.
+ */
+lob_status lob_slab_filter_begin(lob_session *s, lob_slab_filter *f, int64_t voxel_bytes);
+
+/* Filter a slab; the result has what was read around it too, and the session holds its bytes until
+ * lob_slab_filter_drop. */
+lob_status lob_slab_filter_run(lob_session *s, const lob_slab_filter *f, const lob_slab *slab,
+                               lob_filter_output *out);
+void lob_slab_filter_drop(lob_session *s, const lob_slab *slab, lob_filter_output *out);
+
+#endif

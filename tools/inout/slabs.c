@@ -1,0 +1,247 @@
+/* Reading a volume in slabs with a halo, and writing what is made of them. */
+#include "tools/inout/slabs.h"
+
+#include "io/platform.h"
+#include "tools/session/ranks.h"
+#include "volumes/reorient.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory ---- */
+
+/* Bytes that this process may take. */
+static int64_t memory_of(const lob_session *s)
+{
+    return s->max_memory > 0 ? s->context.max_memory
+                             : lob_memory_available() / 10 * 9 / lob_ranks_here();
+}
+
+static int64_t bytes_of(const lob_volume *v)
+{
+    return (int64_t)lob_type_of(v->type)->bytes;
+}
+
+bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_bytes)
+{
+    lob_volume image;
+    if (s->ranks) return true;
+    if (!lob_session_peek(s, &image, w->path)) return false;
+    const bool one = image.frames == 1 && (image.channels == 1 || w->channel >= 0);
+    const int64_t each =
+        image.channels * bytes_of(&image) + (w->mask ? 1 + bytes_of(&image) : 0) + voxel_bytes;
+    const int64_t need = lob_product(lob_voxels(&image), each, 1, 1);
+    lob_volume_free(&image);
+    return one && (need < 0 || need > memory_of(s));
+}
+
+/* ---- opening ---- */
+
+/* A mask lies as the image does; turning it would need all of it. */
+static lob_status open_mask(lob_session *s, lob_slabs *w)
+{
+    const lob_volume *const v = &w->mask_file.volume;
+    lob_turn turn;
+    LOB_TRY(lob_session_open(s, &w->mask_file, w->mask, LOB_FRAME_NONE));
+    const lob_status st = lob_same_grid(&w->volume, w->path, v, w->mask, &s->error);
+    if (st != LOB_OK && lob_turn_onto(&turn, v, &w->volume))
+        return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->mask,
+                                  "its axes lie other than those of %s, and it can be turned only "
+                                  "where all of it fits in memory",
+                                  w->path);
+    LOB_TRY(st);
+    return lob_grid_one_channel(s, v, w->mask);
+}
+
+lob_status lob_slabs_open(lob_session *s, lob_slabs *w)
+{
+    LOB_TRY(lob_session_open(s, &w->file, w->path, w->frame));
+    w->volume = w->file.volume;
+    LOB_TRY(lob_grid_has_channel(s, &w->volume, w->channel, w->path));
+    if (w->channel < 0 && w->volume.channels > 1)
+        return lob_fail_file(&s->error, LOB_EDATA, w->path,
+                             "has %d channels; choose one with --channel N, from 0 to %d",
+                             w->volume.channels, w->volume.channels - 1);
+    w->volume.channels = 1;
+    return w->mask ? open_mask(s, w) : LOB_OK;
+}
+
+/* ---- cutting ---- */
+
+/* Bytes of a plane at hand, and as it is read. */
+static int64_t plane_bytes(const lob_slabs *w)
+{
+    const lob_dims dims = w->volume.dims;
+    const int64_t image = bytes_of(&w->volume), channels = w->file.volume.channels;
+    const int64_t staged = channels > 1 ? channels * image : 0;
+    const int64_t mask = w->mask ? 1 + bytes_of(&w->mask_file.volume) : 0;
+    return lob_product(dims.nx, dims.ny, image + staged + mask, 1);
+}
+
+/* The most planes that are read for a slab of so many. */
+static int64_t planes_read(const lob_slabs *w, int64_t planes)
+{
+    const int64_t read = planes + 2 * w->halo + w->align - 1;
+    return read < w->volume.dims.nz ? read : w->volume.dims.nz;
+}
+
+int64_t lob_slabs_voxels(const lob_slabs *w)
+{
+    return w->volume.dims.nx * w->volume.dims.ny * planes_read(w, w->planes);
+}
+
+static lob_status allocate(lob_session *s, lob_slabs *w)
+{
+    const lob_volume *const v = &w->volume, *const mask = &w->mask_file.volume;
+    const int64_t n = lob_slabs_voxels(w);
+    const int64_t channels = w->file.volume.channels;
+    const int64_t image = channels > 1 ? n * channels * bytes_of(v) : 0;
+    const int64_t of_mask = w->mask ? n * bytes_of(mask) : 0;
+    w->held = lob_product(plane_bytes(w), planes_read(w, w->planes), 1, 1);
+    const lob_status st = lob_session_take(s, w->held, w->path);
+    if (st != LOB_OK) w->held = 0;
+    LOB_TRY(st);
+    w->window = malloc((size_t)(n * bytes_of(v)));
+    w->staged = malloc((size_t)(image > of_mask ? image : of_mask) + 1);
+    w->mask_window = w->mask ? malloc((size_t)n) : NULL;
+    if (w->window && w->staged && (w->mask_window || !w->mask)) return LOB_OK;
+    return lob_session_no_memory(s, w->path);
+}
+
+lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t align,
+                         int64_t voxel_bytes)
+{
+    const lob_dims dims = w->volume.dims;
+    int64_t first, end;
+    lob_team_planes(&first, &end, s->team, lob_team_rank(s->team), dims.nz);
+    w->halo = halo;
+    w->align = align;
+    const int64_t read = plane_bytes(w), work = lob_product(dims.nx, dims.ny, voxel_bytes, 1);
+    /* Half is for slabs, the rest for what work holds of any size. */
+    const int64_t fit = memory_of(s) / 2 / (read + work) - 2 * halo - align + 1;
+    w->planes = fit < 1 ? 1 : fit < end - first ? fit : end - first;
+    if (w->planes < dims.nz)
+        lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->path,
+                        s->team ? "each task has a part of it" : "memory does not hold it",
+                        (long long)w->planes, (long long)dims.nz);
+    cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->planes);
+    return allocate(s, w);
+}
+
+/* ---- reading ---- */
+
+/* Read planes z .. z + n - 1 of the channel to where they lie in the window. */
+static lob_status read_image(lob_session *s, lob_slabs *w, int64_t z, int64_t n)
+{
+    const int64_t plane = w->volume.dims.nx * w->volume.dims.ny * bytes_of(&w->volume);
+    unsigned char *const to = w->window + (z - w->from) * plane;
+    if (w->file.volume.channels == 1) return lob_session_planes(s, &w->file, to, z, n);
+    LOB_TRY(lob_session_planes(s, &w->file, w->staged, z, n));
+    memcpy(to, (unsigned char *)w->staged + w->channel * n * plane, (size_t)(n * plane));
+    return LOB_OK;
+}
+
+static lob_status read_mask(lob_session *s, lob_slabs *w, int64_t z, int64_t n)
+{
+    const int64_t plane = w->volume.dims.nx * w->volume.dims.ny;
+    if (!w->mask) return LOB_OK;
+    LOB_TRY(lob_session_planes(s, &w->mask_file, w->staged, z, n));
+    lob_volume read = w->mask_file.volume;
+    read.dims.nz = n;
+    read.data = w->staged;
+    lob_grid_mask_bytes(w->mask_window + (z - w->from) * plane, &read, 0, n * plane);
+    return LOB_OK;
+}
+
+/* Bring planes from .. to - 1 to hand; what is there of them stays. */
+static lob_status fill(lob_session *s, lob_slabs *w, int64_t from, int64_t to)
+{
+    const int64_t plane = w->volume.dims.nx * w->volume.dims.ny, bytes = bytes_of(&w->volume);
+    const bool goes_on = from >= w->from && from < w->to && to >= w->to;
+    const int64_t kept = goes_on ? w->to - from : 0, gone = from - w->from;
+    if (kept > 0 && gone > 0) {
+        memmove(w->window, w->window + gone * plane * bytes, (size_t)(kept * plane * bytes));
+        if (w->mask) memmove(w->mask_window, w->mask_window + gone * plane, (size_t)(kept * plane));
+    }
+    w->from = from;
+    w->to = from + kept; /* should reading fail */
+    if (w->to == to) return LOB_OK;
+    LOB_TRY(read_image(s, w, w->to, to - w->to));
+    LOB_TRY(read_mask(s, w, w->to, to - w->to));
+    w->to = to;
+    return LOB_OK;
+}
+
+/* The slab that gives planes from z on. */
+static lob_status next(lob_session *s, lob_slabs *w, lob_slab *slab, int64_t z, int64_t end)
+{
+    const int64_t nz = w->volume.dims.nz, n = end - z < w->planes ? end - z : w->planes;
+    const int64_t from = z > w->halo ? (z - w->halo) / w->align * w->align : 0;
+    LOB_TRY(fill(s, w, from, nz - z - n > w->halo ? z + n + w->halo : nz));
+    *slab = (lob_slab){.z = z, .planes = n, .from = from, .image = w->volume};
+    slab->image.dims.nz = w->to - from;
+    slab->image.data = w->window;
+    slab->mask = w->mask_window;
+    for (int64_t i = 0; w->mask && i < lob_slab_voxels(slab); i++)
+        w->inside += slab->mask[lob_slab_before(slab) + i];
+    return LOB_OK;
+}
+
+lob_status lob_slabs_each(lob_session *s, lob_slabs *w, lob_slab_work *work, void *user)
+{
+    int64_t first, end;
+    lob_slab slab;
+    lob_team_planes(&first, &end, s->team, lob_team_rank(s->team), w->volume.dims.nz);
+    w->inside = 0;
+    w->enough = false;
+    for (int64_t z = first; z < end && !w->enough; z += w->planes) {
+        LOB_TRY(next(s, w, &slab, z, end));
+        LOB_TRY(work(s, &slab, user));
+    }
+    if (w->output.volume) LOB_TRY(lob_session_planes_settle(s, &w->output));
+    if (!w->mask) return LOB_OK;
+    LOB_TRY(lob_team_reduce(s->team, &w->inside, 1, LOB_TEAM_SUM, &s->error));
+    return w->inside > 0 ? LOB_OK : lob_grid_empty_mask(s, w->mask);
+}
+
+/* ---- writing ---- */
+
+lob_volume lob_slabs_like(const lob_slabs *w, lob_type type)
+{
+    lob_volume made = w->volume;
+    made.type = type;
+    made.slope = 1.0;
+    made.inter = 0.0;
+    made.frames = 1;
+    made.frame = 0;
+    return made;
+}
+
+lob_status lob_slabs_begin(lob_session *s, lob_slabs *w, const lob_volume *made, int64_t largest,
+                           const char *path, lob_write_options options)
+{
+    w->made = *made;
+    return lob_session_planes_begin(s, &w->output, &w->made, largest, path, options);
+}
+
+lob_status lob_slabs_put(lob_session *s, lob_slabs *w, const lob_slab *slab, const void *voxels)
+{
+    return lob_session_planes_put(s, &w->output, voxels, slab->planes);
+}
+
+lob_status lob_slabs_commit(lob_session *s, lob_slabs *w)
+{
+    return lob_session_planes_commit(s, &w->output);
+}
+
+void lob_slabs_close(lob_session *s, lob_slabs *w)
+{
+    lob_session_planes_abort(s, &w->output);
+    free(w->window);
+    free(w->staged);
+    free(w->mask_window);
+    lob_session_give(s, w->held);
+    lob_session_close(s, &w->file);
+    lob_session_close(s, &w->mask_file);
+    *w = (lob_slabs){.path = w->path};
+}

@@ -1,0 +1,108 @@
+/*
+ * A volume that is worked on some planes at a time: where memory does not hold it, and where
+ * several ranks have a part of it each. A command opens its image, says how far its work looks
+ * around, and hands over its work, which is called for each slab of this rank and gives the bytes
+ * that it would give on the whole volume.
+ */
+#ifndef LOB_SLABS_H
+#define LOB_SLABS_H
+
+#include "tools/inout/grid.h"
+
+/* Some planes of the image, with what is read around them. */
+typedef struct {
+    int64_t z, planes;   /* of the volume: what the slab gives, */
+    int64_t from;        /* and where image and mask begin, */
+    lob_volume image;    /* which has all that is read, of one channel; not to be written */
+    const uint8_t *mask; /* NULL: none */
+} lob_slab;
+
+typedef struct {
+    const char *path; /* of the image, */
+    const char *mask; /* and the mask; NULL: none */
+    int64_t frame;    /* as in lob_read_options */
+    int channel;      /* -1: the only one */
+
+    lob_volume volume; /* the header of the channel; nothing to free */
+    int64_t planes;    /* that a slab gives at most */
+    bool enough;       /* work may set it: the slabs that are left need not be looked at */
+
+    /* private */
+    lob_plane_input file, mask_file;
+    int64_t halo, align;   /* in planes */
+    int64_t from, to;      /* planes at hand */
+    unsigned char *window; /* these, */
+    uint8_t *mask_window;
+    void *staged; /* planes as they are read */
+    int64_t held; /* bytes that the session counts for these */
+    int64_t inside;
+    lob_volume made;
+    lob_plane_output output;
+} lob_slabs;
+
+/*
+ * Is an image to be worked on in slabs? Always with several ranks; of one, where its voxels, a
+ * mask's and what the work takes do not fit in memory, and it has one channel and frame.
+ *
+ *   voxel_bytes  in  that the work takes for a voxel, beside the image and the mask
+ */
+bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_bytes);
+
+/* Open image and mask. Returns LOB_OK, what lob_session_open and lob_same_grid do, or LOB_EDATA
+ * (there are other channels too). Whatever it returned, call lob_slabs_close in the end. */
+lob_status lob_slabs_open(lob_session *s, lob_slabs *w);
+
+/*
+ * Choose how many planes a slab gives.
+ *
+ *   halo         in  planes on each side on which a voxel's result may depend
+ *   align        in  what is read begins at a multiple of this
+ *   voxel_bytes  in  as above
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t align,
+                         int64_t voxel_bytes);
+
+/*
+ * Hand this rank's slabs to work, in rising order. It may be called again: what is at hand is not
+ * read twice. Returns LOB_OK, what work or reading did, or LOB_EDATA (the mask is empty).
+ */
+typedef lob_status lob_slab_work(lob_session *s, const lob_slab *slab, void *user);
+lob_status lob_slabs_each(lob_session *s, lob_slabs *w, lob_slab_work *work, void *user);
+
+/*
+ * Begin an output of one channel on the image's grid, which work then puts slab by slab.
+ *
+ *   made  in  as lob_session_planes_begin takes it; copied
+ */
+lob_status lob_slabs_begin(lob_session *s, lob_slabs *w, const lob_volume *made, int64_t largest,
+                           const char *path, lob_write_options options);
+
+/* Voxels of the slab's own planes, without those around. */
+lob_status lob_slabs_put(lob_session *s, lob_slabs *w, const lob_slab *slab, const void *voxels);
+
+/* The header of a volume of this type on the image's grid; nothing to free. */
+lob_volume lob_slabs_like(const lob_slabs *w, lob_type type);
+
+/* The most voxels that a slab reads. */
+int64_t lob_slabs_voxels(const lob_slabs *w);
+
+/* Complete the output. */
+lob_status lob_slabs_commit(lob_session *s, lob_slabs *w);
+
+/* Close and free; an output that is not complete is removed. */
+void lob_slabs_close(lob_session *s, lob_slabs *w);
+
+/* Voxels of a slab before its own planes, and of these. */
+static inline int64_t lob_slab_before(const lob_slab *slab)
+{
+    return (slab->z - slab->from) * slab->image.dims.nx * slab->image.dims.ny;
+}
+
+static inline int64_t lob_slab_voxels(const lob_slab *slab)
+{
+    return slab->planes * slab->image.dims.nx * slab->image.dims.ny;
+}
+
+#endif
