@@ -123,9 +123,46 @@ const lob_volume *lob_segment_starts(const lob_segment_job *j)
     return j->starts.data ? &j->starts : &j->strokes;
 }
 
-/* Strokes without the borders of areas: within what squares of 5 voxels fill, which are balls of
- * this radius, the voxels that have their own label on all sides in their slice. */
-static lob_status find_starts(lob_segment_job *j, lob_error *error)
+/* ---- starts ---- */
+
+/* The few slices of a volume that have strokes, one after the other. */
+typedef struct {
+    uint8_t *labels; /* of `dims` */
+    lob_dims dims;
+    int64_t *slice;                    /* which these are of the volume's */
+    int64_t count, side, inner, outer; /* inner: voxels of a slice that lie side by side */
+} slices;
+
+/* Find the slices across an axis that hold a label. */
+static lob_status find_slices(slices *s, const lob_volume *strokes, int axis, lob_error *error)
+{
+    const uint8_t *const labels = strokes->data;
+    *s = (slices){.dims = strokes->dims, .side = lob_side(strokes->dims, axis)};
+    s->inner = axis == 0 ? 1 : axis == 1 ? s->dims.nx : s->dims.nx * s->dims.ny;
+    s->outer = lob_voxels(strokes) / (s->side * s->inner);
+    s->slice = calloc((size_t)s->side, sizeof *s->slice);
+    if (!s->slice) return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    for (int64_t at = 0; at < s->side * s->outer; at++)
+        if (!lob_all_zero(labels + at * s->inner, (size_t)s->inner)) s->slice[at % s->side] = 1;
+    for (int64_t i = 0; i < s->side; i++)
+        if (s->slice[i]) s->slice[s->count++] = i;
+    *(axis == 0 ? &s->dims.nx : axis == 1 ? &s->dims.ny : &s->dims.nz) = s->count;
+    return LOB_OK;
+}
+
+/* Copy them out of the volume, or back into it. */
+static void copy_slices(const slices *s, uint8_t *packed, uint8_t *whole, bool back)
+{
+    for (int64_t at = 0; at < s->outer * s->count; at++) {
+        const int64_t from = (at / s->count * s->side + s->slice[at % s->count]) * s->inner;
+        uint8_t *const one = packed + at * s->inner, *const other = whole + from;
+        memcpy(back ? other : one, back ? one : other, (size_t)s->inner);
+    }
+}
+
+/* Without the borders of areas: within what squares of 5 voxels fill, which are balls of this
+ * radius, the voxels that have their own label on all sides in their slice. */
+static lob_status thin_areas(const slices *s, lob_segment_job *j, lob_error *error)
 {
     const lob_labels_step open = {.kind = LOB_LABELS_OPEN, .length = 2.83, .voxels = true};
     const lob_labels_step erode = {.kind = LOB_LABELS_ERODE, .length = 1, .voxels = true};
@@ -135,30 +172,53 @@ static lob_status find_starts(lob_segment_job *j, lob_error *error)
     options.slice_axis = j->plan->across;
     options.neighbours = 8;
     lob_labels_input in = {
-        .labels = lob_segment_starts(j)->data,
-        .type = j->strokes.type,
+        .labels = s->labels,
+        .type = LOB_U8,
         .count = j->plan->count,
         .values = values,
-        .dims = j->strokes.dims,
+        .dims = s->dims,
         .spacing_mm = {1, 1, 1},
         .steps = &open,
         .step_count = 1,
     };
     lob_labels_output areas = {.labels = NULL}, found = {.labels = NULL};
     lob_segment_turn turn;
-    LOB_TRY(lob_budget_hold(&j->budget, 2 * lob_voxels(&j->strokes), error));
     lob_status st = lob_labels_cpu(&areas, &in, &options, lob_segment_begin(j, &turn, 0), error);
     in.mask = areas.labels;
     in.steps = &erode;
     if (st == LOB_OK)
         st = lob_labels_cpu(&found, &in, &options, lob_segment_begin(j, &turn, 0), error);
-    lob_segment_drop(j, &j->starts);
-    if (st == LOB_OK && lob_volume_adopt_at(&j->starts, &j->strokes, &found.labels, found.type, 1,
-                                            found.device) != LOB_OK)
-        st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    if (st == LOB_OK) copy_slices(s, found.labels, j->starts.data, true);
     lob_labels_output_free(&areas);
     lob_labels_output_free(&found);
-    lob_budget_release(&j->budget, (st == LOB_OK ? 1 : 2) * lob_voxels(&j->strokes));
+    return st;
+}
+
+/* Strokes without the borders of areas, which are looked for on the slices that have strokes. */
+static lob_status find_starts(lob_segment_job *j, lob_error *error)
+{
+    const int64_t n = lob_voxels(&j->strokes);
+    slices s;
+    lob_status st = find_slices(&s, lob_segment_starts(j), j->plan->across, error);
+    const int64_t packed = s.count * s.inner * s.outer;
+    const bool fresh = !j->starts.data;
+    if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &s.labels, packed, 1, error);
+    if (st == LOB_OK) copy_slices(&s, s.labels, lob_segment_starts(j)->data, false);
+    if (st == LOB_OK && fresh) {
+        st = lob_budget_hold(&j->budget, n, error);
+        if (st == LOB_OK && lob_volume_like(&j->starts, &j->strokes, LOB_U8, 1) != LOB_OK) {
+            lob_budget_release(&j->budget, n);
+            st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+        }
+        if (st == LOB_OK) memcpy(j->starts.data, j->strokes.data, (size_t)n);
+    }
+    if (st == LOB_OK) st = lob_budget_hold(&j->budget, 2 * packed, error);
+    if (st == LOB_OK) {
+        st = thin_areas(&s, j, error);
+        lob_budget_release(&j->budget, 2 * packed);
+    }
+    lob_budget_free(&j->budget, s.labels, packed, 1);
+    free(s.slice);
     return st;
 }
 
