@@ -196,11 +196,32 @@ static void resample_row(void *out, const void *from, int64_t y, int64_t z,
     }
 }
 
+/* Are all voxels that a row looks at 0? Looked for where rows lie along old ones. */
+static bool reads_zeros(const unsigned char *from, int64_t y, int64_t z,
+                        const lob_resample_map *map, const lob_resample_lines *l, lob_type type)
+{
+    if (!l->along[0] || l->old[0] != 0 || map->fill != 0) return false;
+    const lob_resample_along *const at_y = &l->along[1][y], *const at_z = &l->along[2][z];
+    const int64_t bytes = (int64_t)lob_type_of(type)->bytes;
+    if (!at_y->inside || !at_z->inside) return true;
+    for (int64_t k = at_z->first; k <= at_z->last; k++)
+        for (int64_t j = at_y->first; j <= at_y->last; j++)
+            if (!lob_all_zero(from + (j * l->stride[1] + k * l->stride[2]) * bytes,
+                              (size_t)(map->old.nx * bytes)))
+                return false;
+    return true;
+}
+
 /* The same by majority. */
 static void majority_row(void *out, const void *from, int64_t y, int64_t z,
                          const lob_resample_map *map, const lob_resample_lines *l, lob_type type)
 {
     const int64_t first = (z * map->dims.ny + y) * map->dims.nx;
+    const size_t bytes = lob_type_of(type)->bytes;
+    if (reads_zeros(from, y, z, map, l, type)) {
+        memset((unsigned char *)out + (size_t)first * bytes, 0, (size_t)map->dims.nx * bytes);
+        return;
+    }
     for (int64_t x = 0; x < map->dims.nx; x++) {
         lob_resample_window w;
         int32_t label = (int32_t)map->fill;
