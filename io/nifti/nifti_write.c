@@ -63,13 +63,20 @@ static lob_status write_content(lob_output *out, content *c, bool gz,
 /* The largest of n voxels, from 0 on. */
 static double largest_of(const lob_volume *v, int64_t first, int64_t n)
 {
-    double values[1024], max = 0;
-    for (int64_t i = first; i < first + n; i += 1024) {
-        const int64_t some = first + n - i < 1024 ? first + n - i : 1024;
-        lob_values(values, v->data, v->type, i, some);
-        for (int64_t k = 0; k < some; k++) max = values[k] > max ? values[k] : max;
+    switch (v->type) {
+#define LARGEST(type, ctype, name, integer, lowest, highest)             \
+    case type: {                                                         \
+        const ctype *const in = (const ctype *)v->data + first;          \
+        ctype max = 0;                                                   \
+        for (int64_t i = 0; i < n; i++) max = in[i] > max ? in[i] : max; \
+        return (double)max;                                              \
     }
-    return max;
+        LOB_TYPE_LIST(LARGEST)
+#undef LARGEST
+    case LOB_TYPES:
+        break;
+    }
+    return 0;
 }
 
 lob_status lob_nifti_largest(int64_t *largest, const lob_volume *v, int threads, const char *path,
