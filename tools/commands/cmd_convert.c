@@ -1,7 +1,7 @@
 /* lobule convert: the same volume in another format or voxel type. */
 #include "io/formats.h"
 #include "tools/commands/commands.h"
-#include "tools/inout/grid.h"
+#include "tools/inout/slabs.h"
 #include "tools/inout/stated_grid.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
@@ -24,6 +24,9 @@ typedef struct {
     settings set; /* first */
     lob_volume volume, changed, scan;
     lob_label_set labels;
+    int64_t lost, rounded; /* voxels that --type changed */
+    lob_slabs *slabs;
+    void *data; /* of a slab in another type */
 } work;
 
 /*
@@ -77,10 +80,10 @@ static void store(void *data, lob_type type, int64_t first, const double *values
 }
 
 /* Where a voxel is, for a message. */
-static lob_status refuse(lob_session *s, const settings *set, const lob_volume *v, int64_t i,
-                         double value)
+static lob_status refuse(lob_session *s, const settings *set, const lob_volume *v, int64_t z,
+                         int64_t i, double value)
 {
-    const int64_t voxel = i % lob_voxels(v);
+    const int64_t voxel = i % lob_voxels(v) + z * v->dims.nx * v->dims.ny;
     return lob_fail_file(&s->error, LOB_EDATA, set->in,
                          "voxel (%lld, %lld, %lld) is %.10g, which %s cannot hold; choose a wider "
                          "--type, or add --lossy to round and clamp",
@@ -91,9 +94,11 @@ static lob_status refuse(lob_session *s, const settings *set, const lob_volume *
 }
 
 /* What becomes of values that --type cannot hold as they are. */
-static void report_change(lob_session *s, const settings *set, int64_t lost, int64_t rounded)
+static void report_change(lob_session *s, const work *w)
 {
+    const settings *const set = &w->set;
     const lob_type_info *const type = lob_type_of((lob_type)set->type);
+    const int64_t lost = w->lost, rounded = w->rounded;
     if (lost > 0)
         lob_session_note(s, "%s: voxels rounded or clamped to fit %s: %lld", set->in, type->name,
                          (long long)lost);
@@ -104,23 +109,29 @@ static void report_change(lob_session *s, const settings *set, int64_t lost, int
     if (!type->is_integer) cJSON_AddNumberToObject(s->results, "rounded_voxels", (double)rounded);
 }
 
-/* Convert the volume to --type; its values (slope and inter applied) are kept. */
-static lob_status change_type(lob_session *s, work *w)
+static bool is_scaled(const lob_volume *volume)
+{
+    return volume->slope != 1.0 || volume->inter != 0.0;
+}
+
+/* Does --type change the voxels as they are stored? */
+static bool changes(const settings *set, const lob_volume *volume)
+{
+    return set->type >= 0 && (volume->type != (lob_type)set->type || is_scaled(volume));
+}
+
+/* Convert voxels to --type; their values (slope and inter applied) are kept. z: the plane of the
+ * file where the volume begins. */
+static lob_status change_values(lob_session *s, work *w, const lob_volume *volume, int64_t z,
+                                void *out)
 {
     enum { BLOCK = 4096 };
     const settings *const set = &w->set;
-    lob_volume *const volume = &w->volume, *const out = &w->changed;
     const lob_type type = (lob_type)set->type;
     const int64_t n = lob_product(lob_voxels(volume), volume->channels, 1, 1);
-    const bool scaled = volume->slope != 1.0 || volume->inter != 0.0;
+    const bool scaled = is_scaled(volume);
     const bool wide = volume->type == LOB_U64 || volume->type == LOB_I64;
     const bool is_real = !lob_type_of(type)->is_integer;
-    if (volume->type == type && !scaled) return LOB_OK;
-    LOB_TRY(lob_grid_make(s, out, volume, type, volume->channels, set->out));
-    out->frames = volume->frames;
-    out->frame = volume->frame;
-
-    int64_t lost = 0, rounded = 0;
     for (int64_t first = 0; first < n; first += BLOCK) {
         double values[BLOCK];
         const int64_t count = n - first < BLOCK ? n - first : BLOCK;
@@ -128,14 +139,25 @@ static lob_status change_type(lob_session *s, work *w)
         for (int64_t i = 0; i < count; i++) {
             const double value = scaled ? volume->slope * values[i] + volume->inter : values[i];
             const bool loses = is_lost(value, type, wide);
-            if (loses && !set->lossy) return refuse(s, set, volume, first + i, value);
-            lost += loses;
+            if (loses && !set->lossy) return refuse(s, set, volume, z, first + i, value);
+            w->lost += loses;
             values[i] = nearest_in(value, type);
-            rounded += is_real && values[i] != value && !isnan(value);
+            w->rounded += is_real && values[i] != value && !isnan(value);
         }
-        store(out->data, type, first, values, count);
+        store(out, type, first, values, count);
     }
-    report_change(s, set, lost, rounded);
+    return LOB_OK;
+}
+
+/* Convert the volume to --type. */
+static lob_status change_type(lob_session *s, work *w)
+{
+    lob_volume *const volume = &w->volume, *const out = &w->changed;
+    LOB_TRY(lob_grid_make(s, out, volume, (lob_type)w->set.type, volume->channels, w->set.out));
+    out->frames = volume->frames;
+    out->frame = volume->frame;
+    LOB_TRY(change_values(s, w, volume, 0, out->data));
+    report_change(s, w);
     lob_grid_drop(s, volume);
     *volume = *out;
     *out = lob_volume_empty();
@@ -170,6 +192,7 @@ static lob_status check(lob_session *s, void *user)
         {set->labels && set->type >= 0,
          "--labels chooses the type of labels itself; leave --type out"                                    },
         {set->lossy && set->type < 0,                  "--lossy is about --type, which is not given"       },
+        {labels && lob_team_size(s->ranks) > 1,        "labels are looked at as a whole: start one task"   },
         {!labels && (set->names_in || set->names_out),
          "--label-table and --write-label-table are about labels; add --labels"                            },
     };
@@ -190,12 +213,54 @@ static lob_status check_made(lob_session *s, const work *w)
     return lob_session_check_volume(s, &made, w->set.out);
 }
 
+/* ---- in slabs ---- */
+
+static lob_status convert_slab(lob_session *s, const lob_slab *slab, void *user)
+{
+    work *const w = user;
+    if (!w->data) return lob_slabs_put(s, w->slabs, slab, slab->image.data);
+    lob_session_compute(s, "converting");
+    LOB_TRY(change_values(s, w, &slab->image, slab->z, w->data));
+    lob_session_computed(s);
+    return lob_slabs_put(s, w->slabs, slab, w->data);
+}
+
+static lob_status convert_slabs(lob_session *s, work *w, lob_write_options options)
+{
+    const settings *const set = &w->set;
+    LOB_TRY(lob_slabs_open(s, w->slabs));
+    const bool change = changes(set, &w->slabs->volume);
+    const lob_type type = change ? (lob_type)set->type : w->slabs->volume.type;
+    const size_t each = lob_type_of(type)->bytes;
+    lob_volume made = change ? lob_slabs_like(w->slabs, type) : w->slabs->volume;
+    if (lob_grid_is_stated(&set->stated)) {
+        made.header = (lob_header){.bytes = NULL}; /* it stays the input's */
+        lob_grid_state(&made, &set->stated);
+    }
+    LOB_TRY(lob_session_check_volume(s, &made, set->out));
+    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, change ? (int64_t)each : 0));
+    if (change && !(w->data = lob_session_array(s, lob_slabs_voxels(w->slabs), each, set->out)))
+        return LOB_ENOMEM;
+    LOB_TRY(lob_slabs_begin(s, w->slabs, &made, 0, set->out, options));
+    LOB_TRY(lob_slabs_each(s, w->slabs, convert_slab, w));
+    int64_t sums[] = {w->lost, w->rounded};
+    LOB_TRY(lob_team_reduce(s->team, sums, 2, LOB_TEAM_SUM, &s->error));
+    w->lost = sums[0];
+    w->rounded = sums[1];
+    if (change) report_change(s, w);
+    return lob_slabs_commit(s, w->slabs);
+}
+
+/* ---- the command ---- */
+
 static lob_status convert(lob_session *s, void *user)
 {
     work *const w = user;
     const settings *const set = &w->set;
     lob_volume *const volume = &w->volume;
     const bool labels = is_of_labels(s, set);
+    lob_slabs slabs = {.path = set->in, .frame = set->frame, .channel = set->channel};
+    enum { CHANGED = 8 };
     /* labels are of one frame; of anything else all of them go along */
     const int64_t frame = set->frame < 0 && !labels ? LOB_FRAME_ALL : set->frame;
     lob_write_options options = lob_write_defaults();
@@ -203,6 +268,12 @@ static lob_status convert(lob_session *s, void *user)
     options.like = set->like;
     options.strip_extensions = set->strip_extensions;
     options.level = set->level;
+    if (!labels && lob_slabs_serve(s, &slabs, set->type < 0 ? 0 : CHANGED)) {
+        w->slabs = &slabs;
+        const lob_status st = convert_slabs(s, w, options);
+        lob_slabs_close(s, &slabs);
+        return st;
+    }
     if (set->like) LOB_TRY(lob_session_read_header(s, &w->scan, set->like, NULL));
     LOB_TRY(lob_session_read(s, volume, set->in, frame));
     lob_grid_state(volume, &set->stated);
@@ -213,7 +284,7 @@ static lob_status convert(lob_session *s, void *user)
 
     lob_session_compute(s, "converting");
     if (labels) LOB_TRY(as_labels(s, w));
-    if (set->type >= 0) LOB_TRY(change_type(s, w));
+    if (changes(set, volume)) LOB_TRY(change_type(s, w));
     lob_session_computed(s);
 
     LOB_TRY(lob_label_table_make(s, volume, set->names_out));
@@ -227,6 +298,7 @@ static void release(void *user)
     work *const w = user;
     LOB_VOLUMES_FREE(&w->volume, &w->changed, &w->scan);
     lob_label_set_free(&w->labels);
+    free(w->data);
 }
 
 #define NAME(type, ctype, name, integer, lowest, highest) "|" name
@@ -294,6 +366,7 @@ const lob_command lob_command_convert = {
                 "lobule convert liver.nii.gz liver.dcm --like dicom/ct\n"
                 "lobule convert --labels liver.dcm labels.nii.gz --like dicom/ct",
     .refers = true,
+    .shares = true,
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,
