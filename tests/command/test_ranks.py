@@ -101,6 +101,10 @@ LINES = [
     "filter IMAGE -o OUT --gradient 1vox --cast int16 --edge wrap",
     "filter IMAGE -o OUT --denoise 1 --log 1vox --edge constant=2",
     "filter IMAGE -o OUT --scale 2,1 --box 1,1,0 --slices z",
+    "convert IMAGE OUT",
+    "convert IMAGE OUT --type uint8 --lossy --spacing 1,2,3",
+    "stats IMAGE labels.nii.gz --table t.tsv",
+    "stats IMAGE labels.nii.gz --table t.json --columns mean,bbox,extent --spacing 2,2,1",
 ]
 
 
@@ -113,8 +117,10 @@ def test_other_commands_give_what_one_task_gives(tmp_path, kind):
             image[1, 2, -1] = np.nan
         save(image if number % 2 else image.astype(np.uint8), tmp_path / "image.nii.gz")
         save((noise(number + 99, image.shape) > 1).astype(np.uint8), tmp_path / "mask.nii")
+        save(noise(number + 77, image.shape).astype(np.int32) ** 7 + np.arange(image.shape[2]) // 3, tmp_path / "labels.nii.gz")
         out = ("out.ome.zarr", "out.nii.gz", "out.nii")[number % 3]
-        words = line.replace("IMAGE", "../image.nii.gz").replace("mask.nii", "../mask.nii").replace("OUT", out).split()
+        words = [f"../{word}" if ".nii" in word else word for word in line.replace("IMAGE", "image.nii.gz").split()]
+        words = [out if word == "OUT" else word for word in words]
         for name in ("alone", "together"):
             shutil.rmtree(tmp_path / name, ignore_errors=True)
             (tmp_path / name).mkdir()
@@ -219,6 +225,8 @@ def test_commands_that_cannot_share_say_so(tmp_path, kind):
     save(noise(3, (5, 5, 5)), tmp_path / "image.nii")
     assert_refused(ranked(kind, 2, "info", "image.nii", cwd=tmp_path), 64, "2 tasks", "LOBULE_RANKS=off")
     assert_refused(ranked(kind, 2, "filter", "image.nii", "-o", "f.nii", "--window", "1%,99%", cwd=tmp_path), 64, "start one task")
+    for words in (("convert", "image.nii", "c.nii", "--labels"), ("stats", "image.nii", "image.nii", "--columns", "surface")):
+        assert_refused(ranked(kind, 2, *words, cwd=tmp_path), 64, "start one task")
     done = ranked(kind, 2, "info", "image.nii", cwd=tmp_path, LOBULE_RANKS="off")
     assert done.returncode == 0 and done.stdout.count("image.nii") == 2
 

@@ -14,6 +14,8 @@ LINES = [
     ("filter IMAGE -o OUT --gaussian 1.5vox --mask mask.nii", 7),
     ("filter IMAGE -o OUT --box 2 --gradient 1vox --edge mirror", 8),
     ("filter IMAGE -o OUT --window 10,60 --cast uint8", 4),
+    ("convert IMAGE OUT --type float64", 0),
+    ("stats IMAGE mask.nii --table OUT", 2),
 ]
 
 
@@ -30,13 +32,14 @@ def test_the_bytes_are_those_of_all_at_once(tmp_path, line, each):
             image[3, 4, 100] = np.nan
         save(image, tmp_path / "image.nii.gz")
         save((noise(number + 9, image.shape) > 30).astype(np.uint8), tmp_path / "mask.nii")
+        end = ".json" if "stats" in line else ".nii.gz"
         for out, more in (
-            ("whole.nii.gz", []),
-            ("parts.nii.gz", ["--max-memory", str(int(300e3 + each * image.size)), "--threads", "1", "--report", "r.json"]),
+            (f"whole{end}", []),
+            (f"parts{end}", ["--max-memory", str(int(300e3 + each * image.size)), "--threads", "1", "--report", "r.json"]),
         ):
             good(*line.replace("IMAGE", "image.nii.gz").replace("OUT", out).split(), *more, "--force", cwd=tmp_path)
         assert 0 < json.loads((tmp_path / "r.json").read_text())["results"]["planes_at_a_time"] < 120
-        assert (tmp_path / "parts.nii.gz").read_bytes() == (tmp_path / "whole.nii.gz").read_bytes()
+        assert (tmp_path / f"parts{end}").read_bytes() == (tmp_path / f"whole{end}").read_bytes()
 
 
 def test_what_needs_the_whole_volume_says_so(tmp_path):

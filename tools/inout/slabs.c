@@ -37,20 +37,21 @@ bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_byt
 
 /* ---- opening ---- */
 
-/* A mask lies as the image does; turning it would need all of it. */
-static lob_status open_mask(lob_session *s, lob_slabs *w)
+/* Masks and labels lie as the image does; turning them would need all of them. */
+static lob_status open_on_grid(lob_session *s, lob_slabs *w, lob_plane_input *in, const char *path)
 {
-    const lob_volume *const v = &w->mask_file.volume;
+    const lob_volume *const v = &in->volume;
     lob_turn turn;
-    LOB_TRY(lob_session_open(s, &w->mask_file, w->mask, LOB_FRAME_NONE));
-    const lob_status st = lob_same_grid(&w->volume, w->path, v, w->mask, &s->error);
+    if (!path) return LOB_OK;
+    LOB_TRY(lob_session_open(s, in, path, LOB_FRAME_NONE));
+    const lob_status st = lob_same_grid(&w->volume, w->path, v, path, &s->error);
     if (st != LOB_OK && lob_turn_onto(&turn, v, &w->volume))
-        return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->mask,
+        return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, path,
                                   "its axes lie other than those of %s, and it can be turned only "
                                   "where all of it fits in memory",
                                   w->path);
     LOB_TRY(st);
-    return lob_grid_one_channel(s, v, w->mask);
+    return lob_grid_one_channel(s, v, path);
 }
 
 lob_status lob_slabs_open(lob_session *s, lob_slabs *w)
@@ -63,7 +64,10 @@ lob_status lob_slabs_open(lob_session *s, lob_slabs *w)
                              "has %d channels; choose one with --channel N, from 0 to %d",
                              w->volume.channels, w->volume.channels - 1);
     w->volume.channels = 1;
-    return w->mask ? open_mask(s, w) : LOB_OK;
+    LOB_TRY(open_on_grid(s, w, &w->mask_file, w->mask));
+    LOB_TRY(open_on_grid(s, w, &w->labels_file, w->labels_path));
+    w->labels = w->labels_file.volume;
+    return LOB_OK;
 }
 
 /* ---- cutting ---- */
@@ -75,7 +79,8 @@ static int64_t plane_bytes(const lob_slabs *w)
     const int64_t image = bytes_of(&w->volume), channels = w->file.volume.channels;
     const int64_t staged = channels > 1 ? channels * image : 0;
     const int64_t mask = w->mask ? 1 + bytes_of(&w->mask_file.volume) : 0;
-    return lob_product(dims.nx, dims.ny, image + staged + mask, 1);
+    const int64_t labels = w->labels_path ? bytes_of(&w->labels) : 0;
+    return lob_product(dims.nx, dims.ny, image + staged + mask + labels, 1);
 }
 
 /* The most planes that are read for a slab of so many. */
@@ -104,7 +109,10 @@ static lob_status allocate(lob_session *s, lob_slabs *w)
     w->window = malloc((size_t)(n * bytes_of(v)));
     w->staged = malloc((size_t)(image > of_mask ? image : of_mask) + 1);
     w->mask_window = w->mask ? malloc((size_t)n) : NULL;
-    if (w->window && w->staged && (w->mask_window || !w->mask)) return LOB_OK;
+    w->labels_window = w->labels_path ? malloc((size_t)(n * bytes_of(&w->labels))) : NULL;
+    if (w->window && w->staged && (w->mask_window || !w->mask) &&
+        (w->labels_window || !w->labels_path))
+        return LOB_OK;
     return lob_session_no_memory(s, w->path);
 }
 
@@ -153,6 +161,19 @@ static lob_status read_mask(lob_session *s, lob_slabs *w, int64_t z, int64_t n)
     return LOB_OK;
 }
 
+static lob_status read_labels(lob_session *s, lob_slabs *w, int64_t z, int64_t n)
+{
+    const int64_t plane = w->volume.dims.nx * w->volume.dims.ny * bytes_of(&w->labels);
+    if (!w->labels_path) return LOB_OK;
+    return lob_session_planes(s, &w->labels_file, w->labels_window + (z - w->from) * plane, z, n);
+}
+
+/* Keep planes of a window from the `gone`-th on. */
+static void shift(void *window, int64_t gone, int64_t kept, int64_t plane)
+{
+    if (window) memmove(window, (char *)window + gone * plane, (size_t)(kept * plane));
+}
+
 /* Bring planes from .. to - 1 to hand; what is there of them stays. */
 static lob_status fill(lob_session *s, lob_slabs *w, int64_t from, int64_t to)
 {
@@ -160,14 +181,16 @@ static lob_status fill(lob_session *s, lob_slabs *w, int64_t from, int64_t to)
     const bool goes_on = from >= w->from && from < w->to && to >= w->to;
     const int64_t kept = goes_on ? w->to - from : 0, gone = from - w->from;
     if (kept > 0 && gone > 0) {
-        memmove(w->window, w->window + gone * plane * bytes, (size_t)(kept * plane * bytes));
-        if (w->mask) memmove(w->mask_window, w->mask_window + gone * plane, (size_t)(kept * plane));
+        shift(w->window, gone, kept, plane * bytes);
+        shift(w->mask_window, gone, kept, plane);
+        shift(w->labels_window, gone, kept, plane * bytes_of(&w->labels));
     }
     w->from = from;
     w->to = from + kept; /* should reading fail */
     if (w->to == to) return LOB_OK;
     LOB_TRY(read_image(s, w, w->to, to - w->to));
     LOB_TRY(read_mask(s, w, w->to, to - w->to));
+    LOB_TRY(read_labels(s, w, w->to, to - w->to));
     w->to = to;
     return LOB_OK;
 }
@@ -182,6 +205,7 @@ static lob_status next(lob_session *s, lob_slabs *w, lob_slab *slab, int64_t z, 
     slab->image.dims.nz = w->to - from;
     slab->image.data = w->window;
     slab->mask = w->mask_window;
+    slab->labels = w->labels_window;
     for (int64_t i = 0; w->mask && i < lob_slab_voxels(slab); i++)
         w->inside += slab->mask[lob_slab_before(slab) + i];
     return LOB_OK;
@@ -240,8 +264,10 @@ void lob_slabs_close(lob_session *s, lob_slabs *w)
     free(w->window);
     free(w->staged);
     free(w->mask_window);
+    free(w->labels_window);
     lob_session_give(s, w->held);
     lob_session_close(s, &w->file);
     lob_session_close(s, &w->mask_file);
+    lob_session_close(s, &w->labels_file);
     *w = (lob_slabs){.path = w->path};
 }

@@ -15,24 +15,28 @@ typedef struct {
     int64_t from;        /* and where image and mask begin, */
     lob_volume image;    /* which has all that is read, of one channel; not to be written */
     const uint8_t *mask; /* NULL: none */
+    const void *labels;  /* of lob_slabs.labels; NULL: none */
 } lob_slab;
 
 typedef struct {
-    const char *path; /* of the image, */
-    const char *mask; /* and the mask; NULL: none */
-    int64_t frame;    /* as in lob_read_options */
-    int channel;      /* -1: the only one */
+    const char *path;        /* of the image, */
+    const char *mask;        /* and the mask; NULL: none */
+    const char *labels_path; /* labels on the image's grid, as they are stored; NULL: none */
+    int64_t frame;           /* as in lob_read_options */
+    int channel;             /* -1: the only one */
 
     lob_volume volume; /* the header of the channel; nothing to free */
+    lob_volume labels; /* of the labels; likewise */
     int64_t planes;    /* that a slab gives at most */
     bool enough;       /* work may set it: the slabs that are left need not be looked at */
 
     /* private */
-    lob_plane_input file, mask_file;
+    lob_plane_input file, mask_file, labels_file;
     int64_t halo, align;   /* in planes */
     int64_t from, to;      /* planes at hand */
     unsigned char *window; /* these, */
     uint8_t *mask_window;
+    unsigned char *labels_window;
     void *staged; /* planes as they are read */
     int64_t held; /* bytes that the session counts for these */
     int64_t inside;
@@ -48,8 +52,9 @@ typedef struct {
  */
 bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_bytes);
 
-/* Open image and mask. Returns LOB_OK, what lob_session_open and lob_same_grid do, or LOB_EDATA
- * (there are other channels too). Whatever it returned, call lob_slabs_close in the end. */
+/* Open image, mask and labels. Returns LOB_OK, what lob_session_open and lob_same_grid do, or
+ * LOB_EDATA (there are other channels too). Whatever it returned, call lob_slabs_close in the end.
+ */
 lob_status lob_slabs_open(lob_session *s, lob_slabs *w);
 
 /*

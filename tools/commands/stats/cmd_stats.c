@@ -1,33 +1,17 @@
 /* lobule stats: the table of a label volume's regions, with the intensities of an image. */
 #include "tools/commands/commands.h"
-#include "tools/inout/grid.h"
-#include "tools/inout/stated_grid.h"
-#include "tools/table/region_table.h"
+#include "tools/commands/stats/stats_work.h"
 #include "tools/table/table_file.h"
 #include "volumes/label_check.h"
 
-typedef struct {
-    const char *image, *labels, *table, *name, *columns;
-    int frame, channel;
-    lob_stated_grid stated;
-} settings;
+typedef lob_stats_settings settings;
+typedef lob_stats_work work;
 
-/* Everything on the grid, freed together. */
-typedef struct {
-    settings set; /* first */
-    lob_volume image, labels;
-    lob_label_set labelled;
-    int64_t frames; /* of the image, that are measured */
-    lob_region_table table;
-} work;
-
-/* What is stated of the image holds for labels that lie as its file says. */
-static void state_grid(work *w)
+void lob_stats_state_grid(lob_volume *image, lob_volume *labels, const lob_stated_grid *stated)
 {
-    const lob_volume as_read = w->image; /* its grid alone is looked at */
-    lob_grid_state(&w->image, &w->set.stated);
-    if (lob_same_grid(&as_read, "", &w->labels, "", NULL) == LOB_OK)
-        lob_grid_state(&w->labels, &w->set.stated);
+    const lob_volume as_read = *image; /* its grid alone is looked at */
+    lob_grid_state(image, stated);
+    if (lob_same_grid(&as_read, "", labels, "", NULL) == LOB_OK) lob_grid_state(labels, stated);
 }
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
@@ -42,7 +26,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
                              w->image.channels / (int)w->frames);
     /* labels of a part of the image are not filled up: a table of that would be of other labels */
     LOB_TRY(lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE));
-    state_grid(w);
+    lob_stats_state_grid(&w->image, &w->labels, &set->stated);
     LOB_TRY(lob_grid_match(s, &w->labels, set->labels, &w->image, set->image));
     LOB_TRY(lob_grid_one_channel(s, &w->labels, set->labels));
     LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, set->labels));
@@ -70,17 +54,49 @@ static void report(lob_session *s, const settings *set, const work *w)
                          set->image, (long long)(voxels - data));
 }
 
+lob_status lob_stats_write(lob_session *s, work *w)
+{
+    report(s, &w->set, w);
+    return lob_region_table_write(s, &w->table, w->set.table);
+}
+
+bool lob_stats_needs_voxels(const settings *set)
+{
+    const lob_region_column *columns[LOB_REGION_MAX_COLUMNS];
+    const int count = lob_region_columns_of(columns, set->columns, false);
+    int needs = 0;
+    for (int c = 0; c < count; c++) needs |= columns[c]->needs;
+    return needs != 0;
+}
+
 static lob_status check(lob_session *s, void *user)
 {
     const settings *const set = user;
     LOB_TRY(lob_table_check(s, set->table, set->name));
-    return lob_region_columns_check(s, set->columns);
+    LOB_TRY(lob_region_columns_check(s, set->columns));
+    if (lob_team_size(s->ranks) > 1 && lob_stats_needs_voxels(set))
+        return lob_fail(&s->error, LOB_EARG,
+                        "--columns %s: shapes and percentiles need the whole volume: start one "
+                        "task",
+                        set->columns);
+    return LOB_OK;
 }
 
 static lob_status stats(lob_session *s, void *user)
 {
     work *const w = user;
     const settings *const set = &w->set;
+    lob_slabs slabs = {.path = set->image,
+                       .labels_path = set->labels,
+                       .frame = set->frame,
+                       .channel = set->channel};
+    enum { LABELS = 8 }; /* as they are stored, and numbered without gaps */
+    if (!lob_stats_needs_voxels(set) && lob_slabs_serve(s, &slabs, LABELS)) {
+        LOB_TRY(lob_session_device(s));
+        const lob_status st = lob_stats_by_slabs(s, w, &slabs);
+        lob_slabs_close(s, &slabs);
+        return st;
+    }
     LOB_TRY(read_inputs(s, set, w));
     LOB_TRY(lob_session_device(s));
     w->table = (lob_region_table){
@@ -94,8 +110,7 @@ static lob_status stats(lob_session *s, void *user)
         .named = true,
     };
     LOB_TRY(lob_region_table_measure(s, &w->table, set->image, set->labels));
-    report(s, set, w);
-    return lob_region_table_write(s, &w->table, set->table);
+    return lob_stats_write(s, w);
 }
 
 static void release(void *user)
@@ -167,4 +182,5 @@ const lob_command lob_command_stats = {
     .work = stats,
     .release = release,
     .voxel_ns = 30,
+    .shares = true,
 };
