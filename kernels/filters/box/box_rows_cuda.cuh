@@ -54,20 +54,29 @@ static __device__ inline box_tile tile_of(const box_rows &p, uint32_t number)
     return t;
 }
 
-/* Place i of a row, which lies outside. */
-static __device__ inline void fetch_beside(float *to, const box_rows &p, const float *row,
-                                           int64_t first, int i)
+/* Whether voxel i is left out by the mask. */
+template <bool GAPS> static __device__ inline bool box_left_out(const box_rows &p, int64_t i)
+{
+    return GAPS && p.mask && !p.mask[i];
+}
+
+/* Place i of the row that begins at voxel `row`, which lies outside. */
+template <bool GAPS>
+static __device__ inline void fetch_beside(float *to, const box_rows &p, int64_t row, int64_t first,
+                                           int i)
 {
     const int64_t at = lob_edge_position(first + i, p.x.n, p.x.edge);
     if (at < 0)
         to[i] = p.x.outside;
+    else if (box_left_out<GAPS>(p, row + at))
+        to[i] = NAN;
     else
-        box_fetch<1>(to + i, row + at);
+        box_fetch<1>(to + i, p.in + row + at);
 }
 
 /* Begin to read the tile's rows; row_of(j) is the first voxel of its row j, or -1: what is outside.
  * A warp reads a row. */
-template <typename ROW>
+template <bool GAPS, typename ROW>
 static __device__ inline void read_rows(float *places, const box_rows &p, const box_tile &t,
                                         ROW row_of)
 {
@@ -79,38 +88,24 @@ static __device__ inline void read_rows(float *places, const box_rows &p, const 
     for (int j = warp; j < t.rows; j += (int)blockDim.x / WARP) {
         const int64_t at = row_of(j);
         if (at < 0) continue;
-        const float *const row = p.in + at;
         float *const to = places + j * p.places_pitch;
         for (int i = inside + lane; i < outside; i += AT_ONCE * WARP) {
-            const float *const from = row + t.first + i;
+            const int64_t from = at + t.first + i;
+            bool left_out[AT_ONCE];
 #pragma unroll
             for (int k = 0; k < AT_ONCE; k++)
-                if (i + k * WARP < outside) box_fetch<1>(to + i + k * WARP, from + k * WARP);
+                left_out[k] = i + k * WARP < outside && box_left_out<GAPS>(p, from + k * WARP);
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++)
+                if (left_out[k])
+                    to[i + k * WARP] = NAN;
+                else if (i + k * WARP < outside)
+                    box_fetch<1>(to + i + k * WARP, p.in + from + k * WARP);
         }
-        for (int i = lane; i < inside; i += WARP) fetch_beside(to, p, row, t.first, i);
-        for (int i = outside + lane; i < width; i += WARP) fetch_beside(to, p, row, t.first, i);
+        for (int i = lane; i < inside; i += WARP) fetch_beside<GAPS>(to, p, at, t.first, i);
+        for (int i = outside + lane; i < width; i += WARP)
+            fetch_beside<GAPS>(to, p, at, t.first, i);
     }
-}
-
-/* The tile's places are there: make NaN of those that the mask leaves out. */
-template <typename ROW>
-static __device__ inline void leave_out(float *places, const box_rows &p, const box_tile &t,
-                                        ROW row_of)
-{
-    if (!p.mask) return;
-    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
-    const int width = (int)(t.end - t.begin + 2 * p.x.radius);
-    for (int j = warp; j < t.rows; j += (int)blockDim.x / WARP) {
-        const int64_t row = row_of(j);
-        if (row < 0) continue;
-#pragma unroll 8
-        for (int i = lane; i < width; i += WARP) {
-            const int64_t x = t.first + i,
-                          at = x >= 0 && x < p.x.n ? x : lob_edge_position(x, p.x.n, p.x.edge);
-            if (at >= 0 && !p.mask[row + at]) places[j * p.places_pitch + i] = NAN;
-        }
-    }
-    __syncthreads();
 }
 
 /* Sum the rows along x, from places to means. */
@@ -145,9 +140,8 @@ static __global__ void __launch_bounds__(BOX_THREADS, 2) rows_kernel(const box_r
     t.rows = (int)(first + p.tile_y < p.rows ? p.tile_y : p.rows - first);
     const auto row_of = [&](int j) { return (first + j) * p.x.n; };
     box_fill_factors(factors, p.x);
-    read_rows(places, p, t, row_of);
+    read_rows<GAPS>(places, p, t, row_of);
     box_arrived();
-    if (GAPS) leave_out(places, p, t, row_of);
     const auto write = [&](float *out) {
         __syncthreads();
         for (int j = warp; j < t.rows; j += (int)blockDim.x / WARP)
@@ -183,9 +177,8 @@ static __global__ void __launch_bounds__(ROWS_COLUMNS_THREADS, 2)
     };
     box_fill_factors(factors, p.x);
     box_fill_factors(factors_y, p.y);
-    read_rows(places, p, t, row_of);
+    read_rows<GAPS>(places, p, t, row_of);
     box_arrived();
-    if (GAPS) leave_out(places, p, t, row_of);
     const int width = (int)(t.end - t.begin), tasks = width * (int)(b1 - b0);
     const auto sum_columns = [&](float *out) {
         __syncthreads();
