@@ -49,10 +49,18 @@ static __device__ inline void read_ahead(float *value, const coarse_params &c, i
                                          int64_t i, int64_t n)
 {
     if (i >= 0 && i + AHEAD <= c.pass.op.n_in) {
-        int64_t at = start + i * c.step;
+        const int64_t first = start + i * c.step;
+        bool in_mask[AHEAD]; /* all is on its way before anything is looked at */
 #pragma unroll
-        for (int b = 0; b < AHEAD; b++, at += c.step)
-            value[b] = b < n ? gaussian_summand_at<FLOATS>(c.job.source, at) : 0.0f;
+        for (int b = 0; b < AHEAD; b++) {
+            const int64_t at = first + (b < n ? b : 0) * c.step;
+            value[b] = FLOATS ? gaussian_summand_at<FLOATS>(c.job.source, at)
+                              : lob_gaussian_value(&c.job.source, at);
+            if (!FLOATS) in_mask[b] = lob_gaussian_in_mask(&c.job.source, at);
+        }
+#pragma unroll
+        for (int b = 0; b < AHEAD && !FLOATS; b++)
+            value[b] = lob_gaussian_summand(&c.job.source, in_mask[b], value[b]);
         return;
     }
 #pragma unroll
@@ -121,7 +129,8 @@ static __global__ void __launch_bounds__(COARSE_THREADS) expand_kernel(coarse_pa
                 q + 1 < to ? gaussian_summand_at<true>(c.job.source, in + more * c.step) : 0.0f;
             for (int64_t p = 0; p < n; p++) {
                 const float4 *const row = (const float4 *)(c.job.tables + op.weights + p * RING);
-                const int64_t i = q * c.m + p;
+                const int64_t i = q * c.m + p, at = out + i * c.step;
+                const float held = gaussian_held<SUMS>(c.job.out, c.job.finish, at);
                 float sum = 0.0f;
 #pragma unroll
                 for (int t = 0; t < RING; t += 4) {
@@ -132,7 +141,7 @@ static __global__ void __launch_bounds__(COARSE_THREADS) expand_kernel(coarse_pa
                     sum = fmaf(w.w, sample[t + 3], sum);
                 }
                 if (op.scale >= 0) sum = sum * c.job.tables[op.scale + i];
-                gaussian_write<SUMS>(c.job.out, c.job.finish, out + i * c.step, sum + 0.0f);
+                gaussian_write<SUMS>(c.job.out, c.job.finish, at, sum + 0.0f, held);
             }
 #pragma unroll
             for (int t = 0; t < RING; t++)

@@ -108,15 +108,27 @@ static __device__ inline float gaussian_summand_at(const lob_gaussian_source &so
     return lob_gaussian_read(&source, i);
 }
 
-/* Write a sum; SUMS: gaussian_writes_sums. */
+/* What a sum's place holds, if that is needed; SUMS: gaussian_writes_sums. */
+template <bool SUMS>
+static __device__ inline float gaussian_held(const float *out, const lob_gaussian_finish &finish,
+                                             int64_t i)
+{
+    return !SUMS && lob_gaussian_needs_held(&finish) ? out[i] : 0.0f;
+}
+
+/* Write a sum. */
+template <bool SUMS>
+static __device__ inline void gaussian_write(float *out, const lob_gaussian_finish &finish,
+                                             int64_t i, float sum, float held)
+{
+    out[i] = SUMS ? sum : lob_gaussian_finished(&finish, i, sum, held);
+}
+
 template <bool SUMS>
 static __device__ inline void gaussian_write(float *out, const lob_gaussian_finish &finish,
                                              int64_t i, float sum)
 {
-    if (!SUMS)
-        sum = lob_gaussian_finished(&finish, i, sum,
-                                    lob_gaussian_needs_held(&finish) ? out[i] : 0.0f);
-    out[i] = sum;
+    gaussian_write<SUMS>(out, finish, i, sum, gaussian_held<SUMS>(out, finish, i));
 }
 
 /*

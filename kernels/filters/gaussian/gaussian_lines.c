@@ -27,7 +27,8 @@ static void read_row(float *restrict to, const lob_gaussian_source *source, int6
     if (!source->before.identity)
         for (int64_t i = 0; i < n; i++) to[i] = lob_filter_mapped(to[i], &source->before);
     if (!source->before.identity || source->mask || !source->finite || source->counts)
-        for (int64_t i = 0; i < n; i++) to[i] = lob_gaussian_summand(source, first + i, to[i]);
+        for (int64_t i = 0; i < n; i++)
+            to[i] = lob_gaussian_summand(source, lob_gaussian_in_mask(source, first + i), to[i]);
 }
 
 /* Whether sums are written as they are. */

@@ -33,8 +33,7 @@ LOB_BOTH bool lob_gaussian_in_mask(const lob_gaussian_source *source, int64_t i)
 
 LOB_BOTH bool lob_gaussian_is_data(const lob_gaussian_source *source, int64_t i, float value)
 {
-    if (!lob_gaussian_in_mask(source, i)) return false;
-    return source->finite || value - value == 0.0f;
+    return lob_gaussian_in_mask(source, i) && (source->finite || value - value == 0.0f);
 }
 
 /* The value of voxel i, NaN where it is no data. */
@@ -45,19 +44,20 @@ LOB_BOTH float lob_gaussian_datum(const lob_gaussian_source *source, int64_t i)
 }
 
 /*
- * What voxel i adds to a sum, given its value. A negative zero becomes a positive one, and so it
- * does after every sum: then products with weights of 0 change no byte.
+ * What a voxel of some value adds to a sum. A negative zero becomes a positive one, and so it does
+ * after every sum: then products with weights of 0 change no byte.
  */
-LOB_BOTH float lob_gaussian_summand(const lob_gaussian_source *source, int64_t i, float value)
+LOB_BOTH float lob_gaussian_summand(const lob_gaussian_source *source, bool in_mask, float value)
 {
-    const bool data = lob_gaussian_is_data(source, i, value);
+    const bool data = in_mask && (source->finite || value - value == 0.0f);
     if (source->counts) return data ? 1.0f : 0.0f;
     return data ? value + 0.0f : 0.0f;
 }
 
 LOB_BOTH float lob_gaussian_read(const lob_gaussian_source *source, int64_t i)
 {
-    return lob_gaussian_summand(source, i, lob_gaussian_value(source, i));
+    const float value = lob_gaussian_value(source, i);
+    return lob_gaussian_summand(source, lob_gaussian_in_mask(source, i), value);
 }
 
 /* ---- writing ---- */
