@@ -55,6 +55,7 @@ static const struct {
     {LOB_FILTER_BOX,    LOB_F32, {1, 1, 1},    LOB_EDGE_RENORMALISE, NANS   },
     {LOB_FILTER_BOX,    LOB_F32, {10, 10, 10}, LOB_EDGE_RENORMALISE, NANS   },
     {LOB_FILTER_BOX,    LOB_F32, {3, 3, 3},    LOB_EDGE_RENORMALISE, MASKED },
+    {LOB_FILTER_BOX,    LOB_F32, {30, 30, 30}, LOB_EDGE_RENORMALISE, MASKED },
     {LOB_FILTER_BOX,    LOB_F32, {50, 50, 50}, LOB_EDGE_REFLECT,     MASKED },
     {LOB_FILTER_BOX,    LOB_I16, {1, 1, 1},    LOB_EDGE_RENORMALISE, MASKED },
 };
@@ -163,6 +164,8 @@ int bench_median_steps(const lob_context *context, const bench_options *options)
         if (row == 0 || rows[row].type != rows[row - 1].type ||
             nans != (rows[row - 1].gaps == NANS))
             fill(&b, noise.data, rows[row].type, nans);
+        const char *const name = rows[row].kind == LOB_FILTER_MEDIAN ? "median" : "box";
+        if (options->volume && !strstr(name, options->volume)) continue;
         failures += bench_row(&b, row);
     }
     lob_volume_free(&noise);
