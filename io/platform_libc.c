@@ -1,8 +1,6 @@
 /* What Windows' C library lacks of the functions that this project uses. */
 #include "io/platform_libc.h"
 
-#define _SEARCH_PRIVATE /* its nodes, for tdestroy */
-#include <search.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,16 +30,6 @@ char *strsep(char **text, const char *marks)
     *text = *end ? end + 1 : NULL;
     *end = '\0';
     return part;
-}
-
-void tdestroy(void *root, void (*free_node)(void *node))
-{
-    node_t *const node = root;
-    if (!node) return;
-    tdestroy(node->llink, free_node);
-    tdestroy(node->rlink, free_node);
-    free_node(node->key);
-    free(node);
 }
 
 int setenv(const char *name, const char *value, int replace)

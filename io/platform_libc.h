@@ -12,7 +12,6 @@
 char *strndup(const char *text, size_t n);
 char *stpcpy(char *to, const char *from);
 char *strsep(char **text, const char *marks);
-void tdestroy(void *root, void (*free_node)(void *node)); /* <search.h> has the rest */
 
 /* Of the flags it knows FNM_PERIOD alone, and of classes in brackets none. */
 enum { FNM_PERIOD = 4 };

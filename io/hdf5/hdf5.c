@@ -49,7 +49,7 @@ enum { SILENCE_S = 300 }; /* a helper that sends nothing for so long hangs */
 /* The signature stands at 0, 512, 1024, 2048, ..., after a block of the user's own. */
 static bool hdf5_sniff(const lob_location *where, const lob_input *file)
 {
-    static const unsigned char signature[8] = "\211HDF\r\n\032\n";
+    static const unsigned char signature[] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     (void)where;
     for (size_t at = 0; at < file->size && file->size - at >= sizeof signature;
          at = at ? at * 2 : 512)

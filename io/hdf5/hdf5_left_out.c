@@ -5,7 +5,7 @@
 
 static bool sniff(const lob_location *where, const lob_input *file)
 {
-    static const unsigned char signature[8] = "\211HDF\r\n\032\n";
+    static const unsigned char signature[] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     (void)where;
     return file->size >= sizeof signature && memcmp(file->bytes, signature, sizeof signature) == 0;
 }

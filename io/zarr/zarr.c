@@ -246,8 +246,8 @@ static lob_status allow(const lob_zarr_image *im, int64_t planes, const lob_read
                              options, error);
 }
 
-static lob_status read(lob_volume *out, const lob_location *where, const lob_input *file,
-                       const lob_read_options *options, lob_file_info *info, lob_error *error)
+static lob_status read_zarr(lob_volume *out, const lob_location *where, const lob_input *file,
+                            const lob_read_options *options, lob_file_info *info, lob_error *error)
 {
     lob_zarr_image im;
     (void)file;
@@ -361,7 +361,7 @@ const lob_format lob_format_zarr = {
     .name = "OME-Zarr",
     .suffixes = suffixes,
     .sniff = sniff,
-    .read = read,
+    .read = read_zarr,
     .level = 3,
     .keeps_names = keeps_names,
     .list = lob_zarr_list,

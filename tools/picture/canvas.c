@@ -138,13 +138,11 @@ static void add_in_row(float *row, int width, point a, point b, double down)
         row[first + 1] += (float)(tall * (1.0 - inside));
         return;
     }
-    double before = 0; /* coverage up to the last pixel, of all the line's height */
     for (int x = first; x <= last && x + 1 < width; x++) {
         const double from = fmax(left, x), to = fmin(right, x + 1.0);
         const double part = (to - from) / (right - left), inside = x + 1.0 - 0.5 * (from + to);
         row[x] += (float)(tall * part * inside);
         row[x + 1] += (float)(tall * part * (1.0 - inside));
-        before += part;
     }
 }
 

@@ -29,9 +29,9 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const lob_file_use *)a)->path, ((const lob_file_use *)b)->path);
 }
 
-static void free_use(void *use)
+static void free_use(lob_file_use *use)
 {
-    if (use) free(((lob_file_use *)use)->path);
+    if (use) free(use->path);
     free(use);
 }
 
@@ -78,6 +78,10 @@ int64_t lob_file_use_reader(const lob_file_use *use, int64_t user)
 
 void lob_file_uses_free(lob_file_uses *uses)
 {
-    tdestroy(uses->tree, free_use);
+    while (uses->tree) {
+        lob_file_use *const use = *(lob_file_use **)uses->tree;
+        tdelete(use, &uses->tree, by_path);
+        free_use(use);
+    }
     *uses = (lob_file_uses){NULL};
 }

@@ -58,7 +58,8 @@ static void next_line(parser *p, size_t bytes)
 
 void lob_recipe_place(char *place, size_t size, const char *name, int line)
 {
-    snprintf(place, size, name ? "%s:%d: " : "", name, line);
+    place[0] = '\0';
+    if (name) snprintf(place, size, "%s:%d: ", name, line);
 }
 
 /* The first thing that is wrong counts. */
