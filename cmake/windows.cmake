@@ -1,12 +1,12 @@
 # A toolchain file: compile on Linux for Windows (x86-64) with MinGW-w64's GCC, whose threads are POSIX's.
-# LOBULE_WINDOWS_LIBRARIES is the folder with the libraries for Windows, made by packaging/libraries.sh --windows.
+# LOBULE_STATIC_LIBRARIES is the folder with the libraries for Windows, made by packaging/libraries.sh.
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
 set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)
 set(CMAKE_RC_COMPILER x86_64-w64-mingw32-windres)
 
-list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LOBULE_WINDOWS_LIBRARIES)
-set(CMAKE_FIND_ROOT_PATH ${LOBULE_WINDOWS_LIBRARIES} /usr/x86_64-w64-mingw32)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LOBULE_STATIC_LIBRARIES)
+set(CMAKE_FIND_ROOT_PATH ${LOBULE_STATIC_LIBRARIES} /usr/x86_64-w64-mingw32)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
@@ -27,5 +27,5 @@ execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libgomp.a OUTPUT_VA
 set(OpenMP_gomp_LIBRARY ${OpenMP_gomp_LIBRARY} CACHE FILEPATH "OpenMP's library")
 
 # Not what the programs of Linux's HDF5 would tell.
-set(HDF5_ROOT ${LOBULE_WINDOWS_LIBRARIES})
+set(HDF5_ROOT ${LOBULE_STATIC_LIBRARIES})
 set(HDF5_NO_FIND_PACKAGE_CONFIG_FILE ON)

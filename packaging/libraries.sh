@@ -1,30 +1,29 @@
 #!/usr/bin/env bash
 # Build small static libraries for packages that carry all they need: HDF5's C library and libtiff,
 # both with zlib alone, of the sources that Debian or Ubuntu keeps for its own packages, whose 50
-# libraries they do without. Nothing that Lobule reads is lost. For Windows all that Lobule links there.
-# usage: libraries.sh [--windows] FOLDER   (afterwards FOLDER/lib, FOLDER/include and FOLDER/licences; what
-# is there is kept)
+# libraries they do without. Nothing that Lobule reads is lost. With a toolchain file, all that Lobule
+# links on the system that it is for.
+# usage: libraries.sh FOLDER [TOOLCHAIN_FILE [CMAKE_OPTION...]]   (afterwards FOLDER/lib, FOLDER/include
+# and FOLDER/licences; what is there is kept)
 #
 #   LOBULE_SOURCE_RELEASE=NAME   release whose sources are taken (default: this machine's); libtiff has
 #                                to be 4.5 or later
 set -euo pipefail
-windows=
-toolchain=()
-if [ "$1" = --windows ]; then
-    windows=yes
-    shift
-    toolchain=(-DCMAKE_TOOLCHAIN_FILE="$(realpath "$(dirname "${BASH_SOURCE[0]}")")/../cmake/windows.cmake"
-        -DLOBULE_WINDOWS_LIBRARIES="$(realpath -m "$1")")
-fi
 prefix=$(realpath -m "$1")
+toolchain=()
+system=
+if [ $# -gt 1 ]; then
+    toolchain=(-DCMAKE_TOOLCHAIN_FILE="$(realpath "$2")" -DLOBULE_STATIC_LIBRARIES="$prefix" "${@:3}")
+    system=$(basename "$2" .cmake)
+fi
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 
-# fetch NAME: unpack a package's sources into $work/source. The machine's own list of sources
-# is taken, with deb-src in place of deb; nothing outside of FOLDER changes.
+# fetch NAME [PART...]: unpack a package's sources, or these parts, into $work/source. The machine's own
+# list of sources is taken, with deb-src in place of deb; nothing outside of FOLDER changes.
 fetch() {
     work=$prefix/work
     rm -rf "$work"
-    mkdir -p "$work/lists/partial" "$work/source" "$work/build" "$work/parts"
+    mkdir -p "$work/lists/partial" "$work/source" "$work/parts"
     find /etc/apt/sources.list.d -name '*.sources' -exec cat {} + |
         sed -n 's/^Types: .*/Types: deb-src/p; /^\(URIs\|Suites\|Components\|Signed-By\):/p; /^$/p' |
         awk -v RS= -v r="$release" '$0 ~ "Suites:.*" r && $0 ~ "Components:.*main" { print $0 "\n" }' \
@@ -41,8 +40,9 @@ fetch() {
     for version in $(apt-cache "${apt[@]}" showsrc "$1" | sed -n 's/^Version: //p' | sort -rVu); do
         if (cd "$work/source" && apt-get "${apt[@]}" source -qq --download-only "$1=$version"); then break; fi
     done
-    tar -xf "$(find "$work/source" -name "$1_*.orig.tar.*" ! -name '*.asc')" -C "$work/source" --strip-components=1
-    mkdir -p "$prefix/licences"
+    tar -xf "$(find "$work/source" -name "$1_*.orig.tar.*" ! -name '*.asc')" -C "$work/source" --strip-components=1 \
+        --wildcards --no-wildcards-match-slash "${@:2}"
+    mkdir -p "$prefix/licences" "$prefix/include"
     # Of two licences the freer one, LICENSE; those of parts are in a folder.
     find "$work/source" -maxdepth 2 -type f \( -path "$work/source/LICENSE*" -o -path "$work/source/COPYING*" \) \
         -not -path '*/LICENSES/SNAPPY*' | sort -r >"$work/licences"
@@ -53,37 +53,44 @@ fetch() {
 # make_static CMAKE_OPTION...: configure, build and install what was fetched, in the folder where
 # HDF5's checks leave files.
 make_static() {
+    rm -rf "$work/build"
+    mkdir "$work/build"
     cd "$work/build"
     {
-        cmake -G Ninja "$work/source" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" \
-            -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_POLICY_VERSION_MINIMUM=3.5 \
-            -DCMAKE_C_FLAGS="-ffunction-sections -fdata-sections -w" -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF "${toolchain[@]}" "$@" &&
-            cmake --build . --target install
+        CFLAGS="-ffunction-sections -fdata-sections -w -Wno-error=implicit-int" cmake -G Ninja "$work/source" -DCMAKE_BUILD_TYPE=Release \
+            -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+            -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF "${toolchain[@]}" "$@" &&
+            cmake --build . --parallel "${LOBULE_JOBS:-$(nproc)}" --target install
     } >"$work/log" 2>&1 || {
         tail -n 30 "$work/log" >&2
         exit 1
     }
     cd "$prefix"
-    rm -rf "$work"
 }
 
-# archive NAME FOLDER FILE...: compile files of what was fetched, whose own build knows no other systems.
+# archive NAME FILE...: a library of these files of what was fetched, whose own build knows few systems.
+# Headers are looked for in its folders $includes too.
 archive() {
-    local name=$1 folder=$2 file objects=()
-    shift 2
-    mkdir -p "$prefix/lib" "$prefix/include"
-    for file in "$@"; do
-        objects+=("$work/build/$name-$(basename "$file" .c).o")
-        x86_64-w64-mingw32-gcc-posix -O2 -w -DHAVE_ZLIB -DHAVE_ZSTD -DHAVE_LZ4 -DZSTD_DISABLE_ASM \
-            -Wa,-muse-unaligned-vector-move -I"$prefix/include" -I"$work/source/znzlib" -I"$work/source" -c "$work/source/$folder/$file" -o "${objects[-1]}"
-    done
-    x86_64-w64-mingw32-ar rcs "$prefix/lib/lib$name.a" "${objects[@]}"
+    local name=$1
+    shift
+    cat >"$work/source/CMakeLists.txt" <<TEXT
+cmake_minimum_required(VERSION 3.22)
+project($name C)
+add_library($name STATIC $*)
+target_compile_definitions($name PRIVATE HAVE_ZLIB HAVE_ZSTD HAVE_LZ4 ZSTD_DISABLE_ASM)
+if(UNIX)
+    target_compile_definitions($name PRIVATE HAVE_UNISTD_H fdopen=fdopen) # or zlib thinks that a Mac has none
+endif()
+target_include_directories($name PRIVATE $prefix/include . ${includes:-})
+install(TARGETS $name)
+TEXT
+    make_static
 }
 
-if [ -n "$windows" ]; then
+if [ -n "$system" ]; then
     [ -f "$prefix/lib/libz.a" ] || {
         fetch zlib
-        archive z . adler32.c compress.c crc32.c deflate.c gzclose.c gzlib.c gzread.c gzwrite.c infback.c inffast.c \
+        archive z adler32.c compress.c crc32.c deflate.c gzclose.c gzlib.c gzread.c gzwrite.c infback.c inffast.c \
             inflate.c inftrees.c trees.c uncompr.c zutil.c
         cp "$work/source/zlib.h" "$work/source/zconf.h" "$prefix/include"
     }
@@ -104,35 +111,31 @@ if [ -n "$windows" ]; then
     }
     [ -f "$prefix/lib/libdeflate.a" ] || {
         fetch libdeflate
-        archive deflate lib utils.c deflate_compress.c deflate_decompress.c gzip_compress.c gzip_decompress.c \
-            zlib_compress.c zlib_decompress.c adler32.c crc32.c x86/cpu_features.c
+        archive deflate lib/{utils,{deflate,gzip,zlib}_{compress,decompress},adler32,crc32,{arm,x86}/cpu_features}.c
         cp "$work/source/libdeflate.h" "$prefix/include"
     }
     [ -f "$prefix/lib/libzstd.a" ] || {
         fetch libzstd
         # shellcheck disable=SC2046  # names without spaces
-        archive zstd lib $(cd "$work/source/lib" && echo common/*.c compress/*.c decompress/*.c)
+        archive zstd $(cd "$work/source" && echo lib/{common,compress,decompress}/*.c)
         cp "$work/source/lib/zstd.h" "$prefix/include"
     }
-    [ -f "$prefix/lib/liblz4.a" ] || {
-        fetch lz4
-        archive lz4 lib lz4.c lz4hc.c
-        cp "$work/source/lib/lz4.h" "$work/source/lib/lz4hc.h" "$prefix/include"
-        cp "$work/source/lib/LICENSE" "$prefix/licences/lz4.txt"
-    }
     [ -f "$prefix/lib/libblosc.a" ] || {
+        fetch lz4
+        cp "$work/source/lib/LICENSE" "$prefix/licences/lz4.txt"
+        rm -rf "$prefix/lz4"
+        mv "$work/source/lib" "$prefix/lz4"
         fetch c-blosc
+        mv "$prefix/lz4" "$work/source/lz4"
         # Of threads it takes MinGW-w64's, which the program has anyway: its own have the same names.
         sed -i 's/"win32\/pthread.[hc]"/<pthread.h>/' "$work/source/blosc/blosc.c"
-        (cd "$work/build" && x86_64-w64-mingw32-ar x "$prefix/lib/liblz4.a")
-        archive blosc blosc blosc.c blosclz.c fastcopy.c shuffle.c shuffle-generic.c bitshuffle-generic.c
-        x86_64-w64-mingw32-ar rcs "$prefix/lib/libblosc.a" "$work"/build/lz4-*.o
+        includes=lz4 archive blosc blosc/{blosc,blosclz,fastcopy,shuffle,shuffle-generic,bitshuffle-generic}.c lz4/lz4{,hc}.c
         cp "$work/source/blosc/blosc.h" "$work/source/blosc/blosc-export.h" "$prefix/include"
     }
     [ -f "$prefix/lib/libnifti2.a" ] || {
         fetch nifticlib
-        archive znz znzlib znzlib.c
-        archive nifti2 nifti2 nifti2_io.c
+        includes=znzlib archive znz znzlib/znzlib.c
+        includes=znzlib archive nifti2 nifti2/nifti2_io.c
         mkdir -p "$prefix/include/nifti"
         cp "$work"/source/nifti2/*.h "$work"/source/znzlib/*.h "$prefix/include/nifti"
     }
@@ -143,16 +146,51 @@ fi
     make_static -Dtiff-tools=OFF -Dtiff-tests=OFF -Dtiff-contrib=OFF -Dtiff-docs=OFF -Dcxx=OFF -Djpeg=OFF -Djbig=OFF \
         -Dlzma=OFF -Dzstd=OFF -Dwebp=OFF -Dlerc=OFF -Dlibdeflate=OFF
 }
+[ -f "$prefix/lib/libomp.a" ] || [ "$system" != macos ] || {
+    # Of LLVM the part that zig leaves out. It may be in a process with others of its kind.
+    fetch llvm-toolchain-19 "*/openmp" "*/cmake" "*/LICENSE.TXT"
+    sed -i 's/__kmp_duplicate_library_ok = 0/__kmp_duplicate_library_ok = 1/' "$work/source/openmp/runtime/src/kmp_global.cpp"
+    mv "$work/source" "$work/outer"
+    mv "$work/outer/openmp" "$work/source"
+    mv "$work/outer/cmake" "$work/cmake"
+    sed -i '/include(OpenMPTesting)/d; /^add_subdirectory(test)/d; /construct_check_openmp_target()/d' \
+        "$work/source/CMakeLists.txt" "$work/source/runtime/CMakeLists.txt"
+    mkdir "$work/source/runtime/src/sys" # of a header that zig lacks
+    echo '#define SYS_thread_selfid 372' >"$work/source/runtime/src/sys/syscall.h"
+    make_static -DOPENMP_STANDALONE_BUILD=ON -DLIBOMP_ENABLE_SHARED=OFF -DOPENMP_ENABLE_LIBOMPTARGET=OFF \
+        -DOPENMP_ENABLE_OMPT_TOOLS=OFF -DLIBOMP_OMPT_SUPPORT=OFF -DLIBOMP_INSTALL_ALIASES=OFF
+}
 [ -f "$prefix/lib/libhdf5.a" ] || {
     fetch hdf5
-    if [ -n "$windows" ]; then
+    of_hdf5=(-DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_HL_LIB=OFF -DHDF5_BUILD_CPP_LIB=OFF
+        -DHDF5_BUILD_FORTRAN=OFF -DHDF5_BUILD_JAVA=OFF -DHDF5_ENABLE_SZIP_SUPPORT=OFF
+        -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DHDF5_ENABLE_THREADSAFE=OFF)
+    case $system in
+    windows)
         # Its build runs programs that it has made, which look at how numbers lie in memory there.
         export WINEPREFIX=$work/wine WINEDEBUG=-all WINEDLLOVERRIDES='winemenubuilder.exe=d;mscoree=;mshtml='
         toolchain+=(-DCMAKE_CROSSCOMPILING_EMULATOR="$(command -v wine || command -v wine64)")
         mkdir -p "$work/source/src/sys"
         touch "$work/source/src/sys/wait.h" # which it includes for MinGW too, and uses nothing of
-    fi
-    make_static -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_HL_LIB=OFF -DHDF5_BUILD_CPP_LIB=OFF \
-        -DHDF5_BUILD_FORTRAN=OFF -DHDF5_BUILD_JAVA=OFF -DHDF5_ENABLE_SZIP_SUPPORT=OFF \
-        -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DHDF5_ENABLE_THREADSAFE=OFF
+        ;;
+    macos)
+        # None of which runs here: in their place those that this machine's compiler makes of the same source,
+        # with the same numbers. Of the checks that would run, the answers of every processor since 2006.
+        cat >"$work/run_here" <<'TEXT'
+#!/bin/sh
+name=$(basename "$1")
+shift
+printf '17;0;' >"$LOBULE_HDF5/../../build/pac_Cconftest.out" # digits, for Fortran alone
+[ -f "$LOBULE_HDF5/$name.c" ] && cc $LOBULE_NUMBERS -w -I. -I"$LOBULE_HDF5" "$LOBULE_HDF5/$name.c" -o "$name" && "./$name" "$@"
+TEXT
+        chmod +x "$work/run_here"
+        export LOBULE_HDF5=$work/source/src LOBULE_NUMBERS=
+        case $* in *=arm64*) LOBULE_NUMBERS=-mlong-double-64 ;; esac
+        of_hdf5+=(-DCMAKE_CROSSCOMPILING_EMULATOR="$work/run_here" -DH5_PRINTF_LL_WIDTH='"ll"' -DH5_LDOUBLE_TO_LONG_SPECIAL=
+            -DH5_LONG_TO_LDOUBLE_SPECIAL= -DH5_LDOUBLE_TO_LLONG_ACCURATE=1 -DH5_LLONG_TO_LDOUBLE_CORRECT=1
+            -DH5_DISABLE_SOME_LDOUBLE_CONV= -DH5_NO_ALIGNMENT_RESTRICTIONS=1)
+        ;;
+    esac
+    make_static "${of_hdf5[@]}"
 }
+rm -rf "$prefix/work"

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=$PWD/build/windows_package
 name=lobule-$(sed -n 's/.*define LOB_VERSION *"\(.*\)"/\1/p' volumes/version.h)-windows-x86_64
 
-packaging/libraries.sh --windows build/windows_libraries
+packaging/libraries.sh build/windows_libraries cmake/windows.cmake
 log=$(cmake --preset windows "$@" 2>&1) || {
     printf '%s\n' "$log" >&2
     exit 1
