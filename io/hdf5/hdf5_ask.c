@@ -57,7 +57,8 @@ lob_status lob_hdf5_ask(lob_sandbox *box, const lob_hdf5_request *request,
     if (!started)
         return lob_fail_file(error, LOB_ENOMEM, path,
                              "the system gives no process for " PROGRAM
-                             ", which reads and writes HDF5");
+                             ", which reads and writes HDF5: %s",
+                             box->why);
     int ready = 0;
     bool ok = lob_sandbox_receive(box, &ready, sizeof ready, START_S);
     const bool alike = !ok || ready == LOB_HDF5_READY;

@@ -14,7 +14,8 @@
  */
 typedef struct lob_sandbox {
     intptr_t process, stream;
-    bool silent; /* ran out of time while it was waited for */
+    bool silent;   /* ran out of time while it was waited for */
+    char why[128]; /* of one that was not started: what the system says */
 } lob_sandbox;
 
 typedef enum {
@@ -28,7 +29,7 @@ typedef enum {
 
 /*
  * Run a program with one argument and one open file (-1: none). False when the system gives no
- * process or no stream.
+ * process or no stream; box->why says why.
  */
 bool lob_sandbox_start(lob_sandbox *box, const char *program, const char *argument, int file);
 

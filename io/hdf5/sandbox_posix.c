@@ -2,12 +2,14 @@
 #include "io/hdf5/sandbox.h"
 #include "io/hdf5/sandbox_inside.h"
 #include "io/hdf5/sanitizers.h"
+#include "io/platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,17 +66,22 @@ static bool spawn(pid_t *pid, const char *program, const char *argument, int str
     const int failed = posix_spawn(pid, program, &files, &attributes, words, environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
+    errno = failed;
     return failed == 0;
 }
 
 bool lob_sandbox_start(lob_sandbox *box, const char *program, const char *argument, int file)
 {
     int ends[2];
-    if (!make_stream(ends)) return false;
+    if (!make_stream(ends)) {
+        snprintf(box->why, sizeof box->why, "%s", ERRNO_TEXT(errno));
+        return false;
+    }
     const int stream = above_the_program_s(ends[1]), kept = above_the_program_s(file);
     pid_t pid;
     const bool started =
         stream >= 0 && (file < 0 || kept >= 0) && spawn(&pid, program, argument, stream, kept);
+    if (!started) snprintf(box->why, sizeof box->why, "%s", ERRNO_TEXT(errno));
     close(ends[1]);
     if (stream >= 0) close(stream);
     if (kept >= 0) close(kept);

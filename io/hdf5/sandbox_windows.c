@@ -62,6 +62,27 @@ static wchar_t *command_line(const char *program, const char *argument)
     return text ? line : (free(line), NULL);
 }
 
+/* Another program, as one that looks for viruses, may have the file for a moment. */
+static bool may_pass(DWORD error)
+{
+    return error == ERROR_SHARING_VIOLATION || error == ERROR_LOCK_VIOLATION ||
+           error == ERROR_ACCESS_DENIED;
+}
+
+/* CreateProcess, for a second again and again. */
+static bool create(PROCESS_INFORMATION *process, wchar_t *line, STARTUPINFOEXW *start)
+{
+    for (DWORD wait_ms = 10;; wait_ms *= 2) {
+        /* Without a console it answers no Ctrl-C, which is for us. */
+        if (CreateProcessW(NULL, line, NULL, NULL, TRUE,
+                           DETACHED_PROCESS | EXTENDED_STARTUPINFO_PRESENT, NULL, NULL,
+                           &start->StartupInfo, process))
+            return true;
+        if (wait_ms > 640 || !may_pass(GetLastError())) return false;
+        Sleep(wait_ms);
+    }
+}
+
 /* Start it with these open files and no other handle. */
 static bool spawn(PROCESS_INFORMATION *process, const char *program, const char *argument,
                   inherited_files *files)
@@ -77,26 +98,42 @@ static bool spawn(PROCESS_INFORMATION *process, const char *program, const char 
     start.lpAttributeList = malloc(room);
     wchar_t *const line = command_line(program, argument);
     bool started = false;
+    DWORD why = ERROR_NOT_ENOUGH_MEMORY;
     if (line && start.lpAttributeList &&
         InitializeProcThreadAttributeList(start.lpAttributeList, 1, 0, &room)) {
         started =
             UpdateProcThreadAttribute(start.lpAttributeList, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
                                       given, (has_file ? 2 : 1) * sizeof given[0], NULL, NULL) &&
-            /* Without a console it answers no Ctrl-C, which is for us. */
-            CreateProcessW(NULL, line, NULL, NULL, TRUE,
-                           DETACHED_PROCESS | EXTENDED_STARTUPINFO_PRESENT, NULL, NULL,
-                           &start.StartupInfo, process);
+            create(process, line, &start);
+        why = GetLastError();
         DeleteProcThreadAttributeList(start.lpAttributeList);
     }
     free(line);
     free(start.lpAttributeList);
+    SetLastError(why);
     return started;
+}
+
+/* Windows' words for what went wrong. */
+static void give_reason(lob_sandbox *box, DWORD error)
+{
+    wchar_t text[sizeof box->why / 2] = L"";
+    const int n = snprintf(box->why, sizeof box->why, "error %lu: ", error);
+    FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, NULL, error, 0, text,
+                   sizeof text / sizeof text[0], NULL);
+    text[wcscspn(text, L"\r\n")] = L'\0';
+    if (!WideCharToMultiByte(CP_UTF8, 0, text, -1, box->why + n, (int)sizeof box->why - n, NULL,
+                             NULL))
+        box->why[n - 2] = '\0'; /* longer than that: the number alone */
 }
 
 bool lob_sandbox_start(lob_sandbox *box, const char *program, const char *argument, int file)
 {
     HANDLE ends[2], kept = NULL;
-    if (!make_stream(ends)) return false;
+    if (!make_stream(ends)) {
+        give_reason(box, GetLastError());
+        return false;
+    }
     const HANDLE self = GetCurrentProcess();
     PROCESS_INFORMATION process;
     bool started = file < 0 || DuplicateHandle(self, (HANDLE)_get_osfhandle(file), self, &kept, 0,
@@ -109,6 +146,7 @@ bool lob_sandbox_start(lob_sandbox *box, const char *program, const char *argume
         };
         started = spawn(&process, program, argument, &files);
     }
+    if (!started) give_reason(box, GetLastError());
     CloseHandle(ends[1]);
     if (kept) CloseHandle(kept);
     if (!started) {

@@ -61,6 +61,7 @@ TEST(a_program_that_is_not_there_is_not_started)
 {
     lob_sandbox box;
     assert_false(lob_sandbox_start(&box, scratch("none"), "", -1));
+    assert_string_equal(box.why, "No such file or directory");
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
