@@ -64,6 +64,7 @@ nav:
       - Liver from MRI: docs/liver.md
       - Cells: docs/cells.md
       - A cohort: docs/batch.md
+      - One large volume: docs/scale.md
       - Labels from finished scans: docs/cohort.md
       - BIDS: docs/bids.md
       - DICOM: docs/dicom.md

@@ -125,11 +125,11 @@ def test_info_counts_extensions_alone(folder):
 
 
 MEMORY = [
-    ("an image", ["convert", "image.nii", "o.nii"], "1KiB", ["image.nii: needs 9.4 KiB", "1.0 KiB are allowed"]),
+    ("an image", ["distance", "image.nii", "-o", "o.nii"], "1KiB", ["image.nii: needs 9.4 KiB", "1.0 KiB are allowed"]),
     ("seeds after the image", list(GROW), "10KiB", ["seeds.nii.gz: needs 4.7 KiB", "626 bytes are allowed"]),
     ("labels after both", list(GROW), "16KiB", ["labels.nii.gz: needs 4.7 KiB"]),
     ("the work after all three", list(GROW), "64KiB", ["image.nii.gz with seeds.nii.gz", "GrowCut's tiles need", "is 64.0 KiB,"]),
-    ("another type", ["convert", "image.nii", "o.nii", "--type", "float64"], "20KiB", ["o.nii: needs 37.6 KiB"]),
+    ("another type", ["distance", "image.nii", "-o", "o.nii"], "20KiB", ["image.nii: needs 18.8 KiB"]),
     ("copies", ["compare", "seeds.nii", "seeds.nii.gz"], "12KiB", ["seeds.nii.gz: needs 9.4 KiB"]),
     ("a picture", ["preview", "image.nii", "-o", "p.png"], "100KiB", ["p.png: needs"]),
     ("a phantom", ["phantom", "abdomen", "-o", "p.nii"], "9MiB", ["p.nii: needs 20.0 MiB"]),
@@ -146,9 +146,9 @@ def test_memory_limit(folder, what, arguments, limit, parts):
 def test_memory_that_is_almost_enough_looks_less(folder):
     """9614 bytes are needed, for 23 x 19 x 11 voxels of int16."""
     for limit, parts in ((9613, ["needs 9.389 KiB", "9.388 KiB are allowed"]), (9500, ["needs 9.4 KiB", "9.3 KiB are"])):
-        assert_one_line(lobule("convert", "image.nii", "o.nii", "--max-memory", limit, cwd=folder), 75, *parts)
-    done = lobule("convert", "image.nii", "o.nii", "--type", "float64", "--max-memory", 9614 + 38455, cwd=folder)
-    assert_one_line(done, 75, "needs 37.555 KiB of memory, and --max-memory leaves 37.554 KiB")
+        assert_one_line(lobule("distance", "image.nii", "-o", "o.nii", "--max-memory", limit, cwd=folder), 75, *parts)
+    done = lobule("distance", "image.nii", "-o", "o.nii", "--max-memory", 4807 + 19227, cwd=folder)
+    assert_one_line(done, 75, "needs 18.777 KiB of memory, and --max-memory leaves 18.776 KiB")
 
 
 @pytest.mark.skipif("LOBULE_SANITIZED" in os.environ, reason="sanitizers take memory of their own")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import PROGRAM, ROOT, contents, good, save, scan_array
+from conftest import PROGRAM, ROOT, contents, good, load, save, scan_array
 
 CLUSTER = ROOT / "cluster"
 SHARDS = 8
@@ -263,3 +263,35 @@ def test_every_option_that_cluster_files_use_exists():
         for call in re.findall(r'(?:\blobule|lobule:q\}|\$lobule") batch ([^\n]*(?:\n {8,}"?--[^\n]*)*)', text):
             assert set(re.findall(r"(?<![\w-])--([\w-]+)", call)) <= known, (file.name, call)
         assert re.search(r"\bbatch\b", text), file.name
+
+
+# ---- one volume, many tasks ----
+
+
+def test_a_folder_of_tiffs_becomes_an_array(tmp_path):
+    tifffile = pytest.importorskip("tifffile")
+    pytest.importorskip("zarr")
+    array = np.arange(40 * 7 * 5, dtype=np.uint16).reshape(40, 7, 5)
+    (tmp_path / "planes").mkdir()
+    for z, plane in enumerate(array):
+        tifffile.imwrite(tmp_path / f"planes/p{z}.tif", plane)
+    subprocess.run([sys.executable, CLUSTER / "tiffs_to_zarr.py", "planes", "planes.zarr"], cwd=tmp_path, check=True)
+    good("convert", "planes.zarr", "scan.nii", "--spacing", "0.002,0.002,0.005", cwd=tmp_path)
+    assert (load(tmp_path / "scan.nii") == array.transpose(2, 1, 0)).all()
+
+
+def test_the_script_of_ranks_gives_what_one_task_gives(tmp_path):
+    launchers = {"alone": ""}
+    if shutil.which("mpirun.openmpi") and (Path(PROGRAM).parent / "liblobule_mpi_openmpi.so").exists():
+        launchers["together"] = "mpirun.openmpi -n 2"
+    save(scan_array(), tmp_path / "scan.nii")
+    allow = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    made = {}
+    for name, launcher in launchers.items():
+        (tmp_path / name).mkdir()
+        for _ in range(2):  # the second time there is nothing to do
+            subprocess.run([CLUSTER / "slurm_ranks.sh", "../scan.nii", "pieces.ome.zarr"], cwd=tmp_path / name, check=True, timeout=120,
+                           env=os.environ | allow | {"LOBULE": PROGRAM, "LOBULE_LAUNCH": launcher})
+        made[name] = {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()}
+        assert len((tmp_path / name / "pieces.tsv").read_text().splitlines()) > 1
+    assert len(set(map(str, made.values()))) == 1

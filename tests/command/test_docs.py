@@ -12,7 +12,7 @@ from conftest import PROGRAM, ROOT, good
 from skimage.io import imread
 
 PAGES = {name: (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") 
-         for name in ("liver", "batch", "cells", "commands", "strokes", "formats", "cohort", "bids")}
+         for name in ("liver", "batch", "cells", "commands", "strokes", "formats", "cohort", "bids", "scale")}
 LINES = [(name, line) for name, page in PAGES.items()
          for line in re.findall(r"^ {4}(?=\S)(.+)$", re.sub(r" *\\\n +", " ", page), re.M)]
 # Lines whose page says that they end otherwise than with 0.

@@ -240,6 +240,18 @@ def test_rank_0_alone_prints_help_and_what_is_misspelt(tmp_path, kind):
         assert_refused(ranked(kind, 3, *arguments, cwd=tmp_path), 64, arguments[-1])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_doctor_lists_launcher_and_plugins(tmp_path, kind):
+    done = ranked(kind, 2, "doctor", "--json", "--device", "cpu", "--threads", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    ranks = json.loads(done.stdout)["ranks"]
+    assert (ranks["tasks"], ranks["tasks_here"]) == (2, 2)
+    assert ranks["launcher"] == {"openmpi": "mpirun of Open MPI", "mpich": "mpirun of MPICH"}[kind]
+    assert {os.path.basename(path): state for path, state in ranks["plugins"].items()}[f"liblobule_mpi_{kind}.so"] == "ok"
+    alone = json.loads(good("doctor", "--json", "--device", "cpu").stdout)["ranks"]
+    assert alone == {"launcher": "none", "tasks": 1, "tasks_here": 1, "plugins": ranks["plugins"]}
+
+
 @pytest.mark.skipif(len(KINDS) < 2, reason="there is one MPI alone")
 def test_another_mpi_than_the_launchers_is_refused(tmp_path):
     save(noise(4, (5, 5, 5)), tmp_path / "image.nii")

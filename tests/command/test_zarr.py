@@ -420,7 +420,7 @@ HEAD = {"zarr_format": 2, "shape": [8, 8, 8], "chunks": [8, 8, 8], "dtype": "|u1
 def test_metadata_that_is_refused(tmp_path, change, text):
     (tmp_path / "a.zarr").mkdir()
     (tmp_path / "a.zarr/.zarray").write_text(json.dumps({**HEAD, **change}))
-    done = lobule("convert", "a.zarr", "x.nii", cwd=tmp_path)
+    done = lobule("distance", "a.zarr", "-o", "x.nii", cwd=tmp_path)
     assert_one_line(done, 75 if text == "memory" else 65, "a.zarr", text)
 
 

@@ -6,6 +6,7 @@
 #include "tools/platform/process.h"
 #include "tools/recipe/recipe_book.h"
 #include "tools/report/report.h"
+#include "tools/session/ranks.h"
 #include "tools/text/json_text.h"
 #include "volumes/version.h"
 
@@ -37,6 +38,19 @@ static void describe_libraries(cJSON *about)
     lob_libraries(all);
     for (int i = 0; i < LOB_LIBRARIES; i++)
         cJSON_AddStringToObject(list, all[i].name, all[i].version);
+}
+
+static void describe_ranks(const lob_session *s, cJSON *about)
+{
+    char path[4096], why[512];
+    const char *const launcher = lob_ranks_launcher();
+    cJSON *const ranks = cJSON_AddObjectToObject(about, "ranks");
+    cJSON_AddStringToObject(ranks, "launcher", launcher ? launcher : "none");
+    cJSON_AddNumberToObject(ranks, "tasks", lob_team_size(s->ranks));
+    cJSON_AddNumberToObject(ranks, "tasks_here", lob_ranks_here());
+    cJSON *const plugins = cJSON_AddObjectToObject(ranks, "plugins");
+    for (int k = 0; lob_ranks_plugin(k, path, sizeof path, why, sizeof why); k++)
+        if (path[0]) cJSON_AddStringToObject(plugins, path, why[0] ? why : "ok");
 }
 
 /* ---- self-tests ---- */
@@ -142,6 +156,7 @@ static lob_status examine(doctor *d)
     cJSON_AddNumberToObject(d->about, "threads", d->s->context.threads);
     describe_memory(d->about);
     describe_libraries(d->about);
+    describe_ranks(d->s, d->about);
     cJSON_AddStringToObject(d->about, "recipes", folder ? folder : "none are installed");
     free(folder);
     d->backends = cJSON_AddObjectToObject(d->about, "backends");
@@ -161,7 +176,8 @@ static lob_status visit(lob_session *s, void *user)
     const settings *const set = user;
     doctor d = {.s = s, .about = cJSON_CreateObject()};
     lob_status st = examine(&d);
-    if (st == LOB_OK) st = lob_json_put(d.about, set->json, &s->error);
+    if (st == LOB_OK && lob_team_rank(s->ranks) == 0)
+        st = lob_json_put(d.about, set->json, &s->error);
     cJSON_AddNumberToObject(s->results, "cases", d.tried);
     cJSON_AddNumberToObject(s->results, "failed", d.failed);
     cJSON_Delete(d.about);
@@ -187,9 +203,12 @@ const lob_command lob_command_doctor = {
     .name = "doctor",
     .summary = "test every algorithm on this machine's processors and GPUs",
     .description =
-        "Prints version, threads, memory, libraries, the folder of recipes and the GPUs that there "
-        "are, and runs every algorithm on a small phantom: on the CPU and on each GPU the results "
-        "must have the bytes that they have everywhere. It takes a second or so.\n"
+        "Prints version, threads, memory, libraries, plugins for MPI, the folder of recipes and "
+        "the "
+        "GPUs that there are, and runs every algorithm on a small phantom: on the CPU and on each "
+        "GPU the results "
+        "must have the bytes that they have everywhere. It takes a second or so. Under mpirun or "
+        "srun every task does so, and says how many they are.\n"
         "Ends with 70 where a result is wrong, and with 69 where --device names a GPU that is not "
         "available; a machine without one is in order.",
     .examples = "lobule doctor\nlobule doctor --device cuda --json",
@@ -199,4 +218,5 @@ const lob_command lob_command_doctor = {
     .options = options,
     .work = visit,
     .runs_others = true,
+    .shares = true,
 };

@@ -26,7 +26,8 @@ bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_byt
 {
     lob_volume image;
     if (s->ranks) return true;
-    if (!lob_session_peek(s, &image, w->path)) return false;
+    /* A volume in memory may be handed over, which takes no more. */
+    if (lob_session_is_stored(s, w->path) || !lob_session_peek(s, &image, w->path)) return false;
     const bool one = image.frames == 1 && (image.channels == 1 || w->channel >= 0);
     const int64_t each =
         image.channels * bytes_of(&image) + (w->mask ? 1 + bytes_of(&image) : 0) + voxel_bytes;

@@ -11,12 +11,13 @@
 
 /* What a launcher tells its tasks. SLURM_NTASKS is not looked at: a batch script has it too. */
 static const struct {
-    const char *size, *rank, *here;
+    const char *name, *size, *rank, *here;
     const char *plugin; /* of its usual MPI */
 } launchers[] = {
-    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "_openmpi"},
-    {"PMI_SIZE",             "PMI_RANK",             "MPI_LOCALNRANKS",            "_mpich"  },
-    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID",         "SLURM_STEP_TASKS_PER_NODE",  "_openmpi"},
+    {"mpirun of Open MPI", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE",                                                                      "_openmpi"},
+    {"mpirun of MPICH",    "PMI_SIZE",             "PMI_RANK",             "MPI_LOCALNRANKS",           "_mpich"  },
+    {"srun",               "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",         "SLURM_STEP_TASKS_PER_NODE", "_openmpi"},
 };
 enum { LAUNCHERS = sizeof launchers / sizeof launchers[0] };
 
@@ -39,30 +40,40 @@ static int launcher(void)
     return -1;
 }
 
-/* Load the plugin of this file name: LOBULE_LIBRARIES is the way from the program's folder. */
-static const lob_mpi *load(const char *end, char *why, size_t size)
+/* Ends of the names of plugins. */
+static const char *const ends[] = {"", "_openmpi", "_mpich"};
+
+/* The plugin of this end, if it is installed: LOBULE_LIBRARIES is the way from the program's
+ * folder.
+ */
+static bool is_installed(char *path, size_t size, const char *end)
 {
     static const char *const folders[] = {"", LOBULE_LIBRARIES "/"};
     char *const program = lob_process_file();
-    const lob_mpi *found = NULL;
+    bool found = false;
     if (program) *(char *)lob_name_in_path(program) = '\0';
     for (size_t i = 0; program && !found && i < sizeof folders / sizeof folders[0]; i++) {
-        char path[8192];
-        snprintf(path, sizeof path, "%s/%sliblobule_mpi%s.so", program, folders[i], end);
-        if (lob_is_there(path)) found = lob_process_load(path, LOB_MPI_NAME, why, size);
+        snprintf(path, size, "%s/%sliblobule_mpi%s.so", program, folders[i], end);
+        found = lob_is_there(path);
     }
     free(program);
     return found;
+}
+
+static const lob_mpi *load(const char *end, char *why, size_t size)
+{
+    char path[8192];
+    return is_installed(path, sizeof path, end) ? lob_process_load(path, LOB_MPI_NAME, why, size)
+                                                : NULL;
 }
 
 /* That which LOBULE_MPI names, or the launcher's, or the only one. */
 static const lob_mpi *find(int k, char *why, size_t size)
 {
     const char *const named = getenv("LOBULE_MPI");
-    const char *const ends[] = {launchers[k].plugin, "", "_openmpi", "_mpich"};
-    const lob_mpi *found = NULL;
     snprintf(why, size, "none is installed");
     if (named && *named) return lob_process_load(named, LOB_MPI_NAME, why, size);
+    const lob_mpi *found = load(launchers[k].plugin, why, size);
     for (size_t i = 0; !found && i < sizeof ends / sizeof ends[0]; i++)
         found = load(ends[i], why, size);
     return found;
@@ -118,6 +129,23 @@ int lob_ranks_here(void)
 {
     const int k = launcher(), here = k < 0 ? 1 : number_of(launchers[k].here, 1);
     return here > 1 ? here : 1;
+}
+
+const char *lob_ranks_launcher(void)
+{
+    const int k = launcher();
+    return k < 0 ? NULL : launchers[k].name;
+}
+
+bool lob_ranks_plugin(int k, char *path, size_t path_size, char *why, size_t why_size)
+{
+    path[0] = why[0] = '\0';
+    if (k >= (int)(sizeof ends / sizeof ends[0])) return false;
+    if (!is_installed(path, path_size, ends[k]))
+        path[0] = '\0';
+    else if (lob_process_load(path, LOB_MPI_NAME, why, why_size))
+        why[0] = '\0';
+    return true;
 }
 
 void lob_ranks_end(void)

@@ -26,6 +26,20 @@ lob_team *lob_ranks(void);
 /* How many of them are on this machine, as the launcher says; 1 where it does not. */
 int lob_ranks_here(void);
 
+/* What has started several tasks, as "mpirun of Open MPI"; NULL: nothing has. */
+const char *lob_ranks_launcher(void);
+
+/*
+ * A plugin that is installed, of those for several MPIs.
+ *
+ *   k     in   from 0
+ *   path  out  of its file; empty: this one is not installed
+ *   why   out  why it cannot be loaded here; empty: it can
+ *
+ * Returns false after the last.
+ */
+bool lob_ranks_plugin(int k, char *path, size_t path_size, char *why, size_t why_size);
+
 /* Leave, when the command is over. */
 void lob_ranks_end(void);
 
