@@ -291,7 +291,7 @@ lob_write_options lob_sane_write_options(const lob_write_options *options, const
     lob_write_options chosen = options ? *options : defaults;
     if (chosen.level < 1 || chosen.level > 9)
         chosen.level = format && format->level ? format->level : USUAL_LEVEL;
-    if (chosen.level == LOB_GZIP_BY_CONTENT && chosen.labels) chosen.level = USUAL_LEVEL;
+    if (chosen.level == LOB_GZIP_BY_CONTENT && chosen.labels) chosen.level = LOB_GZIP_LABELS;
     if (chosen.threads < 1) chosen.threads = 1;
     if (!chosen.compress_s) chosen.compress_s = compress_s;
     return chosen;

@@ -245,29 +245,19 @@ typedef struct {
     uint32_t crc;
 } block;
 
-/* By content there are two streams, of these levels; else there is one. */
-enum { SMALL_LEVEL = 6, FAST_LEVEL = 1 };
-
 typedef struct {
     z_stream z[2];
-    int streams;       /* so many of z are open */
-    unsigned char *in; /* WINDOW + BLOCK bytes */
+    int streams; /* so many of z are open: two where content chooses between them */
+    bool (*second)(const unsigned char *bytes, size_t n); /* it takes the second */
+    unsigned char *in;                                    /* WINDOW + BLOCK bytes */
 } worker;
 
-static bool open_stream(worker *w, int level)
+static bool open_stream(worker *w, int level, int strategy)
 {
-    if (deflateInit2(&w->z[w->streams], level, Z_DEFLATED, RAW, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&w->z[w->streams], level, Z_DEFLATED, RAW, MEMORY, strategy) != Z_OK)
         return false;
     w->streams++;
     return true;
-}
-
-static bool open_worker(worker *w, int level)
-{
-    const bool by_content = level == LOB_GZIP_BY_CONTENT;
-    w->in = malloc(WINDOW + BLOCK);
-    return w->in && open_stream(w, by_content ? SMALL_LEVEL : level) &&
-           (!by_content || open_stream(w, FAST_LEVEL));
 }
 
 /* Are three bytes of four what they were so many bytes before? */
@@ -279,10 +269,32 @@ static bool repeats_after(const unsigned char *bytes, size_t n, size_t apart)
     return 4 * alike >= 3 * (n - apart);
 }
 
-/* 8 bytes hold voxels of 1, 2, 4 and 8 bytes, 24 those of colours too. */
-static bool repeats(const unsigned char *bytes, size_t n)
+/* Not what 8 bytes before, which hold voxels of 1, 2, 4 and 8 bytes, or 24, of colours, say again.
+ */
+static bool is_noise(const unsigned char *bytes, size_t n)
 {
-    return repeats_after(bytes, n, 8) || repeats_after(bytes, n, 24);
+    return !repeats_after(bytes, n, 8) && !repeats_after(bytes, n, 24);
+}
+
+/* Are all but six bytes of a thousand like the byte before? Then runs say nearly all that there is.
+ */
+static bool is_runs(const unsigned char *bytes, size_t n)
+{
+    size_t alike = 0;
+    for (size_t i = 1; i < n; i++) alike += bytes[i] == bytes[i - 1];
+    return 1000 * alike >= 994 * n;
+}
+
+static bool open_worker(worker *w, int level)
+{
+    enum { SMALL_LEVEL = 6, FAST_LEVEL = 1 };
+    const bool labels = level == LOB_GZIP_LABELS, by_content = level == LOB_GZIP_BY_CONTENT;
+    w->in = malloc(WINDOW + BLOCK);
+    w->second = labels ? is_runs : is_noise;
+    if (!w->in || !open_stream(w, labels || by_content ? SMALL_LEVEL : level, Z_DEFAULT_STRATEGY))
+        return false;
+    if (labels) return open_stream(w, SMALL_LEVEL, Z_RLE);
+    return !by_content || open_stream(w, FAST_LEVEL, Z_DEFAULT_STRATEGY);
 }
 
 /* Deflate block number i of a stream of size bytes; false when zlib fails. */
@@ -293,7 +305,7 @@ static bool deflate_block(worker *w, block *b, size_t bound, uint64_t i, lob_byt
     const size_t n = size - start < BLOCK ? (size_t)(size - start) : BLOCK;
     const size_t dictionary = start < WINDOW ? (size_t)start : WINDOW;
     if (dictionary + n > 0) bytes(user, start - dictionary, dictionary + n, w->in);
-    z_stream *const z = &w->z[w->streams > 1 && !repeats(w->in + dictionary, n)];
+    z_stream *const z = &w->z[w->streams > 1 && w->second(w->in + dictionary, n)];
     if (deflateReset(z) != Z_OK) return false;
     if (dictionary > 0 && deflateSetDictionary(z, w->in, (unsigned)dictionary) != Z_OK)
         return false;

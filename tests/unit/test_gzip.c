@@ -55,7 +55,7 @@ TEST(one_member_at_any_thread_count)
 {
     static const size_t sizes[] = {0,      1,      31,      32768,    262143,  262144,
                                    262145, 294912, 1000003, 16777216, 16777217};
-    static const int levels[] = {1, 6, 9, LOB_GZIP_BY_CONTENT};
+    static const int levels[] = {1, 6, 9, LOB_GZIP_BY_CONTENT, LOB_GZIP_LABELS};
     char path[1024], command[1200];
     snprintf(path, sizeof path, "%s", scratch("sample.gz"));
     snprintf(command, sizeof command, "gzip -t '%s'", path);
@@ -118,6 +118,10 @@ TEST(levels_follow_the_content)
     assert_int_equal(size_at(labels, n, LOB_GZIP_BY_CONTENT), size_at(labels, n, 6));
     assert_true(size_at(noise, n, 6) != size_at(noise, n, 1));
     assert_true(size_at(labels, n, 6) < size_at(labels, n, 1));
+    assert_int_equal(size_at(labels, n, LOB_GZIP_LABELS), size_at(labels, n, 6));
+    for (size_t i = 0; i < n; i++) labels[i] = (unsigned char)(i / 997 % 5); /* of uint8: runs */
+    assert_true(size_at(labels, n, LOB_GZIP_LABELS) != size_at(labels, n, 6));
+    assert_true(size_at(labels, n, LOB_GZIP_LABELS) < n / 200);
     free(noise);
     assert_int_equal(size_at(colours, n, LOB_GZIP_BY_CONTENT), size_at(colours, n, 6));
     assert_true(size_at(colours, n, 6) < size_at(colours, n, 1));
