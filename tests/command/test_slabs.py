@@ -47,3 +47,18 @@ def test_what_needs_the_whole_volume_says_so(tmp_path):
     done = lobule("filter", "image.nii", "-o", "out.nii", "--window", "1%,99%", "--max-memory", "300KiB", cwd=tmp_path)
     assert_one_line(done, 75, "whole volume", "--max-memory")
     assert not (tmp_path / "out.nii").exists()
+
+
+def test_a_plan_says_what_tasks_would_do_and_does_nothing(tmp_path):
+    save(noise(1, (10, 20, 30)).astype(np.float32), tmp_path / "image.nii")
+    plans = {}
+    for line in ("filter image.nii -o image.nii --gaussian 1vox", "threshold image.nii -o out.nii", "convert image.nii out.nii", "stats image.nii image.nii"):
+        rows = [row.split() for row in good(*line.split(), "--plan", "4", cwd=tmp_path).stdout.splitlines()]
+        plans[line.split()[0]] = {name: int(value) for name, value in rows}
+    assert [path.name for path in tmp_path.iterdir()] == ["image.nii"]
+    plane, smooth = 10 * 20 * 4, plans["filter"]
+    assert (smooth["tasks"], smooth["planes"], smooth["planes_of_a_task"], smooth["planes_read"]) == (4, 30, 8, 8 + 2 * 4)
+    assert smooth["bytes_read"] == 16 * plane and smooth["bytes_read_all"] == (30 + 6 * 4) * plane
+    assert smooth["bytes_to_first"] == plans["convert"]["bytes_to_first"] == (30 - 8) * plane
+    assert plans["threshold"]["bytes_written"] == 30 * 10 * 20 and plans["stats"]["bytes_to_first"] == 0
+    assert_one_line(lobule("threshold", "image.nii", "-o", "out.nii", "--hysteresis", "1,2", "--plan", "2", cwd=tmp_path), 64, "whole volume")

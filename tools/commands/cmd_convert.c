@@ -13,7 +13,7 @@
 
 typedef struct {
     const char *in, *out, *like, *names_in, *names_out;
-    int frame, channel;
+    int frame, channel, plan;
     lob_stated_grid stated;
     int type; /* a lob_type, or -1 */
     bool labels, lossy, strip_extensions;
@@ -185,16 +185,17 @@ static lob_status check(lob_session *s, void *user)
     const bool labels = is_of_labels(s, set);
     const lob_rule rules[] = {
         {refers && !set->like,
-         "a DICOM SEG refers to the images of a scan; name their folder with --like"                       },
-        {set->type >= 0 && refers,                     "a DICOM SEG holds labels as bits; leave --type out"},
+         "a DICOM SEG refers to the images of a scan; name their folder with --like"                                   },
+        {set->type >= 0 && refers,                                 "a DICOM SEG holds labels as bits; leave --type out"},
         {set->like && !labels,
-         "--like brings labels onto a scan's grid; add --labels, or use lobule resample"                   },
+         "--like brings labels onto a scan's grid; add --labels, or use lobule resample"                               },
         {set->labels && set->type >= 0,
-         "--labels chooses the type of labels itself; leave --type out"                                    },
-        {set->lossy && set->type < 0,                  "--lossy is about --type, which is not given"       },
-        {labels && lob_team_size(s->ranks) > 1,        "labels are looked at as a whole: start one task"   },
+         "--labels chooses the type of labels itself; leave --type out"                                                },
+        {set->lossy && set->type < 0,                              "--lossy is about --type, which is not given"       },
+        {labels && (lob_team_size(s->ranks) > 1 || set->plan > 0),
+         "labels are looked at as a whole: start one task"                                                             },
         {!labels && (set->names_in || set->names_out),
-         "--label-table and --write-label-table are about labels; add --labels"                            },
+         "--label-table and --write-label-table are about labels; add --labels"                                        },
     };
     LOB_TRY(LOB_RULES(s, rules));
     LOB_TRY(lob_label_table_check(s, set->names_in));
@@ -238,7 +239,9 @@ static lob_status convert_slabs(lob_session *s, work *w, lob_write_options optio
         lob_grid_state(&made, &set->stated);
     }
     LOB_TRY(lob_session_check_volume(s, &made, set->out));
-    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, change ? (int64_t)each : 0));
+    const int64_t bytes = change ? (int64_t)each : 0;
+    if (set->plan > 0) return lob_slabs_print_plan(s, w->slabs, 0, 1, bytes, (int64_t)each);
+    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, bytes));
     if (change && !(w->data = lob_session_array(s, lob_slabs_voxels(w->slabs), each, set->out)))
         return LOB_ENOMEM;
     LOB_TRY(lob_slabs_begin(s, w->slabs, &made, 0, set->out, options));
@@ -259,7 +262,8 @@ static lob_status convert(lob_session *s, void *user)
     const settings *const set = &w->set;
     lob_volume *const volume = &w->volume;
     const bool labels = is_of_labels(s, set);
-    lob_slabs slabs = {.path = set->in, .frame = set->frame, .channel = set->channel};
+    lob_slabs slabs = {
+        .path = set->in, .frame = set->frame, .channel = set->channel, .plan = set->plan};
     enum { CHANGED = 8 };
     /* labels are of one frame; of anything else all of them go along */
     const int64_t frame = set->frame < 0 && !labels ? LOB_FRAME_ALL : set->frame;
@@ -336,6 +340,7 @@ static void options(lob_rows *to, void *user)
         OPT_OUTPUT("write-label-table", &set->names_out, LOB_FILE_OTHER,
                    "also write names and colours of the labels, as the file's suffix says"),
         OPT_FLAG("strip-extensions", &set->strip_extensions, "leave header extensions out"),
+        OPT_PLAN(&set->plan),
         OPT_INT("level", &set->level, "N", 1, 9,
                 "how hard gzip works; left out: 6 for labels and what repeats, else 1; in HDF5 1"),
     };
@@ -367,6 +372,7 @@ const lob_command lob_command_convert = {
                 "lobule convert --labels liver.dcm labels.nii.gz --like dicom/ct",
     .refers = true,
     .shares = true,
+    .only_prints = "plan",
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,

@@ -8,7 +8,7 @@
 
 typedef struct {
     const char *image, *out, *mask, *edge;
-    int frame, channel, slices;
+    int frame, channel, slices, plan;
     lob_steps steps;
     lob_filter_options options;
 } settings;
@@ -173,7 +173,9 @@ static lob_status filter_slabs(lob_session *s, in_slabs *all)
         lob_filter_result(&w->type, &w->out_channels, &in, &set->options, &s->error);
     LOB_TRY(lob_session_name(s, st, set->image, NULL));
     LOB_TRY(lob_session_check(s, image, w->type, 1, set->out));
+    all->filter.sent = (int64_t)lob_type_of(w->type)->bytes;
     LOB_TRY(lob_slab_filter_begin(s, &all->filter, 0));
+    if (all->slabs->plan > 0) return LOB_OK;
     const lob_volume made = lob_slabs_like(all->slabs, w->type);
     LOB_TRY(lob_slabs_begin(s, all->slabs, &made, 0, set->out, lob_write_defaults()));
     LOB_TRY(lob_slabs_each(s, all->slabs, filter_slab, all));
@@ -251,7 +253,8 @@ static lob_status filter(lob_session *s, void *user)
     lob_slabs slabs = {.path = w->set.image,
                        .mask = w->set.mask,
                        .frame = w->set.frame,
-                       .channel = w->set.channel};
+                       .channel = w->set.channel,
+                       .plan = w->set.plan};
     enum { OUT_AND_WORK = 12 };
     if (lob_slabs_serve(s, &slabs, OUT_AND_WORK)) return by_slabs(s, w, &slabs);
     LOB_TRY(prepare(s, w));
@@ -322,6 +325,7 @@ static void options(lob_rows *to, void *user)
                 "filter this time frame alone, from 0; left out: all, each by itself"),
         OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
                 "filter this channel alone, from 0; left out: all"),
+        OPT_PLAN(&set->plan),
     };
     LOB_ROWS(to, rows);
 }
@@ -352,4 +356,5 @@ const lob_command lob_command_filter = {
     .release = release,
     .voxel_ns = 100,
     .shares = true,
+    .only_prints = "plan",
 };

@@ -49,6 +49,9 @@ lob_status lob_slab_filter_begin(lob_session *s, lob_slab_filter *f, int64_t vox
     const lob_filter_cut cut = lob_filter_cut_of(&plan, 0, plan.passes);
     const bool apart = cut.axis == 2 && cut.halo >= 0; /* else each slab reads the whole */
     const int64_t bytes = (int64_t)lob_type_of(plan.pass[plan.passes - 1].to)->bytes;
+    if (f->slabs->plan > 0)
+        return lob_slabs_print_plan(s, f->slabs, apart ? cut.halo : image->dims.nz,
+                                    apart ? cut.align : 1, voxel_bytes + bytes + WORK, f->sent);
     LOB_TRY(lob_slabs_cut(s, f->slabs, apart ? cut.halo : image->dims.nz, apart ? cut.align : 1,
                           voxel_bytes + bytes + WORK));
     return whole ? LOB_OK : look_through(s, f);

@@ -11,13 +11,15 @@ typedef struct {
     const lob_filter_step *steps;
     int step_count;
     const lob_filter_options *options;
+    int64_t sent; /* bytes of a voxel of the caller's result, for --plan */
 
     bool unbounded; /* as in lob_filter_input */
     int64_t not_data;
 } lob_slab_filter;
 
 /*
- * Cut the volume, and look through it where that decides how its filters compute.
+ * With --plan, print it, and there is nothing more to do. Else cut the volume, and look through it
+ * where that decides how its filters compute.
  *
  *   voxel_bytes  in  that the caller takes for a voxel, beside the filter's own output
  *

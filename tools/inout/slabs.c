@@ -3,6 +3,7 @@
 
 #include "io/platform.h"
 #include "tools/session/ranks.h"
+#include "tools/text/json_text.h"
 #include "volumes/reorient.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static int64_t bytes_of(const lob_volume *v)
 bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_bytes)
 {
     lob_volume image;
-    if (s->ranks) return true;
+    if (s->ranks || w->plan > 0) return true;
     /* A volume in memory may be handed over, which takes no more. */
     if (lob_session_is_stored(s, w->path) || !lob_session_peek(s, &image, w->path)) return false;
     const bool one = image.frames == 1 && (image.channels == 1 || w->channel >= 0);
@@ -135,6 +136,48 @@ lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t ali
                         (long long)w->planes, (long long)dims.nz);
     cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->planes);
     return allocate(s, w);
+}
+
+/* ---- planning ---- */
+
+lob_status lob_slabs_print_plan(lob_session *s, const lob_slabs *w, int64_t halo, int64_t align,
+                                int64_t voxel_bytes, int64_t sent_bytes)
+{
+    const lob_dims dims = w->volume.dims;
+    const lob_team team = {.size = w->plan < dims.nz ? w->plan : (int)dims.nz};
+    const int64_t plane = dims.nx * dims.ny, each = plane_bytes(w) + plane * voxel_bytes;
+    int64_t most = 0, read = 0, all = 0, sent = 0;
+    for (int r = 0; r < team.size; r++) {
+        int64_t first, end;
+        lob_team_planes(&first, &end, &team, r, dims.nz);
+        const int64_t from = first > halo ? (first - halo) / align * align : 0;
+        const int64_t to = dims.nz - end > halo ? end + halo : dims.nz;
+        if (end - first > most) most = end - first;
+        if (to - from > read) read = to - from;
+        if (r > 0) sent += (end - first) * plane * sent_bytes;
+        all += to - from;
+    }
+    const int64_t file = plane * w->file.volume.channels * bytes_of(&w->volume) +
+                         (w->mask ? plane * bytes_of(&w->mask_file.volume) : 0) +
+                         (w->labels_path ? plane * bytes_of(&w->labels) : 0);
+    const lob_number rows[] = {
+        {"tasks",            w->plan                               },
+        {"tasks_at_work",    team.size                             },
+        {"planes",           (double)dims.nz                       },
+        {"planes_of_a_task", (double)most                          },
+        {"planes_read",      (double)read                          },
+        {"bytes_read",       (double)(read * file)                 },
+        {"bytes_read_all",   (double)(all * file)                  },
+        {"bytes_held",       (double)(read * each)                 },
+        {"bytes_to_first",   (double)sent                          },
+        {"bytes_written",    (double)(dims.nz * plane * sent_bytes)},
+    };
+    if (lob_team_rank(s->ranks) > 0) return LOB_OK;
+    cJSON *const plan = cJSON_CreateObject();
+    lob_json_numbers(plan, rows, LOB_COUNT(rows));
+    const lob_status st = lob_json_put(plan, false, &s->error);
+    cJSON_Delete(plan);
+    return st;
 }
 
 /* ---- reading ---- */

@@ -24,6 +24,7 @@ typedef struct {
     const char *labels_path; /* labels on the image's grid, as they are stored; NULL: none */
     int64_t frame;           /* as in lob_read_options */
     int channel;             /* -1: the only one */
+    int plan;                /* tasks of --plan; 0: the work is to be done */
 
     lob_volume volume; /* the header of the channel; nothing to free */
     lob_volume labels; /* of the labels; likewise */
@@ -44,9 +45,14 @@ typedef struct {
     lob_plane_output output;
 } lob_slabs;
 
+/* Say what tasks would do, and do nothing. */
+#define OPT_PLAN(pointer)                     \
+    OPT_INT("plan", pointer, "R", 1, 1 << 20, \
+            "only say what each of R tasks of mpirun or srun would read, hold and send, in bytes")
+
 /*
- * Is an image to be worked on in slabs? Always with several ranks; of one, where its voxels, a
- * mask's and what the work takes do not fit in memory, and it has one channel and frame.
+ * Is an image to be worked on in slabs? Always with several ranks, and to plan; of one, where its
+ * voxels, a mask's and what the work takes do not fit in memory, and it has one channel and frame.
  *
  *   voxel_bytes  in  that the work takes for a voxel, beside the image and the mask
  */
@@ -68,6 +74,16 @@ lob_status lob_slabs_open(lob_session *s, lob_slabs *w);
  */
 lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t align,
                          int64_t voxel_bytes);
+
+/*
+ * Print what each of so many tasks would read, hold and send: for --plan, in place of the work.
+ *
+ *   halo, align  in  as for lob_slabs_cut
+ *   voxel_bytes  in  that a voxel takes which is read, beside image, mask and labels
+ *   sent_bytes   in  that a voxel of the result has; 0: only tables are sent
+ */
+lob_status lob_slabs_print_plan(lob_session *s, const lob_slabs *w, int64_t halo, int64_t align,
+                                int64_t voxel_bytes, int64_t sent_bytes);
 
 /*
  * Hand this rank's slabs to work, in rising order. It may be called again: what is at hand is not

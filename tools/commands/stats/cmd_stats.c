@@ -74,7 +74,7 @@ static lob_status check(lob_session *s, void *user)
     const settings *const set = user;
     LOB_TRY(lob_table_check(s, set->table, set->name));
     LOB_TRY(lob_region_columns_check(s, set->columns));
-    if (lob_team_size(s->ranks) > 1 && lob_stats_needs_voxels(set))
+    if ((lob_team_size(s->ranks) > 1 || set->plan > 0) && lob_stats_needs_voxels(set))
         return lob_fail(&s->error, LOB_EARG,
                         "--columns %s: shapes and percentiles need the whole volume: start one "
                         "task",
@@ -89,7 +89,8 @@ static lob_status stats(lob_session *s, void *user)
     lob_slabs slabs = {.path = set->image,
                        .labels_path = set->labels,
                        .frame = set->frame,
-                       .channel = set->channel};
+                       .channel = set->channel,
+                       .plan = set->plan};
     enum { LABELS = 8 }; /* as they are stored, and numbered without gaps */
     if (!lob_stats_needs_voxels(set) && lob_slabs_serve(s, &slabs, LABELS)) {
         LOB_TRY(lob_session_device(s));
@@ -138,6 +139,7 @@ static void options(lob_rows *to, void *user)
         OPT_CHANNEL(&set->channel),
         OPT_SPACING(&set->stated.spacing),
         OPT_ORIGIN(&set->stated.origin),
+        OPT_PLAN(&set->plan),
     };
     LOB_ROWS(to, rows);
 }
@@ -183,4 +185,5 @@ const lob_command lob_command_stats = {
     .release = release,
     .voxel_ns = 30,
     .shares = true,
+    .only_prints = "plan",
 };

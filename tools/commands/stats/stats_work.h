@@ -8,7 +8,7 @@
 
 typedef struct {
     const char *image, *labels, *table, *name, *columns;
-    int frame, channel;
+    int frame, channel, plan;
     lob_stated_grid stated;
 } lob_stats_settings;
 

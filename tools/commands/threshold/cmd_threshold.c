@@ -33,7 +33,7 @@ static lob_status check(lob_session *s, void *user)
                             ways[i].name);
         first = ways[i].name;
     }
-    if (lob_threshold_is_hysteretic(set) && lob_team_size(s->ranks) > 1)
+    if (lob_threshold_is_hysteretic(set) && (lob_team_size(s->ranks) > 1 || set->plan > 0))
         return lob_fail(&s->error, LOB_EARG, "--hysteresis needs the whole volume: start one task");
     if (set->offset != 0 && !lob_threshold_is_local(set))
         return lob_fail(&s->error, LOB_EARG, "--offset is for --local");
@@ -102,8 +102,11 @@ static lob_status threshold(lob_session *s, void *user)
     w->options = options_of(set);
     if (lob_threshold_is_hysteretic(set) || lob_threshold_is_local(set))
         w->options.kind = LOB_THRESHOLDS; /* none of them */
-    lob_slabs slabs = {
-        .path = set->image, .mask = set->mask, .frame = set->frame, .channel = set->channel};
+    lob_slabs slabs = {.path = set->image,
+                       .mask = set->mask,
+                       .frame = set->frame,
+                       .channel = set->channel,
+                       .plan = set->plan};
     if (!lob_threshold_is_hysteretic(set) &&
         lob_slabs_serve(s, &slabs, lob_threshold_voxel_bytes(set))) {
         LOB_TRY(lob_session_device(s));
@@ -172,6 +175,7 @@ static void options(lob_rows *to, void *user)
                   "look at and label only what is not 0 in this volume"),
         OPT_FRAME(&set->frame, "image"),
         OPT_CHANNEL(&set->channel),
+        OPT_PLAN(&set->plan),
     };
     LOB_ROWS(to, rows);
 }
@@ -206,4 +210,5 @@ const lob_command lob_command_threshold = {
     .release = release,
     .voxel_ns = 10,
     .shares = true,
+    .only_prints = "plan",
 };

@@ -57,7 +57,9 @@ static lob_status find_thresholds(lob_session *s, work *w)
     caller c = {s, w};
     const lob_threshold_parts parts = {
         .each = each_slab, .user = &c, .team = s->team, .image = &w->slabs->volume};
-    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, lob_threshold_voxel_bytes(&common->set)));
+    const int64_t bytes = lob_threshold_voxel_bytes(&common->set);
+    if (w->slabs->plan > 0) return lob_slabs_print_plan(s, w->slabs, 0, 1, bytes, 1);
+    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, bytes));
     const lob_status st =
         lob_threshold_of_parts(&common->stats, &parts, &common->options, &s->context, &s->error);
     return lob_session_name(s, st, w->slabs->path, NULL);
@@ -69,8 +71,8 @@ static lob_status prepare_local(lob_session *s, work *w, lob_filter_step *box,
     lob_threshold_work *const common = w->common;
     common->stats = (lob_threshold_stats){.separability = NAN};
     LOB_TRY(lob_threshold_box(s, box, &common->set, &w->slabs->volume));
-    w->local =
-        (lob_slab_filter){.slabs = w->slabs, .steps = box, .step_count = 1, .options = options};
+    w->local = (lob_slab_filter){
+        .slabs = w->slabs, .steps = box, .step_count = 1, .options = options, .sent = 1};
     return lob_slab_filter_begin(s, &w->local, 1);
 }
 
@@ -139,6 +141,7 @@ static lob_status make(lob_session *s, work *w)
     LOB_TRY(lob_session_check(s, &w->slabs->volume, LOB_U8, 1, common->set.labels));
     LOB_TRY(lob_threshold_is_local(&common->set) ? prepare_local(s, w, &box, &options)
                                                  : find_thresholds(s, w));
+    if (w->slabs->plan > 0) return LOB_OK;
     const int64_t voxels = lob_slabs_voxels(w->slabs);
     if (!(w->labels = lob_session_array(s, voxels, 1, common->set.labels))) return LOB_ENOMEM;
     LOB_TRY(write_labels(s, w));

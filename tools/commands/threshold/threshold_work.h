@@ -8,7 +8,7 @@
 
 typedef struct {
     const char *image, *labels, *mask;
-    int frame, channel, classes, neighbours, slices;
+    int frame, channel, classes, neighbours, slices, plan;
     double above, range[2], hysteresis[2], percentile, offset;
     lob_size local;
 } lob_threshold_settings;
