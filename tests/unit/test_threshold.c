@@ -1,5 +1,5 @@
 /* Thresholds against their definitions. */
-#include "kernels/threshold/threshold.h"
+#include "kernels/threshold/threshold_parts.h"
 #include "tests/reference/put_number.h"
 #include "tests/reference/threshold_case.h"
 #include "tests/reference/threshold_reference.h"
@@ -79,6 +79,75 @@ TEST(random_images)
         threshold_case_free(&c);
     }
     assert_true(otsu > CASES(30) && refused > CASES(10));
+}
+
+/* A case whose voxels ranks share, in parts. cmocka's asserts leave a thread to nobody, so what is
+ * found is kept for the test. */
+enum { RANKS = 5 };
+
+typedef struct {
+    const threshold_case *c;
+    int64_t part; /* voxels */
+    lob_threshold_stats stats[RANKS];
+    lob_status status[RANKS];
+} shared_case;
+
+typedef struct {
+    const shared_case *shared;
+    const lob_team *team;
+} rank_case;
+
+/* Every voxel is in one part: parts go to the ranks in turn, and some may have none. */
+static lob_status each_part(void *user, lob_threshold_visit *visit, void *visitor)
+{
+    const rank_case *const r = user;
+    const threshold_case *const c = r->shared->c;
+    const int64_t step = r->shared->part, bytes = (int64_t)lob_type_of(c->image.type)->bytes;
+    for (int64_t at = r->team->rank * step; at < c->n; at += r->team->size * step) {
+        lob_volume part = c->image;
+        part.dims = (lob_dims){c->n - at < step ? c->n - at : step, 1, 1};
+        part.data = (char *)c->image.data + at * bytes;
+        const lob_threshold_input in = {&part, c->mask ? c->mask + at : NULL};
+        LOB_TRY(visit(visitor, &in));
+    }
+    return LOB_OK;
+}
+
+static void find_shared(lob_team *team, void *user)
+{
+    shared_case *const shared = user;
+    rank_case r = {shared, team};
+    lob_error error = {.text = ""};
+    const lob_threshold_parts parts = {each_part, &r, team, &shared->c->image};
+    const lob_context context = {.threads = 1 + team->rank % 2};
+    shared->status[team->rank] = lob_threshold_of_parts(&shared->stats[team->rank], &parts,
+                                                        &shared->c->options, &context, &error);
+}
+
+TEST(ranks_find_what_one_finds)
+{
+    for (uint64_t number = 0; number < CASES(300); number++) {
+        threshold_case c;
+        threshold_case_make(&c, number, 1000);
+        const lob_threshold_input in = {&c.image, c.mask};
+        const int ranks = 1 + (int)(number % RANKS);
+        shared_case shared = {.c = &c, .part = 1 + (int64_t)(number * 37 % 300)};
+        lob_threshold_stats alone;
+        uint8_t *const labels = malloc((size_t)c.n);
+        const lob_status want =
+            lob_threshold_cpu(labels, &alone, &in, &c.options, THREADS(1), NULL);
+        assert_ok(lob_team_threads(ranks, find_shared, &shared));
+        for (int r = 0; r < ranks; r++) {
+            assert_int_equal(shared.status[r], want);
+            if (want != LOB_OK) continue;
+            assert_int_equal(shared.stats[r].thresholds, alone.thresholds);
+            if (memcmp(shared.stats[r].threshold, alone.threshold,
+                       (size_t)alone.thresholds * sizeof *alone.threshold) != 0)
+                fail_msg("%s: rank %d of %d", c.shape, r, ranks);
+        }
+        free(labels);
+        threshold_case_free(&c);
+    }
 }
 
 TEST(otsu_of_few_values)
