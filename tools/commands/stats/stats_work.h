@@ -31,6 +31,6 @@ lob_status lob_stats_write(lob_session *s, lob_stats_work *w);
 bool lob_stats_needs_voxels(const lob_stats_settings *set);
 
 /* The whole command in slabs. */
-lob_status lob_stats_by_slabs(lob_session *s, lob_stats_work *w, lob_slabs *slabs);
+lob_status lob_stats_by_slabs(lob_session *s, lob_stats_work *common, lob_slabs *slabs);
 
 #endif

@@ -54,7 +54,7 @@ int64_t lob_threshold_labelled(const uint8_t *of, int64_t voxels, int threads);
 int64_t lob_threshold_voxel_bytes(const lob_threshold_settings *set);
 
 /* The whole command in slabs; options are chosen. */
-lob_status lob_threshold_by_slabs(lob_session *s, lob_threshold_work *w, lob_slabs *slabs);
+lob_status lob_threshold_by_slabs(lob_session *s, lob_threshold_work *common, lob_slabs *slabs);
 
 /* Fill in the report; note what the user should know. */
 void lob_threshold_report(lob_session *s, const lob_threshold_work *w);
