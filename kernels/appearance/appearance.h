@@ -46,6 +46,11 @@
  * Shares. With scores s_l of all labels but the background, whose score is 0, and each score
  * limited to -16..16, the share is exp(s_l) / (1 + sum over labels of exp(s)).
  *
+ * Values. With `values` a channel follows for each of the first view: its values, from 0 at the
+ * least under strokes to 1 at the greatest, limited to that and divided by its channels; NaN is 0.
+ * What grows over shares and values heeds borders that shares alone lose. They count as shares in
+ * what follows.
+ *
  * Levels are shares on the grid asked for, then filters.h's Gaussian, times 255, rounded to uint8.
  *
  * Sums of scores are whole numbers, 1024 to a nat. NaN is in no bin and says nothing.
@@ -78,6 +83,7 @@ typedef struct {
     double local;          /* 0..1; 0: strokes count alike wherever they are */
     double local_mm;       /* from node to node, > 0, at most 1e6 */
     int local_axis;        /* 0 x, 1 y or 2 z */
+    bool values;           /* channels of values are wanted too */
     bool levels;           /* shares are wanted smoothed, in steps of 1/255, as uint8 */
     double blur_mm;        /* standard deviation of the Gaussian that smooths them, edges repeated;
                               0..1e6, 0: none; not read without levels */
@@ -108,17 +114,21 @@ typedef struct {
     int64_t working_bytes; /* peak of working memory, beyond input and shares */
 } lob_appearance_stats;
 
+/* Channels that come out: labels but the background, and those of values. */
+int lob_appearance_channels(const lob_appearance_input *in, const lob_appearance_options *options);
+
 /*
  * Find the shares.
  *
- *   shares   out  (labels - 1) * nx*ny*nz, planar: of all labels but the background, ascending;
- *                 nx*ny*nz of in->grid where there is one. float32, or uint8 with options->levels
+ *   shares   out  lob_appearance_channels * nx*ny*nz, planar: of all labels but the background,
+ *                 ascending, then values; nx*ny*nz of in->grid where there is one. float32, or
+ *                 uint8 with options->levels
  *   stats    out
  *   in       in   see above
  *   options  in   see above
  *   context  in   threads, memory, progress. Working memory: 4 bytes a voxel for distances, and
  *                 what these take themselves; a few bytes for each voxel of strokes. With in->grid
- *                 or levels 2 * (labels - 1) bytes a voxel more, or 4 on a GPU; with a blur of 6
+ *                 or levels 2 bytes a voxel and channel more, or 4 on a GPU; with a blur of 6
  *                 voxels or more 4
  *
  * Same bytes on every backend and at any thread count; on error shares are unspecified. Returns

@@ -248,6 +248,13 @@ static void shares_block(const job *j, float *share, int64_t apart, int64_t step
         divide(row, value[k], total, n);
         for (int64_t i = 0; i < n; i++) share[k * apart + i * step] = row[i];
     }
+    for (int c = 0; c < p->values; c++) {
+        const lob_appearance_view *const view = &p->view[c];
+        load_row(row, view, p->voxels, first, n);
+        for (int64_t i = 0; i < n; i++)
+            share[(p->wanted + c) * apart + i * step] =
+                lob_appearance_value(row[i], &view->scale, p->values);
+    }
 }
 
 /* The same of any number. */
@@ -283,7 +290,7 @@ static lob_status shares_onto(job *j, lob_resample_planes *planes, lob_error *er
 static lob_status shares_then_onto(job *j, float *out, const lob_resample_input *in,
                                    lob_error *error)
 {
-    const int64_t n = j->plan.voxels * j->plan.wanted;
+    const int64_t n = j->plan.voxels * (j->plan.wanted + j->plan.values);
     const lob_resample_options options = lob_resample_defaults();
     lob_resample_input from = *in;
     lob_volume fine = *in->volume;
@@ -305,7 +312,7 @@ static lob_status write_onto(job *j, float *out, lob_error *error)
     const lob_volume fine = {.type = LOB_F32,
                              .dims = j->plan.dims,
                              .geometry = j->plan.in->views[0]->geometry,
-                             .channels = j->plan.wanted};
+                             .channels = j->plan.wanted + j->plan.values};
     const lob_resample_input in = {.volume = &fine, .dims = grid->dims, .geometry = grid->geometry};
     lob_resample_planes planes;
     bool possible;
@@ -343,7 +350,7 @@ static lob_status filter_labels(job *j, const lob_volume *grid, float *whole, lo
     lob_filter_options options = lob_filter_defaults();
     options.edge = LOB_EDGE_NEAREST;
     lob_status st = LOB_OK;
-    for (int k = 0; k < j->plan.wanted && st == LOB_OK; k++) {
+    for (int k = 0; k < j->plan.wanted + j->plan.values && st == LOB_OK; k++) {
         lob_volume one = *grid;
         lob_filter_output found = {.data = NULL};
         one.data = whole + k * n;
@@ -368,8 +375,8 @@ static lob_status write_levels(job *j, const lob_volume *grid, float *whole,
     if (!s->by_planes) return filter_labels(j, grid, whole, error);
     lob_context context = *j->context;
     if (whole) context.progress = NULL; /* which has reached its end */
-    return lob_appearance_smooth(j->shares, j->plan.wanted, d, s, next_plane, &from, &context,
-                                 &j->budget, error);
+    return lob_appearance_smooth(j->shares, j->plan.wanted + j->plan.values, d, s, next_plane,
+                                 &from, &context, &j->budget, error);
 }
 
 static lob_status run_levels(job *j, lob_error *error)
@@ -378,7 +385,7 @@ static lob_status run_levels(job *j, lob_error *error)
     const lob_volume *const on = p->in->grid ? p->in->grid : p->in->views[0];
     const lob_volume grid = {
         .type = LOB_F32, .dims = on->dims, .geometry = on->geometry, .channels = 1, .slope = 1};
-    const int64_t n = lob_voxels(&grid) * p->wanted;
+    const int64_t n = lob_voxels(&grid) * (p->wanted + p->values);
     lob_appearance_smoothing s;
     float *whole = NULL;
     lob_status st = lob_appearance_smoothing_make(&s, grid.dims, grid.geometry.spacing_mm,

@@ -200,7 +200,7 @@ struct share_params {
     float *shares; /* hold gains as int32 before, where there are any */
     bool has_gain;
     int64_t voxels;
-    int wanted, channels, slots;
+    int wanted, values, channels, slots;
     const channel *of;    /* channels */
     const int32_t *table; /* channels * slots * wanted */
     const double *exps;
@@ -240,6 +240,9 @@ static __global__ void __launch_bounds__(THREADS) shares_kernel(share_params p)
             const int32_t score = ((const int32_t *)p.shares)[k * p.voxels + i];
             p.shares[k * p.voxels + i] = (float)(lob_appearance_exp(p.exps, score) / total);
         }
+        for (int c = 0; c < p.values; c++)
+            p.shares[(p.wanted + c) * p.voxels + i] =
+                lob_appearance_value(value_at(p.of[c], i), &p.of[c].scale, p.values);
     }
 }
 
@@ -575,12 +578,12 @@ static lob_status compute(job *j, lob_error *error)
         if (by_outline(j)) LOB_TRY(shape_scores(j, k, error));
         if (reports(j, 0.4 + 0.4 * (k + 1) / p->wanted)) return LOB_ECANCEL;
     }
-    const share_params s = {j->shares,   by_distance(j) || by_outline(j),
-                            p->voxels,   p->wanted,
-                            p->channels, p->slots,
-                            j->channels, j->table,
-                            j->exps,     p->dims,
-                            local};
+    const share_params s = {j->shares, by_distance(j) || by_outline(j),
+                            p->voxels, p->wanted,
+                            p->values, p->channels,
+                            p->slots,  j->channels,
+                            j->table,  j->exps,
+                            p->dims,   local};
     LOB_TRY(lob_launch_over(j->device, shares_kernel, "shares", p->voxels, THREADS, s, error));
     return lob_device_wait(j->device, error);
 }
@@ -615,8 +618,9 @@ static lob_status travel(job *j, float *shares, lob_place place, lob_error *erro
         lob_device_input(&j->seeds, in->seeds, lob_product(p->voxels, seed_bytes, 1, 1), in->place);
     travels[n++] = lob_device_input(&j->outline, in->outline,
                                     lob_product(p->voxels, outline_bytes, 1, 1), in->place);
-    travels[n++] = lob_device_output(&j->shares, shares,
-                                     lob_product(p->voxels, p->wanted, sizeof *shares, 1), place);
+    travels[n++] =
+        lob_device_output(&j->shares, shares,
+                          lob_product(p->voxels, p->wanted + p->values, sizeof *shares, 1), place);
     void *block = NULL;
     LOB_TRY(lob_device_send(j->device, travels, n, p->voxels, error));
     if (reports(j, 0.1)) return LOB_ECANCEL;
@@ -673,12 +677,13 @@ static lob_status shares_onto(float *shares, lob_place place, lob_appearance_sta
     const lob_resample_options linear = lob_resample_defaults();
     lob_context quiet = *context; /* progress has reached its end */
     quiet.progress = NULL;
-    LOB_TRY(lob_volume_at(&fine, view, LOB_F32, in->labels - 1, context, error));
+    const int channels = lob_appearance_channels(in, options);
+    LOB_TRY(lob_volume_at(&fine, view, LOB_F32, channels, context, error));
     whole.grid = NULL;
     lob_status st =
         find_shares((float *)fine.data, fine.place, stats, &whole, options, context, error);
     if (st == LOB_OK) st = lob_resample_cuda(shares, &from, &linear, &quiet, error);
-    stats->working_bytes += lob_product(lob_voxels(view), in->labels - 1, sizeof *shares, 1);
+    stats->working_bytes += lob_product(lob_voxels(view), channels, sizeof *shares, 1);
     lob_volume_free(&fine);
     return st;
 }
@@ -695,9 +700,10 @@ static lob_status levels_of(void *levels, lob_appearance_stats *stats,
     lob_filter_output found = {};
     lob_context quiet = *context;
     quiet.progress = NULL;
-    LOB_TRY(lob_volume_at(&shares, in->grid ? in->grid : in->views[0], LOB_F32, in->labels - 1,
-                          context, error));
-    const int64_t n = lob_product(lob_voxels(&shares), in->labels - 1, 1, 1);
+    const int channels = lob_appearance_channels(in, options);
+    LOB_TRY(lob_volume_at(&shares, in->grid ? in->grid : in->views[0], LOB_F32, channels, context,
+                          error));
+    const int64_t n = lob_product(lob_voxels(&shares), channels, 1, 1);
     float *const data = (float *)shares.data;
     lob_status st = (in->grid ? shares_onto : find_shares)(data, shares.place, stats, in, options,
                                                            context, error);

@@ -75,6 +75,11 @@ static lob_status take_views(lob_appearance_plan *plan, lob_error *error)
     return LOB_OK;
 }
 
+int lob_appearance_channels(const lob_appearance_input *in, const lob_appearance_options *options)
+{
+    return in->labels - 1 + (options->values ? in->views[0]->channels : 0);
+}
+
 lob_status lob_appearance_plan_make(lob_appearance_plan *plan, const lob_appearance_input *in,
                                     const lob_appearance_options *options, lob_error *error)
 {
@@ -88,6 +93,7 @@ lob_status lob_appearance_plan_make(lob_appearance_plan *plan, const lob_appeara
     LOB_TRY(take_views(plan, error));
     for (int32_t l = 1; l <= in->labels; l++)
         if (l != in->background) plan->label[plan->wanted++] = l;
+    plan->values = lob_appearance_channels(in, options) - plan->wanted;
     plan->slots = options->bins + 3;
     const size_t rows = (size_t)plan->channels * (size_t)plan->slots;
     plan->counts = calloc(rows * (size_t)(in->labels + 1), sizeof *plan->counts);

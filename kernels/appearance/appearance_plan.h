@@ -32,6 +32,7 @@ typedef struct {
     int channels;     /* of all views */
     lob_appearance_view view[LOB_APPEARANCE_MAX_VIEWS];
     int wanted; /* labels but the background, ascending */
+    int values; /* channels of the first view that follow them, 0: none */
     int32_t label[LOB_APPEARANCE_MAX_LABELS];
     int slots;       /* bins + 3 */
     int64_t *counts; /* channels * (labels + 1) * slots; label 0: the whole volume */

@@ -30,6 +30,13 @@ LOB_BOTH int lob_appearance_bin(float value, const lob_appearance_scale *scale)
     return at == at ? scale->bins + 1 : scale->bins + 2;
 }
 
+/* Where a value lies between the least, 0, and the greatest under strokes, of so many channels. */
+LOB_BOTH float lob_appearance_value(float value, const lob_appearance_scale *scale, int channels)
+{
+    const float at = (value - scale->low) / (scale->width * (float)scale->bins);
+    return (at > 0 ? at < 1 ? at : 1 : 0) / (float)channels;
+}
+
 /* The score that a label loses at a distance. */
 LOB_BOTH int32_t lob_appearance_far(float distance, float reach, float far_score)
 {

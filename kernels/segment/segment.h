@@ -116,6 +116,13 @@ typedef struct {
                               are spread over many voxels */
     bool thin;     /* what is drawn is less than 3 voxels away from other strokes, by half of its
                       own: the majority is half as wide */
+    bool values;   /* where there is partial volume, and strokes lie across one axis alone: growth
+                      heeds the image beside the shares, which are smooth and tell of the whole box,
+                      so that borders in such slices get lost; and its median is no second view but
+                      stands for it. The Gaussian is half as wide. Not with more than
+                      LOB_GROWCUT_MAX_CHANNELS of both together */
+    bool sum;      /* growth adds up what changes in each channel (LOB_NORM_L1), in place of the
+                      largest: where slices are thick, or values grow */
     int passes;    /* 1 or 2 */
     int factor[3]; /* voxels of the box along each axis to one of the first growth's grid */
     double least_mm, coarse_mm[3], coarse_least_mm; /* spacings as they are, not rounded */

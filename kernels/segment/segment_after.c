@@ -32,9 +32,7 @@ static lob_status grow_one(lob_segment_job *j, scratch *w, int32_t label, double
     uint8_t *const to = w->only.data;
 #pragma omp parallel for num_threads(j->context->threads) schedule(static)
     for (int64_t i = 0; i < n; i++) to[i] = seeds[i] == label;
-    lob_growcut_options options = lob_growcut_defaults();
-    options.rule = LOB_RULE_DISTANCE;
-    options.norm = LOB_NORM_LINF;
+    const lob_growcut_options options = lob_segment_growcut(j->plan);
     const lob_growcut_input in = {.image = &j->shares, .seeds = &w->only, .labels = 1};
     const lob_growcut_output out = {.labels = w->reached, .strength = w->strength};
     lob_segment_turn turn;

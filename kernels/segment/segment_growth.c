@@ -25,10 +25,11 @@ static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume
                         const lob_volume *outline, double blur_mm, double share, lob_error *error)
 {
     const lob_segment_options *const o = &j->plan->options;
-    const lob_volume *const views[] = {&j->image, &j->view};
+    const bool second = j->view.data && !j->plan->values;
+    const lob_volume *const views[] = {j->view.data && !second ? &j->view : &j->image, &j->view};
     const lob_appearance_input in = {
         .views = views,
-        .view_count = j->view.data ? 2 : 1,
+        .view_count = second ? 2 : 1,
         .seeds = j->seeds.data,
         .seed_type = j->seeds.type,
         .labels = j->plan->count,
@@ -44,6 +45,7 @@ static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume
     options.whole = o->whole;
     options.partial_volume = j->plan->partial_volume;
     options.far = o->far;
+    options.values = j->plan->values;
     options.levels = true;
     options.local = j->plan->local;
     options.local_axis = j->plan->across;
@@ -52,9 +54,18 @@ static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume
         options.shape = o->shape;
         options.shape_mm = j->plan->growth[1].shape_mm;
     }
-    LOB_TRY(lob_segment_make(j, shares, grid, LOB_U8, j->plan->count - 1, error));
+    const int channels = lob_appearance_channels(&in, &options);
+    LOB_TRY(lob_segment_make(j, shares, grid, LOB_U8, channels, error));
     return j->backend->appearance(shares->data, &stats, &in, &options,
                                   lob_segment_begin(j, &turn, share), error);
+}
+
+lob_growcut_options lob_segment_growcut(const lob_segment_plan *plan)
+{
+    lob_growcut_options options = lob_growcut_defaults();
+    options.rule = LOB_RULE_DISTANCE;
+    options.norm = plan->sum ? LOB_NORM_L1 : LOB_NORM_LINF;
+    return options;
 }
 
 /* Grow in the volume; or each slice alone, where those without strokes stay 0. */
@@ -62,12 +73,10 @@ static lob_status grow(lob_segment_job *j, lob_volume *grown, const growth *g,
                        const lob_volume *seeds, const lob_volume *shares, bool slices, double share,
                        lob_error *error)
 {
-    lob_growcut_options options = lob_growcut_defaults();
+    lob_growcut_options options = lob_segment_growcut(j->plan);
     const lob_growcut_input in = {
         .image = shares, .seeds = seeds, .labels = g->labels, .place = shares->place};
     lob_segment_turn turn;
-    options.rule = LOB_RULE_DISTANCE;
-    options.norm = LOB_NORM_LINF;
     if (slices) {
         options.slice_axis = j->plan->axis;
         options.neighbours = 8;

@@ -116,6 +116,9 @@ lob_status lob_segment_doubt(lob_segment_job *j, lob_volume *uncertain, lob_erro
  * tissue like what is drawn. */
 lob_status lob_segment_complete(lob_segment_job *j, lob_error *error);
 
+/* How strokes, or those of one label, grow over shares. */
+lob_growcut_options lob_segment_growcut(const lob_segment_plan *plan);
+
 /* Strokes that are learnt and grown from, uint8, dense, in ordinary memory. */
 const lob_volume *lob_segment_starts(const lob_segment_job *j);
 

@@ -43,6 +43,10 @@ enum { LOCAL_SLICES = 3 };
 /* The share of voxels that hold two tissues, where slices are far apart. */
 static const double thick_partial = 0.3;
 
+/* The Gaussian of shares is so much narrower where values go through it too, whose borders are to
+ * stay. */
+static const double values_blur = 0.5;
+
 /* The second growth begins from better shares, and so needs less of each. */
 static const double second_blur = 0.5, second_smooth = 0.7, second_edge = 0.5;
 
@@ -158,6 +162,9 @@ static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
         plan->local = local_share;
     for (int a = 0; a < 3; a++)
         if (plan->local == 0 && are_far_apart(image, a)) plan->partial_volume = thick_partial;
+    plan->values = plan->partial_volume > 0 && outlines == 1 &&
+                   plan->count - 1 + image->channels <= LOB_GROWCUT_MAX_CHANNELS;
+    plan->sum = plan->thick || plan->values;
     return LOB_OK;
 }
 
@@ -283,7 +290,10 @@ static void choose_growths(lob_segment_plan *plan, const lob_volume *image)
     for (int k = 0; k < 2; k++) {
         const bool first = k == 0;
         const double mm = first && coarse ? plan->coarse_least_mm : plan->least_mm;
-        const double blur = !first ? second_blur : coarse ? coarse_blur : 1;
+        const double blur = (!first   ? second_blur
+                             : coarse ? coarse_blur
+                                      : 1) *
+                            (plan->values ? values_blur : 1);
         lob_segment_growth *const g = &plan->growth[k];
         *g = (lob_segment_growth){
             .blur_mm = lob_plan_number(o->blur * blur * mm),

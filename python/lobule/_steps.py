@@ -194,6 +194,7 @@ def appearance(
     bin_sigma: float | None = None,
     whole: float | None = None,
     partial_volume: float | None = None,
+    values: bool | None = None,
     far: float | None = None,
     far_quantile: float | None = None,
     shape: float | None = None,
@@ -219,6 +220,8 @@ def appearance(
     partial_volume
                   share of voxels that hold two tissues, whose values lie between those under strokes, in
                   what is learnt, 0 to 1
+    values        after the shares also the image's values, from 0 at the least under strokes to 1 at the
+                  greatest
     far           nats that a label loses far from its strokes, or with outline far outside
     far_quantile  share of other strokes that lies within the reach, 0 to 1
     shape         with outline: nats that a label gains at most well inside, and loses outside
@@ -230,12 +233,13 @@ def appearance(
     local_step    from point to point at which they are learnt, mm
 
     Returns float32 shares, 0 to 1, of the image's kind, with one channel more at the end (at
-    channel_axis, where that is given) for each label but the background.
+    channel_axis, where that is given) for each label but the background, and with values for each channel
+    of the image.
     """
     step = Step("appearance", {"image": image, "seeds": seeds}, options)
     settings = {
         "view": view, "background": background, "outline": outline, "bins": bins, "bin_sigma": bin_sigma,
-        "whole": whole, "partial_volume": partial_volume, "far": far, "far_quantile": far_quantile, "shape": shape, "shape_border": shape_border,
+        "whole": whole, "partial_volume": partial_volume, "values": values, "far": far, "far_quantile": far_quantile, "shape": shape, "shape_border": shape_border,
         "shape_widen": shape_widen, "shape_slope": shape_slope, "local": local, "local_axis": local_axis,
         "local_step": local_step,
     }  # fmt: skip

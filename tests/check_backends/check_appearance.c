@@ -20,6 +20,11 @@ typedef struct {
     lob_refine_stats counts;
 } outcome;
 
+static int channels_of(const appearance_case *c)
+{
+    return lob_appearance_channels(&c->in, &c->options);
+}
+
 static outcome run(const lob_backend *backend, const appearance_case *c, const lob_context *context)
 {
     outcome o = {.error = {.text = ""}};
@@ -29,9 +34,9 @@ static outcome run(const lob_backend *backend, const appearance_case *c, const l
     onto.grid = &c->grid;
     smoothed.levels = true;
     smoothed.blur_mm = 0.3 * (double)(c->number % 4);
-    o.coarse = calloc((size_t)(lob_voxels(&c->grid) * (c->in.labels - 1)), sizeof *o.coarse);
-    o.levels = calloc((size_t)(c->n * (c->in.labels - 1)), 1);
-    o.shares = calloc((size_t)(c->n * (c->in.labels - 1)), sizeof *o.shares);
+    o.coarse = calloc((size_t)(lob_voxels(&c->grid) * channels_of(c)), sizeof *o.coarse);
+    o.levels = calloc((size_t)(c->n * channels_of(c)), 1);
+    o.shares = calloc((size_t)(c->n * channels_of(c)), sizeof *o.shares);
     o.labels = calloc((size_t)c->n, sizeof *o.labels);
     if (!o.shares || !o.coarse || !o.levels || !o.labels) exit(75);
     o.status = backend->appearance(o.shares, &o.stats, &c->in, &c->options, context, &o.error);
@@ -53,14 +58,14 @@ static void outcome_free(outcome *o)
 static const char *differ(const appearance_case *c, const outcome *a, const outcome *b)
 {
     const size_t n = (size_t)c->n;
-    const size_t coarse = (size_t)(lob_voxels(&c->grid) * (c->in.labels - 1)) * sizeof(float);
+    const size_t coarse = (size_t)(lob_voxels(&c->grid) * channels_of(c)) * sizeof(float);
     if (a->status != b->status || a->onto != b->onto || a->refined != b->refined) return "status";
     if (a->status != LOB_OK || a->onto != LOB_OK || a->refined != LOB_OK) return NULL;
     if (a->stats.slices != b->stats.slices || a->stats.axis != b->stats.axis) return "outlines";
-    if (memcmp(a->shares, b->shares, n * (size_t)(c->in.labels - 1) * sizeof(float)) != 0)
+    if (memcmp(a->shares, b->shares, n * (size_t)channels_of(c) * sizeof(float)) != 0)
         return "shares";
     if (memcmp(a->coarse, b->coarse, coarse) != 0) return "shares on another grid";
-    if (memcmp(a->levels, b->levels, n * (size_t)(c->in.labels - 1)) != 0) return "levels";
+    if (memcmp(a->levels, b->levels, n * (size_t)channels_of(c)) != 0) return "levels";
     if (a->counts.pieces != b->counts.pieces || a->counts.changed != b->counts.changed)
         return "counts";
     return memcmp(a->labels, b->labels, n * sizeof *a->labels) != 0 ? "refined labels" : NULL;

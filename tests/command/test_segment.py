@@ -675,7 +675,8 @@ def test_borders_that_are_spread_over_voxels(tmp_path):
     mask = load(tmp_path / "mask.nii.gz")
     assert np.count_nonzero(mask[:, :, drawn]) > 0.9 * np.count_nonzero(truth[:, :, drawn])
     lines = by_files(tmp_path)
-    assert any("--partial-volume 0.3" in line for line in lines)
+    assert any("--values --partial-volume 0.3" in line for line in lines)
+    assert any(line.startswith("lobule growcut") and "--norm l1" in line for line in lines)
     assert (tmp_path / "by_files.nii.gz").read_bytes() == (tmp_path / "mask.nii.gz").read_bytes()
 
 

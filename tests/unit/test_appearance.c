@@ -16,11 +16,43 @@ static lob_status run(float *shares, const appearance_case *c, int threads, int6
     return lob_appearance_cpu(shares, &stats, &c->in, &c->options, &context, error);
 }
 
+static int channels_of(const appearance_case *c)
+{
+    return lob_appearance_channels(&c->in, &c->options);
+}
+
 static float *shares_of(const appearance_case *c)
 {
-    float *shares = calloc((size_t)(c->n * (c->in.labels - 1)), sizeof *shares);
+    float *shares = calloc((size_t)(c->n * channels_of(c)), sizeof *shares);
     assert_non_null(shares);
     return shares;
+}
+
+/* Values come after the shares: 0 at the least under strokes, 1 at the greatest, in the first
+ * view's channels. */
+static void check_values(const appearance_case *c, const float *got)
+{
+    const lob_volume *const view = c->in.views[0];
+    double *const value = calloc((size_t)c->n, sizeof *value);
+    assert_non_null(value);
+    for (int k = 0; k < (c->options.values ? view->channels : 0); k++) {
+        double low = INFINITY, high = -INFINITY;
+        lob_values(value, view->data, view->type, k * c->n, c->n);
+        for (int64_t i = 0; i < c->n; i++) {
+            value[i] = view->slope * value[i] + view->inter;
+            if (lob_label_at(c->in.seeds, c->in.seed_type, i) == 0 || !isfinite(value[i])) continue;
+            low = fmin(low, value[i]);
+            high = fmax(high, value[i]);
+        }
+        for (int64_t i = 0; i < c->n && high > low; i++) {
+            const double at = isnan(value[i]) ? 0 : (value[i] - low) / (high - low);
+            const double want = fmin(fmax(at, 0), 1) / view->channels;
+            if (!(fabs(want - (double)got[k * c->n + i]) < 1e-4))
+                fail_msg("%s: value of voxel %lld: %g, not %g", c->shape, (long long)i,
+                         (double)got[k * c->n + i], want);
+        }
+    }
+    free(value);
 }
 
 /* Scores are rounded to 1/1024 nat for each channel and for the place: shares are off by a quarter
@@ -47,6 +79,7 @@ TEST(is_what_the_header_says)
                              (double)got[k * c.n + i], want);
             }
         }
+        check_values(&c, got + wanted * c.n);
         free(scores);
         free(got);
         appearance_case_free(&c);
@@ -60,7 +93,7 @@ TEST(onto_a_grid_is_what_resampling_gives)
         appearance_case c;
         lob_error error = {.text = ""};
         appearance_case_make(&c, number, 5000);
-        const size_t bytes = (size_t)(lob_voxels(&c.grid) * (c.in.labels - 1)) * sizeof(float);
+        const size_t bytes = (size_t)(lob_voxels(&c.grid) * channels_of(&c)) * sizeof(float);
         lob_volume fine = lob_volume_empty();
         float *got = malloc(bytes), *want = malloc(bytes), *all = shares_of(&c);
         assert_true(got && want);
@@ -68,7 +101,7 @@ TEST(onto_a_grid_is_what_resampling_gives)
         fine.dims = c.image[0].dims;
         fine.geometry = c.image[0].geometry;
         fine.type = LOB_F32;
-        fine.channels = c.in.labels - 1;
+        fine.channels = channels_of(&c);
         fine.data = all;
         const lob_resample_input in = {&fine, c.grid.dims, c.grid.geometry, {0}};
         const lob_resample_options options = lob_resample_defaults();
@@ -100,7 +133,7 @@ static void check_levels(const appearance_case *c, const float *shares, const lo
     image.dims = grid->dims;
     image.geometry = grid->geometry;
     image.type = LOB_F32;
-    image.channels = c->in.labels - 1;
+    image.channels = channels_of(c);
     image.data = (void *)shares;
     options.edge = LOB_EDGE_NEAREST;
     for (int a = 0; a < 3; a++)
@@ -151,7 +184,7 @@ TEST(threads_give_the_same)
         float *one = shares_of(&c), *many = shares_of(&c);
         assert_int_equal(run(one, &c, 1, 0, &error), LOB_OK);
         assert_int_equal(run(many, &c, 1 + (int)(number % 5), 0, &error), LOB_OK);
-        if (memcmp(one, many, (size_t)(c.n * (c.in.labels - 1)) * sizeof *one) != 0)
+        if (memcmp(one, many, (size_t)(c.n * channels_of(&c)) * sizeof *one) != 0)
             fail_msg("%s: threads differ", c.shape);
         free(one);
         free(many);

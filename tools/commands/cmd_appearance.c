@@ -33,7 +33,8 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     if (w->seeds.set.count > LOB_APPEARANCE_MAX_LABELS)
         return lob_fail_file(&s->error, LOB_EDATA, set->seeds, "has %d labels, at most %d",
                              w->seeds.set.count, LOB_APPEARANCE_MAX_LABELS);
-    LOB_TRY(lob_session_check(s, &w->image, LOB_F32, w->seeds.set.count - 1, set->shares));
+    const int values = set->options.values ? w->image.channels : 0;
+    LOB_TRY(lob_session_check(s, &w->image, LOB_F32, w->seeds.set.count - 1 + values, set->shares));
     LOB_TRY(read_view(s, set, w));
     if (set->outline)
         LOB_TRY(lob_seeds_labels(s, &w->outline, set->outline, &w->seeds, set->seeds, &w->image,
@@ -64,7 +65,6 @@ static lob_status check_values(lob_session *s, const settings *set, const work *
 static lob_status compute(lob_session *s, const settings *set, work *w)
 {
     const lob_volume *views[] = {&w->image, &w->view};
-    const int channels = w->seeds.set.count - 1;
     const lob_appearance_input in = {
         .views = views,
         .view_count = set->view ? 2 : 1,
@@ -75,6 +75,7 @@ static lob_status compute(lob_session *s, const settings *set, work *w)
         .outline = w->outline.data,
         .outline_type = w->outline.type,
     };
+    const int channels = lob_appearance_channels(&in, &set->options);
     LOB_TRY(lob_grid_make(s, &w->shares, &w->image, LOB_F32, channels, set->shares));
     lob_session_compute(s, "learning from strokes");
     return lob_session_done(s,
@@ -141,6 +142,9 @@ static void options(lob_rows *to, void *user)
         OPT_REAL("partial-volume", &o->partial_volume, "SHARE", 0, 1,
                  "share of voxels that hold two tissues, whose values lie between those under "
                  "strokes, in what is learnt"),
+        OPT_FLAG("values", &o->values,
+                 "after the shares also IMAGE's values, from 0 at the least under strokes to 1 at "
+                 "the greatest, for growth that heeds both (growcut --norm l1)"),
         OPT_REAL("far", &o->far, "NATS", 0, 16,
                  "without --outline: what a label loses at twice the reach of its strokes; with "
                  "it: what a label loses at most far outside, if that is more than --shape"),

@@ -36,6 +36,11 @@ static bool has_median(const lob_segment_plan *plan)
     return plan->median[0] || plan->median[1] || plan->median[2];
 }
 
+static const char *norm(const lob_segment_plan *plan)
+{
+    return plan->sum ? "l1" : "linf";
+}
+
 /* Cut image and strokes to the box, and make the second view. */
 static void put_box(const lob_segment_plan *plan, const quoted *q, int frame)
 {
@@ -53,9 +58,18 @@ static void put_box(const lob_segment_plan *plan, const quoted *q, int frame)
                plan->median[0], plan->median[1], plan->median[2]);
 }
 
-/* What is learnt from strokes nearby, and of voxels that hold two tissues. */
+/* What is learnt from: the image and its median, or, where values grow too, the median alone. */
+static void put_views(const lob_segment_plan *plan)
+{
+    printf("lobule appearance %s %s", plan->values && has_median(plan) ? "@median" : "@image",
+           starts(plan));
+}
+
+/* The rest of this, from strokes nearby too, and of voxels that hold two tissues. */
 static void put_local(const lob_segment_plan *plan)
 {
+    if (has_median(plan) && !plan->values) printf(" --view @median");
+    if (plan->values) printf(" --values");
     if (plan->partial_volume > 0) printf(" --partial-volume %.9g", plan->partial_volume);
     if (plan->local > 0) printf(" --local %.9g --local-axis %c", plan->local, "xyz"[plan->across]);
 }
@@ -76,15 +90,15 @@ static void put_coarse_growth(const lob_segment_plan *plan)
     printf("lobule resample @image -o @image1 --spacing %.9g,%.9g,%.9g\n", mm[0], mm[1], mm[2]);
     printf("lobule resample %s -o @seeds1 --like @image1 --labels --method strokes\n",
            starts(plan));
-    printf("lobule appearance @image %s -o @shares1_fine --background %d --whole %.9g%s "
-           "--far %.9g",
-           starts(plan), plan->background, plan->options.whole,
-           has_median(plan) ? " --view @median" : "", plan->options.far);
+    put_views(plan);
+    printf(" -o @shares1_fine --background %d --whole %.9g --far %.9g", plan->background,
+           plan->options.whole, plan->options.far);
     put_local(plan);
     printf("\nlobule resample @shares1_fine -o @shares1_raw --like @image1\n");
     put_smoothing("1", g->blur_mm);
-    printf("lobule growcut @shares1 @seeds1 -o @grown1 --rule distance --norm linf "
-           "--trust-seeds\n");
+    printf("lobule growcut @shares1 @seeds1 -o @grown1 --rule distance --norm %s "
+           "--trust-seeds\n",
+           norm(plan));
     printf("lobule refine @grown1 @image1 @seeds1 -o @coarse --background %d --smooth %.9gmm "
            "--edge %.9g\n",
            plan->background, g->smooth_mm, g->edge);
@@ -112,9 +126,8 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
     const char *const drawn = second && plan->completed ? "2" : "";
     const char *const from = !plan->areas ? starts(plan) : last ? "@from" : "@from1";
 
-    printf("lobule appearance @image %s -o @shares%s_raw --background %d --whole %.9g",
-           starts(plan), n, plan->background, o->whole);
-    if (has_median(plan)) printf(" --view @median");
+    put_views(plan);
+    printf(" -o @shares%s_raw --background %d --whole %.9g", n, plan->background, o->whole);
     if (second)
         printf(" --outline %s --shape %.9g --shape-border %.9g",
                plan->completed ? "@outline" : "@first", o->shape, g->shape_mm);
@@ -125,13 +138,13 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
     if (plan->areas)
         printf("lobule seeds @image --labels @starts%s --shares @shares%s --background %d -o %s\n",
                drawn, n, plan->background, from);
-    printf("lobule growcut @shares%s %s -o @grown%s --rule distance --norm linf "
+    printf("lobule growcut @shares%s %s -o @grown%s --rule distance --norm %s "
            "--trust-seeds%s\n",
-           n, from, n, last && q->strength ? " --strength @strength" : "");
+           n, from, n, norm(plan), last && q->strength ? " --strength @strength" : "");
     if (plan->thick)
-        printf("lobule growcut @shares%s %s -o @others%s --rule distance --norm linf "
+        printf("lobule growcut @shares%s %s -o @others%s --rule distance --norm %s "
                "--trust-seeds --slices %c\n",
-               n, from, n, "xyz"[plan->axis]);
+               n, from, n, norm(plan), "xyz"[plan->axis]);
     printf("lobule refine @grown%s @image @seeds%s -o %s --background %d --smooth %.9gmm "
            "--edge %.9g",
            n, drawn, result, plan->background, g->smooth_mm, g->edge);
