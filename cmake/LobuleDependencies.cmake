@@ -18,7 +18,7 @@ if(LOBULE_HDF5)
 endif()
 if(WIN32) # has the like of libcrypto
     list(APPEND lobule_some bcrypt)
-else()
+elseif(NOT APPLE) # likewise
     find_package(OpenSSL REQUIRED COMPONENTS Crypto)
     list(APPEND lobule_some OpenSSL::Crypto)
 endif()

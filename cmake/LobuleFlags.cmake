@@ -46,6 +46,8 @@ if(WIN32)
     target_compile_definitions(lobule_flags INTERFACE __USE_MINGW_ANSI_STDIO=1 _FILE_OFFSET_BITS=64
         _WIN32_WINNT=0x0A00 _POSIX_THREAD_SAFE_FUNCTIONS)
     list(APPEND c_flags -Wno-format -include ${PROJECT_SOURCE_DIR}/io/platform_libc.h)
+elseif(APPLE)
+    list(APPEND c_flags -include ${PROJECT_SOURCE_DIR}/io/platform_macos.h)
 endif()
 target_compile_options(lobule_flags INTERFACE
     "$<$<COMPILE_LANGUAGE:C>:${c_flags}>" "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_flags}>")

@@ -3,7 +3,7 @@
 set(LOBULE_MPI AUTO CACHE STRING "Plugins for MPI: AUTO (for each mpicc that is found), ON (one at least), OFF")
 file(RELATIVE_PATH plugins_from_program ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/lobule)
 set(plugins "")
-if(NOT LOBULE_MPI STREQUAL OFF AND NOT WIN32)
+if(NOT LOBULE_MPI STREQUAL OFF AND NOT WIN32 AND NOT CMAKE_CROSSCOMPILING) # mpicc is for this machine
     find_program(LOBULE_MPICC_OPENMPI mpicc.openmpi)
     find_program(LOBULE_MPICC_MPICH mpicc.mpich)
     if(NOT LOBULE_MPICC_OPENMPI AND NOT LOBULE_MPICC_MPICH)

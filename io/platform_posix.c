@@ -10,6 +10,9 @@
 #ifdef __GLIBC__
 #include <link.h>
 #endif
+#ifdef __APPLE__
+#include <mach/mach.h>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -421,6 +424,15 @@ void lob_unload(void *map, size_t bytes)
 
 int64_t lob_memory_free(void)
 {
+#ifdef __APPLE__
+    /* What nobody uses, or the system would give away first. */
+    vm_statistics64_data_t pages;
+    mach_msg_type_number_t n = HOST_VM_INFO64_COUNT;
+    const mach_port_t host = mach_host_self();
+    const bool known = !host_statistics64(host, HOST_VM_INFO64, (host_info64_t)&pages, &n);
+    mach_port_deallocate(mach_task_self(), host);
+    return known ? ((int64_t)pages.free_count + pages.inactive_count) * (int64_t)vm_page_size : 0;
+#else
     long long kib = 0;
     char line[128];
     FILE *f = fopen("/proc/meminfo", "re");
@@ -430,6 +442,7 @@ int64_t lob_memory_free(void)
     if (kib > 0) return (int64_t)kib * 1024;
     const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     return pages > 0 && size > 0 ? (int64_t)pages * size : 0;
+#endif
 }
 
 int64_t lob_memory_in_all(void)

@@ -1,7 +1,7 @@
 /*
- * SHA-256 of files, by libcrypto (on Windows by its own library). Not through its EVP functions,
- * which do the same work: who links libcrypto statically, as the Python wheel does, would get the
- * whole of it with them.
+ * SHA-256 of files, by libcrypto (on Windows and macOS by their own library). Not through its EVP
+ * functions, which do the same work: who links libcrypto statically, as the Python wheel does,
+ * would get the whole of it with them.
  */
 #define OPENSSL_API_COMPAT 0x10100000L /* version 3 would have EVP */
 #include "io/sha256.h"
@@ -13,6 +13,8 @@
 
 #ifdef _WIN32
 #include "io/sha256_windows.h"
+#elif defined(__APPLE__)
+#include "io/sha256_macos.h"
 #else
 #include <openssl/opensslv.h>
 #include <openssl/sha.h>

@@ -14,7 +14,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#ifdef __linux__
 #include <sys/syscall.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,6 +97,8 @@ static void become(const lob_program *program, int out, pid_t group)
     if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(126);
 #ifdef __NR_close_range /* by its number: the C library has had a name for it since 2.34 */
     syscall(__NR_close_range, 3U, ~0U, 0U);
+#else
+    for (long fd = sysconf(_SC_OPEN_MAX) - 1; fd > 2; fd--) close((int)fd);
 #endif
     if (chdir(program->folder) != 0) _exit(126);
     execv(program->words[0], (char *const *)program->words);

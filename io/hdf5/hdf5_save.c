@@ -127,7 +127,7 @@ static bool write_attributes(hid_t set, const lob_hdf5_target *t)
 static bool is_free_name(const char *path)
 {
     static const char *const ours[] = {"/ITKImage", "/ITKVersion", "/HDFVersion",
-                                       "/" LOB_HDF5_NIFTI_GROUP};
+                                       ("/" LOB_HDF5_NIFTI_GROUP)};
     if (path[0] != '/' || !path[1] || strlen(path) >= LOB_HDF5_PATH - 8) return false;
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
         if (lob_hdf5_is_above(ours[i], path)) return false;

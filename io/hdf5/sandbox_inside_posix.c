@@ -4,13 +4,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __APPLE__
+#include <mach/mach.h>
+#endif
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#ifdef __linux__
 #include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 static void set_soft_limit(int resource, rlim_t soft)
@@ -24,6 +29,13 @@ static void set_soft_limit(int resource, rlim_t soft)
 /* Address space in use now, in bytes; 0 when unknown. */
 static int64_t address_space(void)
 {
+#ifdef __APPLE__ /* of which some versions hold a program to such a limit */
+    mach_task_basic_info_data_t about;
+    mach_msg_type_number_t count = MACH_TASK_BASIC_INFO_COUNT;
+    return task_info(mach_task_self(), MACH_TASK_BASIC_INFO, (task_info_t)&about, &count) == 0
+               ? (int64_t)about.virtual_size
+               : 0;
+#else
     char text[64];
     const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
@@ -32,6 +44,7 @@ static int64_t address_space(void)
     if (n <= 0) return 0;
     text[n] = '\0';
     return strtoll(text, NULL, 10) * sysconf(_SC_PAGESIZE);
+#endif
 }
 
 /* What the caller has left open for its programs. */

@@ -8,6 +8,7 @@ import functools
 import os
 import re
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from ctypes import byref
@@ -25,7 +26,8 @@ def _places() -> Iterator[str]:
     if given:
         yield given
         return
-    name = "liblobule.so." + ".".join(_abi.VERSION.split(".")[:2])
+    version = ".".join(_abi.VERSION.split(".")[:2])
+    name = f"liblobule.{version}.dylib" if sys.platform == "darwin" else f"liblobule.so.{version}"
     for folder in ("lib", "lib64"):
         if (HERE / folder / name).is_file():
             yield str(HERE / folder / name)

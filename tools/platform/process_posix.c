@@ -13,6 +13,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -37,14 +40,21 @@ bool lob_process_begin(int *argc, char ***argv)
 
 void lob_process_restart(char **argv)
 {
-    execv("/proc/self/exe", argv);
+    char *const program = lob_process_file();
+    if (program) execv(program, argv);
+    free(program);
 }
 
 char *lob_process_file(void)
 {
     char program[4096];
+#ifdef __APPLE__
+    uint32_t size = sizeof program;
+    return _NSGetExecutablePath(program, &size) == 0 ? realpath(program, NULL) : NULL;
+#else
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     return n > 0 ? strndup(program, (size_t)n) : NULL;
+#endif
 }
 
 void *lob_process_load(const char *library, const char *name, char *why, size_t size)
@@ -97,6 +107,9 @@ double lob_process_peak_bytes(void)
     if (kib == 0) {
         struct rusage usage;
         if (getrusage(RUSAGE_SELF, &usage) == 0) kib = usage.ru_maxrss;
+#ifdef __APPLE__
+        kib /= 1024; /* which counts bytes there */
+#endif
     }
     return (double)kib * 1024.0;
 }
@@ -158,7 +171,7 @@ int lob_terminal_columns(void)
 bool lob_stdout_is_closed(void)
 {
     struct pollfd one = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    return poll(&one, 1, 0) == 1 && (one.revents & POLLERR) != 0;
+    return poll(&one, 1, 0) == 1 && (one.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 void lob_stdout_silence(void)
