@@ -2,11 +2,11 @@
  * Tiles of the majority.
  *
  * Before it, a warp finds the least and the largest label of four bricks of 8x8x8 voxels. A tile
- * whose bricks around it hold one label has that label. Any other takes the least label, and while
- * its neighbourhood is read for that one, all other labels in it are listed with the rows and the
- * planes that hold them. These are taken afterwards, those with most voxels near the tile first,
- * until no voxel can change any more. Where more labels occur than a list holds, they are taken in
- * ascending order, and the neighbourhood is read for each. For a label its part of the
+ * whose bricks around it hold one label has that label. Any other takes the least label. If several
+ * others are left then, they are listed with the rows and the planes that hold them and taken in
+ * turn, those with most voxels near the tile first, until no voxel can change any more. Where more
+ * labels occur than a list holds, they are taken in ascending order, and the whole neighbourhood is
+ * read for each. For a label its part of the
  * neighbourhood goes through three passes, a group of planes at a time:
  *
  *   along x  a warp reads rows; which of their voxels hold the label are the bits of words, and
@@ -143,18 +143,29 @@ static __device__ label_range range_around(const tile_params &p, const tile_plac
 
 /* ---- the weight of one label ---- */
 
-/* What is asked of a neighbourhood: the sums of a label, and the others in it. */
+/* What is asked of a neighbourhood. */
 typedef struct {
     int32_t label;
     label_span span;   /* where the label is looked for */
-    label_list *list;  /* NULL: others are not listed */
     label_range other; /* the least label above this one, and the largest, as a thread saw it */
 } label_search;
 
-/* Is row or plane i of an axis of the neighbourhood near the tile? */
-static __device__ bool near_tile(int32_t i, int32_t radius)
+/* A lane's voxels of word w of ROWS_AT_ONCE rows of a plane; -1 is outside. */
+template <typename T>
+static __device__ void read_word(int32_t its[ROWS_AT_ONCE], const tile_params &p,
+                                 const int32_t first[3], int32_t w, int32_t row, int32_t plane)
 {
-    return i >= radius / 2 && i < TILE + radius + (radius + 1) / 2;
+    const int32_t x = first[0] - p.radius[0] + w * WARP + (int)threadIdx.x % WARP;
+    const int32_t z = first[2] - p.radius[2] + plane;
+    const int32_t last_y = first[1] + TILE - 1 + p.radius[1];
+    const bool here = x <= first[0] + TILE - 1 + p.radius[0];
+#pragma unroll
+    for (int q = 0; q < ROWS_AT_ONCE; q++) {
+        const int32_t y = first[1] - p.radius[1] + row + q;
+        its[q] = -1;
+        if (here && y <= last_y && in_volume(p.v, x, y, z))
+            its[q] = label_at<T>(p, voxel_of(p.v, x, y, z));
+    }
 }
 
 /*
@@ -165,31 +176,17 @@ template <typename T>
 static __device__ bool find_bits(const tile_memory &t, const tile_params &p, const int32_t first[3],
                                  int32_t row, int32_t plane, label_search *search)
 {
-    const int32_t z = first[2] - p.radius[2] + plane;
-    const bool near_plane = near_tile(plane, p.radius[2]);
     const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
-    const int32_t last_y = first[1] + TILE - 1 + p.radius[1];
     uint32_t any = 0;
     for (int w = 0; w < p.words; w++) {
-        const int32_t x = first[0] - p.radius[0] + w * WARP + lane;
-        const bool here = x <= first[0] + TILE - 1 + p.radius[0];
         int32_t its[ROWS_AT_ONCE];
-#pragma unroll
-        for (int q = 0; q < ROWS_AT_ONCE; q++) {
-            const int32_t y = first[1] - p.radius[1] + row + q;
-            its[q] = -1;
-            if (here && y <= last_y && in_volume(p.v, x, y, z))
-                its[q] = label_at<T>(p, voxel_of(p.v, x, y, z));
-        }
+        read_word<T>(its, p, first, w, row, plane);
 #pragma unroll
         for (int q = 0; q < ROWS_AT_ONCE; q++) {
             const uint32_t bits = __ballot_sync(ALL_LANES, its[q] == search->label);
             if (lane == q) t.bits[(warp * ROWS_AT_ONCE + q) * p.words + w] = bits;
             if (its[q] > search->label) search->other.low = min(search->other.low, its[q]);
             search->other.high = max(search->other.high, its[q]);
-            if (search->list)
-                list_row(*search->list, its[q], search->label, row + q, plane,
-                         near_plane && near_tile(row + q, p.radius[1]));
             any |= bits;
         }
     }
@@ -353,6 +350,36 @@ static __device__ bool loses_label(const tile_params &p, const tile_place &tile,
     return loses;
 }
 
+/* Is row or plane i of an axis of the neighbourhood near the tile? */
+static __device__ bool near_tile(int32_t i, int32_t radius)
+{
+    return i >= radius / 2 && i < TILE + radius + (radius + 1) / 2;
+}
+
+/* List the labels of the neighbourhood above one. */
+template <typename T>
+static __device__ void list_labels(label_list &list, const tile_params &p, const int32_t first[3],
+                                   int32_t above)
+{
+    label_met mine = nothing_met();
+    begin_list(list);
+    __syncthreads();
+    for (int plane = (int)threadIdx.x / WARP; plane < p.planes; plane += TILE_WARPS) {
+        const bool near = near_tile(plane, p.radius[2]);
+        for (int row = 0; row < p.rows; row += ROWS_AT_ONCE)
+            for (int w = 0; w < p.words; w++) {
+                int32_t its[ROWS_AT_ONCE];
+                read_word<T>(its, p, first, w, row, plane);
+#pragma unroll
+                for (int q = 0; q < ROWS_AT_ONCE; q++)
+                    meet_labels(list, mine, its[q], above, row + q, plane,
+                                near && near_tile(row + q, p.radius[1]));
+            }
+    }
+    add_to_list(list, mine);
+    __syncthreads();
+}
+
 /* Let the labels of a tile compete. The bricks reach further than the neighbourhood: that there is
  * no label above the least one of them is known for sure when the neighbourhood was looked at. */
 template <typename T>
@@ -360,36 +387,32 @@ static __device__ void choose_labels(column &c, label_list &list, const tile_mem
                                      const tile_params &p, const tile_place &tile,
                                      const label_range &around)
 {
-    const label_span all = {
-        {0, p.rows - 1  },
-        {0, p.planes - 1}
+    label_turn turn = {
+        around.low, false, false, {{0, p.rows - 1}, {0, p.planes - 1}}
     };
-    label_turn turn = {around.low, false, false, all};
     int32_t mine = -1;
-    bool first = true, listed = false;
-    begin_list(list); /* the barriers are in sum_label */
-    for (;;) {
+    for (enum {FIRST, LISTED_ONES, ASCENDING} now = FIRST;;) {
         uint32_t sum[TILE] = {};
         label_search search = {
-            turn.label, turn.span, first ? &list : nullptr, {INT32_MAX, 0}
+            turn.label, turn.span, {INT32_MAX, 0}
         };
         if (!turn.last) sum_label<T>(sum, t, p, tile.first, &search);
         const bool open = compete<T>(c, sum, turn.last, turn.label, p, tile);
         if (turn.last || !__syncthreads_or(open)) return;
-        if (first) {
-            listed = !list.full;
-            mine = mine_of_list(list);
-            first = false;
-        }
-        if (listed) {
-            turn = next_of_list(list, &mine);
-            if (turn.none) return;
-        } else {
+        if (now != LISTED_ONES) {
             const label_range other = range_of_block(search.other);
             if (other.low == INT32_MAX) return;
+            const int32_t before = turn.label;
             turn.label = other.low;
             turn.last = other.low == other.high;
+            if (turn.last || now == ASCENDING) continue;
+            list_labels<T>(list, p, tile.first, before);
+            now = list.full ? ASCENDING : LISTED_ONES;
+            if (now == ASCENDING) continue;
+            mine = mine_of_list(list);
         }
+        turn = next_of_list(list, &mine);
+        if (turn.none) return;
     }
 }
 

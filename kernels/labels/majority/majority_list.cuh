@@ -39,35 +39,61 @@ static __device__ void begin_list(label_list &list)
     if (i == 0) list.full = 0;
 }
 
-/* Add n voxels of a label in a row of a plane. */
-static __device__ void add_to_list(label_list &list, int32_t label, int32_t row, int32_t plane,
-                                   int32_t n)
+/* A label that a warp has met, and where; a lane has one of them. */
+typedef struct {
+    int32_t label; /* -1: none */
+    label_span span;
+    int32_t near;
+} label_met;
+
+static __device__ label_met nothing_met()
 {
-    uint32_t at = (uint32_t)label * 2654435761u >> 24;
-    for (int probe = 0; probe < MOST_PROBES; probe++, at = (at + 1) % LISTED) {
-        const int32_t there = atomicCAS(&list.label[at], -1, label);
-        if (there != -1 && there != label) continue;
-        atomicMin(&list.span[at].row[0], row);
-        atomicMax(&list.span[at].row[1], row);
-        atomicMin(&list.span[at].plane[0], plane);
-        atomicMax(&list.span[at].plane[1], plane);
-        if (n > 0) atomicAdd(&list.near[at], n);
-        return;
-    }
-    atomicOr(&list.full, 1);
+    return {
+        -1, {{INT32_MAX, -1}, {INT32_MAX, -1}},
+         0
+    };
 }
 
-/* A warp adds what its lanes have read of a row, but for one label; -1 is outside. */
-static __device__ void list_row(label_list &list, int32_t its, int32_t but, int32_t row,
-                                int32_t plane, bool near)
+static __device__ void add_to_list(label_list &list, const label_met &met)
+{
+    uint32_t at = (uint32_t)met.label * 2654435761u >> 24;
+    for (int probe = 0; met.label >= 0 && probe < MOST_PROBES; probe++, at = (at + 1) % LISTED) {
+        const int32_t there = atomicCAS(&list.label[at], -1, met.label);
+        if (there != -1 && there != met.label) continue;
+        atomicMin(&list.span[at].row[0], met.span.row[0]);
+        atomicMax(&list.span[at].row[1], met.span.row[1]);
+        atomicMin(&list.span[at].plane[0], met.span.plane[0]);
+        atomicMax(&list.span[at].plane[1], met.span.plane[1]);
+        atomicAdd(&list.near[at], met.near);
+        return;
+    }
+    if (met.label >= 0) atomicOr(&list.full, 1);
+}
+
+/* A warp has read a row, or 32 voxels of it: take in the labels above one. Lane n has the label
+ * that was met last of those that are n beyond a multiple of 32; what was before goes into the
+ * list. */
+static __device__ void meet_labels(label_list &list, label_met &mine, int32_t its, int32_t above,
+                                   int32_t row, int32_t plane, bool near)
 {
     const int lane = (int)threadIdx.x % WARP;
-    const int32_t before = __shfl_up_sync(ALL_LANES, its, 1);
-    const bool begins = lane == 0 || before != its;
-    const uint32_t beginnings = __ballot_sync(ALL_LANES, begins);
-    if (!begins || its == but || its < 0) return;
-    const uint32_t later = lane == WARP - 1 ? 0 : beginnings >> (lane + 1);
-    add_to_list(list, its, row, plane, near ? later ? __ffs((int)later) : WARP - lane : 0);
+    uint32_t left = __ballot_sync(ALL_LANES, its > above);
+    while (left) {
+        const int32_t label = __shfl_sync(ALL_LANES, its, __ffs((int)left) - 1);
+        const uint32_t holds = __ballot_sync(ALL_LANES, its == label);
+        left &= ~holds;
+        if (lane != label % WARP) continue;
+        if (mine.label != label) {
+            add_to_list(list, mine);
+            mine = nothing_met();
+            mine.label = label;
+        }
+        mine.span.row[0] = min(mine.span.row[0], row);
+        mine.span.row[1] = max(mine.span.row[1], row);
+        mine.span.plane[0] = min(mine.span.plane[0], plane);
+        mine.span.plane[1] = max(mine.span.plane[1], plane);
+        if (near) mine.near += __popc(holds);
+    }
 }
 
 /* The labels of a tile, in turn. */
