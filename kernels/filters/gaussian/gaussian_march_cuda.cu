@@ -19,8 +19,8 @@ template <int R> struct march_params {
     int64_t column_blocks, blocks;
     const float *scale; /* n; may be NULL */
     lob_edge edge;
-    float outside[2]; /* [1]: of weights */
-    float weights[2 * R + 1];
+    float outside[2];                     /* [1]: of weights */
+    alignas(16) float weights[2 * R + 1]; /* constants are read by pairs */
 };
 
 /* A summand of pairs that are made of voxels. */

@@ -27,10 +27,11 @@ template <int R> struct plane_params {
     int64_t chunk;                  /* rows */
     const float *scale_x, *scale_y; /* may be NULL */
     lob_edge edge;
-    float outside_x;    /* NaN: no data */
-    float outside_y[2]; /* [1]: of weights */
-    bool aligned;       /* rows begin at multiples of 16 bytes */
-    float along_x[2 * R + 1], along_y[2 * R + 1];
+    float outside_x;                      /* NaN: no data */
+    float outside_y[2];                   /* [1]: of weights */
+    bool aligned;                         /* rows begin at multiples of 16 bytes */
+    alignas(16) float along_x[2 * R + 1]; /* constants are read by pairs */
+    alignas(16) float along_y[2 * R + 1];
 };
 
 /* Shared memory. Four floats are read at a time, by eight threads from eight rows: no two of these
@@ -81,20 +82,23 @@ static __device__ inline void fetch_four(float *to, uint8_t *mask, const int *po
     }
 }
 
-/* Calls of(offset, row, column) for the fours of BATCH rows that are this thread's; a warp takes
- * some of the rows. */
-template <int R, bool PAIRS, typename OF> static __device__ inline void each_four(OF of)
+/* Calls of(line_of(row), offset, column) for the fours of BATCH rows that are this thread's; a warp
+ * takes some of the rows. */
+template <int R, bool PAIRS, typename LINE, typename OF>
+static __device__ inline void each_four(LINE line_of, OF of)
 {
     using strip = plane_strip<R, PAIRS>;
     constexpr int WARPS = STRIP * strip::KINDS / WARP;
     const int warp = (int)threadIdx.x / WARP, column = (int)threadIdx.x % WARP * 4;
 #pragma unroll
-    for (int r = 0; r < BATCH / WARPS; r++)
+    for (int r = 0; r < BATCH / WARPS; r++) {
+        const int row = r * WARPS + warp;
+        const int64_t line = line_of(row);
 #pragma unroll
         for (int from = 0; from < strip::WIDTH; from += 4 * WARP)
             if (from + column < strip::WIDTH)
-                of((r * WARPS + warp) * strip::PITCH + from + column, r * WARPS + warp,
-                   from + column);
+                of(line, row * strip::PITCH + from + column, from + column);
+    }
 }
 
 /* Begin to read BATCH rows from row `first` on. */
@@ -103,10 +107,13 @@ static __device__ inline void fetch_rows(float *in, uint8_t *mask, const int *po
                                          const plane_params<R> &p, const plane_place &place,
                                          int64_t first)
 {
-    each_four<R, PAIRS>([&](int offset, int row, int column) {
+    const auto line_of = [&](int row) {
         const int64_t y = lob_edge_position(first + row, p.dims.ny, p.edge);
-        fetch_four<R, FLOATS, PAIRS>(in + offset, mask + offset, position + column, p,
-                                     place.plane + y * p.dims.nx, y < 0, place.x0 - R + column);
+        return y < 0 ? (int64_t)-1 : place.plane + y * p.dims.nx;
+    };
+    each_four<R, PAIRS>(line_of, [&](int64_t line, int offset, int column) {
+        fetch_four<R, FLOATS, PAIRS>(in + offset, mask + offset, position + column, p, line,
+                                     line < 0, place.x0 - R + column);
     });
 }
 
@@ -114,7 +121,8 @@ static __device__ inline void fetch_rows(float *in, uint8_t *mask, const int *po
 template <int R>
 static __device__ inline void make_pairs(plane_pairs<R> &strip, int turn, bool masked)
 {
-    each_four<R, true>([&](int offset, int, int) {
+    const auto no_line = [](int) { return (int64_t)0; };
+    each_four<R, true>(no_line, [&](int64_t, int offset, int) {
         const float4 four = *(const float4 *)&strip.in[turn][offset];
         const uchar4 mask =
             masked ? *(const uchar4 *)&strip.mask[turn][offset] : uchar4{1, 1, 1, 1};
