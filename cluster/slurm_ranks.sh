@@ -3,8 +3,9 @@
 #
 #     sbatch --nodes=2 slurm_ranks.sh scan.ome.zarr pieces.ome.zarr
 #
-# Beside the pieces come their table, pieces.tsv, and what lies between: smooth.ome.zarr and mask.ome.zarr. Each is made
-# by a step of its own, so that a job that was put back into the queue goes on behind the last one that is complete.
+# Beside the pieces come their table, pieces.tsv, and what lies between: pieces.smooth.ome.zarr and pieces.mask.ome.zarr.
+# Each is made by a step of its own, so that a job that was put back into the queue goes on behind the last one that is
+# complete. A file that is there is kept: give each scan a name of its own for its pieces.
 #
 #SBATCH --job-name=lobule
 #SBATCH --output=lobule-%j.log
@@ -20,9 +21,12 @@ if [ $# -ne 2 ]; then
     exit 64
 fi
 scan=$1 pieces=$2
-folder=$(dirname "$pieces")
+name=${pieces%.ome.zarr}
 lobule=${LOBULE:-lobule}                                  # the program
 read -ra launch <<<"${LOBULE_LAUNCH-srun --mpi=pmix}"     # what starts it in every task
+
+# What srun does not take from sbatch since Slurm 22.05.
+export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-1}
 
 options=(--skip-existing --threads "${SLURM_CPUS_PER_TASK:-1}")
 # Of a task's memory, in MiB, a tenth is left to what is not counted.
@@ -31,6 +35,6 @@ memory=$((${SLURM_MEM_PER_CPU:-0} * ${SLURM_CPUS_PER_TASK:-1} * 9 / 10))
 
 share() { "${launch[@]}" "$lobule" "$@" "${options[@]}"; }
 
-share filter "$scan" -o "$folder/smooth.ome.zarr" --gaussian 1vox
-share threshold "$folder/smooth.ome.zarr" -o "$folder/mask.ome.zarr"
-share components "$folder/mask.ome.zarr" -o "$pieces" --min-size 20vox --table "${pieces%.ome.zarr}.tsv" --image "$scan"
+share filter "$scan" -o "$name.smooth.ome.zarr" --gaussian 1vox
+share threshold "$name.smooth.ome.zarr" -o "$name.mask.ome.zarr"
+share components "$name.mask.ome.zarr" -o "$pieces" --min-size 20vox --table "$name.tsv" --image "$scan"

@@ -255,14 +255,23 @@ def test_snakemake_workflow(study):
 # ---- Nextflow ----
 
 
+def options_of(command):
+    return set(re.findall(r"--([\w-]+)", good(command, "--help").stdout))
+
+
 def test_every_option_that_cluster_files_use_exists():
-    """What cannot be run here, the Nextflow workflow, names no option that batch does not have."""
-    known = set(re.findall(r"--([\w-]+)", good("batch", "--help").stdout))
-    for file in CLUSTER.iterdir():
-        text = re.sub(r"^\s*(#|//).*", "", file.read_text(), flags=re.M).replace("\\\n", " ")
-        for call in re.findall(r'(?:\blobule|lobule:q\}|\$lobule") batch ([^\n]*(?:\n {8,}"?--[^\n]*)*)', text):
-            assert set(re.findall(r"(?<![\w-])--([\w-]+)", call)) <= known, (file.name, call)
-        assert re.search(r"\bbatch\b", text), file.name
+    """What cannot be run here, the Nextflow workflow, names no option that its command does not have."""
+    named = r"(?<![\w-])--([\w-]+)"
+    for name in ("Snakefile", "lobule.nf", "slurm_array.sh", "slurm_ranks.sh"):
+        text = re.sub(r"^\s*(#|//).*", "", (CLUSTER / name).read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+        calls = re.findall(r'(?:\blobule|lobule:q\}|\$lobule") (batch) ([^\n]*(?:\n {8,}"?--[^\n]*)*)', text)
+        calls += re.findall(r"^share (\w+) (.*)", text, flags=re.MULTILINE)
+        assert calls, name
+        for command, call in calls:
+            assert set(re.findall(named, call)) <= options_of(command), (name, call)
+        for kept in re.findall(r"^.*\boptions\+?=\(.*", text, flags=re.MULTILINE):  # an array of the shell
+            for command in {command for command, _ in calls}:
+                assert set(re.findall(named, kept)) <= options_of(command), (name, kept)
 
 
 # ---- one volume, many tasks ----
@@ -280,18 +289,71 @@ def test_a_folder_of_tiffs_becomes_an_array(tmp_path):
     assert (load(tmp_path / "scan.nii") == array.transpose(2, 1, 0)).all()
 
 
+BAD_PLANES = {
+    "other sides": (lambda tifffile, path: tifffile.imwrite(path, np.zeros((7, 6), np.uint16)), "has other sides"),
+    "damaged": (lambda tifffile, path: path.write_bytes(b"no TIFF"), "cannot be read"),
+    "cut off": (lambda tifffile, path: path.write_bytes(path.read_bytes()[:-20]), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("spoil, says", BAD_PLANES.values(), ids=BAD_PLANES.keys())
+def test_a_bad_plane_leaves_no_array(tmp_path, spoil, says):
+    """The last of them, when the first ones have been written; and what a killed run has left is no part of the next."""
+    tifffile = pytest.importorskip("tifffile")
+    pytest.importorskip("zarr")
+    (tmp_path / "planes").mkdir()
+    for z in range(40):
+        tifffile.imwrite(tmp_path / f"planes/p{z}.tif", np.full((7, 5), z + 1, np.uint16))
+    spoil(tifffile, tmp_path / "planes/p39.tif")
+    (tmp_path / "planes.zarr.part").mkdir()
+    (tmp_path / "planes.zarr.part/zarr.json").write_text("left")
+    command = [sys.executable, CLUSTER / "tiffs_to_zarr.py", "planes", "planes.zarr"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "p39.tif" in done.stderr and says in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["planes"]
+    tifffile.imwrite(tmp_path / "planes/p39.tif", np.full((7, 5), 40, np.uint16))
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stderr) == (1, "planes.zarr: is there already\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["planes", "planes.zarr"]
+
+
+def test_srun_is_told_of_the_cores(tmp_path):
+    launcher = tmp_path / "launch"
+    launcher.write_text('#!/bin/sh\necho "$SRUN_CPUS_PER_TASK"\n')
+    launcher.chmod(0o755)
+    done = subprocess.run([CLUSTER / "slurm_ranks.sh", "scan.nii", "pieces.ome.zarr"], cwd=tmp_path, check=True,
+                          env=os.environ | {"SLURM_CPUS_PER_TASK": "8", "LOBULE_LAUNCH": str(launcher)},
+                          capture_output=True, encoding="utf-8")
+    assert done.stdout == 3 * "8\n"
+
+
 def test_the_script_of_ranks_gives_what_one_task_gives(tmp_path):
+    """Of two scans in one folder, too."""
     launchers = {"alone": ""}
     if shutil.which("mpirun.openmpi") and (Path(PROGRAM).parent / "liblobule_mpi_openmpi.so").exists():
         launchers["together"] = "mpirun.openmpi -n 2"
     save(scan_array(), tmp_path / "scan.nii")
+    save(scan_array(seed=2)[::-1].copy(), tmp_path / "other.nii")
     allow = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+    def run(folder, launcher, scan, pieces):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        subprocess.run([CLUSTER / "slurm_ranks.sh", f"../{scan}", pieces], cwd=tmp_path / folder, check=True, timeout=120,
+                       env=os.environ | allow | {"LOBULE": PROGRAM, "LOBULE_LAUNCH": launcher})
+
+    def files(folder):
+        return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    run("fresh", "", "other.nii", "other.ome.zarr")
     made = {}
     for name, launcher in launchers.items():
-        (tmp_path / name).mkdir()
         for _ in range(2):  # the second time there is nothing to do
-            subprocess.run([CLUSTER / "slurm_ranks.sh", "../scan.nii", "pieces.ome.zarr"], cwd=tmp_path / name, check=True, timeout=120,
-                           env=os.environ | allow | {"LOBULE": PROGRAM, "LOBULE_LAUNCH": launcher})
-        made[name] = {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()}
+            run(name, launcher, "scan.nii", "pieces.ome.zarr")
+        run(name, launcher, "other.nii", "other.ome.zarr")
+        made[name] = files(tmp_path / name)
         assert len((tmp_path / name / "pieces.tsv").read_text().splitlines()) > 1
+        first, second = (files(tmp_path / name / f"{x}.ome.zarr") for x in ("pieces", "other"))
+        assert second == files(tmp_path / "fresh/other.ome.zarr") != first
     assert len(set(map(str, made.values()))) == 1
