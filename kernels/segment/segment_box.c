@@ -167,6 +167,7 @@ static lob_status thin_areas(const slices *s, lob_segment_job *j, lob_error *err
     const lob_labels_step open = {.kind = LOB_LABELS_OPEN, .length = 2.83, .voxels = true};
     const lob_labels_step erode = {.kind = LOB_LABELS_ERODE, .length = 1, .voxels = true};
     int32_t values[LOB_SEGMENT_MAX_LABELS];
+    if (s->count == 0) return LOB_OK; /* no stroke was left */
     for (int32_t k = 0; k < j->plan->count; k++) values[k] = k + 1;
     lob_labels_options options = lob_labels_defaults();
     options.slice_axis = j->plan->across;

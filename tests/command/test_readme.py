@@ -18,6 +18,7 @@ ELSEWHERE = {
     "./run wheel": "itself: packaging/wheel.sh",
     "./run deb": "itself: packaging/deb.sh",
     "./run windows": "itself: tests/windows",
+    "./run macos": "itself: tests/macos",
     "./run processors": "itself: tests/same_bytes",
     "import lobule, nibabel": "test_python.py",
     'labels = lobule.growcut(nibabel.load("scan.nii.gz"), nibabel.load("seeds.nii.gz"))': "test_python.py",

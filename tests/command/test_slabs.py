@@ -43,10 +43,15 @@ def test_the_bytes_are_those_of_all_at_once(tmp_path, line, each):
 
 
 def test_what_needs_the_whole_volume_says_so(tmp_path):
-    save(noise(1, (61, 57, 60)).astype(np.float32), tmp_path / "image.nii")
-    done = lobule("filter", "image.nii", "-o", "out.nii", "--window", "1%,99%", "--max-memory", "300KiB", cwd=tmp_path)
-    assert_one_line(done, 75, "whole volume", "--max-memory")
+    save(noise(1, (80, 80, 100)).astype(np.float32), tmp_path / "image.nii")
+    line = ("filter", "image.nii", "-o", "out.nii", "--window", "1%,99%", "--cast", "uint8")
+    assert_one_line(lobule(*line, "--max-memory", "300KiB", cwd=tmp_path), 75, "--max-memory")
+    assert_one_line(lobule(*line, "--plan", "4", cwd=tmp_path), 64, "whole volume", "one task")
     assert not (tmp_path / "out.nii").exists()
+    for more in (line, ("filter", "image.nii", "-o", "out.nii", "--box", "2vox", "--edge", "wrap")):
+        report = ("--report", "r.json", "--force", "--max-memory", 11 * 80 * 80 * 100)
+        good(*more, *report, cwd=tmp_path)  # less than slabs would ask for, but all of it fits
+        assert "planes_at_a_time" not in json.loads((tmp_path / "r.json").read_text())["results"]
 
 
 def test_a_plan_says_what_tasks_would_do_and_does_nothing(tmp_path):

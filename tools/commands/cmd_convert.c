@@ -342,7 +342,8 @@ static void options(lob_rows *to, void *user)
         OPT_FLAG("strip-extensions", &set->strip_extensions, "leave header extensions out"),
         OPT_PLAN(&set->plan),
         OPT_INT("level", &set->level, "N", 1, 9,
-                "how hard gzip works; left out: 6 for labels and what repeats, else 1; in HDF5 1"),
+                "how hard gzip works; left out: 6 for labels, or runs alone where these say nearly "
+                "all, and for what repeats, else 1; in HDF5 1"),
     };
     LOB_ROWS(to, rows);
 }

@@ -181,6 +181,7 @@ static lob_status filter_slabs(lob_session *s, in_slabs *all)
     LOB_TRY(lob_slabs_each(s, all->slabs, filter_slab, all));
     lob_filter_note_steps(&w->one, &in);
     w->one.not_data = all->filter.not_data;
+    w->one.working_bytes = all->filter.working_bytes;
     w->frames = 1;
     report_frame(s, w, NULL);
     report_type(s, w);
@@ -247,6 +248,20 @@ static lob_status check(lob_session *s, void *user)
     return lob_filter_edge_parse(s, &w->set.options, w->set.edge);
 }
 
+/* Several tasks have no choice; one takes the whole where a part does not say enough. */
+static bool goes_in_slabs(lob_session *s, work *w, const lob_slabs *slabs)
+{
+    enum { OUT_AND_WORK = 12 };
+    lob_volume image;
+    if (!lob_slabs_serve(s, slabs, OUT_AND_WORK)) return false;
+    if (s->ranks || slabs->plan > 0 || !lob_session_peek(s, &image, slabs->path)) return true;
+    lob_filter_steps_fit(w->steps, w->typed, w->set.steps.count, &image,
+                         lob_grid_slice_axis(w->set.slices, &image.geometry));
+    const bool parts = lob_slab_filter_parts(&image, w->steps, w->set.steps.count, &w->set.options);
+    lob_volume_free(&image);
+    return parts;
+}
+
 static lob_status filter(lob_session *s, void *user)
 {
     work *const w = user;
@@ -255,8 +270,7 @@ static lob_status filter(lob_session *s, void *user)
                        .frame = w->set.frame,
                        .channel = w->set.channel,
                        .plan = w->set.plan};
-    enum { OUT_AND_WORK = 12 };
-    if (lob_slabs_serve(s, &slabs, OUT_AND_WORK)) return by_slabs(s, w, &slabs);
+    if (goes_in_slabs(s, w, &slabs)) return by_slabs(s, w, &slabs);
     LOB_TRY(prepare(s, w));
     LOB_TRY(compute(s, w));
     return write_result(s, w);

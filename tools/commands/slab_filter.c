@@ -31,6 +31,29 @@ static lob_status look_through(lob_session *s, lob_slab_filter *f)
     return LOB_OK;
 }
 
+static bool needs_whole(const lob_filter_plan *plan)
+{
+    for (int i = 0; i < plan->passes; i++)
+        if (plan->pass[i].statistic) return true;
+    return false;
+}
+
+/* Does a slab read less than the whole? */
+static bool is_apart(const lob_filter_cut *cut)
+{
+    return cut->axis == 2 && cut->halo >= 0;
+}
+
+bool lob_slab_filter_parts(const lob_volume *image, const lob_filter_step *steps, int count,
+                           const lob_filter_options *options)
+{
+    const lob_filter_input in = {.image = image, .steps = steps, .step_count = count};
+    lob_filter_plan plan;
+    if (lob_filter_plan_make(&plan, &in, options, false, false, NULL) != LOB_OK) return false;
+    const lob_filter_cut cut = lob_filter_cut_of(&plan, 0, plan.passes);
+    return !needs_whole(&plan) && is_apart(&cut);
+}
+
 lob_status lob_slab_filter_begin(lob_session *s, lob_slab_filter *f, int64_t voxel_bytes)
 {
     const lob_volume *const image = &f->slabs->volume;
@@ -40,20 +63,17 @@ lob_status lob_slab_filter_begin(lob_session *s, lob_slab_filter *f, int64_t vox
     lob_filter_plan plan;
     const lob_status st = lob_filter_plan_make(&plan, &in, f->options, false, false, &s->error);
     LOB_TRY(lob_session_name(s, st, f->slabs->path, NULL));
-    for (int i = 0; i < plan.passes; i++)
-        if (plan.pass[i].statistic)
-            return lob_fail(&s->error, s->ranks ? LOB_EARG : LOB_ENOMEM,
-                            "a step that finds its percentiles or its noise in the image needs the "
-                            "whole volume: %s",
-                            s->ranks ? "start one task" : "raise --max-memory");
+    if (needs_whole(&plan))
+        return lob_fail(&s->error, LOB_EARG,
+                        "a step that finds its percentiles or its noise in the image needs the "
+                        "whole volume: start one task");
     const lob_filter_cut cut = lob_filter_cut_of(&plan, 0, plan.passes);
-    const bool apart = cut.axis == 2 && cut.halo >= 0; /* else each slab reads the whole */
+    const bool apart = is_apart(&cut);
+    const int64_t halo = apart ? cut.halo : image->dims.nz, align = apart ? cut.align : 1;
     const int64_t bytes = (int64_t)lob_type_of(plan.pass[plan.passes - 1].to)->bytes;
     if (f->slabs->plan > 0)
-        return lob_slabs_print_plan(s, f->slabs, apart ? cut.halo : image->dims.nz,
-                                    apart ? cut.align : 1, voxel_bytes + bytes + WORK, f->sent);
-    LOB_TRY(lob_slabs_cut(s, f->slabs, apart ? cut.halo : image->dims.nz, apart ? cut.align : 1,
-                          voxel_bytes + bytes + WORK));
+        return lob_slabs_print_plan(s, f->slabs, halo, align, voxel_bytes + bytes + WORK, f->sent);
+    LOB_TRY(lob_slabs_cut(s, f->slabs, halo, align, voxel_bytes + bytes + WORK));
     return whole ? LOB_OK : look_through(s, f);
 }
 
@@ -63,7 +83,7 @@ static int64_t result_bytes(const lob_slab *slab, lob_type type)
     return lob_product(lob_voxels(&slab->image), (int64_t)lob_type_of(type)->bytes, 1, 1);
 }
 
-lob_status lob_slab_filter_run(lob_session *s, const lob_slab_filter *f, const lob_slab *slab,
+lob_status lob_slab_filter_run(lob_session *s, lob_slab_filter *f, const lob_slab *slab,
                                lob_filter_output *out)
 {
     const lob_filter_input in = {.image = &slab->image,
@@ -80,6 +100,7 @@ lob_status lob_slab_filter_run(lob_session *s, const lob_slab_filter *f, const l
     lob_session_compute(s, "filtering");
     const lob_status st = s->backend->filter(out, &in, f->options, &s->context, &s->error);
     if (st != LOB_OK) lob_session_give(s, result_bytes(slab, type));
+    if (out->working_bytes > f->working_bytes) f->working_bytes = out->working_bytes;
     return lob_session_done(s, st, f->slabs->path, NULL);
 }
 

@@ -43,15 +43,18 @@ bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_byt
 static lob_status open_on_grid(lob_session *s, lob_slabs *w, lob_plane_input *in, const char *path)
 {
     const lob_volume *const v = &in->volume;
+    const bool alone = !s->ranks && w->plan == 0;
     lob_turn turn;
     if (!path) return LOB_OK;
     LOB_TRY(lob_session_open(s, in, path, LOB_FRAME_NONE));
     const lob_status st = lob_same_grid(&w->volume, w->path, v, path, &s->error);
     if (st != LOB_OK && lob_turn_onto(&turn, v, &w->volume))
-        return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, path,
+        return lob_fail_file_hint(&s->error, alone ? LOB_ENOMEM : LOB_EARG,
+                                  alone ? LOB_HINT_RAISE_MEMORY : LOB_HINT_NONE, path,
                                   "its axes lie other than those of %s, and it can be turned only "
-                                  "where all of it fits in memory",
-                                  w->path);
+                                  "where %s",
+                                  w->path,
+                                  alone ? "all of it fits in memory" : "one task has it all");
     LOB_TRY(st);
     return lob_grid_one_channel(s, v, path);
 }
@@ -128,7 +131,8 @@ lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t ali
     w->align = align;
     const int64_t read = plane_bytes(w), work = lob_product(dims.nx, dims.ny, voxel_bytes, 1);
     /* Half is for slabs, the rest for what work holds of any size. */
-    const int64_t fit = memory_of(s) / 2 / (read + work) - 2 * halo - align + 1;
+    const int64_t room = memory_of(s) / 2 / (read + work);
+    const int64_t fit = room >= dims.nz ? dims.nz : room - 2 * halo - align + 1;
     w->planes = fit < 1 ? 1 : fit < end - first ? fit : end - first;
     if (w->planes < dims.nz)
         lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->path,

@@ -133,6 +133,7 @@ static lob_status share_extremes(lob_session *s, work *w)
     for (int r = 0; st == LOB_OK && r < size; r++)
         lob_extremes_widen(&w->extremes, &all[r], w->slabs->volume.type);
     free(all);
+    lob_session_give(s, size * (int64_t)sizeof *all);
     return st;
 }
 

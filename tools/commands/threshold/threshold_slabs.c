@@ -82,7 +82,7 @@ static lob_status label_locally(lob_session *s, work *w, const lob_slab *slab)
 {
     lob_filter_output mean;
     LOB_TRY(lob_slab_filter_run(s, &w->local, slab, &mean));
-    w->common->stats.working_bytes = mean.working_bytes;
+    w->common->stats.working_bytes = w->local.working_bytes;
     lob_threshold_compare(w->labels, &slab->image, slab->mask, mean.data, w->common->set.offset,
                           s->context.threads);
     lob_slab_filter_drop(s, slab, &mean);
