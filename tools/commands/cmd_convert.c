@@ -240,8 +240,8 @@ static lob_status convert_slabs(lob_session *s, work *w, lob_write_options optio
     }
     LOB_TRY(lob_session_check_volume(s, &made, set->out));
     const int64_t bytes = change ? (int64_t)each : 0;
-    if (set->plan > 0) return lob_slabs_print_plan(s, w->slabs, 0, 1, bytes, (int64_t)each);
-    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, bytes));
+    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, bytes, (int64_t)each));
+    if (set->plan > 0) return LOB_OK;
     if (change && !(w->data = lob_session_array(s, lob_slabs_voxels(w->slabs), each, set->out)))
         return LOB_ENOMEM;
     LOB_TRY(lob_slabs_begin(s, w->slabs, &made, 0, set->out, options));

@@ -71,10 +71,8 @@ lob_status lob_slab_filter_begin(lob_session *s, lob_slab_filter *f, int64_t vox
     const bool apart = is_apart(&cut);
     const int64_t halo = apart ? cut.halo : image->dims.nz, align = apart ? cut.align : 1;
     const int64_t bytes = (int64_t)lob_type_of(plan.pass[plan.passes - 1].to)->bytes;
-    if (f->slabs->plan > 0)
-        return lob_slabs_print_plan(s, f->slabs, halo, align, voxel_bytes + bytes + WORK, f->sent);
-    LOB_TRY(lob_slabs_cut(s, f->slabs, halo, align, voxel_bytes + bytes + WORK));
-    return whole ? LOB_OK : look_through(s, f);
+    LOB_TRY(lob_slabs_cut(s, f->slabs, halo, align, voxel_bytes + bytes + WORK, f->sent));
+    return whole || f->slabs->plan > 0 ? LOB_OK : look_through(s, f);
 }
 
 /* Bytes of a result. */

@@ -100,52 +100,9 @@ int64_t lob_slabs_voxels(const lob_slabs *w)
     return w->volume.dims.nx * w->volume.dims.ny * planes_read(w, w->planes);
 }
 
-static lob_status allocate(lob_session *s, lob_slabs *w)
-{
-    const lob_volume *const v = &w->volume, *const mask = &w->mask_file.volume;
-    const int64_t n = lob_slabs_voxels(w);
-    const int64_t channels = w->file.volume.channels;
-    const int64_t image = channels > 1 ? n * channels * bytes_of(v) : 0;
-    const int64_t of_mask = w->mask ? n * bytes_of(mask) : 0;
-    w->held = lob_product(plane_bytes(w), planes_read(w, w->planes), 1, 1);
-    const lob_status st = lob_session_take(s, w->held, w->path);
-    if (st != LOB_OK) w->held = 0;
-    LOB_TRY(st);
-    w->window = malloc((size_t)(n * bytes_of(v)));
-    w->staged = malloc((size_t)(image > of_mask ? image : of_mask) + 1);
-    w->mask_window = w->mask ? malloc((size_t)n) : NULL;
-    w->labels_window = w->labels_path ? malloc((size_t)(n * bytes_of(&w->labels))) : NULL;
-    if (w->window && w->staged && (w->mask_window || !w->mask) &&
-        (w->labels_window || !w->labels_path))
-        return LOB_OK;
-    return lob_session_no_memory(s, w->path);
-}
-
-lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t align,
-                         int64_t voxel_bytes)
-{
-    const lob_dims dims = w->volume.dims;
-    int64_t first, end;
-    lob_team_planes(&first, &end, s->team, lob_team_rank(s->team), dims.nz);
-    w->halo = halo;
-    w->align = align;
-    const int64_t read = plane_bytes(w), work = lob_product(dims.nx, dims.ny, voxel_bytes, 1);
-    /* Half is for slabs, the rest for what work holds of any size. */
-    const int64_t room = memory_of(s) / 2 / (read + work);
-    const int64_t fit = room >= dims.nz ? dims.nz : room - 2 * halo - align + 1;
-    w->planes = fit < 1 ? 1 : fit < end - first ? fit : end - first;
-    if (w->planes < dims.nz)
-        lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->path,
-                        s->team ? "each task has a part of it" : "memory does not hold it",
-                        (long long)w->planes, (long long)dims.nz);
-    cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->planes);
-    return allocate(s, w);
-}
-
-/* ---- planning ---- */
-
-lob_status lob_slabs_print_plan(lob_session *s, const lob_slabs *w, int64_t halo, int64_t align,
-                                int64_t voxel_bytes, int64_t sent_bytes)
+/* What each of so many tasks would read, hold and send: for --plan, in place of the work. */
+static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t halo, int64_t align,
+                             int64_t voxel_bytes, int64_t sent_bytes)
 {
     const lob_dims dims = w->volume.dims;
     const lob_team team = {.size = w->plan < dims.nz ? w->plan : (int)dims.nz};
@@ -182,6 +139,49 @@ lob_status lob_slabs_print_plan(lob_session *s, const lob_slabs *w, int64_t halo
     const lob_status st = lob_json_put(plan, false, &s->error);
     cJSON_Delete(plan);
     return st;
+}
+
+static lob_status allocate(lob_session *s, lob_slabs *w)
+{
+    const lob_volume *const v = &w->volume, *const mask = &w->mask_file.volume;
+    const int64_t n = lob_slabs_voxels(w);
+    const int64_t channels = w->file.volume.channels;
+    const int64_t image = channels > 1 ? n * channels * bytes_of(v) : 0;
+    const int64_t of_mask = w->mask ? n * bytes_of(mask) : 0;
+    w->held = lob_product(plane_bytes(w), planes_read(w, w->planes), 1, 1);
+    const lob_status st = lob_session_take(s, w->held, w->path);
+    if (st != LOB_OK) w->held = 0;
+    LOB_TRY(st);
+    w->window = malloc((size_t)(n * bytes_of(v)));
+    w->staged = malloc((size_t)(image > of_mask ? image : of_mask) + 1);
+    w->mask_window = w->mask ? malloc((size_t)n) : NULL;
+    w->labels_window = w->labels_path ? malloc((size_t)(n * bytes_of(&w->labels))) : NULL;
+    if (w->window && w->staged && (w->mask_window || !w->mask) &&
+        (w->labels_window || !w->labels_path))
+        return LOB_OK;
+    return lob_session_no_memory(s, w->path);
+}
+
+lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t align,
+                         int64_t voxel_bytes, int64_t sent_bytes)
+{
+    const lob_dims dims = w->volume.dims;
+    int64_t first, end;
+    if (w->plan > 0) return print_plan(s, w, halo, align, voxel_bytes, sent_bytes);
+    lob_team_planes(&first, &end, s->team, lob_team_rank(s->team), dims.nz);
+    w->halo = halo;
+    w->align = align;
+    const int64_t read = plane_bytes(w), work = lob_product(dims.nx, dims.ny, voxel_bytes, 1);
+    /* Half is for slabs, the rest for what work holds of any size. */
+    const int64_t room = memory_of(s) / 2 / (read + work);
+    const int64_t fit = room >= dims.nz ? dims.nz : room - 2 * halo - align + 1;
+    w->planes = fit < 1 ? 1 : fit < end - first ? fit : end - first;
+    if (w->planes < dims.nz)
+        lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->path,
+                        s->team ? "each task has a part of it" : "memory does not hold it",
+                        (long long)w->planes, (long long)dims.nz);
+    cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->planes);
+    return allocate(s, w);
 }
 
 /* ---- reading ---- */

@@ -64,26 +64,18 @@ bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_byt
 lob_status lob_slabs_open(lob_session *s, lob_slabs *w);
 
 /*
- * Choose how many planes a slab gives.
+ * Choose how many planes a slab gives. With --plan, print instead what each of so many tasks would
+ * read, hold and send: then there is nothing more to do.
  *
  *   halo         in  planes on each side on which a voxel's result may depend
  *   align        in  what is read begins at a multiple of this
- *   voxel_bytes  in  as above
+ *   voxel_bytes  in  that a voxel takes which is read, beside image, mask and labels
+ *   sent_bytes   in  that a voxel of the result has; 0: only tables are sent
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */
 lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t align,
-                         int64_t voxel_bytes);
-
-/*
- * Print what each of so many tasks would read, hold and send: for --plan, in place of the work.
- *
- *   halo, align  in  as for lob_slabs_cut
- *   voxel_bytes  in  that a voxel takes which is read, beside image, mask and labels
- *   sent_bytes   in  that a voxel of the result has; 0: only tables are sent
- */
-lob_status lob_slabs_print_plan(lob_session *s, const lob_slabs *w, int64_t halo, int64_t align,
-                                int64_t voxel_bytes, int64_t sent_bytes);
+                         int64_t voxel_bytes, int64_t sent_bytes);
 
 /*
  * Hand this rank's slabs to work, in rising order. It may be called again: what is at hand is not

@@ -206,8 +206,8 @@ static lob_status make(lob_session *s, work *w)
 {
     enum { LABELS = 8 };
     LOB_TRY(lob_slabs_open(s, w->slabs));
-    if (w->slabs->plan > 0) return lob_slabs_print_plan(s, w->slabs, 0, 1, LABELS, 0);
-    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, LABELS));
+    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, LABELS, 0));
+    if (w->slabs->plan > 0) return LOB_OK;
     LOB_TRY(lob_slabs_each(s, w->slabs, see_extremes, w));
     LOB_TRY(share_extremes(s, w));
     w->fine = lob_fine_levels_of(&w->extremes, w->slabs->volume.type);

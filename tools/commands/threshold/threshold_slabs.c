@@ -58,8 +58,8 @@ static lob_status find_thresholds(lob_session *s, work *w)
     const lob_threshold_parts parts = {
         .each = each_slab, .user = &c, .team = s->team, .image = &w->slabs->volume};
     const int64_t bytes = lob_threshold_voxel_bytes(&common->set);
-    if (w->slabs->plan > 0) return lob_slabs_print_plan(s, w->slabs, 0, 1, bytes, 1);
-    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, bytes));
+    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, bytes, 1));
+    if (w->slabs->plan > 0) return LOB_OK;
     const lob_status st =
         lob_threshold_of_parts(&common->stats, &parts, &common->options, &s->context, &s->error);
     return lob_session_name(s, st, w->slabs->path, NULL);
