@@ -5,6 +5,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 lob_view lob_view_whole(lob_dims dims)
@@ -112,6 +113,20 @@ void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type ty
     const uint64_t flip = type == LOB_U64 ? 0 : UINT64_C(1) << 63;
     if ((part->low_bits ^ flip) < (all->low_bits ^ flip)) all->low_bits = part->low_bits;
     if ((part->high_bits ^ flip) > (all->high_bits ^ flip)) all->high_bits = part->high_bits;
+}
+
+lob_status lob_extremes_of_team(lob_extremes *extremes, lob_team *team, lob_type type,
+                                lob_error *error)
+{
+    const int size = lob_team_size(team);
+    if (size == 1) return LOB_OK;
+    lob_extremes *const all = calloc((size_t)size, sizeof *all);
+    lob_status st = all ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for a team");
+    st = lob_team_agree(team, st, error);
+    if (st == LOB_OK) st = lob_team_share(team, all, extremes, sizeof *all, error);
+    for (int r = 0; st == LOB_OK && r < size; r++) lob_extremes_widen(extremes, &all[r], type);
+    free(all);
+    return st;
 }
 
 static void row_extremes(lob_extremes *e, bool *whole, const uint8_t *is_data,

@@ -14,6 +14,7 @@
 #ifndef LOB_LEVELS_H
 #define LOB_LEVELS_H
 
+#include "kernels/team/team.h"
 #include "volumes/volume.h"
 
 LOB_BEGIN_DECLS
@@ -71,6 +72,11 @@ typedef struct {
 
 /* Widen the extremes of voxels of this type by those of others. */
 void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type type);
+
+/* Widen each rank's extremes by those of all ranks. Returns LOB_OK, LOB_ENOMEM or what
+ * lob_team_share does. */
+lob_status lob_extremes_of_team(lob_extremes *extremes, lob_team *team, lob_type type,
+                                lob_error *error);
 
 /*
  * Make the mapping from the extremes of the data.

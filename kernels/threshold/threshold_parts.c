@@ -36,22 +36,6 @@ static lob_status see_counts(void *visitor, const lob_threshold_input *part)
     return lob_histogram_add_counts(w->counts, &w->bins, w->selection, &in, w->context, w->error);
 }
 
-/* The extremes of all ranks' parts. */
-static lob_status find_extremes(search *w)
-{
-    lob_team *const team = w->parts->team;
-    const int size = lob_team_size(team);
-    lob_extremes *all = NULL;
-    LOB_TRY(w->parts->each(w->parts->user, see_extremes, w));
-    if (size == 1) return LOB_OK;
-    LOB_TRY(lob_budget_alloc(&w->budget, &all, size, sizeof *all, w->error));
-    const lob_status st = lob_team_share(team, all, &w->extremes, sizeof *all, w->error);
-    for (int r = 0; st == LOB_OK && r < size; r++)
-        lob_extremes_widen(&w->extremes, &all[r], w->parts->image->type);
-    lob_budget_free(&w->budget, all, size, sizeof *all);
-    return st;
-}
-
 /* The counts of all ranks' parts, in place of those before. */
 static lob_status count(search *w, int64_t columns)
 {
@@ -68,7 +52,8 @@ static lob_status find_otsu(lob_threshold_stats *stats, search *w,
                             const lob_threshold_options *options)
 {
     const lob_volume *const image = w->parts->image;
-    LOB_TRY(find_extremes(w));
+    LOB_TRY(w->parts->each(w->parts->user, see_extremes, w));
+    LOB_TRY(lob_extremes_of_team(&w->extremes, w->parts->team, image->type, w->error));
     lob_histogram_settle(&w->bins, &w->extremes, image->type);
     if (w->bins.count > 0) LOB_TRY(count(w, w->bins.count));
     const lob_status st =

@@ -123,20 +123,6 @@ static lob_status measure_slab(lob_session *s, const lob_slab *slab, void *user)
 
 /* ---- ranks ---- */
 
-/* The extremes of all ranks' planes. */
-static lob_status share_extremes(lob_session *s, work *w)
-{
-    const int size = lob_team_size(s->team);
-    lob_extremes *const all = lob_session_array(s, size, sizeof *all, w->slabs->path);
-    if (!all) return LOB_ENOMEM;
-    const lob_status st = lob_team_share(s->team, all, &w->extremes, sizeof *all, &s->error);
-    for (int r = 0; st == LOB_OK && r < size; r++)
-        lob_extremes_widen(&w->extremes, &all[r], w->slabs->volume.type);
-    free(all);
-    lob_session_give(s, size * (int64_t)sizeof *all);
-    return st;
-}
-
 /* Rank 0 takes the list of another rank. */
 static lob_status take_list(lob_session *s, work *w, int from)
 {
@@ -209,8 +195,9 @@ static lob_status make(lob_session *s, work *w)
     LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, LABELS, 0));
     if (w->slabs->plan > 0) return LOB_OK;
     LOB_TRY(lob_slabs_each(s, w->slabs, see_extremes, w));
-    LOB_TRY(share_extremes(s, w));
-    w->fine = lob_fine_levels_of(&w->extremes, w->slabs->volume.type);
+    const lob_type type = w->slabs->volume.type;
+    LOB_TRY(lob_extremes_of_team(&w->extremes, s->team, type, &s->error));
+    w->fine = lob_fine_levels_of(&w->extremes, type);
     LOB_TRY(lob_slabs_each(s, w->slabs, measure_slab, w));
     for (int r = 1; r < lob_team_size(s->team); r++) LOB_TRY(take_list(s, w, r));
     return lob_team_rank(s->team) == 0 ? write_table(s, w) : LOB_OK;
