@@ -260,29 +260,26 @@ static bool open_stream(worker *w, int level, int strategy)
     return true;
 }
 
-/* Are three bytes of four what they were so many bytes before? */
-static bool repeats_after(const unsigned char *bytes, size_t n, size_t apart)
+/* Are so many bytes of a thousand what they were `apart` bytes before? */
+static bool repeats_after(const unsigned char *bytes, size_t n, size_t apart, size_t thousandths)
 {
     size_t alike = 0;
     if (n <= apart) return true;
     for (size_t i = apart; i < n; i++) alike += bytes[i] == bytes[i - apart];
-    return 4 * alike >= 3 * (n - apart);
+    return 1000 * alike >= thousandths * (n - apart);
 }
 
 /* Not what 8 bytes before, which hold voxels of 1, 2, 4 and 8 bytes, or 24, of colours, say again.
  */
 static bool is_noise(const unsigned char *bytes, size_t n)
 {
-    return !repeats_after(bytes, n, 8) && !repeats_after(bytes, n, 24);
+    return !repeats_after(bytes, n, 8, 750) && !repeats_after(bytes, n, 24, 750);
 }
 
-/* Are all but six bytes of a thousand like the byte before? Then runs say nearly all that there is.
- */
+/* All but six bytes of a thousand go on as the byte before: runs say nearly all that there is. */
 static bool is_runs(const unsigned char *bytes, size_t n)
 {
-    size_t alike = 0;
-    for (size_t i = 1; i < n; i++) alike += bytes[i] == bytes[i - 1];
-    return 1000 * alike >= 994 * n;
+    return repeats_after(bytes, n, 1, 994);
 }
 
 static bool open_worker(worker *w, int level)
