@@ -206,8 +206,7 @@ const lob_command lob_command_doctor = {
         "Prints version, threads, memory, libraries, plugins for MPI, the folder of recipes and "
         "the GPUs that there are, and runs every algorithm on a small phantom: on the CPU and on "
         "each GPU the results must have the bytes that they have everywhere. It takes a second "
-        "or so. Under mpirun or "
-        "srun every task does so, and says how many they are.\n"
+        "or so. Under mpirun or srun every task does so, and says how many they are.\n"
         "Ends with 70 where a result is wrong, and with 69 where --device names a GPU that is not "
         "available; a machine without one is in order.",
     .examples = "lobule doctor\nlobule doctor --device cuda --json",

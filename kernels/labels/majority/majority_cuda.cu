@@ -6,8 +6,8 @@
  * others are left then, they are listed with the rows and the planes that hold them and taken in
  * turn, those with most voxels near the tile first, until no voxel can change any more. Where more
  * labels occur than a list holds, they are taken in ascending order, and the whole neighbourhood is
- * read for each. For a label its part of the
- * neighbourhood goes through three passes, a group of planes at a time:
+ * read for each. For a label its part of the neighbourhood goes through three passes, a group of
+ * planes at a time:
  *
  *   along x  a warp reads rows; which of their voxels hold the label are the bits of words, and
  *            tables give the weight of 8 bits at a time

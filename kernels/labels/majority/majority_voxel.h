@@ -16,7 +16,7 @@ LOB_BOTH uint32_t lob_majority_inside(const uint32_t *before, int32_t radius, in
 
 /*
  * What weights are compared by: of equal weights the voxel's own label comes first where it is
- * preferred, else the one that is looked at first, the smallest.
+ * preferred, else the smallest.
  */
 LOB_BOTH uint32_t lob_majority_key(uint32_t weight, bool own)
 {
