@@ -39,14 +39,14 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Under sanitizers, of a table of more than 30 rows each third is run, as of cases() a quarter."""
+    """Under sanitizers, of a table of more than 6 rows each third is run, as of cases() a quarter."""
     if "LOBULE_SANITIZED" not in os.environ:
         return
     tables = Counter(item.originalname for item in items)
     seen, left = Counter(), []
     for item in items:
         seen[item.originalname] += 1
-        if tables[item.originalname] > 30 and seen[item.originalname] % 3:
+        if tables[item.originalname] > 6 and seen[item.originalname] % 3:
             left.append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in set(left)]
