@@ -242,6 +242,14 @@ def test_rank_0_alone_prints_help_and_what_is_misspelt(tmp_path, kind):
         assert_refused(ranked(kind, 3, *arguments, cwd=tmp_path), 64, arguments[-1])
 
 
+@pytest.mark.skipif("mpich" not in KINDS, reason="it takes its number of tasks from elsewhere")
+@pytest.mark.parametrize("node, tasks", [("0", 2), ("2", 2), ("3", 5)])
+def test_tasks_of_each_node_are_told_as_slurm_does(tmp_path, node, tasks):
+    around = ["env", "MPI_LOCALNRANKS=2(x3),5", f"SLURM_NODEID={node}", PROGRAM, "doctor", "--json", "--device", "cpu"]
+    done = subprocess.run(["mpirun.mpich", "-n", "2", *around], cwd=tmp_path, env=AROUND, capture_output=True, text=True, timeout=120)
+    assert json.loads(done.stdout)["ranks"]["tasks_here"] == tasks, done.stderr
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_doctor_lists_launcher_and_plugins(tmp_path, kind):
     done = ranked(kind, 2, "doctor", "--json", "--device", "cpu", "--threads", "1", cwd=tmp_path)

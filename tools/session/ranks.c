@@ -125,10 +125,22 @@ lob_team *lob_ranks(void)
     return mpi ? &all : NULL;
 }
 
+/* mpirun tells a number, Slurm those of all nodes: "2(x3),5" is two on each of three, then five. */
 int lob_ranks_here(void)
 {
-    const int k = launcher(), here = k < 0 ? 1 : number_of(launchers[k].here, 1);
-    return here > 1 ? here : 1;
+    const int k = launcher();
+    const char *list = k < 0 ? NULL : getenv(launchers[k].here);
+    int node = list && strpbrk(list, "(,") ? number_of("SLURM_NODEID", 0) : 0;
+    while (list && *list) {
+        char *end;
+        const int tasks = (int)strtol(list, &end, 10);
+        const int nodes = strncmp(end, "(x", 2) == 0 ? (int)strtol(end + 2, &end, 10) : 1;
+        if (node < nodes && tasks > 0) return tasks;
+        node -= nodes;
+        list = strchr(end, ',');
+        if (list) list++;
+    }
+    return 1;
 }
 
 const char *lob_ranks_launcher(void)
