@@ -17,6 +17,8 @@
 #include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
 #include "kernels/labels/label_steps.h"
+#include "kernels/maxima/maxima.h"
+#include "kernels/merge/basins.h"
 #include "kernels/morphology/morphology.h"
 #include "kernels/refine/refine.h"
 #include "kernels/regions/regions.h"
@@ -27,6 +29,9 @@
 LOB_BEGIN_DECLS
 
 __typeof__(lob_appearance_cpu) lob_appearance_cuda;
+
+/* Working memory on the device: 8 bytes a label, and 256 or more a label for the table of pairs. */
+__typeof__(lob_basins_cpu) lob_basins_cuda;
 __typeof__(lob_components_cpu) lob_components_cuda;
 
 /*
@@ -48,6 +53,9 @@ __typeof__(lob_filter_cpu) lob_filter_cuda;
  * keys. How it works: kernels/growcut/gpu/section_batch_cuda.cuh. */
 __typeof__(lob_growcut_cpu) lob_growcut_cuda;
 __typeof__(lob_labels_cpu) lob_labels_cuda;
+
+/* Heights are the CPU's work: an image of the device is copied for them. */
+__typeof__(lob_maxima_cpu) lob_maxima_cuda;
 
 /* Work on arrays of the device may still be under way when this returns. */
 __typeof__(lob_morphology_cpu) lob_morphology_cuda;

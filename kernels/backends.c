@@ -10,12 +10,14 @@
 static const lob_backend cpu = {
     .name = "cpu",
     .appearance = lob_appearance_cpu,
+    .basins = lob_basins_cpu,
     .growcut = lob_growcut_cpu,
     .supervoxels = lob_supervoxels_cpu,
     .components = lob_components_cpu,
     .filter = lob_filter_cpu,
     .distance = lob_distance_cpu,
     .labels = lob_labels_cpu,
+    .maxima = lob_maxima_cpu,
     .morphology = lob_morphology_cpu,
     .refine = lob_refine_cpu,
     .regions = lob_regions_cpu,
@@ -38,6 +40,9 @@ static const lob_backend cpu = {
 IN_TURN(appearance, (shares, stats, in, options, context, error), void *shares,
         lob_appearance_stats *stats, const lob_appearance_input *in,
         const lob_appearance_options *options)
+IN_TURN(basins, (to, stats, grid, image, options, context, error), int32_t *to,
+        lob_basins_stats *stats, const lob_label_grid *grid, const lob_volume *image,
+        const lob_basins_options *options)
 IN_TURN(growcut, (out, stats, in, options, context, error), const lob_growcut_output *out,
         lob_growcut_stats *stats, const lob_growcut_input *in, const lob_growcut_options *options)
 IN_TURN(components, (out, in, options, context, error), lob_components_output *out,
@@ -48,6 +53,8 @@ IN_TURN(distance, (out, in, options, context, error), const lob_distance_output 
         const lob_distance_input *in, const lob_distance_options *options)
 IN_TURN(labels, (out, in, options, context, error), lob_labels_output *out,
         const lob_labels_input *in, const lob_labels_options *options)
+IN_TURN(maxima, (out, in, options, context, error), lob_maxima_output *out,
+        const lob_maxima_input *in, const lob_maxima_options *options)
 IN_TURN(morphology, (out, in, how, radius, context, error), void *out,
         const lob_morphology_input *in, lob_morphology how, double radius)
 IN_TURN(refine, (out, stats, in, options, context, error), void *out, lob_refine_stats *stats,
@@ -66,11 +73,13 @@ IN_TURN(threshold, (labels, stats, in, options, context, error), uint8_t *labels
 static const lob_backend cuda = {
     .name = "cuda",
     .appearance = appearance,
+    .basins = basins,
     .growcut = growcut,
     .components = components,
     .filter = filter,
     .distance = distance,
     .labels = labels,
+    .maxima = maxima,
     .morphology = morphology,
     .refine = refine,
     .regions = regions,

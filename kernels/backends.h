@@ -19,6 +19,8 @@
 #include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
 #include "kernels/labels/label_steps.h"
+#include "kernels/maxima/maxima.h"
+#include "kernels/merge/basins.h"
 #include "kernels/morphology/morphology.h"
 #include "kernels/refine/refine.h"
 #include "kernels/regions/regions.h"
@@ -33,6 +35,9 @@ typedef struct {
     lob_status (*appearance)(void *shares, lob_appearance_stats *stats,
                              const lob_appearance_input *in, const lob_appearance_options *options,
                              const lob_context *context, lob_error *error);
+    lob_status (*basins)(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
+                         const lob_volume *image, const lob_basins_options *options,
+                         const lob_context *context, lob_error *error);
     lob_status (*growcut)(const lob_growcut_output *out, lob_growcut_stats *stats,
                           const lob_growcut_input *in, const lob_growcut_options *options,
                           const lob_context *context, lob_error *error);
@@ -51,6 +56,9 @@ typedef struct {
                            lob_error *error);
     lob_status (*labels)(lob_labels_output *out, const lob_labels_input *in,
                          const lob_labels_options *options, const lob_context *context,
+                         lob_error *error);
+    lob_status (*maxima)(lob_maxima_output *out, const lob_maxima_input *in,
+                         const lob_maxima_options *options, const lob_context *context,
                          lob_error *error);
     lob_status (*morphology)(void *out, const lob_morphology_input *in, lob_morphology how,
                              double radius, const lob_context *context, lob_error *error);

@@ -17,10 +17,9 @@
  * digits, so that it can be written down in full: `lobule cells --print-recipe` does that in lines
  * of other commands, which give the same bytes.
  *
- * Filters, thresholds, distances, floods and steps on labels run on the backend, and what lies
- * between them stays where its context computes. Maxima and basins exist on the CPU alone, and so
- * do comparing a voxel with its surroundings and what lob_cells_choose looks at voxel by voxel: on
- * a GPU their voxels are copied, for lob_cells 13 to 16 bytes each.
+ * All steps run on the backend, and what lies between them stays where its context computes. Only
+ * the heights of maxima, which cells between walls need, are the CPU's work: on a GPU the smoothed
+ * image is copied for them.
  *
  * Same bytes on every backend and thread count.
  */

@@ -27,9 +27,8 @@ lob_cells_options lob_cells_defaults(bool walls)
 typedef struct {
     lob_cells_job job;
     const lob_cells_options *options;
-    const lob_volume *image; /* where it is, */
-    const lob_volume *seen;  /* and in ordinary memory */
-    uint8_t *above;          /* which voxels are bright */
+    const lob_volume *image; /* where the context computes */
+    lob_cells_voxels above;  /* which voxels are bright */
     int dimensions;          /* axes with several voxels */
     double size_mm, threshold, brightest, contrast, level;
 } choice;
@@ -37,10 +36,11 @@ typedef struct {
 /* Otsu's threshold of an image, and which voxels are above it. */
 static lob_status split(choice *c, lob_threshold_stats *stats, const lob_volume *image)
 {
-    const lob_threshold_input in = {.image = image};
+    const lob_threshold_input in = {.image = image, .place = image->place};
     const lob_threshold_options options = lob_threshold_defaults();
     const lob_context context = lob_cells_context(&c->job);
-    return c->job.backend->threshold(c->above, stats, &in, &options, &context, c->job.error);
+    return c->job.backend->threshold(c->above.volume.data, stats, &in, &options, &context,
+                                     c->job.error);
 }
 
 /* How much brighter than its surroundings every voxel is. */
@@ -49,12 +49,11 @@ static lob_status compare_around(choice *c, lob_cells_voxels *around, const lob_
     const lob_filter_step box =
         lob_cells_along(LOB_FILTER_BOX, smooth, c->options->around * c->size_mm);
     LOB_TRY(lob_cells_filter(&c->job, around, smooth, &box, 1));
-    LOB_TRY(lob_cells_to_memory(&c->job, around));
-    const lob_volume *const difference = &around->memory;
-    const float *const here = smooth->data;
-    float *const values = difference->data;
-    for (int64_t i = 0; i < lob_voxels(smooth); i++) values[i] = here[i] - values[i];
-    return LOB_OK;
+    lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_LEAST, lob_voxels(smooth), NULL);
+    p.sign = 1;
+    p.here = smooth->data;
+    p.to = around->volume.data;
+    return lob_cells_run(&c->job, NULL, &p);
 }
 
 /*
@@ -62,31 +61,35 @@ static lob_status compare_around(choice *c, lob_cells_voxels *around, const lob_
  * these and all the rest separates the values less than the mean does that cuts one normal
  * distribution in halves.
  */
-static bool few_hide_others(const choice *c, const lob_threshold_stats *stats,
-                            const lob_volume *difference)
+static lob_status few_hide_others(choice *c, bool *hide, const lob_threshold_stats *stats,
+                                  const lob_volume *difference)
 {
     const double of_one_class = 2 / 3.14159265358979, few = 0.05;
-    const float *const values = difference->data;
-    int64_t data = 0, brighter = 0;
-    for (int64_t i = 0; i < lob_voxels(difference); i++) {
-        data += isfinite(values[i]);
-        brighter += c->above[i];
-    }
-    return stats->separability < of_one_class && (double)brighter < few * (double)data;
+    lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_COUNT, lob_voxels(difference), NULL);
+    lob_cells_sums sums;
+    p.here = difference->data;
+    p.marks = c->above.volume.data;
+    LOB_TRY(lob_cells_run(&c->job, &sums, &p));
+    *hide =
+        stats->separability < of_one_class && (double)sums.number[1] < few * (double)sums.number[0];
+    return LOB_OK;
 }
 
-/* Make what is above no brighter than the least bright of it; returns whether that changed it. */
-static bool dim(choice *c, const lob_volume *smooth)
+/* Make what is above no brighter than the least bright of it; changed: whether that did. */
+static lob_status dim(choice *c, bool *changed, const lob_volume *smooth)
 {
-    float *const values = smooth->data;
     const double before = c->brightest;
-    const int64_t n = lob_voxels(smooth);
-    bool changed = false;
-    for (int64_t i = 0; i < n; i++)
-        if (c->above[i]) c->brightest = fmin(c->brightest, (double)values[i]);
-    for (int64_t i = 0; i < n; i++)
-        if ((double)values[i] > c->brightest) values[i] = (float)c->brightest, changed = true;
-    return changed && c->brightest < before;
+    lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_DIMMEST, lob_voxels(smooth), NULL);
+    lob_cells_sums sums;
+    p.here = p.to = smooth->data;
+    p.marks = c->above.volume.data;
+    LOB_TRY(lob_cells_run(&c->job, &sums, &p));
+    c->brightest = fmin(before, sums.real[0]);
+    p.kind = LOB_CELLS_BOUND;
+    p.level = c->brightest;
+    LOB_TRY(lob_cells_run(&c->job, &sums, &p));
+    *changed = sums.number[0] > 0 && c->brightest < before;
+    return LOB_OK;
 }
 
 /* What is brighter than its surroundings, by a share of Otsu's threshold of that difference. */
@@ -95,40 +98,34 @@ static lob_status measure_bodies(choice *c, lob_volume *smooth)
     lob_cells_voxels around = lob_cells_nothing();
     lob_threshold_stats stats = {.separability = NAN};
     lob_status st;
+    bool again = false;
     c->brightest = INFINITY;
-    for (;;) {
+    do {
         st = compare_around(c, &around, smooth);
-        if (st == LOB_OK) st = split(c, &stats, &around.memory);
-        if (st != LOB_OK || !few_hide_others(c, &stats, &around.memory) || !dim(c, smooth)) break;
+        if (st == LOB_OK) st = split(c, &stats, &around.volume);
+        if (st == LOB_OK) st = few_hide_others(c, &again, &stats, &around.volume);
+        if (st == LOB_OK && again) st = dim(c, &again, smooth);
         lob_cells_drop(&c->job, &around);
-    }
+    } while (st == LOB_OK && again);
     /* In tissue that is mostly bright, what is dark parts first; brighter is brighter all the same.
      */
     c->threshold = fmax(stats.threshold[0], 0);
-    const double least = c->options->bright * c->threshold;
-    const float *const difference = around.memory.data;
-    for (int64_t i = 0; i < lob_voxels(smooth) && st == LOB_OK; i++)
-        c->above[i] = (double)difference[i] > least;
-    lob_cells_drop(&c->job, &around);
     return st;
 }
 
 /* Otsu's threshold between walls and what is inside, and the means of both. */
 static lob_status measure_walls(choice *c, lob_volume *smooth)
 {
-    const float *const values = smooth->data;
-    double sum[2] = {0, 0};
-    int64_t count[2] = {0, 0};
+    lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_CLASSES, lob_voxels(smooth), NULL);
+    lob_cells_sums sums;
     lob_threshold_stats stats;
     LOB_TRY(split(c, &stats, smooth));
     c->threshold = stats.threshold[0];
-    for (int64_t i = 0; i < lob_voxels(smooth); i++) {
-        if (!isfinite(values[i])) continue;
-        sum[c->above[i]] += (double)values[i];
-        count[c->above[i]]++;
-    }
-    c->level = sum[1] / (double)count[1];
-    c->contrast = c->level - sum[0] / (double)count[0];
+    p.here = smooth->data;
+    p.marks = c->above.volume.data;
+    LOB_TRY(lob_cells_run(&c->job, &sums, &p));
+    c->level = sums.real[1] / (double)sums.number[1];
+    c->contrast = c->level - sums.real[0] / (double)sums.number[0];
     return LOB_OK;
 }
 
@@ -139,12 +136,12 @@ static lob_status measure(choice *c, double sigma_mm, bool as_bodies)
     lob_cells_voxels smooth = lob_cells_nothing();
     LOB_TRY(lob_cells_step(&c->job, (1 + c->job.to) / 2));
     lob_status st = lob_cells_filter(&c->job, &smooth, c->image, &step, 1);
-    if (st == LOB_OK) st = lob_cells_to_memory(&c->job, &smooth);
-    if (st == LOB_OK)
-        lob_cells_put_at_gaps(smooth.memory.data, c->seen, &(float){NAN}, sizeof(float));
+    lob_cells_pass gaps = lob_cells_pass_of(LOB_CELLS_GAPS, lob_voxels(c->image), c->image);
+    gaps.to = smooth.volume.data;
+    if (st == LOB_OK && lob_cells_may_have_gaps(c->image)) st = lob_cells_run(&c->job, NULL, &gaps);
     /* how often bodies are compared with what is around is not known: the bar waits there */
     if (st == LOB_OK) st = lob_cells_step(&c->job, c->job.to);
-    if (st == LOB_OK) st = (as_bodies ? measure_bodies : measure_walls)(c, &smooth.memory);
+    if (st == LOB_OK) st = (as_bodies ? measure_bodies : measure_walls)(c, &smooth.volume);
     c->job.to = 1;
     lob_cells_drop(&c->job, &smooth);
     return st;
@@ -232,22 +229,21 @@ lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
     choice c = {
         .job = lob_cells_begin(backend, context, error),
         .options = options,
-        .image = image,
         .size_mm = options->size_mm,
+        .above = lob_cells_nothing(),
     };
-    const int64_t n = lob_voxels(image);
     lob_cells_voxels whole = lob_cells_nothing();
     LOB_TRY(check(options, image, error));
     for (int a = 0; a < 3; a++) c.dimensions += lob_side(image->dims, a) > 1;
     LOB_TRY(lob_cells_given(&c.job, &whole, image));
-    c.seen = &whole.memory;
-    lob_status st = lob_budget_alloc(&c.job.budget, &c.above, n, 1, error);
+    c.image = &whole.volume;
+    lob_status st = lob_cells_make(&c.job, &c.above, image, LOB_U8);
     if (st == LOB_OK && isinf(options->size_mm))
-        st = lob_cells_size(&c.size_mm, &c.job, c.above, image, c.seen, options->walls);
+        st = lob_cells_size(&c.size_mm, &c.job, &c.above, c.image, options->walls);
     if (st == LOB_OK) st = check_size(&c);
     if (st == LOB_OK) st = measure(&c, options->smooth * c.size_mm, !options->walls);
     if (st == LOB_OK) *plan = plan_of(&c);
-    lob_budget_free(&c.job.budget, c.above, n, 1);
+    lob_cells_drop(&c.job, &c.above);
     lob_cells_drop(&c.job, &whole);
     return st;
 }

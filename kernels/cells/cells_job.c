@@ -44,7 +44,7 @@ lob_context lob_cells_context(lob_cells_job *j)
 
 lob_cells_voxels lob_cells_nothing(void)
 {
-    return (lob_cells_voxels){.memory = lob_volume_empty(), .device = lob_volume_empty()};
+    return (lob_cells_voxels){.volume = lob_volume_empty()};
 }
 
 /* An image's grid alone. */
@@ -62,20 +62,6 @@ static int64_t bytes_of(const lob_volume *volume)
     return lob_product(lob_voxels(volume), (int64_t)lob_type_of(volume->type)->bytes, 1, 1);
 }
 
-/* The same voxels, which belong to the other one. */
-static lob_volume view_of(const lob_volume *v)
-{
-    lob_volume view = *v;
-    view.borrowed = true;
-    view.release = NULL;
-    return view;
-}
-
-static bool computes_in_memory(const lob_cells_job *j)
-{
-    return lob_context_place(j->caller).kind == LOB_PLACE_MEMORY;
-}
-
 static lob_status hold(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *grid)
 {
     *out = lob_cells_nothing();
@@ -89,54 +75,28 @@ lob_status lob_cells_make(lob_cells_job *j, lob_cells_voxels *out, const lob_vol
 {
     const lob_volume grid = grid_of(image, type);
     LOB_TRY(hold(j, out, &grid));
-    const lob_status st = lob_volume_at(&out->device, &grid, type, 1, j->caller, j->error);
-    if (st == LOB_OK && computes_in_memory(j)) {
-        out->memory = out->device;
-        out->device = view_of(&out->memory);
-    }
+    const lob_status st = lob_volume_at(&out->volume, &grid, type, 1, j->caller, j->error);
     if (st != LOB_OK) lob_cells_drop(j, out);
     return st;
 }
 
-lob_status lob_cells_take(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
-                          void *data, lob_type type)
-{
-    const lob_volume grid = grid_of(image, type);
-    const lob_status st = hold(j, out, &grid);
-    if (st != LOB_OK) {
-        free(data);
-        return st;
-    }
-    out->memory = grid;
-    out->memory.data = data;
-    if (computes_in_memory(j)) out->device = view_of(&out->memory);
-    return LOB_OK;
-}
-
-static lob_status copy(lob_cells_job *j, lob_volume *to, const lob_volume *from, lob_place place)
-{
-    return to->data ? LOB_OK : lob_volume_move(to, from, place, j->caller, j->error);
-}
-
-lob_status lob_cells_to_memory(lob_cells_job *j, lob_cells_voxels *v)
-{
-    return copy(j, &v->memory, &v->device, (lob_place){0});
-}
-
-lob_status lob_cells_to_device(lob_cells_job *j, lob_cells_voxels *v)
-{
-    return copy(j, &v->device, &v->memory, lob_context_place(j->caller));
-}
-
 lob_status lob_cells_given(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image)
 {
-    *out = lob_cells_nothing();
-    lob_volume given = view_of(image);
+    const lob_place place = lob_context_place(j->caller);
+    lob_volume given = *image;
+    given.borrowed = true;
+    given.release = NULL;
     given.header = (lob_header){.format = NULL};
     given.names = (lob_label_names){.rows = NULL};
-    if (image->place.kind != LOB_PLACE_MEMORY) return copy(j, &out->memory, &given, (lob_place){0});
-    out->memory = given;
-    return LOB_OK;
+    *out = lob_cells_nothing();
+    if (lob_place_same(image->place, place)) {
+        out->volume = given;
+        return LOB_OK;
+    }
+    LOB_TRY(hold(j, out, image));
+    const lob_status st = lob_volume_move(&out->volume, &given, place, j->caller, j->error);
+    if (st != LOB_OK) lob_cells_drop(j, out);
+    return st;
 }
 
 lob_status lob_cells_hand_over(lob_cells_job *j, lob_volume *out, lob_volume *made, lob_place place)
@@ -144,7 +104,7 @@ lob_status lob_cells_hand_over(lob_cells_job *j, lob_volume *out, lob_volume *ma
     *out = *made;
     if (lob_place_same(made->place, place)) return LOB_OK;
     *out = lob_volume_empty();
-    const lob_status st = copy(j, out, made, place);
+    const lob_status st = lob_volume_move(out, made, place, j->caller, j->error);
     lob_volume_free(made);
     return st;
 }
@@ -152,23 +112,42 @@ lob_status lob_cells_hand_over(lob_cells_job *j, lob_volume *out, lob_volume *ma
 void lob_cells_drop(lob_cells_job *j, lob_cells_voxels *v)
 {
     lob_budget_release(&j->budget, v->held);
-    lob_volume_free(&v->device);
-    lob_volume_free(&v->memory);
+    lob_volume_free(&v->volume);
     v->held = 0;
 }
 
-void lob_cells_put_at_gaps(void *data, const lob_volume *image, const void *value, size_t bytes)
+/* ---- passes and maxima ---- */
+
+lob_cells_pass lob_cells_pass_of(lob_cells_pass_kind kind, int64_t n, const lob_volume *image)
 {
-    enum { PIECE = 512 };
-    const int64_t n = lob_voxels(image);
-    for (int64_t first = 0; first < n; first += PIECE) {
-        double values[PIECE];
-        const int64_t count = n - first < PIECE ? n - first : PIECE;
-        lob_values(values, image->data, image->type, first, count);
-        for (int64_t i = 0; i < count; i++)
-            if (!isfinite(image->slope * values[i] + image->inter))
-                memcpy((char *)data + (size_t)(first + i) * bytes, value, bytes);
-    }
+    lob_cells_pass p = {.kind = kind, .n = n};
+    if (!image) return p;
+    p.stored = image->data;
+    p.type = image->type;
+    p.slope = image->slope;
+    p.inter = image->inter;
+    return p;
+}
+
+bool lob_cells_may_have_gaps(const lob_volume *image)
+{
+    const lob_type_info *const type = lob_type_of(image->type);
+    return !type->is_integer || !isfinite(image->slope * type->lowest + image->inter) ||
+           !isfinite(image->slope * type->highest + image->inter);
+}
+
+lob_status lob_cells_maxima(lob_cells_job *j, lob_maxima_output *found, const lob_volume *image,
+                            const uint8_t *mask, const lob_maxima_options *options)
+{
+    const int64_t bytes = lob_voxels(image) * (int64_t)sizeof *found->labels;
+    const lob_maxima_input in = {image, mask};
+    lob_maxima_options own = *options;
+    memcpy(own.spacing, image->geometry.spacing_mm, sizeof own.spacing);
+    LOB_TRY(lob_budget_hold(&j->budget, bytes, j->error));
+    const lob_context context = lob_cells_context(j);
+    const lob_status st = j->backend->maxima(found, &in, &own, &context, j->error);
+    lob_budget_release(&j->budget, bytes);
+    return st;
 }
 
 /* ---- filters ---- */
@@ -185,11 +164,9 @@ lob_status lob_cells_filter(lob_cells_job *j, lob_cells_voxels *out, const lob_v
     LOB_TRY(hold(j, out, &grid));
     const lob_context context = lob_cells_context(j);
     lob_status st = j->backend->filter(&result, &in, &options, &context, j->error);
-    lob_volume *const to = computes_in_memory(j) ? &out->memory : &out->device;
     if (st == LOB_OK &&
-        lob_volume_adopt_at(to, &grid, &result.data, LOB_F32, 1, result.device) != LOB_OK)
+        lob_volume_adopt_at(&out->volume, &grid, &result.data, LOB_F32, 1, result.device) != LOB_OK)
         st = lob_fail(j->error, LOB_ENOMEM, "no memory for cells");
-    if (st == LOB_OK && computes_in_memory(j)) out->device = view_of(&out->memory);
     lob_filter_output_free(&result);
     if (st != LOB_OK) lob_cells_drop(j, out);
     return st;

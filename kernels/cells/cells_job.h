@@ -1,9 +1,7 @@
 /*
  * A call of cells.h as its steps see it: what they share. This header is not installed.
  *
- * Voxels between the steps lie where the context computes, and in ordinary memory where a step is
- * the CPU's: a lob_cells_voxels has them at one place or at both, and copies them when they are
- * asked for at the other. Without a GPU both are one.
+ * Voxels between the steps lie where the context computes.
  */
 #ifndef LOB_CELLS_JOB_H
 #define LOB_CELLS_JOB_H
@@ -11,6 +9,9 @@
 #include "kernels/arrays.h"
 #include "kernels/budget.h"
 #include "kernels/cells/cells.h"
+#include "kernels/cells/cells_voxel.h"
+
+LOB_BEGIN_DECLS
 
 typedef struct {
     const lob_backend *backend;
@@ -30,29 +31,21 @@ lob_status lob_cells_step(lob_cells_job *j, double to);
 /* The context of a step's call: its progress is a part of the caller's, its memory what is left. */
 lob_context lob_cells_context(lob_cells_job *j);
 
-/* Voxels on an image's grid, of one channel. data is NULL where they are not. */
+/* Voxels on an image's grid, of one channel, where the context computes. data is NULL where there
+ * are none. */
 typedef struct {
-    lob_volume memory; /* in ordinary memory */
-    lob_volume device; /* where the context computes; a view of memory where that is the same */
-    int64_t held;      /* bytes that the budget counts */
+    lob_volume volume;
+    int64_t held; /* bytes that the budget counts */
 } lob_cells_voxels;
 
 lob_cells_voxels lob_cells_nothing(void);
 
-/* Make voxels where the context computes; they are not set. */
+/* Make voxels; they are not set. */
 lob_status lob_cells_make(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
                           lob_type type);
 
-/* Count voxels that the CPU has made, malloc'ed; they are freed where the budget has no room. */
-lob_status lob_cells_take(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
-                          void *data, lob_type type);
-
-/* An image of the caller's in ordinary memory: a view of it, or a copy. Its scale stays. */
+/* An image of the caller's, wherever it is: a view of it, or a copy. Its scale stays. */
 lob_status lob_cells_given(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image);
-
-/* Have them in ordinary memory, and where the context computes. */
-lob_status lob_cells_to_memory(lob_cells_job *j, lob_cells_voxels *v);
-lob_status lob_cells_to_device(lob_cells_job *j, lob_cells_voxels *v);
 
 /* Give a volume to the caller at a place: itself, or a copy; made is gone afterwards. */
 lob_status lob_cells_hand_over(lob_cells_job *j, lob_volume *out, lob_volume *made,
@@ -61,13 +54,28 @@ lob_status lob_cells_hand_over(lob_cells_job *j, lob_volume *out, lob_volume *ma
 /* Free them; none are fine. */
 void lob_cells_drop(lob_cells_job *j, lob_cells_voxels *v);
 
-/* Write a value of some bytes over those of data where an image is NaN or infinite. */
-void lob_cells_put_at_gaps(void *data, const lob_volume *image, const void *value, size_t bytes);
+/* A pass over voxels. sums: in ordinary memory; NULL: they are not wanted. */
+lob_status lob_cells_run(lob_cells_job *j, lob_cells_sums *sums, const lob_cells_pass *pass);
+
+/* The same of one on a GPU, whose sums are those of the pieces; NULL where it has none. */
+lob_status lob_cells_pass_cuda(lob_cells_sums *of_piece, const lob_cells_pass *p, int64_t pieces,
+                               lob_device *device, lob_budget *budget, lob_error *error);
+
+/* A pass of a kind over so many voxels, its image's where there is one. */
+lob_cells_pass lob_cells_pass_of(lob_cells_pass_kind kind, int64_t n, const lob_volume *image);
+
+/* Can a voxel of an image be NaN or infinite? */
+bool lob_cells_may_have_gaps(const lob_volume *image);
+
+/* Maxima of an image among the voxels of a mask, NULL: of all; both lie where the context
+ * computes. */
+lob_status lob_cells_maxima(lob_cells_job *j, lob_maxima_output *found, const lob_volume *image,
+                            const uint8_t *mask, const lob_maxima_options *options);
 
 /*
  * Run steps on an image, where they begin with a Gaussian with the job's rule for edges.
  *
- *   out    out  float32, where the context computes
+ *   out    out  float32
  *   image  in   wherever it is
  */
 lob_status lob_cells_filter(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
@@ -75,5 +83,7 @@ lob_status lob_cells_filter(lob_cells_job *j, lob_cells_voxels *out, const lob_v
 
 /* A Gaussian of so many mm, or a box of this radius, along the axes of an image. */
 lob_filter_step lob_cells_along(lob_filter_kind kind, const lob_volume *image, double mm);
+
+LOB_END_DECLS
 
 #endif

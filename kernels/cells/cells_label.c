@@ -1,9 +1,6 @@
 /* Labelling cells by a plan: the steps, one after the other, and what lies between them. */
 #include "kernels/cells/cells_job.h"
-#include "kernels/maxima/maxima.h"
-#include "kernels/merge/basins.h"
 #include "volumes/labels.h"
-#include "volumes/voxel_memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,31 +19,21 @@ typedef struct {
 
 /* ---- bodies: what is bright, and how deep ---- */
 
-/* Label what is above the mean around it, less the offset. Returns whether anything is. */
-static bool compare(uint8_t *to, const call *c, const float *here, const float *mean)
+/* Label what is above the mean around it, less the offset. */
+static lob_status mark_bright(call *c, const lob_cells_voxels *smooth, const lob_cells_voxels *mean)
 {
-    const int64_t n = lob_voxels(c->image);
-    bool any = false;
-#pragma omp parallel for num_threads(c->job.caller->threads) schedule(static) reduction(|| : any)
-    for (int64_t i = 0; i < n; i++) {
-        to[i] = isfinite(here[i]) && (double)here[i] > (double)mean[i] - c->plan->offset;
-        any = any || to[i];
-    }
-    return any;
-}
-
-static lob_status mark_bright(call *c, lob_cells_voxels *smooth, lob_cells_voxels *mean)
-{
-    LOB_TRY(lob_cells_to_memory(&c->job, smooth));
-    LOB_TRY(lob_cells_to_memory(&c->job, mean));
-    uint8_t *const bright = lob_voxel_memory(lob_voxels(c->image));
-    if (!bright) return lob_fail(c->job.error, LOB_ENOMEM, "no memory for what is bright");
-    const bool any = compare(bright, c, smooth->memory.data, mean->memory.data);
-    LOB_TRY(lob_cells_take(&c->job, &c->bright, c->image, bright, LOB_U8));
-    if (!any)
-        return lob_fail(c->job.error, LOB_EDATA,
-                        "no voxel is so much brighter than its surroundings that it is a cell's");
-    return lob_cells_to_device(&c->job, &c->bright);
+    lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_BRIGHT, lob_voxels(c->image), NULL);
+    lob_cells_sums sums;
+    LOB_TRY(lob_cells_make(&c->job, &c->bright, c->image, LOB_U8));
+    p.level = c->plan->offset;
+    p.here = smooth->volume.data;
+    p.before = mean->volume.data;
+    p.marks = c->bright.volume.data;
+    LOB_TRY(lob_cells_run(&c->job, &sums, &p));
+    return sums.number[0] ? LOB_OK
+                          : lob_fail(c->job.error, LOB_EDATA,
+                                     "no voxel is so much brighter than its surroundings that it "
+                                     "is a cell's");
 }
 
 static lob_status find_bright(call *c)
@@ -62,7 +49,7 @@ static lob_status find_bright(call *c)
     if (st == LOB_OK)
         st = lob_cells_filter(&c->job, &smooth, c->image, steps, isinf(plan->brightest) ? 1 : 2);
     if (st == LOB_OK) st = lob_cells_step(&c->job, 0.25);
-    if (st == LOB_OK) st = lob_cells_filter(&c->job, &mean, &smooth.device, &box, 1);
+    if (st == LOB_OK) st = lob_cells_filter(&c->job, &mean, &smooth.volume, &box, 1);
     if (st == LOB_OK) st = mark_bright(c, &smooth, &mean);
     lob_cells_drop(&c->job, &smooth);
     lob_cells_drop(&c->job, &mean);
@@ -74,7 +61,7 @@ static lob_status find_depth(call *c)
 {
     const lob_filter_step gaussian =
         lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, c->plan->depth_mm);
-    const lob_volume *const bright = &c->bright.device;
+    const lob_volume *const bright = &c->bright.volume;
     lob_distance_input in = {
         .labels = bright->data, .type = LOB_U8, .dims = bright->dims, .place = bright->place};
     lob_distance_options options = lob_distance_defaults();
@@ -84,61 +71,61 @@ static lob_status find_depth(call *c)
     LOB_TRY(lob_cells_step(&c->job, 0.35));
     lob_status st = lob_cells_make(&c->job, &surface, c->image, LOB_F32);
     if (st == LOB_OK) {
-        const lob_distance_output out = {.distance = surface.device.data};
+        const lob_distance_output out = {.distance = surface.volume.data};
         const lob_context context = lob_cells_context(&c->job);
         st = c->job.backend->distance(&out, &in, &options, &context, c->job.error);
     }
     if (st == LOB_OK) st = lob_cells_step(&c->job, 0.45);
-    if (st == LOB_OK) st = lob_cells_filter(&c->job, &c->valleys, &surface.device, &gaussian, 1);
+    if (st == LOB_OK) st = lob_cells_filter(&c->job, &c->valleys, &surface.volume, &gaussian, 1);
     lob_cells_drop(&c->job, &surface);
     return st;
 }
 
 /* ---- seeds, flood, basins ---- */
 
-/* Maxima of the valleys turned upside down, packed. */
+/* Numbers of maxima as seeds, in the type that basins have. */
+static lob_status narrow(call *c, const int32_t *numbers)
+{
+    const lob_type type = lob_label_type((int32_t)c->stats.seeds);
+    lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_NARROW, lob_voxels(c->image), NULL);
+    LOB_TRY(lob_cells_make(&c->job, &c->seeds, c->image, type));
+    p.type = type;
+    p.numbers = numbers;
+    p.narrow = c->seeds.volume.data;
+    return lob_cells_run(&c->job, NULL, &p);
+}
+
+/* Maxima of the valleys turned upside down. */
 static lob_status find_seeds(call *c)
 {
     const lob_cells_plan *const plan = c->plan;
     lob_maxima_options options = lob_maxima_defaults();
     lob_maxima_output found;
+    lob_volume depth = c->valleys.volume;
     options.height = plan->height;
     options.apart = plan->apart_mm;
-    memcpy(options.spacing, c->image->geometry.spacing_mm, sizeof options.spacing);
-    LOB_TRY(lob_cells_step(&c->job, 0.55));
-    LOB_TRY(lob_cells_to_memory(&c->job, &c->valleys));
-    lob_volume depth = c->valleys.memory;
     depth.slope = -1;
-    const int64_t bytes = lob_voxels(c->image) * (int64_t)sizeof *found.labels;
-    LOB_TRY(lob_budget_hold(&c->job.budget, bytes, c->job.error));
-    const lob_maxima_input in = {&depth, c->bright.memory.data};
-    const lob_context context = lob_cells_context(&c->job);
-    const lob_status st = lob_maxima_cpu(&found, &in, &options, &context, c->job.error);
-    lob_budget_release(&c->job.budget, bytes);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_cells_step(&c->job, 0.55));
+    LOB_TRY(lob_cells_maxima(&c->job, &found, &depth, c->bright.volume.data, &options));
     c->stats.seeds = found.count;
-    lob_volume seeds = depth;
-    seeds.data = found.labels;
-    seeds.type = LOB_I32;
-    seeds.slope = 1;
-    found.labels = NULL;
-    lob_maxima_output_free(&found);
-    if (lob_labels_pack(&seeds, (int32_t)c->stats.seeds) != LOB_OK) {
-        free(seeds.data);
-        return lob_fail(c->job.error, LOB_ENOMEM, "no memory for the seeds");
+    const int64_t bytes = lob_voxels(c->image) * (int64_t)sizeof *found.labels;
+    lob_status st = lob_budget_hold(&c->job.budget, bytes, c->job.error);
+    if (st == LOB_OK) {
+        st = narrow(c, found.labels);
+        lob_budget_release(&c->job.budget, bytes);
     }
-    LOB_TRY(lob_cells_take(&c->job, &c->seeds, c->image, seeds.data, seeds.type));
-    return lob_cells_to_device(&c->job, &c->seeds);
+    lob_maxima_output_free(&found);
+    return st;
 }
 
 static lob_status flood(call *c)
 {
     const lob_growcut_input in = {
-        .image = &c->valleys.device,
-        .seeds = &c->seeds.device,
+        .image = &c->valleys.volume,
+        .seeds = &c->seeds.volume,
         .labels = (int32_t)c->stats.seeds,
-        .mask = c->bright.device.data,
-        .place = c->valleys.device.place,
+        .mask = c->bright.volume.data,
+        .place = c->valleys.volume.place,
     };
     lob_growcut_options options = lob_growcut_defaults();
     lob_growcut_stats stats;
@@ -149,8 +136,8 @@ static lob_status flood(call *c)
         return lob_fail(c->job.error, LOB_EDATA,
                         "only one place is a seed, so everything would be one cell");
     LOB_TRY(lob_cells_step(&c->job, 0.85));
-    LOB_TRY(lob_cells_make(&c->job, &c->basins, c->image, c->seeds.device.type));
-    const lob_growcut_output out = {.labels = c->basins.device.data};
+    LOB_TRY(lob_cells_make(&c->job, &c->basins, c->image, c->seeds.volume.type));
+    const lob_growcut_output out = {.labels = c->basins.volume.data};
     const lob_context context = lob_cells_context(&c->job);
     LOB_TRY(c->job.backend->growcut(&out, &stats, &in, &options, &context, c->job.error));
     c->stats.not_finite = stats.not_finite;
@@ -162,15 +149,14 @@ static lob_status flood(call *c)
 static lob_status join(call *c, lob_labels_rule *rules, int64_t *count)
 {
     const int64_t seeds = c->stats.seeds;
-    LOB_TRY(lob_cells_to_memory(&c->job, &c->basins));
-    const lob_label_grid grid = {c->basins.memory.data, c->basins.memory.type, seeds,
+    const lob_label_grid grid = {c->basins.volume.data, c->basins.volume.type, seeds,
                                  c->image->dims};
     const lob_basins_options options = {.share = c->plan->wall, .level = c->plan->wall_level};
     int32_t *to;
     LOB_TRY(lob_budget_alloc(&c->job.budget, &to, seeds + 1, sizeof *to, c->job.error));
     const lob_context context = lob_cells_context(&c->job);
-    const lob_status st =
-        lob_basins_join(to, NULL, &grid, &c->valleys.memory, &options, &context, c->job.error);
+    const lob_status st = c->job.backend->basins(to, NULL, &grid, &c->valleys.volume, &options,
+                                                 &context, c->job.error);
     *count = 0;
     for (int32_t i = 1; i <= seeds && st == LOB_OK; i++)
         if (to[i] != i) rules[(*count)++] = (lob_labels_rule){i, i, to[i]};
@@ -200,7 +186,7 @@ static lob_status clean(call *c, lob_labels_output *out, lob_labels_rule *rules,
     if (c->plan->wall > 0) LOB_TRY(join(c, rules, &steps[0].rule_count));
     lob_cells_drop(&c->job, &c->valleys);
     lob_cells_drop(&c->job, &c->bright);
-    const lob_volume *const basins = &c->basins.device;
+    const lob_volume *const basins = &c->basins.volume;
     const int first = steps[0].rule_count == 0;
     lob_labels_input in = {
         .labels = basins->data,

@@ -13,7 +13,6 @@
  * walls at the places that are the farthest from them.
  */
 #include "kernels/cells/cells_size.h"
-#include "kernels/maxima/maxima.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,55 +20,48 @@
 
 typedef struct {
     lob_cells_job *job;
-    const lob_volume *image; /* where it is, */
-    const lob_volume *seen;  /* and in ordinary memory */
-    bool walls;
-    uint8_t *above; /* which voxels are above a threshold */
+    const lob_volume *image;
+    bool walls, gaps;        /* gaps: there may be some */
+    lob_cells_voxels *above; /* which voxels are above a threshold */
 } sizing;
 
 /* ---- bumps ---- */
+
+/* NaN where an image has gaps. */
+static lob_status put_gaps(sizing *z, lob_volume *to, const lob_volume *image)
+{
+    lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_GAPS, lob_voxels(to), image);
+    p.to = to->data;
+    return z->gaps ? lob_cells_run(z->job, NULL, &p) : LOB_OK;
+}
 
 /* Smooth, where gaps stay gaps. */
 static lob_status smoothen(sizing *z, lob_cells_voxels *out, const lob_volume *image,
                            const lob_filter_step *gaussian)
 {
     LOB_TRY(lob_cells_filter(z->job, out, image, gaussian, 1));
-    LOB_TRY(lob_cells_to_memory(z->job, out));
-    if (image == z->image) {
-        lob_cells_put_at_gaps(out->memory.data, z->seen, &(float){NAN}, sizeof(float));
-        return LOB_OK;
-    }
-    const float *const from = image->data;
-    float *const to = out->memory.data;
-    for (int64_t i = 0; i < lob_voxels(image); i++)
-        if (isnan(from[i])) to[i] = NAN;
-    return LOB_OK;
+    return put_gaps(z, &out->volume, image);
 }
-
-typedef enum { LEAST, SUM } over_axes;
 
 /* How far a smoothed image lies above itself smoothed more along an axis: over all axes the least,
  * or the sum, about the Laplacian; cells between walls are dark, and lie below. */
 static lob_status rise(sizing *z, lob_cells_voxels *out, const lob_volume *smooth, double sigma_mm,
-                       over_axes what)
+                       lob_cells_pass_kind what)
 {
-    const double more = z->walls && what == SUM ? 1 : 0.64; /* of sigma */
-    const float sign = z->walls && what == LEAST ? -1 : 1;
-    const float *const here = smooth->data;
-    const int64_t n = lob_voxels(smooth);
+    const double more = z->walls && what == LOB_CELLS_SUM ? 1 : 0.64; /* of sigma */
+    lob_cells_pass p = lob_cells_pass_of(what, lob_voxels(smooth), NULL);
+    p.sign = z->walls && what == LOB_CELLS_LEAST ? -1 : 1;
+    p.here = smooth->data;
     *out = lob_cells_nothing();
     for (int a = 0; a < 3; a++) {
         lob_filter_step step = {.kind = LOB_FILTER_GAUSSIAN};
         lob_cells_voxels along = lob_cells_nothing();
         if (lob_side(smooth->dims, a) == 1) continue;
         step.along[a] = more * sigma_mm / smooth->geometry.spacing_mm[a];
-        const lob_status st = smoothen(z, &along, smooth, &step);
-        float *const new = along.memory.data, *const old = out->memory.data;
-#pragma omp parallel for num_threads(z->job->caller->threads) schedule(static) if (st == LOB_OK)
-        for (int64_t i = 0; i < (st == LOB_OK ? n : 0); i++) {
-            const float up = sign * (here[i] - new[i]);
-            new[i] = !old ? up : what == SUM ? old[i] + up : up < old[i] ? up : old[i];
-        }
+        lob_status st = smoothen(z, &along, smooth, &step);
+        p.to = along.volume.data;
+        p.before = out->volume.data;
+        if (st == LOB_OK) st = lob_cells_run(z->job, NULL, &p);
         lob_cells_drop(z->job, out);
         *out = along;
         if (st != LOB_OK) lob_cells_drop(z->job, out);
@@ -81,11 +73,12 @@ static lob_status rise(sizing *z, lob_cells_voxels *out, const lob_volume *smoot
 /* Otsu's threshold, and what is above it. */
 static lob_status split(sizing *z, double *threshold, const lob_volume *image)
 {
-    const lob_threshold_input in = {.image = image};
+    const lob_threshold_input in = {.image = image, .place = image->place};
     const lob_threshold_options options = lob_threshold_defaults();
     const lob_context context = lob_cells_context(z->job);
     lob_threshold_stats stats;
-    LOB_TRY(z->job->backend->threshold(z->above, &stats, &in, &options, &context, z->job->error));
+    LOB_TRY(z->job->backend->threshold(z->above->volume.data, &stats, &in, &options, &context,
+                                       z->job->error));
     *threshold = stats.threshold[0];
     return LOB_OK;
 }
@@ -93,49 +86,47 @@ static lob_status split(sizing *z, double *threshold, const lob_volume *image)
 /* ---- the scale ---- */
 
 /* The cube root of the mean of the cubes of what rises. */
-static double strength(const lob_volume *bumps)
+static lob_status strength(sizing *z, double *strength, const lob_volume *bumps)
 {
-    const float *const values = bumps->data;
-    double sum = 0;
-    int64_t data = 0;
-    for (int64_t i = 0; i < lob_voxels(bumps); i++) {
-        const double v = (double)values[i];
-        if (isfinite(v)) data++;
-        if (v > 0) sum += v * v * v;
-    }
-    return data ? cbrt(sum / (double)data) : 0;
+    lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_CUBES, lob_voxels(bumps), NULL);
+    lob_cells_sums sums;
+    p.here = bumps->data;
+    LOB_TRY(lob_cells_run(z->job, &sums, &p));
+    *strength = sums.number[0] ? cbrt(sums.real[0] / (double)sums.number[0]) : 0;
+    return LOB_OK;
 }
 
 /* Keep every second voxel along the axes where the image is smooth enough. */
 static lob_status thin_out(sizing *z, lob_cells_voxels *smooth, double sigma_mm)
 {
     const double enough = 4; /* voxels of sigma */
-    lob_volume grid = smooth->memory;
-    int64_t step[3] = {1, 1, 1}, *const sides[3] = {&grid.dims.nx, &grid.dims.ny, &grid.dims.nz};
+    lob_volume grid = smooth->volume;
+    lob_cells_voxels thin;
+    int64_t *const sides[3] = {&grid.dims.nx, &grid.dims.ny, &grid.dims.nz};
+    lob_cells_pass p = {
+        .kind = LOB_CELLS_THIN, .here = grid.data, .from = grid.dims, .step = {1, 1, 1}
+    };
     for (int a = 0; a < 3; a++) {
         if (*sides[a] == 1 || sigma_mm < enough * grid.geometry.spacing_mm[a]) continue;
-        step[a] = 2;
+        p.step[a] = 2;
         *sides[a] = (*sides[a] + 1) / 2;
         grid.geometry.spacing_mm[a] *= 2;
     }
-    if (step[0] * step[1] * step[2] == 1) return LOB_OK;
-    const lob_dims all = smooth->memory.dims, dims = grid.dims;
-    const float *const from = smooth->memory.data;
-    float *const to = malloc((size_t)lob_voxels(&grid) * sizeof *to), *at = to;
-    if (!to) return lob_fail(z->job->error, LOB_ENOMEM, "no memory to estimate the size of cells");
-    for (int64_t k = 0; k < dims.nz; k++)
-        for (int64_t j = 0; j < dims.ny; j++) {
-            const float *const row = from + all.nx * (step[1] * j + all.ny * step[2] * k);
-            for (int64_t i = 0; i < dims.nx; i++) *at++ = row[step[0] * i];
-        }
+    if (p.step[0] * p.step[1] * p.step[2] == 1) return LOB_OK;
+    LOB_TRY(lob_cells_make(z->job, &thin, &grid, LOB_F32));
+    p.n = lob_voxels(&grid);
+    p.to = thin.volume.data;
+    p.thinned = grid.dims;
+    const lob_status st = lob_cells_run(z->job, NULL, &p);
     lob_cells_drop(z->job, smooth);
-    return lob_cells_take(z->job, smooth, &grid, to, LOB_F32);
+    *smooth = thin;
+    return st;
 }
 
 /* Smooth to the next scale: the image, or what it was at the scale before. */
 static lob_status to_scale(sizing *z, lob_cells_voxels *smooth, double before_mm, double sigma_mm)
 {
-    const lob_volume *const from = before_mm > 0 ? &smooth->memory : z->image;
+    const lob_volume *const from = before_mm > 0 ? &smooth->volume : z->image;
     const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, from,
                                                  sqrt(sigma_mm * sigma_mm - before_mm * before_mm));
     lob_cells_voxels next = lob_cells_nothing();
@@ -170,7 +161,7 @@ static lob_status find_scale(sizing *z, double *sigma_mm)
     const double ratio = sqrt(2.0), first = 0.6, last = 0.25, share = 0.6;
     const lob_volume *const image = z->image;
     const double finest = lob_least_spacing(image->dims, image->geometry.spacing_mm);
-    double longest = 0, before = 0;
+    double longest = 0, before = 0, of_bumps;
     lob_cells_voxels smooth = lob_cells_nothing();
     strengths s = {.peak = 0};
     lob_status st = LOB_OK;
@@ -183,8 +174,9 @@ static lob_status find_scale(sizing *z, double *sigma_mm)
         st = lob_cells_step(z->job, z->job->to + (share - z->job->to) / 4);
         if (st == LOB_OK) st = to_scale(z, &smooth, before, sigma);
         if (st == LOB_OK) st = lob_cells_step(z->job, z->job->to); /* the bar waits */
-        if (st == LOB_OK) st = rise(z, &bumps, &smooth.memory, sigma, LEAST);
-        if (st == LOB_OK) add_strength(&s, strength(&bumps.memory), sigma, ratio);
+        if (st == LOB_OK) st = rise(z, &bumps, &smooth.volume, sigma, LOB_CELLS_LEAST);
+        if (st == LOB_OK) st = strength(z, &of_bumps, &bumps.volume);
+        if (st == LOB_OK) add_strength(&s, of_bumps, sigma, ratio);
         lob_cells_drop(z->job, &bumps);
         before = sigma;
         sigma *= ratio;
@@ -199,24 +191,6 @@ static lob_status find_scale(sizing *z, double *sigma_mm)
 
 /* ---- the size ---- */
 
-/* Maxima of an image among the voxels of a mask, or of all, that are above a number and so far
- * apart. */
-static lob_status maxima_of(sizing *z, lob_maxima_output *found, const lob_volume *image,
-                            const uint8_t *mask, double above, double apart_mm)
-{
-    const int64_t bytes = lob_voxels(image) * (int64_t)sizeof *found->labels;
-    const lob_maxima_input in = {image, mask};
-    lob_maxima_options options = lob_maxima_defaults();
-    options.above = above;
-    options.apart = apart_mm;
-    memcpy(options.spacing, image->geometry.spacing_mm, sizeof options.spacing);
-    LOB_TRY(lob_budget_hold(&z->job->budget, bytes, z->job->error));
-    const lob_context context = lob_cells_context(z->job);
-    const lob_status st = lob_maxima_cpu(found, &in, &options, &context, z->job->error);
-    lob_budget_release(&z->job->budget, bytes);
-    return st;
-}
-
 /*
  * Part high from low: turn values into their roots, those that are not above 0 into none, and find
  * the root of half of Otsu's threshold of the values. A few that are far higher would hide others,
@@ -225,11 +199,11 @@ static lob_status maxima_of(sizing *z, lob_maxima_output *found, const lob_volum
 static lob_status part(sizing *z, double *least, const lob_volume *image, double bound)
 {
     const double share = 0.5;
-    float *const values = image->data;
+    lob_cells_pass roots = lob_cells_pass_of(LOB_CELLS_ROOTS, lob_voxels(image), NULL);
     double high, root;
+    roots.to = image->data;
     LOB_TRY(split(z, &high, image));
-    for (int64_t i = 0; i < lob_voxels(image); i++)
-        values[i] = values[i] > 0 ? sqrtf(values[i]) : NAN;
+    LOB_TRY(lob_cells_run(z->job, NULL, &roots));
     LOB_TRY(split(z, &root, image));
     *least = sqrt(fmin(share * fmax(high, 0), bound * root * root));
     return LOB_OK;
@@ -239,15 +213,16 @@ static lob_status part(sizing *z, double *least, const lob_volume *image, double
 static lob_status count_bodies(sizing *z, int64_t *count, const lob_volume *smooth, double sigma_mm)
 {
     const double bound = 4.0 / 3;
+    lob_cells_pass risen = lob_cells_pass_of(LOB_CELLS_RISEN, lob_voxels(smooth), NULL);
+    lob_maxima_options options = lob_maxima_defaults();
     lob_cells_voxels bumps = lob_cells_nothing();
     lob_maxima_output found = {.count = 0};
-    double least;
-    lob_status st = rise(z, &bumps, smooth, sigma_mm, LEAST);
-    float *const values = bumps.memory.data;
-    for (int64_t i = 0; i < lob_voxels(smooth) && st == LOB_OK; i++)
-        if (!(values[i] > 0)) values[i] = NAN;
-    if (st == LOB_OK) st = part(z, &least, &bumps.memory, bound);
-    if (st == LOB_OK) st = maxima_of(z, &found, &bumps.memory, NULL, least, 2 * sigma_mm);
+    lob_status st = rise(z, &bumps, smooth, sigma_mm, LOB_CELLS_LEAST);
+    risen.to = bumps.volume.data;
+    options.apart = 2 * sigma_mm;
+    if (st == LOB_OK) st = lob_cells_run(z->job, NULL, &risen);
+    if (st == LOB_OK) st = part(z, &options.above, &bumps.volume, bound);
+    if (st == LOB_OK) st = lob_cells_maxima(z->job, &found, &bumps.volume, NULL, &options);
     *count = found.count;
     lob_maxima_output_free(&found);
     lob_cells_drop(z->job, &bumps);
@@ -262,15 +237,17 @@ static lob_status voxels_of_bodies(sizing *z, int64_t *count, const lob_volume *
     const double bound = 1;
     const lob_filter_step finer = lob_cells_along(LOB_FILTER_GAUSSIAN, z->image, sigma_mm / 3);
     lob_cells_voxels around = lob_cells_nothing(), fine = lob_cells_nothing();
-    double least, unused;
-    lob_status st = rise(z, &around, smooth, sigma_mm, SUM);
-    if (st == LOB_OK) st = part(z, &least, &around.memory, bound);
+    lob_cells_pass bodies = lob_cells_pass_of(LOB_CELLS_BODIES, lob_voxels(smooth), NULL);
+    lob_cells_sums sums = {.number = {0}};
+    double unused;
+    lob_status st = rise(z, &around, smooth, sigma_mm, LOB_CELLS_SUM);
+    if (st == LOB_OK) st = part(z, &bodies.level, &around.volume, bound);
     if (st == LOB_OK) st = smoothen(z, &fine, z->image, &finer);
-    if (st == LOB_OK) st = split(z, &unused, &fine.memory);
-    const float *const roots = around.memory.data;
-    *count = 0;
-    for (int64_t i = 0; i < lob_voxels(smooth) && st == LOB_OK; i++)
-        *count += z->above[i] || (double)roots[i] > least;
+    if (st == LOB_OK) st = split(z, &unused, &fine.volume);
+    bodies.here = around.volume.data;
+    bodies.marks = z->above->volume.data;
+    if (st == LOB_OK) st = lob_cells_run(z->job, &sums, &bodies);
+    *count = sums.number[0];
     lob_cells_drop(z->job, &around);
     lob_cells_drop(z->job, &fine);
     return st;
@@ -293,20 +270,21 @@ static lob_status size_of_bodies(sizing *z, double *size_mm, const lob_volume *s
 }
 
 /* Distances to walls: 0 on these. Gaps are none. */
-static lob_status distances(sizing *z, float *depth, const lob_volume *smooth)
+static lob_status distances(sizing *z, lob_volume *depth)
 {
-    const int64_t n = lob_voxels(smooth);
-    lob_distance_input in = {.labels = z->above, .type = LOB_U8, .dims = smooth->dims};
+    lob_volume *const above = &z->above->volume;
+    lob_cells_pass inside = lob_cells_pass_of(LOB_CELLS_INSIDE, lob_voxels(depth), z->image);
+    lob_distance_input in = {
+        .labels = above->data, .type = LOB_U8, .dims = depth->dims, .place = above->place};
     lob_distance_options options = lob_distance_defaults();
-    const lob_distance_output out = {.distance = depth};
+    const lob_distance_output out = {.distance = depth->data};
     const lob_context context = lob_cells_context(z->job);
-    memcpy(in.spacing, smooth->geometry.spacing_mm, sizeof in.spacing);
+    inside.marks = above->data;
+    memcpy(in.spacing, depth->geometry.spacing_mm, sizeof in.spacing);
     options.kind = LOB_DISTANCE_TO_SET;
     LOB_TRY(z->job->backend->distance(&out, &in, &options, &context, z->job->error));
-    lob_cells_put_at_gaps(depth, z->seen, &(float){NAN}, sizeof(float));
-    for (int64_t i = 0; i < n; i++) z->above[i] = !z->above[i];
-    lob_cells_put_at_gaps(z->above, z->seen, &(uint8_t){0}, 1);
-    return LOB_OK;
+    LOB_TRY(put_gaps(z, depth, z->image));
+    return lob_cells_run(z->job, NULL, &inside);
 }
 
 static int by_value(const void *a, const void *b)
@@ -315,21 +293,50 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Distances at places, in ordinary memory. */
+static lob_status depths_at(sizing *z, lob_volume *of, const lob_volume *depth,
+                            const lob_maxima_output *places)
+{
+    const int64_t n = places->count;
+    lob_cells_voxels list = lob_cells_nothing(), there = lob_cells_nothing();
+    lob_volume numbers = lob_volume_empty();
+    lob_cells_pass p = {.kind = LOB_CELLS_GATHER, .n = n, .here = depth->data};
+    int64_t *first;
+    LOB_TRY(lob_budget_alloc(&z->job->budget, &first, n, sizeof *first, z->job->error));
+    for (int64_t i = 0; i < n; i++) first[i] = places->maxima[i].first;
+    numbers.data = first;
+    numbers.type = LOB_I64;
+    numbers.dims = (lob_dims){n, 1, 1};
+    lob_status st = lob_cells_given(z->job, &list, &numbers);
+    if (st == LOB_OK) st = lob_cells_make(z->job, &there, &numbers, LOB_F32);
+    p.list = list.volume.data;
+    p.to = there.volume.data;
+    if (st == LOB_OK) st = lob_cells_run(z->job, NULL, &p);
+    if (st == LOB_OK)
+        st = lob_volume_move(of, &there.volume, (lob_place){0}, z->job->caller, z->job->error);
+    lob_cells_drop(z->job, &there);
+    lob_cells_drop(z->job, &list);
+    lob_budget_free(&z->job->budget, first, n, sizeof *first);
+    return st;
+}
+
 /* The median of the distances at places, each weighed by its inverse; 0 where there is none. */
-static lob_status median_at(sizing *z, double *median, const float *depth,
+static lob_status median_at(sizing *z, double *median, const lob_volume *depth,
                             const lob_maxima_output *places)
 {
     const int64_t n = places->count;
     double weight = 0, below = 0;
     int64_t at = 0;
-    float *of;
-    LOB_TRY(lob_budget_alloc(&z->job->budget, &of, n + 1, sizeof *of, z->job->error));
-    for (int64_t i = 0; i < n; i++) of[i] = depth[places->maxima[i].first];
+    lob_volume values = lob_volume_empty();
+    *median = 0;
+    if (n == 0) return LOB_OK;
+    LOB_TRY(depths_at(z, &values, depth, places));
+    float *const of = values.data;
     qsort(of, (size_t)n, sizeof *of, by_value);
     for (int64_t i = 0; i < n; i++) weight += 1 / (double)of[i];
     for (; at < n - 1 && below + 1 / (double)of[at] < weight / 2; at++) below += 1 / (double)of[at];
-    *median = n ? (double)of[at] : 0;
-    lob_budget_free(&z->job->budget, of, n + 1, sizeof *of);
+    *median = (double)of[at];
+    lob_volume_free(&values);
     return LOB_OK;
 }
 
@@ -344,15 +351,17 @@ static lob_status size_between_walls(sizing *z, double *size_mm, const lob_volum
 {
     const double of_inner = 1.6;
     const lob_filter_step gaussian = lob_cells_along(LOB_FILTER_GAUSSIAN, smooth, sigma_mm / 2);
+    const lob_maxima_options options = lob_maxima_defaults();
     lob_cells_voxels ridges = lob_cells_nothing(), even = lob_cells_nothing();
     lob_maxima_output found = {.count = 0};
     double threshold, inner = 0;
-    lob_status st = rise(z, &ridges, smooth, sigma_mm, SUM);
-    if (st == LOB_OK) st = split(z, &threshold, &ridges.memory);
-    float *const distance = ridges.memory.data; /* takes the place of the ridges */
-    if (st == LOB_OK) st = distances(z, distance, smooth);
-    if (st == LOB_OK) st = smoothen(z, &even, &ridges.memory, &gaussian);
-    if (st == LOB_OK) st = maxima_of(z, &found, &even.memory, z->above, -INFINITY, 0);
+    lob_status st = rise(z, &ridges, smooth, sigma_mm, LOB_CELLS_SUM);
+    if (st == LOB_OK) st = split(z, &threshold, &ridges.volume);
+    lob_volume *const distance = &ridges.volume; /* takes the place of the ridges */
+    if (st == LOB_OK) st = distances(z, distance);
+    if (st == LOB_OK) st = smoothen(z, &even, distance, &gaussian);
+    if (st == LOB_OK)
+        st = lob_cells_maxima(z->job, &found, &even.volume, z->above->volume.data, &options);
     if (st == LOB_OK) st = median_at(z, &inner, distance, &found);
     lob_maxima_output_free(&found);
     lob_cells_drop(z->job, &ridges);
@@ -361,10 +370,14 @@ static lob_status size_between_walls(sizing *z, double *size_mm, const lob_volum
     return st;
 }
 
-lob_status lob_cells_size(double *size_mm, lob_cells_job *job, uint8_t *above,
-                          const lob_volume *image, const lob_volume *seen, bool walls)
+lob_status lob_cells_size(double *size_mm, lob_cells_job *job, lob_cells_voxels *above,
+                          const lob_volume *image, bool walls)
 {
-    sizing z = {.job = job, .image = image, .seen = seen, .walls = walls, .above = above};
+    sizing z = {.job = job,
+                .image = image,
+                .walls = walls,
+                .gaps = lob_cells_may_have_gaps(image),
+                .above = above};
     lob_cells_voxels smooth = lob_cells_nothing();
     double sigma;
     job->edge = LOB_EDGE_RENORMALISE; /* as at gaps */
@@ -375,7 +388,7 @@ lob_status lob_cells_size(double *size_mm, lob_cells_job *job, uint8_t *above,
     if (st == LOB_OK) st = smoothen(&z, &smooth, image, &step);
     if (st == LOB_OK) st = lob_cells_step(job, job->to);
     if (st == LOB_OK)
-        st = (walls ? size_between_walls : size_of_bodies)(&z, size_mm, &smooth.memory, sigma);
+        st = (walls ? size_between_walls : size_of_bodies)(&z, size_mm, &smooth.volume, sigma);
     lob_cells_drop(job, &smooth);
     job->edge = LOB_EDGE_NEAREST;
     return st;

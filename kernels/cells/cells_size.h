@@ -9,14 +9,13 @@
  *
  *   size_mm  out
  *   above    work  a byte a voxel
- *   image    in    where it is
- *   seen     in    the same in ordinary memory
+ *   image    in    where the context computes
  *   walls    in    cells are dark between walls, else bright bodies
  *
  * Working memory is 16 bytes a voxel and that of a filter, threshold, distance or maxima. Returns
  * LOB_OK, LOB_EDATA (the image shows nothing of a size), LOB_ENOMEM or LOB_ECANCEL.
  */
-lob_status lob_cells_size(double *size_mm, lob_cells_job *job, uint8_t *above,
-                          const lob_volume *image, const lob_volume *seen, bool walls);
+lob_status lob_cells_size(double *size_mm, lob_cells_job *job, lob_cells_voxels *above,
+                          const lob_volume *image, bool walls);
 
 #endif

@@ -35,7 +35,7 @@ lob_maxima_options lob_maxima_defaults(void);
 
 typedef struct {
     const lob_volume *image; /* any type, one channel */
-    const uint8_t *mask;     /* nx*ny*nz; 0: no data. NULL: everything is */
+    const uint8_t *mask;     /* nx*ny*nz, where the image is; 0: no data. NULL: everything is */
 } lob_maxima_input;
 
 /* A maximum. */
@@ -46,11 +46,13 @@ typedef struct {
 } lob_maximum;
 
 typedef struct {
-    int32_t *labels;     /* nx*ny*nz, malloc'ed: voxels of maximum i have i + 1, all others 0 */
+    int32_t
+        *labels; /* nx*ny*nz, where the image is: voxels of maximum i have i + 1, all others 0 */
     lob_maximum *maxima; /* count, malloc'ed, in the order of their first voxels */
     int64_t count;
     int64_t found;         /* before height and apart took some out */
     int64_t working_bytes; /* peak of working memory, beyond input and output */
+    lob_device *device;    /* whose memory labels are in; NULL: malloc'ed */
 } lob_maxima_output;
 
 /* Free the arrays and leave everything 0. */

@@ -1,5 +1,5 @@
 /* Maxima on the CPU: voxels without a higher neighbour, their plateaus, heights and distances. */
-#include "kernels/components/components.h"
+#include "kernels/arrays.h"
 #include "kernels/maxima/maxima_steps.h"
 
 #include <omp.h>
@@ -16,7 +16,7 @@ lob_maxima_options lob_maxima_defaults(void)
 
 void lob_maxima_output_free(lob_maxima_output *out)
 {
-    free(out->labels);
+    lob_array_free(out->device, out->labels);
     free(out->maxima);
     *out = (lob_maxima_output){0};
 }
@@ -123,20 +123,26 @@ static lob_status mark_tops(lob_maxima_call *c)
 
 /* ---- plateaus ---- */
 
-/* Join voxels of equal value without a higher neighbour. */
-static lob_status join_tops(lob_maxima_call *c, lob_components_output *plateaus)
+lob_components_options lob_maxima_plateaus(const lob_maxima_options *o)
 {
-    const lob_components_input in = {.image = c->in->image, .mask = c->top};
     lob_components_options options = lob_components_defaults();
-    lob_context context = lob_budget_inner(&c->budget, c->context);
     options.join = LOB_JOIN_EQUAL;
     options.ranged = true;
     options.range[0] = -INFINITY;
     options.range[1] = INFINITY;
-    options.neighbours = c->options->neighbours;
-    options.slice_axis = c->options->slice_axis;
+    options.neighbours = o->neighbours;
+    options.slice_axis = o->slice_axis;
     options.regions = true;
     options.type = LOB_I32;
+    return options;
+}
+
+/* Join voxels of equal value without a higher neighbour. */
+static lob_status join_tops(lob_maxima_call *c, lob_components_output *plateaus)
+{
+    const lob_components_input in = {.image = c->in->image, .mask = c->top};
+    const lob_components_options options = lob_maxima_plateaus(c->options);
+    lob_context context = lob_budget_inner(&c->budget, c->context);
     context.progress = NULL;
     LOB_TRY(lob_components_cpu(plateaus, &in, &options, &context, c->error));
     if (c->budget.held + plateaus->working_bytes > c->budget.peak)
@@ -162,17 +168,23 @@ static void drop_slopes(uint8_t *keep, const lob_maxima_call *c, const int32_t *
     }
 }
 
+bool lob_maxima_renumber(lob_maxima_output *out, const uint8_t *keep, int32_t *number)
+{
+    const int64_t count = out->count;
+    int64_t kept = 0;
+    for (int64_t m = 0; m < count; m++) {
+        number[m] = keep[m] ? (int32_t)kept + 1 : 0;
+        if (keep[m]) out->maxima[kept++] = out->maxima[m];
+    }
+    out->count = kept;
+    return kept < count;
+}
+
 /* Leave those out that are not kept; number is working memory of `count`. */
 static void pack(lob_maxima_output *out, const uint8_t *keep, int32_t *number,
                  const lob_maxima_call *c)
 {
-    int64_t kept = 0;
-    for (int64_t m = 0; m < out->count; m++) {
-        number[m] = keep[m] ? (int32_t)kept + 1 : 0;
-        if (keep[m]) out->maxima[kept++] = out->maxima[m];
-    }
-    if (kept == out->count) return;
-    out->count = kept;
+    if (!lob_maxima_renumber(out, keep, number)) return;
 #pragma omp parallel for num_threads(c->context->threads) schedule(static)
     for (int64_t i = 0; i < c->voxels; i++)
         if (out->labels[i]) out->labels[i] = number[out->labels[i] - 1];
@@ -192,6 +204,23 @@ static lob_status check(const lob_maxima_input *in, const lob_maxima_options *o,
         return lob_fail(error, LOB_EARG, "a height or a distance is below 0");
     for (int a = 0; a < 3; a++)
         if (!(o->spacing[a] > 0)) return lob_fail(error, LOB_EARG, "a spacing is not above 0");
+    return LOB_OK;
+}
+
+lob_status lob_maxima_begin(lob_maxima_call *c, const lob_maxima_input *in,
+                            const lob_maxima_options *options, const lob_context *context,
+                            lob_error *error)
+{
+    *c = (lob_maxima_call){
+        .in = in,
+        .options = options,
+        .context = context,
+        .error = error,
+        .budget = {.who = "maxima", .limit = context->max_memory},
+        .voxels = lob_voxels(in->image),
+    };
+    LOB_TRY(check(in, options, error));
+    make_offsets(c);
     return LOB_OK;
 }
 
@@ -238,18 +267,11 @@ lob_status lob_maxima_cpu(lob_maxima_output *out, const lob_maxima_input *in,
                           lob_error *error)
 {
     lob_error_begin(error);
-    lob_maxima_call c = {
-        .in = in,
-        .options = options,
-        .context = context,
-        .error = error,
-        .budget = {.who = "maxima", .limit = context->max_memory},
-        .voxels = lob_voxels(in->image),
-    };
+    lob_maxima_call c;
     lob_components_output plateaus = {0};
     *out = (lob_maxima_output){0};
-    LOB_TRY(check(in, options, error));
-    make_offsets(&c);
+    LOB_TRY(lob_maxima_begin(&c, in, options, context, error));
+    LOB_TRY(lob_check_memory(in->image->place, NULL, NULL, error));
     lob_status st = lob_budget_alloc(&c.budget, &c.top, c.voxels, sizeof *c.top, error);
     if (st == LOB_OK) st = mark_tops(&c);
     if (st == LOB_OK && stopped(&c, 0.3)) st = LOB_ECANCEL;

@@ -3,9 +3,12 @@
 #define LOB_MAXIMA_STEPS_H
 
 #include "kernels/budget.h"
+#include "kernels/components/components.h"
 #include "kernels/maxima/maxima.h"
 
 #include <math.h>
+
+LOB_BEGIN_DECLS
 
 enum { LOB_MOST_NEIGHBOURS = 26 };
 
@@ -21,6 +24,18 @@ typedef struct {
     int8_t offset[LOB_MOST_NEIGHBOURS][3];
     uint8_t *top; /* 1: no neighbour is higher */
 } lob_maxima_call;
+
+/* Check the arguments and begin: the neighbours' offsets. */
+lob_status lob_maxima_begin(lob_maxima_call *c, const lob_maxima_input *in,
+                            const lob_maxima_options *options, const lob_context *context,
+                            lob_error *error);
+
+/* What joins voxels of equal value without a higher neighbour. */
+lob_components_options lob_maxima_plateaus(const lob_maxima_options *options);
+
+/* Leave maxima out that are not kept; number: `count` of what they are called then, 0 for none.
+ * Returns whether one was left out. */
+bool lob_maxima_renumber(lob_maxima_output *out, const uint8_t *keep, int32_t *number);
 
 /* The value of a voxel; -INFINITY where it is no data. */
 static inline double lob_maxima_value(const lob_maxima_call *c, int64_t i)
@@ -44,5 +59,7 @@ lob_status lob_maxima_heights(uint8_t *keep, const lob_maximum *maxima, int64_t 
 /* Take those out, of which keep is 1, that are too near to a higher one. */
 lob_status lob_maxima_thin(uint8_t *keep, const lob_maximum *maxima, int64_t count,
                            lob_maxima_call *c);
+
+LOB_END_DECLS
 
 #endif

@@ -42,7 +42,7 @@ typedef struct {
  *   to       out  grid->count + 1: the smallest label of those that a label is joined with; itself
  *                 where it is not joined, and 0 for 0
  *   stats    out  may be NULL
- *   grid     in   labels
+ *   grid     in   labels, where the image is
  *   image    in   on the grid, of any type, one channel; voxels that are NaN or infinite are
  *                 neither bottoms nor parts of saddles
  *   options  in   see above
@@ -52,12 +52,13 @@ typedef struct {
  * and for each of at most 64 threads 8 bytes per label and per contact and 16 * nx. Fewer threads
  * work where beyond the first they would take more than a byte per voxel, or the limit asks for it.
  *
- * Same bytes at any thread count. Returns LOB_OK, LOB_EARG (an option outside its range, several
- * channels), LOB_EDATA (dims that differ), LOB_ENOMEM or LOB_ECANCEL; on error `to` is unspecified.
+ * Same bytes on every backend and thread count. Returns LOB_OK, LOB_EARG (an option outside its
+ * range, several channels), LOB_EDATA (dims that differ), LOB_ENOMEM or LOB_ECANCEL; on error `to`
+ * is unspecified.
  */
-lob_status lob_basins_join(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
-                           const lob_volume *image, const lob_basins_options *options,
-                           const lob_context *context, lob_error *error);
+lob_status lob_basins_cpu(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
+                          const lob_volume *image, const lob_basins_options *options,
+                          const lob_context *context, lob_error *error);
 
 LOB_END_DECLS
 

@@ -38,6 +38,10 @@ check_cases check_appearance_cases;
 check_repeats check_appearance_repeats;
 check_bench bench_appearance;
 
+/* Joining basins, and maxima. */
+check_cases check_basins_cases, check_maxima_cases;
+check_repeats check_basins_repeats, check_maxima_repeats;
+
 /* A whole carry, which the context's device alone moves to a GPU. */
 check_cases check_carry_cases;
 check_repeats check_carry_repeats;

@@ -21,6 +21,7 @@ enum { SKIPPED = 77 };
 
 static const check_algorithm algorithms[] = {
     {"appearance",  check_appearance_cases,     check_appearance_repeats,     BENCH(bench_appearance)  },
+    {"basins",      check_basins_cases,         check_basins_repeats,         NULL                     },
     {"carry",       check_carry_cases,          check_carry_repeats,          NULL                     },
     {"cells",       check_cells_cases,          check_cells_repeats,          NULL                     },
     {"components",  check_components_cases,     check_components_repeats,     BENCH(bench_components)  },
@@ -30,6 +31,7 @@ static const check_algorithm algorithms[] = {
     {"gaussian",    check_gaussian_cases,       check_gaussian_repeats,       BENCH(bench_gaussian)    },
     {"growcut",     check_growcut_cases,        check_growcut_repeats,        BENCH(bench_growcut)     },
     {"labels",      check_labels_cases,         check_labels_repeats,         BENCH(bench_labels)      },
+    {"maxima",      check_maxima_cases,         check_maxima_repeats,         NULL                     },
     {"median",      BENCH(check_median_cases),  BENCH(check_median_repeats),  BENCH(bench_median_steps)},
     {"register",    check_register_cases,       check_register_repeats,       BENCH(bench_register)    },
     {"resample",    check_resample_cases,       check_resample_repeats,       NULL                     },

@@ -7,7 +7,7 @@
 
 #include "kernels/merge/basins.h"
 
-/* As lob_basins_join, of labels and options that it takes; stats are those of the result. */
+/* As lob_basins_cpu, of labels and options that it takes; stats are those of the result. */
 void basins_reference(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
                       const lob_volume *image, const lob_basins_options *options);
 

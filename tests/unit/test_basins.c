@@ -39,7 +39,7 @@ TEST(rows)
         digits(want, cases[i].want);
         const lob_volume im = volume_of(image, LOB_U8, (lob_dims){5, 1, 1}, NULL);
         const lob_label_grid grid = {labels, LOB_U8, MAX, im.dims};
-        assert_ok(lob_basins_join(to, NULL, &grid, &im, &cases[i].options, THREADS(1), NULL));
+        assert_ok(lob_basins_cpu(to, NULL, &grid, &im, &cases[i].options, THREADS(1), NULL));
         for (int v = 0; v < 5; v++)
             if (to[labels[v]] != want[v])
                 fail_msg("%s: voxel %d: %d", cases[i].what, v, to[labels[v]]);
@@ -92,8 +92,8 @@ TEST(as_defined_at_every_thread_count)
         lob_basins_stats counted, stats;
         basins_reference(want, &counted, &c.grid, &c.image, &c.options);
         for (int threads = 1; threads <= 5; threads += 2) {
-            assert_ok(lob_basins_join(got, &stats, &c.grid, &c.image, &c.options, THREADS(threads),
-                                      NULL));
+            assert_ok(
+                lob_basins_cpu(got, &stats, &c.grid, &c.image, &c.options, THREADS(threads), NULL));
             if (memcmp(want, got, (size_t)(c.grid.count + 1) * sizeof *got) != 0)
                 fail_msg("case %d, %d threads", (int)number, threads);
             if (stats.basins != counted.basins || stats.left != counted.left ||
@@ -116,7 +116,7 @@ TEST(labels_without_a_value_count)
     const lob_volume im = volume_of(image, LOB_F32, (lob_dims){4, 1, 1}, NULL);
     const lob_label_grid grid = {labels, LOB_U8, 3, im.dims};
     const lob_basins_options options = {.height = 9};
-    assert_ok(lob_basins_join(to, &stats, &grid, &im, &options, THREADS(1), NULL));
+    assert_ok(lob_basins_cpu(to, &stats, &grid, &im, &options, THREADS(1), NULL));
     assert_int_equal(stats.basins, 3);
     assert_int_equal(stats.left, 3);
 }
@@ -139,21 +139,21 @@ TEST(tables_of_threads_stay_small)
     const lob_basins_options options = {.height = 30};
     const int64_t table = (LARGEST + 1 + 2 + 2 * SIDE) * 8;
     lob_basins_stats one, many;
-    assert_ok(lob_basins_join(want, &one, &grid, &im, &options, THREADS(1), NULL));
+    assert_ok(lob_basins_cpu(want, &one, &grid, &im, &options, THREADS(1), NULL));
     assert_int_equal(one.working_bytes, table + 2 * (int64_t)sizeof(lob_contact) + 5 * 16);
-    assert_ok(lob_basins_join(got, &many, &grid, &im, &options, THREADS(64), NULL));
+    assert_ok(lob_basins_cpu(got, &many, &grid, &im, &options, THREADS(64), NULL));
     assert_int_equal(many.working_bytes, one.working_bytes + 4 * table);
     assert_memory_equal(got, want, (LARGEST + 1) * sizeof *got);
     for (size_t i = 0; i < COUNT(tables); i++) {
         const int64_t limit = one.working_bytes + (tables[i] - 1) * table;
         const lob_context context = {.threads = 3, .max_memory = limit};
         const int64_t used = tables[i] < 3 ? tables[i] : 3;
-        assert_ok(lob_basins_join(got, &many, &grid, &im, &options, &context, NULL));
+        assert_ok(lob_basins_cpu(got, &many, &grid, &im, &options, &context, NULL));
         assert_int_equal(many.working_bytes, one.working_bytes + (used - 1) * table);
         assert_memory_equal(got, want, (LARGEST + 1) * sizeof *got);
     }
     const lob_context less = {.threads = 3, .max_memory = one.working_bytes - 1};
-    assert_int_equal(lob_basins_join(got, NULL, &grid, &im, &options, &less, NULL), LOB_ENOMEM);
+    assert_int_equal(lob_basins_cpu(got, NULL, &grid, &im, &options, &less, NULL), LOB_ENOMEM);
     free(image);
     free(labels);
     free(want);
@@ -175,16 +175,16 @@ TEST(bad_options)
     int32_t to[MAX + 1];
     for (size_t i = 0; i < COUNT(bad); i++) {
         lob_error line = {.text = ""};
-        if (lob_basins_join(to, NULL, &c.grid, &c.image, &bad[i], THREADS(1), &line) != LOB_EARG ||
+        if (lob_basins_cpu(to, NULL, &c.grid, &c.image, &bad[i], THREADS(1), &line) != LOB_EARG ||
             !line.text[0])
             fail_msg("options %d were taken", (int)i);
     }
     c.image.channels = 2;
-    assert_int_equal(lob_basins_join(to, NULL, &c.grid, &c.image, &c.options, THREADS(1), NULL),
+    assert_int_equal(lob_basins_cpu(to, NULL, &c.grid, &c.image, &c.options, THREADS(1), NULL),
                      LOB_EARG);
     c.image.channels = 1;
     c.image.dims.nx++;
-    assert_int_equal(lob_basins_join(to, NULL, &c.grid, &c.image, &c.options, THREADS(1), NULL),
+    assert_int_equal(lob_basins_cpu(to, NULL, &c.grid, &c.image, &c.options, THREADS(1), NULL),
                      LOB_EDATA);
     free((void *)c.grid.labels);
     lob_volume_free(&c.image);

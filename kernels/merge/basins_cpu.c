@@ -1,6 +1,7 @@
 /* Joining basins: bottoms and saddles of all threads' rows, then a union-find over the saddles. */
-#include "kernels/merge/basins.h"
+#include "kernels/merge/basins_parts.h"
 
+#include "kernels/arrays.h"
 #include "kernels/budget.h"
 #include "volumes/labels.h"
 
@@ -107,14 +108,9 @@ static void see_rows(const job *j, heights *h, double *values, int threads)
 
 /* ---- joining ---- */
 
-typedef struct {
-    double saddle;
-    int32_t a, b;
-} pass;
-
 static int by_saddle(const void *left, const void *right)
 {
-    const pass *p = left, *q = right;
+    const lob_saddle *p = left, *q = right;
     if (p->saddle != q->saddle) return p->saddle < q->saddle ? -1 : 1;
     if (p->a != q->a) return p->a < q->a ? -1 : 1;
     return (p->b > q->b) - (p->b < q->b);
@@ -126,7 +122,7 @@ static int32_t root_of(int32_t *to, int32_t label)
     return label;
 }
 
-static void join(int32_t *to, double *bottom, const pass *passes, int64_t n,
+static void join(int32_t *to, double *bottom, const lob_saddle *passes, int64_t n,
                  const lob_basins_options *o)
 {
     for (int64_t i = 0; i < n && passes[i].saddle < INFINITY; i++) {
@@ -140,8 +136,24 @@ static void join(int32_t *to, double *bottom, const pass *passes, int64_t n,
     }
 }
 
-static lob_status check(const lob_label_grid *grid, const lob_volume *image,
-                        const lob_basins_options *o, lob_error *error)
+void lob_basins_finish(int32_t *to, lob_basins_stats *stats, double *bottom, int64_t labels,
+                       lob_saddle *saddles, int64_t count, const lob_basins_options *options)
+{
+    lob_basins_stats s = {.contacts = count};
+    qsort(saddles, (size_t)count, sizeof *saddles, by_saddle);
+    for (int64_t i = 0; i <= labels; i++) to[i] = (int32_t)i;
+    for (int64_t i = 1; i <= labels; i++) s.basins += !isnan(bottom[i]);
+    join(to, bottom, saddles, count, options);
+    s.left = s.basins;
+    for (int32_t i = 1; i <= labels; i++) {
+        s.left -= to[i] != i;
+        to[i] = root_of(to, i);
+    }
+    *stats = s;
+}
+
+lob_status lob_basins_check(const lob_label_grid *grid, const lob_volume *image,
+                            const lob_basins_options *o, lob_error *error)
 {
     if (!(o->height >= 0 && o->height < INFINITY))
         return lob_fail(error, LOB_EARG, "the height must be finite and at least 0");
@@ -192,24 +204,26 @@ static lob_status take_heights(heights *h, double **values, const job *j, int th
 }
 
 /* The list of passes, and what qsort may take to sort it. */
-static lob_status take_passes(pass **passes, const job *j, lob_budget *budget, lob_error *error)
+static lob_status take_passes(lob_saddle **passes, const job *j, lob_budget *budget,
+                              lob_error *error)
 {
     const int64_t bytes = j->count * (int64_t)sizeof **passes;
     LOB_TRY(lob_budget_alloc(budget, passes, j->count + 1, sizeof **passes, error));
     return lob_budget_hold(budget, bytes, error);
 }
 
-lob_status lob_basins_join(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
-                           const lob_volume *image, const lob_basins_options *options,
-                           const lob_context *context, lob_error *error)
+lob_status lob_basins_cpu(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
+                          const lob_volume *image, const lob_basins_options *options,
+                          const lob_context *context, lob_error *error)
 {
     lob_budget budget = {.who = "basins", .limit = context->max_memory};
     lob_contact *contacts = NULL;
     double *values = NULL;
-    pass *passes = NULL;
+    lob_saddle *passes = NULL;
     heights h[MOST];
     job j = {.grid = grid, .image = image};
-    LOB_TRY(check(grid, image, options, error));
+    LOB_TRY(lob_basins_check(grid, image, options, error));
+    LOB_TRY(lob_check_memory(image->place, NULL, NULL, error));
     lob_status st =
         lob_contacts(&contacts, &j.count, grid, &image->geometry, NULL, 0, -1, context, error);
     j.contacts = contacts;
@@ -220,17 +234,9 @@ lob_status lob_basins_join(int32_t *to, lob_basins_stats *stats, const lob_label
     if (st != LOB_OK) goto out;
     see_rows(&j, h, values, threads);
     for (int64_t i = 0; i < j.count; i++)
-        passes[i] = (pass){h[0].saddle[i], contacts[i].a, contacts[i].b};
-    qsort(passes, (size_t)j.count, sizeof *passes, by_saddle);
-    for (int64_t i = 0; i <= grid->count; i++) to[i] = (int32_t)i;
-    lob_basins_stats s = {.contacts = j.count};
-    for (int64_t i = 1; i <= grid->count; i++) s.basins += !isnan(h[0].bottom[i]);
-    join(to, h[0].bottom, passes, j.count, options);
-    s.left = s.basins;
-    for (int32_t i = 1; i <= grid->count; i++) {
-        s.left -= to[i] != i;
-        to[i] = root_of(to, i);
-    }
+        passes[i] = (lob_saddle){h[0].saddle[i], contacts[i].a, contacts[i].b};
+    lob_basins_stats s;
+    lob_basins_finish(to, &s, h[0].bottom, grid->count, passes, j.count, options);
     s.working_bytes = budget.peak;
     if (stats) *stats = s;
     if (context->progress && context->progress(context->user, 1.0)) st = LOB_ECANCEL;

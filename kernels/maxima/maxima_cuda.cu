@@ -1,0 +1,322 @@
+/* Maxima on the GPU: voxels without a higher neighbour and their plateaus; the host chooses. */
+#include "kernels/arrays.h"
+#include "kernels/backend_cuda.h"
+#include "kernels/device/device_image.cuh"
+#include "kernels/device/grid.cuh"
+#include "kernels/maxima/maxima_steps.h"
+#include "volumes/voxel_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+namespace lob::maxima
+{
+
+enum { THREADS = 256 };
+
+struct params {
+    lob_device_image image;
+    lob_dims dims;
+    double above;
+    uint8_t *top;
+    int32_t *labels;
+    uint8_t *keep; /* of each plateau */
+    const int32_t *number;
+    const int64_t *first; /* of each plateau, its first voxel */
+    double *value;
+    int64_t n; /* voxels or plateaus */
+    int offsets;
+    int8_t offset[LOB_MOST_NEIGHBOURS][3];
+};
+
+/* lob_maxima_value */
+static __device__ inline double value_of(const params &s, int64_t i)
+{
+    if (s.image.mask && !s.image.mask[i]) return -INFINITY;
+    double value = lob_stored_value(&s.image, i);
+    if (s.image.slope != 1.0 || s.image.inter != 0.0) value = s.image.slope * value + s.image.inter;
+    return isfinite(value) ? value : -INFINITY;
+}
+
+struct position {
+    int64_t x, y, z;
+};
+
+static __device__ inline position position_of(const params &s, int64_t i)
+{
+    return {i % s.dims.nx, i / s.dims.nx % s.dims.ny, i / s.dims.nx / s.dims.ny};
+}
+
+/* The voxel's k-th neighbour; -1 outside. */
+static __device__ inline int64_t neighbour_of(const params &s, const position &at, int k)
+{
+    const int64_t x = at.x + s.offset[k][0], y = at.y + s.offset[k][1], z = at.z + s.offset[k][2];
+    const bool inside =
+        x >= 0 && x < s.dims.nx && y >= 0 && y < s.dims.ny && z >= 0 && z < s.dims.nz;
+    return inside ? (z * s.dims.ny + y) * s.dims.nx + x : -1;
+}
+
+static __global__ void __launch_bounds__(THREADS) tops_kernel(params s)
+{
+    for (int64_t i = grid_first(); i < s.n; i += grid_step()) {
+        const double own = value_of(s, i);
+        bool top = own > s.above && own > -INFINITY;
+        const position at = position_of(s, i);
+        for (int k = 0; k < s.offsets && top; k++) {
+            const int64_t other = neighbour_of(s, at, k);
+            top = other < 0 || value_of(s, other) <= own;
+        }
+        s.top[i] = top;
+    }
+}
+
+/* A plateau that goes on in a voxel with a higher neighbour is none. */
+static __global__ void __launch_bounds__(THREADS) slopes_kernel(params s)
+{
+    for (int64_t i = grid_first(); i < s.n; i += grid_step()) {
+        if (!s.labels[i]) continue;
+        const double own = value_of(s, i);
+        const position at = position_of(s, i);
+        bool slope = false;
+        for (int k = 0; k < s.offsets && !slope; k++) {
+            const int64_t other = neighbour_of(s, at, k);
+            slope = other >= 0 && !s.top[other] && value_of(s, other) == own;
+        }
+        if (slope) s.keep[s.labels[i] - 1] = 0;
+    }
+}
+
+static __global__ void __launch_bounds__(THREADS) values_kernel(params s)
+{
+    for (int64_t m = grid_first(); m < s.n; m += grid_step()) s.value[m] = value_of(s, s.first[m]);
+}
+
+static __global__ void __launch_bounds__(THREADS) number_kernel(params s)
+{
+    for (int64_t i = grid_first(); i < s.n; i += grid_step())
+        if (s.labels[i]) s.labels[i] = s.number[s.labels[i] - 1];
+}
+
+/* A call: the CPU's, and what it has on the device. */
+struct job {
+    lob_maxima_call c;
+    lob_device *device;
+    lob_volume image;
+    uint8_t *mask;
+    params s;
+    int64_t voxels, count;
+    void *table; /* first, value, number and keep of each plateau */
+};
+
+static lob_status allocate(job *j, void *block, int64_t bytes)
+{
+    return lob_budget_alloc_at(&j->c.budget, j->device, block, bytes, j->c.error);
+}
+
+/* What is in ordinary memory goes to the device. */
+static lob_status bring(job *j, void *to, const void *from, int64_t bytes)
+{
+    LOB_TRY(allocate(j, to, bytes));
+    return lob_device_upload(j->device, *(void **)to, from, bytes, j->c.error);
+}
+
+static lob_status begin(job *j)
+{
+    const lob_maxima_input *const in = j->c.in;
+    const bool travels = in->image->place.kind == LOB_PLACE_MEMORY;
+    j->image = *in->image;
+    j->mask = (uint8_t *)in->mask;
+    if (!travels && in->image->place.number != lob_device_number(j->device))
+        return lob_fail(j->c.error, LOB_EDEVICE, "the image is on another GPU");
+    if (travels) {
+        j->image.data = NULL;
+        j->mask = NULL;
+        j->image.place = lob_context_place(j->c.context);
+        LOB_TRY(bring(j, &j->image.data, in->image->data, lob_device_bytes_of(in->image)));
+        if (in->mask) LOB_TRY(bring(j, &j->mask, in->mask, j->voxels));
+    }
+    LOB_TRY(allocate(j, &j->s.top, j->voxels));
+    j->s.image = lob_device_image_of(&j->image, j->image.data, j->mask, NULL);
+    j->s.dims = j->image.dims;
+    j->s.above = j->c.options->above;
+    j->s.offsets = j->c.offsets;
+    memcpy(j->s.offset, j->c.offset, sizeof j->s.offset);
+    return LOB_OK;
+}
+
+static lob_status launch(job *j, void (*kernel)(params), int64_t n)
+{
+    j->s.n = n;
+    return lob_launch_over(j->device, kernel, "maxima", n, THREADS, j->s, j->c.error);
+}
+
+static lob_status join_tops(job *j, lob_components_output *plateaus)
+{
+    lob_components_input in = {};
+    in.image = &j->image;
+    in.mask = j->s.top;
+    in.place = j->image.place;
+    const lob_components_options options = lob_maxima_plateaus(j->c.options);
+    lob_context context = lob_budget_inner(&j->c.budget, j->c.context);
+    context.progress = NULL;
+    LOB_TRY(launch(j, tops_kernel, j->voxels));
+    LOB_TRY(lob_components_cuda(plateaus, &in, &options, &context, j->c.error));
+    if (j->c.budget.held + plateaus->working_bytes > j->c.budget.peak)
+        j->c.budget.peak = j->c.budget.held + plateaus->working_bytes;
+    return LOB_OK;
+}
+
+/* Bytes of the table, whose columns have those of the plateaus. */
+static int64_t table_bytes(job *j)
+{
+    unsigned char *const table = (unsigned char *)j->table;
+    j->s.first = (int64_t *)table;
+    j->s.value = (double *)(table + 8 * j->count);
+    j->s.number = (int32_t *)(table + 16 * j->count);
+    j->s.keep = table + 20 * j->count;
+    return 21 * j->count;
+}
+
+/* Values of the plateaus, and whether they are maxima. */
+static lob_status look(job *j, lob_maxima_output *out, uint8_t *keep, const lob_region *regions)
+{
+    lob_error *const error = j->c.error;
+    const int64_t bytes = j->count * (int64_t)sizeof(int64_t);
+    int64_t *first;
+    LOB_TRY(allocate(j, &j->table, table_bytes(j)));
+    table_bytes(j);
+    LOB_TRY(lob_budget_alloc(&j->c.budget, &first, j->count, sizeof *first, error));
+    for (int64_t m = 0; m < j->count; m++) first[m] = regions[m].first;
+    lob_status st = lob_device_upload(j->device, (void *)j->s.first, first, bytes, error);
+    if (st == LOB_OK) st = launch(j, values_kernel, j->count);
+    if (st == LOB_OK) st = lob_device_fill(j->device, j->s.keep, 1, j->count, error);
+    if (st == LOB_OK) st = launch(j, slopes_kernel, j->voxels);
+    if (st == LOB_OK) st = lob_device_download(j->device, keep, j->s.keep, j->count, error);
+    double *const value = (double *)first;
+    if (st == LOB_OK) st = lob_device_download(j->device, value, j->s.value, bytes, error);
+    for (int64_t m = 0; m < j->count && st == LOB_OK; m++)
+        out->maxima[m] = {regions[m].first, regions[m].voxels, value[m]};
+    lob_budget_free(&j->c.budget, first, j->count, sizeof *first);
+    return st;
+}
+
+static lob_status renumber(job *j, lob_maxima_output *out, const uint8_t *keep, int32_t *number)
+{
+    const int64_t bytes = out->count * (int64_t)sizeof *number;
+    if (!lob_maxima_renumber(out, keep, number)) return LOB_OK;
+    LOB_TRY(lob_device_upload(j->device, (void *)j->s.number, number, bytes, j->c.error));
+    return launch(j, number_kernel, j->voxels);
+}
+
+/* Heights, by the CPU on a copy of what is on the device. */
+static lob_status heights(job *j, uint8_t *keep, const lob_maxima_output *out)
+{
+    const lob_maxima_input *const in = j->c.in;
+    const int64_t bytes = lob_device_bytes_of(in->image);
+    lob_budget *const budget = &j->c.budget;
+    lob_error *const error = j->c.error;
+    lob_volume image = *in->image;
+    uint8_t *mask = NULL;
+    if (image.place.kind == LOB_PLACE_MEMORY)
+        return lob_maxima_heights(keep, out->maxima, out->count, &j->c);
+    LOB_TRY(lob_budget_alloc(budget, &image.data, bytes, 1, error));
+    image.place = {};
+    lob_status st = lob_device_download(j->device, image.data, j->image.data, bytes, error);
+    if (st == LOB_OK && in->mask) st = lob_budget_alloc(budget, &mask, j->voxels, 1, error);
+    if (mask) st = lob_device_download(j->device, mask, in->mask, j->voxels, error);
+    const lob_maxima_input copy = {&image, mask};
+    j->c.in = &copy;
+    if (st == LOB_OK) st = lob_maxima_heights(keep, out->maxima, out->count, &j->c);
+    j->c.in = in;
+    lob_budget_free(budget, mask, j->voxels, 1);
+    lob_budget_free(budget, image.data, bytes, 1);
+    return st;
+}
+
+/* The plateaus of marked voxels become maxima; then some are taken out. */
+static lob_status choose(job *j, lob_maxima_output *out, const lob_region *regions)
+{
+    lob_error *const error = j->c.error;
+    const lob_maxima_options *const o = j->c.options;
+    uint8_t *keep = NULL;
+    int32_t *number = NULL;
+    out->count = j->count;
+    out->maxima = (lob_maximum *)malloc((size_t)j->count * sizeof *out->maxima);
+    if (!out->maxima) return lob_fail(error, LOB_ENOMEM, "no memory for maxima");
+    lob_status st = lob_budget_alloc(&j->c.budget, &keep, j->count, sizeof *keep, error);
+    if (st == LOB_OK) st = lob_budget_alloc(&j->c.budget, &number, j->count, sizeof *number, error);
+    if (st == LOB_OK) st = look(j, out, keep, regions);
+    if (st == LOB_OK) st = renumber(j, out, keep, number);
+    out->found = out->count;
+    if (st == LOB_OK) memset(keep, 1, (size_t)out->count);
+    if (st == LOB_OK && o->height > 0) st = heights(j, keep, out);
+    if (st == LOB_OK && o->apart > 0) st = lob_maxima_thin(keep, out->maxima, out->count, &j->c);
+    if (st == LOB_OK) st = renumber(j, out, keep, number);
+    lob_budget_free(&j->c.budget, number, j->count, sizeof *number);
+    lob_budget_free(&j->c.budget, keep, j->count, sizeof *keep);
+    return st;
+}
+
+/* The labels to where the image is. */
+static lob_status give(job *j, lob_maxima_output *out)
+{
+    const int64_t bytes = j->voxels * (int64_t)sizeof *out->labels;
+    if (j->c.in->image->place.kind != LOB_PLACE_MEMORY) return LOB_OK;
+    int32_t *const labels = (int32_t *)lob_voxel_memory(bytes);
+    const lob_status st =
+        labels ? lob_device_download(j->device, labels, out->labels, bytes, j->c.error)
+               : lob_fail(j->c.error, LOB_ENOMEM, "no memory for the labels of maxima");
+    lob_array_free(out->device, out->labels);
+    out->labels = labels;
+    out->device = NULL;
+    return st;
+}
+
+static bool stopped(const job *j, double done)
+{
+    return j->c.context->progress && j->c.context->progress(j->c.context->user, done);
+}
+
+static lob_status find(job *j, lob_maxima_output *out)
+{
+    lob_components_output plateaus = {};
+    LOB_TRY(begin(j));
+    if (stopped(j, 0.3)) return LOB_ECANCEL;
+    LOB_TRY(join_tops(j, &plateaus));
+    out->labels = j->s.labels = (int32_t *)plateaus.labels;
+    out->device = plateaus.device;
+    plateaus.labels = NULL;
+    j->count = plateaus.count;
+    lob_status st = stopped(j, 0.6) ? LOB_ECANCEL : LOB_OK;
+    if (st == LOB_OK && j->count > 0) st = choose(j, out, plateaus.regions);
+    lob_components_output_free(&plateaus);
+    if (st == LOB_OK) st = give(j, out);
+    return st == LOB_OK && stopped(j, 1.0) ? LOB_ECANCEL : st;
+}
+
+} /* namespace lob::maxima */
+
+using namespace lob::maxima;
+
+lob_status lob_maxima_cuda(lob_maxima_output *out, const lob_maxima_input *in,
+                           const lob_maxima_options *options, const lob_context *context,
+                           lob_error *error)
+{
+    job j = {};
+    *out = {};
+    LOB_TRY(lob_maxima_begin(&j.c, in, options, context, error));
+    if (!context->device) return lob_device_missing(error);
+    LOB_TRY(lob_device_enter(context->device, error));
+    j.device = context->device;
+    j.voxels = lob_voxels(in->image);
+    lob_status st = find(&j, out);
+    lob_device_free(j.device, j.table);
+    lob_device_free(j.device, j.s.top);
+    if (in->image->place.kind == LOB_PLACE_MEMORY) {
+        lob_device_free(j.device, j.mask);
+        lob_device_free(j.device, j.image.data);
+    }
+    out->working_bytes = j.c.budget.peak;
+    if (st != LOB_OK) lob_maxima_output_free(out);
+    return st;
+}
