@@ -11,6 +11,14 @@
 
 static const int64_t sides[] = {1, 1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 31, 37, 53, 67, 97};
 
+/* Now and then no two voxels have one label: a tile's list of labels is as long as it gets. */
+enum { EACH_DISTINCT = 32, DISTINCT_SIDE = 16, DISTINCT_SMALL_SIDE = 7, SMALL = 5000 };
+
+static bool is_distinct(const labels_case *c)
+{
+    return c->number % EACH_DISTINCT == 6;
+}
+
 static void make_dims(labels_case *c, uint64_t *random, int64_t max_voxels)
 {
     do {
@@ -20,6 +28,12 @@ static void make_dims(labels_case *c, uint64_t *random, int64_t max_voxels)
         c->in.dims = (lob_dims){side[0], side[1], side[2]};
         c->n = lob_dims_voxels(c->in.dims);
     } while (c->n > max_voxels);
+    if (is_distinct(c)) {
+        /* the naive reference takes labels times voxels */
+        const int64_t side = max_voxels < SMALL ? DISTINCT_SMALL_SIDE : DISTINCT_SIDE;
+        c->in.dims = (lob_dims){side, side, side};
+        c->n = lob_dims_voxels(c->in.dims);
+    }
     /* multiples of 1/4, so that squared distances are exact and equal ones are equal */
     for (int a = 0; a < 3; a++)
         c->in.spacing_mm[a] =
@@ -35,16 +49,17 @@ static void make_values(labels_case *c, uint64_t *random)
                             : random_chance(random, 10) ? 0
                                                         : 1 + random_below(random, 6));
     if (gap > 5000 && c->in.count > 50) c->in.count = 50;
+    if (is_distinct(c)) c->in.count = (int32_t)c->n;
     c->values = malloc(((size_t)c->in.count + 1) * sizeof *c->values);
     if (!c->values) exit(75);
     for (int32_t i = 0; i < c->in.count; i++)
-        c->values[i] = value += 1 + (int32_t)random_below(random, gap);
+        c->values[i] = value += 1 + (int32_t)random_below(random, is_distinct(c) ? 1 : gap);
     c->in.values = c->values;
     c->in.type = lob_label_type(c->in.count);
     if (random_chance(random, 10)) c->in.type = LOB_I32;
 }
 
-enum { NOISE, CELLS, VESSELS, CHECKERBOARD, FULL, PATTERNS };
+enum { NOISE, CELLS, VESSELS, CHECKERBOARD, FULL, DISTINCT, PATTERNS };
 
 /* The label at a voxel; points: of cells. */
 static int32_t pattern_at(const labels_case *c, int pattern, const int64_t (*points)[4], int64_t n,
@@ -58,6 +73,7 @@ static int32_t pattern_at(const labels_case *c, int pattern, const int64_t (*poi
         return random_chance(random, 60) ? 0 : (int32_t)random_below(random, c->in.count + 1);
     if (pattern == CHECKERBOARD) return (int32_t)((at[0] + at[1] + at[2]) % 2);
     if (pattern == FULL) return 1;
+    if (pattern == DISTINCT) return (int32_t)i + 1;
     for (int64_t k = 0; k < n && pattern == CELLS; k++) {
         int64_t apart = 0;
         for (int a = 0; a < 3; a++) apart += (at[a] - points[k][a]) * (at[a] - points[k][a]);
@@ -96,9 +112,11 @@ static void draw_vessels(labels_case *c, uint64_t *random)
 
 static const char *fill(labels_case *c, uint64_t *random)
 {
-    static const char *const names[] = {"noise", "cells", "vessels", "checkerboard", "full"};
-    const int pattern = random_chance(random, 85) ? (int)random_below(random, 3)
-                                                  : (int)random_below(random, PATTERNS);
+    static const char *const names[] = {"noise",        "cells", "vessels",
+                                        "checkerboard", "full",  "distinct"};
+    const int pattern = is_distinct(c)              ? DISTINCT
+                        : random_chance(random, 85) ? (int)random_below(random, 3)
+                                                    : (int)random_below(random, DISTINCT);
     int64_t points[12][4];
     const int64_t n = 2 + random_below(random, 11);
     for (int64_t k = 0; k < n; k++) {
@@ -149,13 +167,13 @@ static void make_step(labels_case *c, int s, uint64_t *random)
     static const double lengths[] = {0, 0.3, 0.5, 1, 1, 1.25, 1.5, 2, 2.25, 3};
     lob_labels_step *step = &c->steps[s];
     step->kind = (lob_labels_kind)random_below(random, LOB_LABELS_STEPS);
-    if (random_chance(random, 30))
+    if (random_chance(random, 30) || is_distinct(c))
         step->kind = random_chance(random, 70) ? LOB_LABELS_SMOOTH : LOB_LABELS_MEDIAN;
     step->voxels = random_chance(random, 50);
     step->length = lengths[random_below(random, 10)];
     /* Windows larger than the volume, of sizes that the naive reference can afford. */
     const bool majority = step->kind == LOB_LABELS_SMOOTH || step->kind == LOB_LABELS_MEDIAN;
-    if (majority && c->n <= FEW && random_chance(random, 25)) {
+    if (majority && c->n <= FEW && !is_distinct(c) && random_chance(random, 25)) {
         const double most = LOB_LABELS_MAX_RADIUS / 3.5; /* 3 sigma are a radius */
         step->length = fmin(12 * step->length, most);
         for (int a = 0; a < 3 && !step->voxels; a++)
@@ -197,7 +215,7 @@ void labels_case_make(labels_case *c, uint64_t number, int64_t max_voxels)
     c->options.neighbours =
         around[c->options.slice_axis < 0 ? random_below(&random, 3) : 3 + random_below(&random, 2)];
     c->in.steps = c->steps;
-    c->in.step_count = 1 + (int)random_below(&random, LABELS_CASE_STEPS);
+    c->in.step_count = is_distinct(c) ? 1 : 1 + (int)random_below(&random, LABELS_CASE_STEPS);
     for (int s = 0; s < c->in.step_count; s++) make_step(c, s, &random);
     describe(c, pattern);
 }
