@@ -3,6 +3,7 @@
 
 #include "kernels/arrays.h"
 #include "kernels/budget.h"
+#include "kernels/regions/faces.h"
 #include "volumes/labels.h"
 
 #include <math.h>
@@ -45,6 +46,11 @@ static void see_faces(const job *j, heights *h, int64_t first, int64_t stride, i
                       const double *row, const double *beyond, int64_t *pair)
 {
     for (int64_t x = 0; x < n; x++) {
+        if (x % LOB_FACES_AT_ONCE == 0 && x + LOB_FACES_AT_ONCE <= n &&
+            lob_labels_repeat(j->grid->labels, j->grid->type, first + x, stride)) {
+            x += LOB_FACES_AT_ONCE - 1;
+            continue;
+        }
         const int32_t p = lob_label_at(j->grid->labels, j->grid->type, first + x);
         const int32_t q = lob_label_at(j->grid->labels, j->grid->type, first + x + stride);
         const double value = row[x] > beyond[x] ? row[x] : beyond[x];

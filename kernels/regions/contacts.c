@@ -4,6 +4,7 @@
 
 #include "kernels/budget.h"
 #include "kernels/pair_table.h"
+#include "kernels/regions/faces.h"
 #include "kernels/regions/regions.h"
 #include "volumes/bytes.h"
 #include "volumes/labels.h"
@@ -51,6 +52,11 @@ static lob_status count_faces(lob_pair_table *table, const lob_label_grid *grid,
     int64_t faces = 0;
     for (int64_t i = first; i <= first + n; i++) {
         uint32_t p = 0, q = 0;
+        if ((i - first) % LOB_FACES_AT_ONCE == 0 && i + LOB_FACES_AT_ONCE <= first + n &&
+            lob_labels_repeat(grid->labels, grid->type, i, stride)) {
+            i += LOB_FACES_AT_ONCE - 1;
+            continue;
+        }
         if (i < first + n) {
             p = (uint32_t)lob_label_at(grid->labels, grid->type, i);
             q = (uint32_t)lob_label_at(grid->labels, grid->type, i + stride);
