@@ -3,9 +3,9 @@
 #define LOB_VERSION_H
 
 #define LOB_VERSION_MAJOR 0
-#define LOB_VERSION_MINOR 1
+#define LOB_VERSION_MINOR 2
 #define LOB_VERSION_PATCH 0
-#define LOB_VERSION       "0.1.0"
+#define LOB_VERSION       "0.2.0"
 
 #include "volumes/both.h"
 

@@ -2,7 +2,7 @@
 
 import slicer
 
-PACKAGE = "lobule>=0.1,<0.2"
+PACKAGE = "lobule>=0.2,<0.3"
 ASK = "Lobule needs its Python package, which is not in this 3D Slicer. Install it by pip?"
 NO_PACKAGE = (
     "The Python package lobule is not in this 3D Slicer. In the Python console, install a wheel that fits: "
