@@ -344,6 +344,8 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     if (st != LOB_OK) return st;
     const bool lone = plan->slices == 1;
     if (lone) plan->options.far = fmin(plan->options.far, lone_far);
+    /* Outlines of several structures say where borders are more than once. */
+    plan->options.shape = lob_plan_number(plan->options.shape / (plan->count - 1));
     plan->passes = plan->options.passes > 0 ? plan->options.passes : outlines == 1 && !lone ? 2 : 1;
     plan->completed = plan->areas && plan->passes == 2 && plan->axis >= 0;
     choose_grid(plan, image, voxels);
