@@ -50,7 +50,8 @@ typedef struct {
     double far;         /* nats that a label loses far from its strokes, in the first growth, and
                            far outside its outlines, in the second, 0..16; where one slice has
                            strokes at most 2, as it says little about how far to go on */
-    double shape;       /* nats that outlines between drawn slices give at most, in the second */
+    double shape;       /* nats that outlines between drawn slices give at most, in the second,
+                           divided by how many labels there are beside the background */
     double blur;        /* standard deviation of the shares' Gaussian, first growth, 0..100; the
                            second: half */
     double smooth;      /* that of the majority after the first growth; the second: 0.7 of it */
@@ -103,10 +104,10 @@ typedef struct {
     lob_box box;      /* around all strokes, with its margin */
     bool flat;        /* the box is a slice */
     bool median[3];   /* axes that the median goes along; none: there is none */
-    bool thick; /* slices are at least 2.5 times as far apart as voxels in them, and most, but more
-                   than one, are drawn: labels also grow slice by slice, and both results settle
-                   together (refine.h); there is no median, no coarser grid and no Gaussian of
-                   shares, and blur and edge do nothing */
+    bool thick;   /* slices are at least 2.5 times as far apart as voxels in them, and more than one
+                     and most of those of each label are drawn: labels also grow slice by slice, and
+                     both results settle   together (refine.h); there is no median, no coarser grid and
+                     no Gaussian of   shares, and blur and edge do nothing */
     double local; /* appearance.h; 0 but where slices are thick, or as far apart with strokes that
                      fill areas; at least 3 have strokes, across one axis alone, and what is drawn
                      is at most 25 mm away from other strokes, by half of its own */

@@ -192,14 +192,15 @@ static bool have_areas(const lob_segment_plan *plan, const lob_volume *seeds)
 
 /* ---- grids ---- */
 
-/* Slices across an axis from the first to the last with strokes of labels but the background. */
-static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *strokes, int axis)
+/* Slices across an axis from the first to the last with strokes of structures from..to-1. */
+static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *strokes, int axis,
+                         int32_t from, int32_t to)
 {
     int64_t first = -1, last = -2;
     for (int64_t s = 0; s < lob_side(strokes->dims, axis); s++) {
         const int64_t *const voxels = lob_strokes_in(strokes, axis, s);
         bool held = false;
-        for (int32_t k = 0; k < plan->count; k++)
+        for (int32_t k = from; k < to; k++)
             held = held || (voxels[k] > 0 && plan->labels[k] != plan->background);
         if (held && first < 0) first = s;
         if (held) last = s;
@@ -207,13 +208,23 @@ static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *stroke
     return last - first + 1;
 }
 
-/* Are slices far apart, and is what is drawn drawn on nearly all of its slices? Between slices
+/* Are slices far apart, and is each structure drawn on nearly all of its slices? Between slices
  * without strokes outlines tell more. One slice alone does not say how many there are. */
 static bool slices_are_thick(const lob_segment_plan *plan, const lob_volume *image,
                              const lob_strokes *strokes)
 {
-    return plan->options.smooth > 0 && are_far_apart(image, plan->axis) && plan->outlined > 1 &&
-           4 * plan->outlined >= 3 * extent_of(plan, strokes, plan->axis);
+    const int axis = plan->axis;
+    int64_t drawn = 0, slices = 0;
+    if (!(plan->options.smooth > 0) || !are_far_apart(image, axis) || plan->outlined < 2)
+        return false;
+    for (int32_t k = 0; k < plan->count; k++) {
+        slices += extent_of(plan, strokes, axis, k, k + 1);
+        for (int64_t s = 0; s < lob_side(strokes->dims, axis); s++)
+            drawn += plan->labels[k] != plan->background &&
+                     lob_strokes_in(strokes, axis, s)[k] > 0 &&
+                     lob_strokes_labels_in(strokes, axis, s) > 1;
+    }
+    return 4 * drawn >= 3 * slices;
 }
 
 /* How far the box goes beyond the first and last slice, as a share of the strokes' box there. */
@@ -224,7 +235,8 @@ static double choose_ends(const lob_segment_plan *plan, const lob_volume *image,
     double longest = 0;
     if (plan->axis < 0 || plan->options.ends == 0) return plan->options.ends;
     for (int a = 0; a < 3; a++)
-        if (a != plan->axis) longest = fmax(longest, mm[a] * (double)extent_of(plan, strokes, a));
+        if (a != plan->axis)
+            longest = fmax(longest, mm[a] * (double)extent_of(plan, strokes, a, 0, plan->count));
     const double all = mm[plan->axis] * (double)plan->box.size[plan->axis];
     return fmax(plan->options.ends, beyond_slices * longest / ((double)plan->slices * all));
 }

@@ -109,7 +109,7 @@ def segment(
                 its strokes less than 5 voxels from other strokes
     whole       share of the whole box in what speaks against a label; None: 0.5
     far         nats that a label loses far from its strokes; with strokes on one slice at most 2; None: 4
-    shape       nats that outlines between slices with strokes give at most; None: 2
+    shape       nats that outlines between slices with strokes give at most, shared by all structures; None: 2
     blur        Gaussian of shares, in least spacings; None: 1
     smooth      Gaussian of the majority, likewise; None: 1
     edge        the image's share at borders, 0 to 1; None: 1

@@ -53,7 +53,7 @@ CASES = CHOSEN | OTHERS
 TOGETHER = {
     "ct3": (TS + "ct_sm", TS + "seg", (1, 2, 3, 5, 6)),
     "mr": (TS + "mr_sm", TS + "seg_mr", (1, 2, 3, 5, 6)),
-}
+} | {f"chaos {n}": (f"{CHAOS}image_{n}", f"{CHAOS}label_{n}", (1, 2, 3, 4)) for n in (1, 5, 31, 38)}
 
 # Least mean of `segment` over eight structures by way.
 LEAST = {"one slice": 0.77, "two slices": 0.85, "three planes": 0.86, "dots": 0.87, "far background": 0.85,
@@ -311,7 +311,7 @@ def flips(names, draws):
 
 
 def together(name, number):
-    """Dice of each organ: with all of them drawn, and each alone."""
+    """Dice of each organ: with all of them drawn, each alone, and of `growcut` with all."""
     image, truth, organs = TOGETHER[name]
     voxels, labels, spacing = scan(image, truth)
     alone = [tool().make(labels, organ, spacing, number, 5, 2) for organ in organs]
@@ -322,8 +322,8 @@ def together(name, number):
         seeds[(one == 2) & (seeds == 0) & ~np.isin(labels, organs)] = len(organs) + 1
     image = np.ascontiguousarray(voxels.T)
     run = lambda marks: lobule.segment(image, np.ascontiguousarray(marks.T), spacing=spacing[::-1]).T  # noqa: E731
-    made = run(seeds)
-    return [[name, organ, dice(made == code, labels == organ), dice(run(one) == 1, labels == organ)]
+    made, grown = run(seeds), lobule.growcut(image, np.ascontiguousarray(seeds.T)).T
+    return [[name, organ, *(dice(found, labels == organ) for found in (made == code, run(one) == 1, grown == code))]
             for code, (organ, one) in enumerate(zip(organs, alone), 1)]
 
 
@@ -331,10 +331,10 @@ def several(draws):
     rows = {}
     for name in TOGETHER:
         for number in draws:
-            for where, organ, all_drawn, alone in together(name, number):
-                rows.setdefault((where, organ), []).append((all_drawn, alone))
-    print("Several labels at once, and each alone.\n")
-    table(["scan", "label", "together", "alone"],
+            for where, organ, *found in together(name, number):
+                rows.setdefault((where, organ), []).append(found)
+    print("Several labels at once, each alone, and `growcut` from all.\n")
+    table(["scan", "label", "together", "alone", "growcut"],
           [[*key, *(f"{x:.3f}" for x in np.mean(got, axis=0))] for key, got in rows.items()])
 
 

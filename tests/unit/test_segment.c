@@ -280,6 +280,42 @@ TEST(one_slice_is_grown_once_and_reaches_far)
     }
 }
 
+TEST(each_structure_is_drawn_on_its_slices_or_not)
+{
+    static const struct {
+        int every; /* slices from one with strokes of a structure to the next */
+        bool thick;
+    } cases[] = {
+        {1, true },
+        {2, false},
+        {4, false},
+    };
+    enum { SIDE = 20, STRUCTURES = 4, N = SIDE * SIDE * SIDE };
+    static int16_t values[N];
+    static uint8_t strokes[N];
+    const lob_dims dims = {SIDE, SIDE, SIDE};
+    const double mm[3] = {2, 2, 10};
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        const lob_volume image = lob_volume_wrap(values, LOB_I16, dims, 1, mm, (lob_place){0});
+        const lob_volume v = lob_volume_wrap(strokes, LOB_U8, dims, 1, mm, (lob_place){0});
+        const lob_segment_options options = lob_segment_defaults();
+        lob_segment_plan plan;
+        lob_error error;
+        memset(strokes, 0, sizeof strokes);
+        for (int k = 0; k < STRUCTURES; k++)
+            for (int z = 2 + k; z < 9; z += cases[c].every)
+                for (int x = 3; x < 15; x++) {
+                    uint8_t *const row = strokes + (z * SIDE + x + k) * SIDE;
+                    row[x] = (uint8_t)(1 + k);
+                    row[0] = row[SIDE - 1] = 1 + STRUCTURES;
+                }
+        assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, &error));
+        assert_int_equal(plan.background, 1 + STRUCTURES);
+        assert_int_equal(plan.thick, cases[c].thick);
+        assert_true(plan.options.shape == options.shape / STRUCTURES);
+    }
+}
+
 TEST(corrections_stay_near)
 {
     enum { N = 9 * 5 * 3 };

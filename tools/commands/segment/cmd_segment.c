@@ -227,7 +227,7 @@ static void options(lob_rows *to, void *user)
                  "one slice at most 2"),
         OPT_REAL("shape", &o->shape, "NATS", 0, 16,
                  "what outlines that are interpolated between slices with strokes may add or "
-                 "take, in the second growth"),
+                 "take, in the second growth, shared by all structures"),
         OPT_REAL("blur", &o->blur, "SPACINGS", 0, 100,
                  "Gaussian before the first growth, in least spacings; before the second, half"),
         OPT_REAL("smooth", &o->smooth, "SPACINGS", 0, 100,
