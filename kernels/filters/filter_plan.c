@@ -97,8 +97,8 @@ static lob_status check(const lob_filter_input *in, const lob_filter_options *op
         return lob_fail(error, LOB_EARG, "the image has more voxels than can be counted");
     if ((int)options->edge < 0 || options->edge > LOB_EDGE_CONSTANT)
         return lob_fail(error, LOB_EARG, "no such rule for edges");
-    if (options->edge == LOB_EDGE_CONSTANT && !isfinite(options->edge_value))
-        return lob_fail(error, LOB_EARG, "the constant beyond the edges is not finite");
+    if (options->edge == LOB_EDGE_CONSTANT && !isfinite((float)options->edge_value))
+        return lob_fail(error, LOB_EARG, "the constant beyond the edges is no finite float32");
     for (int i = 0; i < in->step_count; i++) LOB_TRY(check_step(&in->steps[i], i, error));
     return LOB_OK;
 }

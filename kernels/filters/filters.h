@@ -89,7 +89,7 @@ typedef struct {
 
 typedef struct {
     lob_edge edge;
-    double edge_value; /* of LOB_EDGE_CONSTANT, in image units */
+    double edge_value; /* of LOB_EDGE_CONSTANT, in image units; finite as float32 */
     bool exact;        /* forbids coarse grids for large Gaussians */
 } lob_filter_options;
 

@@ -286,6 +286,22 @@ TEST(test_percentiles_need_data)
     assert_null(out.data);
 }
 
+TEST(test_a_constant_beyond_edges_fits_float32)
+{
+    static const double constants[] = {1e300, -1e39, NAN, INFINITY};
+    float voxels[3] = {0};
+    const lob_volume image = row_of(voxels, LOB_F32, 3, 1);
+    const lob_filter_step step = {.kind = LOB_FILTER_BOX, .along = {1}};
+    const lob_filter_input in = {&image, NULL, &step, 1};
+    for (size_t k = 0; k < COUNT(constants); k++) {
+        const lob_filter_options options = {.edge = LOB_EDGE_CONSTANT, .edge_value = constants[k]};
+        lob_filter_output out;
+        lob_error error = {.text = ""};
+        assert_int_equal(lob_filter_cpu(&out, &in, &options, &(lob_context){.threads = 1}, &error), LOB_EARG);
+        assert_non_null(strstr(error.text, "float32"));
+    }
+}
+
 static int stop_at_once(void *user, double done)
 {
     return 1;
