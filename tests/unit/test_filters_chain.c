@@ -293,11 +293,12 @@ TEST(test_a_constant_beyond_edges_fits_float32)
     const lob_volume image = row_of(voxels, LOB_F32, 3, 1);
     const lob_filter_step step = {.kind = LOB_FILTER_BOX, .along = {1}};
     const lob_filter_input in = {&image, NULL, &step, 1};
+    const lob_context context = {.threads = 1};
     for (size_t k = 0; k < COUNT(constants); k++) {
         const lob_filter_options options = {.edge = LOB_EDGE_CONSTANT, .edge_value = constants[k]};
         lob_filter_output out;
         lob_error error = {.text = ""};
-        assert_int_equal(lob_filter_cpu(&out, &in, &options, &(lob_context){.threads = 1}, &error), LOB_EARG);
+        assert_int_equal(lob_filter_cpu(&out, &in, &options, &context, &error), LOB_EARG);
         assert_non_null(strstr(error.text, "float32"));
     }
 }
