@@ -1,12 +1,13 @@
 /*
  * LOB_SIMD_CLONES(result, name, (arguments), parameters...) { ... } defines a static function that
  * is compiled twice where that pays: for x86-64 processors with AVX2 and fused products, and for
- * all. Each call asks which the processor is. Both give the same results.
+ * all. Each call asks which the processor is. Both give the same results. On a Mac there is one:
+ * what tells processors apart is in the compiler's runtime, which is not linked there.
  */
 #ifndef LOB_SIMD_CLONES_H
 #define LOB_SIMD_CLONES_H
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__APPLE__)
 #include <stdbool.h>
 
 /* Before what such a processor alone may run: to be called where lob_has_avx2(). */

@@ -3,7 +3,7 @@
 # usage: macos.sh PYTHON [CMAKE_OPTION...]   PYTHON has ziglang (packaging/macos_requirements.txt). The
 # wheels come to lie in build/macos.
 #
-#   LOBULE_PROCESSORS="arm64 x86_64"   which wheels (default: arm64)
+#   LOBULE_PROCESSORS="arm64 x86_64"   which wheels (default: both)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=$1
@@ -17,7 +17,7 @@ rm -f "$out"/*.whl
 }
 PATH=$("$python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))'):$PATH
 
-for processor in ${LOBULE_PROCESSORS:-arm64}; do
+for processor in ${LOBULE_PROCESSORS:-arm64 x86_64}; do
     libraries=$PWD/build/macos_libraries_$processor
     packaging/libraries.sh "$libraries" cmake/macos.cmake -DLOBULE_PROCESSOR="$processor"
     raw=$out/$processor
