@@ -104,10 +104,10 @@ typedef struct {
     lob_box box;      /* around all strokes, with its margin */
     bool flat;        /* the box is a slice */
     bool median[3];   /* axes that the median goes along; none: there is none */
-    bool thick;   /* slices are at least 2.5 times as far apart as voxels in them, and more than one
-                     and most of those of each label are drawn: labels also grow slice by slice, and
-                     both results settle   together (refine.h); there is no median, no coarser grid and
-                     no Gaussian of   shares, and blur and edge do nothing */
+    bool thick;       /* slices are at least 2.5 times as far apart as voxels in them, and more than
+                         one and most of those of each label are drawn: labels also grow slice by
+                         slice, and both results settle together (refine.h); there is no median, no
+                         coarser grid and no Gaussian of shares, and blur and edge do nothing */
     double local; /* appearance.h; 0 but where slices are thick, or as far apart with strokes that
                      fill areas; at least 3 have strokes, across one axis alone, and what is drawn
                      is at most 25 mm away from other strokes, by half of its own */
