@@ -46,8 +46,7 @@ typedef struct {
 } lob_maximum;
 
 typedef struct {
-    int32_t
-        *labels; /* nx*ny*nz, where the image is: voxels of maximum i have i + 1, all others 0 */
+    int32_t *labels;     /* nx*ny*nz, where the image is: i + 1 in maximum i, all others 0 */
     lob_maximum *maxima; /* count, malloc'ed, in the order of their first voxels */
     int64_t count;
     int64_t found;         /* before height and apart took some out */

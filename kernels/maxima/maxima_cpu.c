@@ -224,11 +224,6 @@ lob_status lob_maxima_begin(lob_maxima_call *c, const lob_maxima_input *in,
     return LOB_OK;
 }
 
-static bool stopped(const lob_maxima_call *c, double done)
-{
-    return c->context->progress && c->context->progress(c->context->user, done);
-}
-
 /* The plateaus of marked voxels become maxima; then some are taken out. */
 static lob_status choose(lob_maxima_output *out, const lob_components_output *plateaus,
                          lob_maxima_call *c)
@@ -274,15 +269,15 @@ lob_status lob_maxima_cpu(lob_maxima_output *out, const lob_maxima_input *in,
     LOB_TRY(lob_check_memory(in->image->place, NULL, NULL, error));
     lob_status st = lob_budget_alloc(&c.budget, &c.top, c.voxels, sizeof *c.top, error);
     if (st == LOB_OK) st = mark_tops(&c);
-    if (st == LOB_OK && stopped(&c, 0.3)) st = LOB_ECANCEL;
+    if (st == LOB_OK && lob_maxima_stopped(&c, 0.3)) st = LOB_ECANCEL;
     if (st == LOB_OK) st = join_tops(&c, &plateaus);
-    if (st == LOB_OK && stopped(&c, 0.6)) st = LOB_ECANCEL;
+    if (st == LOB_OK && lob_maxima_stopped(&c, 0.6)) st = LOB_ECANCEL;
     if (st == LOB_OK) {
         out->labels = plateaus.labels;
         plateaus.labels = NULL;
         st = choose(out, &plateaus, &c);
     }
-    if (st == LOB_OK && stopped(&c, 1.0)) st = LOB_ECANCEL;
+    if (st == LOB_OK && lob_maxima_stopped(&c, 1.0)) st = LOB_ECANCEL;
     lob_components_output_free(&plateaus);
     lob_budget_free(&c.budget, c.top, c.voxels, sizeof *c.top);
     out->working_bytes = c.budget.peak;

@@ -1,6 +1,7 @@
 /* Maxima on the GPU: voxels without a higher neighbour and their plateaus; the host chooses. */
 #include "kernels/arrays.h"
 #include "kernels/backend_cuda.h"
+#include "kernels/device/arena.cuh"
 #include "kernels/device/device_image.cuh"
 #include "kernels/device/grid.cuh"
 #include "kernels/maxima/maxima_steps.h"
@@ -38,17 +39,8 @@ static __device__ inline double value_of(const params &s, int64_t i)
     return isfinite(value) ? value : -INFINITY;
 }
 
-struct position {
-    int64_t x, y, z;
-};
-
-static __device__ inline position position_of(const params &s, int64_t i)
-{
-    return {i % s.dims.nx, i / s.dims.nx % s.dims.ny, i / s.dims.nx / s.dims.ny};
-}
-
 /* The voxel's k-th neighbour; -1 outside. */
-static __device__ inline int64_t neighbour_of(const params &s, const position &at, int k)
+static __device__ inline int64_t neighbour_of(const params &s, const lob_voxel_at &at, int k)
 {
     const int64_t x = at.x + s.offset[k][0], y = at.y + s.offset[k][1], z = at.z + s.offset[k][2];
     const bool inside =
@@ -61,7 +53,7 @@ static __global__ void __launch_bounds__(THREADS) tops_kernel(params s)
     for (int64_t i = grid_first(); i < s.n; i += grid_step()) {
         const double own = value_of(s, i);
         bool top = own > s.above && own > -INFINITY;
-        const position at = position_of(s, i);
+        const lob_voxel_at at = lob_voxel_place(s.dims, i);
         for (int k = 0; k < s.offsets && top; k++) {
             const int64_t other = neighbour_of(s, at, k);
             top = other < 0 || value_of(s, other) <= own;
@@ -76,7 +68,7 @@ static __global__ void __launch_bounds__(THREADS) slopes_kernel(params s)
     for (int64_t i = grid_first(); i < s.n; i += grid_step()) {
         if (!s.labels[i]) continue;
         const double own = value_of(s, i);
-        const position at = position_of(s, i);
+        const lob_voxel_at at = lob_voxel_place(s.dims, i);
         bool slope = false;
         for (int k = 0; k < s.offsets && !slope; k++) {
             const int64_t other = neighbour_of(s, at, k);
@@ -166,15 +158,14 @@ static lob_status join_tops(job *j, lob_components_output *plateaus)
     return LOB_OK;
 }
 
-/* Bytes of the table, whose columns have those of the plateaus. */
-static int64_t table_bytes(job *j)
+static int64_t lay_out(job *j, void *block)
 {
-    unsigned char *const table = (unsigned char *)j->table;
-    j->s.first = (int64_t *)table;
-    j->s.value = (double *)(table + 8 * j->count);
-    j->s.number = (int32_t *)(table + 16 * j->count);
-    j->s.keep = table + 20 * j->count;
-    return 21 * j->count;
+    arena memory(block);
+    j->s.first = memory.take<int64_t>(j->count);
+    j->s.value = memory.take<double>(j->count);
+    j->s.number = memory.take<int32_t>(j->count);
+    j->s.keep = memory.take<uint8_t>(j->count);
+    return memory.used;
 }
 
 /* Values of the plateaus, and whether they are maxima. */
@@ -183,8 +174,8 @@ static lob_status look(job *j, lob_maxima_output *out, uint8_t *keep, const lob_
     lob_error *const error = j->c.error;
     const int64_t bytes = j->count * (int64_t)sizeof(int64_t);
     int64_t *first;
-    LOB_TRY(allocate(j, &j->table, table_bytes(j)));
-    table_bytes(j);
+    LOB_TRY(allocate(j, &j->table, lay_out(j, NULL)));
+    lay_out(j, j->table);
     LOB_TRY(lob_budget_alloc(&j->c.budget, &first, j->count, sizeof *first, error));
     for (int64_t m = 0; m < j->count; m++) first[m] = regions[m].first;
     lob_status st = lob_device_upload(j->device, (void *)j->s.first, first, bytes, error);
@@ -272,26 +263,21 @@ static lob_status give(job *j, lob_maxima_output *out)
     return st;
 }
 
-static bool stopped(const job *j, double done)
-{
-    return j->c.context->progress && j->c.context->progress(j->c.context->user, done);
-}
-
 static lob_status find(job *j, lob_maxima_output *out)
 {
     lob_components_output plateaus = {};
     LOB_TRY(begin(j));
-    if (stopped(j, 0.3)) return LOB_ECANCEL;
+    if (lob_maxima_stopped(&j->c, 0.3)) return LOB_ECANCEL;
     LOB_TRY(join_tops(j, &plateaus));
     out->labels = j->s.labels = (int32_t *)plateaus.labels;
     out->device = plateaus.device;
     plateaus.labels = NULL;
     j->count = plateaus.count;
-    lob_status st = stopped(j, 0.6) ? LOB_ECANCEL : LOB_OK;
+    lob_status st = lob_maxima_stopped(&j->c, 0.6) ? LOB_ECANCEL : LOB_OK;
     if (st == LOB_OK && j->count > 0) st = choose(j, out, plateaus.regions);
     lob_components_output_free(&plateaus);
     if (st == LOB_OK) st = give(j, out);
-    return st == LOB_OK && stopped(j, 1.0) ? LOB_ECANCEL : st;
+    return st == LOB_OK && lob_maxima_stopped(&j->c, 1.0) ? LOB_ECANCEL : st;
 }
 
 } /* namespace lob::maxima */

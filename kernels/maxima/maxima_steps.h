@@ -30,6 +30,12 @@ lob_status lob_maxima_begin(lob_maxima_call *c, const lob_maxima_input *in,
                             const lob_maxima_options *options, const lob_context *context,
                             lob_error *error);
 
+/* Tell how far it is; returns whether it is to stop. */
+static inline bool lob_maxima_stopped(const lob_maxima_call *c, double done)
+{
+    return c->context->progress && c->context->progress(c->context->user, done);
+}
+
 /* What joins voxels of equal value without a higher neighbour. */
 lob_components_options lob_maxima_plateaus(const lob_maxima_options *options);
 
