@@ -33,16 +33,6 @@ typedef struct {
     double size_mm, threshold, brightest, contrast, level;
 } choice;
 
-/* Otsu's threshold of an image, and which voxels are above it. */
-static lob_status split(choice *c, lob_threshold_stats *stats, const lob_volume *image)
-{
-    const lob_threshold_input in = {.image = image, .place = image->place};
-    const lob_threshold_options options = lob_threshold_defaults();
-    const lob_context context = lob_cells_context(&c->job);
-    return c->job.backend->threshold(c->above.volume.data, stats, &in, &options, &context,
-                                     c->job.error);
-}
-
 /* How much brighter than its surroundings every voxel is. */
 static lob_status compare_around(choice *c, lob_cells_voxels *around, const lob_volume *smooth)
 {
@@ -102,7 +92,7 @@ static lob_status measure_bodies(choice *c, lob_volume *smooth)
     c->brightest = INFINITY;
     do {
         st = compare_around(c, &around, smooth);
-        if (st == LOB_OK) st = split(c, &stats, &around.volume);
+        if (st == LOB_OK) st = lob_cells_split(&c->job, &c->above, &stats, &around.volume);
         if (st == LOB_OK) st = few_hide_others(c, &again, &stats, &around.volume);
         if (st == LOB_OK && again) st = dim(c, &again, smooth);
         lob_cells_drop(&c->job, &around);
@@ -119,7 +109,7 @@ static lob_status measure_walls(choice *c, lob_volume *smooth)
     lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_CLASSES, lob_voxels(smooth), NULL);
     lob_cells_sums sums;
     lob_threshold_stats stats;
-    LOB_TRY(split(c, &stats, smooth));
+    LOB_TRY(lob_cells_split(&c->job, &c->above, &stats, smooth));
     c->threshold = stats.threshold[0];
     p.here = smooth->data;
     p.marks = c->above.volume.data;
@@ -136,9 +126,7 @@ static lob_status measure(choice *c, double sigma_mm, bool as_bodies)
     lob_cells_voxels smooth = lob_cells_nothing();
     LOB_TRY(lob_cells_step(&c->job, (1 + c->job.to) / 2));
     lob_status st = lob_cells_filter(&c->job, &smooth, c->image, &step, 1);
-    lob_cells_pass gaps = lob_cells_pass_of(LOB_CELLS_GAPS, lob_voxels(c->image), c->image);
-    gaps.to = smooth.volume.data;
-    if (st == LOB_OK && lob_cells_may_have_gaps(c->image)) st = lob_cells_run(&c->job, NULL, &gaps);
+    if (st == LOB_OK) st = lob_cells_put_gaps(&c->job, &smooth.volume, c->image);
     /* how often bodies are compared with what is around is not known: the bar waits there */
     if (st == LOB_OK) st = lob_cells_step(&c->job, c->job.to);
     if (st == LOB_OK) st = (as_bodies ? measure_bodies : measure_walls)(c, &smooth.volume);
@@ -235,6 +223,7 @@ lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
     lob_cells_voxels whole = lob_cells_nothing();
     LOB_TRY(check(options, image, error));
     for (int a = 0; a < 3; a++) c.dimensions += lob_side(image->dims, a) > 1;
+    c.job.gaps = lob_cells_may_have_gaps(image);
     LOB_TRY(lob_cells_given(&c.job, &whole, image));
     c.image = &whole.volume;
     lob_status st = lob_cells_make(&c.job, &c.above, image, LOB_U8);

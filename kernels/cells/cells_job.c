@@ -116,7 +116,7 @@ void lob_cells_drop(lob_cells_job *j, lob_cells_voxels *v)
     v->held = 0;
 }
 
-/* ---- passes and maxima ---- */
+/* ---- passes ---- */
 
 lob_cells_pass lob_cells_pass_of(lob_cells_pass_kind kind, int64_t n, const lob_volume *image)
 {
@@ -136,6 +136,24 @@ bool lob_cells_may_have_gaps(const lob_volume *image)
            !isfinite(image->slope * type->highest + image->inter);
 }
 
+lob_status lob_cells_put_gaps(lob_cells_job *j, const lob_volume *to, const lob_volume *image)
+{
+    lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_GAPS, lob_voxels(to), image);
+    p.to = to->data;
+    return j->gaps ? lob_cells_run(j, NULL, &p) : LOB_OK;
+}
+
+/* ---- steps of a backend ---- */
+
+lob_status lob_cells_split(lob_cells_job *j, lob_cells_voxels *above, lob_threshold_stats *stats,
+                           const lob_volume *image)
+{
+    const lob_threshold_input in = {.image = image, .place = image->place};
+    const lob_threshold_options options = lob_threshold_defaults();
+    const lob_context context = lob_cells_context(j);
+    return j->backend->threshold(above->volume.data, stats, &in, &options, &context, j->error);
+}
+
 lob_status lob_cells_maxima(lob_cells_job *j, lob_maxima_output *found, const lob_volume *image,
                             const uint8_t *mask, const lob_maxima_options *options)
 {
@@ -149,8 +167,6 @@ lob_status lob_cells_maxima(lob_cells_job *j, lob_maxima_output *found, const lo
     lob_budget_release(&j->budget, bytes);
     return st;
 }
-
-/* ---- filters ---- */
 
 lob_status lob_cells_filter(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
                             const lob_filter_step *steps, int count)

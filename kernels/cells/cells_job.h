@@ -20,6 +20,7 @@ typedef struct {
     lob_budget budget; /* of what lies between the steps */
     double from, to;   /* of the caller's progress: what the step at hand covers */
     lob_edge edge;     /* of Gaussians */
+    bool gaps;         /* voxels of the image may be NaN or infinite */
 } lob_cells_job;
 
 lob_cells_job lob_cells_begin(const lob_backend *backend, const lob_context *caller,
@@ -66,6 +67,13 @@ lob_cells_pass lob_cells_pass_of(lob_cells_pass_kind kind, int64_t n, const lob_
 
 /* Can a voxel of an image be NaN or infinite? */
 bool lob_cells_may_have_gaps(const lob_volume *image);
+
+/* NaN where an image has gaps, if the job's may have some. */
+lob_status lob_cells_put_gaps(lob_cells_job *j, const lob_volume *to, const lob_volume *image);
+
+/* Otsu's threshold of an image, and which voxels are above it. */
+lob_status lob_cells_split(lob_cells_job *j, lob_cells_voxels *above, lob_threshold_stats *stats,
+                           const lob_volume *image);
 
 /* Maxima of an image among the voxels of a mask, NULL: of all; both lie where the context
  * computes. */

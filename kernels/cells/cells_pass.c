@@ -4,28 +4,15 @@
 #include "kernels/cells/cells_job.h"
 #include "kernels/device/device.h"
 
-/* Kinds that change voxels alone, and those that have sums too. */
-#define CHANGES(X)      \
-    X(LOB_CELLS_GAPS)   \
-    X(LOB_CELLS_INSIDE) \
-    X(LOB_CELLS_LEAST)  \
-    X(LOB_CELLS_SUM)    \
-    X(LOB_CELLS_THIN) X(LOB_CELLS_ROOTS) X(LOB_CELLS_RISEN) X(LOB_CELLS_GATHER) X(LOB_CELLS_NARROW)
-#define ADDS(X)         \
-    X(LOB_CELLS_BOUND)  \
-    X(LOB_CELLS_BRIGHT) \
-    X(LOB_CELLS_BODIES) \
-    X(LOB_CELLS_COUNT) X(LOB_CELLS_DIMMEST) X(LOB_CELLS_CUBES) X(LOB_CELLS_CLASSES)
-
 static void change_piece(const lob_cells_pass *pass, int64_t first, int64_t end)
 {
     const lob_cells_pass p = *pass;
     switch (p.kind) {
-#define CASE(kind)                                                           \
-    case kind:                                                               \
-        for (int64_t i = first; i < end; i++) lob_cells_change(kind, &p, i); \
+#define CASE(kind)                                                                       \
+    case LOB_CELLS_##kind:                                                               \
+        for (int64_t i = first; i < end; i++) lob_cells_change(LOB_CELLS_##kind, &p, i); \
         break;
-        CHANGES(CASE)
+        LOB_CELLS_CHANGES(CASE)
 #undef CASE
     default:
         break;
@@ -38,12 +25,12 @@ static lob_cells_sums add_piece(const lob_cells_pass *pass, int64_t first, int64
     lob_cells_sums lane[LOB_CELLS_LANES];
     for (int l = 0; l < LOB_CELLS_LANES; l++) lane[l] = lob_cells_none(p.kind);
     switch (p.kind) {
-#define CASE(kind)                                                            \
-    case kind:                                                                \
-        for (int64_t i = first; i < end; i++)                                 \
-            lob_cells_add(kind, &p, i, &lane[(i - first) % LOB_CELLS_LANES]); \
+#define CASE(kind)                                                                        \
+    case LOB_CELLS_##kind:                                                                \
+        for (int64_t i = first; i < end; i++)                                             \
+            lob_cells_add(LOB_CELLS_##kind, &p, i, &lane[(i - first) % LOB_CELLS_LANES]); \
         break;
-        ADDS(CASE)
+        LOB_CELLS_ADDS(CASE)
 #undef CASE
     default:
         break;

@@ -44,13 +44,11 @@ static __global__ void __launch_bounds__(LOB_CELLS_LANES) pass_kernel(params s)
     }
 }
 
-#define KERNEL(kind) pass_kernel<LOB_CELLS_##kind>
+#define KERNEL(kind) pass_kernel<LOB_CELLS_##kind>,
 
-/* In the order of lob_cells_pass_kind. */
-static void (*const kernels[LOB_CELLS_PASSES])(params) = {
-    KERNEL(GAPS),  KERNEL(INSIDE),  KERNEL(LEAST), KERNEL(SUM),    KERNEL(THIN),   KERNEL(ROOTS),
-    KERNEL(RISEN), KERNEL(GATHER),  KERNEL(BOUND), KERNEL(BRIGHT), KERNEL(NARROW), KERNEL(BODIES),
-    KERNEL(COUNT), KERNEL(DIMMEST), KERNEL(CUBES), KERNEL(CLASSES)};
+static void (*const kernels[])(params) = {LOB_CELLS_CHANGES(KERNEL) LOB_CELLS_ADDS(KERNEL)};
+
+#undef KERNEL
 
 } /* namespace lob::cells */
 

@@ -21,26 +21,18 @@
 typedef struct {
     lob_cells_job *job;
     const lob_volume *image;
-    bool walls, gaps;        /* gaps: there may be some */
+    bool walls;
     lob_cells_voxels *above; /* which voxels are above a threshold */
 } sizing;
 
 /* ---- bumps ---- */
-
-/* NaN where an image has gaps. */
-static lob_status put_gaps(sizing *z, lob_volume *to, const lob_volume *image)
-{
-    lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_GAPS, lob_voxels(to), image);
-    p.to = to->data;
-    return z->gaps ? lob_cells_run(z->job, NULL, &p) : LOB_OK;
-}
 
 /* Smooth, where gaps stay gaps. */
 static lob_status smoothen(sizing *z, lob_cells_voxels *out, const lob_volume *image,
                            const lob_filter_step *gaussian)
 {
     LOB_TRY(lob_cells_filter(z->job, out, image, gaussian, 1));
-    return put_gaps(z, &out->volume, image);
+    return lob_cells_put_gaps(z->job, &out->volume, image);
 }
 
 /* How far a smoothed image lies above itself smoothed more along an axis: over all axes the least,
@@ -73,12 +65,8 @@ static lob_status rise(sizing *z, lob_cells_voxels *out, const lob_volume *smoot
 /* Otsu's threshold, and what is above it. */
 static lob_status split(sizing *z, double *threshold, const lob_volume *image)
 {
-    const lob_threshold_input in = {.image = image, .place = image->place};
-    const lob_threshold_options options = lob_threshold_defaults();
-    const lob_context context = lob_cells_context(z->job);
     lob_threshold_stats stats;
-    LOB_TRY(z->job->backend->threshold(z->above->volume.data, &stats, &in, &options, &context,
-                                       z->job->error));
+    LOB_TRY(lob_cells_split(z->job, z->above, &stats, image));
     *threshold = stats.threshold[0];
     return LOB_OK;
 }
@@ -283,7 +271,7 @@ static lob_status distances(sizing *z, lob_volume *depth)
     memcpy(in.spacing, depth->geometry.spacing_mm, sizeof in.spacing);
     options.kind = LOB_DISTANCE_TO_SET;
     LOB_TRY(z->job->backend->distance(&out, &in, &options, &context, z->job->error));
-    LOB_TRY(put_gaps(z, depth, z->image));
+    LOB_TRY(lob_cells_put_gaps(z->job, depth, z->image));
     return lob_cells_run(z->job, NULL, &inside);
 }
 
@@ -373,11 +361,7 @@ static lob_status size_between_walls(sizing *z, double *size_mm, const lob_volum
 lob_status lob_cells_size(double *size_mm, lob_cells_job *job, lob_cells_voxels *above,
                           const lob_volume *image, bool walls)
 {
-    sizing z = {.job = job,
-                .image = image,
-                .walls = walls,
-                .gaps = lob_cells_may_have_gaps(image),
-                .above = above};
+    sizing z = {.job = job, .image = image, .walls = walls, .above = above};
     lob_cells_voxels smooth = lob_cells_nothing();
     double sigma;
     job->edge = LOB_EDGE_RENORMALISE; /* as at gaps */

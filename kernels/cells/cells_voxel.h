@@ -11,24 +11,33 @@
 
 LOB_BEGIN_DECLS
 
+/* Kinds that change voxels alone, */
+#define LOB_CELLS_CHANGES(X)                                                              \
+    X(GAPS)   /* to: NaN where the image is NaN or infinite */                            \
+    X(INSIDE) /* marks: what was not marked, but for such voxels */                       \
+    X(LEAST)  /* to: how far here lies above it, or what was before where that is less */ \
+    X(SUM)    /* to: the same, and what was before added */                               \
+    X(THIN)   /* to: every so many voxels of here */                                      \
+    X(ROOTS)  /* to: its root; none where it is not above 0 */                            \
+    X(RISEN)  /* to: none where it is not above 0 */                                      \
+    X(GATHER) /* to: here at the voxels of a list */                                      \
+    X(NARROW) /* narrow: the numbers of a list, in their type */
+
+/* and those that have sums too. */
+#define LOB_CELLS_ADDS(X)                                                    \
+    X(BOUND)   /* to: at most the level. Counts those that were more */      \
+    X(BRIGHT)  /* marks: here is above before less the level. Counts them */ \
+    X(BODIES)  /* counts what is marked or where here is above the level */  \
+    X(COUNT)   /* counts finite voxels of here, and marked ones */           \
+    X(DIMMEST) /* the least of here that is marked */                        \
+    X(CUBES)   /* adds up cubes of here above 0, and counts finite voxels */ \
+    X(CLASSES) /* adds up finite voxels of here, not marked and marked, and counts both */
+
 typedef enum {
-    LOB_CELLS_GAPS,    /* to: NaN where the image is NaN or infinite */
-    LOB_CELLS_INSIDE,  /* marks: what was not marked, but for such voxels */
-    LOB_CELLS_LEAST,   /* to: how far here lies above it, or what was before where that is less */
-    LOB_CELLS_SUM,     /* to: the same, and what was before added */
-    LOB_CELLS_THIN,    /* to: every so many voxels of here */
-    LOB_CELLS_ROOTS,   /* to: its root; none where it is not above 0 */
-    LOB_CELLS_RISEN,   /* to: none where it is not above 0 */
-    LOB_CELLS_GATHER,  /* reals: here at the voxels of a list */
-    LOB_CELLS_BOUND,   /* to: at most the level. Counts those that were more */
-    LOB_CELLS_BRIGHT,  /* marks: here is above before less the level. Counts them */
-    LOB_CELLS_NARROW,  /* narrow: the numbers of a list, in their type */
-    LOB_CELLS_BODIES,  /* counts what is marked or where here is above the level */
-    LOB_CELLS_COUNT,   /* counts finite voxels of here, and marked ones */
-    LOB_CELLS_DIMMEST, /* the least of here that is marked */
-    LOB_CELLS_CUBES,   /* adds up cubes of here above 0, and counts finite voxels */
-    LOB_CELLS_CLASSES, /* adds up finite voxels of here, not marked and marked, and counts both */
-    LOB_CELLS_PASSES
+#define LOB_CELLS_KIND(kind) LOB_CELLS_##kind,
+    LOB_CELLS_CHANGES(LOB_CELLS_KIND) LOB_CELLS_ADDS(LOB_CELLS_KIND)
+#undef LOB_CELLS_KIND
+        LOB_CELLS_PASSES
 } lob_cells_pass_kind;
 
 /* Arrays are where the context computes. */
@@ -87,7 +96,7 @@ LOB_BOTH void lob_cells_join(lob_cells_pass_kind kind, lob_cells_sums *to, const
 /* Does a pass give sums? */
 LOB_BOTH bool lob_cells_adds(lob_cells_pass_kind kind)
 {
-    return kind >= LOB_CELLS_BODIES || kind == LOB_CELLS_BOUND || kind == LOB_CELLS_BRIGHT;
+    return kind >= LOB_CELLS_BOUND;
 }
 
 LOB_BOTH bool lob_cells_is_data(const lob_cells_pass *p, int64_t i)
