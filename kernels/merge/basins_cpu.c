@@ -46,9 +46,9 @@ static void see_faces(const job *j, heights *h, int64_t first, int64_t stride, i
                       const double *row, const double *beyond, int64_t *pair)
 {
     for (int64_t x = 0; x < n; x++) {
-        if (x % LOB_FACES_AT_ONCE == 0 && x + LOB_FACES_AT_ONCE <= n &&
-            lob_labels_repeat(j->grid->labels, j->grid->type, first + x, stride)) {
-            x += LOB_FACES_AT_ONCE - 1;
+        const int64_t none = lob_faces_none(j->grid, first, x, n, stride);
+        if (none > 0) {
+            x += none - 1;
             continue;
         }
         const int32_t p = lob_label_at(j->grid->labels, j->grid->type, first + x);

@@ -14,6 +14,7 @@ namespace lob::basins
 {
 
 using regions::ordered_key;
+using regions::value_of_key;
 
 enum { THREADS = 256, PROBES = 64, SLOTS_OF_LABEL = 16, FEWEST_SLOTS = 1 << 12 };
 
@@ -128,14 +129,6 @@ static lob_status see(job *j, uint32_t *full)
     LOB_TRY(
         lob_launch_over(j->device, see_kernel, "saddles", j->s.voxels, THREADS, j->s, j->error));
     return lob_device_download(j->device, full, j->s.full, sizeof *full, j->error);
-}
-
-static double value_of_key(u64 key)
-{
-    const u64 bits = key >> 63 ? key & ~(1ull << 63) : ~key;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return key == ~0ull ? (double)NAN : value;
 }
 
 /* Bottoms and saddles in ordinary memory, in the places of their keys. */

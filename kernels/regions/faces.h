@@ -2,21 +2,25 @@
 #ifndef LOB_FACES_H
 #define LOB_FACES_H
 
-#include "volumes/volume.h"
+#include "kernels/regions/contacts.h"
 
 #include <string.h>
 
-/* Voxels whose labels are compared at once with those a stride away: where all are equal, as inside
- * of regions, no face between them is one of two labels. */
-enum { LOB_FACES_AT_ONCE = 32 };
-
-/* Are the labels of so many voxels those of the voxels `stride` after them? */
-static inline bool lob_labels_repeat(const void *labels, lob_type type, int64_t first,
-                                     int64_t stride)
+/*
+ * Voxels of a row that a loop may pass by, from its x-th of n: where all have the labels of the
+ * voxels `stride` after them, as inside of regions, no face between them is one of two labels. They
+ * are compared so many at once; 0: there is a face, or the loop is amid such a run.
+ *
+ *   first  in  the row's first voxel
+ */
+static inline int64_t lob_faces_none(const lob_label_grid *grid, int64_t first, int64_t x,
+                                     int64_t n, int64_t stride)
 {
-    const size_t bytes = lob_type_of(type)->bytes;
-    const char *const at = (const char *)labels + (size_t)first * bytes;
-    return memcmp(at, at + (size_t)stride * bytes, LOB_FACES_AT_ONCE * bytes) == 0;
+    enum { AT_ONCE = 32 };
+    if (x % AT_ONCE != 0 || x + AT_ONCE > n) return 0;
+    const size_t bytes = lob_type_of(grid->type)->bytes;
+    const char *const at = (const char *)grid->labels + (size_t)(first + x) * bytes;
+    return memcmp(at, at + (size_t)stride * bytes, AT_ONCE * bytes) == 0 ? AT_ONCE : 0;
 }
 
 #endif

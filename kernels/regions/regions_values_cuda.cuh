@@ -12,6 +12,7 @@
 #include "kernels/regions/regions_voxel.h"
 
 #include <stddef.h>
+#include <string.h>
 
 namespace lob::regions
 {
@@ -39,9 +40,13 @@ static __device__ inline u64 ordered_key(double value)
     return bits >> 63 ? ~bits : bits | 1ull << 63;
 }
 
-static __device__ inline double value_of_key(u64 key)
+/* ~0, which no value has: NaN. */
+static __host__ __device__ inline double value_of_key(u64 key)
 {
-    return __longlong_as_double((long long)(key >> 63 ? key & ~(1ull << 63) : ~key));
+    const u64 bits = key >> 63 ? key & ~(1ull << 63) : ~key;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
 static __device__ inline void clear_values(value_sums *v)
