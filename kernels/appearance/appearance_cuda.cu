@@ -6,6 +6,7 @@
 #include "kernels/arrays.h"
 #include "kernels/backend_cuda.h"
 #include "kernels/device/arena.cuh"
+#include "kernels/device/device_image.cuh"
 #include "kernels/device/grid.cuh"
 #include "kernels/distance/distance_stages_cuda.cuh"
 #include "kernels/filters/pointwise_voxel.h"
@@ -165,20 +166,10 @@ struct stack_params {
     int32_t *gain;
 };
 
-struct place3 {
-    int64_t x, y, z;
-};
-
-static __device__ inline place3 place_in(lob_dims d, int64_t i)
-{
-    const int64_t row = i / d.nx;
-    return {i - row * d.nx, row % d.ny, row / d.ny};
-}
-
 static __global__ void __launch_bounds__(THREADS) gather_kernel(stack_params p)
 {
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
-        const place3 at = place_in(p.of_stack, i);
+        const lob_voxel_at at = lob_voxel_place(p.of_stack, i);
         const int64_t slice = p.shape.axis == 0 ? at.x : p.shape.axis == 1 ? at.y : at.z;
         const int64_t from =
             lob_appearance_from_slice(p.dims, p.shape.axis, p.slices[slice], at.x, at.y, at.z);
@@ -189,7 +180,7 @@ static __global__ void __launch_bounds__(THREADS) gather_kernel(stack_params p)
 static __global__ void __launch_bounds__(THREADS) shape_kernel(stack_params p)
 {
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
-        const place3 at = place_in(p.dims, i);
+        const lob_voxel_at at = lob_voxel_place(p.dims, i);
         p.gain[i] += lob_appearance_shape_at(&p.shape, at.x, at.y, at.z);
     }
 }
@@ -228,7 +219,7 @@ static __global__ void __launch_bounds__(THREADS) shares_kernel(share_params p)
         double total = 1;
         lob_appearance_corners corners = {};
         if (p.local.table) {
-            const place3 at = place_in(p.dims, i);
+            const lob_voxel_at at = lob_voxel_place(p.dims, i);
             corners = lob_appearance_corners_of(&p.local, at.x, at.y, at.z);
         }
         for (int k = 0; k < p.wanted; k++) {

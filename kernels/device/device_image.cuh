@@ -60,6 +60,17 @@ static inline lob_device_view lob_device_view_of(lob_dims dims)
     };
 }
 
+/* Where voxel i of a volume lies. */
+typedef struct {
+    int64_t x, y, z;
+} lob_voxel_at;
+
+static __device__ inline lob_voxel_at lob_voxel_place(lob_dims d, int64_t i)
+{
+    const int64_t row = i / d.nx;
+    return {i - row * d.nx, row % d.ny, row / d.ny};
+}
+
 #define LOB_STORED(type_, ctype, name, integer, lowest, highest) \
     case type_:                                                  \
         return reals || integer ? (T)((const ctype *)image->stored)[i] : 0;

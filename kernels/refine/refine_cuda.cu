@@ -114,10 +114,10 @@ static __global__ void __launch_bounds__(THREADS) open_kernel(open_params p)
 {
     const lob_dims d = p.dims;
     for (int64_t i = grid_first(); i < p.n; i += grid_step()) {
-        const int64_t row = i / d.nx, x = i - row * d.nx, y = row % d.ny, z = row / d.ny;
-        const bool border = (d.nx > 1 && (x == 0 || x == d.nx - 1)) ||
-                            (d.ny > 1 && (y == 0 || y == d.ny - 1)) ||
-                            (d.nz > 1 && (z == 0 || z == d.nz - 1));
+        const lob_voxel_at at = lob_voxel_place(d, i);
+        const bool border = (d.nx > 1 && (at.x == 0 || at.x == d.nx - 1)) ||
+                            (d.ny > 1 && (at.y == 0 || at.y == d.ny - 1)) ||
+                            (d.nz > 1 && (at.z == 0 || at.z == d.nz - 1));
         if (border || lob_refine_seed(&p.a, i) == p.a.background) lob_refine_flag(&p.a, i);
     }
 }

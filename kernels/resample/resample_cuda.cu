@@ -1,6 +1,6 @@
 /* Resampling on a GPU: a thread writes one new voxel. */
 #include "kernels/backend_cuda.h"
-#include "kernels/device/cuda_calls.cuh"
+#include "kernels/device/device_image.cuh"
 #include "kernels/device/grid.cuh"
 #include "kernels/resample/resample_parts.h"
 
@@ -32,21 +32,13 @@ static __device__ int32_t majority(const resample_params &s, const lob_resample_
     return lob_resample_most_LOB_I32((const int32_t *)s.from, &w, &s.map);
 }
 
-static __device__ void position_of(int64_t xyz[3], const lob_dims &dims, int64_t i)
-{
-    xyz[0] = i % dims.nx;
-    xyz[1] = i / dims.nx % dims.ny;
-    xyz[2] = i / dims.nx / dims.ny;
-}
-
 static __global__ void majority_kernel(resample_params s)
 {
     for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
-        int64_t xyz[3];
-        position_of(xyz, s.map.dims, i);
+        const lob_voxel_at at = lob_voxel_place(s.map.dims, i);
         lob_resample_window w;
         int32_t label = (int32_t)s.map.fill;
-        if (lob_resample_place(&w, &s.map, xyz[0], xyz[1], xyz[2])) label = majority(s, w);
+        if (lob_resample_place(&w, &s.map, at.x, at.y, at.z)) label = majority(s, w);
         lob_label_put(s.to, s.type, i, label);
     }
 }
@@ -56,10 +48,9 @@ static __global__ void voxels_kernel(resample_params s)
 {
     const bool linear = s.method == LOB_RESAMPLE_LINEAR;
     for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
-        int64_t xyz[3];
-        position_of(xyz, s.map.dims, i);
+        const lob_voxel_at at = lob_voxel_place(s.map.dims, i);
         lob_resample_window w;
-        const bool inside = lob_resample_place(&w, &s.map, xyz[0], xyz[1], xyz[2]);
+        const bool inside = lob_resample_place(&w, &s.map, at.x, at.y, at.z);
         for (int c = 0; c < s.channels; c++)
             VOXEL((T *)s.to + c * s.voxels, (const T *)s.from + c * s.apart, i,
                   inside ? &w : nullptr, &s.map, linear);
