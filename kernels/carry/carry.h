@@ -21,8 +21,9 @@
  * All of it in the box around what has votes for a label; beyond, all is background. No step
  * learns anything beforehand. Files and text are nobody's business here.
  *
- * A label's doubt is 1 less the mean share of its votes inside of what came out: it says which
- * results to look at first. A voxel's doubt is 1 less the share of the label that it got.
+ * A label's doubt is 1 less its agreement, the mean Dice of what came out with the labels of each
+ * moved atlas: it says which results to look at first. A voxel's doubt is 1 less the share of the
+ * label that it got.
  *
  * Same bytes at any thread count, on the CPU and on a GPU.
  */
@@ -95,6 +96,8 @@ typedef struct {
     int64_t reopened; /* and of these, no longer */
     int64_t voxels;   /* of the result; 0: it came out nowhere */
     double share;     /* mean of its votes in these; NaN: there are none */
+    double agreement; /* mean Dice of these, on the grid for moving, with it in each of `atlases`,
+                         as moved; NaN: there are none */
 } lob_carry_label;
 
 typedef struct {

@@ -2,6 +2,7 @@
 #include "kernels/arrays.h"
 #include "kernels/carry/carry_job.h"
 #include "kernels/register/register.h"
+#include "kernels/scores/overlaps.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,6 +64,13 @@ static int count_atlases(const lob_carry_job *j, int32_t label)
     return count;
 }
 
+/* A label of which nothing has been found yet. */
+static lob_carry_label unfound(const lob_carry_job *j, int32_t label)
+{
+    return (lob_carry_label){
+        .label = label, .atlases = count_atlases(j, label), .share = NAN, .agreement = NAN};
+}
+
 /* The labels of votes and of strokes, ascending. */
 static lob_status list_labels(lob_carry_job *j, const lob_label_set *drawn, lob_error *error)
 {
@@ -77,8 +85,7 @@ static lob_status list_labels(lob_carry_job *j, const lob_label_set *drawn, lob_
         a += label == x;
         b += label == y;
         if (is_background(j, drawn, label)) continue;
-        to[j->count++] =
-            (lob_carry_label){.label = label, .atlases = count_atlases(j, label), .share = NAN};
+        to[j->count++] = unfound(j, label);
     }
     j->out->label_count = j->count;
     if (j->count > LOB_CARRY_MAX_LABELS)
@@ -116,8 +123,7 @@ static lob_status list_lost(lob_carry_job *j, lob_error *error)
         if (l < j->count && out->label[l].label == label)
             to[n++] = out->label[l++];
         else
-            to[n++] =
-                (lob_carry_label){.label = label, .atlases = count_atlases(j, label), .share = NAN};
+            to[n++] = unfound(j, label);
     }
     lob_label_set_free(&all);
     if (st != LOB_OK) return st;
@@ -278,6 +284,44 @@ static lob_status write_doubt(lob_carry_job *j, lob_error *error)
     return st;
 }
 
+/* Add each label's Dice in the result and in an atlas, both on the grid for moving. */
+static lob_status agree_with(lob_carry_job *j, const lob_volume *result, lob_volume *atlas,
+                             const lob_label_set *has, lob_error *error)
+{
+    lob_overlap *overlap;
+    int32_t count;
+    int equal;
+    LOB_TRY(lob_carry_fetch(j, atlas, error));
+    LOB_TRY(lob_compare_labels(&overlap, &count, &equal, result, "the result", atlas, "an atlas", 0,
+                               j->steps.context, error));
+    for (int32_t o = 0, l = 0; o < count; o++) {
+        while (l < j->count && j->out->label[l].label < overlap[o].label) l++;
+        if (l < j->count && j->out->label[l].label == overlap[o].label &&
+            lob_label_set_find(has, overlap[o].label) > 0)
+            j->out->label[l].agreement += overlap[o].dice;
+    }
+    free(overlap);
+    return LOB_OK;
+}
+
+/* How far the result agrees with the moved atlases. */
+static lob_status agree(lob_carry_job *j, lob_error *error)
+{
+    lob_volume result = lob_volume_empty();
+    LOB_TRY(lob_segment_onto(&j->steps, &result, &j->out->labels, &j->scan, LOB_RESAMPLE_MAJORITY,
+                             0.01, error));
+    lob_status st = lob_carry_fetch(j, &result, error);
+    for (int32_t l = 0; l < j->count; l++) j->out->label[l].agreement = 0;
+    for (int k = 0; k < j->used && st == LOB_OK; k++)
+        st = agree_with(j, &result, &j->labels[k], &j->has[k], error);
+    for (int32_t l = 0; l < j->count; l++) {
+        lob_carry_label *const label = &j->out->label[l];
+        label->agreement = label->voxels > 0 ? label->agreement / label->atlases : NAN;
+    }
+    lob_segment_drop(&j->steps, &result);
+    return st;
+}
+
 static lob_status write_shares(lob_carry_job *j, lob_error *error)
 {
     lob_budget *const budget = &j->steps.budget;
@@ -307,10 +351,7 @@ static lob_status run(lob_carry_job *j, lob_error *error)
     bool any;
     LOB_TRY(lob_carry_move(j, error));
     LOB_TRY(find_labels(j, error));
-    for (int k = 0; k < j->used; k++) {
-        lob_segment_drop(&j->steps, &j->image[k]);
-        lob_segment_drop(&j->steps, &j->labels[k]);
-    }
+    for (int k = 0; k < j->used; k++) lob_segment_drop(&j->steps, &j->image[k]);
     LOB_TRY(lob_carry_box(j, &any, error));
     if (j->in->doubt) LOB_TRY(make_float(j, &j->out->doubt, 1, error));
     if (any) {
@@ -319,6 +360,7 @@ static lob_status run(lob_carry_job *j, lob_error *error)
         LOB_TRY(write_doubt(j, error));
     }
     LOB_TRY(write_labels(j, error));
+    LOB_TRY(agree(j, error));
     LOB_TRY(list_lost(j, error));
     return j->in->shares ? write_shares(j, error) : LOB_OK;
 }

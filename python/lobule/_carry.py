@@ -271,7 +271,7 @@ def _report(report: dict[str, Any], out: _abi.lob_carry_output, count: int) -> N
     report["grid_mm"], report["labels"] = out.grid_mm, out.label_count
     report["reopened_background_voxels"] = out.reopened_background
     report["carried"] = [
-        {"label": row.label, "voxels": row.voxels, "share": row.share, "doubt": 1 - row.share,
+        {"label": row.label, "voxels": row.voxels, "share": row.share, "doubt": 1 - row.agreement,
          "atlases": row.atlases, "sure_voxels": row.seeds, "reopened_voxels": row.reopened}
         for row in out.label[: out.label_count]
     ]  # fmt: skip

@@ -40,7 +40,7 @@ def carry(folder, scans, masks, target, truth, results, doubts):
     results.append((target, "votes", scores(np.argmax(shares, -1), truth)))
     results.append((target, "carry", final))
     with open(folder / "table.tsv", newline="") as rows:
-        doubts += [(float(r["doubt"]), d, target, ORGANS[int(r["label"])])
+        doubts += [(float(r["doubt"]), float(r["share"]), d, target, ORGANS[int(r["label"])])
                    for r, d in zip(csv.DictReader(rows, delimiter="\t"), final)]  # fmt: skip
     return run
 
@@ -105,9 +105,10 @@ def main():
         print(method)
         table(["target", *ORGANS.values(), "mean"], rows)
     if len(doubts) > 2:
-        rank = spearmanr([1 - d[0] for d in doubts], [d[1] for d in doubts])[0]
-        print(f"vote share against Dice, rank correlation over {len(doubts)} organs: {rank:.2f}; by falling doubt:")
-        table(["doubt", "Dice", "target", "organ"], [(f"{a:.3f}", f"{b:.3f}", t, o) for a, b, t, o in sorted(doubts, reverse=True)])
+        doubt, share, found = ([d[k] for d in doubts] for k in range(3))
+        ranks = -spearmanr(doubt, found)[0], spearmanr(share, found)[0]
+        print("rank correlation with Dice over {} organs: 1 - doubt {:.2f}, vote share {:.2f}; by falling doubt:".format(len(doubts), *ranks))
+        table(["doubt", "share", "Dice", "target", "organ"], [(*(f"{v:.3f}" for v in d[:3]), *d[3:]) for d in sorted(doubts, reverse=True)])
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ static bool same_labels(const lob_carry_output *a, const lob_carry_output *b)
         const lob_carry_label *const x = &a->label[l], *const y = &b->label[l];
         same = x->label == y->label && x->atlases == y->atlases && x->seeds == y->seeds &&
                x->reopened == y->reopened && x->voxels == y->voxels &&
-               same_real(x->share, y->share);
+               same_real(x->share, y->share) && same_real(x->agreement, y->agreement);
     }
     return same;
 }

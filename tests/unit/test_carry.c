@@ -104,6 +104,7 @@ TEST(finds_what_was_moved)
     assert_int_equal(out.label_count, 1);
     assert_int_equal(out.label[0].atlases, 1);
     assert_true(out.label[0].share > 0.8 && out.label[0].share <= 1);
+    assert_true(out.label[0].agreement > 0.8 && out.label[0].agreement <= 1);
     assert_int_equal(out.atlas[0].fate, LOB_CARRY_USED);
     assert_int_equal(out.atlas[1].fate, LOB_CARRY_SAME);
     assert_true(c->done == 1);
@@ -140,8 +141,10 @@ TEST(strokes_of_labels_without_votes_are_no_background)
     assert_true(isnan(out.label[1].share));
     assert_int_equal(out.label[2].label, DRAWN);
     assert_int_equal(out.label[2].atlases, 1);
+    assert_true(out.label[2].agreement == 0); /* one has it, where it was not drawn */
     assert_int_equal(out.label[3].label, ELSEWHERE);
     assert_int_equal(out.label[3].atlases, 0);
+    assert_true(isnan(out.label[3].agreement));
     lob_carry_output_free(&out);
     free(c);
 }

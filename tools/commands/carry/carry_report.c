@@ -30,10 +30,8 @@ static void report_labels(lob_session *s, const lob_carry_output *out)
         cJSON_AddNumberToObject(row, "label", label->label);
         if (name) cJSON_AddStringToObject(row, "name", name->name);
         cJSON_AddNumberToObject(row, "voxels", (double)label->voxels);
-        if (!isnan(label->share)) {
-            cJSON_AddNumberToObject(row, "share", label->share);
-            cJSON_AddNumberToObject(row, "doubt", 1 - label->share);
-        }
+        if (!isnan(label->share)) cJSON_AddNumberToObject(row, "share", label->share);
+        if (!isnan(label->agreement)) cJSON_AddNumberToObject(row, "doubt", 1 - label->agreement);
         cJSON_AddNumberToObject(row, "atlases", label->atlases);
         cJSON_AddNumberToObject(row, "sure_voxels", (double)label->seeds);
         cJSON_AddNumberToObject(row, "reopened_voxels", (double)label->reopened);
@@ -88,8 +86,8 @@ void lob_carry_report(lob_session *s, const lob_carry_work *w)
 
 /* ---- the table ---- */
 
-static const char *const columns[] = {"label",   "voxels", "volume_ml", "doubt",
-                                      "atlases", "sure",   "reopened"};
+static const char *const columns[] = {"label", "voxels",  "volume_ml", "doubt",
+                                      "share", "atlases", "sure",      "reopened"};
 
 static bool fill_row(double *row, int64_t i, const void *user)
 {
@@ -98,7 +96,8 @@ static bool fill_row(double *row, int64_t i, const void *user)
     *row++ = l->label;
     *row++ = (double)l->voxels;
     *row++ = (double)l->voxels * lob_voxel_mm3(&w->image.geometry) / 1000;
-    *row++ = 1 - l->share;
+    *row++ = 1 - l->agreement;
+    *row++ = l->share;
     *row++ = l->atlases;
     *row++ = (double)l->seeds;
     *row = (double)l->reopened;

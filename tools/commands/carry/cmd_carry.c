@@ -188,11 +188,12 @@ const lob_command lob_command_carry = {
         "that was grown into then gets the label with the most votes there, and the labels are "
         "refined. SCAN itself, if the table has it, is left out, as is an atlas without labels or "
         "one that cannot be registered. A structure may be missing in some atlases.\n"
-        "A label's doubt is 1 less the mean share of the votes for it in what it became: look at "
-        "the labels with the largest doubt first. --report and --table have it, with how many "
-        "atlases have the label, voxels that were sure of it, and those of them that were "
-        "reopened. "
-        "In a batch the tables of all scans are joined.\n"
+        "A label's doubt is 1 less the mean Dice of what it became with the label in each atlas, "
+        "as "
+        "moved: look at the labels with the largest doubt first. --report and --table have it, "
+        "with the mean share of the votes for the label in what it became, how many atlases have "
+        "it, voxels that were sure of it, and those of them that were reopened. In a batch the "
+        "tables of all scans are joined.\n"
         "Strokes on SCAN win over atlases: draw some where the result is wrong, and carry again.",
     .examples =
         "lobule carry scan.nii.gz --atlases painted.tsv -o labels.nii.gz --table labels.tsv\n"
