@@ -34,7 +34,9 @@
  *
  * Place. Without an outline, a label loses up to `far` nats where its strokes are farther away than
  * nearly all strokes of other labels are: the share far_quantile of these lies within the reach R,
- * and a voxel at distance d loses far * min(max(d / R - 1, 0), 1).
+ * and a voxel at distance d loses far * min(max(d / R - 1, 0), 1). Distances are those between the
+ * centres of blocks of voxels: along the axis where these are shortest blocks are doubled until
+ * there are at most `blocks`.
  *
  * With an outline, labels of an earlier result, its signed distance s in the planes of strokes
  * (strokes.h) across an axis is interpolated linearly between these slices, and beyond the first
@@ -76,6 +78,7 @@ typedef struct {
     double partial_volume; /* 0..1 */
     double far;            /* nats, 0..16; 0: leaves it out */
     double far_quantile;   /* 0..1 */
+    int64_t blocks;        /* between which distances are found, at most; >= 1 */
     double shape;          /* nats, 0..16; 0: leaves the outline out */
     double shape_mm;       /* mm, > 0; 0: the least spacing of axes with more than one voxel */
     double shape_widen;    /* mm per mm, >= 0 */
@@ -89,9 +92,9 @@ typedef struct {
                               0..1e6, 0: none; not read without levels */
 } lob_appearance_options;
 
-/* 64 bins, sigma 2 bins, whole 0.5, no partial volume, 4 nats of far beyond the quantile 0.75, 2
- * nats of shape over the least spacing, widened by 0.1, slope 0.5; nothing local, with nodes 15 mm
- * apart across z. */
+/* 64 bins, sigma 2 bins, whole 0.5, no partial volume, 4 nats of far beyond the quantile 0.75 by
+ * at most 2^19 blocks, 2 nats of shape over the least spacing, widened by 0.1, slope 0.5; nothing
+ * local, with nodes 15 mm apart across z. */
 lob_appearance_options lob_appearance_defaults(void);
 
 typedef struct {
@@ -126,10 +129,11 @@ int lob_appearance_channels(const lob_appearance_input *in, const lob_appearance
  *   stats    out
  *   in       in   see above
  *   options  in   see above
- *   context  in   threads, memory, progress. Working memory: 4 bytes a voxel for distances, and
- *                 what these take themselves; a few bytes for each voxel of strokes. With in->grid
- *                 or levels 2 bytes a voxel and channel more, or 4 on a GPU; with a blur of 6
- *                 voxels or more 4
+ *   context  in   threads, memory, progress. Working memory: 2 bytes a block for each label, and 5
+ *                 for distances, with what these take themselves; with an outline 5 bytes a voxel
+ *                 of its slices; a few bytes for each voxel of strokes. On a GPU with in->grid or
+ *                 levels 4 bytes a voxel and channel more; with a blur of 6 voxels or more so on
+ *                 the CPU
  *
  * Same bytes on every backend and at any thread count; on error shares are unspecified. Returns
  * LOB_OK, LOB_EARG (a number outside its range), LOB_EDATA (sides that are too long for distances),

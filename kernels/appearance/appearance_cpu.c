@@ -393,9 +393,7 @@ static lob_status run_levels(job *j, lob_error *error)
     if (st == LOB_OK && (p->in->grid || !s.by_planes))
         st = lob_budget_alloc(&j->budget, &whole, n, sizeof *whole, error);
     if (st == LOB_OK)
-        st = lob_appearance_places_make(&j->places, j->stats, p,
-                                        p->in->grid ? NULL : (int32_t *)whole, j->context,
-                                        &j->budget, error);
+        st = lob_appearance_places_make(&j->places, j->stats, p, j->context, &j->budget, error);
     if (st == LOB_OK) st = write_levels(j, &grid, whole, &s, error);
     lob_budget_free(&j->budget, whole, n, sizeof *whole);
     lob_appearance_smoothing_free(&s, &j->budget);
@@ -406,10 +404,9 @@ static lob_status run_levels(job *j, lob_error *error)
 
 static lob_status run_shares(job *j, lob_error *error)
 {
-    const bool onto = j->plan.in->grid != NULL;
-    LOB_TRY(lob_appearance_places_make(&j->places, j->stats, &j->plan, onto ? NULL : j->shares,
-                                       j->context, &j->budget, error));
-    if (onto) return write_onto(j, j->shares, error);
+    LOB_TRY(
+        lob_appearance_places_make(&j->places, j->stats, &j->plan, j->context, &j->budget, error));
+    if (j->plan.in->grid) return write_onto(j, j->shares, error);
     shares_of(j, j->shares, j->plan.voxels, 1, 0, j->plan.voxels);
     return LOB_OK;
 }

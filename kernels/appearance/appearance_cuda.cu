@@ -119,6 +119,9 @@ static __global__ void __launch_bounds__(THREADS) samples_kernel(sample_params p
 struct reach_params {
     const void *seeds;
     lob_type seed_type;
+    lob_dims dims;
+    lob_appearance_blocks blocks;
+    uint8_t *marks; /* of blocks, 0 before */
     int64_t voxels;
     int32_t label;
     int64_t high; /* count low halves of these high ones; < 0: count high halves */
@@ -126,12 +129,24 @@ struct reach_params {
     u64 *counts; /* LOB_APPEARANCE_HALF */
 };
 
+static __device__ inline int64_t block_of(const reach_params &p, int64_t i)
+{
+    const lob_voxel_at at = lob_voxel_place(p.dims, i);
+    return lob_appearance_block(&p.blocks, at.x, at.y, at.z);
+}
+
+static __global__ void __launch_bounds__(THREADS) mark_kernel(reach_params p)
+{
+    for (int64_t i = grid_first(); i < p.voxels; i += grid_step())
+        if (lob_label_at(p.seeds, p.seed_type, i) == p.label) p.marks[block_of(p, i)] = 1;
+}
+
 static __global__ void __launch_bounds__(THREADS) halves_kernel(reach_params p)
 {
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
         const int32_t label = lob_label_at(p.seeds, p.seed_type, i);
         if (label == 0 || label == p.label) continue;
-        const uint32_t bits = __float_as_uint(p.distance[i]);
+        const uint32_t bits = __float_as_uint(p.distance[block_of(p, i)]);
         if (p.high < 0)
             atomicAdd(&p.counts[bits >> 16], (u64)1);
         else if (bits >> 16 == p.high)
@@ -140,16 +155,16 @@ static __global__ void __launch_bounds__(THREADS) halves_kernel(reach_params p)
 }
 
 struct far_params {
-    int32_t *gain;
+    int16_t *lost;
     const float *distance;
-    int64_t voxels;
+    int64_t blocks;
     float reach, score;
 };
 
 static __global__ void __launch_bounds__(THREADS) far_kernel(far_params p)
 {
-    for (int64_t i = grid_first(); i < p.voxels; i += grid_step())
-        p.gain[i] = -lob_appearance_far(p.distance[i], p.reach, p.score);
+    for (int64_t i = grid_first(); i < p.blocks; i += grid_step())
+        p.lost[i] = (int16_t)lob_appearance_far(p.distance[i], p.reach, p.score);
 }
 
 /* ---- the outline ---- */
@@ -188,8 +203,10 @@ static __global__ void __launch_bounds__(THREADS) shape_kernel(stack_params p)
 /* ---- shares ---- */
 
 struct share_params {
-    float *shares; /* hold gains as int32 before, where there are any */
+    float *shares; /* hold gains by outlines as int32 before, where there are any */
     bool has_gain;
+    const int16_t *lost; /* by label and block; NULL: nothing */
+    lob_appearance_blocks blocks;
     int64_t voxels;
     int wanted, values, channels, slots;
     const channel *of;    /* channels */
@@ -199,10 +216,11 @@ struct share_params {
     lob_appearance_local local; /* without a table: there are none */
 };
 
-static __device__ inline int32_t score_of(const share_params &p, int k, int64_t i,
+static __device__ inline int32_t score_of(const share_params &p, int k, int64_t i, int64_t block,
                                           const lob_appearance_corners &corners)
 {
     int32_t score = p.has_gain ? ((const int32_t *)p.shares)[k * p.voxels + i] : 0;
+    if (p.lost) score -= p.lost[k * p.blocks.count + block];
     for (int c = 0; c < p.channels; c++) {
         const channel &of = p.of[c];
         const int bin = lob_appearance_bin(value_at(of, i), &of.scale);
@@ -217,13 +235,12 @@ static __global__ void __launch_bounds__(THREADS) shares_kernel(share_params p)
 {
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
         double total = 1;
+        const lob_voxel_at at = lob_voxel_place(p.dims, i);
+        const int64_t block = lob_appearance_block(&p.blocks, at.x, at.y, at.z);
         lob_appearance_corners corners = {};
-        if (p.local.table) {
-            const lob_voxel_at at = lob_voxel_place(p.dims, i);
-            corners = lob_appearance_corners_of(&p.local, at.x, at.y, at.z);
-        }
+        if (p.local.table) corners = lob_appearance_corners_of(&p.local, at.x, at.y, at.z);
         for (int k = 0; k < p.wanted; k++) {
-            const int32_t score = score_of(p, k, i, corners);
+            const int32_t score = score_of(p, k, i, block, corners);
             total += lob_appearance_exp(p.exps, score);
             ((int32_t *)p.shares)[k * p.voxels + i] = score;
         }
@@ -261,7 +278,8 @@ struct job {
     int32_t *table;
     double *exps;
     float *distance;
-    uint8_t *inside;
+    int16_t *lost;
+    uint8_t *inside; /* of a label's strokes, or of an outline */
     int64_t *slices;
     lob_appearance_place *places;
     int64_t *sample_voxels;
@@ -295,7 +313,8 @@ static int64_t lay_out(job *j, void *block)
     j->exps = memory.take<double>(LOB_APPEARANCE_EXPS);
     j->device_halves = memory.take<u64>(by_distance(j) ? LOB_APPEARANCE_HALF : 0);
     j->distance = memory.take<float>(j->distances);
-    j->inside = memory.take<uint8_t>(by_outline(j) ? j->distances : 0);
+    j->lost = memory.take<int16_t>(by_distance(j) ? p->blocks.count * p->wanted : 0);
+    j->inside = memory.take<uint8_t>(j->distances);
     j->slices = memory.take<int64_t>(by_outline(j) ? longest : 0);
     j->places = memory.take<lob_appearance_place>(by_outline(j) ? longest : 0);
     const lob_appearance_nodes *n = &j->nodes;
@@ -415,12 +434,28 @@ static lob_status transform(const job *j, const void *labels, const lob_distance
     return distance::transform(j->device, &out, labels, in, &options, j->work, error);
 }
 
+static reach_params reach_of(const job *j, int32_t label)
+{
+    const lob_appearance_plan *const p = &j->plan;
+    reach_params r = {};
+    r.seeds = j->seeds;
+    r.seed_type = p->in->seed_type;
+    r.dims = p->dims;
+    r.blocks = p->blocks;
+    r.marks = j->inside;
+    r.voxels = p->voxels;
+    r.label = label;
+    r.distance = j->distance;
+    r.counts = j->device_halves;
+    return r;
+}
+
 static lob_status count_halves(const job *j, int32_t label, int64_t high, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
     const int64_t bytes = LOB_APPEARANCE_HALF * (int64_t)sizeof *j->halves;
-    const reach_params r = {j->seeds, p->in->seed_type, p->voxels,       label,
-                            high,     j->distance,      j->device_halves};
+    reach_params r = reach_of(j, label);
+    r.high = high;
     LOB_TRY(lob_device_fill(j->device, j->device_halves, 0, bytes, error));
     LOB_TRY(lob_launch_over(j->device, halves_kernel, "distances of strokes", p->voxels, THREADS, r,
                             error));
@@ -430,22 +465,24 @@ static lob_status count_halves(const job *j, int32_t label, int64_t high, lob_er
 static lob_status far_scores(const job *j, int k, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
-    const lob_distance_input in = lob_appearance_far_input(p, j->seeds, p->label[k]);
+    const lob_distance_input in = lob_appearance_far_input(p, j->inside);
     int64_t n = 0;
-    LOB_TRY(transform(j, j->seeds, &in, LOB_DISTANCE_TO_SET, error));
+    LOB_TRY(lob_device_fill(j->device, j->inside, 0, p->blocks.count, error));
+    LOB_TRY(lob_launch_over(j->device, mark_kernel, "blocks of strokes", p->voxels, THREADS,
+                            reach_of(j, p->label[k]), error));
+    LOB_TRY(transform(j, j->inside, &in, LOB_DISTANCE_TO_SET, error));
     LOB_TRY(count_halves(j, p->label[k], -1, error));
     for (int i = 0; i < LOB_APPEARANCE_HALF; i++) n += j->halves[i];
     int64_t rank = lob_appearance_reach_rank(p, n);
     const uint32_t high = lob_appearance_rank(j->halves, &rank);
     LOB_TRY(count_halves(j, p->label[k], high, error));
     far_params f = {};
-    f.gain = (int32_t *)j->shares + k * p->voxels;
+    f.lost = j->lost + k * p->blocks.count;
     f.distance = j->distance;
-    f.voxels = p->voxels;
+    f.blocks = p->blocks.count;
     f.reach = lob_appearance_reach(high, lob_appearance_rank(j->halves, &rank));
     f.score = (float)(LOB_APPEARANCE_ONE * p->options->far);
-    return lob_launch_over(j->device, far_kernel, "costs of distance", p->voxels, THREADS, f,
-                           error);
+    return lob_launch_over(j->device, far_kernel, "costs of distance", f.blocks, THREADS, f, error);
 }
 
 /* Add what a label gains by the outlines of a stack. */
@@ -569,12 +606,21 @@ static lob_status compute(job *j, lob_error *error)
         if (by_outline(j)) LOB_TRY(shape_scores(j, k, error));
         if (reports(j, 0.4 + 0.4 * (k + 1) / p->wanted)) return LOB_ECANCEL;
     }
-    const share_params s = {j->shares, by_distance(j) || by_outline(j),
-                            p->voxels, p->wanted,
-                            p->values, p->channels,
-                            p->slots,  j->channels,
-                            j->table,  j->exps,
-                            p->dims,   local};
+    share_params s = {};
+    s.shares = j->shares;
+    s.has_gain = by_outline(j);
+    s.lost = by_distance(j) ? j->lost : nullptr;
+    s.blocks = p->blocks;
+    s.voxels = p->voxels;
+    s.wanted = p->wanted;
+    s.values = p->values;
+    s.channels = p->channels;
+    s.slots = p->slots;
+    s.of = j->channels;
+    s.table = j->table;
+    s.exps = j->exps;
+    s.dims = p->dims;
+    s.local = local;
     LOB_TRY(lob_launch_over(j->device, shares_kernel, "shares", p->voxels, THREADS, s, error));
     return lob_device_wait(j->device, error);
 }
@@ -583,13 +629,13 @@ static lob_status compute(job *j, lob_error *error)
 static lob_status prepare(job *j, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
-    const lob_distance_input in = lob_appearance_far_input(p, p->in->seeds, p->label[0]);
+    const lob_distance_input in = lob_appearance_far_input(p, NULL);
     const lob_distance_options options = lob_distance_defaults();
     const lob_distance_output none = {NULL, NULL};
     if (!by_distance(j) && !by_outline(j)) return LOB_OK;
     LOB_TRY(lob_distance_check(&none, &in, &options, error));
     if (by_outline(j)) return make_stacks(j, error);
-    j->distances = p->voxels;
+    j->distances = p->blocks.count;
     j->halves = (int64_t *)malloc(LOB_APPEARANCE_HALF * sizeof *j->halves);
     return j->halves ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for a histogram");
 }

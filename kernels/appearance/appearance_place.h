@@ -15,8 +15,7 @@ typedef struct {
     const lob_appearance_plan *plan;
     const lob_context *context;
     lob_budget *budget;
-    int32_t *gain;                     /* wanted * voxels, or NULL; belongs to the caller */
-    int16_t *lost;                     /* the same as what is lost, or NULL */
+    int16_t *lost;                     /* wanted * blocks, or NULL: nothing */
     lob_appearance_stack (*stacks)[3]; /* of the wanted labels by axis, or NULL: no outline */
     float *signed_mm[LOB_APPEARANCE_MAX_LABELS][3]; /* of the stacks */
 } lob_appearance_places;
@@ -25,16 +24,13 @@ typedef struct {
  * Find the distances. Free it, also after a failure.
  *
  *   stats    out  axis and slices
- *   room     in   wanted * voxels numbers that gains may lie in, until shares are written there,
- *                 row by row; NULL: there is none
  *   context  in   threads, memory, progress, of which this takes 0.3..0.7
  *
  * Returns LOB_OK, LOB_EDATA, LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_appearance_places_make(lob_appearance_places *places, lob_appearance_stats *stats,
-                                      const lob_appearance_plan *plan, int32_t *room,
-                                      const lob_context *context, lob_budget *budget,
-                                      lob_error *error);
+                                      const lob_appearance_plan *plan, const lob_context *context,
+                                      lob_budget *budget, lob_error *error);
 void lob_appearance_places_free(lob_appearance_places *places);
 
 /* What a wanted label gains at voxels first..first + n - 1. */

@@ -39,77 +39,112 @@ static lob_status report(const lob_appearance_places *p, int k)
 
 /* ---- far from strokes ---- */
 
+typedef struct {
+    const lob_appearance_plan *plan;
+    int64_t *row, rows; /* rows of voxels along x with strokes, of ny * nz */
+    uint8_t *marks;     /* blocks with strokes of a label */
+    float *distance;    /* of blocks to these */
+    int64_t *halves;    /* LOB_APPEARANCE_HALF counts */
+} far_work;
+
+static void find_rows(far_work *w)
+{
+    const lob_appearance_input *const in = w->plan->in;
+    const lob_dims d = w->plan->dims;
+    const size_t bytes = (size_t)d.nx * lob_type_of(in->seed_type)->bytes;
+    for (int64_t row = 0; row < d.ny * d.nz; row++)
+        if (!lob_all_zero((const char *)in->seeds + (size_t)row * bytes, bytes))
+            w->row[w->rows++] = row;
+}
+
+/* The block of a row's first voxel. */
+static int64_t first_block(const lob_appearance_plan *p, int64_t row)
+{
+    return lob_appearance_block(&p->blocks, 0, row % p->dims.ny, row / p->dims.ny);
+}
+
+static void mark(far_work *w, int32_t label)
+{
+    const lob_appearance_plan *const p = w->plan;
+    const lob_appearance_input *const in = p->in;
+    const int64_t nx = p->dims.nx;
+    memset(w->marks, 0, (size_t)p->blocks.count);
+    for (int64_t r = 0; r < w->rows; r++) {
+        uint8_t *const marks = w->marks + first_block(p, w->row[r]);
+        for (int64_t x = 0; x < nx; x++)
+            if (lob_label_at(in->seeds, in->seed_type, w->row[r] * nx + x) == label)
+                marks[x >> p->blocks.shift[0]] = 1;
+    }
+}
+
 /* Count halves of the distances at strokes of other labels; high: only of these high halves, whose
  * low ones are counted. */
-static int64_t count_halves(const lob_appearance_plan *p, int64_t *counts, const float *distance,
-                            int32_t label, int64_t high)
+static int64_t count_halves(const far_work *w, int32_t label, int64_t high)
 {
+    const lob_appearance_plan *const p = w->plan;
+    const int64_t nx = p->dims.nx;
     int64_t all = 0;
-    memset(counts, 0, LOB_APPEARANCE_HALF * sizeof *counts);
-    for (int64_t first = 0; first < p->voxels; first += ROW) {
-        const int64_t n = p->voxels - first < ROW ? p->voxels - first : ROW;
-        int32_t seed[ROW];
-        if (!lob_appearance_load_seeds(seed, p->in, first, n)) continue;
-        for (int64_t i = 0; i < n; i++) {
+    memset(w->halves, 0, LOB_APPEARANCE_HALF * sizeof *w->halves);
+    for (int64_t r = 0; r < w->rows; r++) {
+        const float *const distance = w->distance + first_block(p, w->row[r]);
+        for (int64_t x = 0; x < nx; x++) {
+            const int32_t seed = lob_label_at(p->in->seeds, p->in->seed_type, w->row[r] * nx + x);
             uint32_t bits;
-            if (seed[i] == 0 || seed[i] == label) continue;
-            memcpy(&bits, &distance[first + i], sizeof bits);
+            if (seed == 0 || seed == label) continue;
+            memcpy(&bits, &distance[x >> p->blocks.shift[0]], sizeof bits);
             if (high >= 0 && bits >> 16 != high) continue;
-            counts[high < 0 ? bits >> 16 : bits & 0xffff]++;
+            w->halves[high < 0 ? bits >> 16 : bits & 0xffff]++;
             all++;
         }
     }
     return all;
 }
 
-static float find_reach(const lob_appearance_plan *p, int64_t *counts, const float *distance,
-                        int32_t label)
+static float find_reach(const far_work *w, int32_t label)
 {
-    const int64_t n = count_halves(p, counts, distance, label, -1);
-    int64_t rank = lob_appearance_reach_rank(p, n);
-    const uint32_t high = lob_appearance_rank(counts, &rank);
-    count_halves(p, counts, distance, label, high);
-    return lob_appearance_reach(high, lob_appearance_rank(counts, &rank));
+    const int64_t n = count_halves(w, label, -1);
+    int64_t rank = lob_appearance_reach_rank(w->plan, n);
+    const uint32_t high = lob_appearance_rank(w->halves, &rank);
+    count_halves(w, label, high);
+    return lob_appearance_reach(high, lob_appearance_rank(w->halves, &rank));
 }
 
-/* What a label loses by its distance, as lost or gain. */
-LOB_SIMD_CLONES(void, far_row, (lost, gain, distance, reach, score, n), int16_t *lost,
-                int32_t *gain, const float *distance, float reach, float score, int64_t n)
+/* What a label loses in each block. */
+static lob_status lose(const lob_appearance_places *places, far_work *w, int k, lob_error *error)
 {
-    if (lost)
-        for (int64_t i = 0; i < n; i++)
-            lost[i] = (int16_t)lob_appearance_far(distance[i], reach, score);
-    else
-        for (int64_t i = 0; i < n; i++) gain[i] = -lob_appearance_far(distance[i], reach, score);
+    const lob_appearance_plan *const p = w->plan;
+    const int64_t n = p->blocks.count;
+    const lob_distance_input in = lob_appearance_far_input(p, w->marks);
+    const float score = (float)(LOB_APPEARANCE_ONE * p->options->far);
+    int16_t *const lost = places->lost + k * n;
+    mark(w, p->label[k]);
+    LOB_TRY(transform(places, w->distance, &in, LOB_DISTANCE_TO_SET, error));
+    const float reach = find_reach(w, p->label[k]);
+#pragma omp parallel for num_threads(places->context->threads) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        lost[i] = (int16_t)lob_appearance_far(w->distance[i], reach, score);
+    return report(places, k);
 }
 
 static lob_status far_scores(lob_appearance_places *places, lob_error *error)
 {
-    const lob_appearance_plan *p = places->plan;
+    const lob_appearance_plan *const p = places->plan;
     lob_budget *const budget = places->budget;
-    const float score = (float)(LOB_APPEARANCE_ONE * p->options->far);
-    float *distance = NULL;
-    int64_t *counts = NULL;
-    lob_status st = lob_budget_alloc(budget, &counts, LOB_APPEARANCE_HALF, sizeof *counts, error);
-    if (st == LOB_OK) st = lob_budget_alloc(budget, &distance, p->voxels, sizeof *distance, error);
-    if (st == LOB_OK && !places->gain)
-        st = lob_budget_alloc(budget, &places->lost, p->voxels * p->wanted, sizeof *places->lost,
-                              error);
-    for (int k = 0; st == LOB_OK && k < p->wanted; k++) {
-        const lob_distance_input in = lob_appearance_far_input(p, p->in->seeds, p->label[k]);
-        const int64_t at = k * p->voxels;
-        st = transform(places, distance, &in, LOB_DISTANCE_TO_SET, error);
-        if (st != LOB_OK) break;
-        const float reach = find_reach(p, counts, distance, p->label[k]);
-#pragma omp parallel for num_threads(places->context->threads) schedule(static)
-        for (int64_t i = 0; i < p->voxels; i += ROW)
-            far_row(places->lost ? places->lost + at + i : NULL,
-                    places->gain ? places->gain + at + i : NULL, distance + i, reach, score,
-                    p->voxels - i < ROW ? p->voxels - i : ROW);
-        st = report(places, k);
-    }
-    lob_budget_free(budget, distance, p->voxels, sizeof *distance);
-    lob_budget_free(budget, counts, LOB_APPEARANCE_HALF, sizeof *counts);
+    const int64_t rows = p->dims.ny * p->dims.nz, n = p->blocks.count;
+    far_work w = {.plan = p};
+    lob_status st =
+        lob_budget_alloc(budget, &w.halves, LOB_APPEARANCE_HALF, sizeof(int64_t), error);
+    if (st == LOB_OK) st = lob_budget_alloc(budget, &w.row, rows, sizeof *w.row, error);
+    if (st == LOB_OK) st = lob_budget_alloc(budget, &w.marks, n, 1, error);
+    if (st == LOB_OK) st = lob_budget_alloc(budget, &w.distance, n, sizeof *w.distance, error);
+    if (st == LOB_OK)
+        st = lob_budget_alloc(budget, &places->lost, n * p->wanted, sizeof *places->lost, error);
+    if (st == LOB_OK) find_rows(&w);
+    for (int k = 0; st == LOB_OK && k < p->wanted; k++) st = lose(places, &w, k, error);
+    lob_budget_free(budget, w.distance, n, sizeof *w.distance);
+    lob_budget_free(budget, w.marks, n, 1);
+    lob_budget_free(budget, w.row, rows, sizeof *w.row);
+    lob_budget_free(budget, w.halves, LOB_APPEARANCE_HALF, sizeof(int64_t));
     return st;
 }
 
@@ -193,45 +228,43 @@ LOB_SIMD_CLONES(void, shape_run, (gain, of, x, y, z, n), int32_t *gain,
     for (int64_t i = 0; i < n; i++) gain[i] += lob_appearance_shape_of(&s, &p, first[i], second[i]);
 }
 
-static void shape_gains(int32_t *gain, const lob_appearance_shape *shape, lob_dims d, int64_t first,
-                        int64_t n)
-{
-    for (int64_t i = 0; i < n;) {
-        const int64_t row = (first + i) / d.nx, x = first + i - row * d.nx;
-        const int64_t left = d.nx - x < n - i ? d.nx - x : n - i;
-        shape_run(gain + i, shape, x, row % d.ny, row / d.ny, left);
-        i += left;
-    }
-}
-
 /* ---- both ---- */
+
+/* What a label gains in a run of voxels along x. */
+static void gain_run(int32_t *gain, const lob_appearance_places *places, int k, int64_t x,
+                     int64_t y, int64_t z, int64_t n)
+{
+    const lob_appearance_blocks *const b = &places->plan->blocks;
+    if (places->lost) {
+        const int16_t *const lost = places->lost + k * b->count + lob_appearance_block(b, 0, y, z);
+        for (int64_t i = 0; i < n; i++) gain[i] = -lost[(x + i) >> b->shift[0]];
+    } else {
+        memset(gain, 0, (size_t)n * sizeof *gain);
+    }
+    for (int axis = 0; places->stacks && axis < 3; axis++)
+        if (places->stacks[k][axis].count > 0)
+            shape_run(gain, &places->stacks[k][axis].shape, x, y, z, n);
+}
 
 void lob_appearance_gains(int32_t *gain, const lob_appearance_places *places, int k, int64_t first,
                           int64_t n)
 {
-    const lob_appearance_plan *p = places->plan;
-    const int64_t at = k * p->voxels + first;
-    if (places->lost)
-        for (int64_t i = 0; i < n; i++) gain[i] = -places->lost[at + i];
-    else if (places->gain)
-        memcpy(gain, places->gain + at, (size_t)n * sizeof *gain);
-    else
-        memset(gain, 0, (size_t)n * sizeof *gain);
-    for (int axis = 0; places->stacks && axis < 3; axis++)
-        if (places->stacks[k][axis].count > 0)
-            shape_gains(gain, &places->stacks[k][axis].shape, p->dims, first, n);
+    const lob_dims d = places->plan->dims;
+    for (int64_t i = 0; i < n;) {
+        const int64_t row = (first + i) / d.nx, x = first + i - row * d.nx;
+        const int64_t left = d.nx - x < n - i ? d.nx - x : n - i;
+        gain_run(gain + i, places, k, x, row % d.ny, row / d.ny, left);
+        i += left;
+    }
 }
 
 lob_status lob_appearance_places_make(lob_appearance_places *places, lob_appearance_stats *stats,
-                                      const lob_appearance_plan *plan, int32_t *room,
-                                      const lob_context *context, lob_budget *budget,
-                                      lob_error *error)
+                                      const lob_appearance_plan *plan, const lob_context *context,
+                                      lob_budget *budget, lob_error *error)
 {
     *places = (lob_appearance_places){.plan = plan, .context = context, .budget = budget};
     if (plan->in->outline && plan->options->shape > 0) return find_shapes(places, stats, error);
-    if (plan->in->outline || !(plan->options->far > 0)) return LOB_OK;
-    places->gain = room;
-    return far_scores(places, error);
+    return plan->in->outline || !(plan->options->far > 0) ? LOB_OK : far_scores(places, error);
 }
 
 void lob_appearance_places_free(lob_appearance_places *places)
@@ -239,7 +272,7 @@ void lob_appearance_places_free(lob_appearance_places *places)
     const lob_appearance_plan *p = places->plan;
     lob_budget *const budget = places->budget;
     if (places->lost)
-        lob_budget_free(budget, places->lost, p->voxels * p->wanted, sizeof *places->lost);
+        lob_budget_free(budget, places->lost, p->blocks.count * p->wanted, sizeof *places->lost);
     for (int i = 0; places->stacks && i < 3 * p->wanted; i++) {
         lob_appearance_stack *const stack = &places->stacks[i / 3][i % 3];
         lob_budget_free(budget, places->signed_mm[i / 3][i % 3], stack->voxels, sizeof(float));

@@ -13,6 +13,7 @@ lob_appearance_options lob_appearance_defaults(void)
         .whole = 0.5,
         .far = 4,
         .far_quantile = 0.75,
+        .blocks = 1 << 19,
         .shape = 2,
         .shape_mm = 0,
         .shape_widen = 0.1,
@@ -46,11 +47,12 @@ static lob_status check(const lob_appearance_input *in, const lob_appearance_opt
         {between(o->shape_slope,                                                  0,                                                       1e6), "the slope beyond an outline"},
         {between(o->local,                                               0,                                      1), "the share of strokes nearby"},
         {between(o->local_mm,                                1e-6,                        1e6), "the way between nodes"},
-        {o->local_axis >= 0 && o->local_axis <= 2,                           "the axis of local scores"                                              },
-        {!o->levels || between(o->blur_mm,                                                0,                                                                                   1e6), "what smooths the shares"},
-        {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                                                  "the number of labels"                                                },
-        {in->background >= 1 && in->background <= in->labels,                                              "the background's label"},
-        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,                                   "the number of views"       },
+        {o->blocks >= 1,                           "the number of blocks"                                              },
+        {o->local_axis >= 0 && o->local_axis <= 2,                                                "the axis of local scores"                                                                                  },
+        {!o->levels || between(o->blur_mm,                                                  0,                                                 1e6), "what smooths the shares"},
+        {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                                              "the number of labels"},
+        {in->background >= 1 && in->background <= in->labels,                                   "the background's label"       },
+        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,                     "the number of views"                                        },
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!rules[i].good)
@@ -75,6 +77,26 @@ static lob_status take_views(lob_appearance_plan *plan, lob_error *error)
     return LOB_OK;
 }
 
+/* Double blocks along the axis where they are shortest, until there are few enough. */
+static void choose_blocks(lob_appearance_plan *plan)
+{
+    lob_appearance_blocks *const b = &plan->blocks;
+    int64_t side[3];
+    for (int a = 0; a < 3; a++) side[a] = lob_side(plan->dims, a);
+    while (side[0] * side[1] * side[2] > plan->options->blocks) {
+        int axis = -1;
+        for (int a = 0; a < 3; a++)
+            if (side[a] > 1 && (axis < 0 || ldexp(plan->spacing[a], b->shift[a]) <
+                                                ldexp(plan->spacing[axis], b->shift[axis])))
+                axis = a;
+        b->shift[axis]++;
+        side[axis] = (side[axis] + 1) / 2;
+    }
+    b->nx = side[0];
+    b->ny = side[1];
+    b->count = side[0] * side[1] * side[2];
+}
+
 int lob_appearance_channels(const lob_appearance_input *in, const lob_appearance_options *options)
 {
     return in->labels - 1 + (options->values ? in->views[0]->channels : 0);
@@ -90,6 +112,7 @@ lob_status lob_appearance_plan_make(lob_appearance_plan *plan, const lob_appeara
     memcpy(plan->spacing, in->views[0]->geometry.spacing_mm, sizeof plan->spacing);
     plan->border_mm =
         options->shape_mm > 0 ? options->shape_mm : lob_least_spacing(plan->dims, plan->spacing);
+    choose_blocks(plan);
     LOB_TRY(take_views(plan, error));
     for (int32_t l = 1; l <= in->labels; l++)
         if (l != in->background) plan->label[plan->wanted++] = l;
@@ -279,12 +302,12 @@ float lob_appearance_reach(uint32_t high, uint32_t low)
     return reach > 0 ? reach : FLT_MIN;
 }
 
-lob_distance_input lob_appearance_far_input(const lob_appearance_plan *plan, const void *seeds,
-                                            int32_t label)
+lob_distance_input lob_appearance_far_input(const lob_appearance_plan *plan, const void *marks)
 {
-    lob_distance_input in = {
-        .labels = seeds, .type = plan->in->seed_type, .dims = plan->dims, .only = (uint32_t)label};
-    memcpy(in.spacing, plan->spacing, sizeof in.spacing);
+    const lob_appearance_blocks *const b = &plan->blocks;
+    const lob_dims dims = {b->nx, b->ny, b->count / (b->nx * b->ny)};
+    lob_distance_input in = {.labels = marks, .type = LOB_U8, .dims = dims};
+    for (int a = 0; a < 3; a++) in.spacing[a] = ldexp(plan->spacing[a], b->shift[a]);
     return in;
 }
 

@@ -29,7 +29,8 @@ typedef struct {
     int64_t voxels;
     double spacing[3];
     double border_mm; /* over which an outline is known */
-    int channels;     /* of all views */
+    lob_appearance_blocks blocks;
+    int channels; /* of all views */
     lob_appearance_view view[LOB_APPEARANCE_MAX_VIEWS];
     int wanted; /* labels but the background, ascending */
     int values; /* channels of the first view that follow them, 0: none */
@@ -93,10 +94,9 @@ int64_t lob_appearance_reach_rank(const lob_appearance_plan *plan, int64_t n);
 /* The distance of a high and a low half, in mm; never 0. */
 float lob_appearance_reach(uint32_t high, uint32_t low);
 
-/* What is asked of distance.h for the strokes of a label, and for a stack of an outline's slices,
- * whose voxels are 1 inside. */
-lob_distance_input lob_appearance_far_input(const lob_appearance_plan *plan, const void *seeds,
-                                            int32_t label);
+/* What is asked of distance.h for a label's strokes; marks: uint8, of blocks, not 0 where they are.
+ */
+lob_distance_input lob_appearance_far_input(const lob_appearance_plan *plan, const void *marks);
 
 /* ---- the outline ---- */
 
@@ -118,6 +118,7 @@ lob_status lob_appearance_stack_make(lob_appearance_stack *stack, const lob_appe
                                      lob_error *error);
 void lob_appearance_stack_free(lob_appearance_stack *stack);
 
+/* The same for a stack of an outline's slices, whose voxels are 1 inside. */
 lob_distance_input lob_appearance_stack_input(const lob_appearance_stack *stack,
                                               const lob_appearance_plan *plan, const void *inside);
 

@@ -37,6 +37,19 @@ LOB_BOTH float lob_appearance_value(float value, const lob_appearance_scale *sca
     return (at > 0 ? at < 1 ? at : 1 : 0) / (float)channels;
 }
 
+/* Blocks of 2^shift voxels along each axis, of which the last may be cut off. */
+typedef struct {
+    int shift[3];
+    int64_t nx, ny, count; /* blocks along x and y, and all */
+} lob_appearance_blocks;
+
+/* The block that holds a voxel. */
+LOB_BOTH int64_t lob_appearance_block(const lob_appearance_blocks *b, int64_t x, int64_t y,
+                                      int64_t z)
+{
+    return ((z >> b->shift[2]) * b->ny + (y >> b->shift[1])) * b->nx + (x >> b->shift[0]);
+}
+
 /* The score that a label loses at a distance. */
 LOB_BOTH int32_t lob_appearance_far(float distance, float reach, float far_score)
 {

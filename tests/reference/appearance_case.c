@@ -125,6 +125,7 @@ static void make_options(appearance_case *c, uint64_t *random)
     }
     if (random_chance(random, 15)) o->far = o->shape = 0;
     if (c->number % 3 == 0) o->partial_volume = (double)(c->number % 11) / 10;
+    if (c->number % 2 == 0) o->blocks = 1 + (int64_t)(c->number * 7919 % 499);
     o->values = c->number % 4 == 1;
     make_local(c);
     c->in.outline = random_chance(random, 50) ? c->outline : NULL;

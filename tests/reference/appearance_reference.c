@@ -316,21 +316,61 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* Sides of the blocks between which distances are found, in voxels. */
+static void find_blocks(int64_t side[3], const naive *c)
+{
+    const lob_dims d = c->in->views[0]->dims;
+    for (int a = 0; a < 3; a++) side[a] = 1;
+    for (;;) {
+        int64_t count = 1;
+        int shortest = -1;
+        for (int a = 0; a < 3; a++) {
+            const int64_t blocks = (lob_side(d, a) + side[a] - 1) / side[a];
+            count *= blocks;
+            if (blocks > 1 && (shortest < 0 || (double)side[a] * c->spacing[a] <
+                                                   (double)side[shortest] * c->spacing[shortest]))
+                shortest = a;
+        }
+        if (count <= c->o->blocks) return;
+        side[shortest] *= 2;
+    }
+}
+
+/* From the block of voxel i to the nearest one with a marked voxel. */
+static double from_block(const naive *c, const int64_t side[3], const uint8_t *is, int64_t i)
+{
+    int64_t a[3], b[3];
+    double best = INFINITY;
+    place_of(a, c, i);
+    for (int64_t j = 0; j < c->n; j++) {
+        double sum = 0;
+        if (!is[j]) continue;
+        place_of(b, c, j);
+        for (int k = 0; k < 3; k++) {
+            const double mm = (double)((a[k] / side[k] - b[k] / side[k]) * side[k]) * c->spacing[k];
+            sum += mm * mm;
+        }
+        if (sum < best) best = sum;
+    }
+    return sqrt(best);
+}
+
 static void add_far(double *scores, const naive *c, int32_t label)
 {
     uint8_t *is = must_have((size_t)c->n);
     double *d = must_have((size_t)c->n * sizeof *d), *drawn = must_have((size_t)c->n * sizeof *d);
-    int64_t n = 0;
+    int64_t n = 0, side[3];
+    find_blocks(side, c);
     for (int64_t i = 0; i < c->n; i++) is[i] = c->seed[i] == label;
     for (int64_t i = 0; i < c->n; i++) {
-        d[i] = nearest(c, is, 1, i, -1);
+        d[i] = from_block(c, side, is, i);
         if (c->seed[i] != 0 && c->seed[i] != label) drawn[n++] = d[i];
     }
     qsort(drawn, (size_t)n, sizeof *drawn, ascending);
     int64_t rank = (int64_t)(c->o->far_quantile * (double)n);
     if (rank > n - 1) rank = n - 1;
     for (int64_t i = 0; i < c->n; i++)
-        scores[i] -= c->o->far * fmin(fmax(d[i] / drawn[rank] - 1, 0), 1);
+        scores[i] -= d[i] > 0 ? c->o->far * fmin(fmax(d[i] / drawn[rank] - 1, 0), 1) : 0;
     free(is);
     free(d);
     free(drawn);
