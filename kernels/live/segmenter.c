@@ -11,48 +11,31 @@ struct lob_segmenter {
     lob_segment_input in;
     lob_segment_plan plan;
     lob_segment_job job;
-    lob_volume seen; /* the strokes that the job has come to its first growth with; empty: none */
-    lob_box given;   /* of the last final answer; sizes of 0: there was none */
+    lob_segment_part
+        seen;      /* the strokes that the job has come to its first growth with; empty: none */
+    lob_box given; /* of the last final answer; sizes of 0: there was none */
 };
 
 /* ---- strokes ---- */
 
-static size_t bytes_of(const lob_volume *strokes)
+static int64_t bytes_of(const lob_volume *part)
 {
-    return (size_t)lob_voxels(strokes) * lob_type_of(strokes->type)->bytes;
+    return lob_voxels(part) * (int64_t)lob_type_of(part->type)->bytes;
 }
 
-static bool has_seen(const lob_segmenter *s, const lob_volume *strokes)
+static bool has_seen(const lob_segmenter *s, const lob_segment_part *now)
 {
-    const lob_volume *const seen = &s->seen;
-    return seen->data && strokes->place.kind == LOB_PLACE_MEMORY && strokes->channels == 1 &&
-           strokes->type == seen->type && strokes->slope == seen->slope &&
-           strokes->inter == seen->inter &&
-           memcmp(&strokes->dims, &seen->dims, sizeof seen->dims) == 0 &&
-           memcmp(strokes->data, seen->data, bytes_of(seen)) == 0;
+    const lob_volume *const seen = &s->seen.voxels, *const part = &now->voxels;
+    return seen->data && memcmp(&now->at, &s->seen.at, sizeof now->at) == 0 &&
+           part->type == seen->type && part->slope == seen->slope && part->inter == seen->inter &&
+           memcmp(part->data, seen->data, (size_t)bytes_of(seen)) == 0;
 }
 
 static void forget(lob_segmenter *s)
 {
-    if (s->seen.data) lob_budget_release(&s->job.budget, (int64_t)bytes_of(&s->seen));
-    lob_volume_free(&s->seen);
+    if (s->seen.voxels.data) lob_budget_release(&s->job.budget, bytes_of(&s->seen.voxels));
+    lob_volume_free(&s->seen.voxels);
     lob_segment_drop_strokes(&s->job);
-}
-
-/* Strokes on a GPU are not kept: to compare them would take as long as what it may save. */
-static lob_status remember(lob_segmenter *s, const lob_volume *strokes, lob_error *error)
-{
-    if (strokes->place.kind != LOB_PLACE_MEMORY) return LOB_OK;
-    const int64_t bytes = (int64_t)bytes_of(strokes);
-    LOB_TRY(lob_budget_hold(&s->job.budget, bytes, error));
-    if (lob_volume_like(&s->seen, strokes, strokes->type, 1) != LOB_OK) {
-        lob_budget_release(&s->job.budget, bytes);
-        return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-    }
-    s->seen.slope = strokes->slope;
-    s->seen.inter = strokes->inter;
-    memcpy(s->seen.data, strokes->data, (size_t)bytes);
-    return LOB_OK;
 }
 
 /* ---- the job ---- */
@@ -79,20 +62,35 @@ static lob_status choose(lob_segmenter *s, const lob_context *context, lob_error
     return LOB_OK;
 }
 
-/* Come to the end of the first growth, if the job is not there already. */
+/* Come to the end of the first growth. */
+static lob_status grow(lob_segmenter *s, const lob_context *context, lob_error *error)
+{
+    LOB_TRY(choose(s, context, error));
+    LOB_TRY(lob_segment_box_make(&s->job, error));
+    return lob_segment_grow_first(&s->job, error);
+}
+
+/* The same, if the job is not there already. What it has seen is kept once it is. */
 static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob_context *context,
                         lob_error *error)
 {
     lob_segment_job *const j = &s->job;
+    lob_segment_part now;
     s->in = *in;
     j->context = context;
     j->done = 0;
     j->budget.limit = context->max_memory;
     j->budget.peak = j->budget.held;
-    if (has_seen(s, in->strokes)) return lob_segment_check(in, &s->plan, error);
-    LOB_TRY(choose(s, context, error));
-    LOB_TRY(lob_segment_box_make(j, error));
-    return lob_segment_grow_first(j, error);
+    LOB_TRY(lob_segment_cut(&now, in->strokes, context, error));
+    const bool seen = has_seen(s, &now);
+    lob_status st = seen ? lob_segment_check(in, &s->plan, error) : grow(s, context, error);
+    if (st == LOB_OK && !seen) st = lob_budget_hold(&j->budget, bytes_of(&now.voxels), error);
+    if (st == LOB_OK && !seen) {
+        s->seen = now;
+        now.voxels = lob_volume_empty();
+    }
+    lob_volume_free(&now.voxels);
+    return st;
 }
 
 /* ---- the calls ---- */
@@ -107,7 +105,7 @@ lob_status lob_segmenter_open(lob_segmenter **segmenter, const lob_backend *back
     if (!s) return lob_error_end(error, LOB_ENOMEM);
     s->options = *options;
     s->in.image = image;
-    s->seen = lob_volume_empty();
+    s->seen.voxels = lob_volume_empty();
     s->job = lob_segment_job_of(&s->in, &s->plan, backend, &none);
     return LOB_OK;
 }
@@ -119,11 +117,10 @@ lob_status lob_segmenter_preview(lob_segmenter *s, lob_volume *labels, const lob
     *labels = lob_volume_empty();
     lob_error_begin(error);
     lob_status st = begin(s, &in, context, error);
-    if (st == LOB_OK && !s->seen.data) st = remember(s, strokes, error);
     if (st == LOB_OK && s->plan.passes > 1)
         st = lob_segment_give(&s->job, labels, &s->job.first, error);
     if (st != LOB_OK) lob_volume_free(labels);
-    if (st != LOB_OK && !s->seen.data) forget(s);
+    if (st != LOB_OK && !s->seen.voxels.data) forget(s);
     return lob_error_end(error, st);
 }
 
@@ -136,9 +133,8 @@ lob_status lob_segmenter_finish(lob_segmenter *s, lob_segment_output *out, lob_s
     if (in->image != s->in.image)
         return lob_error_end(error, lob_fail(error, LOB_EARG, "the image is another one"));
     lob_status st = begin(s, in, context, error);
-    if (st == LOB_OK && !s->seen.data) st = remember(s, in->strokes, error);
     if (st == LOB_OK) st = lob_segment_finish(&s->job, out, error);
-    if (st != LOB_OK && !s->seen.data) forget(s);
+    if (st != LOB_OK && !s->seen.voxels.data) forget(s);
     if (st == LOB_OK) {
         lob_box_join(&s->given, &s->plan.box);
         if (changed) *changed = s->given;

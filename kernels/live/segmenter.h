@@ -49,7 +49,7 @@ lob_status lob_segmenter_preview(lob_segmenter *segmenter, lob_volume *labels,
 
 /*
  * The final answer to strokes. After a preview of the same strokes it goes on from there, and so it
- * does after a call that was cancelled; strokes on a GPU count as others each time.
+ * does after a call that was cancelled.
  *
  *   out      out  of lob_segment; overwritten, nothing to free after a failure
  *   plan     out  that was chosen; may be NULL

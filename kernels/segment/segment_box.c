@@ -62,37 +62,39 @@ static lob_status drop_slips(lob_segment_job *j, lob_error *error)
     return st;
 }
 
+/* Are these the plan's labels? */
+static bool are_planned(const lob_segment_plan *plan, const lob_label_set *set)
+{
+    bool same = set->count == plan->count;
+    for (int32_t k = 0; same && k < set->count; k++) same = set->values[k] == plan->labels[k];
+    return same;
+}
+
 /* Strokes of the box as uint8, with dense labels. */
 static lob_status cut_strokes(lob_segment_job *j, lob_error *error)
 {
     const lob_volume grid = grid_of_box(j);
-    const int64_t n = lob_voxels(&grid);
-    const lob_resample_options options = {.method = LOB_RESAMPLE_NEAREST};
-    lob_volume whole = lob_volume_empty(), *const own = &j->strokes;
+    lob_segment_part part;
     lob_label_set set = {0};
-    const bool moved = j->in->strokes->place.kind != LOB_PLACE_MEMORY;
-    if (moved) LOB_TRY(lob_volume_move(&whole, j->in->strokes, (lob_place){0}, j->context, error));
-    const lob_volume *const from = moved ? &whole : j->in->strokes;
-    const lob_resample_input in = {.volume = from, .dims = grid.dims, .geometry = grid.geometry};
-    const int64_t stored = n * (int64_t)lob_type_of(from->type)->bytes;
-    lob_segment_turn turn;
-    lob_status st = lob_budget_hold(&j->budget, stored, error);
-    if (st == LOB_OK && lob_volume_like(own, &grid, from->type, 1) != LOB_OK)
-        st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-    own->slope = from->slope;
-    own->inter = from->inter;
-    if (st == LOB_OK)
-        st = lob_resample_cpu(own->data, &in, &options, lob_segment_begin(j, &turn, 0.01), error);
-    if (st == LOB_OK) st = lob_labels_dense(own, &set, "strokes", error);
-    bool same = set.count == j->plan->count;
-    for (int32_t k = 0; same && k < set.count; k++) same = set.values[k] == j->plan->labels[k];
-    if (st == LOB_OK && !same)
+    int64_t first[3];
+    LOB_TRY(lob_segment_cut(&part, j->in->strokes, j->context, error));
+    for (int a = 0; a < 3; a++) first[a] = part.at.first[a] - j->plan->box.first[a];
+    lob_status st = lob_labels_dense(&part.voxels, &set, "strokes", error);
+    if (st == LOB_OK && !are_planned(j->plan, &set))
         st = lob_fail(error, LOB_EARG, "the plan was made for other strokes");
-    if (st == LOB_OK) lob_budget_release(&j->budget, stored - n);
+    if (st == LOB_OK) st = lob_budget_hold(&j->budget, lob_voxels(&grid), error);
+    if (st == LOB_OK && lob_volume_place(&part.voxels, first, &grid) != LOB_OK) {
+        lob_budget_release(&j->budget, lob_voxels(&grid));
+        st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    }
+    if (st == LOB_OK) {
+        j->strokes = part.voxels;
+        part.voxels = lob_volume_empty();
+    }
     j->background = lob_label_set_find(&set, j->plan->background);
     if (st == LOB_OK && j->plan->slips) st = drop_slips(j, error);
     lob_label_set_free(&set);
-    lob_volume_free(&whole);
+    lob_volume_free(&part.voxels);
     return st;
 }
 

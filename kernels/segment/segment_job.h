@@ -122,7 +122,20 @@ lob_growcut_options lob_segment_growcut(const lob_segment_plan *plan);
 /* Strokes that are learnt and grown from, uint8, dense, in ordinary memory. */
 const lob_volume *lob_segment_starts(const lob_segment_job *j);
 
-/* ---- the plan: segment_plan.c ---- */
+/* ---- the plan: segment_strokes.c, segment_plan.c ---- */
+
+/* The part of a volume that has strokes, in ordinary memory: they are few, and it is looked at
+ * often.
+ */
+typedef struct {
+    lob_volume voxels; /* with one voxel more to each side than strokes need, where there is one */
+    lob_box at;        /* of the whole */
+    lob_box strokes;   /* the least box of the whole that holds them; sizes of 0: there are none */
+} lob_segment_part;
+
+/* Cut it out; free its voxels. Real numbers, and scaled ones, stay as they are. */
+lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
+                           const lob_context *context, lob_error *error);
 
 /*
  * Strokes without their slips.

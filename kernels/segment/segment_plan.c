@@ -241,14 +241,13 @@ static double choose_ends(const lob_segment_plan *plan, const lob_volume *image,
     return fmax(plan->options.ends, beyond_slices * longest / ((double)plan->slices * all));
 }
 
-/* The box around all strokes, with its margin. Returns its voxels. */
-static double choose_box(lob_segment_plan *plan, const lob_volume *image, const lob_volume *seeds,
+/* The box around all strokes, which the plan has, with its margin. Returns its voxels. */
+static double choose_box(lob_segment_plan *plan, const lob_volume *image,
                          const lob_strokes *strokes)
 {
     const lob_segment_options *const o = &plan->options;
     int64_t margin[3];
     double voxels = 1;
-    lob_box_of(&plan->box, seeds);
     plan->ends = lob_plan_number(choose_ends(plan, image, strokes));
     for (int a = 0; a < 3; a++) {
         const double least = o->margin / (o->margin_voxels ? 1 : image->geometry.spacing_mm[a]);
@@ -350,7 +349,7 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     if (st == LOB_OK) st = find_outlines(&outlines, plan, &strokes, error);
     plan->corrected = outlines == 1 && plan->outlined > 0 && plan->outlined < plan->slices;
     plan->thick = st == LOB_OK && slices_are_thick(plan, image, &strokes);
-    if (st == LOB_OK) voxels = choose_box(plan, image, seeds, &strokes);
+    if (st == LOB_OK) voxels = choose_box(plan, image, &strokes);
     if (st == LOB_OK) st = look_at_width(plan, image, outlines, seeds, &strokes, set, error);
     lob_strokes_free(&strokes);
     if (st != LOB_OK) return st;
@@ -395,14 +394,15 @@ lob_status lob_segment_choose(lob_segment_plan *plan, const lob_volume *image,
                               const lob_volume *strokes, const lob_segment_options *options,
                               const lob_context *context, lob_error *error)
 {
-    lob_volume seeds;
+    lob_segment_part part;
     lob_label_set set = {0};
     *plan = (lob_segment_plan){.options = rounded(options)};
     LOB_TRY(check(options, image, strokes, error));
-    LOB_TRY(lob_volume_move(&seeds, strokes, (lob_place){0}, context, error));
-    lob_status st = lob_labels_dense(&seeds, &set, "strokes", error);
-    if (st == LOB_OK) st = choose(plan, image, &seeds, &set, context, error);
+    LOB_TRY(lob_segment_cut(&part, strokes, context, error));
+    plan->box = part.strokes;
+    lob_status st = lob_labels_dense(&part.voxels, &set, "strokes", error);
+    if (st == LOB_OK) st = choose(plan, image, &part.voxels, &set, context, error);
     lob_label_set_free(&set);
-    lob_volume_free(&seeds);
+    lob_volume_free(&part.voxels);
     return st;
 }

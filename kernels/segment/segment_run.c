@@ -135,8 +135,6 @@ lob_status lob_segment_finish(lob_segment_job *j, lob_segment_output *out, lob_e
 lob_status lob_segment_check(const lob_segment_input *in, const lob_segment_plan *plan,
                              lob_error *error)
 {
-    if (in->strokes->channels != 1)
-        return lob_fail(error, LOB_EARG, "strokes have one channel, not %d", in->strokes->channels);
     if (in->image->channels != plan->channels)
         return lob_fail(error, LOB_EARG, "the plan was made for an image of %d channels",
                         plan->channels);

@@ -1,9 +1,94 @@
-/* What strokes are before anything is chosen: whole slices, and what earlier labels say of them. */
+/* What strokes are before anything is chosen: where they are, whole slices, and what earlier labels
+ * say of them. */
 #include "kernels/appearance/strokes.h"
 #include "kernels/arrays.h"
-#include "kernels/segment/segment.h"
+#include "kernels/segment/segment_job.h"
 
 #include <math.h>
+#include <string.h>
+
+/* ---- their part ---- */
+
+/* The least box that holds all voxels whose bytes are not 0. */
+static void find_box(lob_box *box, const lob_volume *v, int threads)
+{
+    const lob_dims d = v->dims;
+    const int64_t bytes = (int64_t)lob_type_of(v->type)->bytes, row_bytes = d.nx * bytes;
+    int64_t x0 = d.nx, x1 = -1, y0 = d.ny, y1 = -1, z0 = d.nz, z1 = -1;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min           \
+                                                                         : x0, y0, z0) \
+    reduction(max                                                                      \
+              : x1, y1, z1)
+    for (int64_t row = 0; row < d.ny * d.nz; row++) {
+        const char *const at = (const char *)v->data + row * row_bytes;
+        const int64_t y = row % d.ny, z = row / d.ny;
+        int64_t from = 0, to = row_bytes - 1;
+        if (lob_all_zero(at, (size_t)row_bytes)) continue;
+        while (at[from] == 0) from++;
+        while (at[to] == 0) to--;
+        x0 = from / bytes < x0 ? from / bytes : x0;
+        x1 = to / bytes > x1 ? to / bytes : x1;
+        y0 = y < y0 ? y : y0;
+        y1 = y > y1 ? y : y1;
+        z0 = z < z0 ? z : z0;
+        z1 = z > z1 ? z : z1;
+    }
+    *box = (lob_box){0};
+    if (x1 >= 0)
+        *box = (lob_box){
+            {x0,          y0,          z0         },
+            {x1 - x0 + 1, y1 - y0 + 1, z1 - z0 + 1}
+        };
+}
+
+/* A copy of a box of a volume. */
+static lob_status copy_box(lob_volume *out, const lob_volume *from, const lob_box *box)
+{
+    const int64_t *const first = box->first, *const size = box->size;
+    const lob_geometry geometry = lob_box_geometry(&from->geometry, box);
+    const lob_volume grid = lob_segment_grid((lob_dims){size[0], size[1], size[2]}, &geometry);
+    const int64_t bytes = (int64_t)lob_type_of(from->type)->bytes, row_bytes = size[0] * bytes;
+    LOB_TRY(lob_volume_like(out, &grid, from->type, 1));
+    out->slope = from->slope;
+    out->inter = from->inter;
+    for (int64_t row = 0; row < size[1] * size[2]; row++) {
+        const int64_t y = first[1] + row % size[1], z = first[2] + row / size[1];
+        const int64_t at = (z * from->dims.ny + y) * from->dims.nx + first[0];
+        memcpy((char *)out->data + row * row_bytes, (const char *)from->data + at * bytes,
+               (size_t)row_bytes);
+    }
+    return LOB_OK;
+}
+
+lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
+                           const lob_context *context, lob_error *error)
+{
+    const bool away = strokes->place.kind != LOB_PLACE_MEMORY;
+    const bool plain = lob_type_of(strokes->type)->is_integer && strokes->inter == 0;
+    const int64_t margin[3] = {1, 1, 1};
+    lob_volume here = lob_volume_empty();
+    *part = (lob_segment_part){.voxels = lob_volume_empty()};
+    if (strokes->channels != 1)
+        return lob_fail(error, LOB_EARG, "strokes have one channel, not %d", strokes->channels);
+    if (away) LOB_TRY(lob_volume_move(&here, strokes, (lob_place){0}, context, error));
+    const lob_volume *const from = away ? &here : strokes;
+    if (plain)
+        find_box(&part->strokes, from, context->threads);
+    else
+        lob_box_of(&part->strokes, from);
+    part->at = part->strokes;
+    if (plain && part->at.size[0] > 0)
+        lob_box_widen(&part->at, margin, from->dims);
+    else
+        part->at = (lob_box){
+            .size = {from->dims.nx, from->dims.ny, from->dims.nz}
+        };
+    lob_status st = copy_box(&part->voxels, from, &part->at);
+    lob_volume_free(&here);
+    return st == LOB_OK ? st : lob_fail(error, st, "no memory left for strokes");
+}
+
+/* ---- whole slices ---- */
 
 /* Around the box of all labels, background is filled in this far: mm, and share of its side. */
 static const double fill_mm = 10, fill_share = 0.3;
@@ -95,6 +180,8 @@ lob_status lob_segment_full(lob_volume *out, int32_t *background, const lob_volu
     if (st != LOB_OK) lob_volume_free(out);
     return lob_error_end(error, st);
 }
+
+/* ---- what earlier labels say ---- */
 
 lob_status lob_segment_background(int32_t *background, const lob_volume *before,
                                   const lob_volume *strokes, const lob_context *context,

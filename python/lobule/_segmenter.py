@@ -36,6 +36,12 @@ class Doubt(NamedTuple):
     suggested: list[dict[str, Any]]
 
 
+def _is_plain(where: Any) -> bool:
+    """Is an index without arrays, which could change later?"""
+    each = where if isinstance(where, tuple) else (where,)
+    return all(isinstance(one, (int, np.integer, slice, type(...))) for one in each)
+
+
 class Segmenter:
     """Clean masks that follow a brush: draw and erase; the answers come from a thread of its own.
 
@@ -82,6 +88,8 @@ class Segmenter:
         self._drawn = volume(of)
         self._drawn.data, self._drawn.channels, self._drawn.type = self._seen.address, 1, type_of
         self._shown: np.ndarray = of.as_came(self._painted.array)
+        self._taken: np.ndarray = of.as_came(self._seen.array)
+        self._drawn_at: list[Any] = []  # where they differ
         self.strokes = self._shown.view()
         self.strokes.flags.writeable = False
         self._state = threading.Condition()
@@ -104,6 +112,7 @@ class Segmenter:
             if least < 0 or most > self._largest:
                 raise InputError(f"label {least if least < 0 else most}: labels are 0..{self._largest}")
             self._shown[where] = label
+            self._drawn_at.append(where if _is_plain(where) else ...)
             self._changes += 1
             self._answer = (self._answer[0], "none" if self._answer[0] is None else "old")
             self._state.notify_all()
@@ -172,7 +181,9 @@ class Segmenter:
                         return
                     number, what = self._changes, self._owed()
                     if what == "labels":
-                        self._seen.array[...] = self._painted.array
+                        for where in self._drawn_at:
+                            self._taken[where] = self._shown[where]
+                        self._drawn_at.clear()
                 self._answer_to(segmenter, number, what)
         finally:
             library.lob_segmenter_close(segmenter)

@@ -45,6 +45,15 @@ def test_every_change_gives_the_labels_of_a_fresh_run(options):
             segmenter.draw(where, drawn[where])
 
 
+def test_a_mask_may_change_after_it_was_drawn_at():
+    where = STROKES > 0
+    with lobule.Segmenter(SCAN, 3, **ABOUT) as segmenter:
+        with segmenter._state:  # before its thread can have begun
+            segmenter.draw(where, STROKES[where])
+            where[...] = False
+        assert np.array_equal(segmenter.labels, lobule.segment(SCAN, STROKES, **ABOUT))
+
+
 def test_a_preview_comes_first_and_the_next_stroke_cancels():
     with lobule.Segmenter(SCAN, 3, coarse=4000, **ABOUT) as segmenter:
         assert segmenter.latest() == (None, "none")
