@@ -46,7 +46,7 @@ static void see_faces(const job *j, heights *h, int64_t first, int64_t stride, i
                       const double *row, const double *beyond, int64_t *pair)
 {
     for (int64_t x = 0; x < n; x++) {
-        const int64_t none = lob_faces_none(j->grid, first, x, n, stride);
+        const int64_t none = lob_faces_none(j->grid->labels, j->grid->type, first, x, n, stride);
         if (none > 0) {
             x += none - 1;
             continue;

@@ -52,7 +52,7 @@ static lob_status count_faces(lob_pair_table *table, const lob_label_grid *grid,
     int64_t faces = 0;
     for (int64_t i = first; i <= first + n; i++) {
         uint32_t p = 0, q = 0;
-        const int64_t none = lob_faces_none(grid, first, i - first, n, stride);
+        const int64_t none = lob_faces_none(grid->labels, grid->type, first, i - first, n, stride);
         if (none > 0) {
             i += none - 1;
             continue;

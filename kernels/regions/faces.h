@@ -2,8 +2,9 @@
 #ifndef LOB_FACES_H
 #define LOB_FACES_H
 
-#include "kernels/regions/contacts.h"
+#include "volumes/voxel_type.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /*
@@ -11,15 +12,16 @@
  * voxels `stride` after them, as inside of regions, no face between them is one of two labels. They
  * are compared so many at once; 0: there is a face, or the loop is amid such a run.
  *
- *   first  in  the row's first voxel
+ *   labels  in  of the grid
+ *   first   in  the row's first voxel
  */
-static inline int64_t lob_faces_none(const lob_label_grid *grid, int64_t first, int64_t x,
+static inline int64_t lob_faces_none(const void *labels, lob_type type, int64_t first, int64_t x,
                                      int64_t n, int64_t stride)
 {
     enum { AT_ONCE = 32 };
     if (x % AT_ONCE != 0 || x + AT_ONCE > n) return 0;
-    const size_t bytes = lob_type_of(grid->type)->bytes;
-    const char *const at = (const char *)grid->labels + (size_t)(first + x) * bytes;
+    const size_t bytes = lob_type_of(type)->bytes;
+    const char *const at = (const char *)labels + (size_t)(first + x) * bytes;
     return memcmp(at, at + (size_t)stride * bytes, AT_ONCE * bytes) == 0 ? AT_ONCE : 0;
 }
 
