@@ -84,6 +84,13 @@ def test_every_scan_that_was_done_has_a_picture(batch):
     assert len(set(pictures.values())) == 11  # each shows its own scan
 
 
+def test_labels_that_were_read_alone_have_a_picture(batch, tmp_path):
+    """Nothing that the batch wrote is known to be labels."""
+    (tmp_path / "scans.tsv").write_text(f"image\tlabels\tout\n{batch}/i0.nii.gz\t{batch}/l0.nii.gz\tt.tsv\n")
+    good("batch", "scans.tsv", "--", "stats", "{image}", "{labels}", "--table", "{out}", cwd=tmp_path)
+    assert list(data_of(page_of(tmp_path / "scans.batch"))["pictures"]) == ["0"]
+
+
 def test_a_time_series_has_no_picture(tmp_path):
     series = np.stack([scan_array(seed=i) for i in range(2)], axis=3)
     save(series, tmp_path / "series.nii")

@@ -363,6 +363,8 @@ const lob_batch_file *lob_batch_labels_of(const lob_batch_row *row)
     const lob_batch_file *const main = last_of(row, ":--output", 'l'); /* and not its --tie */
     for (int i = row->outputs.count - 1; i >= 0 && !main; i--)
         if (row->outputs.file[i].content == 'l') return &row->outputs.file[i];
+    for (int i = row->inputs.count - 1; i >= 0 && !main; i--)
+        if (row->inputs.file[i].content == 'l') return &row->inputs.file[i];
     return main;
 }
 

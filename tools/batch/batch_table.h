@@ -172,8 +172,8 @@ void lob_batch_header_add(lob_text *text);
 void lob_batch_row_add(lob_text *text, const lob_batch_row *row);
 
 /* The first input that is an image, else the first that is a volume; the last --output that holds
- * labels, else the last output that does; the page with a viewer that `lobule preview --html` wrote
- * last. NULL: there is none. */
+ * labels, else the last output that does, else the last input; the page with a viewer that `lobule
+ * preview --html` wrote last. NULL: there is none. */
 const lob_batch_file *lob_batch_image_of(const lob_batch_row *row);
 const lob_batch_file *lob_batch_labels_of(const lob_batch_row *row);
 const lob_batch_file *lob_batch_viewer_of(const lob_batch_row *row);
