@@ -6,7 +6,7 @@ import struct
 import nibabel
 import numpy as np
 import pytest
-from conftest import AFFINE, ROOT, assert_one_line, good, load, lobule, save
+from conftest import AFFINE, ROOT, assert_one_line, good, load, lobule, on_a_terminal, save
 from scipy import ndimage
 from skimage.io import imread
 
@@ -124,6 +124,31 @@ def test_compare_names_labels(tmp_path):
     result = json.loads(good("compare", "a.nii", "b.nii", "--json", cwd=tmp_path).stdout)
     assert [row.get("name") for row in result["labels"]][1:4:2] == ["liver", "spleen"]
     assert "name" not in result["labels"][-1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "head", "row"),
+    [
+        ((), 200, "label  name  Dice  HD95 mm  mean mm  ml A  ml B  B-A %  Jaccard  voxels A  voxels B", "1 liver 0.8000"),
+        ((), 40, "label  name  Dice  HD95 mm  mean mm", "2 0.0000 n/a n/a"),
+        (("--instances",), 60, "measure  value", "variation_of_information_inside"),
+        (("--supervoxels",), 60, "measure  value", "under_segmentation_error_neubert"),
+    ],
+)
+def test_compare_on_a_terminal(tmp_path, kind, columns, head, row):
+    """What matters most comes first, and no line is wider than the terminal."""
+    a = np.zeros((10, 9, 8), np.uint8)
+    b = a.copy()
+    a[1:7, 1:7, 1:7], b[3:7, 1:7, 1:7], b[9, 8, 7] = 1, 1, 2
+    save(a, tmp_path / "plain.nii")
+    save(b, tmp_path / "b.nii")
+    (tmp_path / "names.csv").write_text("LabelValue,Name\n1,liver\n")
+    good("convert", "--labels", "plain.nii", "a.nii", "--label-table", "names.csv", cwd=tmp_path)
+    shown = on_a_terminal(tmp_path, ["compare", "a.nii", "b.nii", "--quiet", *kind], columns=columns).decode()
+    lines = shown.splitlines()
+    assert "\t" not in shown and all(len(line) <= max(columns, 70) for line in lines), lines
+    assert lines[0].split() == head.split()
+    assert any(line.split()[: len(row.split())] == row.split() for line in lines), lines
 
 
 def test_compare_is_the_same_with_any_threads(tmp_path):

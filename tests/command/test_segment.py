@@ -7,7 +7,7 @@ import shlex
 import nibabel
 import numpy as np
 import pytest
-from conftest import AFFINE, assert_one_line, contents, good, load, lobule, save
+from conftest import AFFINE, assert_one_line, contents, good, load, lobule, on_a_terminal, save
 from scipy import ndimage
 
 SHAPE = (34, 30, 12)
@@ -395,6 +395,9 @@ def test_suggested_slices(doubt):
     assert all(row[:2] == ["axial", "z"] and float(row[3]) == 40 + 2.5 * int(row[2]) for row in rows[1:])
     said = report(folder / "r.json")["results"]["suggested"]
     assert [row["slice"] for row in said] == [int(row[2]) for row in rows[1:]]
+    words = ["segment", "scan.nii.gz", "strokes.nii.gz", "-o", "again.nii.gz", "--suggest", "3", "--quiet"]
+    shown = on_a_terminal(folder, words, columns=80).decode().splitlines()
+    assert [line.split() for line in shown] == rows and len({len(line) for line in shown}) == 1, shown
 
 
 def test_sheet(doubt):

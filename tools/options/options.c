@@ -138,6 +138,11 @@ static lob_status unknown(const parser *p, const char *argument, const char *nam
     snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), name);
     const char *nearest = lob_nearest_option(p->tables, p->count, word);
     const int shown = (int)(name - argument + (ptrdiff_t)length);
+    if (strcmp(word, "o") == 0 || strcmp(word, "output") == 0)
+        for (const lob_option *row = NULL; (row = lob_option_next(p->tables, p->count, row));)
+            if (row->operand && row->kind == LOB_OPT_OUTPUT)
+                return lob_fail(p->error, LOB_EARG, "unknown option %.*s; %s stands by itself",
+                                shown, argument, row->name);
     if (nearest)
         return lob_fail(p->error, LOB_EARG, "unknown option %.*s; did you mean --%s?", shown,
                         argument, nearest);

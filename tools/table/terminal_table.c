@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_CELL = 28, GAP = 2 }; /* characters */
+enum { LONGEST_CELL = 32, GAP = 2 }; /* characters */
 
 int lob_terminal_width(void)
 {
@@ -96,4 +96,18 @@ lob_status lob_terminal_table(const lob_text *tsv, int width, lob_error *error)
         printf("(%d more columns; they are all there in a file, or behind a pipe)\n",
                count - shown);
     return LOB_OK;
+}
+
+lob_status lob_print_table(lob_text *tsv, lob_error *error)
+{
+    const int width = lob_terminal_width();
+    lob_status st = LOB_OK;
+    if (tsv->failed)
+        st = lob_fail(error, LOB_ENOMEM, "the table: out of memory");
+    else if (width > 0)
+        st = lob_terminal_table(tsv, width, error);
+    else
+        printf("%s", tsv->bytes ? tsv->bytes : "");
+    lob_text_free(tsv);
+    return st;
 }

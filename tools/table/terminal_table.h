@@ -21,4 +21,8 @@ int lob_first_characters(const char *text, int most, int *characters);
  */
 lob_status lob_terminal_table(const lob_text *tsv, int width, lob_error *error);
 
+/* Print TSV on standard output, as it is or, if that is a terminal, as above; it is freed.
+ * Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_print_table(lob_text *tsv, lob_error *error);
+
 #endif

@@ -4,6 +4,7 @@
 #include "tools/commands/compare/compare_work.h"
 #include "tools/options/label_list.h"
 #include "tools/table/table_file.h"
+#include "tools/table/terminal_table.h"
 #include "tools/text/json_text.h"
 
 #include <math.h>
@@ -22,23 +23,24 @@ static kind kind_of(const settings *set)
                             : LABELS;
 }
 
-void lob_compare_print_value(double value, const char *format)
+void lob_compare_add_value(lob_text *table, double value, const char *format)
 {
     char text[64];
     snprintf(text, sizeof text, format, value);
-    printf("\t%s", isnan(value) ? "n/a" : text);
+    lob_text_print(table, "\t%s", isnan(value) ? "n/a" : text);
 }
 
-void lob_compare_print(lob_session *s, const lob_measure *rows, size_t count, bool quiet)
+lob_status lob_compare_print(lob_session *s, const lob_measure *rows, size_t count, bool quiet)
 {
-    if (!quiet) printf("measure\tvalue\n");
+    lob_text table = {NULL};
     for (size_t i = 0; i < count; i++) {
         cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
         if (quiet) continue;
-        printf("%s", rows[i].name);
-        lob_compare_print_value(rows[i].value, rows[i].format);
-        printf("\n");
+        lob_text_print(&table, "%s%s", i ? "" : "measure\tvalue\n", rows[i].name);
+        lob_compare_add_value(&table, rows[i].value, rows[i].format);
+        lob_text_print(&table, "\n");
     }
+    return lob_print_table(&table, &s->error);
 }
 
 /* Options that exclude each other, or do not apply to this comparison. */

@@ -3,6 +3,7 @@
 
 #include "kernels/scores/instances.h"
 #include "tools/table/table_file.h"
+#include "tools/table/terminal_table.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -50,33 +51,40 @@ static double mean_of(const lob_instances_scores *scores, size_t column)
     return sum / LOB_INSTANCES_THRESHOLDS;
 }
 
-static void print_thresholds(lob_session *s, const lob_instances_scores *scores, bool quiet)
+static lob_status print_thresholds(lob_session *s, const lob_instances_scores *scores, bool quiet)
 {
+    lob_text table = {NULL};
     cJSON *const list = cJSON_AddArrayToObject(s->results, "thresholds");
     cJSON *const mean = cJSON_AddObjectToObject(s->results, "mean");
-    if (!quiet) printf("\niou");
-    for (size_t c = 0; c < LOB_COUNT(columns) && !quiet; c++) printf("\t%s", columns[c].name);
+    lob_text_print(&table, "iou");
+    for (size_t c = 0; c < LOB_COUNT(columns); c++) lob_text_print(&table, "\t%s", columns[c].name);
     for (int k = 0; k < LOB_INSTANCES_THRESHOLDS; k++) {
         const lob_instances_at *const at = &scores->at[k];
         cJSON *const row = cJSON_CreateObject();
         cJSON_AddNumberToObject(row, "iou", at->percent / 100.0);
-        if (!quiet) printf("\n%.2f", at->percent / 100.0);
+        lob_text_print(&table, "\n%.2f", at->percent / 100.0);
         for (size_t c = 0; c < LOB_COUNT(columns); c++) {
             const double value = value_of(at, c);
             cJSON_AddNumberToObject(row, columns[c].name, value);
-            if (!quiet) lob_compare_print_value(value, columns[c].whole ? "%.0f" : "%.6f");
+            lob_compare_add_value(&table, value, columns[c].whole ? "%.0f" : "%.6f");
         }
         cJSON_AddItemToArray(list, row);
     }
-    if (!quiet) printf("\nmean");
+    lob_text_print(&table, "\nmean");
     for (size_t c = 0; c < LOB_COUNT(columns); c++) {
         cJSON_AddNumberToObject(mean, columns[c].name, mean_of(scores, c));
-        if (!quiet) lob_compare_print_value(mean_of(scores, c), columns[c].whole ? "%.1f" : "%.6f");
+        lob_compare_add_value(&table, mean_of(scores, c), columns[c].whole ? "%.1f" : "%.6f");
     }
-    if (!quiet) printf("\n");
+    lob_text_print(&table, "\n");
+    if (quiet) {
+        lob_text_free(&table);
+        return LOB_OK;
+    }
+    printf("\n");
+    return lob_print_table(&table, &s->error);
 }
 
-static void print_measures(lob_session *s, const lob_instances_scores *scores, bool quiet)
+static lob_status print_measures(lob_session *s, const lob_instances_scores *scores, bool quiet)
 {
     const lob_measure rows[] = {
         {"truths",                          "%.0f", (double)scores->truths               },
@@ -94,7 +102,7 @@ static void print_measures(lob_session *s, const lob_instances_scores *scores, b
         {"voi_split_inside",                "%.6f", scores->voi_split_inside             },
         {"voi_merge_inside",                "%.6f", scores->voi_merge_inside             },
     };
-    lob_compare_print(s, rows, LOB_COUNT(rows), quiet);
+    return lob_compare_print(s, rows, LOB_COUNT(rows), quiet);
 }
 
 /* ---- splits and merges ---- */
@@ -235,8 +243,8 @@ static lob_status score(lob_session *s, lob_compare_work *compared, work *w)
     if (lob_instances_score(&w->scores, &w->table) != LOB_OK)
         return lob_session_no_memory(s, set->b);
     lob_session_doing(s, "printing");
-    print_measures(s, &w->scores, set->json);
-    print_thresholds(s, &w->scores, set->json);
+    LOB_TRY(print_measures(s, &w->scores, set->json));
+    LOB_TRY(print_thresholds(s, &w->scores, set->json));
     if (print_lists(s, w, set->json) != LOB_OK) return lob_session_no_memory(s, set->b);
     return set->table ? write_pairs(s, w, set->table) : LOB_OK;
 }

@@ -122,8 +122,42 @@ static int name_width(const comparison *c)
     return longest;
 }
 
-/* verdict: the last line; NULL for none */
-static void print_table(const comparison *c, const char *verdict)
+/* Where a terminal is too narrow for all columns, it shows the first of these. */
+static const int for_people[] = {5, 7, 8, 2, 3, 4, 6, 0, 1};
+
+static void add_cells(lob_text *table, const comparison *c, const lob_overlap *row)
+{
+    for (size_t k = 0; k < LOB_COUNT(for_people); k++) {
+        const column *const at = &columns[for_people[k]];
+        const double value = row ? value_of(at, row) : column_mean(at, c->rows, c->count);
+        char text[64];
+        snprintf(text, sizeof text, at->format, value * at->shown);
+        lob_text_print(table, "\t%s", isnan(value) ? "n/a" : text);
+    }
+    lob_text_print(table, "\n");
+}
+
+static lob_status print_for_people(const comparison *c, lob_error *error)
+{
+    const bool named = name_width(c) > 0;
+    lob_text table = {NULL};
+    lob_text_print(&table, "label%s", named ? "\tname" : "");
+    for (size_t k = 0; k < LOB_COUNT(for_people); k++)
+        lob_text_print(&table, "\t%s", columns[for_people[k]].title);
+    lob_text_print(&table, "\n");
+    for (int32_t i = 0; i < c->count; i++) {
+        lob_text_print(&table, "%" PRId32 "%s", c->rows[i].label, named ? "\t" : "");
+        if (named) lob_text_add_cell(&table, name_of(c, c->rows[i].label), false);
+        add_cells(&table, c, &c->rows[i]);
+    }
+    if (c->count > 1) {
+        lob_text_print(&table, "mean%s", named ? "\t" : "");
+        add_cells(&table, c, NULL);
+    }
+    return lob_print_table(&table, error);
+}
+
+static void print_in_full(const comparison *c)
 {
     const int width = name_width(c);
     printf("%10s", "label");
@@ -145,7 +179,13 @@ static void print_table(const comparison *c, const char *verdict)
             print_number(&columns[k], column_mean(&columns[k], c->rows, c->count));
         printf("\n");
     }
-    if (verdict) printf("%s\n", verdict);
+}
+
+static lob_status print_table(const comparison *c, lob_error *error)
+{
+    if (lob_terminal_width() > 0) return print_for_people(c, error);
+    print_in_full(c);
+    return LOB_OK;
 }
 
 static void report_labels(cJSON *results, const comparison *c)
@@ -269,8 +309,9 @@ lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w)
         if (whole) cJSON_AddBoolToObject(s->results, "equal", c.equal);
         report_labels(s->results, &c);
         lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
-        if (!set->json) print_table(&c, whole ? c.equal ? "equal" : "different" : NULL);
-        if (set->table) st = write_table(s, &c, set->table);
+        if (!set->json) st = print_table(&c, &s->error);
+        if (!set->json && whole) printf("%s\n", c.equal ? "equal" : "different");
+        if (st == LOB_OK && set->table) st = write_table(s, &c, set->table);
     }
     lob_label_names_free(&c.names);
     free(c.rows);

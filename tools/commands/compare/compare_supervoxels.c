@@ -14,7 +14,7 @@ static lob_status make_dense(lob_session *s, lob_volume *v, int64_t *count, cons
     return LOB_OK;
 }
 
-static void print(lob_session *s, const lob_partition *p, bool quiet)
+static lob_status print(lob_session *s, const lob_partition *p, bool quiet)
 {
     const lob_measure rows[] = {
         {"voxels",                           "%.0f", (double)p->voxels       },
@@ -28,7 +28,7 @@ static void print(lob_session *s, const lob_partition *p, bool quiet)
         {"compactness",                      "%.6f", p->compactness          },
         {"contour_density",                  "%.6f", p->contour_density      },
     };
-    lob_compare_print(s, rows, LOB_COUNT(rows), quiet);
+    return lob_compare_print(s, rows, LOB_COUNT(rows), quiet);
 }
 
 lob_status lob_compare_supervoxels(lob_session *s, lob_compare_work *w)
@@ -52,6 +52,5 @@ lob_status lob_compare_supervoxels(lob_session *s, lob_compare_work *w)
     cJSON_AddStringToObject(s->results, "tolerance_unit", options.in_voxels ? "vox" : "mm");
     cJSON_AddNumberToObject(s->results, "slice_axis", options.slice_axis);
     lob_session_doing(s, "printing");
-    print(s, &measures, set->json);
-    return LOB_OK;
+    return print(s, &measures, set->json);
 }

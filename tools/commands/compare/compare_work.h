@@ -4,6 +4,7 @@
 #define LOB_COMPARE_WORK_H
 
 #include "tools/inout/grid.h"
+#include "tools/text/text.h"
 
 typedef struct {
     const char *a, *b;  /* a is the truth of --instances and --supervoxels */
@@ -46,9 +47,9 @@ typedef struct {
     const char *name, *format;
     double value; /* NaN: there is none */
 } lob_measure;
-void lob_compare_print(lob_session *s, const lob_measure *rows, size_t count, bool quiet);
+lob_status lob_compare_print(lob_session *s, const lob_measure *rows, size_t count, bool quiet);
 
-/* "\t" and a value, "n/a" for NaN. */
-void lob_compare_print_value(double value, const char *format);
+/* Add "\t" and a value, "n/a" for NaN. */
+void lob_compare_add_value(lob_text *table, double value, const char *format);
 
 #endif

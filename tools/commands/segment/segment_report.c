@@ -3,6 +3,7 @@
 #include "tools/commands/segment/segment_work.h"
 #include "tools/inout/stdout.h"
 #include "tools/picture/mosaic.h"
+#include "tools/table/terminal_table.h"
 #include "tools/text/json_text.h"
 
 #include <math.h>
@@ -40,7 +41,8 @@ lob_status lob_segment_list_slices(lob_session *s, const lob_segment_work *w)
     const char *const plane = lob_plane_name(lob_segment_plane(g, axis));
     const int world = strcmp(plane, "axial") == 0 ? 2 : strcmp(plane, "coronal") == 0 ? 1 : 0;
     cJSON *const rows = cJSON_AddArrayToObject(s->results, "suggested");
-    if (count > 0) printf("plane\taxis\tslice\tmm\tuncertain_voxels\n");
+    lob_text table = {NULL};
+    lob_text_print(&table, "%s", count > 0 ? "plane\taxis\tslice\tmm\tuncertain_voxels\n" : "");
     for (int i = 0; i < count; i++) {
         const lob_segment_slice *const found = &w->found.slices[i];
         double at[3], mm[3];
@@ -48,7 +50,8 @@ lob_status lob_segment_list_slices(lob_session *s, const lob_segment_work *w)
         const long long slice = found->slice, uncertain = found->uncertain;
         at[axis] = (double)slice;
         lob_voxel_to_world(mm, g, at);
-        printf("%s\t%c\t%lld\t%.1f\t%lld\n", plane, "xyz"[axis], slice, mm[world], uncertain);
+        lob_text_print(&table, "%s\t%c\t%lld\t%.1f\t%lld\n", plane, "xyz"[axis], slice, mm[world],
+                       uncertain);
         cJSON *const row = cJSON_CreateObject();
         cJSON_AddStringToObject(row, "plane", plane);
         cJSON_AddNumberToObject(row, "axis", axis);
@@ -61,6 +64,8 @@ lob_status lob_segment_list_slices(lob_session *s, const lob_segment_work *w)
         lob_session_note(s,
                          "no further slice is suggested: those without strokes hold no label, or "
                          "no border");
+    lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
+    LOB_TRY(lob_print_table(&table, &s->error));
     return lob_stdout_end(&s->error);
 }
 
