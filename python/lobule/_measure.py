@@ -300,14 +300,25 @@ def stats(image: Any = None, labels: Any = None, **options: Unpack[Options]) -> 
     labels  (z, y, x) or (y, x), any kind: whole numbers, 0 left out
 
     Returns a table, a dict of arrays with one entry for each label (pandas.DataFrame takes it):
-    label, voxels, volume_mm3, volume_ml, bbox_x_min to bbox_z_max (voxels, both ends inside),
-    centroid_x, _y, _z (voxels), centroid_x_mm, ... (world, RAS+); with an image min, mean, max, sd.
+    label, name where the image of labels has names, as a NIfTI of TotalSegmentator's, voxels,
+    volume_mm3, volume_ml, bbox_x_min to bbox_z_max (voxels, both ends inside), centroid_x, _y, _z (voxels), centroid_x_mm, ... (world, RAS+); with an image min, mean, max, sd.
     x is the array's last axis, with axes="xyz" its first.
     """
     image, labels = _image_and_labels(image, labels)
     call, of = begin(labels, options)
     seen = companion(image, of, "image") if image is not None else None
-    return measured(call, _regions_of(of, seen), of, seen)[0]
+    return _named(measured(call, _regions_of(of, seen), of, seen)[0], of)
+
+
+def _named(table: Table, *labelled: Source) -> Table:
+    """With a column of names behind the labels, the first volume's before the second's."""
+    names: dict[int, str] = {}
+    for source in reversed(labelled):
+        names.update(source.names())
+    if not names:
+        return table
+    column = np.array([names.get(int(label), "") for label in table["label"]], str)
+    return {"label": table["label"], "name": column, **table}
 
 
 def measured(call: Call, came: Labels, of: Source, seen: Source | None) -> tuple[Table, Any]:
@@ -430,7 +441,7 @@ def compare(a: Any, b: Any, *, surfaces: bool = True, **options: Unpack[Options]
     a, b      one shape, (z, y, x) or (y, x), any kind: whole numbers
     surfaces  also hd95_mm and mean_surface_mm, which take most of the time
 
-    Returns a table: label, voxels_a, voxels_b, common, dice, jaccard, hd95_mm, mean_surface_mm,
+    Returns a table: label, name where a or b has names, voxels_a, voxels_b, common, dice, jaccard, hd95_mm, mean_surface_mm,
     volume_a_mm3, volume_b_mm3. report gets "equal".
     """
     call, of = begin(a, options)
@@ -445,7 +456,7 @@ def compare(a: Any, b: Any, *, surfaces: bool = True, **options: Unpack[Options]
     row = rows(found.value, _abi.lob_overlap, count.value)
     free(found)
     call.report["equal"] = bool(equal.value)
-    return {name: row[name].copy() for name in row.dtype.fields or ()}
+    return _named({name: row[name].copy() for name in row.dtype.fields or ()}, of, other)
 
 
 @public

@@ -13,6 +13,7 @@ import sys
 import weakref
 from ctypes import byref
 from typing import Any, NamedTuple, get_args
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -115,6 +116,10 @@ class Source:
             array = np.moveaxis(array, channel_axis, 0)
         self.set_array(array, channel_axis is not None)
         self.set_spacing(spacing)
+
+    def names(self) -> dict[int, str]:
+        """Names of labels that the image carries; an array has none."""
+        return {}
 
     def set_spacing(self, spacing: Any) -> None:
         lengths = [1.0, 1.0, 1.0]
@@ -241,6 +246,9 @@ class World(Source):
             raise InputError(f"the image's affine does not span space: {affine.tolist()}")
 
 
+CARET = 30  # the code of NIfTI's extension that holds labels, as Connectome Workbench and TotalSegmentator write it
+
+
 class Nibabel(World):
     def __init__(self, image: Any):
         self.image, self.xyz, self.channel_axis = image, True, None
@@ -255,6 +263,18 @@ class Nibabel(World):
             raise InputError(f"an image of shape {array.shape} has several frames; choose one, as image.slicer[..., 0]")
         self.set_array(np.moveaxis(array[:, :, :, 0], -1, 0) if channels else array, channels)
         self.set_affine(np.asarray(image.affine if image.affine is not None else np.eye(4)))
+
+    def names(self) -> dict[int, str]:
+        found = {}
+        for extension in getattr(self.image.header, "extensions", ()):
+            if extension.get_code() == CARET:
+                try:
+                    content = extension.content if hasattr(extension, "content") else extension.get_content()
+                    caret = ElementTree.fromstring(content.rstrip(b"\0"))
+                    found.update({int(label.attrib["Key"]): label.text or "" for label in caret.iter("Label")})
+                except (ElementTree.ParseError, AttributeError, KeyError, ValueError):
+                    continue  # another program's
+        return found
 
     def nifti(self) -> Any:
         """As NIfTI with the voxels and the scale that are stored: nibabel would make up another
@@ -302,6 +322,16 @@ class SimpleItk(World):
         affine[:n, 3] = image.GetOrigin()
         affine[:3] *= LPS[:, np.newaxis]
         self.set_affine(affine)
+
+    def names(self) -> dict[int, str]:
+        """Those of 3D Slicer's segments, which SimpleITK keeps as it reads a .seg.nrrd."""
+        found, keys = {}, set(self.image.GetMetaDataKeys())
+        for key in sorted(keys):
+            part = key.removesuffix("_LabelValue")
+            value = self.image.GetMetaData(key) if part != key and f"{part}_Name" in keys else ""
+            if value.isdecimal():
+                found[int(value)] = self.image.GetMetaData(f"{part}_Name")
+        return found
 
     def give(self, voxels: np.ndarray, labels: bool, geometry: _abi.lob_geometry | None = None) -> Any:
         import SimpleITK as sitk

@@ -124,9 +124,9 @@ def test_tables_are_the_command_s(case):
     scan, seeds, truth = images(case)
     files = case / "scan.nii.gz", case / "truth.nii.gz"
     lines = [line.split("\t") for line in good("stats", *files, "--device", "cpu").stdout.splitlines()]
-    assert lines[0].pop(1) == "name" and [line.pop(1) for line in lines[1:]][:2] == ["background", "liver"]
-    table = lobule.stats(scan, truth)  # arrays have no names
-    assert list(table) == lines[0]
+    table = lobule.stats(scan, truth)
+    assert list(table) == lines[0] and lines[0].pop(1) == "name"
+    assert list(table.pop("name")) == [line.pop(1) for line in lines[1:]]
     for row, line in enumerate(lines[1:]):
         assert [f"{table[name][row]:.7g}" for name in table] == [f"{float(cell):.7g}" for cell in line]
     rows = json.loads(good("compare", files[1], case / "seeds.nii.gz", "--json").stdout)
@@ -134,6 +134,22 @@ def test_tables_are_the_command_s(case):
     rows = rows if isinstance(rows, list) else rows["labels"]
     for name in ("label", "dice", "jaccard", "hd95_mm"):
         assert np.allclose([row[name] for row in rows], table[name], rtol=1e-14, atol=0)
+
+
+def test_names_come_into_tables(case, tmp_path):
+    """Those of an image that has some; a name that the second volume alone has, too."""
+    _, _, truth = images(case)
+    table = lobule.stats(truth)
+    assert list(table["name"][:3]) == ["background", "liver", "liver tumour"]
+    plain = nibabel.Nifti1Image(np.asarray(truth.dataobj), truth.affine)
+    assert "name" not in lobule.stats(plain)
+    assert list(lobule.compare(plain, truth, surfaces=False)["name"]) == list(table["name"])
+    with_another = nibabel.Nifti1Header()
+    with_another.extensions.append(nibabel.nifti1.Nifti1Extension(30, b"<CaretExtension"))
+    assert "name" not in lobule.stats(nibabel.Nifti1Image(np.asarray(truth.dataobj), truth.affine, with_another))
+    good("convert", "--labels", case / "truth.nii.gz", tmp_path / "truth.seg.nrrd")
+    again = lobule.stats(sitk.ReadImage(str(tmp_path / "truth.seg.nrrd")))
+    assert list(again["name"]) == list(table["name"])
 
 
 @pytest.mark.parametrize("shape", [(20, 60, 64), (60, 64)])
