@@ -87,8 +87,8 @@ static lob_status take_labels(lob_segment_plan *plan, const lob_label_set *set, 
                         set->values[0]);
     if (set->count > LOB_SEGMENT_MAX_LABELS)
         return lob_fail(error, LOB_EDATA,
-                        "has strokes of %d labels, and at most %d can be told apart; are IMAGE and "
-                        "SEEDS swapped?",
+                        "has strokes of %d labels, and at most %d can be told apart; are image and "
+                        "strokes swapped?",
                         set->count, LOB_SEGMENT_MAX_LABELS);
     plan->count = set->count;
     memcpy(plan->labels, set->values, (size_t)set->count * sizeof *set->values);

@@ -302,6 +302,8 @@ def test_seeds_and_scan_in_the_wrong_order_are_refused():
     assert lobule.growcut(SEEDS, scan, trust_seeds=True).max() > 100
     with pytest.raises(lobule.InputError, match="nothing is left to grow"):
         lobule.growcut(scan, np.ones(scan.shape, np.uint8))
+    with pytest.raises(lobule.InputError, match="^strokes: has strokes of .*are image and strokes swapped"):
+        lobule.segment(SEEDS, scan)
 
 
 def test_stats_has_one_order():

@@ -557,7 +557,7 @@ def test_a_correction_changes_what_is_near_alone(copy, far):
         (65, "all strokes are of label 1", lambda s: s * (s == 1), ()),
         (65, "no strokes", lambda s: s * 0, ()),
         (65, "whole number", lambda s: s + 0.5 * (s > 0), ()),
-        (65, "are IMAGE and SEEDS swapped", lambda s: np.arange(s.size).reshape(s.shape).astype(np.int32), ()),
+        (65, "are image and strokes swapped", lambda s: np.arange(s.size).reshape(s.shape).astype(np.int32), ()),
         (65, "label 2", lambda s: s, ("--background", "2")),
         (64, "--reach", lambda s: s, ("--reach", "9mm")),
         (64, "passes", lambda s: s, ("--passes", "3")),
