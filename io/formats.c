@@ -197,7 +197,7 @@ lob_status lob_format_name_made(lob_volume *volume, const lob_location *where, l
     if (info) info->file_bytes = where->made.bytes;
     if (where->made.overlapping > 0)
         lob_warn(info,
-                 "%s: its segments overlap in %lld voxels; the segment that comes first counts",
+                 "%s: its segments overlap (voxels: %lld); the segment that comes first counts",
                  where->path, (long long)where->made.overlapping);
     if (where->made.names.count == 0) return LOB_OK;
     lob_label_names_free(&volume->names);

@@ -153,7 +153,7 @@ static lob_status merge_layers(lob_volume *out, const lob_nrrd *n, const char *p
     }
     if (overlaps > 0)
         lob_warn(info,
-                 "%s: its segments overlap in %lld voxels; the segment that comes first counts",
+                 "%s: its segments overlap (voxels: %lld); the segment that comes first counts",
                  path, (long long)overlaps);
     free(out->data);
     out->data = labels;

@@ -214,7 +214,7 @@ def test_labels_without_a_name(tmp_path):
         good("convert", "--labels", "in.nii", "named.nii", "--label-table", "names.csv", "--force", cwd=tmp_path)
         found = checked(tmp_path / "named.nii")
         assert found["verdict"] == "sound" and len(found["warnings"]) == warnings
-        assert all("1 voxels have a label without a name" in line for line in found["warnings"])
+        assert all("voxels whose label has no name, where others have one: 1" in line for line in found["warnings"])
 
 
 def test_labels_in_disguise(tmp_path):

@@ -474,7 +474,7 @@ def test_segments_that_overlap(tmp_path, ct):
     ).save_as(tmp_path / "seg.dcm")
     done = good("convert", "--labels", "seg.dcm", "out.nii.gz", "--like", folder, cwd=tmp_path)
     both = masks.sum(axis=3) > 1
-    assert f"its segments overlap in {both.sum()} voxels; the segment that comes first counts" in done.stderr
+    assert f"its segments overlap (voxels: {both.sum()}); the segment that comes first counts" in done.stderr
     want = np.select([masks[..., k] > 0 for k in range(3)], [1, 2, 3])
     assert np.array_equal(load(tmp_path / "out.nii.gz")[:, ::-1].transpose(2, 1, 0), want)
     names = json.loads(good("info", "--json", "out.nii.gz", cwd=tmp_path).stdout)["label_names"]

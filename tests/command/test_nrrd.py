@@ -184,7 +184,7 @@ def test_layers_become_labels_in_their_order(tmp_path):
     done = good("convert", "--labels", "two.seg.nrrd", "out.seg.nrrd", cwd=tmp_path)
     want = np.where(first == 1, 1, np.where(second == 1, 2, np.where(second == 7, 3, 0)))
     assert np.array_equal(sitk.GetArrayFromImage(sitk.ReadImage(str(tmp_path / "out.seg.nrrd"))), want.T)
-    assert f"overlap in {np.count_nonzero((first == 1) & (second == 1))} voxels" in done.stderr
+    assert f"overlap (voxels: {np.count_nonzero((first == 1) & (second == 1))})" in done.stderr
     names = [s["name"] for s in slicerio.read_segmentation(str(tmp_path / "out.seg.nrrd"))["segments"]]
     assert names == ["a", "b", "c"]
 

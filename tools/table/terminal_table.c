@@ -93,8 +93,7 @@ lob_status lob_terminal_table(const lob_text *tsv, int width, lob_error *error)
     print_rows(columns, shown, &lines);
     lob_lines_end(&lines);
     if (shown < count)
-        printf("(%d more columns; they are all there in a file, or behind a pipe)\n",
-               count - shown);
+        printf("(columns left out: %d; a file has them all, and a pipe)\n", count - shown);
     return LOB_OK;
 }
 

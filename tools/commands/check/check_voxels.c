@@ -76,16 +76,16 @@ static void judge_labels(lob_check_report *r, const tally *t)
 {
     if (t->broken > 0)
         lob_check_say(r, r->damage,
-                      "labels: %lld voxels hold no whole number; the labels were interpolated, or "
-                      "this is a scan",
+                      "labels: voxels that hold no whole number: %lld; the labels were "
+                      "interpolated, or this is a scan",
                       (long long)t->broken);
     if (t->negative > 0)
         lob_check_say(r, r->warnings,
-                      "labels: %lld voxels are negative, which many programs take for background",
+                      "labels: negative voxels: %lld; many programs take these for background",
                       (long long)t->negative);
     if (t->nameless > 0)
         lob_check_say(r, r->warnings,
-                      "labels: %lld voxels have a label without a name, where others have one",
+                      "labels: voxels whose label has no name, where others have one: %lld",
                       (long long)t->nameless);
     if (t->highest >= 0x1p31 - 1)
         lob_check_say(r, r->warnings,
@@ -94,8 +94,8 @@ static void judge_labels(lob_check_report *r, const tally *t)
                       t->highest);
     else if (t->above_short > 0)
         lob_check_say(r, r->warnings,
-                      "labels: %lld voxels are above 32767, which ITK-SNAP and files of int16 do "
-                      "not hold",
+                      "labels: voxels above 32767: %lld; ITK-SNAP and files of int16 do not hold "
+                      "these",
                       (long long)t->above_short);
 }
 
