@@ -27,7 +27,7 @@ same_bytes() {
     done
     echo "-- $name: $*"
     LOBULE_LINUX=$build/tools/lobule LOBULE_BIN=$package/bin/lobule OMP_WAIT_POLICY=passive \
-        "$python" -m pytest -q "$here/test_same_bytes.py" || rc=1
+        "$python" -m pytest -q -rP "$here/test_same_bytes.py" || rc=1
 }
 
 if [ ! -f "$root/usr/lib/aarch64-linux-gnu/libhdf5_serial.so" ]; then

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT / "data"
 PROGRAMS = {"here": os.environ["LOBULE_LINUX"], "there": os.environ["LOBULE_BIN"]}
 
-# What is made by these lines, in this order, in a folder of its own; a "-" at a line's start keeps its standard output.
+# What is made by these lines, in this order, in a folder of its own; a "-" at a line's start takes its standard output too.
 LINES = """
 phantom abdomen -o scan.nii.gz --size 64,48,40 --truth truth.nii.gz --seeds seeds.nii.gz --random-seed 7
 growcut scan.nii.gz seeds.nii.gz -o grown.nii.gz --strength strength.nii.gz
@@ -38,50 +38,56 @@ register scan.nii.gz other.nii.gz -o field.nii.gz --moved moved.nii.gz
 warp atlas.nii.gz field.nii.gz -o warped.nii.gz --labels --like scan.nii.gz
 fuse scan.nii.gz -o fused.nii.gz --atlas moved.nii.gz,warped.nii.gz --votes votes.nii.gz
 carry scan.nii.gz --atlases {atlases} -o carried.nii.gz --doubt doubt.nii.gz
+refine grown.nii.gz scan.nii.gz seeds.nii.gz -o refined.nii.gz
+appearance scan.nii.gz seeds.nii.gz -o shares.nii.gz
+seeds scan.nii.gz -o shells.nii.gz --labels grown.nii.gz --shell 8mm
+merge pieces.nii.gz scan.nii.gz -o merged.nii.gz --height 200
 -compare truth.nii.gz grown.nii.gz
 -stats scan.nii.gz truth.nii.gz
+-check scan.nii.gz
 preview scan.nii.gz truth.nii.gz -o preview.png
 """.strip().splitlines()  # fmt: skip
 
-# Every format that is written.
-FORMATS = ["nii", "nii.gz", "hdr", "img", "nrrd", "seg.nrrd", "mha", "mhd", "tif", "ome.tif", "h5", "ome.zarr"]
+
+def suffixes(program):
+    """Of every format that is written: the program lists them where it knows none."""
+    done = subprocess.run([program, "convert", "scan.nii.gz", "as.none"], capture_output=True, text=True, check=False)
+    return [*done.stderr.partition("known are ")[2].split(), ".ome.tif", ".seg.nrrd"]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """What both programs make: {system: {file or line: sha256 of its bytes}}."""
+    """What both programs make: {system: {line or suffix: sha256 of its files, in the order of their names, and output}}."""
     sums = {}
     for system, program in PROGRAMS.items():
         folder = tmp_path_factory.mktemp(system)
-        sums[system] = {}
         atlases = folder.with_name(f"{system}_atlases.tsv")
         atlases.write_text(f"image\tlabels\n{folder}/other.nii.gz\t{folder}/atlas.nii.gz\n", encoding="utf-8")
-        for line in LINES:
-            words = [word.format(data=DATA, atlases=atlases) for word in line.lstrip("-").split()]
-            done = subprocess.run([program, *words], cwd=folder, capture_output=True, check=False)
+        lines = {line: line.lstrip("-").format(data=DATA, atlases=atlases) for line in LINES}
+        for suffix in suffixes(program):
+            what = {".seg.nrrd": "--labels truth.nii.gz", ".png": "slice.png"}.get(suffix, "scan.nii.gz")
+            lines[suffix] = f"convert {what} {suffix[1:]}/as{suffix}"
+            (folder / suffix[1:]).mkdir()
+        sums[system], known = {}, set()
+        for line, words in lines.items():
+            done = subprocess.run([program, *words.split()], cwd=folder, capture_output=True, check=False)
             assert done.returncode == 0, (system, line, done.stderr)
-            if line.startswith("-"):
-                sums[system][line] = hashlib.sha256(done.stdout).hexdigest()
-        for suffix in FORMATS:
-            labels = ["--labels", "truth.nii.gz"] if suffix == "seg.nrrd" else ["scan.nii.gz"]
-            run = [program, "convert", *labels, f"as.{suffix}", "--force"]
-            done = subprocess.run(run, cwd=folder, capture_output=True, check=False)
-            assert done.returncode == 0, (system, suffix, done.stderr)
-        for file in sorted(folder.rglob("*")):
-            if file.is_file():
-                sums[system][file.relative_to(folder).as_posix()] = hashlib.sha256(file.read_bytes()).hexdigest()
+            digest = hashlib.sha256(done.stdout if line.startswith("-") else b"")
+            files = {file for file in folder.rglob("*") if file.is_file()} - known
+            assert files or line.startswith("-"), (system, line)
+            for file in sorted(files, key=lambda file: file.relative_to(folder).as_posix()):
+                digest.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes())
+            known |= files
+            sums[system][line] = digest.hexdigest()
     return sums
 
 
-def test_all_files_are_there(made):
-    """The same names, and as many as the lines make."""
-    assert made["there"].keys() == made["here"].keys()
-    assert len(made["here"]) > len(LINES) + len(FORMATS)
-
-
 def test_the_bytes_are_the_same(made):
-    """Of every file, and of what is printed."""
-    assert [name for name, sum in made["here"].items() if made["there"].get(name) != sum] == []
+    """Of the files of each line and format, their names, and what is printed."""
+    for line, digest in made["there"].items():
+        print(digest, line)
+    assert len(made["here"]) > len(LINES) + 10
+    assert made["there"] == made["here"]
 
 
 def test_doctor(tmp_path):

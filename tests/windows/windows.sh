@@ -40,7 +40,7 @@ chmod +x "$LOBULE_BIN"
 trap '"$server" --kill' EXIT
 
 rc=0
-"$python" -m pytest -q "$here/../same_bytes" "$here/test_windows.py" "$@" || rc=1
+"$python" -m pytest -q -rP "$here/../same_bytes" "$here/test_windows.py" "$@" || rc=1
 mapfile -t chosen < <(sed '/^#/d' "$here/chosen.txt")
 cd "$here/../command"
 "$python" -m pytest -q -p exceptions "${chosen[@]}" "$@" || rc=1
