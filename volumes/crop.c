@@ -128,30 +128,37 @@ bool lob_place_in(int64_t first[3], const lob_volume *volume, const lob_volume *
     return true;
 }
 
-lob_status lob_volume_place(lob_volume *volume, const int64_t first[3], const lob_volume *onto)
+void lob_volume_put(lob_volume *onto, const lob_volume *part, const int64_t first[3])
 {
-    const lob_dims from = volume->dims, to = onto->dims;
-    const int64_t bytes = (int64_t)lob_type_of(volume->type)->bytes;
+    const lob_dims from = part->dims, to = onto->dims;
+    const int64_t bytes = (int64_t)lob_type_of(part->type)->bytes;
     /* The rows' part that both grids have: from x, so many voxels. */
     const int64_t x = first[0] > 0 ? first[0] : 0;
     const int64_t end = first[0] + from.nx < to.nx ? first[0] + from.nx : to.nx;
-    unsigned char *const data = lob_voxel_memory_zero(lob_voxels(onto) * volume->channels * bytes);
-    if (!data) return LOB_ENOMEM;
-    for (int64_t row = 0; row < from.ny * from.nz * volume->channels && end > x; row++) {
+    for (int64_t row = 0; row < from.ny * from.nz * part->channels && end > x; row++) {
         const int64_t y = row % from.ny + first[1], z = row / from.ny % from.nz + first[2];
         const int64_t channel = row / from.ny / from.nz;
         if (y < 0 || y >= to.ny || z < 0 || z >= to.nz) continue;
         const int64_t at = ((channel * to.nz + z) * to.ny + y) * to.nx + x;
-        memcpy(data + at * bytes,
-               (const unsigned char *)volume->data + (row * from.nx + x - first[0]) * bytes,
+        memcpy((unsigned char *)onto->data + at * bytes,
+               (const unsigned char *)part->data + (row * from.nx + x - first[0]) * bytes,
                (size_t)((end - x) * bytes));
     }
+}
+
+lob_status lob_volume_place(lob_volume *volume, const int64_t first[3], const lob_volume *onto)
+{
+    const int64_t bytes = (int64_t)lob_type_of(volume->type)->bytes;
+    lob_volume whole = {.dims = onto->dims};
+    whole.data = lob_voxel_memory_zero(lob_voxels(onto) * volume->channels * bytes);
+    if (!whole.data) return LOB_ENOMEM;
+    lob_volume_put(&whole, volume, first);
     free(volume->data);
     free(volume->header.bytes);
     free(volume->header.extensions);
     volume->header = (lob_header){.format = NULL};
-    volume->data = data;
-    volume->dims = to;
+    volume->data = whole.data;
+    volume->dims = onto->dims;
     volume->geometry = onto->geometry;
     return LOB_OK;
 }

@@ -49,6 +49,14 @@ lob_status lob_volume_crop(lob_volume *volume, const lob_box *box);
 bool lob_place_in(int64_t first[3], const lob_volume *volume, const lob_volume *onto);
 
 /*
+ * Copy a volume's voxels into another one of its type and channels, on a grid of which its own is a
+ * part; both in ordinary memory. What lies outside is left out.
+ *
+ *   first  in  as lob_place_in finds it
+ */
+void lob_volume_put(lob_volume *onto, const lob_volume *part, const int64_t first[3]);
+
+/*
  * Lay a volume on a larger or smaller grid of which it is a part: what it does not cover is 0, what
  * lies outside is left out. Its header describes the grid as it was and is given up.
  *

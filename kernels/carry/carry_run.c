@@ -274,12 +274,10 @@ static lob_status judge(lob_carry_job *j, lob_volume *doubt, lob_error *error)
 static lob_status write_doubt(lob_carry_job *j, lob_error *error)
 {
     lob_volume doubt = lob_volume_empty();
-    const int64_t wide = j->box.size[0], rows = j->box.size[1] * j->box.size[2];
     lob_status st = judge(j, &doubt, error);
     if (st == LOB_OK) st = lob_carry_fetch(j, &doubt, error);
-    for (int64_t row = 0; st == LOB_OK && doubt.data && j->count > 0 && row < rows; row++)
-        memcpy((float *)j->out->doubt.data + row_of(j, row), (float *)doubt.data + row * wide,
-               (size_t)wide * sizeof(float));
+    if (st == LOB_OK && doubt.data && j->count > 0)
+        lob_volume_put(&j->out->doubt, &doubt, j->box.first);
     lob_segment_drop(&j->steps, &doubt);
     return st;
 }

@@ -21,26 +21,40 @@ void lob_segment_output_free(lob_segment_output *out)
 
 /* ---- the whole grid ---- */
 
+/* A volume of the box on the image's whole grid, both on the GPU. */
+static lob_status lay_there(lob_segment_job *j, lob_volume *out, const lob_volume *part,
+                            lob_error *error)
+{
+    const lob_volume *const image = j->in->image;
+    const lob_resample_input in = {
+        .volume = part, .dims = image->dims, .geometry = image->geometry, .place = image->place};
+    const lob_resample_options options = {.method = LOB_RESAMPLE_NEAREST};
+    lob_segment_turn turn;
+    LOB_TRY(lob_volume_at(out, image, part->type, part->channels, j->context, error));
+    return j->backend->resample(out->data, &in, &options, lob_segment_begin(j, &turn, 0.01), error);
+}
+
+/* The same in ordinary memory, to which the box's voxels may have to come. */
+static lob_status lay_here(lob_segment_job *j, lob_volume *out, const lob_volume *part,
+                           lob_error *error)
+{
+    lob_volume copy = lob_volume_empty();
+    const bool away = part->place.kind != LOB_PLACE_MEMORY;
+    if (lob_volume_like(out, j->in->image, part->type, part->channels) != LOB_OK)
+        return lob_fail(error, LOB_ENOMEM, "no memory left for labels");
+    if (away) LOB_TRY(lob_volume_move(&copy, part, (lob_place){0}, j->context, error));
+    lob_volume_put(out, away ? &copy : part, j->plan->box.first);
+    lob_volume_free(&copy);
+    return LOB_OK;
+}
+
 /* A volume of the box on the image's whole grid, where the image is; it is freed. */
 static lob_status to_whole(lob_segment_job *j, lob_volume *out, lob_volume *part, lob_error *error)
 {
-    const lob_resample_input in = {.volume = part,
-                                   .dims = j->in->image->dims,
-                                   .geometry = j->in->image->geometry,
-                                   .place = lob_context_place(j->context)};
-    const lob_resample_options options = {.method = LOB_RESAMPLE_NEAREST};
-    lob_segment_turn turn;
-    lob_volume there;
-    LOB_TRY(lob_volume_at(&there, j->in->image, part->type, part->channels, j->context, error));
-    lob_status st =
-        j->backend->resample(there.data, &in, &options, lob_segment_begin(j, &turn, 0.01), error);
+    const bool here = j->in->image->place.kind == LOB_PLACE_MEMORY;
+    const lob_status st = (here ? lay_here : lay_there)(j, out, part, error);
     lob_segment_drop(j, part);
-    if (st == LOB_OK && lob_place_same(there.place, j->in->image->place)) {
-        *out = there;
-        return LOB_OK;
-    }
-    if (st == LOB_OK) st = lob_volume_move(out, &there, j->in->image->place, j->context, error);
-    lob_volume_free(&there);
+    if (st != LOB_OK) lob_volume_free(out);
     return st;
 }
 
