@@ -30,7 +30,7 @@ cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE data docs cluster "$out/sou
 install -D -m 644 tests/bench/RESULTS.md "$out/source/tests/bench/RESULTS.md"
 install -D -m 644 tests/install/client/components.c "$out/source/tests/install/client/components.c"
 install -D -m 644 -t "$out/source/site" packaging/site/search_from_disk.js packaging/site/site.css
-sed -i 's#](../cluster)#](../cluster/slurm_array.sh)#' "$out"/source/docs/*.md
+sed -i -E 's#\]\(\.\./cluster\)#](../cluster/slurm_array.sh)#; s/^(```[a-z]+) (\S+)$/\1 title="\2"/' "$out"/source/docs/*.md
 described=$(python3 packaging/site/pages.py "$program" "$include" python/lobule "$out/source")
 
 wait "$tools"
@@ -79,4 +79,8 @@ validation:
   nav: {omitted_files: info, not_found: warn}
 TEXT
 NO_MKDOCS_2_WARNING=1 "$out/tools/bin/mkdocs" build --quiet --strict --config-file "$out/mkdocs.yml"
+if grep -rlF --include='*.html' '<p>```' "$out/site" >&2; then
+    echo 'docs: these pages have a block of code that is none there' >&2
+    exit 1
+fi
 echo "$out/site/index.html"

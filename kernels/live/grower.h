@@ -41,10 +41,12 @@ lob_status lob_grower_open(lob_grower **grower, const lob_backend *backend,
  *
  *   changed  out  where labels and strengths may have changed since the last growth that ended with
  *                 LOB_OK: a box around the tiles that were visited. Sizes of 0: nowhere. May be
- * NULL stats    out  as of a fresh run, but for key_bits, which stay at 64 once that was needed,
- * and working_bytes. May be NULL seeds    in   all seeds, of the grid and type of lob_grower_open;
- * not kept box      in   outside of it no seed has changed since the last growth. NULL: the whole
- * grid context  in   threads, the limit of working memory, progress; the first growth's threads and
+ *                 NULL
+ *   stats    out  as of a fresh run, but for key_bits, which stay at 64 once that was needed, and
+ *                 working_bytes. May be NULL
+ *   seeds    in   all seeds, of the grid and type of lob_grower_open; not kept
+ *   box      in   outside of it no seed has changed since the last growth. NULL: the whole grid
+ *   context  in   threads, the limit of working memory, progress; the first growth's threads and
  *                 memory hold for all
  *
  * Returns as lob_growcut_cpu; LOB_EDATA too where a seed in ordinary memory, in

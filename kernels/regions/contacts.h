@@ -89,8 +89,10 @@ void lob_paint_boundaries(uint8_t *marks, const lob_label_grid *grid, int slice_
  *
  *   out      in/out  on the grid, with type, channels, slope, inter and data set by the caller; the
  *                    data are written. A mean is stored as the nearest value that the type can
- *                    hold; voxels without a label, or with a mean of NaN, get the value nearest to
- * 0 grid     in      labels means    in      count * out->channels, as lob_label_means writes them
+ *                    hold; voxels without a label, or with a mean of NaN, get the value nearest
+ *                    to 0
+ *   grid     in      labels
+ *   means    in      count * out->channels, as lob_label_means writes them
  *   threads  in      CPU threads
  */
 void lob_paint_means(lob_volume *out, const lob_label_grid *grid, const double *means, int threads);

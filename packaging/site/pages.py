@@ -201,7 +201,7 @@ def argument_table(block, known):
     """A docstring's rows of arguments as (names, text), or None where this is no such table."""
     rows = []
     for line in block.split("\n"):
-        found = re.match(r"([A-Za-z_]\w*(?:, [A-Za-z_]\w*)*(?: \(\w+\))?)(?:,?$|\s{2,}(.*)| (.*))", line)
+        found = re.match(r"((?:\*\*)?[A-Za-z_]\w*(?:, [A-Za-z_]\w*)*(?: \(\w+\))?)(?:,?$|\s{2,}(.*)| (.*))", line)
         if line.startswith(" ") and rows:
             rows[-1][1] += " " + line.strip()
         elif found and set(re.findall(r"\w+", found[1].split(" (")[0])) <= known:
@@ -212,12 +212,15 @@ def argument_table(block, known):
 
 
 def doc_html(text, known, anchor):
+    """Rows of arguments, and of what an object holds, as tables; all else as prose."""
     made = []
     for block in re.split(r"\n\s*\n", text):
-        rows = argument_table(block, known) if "\n" in block or re.match(r"\w+ {2,}", block) else None
+        head, sign, rows = "argument", "-", argument_table(block, known) if "\n" in block or re.match(r"\w+ {2,}", block) else None
+        if not rows and all(re.match(r"\w+ {2,}\S| ", line) for line in block.split("\n")):
+            head, sign, rows = "attribute", ".", argument_table(block, set(re.findall(r"^\w+", block, re.M)))
         if rows:
-            made.append(table(("argument", "what it is"), [
-                (f"{anchor}-{re.findall(chr(92) + 'w+', names)[0]}", [f"<code>{html.escape(names)}</code>", escape(what)]) for names, what in rows]))  # fmt: skip
+            made.append(table((head, "what it is"), [
+                (f"{anchor}{sign}{re.findall(chr(92) + 'w+', names)[0]}", [f"<code>{html.escape(names)}</code>", escape(what)]) for names, what in rows]))  # fmt: skip
         else:
             made.append(prose(block))
     return "\n".join(made)
@@ -247,10 +250,10 @@ def signature(name, function, words):
     shown = [re.sub(r"\b[A-Z]\w*\b", lambda found: choices.get(found[0], found[0]), part).replace('"', "'") for part in parts]
     shown = [re.sub(r"(?<![=!<>])=(?!=)", " = ", part) if ":" in part else part for part in shown]
     returned = ast.unparse(function.returns) if function.returns else ""
-    if name[0].isupper():
+    if function.name == "__init__":
         returned = ""
-    lines = ",\n    ".join(shown)
-    return f"{name}(\n    {lines},\n)" + (f" -> {returned}" if returned else "")
+    lines = "".join(f"\n    {part}," for part in shown) + "\n" * bool(shown)
+    return f"{name}({lines})" + (f" -> {returned}" if returned else "")
 
 
 def names_in(tree, name, function):
@@ -285,6 +288,13 @@ def module_page(path, wanted, words):
             page += ["```python", signature(node.name, function, words), "```", ""]
             known = names_in(tree, node.name, function)
         page += [doc_html(ast.get_docstring(node), known, node.name), ""]
+        for method in node.body if isinstance(node, ast.ClassDef) else []:
+            if isinstance(method, ast.FunctionDef) and method.name[0] != "_" and ast.get_docstring(method):
+                name = f"{node.name}.{method.name}"
+                is_value = any(getattr(of, "id", "") == "property" for of in method.decorator_list)
+                shown = f"{name}: {ast.unparse(method.returns)}" if is_value else signature(name, method, words)
+                page += [f"### {method.name} {{ #{name} }}", "", "```python", shown, "```", ""]
+                page += [doc_html(ast.get_docstring(method), names_in(tree, name, method), name), ""]
     return title, found, "\n".join(page)
 
 

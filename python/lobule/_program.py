@@ -54,7 +54,11 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def command(*words: Any) -> str:
-    """Run the command with these words, as `command("info", "scan.nii.gz")`; returns what it prints.
+    """Run the command, as `command("info", "scan.nii.gz")`.
+
+    words  the command's name, its operands and options; numbers and paths are taken as text
+
+    Returns what it prints.
 
     Raises by exit code, with its line: InputError, NoInputError, DeviceError, ... Different, with
     what was printed, is that of 1: `compare --strict` has found a difference.

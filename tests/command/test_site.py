@@ -57,6 +57,14 @@ def test_every_python_function_has_a_table_of_arguments(site):
     assert '<tr id="segment-suggest"><td><code>suggest</code>' in pages
     assert "rule: 'strength' | 'distance' | 'flood' | 'value' | 'square' = 'strength'" in pages
     assert '<tr id="option-max_memory">' in pages
+    assert '<tr id="Segmenter-suggest">' in pages and '<tr id="Grower.seeds">' in pages
+    assert "### draw { #Segmenter.draw }" in pages and "program() -> str" in pages
+
+
+def test_tables_keep_their_lines(site):
+    """Columns that became prose have gaps in it."""
+    pages = [*(site[0] / "python").glob("*.md"), *(site[0] / "c").glob("*.md")]
+    assert [path.name for path in pages if re.search(r"<p>[^<]*\S {3,}\S", path.read_text())] == []
 
 
 def test_the_pages_navigation_is_whole(site):
