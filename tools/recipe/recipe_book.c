@@ -48,7 +48,9 @@ static void add_installed(folders *f)
     char *const program = lob_process_file();
     if (!program) return;
     *(char *)lob_name_in_path(program) = '\0';
-    add_folder(f, joined(program, LOBULE_SHARE "/lobule/recipes", ""));
+    char *const way = joined(program, LOBULE_SHARE "/lobule/recipes", "");
+    if (way) add_folder(f, lob_real_path(way)); /* messages name it */
+    free(way);
     free(program);
 }
 
