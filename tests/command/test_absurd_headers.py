@@ -69,7 +69,7 @@ def test_the_only_label_is_drawn(tmp_path):
 
 
 @pytest.mark.parametrize("size", [["--size", "3vox"], ["--size", "3mm"], ["--count", "30"]])
-@pytest.mark.parametrize("spacing", [1e10, 1e20, (1, 1e20, 1), 1e300, 1e-20, (1.5, 2, 1e-99)])
+@pytest.mark.parametrize("spacing", [1e10, 1e20, (1, 1e20, 1), 1e300, 1e-20, (1.5, 2, 1e-99), (1e8, 1e-11, 1e-11)])
 def test_supervoxels_of_absurd_voxels(tmp_path, spacing, size):
     """Voxels of 1e20 mm are bad data, not bad usage, whatever is asked for."""
     scan(tmp_path / "scan.nii", spacing)

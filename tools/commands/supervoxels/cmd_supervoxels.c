@@ -54,18 +54,26 @@ static lob_status check_outputs(lob_session *s, const settings *set, const lob_v
     return lob_session_check(s, image, LOB_I32, 1, set->labels);
 }
 
-/* A spacing that no --size comes near, or one far below an atom, is a damaged header's. */
+/* A spacing that no --size comes near, one far below an atom, or kilometres beside micrometres are
+ * a damaged header's. */
 static lob_status check_spacing(lob_session *s, const settings *set, const lob_volume *image)
 {
-    const double shortest_mm = 1e-12;
+    const double shortest_mm = 1e-12, most_uneven = 1e9;
     const double *const mm = image->geometry.spacing_mm;
-    for (int a = 0; a < 3; a++)
-        if (lob_side(image->dims, a) > 1 && !(mm[a] >= shortest_mm && mm[a] <= longest_mm))
-            return lob_fail_file(&s->error, LOB_EDATA, set->image,
-                                 "voxels of %g x %g x %g mm are too %s to be meant; correct the "
-                                 "spacing in its header",
-                                 mm[0], mm[1], mm[2], mm[a] < 1 ? "small" : "large");
-    return LOB_OK;
+    double least = INFINITY, most = 0;
+    const char *what = NULL;
+    for (int a = 0; a < 3; a++) {
+        if (lob_side(image->dims, a) == 1) continue;
+        if (!(mm[a] >= shortest_mm && mm[a] <= longest_mm)) what = mm[a] < 1 ? "small" : "large";
+        least = fmin(least, mm[a]);
+        most = fmax(most, mm[a]);
+    }
+    if (!what && most > most_uneven * least) what = "uneven";
+    if (!what) return LOB_OK;
+    return lob_fail_file(&s->error, LOB_EDATA, set->image,
+                         "voxels of %g x %g x %g mm are too %s to be meant; correct the spacing in "
+                         "its header",
+                         mm[0], mm[1], mm[2], what);
 }
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
