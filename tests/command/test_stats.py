@@ -224,6 +224,8 @@ def test_a_terminal_gets_columns_that_fit(tmp_path):
     assert all(len(line) <= 72 for line in lines), lines
     assert lines[0].split()[:3] == ["label", "name", "voxels"] and "\t" not in shown.decode()
     assert lines[2].startswith("    2  liver") and lines[-1].startswith("(")
+    wide = on_a_terminal(tmp_path, ["stats", "scan.nii", "a.nii", "--quiet"], columns=90).decode().splitlines()[0]
+    assert wide.split()[:7] == ["label", "name", "voxels", "volume_mm3", "volume_ml", "min", "mean"] and "bbox" not in wide
 
 
 def test_a_label_name_is_no_formula(folder):

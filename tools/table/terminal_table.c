@@ -31,8 +31,14 @@ int lob_first_characters(const char *text, int most, int *characters)
 
 typedef struct {
     int width;
-    bool text; /* a cell is no number */
+    bool text;  /* a cell is no number */
+    bool place; /* where a region lies, which people ask last */
 } column;
+
+static bool is_place(const char *name)
+{
+    return strncmp(name, "bbox_", 5) == 0 || strncmp(name, "centroid_", 9) == 0;
+}
 
 static void measure(column *columns, lob_lines *lines)
 {
@@ -45,6 +51,7 @@ static void measure(column *columns, lob_lines *lines)
             int characters;
             lob_first_characters(cells.field[c], LONGEST_CELL, &characters);
             if (characters > columns[c].width) columns[c].width = characters;
+            if (names) columns[c].place = is_place(cells.field[c]);
             strtod(cells.field[c], &end);
             const bool number = *end == '\0' || strcmp(cells.field[c], "n/a") == 0;
             columns[c].text = columns[c].text || !(names || number);
@@ -52,27 +59,36 @@ static void measure(column *columns, lob_lines *lines)
     }
 }
 
-static int columns_that_fit(const column *columns, int count, int width)
+/* Columns as they are shown, places last. */
+static void set_order(int *order, const column *columns, int count)
+{
+    for (int places = 0; places < 2; places++)
+        for (int c = 0; c < count; c++)
+            if (columns[c].place == places) *order++ = c;
+}
+
+static int columns_that_fit(const column *columns, const int *order, int count, int width)
 {
     int used = 0;
-    for (int c = 0; c < count; c++) {
-        used += columns[c].width + (c ? GAP : 0);
-        if (used > width) return c ? c : 1;
+    for (int k = 0; k < count; k++) {
+        used += columns[order[k]].width + (k ? GAP : 0);
+        if (used > width) return k ? k : 1;
     }
     return count;
 }
 
-static void print_rows(const column *columns, int shown, lob_lines *lines)
+static void print_rows(const column *columns, const int *order, int shown, lob_lines *lines)
 {
     for (char *line; (line = lob_lines_raw(lines));) {
         lob_fields cells;
         lob_fields_cut(&cells, line, '\t');
-        for (int c = 0; c < cells.count && c < shown; c++) {
+        for (int k = 0; k < cells.count && k < shown; k++) {
+            const int c = order[k];
             int characters;
             const int bytes = lob_first_characters(cells.field[c], LONGEST_CELL, &characters);
             const int blanks = columns[c].width - characters;
-            const bool last = c + 1 == shown;
-            printf("%*s", (c ? GAP : 0) + (columns[c].text ? 0 : blanks), "");
+            const bool last = k + 1 == shown;
+            printf("%*s", (k ? GAP : 0) + (columns[c].text ? 0 : blanks), "");
             printf("%.*s%*s", bytes, cells.field[c], columns[c].text && !last ? blanks : 0, "");
         }
         printf("\n");
@@ -82,15 +98,16 @@ static void print_rows(const column *columns, int shown, lob_lines *lines)
 lob_status lob_terminal_table(const lob_text *tsv, int width, lob_error *error)
 {
     column columns[LOB_FIELDS] = {{0}};
+    int order[LOB_FIELDS], count = 0;
     lob_lines lines;
-    int count = 0;
     LOB_TRY(lob_lines_begin(&lines, tsv->bytes, tsv->size, "the table", error));
     measure(columns, &lines);
     lob_lines_end(&lines);
     while (count < LOB_FIELDS && columns[count].width > 0) count++;
-    const int shown = columns_that_fit(columns, count, width);
+    set_order(order, columns, count);
+    const int shown = columns_that_fit(columns, order, count, width);
     LOB_TRY(lob_lines_begin(&lines, tsv->bytes, tsv->size, "the table", error));
-    print_rows(columns, shown, &lines);
+    print_rows(columns, order, shown, &lines);
     lob_lines_end(&lines);
     if (shown < count)
         printf("(columns left out: %d; a file has them all, and a pipe)\n", count - shown);

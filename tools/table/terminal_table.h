@@ -12,7 +12,8 @@ int lob_first_characters(const char *text, int most, int *characters);
 
 /*
  * Print TSV on standard output, with its columns aligned: numbers to the right, texts to the left,
- * long ones cut. Columns that do not fit are left out, and a last line says how many these are.
+ * long ones cut; bbox_* and centroid_* behind all others. Columns that do not fit are left out, and
+ * a last line says how many these are.
  *
  *   tsv    in  whole lines with as many cells each, the first with names; at most LOB_FIELDS
  *   width  in  >= 1
