@@ -60,8 +60,8 @@ static lob_status find(lob_session *s, work *w)
     LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), (int64_t)sizeof(int32_t), 1, 1),
                              set->image));
     lob_session_compute(s, "finding maxima");
-    return lob_session_done(s, lob_maxima_cpu(&w->result, &in, &options, &s->context, &s->error),
-                            set->image, NULL);
+    return lob_session_done(
+        s, s->backend->maxima(&w->result, &in, &options, &s->context, &s->error), set->image, NULL);
 }
 
 /* ---- results ---- */
@@ -119,6 +119,7 @@ static lob_status maxima(lob_session *s, void *user)
 {
     work *const w = user;
     LOB_TRY(read_inputs(s, w));
+    LOB_TRY(lob_session_device(s));
     LOB_TRY(find(s, w));
     return write_results(s, w);
 }
@@ -191,4 +192,5 @@ const lob_command lob_command_maxima = {
     .check = check,
     .work = maxima,
     .release = release,
+    .voxel_ns = 100,
 };

@@ -51,7 +51,7 @@ static lob_status join(lob_session *s, const settings *set, work *w)
     if (!w->to) return lob_session_no_memory(s, set->labels);
     lob_session_compute(s, "joining");
     const lob_status st =
-        lob_basins_cpu(w->to, &w->stats, &grid, &w->image, &options, &s->context, &s->error);
+        s->backend->basins(w->to, &w->stats, &grid, &w->image, &options, &s->context, &s->error);
     LOB_TRY(lob_session_name(s, st, set->labels, set->image));
 #pragma omp parallel for num_threads(s->context.threads) schedule(static)
     for (int64_t i = 0; i < voxels; i++)
