@@ -330,7 +330,7 @@ def maxima(
     seen = volume(of)
     given = _abi.lob_maxima_input(POINTER(_abi.lob_volume)(seen), covered.address)
     out = _abi.lob_maxima_output()
-    call.run(library.lob_maxima_cpu, byref(out), byref(given), byref(chosen))
+    call.run(call.functions.maxima, byref(out), byref(given), byref(chosen))
     call.report["maxima"] = out.count
     call.report["values"] = rows(ctypes.cast(out.maxima, ctypes.c_void_p).value, _abi.lob_maximum, out.count)["value"]
     labels = view(out.labels, of.voxels.shape[1:], np.int32).astype(DTYPES[library.lob_label_type(out.count)])
