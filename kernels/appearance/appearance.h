@@ -36,7 +36,7 @@
  * nearly all strokes of other labels are: the share far_quantile of these lies within the reach R,
  * and a voxel at distance d loses far * min(max(d / R - 1, 0), 1). Distances are those between the
  * centres of blocks of voxels: along the axis where these are shortest blocks are doubled until
- * there are at most `blocks`.
+ * there are at most `blocks`; and R is at least half their shortest side.
  *
  * With an outline, labels of an earlier result, its signed distance s in the planes of strokes
  * (strokes.h) across an axis is interpolated linearly between these slices, and beyond the first
@@ -130,10 +130,10 @@ int lob_appearance_channels(const lob_appearance_input *in, const lob_appearance
  *   in       in   see above
  *   options  in   see above
  *   context  in   threads, memory, progress. Working memory: 2 bytes a block for each label, and 5
- *                 for distances, with what these take themselves; with an outline 5 bytes a voxel
- *                 of its slices; a few bytes for each voxel of strokes. On a GPU with in->grid or
- *                 levels 4 bytes a voxel and channel more; with a blur of 6 voxels or more so on
- *                 the CPU
+ *                 for distances, with what these take themselves, and 8 bytes a row of voxels; with
+ *                 an outline 4 bytes a voxel of the slices of all labels and 1 of one's; a few
+ * bytes for each voxel of strokes. On a GPU with in->grid or levels 4 bytes a voxel and channel
+ * more; with a blur of 6 voxels or more so on the CPU
  *
  * Same bytes on every backend and at any thread count; on error shares are unspecified. Returns
  * LOB_OK, LOB_EARG (a number outside its range), LOB_EDATA (sides that are too long for distances),

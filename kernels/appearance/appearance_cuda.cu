@@ -235,10 +235,13 @@ static __global__ void __launch_bounds__(THREADS) shares_kernel(share_params p)
 {
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
         double total = 1;
-        const lob_voxel_at at = lob_voxel_place(p.dims, i);
-        const int64_t block = lob_appearance_block(&p.blocks, at.x, at.y, at.z);
         lob_appearance_corners corners = {};
-        if (p.local.table) corners = lob_appearance_corners_of(&p.local, at.x, at.y, at.z);
+        int64_t block = 0;
+        if (p.lost || p.local.table) {
+            const lob_voxel_at at = lob_voxel_place(p.dims, i);
+            block = lob_appearance_block(&p.blocks, at.x, at.y, at.z);
+            if (p.local.table) corners = lob_appearance_corners_of(&p.local, at.x, at.y, at.z);
+        }
         for (int k = 0; k < p.wanted; k++) {
             const int32_t score = score_of(p, k, i, block, corners);
             total += lob_appearance_exp(p.exps, score);
@@ -425,6 +428,13 @@ static lob_status make_local_tables(job *j, const channel *of, lob_appearance_lo
 
 /* ---- distances ---- */
 
+static lob_status check_distances(const lob_distance_input *in, lob_error *error)
+{
+    const lob_distance_options options = lob_distance_defaults();
+    const lob_distance_output none = {NULL, NULL};
+    return lob_distance_check(&none, in, &options, error);
+}
+
 static lob_status transform(const job *j, const void *labels, const lob_distance_input *in,
                             lob_distance_kind kind, lob_error *error)
 {
@@ -480,7 +490,7 @@ static lob_status far_scores(const job *j, int k, lob_error *error)
     f.lost = j->lost + k * p->blocks.count;
     f.distance = j->distance;
     f.blocks = p->blocks.count;
-    f.reach = lob_appearance_reach(high, lob_appearance_rank(j->halves, &rank));
+    f.reach = lob_appearance_reach(p, high, lob_appearance_rank(j->halves, &rank));
     f.score = (float)(LOB_APPEARANCE_ONE * p->options->far);
     return lob_launch_over(j->device, far_kernel, "costs of distance", f.blocks, THREADS, f, error);
 }
@@ -510,6 +520,7 @@ static lob_status add_shape(const job *j, int k, const lob_appearance_stack *sta
     LOB_TRY(lob_launch_over(j->device, gather_kernel, "slices of an outline", s.voxels, THREADS, s,
                             error));
     const lob_distance_input in = lob_appearance_stack_input(stack, p, j->inside);
+    LOB_TRY(check_distances(&in, error));
     LOB_TRY(transform(j, j->inside, &in, LOB_DISTANCE_SIGNED, error));
     s.voxels = p->voxels;
     return lob_launch_over(j->device, shape_kernel, "gains of an outline", s.voxels, THREADS, s,
@@ -630,11 +641,9 @@ static lob_status prepare(job *j, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
     const lob_distance_input in = lob_appearance_far_input(p, NULL);
-    const lob_distance_options options = lob_distance_defaults();
-    const lob_distance_output none = {NULL, NULL};
-    if (!by_distance(j) && !by_outline(j)) return LOB_OK;
-    LOB_TRY(lob_distance_check(&none, &in, &options, error));
     if (by_outline(j)) return make_stacks(j, error);
+    if (!by_distance(j)) return LOB_OK;
+    LOB_TRY(check_distances(&in, error));
     j->distances = p->blocks.count;
     j->halves = (int64_t *)malloc(LOB_APPEARANCE_HALF * sizeof *j->halves);
     return j->halves ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for a histogram");

@@ -106,7 +106,7 @@ static float find_reach(const far_work *w, int32_t label)
     int64_t rank = lob_appearance_reach_rank(w->plan, n);
     const uint32_t high = lob_appearance_rank(w->halves, &rank);
     count_halves(w, label, high);
-    return lob_appearance_reach(high, lob_appearance_rank(w->halves, &rank));
+    return lob_appearance_reach(w->plan, high, lob_appearance_rank(w->halves, &rank));
 }
 
 /* What a label loses in each block. */

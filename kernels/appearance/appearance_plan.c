@@ -294,12 +294,16 @@ int64_t lob_appearance_reach_rank(const lob_appearance_plan *plan, int64_t n)
     return rank < n ? rank : n - 1;
 }
 
-float lob_appearance_reach(uint32_t high, uint32_t low)
+float lob_appearance_reach(const lob_appearance_plan *plan, uint32_t high, uint32_t low)
 {
     const uint32_t bits = high << 16 | low;
+    double shortest = INFINITY;
     float reach;
     memcpy(&reach, &bits, sizeof reach);
-    return reach > 0 ? reach : FLT_MIN;
+    for (int a = 0; a < 3; a++)
+        if (lob_side(plan->dims, a) > 1)
+            shortest = fmin(shortest, ldexp(plan->spacing[a], plan->blocks.shift[a]));
+    return isfinite(shortest) ? fmaxf(reach, (float)(shortest / 2)) : fmaxf(reach, FLT_MIN);
 }
 
 lob_distance_input lob_appearance_far_input(const lob_appearance_plan *plan, const void *marks)

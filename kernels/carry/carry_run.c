@@ -245,7 +245,7 @@ static lob_status make_float(lob_carry_job *j, lob_volume *out, int channels, lo
     return LOB_OK;
 }
 
-/* What the votes in the box say of the result: each label's mean share, and doubt. */
+/* What the votes in the box say of the result: each label's mean share, and the doubt of voxels. */
 static lob_status judge(lob_carry_job *j, lob_volume *doubt, lob_error *error)
 {
     int64_t sums[LOB_CARRY_SUMS];
@@ -283,15 +283,19 @@ static lob_status write_doubt(lob_carry_job *j, lob_error *error)
 }
 
 /* Add each label's Dice in the result and in an atlas, both on the grid for moving. */
-static lob_status agree_with(lob_carry_job *j, const lob_volume *result, lob_volume *atlas,
+static lob_status agree_with(lob_carry_job *j, const lob_volume *result, const lob_volume *atlas,
                              const lob_label_set *has, lob_error *error)
 {
     lob_overlap *overlap;
     int32_t count;
     int equal;
-    LOB_TRY(lob_carry_fetch(j, atlas, error));
-    LOB_TRY(lob_compare_labels(&overlap, &count, &equal, result, "the result", atlas, "an atlas", 0,
-                               j->steps.context, error));
+    const int64_t copies = lob_carry_bytes(result) + lob_carry_bytes(atlas);
+    LOB_TRY(lob_budget_hold(&j->steps.budget, copies, error));
+    const lob_context inner = lob_budget_inner(&j->steps.budget, j->steps.context);
+    const lob_status st = lob_compare_labels(&overlap, &count, &equal, result, "the result", atlas,
+                                             "an atlas", 0, &inner, error);
+    lob_budget_release(&j->steps.budget, copies);
+    LOB_TRY(st);
     for (int32_t o = 0, l = 0; o < count; o++) {
         while (l < j->count && j->out->label[l].label < overlap[o].label) l++;
         if (l < j->count && j->out->label[l].label == overlap[o].label &&
@@ -306,6 +310,7 @@ static lob_status agree_with(lob_carry_job *j, const lob_volume *result, lob_vol
 static lob_status agree(lob_carry_job *j, lob_error *error)
 {
     lob_volume result = lob_volume_empty();
+    if (j->count == 0) return LOB_OK;
     LOB_TRY(lob_segment_onto(&j->steps, &result, &j->out->labels, &j->scan, LOB_RESAMPLE_MAJORITY,
                              0.01, error));
     lob_status st = lob_carry_fetch(j, &result, error);
@@ -349,7 +354,10 @@ static lob_status run(lob_carry_job *j, lob_error *error)
     bool any;
     LOB_TRY(lob_carry_move(j, error));
     LOB_TRY(find_labels(j, error));
-    for (int k = 0; k < j->used; k++) lob_segment_drop(&j->steps, &j->image[k]);
+    for (int k = 0; k < j->used; k++) {
+        lob_segment_drop(&j->steps, &j->image[k]);
+        LOB_TRY(lob_carry_fetch(j, &j->labels[k], error));
+    }
     LOB_TRY(lob_carry_box(j, &any, error));
     if (j->in->doubt) LOB_TRY(make_float(j, &j->out->doubt, 1, error));
     if (any) {

@@ -20,7 +20,7 @@ typedef struct {
     lob_budget budget; /* of what lies between the steps */
     double from, to;   /* of the caller's progress: what the step at hand covers */
     lob_edge edge;     /* of Gaussians */
-    bool gaps;         /* voxels of the image may be NaN or infinite */
+    bool gaps; /* voxels of the image that is looked at for a choice may be NaN or infinite */
 } lob_cells_job;
 
 lob_cells_job lob_cells_begin(const lob_backend *backend, const lob_context *caller,

@@ -11,8 +11,8 @@ struct lob_segmenter {
     lob_segment_input in;
     lob_segment_plan plan;
     lob_segment_job job;
-    lob_segment_part
-        seen;      /* the strokes that the job has come to its first growth with; empty: none */
+    /* the strokes that the job has come to its first growth with; empty: none */
+    lob_segment_part seen;
     lob_box given; /* of the last final answer; sizes of 0: there was none */
 };
 
@@ -82,13 +82,16 @@ static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob
     j->budget.limit = context->max_memory;
     j->budget.peak = j->budget.held;
     LOB_TRY(lob_segment_cut(&now, in->strokes, context, error));
+    const int64_t held = bytes_of(&now.voxels);
     const bool seen = has_seen(s, &now);
-    lob_status st = seen ? lob_segment_check(in, &s->plan, error) : grow(s, context, error);
-    if (st == LOB_OK && !seen) st = lob_budget_hold(&j->budget, bytes_of(&now.voxels), error);
+    lob_status st = lob_budget_hold(&j->budget, held, error);
+    const bool counted = st == LOB_OK;
+    if (counted) st = seen ? lob_segment_check(in, &s->plan, error) : grow(s, context, error);
     if (st == LOB_OK && !seen) {
         s->seen = now;
-        now.voxels = lob_volume_empty();
+        return LOB_OK;
     }
+    if (counted) lob_budget_release(&j->budget, held);
     lob_volume_free(&now.voxels);
     return st;
 }

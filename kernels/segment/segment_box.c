@@ -62,11 +62,15 @@ static lob_status drop_slips(lob_segment_job *j, lob_error *error)
     return st;
 }
 
-/* Are these the plan's labels? */
-static bool are_planned(const lob_segment_plan *plan, const lob_label_set *set)
+/* Was the plan made for these strokes, by their labels and places? */
+static bool are_planned(const lob_segment_plan *plan, const lob_label_set *set,
+                        const lob_box *strokes)
 {
     bool same = set->count == plan->count;
     for (int32_t k = 0; same && k < set->count; k++) same = set->values[k] == plan->labels[k];
+    for (int a = 0; a < 3; a++)
+        same = same && strokes->first[a] >= plan->box.first[a] &&
+               strokes->first[a] + strokes->size[a] <= plan->box.first[a] + plan->box.size[a];
     return same;
 }
 
@@ -80,7 +84,7 @@ static lob_status cut_strokes(lob_segment_job *j, lob_error *error)
     LOB_TRY(lob_segment_cut(&part, j->in->strokes, j->context, error));
     for (int a = 0; a < 3; a++) first[a] = part.at.first[a] - j->plan->box.first[a];
     lob_status st = lob_labels_dense(&part.voxels, &set, "strokes", error);
-    if (st == LOB_OK && !are_planned(j->plan, &set))
+    if (st == LOB_OK && !are_planned(j->plan, &set, &part.strokes))
         st = lob_fail(error, LOB_EARG, "the plan was made for other strokes");
     if (st == LOB_OK) st = lob_budget_hold(&j->budget, lob_voxels(&grid), error);
     if (st == LOB_OK && lob_volume_place(&part.voxels, first, &grid) != LOB_OK) {

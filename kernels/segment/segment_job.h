@@ -128,12 +128,14 @@ const lob_volume *lob_segment_starts(const lob_segment_job *j);
  * often.
  */
 typedef struct {
-    lob_volume voxels; /* with one voxel more to each side than strokes need, where there is one */
+    lob_volume voxels; /* with one voxel more to each side than strokes need, where there is one:
+                          a side of one voxel would be that of a 2D image */
     lob_box at;        /* of the whole */
     lob_box strokes;   /* the least box of the whole that holds them; sizes of 0: there are none */
 } lob_segment_part;
 
-/* Cut it out; free its voxels. Real numbers, and scaled ones, stay as they are. */
+/* Cut it out; free its voxels. Where there are none, or an offset makes values of stored zeros, it
+ * is the whole. */
 lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
                            const lob_context *context, lob_error *error);
 

@@ -64,7 +64,7 @@ lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
                            const lob_context *context, lob_error *error)
 {
     const bool away = strokes->place.kind != LOB_PLACE_MEMORY;
-    const bool plain = lob_type_of(strokes->type)->is_integer && strokes->inter == 0;
+    const bool whole = strokes->inter != 0; /* what is stored as 0 is a value */
     const int64_t margin[3] = {1, 1, 1};
     lob_volume here = lob_volume_empty();
     *part = (lob_segment_part){.voxels = lob_volume_empty()};
@@ -72,12 +72,10 @@ lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
         return lob_fail(error, LOB_EARG, "strokes have one channel, not %d", strokes->channels);
     if (away) LOB_TRY(lob_volume_move(&here, strokes, (lob_place){0}, context, error));
     const lob_volume *const from = away ? &here : strokes;
-    if (plain)
-        find_box(&part->strokes, from, context->threads);
-    else
-        lob_box_of(&part->strokes, from);
-    part->at = part->strokes;
-    if (plain && part->at.size[0] > 0)
+    if (!whole) find_box(&part->at, from, context->threads);
+    part->strokes = part->at;
+    if (whole || !lob_type_of(strokes->type)->is_integer) lob_box_of(&part->strokes, from);
+    if (part->at.size[0] > 0)
         lob_box_widen(&part->at, margin, from->dims);
     else
         part->at = (lob_box){

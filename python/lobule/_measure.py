@@ -301,7 +301,8 @@ def stats(image: Any = None, labels: Any = None, **options: Unpack[Options]) -> 
 
     Returns a table, a dict of arrays with one entry for each label (pandas.DataFrame takes it):
     label, name where the image of labels has names, as a NIfTI of TotalSegmentator's, voxels,
-    volume_mm3, volume_ml, bbox_x_min to bbox_z_max (voxels, both ends inside), centroid_x, _y, _z (voxels), centroid_x_mm, ... (world, RAS+); with an image min, mean, max, sd.
+    volume_mm3, volume_ml, bbox_x_min to bbox_z_max (voxels, both ends inside), centroid_x, _y, _z
+    (voxels), centroid_x_mm, ... (world, RAS+); with an image min, mean, max, sd.
     x is the array's last axis, with axes="xyz" its first.
     """
     image, labels = _image_and_labels(image, labels)

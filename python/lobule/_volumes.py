@@ -272,7 +272,7 @@ class Nibabel(World):
                     content = extension.content if hasattr(extension, "content") else extension.get_content()
                     caret = ElementTree.fromstring(content.rstrip(b"\0"))
                     found.update({int(label.attrib["Key"]): label.text or "" for label in caret.iter("Label")})
-                except (ElementTree.ParseError, AttributeError, KeyError, ValueError):
+                except (ElementTree.ParseError, AttributeError, LookupError, ValueError):
                     continue  # another program's
         return found
 

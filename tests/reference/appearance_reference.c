@@ -367,10 +367,14 @@ static void add_far(double *scores, const naive *c, int32_t label)
         if (c->seed[i] != 0 && c->seed[i] != label) drawn[n++] = d[i];
     }
     qsort(drawn, (size_t)n, sizeof *drawn, ascending);
+    double half = INFINITY; /* of the shortest side of a block */
+    for (int a = 0; a < 3; a++)
+        if (lob_side(c->in->views[0]->dims, a) > 1)
+            half = fmin(half, (double)side[a] * c->spacing[a] / 2);
     int64_t rank = (int64_t)(c->o->far_quantile * (double)n);
     if (rank > n - 1) rank = n - 1;
     for (int64_t i = 0; i < c->n; i++)
-        scores[i] -= d[i] > 0 ? c->o->far * fmin(fmax(d[i] / drawn[rank] - 1, 0), 1) : 0;
+        scores[i] -= c->o->far * fmin(fmax(d[i] / fmax(drawn[rank], half) - 1, 0), 1);
     free(is);
     free(d);
     free(drawn);

@@ -202,6 +202,47 @@ TEST(strokes_that_make_no_mask)
     assert_non_null(strstr(error.text, "strokes of 255 labels"));
 }
 
+TEST(a_plan_belongs_to_its_strokes)
+{
+    segment_case c;
+    lob_segment_plan plan;
+    lob_segment_output out;
+    lob_error error;
+    make_usual(&c);
+    const lob_segment_input in = {.image = &c.image, .strokes = &c.strokes};
+    assert_ok(lob_segment_choose(&plan, &c.image, &c.strokes, &c.options, &two_threads, &error));
+    plan.box = (lob_box){
+        .size = {1, 1, 1}
+    };
+    assert_int_equal(lob_segment(&out, &in, &plan, lob_backends[0], &two_threads, &error),
+                     LOB_EARG);
+    assert_non_null(strstr(error.text, "made for other strokes"));
+    segment_case_free(&c);
+}
+
+/* A value that is no label is refused wherever it lies, and strokes at corners are not missed. */
+TEST(strokes_of_real_numbers)
+{
+    static int16_t values[1000];
+    static float strokes[1000];
+    const double mm[3] = {1, 1, 1};
+    const lob_dims dims = {10, 10, 10};
+    const lob_volume image = lob_volume_wrap(values, LOB_I16, dims, 1, mm, (lob_place){0});
+    const lob_volume v = lob_volume_wrap(strokes, LOB_F32, dims, 1, mm, (lob_place){0});
+    const lob_segment_options options = lob_segment_defaults();
+    lob_segment_plan plan;
+    lob_error error;
+    strokes[0] = 1;
+    strokes[999] = 2;
+    assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, &error));
+    for (int a = 0; a < 3; a++) assert_true(plan.box.first[a] == 0 && plan.box.size[a] == 10);
+    strokes[0] = 0;
+    strokes[555] = 1;
+    strokes[3] = NAN;
+    assert_int_equal(lob_segment_choose(&plan, &image, &v, &options, &two_threads, &error),
+                     LOB_EDATA);
+}
+
 /* Strokes of the background this far on both sides of a line of label 1, in voxels of 2 mm. */
 TEST(what_is_narrow_is_smoothed_less)
 {
