@@ -50,7 +50,7 @@ bool lob_place_in(int64_t first[3], const lob_volume *volume, const lob_volume *
 
 /*
  * Copy a volume's voxels into another one of its type and channels, on a grid of which its own is a
- * part; both in ordinary memory. What lies outside is left out.
+ * part, or the other way round; both in ordinary memory. What lies outside is left out.
  *
  *   first  in  as lob_place_in finds it
  */

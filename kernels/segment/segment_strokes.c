@@ -5,7 +5,6 @@
 #include "kernels/segment/segment_job.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- their part ---- */
 
@@ -44,19 +43,14 @@ static void find_box(lob_box *box, const lob_volume *v, int threads)
 /* A copy of a box of a volume. */
 static lob_status copy_box(lob_volume *out, const lob_volume *from, const lob_box *box)
 {
-    const int64_t *const first = box->first, *const size = box->size;
+    const int64_t *const size = box->size;
+    const int64_t back[3] = {-box->first[0], -box->first[1], -box->first[2]};
     const lob_geometry geometry = lob_box_geometry(&from->geometry, box);
     const lob_volume grid = lob_segment_grid((lob_dims){size[0], size[1], size[2]}, &geometry);
-    const int64_t bytes = (int64_t)lob_type_of(from->type)->bytes, row_bytes = size[0] * bytes;
     LOB_TRY(lob_volume_like(out, &grid, from->type, 1));
     out->slope = from->slope;
     out->inter = from->inter;
-    for (int64_t row = 0; row < size[1] * size[2]; row++) {
-        const int64_t y = first[1] + row % size[1], z = first[2] + row / size[1];
-        const int64_t at = (z * from->dims.ny + y) * from->dims.nx + first[0];
-        memcpy((char *)out->data + row * row_bytes, (const char *)from->data + at * bytes,
-               (size_t)row_bytes);
-    }
+    lob_volume_put(out, from, back);
     return LOB_OK;
 }
 

@@ -442,8 +442,8 @@ def compare(a: Any, b: Any, *, surfaces: bool = True, **options: Unpack[Options]
     a, b      one shape, (z, y, x) or (y, x), any kind: whole numbers
     surfaces  also hd95_mm and mean_surface_mm, which take most of the time
 
-    Returns a table: label, name where a or b has names, voxels_a, voxels_b, common, dice, jaccard, hd95_mm, mean_surface_mm,
-    volume_a_mm3, volume_b_mm3. report gets "equal".
+    Returns a table: label, name where a or b has names, voxels_a, voxels_b, common, dice, jaccard,
+    hd95_mm, mean_surface_mm, volume_a_mm3, volume_b_mm3. report gets "equal".
     """
     call, of = begin(a, options)
     other = companion(b, of, "b")
