@@ -325,7 +325,7 @@ def test_the_body_is_seen_from_the_front(tmp_path, code, convention):
         lit = (body[..., on].min(-1) > 60) & (body[..., off].max(-1, initial=0) < 0.7 * body[..., on].min(-1))
         places[label] = np.argwhere(lit).mean(0) if lit.any() else None, lit.sum()
     sizes = {k: v[1] for k, v in places.items()}
-    (y1, x1), (y2, x2), (y3, x3) = (places[i][0] for i in (1, 2, 3))
+    (y1, x1), (y2, x2), (y3, _) = (places[i][0] for i in (1, 2, 3))
     assert (x1 > x2) == (convention == "radiological")  # low x is the left, at the right seen from the front
     assert y3 < min(y1, y2)
     near, far = (4, 5) if convention == "radiological" else (5, 4)
@@ -367,6 +367,16 @@ def test_preview_refuses_widths(tmp_path):
     for bad in ("-1", "13", "1.5", "x"):
         assert_one_line(lobule("preview", image, "-o", tmp_path / "p.png", "--contour", bad), 64, "--contour")
     assert not (tmp_path / "p.png").exists()
+
+
+def test_preview_notices_a_scan_in_the_place_of_labels(tmp_path):
+    scan = np.random.default_rng(2).integers(1, 900, SHAPE)
+    image = save(scan.astype(np.int16), tmp_path / "scan.nii.gz")
+    labels = save((np.indices(SHAPE)[0] > 10).astype(np.uint8), tmp_path / "labels.nii.gz")
+    out = tmp_path / "p.png"
+    assert_one_line(lobule("preview", labels, image, "-o", out), 65, "as in a scan", "swapped? The image comes first")
+    assert not out.exists()
+    good("preview", image, labels, "-o", out)
 
 
 @pytest.mark.parametrize("how", [["--mip"], []])

@@ -6,6 +6,7 @@
 #include "tools/picture/preview_picture.h"
 #include "tools/picture/surface.h"
 #include "tools/picture/viewer_page.h"
+#include "volumes/label_check.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -72,7 +73,11 @@ static lob_status prepare(lob_session *s, const settings *set, content *c)
     if (!any_finite(&c->image))
         lob_session_note(s, "%s: every voxel is NaN or infinite, so there is nothing to see of it",
                          look->image);
-    return lob_preview_look(c, look, &s->error);
+    LOB_TRY(lob_preview_look(c, look, &s->error));
+    if (!look->labels) return LOB_OK;
+    const lob_status st = lob_labels_check(&c->labels, &c->set, &c->image, &s->error);
+    lob_error_in(&s->error, look->labels);
+    return st;
 }
 
 static lob_status draw(lob_session *s, lob_canvas *canvas, const settings *set, const content *c,
