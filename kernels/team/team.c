@@ -46,8 +46,12 @@ bool lob_team_narrow(lob_team *out, const lob_team *all, int64_t planes)
 
 /* ---- through rank 0 ---- */
 
-static void post(const lob_team *team, const lob_letter *letters, int count)
+static void post(lob_team *team, const lob_letter *letters, int count)
 {
+    for (int i = 0; i < count; i++) {
+        team->sent += letters[i].send_bytes;
+        team->received += letters[i].receive_bytes;
+    }
     team->post(team->user, letters, count);
 }
 

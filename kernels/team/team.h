@@ -36,8 +36,9 @@ typedef struct lob_team {
     int rank, size;
     lob_post *post;
     void *user;
-    void *room;      /* for what all ranks bring to a call, and letters to each */
-    lob_status over; /* LOB_OK until a rank has failed */
+    void *room;             /* for what all ranks bring to a call, and letters to each */
+    int64_t sent, received; /* bytes of letters so far */
+    lob_status over;        /* LOB_OK until a rank has failed */
     lob_error why;
 } lob_team;
 

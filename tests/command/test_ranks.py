@@ -131,6 +131,19 @@ def test_other_commands_give_what_one_task_gives(tmp_path, kind):
             assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), line
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_sent_is_what_a_plan_says(tmp_path, kind):
+    save(noise(8, (90, 80, 64)).astype(np.float32), tmp_path / "image.nii")
+    for line in ("components image.nii -o out.nii --type int32", "filter image.nii -o out.nii --gaussian 1vox", "convert image.nii out.nii"):
+        rows = [row.split() for row in good(*line.split(), "--plan", 8, cwd=tmp_path).stdout.splitlines()]
+        plan = {name: float(value) for name, value in rows}
+        done = ranked(kind, 8, *line.split(), "--force", "--report", "r.json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        ranks = json.loads((tmp_path / "r.json").read_text())["ranks"]
+        assert ranks["tasks_at_work"] == plan["tasks_at_work"] == 8
+        assert 1 <= ranks["bytes_received"] / plan["bytes_to_first"] < 1.1, line
+
+
 def contents_of(path):
     """Of a file, or of all in a folder."""
     if path.is_file():

@@ -31,6 +31,16 @@ static lob_status look_through(lob_session *s, lob_slab_filter *f)
     return LOB_OK;
 }
 
+/* Bytes of a voxel of the images between passes. */
+static int64_t bytes_between(const lob_filter_plan *plan)
+{
+    enum { SOME = 1 << 10 };
+    int place[LOB_FILTER_MAX_STEPS + 2];
+    int64_t bytes[2];
+    lob_filter_plan_places(plan, 0, plan->passes, SOME, place, bytes);
+    return (bytes[0] + bytes[1] + SOME - 1) / SOME;
+}
+
 static bool needs_whole(const lob_filter_plan *plan)
 {
     for (int i = 0; i < plan->passes; i++)
@@ -59,7 +69,6 @@ lob_status lob_slab_filter_begin(lob_session *s, lob_slab_filter *f, int64_t vox
     const lob_volume *const image = &f->slabs->volume;
     const lob_filter_input in = {.image = image, .steps = f->steps, .step_count = f->step_count};
     const bool whole = !f->slabs->mask && lob_type_of(image->type)->is_integer;
-    enum { WORK = 8 }; /* images between passes, as floats */
     lob_filter_plan plan;
     const lob_status st = lob_filter_plan_make(&plan, &in, f->options, false, false, &s->error);
     LOB_TRY(lob_session_name(s, st, f->slabs->path, NULL));
@@ -70,8 +79,10 @@ lob_status lob_slab_filter_begin(lob_session *s, lob_slab_filter *f, int64_t vox
     const lob_filter_cut cut = lob_filter_cut_of(&plan, 0, plan.passes);
     const bool apart = is_apart(&cut);
     const int64_t halo = apart ? cut.halo : image->dims.nz, align = apart ? cut.align : 1;
+    enum { WEIGHTS = 8 }; /* where voxels are left out, a pass sums weights too */
+    const int64_t work = bytes_between(&plan) + (whole ? 0 : WEIGHTS);
     const int64_t bytes = (int64_t)lob_type_of(plan.pass[plan.passes - 1].to)->bytes;
-    LOB_TRY(lob_slabs_cut(s, f->slabs, halo, align, voxel_bytes + bytes + WORK, f->sent));
+    LOB_TRY(lob_slabs_cut(s, f->slabs, halo, align, voxel_bytes + bytes + work, f->sent));
     return whole || f->slabs->plan > 0 ? LOB_OK : look_through(s, f);
 }
 

@@ -3,7 +3,6 @@
 
 #include "io/platform.h"
 #include "tools/session/ranks.h"
-#include "tools/text/json_text.h"
 #include "volumes/reorient.h"
 
 #include <stdlib.h>
@@ -100,45 +99,22 @@ int64_t lob_slabs_voxels(const lob_slabs *w)
     return w->volume.dims.nx * w->volume.dims.ny * planes_read(w, w->planes);
 }
 
-/* What each of so many tasks would read, hold and send: for --plan, in place of the work. */
+/* For --plan, in place of the work. */
 static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t halo, int64_t align,
                              int64_t voxel_bytes, int64_t sent_bytes)
 {
-    const lob_dims dims = w->volume.dims;
-    const lob_team team = {.size = w->plan < dims.nz ? w->plan : (int)dims.nz};
-    const int64_t plane = dims.nx * dims.ny, each = plane_bytes(w) + plane * voxel_bytes;
-    int64_t most = 0, read = 0, all = 0, sent = 0;
-    for (int r = 0; r < team.size; r++) {
-        int64_t first, end;
-        lob_team_planes(&first, &end, &team, r, dims.nz);
-        const int64_t from = first > halo ? (first - halo) / align * align : 0;
-        const int64_t to = dims.nz - end > halo ? end + halo : dims.nz;
-        if (end - first > most) most = end - first;
-        if (to - from > read) read = to - from;
-        if (r > 0) sent += (end - first) * plane * sent_bytes;
-        all += to - from;
-    }
-    const int64_t file = plane * w->file.volume.channels * bytes_of(&w->volume) +
-                         (w->mask ? plane * bytes_of(&w->mask_file.volume) : 0) +
-                         (w->labels_path ? plane * bytes_of(&w->labels) : 0);
-    const lob_number rows[] = {
-        {"tasks",            w->plan                               },
-        {"tasks_at_work",    team.size                             },
-        {"planes",           (double)dims.nz                       },
-        {"planes_of_a_task", (double)most                          },
-        {"planes_read",      (double)read                          },
-        {"bytes_read",       (double)(read * file)                 },
-        {"bytes_read_all",   (double)(all * file)                  },
-        {"bytes_held",       (double)(read * each)                 },
-        {"bytes_to_first",   (double)sent                          },
-        {"bytes_written",    (double)(dims.nz * plane * sent_bytes)},
+    const int64_t plane = w->volume.dims.nx * w->volume.dims.ny;
+    const lob_rank_plan plan = {
+        .dims = w->volume.dims,
+        .halo = halo,
+        .align = align,
+        .file_bytes = w->file.volume.channels * bytes_of(&w->volume) +
+                      (w->mask ? bytes_of(&w->mask_file.volume) : 0) +
+                      (w->labels_path ? bytes_of(&w->labels) : 0),
+        .held_bytes = plane_bytes(w) / plane + voxel_bytes,
+        .written_bytes = sent_bytes,
     };
-    if (lob_team_rank(s->ranks) > 0) return LOB_OK;
-    cJSON *const plan = cJSON_CreateObject();
-    lob_json_numbers(plan, rows, LOB_COUNT(rows));
-    const lob_status st = lob_json_put(plan, false, &s->error);
-    cJSON_Delete(plan);
-    return st;
+    return lob_rank_plan_print(s, w->plan, &plan);
 }
 
 static lob_status allocate(lob_session *s, lob_slabs *w)

@@ -8,6 +8,7 @@
 #define LOB_SLABS_H
 
 #include "tools/inout/grid.h"
+#include "tools/inout/rank_plan.h"
 
 /* Some planes of the image, with what is read around them. */
 typedef struct {
@@ -44,11 +45,6 @@ typedef struct {
     lob_volume made;
     lob_plane_output output;
 } lob_slabs;
-
-/* Say what tasks would do, and do nothing. */
-#define OPT_PLAN(pointer)                     \
-    OPT_INT("plan", pointer, "R", 1, 1 << 20, \
-            "only say what each of R tasks of mpirun or srun would read, hold and send, in bytes")
 
 /*
  * Is an image to be worked on in slabs? Always with several ranks, and to plan; of one, where its

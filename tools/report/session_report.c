@@ -174,6 +174,16 @@ static cJSON *argument(const lob_session *s, const char *word)
     return text;
 }
 
+/* Of the first task, whose report it is. */
+static void add_ranks(cJSON *report, const lob_team *team)
+{
+    if (lob_team_size(team) == 1) return;
+    cJSON *const ranks = cJSON_AddObjectToObject(report, "ranks");
+    cJSON_AddNumberToObject(ranks, "tasks_at_work", team->size);
+    cJSON_AddNumberToObject(ranks, "bytes_sent", (double)team->sent);
+    cJSON_AddNumberToObject(ranks, "bytes_received", (double)team->received);
+}
+
 static cJSON *report_object(lob_session *s, lob_status outcome, const char *message)
 {
     cJSON *report = cJSON_CreateObject();
@@ -220,6 +230,7 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     cJSON_AddNumberToObject(seconds, "other", whole.other);
     cJSON_AddNumberToObject(seconds, "total", whole.total);
     cJSON_AddNumberToObject(report, "peak_memory_bytes", lob_process_peak_bytes());
+    add_ranks(report, s->team);
     return report;
 }
 

@@ -3,6 +3,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/components/components_work.h"
 #include "tools/inout/grid.h"
+#include "tools/inout/rank_plan.h"
 #include "tools/session/ranks.h"
 #include "tools/table/region_columns.h"
 #include "tools/table/table_file.h"
@@ -27,7 +28,7 @@ static lob_status check(lob_session *s, void *user)
 {
     settings *const set = user;
     const bool above = isfinite(set->above), ranged = !isnan(set->range[0]);
-    const bool input = set->label_of == 1, many = lob_team_size(s->ranks) > 1;
+    const bool input = set->label_of == 1, many = lob_team_size(s->ranks) > 1 || set->plan > 0;
     const lob_rule rules[] = {
         {above && ranged,                        "--above and --range exclude each other"                          },
         {set->equal && isfinite(set->tolerance), "--equal and --tolerance exclude each other"                      },
@@ -140,7 +141,7 @@ static lob_status components(lob_session *s, void *user)
     const settings *const set = &w->set;
     const int64_t memory =
         s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9 / lob_ranks_here();
-    if (s->ranks) { /* each has its planes, a few at a time if need be */
+    if (s->ranks || set->plan > 0) { /* each has its planes, a few at a time if need be */
         LOB_TRY(lob_session_device(s));
         return lob_components_by_planes(s, set, memory);
     }
@@ -215,6 +216,7 @@ static void options(lob_rows *to, void *user)
         OPT_REGION_COLUMNS(&set->columns),
         OPT_INPUT("image", &set->intensities, LOB_FILE_IMAGE,
                   "intensities for the table, on the image's grid; may be IMAGE itself"),
+        OPT_PLAN(&set->plan),
     };
     LOB_ROWS(to, rows);
 }
@@ -260,4 +262,5 @@ const lob_command lob_command_components = {
     .release = release,
     .voxel_ns = 50,
     .shares = true,
+    .only_prints = "plan",
 };

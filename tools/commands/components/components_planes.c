@@ -4,6 +4,7 @@
 #include "kernels/device/device.h"
 #include "tools/commands/components/components_work.h"
 #include "tools/inout/grid.h"
+#include "tools/inout/rank_plan.h"
 #include "volumes/reorient.h"
 
 #include <stdlib.h>
@@ -85,12 +86,17 @@ static int64_t voxel_bytes(const slab_input *in)
     return in->file.planes ? v->channels * (int64_t)lob_type_of(v->type)->bytes : 0;
 }
 
+/* The same of all inputs. */
+static int64_t file_bytes(const work *w)
+{
+    return voxel_bytes(&w->image) + voxel_bytes(&w->intensities) + voxel_bytes(&w->mask);
+}
+
 /* Bytes of this many planes of all inputs. */
 static int64_t slab_bytes(const work *w, int64_t planes)
 {
     const lob_dims dims = w->common.image.dims;
-    const int64_t each = voxel_bytes(&w->image) + voxel_bytes(&w->intensities) +
-                         voxel_bytes(&w->mask) + (w->mask.file.planes ? 1 : 0);
+    const int64_t each = file_bytes(w) + (w->mask.file.planes ? 1 : 0);
     return lob_product(dims.nx * dims.ny, planes, each, 1);
 }
 
@@ -358,10 +364,30 @@ static int64_t max_planes(const work *w, int64_t memory)
     return planes < nz ? planes : (nz + 1) / 2; /* as a whole it has been tried */
 }
 
+/* For --plan: labels are numbers of 4 bytes until they are written, and tables grow with the
+ * pieces.
+ */
+static lob_status print_plan(lob_session *s, const work *w)
+{
+    enum { LABELS = 4, TABLES = 1 };
+    const lob_dims dims = w->common.image.dims;
+    const int64_t seam = w->common.options.join == LOB_JOIN_ANY ? 0 : voxel_bytes(&w->image);
+    const lob_rank_plan plan = {
+        .dims = dims,
+        .align = 1,
+        .file_bytes = file_bytes(w),
+        .held_bytes = slab_bytes(w, 1) / (dims.nx * dims.ny) + LABELS + TABLES,
+        .written_bytes = lob_components_label_bytes(w->common.set),
+        .seam_bytes = LABELS + seam,
+    };
+    return lob_rank_plan_print(s, w->common.set->plan, &plan);
+}
+
 /* Labels are written last: if they exist, the table is complete. */
 static lob_status make(lob_session *s, work *w, int64_t memory)
 {
     LOB_TRY(open_inputs(w));
+    if (w->common.set->plan > 0) return print_plan(s, w);
     w->max_planes = max_planes(w, memory);
     LOB_TRY(join(w, w->max_planes));
     lob_components_work_report(s, &w->common);

@@ -7,7 +7,7 @@
 
 typedef struct {
     const char *image, *labels, *mask, *intensities, *table, *name, *columns;
-    int frame, channel, neighbours, slices, order, label_of, type, largest;
+    int frame, channel, neighbours, slices, order, label_of, type, largest, plan;
     double above, range[2], tolerance;
     bool equal, fill_holes;
     lob_size min_size, max_size;
