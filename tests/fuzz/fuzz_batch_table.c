@@ -3,13 +3,6 @@
 
 #include "tools/batch/batch_table.h"
 
-#include <string.h>
-
-static void check(bool holds)
-{
-    if (!holds) __builtin_trap();
-}
-
 /* The lines of all rows, and of no others, under the header. */
 static lob_text print(const lob_batch_table *table)
 {

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -38,13 +37,5 @@ static const char registrations[] =
     "</ViewRegistrations>";
 static const char odd[] =
     "<ViewSetup/><ViewSetup ><id> 1 </id><voxelSize/></ViewSetup><id>nan</id>";
-static const char *const seeds[] = {setups, registrations, odd};
 
-size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
-{
-    if (number >= (int)(sizeof seeds / sizeof seeds[0])) return 0;
-    const size_t n = strlen(seeds[number]);
-    if (n > capacity) return 0;
-    memcpy(bytes, seeds[number], n);
-    return n;
-}
+FUZZ_TEXTS(setups, registrations, odd)

@@ -5,17 +5,6 @@
 #include "io/nifti/caret_labels.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-static void check(bool holds)
-{
-    if (!holds) __builtin_trap();
-}
-
-static bool is_same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -35,23 +24,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     return 0;
 }
 
-size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
-{
-    static const char *const seeds[] = {
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<CaretExtension>\n   <Date></Date>\n"
-        "<VolumeInformation Index=\"0\"><LabelTable>\n"
-        "<Label Key=\"0\" Red=\"0\" Green=\"0\" Blue=\"0\" Alpha=\"0\"><![CDATA[???]]></Label>\n"
-        "<Label Key=\"7\" Red=\"0.5\" Green=\"1\" Blue=\"0.25\" Alpha=\"1\"><![CDATA[left <lobe>]]>"
-        "</Label></LabelTable><VolumeType><![CDATA[Label]]></VolumeType></VolumeInformation>"
-        "</CaretExtension>",
-        "<CaretExtension><LabelTable><Label Key='3' Terminology='a~S^1^b&amp;&quot;~^^'>x &lt; y"
-        "]]&gt;</Label><Label Key=\"-1\">no</Label></LabelTable></CaretExtension>",
-        "<CaretExtension><LabelTable><Label Key='3'>a&lt;/Label> &lt;/LabelTable></Label>"
-        "<Label Key='4'>b</Label></LabelTable></CaretExtension>",
-    };
-    if (number >= (int)(sizeof seeds / sizeof seeds[0])) return 0;
-    const size_t n = strlen(seeds[number]);
-    if (n > capacity) return 0;
-    memcpy(bytes, seeds[number], n);
-    return n;
-}
+FUZZ_TEXTS(
+    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<CaretExtension>\n   <Date></Date>\n"
+    "<VolumeInformation Index=\"0\"><LabelTable>\n"
+    "<Label Key=\"0\" Red=\"0\" Green=\"0\" Blue=\"0\" Alpha=\"0\"><![CDATA[???]]></Label>\n"
+    "<Label Key=\"7\" Red=\"0.5\" Green=\"1\" Blue=\"0.25\" Alpha=\"1\"><![CDATA[left <lobe>]]>"
+    "</Label></LabelTable><VolumeType><![CDATA[Label]]></VolumeType></VolumeInformation>"
+    "</CaretExtension>",
+    "<CaretExtension><LabelTable><Label Key='3' Terminology='a~S^1^b&amp;&quot;~^^'>x &lt; y"
+    "]]&gt;</Label><Label Key=\"-1\">no</Label></LabelTable></CaretExtension>",
+    "<CaretExtension><LabelTable><Label Key='3'>a&lt;/Label> &lt;/LabelTable></Label>"
+    "<Label Key='4'>b</Label></LabelTable></CaretExtension>")

@@ -4,15 +4,9 @@
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 enum { ROOM = 1 << 12, MOST = 1 << 17 };
-
-static void check(bool holds)
-{
-    if (!holds) __builtin_trap();
-}
 
 /* zlib's bytes, and how many; -1 where it finds damage. */
 static long by_zlib(uint8_t *out, const uint8_t *bytes, size_t size)

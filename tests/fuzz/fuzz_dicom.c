@@ -3,13 +3,6 @@
 
 #include "io/dicom/dicom_header.h"
 
-#include <string.h>
-
-static void check(bool holds)
-{
-    if (!holds) __builtin_trap();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     lob_dicom_header header;

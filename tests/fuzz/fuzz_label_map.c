@@ -4,7 +4,6 @@
 #include "tools/table/label_map.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -22,16 +21,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     return 0;
 }
 
-size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
-{
-    static const char *const seeds[] = {
-        "from,to\n1,2\n3,0\n2147483647,1\n",
-        "\xef\xbb\xbf\"1\",\"4\",\"a, \"\"b\"\"\"\r\n# a comment\r\n\r\n2,5\r\n",
-        "index\tname\n17\t3\thippocampus\n18 \t 4\n",
-    };
-    if (number >= (int)(sizeof seeds / sizeof seeds[0])) return 0;
-    const size_t n = strlen(seeds[number]);
-    if (n > capacity) return 0;
-    memcpy(bytes, seeds[number], n);
-    return n;
-}
+FUZZ_TEXTS("from,to\n1,2\n3,0\n2147483647,1\n",
+           "\xef\xbb\xbf\"1\",\"4\",\"a, \"\"b\"\"\"\r\n# a comment\r\n\r\n2,5\r\n",
+           "index\tname\n17\t3\thippocampus\n18 \t 4\n")

@@ -7,16 +7,10 @@
 #include "io/label_table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const names[] = {"a.ctbl", "a.csv", "a.label", "a.lut", "a.tsv", "a.txt"};
 
 enum { NAMES = sizeof names / sizeof names[0], CSV = 1, TABS = 4 };
-
-static bool is_same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
 
 /* A text whose quotes and blanks any kind can tell. */
 static bool is_plain(const char *text)
@@ -59,23 +53,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     return 0;
 }
 
-size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
-{
-    static const char *const seeds[] = {
-        "0# Color table file\n1 left_lobe 221 130 101 255\n2 _ 0 0 0\n",
-        "1LabelValue,Name,Color_R,Color_G,Color_B,Color_A,Category_CodingScheme,"
-        "Category_CodeValue,Category_CodeMeaning\r\n7,\"a, \"\"b\"\"\",1,2,3,255,SCT,1,Organ\r\n",
-        "2################\n# ITK-SnAP Label Description File\n    0 0 0 0 0 0 0 \"Clear Label\"\n"
-        "    1   255    0    0        0.5  1  1    \"Label 1\"\n",
-        "3#No. Label Name:   R   G   B   A\n\n0   Unknown 0 0 0 0\n17  Left-Hippocampus 220 216 20 "
-        "0\n",
-        "4index\tname\tabbreviation\tcolor\tmapping\n1\tGray Matter\tGM\t#ff53bb\t1\n2\tn\t\tn/a\n",
-        "4LabelValue\tName\tColor_R\tColor_G\tColor_B\n3\tx\t1\t2\t3\n",
-        "5\xef\xbb\xbf# ITK-SnAP Label Description File\n3 1 2 3 1 1 1 \"K\xf6rper\"\n",
-    };
-    if (number >= (int)(sizeof seeds / sizeof seeds[0])) return 0;
-    const size_t n = strlen(seeds[number]);
-    if (n > capacity) return 0;
-    memcpy(bytes, seeds[number], n);
-    return n;
-}
+FUZZ_TEXTS(
+    "0# Color table file\n1 left_lobe 221 130 101 255\n2 _ 0 0 0\n",
+    "1LabelValue,Name,Color_R,Color_G,Color_B,Color_A,Category_CodingScheme,"
+    "Category_CodeValue,Category_CodeMeaning\r\n7,\"a, \"\"b\"\"\",1,2,3,255,SCT,1,Organ\r\n",
+    "2################\n# ITK-SnAP Label Description File\n    0 0 0 0 0 0 0 \"Clear Label\"\n"
+    "    1   255    0    0        0.5  1  1    \"Label 1\"\n",
+    "3#No. Label Name:   R   G   B   A\n\n0   Unknown 0 0 0 0\n17  Left-Hippocampus 220 216 20 "
+    "0\n",
+    "4index\tname\tabbreviation\tcolor\tmapping\n1\tGray Matter\tGM\t#ff53bb\t1\n2\tn\t\tn/a\n",
+    "4LabelValue\tName\tColor_R\tColor_G\tColor_B\n3\tx\t1\t2\t3\n",
+    "5\xef\xbb\xbf# ITK-SnAP Label Description File\n3 1 2 3 1 1 1 \"K\xf6rper\"\n")

@@ -3,13 +3,6 @@
 
 #include "tools/batch/batch_plan.h"
 
-#include <string.h>
-
-static void check(bool holds)
-{
-    if (!holds) __builtin_trap();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     lob_columns columns;
@@ -26,15 +19,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     return 0;
 }
 
-size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
-{
-    static const char *const seeds[] = {
-        "image\tseeds\tscan\na.nii.gz\tb.nii.gz\t1\nc d.nii\t\t2\n",
-        "\xef\xbb\xbfimage\tname\r\n\r\nx.nii\t\"quoted\\t\"\r\n",
-    };
-    if (number >= (int)(sizeof seeds / sizeof seeds[0])) return 0;
-    const size_t n = strlen(seeds[number]);
-    if (n > capacity) return 0;
-    memcpy(bytes, seeds[number], n);
-    return n;
-}
+FUZZ_TEXTS("image\tseeds\tscan\na.nii.gz\tb.nii.gz\t1\nc d.nii\t\t2\n",
+           "\xef\xbb\xbfimage\tname\r\n\r\nx.nii\t\"quoted\\t\"\r\n")

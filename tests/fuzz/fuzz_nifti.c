@@ -1,12 +1,11 @@
 /* Fuzz target: the NIfTI reader on a file in memory, then the header that an output would get. */
 #include "tests/fuzz/fuzz.h"
 
-#include "io/format.h"
 #include "io/nifti/nifti_extensions.h"
+#include "tests/fuzz/fuzz_volume.h"
 #include "tests/unit/nifti_made.h"
 
 #include <stdio.h>
-#include <zlib.h>
 
 enum { MEMORY = 16 << 20 };
 
@@ -85,17 +84,6 @@ size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
     if (seeds[number].extended) made_extend(&m, 32, 6);
     if (seeds[number].extended) made_extend(&m, 16, 4);
     made_file(&file, &m);
-    if (!seeds[number].gz) {
-        if (file.size > capacity) return 0;
-        memcpy(bytes, file.bytes, file.size);
-        return file.size;
-    }
-    z_stream z = {.next_in = file.bytes,
-                  .avail_in = (unsigned)file.size,
-                  .next_out = bytes,
-                  .avail_out = (unsigned)capacity};
-    if (deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return 0;
-    const int result = deflate(&z, Z_FINISH);
-    deflateEnd(&z);
-    return result == Z_STREAM_END ? z.total_out : 0;
+    return seeds[number].gz ? fuzz_deflate(bytes, capacity, file.bytes, file.size, true)
+                            : fuzz_put(bytes, capacity, file.bytes, file.size);
 }

@@ -3,8 +3,6 @@
 
 #include "tests/fuzz/fuzz_volume.h"
 
-#include <string.h>
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     fuzz_read(&lob_format_nrrd, "fuzz.seg.nrrd", bytes, size, false, LOB_FRAME_UNSAID);
@@ -14,12 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     return 0;
 }
 
-/* Headers, and the voxels that follow: so many bytes of 0 to 6. */
-static const struct {
-    const char *header;
-    size_t voxels;
-    bool gz;
-} seeds[] = {
+static const fuzz_head seeds[] = {
     {"NRRD0004\n# a comment\ntype: short\ndimension: 3\nspace: left-posterior-superior\n"
      "sizes: 5 4 3\nspace directions: (0.5,0,0) (0,-0.5,0) (0.1,0,2)\n"
      "kinds: domain domain domain\nendian: little\nencoding: raw\nspace origin: (1,2,-3)\n"
@@ -53,15 +46,6 @@ static const struct {
 
 size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
 {
-    uint8_t voxels[512];
     if (number >= (int)(sizeof seeds / sizeof seeds[0])) return 0;
-    const size_t head = strlen(seeds[number].header), n = seeds[number].voxels;
-    for (size_t i = 0; i < n; i++) voxels[i] = (uint8_t)(i % 7);
-    if (head + 2 * n + 64 > capacity) return 0;
-    memcpy(bytes, seeds[number].header, head);
-    if (!seeds[number].gz) {
-        memcpy(bytes + head, voxels, n);
-        return head + n;
-    }
-    return head + fuzz_deflate(bytes + head, capacity - head, voxels, n, true);
+    return fuzz_put_head(bytes, capacity, &seeds[number], true);
 }

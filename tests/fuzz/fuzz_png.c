@@ -3,7 +3,6 @@
 
 #include "tests/fuzz/fuzz_volume.h"
 
-#include <string.h>
 #include <zlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -4,7 +4,6 @@
 #include "tools/table/point_file.h"
 
 #include <math.h>
-#include <string.h>
 
 static void check_points(const lob_points *all)
 {
@@ -34,23 +33,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     return 0;
 }
 
-size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
-{
-    static const char *const seeds[] = {
-        "{\"markups\": [{\"type\": \"Fiducial\", \"coordinateSystem\": \"LPS\", "
-        "\"coordinateUnits\": \"mm\", \"controlPoints\": [{\"id\": \"1\", \"label\": \"F-1\", "
-        "\"position\": [1.5, -2e1, 3], \"positionStatus\": \"defined\"}, {\"label\": \"2\", "
-        "\"position\": [0, 0, 0]}]}]}",
-        "# Markups fiducial file version = 4.11\n# CoordinateSystem = LPS\n"
-        "vtkMRMLMarkupsFiducialNode_0,1.5,-2,3,0,0,0,1,1,1,0,F-1,,vtkMRMLScalarVolumeNode1\n"
-        "1,4,5,6,0,0,0,1,1,1,0,2,,\n",
-        "x\ty\tz\tlabel\tradius\r\n1\t-2.5\t3e0\t2\t4\r\n\r\n0\t0\t0\t1\t0\r\n",
-        "\xef\xbb\xbfi,j,k\n1,2,3\n4,5,6",
-        "label,x,y,z,x_mm,y_mm,z_mm\n1,2,3,4,5,6,7\n",
-    };
-    if (number >= (int)(sizeof seeds / sizeof seeds[0])) return 0;
-    const size_t n = strlen(seeds[number]);
-    if (n > capacity) return 0;
-    memcpy(bytes, seeds[number], n);
-    return n;
-}
+FUZZ_TEXTS("{\"markups\": [{\"type\": \"Fiducial\", \"coordinateSystem\": \"LPS\", "
+           "\"coordinateUnits\": \"mm\", \"controlPoints\": [{\"id\": \"1\", \"label\": \"F-1\", "
+           "\"position\": [1.5, -2e1, 3], \"positionStatus\": \"defined\"}, {\"label\": \"2\", "
+           "\"position\": [0, 0, 0]}]}]}",
+           "# Markups fiducial file version = 4.11\n# CoordinateSystem = LPS\n"
+           "vtkMRMLMarkupsFiducialNode_0,1.5,-2,3,0,0,0,1,1,1,0,F-1,,vtkMRMLScalarVolumeNode1\n"
+           "1,4,5,6,0,0,0,1,1,1,0,2,,\n",
+           "x\ty\tz\tlabel\tradius\r\n1\t-2.5\t3e0\t2\t4\r\n\r\n0\t0\t0\t1\t0\r\n",
+           "\xef\xbb\xbfi,j,k\n1,2,3\n4,5,6", "label,x,y,z,x_mm,y_mm,z_mm\n1,2,3,4,5,6,7\n")

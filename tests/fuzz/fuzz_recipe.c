@@ -4,7 +4,6 @@
 #include "tools/recipe/recipe.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Words of a line as one that can be typed, malloc'ed. */
 static char *typed(char *const *words, int count)
@@ -69,18 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     return 0;
 }
 
-size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
-{
-    static const char *const seeds[] = {
-        "# Grow, then keep\ngrowcut {image} {seeds} -o @grown --max-mm {reach=30}\n",
-        "lobule components @grown -o \"{out}\" --equal \\\n  --largest 1\n",
-        "convert 'a b' \"c \\\" \\\\ {d}\" e\\ f\\#g # h\r\nconvert '' \"\" {x=}{x}y{z=a b}\n",
-        "info '{no}' \\{no} a#b ~a\\~ \\\n\\\n c\n\n\n#\n#x\nstats --range={low=-1},{high}",
-        "run 'it'\\''s' \"\\$\\`\"",
-    };
-    if (number >= (int)(sizeof seeds / sizeof seeds[0])) return 0;
-    const size_t n = strlen(seeds[number]);
-    if (n > capacity) return 0;
-    memcpy(bytes, seeds[number], n);
-    return n;
-}
+FUZZ_TEXTS("# Grow, then keep\ngrowcut {image} {seeds} -o @grown --max-mm {reach=30}\n",
+           "lobule components @grown -o \"{out}\" --equal \\\n  --largest 1\n",
+           "convert 'a b' \"c \\\" \\\\ {d}\" e\\ f\\#g # h\r\nconvert '' \"\" {x=}{x}y{z=a b}\n",
+           "info '{no}' \\{no} a#b ~a\\~ \\\n\\\n c\n\n\n#\n#x\nstats --range={low=-1},{high}",
+           "run 'it'\\''s' \"\\$\\`\"")

@@ -6,7 +6,6 @@
 #include "tools/recipe/recipe.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Is this the line's command with its arguments? */
 static void check_words(char *const *words, int count, const lob_past_line *line)
@@ -68,27 +67,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 #define OF  "\"tool\":\"lobule\",\"version\":\"0.1.0\",\"folder\":\"/a\","
 #define END "\"outcome\":{\"exit_code\":0,\"message\":\"\"},"
 
-size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
-{
-    static const char *const seeds[] = {
-        "{" OF
-        "\"command\":\"growcut\",\"arguments\":[\"a b.nii\",\"k's.nii\",\"-o\",\"l.img\"]," END
-        "\"inputs\":[{\"role\":\"IMAGE\",\"path\":\"a b.nii\",\"sha256\":" SUM "}],"
-        "\"outputs\":[{\"role\":\"output\",\"path\":\"l.img\",\"sha256\":" SUM
-        ",\"second_file\":{\"path\":\"l.hdr\",\"sha256\":" SUM "}}],"
-        "\"options\":{\"rule\":\"strength\",\"max_mm\":\"3mm\",\"range\":[0,1]}}\n",
-        "{" OF "\"command\":\"run\",\"arguments\":[]," END
-        "\"inputs\":[{\"role\":\"RECIPE\",\"path\":\"x.recipe\"},{\"role\":\"IMAGE\",\"path\":\"@"
-        "m\"}],"
-        "\"outputs\":[],\"results\":{\"lines\":["
-        "{\"command\":\"labels\",\"arguments\":[\"l\\udcff\\ud83d\\ude00\\\\udc80.nii\",\"\"],"
-        "\"options\":{}},{\"command\":\"lobule\",\"arguments\":[\"# {x}\"],\"options\":{}}]}}",
-        "{" OF "\"command\":\"info\",\"outcome\":{\"exit_code\":66,\"message\":\"a.nii: gone\"},"
-        "\"inputs\":[],\"outputs\":[]}",
-    };
-    if (number >= (int)(sizeof seeds / sizeof seeds[0])) return 0;
-    const size_t n = strlen(seeds[number]);
-    if (n > capacity) return 0;
-    memcpy(bytes, seeds[number], n);
-    return n;
-}
+FUZZ_TEXTS(
+    "{" OF "\"command\":\"growcut\",\"arguments\":[\"a b.nii\",\"k's.nii\",\"-o\",\"l.img\"]," END
+    "\"inputs\":[{\"role\":\"IMAGE\",\"path\":\"a b.nii\",\"sha256\":" SUM "}],"
+    "\"outputs\":[{\"role\":\"output\",\"path\":\"l.img\",\"sha256\":" SUM
+    ",\"second_file\":{\"path\":\"l.hdr\",\"sha256\":" SUM "}}],"
+    "\"options\":{\"rule\":\"strength\",\"max_mm\":\"3mm\",\"range\":[0,1]}}\n",
+    "{" OF "\"command\":\"run\",\"arguments\":[]," END
+    "\"inputs\":[{\"role\":\"RECIPE\",\"path\":\"x.recipe\"},{\"role\":\"IMAGE\",\"path\":\"@"
+    "m\"}],"
+    "\"outputs\":[],\"results\":{\"lines\":["
+    "{\"command\":\"labels\",\"arguments\":[\"l\\udcff\\ud83d\\ude00\\\\udc80.nii\",\"\"],"
+    "\"options\":{}},{\"command\":\"lobule\",\"arguments\":[\"# {x}\"],\"options\":{}}]}}",
+    "{" OF "\"command\":\"info\",\"outcome\":{\"exit_code\":66,\"message\":\"a.nii: gone\"},"
+    "\"inputs\":[],\"outputs\":[]}")

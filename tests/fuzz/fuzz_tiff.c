@@ -3,8 +3,6 @@
 
 #include "tests/fuzz/fuzz_volume.h"
 
-#include <string.h>
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     fuzz_read(&lob_format_tiff, "fuzz.tif", bytes, size, false, LOB_FRAME_UNSAID);

@@ -1,11 +1,12 @@
 /* Reading a volume out of any bytes, for fuzz targets. */
 #include "tests/fuzz/fuzz_volume.h"
 
+#include "tests/fuzz/fuzz.h"
+
 #include "volumes/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 enum { MEMORY = 16 << 20 };
@@ -13,11 +14,6 @@ enum { MEMORY = 16 << 20 };
 static void count_field(void *user, const char *name, const char *value)
 {
     *(size_t *)user += strlen(name) + strlen(value);
-}
-
-static void check(bool holds)
-{
-    if (!holds) __builtin_trap();
 }
 
 /* Names in order, each of them text. */
@@ -90,4 +86,14 @@ size_t fuzz_deflate(uint8_t *out, size_t capacity, const uint8_t *bytes, size_t 
     const int result = deflate(&z, Z_FINISH);
     deflateEnd(&z);
     return result == Z_STREAM_END ? z.total_out : 0;
+}
+
+size_t fuzz_put_head(uint8_t *out, size_t capacity, const fuzz_head *head, bool gzip)
+{
+    uint8_t voxels[1024];
+    const size_t n = fuzz_put(out, capacity, head->header, strlen(head->header));
+    for (size_t i = 0; i < head->voxels; i++) voxels[i] = (uint8_t)(i % 7);
+    if (n + 2 * head->voxels + 64 > capacity) return 0;
+    return n + (head->compressed ? fuzz_deflate(out + n, capacity - n, voxels, head->voxels, gzip)
+                                 : fuzz_put(out + n, capacity - n, voxels, head->voxels));
 }

@@ -15,4 +15,15 @@ void fuzz_read(const lob_format *format, const char *name, const uint8_t *bytes,
  * room. */
 size_t fuzz_deflate(uint8_t *out, size_t capacity, const uint8_t *bytes, size_t n, bool gzip);
 
+/* A header, and how many voxels follow it, bytes of 0 to 6. */
+typedef struct {
+    const char *header;
+    size_t voxels;
+    bool compressed;
+} fuzz_head;
+
+/* Put both there, compressed voxels as gzip or as a zlib stream. Returns how many bytes, 0 where
+ * there is no room. */
+size_t fuzz_put_head(uint8_t *out, size_t capacity, const fuzz_head *head, bool gzip);
+
 #endif

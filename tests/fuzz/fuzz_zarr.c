@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void put_file(const char *folder, const char *name, const uint8_t *bytes, size_t size)
 {
