@@ -6,10 +6,10 @@
 #include "io/nifti/nifti_extensions.h"
 #include "io/nifti/nifti_files.h"
 #include "io/nifti/nifti_pair.h"
-#include "io/nifti/nifti_voxels.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,11 +163,39 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
     return LOB_OK;
 }
 
-/* Interleaved colours to planes. */
+/*
+ * n x87 extended numbers, 10 bytes in 16, to float64 in place. The format does not say what
+ * float128 is; these are what writers on PCs store.
+ */
+static void narrow_extended(unsigned char *raw, int64_t n, bool swapped)
+{
+    for (int64_t i = 0; i < n; i++) {
+        unsigned char in[10]; /* least significant byte first */
+        for (int b = 0; b < 10; b++) in[b] = raw[16 * i + (swapped ? 15 - b : b)];
+        uint64_t mantissa = 0;
+        for (int b = 7; b >= 0; b--) mantissa = mantissa << 8 | in[b];
+        const int biased = (in[9] & 0x7f) << 8 | in[8];
+        double value;
+        if (biased == 0x7fff) /* the top bit is always set and says nothing */
+            value = mantissa << 1 ? (double)NAN : (double)INFINITY;
+        else
+            value = ldexp((double)mantissa, biased - 16383 - 63);
+        if (in[9] & 0x80) value = -value;
+        memcpy(raw + 8 * i, &value, sizeof value);
+    }
+}
+
+/* Interleaved colours to planes, which do not overlap them. */
+static void split(unsigned char *planes, const unsigned char *raw, int64_t voxels, int channels)
+{
+    for (int c = 0; c < channels; c++)
+        for (int64_t i = 0; i < voxels; i++) planes[c * voxels + i] = raw[i * channels + c];
+}
+
 static unsigned char *planes_of(const unsigned char *raw, int64_t voxels, int channels)
 {
     unsigned char *planes = lob_voxel_memory(voxels * channels);
-    if (planes) lob_nifti_split(planes, raw, voxels, channels);
+    if (planes) split(planes, raw, voxels, channels);
     return planes;
 }
 
@@ -179,7 +207,7 @@ static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *
     const size_t bytes = (size_t)(h->frame_bytes * h->vectors);
     out->data = raw;
     if (h->type->word == 16) {
-        lob_nifti_narrow_extended(raw, voxels * h->vectors, h->swapped);
+        narrow_extended(raw, voxels * h->vectors, h->swapped);
         void *fitted = realloc(raw, bytes / 2);
         if (fitted) out->data = fitted;
     } else if (h->swapped) {
@@ -297,12 +325,12 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
         const uint64_t at = (uint64_t)(z * p->plane) * type->bytes;
         LOB_TRY(fetch_stored(p, raw, v, at, bytes, error));
         if (type->word == 16) {
-            lob_nifti_narrow_extended(raw, voxels, p->h.swapped);
+            narrow_extended(raw, voxels, p->h.swapped);
             memcpy(out, raw, made);
         } else if (p->h.swapped) {
             lob_swap_words(raw, bytes, type->word);
         }
-        if (type->channels > 1) lob_nifti_split(out, raw, voxels, type->channels);
+        if (type->channels > 1) split(out, raw, voxels, type->channels);
         if (p->outgrows) lob_input_unload(p->from.image);
     }
     return LOB_OK;

@@ -217,7 +217,7 @@ void lob_batch_row_fill(lob_batch_row *row, const lob_session *s, const cJSON *r
         if (number_in(line, bytes) > most) most = number_in(line, bytes);
         add_unnamed(row, cJSON_GetObjectItemCaseSensitive(line, "inputs"), number++);
     }
-    row->memory = s->memory.most_held + (int64_t)most;
+    row->memory = s->most_held + (int64_t)most;
     if (!report) return;
     take_sums(&row->inputs, cJSON_GetObjectItemCaseSensitive(report, "inputs"));
     take_sums(&row->outputs, cJSON_GetObjectItemCaseSensitive(report, "outputs"));

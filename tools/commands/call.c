@@ -120,11 +120,11 @@ static void put_failure(lob_session *s, lob_status st)
     const char *const try = advice[s->error.hint];
     if (st == LOB_ENOMEM && s->max_memory > 0 && !s->command->runs_others) {
         lob_bytes_text(given, s->max_memory);
-        if (s->memory.held == 0) /* a second attempt has released it */
+        if (s->held == 0) /* a second attempt has released it */
             snprintf(limit, sizeof limit, " (--max-memory is %s)", given);
         else
             snprintf(limit, sizeof limit, " (--max-memory is %s, of which %s are in use)", given,
-                     lob_bytes_text(held, s->memory.held));
+                     lob_bytes_text(held, s->held));
     }
     lob_error_line(line, sizeof line, &s->error);
     snprintf(s->failure, sizeof s->failure, "%s%s%s%s", line, try ? "; " : "", try ? try : "",
@@ -264,7 +264,6 @@ static lob_status prepare(lob_session *s, bool *skip)
         return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
     if (s->threads > s->context.threads && !outermost)
         lob_session_note(s, "%d of %d threads can be made here", s->context.threads, s->threads);
-    s->memory.limit = s->max_memory;
     if (s->host && s->host->held) lob_session_hold(s, s->host->held(s));
     return LOB_OK;
 }

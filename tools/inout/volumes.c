@@ -1,7 +1,6 @@
 /* Reading and writing files, and the way to a recipe's memory. */
 #include "tools/inout/volumes.h"
 
-#include "io/passing.h"
 #include "io/platform.h"
 #include "io/png.h"
 #include "tools/inout/ahead.h"
@@ -123,7 +122,7 @@ void lob_session_forget(lob_session *s)
     lob_watch_forget(s);
     while (cJSON_GetArraySize(s->inputs) > 0) cJSON_DeleteItemFromArray(s->inputs, 0);
     s->error = (lob_error){.text = ""};
-    lob_session_give(s, s->memory.held);
+    lob_session_give(s, s->held);
     if (s->host && s->host->spare) s->host->spare(s);
     if (s->host && s->host->held) lob_session_hold(s, s->host->held(s));
 }

@@ -3,7 +3,6 @@
 
 #include "tools/inout/outputs.h"
 #include "tools/session/session.h"
-#include "tools/session/watcher.h"
 #include "volumes/lists.h"
 
 #include <stdlib.h>
@@ -182,7 +181,7 @@ static void end(lob_session *s, lob_status status, const cJSON *report)
     const bool failed = status != LOB_OK && status != LOB_EDIFFER;
     line->status = status;
     line->report = report ? cJSON_Duplicate(report, true) : NULL;
-    if (s->memory.most_held > run->memory.most_held) run->memory.most_held = s->memory.most_held;
+    if (s->most_held > run->most_held) run->most_held = s->most_held;
     for (int i = 0; i < s->stages; i++) lob_session_add(run, s->stage[i].name, s->stage[i].seconds);
     if (failed)
         lob_fail_file(&run->error, status, s->host->place, "%s: %s", s->command->name, s->failure);

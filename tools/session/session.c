@@ -1,11 +1,11 @@
 /* What every command may ask of its session. */
 #include "tools/session/session.h"
 
-#include "io/formats.h"
 #include "tools/platform/process.h"
 #include "tools/session/host.h"
 #include "tools/session/session_print.h"
 #include "tools/session/watcher.h"
+#include "volumes/bytes.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -138,30 +138,33 @@ int64_t lob_voxel_bytes(const lob_volume *volume)
 }
 
 /* What is left of --max-memory is what the next stage may take; 0 would stand for no limit. */
-static void tell_left(lob_session *s)
+void lob_session_hold(lob_session *s, int64_t bytes)
 {
-    if (s->max_memory == 0) return;
-    const int64_t left = lob_allowance_left(&s->memory);
-    s->context.max_memory = left > 0 ? left : 1;
+    s->held += bytes;
+    if (s->held > s->most_held) s->most_held = s->held;
+    if (s->max_memory != 0)
+        s->context.max_memory = s->held < s->max_memory ? s->max_memory - s->held : 1;
 }
 
 lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name)
 {
-    LOB_TRY(lob_allowance_take(&s->memory, bytes, name, &s->error));
-    tell_left(s);
+    const int64_t left = s->held < s->max_memory ? s->max_memory - s->held : 0;
+    if (bytes < 0)
+        return lob_fail_file(&s->error, LOB_ENOMEM, name,
+                             "needs more memory than can be addressed");
+    if (s->max_memory != 0 && bytes > left) {
+        char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
+        lob_bytes_texts(need, bytes, have, left);
+        return lob_fail_file(&s->error, LOB_ENOMEM, name,
+                             "needs %s of memory, and --max-memory leaves %s for it", need, have);
+    }
+    lob_session_hold(s, bytes);
     return LOB_OK;
-}
-
-void lob_session_hold(lob_session *s, int64_t bytes)
-{
-    lob_allowance_hold(&s->memory, bytes);
-    tell_left(s);
 }
 
 void lob_session_give(lob_session *s, int64_t bytes)
 {
-    lob_allowance_release(&s->memory, bytes);
-    tell_left(s);
+    lob_session_hold(s, -bytes);
 }
 
 void *lob_session_array(lob_session *s, int64_t count, size_t each, const char *name)

@@ -10,7 +10,6 @@
 #include "kernels/device/device.h"
 #include "kernels/team/team.h"
 #include "tools/options/options.h"
-#include "tools/session/allowance.h"
 #include "volumes/clock.h"
 
 #include <cjson/cJSON.h>
@@ -151,7 +150,7 @@ struct lob_session {
     bool device_is_lent;        /* it is the recipe's */
     double cpu_s;               /* estimate of what was left to the CPU, of a recipe's lines too */
     lob_device_traffic start_traffic; /* of this thread when the session began */
-    lob_allowance memory;             /* max_memory, and what of it is held */
+    int64_t held, most_held;          /* bytes, of max_memory */
     lob_context context; /* threads, what is left of the memory, device and progress; hand it to the
                             algorithms */
     lob_converted *converted; /* what DICOM has become; of a recipe's lines, its own has it */
