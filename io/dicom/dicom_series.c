@@ -4,7 +4,6 @@
 #include "io/dicom/dicom_header.h"
 #include "io/file.h"
 #include "io/folder.h"
-#include "io/format.h"
 #include "io/platform.h"
 #include "volumes/lists.h"
 #include "volumes/utf8.h"

@@ -1,7 +1,6 @@
 /* An HDF5 data set as a volume, whatever its layout: type, sides, storage, place. */
 #include "io/hdf5/hdf5_parts.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

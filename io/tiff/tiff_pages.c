@@ -7,7 +7,6 @@
 #include "volumes/lists.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Numbers of a file, in its byte order; 0 outside it. */
 typedef struct {

@@ -2,7 +2,6 @@
 #include "kernels/cells/cells_job.h"
 #include "kernels/cells/cells_voxel.h"
 #include "kernels/device/cuda_calls.cuh"
-#include "kernels/device/grid.cuh"
 
 namespace lob::cells
 {

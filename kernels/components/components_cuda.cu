@@ -3,7 +3,6 @@
 
 #include "kernels/device/device_image.cuh"
 #include "kernels/regions/regions_values_cuda.cuh"
-#include "volumes/bytes.h"
 #include "volumes/labels.h"
 
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include "kernels/distance/distance_voxel.h"
 #include "kernels/progress.h"
 
-#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 

@@ -5,7 +5,6 @@
 #include "tests/check_backends/bench.h"
 #include "tests/check_backends/check.h"
 
-#include "kernels/device/device.h"
 #include "kernels/phantom/phantom_random.h"
 
 #include <math.h>

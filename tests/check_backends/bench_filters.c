@@ -5,7 +5,6 @@
  */
 #include "tests/check_backends/bench.h"
 
-#include "kernels/device/device.h"
 #include "kernels/filters/filter_stages.h"
 #include "kernels/phantom/phantom_random.h"
 #include "tests/reference/blur_steps_cuda.h"

@@ -6,7 +6,6 @@
 #include "tests/check_backends/bench.h"
 #include "tests/check_backends/check.h"
 
-#include "kernels/device/device.h"
 #include "tests/reference/gaussian_step_cuda.h"
 
 #include <cuda_runtime_api.h>

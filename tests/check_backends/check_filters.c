@@ -2,7 +2,6 @@
  * on arrays of the device, with little memory; and repeats. */
 #include "tests/check_backends/check.h"
 
-#include "kernels/device/device.h"
 #include "kernels/filters/filter_stages.h"
 #include "tests/reference/filters_case.h"
 

@@ -3,7 +3,6 @@
 
 #include "tests/reference/put_number.h"
 #include "tests/reference/random.h"
-#include "volumes/labels.h"
 
 #include <float.h>
 #include <stdio.h>

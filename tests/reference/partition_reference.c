@@ -2,7 +2,6 @@
 #include "tests/reference/partition_reference.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { LABELS = 256 };
 

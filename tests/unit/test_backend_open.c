@@ -1,7 +1,6 @@
 /* Choosing a backend; on the CPU, and on a GPU where there is one. */
 #include "kernels/arrays.h"
 #include "kernels/backends.h"
-#include "kernels/device/device.h"
 #include "tests/unit/cmocka_test.h"
 
 TEST(the_cpu_is_always_there)

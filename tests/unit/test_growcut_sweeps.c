@@ -1,5 +1,4 @@
 /* GrowCut by sweeps gives the bytes of the tile engine, on rows of several stretches. */
-#include "kernels/backends.h"
 #include "kernels/growcut/cpu/growcut_sweeps.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"

@@ -1,5 +1,4 @@
 /* Reading NIfTI: every type, order, version and container; geometry; frames; what is refused. */
-#include "io/format.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
 #include "tests/unit/nifti_made.h"

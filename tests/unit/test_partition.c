@@ -7,7 +7,6 @@
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/progress_listener.h"
 #include "tests/unit/volume_of.h"
-#include "volumes/labels.h"
 
 static void check_number(const char *what, const char *name, double got, double want)
 {

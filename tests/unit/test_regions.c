@@ -1,12 +1,10 @@
 /* Regions: sums against voxel-by-voxel ones, and what the measures make of them. */
 #include "kernels/regions/regions.h"
 #include "tests/reference/components_case.h"
-#include "tests/reference/components_reference.h"
 #include "tests/reference/put_number.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/volume_of.h"
-#include "volumes/labels.h"
 
 #include <float.h>
 

@@ -1,7 +1,6 @@
 /* Segmenting from strokes: threads, types of strokes, memory, cancelling, plans and corrections. */
 #include "kernels/labels/label_slips.h"
 #include "kernels/plan_number.h"
-#include "kernels/segment/segment_job.h"
 #include "tests/reference/segment_case.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/progress_listener.h"

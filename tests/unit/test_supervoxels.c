@@ -1,5 +1,4 @@
 /* Supervoxels against the reference, at every thread count, and what each must be by itself. */
-#include "kernels/backends.h"
 #include "kernels/supervoxels/supervoxels_plan.h"
 #include "tests/reference/random.h"
 #include "tests/reference/supervoxels_case.h"

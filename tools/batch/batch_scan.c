@@ -3,7 +3,6 @@
 
 #include "tools/batch/batch_row.h"
 #include "tools/commands/commands.h"
-#include "tools/inout/outputs.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"
 

@@ -5,7 +5,6 @@
 #include "tools/commands/doctor_cases.h"
 #include "tools/platform/process.h"
 #include "tools/recipe/recipe_book.h"
-#include "tools/report/report.h"
 #include "tools/session/ranks.h"
 #include "tools/text/json_text.h"
 #include "volumes/version.h"

@@ -1,7 +1,6 @@
 /* lobule info: what a file's header says, as text or JSON, without decoding the voxels. */
 #include "io/dicom/dicom_series.h"
 #include "tools/commands/commands.h"
-#include "tools/report/report.h"
 #include "tools/text/json_text.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
 #include "kernels/register/register.h"
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
-#include "tools/text/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 #include "tools/commands/commands.h"
 #include "tools/recipe/recipe_book.h"
 #include "tools/recipe/recipe_job.h"
-#include "tools/report/report.h"
 #include "tools/report/session_sums.h"
 
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 
 #include "kernels/phantom/phantom.h"
 #include "kernels/refine/refine.h"
-#include "volumes/labels.h"
 
 #include <math.h>
 #include <stdlib.h>

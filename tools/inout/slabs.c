@@ -1,7 +1,6 @@
 /* Reading a volume in slabs with a halo, and writing what is made of them. */
 #include "tools/inout/slabs.h"
 
-#include "io/platform.h"
 #include "tools/session/ranks.h"
 #include "volumes/reorient.h"
 

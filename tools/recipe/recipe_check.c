@@ -3,7 +3,6 @@
 
 #include "io/file.h"
 #include "io/platform.h"
-#include "tools/inout/volumes.h"
 #include "tools/recipe/file_uses.h"
 #include "tools/text/names.h"
 

@@ -2,7 +2,6 @@
 #include "tools/table/label_names_option.h"
 
 #include "io/label_table.h"
-#include "tools/report/session_sums.h"
 
 lob_status lob_label_table_check(lob_session *s, const char *path)
 {

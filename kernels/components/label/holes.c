@@ -7,7 +7,6 @@
 #include "kernels/pair_table.h"
 
 #include <omp.h>
-#include <string.h>
 
 /* Working memory of a thread. */
 typedef struct {

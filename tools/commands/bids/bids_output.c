@@ -8,7 +8,6 @@
 #include "tools/picture/colours.h"
 #include "tools/report/report.h"
 #include "tools/text/path.h"
-#include "tools/text/text.h"
 #include "volumes/labels.h"
 #include "volumes/version.h"
 

@@ -1,5 +1,4 @@
 /* What `lobule carry` tells: report, notes, table and sheet. */
-#include "io/png.h"
 #include "tools/commands/carry/carry_work.h"
 #include "tools/picture/preview_picture.h"
 #include "tools/table/table_file.h"

@@ -1,5 +1,4 @@
 /* lobule carry: labels for a scan from a few scans with finished labels. */
-#include "io/format.h"
 #include "io/png.h"
 #include "tools/commands/carry/carry_work.h"
 #include "tools/commands/commands.h"

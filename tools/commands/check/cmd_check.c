@@ -2,7 +2,6 @@
 #include "tools/commands/check/check_report.h"
 #include "tools/commands/commands.h"
 #include "tools/inout/nifti_readers.h"
-#include "tools/report/report.h"
 #include "tools/text/json_text.h"
 
 #include <math.h>

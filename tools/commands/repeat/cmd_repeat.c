@@ -9,7 +9,6 @@
 #include "tools/platform/process.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/session_sums.h"
-#include "tools/text/text.h"
 #include "volumes/version.h"
 
 #include <errno.h>

@@ -4,7 +4,6 @@
 
 #include "io/file.h"
 #include "io/sha256.h"
-#include "tools/recipe/recipe.h"
 #include "tools/recipe/store.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 /* Checksums of a report against those of files: what was read, and what comes out again. */
-#include "io/file.h"
 #include "io/io.h"
 #include "tools/commands/repeat/repetition.h"
-#include "tools/inout/volumes.h"
 
 #include <stdlib.h>
 #include <string.h>

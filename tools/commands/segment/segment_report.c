@@ -7,7 +7,6 @@
 #include "tools/text/json_text.h"
 
 #include <math.h>
-#include <stdio.h>
 
 void lob_segment_report(lob_session *s, const lob_segment_work *w)
 {

@@ -1,7 +1,6 @@
 /* lobule threshold: label voxels by comparing their values with thresholds, given or chosen. */
 #include "tools/commands/commands.h"
 #include "tools/commands/threshold/threshold_work.h"
-#include "volumes/labels.h"
 
 #include <float.h>
 #include <math.h>
