@@ -243,7 +243,7 @@ def test_errors_of_a_recipe_name_the_argument(tmp_path):
 
 def test_words_and_options_are_the_command_s():
     """Arguments and their words follow the option tables; what is left out is named here."""
-    common = {"series", "spacing", "origin", "print_recipe", "scan", "tile", "label_table", "write_label_table", "label_names", "columns", "device", "threads", "max_memory", "force", "skip_existing", "quiet", "verbose", "report", "provenance",
+    common = {"series", "spacing", "origin", "print_recipe", "plan", "scan", "tile", "label_table", "write_label_table", "label_names", "columns", "device", "threads", "max_memory", "force", "skip_existing", "quiet", "verbose", "report", "provenance",
               "help", "version", "output", "frame", "channel", "bids", "xml", "boutiques"}  # fmt: skip
     other = {  # the command's name for it, or what it has for files alone
         "segment": {"strength": "full", "uncertain": "full", "sheet": "", "seeds": "strokes"},
