@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal, Optional
 
 import numpy as np
 
-from . import _abi
 from ._errors import InputError
 from ._grow import components as number_components
 from ._grow import growcut as grow_seeds

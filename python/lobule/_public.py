@@ -19,7 +19,6 @@ from . import _abi
 from ._errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[Any]

@@ -14,7 +14,7 @@ from ._errors import InputError
 from ._grow import begin
 from ._library import Call, check, library
 from ._public import Options, public
-from ._volumes import DTYPES, LPS, TYPES, choice, dims, held, memory, source, view, volume
+from ._volumes import DTYPES, LPS, TYPES, choice, dims, held, memory, source, view
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
