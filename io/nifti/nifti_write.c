@@ -64,12 +64,13 @@ static lob_status write_content(lob_output *out, content *c, bool gz,
 static double largest_of(const lob_volume *v, int64_t first, int64_t n)
 {
     switch (v->type) {
-#define LARGEST(type, ctype, name, integer, lowest, highest)             \
-    case type: {                                                         \
-        const ctype *const in = (const ctype *)v->data + first;          \
-        ctype max = 0;                                                   \
-        for (int64_t i = 0; i < n; i++) max = in[i] > max ? in[i] : max; \
-        return (double)max;                                              \
+#define LARGEST(type, ctype, name, integer, lowest, highest)                           \
+    case type: {                                                                       \
+        const ctype *const in = (const ctype *)v->data + first;                        \
+        ctype max = 0;                                                                 \
+        _Pragma("omp simd reduction(max : max)") for (int64_t i = 0; i < n; i++) max = \
+            in[i] > max ? in[i] : max;                                                 \
+        return (double)max;                                                            \
     }
         LOB_TYPE_LIST(LARGEST)
 #undef LARGEST

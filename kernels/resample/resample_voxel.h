@@ -126,19 +126,19 @@ LOB_BOTH bool lob_resample_inside(const lob_resample_window *w, const lob_resamp
         uint64_t sum[LOB_RESAMPLE_MAX_LABELS];                                                     \
         int count = 0;                                                                             \
         for (int64_t z = w->first[2]; z <= w->last[2]; z++) {                                      \
-            const uint64_t wz = (uint64_t)(lob_resample_weight(w, map, 2, z) * LOB_RESAMPLE_UNIT); \
             if (map->strokes && !lob_resample_inside(w, map, 2, z)) continue;                      \
+            const uint64_t wz = (uint64_t)(lob_resample_weight(w, map, 2, z) * LOB_RESAMPLE_UNIT); \
             for (int64_t y = w->first[1]; y <= w->last[1]; y++) {                                  \
+                if (map->strokes && !lob_resample_inside(w, map, 1, y)) continue;                  \
                 const uint64_t wy =                                                                \
                     (uint64_t)(lob_resample_weight(w, map, 1, y) * LOB_RESAMPLE_UNIT);             \
                 const ctype *row = from + (z * map->old.ny + y) * map->old.nx;                     \
-                if (map->strokes && !lob_resample_inside(w, map, 1, y)) continue;                  \
                 for (int64_t x = w->first[0]; x <= w->last[0]; x++) {                              \
+                    if (map->strokes && (row[x] == 0 || !lob_resample_inside(w, map, 0, x)))       \
+                        continue;                                                                  \
                     const uint64_t wx =                                                            \
                         (uint64_t)(lob_resample_weight(w, map, 0, x) * LOB_RESAMPLE_UNIT);         \
                     int k = 0;                                                                     \
-                    if (map->strokes && (row[x] == 0 || !lob_resample_inside(w, map, 0, x)))       \
-                        continue;                                                                  \
                     while (k < count && label[k] != row[x]) k++;                                   \
                     if (k == LOB_RESAMPLE_MAX_LABELS) continue;                                    \
                     if (k == count) {                                                              \
