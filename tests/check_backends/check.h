@@ -38,18 +38,6 @@ check_cases check_appearance_cases;
 check_repeats check_appearance_repeats;
 check_bench bench_appearance;
 
-/* Joining basins, and maxima. */
-check_cases check_basins_cases, check_maxima_cases;
-check_repeats check_basins_repeats, check_maxima_repeats;
-
-/* A whole carry, which the context's device alone moves to a GPU. */
-check_cases check_carry_cases;
-check_repeats check_carry_repeats;
-
-/* Cells, by all slots that they need. */
-check_cases check_cells_cases;
-check_repeats check_cells_repeats;
-
 /* Components: the slots components (slabs too) and regions. */
 check_cases check_components_cases, check_components_slabs;
 check_cases check_distance_cases;
@@ -63,10 +51,6 @@ check_bench bench_components, bench_growcut, bench_supervoxels;
 check_cases check_filters_cases;
 check_repeats check_filters_repeats;
 check_bench bench_filters;
-
-/* Warps, and votes of what they moved, which the context's device alone moves to a GPU. */
-check_cases check_fuse_cases;
-check_repeats check_fuse_repeats;
 
 /* Gaussian steps, by the slot for filters. */
 check_cases check_gaussian_cases;
@@ -83,29 +67,41 @@ check_cases check_median_cases;
 check_repeats check_median_repeats;
 check_bench bench_median_steps;
 
-/* Registration, which the context's device alone moves to a GPU. */
-check_cases check_register_cases;
-check_repeats check_register_repeats;
 check_bench bench_register;
-
-/* Resampling. */
-check_cases check_resample_cases;
-check_repeats check_resample_repeats;
-
-/* Segmenting from strokes, by all slots that it needs. */
-check_cases check_segment_cases;
-check_repeats check_segment_repeats;
 
 /* Thresholds: the slot, and denoising by the slot for filters. */
 check_cases check_threshold_cases;
 check_repeats check_threshold_repeats;
 check_bench bench_threshold;
 
+/*
+ * Random cases, for algorithms that need no more; case 48 is run many times.
+ *
+ *   bytes    of a case
+ *   make     makes a case; returns what it is, for messages, until it is freed
+ *   differs  what of a backend's result differs from the CPU's, or NULL; *done: the CPU had one
+ *   slow     a fifth of the repeats will do
+ */
+typedef struct {
+    size_t bytes;
+    const char *(*make)(void *c, uint64_t number);
+    const char *(*differs)(void *c, const lob_backend *backend, const lob_context *context,
+                           bool *done);
+    void (*free)(void *c);
+    bool slow;
+} check_random;
+
+/* Of carry, fuse and register the context's device alone moves the work to a GPU; cells and segment
+ * go by all slots that they need. */
+extern const check_random check_basins, check_carry, check_cells, check_fuse, check_maxima,
+    check_register, check_resample, check_segment;
+
 typedef struct {
     const char *name; /* as the slot in lob_backend */
     check_cases *cases;
     check_repeats *repeats;
-    check_bench *bench; /* NULL in a build without CUDA */
+    check_bench *bench;         /* NULL in a build without CUDA */
+    const check_random *random; /* in the place of cases and repeats; NULL: these are there */
 } check_algorithm;
 
 #endif

@@ -20,24 +20,27 @@ enum { SKIPPED = 77 };
 #endif
 
 static const check_algorithm algorithms[] = {
-    {"appearance",  check_appearance_cases,     check_appearance_repeats,     BENCH(bench_appearance)  },
-    {"basins",      check_basins_cases,         check_basins_repeats,         NULL                     },
-    {"carry",       check_carry_cases,          check_carry_repeats,          NULL                     },
-    {"cells",       check_cells_cases,          check_cells_repeats,          NULL                     },
-    {"components",  check_components_cases,     check_components_repeats,     BENCH(bench_components)  },
-    {"distance",    check_distance_cases,       check_distance_repeats,       BENCH(bench_distance)    },
-    {"filters",     BENCH(check_filters_cases), BENCH(check_filters_repeats), BENCH(bench_filters)     },
-    {"fuse",        check_fuse_cases,           check_fuse_repeats,           NULL                     },
-    {"gaussian",    check_gaussian_cases,       check_gaussian_repeats,       BENCH(bench_gaussian)    },
-    {"growcut",     check_growcut_cases,        check_growcut_repeats,        BENCH(bench_growcut)     },
-    {"labels",      check_labels_cases,         check_labels_repeats,         BENCH(bench_labels)      },
-    {"maxima",      check_maxima_cases,         check_maxima_repeats,         NULL                     },
-    {"median",      BENCH(check_median_cases),  BENCH(check_median_repeats),  BENCH(bench_median_steps)},
-    {"register",    check_register_cases,       check_register_repeats,       BENCH(bench_register)    },
-    {"resample",    check_resample_cases,       check_resample_repeats,       NULL                     },
-    {"segment",     check_segment_cases,        check_segment_repeats,        NULL                     },
-    {"supervoxels", check_supervoxels_cases,    check_supervoxels_repeats,    BENCH(bench_supervoxels) },
-    {"threshold",   check_threshold_cases,      check_threshold_repeats,      BENCH(bench_threshold)   },
+    {"appearance",  check_appearance_cases,     check_appearance_repeats,     BENCH(bench_appearance),   NULL           },
+    {"basins",      NULL,                       NULL,                         NULL,                      &check_basins  },
+    {"carry",       NULL,                       NULL,                         NULL,                      &check_carry   },
+    {"cells",       NULL,                       NULL,                         NULL,                      &check_cells   },
+    {"components",  check_components_cases,     check_components_repeats,     BENCH(bench_components),   NULL           },
+    {"distance",    check_distance_cases,       check_distance_repeats,       BENCH(bench_distance),     NULL           },
+    {"filters",     BENCH(check_filters_cases), BENCH(check_filters_repeats), BENCH(bench_filters),
+     NULL                                                                                                               },
+    {"fuse",        NULL,                       NULL,                         NULL,                      &check_fuse    },
+    {"gaussian",    check_gaussian_cases,       check_gaussian_repeats,       BENCH(bench_gaussian),     NULL           },
+    {"growcut",     check_growcut_cases,        check_growcut_repeats,        BENCH(bench_growcut),      NULL           },
+    {"labels",      check_labels_cases,         check_labels_repeats,         BENCH(bench_labels),       NULL           },
+    {"maxima",      NULL,                       NULL,                         NULL,                      &check_maxima  },
+    {"median",      BENCH(check_median_cases),  BENCH(check_median_repeats),  BENCH(bench_median_steps),
+     NULL                                                                                                               },
+    {"register",    NULL,                       NULL,                         BENCH(bench_register),     &check_register},
+    {"resample",    NULL,                       NULL,                         NULL,                      &check_resample},
+    {"segment",     NULL,                       NULL,                         NULL,                      &check_segment },
+    {"supervoxels", check_supervoxels_cases,    check_supervoxels_repeats,    BENCH(bench_supervoxels),
+     NULL                                                                                                               },
+    {"threshold",   check_threshold_cases,      check_threshold_repeats,      BENCH(bench_threshold),    NULL           },
 };
 
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
@@ -132,11 +135,50 @@ static bool parse(choices *c, int argc, char **argv)
            lob_dims_voxels(c->bench.dims) > 0;
 }
 
+/* A case, so many times; returns how many times it differs. done: adds how often the CPU had a
+ * result. */
+static int run_case(const check_algorithm *a, const lob_backend *backend,
+                    const lob_context *context, uint64_t number, int times, int *done)
+{
+    const check_random *const r = a->random;
+    void *const c = malloc(r->bytes);
+    int failures = 0;
+    if (!c) exit(75);
+    const char *const shape = r->make(c, number);
+    for (int i = 0; i < times; i++) {
+        bool had = false;
+        const char *const what = r->differs(c, backend, context, &had);
+        if (what) printf("%s: %s: %s of %s differ\n", a->name, shape, what, backend->name);
+        failures += what != NULL;
+        *done += had;
+    }
+    if (times > 1) printf("%s: %d repeats of %s: %d differ\n", a->name, times, shape, failures);
+    r->free(c);
+    free(c);
+    return failures;
+}
+
+static int run_cases(const check_algorithm *a, const lob_backend *backend,
+                     const lob_context *context, const choices *c)
+{
+    int failures = 0, done = 0;
+    for (uint64_t i = 0; i < c->cases; i++)
+        failures += run_case(a, backend, context, c->first + i, 1, &done);
+    printf("%s: %llu cases, of which %d had a result, %d differ\n", a->name,
+           (unsigned long long)c->cases, done, failures);
+    const int repeats = a->random->slow ? c->repeats / 5 + 1 : c->repeats;
+    return c->repeats > 0 ? failures + run_case(a, backend, context, 48, repeats, &done) : failures;
+}
+
 /* What was wrong with one algorithm; it is timed only when nothing was. */
 static int check(const check_algorithm *algorithm, const lob_context *context, const choices *c)
 {
     int failures = 0;
     for (const lob_backend *const *b = lob_backends + 1; *b; b++) {
+        if (algorithm->random) {
+            failures += run_cases(algorithm, *b, context, c);
+            continue;
+        }
         failures += algorithm->cases(*b, context, c->first, c->cases);
         if (c->repeats > 0) failures += algorithm->repeats(*b, context, c->repeats);
     }

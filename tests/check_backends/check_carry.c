@@ -63,8 +63,10 @@ static lob_status read_atlas(void *user, int atlas, lob_volume *image, lob_volum
     return LOB_OK;
 }
 
-static void make_case(carry_case *c, uint64_t number, int64_t side)
+static const char *make(void *of, uint64_t number)
 {
+    carry_case *const c = of;
+    const int64_t side = number % LARGE ? SIDE : LARGE_SIDE;
     uint64_t state = number * 2654435761u + 53;
     const uint64_t seed = random_next(&state);
     const double step = 1 + 3 * random_double(&state);
@@ -102,10 +104,12 @@ static void make_case(carry_case *c, uint64_t number, int64_t side)
     snprintf(c->shape, sizeof c->shape, "case %llu: %lld x %lld x %lld, %d atlases%s",
              (unsigned long long)number, (long long)grid.dims.nx, (long long)grid.dims.ny,
              (long long)grid.dims.nz, c->in.count, c->in.strokes ? ", strokes" : "");
+    return c->shape;
 }
 
-static void free_case(carry_case *c)
+static void free_case(void *of)
 {
+    carry_case *const c = of;
     lob_volume_free(&c->scan);
     lob_volume_free(&c->truth);
     lob_volume_free(&c->strokes);
@@ -142,15 +146,17 @@ static bool same_labels(const lob_carry_output *a, const lob_carry_output *b)
     return same;
 }
 
-/* What differs, or NULL; carried: could the CPU carry, and did something come out? */
-static const char *differs(carry_case *c, bool *carried, const lob_context *context)
+/* carried: could the CPU carry, and did something come out? */
+static const char *differs(void *of, const lob_backend *backend, const lob_context *context,
+                           bool *carried)
 {
+    carry_case *const c = of;
     lob_carry_output want, got;
     lob_error error[2] = {{.text = ""}, {.text = ""}};
     const lob_status st = lob_carry(&want, &c->in, &c->options, ON_CPU(context), &error[0]);
     const lob_status found = lob_carry(&got, &c->in, &c->options, context, &error[1]);
     const char *what = NULL;
-    *carried = false;
+    (void)backend;
     if (st != found || strcmp(error[0].text, error[1].text) != 0) {
         what = "status";
         printf("carry: CPU: %d %s; GPU: %d %s\n", (int)st, error[0].text, (int)found,
@@ -171,35 +177,4 @@ static const char *differs(carry_case *c, bool *carried, const lob_context *cont
     return what;
 }
 
-int check_carry_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
-                      uint64_t n)
-{
-    int failures = 0;
-    uint64_t carried = 0;
-    for (uint64_t i = first; i < first + n; i++) {
-        carry_case c;
-        bool could;
-        make_case(&c, i, i % LARGE ? SIDE : LARGE_SIDE);
-        const char *const what = differs(&c, &could, context);
-        carried += could;
-        if (what) printf("carry: %s: %s of %s differ\n", c.shape, what, backend->name);
-        failures += what != NULL;
-        free_case(&c);
-    }
-    printf("carry: %llu cases, of which %llu gave labels, %d differ\n", (unsigned long long)n,
-           (unsigned long long)carried, failures);
-    return failures;
-}
-
-int check_carry_repeats(const lob_backend *backend, const lob_context *context, int repeats)
-{
-    carry_case c;
-    int failures = 0;
-    bool could;
-    (void)backend;
-    make_case(&c, LARGE, LARGE_SIDE);
-    for (int i = 0; i < repeats / 5 + 1; i++) failures += differs(&c, &could, context) != NULL;
-    printf("carry: %d repeats of %s: %d differ\n", repeats / 5 + 1, c.shape, failures);
-    free_case(&c);
-    return failures;
-}
+const check_random check_carry = {sizeof(carry_case), make, differs, free_case, .slow = true};

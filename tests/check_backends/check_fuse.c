@@ -56,8 +56,10 @@ static lob_field random_field(uint64_t *state, const lob_volume *scan)
     return f;
 }
 
-static void make_case(fuse_case *c, uint64_t number, int64_t side)
+static const char *make(void *of, uint64_t number)
 {
+    fuse_case *const c = of;
+    const int64_t side = number % LARGE ? SIDE : LARGE_SIDE;
     static const lob_type label_types[] = {LOB_U8, LOB_I16, LOB_I32};
     uint64_t state = number * 2654435761u + 41;
     *c = (fuse_case){.options = lob_fuse_defaults(), .count = 1 + (int)random_below(&state, MOST)};
@@ -77,10 +79,12 @@ static void make_case(fuse_case *c, uint64_t number, int64_t side)
     snprintf(c->shape, sizeof c->shape, "case %llu: %lld x %lld x %lld, %d atlases, %s",
              (unsigned long long)number, (long long)c->scan.dims.nx, (long long)c->scan.dims.ny,
              (long long)c->scan.dims.nz, c->count, c->there ? "on the GPU" : "in memory");
+    return c->shape;
 }
 
-static void free_case(fuse_case *c)
+static void free_case(void *of)
 {
+    fuse_case *const c = of;
     lob_volume_free(&c->scan);
     for (int a = 0; a < c->count; a++) {
         lob_volume_free(&c->image[a]);
@@ -176,12 +180,13 @@ static const char *fuse(const fuse_case *c, const lob_volume image[], const lob_
     return what;
 }
 
-/* What differs, or NULL. */
-static const char *differs(const fuse_case *c, bool *fused, const lob_context *context)
+static const char *differs(void *of, const lob_backend *backend, const lob_context *context,
+                           bool *fused)
 {
+    const fuse_case *const c = of;
     lob_volume image[MOST], labels[MOST], near;
     const char *what = NULL;
-    *fused = false;
+    (void)backend;
     for (int a = 0; a < c->count; a++) {
         if (!warp(&image[a], c, &c->image[a], &c->field[a], LOB_WARP_VALUES, context) ||
             !warp(&labels[a], c, &c->labels[a], &c->field[a], LOB_WARP_LABELS, context))
@@ -200,35 +205,4 @@ static const char *differs(const fuse_case *c, bool *fused, const lob_context *c
     return what;
 }
 
-int check_fuse_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
-                     uint64_t n)
-{
-    int failures = 0;
-    uint64_t fused = 0;
-    for (uint64_t i = first; i < first + n; i++) {
-        fuse_case c;
-        bool could;
-        make_case(&c, i, i % LARGE ? SIDE : LARGE_SIDE);
-        const char *const what = differs(&c, &could, context);
-        fused += could;
-        if (what) printf("fuse: %s: %s of %s differ\n", c.shape, what, backend->name);
-        failures += what != NULL;
-        free_case(&c);
-    }
-    printf("fuse: %llu cases, of which %llu could be fused, %d differ\n", (unsigned long long)n,
-           (unsigned long long)fused, failures);
-    return failures;
-}
-
-int check_fuse_repeats(const lob_backend *backend, const lob_context *context, int repeats)
-{
-    fuse_case c;
-    int failures = 0;
-    bool could;
-    (void)backend;
-    make_case(&c, LARGE, LARGE_SIDE);
-    for (int i = 0; i < repeats; i++) failures += differs(&c, &could, context) != NULL;
-    printf("fuse: %d repeats of %s: %d differ\n", repeats, c.shape, failures);
-    free_case(&c);
-    return failures;
-}
+const check_random check_fuse = {sizeof(fuse_case), make, differs, free_case};

@@ -19,7 +19,7 @@ typedef struct {
     int64_t count, voxels;    /* count: of basins */
     lob_maxima_options maxima;
     lob_basins_options basins;
-    bool masked;
+    bool masked, of_basins, there; /* there: on the device */
     char shape[80];
 } maxima_case;
 
@@ -60,11 +60,14 @@ static void fill_labels(maxima_case *c, uint64_t *state)
     }
 }
 
-static void make(maxima_case *c, uint64_t number, int64_t side, bool basins)
+static const char *make(maxima_case *c, uint64_t number, bool basins)
 {
+    const int64_t side = number % LARGE ? SIDE : LARGE_SIDE;
     static const lob_type types[] = {LOB_U8, LOB_I16, LOB_F32};
     uint64_t state = number + 5;
     *c = (maxima_case){.image = lob_volume_empty(), .maxima = lob_maxima_defaults()};
+    c->of_basins = basins;
+    c->there = number % 2 == 0;
     c->image.dims = (lob_dims){1 + random_below(&state, side), 1 + random_below(&state, side),
                                random_chance(&state, 20) ? 1 : 1 + random_below(&state, side)};
     c->image.type = types[random_below(&state, 3)];
@@ -97,6 +100,24 @@ static void make(maxima_case *c, uint64_t number, int64_t side, bool basins)
     snprintf(c->shape, sizeof c->shape, "case %llu, %lldx%lldx%lld, %s", (unsigned long long)number,
              (long long)c->image.dims.nx, (long long)c->image.dims.ny, (long long)c->image.dims.nz,
              lob_type_of(c->image.type)->name);
+    return c->shape;
+}
+
+static const char *make_maxima(void *c, uint64_t number)
+{
+    return make(c, number, false);
+}
+
+static const char *make_basins(void *c, uint64_t number)
+{
+    return make(c, number, true);
+}
+
+static void free_case(void *of)
+{
+    maxima_case *const c = of;
+    lob_volume_free(&c->image);
+    lob_volume_free(&c->labels);
 }
 
 /* Where the result of one of the two is to lie, and what it is given. */
@@ -178,69 +199,21 @@ static const char *basins_differ(const maxima_case *c, side s[2])
     return what;
 }
 
-static int differs(const maxima_case *c, bool basins, const lob_backend *backend,
-                   const lob_context *context, lob_place place)
+static const char *differs(void *of, const lob_backend *backend, const lob_context *context,
+                           bool *done)
 {
+    const maxima_case *const c = of;
+    const lob_place place = c->there ? lob_context_place(context) : (lob_place){0};
     side s[2];
     const char *what = "memory";
     const bool begun[] = {begin(&s[0], c, lob_backends[0], ON_CPU(context), (lob_place){0}),
                           begin(&s[1], c, backend, context, place)};
-    if (begun[0] && begun[1]) what = (basins ? basins_differ : maxima_differ)(c, s);
-    if (what)
-        printf("%s: %s: %s differ; CPU: %s; %s: %s\n", basins ? "basins" : "maxima", c->shape, what,
-               s[0].error.text, backend->name, s[1].error.text);
+    if (begun[0] && begun[1]) what = (c->of_basins ? basins_differ : maxima_differ)(c, s);
+    *done = !s[0].error.text[0];
+    if (what) printf("CPU: %s; %s: %s\n", s[0].error.text, backend->name, s[1].error.text);
     for (int k = 0; k < 2; k++) end(&s[k]);
-    return what != NULL;
+    return what;
 }
 
-static int cases(bool basins, const lob_backend *backend, const lob_context *context,
-                 uint64_t first, uint64_t n)
-{
-    int failures = 0;
-    for (uint64_t i = first; i < first + n; i++) {
-        maxima_case c;
-        make(&c, i, i % LARGE ? SIDE : LARGE_SIDE, basins);
-        failures += differs(&c, basins, backend, context,
-                            i % 2 ? (lob_place){0} : lob_context_place(context));
-        lob_volume_free(&c.image);
-        lob_volume_free(&c.labels);
-    }
-    printf("%s: %llu cases, %d differ\n", basins ? "basins" : "maxima", (unsigned long long)n,
-           failures);
-    return failures;
-}
-
-static int repeats(bool basins, const lob_backend *backend, const lob_context *context, int n)
-{
-    maxima_case c;
-    int failures = 0;
-    make(&c, 48, LARGE_SIDE, basins);
-    for (int i = 0; i < n; i++)
-        failures += differs(&c, basins, backend, context, lob_context_place(context));
-    printf("%s: %d repeats of %s: %d differ\n", basins ? "basins" : "maxima", n, c.shape, failures);
-    lob_volume_free(&c.image);
-    lob_volume_free(&c.labels);
-    return failures;
-}
-
-int check_maxima_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
-                       uint64_t n)
-{
-    return cases(false, backend, context, first, n);
-}
-
-int check_maxima_repeats(const lob_backend *backend, const lob_context *context, int n)
-{
-    return repeats(false, backend, context, n);
-}
-
-int check_basins_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
-                       uint64_t n)
-{
-    return cases(true, backend, context, first, n);
-}
-
-int check_basins_repeats(const lob_backend *backend, const lob_context *context, int n)
-{
-    return repeats(true, backend, context, n);
-}
+const check_random check_maxima = {sizeof(maxima_case), make_maxima, differs, free_case};
+const check_random check_basins = {sizeof(maxima_case), make_basins, differs, free_case};

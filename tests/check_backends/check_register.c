@@ -56,8 +56,10 @@ static lob_volume make_scan(uint64_t *state, int64_t side, int flat, double spac
     return v;
 }
 
-static void make_case(register_case *c, uint64_t number, int64_t side)
+static const char *make(void *of, uint64_t number)
 {
+    register_case *const c = of;
+    const int64_t side = number % LARGE ? SIDE : LARGE_SIDE;
     uint64_t state = number * 2654435761u + 29;
     const uint64_t seed = random_next(&state);
     const int flat = random_chance(&state, 30) ? 1 + (int)random_below(&state, 3) : 0;
@@ -81,10 +83,12 @@ static void make_case(register_case *c, uint64_t number, int64_t side)
              (long long)c->fixed.dims.nz, (long long)c->moving.dims.nx,
              (long long)c->moving.dims.ny, (long long)c->moving.dims.nz, c->options.smooth,
              c->options.affine_only ? ", affine" : "", c->mask ? ", mask" : "");
+    return c->shape;
 }
 
-static void free_case(register_case *c)
+static void free_case(void *of)
 {
+    register_case *const c = of;
     lob_volume_free(&c->fixed);
     lob_volume_free(&c->moving);
     free(c->mask);
@@ -105,11 +109,13 @@ static result run(const register_case *c, const lob_context *context)
     return r;
 }
 
-/* What differs, or NULL; whether the CPU could register. */
-static const char *differs(const register_case *c, const lob_context *context, bool *registered)
+static const char *differs(void *of, const lob_backend *backend, const lob_context *context,
+                           bool *registered)
 {
+    const register_case *const c = of;
     result want = run(c, ON_CPU(context)), got = run(c, context);
     const char *what = NULL;
+    (void)backend;
     *registered = want.status == LOB_OK;
     got.stats.working_bytes = want.stats.working_bytes;
     if (want.status != got.status) {
@@ -131,37 +137,4 @@ static const char *differs(const register_case *c, const lob_context *context, b
     return what;
 }
 
-int check_register_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
-                         uint64_t n)
-{
-    int failures = 0;
-    uint64_t registered = 0;
-    for (uint64_t i = first; i < first + n; i++) {
-        register_case c;
-        bool could;
-        make_case(&c, i, i % LARGE ? SIDE : LARGE_SIDE);
-        const char *const what = differs(&c, context, &could);
-        registered += could;
-        if (what) {
-            failures++;
-            printf("register: %s: %s of %s differ\n", c.shape, what, backend->name);
-        }
-        free_case(&c);
-    }
-    printf("register: %llu cases, of which %llu could be registered, %d differ\n",
-           (unsigned long long)n, (unsigned long long)registered, failures);
-    return failures;
-}
-
-int check_register_repeats(const lob_backend *backend, const lob_context *context, int repeats)
-{
-    register_case c;
-    int failures = 0;
-    bool could;
-    (void)backend;
-    make_case(&c, 48, LARGE_SIDE);
-    for (int i = 0; i < repeats / 5 + 1; i++) failures += differs(&c, context, &could) != NULL;
-    printf("register: %d repeats of %s: %d differ\n", repeats / 5 + 1, c.shape, failures);
-    free_case(&c);
-    return failures;
-}
+const check_random check_register = {sizeof(register_case), make, differs, free_case, .slow = true};

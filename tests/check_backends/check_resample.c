@@ -76,8 +76,10 @@ static lob_geometry random_grid(const lob_geometry *near, lob_dims dims, uint64_
     return out;
 }
 
-static void make_case(resample_case *c, uint64_t number, int64_t side)
+static const char *make(void *of, uint64_t number)
 {
+    resample_case *const c = of;
+    const int64_t side = number % LARGE ? SIDE : LARGE_SIDE;
     static const lob_type label_types[] = {LOB_U8, LOB_I16, LOB_I32};
     uint64_t state = number * 2654435761u + 17;
     const lob_resample_method method = (lob_resample_method)random_below(&state, 3);
@@ -104,6 +106,12 @@ static void make_case(resample_case *c, uint64_t number, int64_t side)
              (unsigned long long)number, (long long)like.dims.nx, (long long)like.dims.ny,
              (long long)like.dims.nz, lob_type_of(type)->name, channels, (int)method,
              (long long)c->in.dims.nx, (long long)c->in.dims.ny, (long long)c->in.dims.nz);
+    return c->shape;
+}
+
+static void free_case(void *of)
+{
+    lob_volume_free(&((resample_case *)of)->volume);
 }
 
 static void *run(const lob_backend *backend, const resample_case *c, const lob_context *context)
@@ -118,44 +126,17 @@ static void *run(const lob_backend *backend, const resample_case *c, const lob_c
     return NULL;
 }
 
-/* Does a backend give these bytes? */
-static bool same(const lob_backend *backend, const resample_case *c, const lob_context *context,
-                 const void *want)
+static const char *differs(void *of, const lob_backend *backend, const lob_context *context,
+                           bool *done)
 {
-    void *const got = run(backend, c, context);
-    const bool is_same = want && got && memcmp(want, got, (size_t)c->bytes) == 0;
-    free(got);
-    return is_same;
-}
-
-int check_resample_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
-                         uint64_t n)
-{
-    int failures = 0;
-    for (uint64_t i = first; i < first + n; i++) {
-        resample_case c;
-        make_case(&c, i, i % LARGE ? SIDE : LARGE_SIDE);
-        void *const want = run(lob_backends[0], &c, ON_CPU(context));
-        if (!same(backend, &c, context, want)) {
-            failures++;
-            printf("resample: %s: voxels differ\n", c.shape);
-        }
-        free(want);
-        lob_volume_free(&c.volume);
-    }
-    printf("resample: %llu cases, %d differ\n", (unsigned long long)n, failures);
-    return failures;
-}
-
-int check_resample_repeats(const lob_backend *backend, const lob_context *context, int repeats)
-{
-    resample_case c;
-    int failures = 0;
-    make_case(&c, 48, LARGE_SIDE);
-    void *const want = run(lob_backends[0], &c, ON_CPU(context));
-    for (int i = 0; i < repeats; i++) failures += !same(backend, &c, context, want);
-    printf("resample: %d repeats of %s: %d differ\n", repeats, c.shape, failures);
+    const resample_case *const c = of;
+    void *const want = run(lob_backends[0], c, ON_CPU(context)), *const got =
+                                                                     run(backend, c, context);
+    const bool same = want && got && memcmp(want, got, (size_t)c->bytes) == 0;
+    *done = want != NULL;
     free(want);
-    lob_volume_free(&c.volume);
-    return failures;
+    free(got);
+    return same ? NULL : "voxels";
 }
+
+const check_random check_resample = {sizeof(resample_case), make, differs, free_case};

@@ -7,10 +7,22 @@
 /* Every LARGE-th case has longer sides than the others. */
 enum { SIDE = 24, LARGE = 16, LARGE_SIDE = 64 };
 
-/* What differs between a backend's result and the CPU's, or NULL. */
-static const char *differs(const segment_case *c, const lob_backend *backend,
-                           const lob_context *context)
+static const char *make(void *of, uint64_t number)
 {
+    segment_case *const c = of;
+    segment_case_make(c, number, number % LARGE ? SIDE : LARGE_SIDE);
+    return c->shape;
+}
+
+static void free_case(void *of)
+{
+    segment_case_free(of);
+}
+
+static const char *differs(void *of, const lob_backend *backend, const lob_context *context,
+                           bool *segmented)
+{
+    const segment_case *const c = of;
     lob_segment_output want = {.slice_count = 0}, got = {.slice_count = 0};
     lob_segment_plan plan;
     lob_error want_error = {.text = ""}, got_error = {.text = ""};
@@ -18,6 +30,7 @@ static const char *differs(const segment_case *c, const lob_backend *backend,
         segment_case_run(&want, &plan, c, lob_backends[0], ON_CPU(context), &want_error);
     const lob_status b = segment_case_run(&got, &plan, c, backend, context, &got_error);
     const char *what = NULL;
+    *segmented = a == LOB_OK;
     if (a != b) {
         what = "status";
         printf("segment: %s: CPU: %d %s; %s: %d %s\n", c->shape, (int)a, want_error.text,
@@ -30,31 +43,4 @@ static const char *differs(const segment_case *c, const lob_backend *backend,
     return what;
 }
 
-int check_segment_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
-                        uint64_t n)
-{
-    int failures = 0;
-    for (uint64_t i = first; i < first + n; i++) {
-        segment_case c;
-        segment_case_make(&c, i, i % LARGE ? SIDE : LARGE_SIDE);
-        const char *const what = differs(&c, backend, context);
-        if (what) {
-            failures++;
-            printf("segment: %s: %s differ\n", c.shape, what);
-        }
-        segment_case_free(&c);
-    }
-    printf("segment: %llu cases, %d differ\n", (unsigned long long)n, failures);
-    return failures;
-}
-
-int check_segment_repeats(const lob_backend *backend, const lob_context *context, int repeats)
-{
-    segment_case c;
-    int failures = 0;
-    segment_case_make(&c, 48, LARGE_SIDE);
-    for (int i = 0; i < repeats; i++) failures += differs(&c, backend, context) != NULL;
-    printf("segment: %d repeats of %s: %d differ\n", repeats, c.shape, failures);
-    segment_case_free(&c);
-    return failures;
-}
+const check_random check_segment = {sizeof(segment_case), make, differs, free_case};
