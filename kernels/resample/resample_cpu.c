@@ -196,20 +196,28 @@ static void resample_row(void *out, const void *from, int64_t y, int64_t z,
     }
 }
 
-/* Are all voxels that a row looks at 0? Looked for where rows lie along old ones. */
-static bool reads_zeros(const unsigned char *from, int64_t y, int64_t z,
-                        const lob_resample_map *map, const lob_resample_lines *l, lob_type type)
+/*
+ * Is any voxel that a row looks at not 0? Looked for where rows lie along old ones; else it may be.
+ *
+ *   first, last  in/out  planes along the old axis of z that the row looks at: narrowed to those
+ *                        where one is not 0
+ */
+static bool reads_any(int64_t *first, int64_t *last, const unsigned char *from,
+                      const lob_resample_along *at_y, const lob_resample_map *map,
+                      const lob_resample_lines *l, lob_type type)
 {
-    if (!l->along[0] || l->old[0] != 0 || map->fill != 0) return false;
-    const lob_resample_along *const at_y = &l->along[1][y], *const at_z = &l->along[2][z];
-    const int64_t bytes = (int64_t)lob_type_of(type)->bytes;
-    if (!at_y->inside || !at_z->inside) return true;
-    for (int64_t k = at_z->first; k <= at_z->last; k++)
-        for (int64_t j = at_y->first; j <= at_y->last; j++)
-            if (!lob_all_zero(from + (j * l->stride[1] + k * l->stride[2]) * bytes,
-                              (size_t)(map->old.nx * bytes)))
-                return false;
-    return true;
+    const int64_t bytes = (int64_t)lob_type_of(type)->bytes, planes[2] = {*first, *last};
+    *first = planes[1] + 1;
+    *last = planes[0] - 1;
+    for (int64_t k = planes[0]; k <= planes[1]; k++) {
+        bool any = false;
+        for (int64_t j = at_y->first; j <= at_y->last && !any; j++)
+            any = !lob_all_zero(from + (j * l->stride[1] + k * l->stride[2]) * bytes,
+                                (size_t)(map->old.nx * bytes));
+        if (any && *first > planes[1]) *first = k;
+        if (any) *last = k;
+    }
+    return *first <= *last;
 }
 
 /* The same by majority. */
@@ -218,17 +226,28 @@ static void majority_row(void *out, const void *from, int64_t y, int64_t z,
 {
     const int64_t first = (z * map->dims.ny + y) * map->dims.nx;
     const size_t bytes = lob_type_of(type)->bytes;
-    if (reads_zeros(from, y, z, map, l, type)) {
+    const bool looked = l->along[0] && l->old[0] == 0 && map->fill == 0;
+    int64_t planes[2] = {0, -1};
+    if (looked && l->along[1][y].inside && l->along[2][z].inside) {
+        planes[0] = l->along[2][z].first;
+        planes[1] = l->along[2][z].last;
+    }
+    if (looked && !reads_any(&planes[0], &planes[1], from, &l->along[1][y], map, l, type)) {
         memset((unsigned char *)out + (size_t)first * bytes, 0, (size_t)map->dims.nx * bytes);
         return;
     }
     for (int64_t x = 0; x < map->dims.nx; x++) {
         lob_resample_window w;
         int32_t label = (int32_t)map->fill;
-        if (place(&w, map, l, x, y, z))
+        if (place(&w, map, l, x, y, z)) {
+            if (looked && map->strokes) { /* what is not drawn does not count */
+                w.first[l->old[2]] = planes[0];
+                w.last[l->old[2]] = planes[1];
+            }
             label = type == LOB_U8    ? lob_resample_most_LOB_U8(from, &w, map)
                     : type == LOB_I16 ? lob_resample_most_LOB_I16(from, &w, map)
                                       : lob_resample_most_LOB_I32(from, &w, map);
+        }
         lob_label_put(out, type, first + x, label);
     }
 }
