@@ -14,6 +14,9 @@ static const int64_t STAGING_BYTES = 16 << 20;
 static const int64_t FEW_BYTES = 4096; /* copies this small are not timed */
 static const int64_t DRIVER_BYTES = 64 << 20;
 
+/* A wait is awake for so long: waking up takes as long again, and a call has many short waits. */
+static const double AWAKE_S = 1e-4;
+
 struct lob_device {
     int number, capability, multiprocessors;
     int64_t shared_bytes, total_bytes;
@@ -24,6 +27,7 @@ struct lob_device {
     int64_t block_bytes[LOB_DEVICE_BLOCKS];
     unsigned char *staging[2];   /* pinned */
     cudaEvent_t staged[2];       /* the copy out of or into it has been done */
+    cudaEvent_t reached;         /* of lob_device_wait */
     lob_device_mailbox *mailbox; /* pinned and mapped into the device */
     pthread_mutex_t turn;        /* of lob_device_begin, */
     double turn_s;               /* and when it was */
@@ -156,6 +160,13 @@ static lob_status make_pool(lob_device *device, lob_error *error)
     return LOB_OK;
 }
 
+/* An event that threads wait for asleep. */
+static lob_status make_event(cudaEvent_t *event, lob_error *error)
+{
+    LOB_CUDA(cudaEventCreateWithFlags(event, cudaEventDisableTiming | cudaEventBlockingSync));
+    return LOB_OK;
+}
+
 static lob_status fill_in(lob_device *device, lob_error *error)
 {
     cudaDeviceProp properties;
@@ -175,8 +186,9 @@ static lob_status fill_in(lob_device *device, lob_error *error)
     LOB_CUDA(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
     for (int i = 0; i < 2; i++) {
         LOB_CUDA(cudaMallocHost((void **)&device->staging[i], STAGING_BYTES));
-        LOB_CUDA(cudaEventCreateWithFlags(&device->staged[i], cudaEventDisableTiming));
+        LOB_TRY(make_event(&device->staged[i], error));
     }
+    LOB_TRY(make_event(&device->reached, error));
     LOB_CUDA(
         cudaHostAlloc((void **)&device->mailbox, sizeof *device->mailbox, cudaHostAllocMapped));
     memset((void *)device->mailbox, 0, sizeof *device->mailbox);
@@ -234,6 +246,7 @@ void lob_device_close(lob_device *device)
             if (device->staged[i]) cudaEventDestroy(device->staged[i]);
             if (device->staging[i]) cudaFreeHost(device->staging[i]);
         }
+        if (device->reached) cudaEventDestroy(device->reached);
         if (device->pinned) cudaFreeHost(device->pinned);
         if (device->mailbox) cudaFreeHost((void *)device->mailbox);
         for (int i = 0; i < LOB_DEVICE_BLOCKS; i++) cudaFree(device->block[i]);
@@ -327,7 +340,7 @@ lob_status lob_device_block_take(lob_device *device, lob_device_block block, voi
     *memory = NULL;
     LOB_TRY(lob_device_enter(device, error));
     if (size > device->block_bytes[block]) {
-        LOB_CUDA(cudaStreamSynchronize(device->stream));
+        LOB_TRY(lob_device_wait(device, error));
         LOB_CUDA(cudaFree(device->block[block]));
         device->block[block] = NULL;
         device->block_bytes[block] = 0;
@@ -370,7 +383,7 @@ lob_status lob_device_pinned_take(lob_device *device, void **memory, int64_t siz
     *memory = NULL;
     LOB_TRY(lob_device_enter(device, error));
     if (size > device->pinned_bytes) {
-        LOB_CUDA(cudaStreamSynchronize(device->stream));
+        LOB_TRY(lob_device_wait(device, error));
         if (device->pinned) LOB_CUDA(cudaFreeHost(device->pinned));
         device->pinned = NULL;
         device->pinned_bytes = 0;
@@ -399,6 +412,30 @@ void lob_device_end(lob_device *device)
     pthread_mutex_unlock(&device->turn);
 }
 
+/* ---- waiting ---- */
+
+/* Wait for an event, awake at first; then the core is free for who has work. */
+static lob_status wait_for(cudaEvent_t event, lob_error *error)
+{
+    const double asleep_s = lob_clock_s() + AWAKE_S;
+    cudaError_t result;
+    while ((result = cudaEventQuery(event)) == cudaErrorNotReady)
+        if (lob_clock_s() > asleep_s) {
+            result = cudaEventSynchronize(event);
+            break;
+        }
+    if (result == cudaSuccess) (void)cudaGetLastError(); /* "not ready" would fail a launch */
+    LOB_CUDA(result);
+    return LOB_OK;
+}
+
+lob_status lob_device_wait(lob_device *device, lob_error *error)
+{
+    LOB_TRY(lob_device_enter(device, error));
+    LOB_CUDA(cudaEventRecord(device->reached, device->stream));
+    return wait_for(device->reached, error);
+}
+
 /* ---- copies ---- */
 
 lob_device_traffic lob_device_traffic_here(void)
@@ -414,7 +451,7 @@ lob_status lob_device_upload(lob_device *device, void *to, const void *from, int
     int turn = 0;
     for (int64_t at = 0; at < bytes; at += STAGING_BYTES, turn ^= 1) {
         const size_t n = (size_t)(bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES);
-        LOB_CUDA(cudaEventSynchronize(device->staged[turn]));
+        LOB_TRY(wait_for(device->staged[turn], error));
         memcpy(device->staging[turn], (const unsigned char *)from + at, n);
         LOB_CUDA(cudaMemcpyAsync((unsigned char *)to + at, device->staging[turn], n,
                                  cudaMemcpyHostToDevice, device->stream));
@@ -446,7 +483,7 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
         }
         if (part > 0) {
             const int64_t n = bytes - before < STAGING_BYTES ? bytes - before : STAGING_BYTES;
-            LOB_CUDA(cudaEventSynchronize(device->staged[turn ^ 1]));
+            LOB_TRY(wait_for(device->staged[turn ^ 1], error));
             memcpy((unsigned char *)to + before, device->staging[turn ^ 1], (size_t)n);
         }
     }
@@ -486,13 +523,6 @@ lob_status lob_device_wait_stream(lob_device *device, void *stream, lob_error *e
                               error);
     (void)cudaEventDestroy(given); /* freed once the stream is past it */
     return st;
-}
-
-lob_status lob_device_wait(lob_device *device, lob_error *error)
-{
-    LOB_TRY(lob_device_enter(device, error));
-    LOB_CUDA(cudaStreamSynchronize(device->stream));
-    return LOB_OK;
 }
 
 lob_status lob_device_fill(lob_device *device, void *memory, unsigned char value, int64_t bytes,
