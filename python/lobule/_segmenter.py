@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _abi
+from ._device import GpuImage
 from ._errors import InputError
 from ._grow import begin
 from ._library import Call, check, library
 from ._public import Options, public
 from ._segment import SegmentChoices, choices, suggested, take, tell
-from ._volumes import DTYPES, Held, held, volume
+from ._volumes import DTYPES, Held, held
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,8 @@ class Segmenter:
     the final answer: the labels of segment from the strokes that are there, the same bytes. A further
     change cancels what is on its way. What does not depend on strokes is kept. Any thread may call.
 
-    image        (z, y, x) or (y, x), any kind but arrays on a GPU; with channel_axis several channels
+    image        (z, y, x) or (y, x), any kind; with channel_axis several channels. It stays as it is
+                 until close. Answers about an array on a GPU are such arrays
     labels       the largest label that will be drawn, the background's included
     suggest      after a final answer, where nothing is drawn meanwhile, also look for what is uncertain
                  and name so many slices on which another stroke would help most: doubt tells them.
@@ -57,7 +59,7 @@ class Segmenter:
     **options    background, margin, share, ends, median, whole, far, shape, blur, smooth, edge, passes,
                  coarse, as for segment
 
-    strokes      array of the image's shape, to be read only
+    strokes      numpy array of the image's shape, to be read only
     report       a dict with what was chosen for the last final answer
 
         with lobule.Segmenter(scan, labels=2) as segmenter:
@@ -74,7 +76,9 @@ class Segmenter:
         if labels < 1:
             raise InputError(f"labels is {labels}; it is the largest label, from 1")
         given = {name: value for name, value in options.items() if name in Options.__annotations__}
-        call, of = begin(image, given)
+        call, of = begin(image, given, gpu=True)
+        if call.on_gpu:
+            call.wait()  # until the image is there: the thread computes in another stream
         self.report = call.report
         self._of, self._image, self._told = of, of.described(), call.progress
         kept = ("device", "threads", "max_memory")
@@ -85,8 +89,9 @@ class Segmenter:
         self._largest, shape_of = labels, of.voxels.shape[1:]
         self._painted: Held = held(np.zeros(shape_of, DTYPES[type_of]))
         self._seen: Held = held(np.zeros(shape_of, DTYPES[type_of]))  # what the thread computes with
-        self._drawn = volume(of)
+        self._drawn = of.described()
         self._drawn.data, self._drawn.channels, self._drawn.type = self._seen.address, 1, type_of
+        self._drawn.place = _abi.lob_place()
         self._shown: np.ndarray = of.as_came(self._painted.array)
         self._taken: np.ndarray = of.as_came(self._seen.array)
         self._drawn_at: list[Any] = []  # where they differ
@@ -199,7 +204,10 @@ class Segmenter:
 
         compute = self._compute_labels if what == "labels" else self._compute_doubt
         try:
-            compute(segmenter, Call(**self._call, progress=progress), number)
+            call = Call(**self._call, progress=progress)
+            if isinstance(self._of, GpuImage):
+                call.on_gpu, self._of.call = True, call
+            compute(segmenter, call, number)
         except _Changed:
             return
         except BaseException as raised:  # noqa: BLE001  it is raised where the answer is asked for

@@ -183,6 +183,25 @@ def test_no_transfer_in_the_profile(tmp_path):
     assert max(across) >= TRUTH.size, "of an array in ordinary memory it has the copies"
 
 
+@pytest.mark.parametrize("take", [cupy.asarray, np.asarray], ids=["array on the GPU", "in ordinary memory"])
+def test_a_segmenter_s_answers_are_segment_s(take):
+    """After each stroke, erasure and undo, of a scan that lies there and of one that travels."""
+    slices = np.flatnonzero(SEEDS.any((1, 2)))[::3]
+    steps = [(z, SEEDS[z]) for z in slices] + [(slices[0], 0), (slices[1], 0), (slices[0], SEEDS[slices[0]])]
+    to = {} if take is cupy.asarray else {"device": "cuda"}
+    with lobule.Segmenter(take(IMAGE), int(SEEDS.max()), suggest=2, spacing=SPACING, **to) as segmenter:
+        for z, strokes in steps:
+            segmenter.draw(z, strokes)
+            report = {}
+            wanted = lobule.segment(
+                IMAGE, segmenter.strokes, full=True, suggest=2, spacing=SPACING, device="cpu", report=report
+            )
+            found, doubt = segmenter.labels, segmenter.doubt()
+            assert isinstance(found, type(take(IMAGE)))
+            assert same((found, doubt.uncertain), (wanted.labels, wanted.uncertain))
+            assert doubt.suggested == report["suggested"]
+
+
 def test_work_of_another_stream_is_waited_for():
     """The image is written late, in a stream that does not wait for the default one."""
     wanted = lobule.components(IMAGE, above=900, dtype="int32", device="cpu")
