@@ -2,6 +2,7 @@
 #include "kernels/arrays.h"
 #include "kernels/growcut/cpu/growcut_flood.h"
 #include "kernels/growcut/cpu/growcut_sweeps.h"
+#include "kernels/growcut/growcut_slabs.h"
 #include "kernels/growcut/growcut_voxel.h"
 
 #include <math.h>
@@ -45,7 +46,7 @@ static lob_status grow_with_keys(const lob_growcut_section *section, int key_bit
     lob_growcut_result result = {.overflow = !try_32}, ties = {0};
     lob_growcut_section pass = *section;
     pass.progress_to = section->progress_from;
-    if (key_bits != 64 && lob_growcut_sweeps_fit(section)) {
+    if (key_bits != 64 && !section->slab && lob_growcut_sweeps_fit(section)) {
         next_pass(&pass, section, FIRST_ATTEMPT);
         LOB_TRY(lob_growcut_sweeps(&pass, &result, error));
         *stats = lob_growcut_section_stats(section, &result, 32);
@@ -101,11 +102,36 @@ static lob_status flood(const lob_growcut_section *section, int key_bits, lob_gr
     return LOB_OK;
 }
 
+/* The levels of all slabs: of the planes that are each rank's own. */
+static lob_status scan_slabs(lob_growcut_section *section, uint16_t *span, lob_error *error)
+{
+    const lob_growcut_slab *const slab = section->slab;
+    const lob_volume *const image = section->data.image;
+    lob_levels *const levels = &section->levels;
+    lob_extremes all[LOB_GROWCUT_MAX_CHANNELS];
+    lob_view own = section->view;
+    own.offset += slab->first * own.stride[section->seam_axis];
+    *(section->seam_axis == 2 ? &own.dims.nz : &own.dims.ny) = slab->end - slab->first;
+    lob_levels_extremes(all, levels, &section->data, &own, section->threads);
+    for (int c = 0; c < image->channels; c++)
+        LOB_TRY(lob_extremes_of_team(&all[c], slab->team, image->type, error));
+    int64_t sums[] = {levels->data_voxels, levels->not_finite, !levels->whole};
+    LOB_TRY(lob_team_reduce(slab->team, sums, 3, LOB_TEAM_SUM, error));
+    levels->data_voxels = sums[0];
+    levels->not_finite = sums[1];
+    levels->whole = sums[2] == 0;
+    lob_levels_settle(levels, span, all, image);
+    return LOB_OK;
+}
+
 lob_status lob_growcut_section_begin(lob_growcut_section *section,
-                                     const lob_growcut_options *options)
+                                     const lob_growcut_options *options, lob_error *error)
 {
     uint16_t span[LOB_GROWCUT_MAX_CHANNELS];
-    lob_levels_scan(&section->levels, span, &section->data, &section->view, section->threads);
+    if (section->slab)
+        LOB_TRY(scan_slabs(section, span, error));
+    else
+        lob_levels_scan(&section->levels, span, &section->data, &section->view, section->threads);
     section->rule =
         lob_growcut_rule_of(options, &section->levels, span, section->in->image, &section->view);
     section->cost = lob_growcut_costs(&section->rule);
@@ -116,7 +142,7 @@ lob_status lob_growcut_section_begin(lob_growcut_section *section,
 static lob_status grow_section(lob_growcut_section *section, const lob_growcut_options *options,
                                lob_growcut_stats *stats, lob_error *error)
 {
-    LOB_TRY(lob_growcut_section_begin(section, options));
+    LOB_TRY(lob_growcut_section_begin(section, options, error));
     const lob_status st = (section->rule.kind == LOB_RULE_FLOOD ? flood : grow_with_keys)(
         section, options->key_bits, stats, error);
     free(section->cost);
@@ -127,7 +153,7 @@ static lob_status grow_section(lob_growcut_section *section, const lob_growcut_o
 typedef struct {
     const lob_growcut_section *whole;
     const lob_growcut_options *options;
-    int64_t count;
+    int64_t first, count;
     bool *grown; /* count */
     int at_once; /* each by one thread; 1: one after another, by all threads */
     bool retry;  /* a slice that exceeds its memory is grown later, with fewer at once */
@@ -145,7 +171,8 @@ static lob_status grow_slice(const slices *all, int64_t s, lob_growcut_stats *pa
     const lob_growcut_section *whole = all->whole;
     const int64_t finished = atomic_load(&all->finished), limit = whole->max_memory / all->at_once;
     lob_growcut_section section = *whole;
-    section.view = lob_view_slice(whole->in->image->dims, all->options->slice_axis, s);
+    section.view = lob_view_slice(whole->in->image->dims, all->options->slice_axis, all->first + s);
+    section.seam_axis = 1; /* the slices across x and y have z as their y */
     section.threads = all->at_once > 1 ? 1 : whole->threads;
     section.max_memory = whole->max_memory && limit == 0 ? 1 : limit;
     section.cancelled = &all->stop;
@@ -182,20 +209,21 @@ static void grow_the_rest(slices *all)
 }
 
 /*
- * Grow every slice on its own. With at least as many slices as threads, each thread takes whole
- * slices and an equal part of the memory. Slices that need more are grown afterwards, with half as
- * many at once, and so on.
+ * Grow each of some slices on its own. With at least as many slices as threads, each thread takes
+ * whole slices and an equal part of the memory. Slices that need more are grown afterwards, with
+ * half as many at once, and so on.
  */
 static lob_status grow_slices(const lob_growcut_section *whole, const lob_growcut_options *options,
-                              lob_growcut_stats *stats, lob_error *error)
+                              int64_t first, int64_t end, lob_growcut_stats *stats,
+                              lob_error *error)
 {
-    const lob_dims dims = whole->in->image->dims;
-    const int axis = options->slice_axis;
     slices all = {.whole = whole, .options = options, .stats = stats, .error = error};
-    all.count = axis == 0 ? dims.nx : axis == 1 ? dims.ny : dims.nz;
+    all.first = first;
+    all.count = end - first;
     all.grown = calloc((size_t)all.count, sizeof *all.grown);
     if (!all.grown) return LOB_ENOMEM;
-    all.at_once = all.count >= whole->threads ? whole->threads : 1;
+    /* Ranks take the slices that they share in the same order. */
+    all.at_once = all.count >= whole->threads && !whole->slab ? whole->threads : 1;
     for (; all.at_once > 0 && all.status == LOB_OK; all.at_once /= 2) {
         if (atomic_load(&all.finished) == all.count) break;
         all.retry = all.at_once > 1 && whole->max_memory > 0;
@@ -228,17 +256,38 @@ lob_growcut_section lob_growcut_section_of(const lob_growcut_output *out,
     };
 }
 
-lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *stats,
-                           const lob_growcut_input *in, const lob_growcut_options *options,
-                           const lob_context *context, lob_error *error)
+/* Statistics of slices that each rank has for itself, of all ranks. */
+static lob_status add_stats(lob_growcut_stats *stats, lob_team *team, lob_error *error)
 {
-    lob_error_begin(error);
+    const int size = lob_team_size(team);
+    const lob_growcut_stats mine = *stats;
+    lob_growcut_stats *const all = malloc((size_t)size * sizeof *all);
+    const lob_status st = all ? lob_team_share(team, all, &mine, sizeof mine, error) : LOB_ENOMEM;
+    *stats = (lob_growcut_stats){.fixed_point = true};
+    for (int r = 0; r < size && st == LOB_OK; r++) lob_growcut_stats_add(stats, &all[r]);
+    free(all);
+    return st;
+}
+
+/* Grow a volume, or a slab of it. */
+static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *stats,
+                             const lob_growcut_input *in, const lob_growcut_options *options,
+                             const lob_growcut_slab *slab, const lob_context *context,
+                             lob_error *error)
+{
     LOB_TRY(lob_check_memory(in->place, in->image, in->seeds, error));
     LOB_TRY(lob_growcut_check(in, options, error));
+    const lob_dims dims = in->image->dims;
+    const int axis = options->slice_axis;
+    const int64_t first = axis == 2 && slab ? slab->first : 0;
+    const int64_t end = axis == 0 ? dims.nx : axis == 1 ? dims.ny : slab ? slab->end : dims.nz;
     lob_growcut_section section = lob_growcut_section_of(out, in, options, context);
     lob_growcut_stats sums = {.fixed_point = true};
-    lob_status st = options->slice_axis >= 0 ? grow_slices(&section, options, &sums, error)
-                                             : grow_section(&section, options, &sums, error);
+    section.slab = axis == 2 ? NULL : slab;
+    section.seam_axis = 2;
+    lob_status st = axis >= 0 ? grow_slices(&section, options, first, end, &sums, error)
+                              : grow_section(&section, options, &sums, error);
+    if (st == LOB_OK && axis == 2 && slab) st = add_stats(&sums, slab->team, error);
     if (st == LOB_OK && sums.seeds == 0)
         st = lob_fail(error, LOB_EDATA,
                       "all %lld seed voxels lie outside the mask, the range or the finite values",
@@ -246,5 +295,41 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
     if (stats) *stats = sums;
+    return st;
+}
+
+lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *stats,
+                           const lob_growcut_input *in, const lob_growcut_options *options,
+                           const lob_context *context, lob_error *error)
+{
+    lob_error_begin(error);
+    const lob_status st = grow_input(out, stats, in, options, NULL, context, error);
     return lob_error_end(error, st);
+}
+
+static lob_status grow_slab(const lob_growcut_output *out, lob_growcut_stats *stats,
+                            const lob_growcut_input *in, const lob_growcut_options *options,
+                            const lob_growcut_slab *slab, const lob_context *context,
+                            lob_error *error)
+{
+    const lob_dims dims = in->image->dims;
+    if (options->rule == LOB_RULE_FLOOD && options->slice_axis != 2)
+        return lob_fail(error, LOB_EARG,
+                        "a flood needs the whole volume, or goes slice by slice across z");
+    if (lob_product(dims.nx, dims.ny, 1, 1) > INT32_MAX)
+        return lob_fail(error, LOB_EDATA, "planes have more than 2^31 - 1 voxels");
+    return grow_input(out, stats, in, options, slab, context, error);
+}
+
+lob_status lob_growcut_slabs(const lob_growcut_output *out, lob_growcut_stats *stats,
+                             const lob_growcut_input *in, const lob_growcut_options *options,
+                             const lob_growcut_slab *slab, const lob_context *context,
+                             lob_error *error)
+{
+    if (lob_team_size(slab->team) == 1)
+        return lob_growcut_cpu(out, stats, in, options, context, error);
+    lob_error_begin(error);
+    lob_status st = grow_slab(out, stats, in, options, slab, context, error);
+    st = lob_error_end(error, st);
+    return st == LOB_OK ? LOB_OK : lob_team_agree(slab->team, st, error);
 }

@@ -68,7 +68,7 @@ static lob_status make_parts(lob_grower *g, const lob_context *context)
             p->section.view = lob_view_slice(g->in.image->dims, g->options.slice_axis, i);
         if (p->section.max_memory) p->section.max_memory = 1 + p->section.max_memory / g->count;
         p->wide = g->options.key_bits == 64 || !lob_growcut_try_32_bits(g->in.labels);
-        LOB_TRY(lob_growcut_section_begin(&p->section, &g->options));
+        LOB_TRY(lob_growcut_section_begin(&p->section, &g->options, NULL));
     }
     return LOB_OK;
 }

@@ -109,7 +109,7 @@ static bool is_swept(const wide_case *c)
     lob_growcut_result result = {.overflow = true};
     if (c->options.slice_axis >= 0)
         section.view = lob_view_slice(c->image.dims, c->options.slice_axis, 0);
-    assert_ok(lob_growcut_section_begin(&section, &c->options));
+    assert_ok(lob_growcut_section_begin(&section, &c->options, NULL));
     if (lob_growcut_sweeps_fit(&section)) assert_ok(lob_growcut_sweeps(&section, &result, NULL));
     free(section.cost);
     free(out.labels);

@@ -7,6 +7,7 @@
  *   tiles_state_tmpl.h     keys, tiles and their memory
  *   tiles_fill_tmpl.h      voxels become cells with levels and a first key; seeds are queued
  *   tiles_grow_tmpl.h      tiles are visited until no key falls
+ *   tiles_seams_tmpl.h     of a slab: keys are exchanged with the ranks beside it
  *   tiles_change_tmpl.h    seeds change afterwards, and the growth goes on
  *   tiles_rounds_tmpl.h    in place of that: rounds of the automaton, for options->rounds
  *   tiles_results_tmpl.h   keys become labels, strengths and ties
@@ -51,8 +52,10 @@ typedef struct {
     lob_growcut_rule rule;
     uint32_t *cost; /* lob_growcut_costs of the rule */
     lob_norm norm;
-    int rounds; /* of the automaton; 0: to the fixed point */
-    int tile;   /* voxels along a side, at most */
+    const struct lob_growcut_slab *slab; /* what of it is this rank's own; NULL: all */
+    int seam_axis;                       /* of the view: along it lie a slab's planes */
+    int rounds;                          /* of the automaton; 0: to the fixed point */
+    int tile;                            /* voxels along a side, at most */
     int threads;
     int64_t max_memory;                /* 0: no limit */
     const lob_context *context;        /* to report progress to; NULL: it is not reported */
@@ -112,10 +115,11 @@ lob_growcut_section lob_growcut_section_of(const lob_growcut_output *out,
                                            const lob_growcut_options *options,
                                            const lob_context *context);
 
-/* Scan the levels of its view and make its rule. Its costs are to be freed. LOB_OK or LOB_ENOMEM.
+/* Scan the levels of its view and make its rule. Its costs are to be freed. Returns LOB_OK,
+ * LOB_ENOMEM or, of a slab, what its team does.
  */
 lob_status lob_growcut_section_begin(lob_growcut_section *section,
-                                     const lob_growcut_options *options);
+                                     const lob_growcut_options *options, lob_error *error);
 
 /* What a section says of a result that did not overflow. */
 lob_growcut_stats lob_growcut_section_stats(const lob_growcut_section *section,

@@ -4,6 +4,7 @@
 #include "kernels/growcut/cpu/tiles_grow_tmpl.h"
 #include "kernels/growcut/cpu/tiles_results_tmpl.h"
 #include "kernels/growcut/cpu/tiles_rounds_tmpl.h"
+#include "kernels/growcut/cpu/tiles_seams_tmpl.h"
 
 /* Everything before the growth. engine_free frees what there is, after an error too. */
 static lob_status begin(engine *e, const lob_growcut_section *section, bool reversed,
@@ -21,6 +22,7 @@ static lob_status begin(engine *e, const lob_growcut_section *section, bool reve
     choose_keys(e);
     list_steps(e);
     LOB_TRY(fill(e, result));
+    LOB_TRY(begin_seams(e, error));
     choose_cost_window(e);
     return LOB_OK;
 }
@@ -39,8 +41,10 @@ static lob_status grow_once(const lob_growcut_section *section, bool reversed,
 {
     engine e;
     lob_status st = begin(&e, section, reversed, result, error);
-    if (st == LOB_OK) st = section->rounds ? grow_rounds(&e, result) : grow(&e, error);
+    if (st == LOB_OK)
+        st = section->rounds ? grow_rounds(&e, result, error) : grow_across(&e, error);
     if (st == LOB_OK) finish(&e, result);
+    if (st == LOB_OK) st = add_results(section, result, error);
     engine_free(&e);
     return st;
 }

@@ -58,6 +58,7 @@ static bool queue_seeds(const engine *e, tile *to, const row_part *r, lob_growcu
     const lob_growcut_section *section = e->section;
     const lob_volume *seeds = section->in->seeds;
     const int64_t voxel = lob_view_index(&section->view, r->x, r->y, r->z);
+    const bool own = is_own(e, r);
     uint8_t is_data[MAX_ROW];
     bool known = false;
     for (int64_t i = 0; i < r->n; i++) {
@@ -69,11 +70,11 @@ static bool queue_seeds(const engine *e, tile *to, const row_part *r, lob_growcu
         known = true;
         const path_key key = to->keys[r->cell + i];
         if (!is_data[i] || key == e->unreached) {
-            result->stats.seeds_outside++;
+            result->stats.seeds_outside += own;
             result->overflow |= is_data[i] && start_overflows(e, v);
             continue;
         }
-        result->stats.seeds++;
+        result->stats.seeds += own;
         if (section->rounds) continue; /* then no cell is queued: every cell reads its neighbours */
         const path_key start = key ? key : key_of(e, 0, seed);
         if (!key && (start >= e->unreached || !has_open_neighbour(e, to, r->cell + i))) continue;

@@ -54,6 +54,7 @@ static void write_row(const engine *e, const tile *of, const row_part *r,
     const lob_growcut_section *section = e->section;
     const lob_volume *seeds = section->in->seeds;
     const int64_t voxel = lob_view_index(&section->view, r->x, r->y, r->z);
+    const bool own = is_own(e, r);
     uint8_t is_data[MAX_ROW];
     lob_levels_data_row(is_data, &section->data, &section->view, r->x, r->y, r->z, r->n);
     for (int64_t i = 0; i < r->n; i++) {
@@ -69,7 +70,7 @@ static void write_row(const engine *e, const tile *of, const row_part *r,
         lob_label_put(section->out->labels, seeds->type, v, label);
         if (section->out->strength)
             section->out->strength[v] = label ? lob_growcut_strength(&section->rule, units) : 0.0f;
-        result->stats.reached += label != 0;
+        result->stats.reached += own && label != 0;
         if (label && units > result->largest) result->largest = units;
     }
 }
@@ -80,6 +81,7 @@ static void write_tie_row(const engine *e, const tile *of, const row_part *r,
 {
     const lob_growcut_section *section = e->section;
     const int64_t voxel = lob_view_index(&section->view, r->x, r->y, r->z);
+    const bool own = is_own(e, r);
     for (int64_t i = 0; i < r->n; i++) {
         const int64_t v = voxel + i * section->view.stride[0];
         const path_key key = of->keys[r->cell + i];
@@ -87,7 +89,7 @@ static void write_tie_row(const engine *e, const tile *of, const row_part *r,
             key != 0 && key != e->unreached &&
             label_of(e, key) != lob_label_at(section->out->labels, section->in->seeds->type, v);
         section->out->tie[v] = tie;
-        result->stats.ties += tie;
+        result->stats.ties += own && tie;
     }
 }
 

@@ -9,7 +9,7 @@
 #ifndef LOB_TILES_ROUNDS_TMPL_H
 #define LOB_TILES_ROUNDS_TMPL_H
 
-#include "kernels/growcut/cpu/tiles_state_tmpl.h"
+#include "kernels/growcut/cpu/tiles_seams_tmpl.h"
 
 /*
  * The offers of seeds of strength 1 to the cells of a tile, from its halo too. Their key, 0, does
@@ -87,8 +87,9 @@ static bool run_round(engine *e, const uint8_t *active, uint8_t *changed, bool f
 }
 
 /* Swap the keys, copy them to the halos, and find the tiles where a key may change next. */
-static void end_round(engine *e, uint8_t *active, const uint8_t *changed)
+static lob_status end_round(engine *e, uint8_t *active, uint8_t *changed, lob_error *error)
 {
+    bool any;
     for (int64_t t = 0; t < e->count; t++) {
         tile *of = &e->tile[t];
         path_key *next = of->next;
@@ -96,15 +97,27 @@ static void end_round(engine *e, uint8_t *active, const uint8_t *changed)
         of->next = of->keys;
         of->keys = next;
     }
+    if (e->section->slab) LOB_TRY(exchange(e, &any, changed, error));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers)
     for (int64_t t = 0; t < e->count; t++) {
         active[t] = changed_nearby(e, changed, t);
         if (active[t]) refresh_halo(e, t);
     }
+    return LOB_OK;
+}
+
+/* Has a key changed anywhere in the volume? */
+static lob_status any_rank(const engine *e, bool *any, lob_error *error)
+{
+    int64_t most = *any;
+    if (!e->section->slab) return LOB_OK;
+    LOB_TRY(lob_team_reduce(e->section->slab->team, &most, 1, LOB_TEAM_MAX, error));
+    *any = most != 0;
+    return LOB_OK;
 }
 
 /* As many rounds as are asked for, and one more to find out whether it would change anything. */
-static lob_status grow_rounds(engine *e, lob_growcut_result *result)
+static lob_status grow_rounds(engine *e, lob_growcut_result *result, lob_error *error)
 {
     const size_t count = (size_t)e->count;
     uint8_t *active = malloc(count), *changed = malloc(count);
@@ -112,12 +125,15 @@ static lob_status grow_rounds(engine *e, lob_growcut_result *result)
     if (st == LOB_OK) memset(active, 1, count);
     for (int64_t t = 0; t < e->count; t++)
         memcpy(e->tile[t].next, e->tile[t].keys, (size_t)e->cells * sizeof(path_key));
-    while (st == LOB_OK && run_round(e, active, changed, result->stats.rounds == 0)) {
+    while (st == LOB_OK) {
+        bool any = run_round(e, active, changed, result->stats.rounds == 0);
+        st = any_rank(e, &any, error);
+        if (!any || st != LOB_OK) break;
         result->stats.fixed_point = result->stats.rounds < e->section->rounds;
         if (!result->stats.fixed_point) break;
         result->stats.rounds++;
-        end_round(e, active, changed);
-        if (report_progress(e)) st = LOB_ECANCEL;
+        st = end_round(e, active, changed, error);
+        if (st == LOB_OK && report_progress(e)) st = LOB_ECANCEL;
     }
     free(active);
     free(changed);

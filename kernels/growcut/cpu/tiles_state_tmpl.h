@@ -8,6 +8,7 @@
 #include "kernels/budget.h"
 #include "kernels/growcut/cpu/growcut_tiles.h"
 #include "kernels/growcut/cpu/packed_levels.h"
+#include "kernels/growcut/growcut_slabs.h"
 #include "kernels/growcut/growcut_voxel.h"
 #include "volumes/labels.h"
 #include "volumes/voxel_memory.h"
@@ -83,8 +84,25 @@ typedef struct {
     bool failed;      /* an allocation failed */
 } worker;
 
+/* A key that has fallen, told to the other side of a seam. */
+typedef struct {
+    path_key voxel; /* of the two planes around it */
+    path_key key;
+} seam_key;
+
+/* What two ranks both have: a plane of each. */
+typedef struct {
+    bool is_there;
+    int64_t first;   /* of the two planes, in the view */
+    path_key *known; /* their keys as both sides know them */
+    seam_key *tells; /* what is new here */
+    int64_t told, capacity;
+} seam;
+
 typedef struct {
     const lob_growcut_section *section;
+    seam seam[2];                                /* of a slab: before it, behind it */
+    int64_t seam_plane;                          /* voxels */
     int64_t side[3], tiles[3], pad[3], pitch[3]; /* along the view's axes */
     int64_t cells;                               /* of a tile with its halo */
     int64_t count;                               /* tiles */
@@ -199,6 +217,14 @@ static row_part row_part_of(const engine *e, int64_t t, int64_t j, int64_t k, bo
     r.cell =
         (first - at[0] + e->pad[0]) + (j + e->pad[1]) * e->pitch[1] + (k + e->pad[2]) * e->pitch[2];
     return r;
+}
+
+/* Is a row of the view this rank's own? */
+static bool is_own(const engine *e, const row_part *r)
+{
+    const lob_growcut_slab *const slab = e->section->slab;
+    const int64_t at = e->section->seam_axis == 2 ? r->z : r->y;
+    return !slab || (at >= slab->first && at < slab->end);
 }
 
 /* The side on which the tile lies that owns a halo cell. theirs is in/out: the cell there. */
@@ -354,6 +380,9 @@ static int64_t engine_bytes(const engine *e)
     int64_t bytes = e->count * (e->cells * cell_bytes(e) + apart + (int64_t)sizeof(int64_t)) +
                     e->cells + ((int64_t)e->section->rule.dmax + 1) * entry +
                     e->workers * (int64_t)sizeof(worker);
+    for (int k = 0; k < 2; k++)
+        bytes += e->seam[k].capacity * (int64_t)sizeof *e->seam[k].tells +
+                 (e->seam[k].known ? 2 * e->seam_plane * (int64_t)sizeof *e->seam[k].known : 0);
     for (int64_t t = 0; t < e->made; t++)
         bytes += list_bytes(&e->tile[t].later) + list_bytes(&e->tile[t].inbox);
     for (int w = 0; w < e->workers && e->worker; w++) {
@@ -381,6 +410,10 @@ static void engine_free(engine *e)
         for (int b = 0; b < BUCKETS; b++) list_free(&e->worker[w].bucket[b]);
         for (int s = 0; s < SIDES; s++) list_free(&e->worker[w].mail[s]);
         list_free(&e->worker[w].halo);
+    }
+    for (int k = 0; k < 2; k++) {
+        free(e->seam[k].known);
+        free(e->seam[k].tells);
     }
     free(e->tile);
     free(e->worker);
