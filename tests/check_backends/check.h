@@ -33,54 +33,26 @@ typedef int check_repeats(const lob_backend *backend, const lob_context *context
 /* Print times of results that have just been compared with the CPU's; returns how many differed. */
 typedef int check_bench(const lob_context *context, const bench_options *options);
 
-/* Appearance of strokes, and refining by the backend's slots. */
-check_cases check_appearance_cases;
-check_repeats check_appearance_repeats;
-check_bench bench_appearance;
-
-/* Components: the slots components (slabs too) and regions. */
-check_cases check_components_cases, check_components_slabs;
-check_cases check_distance_cases;
-check_cases check_growcut_cases, check_supervoxels_cases;
-check_repeats check_components_repeats, check_growcut_repeats, check_supervoxels_repeats;
-check_repeats check_distance_repeats;
-check_bench bench_distance;
-check_bench bench_components, bench_growcut, bench_supervoxels;
-
-/* Chains of filters; in a build with CUDA. */
-check_cases check_filters_cases;
-check_repeats check_filters_repeats;
-check_bench bench_filters;
-
-/* Gaussian steps, by the slot for filters. */
-check_cases check_gaussian_cases;
-check_repeats check_gaussian_repeats;
-check_bench bench_gaussian;
-
-/* Label steps. */
-check_cases check_labels_cases;
-check_repeats check_labels_repeats;
-check_bench bench_labels;
-
-/* Median and box, as steps; in a build with CUDA. */
-check_cases check_median_cases;
-check_repeats check_median_repeats;
-check_bench bench_median_steps;
-
-check_bench bench_register;
-
-/* Thresholds: the slot, and denoising by the slot for filters. */
-check_cases check_threshold_cases;
-check_repeats check_threshold_repeats;
-check_bench bench_threshold;
+/* Those of filters and median, and all benchmarks, are in a build with CUDA. Components have the
+ * slots components (slabs too) and regions; gaussian and median are steps of filters; threshold has
+ * denoising too, by the slot for filters. */
+check_cases check_components_cases, check_components_slabs, check_filters_cases,
+    check_gaussian_cases, check_growcut_cases, check_median_cases, check_supervoxels_cases,
+    check_threshold_cases;
+check_repeats check_components_repeats, check_filters_repeats, check_gaussian_repeats,
+    check_growcut_repeats, check_median_repeats, check_supervoxels_repeats, check_threshold_repeats;
+check_bench bench_appearance, bench_components, bench_distance, bench_filters, bench_gaussian,
+    bench_growcut, bench_labels, bench_median_steps, bench_register, bench_supervoxels,
+    bench_threshold;
 
 /*
- * Random cases, for algorithms that need no more; case 48 is run many times.
+ * Random cases, for algorithms that need no more.
  *
- *   bytes    of a case
- *   make     makes a case; returns what it is, for messages, until it is freed
- *   differs  what of a backend's result differs from the CPU's, or NULL; *done: the CPU had one
- *   slow     a fifth of the repeats will do
+ *   bytes     of a case
+ *   make      makes a case; returns what it is, for messages, until it is freed
+ *   differs   what of a backend's result differs from the CPU's, or NULL; *done: the CPU had one
+ *   repeated  number of the case that is run many times
+ *   slow      a fifth of the repeats will do
  */
 typedef struct {
     size_t bytes;
@@ -88,13 +60,14 @@ typedef struct {
     const char *(*differs)(void *c, const lob_backend *backend, const lob_context *context,
                            bool *done);
     void (*free)(void *c);
+    uint64_t repeated;
     bool slow;
 } check_random;
 
-/* Of carry, fuse and register the context's device alone moves the work to a GPU; cells and segment
- * go by all slots that they need. */
-extern const check_random check_basins, check_carry, check_cells, check_fuse, check_maxima,
-    check_register, check_resample, check_segment;
+/* Appearance has refining too; of carry, fuse and register the context's device alone moves the
+ * work to a GPU; cells and segment go by all slots that they need. */
+extern const check_random check_appearance, check_basins, check_carry, check_cells, check_distance,
+    check_fuse, check_labels, check_maxima, check_register, check_resample, check_segment;
 
 typedef struct {
     const char *name; /* as the slot in lob_backend */

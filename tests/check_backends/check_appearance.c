@@ -71,48 +71,31 @@ static const char *differ(const appearance_case *c, const outcome *a, const outc
     return memcmp(a->labels, b->labels, n * sizeof *a->labels) != 0 ? "refined labels" : NULL;
 }
 
-static int check_case(const lob_backend *backend, const lob_context *context,
-                      const appearance_case *c, int *computed)
+static const char *make(void *of, uint64_t number)
 {
+    appearance_case *const c = of;
+    appearance_case_make(c, number, MAX_VOXELS);
+    return c->shape;
+}
+
+static void free_case(void *of)
+{
+    appearance_case_free(of);
+}
+
+static const char *differs(void *of, const lob_backend *backend, const lob_context *context,
+                           bool *computed)
+{
+    const appearance_case *const c = of;
     outcome want = run(lob_backends[0], c, ON_CPU(context)), got = run(backend, c, context);
     const char *what = differ(c, &want, &got);
-    *computed += want.status == LOB_OK && want.refined == LOB_OK;
+    *computed = want.status == LOB_OK && want.refined == LOB_OK;
     if (what)
-        printf("appearance: %s: %s differ (cpu: %s; %s: %s)\n", c->shape, what, want.error.text,
-               backend->name, got.error.text);
+        printf("appearance: cpu: %s; %s: %s\n", want.error.text, backend->name, got.error.text);
     outcome_free(&want);
     outcome_free(&got);
-    return what != NULL;
+    return what;
 }
 
-int check_appearance_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
-                           uint64_t n)
-{
-    int failures = 0, computed = 0;
-    for (uint64_t i = first; i < first + n; i++) {
-        appearance_case c;
-        appearance_case_make(&c, i, MAX_VOXELS);
-        failures += check_case(backend, context, &c, &computed);
-        appearance_case_free(&c);
-    }
-    printf("appearance: %llu cases, %d of them computed, %d differ\n", (unsigned long long)n,
-           computed, failures);
-    return failures;
-}
-
-int check_appearance_repeats(const lob_backend *backend, const lob_context *context, int repeats)
-{
-    appearance_case c;
-    int failures = 0;
-    appearance_case_make(&c, 5, MAX_VOXELS);
-    outcome want = run(lob_backends[0], &c, ON_CPU(context));
-    for (int i = 0; i < repeats; i++) {
-        outcome got = run(backend, &c, context);
-        failures += differ(&c, &want, &got) != NULL;
-        outcome_free(&got);
-    }
-    printf("appearance: %d repeats of %s: %d differ\n", repeats, c.shape, failures);
-    outcome_free(&want);
-    appearance_case_free(&c);
-    return failures;
-}
+const check_random check_appearance = {sizeof(appearance_case), make, differs, free_case,
+                                       .repeated = 5};

@@ -20,27 +20,27 @@ enum { SKIPPED = 77 };
 #endif
 
 static const check_algorithm algorithms[] = {
-    {"appearance",  check_appearance_cases,     check_appearance_repeats,     BENCH(bench_appearance),   NULL           },
-    {"basins",      NULL,                       NULL,                         NULL,                      &check_basins  },
-    {"carry",       NULL,                       NULL,                         NULL,                      &check_carry   },
-    {"cells",       NULL,                       NULL,                         NULL,                      &check_cells   },
-    {"components",  check_components_cases,     check_components_repeats,     BENCH(bench_components),   NULL           },
-    {"distance",    check_distance_cases,       check_distance_repeats,       BENCH(bench_distance),     NULL           },
+    {"appearance",  NULL,                       NULL,                         BENCH(bench_appearance),   &check_appearance},
+    {"basins",      NULL,                       NULL,                         NULL,                      &check_basins    },
+    {"carry",       NULL,                       NULL,                         NULL,                      &check_carry     },
+    {"cells",       NULL,                       NULL,                         NULL,                      &check_cells     },
+    {"components",  check_components_cases,     check_components_repeats,     BENCH(bench_components),   NULL             },
+    {"distance",    NULL,                       NULL,                         BENCH(bench_distance),     &check_distance  },
     {"filters",     BENCH(check_filters_cases), BENCH(check_filters_repeats), BENCH(bench_filters),
-     NULL                                                                                                               },
-    {"fuse",        NULL,                       NULL,                         NULL,                      &check_fuse    },
-    {"gaussian",    check_gaussian_cases,       check_gaussian_repeats,       BENCH(bench_gaussian),     NULL           },
-    {"growcut",     check_growcut_cases,        check_growcut_repeats,        BENCH(bench_growcut),      NULL           },
-    {"labels",      check_labels_cases,         check_labels_repeats,         BENCH(bench_labels),       NULL           },
-    {"maxima",      NULL,                       NULL,                         NULL,                      &check_maxima  },
+     NULL                                                                                                                 },
+    {"fuse",        NULL,                       NULL,                         NULL,                      &check_fuse      },
+    {"gaussian",    check_gaussian_cases,       check_gaussian_repeats,       BENCH(bench_gaussian),     NULL             },
+    {"growcut",     check_growcut_cases,        check_growcut_repeats,        BENCH(bench_growcut),      NULL             },
+    {"labels",      NULL,                       NULL,                         BENCH(bench_labels),       &check_labels    },
+    {"maxima",      NULL,                       NULL,                         NULL,                      &check_maxima    },
     {"median",      BENCH(check_median_cases),  BENCH(check_median_repeats),  BENCH(bench_median_steps),
-     NULL                                                                                                               },
-    {"register",    NULL,                       NULL,                         BENCH(bench_register),     &check_register},
-    {"resample",    NULL,                       NULL,                         NULL,                      &check_resample},
-    {"segment",     NULL,                       NULL,                         NULL,                      &check_segment },
+     NULL                                                                                                                 },
+    {"register",    NULL,                       NULL,                         BENCH(bench_register),     &check_register  },
+    {"resample",    NULL,                       NULL,                         NULL,                      &check_resample  },
+    {"segment",     NULL,                       NULL,                         NULL,                      &check_segment   },
     {"supervoxels", check_supervoxels_cases,    check_supervoxels_repeats,    BENCH(bench_supervoxels),
-     NULL                                                                                                               },
-    {"threshold",   check_threshold_cases,      check_threshold_repeats,      BENCH(bench_threshold),    NULL           },
+     NULL                                                                                                                 },
+    {"threshold",   check_threshold_cases,      check_threshold_repeats,      BENCH(bench_threshold),    NULL             },
 };
 
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
@@ -167,7 +167,9 @@ static int run_cases(const check_algorithm *a, const lob_backend *backend,
     printf("%s: %llu cases, of which %d had a result, %d differ\n", a->name,
            (unsigned long long)c->cases, done, failures);
     const int repeats = a->random->slow ? c->repeats / 5 + 1 : c->repeats;
-    return c->repeats > 0 ? failures + run_case(a, backend, context, 48, repeats, &done) : failures;
+    return c->repeats > 0
+               ? failures + run_case(a, backend, context, a->random->repeated, repeats, &done)
+               : failures;
 }
 
 /* What was wrong with one algorithm; it is timed only when nothing was. */

@@ -177,4 +177,5 @@ static const char *differs(void *of, const lob_backend *backend, const lob_conte
     return what;
 }
 
-const check_random check_carry = {sizeof(carry_case), make, differs, free_case, .slow = true};
+const check_random check_carry = {sizeof(carry_case), make,           differs,
+                                  free_case,          .repeated = 48, .slow = true};

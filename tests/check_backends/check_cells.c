@@ -100,4 +100,4 @@ static const char *differs(void *of, const lob_backend *backend, const lob_conte
     return what;
 }
 
-const check_random check_cells = {sizeof(cells_case), make, differs, free_case};
+const check_random check_cells = {sizeof(cells_case), make, differs, free_case, .repeated = 48};

@@ -47,19 +47,8 @@ static const char *differ(const distance_case *c, const outcome *a, const outcom
     return NULL;
 }
 
-static int check_case(const lob_backend *backend, const lob_context *context,
-                      const distance_case *c)
-{
-    outcome want = run(lob_backends[0], c, ON_CPU(context)), got = run(backend, c, context);
-    const char *what = differ(c, &want, &got);
-    if (what) printf("distance: %s: %s differ: %s\n", c->shape, what, got.error.text);
-    outcome_free(&want);
-    outcome_free(&got);
-    return what != NULL;
-}
-
 /* Also with the output over the input. */
-static int check_morphology(const lob_backend *backend, const lob_context *context,
+static bool same_morphology(const lob_backend *backend, const lob_context *context,
                             const distance_case *c)
 {
     const size_t bytes = (size_t)c->n * lob_type_of(c->in.type)->bytes;
@@ -75,46 +64,39 @@ static int check_morphology(const lob_backend *backend, const lob_context *conte
     memcpy(got, c->labels, bytes);
     in.labels = got;
     if (st == LOB_OK) st = backend->morphology(got, &in, how, radius, context, &error);
-    const bool wrong = st != first || (st == LOB_OK && memcmp(want, got, bytes) != 0);
-    if (wrong) printf("morphology: %s: how %d differs: %s\n", c->shape, (int)how, error.text);
+    const bool same = st == first && (st != LOB_OK || memcmp(want, got, bytes) == 0);
+    if (!same) printf("morphology: how %d: %s\n", (int)how, error.text);
     free(want);
     free(got);
-    return wrong;
+    return same;
 }
 
-int check_distance_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
-                         uint64_t n)
+static const char *make(void *of, uint64_t number)
 {
-    int failures = 0, shrunk = 0;
-    for (uint64_t i = first; i < first + n; i++) {
-        distance_case c;
-        distance_case_make(&c, i, MAX_VOXELS);
-        failures += check_case(backend, context, &c);
-        shrunk += check_morphology(backend, context, &c);
-        distance_case_free(&c);
-    }
-    printf("distance: %llu cases, %d differ; morphology: %d differ\n", (unsigned long long)n,
-           failures, shrunk);
-    return failures + shrunk;
+    distance_case *const c = of;
+    distance_case_make(c, number, MAX_VOXELS);
+    return c->shape;
 }
 
-int check_distance_repeats(const lob_backend *backend, const lob_context *context, int repeats)
+static void free_case(void *of)
 {
-    distance_case c;
-    int failures = 0;
-    uint64_t number = 5000;
-    for (distance_case_make(&c, number, MAX_VOXELS); c.n < MAX_VOXELS / 2 || !c.feature;) {
-        distance_case_free(&c);
-        distance_case_make(&c, ++number, MAX_VOXELS);
-    }
-    outcome want = run(lob_backends[0], &c, ON_CPU(context));
-    for (int i = 0; i < repeats; i++) {
-        outcome got = run(backend, &c, context);
-        failures += differ(&c, &want, &got) != NULL;
-        outcome_free(&got);
-    }
-    printf("distance: %d repeats of %s: %d differ\n", repeats, c.shape, failures);
+    distance_case_free(of);
+}
+
+static const char *differs(void *of, const lob_backend *backend, const lob_context *context,
+                           bool *done)
+{
+    const distance_case *const c = of;
+    outcome want = run(lob_backends[0], c, ON_CPU(context)), got = run(backend, c, context);
+    const char *what = differ(c, &want, &got);
+    *done = want.status == LOB_OK;
+    if (what) printf("distance: %s\n", got.error.text);
+    if (!what && !same_morphology(backend, context, c)) what = "labels of morphology";
     outcome_free(&want);
-    distance_case_free(&c);
-    return failures;
+    outcome_free(&got);
+    return what;
 }
+
+/* The case is large, and asks for nearest labels. */
+const check_random check_distance = {sizeof(distance_case), make, differs, free_case,
+                                     .repeated = 5004};

@@ -205,4 +205,4 @@ static const char *differs(void *of, const lob_backend *backend, const lob_conte
     return what;
 }
 
-const check_random check_fuse = {sizeof(fuse_case), make, differs, free_case};
+const check_random check_fuse = {sizeof(fuse_case), make, differs, free_case, .repeated = 48};

@@ -38,7 +38,7 @@ static bool has_balls(const labels_case *c)
 /* With what it took a case gives the same; with less, the same or a refusal. Returns what is wrong.
  */
 static const char *check_limited(const lob_backend *backend, const labels_case *c,
-                                 const outcome *want, const lob_context *context, int *refused)
+                                 const outcome *want, const lob_context *context)
 {
     lob_context limited = *context;
     const char *wrong = NULL;
@@ -46,7 +46,6 @@ static const char *check_limited(const lob_backend *backend, const labels_case *
         limited.max_memory = i == 0 ? want->result.working_bytes : c->n / 2 + 1;
         outcome got = run(backend, c, &limited);
         const bool no = got.status == LOB_ENOMEM;
-        *refused += no;
         if (no && i == 0)
             wrong = "it is refused what it took";
         else if (no && !got.error.text[0])
@@ -58,53 +57,34 @@ static const char *check_limited(const lob_backend *backend, const labels_case *
     return wrong;
 }
 
-int check_labels_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
-                       uint64_t n)
+static const char *make(void *of, uint64_t number)
 {
-    int failures = 0, computed = 0, refused = 0;
-    for (uint64_t i = first; i < first + n; i++) {
-        labels_case c;
-        labels_case_make(&c, i, i % 10 ? MAX_VOXELS / 10 : MAX_VOXELS);
-        outcome want = run(lob_backends[0], &c, ON_CPU(context)), got = run(backend, &c, context);
-        const char *what = differ(&c, &want, &got);
-        if (!what && i % LIMITED == 0 && got.status == LOB_OK)
-            what = check_limited(backend, &c, &got, context, &refused);
-        if (what)
-            printf("labels: %s: %s (cpu: %s %s; %s: %s %s)\n", c.shape, what,
-                   lob_status_text(want.status), want.error.text, backend->name,
-                   lob_status_text(got.status), got.error.text);
-        computed += want.status == LOB_OK;
-        failures += what != NULL;
-        lob_labels_output_free(&want.result);
-        lob_labels_output_free(&got.result);
-        labels_case_free(&c);
-    }
-    printf("labels: %llu cases, %d of them computed; short of memory %d were refused; %d differ\n",
-           (unsigned long long)n, computed, refused, failures);
-    return failures;
+    labels_case *const c = of;
+    labels_case_make(c, number, number % 10 ? MAX_VOXELS / 10 : MAX_VOXELS);
+    return c->shape;
 }
 
-int check_labels_repeats(const lob_backend *backend, const lob_context *context, int repeats)
+static void free_case(void *of)
 {
-    labels_case c;
-    outcome want;
-    int failures = 0;
-    for (uint64_t n = 1000;; n++) { /* the first case of some size in which labels stay */
-        labels_case_make(&c, n, MAX_VOXELS);
-        want = run(lob_backends[0], &c, ON_CPU(context));
-        if (want.status == LOB_OK && c.n > MAX_VOXELS / 2 && want.result.count > 2 &&
-            c.in.step_count == LABELS_CASE_STEPS)
-            break;
-        lob_labels_output_free(&want.result);
-        labels_case_free(&c);
-    }
-    for (int i = 0; i < repeats; i++) {
-        outcome got = run(backend, &c, context);
-        failures += differ(&c, &want, &got) != NULL;
-        lob_labels_output_free(&got.result);
-    }
-    printf("labels: %d repeats of %s: %d differ\n", repeats, c.shape, failures);
-    lob_labels_output_free(&want.result);
-    labels_case_free(&c);
-    return failures;
+    labels_case_free(of);
 }
+
+static const char *differs(void *of, const lob_backend *backend, const lob_context *context,
+                           bool *computed)
+{
+    const labels_case *const c = of;
+    outcome want = run(lob_backends[0], c, ON_CPU(context)), got = run(backend, c, context);
+    const char *what = differ(c, &want, &got);
+    *computed = want.status == LOB_OK;
+    if (!what && c->number % LIMITED == 0 && got.status == LOB_OK)
+        what = check_limited(backend, c, &got, context);
+    if (what)
+        printf("labels: cpu: %s %s; %s: %s %s\n", lob_status_text(want.status), want.error.text,
+               backend->name, lob_status_text(got.status), got.error.text);
+    lob_labels_output_free(&want.result);
+    lob_labels_output_free(&got.result);
+    return what;
+}
+
+/* The case is large, has all steps, and labels stay. */
+const check_random check_labels = {sizeof(labels_case), make, differs, free_case, .repeated = 1090};

@@ -215,5 +215,7 @@ static const char *differs(void *of, const lob_backend *backend, const lob_conte
     return what;
 }
 
-const check_random check_maxima = {sizeof(maxima_case), make_maxima, differs, free_case};
-const check_random check_basins = {sizeof(maxima_case), make_basins, differs, free_case};
+const check_random check_maxima = {sizeof(maxima_case), make_maxima, differs, free_case,
+                                   .repeated = 48};
+const check_random check_basins = {sizeof(maxima_case), make_basins, differs, free_case,
+                                   .repeated = 48};

@@ -139,4 +139,5 @@ static const char *differs(void *of, const lob_backend *backend, const lob_conte
     return same ? NULL : "voxels";
 }
 
-const check_random check_resample = {sizeof(resample_case), make, differs, free_case};
+const check_random check_resample = {sizeof(resample_case), make, differs, free_case,
+                                     .repeated = 48};

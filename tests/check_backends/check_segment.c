@@ -43,4 +43,4 @@ static const char *differs(void *of, const lob_backend *backend, const lob_conte
     return what;
 }
 
-const check_random check_segment = {sizeof(segment_case), make, differs, free_case};
+const check_random check_segment = {sizeof(segment_case), make, differs, free_case, .repeated = 48};
