@@ -15,6 +15,15 @@ static lob_pair *slot_of(lob_pair *slots, int64_t slot_count, uint32_t a, uint32
     return &slots[at];
 }
 
+/* Free the slots; the table is empty again. */
+static void free_slots(lob_pair_table *table)
+{
+#pragma omp critical(lob_pair_table)
+    lob_budget_free(table->budget, table->slots, table->slot_count, sizeof *table->slots);
+    table->slots = NULL;
+    table->slot_count = table->used = 0;
+}
+
 /* Double the slots. The budget is shared by threads. */
 static lob_status grow(lob_pair_table *table)
 {
@@ -30,7 +39,7 @@ static lob_status grow(lob_pair_table *table)
         if (pair->count) *slot_of(slots, slot_count, pair->a, pair->b) = *pair;
     }
     const int64_t used = table->used;
-    lob_pair_free(table);
+    free_slots(table);
     table->slots = slots;
     table->slot_count = slot_count;
     table->used = used;
@@ -53,14 +62,6 @@ int64_t lob_pair_count(const lob_pair_table *table, uint32_t a, uint32_t b)
     return slot_of(table->slots, table->slot_count, a, b)->count;
 }
 
-void lob_pair_free(lob_pair_table *table)
-{
-#pragma omp critical(lob_pair_table)
-    lob_budget_free(table->budget, table->slots, table->slot_count, sizeof *table->slots);
-    table->slots = NULL;
-    table->slot_count = table->used = 0;
-}
-
 lob_status lob_pair_tables_make(lob_pair_table **tables, int count, lob_budget *budget,
                                 lob_error *error)
 {
@@ -76,13 +77,13 @@ lob_status lob_pair_tables_join(lob_pair_table *tables, int count)
             const lob_pair *const pair = &tables[t].slots[i];
             if (pair->count) LOB_TRY(lob_pair_add(&tables[0], pair->a, pair->b, pair->count));
         }
-        lob_pair_free(&tables[t]);
+        free_slots(&tables[t]);
     }
     return LOB_OK;
 }
 
 void lob_pair_tables_free(lob_pair_table *tables, int count, lob_budget *budget)
 {
-    for (int t = 0; tables && t < count; t++) lob_pair_free(&tables[t]);
+    for (int t = 0; tables && t < count; t++) free_slots(&tables[t]);
     lob_budget_free(budget, tables, count, sizeof *tables);
 }

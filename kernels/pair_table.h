@@ -29,9 +29,6 @@ lob_status lob_pair_add(lob_pair_table *table, uint32_t a, uint32_t b, int64_t c
 /* The count of a pair; 0: it is not in the table, which is not empty. */
 int64_t lob_pair_count(const lob_pair_table *table, uint32_t a, uint32_t b);
 
-/* Free the slots; the table is empty again. */
-void lob_pair_free(lob_pair_table *table);
-
 /* Tables of several threads: count empty ones, in an array that lob_pair_tables_free frees. */
 lob_status lob_pair_tables_make(lob_pair_table **tables, int count, lob_budget *budget,
                                 lob_error *error);

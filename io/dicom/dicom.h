@@ -36,11 +36,4 @@ lob_status lob_dicom_convert(lob_dicom_made *out, const char *path, const lob_re
 
 void lob_dicom_made_free(lob_dicom_made *made);
 
-/*
- * Write labels as a DICOM SEG that refers to the images of a series: lob_write for ".dcm".
- * options->like names the series.
- */
-lob_status lob_dicom_seg_write(const lob_volume *labels, const char *path,
-                               const lob_write_options *options, lob_error *error);
-
 #endif

@@ -158,7 +158,8 @@ static lob_status make(seg *g, const lob_volume *labels, const lob_dicom_series 
     return take_output(g);
 }
 
-lob_status lob_dicom_seg_write(const lob_volume *labels, const char *path,
+/* A DICOM SEG that refers to the images of the series that options->like names. */
+static lob_status write_series(const lob_volume *labels, const char *path,
                                const lob_write_options *options, lob_error *error)
 {
     if (!options->like)
@@ -206,7 +207,7 @@ static lob_status write_seg(const lob_volume *volume, const lob_location *where,
                             const lob_write_options *options, lob_error *error)
 {
     LOB_TRY(holds(volume, where, error));
-    return lob_dicom_seg_write(volume, where->file, options, error);
+    return write_series(volume, where->file, options, error);
 }
 
 static bool keeps_names(const char *file)

@@ -29,11 +29,6 @@ char *lob_scratch_folder(const lob_scratch *scratch, const char *name)
     return NULL;
 }
 
-char *lob_scratch_file(const lob_scratch *scratch, const char *name)
-{
-    return lob_scratch_folder(scratch, name);
-}
-
 bool lob_scratch_link(const char *folder, const char *name, const char *file)
 {
     (void)folder;

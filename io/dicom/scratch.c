@@ -82,16 +82,11 @@ lob_status lob_scratch_begin(lob_scratch *scratch, lob_error *error)
     return st;
 }
 
-char *lob_scratch_file(const lob_scratch *scratch, const char *name)
-{
-    char *path;
-    return asprintf(&path, "%s/%s", scratch->path, name) < 0 ? NULL : path;
-}
-
 char *lob_scratch_folder(const lob_scratch *scratch, const char *name)
 {
-    char *const path = lob_scratch_file(scratch, name);
-    if (path && mkdir(path, 0700) == 0) return path;
+    char *path;
+    if (asprintf(&path, "%s/%s", scratch->path, name) < 0) return NULL;
+    if (mkdir(path, 0700) == 0) return path;
     free(path);
     return NULL;
 }

@@ -18,9 +18,8 @@ typedef struct {
  */
 lob_status lob_scratch_begin(lob_scratch *scratch, lob_error *error);
 
-/* Make a folder in it, or the name of a file; malloc'ed. NULL without memory or room. */
+/* Make a folder in it; returns its name, malloc'ed, or NULL without memory or room. */
 char *lob_scratch_folder(const lob_scratch *scratch, const char *name);
-char *lob_scratch_file(const lob_scratch *scratch, const char *name);
 
 /* Put a link to a file into a folder of it. */
 bool lob_scratch_link(const char *folder, const char *name, const char *file);

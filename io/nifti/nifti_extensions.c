@@ -10,7 +10,15 @@
 
 enum { WORDS = 8 }; /* bytes of an extension's size and code */
 
-bool lob_nifti_next_extension(const lob_header *header, size_t *at, lob_nifti_extension *out)
+typedef struct {
+    int32_t code;
+    const unsigned char *bytes; /* size of them, after the size and code words */
+    size_t size;
+} extension;
+
+/* The next extension of a header in host byte order; false after the last, or at what does not
+ * parse. at: where it begins in header->extensions, 0 for the first; then where the next does. */
+static bool next_extension(const lob_header *header, size_t *at, extension *out)
 {
     int32_t size, code;
     const size_t all = header->extensions_size;
@@ -19,22 +27,22 @@ bool lob_nifti_next_extension(const lob_header *header, size_t *at, lob_nifti_ex
     memcpy(&size, header->extensions + *at, sizeof size);
     memcpy(&code, header->extensions + *at + 4, sizeof code);
     if (size < WORDS || (size_t)size > all - *at) return false;
-    *out = (lob_nifti_extension){code, header->extensions + *at + WORDS, (size_t)size - WORDS};
+    *out = (extension){code, header->extensions + *at + WORDS, (size_t)size - WORDS};
     *at += (size_t)size;
     return true;
 }
 
 /* May it hold a table of labels? TotalSegmentator writes Workbench's under the code of nothing. */
-static bool may_be_table(const lob_nifti_extension *e)
+static bool may_be_table(const extension *e)
 {
     return e->code == LOB_NIFTI_CARET || e->code == 0;
 }
 
 void lob_nifti_list_extensions(const lob_header *header, lob_field_fn *field, void *user)
 {
-    lob_nifti_extension e;
+    extension e;
     size_t at = 0, from = LOB_NIFTI_EXTENDER;
-    for (int nth = 1; lob_nifti_next_extension(header, &at, &e); nth++, from = at) {
+    for (int nth = 1; next_extension(header, &at, &e); nth++, from = at) {
         char name[48], value[24];
         snprintf(name, sizeof name, "ext%d_code", nth);
         snprintf(value, sizeof value, "%d", e.code);
@@ -47,10 +55,10 @@ void lob_nifti_list_extensions(const lob_header *header, lob_field_fn *field, vo
 
 lob_status lob_nifti_names(lob_label_names *out, const lob_header *header)
 {
-    lob_nifti_extension e;
+    extension e;
     size_t at = 0;
     *out = (lob_label_names){0};
-    while (out->count == 0 && lob_nifti_next_extension(header, &at, &e))
+    while (out->count == 0 && next_extension(header, &at, &e))
         if (may_be_table(&e)) LOB_TRY(lob_caret_labels_parse(out, (const char *)e.bytes, e.size));
     return LOB_OK;
 }
@@ -99,9 +107,9 @@ static size_t text_bytes(const char *text)
 /* Put what the volume carries, without tables of labels when they are outdated. */
 static unsigned char *put_carried(unsigned char *to, const lob_header *header, bool outdated)
 {
-    lob_nifti_extension e;
+    extension e;
     size_t from = LOB_NIFTI_EXTENDER, at = 0;
-    while (outdated && lob_nifti_next_extension(header, &at, &e)) {
+    while (outdated && next_extension(header, &at, &e)) {
         lob_label_names names = {0};
         if (may_be_table(&e)) lob_caret_labels_parse(&names, (const char *)e.bytes, e.size);
         const bool is_table = names.count > 0;

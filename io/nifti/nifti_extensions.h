@@ -7,21 +7,6 @@
 /* Codes of extensions that this library writes. */
 enum { LOB_NIFTI_COMMENT = 6, LOB_NIFTI_CARET = 30 };
 
-typedef struct {
-    int32_t code;
-    const unsigned char *bytes; /* size of them, after the size and code words */
-    size_t size;
-} lob_nifti_extension;
-
-/*
- * The next extension of a header in host byte order.
- *
- *   at  in/out  where it begins in header->extensions; 0 for the first
- *
- * False after the last, or at what does not parse.
- */
-bool lob_nifti_next_extension(const lob_header *header, size_t *at, lob_nifti_extension *out);
-
 /* Tell a function the code and size of each, as the fields ext1_code, ext1_size and so on. */
 void lob_nifti_list_extensions(const lob_header *header, lob_field_fn *field, void *user);
 

@@ -351,6 +351,14 @@ static lob_status find_directions(parser *p, axes *a)
     return LOB_OK;
 }
 
+/* The value of a key, or NULL. */
+static const char *value_of_key(const lob_nrrd *nrrd, const char *key)
+{
+    for (int i = 0; i < nrrd->key_count; i++)
+        if (strcmp(nrrd->keys[i], key) == 0) return nrrd->values[i];
+    return NULL;
+}
+
 /* Is an axis without a place in space one of time? A list of which 3D Slicer has written a value
  * for each is: its sequences are such. */
 static bool is_time(const parser *p, const axes *a, int i)
@@ -358,7 +366,7 @@ static bool is_time(const parser *p, const axes *a, int i)
     char key[32];
     const char *kind = a->kind[i];
     snprintf(key, sizeof key, "axis %d index values", i);
-    if (a->timed[i] || lob_nrrd_value(p->out, key)) return true;
+    if (a->timed[i] || value_of_key(p->out, key)) return true;
     return strcasecmp(kind, "time") == 0 || strcasecmp(kind, "domain") == 0;
 }
 
@@ -474,13 +482,6 @@ static lob_status find_geometry(parser *p, const axes *a, const int axis_of[3])
 
 /* ---- segments ---- */
 
-const char *lob_nrrd_value(const lob_nrrd *nrrd, const char *key)
-{
-    for (int i = 0; i < nrrd->key_count; i++)
-        if (strcmp(nrrd->keys[i], key) == 0) return nrrd->values[i];
-    return NULL;
-}
-
 /* The segment and the rest of a key such as Segment12_Name; -1 for other keys. */
 static int64_t segment_of(const char *key, const char **what)
 {
@@ -549,7 +550,7 @@ lob_status lob_nrrd_parse(lob_nrrd *out, const unsigned char *bytes, size_t size
     LOB_TRY(place_axes(&p, &a, axis_of));
     LOB_TRY(find_geometry(&p, &a, axis_of));
     LOB_TRY(find_segments(&p));
-    if (lob_nrrd_value(out, "Segmentation_Extent"))
+    if (value_of_key(out, "Segmentation_Extent"))
         return lob_fail_file(error, LOB_EDATA, path,
                              "is a segmentation in the form of before 2016; save it again in 3D "
                              "Slicer");

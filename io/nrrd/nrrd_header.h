@@ -55,9 +55,6 @@ void lob_nrrd_free(lob_nrrd *nrrd);
 /* The name of a type of voxels: the first so many bytes. */
 const char *lob_nrrd_type(int *length, lob_type type);
 
-/* The value of a key, or NULL. */
-const char *lob_nrrd_value(const lob_nrrd *nrrd, const char *key);
-
 /* The terminology in a segment's tags, malloc'ed; NULL where there is none, or no memory. */
 char *lob_nrrd_terminology(const lob_nrrd_segment *segment);
 

@@ -15,7 +15,8 @@ typedef struct {
     double unit_mm;
 } forms;
 
-bool lob_nifti_is(const lob_volume *volume)
+/* Does the volume carry a NIfTI header? */
+static bool is_nifti(const lob_volume *volume)
 {
     return volume->header.format && strcmp(volume->header.format, lob_nifti_name) == 0;
 }
@@ -23,7 +24,7 @@ bool lob_nifti_is(const lob_volume *volume)
 bool lob_nifti_says_labels(const lob_volume *volume)
 {
     enum { INTENT_LABEL = 1002 };
-    return lob_nifti_is(volume) &&
+    return is_nifti(volume) &&
            lob_nifti_int(volume->header.bytes, LOB_NIFTI_intent_code, 0) == INTENT_LABEL;
 }
 
@@ -169,8 +170,8 @@ bool lob_nifti_read_as(lob_nifti_readings *out, const lob_volume *volume)
 {
     lob_nifti header;
     forms f;
-    if (!lob_nifti_is(volume) || lob_nifti_parse(&header, volume->header.bytes, volume->header.size,
-                                                 "", NULL, NULL) != LOB_OK)
+    if (!is_nifti(volume) || lob_nifti_parse(&header, volume->header.bytes, volume->header.size, "",
+                                             NULL, NULL) != LOB_OK)
         return false;
     take_forms(&f, &header);
     *out = (lob_nifti_readings){

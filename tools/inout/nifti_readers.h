@@ -25,10 +25,7 @@ typedef struct {
     lob_nifti_reading reading[LOB_NIFTI_READERS];
 } lob_nifti_readings;
 
-/* Does the volume carry a NIfTI header? */
-bool lob_nifti_is(const lob_volume *volume);
-
-/* And does that say, by its intent, that it holds labels? */
+/* Does the volume carry a NIfTI header that says, by its intent, that it holds labels? */
 bool lob_nifti_says_labels(const lob_volume *volume);
 
 /* Fill in what programs make of the volume's header; false where it has none of NIfTI. */

@@ -82,7 +82,8 @@ int lob_word_distance(const char *a, const char *b)
     return d[m][n];
 }
 
-const char *lob_nearest_option(const lob_option_table *tables, size_t count, const char *name)
+/* The closest of the tables' names to a misspelt one, or NULL when none is close. */
+static const char *nearest_option(const lob_option_table *tables, size_t count, const char *name)
 {
     const char *nearest = NULL;
     int min = strlen(name) > 5 ? 3 : 2; /* one more than the edits that are forgiven */
@@ -136,7 +137,7 @@ static lob_status unknown(const parser *p, const char *argument, const char *nam
 {
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), name);
-    const char *nearest = lob_nearest_option(p->tables, p->count, word);
+    const char *nearest = nearest_option(p->tables, p->count, word);
     const int shown = (int)(name - argument + (ptrdiff_t)length);
     if (strcmp(word, "o") == 0 || strcmp(word, "output") == 0)
         for (const lob_option *row = NULL; (row = lob_option_next(p->tables, p->count, row));)

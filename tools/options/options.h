@@ -267,9 +267,6 @@ bool lob_asks_for(const lob_option_table *tables, size_t table_count, char *cons
 /* The row's present value as text, as it could be typed; empty when it stands for "not given". */
 void lob_option_text(char *text, size_t size, const lob_option *row);
 
-/* The closest of the tables' names to a misspelt one, or NULL when none is close. */
-const char *lob_nearest_option(const lob_option_table *tables, size_t count, const char *name);
-
 /* How far apart two words are: edits (insert, delete, replace, swap of neighbours); '-' equals '_'.
  */
 int lob_word_distance(const char *a, const char *b);

@@ -25,7 +25,13 @@ static void seen(double out[3], lob_colour colour, const double eye[3][3])
     }
 }
 
-double lob_colours_distance(lob_colour a, lob_colour b)
+static const double alike = 0.3;
+
+/*
+ * How different two colours look to eyes with all cones, without red and without green ones,
+ * whichever see least of it; 0 to 2.7. Below `alike` they are easily confused.
+ */
+static double distance(lob_colour a, lob_colour b)
 {
     double least = INFINITY;
     for (int e = 0; e < 3; e++) {
@@ -114,7 +120,7 @@ static double room_of(lob_colour candidate, int32_t label, const lob_colour *col
     double least = INFINITY;
     for (int32_t k = 1; k <= count; k++) {
         if (!fixed[k] || !touch(p, label, k)) continue;
-        const double d = lob_colours_distance(candidate, colour[k]);
+        const double d = distance(candidate, colour[k]);
         if (d < least) least = d;
     }
     return least;
@@ -135,7 +141,7 @@ static lob_status part_neighbours(lob_colour *colour, const lob_volume *labels,
         if (fixed[i]) continue;
         fixed[i] = true;
         double most = room_of(colour[i], i, colour, fixed, &p, set->count);
-        for (int32_t c = 1; most < LOB_COLOURS_ALIKE && c <= PALETTE; c++) {
+        for (int32_t c = 1; most < alike && c <= PALETTE; c++) {
             const lob_colour other = of_rgba(lob_label_default_colour(c));
             const double room = room_of(other, i, colour, fixed, &p, set->count);
             if (room <= most) continue;

@@ -24,12 +24,4 @@ lob_colour lob_label_colour(const lob_label_names *names, int32_t label);
 lob_status lob_colours_choose(lob_colour *colour, const lob_volume *labels,
                               const lob_label_set *set, const lob_label_names *names);
 
-/*
- * How different two colours look to eyes with all cones, without red and without green ones,
- * whichever see least of it; 0 to 2.7. Below LOB_COLOURS_ALIKE they are easily confused.
- */
-double lob_colours_distance(lob_colour a, lob_colour b);
-
-#define LOB_COLOURS_ALIKE 0.3
-
 #endif

@@ -29,7 +29,7 @@ static bool append(growing_path *p, const char *bytes, size_t n)
     return true;
 }
 
-void lob_found_add(lob_found *found, const char *path)
+static void add(lob_found *found, const char *path)
 {
     const bool fits = lob_grow(&found->paths, (int64_t)found->count, sizeof *found->paths);
     char *const copy = fits ? strdup(path) : NULL;
@@ -79,7 +79,7 @@ static void find(lob_found *found, growing_path *at, const char *pattern)
     pattern += slashes;
     const size_t n = part_length(pattern, &wild);
     if (fits && n == 0) {
-        if (lob_about_link(&about, at->text)) lob_found_add(found, at->text);
+        if (lob_about_link(&about, at->text)) add(found, at->text);
     } else if (fits && wild) {
         char *const part = strndup(pattern, n);
         fits = part != NULL;

@@ -19,9 +19,6 @@ typedef struct {
  */
 void lob_find_paths(lob_found *found, const char *pattern);
 
-/* Add a path; for those who walk folders themselves. */
-void lob_found_add(lob_found *found, const char *path);
-
 void lob_found_free(lob_found *found);
 
 #endif

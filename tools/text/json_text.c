@@ -72,11 +72,6 @@ static void print_text(const cJSON *value, int indent)
     }
 }
 
-void lob_json_show(const cJSON *object)
-{
-    print_text(object, 0);
-}
-
 char *lob_json_print(const cJSON *value)
 {
     char *const printed = cJSON_Print(value);
@@ -100,7 +95,7 @@ char *lob_json_print(const cJSON *value)
 lob_status lob_json_put(const cJSON *object, bool json, lob_error *error)
 {
     if (!json) {
-        lob_json_show(object);
+        print_text(object, 0);
         return LOB_OK;
     }
     char *const text = lob_json_print(object);

@@ -9,20 +9,17 @@
 #include <stdbool.h>
 
 /*
- * Print an object to standard output: a line for each value, an array's numbers in one line, its
- * objects a line each, an object indented below its key. Characters that could steer a terminal
- * come out as '?'.
- */
-void lob_json_show(const cJSON *object);
-
-/*
  * A JSON value as text, which the caller frees; NULL where there is no memory. Strings of files, as
  * their names, may hold bytes that are not UTF-8: byte 0xHH is written as \udcHH, which no text in
  * UTF-8 is, so that it can be told back (Python does so in os.fsencode).
  */
 char *lob_json_print(const cJSON *value);
 
-/* One of the two on standard output. Returns LOB_OK or LOB_ENOMEM. */
+/*
+ * Print an object to standard output, as JSON or as text: a line for each value, an array's numbers
+ * in one line, its objects a line each, an object indented below its key. Characters that could
+ * steer a terminal come out as '?' there. Returns LOB_OK or LOB_ENOMEM.
+ */
 lob_status lob_json_put(const cJSON *object, bool json, lob_error *error);
 
 /* Numbers of a report by their names. */

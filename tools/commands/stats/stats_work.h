@@ -27,9 +27,6 @@ void lob_stats_state_grid(lob_volume *image, lob_volume *labels, const lob_state
 /* Fill in the report, and write the table, whose regions are measured. */
 lob_status lob_stats_write(lob_session *s, lob_stats_work *w);
 
-/* Does a column of the table need the voxels of all labels? */
-bool lob_stats_needs_voxels(const lob_stats_settings *set);
-
 /* The whole command in slabs. */
 lob_status lob_stats_by_slabs(lob_session *s, lob_stats_work *common, lob_slabs *slabs);
 
