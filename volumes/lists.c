@@ -13,11 +13,16 @@ bool lob_grow(void *array, int64_t count, size_t each)
     return larger != NULL;
 }
 
-int lob_by_real(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#define ORDER(name, type)                                      \
+    int name(const void *a, const void *b)                     \
+    {                                                          \
+        const type x = *(const type *)a, y = *(const type *)b; \
+        return (x > y) - (x < y);                              \
+    }
+ORDER(lob_by_real, double)
+ORDER(lob_by_float, float)
+ORDER(lob_by_int32, int32_t)
+ORDER(lob_by_int64, int64_t)
 
 int lob_by_text(const void *a, const void *b)
 {

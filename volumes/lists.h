@@ -17,8 +17,12 @@
  */
 bool lob_grow(void *array, int64_t count, size_t each);
 
-/* Orders for qsort and bsearch: of doubles, none of them NaN; of pointers to texts, by bytes. */
+/* Orders for qsort and bsearch, of numbers, none of them NaN, or of pointers to texts, by bytes; or
+ * of structs that begin with one. */
 int lob_by_real(const void *a, const void *b);
+int lob_by_float(const void *a, const void *b);
+int lob_by_int32(const void *a, const void *b);
+int lob_by_int64(const void *a, const void *b);
 int lob_by_text(const void *a, const void *b);
 
 /* How many of `count` ascending numbers are less than `value`. They lie `each` bytes apart. */

@@ -13,6 +13,7 @@
  * walls at the places that are the farthest from them.
  */
 #include "kernels/cells/cells_size.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -275,12 +276,6 @@ static lob_status distances(sizing *z, lob_volume *depth)
     return lob_cells_run(z->job, NULL, &inside);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* Distances at places, in ordinary memory. */
 static lob_status depths_at(sizing *z, lob_volume *of, const lob_volume *depth,
                             const lob_maxima_output *places)
@@ -320,7 +315,7 @@ static lob_status median_at(sizing *z, double *median, const lob_volume *depth,
     if (n == 0) return LOB_OK;
     LOB_TRY(depths_at(z, &values, depth, places));
     float *const of = values.data;
-    qsort(of, (size_t)n, sizeof *of, by_value);
+    qsort(of, (size_t)n, sizeof *of, lob_by_float);
     for (int64_t i = 0; i < n; i++) weight += 1 / (double)of[i];
     for (; at < n - 1 && below + 1 / (double)of[at] < weight / 2; at++) below += 1 / (double)of[at];
     *median = (double)of[at];

@@ -209,12 +209,6 @@ static lob_status look(lob_label_chain *c)
     return c->operations->look(c, c->seen);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Take over another table of labels, all of which occur. */
 static void replace_table(lob_label_chain *c, int32_t *values, uint8_t *seen, int32_t count)
 {
@@ -244,7 +238,7 @@ static lob_status exchange(lob_label_chain *c, int32_t *to)
     bool same = true;
     for (int32_t i = 1; i <= c->count; i++)
         if (c->seen[i] && to[i] > 0) values[count++] = to[i];
-    qsort(values, (size_t)count, sizeof *values, by_value);
+    qsort(values, (size_t)count, sizeof *values, lob_by_int32);
     for (int32_t i = 0; i < count; i++)
         if (i == 0 || values[i] != values[i - 1]) values[distinct++] = values[i];
     for (int32_t i = 1; i <= c->count; i++) {

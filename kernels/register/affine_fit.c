@@ -1,5 +1,6 @@
 /* The affine of a field of displacements, by least trimmed squares. */
 #include "kernels/register/register_voxel.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
 
@@ -33,12 +34,6 @@ static int by_off(const void *a, const void *b)
     const match *x = a, *y = b;
     if (x->off != y->off) return x->off < y->off ? -1 : 1;
     return (x->order > y->order) - (x->order < y->order);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
 }
 
 /* Solve m * w = r, r being the last column of m; false: m is singular. */
@@ -190,7 +185,7 @@ lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_poin
     if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &at, p->count, sizeof *at, c->error);
     if (st == LOB_OK) {
         memcpy(sorted, contrast, (size_t)p->count * sizeof *sorted);
-        qsort(sorted, (size_t)p->count, sizeof *sorted, by_number);
+        qsort(sorted, (size_t)p->count, sizeof *sorted, lob_by_int32);
         const int64_t count =
             take_matches(at, p, contrast, sorted[p->count / 2], axis, n, middle, &so_far);
         int64_t kept = count;

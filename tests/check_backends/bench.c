@@ -4,6 +4,7 @@
 #include "kernels/device/device.h"
 #include "kernels/phantom/phantom.h"
 #include "kernels/phantom/phantom_random.h"
+#include "volumes/lists.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +16,9 @@ void must(cudaError_t result, const char *what)
     exit(70);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 float bench_median(float *ms, int n)
 {
-    qsort(ms, (size_t)n, sizeof *ms, ascending);
+    qsort(ms, (size_t)n, sizeof *ms, lob_by_float);
     return ms[n / 2];
 }
 

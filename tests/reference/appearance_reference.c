@@ -3,6 +3,7 @@
 
 #include "tests/reference/put_number.h"
 #include "volumes/labels.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -310,12 +311,6 @@ static double nearest(const naive *c, const uint8_t *is, uint8_t what, int64_t i
     return sqrt(best);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Sides of the blocks between which distances are found, in voxels. */
 static void find_blocks(int64_t side[3], const naive *c)
 {
@@ -366,7 +361,7 @@ static void add_far(double *scores, const naive *c, int32_t label)
         d[i] = from_block(c, side, is, i);
         if (c->seed[i] != 0 && c->seed[i] != label) drawn[n++] = d[i];
     }
-    qsort(drawn, (size_t)n, sizeof *drawn, ascending);
+    qsort(drawn, (size_t)n, sizeof *drawn, lob_by_real);
     double half = INFINITY; /* of the shortest side of a block */
     for (int a = 0; a < 3; a++)
         if (lob_side(c->in->views[0]->dims, a) > 1)

@@ -2,6 +2,7 @@
 #include "tests/reference/denoise_reference.h"
 
 #include "kernels/filters/filter_edge.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -122,12 +123,6 @@ void denoise_reference(float *out, const lob_filter_image *in, const lob_filter_
     }
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* The residual of a voxel inside; NaN: it does not count. */
 static float residual(const view *v, const int64_t p[3], const bool along[3])
 {
@@ -163,7 +158,7 @@ double denoise_reference_noise(const lob_filter_image *in, const lob_filter_call
             if (isfinite(one) && one != 0) residuals[n++] = one;
         }
         if (n == 0) continue;
-        qsort(residuals, (size_t)n, sizeof *residuals, ascending);
+        qsort(residuals, (size_t)n, sizeof *residuals, lob_by_float);
         const double low = (double)residuals[(n - 1) / 2], high = (double)residuals[n / 2];
         const double own = 1.4826 * (low + (high - low) / 2) * sqrt(2.0 * axes / (2.0 * axes + 1));
         squares += own * own;

@@ -2,6 +2,7 @@
 #include "tests/reference/labels_reference.h"
 
 #include "volumes/labels.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,18 +48,12 @@ static double along(const naive *v, const lob_labels_step *step, int axis)
     return step->voxels ? step->length : step->length / v->in->spacing_mm[axis];
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The labels that occur, ascending, without 0. Returns how many. */
 static int64_t list_labels(int32_t *list, const naive *v)
 {
     int64_t n = 0;
     memcpy(list, v->label, (size_t)v->n * sizeof *list);
-    qsort(list, (size_t)v->n, sizeof *list, by_number);
+    qsort(list, (size_t)v->n, sizeof *list, lob_by_int32);
     for (int64_t i = 0; i < v->n; i++)
         if (list[i] > 0 && (n == 0 || list[n - 1] != list[i])) list[n++] = list[i];
     return n;

@@ -2,6 +2,7 @@
 #include "tests/reference/overlaps_reference.h"
 
 #include "tests/reference/distance_reference.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,12 +28,6 @@ static void surface_of(uint8_t *surface, const uint8_t *volume, lob_dims d, int3
                 surface[x + d.nx * (y + d.ny * z)] =
                     carries(volume, d, x, y, z, label) && neighbours < 6;
             }
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 void reference_overlap(lob_overlap *row, int32_t label, const uint8_t *a, const uint8_t *b,
@@ -66,7 +61,7 @@ void reference_overlap(lob_overlap *row, int32_t label, const uint8_t *a, const 
                     sqrt(reference_distance_squared(surface[!s], dims, spacing_mm, i));
                 sum += distances[count++];
             }
-    qsort(distances, (size_t)count, sizeof *distances, by_size);
+    qsort(distances, (size_t)count, sizeof *distances, lob_by_real);
     const double at = 0.95 * (double)(count - 1);
     const int64_t below = (int64_t)at, above = below + 1 < count ? below + 1 : below;
     row->hd95_mm = distances[below] + (distances[above] - distances[below]) * (at - (double)below);

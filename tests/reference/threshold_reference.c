@@ -1,14 +1,9 @@
 /* Thresholds by definition. */
 #include "tests/reference/threshold_reference.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 double *threshold_reference_sorted(int64_t *n, const lob_volume *image, const uint8_t *mask)
 {
@@ -22,7 +17,7 @@ double *threshold_reference_sorted(int64_t *n, const lob_volume *image, const ui
         if (isfinite(stored) && (!mask || mask[i]))
             values[(*n)++] = image->slope * stored + image->inter;
     }
-    qsort(values, (size_t)*n, sizeof *values, ascending);
+    qsort(values, (size_t)*n, sizeof *values, lob_by_real);
     return values;
 }
 

@@ -5,6 +5,7 @@
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/volume_of.h"
+#include "volumes/lists.h"
 
 enum { ROW = 8 }; /* voxels of a row below, as 2 x 2 x 2 */
 
@@ -295,16 +296,10 @@ static uint32_t next(uint64_t *seed) /* 31 bits */
     return (uint32_t)(random_next(seed) >> 33);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Sort all voxels and look at where the value changes. */
 static void check_by_sorting(uint64_t seed, const lob_label_set *set, double *values, int64_t n)
 {
-    qsort(values, (size_t)n, sizeof *values, by_number);
+    qsort(values, (size_t)n, sizeof *values, lob_by_real);
     int32_t found = 0;
     for (int64_t i = 0, run; i < n; i += run) {
         for (run = 1; i + run < n && values[i + run] == values[i];) run++;

@@ -3,6 +3,7 @@
 
 #include "tools/options/label_list.h"
 #include "tools/table/label_map.h"
+#include "volumes/lists.h"
 
 #include <errno.h>
 #include <math.h>
@@ -30,12 +31,6 @@ static lob_status refuse(const typed_step *t, const char *what)
 
 /* ---- tables of labels ---- */
 
-static int by_first(const void *a, const void *b)
-{
-    const lob_labels_rule *x = a, *y = b;
-    return (x->first > y->first) - (x->first < y->first);
-}
-
 /*
  * Put rules into ascending order and join those that overlap and say the same. Returns the first
  * label that is given twice with two outcomes, or 0.
@@ -43,7 +38,7 @@ static int by_first(const void *a, const void *b)
 static int32_t settle_rules(lob_labels_step *step, lob_labels_rule *rules, int64_t count)
 {
     int64_t n = 0;
-    qsort(rules, (size_t)count, sizeof *rules, by_first);
+    qsort(rules, (size_t)count, sizeof *rules, lob_by_int32);
     for (int64_t i = 0; i < count; i++) {
         lob_labels_rule *last = n > 0 ? &rules[n - 1] : NULL;
         if (!last || rules[i].first > last->last)

@@ -4,6 +4,7 @@
 #include "io/io.h"
 #include "io/platform.h"
 #include "tools/text/path.h"
+#include "volumes/lists.h"
 
 #include <search.h>
 #include <stdlib.h>
@@ -24,11 +25,6 @@ static char *real_path(const char *path)
     return made;
 }
 
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(((const lob_file_use *)a)->path, ((const lob_file_use *)b)->path);
-}
-
 static void free_use(lob_file_use *use)
 {
     if (use) free(use->path);
@@ -44,7 +40,7 @@ static lob_file_use *use_of(lob_file_uses *uses, const char *path)
             real_path(path), -1, {-1, -1}
         };
     lob_file_use *const *const at =
-        fresh && fresh->path ? tsearch(fresh, &uses->tree, by_path) : NULL;
+        fresh && fresh->path ? tsearch(fresh, &uses->tree, lob_by_text) : NULL;
     lob_file_use *const use = at ? *at : NULL;
     if (use != fresh) free_use(fresh);
     return use;
@@ -80,7 +76,7 @@ void lob_file_uses_free(lob_file_uses *uses)
 {
     while (uses->tree) {
         lob_file_use *const use = *(lob_file_use **)uses->tree;
-        tdelete(use, &uses->tree, by_path);
+        tdelete(use, &uses->tree, lob_by_text);
         free_use(use);
     }
     *uses = (lob_file_uses){NULL};

@@ -126,11 +126,6 @@ typedef struct {
     int count;
 } entries;
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const entry *)a)->name, ((const entry *)b)->name);
-}
-
 /* Add NAME of NAME.recipe, unless a folder before has it. */
 static bool add_entry(entries *e, const char *file, char *folder)
 {
@@ -187,7 +182,7 @@ lob_status lob_recipe_list(FILE *to, lob_error *error)
     bool ok = true;
     find_folders(&f);
     for (int i = 0; i < f.count && ok; i++) ok = add_folder_entries(&e, f.path[i]);
-    if (ok && e.count > 0) qsort(e.rows, (size_t)e.count, sizeof *e.rows, by_name);
+    if (ok && e.count > 0) qsort(e.rows, (size_t)e.count, sizeof *e.rows, lob_by_text);
     for (int i = 0; i < e.count; i++) {
         if (ok) print_entry(to, &e.rows[i]);
         free(e.rows[i].name);

@@ -6,6 +6,7 @@
 #include "tools/table/table_file.h"
 #include "tools/table/terminal_table.h"
 #include "volumes/labels.h"
+#include "volumes/lists.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -242,12 +243,6 @@ static lob_status take_names(comparison *c, const lob_label_names *a, const lob_
     return lob_label_names_settle(&c->names);
 }
 
-static int by_label(const void *a, const void *b)
-{
-    const lob_overlap *const x = a, *const y = b;
-    return (x->label > y->label) - (x->label < y->label);
-}
-
 /*
  * Labels of --labels that are in neither volume: most likely a typing error. A single label gets a
  * row without voxels; text lists all that are missing.
@@ -275,7 +270,7 @@ static lob_status add_missing(lob_overlap **rows, int32_t *count, const char *li
         more[(*count)++] = (lob_overlap){
             .label = first, .dice = NAN, .jaccard = NAN, .hd95_mm = NAN, .mean_surface_mm = NAN};
     }
-    if (*count > there) qsort(*rows, (size_t)*count, sizeof **rows, by_label);
+    if (*count > there) qsort(*rows, (size_t)*count, sizeof **rows, lob_by_int32);
     return LOB_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "tools/commands/components/components_work.h"
 #include "tools/inout/grid.h"
 #include "tools/inout/rank_plan.h"
+#include "volumes/lists.h"
 #include "volumes/reorient.h"
 
 #include <stdlib.h>
@@ -181,12 +182,6 @@ static lob_status read_slab(void *user, lob_components_input *slab, int64_t z, i
 
 /* ---- writing ---- */
 
-static int by_first(const void *a, const void *b)
-{
-    const first_voxel *x = a, *y = b;
-    return (x->first > y->first) - (x->first < y->first);
-}
-
 /* Allocate the components' values, and sort components by first voxel. */
 static lob_status prepare_values(work *w)
 {
@@ -203,7 +198,7 @@ static lob_status prepare_values(work *w)
     if (!w->common.values || !w->order) return lob_session_no_memory(w->s, w->common.set->table);
     for (int64_t i = 0; i < r->count; i++)
         w->order[i] = (first_voxel){lob_components_work_member(&w->common, i), i};
-    qsort(w->order, (size_t)r->count, sizeof *w->order, by_first);
+    qsort(w->order, (size_t)r->count, sizeof *w->order, lob_by_int64);
     return LOB_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "tools/picture/colours.h"
 #include "tools/picture/mosaic.h"
 #include "volumes/labels.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -149,12 +150,6 @@ static lob_status draw_slice(lob_canvas *canvas, const drawing *sheet,
     return LOB_OK;
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const shown_slice *const x = a, *const y = b;
-    return (x->slice > y->slice) - (x->slice < y->slice);
-}
-
 /*
  * Names beside their colours, in as many lines as they take.
  *
@@ -224,7 +219,7 @@ static lob_status choose_slices(lob_session *s, drawing *sheet, const lob_segmen
         n++;
     }
     n += take_drawn(&sheet->slices[n], SLICES - n, &strokes, axis, plan->box.first[axis]);
-    qsort(sheet->slices, (size_t)n, sizeof *sheet->slices, by_place);
+    qsort(sheet->slices, (size_t)n, sizeof *sheet->slices, lob_by_int64);
     lob_strokes_free(&strokes);
     sheet->count = n;
     return LOB_OK;
