@@ -20,6 +20,7 @@ import numpy as np
 from harness import ROOT, commit, machine, median, options, table
 from scipy import ndimage
 
+
 class Lobule:
     """The library's calls on numpy arrays whose last axis is x, by the structures of the Python package."""
 
@@ -123,11 +124,15 @@ def filter_cases(lobule, image):
         ("box, radius 10", "BOX", 10, lambda a: ndimage.uniform_filter(a, 21), 1e-4),
         ("median 3x3x3", "MEDIAN", 1, lambda a: ndimage.median_filter(a, 3), 0),
     ]
-    for name, kind, along, peer, error in rows:
-        def mine(keep=False, kind=kind, along=along):
-            return lobule.filtered(lobule.filter(image, kind, along), image if keep else None)
+    rows = [(*row, image) for row in rows]
+    for name, small in (("float32", image), ("int16", image.astype(np.int16)), ("uint8", image.clip(0, 255).astype(np.uint8))):
+        rows.append((f"median 5x5x5, {name}", "MEDIAN", 2, lambda a: ndimage.median_filter(a, 5), 0, small))
+    rows.append(("median 7x7x7", "MEDIAN", 3, lambda a: ndimage.median_filter(a, 7), 0, image))
+    for name, kind, along, peer, error, given in rows:
+        def mine(keep=False, kind=kind, along=along, given=given):
+            return lobule.filtered(lobule.filter(given, kind, along), given if keep else None)
 
-        yield name, "scipy", mine, lambda keep=False, peer=peer: peer(image), error * spread
+        yield name, "scipy", mine, lambda keep=False, peer=peer, given=given: peer(given), error * spread
 
 
 def shape_cases(lobule, side, threads):

@@ -27,7 +27,7 @@ lob_filter_reach lob_median_reach;
  *   in   in   any type; it is converted to float32 first where out is float32 and it is not, or
  *             where call->before is no identity
  *
- * Working memory: none for each voxel, or 4 bytes where values are converted first.
+ * Working memory: some 2 MiB a thread, and 4 bytes a voxel where values are converted first.
  * Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_filter_run lob_median_cpu;

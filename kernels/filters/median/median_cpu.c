@@ -2,6 +2,7 @@
 #include "kernels/filters/median/median.h"
 
 #include "kernels/filters/median/median_rows.h"
+#include "kernels/filters/median/median_slices.h"
 #include "kernels/progress.h"
 
 #include <omp.h>
@@ -32,12 +33,20 @@ static lob_status run(const lob_filter_image *out, const lob_filter_image *in,
         .kind = lob_key_kind_of(in->type),
         .gaps = lob_median_gaps(call, in->type),
     };
-    m.network = !m.gaps && m.radius[0] == 1 && m.radius[1] <= 1 && m.radius[2] <= 1 &&
-                m.radius[1] + m.radius[2] > 0;
+    const bool few =
+        m.radius[0] == 1 && m.radius[1] <= 1 && m.radius[2] <= 1 && m.radius[1] + m.radius[2] > 0;
+    m.method = few && !m.gaps                              ? LOB_MEDIAN_NETWORK
+               : lob_median_by_slices(m.radius, 8 * width) ? LOB_MEDIAN_SLICES
+                                                           : LOB_MEDIAN_BISECTION;
+    const bool slices = m.method == LOB_MEDIAN_SLICES;
+    const int64_t n[3] = {d.nx, d.ny, d.nz};
+    const int64_t most[3] = {slices ? LOB_SLICE_WIDE : LOB_MEDIAN_STRIP,
+                             slices ? LOB_SLICE_ROWS : LOB_MEDIAN_ROWS,
+                             slices ? LOB_SLICE_PLANES : 1};
     const int64_t scratch_bytes = (widths[width]->scratch(&m) + 63) / 64 * 64;
-    const int64_t strips = (d.nx + LOB_MEDIAN_STRIP - 1) / LOB_MEDIAN_STRIP;
-    const int64_t blocks = (d.ny + LOB_MEDIAN_ROWS - 1) / LOB_MEDIAN_ROWS;
-    const int64_t tasks = in->channels * d.nz * blocks * strips;
+    int64_t blocks[3];
+    for (int a = 0; a < 3; a++) blocks[a] = (n[a] + most[a] - 1) / most[a];
+    const int64_t tasks = in->channels * blocks[0] * blocks[1] * blocks[2];
     lob_progress stages = {.context = context};
     char *scratch;
     LOB_TRY(lob_budget_alloc(budget, &scratch, context->threads, (size_t)scratch_bytes, error));
@@ -46,16 +55,16 @@ static lob_status run(const lob_filter_image *out, const lob_filter_image *in,
 #pragma omp parallel for num_threads(context->threads) schedule(dynamic) firstprivate(m)
     for (int64_t task = 0; task < tasks; task++) {
         if (lob_progress_stopped(&stages)) continue;
-        const int64_t x = task % strips * LOB_MEDIAN_STRIP;
-        const int64_t y = task / strips % blocks * LOB_MEDIAN_ROWS;
-        const int64_t z = task / strips / blocks % d.nz;
-        const int64_t channel = task / strips / blocks / d.nz;
-        const int64_t at = channel * d.nx * d.ny * d.nz * (int64_t)width;
-        m.in = (const char *)in->data + at;
-        m.out = (char *)out->data + at;
-        widths[width]->block(&m, scratch + omp_get_thread_num() * scratch_bytes, x,
-                             d.nx - x < LOB_MEDIAN_STRIP ? d.nx - x : LOB_MEDIAN_STRIP, y,
-                             d.ny - y < LOB_MEDIAN_ROWS ? d.ny - y : LOB_MEDIAN_ROWS, z);
+        int64_t at[3], side[3], rest = task;
+        for (int a = 0; a < 3; a++) {
+            at[a] = rest % blocks[a] * most[a];
+            side[a] = n[a] - at[a] < most[a] ? n[a] - at[a] : most[a];
+            rest /= blocks[a];
+        }
+        const int64_t channel = rest * d.nx * d.ny * d.nz * (int64_t)width;
+        m.in = (const char *)in->data + channel;
+        m.out = (char *)out->data + channel;
+        widths[width]->block(&m, scratch + omp_get_thread_num() * scratch_bytes, at, side);
         lob_progress_report(&stages, 1);
     }
     lob_budget_free(budget, scratch, context->threads, (size_t)scratch_bytes);

@@ -3,6 +3,7 @@
 
 #include "kernels/filters/filter_edge.h"
 #include "kernels/filters/median/median_network.h"
+#include "kernels/filters/median/median_slices.h"
 #include "kernels/simd_clones.h"
 
 #include <string.h>

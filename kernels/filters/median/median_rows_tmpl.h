@@ -5,9 +5,10 @@
  *   COUNT  an unsigned type for counts of up to 2001 in loops over keys
  *
  * Without gaps the 3x3x3 places go through the network of median_network.h, all lanes of a vector
- * at once. Everything else is selected bit by bit: the median's key is built from its highest bit
- * on, and a bit is set where fewer keys than the median's rank lie below the key with it set.
- * Places without data have the largest key, so they lie below none.
+ * at once; other windows by slices of bits (median_slices.h), and those that are too large for
+ * these by bisection: the median's key is built from its highest bit on, and a bit is set where
+ * fewer keys than the median's rank lie below the key with it set. Places without data have the
+ * largest key, so they lie below none.
  */
 #define JOIN_(a, b)   a##b
 #define JOIN(a, b)    JOIN_(a, b)
@@ -30,7 +31,7 @@ typedef struct {
     KEY key[LOB_MEDIAN_STRIP], tried[LOB_MEDIAN_STRIP];
     COUNT count[LOB_MEDIAN_STRIP]; /* what below lacks */
     int64_t counted;               /* places in each of them */
-    KEY some, varying;             /* a key, and the bits in which keys that are held differ */
+    KEY some, varying;             /* a key, and the bits in which keys differ */
     uint8_t present[LOB_MEDIAN_STRIP + 2 * LOB_FILTER_MAX_ALONG]; /* of a line's places */
 } NAMED(select_);
 
@@ -94,9 +95,17 @@ static void NAMED(line_)(KEY *keys, const lob_median_rows *m, int64_t row, int64
     }
 }
 
-static bool NAMED(is_data_)(const lob_median_rows *m, int64_t voxel)
+/* Whether the place at x of such a row holds data. */
+static bool NAMED(is_data_)(const lob_median_rows *m, int64_t row, int64_t x)
 {
-    return (!m->mask || m->mask[voxel]) && FINITE(NAMED(bits_)(m->in, voxel), m->kind);
+    const int64_t at = lob_edge_position(x, m->dims.nx, m->edge);
+    if (at < 0 || row < 0) return m->edge == LOB_EDGE_CONSTANT;
+    return (!m->mask || m->mask[row + at]) && FINITE(NAMED(bits_)(m->in, row + at), m->kind);
+}
+
+static bool NAMED(is_kept_)(const lob_median_rows *m, int64_t voxel, bool any)
+{
+    return !any || (m->mask && !m->mask[voxel]);
 }
 
 /* ---- the network ---- */
@@ -208,7 +217,90 @@ static void NAMED(by_network_)(const lob_median_rows *m, NAMED(network_) * s, in
     }
 }
 
-/* ---- selection ---- */
+/* ---- slices ---- */
+
+/* Bit i of word j becomes bit j of word i, in each square of WIDTH bits (Warren, Hacker's Delight,
+ * 7-3). */
+LOB_SIMD_CLONES(void, NAMED(turn_), (word), uint64_t *word)
+{
+    for (int apart = WIDTH / 2; apart > 0; apart /= 2) {
+        const uint64_t low = ~(uint64_t)0 / (((uint64_t)1 << apart) + 1);
+        for (int from = 0; from < WIDTH; from += 2 * apart)
+            for (int i = from; i < from + apart; i++) {
+                const uint64_t moved = (word[i] >> apart ^ word[i + apart]) & low;
+                word[i] ^= moved << apart;
+                word[i + apart] ^= moved;
+            }
+    }
+}
+
+/* Read the row of voxels at y, z into slices, as row number `to` counted through their planes. */
+static void NAMED(slice_row_)(const lob_median_rows *m, lob_median_slices *s, int64_t x, int64_t w,
+                              int64_t y, int64_t z, int64_t to)
+{
+    const int64_t r = m->radius[0], n = w + 2 * r, row = NAMED(row_)(m, y, z, m->edge);
+    KEY keys[2 * LOB_SLICE_WIDE] = {0};
+    uint64_t word[2][WIDTH + 1] = {{0}};
+    NAMED(line_)(keys, m, row, x - r, n, m->edge, NAMED(edge_key_)(m));
+    for (int half = 0; half < 2; half++) {
+        for (int i = 0; i < LOB_SLICE_WIDE; i++)
+            word[half][i % WIDTH] |= (uint64_t)keys[half * LOB_SLICE_WIDE + i] << i / WIDTH * WIDTH;
+        NAMED(turn_)(word[half]);
+    }
+    for (int64_t i = 0; i < n; i++)
+        word[i / LOB_SLICE_WIDE][WIDTH] |= (uint64_t)NAMED(is_data_)(m, row, x - r + i)
+                                           << i % LOB_SLICE_WIDE;
+    for (int b = 0; b <= WIDTH; b++) {
+        const uint64_t low = word[0][b], high = word[1][b];
+        uint64_t *const slice = s->slice + b * s->size + to;
+        if (b < WIDTH) {
+            const uint64_t set = (low & word[0][WIDTH]) | (high & word[1][WIDTH]);
+            const uint64_t clear = (~low & word[0][WIDTH]) | (~high & word[1][WIDTH]);
+            s->set |= (uint64_t)(set != 0) << b;
+            s->clear |= (uint64_t)(clear != 0) << b;
+        }
+        slice[0] = low;
+        for (int64_t i = 1; i < s->wide; i++)
+            slice[i * s->high] = low >> i | high << (LOB_SLICE_WIDE - i);
+    }
+}
+
+/* Write the medians of w voxels from the words of their row. */
+static void NAMED(write_slices_)(const lob_median_rows *m, uint64_t (*medians)[LOB_SLICE_TOGETHER],
+                                 int number, int64_t at, int64_t w)
+{
+    uint64_t word[WIDTH];
+    KEY keys[LOB_SLICE_WIDE];
+    for (int b = 0; b < WIDTH; b++) word[b] = medians[b][number];
+    NAMED(turn_)(word);
+    for (int i = 0; i < LOB_SLICE_WIDE; i++) keys[i] = (KEY)(word[i % WIDTH] >> i / WIDTH * WIDTH);
+    for (int64_t i = 0; i < w; i++)
+        if (NAMED(is_kept_)(m, at + i, medians[WIDTH][number] >> i & 1))
+            keys[i] = NAMED(lob_key_)(NAMED(bits_)(m->in, at + i), m->kind);
+    NAMED(store_)(m, at, keys, w);
+}
+
+/* A tile by slices: planes come in one by one, each in the place of the one that is done with. */
+static void NAMED(by_slices_)(const lob_median_rows *m, void *scratch, const int64_t at[3],
+                              const int64_t side[3])
+{
+    const int64_t *r = m->radius;
+    lob_median_slices s;
+    uint64_t medians[WIDTH + 1][LOB_SLICE_TOGETHER];
+    lob_median_slices_lay(&s, scratch, r, WIDTH);
+    for (int64_t k = 0; k < side[2] + 2 * r[2]; k++) {
+        const int64_t z = at[2] + k - 2 * r[2];
+        for (int64_t i = 0; i < side[1] + 2 * r[1]; i++) NAMED(slice_row_)
+        (m, &s, at[0], side[0], at[1] + i - r[1], z + r[2], k % s.deep * s.wide * s.high + i);
+        for (int64_t y = 0; k >= 2 * r[2] && y < side[1]; y += LOB_SLICE_TOGETHER) {
+            lob_median_slices_find(medians, &s, y);
+            for (int i = 0; i < LOB_SLICE_TOGETHER && y + i < side[1]; i++) NAMED(write_slices_)
+            (m, medians, i, (z * m->dims.ny + at[1] + y + i) * m->dims.nx + at[0], side[0]);
+        }
+    }
+}
+
+/* ---- bisection ---- */
 
 static void NAMED(flush_)(NAMED(select_) * s, int64_t w)
 {
@@ -256,21 +348,13 @@ static void NAMED(read_line_)(NAMED(select_) * s, KEY *keys, const lob_median_ro
         return;
     }
     for (int64_t i = 0; i < n; i++) {
-        const int64_t at = inside ? x - r + i : lob_edge_position(x - r + i, nx, m->edge);
-        s->present[i] = at < 0 || row < 0 ? constant : NAMED(is_data_)(m, row + at);
+        s->present[i] = NAMED(is_data_)(m, row, x - r + i);
         if (!s->present[i]) keys[i] = KEY_MAX;
     }
     for (int64_t i = 0; i < n; i++) {
         here += s->present[i];
         if (i >= 2 * r) s->data[i - 2 * r] += here, here -= s->present[i - 2 * r];
     }
-}
-
-/* Whether a strip's neighbourhood is read once and held. */
-static bool NAMED(held_)(const lob_median_rows *m, int64_t w)
-{
-    const double lines = (2.0 * (double)m->radius[1] + 1) * (2.0 * (double)m->radius[2] + 1);
-    return lines * (double)(w + 2 * m->radius[0]) * sizeof(KEY) <= LOB_MEDIAN_HELD;
 }
 
 /* Which bits vary among the keys of a line. */
@@ -281,29 +365,30 @@ static void NAMED(vary_)(NAMED(select_) * s, const KEY *line, int64_t n)
     s->varying |= varying;
 }
 
-/* Visit all rows of a neighbourhood: first to read them and to find the ranks, then to count. Keys
- * that are not held are read anew each time. */
-static void NAMED(visit_)(bool count, const lob_median_rows *m, NAMED(select_) * s, KEY *lines,
-                          int64_t x, int64_t w, int64_t y, int64_t z)
+/* Visit all rows of a neighbourhood: first to find the ranks and which bits vary, then to count. */
+static void NAMED(visit_)(bool count, const lob_median_rows *m, NAMED(select_) * s, int64_t x,
+                          int64_t w, int64_t y, int64_t z)
 {
-    const int64_t *r = m->radius, stride = w + 2 * r[0];
-    const bool held = NAMED(held_)(m, w);
-    KEY *line = lines;
+    const int64_t *r = m->radius;
+    KEY *const line = (KEY *)(s + 1);
+    bool first = true;
     for (int64_t dz = -r[2]; dz <= r[2]; dz++)
         for (int64_t dy = -r[1]; dy <= r[1]; dy++) {
             const int64_t row = NAMED(row_)(m, y + dy, z + dz, m->edge);
             if (row < 0 && m->edge == LOB_EDGE_RENORMALISE) continue;
-            if (!count || !held) NAMED(read_line_)(s, line, m, row, x, w);
-            if (!count && line == lines) s->some = line[0];
-            if (!count && held) NAMED(vary_)(s, line, stride);
-            if (count) NAMED(count_)(s, line, w, r[0]);
-            if (held) line += stride;
+            NAMED(read_line_)(s, line, m, row, x, w);
+            if (count) {
+                NAMED(count_)(s, line, w, r[0]);
+                continue;
+            }
+            if (first) s->some = line[0], first = false;
+            NAMED(vary_)(s, line, w + 2 * r[0]);
         }
 }
 
 /* The bits of the keys, from the highest on. A bit in which no keys differ needs no count. */
-static void NAMED(bisect_)(const lob_median_rows *m, NAMED(select_) * s, KEY *lines, int64_t x,
-                           int64_t w, int64_t y, int64_t z)
+static void NAMED(bisect_)(const lob_median_rows *m, NAMED(select_) * s, int64_t x, int64_t w,
+                           int64_t y, int64_t z)
 {
     for (int bit = WIDTH - 1; bit >= 0; bit--) {
         const KEY one = (KEY)((KEY)1 << bit);
@@ -313,16 +398,11 @@ static void NAMED(bisect_)(const lob_median_rows *m, NAMED(select_) * s, KEY *li
         }
         memset(s->below, 0, (size_t)w * sizeof *s->below);
         for (int64_t i = 0; i < w; i++) s->tried[i] = s->key[i] | one;
-        NAMED(visit_)(true, m, s, lines, x, w, y, z);
+        NAMED(visit_)(true, m, s, x, w, y, z);
         NAMED(flush_)(s, w);
         for (int64_t i = 0; i < w; i++)
             if (s->below[i] < s->wanted[i]) s->key[i] = s->tried[i];
     }
-}
-
-static bool NAMED(is_kept_)(const lob_median_rows *m, int64_t voxel, int64_t rank)
-{
-    return rank == 0 || (m->mask && !m->mask[voxel]);
 }
 
 /* Select the medians of w voxels of a row. */
@@ -330,14 +410,12 @@ static void NAMED(select_row_)(const lob_median_rows *m, NAMED(select_) * s, int
                                int64_t y, int64_t z)
 {
     const int64_t at = (z * m->dims.ny + y) * m->dims.nx + x;
-    KEY *const lines = (KEY *)(s + 1);
     memset(s, 0, sizeof *s);
-    NAMED(visit_)(false, m, s, lines, x, w, y, z);
+    NAMED(visit_)(false, m, s, x, w, y, z);
     for (int64_t i = 0; i < w; i++) s->wanted[i] = lob_median_rank(s->data[i]);
-    if (!NAMED(held_)(m, w)) s->varying = KEY_MAX;
-    NAMED(bisect_)(m, s, lines, x, w, y, z);
+    NAMED(bisect_)(m, s, x, w, y, z);
     for (int64_t i = 0; i < w; i++)
-        if (NAMED(is_kept_)(m, at + i, s->wanted[i]))
+        if (NAMED(is_kept_)(m, at + i, s->wanted[i] > 0))
             s->key[i] = NAMED(lob_key_)(NAMED(bits_)(m->in, at + i), m->kind);
     NAMED(store_)(m, at, s->key, w);
 }
@@ -368,11 +446,9 @@ static void NAMED(median_of_few_)(const lob_median_rows *m, int64_t x, int64_t y
 static int64_t NAMED(scratch_)(const lob_median_rows *m)
 {
     const int64_t line = (LOB_MEDIAN_STRIP + 2 * m->radius[0]) * (int64_t)sizeof(KEY);
-    const int64_t selects =
-        (int64_t)sizeof(NAMED(select_)) + (line > LOB_MEDIAN_HELD ? line : LOB_MEDIAN_HELD);
-    return m->network && selects < (int64_t)sizeof(NAMED(network_))
-               ? (int64_t)sizeof(NAMED(network_))
-               : selects;
+    if (m->method == LOB_MEDIAN_NETWORK) return (int64_t)sizeof(NAMED(network_));
+    if (m->method == LOB_MEDIAN_SLICES) return lob_median_slices_bytes(m->radius, WIDTH);
+    return (int64_t)sizeof(NAMED(select_)) + line;
 }
 
 /* Whether places of the neighbourhoods of a row lie where nothing is, in another row or plane. */
@@ -382,13 +458,17 @@ static bool NAMED(row_lacks_)(const lob_median_rows *m, int64_t y, int64_t z)
                                                z < m->radius[2] || z >= m->dims.nz - m->radius[2]);
 }
 
-static void NAMED(block_)(const lob_median_rows *m, void *scratch, int64_t x, int64_t w, int64_t y,
-                          int64_t n, int64_t z)
+static void NAMED(block_)(const lob_median_rows *m, void *scratch, const int64_t at[3],
+                          const int64_t side[3])
 {
-    const int64_t nx = m->dims.nx;
-    if (m->network) NAMED(by_network_)(m, scratch, x, w, y, n, z);
-    for (int64_t i = y; i < y + n; i++) {
-        if (!m->network) {
+    const int64_t nx = m->dims.nx, x = at[0], w = side[0], z = at[2];
+    if (m->method == LOB_MEDIAN_SLICES) {
+        NAMED(by_slices_)(m, scratch, at, side);
+        return;
+    }
+    if (m->method == LOB_MEDIAN_NETWORK) NAMED(by_network_)(m, scratch, x, w, at[1], side[1], z);
+    for (int64_t i = at[1]; i < at[1] + side[1]; i++) {
+        if (m->method == LOB_MEDIAN_BISECTION) {
             NAMED(select_row_)(m, scratch, x, w, i, z);
         } else if (NAMED(row_lacks_)(m, i, z)) {
             for (int64_t k = x; k < x + w; k++) NAMED(median_of_few_)(m, k, i, z);
