@@ -18,7 +18,7 @@ first() {
     printf 'windows.sh: none of these is there: %s\n' "$*" >&2
     return 1
 }
-wine=$(first wine wine-stable wine64)
+wine=$(first /usr/lib/wine/wine64 wine wine-stable wine64)
 server=$(first wineserver wineserver-stable /usr/lib/wine/wineserver)
 export LOBULE_EXE=$exe LOBULE_LINUX LOBULE_BIN=$prefix/lobule PYTHONPATH=$here
 export WINEDEBUG=-all WINEPREFIX=$prefix WINEDLLOVERRIDES='winemenubuilder.exe=d;mscoree=;mshtml='
@@ -39,9 +39,19 @@ chmod +x "$LOBULE_BIN"
 "$wine" wineboot --init >/dev/null 2>&1 || true
 trap '"$server" --kill' EXIT
 
-rc=0
-"$python" -m pytest -q -rP "$here/../same_bytes" "$here/test_windows.py" "$@" || rc=1
-mapfile -t chosen < <(sed '/^#/d' "$here/chosen.txt")
+# The tests of one file after one another, files side by side. What each says is shown when it is done.
 cd "$here/../command"
-"$python" -m pytest -q -p exceptions "${chosen[@]}" "$@" || rc=1
-exit $rc
+test_file() {
+    local chosen log rc=0
+    mapfile -t chosen < <(grep "^$1" "$here/chosen.txt" || echo "$1")
+    log=$("$python" -m pytest -q -rP -p exceptions -p no:cacheprovider "${chosen[@]}" "${@:2}" 2>&1) || rc=$?
+    printf -- '-- %s\n%s\n' "$1" "$log"
+    return $rc
+}
+export -f test_file
+export here python
+{
+    echo ../same_bytes/test_same_bytes.py
+    echo ../windows/test_windows.py
+    sed '/^#/d; s/::.*//' "$here/chosen.txt" | uniq
+} | xargs -P "${LOBULE_JOBS:-$(nproc)}" -I FILE bash -c 'test_file FILE "$@"' - "$@"

@@ -11,7 +11,6 @@
 #include <io.h>
 #include <process.h>
 #include <psapi.h>
-#include <shellapi.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +34,19 @@ static wchar_t *wide(const char *text)
     return name;
 }
 
+/* The C library's, which no header declares. CommandLineToArgvW would load SHELL32 and all that
+ * draws windows, half of what it takes to start. */
+int __wgetmainargs(int *argc, wchar_t ***argv, wchar_t ***variables, int with_wildcards,
+                   int *new_mode);
+
 bool lob_process_begin(int *argc, char ***argv)
 {
-    wchar_t **const words = CommandLineToArgvW(GetCommandLineW(), argc);
-    char **const arguments = words ? calloc((size_t)*argc + 1, sizeof *arguments) : NULL;
+    wchar_t **words, **variables;
+    int new_mode = 0;
+    __wgetmainargs(argc, &words, &variables, 0, &new_mode);
+    char **const arguments = calloc((size_t)*argc + 1, sizeof *arguments);
     bool made = arguments != NULL;
     for (int i = 0; made && i < *argc; i++) made = (arguments[i] = narrow(words[i])) != NULL;
-    LocalFree(words);
     *argv = arguments; /* stays to the end */
     _setmode(_fileno(stdout), _O_BINARY);
     _setmode(_fileno(stderr), _O_BINARY);
