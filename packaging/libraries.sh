@@ -107,7 +107,7 @@ if [ -n "$system" ]; then
     }
     [ -f "$prefix/lib/libcjson.a" ] || {
         fetch cjson
-        make_static -DENABLE_CJSON_TEST=OFF -DENABLE_CUSTOM_COMPILER_FLAGS=OFF
+        make_static -DENABLE_CJSON_TEST=OFF -DENABLE_CUSTOM_COMPILER_FLAGS=OFF -DENABLE_PUBLIC_SYMBOLS=OFF -DENABLE_HIDDEN_SYMBOLS=ON
     }
     [ -f "$prefix/lib/libdeflate.a" ] || {
         fetch libdeflate

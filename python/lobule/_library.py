@@ -27,8 +27,9 @@ def _places() -> Iterator[str]:
         yield given
         return
     version = ".".join(_abi.VERSION.split(".")[:2])
-    name = f"liblobule.{version}.dylib" if sys.platform == "darwin" else f"liblobule.so.{version}"
-    for folder in ("lib", "lib64"):
+    others = {"darwin": f"liblobule.{version}.dylib", "win32": "liblobule.dll"}
+    name = others.get(sys.platform, f"liblobule.so.{version}")
+    for folder in ("lib", "lib64", "bin"):
         if (HERE / folder / name).is_file():
             yield str(HERE / folder / name)
     yield name
@@ -56,7 +57,10 @@ def _load() -> ctypes.CDLL:
 
 library = _load()
 MOST_THREADS: int = _abi.LOB_THREADS_MOST
-free = ctypes.CDLL(None).free
+# The C library whose memory goes to and fro: on Windows, where there are several, the library hands out its own.
+libc = library if sys.platform == "win32" else ctypes.CDLL(None)
+malloc, free = libc.malloc, libc.free
+malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
 free.argtypes, free.restype = [ctypes.c_void_p], None
 
 
@@ -182,7 +186,8 @@ class _Process:
         )
 
 
-os.register_at_fork(after_in_child=_Process.begin_child)
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_Process.begin_child)
 
 
 def backend(choice: str = "auto") -> Backend:

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import byref
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 def program() -> str:
     """The path of the command: $LOBULE_PROGRAM, the package's own, or what the shell finds."""
     given = os.environ.get("LOBULE_PROGRAM")
-    own = HERE / "bin" / "lobule"
+    own = HERE / "bin" / ("lobule.exe" if sys.platform == "win32" else "lobule")
     found = given or (str(own) if own.is_file() else shutil.which("lobule"))
     if not found:
         raise FileNotFoundError("the command lobule is not found: install it, or set LOBULE_PROGRAM to it")
@@ -187,7 +188,7 @@ def run(recipe: str | os.PathLike[str], *, report: dict[str, Any] | None = None,
         results = folder / "results"
         results.mkdir()
         given = {"out": results / "out", **values}
-        files: dict[str, str] = {str(results / "out"): "out"}
+        files: dict[str, str] = {(results / "out").as_posix(): "out"}
         for key, value in given.items():
             if value is None:
                 continue
@@ -196,7 +197,7 @@ def run(recipe: str | os.PathLike[str], *, report: dict[str, Any] | None = None,
                 like = like or taken
                 value = folder / f"{key}.nii"
                 _save(taken, value)
-                files[str(value)] = key
+                files[value.as_posix()] = key
             words.append(f"{key}={value}")
         told = folder / "report.json"
         with contextlib.suppress(Different), _named(files):  # of lines that compare; all lines ran
@@ -223,7 +224,7 @@ class Step:
         self.of: Source = source(main, **about)
         self.main = main
         self.options = {key: value for key, value in options.items() if key not in about}
-        self.files: dict[str, str] = {}  # what was written: path to the argument's name
+        self.files: dict[str, str] = {}  # what was written: path, as the command names it, to the argument's name
 
     def __enter__(self) -> Step:
         self.keeper = tempfile.TemporaryDirectory(prefix="lobule-")
@@ -240,7 +241,7 @@ class Step:
         """An argument's image as a file on the grid of the main one."""
         path = self.folder / f"{len(self.files)}_{name}.nii"
         _save(self.of if value is self.main else companion(value, self.of, name), path)
-        self.files[str(path)] = name
+        self.files[path.as_posix()] = name
         return path
 
     def points(self, rows: Any) -> Path:
@@ -254,7 +255,7 @@ class Step:
             print("i", "j", "k", *(["label"] if labelled else []), sep="\t", file=file)
             for row in table.tolist():
                 print(*self.of.in_order(row[: self.of.ndim]), *([int(row[-1])] if labelled else []), sep="\t", file=file)
-        self.files[str(path)] = "points"
+        self.files[path.as_posix()] = "points"
         return path
 
     def _words(self, settings: Mapping[str, Any]) -> list[str]:
@@ -288,7 +289,7 @@ class Step:
         """The command's line with the caller's names in place of files and options."""
         for path, name in self.files.items():
             text = text.replace(path, name)
-        text = text.replace(f"{self.folder}{os.sep}", "")
+        text = text.replace(f"{self.folder.as_posix()}/", "")
         for name, argument in (("IMAGE", "image"), ("LABELS", "labels"), ("SEEDS", "seeds")):
             text = re.sub(rf"\b{name}\b", argument, text)
         text = re.sub(r"^lobule( \w+)?: ", "", text)

@@ -19,7 +19,7 @@ import numpy as np
 
 from . import _abi
 from ._errors import InputError
-from ._library import check, free, library
+from ._library import check, free, library, malloc
 from ._public import did_you_mean
 
 TYPES = {
@@ -31,9 +31,6 @@ TYPES = {
 }  # fmt: skip
 DTYPES = {number: dtype for dtype, number in TYPES.items()}
 LABEL_TYPES = (_abi.LOB_U8, _abi.LOB_I16, _abi.LOB_I32)
-
-libc = ctypes.CDLL(None)
-libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 
 
 def voxel_array(array: np.ndarray) -> np.ndarray:
@@ -484,7 +481,7 @@ class Labels:
             raise InputError(f"{name}: labels have one channel, not {array.shape[0]}")
         self.source = of
         self.volume = volume(of)
-        self.volume.data = libc.malloc(array.nbytes)
+        self.volume.data = malloc(array.nbytes)
         self.set = _abi.lob_label_set()
         weakref.finalize(self, _drop, self.volume, self.set)
         if not self.volume.data:

@@ -14,4 +14,10 @@ def main() -> None:
     # programs that it looks for, as dcm2niix, may have been installed beside this script
     beside = os.path.dirname(sys.executable)
     os.environ["PATH"] = os.pathsep.join(filter(None, [os.environ.get("PATH"), beside]))
+    if sys.platform == "win32":  # where no process takes another's place, and Ctrl-C is for both
+        import signal
+        import subprocess
+
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.exit(subprocess.call([program + ".exe", *sys.argv[1:]]))
     os.execv(program, [program, *sys.argv[1:]])

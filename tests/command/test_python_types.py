@@ -157,9 +157,12 @@ def test_what_is_wrong_is_caught(tmp_path, cache):
         assert re.search(rf"^user.py:{row}: error: .*({part})", said, re.M), (line, said)
 
 
-def test_the_package_itself(cache):
+@pytest.mark.parametrize("system", ["linux", "win32", "darwin"])
+def test_the_package_itself(cache, system):
+    """On each system: what Python lacks there is an error too."""
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", cache, "python/lobule"],
+        [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--platform", system, "--cache-dir", cache,
+         "python/lobule", "python/lobule_command"],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout

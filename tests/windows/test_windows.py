@@ -1,21 +1,27 @@
-"""What is Windows' own: names, folders, and a client of the library. windows.sh names LOBULE_LINUX and LOBULE_BIN, the two
-programs, and LOBULE_EXE, the file that the latter runs, beside which the library lies."""
+"""What is Windows' own: names, folders, a client of the library, and the wheel. windows.sh names LOBULE_LINUX and LOBULE_BIN,
+the two programs, and LOBULE_EXE, the file that the latter runs, beside which the library lies."""
 
+import ctypes
+import importlib.util
 import os
+import re
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LINUX, WINDOWS = os.environ["LOBULE_LINUX"], os.environ["LOBULE_BIN"]
+PACKAGE = Path(os.environ["LOBULE_EXE"]).parents[1]
+GCC = "x86_64-w64-mingw32-gcc-posix"
 
 
 def test_a_program_with_the_library(tmp_path):
     """The client of tests/install, compiled against what is installed and run beside the library."""
-    package, client = Path(os.environ["LOBULE_EXE"]).parents[1], ROOT / "tests/install/client/components.c"
-    subprocess.run(["x86_64-w64-mingw32-gcc-posix", f"-I{package}/include", client, f"-L{package}/lib", "-llobule", "-o",
-                    tmp_path / "client.exe"], check=True)  # fmt: skip
-    shutil.copy(package / "bin/liblobule.dll", tmp_path)
+    client = ROOT / "tests/install/client/components.c"
+    subprocess.run([GCC, f"-I{PACKAGE}/include", client, f"-L{PACKAGE}/lib", "-llobule", "-o", tmp_path / "client.exe"],
+                   check=True)  # fmt: skip
+    shutil.copy(PACKAGE / "bin/liblobule.dll", tmp_path)
     labels = ROOT / "data/cells_truth.nii.gz"
     subprocess.run(["wine", "client.exe", labels, "windows.nii.gz"], cwd=tmp_path, check=True)
     subprocess.run([LINUX, "components", labels, "-o", "linux.nii.gz", "--equal"], cwd=tmp_path, check=True)
@@ -41,3 +47,36 @@ def test_backslashes_part_folders(tmp_path):
         done = subprocess.run([WINDOWS, *words], cwd=tmp_path, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "out/soft.nii.gz").is_file()
+
+
+def test_the_wheel(tmp_path):
+    """It has the programs that are tested here; its package knows what the library exports, which is what Linux's does and
+    the memory of its C library, and how structures lie in memory there."""
+    (wheel,) = PACKAGE.parent.glob("*-win_amd64.whl")
+    inside = zipfile.ZipFile(wheel)
+    programs = [name for name in inside.namelist() if inside.read(name)[:2] == b"MZ"]
+    assert {name.removeprefix("lobule/") for name in programs} == {
+        "bin/liblobule.dll", "bin/lobule.exe", "libexec/lobule/lobule-hdf5.exe"}  # fmt: skip
+    for name in programs:
+        assert inside.read(name) == (PACKAGE / name.removeprefix("lobule/")).read_bytes(), name
+
+    dump = subprocess.run(["x86_64-w64-mingw32-objdump", "-p", PACKAGE / "bin/liblobule.dll"], capture_output=True, text=True,
+                          check=True)  # fmt: skip
+    exports = set(re.findall(r"^\s\[ *\d+\] (\w+)$", dump.stdout.partition("[Ordinal/Name Pointer]")[2], re.M))
+    listed = subprocess.run(["nm", "-D", "--defined-only", Path(LINUX).parents[1] / "liblobule.so"], capture_output=True,
+                            text=True, check=True)  # fmt: skip
+    assert exports == {*re.findall(r" [^A] (\w+)", listed.stdout), "malloc", "free"}
+
+    spec = importlib.util.spec_from_file_location("_abi", inside.extract("lobule/_abi.py", tmp_path))
+    abi = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(abi)
+    kinds = {kind for kind in vars(abi).values() if isinstance(kind, type) and issubclass(kind, ctypes.Structure)}
+    kinds.remove(ctypes.Structure)
+    lines = ["#include <stddef.h>", "#include <lobule/lobule.h>"]
+    for kind in kinds:
+        lines.append(f'_Static_assert(sizeof({kind.__name__}) == {ctypes.sizeof(kind)}, "size");')
+        for name, *_ in kind._fields_:
+            lines.append(f'_Static_assert(offsetof({kind.__name__}, {name}) == {getattr(kind, name).offset}, "{name}");')
+    (tmp_path / "sizes.c").write_text("\n".join(lines), encoding="ascii")
+    subprocess.run([GCC, "-fsyntax-only", f"-I{PACKAGE}/include", tmp_path / "sizes.c"], check=True)
+    assert len(kinds) > 50
