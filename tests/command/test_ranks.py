@@ -131,6 +131,74 @@ def test_other_commands_give_what_one_task_gives(tmp_path, kind):
             assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), line
 
 
+# Lines of growth: options, the image's type, and its shape.
+GROWTHS = [
+    ("--rule strength --strength strength.nii --tie tie.nii", np.int16, (17, 13, 24)),
+    ("--rule distance --penalty 0.5 --neighbours 6 --seed-strength strong.nii", np.float32, (9, 11, 40)),
+    ("--rule value --mask mask.nii --range 0,4 --tie tie.nii.gz", np.uint8, (13, 9, 8)),
+    ("--rule square --max-cost 9 --rounds 5 --neighbours 18", np.uint8, (9, 8, 7)),
+    ("--slices x --rule distance --strength strength.nii", np.int16, (6, 7, 11)),
+    ("--slices z --rule flood", np.uint8, (12, 9, 9)),
+    ("--rule strength --min-strength 0.2 --norm l1", np.uint8, (10, 12, 3)),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_growth_is_that_of_one_task(tmp_path, kind):
+    for number in cases(len(GROWTHS)):
+        line, dtype, shape = GROWTHS[number % len(GROWTHS)]
+        random = np.random.default_rng(number)
+        image = noise(number, shape).astype(dtype)
+        if dtype == np.float32:
+            image[1, 2, -1] = np.nan
+        save(image, tmp_path / "image.nii.gz")
+        seeds = np.where(random.random(shape) < 0.02, random.integers(1, 300, shape), 0).astype(np.int32)
+        seeds[0, 0, 0], seeds[-1, -1, -1] = 70000, 3  # labels of one task alone
+        save(seeds, tmp_path / "seeds.nii")
+        save((noise(number + 99, shape) > 0).astype(np.uint8), tmp_path / "mask.nii")
+        save((random.random(shape) * 0.9 + 0.1).astype(np.float32), tmp_path / "strong.nii")
+        written = ("strength.nii", "tie.nii", "tie.nii.gz")
+        words = [f"../{word}" if ".nii" in word and word not in written else word for word in f"image.nii.gz seeds.nii {line}".split()]
+        words += ["-o", ("labels.ome.zarr", "labels.nii.gz", "labels.nii")[number % 3], "--trust-seeds"]
+        for name in ("alone", "together"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
+            (tmp_path / name).mkdir()
+        good("growcut", *words, cwd=tmp_path / "alone")
+        report = "--report", "../r.json"
+        done = ranked(kind, 2 + number % 7, "growcut", *words, *report, cwd=tmp_path / "together")
+        assert done.returncode == 0, (line, done.stderr)
+        names = sorted(os.listdir(tmp_path / "alone"))
+        assert names == sorted(os.listdir(tmp_path / "together")), line
+        for name in names:
+            assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (line, name)
+        results = json.loads((tmp_path / "r.json").read_text())["results"]
+        assert sum(row["seeds"] for row in results["labels"]) == np.count_nonzero(seeds), line
+        assert sum(row["voxels"] for row in results["labels"]) == results["labelled_voxels"] > 0, line
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_growth_that_tasks_cannot_share_says_what_would_do(tmp_path, kind):
+    save(noise(1, (60, 60, 40)), tmp_path / "image.nii")
+    seeds = np.zeros((60, 60, 40), np.uint8)
+    seeds[1, 1, 1], seeds[50, 50, 30] = 1, 2
+    save(seeds, tmp_path / "seeds.nii")
+    save(np.zeros((60, 60, 40), np.uint8), tmp_path / "none.nii")
+    line = ("growcut", "image.nii", "seeds.nii", "-o", "l.nii")
+    before = sorted(os.listdir(tmp_path))
+    for more, code, parts in (
+        (("--max-memory", "400KiB"), 75, ("40 planes", "tasks would do", "lobule crop")),
+        (("--max-mm", "5"), 64, ("--max-mm", "one task")),
+        (("--rule", "flood"), 64, ("--rule flood", "--slices")),
+        (("--device", "cuda"), 64, ("on the CPU",)),
+        (("--mask", "none.nii"), 65, ("none.nii", "empty")),
+    ):
+        assert_refused(ranked(kind, 4, *line, *more, cwd=tmp_path), code, *parts)
+        assert sorted(os.listdir(tmp_path)) == before, more
+    assert_refused(ranked(kind, 4, "growcut", "image.nii", "none.nii", "-o", "l.nii", cwd=tmp_path), 65, "no seeds")
+    done = ranked(kind, 16, *line, "--max-memory", "1MiB", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_sent_is_what_a_plan_says(tmp_path, kind):
     save(noise(8, (90, 80, 64)).astype(np.float32), tmp_path / "image.nii")

@@ -56,11 +56,12 @@ def test_what_needs_the_whole_volume_says_so(tmp_path):
 
 def test_a_plan_says_what_tasks_would_do_and_does_nothing(tmp_path):
     save(noise(1, (10, 20, 30)).astype(np.float32), tmp_path / "image.nii")
+    save(np.ones((10, 20, 30), np.uint8), tmp_path / "seeds.nii")
     plans = {}
-    for line in ("filter image.nii -o image.nii --gaussian 1vox", "threshold image.nii -o out.nii", "convert image.nii out.nii", "stats image.nii image.nii", "components image.nii -o out.nii --equal"):
+    for line in ("filter image.nii -o image.nii --gaussian 1vox", "threshold image.nii -o out.nii", "convert image.nii out.nii", "stats image.nii image.nii", "components image.nii -o out.nii --equal", "growcut image.nii seeds.nii -o out.nii"):
         rows = [row.split() for row in good(*line.split(), "--plan", "4", cwd=tmp_path).stdout.splitlines()]
         plans[line.split()[0]] = {name: float(value) for name, value in rows}
-    assert [path.name for path in tmp_path.iterdir()] == ["image.nii"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["image.nii", "seeds.nii"]
     plane, smooth = 10 * 20 * 4, plans["filter"]
     assert (smooth["tasks"], smooth["planes"], smooth["planes_of_a_task"], smooth["planes_read"]) == (4, 30, 8, 8 + 2 * 4)
     assert smooth["bytes_read"] == 16 * plane and smooth["bytes_read_all"] == (30 + 6 * 4) * plane
@@ -68,6 +69,8 @@ def test_a_plan_says_what_tasks_would_do_and_does_nothing(tmp_path):
     assert plans["threshold"]["bytes_written"] == 30 * 10 * 20 and plans["stats"]["bytes_to_first"] == 0
     pieces = plans["components"]  # labels of 4 bytes, and of each plane at a seam its labels and values
     assert pieces["bytes_to_first"] == (30 - 8) * plane and pieces["bytes_over_seams"] == 3 * 2 * plane
+    grown = plans["growcut"]  # with a plane on each side, and four keys of 8 bytes a voxel of a seam
+    assert grown["planes_read"] == 10 and grown["bytes_over_seams"] == 3 * 200 * 32 and grown["bytes_to_first"] == (30 - 8) * 200
     assert pieces["bytes_held"] == 8 * (2 * plane + 10 * 20)
     assert smooth["bytes_held"] == 16 * (2 * plane + 10 * 20 * 8) and all(plan["seconds_computing"] >= 0 for plan in plans.values())
     for line in ("threshold image.nii -o out.nii --hysteresis 1,2", "components image.nii -o out.nii --fill-holes"):

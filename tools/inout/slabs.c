@@ -38,12 +38,12 @@ bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_byt
 /* ---- opening ---- */
 
 /* Masks and labels lie as the image does; turning them would need all of them. */
-static lob_status open_on_grid(lob_session *s, lob_slabs *w, lob_plane_input *in, const char *path)
+lob_status lob_slabs_open_beside(lob_session *s, lob_slabs *w, lob_plane_input *in,
+                                 const char *path)
 {
     const lob_volume *const v = &in->volume;
     const bool alone = !s->ranks && w->plan == 0;
     lob_turn turn;
-    if (!path) return LOB_OK;
     LOB_TRY(lob_session_open(s, in, path, LOB_FRAME_NONE));
     const lob_status st = lob_same_grid(&w->volume, w->path, v, path, &s->error);
     if (st != LOB_OK && lob_turn_onto(&turn, v, &w->volume))
@@ -62,25 +62,31 @@ lob_status lob_slabs_open(lob_session *s, lob_slabs *w)
     LOB_TRY(lob_session_open(s, &w->file, w->path, w->frame));
     w->volume = w->file.volume;
     LOB_TRY(lob_grid_has_channel(s, &w->volume, w->channel, w->path));
-    if (w->channel < 0 && w->volume.channels > 1)
+    if (w->channel < 0 && w->volume.channels > 1 && !w->at_once)
         return lob_fail_file(&s->error, LOB_EDATA, w->path,
                              "has %d channels; choose one with --channel N, from 0 to %d",
                              w->volume.channels, w->volume.channels - 1);
-    w->volume.channels = 1;
-    LOB_TRY(open_on_grid(s, w, &w->mask_file, w->mask));
-    LOB_TRY(open_on_grid(s, w, &w->labels_file, w->labels_path));
+    if (!w->at_once) w->volume.channels = 1;
+    if (w->mask) LOB_TRY(lob_slabs_open_beside(s, w, &w->mask_file, w->mask));
+    if (w->labels_path) LOB_TRY(lob_slabs_open_beside(s, w, &w->labels_file, w->labels_path));
     w->labels = w->labels_file.volume;
     return LOB_OK;
 }
 
 /* ---- cutting ---- */
 
+/* Is one channel taken out of several? */
+static bool is_staged(const lob_slabs *w)
+{
+    return w->file.volume.channels > w->volume.channels;
+}
+
 /* Bytes of a plane at hand, and as it is read. */
 static int64_t plane_bytes(const lob_slabs *w)
 {
     const lob_dims dims = w->volume.dims;
-    const int64_t image = bytes_of(&w->volume), channels = w->file.volume.channels;
-    const int64_t staged = channels > 1 ? channels * image : 0;
+    const int64_t image = w->volume.channels * bytes_of(&w->volume);
+    const int64_t staged = is_staged(w) ? w->file.volume.channels * bytes_of(&w->volume) : 0;
     const int64_t mask = w->mask ? 1 + bytes_of(&w->mask_file.volume) : 0;
     const int64_t labels = w->labels_path ? bytes_of(&w->labels) : 0;
     return lob_product(dims.nx, dims.ny, image + staged + mask + labels, 1);
@@ -112,6 +118,7 @@ static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t halo, i
                       (w->labels_path ? bytes_of(&w->labels) : 0),
         .held_bytes = plane_bytes(w) / plane + voxel_bytes,
         .written_bytes = sent_bytes,
+        .seam_bytes = w->seam_bytes,
     };
     return lob_rank_plan_print(s, w->plan, &plan);
 }
@@ -120,14 +127,13 @@ static lob_status allocate(lob_session *s, lob_slabs *w)
 {
     const lob_volume *const v = &w->volume, *const mask = &w->mask_file.volume;
     const int64_t n = lob_slabs_voxels(w);
-    const int64_t channels = w->file.volume.channels;
-    const int64_t image = channels > 1 ? n * channels * bytes_of(v) : 0;
+    const int64_t image = is_staged(w) ? n * w->file.volume.channels * bytes_of(v) : 0;
     const int64_t of_mask = w->mask ? n * bytes_of(mask) : 0;
     w->held = lob_product(plane_bytes(w), planes_read(w, w->planes), 1, 1);
     const lob_status st = lob_session_take(s, w->held, w->path);
     if (st != LOB_OK) w->held = 0;
     LOB_TRY(st);
-    w->window = malloc((size_t)(n * bytes_of(v)));
+    w->window = malloc((size_t)(n * v->channels * bytes_of(v)));
     w->staged = malloc((size_t)(image > of_mask ? image : of_mask) + 1);
     w->mask_window = w->mask ? malloc((size_t)n) : NULL;
     w->labels_window = w->labels_path ? malloc((size_t)(n * bytes_of(&w->labels))) : NULL;
@@ -135,6 +141,18 @@ static lob_status allocate(lob_session *s, lob_slabs *w)
         (w->labels_window || !w->labels_path))
         return LOB_OK;
     return lob_session_no_memory(s, w->path);
+}
+
+/* A rank's planes do not fit at once: who would do? */
+static lob_status too_large(lob_session *s, const lob_slabs *w, int64_t tasks, int64_t fit)
+{
+    if (fit < 1)
+        return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
+                                  "a task's memory does not hold the work on one of its planes");
+    return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
+                              "a task's memory holds the work on %lld of its %lld planes: %lld "
+                              "tasks would do, or a part of it (lobule crop)",
+                              (long long)fit, (long long)w->volume.dims.nz, (long long)tasks);
 }
 
 lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t align,
@@ -147,9 +165,12 @@ lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t ali
     w->halo = halo;
     w->align = align;
     const int64_t read = plane_bytes(w), work = lob_product(dims.nx, dims.ny, voxel_bytes, 1);
-    /* Half is for slabs, the rest for what work holds of any size. */
-    const int64_t room = memory_of(s) / 2 / (read + work);
+    /* Half is for slabs, the rest for what work holds of any size; at once, it is in voxel_bytes.
+     */
+    const int64_t room = memory_of(s) / (w->at_once ? 1 : 2) / (read + work);
     const int64_t fit = room >= dims.nz ? dims.nz : room - 2 * halo - align + 1;
+    if (w->at_once && fit < end - first)
+        return too_large(s, w, (dims.nz + fit - 1) / (fit > 0 ? fit : 1), fit);
     w->planes = fit < 1 ? 1 : fit < end - first ? fit : end - first;
     if (w->planes < dims.nz)
         lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->path,
@@ -166,7 +187,7 @@ static lob_status read_image(lob_session *s, lob_slabs *w, int64_t z, int64_t n)
 {
     const int64_t plane = w->volume.dims.nx * w->volume.dims.ny * bytes_of(&w->volume);
     unsigned char *const to = w->window + (z - w->from) * plane;
-    if (w->file.volume.channels == 1) return lob_session_planes(s, &w->file, to, z, n);
+    if (!is_staged(w)) return lob_session_planes(s, &w->file, to, z, n);
     LOB_TRY(lob_session_planes(s, &w->file, w->staged, z, n));
     memcpy(to, (unsigned char *)w->staged + w->channel * n * plane, (size_t)(n * plane));
     return LOB_OK;

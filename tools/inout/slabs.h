@@ -26,8 +26,11 @@ typedef struct {
     int64_t frame;           /* as in lob_read_options */
     int channel;             /* -1: the only one */
     int plan;                /* tasks of --plan; 0: the work is to be done */
+    int64_t seam_bytes;      /* as in lob_rank_plan */
+    bool at_once; /* a rank's planes are one slab, of all channels; LOB_ENOMEM where it does not fit
+                   */
 
-    lob_volume volume; /* the header of the channel; nothing to free */
+    lob_volume volume; /* the header of the channel, or channels; nothing to free */
     lob_volume labels; /* of the labels; likewise */
     int64_t planes;    /* that a slab gives at most */
     bool enough;       /* work may set it: the slabs that are left need not be looked at */
@@ -58,6 +61,10 @@ bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_byt
  * LOB_EDATA (there are other channels too). Whatever it returned, call lob_slabs_close in the end.
  */
 lob_status lob_slabs_open(lob_session *s, lob_slabs *w);
+
+/* Open another volume on the image's grid, to be read by who closes it. */
+lob_status lob_slabs_open_beside(lob_session *s, lob_slabs *w, lob_plane_input *in,
+                                 const char *path);
 
 /*
  * Choose how many planes a slab gives. With --plan, print instead what each of so many tasks would

@@ -18,6 +18,15 @@ static lob_status check(lob_session *s, void *user)
     LOB_TRY(lob_grid_neighbours(s, &set->neighbours, set->slices));
     LOB_TRY(lob_label_table_check(s, set->label_table));
     const bool flood = set->rule == LOB_RULE_FLOOD;
+    const bool many = lob_team_size(s->ranks) > 1 || set->plan > 0;
+    const lob_rule rules[] = {
+        {many && isfinite(set->max_mm.value),                                         "--max-mm needs the whole volume: start one task"},
+        {                                many && flood && set->slices < 0,
+         "--rule flood needs the whole volume, or --slices across z: start one task"                                                 },
+        { many && strcmp(s->device.backend,                    "cuda") == 0,
+         "several tasks grow on the CPU: leave --device cuda out"},
+    };
+    LOB_TRY(LOB_RULES(s, rules));
     if (set->penalty > 0.0 && (set->rule == LOB_RULE_STRENGTH || flood))
         return lob_fail(&s->error, LOB_EARG,
                         "--penalty belongs to --rule distance, value and square");
@@ -43,18 +52,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     LOB_TRY(lob_grid_dense(s, &w->seeds, &w->labelled, set->seeds));
     lob_session_stage(s, "prepare", start_s);
 
-    const bool limited = set->mask || isfinite(set->range[0]) || isfinite(set->range[1]) ||
-                         set->min_strength > 0.0 || isfinite(set->max_cost) ||
-                         isfinite(set->max_mm.value) || set->rounds > 0;
-    if (w->labelled.count == 0)
-        return lob_fail_file(&s->error, LOB_EDATA, set->seeds,
-                             "no seeds: 0 means unknown, and labels start at 1");
-    /* A single slice may well hold a single label. */
-    if (w->labelled.count == 1 && !limited && set->slices < 0)
-        return lob_fail_file(&s->error, LOB_EDATA, set->seeds,
-                             "the only label is %d, so everything would become %d; add seeds of a "
-                             "background label, or a limit such as --mask, --range or --max-mm",
-                             w->labelled.values[0], w->labelled.values[0]);
+    LOB_TRY(lob_growcut_check_labels(s, w));
     LOB_TRY(lob_growcut_check_seeds(s, w));
     LOB_TRY(lob_label_table_take(s, &w->seeds, set->label_table));
 
@@ -62,27 +60,22 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     return lob_growcut_read_strength(s, w);
 }
 
-static lob_status make_outputs(lob_session *s, const settings *set, work *w)
+lob_status lob_growcut_make_outputs(lob_session *s, lob_growcut_work *w, const lob_volume *image)
 {
-    LOB_TRY(lob_grid_make(s, &w->labels, &w->image, w->seeds.type, 1, set->labels));
+    const lob_growcut_settings *const set = &w->set;
+    LOB_TRY(lob_grid_make(s, &w->labels, image, w->seeds.type, 1, set->labels));
     lob_label_names_free(&w->labels.names); /* labels are called what their seeds are */
     if (lob_label_names_copy(&w->labels.names, &w->seeds.names) != LOB_OK)
         return lob_session_no_memory(s, set->labels);
-    if (set->strength)
-        LOB_TRY(lob_grid_make(s, &w->strength, &w->image, LOB_F32, 1, set->strength));
-    if (set->tie) LOB_TRY(lob_grid_make(s, &w->tie, &w->image, LOB_U8, 1, set->tie));
+    if (set->strength) LOB_TRY(lob_grid_make(s, &w->strength, image, LOB_F32, 1, set->strength));
+    if (set->tie) LOB_TRY(lob_grid_make(s, &w->tie, image, LOB_U8, 1, set->tie));
     lob_label_names_free(&w->tie.names);
     return LOB_OK;
 }
 
-static lob_status grow(lob_session *s, const settings *set, work *w)
+lob_growcut_options lob_growcut_options_of(const lob_growcut_settings *set, int axis)
 {
-    const int axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
-    double start_s = lob_clock_s();
-    LOB_TRY(lob_growcut_limit_distance(s, w, axis));
-    LOB_TRY(make_outputs(s, set, w));
-
-    const lob_growcut_options options = {
+    return (lob_growcut_options){
         .rule = (lob_growcut_kind)set->rule,
         .norm = (lob_norm)set->norm,
         .neighbours = set->neighbours,
@@ -94,6 +87,16 @@ static lob_status grow(lob_session *s, const settings *set, work *w)
         .rounds = set->rounds,
         .tile = set->tile,
     };
+}
+
+static lob_status grow(lob_session *s, const settings *set, work *w)
+{
+    const int axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
+    double start_s = lob_clock_s();
+    LOB_TRY(lob_growcut_limit_distance(s, w, axis));
+    LOB_TRY(lob_growcut_make_outputs(s, w, &w->image));
+
+    const lob_growcut_options options = lob_growcut_options_of(set, axis);
     const lob_growcut_input in = {
         .image = &w->image,
         .seeds = &w->seeds,
@@ -110,6 +113,8 @@ static lob_status grow(lob_session *s, const settings *set, work *w)
     LOB_TRY(lob_session_done(s, st, set->image, set->seeds));
 
     start_s = lob_clock_s();
+    w->voxels = lob_growcut_count(&w->labels, w->labelled.count, s->context.threads);
+    if (!w->voxels) return lob_session_no_memory(s, set->labels);
     LOB_TRY(lob_growcut_report(s, w, &stats, axis));
     LOB_TRY(lob_labels_restore(&w->labels, &w->labelled));
     lob_session_stage(s, "finish", start_s);
@@ -120,6 +125,7 @@ static lob_status growcut(lob_session *s, void *user)
 {
     work *const w = user;
     const settings *const set = &w->set;
+    if (s->ranks || set->plan > 0) return lob_growcut_by_slabs(s, w);
     LOB_TRY(read_inputs(s, set, w));
     LOB_TRY(lob_session_device(s));
     LOB_TRY(grow(s, set, w));
@@ -199,6 +205,7 @@ static void options(lob_rows *to, void *user)
         OPT_LABEL_TABLE(&set->label_table),
         OPT_INT("tile", &set->tile, "N", 4, 256,
                 "voxels along a tile's side; changes the time, never the result"),
+        OPT_PLAN(&set->plan),
     };
     LOB_ROWS(to, rows);
 }
@@ -244,4 +251,6 @@ const lob_command lob_command_growcut = {
     .work = growcut,
     .release = release,
     .voxel_ns = 300,
+    .shares = true,
+    .only_prints = "plan",
 };

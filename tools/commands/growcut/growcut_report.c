@@ -20,8 +20,7 @@ static void count_part(int64_t *count, const lob_volume *labels, int64_t first, 
     }
 }
 
-/* Voxels of each of so many dense labels, and of 0 before them; NULL without memory. */
-static int64_t *count_labels(const lob_volume *labels, int32_t label_count, int threads)
+int64_t *lob_growcut_count(const lob_volume *labels, int32_t label_count, int threads)
 {
     enum { MANY = 1 << 16 }; /* labels; a thread has counters of its own */
     const size_t row = (size_t)label_count + 1;
@@ -37,13 +36,10 @@ static int64_t *count_labels(const lob_volume *labels, int32_t label_count, int 
     return count;
 }
 
-static lob_status report_labels(lob_session *s, lob_growcut_work *w)
+static void report_labels(lob_session *s, const lob_growcut_work *w)
 {
     const double voxel_mm3 = lob_voxel_mm3(&w->image.geometry);
-    const int64_t *const count = w->voxels =
-        count_labels(&w->labels, w->labelled.count, s->context.threads);
-    if (!count) return lob_session_no_memory(s, w->set.labels);
-
+    const int64_t *const count = w->voxels;
     cJSON *labels = cJSON_AddArrayToObject(s->results, "labels");
     for (int32_t i = 0; i < w->labelled.count; i++) {
         cJSON *label = cJSON_CreateObject();
@@ -56,7 +52,6 @@ static lob_status report_labels(lob_session *s, lob_growcut_work *w)
             lob_session_note(s, "%s: label %d is nowhere in the result: its seeds are not on data",
                              w->set.seeds, w->labelled.values[i]);
     }
-    return LOB_OK;
 }
 
 static void report_stats(lob_session *s, const lob_growcut_settings *set,
@@ -128,6 +123,6 @@ lob_status lob_growcut_report(lob_session *s, lob_growcut_work *w, const lob_gro
                               int axis)
 {
     report_stats(s, &w->set, stats, lob_voxels(&w->image), axis);
-    LOB_TRY(report_labels(s, w));
-    return report_crowding(s, w, stats, axis >= 0);
+    report_labels(s, w);
+    return w->image.data ? report_crowding(s, w, stats, axis >= 0) : LOB_OK;
 }

@@ -31,6 +31,24 @@ lob_status lob_growcut_check_seeds(lob_session *s, const lob_growcut_work *w)
     return st;
 }
 
+lob_status lob_growcut_check_labels(lob_session *s, const lob_growcut_work *w)
+{
+    const lob_growcut_settings *const set = &w->set;
+    const bool limited = set->mask || isfinite(set->range[0]) || isfinite(set->range[1]) ||
+                         set->min_strength > 0.0 || isfinite(set->max_cost) ||
+                         isfinite(set->max_mm.value) || set->rounds > 0;
+    if (w->labelled.count == 0)
+        return lob_fail_file(&s->error, LOB_EDATA, set->seeds,
+                             "no seeds: 0 means unknown, and labels start at 1");
+    /* A single slice may well hold a single label. */
+    if (w->labelled.count == 1 && !limited && set->slices < 0)
+        return lob_fail_file(&s->error, LOB_EDATA, set->seeds,
+                             "the only label is %d, so everything would become %d; add seeds of a "
+                             "background label, or a limit such as --mask, --range or --max-mm",
+                             w->labelled.values[0], w->labelled.values[0]);
+    return LOB_OK;
+}
+
 /* Values of one row of a volume, scale applied. */
 static void values_of_row(double *values, const lob_volume *v, int64_t row)
 {
@@ -44,8 +62,8 @@ static bool is_seed(const lob_growcut_work *w, int64_t i)
 }
 
 /* One row of strengths; those of seeds must make sense. */
-static lob_status take_strengths(lob_session *s, lob_growcut_work *w, const double *values,
-                                 int64_t row)
+static lob_status take_row(lob_session *s, lob_growcut_work *w, const double *values, int64_t row,
+                           int64_t z)
 {
     const lob_dims d = w->strengths.dims;
     for (int64_t i = 0; i < d.nx; i++) {
@@ -55,30 +73,36 @@ static lob_status take_strengths(lob_session *s, lob_growcut_work *w, const doub
             return lob_fail_file(&s->error, LOB_EDATA, w->set.seed_strength,
                                  "the seed at voxel (%lld, %lld, %lld) has strength %.10g; a "
                                  "seed's strength is above 0 and at most 1",
-                                 (long long)i, (long long)(row % d.ny), (long long)(row / d.ny),
+                                 (long long)i, (long long)(row % d.ny), (long long)(row / d.ny + z),
                                  values[i]);
         w->seed_strength[voxel] = strength;
     }
     return LOB_OK;
 }
 
-lob_status lob_growcut_read_strength(lob_session *s, lob_growcut_work *w)
+lob_status lob_growcut_take_strength(lob_session *s, lob_growcut_work *w, int64_t z)
 {
     const char *const path = w->set.seed_strength;
     lob_volume *const v = &w->strengths;
-    if (!path) return LOB_OK;
-    LOB_TRY(lob_grid_read(s, v, path, &w->image, w->set.image));
     w->seed_strength = lob_session_array(s, lob_voxels(v), sizeof *w->seed_strength, path);
     if (!w->seed_strength) return LOB_ENOMEM;
     double *const values = malloc((size_t)v->dims.nx * sizeof *values);
     lob_status st = values ? LOB_OK : lob_session_no_memory(s, path);
     for (int64_t row = 0; row < v->dims.ny * v->dims.nz && st == LOB_OK; row++) {
         values_of_row(values, v, row);
-        st = take_strengths(s, w, values, row);
+        st = take_row(s, w, values, row, z);
     }
     free(values);
     lob_grid_drop(s, v);
     return st;
+}
+
+lob_status lob_growcut_read_strength(lob_session *s, lob_growcut_work *w)
+{
+    const char *const path = w->set.seed_strength;
+    if (!path) return LOB_OK;
+    LOB_TRY(lob_grid_read(s, &w->strengths, path, &w->image, w->set.image));
+    return lob_growcut_take_strength(s, w, 0);
 }
 
 lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis)

@@ -2,13 +2,14 @@
 #ifndef LOB_GROWCUT_WORK_H
 #define LOB_GROWCUT_WORK_H
 
-#include "tools/inout/grid.h"
+#include "kernels/growcut/growcut.h"
+#include "tools/inout/slabs.h"
 #include "volumes/labels.h"
 
 typedef struct {
     const char *image, *seeds, *labels, *label_table;
     const char *mask, *seed_strength, *strength, *tie;
-    int frame, rule, norm, neighbours, slices, rounds, tile;
+    int frame, rule, norm, neighbours, slices, rounds, tile, plan;
     double penalty, range[2], min_strength, max_cost;
     lob_size max_mm;
     bool trust_seeds;
@@ -25,21 +26,40 @@ typedef struct {
     float *seed_strength; /* NULL: every seed has strength 1 */
     uint8_t *is_seed;     /* scratch of --max-mm */
     float *squared_mm;
-    int64_t *voxels; /* of each label of the result, and of 0 */
+    int64_t *voxels; /* of each label of the result, and of 0 before them */
 } lob_growcut_work;
 
 /* Say how many seeds there are, and refuse what is most likely the scan. Returns LOB_OK or
  * LOB_EDATA. */
 lob_status lob_growcut_check_seeds(lob_session *s, const lob_growcut_work *w);
 
+/* Refuse what has no seeds, or one label alone and no limit. Returns LOB_OK or LOB_EDATA. */
+lob_status lob_growcut_check_labels(lob_session *s, const lob_growcut_work *w);
+
 /* Read --seed-strength, if it is given. */
 lob_status lob_growcut_read_strength(lob_session *s, lob_growcut_work *w);
+
+/* Take the strengths that w->strengths holds, from plane z of the image on. */
+lob_status lob_growcut_take_strength(lob_session *s, lob_growcut_work *w, int64_t z);
+
+/* Allocate results on the grid of an image, or of a slab of it. */
+lob_status lob_growcut_make_outputs(lob_session *s, lob_growcut_work *w, const lob_volume *image);
+
+/* The kernel's options; axis: across the slices, or -1. */
+lob_growcut_options lob_growcut_options_of(const lob_growcut_settings *set, int axis);
+
+/* Voxels of each of so many dense labels, and of 0 before them; NULL without memory. */
+int64_t *lob_growcut_count(const lob_volume *labels, int32_t label_count, int threads);
 
 /* Take voxels farther than --max-mm from every seed out of the mask. With --slices (axis >= 0),
  * distance is measured inside the slice. */
 lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis);
 
-/* Fill in the report; note what the user should know. */
+/* The whole command by several tasks, or its --plan. */
+lob_status lob_growcut_by_slabs(lob_session *s, lob_growcut_work *w);
+
+/* Fill in the report, with w->voxels counted before; without the image's voxels, nothing of its
+ * levels; note what the user should know. */
 lob_status lob_growcut_report(lob_session *s, lob_growcut_work *w, const lob_growcut_stats *stats,
                               int axis);
 
