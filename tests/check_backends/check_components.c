@@ -5,7 +5,6 @@
 #include "tests/check_backends/check.h"
 
 #include "tests/reference/components_case.h"
-#include "tests/reference/components_reference.h"
 #include "tests/reference/random.h"
 
 #include <stdio.h>

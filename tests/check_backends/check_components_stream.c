@@ -1,6 +1,6 @@
 /* Components slab by slab on a backend against the CPU on the volume in one piece. */
 #include "tests/check_backends/check.h"
-#include "tests/reference/components_reference.h"
+#include "tests/reference/components_case.h"
 #include "tests/reference/components_slabs.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* Label steps of every backend against the CPU: random chains, repeats, less memory. */
 #include "tests/check_backends/check.h"
 #include "tests/reference/labels_case.h"
-#include "tests/reference/labels_reference.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -23,4 +23,10 @@ typedef struct {
 void appearance_case_make(appearance_case *c, uint64_t number, int64_t max_voxels);
 void appearance_case_free(appearance_case *c);
 
+/* ---- the reference: in doubles, voxel by voxel, with distances to every voxel ---- */
+
+/* Scores in nats, not limited: (labels - 1) * nx*ny*nz. */
+void appearance_reference(double *scores, const lob_appearance_input *in,
+                          const lob_appearance_options *options);
+
 #endif

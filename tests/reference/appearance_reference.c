@@ -1,5 +1,5 @@
 /* Appearance, naive. */
-#include "tests/reference/appearance_reference.h"
+#include "tests/reference/appearance_case.h"
 
 #include "tests/reference/put_number.h"
 #include "volumes/labels.h"

@@ -1,5 +1,5 @@
 /* The reference of components: flood fills over predicates as the header words them. */
-#include "tests/reference/components_reference.h"
+#include "tests/reference/components_case.h"
 
 #include "volumes/labels.h"
 

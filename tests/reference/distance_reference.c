@@ -1,5 +1,5 @@
 /* Distances by looking at every pair of voxels. */
-#include "tests/reference/distance_reference.h"
+#include "tests/reference/distance_case.h"
 
 #include <math.h>
 

@@ -36,4 +36,14 @@ void growcut_output_free(lob_growcut_output *out);
 const char *growcut_output_differs(const growcut_case *c, const lob_growcut_output *a,
                                    const lob_growcut_output *b);
 
+/*
+ * The reference: the exact contract, never optimised. The same integer costs as the engine, relaxed
+ * over the whole volume, all voxels at once, until nothing changes or as many rounds as the options
+ * say; the engine must give these very bytes. Takes what lob_growcut_cpu takes, in 3D (slice_axis
+ * -1); labels, strength and tie as there. Returns the last round that changed a cost or a label,
+ * and whether one more would change none.
+ */
+int64_t growcut_reference(const lob_growcut_output *out, bool *fixed_point,
+                          const lob_growcut_input *in, const lob_growcut_options *options);
+
 #endif

@@ -1,6 +1,6 @@
 /* Rounds of Bellman-Ford over (cost, label) pairs, with the smallest and the largest label of a
  * cost; for a flood, the least cost first. */
-#include "tests/reference/growcut_reference.h"
+#include "tests/reference/growcut_case.h"
 
 #include "kernels/growcut/growcut_rule.h"
 #include "kernels/growcut/growcut_voxel.h"

@@ -1,5 +1,5 @@
 /* Label steps on an array of int32, each as label_steps.h words it. */
-#include "tests/reference/labels_reference.h"
+#include "tests/reference/labels_case.h"
 
 #include "volumes/labels.h"
 #include "volumes/lists.h"

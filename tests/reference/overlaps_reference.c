@@ -1,7 +1,7 @@
 /* Overlap and surface distances of one label, straight from their definitions. */
 #include "tests/reference/overlaps_reference.h"
 
-#include "tests/reference/distance_reference.h"
+#include "tests/reference/distance_case.h"
 #include "volumes/lists.h"
 
 #include <math.h>

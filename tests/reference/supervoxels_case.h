@@ -29,4 +29,14 @@ void supervoxels_case_free(supervoxels_case *c);
 /* Numbers of two calls that have to agree: all but working_bytes. */
 bool supervoxels_stats_equal(const lob_supervoxels_stats *a, const lob_supervoxels_stats *b);
 
+/* ---- the reference: voxel by voxel and cluster by cluster, slow and plain ---- */
+
+/*
+ * As lob_supervoxels_cpu, of options that fit; working_bytes is 0. The constants and tables are
+ * the plan's; everything else is worked out here. LOB_EDATA where there is no data.
+ */
+lob_status supervoxels_reference(int32_t *labels, lob_supervoxels_stats *stats,
+                                 const lob_supervoxels_input *in,
+                                 const lob_supervoxels_options *options);
+
 #endif

@@ -1,6 +1,6 @@
 /* Supervoxels without any trick: every voxel looks at all clusters around it, pieces by flood fill.
  */
-#include "tests/reference/supervoxels_reference.h"
+#include "tests/reference/supervoxels_case.h"
 
 #include "kernels/supervoxels/supervoxels_plan.h"
 

@@ -1,5 +1,5 @@
 /* Thresholds by definition. */
-#include "tests/reference/threshold_reference.h"
+#include "tests/reference/threshold_case.h"
 #include "volumes/lists.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
 #include "kernels/filters/filters.h"
 #include "kernels/resample/resample.h"
 #include "tests/reference/appearance_case.h"
-#include "tests/reference/appearance_reference.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/volume_of.h"

@@ -1,7 +1,6 @@
 /* Components on the CPU against flood fills: the same bytes and tables, whatever the threads. */
 #include "kernels/components/components.h"
 #include "tests/reference/components_case.h"
-#include "tests/reference/components_reference.h"
 #include "tests/reference/put_number.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/volume_of.h"

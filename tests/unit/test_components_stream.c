@@ -1,5 +1,5 @@
 /* Components slab by slab: the labels, table and counts of the volume in one piece. */
-#include "tests/reference/components_reference.h"
+#include "tests/reference/components_case.h"
 #include "tests/reference/components_slabs.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/progress_listener.h"

@@ -1,6 +1,6 @@
 /* Components by a team of threads, each with its planes: the bytes of the volume in one piece. */
 #include "kernels/team/team.h"
-#include "tests/reference/components_reference.h"
+#include "tests/reference/components_case.h"
 #include "tests/reference/components_slabs.h"
 #include "tests/unit/cmocka_test.h"
 

@@ -3,7 +3,6 @@
 #include "kernels/distance/distance_voxel.h"
 #include "kernels/morphology/morphology.h"
 #include "tests/reference/distance_case.h"
-#include "tests/reference/distance_reference.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
 

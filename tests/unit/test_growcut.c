@@ -5,7 +5,6 @@
 #include "kernels/levels/levels.h"
 #include "tests/reference/growcut_automaton.h"
 #include "tests/reference/growcut_case.h"
-#include "tests/reference/growcut_reference.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/volume_of.h"

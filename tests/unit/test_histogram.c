@@ -2,7 +2,6 @@
 #include "kernels/histogram/histogram.h"
 #include "tests/reference/put_number.h"
 #include "tests/reference/threshold_case.h"
-#include "tests/reference/threshold_reference.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/volume_of.h"
 

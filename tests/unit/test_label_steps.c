@@ -2,7 +2,6 @@
 #include "kernels/labels/label_steps.h"
 #include "kernels/labels/majority/majority.h"
 #include "tests/reference/labels_case.h"
-#include "tests/reference/labels_reference.h"
 #include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 

@@ -2,7 +2,6 @@
 #include "kernels/supervoxels/supervoxels_plan.h"
 #include "tests/reference/random.h"
 #include "tests/reference/supervoxels_case.h"
-#include "tests/reference/supervoxels_reference.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/progress_listener.h"
 #include "tests/unit/volume_of.h"
