@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-LOB_BEGIN_DECLS
-
 /*
  * A folder that is being written: `temporary` lies beside path, hidden, as ".labels.ome.zarr.0.tmp"
  * and is locked. Under path nothing changes until lob_folder_commit. What a killed process has left
@@ -76,7 +74,5 @@ bool lob_folder_measure(const char *folder, int64_t *bytes, int64_t *changed_ns)
 
 /* Remove a folder and all that is below it; links are removed, not followed. */
 void lob_remove_tree(const char *path);
-
-LOB_END_DECLS
 
 #endif

@@ -15,12 +15,8 @@ LOB_BEGIN_DECLS
 typedef struct lob_refine_job lob_refine_job;
 
 typedef struct {
-    lob_status (*filter)(lob_filter_output *out, const lob_filter_input *in,
-                         const lob_filter_options *options, const lob_context *context,
-                         lob_error *error);
-    lob_status (*components)(lob_components_output *out, const lob_components_input *in,
-                             const lob_components_options *options, const lob_context *context,
-                             lob_error *error);
+    __typeof__(lob_filter_cpu) *filter;
+    __typeof__(lob_components_cpu) *components;
 
     /* Run a loop over n voxels (or pieces) of j->a, and add what it counts to j->sums. */
     lob_status (*loop)(lob_refine_job *j, lob_refine_loop loop, int64_t n);

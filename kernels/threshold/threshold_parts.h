@@ -8,8 +8,6 @@
 #include "kernels/team/team.h"
 #include "kernels/threshold/threshold.h"
 
-LOB_BEGIN_DECLS
-
 /* What is done with a part. */
 typedef lob_status lob_threshold_visit(void *visitor, const lob_threshold_input *part);
 
@@ -31,7 +29,5 @@ typedef struct {
 lob_status lob_threshold_of_parts(lob_threshold_stats *stats, const lob_threshold_parts *parts,
                                   const lob_threshold_options *options, const lob_context *context,
                                   lob_error *error);
-
-LOB_END_DECLS
 
 #endif
