@@ -1,5 +1,6 @@
 """What the command-line tests share: the program, folders of real scans, small volumes."""
 
+import csv
 import fcntl
 import os
 import pty
@@ -126,6 +127,14 @@ def assert_one_line(done, code, *parts):
         assert part in lines[0], f"'{part}' is not in: {lines[0]}"
 
 
+def refused(folder, arguments, code, *parts, **more):
+    """The command fails as it should, and leaves the folder in which it runs as it was."""
+    before = contents(folder)
+    done = lobule(*arguments, cwd=folder, **more)
+    assert_one_line(done, code, *parts)
+    assert contents(folder) == before
+
+
 def save(array, path, affine=None, scale=None):
     """Write an array as NIfTI; scale is (slope, inter)."""
     volume = nibabel.Nifti1Image(array, AFFINE if affine is None else affine, dtype=array.dtype)
@@ -135,6 +144,12 @@ def save(array, path, affine=None, scale=None):
         volume.header.set_slope_inter(*scale)
     nibabel.save(volume, path)
     return Path(path)
+
+
+def rows_of(path):
+    """The rows of a TSV, by the names of its columns."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def load(path):

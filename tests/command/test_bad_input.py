@@ -8,7 +8,7 @@ import h5py
 import nibabel
 import numpy as np
 import pytest
-from conftest import AFFINE, SHAPE, assert_one_line, contents, good, load, lobule, save, scan_array, seeds_array
+from conftest import AFFINE, SHAPE, assert_one_line, contents, good, load, lobule, refused, save, scan_array, seeds_array
 
 # ---- files that are no sound volumes ------------------------------------------------------------
 
@@ -418,10 +418,7 @@ FRAME_NEEDED = [
 @pytest.mark.parametrize("what, arguments", NO_FRAME, ids=[row[0] for row in NO_FRAME])
 def test_several_frames_where_none_can_be_chosen(folder, what, arguments):
     save(np.zeros((*SHAPE, 3), np.uint8), folder / "bad.nii")
-    before = contents(folder)
-    done = lobule(*arguments, cwd=folder)
-    assert_one_line(done, 65, "bad.nii: has 3 frames", "`lobule convert --frame N`")
-    assert contents(folder) == before
+    refused(folder, arguments, 65, "bad.nii: has 3 frames", "`lobule convert --frame N`")
 
 
 @pytest.mark.parametrize("what, arguments", FRAME_NEEDED, ids=[row[0] for row in FRAME_NEEDED])
@@ -433,10 +430,7 @@ def test_several_frames_of_which_one_is_to_be_chosen(folder, what, arguments):
 @pytest.mark.parametrize("what, make, arguments, code, part", REFUSED, ids=[row[0] for row in REFUSED])
 def test_refused(folder, what, make, arguments, code, part):
     make(folder)
-    before = contents(folder)
-    done = lobule(*arguments, cwd=folder)
-    assert_one_line(done, code, part)
-    assert contents(folder) == before
+    refused(folder, arguments, code, part)
 
 
 # ---- what supervoxels and their measures refuse -------------------------------------------------
@@ -477,6 +471,4 @@ REFUSED_SUPERVOXELS = [
 @pytest.mark.parametrize("what, bad, arguments, part", REFUSED_SUPERVOXELS, ids=[row[0] for row in REFUSED_SUPERVOXELS])
 def test_supervoxels_refuse(folder, what, bad, arguments, part):
     save(bad, folder / "bad.nii", affine=shifted(1) if bad is OTHER else None)
-    before = contents(folder)
-    assert_one_line(lobule(*arguments, cwd=folder), 65, part)
-    assert contents(folder) == before
+    refused(folder, arguments, 65, part)

@@ -1,6 +1,5 @@
 """lobule batch: many scans as single runs would do them, whatever happens on the way."""
 
-import csv
 import json
 import os
 import random
@@ -23,6 +22,7 @@ from conftest import (
     load,
     lobule,
     on_a_terminal,
+    rows_of,
     save,
     scan_array,
     seeds_array,
@@ -35,14 +35,8 @@ stats {image} {out} --table -
 """
 
 
-def table_of(path):
-    """The rows of a TSV."""
-    with open(path, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-
-
 def status_of(folder):
-    return {row["scan"]: row for row in table_of(folder / "status.tsv")}
+    return {row["scan"]: row for row in rows_of(folder / "status.tsv")}
 
 
 def files_in(cell):
@@ -98,7 +92,7 @@ def test_the_same_bytes_as_single_runs(tmp_path, jobs):
     done = batch(tmp_path, "steps.recipe", "scans.tsv", "--jobs", jobs)
     assert done.returncode == 0, done.stderr
     log = tmp_path / "scans.batch"
-    rows = table_of(log / "status.tsv")
+    rows = rows_of(log / "status.tsv")
     assert [row["scan"] for row in rows] == [f"p{i}" for i in range(count)]
     regions = []
     for i, row in enumerate(rows):
@@ -240,7 +234,7 @@ def test_each_failure_is_its_row_and_the_rest_is_done(tmp_path):
     for row in rows.values():
         report = json.loads((tmp_path / "scans.batch" / row["report"]).read_text())
         assert str(report["outcome"]["exit_code"]) == row["exit_code"]
-    regions = {row["scan"] for row in table_of(tmp_path / "scans.batch/regions.tsv")}
+    regions = {row["scan"] for row in rows_of(tmp_path / "scans.batch/regions.tsv")}
     assert regions == {"p0", "p7", "p8"}
 
 
@@ -511,7 +505,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
     assert twice <= kills * jobs
     done = lobule(*arguments[1:], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert [row["state"] for row in table_of(log / "status.tsv")] == ["done"] * count
+    assert [row["state"] for row in rows_of(log / "status.tsv")] == ["done"] * count
     assert len(outputs(tmp_path)) == count
     alone = tmp_path / "alone"
     alone.mkdir()
@@ -590,16 +584,16 @@ def test_shards_are_disjoint_cover_all_and_merge(tmp_path):
     shards = [set(status_of(log / f"shard-{i}-of-3")) for i in (1, 2, 3)]
     assert sum(map(len, shards)) == 11 and set.union(*shards) == {f"p{i}" for i in range(11)}
     assert not any({"p4", "p5"} <= shard for shard in shards)  # the two large ones are apart
-    division = {row["scan"]: (int(row["shard"]), int(row["bytes"])) for row in table_of(log / "shards-of-3.tsv")}
+    division = {row["scan"]: (int(row["shard"]), int(row["bytes"])) for row in rows_of(log / "shards-of-3.tsv")}
     loads = [sum(b + 4096 for s, b in division.values() if s == i) for i in (1, 2, 3)]
     assert max(loads) - min(loads) <= max(b + 4096 for _, b in division.values())
     merged = batch(tmp_path, "--merge", log)
     assert merged.returncode == 0, merged.stderr
     assert outputs(tmp_path) == want
     stable = lambda row: {k: row[k] for k in ("scan", "state", "exit_code", "voxels", "labels", "key")}  # noqa: E731
-    assert [stable(r) for r in table_of(log / "status.tsv")] == [stable(r) for r in table_of(whole / "status.tsv")]
+    assert [stable(r) for r in rows_of(log / "status.tsv")] == [stable(r) for r in rows_of(whole / "status.tsv")]
     assert (log / "regions.tsv").read_text() == (whole / "regions.tsv").read_text()
-    for row in table_of(log / "status.tsv"):
+    for row in rows_of(log / "status.tsv"):
         assert (log / row["report"]).exists()
     # a shard keeps to the division, whatever the files' sizes are by now, but not for other scans
     write_manifest(tmp_path, lines[:-1])
@@ -672,7 +666,7 @@ def test_many_rows_cost_little(tmp_path):
     done = batch(tmp_path, "scans.tsv", "--", "components", "{image}", "-o", "{out}", timeout=600)
     each = (time.monotonic() - start) / rows
     assert done.returncode == 0, done.stderr
-    assert len(table_of(tmp_path / "scans.batch/status.tsv")) == rows
+    assert len(rows_of(tmp_path / "scans.batch/status.tsv")) == rows
     assert len(outputs(tmp_path)) == rows
     print(f"{1000 * each:.2f} ms a scan")
     assert each < (4.0 if os.environ.get("LOBULE_SANITIZED") else 1.0)  # most of it is the page's pictures
@@ -696,7 +690,7 @@ def test_differing_volumes_are_no_failure(tmp_path):
     write_manifest(tmp_path, ["scan\ta", "x\traw/i0.nii.gz", "y\traw/i1.nii.gz"])
     done = batch(tmp_path, "scans.tsv", "--", "compare", "{a}", "same.nii", "--values", "--strict")
     assert done.returncode == 1, done.stderr
-    assert [row["exit_code"] for row in table_of(tmp_path / "scans.batch/status.tsv")] == ["0", "1"]
+    assert [row["exit_code"] for row in rows_of(tmp_path / "scans.batch/status.tsv")] == ["0", "1"]
     assert done.stdout == ""
     line = ["--", "compare", "{a}", "same.nii", "--values", "--strict"]
     kept = batch(tmp_path, "scans.tsv", "--resume", *line)

@@ -10,7 +10,7 @@ from pathlib import Path
 import nibabel
 import numpy as np
 import pytest
-from conftest import assert_one_line, good, lobule
+from conftest import assert_one_line, good, lobule, rows_of
 
 ANAT = "sub-{0}/ses-1/anat/sub-{0}_ses-1_"
 STROKES = "strokes/{folder}/{bids}_desc-strokes_dseg.nii.gz"
@@ -30,11 +30,6 @@ def dataset(tmp_path_factory):
              "--random-seed", participant, cwd=folder)  # fmt: skip
     (folder / "raw/dataset_description.json").write_text('{"Name": "phantoms", "BIDSVersion": "1.9.0"}')
     return folder
-
-
-def rows_of(path):
-    lines = path.read_text().splitlines()
-    return [dict(zip(lines[0].split("\t"), line.split("\t"))) for line in lines[1:]]
 
 
 def check_labels(folder, stem, sources):

@@ -6,7 +6,7 @@ import json
 import nibabel
 import numpy as np
 import pytest
-from conftest import assert_one_line, good, load, lobule, save
+from conftest import assert_one_line, good, load, lobule, rows_of, save
 from in_process import in_process, package
 
 GRID = ["--grid", 10]
@@ -51,11 +51,6 @@ def test_header_and_names_are_kept(cohort):
     assert "liver" in done.stdout and "spleen" in done.stdout
     a, b = (nibabel.load(cohort / name).header for name in ("s1.nii.gz", "out.nii.gz"))
     assert np.array_equal(a.get_best_affine(), b.get_best_affine()) and a["xyzt_units"] == b["xyzt_units"]
-
-
-def rows_of(path):
-    with open(path, newline="") as table:
-        return list(csv.DictReader(table, delimiter="\t"))
 
 
 def test_doubt_is_one_less_the_mean_dice_with_moved_atlases(cohort, tmp_path):
@@ -229,8 +224,7 @@ def test_in_a_batch_tables_are_joined(cohort, tmp_path):
     done = lobule("batch", tmp_path / "scans.tsv", "--log", tmp_path / "log", "--jobs", 1, "--", "carry", "{image}", "--atlases",
                   cohort / "painted.tsv", "-o", f"{tmp_path}/{{scan}}.nii.gz", "--table", f"{tmp_path}/{{scan}}.tsv", *GRID)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    with open(tmp_path / "log/regions.tsv", newline="") as table:
-        rows = list(csv.DictReader(table, delimiter="\t"))
+    rows = rows_of(tmp_path / "log/regions.tsv")
     assert {(row["scan"], int(row["label"])) for row in rows} == {(s, l) for s in ("one", "two") for l in FEW}
     assert all(0 <= float(row["doubt"]) < 0.6 for row in rows)
 

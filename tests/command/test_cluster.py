@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import PROGRAM, ROOT, contents, good, load, save, scan_array
+from conftest import PROGRAM, ROOT, contents, good, load, rows_of, save, scan_array
 
 CLUSTER = ROOT / "cluster"
 SHARDS = 8
@@ -59,16 +59,11 @@ def busy_once(folder, is_third):
     return program
 
 
-def rows(path):
-    lines = [line.split("\t") for line in path.read_text().splitlines()]
-    return [dict(zip(lines[0], line)) for line in lines[1:]]
-
-
 def assert_complete(folder, made):
     log = folder / "scans.batch"
     assert (folder / "was_busy").is_dir()
-    assert [r["scan"] for r in rows(log / "status.tsv")] == [f"s{i}" for i in range(12)]
-    assert {r["state"] for r in rows(log / "status.tsv")} == {"done"}
+    assert [r["scan"] for r in rows_of(log / "status.tsv")] == [f"s{i}" for i in range(12)]
+    assert {r["state"] for r in rows_of(log / "status.tsv")} == {"done"}
     assert {k: v for k, v in contents(folder).items() if re.match(r"o\d+\.", k)} == made
     assert (log / "regions.tsv").read_text() == (folder / "alone" / "regions.tsv").read_text()
     assert "<title>Batch" in (log / "page.html").read_text()
@@ -249,7 +244,7 @@ def test_snakemake_workflow(study):
                           encoding="utf-8", timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     assert_complete(folder, made)
-    assert np.all([r["exit_code"] == "0" for r in rows(folder / "scans.batch" / "status.tsv")])
+    assert np.all([r["exit_code"] == "0" for r in rows_of(folder / "scans.batch" / "status.tsv")])
 
 
 # ---- Nextflow ----

@@ -1,13 +1,12 @@
 """lobule compare --instances against scikit-image and the definitions, and what it refuses."""
 
-import csv
 import json
 import os
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from conftest import SHARED, assert_one_line, good, load, lobule, save
+from conftest import SHARED, assert_one_line, good, load, lobule, rows_of, save
 from scipy import ndimage
 from scipy.optimize import linear_sum_assignment
 from skimage.metrics import adapted_rand_error, variation_of_information
@@ -128,8 +127,7 @@ def check(folder, truth, labels, *options):
 
 
 def check_pairs(path, common, found):
-    with path.open() as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+    rows = rows_of(path)
     both = {(int(row["truth"]), int(row["label"])): int(row["common_voxels"]) for row in rows
             if "n/a" not in (row["truth"], row["label"])}  # fmt: skip
     assert both == {pair: n for pair, n in common.items() if all(pair)}

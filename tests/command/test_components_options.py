@@ -9,7 +9,7 @@ import nibabel
 import numpy as np
 import pytest
 from components_oracle import components, fill_holes, renumber, select, table
-from conftest import AFFINE, assert_one_line, contents, good, load, lobule, save
+from conftest import AFFINE, good, load, refused, save
 from scipy import ndimage
 
 VOXEL_MM3 = 1.5 * 1.5 * 2.5
@@ -504,10 +504,7 @@ USAGE = [
 
 @pytest.mark.parametrize("what, options, part", USAGE, ids=[row[0] for row in USAGE])
 def test_bad_usage(folder, what, options, part):
-    before = contents(folder)
-    done = lobule("components", "image.nii", "-o", "labels.nii", *options, cwd=folder)
-    assert_one_line(done, 64, part)
-    assert contents(folder) == before
+    refused(folder, ["components", "image.nii", "-o", "labels.nii", *options], 64, part)
 
 
 def frames(folder):
@@ -577,10 +574,7 @@ REFUSED = [
 @pytest.mark.parametrize("what, make, arguments, code, part", REFUSED, ids=[row[0] for row in REFUSED])
 def test_refused(folder, what, make, arguments, code, part):
     make(folder)
-    before = contents(folder)
-    done = lobule(*arguments, cwd=folder)
-    assert_one_line(done, code, part)
-    assert contents(folder) == before
+    refused(folder, arguments, code, part)
 
 
 def test_help_names_what_there_is(folder):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import PROGRAM, ROOT, good
+from conftest import PROGRAM, ROOT, good, rows_of
 from skimage.io import imread
 
 PAGES = {name: (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") 
@@ -103,11 +103,6 @@ def test_cells_found_are_those_that_the_page_says(pages):
 # ---- a batch ----
 
 
-def table(path):
-    lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    return [dict(zip(lines[0], line)) for line in lines[1:]]
-
-
 @pytest.mark.parametrize(("name", "pattern"), [("packaging/conda/recipe.yaml", r"^  version: ([\d.]+)$"),
                                                ("CITATION.cff", r"^version: ([\d.]+)$"),
                                                ("docs/python.md", r"lobule-([\d.]+)-py3"),
@@ -127,7 +122,7 @@ def test_files_that_a_batch_leaves(pages):
 
 def test_shards_give_the_same_tables(pages):
     folder = pages["batch"][0]
-    whole, merged = (table(folder / name / "status.tsv") for name in ("scans.batch", "shared.batch"))
+    whole, merged = (rows_of(folder / name / "status.tsv") for name in ("scans.batch", "shared.batch"))
     assert [r["scan"] for r in whole] == [r["scan"] for r in merged] == ["ada", "ben", "cem", "dan", "eva", "fay", "gil"]
     assert {r["state"] for r in whole} == {"done"}
     regions = [(folder / name / "regions.tsv").read_text() for name in ("scans.batch", "shared.batch")]
@@ -139,7 +134,7 @@ def test_the_scan_that_is_marked(pages):
     page = (folder / "shared.batch/page.html").read_text(encoding="utf-8")
     rows = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])["rows"]
     assert [r["scan"] for r in rows if r["flags"]] == ["dan"] == [rows[0]["scan"]]
-    ml = {r["scan"]: float(r["volume_ml"]) for r in table(folder / "scans.batch/regions.tsv") if r["label"] == "2"}
+    ml = {r["scan"]: float(r["volume_ml"]) for r in rows_of(folder / "scans.batch/regions.tsv") if r["label"] == "2"}
     assert 0.15 < ml["dan"] / ml["ada"] < 0.3  # "a fifth"
 
 

@@ -1,11 +1,10 @@
 """lobule maxima: plateaus, heights and distances against scikit-image and a naive search."""
 
-import csv
 import json
 
 import numpy as np
 import pytest
-from conftest import AFFINE, assert_one_line, cases, good, load, lobule, save
+from conftest import AFFINE, assert_one_line, cases, good, load, lobule, rows_of, save
 from in_process import PLAIN, in_process, package, random_shape
 from scipy import ndimage
 from skimage.feature import peak_local_max
@@ -21,8 +20,7 @@ def found(folder, image, *options, affine=AFFINE):
     save(image, folder / "image.nii.gz", affine)
     good("maxima", folder / "image.nii.gz", "-o", folder / "labels.nii.gz", "--table", folder / "t.tsv",
          "--force", "--report", folder / "report.json", *options)  # fmt: skip
-    with open(folder / "t.tsv", newline="") as table:
-        rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(table, delimiter="\t")]
+    rows = [{k: float(v) for k, v in row.items()} for row in rows_of(folder / "t.tsv")]
     return load(folder / "labels.nii.gz"), rows, json.loads((folder / "report.json").read_text())
 
 

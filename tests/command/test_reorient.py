@@ -7,7 +7,7 @@ import re
 import nibabel
 import numpy as np
 import pytest
-from conftest import AFFINE, SHAPE, assert_one_line, contents, good, load, lobule, save, scan_array, seeds_array
+from conftest import AFFINE, SHAPE, assert_one_line, good, load, lobule, refused, save, scan_array, seeds_array
 from nibabel.orientations import apply_orientation, inv_ornt_aff
 
 OBLIQUE = AFFINE @ np.array([[0.8, -0.6, 0, 3], [0.6, 0.8, 0, 4], [0, 0, 1, 5], [0, 0, 0, 1.0]])
@@ -158,10 +158,8 @@ SHIFT = np.eye(4) + 0.4 * np.outer([1, 0, 0, 0], [0, 0, 0, 1])
 def test_refused(oblique, change):
     """What would have to be interpolated is refused, with the command that does it."""
     save(seeds_array()[::-1].copy(), oblique / "bad.nii", affine=OBLIQUE @ np.diag([-1, 1, 1, 1.0]) @ change)
-    before = contents(oblique)
-    done = lobule("growcut", "image.nii", "bad.nii", "-o", "out.nii", cwd=oblique)
-    assert_one_line(done, 65, "image.nii and bad.nii", "not on the same grid", "lobule resample LABELS --like SCAN")
-    assert contents(oblique) == before
+    refused(oblique, ["growcut", "image.nii", "bad.nii", "-o", "out.nii"],
+            65, "image.nii and bad.nii", "not on the same grid", "lobule resample LABELS --like SCAN")  # fmt: skip
 
 
 def test_memory(oblique):

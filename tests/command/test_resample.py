@@ -5,7 +5,7 @@ import json
 import nibabel
 import numpy as np
 import pytest
-from conftest import AFFINE, assert_one_line, contents, good, load, lobule, save
+from conftest import AFFINE, good, load, refused, save
 from scipy import ndimage
 
 
@@ -166,10 +166,7 @@ def test_labels_take_what_covers_most(folder):
 )
 def test_refusals(folder, arguments, code, says):
     save(np.zeros((19, 17, 11), np.uint8), folder / "none.nii")
-    before = contents(folder)
-    done = lobule(*arguments, cwd=folder)
-    assert_one_line(done, code, says)
-    assert contents(folder) == before
+    refused(folder, arguments, code, says)
 
 
 @pytest.mark.parametrize("away, said", [(18.9, False), (19, True), (-21.1, True)])

@@ -5,7 +5,7 @@ import json
 import nibabel
 import numpy as np
 import pytest
-from conftest import AFFINE, SHAPE, assert_one_line, contents, good, load, lobule, save, scan_array
+from conftest import AFFINE, SHAPE, good, load, refused, save, scan_array
 from scipy import ndimage
 
 SPACING = np.linalg.norm(AFFINE[:3, :3], axis=0)
@@ -244,10 +244,7 @@ def test_points_outside(tmp_path):
     assert "3 of 5" in done.stderr and results(tmp_path)["points_outside"] == 3
     assert sorted(map(tuple, np.argwhere(load(tmp_path / "out.nii")))) == [(0, 0, 0), (22, 18, 10)]
     (tmp_path / "all.tsv").write_text("x\ty\tz\n1e9\t0\t0\n1e308\t1e308\t1e308\n")
-    before = contents(tmp_path)
-    done = lobule("seeds", "image.nii", "--points", "all.tsv", "-o", "new.nii", cwd=tmp_path)
-    assert_one_line(done, 65, "all.tsv", "outside of image.nii")
-    assert contents(tmp_path) == before
+    refused(tmp_path, ["seeds", "image.nii", "--points", "all.tsv", "-o", "new.nii"], 65, "all.tsv", "outside of image.nii")
 
 
 GOOD = "x\ty\tz\n0\t0\t45\n"
@@ -300,10 +297,7 @@ def test_refused(tmp_path, what, name, text, arguments, code, part):
     dots[5, 5, 5] = 1
     save(dots, tmp_path / "dots.nii")
     (tmp_path / name).write_text(text)
-    before = contents(tmp_path)
-    done = lobule("seeds", "image.nii", *arguments, "-o", "out.nii", cwd=tmp_path)
-    assert_one_line(done, code, part)
-    assert contents(tmp_path) == before
+    refused(tmp_path, ["seeds", "image.nii", *arguments, "-o", "out.nii"], code, part)
 
 
 # ---- seeds that look like another label ----
@@ -341,10 +335,7 @@ def test_seeds_that_look_like_another_label(tmp_path):
 )
 def test_refuses_shares(tmp_path, arguments, code, part):
     looks(tmp_path)
-    before = contents(tmp_path)
-    done = lobule("seeds", "image.nii", "--seeds", "seeds.nii", "-o", "out.nii", *arguments, cwd=tmp_path)
-    assert_one_line(done, code, part)
-    assert contents(tmp_path) == before
+    refused(tmp_path, ["seeds", "image.nii", "--seeds", "seeds.nii", "-o", "out.nii", *arguments], code, part)
 
 
 # ---- corrections ----
@@ -404,7 +395,4 @@ def test_slices_that_are_painted_out(tmp_path):
 )
 def test_refuses_to_complete(tmp_path, arguments, code, part):
     painted(tmp_path)
-    before = contents(tmp_path)
-    done = lobule("seeds", "image.nii", "--seeds", "seeds.nii", "-o", "out.nii", *arguments, cwd=tmp_path)
-    assert_one_line(done, code, part)
-    assert contents(tmp_path) == before
+    refused(tmp_path, ["seeds", "image.nii", "--seeds", "seeds.nii", "-o", "out.nii", *arguments], code, part)

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from components_oracle import table
-from conftest import AFFINE, SHARED, assert_one_line, contents, good, load, lobule, on_a_terminal, save
+from conftest import AFFINE, SHARED, assert_one_line, contents, good, load, lobule, on_a_terminal, rows_of, save
 from test_components_options import OBLIQUE, assert_rows, blobs, read_tsv
 
 
@@ -203,8 +203,7 @@ def test_a_name_is_no_formula(folder, name):
         good("stats", "scan.nii", "labels.nii", "--table", f"t.{ending}", f"--name={name}", cwd=folder)
     with open(folder / "t.csv", newline="") as file:
         assert {row["scan"] for row in csv.DictReader(file)} == {"'" + name}
-    with open(folder / "t.tsv", newline="") as file:
-        assert {row["scan"] for row in csv.DictReader(file, delimiter="\t")} == {name}
+    assert {row["scan"] for row in rows_of(folder / "t.tsv")} == {name}
     assert {row["scan"] for row in json.loads((folder / "t.json").read_text())} == {name}
 
 
