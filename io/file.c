@@ -1,6 +1,7 @@
 /* Inputs mapped into memory, and outputs that appear under their name complete or not at all. */
 #include "io/file.h"
 #include "io/platform.h"
+#include "volumes/bytes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -239,6 +240,16 @@ static int create(lob_output *out, const char *name)
 {
     out->fd = lob_open_new(name);
     return out->fd >= 0 ? 0 : -1;
+}
+
+lob_status lob_output_fits(const lob_output *out, int64_t bytes, lob_error *error)
+{
+    const int64_t free = lob_disk_free(out->fd);
+    char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
+    if (free == 0 || (bytes >= 0 && bytes <= free)) return LOB_OK;
+    lob_bytes_texts(need, bytes < 0 ? INT64_MAX : bytes, have, free);
+    return lob_fail_file(error, LOB_EIO, out->path, "needs %s on the disk, and %s are free", need,
+                         have);
 }
 
 lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_error *error)

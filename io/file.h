@@ -64,6 +64,10 @@ typedef struct {
  */
 lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_error *error);
 
+/* Has the disk room for so many bytes, as far as the system knows? Else a header that states more
+ * voxels than anybody has would fill it. Returns LOB_OK or LOB_EIO. */
+lob_status lob_output_fits(const lob_output *out, int64_t bytes, lob_error *error);
+
 /* Write all n bytes to fd, however many calls that takes. Returns LOB_OK or LOB_EIO. */
 lob_status lob_output_write(lob_output *out, const void *bytes, size_t n, lob_error *error);
 

@@ -73,7 +73,7 @@ bool lob_outgrows_memory(const lob_input *file, const lob_read_options *options)
 {
     const int64_t limit =
         options->max_memory > 0 ? options->max_memory : lob_memory_available() / 2;
-    return (int64_t)file->size > limit;
+    return (int64_t)file->size > limit / 4; /* there are others, and what is made of them */
 }
 
 void lob_info_add_file(lob_file_info *info, const lob_input *file)

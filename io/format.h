@@ -144,7 +144,7 @@ void lob_warn(lob_file_info *info, const char *format, ...)
 #endif
     ;
 
-/* Is a file larger than the memory that there is for it? It should then not stay in it. */
+/* Is a file large beside the memory that there is? It should then not stay in it. */
 bool lob_outgrows_memory(const lob_input *file, const lob_read_options *options);
 
 /* Add a file's size to info, which may be NULL. */

@@ -213,8 +213,10 @@ static lob_status begin_gathering(lob_plane_sink *sink, const lob_volume *volume
     if (!g) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory to write it");
     *g = (gathering){
         .volume = volume, .format = format, .where = where, .options = *options, .bytes = bytes};
-    const lob_status st = lob_output_begin(&g->file, where->file, options->force, error);
+    lob_status st = lob_output_begin(&g->file, where->file, options->force, error);
+    if (st == LOB_OK) st = lob_output_fits(&g->file, (int64_t)bytes, error);
     if (st != LOB_OK) {
+        lob_output_abort(&g->file);
         free(g);
         return st;
     }

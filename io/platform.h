@@ -129,6 +129,9 @@ int lob_fd_flush(int fd);      /* to the disk */
 int lob_fd_flush_data(int fd); /* all but its times */
 int lob_fd_close(int fd);
 
+/* Bytes that may be written to the disk of an open file; 0: none, or unknown. */
+int64_t lob_disk_free(int fd);
+
 /* A new name lasts through a power cut only when its folder is on the disk too. */
 void lob_flush_folder(const char *folder);
 

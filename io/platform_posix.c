@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -397,6 +398,14 @@ void lob_flush_folder(const char *folder)
     if (fd < 0) return;
     fsync(fd); /* not every file system can; the file itself is safe */
     close(fd);
+}
+
+int64_t lob_disk_free(int fd)
+{
+    struct statvfs disk;
+    if (fstatvfs(fd, &disk) != 0 || disk.f_frsize == 0) return 0;
+    const uint64_t most = INT64_MAX / (uint64_t)disk.f_frsize, free = disk.f_bavail;
+    return (int64_t)((free < most ? free : most) * disk.f_frsize);
 }
 
 FILE *lob_stream_of(const char *path)

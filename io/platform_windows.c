@@ -572,6 +572,12 @@ static MEMORYSTATUSEX memory_now(void)
     return now;
 }
 
+int64_t lob_disk_free(int fd)
+{
+    (void)fd;
+    return 0;
+}
+
 int64_t lob_memory_free(void)
 {
     return (int64_t)memory_now().ullAvailPhys;

@@ -230,6 +230,7 @@ lob_status lob_nifti_begin_planes(lob_plane_sink *sink, const lob_volume *volume
     target *t = &p->target;
     lob_status st = open_target(t, volume, largest, where, options, error);
     const uint64_t bytes = (uint64_t)lob_voxels(volume) * lob_type_of(volume->type)->bytes;
+    if (st == LOB_OK && !t->gz) st = lob_output_fits(&t->whole, (int64_t)bytes, error);
     if (st == LOB_OK && t->gz)
         st = lob_gzip_writer_begin(&p->gzip, &t->whole, t->head_bytes + bytes, options->level,
                                    options->threads, options->compress_s, error);

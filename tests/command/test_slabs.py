@@ -75,3 +75,17 @@ def test_a_plan_says_what_tasks_would_do_and_does_nothing(tmp_path):
     assert smooth["bytes_held"] == 16 * (2 * plane + 10 * 20 * 8) and all(plan["seconds_computing"] >= 0 for plan in plans.values())
     for line in ("threshold image.nii -o out.nii --hysteresis 1,2", "components image.nii -o out.nii --fill-holes"):
         assert_one_line(lobule(*line.split(), "--plan", "2", cwd=tmp_path), 64, "whole volume")
+
+
+def test_a_store_that_states_more_than_the_disk_holds_is_refused_before_work(tmp_path):
+    """35 TB of blank chunks in a few hundred bytes."""
+    grid = {"name": "regular", "configuration": {"chunk_shape": [64, 32, 32]}}
+    keys = {"name": "default", "configuration": {"separator": "/"}}
+    array = {"zarr_format": 3, "node_type": "array", "shape": [2**35, 32, 32], "data_type": "uint8", "chunk_grid": grid}
+    array |= {"chunk_key_encoding": keys, "fill_value": 0, "codecs": [{"name": "bytes"}], "attributes": {}}
+    (tmp_path / "huge.zarr").mkdir()
+    (tmp_path / "huge.zarr" / "zarr.json").write_text(json.dumps(array))
+    for line in ("convert huge.zarr out.nii", "convert huge.zarr out.nrrd", "filter huge.zarr -o out.nii --box 1"):
+        done = lobule(*line.split(), "--max-memory", "64MiB", cwd=tmp_path, timeout=60)
+        assert_one_line(done, 74, "TiB on the disk", "are free")
+    assert [path.name for path in tmp_path.iterdir()] == ["huge.zarr"]
