@@ -2,16 +2,22 @@
 #include "kernels/arrays.h"
 #include "kernels/budget.h"
 #include "kernels/distance/distance_lines.h"
+#include "kernels/distance/distance_slabs.h"
 #include "kernels/distance/distance_voxel.h"
 #include "kernels/progress.h"
 
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A run of a call. */
 typedef struct {
     lob_distance_plan plan;
     const lob_distance_input *in;
+    int64_t planes; /* of the whole volume, of which in has those of a rank */
+    lob_team *team; /* NULL: all of them */
+    lob_budget *budget;
+    lob_error *error;
     uint32_t *voxels; /* as distance_voxel.h says */
     void *feature;
     int label_bytes;
@@ -148,6 +154,99 @@ static void along(const run *r, int pass)
     }
 }
 
+/* ---- along z, of a team ---- */
+
+/* An array of a slab, and of the columns that the rank has for a while: all planes of them. */
+typedef struct {
+    char *slab, *columns;
+    size_t each; /* bytes of a voxel */
+} parted;
+
+/* Copy columns first .. end - 1 of each plane of a slab to planes of these alone, or back. */
+static void pack(char *packed, const parted *a, int64_t planes, int64_t plane, int64_t first,
+                 int64_t end, bool back)
+{
+    const size_t part = (size_t)(end - first) * a->each;
+    for (int64_t z = 0; z < planes; z++) {
+        char *const here = a->slab + (size_t)(z * plane + first) * a->each;
+        char *const there = packed + (size_t)z * part;
+        memcpy(back ? here : there, back ? there : here, part);
+    }
+}
+
+/* Hand an array from slabs to columns, or back. packed: as large as the slab's array. */
+static lob_status hand_over(const run *r, const parted *a, char *packed, bool back)
+{
+    const int size = lob_team_size(r->team), me = lob_team_rank(r->team);
+    const int64_t planes = r->in->dims.nz, plane = r->in->dims.nx * r->in->dims.ny;
+    int64_t mine[2], first, end, from, to;
+    lob_letter *const letters = malloc((size_t)size * sizeof *letters);
+    if (!letters) return LOB_ENOMEM;
+    lob_team_planes(&mine[0], &mine[1], r->team, me, plane);
+    for (int q = 0, count = 0; q < size; q++) {
+        lob_team_planes(&first, &end, r->team, q, plane);
+        lob_team_planes(&from, &to, r->team, q, r->planes);
+        char *const out = packed + (size_t)(planes * first) * a->each;
+        char *const in = a->columns + (size_t)(from * (mine[1] - mine[0])) * a->each;
+        const int64_t theirs = planes * (end - first) * (int64_t)a->each;
+        const int64_t ours = (to - from) * (mine[1] - mine[0]) * (int64_t)a->each;
+        if (!back) pack(out, a, planes, plane, first, end, false);
+        if (q == me)
+            memcpy(back ? out : in, back ? in : out, (size_t)ours);
+        else
+            letters[count++] = back ? (lob_letter){q, in, ours, out, theirs}
+                                    : (lob_letter){q, out, theirs, in, ours};
+    }
+    const lob_status st = lob_team_send(r->team, letters, size - 1, r->error);
+    for (int q = 0; st == LOB_OK && back && q < size; q++) {
+        lob_team_planes(&first, &end, r->team, q, plane);
+        pack(packed + (size_t)(planes * first) * a->each, a, planes, plane, first, end, true);
+    }
+    free(letters);
+    return st;
+}
+
+/* The pass along z over columns, which have their arrays. */
+static lob_status pass_columns(const run *r, int pass, const parted *voxels, const parted *labels,
+                               char *packed, int64_t columns)
+{
+    const bool tagged = r->plan.find == LOB_FIND_LABEL;
+    lob_distance_input in = *r->in;
+    run part = *r;
+    LOB_TRY(hand_over(r, voxels, packed, false));
+    if (labels->slab) LOB_TRY(hand_over(r, labels, packed, false));
+    in.labels = labels->columns;
+    part.in = &in;
+    part.plan.dims = (lob_dims){columns, 1, r->planes};
+    part.voxels = (uint32_t *)(void *)voxels->columns;
+    part.feature = labels->columns;
+    if (columns > 0) along(&part, pass);
+    LOB_TRY(hand_over(r, voxels, packed, true));
+    return tagged ? hand_over(r, labels, packed, true) : LOB_OK;
+}
+
+static lob_status along_team(const run *r, int pass)
+{
+    const int64_t plane = r->in->dims.nx * r->in->dims.ny;
+    const lob_distance_find find = r->plan.find;
+    const void *const tags = find == LOB_FIND_LABEL ? r->feature : r->in->labels;
+    parted voxels = {(char *)r->voxels, NULL, sizeof *r->voxels};
+    parted labels = {find == LOB_FIND_COST ? NULL : (char *)tags, NULL, (size_t)r->label_bytes};
+    char *packed = NULL;
+    int64_t first, end;
+    lob_team_planes(&first, &end, r->team, lob_team_rank(r->team), plane);
+    const int64_t n = plane * r->in->dims.nz, of_columns = (end - first) * r->planes + 1;
+    lob_status st = lob_budget_alloc(r->budget, &voxels.columns, of_columns, voxels.each, r->error);
+    if (st == LOB_OK && labels.slab)
+        st = lob_budget_alloc(r->budget, &labels.columns, of_columns, labels.each, r->error);
+    if (st == LOB_OK) st = lob_budget_alloc(r->budget, &packed, n, voxels.each, r->error);
+    if (st == LOB_OK) st = pass_columns(r, pass, &voxels, &labels, packed, end - first);
+    lob_budget_free(r->budget, packed, n, voxels.each);
+    lob_budget_free(r->budget, labels.columns, of_columns, labels.each);
+    lob_budget_free(r->budget, voxels.columns, of_columns, voxels.each);
+    return st;
+}
+
 /* ---- a call ---- */
 
 static int64_t longest_side(lob_dims dims)
@@ -168,37 +267,58 @@ int64_t lob_distance_bytes(lob_dims dims, int threads)
     return threads * (thread_bytes(dims) + (int64_t)sizeof(lob_distance_scratch));
 }
 
+/* The whole volume, of which this rank's labels are a part. */
+static lob_distance_input whole_of(const run *r)
+{
+    lob_distance_input whole = *r->in;
+    whole.dims.nz = r->planes;
+    return whole;
+}
+
 static lob_status runs(run *r, const lob_distance_output *out, const lob_distance_options *options,
                        const lob_context *context)
 {
     lob_distance_find find[2];
     const int n = lob_distance_runs(find, out, options);
+    const lob_distance_input whole = whole_of(r);
     lob_progress stages = {.context = context};
+    lob_status st = LOB_OK;
     r->stages = &stages;
-    for (int i = 0; i < n && !lob_progress_stopped(&stages); i++) {
-        r->plan = lob_distance_plan_of(r->in, options, find[i]);
+    for (int i = 0; i < n && !lob_progress_stopped(&stages) && st == LOB_OK; i++) {
+        r->plan = lob_distance_plan_of(&whole, options, find[i]);
+        r->plan.dims = r->in->dims;
         lob_progress_stage(&stages, r->plan.dims.ny * r->plan.dims.nz, (i + 0.2) / n);
         along_x(r);
         for (int pass = 0; pass < r->plan.passes && !lob_progress_stopped(&stages); pass++)
-            along(r, pass);
+            if (r->team && r->plan.axis[pass] == 2)
+                st = along_team(r, pass);
+            else
+                along(r, pass);
     }
-    return lob_progress_stopped(&stages) ? LOB_ECANCEL : LOB_OK;
+    return lob_progress_stopped(&stages) ? LOB_ECANCEL : st;
 }
 
-lob_status lob_distance_cpu(const lob_distance_output *out, const lob_distance_input *in,
-                            const lob_distance_options *options, const lob_context *context,
-                            lob_error *error)
+/* Distances of a volume, or of a rank's planes of it. */
+static lob_status measure(const lob_distance_output *out, const lob_distance_input *in,
+                          const lob_distance_options *options, int64_t planes, lob_team *team,
+                          const lob_context *context, lob_error *error)
 {
-    lob_error_begin(error);
     lob_budget budget = {.who = "distance", .limit = context->max_memory};
-    run r = {.in = in, .voxels = (uint32_t *)out->distance, .feature = out->feature};
+    run r = {.in = in,
+             .planes = planes,
+             .team = team,
+             .budget = &budget,
+             .error = error,
+             .voxels = (uint32_t *)out->distance,
+             .feature = out->feature};
+    const lob_distance_input whole = whole_of(&r);
     uint32_t *scratch = NULL;
     unsigned char *memory = NULL;
     LOB_TRY(lob_check_memory(in->place, NULL, NULL, error));
-    LOB_TRY(lob_distance_check(out, in, options, error));
+    LOB_TRY(lob_distance_check(out, &whole, options, error));
     r.label_bytes = (int)lob_type_of(in->type)->bytes;
     r.threads = context->threads;
-    const int64_t voxels = lob_dims_voxels(in->dims), per_thread = thread_bytes(in->dims);
+    const int64_t voxels = lob_dims_voxels(in->dims), per_thread = thread_bytes(whole.dims);
     lob_status st = LOB_OK;
     if (!out->distance) st = lob_budget_alloc(&budget, &scratch, voxels, sizeof *scratch, error);
     if (st == LOB_OK) st = lob_budget_alloc(&budget, &memory, r.threads, (size_t)per_thread, error);
@@ -213,7 +333,27 @@ lob_status lob_distance_cpu(const lob_distance_output *out, const lob_distance_i
     lob_budget_free(&budget, r.of_thread, r.threads, sizeof *r.of_thread);
     lob_budget_free(&budget, memory, r.threads, (size_t)per_thread);
     lob_budget_free(&budget, scratch, voxels, sizeof *scratch);
+    return st;
+}
+
+lob_status lob_distance_cpu(const lob_distance_output *out, const lob_distance_input *in,
+                            const lob_distance_options *options, const lob_context *context,
+                            lob_error *error)
+{
+    lob_error_begin(error);
+    const lob_status st = measure(out, in, options, in->dims.nz, NULL, context, error);
     return lob_error_end(error, st);
+}
+
+lob_status lob_distance_slabs(const lob_distance_output *out, const lob_distance_input *in,
+                              const lob_distance_options *options, int64_t planes, lob_team *team,
+                              const lob_context *context, lob_error *error)
+{
+    if (lob_team_size(team) == 1) return lob_distance_cpu(out, in, options, context, error);
+    lob_error_begin(error);
+    lob_status st = measure(out, in, options, planes, team, context, error);
+    st = lob_error_end(error, st);
+    return st == LOB_OK ? LOB_OK : lob_team_agree(team, st, error);
 }
 
 lob_status lob_distance_squared(float *squared_mm, const uint8_t *set, lob_dims dims,

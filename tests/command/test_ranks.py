@@ -176,6 +176,45 @@ def test_growth_is_that_of_one_task(tmp_path, kind):
         assert sum(row["voxels"] for row in results["labels"]) == results["labelled_voxels"] > 0, line
 
 
+# Lines of distances, with LABELS and OUT.
+DISTANCES = [
+    "LABELS -o OUT",
+    "LABELS -o OUT --feature feature.nii --max 3vox --voxels",
+    "LABELS -o OUT --signed --feature feature.ome.zarr",
+    "LABELS -o OUT --to other",
+    "LABELS -o OUT --label 70000 --feature feature.nii.gz",
+    "LABELS -o OUT --slices z",
+    "LABELS -o OUT --slices x --signed",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_distances_are_those_of_one_task(tmp_path, kind):
+    for number in cases(len(DISTANCES)):
+        random = np.random.default_rng(number)
+        shape = (11, 3 if number % 2 else 7, (1, 4, 9, 30)[number % 4])
+        labels = np.where(random.random(shape) < 0.02, random.integers(1, 300, shape), 0).astype(np.int32)
+        labels[0, 0, 0], labels[-1, -1, -1] = 70000, 3  # labels of one task alone
+        save(labels, tmp_path / "labels.nii.gz")
+        line = DISTANCES[number % len(DISTANCES)].replace("LABELS", "../labels.nii.gz")
+        words = line.replace("OUT", ("out.nii", "out.ome.zarr", "out.nii.gz")[number % 3]).split()
+        for name in ("alone", "together"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
+            (tmp_path / name).mkdir()
+        good("distance", *words, "--report", "../alone.json", cwd=tmp_path / "alone")
+        done = ranked(kind, 2 + number % 7, "distance", *words, "--report", "../r.json", cwd=tmp_path / "together")
+        assert done.returncode == 0, (line, done.stderr)
+        names = sorted(os.listdir(tmp_path / "alone"))
+        assert names == sorted(os.listdir(tmp_path / "together")), line
+        for name in names:
+            assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (line, name)
+        alone, together = (json.loads((tmp_path / name).read_text())["results"] for name in ("alone.json", "r.json"))
+        assert all(alone[key] == together[key] for key in ("farthest", "voxels_without")), line
+    save(np.zeros((5, 5, 5), np.uint8), tmp_path / "none.nii")
+    assert_refused(ranked(kind, 3, "distance", "none.nii", "-o", "d.nii", cwd=tmp_path), 65, "no voxel is labelled")
+    assert_refused(ranked(kind, 3, "distance", "labels.nii.gz", "-o", "d.nii", "--max-memory", "2KiB", cwd=tmp_path), 75)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_growth_that_tasks_cannot_share_says_what_would_do(tmp_path, kind):
     save(noise(1, (60, 60, 40)), tmp_path / "image.nii")

@@ -1,14 +1,15 @@
 /* lobule distance: how far every voxel is from the labelled ones. */
+#include "kernels/distance/distance_slabs.h"
 #include "tools/commands/commands.h"
-#include "tools/inout/grid.h"
+#include "tools/inout/slab_labels.h"
 #include "volumes/labels.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     const char *labels, *distance, *feature;
-    int frame, label, slices, to;
+    int frame, label, slices, to, plan;
     bool is_signed, voxels;
     lob_size max; /* infinite: no limit */
 } settings;
@@ -25,14 +26,17 @@ static lob_status check(lob_session *s, void *user)
 {
     const settings *const set = user;
     const bool limited = isfinite(set->max.value);
+    const bool many = lob_team_size(s->ranks) > 1 || set->plan > 0;
     const lob_rule rules[] = {
-        {set->to == TO_OTHER && set->is_signed,      "--to other has no inside: leave --signed out"},
+        {many && strcmp(s->device.backend, "cuda") == 0,
+         "several tasks measure on the CPU: leave --device cuda out"},
+        {set->to == TO_OTHER && set->is_signed,                                "--to other has no inside: leave --signed out"       },
         {set->to == TO_OTHER && set->feature,
-         "--to other has no nearest label: leave --feature out"                                    },
+         "--to other has no nearest label: leave --feature out"  },
         {limited && set->max.voxels && !set->voxels,
-         "--max is in voxels, distances are in mm: give --max in mm, or add --voxels"              },
+         "--max is in voxels, distances are in mm: give --max in mm, or add --voxels"},
         {limited && !set->max.voxels && set->voxels,
-         "--max is in mm, distances are in voxels: give --max as 5vox, or leave --voxels out"      },
+         "--max is in mm, distances are in voxels: give --max as 5vox, or leave --voxels out"  },
     };
     return LOB_RULES(s, rules);
 }
@@ -64,28 +68,42 @@ static lob_status read_labels(lob_session *s, const settings *set, work *w)
     return LOB_OK;
 }
 
-static lob_status measure(lob_session *s, const settings *set, work *w)
+static lob_distance_input input_of(const settings *set, const lob_volume *labels)
 {
-    lob_distance_input in = {
-        .labels = w->labels.data, .type = w->labels.type, .dims = w->labels.dims};
-    lob_distance_options options = lob_distance_defaults();
-    const int across = lob_grid_slice_axis(set->slices, &w->labels.geometry);
+    lob_distance_input in = {.labels = labels->data, .type = labels->type, .dims = labels->dims};
+    const int across = lob_grid_slice_axis(set->slices, &labels->geometry);
     for (int a = 0; a < 3; a++) {
-        in.spacing[a] = set->voxels ? 1.0 : w->labels.geometry.spacing_mm[a];
+        in.spacing[a] = set->voxels ? 1.0 : labels->geometry.spacing_mm[a];
         if (a == across) in.spacing[a] = INFINITY;
     }
+    return in;
+}
+
+static lob_distance_options options_of(const settings *set)
+{
+    lob_distance_options options = lob_distance_defaults();
     options.max = set->max.value;
     options.kind = set->is_signed        ? LOB_DISTANCE_SIGNED
                    : set->to == TO_OTHER ? LOB_DISTANCE_TO_OTHER
                                          : LOB_DISTANCE_TO_SET;
+    return options;
+}
+
+/* slabs: of several tasks; NULL: all is here. */
+static lob_status measure(lob_session *s, const settings *set, work *w, const lob_slabs *slabs)
+{
+    lob_distance_input in = input_of(set, &w->labels);
+    const lob_distance_options options = options_of(set);
     LOB_TRY(find_label(s, set, w, &in.only));
     LOB_TRY(lob_grid_make(s, &w->distance, &w->labels, LOB_F32, 1, set->labels));
     if (set->feature)
         LOB_TRY(lob_grid_make(s, &w->feature, &w->labels, w->labels.type, 1, set->labels));
     const lob_distance_output out = {w->distance.data, w->feature.data};
     lob_session_compute(s, "measuring");
-    return lob_session_done(s, s->backend->distance(&out, &in, &options, &s->context, &s->error),
-                            set->labels, NULL);
+    const lob_status st = slabs ? lob_distance_slabs(&out, &in, &options, slabs->volume.dims.nz,
+                                                     s->team, &s->context, &s->error)
+                                : s->backend->distance(&out, &in, &options, &s->context, &s->error);
+    return lob_session_done(s, st, set->labels, NULL);
 }
 
 /* Farther voxels get the limit. Returns the largest distance, inside or outside, and counts voxels
@@ -105,10 +123,22 @@ static double limit_distances(work *w, double max, int64_t *without)
     return (double)farthest;
 }
 
-static lob_status write_results(lob_session *s, const settings *set, work *w)
+/* The farthest voxel of all tasks, and those of all tasks that see none. */
+static lob_status add_ranks(lob_session *s, double *farthest, int64_t *without)
+{
+    int64_t bits;
+    memcpy(&bits, farthest, sizeof bits); /* of numbers that are not negative, in their order */
+    LOB_TRY(lob_team_reduce(s->team, &bits, 1, LOB_TEAM_MAX, &s->error));
+    memcpy(farthest, &bits, sizeof bits);
+    return lob_team_reduce(s->team, without, 1, LOB_TEAM_SUM, &s->error);
+}
+
+/* Limit distances, report, and give nearest labels their values. */
+static lob_status finish(lob_session *s, const settings *set, work *w)
 {
     int64_t without;
-    const double farthest = limit_distances(w, set->max.value, &without);
+    double farthest = limit_distances(w, set->max.value, &without);
+    LOB_TRY(add_ranks(s, &farthest, &without));
     cJSON_AddStringToObject(s->results, "unit", set->voxels ? "voxels" : "mm");
     cJSON_AddNumberToObject(s->results, "farthest", farthest);
     cJSON_AddNumberToObject(s->results, "voxels_without", (double)without);
@@ -117,18 +147,78 @@ static lob_status write_results(lob_session *s, const settings *set, work *w)
                          set->distance, (long long)without);
     if (set->feature && lob_labels_restore(&w->feature, &w->labelled) != LOB_OK)
         return lob_session_no_memory(s, set->feature);
-    LOB_TRY(lob_session_write(s, &w->feature, set->feature, true));
-    return lob_session_write(s, &w->distance, set->distance, false);
+    return LOB_OK;
 }
+
+/* ---- several tasks ---- */
+
+typedef struct {
+    work *common;
+    lob_slabs *slabs;
+} slab_work;
+
+static lob_status measure_slab(lob_session *s, const lob_slab *slab, void *user)
+{
+    work *const w = ((slab_work *)user)->common;
+    lob_slabs *const slabs = ((slab_work *)user)->slabs;
+    const settings *const set = &w->set;
+    const lob_volume *const image = &slab->image;
+    lob_label_set own = {0};
+    LOB_TRY(lob_slab_copy(s, &w->labels, &slabs->volume, image->data, image->dims, set->labels));
+    const lob_status st = lob_slab_labels(s, &w->labels, &w->labelled, &own, set->labels);
+    lob_label_set_free(&own);
+    LOB_TRY(st);
+    const int64_t before = lob_slabs_sent(s);
+    LOB_TRY(measure(s, set, w, slabs));
+    LOB_TRY(lob_slabs_report_sent(s, before));
+    LOB_TRY(finish(s, set, w));
+    if (set->feature) LOB_TRY(lob_label_names_copy(&w->feature.names, &slabs->volume.names));
+    LOB_TRY(lob_slabs_write(s, slabs, slab, &w->feature, set->feature, true));
+    return lob_slabs_write(s, slabs, slab, &w->distance, set->distance, false);
+}
+
+static lob_status by_slabs(lob_session *s, work *w, lob_slabs *slabs)
+{
+    const settings *const set = &w->set;
+    slab_work each = {w, slabs};
+    LOB_TRY(lob_slabs_open(s, slabs));
+    LOB_TRY(lob_grid_one_channel(s, &slabs->volume, set->labels));
+    LOB_TRY(lob_session_check(s, &slabs->volume, LOB_F32, 1, set->distance));
+    LOB_TRY(lob_session_check(s, &slabs->volume, LOB_I32, 1, set->feature));
+    /* Distances, and twice what voxels hold while columns are handed over; labels likewise. */
+    enum { DISTANCE = 4 };
+    const int64_t label = (int64_t)lob_type_of(slabs->volume.type)->bytes;
+    const bool other = set->is_signed || set->to == TO_OTHER;
+    const int64_t runs = (set->feature != NULL) + (other || !set->feature);
+    const bool tagged = set->feature || other;
+    slabs->moved_bytes = runs * 2 * DISTANCE + (set->feature ? 2 * label : 0) + (other ? label : 0);
+    const int64_t held = 3 * DISTANCE + (1 + tagged) * label + (set->feature ? label : 0);
+    LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, held, DISTANCE + (set->feature ? label : 0)));
+    return set->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, measure_slab, &each);
+}
+
+/* ---- the command ---- */
 
 static lob_status distance(lob_session *s, void *user)
 {
     work *const w = user;
     const settings *const set = &w->set;
+    if (s->ranks || set->plan > 0) {
+        lob_slabs slabs = {.path = set->labels,
+                           .frame = set->frame,
+                           .channel = -1,
+                           .plan = set->plan,
+                           .at_once = true};
+        const lob_status st = by_slabs(s, w, &slabs);
+        lob_slabs_close(s, &slabs);
+        return st;
+    }
     LOB_TRY(read_labels(s, set, w));
     LOB_TRY(lob_session_device(s));
-    LOB_TRY(measure(s, set, w));
-    return write_results(s, set, w);
+    LOB_TRY(measure(s, set, w, NULL));
+    LOB_TRY(finish(s, set, w));
+    LOB_TRY(lob_session_write(s, &w->feature, set->feature, true));
+    return lob_session_write(s, &w->distance, set->distance, false);
 }
 
 static void release(void *user)
@@ -165,6 +255,7 @@ static void options(lob_rows *to, void *user)
         OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
                    "measure inside each slice alone; x, y, z are voxel axes"),
         OPT_FRAME(&set->frame, "labels"),
+        OPT_PLAN(&set->plan),
     };
     LOB_ROWS(to, rows);
 }
@@ -194,4 +285,6 @@ const lob_command lob_command_distance = {
     .work = distance,
     .release = release,
     .voxel_ns = 30,
+    .shares = true,
+    .only_prints = "plan",
 };

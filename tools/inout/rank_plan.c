@@ -44,7 +44,9 @@ lob_status lob_rank_plan_print(lob_session *s, int tasks, const lob_rank_plan *p
     const double plane = (double)p->dims.nx * (double)p->dims.ny;
     const double read_all = (double)of.read_all * plane * (double)p->file_bytes;
     const double to_first = (double)of.sent * plane * (double)p->written_bytes;
-    const double seams = (double)(team.size - 1) * plane * (double)p->seam_bytes;
+    const double moved =
+        (double)p->dims.nz * plane * (double)p->moved_bytes * (double)(team.size - 1) / team.size;
+    const double seams = (double)(team.size - 1) * plane * (double)p->seam_bytes + moved;
     const double written = (double)p->dims.nz * plane * (double)p->written_bytes;
     const double computing =
         (double)of.read * plane * s->command->voxel_ns * 1e-9 / s->context.threads;

@@ -119,6 +119,7 @@ static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t halo, i
         .held_bytes = plane_bytes(w) / plane + voxel_bytes,
         .written_bytes = sent_bytes,
         .seam_bytes = w->seam_bytes,
+        .moved_bytes = w->moved_bytes,
     };
     return lob_rank_plan_print(s, w->plan, &plan);
 }
@@ -300,6 +301,42 @@ lob_status lob_slabs_put(lob_session *s, lob_slabs *w, const lob_slab *slab, con
 lob_status lob_slabs_commit(lob_session *s, lob_slabs *w)
 {
     return lob_session_planes_commit(s, &w->output);
+}
+
+lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
+                           const lob_volume *volume, const char *path, bool labels)
+{
+    if (!path) return LOB_OK;
+    const lob_volume own = lob_slab_own(slab, volume);
+    lob_write_options options = lob_write_defaults();
+    lob_volume made = lob_slabs_like(w, volume->type);
+    int64_t largest = 0;
+    made.channels = 1;
+    made.names = volume->names;
+    options.labels = labels;
+    for (int64_t i = 0; labels && i < lob_voxels(&own); i++) {
+        const int32_t label = lob_label_at(own.data, own.type, i);
+        if (label > largest) largest = label;
+    }
+    LOB_TRY(lob_team_reduce(s->team, &largest, 1, LOB_TEAM_MAX, &s->error));
+    LOB_TRY(lob_slabs_begin(s, w, &made, largest, path, options));
+    LOB_TRY(lob_slabs_put(s, w, slab, own.data));
+    LOB_TRY(lob_slabs_commit(s, w));
+    lob_session_planes_abort(s, &w->output);
+    return LOB_OK;
+}
+
+int64_t lob_slabs_sent(const lob_session *s)
+{
+    return lob_team_size(s->team) > 1 ? s->team->sent : 0;
+}
+
+lob_status lob_slabs_report_sent(lob_session *s, int64_t before)
+{
+    int64_t sent = lob_slabs_sent(s) - before;
+    LOB_TRY(lob_team_reduce(s->team, &sent, 1, LOB_TEAM_SUM, &s->error));
+    cJSON_AddNumberToObject(s->results, "bytes_over_seams", (double)sent);
+    return LOB_OK;
 }
 
 void lob_slabs_close(lob_session *s, lob_slabs *w)

@@ -26,7 +26,7 @@ typedef struct {
     int64_t frame;           /* as in lob_read_options */
     int channel;             /* -1: the only one */
     int plan;                /* tasks of --plan; 0: the work is to be done */
-    int64_t seam_bytes;      /* as in lob_rank_plan */
+    int64_t seam_bytes, moved_bytes; /* as in lob_rank_plan */
     bool at_once; /* a rank's planes are one slab, of all channels; LOB_ENOMEM where it does not fit
                    */
 
@@ -98,11 +98,20 @@ lob_status lob_slabs_begin(lob_session *s, lob_slabs *w, const lob_volume *made,
 /* Voxels of the slab's own planes, without those around. */
 lob_status lob_slabs_put(lob_session *s, lob_slabs *w, const lob_slab *slab, const void *voxels);
 
+/* Write an output of one slab of each rank, with the halo that the slab has; NULL: none. labels: it
+ * holds them. */
+lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
+                           const lob_volume *volume, const char *path, bool labels);
+
 /* The header of a volume of this type on the image's grid; nothing to free. */
 lob_volume lob_slabs_like(const lob_slabs *w, lob_type type);
 
 /* The most voxels that a slab reads. */
 int64_t lob_slabs_voxels(const lob_slabs *w);
+
+/* What this rank has sent so far; and report what all ranks have since then. */
+int64_t lob_slabs_sent(const lob_session *s);
+lob_status lob_slabs_report_sent(lob_session *s, int64_t before);
 
 /* Complete the output. */
 lob_status lob_slabs_commit(lob_session *s, lob_slabs *w);
@@ -114,6 +123,15 @@ void lob_slabs_close(lob_session *s, lob_slabs *w);
 static inline int64_t lob_slab_before(const lob_slab *slab)
 {
     return (slab->z - slab->from) * slab->image.dims.nx * slab->image.dims.ny;
+}
+
+/* The own planes of a volume of one channel that has the slab's. */
+static inline lob_volume lob_slab_own(const lob_slab *slab, const lob_volume *v)
+{
+    lob_volume own = *v;
+    own.dims.nz = slab->planes;
+    own.data = (char *)v->data + lob_slab_before(slab) * (int64_t)lob_type_of(v->type)->bytes;
+    return own;
 }
 
 static inline int64_t lob_slab_voxels(const lob_slab *slab)

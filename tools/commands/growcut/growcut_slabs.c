@@ -3,84 +3,27 @@
 #include "kernels/growcut/growcut_slabs.h"
 
 #include "tools/commands/growcut/growcut_work.h"
+#include "tools/inout/slab_labels.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/label_check.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
     lob_growcut_work *common;
     lob_slabs *slabs;
     const lob_slab *slab;
     lob_plane_input strength; /* of --seed-strength */
-    lob_volume made;          /* the output under way */
-    lob_plane_output output;
 } work;
 
 /* ---- seeds ---- */
-
-static int by_value(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The labels of all ranks, in rising order: no voxels yet. */
-static lob_status share_labels(lob_session *s, lob_label_set *all, const lob_label_set *own)
-{
-    const int size = lob_team_size(s->team);
-    int64_t most = own->count;
-    LOB_TRY(lob_team_reduce(s->team, &most, 1, LOB_TEAM_MAX, &s->error));
-    const size_t each = (size_t)most * sizeof(int32_t);
-    int32_t *const mine = calloc((size_t)most + 1, sizeof *mine);
-    all->values = malloc((size_t)size * each + 1);
-    lob_status st = mine && all->values ? LOB_OK : LOB_ENOMEM;
-    if (st == LOB_OK && own->count > 0)
-        memcpy(mine, own->values, (size_t)own->count * sizeof *mine);
-    if (st == LOB_OK) st = lob_team_share(s->team, all->values, mine, (int64_t)each, &s->error);
-    free(mine);
-    if (st != LOB_OK) return st;
-    const int64_t n = size * most;
-    qsort(all->values, (size_t)n, sizeof *all->values, by_value);
-    for (int64_t i = 0; i < n; i++) {
-        const int32_t value = all->values[i];
-        if (value > 0 && (all->count == 0 || value != all->values[all->count - 1]))
-            all->values[all->count++] = value;
-    }
-    all->voxels = calloc((size_t)all->count + 1, sizeof *all->voxels);
-    return all->voxels ? LOB_OK : LOB_ENOMEM;
-}
-
-/* The slab's labels take the numbers that they have in the whole volume. */
-static lob_status renumber(lob_volume *seeds, const lob_label_set *all, const lob_label_set *own)
-{
-    lob_label_set numbers = {.count = own->count};
-    numbers.values = malloc((size_t)own->count * sizeof *numbers.values + 1);
-    if (!numbers.values) return LOB_ENOMEM;
-    for (int32_t i = 0; i < own->count; i++)
-        numbers.values[i] = lob_label_set_find(all, own->values[i]);
-    lob_status st = lob_labels_restore(seeds, &numbers);
-    if (st == LOB_OK) st = lob_labels_pack(seeds, all->count);
-    free(numbers.values);
-    return st;
-}
-
-/* A volume of the slab's own planes alone, over its voxels. */
-static lob_volume own_planes(const work *w, const lob_volume *v)
-{
-    lob_volume own = *v;
-    own.dims.nz = w->slab->planes;
-    own.data = (char *)v->data + lob_slab_before(w->slab) * (int64_t)lob_type_of(v->type)->bytes;
-    return own;
-}
 
 /* Voxels of each label in the planes of all ranks, and of 0 before them. */
 static lob_status count_voxels(lob_session *s, const work *w, const lob_volume *labels,
                                int64_t **count)
 {
     const int32_t n = w->common->labelled.count;
-    const lob_volume own = own_planes(w, labels);
+    const lob_volume own = lob_slab_own(w->slab, labels);
     *count = lob_growcut_count(&own, n, s->context.threads);
     if (!*count) return lob_session_no_memory(s, w->common->set.labels);
     return lob_team_reduce(s->team, *count, n + 1, LOB_TEAM_SUM, &s->error);
@@ -89,7 +32,7 @@ static lob_status count_voxels(lob_session *s, const work *w, const lob_volume *
 /* Seeds that look like a scan in every slab are one. */
 static lob_status check_seeds(lob_session *s, work *w, const lob_label_set *own)
 {
-    const lob_volume seeds = own_planes(w, &w->common->seeds);
+    const lob_volume seeds = lob_slab_own(w->slab, &w->common->seeds);
     lob_error why = {.text = ""};
     int64_t bad = !w->common->set.trust_seeds && lob_seeds_check(&seeds, own, &why) != LOB_OK;
     LOB_TRY(lob_team_reduce(s->team, &bad, 1, LOB_TEAM_MIN, &s->error));
@@ -104,22 +47,13 @@ static lob_status take_seeds(lob_session *s, work *w)
     lob_growcut_work *const common = w->common;
     const char *const path = common->set.seeds;
     lob_volume *const seeds = &common->seeds;
-    const int64_t n = lob_voxels(&w->slab->image);
-    const size_t bytes = lob_type_of(w->slabs->labels.type)->bytes;
-    *seeds = w->slabs->labels;
-    seeds->header = (lob_header){.bytes = NULL};
-    seeds->names = (lob_label_names){0};
-    seeds->dims = w->slab->image.dims;
-    if (!(seeds->data = lob_session_array(s, n, bytes, path))) return LOB_ENOMEM;
-    memcpy(seeds->data, w->slab->labels, (size_t)n * bytes);
-    LOB_TRY(lob_label_names_copy(&seeds->names, &w->slabs->labels.names));
+    const lob_volume *const stored = &w->slabs->labels;
+    LOB_TRY(lob_slab_copy(s, seeds, stored, w->slab->labels, w->slab->image.dims, path));
+    LOB_TRY(lob_label_names_copy(&seeds->names, &stored->names));
     lob_label_set own = {0};
-    lob_status st = lob_labels_dense(seeds, &own, path, &s->error);
+    lob_status st = lob_slab_labels(s, seeds, &common->labelled, &own, path);
     if (st == LOB_OK) st = check_seeds(s, w, &own);
-    if (st == LOB_OK) st = share_labels(s, &common->labelled, &own);
-    if (st == LOB_OK) st = renumber(seeds, &common->labelled, &own);
     lob_label_set_free(&own);
-    if (st == LOB_ENOMEM) return lob_session_no_memory(s, path);
     LOB_TRY(st);
     int64_t *count = NULL;
     st = count_voxels(s, w, seeds, &count);
@@ -148,39 +82,15 @@ static lob_status take_strength(lob_session *s, work *w)
     return lob_growcut_take_strength(s, common, slab->from);
 }
 
-/* ---- outputs ---- */
-
-static lob_status put(lob_session *s, work *w, const lob_volume *v, const char *path, bool labels)
-{
-    lob_write_options options = lob_write_defaults();
-    const lob_volume own = own_planes(w, v);
-    int64_t largest = 0;
-    if (!path) return LOB_OK;
-    options.labels = labels;
-    for (int64_t i = 0; labels && i < lob_voxels(&own); i++) {
-        const int32_t label = lob_label_at(own.data, own.type, i);
-        if (label > largest) largest = label;
-    }
-    LOB_TRY(lob_team_reduce(s->team, &largest, 1, LOB_TEAM_MAX, &s->error));
-    w->made = lob_slabs_like(w->slabs, v->type);
-    w->made.channels = 1;
-    w->made.names = v->names;
-    LOB_TRY(lob_session_planes_begin(s, &w->output, &w->made, largest, path, options));
-    LOB_TRY(lob_session_planes_put(s, &w->output, own.data, own.dims.nz));
-    return lob_session_planes_commit(s, &w->output);
-}
-
 /* Labels are written last: if they exist, the other outputs are complete. */
 static lob_status put_all(lob_session *s, work *w)
 {
     lob_growcut_work *const common = w->common;
     const lob_growcut_settings *const set = &common->set;
-    LOB_TRY(put(s, w, &common->strength, set->strength, false));
-    lob_session_planes_abort(s, &w->output);
+    LOB_TRY(lob_slabs_write(s, w->slabs, w->slab, &common->strength, set->strength, false));
     if (set->tie) lob_grid_show_mask(&common->tie, set->tie);
-    LOB_TRY(put(s, w, &common->tie, set->tie, true));
-    lob_session_planes_abort(s, &w->output);
-    return put(s, w, &common->labels, set->labels, true);
+    LOB_TRY(lob_slabs_write(s, w->slabs, w->slab, &common->tie, set->tie, true));
+    return lob_slabs_write(s, w->slabs, w->slab, &common->labels, set->labels, true);
 }
 
 /* ---- the whole ---- */
@@ -201,14 +111,12 @@ static lob_status grow(lob_session *s, work *w)
     const lob_growcut_slab part = {
         .team = s->team, .first = slab->z - slab->from, .end = slab->z - slab->from + slab->planes};
     lob_growcut_stats stats = {0};
-    int64_t sent = lob_team_size(s->team) > 1 ? -s->team->sent : 0;
+    const int64_t before = lob_slabs_sent(s);
     lob_session_compute(s, "growing");
     const lob_status st =
         lob_growcut_slabs(&out, &stats, &in, &options, &part, &s->context, &s->error);
     LOB_TRY(lob_session_done(s, st, common->set.image, common->set.seeds));
-    if (lob_team_size(s->team) > 1) sent += s->team->sent;
-    LOB_TRY(lob_team_reduce(s->team, &sent, 1, LOB_TEAM_SUM, &s->error));
-    cJSON_AddNumberToObject(s->results, "bytes_over_seams", (double)sent);
+    LOB_TRY(lob_slabs_report_sent(s, before));
     LOB_TRY(count_voxels(s, w, &common->labels, &common->voxels));
     LOB_TRY(lob_growcut_report(s, common, &stats, axis));
     return lob_labels_restore(&common->labels, &common->labelled) == LOB_OK
@@ -287,7 +195,6 @@ lob_status lob_growcut_by_slabs(lob_session *s, lob_growcut_work *common)
                        .at_once = true};
     work w = {.common = common, .slabs = &slabs};
     const lob_status st = make(s, &w);
-    lob_session_planes_abort(s, &w.output);
     lob_session_close(s, &w.strength);
     common->image = lob_volume_empty(); /* it was the file's */
     lob_slabs_close(s, &slabs);
