@@ -15,6 +15,23 @@ if(LOBULE_ZARR)
 endif()
 if(LOBULE_HDF5)
     find_package(HDF5 REQUIRED COMPONENTS C) # for the program lobule-hdf5 alone
+    # That starts for each file. The shared library brings 30 others with it on Debian, of networks and tickets, and to load
+    # them takes four times as long as the rest of the start: the static one is taken where it lies beside and links.
+    list(GET HDF5_C_LIBRARIES 0 hdf5_found)
+    get_filename_component(hdf5_folder "${hdf5_found}" DIRECTORY)
+    find_library(LOBULE_HDF5_STATIC libhdf5.a PATHS ${hdf5_folder} NO_DEFAULT_PATH)
+    set(lobule_hdf5_library hdf5::hdf5)
+    if(LOBULE_HDF5_STATIC AND NOT CMAKE_CROSSCOMPILING)
+        include(CheckCSourceCompiles)
+        set(CMAKE_REQUIRED_INCLUDES ${HDF5_C_INCLUDE_DIRS})
+        set(CMAKE_REQUIRED_LIBRARIES ${LOBULE_HDF5_STATIC} -Wl,--as-needed sz z dl m)
+        check_c_source_compiles("#include <hdf5.h>\nint main(void) { return H5open(); }" LOBULE_HDF5_STATIC_LINKS)
+        if(LOBULE_HDF5_STATIC_LINKS)
+            set(lobule_hdf5_library ${CMAKE_REQUIRED_LIBRARIES})
+        endif()
+        unset(CMAKE_REQUIRED_INCLUDES)
+        unset(CMAKE_REQUIRED_LIBRARIES)
+    endif()
 endif()
 if(WIN32) # has the like of libcrypto
     list(APPEND lobule_some bcrypt)

@@ -13,6 +13,10 @@ install(TARGETS ${lobule_installed} EXPORT lobule-targets
     RUNTIME COMPONENT runtime LIBRARY COMPONENT runtime NAMELINK_COMPONENT development ARCHIVE COMPONENT development)
 if(LOBULE_HDF5)
     install(TARGETS lobule_hdf5 RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/lobule COMPONENT runtime)
+    if(LOBULE_HDF5_STATIC_LINKS AND NOT SKBUILD) # its licence goes with it
+        install(FILES /usr/share/doc/libhdf5-dev/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME hdf5.txt
+            COMPONENT runtime OPTIONAL)
+    endif()
 endif()
 if(TARGET lobule_program)
     install(TARGETS lobule_program RUNTIME COMPONENT runtime)
