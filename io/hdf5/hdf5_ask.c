@@ -61,7 +61,7 @@ lob_status lob_hdf5_ask(lob_sandbox *box, const lob_hdf5_request *request,
                              box->why);
     int ready = 0;
     bool ok = lob_sandbox_receive(box, &ready, sizeof ready, START_S);
-    const bool alike = !ok || ready == LOB_HDF5_READY;
+    const bool alike = ok ? ready == LOB_HDF5_READY : !box->garbled;
     ok = ok && alike && lob_sandbox_send(box, request, sizeof *request);
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++)
         ok = ok && (bytes[i] <= 0 || lob_sandbox_send(box, texts[i], (size_t)bytes[i]));

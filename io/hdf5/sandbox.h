@@ -15,7 +15,12 @@
 typedef struct lob_sandbox {
     intptr_t process, stream;
     bool silent;   /* ran out of time while it was waited for */
+    bool garbled;  /* what came was nothing that sandbox_inside.h sends */
     char why[128]; /* of one that was not started: what the system says */
+    /* Memory for what comes, if there is any; the portion at hand, and which of its bytes are
+     * left. */
+    struct lob_window *window;
+    uint32_t portion, from, end;
 } lob_sandbox;
 
 typedef enum {

@@ -8,6 +8,7 @@
 
 enum {
     LOB_SANDBOX_FILE = 3, /* the number of the open file */
+    LOB_SANDBOX_WINDOW,   /* of the memory for what is sent; no file: there is none */
     /* exit codes */
     LOB_SANDBOX_REFUSES = 64, /* started by another version, or by hand */
     LOB_SANDBOX_OVERTIME = 65 /* where no signal tells of a limit on processor time */

@@ -1,6 +1,7 @@
 /* Starting a program in a sandbox and talking to it, by POSIX. */
 #include "io/hdf5/sandbox.h"
 #include "io/hdf5/sandbox_inside.h"
+#include "io/hdf5/sandbox_window.h"
 #include "io/hdf5/sanitizers.h"
 #include "io/platform.h"
 
@@ -10,6 +11,8 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,10 +45,31 @@ static bool make_stream(int ends[2])
 /* The same open file under a number that the program's own do not take; -1: none. */
 static int above_the_program_s(int fd)
 {
-    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, LOB_SANDBOX_FILE + 1);
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, LOB_SANDBOX_WINDOW + 1);
 }
 
-static bool spawn(pid_t *pid, const char *program, const char *argument, int stream, int file)
+/* A window, and the open file that it is, which keeps its size whatever the program does; NULL
+ * and -1 where the system has no such files. */
+static lob_window *make_window(int *fd)
+{
+    lob_window *window = MAP_FAILED;
+    *fd = -1;
+#ifdef MFD_ALLOW_SEALING
+    const int made = memfd_create("lobule", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    *fd = above_the_program_s(made);
+    if (*fd >= 0 && ftruncate(*fd, sizeof *window) == 0 &&
+        fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        window = mmap(NULL, sizeof *window, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    if (made >= 0) close(made);
+#endif
+    if (window != MAP_FAILED) return window;
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+    return NULL;
+}
+
+static bool spawn(pid_t *pid, const char *program, const char *argument, int stream, int file,
+                  int window)
 {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t files;
@@ -62,6 +86,7 @@ static bool spawn(pid_t *pid, const char *program, const char *argument, int str
     if (!LOB_ADDRESS_SANITIZER) /* its reports are wanted */
         posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
     if (file >= 0) posix_spawn_file_actions_adddup2(&files, file, LOB_SANDBOX_FILE);
+    posix_spawn_file_actions_adddup2(&files, window >= 0 ? window : stream, LOB_SANDBOX_WINDOW);
     char *const words[] = {(char *)program, (char *)argument, NULL};
     const int failed = posix_spawn(pid, program, &files, &attributes, words, environ);
     posix_spawn_file_actions_destroy(&files);
@@ -78,18 +103,23 @@ bool lob_sandbox_start(lob_sandbox *box, const char *program, const char *argume
         return false;
     }
     const int stream = above_the_program_s(ends[1]), kept = above_the_program_s(file);
+    int seen;
+    lob_window *const window = make_window(&seen);
     pid_t pid;
-    const bool started =
-        stream >= 0 && (file < 0 || kept >= 0) && spawn(&pid, program, argument, stream, kept);
+    const bool started = stream >= 0 && (file < 0 || kept >= 0) &&
+                         spawn(&pid, program, argument, stream, kept, seen);
     if (!started) snprintf(box->why, sizeof box->why, "%s", ERRNO_TEXT(errno));
     close(ends[1]);
     if (stream >= 0) close(stream);
     if (kept >= 0) close(kept);
-    if (started)
-        *box = (lob_sandbox){.process = pid, .stream = ends[0]};
-    else
-        close(ends[0]);
-    return started;
+    if (seen >= 0) close(seen);
+    if (started) {
+        *box = (lob_sandbox){.process = pid, .stream = ends[0], .window = window};
+        return true;
+    }
+    if (window) munmap(window, sizeof *window);
+    close(ends[0]);
+    return false;
 }
 
 bool lob_sandbox_send(lob_sandbox *box, const void *bytes, size_t n)
@@ -104,7 +134,8 @@ bool lob_sandbox_send(lob_sandbox *box, const void *bytes, size_t n)
     return true;
 }
 
-bool lob_sandbox_receive(lob_sandbox *box, void *bytes, size_t n, int silence_s)
+/* Exactly n bytes of the stream. */
+static bool read_stream(lob_sandbox *box, void *bytes, size_t n, int silence_s)
 {
     const int wait_ms = silence_s > 0 ? silence_s * 1000 : -1;
     for (size_t got = 0; got < n;) {
@@ -123,6 +154,31 @@ bool lob_sandbox_receive(lob_sandbox *box, void *bytes, size_t n, int silence_s)
     return true;
 }
 
+bool lob_sandbox_receive(lob_sandbox *box, void *bytes, size_t n, int silence_s)
+{
+    lob_window *const window = box->window;
+    if (!window) return read_stream(box, bytes, n, silence_s);
+    for (size_t got = 0; got < n;) {
+        if (box->from == box->end) {
+            uint32_t length;
+            if (!read_stream(box, &length, sizeof length, silence_s)) return false;
+            box->garbled = length == 0 || length > LOB_WINDOW_PORTION;
+            if (box->garbled) return false;
+            box->from = 0;
+            box->end = length;
+        }
+        const size_t left = box->end - box->from, some = left < n - got ? left : n - got;
+        memcpy((char *)bytes + got, window->portion[box->portion] + box->from, some);
+        got += some;
+        box->from += (uint32_t)some;
+        if (box->from == box->end) {
+            box->portion = (box->portion + 1) % LOB_WINDOW_PORTIONS;
+            atomic_fetch_add(&window->emptied, 1);
+        }
+    }
+    return true;
+}
+
 lob_sandbox_end lob_sandbox_finish(lob_sandbox *box, int *signal_number)
 {
     /* A program that ended by itself has closed the stream, or is about to: its own end comes
@@ -132,6 +188,8 @@ lob_sandbox_end lob_sandbox_finish(lob_sandbox *box, int *signal_number)
     struct pollfd one = {.fd = (int)box->stream, .events = POLLIN};
     const bool ended = poll(&one, 1, 0) == 1 && read((int)box->stream, &byte, 1) <= 0;
     close((int)box->stream);
+    if (box->window) munmap(box->window, sizeof *box->window);
+    box->window = NULL;
     if (!ended) kill(child, SIGKILL);
 
     int status = 0;

@@ -1,5 +1,6 @@
 /* What test_io_sandbox.c starts: a program that ends in the way its argument names. */
 #include "io/hdf5/sandbox_inside.h"
+#include "io/hdf5/sandbox_window.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -24,6 +25,20 @@ static void sends_much(void)
     lob_inside_receive(&first, 1);
     for (size_t i = 0; bytes && i < LONG; i++) bytes[i] = (unsigned char)(i * 7 + first);
     lob_inside_send(bytes, LONG);
+}
+
+/* Sends, where no file may be opened, until it is stopped. */
+static void sends_for_ever(void)
+{
+    unsigned char *const bytes = calloc(LONG, 1);
+    lob_inside_shut();
+    while (bytes) lob_inside_send(bytes, LONG);
+}
+
+/* Says that so many bytes lie in its window, by itself. */
+static void lies(uint32_t length)
+{
+    if (write(1, &length, sizeof length) != sizeof length) lob_inside_give_up();
 }
 
 /* Takes half of the bytes that come, answers and ends. */
@@ -81,6 +96,9 @@ int main(int argc, char **argv)
     if (strcmp(how, "sleeps") == 0) sleep(100);
     if (strcmp(how, "is interrupted") == 0) raise(SIGTERM);
     if (strcmp(how, "sends much") == 0) sends_much();
+    if (strcmp(how, "sends for ever") == 0) sends_for_ever();
+    if (strcmp(how, "lies of too much") == 0) lies(LOB_WINDOW_PORTION + 1);
+    if (strcmp(how, "lies of nothing") == 0) lies(0);
     if (strcmp(how, "takes half") == 0) takes_half();
     if (strcmp(how, "tries files") == 0) tries_files();
     if (strcmp(how, "counts") == 0) counts();

@@ -105,6 +105,31 @@ TEST(a_program_that_still_sends_is_stopped)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+TEST(a_program_that_nobody_hears_ends)
+{
+    lob_sandbox box;
+    char byte;
+    int status;
+    start(&box, "sends for ever");
+    assert_true(lob_sandbox_receive(&box, &byte, 1, 60));
+    close((int)box.stream);
+    assert_int_equal(waitpid((pid_t)box.process, &status, 0), (pid_t)box.process);
+}
+
+TEST(lengths_are_not_believed)
+{
+    static const char *const lies[] = {"lies of too much", "lies of nothing"};
+    char bytes[8];
+    for (int i = 0; i < 2; i++) {
+        lob_sandbox box;
+        start(&box, lies[i]);
+        assert_non_null(box.window);
+        assert_false(lob_sandbox_receive(&box, bytes, sizeof bytes, 60));
+        assert_true(box.garbled);
+        lob_sandbox_finish(&box, NULL);
+    }
+}
+
 TEST(files_stay_shut)
 {
     char found[3], byte = 0;
