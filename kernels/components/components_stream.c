@@ -8,6 +8,7 @@
 
 #include "kernels/components/components_select.h"
 #include "kernels/components/join/slab_pieces.h"
+#include "kernels/levels/levels.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/team/team.h"
 #include "volumes/bytes.h"
@@ -166,19 +167,6 @@ static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *r
     return st;
 }
 
-/* The extremes of all ranks, in their order. */
-static lob_status widen_by_team(streaming *s, lob_extremes *all, lob_type type)
-{
-    lob_team *const team = s->stream->team;
-    lob_extremes *const of = calloc((size_t)lob_team_size(team), sizeof *of), mine = *all;
-    if (!of) return LOB_ENOMEM;
-    const lob_status st = lob_team_share(team, of, &mine, sizeof mine, s->error);
-    *all = of[0];
-    for (int r = 1; r < lob_team_size(team); r++) lob_extremes_widen(all, &of[r], type);
-    free(of);
-    return st;
-}
-
 /* Find the range of the intensities, which fine levels need before anything is added up. */
 static lob_status find_range(streaming *s)
 {
@@ -193,7 +181,7 @@ static lob_status find_range(streaming *s)
         const lob_extremes part = lob_extremes_of(slab.in.intensities, s->context->threads);
         lob_extremes_widen(&all, &part, type);
     }
-    LOB_TRY(widen_by_team(s, &all, type));
+    LOB_TRY(lob_extremes_of_team(&all, s->stream->team, type, s->error));
     s->out->fine = lob_fine_levels_of(&all, type);
     return LOB_OK;
 }

@@ -140,6 +140,8 @@ GROWTHS = [
     ("--slices x --rule distance --strength strength.nii", np.int16, (6, 7, 11)),
     ("--slices z --rule flood", np.uint8, (12, 9, 9)),
     ("--rule strength --min-strength 0.2 --norm l1", np.uint8, (10, 12, 3)),
+    ("--max-mm 2.5 --mask mask.nii --tie tie.nii", np.int16, (9, 8, 21)),
+    ("--max-mm 3vox --slices y --neighbours 4", np.uint8, (8, 9, 10)),
 ]
 
 
@@ -226,7 +228,6 @@ def test_growth_that_tasks_cannot_share_says_what_would_do(tmp_path, kind):
     before = sorted(os.listdir(tmp_path))
     for more, code, parts in (
         (("--max-memory", "400KiB"), 75, ("40 planes", "tasks would do", "lobule crop")),
-        (("--max-mm", "5"), 64, ("--max-mm", "one task")),
         (("--rule", "flood"), 64, ("--rule flood", "--slices")),
         (("--device", "cuda"), 64, ("on the CPU",)),
         (("--mask", "none.nii"), 65, ("none.nii", "empty")),

@@ -20,9 +20,8 @@ static lob_status check(lob_session *s, void *user)
     const bool flood = set->rule == LOB_RULE_FLOOD;
     const bool many = lob_team_size(s->ranks) > 1 || set->plan > 0;
     const lob_rule rules[] = {
-        {many && isfinite(set->max_mm.value),                                         "--max-mm needs the whole volume: start one task"},
-        {                                many && flood && set->slices < 0,
-         "--rule flood needs the whole volume, or --slices across z: start one task"                                                 },
+        {many && flood && set->slices < 0,
+         "--rule flood needs the whole volume, or --slices across z: start one task"},
         { many && strcmp(s->device.backend,                    "cuda") == 0,
          "several tasks grow on the CPU: leave --device cuda out"},
     };
@@ -93,7 +92,7 @@ static lob_status grow(lob_session *s, const settings *set, work *w)
 {
     const int axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
     double start_s = lob_clock_s();
-    LOB_TRY(lob_growcut_limit_distance(s, w, axis));
+    LOB_TRY(lob_growcut_limit_distance(s, w, axis, NULL));
     LOB_TRY(lob_growcut_make_outputs(s, w, &w->image));
 
     const lob_growcut_options options = lob_growcut_options_of(set, axis);

@@ -1,5 +1,5 @@
 /* Seeds of `lobule growcut`: whether they are any, how strong, and how far they may grow. */
-#include "kernels/distance/distance.h"
+#include "kernels/distance/distance_slabs.h"
 #include "tools/commands/growcut/growcut_work.h"
 #include "volumes/label_check.h"
 
@@ -105,34 +105,61 @@ lob_status lob_growcut_read_strength(lob_session *s, lob_growcut_work *w)
     return lob_growcut_take_strength(s, w, 0);
 }
 
-lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis)
+/* Tasks tell each other of their first and last planes. */
+static lob_status pass_masks(lob_session *s, const lob_growcut_work *w, const lob_slab *slab)
+{
+    const int64_t plane = slab->image.dims.nx * slab->image.dims.ny;
+    uint8_t *const own = w->mask + lob_slab_before(slab), *const end = own + lob_slab_voxels(slab);
+    lob_letter letters[2];
+    int count = 0;
+    if (slab->z > slab->from)
+        letters[count++] = (lob_letter){s->team->rank - 1, own, plane, own - plane, plane};
+    if (end < w->mask + lob_voxels(&slab->image))
+        letters[count++] = (lob_letter){s->team->rank + 1, end - plane, plane, end, plane};
+    return lob_team_send(s->team, letters, count, &s->error);
+}
+
+lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis,
+                                      const lob_slab *slab)
 {
     const lob_size max = w->set.max_mm;
-    if (!isfinite(max.value)) return LOB_OK;
-    const int64_t n = lob_voxels(&w->image);
-    double spacing[3] = {1.0, 1.0, 1.0};
-    if (!max.voxels) memcpy(spacing, w->image.geometry.spacing_mm, sizeof spacing);
-    if (axis >= 0) spacing[axis] = INFINITY; /* other slices are out of reach */
-
     const char *const path = w->set.image;
-    if (!w->mask && (w->mask = lob_session_array(s, n, 1, path)) != NULL)
-        memset(w->mask, 1, (size_t)n);
+    if (!isfinite(max.value)) return LOB_OK;
+    const int64_t all = lob_voxels(slab ? &slab->image : &w->image);
+    const int64_t before = slab ? lob_slab_before(slab) : 0;
+    const int64_t n = slab ? lob_slab_voxels(slab) : all;
+    lob_distance_input in = {
+        .type = LOB_U8, .dims = w->image.dims, .spacing = {1.0, 1.0, 1.0}
+    };
+    if (slab) in.dims.nz = slab->planes;
+    if (!max.voxels) memcpy(in.spacing, w->image.geometry.spacing_mm, sizeof in.spacing);
+    if (axis >= 0) in.spacing[axis] = INFINITY; /* other slices are out of reach */
+
+    if (!w->mask && (w->mask = lob_session_array(s, all, 1, path)) != NULL) {
+        memset(w->mask, 1, (size_t)all);
+        if (slab && slab->mask) memcpy(w->mask, slab->mask, (size_t)all);
+    }
     if (!w->mask || !(w->is_seed = lob_session_array(s, n, 1, path)) ||
         !(w->squared_mm = lob_session_array(s, n, sizeof *w->squared_mm, path)))
         return LOB_ENOMEM;
 
-    for (int64_t i = 0; i < n; i++) w->is_seed[i] = is_seed(w, i);
+    for (int64_t i = 0; i < n; i++) w->is_seed[i] = is_seed(w, before + i);
+    in.labels = w->is_seed;
+    const lob_distance_output out = {.distance = w->squared_mm};
+    const lob_context context = {.threads = s->context.threads};
+    lob_distance_options options = lob_distance_defaults();
+    options.squared = true;
     const lob_status st =
-        lob_distance_squared(w->squared_mm, w->is_seed, w->image.dims, spacing, s->context.threads);
-    if (st != LOB_OK) return lob_fail_file(&s->error, st, w->set.seeds, "%s", lob_status_text(st));
+        lob_distance_slabs(&out, &in, &options, w->image.dims.nz, s->team, &context, &s->error);
+    LOB_TRY(lob_session_name(s, st, w->set.seeds, NULL));
     /* A distance that exceeds the limit by rounding only is within it. */
     const double limit = max.value * max.value * (1.0 + 1e-6);
     for (int64_t i = 0; i < n; i++)
-        if (w->squared_mm[i] > limit) w->mask[i] = 0;
+        if (w->squared_mm[i] > limit) w->mask[before + i] = 0;
     free(w->squared_mm);
     free(w->is_seed);
     w->squared_mm = NULL;
     w->is_seed = NULL;
     lob_session_give(s, n * (int64_t)(sizeof *w->is_seed + sizeof *w->squared_mm));
-    return LOB_OK;
+    return lob_team_size(s->team) > 1 ? pass_masks(s, w, slab) : LOB_OK;
 }

@@ -7,6 +7,7 @@
 #include "tools/table/label_names_option.h"
 #include "volumes/label_check.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct {
@@ -95,18 +96,17 @@ static lob_status put_all(lob_session *s, work *w)
 
 /* ---- the whole ---- */
 
-static lob_status grow(lob_session *s, work *w)
+static lob_status grow(lob_session *s, work *w, int axis)
 {
     lob_growcut_work *const common = w->common;
     const lob_slab *const slab = w->slab;
     const lob_growcut_input in = {.image = &slab->image,
                                   .seeds = &common->seeds,
                                   .labels = common->labelled.count,
-                                  .mask = slab->mask,
+                                  .mask = common->mask ? common->mask : slab->mask,
                                   .seed_strength = common->seed_strength};
     const lob_growcut_output out = {
         .labels = common->labels.data, .strength = common->strength.data, .tie = common->tie.data};
-    const int axis = lob_grid_slice_axis(common->set.slices, &slab->image.geometry);
     const lob_growcut_options options = lob_growcut_options_of(&common->set, axis);
     const lob_growcut_slab part = {
         .team = s->team, .first = slab->z - slab->from, .end = slab->z - slab->from + slab->planes};
@@ -144,8 +144,10 @@ static lob_status grow_slab(lob_session *s, const lob_slab *slab, void *user)
     LOB_TRY(take_seeds(s, w));
     LOB_TRY(check_mask(s, w));
     LOB_TRY(take_strength(s, w));
+    const int axis = lob_grid_slice_axis(common->set.slices, &slab->image.geometry);
+    LOB_TRY(lob_growcut_limit_distance(s, common, axis, slab));
     LOB_TRY(lob_growcut_make_outputs(s, common, &slab->image));
-    LOB_TRY(grow(s, w));
+    LOB_TRY(grow(s, w, axis));
     return put_all(s, w);
 }
 
@@ -157,7 +159,8 @@ static int64_t voxel_bytes(const lob_growcut_settings *set, const lob_volume *im
     enum { KEYS = 11, LEVELS = 2, ROUND = 5 };
     const int64_t label = (int64_t)lob_type_of(seeds->type)->bytes;
     return KEYS + LEVELS * image->channels + (set->rounds > 0 ? ROUND : 0) + 2 * label +
-           (set->seed_strength ? 8 : 0) + (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
+           (set->seed_strength ? 8 : 0) + (isfinite(set->max_mm.value) ? 2 : 0) +
+           (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
 }
 
 static lob_status make(lob_session *s, work *w)

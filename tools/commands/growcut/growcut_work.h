@@ -51,9 +51,14 @@ lob_growcut_options lob_growcut_options_of(const lob_growcut_settings *set, int 
 /* Voxels of each of so many dense labels, and of 0 before them; NULL without memory. */
 int64_t *lob_growcut_count(const lob_volume *labels, int32_t label_count, int threads);
 
-/* Take voxels farther than --max-mm from every seed out of the mask. With --slices (axis >= 0),
- * distance is measured inside the slice. */
-lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis);
+/*
+ * Take voxels farther than --max-mm from every seed out of the mask. With --slices (axis >= 0),
+ * distance is measured inside the slice.
+ *
+ *   slab  in  of several tasks, whose mask is then w->mask; NULL: all is here
+ */
+lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis,
+                                      const lob_slab *slab);
 
 /* The whole command by several tasks, or its --plan. */
 lob_status lob_growcut_by_slabs(lob_session *s, lob_growcut_work *w);
