@@ -36,38 +36,46 @@ static __device__ inline int64_t column_start(const coarse_params &c, int64_t co
     return column / c.step * c.step * n + column % c.step;
 }
 
-template <bool FLOATS>
+/* How voxels are read: FLOATS are gaussian_reads_floats; of SOME, which are floats too, some may be
+ * no data; else ANY. */
+enum coarse_source { ANY, SOME, FLOATS };
+
+template <coarse_source S>
 static __device__ inline float line_value(const coarse_params &c, int64_t start, int64_t i)
 {
     if (i < 0 || i >= c.pass.op.n_in) i = lob_edge_position(i, c.pass.op.n_in, c.pass.edge);
-    return i < 0 ? c.pass.outside : gaussian_summand_at<FLOATS>(c.job.source, start + i * c.step);
+    return i < 0 ? c.pass.outside
+                 : gaussian_summand_at<S == FLOATS>(c.job.source, start + i * c.step);
 }
 
 /* AHEAD voxels of a line from voxel i on; those from n on are not needed. */
-template <bool FLOATS>
+template <coarse_source S>
 static __device__ inline void read_ahead(float *value, const coarse_params &c, int64_t start,
                                          int64_t i, int64_t n)
 {
     if (i >= 0 && i + AHEAD <= c.pass.op.n_in) {
+        const lob_gaussian_source source = S == ANY ? c.job.source : gaussian_known(c.job.source);
         const int64_t first = start + i * c.step;
+        const bool values = !source.counts || !source.finite;
         bool in_mask[AHEAD]; /* all is on its way before anything is looked at */
 #pragma unroll
         for (int b = 0; b < AHEAD; b++) {
             const int64_t at = first + (b < n ? b : 0) * c.step;
-            value[b] = FLOATS ? gaussian_summand_at<FLOATS>(c.job.source, at)
-                              : lob_gaussian_value(&c.job.source, at);
-            if (!FLOATS) in_mask[b] = lob_gaussian_in_mask(&c.job.source, at);
+            value[b] = S == FLOATS ? gaussian_summand_at<true>(source, at)
+                       : values    ? lob_gaussian_value(&source, at)
+                                   : 1.0f;
+            if (S != FLOATS) in_mask[b] = lob_gaussian_in_mask(&source, at);
         }
 #pragma unroll
-        for (int b = 0; b < AHEAD && !FLOATS; b++)
-            value[b] = lob_gaussian_summand(&c.job.source, in_mask[b], value[b]);
+        for (int b = 0; b < AHEAD && S != FLOATS; b++)
+            value[b] = lob_gaussian_summand(&source, in_mask[b], value[b]);
         return;
     }
 #pragma unroll
-    for (int b = 0; b < AHEAD; b++) value[b] = b < n ? line_value<FLOATS>(c, start, i + b) : 0.0f;
+    for (int b = 0; b < AHEAD; b++) value[b] = b < n ? line_value<S>(c, start, i + b) : 0.0f;
 }
 
-template <bool FLOATS>
+template <coarse_source S>
 static __global__ void __launch_bounds__(COARSE_THREADS) reduce_kernel(coarse_params c)
 {
     int64_t column, from, to;
@@ -83,7 +91,7 @@ static __global__ void __launch_bounds__(COARSE_THREADS) reduce_kernel(coarse_pa
                                  ((q + 1) * c.m <= 0 || q * c.m >= c.pass.op.n_in);
             for (int64_t p = nothing ? c.m : 0; p < c.m; p += AHEAD) {
                 float value[AHEAD];
-                read_ahead<FLOATS>(value, c, in, q * c.m + p, c.m - p);
+                read_ahead<S>(value, c, in, q * c.m + p, c.m - p);
 #pragma unroll
                 for (int b = 0; b < AHEAD; b++) {
                     if (p + b >= c.m) break;
@@ -106,8 +114,37 @@ static __global__ void __launch_bounds__(COARSE_THREADS) reduce_kernel(coarse_pa
     }
 }
 
+/* What is written: SUMS are gaussian_writes_sums, of MEANS a ratio is (gaussian_is_ratio); else
+ * what the finish says. */
+enum coarse_finish { FINISHED, MEANS, SUMS };
+
+/* What is held, and in the mask, where AHEAD sums go: it is read before the first is written. */
+template <coarse_finish F> struct held_voxels {
+    float held[AHEAD];
+    bool in_mask[AHEAD];
+
+    /* From place `first` on; those from n on are not needed. */
+    __device__ void read(const coarse_params &c, int64_t first, int64_t n)
+    {
+#pragma unroll
+        for (int b = 0; b < AHEAD; b++) {
+            const int64_t at = first + (b < n ? b : 0) * c.step;
+            held[b] = gaussian_held<F == SUMS>(c.job.out, c.job.finish, at);
+            in_mask[b] = F == SUMS || lob_gaussian_in_mask(&c.job.finish.source, at);
+        }
+    }
+    __device__ void write(const coarse_params &c, int64_t at, int b, float sum) const
+    {
+        const lob_gaussian_finish f = F == MEANS ? gaussian_known(c.job.finish) : c.job.finish;
+        if (F != SUMS && lob_gaussian_divides(&f))
+            c.job.out[at] = lob_gaussian_divided(&f, at, in_mask[b], held[b], sum);
+        else
+            gaussian_write<F == SUMS>(c.job.out, f, at, sum, held[b]);
+    }
+};
+
 /* Samples are floats. */
-template <bool SUMS>
+template <coarse_finish F>
 static __global__ void __launch_bounds__(COARSE_THREADS) expand_kernel(coarse_params c)
 {
     const lob_line_op &op = c.pass.op;
@@ -127,21 +164,27 @@ static __global__ void __launch_bounds__(COARSE_THREADS) expand_kernel(coarse_pa
             const int64_t more = q + taps;
             const float next =
                 q + 1 < to ? gaussian_summand_at<true>(c.job.source, in + more * c.step) : 0.0f;
-            for (int64_t p = 0; p < n; p++) {
-                const float4 *const row = (const float4 *)(c.job.tables + op.weights + p * RING);
-                const int64_t i = q * c.m + p, at = out + i * c.step;
-                const float held = gaussian_held<SUMS>(c.job.out, c.job.finish, at);
-                float sum = 0.0f;
+            for (int64_t p = 0; p < n; p += AHEAD) {
+                const int64_t first = out + (q * c.m + p) * c.step;
+                held_voxels<F> held;
+                held.read(c, first, n - p);
 #pragma unroll
-                for (int t = 0; t < RING; t += 4) {
-                    const float4 w = row[t / 4];
-                    sum = fmaf(w.x, sample[t], sum);
-                    sum = fmaf(w.y, sample[t + 1], sum);
-                    sum = fmaf(w.z, sample[t + 2], sum);
-                    sum = fmaf(w.w, sample[t + 3], sum);
+                for (int b = 0; b < AHEAD; b++) {
+                    if (p + b >= n) break;
+                    const float4 *const row =
+                        (const float4 *)(c.job.tables + op.weights + (p + b) * RING);
+                    float sum = 0.0f;
+#pragma unroll
+                    for (int t = 0; t < RING; t += 4) {
+                        const float4 w = row[t / 4];
+                        sum = fmaf(w.x, sample[t], sum);
+                        sum = fmaf(w.y, sample[t + 1], sum);
+                        sum = fmaf(w.z, sample[t + 2], sum);
+                        sum = fmaf(w.w, sample[t + 3], sum);
+                    }
+                    if (op.scale >= 0) sum = sum * c.job.tables[op.scale + q * c.m + p + b];
+                    held.write(c, first + b * c.step, b, sum + 0.0f);
                 }
-                if (op.scale >= 0) sum = sum * c.job.tables[op.scale + i];
-                gaussian_write<SUMS>(c.job.out, c.job.finish, at, sum + 0.0f, held);
             }
 #pragma unroll
             for (int t = 0; t < RING; t++)
@@ -173,9 +216,10 @@ lob_status gaussian_reduce(lob_device *device, const gaussian_job *job,
 {
     coarse_params c = params_of(device, job, pass, pass->op.n_out, axis->m, RING);
     c.weights = job->tables + axis->reduce_ring;
-    return lob_launch(
-        device, gaussian_reads_floats(&job->source) ? reduce_kernel<true> : reduce_kernel<false>,
-        "reduce_kernel", c.blocks, COARSE_THREADS, 0, c, error);
+    const auto kernel = gaussian_reads_floats(&job->source)   ? reduce_kernel<FLOATS>
+                        : gaussian_pairs_floats(&job->source) ? reduce_kernel<SOME>
+                                                              : reduce_kernel<ANY>;
+    return lob_launch(device, kernel, "reduce_kernel", c.blocks, COARSE_THREADS, 0, c, error);
 }
 
 lob_status gaussian_expand(lob_device *device, const gaussian_job *job,
@@ -183,8 +227,9 @@ lob_status gaussian_expand(lob_device *device, const gaussian_job *job,
 {
     const int64_t m = pass->op.up;
     const coarse_params c = params_of(device, job, pass, (pass->op.n_out + m - 1) / m, m, 2);
-    const auto kernel =
-        gaussian_writes_sums(&job->finish) ? expand_kernel<true> : expand_kernel<false>;
+    const auto kernel = gaussian_writes_sums(&job->finish) ? expand_kernel<SUMS>
+                        : gaussian_is_ratio(&job->finish)  ? expand_kernel<MEANS>
+                                                           : expand_kernel<FINISHED>;
     return lob_launch(device, kernel, "expand_kernel", c.blocks, COARSE_THREADS, 0, c, error);
 }
 

@@ -63,6 +63,12 @@ static inline bool gaussian_writes_sums(const lob_gaussian_finish *f)
     return f->what == LOB_GAUSSIAN_SUM || (f->what == LOB_GAUSSIAN_MEAN && f->after.identity);
 }
 
+/* Whether a ratio of sums is written as it is, in the place of a source's floats. */
+static inline bool gaussian_is_ratio(const lob_gaussian_finish *f)
+{
+    return f->what == LOB_GAUSSIAN_RATIO && f->after.identity && gaussian_pairs_floats(&f->source);
+}
+
 /* Exact passes along x and y; either may be NULL. */
 lob_status gaussian_planes(lob_device *device, const gaussian_job *job,
                            const lob_gaussian_pass *along_x, const lob_gaussian_pass *along_y,
@@ -99,6 +105,23 @@ static inline int64_t gaussian_chunk(const lob_device *device, int64_t n, int64_
 }
 
 #ifdef __CUDACC__
+
+/* The same source and finish where the compiler may know that voxels are read as they are
+ * (gaussian_pairs_floats), and that what is written is a ratio, not mapped (gaussian_is_ratio). */
+static __device__ inline lob_gaussian_source gaussian_known(lob_gaussian_source source)
+{
+    source.type = LOB_F32;
+    source.before.identity = true;
+    return source;
+}
+
+static __device__ inline lob_gaussian_finish gaussian_known(lob_gaussian_finish finish)
+{
+    finish.what = LOB_GAUSSIAN_RATIO;
+    finish.after.identity = true;
+    finish.source = gaussian_known(finish.source);
+    return finish;
+}
 
 /* Voxel i as a summand; FLOATS: gaussian_reads_floats. */
 template <bool FLOATS>

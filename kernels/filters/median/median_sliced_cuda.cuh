@@ -42,6 +42,7 @@ template <int WIDE_, int PIECES_, int LANES_, int X_, int Y_, int Z_> struct sli
     };
 };
 
+using sliced_3x3 = sliced_shape<3, 3, 1, 4, 8, 4>;     /* 3x3 */
 using sliced_3x9 = sliced_shape<3, 9, 1, 4, 8, 4>;     /* 3x3x3 */
 using sliced_5x5 = sliced_shape<5, 5, 1, 4, 8, 4>;     /* 5x5 */
 using sliced_7x7 = sliced_shape<7, 7, 1, 4, 8, 4>;     /* 7x7 */
@@ -183,23 +184,31 @@ struct sliced_tile {
 /* Rows that are read together, so that their loads are under way at the same time. */
 enum { SLICED_ROWS = 4 };
 
-/* Voxels of SLICED_ROWS rows at one x and z, which are data or not. */
-template <typename B> struct sliced_column {
-    B key[SLICED_ROWS];
-    bool data[SLICED_ROWS];
+/* Voxels of ROWS rows at one x and z, which are data or not. */
+template <typename B, int ROWS> struct sliced_column {
+    B key[ROWS];
+    bool data[ROWS];
+
+    /* Note which bits are set, and which are not, in some data. */
+    __device__ void note(B *ones, B *zeros) const
+    {
+#pragma unroll
+        for (int q = 0; q < ROWS; q++)
+            if (data[q]) *ones |= key[q], *zeros |= (B)~key[q];
+    }
 };
 
 /* Read rows from y on at positions px and pz, -1 for none. INSIDE: all are in the volume. */
-template <bool INSIDE, typename B>
-static __device__ inline sliced_column<B> read_column(const sliced_params<B> &p, int64_t px,
-                                                      int64_t y, int64_t pz, int rows)
+template <bool INSIDE, int ROWS, typename B>
+static __device__ inline sliced_column<B, ROWS> read_column(const sliced_params<B> &p, int64_t px,
+                                                            int64_t y, int64_t pz, int rows)
 {
     const median_params<B> &v = p.image;
     const int64_t *n = v.axes.n;
     const int64_t column = pz * n[1] * n[0] + px;
-    sliced_column<B> c;
+    sliced_column<B, ROWS> c;
 #pragma unroll
-    for (int q = 0; q < SLICED_ROWS; q++) {
+    for (int q = 0; q < ROWS; q++) {
         const int64_t py = INSIDE ? y + q : lob_edge_position(y + q, n[1], v.edge);
         const bool there = q < rows && px >= 0 && (INSIDE || (py >= 0 && pz >= 0));
         const int64_t at = column + py * n[0];
@@ -207,7 +216,7 @@ static __device__ inline sliced_column<B> read_column(const sliced_params<B> &p,
         c.data[q] = there ? !v.mask || __ldg(v.mask + at) : v.edge == LOB_EDGE_CONSTANT;
     }
 #pragma unroll
-    for (int q = 0; q < SLICED_ROWS; q++) {
+    for (int q = 0; q < ROWS; q++) {
         if (v.gaps) c.data[q] = c.data[q] && sliced_finite(c.key[q], p.kind);
         c.key[q] = sliced_key(c.key[q], p.kind);
     }
@@ -216,8 +225,8 @@ static __device__ inline sliced_column<B> read_column(const sliced_params<B> &p,
 
 /* Write the bits of a column's keys, a plane of bits each, and behind them what is data. */
 template <typename B>
-static __device__ inline void write_bits(uint32_t *to, int pitch, const sliced_column<B> &c,
-                                         int rows, int lane)
+static __device__ inline void write_bits(uint32_t *to, int pitch,
+                                         const sliced_column<B, SLICED_ROWS> &c, int rows, int lane)
 {
     constexpr int BITS = 8 * sizeof(B), TURNED = BITS < 32 ? BITS : 32, TOGETHER = 32 / TURNED;
     const int row = lane / TURNED, bit = lane % TURNED;
@@ -241,6 +250,31 @@ static __device__ inline void write_bits(uint32_t *to, int pitch, const sliced_c
     }
 }
 
+/* The last words of rows from y on, of which the first 2 radii of bits are used: so many rows at
+ * once that their voxels fill a warp. px: of the lane's voxel in its row. */
+template <bool INSIDE, typename B>
+static __device__ inline void read_last(uint32_t *to, B *ones, B *zeros, const sliced_params<B> &p,
+                                        int64_t px, int64_t y, int64_t pz, unsigned lane)
+{
+    constexpr int BITS = 8 * sizeof(B), TURNED = BITS < 32 ? BITS : 32;
+    const int wide = 2 * (int)p.image.axes.radius[0], together = WARP / wide;
+    const int mine = (int)lane / wide; /* row, from `from` on */
+    const uint32_t used = (1u << wide) - 1;
+    for (int from = 0; from < p.rows; from += together) {
+        const int rows = p.rows - from < together ? p.rows - from : together;
+        const auto column = read_column<INSIDE, 1>(p, px, y + from + mine, pz, mine < rows);
+        column.note(ones, zeros);
+        const uint32_t data = __ballot_sync(ALL_LANES, column.data[0]);
+        if ((int)lane < rows) to[BITS * p.pitch + from + lane] = data >> lane * wide & used;
+#pragma unroll
+        for (int half = 0; half < BITS / TURNED; half++) {
+            const uint32_t word = turn_bits((uint32_t)(column.key[0] >> 32 * half), (int)lane);
+            for (int q = 0; q < rows && lane < TURNED; q++)
+                to[(lane + 32 * half) * p.pitch + from + q] = word >> q * wide & used;
+        }
+    }
+}
+
 /* The keys of a tile, and of the places around, as planes of bits; after these what is data.
  * Word (x, y, z) is at (x * depth + z) * rows + y. In `seen` are set the bits that are set in some
  * of the data, and behind them (two words for each) those that are not. */
@@ -254,19 +288,24 @@ static __device__ inline void read_tile(uint32_t *planes, unsigned seen[4],
     B ones = 0, zeros = 0;
     for (unsigned c = threadIdx.x / WARP; c < p.words * depth; c += S::THREADS / WARP) {
         const unsigned word = c / depth;
-        int64_t px = t.first[0] - r[0] + word * 32 + lane, pz = t.first[2] - r[2] + c % depth;
+        const unsigned wide = word < S::X ? WARP : 2 * (unsigned)r[0];
+        if (wide == 0) continue;
+        int64_t px = t.first[0] - r[0] + word * 32 + lane % wide;
+        int64_t pz = t.first[2] - r[2] + c % depth;
         if (!INSIDE) {
             px = lob_edge_position(px, n[0], p.image.edge);
             pz = lob_edge_position(pz, n[2], p.image.edge);
         }
-        if (word == S::X && lane >= 2 * r[0]) px = -1; /* of the last word few bits are used */
+        if (word == S::X) {
+            read_last<INSIDE>(planes + c * p.rows, &ones, &zeros, p, px, t.first[1] - r[1], pz,
+                              lane);
+            continue;
+        }
         for (int y = 0; y < p.rows; y += SLICED_ROWS) {
             const int rows = p.rows - y;
-            const sliced_column<B> column =
-                read_column<INSIDE>(p, px, t.first[1] - r[1] + y, pz, rows);
-#pragma unroll
-            for (int q = 0; q < SLICED_ROWS; q++)
-                if (column.data[q]) ones |= column.key[q], zeros |= (B)~column.key[q];
+            const auto column =
+                read_column<INSIDE, SLICED_ROWS>(p, px, t.first[1] - r[1] + y, pz, rows);
+            column.note(&ones, &zeros);
             write_bits(planes + c * p.rows + y, p.pitch, column, rows, (int)lane);
         }
     }
@@ -494,6 +533,7 @@ static lob_status run_sliced(bool *done, lob_device *device, const sliced_params
                              lob_error *error)
 {
     *done = false;
+    LOB_TRY(run_shape<sliced_3x3>(done, device, p, error));
     LOB_TRY(run_shape<sliced_5x5>(done, device, p, error));
     LOB_TRY(run_shape<sliced_3x9>(done, device, p, error));
     LOB_TRY(run_shape<sliced_7x7>(done, device, p, error));
