@@ -28,11 +28,10 @@ static inline void compare_slab(const neighbourhood_case *c, step_function *step
     const size_t voxel = lob_type_of(c->out.type)->bytes, plane = (size_t)(d.nx * d.ny) * voxel;
     neighbourhood_case slab;
     int64_t skip;
-    lob_error error = {.text = ""};
     lob_budget budget = {.who = "a step"};
     if (c->options.edge == LOB_EDGE_WRAP) return; /* the chain gives these the other end too */
     neighbourhood_case_slab(&slab, c, from, to, reach, &skip);
-    assert_ok(step(&slab.out, &slab.in, &slab.call, THREADS(2), &budget, &error));
+    assert_ok(step(&slab.out, &slab.in, &slab.call, THREADS(2), &budget, NULL));
     for (int k = 0; k < c->in.channels; k++) {
         const char *const got =
             (const char *)slab.out.data + (size_t)(k * slab.in.dims.nz + skip) * plane;

@@ -27,11 +27,10 @@ static unsigned char *compress_to(const char *path, unsigned char *bytes, size_t
                                   int threads, size_t *size)
 {
     lob_output out;
-    lob_error error = {.text = ""};
-    assert_ok(lob_output_begin(&out, path, true, &error));
+    assert_ok(lob_output_begin(&out, path, true, NULL));
     double compress_s = 0;
-    assert_ok(lob_gzip_write(&out, from_memory, bytes, n, level, threads, &compress_s, &error));
-    assert_ok(lob_output_commit(&out, &error));
+    assert_ok(lob_gzip_write(&out, from_memory, bytes, n, level, threads, &compress_s, NULL));
+    assert_ok(lob_output_commit(&out, NULL));
     return slurp(path, size);
 }
 

@@ -303,7 +303,6 @@ TEST(test_inputs)
     char line[] = "a.nii --more b.nii -o c.nii --more=d.nii", *words[8];
     const char *image = NULL, *out = NULL;
     lob_words more = {.count = 0};
-    lob_error error = {.text = ""};
     const lob_option rows[] = {
         OPERAND_INPUT("IMAGE", &image, LOB_FILE_IMAGE, "scan"),
         OPT_INPUTS("more", &more, LOB_FILE_LABELS, "labels"),
@@ -312,7 +311,7 @@ TEST(test_inputs)
     const lob_option_table table = {"Options", rows, COUNT(rows)};
     assert_null(lob_option_path(&rows[0], 0));
     assert_null(lob_option_path(&rows[1], 0));
-    assert_ok(lob_parse(&table, 1, words, NULL, split(line, words, 8), &error));
+    assert_ok(lob_parse(&table, 1, words, NULL, split(line, words, 8), NULL));
     assert_string_equal(lob_option_path(&rows[0], 0), "a.nii");
     assert_null(lob_option_path(&rows[0], 1));
     assert_string_equal(lob_option_path(&rows[1], 0), "b.nii");

@@ -323,8 +323,7 @@ static void cube_make(cube *c, int border)
 static void settle(cube *c)
 {
     lob_refine_stats stats;
-    lob_error error = {.text = ""};
-    assert_ok(lob_refine_cpu(c->got, &stats, &c->in, &c->options, &two_threads, &error));
+    assert_ok(lob_refine_cpu(c->got, &stats, &c->in, &c->options, &two_threads, NULL));
 }
 
 /* Label 1 where x < border, else 2 or, from `third` on, 3. */

@@ -153,11 +153,10 @@ TEST(numbers_of_a_plan_have_nine_digits)
 {
     segment_case c;
     lob_segment_plan plan;
-    lob_error error;
     make_usual(&c);
     c.options.margin = 10.0123456789012;
     c.options.blur = 1.0 / 3;
-    assert_ok(lob_segment_choose(&plan, &c.image, &c.strokes, &c.options, &two_threads, &error));
+    assert_ok(lob_segment_choose(&plan, &c.image, &c.strokes, &c.options, &two_threads, NULL));
     assert_true(plan.options.margin == 10.0123457);
     const double numbers[] = {plan.options.blur,           plan.growth[0].blur_mm,
                               plan.growth[1].blur_mm,      plan.growth[0].smooth_mm,
@@ -263,14 +262,13 @@ TEST(what_is_narrow_is_smoothed_less)
     const lob_segment_options options = lob_segment_defaults();
     for (size_t k = 0; k < COUNT(cases); k++) {
         lob_segment_plan plan;
-        lob_error error;
         memset(strokes, 0, sizeof strokes);
         for (int y = 4; y < 16; y++) {
             uint8_t *const row = strokes + (10 * SIDE + y) * SIDE + 10;
             row[0] = 1;
             row[-cases[k].away] = row[cases[k].away] = 2;
         }
-        assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, &error));
+        assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, NULL));
         assert_int_equal(plan.background, 2);
         assert_int_equal(plan.median[0], cases[k].median);
         assert_int_equal(plan.thin, cases[k].thin);
@@ -304,7 +302,6 @@ TEST(one_slice_is_grown_once_and_reaches_far)
         const lob_volume v = lob_volume_wrap(strokes, LOB_U8, dims, 1, mm, (lob_place){0});
         lob_segment_options options = lob_segment_defaults();
         lob_segment_plan plan;
-        lob_error error;
         options.far = cases[k].far;
         memset(strokes, 0, sizeof strokes);
         for (int z = 10; z < 10 + cases[k].drawn; z++)
@@ -313,7 +310,7 @@ TEST(one_slice_is_grown_once_and_reaches_far)
                 row[0] = 1;
                 row[-6] = row[6] = 2;
             }
-        assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, &error));
+        assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, NULL));
         assert_int_equal(plan.passes, cases[k].passes);
         assert_true(plan.options.far == cases[k].taken);
         assert_int_equal(plan.thick, cases[k].thick);
@@ -340,7 +337,6 @@ TEST(each_structure_is_drawn_on_its_slices_or_not)
         const lob_volume v = lob_volume_wrap(strokes, LOB_U8, dims, 1, mm, (lob_place){0});
         const lob_segment_options options = lob_segment_defaults();
         lob_segment_plan plan;
-        lob_error error;
         memset(strokes, 0, sizeof strokes);
         for (int k = 0; k < STRUCTURES; k++)
             for (int z = 2 + k; z < 9; z += cases[c].every)
@@ -349,7 +345,7 @@ TEST(each_structure_is_drawn_on_its_slices_or_not)
                     row[x] = (uint8_t)(1 + k);
                     row[0] = row[SIDE - 1] = 1 + STRUCTURES;
                 }
-        assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, &error));
+        assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, NULL));
         assert_int_equal(plan.background, 1 + STRUCTURES);
         assert_int_equal(plan.thick, cases[c].thick);
         assert_true(plan.options.shape == options.shape / STRUCTURES);
@@ -363,7 +359,6 @@ TEST(corrections_stay_near)
     const double mm[3] = {2, 1, 1};
     const lob_dims dims = {9, 5, 3};
     lob_segment_corrected done;
-    lob_error error;
     for (int i = 0; i < N; i++) {
         fresh[i] = 1;
         before[i] = i % 9 < 4 ? 0 : 6;
@@ -377,7 +372,7 @@ TEST(corrections_stay_near)
         assert_ok(lob_volume_like(&v, &old, LOB_U8, 1));
         memcpy(v.data, fresh, sizeof fresh);
         assert_ok(
-            lob_segment_correct(&v, &done, &old, &drawn, 9, reach, false, &two_threads, &error));
+            lob_segment_correct(&v, &done, &old, &drawn, 9, reach, false, &two_threads, NULL));
         const uint8_t *const labels = v.data; /* packing may have moved them */
         int64_t changed = 0;
         for (int i = 0; i < N; i++) {
