@@ -7,8 +7,10 @@
 #define LOB_REFINE_JOB_H
 
 #include "kernels/budget.h"
-#include "kernels/refine/refine_plan.h"
+#include "kernels/components/components.h"
+#include "kernels/refine/refine.h"
 #include "kernels/refine/refine_voxel.h"
+#include "volumes/crop.h"
 
 LOB_BEGIN_DECLS
 
@@ -88,6 +90,10 @@ struct lob_refine_job {
 
 /* The CPU's. */
 extern const lob_refine_operations lob_refine_on_cpu;
+
+/* Returns LOB_OK or LOB_EARG. */
+lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options *options,
+                            lob_error *error);
 
 /* Refine: operations, in, options, context, error, device and backend are set, the rest is 0, and
  * the input has been checked. */

@@ -1,6 +1,44 @@
-/* The steps of refining, as both backends do them. */
+/* Refining's options, and its steps as both backends do them. */
 #include "kernels/filters/gaussian/gaussian.h"
 #include "kernels/refine/refine_job.h"
+
+#include <math.h>
+
+lob_refine_options lob_refine_defaults(lob_dims dims, const double spacing_mm[3])
+{
+    const double h = lob_least_spacing(dims, spacing_mm);
+    return (lob_refine_options){.smooth_mm = h,
+                                .edge = 1,
+                                .edge_mm = h,
+                                .edge_smooth_mm = 0.7 * h,
+                                .settle = 0.28,
+                                .settle_mm = 2 * h,
+                                .settle_rounds = 8};
+}
+
+lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options *o,
+                            lob_error *error)
+{
+    const double lengths[] = {o->smooth_mm, o->edge_mm, o->edge_smooth_mm};
+    for (int i = 0; i < 3; i++)
+        if (!(lengths[i] >= 0 && lengths[i] <= 1e6))
+            return lob_fail(error, LOB_EARG, "refining: the length %g is out of its range",
+                            lengths[i]);
+    if (!(o->edge >= 0 && o->edge <= 1))
+        return lob_fail(error, LOB_EARG, "refining: the image's share %g is not in 0..1", o->edge);
+    if (o->edge > 0 && o->edge_mm == 0)
+        return lob_fail(error, LOB_EARG, "refining: means need a length above 0");
+    if (in->shares && !(o->settle >= 0 && o->settle <= 100 && o->settle_mm > 0 &&
+                        o->settle_mm <= 1e6 && o->settle_rounds >= 1 && o->settle_rounds <= 1000))
+        return lob_fail(error, LOB_EARG, "refining: a number to settle by is out of its range");
+    if (in->label_count < 2 || in->background < 1 || in->background > in->label_count)
+        return lob_fail(error, LOB_EARG, "refining: %d labels with background %d", in->label_count,
+                        in->background);
+    if (in->image->channels < 1 || in->image->channels > LOB_REFINE_MAX_CHANNELS)
+        return lob_fail(error, LOB_EARG, "refining: an image of %d channels, at most %d",
+                        in->image->channels, LOB_REFINE_MAX_CHANNELS);
+    return LOB_OK;
+}
 
 /* ---- memory ---- */
 
@@ -60,13 +98,17 @@ static lob_volume on_grid(const lob_refine_job *j, void *data, lob_type type, in
     return v;
 }
 
-/* Smooth channels of an array with a Gaussian; everything is data without a mask. */
+/* Smooth channels of an array with a Gaussian of sigma mm along the axes with more than one voxel,
+ * edges repeated; everything is data without a mask. */
 static lob_status gaussian(lob_refine_job *j, lob_refine_owned to, void *array, lob_type type,
                            int channels, const uint8_t *mask, double sigma_mm)
 {
     const lob_volume image = on_grid(j, array, type, channels);
-    const lob_filter_step step = lob_refine_gaussian_step(&image, sigma_mm);
-    const lob_filter_options options = lob_refine_gaussian_options();
+    lob_filter_step step = {.kind = LOB_FILTER_GAUSSIAN};
+    lob_filter_options options = lob_filter_defaults();
+    for (int a = 0; a < 3; a++)
+        if (lob_side(image.dims, a) > 1) step.along[a] = sigma_mm / image.geometry.spacing_mm[a];
+    options.edge = LOB_EDGE_NEAREST;
     const lob_filter_input in = {&image, mask, &step, 1, image.place};
     const int64_t bytes = lob_product(j->voxels, channels, sizeof(float), 1);
     lob_filter_output out;
@@ -305,9 +347,11 @@ static lob_status settle(lob_refine_job *j)
 
 static lob_status tidy(lob_refine_job *j)
 {
-    const lob_components_options pieces = lob_refine_pieces_options(j->in);
-    const lob_components_options holes = lob_refine_holes_options();
+    lob_components_options pieces = lob_components_defaults(), holes = pieces;
     int64_t count;
+    pieces.join = several(j) ? LOB_JOIN_EQUAL : LOB_JOIN_ANY; /* ANY: there is one label */
+    pieces.neighbours = 26;
+    holes.neighbours = 6;
     LOB_TRY(take_mask(j));
     LOB_TRY(loop(j, LOB_REFINE_AT_strokes));
     LOB_TRY(find_pieces(j, &pieces, &count));
@@ -418,6 +462,29 @@ static lob_status run_steps(lob_refine_job *j)
 
 /* ---- the part of the volume that holds labels: beyond it nothing can change ---- */
 
+/*
+ * Widen the box of all labels but the background as far as refining may change the volume, or look
+ * at it. No label grows out of its box: beyond a flat border its share is below 1/2. A share above
+ * the least that lets the image vote is found within REACH - 4 sigma of the box, and the mean there
+ * takes 4 sigma more. Beyond, all is background, as a repeated edge has it.
+ *
+ * Returns false where the box is the whole volume.
+ */
+static bool widen(lob_box *box, const lob_volume *image, const lob_refine_options *options)
+{
+    const lob_dims d = image->dims;
+    enum { REACH = 7 };
+    int64_t margin[3];
+    for (int a = 0; a < 3; a++) {
+        const double mm = image->geometry.spacing_mm[a];
+        const double sigma = options->edge > 0 ? options->edge_mm / mm : 0;
+        const double wide = ceil(REACH * sigma) + 2;
+        margin[a] = wide < (double)lob_side(d, a) ? (int64_t)wide : lob_side(d, a);
+    }
+    lob_box_widen(box, margin, d);
+    return box->size[0] < d.nx || box->size[1] < d.ny || box->size[2] < d.nz;
+}
+
 static lob_status run_in_part(lob_refine_job *j, const lob_box *box)
 {
     const lob_refine_input *in = j->in;
@@ -447,8 +514,8 @@ static lob_status run(lob_refine_job *j, lob_refine_stats *stats)
     lob_box box;
     LOB_TRY(loop(j, LOB_REFINE_AT_begin));
     LOB_TRY(j->operations->find_box(j, &box));
-    j->in_part = !j->whole && !j->in->shares && box.size[0] > 0 &&
-                 lob_refine_widen(&box, &j->image, j->options);
+    j->in_part =
+        !j->whole && !j->in->shares && box.size[0] > 0 && widen(&box, &j->image, j->options);
     LOB_TRY(j->in_part ? run_in_part(j, &box) : run_steps(j));
     LOB_TRY(loop(j, LOB_REFINE_AT_changed));
     LOB_TRY(j->operations->sum_up(j));
