@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""cuCIM's label and distances (PBA+) and cuWS's watershed beside ours: the same arrays on the same GPU.
+
+    gpu_peers.py [--size N] [--times N]
+
+Arrays are CuPy's, N^3 voxels, in and out. Each row takes turns after two that are not counted: CUDA events
+around the whole call, medians. Counts of components, distances and labels of basins are compared first.
+cuWS finds the minima itself; ours floods from those that it found, one voxel each.
+"""
+
+import argparse
+import statistics
+import sys
+from pathlib import Path
+
+WARM_UP = 2
+
+
+def timed(cupy, work):
+    """Milliseconds of a call, and what it gives."""
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    begin.record()
+    found = work()
+    end.record()
+    end.synchronize()
+    return cupy.cuda.get_elapsed_time(begin, end), found
+
+
+def by_turns(cupy, ours, theirs, times):
+    """Medians of both in milliseconds, and what they give."""
+    taken = [], []
+    for run in range(WARM_UP + times):
+        results = []
+        for column, work in zip(taken, (ours, theirs), strict=True):
+            took, found = timed(cupy, work)
+            results.append(found)
+            if run >= WARM_UP:
+                column.append(took)
+    return *(statistics.median(column) for column in taken), *results
+
+
+def main():
+    """Print a row for each peer."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", type=int, default=512)
+    parser.add_argument("--times", type=int, default=7)
+    chosen = parser.parse_args()
+    try:
+        import cucim
+        import cupy
+        from cucim.core.operations.morphology import distance_transform_edt
+        from cucim.skimage.measure import label
+        from cupyx.scipy import ndimage
+        from cuws import watershed_from_minima
+    except ImportError as missing:
+        print(f"skipped: {missing}")
+        return 77
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+    import lobule
+
+    print(f"cuCIM {cucim.__version__}, CuPy {cupy.__version__}; {chosen.size}^3 voxels, ms", flush=True)
+    random = cupy.random.default_rng(1)
+    noise = random.standard_normal((chosen.size,) * 3, dtype=cupy.float32)
+    smooth = ndimage.gaussian_filter(noise, 4, mode="wrap")
+    smooth /= smooth.std()
+    masks = {"blobs": smooth > 0, "noise .3116": noise > 0.4913, "points": noise > 4.265}
+
+    def row(what, ours, theirs, agree):
+        mine_ms, their_ms, mine, other = by_turns(cupy, ours, theirs, chosen.times)
+        print(f"{what:40} {mine_ms:9.3f} {their_ms:9.3f} {their_ms / mine_ms:6.1f}  {agree(mine, other)}", flush=True)
+
+    for name in ("blobs", "noise .3116"):
+        mask = masks[name].astype(cupy.uint8)
+        for neighbours, connectivity in ((6, 1), (26, 3)):
+            row(f"label, {name}, {neighbours}", lambda m=mask, n=neighbours: lobule.components(m, neighbours=n),
+                lambda m=mask, c=connectivity: label(m, connectivity=c),
+                lambda mine, other: f"{int(mine.max())} and {int(other.max())} components")  # fmt: skip
+    for name in ("blobs", "points"):
+        mask = masks[name].astype(cupy.uint8)
+        row(f"distance, {name}", lambda m=mask: lobule.distance(m), lambda m=mask: distance_transform_edt(m == 0),
+            lambda mine, other: f"at most {float(abs(mine - other).max()):.2g} apart")  # fmt: skip
+    low = smooth.min()
+    levels = ((smooth - low) / (smooth.max() - low) * 65535).astype(cupy.uint16)
+    whole = cupy.ones(levels.shape, bool)
+    basins = watershed_from_minima(levels, whole, sparse=False)
+    places = cupy.arange(1, levels.size + 1, dtype=cupy.int64).reshape(levels.shape)
+    roots = (basins.astype(cupy.int64) == places).ravel()
+    seeds = cupy.where(roots, cupy.cumsum(roots), 0).astype(cupy.int32).reshape(levels.shape)
+    named = cupy.zeros(levels.size + 1, cupy.int32)
+    named[1:] = seeds.ravel()
+    row(f"watershed, 26, {int(seeds.max())} minima",
+        lambda: lobule.growcut(levels, seeds, rule="flood", neighbours=26, trust_seeds=True),
+        lambda: watershed_from_minima(levels, whole, sparse=False),
+        lambda mine, other: f"{float((mine == named[other.astype(cupy.int64)]).mean()):.4f} of labels agree")  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
