@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import PROGRAM, cases, good, save
+from conftest import PROGRAM, assert_one_line, cases, good, lobule, save
 
 LAUNCHERS = [name for name in ("openmpi", "mpich") if shutil.which(f"mpirun.{name}")]
 HERE = os.path.dirname(PROGRAM)
@@ -237,6 +238,20 @@ def test_growth_that_tasks_cannot_share_says_what_would_do(tmp_path, kind):
     assert_refused(ranked(kind, 4, "growcut", "image.nii", "none.nii", "-o", "l.nii", cwd=tmp_path), 65, "no seeds")
     done = ranked(kind, 16, *line, "--max-memory", "1MiB", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("line, size", [("growcut image.nii seeds.nii -o l.nii", "1500KiB"), ("distance seeds.nii -o d.nii", "900KiB")])
+def test_as_many_tasks_do_as_one_without_memory_says(tmp_path, line, size):
+    save(noise(1, (60, 60, 70)), tmp_path / "image.nii")
+    seeds = np.zeros((60, 60, 70), np.uint8)
+    seeds[1, 1, 1], seeds[50, 50, 30] = 1, 2
+    save(seeds, tmp_path / "seeds.nii")
+    memory = ("--max-memory", size, "--threads", "1")
+    done = lobule(*line.split(), *memory, cwd=tmp_path)
+    assert_one_line(done, 75, "tasks of mpirun or srun would do", "lobule crop")
+    tasks = re.search(r"(\d+) tasks of", done.stderr)[1]
+    done = ranked(KINDS[-1], tasks, *line.split(), *memory, cwd=tmp_path)
+    assert done.returncode == 0, (tasks, done.stderr)
 
 
 @pytest.mark.parametrize("kind", KINDS)

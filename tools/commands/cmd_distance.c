@@ -177,6 +177,15 @@ static lob_status measure_slab(lob_session *s, const lob_slab *slab, void *user)
     return lob_slabs_write(s, slabs, slab, &w->distance, set->distance, false);
 }
 
+enum { DISTANCE = 4 };
+
+/* Distances, and twice what voxels hold while columns are handed over; labels likewise. */
+static int64_t voxel_bytes(const settings *set, int64_t label)
+{
+    const bool tagged = set->feature || set->is_signed || set->to == TO_OTHER;
+    return 3 * DISTANCE + (1 + tagged) * label + (set->feature ? label : 0);
+}
+
 static lob_status by_slabs(lob_session *s, work *w, lob_slabs *slabs)
 {
     const settings *const set = &w->set;
@@ -185,24 +194,32 @@ static lob_status by_slabs(lob_session *s, work *w, lob_slabs *slabs)
     LOB_TRY(lob_grid_one_channel(s, &slabs->volume, set->labels));
     LOB_TRY(lob_session_check(s, &slabs->volume, LOB_F32, 1, set->distance));
     LOB_TRY(lob_session_check(s, &slabs->volume, LOB_I32, 1, set->feature));
-    /* Distances, and twice what voxels hold while columns are handed over; labels likewise. */
-    enum { DISTANCE = 4 };
     const int64_t label = (int64_t)lob_type_of(slabs->volume.type)->bytes;
     const bool other = set->is_signed || set->to == TO_OTHER;
     const int64_t runs = (set->feature != NULL) + (other || !set->feature);
-    const bool tagged = set->feature || other;
     slabs->moved_bytes = runs * 2 * DISTANCE + (set->feature ? 2 * label : 0) + (other ? label : 0);
-    const int64_t held = 3 * DISTANCE + (1 + tagged) * label + (set->feature ? label : 0);
-    LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, held, DISTANCE + (set->feature ? label : 0)));
+    LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, voxel_bytes(set, label),
+                          DISTANCE + (set->feature ? label : 0)));
     return set->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, measure_slab, &each);
 }
 
 /* ---- the command ---- */
 
+static lob_status in_memory(lob_session *s, const settings *set, work *w)
+{
+    LOB_TRY(read_labels(s, set, w));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(measure(s, set, w, NULL));
+    LOB_TRY(finish(s, set, w));
+    LOB_TRY(lob_session_write(s, &w->feature, set->feature, true));
+    return lob_session_write(s, &w->distance, set->distance, false);
+}
+
 static lob_status distance(lob_session *s, void *user)
 {
     work *const w = user;
     const settings *const set = &w->set;
+    lob_volume labels;
     if (s->ranks || set->plan > 0) {
         lob_slabs slabs = {.path = set->labels,
                            .frame = set->frame,
@@ -213,12 +230,13 @@ static lob_status distance(lob_session *s, void *user)
         lob_slabs_close(s, &slabs);
         return st;
     }
-    LOB_TRY(read_labels(s, set, w));
-    LOB_TRY(lob_session_device(s));
-    LOB_TRY(measure(s, set, w, NULL));
-    LOB_TRY(finish(s, set, w));
-    LOB_TRY(lob_session_write(s, &w->feature, set->feature, true));
-    return lob_session_write(s, &w->distance, set->distance, false);
+    const lob_status st = in_memory(s, set, w);
+    if (st == LOB_ENOMEM && lob_session_peek(s, &labels, set->labels)) {
+        const int64_t bytes = (int64_t)lob_type_of(labels.type)->bytes;
+        lob_slabs_suggest(s, set->labels, 0, voxel_bytes(set, bytes));
+        lob_volume_free(&labels);
+    }
+    return st;
 }
 
 static void release(void *user)

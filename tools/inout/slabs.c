@@ -326,6 +326,19 @@ lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
     return LOB_OK;
 }
 
+void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes)
+{
+    lob_volume image;
+    if (s->host || lob_session_is_stored(s, path) || !lob_session_peek(s, &image, path)) return;
+    const lob_dims dims = image.dims;
+    const int64_t each = image.channels * bytes_of(&image) + voxel_bytes;
+    const int64_t fit = memory_of(s) / lob_product(dims.nx, dims.ny, each, 1) - 2 * halo;
+    if (fit > 0 && fit < dims.nz)
+        lob_error_add(&s->error, "; %lld tasks of mpirun or srun would do, or a part (lobule crop)",
+                      (long long)((dims.nz + fit - 1) / fit));
+    lob_volume_free(&image);
+}
+
 int64_t lob_slabs_sent(const lob_session *s)
 {
     return lob_team_size(s->team) > 1 ? s->team->sent : 0;

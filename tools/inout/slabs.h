@@ -109,6 +109,13 @@ lob_volume lob_slabs_like(const lob_slabs *w, lob_type type);
 /* The most voxels that a slab reads. */
 int64_t lob_slabs_voxels(const lob_slabs *w);
 
+/*
+ * After LOB_ENOMEM of one task that needs all planes at once: add to the error how many would do.
+ *
+ *   halo, voxel_bytes  in  as for lob_slabs_cut; voxel_bytes has mask and labels too
+ */
+void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes);
+
 /* What this rank has sent so far; and report what all ranks have since then. */
 int64_t lob_slabs_sent(const lob_session *s);
 lob_status lob_slabs_report_sent(lob_session *s, int64_t before);

@@ -120,11 +120,8 @@ static lob_status grow(lob_session *s, const settings *set, work *w)
     return LOB_OK;
 }
 
-static lob_status growcut(lob_session *s, void *user)
+static lob_status in_memory(lob_session *s, const settings *set, work *w)
 {
-    work *const w = user;
-    const settings *const set = &w->set;
-    if (s->ranks || set->plan > 0) return lob_growcut_by_slabs(s, w);
     LOB_TRY(read_inputs(s, set, w));
     LOB_TRY(lob_session_device(s));
     LOB_TRY(grow(s, set, w));
@@ -136,6 +133,13 @@ static lob_status growcut(lob_session *s, void *user)
         LOB_TRY(lob_session_write(s, &w->tie, set->tie, true));
     }
     return lob_session_write(s, &w->labels, set->labels, true);
+}
+
+static lob_status growcut(lob_session *s, void *user)
+{
+    work *const w = user;
+    if (s->ranks || w->set.plan > 0) return lob_growcut_by_slabs(s, w);
+    return lob_growcut_suggest(s, &w->set, in_memory(s, &w->set, w));
 }
 
 static void release(void *user)

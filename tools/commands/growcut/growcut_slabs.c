@@ -163,6 +163,21 @@ static int64_t voxel_bytes(const lob_growcut_settings *set, const lob_volume *im
            (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
 }
 
+lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_settings *set, lob_status status)
+{
+    lob_volume image, seeds;
+    const bool many = set->rule == LOB_RULE_FLOOD && set->slices < 0;
+    if (status != LOB_ENOMEM || many || !lob_session_peek(s, &image, set->image)) return status;
+    if (lob_session_peek(s, &seeds, set->seeds)) {
+        enum { MASK = 2 };
+        const int64_t each = voxel_bytes(set, &image, &seeds) + (set->mask ? MASK : 0);
+        lob_slabs_suggest(s, set->image, 1, each + (int64_t)lob_type_of(seeds.type)->bytes);
+        lob_volume_free(&seeds);
+    }
+    lob_volume_free(&image);
+    return status;
+}
+
 static lob_status make(lob_session *s, work *w)
 {
     lob_growcut_work *const common = w->common;

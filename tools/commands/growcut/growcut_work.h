@@ -63,6 +63,9 @@ lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int a
 /* The whole command by several tasks, or its --plan. */
 lob_status lob_growcut_by_slabs(lob_session *s, lob_growcut_work *w);
 
+/* Add to the error of one task without memory how many would do. Returns the status. */
+lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_settings *set, lob_status status);
+
 /* Fill in the report, with w->voxels counted before; without the image's voxels, nothing of its
  * levels; note what the user should know. */
 lob_status lob_growcut_report(lob_session *s, lob_growcut_work *w, const lob_growcut_stats *stats,
