@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(config, items):
     unused = [
         pattern
         for pattern, _ in ROWS
-        if pattern not in used and pattern.removeprefix(NEVER).partition("::")[0] in config.args and not config.option.keyword
+        if pattern not in used and pattern.removeprefix(NEVER).partition("::")[0] in config.args and not (config.option.keyword or config.option.lf)
     ]
     if unused:
         raise pytest.UsageError("exceptions.tsv has rows that no test has: " + ", ".join(unused))

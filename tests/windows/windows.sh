@@ -39,17 +39,22 @@ chmod +x "$LOBULE_BIN"
 "$wine" wineboot --init >/dev/null 2>&1 || true
 trap '"$server" --kill' EXIT
 
-# The tests of one file after one another, files side by side. What each says is shown when it is done.
+# The tests of one file after one another, files side by side. What each says is shown when it is done. On a busy machine
+# Wine ends one program in some thousands by itself ("wine client error"), so what has failed is run once more, and told.
 cd "$here/../command"
 test_file() {
     local chosen log rc=0
     mapfile -t chosen < <(grep "^$1" "$here/chosen.txt" || echo "$1")
-    log=$("$python" -m pytest -q -rP -p exceptions -p no:cacheprovider "${chosen[@]}" "${@:2}" 2>&1) || rc=$?
+    set -- "$1" "${chosen[@]}" -q -rP -p exceptions -o cache_dir="$prefix/cache/${1##*/}" "${@:2}"
+    log=$("$python" -m pytest "${@:2}" 2>&1) || {
+        log+=$'\n-- again: what has failed\n'
+        log+=$("$python" -m pytest --last-failed "${@:2}" 2>&1) || rc=$?
+    }
     printf -- '-- %s\n%s\n' "$1" "$log"
     return $rc
 }
 export -f test_file
-export here python
+export here prefix python
 {
     echo ../same_bytes/test_same_bytes.py
     echo ../windows/test_windows.py
