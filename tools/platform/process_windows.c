@@ -35,7 +35,7 @@ static wchar_t *wide(const char *text)
 }
 
 /* The C library's, which no header declares. CommandLineToArgvW would load SHELL32 and all that
- * draws windows, half of what it takes to start. */
+ * draws windows, a third of what it takes to start. */
 int __wgetmainargs(int *argc, wchar_t ***argv, wchar_t ***variables, int with_wildcards,
                    int *new_mode);
 
