@@ -35,9 +35,8 @@ int64_t lob_median_slices_bytes(const int64_t radius[3], int64_t bits)
 
 bool lob_median_by_slices(const int64_t radius[3], int64_t bits)
 {
-    const double rows = (2.0 * (double)radius[1] + 1) * (2.0 * (double)radius[2] + 1);
-    return radius[0] <= LOB_SLICE_REACH && rows <= LOB_SLICE_MOST / 64 &&
-           lob_median_slices_bytes(radius, bits) <= LOB_SLICE_MOST;
+    /* Each radius is at most 1000, so no size overflows. */
+    return radius[0] <= LOB_SLICE_REACH && lob_median_slices_bytes(radius, bits) <= LOB_SLICE_MOST;
 }
 
 void lob_median_slices_lay(lob_median_slices *s, void *scratch, const int64_t radius[3],
