@@ -14,7 +14,7 @@ static const int64_t STAGING_BYTES = 16 << 20;
 static const int64_t FEW_BYTES = 4096; /* copies this small are not timed */
 static const int64_t DRIVER_BYTES = 64 << 20;
 
-/* A wait is awake for so long: waking up takes as long again, and a call has many short waits. */
+/* Where others wait for their turn, a wait is awake for so long: waking up takes as long again. */
 static const double AWAKE_S = 1e-4;
 
 struct lob_device {
@@ -30,7 +30,8 @@ struct lob_device {
     cudaEvent_t reached;         /* of lob_device_wait */
     lob_device_mailbox *mailbox; /* pinned and mapped into the device */
     pthread_mutex_t turn;        /* of lob_device_begin, */
-    double turn_s;               /* and when it was */
+    double turn_s;               /* when it was, */
+    int queue;                   /* and how many threads wait for theirs; atomic */
     void *pinned;                /* of lob_device_pinned_take */
     int64_t pinned_bytes;
 };
@@ -400,7 +401,9 @@ void lob_device_begin(lob_device *device)
 {
     if (!device) return;
     const double start_s = lob_clock_s();
+    __atomic_fetch_add(&device->queue, 1, __ATOMIC_RELAXED);
     pthread_mutex_lock(&device->turn);
+    __atomic_fetch_sub(&device->queue, 1, __ATOMIC_RELAXED);
     device->turn_s = lob_clock_s();
     traffic.wait_s += device->turn_s - start_s;
 }
@@ -414,13 +417,17 @@ void lob_device_end(lob_device *device)
 
 /* ---- waiting ---- */
 
-/* Wait for an event, awake at first; then the core is free for who has work. */
-static lob_status wait_for(cudaEvent_t event, lob_error *error)
+/*
+ * Wait for an event. A call has many short waits, and waking up lengthens each: so the thread stays
+ * awake, unless others wait for the device, which have work for the core before their turn.
+ */
+static lob_status wait_for(const lob_device *device, cudaEvent_t event, lob_error *error)
 {
-    const double asleep_s = lob_clock_s() + AWAKE_S;
+    const double start_s = lob_clock_s();
     cudaError_t result;
     while ((result = cudaEventQuery(event)) == cudaErrorNotReady)
-        if (lob_clock_s() > asleep_s) {
+        if (__atomic_load_n(&device->queue, __ATOMIC_RELAXED) > 0 &&
+            lob_clock_s() - start_s > AWAKE_S) {
             result = cudaEventSynchronize(event);
             break;
         }
@@ -433,7 +440,7 @@ lob_status lob_device_wait(lob_device *device, lob_error *error)
 {
     LOB_TRY(lob_device_enter(device, error));
     LOB_CUDA(cudaEventRecord(device->reached, device->stream));
-    return wait_for(device->reached, error);
+    return wait_for(device, device->reached, error);
 }
 
 /* ---- copies ---- */
@@ -451,7 +458,7 @@ lob_status lob_device_upload(lob_device *device, void *to, const void *from, int
     int turn = 0;
     for (int64_t at = 0; at < bytes; at += STAGING_BYTES, turn ^= 1) {
         const size_t n = (size_t)(bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES);
-        LOB_TRY(wait_for(device->staged[turn], error));
+        LOB_TRY(wait_for(device, device->staged[turn], error));
         memcpy(device->staging[turn], (const unsigned char *)from + at, n);
         LOB_CUDA(cudaMemcpyAsync((unsigned char *)to + at, device->staging[turn], n,
                                  cudaMemcpyHostToDevice, device->stream));
@@ -483,7 +490,7 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
         }
         if (part > 0) {
             const int64_t n = bytes - before < STAGING_BYTES ? bytes - before : STAGING_BYTES;
-            LOB_TRY(wait_for(device->staged[turn ^ 1], error));
+            LOB_TRY(wait_for(device, device->staged[turn ^ 1], error));
             memcpy((unsigned char *)to + before, device->staging[turn ^ 1], (size_t)n);
         }
     }
