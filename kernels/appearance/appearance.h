@@ -3,19 +3,19 @@
  *
  * Views. Every channel of every view is looked at by itself. The range of the values under all
  * strokes is cut into bins, with one bin for what is below and one for what is above. Shares h of
- * the bins are counted under a label's strokes, under all other strokes and in the whole volume,
+ * the bins are counted under a label's strokes, under the background's and in the whole volume,
  * smoothed by a Gaussian along the bins, with half a voxel added, spread over all bins. A voxel in
  * bin b gets for label l
  *
- *     log h_l(b) / ((1 - whole) h_others(b) + whole h_volume(b))
+ *     log h_l(b) / ((1 - whole) h_background(b) + whole h_volume(b))
  *
  * averaged over a view's channels, and summed over views (naive Bayes): what nobody drew is more
  * likely background than one of the labels.
  *
- * Partial volume. Voxels at a border hold two tissues, and nobody draws them: h_l and h_others lack
- * values between theirs. With `partial_volume` so large a share of h_l is what voxels have that are
- * mostly l: for a bin a under its strokes and a bin c under others, both as often as they are
- * drawn, evenly the bins from a to halfway to c. So h_others, from c on.
+ * Partial volume. Voxels at a border hold two tissues, and nobody draws them: h_l and h_background
+ * lack values between theirs. With `partial_volume` so large a share of h_l is what voxels have
+ * that are mostly l: for a bin a under its strokes and a bin c under the background's, both as
+ * often as they are drawn, evenly the bins from a to halfway to c. So h_background, from c on.
  *
  * Nearby. Tissue of one kind is not as bright everywhere. With `local` the share 1 - local of a
  * score is that above, and the rest comes from strokes nearby, learnt at nodes in each slice across

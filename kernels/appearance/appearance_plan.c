@@ -202,14 +202,13 @@ static void mix(double *mixed, const double *most, const double *least, int n)
 typedef struct {
     double weight[LOB_APPEARANCE_KERNEL];
     int radius;
-    int64_t others[LOB_APPEARANCE_MAX_BINS + 2];
-    double own[LOB_APPEARANCE_MAX_BINS + 2], rest[LOB_APPEARANCE_MAX_BINS + 2],
-        whole[LOB_APPEARANCE_MAX_BINS + 2], own_mixed[LOB_APPEARANCE_MAX_BINS + 2],
-        rest_mixed[LOB_APPEARANCE_MAX_BINS + 2];
+    double whole[LOB_APPEARANCE_MAX_BINS + 2], background[LOB_APPEARANCE_MAX_BINS + 2],
+        own[LOB_APPEARANCE_MAX_BINS + 2], rest[LOB_APPEARANCE_MAX_BINS + 2],
+        own_mixed[LOB_APPEARANCE_MAX_BINS + 2], rest_mixed[LOB_APPEARANCE_MAX_BINS + 2];
 } bin_work;
 
-/* Let voxels that hold two tissues have their part in the label's shares of bins, and in others'.
- */
+/* Let voxels that hold two tissues have their part in the shares of bins of the label, and of the
+ * background, which rest has. */
 static void add_partial_volume(bin_work *w, double part, int n)
 {
     if (part == 0) return;
@@ -227,14 +226,13 @@ static void channel_table(lob_appearance_plan *plan, int channel, bin_work *w)
     const double share = plan->options->whole;
     lob_appearance_bin_shares(w->whole, lob_appearance_counts(plan, channel, 0), n, w->weight,
                               w->radius);
+    lob_appearance_bin_shares(w->background,
+                              lob_appearance_counts(plan, channel, plan->in->background), n,
+                              w->weight, w->radius);
     for (int k = 0; k < plan->wanted; k++) {
-        memset(w->others, 0, sizeof w->others);
-        for (int32_t l = 1; l <= plan->in->labels; l++)
-            for (int b = 0; l != plan->label[k] && b < n; b++)
-                w->others[b] += lob_appearance_counts(plan, channel, l)[b];
         lob_appearance_bin_shares(w->own, lob_appearance_counts(plan, channel, plan->label[k]), n,
                                   w->weight, w->radius);
-        lob_appearance_bin_shares(w->rest, w->others, n, w->weight, w->radius);
+        memcpy(w->rest, w->background, sizeof w->rest);
         add_partial_volume(w, plan->options->partial_volume, n);
         for (int b = 0; b < n; b++) {
             const double against = (1 - share) * w->rest[b] + share * w->whole[b];

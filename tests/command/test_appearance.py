@@ -33,7 +33,8 @@ def mixed(most, least):
 
 
 def scores(channels, seeds, wanted, o):
-    """Sums over the channels, in 1/ONE nats, of the logarithms of own / rest."""
+    """Sums over the channels, in 1/ONE nats, of the logarithms of own / against."""
+    background = (seeds > 0) & ~np.isin(seeds, list(wanted))
     out = {label: np.zeros(seeds.shape, np.int32) for label in wanted}
     n, kernel = o["bins"] + 2, bin_kernel(o["bin-sigma"])
 
@@ -48,12 +49,12 @@ def scores(channels, seeds, wanted, o):
         bins = np.clip(np.floor((channel - drawn.min()) / width).astype(int) + 1, 0, n - 1)
         whole = share(bins)
         for label in wanted:
-            own, others = share(bins[seeds == label]), share(bins[(seeds > 0) & (seeds != label)])
+            own, around = share(bins[seeds == label]), share(bins[background])
             part = o.get("partial-volume", 0)
             if part:
-                own, others = ((1 - part) * x + part * mixed(x, y) for x, y in ((own, others), (others, own)))
-            rest = (1 - o["whole"]) * others + o["whole"] * whole
-            table = np.rint(ONE * weight * np.log(own / rest)).astype(np.int32)
+                own, around = ((1 - part) * x + part * mixed(x, y) for x, y in ((own, around), (around, own)))
+            against = (1 - o["whole"]) * around + o["whole"] * whole
+            table = np.rint(ONE * weight * np.log(own / against)).astype(np.int32)
             out[label] += table[bins]
     return out
 

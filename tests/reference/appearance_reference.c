@@ -47,7 +47,7 @@ static int bin_of(const naive *c, float value, float low, float width)
     return at < 0 ? 0 : at >= (float)c->o->bins ? c->o->bins + 1 : (int)at + 1;
 }
 
-/* Shares of bins of voxels with label `label` (0: all; < 0: all drawn but this one). */
+/* Shares of bins of voxels with a label; 0: of all. */
 static double *share_of(const naive *c, const int *bin, int32_t label)
 {
     const int n = c->o->bins + 2;
@@ -56,9 +56,7 @@ static double *share_of(const naive *c, const int *bin, int32_t label)
            *share = must_have((size_t)n * sizeof *share);
     double norm = 0, total = 0;
     for (int64_t i = 0; i < c->n; i++) {
-        const bool counts = label == 0  ? true
-                            : label > 0 ? c->seed[i] == label
-                                        : c->seed[i] != 0 && c->seed[i] != -label;
+        const bool counts = label == 0 || c->seed[i] == label;
         if (counts && bin[i] >= 0) count[bin[i]]++;
     }
     for (int k = -radius; k <= radius; k++)
@@ -269,7 +267,7 @@ static void add_channel(double *scores, const naive *c, const lob_volume *view, 
     double *of_bins = must_have((size_t)(bins * c->in->labels) * sizeof *of_bins);
     for (int32_t l = 1, k = 0; l <= c->in->labels; l++) {
         if (l == c->in->background) continue;
-        double *own = share_of(c, bin, l), *rest = share_of(c, bin, -l);
+        double *own = share_of(c, bin, l), *rest = share_of(c, bin, c->in->background);
         add_partial_volume(c, own, rest);
         for (int b = 0; b < bins; b++) {
             const double against = (1 - c->o->whole) * rest[b] + c->o->whole * whole[b];

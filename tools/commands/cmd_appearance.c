@@ -137,8 +137,10 @@ static void options(lob_rows *to, void *user)
         OPT_INT("bins", &o->bins, "N", 2, LOB_APPEARANCE_MAX_BINS,
                 "bins between the least and the greatest value under strokes"),
         OPT_REAL("bin-sigma", &o->bin_sigma, "BINS", 0, 100, "how far values speak for others"),
-        OPT_REAL("whole", &o->whole, "SHARE", 0, 1,
-                 "share of the whole volume, beside other strokes, in what speaks against a label"),
+        OPT_REAL(
+            "whole", &o->whole, "SHARE", 0, 1,
+            "share of the whole volume, beside the background's strokes, in what speaks against "
+            "a label"),
         OPT_REAL("partial-volume", &o->partial_volume, "SHARE", 0, 1,
                  "share of voxels that hold two tissues, whose values lie between those under "
                  "strokes, in what is learnt"),

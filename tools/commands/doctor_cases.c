@@ -314,7 +314,7 @@ const lob_doctor_case lob_doctor_cases[] = {
     {"labels",     clean,         0,                 UINT64_C(0x826b875c6ed72c23)},
     {"morphology", open_by_balls, 0,                 UINT64_C(0x77138cefdcbd1b33)},
     {"regions",    measure,       0,                 UINT64_C(0xef614250223a30a4)},
-    {"strokes",    strokes,       0,                 UINT64_C(0x05238376ed9991a4)},
+    {"strokes",    strokes,       0,                 UINT64_C(0x98c25bac28df0d0e)},
     {NULL,         NULL,          0,                 0                           },
 };
 

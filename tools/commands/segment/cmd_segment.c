@@ -218,9 +218,10 @@ static void options(lob_rows *to, void *user)
                    "are at most 1.5 times the least spacing apart; not where half of the strokes "
                    "of labels "
                    "are less than 5 voxels from other strokes"),
-        OPT_REAL("whole", &o->whole, "SHARE", 0, 1,
-                 "share of the whole box, against that of other strokes, in what speaks against a "
-                 "label"),
+        OPT_REAL(
+            "whole", &o->whole, "SHARE", 0, 1,
+            "share of the whole box, beside the background's strokes, in what speaks against a "
+            "label"),
         OPT_REAL("far", &o->far, "NATS", 0, 16,
                  "what a label loses, in the first growth, twice as far from its strokes as the "
                  "others' strokes are; in the second, far outside its outlines; with strokes on "
