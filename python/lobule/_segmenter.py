@@ -206,7 +206,8 @@ class Segmenter:
         try:
             call = Call(**self._call, progress=progress)
             if isinstance(self._of, GpuImage):
-                call.on_gpu, self._of.call = True, call
+                call.on_gpu = True
+                self._of.call, self._of.kept = call, []  # the last answer has left
             compute(segmenter, call, number)
         except _Changed:
             return
