@@ -14,10 +14,7 @@ static const double alike_in_labels = 0.5;
 /* Whole truths, eroded by a single voxel, leave three times this share of the voxels unknown. */
 static const double least_unknown = 1e-4;
 
-/* Voxels with a label, neighbours that both have one, and those of them that have the same. */
-typedef struct {
-    int64_t labelled, pairs, alike;
-} neighbours;
+typedef lob_label_neighbours neighbours;
 
 static void count_pairs(neighbours *n, const double *a, const double *b, int64_t count)
 {
@@ -58,13 +55,25 @@ static lob_status look(neighbours *n, const lob_volume *v)
     return LOB_OK;
 }
 
+static bool vary_so(const neighbours *n, int32_t count)
+{
+    return count >= LABELS_OF_A_SCAN && 2 * n->pairs >= n->labelled &&
+           (double)n->alike < alike_in_labels * (double)n->pairs;
+}
+
 lob_status lob_labels_vary(bool *vary, const lob_volume *labels, int32_t count)
 {
-    neighbours n;
-    *vary = false;
-    if (count < LABELS_OF_A_SCAN) return LOB_OK;
-    if (look(&n, labels) != LOB_OK) return LOB_ENOMEM;
-    *vary = 2 * n.pairs >= n.labelled && (double)n.alike < alike_in_labels * (double)n.pairs;
+    neighbours n = {0, 0, 0};
+    if (count >= LABELS_OF_A_SCAN && look(&n, labels) != LOB_OK) return LOB_ENOMEM;
+    *vary = vary_so(&n, count);
+    return LOB_OK;
+}
+
+lob_status lob_labels_look(neighbours *n, const lob_volume *labels, const lob_label_set *set)
+{
+    *n = (neighbours){0, 0, 0};
+    if (set->count >= LABELS_OF_A_SCAN) return look(n, labels);
+    for (int32_t i = 0; i < set->count; i++) n->labelled += set->voxels[i];
     return LOB_OK;
 }
 
@@ -73,24 +82,26 @@ static lob_status no_memory(lob_error *error)
     return lob_fail(error, LOB_ENOMEM, "out of memory");
 }
 
-lob_status lob_seeds_check(const lob_volume *seeds, const lob_label_set *set, lob_error *error)
+lob_status lob_seeds_judge(const neighbours *n, int64_t voxels, int32_t count, lob_error *error)
 {
-    const int64_t voxels = lob_voxels(seeds);
-    int64_t labelled = 0;
-    bool vary;
-    for (int32_t i = 0; i < set->count; i++) labelled += set->voxels[i];
-    if (lob_labels_vary(&vary, seeds, set->count) != LOB_OK) return no_memory(error);
-    if (vary)
+    if (vary_so(n, count))
         return lob_fail_hint(error, LOB_EDATA, LOB_HINT_TRUST_SEEDS,
                              "has %d labels that change from voxel to voxel, as in a scan: are "
                              "image and seeds swapped? The image comes first",
-                             set->count);
-    if ((double)(voxels - labelled) < least_unknown * (double)voxels)
+                             count);
+    if ((double)(voxels - n->labelled) < least_unknown * (double)voxels)
         return lob_fail_hint(error, LOB_EDATA, LOB_HINT_TRUST_SEEDS,
                              "seeds cover %lld of %lld voxels, so nothing is left to grow: are "
                              "image and seeds swapped? 0 is unknown",
-                             (long long)labelled, (long long)voxels);
+                             (long long)n->labelled, (long long)voxels);
     return LOB_OK;
+}
+
+lob_status lob_seeds_check(const lob_volume *seeds, const lob_label_set *set, lob_error *error)
+{
+    neighbours n;
+    if (lob_labels_look(&n, seeds, set) != LOB_OK) return no_memory(error);
+    return lob_seeds_judge(&n, lob_voxels(seeds), set->count, error);
 }
 
 lob_status lob_labels_check(const lob_volume *labels, const lob_label_set *set,

@@ -7,6 +7,21 @@
 
 LOB_BEGIN_DECLS
 
+/* What is counted of labels: voxels with one, neighbours that both have one, and of these those
+ * that have the same. */
+typedef struct {
+    int64_t labelled, pairs, alike;
+} lob_label_neighbours;
+
+/* Count them; with few labels, of which no scan has as few, only count voxels. Returns LOB_OK or
+ * LOB_ENOMEM. */
+lob_status lob_labels_look(lob_label_neighbours *n, const lob_volume *labels,
+                           const lob_label_set *set);
+
+/* lob_seeds_check from what was counted of a volume of so many voxels, of all its parts. */
+lob_status lob_seeds_judge(const lob_label_neighbours *n, int64_t voxels, int32_t count,
+                           lob_error *error);
+
 /*
  * Refuse what cannot be meant as seeds: a scan, or a volume that leaves nothing to grow. Both come
  * of an image and its seeds given in the wrong order.

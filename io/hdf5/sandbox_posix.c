@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,6 +56,8 @@ static lob_window *make_window(int *fd)
     lob_window *window = MAP_FAILED;
     *fd = -1;
 #ifdef MFD_ALLOW_SEALING
+    struct rlimit largest; /* a file beyond it ends a program that does not ignore SIGXFSZ */
+    if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur < sizeof *window) return NULL;
     const int made = memfd_create("lobule", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     *fd = above_the_program_s(made);
     if (*fd >= 0 && ftruncate(*fd, sizeof *window) == 0 &&

@@ -161,7 +161,7 @@ static lob_status make_pool(lob_device *device, lob_error *error)
     return LOB_OK;
 }
 
-/* An event that threads wait for asleep. */
+/* An event; who blocks on it sleeps. */
 static lob_status make_event(cudaEvent_t *event, lob_error *error)
 {
     LOB_CUDA(cudaEventCreateWithFlags(event, cudaEventDisableTiming | cudaEventBlockingSync));

@@ -24,7 +24,8 @@ LOB_BEGIN_DECLS
  *
  * All ranks call it alike. Beside what lob_distance_cpu takes, it holds 8 bytes for each voxel of
  * the slab, and labels twice more where nearest labels or distances to others are asked for.
- * Returns as lob_distance_cpu, all ranks the same, with the lowest failing rank's error.
+ * Returns as lob_distance_cpu, with the lowest failing rank's error; ranks that were done before
+ * another was cancelled learn of it in their next call of the team.
  */
 lob_status lob_distance_slabs(const lob_distance_output *out, const lob_distance_input *in,
                               const lob_distance_options *options, int64_t planes, lob_team *team,

@@ -31,9 +31,10 @@ typedef struct lob_growcut_slab {
  *   stats  out  of the whole volume; working_bytes: the most that a rank took. May be NULL
  *   in     in   a slab of image, seeds, mask and strengths, with the planes beside it
  *
- * Returns as lob_growcut_cpu does, all ranks the same, with the lowest failing rank's error; also
- * LOB_EARG for a flood, unless it goes slice by slice across z, and LOB_EDATA for planes of more
- * than 2^31 - 1 voxels.
+ * Returns as lob_growcut_cpu does, with the lowest failing rank's error; ranks that were done
+ * before another was cancelled learn of it in their next call of the team. Also LOB_EARG for a
+ * flood, unless it goes slice by slice across z, and LOB_EDATA for planes of more than 2^31 - 1
+ * voxels.
  */
 lob_status lob_growcut_slabs(const lob_growcut_output *out, lob_growcut_stats *stats,
                              const lob_growcut_input *in, const lob_growcut_options *options,

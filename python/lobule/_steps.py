@@ -216,7 +216,7 @@ def appearance(
                   to strokes
     bins          between the least and the greatest value under strokes
     bin_sigma     how far values speak for others, in bins
-    whole         share of the whole volume in what speaks against a label, 0 to 1
+    whole         share of the whole volume, beside the background's strokes, in what speaks against a label, 0 to 1
     partial_volume
                   share of voxels that hold two tissues, whose values lie between those under strokes, in
                   what is learnt, 0 to 1

@@ -162,7 +162,8 @@ def test_growth_is_that_of_one_task(tmp_path, kind):
         save((random.random(shape) * 0.9 + 0.1).astype(np.float32), tmp_path / "strong.nii")
         written = ("strength.nii", "tie.nii", "tie.nii.gz")
         words = [f"../{word}" if ".nii" in word and word not in written else word for word in f"image.nii.gz seeds.nii {line}".split()]
-        words += ["-o", ("labels.ome.zarr", "labels.nii.gz", "labels.nii")[number % 3], "--trust-seeds"]
+        words += ["-o", ("labels.ome.zarr", "labels.nii.gz", "labels.nii")[number % 3]]
+        words += ["--trust-seeds"] * (number % 2)
         for name in ("alone", "together"):
             shutil.rmtree(tmp_path / name, ignore_errors=True)
             (tmp_path / name).mkdir()
@@ -177,6 +178,27 @@ def test_growth_is_that_of_one_task(tmp_path, kind):
         results = json.loads((tmp_path / "r.json").read_text())["results"]
         assert sum(row["seeds"] for row in results["labels"]) == np.count_nonzero(seeds), line
         assert sum(row["voxels"] for row in results["labels"]) == results["labelled_voxels"] > 0, line
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_seeds_are_looked_at_as_one_task_does(tmp_path, kind):
+    """Those of all tasks together: slabs of few planes are covered by what lies around them, and slabs of air are no seeds."""
+    shape = (20, 20, 16)
+    scan = np.random.default_rng(1).integers(1, 900, shape).astype(np.int16)
+    scan[:, :, 8:] = 0
+    save(scan, tmp_path / "scan.nii")
+    seeds = np.where(np.indices(shape)[0] < 10, 1, 2).astype(np.uint8)
+    seeds[8:12] = 0
+    save(seeds, tmp_path / "seeds.nii")
+    alone = lobule("growcut", "seeds.nii", "scan.nii", "-o", "x.nii", cwd=tmp_path)
+    assert alone.returncode == 65 and "as in a scan" in alone.stderr
+    good("growcut", "scan.nii", "seeds.nii", "-o", "alone.nii", cwd=tmp_path)
+    for tasks in (2, 8):
+        swapped = ranked(kind, tasks, "growcut", "seeds.nii", "scan.nii", "-o", "x.nii", cwd=tmp_path)
+        assert swapped.returncode == 65 and alone.stderr.strip() in swapped.stderr
+        done = ranked(kind, tasks, "growcut", "scan.nii", "seeds.nii", "-o", "y.nii", "--force", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert contents_of(tmp_path / "y.nii") == contents_of(tmp_path / "alone.nii")
 
 
 # Lines of distances, with LABELS and OUT.

@@ -14,7 +14,6 @@ typedef struct {
     lob_status status[MOST];
     lob_error error[MOST];
     int64_t limit; /* memory of the last rank; 0: none */
-    int64_t sent[MOST];
 } attempt;
 
 /* Planes from .. to - 1 of each of so many volumes; to be freed. */
@@ -73,7 +72,6 @@ static void work(lob_team *all, void *user)
                                  .max_memory = team.rank == team.size - 1 ? a->limit : 0};
     a->status[team.rank] = lob_growcut_slabs(&out, &a->stats[team.rank], &in, &options, &slab,
                                              &context, &a->error[team.rank]);
-    a->sent[team.rank] = team.sent;
     if (a->status[team.rank] == LOB_OK) {
         put_planes(a->out.labels, out.labels, plane * label, first - from, first, end);
         put_planes(a->out.strength, out.strength, plane * 4, first - from, first, end);

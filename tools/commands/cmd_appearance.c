@@ -179,9 +179,11 @@ const lob_command lob_command_appearance = {
     .summary = "learn from strokes how likely each voxel is each label",
     .description =
         "For each label but the background the output has a channel: how likely a voxel is that "
-        "label, from 0 to 1, by the values that lie under its strokes and under all others. Every "
+        "label, from 0 to 1, by the values that lie under its strokes and under the background's. "
+        "Every "
         "channel of IMAGE, and of --view, is looked at by itself: values are counted in bins under "
-        "the label's strokes, under other strokes and in the whole volume, and the logarithms of "
+        "the label's strokes, under the background's and in the whole volume, and the logarithms "
+        "of "
         "their ratios are added (naive Bayes).\n"
         "Tissue of one kind is not as bright everywhere, and slices that are far apart tell little "
         "of each other: with --local strokes count the more the nearer they are.\n"

@@ -1,6 +1,8 @@
 /* The labels of all ranks, from those of each. */
 #include "tools/inout/slab_labels.h"
 
+#include "volumes/lists.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,12 +21,6 @@ lob_status lob_slab_copy(lob_session *s, lob_volume *out, const lob_volume *like
     return LOB_OK;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The labels of all ranks, in rising order: no voxels yet. */
 static lob_status share_labels(lob_session *s, lob_label_set *all, const lob_label_set *own)
 {
@@ -41,7 +37,7 @@ static lob_status share_labels(lob_session *s, lob_label_set *all, const lob_lab
     free(mine);
     if (st != LOB_OK) return st;
     const int64_t n = size * most;
-    qsort(all->values, (size_t)n, sizeof *all->values, by_value);
+    qsort(all->values, (size_t)n, sizeof *all->values, lob_by_int32);
     for (int64_t i = 0; i < n; i++) {
         const int32_t value = all->values[i];
         if (value > 0 && (all->count == 0 || value != all->values[all->count - 1]))

@@ -54,6 +54,7 @@ lob_status lob_slabs_open_beside(lob_session *s, lob_slabs *w, lob_plane_input *
                                   w->path,
                                   alone ? "all of it fits in memory" : "one task has it all");
     LOB_TRY(st);
+    w->beside_bytes += bytes_of(v);
     return lob_grid_one_channel(s, v, path);
 }
 
@@ -113,9 +114,7 @@ static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t halo, i
         .dims = w->volume.dims,
         .halo = halo,
         .align = align,
-        .file_bytes = w->file.volume.channels * bytes_of(&w->volume) +
-                      (w->mask ? bytes_of(&w->mask_file.volume) : 0) +
-                      (w->labels_path ? bytes_of(&w->labels) : 0),
+        .file_bytes = w->file.volume.channels * bytes_of(&w->volume) + w->beside_bytes,
         .held_bytes = plane_bytes(w) / plane + voxel_bytes,
         .written_bytes = sent_bytes,
         .seam_bytes = w->seam_bytes,
@@ -332,7 +331,9 @@ void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t v
     if (s->host || lob_session_is_stored(s, path) || !lob_session_peek(s, &image, path)) return;
     const lob_dims dims = image.dims;
     const int64_t each = image.channels * bytes_of(&image) + voxel_bytes;
-    const int64_t fit = memory_of(s) / lob_product(dims.nx, dims.ny, each, 1) - 2 * halo;
+    /* What was taken when the work failed is still held; a fourth is for what has any size. */
+    const int64_t memory = (memory_of(s) + s->held) / 4 * 3;
+    const int64_t fit = memory / lob_product(dims.nx, dims.ny, each, 1) - 2 * halo;
     if (fit > 0 && fit < dims.nz)
         lob_error_add(&s->error, "; %lld tasks of mpirun or srun would do, or a part (lobule crop)",
                       (long long)((dims.nz + fit - 1) / fit));

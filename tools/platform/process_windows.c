@@ -43,7 +43,7 @@ bool lob_process_begin(int *argc, char ***argv)
 {
     wchar_t **words, **variables;
     int new_mode = 0;
-    __wgetmainargs(argc, &words, &variables, 0, &new_mode);
+    if (__wgetmainargs(argc, &words, &variables, 0, &new_mode) != 0) return false;
     char **const arguments = calloc((size_t)*argc + 1, sizeof *arguments);
     bool made = arguments != NULL;
     for (int i = 0; made && i < *argc; i++) made = (arguments[i] = narrow(words[i])) != NULL;

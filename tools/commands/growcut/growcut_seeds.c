@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tell how many seeds each label has. */
-static void say_seeds(lob_session *s, const lob_label_set *set)
+void lob_growcut_say_seeds(lob_session *s, const lob_label_set *set)
 {
     enum { MOST = 30 };
     char text[MOST * 40] = "";
@@ -24,7 +23,7 @@ static void say_seeds(lob_session *s, const lob_label_set *set)
 
 lob_status lob_growcut_check_seeds(lob_session *s, const lob_growcut_work *w)
 {
-    say_seeds(s, &w->labelled);
+    lob_growcut_say_seeds(s, &w->labelled);
     if (w->set.trust_seeds) return LOB_OK;
     const lob_status st = lob_seeds_check(&w->seeds, &w->labelled, &s->error);
     lob_error_in(&s->error, w->set.seeds);

@@ -30,17 +30,25 @@ static lob_status count_voxels(lob_session *s, const work *w, const lob_volume *
     return lob_team_reduce(s->team, *count, n + 1, LOB_TEAM_SUM, &s->error);
 }
 
-/* Seeds that look like a scan in every slab are one. */
-static lob_status check_seeds(lob_session *s, work *w, const lob_label_set *own)
+/* Check the seeds of all ranks, of which each looks at its own planes. */
+static lob_status check_seeds(lob_session *s, work *w)
 {
-    const lob_volume seeds = lob_slab_own(w->slab, &w->common->seeds);
-    lob_error why = {.text = ""};
-    int64_t bad = !w->common->set.trust_seeds && lob_seeds_check(&seeds, own, &why) != LOB_OK;
-    LOB_TRY(lob_team_reduce(s->team, &bad, 1, LOB_TEAM_MIN, &s->error));
-    if (!bad) return LOB_OK;
-    s->error = why;
-    lob_error_in(&s->error, w->common->set.seeds);
-    return LOB_EDATA;
+    const lob_growcut_work *const common = w->common;
+    const lob_volume own = lob_slab_own(w->slab, &common->seeds);
+    lob_label_neighbours n;
+    lob_growcut_say_seeds(s, &common->labelled);
+    if (common->set.trust_seeds) return LOB_OK;
+    int64_t all = 0;
+    for (int32_t i = 0; i < common->labelled.count; i++) all += common->labelled.voxels[i];
+    const bool looked = lob_labels_look(&n, &own, &common->labelled) == LOB_OK;
+    int64_t counted[] = {n.pairs, n.alike, !looked};
+    LOB_TRY(lob_team_reduce(s->team, counted, 3, LOB_TEAM_SUM, &s->error));
+    if (counted[2] > 0) return lob_session_no_memory(s, common->set.seeds);
+    n = (lob_label_neighbours){.labelled = all, .pairs = counted[0], .alike = counted[1]};
+    const lob_status st =
+        lob_seeds_judge(&n, lob_voxels(&w->slabs->volume), common->labelled.count, &s->error);
+    lob_error_in(&s->error, common->set.seeds);
+    return st;
 }
 
 static lob_status take_seeds(lob_session *s, work *w)
@@ -53,7 +61,6 @@ static lob_status take_seeds(lob_session *s, work *w)
     LOB_TRY(lob_label_names_copy(&seeds->names, &stored->names));
     lob_label_set own = {0};
     lob_status st = lob_slab_labels(s, seeds, &common->labelled, &own, path);
-    if (st == LOB_OK) st = check_seeds(s, w, &own);
     lob_label_set_free(&own);
     LOB_TRY(st);
     int64_t *count = NULL;
@@ -62,6 +69,7 @@ static lob_status take_seeds(lob_session *s, work *w)
         common->labelled.voxels[i] = count[i + 1];
     free(count);
     LOB_TRY(st);
+    LOB_TRY(check_seeds(s, w));
     LOB_TRY(lob_growcut_check_labels(s, common));
     return lob_label_table_take(s, seeds, common->set.label_table);
 }
@@ -96,7 +104,7 @@ static lob_status put_all(lob_session *s, work *w)
 
 /* ---- the whole ---- */
 
-static lob_status grow(lob_session *s, work *w, int axis)
+static lob_status grow(lob_session *s, work *w, int axis, int64_t sent_before)
 {
     lob_growcut_work *const common = w->common;
     const lob_slab *const slab = w->slab;
@@ -111,12 +119,11 @@ static lob_status grow(lob_session *s, work *w, int axis)
     const lob_growcut_slab part = {
         .team = s->team, .first = slab->z - slab->from, .end = slab->z - slab->from + slab->planes};
     lob_growcut_stats stats = {0};
-    const int64_t before = lob_slabs_sent(s);
     lob_session_compute(s, "growing");
     const lob_status st =
         lob_growcut_slabs(&out, &stats, &in, &options, &part, &s->context, &s->error);
     LOB_TRY(lob_session_done(s, st, common->set.image, common->set.seeds));
-    LOB_TRY(lob_slabs_report_sent(s, before));
+    LOB_TRY(lob_slabs_report_sent(s, sent_before));
     LOB_TRY(count_voxels(s, w, &common->labels, &common->voxels));
     LOB_TRY(lob_growcut_report(s, common, &stats, axis));
     return lob_labels_restore(&common->labels, &common->labelled) == LOB_OK
@@ -140,6 +147,7 @@ static lob_status grow_slab(lob_session *s, const lob_slab *slab, void *user)
 {
     work *const w = user;
     lob_growcut_work *const common = w->common;
+    const int64_t before = lob_slabs_sent(s);
     w->slab = slab;
     LOB_TRY(take_seeds(s, w));
     LOB_TRY(check_mask(s, w));
@@ -147,7 +155,7 @@ static lob_status grow_slab(lob_session *s, const lob_slab *slab, void *user)
     const int axis = lob_grid_slice_axis(common->set.slices, &slab->image.geometry);
     LOB_TRY(lob_growcut_limit_distance(s, common, axis, slab));
     LOB_TRY(lob_growcut_make_outputs(s, common, &slab->image));
-    LOB_TRY(grow(s, w, axis));
+    LOB_TRY(grow(s, w, axis, before));
     return put_all(s, w);
 }
 
@@ -184,7 +192,7 @@ static lob_status make(lob_session *s, work *w)
     const lob_growcut_settings *const set = &common->set;
     lob_slabs *const slabs = w->slabs;
     /* Keys that cross a seam, and bytes of each; a result has at most the type of the seeds. */
-    enum { NEWS = 4, NEWS_BYTES = 8 };
+    enum { NEWS = 4, NEWS_BYTES = 8, DISTANCE = 4 };
     LOB_TRY(lob_slabs_open(s, slabs));
     if (set->seed_strength)
         LOB_TRY(lob_slabs_open_beside(s, slabs, &w->strength, set->seed_strength));
@@ -192,6 +200,7 @@ static lob_status make(lob_session *s, work *w)
     LOB_TRY(lob_session_check(s, &slabs->volume, LOB_F32, 1, set->strength));
     LOB_TRY(lob_session_check(s, &slabs->volume, LOB_U8, 1, set->tie));
     slabs->seam_bytes = NEWS * NEWS_BYTES;
+    if (isfinite(set->max_mm.value)) slabs->moved_bytes = 2 * DISTANCE;
     const int64_t label = (int64_t)lob_type_of(slabs->labels.type)->bytes;
     const int64_t sent = label + (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
     LOB_TRY(lob_slabs_cut(s, slabs, 1, 1, voxel_bytes(set, &slabs->volume, &slabs->labels), sent));

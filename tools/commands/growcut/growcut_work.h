@@ -29,6 +29,9 @@ typedef struct {
     int64_t *voxels; /* of each label of the result, and of 0 before them */
 } lob_growcut_work;
 
+/* Tell how many seeds each label has. */
+void lob_growcut_say_seeds(lob_session *s, const lob_label_set *set);
+
 /* Say how many seeds there are, and refuse what is most likely the scan. Returns LOB_OK or
  * LOB_EDATA. */
 lob_status lob_growcut_check_seeds(lob_session *s, const lob_growcut_work *w);
