@@ -64,7 +64,7 @@ lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int a
                                       const lob_slab *slab);
 
 /* The whole command by several tasks, or its --plan. */
-lob_status lob_growcut_by_slabs(lob_session *s, lob_growcut_work *w);
+lob_status lob_growcut_by_slabs(lob_session *s, lob_growcut_work *common);
 
 /* Add to the error of one task without memory how many would do. Returns the status. */
 lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_settings *set, lob_status status);
