@@ -72,7 +72,8 @@ lob_status lob_labels_vary(bool *vary, const lob_volume *labels, int32_t count)
 lob_status lob_labels_look(neighbours *n, const lob_volume *labels, const lob_label_set *set)
 {
     *n = (neighbours){0, 0, 0};
-    if (set->count >= LABELS_OF_A_SCAN) return look(n, labels);
+    if (set->count >= LABELS_OF_A_SCAN && look(n, labels) != LOB_OK) return LOB_ENOMEM;
+    n->labelled = 0;
     for (int32_t i = 0; i < set->count; i++) n->labelled += set->voxels[i];
     return LOB_OK;
 }

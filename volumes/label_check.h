@@ -13,8 +13,8 @@ typedef struct {
     int64_t labelled, pairs, alike;
 } lob_label_neighbours;
 
-/* Count them; with few labels, of which no scan has as few, only count voxels. Returns LOB_OK or
- * LOB_ENOMEM. */
+/* Count them; with so few labels as no scan has, no neighbours. Voxels are those of the set, which
+ * may be that of a larger volume. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_labels_look(lob_label_neighbours *n, const lob_volume *labels,
                            const lob_label_set *set);
 

@@ -163,11 +163,8 @@ static lob_status measure_slab(lob_session *s, const lob_slab *slab, void *user)
     lob_slabs *const slabs = ((slab_work *)user)->slabs;
     const settings *const set = &w->set;
     const lob_volume *const image = &slab->image;
-    lob_label_set own = {0};
     LOB_TRY(lob_slab_copy(s, &w->labels, &slabs->volume, image->data, image->dims, set->labels));
-    const lob_status st = lob_slab_labels(s, &w->labels, &w->labelled, &own, set->labels);
-    lob_label_set_free(&own);
-    LOB_TRY(st);
+    LOB_TRY(lob_slab_labels(s, &w->labels, &w->labelled, set->labels));
     const int64_t before = lob_slabs_sent(s);
     LOB_TRY(measure(s, set, w, slabs));
     LOB_TRY(lob_slabs_report_sent(s, before));

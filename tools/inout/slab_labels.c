@@ -61,11 +61,12 @@ static lob_status renumber(lob_volume *seeds, const lob_label_set *all, const lo
     return st;
 }
 
-lob_status lob_slab_labels(lob_session *s, lob_volume *labels, lob_label_set *all,
-                           lob_label_set *own, const char *path)
+lob_status lob_slab_labels(lob_session *s, lob_volume *labels, lob_label_set *all, const char *path)
 {
-    lob_status st = lob_grid_dense(s, labels, own, path);
-    if (st == LOB_OK) st = share_labels(s, all, own);
-    if (st == LOB_OK) st = renumber(labels, all, own);
+    lob_label_set own = {0};
+    lob_status st = lob_grid_dense(s, labels, &own, path);
+    if (st == LOB_OK) st = share_labels(s, all, &own);
+    if (st == LOB_OK) st = renumber(labels, all, &own);
+    lob_label_set_free(&own);
     return st == LOB_ENOMEM ? lob_session_no_memory(s, path) : st;
 }

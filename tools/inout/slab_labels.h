@@ -21,11 +21,10 @@ lob_status lob_slab_copy(lob_session *s, lob_volume *out, const lob_volume *like
  *
  *   labels  in/out  as for lob_labels_dense
  *   all     out     the labels of all ranks; their voxels are not counted
- *   own     out     those of the slab, with voxels
  *
  * Returns what lob_labels_dense does, and what the team does.
  */
 lob_status lob_slab_labels(lob_session *s, lob_volume *labels, lob_label_set *all,
-                           lob_label_set *own, const char *path);
+                           const char *path);
 
 #endif

@@ -38,13 +38,12 @@ static lob_status check_seeds(lob_session *s, work *w)
     lob_label_neighbours n;
     lob_growcut_say_seeds(s, &common->labelled);
     if (common->set.trust_seeds) return LOB_OK;
-    int64_t all = 0;
-    for (int32_t i = 0; i < common->labelled.count; i++) all += common->labelled.voxels[i];
     const bool looked = lob_labels_look(&n, &own, &common->labelled) == LOB_OK;
     int64_t counted[] = {n.pairs, n.alike, !looked};
     LOB_TRY(lob_team_reduce(s->team, counted, 3, LOB_TEAM_SUM, &s->error));
     if (counted[2] > 0) return lob_session_no_memory(s, common->set.seeds);
-    n = (lob_label_neighbours){.labelled = all, .pairs = counted[0], .alike = counted[1]};
+    n.pairs = counted[0];
+    n.alike = counted[1];
     const lob_status st =
         lob_seeds_judge(&n, lob_voxels(&w->slabs->volume), common->labelled.count, &s->error);
     lob_error_in(&s->error, common->set.seeds);
@@ -59,12 +58,9 @@ static lob_status take_seeds(lob_session *s, work *w)
     const lob_volume *const stored = &w->slabs->labels;
     LOB_TRY(lob_slab_copy(s, seeds, stored, w->slab->labels, w->slab->image.dims, path));
     LOB_TRY(lob_label_names_copy(&seeds->names, &stored->names));
-    lob_label_set own = {0};
-    lob_status st = lob_slab_labels(s, seeds, &common->labelled, &own, path);
-    lob_label_set_free(&own);
-    LOB_TRY(st);
+    LOB_TRY(lob_slab_labels(s, seeds, &common->labelled, path));
     int64_t *count = NULL;
-    st = count_voxels(s, w, seeds, &count);
+    const lob_status st = count_voxels(s, w, seeds, &count);
     for (int32_t i = 0; i < common->labelled.count && st == LOB_OK; i++)
         common->labelled.voxels[i] = count[i + 1];
     free(count);
