@@ -164,6 +164,6 @@ const lob_command lob_command_register = {
     .options = options,
     .check = check,
     .work = registers,
-    .voxel_ns = 20000,
+    .voxel_ns = 5000,
     .release = release,
 };
