@@ -48,20 +48,11 @@ static void rows_sides(int64_t side[3], const lob_register_call *c, const lob_re
     side[0] += 2 * level->reach;
 }
 
-int64_t lob_register_rows_words(const lob_register_call *c, const lob_register_level *level)
-{
-    int64_t side[3];
-    rows_sides(side, c, level);
-    return side[0] * side[1] * side[2] * level->quant * level->quant * level->quant;
-}
-
-void lob_register_rows_fill(uint64_t *rows, const lob_register_call *c, const uint64_t *words,
-                            const lob_register_level *level)
+static void fill_rows(uint64_t *rows, const int64_t side[3], const lob_register_call *c,
+                      const uint64_t *words, const lob_register_level *level)
 {
     const lob_dims d = c->fixed.dims;
     const int quant = level->quant;
-    int64_t side[3];
-    rows_sides(side, c, level);
 #pragma omp parallel for schedule(static) num_threads(c->context->threads)
     for (int64_t row = 0; row < quant * quant * quant * side[2] * side[1]; row++) {
         const int64_t phase = row / (side[1] * side[2]);
@@ -208,8 +199,8 @@ int64_t lob_register_scale(const lob_register_level *level, int offsets, double 
     return scale < 1.0 ? 1 : scale > 1e4 ? 10000 : (int64_t)scale;
 }
 
-void lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, const uint64_t *from,
-                             const uint64_t *rows)
+static void fill_costs(lob_register_costs *k, lob_register_call *c, const uint64_t *from,
+                       const uint64_t *rows)
 {
     int8_t offset[MOST_SAMPLES][3];
     const int offsets = lob_register_sample_offsets(offset, k->level);
@@ -227,4 +218,18 @@ void lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, const 
         weigh(k->cost + i * k->labels, k->contrast + i, bits, k);
         lob_progress_report(c->progress, 1);
     }
+}
+
+lob_status lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, int from)
+{
+    const int quant = k->level->quant;
+    int64_t side[3];
+    uint64_t *rows;
+    rows_sides(side, c, k->level);
+    const int64_t words = side[0] * side[1] * side[2] * quant * quant * quant;
+    LOB_TRY(lob_budget_alloc(&c->budget, &rows, words, sizeof *rows, c->error));
+    fill_rows(rows, side, c, c->words[!from], k->level);
+    fill_costs(k, c, c->words[from], rows);
+    lob_budget_free(&c->budget, rows, words, sizeof *rows);
+    return LOB_OK;
 }

@@ -100,16 +100,14 @@ static lob_status tree_make(lob_register_tree *t, lob_register_call *c,
                             const lob_register_points *p, const lob_register_image *image)
 {
     LOB_TRY(
-        lob_budget_alloc(&c->budget, &t->memory[0], 6 * p->count + 1, sizeof(int64_t), c->error));
-    LOB_TRY(lob_budget_alloc(&c->budget, &t->memory[1], 3 * p->count, sizeof(uint64_t), c->error));
+        lob_budget_alloc(&c->budget, &t->parent, 6 * p->count + 1, sizeof *t->parent, c->error));
+    LOB_TRY(lob_budget_alloc(&c->budget, &t->key, 3 * p->count, sizeof *t->key, c->error));
     LOB_TRY(lob_budget_alloc(&c->budget, &t->edges, p->count, 1, c->error));
-    t->parent = t->memory[0];
     t->order = t->parent + p->count;
     t->set = t->order + p->count;
     t->child = t->set + p->count;
     t->size = t->child + p->count + 1;
     t->branch = t->size + p->count;
-    t->key = (uint64_t *)t->memory[1];
     LOB_TRY(c->loops->keys(t->key, c, p, image));
     choose_edges(t, p);
     order_points(t, p);
@@ -119,8 +117,8 @@ static lob_status tree_make(lob_register_tree *t, lob_register_call *c,
 
 static void tree_free(lob_register_tree *t, lob_register_call *c, const lob_register_points *p)
 {
-    lob_budget_free(&c->budget, t->memory[0], 6 * p->count + 1, sizeof(int64_t));
-    lob_budget_free(&c->budget, t->memory[1], 3 * p->count, sizeof(uint64_t));
+    lob_budget_free(&c->budget, t->parent, 6 * p->count + 1, sizeof *t->parent);
+    lob_budget_free(&c->budget, t->key, 3 * p->count, sizeof *t->key);
     lob_budget_free(&c->budget, t->edges, p->count, 1);
 }
 

@@ -34,17 +34,6 @@ static lob_status bins(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
     return LOB_OK;
 }
 
-static lob_status costs(lob_register_costs *k, lob_register_call *c, int from)
-{
-    const int64_t words = lob_register_rows_words(c, k->level);
-    uint64_t *rows;
-    LOB_TRY(lob_budget_alloc(&c->budget, &rows, words, sizeof *rows, c->error));
-    lob_register_rows_fill(rows, c, c->words[!from], k->level);
-    lob_register_costs_fill(k, c, c->words[from], rows);
-    lob_budget_free(&c->budget, rows, words, sizeof *rows);
-    return LOB_OK;
-}
-
 static lob_status sums(int64_t *sum, const lob_register_costs *k, lob_register_call *c)
 {
     (void)c;
@@ -58,7 +47,7 @@ const lob_register_loops lob_register_on_cpu = {
     .pass = pass,
     .bins = bins,
     .words = lob_register_words,
-    .costs = costs,
+    .costs = lob_register_costs_fill,
     .sums = sums,
     .keys = lob_register_keys,
     .solve = lob_register_solve,

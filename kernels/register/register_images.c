@@ -2,7 +2,7 @@
 #include "kernels/arrays.h"
 #include "kernels/backend_cuda.h"
 #include "kernels/device/device.h"
-#include "kernels/register/register_voxel.h"
+#include "kernels/register/register_pass.h"
 
 /* ---- affines ---- */
 
@@ -21,15 +21,6 @@ lob_register_affine lob_register_to_world(const lob_geometry *geometry)
     lob_register_affine r;
     memcpy(r.m, geometry->affine, sizeof r.m);
     return r;
-}
-
-lob_register_affine lob_register_inverse(const lob_register_affine *a)
-{
-    lob_geometry as_geometry = {
-        .spacing_mm = {1, 1, 1}
-    };
-    memcpy(as_geometry.affine, a->m, sizeof a->m);
-    return lob_register_to_voxel(&as_geometry);
 }
 
 lob_register_affine lob_register_to_voxel(const lob_geometry *geometry)
@@ -92,12 +83,24 @@ static lob_status narrow(lob_register_range *r, lob_register_call *c, int64_t be
     return LOB_OK;
 }
 
+/* Ends and number of the finite values; of none the ends mean nothing. */
+static lob_status find_ends(lob_register_range *r, lob_register_call *c,
+                            const lob_register_values *v)
+{
+    uint64_t numbers[LOB_REGISTER_NUMBERS];
+    const lob_register_pass pass = {.kind = LOB_REGISTER_ENDS, .n = v->voxels, .values = *v};
+    LOB_TRY(c->loops->pass(numbers, c, &pass));
+    *r = (lob_register_range){lob_register_of_key(~numbers[0]), lob_register_of_key(numbers[1]),
+                              (int64_t)numbers[2]};
+    return LOB_OK;
+}
+
 /* The values that become the lowest and highest level. */
 static lob_status find_range(lob_register_range *r, lob_register_call *c,
                              const lob_register_values *v, const char *name)
 {
     int64_t below[2] = {0, 0};
-    LOB_TRY(lob_register_ends(r, c, v));
+    LOB_TRY(find_ends(r, c, v));
     if (r->count == 0)
         return lob_fail(c->error, LOB_EDATA, "the %s scan has no finite value", name);
     if (!(r->high > r->low))
@@ -130,25 +133,18 @@ static lob_status make_levels(lob_register_image *image, lob_register_call *c,
 {
     const lob_type type = in->volume->type;
     const int64_t bytes = image->voxels * (int64_t)lob_type_of(type)->bytes;
-    lob_register_range range;
     void *data;
     LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &data, bytes, c->error));
-    const lob_register_values values = {data, type, image->voxels};
+    lob_register_pass pass = {
+        .kind = LOB_REGISTER_LEVELS,
+        .n = image->voxels,
+        .values = {data, type, image->voxels},
+        .level = image->level
+    };
     lob_status st = resample(data, c, *in);
-    if (st == LOB_OK) st = find_range(&range, c, &values, name);
-    if (st == LOB_OK) st = lob_register_levels(image->level, c, &values, &range);
+    if (st == LOB_OK) st = find_range(&pass.range, c, &pass.values, name);
+    if (st == LOB_OK) st = c->loops->pass(NULL, c, &pass);
     lob_budget_free_at(&c->budget, c->device, data, bytes);
-    return st;
-}
-
-lob_status lob_register_to_device(lob_register_call *c, void **array, int64_t bytes, lob_status st)
-{
-    void *const from = *array;
-    if (!from || !c->device) return st;
-    *array = NULL;
-    if (st == LOB_OK) st = lob_budget_alloc_at(&c->budget, c->device, array, bytes, c->error);
-    if (st == LOB_OK) st = lob_device_upload(c->device, *array, from, bytes, c->error);
-    lob_budget_free_at(&c->budget, NULL, from, bytes);
     return st;
 }
 

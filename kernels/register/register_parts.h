@@ -76,20 +76,9 @@ void lob_register_grid(lob_dims *dims, lob_geometry *geometry, const lob_volume 
  * highest. name: "fixed", for messages. */
 lob_status lob_register_image_make(lob_register_image *image, lob_register_call *c,
                                    const lob_volume *scan, double spacing_mm, const char *name);
-/* What was made in ordinary memory of the budget goes where the call is. st: how making it went;
- * where it failed there is nothing to free afterwards. Returns it, or how this went. */
-lob_status lob_register_to_device(lob_register_call *c, void **array, int64_t bytes, lob_status st);
 void lob_register_image_free(lob_register_image *image, lob_register_call *c);
 
 /* ---- words ---- */
-
-/*
- * Words of an image: of each voxel, 12 distances between patches around it, six levels each in 5
- * bits; c->no_data of those without data. Beyond its border an image goes on as there. radius: of
- * patches, and how far from the voxel they are. Takes 28 bytes a voxel.
- */
-lob_status lob_register_words(uint64_t *words, lob_register_call *c,
-                              const lob_register_image *image, int radius);
 
 /*
  * Words where there is no data, by turns of levels in the middle, 00011 and 00111, and at both
@@ -146,18 +135,9 @@ int lob_register_sample_offsets(int8_t offset[LOB_REGISTER_MOST_SAMPLES][3],
 /* A cost's weight for a bit at all of so many samples. */
 int64_t lob_register_scale(const lob_register_level *level, int offsets, double smooth);
 
-/* Fill in points' displacements of the level before, and costs. */
-void lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, const uint64_t *from,
-                             const uint64_t *rows);
-
-/* The rows of words in which costs are looked up: see displacement_costs.c. */
-int64_t lob_register_rows_words(const lob_register_call *c, const lob_register_level *level);
-void lob_register_rows_fill(uint64_t *rows, const lob_register_call *c, const uint64_t *words,
-                            const lob_register_level *level);
-
 /* A tree that spans the points, on the CPU. */
 typedef struct {
-    int64_t *parent; /* of each point; -1: the root */
+    int64_t *parent; /* of each point; -1: the root. The memory of all arrays of int64_t */
     int64_t *order;  /* points, parents before children, children of one point together */
     int64_t *child;  /* of order[i]: order[child[i]] .. order[child[i + 1]] are its children */
     int64_t *size;   /* of order[i]: points of its branch, itself too */
@@ -166,7 +146,6 @@ typedef struct {
     uint8_t *edges;          /* of each point: bit 2 a + up is the edge along axis a */
     int64_t *set;            /* of each point, while edges are chosen */
     uint64_t *key;           /* of each edge: difference, number; in ascending order */
-    int64_t *memory[2];      /* of the arrays of int64_t and of key */
 } lob_register_tree;
 
 #define LOB_REGISTER_NO_EDGE UINT64_MAX /* the key of an edge that would lead out of the grid */
@@ -187,9 +166,6 @@ lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
 lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_points *points,
                                    const int32_t *contrast);
 
-/* Of one that spans space. */
-lob_register_affine lob_register_inverse(const lob_register_affine *a);
-
 /* a after b. */
 lob_register_affine lob_register_after(const lob_register_affine *a, const lob_register_affine *b);
 
@@ -202,11 +178,6 @@ lob_register_affine lob_register_to_voxel(const lob_geometry *geometry);
 typedef struct {
     lob_register_affine here, there; /* voxels of the grid to the world, and after the affine */
 } lob_register_worlds;
-
-typedef struct {
-    int64_t folded; /* voxels where the field folds */
-    double square;  /* of the longest displacement, mm^2 */
-} lob_register_extent;
 
 /* What is done at each voxel or point by itself: register_pass.h. */
 typedef enum {
@@ -249,8 +220,12 @@ struct lob_register_loops {
     /* How many values lie in each bin of a range; in ordinary memory. */
     lob_status (*bins)(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
                        const lob_register_values *v, const lob_register_range *r);
+    /* Words of an image: of each voxel, 12 distances between patches around it, six levels each in
+     * 5 bits; c->no_data of those without data. Beyond its border an image goes on as there.
+     * radius: of patches, and how far from the voxel they are. Takes 28 bytes a voxel, on a GPU 48.
+     */
     lob_status (*words)(uint64_t *words, lob_register_call *c, const lob_register_image *image,
-                        int radius); /* lob_register_words */
+                        int radius);
     /* Fill in points' displacements of the level before, and costs from words[from] to the other.
      */
     lob_status (*costs)(lob_register_costs *k, lob_register_call *c, int from);
@@ -262,34 +237,16 @@ struct lob_register_loops {
     lob_status (*solve)(lob_register_costs *k, lob_register_call *c, const lob_register_tree *t);
 };
 
-/* Ends and number of the finite values; of none the ends mean nothing. */
-lob_status lob_register_ends(lob_register_range *r, lob_register_call *c,
-                             const lob_register_values *v);
-lob_status lob_register_levels(int16_t *level, lob_register_call *c, const lob_register_values *v,
-                               const lob_register_range *r);
-
-/* The moving image through the call's affine. */
-lob_status lob_register_move(lob_register_call *c);
-
-/* Both fields half-way to where each undoes the other. next: 6 to a point, to work with. */
-lob_status lob_register_halve(lob_register_points p[2], lob_register_call *c, float *next);
-
-/* Over the voxels that count: bits in which words of the fixed scan and the moved one differ
- * through displacements p; and their number. */
-lob_status lob_register_count_bits(int64_t *bits, int64_t *voxels, lob_register_call *c,
-                                   const lob_register_points *p);
-
-/* The field in mm, where the fixed scan is, and what it is like. */
-lob_status lob_register_field(float *mm, lob_register_extent *extent, lob_register_call *c,
-                              const lob_register_points *p, const lob_register_worlds *worlds);
-
 /* Those of the CPU that are in files of their own. */
+lob_status lob_register_words(uint64_t *words, lob_register_call *c,
+                              const lob_register_image *image, int radius);
+lob_status lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, int from);
 lob_status lob_register_keys(uint64_t *keys, lob_register_call *c, const lob_register_points *p,
                              const lob_register_image *image);
 lob_status lob_register_solve(lob_register_costs *k, lob_register_call *c,
                               const lob_register_tree *t);
 
-/* Words on the GPU, for the table. Takes 48 bytes a voxel. */
+/* Words on the GPU. */
 lob_status lob_register_words_cuda(uint64_t *words, lob_register_call *c,
                                    const lob_register_image *image, int radius);
 

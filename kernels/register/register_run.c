@@ -2,7 +2,7 @@
 #include "kernels/arrays.h"
 #include "kernels/device/device.h"
 #include "kernels/progress.h"
-#include "kernels/register/register_voxel.h"
+#include "kernels/register/register_pass.h"
 
 #include <stdlib.h>
 
@@ -123,14 +123,12 @@ static lob_status fetch_mask(const uint8_t **mask, uint8_t **own, lob_register_c
     return lob_device_download(c->device, *own, c->in->mask, bytes, c->error);
 }
 
-/* The mask on the grid: that of the voxel whose centre is nearest. */
-static lob_status make_mask(lob_register_call *c)
+/* The mask on the grid, in ordinary memory: that of the voxel whose centre is nearest. */
+static lob_status find_mask(uint8_t *to, lob_register_call *c)
 {
     const lob_dims d = c->fixed.dims, from = c->in->fixed->dims;
     const uint8_t *mask;
     uint8_t *own;
-    if (!c->in->mask) return LOB_OK;
-    LOB_TRY(lob_budget_alloc(&c->budget, &c->mask, c->fixed.voxels, 1, c->error));
     const lob_status st = fetch_mask(&mask, &own, c);
     for (int64_t i = 0; st == LOB_OK && i < c->fixed.voxels; i++) {
         double at[3], world[3], voxel[3];
@@ -142,9 +140,24 @@ static lob_status make_mask(lob_register_call *c)
             const int64_t side = lob_side(from, a), v = (int64_t)floor(voxel[a] + 0.5);
             index = index * side + (v < 0 ? 0 : v >= side ? side - 1 : v);
         }
-        c->mask[i] = mask[index] != 0;
+        to[i] = mask[index] != 0;
     }
     lob_budget_free(&c->budget, own, lob_voxels(c->in->fixed), 1);
+    return st;
+}
+
+/* The mask where the call is. */
+static lob_status make_mask(lob_register_call *c)
+{
+    const int64_t n = c->fixed.voxels;
+    uint8_t *here;
+    if (!c->in->mask) return LOB_OK;
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &c->mask, n, c->error));
+    if (!c->device) return find_mask(c->mask, c);
+    LOB_TRY(lob_budget_alloc(&c->budget, &here, n, 1, c->error));
+    lob_status st = find_mask(here, c);
+    if (st == LOB_OK) st = lob_device_upload(c->device, c->mask, here, n, c->error);
+    lob_budget_free(&c->budget, here, n, 1);
     return st;
 }
 
@@ -160,7 +173,7 @@ static lob_status prepare(lob_register_call *c)
     for (int k = 0; k < 2; k++)
         LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &c->words[k],
                                     c->fixed.voxels * (int64_t)sizeof(uint64_t), c->error));
-    return lob_register_to_device(c, (void **)&c->mask, c->fixed.voxels, make_mask(c));
+    return make_mask(c);
 }
 
 /* ---- a level ---- */
@@ -223,9 +236,19 @@ static void costs_free(lob_register_costs *k, lob_register_call *c)
  * count. p: displacements between them. */
 static lob_status share_of_bits(double *share, lob_register_call *c, const lob_register_points *p)
 {
-    int64_t bits, voxels;
-    LOB_TRY(lob_register_count_bits(&bits, &voxels, c, p));
-    *share = voxels > 0 ? (double)bits / (60.0 * (double)voxels) : 0.0;
+    uint64_t numbers[LOB_REGISTER_NUMBERS];
+    const lob_register_pass pass = {
+        .kind = LOB_REGISTER_BITS,
+        .n = c->fixed.voxels,
+        .dims = c->fixed.dims,
+        .points = {*p          },
+        .words = { c->words[0], c->words[1]},
+        .mask = c->mask,
+        .no_data = c->no_data
+    };
+    LOB_TRY(c->loops->pass(numbers, c, &pass));
+    const double bits = (double)numbers[2], voxels = (double)numbers[3];
+    *share = voxels > 0 ? bits / (60.0 * voxels) : 0.0;
     return LOB_OK;
 }
 
@@ -238,6 +261,18 @@ static lob_status make_words(lob_register_call *c, int radius)
 }
 
 /* ---- the affine ---- */
+
+/* The moving image through the affine. */
+static lob_status move(lob_register_call *c)
+{
+    const lob_register_pass pass = {.kind = LOB_REGISTER_MOVE,
+                                    .n = c->fixed.voxels,
+                                    .level = c->moved.level,
+                                    .moving = c->moving,
+                                    .dims = c->fixed.dims,
+                                    .affine = c->affine};
+    return c->loops->pass(NULL, c, &pass);
+}
 
 /* Move by the one displacement that costs least for all points together. least: what it costs. */
 static lob_status translate(int64_t *least, lob_register_call *c, const lob_register_costs *k)
@@ -286,7 +321,7 @@ static lob_status affine_level(lob_register_call *c, const lob_register_level *g
     const lob_register_level as_fitted = fitted(c, *given), *const level = &as_fitted;
     lob_register_points points;
     lob_register_costs k = {.points = &points};
-    LOB_TRY(lob_register_move(c));
+    LOB_TRY(move(c));
     LOB_TRY(make_words(c, level->radius));
     if (least) LOB_TRY(share_of_bits(&c->stats.cost_affine, c, &none));
     LOB_TRY(lob_register_points_make(&points, c, level->step));
@@ -380,15 +415,30 @@ static lob_status find_affine(lob_register_call *c)
 
 /* ---- the field ---- */
 
-/* Both fields, there and back, half-way to where each undoes the other, a few times over. */
+/* Both fields, there and back, half-way to where each undoes the other. next: 6 to a point. */
+static lob_status halve(lob_register_points p[2], lob_register_call *c, float *next)
+{
+    const int64_t n = 3 * p[0].count, bytes = n * (int64_t)sizeof *next;
+    const lob_register_pass pass = {
+        .kind = LOB_REGISTER_HALVE, .n = 2 * p[0].count, .points = {p[0], p[1]},
+                  .next = next
+    };
+    LOB_TRY(c->loops->pass(NULL, c, &pass));
+    for (int k = 0; k < 2; k++)
+        if (c->device)
+            LOB_TRY(lob_device_copy(c->device, p[k].u[0], next + k * n, bytes, c->error));
+        else
+            memcpy(p[k].u[0], next + k * n, (size_t)bytes);
+    return LOB_OK;
+}
+
 static lob_status make_consistent(lob_register_points p[2], lob_register_call *c)
 {
     const int64_t bytes = 6 * p[0].count * (int64_t)sizeof(float);
     float *next;
     lob_status st = LOB_OK;
     LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &next, bytes, c->error));
-    for (int round = 0; round < CONSISTENT_ROUNDS && st == LOB_OK; round++)
-        st = lob_register_halve(p, c, next);
+    for (int round = 0; round < CONSISTENT_ROUNDS && st == LOB_OK; round++) st = halve(p, c, next);
     lob_budget_free_at(&c->budget, c->device, next, bytes);
     return st;
 }
@@ -430,6 +480,25 @@ static lob_status find_displacements(lob_register_points p[2], lob_register_call
     return LOB_OK;
 }
 
+/* Fill in the field's displacements, and find out where it folds and how far it reaches. */
+static lob_status fill_field(lob_field *out, lob_register_call *c, lob_register_pass pass)
+{
+    const bool travels = c->device && !out->device;
+    const int64_t bytes = 3 * pass.n * (int64_t)sizeof *out->mm;
+    uint64_t numbers[LOB_REGISTER_NUMBERS] = {0};
+    pass.mm = out->mm;
+    if (travels) LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &pass.mm, bytes, c->error));
+    lob_status st = c->loops->pass(NULL, c, &pass);
+    pass.kind = LOB_REGISTER_EXTENT;
+    if (st == LOB_OK) st = c->loops->pass(numbers, c, &pass);
+    if (travels && st == LOB_OK)
+        st = lob_device_download(c->device, out->mm, pass.mm, bytes, c->error);
+    if (travels) lob_budget_free_at(&c->budget, c->device, pass.mm, bytes);
+    c->stats.folded = (double)numbers[2] / (double)pass.n;
+    c->stats.most_mm = sqrt(lob_register_of_key(numbers[0]));
+    return st;
+}
+
 /* The field in voxels of the grid becomes one in mm of the world, with the affine. */
 static lob_status make_field(lob_field *out, lob_register_call *c, const lob_register_points *p)
 {
@@ -439,7 +508,11 @@ static lob_status make_field(lob_field *out, lob_register_call *c, const lob_reg
     const lob_register_worlds worlds = {lob_register_to_world(&c->fixed.geometry),
                                         lob_register_after(&moving, &c->affine)};
     const lob_register_affine affine = lob_register_after(&worlds.there, &back);
-    lob_register_extent extent;
+    const lob_register_pass pass = {.kind = LOB_REGISTER_FIELD,
+                                    .n = c->fixed.voxels,
+                                    .dims = d,
+                                    .points = {*p},
+                                    .worlds = worlds};
     *out = (lob_field){.dims = d, .geometry = c->fixed.geometry};
     memcpy(out->affine, affine.m, sizeof out->affine);
     if (c->in->fixed->place.kind != LOB_PLACE_MEMORY) out->device = c->device;
@@ -449,10 +522,7 @@ static lob_status make_field(lob_field *out, lob_register_call *c, const lob_reg
     else
         out->mm = malloc(3 * (size_t)c->fixed.voxels * sizeof *out->mm);
     if (!out->mm) return lob_fail(c->error, LOB_ENOMEM, "no memory left for the field");
-    LOB_TRY(lob_register_field(out->mm, &extent, c, p, &worlds));
-    c->stats.folded = (double)extent.folded / (double)c->fixed.voxels;
-    c->stats.most_mm = sqrt(extent.square);
-    return LOB_OK;
+    return fill_field(out, c, pass);
 }
 
 static const lob_register_loops *loops_of(const lob_device *device)
@@ -470,7 +540,7 @@ static lob_status run(lob_field *out, lob_register_call *c)
     lob_register_points p[2] = {{.count = 0}, {.count = 0}};
     LOB_TRY(prepare(c));
     LOB_TRY(find_affine(c));
-    LOB_TRY(lob_register_move(c));
+    LOB_TRY(move(c));
     LOB_TRY(make_words(c, levels[0].radius));
     LOB_TRY(share_of_bits(&c->stats.cost_affine, c, &none));
     c->stats.cost_after = c->stats.cost_affine;
