@@ -334,14 +334,8 @@ cJSON *lob_report_make(lob_session *s, lob_status outcome, const char *message)
 lob_status lob_report_write(lob_session *s, const cJSON *report, lob_error *error)
 {
     if (!s->report_path) return LOB_OK;
-    char *text = report ? lob_json_print(report) : NULL;
-    if (!text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", s->report_path);
-
-    const lob_output_part parts[] = {
-        {text, strlen(text)},
-        {"\n", 1           }
-    };
-    const lob_status st = lob_output_whole(s->report_path, true, parts, LOB_COUNT(parts), error);
-    free(text);
-    return st;
+    lob_text text = {NULL};
+    lob_text_add_json(&text, report);
+    lob_text_add(&text, "\n", 1);
+    return lob_text_save(&text, s->report_path, true, error);
 }

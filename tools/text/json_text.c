@@ -92,6 +92,14 @@ char *lob_json_print(const cJSON *value)
     return text;
 }
 
+void lob_text_add_json(lob_text *text, const cJSON *value)
+{
+    char *const printed = value ? lob_json_print(value) : NULL;
+    text->failed = text->failed || !printed;
+    if (printed) lob_text_add(text, printed, strlen(printed));
+    free(printed);
+}
+
 lob_status lob_json_put(const cJSON *object, bool json, lob_error *error)
 {
     if (!json) {

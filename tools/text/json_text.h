@@ -2,7 +2,7 @@
 #ifndef LOB_JSON_TEXT_H
 #define LOB_JSON_TEXT_H
 
-#include "volumes/status.h"
+#include "tools/text/text.h"
 
 #include <cjson/cJSON.h>
 
@@ -14,6 +14,9 @@
  * UTF-8 is, so that it can be told back (Python does so in os.fsencode).
  */
 char *lob_json_print(const cJSON *value);
+
+/* Add it so; a NULL is a value for which there was no memory. */
+void lob_text_add_json(lob_text *text, const cJSON *value);
 
 /*
  * Print an object to standard output, as JSON or as text: a line for each value, an array's numbers

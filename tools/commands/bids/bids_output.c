@@ -255,23 +255,16 @@ static lob_status describe_dataset(lob_session *s, const char *own, const char *
     cJSON_AddStringToObject(by, "Version", LOB_VERSION);
     cJSON_AddItemToArray(cJSON_AddArrayToObject(json, "GeneratedBy"), by);
     if (link) cJSON_AddStringToObject(cJSON_AddObjectToObject(json, "DatasetLinks"), "raw", link);
-    char *const text = lob_json_print(json);
+    lob_text text = {NULL};
+    lob_text_add_json(&text, json);
+    lob_text_add(&text, "\n", 1);
     lob_error reason = {.text = ""};
-    lob_status st = LOB_ENOMEM;
-    if (path && text) {
-        const lob_output_part parts[] = {
-            {text, strlen(text)},
-            {"\n", 1           }
-        };
-        st = lob_is_there(path) ? LOB_OK : lob_output_whole(path, false, parts, 2, &reason);
-    }
+    lob_status st = path ? LOB_OK : lob_session_no_memory(s, own);
+    if (path && !lob_is_there(path)) st = lob_text_save(&text, path, false, &reason);
     if (st == LOB_EEXIST) st = LOB_OK;
-    if (st == LOB_ENOMEM)
-        st = lob_session_no_memory(s, own);
-    else if (st != LOB_OK)
-        s->error = reason;
+    if (path && st != LOB_OK) s->error = reason;
+    lob_text_free(&text);
     cJSON_Delete(json);
-    free(text);
     free(link);
     free(path);
     return st;
