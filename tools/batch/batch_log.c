@@ -36,9 +36,9 @@ static lob_status write_line(const lob_batch_log *log, const lob_text *line, lob
 }
 
 /* Take the rows that are there, and cut off a line that was not finished. */
-static lob_status take_before(lob_batch_log *log, lob_error *error)
+static lob_status take_before(lob_batch_log *log, const char *folder, lob_error *error)
 {
-    LOB_TRY(lob_batch_table_read(&log->before, log->path,
+    LOB_TRY(lob_batch_table_read(&log->before, folder,
                                  "; name another folder with --log, or begin this batch again, "
                                  "with --force and without --resume",
                                  error));
@@ -71,7 +71,7 @@ static lob_status open_file(lob_batch_log *log, const char *folder, bool resume,
                         log->path);
     log->file = lob_open_to_add(log->path);
     if (log->file < 0) return lob_fail(error, LOB_ECREATE, "%s: %s", log->path, ERRNO_TEXT(errno));
-    return there && resume ? take_before(log, error) : begin(log, error);
+    return there && resume ? take_before(log, folder, error) : begin(log, error);
 }
 
 lob_status lob_batch_log_open(lob_batch_log *out, const char *folder, bool resume, bool force,

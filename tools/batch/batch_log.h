@@ -89,10 +89,9 @@ lob_status lob_batch_end_write(lob_batch_table *table, const lob_batch_summary *
 lob_status lob_batch_regions_write(const lob_batch_table *table, const char *folder,
                                    lob_error *error);
 
-/* Write a text into a file of the folder, over an older one with `force`, and free it. Returns what
+/* Write a text into a file of the folder, over an older one, and free it. Returns what
  * lob_text_save does. */
-lob_status lob_batch_save(lob_text *text, const char *folder, const char *name, bool force,
-                          lob_error *error);
+lob_status lob_batch_save(lob_text *text, const char *folder, const char *name, lob_error *error);
 
 /*
  * Join FOLDER/shard-I-of-N into FOLDER, as lob_batch_end_write does.

@@ -6,7 +6,6 @@
 #include "io/png.h"
 #include "page_html.h"
 #include "tools/batch/cohort.h"
-#include "tools/commands/repeat/past_report.h"
 #include "tools/picture/preview_picture.h"
 #include "tools/text/page_text.h"
 #include "tools/text/path.h"
@@ -34,18 +33,11 @@ typedef struct {
 
 /* ---- files of a row ---- */
 
-/* Where a file of a row is, whose path begins where its scan was run; malloc'ed, NULL for NULL. */
-static char *path_of(const page *p, const lob_batch_row *row, const lob_batch_file *file)
+/* Where a file is, whose path begins where its scan was run, as the report says; malloc'ed. */
+static char *path_of(const lob_past_report *report, const lob_batch_file *file)
 {
-    lob_past_report report = {.folder = NULL};
-    if (!file) return NULL;
-    if (lob_is_from_root(file->path) || !row->report[0]) return strdup(file->path);
-    char *const name = lob_path_in(p->folder, row->report);
-    if (name) lob_past_report_read(&report, name, NULL);
-    char *const path = report.folder ? lob_path_in(report.folder, file->path) : strdup(file->path);
-    lob_past_report_free(&report);
-    free(name);
-    return path;
+    if (lob_is_from_root(file->path) || !report->folder) return strdup(file->path);
+    return lob_path_in(report->folder, file->path);
 }
 
 /* Add a path as an address beside the page: "reports/a%2520b.json"; "" for NULL. */
@@ -61,9 +53,11 @@ static void add_address(cJSON *object, const char *name, const char *path)
     free(address);
 }
 
-static void add_viewer(cJSON *object, const page *p, const lob_batch_row *row)
+static void add_viewer(cJSON *object, const page *p, const lob_batch_row *row,
+                       const lob_past_report *report)
 {
-    char *const path = row->report[0] ? path_of(p, row, lob_batch_viewer_of(row)) : NULL;
+    const lob_batch_file *const viewer = lob_batch_viewer_of(row);
+    char *const path = viewer ? path_of(report, viewer) : NULL;
     char *const way = path ? lob_path_relative(path, p->folder) : NULL;
     add_address(object, "viewer", way);
     free(way);
@@ -200,13 +194,9 @@ static cJSON *number_or_null(double value, bool known)
 
 /* What the recipe's names stood for, by the scan's report: the row's "values", in the order of the
  * page's "columns", which the first such report gives; without a report null. */
-static void add_values(cJSON *json, const page *p, const lob_batch_row *row)
+static void add_values(cJSON *json, const page *p, const lob_past_report *report)
 {
-    lob_past_report report = {.json = NULL};
-    char *const path = row->report[0] ? lob_path_in(p->folder, row->report) : NULL;
-    const bool read = path && lob_past_report_read(&report, path, NULL) == LOB_OK;
-    const cJSON *const results =
-        read ? cJSON_GetObjectItemCaseSensitive(report.json, "results") : NULL;
+    const cJSON *const results = cJSON_GetObjectItemCaseSensitive(report->json, "results");
     const cJSON *const values = cJSON_GetObjectItemCaseSensitive(results, "values"), *value;
     if (cJSON_GetArraySize(p->columns) == 0)
         cJSON_ArrayForEach(value, values)
@@ -219,8 +209,6 @@ static void add_values(cJSON *json, const page *p, const lob_batch_row *row)
                                  cJSON_CreateString(cJSON_IsString(cell) ? cell->valuestring : ""));
         }
     cJSON_AddItemToObject(json, "values", cells);
-    if (read) lob_past_report_free(&report);
-    free(path);
 }
 
 static cJSON *row_json(const page *p, int64_t i)
@@ -251,8 +239,11 @@ static cJSON *row_json(const page *p, int64_t i)
     }
     add_flags(json, p, i);
     add_address(json, "report", row->report);
-    add_viewer(json, p, row);
-    add_values(json, p, row);
+    lob_past_report report;
+    lob_batch_report_read(&report, p->folder, row); /* one that cannot be read says nothing */
+    add_viewer(json, p, row, &report);
+    add_values(json, p, &report);
+    lob_past_report_free(&report);
     return json;
 }
 
@@ -400,10 +391,13 @@ static lob_status put_pictures(lob_session *s, const page *p, lob_output *out, i
     for (int64_t k = 0; k < p->table->count && count < most; k++) {
         const lob_batch_row *const row = &p->table->rows[p->order[k]];
         if (is_failure(row) || !lob_batch_image_of(row) || !lob_batch_labels_of(row)) continue;
-        scans[count++] = (picture_scan){.image = path_of(p, row, lob_batch_image_of(row)),
-                                        .labels = path_of(p, row, lob_batch_labels_of(row)),
+        lob_past_report report;
+        lob_batch_report_read(&report, p->folder, row);
+        scans[count++] = (picture_scan){.image = path_of(&report, lob_batch_image_of(row)),
+                                        .labels = path_of(&report, lob_batch_labels_of(row)),
                                         .series = s->series,
                                         .number = k};
+        lob_past_report_free(&report);
     }
     draw_pictures(scans, count, s->context.threads, s->max_memory);
     lob_text text = {NULL};

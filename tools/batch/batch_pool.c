@@ -1,9 +1,11 @@
-/* The devices of a batch: opening, choosing, sharing. */
+/* The devices of a batch: leasing, opening, choosing, sharing. */
 #include "tools/batch/batch_pool.h"
 
 #include "io/platform.h"
 #include "tools/platform/process.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,37 @@
  * of them holds memory of its own there. */
 enum { GPU_HANDLES = 8 };
 static const int64_t HANDLE_BYTES = (int64_t)16 << 30;
+
+/* ---- leases: locks on files, which end with the process that holds them ---- */
+
+/* The folder of the locks: one that all users of the machine may write to. */
+static const char *lease_folder(void)
+{
+    const char *const own = getenv("LOBULE_LEASES");
+    return own && *own ? own : lob_lock_root();
+}
+
+lob_status lob_lease_take(int *lease, const char *identity, lob_error *error)
+{
+    char path[4096];
+    *lease = -1;
+    snprintf(path, sizeof path, "%s/lobule-%s.lock", lease_folder(), identity);
+    const int fd = lob_open_to_lock(path);
+    if (fd < 0)
+        return lob_fail(error, LOB_EIO,
+                        "%s: the lock of a device cannot be opened: %s; name a folder for it in "
+                        "LOBULE_LEASES",
+                        path, ERRNO_TEXT(errno));
+    if (lob_fd_lock(fd) == 0) {
+        *lease = fd;
+        return LOB_OK;
+    }
+    const int reason = errno;
+    lob_fd_close(fd);
+    if (reason == EWOULDBLOCK)
+        return lob_fail(error, LOB_EBUSY, "%s: another batch computes on this device", path);
+    return lob_fail(error, LOB_EIO, "%s: cannot be locked: %s", path, ERRNO_TEXT(reason));
+}
 
 /* ---- opening ---- */
 

@@ -95,7 +95,7 @@ lob_status lob_batch_regions_write(const lob_batch_table *table, const char *fol
     merged *const out = calloc(1, sizeof *out);
     if (!out) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
     lob_status st = merge(out, table, error);
-    if (st == LOB_OK) st = lob_batch_save(&out->text, folder, LOB_BATCH_REGIONS_FILE, true, error);
+    if (st == LOB_OK) st = lob_batch_save(&out->text, folder, LOB_BATCH_REGIONS_FILE, error);
     for (int c = 0; c < out->count; c++) free(out->names[c]);
     lob_text_free(&out->text);
     free(out);

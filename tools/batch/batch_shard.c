@@ -185,10 +185,11 @@ static double number_in(const cJSON *json, const char *name)
 }
 
 /* Add what a shard's summary says about its run. */
-static void add_summary(lob_batch_summary *sum, const char *path)
+static void add_summary(lob_batch_summary *sum, const char *folder)
 {
-    lob_input file;
-    if (lob_input_open(&file, path, NULL) != LOB_OK) return; /* it was killed before its end */
+    lob_input file = {NULL}; /* killed before its end, a shard has none */
+    char *const path = lob_path_in(folder, LOB_BATCH_SUMMARY_FILE);
+    if (path) lob_input_open(&file, path, NULL);
     cJSON *const json = cJSON_ParseWithLength((const char *)file.bytes, file.size);
     const double peak = number_in(json, "peak_memory_bytes"), wall = number_in(json, "wall_s");
     sum->jobs += (int)number_in(json, "jobs");
@@ -198,21 +199,23 @@ static void add_summary(lob_batch_summary *sum, const char *path)
     if (wall > sum->wall_s) sum->wall_s = wall;
     cJSON_Delete(json);
     lob_input_close(&file);
+    free(path);
 }
 
 /* Add the rows of a shard's table. */
-static lob_status add_rows(lob_batch_table *to, const char *path, lob_error *error)
+static lob_status add_rows(lob_batch_table *to, const char *folder, lob_error *error)
 {
     lob_batch_table from;
-    const lob_status st = lob_batch_table_read(&from, path, "", error);
+    const lob_status st = lob_batch_table_read(&from, folder, "", error);
     if (st == LOB_ENOINPUT)
-        return lob_fail(error, st, "%s: is missing; run this shard, then merge again", path);
+        return lob_fail(error, st, "%s/%s: is missing; run this shard, then merge again", folder,
+                        LOB_BATCH_STATUS_FILE);
     if (st != LOB_OK) return st;
     const size_t count = (size_t)(to->count + from.count);
     lob_batch_row *const rows = realloc(to->rows, (count + 1) * sizeof *rows);
     if (!rows) {
         lob_batch_table_free(&from);
-        return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+        return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
     }
     memcpy(rows + to->count, from.rows, (size_t)from.count * sizeof *rows);
     from.count = 0; /* what rows hold belongs to the other table now */
@@ -228,13 +231,8 @@ static lob_status add_shard(lob_batch_table *table, lob_batch_summary *sum, cons
     char *own;
     if (asprintf(&own, "%s/shard-%d-of-%d", folder, shard, shards) < 0)
         return lob_fail(error, LOB_ENOMEM, "out of memory");
-    char *const status = lob_path_in(own, LOB_BATCH_STATUS_FILE);
-    char *const summary = lob_path_in(own, LOB_BATCH_SUMMARY_FILE);
-    const lob_status st = status && summary ? add_rows(table, status, error)
-                                            : lob_fail(error, LOB_ENOMEM, "%s: out of memory", own);
-    if (st == LOB_OK) add_summary(sum, summary);
-    free(summary);
-    free(status);
+    const lob_status st = add_rows(table, own, error);
+    if (st == LOB_OK) add_summary(sum, own);
     free(own);
     return st;
 }

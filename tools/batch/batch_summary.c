@@ -6,7 +6,6 @@
 #include "volumes/version.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void lob_batch_summary_finish(lob_batch_summary *summary, double wall_s)
 {
@@ -25,10 +24,7 @@ void lob_batch_summary_finish(lob_batch_summary *summary, double wall_s)
 
 cJSON *lob_batch_summary_json(const lob_batch_summary *summary)
 {
-    const struct {
-        const char *name;
-        double value;
-    } rows[] = {
+    const lob_number rows[] = {
         {"scans",             (double)summary->scans            },
         {"resumed",           (double)summary->resumed          },
         {"left",              (double)summary->left             },
@@ -43,8 +39,7 @@ cJSON *lob_batch_summary_json(const lob_batch_summary *summary)
     cJSON *const json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "tool", "lobule");
     cJSON_AddStringToObject(json, "version", LOB_VERSION);
-    for (size_t i = 0; i < LOB_COUNT(rows); i++)
-        cJSON_AddNumberToObject(json, rows[i].name, rows[i].value);
+    lob_json_numbers(json, rows, LOB_COUNT(rows));
     cJSON *const states = cJSON_AddObjectToObject(json, "states");
     for (int i = 0; i < LOB_SCAN_STATES; i++)
         cJSON_AddNumberToObject(states, lob_scan_state_text((lob_scan_state)i),
@@ -100,12 +95,11 @@ void lob_batch_summary_print(const lob_batch_summary *summary)
     if (summary->state[LOB_SCAN_DONE] > 0) print_stages(summary);
 }
 
-lob_status lob_batch_save(lob_text *text, const char *folder, const char *name, bool force,
-                          lob_error *error)
+lob_status lob_batch_save(lob_text *text, const char *folder, const char *name, lob_error *error)
 {
     char *const path = lob_path_in(folder, name);
     text->failed = text->failed || !path;
-    const lob_status st = lob_text_save(text, path ? path : name, force, error);
+    const lob_status st = lob_text_save(text, path ? path : name, true, error);
     free(path);
     return st;
 }
@@ -119,13 +113,10 @@ lob_status lob_batch_end_write(lob_batch_table *table, const lob_batch_summary *
         return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
     lob_batch_header_add(&status);
     for (int64_t i = 0; i < table->count; i++) lob_batch_row_add(&status, &table->rows[i]);
-    LOB_TRY(lob_batch_save(&status, folder, LOB_BATCH_STATUS_FILE, true, error));
+    LOB_TRY(lob_batch_save(&status, folder, LOB_BATCH_STATUS_FILE, error));
     LOB_TRY(lob_batch_regions_write(table, folder, error));
     cJSON *const json = lob_batch_summary_json(summary);
-    char *const printed = json ? lob_json_print(json) : NULL;
-    text.failed = !printed;
-    if (printed) lob_text_add(&text, printed, strlen(printed));
-    free(printed);
+    lob_text_add_json(&text, json);
     cJSON_Delete(json);
-    return lob_batch_save(&text, folder, LOB_BATCH_SUMMARY_FILE, true, error);
+    return lob_batch_save(&text, folder, LOB_BATCH_SUMMARY_FILE, error);
 }

@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/text_rows.h"
 #include "tools/text/names.h"
+#include "tools/text/path.h"
 #include "volumes/lists.h"
 
 #include <ctype.h>
@@ -300,15 +301,18 @@ lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t
     return st;
 }
 
-lob_status lob_batch_table_read(lob_batch_table *out, const char *path, const char *advice,
+lob_status lob_batch_table_read(lob_batch_table *out, const char *folder, const char *advice,
                                 lob_error *error)
 {
-    lob_input file;
+    lob_input file = {NULL};
+    char *const path = lob_path_in(folder, LOB_BATCH_STATUS_FILE);
     *out = (lob_batch_table){NULL};
-    LOB_TRY(lob_input_open(&file, path, error));
-    const lob_status st =
-        lob_batch_table_parse(out, (const char *)file.bytes, file.size, path, advice, error);
+    lob_status st = path ? lob_input_open(&file, path, error)
+                         : lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
+    if (st == LOB_OK)
+        st = lob_batch_table_parse(out, (const char *)file.bytes, file.size, path, advice, error);
     lob_input_close(&file);
+    free(path);
     return st;
 }
 

@@ -139,7 +139,8 @@ typedef struct {
 #define LOB_BATCH_PAGE_FILE    "page.html"
 
 /*
- * Read a status table; of each scan its last row, in the order in which the scans first appear.
+ * Read a folder's status table; of each scan its last row, in the order in which the scans first
+ * appear.
  *
  *   out     out  overwritten, so it must hold nothing; empty on failure
  *   advice  in   ends the message about a file that is none; or ""
@@ -147,7 +148,7 @@ typedef struct {
  * Returns LOB_OK, LOB_ENOINPUT (there is none), LOB_EDATA (it is no status table), LOB_EIO or
  * LOB_ENOMEM.
  */
-lob_status lob_batch_table_read(lob_batch_table *out, const char *path, const char *advice,
+lob_status lob_batch_table_read(lob_batch_table *out, const char *folder, const char *advice,
                                 lob_error *error);
 
 /* The same of the bytes of such a file; path is for messages. */

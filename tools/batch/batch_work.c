@@ -277,11 +277,6 @@ static void end_scan(work *w, lob_scan *scan, lob_scan_turn turn)
     pthread_mutex_unlock(&w->lock);
 }
 
-static void begin_scan(work *w, lob_scan *scan, const lob_plan_scan *plan, bool retried)
-{
-    *scan = (lob_scan){.batch = w->batch, .plan = plan, .retried = retried};
-}
-
 /* Again with more memory, as long as there is any to be had; the row is that of the last attempt.
  */
 static int try_larger(work *w, lob_scan *scan, int units)
@@ -302,7 +297,7 @@ static int try_larger(work *w, lob_scan *scan, int units)
         }
         units = wanted;
         lob_scan_free(scan);
-        begin_scan(w, scan, plan, true);
+        *scan = (lob_scan){.batch = w->batch, .plan = plan, .retried = true};
         set_part(w, scan, units);
         const lob_scan_turn turn = lob_scan_begin(scan);
         pthread_mutex_unlock(&w->lock);
@@ -317,7 +312,7 @@ static int try_larger(work *w, lob_scan *scan, int units)
 static lob_scan_turn begin_in_turn(work *w, lob_scan *scan, const lob_plan_scan *plan, int units)
 {
     const int64_t number = w->begun++;
-    begin_scan(w, scan, plan, false);
+    *scan = (lob_scan){.batch = w->batch, .plan = plan};
     set_part(w, scan, units);
     pthread_mutex_unlock(&w->lock);
     lob_scan_look(scan);

@@ -191,7 +191,7 @@ static lob_status finish(lob_session *s, const batch_settings *set,
     if (!names) return lob_session_no_memory(s, batch->own_folder);
     for (int64_t i = 0; i < plan->count; i++)
         if (!plan->scans[i].elsewhere) names[n++] = plan->scans[i].name;
-    lob_status st = lob_batch_table_read(&table, batch->log.path, "", &s->error);
+    lob_status st = lob_batch_table_read(&table, batch->own_folder, "", &s->error);
     if (st == LOB_OK)
         st = lob_batch_end_write(&table, summary, names, n, batch->own_folder, &s->error);
     if (st == LOB_OK && strcmp(batch->own_folder, batch->folder) == 0 &&
@@ -213,8 +213,7 @@ static lob_status do_scans(lob_session *s, batch_settings *set, lob_status *wors
                           keep_waiting, s, &s->error));
     LOB_TRY(lob_batch_log_open(&batch->log, batch->own_folder, set->resume, s->force, &s->error));
     /* now nobody else is at work in the folder, and what is there may be replaced */
-    LOB_TRY(
-        lob_batch_save(&batch->recipe_text, batch->folder, LOB_BATCH_RECIPE_FILE, true, &s->error));
+    LOB_TRY(lob_batch_save(&batch->recipe_text, batch->folder, LOB_BATCH_RECIPE_FILE, &s->error));
     const lob_work_plan plan = plan_work(s, set);
     /* what commands print would come out of all scans at once; it is in the reports */
     lob_stdout_silence();
@@ -275,11 +274,8 @@ static lob_status page_again(lob_session *s, const batch_settings *set)
 {
     lob_batch_table table;
     LOB_TRY(check_alone(s, set, "page"));
-    char *const path = lob_path_in(set->words.word[0], LOB_BATCH_STATUS_FILE);
-    if (!path) return lob_session_no_memory(s, set->words.word[0]);
-    lob_status st = lob_batch_table_read(&table, path, "", &s->error);
-    free(path);
-    if (st == LOB_OK) st = lob_batch_page_write(s, set->words.word[0], &table, NULL, set->pictures);
+    LOB_TRY(lob_batch_table_read(&table, set->words.word[0], "", &s->error));
+    const lob_status st = lob_batch_page_write(s, set->words.word[0], &table, NULL, set->pictures);
     lob_batch_table_free(&table);
     return st;
 }

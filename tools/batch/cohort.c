@@ -4,7 +4,6 @@
 #include "io/file.h"
 #include "io/platform.h"
 #include "io/text_rows.h"
-#include "tools/commands/repeat/past_report.h"
 #include "tools/text/names.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"
@@ -226,6 +225,15 @@ void lob_cohort_free(lob_cohort *cohort)
 
 /* ---- reports ---- */
 
+lob_status lob_batch_report_read(lob_past_report *out, const char *folder, const lob_batch_row *row)
+{
+    *out = (lob_past_report){.json = NULL};
+    char *const path = lob_path_in(folder, row->report);
+    const lob_status st = path ? lob_past_report_read(out, path, NULL) : LOB_ENOMEM;
+    free(path);
+    return st;
+}
+
 /* Voxels that a command could as well have labelled otherwise; NaN: it does not say. */
 static double doubtful_voxels(const cJSON *report)
 {
@@ -258,12 +266,8 @@ static lob_status read_doubt(lob_cohort *out, const char *folder, const lob_batc
         const int most = lob_cohort_most_doubtful(out, i);
         lob_past_report report;
         if (most >= 0) out->doubt[i] = out->structures[most].doubt[i];
-        if (most >= 0 || row->state != LOB_SCAN_DONE || !row->report[0] || row->voxels < 1)
-            continue;
-        char *const path =
-            lob_is_from_root(row->report) ? strdup(row->report) : lob_path_in(folder, row->report);
-        const lob_status st = path ? lob_past_report_read(&report, path, NULL) : LOB_ENOMEM;
-        free(path);
+        if (most >= 0 || row->state != LOB_SCAN_DONE || row->voxels < 1) continue;
+        const lob_status st = lob_batch_report_read(&report, folder, row);
         if (st == LOB_ENOMEM) return st;
         if (st != LOB_OK) continue;
         out->doubt[i] = doubt_of(&report) / (double)row->voxels;

@@ -13,6 +13,7 @@
 #define LOB_COHORT_H
 
 #include "tools/batch/batch_table.h"
+#include "tools/commands/repeat/past_report.h"
 
 #define LOB_COHORT_FAR    3.5
 #define LOB_COHORT_FACTOR 1.25
@@ -74,6 +75,10 @@ lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const
                             size_t size, const char *name, lob_error *error);
 
 void lob_cohort_free(lob_cohort *cohort);
+
+/* Read the report of a row; out is empty on failure. Returns what lob_past_report_read does. */
+lob_status lob_batch_report_read(lob_past_report *out, const char *folder,
+                                 const lob_batch_row *row);
 
 /* The factor by which a volume may differ from the median, either way, without being far. */
 double lob_cohort_reach(const lob_spread *spread);
