@@ -65,7 +65,7 @@ typedef struct {
     int32_t count, label; /* labels; the one whose turn it is */
     uint8_t *seeds, *best, *out;
     uint16_t *share, *all; /* of what is best, of all labels together */
-    const uint16_t *own;   /* votes of the label */
+    const uint16_t *own;   /* votes of the label; NULL: none */
     const uint8_t *grey;   /* shares of grey values */
     const uint8_t *strokes, *reached;
     const float *image;
@@ -114,6 +114,11 @@ lob_status lob_carry_box(lob_carry_job *j, bool *any, lob_error *error);
  * this label. */
 lob_status lob_carry_share(lob_carry_job *j, lob_volume *out, int32_t label, const lob_volume *grid,
                            lob_error *error);
+
+/* Run a pass over the box with the votes of dense label l, which it sets; own is NULL where there
+ * are none. */
+lob_status lob_carry_each_of_label(lob_carry_job *j, lob_carry_pass *pass, int32_t l, int64_t *sums,
+                                   lob_error *error);
 
 /* Seeds: what is sure and is not contradicted, and the strokes. */
 lob_status lob_carry_seeds(lob_carry_job *j, lob_error *error);

@@ -3,6 +3,7 @@
 #include "kernels/carry/carry_job.h"
 #include "kernels/register/register.h"
 #include "kernels/scores/overlaps.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -74,24 +75,27 @@ static lob_carry_label unfound(const lob_carry_job *j, int32_t label)
 /* The labels of votes and of strokes, ascending. */
 static lob_status list_labels(lob_carry_job *j, const lob_label_set *drawn, lob_error *error)
 {
-    const lob_label_set *const voted = &j->votes.set;
-    lob_carry_label *const to = calloc((size_t)(voted->count + drawn->count), sizeof *to);
-    if (!to) return lob_fail(error, LOB_ENOMEM, "no memory left for labels");
+    lob_label_set all = {0};
+    lob_status st = lob_carry_join(&all, &j->votes.set, error);
+    if (st == LOB_OK) st = lob_carry_join(&all, drawn, error);
+    lob_carry_label *const to = calloc((size_t)all.count + 1, sizeof *to);
+    if (st == LOB_OK && !to) st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
     j->out->label = to;
-    for (int32_t a = 0, b = 0; a < voted->count || b < drawn->count;) {
-        const int32_t x = a < voted->count ? voted->values[a] : INT32_MAX;
-        const int32_t y = b < drawn->count ? drawn->values[b] : INT32_MAX;
-        const int32_t label = x < y ? x : y;
-        a += label == x;
-        b += label == y;
-        if (is_background(j, drawn, label)) continue;
-        to[j->count++] = unfound(j, label);
-    }
+    for (int32_t i = 0; st == LOB_OK && i < all.count; i++)
+        if (!is_background(j, drawn, all.values[i])) to[j->count++] = unfound(j, all.values[i]);
+    lob_label_set_free(&all);
+    LOB_TRY(st);
     j->out->label_count = j->count;
     if (j->count > LOB_CARRY_MAX_LABELS)
         return lob_fail(error, LOB_EDATA, "%d labels, and at most %d can be told apart", j->count,
                         LOB_CARRY_MAX_LABELS);
     return LOB_OK;
+}
+
+/* The label of this number, NULL where there is none. */
+static lob_carry_label *label_of(const lob_carry_job *j, int32_t label)
+{
+    return bsearch(&label, j->out->label, (size_t)j->count, sizeof *j->out->label, lob_by_int32);
 }
 
 static lob_status find_labels(lob_carry_job *j, lob_error *error)
@@ -115,19 +119,14 @@ static lob_status list_lost(lob_carry_job *j, lob_error *error)
     lob_carry_label *const to =
         st == LOB_OK ? calloc((size_t)all.count + (size_t)j->count, sizeof *to) : NULL;
     if (st == LOB_OK && !to) st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
-    int32_t n = 0, l = 0;
-    for (int32_t a = 0; st == LOB_OK && a < all.count; a++) {
-        const int32_t label = all.values[a];
-        while (l < j->count && out->label[l].label < label) to[n++] = out->label[l++];
-        if (label == j->options->background) continue;
-        if (l < j->count && out->label[l].label == label)
-            to[n++] = out->label[l++];
-        else
-            to[n++] = unfound(j, label);
-    }
+    int32_t n = 0;
+    for (int32_t l = 0; st == LOB_OK && l < j->count; l++) to[n++] = out->label[l];
+    for (int32_t a = 0; st == LOB_OK && a < all.count; a++)
+        if (all.values[a] != j->options->background && !label_of(j, all.values[a]))
+            to[n++] = unfound(j, all.values[a]);
     lob_label_set_free(&all);
-    if (st != LOB_OK) return st;
-    while (l < j->count) to[n++] = out->label[l++];
+    LOB_TRY(st);
+    qsort(to, (size_t)n, sizeof *to, lob_by_int32);
     free(out->label);
     out->label = to;
     out->label_count = n;
@@ -257,13 +256,7 @@ static lob_status judge(lob_carry_job *j, lob_volume *doubt, lob_error *error)
     pass.doubt = doubt->data;
     for (int32_t l = 1; l <= j->count; l++) {
         lob_carry_label *const label = &j->out->label[l - 1];
-        lob_volume one;
-        LOB_TRY(lob_carry_share(j, &one, label->label, &j->part, error));
-        pass.label = l;
-        pass.own = one.data;
-        const lob_status st = lob_carry_each(j, &pass, sums, error);
-        lob_segment_drop(&j->steps, &one);
-        if (st != LOB_OK) return st;
+        LOB_TRY(lob_carry_each_of_label(j, &pass, l, sums, error));
         label->voxels = sums[0];
         if (sums[0] > 0) label->share = (double)sums[1] / LOB_FUSE_ONE / (double)sums[0];
     }
@@ -296,11 +289,9 @@ static lob_status agree_with(lob_carry_job *j, const lob_volume *result, const l
                                              "an atlas", 0, &inner, error);
     lob_budget_release(&j->steps.budget, copies);
     LOB_TRY(st);
-    for (int32_t o = 0, l = 0; o < count; o++) {
-        while (l < j->count && j->out->label[l].label < overlap[o].label) l++;
-        if (l < j->count && j->out->label[l].label == overlap[o].label &&
-            lob_label_set_find(has, overlap[o].label) > 0)
-            j->out->label[l].agreement += overlap[o].dice;
+    for (int32_t o = 0; o < count; o++) {
+        lob_carry_label *const label = label_of(j, overlap[o].label);
+        if (label && lob_label_set_find(has, label->label) > 0) label->agreement += overlap[o].dice;
     }
     free(overlap);
     return LOB_OK;

@@ -128,6 +128,18 @@ lob_status lob_carry_share(lob_carry_job *j, lob_volume *out, int32_t label, con
     return lob_segment_onto(&j->steps, out, &votes, grid, LOB_RESAMPLE_LINEAR, 0, error);
 }
 
+lob_status lob_carry_each_of_label(lob_carry_job *j, lob_carry_pass *pass, int32_t l, int64_t *sums,
+                                   lob_error *error)
+{
+    lob_volume one;
+    LOB_TRY(lob_carry_share(j, &one, j->out->label[l - 1].label, &j->part, error));
+    pass->label = l;
+    pass->own = one.data;
+    const lob_status st = lob_carry_each(j, pass, sums, error);
+    lob_segment_drop(&j->steps, &one);
+    return st;
+}
+
 /* What wins at each voxel, and what all labels have together. */
 typedef struct {
     lob_volume best, share, all; /* uint8, uint16, uint16 */
@@ -158,15 +170,8 @@ static lob_status find_winners(lob_carry_job *j, winners *w, lob_error *error)
     lob_carry_pass pass = pass_of(j, LOB_CARRY_CLEAR, w);
     LOB_TRY(lob_carry_each(j, &pass, NULL, error));
     pass.kind = LOB_CARRY_WIN;
-    for (int32_t l = 1; l <= j->count; l++) {
-        lob_volume one;
-        LOB_TRY(lob_carry_share(j, &one, j->out->label[l - 1].label, &j->part, error));
-        pass.label = l;
-        pass.own = one.data;
-        const lob_status st = one.data ? lob_carry_each(j, &pass, NULL, error) : LOB_OK;
-        lob_segment_drop(&j->steps, &one);
-        if (st != LOB_OK) return st;
-    }
+    for (int32_t l = 1; l <= j->count; l++)
+        LOB_TRY(lob_carry_each_of_label(j, &pass, l, NULL, error));
     return LOB_OK;
 }
 
@@ -309,16 +314,10 @@ lob_status lob_carry_weak_seeds(lob_carry_job *j, lob_volume *seeds, lob_volume 
 lob_status lob_carry_bytes_of_votes(lob_carry_job *j, lob_volume *votes, lob_error *error)
 {
     lob_carry_pass pass = pass_of(j, LOB_CARRY_BYTES, NULL);
-    const lob_volume none = lob_volume_empty();
     LOB_TRY(lob_segment_make(&j->steps, votes, &j->part, LOB_U8, j->count, error));
     for (int32_t l = 1; l <= j->count; l++) {
-        lob_volume one = none;
-        lob_status st = lob_carry_share(j, &one, j->out->label[l - 1].label, &j->part, error);
-        pass.own = one.data;
         pass.out = (uint8_t *)votes->data + (l - 1) * pass.voxels;
-        if (st == LOB_OK) st = lob_carry_each(j, &pass, NULL, error);
-        lob_segment_drop(&j->steps, &one);
-        if (st != LOB_OK) return st;
+        LOB_TRY(lob_carry_each_of_label(j, &pass, l, NULL, error));
     }
     return LOB_OK;
 }

@@ -30,7 +30,7 @@ LOB_BOTH void lob_carry_mark(const lob_carry_pass *p, int64_t i)
 /* A label's votes change what wins, and what all have together. */
 LOB_BOTH void lob_carry_win(const lob_carry_pass *p, int64_t i)
 {
-    const int own = p->own[i], sum = p->all[i] + own;
+    const int own = p->own ? p->own[i] : 0, sum = p->all[i] + own;
     p->all[i] = (uint16_t)(sum < LOB_FUSE_ONE ? sum : (int)LOB_FUSE_ONE);
     if (own <= p->share[i]) return;
     p->best[i] = (uint8_t)p->label;

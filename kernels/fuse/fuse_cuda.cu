@@ -341,11 +341,7 @@ lob_status lob_fuse_on_cuda(lob_fuse_job *j, lob_error *error)
     lob_status st = lob_budget_alloc_at(&j->budget, device, &c.t, sizeof *c.t, error);
     if (st == LOB_OK) st = lob_budget_alloc_at(&j->budget, device, &c.work, work, error);
     if (st == LOB_OK) st = run(&c);
-    for (int a = -1; a < j->in->count; a++) {
-        lob_fuse_levels *const of = a < 0 ? &j->scan : &j->atlas[a];
-        lob_budget_free_at(&j->budget, device, of->level, j->frame.count);
-        lob_budget_free_at(&j->budget, device, of->label, j->frame.count);
-    }
+    lob_fuse_levels_free(j);
     lob_budget_free_at(&j->budget, device, c.work, work);
     lob_budget_free_at(&j->budget, device, c.t, sizeof *c.t);
     lob_device_end(device);

@@ -170,10 +170,12 @@ lob_status lob_fuse_levels_make(lob_fuse_job *j, lob_error *error)
 
 void lob_fuse_levels_free(lob_fuse_job *j)
 {
+    lob_device *const device = j->context->device;
+    const int64_t n = j->frame.count;
     for (int a = -1; a < j->in->count; a++) {
         lob_fuse_levels *const of = a < 0 ? &j->scan : &j->atlas[a];
-        lob_budget_free(&j->budget, of->level, j->frame.count, 1);
-        lob_budget_free(&j->budget, of->sum, j->frame.count, sizeof *of->sum);
-        lob_budget_free(&j->budget, of->label, j->frame.count, 1);
+        lob_budget_free_at(&j->budget, device, of->level, n);
+        lob_budget_free_at(&j->budget, device, of->sum, n * (int64_t)sizeof *of->sum);
+        lob_budget_free_at(&j->budget, device, of->label, n);
     }
 }

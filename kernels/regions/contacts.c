@@ -3,13 +3,13 @@
 #include "kernels/regions/contacts.h"
 
 #include "kernels/budget.h"
+#include "kernels/filters/pointwise_voxel.h"
 #include "kernels/pair_table.h"
 #include "kernels/regions/faces.h"
 #include "kernels/regions/regions.h"
 #include "volumes/bytes.h"
 #include "volumes/labels.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -237,24 +237,6 @@ static double stored_of(double value, const lob_volume *volume)
     return whole < type->lowest ? type->lowest : whole > type->highest ? type->highest : whole;
 }
 
-/* The largest 64-bit integers become 2^63 and 2^64 as doubles, which the integer types cannot hold.
- */
-#define PAINT(type, ctype, name, integer, low, high)                                          \
-    case type:                                                                                \
-        ((ctype *)out->data)[i] = (integer) && sizeof(ctype) == 8 && stored >= (double)(high) \
-                                      ? (ctype)(high)                                         \
-                                      : (ctype)stored;                                        \
-        break;
-
-static void put_stored(lob_volume *out, int64_t i, double stored)
-{
-    switch (out->type) {
-        LOB_TYPE_LIST(PAINT)
-    case LOB_TYPES:
-        break;
-    }
-}
-
 void lob_paint_means(lob_volume *out, const lob_label_grid *grid, const double *means, int threads)
 {
     const int64_t voxels = lob_voxels(out);
@@ -265,7 +247,8 @@ void lob_paint_means(lob_volume *out, const lob_label_grid *grid, const double *
         const int32_t label = lob_label_at(grid->labels, grid->type, v);
         for (int c = 0; c < channels; c++) {
             const double mean = label ? means[(int64_t)(label - 1) * channels + c] : NAN;
-            put_stored(out, c * voxels + v, isnan(mean) ? background : stored_of(mean, out));
+            lob_filter_store(out->data, out->type, c * voxels + v,
+                             isnan(mean) ? background : stored_of(mean, out));
         }
     }
 }

@@ -192,14 +192,10 @@ static lob_register_level fitted(const lob_register_call *c, lob_register_level 
     return level;
 }
 
+/* Costs, and behind them contrasts. */
 static int64_t cost_bytes(const lob_register_costs *k)
 {
-    return k->labels * k->points->count * (int64_t)sizeof *k->cost;
-}
-
-static int64_t contrast_bytes(const lob_register_costs *k)
-{
-    return k->points->count * (int64_t)sizeof *k->contrast;
+    return (k->labels + 1) * k->points->count * (int64_t)sizeof *k->cost;
 }
 
 static lob_status fill_costs(lob_register_costs *k, lob_register_call *c, int from)
@@ -219,15 +215,13 @@ static lob_status costs_make(lob_register_costs *k, lob_register_call *c,
         k->labels *= k->side[a];
     }
     LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &k->cost, cost_bytes(k), c->error));
-    return lob_budget_alloc_at(&c->budget, c->device, &k->contrast, contrast_bytes(k), c->error);
+    k->contrast = k->cost + k->labels * points->count;
+    return LOB_OK;
 }
 
 static void costs_free(lob_register_costs *k, lob_register_call *c)
 {
     lob_budget_free_at(&c->budget, c->device, k->cost, cost_bytes(k));
-    lob_budget_free_at(&c->budget, c->device, k->contrast, contrast_bytes(k));
-    k->cost = NULL;
-    k->contrast = NULL;
 }
 
 /* ---- measures ---- */
