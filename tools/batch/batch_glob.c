@@ -102,7 +102,7 @@ static size_t stem_length(const char *name)
 /* is_folder: of DICOM, whose name has no suffix, or of Zarr. */
 static lob_status add_image(lob_columns *out, const char *path, size_t fixed, bool is_folder)
 {
-    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
+    const char *const name = lob_name_in_path(path);
     const char *const below = name - path > (ptrdiff_t)fixed ? path + fixed : name;
     const size_t folder = name > below ? (size_t)(name - below) - 1 : 0;
     const size_t stem = is_folder && !lob_is_volume_name(name) ? strlen(name) : stem_length(name);

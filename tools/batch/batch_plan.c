@@ -2,6 +2,7 @@
 #include "tools/batch/batch_plan.h"
 
 #include "tools/batch/batch_row.h"
+#include "tools/commands/bids/bids_path.h"
 #include "tools/text/names.h"
 #include "tools/text/text.h"
 
@@ -77,11 +78,9 @@ static lob_status expand(char **out, const lob_batch_plan *plan, const lob_colum
 /* How {out} is named where nobody says it: as BIDS has it if the images are named so. */
 static void usual_output(char pattern[192], const lob_batch_plan *plan, const lob_columns *columns)
 {
-    const char *const stem = lob_columns_cell(columns, 0, "stem"), *name = plan->label;
-    char label[64] = "";
-    for (size_t n = 0; *name && *name != '.' && n + 1 < sizeof label; name++)
-        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *name))
-            label[n++] = *name, label[n] = '\0';
+    const char *const stem = lob_columns_cell(columns, 0, "stem");
+    char label[LOB_BIDS_LABEL];
+    lob_bids_label(label, plan->label);
     if (stem && strncmp(stem, "sub-", 4) == 0)
         snprintf(pattern, 192, "{dir}/{folder}/{bids}_desc-%s_dseg.nii.gz",
                  label[0] ? label : "lobule");
@@ -182,7 +181,7 @@ static lob_status fill_scan(const lob_batch_plan *plan, lob_plan_scan *scan,
 /* The name of a file without folders and suffix, or with them; malloc'ed. */
 static char *short_name(const char *path, bool whole)
 {
-    const char *const slash = strrchr(path, '/'), *const name = whole || !slash ? path : slash + 1;
+    const char *const name = whole ? path : lob_name_in_path(path);
     size_t n = strcspn(name, ":");
     if (n > 3 && strncmp(name + n - 3, ".gz", 3) == 0) n -= 3;
     size_t dot = n;

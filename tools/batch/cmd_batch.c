@@ -1,6 +1,7 @@
 /* lobule batch: a recipe over many scans, in one process or in shards. Its recipe and scans, the
  * table, the devices, the work, the end. */
 #include "io/file.h"
+#include "io/platform.h"
 #include "tools/batch/batch_page.h"
 #include "tools/batch/batch_scan.h"
 #include "tools/commands/commands.h"
@@ -27,9 +28,8 @@ typedef struct {
 /* NAME=PATTERN: a file of such a name is ./NAME=PATTERN. */
 static bool is_value(const char *word)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-    static const char others[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-";
-    return strchr(letters, word[0]) && word[0] && word[strspn(word, others)] == '=';
+    const size_t n = lob_recipe_name_length(word);
+    return n > 0 && word[n] == '=';
 }
 
 static lob_status sort_words(lob_session *s, batch_settings *set)
@@ -105,11 +105,10 @@ static lob_status read_recipe(lob_session *s, batch_settings *set)
         lob_input_close(&file);
     }
     if (!*path || batch->recipe_text.failed) return lob_session_no_memory(s, batch->folder);
-    const char *const slash = strrchr(*path, '/');
     batch->plan.recipe_path = *path;
     batch->plan.is_typed = s->line != NULL;
     batch->plan.out = set->out;
-    batch->plan.label = s->line ? "lobule" : slash ? slash + 1 : *path;
+    batch->plan.label = s->line ? "lobule" : lob_name_in_path(*path);
     return lob_recipe_parse(&batch->plan.recipe, batch->recipe_text.bytes, batch->recipe_text.size,
                             s->line ? NULL : *path, &s->error);
 }

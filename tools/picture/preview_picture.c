@@ -1,6 +1,7 @@
 /* Laying out and drawing a scan and its labels. */
 #include "tools/picture/preview_picture.h"
 
+#include "io/platform.h"
 #include "tools/options/label_list.h"
 #include "tools/picture/colours.h"
 #include "tools/picture/surface.h"
@@ -497,9 +498,8 @@ static lob_status draw_entry(lob_canvas *canvas, const layout *l, const content 
 static lob_status draw_title(lob_canvas *canvas, const layout *l, const settings *set,
                              const content *c, int y)
 {
-    const char *const slash = strrchr(set->image, '/');
     char name[300], window[80];
-    snprintf(name, sizeof name, "%s", slash ? slash + 1 : set->image);
+    snprintf(name, sizeof name, "%s", lob_name_in_path(set->image));
     snprintf(window, sizeof window, "window %.4g to %.4g", c->overlay.window[0],
              c->overlay.window[1]);
     const int wide = lob_text_width(window, l->text);

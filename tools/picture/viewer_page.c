@@ -223,20 +223,14 @@ static void scale_note(char *note, size_t size, const page *p, const content *c)
                  d.nx, d.ny, d.nz, p->factor[0], p->factor[1], p->factor[2]);
 }
 
-static const char *name_of(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static cJSON *about_json(const page *p, const content *c, const lob_preview *set)
 {
     const int64_t dims[3] = {p->dims.nx, p->dims.ny, p->dims.nz};
     char note[400];
     scale_note(note, sizeof note, p, c);
     cJSON *const about = cJSON_CreateObject();
-    cJSON_AddStringToObject(about, "image", name_of(set->image));
-    if (set->labels) cJSON_AddStringToObject(about, "segmentation", name_of(set->labels));
+    cJSON_AddStringToObject(about, "image", lob_name_in_path(set->image));
+    if (set->labels) cJSON_AddStringToObject(about, "segmentation", lob_name_in_path(set->labels));
     lob_json_integers(about, "dims", dims, 3);
     cJSON_AddItemToObject(about, "spacing_mm", cJSON_CreateDoubleArray(p->geometry.spacing_mm, 3));
     cJSON *const affine = cJSON_AddArrayToObject(about, "affine");

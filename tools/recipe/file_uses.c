@@ -16,10 +16,10 @@ static char *real_path(const char *path)
 {
     char *const there = lob_real_path(path);
     if (there) return there;
-    const char *const slash = strrchr(path, '/');
-    char *const folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    const char *const name = lob_name_in_path(path);
+    char *const folder = name > path ? strndup(path, (size_t)(name - path)) : strdup(".");
     char *const real = folder ? lob_real_path(folder) : NULL;
-    char *const made = real ? lob_path_in(real, slash ? slash + 1 : path) : strdup(path);
+    char *const made = real ? lob_path_in(real, name) : strdup(path);
     free(real);
     free(folder);
     return made;

@@ -25,6 +25,11 @@ static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 static const char letters_and_digits[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-";
 
+size_t lob_recipe_name_length(const char *text)
+{
+    return *text && strchr(letters, *text) ? strspn(text, letters_and_digits) : 0;
+}
+
 /* ---- arrays that grow ---- */
 
 /* Room for one more element. */

@@ -75,6 +75,10 @@ lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, con
 
 void lob_recipe_free(lob_recipe *recipe);
 
+/* How long the name of a placeholder is that a text begins with: letters, digits, '_' and '-', no
+ * digit or '-' first; 0: it begins with none. */
+size_t lob_recipe_name_length(const char *text);
+
 /* The index of the placeholder of a name of so many bytes; -1: there is none. */
 int lob_recipe_find_value(const lob_recipe *recipe, const char *name, size_t length);
 

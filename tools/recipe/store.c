@@ -1,6 +1,7 @@
 /* Volumes in memory under names. */
 #include "tools/recipe/store.h"
 
+#include "tools/recipe/recipe.h"
 #include "volumes/lists.h"
 #include "volumes/voxel_memory.h"
 
@@ -19,10 +20,8 @@ bool lob_is_stored_name(const char *path)
 
 bool lob_is_sound_name(const char *path)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-    static const char others[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-";
-    return path[0] == '@' && path[1] != '\0' && strchr(letters, path[1]) &&
-           path[1 + strspn(path + 1, others)] == '\0';
+    const size_t n = path[0] == '@' ? lob_recipe_name_length(path + 1) : 0;
+    return n > 0 && path[1 + n] == '\0';
 }
 
 bool lob_is_kept_file(const lob_stored *row)

@@ -2,11 +2,10 @@
 #include "tools/commands/bids/bids_images.h"
 
 #include "io/platform.h"
-#include "tools/commands/bids/bids_path.h"
 #include "tools/text/find_paths.h"
+#include "tools/text/path.h"
 #include "tools/text/text.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 /* Images that are found, and of which participants. */
@@ -46,7 +45,7 @@ static bool is_wanted(finder *f, const char *name)
 static lob_status list_image(lob_session *s, finder *f, const char *image)
 {
     const lob_bids_search *const search = f->search;
-    const char *const name = strrchr(image, '/') + 1;
+    const char *const name = lob_name_in_path(image);
     const size_t stem = strcspn(name, "."), root = strlen(search->dataset) + 1;
     size_t entities = stem;
     char *out;
@@ -77,29 +76,13 @@ static lob_status list_image(lob_session *s, finder *f, const char *image)
     return LOB_OK;
 }
 
-/* A path in which glob takes every character for itself; false where it does not fit. */
-static bool quote(char *to, size_t room, const char *path)
-{
-    for (; *path && room > 2; path++, room--) {
-        if (strchr("*?[\\", *path)) {
-            *to++ = '\\';
-            room--;
-        }
-        *to++ = *path;
-    }
-    *to = '\0';
-    return !*path;
-}
-
-static lob_status find(lob_session *s, finder *f)
+/* dataset: as a pattern of itself alone. */
+static lob_status find(lob_session *s, finder *f, const char *dataset)
 {
     static const char *const places[] = {"sub-*/*/sub-*", "sub-*/ses-*/*/sub-*"};
     static const char *const endings[] = {".nii", ".nii.gz", ".ome.zarr",
                                           ""}; /* "": a folder of DICOM */
     const lob_bids_search *const search = f->search;
-    char dataset[2 * PATH_MAX];
-    if (!quote(dataset, sizeof dataset, search->dataset))
-        return lob_fail_file(&s->error, LOB_EARG, search->dataset, "is too long for a path");
     for (size_t i = 0; i < LOB_COUNT(places) * LOB_COUNT(endings); i++) {
         char *pattern;
         if (asprintf(&pattern, "%s/%s_%s%s", dataset, places[i / LOB_COUNT(endings)],
@@ -119,7 +102,11 @@ static lob_status list_images(lob_session *s, finder *f)
 {
     const lob_bids_search *const search = f->search;
     const char *label;
-    LOB_TRY(find(s, f));
+    char *const dataset = lob_path_as_pattern(search->dataset);
+    const lob_status found =
+        dataset ? find(s, f, dataset) : lob_session_no_memory(s, search->dataset);
+    free(dataset);
+    LOB_TRY(found);
     lob_text_print(&f->text, "scan\timage\tfolder\tbids\tout\n");
     for (size_t i = 0; i < f->paths.count; i++) LOB_TRY(list_image(s, f, f->paths.paths[i]));
     for (int i = 0; (label = asked_for(search, i)); i++)

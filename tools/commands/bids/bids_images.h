@@ -2,14 +2,15 @@
 #ifndef LOB_BIDS_IMAGES_H
 #define LOB_BIDS_IMAGES_H
 
+#include "tools/commands/bids/bids_path.h"
 #include "tools/session/session.h"
 
 typedef struct {
     const char *dataset, *out;
-    const char *suffix;      /* "T1w" */
-    const char *participant; /* only this one, with or without sub-, */
-    lob_words participants;  /* and these; NULL: all */
-    char tool[64];           /* what desc- takes in the names of labels: letters and digits */
+    const char *suffix;        /* "T1w" */
+    const char *participant;   /* only this one, with or without sub-, */
+    lob_words participants;    /* and these; NULL: all */
+    char tool[LOB_BIDS_LABEL]; /* what desc- takes in the names of labels: letters and digits */
 } lob_bids_search;
 
 /* A participant's label as it was given, without sub-. */

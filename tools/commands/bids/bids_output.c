@@ -83,7 +83,7 @@ static lob_status name_labels(lob_session *s, const lob_option *out)
 static bool makes_folder(const lob_session *s, const char *path)
 {
     if (!s->renamed || strcmp(path, s->renamed) != 0) return false;
-    const char *const name = strrchr(path, '/') + 1;
+    const char *const name = lob_name_in_path(path);
     char *const folder = strndup(path, (size_t)(name - path));
     const bool is_new = folder && !lob_is_there(folder);
     free(folder);
@@ -152,7 +152,6 @@ static cJSON *uri_of(const char *path, const char *raw, const char *own)
 {
     char text[4096];
     char *const root = lob_bids_root(path);
-    const char *const name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     const char *below = path;
     if (root && strcmp(root, ".") != 0) below = path + strlen(root) + (root[1] || *root != '/');
     if (root && raw && strcmp(root, raw) == 0)
@@ -160,7 +159,7 @@ static cJSON *uri_of(const char *path, const char *raw, const char *own)
     else if (root && own && strcmp(root, own) == 0)
         snprintf(text, sizeof text, "bids::%s", below);
     else
-        snprintf(text, sizeof text, "%s", name);
+        snprintf(text, sizeof text, "%s", lob_name_in_path(path));
     free(root);
     return cJSON_CreateString(text);
 }

@@ -1,6 +1,8 @@
 /* Names and places of files in BIDS. */
 #include "tools/commands/bids/bids_path.h"
 
+#include "io/platform.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +12,13 @@ static bool starts(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static const char *name_of(const char *path)
+void lob_bids_label(char label[LOB_BIDS_LABEL], const char *name)
 {
-    const char *const slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    size_t n = 0;
+    for (; *name && *name != '.' && n + 1 < LOB_BIDS_LABEL; name++)
+        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *name))
+            label[n++] = *name;
+    label[n] = '\0';
 }
 
 /* The last folder of a path whose name starts so; NULL: none does. */
@@ -43,7 +48,7 @@ static int entity(const char *name, const char *key)
 lob_status lob_bids_labels_path(char **path, const char *root, const char *image, const char *tool,
                                 lob_error *error)
 {
-    const char *const name = name_of(image);
+    const char *const name = lob_name_in_path(image);
     const int subject = entity(name, "sub-");
     *path = NULL;
     if (subject <= 4 || name[subject] != '_')

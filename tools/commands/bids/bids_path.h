@@ -27,6 +27,11 @@ char *lob_bids_root(const char *path);
 lob_status lob_bids_labels_path(char **path, const char *root, const char *image, const char *tool,
                                 lob_error *error);
 
+enum { LOB_BIDS_LABEL = 64 };
+
+/* A label for desc- from the name of a recipe or command: its letters and digits up to a dot. */
+void lob_bids_label(char label[LOB_BIDS_LABEL], const char *name);
+
 /* Does a name end as those of label volumes do in BIDS: _dseg.nii or _dseg.nii.gz? */
 bool lob_bids_is_dseg(const char *path);
 

@@ -49,18 +49,6 @@ static void free_words(command_line *c)
     free(c->word);
 }
 
-static void name_tool(settings *set)
-{
-    const char *from = set->line ? set->line[0] : set->recipe;
-    const char *const slash = strrchr(from, '/');
-    size_t n = 0;
-    if (slash) from = slash + 1;
-    for (; *from && *from != '.' && n < 63; from++)
-        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *from))
-            set->search.tool[n++] = *from;
-    set->search.tool[n] = '\0';
-}
-
 /* ---- the batch ---- */
 
 static lob_status check(lob_session *s, void *user)
@@ -160,9 +148,10 @@ static lob_status plan(lob_session *s, void *user)
     }
     note_description(s, search->dataset);
     set->out_is_new = !lob_is_there(search->out);
-    name_tool(set);
+    const char *const from = set->line ? set->line[0] : set->recipe;
+    lob_bids_label(set->search.tool, lob_name_in_path(from));
     if (!set->search.tool[0])
-        return lob_fail_file(&s->error, LOB_EARG, set->line ? set->line[0] : set->recipe,
+        return lob_fail_file(&s->error, LOB_EARG, from,
                              "outputs take the letters and digits of its name, and it has none");
     LOB_TRY(lob_bids_manifest(s, &set->text, search));
     LOB_TRY(name_places(s, set));
