@@ -5,6 +5,7 @@
 #include "io/io.h"
 #include "io/sha256.h"
 #include "tools/report/report.h"
+#include "tools/text/path.h"
 #include "tools/text/text.h"
 #include "volumes/lists.h"
 
@@ -21,15 +22,6 @@ static bool look_at(lob_about *about, const char *path)
     if (!lob_about_path(about, path)) return false;
     return about->is_folder ? lob_folder_measure(path, &about->bytes, &about->modified_ns)
                             : about->is_file;
-}
-
-/* Size and time of a file; left as they are where there is none. */
-static void measure(lob_batch_file *file, const char *path)
-{
-    lob_about about;
-    if (!look_at(&about, path)) return;
-    file->bytes = about.bytes;
-    file->mtime_ns = about.modified_ns;
 }
 
 /* Does a path stand in a list? */
@@ -55,7 +47,10 @@ static lob_status add_file(lob_batch_files *out, char content, int line, const l
         return LOB_ENOMEM;
     }
     out->count++;
-    measure(to, file);
+    lob_about about;
+    if (!look_at(&about, file)) return LOB_OK;
+    to->bytes = about.bytes;
+    to->mtime_ns = about.modified_ns;
     return LOB_OK;
 }
 
@@ -68,10 +63,9 @@ static lob_status add_named(lob_batch_files *out, int line, const lob_line_file 
                                     [LOB_FILE_TABLE] = 't',
                                     [LOB_FILE_RECIPE] = 'o'};
     const char content = contents[named->content];
-    char *files[2] = {NULL, NULL};
-    if (!lob_line_file_is_volume(named))
-        return add_file(out, content, line, named, named->path, named->path);
-    LOB_TRY(lob_files_of(files, named->path, !named->is_output));
+    char *files[2];
+    LOB_TRY(lob_path_files(files, named->path, lob_content_is_volume(named->content),
+                           !named->is_output));
     lob_status st = add_file(out, content, line, named, named->path, files[0]);
     if (st == LOB_OK && files[1]) st = add_file(out, 'o', line, named, files[1], files[1]);
     lob_files_free(files);

@@ -6,6 +6,7 @@
 #include "io/platform.h"
 #include "tools/session/session.h"
 #include "tools/session/watcher.h"
+#include "tools/text/path.h"
 #include "volumes/lists.h"
 
 #include <stdio.h>
@@ -25,7 +26,7 @@ static const char *path_of(const lob_option *row)
 
 static bool is_volume(const lob_option *row)
 {
-    return row->content == LOB_FILE_IMAGE || row->content == LOB_FILE_LABELS;
+    return lob_content_is_volume(row->content);
 }
 
 /* Does an output have a name, that of a file or of a volume in memory? */
@@ -38,15 +39,6 @@ static bool is_named(const lob_option *row)
 static bool makes_file(const lob_session *s, const lob_option *row)
 {
     return is_named(row) && !lob_session_is_stored(s, path_of(row));
-}
-
-/* The files that a path stands for. */
-static lob_status files_of(char *files[2], const char *path, bool of_volume, bool reading)
-{
-    files[1] = NULL;
-    if (of_volume) return lob_files_of(files, path, reading);
-    files[0] = strdup(path);
-    return files[0] ? LOB_OK : LOB_ENOMEM;
 }
 
 /* Does a store, which an output replaces as a whole, hold what a path leads to? */
@@ -66,8 +58,8 @@ lob_status lob_paths_touch(bool *touch, const char *path, bool is_of_volume, con
                            bool used_is_of_volume, bool reading)
 {
     char *made[2] = {NULL, NULL}, *there[2] = {NULL, NULL};
-    lob_status st = files_of(made, path, is_of_volume, false);
-    if (st == LOB_OK) st = files_of(there, used, used_is_of_volume, reading);
+    lob_status st = lob_path_files(made, path, is_of_volume, false);
+    if (st == LOB_OK) st = lob_path_files(there, used, used_is_of_volume, reading);
     *touch = false;
     for (int i = 0; i < 4 && st == LOB_OK; i++) {
         const char *const a = made[i / 2], *const b = there[i % 2];
@@ -137,7 +129,7 @@ static lob_status check_file(lob_session *s, const lob_option *row)
 static lob_status is_there(bool *there, const lob_option *row)
 {
     char *files[2];
-    LOB_TRY(files_of(files, path_of(row), is_volume(row), false));
+    LOB_TRY(lob_path_files(files, path_of(row), is_volume(row), false));
     *there = true;
     for (int k = 0; k < 2; k++)
         if (files[k] && !lob_is_there(files[k])) *there = false;

@@ -8,6 +8,7 @@
 #include "tools/inout/outputs.h"
 #include "tools/session/host.h"
 #include "tools/session/watcher.h"
+#include "tools/text/path.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -100,9 +101,8 @@ int64_t lob_session_voxels(const lob_session *s)
     int64_t most = 0;
     if (strcmp(s->device.backend, "auto") != 0) return INT64_MAX;
     for (const lob_option *row = NULL; (row = lob_option_next(s->table, 2, row));) {
-        const bool is_volume = row->content == LOB_FILE_IMAGE || row->content == LOB_FILE_LABELS;
         const char *path;
-        if (!is_volume || !lob_option_reads(row)) continue;
+        if (!lob_content_is_volume(row->content) || !lob_option_reads(row)) continue;
         for (int k = 0; (path = lob_option_path(row, k)); k++) {
             const int64_t voxels = voxels_of(s, path);
             if (voxels > most) most = voxels;
@@ -185,13 +185,6 @@ lob_status lob_session_check_volume(lob_session *s, const lob_volume *volume, co
     return lob_check_volume(volume, path, &s->error);
 }
 
-/* The files that a path stands for; false without memory. */
-static bool files_of(char *files[2], const char *path, bool is_volume)
-{
-    if (is_volume) return lob_files_of(files, path, false) == LOB_OK;
-    return (files[0] = strdup(path)) != NULL;
-}
-
 lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char *path,
                             lob_make_fn *make, void *user)
 {
@@ -200,7 +193,8 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
     LOB_TRY(lob_watch_writing(s, path));
     LOB_TRY(lob_session_reserve_output(s));
     lob_session_output output = {.path = strdup(path), .is_new = true};
-    const bool named = output.path && files_of(output.files, path, volume != NULL);
+    const bool named =
+        output.path && lob_path_files(output.files, path, volume != NULL, false) == LOB_OK;
     for (int k = 0; k < 2; k++)
         if (output.files[k] && lob_is_there(output.files[k])) output.is_new = false;
     const lob_status st = named ? make(s, path, user) : lob_session_no_memory(s, path);

@@ -57,11 +57,6 @@ static bool is_output(const lob_option *row)
     return row->kind == LOB_OPT_OUTPUT;
 }
 
-static bool is_volume(const lob_option *row)
-{
-    return row->content == LOB_FILE_IMAGE || row->content == LOB_FILE_LABELS;
-}
-
 /* The element for a row whose variable holds this text, "" for not given. */
 static const char *element_of(const lob_option *row, const char *value)
 {
@@ -79,7 +74,7 @@ static const char *element_of(const lob_option *row, const char *value)
     case LOB_OPT_INPUT:
     case LOB_OPT_INPUTS:
     case LOB_OPT_OUTPUT:
-        return is_volume(row) ? "image" : "file";
+        return lob_content_is_volume(row->content) ? "image" : "file";
     default:
         return "string";
     }

@@ -54,6 +54,11 @@ typedef enum {
     LOB_FILE_RECIPE
 } lob_file_content;
 
+static inline bool lob_content_is_volume(lob_file_content content)
+{
+    return content == LOB_FILE_IMAGE || content == LOB_FILE_LABELS;
+}
+
 /* A length in mm, or how much of space a region takes in mm3; both also in voxels. */
 typedef struct {
     double value;

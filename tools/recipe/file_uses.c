@@ -49,10 +49,10 @@ static lob_file_use *use_of(lob_file_uses *uses, const char *path)
 lob_status lob_file_uses_of(lob_file_use *use[2], lob_file_uses *uses, const char *path,
                             bool is_volume, bool reading)
 {
-    char *files[2] = {NULL, NULL};
+    char *files[2];
     use[0] = use[1] = NULL;
-    if (is_volume) LOB_TRY(lob_files_of(files, path, reading));
-    use[0] = use_of(uses, is_volume ? files[0] : path);
+    LOB_TRY(lob_path_files(files, path, is_volume, reading));
+    use[0] = use_of(uses, files[0]);
     if (files[1]) use[1] = use_of(uses, files[1]);
     const bool found = use[0] && (!files[1] || use[1]);
     lob_files_free(files);

@@ -61,7 +61,7 @@ static lob_status check_stored_output(lob_recipe_job *job, int i, const char *na
 static lob_status check_is_there(lob_recipe_job *job, const lob_line_file *file)
 {
     lob_error *const error = &job->run->error;
-    if (!lob_line_file_is_volume(file)) {
+    if (!lob_content_is_volume(file->content)) {
         lob_input in;
         const lob_status st = lob_input_open(&in, file->path, error);
         if (st == LOB_OK) lob_input_close(&in);
@@ -115,8 +115,8 @@ static lob_status check_file(lob_recipe_job *job, lob_file_uses *uses, int i,
 {
     lob_file_use *use[2];
     bool made = false;
-    if (lob_file_uses_of(use, uses, file->path, lob_line_file_is_volume(file), !file->is_output) !=
-        LOB_OK)
+    if (lob_file_uses_of(use, uses, file->path, lob_content_is_volume(file->content),
+                         !file->is_output) != LOB_OK)
         return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
     for (int k = 0; k < 2 && use[k]; k++) {
         LOB_TRY(check_use(job, i, file, use[k]));
@@ -184,7 +184,8 @@ static lob_status note_second_reads(lob_recipe_job *job)
     for (int i = 0; i < job->line_count; i++)
         for (int f = 0; f < job->lines[i].line.file_count && fits; f++, number++) {
             const lob_line_file *const file = &job->lines[i].line.files[f];
-            if (file->is_output || !lob_line_file_is_volume(file) || lob_is_stored_name(file->path))
+            if (file->is_output || !lob_content_is_volume(file->content) ||
+                lob_is_stored_name(file->path))
                 continue;
             const int64_t *const first = lob_names_add(&seen, file->path, number);
             lob_stored *row = first ? lob_store_find(&job->store, file->path) : NULL;

@@ -41,14 +41,13 @@ static void begin(lob_session *s)
 
 static lob_status check_stored(lob_session *s, const lob_option *row, const char *path)
 {
-    const bool volume = row->content == LOB_FILE_IMAGE || row->content == LOB_FILE_LABELS;
     if (!lob_is_stored_name(path)) return LOB_OK;
     if (!lob_is_sound_name(path))
         return lob_fail(&s->error, LOB_EARG,
                         "%s: a volume in memory is named '@', a letter, then letters, digits, '_' "
                         "and '-'; a file of this name is ./%s",
                         path, path);
-    if (!volume)
+    if (!lob_content_is_volume(row->content))
         return lob_fail(&s->error, LOB_EARG,
                         "%s%s %s: only volumes can be in memory; name a file, as ./%s",
                         row->operand ? "" : "--", row->name, path, path);

@@ -35,11 +35,6 @@ typedef struct {
     cJSON *report; /* of the line; NULL when it was only checked, or the recipe has no report */
 } lob_line;
 
-static inline bool lob_line_file_is_volume(const lob_line_file *file)
-{
-    return file->content == LOB_FILE_IMAGE || file->content == LOB_FILE_LABELS;
-}
-
 /* Is it a file, not a volume in memory or standard output? */
 static inline bool lob_line_file_is_on_disk(const lob_line_file *file)
 {

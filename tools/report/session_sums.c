@@ -3,6 +3,7 @@
 
 #include "tools/report/report.h"
 #include "tools/session/session.h"
+#include "tools/text/path.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +31,7 @@ void lob_sums_begin(lob_session *s, const char *path, bool is_volume, bool is_in
     if (!wanted || s->sums >= LOB_SESSION_SUMS) return;
     lob_session_sum *const sum = &s->sum[s->sums];
     *sum = (lob_session_sum){.path = path};
-    if (is_volume && lob_files_of(sum->files, path, is_input) != LOB_OK) return;
-    if (!is_volume && !(sum->files[0] = strdup(path))) return;
+    if (lob_path_files(sum->files, path, is_volume, is_input) != LOB_OK) return;
     for (int k = 0; k < 2; k++)
         if (sum->files[k]) sum->of[k] = lob_sha256_begin(sum->files[k]);
     s->sums++;

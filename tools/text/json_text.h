@@ -7,6 +7,7 @@
 #include <cjson/cJSON.h>
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /*
  * A JSON value as text, which the caller frees; NULL where there is no memory. Strings of files, as
@@ -24,6 +25,9 @@ void lob_text_add_json(lob_text *text, const cJSON *value);
  * steer a terminal come out as '?' there. Returns LOB_OK or LOB_ENOMEM.
  */
 lob_status lob_json_put(const cJSON *object, bool json, lob_error *error);
+
+/* Print text of a file, which must not steer the terminal: '?' for characters that could. */
+void lob_print_safely(FILE *to, const char *text);
 
 /* Numbers of a report by their names. */
 typedef struct {

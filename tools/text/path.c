@@ -1,6 +1,7 @@
 /* Joining and relating paths, making folders. */
 #include "tools/text/path.h"
 
+#include "io/io.h"
 #include "io/platform.h"
 
 #include <errno.h>
@@ -44,6 +45,14 @@ char *lob_path_relative(const char *to, const char *from)
     free(there);
     free(here);
     return path;
+}
+
+lob_status lob_path_files(char *files[2], const char *path, bool is_volume, bool reading)
+{
+    if (is_volume) return lob_files_of(files, path, reading);
+    files[0] = strdup(path);
+    files[1] = NULL;
+    return files[0] ? LOB_OK : LOB_ENOMEM;
 }
 
 bool lob_make_folders(const char *path)

@@ -2,6 +2,8 @@
 #ifndef LOB_PATH_H
 #define LOB_PATH_H
 
+#include "volumes/status.h"
+
 #include <stdbool.h>
 
 /* The path folder/name, malloc'ed; NULL without memory. */
@@ -13,6 +15,10 @@ char *lob_path_relative(const char *to, const char *from);
 
 /* A pattern of glob(3) that only this path matches; malloc'ed, NULL without memory. */
 char *lob_path_as_pattern(const char *path);
+
+/* The files that a path stands for: of a volume as lob_files_of has them, else itself alone.
+ * Returns LOB_OK or LOB_ENOMEM; free with lob_files_free. */
+lob_status lob_path_files(char *files[2], const char *path, bool is_volume, bool reading);
 
 /* Make the folders on the way to a file; false where that fails. */
 bool lob_make_folders(const char *path);

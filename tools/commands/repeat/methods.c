@@ -2,7 +2,7 @@
 #include "tools/commands/repeat/methods.h"
 
 #include "io/platform.h"
-#include "volumes/utf8.h"
+#include "tools/text/json_text.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -310,19 +310,6 @@ static bool is_file(const lob_past_report *report, const char *key, const char *
     return value[0] == '@';
 }
 
-/* Text of a report must not steer the terminal. */
-static void put(FILE *to, const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c;) {
-        const size_t n = lob_utf8_length(c);
-        if (n > 1)
-            fwrite(c, 1, n, to);
-        else
-            fputc(n == 0 || *c < ' ' || *c == 127 ? '?' : *c, to);
-        c += n ? n : 1;
-    }
-}
-
 /* An option in words, after "(" or ", ". *told counts them. */
 static void tell_option(const teller *t, int *told, const char *key, const char *value)
 {
@@ -335,12 +322,12 @@ static void tell_option(const teller *t, int *told, const char *key, const char 
     const char *const hole = words ? strstr(words, "%s") : NULL;
     if (words) {
         fprintf(t->to, "%.*s", (int)(hole ? hole - words : (ptrdiff_t)strlen(words)), words);
-        if (hole && value) put(t->to, value);
+        if (hole && value) lob_print_safely(t->to, value);
         if (hole) fputs(hole + 2, t->to);
         return;
     }
     for (const char *c = key; *c; c++) fputc(*c == '_' ? ' ' : *c, t->to);
-    if (value) fputc(' ', t->to), put(t->to, value);
+    if (value) fputc(' ', t->to), lob_print_safely(t->to, value);
 }
 
 /* A value as the report has it; of a flag whether it was given. */
@@ -419,7 +406,8 @@ static void tell_line(teller *t, const lob_past_line *line)
     if (known)
         fputs(sentences[i].sentence, t->to);
     else
-        fputs("The command ", t->to), put(t->to, line->command), fputs(" was run", t->to);
+        fputs("The command ", t->to), lob_print_safely(t->to, line->command),
+            fputs(" was run", t->to);
     cite(t, line);
     tell_options(t, line, known ? sentences[i].deciding : none);
     fputc('.', t->to);
@@ -428,7 +416,7 @@ static void tell_line(teller *t, const lob_past_line *line)
 static void tell(teller *t)
 {
     fputs("Image processing was done with Lobule ", t->to);
-    put(t->to, t->report->version);
+    lob_print_safely(t->to, t->report->version);
     fputc('.', t->to);
     for (int i = 0; i < t->report->line_count; i++) tell_line(t, &t->report->lines[i]);
     fputs(" Options that are not named had the defaults of this version. Results are the same "

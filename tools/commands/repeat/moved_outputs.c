@@ -5,6 +5,7 @@
 #include "io/platform.h"
 #include "tools/commands/repeat/past_report.h"
 #include "tools/inout/outputs.h"
+#include "tools/text/path.h"
 #include "volumes/lists.h"
 
 #include <errno.h>
@@ -29,10 +30,8 @@ static lob_status no_memory(const mover *m)
  * "cells.h5:/labels". */
 static lob_status file_length(size_t *length, const char *path, bool of_volume)
 {
-    char *files[2] = {NULL, NULL};
-    *length = strlen(path);
-    if (!of_volume) return LOB_OK;
-    LOB_TRY(lob_files_of(files, path, false));
+    char *files[2];
+    LOB_TRY(lob_path_files(files, path, of_volume, false));
     *length = strlen(files[0]);
     lob_files_free(files);
     return LOB_OK;
@@ -51,7 +50,7 @@ static lob_status meets(bool *touch, const lob_moves *moves, const char *path, b
 static lob_status new_name(char **out, const mover *m, const lob_line_file *file)
 {
     size_t length;
-    LOB_TRY(file_length(&length, file->path, lob_line_file_is_volume(file)));
+    LOB_TRY(file_length(&length, file->path, lob_content_is_volume(file->content)));
     size_t last = length;
     while (last > 0 && file->path[last - 1] != '/') last--;
     const char *const name = file->path + last;
@@ -62,7 +61,8 @@ static lob_status new_name(char **out, const mover *m, const lob_line_file *file
         const int made = n == 1 ? asprintf(out, "%s/%s", m->folder, name)
                                 : asprintf(out, "%s/%d/%s", m->folder, n, name);
         if (made < 0) *out = NULL;
-        if (made < 0 || meets(&touch, m->moves, *out, lob_line_file_is_volume(file)) != LOB_OK) {
+        if (made < 0 ||
+            meets(&touch, m->moves, *out, lob_content_is_volume(file->content)) != LOB_OK) {
             free(*out);
             return LOB_ENOMEM;
         }
@@ -77,8 +77,7 @@ static lob_status move_output(mover *m, const lob_line_file *file, const char **
     /* a report's words have ./ before a name that would be an option */
     const int bare = strncmp(file->path, "./-", 3) == 0 ? 2 : 0;
     lob_moved moved = {.from = strdup(file->path + bare),
-                       .is_volume = lob_line_file_is_volume(file),
-                       .is_report = strcmp(file->option, "report") == 0};
+                       .is_volume = lob_content_is_volume(file->content)};
     if (!moved.from || new_name(&moved.to, m, file) != LOB_OK) {
         free(moved.from);
         return no_memory(m);
@@ -97,8 +96,8 @@ static lob_status follow_input(const mover *m, const lob_line_file *file, char *
         bool touch;
         size_t old_length, new_length;
         if (lob_paths_touch(&touch, made->from, made->is_volume, file->path,
-                            lob_line_file_is_volume(file), false) != LOB_OK ||
-            file_length(&old_length, file->path, lob_line_file_is_volume(file)) != LOB_OK ||
+                            lob_content_is_volume(file->content), false) != LOB_OK ||
+            file_length(&old_length, file->path, lob_content_is_volume(file->content)) != LOB_OK ||
             file_length(&new_length, made->to, made->is_volume) != LOB_OK)
             return no_memory(m);
         if (!touch) continue;

@@ -9,7 +9,7 @@
 typedef struct {
     char *from; /* as it was typed */
     char *to;   /* absolute */
-    bool is_volume, is_report;
+    bool is_volume;
 } lob_moved;
 
 typedef struct {

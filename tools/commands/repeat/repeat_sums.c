@@ -1,6 +1,7 @@
 /* Checksums of a report against those of files: what was read, and what comes out again. */
 #include "io/io.h"
 #include "tools/commands/repeat/repetition.h"
+#include "tools/text/path.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,8 @@ typedef char sums[2][LOB_SHA256_TEXT];
 /* The SHA-256 of a path's files; empty where one cannot be read. */
 static lob_status sum_files(sums out, const char *path, bool of_volume, bool reading)
 {
-    char *files[2] = {NULL, NULL};
-    if (of_volume)
-        LOB_TRY(lob_files_of(files, path, reading));
-    else if (!(files[0] = strdup(path)))
-        return LOB_ENOMEM;
+    char *files[2];
+    LOB_TRY(lob_path_files(files, path, of_volume, reading));
     for (int k = 0; k < 2; k++) {
         out[k][0] = '\0';
         if (files[k]) lob_sha256_end(lob_sha256_begin(files[k]), out[k]);
