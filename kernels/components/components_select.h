@@ -18,6 +18,12 @@ lob_component_rule lob_component_rule_of(const lob_volume *image,
 /* Whether sizes decide which components remain or how they are numbered. */
 bool lob_components_selects(const lob_components_options *options);
 
+/* The neighbours by which holes are connected, beside those of components: by faces, or by all. */
+static inline int lob_components_around(int neighbours)
+{
+    return neighbours == 4 ? 8 : neighbours == 8 ? 4 : neighbours == 6 ? 26 : 6;
+}
+
 /* Whether the output has the array member. */
 bool lob_components_lists_members(const lob_components_options *options);
 

@@ -115,18 +115,8 @@ static void clamp_block(const lob_filter_image *out, const lob_filter_image *in,
 static void cast_block(const lob_filter_image *out, const lob_filter_image *in,
                        const lob_filter_pass *pass, int64_t first, int64_t n)
 {
-    const bool scaled = pass->slope != 1.0 || pass->inter != 0.0;
-    const bool wide = (in->type == LOB_U64 || in->type == LOB_I64) && !scaled;
-    for (int64_t i = first; i < first + n; i++) {
-        if (wide) {
-            lob_filter_store_wide(out->data, out->type, i, ((const uint64_t *)in->data)[i],
-                                  in->type == LOB_I64);
-            continue;
-        }
-        const double stored = lob_filter_load(in->data, in->type, i);
-        lob_filter_store(out->data, out->type, i,
-                         scaled ? pass->slope * stored + pass->inter : stored);
-    }
+    for (int64_t i = first; i < first + n; i++)
+        lob_filter_cast(out, in, pass->slope, pass->inter, i);
 }
 
 void lob_pointwise_run(const lob_filter_image *out, const lob_filter_image *in,

@@ -89,21 +89,8 @@ static __global__ void __launch_bounds__(POINT_THREADS) clamp_kernel(point_param
 
 static __global__ void __launch_bounds__(POINT_THREADS) cast_kernel(point_params p)
 {
-    const bool scaled = p.pass.slope != 1.0 || p.pass.inter != 0.0;
-    const bool wide = (p.in.type == LOB_U64 || p.in.type == LOB_I64) && !scaled;
-    for (int64_t i = grid_first(); i < p.items; i += grid_step()) {
-        if (wide) {
-            lob_filter_store_wide(p.out.data, p.out.type, i, ((const uint64_t *)p.in.data)[i],
-                                  p.in.type == LOB_I64);
-            continue;
-        }
-        double value = lob_filter_load(p.in.data, p.in.type, i);
-        if (scaled) {
-            value = p.pass.slope * value;
-            value = value + p.pass.inter;
-        }
-        lob_filter_store(p.out.data, p.out.type, i, value);
-    }
+    for (int64_t i = grid_first(); i < p.items; i += grid_step())
+        lob_filter_cast(&p.out, &p.in, p.pass.slope, p.pass.inter, i);
 }
 
 static lob_status clamp_pass(lob_device *device, const point_params &p, lob_error *error)

@@ -126,6 +126,25 @@ LOB_BOTH void lob_filter_store_wide(void *data, lob_type type, int64_t i, uint64
 #undef STORE
 }
 
+/* Voxel i cast from type to type, and scaled: through a double, but 64-bit integers that are not
+ * scaled exactly. */
+LOB_BOTH void lob_filter_cast(const lob_filter_image *out, const lob_filter_image *in, double slope,
+                              double inter, int64_t i)
+{
+    const bool scaled = slope != 1.0 || inter != 0.0;
+    if (!scaled && (in->type == LOB_U64 || in->type == LOB_I64)) {
+        lob_filter_store_wide(out->data, out->type, i, ((const uint64_t *)in->data)[i],
+                              in->type == LOB_I64);
+        return;
+    }
+    double value = lob_filter_load(in->data, in->type, i);
+    if (scaled) {
+        value = slope * value;
+        value = value + inter;
+    }
+    lob_filter_store(out->data, out->type, i, value);
+}
+
 LOB_END_DECLS
 
 #endif

@@ -126,21 +126,14 @@ bool lob_selection_take(lob_selection *s, const uint64_t *counts, const double *
     return true;
 }
 
-/* The inverse of lob_ordered_key. */
-static double value_of_key(uint64_t key, lob_type type, int bits)
+#define VALUE(type, ctype, name, integer, lowest, highest) \
+    case type:                                             \
+        return (double)lob_value_of_key_##ctype(key);
+
+static double value_of_key(uint64_t key, lob_type type)
 {
-    const uint64_t top = UINT64_C(1) << (bits - 1), all = top | (top - 1);
-    if (type == LOB_F32 || type == LOB_F64) {
-        const uint64_t raw = key & top ? key ^ top : ~key & all;
-        const uint32_t raw_f = (uint32_t)raw;
-        double value;
-        float value_f;
-        memcpy(&value, &raw, sizeof value);
-        memcpy(&value_f, &raw_f, sizeof value_f);
-        return type == LOB_F32 ? (double)value_f : value;
-    }
-    if (lob_type_of(type)->lowest >= 0) return (double)key;
-    return key & top ? (double)(key ^ top) : -(double)(top - key);
+    LOB_TYPE_SWITCH(type, VALUE)
+    return 0.0;
 }
 
 void lob_selection_end(double *values, const lob_selection *s, int count, double slope,
@@ -149,7 +142,7 @@ void lob_selection_end(double *values, const lob_selection *s, int count, double
     for (int i = 0; i < count; i++) {
         double v[2];
         for (int k = 0; k < 2; k++)
-            v[k] = slope * value_of_key(s->prefix[s->of[2 * i + k]], s->type, s->key_bits) + inter;
+            v[k] = slope * value_of_key(s->prefix[s->of[2 * i + k]], s->type) + inter;
         /* As numpy: from the nearer end, so that a result lies between its ends. */
         const double apart = v[1] - v[0], part = s->part[i];
         values[i] = part >= 0.5 ? v[1] - apart * (1 - part) : v[0] + apart * part;

@@ -11,6 +11,7 @@
 /*
  * lob_ordered_key_uint8_t(value) and so on: unsigned numbers of the type's bits, in the order of
  * the values. 0.0 and -0.0 have one key, because which of the two was met must not show.
+ * lob_value_of_key_uint8_t(key) and so on: back; that of ~0, which no real number has, is NaN.
  */
 #define LOB_ORDERED_KEY(type, ctype, name, integer, lowest, highest)            \
     LOB_BOTH uint64_t lob_ordered_key_##ctype(ctype value)                      \
@@ -22,6 +23,16 @@
         value = (ctype)(value + 0); /* -0.0 becomes 0.0 */                      \
         memcpy(&bits, &value, sizeof value);                                    \
         return bits & top ? ~bits & all : bits | top;                           \
+    }                                                                           \
+    LOB_BOTH ctype lob_value_of_key_##ctype(uint64_t key)                       \
+    {                                                                           \
+        const uint64_t top = UINT64_C(1) << (8 * sizeof(ctype) - 1);            \
+        const uint64_t bits = integer     ? key ^ ((lowest) < 0 ? top : 0)      \
+                              : key & top ? key ^ top                           \
+                                          : ~key;                               \
+        ctype value;                                                            \
+        memcpy(&value, &bits, sizeof value);                                    \
+        return value;                                                           \
     }
 LOB_TYPE_LIST(LOB_ORDERED_KEY)
 #undef LOB_ORDERED_KEY

@@ -4,17 +4,17 @@
  */
 #include "kernels/backend_cuda.h"
 #include "kernels/device/arena.cuh"
+#include "kernels/device/cuda_calls.cuh"
+#include "kernels/device/device_image.cuh"
+#include "kernels/device/grid.cuh"
+#include "kernels/histogram/histogram_voxel.h"
 #include "kernels/merge/basins_parts.h"
-#include "kernels/regions/regions_values_cuda.cuh"
 #include "volumes/labels.h"
 
 #include <stdlib.h>
 
 namespace lob::basins
 {
-
-using regions::ordered_key;
-using regions::value_of_key;
 
 enum { THREADS = 256, PROBES = 64, SLOTS_OF_LABEL = 16, FEWEST_SLOTS = 1 << 12 };
 
@@ -70,7 +70,7 @@ static __device__ void see_face(const params &s, int32_t p, double value, int64_
     if (!saddle)
         *s.full = 1;
     else if (isfinite(value) && isfinite(other))
-        lower(saddle, ordered_key(value > other ? value : other));
+        lower(saddle, lob_ordered_key_double(value > other ? value : other));
 }
 
 static __global__ void __launch_bounds__(THREADS) see_kernel(params s)
@@ -80,7 +80,7 @@ static __global__ void __launch_bounds__(THREADS) see_kernel(params s)
         if (label == 0) continue;
         const double value = value_of(s, i);
         const int64_t row = i / s.dims.nx;
-        lower(&s.bottom[label], ordered_key(isfinite(value) ? value : (double)INFINITY));
+        lower(&s.bottom[label], lob_ordered_key_double(isfinite(value) ? value : (double)INFINITY));
         if (i % s.dims.nx + 1 < s.dims.nx) see_face(s, label, value, i + 1);
         if (row % s.dims.ny + 1 < s.dims.ny) see_face(s, label, value, i + s.dims.nx);
         if (row + s.dims.ny < s.dims.ny * s.dims.nz)
@@ -91,7 +91,7 @@ static __global__ void __launch_bounds__(THREADS) see_kernel(params s)
 static __global__ void __launch_bounds__(THREADS) clear_kernel(params s)
 {
     for (int64_t i = grid_first(); i <= (int64_t)s.mask; i += grid_step())
-        s.slots[i] = {0, ordered_key((double)INFINITY)};
+        s.slots[i] = {0, lob_ordered_key_double((double)INFINITY)};
 }
 
 /* A call. */
@@ -145,14 +145,14 @@ static lob_status fetch(job *j, int64_t *count)
     for (int64_t i = 0; i < bottoms; i++) {
         u64 key;
         memcpy(&key, &j->bottom[i], sizeof key);
-        j->bottom[i] = value_of_key(key);
+        j->bottom[i] = lob_value_of_key_double(key);
     }
     static_assert(sizeof(slot) == sizeof(lob_saddle), "one takes the place of the other");
     *count = 0;
     for (int64_t i = 0; i < slots; i++) {
         const slot at = j->slots[i];
         if (at.pair == 0) continue;
-        const lob_saddle found = {value_of_key(at.saddle), (int32_t)(at.pair >> 32),
+        const lob_saddle found = {lob_value_of_key_double(at.saddle), (int32_t)(at.pair >> 32),
                                   (int32_t)(uint32_t)at.pair};
         memcpy(&j->slots[(*count)++], &found, sizeof found);
     }

@@ -44,8 +44,8 @@ static __global__ void __launch_bounds__(ROW_THREADS) finish_kernel(finish_param
         if (!f.sums) continue;
         const value_sums v = f.sums[i];
         lob_region_values *values = (lob_region_values *)&f.sums[i];
-        values->lowest = v.data ? value_of_key(v.lowest) : 0;
-        values->highest = v.data ? value_of_key(v.highest) : 0;
+        values->lowest = v.data ? lob_value_of_key_double(v.lowest) : 0;
+        values->highest = v.data ? lob_value_of_key_double(v.highest) : 0;
         if (v.data > 1ull << LOB_REGION_DATA_BITS) atomicMin(f.overfull, (u64)i);
     }
 }

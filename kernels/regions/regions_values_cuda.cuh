@@ -7,12 +7,12 @@
 #define LOB_REGIONS_VALUES_CUDA_CUH
 
 #include "kernels/device/grid.cuh"
+#include "kernels/histogram/histogram_voxel.h"
 #include "kernels/levels/levels_cuda.cuh"
 #include "kernels/regions/regions.h"
 #include "kernels/regions/regions_voxel.h"
 
 #include <stddef.h>
-#include <string.h>
 
 namespace lob::regions
 {
@@ -33,22 +33,6 @@ typedef struct {
     lob_device_levels levels;
 } region_intensities;
 
-/* Doubles as unsigned numbers in the same order, -0.0 as 0.0. */
-static __device__ inline u64 ordered_key(double value)
-{
-    const u64 bits = (u64)__double_as_longlong(value + 0.0);
-    return bits >> 63 ? ~bits : bits | 1ull << 63;
-}
-
-/* ~0, which no value has: NaN. */
-static __host__ __device__ inline double value_of_key(u64 key)
-{
-    const u64 bits = key >> 63 ? key & ~(1ull << 63) : ~key;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static __device__ inline void clear_values(value_sums *v)
 {
     v->data = v->fine = v->square[0] = v->square[1] = v->highest = 0;
@@ -62,7 +46,7 @@ static __device__ inline void add_value(value_sums *v, const region_intensities 
     const uint32_t fine = m.levels.exact
                               ? (uint32_t)(lob_stored_bits(&m.image, voxel) - m.levels.low_bits)
                               : lob_fine_mapped(stored, m.levels.low, m.levels.per_unit);
-    const u64 square = (u64)fine * fine, key = ordered_key(stored);
+    const u64 square = (u64)fine * fine, key = lob_ordered_key_double(stored);
     v->data++;
     v->fine += fine;
     v->square[0] += (uint32_t)square;

@@ -90,8 +90,8 @@ static lob_status find_ends(lob_register_range *r, lob_register_call *c,
     uint64_t numbers[LOB_REGISTER_NUMBERS];
     const lob_register_pass pass = {.kind = LOB_REGISTER_ENDS, .n = v->voxels, .values = *v};
     LOB_TRY(c->loops->pass(numbers, c, &pass));
-    *r = (lob_register_range){lob_register_of_key(~numbers[0]), lob_register_of_key(numbers[1]),
-                              (int64_t)numbers[2]};
+    *r = (lob_register_range){lob_value_of_key_double(~numbers[0]),
+                              lob_value_of_key_double(numbers[1]), (int64_t)numbers[2]};
     return LOB_OK;
 }
 

@@ -4,26 +4,10 @@
 #define LOB_REGISTER_PASS_H
 
 #include "kernels/filters/pointwise_voxel.h"
+#include "kernels/histogram/histogram_voxel.h"
 #include "kernels/register/register_voxel.h"
 
 LOB_BEGIN_DECLS
-
-/* A whole number in the order of doubles that are no NaN; 0 and -0 have one. */
-LOB_BOTH uint64_t lob_register_key_of(double value)
-{
-    uint64_t bits;
-    value += 0.0;
-    memcpy(&bits, &value, sizeof bits);
-    return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
-}
-
-LOB_BOTH double lob_register_of_key(uint64_t key)
-{
-    const uint64_t bits = key >> 63 ? key & ~((uint64_t)1 << 63) : ~key;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 LOB_BOTH void lob_register_most(uint64_t *most, uint64_t value)
 {
@@ -40,8 +24,8 @@ LOB_BOTH void lob_register_at(lob_register_kind kind, const lob_register_pass *p
     case LOB_REGISTER_ENDS: {
         const double value = lob_filter_load(p->values.data, p->values.type, i);
         if (!isfinite(value)) break;
-        lob_register_most(&numbers[0], ~lob_register_key_of(value));
-        lob_register_most(&numbers[1], lob_register_key_of(value));
+        lob_register_most(&numbers[0], ~lob_ordered_key_double(value));
+        lob_register_most(&numbers[1], lob_ordered_key_double(value));
         numbers[2]++;
         break;
     }
@@ -70,7 +54,7 @@ LOB_BOTH void lob_register_at(lob_register_kind kind, const lob_register_pass *p
         for (int a = 0; a < 3; a++) p->mm[a * p->n + i] = u[a];
         break;
     case LOB_REGISTER_EXTENT:
-        lob_register_most(&numbers[0], lob_register_key_of(lob_register_square(p->mm, p->n, i)));
+        lob_register_most(&numbers[0], lob_ordered_key_double(lob_register_square(p->mm, p->n, i)));
         numbers[2] += lob_register_folds(p->mm, p->dims, &p->worlds.here, i);
         break;
     case LOB_REGISTER_KINDS:

@@ -489,7 +489,7 @@ static lob_status fill_field(lob_field *out, lob_register_call *c, lob_register_
         st = lob_device_download(c->device, out->mm, pass.mm, bytes, c->error);
     if (travels) lob_budget_free_at(&c->budget, c->device, pass.mm, bytes);
     c->stats.folded = (double)numbers[2] / (double)pass.n;
-    c->stats.most_mm = sqrt(lob_register_of_key(numbers[0]));
+    c->stats.most_mm = sqrt(lob_value_of_key_double(numbers[0]));
     return st;
 }
 

@@ -48,7 +48,7 @@ TEST(random_images)
         const double naive = denoise_reference_noise(&in, &call);
         if (!(fabs(found - naive) <= 1e-12 * naive))
             fail_msg("%s: noise %.17g, not %.17g", c.shape, found, naive);
-        if (noise == 0) noise = found, estimated += found > 0;
+        if (noise == 0) noise = c.denoise.noise = found, estimated += found > 0;
         denoise_reference(want, &in, &call, noise);
         for (int threads = 1; threads <= 3; threads += 2) {
             assert_ok(denoise(got, &c, threads));
@@ -83,6 +83,10 @@ TEST(noise_goes_and_edges_stay)
         for (int k = 0; k < 12; k++) sum += random_double(&random);
         in[i] = (float)((i % N < N / 2 ? 0 : 10) + sum);
     }
+    const lob_filter_image image = image_of(&c.image);
+    const lob_filter_call call = call_of(&c);
+    lob_budget budget = {.who = "filters"};
+    assert_ok(lob_denoise_noise_cpu(&c.denoise.noise, &image, &call, THREADS(2), &budget, NULL));
     assert_ok(denoise(out, &c, 2));
     double before = 0, after = 0;
     for (int i = 0; i < N * N * N; i++) {

@@ -4,6 +4,7 @@
  */
 #include "kernels/components/label/holes.h"
 
+#include "kernels/components/components_select.h"
 #include "kernels/pair_table.h"
 
 #include <omp.h>
@@ -159,7 +160,7 @@ static lob_status search_holes(lob_run_table *holes, hole_search *search, const 
 lob_status lob_components_holes(lob_run_table *holes, const lob_run_table *labels, bool removed,
                                 const double share[2], lob_error *error)
 {
-    const int n = labels->neighbours, threads = labels->threads;
+    const int threads = labels->threads;
     const int64_t row_runs = labels->max_row_runs;
     lob_budget *budget = labels->budget;
     hole_search search = {.labels = labels, .removed = removed, .error = error};
@@ -167,10 +168,7 @@ lob_status lob_components_holes(lob_run_table *holes, const lob_run_table *label
         search.along[a] = a != labels->slice_axis && lob_side(labels->dims, a) > 1;
     *holes = (lob_run_table){.dims = labels->dims,
                              .join = LOB_JOIN_ANY,
-                             .neighbours = n == 4   ? 8
-                                           : n == 8 ? 4
-                                           : n == 6 ? 26
-                                                    : 6,
+                             .neighbours = lob_components_around(labels->neighbours),
                              .slice_axis = labels->slice_axis,
                              .threads = threads,
                              .budget = budget,

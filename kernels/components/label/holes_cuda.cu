@@ -178,20 +178,13 @@ static lob_status count_faces(call *c, holes_params *h, lob_error *error)
                            error);
 }
 
-/* What surrounds a component is joined where components are not: by faces, or by all. */
-static int neighbours_of_holes(const lob_components_options *o)
-{
-    if (o->slice_axis >= 0) return o->neighbours == 8 ? 4 : 8;
-    return o->neighbours == 6 ? 26 : 6;
-}
-
 lob_status fill_holes(call *c, void *labels, lob_type type, lob_error *error)
 {
     holes_params h = {};
     const lob_dims dims = c->in->image->dims;
     c->component_bytes = sizeof *h.best + 3 * sizeof *h.lowest;
-    LOB_TRY(
-        plan_join(c, dims, neighbours_of_holes(c->options), c->options->slice_axis, false, error));
+    LOB_TRY(plan_join(c, dims, lob_components_around(c->options->neighbours),
+                      c->options->slice_axis, false, error));
     LOB_TRY(allocate_join(c, error));
     LOB_TRY(find_background(c, labels, type, error));
     LOB_TRY(join_pieces(c, error));

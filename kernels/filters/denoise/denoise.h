@@ -36,12 +36,11 @@ lob_filter_reach lob_denoise_reach;
 
 /*
  * The step. call->step->noise is the standard deviation of the noise, in the units of the values
- * after call->before; 0: it is estimated as below.
+ * after call->before; with 0 the step changes nothing but NaN and infinite voxels.
  *
  *   out  out  float32, the dims and channels of in
  *
- * Working memory: a tile for each thread, and 4 bytes a voxel where noise is estimated. Returns
- * LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
+ * Working memory: a tile for each thread. Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_filter_run lob_denoise_cpu;
 
@@ -51,7 +50,7 @@ lob_filter_run lob_denoise_cpu;
  * axes of a patch (pseudo-residuals: Gasser, Sroka and Jennen-Steinmetz, Biometrika 1986). Voxels
  * at the border of the volume, beside what is no data, or exactly equal to that mean do not count:
  * backgrounds set to 0 hold no noise. Of several channels the root of the mean square; 0 where no
- * voxel counts. With 0 the step changes nothing but NaN and infinite voxels.
+ * voxel counts. Working memory: 4 bytes a voxel.
  */
 lob_status lob_denoise_noise_cpu(double *noise, const lob_filter_image *in,
                                  const lob_filter_call *call, const lob_context *context,

@@ -267,15 +267,13 @@ lob_status lob_denoise_cpu(const lob_filter_image *out, const lob_filter_image *
                            const lob_filter_call *call, const lob_context *context,
                            lob_budget *budget, lob_error *error)
 {
-    double noise = call->step->noise;
     tile *tiles = NULL;
-    if (noise == 0) LOB_TRY(lob_denoise_noise_cpu(&noise, in, call, context, budget, error));
     const lob_dims dims = in->dims;
     const work w = {
         .out = out,
         .in = in,
         .call = call,
-        .rule = lob_denoise_rule_of(call, dims, noise),
+        .rule = lob_denoise_rule_of(call, dims),
         .tiles = {(dims.nx + TX - 1) / TX, (dims.ny + TY - 1) / TY, (dims.nz + TZ - 1) / TZ}
     };
     const int64_t count = w.tiles[0] * w.tiles[1] * w.tiles[2] * in->channels;

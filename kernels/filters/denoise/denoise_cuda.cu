@@ -356,8 +356,8 @@ static int64_t items_of(const lob_filter_image *in)
 
 int64_t denoise_bytes(const lob_filter_image *in, const lob_filter_call *call)
 {
-    const int64_t items = items_of(in), noise = denoise_noise_bytes(in, call);
-    return call->step->noise == 0 && noise > items ? noise : items;
+    (void)call;
+    return items_of(in);
 }
 
 lob_status denoise(lob_device *device, const lob_filter_image *out, const lob_filter_image *in,
@@ -365,21 +365,19 @@ lob_status denoise(lob_device *device, const lob_filter_image *out, const lob_fi
 {
     const lob_dims dims = in->dims;
     denoise_params p = {};
-    double noise = call->step->noise;
-    if (noise == 0) LOB_TRY(denoise_noise(device, &noise, in, call, work, error));
     p.in = *in;
     p.out = (float *)out->data;
     p.mask = call->mask;
     p.before = call->before;
     p.after = call->after;
-    p.rule = lob_denoise_rule_of(call, dims, noise);
+    p.rule = lob_denoise_rule_of(call, dims);
     const int *patch = p.rule.patch;
     p.whole = p.rule.scale[(1 + 2 * patch[0]) * (1 + 2 * patch[1]) * (1 + 2 * patch[2])];
     p.tiles_x = (dims.nx + TX - 1) / TX;
     p.tiles_y = (dims.ny + TY - 1) / TY;
     p.tiles_z = (dims.nz + TZ - 1) / TZ;
     p.items = items_of(in);
-    p.incomplete = (uint8_t *)work; /* what was there for the noise is not needed any more */
+    p.incomplete = (uint8_t *)work;
     const bool cube = patch[0] && patch[1] && patch[2];
     LOB_TRY(lob_device_enter(device, error));
     LOB_TRY((cube ? launch<true, true> : launch<true, false>)(device, p, error));

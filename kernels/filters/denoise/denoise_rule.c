@@ -29,8 +29,9 @@ static void find_radii(int search[3], int patch[3], const lob_filter_call *call,
     }
 }
 
-lob_denoise_rule lob_denoise_rule_of(const lob_filter_call *call, lob_dims dims, double noise)
+lob_denoise_rule lob_denoise_rule_of(const lob_filter_call *call, lob_dims dims)
 {
+    const double noise = call->step->noise;
     const lob_edge edge = call->options->edge;
     lob_denoise_rule rule = {
         .edge = edge == LOB_EDGE_RENORMALISE || edge == LOB_EDGE_CONSTANT ? LOB_EDGE_MIRROR : edge};

@@ -22,7 +22,7 @@ typedef struct {
     lob_edge edge;                      /* nearest, reflect, mirror or wrap */
 } lob_denoise_rule;
 
-lob_denoise_rule lob_denoise_rule_of(const lob_filter_call *call, lob_dims dims, double noise);
+lob_denoise_rule lob_denoise_rule_of(const lob_filter_call *call, lob_dims dims);
 
 /* The root of a weight, by itself because loops with it alone become vector code; NaN gives 0. */
 LOB_BOTH float lob_denoise_root(float sum, float scale)
