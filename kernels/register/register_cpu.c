@@ -1,5 +1,5 @@
 /* The loops of a registration on the CPU that have no file of their own. */
-#include "kernels/register/register_pass.h"
+#include "kernels/register/register_voxel.h"
 
 static lob_status pass(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call *c,
                        const lob_register_pass *p)
@@ -22,13 +22,13 @@ static lob_status pass(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call
 }
 
 static lob_status bins(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
-                       const lob_register_values *v, const lob_register_range *r)
+                       const lob_register_pass *p)
 {
     memset(bin, 0, LOB_REGISTER_BINS * sizeof *bin);
 #pragma omp parallel for schedule(static) num_threads(c->context->threads) \
     reduction(+ : bin[ : LOB_REGISTER_BINS])
-    for (int64_t i = 0; i < v->voxels; i++) {
-        const int at = lob_register_bin(lob_filter_load(v->data, v->type, i), r);
+    for (int64_t i = 0; i < p->n; i++) {
+        const int at = lob_register_bin(lob_filter_load(p->data, p->type, i), &p->range);
         if (at >= 0) bin[at]++;
     }
     return LOB_OK;

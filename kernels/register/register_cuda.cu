@@ -1,7 +1,7 @@
 /* The loops of a registration on a GPU. */
 #include "kernels/device/cuda_calls.cuh"
 #include "kernels/device/grid.cuh"
-#include "kernels/register/register_pass.h"
+#include "kernels/register/register_voxel.h"
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -29,7 +29,7 @@ static lob_status sums_of(u64 *out, int64_t numbers, void (*kernel)(P), P s, int
 
 struct pass_params {
     lob_register_pass pass;
-    u64 *sums; /* the pass's numbers */
+    u64 *sums; /* the pass's numbers; of bins */
 };
 
 template <lob_register_kind KIND> static __global__ void pass_kernel(pass_params s)
@@ -64,19 +64,14 @@ static lob_status pass(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call
     return sums_of((u64 *)numbers, LOB_REGISTER_NUMBERS, kernels[p->kind], s, p->n, name, c);
 }
 
-struct bins_params {
-    lob_register_values from;
-    lob_register_range range;
-    u64 *sums;
-};
-
-static __global__ void bins_kernel(bins_params s)
+static __global__ void bins_kernel(pass_params s)
 {
+    const lob_register_pass &p = s.pass;
     __shared__ uint32_t bin[LOB_REGISTER_BINS];
     for (int b = (int)threadIdx.x; b < LOB_REGISTER_BINS; b += (int)blockDim.x) bin[b] = 0;
     __syncthreads();
-    for (int64_t i = grid_first(); i < s.from.voxels; i += grid_step()) {
-        const int at = lob_register_bin(lob_filter_load(s.from.data, s.from.type, i), &s.range);
+    for (int64_t i = grid_first(); i < p.n; i += grid_step()) {
+        const int at = lob_register_bin(lob_filter_load(p.data, p.type, i), &p.range);
         if (at >= 0) atomicAdd(&bin[at], 1u);
     }
     __syncthreads();
@@ -85,10 +80,10 @@ static __global__ void bins_kernel(bins_params s)
 }
 
 static lob_status bins(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
-                       const lob_register_values *v, const lob_register_range *r)
+                       const lob_register_pass *p)
 {
-    const bins_params s = {*v, *r, nullptr};
-    return sums_of((u64 *)bin, LOB_REGISTER_BINS, bins_kernel, s, v->voxels, "bins", c);
+    const pass_params s = {*p, nullptr};
+    return sums_of((u64 *)bin, LOB_REGISTER_BINS, bins_kernel, s, p->n, "bins", c);
 }
 
 /* ---- costs ---- */

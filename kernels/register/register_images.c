@@ -2,7 +2,7 @@
 #include "kernels/arrays.h"
 #include "kernels/backend_cuda.h"
 #include "kernels/device/device.h"
-#include "kernels/register/register_pass.h"
+#include "kernels/register/register_voxel.h"
 
 /* ---- affines ---- */
 
@@ -67,15 +67,15 @@ void lob_register_grid(lob_dims *dims, lob_geometry *geometry, const lob_volume 
 
 enum { ROUNDS = 3 };
 
-/* Narrow a range to the bins that hold the lowest and the highest thousandth of all values; `below`
- * of them lie outside of it already. */
-static lob_status narrow(lob_register_range *r, lob_register_call *c, int64_t below[2],
-                         const lob_register_values *v)
+/* Narrow the range to the bins that hold the lowest and the highest thousandth of all values;
+ * `below` of them lie outside of it already. */
+static lob_status narrow(lob_register_call *c, lob_register_pass *p, int64_t below[2])
 {
+    lob_register_range *const r = &p->range;
     int64_t bin[LOB_REGISTER_BINS];
     const double width = lob_register_width(r), cut = (double)r->count / 1000.0;
     if (!(width > 0.0) || !isfinite(width)) return LOB_OK;
-    LOB_TRY(c->loops->bins(bin, c, v, r));
+    LOB_TRY(c->loops->bins(bin, c, p));
     int first = 0, last = LOB_REGISTER_BINS - 1;
     while (first < last && (double)(below[0] + bin[first]) <= cut) below[0] += bin[first++];
     while (last > first && (double)(below[1] + bin[last]) <= cut) below[1] += bin[last--];
@@ -83,30 +83,23 @@ static lob_status narrow(lob_register_range *r, lob_register_call *c, int64_t be
     return LOB_OK;
 }
 
-/* Ends and number of the finite values; of none the ends mean nothing. */
-static lob_status find_ends(lob_register_range *r, lob_register_call *c,
-                            const lob_register_values *v)
-{
-    uint64_t numbers[LOB_REGISTER_NUMBERS];
-    const lob_register_pass pass = {.kind = LOB_REGISTER_ENDS, .n = v->voxels, .values = *v};
-    LOB_TRY(c->loops->pass(numbers, c, &pass));
-    *r = (lob_register_range){lob_value_of_key_double(~numbers[0]),
-                              lob_value_of_key_double(numbers[1]), (int64_t)numbers[2]};
-    return LOB_OK;
-}
-
 /* The values that become the lowest and highest level. */
-static lob_status find_range(lob_register_range *r, lob_register_call *c,
-                             const lob_register_values *v, const char *name)
+static lob_status find_range(lob_register_call *c, lob_register_pass *p, const char *name)
 {
+    lob_register_range *const r = &p->range;
+    uint64_t numbers[LOB_REGISTER_NUMBERS];
     int64_t below[2] = {0, 0};
-    LOB_TRY(find_ends(r, c, v));
-    if (r->count == 0)
+    p->kind = LOB_REGISTER_ENDS;
+    LOB_TRY(c->loops->pass(numbers, c, p));
+    const lob_register_range ends = {lob_value_of_key_double(~numbers[0]),
+                                     lob_value_of_key_double(numbers[1]), (int64_t)numbers[2]};
+    if (ends.count == 0)
         return lob_fail(c->error, LOB_EDATA, "the %s scan has no finite value", name);
-    if (!(r->high > r->low))
-        return lob_fail(c->error, LOB_EDATA, "the %s scan holds one value alone, %g", name, r->low);
-    const lob_register_range ends = *r;
-    for (int k = 0; k < ROUNDS; k++) LOB_TRY(narrow(r, c, below, v));
+    if (!(ends.high > ends.low))
+        return lob_fail(c->error, LOB_EDATA, "the %s scan holds one value alone, %g", name,
+                        ends.low);
+    *r = ends;
+    for (int k = 0; k < ROUNDS; k++) LOB_TRY(narrow(c, p, below));
     if (r->low < ends.low) r->low = ends.low;
     if (r->high > ends.high) r->high = ends.high;
     /* Nearly all voxels have one value: then the others are what there is to see. */
@@ -136,13 +129,10 @@ static lob_status make_levels(lob_register_image *image, lob_register_call *c,
     void *data;
     LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &data, bytes, c->error));
     lob_register_pass pass = {
-        .kind = LOB_REGISTER_LEVELS,
-        .n = image->voxels,
-        .values = {data, type, image->voxels},
-        .level = image->level
-    };
+        .n = image->voxels, .data = data, .type = type, .level = image->level};
     lob_status st = resample(data, c, *in);
-    if (st == LOB_OK) st = find_range(&pass.range, c, &pass.values, name);
+    if (st == LOB_OK) st = find_range(c, &pass, name);
+    pass.kind = LOB_REGISTER_LEVELS;
     if (st == LOB_OK) st = c->loops->pass(NULL, c, &pass);
     lob_budget_free_at(&c->budget, c->device, data, bytes);
     return st;

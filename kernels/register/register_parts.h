@@ -29,13 +29,6 @@ typedef struct {
     double m[3][4];
 } lob_register_affine;
 
-/* Stored values of a scan on a grid, where the call is. */
-typedef struct {
-    const void *data;
-    lob_type type;
-    int64_t voxels;
-} lob_register_values;
-
 enum { LOB_REGISTER_BINS = 4096 }; /* of equal width, of a range */
 
 typedef struct {
@@ -179,7 +172,7 @@ typedef struct {
     lob_register_affine here, there; /* voxels of the grid to the world, and after the affine */
 } lob_register_worlds;
 
-/* What is done at each voxel or point by itself: register_pass.h. */
+/* What is done at each voxel or point by itself: lob_register_at. */
 typedef enum {
     LOB_REGISTER_ENDS,
     LOB_REGISTER_LEVELS,
@@ -196,8 +189,9 @@ enum { LOB_REGISTER_MAXIMA = 2, LOB_REGISTER_NUMBERS = 4 };
 
 typedef struct {
     lob_register_kind kind;
-    int64_t n; /* voxels or points */
-    lob_register_values values;
+    int64_t n;        /* voxels or points */
+    const void *data; /* stored values of a scan on a grid */
+    lob_type type;
     lob_register_range range;
     int16_t *level;
     lob_register_image moving;
@@ -217,9 +211,9 @@ struct lob_register_loops {
     /* numbers: in ordinary memory; NULL: the pass has none. */
     lob_status (*pass)(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call *c,
                        const lob_register_pass *pass);
-    /* How many values lie in each bin of a range; in ordinary memory. */
+    /* How many values lie in each bin of the range; in ordinary memory. */
     lob_status (*bins)(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
-                       const lob_register_values *v, const lob_register_range *r);
+                       const lob_register_pass *pass);
     /* Words of an image: of each voxel, 12 distances between patches around it, six levels each in
      * 5 bits; c->no_data of those without data. Beyond its border an image goes on as there.
      * radius: of patches, and how far from the voxel they are. Takes 28 bytes a voxel, on a GPU 48.

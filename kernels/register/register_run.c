@@ -2,7 +2,7 @@
 #include "kernels/arrays.h"
 #include "kernels/device/device.h"
 #include "kernels/progress.h"
-#include "kernels/register/register_pass.h"
+#include "kernels/register/register_voxel.h"
 
 #include <stdlib.h>
 

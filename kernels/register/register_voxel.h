@@ -2,10 +2,9 @@
 #ifndef LOB_REGISTER_VOXEL_H
 #define LOB_REGISTER_VOXEL_H
 
+#include "kernels/filters/pointwise_voxel.h"
+#include "kernels/histogram/histogram_voxel.h"
 #include "kernels/register/register_parts.h"
-#include "volumes/both.h"
-
-#include <math.h>
 
 LOB_BEGIN_DECLS
 
@@ -120,17 +119,17 @@ enum { LOB_REGISTER_FRACTIONS = 256 }; /* of a voxel, in which positions between
 
 /* The level of voxel i through an affine; a position outside takes that of the nearest voxel, and
  * the flag. */
-LOB_BOTH int16_t lob_register_moved(const lob_register_image *from, lob_dims dims,
-                                    const lob_register_affine *affine, int64_t i)
+LOB_BOTH int16_t lob_register_moved(const lob_register_pass *pass, int64_t i)
 {
+    const lob_register_image *const from = &pass->moving;
     const int64_t parts = LOB_REGISTER_FRACTIONS;
     int64_t low[3], high[3], part[3], stride = 1;
     double here[3];
     int16_t flag = 0;
     int64_t sum = 0;
-    lob_register_voxel(here, dims, i);
+    lob_register_voxel(here, pass->dims, i);
     for (int a = 0; a < 3; a++) {
-        const double *const m = affine->m[a];
+        const double *const m = pass->affine.m[a];
         const int64_t side = lob_side(from->dims, a);
         double p = m[0] * here[0] + m[1] * here[1] + m[2] * here[2] + m[3];
         if (!(p >= -0.5 && p <= (double)side - 0.5)) flag = LOB_REGISTER_NONE;
@@ -324,27 +323,26 @@ LOB_BOTH float lob_register_beside(int32_t low, int32_t mid, int32_t high)
 
 /* The bits in which voxel i of the fixed scan and that to which displacements lead differ; -1: it
  * does not count. */
-LOB_BOTH int lob_register_bits_at(const uint64_t *from, const uint64_t *to, const uint8_t *mask,
-                                  uint64_t no_data, lob_dims dims, const lob_register_points *p,
-                                  int64_t i)
+LOB_BOTH int lob_register_bits_at(const lob_register_pass *p, int64_t i)
 {
+    const lob_dims dims = p->dims;
     const int64_t at[3] = {i % dims.nx, i / dims.nx % dims.ny, i / dims.nx / dims.ny};
     int64_t there[3];
-    if (mask && !mask[i]) return -1;
-    lob_register_displaced(there, p, dims, at);
-    const uint64_t a = from[i], b = to[lob_register_index(dims, there)];
-    return a == no_data || b == no_data ? -1 : lob_register_bits(a, b);
+    if (p->mask && !p->mask[i]) return -1;
+    lob_register_displaced(there, &p->points[0], dims, at);
+    const uint64_t a = p->words[0][i], b = p->words[1][lob_register_index(dims, there)];
+    return a == p->no_data || b == p->no_data ? -1 : lob_register_bits(a, b);
 }
 
 /* The displacement of voxel i in mm, of displacements in voxels before the affine. */
-LOB_BOTH void lob_register_field_voxel(float mm[3], const lob_register_points *p, lob_dims dims,
-                                       const lob_register_worlds *worlds, int64_t i)
+LOB_BOTH void lob_register_field_voxel(float mm[3], const lob_register_pass *p, int64_t i)
 {
+    const lob_register_worlds *const worlds = &p->worlds;
     double at[3];
-    lob_register_voxel(at, dims, i);
+    lob_register_voxel(at, p->dims, i);
     const float where[3] = {(float)at[0], (float)at[1], (float)at[2]};
     float u[3] = {0, 0, 0};
-    if (p->count > 0) lob_register_points_at(u, p, where);
+    if (p->points[0].count > 0) lob_register_points_at(u, &p->points[0], where);
     for (int a = 0; a < 3; a++) {
         double here = worlds->here.m[a][3], there = worlds->there.m[a][3];
         for (int b = 0; b < 3; b++) {
@@ -357,18 +355,17 @@ LOB_BOTH void lob_register_field_voxel(float mm[3], const lob_register_points *p
 
 /* Where x + displacement turns its surroundings inside out: the determinant of its differences to
  * the next voxel along each axis is not above 0. */
-LOB_BOTH bool lob_register_folds(const float *mm, lob_dims dims, const lob_register_affine *world,
-                                 int64_t i)
+LOB_BOTH bool lob_register_folds(const lob_register_pass *p, int64_t i)
 {
+    const lob_dims dims = p->dims;
     const int64_t stride[3] = {1, dims.nx, dims.nx * dims.ny};
-    const int64_t voxels = stride[2] * dims.nz;
     double at[3], m[2][3][3], det[2];
     lob_register_voxel(at, dims, i);
     for (int a = 0; a < 3; a++) {
         const bool next = at[a] + 1.0 < (double)lob_side(dims, a);
         for (int r = 0; r < 3; r++) {
-            const float *const u = mm + r * voxels + i;
-            m[1][r][a] = world->m[r][a];
+            const float *const u = p->mm + r * p->n + i;
+            m[1][r][a] = p->worlds.here.m[r][a];
             m[0][r][a] = m[1][r][a] + (next ? (double)(u[stride[a]] - u[0]) : 0.0);
         }
     }
@@ -380,11 +377,64 @@ LOB_BOTH bool lob_register_folds(const float *mm, lob_dims dims, const lob_regis
 }
 
 /* The square of the displacement of voxel i. */
-LOB_BOTH double lob_register_square(const float *mm, int64_t voxels, int64_t i)
+LOB_BOTH double lob_register_square(const lob_register_pass *p, int64_t i)
 {
     double square = 0.0;
-    for (int a = 0; a < 3; a++) square += (double)mm[a * voxels + i] * (double)mm[a * voxels + i];
+    for (int a = 0; a < 3; a++) square += (double)p->mm[a * p->n + i] * (double)p->mm[a * p->n + i];
     return square;
+}
+
+/* ---- passes ---- */
+
+LOB_BOTH void lob_register_most(uint64_t *most, uint64_t value)
+{
+    *most = value > *most ? value : *most;
+}
+
+/* numbers: from 0 on, LOB_REGISTER_MAXIMA of which the largest counts, then sums. kind: p->kind, as
+ * a constant where that makes kernels of their own. */
+LOB_BOTH void lob_register_at(lob_register_kind kind, const lob_register_pass *p, int64_t i,
+                              uint64_t numbers[LOB_REGISTER_NUMBERS])
+{
+    float u[3];
+    switch (kind) {
+    case LOB_REGISTER_ENDS: {
+        const double value = lob_filter_load(p->data, p->type, i);
+        if (!isfinite(value)) break;
+        lob_register_most(&numbers[0], ~lob_ordered_key_double(value));
+        lob_register_most(&numbers[1], lob_ordered_key_double(value));
+        numbers[2]++;
+        break;
+    }
+    case LOB_REGISTER_LEVELS:
+        p->level[i] = lob_register_level_of(lob_filter_load(p->data, p->type, i), &p->range);
+        break;
+    case LOB_REGISTER_MOVE:
+        p->level[i] = lob_register_moved(p, i);
+        break;
+    case LOB_REGISTER_HALVE: {
+        const int64_t count = p->n / 2, k = i / count;
+        lob_register_point_halved(u, &p->points[k], &p->points[!k], i % count);
+        for (int a = 0; a < 3; a++) p->next[(k * 3 + a) * count + i % count] = u[a];
+        break;
+    }
+    case LOB_REGISTER_BITS: {
+        const int bits = lob_register_bits_at(p, i);
+        numbers[2] += bits < 0 ? 0 : (uint64_t)bits;
+        numbers[3] += bits >= 0;
+        break;
+    }
+    case LOB_REGISTER_FIELD:
+        lob_register_field_voxel(u, p, i);
+        for (int a = 0; a < 3; a++) p->mm[a * p->n + i] = u[a];
+        break;
+    case LOB_REGISTER_EXTENT:
+        lob_register_most(&numbers[0], lob_ordered_key_double(lob_register_square(p, i)));
+        numbers[2] += lob_register_folds(p, i);
+        break;
+    case LOB_REGISTER_KINDS:
+        break;
+    }
 }
 
 LOB_END_DECLS
