@@ -233,7 +233,7 @@ static lob_status convert_slabs(lob_session *s, work *w, lob_write_options optio
     const bool change = changes(set, &w->slabs->volume);
     const lob_type type = change ? (lob_type)set->type : w->slabs->volume.type;
     const size_t each = lob_type_of(type)->bytes;
-    lob_volume made = change ? lob_slabs_like(w->slabs, type) : w->slabs->volume;
+    lob_volume made = change ? lob_grid_header(&w->slabs->volume, type) : w->slabs->volume;
     if (lob_grid_is_stated(&set->stated)) {
         made.header = (lob_header){.bytes = NULL}; /* it stays the input's */
         lob_grid_state(&made, &set->stated);

@@ -176,7 +176,7 @@ static lob_status filter_slabs(lob_session *s, in_slabs *all)
     all->filter.sent = (int64_t)lob_type_of(w->type)->bytes;
     LOB_TRY(lob_slab_filter_begin(s, &all->filter, 0));
     if (all->slabs->plan > 0) return LOB_OK;
-    const lob_volume made = lob_slabs_like(all->slabs, w->type);
+    const lob_volume made = lob_grid_header(&all->slabs->volume, w->type);
     LOB_TRY(lob_slabs_begin(s, all->slabs, &made, 0, set->out, lob_write_defaults()));
     LOB_TRY(lob_slabs_each(s, all->slabs, filter_slab, all));
     lob_filter_note_steps(&w->one, &in);

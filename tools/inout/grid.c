@@ -181,6 +181,30 @@ lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set
     return LOB_OK;
 }
 
+lob_status lob_grid_read_labels(lob_session *s, lob_volume *out, const char *path,
+                                const lob_volume *image, const char *image_path)
+{
+    lob_label_set labels = {0};
+    LOB_TRY(lob_grid_read(s, out, path, image, image_path));
+    const int64_t stored = lob_voxel_bytes(out);
+    LOB_TRY(lob_labels_dense(out, &labels, path, &s->error));
+    const lob_status st = lob_labels_restore(out, &labels);
+    lob_label_set_free(&labels);
+    lob_session_give(s, stored - lob_voxel_bytes(out));
+    return st == LOB_OK ? st : lob_session_no_memory(s, path);
+}
+
+lob_volume lob_grid_header(const lob_volume *like, lob_type type)
+{
+    lob_volume made = *like;
+    made.type = type;
+    made.slope = 1.0;
+    made.inter = 0.0;
+    made.frames = 1;
+    made.frame = 0;
+    return made;
+}
+
 lob_status lob_grid_make(lob_session *s, lob_volume *out, const lob_volume *like, lob_type type,
                          int channels, const char *path)
 {

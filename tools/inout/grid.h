@@ -48,6 +48,10 @@ lob_status lob_grid_match_labels(lob_session *s, lob_volume *volume, const char 
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path);
 
+/* lob_grid_read of labels with their own numbers, in a type of lob_label_type. */
+lob_status lob_grid_read_labels(lob_session *s, lob_volume *out, const char *path,
+                                const lob_volume *image, const char *image_path);
+
 /* LOB_OK if a volume has one channel, else LOB_EDATA. */
 lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const char *path);
 
@@ -58,6 +62,10 @@ lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set
  * LOB_OK or LOB_ENOMEM. */
 lob_status lob_grid_make(lob_session *s, lob_volume *out, const lob_volume *like, lob_type type,
                          int channels, const char *path);
+
+/* The volume without scaling, of one frame and this type; what it points to is still the other's.
+ */
+lob_volume lob_grid_header(const lob_volume *like, lob_type type);
 
 /* Free a volume that has been read, and give its memory back. */
 void lob_grid_drop(lob_session *s, lob_volume *volume);

@@ -274,17 +274,6 @@ lob_status lob_slabs_each(lob_session *s, lob_slabs *w, lob_slab_work *work, voi
 
 /* ---- writing ---- */
 
-lob_volume lob_slabs_like(const lob_slabs *w, lob_type type)
-{
-    lob_volume made = w->volume;
-    made.type = type;
-    made.slope = 1.0;
-    made.inter = 0.0;
-    made.frames = 1;
-    made.frame = 0;
-    return made;
-}
-
 lob_status lob_slabs_begin(lob_session *s, lob_slabs *w, const lob_volume *made, int64_t largest,
                            const char *path, lob_write_options options)
 {
@@ -308,7 +297,7 @@ lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
     if (!path) return LOB_OK;
     const lob_volume own = lob_slab_own(slab, volume);
     lob_write_options options = lob_write_defaults();
-    lob_volume made = lob_slabs_like(w, volume->type);
+    lob_volume made = lob_grid_header(&w->volume, volume->type);
     int64_t largest = 0;
     made.channels = 1;
     made.names = volume->names;

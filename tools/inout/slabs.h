@@ -104,9 +104,6 @@ lob_status lob_slabs_put(lob_session *s, lob_slabs *w, const lob_slab *slab, con
 lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
                            const lob_volume *volume, const char *path, bool labels);
 
-/* The header of a volume of this type on the image's grid; nothing to free. */
-lob_volume lob_slabs_like(const lob_slabs *w, lob_type type);
-
 /* The most voxels that a slab reads. */
 int64_t lob_slabs_voxels(const lob_slabs *w);
 

@@ -36,16 +36,9 @@ static lob_status check(lob_session *s, void *user)
 static lob_status read_atlas(lob_session *s, work *w, int i)
 {
     const lob_atlas_file *const f = &w->files.file[i];
-    lob_label_set set = {0};
     if (w->set.method == 0)
         LOB_TRY(lob_grid_read(s, &w->image[i], f->image, &w->scan, w->set.scan));
-    LOB_TRY(lob_grid_read(s, &w->labels[i], f->labels, &w->scan, w->set.scan));
-    const int64_t stored = lob_voxel_bytes(&w->labels[i]);
-    LOB_TRY(lob_labels_dense(&w->labels[i], &set, f->labels, &s->error));
-    const lob_status st = lob_labels_restore(&w->labels[i], &set);
-    lob_label_set_free(&set);
-    lob_session_give(s, stored - lob_voxel_bytes(&w->labels[i]));
-    return st == LOB_OK ? st : lob_session_no_memory(s, f->labels);
+    return lob_grid_read_labels(s, &w->labels[i], f->labels, &w->scan, w->set.scan);
 }
 
 static lob_status read_inputs(lob_session *s, work *w)

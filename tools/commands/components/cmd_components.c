@@ -52,14 +52,9 @@ static lob_status check(lob_session *s, void *user)
 /* The labels as a volume with the image's geometry and header; the image's voxels are freed. */
 static void make_labels(lob_volume *labels, lob_components_work *w)
 {
-    *labels = w->image;
+    *labels = lob_grid_header(&w->image, w->result.type);
     labels->data = w->result.labels;
-    labels->type = w->result.type;
     labels->channels = 1;
-    labels->slope = 1.0;
-    labels->inter = 0.0;
-    labels->frames = 1;
-    labels->frame = 0;
     free(w->image.data);
     w->image = lob_volume_empty();
     w->result.labels = NULL;

@@ -222,13 +222,8 @@ static lob_status begin_output(work *w, int64_t largest)
     if (w->mask.file.planes && w->inside == 0)
         return lob_grid_empty_mask(w->s, w->common.set->mask);
     LOB_TRY(prepare_values(w));
-    w->labels = w->common.image;
-    w->labels.type = w->common.result.type;
+    w->labels = lob_grid_header(&w->common.image, w->common.result.type);
     w->labels.channels = 1;
-    w->labels.slope = 1.0;
-    w->labels.inter = 0.0;
-    w->labels.frames = 1;
-    w->labels.frame = 0;
     return lob_session_planes_begin(w->s, &w->output, &w->labels, largest, w->common.set->labels,
                                     options);
 }

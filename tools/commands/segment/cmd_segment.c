@@ -46,19 +46,6 @@ static lob_status check(lob_session *s, void *user)
 
 /* ---- reading ---- */
 
-/* Labels with their own numbers, on the image's grid and in a type of lob_label_type. */
-static lob_status read_labels(lob_session *s, lob_volume *out, const char *path, const work *w)
-{
-    lob_label_set labels = {0};
-    LOB_TRY(lob_grid_read(s, out, path, &w->image, w->files.image));
-    const int64_t stored = lob_voxel_bytes(out);
-    LOB_TRY(lob_labels_dense(out, &labels, path, &s->error));
-    const lob_status st = lob_labels_restore(out, &labels);
-    lob_label_set_free(&labels);
-    lob_session_give(s, stored - lob_voxel_bytes(out));
-    return st == LOB_OK ? st : lob_session_no_memory(s, path);
-}
-
 /* The scan; to print a recipe, its header alone. */
 static lob_status read_image(lob_session *s, work *w)
 {
@@ -93,10 +80,10 @@ static lob_status read_inputs(lob_session *s, work *w)
     LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, w->files.out));
     LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, w->files.strength));
     LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, w->uncertain));
-    LOB_TRY(read_labels(s, &w->seeds, w->files.seeds, w));
+    LOB_TRY(lob_grid_read_labels(s, &w->seeds, w->files.seeds, &w->image, w->files.image));
     if (w->full) LOB_TRY(fill_slices(s, w));
     if (!w->previous_path) return LOB_OK;
-    LOB_TRY(read_labels(s, &w->previous, w->previous_path, w));
+    LOB_TRY(lob_grid_read_labels(s, &w->previous, w->previous_path, &w->image, w->files.image));
     if (w->options.background > 0) return LOB_OK;
     return lob_session_name(s,
                             lob_segment_background(&w->options.background, &w->previous, &w->seeds,

@@ -119,7 +119,7 @@ static lob_status write_labels(lob_session *s, work *w)
 {
     lob_threshold_work *const common = w->common;
     lob_write_options options = lob_write_defaults();
-    lob_volume made = lob_slabs_like(w->slabs, LOB_U8);
+    lob_volume made = lob_grid_header(&w->slabs->volume, LOB_U8);
     const bool classes = common->options.kind == LOB_THRESHOLD_OTSU;
     options.labels = true;
     made.names = (lob_label_names){0}; /* those of the image's own labels */
