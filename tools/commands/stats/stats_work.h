@@ -3,7 +3,6 @@
 #define LOB_STATS_WORK_H
 
 #include "tools/inout/slabs.h"
-#include "tools/inout/stated_grid.h"
 #include "tools/table/region_table.h"
 
 typedef struct {
