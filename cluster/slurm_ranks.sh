@@ -23,7 +23,7 @@ fi
 scan=$1 pieces=$2
 name=${pieces%.ome.zarr}
 lobule=${LOBULE:-lobule}                                  # the program
-read -ra launch <<<"${LOBULE_LAUNCH-srun --mpi=pmix}"     # what starts it in every task
+read -ra launch <<<"${LOBULE_LAUNCH-srun -K --mpi=pmix}"  # what starts it in every task, and ends all if one ends badly
 
 # What srun does not take from sbatch since Slurm 22.05.
 export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-1}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import nibabel
 import numpy as np
+import one_slurm
 import pytest
 from scipy import ndimage
 
@@ -213,3 +214,10 @@ def shared():
     if not SHARED.is_dir():
         pytest.skip(f"no folder {SHARED} with real scans (LOBULE_SHARED)")
     return SHARED
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    """The environment in which sbatch and srun reach a Slurm of this machine."""
+    with one_slurm.running(tmp_path_factory.mktemp("slurm")) as environment:
+        yield environment

@@ -240,6 +240,8 @@ static lob_status prepare(lob_session *s, bool *skip)
 {
     if (!s->host) LOB_TRY(lob_ranks_begin(s->command->shares, &s->error));
     if (!s->host) s->ranks = lob_ranks();
+    /* Not before: a task that waits for one that has gone can be ended. */
+    if (!s->host) lob_session_catch_signals();
     LOB_TRY(parse(s));
     hush(s);
     LOB_TRY(lob_outputs_check(s, skip));
@@ -326,7 +328,6 @@ static void start(lob_session *s, const lob_command *command, int argc, char **a
                        .doing = "working",
                        .start_s = lob_clock_s()};
     if (gmtime_r(&now, &utc)) strftime(s->started, sizeof s->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    if (!s->host) lob_session_catch_signals();
 }
 
 /* Print what is asked for, or parse; silent: a line that is only checked. st: of what went before.

@@ -36,6 +36,9 @@ void lob_process_catch(void (*stop)(int signal));
 /* End in the way that stop was told of; returns where there is no such end. */
 void lob_process_end(int number);
 
+/* The same in so many seconds, whatever the program waits for then; stop may call it. */
+void lob_process_end_in(int seconds, int number);
+
 /* What is freed is kept for the next who asks: faster, where memory may grow past what lies in it.
  */
 void lob_process_keep_memory(void);

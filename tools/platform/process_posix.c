@@ -84,6 +84,21 @@ void lob_process_end(int number)
     raise(number);
 }
 
+static volatile sig_atomic_t ends_by;
+
+static void at_alarm(int unused)
+{
+    (void)unused;
+    lob_process_end(ends_by);
+}
+
+void lob_process_end_in(int seconds, int number)
+{
+    ends_by = number;
+    signal(SIGALRM, at_alarm);
+    alarm((unsigned)seconds);
+}
+
 void lob_process_keep_memory(void)
 {
 #ifdef __GLIBC__

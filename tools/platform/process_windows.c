@@ -107,6 +107,13 @@ void lob_process_end(int number)
     ExitProcess(128 + (UINT)number);
 }
 
+/* For tasks of mpirun and srun, of which there are none here. */
+void lob_process_end_in(int seconds, int number)
+{
+    (void)seconds;
+    (void)number;
+}
+
 void lob_process_keep_memory(void) {}
 
 double lob_process_peak_bytes(void)

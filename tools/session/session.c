@@ -3,6 +3,7 @@
 
 #include "tools/platform/process.h"
 #include "tools/session/host.h"
+#include "tools/session/ranks.h"
 #include "tools/session/session_print.h"
 #include "tools/session/watcher.h"
 #include "volumes/bytes.h"
@@ -16,9 +17,13 @@
 /* The signal that cancels the command, or 0; a signal handler can reach globals only. */
 static volatile sig_atomic_t stopped_by;
 
+/* Seconds for ranks to agree on their end; who waits for one that has gone ends alone. */
+enum { PATIENCE_S = 5 };
+
 static void on_stop(int number)
 {
     stopped_by = number;
+    if (lob_ranks()) lob_process_end_in(PATIENCE_S, number);
 }
 
 void lob_session_catch_signals(void)
