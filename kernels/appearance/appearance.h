@@ -60,6 +60,7 @@
 #ifndef LOB_APPEARANCE_H
 #define LOB_APPEARANCE_H
 
+#include "kernels/appearance/strokes.h"
 #include "kernels/context.h"
 #include "volumes/volume.h"
 
@@ -104,11 +105,13 @@ typedef struct {
     lob_type seed_type;             /* LOB_U8, LOB_I16 or LOB_I32 */
     int32_t labels;                 /* 2..LOB_APPEARANCE_MAX_LABELS */
     int32_t background;             /* 1..labels */
-    const void *outline;            /* nx*ny*nz labels, or NULL */
-    lob_type outline_type;          /* as seed_type */
-    const lob_volume *grid; /* shares are averaged onto its dims and geometry, as resample.h's
-                               linear does it; NULL: they are on the views' grid */
-    lob_place place;        /* of arrays and results; volumes have their own */
+    const lob_strokes *counts; /* of the seeds; NULL: they are counted where an outline needs it
+                                */
+    const void *outline;       /* nx*ny*nz labels, or NULL */
+    lob_type outline_type;     /* as seed_type */
+    const lob_volume *grid;    /* shares are averaged onto its dims and geometry, as resample.h's
+                                  linear does it; NULL: they are on the views' grid */
+    lob_place place;           /* of arrays and results; volumes have their own */
 } lob_appearance_input;
 
 typedef struct {

@@ -581,17 +581,18 @@ static lob_status make_nodes(job *j, lob_error *error)
 static lob_status make_stacks(job *j, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
-    lob_strokes strokes = {};
-    LOB_TRY(count_strokes(j, &strokes, error));
+    lob_strokes counted = {};
+    const lob_strokes *const strokes = p->in->counts ? p->in->counts : &counted;
+    if (!p->in->counts) LOB_TRY(count_strokes(j, &counted, error));
     lob_status st = LOB_OK;
-    j->stats->axis = lob_strokes_axis(&strokes);
+    j->stats->axis = lob_strokes_axis(strokes);
     for (int i = 0; st == LOB_OK && i < 3 * p->wanted; i++) {
         lob_appearance_stack *const stack = &j->stacks[i / 3][i % 3];
-        st = lob_appearance_stack_make(stack, p, &strokes, p->label[i / 3], i % 3, error);
+        st = lob_appearance_stack_make(stack, p, strokes, p->label[i / 3], i % 3, error);
         if (stack->voxels > j->distances) j->distances = stack->voxels;
         j->stats->slices += stack->count;
     }
-    lob_strokes_free(&strokes);
+    lob_strokes_free(&counted);
     return st;
 }
 

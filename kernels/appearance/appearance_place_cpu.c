@@ -192,23 +192,25 @@ static lob_status find_shapes(lob_appearance_places *places, lob_appearance_stat
                               lob_error *error)
 {
     const lob_appearance_plan *p = places->plan;
-    lob_strokes strokes;
-    LOB_TRY(lob_strokes_count(&strokes, p->in->seeds, p->in->seed_type, p->dims, p->in->labels,
-                              places->context->threads, error));
+    lob_strokes counted = {.across = NULL};
+    const lob_strokes *const strokes = p->in->counts ? p->in->counts : &counted;
+    if (!p->in->counts)
+        LOB_TRY(lob_strokes_count(&counted, p->in->seeds, p->in->seed_type, p->dims, p->in->labels,
+                                  places->context->threads, error));
     lob_status st = LOB_OK;
-    stats->axis = lob_strokes_axis(&strokes);
+    stats->axis = lob_strokes_axis(strokes);
     places->stacks = calloc((size_t)p->wanted, sizeof *places->stacks);
     if (!places->stacks) st = lob_fail(error, LOB_ENOMEM, "no memory left for outlines");
     for (int k = 0; st == LOB_OK && k < p->wanted; k++) {
         for (int axis = 0; st == LOB_OK && axis < 3; axis++) {
             lob_appearance_stack *const stack = &places->stacks[k][axis];
-            st = lob_appearance_stack_make(stack, p, &strokes, p->label[k], axis, error);
+            st = lob_appearance_stack_make(stack, p, strokes, p->label[k], axis, error);
             if (st == LOB_OK && stack->count > 0) st = find_shape(places, k, axis, error);
             stats->slices += stack->count;
         }
         if (st == LOB_OK) st = report(places, k);
     }
-    lob_strokes_free(&strokes);
+    lob_strokes_free(&counted);
     return st;
 }
 

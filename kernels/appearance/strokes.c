@@ -49,13 +49,17 @@ static uint8_t *plane_at(const lob_strokes *strokes, int axis, int64_t slice)
 static void take_plane(cover *c, int axis, int64_t slice)
 {
     const lob_dims d = c->strokes->dims;
+    const size_t bytes = lob_type_of(c->type)->bytes;
     int64_t from[3] = {0, 0, 0}, to[3] = {d.nx, d.ny, d.nz};
     from[axis] = slice;
     to[axis] = slice + 1;
     for (int64_t z = from[2]; z < to[2]; z++)
-        for (int64_t y = from[1]; y < to[1]; y++)
+        for (int64_t y = from[1]; y < to[1]; y++) {
+            const int64_t row = (z * d.ny + y) * d.nx;
+            const char *const at = (const char *)c->seeds + (size_t)(row + from[0]) * bytes;
+            if (lob_all_zero(at, (size_t)(to[0] - from[0]) * bytes)) continue;
             for (int64_t x = from[0]; x < to[0]; x++) {
-                if (lob_label_at(c->seeds, c->type, (z * d.ny + y) * d.nx + x) == 0) continue;
+                if (lob_label_at(c->seeds, c->type, row + x) == 0) continue;
                 if (*plane_at(c->strokes, 0, x) || *plane_at(c->strokes, 1, y) ||
                     *plane_at(c->strokes, 2, z))
                     continue;
@@ -64,6 +68,7 @@ static void take_plane(cover *c, int axis, int64_t slice)
                 c->left[2][z]--;
                 c->all--;
             }
+        }
     *plane_at(c->strokes, axis, slice) = 1;
 }
 
@@ -153,6 +158,28 @@ lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type t
     if (st == LOB_OK) return LOB_OK;
     lob_strokes_free(strokes);
     return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
+}
+
+lob_status lob_strokes_lay(lob_strokes *strokes, lob_dims dims, const int64_t first[3],
+                           lob_error *error)
+{
+    lob_strokes laid = {.dims = dims, .labels = strokes->labels};
+    const int64_t slices = slices_of(dims), n = lob_product(slices, laid.labels, 1, 1);
+    const size_t each = (size_t)laid.labels * sizeof *laid.across;
+    if (n >= 0) laid.across = calloc((size_t)n + 1, sizeof *laid.across);
+    laid.planes = calloc((size_t)slices, 1);
+    if (!laid.across || !laid.planes) {
+        lob_strokes_free(&laid);
+        return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
+    }
+    for (int a = 0; a < 3; a++)
+        for (int64_t s = 0; s < lob_side(strokes->dims, a); s++) {
+            memcpy(lob_strokes_in(&laid, a, s + first[a]), lob_strokes_in(strokes, a, s), each);
+            *plane_at(&laid, a, s + first[a]) = *plane_at(strokes, a, s);
+        }
+    lob_strokes_free(strokes);
+    *strokes = laid;
+    return LOB_OK;
 }
 
 void lob_strokes_free(lob_strokes *strokes)

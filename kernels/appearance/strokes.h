@@ -50,6 +50,15 @@ static inline int32_t lob_strokes_labels_in(const lob_strokes *strokes, int axis
 lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type type, lob_dims dims,
                              int32_t labels, int threads, lob_error *error);
 
+/*
+ * The counts of a larger grid, in which strokes were counted from voxel `first` on and nothing else
+ * is drawn. It has one voxel along the axes along which the smaller one has.
+ *
+ * Returns LOB_OK or LOB_ENOMEM, which leaves the strokes as they are.
+ */
+lob_status lob_strokes_lay(lob_strokes *strokes, lob_dims dims, const int64_t first[3],
+                           lob_error *error);
+
 /* Free the numbers; empty strokes are fine. */
 void lob_strokes_free(lob_strokes *strokes);
 
@@ -138,9 +147,10 @@ lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *
  *
  *   out      out  nx*ny*nz: seeds, or 0. No label is left out wholly
  *   seeds    in   nx*ny*nz labels 0..labels, 0: not drawn
- *   image    in   any type and channels, in ordinary memory, of the strokes' dims
+ *   image    in   any type and channels, in ordinary memory, of the strokes' dims; it is read
+ *                 under strokes alone
  *   axis     in   0 x, 1 y or 2 z
- *   context  in   threads; the limit of working memory, which is a byte a voxel and 8 a drawn one
+ *   context  in   threads; the limit of working memory, which is a byte a voxel and 16 a drawn one
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */

@@ -16,9 +16,10 @@ typedef struct {
     const lob_strokes *strokes;
     int axis;
     int64_t voxels;
-    double *low, *width; /* of each channel's bins */
-    int64_t *counts;     /* channels * labels * BINS, of slices that hold several labels */
-    double *nats;        /* likewise: what speaks for a label in a bin, against the others */
+    int64_t *drawn, count; /* the voxels that have strokes, ascending */
+    double *low, *width;   /* of each channel's bins */
+    int64_t *counts;       /* channels * labels * BINS, of slices that hold several labels */
+    double *nats;          /* likewise: what speaks for a label in a bin, against the others */
     uint8_t *seen;
     int64_t *piece;
 } look;
@@ -54,9 +55,8 @@ static int bin_of(const look *k, int channel, int64_t voxel)
 static void find_bins(look *k, int channel)
 {
     double low = INFINITY, high = -INFINITY;
-    for (int64_t i = 0; i < k->voxels; i++) {
-        if (k->seeds[i] == 0) continue;
-        const double value = value_of(k, channel, i);
+    for (int64_t i = 0; i < k->count; i++) {
+        const double value = value_of(k, channel, k->drawn[i]);
         if (!isfinite(value)) continue;
         low = fmin(low, value);
         high = fmax(high, value);
@@ -77,10 +77,10 @@ static void learn(look *k)
     const int radius = lob_appearance_bin_kernel(weight, SIGMA);
     for (int c = 0; c < k->image->channels; c++) {
         find_bins(k, c);
-        for (int64_t i = 0; i < k->voxels; i++) {
-            if (k->seeds[i] == 0 || is_alone(k, i)) continue;
-            const int bin = bin_of(k, c, i);
-            if (bin >= 0) k->counts[row_of(k, c, k->seeds[i]) + bin]++;
+        for (int64_t i = 0; i < k->count; i++) {
+            const int64_t at = k->drawn[i];
+            const int bin = is_alone(k, at) ? -1 : bin_of(k, c, at);
+            if (bin >= 0) k->counts[row_of(k, c, k->seeds[at]) + bin]++;
         }
         for (int32_t l = 1; l <= k->strokes->labels; l++) {
             int64_t others[BINS] = {0};
@@ -117,32 +117,52 @@ static void look_at_piece(uint8_t *out, const look *k, int64_t n)
     for (int64_t i = 0; nats < least && i < n; i++) out[k->piece[i]] = 0;
 }
 
+/* Find the voxels that have strokes; rows are mostly without. */
+static void find_drawn(look *k)
+{
+    const lob_dims d = k->strokes->dims;
+    k->count = 0;
+    for (int64_t row = 0; row < d.ny * d.nz; row++) {
+        if (lob_all_zero(k->seeds + row * d.nx, (size_t)d.nx)) continue;
+        for (int64_t i = row * d.nx; i < (row + 1) * d.nx; i++)
+            if (k->seeds[i] > 0) k->drawn[k->count++] = i;
+    }
+}
+
+static int64_t count_drawn(const lob_strokes *strokes)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < strokes->dims.nx * strokes->labels; i++) n += strokes->across[i];
+    return n;
+}
+
 static lob_status leave_out(uint8_t *out, look *k, lob_budget *budget, lob_error *error)
 {
     const int64_t n = k->voxels, channels = k->image->channels;
-    const int64_t rows = channels * k->strokes->labels * BINS;
-    int64_t drawn = 0;
-    for (int64_t i = 0; i < n; i++) drawn += k->seeds[i] > 0;
+    const int64_t rows = channels * k->strokes->labels * BINS, drawn = count_drawn(k->strokes);
     lob_status st = lob_budget_calloc(budget, &k->seen, n, 1, error);
+    if (st == LOB_OK) st = lob_budget_alloc(budget, &k->drawn, drawn + 1, sizeof *k->drawn, error);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &k->piece, drawn + 1, sizeof *k->piece, error);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &k->low, channels, sizeof *k->low, error);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &k->width, channels, sizeof *k->width, error);
     if (st == LOB_OK) st = lob_budget_calloc(budget, &k->counts, rows, sizeof *k->counts, error);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &k->nats, rows, sizeof *k->nats, error);
     if (st == LOB_OK) {
+        find_drawn(k);
         learn(k);
         memcpy(out, k->seeds, (size_t)n);
     }
-    for (int64_t i = 0; st == LOB_OK && i < n; i++)
-        if (k->seeds[i] > 0 && !k->seen[i] && is_alone(k, i))
-            look_at_piece(
-                out, k,
-                lob_strokes_piece(k->piece, k->seen, k->seeds, k->strokes->dims, k->axis, i));
+    for (int64_t i = 0; st == LOB_OK && i < k->count; i++)
+        if (!k->seen[k->drawn[i]] && is_alone(k, k->drawn[i]))
+            look_at_piece(out, k,
+                          lob_strokes_piece(k->piece, k->seen, k->seeds, k->strokes->dims, k->axis,
+                                            k->drawn[i]));
     lob_budget_free(budget, k->nats, rows, sizeof *k->nats);
     lob_budget_free(budget, k->counts, rows, sizeof *k->counts);
     lob_budget_free(budget, k->width, channels, sizeof *k->width);
     lob_budget_free(budget, k->low, channels, sizeof *k->low);
     lob_budget_free(budget, k->piece, drawn + 1, sizeof *k->piece);
+    lob_budget_free(budget, k->drawn, drawn + 1, sizeof *k->drawn);
     lob_budget_free(budget, k->seen, n, 1);
     return st;
 }

@@ -33,14 +33,22 @@ static bool grow(void **items, int64_t count, int64_t *room, size_t size)
     return true;
 }
 
+static const char *row_of(const void *seeds, lob_type type, lob_dims d, const int64_t at[3])
+{
+    return (const char *)seeds + (size_t)((at[2] * d.ny + at[1]) * d.nx) * lob_type_of(type)->bytes;
+}
+
 static bool take_points(work *w, const void *seeds, lob_type type, lob_dims d,
                         const double spacing_mm[3], int axis, int64_t slice)
 {
     const int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
+    const size_t row_bytes = (size_t)d.nx * lob_type_of(type)->bytes;
     int64_t at[3] = {0, 0, 0};
     at[axis] = slice;
     w->count = 0;
-    for (at[b] = 0; at[b] < lob_side(d, b); at[b]++)
+    for (at[b] = 0; at[b] < lob_side(d, b); at[b]++) {
+        at[a] = 0;
+        if (a == 0 && lob_all_zero(row_of(seeds, type, d, at), row_bytes)) continue;
         for (at[a] = 0; at[a] < lob_side(d, a); at[a]++) {
             const int32_t label = lob_label_at(seeds, type, (at[2] * d.ny + at[1]) * d.nx + at[0]);
             if (label == 0) continue;
@@ -48,6 +56,7 @@ static bool take_points(work *w, const void *seeds, lob_type type, lob_dims d,
             w->points[w->count++] =
                 (point){(double)at[a] * spacing_mm[a], (double)at[b] * spacing_mm[b], label};
         }
+    }
     return true;
 }
 

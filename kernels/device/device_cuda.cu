@@ -469,6 +469,12 @@ lob_status lob_device_upload(lob_device *device, void *to, const void *from, int
     return LOB_OK;
 }
 
+static bool is_pinned(const lob_device *device, const void *to, int64_t bytes)
+{
+    const uintptr_t first = (uintptr_t)device->pinned, at = (uintptr_t)to;
+    return first && at >= first && at + (uintptr_t)bytes <= first + (uintptr_t)device->pinned_bytes;
+}
+
 lob_status lob_device_download(lob_device *device, void *to, const void *from, int64_t bytes,
                                lob_error *error)
 {
@@ -478,7 +484,12 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
     else
         LOB_TRY(lob_device_enter(device, error));
     const double start_s = lob_clock_s();
-    const int64_t parts = (bytes + STAGING_BYTES - 1) / STAGING_BYTES;
+    const bool direct = is_pinned(device, to, bytes);
+    if (direct) {
+        LOB_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToHost, device->stream));
+        LOB_TRY(lob_device_wait(device, error));
+    }
+    const int64_t parts = direct ? -1 : (bytes + STAGING_BYTES - 1) / STAGING_BYTES;
     for (int64_t part = 0; part <= parts; part++) { /* start one part, then finish the one before */
         const int64_t at = part * STAGING_BYTES, before = at - STAGING_BYTES;
         const int turn = (int)(part & 1);

@@ -1,5 +1,5 @@
 /* Devices in a build without CUDA: opening one fails, and so does the rest. */
-#include "kernels/device/device.h"
+#include "kernels/device/device_memory.h"
 
 #include <stddef.h>
 
@@ -60,5 +60,6 @@ FAILS(lob_device_alloc, lob_device *device, void **memory, int64_t bytes)
 FAILS(lob_device_copy, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_upload, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_download, lob_device *device, void *to, const void *from, int64_t bytes)
+FAILS(lob_device_pinned_take, lob_device *device, void **memory, int64_t size)
 FAILS(lob_device_wait, lob_device *device)
 FAILS(lob_device_wait_stream, lob_device *device, void *stream)

@@ -11,7 +11,7 @@ struct lob_segmenter {
     lob_segment_input in;
     lob_segment_plan plan;
     lob_segment_job job;
-    /* the strokes that the job has come to its first growth with; empty: none */
+    /* the strokes that the job has come to its first growth with; empty: none. Until others come */
     lob_segment_part seen;
     lob_box given; /* of the last final answer; sizes of 0: there was none */
 };
@@ -26,15 +26,17 @@ static int64_t bytes_of(const lob_volume *part)
 static bool has_seen(const lob_segmenter *s, const lob_segment_part *now)
 {
     const lob_volume *const seen = &s->seen.voxels, *const part = &now->voxels;
+    const lob_label_set *const set = &now->set;
     return seen->data && memcmp(&now->at, &s->seen.at, sizeof now->at) == 0 &&
-           part->type == seen->type && part->slope == seen->slope && part->inter == seen->inter &&
+           set->count == s->seen.set.count &&
+           memcmp(set->values, s->seen.set.values, (size_t)set->count * sizeof *set->values) == 0 &&
            memcmp(part->data, seen->data, (size_t)bytes_of(seen)) == 0;
 }
 
 static void forget(lob_segmenter *s)
 {
     if (s->seen.voxels.data) lob_budget_release(&s->job.budget, bytes_of(&s->seen.voxels));
-    lob_volume_free(&s->seen.voxels);
+    lob_segment_part_free(&s->seen);
     lob_segment_drop_strokes(&s->job);
 }
 
@@ -51,11 +53,12 @@ static void keep_images_of(lob_segmenter *s, const lob_segment_plan *plan)
 }
 
 /* Choose for other strokes; what does not fit any longer is dropped. */
-static lob_status choose(lob_segmenter *s, const lob_context *context, lob_error *error)
+static lob_status choose(lob_segmenter *s, const lob_segment_part *now, const lob_context *context,
+                         lob_error *error)
 {
     lob_segment_plan plan;
     forget(s);
-    LOB_TRY(lob_segment_choose(&plan, s->in.image, s->in.strokes, &s->options, context, error));
+    LOB_TRY(lob_segment_choose_part(&plan, &s->in, now, &s->options, context, error));
     LOB_TRY(lob_segment_check(&s->in, &plan, error));
     keep_images_of(s, &plan);
     s->plan = plan;
@@ -63,9 +66,11 @@ static lob_status choose(lob_segmenter *s, const lob_context *context, lob_error
 }
 
 /* Come to the end of the first growth. */
-static lob_status grow(lob_segmenter *s, const lob_context *context, lob_error *error)
+static lob_status grow(lob_segmenter *s, const lob_segment_part *now, const lob_context *context,
+                       lob_error *error)
 {
-    LOB_TRY(choose(s, context, error));
+    LOB_TRY(choose(s, now, context, error));
+    LOB_TRY(lob_segment_take_strokes(&s->job, now, error));
     LOB_TRY(lob_segment_box_make(&s->job, error));
     return lob_segment_grow_first(&s->job, error);
 }
@@ -86,13 +91,13 @@ static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob
     const bool seen = has_seen(s, &now);
     lob_status st = lob_budget_hold(&j->budget, held, error);
     const bool counted = st == LOB_OK;
-    if (counted) st = seen ? lob_segment_check(in, &s->plan, error) : grow(s, context, error);
+    if (counted) st = seen ? lob_segment_check(in, &s->plan, error) : grow(s, &now, context, error);
     if (st == LOB_OK && !seen) {
         s->seen = now;
         return LOB_OK;
     }
     if (counted) lob_budget_release(&j->budget, held);
-    lob_volume_free(&now.voxels);
+    lob_segment_part_free(&now);
     return st;
 }
 

@@ -1,5 +1,6 @@
 /* The box: image and strokes are cut to it, and a second view is made. */
 #include "kernels/arrays.h"
+#include "kernels/device/device.h"
 #include "kernels/labels/label_slips.h"
 #include "kernels/segment/segment_job.h"
 
@@ -37,6 +38,7 @@ lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *stroke
         if (lob_all_zero(at, (size_t)d.nx * bytes)) continue;
         for (int64_t x = 0; x < d.nx; x++) {
             const int32_t label = lob_label_at(strokes->data, strokes->type, first + x);
+            if (label == 0) continue;
             const bool slip =
                 lob_labels_is_slip(strokes->data, strokes->type, d, -1, x, row % d.ny, row / d.ny);
             if (out && !slip) out[first + x] = (uint8_t)label;
@@ -49,7 +51,18 @@ lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *stroke
     return LOB_OK;
 }
 
-/* Leave slips out of the box's strokes. */
+/* Voxels of 0 in ordinary memory. */
+static lob_status make_here(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
+                            lob_error *error)
+{
+    const int64_t n = lob_voxels(grid);
+    LOB_TRY(lob_budget_hold(&j->budget, n, error));
+    if (lob_volume_like(out, grid, LOB_U8, 1) == LOB_OK) return LOB_OK;
+    lob_budget_release(&j->budget, n);
+    return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+}
+
+/* Leave slips out of the strokes. */
 static lob_status drop_slips(lob_segment_job *j, lob_error *error)
 {
     const int64_t n = lob_voxels(&j->strokes);
@@ -74,31 +87,146 @@ static bool are_planned(const lob_segment_plan *plan, const lob_label_set *set,
     return same;
 }
 
-/* Strokes of the box as uint8, with dense labels. */
-static lob_status cut_strokes(lob_segment_job *j, lob_error *error)
+/* What of the box strokes are looked at in: where they are, with a voxel of the first growth's grid
+ * around, whose strokes are those in it. All of it, where more of it is looked at. */
+static lob_box box_of_strokes(const lob_segment_plan *plan, const lob_segment_part *part)
+{
+    const lob_box *const whole = &plan->box;
+    lob_box box = part->strokes;
+    if (plan->areas || plan->thick) return *whole;
+    for (int a = 0; a < 3; a++) {
+        const int64_t margin = plan->factor[a] > 1 ? plan->factor[a] : 1;
+        const int64_t first = box.first[a] - margin, end = box.first[a] + box.size[a] + margin;
+        const int64_t last = whole->first[a] + whole->size[a];
+        box.first[a] = first > whole->first[a] ? first : whole->first[a];
+        box.size[a] = (end < last ? end : last) - box.first[a];
+    }
+    return box;
+}
+
+lob_status lob_segment_take_strokes(lob_segment_job *j, const lob_segment_part *part,
+                                    lob_error *error)
+{
+    if (!are_planned(j->plan, &part->set, &part->strokes))
+        return lob_fail(error, LOB_EARG, "the plan was made for other strokes");
+    const lob_box box = box_of_strokes(j->plan, part);
+    const lob_geometry geometry = lob_box_geometry(&j->in->image->geometry, &box);
+    const lob_volume grid =
+        lob_segment_grid((lob_dims){box.size[0], box.size[1], box.size[2]}, &geometry);
+    int64_t first[3];
+    for (int a = 0; a < 3; a++) {
+        first[a] = part->at.first[a] - box.first[a];
+        j->at[a] = box.first[a] - j->plan->box.first[a];
+    }
+    LOB_TRY(make_here(j, &j->strokes, &grid, error));
+    lob_volume_put(&j->strokes, &part->voxels, first);
+    j->background = lob_label_set_find(&part->set, j->plan->background);
+    return j->plan->slips ? drop_slips(j, error) : LOB_OK;
+}
+
+/* A copy on the whole box, in ordinary memory. */
+static lob_status lay(lob_segment_job *j, lob_volume *out, const lob_volume *strokes,
+                      lob_error *error)
 {
     const lob_volume grid = grid_of_box(j);
-    lob_segment_part part;
-    lob_label_set set = {0};
+    LOB_TRY(make_here(j, out, &grid, error));
+    lob_volume_put(out, strokes, j->at);
+    return LOB_OK;
+}
+
+static bool have_box(const lob_segment_job *j)
+{
+    const lob_volume grid = grid_of_box(j);
+    return memcmp(&grid.dims, &j->strokes.dims, sizeof grid.dims) == 0;
+}
+
+lob_status lob_segment_lay_strokes(lob_segment_job *j, lob_error *error)
+{
+    lob_volume *const volumes[] = {&j->strokes, &j->starts};
+    if (have_box(j)) return LOB_OK;
+    lob_volume laid[2] = {lob_volume_empty(), lob_volume_empty()};
+    lob_status st = LOB_OK;
+    for (int i = 0; st == LOB_OK && i < 2; i++)
+        if (volumes[i]->data) st = lay(j, &laid[i], volumes[i], error);
+    for (int i = 0; i < 2; i++) {
+        if (st == LOB_OK) lob_segment_drop(j, volumes[i]);
+        if (st == LOB_OK)
+            *volumes[i] = laid[i];
+        else
+            lob_segment_drop(j, &laid[i]);
+    }
+    if (st == LOB_OK) memset(j->at, 0, sizeof j->at);
+    return st;
+}
+
+/* ---- corrections ---- */
+
+/* The rows of a plane of strokes from the first to the last that has some; none: these are equal.
+ */
+static void rows_with_strokes(int64_t rows[2], const lob_volume *strokes, int64_t z)
+{
+    const lob_dims d = strokes->dims;
+    const uint8_t *const labels = (const uint8_t *)strokes->data + z * d.nx * d.ny;
+    rows[0] = rows[1] = 0;
+    for (int64_t y = 0; y < d.ny; y++) {
+        if (lob_all_zero(labels + y * d.nx, (size_t)d.nx)) continue;
+        if (rows[1] == 0) rows[0] = y;
+        rows[1] = y + 1;
+    }
+}
+
+/*
+ * Copy what an image has on a plane of strokes, in rows that have some.
+ *
+ *   out    out  on the strokes' grid, of the image's type and channels
+ *   rows   -    of a plane of the image; where this is in ordinary memory it is not used
+ *   first  in   of the image's grid, where the strokes begin
+ */
+static lob_status copy_plane(lob_volume *out, void *rows, const lob_volume *image,
+                             const lob_volume *strokes, int64_t z, const int64_t first[3],
+                             const lob_context *context, lob_error *error)
+{
+    const lob_dims d = strokes->dims, all = image->dims;
+    const int64_t bytes = (int64_t)lob_type_of(image->type)->bytes;
+    int64_t y[2];
+    rows_with_strokes(y, strokes, z);
+    for (int c = 0; c < image->channels && y[0] < y[1]; c++) {
+        const int64_t row = ((c * all.nz + z + first[2]) * all.ny + y[0] + first[1]) * all.nx;
+        const unsigned char *from = (const unsigned char *)image->data + row * bytes;
+        unsigned char *const to =
+            (unsigned char *)out->data + ((c * d.nz + z) * d.ny + y[0]) * d.nx * bytes;
+        if (image->place.kind != LOB_PLACE_MEMORY) {
+            lob_device_begin(context->device);
+            const lob_status st = lob_device_download(context->device, rows, from,
+                                                      (y[1] - y[0]) * all.nx * bytes, error);
+            lob_device_end(context->device);
+            LOB_TRY(st);
+            from = rows;
+        }
+        for (int64_t i = 0; i < y[1] - y[0]; i++)
+            memcpy(to + i * d.nx * bytes, from + (i * all.nx + first[0]) * bytes,
+                   (size_t)(d.nx * bytes));
+    }
+    return LOB_OK;
+}
+
+/* What the image has under strokes, on their grid, in ordinary memory; elsewhere nothing that
+ * counts. */
+static lob_status values_under_strokes(lob_segment_job *j, lob_volume *out, lob_error *error)
+{
+    const bool given = j->in->image->place.kind == LOB_PLACE_MEMORY;
+    const lob_volume *const image = given ? j->in->image : &j->image;
+    const int64_t bytes = (int64_t)lob_type_of(image->type)->bytes;
+    const int64_t plane = given ? 0 : j->strokes.dims.ny * image->dims.nx * bytes;
+    unsigned char *rows = NULL;
     int64_t first[3];
-    LOB_TRY(lob_segment_cut(&part, j->in->strokes, j->context, error));
-    for (int a = 0; a < 3; a++) first[a] = part.at.first[a] - j->plan->box.first[a];
-    lob_status st = lob_labels_dense(&part.voxels, &set, "strokes", error);
-    if (st == LOB_OK && !are_planned(j->plan, &set, &part.strokes))
-        st = lob_fail(error, LOB_EARG, "the plan was made for other strokes");
-    if (st == LOB_OK) st = lob_budget_hold(&j->budget, lob_voxels(&grid), error);
-    if (st == LOB_OK && lob_volume_place(&part.voxels, first, &grid) != LOB_OK) {
-        lob_budget_release(&j->budget, lob_voxels(&grid));
-        st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-    }
-    if (st == LOB_OK) {
-        j->strokes = part.voxels;
-        part.voxels = lob_volume_empty();
-    }
-    j->background = lob_label_set_find(&set, j->plan->background);
-    if (st == LOB_OK && j->plan->slips) st = drop_slips(j, error);
-    lob_label_set_free(&set);
-    lob_volume_free(&part.voxels);
+    for (int a = 0; a < 3; a++) first[a] = j->at[a] + (given ? j->plan->box.first[a] : 0);
+    if (lob_volume_like(out, &j->strokes, image->type, image->channels) != LOB_OK)
+        return lob_fail(error, LOB_ENOMEM, "no memory left for values under strokes");
+    lob_status st = lob_budget_alloc(&j->budget, &rows, plane, 1, error);
+    for (int64_t z = 0; st == LOB_OK && z < out->dims.nz; z++)
+        st = copy_plane(out, rows, image, &j->strokes, z, first, j->context, error);
+    lob_budget_free(&j->budget, rows, plane, 1);
     return st;
 }
 
@@ -106,20 +234,17 @@ static lob_status cut_strokes(lob_segment_job *j, lob_error *error)
 static lob_status leave_corrections(lob_segment_job *j, lob_error *error)
 {
     const lob_volume *const image = &j->image;
-    const bool away = image->place.kind != LOB_PLACE_MEMORY;
-    const int64_t n = lob_voxels(&j->strokes);
     const int64_t copied =
-        away ? n * image->channels * (int64_t)lob_type_of(image->type)->bytes : 0;
-    lob_volume here = lob_volume_empty();
-    LOB_TRY(lob_budget_hold(&j->budget, n + copied, error));
-    lob_status st = lob_volume_like(&j->starts, &j->strokes, LOB_U8, 1);
-    if (st != LOB_OK) lob_budget_release(&j->budget, n);
-    if (st == LOB_OK && away) st = lob_volume_move(&here, image, (lob_place){0}, j->context, error);
+        lob_voxels(&j->strokes) * image->channels * (int64_t)lob_type_of(image->type)->bytes;
+    lob_volume values = lob_volume_empty();
+    LOB_TRY(make_here(j, &j->starts, &j->strokes, error));
+    LOB_TRY(lob_budget_hold(&j->budget, copied, error));
+    lob_status st = values_under_strokes(j, &values, error);
     const lob_context inner = lob_budget_inner(&j->budget, j->context);
     if (st == LOB_OK)
-        st = lob_strokes_leave_corrections(j->starts.data, j->strokes.data, away ? &here : image,
-                                           j->plan->count, j->plan->axis, &inner, error);
-    lob_volume_free(&here);
+        st = lob_strokes_leave_corrections(j->starts.data, j->strokes.data, &values, j->plan->count,
+                                           j->plan->axis, &inner, error);
+    lob_volume_free(&values);
     lob_budget_release(&j->budget, copied);
     return st;
 }
@@ -204,7 +329,6 @@ static lob_status thin_areas(const slices *s, lob_segment_job *j, lob_error *err
 /* Strokes without the borders of areas, which are looked for on the slices that have strokes. */
 static lob_status find_starts(lob_segment_job *j, lob_error *error)
 {
-    const int64_t n = lob_voxels(&j->strokes);
     slices s;
     lob_status st = find_slices(&s, lob_segment_starts(j), j->plan->across, error);
     const int64_t packed = s.count * s.inner * s.outer;
@@ -212,12 +336,8 @@ static lob_status find_starts(lob_segment_job *j, lob_error *error)
     if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &s.labels, packed, 1, error);
     if (st == LOB_OK) copy_slices(&s, s.labels, lob_segment_starts(j)->data, false);
     if (st == LOB_OK && fresh) {
-        st = lob_budget_hold(&j->budget, n, error);
-        if (st == LOB_OK && lob_volume_like(&j->starts, &j->strokes, LOB_U8, 1) != LOB_OK) {
-            lob_budget_release(&j->budget, n);
-            st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-        }
-        if (st == LOB_OK) memcpy(j->starts.data, j->strokes.data, (size_t)n);
+        st = make_here(j, &j->starts, &j->strokes, error);
+        if (st == LOB_OK) memcpy(j->starts.data, j->strokes.data, (size_t)lob_voxels(&j->strokes));
     }
     if (st == LOB_OK) st = lob_budget_hold(&j->budget, 2 * packed, error);
     if (st == LOB_OK) {
@@ -234,7 +354,8 @@ static lob_status check_values(const lob_segment_job *j, lob_error *error)
 {
     const lob_volume *const v = j->in->image;
     const lob_dims d = j->strokes.dims;
-    const int64_t *const first = j->plan->box.first;
+    int64_t first[3];
+    for (int a = 0; a < 3; a++) first[a] = j->plan->box.first[a] + j->at[a];
     const uint8_t *const seeds = j->strokes.data;
     if (lob_type_of(v->type)->is_integer || v->place.kind != LOB_PLACE_MEMORY) return LOB_OK;
     for (int64_t i = 0; i < lob_voxels(&j->strokes); i++) {
@@ -250,14 +371,35 @@ static lob_status check_values(const lob_segment_job *j, lob_error *error)
                     "holds no finite value under the strokes, from which nothing can be learnt");
 }
 
+/* Strokes on the whole box, where the context computes. */
+static lob_status lay_there(lob_segment_job *j, lob_volume *out, const lob_volume *strokes,
+                            lob_error *error)
+{
+    const lob_volume grid = grid_of_box(j);
+    if (have_box(j)) return lob_segment_here(j, out, strokes, error);
+    return j->context->device
+               ? lob_segment_onto(j, out, strokes, &grid, LOB_RESAMPLE_NEAREST, 0, error)
+               : lay(j, out, strokes, error);
+}
+
+static lob_status count_seeds(lob_segment_job *j, lob_error *error)
+{
+    const lob_volume *const seeds = lob_segment_starts(j), grid = grid_of_box(j);
+    LOB_TRY(lob_strokes_count(&j->counts, seeds->data, LOB_U8, seeds->dims, j->plan->count,
+                              j->context->threads, error));
+    return have_box(j) ? LOB_OK : lob_strokes_lay(&j->counts, grid.dims, j->at, error);
+}
+
 /* Strokes where the context computes, and what of them is learnt and grown from. */
 static lob_status place_strokes(lob_segment_job *j, lob_error *error)
 {
-    LOB_TRY(lob_segment_here(j, &j->drawn, &j->strokes, error));
+    LOB_TRY(lay_there(j, &j->drawn, &j->strokes, error));
     if (j->plan->corrected) LOB_TRY(leave_corrections(j, error));
     if (j->plan->areas) LOB_TRY(find_starts(j, error));
     if (j->seeds.data) return LOB_OK;
-    return lob_segment_here(j, &j->seeds, j->starts.data ? &j->starts : &j->drawn, error);
+    if (j->plan->passes > 1) LOB_TRY(count_seeds(j, error));
+    return j->starts.data ? lay_there(j, &j->seeds, &j->starts, error)
+                          : lob_segment_here(j, &j->seeds, &j->drawn, error);
 }
 
 /* A copy of what came out of the first growth in ordinary memory. */
@@ -303,7 +445,6 @@ lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error)
     const bool *const along = j->plan->median;
     const lob_volume grid = grid_of_box(j);
     lob_filter_step median = {.kind = LOB_FILTER_MEDIAN};
-    LOB_TRY(cut_strokes(j, error));
     LOB_TRY(check_values(j, error));
     if (!j->image.data)
         LOB_TRY(is_whole(j) ? lob_segment_here(j, &j->image, j->in->image, error)

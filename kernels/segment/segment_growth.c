@@ -34,6 +34,7 @@ static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume
         .seed_type = j->seeds.type,
         .labels = j->plan->count,
         .background = j->background,
+        .counts = j->counts.across ? &j->counts : NULL,
         .outline = outline ? outline->data : NULL,
         .outline_type = outline ? outline->type : LOB_U8,
         .grid = grid == &j->image ? NULL : grid,

@@ -25,7 +25,8 @@ typedef struct {
     lob_volume image;
     lob_volume view;     /* empty: there is none */
     lob_volume coarse;   /* the image on the first growth's grid; empty: not made, or not coarser */
-    lob_volume strokes;  /* uint8, dense labels, in ordinary memory; */
+    lob_volume strokes;  /* uint8, dense labels, in ordinary memory: the part of the box that has
+                            them, or all of it; */
     lob_volume starts;   /* these without corrections and borders of areas; empty: as they are */
     lob_volume agreeing; /* and without what looks like another label, in the last growth */
     lob_volume seeds;    /* what is learnt from: starts or strokes, or a view of them; */
@@ -34,6 +35,8 @@ typedef struct {
     lob_volume shares;   /* of the last growth, uint8 */
     lob_volume labels;   /* what came out, uint8, dense */
     lob_volume strength;
+    int64_t at[3];      /* of the box, where strokes and starts begin */
+    lob_strokes counts; /* of the seeds, by the box's slices; empty: there is one growth */
     int32_t background; /* dense */
 } lob_segment_job;
 
@@ -87,8 +90,8 @@ lob_status lob_segment_check(const lob_segment_input *in, const lob_segment_plan
 lob_segment_job lob_segment_job_of(const lob_segment_input *in, const lob_segment_plan *plan,
                                    const lob_backend *backend, const lob_context *context);
 
-/* Cut image and strokes to the box; make the second view. An image and a view that are there, of
- * the plan's box and median, are taken as they are. */
+/* Cut the image to the box, lay out the strokes that were taken, make the second view. An image and
+ * a view that are there, of the plan's box and median, are taken as they are. */
 lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error);
 
 /* The first of two growths; with one growth nothing. A coarse image that is there is taken. */
@@ -119,7 +122,7 @@ lob_status lob_segment_complete(lob_segment_job *j, lob_error *error);
 /* How strokes, or those of one label, grow over shares. */
 lob_growcut_options lob_segment_growcut(const lob_segment_plan *plan);
 
-/* Strokes that are learnt and grown from, uint8, dense, in ordinary memory. */
+/* Strokes that are learnt and grown from, uint8, dense, in ordinary memory, where strokes are. */
 const lob_volume *lob_segment_starts(const lob_segment_job *j);
 
 /* ---- the plan: segment_strokes.c, segment_plan.c ---- */
@@ -128,16 +131,33 @@ const lob_volume *lob_segment_starts(const lob_segment_job *j);
  * often.
  */
 typedef struct {
-    lob_volume voxels; /* with one voxel more to each side than strokes need, where there is one:
-                          a side of one voxel would be that of a 2D image */
+    lob_volume voxels; /* dense labels, with one voxel more to each side than strokes need, where
+                          there is one: a side of one voxel would be that of a 2D image */
+    lob_label_set set; /* what these stand for */
     lob_box at;        /* of the whole */
     lob_box strokes;   /* the least box of the whole that holds them; sizes of 0: there are none */
 } lob_segment_part;
 
-/* Cut it out; free its voxels. Where there are none, or an offset makes values of stored zeros, it
- * is the whole. */
+/* Cut it out. Where there are no strokes, or an offset makes values of stored zeros, it is the
+ * whole. Empty on failure. */
 lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
                            const lob_context *context, lob_error *error);
+
+/* Free it and leave nothing. */
+void lob_segment_part_free(lob_segment_part *part);
+
+/* lob_segment_choose, with the part of in->strokes. */
+lob_status lob_segment_choose_part(lob_segment_plan *plan, const lob_segment_input *in,
+                                   const lob_segment_part *part, const lob_segment_options *options,
+                                   const lob_context *context, lob_error *error);
+
+/* Let a job of the plan have a copy of strokes, without slips. Returns LOB_OK, LOB_EARG (they are
+ * not those that the plan was made for) or LOB_ENOMEM. */
+lob_status lob_segment_take_strokes(lob_segment_job *j, const lob_segment_part *part,
+                                    lob_error *error);
+
+/* Let strokes and starts have the whole box. */
+lob_status lob_segment_lay_strokes(lob_segment_job *j, lob_error *error);
 
 /*
  * Strokes without their slips.

@@ -390,19 +390,24 @@ static lob_status check(const lob_segment_options *o, const lob_volume *image,
     return lob_same_grid(image, "the image", strokes, "the strokes", error);
 }
 
+lob_status lob_segment_choose_part(lob_segment_plan *plan, const lob_segment_input *in,
+                                   const lob_segment_part *part, const lob_segment_options *options,
+                                   const lob_context *context, lob_error *error)
+{
+    *plan = (lob_segment_plan){.options = rounded(options), .box = part->strokes};
+    LOB_TRY(check(options, in->image, in->strokes, error));
+    return choose(plan, in->image, &part->voxels, &part->set, context, error);
+}
+
 lob_status lob_segment_choose(lob_segment_plan *plan, const lob_volume *image,
                               const lob_volume *strokes, const lob_segment_options *options,
                               const lob_context *context, lob_error *error)
 {
+    const lob_segment_input in = {.image = image, .strokes = strokes};
     lob_segment_part part;
-    lob_label_set set = {0};
-    *plan = (lob_segment_plan){.options = rounded(options)};
     LOB_TRY(check(options, image, strokes, error));
     LOB_TRY(lob_segment_cut(&part, strokes, context, error));
-    plan->box = part.strokes;
-    lob_status st = lob_labels_dense(&part.voxels, &set, "strokes", error);
-    if (st == LOB_OK) st = choose(plan, image, &part.voxels, &set, context, error);
-    lob_label_set_free(&set);
-    lob_volume_free(&part.voxels);
+    const lob_status st = lob_segment_choose_part(plan, &in, &part, options, context, error);
+    lob_segment_part_free(&part);
     return st;
 }

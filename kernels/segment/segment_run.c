@@ -1,9 +1,11 @@
 /* The whole job: box, growths, what is told about them, and labels on the whole grid. */
 #include "kernels/arrays.h"
+#include "kernels/device/device_memory.h"
 #include "kernels/segment/segment_job.h"
 #include "kernels/segment/segment_slices.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 lob_segment_output lob_segment_output_empty(void)
 {
@@ -34,25 +36,79 @@ static lob_status lay_there(lob_segment_job *j, lob_volume *out, const lob_volum
     return j->backend->resample(out->data, &in, &options, lob_segment_begin(j, &turn, 0.01), error);
 }
 
-/* The same in ordinary memory, to which the box's voxels may have to come. */
-static lob_status lay_here(lob_segment_job *j, lob_volume *out, const lob_volume *part,
-                           lob_error *error)
+enum { CHUNK = 16 << 20 }; /* bytes that come from a GPU at once */
+
+/* Labels by a table. What lies side by side is mostly alike. */
+static void map_row(uint8_t *to, const uint8_t *from, int64_t n, const uint8_t *table)
 {
-    lob_volume copy = lob_volume_empty();
-    const bool away = part->place.kind != LOB_PLACE_MEMORY;
-    if (lob_volume_like(out, j->in->image, part->type, part->channels) != LOB_OK)
+    uint8_t known[8] = {0}, mapped[8];
+    for (int k = 0; k < 8; k++) mapped[k] = table[0];
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        if (memcmp(from + i, known, 8) != 0) {
+            memcpy(known, from + i, 8);
+            for (int k = 0; k < 8; k++) mapped[k] = table[known[k]];
+        }
+        memcpy(to + i, mapped, 8);
+    }
+    for (; i < n; i++) to[i] = table[from[i]];
+}
+
+/* Planes of the box from z on into the whole grid. */
+static void lay_planes(const lob_segment_job *j, lob_volume *out, const lob_volume *part,
+                       const unsigned char *planes, int64_t z, int64_t n, const uint8_t *table)
+{
+    const int64_t *const first = j->plan->box.first;
+    const int64_t bytes = (int64_t)lob_type_of(part->type)->bytes;
+    const int64_t nx = part->dims.nx, ny = part->dims.ny;
+    /* Fresh memory is cleared page by page where it is written first: by all threads. */
+#pragma omp parallel for num_threads(j->context->threads) schedule(static)
+    for (int64_t row = 0; row < n * ny; row++) {
+        const int64_t to_z = first[2] + z + row / ny, to_y = first[1] + row % ny;
+        const int64_t at = (to_z * out->dims.ny + to_y) * out->dims.nx + first[0];
+        unsigned char *const to = (unsigned char *)out->data + at * bytes;
+        const unsigned char *const from = planes + row * nx * bytes;
+        if (table)
+            map_row(to, from, nx, table);
+        else
+            memcpy(to, from, (size_t)(nx * bytes));
+    }
+}
+
+/* The same in ordinary memory, to which the box's voxels may have to come. table: of uint8, by
+ * which they are mapped; NULL: they stay. */
+static lob_status lay_here(lob_segment_job *j, lob_volume *out, const lob_volume *part,
+                           const uint8_t *table, lob_error *error)
+{
+    const int64_t bytes = (int64_t)lob_type_of(part->type)->bytes, nz = part->dims.nz;
+    const int64_t plane = part->dims.nx * part->dims.ny * bytes;
+    const int64_t most = plane < CHUNK ? CHUNK / plane : 1;
+    lob_device *const device = j->context->device;
+    const unsigned char *const from = part->data;
+    void *pinned = NULL;
+    if (lob_volume_like(out, j->in->image, part->type, 1) != LOB_OK)
         return lob_fail(error, LOB_ENOMEM, "no memory left for labels");
-    if (away) LOB_TRY(lob_volume_move(&copy, part, (lob_place){0}, j->context, error));
-    lob_volume_put(out, away ? &copy : part, j->plan->box.first);
-    lob_volume_free(&copy);
-    return LOB_OK;
+    if (part->place.kind == LOB_PLACE_MEMORY) {
+        lay_planes(j, out, part, from, 0, nz, table);
+        return LOB_OK;
+    }
+    lob_device_begin(device);
+    lob_status st = lob_device_pinned_take(device, &pinned, most * plane, error);
+    for (int64_t z = 0; st == LOB_OK && z < nz; z += most) {
+        const int64_t n = nz - z < most ? nz - z : most;
+        st = lob_device_download(device, pinned, from + z * plane, n * plane, error);
+        if (st == LOB_OK) lay_planes(j, out, part, pinned, z, n, table);
+    }
+    lob_device_end(device);
+    return st;
 }
 
 /* A volume of the box on the image's whole grid, where the image is; it is freed. */
 static lob_status to_whole(lob_segment_job *j, lob_volume *out, lob_volume *part, lob_error *error)
 {
     const bool here = j->in->image->place.kind == LOB_PLACE_MEMORY;
-    const lob_status st = (here ? lay_here : lay_there)(j, out, part, error);
+    const lob_status st =
+        here ? lay_here(j, out, part, NULL, error) : lay_there(j, out, part, error);
     lob_segment_drop(j, part);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
@@ -104,6 +160,7 @@ static lob_status look_again(lob_segment_job *j, lob_segment_output *out, lob_er
 {
     lob_volume uncertain = lob_volume_empty();
     if (!j->in->uncertain && j->in->suggest == 0) return LOB_OK;
+    LOB_TRY(lob_segment_lay_strokes(j, error));
     lob_status st = lob_segment_doubt(j, &uncertain, error);
     lob_segment_drop(j, &j->shares);
     if (st == LOB_OK && j->in->suggest > 0) st = suggest(j, out, &uncertain, error);
@@ -113,13 +170,33 @@ static lob_status look_again(lob_segment_job *j, lob_segment_output *out, lob_er
     return st;
 }
 
+/* What dense labels stand for, as bytes; false: some do not fit. */
+static bool fits_bytes(uint8_t table[UINT8_MAX + 1], const lob_segment_plan *plan)
+{
+    memset(table, 0, UINT8_MAX + 1);
+    for (int32_t k = 0; k < plan->count; k++) {
+        if (plan->labels[k] == plan->background) continue;
+        if (plan->labels[k] > UINT8_MAX) return false;
+        table[k + 1] = (uint8_t)plan->labels[k];
+    }
+    return true;
+}
+
 lob_status lob_segment_give(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
                             lob_error *error)
 {
+    const lob_segment_plan *const plan = j->plan;
     lob_volume own = lob_volume_empty();
-    lob_status st = lob_segment_recode(j, &own, labels, j->plan->count, j->plan->labels,
-                                       j->plan->background, error);
-    if (st == LOB_OK) st = to_whole(j, out, &own, error);
+    uint8_t table[UINT8_MAX + 1];
+    lob_status st = LOB_OK;
+    if (fits_bytes(table, plan) && j->in->image->place.kind == LOB_PLACE_MEMORY) {
+        st = lay_here(j, out, labels, table, error);
+        if (st != LOB_OK) lob_volume_free(out);
+    } else {
+        st =
+            lob_segment_recode(j, &own, labels, plan->count, plan->labels, plan->background, error);
+        if (st == LOB_OK) st = to_whole(j, out, &own, error);
+    }
     if (st == LOB_OK) st = name_labels(j, out, error);
     lob_segment_drop(j, &own);
     return st;
@@ -194,6 +271,7 @@ void lob_segment_drop_strokes(lob_segment_job *j)
     lob_volume *const volumes[] = {&j->strokes, &j->starts, &j->agreeing, &j->seeds,   &j->drawn,
                                    &j->first,   &j->shares, &j->labels,   &j->strength};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
+    lob_strokes_free(&j->counts);
 }
 
 void lob_segment_drop_images(lob_segment_job *j)
@@ -210,8 +288,12 @@ lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
     lob_segment_job j = lob_segment_job_of(in, plan, backend, context);
     *out = lob_segment_output_empty();
     lob_error_begin(error);
+    lob_segment_part part;
     LOB_TRY(lob_segment_check(in, plan, error));
-    lob_status st = lob_segment_box_make(&j, error);
+    LOB_TRY(lob_segment_cut(&part, in->strokes, context, error));
+    lob_status st = lob_segment_take_strokes(&j, &part, error);
+    lob_segment_part_free(&part);
+    if (st == LOB_OK) st = lob_segment_box_make(&j, error);
     if (st == LOB_OK) st = lob_segment_grow_first(&j, error);
     lob_segment_drop(&j, &j.coarse);
     if (st == LOB_OK) st = lob_segment_finish(&j, out, error);

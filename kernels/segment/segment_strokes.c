@@ -77,7 +77,17 @@ lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
         };
     lob_status st = copy_box(&part->voxels, from, &part->at);
     lob_volume_free(&here);
-    return st == LOB_OK ? st : lob_fail(error, st, "no memory left for strokes");
+    if (st != LOB_OK) return lob_fail(error, st, "no memory left for strokes");
+    st = lob_labels_dense(&part->voxels, &part->set, "strokes", error);
+    if (st != LOB_OK) lob_segment_part_free(part);
+    return st;
+}
+
+void lob_segment_part_free(lob_segment_part *part)
+{
+    lob_label_set_free(&part->set);
+    lob_volume_free(&part->voxels);
+    *part = (lob_segment_part){.voxels = lob_volume_empty()};
 }
 
 /* ---- whole slices ---- */
