@@ -1,6 +1,7 @@
 /* A segmenter: one job of segment, whose images stay while strokes come and go. */
 #include "kernels/live/segmenter.h"
 
+#include "kernels/device/device.h"
 #include "kernels/segment/segment_job.h"
 
 #include <stdlib.h>
@@ -13,7 +14,9 @@ struct lob_segmenter {
     lob_segment_job job;
     /* the strokes that the job has come to its first growth with; empty: none. Until others come */
     lob_segment_part seen;
-    lob_box given; /* of the last final answer; sizes of 0: there was none */
+    lob_box within; /* where strokes may be, as far as has been told */
+    bool others;    /* told since then: strokes may be others than those seen */
+    lob_box given;  /* of the last final answer; sizes of 0: there was none */
 };
 
 /* ---- strokes ---- */
@@ -21,6 +24,13 @@ struct lob_segmenter {
 static int64_t bytes_of(const lob_volume *part)
 {
     return lob_voxels(part) * (int64_t)lob_type_of(part->type)->bytes;
+}
+
+static lob_box whole_box(lob_dims d)
+{
+    return (lob_box){
+        .size = {d.nx, d.ny, d.nz}
+    };
 }
 
 static bool has_seen(const lob_segmenter *s, const lob_segment_part *now)
@@ -65,19 +75,51 @@ static lob_status choose(lob_segmenter *s, const lob_segment_part *now, const lo
     return LOB_OK;
 }
 
+/* Let the image stay on the GPU where it takes little of what is free there, as with each wider box
+ * it would have to come again. */
+static void keep_image(lob_segmenter *s, const lob_context *context)
+{
+    const lob_volume *const image = s->in.image;
+    const int64_t bytes = bytes_of(image) * image->channels;
+    if (!context->device || image->place.kind != LOB_PLACE_MEMORY || s->job.whole.data) return;
+    if (context->max_memory || bytes > lob_device_free_bytes(context->device) / 16) return;
+    (void)lob_segment_here(&s->job, &s->job.whole, image, NULL);
+}
+
 /* Come to the end of the first growth. */
 static lob_status grow(lob_segmenter *s, const lob_segment_part *now, const lob_context *context,
                        lob_error *error)
 {
     LOB_TRY(choose(s, now, context, error));
     LOB_TRY(lob_segment_take_strokes(&s->job, now, error));
+    keep_image(s, context);
     LOB_TRY(lob_segment_box_make(&s->job, error));
     return lob_segment_grow_first(&s->job, error);
 }
 
+/* Strokes may have changed in a box. */
+static lob_status take_box(lob_segmenter *s, const lob_segment_input *in, const lob_box *box,
+                           lob_error *error)
+{
+    const lob_dims d = in->image->dims;
+    const lob_box whole = whole_box(d);
+    const lob_box *const told = box ? box : &whole;
+    bool any = true;
+    LOB_TRY(lob_same_grid(in->image, "the image", in->strokes, "the strokes", error));
+    for (int a = 0; a < 3; a++) {
+        if (told->first[a] < 0 || told->size[a] < 0 ||
+            told->size[a] > lob_side(d, a) - told->first[a])
+            return lob_fail(error, LOB_EARG, "the box of changes reaches beyond the grid");
+        any = any && told->size[a] > 0;
+    }
+    lob_box_join(&s->within, told);
+    s->others = s->others || any;
+    return LOB_OK;
+}
+
 /* The same, if the job is not there already. What it has seen is kept once it is. */
-static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob_context *context,
-                        lob_error *error)
+static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob_box *box,
+                        const lob_context *context, lob_error *error)
 {
     lob_segment_job *const j = &s->job;
     lob_segment_part now;
@@ -86,12 +128,16 @@ static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob
     j->done = 0;
     j->budget.limit = context->max_memory;
     j->budget.peak = j->budget.held;
-    LOB_TRY(lob_segment_cut(&now, in->strokes, context, error));
+    LOB_TRY(take_box(s, in, box, error));
+    if (s->seen.voxels.data && !s->others) return lob_segment_check(in, &s->plan, error);
+    LOB_TRY(lob_segment_cut(&now, in->strokes, &s->within, context, error));
+    s->within = now.strokes;
     const int64_t held = bytes_of(&now.voxels);
     const bool seen = has_seen(s, &now);
     lob_status st = lob_budget_hold(&j->budget, held, error);
     const bool counted = st == LOB_OK;
     if (counted) st = seen ? lob_segment_check(in, &s->plan, error) : grow(s, &now, context, error);
+    s->others = s->others && st != LOB_OK;
     if (st == LOB_OK && !seen) {
         s->seen = now;
         return LOB_OK;
@@ -114,17 +160,18 @@ lob_status lob_segmenter_open(lob_segmenter **segmenter, const lob_backend *back
     s->options = *options;
     s->in.image = image;
     s->seen.voxels = lob_volume_empty();
+    s->within = whole_box(image->dims);
     s->job = lob_segment_job_of(&s->in, &s->plan, backend, &none);
     return LOB_OK;
 }
 
 lob_status lob_segmenter_preview(lob_segmenter *s, lob_volume *labels, const lob_volume *strokes,
-                                 const lob_context *context, lob_error *error)
+                                 const lob_box *box, const lob_context *context, lob_error *error)
 {
     const lob_segment_input in = {.image = s->in.image, .strokes = strokes};
     *labels = lob_volume_empty();
     lob_error_begin(error);
-    lob_status st = begin(s, &in, context, error);
+    lob_status st = begin(s, &in, box, context, error);
     if (st == LOB_OK && s->plan.passes > 1)
         st = lob_segment_give(&s->job, labels, &s->job.first, error);
     if (st != LOB_OK) lob_volume_free(labels);
@@ -133,14 +180,14 @@ lob_status lob_segmenter_preview(lob_segmenter *s, lob_volume *labels, const lob
 }
 
 lob_status lob_segmenter_finish(lob_segmenter *s, lob_segment_output *out, lob_segment_plan *plan,
-                                lob_box *changed, const lob_segment_input *in,
+                                lob_box *changed, const lob_segment_input *in, const lob_box *box,
                                 const lob_context *context, lob_error *error)
 {
     *out = lob_segment_output_empty();
     lob_error_begin(error);
     if (in->image != s->in.image)
         return lob_error_end(error, lob_fail(error, LOB_EARG, "the image is another one"));
-    lob_status st = begin(s, in, context, error);
+    lob_status st = begin(s, in, box, context, error);
     if (st == LOB_OK) st = lob_segment_finish(&s->job, out, error);
     if (st != LOB_OK && !s->seen.voxels.data) forget(s);
     if (st == LOB_OK) {
@@ -157,5 +204,6 @@ void lob_segmenter_close(lob_segmenter *s)
     if (!s) return;
     forget(s);
     lob_segment_drop_images(&s->job);
+    lob_segment_drop(&s->job, &s->job.whole);
     free(s);
 }

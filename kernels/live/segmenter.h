@@ -4,7 +4,8 @@
  * growths, a preview before it, which is what the first gives.
  *
  * Kept from one change to the next are the box's image, its median and the image on the coarser
- * grid, for as long as strokes give the same box. What is learnt from strokes changes everywhere
+ * grid, for as long as strokes give the same box; and on a GPU that has room the whole image, until
+ * the segmenter is closed. What is learnt from strokes changes everywhere
  * with each of them, and with it both growths: these are made afresh.
  */
 #ifndef LOB_SEGMENTER_H
@@ -37,15 +38,17 @@ lob_status lob_segmenter_open(lob_segmenter **segmenter, const lob_backend *back
  *   labels   out  as lob_segment_output's; overwritten. Empty where the plan has one growth, whose
  *                 answer is the final one; nothing to free after a failure
  *   strokes  in   all of them, as for lob_segment
+ *   box      in   outside of it no stroke has changed since the last call, whatever came of that;
+ *                 sizes of 0: none has. NULL: the whole grid
  *   context  in   the device of lob_segmenter_open's backend; threads, memory (what is kept
  *                 counts), progress
  *
  * A call that fails or is cancelled keeps what does not depend on strokes. Returns as
- * lob_segment_choose and lob_segment.
+ * lob_segment_choose and lob_segment; LOB_EARG where the box reaches beyond the grid.
  */
 lob_status lob_segmenter_preview(lob_segmenter *segmenter, lob_volume *labels,
-                                 const lob_volume *strokes, const lob_context *context,
-                                 lob_error *error);
+                                 const lob_volume *strokes, const lob_box *box,
+                                 const lob_context *context, lob_error *error);
 
 /*
  * The final answer to strokes. After a preview of the same strokes it goes on from there, and so it
@@ -56,14 +59,14 @@ lob_status lob_segmenter_preview(lob_segmenter *segmenter, lob_volume *labels,
  *   changed  out  a box outside of which the labels are those of the last call that returned
  *                 LOB_OK: what holds both boxes; at first this one. May be NULL
  *   in       in   the image that of lob_segmenter_open
- *   context  in   as above
+ *   box, context  in   as above
  *
  * Returns as lob_segmenter_preview; LOB_EARG where the image is another one.
  */
 lob_status lob_segmenter_finish(lob_segmenter *segmenter, lob_segment_output *out,
                                 lob_segment_plan *plan, lob_box *changed,
-                                const lob_segment_input *in, const lob_context *context,
-                                lob_error *error);
+                                const lob_segment_input *in, const lob_box *box,
+                                const lob_context *context, lob_error *error);
 
 /* NULL is fine. */
 void lob_segmenter_close(lob_segmenter *segmenter);

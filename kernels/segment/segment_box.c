@@ -443,13 +443,13 @@ lob_status lob_segment_complete(lob_segment_job *j, lob_error *error)
 lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error)
 {
     const bool *const along = j->plan->median;
-    const lob_volume grid = grid_of_box(j);
+    const lob_volume grid = grid_of_box(j), *const from = j->whole.data ? &j->whole : j->in->image;
     lob_filter_step median = {.kind = LOB_FILTER_MEDIAN};
     LOB_TRY(check_values(j, error));
     if (!j->image.data)
-        LOB_TRY(is_whole(j) ? lob_segment_here(j, &j->image, j->in->image, error)
-                            : lob_segment_onto(j, &j->image, j->in->image, &grid,
-                                               LOB_RESAMPLE_NEAREST, 0.02, error));
+        LOB_TRY(is_whole(j) ? lob_segment_here(j, &j->image, from, error)
+                            : lob_segment_onto(j, &j->image, from, &grid, LOB_RESAMPLE_NEAREST,
+                                               0.02, error));
     LOB_TRY(place_strokes(j, error));
     if (j->view.data || (!along[0] && !along[1] && !along[2])) return LOB_OK;
     for (int a = 0; a < 3; a++) median.along[a] = along[a] && lob_side(j->image.dims, a) > 1;

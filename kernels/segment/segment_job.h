@@ -22,6 +22,8 @@ typedef struct {
     double done; /* of the progress, 0..1 */
 
     /* on the box's grid, where the context computes */
+    lob_volume whole; /* in->image, in a job of many strokes: their boxes are cut from it; empty: it
+                         is there already, or memory is short */
     lob_volume image;
     lob_volume view;     /* empty: there is none */
     lob_volume coarse;   /* the image on the first growth's grid; empty: not made, or not coarser */
@@ -138,9 +140,9 @@ typedef struct {
     lob_box strokes;   /* the least box of the whole that holds them; sizes of 0: there are none */
 } lob_segment_part;
 
-/* Cut it out. Where there are no strokes, or an offset makes values of stored zeros, it is the
- * whole. Empty on failure. */
-lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
+/* Cut it out. There are no strokes outside of `within`; NULL: anywhere. Where there are none, or an
+ * offset makes values of stored zeros, it is the whole. Empty on failure. */
+lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, const lob_box *within,
                            const lob_context *context, lob_error *error);
 
 /* Free it and leave nothing. */

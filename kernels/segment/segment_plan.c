@@ -406,7 +406,7 @@ lob_status lob_segment_choose(lob_segment_plan *plan, const lob_volume *image,
     const lob_segment_input in = {.image = image, .strokes = strokes};
     lob_segment_part part;
     LOB_TRY(check(options, image, strokes, error));
-    LOB_TRY(lob_segment_cut(&part, strokes, context, error));
+    LOB_TRY(lob_segment_cut(&part, strokes, NULL, context, error));
     const lob_status st = lob_segment_choose_part(plan, &in, &part, options, context, error);
     lob_segment_part_free(&part);
     return st;

@@ -251,6 +251,7 @@ lob_segment_job lob_segment_job_of(const lob_segment_input *in, const lob_segmen
         .backend = backend,
         .context = context,
         .budget = {.who = "segmenting", .limit = context->max_memory},
+        .whole = none,
         .image = none,
         .view = none,
         .coarse = none,
@@ -290,7 +291,7 @@ lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
     lob_error_begin(error);
     lob_segment_part part;
     LOB_TRY(lob_segment_check(in, plan, error));
-    LOB_TRY(lob_segment_cut(&part, in->strokes, context, error));
+    LOB_TRY(lob_segment_cut(&part, in->strokes, NULL, context, error));
     lob_status st = lob_segment_take_strokes(&j, &part, error);
     lob_segment_part_free(&part);
     if (st == LOB_OK) st = lob_segment_box_make(&j, error);

@@ -8,25 +8,29 @@
 
 /* ---- their part ---- */
 
-/* The least box that holds all voxels whose bytes are not 0. */
-static void find_box(lob_box *box, const lob_volume *v, int threads)
+/* The least box that holds all voxels whose bytes are not 0; there are none outside of `within`. */
+static void find_box(lob_box *box, const lob_volume *v, const lob_box *within, int threads)
 {
     const lob_dims d = v->dims;
-    const int64_t bytes = (int64_t)lob_type_of(v->type)->bytes, row_bytes = d.nx * bytes;
+    const int64_t bytes = (int64_t)lob_type_of(v->type)->bytes, row_bytes = within->size[0] * bytes;
     int64_t x0 = d.nx, x1 = -1, y0 = d.ny, y1 = -1, z0 = d.nz, z1 = -1;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(min           \
                                                                          : x0, y0, z0) \
     reduction(max                                                                      \
               : x1, y1, z1)
-    for (int64_t row = 0; row < d.ny * d.nz; row++) {
-        const char *const at = (const char *)v->data + row * row_bytes;
-        const int64_t y = row % d.ny, z = row / d.ny;
+    for (int64_t row = 0; row < within->size[1] * within->size[2]; row++) {
+        const int64_t y = within->first[1] + row % within->size[1];
+        const int64_t z = within->first[2] + row / within->size[1];
+        const int64_t first = (z * d.ny + y) * d.nx + within->first[0];
+        const char *const at = (const char *)v->data + first * bytes;
         int64_t from = 0, to = row_bytes - 1;
         if (lob_all_zero(at, (size_t)row_bytes)) continue;
         while (at[from] == 0) from++;
         while (at[to] == 0) to--;
-        x0 = from / bytes < x0 ? from / bytes : x0;
-        x1 = to / bytes > x1 ? to / bytes : x1;
+        from = within->first[0] + from / bytes;
+        to = within->first[0] + to / bytes;
+        x0 = from < x0 ? from : x0;
+        x1 = to > x1 ? to : x1;
         y0 = y < y0 ? y : y0;
         y1 = y > y1 ? y : y1;
         z0 = z < z0 ? z : z0;
@@ -54,9 +58,12 @@ static lob_status copy_box(lob_volume *out, const lob_volume *from, const lob_bo
     return LOB_OK;
 }
 
-lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
+lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, const lob_box *within,
                            const lob_context *context, lob_error *error)
 {
+    const lob_box all = {
+        .size = {strokes->dims.nx, strokes->dims.ny, strokes->dims.nz}
+    };
     const bool away = strokes->place.kind != LOB_PLACE_MEMORY;
     const bool whole = strokes->inter != 0; /* what is stored as 0 is a value */
     const int64_t margin[3] = {1, 1, 1};
@@ -66,15 +73,13 @@ lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
         return lob_fail(error, LOB_EARG, "strokes have one channel, not %d", strokes->channels);
     if (away) LOB_TRY(lob_volume_move(&here, strokes, (lob_place){0}, context, error));
     const lob_volume *const from = away ? &here : strokes;
-    if (!whole) find_box(&part->at, from, context->threads);
+    if (!whole) find_box(&part->at, from, within ? within : &all, context->threads);
     part->strokes = part->at;
     if (whole || !lob_type_of(strokes->type)->is_integer) lob_box_of(&part->strokes, from);
     if (part->at.size[0] > 0)
         lob_box_widen(&part->at, margin, from->dims);
     else
-        part->at = (lob_box){
-            .size = {from->dims.nx, from->dims.ny, from->dims.nz}
-        };
+        part->at = all;
     lob_status st = copy_box(&part->voxels, from, &part->at);
     lob_volume_free(&here);
     if (st != LOB_OK) return lob_fail(error, st, "no memory left for strokes");

@@ -37,6 +37,25 @@ class Doubt(NamedTuple):
     suggested: list[dict[str, Any]]
 
 
+def _box(array: np.ndarray, part: np.ndarray) -> _abi.lob_box:
+    """The box of an array (z, y, x) that a view of it, in any order of axes, lies in."""
+    box = _abi.lob_box()
+    if not part.size:
+        return box
+    first = (part.ctypes.data - array.ctypes.data) // array.itemsize
+    at = [int(one) for one in np.unravel_index(first, array.shape)]
+    size = [1, 1, 1]
+    for sides, step in zip(part.shape, part.strides):
+        if sides > 1:
+            axis = next(a for a in range(3) if array.shape[a] > 1 and abs(step) >= array.strides[a])
+            reach = (sides - 1) * step // array.strides[axis]
+            at[axis] += min(reach, 0)
+            size[axis] = 1 + abs(reach)
+    for axis in range(3):
+        box.first[2 - axis], box.size[2 - axis] = at[axis], size[axis]
+    return box
+
+
 def _is_plain(where: Any) -> bool:
     """Is an index without arrays, which could change later?"""
     each = where if isinstance(where, tuple) else (where,)
@@ -95,6 +114,7 @@ class Segmenter:
         self._shown: np.ndarray = of.as_came(self._painted.array)
         self._taken: np.ndarray = of.as_came(self._seen.array)
         self._drawn_at: list[Any] = []  # where they differ
+        self._moved = _abi.lob_box()  # in _seen, and what the library has not been told of
         self.strokes = self._shown.view()
         self.strokes.flags.writeable = False
         self._state = threading.Condition()
@@ -187,11 +207,24 @@ class Segmenter:
                     number, what = self._changes, self._owed()
                     if what == "labels":
                         for where in self._drawn_at:
-                            self._taken[where] = self._shown[where]
+                            self._take(where)
                         self._drawn_at.clear()
                 self._answer_to(segmenter, number, what)
         finally:
             library.lob_segmenter_close(segmenter)
+
+    def _take(self, where: Any) -> None:
+        """Take what is drawn at an index into the volume that the library looks at."""
+        each = where if isinstance(where, tuple) else (where,)
+        here = each if any(one is ... for one in each) else (*each, ...)  # so that it is a view
+        part = self._taken[here]
+        part[...] = self._shown[here]
+        library.lob_box_join(byref(self._moved), byref(_box(self._seen.array, part)))
+
+    def _told_box(self) -> _abi.lob_box:
+        """Where strokes have changed since the library's last call."""
+        box, self._moved = self._moved, _abi.lob_box()
+        return box
 
     def _answer_to(self, segmenter: ctypes.c_void_p, number: int, what: str) -> None:
         problem: BaseException | None = None
@@ -224,8 +257,8 @@ class Segmenter:
             check(library.lob_segmenter_open(byref(segmenter), byref(call.functions), byref(self._image),
                                              byref(self._options), byref(call.error)), call.error)  # fmt: skip
         preview = _abi.lob_volume()
-        call.run(library.lob_segmenter_preview, segmenter, byref(preview), byref(self._drawn), share=(0.0, 0.4),
-                 of="strokes")  # fmt: skip
+        call.run(library.lob_segmenter_preview, segmenter, byref(preview), byref(self._drawn), byref(self._told_box()),
+                 share=(0.0, 0.4), of="strokes")  # fmt: skip
         try:
             if preview.data:
                 self._publish(preview, "preview", number)
@@ -248,8 +281,8 @@ class Segmenter:
         """The library's last answer, and its plan."""
         out, plan, pointer = library.lob_segment_output_empty(), _abi.lob_segment_plan(), POINTER(_abi.lob_volume)
         asked = _abi.lob_segment_input(pointer(self._image), pointer(self._drawn), False, False, suggest)
-        call.run(library.lob_segmenter_finish, segmenter, byref(out), byref(plan), None, byref(asked), share=share,
-                 of="strokes")  # fmt: skip
+        call.run(library.lob_segmenter_finish, segmenter, byref(out), byref(plan), None, byref(asked), byref(self._told_box()),
+                 share=share, of="strokes")  # fmt: skip
         try:
             yield out, plan
         finally:

@@ -16,6 +16,7 @@ typedef struct {
     lob_segmenter *segmenter;
     void *drawn; /* at first: what is drawn again where it was erased */
     void *undo;  /* before the last change */
+    void *told;  /* what the last call was told of */
     size_t bytes;
     lob_volume before; /* the labels of the last final answer */
     int previews, finals, cancelled, refused, kept_box;
@@ -71,6 +72,27 @@ static void change(history *h)
     }
 }
 
+/* Where strokes differ from what has been told, which they are from then on. At times nothing of it
+ * is said. */
+static const lob_box *tell(history *h, lob_box *box)
+{
+    const lob_volume *const strokes = &h->c.strokes;
+    const size_t bytes = lob_type_of(strokes->type)->bytes;
+    const lob_dims d = strokes->dims;
+    *box = (lob_box){{0}, {0}};
+    for (int64_t i = 0; i < lob_voxels(strokes); i++) {
+        const lob_box one = {
+            {i % d.nx, i / d.nx % d.ny, i / d.nx / d.ny},
+            {1,        1,               1              }
+        };
+        if (memcmp((char *)strokes->data + (size_t)i * bytes, (char *)h->told + (size_t)i * bytes,
+                   bytes) != 0)
+            lob_box_join(box, &one);
+    }
+    memcpy(h->told, strokes->data, h->bytes);
+    return random_chance(&h->state, 20) ? NULL : box;
+}
+
 /* What lies outside of the box told is as it was. */
 static void check_changed(history *h, const lob_volume *labels, const lob_box *box)
 {
@@ -114,14 +136,15 @@ static void finish(history *h, const lob_segment_output *fresh, const lob_segmen
 {
     lob_segment_output out;
     lob_segment_plan plan;
-    lob_box changed;
+    lob_box changed, box;
     lob_status got = LOB_ECANCEL;
     for (int visits = (int)random_below(&h->state, 60); got == LOB_ECANCEL; visits += 40) {
         int left = visits;
         const lob_context context = {.threads = 1 + (int)random_below(&h->state, 2),
                                      .progress = visits < 100 ? stop : NULL,
                                      .user = &left};
-        got = lob_segmenter_finish(h->segmenter, &out, &plan, &changed, in, &context, NULL);
+        got = lob_segmenter_finish(h->segmenter, &out, &plan, &changed, in, tell(h, &box), &context,
+                                   NULL);
         h->cancelled += got == LOB_ECANCEL;
         if (got == LOB_ECANCEL) assert_null(out.labels.data);
     }
@@ -147,6 +170,7 @@ static void step(history *h)
     lob_segment_plan plan;
     lob_segment_input in = h->c.in;
     lob_volume preview = lob_volume_empty();
+    lob_box box;
     change(h);
     lob_status st =
         lob_segment_choose(&plan, &h->c.image, &h->c.strokes, &h->c.options, &context, NULL);
@@ -154,8 +178,8 @@ static void step(history *h)
     if (st == LOB_OK) st = lob_segment(&fresh, &in, &plan, lob_backends[0], &context, NULL);
     h->refused += st != LOB_OK;
     if (random_chance(&h->state, 60)) {
-        const lob_status got =
-            lob_segmenter_preview(h->segmenter, &preview, &h->c.strokes, &context, NULL);
+        const lob_status got = lob_segmenter_preview(h->segmenter, &preview, &h->c.strokes,
+                                                     tell(h, &box), &context, NULL);
         if (st == LOB_OK) assert_int_equal(got, LOB_OK);
         if (st == LOB_OK) check_preview(h, &preview, &plan, &fresh);
         lob_volume_free(&preview);
@@ -179,9 +203,11 @@ TEST(every_history_gives_the_labels_of_a_fresh_run)
         h.bytes = (size_t)lob_voxels(&h.c.strokes) * lob_type_of(h.c.strokes.type)->bytes;
         h.drawn = malloc(h.bytes);
         h.undo = malloc(h.bytes);
-        assert_true(h.drawn && h.undo);
+        h.told = malloc(h.bytes);
+        assert_true(h.drawn && h.undo && h.told);
         memcpy(h.drawn, h.c.strokes.data, h.bytes);
         memcpy(h.undo, h.c.strokes.data, h.bytes);
+        memcpy(h.told, h.c.strokes.data, h.bytes);
         assert_int_equal(
             lob_segmenter_open(&h.segmenter, lob_backends[0], &h.c.image, &h.c.options, NULL),
             LOB_OK);
@@ -195,6 +221,7 @@ TEST(every_history_gives_the_labels_of_a_fresh_run)
         lob_volume_free(&h.before);
         free(h.drawn);
         free(h.undo);
+        free(h.told);
         segment_case_free(&h.c);
     }
     /* All that can come about has; a quarter of the histories is too few for that. */
@@ -213,12 +240,22 @@ TEST(another_image_and_little_memory_are_refused)
     lob_volume other = c.image;
     lob_segment_input in = {.image = &other, .strokes = &c.strokes};
     assert_int_equal(lob_segmenter_open(&s, lob_backends[0], &c.image, &c.options, NULL), LOB_OK);
-    assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, &context, &error), LOB_EARG);
+    lob_box beyond = {
+        {0, 0, 0                  },
+        {1, 1, c.image.dims.nz + 1}
+    };
+    assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, NULL, &context, &error),
+                     LOB_EARG);
     assert_string_equal(error.text, "the image is another one");
     in.image = &c.image;
-    assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, &little, &error), LOB_ENOMEM);
+    assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, &beyond, &context, &error),
+                     LOB_EARG);
+    assert_string_equal(error.text, "the box of changes reaches beyond the grid");
+    assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, NULL, &little, &error),
+                     LOB_ENOMEM);
     assert_true(error.text[0] != '\0');
-    assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, &context, &error), LOB_OK);
+    assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, NULL, &context, &error),
+                     LOB_OK);
     lob_segment_output_free(&out);
     lob_segmenter_close(s);
     segment_case_free(&c);
