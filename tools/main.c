@@ -1,9 +1,9 @@
 /* The program's door: finds the command and hands it the rest of the arguments. */
 #include "tools/commands/commands.h"
-#include "tools/inout/stdout.h"
 #include "tools/platform/process.h"
 #include "tools/program.h"
 #include "tools/session/ranks.h"
+#include "tools/session/session_print.h"
 #include "volumes/version.h"
 
 #include <stdio.h>

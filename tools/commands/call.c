@@ -5,7 +5,6 @@
 #include "tools/commands/bids/bids_output.h"
 #include "tools/inout/ahead.h"
 #include "tools/inout/outputs.h"
-#include "tools/inout/stdout.h"
 #include "tools/options/manual.h"
 #include "tools/platform/process.h"
 #include "tools/report/report.h"

@@ -1,7 +1,7 @@
 /* lobule distance: how far every voxel is from the labelled ones. */
 #include "kernels/distance/distance_slabs.h"
 #include "tools/commands/commands.h"
-#include "tools/inout/slab_labels.h"
+#include "tools/inout/slabs.h"
 #include "volumes/labels.h"
 
 #include <math.h>

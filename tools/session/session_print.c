@@ -1,10 +1,13 @@
 /* What a session prints: lines on stderr and the progress bar. */
 #include "tools/session/session_print.h"
 
+#include "tools/platform/process.h"
 #include "tools/session/host.h"
 #include "tools/session/ranks.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 void lob_session_clear_bar(lob_session *s)
 {
@@ -108,4 +111,12 @@ lob_host *lob_session_outermost(const lob_session *s)
 {
     while (s->host && s->host->outer) s = s->host->outer;
     return s->host;
+}
+
+lob_status lob_stdout_end(lob_error *error)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return LOB_OK;
+    const int why = errno ? errno : EIO;
+    if (lob_stdout_is_closed()) return LOB_OK;
+    return lob_fail(error, LOB_EIO, "standard output: %s", strerror(why));
 }

@@ -25,4 +25,10 @@ void lob_session_clear_bar(lob_session *s);
 /* The host of the outermost session; NULL: that has the process for itself. */
 lob_host *lob_session_outermost(const lob_session *s);
 
+/*
+ * Flush standard output. Returns LOB_OK, also when its reader has gone, as `head` does when it has
+ * seen enough: what is printed from then on is lost, which is no error; or LOB_EIO.
+ */
+lob_status lob_stdout_end(lob_error *error);
+
 #endif

@@ -2,9 +2,9 @@
 #include "tools/table/table_file.h"
 
 #include "io/file.h"
-#include "tools/inout/stdout.h"
 #include "tools/platform/process.h"
 #include "tools/report/report.h"
+#include "tools/session/session_print.h"
 #include "tools/table/terminal_table.h"
 #include "tools/text/number_text.h"
 

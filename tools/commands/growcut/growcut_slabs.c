@@ -3,7 +3,7 @@
 #include "kernels/growcut/growcut_slabs.h"
 
 #include "tools/commands/growcut/growcut_work.h"
-#include "tools/inout/slab_labels.h"
+#include "tools/inout/slabs.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/label_check.h"
 

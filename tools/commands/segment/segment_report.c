@@ -1,8 +1,8 @@
 /* What `lobule segment` tells of what it chose and found. */
 #include "tools/commands/segment/segment_sheet.h"
 #include "tools/commands/segment/segment_work.h"
-#include "tools/inout/stdout.h"
 #include "tools/picture/mosaic.h"
+#include "tools/session/session_print.h"
 #include "tools/table/terminal_table.h"
 #include "tools/text/json_text.h"
 
