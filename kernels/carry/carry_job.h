@@ -37,7 +37,7 @@ typedef struct {
     lob_volume grown;   /* uint8; in the end refined */
 } lob_carry_job;
 
-/* ---- carry_pass.c ---- */
+/* ---- carry_run.c ---- */
 
 /* What is done at each voxel by itself: carry_voxel.h has what each kind does. */
 typedef enum {

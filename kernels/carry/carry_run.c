@@ -1,6 +1,6 @@
 /* The whole job: atlases, seeds, growth, and what is told about the result. */
 #include "kernels/arrays.h"
-#include "kernels/carry/carry_job.h"
+#include "kernels/carry/carry_voxel.h"
 #include "kernels/register/register.h"
 #include "kernels/scores/overlaps.h"
 #include "volumes/lists.h"
@@ -43,6 +43,36 @@ void lob_carry_output_free(lob_carry_output *out)
     free(out->label);
     free(out->atlas);
     *out = lob_carry_output_empty();
+}
+
+/* ---- passes, and volumes that come from them ---- */
+
+lob_status lob_carry_each(lob_carry_job *j, const lob_carry_pass *p, int64_t sums[LOB_CARRY_SUMS],
+                          lob_error *error)
+{
+    const lob_context *const context = j->steps.context;
+    int64_t none[LOB_CARRY_SUMS], *const to = sums ? sums : none;
+    memset(to, 0, sizeof none);
+#ifdef LOB_WITH_CUDA
+    if (context->device) return lob_carry_each_cuda(p, sums, context->device, error);
+#else
+    (void)error;
+#endif
+#pragma omp parallel for num_threads(context->threads) schedule(static) \
+    reduction(+ : to[ : LOB_CARRY_SUMS])
+    for (int64_t i = 0; i < p->voxels; i++) lob_carry_voxel(p, i, to);
+    return LOB_OK;
+}
+
+lob_status lob_carry_fetch(lob_carry_job *j, lob_volume *volume, lob_error *error)
+{
+    lob_volume here;
+    if (!volume->data || volume->place.kind == LOB_PLACE_MEMORY) return LOB_OK;
+    LOB_TRY(lob_volume_move(&here, volume, (lob_place){0}, j->steps.context, error));
+    const int64_t bytes = lob_carry_bytes(volume);
+    lob_segment_drop(&j->steps, volume);
+    *volume = here;
+    return lob_budget_hold(&j->steps.budget, bytes, error);
 }
 
 /* ---- labels ---- */

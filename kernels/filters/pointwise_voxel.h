@@ -75,6 +75,13 @@ LOB_BOTH float lob_filter_float(const void *data, lob_type type, int64_t i)
     return lob_filter_quiet((float)value);
 }
 
+/* The same as steps read it, mapped. */
+LOB_BOTH float lob_filter_value(const void *data, lob_type type, const lob_filter_map *map,
+                                int64_t i)
+{
+    return lob_filter_mapped(lob_filter_float(data, type, i), map);
+}
+
 /* The nearest whole number, of two the even one, clamped to an integer type; NaN becomes 0. To a
  * real type, converted. */
 LOB_BOTH void lob_filter_store(void *data, lob_type type, int64_t i, double value)

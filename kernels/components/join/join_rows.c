@@ -340,12 +340,9 @@ SPECIALISED uint32_t count_ranks(const lob_run_table *t, const lob_join_scratch 
 {
     const uint64_t *bits = t->foreground + row * t->words, *stored = lob_run_table_starts(t, row);
     uint32_t *ranks = scratch->ranks + (row & (scratch->slots - 1)) * t->words, count = 0;
-    uint64_t before = 0;
     for (int64_t w = 0; w < t->words; w++) {
-        const uint64_t starts = stored ? stored[w] : bits[w] & ~(bits[w] << 1 | before);
         ranks[w] = count;
-        count += (uint32_t)__builtin_popcountll(starts);
-        before = bits[w] >> 63;
+        count += (uint32_t)__builtin_popcountll(lob_bits_starts(bits, stored, w));
     }
     return count;
 }

@@ -69,12 +69,8 @@ LOB_SIMD_CLONES(int64_t, count_starts, (t, row), const lob_run_table *t, int64_t
 {
     const uint64_t *bits = t->foreground + row * t->words, *starts = lob_run_table_starts(t, row);
     int64_t count = 0;
-    uint64_t before = 0;
-    for (int64_t w = 0; w < t->words; w++) {
-        const uint64_t begins = starts ? starts[w] : bits[w] & ~(bits[w] << 1 | before);
-        before = bits[w] >> 63;
-        count += __builtin_popcountll(begins);
-    }
+    for (int64_t w = 0; w < t->words; w++)
+        count += __builtin_popcountll(lob_bits_starts(bits, starts, w));
     return count;
 }
 

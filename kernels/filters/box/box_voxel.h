@@ -47,7 +47,7 @@ LOB_BOTH int64_t lob_box_block(int64_t radius)
 
 LOB_BOTH float lob_box_voxel(const lob_box_source *from, int64_t i)
 {
-    return lob_filter_mapped(lob_filter_float(from->data, from->type, i), &from->map);
+    return lob_filter_value(from->data, from->type, &from->map, i);
 }
 
 LOB_BOTH bool lob_box_finite(float value)

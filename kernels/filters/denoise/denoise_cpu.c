@@ -226,7 +226,8 @@ static void write_tile(const tile *t, const work *w, const place *p)
                 const float value =
                     inside && weight > 0
                         ? t->sum[z][y][x] / weight
-                        : lob_denoise_value(w->in, &w->call->before, p->channel * voxels + i);
+                        : lob_filter_value(w->in->data, w->in->type, &w->call->before,
+                                           p->channel * voxels + i);
                 out[i] = lob_filter_mapped(value, &w->call->after);
             }
 }

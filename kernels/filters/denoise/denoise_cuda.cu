@@ -65,7 +65,7 @@ static __device__ bool read_tile(tile *t, const denoise_params &p, const int64_t
         const int64_t at_y = lob_edge_position(first[1] + y - HALO, ny, p.rule.edge);
         const int64_t at_z = lob_edge_position(first[2] + z - HALO, nz, p.rule.edge);
         const int64_t v = (at_z * ny + at_y) * nx + at_x;
-        float value = lob_denoise_value(&p.in, &p.before, channel * nx * ny * nz + v);
+        float value = lob_filter_value(p.in.data, p.in.type, &p.before, channel * nx * ny * nz + v);
         if (value - value != 0.0f || (p.mask && !p.mask[v])) {
             value = NAN;
             missing = true;
@@ -232,8 +232,9 @@ static __device__ void write_tile(const tile *t, const denoise_params &p, const 
         const int64_t v = (at_z * ny + at_y) * nx + at_x, all = channel * nx * ny * nz + v;
         const float weight = t->weight[z][y][x];
         const bool inside = !p.mask || p.mask[v];
-        const float value = inside && weight > 0.0f ? t->sum[z][y][x] / weight
-                                                    : lob_denoise_value(&p.in, &p.before, all);
+        const float value = inside && weight > 0.0f
+                                ? t->sum[z][y][x] / weight
+                                : lob_filter_value(p.in.data, p.in.type, &p.before, all);
         p.out[all] = lob_filter_mapped(value, &p.after);
     }
 }

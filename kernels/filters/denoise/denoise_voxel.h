@@ -43,13 +43,6 @@ LOB_BOTH float lob_denoise_weight(float sum, float scale)
     return root * root;
 }
 
-/* A value as it is worked on: converted and mapped. */
-LOB_BOTH float lob_denoise_value(const lob_filter_image *in, const lob_filter_map *before,
-                                 int64_t i)
-{
-    return lob_filter_mapped(lob_filter_float(in->data, in->type, i), before);
-}
-
 /*
  * |value - mean of its neighbours| of voxel (x, y, z) of a channel; NaN where it does not count.
  *
@@ -73,11 +66,11 @@ LOB_BOTH float lob_denoise_residual(const lob_filter_image *in, const lob_filter
         if (at[a] == 0 || at[a] == side[a] - 1) return none;
         const int64_t l = i - stride[a], r = i + stride[a];
         if (mask && !(mask[l] && mask[r])) return none;
-        sum = sum +
-              (lob_denoise_value(in, before, first + l) + lob_denoise_value(in, before, first + r));
+        sum = sum + (lob_filter_value(in->data, in->type, before, first + l) +
+                     lob_filter_value(in->data, in->type, before, first + r));
         n += 2;
     }
-    const float own = lob_denoise_value(in, before, first + i);
+    const float own = lob_filter_value(in->data, in->type, before, first + i);
     const float apart = own - sum / (float)n;
     return apart != 0.0f && apart - apart == 0.0f ? (apart < 0.0f ? -apart : apart) : none;
 }

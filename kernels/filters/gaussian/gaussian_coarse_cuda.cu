@@ -114,7 +114,7 @@ static __global__ void __launch_bounds__(COARSE_THREADS) reduce_kernel(coarse_pa
     }
 }
 
-/* What is written: SUMS are gaussian_writes_sums, of MEANS a ratio is (gaussian_is_ratio); else
+/* What is written: SUMS are lob_gaussian_writes_sums, of MEANS a ratio is (gaussian_is_ratio); else
  * what the finish says. */
 enum coarse_finish { FINISHED, MEANS, SUMS };
 
@@ -227,9 +227,9 @@ lob_status gaussian_expand(lob_device *device, const gaussian_job *job,
 {
     const int64_t m = pass->op.up;
     const coarse_params c = params_of(device, job, pass, (pass->op.n_out + m - 1) / m, m, 2);
-    const auto kernel = gaussian_writes_sums(&job->finish) ? expand_kernel<SUMS>
-                        : gaussian_is_ratio(&job->finish)  ? expand_kernel<MEANS>
-                                                           : expand_kernel<FINISHED>;
+    const auto kernel = lob_gaussian_writes_sums(&job->finish) ? expand_kernel<SUMS>
+                        : gaussian_is_ratio(&job->finish)      ? expand_kernel<MEANS>
+                                                               : expand_kernel<FINISHED>;
     return lob_launch(device, kernel, "expand_kernel", c.blocks, COARSE_THREADS, 0, c, error);
 }
 

@@ -11,6 +11,9 @@ typedef struct {
     lob_budget *budget;
 } run;
 
+/* Of all passes but the last. */
+static const lob_gaussian_finish plain = {.what = LOB_GAUSSIAN_SUM};
+
 /* Passes along x and y by planes, then the one along z. What lies between them is put into the
  * output unless that holds a sum already. */
 static lob_status exact_passes(run *r, const lob_gaussian_sum *s, const lob_gaussian_pass *passes,
@@ -23,7 +26,7 @@ static lob_status exact_passes(run *r, const lob_gaussian_sum *s, const lob_gaus
     lob_gaussian_job job = {&s->source,   &s->finish, r->step.plan->tables, s->out, r->threads,
                             &r->progress, r->budget};
     if (along[0] || along[1]) {
-        if (along[2]) job.finish = NULL, job.out = between;
+        if (along[2]) job.finish = &plain, job.out = between;
         LOB_TRY(lob_gaussian_planes(&job, along[0], along[1], r->step.dims, error));
         job.source = &smoothed;
         job.finish = &s->finish;
@@ -45,7 +48,7 @@ static lob_status coarse_passes(run *r, const lob_gaussian_sum *s, const lob_gau
     for (int i = 0; i < count && status == LOB_OK; i++) {
         const bool last = i == count - 1;
         const lob_gaussian_job job = {&source,
-                                      last ? &s->finish : NULL,
+                                      last ? &s->finish : &plain,
                                       r->step.plan->tables,
                                       last ? s->out : lattice[i % 2],
                                       r->threads,

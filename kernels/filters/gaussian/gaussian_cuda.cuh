@@ -57,12 +57,6 @@ static inline float gaussian_weight_outside(lob_edge edge)
     return edge == LOB_EDGE_CONSTANT ? 1.0f : 0.0f;
 }
 
-/* Whether sums are written as they are. */
-static inline bool gaussian_writes_sums(const lob_gaussian_finish *f)
-{
-    return f->what == LOB_GAUSSIAN_SUM || (f->what == LOB_GAUSSIAN_MEAN && f->after.identity);
-}
-
 /* Whether a ratio of sums is written as it is, in the place of a source's floats. */
 static inline bool gaussian_is_ratio(const lob_gaussian_finish *f)
 {
@@ -131,7 +125,7 @@ static __device__ inline float gaussian_summand_at(const lob_gaussian_source &so
     return lob_gaussian_read(&source, i);
 }
 
-/* What a sum's place holds, if that is needed; SUMS: gaussian_writes_sums. */
+/* What a sum's place holds, if that is needed; SUMS: lob_gaussian_writes_sums. */
 template <bool SUMS>
 static __device__ inline float gaussian_held(const float *out, const lob_gaussian_finish &finish,
                                              int64_t i)
@@ -187,7 +181,7 @@ template <typename F> static inline auto gaussian_kernel_of(bool floats, bool su
 template <typename F> static inline auto gaussian_kernel(const gaussian_job *job, F of)
 {
     return gaussian_kernel_of(gaussian_reads_floats(&job->source),
-                              gaussian_writes_sums(&job->finish), of);
+                              lob_gaussian_writes_sums(&job->finish), of);
 }
 
 /* Run with the least radius that there are kernels for. */

@@ -31,16 +31,10 @@ static void read_row(float *restrict to, const lob_gaussian_source *source, int6
             to[i] = lob_gaussian_summand(source, lob_gaussian_in_mask(source, first + i), to[i]);
 }
 
-/* Whether sums are written as they are. */
-static bool writes_sums(const lob_gaussian_finish *f)
-{
-    return !f || f->what == LOB_GAUSSIAN_SUM || (f->what == LOB_GAUSSIAN_MEAN && f->after.identity);
-}
-
 static void write_row(const lob_gaussian_job *job, int64_t first, const float *sums, int64_t n)
 {
     float *const out = job->out + first;
-    if (writes_sums(job->finish)) {
+    if (lob_gaussian_writes_sums(job->finish)) {
         memcpy(out, sums, (size_t)n * sizeof *out);
         return;
     }
@@ -137,7 +131,7 @@ static void strip_along_yz(const strip_plan *p, int64_t task, const scratch *s)
     float *const sums = s->floats, *const strip = s->floats + 2 * p->lanes;
     for (int64_t i = 0; i < pass->op.n_in; i++)
         read_row(strip + i * p->lanes, p->job->source, from + i * step_in, n);
-    const bool direct = writes_sums(p->job->finish);
+    const bool direct = lob_gaussian_writes_sums(p->job->finish);
     for (int64_t i = 0; i < pass->op.n_out; i++) {
         float *const row = direct ? p->job->out + to + i * step_out : sums;
         sum_rows(row, p->job, &pass->op, i, s->rows, 0, n);
@@ -258,7 +252,7 @@ static void smooth_chunk(const plane_plan *p, int64_t task, const scratch *s)
     const int64_t nx = p->dims.nx, ny = p->dims.ny, z = task / p->chunks;
     const int64_t from = task % p->chunks * p->chunk;
     const int64_t to = from + p->chunk < ny ? from + p->chunk : ny;
-    const bool direct = writes_sums(job->finish);
+    const bool direct = lob_gaussian_writes_sums(job->finish);
     float *const outside = s->floats + p->line_items, *const sums = outside + nx;
     const float **const rows = s->rows + (p->along_x ? p->along_x->op.taps : 0);
     if (p->along_y) rows_of_chunk(p, z, from, to, s, rows, outside, sums + nx);

@@ -9,7 +9,7 @@
 /* Where passes read and write. */
 typedef struct {
     const lob_gaussian_source *source;
-    const lob_gaussian_finish *finish; /* NULL: the sum is written */
+    const lob_gaussian_finish *finish;
     const float *tables;
     float *out; /* the source's data, where it is written by a single pass along y or z */
     int threads;

@@ -341,7 +341,7 @@ static lob_status planes_radius(lob_device *device, const gaussian_job *job,
         return planes_kernel<R, decltype(floats)::value, decltype(sums)::value, true>;
     };
     const auto kernel = job->pairs ? gaussian_kernel_of(gaussian_pairs_floats(&job->source),
-                                                        gaussian_writes_sums(&job->finish), two)
+                                                        lob_gaussian_writes_sums(&job->finish), two)
                                    : gaussian_kernel(job, one);
     return lob_launch(device, kernel, "planes_kernel", p.blocks, STRIP * (1 + job->pairs), 0, p,
                       error);

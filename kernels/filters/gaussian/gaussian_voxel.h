@@ -23,7 +23,7 @@ typedef struct {
 /* The value of voxel i, whether it is data or not. */
 LOB_BOTH float lob_gaussian_value(const lob_gaussian_source *source, int64_t i)
 {
-    return lob_filter_mapped(lob_filter_float(source->data, source->type, i), &source->before);
+    return lob_filter_value(source->data, source->type, &source->before, i);
 }
 
 LOB_BOTH bool lob_gaussian_in_mask(const lob_gaussian_source *source, int64_t i)
@@ -31,16 +31,12 @@ LOB_BOTH bool lob_gaussian_in_mask(const lob_gaussian_source *source, int64_t i)
     return !source->mask || source->mask[i];
 }
 
-LOB_BOTH bool lob_gaussian_is_data(const lob_gaussian_source *source, int64_t i, float value)
-{
-    return lob_gaussian_in_mask(source, i) && (source->finite || value - value == 0.0f);
-}
-
 /* The value of voxel i, NaN where it is no data. */
 LOB_BOTH float lob_gaussian_datum(const lob_gaussian_source *source, int64_t i)
 {
     const float value = lob_gaussian_value(source, i);
-    return lob_gaussian_is_data(source, i, value) ? value : NAN;
+    const bool data = source->finite || value - value == 0.0f;
+    return data && lob_gaussian_in_mask(source, i) ? value : NAN;
 }
 
 /*
@@ -117,6 +113,12 @@ LOB_BOTH float lob_gaussian_finished(const lob_gaussian_finish *f, int64_t i, fl
         break;
     }
     return lob_filter_mapped(result, &f->after);
+}
+
+/* Whether sums are written as they are. */
+LOB_BOTH bool lob_gaussian_writes_sums(const lob_gaussian_finish *f)
+{
+    return f->what == LOB_GAUSSIAN_SUM || (f->what == LOB_GAUSSIAN_MEAN && f->after.identity);
 }
 
 /* Whether a sum of values is divided by one of weights. */

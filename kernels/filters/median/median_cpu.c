@@ -77,8 +77,7 @@ static void convert(float *out, const lob_filter_image *in, const lob_filter_map
                     int threads)
 {
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        out[i] = lob_filter_mapped(lob_filter_float(in->data, in->type, i), map);
+    for (int64_t i = 0; i < n; i++) out[i] = lob_filter_value(in->data, in->type, map, i);
 }
 
 lob_status lob_median_cpu(const lob_filter_image *out, const lob_filter_image *in,

@@ -21,7 +21,7 @@ struct convert_params {
 __global__ void convert_kernel(const convert_params p)
 {
     for (int64_t i = grid_first(); i < p.n; i += grid_step())
-        p.out[i] = lob_filter_mapped(lob_filter_float(p.in, p.type, i), &p.map);
+        p.out[i] = lob_filter_value(p.in, p.type, &p.map, i);
 }
 
 lob_status convert(lob_device *device, const convert_params &p, lob_error *error)
