@@ -175,7 +175,9 @@ def test_growth_is_that_of_one_task(tmp_path, kind):
         assert names == sorted(os.listdir(tmp_path / "together")), line
         for name in names:
             assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (line, name)
-        results = json.loads((tmp_path / "r.json").read_text())["results"]
+        told = json.loads((tmp_path / "r.json").read_text())
+        results = told["results"]
+        assert (told["device"]["backend"], told["device"]["why"]) == ("cpu", "several tasks grow on the CPU")
         assert sum(row["seeds"] for row in results["labels"]) == np.count_nonzero(seeds), line
         assert sum(row["voxels"] for row in results["labels"]) == results["labelled_voxels"] > 0, line
 
@@ -414,6 +416,7 @@ def test_doctor_lists_launcher_and_plugins(tmp_path, kind):
     assert done.returncode == 0, done.stderr
     ranks = json.loads(done.stdout)["ranks"]
     assert (ranks["tasks"], ranks["tasks_here"]) == (2, 2)
+    assert all(gpu == "none" for gpu in ranks.pop("gpus").values())  # with --device cpu
     assert ranks["launcher"] == {"openmpi": "mpirun of Open MPI", "mpich": "mpirun of MPICH"}[kind]
     assert {os.path.basename(path): state for path, state in ranks["plugins"].items()}[f"liblobule_mpi_{kind}.so"] == "ok"
     alone = json.loads(good("doctor", "--json", "--device", "cpu").stdout)["ranks"]

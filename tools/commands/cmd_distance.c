@@ -28,17 +28,16 @@ static lob_status check(lob_session *s, void *user)
     const bool limited = isfinite(set->max.value);
     const bool many = lob_team_size(s->ranks) > 1 || set->plan > 0;
     const lob_rule rules[] = {
-        {many && strcmp(s->device.backend, "cuda") == 0,
-         "several tasks measure on the CPU: leave --device cuda out"},
-        {set->to == TO_OTHER && set->is_signed,                                "--to other has no inside: leave --signed out"       },
+        {set->to == TO_OTHER && set->is_signed,      "--to other has no inside: leave --signed out"},
         {set->to == TO_OTHER && set->feature,
-         "--to other has no nearest label: leave --feature out"  },
+         "--to other has no nearest label: leave --feature out"                                    },
         {limited && set->max.voxels && !set->voxels,
-         "--max is in voxels, distances are in mm: give --max in mm, or add --voxels"},
+         "--max is in voxels, distances are in mm: give --max in mm, or add --voxels"              },
         {limited && !set->max.voxels && set->voxels,
-         "--max is in mm, distances are in voxels: give --max as 5vox, or leave --voxels out"  },
+         "--max is in mm, distances are in voxels: give --max as 5vox, or leave --voxels out"      },
     };
-    return LOB_RULES(s, rules);
+    LOB_TRY(LOB_RULES(s, rules));
+    return many ? lob_session_cpu_alone(s, "several tasks measure") : LOB_OK;
 }
 
 /* The dense label that stands for --label; 0: all count. */

@@ -39,7 +39,26 @@ static void describe_libraries(cJSON *about)
         cJSON_AddStringToObject(list, all[i].name, all[i].version);
 }
 
-static void describe_ranks(const lob_session *s, cJSON *about)
+/* Of several tasks: which GPU does each take, of those that it sees? */
+static lob_status describe_gpus(lob_session *s, cJSON *ranks)
+{
+    const int size = lob_team_size(s->ranks), mine = lob_session_gpu(s);
+    if (size == 1) return LOB_OK;
+    int *const all = malloc((size_t)size * sizeof *all);
+    if (!all) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+    const lob_status st = lob_team_share(s->ranks, all, &mine, sizeof mine, &s->error);
+    cJSON *const gpus = cJSON_AddObjectToObject(ranks, "gpus");
+    for (int r = 0; st == LOB_OK && r < size; r++) {
+        char task[16];
+        snprintf(task, sizeof task, "%d", r);
+        if (all[r] < 0) cJSON_AddStringToObject(gpus, task, "none");
+        if (all[r] >= 0) cJSON_AddNumberToObject(gpus, task, all[r]);
+    }
+    free(all);
+    return st;
+}
+
+static lob_status describe_ranks(lob_session *s, cJSON *about)
 {
     char path[4096], why[512];
     const char *const launcher = lob_ranks_launcher();
@@ -50,6 +69,7 @@ static void describe_ranks(const lob_session *s, cJSON *about)
     cJSON *const plugins = cJSON_AddObjectToObject(ranks, "plugins");
     for (int k = 0; lob_ranks_plugin(k, path, sizeof path, why, sizeof why); k++)
         if (path[0]) cJSON_AddStringToObject(plugins, path, why[0] ? why : "ok");
+    return describe_gpus(s, ranks);
 }
 
 /* ---- self-tests ---- */
@@ -149,13 +169,13 @@ static lob_status examine(doctor *d)
 {
     const char *const asked = d->s->device.backend;
     const bool cpu = strcmp(asked, "cpu") == 0, any = strcmp(asked, "auto") == 0;
-    char *folder = lob_recipe_folder();
     cJSON_AddStringToObject(d->about, "version", LOB_VERSION);
     cJSON_AddNumberToObject(d->about, "processors", lob_process_cores());
     cJSON_AddNumberToObject(d->about, "threads", d->s->context.threads);
     describe_memory(d->about);
     describe_libraries(d->about);
-    describe_ranks(d->s, d->about);
+    LOB_TRY(describe_ranks(d->s, d->about));
+    char *const folder = lob_recipe_folder();
     cJSON_AddStringToObject(d->about, "recipes", folder ? folder : "none are installed");
     free(folder);
     d->backends = cJSON_AddObjectToObject(d->about, "backends");

@@ -11,13 +11,14 @@
 
 /* What a launcher tells its tasks. SLURM_NTASKS is not looked at: a batch script has it too. */
 static const struct {
-    const char *name, *size, *rank, *here;
+    const char *name, *size, *rank, *here, *local;
     const char *plugin; /* of its usual MPI */
 } launchers[] = {
     {"mpirun of Open MPI", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE",                                                                      "_openmpi"},
-    {"mpirun of MPICH",    "PMI_SIZE",             "PMI_RANK",             "MPI_LOCALNRANKS",           "_mpich"  },
-    {"srun",               "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",         "SLURM_STEP_TASKS_PER_NODE", "_openmpi"},
+     "OMPI_COMM_WORLD_LOCAL_SIZE",                                                                      "OMPI_COMM_WORLD_LOCAL_RANK", "_openmpi"},
+    {"mpirun of MPICH",    "PMI_SIZE",             "PMI_RANK",             "MPI_LOCALNRANKS",           "MPI_LOCALRANKID",            "_mpich"  },
+    {"srun",               "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",         "SLURM_STEP_TASKS_PER_NODE", "SLURM_LOCALID",
+     "_openmpi"                                                                                                                                 },
 };
 enum { LAUNCHERS = sizeof launchers / sizeof launchers[0] };
 
@@ -141,6 +142,12 @@ int lob_ranks_here(void)
         if (list) list++;
     }
     return 1;
+}
+
+int lob_ranks_local(void)
+{
+    const int k = launcher();
+    return k < 0 ? 0 : number_of(launchers[k].local, 0);
 }
 
 const char *lob_ranks_launcher(void)

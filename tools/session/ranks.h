@@ -26,6 +26,9 @@ lob_team *lob_ranks(void);
 /* How many of them are on this machine, as the launcher says; 1 where it does not. */
 int lob_ranks_here(void);
 
+/* Which of these this task is, from 0; 0 where the launcher does not say. */
+int lob_ranks_local(void);
+
 /* What has started several tasks, as "mpirun of Open MPI"; NULL: nothing has. */
 const char *lob_ranks_launcher(void);
 

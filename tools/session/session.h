@@ -17,6 +17,22 @@
 lob_status lob_session_device(lob_session *s);
 
 /*
+ * Let the CPU serve, for work that no GPU does here; before the device is begun.
+ *
+ *   what  in  is done on it, as "several tasks grow"
+ *
+ * Returns LOB_OK, or LOB_EARG where --device asks for a GPU.
+ */
+lob_status lob_session_cpu_alone(lob_session *s, const char *what);
+
+/* The GPU that this task takes: tasks of one machine take its GPUs in turn, unless --device has a
+ * number. -1: none, or "auto" is free to choose. */
+int lob_session_gpu(const lob_session *s);
+
+/* How many tasks share a GPU at most; 1 where there is none. */
+int lob_session_gpu_sharers(const lob_session *s);
+
+/*
  * How long a GPU takes to be opened, in seconds. "auto" leaves to the CPU what it does sooner:
  * voxels times lob_command.voxel_ns, shared by all threads. In a recipe the lines so far count
  * together, so that many small ones do get a GPU; one that is open already is used whatever is to

@@ -1,7 +1,9 @@
 /* Opening a session's GPU, in a thread of its own where inputs are read meanwhile. */
 #include "tools/session/session_device.h"
 
+#include "kernels/device/device.h"
 #include "tools/session/host.h"
+#include "tools/session/ranks.h"
 #include "tools/session/session.h"
 
 #include <inttypes.h>
@@ -23,14 +25,30 @@ static bool is_any(const lob_session *s)
     return strcmp(s->device.backend, "auto") == 0;
 }
 
+int lob_session_gpu(const lob_session *s)
+{
+    if (strcmp(s->device.backend, "cpu") == 0) return -1;
+    if (s->device.index > 0) return s->device.index;
+    const int gpus = s->ranks ? lob_device_count() : 0;
+    return gpus > 0 ? lob_ranks_local() % gpus : -1;
+}
+
+int lob_session_gpu_sharers(const lob_session *s)
+{
+    const int gpus = lob_device_count(), tasks = s->ranks ? lob_ranks_here() : 1;
+    return gpus > 0 ? (tasks + gpus - 1) / gpus : 1;
+}
+
 /* What is to be opened; false: nothing, the CPU serves. */
 static bool plan(const lob_session *s, lob_opening *o)
 {
     const lob_backend *const backend =
         is_any(s) ? lob_backends[1] : lob_backend_named(s->device.backend);
+    const int own = backend && backend != lob_backends[0] ? lob_session_gpu(s) : -1;
     *o = (lob_opening){.backend = backend, .choice = "auto"};
-    if (!is_any(s))
-        snprintf(o->choice, sizeof o->choice, "%s:%d", s->device.backend, s->device.index);
+    if (own >= 0 || !is_any(s))
+        snprintf(o->choice, sizeof o->choice, "%s:%d", backend ? backend->name : "",
+                 own >= 0 ? own : s->device.index);
     return backend && backend != lob_backends[0];
 }
 
@@ -117,9 +135,19 @@ static bool leave_to_cpu(lob_session *s, int64_t voxels)
     return s->device_chosen = true;
 }
 
+lob_status lob_session_cpu_alone(lob_session *s, const char *what)
+{
+    if (strcmp(s->device.backend, "cuda") == 0)
+        return lob_fail(&s->error, LOB_EARG, "%s on the CPU: leave --device cuda out", what);
+    snprintf(s->device_why, sizeof s->device_why, "%s on the CPU", what);
+    s->device_chosen = true;
+    return LOB_OK;
+}
+
 lob_status lob_session_device_begin(lob_session *s, int64_t voxels)
 {
     lob_opening planned;
+    if (s->device_chosen) return LOB_OK;
     if (leave_to_cpu(s, voxels)) return LOB_OK;
     if (s->host || !plan(s, &planned)) return lob_session_device(s);
     lob_opening *const o = malloc(sizeof *o);

@@ -22,10 +22,9 @@ static lob_status check(lob_session *s, void *user)
     const lob_rule rules[] = {
         {many && flood && set->slices < 0,
          "--rule flood needs the whole volume, or --slices across z: start one task"},
-        { many && strcmp(s->device.backend,                    "cuda") == 0,
-         "several tasks grow on the CPU: leave --device cuda out"},
     };
     LOB_TRY(LOB_RULES(s, rules));
+    if (many) LOB_TRY(lob_session_cpu_alone(s, "several tasks grow"));
     if (set->penalty > 0.0 && (set->rule == LOB_RULE_STRENGTH || flood))
         return lob_fail(&s->error, LOB_EARG,
                         "--penalty belongs to --rule distance, value and square");
