@@ -300,6 +300,63 @@ lob_status lob_strokes_background(int32_t *label, const lob_strokes *strokes, co
     return st;
 }
 
+/* ---- walls ---- */
+
+/* Along rows and columns of a slice, how often strokes of two labels follow each other: labels^2
+ * numbers, both ways. */
+static void count_met(int64_t *met, const lob_strokes *strokes, const void *seeds, lob_type type,
+                      int axis, int64_t slice)
+{
+    const lob_dims d = strokes->dims;
+    const int64_t step[3] = {1, d.nx, d.nx * d.ny};
+    for (int along = 0; along < 3; along++) {
+        const int other = 3 - axis - along;
+        for (int64_t o = 0; along != axis && o < lob_side(d, other); o++) {
+            const int64_t first = slice * step[axis] + o * step[other];
+            int32_t last = 0;
+            for (int64_t i = 0; i < lob_side(d, along); i++) {
+                const int32_t label = lob_label_at(seeds, type, first + i * step[along]);
+                if (label == 0) continue;
+                if (last != 0 && last != label) {
+                    met[(last - 1) * strokes->labels + label - 1]++;
+                    met[(label - 1) * strokes->labels + last - 1]++;
+                }
+                last = label;
+            }
+        }
+    }
+}
+
+lob_status lob_strokes_walls(int32_t (*walls)[2], int *count, const lob_strokes *strokes,
+                             const void *seeds, lob_type type, int32_t background, lob_error *error)
+{
+    const int32_t labels = strokes->labels;
+    *count = 0;
+    if (labels < 3) return LOB_OK;
+    int64_t *const met = calloc((size_t)labels * (size_t)labels, sizeof *met);
+    if (!met) return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    for (int axis = 0; axis < 3; axis++)
+        for (int64_t s = 0; s < lob_side(strokes->dims, axis); s++)
+            if (is_plane(strokes, axis, s) && lob_strokes_labels_in(strokes, axis, s) > 1)
+                count_met(met, strokes, seeds, type, axis, s);
+    for (int32_t core = 1; core <= labels; core++) {
+        const int64_t *const row = met + (int64_t)(core - 1) * labels;
+        int64_t all = 0, most = 0;
+        int32_t wall = 0;
+        for (int32_t l = 1; l <= labels; l++) {
+            all += row[l - 1];
+            if (l == background || row[l - 1] <= most) continue;
+            most = row[l - 1];
+            wall = l;
+        }
+        if (core == background || wall == 0 || most * 4 < all) continue;
+        walls[*count][0] = wall;
+        walls[(*count)++][1] = core;
+    }
+    free(met);
+    return LOB_OK;
+}
+
 int lob_strokes_axis(const lob_strokes *strokes)
 {
     int64_t fewest = INT64_MAX;

@@ -103,6 +103,23 @@ int64_t lob_strokes_drawn(int64_t *slices, const lob_strokes *strokes, int32_t l
 void lob_strokes_absent(uint8_t *absent, const lob_strokes *strokes, int axis, int32_t background);
 
 /*
+ * Labels that may be walls around others, such as the muscle around a ventricle: from strokes of a
+ * label, along rows and columns of the planes of strokes, those of the wall are met in at least one
+ * of four looks that meet any, and more often than those of others beside the background.
+ *
+ *   walls       out  pairs of a wall and what it surrounds, its core, at most one for each label,
+ *                    by ascending cores
+ *   count       out
+ *   strokes     in   counts of seeds
+ *   background  in   is no wall and no core
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_strokes_walls(int32_t (*walls)[2], int *count, const lob_strokes *strokes,
+                             const void *seeds, lob_type type, int32_t background,
+                             lob_error *error);
+
+/*
  * How far strokes of labels are from those of other labels, as half of them are: about half as wide
  * as what is drawn, and the way from its border to the background's strokes. Strokes in planes
  * across lob_strokes_axis count.

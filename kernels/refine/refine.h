@@ -17,6 +17,12 @@
  *           become background. Then holes of each label in turn, which are what surrounds no border
  *           of the volume when only this label counts (6 neighbours): their background becomes the
  *           label, but for holes in which background was drawn
+ *   walls   a label that is a wall around another, its core, is about twice as wide as its strokes
+ *           are far from the core, since they run along its middle. With m the median of their
+ *           distances, what is farther from the core than 2 m, and no stroke, becomes background.
+ *           So it is for the pairs that are told, where the shape bears it out: at least 0.6 of
+ *           the core's surface faces the wall, m is at most half of how deep the core is, and 0.95
+ *           of the strokes are within 2.5 m
  *   edge    for each label, the means u of the image over the label and over the rest under a
  *           Gaussian. Values x of the image vote for the label by
  *
@@ -26,7 +32,7 @@
  *           of the label, or nothing, the label votes for itself. The share `edge` of a voxel's
  *           vote is the image's, the rest is its label's. After another Gaussian a voxel takes the
  *           label with most votes, of equals the smallest, if these are above 1/2, else background.
- *           Then tidy again
+ *           Then tidy again, as after walls
  *
  * A Gaussian repeats the volume's edges and is one of filters.h.
  */
@@ -59,20 +65,22 @@ typedef struct {
 lob_refine_options lob_refine_defaults(lob_dims dims, const double spacing_mm[3]);
 
 typedef struct {
-    const lob_volume *image; /* any type, 1..LOB_REFINE_MAX_CHANNELS channels; its grid counts */
-    const void *labels;      /* nx*ny*nz, 0..label_count; 0 is taken for background */
-    lob_type labels_type;    /* LOB_U8, LOB_I16 or LOB_I32 */
-    const void *seeds;       /* nx*ny*nz, 0..label_count; 0: not drawn */
-    lob_type seeds_type;     /* as labels_type */
-    int32_t label_count;     /* >= 2 */
-    int32_t background;      /* 1..label_count */
-    lob_place place;         /* of arrays and results; volumes have their own */
-    const void *others;      /* labels that grew in another way, as labels, 0: none; or NULL */
-    const uint8_t *shares;   /* (label_count - 1) * nx*ny*nz, planar, of all labels but the
-                                background, ascending, in 255ths; NULL: there are none */
-    const uint8_t *absent;   /* with shares, in ordinary memory: for each slice across absent_axis
-                                label_count + 1 bytes, 1 where a label is not on it; NULL: none is */
-    int absent_axis;         /* 0 x, 1 y or 2 z */
+    const lob_volume *image;   /* any type, 1..LOB_REFINE_MAX_CHANNELS channels; its grid counts */
+    const void *labels;        /* nx*ny*nz, 0..label_count; 0 is taken for background */
+    lob_type labels_type;      /* LOB_U8, LOB_I16 or LOB_I32 */
+    const void *seeds;         /* nx*ny*nz, 0..label_count; 0: not drawn */
+    lob_type seeds_type;       /* as labels_type */
+    int32_t label_count;       /* >= 2 */
+    int32_t background;        /* 1..label_count */
+    lob_place place;           /* of arrays and results; volumes have their own */
+    const void *others;        /* labels that grew in another way, as labels, 0: none; or NULL */
+    const uint8_t *shares;     /* (label_count - 1) * nx*ny*nz, planar, of all labels but the
+                                  background, ascending, in 255ths; NULL: there are none */
+    const uint8_t *absent;     /* with shares, in ordinary memory: for each slice across absent_axis
+                                  label_count + 1 bytes, 1 where a label is not on it; NULL: none is */
+    int absent_axis;           /* 0 x, 1 y or 2 z */
+    const int32_t (*walls)[2]; /* pairs of a wall and its core, labels but the background */
+    int wall_count;            /* 0: there are none */
 } lob_refine_input;
 
 typedef struct {
@@ -94,7 +102,8 @@ typedef struct {
  *
  * Only the part of the volume that holds labels is worked on, with some voxels around it. Working
  * memory, for each voxel of it: 8 bytes without edge; with it 8 + 16 for each channel; and where it
- * is not the whole, a copy of image, labels, seeds and shares. Same bytes on every backend and
+ * is not the whole, a copy of image, labels, seeds and shares. Walls are measured in ordinary
+ * memory, with 8 bytes and, from a GPU, a copy of labels and seeds. Same bytes on every backend and
  * thread count. Returns LOB_OK, LOB_EARG (a number outside its range; a Gaussian that reaches too
  * far), LOB_ENOMEM or LOB_ECANCEL; on error out is unspecified.
  */

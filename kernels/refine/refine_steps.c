@@ -440,17 +440,19 @@ static lob_status edge(lob_refine_job *j)
 static lob_status run_steps(lob_refine_job *j)
 {
     const bool settles = j->in->shares, edges = j->options->edge > 0;
+    const bool walls = j->in->wall_count > 0;
     const bool smooths = !settles && j->options->smooth_mm > 0;
     const struct {
         bool wanted;
         lob_status (*run)(lob_refine_job *j);
         double done;
     } order[] = {
-        {settles, settle, 0.2},
-        {smooths, smooth, 0.2},
-        {true,    tidy,   0.5},
-        {edges,   edge,   0.8},
-        {edges,   tidy,   1.0},
+        {settles,        settle,           0.2},
+        {smooths,        smooth,           0.2},
+        {true,           tidy,             0.5},
+        {walls,          lob_refine_walls, 0.6},
+        {edges,          edge,             0.8},
+        {edges || walls, tidy,             1.0},
     };
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         if (order[i].wanted) LOB_TRY(order[i].run(j));

@@ -7,7 +7,8 @@
  *   box         image and strokes are cut to the box, which is wider than the strokes by a margin;
  *               a median of the image is a second view of it
  *   growth      appearance.h makes shares of the grey values under the strokes, a Gaussian smooths
- *               them, growcut.h grows the strokes over them, refine.h cleans up. Where a second
+ *               them, growcut.h grows the strokes over them, refine.h cleans up, and cuts walls
+ *               around other structures to the width that strokes tell (strokes.h). Where a second
  *               growth follows and the box is large, this is on a coarser grid
  *   again       what came out is the outline that appearance.h interpolates between the slices with
  *               strokes, for the shares of a second growth, whose result is the result

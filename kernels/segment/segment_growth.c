@@ -11,6 +11,7 @@ typedef struct {
     const lob_segment_growth *numbers;
     const lob_volume *image, *seeds; /* labels of the seeds are dense, */
     const lob_volume *drawn;         /* of what keeps its label too, */
+    const lob_volume *strokes;       /* and of strokes in ordinary memory */
     int32_t labels, background;      /* likewise */
     bool last;
 } growth;
@@ -118,17 +119,34 @@ static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth
     return st == LOB_OK ? lob_segment_here(j, seeds, own, error) : st;
 }
 
-/* Which labels are not on a slice; free it. */
-static lob_status find_absent(const lob_segment_job *j, uint8_t **absent, lob_error *error)
+/* What strokes say by their places alone: which labels are not on a slice, where slices are thick,
+ * and which may be walls. */
+typedef struct {
+    uint8_t *absent; /* free it */
+    int32_t walls[LOB_SEGMENT_MAX_LABELS][2];
+    int wall_count;
+} places;
+
+static lob_status find_places(const lob_segment_job *j, places *p, const growth *g,
+                              lob_error *error)
 {
-    const lob_volume *const own = &j->strokes;
+    const lob_volume *const own = g->strokes;
+    const bool thick = j->plan->thick;
     lob_strokes strokes;
-    LOB_TRY(lob_strokes_count(&strokes, own->data, own->type, own->dims, j->plan->count,
+    *p = (places){0};
+    if (!thick && g->labels < 3) return LOB_OK;
+    LOB_TRY(lob_strokes_count(&strokes, own->data, own->type, own->dims, g->labels,
                               j->context->threads, error));
-    *absent = malloc((size_t)(lob_side(own->dims, j->plan->axis) * (j->plan->count + 1)));
-    if (*absent) lob_strokes_absent(*absent, &strokes, j->plan->axis, j->background);
+    if (thick) {
+        p->absent = malloc((size_t)(lob_side(own->dims, j->plan->axis) * (g->labels + 1)));
+        if (p->absent) lob_strokes_absent(p->absent, &strokes, j->plan->axis, g->background);
+    }
+    lob_status st = lob_strokes_walls(p->walls, &p->wall_count, &strokes, own->data, own->type,
+                                      g->background, error);
     lob_strokes_free(&strokes);
-    return *absent ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for slices");
+    if (st == LOB_OK && thick && !p->absent)
+        st = lob_fail(error, LOB_ENOMEM, "no memory left for slices");
+    return st;
 }
 
 /* others, shares: where slices are thick; else without data. */
@@ -152,19 +170,22 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
     options.smooth_mm = g->numbers->smooth_mm;
     options.edge = g->numbers->edge;
     LOB_TRY(lob_segment_make(j, out, g->image, LOB_U8, 1, error));
-    uint8_t *absent = NULL;
+    places said;
+    lob_status st = find_places(j, &said, g, error);
     if (j->plan->thick) {
-        LOB_TRY(find_absent(j, &absent, error));
         in.others = others->data;
         in.shares = shares->data;
-        in.absent = absent;
+        in.absent = said.absent;
         in.absent_axis = j->plan->axis;
         options.settle = g->numbers->settle;
         options.settle_mm = g->numbers->settle_mm;
     }
-    const lob_status st = j->backend->refine(out->data, &stats, &in, &options,
-                                             lob_segment_begin(j, &turn, share), error);
-    free(absent);
+    in.walls = said.walls;
+    in.wall_count = said.wall_count;
+    if (st == LOB_OK)
+        st = j->backend->refine(out->data, &stats, &in, &options,
+                                lob_segment_begin(j, &turn, share), error);
+    free(said.absent);
     return st;
 }
 
@@ -202,6 +223,7 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
         .image = &j->image,
         .seeds = &j->seeds,
         .drawn = &j->drawn,
+        .strokes = &j->strokes,
         .labels = j->plan->count,
         .background = j->background,
         .last = number + 1 == j->plan->passes,
@@ -263,6 +285,7 @@ static lob_status coarse_growth(lob_segment_job *j, double share, lob_error *err
         .image = &j->coarse,
         .seeds = &seeds,
         .drawn = &seeds,
+        .strokes = &own,
         .labels = kept.count,
         .background = lob_label_set_find(&kept, j->background),
     };

@@ -267,6 +267,7 @@ def refine(
     settle_sigma: Size | None = None,
     others: Any = None,
     absent: Absent | None = None,
+    walls: bool = False,
     **options: Unpack[Options],
 ) -> T:
     """Smooth labels that grew from seeds, with the image's word on where their borders are.
@@ -285,6 +286,8 @@ def refine(
     others        with shares: labels that grew in another way, which count as much at first
     absent        with shares: slices across this axis ("x", "y", "z") with strokes of the background and
                   of others have no label but those drawn on them; "none": there are none
+    walls         a label around another one, painted along its middle, is about twice as wide as its strokes
+                  are far from that: what is farther becomes background
 
     Returns labels of the image's kind, the background as 0.
     """
@@ -292,7 +295,7 @@ def refine(
     settings = {
         "background": background, "smooth": smooth, "edge": edge, "edge_sigma": edge_sigma,
         "edge_smooth": edge_smooth, "shares": _in_255ths(step, shares), "settle": settle, "settle_sigma": settle_sigma,
-        "others": others, "absent": absent,
+        "others": others, "absent": absent, "walls": walls,
     }  # fmt: skip
     with step:
         out: T = step.volume(settings)

@@ -95,6 +95,35 @@ static void make_labels(appearance_case *c, lob_dims d, uint64_t *random)
     c->in.background = 1 + (int32_t)random_below(random, c->in.labels);
 }
 
+/* A column along z with a wall around, too wide on one side, and strokes along its middle. */
+static void make_wall(appearance_case *c)
+{
+    const lob_dims d = c->image[0].dims;
+    const double *const mm = c->image[0].geometry.spacing_mm;
+    const double radius = fmin((double)d.nx * mm[0], (double)d.ny * mm[1]) / 5;
+    const lob_type type = c->in.seed_type;
+    int32_t *const wall = &c->walls[0][0], *const core = &c->walls[0][1];
+    if (c->number % 8 != 3 || c->in.labels < 3) return;
+    *core = c->in.background == 1 ? 2 : 1;
+    *wall = c->in.background == 3 ? 2 : 3;
+    for (int64_t i = 0; i < c->n; i++) {
+        const double x = ((double)(i % d.nx) - 0.5 * (double)d.nx) * mm[0];
+        const double y = ((double)(i / d.nx % d.ny) - 0.5 * (double)d.ny) * mm[1];
+        const double r = hypot(x, y) / radius;
+        const bool middle = r >= 1.15 && r < 1.35 && i % 3 == 0;
+        lob_label_put(c->outline, c->in.outline_type, i,
+                      r < 1                     ? *core
+                      : r < (x < 0 ? 1.5 : 2.2) ? *wall
+                                                : c->in.background);
+        if (middle)
+            lob_label_put(c->seeds, type, i, *wall);
+        else if (lob_label_at(c->seeds, type, i) == *wall)
+            lob_label_put(c->seeds, type, i, c->in.background);
+    }
+    for (int32_t l = 1; l <= c->in.labels; l++)
+        lob_label_put(c->seeds, type, (l - 1) * (c->n / c->in.labels), l);
+}
+
 /* Strokes nearby, now and then, with nodes closer and wider than they speak. */
 static void make_local(appearance_case *c)
 {
@@ -165,6 +194,7 @@ void appearance_case_make(appearance_case *c, uint64_t number, int64_t max_voxel
     make_views(c, d, &random);
     make_grid(c);
     make_labels(c, d, &random);
+    make_wall(c);
     make_options(c, &random);
     c->refine_in = (lob_refine_input){
         .image = &c->image[0],
@@ -174,6 +204,8 @@ void appearance_case_make(appearance_case *c, uint64_t number, int64_t max_voxel
         .seeds_type = c->in.seed_type,
         .label_count = c->in.labels,
         .background = c->in.background,
+        .walls = c->walls,
+        .wall_count = c->walls[0][0] > 0,
     };
     snprintf(c->shape, sizeof c->shape,
              "case %llu: %lldx%lldx%lld, %d views, %s x%d, %d labels, %s outline",

@@ -5,6 +5,8 @@
 #include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 
+#include <math.h>
+
 static const lob_context two_threads = {.threads = 2};
 
 static lob_status run(void *out, lob_refine_stats *stats, const appearance_case *c, int threads,
@@ -351,6 +353,84 @@ TEST(settles_where_shares_say)
     c.options.settle_rounds = 1;
     settle(&c);
     check_cube(&c, "or nothing", 11, CUBE);
+}
+
+/* ---- walls ---- */
+
+/* A column of a radius along z, label 1, with a wall of label 3 that is 4 voxels wide, 8 where
+ * x > y; a stroke runs around in its middle, 2 voxels from the column. */
+static void walled_make(cube *c, double radius)
+{
+    static const int32_t pair[1][2] = {
+        {3, 1}
+    };
+    cube_make(c, 0);
+    c->in.shares = NULL;
+    c->options.smooth_mm = 0;
+    memset(c->seeds, 0, sizeof c->seeds);
+    for (int i = 0; i < CUBE_ALL; i++) {
+        const int x = x_of(i), y = i / CUBE % CUBE;
+        const double r = hypot(x - 11, y - 11) - radius;
+        c->labels[i] = r < 0 ? 1 : r < (x > y ? 8 : 4) ? 3 : 2;
+        if (r >= 1 && r < 2) c->seeds[i] = 3;
+    }
+    c->seeds[11 * CUBE + 11] = 1;
+    c->seeds[0] = 2;
+    c->in.walls = pair;
+    c->in.wall_count = 1;
+}
+
+static int walled(cube *c)
+{
+    int of_wall = 0;
+    settle(c);
+    for (int i = 0; i < CUBE_ALL; i++) {
+        if (c->got[i] != c->labels[i] && (c->labels[i] != 3 || c->got[i] != 2))
+            fail_msg("voxel %d was %d and is %d", i, c->labels[i], c->got[i]);
+        of_wall += c->got[i] == 3;
+    }
+    return of_wall;
+}
+
+static int of_wall(const cube *c)
+{
+    int n = 0;
+    for (int i = 0; i < CUBE_ALL; i++) n += c->labels[i] == 3;
+    return n;
+}
+
+TEST(a_wall_is_as_wide_as_its_strokes_say)
+{
+    static cube c;
+    walled_make(&c, 5);
+    c.in.wall_count = 0;
+    assert_int_equal(walled(&c), of_wall(&c));
+    c.in.wall_count = 1;
+    walled(&c);
+    for (int i = 0; i < CUBE_ALL; i++) {
+        const double r = hypot(x_of(i) - 11, i / CUBE % CUBE - 11) - 5;
+        if (c.labels[i] == 3 && r < 2 && c.got[i] != 3) fail_msg("a thin wall at %g", r);
+        if (r > 5 && c.got[i] == 3) fail_msg("a thick wall at %g", r);
+    }
+}
+
+TEST(what_is_no_wall_stays)
+{
+    static cube c;
+    walled_make(&c, 2);
+    assert_int_equal(walled(&c), of_wall(&c)); /* thicker than what is inside */
+    walled_make(&c, 5);
+    for (int i = 0; i < CUBE_ALL; i++)
+        if (x_of(i) < 11 && c.labels[i] == 3) {
+            c.labels[i] = 2;
+            c.seeds[i] = 0;
+        }
+    assert_int_equal(walled(&c), of_wall(&c)); /* half of what is inside is bare */
+    walled_make(&c, 5);
+    for (int i = 0; i < CUBE_ALL; i++)
+        if (x_of(i) >= 20 && i / CUBE % CUBE >= 8 && i / CUBE % CUBE < 11)
+            c.seeds[i] = c.labels[i] = 3;
+    assert_int_equal(walled(&c), of_wall(&c)); /* strokes say that it is uneven */
 }
 
 /* The second channel is label 3's; what both leave of 255 is the background's. */

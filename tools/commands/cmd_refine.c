@@ -14,12 +14,15 @@ typedef struct {
     const char *others, *shares;
     double settle;
     int absent; /* along which axis labels are absent from slices; 3: none */
+    bool walls;
 } settings;
 
 typedef struct {
     settings set; /* first */
     lob_volume image, labels, others, shares, out;
     uint8_t *absent;
+    int32_t (*walls)[2];
+    int wall_count;
     lob_seeds_input seeds;
     lob_refine_stats stats;
 } work;
@@ -44,12 +47,10 @@ static lob_refine_options options_of(const settings *set, const lob_volume *imag
     return o;
 }
 
-/* What settling takes: shares, labels that grew in another way, and which labels slices lack. */
+/* What settling takes: shares, and labels that grew in another way. */
 static lob_status read_settling(lob_session *s, const settings *set, work *w)
 {
     const int32_t count = w->seeds.set.count;
-    const lob_volume *const seeds = &w->seeds.volume;
-    lob_strokes strokes;
     if (!set->shares) return LOB_OK;
     LOB_TRY(lob_session_read(s, &w->shares, set->shares, -1));
     LOB_TRY(lob_grid_match(s, &w->shares, set->shares, &w->image, set->image));
@@ -64,13 +65,29 @@ static lob_status read_settling(lob_session *s, const settings *set, work *w)
     if (set->others && w->others.type != w->labels.type)
         return lob_fail_file(&s->error, LOB_EDATA, set->others, "is of another type than %s",
                              set->labels);
-    if (set->absent == 3) return LOB_OK;
+    return LOB_OK;
+}
+
+/* What strokes say by their places alone: which labels slices lack, and which may be walls. */
+static lob_status look_at_strokes(lob_session *s, const settings *set, work *w)
+{
+    const int32_t count = w->seeds.set.count;
+    const lob_volume *const seeds = &w->seeds.volume;
+    const bool absent = set->shares && set->absent != 3;
+    lob_strokes strokes;
+    if (!absent && !set->walls) return LOB_OK;
     LOB_TRY(lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims, count,
                               s->context.threads, &s->error));
-    w->absent = malloc((size_t)(lob_side(seeds->dims, set->absent) * (count + 1)));
+    if (absent) w->absent = malloc((size_t)(lob_side(seeds->dims, set->absent) * (count + 1)));
     if (w->absent) lob_strokes_absent(w->absent, &strokes, set->absent, w->seeds.background);
+    w->walls = calloc((size_t)count, sizeof *w->walls);
+    lob_status st = LOB_ENOMEM;
+    if (w->walls && set->walls)
+        st = lob_strokes_walls(w->walls, &w->wall_count, &strokes, seeds->data, seeds->type,
+                               w->seeds.background, &s->error);
     lob_strokes_free(&strokes);
-    return w->absent ? LOB_OK : lob_session_no_memory(s, set->out);
+    if (!w->walls || (absent && !w->absent)) return lob_session_no_memory(s, set->out);
+    return set->walls ? st : LOB_OK;
 }
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
@@ -83,7 +100,8 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     LOB_TRY(lob_session_check(s, &w->image, lob_label_type(w->seeds.set.count), 1, set->out));
     LOB_TRY(
         lob_seeds_labels(s, &w->labels, set->labels, &w->seeds, set->seeds, &w->image, set->image));
-    return read_settling(s, set, w);
+    LOB_TRY(read_settling(s, set, w));
+    return look_at_strokes(s, set, w);
 }
 
 static lob_status compute(lob_session *s, const settings *set, work *w)
@@ -101,6 +119,8 @@ static lob_status compute(lob_session *s, const settings *set, work *w)
         .shares = w->shares.data,
         .absent = w->absent,
         .absent_axis = set->absent == 3 ? 0 : set->absent,
+        .walls = w->walls,
+        .wall_count = w->wall_count,
     };
     LOB_TRY(lob_grid_make(s, &w->out, &w->labels, lob_label_type(in.label_count), 1, set->out));
     lob_session_compute(s, "refining");
@@ -139,7 +159,9 @@ static void release(void *user)
     work *const w = user;
     LOB_VOLUMES_FREE(&w->image, &w->labels, &w->others, &w->shares, &w->out);
     free(w->absent);
+    free(w->walls);
     w->absent = NULL;
+    w->walls = NULL;
     lob_seeds_free(&w->seeds);
 }
 
@@ -191,6 +213,9 @@ static void options(lob_rows *to, void *user)
         OPT_CHOICE("absent", &set->absent, "x|y|z|none",
                    "with --shares: slices across this axis with strokes of the background and of "
                    "others have no label but those drawn on them"),
+        OPT_FLAG("walls", &set->walls,
+                 "a label around another one, painted along its middle, is about twice as wide as "
+                 "its strokes are far from that: what is farther becomes background"),
         OPT_FRAME(&set->frame, "image"),
     };
     LOB_ROWS(to, rows);

@@ -82,6 +82,12 @@ static void put_smoothing(const char *n, double sigma_mm)
     printf("--scale 255,0 --cast uint8\n");
 }
 
+/* Of several structures one may be a wall around another. */
+static const char *walls(const lob_segment_plan *plan)
+{
+    return plan->count > 2 ? " --walls" : "";
+}
+
 /* The first of two growths, on a coarser grid: shares are averaged, strokes are kept. */
 static void put_coarse_growth(const lob_segment_plan *plan)
 {
@@ -100,8 +106,8 @@ static void put_coarse_growth(const lob_segment_plan *plan)
            "--trust-seeds\n",
            norm(plan));
     printf("lobule refine @grown1 @image1 @seeds1 -o @coarse --background %d --smooth %.9gmm "
-           "--edge %.9g\n",
-           plan->background, g->smooth_mm, g->edge);
+           "--edge %.9g%s\n",
+           plan->background, g->smooth_mm, g->edge, walls(plan));
     printf("lobule resample @coarse -o @first --like @image --labels --method nearest\n");
 }
 
@@ -146,8 +152,8 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
                "--trust-seeds --slices %c\n",
                n, from, n, norm(plan), "xyz"[plan->axis]);
     printf("lobule refine @grown%s @image @seeds%s -o %s --background %d --smooth %.9gmm "
-           "--edge %.9g",
-           n, drawn, result, plan->background, g->smooth_mm, g->edge);
+           "--edge %.9g%s",
+           n, drawn, result, plan->background, g->smooth_mm, g->edge, walls(plan));
     if (plan->thick)
         printf(" --shares @shares%s --others @others%s --settle %.9g --settle-sigma %.9gmm "
                "--absent %c",
