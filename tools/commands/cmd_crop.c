@@ -124,8 +124,8 @@ static lob_status crop(lob_session *s, void *user)
     const int64_t part = lob_product(box.size[0] * box.size[1], box.size[2], image->channels,
                                      (int64_t)lob_type_of(image->type)->bytes);
     const int64_t whole = lob_voxel_bytes(image);
-    lob_json_integers(s->results, "first", box.first, 3);
-    lob_json_integers(s->results, "size", box.size, 3);
+    lob_json_integers(s->results, "first", box.first);
+    lob_json_integers(s->results, "size", box.size);
     LOB_TRY(lob_session_take(s, part, set->image));
     if (lob_volume_crop(image, &box) != LOB_OK) return lob_session_no_memory(s, set->image);
     lob_session_give(s, whole);

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_numbers(cJSON *object, const char *key, const double *numbers, int count)
+static void add_three(cJSON *object, const char *key, const double numbers[3])
 {
-    cJSON_AddItemToObject(object, key, cJSON_CreateDoubleArray(numbers, count));
+    cJSON_AddItemToObject(object, key, cJSON_CreateDoubleArray(numbers, 3));
 }
 
 static void add_field(void *user, const char *name, const char *value)
@@ -47,17 +47,17 @@ static cJSON *describe(const lob_volume *v, const char *path, const lob_file_inf
     cJSON_AddStringToObject(about, "file", path);
     cJSON_AddStringToObject(about, "format", info->format ? info->format : "");
     cJSON_AddNumberToObject(about, "file_bytes", (double)info->file_bytes);
-    add_numbers(about, "dims", dims, 3);
+    add_three(about, "dims", dims);
     cJSON_AddNumberToObject(about, "channels", v->channels);
     cJSON_AddNumberToObject(about, "frames", (double)v->frames);
     cJSON_AddStringToObject(about, "type", lob_type_of(v->type)->name);
     cJSON_AddNumberToObject(about, "slope", v->slope);
     cJSON_AddNumberToObject(about, "inter", v->inter);
-    add_numbers(about, "spacing_mm", v->geometry.spacing_mm, 3);
+    add_three(about, "spacing_mm", v->geometry.spacing_mm);
     const bool fine = lob_shows_micrometres(&v->geometry);
     double um[3];
     for (int a = 0; a < 3; a++) um[a] = v->geometry.spacing_mm[a] * 1000;
-    if (fine) add_numbers(about, "spacing_um", um, 3);
+    if (fine) add_three(about, "spacing_um", um);
     lob_orientation(code, &v->geometry);
     cJSON_AddStringToObject(about, "orientation", v->geometry.unoriented ? "unknown" : code);
     cJSON *affine = cJSON_AddArrayToObject(about, "affine");

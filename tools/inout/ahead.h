@@ -5,12 +5,12 @@
 #include "tools/session/session_state.h"
 
 /*
- * Begin to read, in a thread, what lob_session_read will be asked for: seeds inflate beside the
- * scan. path may be NULL; it is the very string that lob_session_read gets. What cannot be read
- * ahead, for whatever reason, is read then: errors and their order are the same. With --max-memory,
- * which counts one input after the other, nothing is read ahead.
+ * Begin to read, in a thread, the one frame that lob_session_read will be asked for: seeds inflate
+ * beside the scan. path may be NULL; it is the very string that lob_session_read gets. What cannot
+ * be read ahead, for whatever reason, is read then: errors and their order are the same. With
+ * --max-memory, which counts one input after the other, nothing is read ahead.
  */
-void lob_session_ahead(lob_session *s, const char *path, int64_t frame);
+void lob_session_ahead(lob_session *s, const char *path);
 
 /*
  * What lob_session_ahead has read of a path, waiting for it if need be: the wait is info's

@@ -73,7 +73,7 @@ static lob_status place(lob_session *s, lob_volume *volume, const int64_t first[
     const lob_status st = lob_volume_place(volume, first, image);
     lob_session_give(s, st == LOB_OK ? before : after);
     if (st != LOB_OK) return lob_session_no_memory(s, path);
-    lob_json_integers(last_input(s), "placed_at", first, 3);
+    lob_json_integers(last_input(s), "placed_at", first);
     lob_session_say(s, "%s: covers a part of %s from voxel (%lld, %lld, %lld) on", path, image_path,
                     (long long)first[0], (long long)first[1], (long long)first[2]);
     return LOB_OK;

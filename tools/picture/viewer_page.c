@@ -231,7 +231,7 @@ static cJSON *about_json(const page *p, const content *c, const lob_preview *set
     cJSON *const about = cJSON_CreateObject();
     cJSON_AddStringToObject(about, "image", lob_name_in_path(set->image));
     if (set->labels) cJSON_AddStringToObject(about, "segmentation", lob_name_in_path(set->labels));
-    lob_json_integers(about, "dims", dims, 3);
+    lob_json_integers(about, "dims", dims);
     cJSON_AddItemToObject(about, "spacing_mm", cJSON_CreateDoubleArray(p->geometry.spacing_mm, 3));
     cJSON *const affine = cJSON_AddArrayToObject(about, "affine");
     for (int row = 0; row < 3; row++)
@@ -244,7 +244,7 @@ static cJSON *about_json(const page *p, const content *c, const lob_preview *set
     cJSON_AddNumberToObject(about, "offset", p->offset);
     cJSON_AddNumberToObject(about, "step", p->step);
     cJSON_AddItemToObject(about, "window", cJSON_CreateDoubleArray(c->overlay.window, 2));
-    lob_json_integers(about, "at", p->at, 3);
+    lob_json_integers(about, "at", p->at);
     cJSON_AddNumberToObject(about, "alpha", set->alpha);
     cJSON_AddBoolToObject(about, "outlines", set->contour != 0);
     cJSON_AddStringToObject(about, "note", note);

@@ -118,8 +118,8 @@ void lob_json_numbers(cJSON *object, const lob_number *rows, size_t count)
     for (size_t i = 0; i < count; i++) cJSON_AddNumberToObject(object, rows[i].name, rows[i].value);
 }
 
-void lob_json_integers(cJSON *object, const char *name, const int64_t *values, int n)
+void lob_json_integers(cJSON *object, const char *name, const int64_t values[3])
 {
     cJSON *const array = cJSON_AddArrayToObject(object, name);
-    for (int i = 0; i < n; i++) cJSON_AddItemToArray(array, cJSON_CreateNumber((double)values[i]));
+    for (int i = 0; i < 3; i++) cJSON_AddItemToArray(array, cJSON_CreateNumber((double)values[i]));
 }

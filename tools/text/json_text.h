@@ -36,7 +36,7 @@ typedef struct {
 } lob_number;
 void lob_json_numbers(cJSON *object, const lob_number *rows, size_t count);
 
-/* An array of whole numbers. */
-void lob_json_integers(cJSON *object, const char *name, const int64_t *values, int n);
+/* An array of three whole numbers. */
+void lob_json_integers(cJSON *object, const char *name, const int64_t values[3]);
 
 #endif

@@ -21,18 +21,18 @@ void lob_bids_label(char label[LOB_BIDS_LABEL], const char *name)
     label[n] = '\0';
 }
 
-/* The last folder of a path whose name starts so; NULL: none does. */
-static const char *folder_named(const char *path, const char *with)
+/* The last folder of a path whose name starts with sub-; NULL: none does. */
+static const char *subject_in(const char *path)
 {
     const char *found = NULL;
     for (const char *at = path, *slash; (slash = strchr(at, '/')); at = slash + 1)
-        if (starts(at, with)) found = at;
+        if (starts(at, "sub-")) found = at;
     return found;
 }
 
 char *lob_bids_root(const char *path)
 {
-    const char *const subject = folder_named(path, "sub-");
+    const char *const subject = subject_in(path);
     if (!subject) return NULL;
     if (subject == path) return strdup(".");
     const size_t n = (size_t)(subject - path);
@@ -67,7 +67,7 @@ lob_status lob_bids_labels_path(char **path, const char *root, const char *image
     int kind = dir > 0 ? dir : 0;
     while (kind > 0 && image[kind - 1] != '/') kind--;
     const bool named = dir > kind && !starts(image + kind, "sub-") &&
-                       !starts(image + kind, "ses-") && folder_named(image, "sub-");
+                       !starts(image + kind, "ses-") && subject_in(image);
     const int n = asprintf(path, "%s/%.*s/%.*s%s%.*s/%.*sdesc-%s_dseg.nii.gz", root, subject, name,
                            session, next, session ? "/" : "", named ? dir - kind : 4,
                            named ? image + kind : "anat", (int)entities, name, tool);

@@ -91,8 +91,8 @@ static lob_status fill_slices(lob_session *s, work *w)
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    lob_session_ahead(s, w->files.seeds, LOB_FRAME_NONE);
-    lob_session_ahead(s, w->previous_path, LOB_FRAME_NONE);
+    lob_session_ahead(s, w->files.seeds);
+    lob_session_ahead(s, w->previous_path);
     LOB_TRY(read_image(s, w));
     LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, w->files.out));
     LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, w->files.strength));
@@ -128,8 +128,8 @@ static void report_plan(lob_session *s, const work *w)
     cJSON_AddItemToObject(chosen, "first_growth_spacing_mm",
                           cJSON_CreateDoubleArray(plan->coarse_mm, 3));
     cJSON *const box = cJSON_AddObjectToObject(chosen, "box");
-    lob_json_integers(box, "first", plan->box.first, 3);
-    lob_json_integers(box, "size", plan->box.size, 3);
+    lob_json_integers(box, "first", plan->box.first);
+    lob_json_integers(box, "size", plan->box.size);
     cJSON_AddNumberToObject(s->results, "labels", plan->count - 1);
     lob_session_say(s, "background: label %d%s; growths: %d; the median goes along: %s",
                     plan->background, plan->options.background ? "" : ", chosen", plan->passes,
