@@ -327,7 +327,7 @@ static void count_met(int64_t *met, const lob_strokes *strokes, const void *seed
     }
 }
 
-lob_status lob_strokes_walls(int32_t (*walls)[2], int *count, const lob_strokes *strokes,
+lob_status lob_strokes_walls(int32_t *walls, int *count, const lob_strokes *strokes,
                              const void *seeds, lob_type type, int32_t background, lob_error *error)
 {
     const int32_t labels = strokes->labels;
@@ -350,8 +350,8 @@ lob_status lob_strokes_walls(int32_t (*walls)[2], int *count, const lob_strokes 
             wall = l;
         }
         if (core == background || wall == 0 || most * 4 < all) continue;
-        walls[*count][0] = wall;
-        walls[(*count)++][1] = core;
+        walls[2 * *count] = wall;
+        walls[2 * (*count)++ + 1] = core;
     }
     free(met);
     return LOB_OK;

@@ -107,15 +107,13 @@ void lob_strokes_absent(uint8_t *absent, const lob_strokes *strokes, int axis, i
  * label, along rows and columns of the planes of strokes, those of the wall are met in at least one
  * of four looks that meet any, and more often than those of others beside the background.
  *
- *   walls       out  pairs of a wall and what it surrounds, its core, at most one for each label,
- *                    by ascending cores
- *   count       out
- *   strokes     in   counts of seeds
+ *   walls       out  pairs of a wall and what it surrounds, its core, by ascending cores: two
+ * numbers for each label at most count       out  of pairs strokes     in   counts of seeds
  *   background  in   is no wall and no core
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */
-lob_status lob_strokes_walls(int32_t (*walls)[2], int *count, const lob_strokes *strokes,
+lob_status lob_strokes_walls(int32_t *walls, int *count, const lob_strokes *strokes,
                              const void *seeds, lob_type type, int32_t background,
                              lob_error *error);
 

@@ -65,22 +65,22 @@ typedef struct {
 lob_refine_options lob_refine_defaults(lob_dims dims, const double spacing_mm[3]);
 
 typedef struct {
-    const lob_volume *image;   /* any type, 1..LOB_REFINE_MAX_CHANNELS channels; its grid counts */
-    const void *labels;        /* nx*ny*nz, 0..label_count; 0 is taken for background */
-    lob_type labels_type;      /* LOB_U8, LOB_I16 or LOB_I32 */
-    const void *seeds;         /* nx*ny*nz, 0..label_count; 0: not drawn */
-    lob_type seeds_type;       /* as labels_type */
-    int32_t label_count;       /* >= 2 */
-    int32_t background;        /* 1..label_count */
-    lob_place place;           /* of arrays and results; volumes have their own */
-    const void *others;        /* labels that grew in another way, as labels, 0: none; or NULL */
-    const uint8_t *shares;     /* (label_count - 1) * nx*ny*nz, planar, of all labels but the
-                                  background, ascending, in 255ths; NULL: there are none */
-    const uint8_t *absent;     /* with shares, in ordinary memory: for each slice across absent_axis
-                                  label_count + 1 bytes, 1 where a label is not on it; NULL: none is */
-    int absent_axis;           /* 0 x, 1 y or 2 z */
-    const int32_t (*walls)[2]; /* pairs of a wall and its core, labels but the background */
-    int wall_count;            /* 0: there are none */
+    const lob_volume *image; /* any type, 1..LOB_REFINE_MAX_CHANNELS channels; its grid counts */
+    const void *labels;      /* nx*ny*nz, 0..label_count; 0 is taken for background */
+    lob_type labels_type;    /* LOB_U8, LOB_I16 or LOB_I32 */
+    const void *seeds;       /* nx*ny*nz, 0..label_count; 0: not drawn */
+    lob_type seeds_type;     /* as labels_type */
+    int32_t label_count;     /* >= 2 */
+    int32_t background;      /* 1..label_count */
+    lob_place place;         /* of arrays and results; volumes have their own */
+    const void *others;      /* labels that grew in another way, as labels, 0: none; or NULL */
+    const uint8_t *shares;   /* (label_count - 1) * nx*ny*nz, planar, of all labels but the
+                                background, ascending, in 255ths; NULL: there are none */
+    const uint8_t *absent;   /* with shares, in ordinary memory: for each slice across absent_axis
+                                label_count + 1 bytes, 1 where a label is not on it; NULL: none is */
+    int absent_axis;         /* 0 x, 1 y or 2 z */
+    const int32_t *walls; /* wall_count pairs of a wall and its core, labels but the background */
+    int wall_count;       /* 0: there are none */
 } lob_refine_input;
 
 typedef struct {

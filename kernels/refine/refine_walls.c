@@ -19,7 +19,7 @@ typedef struct {
 } measured;
 
 /* The share of a core's surface that faces a wall. */
-static double facing(const measured *m, const int32_t pair[2], int threads)
+static double facing(const measured *m, const int32_t *pair, int threads)
 {
     const lob_dims d = m->dims;
     const int64_t step[3] = {1, d.nx, d.nx * d.ny}, n = lob_dims_voxels(d);
@@ -50,7 +50,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* The deepest voxel of the core, and how far the wall's strokes are from it. */
-static float measure(measured *m, const int32_t pair[2])
+static float measure(measured *m, const int32_t *pair)
 {
     const int64_t n = lob_dims_voxels(m->dims);
     float deep = 0;
@@ -64,7 +64,7 @@ static float measure(measured *m, const int32_t pair[2])
     return deep;
 }
 
-static lob_status cut(lob_refine_job *j, measured *m, const int32_t pair[2])
+static lob_status cut(lob_refine_job *j, measured *m, const int32_t *pair)
 {
     const int64_t n = lob_dims_voxels(m->dims);
     const int threads = j->context->threads;
@@ -116,7 +116,8 @@ lob_status lob_refine_walls(lob_refine_job *j)
     if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &m.distance, n, sizeof(float), j->error);
     if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &m.strokes, n, sizeof(float), j->error);
     m.seeds = seeds;
-    for (int i = 0; st == LOB_OK && i < in->wall_count; i++) st = cut(j, &m, in->walls[i]);
+    for (int i = 0; st == LOB_OK && i < in->wall_count; i++)
+        st = cut(j, &m, in->walls + (ptrdiff_t)2 * i);
     if (st == LOB_OK && j->device)
         st = lob_device_upload(j->device, j->a.labels, m.labels, bytes, j->error);
     lob_budget_free(&j->budget, m.strokes, n, sizeof(float));

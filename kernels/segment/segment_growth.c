@@ -123,7 +123,7 @@ static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth
  * and which may be walls. */
 typedef struct {
     uint8_t *absent; /* free it */
-    int32_t walls[LOB_SEGMENT_MAX_LABELS][2];
+    int32_t walls[2 * LOB_SEGMENT_MAX_LABELS];
     int wall_count;
 } places;
 

@@ -102,7 +102,7 @@ static void make_wall(appearance_case *c)
     const double *const mm = c->image[0].geometry.spacing_mm;
     const double radius = fmin((double)d.nx * mm[0], (double)d.ny * mm[1]) / 5;
     const lob_type type = c->in.seed_type;
-    int32_t *const wall = &c->walls[0][0], *const core = &c->walls[0][1];
+    int32_t *const wall = &c->walls[0], *const core = &c->walls[1];
     if (c->number % 8 != 3 || c->in.labels < 3) return;
     *core = c->in.background == 1 ? 2 : 1;
     *wall = c->in.background == 3 ? 2 : 3;
@@ -205,7 +205,7 @@ void appearance_case_make(appearance_case *c, uint64_t number, int64_t max_voxel
         .label_count = c->in.labels,
         .background = c->in.background,
         .walls = c->walls,
-        .wall_count = c->walls[0][0] > 0,
+        .wall_count = c->walls[0] > 0,
     };
     snprintf(c->shape, sizeof c->shape,
              "case %llu: %lldx%lldx%lld, %d views, %s x%d, %d labels, %s outline",

@@ -15,7 +15,7 @@ typedef struct {
     lob_appearance_options options;
     lob_refine_input refine_in;
     lob_refine_options refine;
-    int32_t walls[1][2]; /* of refine_in: every eighth case with three labels or more has one */
+    int32_t walls[2]; /* of refine_in: every eighth case with three labels or more has one */
     int64_t n;
     char shape[256];
 } appearance_case;

@@ -361,9 +361,7 @@ TEST(settles_where_shares_say)
  * x > y; a stroke runs around in its middle, 2 voxels from the column. */
 static void walled_make(cube *c, double radius)
 {
-    static const int32_t pair[1][2] = {
-        {3, 1}
-    };
+    static const int32_t pair[2] = {3, 1};
     cube_make(c, 0);
     c->in.shares = NULL;
     c->options.smooth_mm = 0;

@@ -21,7 +21,7 @@ typedef struct {
     settings set; /* first */
     lob_volume image, labels, others, shares, out;
     uint8_t *absent;
-    int32_t (*walls)[2];
+    int32_t *walls;
     int wall_count;
     lob_seeds_input seeds;
     lob_refine_stats stats;
@@ -80,7 +80,7 @@ static lob_status look_at_strokes(lob_session *s, const settings *set, work *w)
                               s->context.threads, &s->error));
     if (absent) w->absent = malloc((size_t)(lob_side(seeds->dims, set->absent) * (count + 1)));
     if (w->absent) lob_strokes_absent(w->absent, &strokes, set->absent, w->seeds.background);
-    w->walls = calloc((size_t)count, sizeof *w->walls);
+    w->walls = calloc((size_t)count, 2 * sizeof *w->walls);
     lob_status st = LOB_ENOMEM;
     if (w->walls && set->walls)
         st = lob_strokes_walls(w->walls, &w->wall_count, &strokes, seeds->data, seeds->type,
