@@ -85,6 +85,10 @@ lob_status lob_batch_end_write(lob_batch_table *table, const lob_batch_summary *
                                const char *const *scans, int64_t count, const char *folder,
                                lob_error *error);
 
+/* The merged regions alone. */
+lob_status lob_batch_regions_write(const lob_batch_table *table, const char *folder,
+                                   lob_error *error);
+
 /* Write a text into a file of the folder, over an older one, and free it. Returns what
  * lob_text_save does. */
 lob_status lob_batch_save(lob_text *text, const char *folder, const char *name, lob_error *error);

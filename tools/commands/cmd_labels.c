@@ -1,15 +1,11 @@
 /* lobule labels: a chain of steps on a label volume. */
-#include "kernels/labels/label_steps.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/labels_steps.h"
 #include "tools/inout/grid.h"
-#include "tools/options/label_list.h"
-#include "tools/table/label_map.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
 #include "volumes/lists.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,288 +15,15 @@ typedef struct {
     lob_steps steps;
 } settings;
 
-/* Steps as they were typed. */
-typedef struct {
-    lob_labels_step step[LOB_STEPS];
-    lob_labels_rule *rules[LOB_STEPS]; /* of step[i].rules; owned */
-    const char *name[LOB_STEPS];       /* of the option */
-    const char *table[LOB_STEPS];      /* of --map: the file; NULL: none */
-    lob_size extent[LOB_STEPS];        /* of --min-size */
-    int count;
-} typed_labels;
-
 /* Everything on the grid, freed together. */
 typedef struct {
     settings set; /* first */
     lob_volume labels, out;
     lob_label_set values;
     uint8_t *mask;
-    typed_labels typed;
+    lob_typed_labels typed;
     lob_labels_output result;
 } work;
-
-/* ---- the steps: one row for each option ---- */
-
-static void free_steps(typed_labels *typed)
-{
-    for (int i = 0; i < LOB_STEPS; i++) free(typed->rules[i]);
-    typed->count = 0;
-}
-
-/* A step that is being taken apart. */
-typedef struct {
-    lob_session *s;
-    typed_labels *typed;
-    int number;
-    const char *name, *text;
-} typed_step;
-
-static lob_status refuse(const typed_step *t, const char *what)
-{
-    return lob_fail(&t->s->error, LOB_EARG, "--%s: '%s' %s", t->name, t->text, what);
-}
-
-/* ---- tables of labels ---- */
-
-/*
- * Put rules into ascending order and join those that overlap and say the same. Returns the first
- * label that is given twice with two outcomes, or 0.
- */
-static int32_t settle_rules(lob_labels_step *step, lob_labels_rule *rules, int64_t count)
-{
-    int64_t n = 0;
-    qsort(rules, (size_t)count, sizeof *rules, lob_by_int32);
-    for (int64_t i = 0; i < count; i++) {
-        lob_labels_rule *last = n > 0 ? &rules[n - 1] : NULL;
-        if (!last || rules[i].first > last->last)
-            rules[n++] = rules[i];
-        else if (rules[i].to != last->to)
-            return rules[i].first;
-        else if (rules[i].last > last->last)
-            last->last = rules[i].last;
-    }
-    step->rules = rules;
-    step->rule_count = n;
-    return 0;
-}
-
-/* Rules that turn the labels of a list, which has been checked, into another. */
-static lob_status list_rules(const typed_step *t, const char *list, int32_t to, int32_t rest)
-{
-    size_t n = 1;
-    for (const char *c = list; *c; c++) n += *c == ',';
-    lob_labels_rule *rules = t->typed->rules[t->number] = calloc(n, sizeof *rules);
-    if (!rules) return lob_fail(&t->s->error, LOB_ENOMEM, "no memory for --%s", t->name);
-    n = 0;
-    for (const char *at = list; at;) {
-        rules[n].to = to;
-        at = lob_label_list_next(at, &rules[n].first, &rules[n].last);
-        n++;
-    }
-    lob_labels_step *step = &t->typed->step[t->number];
-    step->kind = LOB_LABELS_RECODE;
-    step->rest = rest;
-    settle_rules(step, rules, (int64_t)n);
-    return LOB_OK;
-}
-
-static lob_status take_keep(const typed_step *t)
-{
-    LOB_TRY(lob_label_list_check(t->text, t->name, &t->s->error));
-    return list_rules(t, t->text, LOB_LABELS_SAME, 0);
-}
-
-static lob_status take_drop(const typed_step *t)
-{
-    LOB_TRY(lob_label_list_check(t->text, t->name, &t->s->error));
-    return list_rules(t, t->text, 0, LOB_LABELS_SAME);
-}
-
-/* "1,4-6=9": these labels become 9. */
-static lob_status take_merge(const typed_step *t)
-{
-    const char *equals = strchr(t->text, '=');
-    char *end = NULL;
-    errno = 0;
-    const long to = equals ? strtol(equals + 1, &end, 10) : 0;
-    if (!equals || end == equals + 1 || *end || errno || to < 1 || to > INT32_MAX)
-        return refuse(t, "is no list and label such as 2,4-6=9");
-    char *list = strndup(t->text, (size_t)(equals - t->text));
-    if (!list) return lob_fail(&t->s->error, LOB_ENOMEM, "no memory for --%s", t->name);
-    lob_status st = lob_label_list_check(list, t->name, &t->s->error);
-    if (st == LOB_OK) st = list_rules(t, list, (int32_t)to, LOB_LABELS_SAME);
-    free(list);
-    return st;
-}
-
-/* ---- other values ---- */
-
-static lob_status take_map(const typed_step *t)
-{
-    t->typed->step[t->number].kind = LOB_LABELS_RECODE;
-    t->typed->step[t->number].rest = LOB_LABELS_SAME;
-    t->typed->table[t->number] = t->text;
-    return LOB_OK;
-}
-
-static lob_status take_count(const typed_step *t)
-{
-    int count = 0;
-    const lob_option row = OPT_INT(t->name, &count, "N", 1, INT32_MAX, "");
-    const lob_status st = lob_option_take(&row, t->text, &t->s->error);
-    t->typed->step[t->number].count = count;
-    return st;
-}
-
-static lob_status take_extent(const typed_step *t)
-{
-    const lob_option row =
-        OPT_EXTENT(t->name, &t->typed->extent[t->number], 0, 0x1p62, "", .above_low = true);
-    return lob_option_take(&row, t->text, &t->s->error);
-}
-
-static lob_status take_length(const typed_step *t)
-{
-    lob_size length = {.value = 0};
-    lob_labels_step *step = &t->typed->step[t->number];
-    const lob_option row = OPT_LENGTH(t->name, &length, 0, 1e6, "");
-    const lob_status st = lob_option_take(&row, t->text, &t->s->error);
-    step->length = length.value;
-    step->voxels = length.voxels;
-    return st;
-}
-
-/* A radius is in voxels where it has no unit. */
-static lob_status take_radius(const typed_step *t)
-{
-    const bool bare = t->text[strspn(t->text, "+-.0123456789eE")] == '\0';
-    lob_labels_step *step = &t->typed->step[t->number];
-    LOB_TRY(take_length(t));
-    if (bare) step->voxels = true;
-    if (step->voxels && step->length != floor(step->length))
-        return refuse(t, "is no whole number of voxels");
-    return LOB_OK;
-}
-
-static lob_status take_nothing(const typed_step *t)
-{
-    (void)t;
-    return LOB_OK;
-}
-
-/* ---- options ---- */
-
-static const struct {
-    const char *name;
-    lob_labels_kind kind;
-    lob_status (*take)(const typed_step *t);
-} kinds[] = {
-    {"keep",       LOB_LABELS_RECODE,     take_keep   },
-    {"drop",       LOB_LABELS_RECODE,     take_drop   },
-    {"map",        LOB_LABELS_RECODE,     take_map    },
-    {"merge",      LOB_LABELS_RECODE,     take_merge  },
-    {"largest",    LOB_LABELS_LARGEST,    take_count  },
-    {"min-size",   LOB_LABELS_MIN_SIZE,   take_extent },
-    {"fill-holes", LOB_LABELS_FILL_HOLES, take_nothing},
-    {"erode",      LOB_LABELS_ERODE,      take_length },
-    {"dilate",     LOB_LABELS_DILATE,     take_length },
-    {"expand",     LOB_LABELS_DILATE,     take_length },
-    {"open",       LOB_LABELS_OPEN,       take_length },
-    {"close",      LOB_LABELS_CLOSE,      take_length },
-    {"smooth",     LOB_LABELS_SMOOTH,     take_length },
-    {"median",     LOB_LABELS_MEDIAN,     take_radius },
-    {"boundary",   LOB_LABELS_BOUNDARY,   take_nothing},
-    {"slips",      LOB_LABELS_SLIPS,      take_nothing},
-    {"sequential", LOB_LABELS_SEQUENTIAL, take_nothing},
-    {"split",      LOB_LABELS_SPLIT,      take_nothing},
-};
-
-/* Take the typed values apart; files of --map are not read yet. */
-static lob_status parse_steps(lob_session *s, typed_labels *typed, const lob_steps *steps)
-{
-    if (steps->count == 0)
-        return lob_fail(&s->error, LOB_EARG,
-                        "no step is given; say what to do, as --largest 1 or --smooth 1mm");
-    typed->count = steps->count;
-    for (int i = 0; i < steps->count; i++) {
-        const typed_step t = {s, typed, i, steps->step[i].name, steps->step[i].text};
-        size_t k = 0;
-        while (k < LOB_COUNT(kinds) && strcmp(kinds[k].name, t.name) != 0) k++;
-        if (k == LOB_COUNT(kinds))
-            return lob_fail(&s->error, LOB_EINTERNAL, "--%s has no row", t.name);
-        typed->name[i] = t.name;
-        typed->step[i].kind = kinds[k].kind;
-        LOB_TRY(kinds[k].take(&t));
-    }
-    return LOB_OK;
-}
-
-/* ---- tables of --map ---- */
-
-static lob_status read_rules(lob_session *s, typed_labels *typed, int number)
-{
-    const char *const path = typed->table[number];
-    int64_t count;
-    LOB_TRY(lob_label_map_read(&typed->rules[number], &count, path, &s->error));
-    const int32_t twice = settle_rules(&typed->step[number], typed->rules[number], count);
-    if (twice == 0) return LOB_OK;
-    return lob_fail_file(&s->error, LOB_EDATA, path, "label %d becomes two different labels",
-                         twice);
-}
-
-/* Read the tables of --map. */
-static lob_status read_maps(lob_session *s, typed_labels *typed)
-{
-    for (int i = 0; i < typed->count; i++)
-        if (typed->table[i]) LOB_TRY(read_rules(s, typed, i));
-    return LOB_OK;
-}
-
-/* Turn sizes of pieces into voxels. */
-static void fit_steps(typed_labels *typed, const lob_geometry *geometry)
-{
-    for (int i = 0; i < typed->count; i++) {
-        if (typed->step[i].kind != LOB_LABELS_MIN_SIZE) continue;
-        const lob_size *size = &typed->extent[i];
-        const double voxels = size->value / (size->voxels ? 1.0 : lob_voxel_mm3(geometry));
-        const double rounding = 1e-6; /* headers hold spacings as float32 */
-        const double whole = ceil(voxels * (1.0 - rounding));
-        typed->step[i].count = whole < 1 ? 1 : whole > 0x1p62 ? INT64_C(1) << 62 : (int64_t)whole;
-    }
-}
-
-/* ---- the report ---- */
-
-enum { MAX_PAIRS = 1000 }; /* of a step that are listed */
-
-/* Describe the steps and what they did, for the report. */
-static cJSON *report_steps(const typed_labels *typed, const lob_labels_output *out)
-{
-    cJSON *const list = cJSON_CreateArray();
-    for (int i = 0; i < typed->count; i++) {
-        const lob_labels_step *step = &typed->step[i];
-        const lob_labels_done *done = &out->done[i];
-        cJSON *const one = cJSON_CreateObject();
-        cJSON_AddStringToObject(one, "step", typed->name[i]);
-        cJSON_AddNumberToObject(one, "labels", done->labels);
-        if (step->kind == LOB_LABELS_LARGEST || step->kind == LOB_LABELS_MIN_SIZE ||
-            step->kind == LOB_LABELS_SPLIT) {
-            cJSON_AddNumberToObject(one, "pieces", (double)done->pieces);
-            cJSON_AddNumberToObject(one, "pieces_kept", (double)done->kept);
-        }
-        if (step->kind == LOB_LABELS_MIN_SIZE)
-            cJSON_AddNumberToObject(one, "min_voxels", (double)step->count);
-        cJSON *const pairs = done->pairs ? cJSON_AddArrayToObject(one, "became") : NULL;
-        for (int64_t k = 0; k < done->pair_count && k < MAX_PAIRS; k++) {
-            const int pair[2] = {done->pairs[k].from, done->pairs[k].to};
-            cJSON_AddItemToArray(pairs, cJSON_CreateIntArray(pair, 2));
-        }
-        if (done->pair_count > MAX_PAIRS)
-            cJSON_AddNumberToObject(one, "became_more", (double)(done->pair_count - MAX_PAIRS));
-        cJSON_AddItemToArray(list, one);
-    }
-    return list;
-}
 
 /* ---- names ---- */
 
@@ -382,10 +105,10 @@ static lob_status pass_names_on(lob_label_names *to, const work *w, const heir *
 static lob_status read_inputs(lob_session *s, work *w)
 {
     const settings *set = &w->set;
-    LOB_TRY(read_maps(s, &w->typed));
+    LOB_TRY(lob_labels_steps_read(s, &w->typed));
     LOB_TRY(lob_session_read(s, &w->labels, set->labels, set->frame));
     LOB_TRY(lob_grid_dense(s, &w->labels, &w->values, set->labels));
-    fit_steps(&w->typed, &w->labels.geometry);
+    lob_labels_steps_fit(&w->typed, &w->labels.geometry);
     return lob_grid_mask(s, &w->mask, set->mask, &w->labels, set->labels);
 }
 
@@ -428,7 +151,7 @@ static lob_status write_result(lob_session *s, work *w)
     if (!named) return lob_session_no_memory(s, set->out);
     cJSON_AddNumberToObject(s->results, "labels_in", w->values.count);
     cJSON_AddNumberToObject(s->results, "labels", w->result.count);
-    cJSON_AddItemToObject(s->results, "steps", report_steps(&w->typed, &w->result));
+    cJSON_AddItemToObject(s->results, "steps", lob_labels_steps_report(&w->typed, &w->result));
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->result.working_bytes);
     if (w->result.count == 0) lob_session_note(s, "%s: no label is left", set->out);
     LOB_TRY(lob_label_table_take(s, out, set->label_table));
@@ -440,7 +163,7 @@ static lob_status check(lob_session *s, void *user)
     work *const w = user;
     LOB_TRY(lob_grid_neighbours(s, &w->set.neighbours, w->set.slices));
     LOB_TRY(lob_label_table_check(s, w->set.label_table));
-    return parse_steps(s, &w->typed, &w->set.steps);
+    return lob_labels_steps_parse(s, &w->typed, &w->set.steps);
 }
 
 static lob_status labels(lob_session *s, void *user)
@@ -458,7 +181,7 @@ static void release(void *user)
     LOB_VOLUMES_FREE(&w->labels, &w->out);
     lob_label_set_free(&w->values);
     lob_labels_output_free(&w->result);
-    free_steps(&w->typed);
+    lob_typed_labels_free(&w->typed);
     free(w->mask);
 }
 

@@ -1,6 +1,5 @@
 /* lobule compare: how alike two volumes are, label by label or value by value. */
 #include "kernels/levels/levels.h"
-#include "kernels/scores/partition.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compare/compare_work.h"
 #include "tools/options/label_list.h"
@@ -8,7 +7,6 @@
 #include "tools/table/terminal_table.h"
 #include "tools/text/json_text.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -44,201 +42,6 @@ lob_status lob_compare_print(lob_session *s, const lob_measure *rows, size_t cou
     }
     return lob_print_table(&table, &s->error);
 }
-
-/* ---- values ---- */
-
-typedef struct {
-    int64_t voxels, different, odd; /* odd: finite or the same infinity in one volume only */
-    double largest, sum, squares;   /* over voxels finite in both */
-    int64_t where;                  /* first voxel of the largest difference */
-    int64_t compared;
-} difference;
-
-static void add_block(difference *d, const double *a, const double *b, int64_t first, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        if (a[i] == b[i] || (isnan(a[i]) && isnan(b[i]))) {
-            d->compared += isfinite(a[i]) != 0;
-            continue;
-        }
-        d->different++;
-        if (!isfinite(a[i]) || !isfinite(b[i])) {
-            d->odd++;
-            continue;
-        }
-        const double apart = fabs(a[i] - b[i]);
-        d->compared++;
-        d->sum += apart;
-        d->squares += apart * apart;
-        if (apart > d->largest) {
-            d->largest = apart;
-            d->where = first + i;
-        }
-    }
-    d->voxels += n;
-}
-
-static void print_values(const difference *d, double mean, double rms, const lob_volume *v)
-{
-    printf("voxels               %" PRId64 "\n", d->voxels);
-    printf("different            %" PRId64 "\n", d->different);
-    printf("finite in one only   %" PRId64 "\n", d->odd);
-    printf("largest difference   %.9g", d->largest);
-    if (d->largest > 0) {
-        const int64_t at = d->where % lob_voxels(v);
-        printf(" at voxel (%" PRId64 ", %" PRId64 ", %" PRId64 ")", at % v->dims.nx,
-               at / v->dims.nx % v->dims.ny, at / v->dims.nx / v->dims.ny);
-        if (v->channels > 1) printf(" of channel %" PRId64, d->where / lob_voxels(v));
-    }
-    printf("\nmean difference      %.9g\nroot mean square     %.9g\n%s\n", mean, rms,
-           d->different ? "different" : "equal");
-}
-
-static lob_status compare_values(lob_session *s, work *w)
-{
-    const settings *const set = &w->set;
-    const lob_volume *const a = &w->a, *const b = &w->b;
-    enum { BLOCK = 4096 };
-    if (a->channels != b->channels)
-        return lob_fail(&s->error, LOB_EDATA, "%s has %d channels but %s has %d", set->a,
-                        a->channels, set->b, b->channels);
-    const int64_t n = lob_voxels(a) * a->channels;
-    difference d = {0};
-    for (int64_t first = 0; first < n; first += BLOCK) {
-        double values[2][BLOCK];
-        const lob_volume *const both[2] = {a, b};
-        const int64_t count = n - first < BLOCK ? n - first : BLOCK;
-        for (int k = 0; k < 2; k++) {
-            lob_values(values[k], both[k]->data, both[k]->type, first, count);
-            for (int64_t i = 0; i < count; i++)
-                values[k][i] = both[k]->slope * values[k][i] + both[k]->inter;
-        }
-        add_block(&d, values[0], values[1], first, count);
-    }
-    /* Doubles do not tell 64-bit integers apart beyond 2^53. */
-    const bool wide = a->type == b->type && (a->type == LOB_I64 || a->type == LOB_U64);
-    if (wide && a->slope == b->slope && a->inter == b->inter) {
-        d.different = 0;
-        for (int64_t i = 0; i < n; i++)
-            d.different += ((const uint64_t *)a->data)[i] != ((const uint64_t *)b->data)[i];
-    }
-    const double mean = d.compared ? d.sum / (double)d.compared : 0.0;
-    const double rms = d.compared ? sqrt(d.squares / (double)d.compared) : 0.0;
-    cJSON_AddBoolToObject(s->results, "equal", d.different == 0);
-    cJSON_AddNumberToObject(s->results, "voxels", (double)d.voxels);
-    cJSON_AddNumberToObject(s->results, "different", (double)d.different);
-    cJSON_AddNumberToObject(s->results, "finite_in_one_only", (double)d.odd);
-    cJSON_AddNumberToObject(s->results, "largest_difference", d.largest);
-    cJSON_AddNumberToObject(s->results, "mean_difference", mean);
-    cJSON_AddNumberToObject(s->results, "root_mean_square", rms);
-    lob_session_doing(s, "printing");
-    if (!set->json) print_values(&d, mean, rms, a);
-    return d.different && set->strict ? LOB_EDIFFER : LOB_OK;
-}
-
-/* ---- supervoxels ---- */
-
-static lob_status make_dense(lob_session *s, lob_volume *v, int64_t *count, const char *path)
-{
-    lob_label_set set = {0};
-    LOB_TRY(lob_grid_dense(s, v, &set, path));
-    *count = set.count;
-    lob_label_set_free(&set);
-    return LOB_OK;
-}
-
-static lob_status print_partition(lob_session *s, const lob_partition *p, bool quiet)
-{
-    const lob_measure rows[] = {
-        {"voxels",                           "%.0f", (double)p->voxels       },
-        {"supervoxels",                      "%.0f", (double)p->supervoxels  },
-        {"regions",                          "%.0f", (double)p->regions      },
-        {"boundary_recall",                  "%.6f", p->boundary_recall      },
-        {"under_segmentation_error",         "%.6f", p->under_segmentation   },
-        {"under_segmentation_error_neubert", "%.6f", p->under_segmentation_np},
-        {"achievable_segmentation_accuracy", "%.6f", p->achievable_accuracy  },
-        {"explained_variation",              "%.6f", p->explained_variation  },
-        {"compactness",                      "%.6f", p->compactness          },
-        {"contour_density",                  "%.6f", p->contour_density      },
-    };
-    return lob_compare_print(s, rows, LOB_COUNT(rows), quiet);
-}
-
-static lob_status compare_supervoxels(lob_session *s, work *w)
-{
-    const settings *const set = &w->set;
-    const lob_volume *const image = set->image ? &w->image : NULL;
-    lob_partition_input in = {.labels = &w->b, .truth = &w->a, .image = image};
-    LOB_TRY(make_dense(s, &w->a, &in.truth_count, set->a));
-    LOB_TRY(make_dense(s, &w->b, &in.label_count, set->b));
-
-    const bool given = isfinite(set->tolerance.value);
-    const lob_partition_options options = {
-        .tolerance = given ? set->tolerance.value : 1.0,
-        .in_voxels = given ? set->tolerance.voxels : true,
-        .slice_axis = lob_grid_slice_axis(set->slices, &w->b.geometry),
-    };
-    lob_partition measures;
-    LOB_TRY(lob_session_name(
-        s, lob_partition_measure(&measures, &in, &options, &s->context, &s->error), set->b, NULL));
-    cJSON_AddNumberToObject(s->results, "tolerance", options.tolerance);
-    cJSON_AddStringToObject(s->results, "tolerance_unit", options.in_voxels ? "vox" : "mm");
-    cJSON_AddNumberToObject(s->results, "slice_axis", options.slice_axis);
-    lob_session_doing(s, "printing");
-    return print_partition(s, &measures, set->json);
-}
-
-/* ---- headers, before the voxels ---- */
-
-/* The fields of two headers, side by side. */
-typedef struct {
-    lob_session *session;
-    cJSON *first; /* name to value; NULL while the first header is read */
-    cJSON *differ;
-} header_walk;
-
-static void note_first(void *user, const char *name, const char *value)
-{
-    header_walk *const w = user;
-    cJSON_AddStringToObject(w->first, name, value);
-}
-
-static void match_second(void *user, const char *name, const char *value)
-{
-    header_walk *const w = user;
-    const cJSON *const other = cJSON_GetObjectItemCaseSensitive(w->first, name);
-    if (cJSON_IsString(other) && strcmp(other->valuestring, value) != 0) {
-        cJSON_AddItemToArray(w->differ, cJSON_CreateString(name));
-        lob_session_say(w->session, "header field %s: %s and %s", name, other->valuestring, value);
-    }
-}
-
-/* Report header fields that differ, as the files have them. */
-static void compare_fields(lob_session *s, const work *compared)
-{
-    const lob_volume *const a = &compared->a, *const b = &compared->b;
-    if (!a->header.format || a->header.format != b->header.format) return;
-    header_walk w = {s, cJSON_CreateObject(), cJSON_AddArrayToObject(s->results, "header_fields")};
-    if (w.first && w.differ) {
-        lob_header_fields(a, note_first, &w);
-        lob_header_fields(b, match_second, &w);
-    }
-    cJSON_Delete(w.first);
-}
-
-/* Report nearly equal geometry. */
-static void compare_places(lob_session *s, const work *w)
-{
-    const lob_volume *const a = &w->a, *const b = &w->b;
-    const double apart_mm = lob_corners_apart_mm(&a->geometry, &b->geometry, a->dims);
-    cJSON_AddNumberToObject(s->results, "corners_apart_mm", apart_mm);
-    const double *const mm = a->geometry.spacing_mm;
-    if (apart_mm > 1e-3 * fmin(mm[0], fmin(mm[1], mm[2]))) /* less is rounding of headers */
-        lob_session_note(s, "%s and %s: corners of the grids lie up to %.3g mm apart", w->set.a,
-                         w->set.b, apart_mm);
-}
-
-/* ---- the command ---- */
 
 /* Options that exclude each other, or do not apply to this comparison. */
 static lob_status check(lob_session *s, void *user)
@@ -286,7 +89,7 @@ static lob_status read_inputs(lob_session *s, work *w)
     if (set->frame > 0 && w->a.frames == 1 && w->b.frames == 1)
         return lob_fail(&s->error, LOB_EDATA, "%s and %s: have one frame, so there is no frame %d",
                         set->a, set->b, set->frame);
-    compare_fields(s, w);
+    lob_compare_fields(s, w);
     LOB_TRY(lob_grid_match(s, &w->b, set->b, &w->a, set->a));
     if (!set->image) return LOB_OK;
     LOB_TRY(lob_grid_read_frame(s, &w->image, set->image, set->frame));
@@ -303,9 +106,9 @@ static const struct {
     const char *last; /* of the results: with it they are complete, and may be printed */
 } kinds[] = {
     [LABELS] = {lob_compare_label_volumes, "labels"         },
-    [VALUES] = {compare_values,            "different"      },
+    [VALUES] = {lob_compare_values,        "different"      },
     [INSTANCES] = {lob_compare_instances,     "merges"         },
-    [SUPERVOXELS] = {compare_supervoxels,       "contour_density"},
+    [SUPERVOXELS] = {lob_compare_supervoxels,   "contour_density"},
 };
 
 static lob_status compare(lob_session *s, void *user)
@@ -314,7 +117,7 @@ static lob_status compare(lob_session *s, void *user)
     const kind what = kind_of(&w->set);
     LOB_TRY(read_inputs(s, w));
     lob_session_compute(s, "comparing");
-    compare_places(s, w);
+    lob_compare_places(s, w);
     const lob_status st = kinds[what].measure(s, w);
     lob_session_computed(s);
     /* Measures are printed even if a label of --labels is missing. */

@@ -1,4 +1,5 @@
-/* What the files of `lobule compare` share: the volumes, and its larger ways of comparing. */
+/* What the files of `lobule compare` share: the volumes, and a function for each way of comparing.
+ */
 #ifndef LOB_COMPARE_WORK_H
 #define LOB_COMPARE_WORK_H
 
@@ -22,6 +23,12 @@ typedef struct {
     lob_volume a, b, image;   /* on one grid */
 } lob_compare_work;
 
+/* Report header fields that differ, as the files have them. */
+void lob_compare_fields(lob_session *s, const lob_compare_work *work);
+
+/* Report nearly equal geometry. */
+void lob_compare_places(lob_session *s, const lob_compare_work *w);
+
 /*
  * Compare, print tables unless --json is given, and put the same into the results. Labels may be
  * renumbered, or become 0 where they are not asked for.
@@ -31,9 +38,11 @@ typedef struct {
  * table does.
  */
 lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w);
+lob_status lob_compare_values(lob_session *s, lob_compare_work *w);
 lob_status lob_compare_instances(lob_session *s, lob_compare_work *compared);
+lob_status lob_compare_supervoxels(lob_session *s, lob_compare_work *w);
 
-/* A measure of instances or supervoxels, and the table of all of a file. */
+/* A measure of the latter two, and the table of all of a file. */
 typedef struct {
     const char *name, *format;
     double value; /* NaN: there is none */

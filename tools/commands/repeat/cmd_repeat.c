@@ -2,42 +2,22 @@
 #include "io/file.h"
 #include "io/io.h"
 #include "io/platform.h"
-#include "io/text_rows.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/repeat/methods.h"
-#include "tools/commands/repeat/moved_outputs.h"
+#include "tools/commands/repeat/repetition.h"
 #include "tools/inout/outputs.h"
 #include "tools/platform/process.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/session_sums.h"
-#include "tools/text/path.h"
-#include "tools/text/text.h"
 #include "volumes/version.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    const char *report, *scan, *from, *out;
-    bool methods, dry_run, any_version;
-} settings;
-
-/* What is done again. */
-typedef struct {
-    settings set; /* first */
-    lob_past_report past;
-    char *name;  /* of the report's file */
-    char *lines; /* that were done then, */
-    char *moved; /* and as they are done now */
-    lob_recipe recipe;
-    lob_recipe_job job; /* of one of these */
-    char *folder;       /* for the outputs, from the root on */
-    bool was_made;      /* the folder is ours */
-    lob_moves moves;    /* outputs and their new names */
-} repetition;
+typedef lob_repeat_settings settings;
+typedef lob_repetition repetition;
 
 static lob_status check_report(lob_session *s, const repetition *r)
 {
@@ -118,125 +98,6 @@ static lob_status go_there(lob_session *s, repetition *r)
                          r->name, ERRNO_TEXT(errno));
 }
 
-/* ---- checksums ---- */
-
-typedef char sums[2][LOB_SHA256_TEXT];
-
-/* The SHA-256 of a path's files; empty where one cannot be read. */
-static lob_status sum_files(sums out, const char *path, bool of_volume, bool reading)
-{
-    char *files[2];
-    LOB_TRY(lob_path_files(files, path, of_volume, reading));
-    for (int k = 0; k < 2; k++) {
-        out[k][0] = '\0';
-        if (files[k]) lob_sha256_end(lob_sha256_begin(files[k]), out[k]);
-    }
-    lob_files_free(files);
-    return LOB_OK;
-}
-
-static bool is_equal(const sums now, const lob_past_file *then)
-{
-    for (int k = 0; k < 2; k++)
-        if (strcmp(now[k], then->sum[k] ? then->sum[k] : "") != 0) return false;
-    return true;
-}
-
-/* ---- what was read ---- */
-
-static lob_status check_input(lob_session *s, const repetition *r, const lob_past_file *file)
-{
-    sums now;
-    LOB_TRY(lob_session_cancelled(s));
-    if (!file->sum[0]) {
-        lob_session_note(s, "%s: %s has no SHA-256 of it, so that it was not checked", file->path,
-                         r->name);
-        return LOB_OK;
-    }
-    if (sum_files(now, file->path, lob_is_volume_name(file->path), true) != LOB_OK)
-        return lob_session_no_memory(s, file->path);
-    if (!now[0][0])
-        return lob_fail_file(&s->error, LOB_ENOINPUT, file->path,
-                             "cannot be read, and %s says that it was; bring it back, or name the "
-                             "folder that its name begins in with --from",
-                             r->name);
-    if (is_equal(now, file)) return LOB_OK;
-    const int k = strcmp(now[0], file->sum[0]) == 0 ? 1 : 0;
-    return lob_fail_file(&s->error, LOB_EDATA, file->path,
-                         "has changed: its SHA-256 is %.16s..., and %s says %.16s...; bring back "
-                         "the file that was read then",
-                         now[k][0] ? now[k] : "unknown", r->name,
-                         file->sum[k] ? file->sum[k] : "unknown");
-}
-
-/* The lines of a recipe stand in the report, so that its file is not needed. */
-static lob_status check_inputs(lob_session *s, const repetition *r)
-{
-    const double start_s = lob_clock_s();
-    for (int i = 0; i < r->past.input_count; i++)
-        if (strcmp(r->past.inputs[i].role, "RECIPE") != 0)
-            LOB_TRY(check_input(s, r, &r->past.inputs[i]));
-    lob_session_stage(s, "checksum", start_s);
-    return LOB_OK;
-}
-
-/* The new name of an output; NULL: it has none. */
-static const lob_moved *moved_of(const repetition *r, const char *path)
-{
-    for (int i = 0; i < r->moves.count; i++)
-        if (strcmp(r->moves.files[i].from, path) == 0) return &r->moves.files[i];
-    return NULL;
-}
-
-/* ---- what came out ---- */
-
-/* Say of an output whether it is the same; *differ: it is not. */
-static lob_status compare_output(lob_session *s, const repetition *r, const lob_past_file *then,
-                                 bool *differ)
-{
-    const lob_moved *const moved = moved_of(r, then->path);
-    sums now = {"", ""};
-    if (moved && sum_files(now, moved->to, moved->is_volume, false) != LOB_OK)
-        return lob_session_no_memory(s, then->path);
-    const bool known = then->sum[0] != NULL, equal = known && is_equal(now, then);
-    const int k = known && strcmp(now[0], then->sum[0]) == 0 ? 1 : 0;
-    *differ = known && !equal;
-    if (!known)
-        printf("unknown  %s: %s has no SHA-256 of it\n", then->path, r->name);
-    else if (equal)
-        printf("equal    %s\n", then->path);
-    else if (!now[0][0])
-        printf("missing  %s: was not made again\n", then->path);
-    else
-        printf("differs  %s: its SHA-256 is %.16s..., and was %.16s...\n", then->path, now[k],
-               then->sum[k] ? then->sum[k] : "unknown");
-
-    cJSON *const entry = cJSON_CreateObject();
-    cJSON_AddStringToObject(entry, "path", then->path);
-    if (moved && r->set.out) cJSON_AddStringToObject(entry, "now", moved->to);
-    cJSON_AddStringToObject(entry, "sha256", now[0]);
-    if (known) cJSON_AddStringToObject(entry, "expected", then->sum[0]);
-    cJSON_AddBoolToObject(entry, "equal", equal);
-    cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(s->results, "compared"), entry);
-    return LOB_OK;
-}
-
-/* Say of each output whether it is the same. */
-static lob_status compare_outputs(lob_session *s, const repetition *r)
-{
-    const double start_s = lob_clock_s();
-    int differ = 0;
-    cJSON_AddArrayToObject(s->results, "compared");
-    for (int i = 0; i < r->past.output_count; i++) {
-        bool differs = false;
-        LOB_TRY(compare_output(s, r, &r->past.outputs[i], &differs));
-        differ += differs;
-    }
-    cJSON_AddNumberToObject(s->results, "different", differ);
-    lob_session_stage(s, "checksum", start_s);
-    return differ > 0 ? LOB_EDIFFER : LOB_OK;
-}
-
 /* ---- the work ---- */
 
 /* Make a job of lines. */
@@ -265,7 +126,7 @@ static lob_status take_provenance(lob_session *s, const repetition *r)
     s->past_provenance = cJSON_CreateObject();
     for (int i = 0; i < r->past.output_count; i++) {
         const lob_past_file *const then = &r->past.outputs[i];
-        const lob_moved *const moved = then->provenance ? moved_of(r, then->path) : NULL;
+        const lob_moved *const moved = then->provenance ? lob_repeat_moved(r, then->path) : NULL;
         if (moved && !cJSON_AddStringToObject(s->past_provenance, moved->to, then->provenance))
             return lob_session_no_memory(s, then->path);
     }
@@ -290,11 +151,11 @@ static lob_status run_again(lob_session *s, repetition *r)
     const bool dry_run = r->set.dry_run;
     if (!dry_run) LOB_TRY(make_folder(s, r));
     LOB_TRY(go_there(s, r));
-    LOB_TRY(check_inputs(s, r));
+    LOB_TRY(lob_repeat_check_inputs(s, r));
     LOB_TRY(make_job(s, r, r->lines));
     if (dry_run) return lob_recipe_job_print(&r->job);
     LOB_TRY(run_moved(s, r));
-    return compare_outputs(s, r);
+    return lob_repeat_compare(s, r);
 }
 
 static lob_status repeat(lob_session *s, repetition *r)
@@ -309,64 +170,6 @@ static lob_status repeat(lob_session *s, repetition *r)
 
 /* ---- which report ---- */
 
-/* The last row of a scan in the status table of a batch: its state and its report. */
-typedef struct {
-    char state[16], *report; /* malloc'ed; NULL: there is no such row */
-} past_row;
-
-static lob_status find_row(past_row *row, lob_lines *text, const char *scan)
-{
-    lob_fields fields;
-    char *line = lob_lines_raw(text);
-    if (line) lob_fields_cut(&fields, line, '\t');
-    const int name = line ? lob_fields_column(&fields, "scan") : -1;
-    const int state = line ? lob_fields_column(&fields, "state") : -1;
-    const int report = line ? lob_fields_column(&fields, "report") : -1;
-    if (name < 0 || state < 0 || report < 0)
-        return lob_fail_file(text->error, LOB_EDATA, text->name,
-                             "is no status table of this version of lobule batch");
-    while ((line = lob_lines_raw(text)) && text->whole) {
-        lob_fields_cut(&fields, line, '\t');
-        if (fields.count <= report) continue;
-        lob_cell_decode(fields.field[name]);
-        if (strcmp(fields.field[name], scan) != 0) continue;
-        free(row->report);
-        lob_cell_decode(fields.field[report]);
-        row->report = strdup(fields.field[report]);
-        snprintf(row->state, sizeof row->state, "%s", fields.field[state]);
-        if (!row->report) return lob_fail_file(text->error, LOB_ENOMEM, text->name, "no memory");
-    }
-    return LOB_OK;
-}
-
-static lob_status check_row(lob_session *s, const past_row *row, const char *path, const char *scan)
-{
-    if (!row->report)
-        return lob_fail(&s->error, LOB_EARG, "--scan %s: %s has no row of this name", scan, path);
-    if (strcmp(row->state, "done") != 0)
-        return lob_fail_file(&s->error, LOB_EDATA, path,
-                             "%s is not done but %s; repeat one that was done", scan, row->state);
-    if (row->report[0]) return LOB_OK;
-    return lob_fail_file(&s->error, LOB_EDATA, path, "names no report of %s", scan);
-}
-
-static lob_status report_in(lob_session *s, char **name, const char *path, const char *scan)
-{
-    lob_lines text;
-    past_row row = {.report = NULL};
-    const int folder = (int)(strrchr(path, '/') + 1 - path);
-    *name = NULL;
-    LOB_TRY(lob_lines_read(&text, path, &s->error));
-    lob_status st = find_row(&row, &text, scan);
-    lob_lines_end(&text);
-    if (st == LOB_OK) st = check_row(s, &row, path, scan);
-    if (st == LOB_OK &&
-        asprintf(name, "%.*s%s", lob_is_from_root(row.report) ? 0 : folder, path, row.report) < 0)
-        st = lob_session_no_memory(s, path);
-    free(row.report);
-    return st;
-}
-
 /* The report of a scan, where a batch is named by its folder or by its status table. */
 static lob_status find_scan(lob_session *s, char **name, const settings *set)
 {
@@ -375,7 +178,7 @@ static lob_status find_scan(lob_session *s, char **name, const settings *set)
     const int made = asprintf(&path, "%s%s%s", strchr(set->report, '/') ? "" : "./", set->report,
                               is_folder ? "/status.tsv" : "");
     if (made < 0) return lob_session_no_memory(s, set->report);
-    const lob_status st = report_in(s, name, path, set->scan);
+    const lob_status st = lob_repeat_find_scan(s, name, path, set->scan);
     free(path);
     return st;
 }

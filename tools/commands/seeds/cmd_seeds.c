@@ -2,33 +2,14 @@
 #include "kernels/appearance/strokes.h"
 #include "kernels/morphology/morphology.h"
 #include "tools/commands/commands.h"
-#include "tools/inout/grid.h"
-#include "tools/table/point_file.h"
+#include "tools/commands/seeds/seeds_work.h"
 #include "volumes/labels.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LATER, EARLIER, NEITHER }; /* --conflict */
-
-typedef struct {
-    const char *image, *out, *shares, *complete;
-    lob_words labels, points, seeds;
-    lob_size radius, erode, shell;
-    int label, shell_label, conflict, background, corrections, complete_axis;
-} settings;
-
-/* Seeds in the making, on the image's grid. */
-typedef struct {
-    settings set; /* first */
-    lob_volume image, from, near, shares, values;
-    lob_label_set labels; /* of from, a file with labels */
-    bool *left;           /* of these, which eroding leaves */
-    lob_points read;
-    lob_volume seeds; /* LOB_I32; -L: label L for now, but sources disagree */
-    int64_t points, outside, left_out;
-} work;
+typedef lob_seeds_settings settings;
+typedef lob_seeds_work work;
 
 static lob_status check(lob_session *s, void *user)
 {
@@ -45,123 +26,6 @@ static lob_status check(lob_session *s, void *user)
         {!set->complete != (set->complete_axis < 0),                    "--complete and --complete-axis go together"},
     };
     return LOB_RULES(s, rules);
-}
-
-/* ---- points, with a ball around each ---- */
-
-/* Give a voxel a seed, by the rule for conflicts. */
-static void put_seed(work *w, int64_t i, int32_t label)
-{
-    int32_t *const seed = (int32_t *)w->seeds.data + i;
-    const int32_t before = abs(*seed);
-    if (label == 0 || before == label) return;
-    if (before == 0)
-        *seed = label;
-    else
-        *seed = w->set.conflict == LATER ? -label : -before;
-}
-
-/*
- * How far a ball of radius 1 mm reaches along each voxel axis, in voxels: the lengths of the rows
- * of the inverse affine.
- */
-static void reach_of_mm(double reach[3], const lob_geometry *g)
-{
-    const double none[3] = {0, 0, 0};
-    double from[3], square[3] = {0, 0, 0};
-    lob_world_to_voxel(from, g, none);
-    for (int axis = 0; axis < 3; axis++) {
-        double world[3] = {0, 0, 0}, to[3];
-        world[axis] = 1.0;
-        lob_world_to_voxel(to, g, world);
-        for (int a = 0; a < 3; a++) square[a] += (to[a] - from[a]) * (to[a] - from[a]);
-    }
-    for (int a = 0; a < 3; a++) reach[a] = sqrt(square[a]);
-}
-
-static double square_distance(const double a[3], const double b[3])
-{
-    double square = 0.0;
-    for (int i = 0; i < 3; i++) square += (a[i] - b[i]) * (a[i] - b[i]);
-    return square;
-}
-
-/*
- * A ball around a voxel position: the voxels whose centres lie in it, its border counting as
- * kernels/morphology/morphology.h has it, and the voxel that holds its own centre.
- */
-static void put_ball(work *w, const double at[3], lob_size radius, int32_t label)
-{
-    const lob_geometry *const g = &w->seeds.geometry;
-    const lob_dims d = w->seeds.dims;
-    const double square = radius.value * radius.value * (1.0 + 1e-6);
-    double reach[3] = {1, 1, 1}, centre[3];
-    int64_t first[3], last[3];
-    if (!radius.voxels) reach_of_mm(reach, g);
-    lob_voxel_to_world(centre, g, at);
-    for (int a = 0; a < 3; a++) {
-        const double end = (double)lob_side(d, a) - 1.0, far = reach[a] * radius.value + 1.0;
-        first[a] = (int64_t)fmin(fmax(ceil(at[a] - far), 0.0), end);
-        last[a] = (int64_t)fmin(fmax(floor(at[a] + far), 0.0), end);
-    }
-    for (int64_t z = first[2]; z <= last[2]; z++)
-        for (int64_t y = first[1]; y <= last[1]; y++)
-            for (int64_t x = first[0]; x <= last[0]; x++) {
-                const double voxel[3] = {(double)x, (double)y, (double)z};
-                double world[3];
-                lob_voxel_to_world(world, g, voxel);
-                const double away =
-                    radius.voxels ? square_distance(voxel, at) : square_distance(world, centre);
-                if (away <= square) put_seed(w, (z * d.ny + y) * d.nx + x, label);
-            }
-    int64_t own = 0;
-    for (int a = 2; a >= 0; a--) own = own * lob_side(d, a) + (int64_t)floor(at[a] + 0.5);
-    put_seed(w, own, label);
-}
-
-static lob_status put_point(lob_session *s, work *w, const lob_point *p)
-{
-    const settings *const set = &w->set;
-    const lob_size own = {.value = p->radius_mm};
-    double at[3] = {p->at[0], p->at[1], p->at[2]};
-    bool inside = true;
-    if (!p->voxel) lob_world_to_voxel(at, &w->seeds.geometry, p->at);
-    for (int a = 0; a < 3; a++)
-        inside = inside && at[a] >= -0.5 && at[a] < (double)lob_side(w->seeds.dims, a) - 0.5;
-    w->points++;
-    w->outside += !inside;
-    if (inside)
-        put_ball(w, at, isnan(own.value) ? set->radius : own, p->label ? p->label : set->label);
-    return lob_session_cancelled(s);
-}
-
-/* Put a ball, of its own radius or --radius, around each point of a file. */
-static lob_status put_points(lob_session *s, work *w, const char *path)
-{
-    const double start_s = lob_clock_s();
-    lob_session_describe(s, path, NULL);
-    lob_points_free(&w->read);
-    LOB_TRY(lob_points_read(&w->read, path, &s->error));
-    lob_session_stage(s, "read", start_s);
-    lob_session_compute(s, "seeding");
-    for (int64_t k = 0; k < w->read.count; k++) LOB_TRY(put_point(s, w, &w->read.points[k]));
-    lob_session_computed(s);
-    return LOB_OK;
-}
-
-/* Points beside the image are told of; if there are no others, that is LOB_EDATA. */
-static lob_status check_points(lob_session *s, const work *w)
-{
-    if (w->points == 0) return LOB_OK;
-    cJSON_AddNumberToObject(s->results, "points", (double)w->points);
-    cJSON_AddNumberToObject(s->results, "points_outside", (double)w->outside);
-    if (w->outside == w->points)
-        return lob_fail_file(&s->error, LOB_EDATA, w->set.points.word[0],
-                             "all points lie outside of %s", w->set.image);
-    if (w->outside > 0)
-        lob_session_note(s, "points outside of %s, which are left out: %lld of %lld", w->set.image,
-                         (long long)w->outside, (long long)w->points);
-    return LOB_OK;
 }
 
 /* ---- label volumes ---- */
@@ -225,7 +89,7 @@ static lob_status put_labels(lob_session *s, work *w, const char *path, lob_size
     }
     for (int64_t i = 0; i < lob_voxels(v); i++) {
         const int32_t label = lob_label_at(v->data, v->type, i);
-        if (label > 0) put_seed(w, i, w->labels.values[label - 1]);
+        if (label > 0) lob_seeds_put(w, i, w->labels.values[label - 1]);
     }
     LOB_TRY(keep_names(s, w, &v->names, path));
     lob_label_set_free(&w->labels);
@@ -244,7 +108,7 @@ static lob_status settle(lob_session *s, work *w, int32_t *largest)
     for (int64_t i = 0; i < lob_voxels(&w->seeds); i++) {
         if (seeds[i] < 0) {
             conflicts++;
-            seeds[i] = w->set.conflict == NEITHER ? 0 : -seeds[i];
+            seeds[i] = w->set.conflict == LOB_SEEDS_NEITHER ? 0 : -seeds[i];
         }
         count += seeds[i] > 0;
         if (seeds[i] > *largest) *largest = seeds[i];
@@ -397,8 +261,9 @@ static lob_status make_seeds(lob_session *s, work *w)
     int32_t largest = 0;
     for (int k = 0; k < set->labels.count; k++)
         LOB_TRY(put_labels(s, w, set->labels.word[k], set->erode));
-    for (int k = 0; k < set->points.count; k++) LOB_TRY(put_points(s, w, set->points.word[k]));
-    LOB_TRY(check_points(s, w));
+    for (int k = 0; k < set->points.count; k++)
+        LOB_TRY(lob_seeds_put_points(s, w, set->points.word[k]));
+    LOB_TRY(lob_seeds_check_points(s, w));
     for (int k = 0; k < set->seeds.count; k++)
         LOB_TRY(put_labels(s, w, set->seeds.word[k], (lob_size){0}));
     LOB_TRY(settle(s, w, &largest));
@@ -441,7 +306,7 @@ static void options(lob_rows *to, void *user)
                       .background = -1,
                       .corrections = -1,
                       .complete_axis = -1,
-                      .conflict = LATER,
+                      .conflict = LOB_SEEDS_LATER,
                       .erode = {-1},
                       .shell = {-1}};
     const lob_option rows[] = {

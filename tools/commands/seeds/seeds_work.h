@@ -1,0 +1,37 @@
+/* What the files of `lobule seeds` share. */
+#ifndef LOB_SEEDS_WORK_H
+#define LOB_SEEDS_WORK_H
+
+#include "tools/inout/grid.h"
+#include "tools/table/point_file.h"
+
+enum { LOB_SEEDS_LATER, LOB_SEEDS_EARLIER, LOB_SEEDS_NEITHER }; /* --conflict */
+
+typedef struct {
+    const char *image, *out, *shares, *complete;
+    lob_words labels, points, seeds;
+    lob_size radius, erode, shell;
+    int label, shell_label, conflict, background, corrections, complete_axis;
+} lob_seeds_settings;
+
+/* Seeds in the making, on the image's grid. */
+typedef struct {
+    lob_seeds_settings set; /* first */
+    lob_volume image, from, near, shares, values;
+    lob_label_set labels; /* of from, a file with labels */
+    bool *left;           /* of these, which eroding leaves */
+    lob_points read;
+    lob_volume seeds; /* LOB_I32; -L: label L for now, but sources disagree */
+    int64_t points, outside, left_out;
+} lob_seeds_work;
+
+/* Give a voxel a seed, by the rule for conflicts. */
+void lob_seeds_put(lob_seeds_work *w, int64_t i, int32_t label);
+
+/* Put a ball, of its own radius or --radius, around each point of a file. */
+lob_status lob_seeds_put_points(lob_session *s, lob_seeds_work *w, const char *path);
+
+/* Points beside the image are told of; if there are no others, that is LOB_EDATA. */
+lob_status lob_seeds_check_points(lob_session *s, const lob_seeds_work *w);
+
+#endif

@@ -1,0 +1,190 @@
+/* lobule stats: the table of a label volume's regions, with the intensities of an image. */
+#include "tools/commands/commands.h"
+#include "tools/commands/stats/stats_work.h"
+#include "tools/table/table_file.h"
+#include "volumes/label_check.h"
+
+typedef lob_stats_settings settings;
+typedef lob_stats_work work;
+
+void lob_stats_state_grid(lob_volume *image, lob_volume *labels, const lob_stated_grid *stated)
+{
+    const lob_volume as_read = *image; /* its grid alone is looked at */
+    lob_grid_state(image, stated);
+    if (lob_same_grid(&as_read, "", labels, "", NULL) == LOB_OK) lob_grid_state(labels, stated);
+}
+
+static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+{
+    const int64_t frame = set->frame < 0 ? LOB_FRAME_ALL : set->frame;
+    LOB_TRY(lob_session_read(s, &w->image, set->image, frame));
+    LOB_TRY(lob_grid_channel(s, &w->image, set->channel, set->image));
+    w->frames = lob_frames_held(&w->image);
+    if (w->image.channels > w->frames)
+        return lob_fail_file(&s->error, LOB_EDATA, set->image,
+                             "has %d channels; choose one with --channel N",
+                             w->image.channels / (int)w->frames);
+    /* labels of a part of the image are not filled up: a table of that would be of other labels */
+    LOB_TRY(lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE));
+    lob_stats_state_grid(&w->image, &w->labels, &set->stated);
+    LOB_TRY(lob_grid_match(s, &w->labels, set->labels, &w->image, set->image));
+    LOB_TRY(lob_grid_one_channel(s, &w->labels, set->labels));
+    LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, set->labels));
+    const lob_status st = lob_labels_check(&w->labels, &w->labelled, &w->image, &s->error);
+    lob_error_in(&s->error, set->labels);
+    return st;
+}
+
+static void report(lob_session *s, const settings *set, const work *w)
+{
+    int64_t voxels = 0, data = 0;
+    for (int32_t i = 0; i < w->labelled.count; i++) voxels += w->table.regions[i].voxels;
+    for (int64_t i = 0; i < w->frames * w->labelled.count; i++)
+        data += w->table.intensities[i].data;
+    cJSON_AddNumberToObject(s->results, "labels", w->labelled.count);
+    cJSON_AddNumberToObject(s->results, "labelled_voxels", (double)voxels);
+    voxels *= w->frames;
+    cJSON_AddNumberToObject(s->results, "not_finite_voxels", (double)(voxels - data));
+    if (w->labelled.count == 0)
+        lob_session_note(s, "%s: has no labels: every voxel is 0", set->labels);
+    if (voxels > data)
+        lob_session_note(s,
+                         "%s: NaN or infinite voxels with a label: %lld; min, mean, max and sd are "
+                         "of the others",
+                         set->image, (long long)(voxels - data));
+}
+
+lob_status lob_stats_write(lob_session *s, work *w)
+{
+    report(s, &w->set, w);
+    return lob_region_table_write(s, &w->table, w->set.table);
+}
+
+/* Does a column of the table need the voxels of all labels? */
+static bool needs_voxels(const settings *set)
+{
+    const lob_region_column *columns[LOB_REGION_MAX_COLUMNS];
+    const int count = lob_region_columns_of(columns, set->columns, false);
+    int needs = 0;
+    for (int c = 0; c < count; c++) needs |= columns[c]->needs;
+    return needs != 0;
+}
+
+static lob_status check(lob_session *s, void *user)
+{
+    const settings *const set = user;
+    LOB_TRY(lob_table_check(s, set->table, set->name));
+    LOB_TRY(lob_region_columns_check(s, set->columns));
+    if ((lob_team_size(s->ranks) > 1 || set->plan > 0) && needs_voxels(set))
+        return lob_fail(&s->error, LOB_EARG,
+                        "--columns %s: shapes and percentiles need the whole volume: start one "
+                        "task",
+                        set->columns);
+    return LOB_OK;
+}
+
+static lob_status stats(lob_session *s, void *user)
+{
+    work *const w = user;
+    const settings *const set = &w->set;
+    lob_slabs slabs = {.path = set->image,
+                       .labels_path = set->labels,
+                       .frame = set->frame,
+                       .channel = set->channel,
+                       .plan = set->plan};
+    enum { LABELS = 8 }; /* as they are stored, and numbered without gaps */
+    if (!needs_voxels(set) && lob_slabs_serve(s, &slabs, LABELS)) {
+        LOB_TRY(lob_session_device(s));
+        const lob_status st = lob_stats_by_slabs(s, w, &slabs);
+        lob_slabs_close(s, &slabs);
+        return st;
+    }
+    LOB_TRY(read_inputs(s, set, w));
+    LOB_TRY(lob_session_device(s));
+    w->table = (lob_region_table){
+        .grid = &w->labels,
+        .image = &w->image,
+        .count = w->labelled.count,
+        .frames = w->frames > 1 ? w->frames : 0,
+        .scan = set->name,
+        .columns = set->columns,
+        .labels = w->labelled.values,
+        .named = true,
+    };
+    LOB_TRY(lob_region_table_measure(s, &w->table, set->image, set->labels));
+    return lob_stats_write(s, w);
+}
+
+static void release(void *user)
+{
+    work *const w = user;
+    LOB_VOLUMES_FREE(&w->image, &w->labels);
+    lob_label_set_free(&w->labelled);
+    lob_region_table_free(&w->table);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){.table = "-", .frame = -1, .channel = -1, .stated = LOB_NOT_STATED};
+    const lob_option rows[] = {
+        OPERAND_IMAGE(&set->image, "scan"),
+        OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS,
+                      "labels on the image's grid; 0 is no label", .required = true),
+        OPT_OUTPUT("table", &set->table, LOB_FILE_TABLE,
+                   "where the table goes: FILE.tsv, .csv or .json, or - for standard output"),
+        OPT_SCAN_NAME(&set->name),
+        OPT_REGION_COLUMNS(&set->columns),
+        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
+                "time frame of the image, from 0; left out: all, a row for each"),
+        OPT_CHANNEL(&set->channel),
+        OPT_SPACING(&set->stated.spacing),
+        OPT_ORIGIN(&set->stated.origin),
+        OPT_PLAN(&set->plan),
+    };
+    LOB_ROWS(to, rows);
+}
+
+const lob_command lob_command_stats = {
+    .name = "stats",
+    .summary = "measure the regions of labels, with the intensities of an image",
+    .description =
+        "Prints or writes a table with one row for each label, 0 left out: label; name, where "
+        "labels have names; of a time series, frame; voxels; "
+        "volume_mm3 and volume_ml; the bounding box bbox_x_min to bbox_z_max in voxels from 0, "
+        "both ends inside; "
+        "the centroid in voxels (centroid_x, _y, _z) and in mm of the image's world "
+        "(centroid_x_mm, ..., RAS+), with micrometres volume_um3, volume_mm3 and centroid_x_um, "
+        "...; min, mean, max and standard deviation (sd, divided by the "
+        "number of voxels) of the image over the label's finite voxels; of real values, mean and "
+        "sd are good to a 2^32nd of the image's range. As TSV the first row holds these names and "
+        "n/a stands for what is missing, as CSV nothing does; as JSON it is an array of objects, "
+        "and null. TSV and CSV have up to 7 significant digits, JSON has all.\n"
+        "--columns chooses others, in its order: words for columns, or basic (those above), shape "
+        "(all that come of the labels alone) and all. "
+        "diameter: equivalent_diameter_mm, of the ball of the same volume; extent: voxels over "
+        "those of the bounding box; axes, directions: lengths of the ellipsoid of the same second "
+        "moments and its axes in the world, RAS+; elongation, flatness: first over second axis, "
+        "second over third; surface: surface_mm2 by Crofton's formula; sphericity: the ball's "
+        "surface over it; euler: euler_number of voxels joined at corners; feret: "
+        "feret_diameter_mm, the largest distance between two faces; hull, solidity: "
+        "hull_volume_mm3 of the voxels as boxes, and volume over it; slices: slices across z that "
+        "hold the region, their mean and largest area, and the largest one's z; neighbours: labels "
+        "that share a face; percentiles: p5, p25, median, p75, p95. In a volume with a side of one "
+        "voxel areas take the place of volumes: perimeter_mm, circularity, hull_area_mm2. "
+        "All of these are counted on the CPU.\n"
+        "Sums are exact, so the table is the same on every machine and device.",
+    .examples = "lobule stats scan.nii.gz labels.nii.gz\n"
+                "lobule stats scan.nii.gz labels.nii.gz --table regions.json\n"
+                "lobule stats scan.nii.gz labels.nii.gz --columns volume,sphericity,median",
+    .result = "labels",
+    .result_text = "labels measured",
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = stats,
+    .release = release,
+    .voxel_ns = 30,
+    .shares = true,
+    .only_prints = "plan",
+};

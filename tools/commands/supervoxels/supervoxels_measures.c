@@ -1,0 +1,105 @@
+/* What tables and other outputs of `lobule supervoxels` show beside the labels. */
+#include "io/png.h"
+#include "tools/commands/supervoxels/supervoxels_work.h"
+#include "tools/table/table_file.h"
+
+#include <stdlib.h>
+
+/* Means are float32; in a picture they are rounded, in the image's own units. */
+static lob_status paint_means(lob_session *s, lob_supervoxels_work *w, const lob_label_grid *grid)
+{
+    const bool picture = lob_is_png_name(w->set.mean);
+    LOB_TRY(lob_grid_make(s, &w->mean, &w->image, picture ? w->image.type : LOB_F32,
+                          w->image.channels, w->set.mean));
+    lob_label_names_free(&w->mean.names);
+    if (picture) {
+        w->mean.slope = w->image.slope;
+        w->mean.inter = w->image.inter;
+    }
+    lob_paint_means(&w->mean, grid, w->means, s->context.threads);
+    return LOB_OK;
+}
+
+static lob_status find_contacts(lob_session *s, lob_supervoxels_work *w, const lob_label_grid *grid)
+{
+    const lob_status st =
+        lob_contacts(&w->contacts, &w->contact_count, grid, &w->image.geometry, w->means,
+                     w->image.channels, w->options.slice_axis, &s->context, &s->error);
+    lob_session_hold(s, w->contact_count * (int64_t)sizeof *w->contacts);
+    return lob_session_name(s, st, w->set.image, NULL);
+}
+
+static lob_status find_means(lob_session *s, lob_supervoxels_work *w, const lob_label_grid *grid)
+{
+    const size_t each = (size_t)w->image.channels * sizeof *w->means;
+    w->means = lob_session_array(s, grid->count, each, w->set.labels);
+    if (!w->means) return LOB_ENOMEM;
+    const lob_status st = lob_label_means(w->means, grid, &w->image, &s->context, &s->error);
+    return lob_session_name(s, st, w->set.image, NULL);
+}
+
+lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w)
+{
+    const lob_supervoxels_settings *const set = &w->set;
+    const lob_label_grid grid = {
+        .labels = w->labels.data,
+        .type = w->labels.type,
+        .count = w->stats.supervoxels,
+        .dims = w->labels.dims,
+    };
+    lob_session_compute(s, "measuring");
+    if (set->mean || set->graph) LOB_TRY(find_means(s, w, &grid));
+    if (set->mean) LOB_TRY(paint_means(s, w, &grid));
+    if (set->boundaries) {
+        LOB_TRY(lob_grid_make(s, &w->boundaries, &w->image, LOB_U8, 1, set->boundaries));
+        lob_label_names_free(&w->boundaries.names);
+        lob_paint_boundaries(w->boundaries.data, &grid, w->options.slice_axis, s->context.threads);
+    }
+    if (set->graph) LOB_TRY(find_contacts(s, w, &grid));
+    lob_session_computed(s);
+    w->regions = (lob_region_table){.grid = &w->labels,
+                                    .image = w->image.channels == 1 ? &w->image : NULL,
+                                    .count = grid.count,
+                                    .scan = set->name,
+                                    .columns = set->columns};
+    return set->table ? lob_region_table_measure(s, &w->regions, set->image, NULL) : LOB_OK;
+}
+
+/* ---- outputs ---- */
+
+/* What the rows of the graph are made of. */
+typedef struct {
+    const lob_contact *contacts;
+    double per_mm2; /* of the unit of areas */
+} graph;
+
+static bool contact_row(double *values, int64_t i, const void *user)
+{
+    const graph *const g = user;
+    const lob_contact *const c = &g->contacts[i];
+    values[0] = c->a;
+    values[1] = c->b;
+    values[2] = (double)(c->faces[0] + c->faces[1] + c->faces[2]);
+    values[3] = c->mm2 * g->per_mm2;
+    values[4] = c->difference;
+    return true;
+}
+
+lob_status lob_supervoxels_tables(lob_session *s, const lob_supervoxels_work *w)
+{
+    const lob_supervoxels_settings *const set = &w->set;
+    const bool um = lob_shows_micrometres(&w->image.geometry);
+    const char *const names[] = {"label_a", "label_b", "faces", um ? "area_um2" : "area_mm2",
+                                 "mean_difference"};
+    const graph touching = {w->contacts, um ? 1e6 : 1.0};
+    const lob_table contacts = {
+        .names = names,
+        .columns = LOB_COUNT(names),
+        .scan = set->name,
+        .rows = w->contact_count,
+        .row = contact_row,
+        .user = &touching,
+    };
+    if (set->table) LOB_TRY(lob_region_table_write(s, &w->regions, set->table));
+    return set->graph ? lob_table_write(s, &contacts, set->graph) : LOB_OK;
+}

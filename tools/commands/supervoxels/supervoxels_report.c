@@ -1,0 +1,155 @@
+/* From the settings of `lobule supervoxels` to the kernel's options, and its report. */
+#include "tools/commands/level_use.h"
+#include "tools/commands/supervoxels/supervoxels_work.h"
+#include "tools/text/json_text.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Are the channels compared in CIELAB? */
+static lob_status choose_lab(lob_session *s, const lob_supervoxels_settings *set, bool *lab,
+                             const lob_volume *image)
+{
+    const bool colour = image->channels == 3 && image->type == LOB_U8;
+    *lab = set->lab == LOB_LAB_ON || (set->lab == LOB_LAB_AUTO && colour);
+    if (*lab && !colour)
+        return lob_fail_file(&s->error, LOB_EDATA, set->image,
+                             "--lab on needs three channels of uint8; it has %d of %s",
+                             image->channels, lob_type_of(image->type)->name);
+    return LOB_OK;
+}
+
+/* A side in voxels as mm: the side of a cube (in slices, a square) of as many voxels. */
+static double side_mm(lob_size size, int slice_axis, const lob_volume *image)
+{
+    double mm = 1.0;
+    int axes = 0;
+    if (!size.voxels) return size.value;
+    for (int a = 0; a < 3; a++) {
+        if (a == slice_axis || lob_side(image->dims, a) == 1) continue;
+        mm *= image->geometry.spacing_mm[a];
+        axes++;
+    }
+    return size.value * (axes ? pow(mm, 1.0 / axes) : 1.0);
+}
+
+lob_status lob_supervoxels_choose(lob_session *s, lob_supervoxels_work *w)
+{
+    const lob_supervoxels_settings *const set = &w->set;
+    lob_supervoxels_options *o = &w->options;
+    *o = lob_supervoxels_defaults();
+    LOB_TRY(choose_lab(s, set, &o->lab, &w->image));
+    o->method = (lob_supervoxels_method)set->method;
+    o->slice_axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
+    if (set->count > 0)
+        o->count = set->count;
+    else
+        o->size_mm = side_mm(set->size, o->slice_axis, &w->image);
+    if (o->lab) o->compactness = LOB_LAB_COMPACTNESS;
+    if (isfinite(set->compactness)) o->compactness = set->compactness;
+    if (isfinite(set->ratio)) o->ratio = set->ratio;
+    o->iterations = set->iterations;
+    o->until_still = set->until_still;
+    o->smallest = set->smallest;
+    memcpy(o->range, set->range, sizeof o->range);
+    return LOB_OK;
+}
+
+/* Sizes that are most likely typing errors. */
+static void report_odd_size(lob_session *s, const lob_supervoxels_work *w)
+{
+    const lob_supervoxels_settings *const set = &w->set;
+    const lob_dims dims = w->image.dims;
+    const int across = w->options.slice_axis;
+    const char *const where = across < 0 ? "the volume" : "a slice";
+    bool one = true, under = true, flat = true;
+    for (int a = 0; a < 3; a++) {
+        if (a == across || lob_side(dims, a) == 1) continue;
+        flat = false;
+        one &= w->stats.cells[a] == 1;
+        under &= w->stats.size_mm < w->image.geometry.spacing_mm[a];
+    }
+    const int64_t slices = across < 0 ? 1 : lob_side(dims, across);
+    const double voxels = (double)w->stats.data_voxels / (double)slices;
+    if (set->count > 0 && set->count > voxels)
+        lob_session_note(s, "%s: --count %d is more than the voxels of %s (%.6g)", set->image,
+                         set->count, where, voxels);
+    else if (set->count == 0 && !flat && (one || under))
+        lob_session_note(s, "%s: with --size %.6g%s %s", set->image, set->size.value,
+                         set->size.voxels ? "vox" : "mm",
+                         under        ? "a supervoxel is smaller than a voxel"
+                         : across < 0 ? "all of the volume starts as one supervoxel"
+                                      : "all of a slice starts as one supervoxel");
+}
+
+void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w)
+{
+    const lob_supervoxels_settings *const set = &w->set;
+    const lob_supervoxels_stats *stats = &w->stats;
+    const lob_supervoxels_options *o = &w->options;
+    const lob_number rows[] = {
+        {"voxels",               (double)lob_voxels(&w->image)},
+        {"data_voxels",          (double)stats->data_voxels   },
+        {"not_finite_voxels",    (double)stats->not_finite    },
+        {"supervoxels",          (double)stats->supervoxels   },
+        {"size_mm",              stats->size_mm               },
+        {"cells_x",              (double)stats->cells[0]      },
+        {"cells_y",              (double)stats->cells[1]      },
+        {"cells_z",              (double)stats->cells[2]      },
+        {"slice_axis",           o->slice_axis                },
+        {"iterations",           stats->iterations            },
+        {"pieces",               (double)stats->fragments     },
+        {"working_memory_bytes", (double)stats->working_bytes },
+    };
+    lob_json_numbers(s->results, rows, LOB_COUNT(rows));
+    cJSON_AddBoolToObject(s->results, "lab", o->lab);
+    if (o->method == LOB_SLIC) cJSON_AddNumberToObject(s->results, "compactness", o->compactness);
+    if (o->method == LOB_LSC) cJSON_AddNumberToObject(s->results, "ratio", o->ratio);
+    lob_session_note_not_finite(s, set->image, stats->not_finite, "these stay without a label");
+    report_odd_size(s, w);
+    lob_session_say(
+        s, "supervoxels: %lld; data voxels: %lld; cells of the grid: %lld x %lld x %lld",
+        (long long)stats->supervoxels, (long long)stats->data_voxels, (long long)stats->cells[0],
+        (long long)stats->cells[1], (long long)stats->cells[2]);
+}
+
+/*
+ * Intensities weigh by their share of the range, so a few extreme values let position alone decide:
+ * warn. With slic and lsc this is so where 99 % of the voxels differ by less than the weight of one
+ * side of distance (the usual weight, if a larger one is given on purpose); with slico, which finds
+ * that weight itself, where they share few levels.
+ */
+lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels_work *w)
+{
+    const lob_supervoxels_settings *const set = &w->set;
+    enum { FEW_LEVELS = 64 };
+    const lob_supervoxels_options *o = &w->options;
+    const lob_data data = {
+        .image = &w->image, .mask = w->mask, .range = {o->range[0], o->range[1]}
+    };
+    static const char *const weights[] = {" or a smaller --compactness", "",
+                                          " or a smaller --ratio"};
+    const lob_supervoxels_options usual = lob_supervoxels_defaults();
+    lob_value_spread spread;
+    if (o->lab) return LOB_OK; /* its units are fixed */
+    const double start_s = lob_clock_s();
+    if (lob_value_spread_of(&spread, &data, s->context.threads) != LOB_OK)
+        return lob_session_no_memory(s, set->image);
+    lob_session_stage(s, "prepare", start_s);
+
+    const double range_of_99 = spread.of_99_percent[1] - spread.of_99_percent[0];
+    const double whole = spread.range[1] - spread.range[0];
+    const double share =
+        o->method == LOB_LSC ? usual.compactness * o->ratio / usual.ratio : o->compactness;
+    const bool few = !spread.exact && range_of_99 < FEW_LEVELS * spread.level_step;
+    const bool light =
+        o->method != LOB_SLICO && range_of_99 < fmin(share, usual.compactness) * whole;
+    if (range_of_99 > 0.0 && (few || light))
+        lob_session_note(s,
+                         "%s: 99 %% of the voxels lie in %.6g to %.6g, %.2g %% of the range from "
+                         "%.6g to %.6g by which intensities weigh; give --range LO,HI%s",
+                         set->image, spread.of_99_percent[0], spread.of_99_percent[1],
+                         100.0 * range_of_99 / whole, spread.range[0], spread.range[1],
+                         few ? "" : weights[o->method]);
+    return LOB_OK;
+}

@@ -1,0 +1,55 @@
+/* What the files of `lobule supervoxels` share. */
+#ifndef LOB_SUPERVOXELS_WORK_H
+#define LOB_SUPERVOXELS_WORK_H
+
+#include "kernels/regions/contacts.h"
+#include "tools/inout/grid.h"
+#include "tools/table/region_table.h"
+
+enum { LOB_LAB_AUTO, LOB_LAB_ON, LOB_LAB_OFF }; /* in the order of the option's words */
+
+/* In CIELAB a visible difference is a small part of the range, so intensities weigh differently. */
+#define LOB_LAB_COMPACTNESS 0.1
+
+typedef struct {
+    const char *image, *labels, *mask;
+    const char *mean, *boundaries, *table, *graph, *name, *columns;
+    int frame, method, count, iterations, slices, lab;
+    double compactness, ratio, smallest, range[2];
+    lob_size size;
+    bool until_still;
+    char compactness_help[160], ratio_help[120]; /* of options whose defaults depend */
+} lob_supervoxels_settings;
+
+/* Everything on the grid, freed together. */
+typedef struct {
+    lob_supervoxels_settings set; /* first */
+    lob_volume image, labels;
+    uint8_t *mask; /* NULL: everything may be cut */
+    lob_supervoxels_options options;
+    lob_supervoxels_stats stats;
+
+    /* on request */
+    lob_volume mean, boundaries;
+    double *means; /* supervoxels times channels */
+    lob_contact *contacts;
+    int64_t contact_count;
+    lob_region_table regions;
+} lob_supervoxels_work;
+
+/* Choose the kernel's options, once the image is there. */
+lob_status lob_supervoxels_choose(lob_session *s, lob_supervoxels_work *w);
+
+/* Before the work: note that a few extreme values leave little weight to all others. */
+lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels_work *w);
+
+/* Fill in the report; note what the user should know. */
+void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w);
+
+/* Measure what tables, means and boundaries show, as far as they are asked for. */
+lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w);
+
+/* Write the tables that are asked for. */
+lob_status lob_supervoxels_tables(lob_session *s, const lob_supervoxels_work *w);
+
+#endif

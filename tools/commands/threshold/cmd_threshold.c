@@ -1,0 +1,213 @@
+/* lobule threshold: label voxels by comparing their values with thresholds, given or chosen. */
+#include "tools/commands/commands.h"
+#include "tools/commands/threshold/threshold_work.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+typedef lob_threshold_settings settings;
+typedef lob_threshold_work work;
+
+/* What the option table cannot say: there is one way to choose, and its own options. */
+static lob_status check(lob_session *s, void *user)
+{
+    settings *const set = user;
+    const struct {
+        bool given;
+        const char *name;
+    } ways[] = {
+        {set->classes > 0,                 "--otsu"      },
+        {isfinite(set->above),             "--above"     },
+        {!isnan(set->range[0]),            "--range"     },
+        {lob_threshold_is_hysteretic(set), "--hysteresis"},
+        {lob_threshold_is_local(set),      "--local"     },
+        {!isnan(set->percentile),          "--percentile"},
+    };
+    const char *first = NULL;
+    for (size_t i = 0; i < LOB_COUNT(ways); i++) {
+        if (!ways[i].given) continue;
+        if (first)
+            return lob_fail(&s->error, LOB_EARG, "%s and %s exclude each other", first,
+                            ways[i].name);
+        first = ways[i].name;
+    }
+    if (lob_threshold_is_hysteretic(set) && (lob_team_size(s->ranks) > 1 || set->plan > 0))
+        return lob_fail(&s->error, LOB_EARG, "--hysteresis needs the whole volume: start one task");
+    if (set->offset != 0 && !lob_threshold_is_local(set))
+        return lob_fail(&s->error, LOB_EARG, "--offset is for --local");
+    if (set->slices >= 0 && lob_threshold_is_local(set) && set->neighbours < 0) return LOB_OK;
+    if (!lob_threshold_is_hysteretic(set) && (set->neighbours >= 0 || set->slices >= 0))
+        return lob_fail(&s->error, LOB_EARG,
+                        "%s is for --hysteresis: voxels are compared one by one",
+                        set->neighbours >= 0 ? "--neighbours" : "--slices");
+    return lob_threshold_is_hysteretic(set) ? lob_grid_neighbours(s, &set->neighbours, set->slices)
+                                            : LOB_OK;
+}
+
+static lob_threshold_options options_of(const settings *set)
+{
+    lob_threshold_options o = lob_threshold_defaults();
+    if (set->classes > 0) o.classes = set->classes;
+    if (isfinite(set->above)) {
+        o.kind = LOB_THRESHOLD_ABOVE;
+        o.above = set->above;
+    }
+    if (!isnan(set->range[0])) {
+        o.kind = LOB_THRESHOLD_RANGE;
+        o.low = set->range[0];
+        o.high = set->range[1];
+    }
+    if (!isnan(set->percentile)) {
+        o.kind = LOB_THRESHOLD_PERCENTILE;
+        o.percent = set->percentile;
+    }
+    return o;
+}
+
+/* ---- labels and report ---- */
+
+static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+{
+    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
+    LOB_TRY(lob_grid_choose_channel(s, &w->image, set->channel, set->image));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, set->labels));
+    return lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
+}
+
+static lob_status label(lob_session *s, const settings *set, work *w)
+{
+    const lob_threshold_input in = {.image = &w->image, .mask = w->mask};
+    LOB_TRY(lob_grid_make(s, &w->labels, &w->image, LOB_U8, 1, set->labels));
+    lob_label_names_free(&w->labels.names); /* those of the image's own labels */
+    lob_session_compute(s, "labelling");
+    if (lob_threshold_is_hysteretic(set)) {
+        LOB_TRY(lob_threshold_join(s, w));
+    } else if (lob_threshold_is_local(set)) {
+        LOB_TRY(lob_threshold_locally(s, w));
+    } else {
+        const lob_status st = s->backend->threshold(w->labels.data, &w->stats, &in, &w->options,
+                                                    &s->context, &s->error);
+        LOB_TRY(lob_session_name(s, st, set->image, NULL));
+    }
+    lob_session_computed(s);
+    return LOB_OK;
+}
+
+static lob_status threshold(lob_session *s, void *user)
+{
+    work *const w = user;
+    const settings *const set = &w->set;
+    w->options = options_of(set);
+    if (lob_threshold_is_hysteretic(set) || lob_threshold_is_local(set))
+        w->options.kind = LOB_THRESHOLDS; /* none of them */
+    lob_slabs slabs = {.path = set->image,
+                       .mask = set->mask,
+                       .frame = set->frame,
+                       .channel = set->channel,
+                       .plan = set->plan};
+    if (!lob_threshold_is_hysteretic(set) &&
+        lob_slabs_serve(s, &slabs, lob_threshold_voxel_bytes(set))) {
+        LOB_TRY(lob_session_device(s));
+        const lob_status st = lob_threshold_by_slabs(s, w, &slabs);
+        lob_slabs_close(s, &slabs);
+        return st;
+    }
+    LOB_TRY(read_inputs(s, set, w));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(label(s, set, w));
+    w->labelled =
+        lob_threshold_labelled(w->labels.data, lob_voxels(&w->labels), s->context.threads);
+    lob_threshold_report(s, w);
+    return lob_session_write(s, &w->labels, set->labels, true);
+}
+
+static void release(void *user)
+{
+    work *const w = user;
+    LOB_VOLUMES_FREE(&w->image, &w->labels);
+    lob_components_output_free(&w->joined);
+    free(w->mask);
+    free(w->keep);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    settings *const set = user;
+    *set = (settings){
+        .frame = -1,
+        .channel = -1,
+        .neighbours = -1,
+        .slices = -1,
+        .above = INFINITY,
+        .range = {NAN,  NAN},
+        .hysteresis = {NAN,    NAN},
+        .percentile = NAN,
+        .local = {.value = INFINITY},
+    };
+    const lob_option rows[] = {
+        OPERAND_IMAGE(&set->image, "scan"),
+        OPT_LABELS_OUTPUT(&set->labels),
+        OPT_INT(
+            "otsu", &set->classes, "N", 2, LOB_THRESHOLD_MAX_CLASSES,
+            "cut into so many classes, 0 to N-1, by Otsu's method; without any of these options "
+            "2"),
+        OPT_REAL("above", &set->above, "T", -DBL_MAX, DBL_MAX, "1 is what is above this value"),
+        OPT_PAIR("range", &set->range, -INFINITY, INFINITY,
+                 "1 is what is in this range; inf and -inf leave an end open"),
+        OPT_PAIR("hysteresis", &set->hysteresis, -DBL_MAX, DBL_MAX,
+                 "1 are the pieces above LO that hold a voxel above HI"),
+        OPT_REAL("percentile", &set->percentile, "P", 0, 100,
+                 "1 is what is above this percentile of the values, as numpy.percentile gives it"),
+        OPT_LENGTH("local", &set->local, 0, 1e6,
+                   "1 is what is above the mean of the box around, of this radius; as 5mm or 3vox",
+                   .above_low = true),
+        OPT_REAL("offset", &set->offset, "D", -DBL_MAX, DBL_MAX,
+                 "lower the threshold of --local by this, in image units"),
+        OPT_INT_OF("neighbours", &set->neighbours, "4|6|8|18|26",
+                   "neighbours that join pieces of --hysteresis; left out: 26, with --slices 8"),
+        OPT_CHOICE(
+            "slices", &set->slices, LOB_GRID_SLICES,
+            "join pieces of --hysteresis, or look around with --local, in each slice by itself; x, "
+            "y, z are voxel axes"),
+        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
+                  "look at and label only what is not 0 in this volume"),
+        OPT_FRAME(&set->frame, "image"),
+        OPT_CHANNEL(&set->channel),
+        OPT_PLAN(&set->plan),
+    };
+    LOB_ROWS(to, rows);
+}
+
+const lob_command lob_command_threshold = {
+    .name = "threshold",
+    .summary = "label voxels by one or several thresholds",
+    .description =
+        "One of --otsu, --above, --range, --hysteresis, --percentile and --local says what is "
+        "labelled. "
+        "Otsu's method finds the thresholds that make the variance between the classes largest. "
+        "Integers whose range is at most 65535 are looked at value by value, all other images "
+        "through 256 bins of equal width; a class is what is above its threshold. Thresholds that "
+        "were chosen are printed and stand in the report, with the share of the variance that "
+        "they explain (separability).\n"
+        "--hysteresis joins what is above LO into pieces and keeps those in which something is "
+        "above HI (Canny). --local compares each voxel with the mean of the box around it, for "
+        "images whose brightness drifts; beyond the volume and outside of --mask nothing counts.\n"
+        "NaN and infinite voxels and those outside of --mask count in nothing and get 0. What is "
+        "compared is slope * stored + inter in doubles, as nibabel gives it, but float32s that are "
+        "not scaled as they are, with thresholds rounded to float32, as numpy does. Labels are the "
+        "same bytes on every machine, device and number of threads.",
+    .examples = "lobule threshold scan.nii.gz -o bright.nii.gz\n"
+                "lobule threshold scan.nii.gz -o tissue.nii.gz --otsu 4 --mask body.nii.gz\n"
+                "lobule threshold scan.nii.gz -o vessels.nii.gz --hysteresis 150,250",
+    .result = "labelled_voxels",
+    .result_text = "voxels labelled",
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = threshold,
+    .release = release,
+    .voxel_ns = 10,
+    .shares = true,
+    .only_prints = "plan",
+};

@@ -1,0 +1,62 @@
+/* What the files of `lobule threshold` share. */
+#ifndef LOB_THRESHOLD_WORK_H
+#define LOB_THRESHOLD_WORK_H
+
+#include "tools/inout/slabs.h"
+
+#include <math.h>
+
+typedef struct {
+    const char *image, *labels, *mask;
+    int frame, channel, classes, neighbours, slices, plan;
+    double above, range[2], hysteresis[2], percentile, offset;
+    lob_size local;
+} lob_threshold_settings;
+
+typedef struct {
+    lob_threshold_settings set; /* first */
+    lob_volume image, labels;
+    uint8_t *mask; /* NULL: everything may be labelled */
+    lob_threshold_options options;
+    lob_threshold_stats stats;
+    lob_components_output joined; /* with --hysteresis: the pieces, */
+    uint8_t *keep;                /* which of them stay, */
+    int64_t kept;                 /* and how many */
+    int64_t labelled;             /* voxels */
+} lob_threshold_work;
+
+static inline bool lob_threshold_is_hysteretic(const lob_threshold_settings *set)
+{
+    return !isnan(set->hysteresis[0]);
+}
+
+static inline bool lob_threshold_is_local(const lob_threshold_settings *set)
+{
+    return isfinite(set->local.value);
+}
+
+/* Label by --hysteresis, or by --local. */
+lob_status lob_threshold_join(lob_session *s, lob_threshold_work *w);
+lob_status lob_threshold_locally(lob_session *s, lob_threshold_work *w);
+
+/* The filter of --local, on a grid like the image's. Returns LOB_OK or LOB_EARG. */
+lob_status lob_threshold_box(lob_session *s, lob_filter_step *box,
+                             const lob_threshold_settings *set, const lob_volume *image);
+
+/* Label what is above the mean, less the offset. */
+void lob_threshold_compare(uint8_t *to, const lob_volume *image, const uint8_t *mask,
+                           const float *mean, double offset, int threads);
+
+/* How many of these labels are not 0. */
+int64_t lob_threshold_labelled(const uint8_t *of, int64_t voxels, int threads);
+
+/* Bytes that work takes for a voxel, beside image and mask. */
+int64_t lob_threshold_voxel_bytes(const lob_threshold_settings *set);
+
+/* The whole command in slabs; options are chosen. */
+lob_status lob_threshold_by_slabs(lob_session *s, lob_threshold_work *common, lob_slabs *slabs);
+
+/* Fill in the report; note what the user should know. */
+void lob_threshold_report(lob_session *s, const lob_threshold_work *w);
+
+#endif
