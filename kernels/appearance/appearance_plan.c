@@ -52,7 +52,8 @@ static lob_status check(const lob_appearance_input *in, const lob_appearance_opt
         {!o->levels || between(o->blur_mm,                                                  0,                                                 1e6), "what smooths the shares"},
         {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                                              "the number of labels"},
         {in->background >= 1 && in->background <= in->labels,                                   "the background's label"       },
-        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,                     "the number of views"                                        },
+        {!in->counts || in->counts->labels == in->labels,                     "the labels of the strokes' counts"                                        },
+        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,               "the number of views"       },
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!rules[i].good)
@@ -63,6 +64,8 @@ static lob_status check(const lob_appearance_input *in, const lob_appearance_opt
 static lob_status take_views(lob_appearance_plan *plan, lob_error *error)
 {
     const lob_appearance_input *in = plan->in;
+    if (in->counts && memcmp(&in->counts->dims, &plan->dims, sizeof plan->dims) != 0)
+        return lob_fail(error, LOB_EARG, "appearance: strokes were counted in another size");
     for (int v = 0; v < in->view_count; v++) {
         const lob_volume *of = in->views[v];
         if (memcmp(&of->dims, &plan->dims, sizeof plan->dims) != 0)

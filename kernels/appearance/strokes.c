@@ -332,7 +332,8 @@ lob_status lob_strokes_walls(int32_t *walls, int *count, const lob_strokes *stro
 {
     const int32_t labels = strokes->labels;
     *count = 0;
-    if (labels < 3) return LOB_OK;
+    enum { MOST = 65 };
+    if (labels < 3 || labels > MOST) return LOB_OK;
     int64_t *const met = calloc((size_t)labels * (size_t)labels, sizeof *met);
     if (!met) return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
     for (int axis = 0; axis < 3; axis++)

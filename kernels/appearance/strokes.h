@@ -105,10 +105,13 @@ void lob_strokes_absent(uint8_t *absent, const lob_strokes *strokes, int axis, i
 /*
  * Labels that may be walls around others, such as the muscle around a ventricle: from strokes of a
  * label, along rows and columns of the planes of strokes, those of the wall are met in at least one
- * of four looks that meet any, and more often than those of others beside the background.
+ * of four looks that meet any, and more often than those of others beside the background. Of more
+ * than 65 labels none is one.
  *
  *   walls       out  pairs of a wall and what it surrounds, its core, by ascending cores: two
- * numbers for each label at most count       out  of pairs strokes     in   counts of seeds
+ *                    numbers for each label at most
+ *   count       out  of pairs
+ *   strokes     in   counts of seeds
  *   background  in   is no wall and no core
  *
  * Returns LOB_OK or LOB_ENOMEM.

@@ -97,14 +97,24 @@ static lob_status grow(lob_segmenter *s, const lob_segment_part *now, const lob_
     return lob_segment_grow_first(&s->job, error);
 }
 
-/* Strokes may have changed in a box. */
+/* Strokes may have changed anywhere. */
+static void lose_track(lob_segmenter *s)
+{
+    s->within = whole_box(s->in.image->dims);
+    s->others = true;
+}
+
+/* Strokes may have changed in a box; anywhere, after a failure. */
 static lob_status take_box(lob_segmenter *s, const lob_segment_input *in, const lob_box *box,
                            lob_error *error)
 {
     const lob_dims d = in->image->dims;
     const lob_box whole = whole_box(d);
     const lob_box *const told = box ? box : &whole;
+    const lob_box before = s->within;
+    const bool others = s->others;
     bool any = true;
+    lose_track(s);
     LOB_TRY(lob_same_grid(in->image, "the image", in->strokes, "the strokes", error));
     for (int a = 0; a < 3; a++) {
         if (told->first[a] < 0 || told->size[a] < 0 ||
@@ -112,8 +122,9 @@ static lob_status take_box(lob_segmenter *s, const lob_segment_input *in, const 
             return lob_fail(error, LOB_EARG, "the box of changes reaches beyond the grid");
         any = any && told->size[a] > 0;
     }
+    s->within = before;
     lob_box_join(&s->within, told);
-    s->others = s->others || any;
+    s->others = others || any;
     return LOB_OK;
 }
 
@@ -185,8 +196,10 @@ lob_status lob_segmenter_finish(lob_segmenter *s, lob_segment_output *out, lob_s
 {
     *out = lob_segment_output_empty();
     lob_error_begin(error);
-    if (in->image != s->in.image)
+    if (in->image != s->in.image) {
+        lose_track(s);
         return lob_error_end(error, lob_fail(error, LOB_EARG, "the image is another one"));
+    }
     lob_status st = begin(s, in, box, context, error);
     if (st == LOB_OK) st = lob_segment_finish(&s->job, out, error);
     if (st != LOB_OK && !s->seen.voxels.data) forget(s);

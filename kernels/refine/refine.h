@@ -19,7 +19,8 @@
  *           label, but for holes in which background was drawn
  *   walls   a label that is a wall around another, its core, is about twice as wide as its strokes
  *           are far from the core, since they run along its middle. With m the median of their
- *           distances, what is farther from the core than 2 m, and no stroke, becomes background.
+ *           distances, what is farther from the core than 2 m, and no stroke, becomes background;
+ *           of a wall around several cores what is too far from all of them.
  *           So it is for the pairs that are told, where the shape bears it out: at least 0.6 of
  *           the core's surface faces the wall, m is at most half of how deep the core is, and 0.95
  *           of the strokes are within 2.5 m
@@ -79,7 +80,8 @@ typedef struct {
     const uint8_t *absent;   /* with shares, in ordinary memory: for each slice across absent_axis
                                 label_count + 1 bytes, 1 where a label is not on it; NULL: none is */
     int absent_axis;         /* 0 x, 1 y or 2 z */
-    const int32_t *walls; /* wall_count pairs of a wall and its core, labels but the background */
+    const int32_t *walls; /* wall_count pairs of a wall and its core, two labels but the background
+                           */
     int wall_count;       /* 0: there are none */
 } lob_refine_input;
 
@@ -103,7 +105,7 @@ typedef struct {
  * Only the part of the volume that holds labels is worked on, with some voxels around it. Working
  * memory, for each voxel of it: 8 bytes without edge; with it 8 + 16 for each channel; and where it
  * is not the whole, a copy of image, labels, seeds and shares. Walls are measured in ordinary
- * memory, with 8 bytes and, from a GPU, a copy of labels and seeds. Same bytes on every backend and
+ * memory, with 5 bytes and, from a GPU, a copy of labels and seeds. Same bytes on every backend and
  * thread count. Returns LOB_OK, LOB_EARG (a number outside its range; a Gaussian that reaches too
  * far), LOB_ENOMEM or LOB_ECANCEL; on error out is unspecified.
  */

@@ -34,6 +34,13 @@ lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options
     if (in->label_count < 2 || in->background < 1 || in->background > in->label_count)
         return lob_fail(error, LOB_EARG, "refining: %d labels with background %d", in->label_count,
                         in->background);
+    if (in->wall_count < 0 || (in->wall_count > 0 && !in->walls))
+        return lob_fail(error, LOB_EARG, "refining: %d walls", in->wall_count);
+    for (int i = 0; i < 2 * in->wall_count; i++)
+        if (in->walls[i] < 1 || in->walls[i] > in->label_count || in->walls[i] == in->background ||
+            (i % 2 && in->walls[i] == in->walls[i - 1]))
+            return lob_fail(error, LOB_EARG, "refining: label %d is no wall and has none",
+                            in->walls[i]);
     if (in->image->channels < 1 || in->image->channels > LOB_REFINE_MAX_CHANNELS)
         return lob_fail(error, LOB_EARG, "refining: an image of %d channels, at most %d",
                         in->image->channels, LOB_REFINE_MAX_CHANNELS);

@@ -3,8 +3,8 @@
 #include "kernels/distance/distance.h"
 #include "kernels/refine/refine_job.h"
 
-#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What is measured, in ordinary memory. */
 typedef struct {
@@ -14,8 +14,7 @@ typedef struct {
     const void *seeds;
     lob_type type, seed_type;
     float *distance; /* of a core, negative inside */
-    float *strokes;  /* distances of a wall's strokes, ascending */
-    int64_t count;   /* of these */
+    uint8_t *far;    /* of how many cores a voxel is too far */
 } measured;
 
 /* The share of a core's surface that faces a wall. */
@@ -49,45 +48,84 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The deepest voxel of the core, and how far the wall's strokes are from it. */
-static float measure(measured *m, const int32_t *pair)
+/* How far a wall's strokes are from its core, ascending; *strokes is to be freed. */
+static lob_status far_strokes(lob_refine_job *j, const measured *m, int32_t wall, float **strokes,
+                              int64_t *count)
 {
     const int64_t n = lob_dims_voxels(m->dims);
-    float deep = 0;
-    m->count = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (-m->distance[i] > deep) deep = -m->distance[i];
-        if (lob_label_at(m->seeds, m->seed_type, i) == pair[0])
-            m->strokes[m->count++] = m->distance[i];
-    }
-    qsort(m->strokes, (size_t)m->count, sizeof *m->strokes, ascending);
-    return deep;
+    *strokes = NULL;
+    *count = 0;
+    for (int64_t i = 0; i < n; i++) *count += lob_label_at(m->seeds, m->seed_type, i) == wall;
+    if (*count == 0) return LOB_OK;
+    LOB_TRY(lob_budget_alloc(&j->budget, strokes, *count, sizeof **strokes, j->error));
+    float *to = *strokes;
+    for (int64_t i = 0; i < n; i++)
+        if (lob_label_at(m->seeds, m->seed_type, i) == wall) *to++ = m->distance[i];
+    qsort(*strokes, (size_t)*count, sizeof **strokes, ascending);
+    return LOB_OK;
 }
 
-static lob_status cut(lob_refine_job *j, measured *m, const int32_t *pair)
+/* Half of how wide a wall is; 0: it is none. */
+static lob_status half_width(lob_refine_job *j, const measured *m, int32_t wall, float *half)
 {
     const int64_t n = lob_dims_voxels(m->dims);
-    const int threads = j->context->threads;
-    if (facing(m, pair, threads) < 0.6) return LOB_OK;
+    float *strokes, deep = 0;
+    int64_t count;
+    *half = 0;
+    LOB_TRY(far_strokes(j, m, wall, &strokes, &count));
+    if (count == 0) return LOB_OK;
+    const float middle = strokes[count / 2], most = strokes[count * 19 / 20];
+    lob_budget_free(&j->budget, strokes, count, sizeof *strokes);
+    for (int64_t i = 0; i < n; i++) deep = -m->distance[i] > deep ? -m->distance[i] : deep;
+    if (middle > 0 && middle <= 0.5F * deep && most <= 2.5F * middle) *half = middle;
+    return LOB_OK;
+}
+
+static lob_status find_distance(lob_refine_job *j, const measured *m, int32_t core)
+{
     const lob_distance_output out = {.distance = m->distance};
     lob_distance_input in = {
-        .labels = m->labels, .type = m->type, .dims = m->dims, .only = (uint32_t)pair[1]};
+        .labels = m->labels, .type = m->type, .dims = m->dims, .only = (uint32_t)core};
     lob_distance_options options = lob_distance_defaults();
     lob_context context = lob_budget_inner(&j->budget, j->context);
     for (int a = 0; a < 3; a++) in.spacing[a] = m->spacing[a];
     options.kind = LOB_DISTANCE_SIGNED;
     context.progress = NULL;
-    LOB_TRY(lob_distance_cpu(&out, &in, &options, &context, j->error));
-    const float deep = measure(m, pair);
-    if (m->count == 0) return LOB_OK;
-    const float half = m->strokes[m->count / 2], most = m->strokes[m->count * 19 / 20];
-    if (!(half > 0 && half <= 0.5F * deep && most <= 2.5F * half)) return LOB_OK;
+    return lob_distance_cpu(&out, &in, &options, &context, j->error);
+}
+
+/* Cut a wall where it is too far from all cores that it is a wall around. */
+static lob_status cut(lob_refine_job *j, const measured *m, int32_t wall)
+{
+    const int64_t n = lob_dims_voxels(m->dims);
+    const int threads = j->context->threads;
+    int cores = 0;
+    memset(m->far, 0, (size_t)n);
+    for (int k = 0; k < j->in->wall_count; k++) {
+        const int32_t *const pair = j->in->walls + (ptrdiff_t)2 * k;
+        float half;
+        if (pair[0] != wall || cores == UINT8_MAX || facing(m, pair, threads) < 0.6) continue;
+        LOB_TRY(find_distance(j, m, pair[1]));
+        LOB_TRY(half_width(j, m, wall, &half));
+        if (half == 0) continue;
+        cores++;
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t i = 0; i < n; i++) m->far[i] += m->distance[i] > 2 * half;
+    }
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n; i++)
-        if (m->distance[i] > 2 * half && lob_label_at(m->labels, m->type, i) == pair[0] &&
+        if (cores > 0 && m->far[i] == cores && lob_label_at(m->labels, m->type, i) == wall &&
             lob_label_at(m->seeds, m->seed_type, i) == 0)
             lob_label_put(m->labels, m->type, i, j->in->background);
     return LOB_OK;
+}
+
+/* Is this pair the first of its wall? */
+static bool is_first(const lob_refine_input *in, int pair)
+{
+    for (int k = 0; k < pair; k++)
+        if (in->walls[2 * k] == in->walls[2 * pair]) return false;
+    return true;
 }
 
 /* An array of the job in ordinary memory: itself, or a copy. */
@@ -114,13 +152,13 @@ lob_status lob_refine_walls(lob_refine_job *j)
     lob_status st = bring(j, &m.labels, j->a.labels, bytes);
     if (st == LOB_OK) st = bring(j, &seeds, (void *)j->a.seeds, seed_bytes);
     if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &m.distance, n, sizeof(float), j->error);
-    if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &m.strokes, n, sizeof(float), j->error);
+    if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &m.far, n, 1, j->error);
     m.seeds = seeds;
     for (int i = 0; st == LOB_OK && i < in->wall_count; i++)
-        st = cut(j, &m, in->walls + (ptrdiff_t)2 * i);
+        if (is_first(in, i)) st = cut(j, &m, in->walls[2 * i]);
     if (st == LOB_OK && j->device)
         st = lob_device_upload(j->device, j->a.labels, m.labels, bytes, j->error);
-    lob_budget_free(&j->budget, m.strokes, n, sizeof(float));
+    lob_budget_free(&j->budget, m.far, n, 1);
     lob_budget_free(&j->budget, m.distance, n, sizeof(float));
     if (j->device) {
         lob_budget_free(&j->budget, seeds, seed_bytes, 1);

@@ -59,7 +59,7 @@ def _box(array: np.ndarray, part: np.ndarray) -> _abi.lob_box:
 def _is_plain(where: Any) -> bool:
     """Is an index without arrays, which could change later?"""
     each = where if isinstance(where, tuple) else (where,)
-    return all(isinstance(one, (int, np.integer, slice, type(...))) for one in each)
+    return all(isinstance(one, (int, np.integer, slice, type(...))) and not isinstance(one, bool) for one in each)
 
 
 class Segmenter:
@@ -221,11 +221,6 @@ class Segmenter:
         part[...] = self._shown[here]
         library.lob_box_join(byref(self._moved), byref(_box(self._seen.array, part)))
 
-    def _told_box(self) -> _abi.lob_box:
-        """Where strokes have changed since the library's last call."""
-        box, self._moved = self._moved, _abi.lob_box()
-        return box
-
     def _answer_to(self, segmenter: ctypes.c_void_p, number: int, what: str) -> None:
         problem: BaseException | None = None
 
@@ -257,8 +252,9 @@ class Segmenter:
             check(library.lob_segmenter_open(byref(segmenter), byref(call.functions), byref(self._image),
                                              byref(self._options), byref(call.error)), call.error)  # fmt: skip
         preview = _abi.lob_volume()
-        call.run(library.lob_segmenter_preview, segmenter, byref(preview), byref(self._drawn), byref(self._told_box()),
+        call.run(library.lob_segmenter_preview, segmenter, byref(preview), byref(self._drawn), byref(self._moved),
                  share=(0.0, 0.4), of="strokes")  # fmt: skip
+        self._moved = _abi.lob_box()
         try:
             if preview.data:
                 self._publish(preview, "preview", number)
@@ -281,8 +277,9 @@ class Segmenter:
         """The library's last answer, and its plan."""
         out, plan, pointer = library.lob_segment_output_empty(), _abi.lob_segment_plan(), POINTER(_abi.lob_volume)
         asked = _abi.lob_segment_input(pointer(self._image), pointer(self._drawn), False, False, suggest)
-        call.run(library.lob_segmenter_finish, segmenter, byref(out), byref(plan), None, byref(asked), byref(self._told_box()),
+        call.run(library.lob_segmenter_finish, segmenter, byref(out), byref(plan), None, byref(asked), byref(self._moved),
                  share=share, of="strokes")  # fmt: skip
+        self._moved = _abi.lob_box()
         try:
             yield out, plan
         finally:

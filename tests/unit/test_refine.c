@@ -412,6 +412,58 @@ TEST(a_wall_is_as_wide_as_its_strokes_say)
     }
 }
 
+/* Two columns side by side in one wall: it stays around both. */
+TEST(a_wall_around_two)
+{
+    static const int32_t pairs[4] = {3, 1, 3, 4};
+    static cube c;
+    walled_make(&c, 4);
+    c.in.label_count = 4;
+    c.in.walls = pairs;
+    c.in.wall_count = 2;
+    for (int i = 0; i < CUBE_ALL; i++) {
+        const int x = x_of(i), y = i / CUBE % CUBE;
+        const double r = fmin(hypot(x - 6, y - 11), hypot(x - 17, y - 11)) - 4;
+        c.labels[i] = r < 0 ? x < 12 ? 1 : 4 : r < 2 ? 3 : 2;
+        c.seeds[i] = r >= 0.5 && r < 1.2 && x < 12 ? 3 : 0;
+    }
+    c.seeds[11 * CUBE + 6] = 1;
+    c.seeds[11 * CUBE + 17] = 4;
+    c.seeds[CUBE_ALL - 1] = 2;
+    walled(&c);
+    for (int i = 0; i < CUBE_ALL; i++)
+        if (c.labels[i] == 3 && hypot(x_of(i) - 6, i / CUBE % CUBE - 11) < 5)
+            assert_int_equal(c.got[i], 3);
+}
+
+TEST(walls_are_found_by_strokes)
+{
+    enum { WIDE = 15, HIGH = 5 };
+    static const char *const rows[HIGH] = {
+        "..4....4....4..", /**/
+        "4...22222....4.", /**/
+        "...2.111.2.....", /**/
+        "4...22222....4.", /**/
+        "..4....4....4..", /**/
+    };
+    uint8_t seeds[WIDE * HIGH * 2] = {0};
+    lob_strokes strokes;
+    int32_t walls[8];
+    int count;
+    for (int i = 0; i < WIDE * HIGH; i++)
+        seeds[i] = rows[i / WIDE][i % WIDE] == '.' ? 0 : (uint8_t)(rows[i / WIDE][i % WIDE] - '0');
+    assert_ok(lob_strokes_count(&strokes, seeds, LOB_U8, (lob_dims){WIDE, HIGH, 2}, 4, 1, NULL));
+    assert_ok(lob_strokes_walls(walls, &count, &strokes, seeds, LOB_U8, 4, NULL));
+    assert_int_equal(count, 2); /* the wall meets what is inside as often: its shape will tell */
+    assert_int_equal(walls[0], 2);
+    assert_int_equal(walls[1], 1);
+    assert_int_equal(walls[2], 1);
+    assert_int_equal(walls[3], 2);
+    assert_ok(lob_strokes_walls(walls, &count, &strokes, seeds, LOB_U8, 2, NULL));
+    assert_int_equal(count, 0);
+    lob_strokes_free(&strokes);
+}
+
 TEST(what_is_no_wall_stays)
 {
     static cube c;
@@ -509,6 +561,20 @@ TEST(refuses)
         assert_true(error.text[0] != 0);
     }
     c.refine = good;
+    for (int i = 0; i < 4; i++) {
+        const int32_t wrong[4][2] = {
+            {0, 1              },
+            {1, c.in.labels + 1},
+            {1, 1              },
+            {1, c.in.background},
+        };
+        lob_error error = {.text = ""};
+        c.refine_in.walls = wrong[i];
+        c.refine_in.wall_count = 1;
+        assert_int_equal(run(out, &stats, &c, 1, 0, &error), LOB_EARG);
+        assert_true(error.text[0] != 0);
+    }
+    c.refine_in.wall_count = 0;
     lob_error error = {.text = ""};
     assert_int_equal(run(out, &stats, &c, 1, 100, &error), LOB_ENOMEM);
     free(out);

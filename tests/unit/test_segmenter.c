@@ -257,6 +257,31 @@ TEST(another_image_and_little_memory_are_refused)
     assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, NULL, &context, &error),
                      LOB_OK);
     lob_segment_output_free(&out);
+
+    /* A box that was told with what is refused is not lost. */
+    const lob_box nothing = {0};
+    const int64_t n = lob_voxels(&c.strokes);
+    for (int64_t i = 1; i < n; i++)
+        if (lob_label_at(c.strokes.data, c.strokes.type, i) == 0)
+            lob_label_put(c.strokes.data, c.strokes.type, i,
+                          lob_label_at(c.strokes.data, c.strokes.type, i - 1));
+    in.image = &other;
+    assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, NULL, &context, &error),
+                     LOB_EARG);
+    in.image = &c.image;
+    assert_int_equal(lob_segmenter_finish(s, &out, NULL, NULL, &in, &nothing, &context, &error),
+                     LOB_OK);
+    lob_segmenter *anew;
+    lob_segment_output wanted;
+    assert_int_equal(lob_segmenter_open(&anew, lob_backends[0], &c.image, &c.options, NULL),
+                     LOB_OK);
+    assert_int_equal(lob_segmenter_finish(anew, &wanted, NULL, NULL, &in, NULL, &context, &error),
+                     LOB_OK);
+    assert_memory_equal(out.labels.data, wanted.labels.data,
+                        (size_t)n * lob_type_of(out.labels.type)->bytes);
+    lob_segment_output_free(&wanted);
+    lob_segmenter_close(anew);
+    lob_segment_output_free(&out);
     lob_segmenter_close(s);
     segment_case_free(&c);
 }

@@ -71,6 +71,7 @@ enum { LOB_ALL_DEVICES = -1 };
 typedef struct {
     char backend[8]; /* "auto", "all", or a backend's name */
     int index;       /* which of its devices, from 0, or LOB_ALL_DEVICES */
+    bool numbered;   /* it was told by its number */
 } lob_device_choice;
 
 enum { LOB_WORDS = 64 };

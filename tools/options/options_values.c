@@ -242,6 +242,7 @@ static lob_status take_device(lob_error *error, const lob_option *row, const cha
         if (length == 0 || length > 4 || digits[length] != '\0')
             return refuse(error, row, text, "has no device number after the colon: write cuda:0");
         device.index = atoi(digits);
+        device.numbered = true;
     }
     *(lob_device_choice *)row->target = device;
     return LOB_OK;

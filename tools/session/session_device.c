@@ -28,7 +28,7 @@ static bool is_any(const lob_session *s)
 int lob_session_gpu(const lob_session *s)
 {
     if (strcmp(s->device.backend, "cpu") == 0) return -1;
-    if (s->device.index > 0) return s->device.index;
+    if (s->device.numbered) return s->device.index;
     const int gpus = s->ranks ? lob_device_count() : 0;
     return gpus > 0 ? lob_ranks_local() % gpus : -1;
 }
@@ -36,6 +36,7 @@ int lob_session_gpu(const lob_session *s)
 int lob_session_gpu_sharers(const lob_session *s)
 {
     const int gpus = lob_device_count(), tasks = s->ranks ? lob_ranks_here() : 1;
+    if (s->device.numbered) return tasks;
     return gpus > 0 ? (tasks + gpus - 1) / gpus : 1;
 }
 
