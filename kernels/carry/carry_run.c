@@ -50,15 +50,15 @@ void lob_carry_output_free(lob_carry_output *out)
 lob_status lob_carry_each(lob_carry_job *j, const lob_carry_pass *p, int64_t sums[LOB_CARRY_SUMS],
                           lob_error *error)
 {
-    const lob_context *const context = j->steps.context;
     int64_t none[LOB_CARRY_SUMS], *const to = sums ? sums : none;
     memset(to, 0, sizeof none);
 #ifdef LOB_WITH_CUDA
-    if (context->device) return lob_carry_each_cuda(p, sums, context->device, error);
+    lob_device *const device = j->steps.context->device;
+    if (device) return lob_carry_each_cuda(p, sums, device, error);
 #else
     (void)error;
 #endif
-#pragma omp parallel for num_threads(context->threads) schedule(static) \
+#pragma omp parallel for num_threads(j->steps.context->threads) schedule(static) \
     reduction(+ : to[ : LOB_CARRY_SUMS])
     for (int64_t i = 0; i < p->voxels; i++) lob_carry_voxel(p, i, to);
     return LOB_OK;
