@@ -97,35 +97,28 @@ static lob_status grow(lob_segmenter *s, const lob_segment_part *now, const lob_
     return lob_segment_grow_first(&s->job, error);
 }
 
-/* Strokes may have changed anywhere. */
-static void lose_track(lob_segmenter *s)
+static lob_status check_box(const lob_segmenter *s, const lob_segment_input *in, const lob_box *box,
+                            lob_error *error)
 {
-    s->within = whole_box(s->in.image->dims);
-    s->others = true;
+    if (in->image != s->in.image) return lob_fail(error, LOB_EARG, "the image is another one");
+    LOB_TRY(lob_same_grid(in->image, "the image", in->strokes, "the strokes", error));
+    for (int a = 0; a < 3; a++)
+        if (box->first[a] < 0 || box->size[a] < 0 ||
+            box->size[a] > lob_side(in->image->dims, a) - box->first[a])
+            return lob_fail(error, LOB_EARG, "the box of changes reaches beyond the grid");
+    return LOB_OK;
 }
 
-/* Strokes may have changed in a box; anywhere, after a failure. */
+/* Strokes may have changed in a box; NULL, and after a failure: anywhere. */
 static lob_status take_box(lob_segmenter *s, const lob_segment_input *in, const lob_box *box,
                            lob_error *error)
 {
-    const lob_dims d = in->image->dims;
-    const lob_box whole = whole_box(d);
-    const lob_box *const told = box ? box : &whole;
-    const lob_box before = s->within;
-    const bool others = s->others;
-    bool any = true;
-    lose_track(s);
-    LOB_TRY(lob_same_grid(in->image, "the image", in->strokes, "the strokes", error));
-    for (int a = 0; a < 3; a++) {
-        if (told->first[a] < 0 || told->size[a] < 0 ||
-            told->size[a] > lob_side(d, a) - told->first[a])
-            return lob_fail(error, LOB_EARG, "the box of changes reaches beyond the grid");
-        any = any && told->size[a] > 0;
-    }
-    s->within = before;
+    const lob_box whole = whole_box(s->in.image->dims);
+    const lob_status st = check_box(s, in, box ? box : &whole, error);
+    const lob_box *const told = st == LOB_OK && box ? box : &whole;
     lob_box_join(&s->within, told);
-    s->others = others || any;
-    return LOB_OK;
+    s->others = s->others || (told->size[0] > 0 && told->size[1] > 0 && told->size[2] > 0);
+    return st;
 }
 
 /* The same, if the job is not there already. What it has seen is kept once it is. */
@@ -134,12 +127,12 @@ static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob
 {
     lob_segment_job *const j = &s->job;
     lob_segment_part now;
+    LOB_TRY(take_box(s, in, box, error));
     s->in = *in;
     j->context = context;
     j->done = 0;
     j->budget.limit = context->max_memory;
     j->budget.peak = j->budget.held;
-    LOB_TRY(take_box(s, in, box, error));
     if (s->seen.voxels.data && !s->others) return lob_segment_check(in, &s->plan, error);
     LOB_TRY(lob_segment_cut(&now, in->strokes, &s->within, context, error));
     s->within = now.strokes;
@@ -196,10 +189,6 @@ lob_status lob_segmenter_finish(lob_segmenter *s, lob_segment_output *out, lob_s
 {
     *out = lob_segment_output_empty();
     lob_error_begin(error);
-    if (in->image != s->in.image) {
-        lose_track(s);
-        return lob_error_end(error, lob_fail(error, LOB_EARG, "the image is another one"));
-    }
     lob_status st = begin(s, in, box, context, error);
     if (st == LOB_OK) st = lob_segment_finish(&s->job, out, error);
     if (st != LOB_OK && !s->seen.voxels.data) forget(s);
