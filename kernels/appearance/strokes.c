@@ -358,6 +358,37 @@ lob_status lob_strokes_walls(int32_t *walls, int *count, const lob_strokes *stro
     return LOB_OK;
 }
 
+lob_status lob_strokes_places_find(lob_strokes_places *places, const void *seeds, lob_type type,
+                                   lob_dims dims, int32_t labels, int32_t background,
+                                   int absent_axis, bool walls, int threads, lob_error *error)
+{
+    const bool absent = absent_axis >= 0;
+    lob_strokes strokes;
+    *places = (lob_strokes_places){0};
+    if (!absent && !walls) return LOB_OK;
+    LOB_TRY(lob_strokes_count(&strokes, seeds, type, dims, labels, threads, error));
+    if (absent) places->absent = malloc((size_t)(lob_side(dims, absent_axis) * (labels + 1)));
+    if (walls) places->walls = malloc(2 * (size_t)labels * sizeof *places->walls);
+    lob_status st = LOB_OK;
+    if ((absent && !places->absent) || (walls && !places->walls))
+        st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    if (st == LOB_OK && absent)
+        lob_strokes_absent(places->absent, &strokes, absent_axis, background);
+    if (st == LOB_OK && walls)
+        st = lob_strokes_walls(places->walls, &places->wall_count, &strokes, seeds, type,
+                               background, error);
+    lob_strokes_free(&strokes);
+    if (st != LOB_OK) lob_strokes_places_free(places);
+    return st;
+}
+
+void lob_strokes_places_free(lob_strokes_places *places)
+{
+    free(places->absent);
+    free(places->walls);
+    *places = (lob_strokes_places){0};
+}
+
 int lob_strokes_axis(const lob_strokes *strokes)
 {
     int64_t fewest = INT64_MAX;

@@ -120,6 +120,29 @@ lob_status lob_strokes_walls(int32_t *walls, int *count, const lob_strokes *stro
                              const void *seeds, lob_type type, int32_t background,
                              lob_error *error);
 
+/* What refine.h takes of strokes' places. */
+typedef struct {
+    uint8_t *absent; /* of lob_strokes_absent; NULL: it is not asked for */
+    int32_t *walls;  /* of lob_strokes_walls */
+    int wall_count;
+} lob_strokes_places;
+
+/*
+ * Count strokes, and find what their places say.
+ *
+ *   places       out  free with lob_strokes_places_free; empty on failure
+ *   seeds, type  in   as lob_strokes_count takes them
+ *   background   in   1..labels
+ *   absent_axis  in   0 x, 1 y or 2 z; -1: no absent labels are asked for
+ *   walls        in   are they asked for?
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_strokes_places_find(lob_strokes_places *places, const void *seeds, lob_type type,
+                                   lob_dims dims, int32_t labels, int32_t background,
+                                   int absent_axis, bool walls, int threads, lob_error *error);
+void lob_strokes_places_free(lob_strokes_places *places);
+
 /*
  * How far strokes of labels are from those of other labels, as half of them are: about half as wide
  * as what is drawn, and the way from its border to the background's strokes. Strokes in planes

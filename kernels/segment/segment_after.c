@@ -64,23 +64,16 @@ static void mark_near(const scratch *w, uint8_t *out, int64_t n, int threads)
     }
 }
 
-/* A volume of bytes in ordinary memory. */
-static lob_status make_bytes(lob_segment_job *j, lob_volume *out, lob_error *error)
-{
-    LOB_TRY(lob_budget_hold(&j->budget, lob_voxels(&j->strokes), error));
-    if (lob_volume_like(out, &j->strokes, LOB_U8, 1) == LOB_OK) return LOB_OK;
-    lob_budget_release(&j->budget, lob_voxels(&j->strokes));
-    return lob_fail(error, LOB_ENOMEM, "no memory left for uncertain voxels");
-}
-
 lob_status lob_segment_doubt(lob_segment_job *j, lob_volume *uncertain, lob_error *error)
 {
-    const int64_t n = lob_voxels(&j->strokes);
+    const lob_volume *const grid = &j->strokes;
+    const char *const what = "uncertain voxels";
+    const int64_t n = lob_voxels(grid);
     const double share = fmax(0, 0.95 - j->done);
     scratch w = {.only = lob_volume_empty()};
     lob_budget *const budget = &j->budget;
-    lob_status st = make_bytes(j, uncertain, error);
-    if (st == LOB_OK) st = make_bytes(j, &w.only, error);
+    lob_status st = lob_segment_make_here(j, uncertain, grid, what, error);
+    if (st == LOB_OK) st = lob_segment_make_here(j, &w.only, grid, what, error);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &w.reached, n, 1, error);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &w.strength, n, sizeof(float), error);
     if (st == LOB_OK) st = lob_budget_calloc(budget, &w.best, n, sizeof(float), error);

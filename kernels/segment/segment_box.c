@@ -51,17 +51,6 @@ lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *stroke
     return LOB_OK;
 }
 
-/* Voxels of 0 in ordinary memory. */
-static lob_status make_here(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
-                            lob_error *error)
-{
-    const int64_t n = lob_voxels(grid);
-    LOB_TRY(lob_budget_hold(&j->budget, n, error));
-    if (lob_volume_like(out, grid, LOB_U8, 1) == LOB_OK) return LOB_OK;
-    lob_budget_release(&j->budget, n);
-    return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-}
-
 /* Leave slips out of the strokes. */
 static lob_status drop_slips(lob_segment_job *j, lob_error *error)
 {
@@ -118,7 +107,7 @@ lob_status lob_segment_take_strokes(lob_segment_job *j, const lob_segment_part *
         first[a] = part->at.first[a] - box.first[a];
         j->at[a] = box.first[a] - j->plan->box.first[a];
     }
-    LOB_TRY(make_here(j, &j->strokes, &grid, error));
+    LOB_TRY(lob_segment_make_here(j, &j->strokes, &grid, "strokes", error));
     lob_volume_put(&j->strokes, &part->voxels, first);
     j->background = lob_label_set_find(&part->set, j->plan->background);
     return j->plan->slips ? drop_slips(j, error) : LOB_OK;
@@ -129,7 +118,7 @@ static lob_status lay(lob_segment_job *j, lob_volume *out, const lob_volume *str
                       lob_error *error)
 {
     const lob_volume grid = grid_of_box(j);
-    LOB_TRY(make_here(j, out, &grid, error));
+    LOB_TRY(lob_segment_make_here(j, out, &grid, "strokes", error));
     lob_volume_put(out, strokes, j->at);
     return LOB_OK;
 }
@@ -237,7 +226,7 @@ static lob_status leave_corrections(lob_segment_job *j, lob_error *error)
     const int64_t copied =
         lob_voxels(&j->strokes) * image->channels * (int64_t)lob_type_of(image->type)->bytes;
     lob_volume values = lob_volume_empty();
-    LOB_TRY(make_here(j, &j->starts, &j->strokes, error));
+    LOB_TRY(lob_segment_make_here(j, &j->starts, &j->strokes, "strokes", error));
     LOB_TRY(lob_budget_hold(&j->budget, copied, error));
     lob_status st = values_under_strokes(j, &values, error);
     const lob_context inner = lob_budget_inner(&j->budget, j->context);
@@ -336,7 +325,7 @@ static lob_status find_starts(lob_segment_job *j, lob_error *error)
     if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &s.labels, packed, 1, error);
     if (st == LOB_OK) copy_slices(&s, s.labels, lob_segment_starts(j)->data, false);
     if (st == LOB_OK && fresh) {
-        st = make_here(j, &j->starts, &j->strokes, error);
+        st = lob_segment_make_here(j, &j->starts, &j->strokes, "strokes", error);
         if (st == LOB_OK) memcpy(j->starts.data, j->strokes.data, (size_t)lob_voxels(&j->strokes));
     }
     if (st == LOB_OK) st = lob_budget_hold(&j->budget, 2 * packed, error);

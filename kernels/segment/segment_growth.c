@@ -97,19 +97,17 @@ static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth
                              const lob_volume *shares, lob_error *error)
 {
     const lob_volume *const starts = &j->starts;
-    const int64_t n = lob_voxels(starts);
     lob_volume here = lob_volume_empty();
     if (!j->plan->areas || g->seeds != &j->seeds)
         return lob_segment_here(j, seeds, g->seeds, error);
     lob_volume *const own = &j->agreeing;
     const bool away = shares->place.kind != LOB_PLACE_MEMORY;
-    const int64_t copied = away ? n * shares->channels : 0;
+    const int64_t copied = away ? lob_voxels(starts) * shares->channels : 0;
     lob_segment_drop(j, own);
-    LOB_TRY(lob_budget_hold(&j->budget, n + copied, error));
-    lob_status st = lob_volume_like(own, starts, LOB_U8, 1);
-    if (st != LOB_OK) lob_budget_release(&j->budget, n);
-    if (st == LOB_OK && away)
-        st = lob_volume_move(&here, shares, (lob_place){0}, j->context, error);
+    LOB_TRY(lob_segment_make_here(j, own, starts, "strokes", error));
+    LOB_TRY(lob_budget_hold(&j->budget, copied, error));
+    lob_status st =
+        away ? lob_volume_move(&here, shares, (lob_place){0}, j->context, error) : LOB_OK;
     const lob_context inner = lob_budget_inner(&j->budget, j->context);
     if (st == LOB_OK)
         st = lob_strokes_agree(own->data, starts->data, here.data ? here.data : shares->data,
@@ -117,36 +115,6 @@ static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth
     lob_volume_free(&here);
     lob_budget_release(&j->budget, copied);
     return st == LOB_OK ? lob_segment_here(j, seeds, own, error) : st;
-}
-
-/* What strokes say by their places alone: which labels are not on a slice, where slices are thick,
- * and which may be walls. */
-typedef struct {
-    uint8_t *absent; /* free it */
-    int32_t walls[2 * LOB_SEGMENT_MAX_LABELS];
-    int wall_count;
-} places;
-
-static lob_status find_places(const lob_segment_job *j, places *p, const growth *g,
-                              lob_error *error)
-{
-    const lob_volume *const own = g->strokes;
-    const bool thick = j->plan->thick;
-    lob_strokes strokes;
-    *p = (places){0};
-    if (!thick && g->labels < 3) return LOB_OK;
-    LOB_TRY(lob_strokes_count(&strokes, own->data, own->type, own->dims, g->labels,
-                              j->context->threads, error));
-    if (thick) {
-        p->absent = malloc((size_t)(lob_side(own->dims, j->plan->axis) * (g->labels + 1)));
-        if (p->absent) lob_strokes_absent(p->absent, &strokes, j->plan->axis, g->background);
-    }
-    lob_status st = lob_strokes_walls(p->walls, &p->wall_count, &strokes, own->data, own->type,
-                                      g->background, error);
-    lob_strokes_free(&strokes);
-    if (st == LOB_OK && thick && !p->absent)
-        st = lob_fail(error, LOB_ENOMEM, "no memory left for slices");
-    return st;
 }
 
 /* others, shares: where slices are thick; else without data. */
@@ -170,22 +138,25 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
     options.smooth_mm = g->numbers->smooth_mm;
     options.edge = g->numbers->edge;
     LOB_TRY(lob_segment_make(j, out, g->image, LOB_U8, 1, error));
-    places said;
-    lob_status st = find_places(j, &said, g, error);
+    const lob_volume *const own = g->strokes;
+    lob_strokes_places places;
+    lob_status st = lob_strokes_places_find(&places, own->data, own->type, own->dims, g->labels,
+                                            g->background, j->plan->thick ? j->plan->axis : -1,
+                                            g->labels > 2, j->context->threads, error);
     if (j->plan->thick) {
         in.others = others->data;
         in.shares = shares->data;
-        in.absent = said.absent;
+        in.absent = places.absent;
         in.absent_axis = j->plan->axis;
         options.settle = g->numbers->settle;
         options.settle_mm = g->numbers->settle_mm;
     }
-    in.walls = said.walls;
-    in.wall_count = said.wall_count;
+    in.walls = places.walls;
+    in.wall_count = places.wall_count;
     if (st == LOB_OK)
         st = j->backend->refine(out->data, &stats, &in, &options,
                                 lob_segment_begin(j, &turn, share), error);
-    free(said.absent);
+    lob_strokes_places_free(&places);
     return st;
 }
 
@@ -248,9 +219,7 @@ static lob_status coarse_strokes(lob_segment_job *j, lob_volume *own, lob_label_
         .volume = lob_segment_starts(j), .dims = grid->dims, .geometry = grid->geometry};
     const lob_resample_options options = {.method = LOB_RESAMPLE_STROKES};
     lob_segment_turn turn;
-    LOB_TRY(lob_budget_hold(&j->budget, lob_voxels(grid), error));
-    if (lob_volume_like(own, grid, LOB_U8, 1) != LOB_OK)
-        return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    LOB_TRY(lob_segment_make_here(j, own, grid, "strokes", error));
     LOB_TRY(lob_resample_cpu(own->data, &in, &options, lob_segment_begin(j, &turn, 0.01), error));
     LOB_TRY(lob_labels_dense(own, kept, "strokes", error));
     if (kept->count < 2)

@@ -48,6 +48,10 @@ typedef struct {
 lob_status lob_segment_make(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
                             lob_type type, int channels, lob_error *error);
 
+/* A volume of bytes of a grid, 0 and in ordinary memory; what: it is for, as an error says. */
+lob_status lob_segment_make_here(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
+                                 const char *what, lob_error *error);
+
 /* Free a volume of the job and leave it empty; an empty one is fine. */
 void lob_segment_drop(lob_segment_job *j, lob_volume *volume);
 

@@ -28,6 +28,15 @@ lob_status lob_segment_make(lob_segment_job *j, lob_volume *out, const lob_volum
     return st;
 }
 
+lob_status lob_segment_make_here(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
+                                 const char *what, lob_error *error)
+{
+    LOB_TRY(hold(j, grid, LOB_U8, 1, error));
+    if (lob_volume_like(out, grid, LOB_U8, 1) == LOB_OK) return LOB_OK;
+    lob_budget_release(&j->budget, bytes_of(grid, LOB_U8, 1));
+    return lob_fail(error, LOB_ENOMEM, "no memory left for %s", what);
+}
+
 void lob_segment_drop(lob_segment_job *j, lob_volume *volume)
 {
     if (volume->data && !volume->borrowed)

@@ -4,7 +4,6 @@
 #include "tools/commands/seeds_input.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 typedef struct {
     const char *labels, *image, *seeds, *out;
@@ -20,9 +19,7 @@ typedef struct {
 typedef struct {
     settings set; /* first */
     lob_volume image, labels, others, shares, out;
-    uint8_t *absent;
-    int32_t *walls;
-    int wall_count;
+    lob_strokes_places places;
     lob_seeds_input seeds;
     lob_refine_stats stats;
 } work;
@@ -68,28 +65,6 @@ static lob_status read_settling(lob_session *s, const settings *set, work *w)
     return LOB_OK;
 }
 
-/* What strokes say by their places alone: which labels slices lack, and which may be walls. */
-static lob_status look_at_strokes(lob_session *s, const settings *set, work *w)
-{
-    const int32_t count = w->seeds.set.count;
-    const lob_volume *const seeds = &w->seeds.volume;
-    const bool absent = set->shares && set->absent != 3;
-    lob_strokes strokes;
-    if (!absent && !set->walls) return LOB_OK;
-    LOB_TRY(lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims, count,
-                              s->context.threads, &s->error));
-    if (absent) w->absent = malloc((size_t)(lob_side(seeds->dims, set->absent) * (count + 1)));
-    if (w->absent) lob_strokes_absent(w->absent, &strokes, set->absent, w->seeds.background);
-    w->walls = calloc((size_t)count, 2 * sizeof *w->walls);
-    lob_status st = LOB_ENOMEM;
-    if (w->walls && set->walls)
-        st = lob_strokes_walls(w->walls, &w->wall_count, &strokes, seeds->data, seeds->type,
-                               w->seeds.background, &s->error);
-    lob_strokes_free(&strokes);
-    if (!w->walls || (absent && !w->absent)) return lob_session_no_memory(s, set->out);
-    return set->walls ? st : LOB_OK;
-}
-
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
@@ -101,7 +76,11 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     LOB_TRY(
         lob_seeds_labels(s, &w->labels, set->labels, &w->seeds, set->seeds, &w->image, set->image));
     LOB_TRY(read_settling(s, set, w));
-    return look_at_strokes(s, set, w);
+    const lob_volume *const seeds = &w->seeds.volume;
+    const bool absent = set->shares && set->absent != 3;
+    return lob_strokes_places_find(
+        &w->places, seeds->data, seeds->type, seeds->dims, w->seeds.set.count, w->seeds.background,
+        absent ? set->absent : -1, set->walls, s->context.threads, &s->error);
 }
 
 static lob_status compute(lob_session *s, const settings *set, work *w)
@@ -117,10 +96,10 @@ static lob_status compute(lob_session *s, const settings *set, work *w)
         .background = w->seeds.background,
         .others = w->others.data,
         .shares = w->shares.data,
-        .absent = w->absent,
+        .absent = w->places.absent,
         .absent_axis = set->absent == 3 ? 0 : set->absent,
-        .walls = w->walls,
-        .wall_count = w->wall_count,
+        .walls = w->places.walls,
+        .wall_count = w->places.wall_count,
     };
     LOB_TRY(lob_grid_make(s, &w->out, &w->labels, lob_label_type(in.label_count), 1, set->out));
     lob_session_compute(s, "refining");
@@ -158,10 +137,7 @@ static void release(void *user)
 {
     work *const w = user;
     LOB_VOLUMES_FREE(&w->image, &w->labels, &w->others, &w->shares, &w->out);
-    free(w->absent);
-    free(w->walls);
-    w->absent = NULL;
-    w->walls = NULL;
+    lob_strokes_places_free(&w->places);
     lob_seeds_free(&w->seeds);
 }
 
