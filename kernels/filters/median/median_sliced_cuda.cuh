@@ -36,7 +36,6 @@ template <int WIDE_, int PIECES_, int LANES_, int X_, int Y_, int Z_> struct sli
         Z = Z_,
         PLACES = WIDE * PIECES, /* of a thread */
         WORDS = X * Y * Z,
-        WORDS_PITCH = WORDS | 1,
         THREADS = WORDS * LANES,
         CUTS = LANES > 4 /* rows of places into several pieces */
     };
@@ -357,15 +356,20 @@ static __device__ inline void read_piece(uint32_t word[S::WIDE], const uint32_t 
     for (int i = 0; i < S::WIDE; i++) word[i] = __funnelshift_r(low, high, i);
 }
 
-/* Find the medians of a thread's word: bit b of them goes to medians[b * WORDS_PITCH], and behind
- * the last bit, whether there are data. */
+/* Find the medians of a thread's word, `number` of the tile. They lie in the planes of bits, in the
+ * place of the keys, which nobody reads any more: bit b at planes[b * pitch + number], and behind
+ * the last bit, whether there are data. All threads of a block call it. */
 template <typename S, typename B>
-static __device__ inline void select_word(uint32_t *medians, const uint32_t *planes,
-                                          const uint32_t *pieces, B ones, B varying,
-                                          const sliced_params<B> &p, int lane)
+static __device__ inline void select_word(uint32_t *planes, unsigned number, const uint32_t *pieces,
+                                          B ones, B varying, const sliced_params<B> &p, int lane)
 {
     constexpr int BITS = 8 * sizeof(B), COUNT = bits_of(S::PLACES * S::LANES);
     const int beside = p.depth * p.rows;
+    const unsigned y = number % S::Y, z = number / S::Y % S::Z, x = number / S::Y / S::Z;
+    const uint32_t *const around = planes + (x * p.depth + z) * p.rows + y;
+    const auto keep = [&](int bit, uint32_t word) {
+        if (lane == 0) planes[bit * p.pitch + number] = word;
+    };
     uint32_t piece[S::PIECES], open[S::PIECES][S::WIDE], count[COUNT], above[COUNT], any = 0;
 #pragma unroll
     for (int k = 0; k < S::PIECES; k++) piece[k] = pieces[k * S::LANES + lane];
@@ -373,7 +377,7 @@ static __device__ inline void select_word(uint32_t *medians, const uint32_t *pla
         word_counter<S::PLACES> counter;
 #pragma unroll
         for (int k = 0; k < S::PIECES; k++) {
-            read_piece<S>(open[k], planes + BITS * p.pitch, piece[k], beside);
+            read_piece<S>(open[k], around + BITS * p.pitch, piece[k], beside);
 #pragma unroll
             for (int i = 0; i < S::WIDE; i++) {
                 if (i >= (int)(piece[k] >> 24)) open[k][i] = 0;
@@ -386,18 +390,19 @@ static __device__ inline void select_word(uint32_t *medians, const uint32_t *pla
     /* Of n data, n - (n + 1) / 2 = n / 2 are above the median. */
 #pragma unroll
     for (int l = 0; l < COUNT; l++) any |= count[l], above[l] = l + 1 < COUNT ? count[l + 1] : 0;
-    if (lane == 0) medians[BITS * S::WORDS_PITCH] = any;
+    __syncthreads();
+    keep(BITS, any);
 
     for (int b = BITS - 1; b >= 0; b--) {
         if (!(varying >> b & 1)) {
-            if (lane == 0) medians[b * S::WORDS_PITCH] = ones >> b & 1 ? ~0u : 0u;
+            keep(b, ones >> b & 1 ? ~0u : 0u);
             continue;
         }
         uint32_t set[S::PIECES][S::WIDE], less[COUNT], borrow = 0;
         word_counter<S::PLACES> counter;
 #pragma unroll
         for (int k = 0; k < S::PIECES; k++) {
-            read_piece<S>(set[k], planes + b * p.pitch, piece[k], beside);
+            read_piece<S>(set[k], around + b * p.pitch, piece[k], beside);
 #pragma unroll
             for (int i = 0; i < S::WIDE; i++) {
                 set[k][i] &= open[k][i];
@@ -419,13 +424,14 @@ static __device__ inline void select_word(uint32_t *medians, const uint32_t *pla
 #pragma unroll
             for (int i = 0; i < S::WIDE; i++)
                 open[k][i] = (set[k][i] & borrow) | (open[k][i] & ~set[k][i] & ~borrow);
-        if (lane == 0) medians[b * S::WORDS_PITCH] = borrow;
+        __syncthreads();
+        keep(b, borrow);
     }
 }
 
 /* Turn the bits of medians back to voxels, and write them. */
 template <typename S, typename B>
-static __device__ inline void write_tile(const uint32_t *medians, const sliced_params<B> &p,
+static __device__ inline void write_tile(const uint32_t *planes, const sliced_params<B> &p,
                                          const sliced_tile &t)
 {
     constexpr int BITS = 8 * sizeof(B), TURNED = BITS < 32 ? BITS : 32, TOGETHER = 32 / TURNED;
@@ -442,13 +448,12 @@ static __device__ inline void write_tile(const uint32_t *medians, const sliced_p
 #pragma unroll
         for (int half = 0; half < BITS / TURNED; half++)
             turned[half] = turn_bits(
-                medians[(lane % TURNED + 32 * half) * S::WORDS_PITCH + word + lane / TURNED],
-                (int)lane);
+                planes[(lane % TURNED + 32 * half) * p.pitch + word + lane / TURNED], (int)lane);
 #pragma unroll
         for (int q = 0; q < TOGETHER; q++) {
             if (x >= n[0] || y + q >= n[1]) continue;
             const int64_t i = at + q * n[0];
-            const bool any = medians[BITS * S::WORDS_PITCH + word + q] >> lane & 1;
+            const bool any = planes[BITS * p.pitch + word + q] >> lane & 1;
             B key = (B)(turned[0] >> BITS * q % 32);
             if (BITS == 64) key = (B)(turned[0] | (u64)turned[BITS / TURNED - 1] << 32);
             v.out[i] = !any || (v.mask && !v.mask[i]) ? v.in[i] : sliced_back(key, p.kind);
@@ -463,8 +468,6 @@ static __global__ void __launch_bounds__(S::THREADS)
     extern __shared__ uint32_t planes[];
     __shared__ uint32_t pieces[S::PIECES * S::LANES];
     __shared__ unsigned seen[4];
-    uint32_t *const medians = planes + (8 * sizeof(B) + 1) * p.pitch;
-    const unsigned lane = threadIdx.x % S::LANES, word = threadIdx.x / S::LANES;
     const unsigned number = blockIdx.x, across = (unsigned)p.tiles[0], down = (unsigned)p.tiles[1];
     const sliced_tile t = {(int64_t)(number % across) * S::X * 32,
                            (int64_t)(number / across % down) * S::Y,
@@ -479,11 +482,10 @@ static __global__ void __launch_bounds__(S::THREADS)
         read_tile<false, S>(planes, seen, p, t);
     __syncthreads();
     const B ones = (B)(seen[0] | (u64)seen[1] << 32), zeros = (B)(seen[2] | (u64)seen[3] << 32);
-    const unsigned y = word % S::Y, z = word / S::Y % S::Z, x = word / S::Y / S::Z;
-    select_word<S>(medians + word, planes + (x * p.depth + z) * p.rows + y, pieces, ones,
-                   (B)(ones & zeros), p, (int)lane);
+    select_word<S>(planes, threadIdx.x / S::LANES, pieces, ones, (B)(ones & zeros), p,
+                   (int)(threadIdx.x % S::LANES));
     __syncthreads();
-    write_tile<S>(medians, p, t);
+    write_tile<S>(planes, p, t);
 }
 
 /* ---- launches ---- */
@@ -508,7 +510,7 @@ static bool sliced_fits(sliced_params<B> *p, int64_t *shared, const lob_device *
     p->pitch = p->words * p->rows * p->depth | 1;
     p->tiles[0] = (int32_t)((n[0] + S::X * 32 - 1) / (S::X * 32));
     p->tiles[1] = (int32_t)((n[1] + S::Y - 1) / S::Y);
-    *shared = (8 * (int64_t)sizeof(B) + 1) * (p->pitch + S::WORDS_PITCH) * 4;
+    *shared = (8 * (int64_t)sizeof(B) + 1) * p->pitch * 4;
     return *shared + 64 <= lob_device_shared_bytes(device);
 }
 
