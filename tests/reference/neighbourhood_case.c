@@ -84,6 +84,12 @@ static void random_radii(neighbourhood_case *c, lob_filter_kind kind, uint64_t *
         c->step.along[a] = row < 6 ? ones[row][a] : (double)random_below(random, row == 6 ? 4 : 9);
     if (kind == LOB_FILTER_BOX && random_chance(random, 30))
         c->step.along[random_below(random, 3)] = (double)random_below(random, 90);
+    /* Around the largest windows that shared memory holds, of 64-bit voxels. */
+    if (kind == LOB_FILTER_MEDIAN && random_chance(random, 10)) {
+        c->step.along[0] = 1;
+        c->step.along[1] = (double)(8 + random_below(random, 33));
+        c->step.along[2] = 2;
+    }
 }
 
 /* Halve radii and sides until the reference has little enough to do. */

@@ -37,7 +37,8 @@ template <int WIDE_, int PIECES_, int LANES_, int X_, int Y_, int Z_> struct sli
         PLACES = WIDE * PIECES, /* of a thread */
         WORDS = X * Y * Z,
         THREADS = WORDS * LANES,
-        CUTS = LANES > 4 /* rows of places into several pieces */
+        STATIC = 4 * (PIECES * LANES + 4), /* bytes of shared memory beside the planes */
+        CUTS = LANES > 4                   /* rows of places into several pieces */
     };
 };
 
@@ -357,8 +358,9 @@ static __device__ inline void read_piece(uint32_t word[S::WIDE], const uint32_t 
 }
 
 /* Find the medians of a thread's word, `number` of the tile. They lie in the planes of bits, in the
- * place of the keys, which nobody reads any more: bit b at planes[b * pitch + number], and behind
- * the last bit, whether there are data. All threads of a block call it. */
+ * place of keys that nobody reads after a barrier: bit b at planes[b * pitch + number], and behind
+ * the last bit, whether there are data. A tile has fewer words than a plane, since that holds those
+ * around too. All threads of a block call it. */
 template <typename S, typename B>
 static __device__ inline void select_word(uint32_t *planes, unsigned number, const uint32_t *pieces,
                                           B ones, B varying, const sliced_params<B> &p, int lane)
@@ -468,6 +470,7 @@ static __global__ void __launch_bounds__(S::THREADS)
     extern __shared__ uint32_t planes[];
     __shared__ uint32_t pieces[S::PIECES * S::LANES];
     __shared__ unsigned seen[4];
+    static_assert(sizeof pieces + sizeof seen == S::STATIC);
     const unsigned number = blockIdx.x, across = (unsigned)p.tiles[0], down = (unsigned)p.tiles[1];
     const sliced_tile t = {(int64_t)(number % across) * S::X * 32,
                            (int64_t)(number / across % down) * S::Y,
@@ -511,7 +514,7 @@ static bool sliced_fits(sliced_params<B> *p, int64_t *shared, const lob_device *
     p->tiles[0] = (int32_t)((n[0] + S::X * 32 - 1) / (S::X * 32));
     p->tiles[1] = (int32_t)((n[1] + S::Y - 1) / S::Y);
     *shared = (8 * (int64_t)sizeof(B) + 1) * p->pitch * 4;
-    return *shared + 64 <= lob_device_shared_bytes(device);
+    return *shared + S::STATIC <= lob_device_shared_bytes(device);
 }
 
 /* Run the window in the shape if it fits. */
