@@ -4,6 +4,7 @@
 #include "volumes/clock.h"
 
 #include <libdeflate.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -65,11 +66,25 @@ typedef struct {
     unsigned char *packed;
 } chunk_job;
 
+/* Neighbouring chunks, packed side by side. */
+typedef struct {
+    chunk_job *jobs;
+    int64_t first, count;
+} chunk_batch;
+
+/* What a thread packs with. */
+typedef struct {
+    struct libdeflate_compressor *deflater;
+    z_stream runs;                   /* deflates long runs */
+    unsigned char *plain, *shuffled; /* a chunk each; not shuffled: NULL */
+} packer;
+
 typedef struct {
     const lob_hdf5_target *target;
     const lob_volume *volume;
-    chunk_job *jobs;
     size_t chunk_bytes, bound;
+    packer *packers; /* one for each thread */
+    int threads;
     unsigned char *blank; /* a chunk of zeros, packed: most chunks of many label volumes; */
     size_t blank_bytes;   /* 0: there is none */
 } pack_work;
@@ -115,11 +130,22 @@ static void fill_chunk(unsigned char *out, const lob_hdf5_target *t, const lob_v
             }
 }
 
+static void shuffle_of(unsigned char *out, const unsigned char *in, size_t count, size_t bytes)
+{
+    for (size_t b = 0; b < bytes; b++) {
+#pragma omp simd
+        for (size_t i = 0; i < count; i++) out[b * count + i] = in[i * bytes + b];
+    }
+}
+
 static void shuffle(unsigned char *out, const unsigned char *in, size_t n, size_t bytes)
 {
-    const size_t count = n / bytes;
-    for (size_t b = 0; b < bytes; b++)
-        for (size_t i = 0; i < count; i++) out[b * count + i] = in[i * bytes + b];
+    if (bytes == 2)
+        shuffle_of(out, in, n / 2, 2);
+    else if (bytes == 4)
+        shuffle_of(out, in, n / 4, 4);
+    else
+        shuffle_of(out, in, n / bytes, bytes);
 }
 
 static bool is_blank(const unsigned char *bytes, size_t n)
@@ -130,55 +156,87 @@ static bool is_blank(const unsigned char *bytes, size_t n)
 /* Are seven bytes of eight like the one before them, as in runs of labels? */
 static bool has_runs(const unsigned char *bytes, size_t n)
 {
+    enum { TOGETHER = 64 };
     size_t alike = 0;
-    for (size_t i = 1; i < n; i++) alike += bytes[i] == bytes[i - 1];
+    for (size_t first = 1; first < n; first += TOGETHER) {
+        const size_t end = n - first < TOGETHER ? n : first + TOGETHER;
+        if (memcmp(bytes + first, bytes + first - 1, end - first) == 0)
+            alike += end - first;
+        else
+            for (size_t i = first; i < end; i++) alike += bytes[i] == bytes[i - 1];
+    }
     return alike >= n / 8 * 7;
 }
 
 /* Bytes that a chunk is packed to; 0 without memory. At level 1 zlib passes over long runs quickly,
  * where libdeflate takes each byte of them into its tables. */
-static size_t deflate_chunk(const pack_work *work, unsigned char *out, const unsigned char *bytes)
+static size_t deflate_chunk(const pack_work *work, packer *with, unsigned char *out,
+                            unsigned char *bytes)
 {
-    const int level = work->target->level;
     const size_t n = work->chunk_bytes;
-    uLongf packed = (uLongf)work->bound;
-    if (level == 1 && has_runs(bytes, n))
-        return compress2(out, &packed, bytes, (uLong)n, level) == Z_OK ? (size_t)packed : 0;
-    struct libdeflate_compressor *const deflater = libdeflate_alloc_compressor(level);
-    const size_t made =
-        deflater ? libdeflate_zlib_compress(deflater, bytes, n, out, work->bound) : 0;
-    libdeflate_free_compressor(deflater);
-    return made;
+    if (work->target->level != 1 || !has_runs(bytes, n))
+        return libdeflate_zlib_compress(with->deflater, bytes, n, out, work->bound);
+    z_stream *const runs = &with->runs;
+    deflateReset(runs);
+    runs->next_in = bytes;
+    runs->avail_in = (uInt)n;
+    runs->next_out = out;
+    runs->avail_out = (uInt)work->bound;
+    return deflate(runs, Z_FINISH) == Z_STREAM_END ? runs->total_out : 0;
 }
 
-/* Pack a chunk of zeros once for all. */
+/* False: no memory. */
+static bool open_packers(pack_work *work)
+{
+    const bool shuffles = lob_type_of(work->target->type)->bytes > 1;
+    work->packers = calloc((size_t)work->threads, sizeof *work->packers);
+    bool ok = work->packers;
+    for (int i = 0; ok && i < work->threads; i++) {
+        packer *const p = &work->packers[i];
+        p->deflater = libdeflate_alloc_compressor(work->target->level);
+        p->plain = malloc(work->chunk_bytes);
+        p->shuffled = shuffles ? malloc(work->chunk_bytes) : NULL;
+        ok = p->deflater && p->plain && (p->shuffled || !shuffles) &&
+             deflateInit(&p->runs, 1) == Z_OK;
+    }
+    return ok;
+}
+
+static void close_packers(pack_work *work)
+{
+    for (int i = 0; work->packers && i < work->threads; i++) {
+        packer *const p = &work->packers[i];
+        libdeflate_free_compressor(p->deflater);
+        deflateEnd(&p->runs);
+        free(p->plain);
+        free(p->shuffled);
+    }
+    free(work->packers);
+}
+
+/* Pack a chunk of zeros once for all; where there is no memory, each is packed. */
 static void pack_blank(pack_work *work)
 {
-    unsigned char *const plain = calloc(work->chunk_bytes, 1);
     work->blank = malloc(work->bound);
-    if (plain && work->blank) work->blank_bytes = deflate_chunk(work, work->blank, plain);
-    free(plain);
+    if (!work->blank) return;
+    memset(work->packers->plain, 0, work->chunk_bytes);
+    work->blank_bytes = deflate_chunk(work, work->packers, work->blank, work->packers->plain);
 }
 
-static void pack_chunk(const pack_work *work, chunk_job *job)
+static void pack_chunk(const pack_work *work, packer *with, chunk_job *job)
 {
     const lob_hdf5_target *t = work->target;
-    const size_t bytes = lob_type_of(t->type)->bytes;
-    unsigned char *plain = calloc(work->chunk_bytes, 1), *shuffled = NULL;
-    job->about.bytes = 0;
-    if (bytes > 1) shuffled = malloc(work->chunk_bytes);
-    if (plain && (shuffled || bytes == 1)) {
-        fill_chunk(plain, t, work->volume, job->about.offset);
-        if (work->blank_bytes > 0 && is_blank(plain, work->chunk_bytes)) {
-            memcpy(job->packed, work->blank, work->blank_bytes);
-            job->about.bytes = work->blank_bytes;
-        } else {
-            if (shuffled) shuffle(shuffled, plain, work->chunk_bytes, bytes);
-            job->about.bytes = deflate_chunk(work, job->packed, shuffled ? shuffled : plain);
-        }
+    memset(with->plain, 0, work->chunk_bytes);
+    fill_chunk(with->plain, t, work->volume, job->about.offset);
+    if (work->blank_bytes > 0 && is_blank(with->plain, work->chunk_bytes)) {
+        memcpy(job->packed, work->blank, work->blank_bytes);
+        job->about.bytes = work->blank_bytes;
+        return;
     }
-    free(shuffled);
-    free(plain);
+    if (with->shuffled)
+        shuffle(with->shuffled, with->plain, work->chunk_bytes, lob_type_of(t->type)->bytes);
+    job->about.bytes =
+        deflate_chunk(work, with, job->packed, with->shuffled ? with->shuffled : with->plain);
 }
 
 /* The place of a chunk by its number, in the order of the file. */
@@ -192,62 +250,80 @@ static void offset_of(uint64_t offset[LOB_HDF5_SIDES], const lob_hdf5_target *t,
     }
 }
 
-/* Chunks first to first + count, packed side by side; false: no memory for one. */
-static bool pack_some(const pack_work *work, int64_t first, int64_t count, int threads)
-{
-    bool packed = true;
-#pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(&& : packed)
-    for (int64_t k = 0; k < count; k++) {
-        chunk_job *const job = &work->jobs[k];
-        offset_of(job->about.offset, work->target, first + k);
-        pack_chunk(work, job);
-        packed = packed && job->about.bytes > 0;
-    }
-    return packed;
-}
-
-static bool send_some(lob_sandbox *box, const pack_work *work, int64_t count)
+static bool send_batch(lob_sandbox *box, const chunk_batch *batch)
 {
     bool sent = true;
-    for (int64_t k = 0; sent && k < count; k++) {
-        const chunk_job *const job = &work->jobs[k];
+    for (int64_t k = 0; sent && k < batch->count; k++) {
+        const chunk_job *const job = &batch->jobs[k];
         sent = lob_sandbox_send(box, &job->about, sizeof job->about) &&
                lob_sandbox_send(box, job->packed, (size_t)job->about.bytes);
     }
     return sent;
 }
 
-/* Room for what is packed side by side. */
-static bool make_room(pack_work *work, int64_t max_jobs)
+/* Pack a batch's chunks side by side, while one thread sends the batch before. False: no memory. */
+static bool pack_batch(const pack_work *work, chunk_batch *batch, lob_sandbox *box,
+                       const chunk_batch *before, bool *sent)
 {
-    const size_t bounds[] = {libdeflate_zlib_compress_bound(NULL, work->chunk_bytes),
-                             compressBound((uLong)work->chunk_bytes)};
-    work->bound = bounds[0] > bounds[1] ? bounds[0] : bounds[1];
-    work->jobs = calloc((size_t)max_jobs, sizeof *work->jobs);
-    if (!work->jobs) return false;
-    if (work->target->chunks > 1) pack_blank(work);
-    for (int64_t k = 0; k < max_jobs; k++)
-        if (!(work->jobs[k].packed = malloc(work->bound))) return false;
-    return true;
+    bool packed = true;
+#pragma omp parallel num_threads(work->threads) reduction(&& : packed)
+    {
+#pragma omp single nowait
+        *sent = send_batch(box, before);
+#pragma omp for schedule(dynamic)
+        for (int64_t k = 0; k < batch->count; k++) {
+            chunk_job *const job = &batch->jobs[k];
+            offset_of(job->about.offset, work->target, batch->first + k);
+            pack_chunk(work, &work->packers[omp_get_thread_num()], job);
+            packed = packed && job->about.bytes > 0;
+        }
+    }
+    return packed;
+}
+
+/* Room for a batch of chunks. */
+static bool open_batch(chunk_batch *batch, const pack_work *work, int64_t most)
+{
+    batch->jobs = calloc((size_t)most, sizeof *batch->jobs);
+    for (int64_t k = 0; batch->jobs && k < most; k++)
+        if (!(batch->jobs[k].packed = malloc(work->bound))) return false;
+    return batch->jobs;
+}
+
+static void close_batch(chunk_batch *batch, int64_t most)
+{
+    for (int64_t k = 0; batch->jobs && k < most; k++) free(batch->jobs[k].packed);
+    free(batch->jobs);
 }
 
 bool lob_hdf5_pack(lob_sandbox *box, const lob_hdf5_target *t, const lob_volume *volume,
                    const lob_write_options *options)
 {
-    const int threads = options->threads < 1 ? 1 : options->threads;
-    const int64_t n = t->chunks, max_jobs = threads == 1 ? 1 : 4 * threads;
-    pack_work work = {.target = t, .volume = volume, .chunk_bytes = lob_type_of(t->type)->bytes};
+    pack_work work = {.target = t,
+                      .volume = volume,
+                      .chunk_bytes = lob_type_of(t->type)->bytes,
+                      .threads = options->threads < 1 ? 1 : options->threads};
+    const int64_t most = work.threads == 1 ? 1 : 4 * work.threads;
     for (int i = 0; i < LOB_HDF5_SIDES; i++) work.chunk_bytes *= t->chunk[i];
-    bool ok = make_room(&work, max_jobs), taken = true;
-    for (int64_t first = 0; ok && taken && first < n; first += max_jobs) {
-        const int64_t count = n - first < max_jobs ? n - first : max_jobs;
+    work.bound = libdeflate_zlib_compress_bound(NULL, work.chunk_bytes);
+    if (work.bound < compressBound((uLong)work.chunk_bytes))
+        work.bound = compressBound((uLong)work.chunk_bytes);
+    chunk_batch batches[2] = {{0}};
+    bool ok = open_packers(&work), sent = true;
+    for (int i = 0; ok && i < 2; i++) ok = open_batch(&batches[i], &work, most);
+    if (ok && t->chunks > 1) pack_blank(&work);
+    int turn = 0;
+    for (int64_t first = 0; ok && sent && first < t->chunks; first += most, turn = !turn) {
+        chunk_batch *const batch = &batches[turn];
         const double start_s = lob_clock_s();
-        ok = pack_some(&work, first, count, threads);
+        batch->first = first;
+        batch->count = t->chunks - first < most ? t->chunks - first : most;
+        ok = pack_batch(&work, batch, box, &batches[!turn], &sent);
         *options->compress_s += lob_clock_s() - start_s;
-        taken = ok && send_some(box, &work, count);
     }
-    for (int64_t k = 0; work.jobs && k < max_jobs; k++) free(work.jobs[k].packed);
-    free(work.jobs);
+    if (ok && sent) send_batch(box, &batches[!turn]);
+    for (int i = 0; i < 2; i++) close_batch(&batches[i], most);
+    close_packers(&work);
     free(work.blank);
     return ok;
 }
