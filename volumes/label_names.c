@@ -176,6 +176,18 @@ lob_status lob_label_names_settle(lob_label_names *names)
     return LOB_OK;
 }
 
+lob_status lob_label_names_complete(lob_label_names *names, const lob_label_names *from)
+{
+    const int32_t known = names->count;
+    for (int32_t i = 0; i < from->count; i++) {
+        const lob_label_name *const row = &from->rows[i];
+        const lob_label_names before = {names->rows, known}; /* in order, while rows are added */
+        if (lob_label_names_find(&before, row->label)) continue;
+        LOB_TRY(lob_label_names_add(names, row->label, row->name, &row->colour, row->terminology));
+    }
+    return lob_label_names_settle(names);
+}
+
 lob_status lob_label_names_copy(lob_label_names *out, const lob_label_names *names)
 {
     *out = (lob_label_names){0};

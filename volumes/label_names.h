@@ -56,6 +56,10 @@ lob_status lob_label_names_add(lob_label_names *names, int32_t label, const char
  * LOB_ENOMEM, with the rows as they were. */
 lob_status lob_label_names_settle(lob_label_names *names);
 
+/* Take the rows of labels that have none yet. Returns LOB_OK, LOB_EARG (too many) or LOB_ENOMEM,
+ * with names to be freed and not used. */
+lob_status lob_label_names_complete(lob_label_names *names, const lob_label_names *from);
+
 /* The row of a label, or NULL. */
 const lob_label_name *lob_label_names_find(const lob_label_names *names, int32_t label);
 

@@ -214,19 +214,6 @@ static lob_status move_through(lob_carry_job *j, lob_volume *out, const lob_volu
     return st;
 }
 
-/* Labels are called what the first atlas that names them calls them. */
-static lob_status take_names(lob_label_names *names, const lob_label_names *from, lob_error *error)
-{
-    for (int32_t i = 0; i < from->count; i++) {
-        const lob_label_name *const row = &from->rows[i];
-        if (lob_label_names_find(names, row->label)) continue;
-        if (lob_label_names_put(names, row->label, row->name, &row->colour, row->terminology) !=
-            LOB_OK)
-            return lob_fail(error, LOB_ENOMEM, "no memory left for names");
-    }
-    return LOB_OK;
-}
-
 /* An atlas that was registered, onto the grid; any: has its image a finite value there? */
 static lob_status move_both(lob_carry_job *j, bool *any, const lob_volume *image,
                             const lob_volume *labels, const lob_field *field, lob_error *error)
@@ -259,7 +246,10 @@ static lob_status move_here(lob_carry_job *j, atlas *a, const lob_volume *image,
     if (st == LOB_OK) j->out->atlas[i].cost = stats.cost_after;
     if (st == LOB_OK) st = move_both(j, &any, image, labels, &field, error);
     lob_field_free(&field);
-    if (st == LOB_OK && any) st = take_names(&j->out->labels.names, &a->labels.names, error);
+    /* labels are called what the first atlas that names them calls them */
+    if (st == LOB_OK && any &&
+        lob_label_names_complete(&j->out->labels.names, &a->labels.names) != LOB_OK)
+        st = lob_fail(error, LOB_ENOMEM, "no memory left for names");
     if (st == LOB_OK && any) {
         j->has[k] = a->set;
         a->set = (lob_label_set){0};

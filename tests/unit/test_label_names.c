@@ -66,6 +66,21 @@ TEST(order)
     lob_label_names_free(&names);
 }
 
+TEST(labels_without_a_name_take_that_of_others)
+{
+    lob_label_names names = {0}, others = {0};
+    assert_ok(lob_label_names_put(&names, 5, "own", NULL, NULL));
+    assert_ok(lob_label_names_put(&others, 5, "other", NULL, NULL));
+    assert_ok(lob_label_names_put(&others, 2, "new", NULL, "code"));
+    assert_ok(lob_label_names_complete(&names, &others));
+    assert_int_equal(names.count, 2);
+    assert_string_equal(names.rows[0].name, "new");
+    assert_string_equal(names.rows[0].terminology, "code");
+    assert_string_equal(names.rows[1].name, "own");
+    lob_label_names_free(&names);
+    lob_label_names_free(&others);
+}
+
 /* Neighbours differ, any label has a colour, and it covers. */
 TEST(colours)
 {

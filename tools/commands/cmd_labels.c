@@ -92,12 +92,8 @@ static lob_status pass_names_on(lob_label_names *to, const work *w, const heir *
         const lob_label_name *row = lob_label_names_find(from, heirs[i].origin);
         LOB_TRY(lob_label_names_put(to, heirs[i].label, row->name, &row->colour, row->terminology));
     }
-    for (int64_t i = 0; w->mask && i < from->count; i++) {
-        const lob_label_name *row = &from->rows[i]; /* of labels outside of the mask */
-        if (!lob_label_names_find(to, row->label))
-            LOB_TRY(lob_label_names_put(to, row->label, row->name, &row->colour, row->terminology));
-    }
-    return LOB_OK;
+    /* of labels outside of the mask */
+    return w->mask ? lob_label_names_complete(to, from) : LOB_OK;
 }
 
 /* ---- the command ---- */

@@ -63,27 +63,6 @@ static double value_of(const column *c, const lob_overlap *row)
     return c->kind == VOXELS ? (double)*(const int64_t *)field : *(const double *)field;
 }
 
-/* Mean of a column over the labels that have it; NaN when none has. */
-static double column_mean(const column *c, const lob_overlap *rows, int32_t count)
-{
-    double sum = 0.0;
-    int32_t n = 0;
-    for (int32_t i = 0; i < count; i++) {
-        const double v = value_of(c, &rows[i]);
-        if (isnan(v)) continue;
-        sum += v;
-        n++;
-    }
-    return n ? sum / n : NAN;
-}
-
-static void print_number(const column *c, double value)
-{
-    char text[64];
-    snprintf(text, sizeof text, c->format, value * c->shown);
-    printf(" %*s", c->width, isnan(value) ? "-" : text);
-}
-
 /* ---- the table ---- */
 
 /* What is compared, and the rows of the table; missing: of --labels. */
@@ -94,6 +73,21 @@ typedef struct {
     char missing[256];
     lob_label_names names; /* of A's labels, and of those that B alone has */
 } comparison;
+
+/* What a column shows of a row; NULL: the mean over the labels that have it. NaN: none has. */
+static double number_of(const comparison *c, const column *at, const lob_overlap *row)
+{
+    double sum = 0.0;
+    int32_t n = 0;
+    if (row) return value_of(at, row);
+    for (int32_t i = 0; i < c->count; i++) {
+        const double v = value_of(at, &c->rows[i]);
+        if (isnan(v)) continue;
+        sum += v;
+        n++;
+    }
+    return n ? sum / n : NAN;
+}
 
 static const char *name_of(const comparison *c, int32_t label)
 {
@@ -130,10 +124,7 @@ static void add_cells(lob_text *table, const comparison *c, const lob_overlap *r
 {
     for (size_t k = 0; k < LOB_COUNT(for_people); k++) {
         const column *const at = &columns[for_people[k]];
-        const double value = row ? value_of(at, row) : column_mean(at, c->rows, c->count);
-        char text[64];
-        snprintf(text, sizeof text, at->format, value * at->shown);
-        lob_text_print(table, "\t%s", isnan(value) ? "n/a" : text);
+        lob_compare_add_value(table, number_of(c, at, row) * at->shown, at->format);
     }
     lob_text_print(table, "\n");
 }
@@ -158,54 +149,56 @@ static lob_status print_for_people(const comparison *c, lob_error *error)
     return lob_print_table(&table, error);
 }
 
+/* A line of a row; NULL: of the means. */
+static void print_line(const comparison *c, int width, const char *first, const char *name,
+                       const lob_overlap *row)
+{
+    printf("%10s", first);
+    if (width > 0) print_name(name, width);
+    for (size_t k = 0; k < LOB_COUNT(columns); k++) {
+        const double number = number_of(c, &columns[k], row) * columns[k].shown;
+        char text[64];
+        snprintf(text, sizeof text, columns[k].format, number);
+        printf(" %*s", columns[k].width, isnan(number) ? "-" : text);
+    }
+    printf("\n");
+}
+
 static void print_in_full(const comparison *c)
 {
     const int width = name_width(c);
+    char label[16];
     printf("%10s", "label");
     if (width > 0) print_name("name", width);
     for (size_t k = 0; k < LOB_COUNT(columns); k++)
         printf(" %*s", columns[k].width, columns[k].title);
     printf("\n");
     for (int32_t i = 0; i < c->count; i++) {
-        printf("%10" PRId32, c->rows[i].label);
-        if (width > 0) print_name(name_of(c, c->rows[i].label), width);
-        for (size_t k = 0; k < LOB_COUNT(columns); k++)
-            print_number(&columns[k], value_of(&columns[k], &c->rows[i]));
-        printf("\n");
+        snprintf(label, sizeof label, "%" PRId32, c->rows[i].label);
+        print_line(c, width, label, name_of(c, c->rows[i].label), &c->rows[i]);
     }
-    if (c->count > 1) {
-        printf("%10s", "mean");
-        if (width > 0) print_name("", width);
-        for (size_t k = 0; k < LOB_COUNT(columns); k++)
-            print_number(&columns[k], column_mean(&columns[k], c->rows, c->count));
-        printf("\n");
-    }
+    if (c->count > 1) print_line(c, width, "mean", "", NULL);
 }
 
-static lob_status print_table(const comparison *c, lob_error *error)
+static void report_numbers(cJSON *to, const comparison *c, const lob_overlap *row)
 {
-    if (lob_terminal_width() > 0) return print_for_people(c, error);
-    print_in_full(c);
-    return LOB_OK;
+    for (size_t k = 0; k < LOB_COUNT(columns); k++)
+        cJSON_AddNumberToObject(to, columns[k].name, number_of(c, &columns[k], row));
 }
 
 static void report_labels(cJSON *results, const comparison *c)
 {
     cJSON *const list = cJSON_AddArrayToObject(results, "labels");
-    cJSON *const means = cJSON_AddObjectToObject(results, "mean");
+    report_numbers(cJSON_AddObjectToObject(results, "mean"), c, NULL);
     for (int32_t i = 0; i < c->count && list; i++) {
         cJSON *const row = cJSON_CreateObject();
         const char *const name = name_of(c, c->rows[i].label);
         cJSON_AddNumberToObject(row, "label", c->rows[i].label);
         if (name[0]) cJSON_AddStringToObject(row, "name", name);
         cJSON_AddNumberToObject(row, "common_voxels", (double)c->rows[i].common);
-        for (size_t k = 0; k < LOB_COUNT(columns); k++)
-            cJSON_AddNumberToObject(row, columns[k].name, value_of(&columns[k], &c->rows[i]));
+        report_numbers(row, c, &c->rows[i]);
         cJSON_AddItemToArray(list, row);
     }
-    for (size_t k = 0; k < LOB_COUNT(columns) && means; k++)
-        cJSON_AddNumberToObject(means, columns[k].name,
-                                column_mean(&columns[k], c->rows, c->count));
 }
 
 static bool fill_row(double *values, int64_t i, const void *user)
@@ -232,52 +225,41 @@ static lob_status write_table(lob_session *s, const comparison *c, const char *p
 
 /* ---- the work ---- */
 
-static lob_status take_names(comparison *c, const lob_label_names *a, const lob_label_names *b)
-{
-    LOB_TRY(lob_label_names_copy(&c->names, a));
-    for (int32_t i = 0; i < b->count; i++) {
-        const lob_label_name *const row = &b->rows[i];
-        if (lob_label_names_find(a, row->label)) continue;
-        LOB_TRY(lob_label_names_add(&c->names, row->label, row->name, &row->colour, NULL));
-    }
-    return lob_label_names_settle(&c->names);
-}
-
 /*
  * Labels of --labels that are in neither volume: most likely a typing error. A single label gets a
- * row without voxels; text lists all that are missing.
+ * row without voxels; c->missing lists all.
  */
-static lob_status add_missing(lob_overlap **rows, int32_t *count, const char *list, char *text,
-                              size_t size)
+static lob_status add_missing(comparison *c, const char *list)
 {
-    const int32_t there = *count;
-    text[0] = '\0';
+    const int32_t there = c->count;
     for (const char *at = list; at;) {
         int32_t first, last;
         const char *const item = at;
         at = lob_label_list_next(at, &first, &last);
         bool found = false;
         for (int32_t i = 0; i < there; i++)
-            found |= (*rows)[i].label >= first && (*rows)[i].label <= last;
+            found |= c->rows[i].label >= first && c->rows[i].label <= last;
         if (found) continue;
-        const size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%.*s", used ? ", " : "", (int)strcspn(item, ","),
-                 item);
+        const size_t used = strlen(c->missing);
+        snprintf(c->missing + used, sizeof c->missing - used, "%s%.*s", used ? ", " : "",
+                 (int)strcspn(item, ","), item);
         if (first != last) continue;
-        lob_overlap *const more = realloc(*rows, ((size_t)*count + 1) * sizeof **rows);
+        lob_overlap *const more = realloc(c->rows, ((size_t)c->count + 1) * sizeof *more);
         if (!more) return LOB_ENOMEM;
-        *rows = more;
-        more[(*count)++] = (lob_overlap){
+        c->rows = more;
+        c->rows[c->count++] = (lob_overlap){
             .label = first, .dice = NAN, .jaccard = NAN, .hd95_mm = NAN, .mean_surface_mm = NAN};
     }
-    if (*count > there) qsort(*rows, (size_t)*count, sizeof **rows, lob_by_int32);
+    if (c->count > there) qsort(c->rows, (size_t)c->count, sizeof *c->rows, lob_by_int32);
     return LOB_OK;
 }
 
 static lob_status compare(lob_session *s, comparison *c, lob_compare_work *w)
 {
     const lob_compare_settings *const set = &w->set;
-    if (take_names(c, &w->a.names, &w->b.names) != LOB_OK) return lob_session_no_memory(s, set->a);
+    if (lob_label_names_copy(&c->names, &w->a.names) != LOB_OK ||
+        lob_label_names_complete(&c->names, &w->b.names) != LOB_OK)
+        return lob_session_no_memory(s, set->a);
     if (set->labels) {
         LOB_TRY(keep_listed(s, &w->a, set->a, set->labels));
         LOB_TRY(keep_listed(s, &w->b, set->b, set->labels));
@@ -288,10 +270,7 @@ static lob_status compare(lob_session *s, comparison *c, lob_compare_work *w)
                                              set->b, !set->no_surfaces, &s->context, &s->error);
     lob_session_give(s, copies);
     LOB_TRY(st);
-    if (set->labels &&
-        add_missing(&c->rows, &c->count, set->labels, c->missing, sizeof c->missing) != LOB_OK)
-        return lob_session_no_memory(s, set->a);
-    return LOB_OK;
+    return add_missing(c, set->labels) == LOB_OK ? LOB_OK : lob_session_no_memory(s, set->a);
 }
 
 lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w)
@@ -304,7 +283,10 @@ lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w)
         if (whole) cJSON_AddBoolToObject(s->results, "equal", c.equal);
         report_labels(s->results, &c);
         lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
-        if (!set->json) st = print_table(&c, &s->error);
+        if (!set->json && lob_terminal_width() > 0)
+            st = print_for_people(&c, &s->error);
+        else if (!set->json)
+            print_in_full(&c);
         if (!set->json && whole) printf("%s\n", c.equal ? "equal" : "different");
         if (st == LOB_OK && set->table) st = write_table(s, &c, set->table);
     }

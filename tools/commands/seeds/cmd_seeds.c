@@ -63,21 +63,8 @@ static lob_status note_lost(lob_session *s, work *w, const char *path)
     return LOB_OK;
 }
 
-/* Labels keep the names that the first file gives them. */
-static lob_status keep_names(lob_session *s, work *w, const lob_label_names *names,
-                             const char *path)
-{
-    for (int32_t i = 0; i < names->count; i++) {
-        const lob_label_name *const row = &names->rows[i];
-        if (lob_label_names_find(&w->seeds.names, row->label)) continue;
-        if (lob_label_names_put(&w->seeds.names, row->label, row->name, &row->colour,
-                                row->terminology) != LOB_OK)
-            return lob_session_no_memory(s, path);
-    }
-    return LOB_OK;
-}
-
-/* Put the labels of a file on the image's grid, eroded where that is asked for. */
+/* Put the labels of a file on the image's grid, eroded where that is asked for. Labels keep the names
+ * that the first file gives them. */
 static lob_status put_labels(lob_session *s, work *w, const char *path, lob_size erode)
 {
     lob_volume *const v = &w->from;
@@ -91,7 +78,8 @@ static lob_status put_labels(lob_session *s, work *w, const char *path, lob_size
         const int32_t label = lob_label_at(v->data, v->type, i);
         if (label > 0) lob_seeds_put(w, i, w->labels.values[label - 1]);
     }
-    LOB_TRY(keep_names(s, w, &v->names, path));
+    if (lob_label_names_complete(&w->seeds.names, &v->names) != LOB_OK)
+        return lob_session_no_memory(s, path);
     lob_label_set_free(&w->labels);
     lob_grid_drop(s, v);
     return LOB_OK;
