@@ -18,6 +18,7 @@ typedef struct {
     settings set; /* first */
     lob_volume labels, distance, feature;
     lob_label_set labelled;
+    lob_slabs *slabs; /* of several tasks; NULL: all is here */
 } work;
 
 enum { TO_SET, TO_OTHER }; /* in the order of the option's words */
@@ -55,16 +56,12 @@ static lob_status find_label(lob_session *s, const settings *set, const work *w,
     return LOB_OK;
 }
 
-static lob_status read_labels(lob_session *s, const settings *set, work *w)
+/* Can they be measured, and the outputs hold what comes of them? */
+static lob_status check_labels(lob_session *s, const settings *set, const lob_volume *labels)
 {
-    LOB_TRY(lob_session_read(s, &w->labels, set->labels, set->frame));
-    LOB_TRY(lob_grid_one_channel(s, &w->labels, set->labels));
-    LOB_TRY(lob_session_check(s, &w->labels, LOB_F32, 1, set->distance));
-    LOB_TRY(lob_session_check(s, &w->labels, LOB_I32, 1, set->feature));
-    const double start_s = lob_clock_s();
-    LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, set->labels));
-    lob_session_stage(s, "prepare", start_s);
-    return LOB_OK;
+    LOB_TRY(lob_grid_one_channel(s, labels, set->labels));
+    LOB_TRY(lob_session_check(s, labels, LOB_F32, 1, set->distance));
+    return lob_session_check(s, labels, LOB_I32, 1, set->feature);
 }
 
 static lob_distance_input input_of(const settings *set, const lob_volume *labels)
@@ -88,8 +85,7 @@ static lob_distance_options options_of(const settings *set)
     return options;
 }
 
-/* slabs: of several tasks; NULL: all is here. */
-static lob_status measure(lob_session *s, const settings *set, work *w, const lob_slabs *slabs)
+static lob_status measure(lob_session *s, const settings *set, work *w)
 {
     lob_distance_input in = input_of(set, &w->labels);
     const lob_distance_options options = options_of(set);
@@ -99,9 +95,10 @@ static lob_status measure(lob_session *s, const settings *set, work *w, const lo
         LOB_TRY(lob_grid_make(s, &w->feature, &w->labels, w->labels.type, 1, set->labels));
     const lob_distance_output out = {w->distance.data, w->feature.data};
     lob_session_compute(s, "measuring");
-    const lob_status st = slabs ? lob_distance_slabs(&out, &in, &options, slabs->volume.dims.nz,
-                                                     s->team, &s->context, &s->error)
-                                : s->backend->distance(&out, &in, &options, &s->context, &s->error);
+    const int64_t nz = w->slabs ? w->slabs->volume.dims.nz : 0;
+    const lob_status st =
+        w->slabs ? lob_distance_slabs(&out, &in, &options, nz, s->team, &s->context, &s->error)
+                 : s->backend->distance(&out, &in, &options, &s->context, &s->error);
     return lob_session_done(s, st, set->labels, NULL);
 }
 
@@ -151,21 +148,16 @@ static lob_status finish(lob_session *s, const settings *set, work *w)
 
 /* ---- several tasks ---- */
 
-typedef struct {
-    work *common;
-    lob_slabs *slabs;
-} slab_work;
-
 static lob_status measure_slab(lob_session *s, const lob_slab *slab, void *user)
 {
-    work *const w = ((slab_work *)user)->common;
-    lob_slabs *const slabs = ((slab_work *)user)->slabs;
+    work *const w = user;
+    lob_slabs *const slabs = w->slabs;
     const settings *const set = &w->set;
     const lob_volume *const image = &slab->image;
     LOB_TRY(lob_slab_copy(s, &w->labels, &slabs->volume, image->data, image->dims, set->labels));
     LOB_TRY(lob_slab_labels(s, &w->labels, &w->labelled, set->labels));
     const int64_t before = lob_slabs_sent(s);
-    LOB_TRY(measure(s, set, w, slabs));
+    LOB_TRY(measure(s, set, w));
     LOB_TRY(lob_slabs_report_sent(s, before));
     LOB_TRY(finish(s, set, w));
     if (set->feature) LOB_TRY(lob_label_names_copy(&w->feature.names, &slabs->volume.names));
@@ -185,27 +177,29 @@ static int64_t voxel_bytes(const settings *set, int64_t label)
 static lob_status by_slabs(lob_session *s, work *w, lob_slabs *slabs)
 {
     const settings *const set = &w->set;
-    slab_work each = {w, slabs};
+    w->slabs = slabs;
     LOB_TRY(lob_slabs_open(s, slabs));
-    LOB_TRY(lob_grid_one_channel(s, &slabs->volume, set->labels));
-    LOB_TRY(lob_session_check(s, &slabs->volume, LOB_F32, 1, set->distance));
-    LOB_TRY(lob_session_check(s, &slabs->volume, LOB_I32, 1, set->feature));
+    LOB_TRY(check_labels(s, set, &slabs->volume));
     const int64_t label = (int64_t)lob_type_of(slabs->volume.type)->bytes;
     const bool other = set->is_signed || set->to == TO_OTHER;
     const int64_t runs = (set->feature != NULL) + (other || !set->feature);
     slabs->moved_bytes = runs * 2 * DISTANCE + (set->feature ? 2 * label : 0) + (other ? label : 0);
     LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, voxel_bytes(set, label),
                           DISTANCE + (set->feature ? label : 0)));
-    return set->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, measure_slab, &each);
+    return set->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, measure_slab, w);
 }
 
 /* ---- the command ---- */
 
 static lob_status in_memory(lob_session *s, const settings *set, work *w)
 {
-    LOB_TRY(read_labels(s, set, w));
+    LOB_TRY(lob_session_read(s, &w->labels, set->labels, set->frame));
+    LOB_TRY(check_labels(s, set, &w->labels));
+    const double start_s = lob_clock_s();
+    LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, set->labels));
+    lob_session_stage(s, "prepare", start_s);
     LOB_TRY(lob_session_device(s));
-    LOB_TRY(measure(s, set, w, NULL));
+    LOB_TRY(measure(s, set, w));
     LOB_TRY(finish(s, set, w));
     LOB_TRY(lob_session_write(s, &w->feature, set->feature, true));
     return lob_session_write(s, &w->distance, set->distance, false);
