@@ -1,14 +1,13 @@
 /* The cases of the self-test: small calls of every slot of a backend. */
 #include "tools/commands/doctor_cases.h"
 
-#include "kernels/phantom/phantom.h"
 #include "kernels/refine/refine.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NX = 37, NY = 29, NZ = 17, VOXELS = NX * NY * NZ };
+enum { VOXELS = LOB_DOCTOR_NX * LOB_DOCTOR_NY * LOB_DOCTOR_NZ };
 
 /* FNV-1a: what is looked for is a difference, not an adversary. */
 static void mix(uint64_t *hash, const void *bytes, size_t n)
@@ -20,24 +19,6 @@ static void mix(uint64_t *hash, const void *bytes, size_t n)
 static void mix_count(uint64_t *hash, int64_t count)
 {
     mix(hash, &count, sizeof count);
-}
-
-lob_status lob_doctor_patient_make(lob_doctor_patient *p, const lob_context *context,
-                                   lob_error *error)
-{
-    lob_phantom_options o = lob_phantom_defaults(LOB_PHANTOM_ABDOMEN);
-    const double spacing_mm[3] = {9, 9, 13};
-    o.dims = (lob_dims){NX, NY, NZ};
-    memcpy(o.spacing_mm, spacing_mm, sizeof spacing_mm);
-    *p = (lob_doctor_patient){.backend = NULL};
-    return lob_phantom(&p->image, &p->truth, &p->seeds, &o, context, error);
-}
-
-void lob_doctor_patient_free(lob_doctor_patient *p)
-{
-    lob_volume_free(&p->image);
-    lob_volume_free(&p->truth);
-    lob_volume_free(&p->seeds);
 }
 
 /* ---- cutting into regions ---- */
@@ -133,10 +114,8 @@ static lob_filter_step step(lob_filter_kind kind, double x, double y, double z)
 
 static lob_status smooth(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
-    lob_filter_step window = step(LOB_FILTER_CLAMP, 0, 0, 0);
-    window.percent = true;
-    window.low = 1;
-    window.high = 99;
+    const lob_filter_step window = {
+        .kind = LOB_FILTER_CLAMP, .percent = true, .low = 1, .high = 99};
     const lob_filter_step steps[] = {step(LOB_FILTER_MEDIAN, 1, 1, 1),
                                      step(LOB_FILTER_GAUSSIAN, 1.5, 1.5, 1),
                                      step(LOB_FILTER_BOX, 2, 1, 0), window};
@@ -145,8 +124,7 @@ static lob_status smooth(uint64_t *hash, const lob_doctor_patient *p, lob_error 
 
 static lob_status edges(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
-    lob_filter_step cast = step(LOB_FILTER_CAST, 0, 0, 0);
-    cast.type = LOB_U16;
+    const lob_filter_step cast = {.kind = LOB_FILTER_CAST, .type = LOB_U16};
     const lob_filter_step steps[] = {step(LOB_FILTER_DENOISE, 1, 1, 1),
                                      step(LOB_FILTER_GRADIENT, 1, 1, 1), cast};
     return filter(hash, p, steps, 3, error);
@@ -188,14 +166,13 @@ static lob_status resample(uint64_t *hash, const lob_doctor_patient *p, lob_erro
 static lob_status distance(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
     static float mm[VOXELS];
-    const lob_geometry *g = &p->truth.geometry;
-    const lob_distance_input in = {
+    lob_distance_input in = {
         .labels = p->truth.data,
         .type = p->truth.type,
         .dims = p->truth.dims,
-        .spacing = {g->spacing_mm[0], g->spacing_mm[1], g->spacing_mm[2]},
         .only = LOB_ABDOMEN_LIVER,
     };
+    memcpy(in.spacing, p->truth.geometry.spacing_mm, sizeof in.spacing);
     const lob_distance_options o = {LOB_DISTANCE_SIGNED, INFINITY, false};
     const lob_distance_output out = {mm, NULL};
     LOB_TRY(p->backend->distance(&out, &in, &o, p->context, error));
@@ -207,11 +184,12 @@ static lob_status clean(uint64_t *hash, const lob_doctor_patient *p, lob_error *
 {
     static const int32_t values[] = {1, 2, 3, 4, 5, 6, 7, 8};
     const lob_labels_rule keep = {2, 8, LOB_LABELS_SAME};
-    const lob_labels_step recode = {.kind = LOB_LABELS_RECODE, .rules = &keep, .rule_count = 1};
-    const lob_labels_step largest = {.kind = LOB_LABELS_LARGEST, .count = 1};
-    const lob_labels_step fill = {.kind = LOB_LABELS_FILL_HOLES};
-    const lob_labels_step smoothen = {.kind = LOB_LABELS_SMOOTH, .length = 1, .voxels = true};
-    const lob_labels_step steps[] = {recode, largest, fill, smoothen};
+    const lob_labels_step steps[] = {
+        {.kind = LOB_LABELS_RECODE,  .rules = &keep,           .rule_count = 1},
+        {.kind = LOB_LABELS_LARGEST, .count = 1              },
+        {.kind = LOB_LABELS_FILL_HOLES                         },
+        {.kind = LOB_LABELS_SMOOTH,                          .length = 1, .voxels = true               },
+    };
     const double *mm = p->truth.geometry.spacing_mm;
     const lob_labels_input in = {
         .labels = p->truth.data,
@@ -234,10 +212,8 @@ static lob_status clean(uint64_t *hash, const lob_doctor_patient *p, lob_error *
 static lob_status open_by_balls(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
     static uint8_t labels[VOXELS];
-    const double *mm = p->truth.geometry.spacing_mm;
-    const lob_morphology_input in = {
-        p->truth.data, p->truth.type, p->truth.dims, {mm[0], mm[1], mm[2]}
-    };
+    lob_morphology_input in = {p->truth.data, p->truth.type, p->truth.dims};
+    memcpy(in.spacing, p->truth.geometry.spacing_mm, sizeof in.spacing);
     LOB_TRY(p->backend->morphology(labels, &in, LOB_MORPHOLOGY_OPEN, 13, p->context, error));
     mix(hash, labels, sizeof labels);
     return LOB_OK;
@@ -263,6 +239,7 @@ static lob_status measure(uint64_t *hash, const lob_doctor_patient *p, lob_error
 static lob_status strokes(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
 {
     static uint8_t labels[VOXELS];
+    static float shares[(LOB_ABDOMEN_LABELS - 1) * VOXELS];
     const lob_volume *const views[] = {&p->image};
     const lob_appearance_input look = {
         .views = views,
@@ -285,17 +262,11 @@ static lob_status strokes(uint64_t *hash, const lob_doctor_patient *p, lob_error
     const lob_refine_options o = lob_refine_defaults(p->image.dims, p->image.geometry.spacing_mm);
     lob_appearance_stats seen;
     lob_refine_stats stats;
-    const size_t bytes = (size_t)(LOB_ABDOMEN_LABELS - 1) * VOXELS * sizeof(float);
-    float *const shares = malloc(bytes);
-    if (!shares) return lob_fail(error, LOB_ENOMEM, "out of memory");
-    lob_status st = p->backend->appearance(shares, &seen, &look, &how, p->context, error);
-    if (st == LOB_OK) st = p->backend->refine(labels, &stats, &in, &o, p->context, error);
-    if (st == LOB_OK) {
-        mix(hash, shares, bytes);
-        mix(hash, labels, sizeof labels);
-    }
-    free(shares);
-    return st;
+    LOB_TRY(p->backend->appearance(shares, &seen, &look, &how, p->context, error));
+    LOB_TRY(p->backend->refine(labels, &stats, &in, &o, p->context, error));
+    mix(hash, shares, sizeof shares);
+    mix(hash, labels, sizeof labels);
+    return LOB_OK;
 }
 
 const lob_doctor_case lob_doctor_cases[] = {

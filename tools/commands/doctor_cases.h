@@ -3,7 +3,9 @@
 #define LOB_DOCTOR_CASES_H
 
 #include "kernels/backends.h"
-#include "volumes/volume.h"
+#include "kernels/phantom/phantom.h"
+
+enum { LOB_DOCTOR_NX = 37, LOB_DOCTOR_NY = 29, LOB_DOCTOR_NZ = 17 };
 
 /* The small abdomen that all cases work on. */
 typedef struct {
@@ -25,11 +27,6 @@ typedef struct {
 
 /* All cases; the last one's name is NULL. */
 extern const lob_doctor_case lob_doctor_cases[];
-
-/* Make the phantom. Returns what lob_phantom does; free it with lob_doctor_patient_free. */
-lob_status lob_doctor_patient_make(lob_doctor_patient *p, const lob_context *context,
-                                   lob_error *error);
-void lob_doctor_patient_free(lob_doctor_patient *p);
 
 /* Run a case, whose way the patient gets; *found is its hash, 0 where it failed. */
 lob_status lob_doctor_try(uint64_t *found, const lob_doctor_case *one, lob_doctor_patient *p,
