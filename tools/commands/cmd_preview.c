@@ -6,6 +6,7 @@
 #include "tools/picture/preview_picture.h"
 #include "tools/picture/surface.h"
 #include "tools/picture/viewer_page.h"
+#include "tools/text/json_text.h"
 #include "volumes/label_check.h"
 
 #include <inttypes.h>
@@ -98,11 +99,10 @@ static lob_status draw(lob_session *s, lob_canvas *canvas, const settings *set, 
 static void report(lob_session *s, const content *c, const layout *l)
 {
     const int pixels[2] = {l->width, l->height};
-    const double at[3] = {(double)c->at[0], (double)c->at[1], (double)c->at[2]};
     cJSON_AddItemToObject(s->results, "pixels", cJSON_CreateIntArray(pixels, 2));
     cJSON_AddNumberToObject(s->results, "pixels_per_mm", l->pixels_per_mm);
     cJSON_AddItemToObject(s->results, "window", cJSON_CreateDoubleArray(c->overlay.window, 2));
-    cJSON_AddItemToObject(s->results, "planes_meet_at", cJSON_CreateDoubleArray(at, 3));
+    lob_json_integers(s->results, "planes_meet_at", c->at);
     cJSON *const views = cJSON_AddArrayToObject(s->results, "views");
     for (int i = 0; i < l->count && views; i++) {
         const lob_slice *const v = &l->tiles[i].view;
@@ -138,11 +138,10 @@ static lob_status make_page(lob_session *s, const char *path, void *user)
 
 static void report_page(lob_session *s, const lob_viewer_page *p)
 {
-    const double voxels[3] = {(double)p->dims.nx, (double)p->dims.ny, (double)p->dims.nz};
-    const double blocks[3] = {(double)p->factor[0], (double)p->factor[1], (double)p->factor[2]};
+    const int64_t voxels[3] = {p->dims.nx, p->dims.ny, p->dims.nz};
     cJSON *const page = cJSON_AddObjectToObject(s->results, "page");
-    cJSON_AddItemToObject(page, "voxels", cJSON_CreateDoubleArray(voxels, 3));
-    cJSON_AddItemToObject(page, "block", cJSON_CreateDoubleArray(blocks, 3));
+    lob_json_integers(page, "voxels", voxels);
+    lob_json_integers(page, "block", p->factor);
     if (p->factor[0] * p->factor[1] * p->factor[2] > 1)
         lob_session_note(s,
                          "the page is coarser than the scan: one voxel of it is %lld x %lld x %lld "

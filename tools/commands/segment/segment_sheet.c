@@ -48,7 +48,7 @@ typedef struct {
 /* What the rows show: two colours are enough where voxels are 0 and 1. */
 typedef struct {
     lob_colour *colour; /* by dense label */
-    bool *shown[ROWS];
+    bool *shown;        /* likewise, of a row after the other */
     double window[2];
 } look;
 
@@ -66,7 +66,7 @@ static void release(drawing *sheet)
     LOB_VOLUMES_FREE(&sheet->box.labels, &sheet->box.uncertain);
     lob_label_set_free(&sheet->box.set);
     free(sheet->look.colour);
-    for (int r = 0; r < ROWS; r++) free(sheet->look.shown[r]);
+    free(sheet->look.shown);
     free(sheet->canvas.rgb);
 }
 
@@ -74,19 +74,15 @@ static lob_status make_look(look *l, const box *b)
 {
     const size_t n = (size_t)b->set.count + 1;
     l->colour = calloc(n, sizeof *l->colour);
-    bool memory = l->colour != NULL;
-    for (int r = 0; r < ROWS; r++) {
-        l->shown[r] = calloc(n, sizeof **l->shown);
-        memory = memory && l->shown[r];
-    }
-    if (!memory) return LOB_ENOMEM;
-    for (int32_t i = 1; i <= b->set.count; i++) {
-        l->shown[0][i] = true;
-        l->shown[1][i] = i != b->background;
-        l->shown[2][i] = i == 1;
+    l->shown = calloc(ROWS * n, sizeof *l->shown);
+    if (!l->colour || !l->shown) return LOB_ENOMEM;
+    for (size_t i = 1; i < n; i++) {
+        l->shown[i] = true;
+        l->shown[n + i] = (int32_t)i != b->background;
+        l->shown[2 * n + i] = i == 1;
     }
     LOB_TRY(lob_colours_choose(l->colour, &b->labels, &b->set, &b->seeds->names));
-    lob_overlay result = {.image = b->image, .labels = &b->labels, .shown = l->shown[1]};
+    lob_overlay result = {.image = b->image, .labels = &b->labels, .shown = l->shown + n};
     LOB_TRY(lob_overlay_window(&result, 2, 98));
     memcpy(l->window, result.window, sizeof l->window);
     return LOB_OK;
@@ -114,11 +110,13 @@ lob_anatomical_plane lob_segment_plane(const lob_geometry *geometry, int axis)
 }
 
 /* A slice, three times; (x, y) is its upper left corner. */
-static lob_status draw_slice(lob_canvas *canvas, const drawing *sheet,
-                             const lob_volume *const rows[ROWS], const lob_slice *view,
+static lob_status draw_slice(lob_canvas *canvas, const drawing *sheet, const lob_slice *view,
                              const layout *place, int number, int64_t first)
 {
+    const box *const b = &sheet->box;
+    const lob_volume *const rows[ROWS] = {b->seeds, &b->labels, &b->uncertain};
     static const char *const names[ROWS] = {"strokes", "result", "uncertain"};
+    static const double covers[ROWS] = {1.0, 0.35, 0.6};
     static const lob_colour amber[2] = {
         {0,   0,   0 },
         {255, 176, 32}
@@ -128,15 +126,13 @@ static lob_status draw_slice(lob_canvas *canvas, const drawing *sheet,
     const int x = GAP + column * (place->tile[0] + GAP);
     for (int r = 0; r < ROWS; r++) {
         const lob_overlay overlay = {
-            .image = sheet->box.image,
+            .image = b->image,
             .window = {l->window[0], l->window[1]},
             .labels = rows[r],
             .colour = r == 2 ? amber : l->colour,
-            .shown = l->shown[r],
+            .shown = l->shown + r * (b->set.count + 1),
             .contour = r == 0 ? 0 : -1,
-            .alpha = r == 0   ? 1.0
-                     : r == 1 ? 0.35
-                              : 0.6
+            .alpha = covers[r]
         };
         const int y =
             GAP + line * (ROWS * (place->tile[1] + GAP) + 2 * GAP) + r * (place->tile[1] + GAP);
@@ -214,10 +210,8 @@ static lob_status choose_slices(lob_session *s, drawing *sheet, const lob_segmen
     lob_strokes strokes;
     LOB_TRY(lob_strokes_count(&strokes, b->seeds->data, b->seeds->type, b->seeds->dims,
                               b->set.count, s->context.threads, &s->error));
-    while (n < found->slice_count && n < SLICES) {
+    for (; n < found->slice_count && n < SLICES; n++)
         sheet->slices[n] = (shown_slice){found->slices[n].slice, false};
-        n++;
-    }
     n += take_drawn(&sheet->slices[n], SLICES - n, &strokes, axis, plan->box.first[axis]);
     qsort(sheet->slices, (size_t)n, sizeof *sheet->slices, lob_by_int64);
     lob_strokes_free(&strokes);
@@ -230,9 +224,8 @@ static lob_status choose_slices(lob_session *s, drawing *sheet, const lob_segmen
 /* A copy of a volume's box. */
 static lob_status cut(lob_volume *out, const lob_volume *volume, const lob_box *at)
 {
-    const int64_t bytes = lob_voxels(volume) * (int64_t)lob_type_of(volume->type)->bytes;
     LOB_TRY(lob_volume_like(out, volume, volume->type, 1));
-    memcpy(out->data, volume->data, (size_t)bytes);
+    memcpy(out->data, volume->data, (size_t)lob_voxel_bytes(volume));
     return lob_volume_crop(out, at);
 }
 
@@ -258,7 +251,6 @@ static lob_status draw(drawing *sheet, int axis, int64_t first)
 {
     const box *const b = &sheet->box;
     const look *const l = &sheet->look;
-    const lob_volume *const rows[ROWS] = {b->seeds, &b->labels, &b->uncertain};
     lob_canvas *const canvas = &sheet->canvas;
     lob_slice view = lob_slice_of(b->image, lob_segment_plane(&b->image->geometry, axis), 0, false);
     const layout place = lay_out(&view, sheet->count);
@@ -268,7 +260,7 @@ static lob_status draw(drawing *sheet, int axis, int64_t first)
     LOB_TRY(lob_canvas_make(canvas, place.width, tall, paper));
     for (int i = 0; i < sheet->count; i++) {
         view.slice = sheet->slices[i].slice - first;
-        LOB_TRY(draw_slice(canvas, sheet, rows, &view, &place, i, first));
+        LOB_TRY(draw_slice(canvas, sheet, &view, &place, i, first));
     }
     return draw_names(&y, canvas, b, l, place.width);
 }
