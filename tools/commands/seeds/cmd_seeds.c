@@ -1,5 +1,4 @@
 /* lobule seeds: seeds from points, labels and other seeds, with background at a distance. */
-#include "kernels/appearance/strokes.h"
 #include "kernels/morphology/morphology.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/seeds/seeds_work.h"
@@ -63,8 +62,8 @@ static lob_status note_lost(lob_session *s, work *w, const char *path)
     return LOB_OK;
 }
 
-/* Put the labels of a file on the image's grid, eroded where that is asked for. Labels keep the names
- * that the first file gives them. */
+/* Put the labels of a file on the image's grid, eroded where that is asked for. Labels keep the
+ * names that the first file gives them. */
 static lob_status put_labels(lob_session *s, work *w, const char *path, lob_size erode)
 {
     lob_volume *const v = &w->from;
@@ -108,112 +107,6 @@ static lob_status settle(lob_session *s, work *w, int32_t *largest)
                          w->set.erode.value > 0.0 ? "; a smaller --erode leaves more" : "");
 }
 
-/* Seeds with dense labels as w->from, of at most 255 labels, and room for what is kept of them. */
-static lob_status begin_leaving(lob_session *s, work *w, uint8_t **kept)
-{
-    const int64_t n = lob_voxels(&w->seeds);
-    LOB_TRY(lob_grid_make(s, &w->from, &w->seeds, LOB_I32, 1, w->set.image));
-    memcpy(w->from.data, w->seeds.data, (size_t)n * sizeof(int32_t));
-    LOB_TRY(lob_grid_dense(s, &w->from, &w->labels, w->set.image));
-    if (w->labels.count > 255)
-        return lob_fail_file(&s->error, LOB_EDATA, w->set.image,
-                             "seeds of %d labels; at most 255 can be looked at", w->labels.count);
-    LOB_TRY(lob_session_take(s, n, w->set.image));
-    *kept = malloc((size_t)n);
-    return *kept ? LOB_OK : lob_session_no_memory(s, w->set.image);
-}
-
-/* Leave out the seeds that are not kept, where st is LOB_OK. */
-static lob_status end_leaving(lob_session *s, work *w, uint8_t *kept, lob_status st)
-{
-    for (int64_t i = 0; st == LOB_OK && i < lob_voxels(&w->seeds); i++) {
-        int32_t *const seed = (int32_t *)w->seeds.data + i;
-        w->left_out += *seed != 0 && kept[i] == 0;
-        if (kept[i] == 0) *seed = 0;
-    }
-    if (kept) lob_session_give(s, lob_voxels(&w->seeds));
-    free(kept);
-    if (st != LOB_OK) return st;
-    lob_label_set_free(&w->labels);
-    lob_grid_drop(s, &w->from);
-    return LOB_OK;
-}
-
-/* The dense number of --background among the seeds. */
-static lob_status find_background(lob_session *s, const work *w, int32_t *background)
-{
-    *background = lob_label_set_find(&w->labels, w->set.background);
-    if (*background > 0) return LOB_OK;
-    return lob_fail_file(&s->error, LOB_EDATA, w->set.image,
-                         "no seed has the label %d of --background", w->set.background);
-}
-
-/* Make background of what is left of slices that are painted out by --complete. */
-static lob_status complete(lob_session *s, work *w)
-{
-    lob_volume *const before = &w->near;
-    lob_label_set set = {0};
-    uint8_t *kept = NULL;
-    int32_t background;
-    int64_t count = 0;
-    if (!w->set.complete) return LOB_OK;
-    LOB_TRY(lob_grid_read(s, before, w->set.complete, &w->seeds, w->set.image));
-    LOB_TRY(lob_grid_dense(s, before, &set, w->set.complete));
-    const int32_t rest = lob_label_set_find(&set, w->set.background);
-    lob_label_set_free(&set);
-    lob_status st = begin_leaving(s, w, &kept);
-    if (st == LOB_OK) st = find_background(s, w, &background);
-    if (st == LOB_OK) {
-        memcpy(kept, w->from.data, (size_t)lob_voxels(&w->seeds));
-        count = lob_strokes_complete(kept, background, before->data, before->type, rest,
-                                     before->dims, w->set.complete_axis);
-    }
-    for (int64_t i = 0; st == LOB_OK && i < lob_voxels(&w->seeds); i++) {
-        int32_t *const seed = (int32_t *)w->seeds.data + i;
-        if (*seed == 0 && kept[i] > 0) *seed = w->set.background;
-    }
-    cJSON_AddNumberToObject(s->results, "completed", (double)count);
-    lob_grid_drop(s, before);
-    return end_leaving(s, w, kept, st);
-}
-
-/* Leave out corrections that look like another label by the image. */
-static lob_status look_at_image(lob_session *s, work *w)
-{
-    uint8_t *kept = NULL;
-    if (w->set.corrections < 0) return LOB_OK;
-    LOB_TRY(lob_session_read(s, &w->values, w->set.image, -1));
-    lob_status st = begin_leaving(s, w, &kept);
-    if (st == LOB_OK)
-        st = lob_strokes_leave_corrections(kept, w->from.data, &w->values, w->labels.count,
-                                           w->set.corrections, &s->context, &s->error);
-    st = end_leaving(s, w, kept, st);
-    lob_grid_drop(s, &w->values);
-    return st;
-}
-
-/* Leave out seeds that look like another label by --shares. */
-static lob_status look_at_shares(lob_session *s, work *w)
-{
-    const char *const path = w->set.shares;
-    uint8_t *kept = NULL;
-    if (!path) return LOB_OK;
-    LOB_TRY(lob_session_read(s, &w->shares, path, -1));
-    LOB_TRY(lob_grid_match(s, &w->shares, path, &w->image, w->set.image));
-    lob_status st = begin_leaving(s, w, &kept);
-    int32_t background = 0;
-    if (st == LOB_OK) st = find_background(s, w, &background);
-    if (st == LOB_OK && (w->shares.type != LOB_U8 || w->shares.channels != w->labels.count - 1))
-        st = lob_fail_file(&s->error, LOB_EDATA, path,
-                           "shares are uint8 with a channel for each of %d labels but the "
-                           "background",
-                           w->labels.count);
-    if (st == LOB_OK)
-        st = lob_strokes_agree(kept, w->from.data, w->shares.data, w->from.dims, w->labels.count,
-                               background, &s->context, &s->error);
-    return end_leaving(s, w, kept, st);
-}
-
 /* Every voxel farther than --shell from all seeds becomes a seed of a label of its own. */
 static lob_status add_shell(lob_session *s, work *w, int32_t *largest)
 {
@@ -255,11 +148,7 @@ static lob_status make_seeds(lob_session *s, work *w)
     for (int k = 0; k < set->seeds.count; k++)
         LOB_TRY(put_labels(s, w, set->seeds.word[k], (lob_size){0}));
     LOB_TRY(settle(s, w, &largest));
-    LOB_TRY(complete(s, w));
-    LOB_TRY(look_at_image(s, w));
-    LOB_TRY(look_at_shares(s, w));
-    if (set->shares || set->corrections >= 0)
-        cJSON_AddNumberToObject(s->results, "left_out", (double)w->left_out);
+    LOB_TRY(lob_seeds_look(s, w));
     LOB_TRY(add_shell(s, w, &largest));
     if (lob_labels_pack(&w->seeds, largest) != LOB_OK) return lob_session_no_memory(s, set->out);
     return LOB_OK;
@@ -285,6 +174,7 @@ static void release(void *user)
     lob_label_set_free(&w->labels);
     lob_points_free(&w->read);
     free(w->left);
+    free(w->kept);
 }
 
 static void options(lob_rows *to, void *user)

@@ -20,9 +20,11 @@ typedef struct {
     lob_volume image, from, near, shares, values;
     lob_label_set labels; /* of from, a file with labels */
     bool *left;           /* of these, which eroding leaves */
+    uint8_t *kept;        /* of the seeds' voxels, what looking at them keeps; NULL: not now */
     lob_points read;
     lob_volume seeds; /* LOB_I32; -L: label L for now, but sources disagree */
     int64_t points, outside, left_out;
+    int32_t rest; /* dense number of --background in the labels of --complete, which near has */
 } lob_seeds_work;
 
 /* Give a voxel a seed, by the rule for conflicts. */
@@ -33,5 +35,9 @@ lob_status lob_seeds_put_points(lob_session *s, lob_seeds_work *w, const char *p
 
 /* Points beside the image are told of; if there are no others, that is LOB_EDATA. */
 lob_status lob_seeds_check_points(lob_session *s, const lob_seeds_work *w);
+
+/* Look at the seeds for --complete, --corrections and --shares: what joins, and what is left out.
+ */
+lob_status lob_seeds_look(lob_session *s, lob_seeds_work *w);
 
 #endif

@@ -1,0 +1,116 @@
+/* Seeds looked at by what is around them: slices painted out, the image, shares. */
+#include "kernels/appearance/strokes.h"
+#include "tools/commands/seeds/seeds_work.h"
+#include "volumes/labels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Which seeds, whose dense labels w->from has, are kept, and by which label: fills in w->kept. */
+typedef lob_status look(lob_session *s, lob_seeds_work *w);
+
+/* Leave out the seeds that are not kept. */
+static lob_status leave_out(lob_session *s, lob_seeds_work *w, look *find_kept)
+{
+    const int64_t n = lob_voxels(&w->seeds);
+    int32_t *const seeds = w->seeds.data;
+    LOB_TRY(lob_grid_make(s, &w->from, &w->seeds, LOB_I32, 1, w->set.image));
+    memcpy(w->from.data, seeds, (size_t)n * sizeof *seeds);
+    LOB_TRY(lob_grid_dense(s, &w->from, &w->labels, w->set.image));
+    if (w->labels.count > 255)
+        return lob_fail_file(&s->error, LOB_EDATA, w->set.image,
+                             "seeds of %d labels; at most 255 can be looked at", w->labels.count);
+    LOB_TRY(lob_session_take(s, n, w->set.image));
+    w->kept = malloc((size_t)n);
+    if (!w->kept) return lob_session_no_memory(s, w->set.image);
+    LOB_TRY(find_kept(s, w));
+    for (int64_t i = 0; i < n; i++) {
+        w->left_out += seeds[i] != 0 && w->kept[i] == 0;
+        if (w->kept[i] == 0) seeds[i] = 0;
+    }
+    lob_session_give(s, n);
+    free(w->kept);
+    w->kept = NULL;
+    lob_label_set_free(&w->labels);
+    lob_grid_drop(s, &w->from);
+    return LOB_OK;
+}
+
+/* The dense number of --background among the seeds. */
+static lob_status find_background(lob_session *s, const lob_seeds_work *w, int32_t *background)
+{
+    *background = lob_label_set_find(&w->labels, w->set.background);
+    if (*background > 0) return LOB_OK;
+    return lob_fail_file(&s->error, LOB_EDATA, w->set.image,
+                         "no seed has the label %d of --background", w->set.background);
+}
+
+/* Make background of what is left of slices that are painted out, by what w->near has there. */
+static lob_status complete(lob_session *s, lob_seeds_work *w)
+{
+    const lob_volume *const before = &w->near;
+    int32_t *const seeds = w->seeds.data;
+    int32_t background;
+    LOB_TRY(find_background(s, w, &background));
+    memcpy(w->kept, w->from.data, (size_t)lob_voxels(&w->seeds));
+    const int64_t count = lob_strokes_complete(w->kept, background, before->data, before->type,
+                                               w->rest, before->dims, w->set.complete_axis);
+    for (int64_t i = 0; i < lob_voxels(&w->seeds); i++)
+        if (seeds[i] == 0 && w->kept[i] > 0) seeds[i] = w->set.background;
+    cJSON_AddNumberToObject(s->results, "completed", (double)count);
+    lob_grid_drop(s, &w->near);
+    return LOB_OK;
+}
+
+static lob_status read_earlier(lob_session *s, lob_seeds_work *w)
+{
+    lob_label_set set = {0};
+    LOB_TRY(lob_grid_read(s, &w->near, w->set.complete, &w->seeds, w->set.image));
+    LOB_TRY(lob_grid_dense(s, &w->near, &set, w->set.complete));
+    w->rest = lob_label_set_find(&set, w->set.background);
+    lob_label_set_free(&set);
+    return LOB_OK;
+}
+
+/* Corrections that look like another label by the image. */
+static lob_status look_at_image(lob_session *s, lob_seeds_work *w)
+{
+    return lob_strokes_leave_corrections(w->kept, w->from.data, &w->values, w->labels.count,
+                                         w->set.corrections, &s->context, &s->error);
+}
+
+/* Seeds that look like another label by --shares. */
+static lob_status look_at_shares(lob_session *s, lob_seeds_work *w)
+{
+    int32_t background;
+    LOB_TRY(find_background(s, w, &background));
+    if (w->shares.type != LOB_U8 || w->shares.channels != w->labels.count - 1)
+        return lob_fail_file(&s->error, LOB_EDATA, w->set.shares,
+                             "shares are uint8 with a channel for each of %d labels but the "
+                             "background",
+                             w->labels.count);
+    return lob_strokes_agree(w->kept, w->from.data, w->shares.data, w->from.dims, w->labels.count,
+                             background, &s->context, &s->error);
+}
+
+lob_status lob_seeds_look(lob_session *s, lob_seeds_work *w)
+{
+    const lob_seeds_settings *const set = &w->set;
+    if (set->complete) {
+        LOB_TRY(read_earlier(s, w));
+        LOB_TRY(leave_out(s, w, complete));
+    }
+    if (set->corrections >= 0) {
+        LOB_TRY(lob_session_read(s, &w->values, set->image, -1));
+        LOB_TRY(leave_out(s, w, look_at_image));
+        lob_grid_drop(s, &w->values);
+    }
+    if (set->shares) {
+        LOB_TRY(lob_session_read(s, &w->shares, set->shares, -1));
+        LOB_TRY(lob_grid_match(s, &w->shares, set->shares, &w->image, set->image));
+        LOB_TRY(leave_out(s, w, look_at_shares));
+    }
+    if (set->shares || set->corrections >= 0)
+        cJSON_AddNumberToObject(s->results, "left_out", (double)w->left_out);
+    return LOB_OK;
+}
