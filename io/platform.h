@@ -92,6 +92,15 @@ int lob_rename_over(const char *from, const char *to);
 int lob_rename_to_new(const char *from, const char *to); /* EEXIST: the name is taken */
 int lob_exchange_names(const char *a, const char *b);    /* fails where the system cannot */
 
+/* Let a new name stand for a file: a link, or where users may make none a copy. 0, or -1. */
+int lob_stand_for(const char *file, const char *name);
+
+/* The folder for temporary ones. */
+const char *lob_temporary_root(void);
+/* A folder that only its owner may enter, from "/tmp/name-XXXXXX" on, where X becomes what is free.
+ * 0, or -1. */
+int lob_make_own_folder(char *pattern);
+
 /* ---- descriptors; -1 where none is to be had ---- */
 
 /* For reading. It never waits, as opening a pipe would, and never follows the last link if asked.
@@ -112,6 +121,8 @@ int lob_open_to_lock(const char *path);
 /* A lock held by who works in a folder, until it is closed; EWOULDBLOCK: another has held it for
  * wait_ms milliseconds. */
 int lob_lock_folder(const char *path, int wait_ms);
+/* The same without waiting, of a folder that this user has made; -1: another's, or a link. */
+int lob_lock_own_folder(const char *path);
 
 /* Lock a file until it is closed; EWOULDBLOCK: another process has. 0, or -1. */
 int lob_fd_lock(int fd);

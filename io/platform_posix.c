@@ -198,6 +198,22 @@ int lob_remove_folder(const char *path)
     return rmdir(path);
 }
 
+int lob_stand_for(const char *file, const char *name)
+{
+    return symlink(file, name);
+}
+
+const char *lob_temporary_root(void)
+{
+    const char *const own = getenv("TMPDIR");
+    return own && own[0] == '/' ? own : "/tmp";
+}
+
+int lob_make_own_folder(char *pattern)
+{
+    return mkdtemp(pattern) ? 0 : -1;
+}
+
 int lob_remove_file(const char *path)
 {
     return unlink(path);
@@ -304,6 +320,16 @@ int lob_lock_folder(const char *path, int wait_ms)
         return -1;
     }
     return fd;
+}
+
+int lob_lock_own_folder(const char *path)
+{
+    struct stat about;
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return fd;
+    if (fstat(fd, &about) == 0 && about.st_uid == geteuid() && lob_fd_lock(fd) == 0) return fd;
+    close(fd);
+    return -1;
 }
 
 int64_t lob_fd_read(int fd, void *bytes, size_t n)

@@ -330,6 +330,45 @@ int lob_remove_folder(const char *path)
     return failed;
 }
 
+/* Of names on one disk; only some users may make links of any other kind. */
+int lob_stand_for(const char *file, const char *name)
+{
+    wchar_t *const old = wide(file), *const new = old ? wide(name) : NULL;
+    const bool done = new && (CreateHardLinkW(new, old, NULL) || CopyFileW(old, new, TRUE));
+    if (new && !done) fail();
+    free(old);
+    free(new);
+    return done ? 0 : -1;
+}
+
+const char *lob_temporary_root(void)
+{
+    static _Thread_local char root[4 * MAX_PATH];
+    wchar_t folder[MAX_PATH + 1];
+    if (!GetTempPathW(MAX_PATH + 1, folder) ||
+        !WideCharToMultiByte(CP_UTF8, 0, folder, -1, root, sizeof root, NULL, NULL))
+        return ".";
+    lob_path_take(root);
+    const size_t n = strlen(root);
+    if (n > 3 && root[n - 1] == '/') root[n - 1] = '\0';
+    return root;
+}
+
+/* What lies in the folder for temporary files is its user's own. */
+int lob_make_own_folder(char *pattern)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    char *const end = pattern + strlen(pattern) - 6;
+    for (int tries = 0; tries < 100; tries++) {
+        unsigned char chance[6];
+        lob_random(chance, sizeof chance);
+        for (int i = 0; i < 6; i++) end[i] = letters[chance[i] % (sizeof letters - 1)];
+        if (lob_make_folder(pattern) == 0) return 0;
+        if (errno != EEXIST) return -1;
+    }
+    return -1;
+}
+
 int lob_remove_file(const char *path)
 {
     wchar_t *const name = wide(path);
@@ -466,6 +505,11 @@ int lob_lock_folder(const char *path, int wait_ms)
         return -1;
     }
     return fd;
+}
+
+int lob_lock_own_folder(const char *path)
+{
+    return lob_lock_folder(path, 0);
 }
 
 int64_t lob_fd_read(int fd, void *bytes, size_t n)

@@ -13,8 +13,8 @@ typedef struct {
 } lob_scratch;
 
 /*
- * Make a folder in TMPDIR, or /tmp. Folders that a killed process left there are removed first: of
- * those nobody holds the lock. Returns LOB_OK, LOB_ECREATE or LOB_ENOMEM.
+ * Make a folder among the temporary ones. Folders that a killed process left there are removed
+ * first: of those nobody holds the lock. Returns LOB_OK, LOB_ECREATE or LOB_ENOMEM.
  */
 lob_status lob_scratch_begin(lob_scratch *scratch, lob_error *error);
 

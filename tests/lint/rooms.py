@@ -75,7 +75,7 @@ SYSTEM = (
 SYSTEM_PLACES = [
     (r"io/platform_(posix|windows)\.c|io/platform_macos\.h|io/sha256_(macos|windows)\.h|tools/platform/process_(posix|windows)\.c", r".*", "the platform layer"),
     (r"io/hdf5/sandbox_\w+\.c", r".*", "a program with limits, seen from outside and inside"),
-    (r"io/dicom/(outside_program|scratch)\.c", r".*", "programs with limits, and folders of one user"),
+    (r"io/dicom/outside_program_\w+\.c", r".*", "programs with limits"),
     (r"tools/session/session\.c", r"signal\.h", "sig_atomic_t, which is C's"),
     (r"volumes/voxel_memory\.c", r"sys/mman\.h", "volumes/ knows nobody, and its advice may go unheard"),
 ]

@@ -7,8 +7,13 @@ import os
 import re
 import shutil
 import subprocess
+import time
 import zipfile
 from pathlib import Path
+
+import numpy as np
+import pytest
+from dicom_maker import Series
 
 ROOT = Path(__file__).parents[2]
 LINUX, WINDOWS = os.environ["LOBULE_LINUX"], os.environ["LOBULE_BIN"]
@@ -47,6 +52,81 @@ def test_backslashes_part_folders(tmp_path):
         done = subprocess.run([WINDOWS, *words], cwd=tmp_path, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "out/soft.nii.gz").is_file()
+
+
+@pytest.fixture(name="series")
+def make_series(tmp_path):
+    """The name of a folder with a series of DICOM, of letters and marks that no program may take for more."""
+    Series(np.arange(12 * 20 * 24, dtype=np.uint16).reshape(12, 20, 24)).save(tmp_path / "-o ü %s & x")
+    return "./-o ü %s & x"
+
+
+@pytest.fixture(name="converts")
+def make_converts(tmp_path, series, monkeypatch):
+    """Run `convert` on the series with a program in the place of dcm2niix.exe that does what it is told."""
+    (tmp_path / "bin").mkdir()
+    subprocess.run([GCC, ROOT / "tests/windows/fake_dcm2niix.c", "-o", tmp_path / "bin/dcm2niix.exe"], check=True)
+    monkeypatch.setenv("WINEPATH", f"Z:{tmp_path}/bin")
+    monkeypatch.setenv("FAKE_MARK", f"Z:{tmp_path}/mark")
+
+    def start(what):
+        monkeypatch.setenv("FAKE", what)
+        return subprocess.Popen([WINDOWS, "convert", series, "out.nii"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+
+    return start
+
+
+def test_dicom_by_odd_names(tmp_path, series):
+    done = subprocess.run([WINDOWS, "convert", series, "out.nii"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out.nii").stat().st_size == 352 + 2 * 12 * 20 * 24
+
+
+def test_no_converter(tmp_path, series, monkeypatch):
+    monkeypatch.setenv("WINEPATH", "bin")  # no path from the root
+    done = subprocess.run([WINDOWS, "convert", series, "out.nii"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 65 and "dcm2niix is needed" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("what, text", [
+    ("fails", "fails on it with exit code 3: Error: cannot decode"),
+    ("leaves a child", "fails on it with exit code 3: Error: cannot decode"),
+    ("prints", "fails on it with exit code 3: Error: cannot decode"),
+    ("crashes", "breaks down over it"),
+])  # fmt: skip
+def test_a_converter_that(tmp_path, converts, what, text):
+    done = converts(what)
+    _, told = done.communicate(timeout=60)
+    assert done.returncode == 65 and text in told and told.count("\n") == 1
+    assert not (tmp_path / "out.nii").exists() and not where_it_ran(tmp_path / "mark").exists()
+
+
+def where_it_ran(mark):
+    """The temporary folder in which a converter ran that does not run any more, nor does what it has started."""
+    time.sleep(0.5)
+    lines = mark.read_text().splitlines()
+    time.sleep(0.5)
+    assert len(mark.read_text().splitlines()) == len(lines)
+    folder = Path(os.environ["WINEPREFIX"], "drive_c", *lines[0].split("\\")[1:]).parent
+    assert folder.parent.is_dir() and folder.name.startswith("lobule-dicom-")
+    return folder
+
+
+def test_a_converter_ends_with_its_caller(tmp_path, converts):
+    """The folder that a killed one leaves goes with the next, if it is old."""
+    running = converts("lives")
+    until = time.monotonic() + 30
+    while not (tmp_path / "mark").exists():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    running.kill()
+    running.wait()
+    left = where_it_ran(tmp_path / "mark")
+    converts("fails").communicate(timeout=60)
+    assert left.exists()
+    os.utime(left, (1, 1))
+    converts("fails").communicate(timeout=60)
+    assert not left.exists()
 
 
 def test_the_wheel(tmp_path):

@@ -23,9 +23,16 @@ server=$(first wineserver wineserver-stable /usr/lib/wine/wineserver)
 export LOBULE_EXE=$exe LOBULE_LINUX LOBULE_BIN=$prefix/lobule PYTHONPATH=$here
 export WINEDEBUG=-all WINEPREFIX=$prefix WINEDLLOVERRIDES='winemenubuilder.exe=d;mscoree=;mshtml='
 
+# What reads and writes DICOM there.
+grep -E '^(dcm2niix|dcmqi)\b' "$here/../requirements.txt" |
+    "$python" -m pip download -q --no-deps --only-binary=:all: --platform win_amd64 -d "$prefix/wheels" -r /dev/stdin
+for wheel in "$prefix"/wheels/*.whl; do "$python" -m zipfile -e "$wheel" "$prefix/dicom"; done
+
 # In the place of the program, also for tests that empty the environment.
 cat >"$LOBULE_BIN" <<WRAPPER
 #!/bin/sh
+export WINEPATH="\${WINEPATH-Z:$prefix/dicom/dcm2niix;Z:$prefix/dicom/dcmqi/bin}"
+unset TMPDIR # Wine leaves folders of its own there
 export PATH="\${PATH:-/usr/bin:/bin}" WINEDEBUG='$WINEDEBUG' WINEPREFIX='$prefix' WINEDLLOVERRIDES='$WINEDLLOVERRIDES'
 exec '$wine' '$exe' "\$@"
 WRAPPER

@@ -46,10 +46,7 @@ void lob_process_keep_memory(void);
 double lob_process_peak_bytes(void); /* the largest resident size so far */
 int lob_process_cores(void);         /* of this machine */
 
-/* A folder of its own, from "/tmp/name-XXXXXX" on, where X becomes what is free; 0, or -1. */
-int lob_process_folder(char *pattern);
-/* For temporary folders; for locks that all users see; for the user's own data (malloc'ed). */
-const char *lob_temporary_root(void);
+/* For locks that all users see; for the user's own data (malloc'ed). */
 const char *lob_lock_root(void);
 char *lob_user_data(void);
 

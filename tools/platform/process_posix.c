@@ -134,17 +134,6 @@ int lob_process_cores(void)
     return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-int lob_process_folder(char *pattern)
-{
-    return mkdtemp(pattern) ? 0 : -1;
-}
-
-const char *lob_temporary_root(void)
-{
-    const char *const own = getenv("TMPDIR");
-    return own && own[0] == '/' ? own : "/tmp";
-}
-
 const char *lob_lock_root(void)
 {
     static const char *const folders[] = {"/run/lock", "/tmp"};

@@ -132,33 +132,6 @@ int lob_process_cores(void)
 
 /* ---- folders ---- */
 
-int lob_process_folder(char *pattern)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    char *const end = pattern + strlen(pattern) - 6;
-    for (int tries = 0; tries < 100; tries++) {
-        unsigned char chance[6];
-        lob_random(chance, sizeof chance);
-        for (int i = 0; i < 6; i++) end[i] = letters[chance[i] % (sizeof letters - 1)];
-        if (lob_make_folder(pattern) == 0) return 0;
-        if (errno != EEXIST) return -1;
-    }
-    return -1;
-}
-
-const char *lob_temporary_root(void)
-{
-    static char root[4 * MAX_PATH];
-    wchar_t folder[MAX_PATH + 1];
-    if (!GetTempPathW(MAX_PATH + 1, folder) ||
-        !WideCharToMultiByte(CP_UTF8, 0, folder, -1, root, sizeof root, NULL, NULL))
-        return ".";
-    lob_path_take(root);
-    const size_t n = strlen(root);
-    if (n > 3 && root[n - 1] == '/') root[n - 1] = '\0';
-    return root;
-}
-
 const char *lob_lock_root(void)
 {
     return lob_temporary_root();

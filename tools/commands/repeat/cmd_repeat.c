@@ -67,7 +67,7 @@ static lob_status make_folder(lob_session *s, repetition *r)
         const char *const root = lob_temporary_root();
         if (asprintf(&r->folder, "%s/lobule-repeat-XXXXXX", root) < 0) r->folder = NULL;
         if (!r->folder) return lob_session_no_memory(s, r->name);
-        r->was_made = lob_process_folder(r->folder) == 0;
+        r->was_made = lob_make_own_folder(r->folder) == 0;
         return r->was_made ? LOB_OK
                            : lob_fail_file(&s->error, LOB_ECREATE, root,
                                            "no folder can be made in it (%s); set TMPDIR to one "

@@ -1,0 +1,194 @@
+/* Running another program, on Windows: in a job, which ends it with all that it has started. */
+#include "io/dicom/outside_program.h"
+#include "io/platform.h"
+#include "volumes/clock.h"
+
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+/* malloc'ed; NULL without memory. */
+static wchar_t *wide(const char *text)
+{
+    const int n = MultiByteToWideChar(CP_UTF8, 0, text, -1, NULL, 0);
+    wchar_t *const out = malloc((size_t)n * sizeof *out);
+    if (out) MultiByteToWideChar(CP_UTF8, 0, text, -1, out, n);
+    return out;
+}
+
+/* The folders of PATH in UTF-8, malloc'ed, NULL: there are none. */
+static char *folders_of_path(void)
+{
+    const wchar_t *const path = _wgetenv(L"PATH");
+    const int n = path ? WideCharToMultiByte(CP_UTF8, 0, path, -1, NULL, 0, NULL, NULL) : 0;
+    char *const out = n > 0 ? malloc((size_t)n) : NULL;
+    if (out) WideCharToMultiByte(CP_UTF8, 0, path, -1, out, n, NULL, NULL);
+    if (out) lob_path_take(out);
+    return out;
+}
+
+char *lob_program_find(const char *name)
+{
+    char *const folders = folders_of_path(), *file = NULL;
+    for (char *rest = folders, *folder; !file && (folder = strsep(&rest, ";"));) {
+        folder += folder[0] == '"';
+        folder[strcspn(folder, "\"")] = '\0';
+        /* What is no path from the root is the folder one happens to be in: what lies there may
+         * have come with the scans. */
+        if (!lob_is_from_root(folder) || asprintf(&file, "%s/%s.exe", folder, name) < 0)
+            file = NULL;
+        if (file && !lob_is_file(file)) {
+            free(file);
+            file = NULL;
+        }
+    }
+    free(folders);
+    return file;
+}
+
+/* The words as one line, each between quotation marks, which none of them holds; malloc'ed. */
+static wchar_t *command_line(const char *const *words)
+{
+    size_t room = 1;
+    for (int i = 0; words[i]; i++) room += strlen(words[i]) + sizeof "\"\" " - 1;
+    char *const text = calloc(room, 1);
+    for (int i = 0, at = 0; text && words[i]; i++)
+        at += snprintf(text + at, room - (size_t)at, "\"%s\" ", words[i]);
+    wchar_t *const line = text ? wide(text) : NULL;
+    free(text);
+    return line;
+}
+
+/* A program at work. */
+typedef struct {
+    HANDLE process, job, out; /* out: what it prints */
+} running;
+
+/* A job that ends with its last handle, which this process has. */
+static HANDLE make_job(const lob_program *program)
+{
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {
+        .BasicLimitInformation = {.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE |
+                                                JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION},
+        .ProcessMemoryLimit = (SIZE_T)program->memory,
+    };
+    if (program->memory > 0)
+        limits.BasicLimitInformation.LimitFlags |= JOB_OBJECT_LIMIT_PROCESS_MEMORY;
+    const HANDLE job = CreateJobObjectW(NULL, NULL);
+    if (job)
+        SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof limits);
+    return job;
+}
+
+/* CreateProcess with these two handles and no other; it does not run yet. */
+static bool create(PROCESS_INFORMATION *process, const lob_program *program, HANDLE in, HANDLE out)
+{
+    HANDLE given[2] = {in, out};
+    STARTUPINFOEXW start = {
+        .StartupInfo = {.cb = sizeof start,
+                        .dwFlags = STARTF_USESTDHANDLES,
+                        .hStdInput = in,
+                        .hStdOutput = out,
+                        .hStdError = out}
+    };
+    SIZE_T room = 0;
+    InitializeProcThreadAttributeList(NULL, 1, 0, &room);
+    start.lpAttributeList = malloc(room);
+    wchar_t *const line = command_line(program->words), *const file = wide(program->words[0]),
+                   *const folder = wide(program->folder);
+    bool created = false;
+    if (line && file && folder && start.lpAttributeList &&
+        InitializeProcThreadAttributeList(start.lpAttributeList, 1, 0, &room)) {
+        created =
+            UpdateProcThreadAttribute(start.lpAttributeList, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
+                                      given, sizeof given, NULL, NULL) &&
+            CreateProcessW(file, line, NULL, NULL, TRUE,
+                           CREATE_SUSPENDED | CREATE_NO_WINDOW | EXTENDED_STARTUPINFO_PRESENT, NULL,
+                           folder, &start.StartupInfo, process);
+        DeleteProcThreadAttributeList(start.lpAttributeList);
+    }
+    free(start.lpAttributeList);
+    free(line);
+    free(file);
+    free(folder);
+    return created;
+}
+
+static void end_job(running *r)
+{
+    if (r->job) TerminateJobObject(r->job, 1);
+    if (r->process) WaitForSingleObject(r->process, INFINITE);
+    HANDLE *const all[] = {&r->process, &r->job, &r->out};
+    for (int i = 0; i < 3; i++)
+        if (*all[i]) CloseHandle(*all[i]);
+}
+
+static bool start(running *r, const lob_program *program)
+{
+    SECURITY_ATTRIBUTES inherit = {sizeof inherit, NULL, TRUE};
+    PROCESS_INFORMATION process;
+    HANDLE ends[2];
+    *r = (running){.job = make_job(program)};
+    if (!r->job || !CreatePipe(&ends[0], &ends[1], &inherit, 0)) {
+        end_job(r);
+        return false;
+    }
+    r->out = ends[0];
+    const HANDLE nothing = CreateFileW(L"NUL", GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE,
+                                       &inherit, OPEN_EXISTING, 0, NULL);
+    bool started = nothing != INVALID_HANDLE_VALUE && create(&process, program, nothing, ends[1]);
+    if (nothing != INVALID_HANDLE_VALUE) CloseHandle(nothing);
+    CloseHandle(ends[1]);
+    if (started) {
+        r->process = process.hProcess;
+        started = AssignProcessToJobObject(r->job, r->process);
+        if (started)
+            ResumeThread(process.hThread);
+        else
+            TerminateProcess(r->process, 1);
+        CloseHandle(process.hThread);
+    }
+    if (!started) end_job(r);
+    return started;
+}
+
+/* Take what has been printed; false: nothing is there. */
+static bool listen_to(lob_program_end *end, const running *r)
+{
+    char bytes[LOB_PROGRAM_TEXT / 2];
+    DWORD there = 0, n = 0;
+    if (!PeekNamedPipe(r->out, NULL, 0, NULL, &there, NULL) || there == 0) return false;
+    if (!ReadFile(r->out, bytes, sizeof bytes, &n, NULL) || n == 0) return false;
+    lob_program_heard(end, bytes, n);
+    return true;
+}
+
+void lob_program_run(lob_program_end *end, const lob_program *program)
+{
+    enum { STEP_MS = 20, MOST_READS = 256 };
+    const double start_s = lob_clock_s();
+    running r;
+    *end = (lob_program_end){.fate = LOB_PROGRAM_DONE};
+    if (!start(&r, program)) {
+        end->fate = LOB_PROGRAM_NONE;
+        return;
+    }
+    while (end->fate == LOB_PROGRAM_DONE) {
+        const DWORD wait_ms = listen_to(end, &r) ? 0 : STEP_MS;
+        if (WaitForSingleObject(r.process, wait_ms) != WAIT_TIMEOUT) break;
+        if (program->stop && program->stop(program->user)) end->fate = LOB_PROGRAM_STOPPED;
+        if (lob_clock_s() - start_s > program->seconds) end->fate = LOB_PROGRAM_LATE;
+    }
+    /* What is left in the pipe, of which one that it has left behind may go on to make more. */
+    for (int i = 0; i < MOST_READS && listen_to(end, &r); i++) continue;
+    DWORD code = 0;
+    GetExitCodeProcess(r.process, &code);
+    end_job(&r);
+    end->exit_code = (int)code;
+    /* Codes of exceptions, as for memory that is not there, begin with two set bits. */
+    if (end->fate == LOB_PROGRAM_DONE && code >> 30 == 3) end->fate = LOB_PROGRAM_CRASHED;
+}
