@@ -68,7 +68,7 @@ lob_status lob_slabs_open(lob_session *s, lob_slabs *w)
         return lob_fail_file(&s->error, LOB_EDATA, w->path,
                              "has %d channels; choose one with --channel N, from 0 to %d",
                              w->volume.channels, w->volume.channels - 1);
-    if (!w->at_once) w->volume.channels = 1;
+    if (!w->at_once || w->channel >= 0) w->volume.channels = 1;
     if (w->mask) LOB_TRY(lob_slabs_open_beside(s, w, &w->mask_file, w->mask));
     if (w->labels_path) LOB_TRY(lob_slabs_open_beside(s, w, &w->labels_file, w->labels_path));
     w->labels = w->labels_file.volume;
@@ -83,15 +83,18 @@ static bool is_staged(const lob_slabs *w)
     return w->file.volume.channels > w->volume.channels;
 }
 
-/* Bytes of a plane at hand, and as it is read. */
-static int64_t plane_bytes(const lob_slabs *w)
+int64_t lob_slabs_voxel_bytes(const lob_slabs *w)
 {
-    const lob_dims dims = w->volume.dims;
     const int64_t image = w->volume.channels * bytes_of(&w->volume);
     const int64_t staged = is_staged(w) ? w->file.volume.channels * bytes_of(&w->volume) : 0;
     const int64_t mask = w->mask ? 1 + bytes_of(&w->mask_file.volume) : 0;
     const int64_t labels = w->labels_path ? bytes_of(&w->labels) : 0;
-    return lob_product(dims.nx, dims.ny, image + staged + mask + labels, 1);
+    return image + staged + mask + labels;
+}
+
+static int64_t plane_bytes(const lob_slabs *w)
+{
+    return lob_product(w->volume.dims.nx, w->volume.dims.ny, lob_slabs_voxel_bytes(w), 1);
 }
 
 /* The most planes that are read for a slab of so many. */
@@ -110,13 +113,12 @@ int64_t lob_slabs_voxels(const lob_slabs *w)
 static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t halo, int64_t align,
                              int64_t voxel_bytes, int64_t sent_bytes)
 {
-    const int64_t plane = w->volume.dims.nx * w->volume.dims.ny;
     const lob_rank_plan plan = {
         .dims = w->volume.dims,
         .halo = halo,
         .align = align,
         .file_bytes = w->file.volume.channels * bytes_of(&w->volume) + w->beside_bytes,
-        .held_bytes = plane_bytes(w) / plane + voxel_bytes,
+        .held_bytes = lob_slabs_voxel_bytes(w) + voxel_bytes,
         .written_bytes = sent_bytes,
         .seam_bytes = w->seam_bytes,
         .moved_bytes = w->moved_bytes,
@@ -142,6 +144,28 @@ static lob_status allocate(lob_session *s, lob_slabs *w)
         (w->labels_window || !w->labels_path))
         return LOB_OK;
     return lob_session_no_memory(s, w->path);
+}
+
+/* Remove an output that is not complete, and free what holds the planes at hand. */
+static void empty(lob_session *s, lob_slabs *w)
+{
+    lob_session_planes_abort(s, &w->output);
+    free(w->window);
+    free(w->staged);
+    free(w->mask_window);
+    free(w->labels_window);
+    lob_session_give(s, w->held);
+    w->window = w->mask_window = w->labels_window = NULL;
+    w->staged = NULL;
+    w->held = w->from = w->to = 0;
+}
+
+lob_status lob_slabs_hold(lob_session *s, lob_slabs *w, int64_t planes)
+{
+    empty(s, w);
+    w->planes = planes;
+    w->align = 1;
+    return planes > 0 ? allocate(s, w) : LOB_OK;
 }
 
 /* A rank's planes do not fit at once: who would do? */
@@ -240,10 +264,9 @@ static lob_status fill(lob_session *s, lob_slabs *w, int64_t from, int64_t to)
     return LOB_OK;
 }
 
-/* The slab that gives planes from z on. */
-static lob_status next(lob_session *s, lob_slabs *w, lob_slab *slab, int64_t z, int64_t end)
+lob_status lob_slabs_read(lob_session *s, lob_slabs *w, lob_slab *slab, int64_t z, int64_t n)
 {
-    const int64_t nz = w->volume.dims.nz, n = end - z < w->planes ? end - z : w->planes;
+    const int64_t nz = w->volume.dims.nz;
     const int64_t from = z > w->halo ? (z - w->halo) / w->align * w->align : 0;
     LOB_TRY(fill(s, w, from, nz - z - n > w->halo ? z + n + w->halo : nz));
     *slab = (lob_slab){.z = z, .planes = n, .from = from, .image = w->volume};
@@ -256,6 +279,13 @@ static lob_status next(lob_session *s, lob_slabs *w, lob_slab *slab, int64_t z, 
     return LOB_OK;
 }
 
+lob_status lob_slabs_check_mask(lob_session *s, lob_slabs *w)
+{
+    if (!w->mask) return LOB_OK;
+    LOB_TRY(lob_team_reduce(s->team, &w->inside, 1, LOB_TEAM_SUM, &s->error));
+    return w->inside > 0 ? LOB_OK : lob_grid_empty_mask(s, w->mask);
+}
+
 lob_status lob_slabs_each(lob_session *s, lob_slabs *w, lob_slab_work *work, void *user)
 {
     int64_t first, end;
@@ -264,13 +294,11 @@ lob_status lob_slabs_each(lob_session *s, lob_slabs *w, lob_slab_work *work, voi
     w->inside = 0;
     w->enough = false;
     for (int64_t z = first; z < end && !w->enough; z += w->planes) {
-        LOB_TRY(next(s, w, &slab, z, end));
+        LOB_TRY(lob_slabs_read(s, w, &slab, z, end - z < w->planes ? end - z : w->planes));
         LOB_TRY(work(s, &slab, user));
     }
     if (w->output.volume) LOB_TRY(lob_session_planes_settle(s, &w->output));
-    if (!w->mask) return LOB_OK;
-    LOB_TRY(lob_team_reduce(s->team, &w->inside, 1, LOB_TEAM_SUM, &s->error));
-    return w->inside > 0 ? LOB_OK : lob_grid_empty_mask(s, w->mask);
+    return lob_slabs_check_mask(s, w);
 }
 
 /* ---- writing ---- */
@@ -345,12 +373,7 @@ lob_status lob_slabs_report_sent(lob_session *s, int64_t before)
 
 void lob_slabs_close(lob_session *s, lob_slabs *w)
 {
-    lob_session_planes_abort(s, &w->output);
-    free(w->window);
-    free(w->staged);
-    free(w->mask_window);
-    free(w->labels_window);
-    lob_session_give(s, w->held);
+    empty(s, w);
     lob_session_close(s, &w->file);
     lob_session_close(s, &w->mask_file);
     lob_session_close(s, &w->labels_file);

@@ -89,6 +89,24 @@ typedef lob_status lob_slab_work(lob_session *s, const lob_slab *slab, void *use
 lob_status lob_slabs_each(lob_session *s, lob_slabs *w, lob_slab_work *work, void *user);
 
 /*
+ * For those who ask for slabs, and do not have them handed over: hold so many planes, without those
+ * around, in place of what was held, and read some. An output that is not complete is removed.
+ *
+ *   planes  in  0: hold none
+ *   z, n    in  the n planes from z on
+ *
+ * lob_slabs_hold returns LOB_OK or LOB_ENOMEM, lob_slabs_read what reading does.
+ */
+lob_status lob_slabs_hold(lob_session *s, lob_slabs *w, int64_t planes);
+lob_status lob_slabs_read(lob_session *s, lob_slabs *w, lob_slab *slab, int64_t z, int64_t n);
+
+/* LOB_EDATA where no voxel that was read by any rank lies in the mask. */
+lob_status lob_slabs_check_mask(lob_session *s, lob_slabs *w);
+
+/* Bytes that a voxel at hand takes, of image, mask and labels, as it is read too. */
+int64_t lob_slabs_voxel_bytes(const lob_slabs *w);
+
+/*
  * Begin an output of one channel on the image's grid, which work then puts slab by slab.
  *
  *   made  in  as lob_session_planes_begin takes it; copied
