@@ -120,6 +120,21 @@ def test_the_same_bytes_as_the_command(case, tmp_path, line, call):
     assert np.allclose(found.affine, wanted.affine, atol=1e-4)
 
 
+def test_walls_are_the_command_s(tmp_path):
+    """A ring around a disc, twice as wide as its strokes say on one side."""
+    z, y, x = np.indices((6, 64, 64))
+    r = np.hypot(y - 32, x - 32)
+    labels = np.select([r < 10, r < np.where(x > 32, 26, 15)], [1, 2], 3).astype(np.uint8)
+    seeds = np.select([r < 4, (r > 12) & (r < 13), r > 29], [1, 2, 3], 0).astype(np.uint8) * (z % 2 == 0)
+    arrays = {"labels": labels, "image": (labels * np.int16(100)), "seeds": seeds.astype(np.uint8)}
+    for name, array in arrays.items():
+        nibabel.save(nibabel.Nifti1Image(array.T, np.eye(4)), tmp_path / f"{name}.nii")
+    good("refine", "labels.nii", "image.nii", "seeds.nii", "--walls", "-o", "out.nii", cwd=tmp_path)
+    found = lobule.refine(**arrays, walls=True)
+    assert np.array_equal(found.T, np.asarray(nibabel.load(tmp_path / "out.nii").dataobj))
+    assert np.count_nonzero(found == 2) < 0.8 * np.count_nonzero(lobule.refine(**arrays) == 2)
+
+
 def test_tables_are_the_command_s(case):
     scan, seeds, truth = images(case)
     files = case / "scan.nii.gz", case / "truth.nii.gz"
