@@ -1,34 +1,12 @@
 /* lobule filter: a chain of filters on an image. */
 #include "tools/commands/commands.h"
-#include "tools/commands/filter_steps.h"
-#include "tools/commands/slab_filter.h"
+#include "tools/commands/filter_work.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    const char *image, *out, *mask, *edge;
-    int frame, channel, slices, plan;
-    lob_steps steps;
-    lob_filter_options options;
-} settings;
-
-typedef struct {
-    settings set; /* first */
-    lob_volume image, out;
-    uint8_t *mask;
-    lob_typed_step typed[LOB_STEPS];
-    lob_filter_step steps[LOB_STEPS];
-    int64_t frames; /* that are filtered */
-    int channels;   /* of a frame, as read */
-    void *together; /* these, where they lie apart in the file */
-
-    lob_filter_output one; /* of a frame */
-    void *data;            /* the result: channel after channel, frame after frame of each */
-    lob_type type;
-    int out_channels;
-    int64_t out_bytes; /* of all of it */
-} work;
+typedef lob_filter_settings settings;
+typedef lob_filter_work work;
 
 /* ---- frames ---- */
 
@@ -74,7 +52,19 @@ static void keep_frame(work *w, int64_t frame)
 
 /* ---- computing ---- */
 
-static void report_frame(lob_session *s, const work *w, cJSON *frames)
+/* Fit the steps to the image, and find what comes of the first of its frames. */
+lob_status lob_filter_fit(lob_session *s, work *w, const lob_volume *image)
+{
+    const settings *const set = &w->set;
+    lob_filter_steps_fit(w->steps, w->typed, set->steps.count, image,
+                         lob_grid_slice_axis(set->slices, &image->geometry));
+    const lob_filter_input in = {.image = image, .steps = w->steps, .step_count = set->steps.count};
+    const lob_status st =
+        lob_filter_result(&w->type, &w->out_channels, &in, &set->options, &s->error);
+    return lob_session_name(s, st, set->image, NULL);
+}
+
+void lob_filter_report(lob_session *s, const work *w, cJSON *frames)
 {
     const lob_filter_output *const out = &w->one;
     cJSON *const one = w->frames > 1 ? cJSON_CreateObject() : s->results;
@@ -93,12 +83,6 @@ static void report_frame(lob_session *s, const work *w, cJSON *frames)
     if (w->frames > 1) cJSON_AddItemToArray(frames, one);
 }
 
-static void report_type(lob_session *s, const work *w)
-{
-    cJSON_AddStringToObject(s->results, "type", lob_type_of(w->type)->name);
-    cJSON_AddNumberToObject(s->results, "channels", w->out_channels);
-}
-
 static lob_status filter_frames(lob_session *s, work *w)
 {
     cJSON *const frames = w->frames > 1 ? cJSON_AddArrayToObject(s->results, "frames") : s->results;
@@ -108,7 +92,7 @@ static lob_status filter_frames(lob_session *s, work *w)
         const lob_status st =
             s->backend->filter(&w->one, &in, &w->set.options, &s->context, &s->error);
         LOB_TRY(lob_session_name(s, st, w->set.image, NULL));
-        report_frame(s, w, frames);
+        lob_filter_report(s, w, frames);
         keep_frame(w, f);
         lob_filter_output_free(&w->one);
         LOB_TRY(lob_session_cancelled(s));
@@ -138,67 +122,6 @@ static lob_status compute(lob_session *s, work *w)
     return LOB_OK;
 }
 
-/* ---- in slabs ---- */
-
-typedef struct {
-    work *w;
-    lob_slabs *slabs;
-    lob_slab_filter filter;
-} in_slabs;
-
-static lob_status filter_slab(lob_session *s, const lob_slab *slab, void *user)
-{
-    in_slabs *const all = user;
-    lob_filter_output *const one = &all->w->one;
-    const int64_t before = lob_slab_before(slab);
-    LOB_TRY(lob_slab_filter_run(s, &all->filter, slab, one));
-    const void *const own =
-        (const char *)one->data + before * (int64_t)lob_type_of(one->type)->bytes;
-    LOB_TRY(lob_slabs_put(s, all->slabs, slab, own));
-    lob_slab_filter_drop(s, slab, one);
-    return LOB_OK;
-}
-
-/* The session's report is that of a volume in one piece. */
-static lob_status filter_slabs(lob_session *s, in_slabs *all)
-{
-    work *const w = all->w;
-    const settings *const set = &w->set;
-    const lob_volume *const image = &all->slabs->volume;
-    const lob_filter_input in = {.image = image, .steps = w->steps, .step_count = set->steps.count};
-    LOB_TRY(lob_slabs_open(s, all->slabs));
-    lob_filter_steps_fit(w->steps, w->typed, set->steps.count, image,
-                         lob_grid_slice_axis(set->slices, &image->geometry));
-    const lob_status st =
-        lob_filter_result(&w->type, &w->out_channels, &in, &set->options, &s->error);
-    LOB_TRY(lob_session_name(s, st, set->image, NULL));
-    LOB_TRY(lob_session_check(s, image, w->type, 1, set->out));
-    all->filter.sent = (int64_t)lob_type_of(w->type)->bytes;
-    LOB_TRY(lob_slab_filter_begin(s, &all->filter, 0));
-    if (all->slabs->plan > 0) return LOB_OK;
-    const lob_volume made = lob_grid_header(&all->slabs->volume, w->type);
-    LOB_TRY(lob_slabs_begin(s, all->slabs, &made, 0, set->out, lob_write_defaults()));
-    LOB_TRY(lob_slabs_each(s, all->slabs, filter_slab, all));
-    lob_filter_note_steps(&w->one, &in);
-    w->one.not_data = all->filter.not_data;
-    w->one.working_bytes = all->filter.working_bytes;
-    w->frames = 1;
-    report_frame(s, w, NULL);
-    report_type(s, w);
-    return lob_slabs_commit(s, all->slabs);
-}
-
-static lob_status by_slabs(lob_session *s, work *w, lob_slabs *slabs)
-{
-    in_slabs all = {
-        w, slabs, {slabs, w->steps, w->set.steps.count, &w->set.options}
-    };
-    LOB_TRY(lob_session_device(s));
-    const lob_status st = filter_slabs(s, &all);
-    lob_slabs_close(s, slabs);
-    return st;
-}
-
 /* ---- the command ---- */
 
 static lob_status prepare(lob_session *s, work *w)
@@ -210,14 +133,10 @@ static lob_status prepare(lob_session *s, work *w)
     w->frames = lob_frames_held(&w->image);
     LOB_TRY(lob_grid_channel(s, &w->image, set->channel, set->image));
     w->channels = w->image.channels / (int)w->frames;
-    lob_filter_steps_fit(w->steps, w->typed, set->steps.count, &w->image,
-                         lob_grid_slice_axis(set->slices, &w->image.geometry));
-    const lob_volume first =
-        frame_of(&(work){.image = w->image, .frames = 1, .channels = w->channels}, 0);
-    const lob_filter_input in = {&first, NULL, w->steps, set->steps.count};
-    const lob_status st =
-        lob_filter_result(&w->type, &w->out_channels, &in, &set->options, &s->error);
-    LOB_TRY(lob_session_name(s, st, set->image, NULL));
+    lob_volume first = w->image;
+    first.channels = w->channels;
+    first.frames = 1;
+    LOB_TRY(lob_filter_fit(s, w, &first));
     lob_volume made = {.dims = w->image.dims,
                        .type = w->type,
                        .slope = 1.0,
@@ -237,7 +156,8 @@ static lob_status write_result(lob_session *s, work *w)
     out->frames = w->frames;
     out->frame = w->frames > 1 ? LOB_FRAME_ALL : 0;
     lob_grid_drop(s, &w->image);
-    report_type(s, w);
+    cJSON_AddStringToObject(s->results, "type", lob_type_of(w->type)->name);
+    cJSON_AddNumberToObject(s->results, "channels", w->out_channels);
     return lob_session_write(s, out, w->set.out, false);
 }
 
@@ -248,20 +168,6 @@ static lob_status check(lob_session *s, void *user)
     return lob_filter_edge_parse(s, &w->set.options, w->set.edge);
 }
 
-/* Several tasks have no choice; one takes the whole where a part does not say enough. */
-static bool goes_in_slabs(lob_session *s, work *w, const lob_slabs *slabs)
-{
-    enum { OUT_AND_WORK = 12 };
-    lob_volume image;
-    if (!lob_slabs_serve(s, slabs, OUT_AND_WORK)) return false;
-    if (s->ranks || slabs->plan > 0 || !lob_session_peek(s, &image, slabs->path)) return true;
-    lob_filter_steps_fit(w->steps, w->typed, w->set.steps.count, &image,
-                         lob_grid_slice_axis(w->set.slices, &image.geometry));
-    const bool parts = lob_slab_filter_parts(&image, w->steps, w->set.steps.count, &w->set.options);
-    lob_volume_free(&image);
-    return parts;
-}
-
 static lob_status filter(lob_session *s, void *user)
 {
     work *const w = user;
@@ -270,7 +176,7 @@ static lob_status filter(lob_session *s, void *user)
                        .frame = w->set.frame,
                        .channel = w->set.channel,
                        .plan = w->set.plan};
-    if (goes_in_slabs(s, w, &slabs)) return by_slabs(s, w, &slabs);
+    if (lob_filter_goes_in_slabs(s, w, &slabs)) return lob_filter_by_slabs(s, w, &slabs);
     LOB_TRY(prepare(s, w));
     LOB_TRY(compute(s, w));
     return write_result(s, w);
