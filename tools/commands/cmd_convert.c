@@ -1,15 +1,13 @@
 /* lobule convert: the same volume in another format or voxel type. */
 #include "io/formats.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/type_change.h"
 #include "tools/inout/slabs.h"
 #include "tools/inout/stated_grid.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
     const char *in, *out, *like, *names_in, *names_out;
@@ -24,129 +22,15 @@ typedef struct {
     settings set; /* first */
     lob_volume volume, changed, scan;
     lob_label_set labels;
-    int64_t lost, rounded; /* voxels that --type changed */
+    lob_type_change change;
     lob_slabs *slabs;
     void *data; /* of a slab in another type */
 } work;
 
-/*
- * The value as its type would hold it. For integers the nearest whole number in the type's range (0
- * for NaN), for reals the nearest real.
- */
-static double nearest_in(double value, lob_type type)
-{
-    const lob_type_info *info = lob_type_of(type);
-    if (!info->is_integer) return type == LOB_F32 ? (double)(float)value : value;
-    if (isnan(value)) return 0.0;
-    return fmin(fmax(nearbyint(value), info->lowest), info->highest);
-}
-
-/*
- * Would the type change this value by more than its own precision? Reals are rounded to the type's
- * digits, whole numbers must come out as they went in. A 64-bit integer that a double has rounded
- * (from_wide) is not known well enough to say so.
- */
-static bool is_lost(double value, lob_type type, bool from_wide)
-{
-    const lob_type_info *info = lob_type_of(type);
-    const double kept = nearest_in(value, type);
-    if (from_wide && fabs(value) > 0x1p53) return true;
-    /* The largest 64-bit integer is not a double: info->highest is the next double, out of range.
-     */
-    if (info->is_integer && info->bytes == 8 && value >= info->highest) return true;
-    if (kept == value || (isnan(kept) && isnan(value))) return false;
-    if (info->is_integer) return true;
-    return value == nearbyint(value) || !isfinite(kept);
-}
-
-/* Store n values, each in the type's range. The highest 64-bit integers are no doubles: saturate.
- */
-static void store(void *data, lob_type type, int64_t first, const double *values, int64_t n)
-{
-    switch (type) {
-#define STORE(type_, ctype, name, integer, lowest, highest)                                      \
-    case type_: {                                                                                \
-        ctype *out = (ctype *)data + first;                                                      \
-        for (int64_t i = 0; i < n; i++)                                                          \
-            out[i] =                                                                             \
-                integer && values[i] >= (double)(highest) ? (ctype)(highest) : (ctype)values[i]; \
-        break;                                                                                   \
-    }
-        LOB_TYPE_LIST(STORE)
-#undef STORE
-    case LOB_TYPES:
-        break;
-    }
-}
-
-/* Where a voxel is, for a message. */
-static lob_status refuse(lob_session *s, const settings *set, const lob_volume *v, int64_t z,
-                         int64_t i, double value)
-{
-    const int64_t voxel = i % lob_voxels(v) + z * v->dims.nx * v->dims.ny;
-    return lob_fail_file(&s->error, LOB_EDATA, set->in,
-                         "voxel (%lld, %lld, %lld) is %.10g, which %s cannot hold; choose a wider "
-                         "--type, or add --lossy to round and clamp",
-                         (long long)(voxel % v->dims.nx),
-                         (long long)(voxel / v->dims.nx % v->dims.ny),
-                         (long long)(voxel / v->dims.nx / v->dims.ny), value,
-                         lob_type_of((lob_type)set->type)->name);
-}
-
-/* What becomes of values that --type cannot hold as they are. */
-static void report_change(lob_session *s, const work *w)
-{
-    const settings *const set = &w->set;
-    const lob_type_info *const type = lob_type_of((lob_type)set->type);
-    const int64_t lost = w->lost, rounded = w->rounded;
-    if (lost > 0)
-        lob_session_note(s, "%s: voxels rounded or clamped to fit %s: %lld", set->in, type->name,
-                         (long long)lost);
-    else if (rounded > 0)
-        lob_session_note(s, "%s: voxels rounded to the digits of %s: %lld", set->in, type->name,
-                         (long long)rounded);
-    cJSON_AddNumberToObject(s->results, "changed_voxels", (double)lost);
-    if (!type->is_integer) cJSON_AddNumberToObject(s->results, "rounded_voxels", (double)rounded);
-}
-
-static bool is_scaled(const lob_volume *volume)
-{
-    return volume->slope != 1.0 || volume->inter != 0.0;
-}
-
 /* Does --type change the voxels as they are stored? */
 static bool changes(const settings *set, const lob_volume *volume)
 {
-    return set->type >= 0 && (volume->type != (lob_type)set->type || is_scaled(volume));
-}
-
-/* Convert voxels to --type; their values (slope and inter applied) are kept. z: the plane of the
- * file where the volume begins. */
-static lob_status change_values(lob_session *s, work *w, const lob_volume *volume, int64_t z,
-                                void *out)
-{
-    enum { BLOCK = 4096 };
-    const settings *const set = &w->set;
-    const lob_type type = (lob_type)set->type;
-    const int64_t n = lob_product(lob_voxels(volume), volume->channels, 1, 1);
-    const bool scaled = is_scaled(volume);
-    const bool wide = volume->type == LOB_U64 || volume->type == LOB_I64;
-    const bool is_real = !lob_type_of(type)->is_integer;
-    for (int64_t first = 0; first < n; first += BLOCK) {
-        double values[BLOCK];
-        const int64_t count = n - first < BLOCK ? n - first : BLOCK;
-        lob_values(values, volume->data, volume->type, first, count);
-        for (int64_t i = 0; i < count; i++) {
-            const double value = scaled ? volume->slope * values[i] + volume->inter : values[i];
-            const bool loses = is_lost(value, type, wide);
-            if (loses && !set->lossy) return refuse(s, set, volume, z, first + i, value);
-            w->lost += loses;
-            values[i] = nearest_in(value, type);
-            w->rounded += is_real && values[i] != value && !isnan(value);
-        }
-        store(out, type, first, values, count);
-    }
-    return LOB_OK;
+    return set->type >= 0 && (volume->type != (lob_type)set->type || lob_volume_is_scaled(volume));
 }
 
 /* Convert the volume to --type. */
@@ -156,8 +40,8 @@ static lob_status change_type(lob_session *s, work *w)
     LOB_TRY(lob_grid_make(s, out, volume, (lob_type)w->set.type, volume->channels, w->set.out));
     out->frames = volume->frames;
     out->frame = volume->frame;
-    LOB_TRY(change_values(s, w, volume, 0, out->data));
-    report_change(s, w);
+    LOB_TRY(lob_type_change_voxels(s, &w->change, volume, 0, out->data));
+    lob_type_change_report(s, &w->change);
     lob_grid_drop(s, volume);
     *volume = *out;
     *out = lob_volume_empty();
@@ -221,7 +105,7 @@ static lob_status convert_slab(lob_session *s, const lob_slab *slab, void *user)
     work *const w = user;
     if (!w->data) return lob_slabs_put(s, w->slabs, slab, slab->image.data);
     lob_session_compute(s, "converting");
-    LOB_TRY(change_values(s, w, &slab->image, slab->z, w->data));
+    LOB_TRY(lob_type_change_voxels(s, &w->change, &slab->image, slab->z, w->data));
     lob_session_computed(s);
     return lob_slabs_put(s, w->slabs, slab, w->data);
 }
@@ -246,11 +130,11 @@ static lob_status convert_slabs(lob_session *s, work *w, lob_write_options optio
         return LOB_ENOMEM;
     LOB_TRY(lob_slabs_begin(s, w->slabs, &made, 0, set->out, options));
     LOB_TRY(lob_slabs_each(s, w->slabs, convert_slab, w));
-    int64_t sums[] = {w->lost, w->rounded};
+    int64_t sums[] = {w->change.lost, w->change.rounded};
     LOB_TRY(lob_team_reduce(s->team, sums, 2, LOB_TEAM_SUM, &s->error));
-    w->lost = sums[0];
-    w->rounded = sums[1];
-    if (change) report_change(s, w);
+    w->change.lost = sums[0];
+    w->change.rounded = sums[1];
+    if (change) lob_type_change_report(s, &w->change);
     return lob_slabs_commit(s, w->slabs);
 }
 
@@ -265,6 +149,7 @@ static lob_status convert(lob_session *s, void *user)
     lob_slabs slabs = {
         .path = set->in, .frame = set->frame, .channel = set->channel, .plan = set->plan};
     enum { CHANGED = 8 };
+    w->change = (lob_type_change){set->in, (lob_type)set->type, .lossy = set->lossy};
     /* labels are of one frame; of anything else all of them go along */
     const int64_t frame = set->frame < 0 && !labels ? LOB_FRAME_ALL : set->frame;
     lob_write_options options = lob_write_defaults();
