@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- who writes and who reads a file ---- */
 
@@ -114,8 +113,6 @@ static lob_scan_turn give_up(lob_scan *scan, lob_status status, const char *mess
 
 static void begin_row(lob_scan *scan, const char *report)
 {
-    const time_t now = time(NULL);
-    struct tm utc;
     scan->row = (lob_batch_row){.state = LOB_SCAN_STARTED,
                                 .exit_code = -1,
                                 .voxels = -1,
@@ -125,8 +122,7 @@ static void begin_row(lob_scan *scan, const char *report)
                                 .message = strdup(""),
                                 .device = strdup(""),
                                 .report = strdup(report)};
-    if (gmtime_r(&now, &utc))
-        strftime(scan->row.started, sizeof scan->row.started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    lob_time_text(scan->row.started);
 }
 
 /*

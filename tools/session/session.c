@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* The signal that cancels the command, or 0; a signal handler can reach globals only. */
 static volatile sig_atomic_t stopped_by;
@@ -47,6 +48,26 @@ int lob_session_progress(void *session, double done)
     if (stopped_by) return 1;
     lob_session_print_progress(session, done);
     return 0;
+}
+
+void lob_time_text(char text[32])
+{
+    const time_t now = time(NULL);
+    struct tm utc;
+    text[0] = '\0';
+    if (gmtime_r(&now, &utc)) strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+int lob_session_threads(const lob_session *s)
+{
+    static _Thread_local int asked = -1, had;
+    if (asked == s->threads) return had;
+    asked = s->threads;
+    had = lob_threads(s->threads);
+    /* Ranks that the launcher has not bound to cores share those of the machine. */
+    if (s->ranks && s->threads < 1 && had == lob_process_cores()) had /= lob_ranks_here();
+    if (had < 1) had = 1;
+    return had;
 }
 
 lob_read_options lob_session_read_options(const lob_session *s, int64_t frame)

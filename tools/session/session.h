@@ -170,6 +170,13 @@ void lob_session_add(lob_session *s, const char *name, double seconds);
 void lob_session_catch_signals(void);
 void lob_session_raise(void);
 
+/* Threads of the session. A recipe's lines run in one thread, whose threads need not be counted
+ * again for each. */
+int lob_session_threads(const lob_session *s);
+
+/* Now, in UTC: "2024-05-17T09:30:00Z". */
+void lob_time_text(char text[32]);
+
 /* The progress callback of a session's context. */
 int lob_session_progress(void *session, double done);
 

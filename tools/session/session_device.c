@@ -164,6 +164,28 @@ lob_status lob_session_device_begin(lob_session *s, int64_t voxels)
     return LOB_OK;
 }
 
+lob_status lob_device_check(lob_session *s)
+{
+    char known[64] = "";
+    s->backend = lob_backends[0];
+    snprintf(s->device_why, sizeof s->device_why, "no other is needed");
+    if (s->device.index == LOB_ALL_DEVICES && !s->command->many)
+        return lob_fail(&s->error, LOB_EARG,
+                        "--device %s: several devices at once are for lobule batch; name one, as "
+                        "cuda:0, or auto",
+                        strcmp(s->device.backend, "all") == 0 ? "all" : "cuda:all");
+    if (strcmp(s->device.backend, "auto") == 0 || strcmp(s->device.backend, "all") == 0 ||
+        lob_backend_named(s->device.backend))
+        return LOB_OK;
+    for (const lob_backend *const *b = lob_backends; *b; b++) {
+        const size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", (*b)->name);
+    }
+    return lob_fail(&s->error, LOB_EDEVICE,
+                    "--device %s: not available, this program was built for %s; try --device cpu",
+                    s->device.backend, known);
+}
+
 lob_status lob_device_settle(lob_session *s, lob_status status)
 {
     if (!s->opening) return status;

@@ -4,6 +4,9 @@
 
 #include "tools/session/session_state.h"
 
+/* Is the backend of --device part of this program? Returns LOB_OK, LOB_EARG or LOB_EDEVICE. */
+lob_status lob_device_check(lob_session *s);
+
 /*
  * At the end of a command: wait for a GPU that is still being opened.
  *

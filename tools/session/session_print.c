@@ -4,6 +4,7 @@
 #include "tools/platform/process.h"
 #include "tools/session/host.h"
 #include "tools/session/ranks.h"
+#include "volumes/bytes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -54,6 +55,48 @@ void lob_session_print_line(lob_session *s, const char *text)
                 clean);
     else
         fprintf(stderr, "lobule %s: %s\n", s->command->name, clean);
+}
+
+/* The library's hints in words of the command line; NULL: its text has said it all. */
+static const char *const advice[LOB_HINTS] = {
+    [LOB_HINT_USE_CPU] = "use --device cpu",
+    [LOB_HINT_BUILD_GPU] =
+        ("use --device cpu, or, if its compute capability is 8.0 or later, build "
+         "with its CMAKE_CUDA_ARCHITECTURES"),
+    [LOB_HINT_LESS_MEMORY] = "use --max-memory, or --device cpu",
+    [LOB_HINT_MORE_MEMORY] = "--max-memory overrides this",
+    [LOB_HINT_RAISE_MEMORY] = "raise --max-memory",
+    [LOB_HINT_REPLACE] = "use --force to replace it, or --skip-existing to leave it",
+    [LOB_HINT_CHOOSE_FRAME] = "choose one with --frame N",
+    [LOB_HINT_CHOOSE_SET] = "`lobule info FILE` lists them with their types",
+    [LOB_HINT_SAVE_FRAME] = "take one out with `lobule convert --frame N`",
+    [LOB_HINT_GIVE_SIZE] = "give --size",
+    [LOB_HINT_NO_SURFACES] = "compare values with --values, or labels with --no-surfaces",
+    [LOB_HINT_TRUST_SEEDS] = "--trust-seeds takes them as they are",
+    [LOB_HINT_CHOOSE_SERIES] = "choose one with --series NUMBER or UID",
+    [LOB_HINT_CHOOSE_VOLUME] = "choose one with --series NUMBER:K",
+    [LOB_HINT_LIKE] = ("write .nii.gz or .seg.nrrd here, and then `lobule convert LABELS OUT.dcm "
+                       "--like FOLDER`"),
+    [LOB_HINT_COARSER] = "resample the image, or give a --size",
+    [LOB_HINT_RESAMPLE] = ("`lobule resample LABELS --like SCAN --labels -o OUT` does that, for "
+                           "thin lines with --method strokes"),
+};
+
+void lob_session_put_failure(lob_session *s, lob_status st)
+{
+    char line[LOB_ERROR_LINE], given[LOB_BYTES_TEXT], held[LOB_BYTES_TEXT], limit[100] = "";
+    const char *const try = advice[s->error.hint];
+    if (st == LOB_ENOMEM && s->max_memory > 0 && !s->command->runs_others) {
+        lob_bytes_text(given, s->max_memory);
+        if (s->held == 0) /* a second attempt has released it */
+            snprintf(limit, sizeof limit, " (--max-memory is %s)", given);
+        else
+            snprintf(limit, sizeof limit, " (--max-memory is %s, of which %s are in use)", given,
+                     lob_bytes_text(held, s->held));
+    }
+    lob_error_line(line, sizeof line, &s->error);
+    snprintf(s->failure, sizeof s->failure, "%s%s%s%s", line, try ? "; " : "", try ? try : "",
+             limit);
 }
 
 static void print_notes(lob_session *s, const cJSON *notes)

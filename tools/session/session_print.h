@@ -4,6 +4,12 @@
 
 #include "tools/session/session_state.h"
 
+/*
+ * Put the error's parts together, with what to try, into s->failure. The message of a lack of
+ * memory says what was left of --max-memory; what the user gave is added.
+ */
+void lob_session_put_failure(lob_session *s, lob_status st);
+
 /* One line on stderr, whatever the text holds. */
 void lob_session_print_line(lob_session *s, const char *text);
 
