@@ -132,9 +132,9 @@ static uint32_t held_of(const lines_of_thread *s, const uint32_t *before, int64_
     (void)before, (void)step, (void)find;
     return (uint32_t)s->best[i * LOB_LINES + l];
 #else
+    if (s->best[i * LOB_LINES + l] >= NO_COST) return LOB_NO_OFFSET;
     const int64_t v = (int64_t)s->place[i * LOB_LINES + l];
     const uint32_t away = (uint32_t)(v < i ? i - v : v - i) << 16;
-    if (s->best[i * LOB_LINES + l] >= NO_COST) return LOB_NO_OFFSET;
     if (find == LOB_FIND_OTHER && s->tag[v * LOB_LINES + l] != s->tag[i * LOB_LINES + l])
         return away; /* the voxel is of another label itself */
     return before[v * step + l] | away;
