@@ -106,21 +106,13 @@ static lob_status flood(const lob_growcut_section *section, int key_bits, lob_gr
 static lob_status scan_slabs(lob_growcut_section *section, uint16_t *span, lob_error *error)
 {
     const lob_growcut_slab *const slab = section->slab;
-    const lob_volume *const image = section->data.image;
-    lob_levels *const levels = &section->levels;
     lob_extremes all[LOB_GROWCUT_MAX_CHANNELS];
     lob_view own = section->view;
     own.offset += slab->first * own.stride[section->seam_axis];
     *(section->seam_axis == 2 ? &own.dims.nz : &own.dims.ny) = slab->end - slab->first;
-    lob_levels_extremes(all, levels, &section->data, &own, section->threads);
-    for (int c = 0; c < image->channels; c++)
-        LOB_TRY(lob_extremes_of_team(&all[c], slab->team, image->type, error));
-    int64_t sums[] = {levels->data_voxels, levels->not_finite, !levels->whole};
-    LOB_TRY(lob_team_reduce(slab->team, sums, 3, LOB_TEAM_SUM, error));
-    levels->data_voxels = sums[0];
-    levels->not_finite = sums[1];
-    levels->whole = sums[2] == 0;
-    lob_levels_settle(levels, span, all, image);
+    LOB_TRY(lob_levels_extremes_of_team(all, &section->levels, &section->data, &own,
+                                        section->threads, slab->team, error));
+    lob_levels_settle(&section->levels, span, all, section->data.image);
     return LOB_OK;
 }
 

@@ -100,6 +100,14 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
                          const lob_view *view, int threads);
 
 /*
+ * The same of the data of all ranks of a team, each with a view of its own, for all of them.
+ * Returns LOB_OK, LOB_ENOMEM or what lob_team_share does.
+ */
+lob_status lob_levels_extremes_of_team(lob_extremes *all, lob_levels *levels, const lob_data *data,
+                                       const lob_view *view, int threads, lob_team *team,
+                                       lob_error *error);
+
+/*
  * Find the mapping for the data of a view.
  *
  *   levels   out  without data: per_unit is 1, level_step |slope|, not_finite is set, the rest is 0

@@ -127,18 +127,6 @@ static lob_status grow(lob_session *s, work *w, int axis, int64_t sent_before)
                : lob_session_no_memory(s, common->set.labels);
 }
 
-/* A mask that is empty in all slabs. */
-static lob_status check_mask(lob_session *s, const work *w)
-{
-    const lob_slab *const slab = w->slab;
-    int64_t inside = 0;
-    if (!slab->mask) return LOB_OK;
-    for (int64_t i = 0; i < lob_slab_voxels(slab); i++)
-        inside += slab->mask[lob_slab_before(slab) + i];
-    LOB_TRY(lob_team_reduce(s->team, &inside, 1, LOB_TEAM_SUM, &s->error));
-    return inside > 0 ? LOB_OK : lob_grid_empty_mask(s, w->slabs->mask);
-}
-
 static lob_status grow_slab(lob_session *s, const lob_slab *slab, void *user)
 {
     work *const w = user;
@@ -146,7 +134,7 @@ static lob_status grow_slab(lob_session *s, const lob_slab *slab, void *user)
     const int64_t before = lob_slabs_sent(s);
     w->slab = slab;
     LOB_TRY(take_seeds(s, w));
-    LOB_TRY(check_mask(s, w));
+    LOB_TRY(lob_slabs_check_mask(s, w->slabs));
     LOB_TRY(take_strength(s, w));
     const int axis = lob_grid_slice_axis(common->set.slices, &slab->image.geometry);
     LOB_TRY(lob_growcut_limit_distance(s, common, axis, slab));
