@@ -83,11 +83,12 @@ static lob_cos_sin cos_sin_of_level(const lob_supervoxels_plan *plan, int channe
     return plan->level_cos_sin[table * LOB_COS_SIN_ENTRIES + (level >> plan->rule.shift)];
 }
 
-/* The index of row r of the segment in the volume. */
+/* The index of row r of the segment in image and labels. */
 static int64_t index_of(const lob_assign_rows *rows, int r)
 {
     const lob_supervoxels_rule *rule = &rows->params->plan->rule;
-    return ((int64_t)rows->z * rule->side[1] + rows->y + r) * rule->side[0] + rows->from;
+    const int64_t z = rows->z - rows->params->z;
+    return (z * rule->side[1] + rows->y + r) * rule->side[0] + rows->from;
 }
 
 static const uint16_t *levels_at(const lob_assign_rows *rows, int r, int channel)
@@ -334,7 +335,8 @@ INLINE void compare_clusters(lob_assign_rows *rows, const lob_cell_block *block,
     cells_beside(cz, z, z, 2, rule);
     for (int32_t k = cz[0]; k <= cz[1]; k++)
         for (int32_t j = cy[0]; j <= cy[1]; j++) {
-            const int64_t first = ((int64_t)k * rule->cells[1] + j) * rule->cells[0];
+            const int64_t first =
+                ((int64_t)(k - params->layer) * rule->cells[1] + j) * rule->cells[0];
             const int32_t id = ((k - block->z) * block->ny + (j - block->y)) * rule->cells[0];
             for (int32_t i = cx[0]; i <= cx[1]; i++) {
                 const int32_t *box = params->boxes + (first + i) * 6;
@@ -445,11 +447,15 @@ INLINE void raise_contrast(float *largest, const lob_assign_rows *rows, const fl
     }
 }
 
-static int64_t cluster_of(int32_t id, const lob_cell_block *block, const lob_supervoxels_rule *rule)
+/* Where the centre of a cell of the block lies. */
+static const float *centre_of(const lob_assign_params *params, int32_t id,
+                              const lob_cell_block *block)
 {
+    const lob_supervoxels_rule *rule = &params->plan->rule;
     const int64_t cx = id % rule->cells[0], row = id / rule->cells[0];
-    const int64_t cy = block->y + row % block->ny, cz = block->z + row / block->ny;
-    return (cz * rule->cells[1] + cy) * rule->cells[0] + cx;
+    const int64_t cy = block->y + row % block->ny, cz = block->z + row / block->ny - params->layer;
+    return params->centres +
+           ((cz * rule->cells[1] + cy) * rule->cells[0] + cx) * lob_cluster_floats(rule);
 }
 
 INLINE void add_segment(lob_assign_rows *rows, int r, const lob_block_sums *to, bool contrasts)
@@ -457,7 +463,7 @@ INLINE void add_segment(lob_assign_rows *rows, int r, const lob_block_sums *to, 
     const lob_supervoxels_rule *rule = &rows->params->plan->rule;
     const int32_t *is_data = rows->params->labels + index_of(rows, r);
     const int32_t *ids = rows->id + r * SEGMENT;
-    const int sums = lob_cluster_sums(rule), floats = lob_cluster_floats(rule);
+    const int sums = lob_cluster_sums(rule);
     const int32_t n = rows->count;
     sum_up(rows, r);
     for (int32_t at = 0, end; at < n; at = end) {
@@ -467,8 +473,7 @@ INLINE void add_segment(lob_assign_rows *rows, int r, const lob_block_sums *to, 
         while (end < n && ids[end] == id && is_data[end]) end++;
         add_run(to->sums + (int64_t)id * sums, rows, (run){r, at, end});
         if (contrasts)
-            raise_contrast(&to->largest[id], rows,
-                           rows->params->centres + cluster_of(id, &to->block, rule) * floats,
+            raise_contrast(&to->largest[id], rows, centre_of(rows->params, id, &to->block),
                            (run){r, at, end});
     }
 }

@@ -8,9 +8,11 @@
 typedef struct {
     const lob_supervoxels_plan *plan;
     const lob_volume *image;
-    const int32_t *labels; /* nx*ny*nz; not 0 where a voxel is data */
+    const int32_t *labels; /* the image's dims; not 0 where a voxel is data */
     const float *centres;  /* clusters times lob_cluster_floats */
     const int32_t *boxes;  /* clusters times 6 */
+    int32_t z;             /* plane of the volume where image and labels begin, */
+    int32_t layer;         /* and cell along z where centres and boxes do */
 } lob_assign_params;
 
 /* The cells of whole rows of cells, y..y+ny-1 in each of z..z+nz-1. They are numbered from 0 within
@@ -53,7 +55,7 @@ void lob_assign_rows_add(lob_assign_rows *rows, const lob_block_sums *to, int32_
 /*
  * Write the nearest cluster's number plus 1 over the data of rows.
  *
- *   labels  in/out  nx*ny*nz; may be those of the params
+ *   labels  in/out  the image's dims; may be those of the params
  */
 void lob_assign_rows_label(lob_assign_rows *rows, int32_t *labels, int32_t y, int32_t ny,
                            int32_t z);

@@ -15,8 +15,10 @@
  * their 16-bit levels takes 48.
  */
 typedef struct {
+    const lob_fragments *all;
     const lob_supervoxels_rule *rule;
-    int32_t *labels; /* fragments */
+    int32_t *labels;    /* fragments */
+    int32_t *beside[2]; /* those of the planes before and behind; NULL: there is none */
     int64_t nx, ny, nz, fragments;
     int threads;
     int readers; /* threads that have a row of levels */
@@ -85,6 +87,13 @@ static inline bool is_small(const forest *f, int32_t set)
     return set != 0 && GET(*size_at(f, set)) < f->rule->small;
 }
 
+/* Add to the size and the sums of a fragment. */
+static void add_voxels(const forest *f, int64_t fragment, uint32_t size, const uint64_t *sums)
+{
+    ADD(*size_at(f, fragment), size);
+    for (int c = 0; c < f->rule->channels; c++) add_sum(f, fragment, c, sums[c]);
+}
+
 static void add_row(const forest *f, const uint16_t *levels, int64_t row)
 {
     const int32_t *labels = f->labels + row * f->nx;
@@ -93,12 +102,10 @@ static void add_row(const forest *f, const uint16_t *levels, int64_t row)
         const int32_t fragment = labels[x];
         end = lob_label_run_end(labels, x, f->nx);
         if (fragment == 0) continue;
-        ADD(*size_at(f, fragment), (uint32_t)(end - x));
-        for (int c = 0; c < channels; c++) {
-            uint64_t sum = 0;
-            for (int64_t i = x; i < end; i++) sum += levels[c * f->nx + i];
-            add_sum(f, fragment, c, sum);
-        }
+        uint64_t sums[LOB_SUPERVOXELS_MAX_CHANNELS] = {0};
+        for (int c = 0; c < channels; c++)
+            for (int64_t i = x; i < end; i++) sums[c] += levels[c * f->nx + i];
+        add_voxels(f, fragment, (uint32_t)(end - x), sums);
     }
 }
 
@@ -121,6 +128,40 @@ static bool add_rows(const forest *f, const lob_level_rows *source)
         free(levels);
     }
     return fits;
+}
+
+/* From sizes and sums of this rank's voxels to those of all ranks'. */
+static lob_status share_sums(const forest *f, lob_error *error)
+{
+    const int channels = f->rule->channels, words = 2 + channels; /* fragment, size, sums */
+    lob_budget *const budget = f->all->budget;
+    int64_t mine = 0, bytes = 0, n = 0;
+    uint64_t *own = NULL;
+    void *all = NULL;
+    if (lob_team_size(f->all->team) == 1) return LOB_OK;
+    for (int64_t p = 1; p <= f->fragments; p++) mine += GET(*size_at(f, p)) > 0;
+    lob_status st = lob_budget_alloc(budget, &own, mine * words, sizeof *own, error);
+    for (int64_t p = 1; st == LOB_OK && p <= f->fragments; p++) {
+        const uint32_t size = GET(*size_at(f, p));
+        if (size == 0) continue;
+        uint64_t *const word = own + words * n++;
+        word[0] = (uint64_t)p;
+        word[1] = size;
+        for (int c = 0; c < channels; c++) {
+            word[2 + c] = sum_of(f, p, c);
+            SET(*low_at(f, p, c), 0);
+            SET(*high_at(f, p, c), 0);
+        }
+        SET(*size_at(f, p), 0);
+    }
+    const int64_t each = words * (int64_t)sizeof *own;
+    if (st == LOB_OK) st = lob_fragments_share(f->all, &all, &bytes, own, mine * each, error);
+    lob_budget_free(budget, own, mine * words, sizeof *own);
+    for (const uint64_t *word = all; st == LOB_OK && word < (uint64_t *)all + bytes / 8;
+         word += words)
+        add_voxels(f, (int64_t)word[0], (uint32_t)word[1], word + 2);
+    lob_budget_free(budget, all, bytes, 1);
+    return st;
 }
 
 /* ---- picking the cheapest edge ---- */
@@ -177,12 +218,23 @@ static inline void store_pick(const forest *f, const edge *e)
             return;
 }
 
+/* A row of labels, of the planes beside too; NULL: there is none. */
+static const int32_t *row_at(const forest *f, int64_t row)
+{
+    const int64_t rows = f->ny * f->nz;
+    if (row < 0) return f->beside[0] ? f->beside[0] + (row + f->ny) * f->nx : NULL;
+    if (row >= rows) return f->beside[1] ? f->beside[1] + (row - rows) * f->nx : NULL;
+    return f->labels + row * f->nx;
+}
+
 /* Compare the edges of all small sets at the row's voxels. Returns whether there is a small set. */
 static bool pick_from_row(const forest *f, int64_t row)
 {
-    const int64_t y = row % f->ny, plane = f->ny * f->nx, nx = f->nx;
+    const int64_t y = row % f->ny, nx = f->nx;
     const int32_t *labels = f->labels + row * nx;
     const int slice_axis = f->rule->slice_axis;
+    const int32_t *before = slice_axis == 2 ? NULL : row_at(f, row - f->ny);
+    const int32_t *behind = slice_axis == 2 ? NULL : row_at(f, row + f->ny);
     bool any = false;
     for (int64_t x = 0, end; x < nx; x = end) {
         end = lob_label_run_end(labels, x, nx);
@@ -198,9 +250,8 @@ static bool pick_from_row(const forest *f, int64_t row)
         if (slice_axis != 0 && end < nx) compare_row(f, &e, labels, end, end + 1);
         if (slice_axis != 1 && y > 0) compare_row(f, &e, labels - nx, x, end);
         if (slice_axis != 1 && y + 1 < f->ny) compare_row(f, &e, labels + nx, x, end);
-        if (slice_axis != 2 && row >= f->ny) compare_row(f, &e, labels - plane, x, end);
-        if (slice_axis != 2 && row + f->ny < f->ny * f->nz)
-            compare_row(f, &e, labels + plane, x, end);
+        if (before) compare_row(f, &e, before, x, end);
+        if (behind) compare_row(f, &e, behind, x, end);
         store_pick(f, &e);
     }
     return any;
@@ -215,6 +266,36 @@ static void pick_from_rows(const forest *f)
         if (row % REPORT == 0) lob_progress_report(f->stages, REPORT);
         if (f->has_small[row]) f->has_small[row] = pick_from_row(f, row);
     }
+}
+
+/* Keep the cheapest picks of all ranks. */
+static lob_status share_picks(const forest *f, lob_error *error)
+{
+    lob_budget *const budget = f->all->budget;
+    int64_t mine = 0, bytes = 0, n = 0;
+    int32_t *own = NULL;
+    void *all = NULL;
+    if (lob_team_size(f->all->team) == 1) return LOB_OK;
+    for (int64_t p = 1; p <= f->fragments; p++) mine += 2 * (GET(f->link[p]) < 0);
+    lob_status st = lob_budget_alloc(budget, &own, mine, sizeof *own, error);
+    for (int64_t p = 1; st == LOB_OK && p <= f->fragments; p++) {
+        const int32_t link = GET(f->link[p]);
+        if (link >= 0) continue;
+        own[n++] = (int32_t)p;
+        own[n++] = -link;
+    }
+    const int64_t each = sizeof *own;
+    if (st == LOB_OK) st = lob_fragments_share(f->all, &all, &bytes, own, mine * each, error);
+    lob_budget_free(budget, own, mine, sizeof *own);
+    const int32_t *const picks = all;
+    for (int64_t i = 0; st == LOB_OK && i < bytes / each; i += 2) {
+        edge e = {.set = picks[i], .link = GET(f->link[picks[i]])};
+        e.other = -e.link;
+        compare_edge(f, &e, picks[i + 1]);
+        store_pick(f, &e);
+    }
+    lob_budget_free(budget, all, bytes, 1);
+    return st;
 }
 
 /* ---- contracting picked edges ---- */
@@ -277,15 +358,17 @@ static void flatten(const forest *f)
     }
 }
 
-/* Returns whether any set picked. */
-static bool run_phase(const forest *f)
+/* *any: did any set pick? */
+static lob_status run_phase(const forest *f, bool *any, lob_error *error)
 {
     lob_progress *stages = f->stages;
     lob_progress_stage(stages, f->ny * f->nz, stages->to + (1.0 - stages->to) / 2);
     pick_from_rows(f);
-    if (lob_progress_stopped(stages) || !contract_picks(f)) return false;
-    flatten(f);
-    return true;
+    if (lob_progress_stopped(stages)) return LOB_ECANCEL;
+    LOB_TRY(share_picks(f, error));
+    *any = contract_picks(f);
+    if (*any) flatten(f);
+    return LOB_OK;
 }
 
 static int64_t number_sets(forest *f)
@@ -302,48 +385,62 @@ static int64_t number_sets(forest *f)
     return count;
 }
 
-lob_status lob_fragments_join(int32_t *labels, int64_t *count, int64_t fragments,
-                              const lob_level_rows *rows, const lob_supervoxels_rule *rule,
-                              int threads, lob_budget *budget, lob_progress *stages,
+static lob_status join(forest *f, const lob_level_rows *rows, lob_error *error)
+{
+    memset(f->has_small, 1, (size_t)(f->ny * f->nz));
+    if (f->all->team) LOB_TRY(lob_fragments_beside(f->all, f->beside[0], f->beside[1], error));
+    lob_progress_stage(f->stages, f->ny * f->nz, 0.95);
+    if (!add_rows(f, rows)) return LOB_ENOMEM;
+    if (lob_progress_stopped(f->stages)) return LOB_ECANCEL;
+    LOB_TRY(share_sums(f, error));
+    for (bool any = true; any;) LOB_TRY(run_phase(f, &any, error));
+    return LOB_OK;
+}
+
+lob_status lob_fragments_join(const lob_fragments *all, int64_t *count, const lob_level_rows *rows,
                               lob_error *error)
 {
-    *count = fragments;
+    const lob_supervoxels_rule *const rule = all->rule;
+    *count = all->count;
     if (rule->small <= 1) return LOB_OK;
-    forest f = {.rule = rule,
-                .labels = labels,
+    forest f = {.all = all,
+                .rule = rule,
+                .labels = all->labels,
                 .nx = rule->side[0],
                 .ny = rule->side[1],
-                .nz = rule->side[2],
-                .fragments = fragments,
-                .threads = threads,
-                .stages = stages};
-    const size_t n = (size_t)fragments + 1, channels = (size_t)rule->channels;
+                .nz = all->planes,
+                .fragments = all->count,
+                .threads = all->threads,
+                .stages = all->stages};
+    const int rank = lob_team_rank(all->team), last = lob_team_size(all->team) - 1;
+    const size_t n = (size_t)all->count + 1, channels = (size_t)rule->channels;
     const size_t low = (1 + channels) * sizeof *f.size_and_low, high = channels * sizeof *f.high;
-    const size_t row_count = (size_t)(f.ny * f.nz);
+    const size_t row_count = (size_t)(f.ny * f.nz), plane = (size_t)(f.nx * f.ny) * sizeof(int32_t);
     /* the rows of several readers take at most 1/4 byte per voxel */
     const int64_t readers = (int64_t)(row_count / (8 * channels));
-    f.readers = readers < 1 ? 1 : readers < threads ? (int)readers : threads;
+    f.readers = readers < 1 ? 1 : readers < all->threads ? (int)readers : all->threads;
     const size_t levels = (size_t)f.readers * channels * (size_t)f.nx * sizeof(uint16_t);
-    const int64_t bytes = (int64_t)(n * (sizeof *f.link + low + high) + row_count + levels);
-    LOB_TRY(lob_budget_hold(budget, bytes, error));
+    const size_t beside = (size_t)((rank > 0) + (rank < last)) * plane;
+    const int64_t bytes =
+        (int64_t)(n * (sizeof *f.link + low + high) + row_count + levels + beside);
+    LOB_TRY(lob_budget_hold(all->budget, bytes, error));
     lob_status st = LOB_ENOMEM;
     f.link = calloc(n, sizeof *f.link);
     f.size_and_low = calloc(n, low);
     f.high = calloc(n, high);
     f.has_small = malloc(row_count);
-    if (!f.link || !f.size_and_low || !f.high || !f.has_small) goto out;
-
-    memset(f.has_small, 1, row_count);
-    lob_progress_stage(stages, f.ny * f.nz, 0.95);
-    if (!add_rows(&f, rows)) goto out;
-    while (!lob_progress_stopped(stages) && run_phase(&f)) continue;
-    st = lob_progress_stopped(stages) ? LOB_ECANCEL : LOB_OK;
+    if (rank > 0) f.beside[0] = malloc(plane);
+    if (rank < last) f.beside[1] = malloc(plane);
+    if (f.link && f.size_and_low && f.high && f.has_small && (f.beside[0] || rank == 0) &&
+        (f.beside[1] || rank == last))
+        st = join(&f, rows, error);
     if (st == LOB_OK) *count = number_sets(&f);
-out:
-    lob_budget_release(budget, bytes);
+    lob_budget_release(all->budget, bytes);
     free(f.link);
     free(f.size_and_low);
     free(f.high);
     free(f.has_small);
+    free(f.beside[0]);
+    free(f.beside[1]);
     return st;
 }

@@ -24,43 +24,53 @@ static void write_row(const lob_run_table *t, const lob_row_runs *row, void *use
     }
 }
 
-static lob_status number(int32_t *labels, int64_t *fragments, const lob_supervoxels_rule *rule,
-                         int threads, lob_budget *budget, lob_progress *stages, lob_error *error)
+/* The fragments of a slab. */
+static lob_status number(lob_fragments *f, int threads, lob_error *error)
 {
-    const double from = stages->to, share = 0.005;
+    const double from = f->stages->to, share = 0.005;
     const double joined[2] = {from + share, from + 2 * share};
     lob_component_rule not_zero = {.ranged = false};
     lob_volume image = lob_volume_empty();
-    image.data = labels;
+    image.data = f->labels;
     image.type = LOB_I32;
-    image.dims = (lob_dims){rule->side[0], rule->side[1], rule->side[2]};
+    image.dims = (lob_dims){f->rule->side[0], f->rule->side[1], f->planes};
     lob_run_table t = {.dims = image.dims,
                        .join = LOB_JOIN_EQUAL,
                        .image = &image,
-                       .neighbours = rule->slice_axis < 0 ? 6 : 4,
-                       .slice_axis = rule->slice_axis,
+                       .neighbours = f->rule->slice_axis < 0 ? 6 : 4,
+                       .slice_axis = f->rule->slice_axis,
                        .threads = threads,
-                       .budget = budget,
-                       .stages = stages,
+                       .budget = f->budget,
+                       .stages = f->stages,
                        .make_bits = make_bits,
                        .user = &not_zero};
     lob_status st = lob_label_runs(&t, joined, error);
-    if (st == LOB_OK && t.components > INT32_MAX - 1)
-        st = lob_fail(error, LOB_EDATA,
-                      "the supervoxels fall into more than 2147483646 connected parts; ask for "
-                      "larger ones");
-    if (st == LOB_OK) st = lob_run_table_visit(&t, write_row, labels, from + 3 * share, error);
-    *fragments = t.components;
+    if (st == LOB_OK && t.components > LOB_FRAGMENTS_MAX) st = lob_fragments_too_many(error);
+    if (st == LOB_OK) st = lob_run_table_visit(&t, write_row, f->labels, from + 3 * share, error);
+    f->count = t.components;
     lob_run_table_free(&t);
     return st;
 }
 
-lob_status lob_fragments_number(int32_t *labels, int64_t *fragments,
-                                const lob_supervoxels_rule *rule, int threads, lob_budget *budget,
-                                lob_progress *stages, lob_error *error)
+static lob_status number_slab(lob_fragments *f, lob_error *error)
 {
-    const lob_status st = number(labels, fragments, rule, threads, budget, stages, error);
-    if (st != LOB_ENOMEM || threads == 1) return st;
+    const lob_status st = number(f, f->threads, error);
+    if (st != LOB_ENOMEM || f->threads == 1) return st;
     lob_error_begin(error);
-    return number(labels, fragments, rule, 1, budget, stages, error);
+    return number(f, 1, error);
+}
+
+lob_status lob_fragments_number(lob_fragments *f, lob_error *error)
+{
+    if (lob_team_size(f->team) == 1) return number_slab(f, error);
+    const int64_t plane = (int64_t)f->rule->side[0] * f->rule->side[1];
+    const size_t bytes = (size_t)plane * sizeof(int32_t);
+    int32_t *seam;
+    LOB_TRY(lob_budget_alloc(f->budget, &seam, 5 * plane, sizeof *seam, error));
+    memcpy(seam, f->labels, bytes);
+    memcpy(seam + plane, f->labels + (f->planes - 1) * plane, bytes);
+    lob_status st = number_slab(f, error);
+    if (st == LOB_OK) st = lob_fragments_number_seams(f, seam, error);
+    lob_budget_free(f->budget, seam, 5 * plane, sizeof *seam);
+    return st;
 }

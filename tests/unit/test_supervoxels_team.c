@@ -1,0 +1,145 @@
+/* Supervoxels by a team of threads, each with its planes: the bytes of the volume in one piece, and
+ * of the reference. */
+#include "kernels/supervoxels/supervoxels_slabs.h"
+#include "tests/reference/supervoxels_case.h"
+#include "tests/unit/cmocka_test.h"
+
+enum { MOST = 17 };
+
+/* A case that a team works on. cmocka's asserts leave a thread to nobody, so what is wrong is kept
+ * for the test. */
+typedef struct {
+    const supervoxels_case *c;
+    int32_t *labels; /* of the whole volume */
+    lob_supervoxels_stats stats[MOST];
+    lob_status status[MOST];
+    lob_error error[MOST];
+    int64_t limit; /* memory of the last rank; 0: none */
+} attempt;
+
+static void work(lob_team *all, void *user)
+{
+    attempt *const a = user;
+    const supervoxels_case *const c = a->c;
+    const lob_dims dims = c->image.dims;
+    lob_team team;
+    int64_t first, end;
+    if (!lob_team_narrow(&team, all, dims.nz)) return;
+    lob_team_planes(&first, &end, &team, team.rank, dims.nz);
+
+    const int64_t plane = dims.nx * dims.ny, n = plane * (end - first);
+    const int64_t bytes = (int64_t)lob_type_of(c->image.type)->bytes;
+    lob_volume image = c->image;
+    image.dims.nz = end - first;
+    char *const data = malloc((size_t)(n * bytes * image.channels));
+    uint8_t *const mask = malloc((size_t)n);
+    int32_t *const labels = malloc((size_t)n * sizeof *labels);
+    for (int k = 0; k < image.channels; k++)
+        memcpy(data + k * n * bytes,
+               (const char *)c->image.data + (k * lob_voxels(&c->image) + first * plane) * bytes,
+               (size_t)(n * bytes));
+    if (c->mask) memcpy(mask, c->mask + first * plane, (size_t)n);
+    image.data = data;
+    lob_supervoxels_input in = c->in;
+    in.image = &image;
+    in.mask = c->mask ? mask : NULL;
+    const lob_context context = {.threads = 1 + team.rank % 3,
+                                 .max_memory = team.rank == team.size - 1 ? a->limit : 0};
+    a->status[team.rank] = lob_supervoxels_slabs(labels, &a->stats[team.rank], &in, &c->options,
+                                                 dims.nz, &team, &context, &a->error[team.rank]);
+    if (a->status[team.rank] == LOB_OK)
+        memcpy(a->labels + first * plane, labels, (size_t)n * sizeof *labels);
+    free(data), free(mask), free(labels);
+}
+
+static void compare_case(const supervoxels_case *c, const int32_t *want,
+                         const lob_supervoxels_stats *stats, lob_status expected, const char *text,
+                         int size)
+{
+    const int ranks = size < c->image.dims.nz ? size : (int)c->image.dims.nz;
+    static attempt a;
+    a = (attempt){.c = c, .labels = malloc((size_t)c->n * sizeof *a.labels)};
+    assert_ok(lob_team_threads(size, work, &a));
+    for (int r = 0; r < ranks; r++) {
+        if (a.status[r] != expected || strcmp(a.error[r].text, text) != 0)
+            fail_msg("%s: rank %d of %d: %s (%s), not %s (%s)", c->shape, r, ranks,
+                     lob_status_text(a.status[r]), a.error[r].text, lob_status_text(expected),
+                     text);
+        if (expected == LOB_OK && !supervoxels_stats_equal(&a.stats[r], stats))
+            fail_msg("%s: rank %d of %d: statistics differ", c->shape, r, ranks);
+    }
+    for (int64_t v = 0; expected == LOB_OK && v < c->n; v++)
+        if (a.labels[v] != want[v])
+            fail_msg("%s: %d ranks: voxel %lld is in %d, not %d", c->shape, ranks, (long long)v,
+                     a.labels[v], want[v]);
+    free(a.labels);
+}
+
+/* naive: want what the reference gives, which is slow. */
+static void compare_sizes(const supervoxels_case *c, bool naive)
+{
+    static const int sizes[] = {1, 2, 3, 5, 8, 17};
+    int32_t *const want = malloc((size_t)c->n * sizeof *want);
+    lob_supervoxels_stats stats = {0};
+    lob_error error = {.text = ""};
+    lob_status expected =
+        lob_supervoxels_cpu(want, &stats, &c->in, &c->options, THREADS(2), &error);
+    if (naive && expected == LOB_OK)
+        expected = supervoxels_reference(want, &stats, &c->in, &c->options);
+    for (size_t k = 0; k < COUNT(sizes); k++)
+        compare_case(c, want, &stats, expected, error.text, sizes[k]);
+    free(want);
+}
+
+static void compare_cases(uint64_t first, int count, int64_t max_side, bool naive)
+{
+    for (uint64_t number = first; number < first + (uint64_t)count; number++) {
+        supervoxels_case c;
+        supervoxels_case_make(&c, number, max_side);
+        compare_sizes(&c, naive);
+        supervoxels_case_free(&c);
+    }
+}
+
+TEST(random_volumes_equal_the_reference)
+{
+    compare_cases(81000, CASES(200), 13, true);
+}
+
+TEST(larger_volumes)
+{
+    compare_cases(82000, CASES(60), 41, false);
+}
+
+TEST(odd_shapes_equal_the_reference)
+{
+    supervoxels_case c;
+    for (int number = 0; supervoxels_case_fixed(&c, number); number++) {
+        compare_sizes(&c, true);
+        supervoxels_case_free(&c);
+    }
+}
+
+/* One rank's memory does not do: all end alike, with its error. */
+TEST(a_rank_without_memory_ends_all)
+{
+    for (int64_t limit = 100; limit < 2000000; limit = limit * 5 / 4) {
+        supervoxels_case c;
+        uint64_t number = 83000;
+        for (supervoxels_case_make(&c, number, 31); c.image.dims.nz < 6 || c.n < 3000;) {
+            supervoxels_case_free(&c);
+            supervoxels_case_make(&c, ++number, 31);
+        }
+        static attempt a;
+        a = (attempt){.c = &c, .labels = malloc((size_t)c.n * sizeof *a.labels), .limit = limit};
+        assert_ok(lob_team_threads(3, work, &a));
+        for (int r = 0; r < 3; r++) {
+            assert_int_equal(a.status[r], a.status[2]);
+            assert_true(a.status[r] == LOB_OK || a.status[r] == LOB_ENOMEM);
+            assert_string_equal(a.error[r].text, a.error[2].text);
+        }
+        if (limit == 100) assert_int_equal(a.status[0], LOB_ENOMEM);
+        free(a.labels);
+        supervoxels_case_free(&c);
+    }
+}
