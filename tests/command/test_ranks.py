@@ -242,6 +242,60 @@ def test_distances_are_those_of_one_task(tmp_path, kind):
     assert_refused(ranked(kind, 3, "distance", "labels.nii.gz", "-o", "d.nii", "--max-memory", "2KiB", cwd=tmp_path), 75)
 
 
+# Lines of supervoxels: options, the image's type, and its shape.
+CUTS = [
+    ("--size 4vox", np.uint8, (19, 17, 24)),
+    ("--method slico --size 3vox --smallest 0.5", np.int16, (13, 14, 40)),
+    ("--method lsc --count 60 --iterations 4", np.float32, (15, 12, 21)),
+    ("--size 9vox --mask mask.nii --compactness 0.3", np.uint8, (21, 20, 9)),
+    ("--size 3vox --slices x --range 1,4", np.int16, (8, 13, 17)),
+    ("--count 7 --slices z --until-still --iterations 40", np.uint8, (14, 15, 7)),
+    ("--size 2vox --until-still --iterations 30 --smallest 1", np.uint8, (9, 10, 11)),
+    ("--size 5vox --smallest 0", np.float32, (12, 11, 3)),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_supervoxels_are_those_of_one_task(tmp_path, kind):
+    for number in cases(len(CUTS)):
+        line, dtype, shape = CUTS[number % len(CUTS)]
+        image = noise(number, shape).astype(dtype)
+        if dtype == np.float32:
+            image[1, 2, -1] = np.nan
+        save(image, tmp_path / "image.nii.gz")
+        save((noise(number + 99, shape) > 0).astype(np.uint8), tmp_path / "mask.nii")
+        words = line.replace("mask.nii", "../mask.nii").split() + ["-o", ("out.ome.zarr", "out.nii.gz", "out.nii")[number % 3]]
+        for name in ("alone", "together"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
+            (tmp_path / name).mkdir()
+        good("supervoxels", "../image.nii.gz", *words, "--report", "../alone.json", cwd=tmp_path / "alone")
+        done = ranked(kind, 2 + number % 7, "supervoxels", "../image.nii.gz", *words, "--report", "../r.json", cwd=tmp_path / "together")
+        assert done.returncode == 0, (line, done.stderr)
+        for name in os.listdir(tmp_path / "alone"):
+            assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (line, name)
+        alone, together = (json.loads((tmp_path / name).read_text())["results"] for name in ("alone.json", "r.json"))
+        told = ("supervoxels", "pieces", "iterations", "data_voxels", "not_finite_voxels", "cells_z", "size_mm")
+        assert all(alone[key] == together[key] for key in told), line
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_supervoxels_that_tasks_cannot_share_are_refused(tmp_path, kind):
+    save(noise(1, (20, 20, 40)), tmp_path / "image.nii")
+    save(np.zeros((20, 20, 40), np.uint8), tmp_path / "none.nii")
+    before = sorted(os.listdir(tmp_path))
+    for more, code, parts in (
+        (("--mean", "m.nii"), 64, ("--mean", "start one task")),
+        (("--table", "t.tsv"), 64, ("--table", "start one task")),
+        (("--device", "cuda"), 64, ("on the CPU",)),
+        (("--mask", "none.nii"), 65, ("none.nii", "empty")),
+        (("--range", "50,60"), 65, ("no voxel is data",)),
+        (("--max-memory", "72KiB"), 75, ("40 planes", "tasks would do")),
+    ):
+        done = ranked(kind, 3, "supervoxels", "image.nii", "-o", "l.nii", "--size", "4vox", *more, cwd=tmp_path)
+        assert_refused(done, code, *parts)
+        assert sorted(os.listdir(tmp_path)) == before, more
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_growth_that_tasks_cannot_share_says_what_would_do(tmp_path, kind):
     save(noise(1, (60, 60, 40)), tmp_path / "image.nii")

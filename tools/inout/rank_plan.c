@@ -51,21 +51,21 @@ lob_status lob_rank_plan_print(lob_session *s, int tasks, const lob_rank_plan *p
     const double computing =
         (double)of.read * plane * s->command->voxel_ns * 1e-9 / s->context.threads;
     const lob_number rows[] = {
-        {"tasks",             tasks                                                 },
-        {"tasks_at_work",     team.size                                             },
-        {"planes",            (double)p->dims.nz                                    },
-        {"planes_of_a_task",  (double)of.own                                        },
-        {"planes_read",       (double)of.read                                       },
-        {"bytes_read",        (double)of.read * plane * (double)p->file_bytes       },
-        {"bytes_read_all",    read_all                                              },
-        {"bytes_held",        (double)of.read * plane * (double)p->held_bytes       },
-        {"bytes_to_first",    to_first                                              },
-        {"bytes_over_seams",  seams                                                 },
-        {"bytes_written",     written                                               },
-        {"seconds_reading",   about(read_all / bytes_a_second)                      },
-        {"seconds_computing", about(computing)                                      },
-        {"seconds_sending",   about((to_first + seams / team.size) / bytes_a_second)},
-        {"seconds_writing",   about(written / bytes_a_second)                       },
+        {"tasks",             tasks                                                                    },
+        {"tasks_at_work",     team.size                                                                },
+        {"planes",            (double)p->dims.nz                                                       },
+        {"planes_of_a_task",  (double)of.own                                                           },
+        {"planes_read",       (double)of.read                                                          },
+        {"bytes_read",        (double)of.read * plane * (double)p->file_bytes                          },
+        {"bytes_read_all",    read_all                                                                 },
+        {"bytes_held",        (double)of.read * plane * (double)p->held_bytes + (double)p->common_bytes},
+        {"bytes_to_first",    to_first                                                                 },
+        {"bytes_over_seams",  seams                                                                    },
+        {"bytes_written",     written                                                                  },
+        {"seconds_reading",   about(read_all / bytes_a_second)                                         },
+        {"seconds_computing", about(computing)                                                         },
+        {"seconds_sending",   about((to_first + seams / team.size) / bytes_a_second)                   },
+        {"seconds_writing",   about(written / bytes_a_second)                                          },
     };
     if (lob_team_rank(s->ranks) > 0) return LOB_OK;
     cJSON *const plan = cJSON_CreateObject();

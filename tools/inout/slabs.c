@@ -122,6 +122,7 @@ static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t halo, i
         .written_bytes = sent_bytes,
         .seam_bytes = w->seam_bytes,
         .moved_bytes = w->moved_bytes,
+        .common_bytes = w->common_bytes,
     };
     return lob_rank_plan_print(s, w->plan, &plan);
 }
@@ -192,7 +193,8 @@ lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t ali
     const int64_t read = plane_bytes(w), work = lob_product(dims.nx, dims.ny, voxel_bytes, 1);
     /* Half is for slabs, the rest for what work holds of any size; at once, it is in voxel_bytes.
      */
-    const int64_t room = memory_of(s) / (w->at_once ? 1 : 2) / (read + work);
+    const int64_t memory = w->at_once ? memory_of(s) - w->common_bytes : memory_of(s) / 2;
+    const int64_t room = memory / (read + work);
     const int64_t fit = room >= dims.nz ? dims.nz : room - 2 * halo - align + 1;
     if (w->at_once && fit < end - first)
         return too_large(s, w, (dims.nz + fit - 1) / (fit > 0 ? fit : 1), fit);

@@ -27,6 +27,7 @@ typedef struct {
     int channel;             /* -1: the only one */
     int plan;                /* tasks of --plan; 0: the work is to be done */
     int64_t seam_bytes, moved_bytes; /* as in lob_rank_plan */
+    int64_t common_bytes;            /* likewise; at once alone */
     int64_t beside_bytes;            /* of a voxel of all files beside the image */
     bool at_once; /* a rank's planes are one slab, of all channels; LOB_ENOMEM where it does not fit
                    */

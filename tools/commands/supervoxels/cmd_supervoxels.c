@@ -27,6 +27,7 @@ static lob_status check(lob_session *s, void *user)
                               : "how large are supervoxels to be? Give --size, as 8mm or 12vox, or "
                                 "--count");
     const bool both = set->table && set->graph;
+    const bool many = lob_team_size(s->ranks) > 1 || set->plan > 0;
     const lob_rule rules[] = {
         {isfinite(set->compactness) && set->method != LOB_SLIC,
          "--compactness belongs to --method slic"                                                                    },
@@ -35,8 +36,11 @@ static lob_status check(lob_session *s, void *user)
          "--table - and --graph - both go to standard output; write one to a file"},
         {set->name && !set->table && !set->graph, "--name is for tables: add --table or --graph"                                 },
         {set->columns && !set->table,                           "--columns are of the table: add --table FILE.tsv"                          },
+        {many && (set->mean || set->boundaries || set->table || set->graph),
+         "--mean, --boundaries, --table and --graph need the whole volume: start one task"   },
     };
     LOB_TRY(LOB_RULES(s, rules));
+    if (many) LOB_TRY(lob_session_cpu_alone(s, "several tasks cut"));
     LOB_TRY(lob_table_check(s, set->table, set->name));
     LOB_TRY(lob_region_columns_check(s, set->columns));
     return lob_table_check(s, set->graph, NULL);
@@ -76,12 +80,17 @@ static lob_status check_spacing(lob_session *s, const settings *set, const lob_v
                          mm[0], mm[1], mm[2], what);
 }
 
+lob_status lob_supervoxels_look(lob_session *s, lob_supervoxels_work *w)
+{
+    LOB_TRY(check_spacing(s, &w->set, &w->image));
+    LOB_TRY(check_outputs(s, &w->set, &w->image));
+    return lob_supervoxels_choose(s, w);
+}
+
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
-    LOB_TRY(check_spacing(s, set, &w->image));
-    LOB_TRY(check_outputs(s, set, &w->image));
-    LOB_TRY(lob_supervoxels_choose(s, w));
+    LOB_TRY(lob_supervoxels_look(s, w));
     return lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
 }
 
@@ -117,6 +126,7 @@ static lob_status write_outputs(lob_session *s, const settings *set, work *w)
 static lob_status supervoxels(lob_session *s, void *user)
 {
     work *const w = user;
+    if (s->ranks || w->set.plan > 0) return lob_supervoxels_by_slabs(s, w);
     LOB_TRY(read_inputs(s, &w->set, w));
     LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_supervoxels_report_crowding(s, w));
@@ -202,6 +212,7 @@ static void options(lob_rows *to, void *user)
         OPT_REGION_COLUMNS(&set->columns),
         OPT_OUTPUT("graph", &set->graph, LOB_FILE_TABLE,
                    "also write a table of the supervoxels that touch, likewise"),
+        OPT_PLAN(&set->plan),
     };
     LOB_ROWS(to, rows);
 }
@@ -245,4 +256,6 @@ const lob_command lob_command_supervoxels = {
     .work = supervoxels,
     .release = release,
     .voxel_ns = 400,
+    .shares = true,
+    .only_prints = "plan",
 };

@@ -3,7 +3,7 @@
 #define LOB_SUPERVOXELS_WORK_H
 
 #include "kernels/regions/contacts.h"
-#include "tools/inout/grid.h"
+#include "tools/inout/slabs.h"
 #include "tools/table/region_table.h"
 
 enum { LOB_LAB_AUTO, LOB_LAB_ON, LOB_LAB_OFF }; /* in the order of the option's words */
@@ -14,7 +14,7 @@ enum { LOB_LAB_AUTO, LOB_LAB_ON, LOB_LAB_OFF }; /* in the order of the option's 
 typedef struct {
     const char *image, *labels, *mask;
     const char *mean, *boundaries, *table, *graph, *name, *columns;
-    int frame, method, count, iterations, slices, lab;
+    int frame, method, count, iterations, slices, lab, plan;
     double compactness, ratio, smallest, range[2];
     lob_size size;
     bool until_still;
@@ -39,6 +39,12 @@ typedef struct {
 
 /* Choose the kernel's options, once the image is there. */
 lob_status lob_supervoxels_choose(lob_session *s, lob_supervoxels_work *w);
+
+/* Once the image, or its header, is there: refuse what cannot be cut or written, and choose. */
+lob_status lob_supervoxels_look(lob_session *s, lob_supervoxels_work *w);
+
+/* The whole command by several tasks, or its --plan. */
+lob_status lob_supervoxels_by_slabs(lob_session *s, lob_supervoxels_work *w);
 
 /* Before the work: note that a few extreme values leave little weight to all others. */
 lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels_work *w);
