@@ -85,6 +85,16 @@ lob_status lob_batch_end_write(lob_batch_table *table, const lob_batch_summary *
                                const char *const *scans, int64_t count, const char *folder,
                                lob_error *error);
 
+/*
+ * What a batch ends with: the status of the first scan that failed, those that may be tried again
+ * (exit code 75) only where no other did; that too where scans are left; LOB_EDIFFER where none
+ * failed but volumes differ; else LOB_OK.
+ *
+ *   table  in  in order; the first `count` rows are looked at, if there are so many
+ */
+lob_status lob_batch_worst(const lob_batch_table *table, int64_t count,
+                           const lob_batch_summary *summary);
+
 /* The merged regions alone. */
 lob_status lob_batch_regions_write(const lob_batch_table *table, const char *folder,
                                    lob_error *error);
@@ -98,13 +108,11 @@ lob_status lob_batch_save(lob_text *text, const char *folder, const char *name, 
  *
  *   table    out  the rows; free with lob_batch_table_free
  *   summary  out  of all shards, as if they had run side by side
- *   worst    out  the exit code of the first scan that failed, those with 75 only where no other
- *                 did; 75 where scans are left; else 0
  *
  * Returns LOB_OK, LOB_ENOINPUT (no shards, or some are missing), LOB_EDATA, LOB_EIO, LOB_ECREATE or
  * LOB_ENOMEM.
  */
-lob_status lob_batch_merge(lob_batch_table *table, lob_batch_summary *summary, int *worst,
-                           const char *folder, lob_error *error);
+lob_status lob_batch_merge(lob_batch_table *table, lob_batch_summary *summary, const char *folder,
+                           lob_error *error);
 
 #endif

@@ -94,14 +94,11 @@ typedef struct {
  * Do all scans that are this process's.
  *
  *   summary  out  its counts, times and shares
- *   worst    out  the status of the first scan in the plan's order that failed, those that ran out
- *                 of memory or device (exit code 75) only where no other did; LOB_EDIFFER where
- *                 none failed but volumes differ, or did in one that is kept; else LOB_OK
  *
  * Returns LOB_OK when all scans have their row or were not begun for fail_fast; LOB_ECANCEL after a
  * signal; LOB_EIO or LOB_ENOMEM when the status table could not be written.
  */
 lob_status lob_work_run(lob_batch *batch, const lob_work_plan *plan, lob_batch_summary *summary,
-                        lob_status *worst, lob_error *error);
+                        lob_error *error);
 
 #endif

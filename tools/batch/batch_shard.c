@@ -237,44 +237,34 @@ static lob_status add_shard(lob_batch_table *table, lob_batch_summary *sum, cons
     return st;
 }
 
-static int count_rows(const lob_batch_table *table, lob_batch_summary *sum)
+static void count_rows(const lob_batch_table *table, lob_batch_summary *sum)
 {
-    int again = 0, differ = 0, worst = 0;
     for (int64_t i = 0; i < table->count; i++) {
         const lob_batch_row *const row = &table->rows[i];
         sum->state[row->state]++;
         for (int s = 0; s < LOB_BATCH_STAGES; s++) sum->stage_s[s] += row->stage_s[s];
-        if (row->state == LOB_SCAN_DONE && row->exit_code > 0) differ = row->exit_code;
-        if (row->state != LOB_SCAN_FAILED) continue;
-        if (row->exit_code == 75)
-            again = 75;
-        else if (worst == 0)
-            worst = row->exit_code;
     }
     sum->left = sum->scans > table->count ? sum->scans - table->count : 0;
-    if (sum->left > 0 || sum->state[LOB_SCAN_STARTED] > 0 || sum->state[LOB_SCAN_CANCELLED] > 0)
-        again = 75;
-    return worst ? worst : again ? again : differ;
 }
 
 /* In the order of the division, which has all scans. */
-static lob_status join(lob_batch_table *table, lob_batch_summary *summary, int *worst,
-                       const lob_columns *scans, int shards, const char *folder, lob_error *error)
+static lob_status join(lob_batch_table *table, lob_batch_summary *summary, const lob_columns *scans,
+                       int shards, const char *folder, lob_error *error)
 {
     for (int i = 1; i <= shards; i++) LOB_TRY(add_shard(table, summary, folder, i, shards, error));
     const char **const names = calloc((size_t)scans->rows, sizeof *names);
     if (!names) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
     for (int64_t i = 0; i < scans->rows; i++) names[i] = scans->cells[i * scans->columns];
     summary->scans = scans->rows;
-    *worst = count_rows(table, summary);
+    count_rows(table, summary);
     lob_batch_summary_finish(summary, summary->wall_s);
     const lob_status st = lob_batch_end_write(table, summary, names, scans->rows, folder, error);
     free(names);
     return st;
 }
 
-lob_status lob_batch_merge(lob_batch_table *table, lob_batch_summary *summary, int *worst,
-                           const char *folder, lob_error *error)
+lob_status lob_batch_merge(lob_batch_table *table, lob_batch_summary *summary, const char *folder,
+                           lob_error *error)
 {
     int shards;
     lob_columns scans;
@@ -284,7 +274,7 @@ lob_status lob_batch_merge(lob_batch_table *table, lob_batch_summary *summary, i
     char *const division = division_path(folder, shards);
     if (!division) return lob_fail(error, LOB_ENOMEM, "out of memory");
     lob_status st = lob_columns_read(&scans, division, error);
-    if (st == LOB_OK) st = join(table, summary, worst, &scans, shards, folder, error);
+    if (st == LOB_OK) st = join(table, summary, &scans, shards, folder, error);
     lob_columns_free(&scans);
     free(division);
     if (st != LOB_OK) lob_batch_table_free(table);

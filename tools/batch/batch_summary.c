@@ -22,6 +22,23 @@ void lob_batch_summary_finish(lob_batch_summary *summary, double wall_s)
     }
 }
 
+lob_status lob_batch_worst(const lob_batch_table *table, int64_t count,
+                           const lob_batch_summary *summary)
+{
+    const int again = lob_status_exit_code(LOB_ENOMEM);
+    const bool is_over = summary->left == 0 && summary->state[LOB_SCAN_STARTED] == 0 &&
+                         summary->state[LOB_SCAN_CANCELLED] == 0;
+    lob_status worst = is_over ? LOB_OK : LOB_ENOMEM;
+    for (int64_t i = 0; i < count && i < table->count; i++) {
+        const lob_batch_row *const row = &table->rows[i];
+        lob_status st = LOB_EDIFFER;
+        while (st < LOB_ECANCEL && lob_status_exit_code(st) != row->exit_code) st++;
+        if (row->state == LOB_SCAN_FAILED && row->exit_code != again) return st;
+        if (row->state == LOB_SCAN_FAILED || (st == LOB_EDIFFER && worst == LOB_OK)) worst = st;
+    }
+    return worst;
+}
+
 cJSON *lob_batch_summary_json(const lob_batch_summary *summary)
 {
     const lob_number rows[] = {

@@ -179,9 +179,6 @@ typedef struct {
     bool over;   /* no scan begins any more */
     progress progress;
     lob_batch_summary *summary;
-    int64_t worst_at[2]; /* the first scan that failed: with another code than 75, with it */
-    lob_status worst[2];
-    bool differ;
     lob_status status; /* of the status table */
     lob_error error;
 } work;
@@ -230,15 +227,6 @@ static void set_part(const work *w, lob_scan *scan, int units)
 
 /* ---- a scan ---- */
 
-static void note_failure(work *w, const lob_scan *scan)
-{
-    const int64_t at = scan->plan - w->batch->plan.scans;
-    const int again = scan->row.exit_code == lob_status_exit_code(LOB_ENOMEM);
-    if (w->worst_at[again] >= 0 && w->worst_at[again] < at) return;
-    w->worst_at[again] = at;
-    w->worst[again] = scan->status == LOB_OK ? LOB_EINTERNAL : scan->status;
-}
-
 /* Add a scan that has ended to the table and to what there is to say; the lock is held. */
 static void count_scan(work *w, const lob_scan *scan, lob_scan_turn turn)
 {
@@ -246,17 +234,12 @@ static void count_scan(work *w, const lob_scan *scan, lob_scan_turn turn)
     const lob_batch_row *const row = &scan->row;
     count_progress(&w->progress, scan->plan->bytes, turn == LOB_TURN_KEEP);
     if (turn == LOB_TURN_KEEP) {
-        const lob_batch_row *const before =
-            lob_batch_table_find(&w->batch->log.before, scan->plan->name);
-        w->differ = w->differ || before->exit_code == lob_status_exit_code(LOB_EDIFFER);
         sum->resumed++;
         return;
     }
     sum->state[row->state]++;
     for (int i = 0; i < LOB_BATCH_STAGES; i++) sum->stage_s[i] += row->stage_s[i];
-    w->differ = w->differ || scan->status == LOB_EDIFFER;
     if (row->state != LOB_SCAN_FAILED) return;
-    note_failure(w, scan);
     say_failure(&w->progress, row->scan, row->message);
     w->over = w->over || w->plan->fail_fast;
 }
@@ -406,7 +389,7 @@ static void finish_summary(work *w, double wall_s)
 }
 
 lob_status lob_work_run(lob_batch *batch, const lob_work_plan *plan, lob_batch_summary *summary,
-                        lob_status *worst, lob_error *error)
+                        lob_error *error)
 {
     int64_t bytes, most;
     const double start_s = lob_clock_s();
@@ -416,7 +399,6 @@ lob_status lob_work_run(lob_batch *batch, const lob_work_plan *plan, lob_batch_s
         .plan = plan,
         .free_units = plan->jobs,
         .summary = summary,
-        .worst_at = {-1, -1}
     };
     pthread_t *const threads = calloc((size_t)plan->jobs, sizeof *threads);
     if (!threads) return lob_fail(error, LOB_ENOMEM, "out of memory");
@@ -429,9 +411,6 @@ lob_status lob_work_run(lob_batch *batch, const lob_work_plan *plan, lob_batch_s
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
     show_progress(&w.progress, true);
     finish_summary(&w, lob_clock_s() - start_s);
-    *worst = w.differ ? LOB_EDIFFER : LOB_OK;
-    for (int again = 1; again >= 0; again--)
-        if (w.worst_at[again] >= 0) *worst = w.worst[again];
     pthread_cond_destroy(&w.changed);
     pthread_mutex_destroy(&w.lock);
     free(threads);

@@ -180,7 +180,7 @@ static lob_work_plan plan_work(const lob_session *s, const batch_settings *set)
 
 /* Put the table in order, and write what sums it up; the page where the batch has no shards. */
 static lob_status finish(lob_session *s, const batch_settings *set,
-                         const lob_batch_summary *summary)
+                         const lob_batch_summary *summary, lob_status *worst)
 {
     const lob_batch *const batch = &set->batch;
     const lob_batch_plan *const plan = &batch->plan;
@@ -193,6 +193,7 @@ static lob_status finish(lob_session *s, const batch_settings *set,
     lob_status st = lob_batch_table_read(&table, batch->own_folder, "", &s->error);
     if (st == LOB_OK)
         st = lob_batch_end_write(&table, summary, names, n, batch->own_folder, &s->error);
+    if (st == LOB_OK) *worst = lob_batch_worst(&table, n, summary);
     if (st == LOB_OK && strcmp(batch->own_folder, batch->folder) == 0 &&
         lob_session_cancelled(s) == LOB_OK)
         st = lob_batch_page_write(s, batch->folder, &table, summary, set->pictures);
@@ -201,7 +202,7 @@ static lob_status finish(lob_session *s, const batch_settings *set,
     return st;
 }
 
-/* worst: what it ends with if it comes to its end (see lob_work_run). The devices come before the
+/* worst: what it ends with if it comes to its end. The devices come before the
  * table: without them a batch leaves nothing. */
 static lob_status do_scans(lob_session *s, batch_settings *set, lob_status *worst)
 {
@@ -217,11 +218,11 @@ static lob_status do_scans(lob_session *s, batch_settings *set, lob_status *wors
     /* what commands print would come out of all scans at once; it is in the reports */
     lob_stdout_silence();
     if (s->max_memory == 0) lob_process_keep_memory();
-    const lob_status st = lob_work_run(batch, &plan, &summary, worst, &s->error);
+    const lob_status st = lob_work_run(batch, &plan, &summary, &s->error);
     const lob_error reason = s->error;
     if (st != LOB_OK && st != LOB_ECANCEL) return st;
     lob_batch_log_end(&batch->log);
-    const lob_status written = finish(s, set, &summary);
+    const lob_status written = finish(s, set, &summary, worst);
     if (!s->quiet) lob_batch_summary_print(&summary);
     if (st == LOB_OK) return written;
     s->error = reason;
@@ -255,17 +256,15 @@ static lob_status merge(lob_session *s, const batch_settings *set)
 {
     lob_batch_table table;
     lob_batch_summary summary;
-    int worst = 0;
     LOB_TRY(check_alone(s, set, "merge"));
-    LOB_TRY(lob_batch_merge(&table, &summary, &worst, set->words.word[0], &s->error));
+    LOB_TRY(lob_batch_merge(&table, &summary, set->words.word[0], &s->error));
+    const lob_status worst = lob_batch_worst(&table, table.count, &summary);
     const lob_status shown =
         lob_batch_page_write(s, set->words.word[0], &table, &summary, set->pictures);
     lob_batch_table_free(&table);
     LOB_TRY(shown);
     if (!s->quiet) lob_batch_summary_print(&summary);
-    lob_status status = LOB_OK;
-    while (worst != 0 && status < LOB_ECANCEL && lob_status_exit_code(status) != worst) status++;
-    return conclude(s, set->words.word[0], status);
+    return conclude(s, set->words.word[0], worst);
 }
 
 /* The page of a batch that is there already. */
