@@ -46,10 +46,9 @@ static void take_table(merged *out, const char *scan, const char *role, lob_line
 {
     lob_fields cells;
     int to[LOB_FIELDS];
-    bool regions = false;
     if (!next_cells(&cells, text)) return;
     const int n = cells.count;
-    for (int c = 0; c < n; c++) regions = regions || strcmp(cells.field[c], "label") == 0;
+    const bool regions = lob_fields_column(&cells, "label") >= 0;
     for (int c = 0; regions && c < n; c++) to[c] = column_of(out, cells.field[c]);
     while (regions && has_columns && next_cells(&cells, text) && cells.count == n) {
         const char *value[MAX_COLUMNS] = {[SCAN] = scan, [TABLE] = role};

@@ -167,19 +167,6 @@ static int64_t voxels_in(const cJSON *lines)
     return -1;
 }
 
-/* A number of a line's results, or how many things are listed, under the first of these names that
- * is there; -1: under none. */
-static double number_in(const cJSON *line, const char *const *names)
-{
-    const cJSON *const results = cJSON_GetObjectItemCaseSensitive(line, "results");
-    for (; *names; names++) {
-        const cJSON *const found = cJSON_GetObjectItemCaseSensitive(results, *names);
-        if (cJSON_IsNumber(found)) return found->valuedouble;
-        if (cJSON_IsArray(found)) return cJSON_GetArraySize(found);
-    }
-    return -1;
-}
-
 static void take_stages(lob_batch_row *row, const lob_session *s)
 {
     const lob_seconds whole = lob_session_seconds(s);
@@ -207,8 +194,9 @@ void lob_batch_row_fill(lob_batch_row *row, const lob_session *s, const cJSON *r
     row->voxels = voxels_in(lines);
     cJSON_ArrayForEach(line, lines)
     {
-        if (number_in(line, labels) >= 0) row->labels = (int64_t)number_in(line, labels);
-        if (number_in(line, bytes) > most) most = number_in(line, bytes);
+        if (lob_json_result(line, labels) >= 0)
+            row->labels = (int64_t)lob_json_result(line, labels);
+        if (lob_json_result(line, bytes) > most) most = lob_json_result(line, bytes);
         add_unnamed(row, cJSON_GetObjectItemCaseSensitive(line, "inputs"), number++);
     }
     row->memory = s->most_held + (int64_t)most;

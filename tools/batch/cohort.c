@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/platform.h"
 #include "io/text_rows.h"
+#include "tools/text/json_text.h"
 #include "tools/text/names.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"
@@ -108,21 +109,14 @@ static lob_structure *find_structure(parser *p, const char *const cells[USEFUL],
     return *st == LOB_OK ? s : NULL;
 }
 
-/* The number in a cell; NaN: there is none. */
-static double number_in(const char *cell)
-{
-    char *end;
-    const double value = cell ? strtod(cell, &end) : NAN;
-    return cell && end != cell && !*end && isfinite(value) ? value : NAN;
-}
-
 /* Add a line's volume to that of its label: several lines may share one. */
 static lob_status take_line(parser *p, const lob_fields *fields)
 {
     static const char *const units[] = {[ML] = "ml", [UM3] = "um3", [VOXELS] = "voxels"};
     const char *cells[USEFUL] = {NULL};
     lob_status st = LOB_OK;
-    for (int i = 0; i < USEFUL; i++) {
+    double number;
+    for (int i = 0; i < DOUBT; i++) {
         if (p->column[i] < 0 || p->column[i] >= fields->count) continue;
         lob_cell_decode(fields->field[p->column[i]]);
         cells[i] = fields->field[p->column[i]];
@@ -135,24 +129,20 @@ static lob_status take_line(parser *p, const lob_fields *fields)
     const int64_t row = lob_names_find(&p->rows, cells[SCAN]);
     lob_structure *const s = row >= 0 ? find_structure(p, cells, &st) : NULL;
     for (int i = ML; s && i < USEFUL; i++) {
-        const double value = number_in(cells[i]);
-        if (isnan(value)) continue;
+        if (!lob_field_real(&number, fields, p->column[i])) continue;
         if (s->unit && strcmp(s->unit, units[i]) != 0) continue;
         s->unit = units[i];
-        s->value[row] = (isnan(s->value[row]) ? 0 : s->value[row]) + value;
+        s->value[row] = (isnan(s->value[row]) ? 0 : s->value[row]) + number;
         break;
     }
-    if (s) s->doubt[row] = fmax(s->doubt[row], number_in(cells[DOUBT]));
+    if (s && lob_field_real(&number, fields, p->column[DOUBT]))
+        s->doubt[row] = fmax(s->doubt[row], number);
     return st;
 }
 
 static lob_status take_header(parser *p, const lob_fields *fields)
 {
-    for (int i = 0; i < USEFUL; i++) {
-        p->column[i] = -1;
-        for (int c = fields->count - 1; c >= 0; c--)
-            if (strcmp(fields->field[c], useful[i]) == 0) p->column[i] = c;
-    }
+    for (int i = 0; i < USEFUL; i++) p->column[i] = lob_fields_column(fields, useful[i]);
     if (p->column[SCAN] >= 0 && p->column[TABLE] >= 0 && p->column[LABEL] >= 0) return LOB_OK;
     return lob_fail(p->text.error, LOB_EDATA,
                     "%s: has no columns scan, table and label, so it is no table of regions of a "
@@ -234,29 +224,19 @@ lob_status lob_batch_report_read(lob_past_report *out, const char *folder, const
     return st;
 }
 
-/* Voxels that a command could as well have labelled otherwise; NaN: it does not say. */
-static double doubtful_voxels(const cJSON *report)
-{
-    static const char *const names[] = {"uncertain_voxels", "tie_voxels"};
-    const cJSON *const results = cJSON_GetObjectItemCaseSensitive(report, "results");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const cJSON *const voxels = cJSON_GetObjectItemCaseSensitive(results, names[i]);
-        if (cJSON_IsNumber(voxels)) return voxels->valuedouble;
-    }
-    return NAN;
-}
-
-/* Of a report and the lines of its recipe, the last that says it. */
+/* Voxels that a command could as well have labelled otherwise: of a report and the lines of its
+ * recipe, the last that says it; NaN: none does. */
 static double doubt_of(const lob_past_report *report)
 {
+    static const char *const names[] = {"uncertain_voxels", "tie_voxels", NULL};
     const cJSON *const results = cJSON_GetObjectItemCaseSensitive(report->json, "results"), *line;
-    double voxels = doubtful_voxels(report->json);
+    double voxels = lob_json_result(report->json, names);
     cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(results, "lines"))
     {
-        const double here = doubtful_voxels(line);
-        if (!isnan(here)) voxels = here;
+        const double here = lob_json_result(line, names);
+        if (here >= 0) voxels = here;
     }
-    return voxels;
+    return voxels < 0 ? NAN : voxels;
 }
 
 static lob_status read_doubt(lob_cohort *out, const char *folder, const lob_batch_table *table)

@@ -123,3 +123,14 @@ void lob_json_integers(cJSON *object, const char *name, const int64_t values[3])
     cJSON *const array = cJSON_AddArrayToObject(object, name);
     for (int i = 0; i < 3; i++) cJSON_AddItemToArray(array, cJSON_CreateNumber((double)values[i]));
 }
+
+double lob_json_result(const cJSON *line, const char *const *names)
+{
+    const cJSON *const results = cJSON_GetObjectItemCaseSensitive(line, "results");
+    for (; *names; names++) {
+        const cJSON *const found = cJSON_GetObjectItemCaseSensitive(results, *names);
+        if (cJSON_IsNumber(found)) return found->valuedouble;
+        if (cJSON_IsArray(found)) return cJSON_GetArraySize(found);
+    }
+    return -1;
+}
