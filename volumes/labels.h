@@ -5,6 +5,8 @@
 #include "volumes/both.h"
 #include "volumes/volume.h"
 
+#include <string.h>
+
 LOB_BEGIN_DECLS
 
 /* The labels of a volume in ascending order, without 0. Dense label i + 1 stands for values[i]. */
@@ -34,6 +36,21 @@ LOB_BOTH void lob_label_put(void *labels, lob_type type, int64_t i, int32_t labe
         ((int16_t *)labels)[i] = (int16_t)label;
     else
         ((int32_t *)labels)[i] = label;
+}
+
+/* The first voxel from `first` on, before `end`, that has a label; end: none has. Quick where few
+ * have, as with strokes. */
+static inline int64_t lob_next_label(const void *labels, lob_type type, int64_t first, int64_t end)
+{
+    const int64_t step = type == LOB_U8 ? 32 : type == LOB_I16 ? 16 : 8;
+    const char *at = (const char *)labels + first * (32 / step);
+    for (; first + step <= end; first += step, at += 32) {
+        uint64_t words[4];
+        memcpy(words, at, sizeof words);
+        if (words[0] | words[1] | words[2] | words[3]) break;
+    }
+    while (first < end && lob_label_at(labels, type, first) == 0) first++;
+    return first;
 }
 
 /*

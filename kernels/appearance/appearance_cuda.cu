@@ -17,7 +17,7 @@
 namespace lob::appearance
 {
 
-enum { THREADS = 256, WARPS = THREADS / WARP };
+enum { THREADS = 256, WARPS = THREADS / WARP, FEW_LABELS = 8 };
 
 /* A channel as kernels see it. */
 struct channel {
@@ -216,23 +216,17 @@ struct share_params {
     lob_appearance_local local; /* without a table: there are none */
 };
 
-static __device__ inline int32_t score_of(const share_params &p, int k, int64_t i, int64_t block,
-                                          const lob_appearance_corners &corners)
+/* What labels gain or lose by the place of a voxel. */
+static __device__ inline int32_t place_score(const share_params &p, int k, int64_t i, int64_t block)
 {
-    int32_t score = p.has_gain ? ((const int32_t *)p.shares)[k * p.voxels + i] : 0;
-    if (p.lost) score -= p.lost[k * p.blocks.count + block];
-    for (int c = 0; c < p.channels; c++) {
-        const channel &of = p.of[c];
-        const int bin = lob_appearance_bin(value_at(of, i), &of.scale);
-        const int64_t entry = ((int64_t)c * p.slots + bin) * p.wanted + k;
-        score += p.local.table ? lob_appearance_local_score(p.local.table, &corners, entry)
-                               : p.table[entry];
-    }
-    return score;
+    const int32_t gain = p.has_gain ? ((const int32_t *)p.shares)[k * p.voxels + i] : 0;
+    return p.lost ? gain - p.lost[k * p.blocks.count + block] : gain;
 }
 
-static __global__ void __launch_bounds__(THREADS) shares_kernel(share_params p)
+/* MOST: labels but the background, at most; few of them are held in registers. */
+template <int MOST> static __global__ void __launch_bounds__(THREADS) shares_kernel(share_params p)
 {
+    constexpr int UNROLL = MOST <= FEW_LABELS ? MOST : 1;
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
         double total = 1;
         lob_appearance_corners corners = {};
@@ -242,15 +236,31 @@ static __global__ void __launch_bounds__(THREADS) shares_kernel(share_params p)
             block = lob_appearance_block(&p.blocks, at.x, at.y, at.z);
             if (p.local.table) corners = lob_appearance_corners_of(&p.local, at.x, at.y, at.z);
         }
-        for (int k = 0; k < p.wanted; k++) {
-            const int32_t score = score_of(p, k, i, block, corners);
-            total += lob_appearance_exp(p.exps, score);
-            ((int32_t *)p.shares)[k * p.voxels + i] = score;
+        int32_t score[MOST];
+        double part[MOST];
+#pragma unroll UNROLL
+        for (int k = 0; k < MOST; k++)
+            if (k < p.wanted) score[k] = place_score(p, k, i, block);
+        for (int c = 0; c < p.channels; c++) {
+            const channel &of = p.of[c];
+            const int bin = lob_appearance_bin(value_at(of, i), &of.scale);
+            const int64_t entry = ((int64_t)c * p.slots + bin) * p.wanted;
+#pragma unroll UNROLL
+            for (int k = 0; k < MOST; k++)
+                if (k < p.wanted)
+                    score[k] += p.local.table
+                                    ? lob_appearance_local_score(p.local.table, &corners, entry + k)
+                                    : p.table[entry + k];
         }
-        for (int k = 0; k < p.wanted; k++) {
-            const int32_t score = ((const int32_t *)p.shares)[k * p.voxels + i];
-            p.shares[k * p.voxels + i] = (float)(lob_appearance_exp(p.exps, score) / total);
-        }
+#pragma unroll UNROLL
+        for (int k = 0; k < MOST; k++)
+            if (k < p.wanted) {
+                part[k] = lob_appearance_exp(p.exps, score[k]);
+                total += part[k];
+            }
+#pragma unroll UNROLL
+        for (int k = 0; k < MOST; k++)
+            if (k < p.wanted) p.shares[k * p.voxels + i] = (float)(part[k] / total);
         for (int c = 0; c < p.values; c++)
             p.shares[(p.wanted + c) * p.voxels + i] =
                 lob_appearance_value(value_at(p.of[c], i), &p.of[c].scale, p.values);
@@ -633,7 +643,10 @@ static lob_status compute(job *j, lob_error *error)
     s.exps = j->exps;
     s.dims = p->dims;
     s.local = local;
-    LOB_TRY(lob_launch_over(j->device, shares_kernel, "shares", p->voxels, THREADS, s, error));
+    LOB_TRY(lob_launch_over(j->device,
+                            p->wanted <= FEW_LABELS ? shares_kernel<FEW_LABELS>
+                                                    : shares_kernel<LOB_APPEARANCE_MAX_LABELS>,
+                            "shares", p->voxels, THREADS, s, error));
     return lob_device_wait(j->device, error);
 }
 

@@ -99,28 +99,22 @@ static void walk(lob_appearance_nodes *n, const lob_appearance_plan *plan, const
 {
     const lob_dims d = plan->dims;
     const lob_type type = plan->in->seed_type;
-    const size_t bytes = lob_type_of(type)->bytes;
     const int across = plan->options->local_axis;
-    for (int64_t row = 0; row < d.ny * d.nz; row++) {
-        if (lob_all_zero((const char *)seeds + (size_t)(row * d.nx) * bytes, (size_t)d.nx * bytes))
+    for (int64_t i = 0; (i = lob_next_label(seeds, type, i, plan->voxels)) < plan->voxels; i++) {
+        const int32_t label = lob_label_at(seeds, type, i);
+        const int64_t at[3] = {i % d.nx, i / d.nx % d.ny, i / (d.nx * d.ny)};
+        const int64_t of = slice_of(across, at[0], at[1], at[2]) * plan->in->labels + label - 1;
+        if (!seen) {
+            counts[of]++;
             continue;
-        for (int64_t x = 0; x < d.nx; x++) {
-            const int32_t label = lob_label_at(seeds, type, row * d.nx + x);
-            if (label == 0) continue;
-            const int64_t at[3] = {x, row % d.ny, row / d.ny};
-            const int64_t of = slice_of(across, at[0], at[1], at[2]) * plan->in->labels + label - 1;
-            if (!seen) {
-                counts[of]++;
-                continue;
-            }
-            const int64_t step = 1 + (counts[of] - 1) / MOST_SAMPLES, rank = seen[of]++;
-            if (rank % step != 0) continue;
-            const int64_t to = n->samples.first[of] + rank / step;
-            n->samples.voxel[to] = row * d.nx + x;
-            for (int k = 0; k < 2; k++) {
-                const int axis = axis_in(across, k);
-                n->samples.place[2 * to + k] = (float)((double)at[axis] * plan->spacing[axis]);
-            }
+        }
+        const int64_t step = 1 + (counts[of] - 1) / MOST_SAMPLES, rank = seen[of]++;
+        if (rank % step != 0) continue;
+        const int64_t to = n->samples.first[of] + rank / step;
+        n->samples.voxel[to] = i;
+        for (int k = 0; k < 2; k++) {
+            const int axis = axis_in(across, k);
+            n->samples.place[2 * to + k] = (float)((double)at[axis] * plan->spacing[axis]);
         }
     }
 }

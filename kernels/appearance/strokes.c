@@ -12,19 +12,12 @@ static int64_t slices_of(lob_dims dims)
 static void count_plane(const lob_strokes *own, const void *seeds, lob_type type, int64_t z)
 {
     const lob_dims d = own->dims;
-    const size_t bytes = lob_type_of(type)->bytes;
-    for (int64_t y = 0; y < d.ny; y++) {
-        const int64_t first = (z * d.ny + y) * d.nx;
-        /* Rows are mostly without strokes. */
-        if (lob_all_zero((const char *)seeds + (size_t)first * bytes, (size_t)d.nx * bytes))
-            continue;
-        for (int64_t x = 0; x < d.nx; x++) {
-            const int32_t label = lob_label_at(seeds, type, first + x);
-            if (label == 0) continue;
-            lob_strokes_in(own, 0, x)[label - 1]++;
-            lob_strokes_in(own, 1, y)[label - 1]++;
-            lob_strokes_in(own, 2, z)[label - 1]++;
-        }
+    const int64_t first = z * d.nx * d.ny, end = first + d.nx * d.ny;
+    for (int64_t i = first; (i = lob_next_label(seeds, type, i, end)) < end; i++) {
+        const int32_t label = lob_label_at(seeds, type, i);
+        lob_strokes_in(own, 0, (i - first) % d.nx)[label - 1]++;
+        lob_strokes_in(own, 1, (i - first) / d.nx)[label - 1]++;
+        lob_strokes_in(own, 2, z)[label - 1]++;
     }
 }
 
@@ -49,17 +42,15 @@ static uint8_t *plane_at(const lob_strokes *strokes, int axis, int64_t slice)
 static void take_plane(cover *c, int axis, int64_t slice)
 {
     const lob_dims d = c->strokes->dims;
-    const size_t bytes = lob_type_of(c->type)->bytes;
     int64_t from[3] = {0, 0, 0}, to[3] = {d.nx, d.ny, d.nz};
     from[axis] = slice;
     to[axis] = slice + 1;
     for (int64_t z = from[2]; z < to[2]; z++)
         for (int64_t y = from[1]; y < to[1]; y++) {
-            const int64_t row = (z * d.ny + y) * d.nx;
-            const char *const at = (const char *)c->seeds + (size_t)(row + from[0]) * bytes;
-            if (lob_all_zero(at, (size_t)(to[0] - from[0]) * bytes)) continue;
-            for (int64_t x = from[0]; x < to[0]; x++) {
-                if (lob_label_at(c->seeds, c->type, row + x) == 0) continue;
+            const int64_t row = (z * d.ny + y) * d.nx, end = row + to[0];
+            for (int64_t i = row + from[0]; (i = lob_next_label(c->seeds, c->type, i, end)) < end;
+                 i++) {
+                const int64_t x = i - row;
                 if (*plane_at(c->strokes, 0, x) || *plane_at(c->strokes, 1, y) ||
                     *plane_at(c->strokes, 2, z))
                     continue;
@@ -207,21 +198,15 @@ static int64_t line_of(lob_dims d, int along, int64_t x, int64_t y, int64_t z)
 
 static void look(const views *v, const void *seeds, lob_type type, lob_dims d)
 {
-    const size_t bytes = lob_type_of(type)->bytes;
-    for (int64_t z = 0; z < d.nz; z++)
-        for (int64_t y = 0; y < d.ny; y++) {
-            const int64_t row = (z * d.ny + y) * d.nx;
-            if (lob_all_zero((const char *)seeds + (size_t)row * bytes, (size_t)d.nx * bytes))
-                continue;
-            for (int64_t x = 0; x < d.nx; x++) {
-                const int32_t label = lob_label_at(seeds, type, row + x);
-                for (int along = 0; label > 0 && along < 3; along++) {
-                    const int64_t line = line_of(d, along, x, y, z);
-                    if (v->first[along][line] == 0) v->first[along][line] = label;
-                    v->last[along][line] = label;
-                }
-            }
+    const int64_t end = lob_dims_voxels(d);
+    for (int64_t i = 0; (i = lob_next_label(seeds, type, i, end)) < end; i++) {
+        const int32_t label = lob_label_at(seeds, type, i);
+        for (int along = 0; along < 3; along++) {
+            const int64_t line = line_of(d, along, i % d.nx, i / d.nx % d.ny, i / (d.nx * d.ny));
+            if (v->first[along][line] == 0) v->first[along][line] = label;
+            v->last[along][line] = label;
         }
+    }
 }
 
 /* In 2D the image is the plane. */
@@ -302,27 +287,31 @@ lob_status lob_strokes_background(int32_t *label, const lob_strokes *strokes, co
 
 /* ---- walls ---- */
 
-/* Along rows and columns of a slice, how often strokes of two labels follow each other: labels^2
- * numbers, both ways. */
-static void count_met(int64_t *met, const lob_strokes *strokes, const void *seeds, lob_type type,
-                      int axis, int64_t slice)
+/*
+ * Along rows and columns of planes with strokes of several labels, how often strokes of two labels
+ * follow each other. A line lies in a slice across each of two axes, and counts for both.
+ *
+ *   met      in/out  labels^2 numbers, both ways
+ *   last     in/out  of the lines along each axis, the label met last; 0 before
+ *   several  in      of the slices across each axis, is it such a plane?
+ */
+static void count_met(int64_t *met, int32_t *const last[3], uint8_t *const several[3],
+                      const lob_strokes *strokes, const void *seeds, lob_type type)
 {
     const lob_dims d = strokes->dims;
-    const int64_t step[3] = {1, d.nx, d.nx * d.ny};
-    for (int along = 0; along < 3; along++) {
-        const int other = 3 - axis - along;
-        for (int64_t o = 0; along != axis && o < lob_side(d, other); o++) {
-            const int64_t first = slice * step[axis] + o * step[other];
-            int32_t last = 0;
-            for (int64_t i = 0; i < lob_side(d, along); i++) {
-                const int32_t label = lob_label_at(seeds, type, first + i * step[along]);
-                if (label == 0) continue;
-                if (last != 0 && last != label) {
-                    met[(last - 1) * strokes->labels + label - 1]++;
-                    met[(label - 1) * strokes->labels + last - 1]++;
-                }
-                last = label;
+    const int64_t end = lob_dims_voxels(d);
+    for (int64_t i = 0; (i = lob_next_label(seeds, type, i, end)) < end; i++) {
+        const int64_t at[3] = {i % d.nx, i / d.nx % d.ny, i / (d.nx * d.ny)};
+        const int32_t label = lob_label_at(seeds, type, i);
+        const int planes = several[0][at[0]] + several[1][at[1]] + several[2][at[2]];
+        for (int along = 0; along < 3; along++) {
+            int32_t *const before = &last[along][line_of(d, along, at[0], at[1], at[2])];
+            if (*before != 0 && *before != label) {
+                const int counts = planes - several[along][at[along]];
+                met[(*before - 1) * strokes->labels + label - 1] += counts;
+                met[(label - 1) * strokes->labels + *before - 1] += counts;
             }
+            *before = label;
         }
     }
 }
@@ -334,12 +323,25 @@ lob_status lob_strokes_walls(int32_t *walls, int *count, const lob_strokes *stro
     *count = 0;
     enum { MOST = 65 };
     if (labels < 3 || labels > MOST) return LOB_OK;
+    const lob_dims d = strokes->dims;
+    const int64_t rows = d.ny * d.nz, columns = d.nx * d.nz;
     int64_t *const met = calloc((size_t)labels * (size_t)labels, sizeof *met);
-    if (!met) return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-    for (int axis = 0; axis < 3; axis++)
-        for (int64_t s = 0; s < lob_side(strokes->dims, axis); s++)
-            if (is_plane(strokes, axis, s) && lob_strokes_labels_in(strokes, axis, s) > 1)
-                count_met(met, strokes, seeds, type, axis, s);
+    int32_t *const last = calloc((size_t)(rows + columns + d.nx * d.ny), sizeof *last);
+    uint8_t *const planes = malloc((size_t)slices_of(d));
+    if (!met || !last || !planes) {
+        free(planes);
+        free(last);
+        free(met);
+        return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    }
+    uint8_t *const several[3] = {planes, planes + d.nx, planes + d.nx + d.ny};
+    for (int a = 0; a < 3; a++)
+        for (int64_t s = 0; s < lob_side(d, a); s++)
+            several[a][s] = is_plane(strokes, a, s) && lob_strokes_labels_in(strokes, a, s) > 1;
+    count_met(met, (int32_t *[3]){last, last + rows, last + rows + columns}, several, strokes,
+              seeds, type);
+    free(planes);
+    free(last);
     for (int32_t core = 1; core <= labels; core++) {
         const int64_t *const row = met + (int64_t)(core - 1) * labels;
         int64_t all = 0, most = 0;

@@ -188,16 +188,17 @@ lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *
  *
  *   out      out  nx*ny*nz: seeds, or 0. No label is left out wholly
  *   seeds    in   nx*ny*nz labels 0..labels, 0: not drawn
- *   image    in   any type and channels, in ordinary memory, of the strokes' dims; it is read
- *                 under strokes alone
+ *   image    in   any type and channels, in ordinary memory; it is read under strokes alone
+ *   first    in   its voxel that is the strokes' first
  *   axis     in   0 x, 1 y or 2 z
  *   context  in   threads; the limit of working memory, which is a byte a voxel and 16 a drawn one
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */
-lob_status lob_strokes_leave_corrections(uint8_t *out, const uint8_t *seeds,
-                                         const lob_volume *image, int32_t labels, int axis,
-                                         const lob_context *context, lob_error *error);
+lob_status lob_strokes_leave_corrections(uint8_t *out, const uint8_t *seeds, lob_dims dims,
+                                         const lob_volume *image, const int64_t first[3],
+                                         int32_t labels, int axis, const lob_context *context,
+                                         lob_error *error);
 
 /* Does the label of a voxel fill the square of 5 voxels around it, in its slice across an axis? */
 bool lob_strokes_fill_square(const void *seeds, lob_type type, lob_dims dims, int axis,

@@ -13,6 +13,7 @@ static const double least_nats = 1;
 typedef struct {
     const uint8_t *seeds;
     const lob_volume *image;
+    const int64_t *first;
     const lob_strokes *strokes;
     int axis;
     int64_t voxels;
@@ -37,8 +38,11 @@ static bool is_alone(const look *k, int64_t voxel)
 
 static double value_of(const look *k, int channel, int64_t voxel)
 {
+    const lob_dims own = k->strokes->dims, all = k->image->dims;
+    const int64_t x = voxel % own.nx + k->first[0], y = voxel / own.nx % own.ny + k->first[1];
+    const int64_t z = voxel / (own.nx * own.ny) + k->first[2] + channel * all.nz;
     double value;
-    lob_values(&value, k->image->data, k->image->type, channel * k->voxels + voxel, 1);
+    lob_values(&value, k->image->data, k->image->type, (z * all.ny + y) * all.nx + x, 1);
     return value;
 }
 
@@ -117,16 +121,11 @@ static void look_at_piece(uint8_t *out, const look *k, int64_t n)
     for (int64_t i = 0; nats < least && i < n; i++) out[k->piece[i]] = 0;
 }
 
-/* Find the voxels that have strokes; rows are mostly without. */
 static void find_drawn(look *k)
 {
-    const lob_dims d = k->strokes->dims;
     k->count = 0;
-    for (int64_t row = 0; row < d.ny * d.nz; row++) {
-        if (lob_all_zero(k->seeds + row * d.nx, (size_t)d.nx)) continue;
-        for (int64_t i = row * d.nx; i < (row + 1) * d.nx; i++)
-            if (k->seeds[i] > 0) k->drawn[k->count++] = i;
-    }
+    for (int64_t i = 0; (i = lob_next_label(k->seeds, LOB_U8, i, k->voxels)) < k->voxels; i++)
+        k->drawn[k->count++] = i;
 }
 
 static int64_t count_drawn(const lob_strokes *strokes)
@@ -153,7 +152,7 @@ static lob_status leave_out(uint8_t *out, look *k, lob_budget *budget, lob_error
         memcpy(out, k->seeds, (size_t)n);
     }
     for (int64_t i = 0; st == LOB_OK && i < k->count; i++)
-        if (!k->seen[k->drawn[i]] && is_alone(k, k->drawn[i]))
+        if (is_alone(k, k->drawn[i]) && !k->seen[k->drawn[i]])
             look_at_piece(out, k,
                           lob_strokes_piece(k->piece, k->seen, k->seeds, k->strokes->dims, k->axis,
                                             k->drawn[i]));
@@ -167,19 +166,20 @@ static lob_status leave_out(uint8_t *out, look *k, lob_budget *budget, lob_error
     return st;
 }
 
-lob_status lob_strokes_leave_corrections(uint8_t *out, const uint8_t *seeds,
-                                         const lob_volume *image, int32_t labels, int axis,
-                                         const lob_context *context, lob_error *error)
+lob_status lob_strokes_leave_corrections(uint8_t *out, const uint8_t *seeds, lob_dims dims,
+                                         const lob_volume *image, const int64_t first[3],
+                                         int32_t labels, int axis, const lob_context *context,
+                                         lob_error *error)
 {
     lob_budget budget = {.who = "strokes", .limit = context->max_memory};
     lob_strokes strokes;
-    LOB_TRY(
-        lob_strokes_count(&strokes, seeds, LOB_U8, image->dims, labels, context->threads, error));
+    LOB_TRY(lob_strokes_count(&strokes, seeds, LOB_U8, dims, labels, context->threads, error));
     look k = {.seeds = seeds,
               .image = image,
+              .first = first,
               .strokes = &strokes,
               .axis = axis,
-              .voxels = lob_voxels(image)};
+              .voxels = lob_dims_voxels(dims)};
     const lob_status st = leave_out(out, &k, &budget, error);
     lob_strokes_free(&strokes);
     return st;

@@ -33,31 +33,38 @@ static bool grow(void **items, int64_t count, int64_t *room, size_t size)
     return true;
 }
 
-static const char *row_of(const void *seeds, lob_type type, lob_dims d, const int64_t at[3])
-{
-    return (const char *)seeds + (size_t)((at[2] * d.ny + at[1]) * d.nx) * lob_type_of(type)->bytes;
-}
-
 static bool take_points(work *w, const void *seeds, lob_type type, lob_dims d,
                         const double spacing_mm[3], int axis, int64_t slice)
 {
     const int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
-    const size_t row_bytes = (size_t)d.nx * lob_type_of(type)->bytes;
     int64_t at[3] = {0, 0, 0};
     at[axis] = slice;
     w->count = 0;
-    for (at[b] = 0; at[b] < lob_side(d, b); at[b]++) {
-        at[a] = 0;
-        if (a == 0 && lob_all_zero(row_of(seeds, type, d, at), row_bytes)) continue;
+    for (at[b] = 0; at[b] < lob_side(d, b); at[b]++)
         for (at[a] = 0; at[a] < lob_side(d, a); at[a]++) {
-            const int32_t label = lob_label_at(seeds, type, (at[2] * d.ny + at[1]) * d.nx + at[0]);
+            const int64_t row = (at[2] * d.ny + at[1]) * d.nx;
+            if (a == 0) at[0] = lob_next_label(seeds, type, row + at[0], row + d.nx) - row;
+            if (at[0] == d.nx) break;
+            const int32_t label = lob_label_at(seeds, type, row + at[0]);
             if (label == 0) continue;
             if (!grow((void **)&w->points, w->count, &w->room, sizeof *w->points)) return false;
             w->points[w->count++] =
                 (point){(double)at[a] * spacing_mm[a], (double)at[b] * spacing_mm[b], label};
         }
-    }
     return true;
+}
+
+/* The least of `least` and the squares of a point's distances to those of other labels, from number
+ * k on, by `step`. v ascends with the number: what is farther in v alone need not be looked at. */
+static double nearest(const work *w, point p, int64_t k, int64_t step, double least)
+{
+    for (; k >= 0 && k < w->count; k += step) {
+        const point q = w->points[k];
+        const double in_v = (p.v - q.v) * (p.v - q.v);
+        if (in_v >= least) break;
+        if (q.label != p.label) least = fmin(least, (p.u - q.u) * (p.u - q.u) + in_v);
+    }
+    return least;
 }
 
 /* Distances of a plane's points to those of other labels, but of points of the background. */
@@ -66,13 +73,10 @@ static bool take_distances(work *w, int32_t background)
     const int64_t step = 1 + w->count / MOST_OWN, other_step = 1 + w->count / MOST_OTHERS;
     for (int64_t i = 0; i < w->count; i += step) {
         const point p = w->points[i];
-        double least = INFINITY;
         if (p.label == background) continue;
-        for (int64_t k = 0; k < w->count; k += other_step) {
-            const point q = w->points[k];
-            if (q.label == p.label) continue;
-            least = fmin(least, (p.u - q.u) * (p.u - q.u) + (p.v - q.v) * (p.v - q.v));
-        }
+        const int64_t from = (i + other_step - 1) / other_step * other_step;
+        double least = nearest(w, p, from, other_step, INFINITY);
+        least = nearest(w, p, from - other_step, -other_step, least);
         if (!isfinite(least)) continue;
         if (!grow((void **)&w->distances, w->found, &w->space, sizeof *w->distances)) return false;
         w->distances[w->found++] = sqrt(least);

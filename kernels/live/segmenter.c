@@ -86,11 +86,19 @@ static void keep_image(lob_segmenter *s, const lob_context *context)
     (void)lob_segment_here(&s->job, &s->job.whole, image, NULL);
 }
 
+/* Other strokes may have come: what looks at all of them takes long enough to stop between. */
+static bool is_stopped(const lob_context *context)
+{
+    return context->progress && context->progress(context->user, 0);
+}
+
 /* Come to the end of the first growth. */
 static lob_status grow(lob_segmenter *s, const lob_segment_part *now, const lob_context *context,
                        lob_error *error)
 {
+    if (is_stopped(context)) return LOB_ECANCEL;
     LOB_TRY(choose(s, now, context, error));
+    if (is_stopped(context)) return LOB_ECANCEL;
     LOB_TRY(lob_segment_take_strokes(&s->job, now, error));
     keep_image(s, context);
     LOB_TRY(lob_segment_box_make(&s->job, error));

@@ -27,24 +27,18 @@ lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *stroke
                              lob_error *error)
 {
     const lob_dims d = strokes->dims;
-    const size_t bytes = lob_type_of(strokes->type)->bytes;
+    const int64_t n = lob_voxels(strokes);
     bool *const left = calloc((size_t)count + 1, sizeof *left);
     if (!left) return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
     *slips = false;
-    for (int64_t row = 0; row < d.ny * d.nz; row++) {
-        const int64_t first = row * d.nx;
-        const char *const at = (const char *)strokes->data + (size_t)first * bytes;
-        if (out) memset(out + first, 0, (size_t)d.nx);
-        if (lob_all_zero(at, (size_t)d.nx * bytes)) continue;
-        for (int64_t x = 0; x < d.nx; x++) {
-            const int32_t label = lob_label_at(strokes->data, strokes->type, first + x);
-            if (label == 0) continue;
-            const bool slip =
-                lob_labels_is_slip(strokes->data, strokes->type, d, -1, x, row % d.ny, row / d.ny);
-            if (out && !slip) out[first + x] = (uint8_t)label;
-            *slips = *slips || slip;
-            if (!slip) left[label] = true;
-        }
+    if (out) memset(out, 0, (size_t)n);
+    for (int64_t i = 0; (i = lob_next_label(strokes->data, strokes->type, i, n)) < n; i++) {
+        const int32_t label = lob_label_at(strokes->data, strokes->type, i);
+        const bool slip = lob_labels_is_slip(strokes->data, strokes->type, d, -1, i % d.nx,
+                                             i / d.nx % d.ny, i / (d.nx * d.ny));
+        if (out && !slip) out[i] = (uint8_t)label;
+        *slips = *slips || slip;
+        if (!slip) left[label] = true;
     }
     for (int32_t l = 1; l <= count; l++) *slips = *slips && left[l];
     free(left);
@@ -165,56 +159,49 @@ static void rows_with_strokes(int64_t rows[2], const lob_volume *strokes, int64_
 }
 
 /*
- * Copy what an image has on a plane of strokes, in rows that have some.
+ * Copy what a GPU's image has on a plane of strokes, in rows that have some.
  *
- *   out    out  on the strokes' grid, of the image's type and channels
- *   rows   -    of a plane of the image; where this is in ordinary memory it is not used
- *   first  in   of the image's grid, where the strokes begin
+ *   out   out  on the strokes' grid, of the image's type and channels
+ *   rows  -    of a plane of the image
  */
-static lob_status copy_plane(lob_volume *out, void *rows, const lob_volume *image,
-                             const lob_volume *strokes, int64_t z, const int64_t first[3],
-                             const lob_context *context, lob_error *error)
+static lob_status copy_plane(const lob_segment_job *j, lob_volume *out, unsigned char *rows,
+                             int64_t z, lob_error *error)
 {
+    const lob_volume *const image = &j->image, *const strokes = &j->strokes;
     const lob_dims d = strokes->dims, all = image->dims;
+    lob_device *const device = j->context->device;
     const int64_t bytes = (int64_t)lob_type_of(image->type)->bytes;
     int64_t y[2];
     rows_with_strokes(y, strokes, z);
     for (int c = 0; c < image->channels && y[0] < y[1]; c++) {
-        const int64_t row = ((c * all.nz + z + first[2]) * all.ny + y[0] + first[1]) * all.nx;
-        const unsigned char *from = (const unsigned char *)image->data + row * bytes;
+        const int64_t row = ((c * all.nz + z + j->at[2]) * all.ny + y[0] + j->at[1]) * all.nx;
+        const unsigned char *const from = (const unsigned char *)image->data + row * bytes;
         unsigned char *const to =
             (unsigned char *)out->data + ((c * d.nz + z) * d.ny + y[0]) * d.nx * bytes;
-        if (image->place.kind != LOB_PLACE_MEMORY) {
-            lob_device_begin(context->device);
-            const lob_status st = lob_device_download(context->device, rows, from,
-                                                      (y[1] - y[0]) * all.nx * bytes, error);
-            lob_device_end(context->device);
-            LOB_TRY(st);
-            from = rows;
-        }
+        lob_device_begin(device);
+        const lob_status st =
+            lob_device_download(device, rows, from, (y[1] - y[0]) * all.nx * bytes, error);
+        lob_device_end(device);
+        LOB_TRY(st);
         for (int64_t i = 0; i < y[1] - y[0]; i++)
-            memcpy(to + i * d.nx * bytes, from + (i * all.nx + first[0]) * bytes,
+            memcpy(to + i * d.nx * bytes, rows + (i * all.nx + j->at[0]) * bytes,
                    (size_t)(d.nx * bytes));
     }
     return LOB_OK;
 }
 
-/* What the image has under strokes, on their grid, in ordinary memory; elsewhere nothing that
- * counts. */
+/* What a GPU's image has under strokes, on their grid; elsewhere nothing that counts. */
 static lob_status values_under_strokes(lob_segment_job *j, lob_volume *out, lob_error *error)
 {
-    const bool given = j->in->image->place.kind == LOB_PLACE_MEMORY;
-    const lob_volume *const image = given ? j->in->image : &j->image;
+    const lob_volume *const image = &j->image;
     const int64_t bytes = (int64_t)lob_type_of(image->type)->bytes;
-    const int64_t plane = given ? 0 : j->strokes.dims.ny * image->dims.nx * bytes;
+    const int64_t plane = j->strokes.dims.ny * image->dims.nx * bytes;
     unsigned char *rows = NULL;
-    int64_t first[3];
-    for (int a = 0; a < 3; a++) first[a] = j->at[a] + (given ? j->plan->box.first[a] : 0);
     if (lob_volume_like(out, &j->strokes, image->type, image->channels) != LOB_OK)
         return lob_fail(error, LOB_ENOMEM, "no memory left for values under strokes");
     lob_status st = lob_budget_alloc(&j->budget, &rows, plane, 1, error);
     for (int64_t z = 0; st == LOB_OK && z < out->dims.nz; z++)
-        st = copy_plane(out, rows, image, &j->strokes, z, first, j->context, error);
+        st = copy_plane(j, out, rows, z, error);
     lob_budget_free(&j->budget, rows, plane, 1);
     return st;
 }
@@ -223,15 +210,19 @@ static lob_status values_under_strokes(lob_segment_job *j, lob_volume *out, lob_
 static lob_status leave_corrections(lob_segment_job *j, lob_error *error)
 {
     const lob_volume *const image = &j->image;
-    const int64_t copied =
-        lob_voxels(&j->strokes) * image->channels * (int64_t)lob_type_of(image->type)->bytes;
+    const bool away = j->in->image->place.kind != LOB_PLACE_MEMORY;
+    const int64_t bytes = image->channels * (int64_t)lob_type_of(image->type)->bytes;
+    const int64_t copied = away ? lob_voxels(&j->strokes) * bytes : 0;
+    int64_t first[3];
+    for (int a = 0; a < 3; a++) first[a] = away ? 0 : j->plan->box.first[a] + j->at[a];
     lob_volume values = lob_volume_empty();
     LOB_TRY(lob_segment_make_here(j, &j->starts, &j->strokes, "strokes", error));
     LOB_TRY(lob_budget_hold(&j->budget, copied, error));
-    lob_status st = values_under_strokes(j, &values, error);
+    lob_status st = away ? values_under_strokes(j, &values, error) : LOB_OK;
     const lob_context inner = lob_budget_inner(&j->budget, j->context);
     if (st == LOB_OK)
-        st = lob_strokes_leave_corrections(j->starts.data, j->strokes.data, &values, j->plan->count,
+        st = lob_strokes_leave_corrections(j->starts.data, j->strokes.data, j->strokes.dims,
+                                           away ? &values : j->in->image, first, j->plan->count,
                                            j->plan->axis, &inner, error);
     lob_volume_free(&values);
     lob_budget_release(&j->budget, copied);

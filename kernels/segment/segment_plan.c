@@ -176,17 +176,11 @@ static int flat_axis(lob_dims dims)
 static bool have_areas(const lob_segment_plan *plan, const lob_volume *seeds)
 {
     const lob_dims d = seeds->dims;
-    const size_t bytes = lob_type_of(seeds->type)->bytes;
-    const int across = plan->across;
-    for (int64_t row = 0; row < d.ny * d.nz; row++) {
-        const char *const at = (const char *)seeds->data + (size_t)(row * d.nx) * bytes;
-        if (lob_all_zero(at, (size_t)d.nx * bytes)) continue;
-        for (int64_t x = 0; x < d.nx; x++)
-            if (lob_label_at(seeds->data, seeds->type, row * d.nx + x) > 0 &&
-                lob_strokes_fill_square(seeds->data, seeds->type, d, across,
-                                        (int64_t[3]){x, row % d.ny, row / d.ny}))
-                return true;
-    }
+    const int64_t n = lob_voxels(seeds);
+    for (int64_t i = 0; (i = lob_next_label(seeds->data, seeds->type, i, n)) < n; i++)
+        if (lob_strokes_fill_square(seeds->data, seeds->type, d, plan->across,
+                                    (int64_t[3]){i % d.nx, i / d.nx % d.ny, i / (d.nx * d.ny)}))
+            return true;
     return false;
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/segment/segment_job.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- their part ---- */
 
@@ -44,17 +45,25 @@ static void find_box(lob_box *box, const lob_volume *v, const lob_box *within, i
         };
 }
 
-/* A copy of a box of a volume. */
-static lob_status copy_box(lob_volume *out, const lob_volume *from, const lob_box *box)
+/* A copy of a box of a volume. Rows that are 0 are left as they come, which costs no memory. */
+static lob_status copy_box(lob_volume *out, const lob_volume *from, const lob_box *box, int threads)
 {
     const int64_t *const size = box->size;
-    const int64_t back[3] = {-box->first[0], -box->first[1], -box->first[2]};
     const lob_geometry geometry = lob_box_geometry(&from->geometry, box);
     const lob_volume grid = lob_segment_grid((lob_dims){size[0], size[1], size[2]}, &geometry);
     LOB_TRY(lob_volume_like(out, &grid, from->type, 1));
     out->slope = from->slope;
     out->inter = from->inter;
-    lob_volume_put(out, from, back);
+    const lob_dims d = from->dims;
+    const size_t bytes = lob_type_of(from->type)->bytes, row_bytes = (size_t)size[0] * bytes;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t row = 0; row < size[1] * size[2]; row++) {
+        const int64_t y = box->first[1] + row % size[1], z = box->first[2] + row / size[1];
+        const char *const at =
+            (const char *)from->data + (size_t)((z * d.ny + y) * d.nx + box->first[0]) * bytes;
+        if (!lob_all_zero(at, row_bytes))
+            memcpy((char *)out->data + (size_t)row * row_bytes, at, row_bytes);
+    }
     return LOB_OK;
 }
 
@@ -80,7 +89,7 @@ lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, co
         lob_box_widen(&part->at, margin, from->dims);
     else
         part->at = all;
-    lob_status st = copy_box(&part->voxels, from, &part->at);
+    lob_status st = copy_box(&part->voxels, from, &part->at, context->threads);
     lob_volume_free(&here);
     if (st != LOB_OK) return lob_fail(error, st, "no memory left for strokes");
     st = lob_labels_dense(&part->voxels, &part->set, "strokes", error);

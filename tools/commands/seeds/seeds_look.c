@@ -75,8 +75,10 @@ static lob_status read_earlier(lob_session *s, lob_seeds_work *w)
 /* Corrections that look like another label by the image. */
 static lob_status look_at_image(lob_session *s, lob_seeds_work *w)
 {
-    return lob_strokes_leave_corrections(w->kept, w->from.data, &w->values, w->labels.count,
-                                         w->set.corrections, &s->context, &s->error);
+    const int64_t first[3] = {0, 0, 0};
+    return lob_strokes_leave_corrections(w->kept, w->from.data, w->from.dims, &w->values, first,
+                                         w->labels.count, w->set.corrections, &s->context,
+                                         &s->error);
 }
 
 /* Seeds that look like another label by --shares. */
