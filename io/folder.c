@@ -179,6 +179,7 @@ static lob_status make_hidden(lob_folder *out, lob_error *error)
             const int lock = lob_lock_folder(name, 0);
             if (lock >= 0) lob_remove_tree(name);
             if (lock >= 0) lob_fd_close(lock);
+            if (lock >= 0) lob_remove_folder(name); /* a lock that was a file in it goes last */
         }
         if (lob_make_folder(name) == 0) {
             out->temporary = name;
@@ -217,6 +218,8 @@ lob_status lob_folder_begin(lob_folder *out, const char *path, bool force, lob_e
 void lob_folder_abort(lob_folder *out)
 {
     if (!out->path) return;
+    if (out->lock >= 0) lob_fd_close(out->lock); /* it may be a file in the folder */
+    out->lock = -1;
     if (out->temporary && lob_remove_file(out->temporary) != 0) lob_remove_tree(out->temporary);
     release(out);
 }

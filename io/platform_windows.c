@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <io.h>
+#include <sddl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -330,11 +331,15 @@ int lob_remove_folder(const char *path)
     return failed;
 }
 
-/* Of names on one disk; only some users may make links of any other kind. */
+/* A hard link, as only some users may make others; not of a file that may not be written, which
+ * would be so under both names and could not be removed. */
 int lob_stand_for(const char *file, const char *name)
 {
     wchar_t *const old = wide(file), *const new = old ? wide(name) : NULL;
-    const bool done = new && (CreateHardLinkW(new, old, NULL) || CopyFileW(old, new, TRUE));
+    const DWORD about = new ? GetFileAttributesW(old) : INVALID_FILE_ATTRIBUTES;
+    bool done = new && !(about & FILE_ATTRIBUTE_READONLY) && CreateHardLinkW(new, old, NULL);
+    if (new && !done)
+        done = CopyFileW(old, new, TRUE) && SetFileAttributesW(new, FILE_ATTRIBUTE_NORMAL);
     if (new && !done) fail();
     free(old);
     free(new);
@@ -345,7 +350,8 @@ const char *lob_temporary_root(void)
 {
     static _Thread_local char root[4 * MAX_PATH];
     wchar_t folder[MAX_PATH + 1];
-    if (!GetTempPathW(MAX_PATH + 1, folder) ||
+    const DWORD length = GetTempPathW(MAX_PATH + 1, folder);
+    if (length == 0 || length > MAX_PATH ||
         !WideCharToMultiByte(CP_UTF8, 0, folder, -1, root, sizeof root, NULL, NULL))
         return ".";
     lob_path_take(root);
@@ -354,7 +360,22 @@ const char *lob_temporary_root(void)
     return root;
 }
 
-/* What lies in the folder for temporary files is its user's own. */
+/* Its owner may do all, and nobody else anything, whatever the folder around it allows. */
+static int make_own(const char *path)
+{
+    SECURITY_ATTRIBUTES rights = {.nLength = sizeof rights};
+    wchar_t *const name = wide(path);
+    const bool made =
+        name &&
+        ConvertStringSecurityDescriptorToSecurityDescriptorW(
+            L"D:P(A;OICI;FA;;;OW)", SDDL_REVISION_1, &rights.lpSecurityDescriptor, NULL) &&
+        CreateDirectoryW(name, &rights);
+    if (name && !made) fail();
+    LocalFree(rights.lpSecurityDescriptor);
+    free(name);
+    return made ? 0 : -1;
+}
+
 int lob_make_own_folder(char *pattern)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -363,7 +384,7 @@ int lob_make_own_folder(char *pattern)
         unsigned char chance[6];
         lob_random(chance, sizeof chance);
         for (int i = 0; i < 6; i++) end[i] = letters[chance[i] % (sizeof letters - 1)];
-        if (lob_make_folder(pattern) == 0) return 0;
+        if (make_own(pattern) == 0) return 0;
         if (errno != EEXIST) return -1;
     }
     return -1;
@@ -417,13 +438,14 @@ int lob_exchange_names(const char *a, const char *b)
 /* ---- descriptors ---- */
 
 /* Others may read, write, rename and remove what is open here, as they may elsewhere. */
-static int open_wide(const char *path, DWORD access, DWORD how, DWORD attributes, int flags)
+enum { SHARED = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE };
+
+static int open_wide(const char *path, DWORD access, DWORD share, DWORD how, DWORD attributes,
+                     int flags)
 {
     wchar_t *const name = wide(path);
     if (!name) return -1;
-    const HANDLE h =
-        CreateFileW(name, access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, how,
-                    attributes, NULL);
+    const HANDLE h = CreateFileW(name, access, share, NULL, how, attributes, NULL);
     if (h == INVALID_HANDLE_VALUE) fail();
     free(name);
     if (h == INVALID_HANDLE_VALUE) return -1;
@@ -434,14 +456,14 @@ static int open_wide(const char *path, DWORD access, DWORD how, DWORD attributes
 
 int lob_open_to_read(const char *path, bool follow)
 {
-    return open_wide(path, GENERIC_READ, OPEN_EXISTING,
+    return open_wide(path, GENERIC_READ, SHARED, OPEN_EXISTING,
                      FILE_FLAG_BACKUP_SEMANTICS | (follow ? 0 : FILE_FLAG_OPEN_REPARSE_POINT),
                      _O_RDONLY);
 }
 
 int lob_open_new(const char *path)
 {
-    return open_wide(path, GENERIC_READ | GENERIC_WRITE, CREATE_NEW, FILE_ATTRIBUTE_NORMAL,
+    return open_wide(path, GENERIC_READ | GENERIC_WRITE, SHARED, CREATE_NEW, FILE_ATTRIBUTE_NORMAL,
                      _O_RDWR);
 }
 
@@ -463,13 +485,13 @@ int lob_name_unnamed(const char *unnamed, const char *name)
 
 int lob_open_to_add(const char *path)
 {
-    return open_wide(path, GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL,
+    return open_wide(path, GENERIC_READ | GENERIC_WRITE, SHARED, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL,
                      _O_RDWR | _O_APPEND);
 }
 
 int lob_open_to_lock(const char *path)
 {
-    return open_wide(path, GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL,
+    return open_wide(path, GENERIC_READ | GENERIC_WRITE, SHARED, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL,
                      _O_RDWR);
 }
 
@@ -483,27 +505,24 @@ int lob_fd_lock(int fd)
                : fail();
 }
 
-/* No folder can be locked: a file in it is, which goes when it is closed. */
+/* No folder can be locked: a file in it is, which nobody else can open and which goes when it is
+ * closed. While it goes, and while a scanner of viruses has it, it cannot be opened either. */
 int lob_lock_folder(const char *path, int wait_ms)
 {
+    enum { LEAST_MS = 100 };
     char *const name = malloc(strlen(path) + sizeof "/.lobule.lock");
     if (!name) return errno = ENOMEM, -1;
     strcpy(name, path);
     strcat(name, "/.lobule.lock");
-    const int fd = open_wide(name, GENERIC_READ | GENERIC_WRITE | DELETE, OPEN_ALWAYS,
-                             FILE_ATTRIBUTE_HIDDEN | FILE_FLAG_DELETE_ON_CLOSE, _O_RDWR);
-    free(name);
-    if (fd < 0) return fd;
-    while (lob_fd_lock(fd) != 0) {
-        if (errno == EWOULDBLOCK && wait_ms-- > 0) {
-            Sleep(1);
-            continue;
-        }
-        const int why = errno;
-        _close(fd);
-        errno = why;
-        return -1;
+    int fd = -1;
+    for (int ms = wait_ms < LEAST_MS ? LEAST_MS : wait_ms; fd < 0 && ms >= 0; ms--) {
+        fd = open_wide(name, GENERIC_READ | GENERIC_WRITE | DELETE, 0, OPEN_ALWAYS,
+                       FILE_ATTRIBUTE_HIDDEN | FILE_FLAG_DELETE_ON_CLOSE, _O_RDWR);
+        if (fd >= 0 || errno != EACCES) break;
+        errno = GetLastError() == ERROR_ACCESS_DENIED ? EACCES : EWOULDBLOCK;
+        Sleep(1);
     }
+    free(name);
     return fd;
 }
 

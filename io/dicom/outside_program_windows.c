@@ -20,15 +20,28 @@ static wchar_t *wide(const char *text)
     return out;
 }
 
-/* The folders of PATH in UTF-8, malloc'ed, NULL: there are none. */
+/* The folders of PATH, malloc'ed; NULL: there are none. The process' own, as Python may have
+ * changed it since the C library has looked. */
 static char *folders_of_path(void)
 {
-    const wchar_t *const path = _wgetenv(L"PATH");
-    const int n = path ? WideCharToMultiByte(CP_UTF8, 0, path, -1, NULL, 0, NULL, NULL) : 0;
-    char *const out = n > 0 ? malloc((size_t)n) : NULL;
-    if (out) WideCharToMultiByte(CP_UTF8, 0, path, -1, out, n, NULL, NULL);
-    if (out) lob_path_take(out);
+    const DWORD size = GetEnvironmentVariableW(L"PATH", NULL, 0);
+    wchar_t *const path = size > 0 ? malloc(size * sizeof *path) : NULL;
+    char *out = NULL;
+    if (path && GetEnvironmentVariableW(L"PATH", path, size) < size) {
+        const int n = WideCharToMultiByte(CP_UTF8, 0, path, -1, NULL, 0, NULL, NULL);
+        out = n > 0 ? malloc((size_t)n) : NULL;
+        if (out) WideCharToMultiByte(CP_UTF8, 0, path, -1, out, n, NULL, NULL);
+        if (out) lob_path_take(out);
+    }
+    free(path);
     return out;
+}
+
+/* Does it begin with a drive and its root, or with a machine? What does not is where one happens to
+ * be, and what lies there may have come with the scans. */
+static bool is_whole(const char *folder)
+{
+    return lob_is_from_root(folder) && (folder[0] != '/' || folder[1] == '/');
 }
 
 char *lob_program_find(const char *name)
@@ -37,10 +50,7 @@ char *lob_program_find(const char *name)
     for (char *rest = folders, *folder; !file && (folder = strsep(&rest, ";"));) {
         folder += folder[0] == '"';
         folder[strcspn(folder, "\"")] = '\0';
-        /* What is no path from the root is the folder one happens to be in: what lies there may
-         * have come with the scans. */
-        if (!lob_is_from_root(folder) || asprintf(&file, "%s/%s.exe", folder, name) < 0)
-            file = NULL;
+        if (!is_whole(folder) || asprintf(&file, "%s/%s.exe", folder, name) < 0) file = NULL;
         if (file && !lob_is_file(file)) {
             free(file);
             file = NULL;
@@ -118,10 +128,19 @@ static bool create(PROCESS_INFORMATION *process, const lob_program *program, HAN
     return created;
 }
 
+/* End it and all that it has started, so that none of them has a file of its folder any more. */
 static void end_job(running *r)
 {
+    enum { MOST_MS = 5000, STEP_MS = 5 };
+    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION about = {.ActiveProcesses = 1};
     if (r->job) TerminateJobObject(r->job, 1);
     if (r->process) WaitForSingleObject(r->process, INFINITE);
+    for (int ms = 0; r->process && ms < MOST_MS && about.ActiveProcesses > 0; ms += STEP_MS) {
+        if (!QueryInformationJobObject(r->job, JobObjectBasicAccountingInformation, &about,
+                                       sizeof about, NULL))
+            break;
+        if (about.ActiveProcesses > 0) Sleep(STEP_MS);
+    }
     HANDLE *const all[] = {&r->process, &r->job, &r->out};
     for (int i = 0; i < 3; i++)
         if (*all[i]) CloseHandle(*all[i]);
@@ -145,11 +164,9 @@ static bool start(running *r, const lob_program *program)
     CloseHandle(ends[1]);
     if (started) {
         r->process = process.hProcess;
-        started = AssignProcessToJobObject(r->job, r->process);
-        if (started)
-            ResumeThread(process.hThread);
-        else
-            TerminateProcess(r->process, 1);
+        started = AssignProcessToJobObject(r->job, r->process) &&
+                  ResumeThread(process.hThread) != (DWORD)-1;
+        if (!started) TerminateProcess(r->process, 1);
         CloseHandle(process.hThread);
     }
     if (!started) end_job(r);

@@ -62,7 +62,7 @@ void lob_hdf5_plan(lob_hdf5_target *t, const lob_volume *v, const lob_write_opti
 
 /* A chunk on its way to the helper. */
 typedef struct {
-    lob_hdf5_packed about; /* of 0 bytes: out of memory */
+    lob_hdf5_packed about; /* of 0 bytes: not packed */
     unsigned char *packed;
 } chunk_job;
 
@@ -168,7 +168,7 @@ static bool has_runs(const unsigned char *bytes, size_t n)
     return alike >= n / 8 * 7;
 }
 
-/* Bytes that a chunk is packed to; 0 without memory. At level 1 zlib passes over long runs quickly,
+/* Bytes that a chunk is packed to; 0: it cannot be. At level 1 zlib passes over long runs quickly,
  * where libdeflate takes each byte of them into its tables. */
 static size_t deflate_chunk(const pack_work *work, packer *with, unsigned char *out,
                             unsigned char *bytes)
@@ -197,7 +197,7 @@ static bool open_packers(pack_work *work)
         p->plain = malloc(work->chunk_bytes);
         p->shuffled = shuffles ? malloc(work->chunk_bytes) : NULL;
         ok = p->deflater && p->plain && (p->shuffled || !shuffles) &&
-             deflateInit(&p->runs, 1) == Z_OK;
+             (work->target->level != 1 || deflateInit(&p->runs, 1) == Z_OK);
     }
     return ok;
 }
@@ -261,7 +261,8 @@ static bool send_batch(lob_sandbox *box, const chunk_batch *batch)
     return sent;
 }
 
-/* Pack a batch's chunks side by side, while one thread sends the batch before. False: no memory. */
+/* Pack a batch's chunks side by side, while one thread sends the batch before. False: one cannot
+ * be packed. */
 static bool pack_batch(const pack_work *work, chunk_batch *batch, lob_sandbox *box,
                        const chunk_batch *before, bool *sent)
 {
@@ -303,6 +304,7 @@ bool lob_hdf5_pack(lob_sandbox *box, const lob_hdf5_target *t, const lob_volume 
                       .volume = volume,
                       .chunk_bytes = lob_type_of(t->type)->bytes,
                       .threads = options->threads < 1 ? 1 : options->threads};
+    if (work.threads > t->chunks) work.threads = (int)t->chunks;
     const int64_t most = work.threads == 1 ? 1 : 4 * work.threads;
     for (int i = 0; i < LOB_HDF5_SIDES; i++) work.chunk_bytes *= t->chunk[i];
     work.bound = libdeflate_zlib_compress_bound(NULL, work.chunk_bytes);

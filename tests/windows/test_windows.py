@@ -77,9 +77,22 @@ def make_converts(tmp_path, series, monkeypatch):
 
 
 def test_dicom_by_odd_names(tmp_path, series):
+    """Files that may not be written, as those of a disc, neither stay behind nor become others."""
+    files = list((tmp_path / series).iterdir())
+    for file in files:
+        file.chmod(0o444)
+    before = left_behind()
     done = subprocess.run([WINDOWS, "convert", series, "out.nii"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out.nii").stat().st_size == 352 + 2 * 12 * 20 * 24
+    time.sleep(2)  # others that run beside this have theirs for so long
+    assert not left_behind() - before
+    assert all(file.stat().st_mode & 0o777 == 0o444 for file in files)
+
+
+def left_behind():
+    """Files of series in temporary folders."""
+    return set(Path(os.environ["WINEPREFIX"], "drive_c/users").glob("*/Temp/lobule-dicom-*/in/*.dcm"))
 
 
 def test_no_converter(tmp_path, series, monkeypatch):

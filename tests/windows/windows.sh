@@ -24,6 +24,7 @@ export LOBULE_EXE=$exe LOBULE_LINUX LOBULE_BIN=$prefix/lobule PYTHONPATH=$here
 export WINEDEBUG=-all WINEPREFIX=$prefix WINEDLLOVERRIDES='winemenubuilder.exe=d;mscoree=;mshtml='
 
 # What reads and writes DICOM there.
+rm -rf "$prefix/wheels" "$prefix/dicom"
 grep -E '^(dcm2niix|dcmqi)\b' "$here/../requirements.txt" |
     "$python" -m pip download -q --no-deps --only-binary=:all: --platform win_amd64 -d "$prefix/wheels" -r /dev/stdin
 for wheel in "$prefix"/wheels/*.whl; do "$python" -m zipfile -e "$wheel" "$prefix/dicom"; done

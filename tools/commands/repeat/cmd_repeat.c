@@ -70,8 +70,8 @@ static lob_status make_folder(lob_session *s, repetition *r)
         r->was_made = lob_make_own_folder(r->folder) == 0;
         return r->was_made ? LOB_OK
                            : lob_fail_file(&s->error, LOB_ECREATE, root,
-                                           "no folder can be made in it (%s); set TMPDIR to one "
-                                           "with room, or name one with --out",
+                                           "no folder can be made in it (%s); set TMPDIR (Windows: "
+                                           "TEMP) to one with room, or name one with --out",
                                            ERRNO_TEXT(errno));
     }
     r->folder = from_root(out);
