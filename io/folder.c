@@ -132,7 +132,7 @@ bool lob_folder_measure(const char *folder, int64_t *bytes, int64_t *changed_ns)
 
 /* ---- outputs ---- */
 
-void lob_remove_tree(const char *path)
+int lob_remove_tree(const char *path)
 {
     lob_entries *const entries = lob_entries_open(path);
     const char *name;
@@ -147,7 +147,16 @@ void lob_remove_tree(const char *path)
         free(below);
     }
     if (entries) lob_entries_close(entries);
-    lob_remove_folder(path);
+    return lob_remove_folder(path);
+}
+
+/* The same of one that is locked, and give up the lock; that may be a file in it, which goes last.
+ */
+static void remove_locked(const char *path, int lock)
+{
+    const bool removed = lob_remove_tree(path) == 0;
+    if (lock >= 0) lob_fd_close(lock);
+    if (!removed) lob_remove_folder(path);
 }
 
 lob_status lob_folder_check(const char *path, bool force, lob_error *error)
@@ -177,9 +186,7 @@ static lob_status make_hidden(lob_folder *out, lob_error *error)
         if (lob_about_link(&about, name) && about.is_folder &&
             time(NULL) - about.modified_ns / 1000000000 > STALE_S) {
             const int lock = lob_lock_folder(name, 0);
-            if (lock >= 0) lob_remove_tree(name);
-            if (lock >= 0) lob_fd_close(lock);
-            if (lock >= 0) lob_remove_folder(name); /* a lock that was a file in it goes last */
+            if (lock >= 0) remove_locked(name, lock);
         }
         if (lob_make_folder(name) == 0) {
             out->temporary = name;
@@ -218,9 +225,10 @@ lob_status lob_folder_begin(lob_folder *out, const char *path, bool force, lob_e
 void lob_folder_abort(lob_folder *out)
 {
     if (!out->path) return;
-    if (out->lock >= 0) lob_fd_close(out->lock); /* it may be a file in the folder */
-    out->lock = -1;
-    if (out->temporary && lob_remove_file(out->temporary) != 0) lob_remove_tree(out->temporary);
+    if (out->temporary && lob_remove_file(out->temporary) != 0) {
+        remove_locked(out->temporary, out->lock);
+        out->lock = -1;
+    }
     release(out);
 }
 

@@ -72,7 +72,7 @@ void lob_folder_paths_free(char **paths, int64_t count);
  */
 bool lob_folder_measure(const char *folder, int64_t *bytes, int64_t *changed_ns);
 
-/* Remove a folder and all that is below it; links are removed, not followed. */
-void lob_remove_tree(const char *path);
+/* Remove a folder and all that is below it; links are removed, not followed. 0, or -1. */
+int lob_remove_tree(const char *path);
 
 #endif

@@ -191,7 +191,6 @@ void lob_program_run(lob_program_end *end, const lob_program *program)
             poll(NULL, 0, 1); /* it has closed its output, and is about to end */
         const pid_t ended = waitpid(r.pid, &status, WNOHANG);
         alive = ended == 0 || (ended < 0 && errno == EINTR);
-        if (ended < 0 && !alive) end->fate = LOB_PROGRAM_CRASHED; /* how, the host has been told */
         if (!alive) break;
         if (program->stop && program->stop(program->user)) end->fate = LOB_PROGRAM_STOPPED;
         if (lob_clock_s() - start_s > program->seconds) end->fate = LOB_PROGRAM_LATE;

@@ -223,12 +223,12 @@ static __device__ inline int32_t place_score(const share_params &p, int k, int64
     return p.lost ? gain - p.lost[k * p.blocks.count + block] : gain;
 }
 
-/* MOST: labels but the background, at most; few of them are held in registers. */
-template <int MOST> static __global__ void __launch_bounds__(THREADS) shares_kernel(share_params p)
+/* FEW: all labels but the background are held in registers; else FEW_LABELS at a time, and scores
+ * wait where shares come. */
+template <bool FEW> static __global__ void __launch_bounds__(THREADS) shares_kernel(share_params p)
 {
-    constexpr int UNROLL = MOST <= FEW_LABELS ? MOST : 1;
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
-        double total = 1;
+        double total = 1, part[FEW_LABELS];
         lob_appearance_corners corners = {};
         int64_t block = 0;
         if (p.lost || p.local.table) {
@@ -236,31 +236,41 @@ template <int MOST> static __global__ void __launch_bounds__(THREADS) shares_ker
             block = lob_appearance_block(&p.blocks, at.x, at.y, at.z);
             if (p.local.table) corners = lob_appearance_corners_of(&p.local, at.x, at.y, at.z);
         }
-        int32_t score[MOST];
-        double part[MOST];
-#pragma unroll UNROLL
-        for (int k = 0; k < MOST; k++)
-            if (k < p.wanted) score[k] = place_score(p, k, i, block);
-        for (int c = 0; c < p.channels; c++) {
-            const channel &of = p.of[c];
-            const int bin = lob_appearance_bin(value_at(of, i), &of.scale);
-            const int64_t entry = ((int64_t)c * p.slots + bin) * p.wanted;
-#pragma unroll UNROLL
-            for (int k = 0; k < MOST; k++)
-                if (k < p.wanted)
-                    score[k] += p.local.table
-                                    ? lob_appearance_local_score(p.local.table, &corners, entry + k)
-                                    : p.table[entry + k];
-        }
-#pragma unroll UNROLL
-        for (int k = 0; k < MOST; k++)
-            if (k < p.wanted) {
-                part[k] = lob_appearance_exp(p.exps, score[k]);
-                total += part[k];
+        for (int first = 0; first < (FEW ? 1 : p.wanted); first += FEW_LABELS) {
+            const int count = p.wanted - first;
+            int32_t score[FEW_LABELS];
+#pragma unroll
+            for (int k = 0; k < FEW_LABELS; k++)
+                if (k < count) score[k] = place_score(p, first + k, i, block);
+            for (int c = 0; c < p.channels; c++) {
+                const channel &of = p.of[c];
+                const int bin = lob_appearance_bin(value_at(of, i), &of.scale);
+                const int64_t entry = ((int64_t)c * p.slots + bin) * p.wanted + first;
+#pragma unroll
+                for (int k = 0; k < FEW_LABELS; k++)
+                    if (k < count)
+                        score[k] += p.local.table ? lob_appearance_local_score(p.local.table,
+                                                                               &corners, entry + k)
+                                                  : p.table[entry + k];
             }
-#pragma unroll UNROLL
-        for (int k = 0; k < MOST; k++)
-            if (k < p.wanted) p.shares[k * p.voxels + i] = (float)(part[k] / total);
+#pragma unroll
+            for (int k = 0; k < FEW_LABELS; k++)
+                if (k < count) {
+                    part[k] = lob_appearance_exp(p.exps, score[k]);
+                    total += part[k];
+                    if (!FEW) ((int32_t *)p.shares)[(first + k) * p.voxels + i] = score[k];
+                }
+        }
+        if (FEW) {
+#pragma unroll
+            for (int k = 0; k < FEW_LABELS; k++)
+                if (k < p.wanted) p.shares[k * p.voxels + i] = (float)(part[k] / total);
+        } else {
+            for (int k = 0; k < p.wanted; k++) {
+                const int32_t score = ((const int32_t *)p.shares)[k * p.voxels + i];
+                p.shares[k * p.voxels + i] = (float)(lob_appearance_exp(p.exps, score) / total);
+            }
+        }
         for (int c = 0; c < p.values; c++)
             p.shares[(p.wanted + c) * p.voxels + i] =
                 lob_appearance_value(value_at(p.of[c], i), &p.of[c].scale, p.values);
@@ -644,8 +654,7 @@ static lob_status compute(job *j, lob_error *error)
     s.dims = p->dims;
     s.local = local;
     LOB_TRY(lob_launch_over(j->device,
-                            p->wanted <= FEW_LABELS ? shares_kernel<FEW_LABELS>
-                                                    : shares_kernel<LOB_APPEARANCE_MAX_LABELS>,
+                            p->wanted <= FEW_LABELS ? shares_kernel<true> : shares_kernel<false>,
                             "shares", p->voxels, THREADS, s, error));
     return lob_device_wait(j->device, error);
 }

@@ -188,7 +188,9 @@ lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *
  *
  *   out      out  nx*ny*nz: seeds, or 0. No label is left out wholly
  *   seeds    in   nx*ny*nz labels 0..labels, 0: not drawn
- *   image    in   any type and channels, in ordinary memory; it is read under strokes alone
+ *   dims     in   of the strokes
+ *   image    in   any type and channels, in ordinary memory, as large as the strokes or larger; it
+ *                 is read under strokes alone
  *   first    in   its voxel that is the strokes' first
  *   axis     in   0 x, 1 y or 2 z
  *   context  in   threads; the limit of working memory, which is a byte a voxel and 16 a drawn one

@@ -31,8 +31,7 @@ LOB_BEGIN_DECLS
  *
  * All ranks call it alike. Each holds the bytes per fragment that lob_supervoxels_cpu tells of for
  * all fragments of the volume, and before they join 16 more and 8 for each channel, of its own ones
- * twice. Returns as lob_supervoxels_cpu, with the lowest failing rank's error; ranks that were
- * done before another was cancelled learn of it in their next call of the team.
+ * twice. Returns as lob_supervoxels_cpu, with the lowest failing rank's error.
  */
 lob_status lob_supervoxels_slabs(int32_t *labels, lob_supervoxels_stats *stats,
                                  const lob_supervoxels_input *in,

@@ -1,4 +1,5 @@
-/* In the place of dcm2niix.exe: does what the variable FAKE says, and tells the file of FAKE_MARK where it runs. */
+/* In the place of dcm2niix.exe: does what the variable FAKE says, and tells the file of FAKE_MARK
+ * where it runs. */
 #include <direct.h>
 #include <process.h>
 #include <stdio.h>

@@ -55,7 +55,7 @@ static lob_status finish(lob_session *s, const batch_settings *set,
     lob_status st = lob_batch_table_read(&table, batch->own_folder, "", &s->error);
     if (st == LOB_OK)
         st = lob_batch_end_write(&table, summary, names, n, batch->own_folder, &s->error);
-    if (st == LOB_OK) *worst = lob_batch_worst(&table, n, summary);
+    if (st == LOB_OK) *worst = lob_batch_worst(&table, n - summary->left, summary);
     if (st == LOB_OK && strcmp(batch->own_folder, batch->folder) == 0 &&
         lob_session_cancelled(s) == LOB_OK)
         st = lob_batch_page_write(s, batch->folder, &table, summary, set->pictures);

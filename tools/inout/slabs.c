@@ -172,6 +172,10 @@ lob_status lob_slabs_hold(lob_session *s, lob_slabs *w, int64_t planes)
 /* A rank's planes do not fit at once: who would do? */
 static lob_status too_large(lob_session *s, const lob_slabs *w, int64_t tasks, int64_t fit)
 {
+    if (w->common_bytes >= memory_of(s))
+        return lob_fail_file_hint(
+            &s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
+            "a task's memory does not hold what each has of the whole volume");
     if (fit < 1)
         return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
                                   "a task's memory does not hold the work on one of its planes");

@@ -92,7 +92,7 @@ typedef struct {
  * of levels. A team has 8 bytes for each voxel of a plane and what lob_fragments_share takes.
  * Returns LOB_OK, LOB_ENOMEM, LOB_ECANCEL or what the team's functions do.
  */
-lob_status lob_fragments_join(const lob_fragments *f, int64_t *count, const lob_level_rows *rows,
+lob_status lob_fragments_join(const lob_fragments *all, int64_t *count, const lob_level_rows *rows,
                               lob_error *error);
 
 /* ---- of a team ---- */

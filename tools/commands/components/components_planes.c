@@ -26,9 +26,6 @@ typedef struct {
     int64_t value_bytes; /* that values and order have taken */
     first_voxel *order;  /* in rising order of first; NULL unless values are wanted */
     int64_t next;        /* of order, that has no value yet */
-
-    lob_volume labels; /* over the image's header; without data */
-    lob_plane_output output;
 } work;
 
 /* ---- reading ---- */

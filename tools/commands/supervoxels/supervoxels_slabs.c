@@ -55,7 +55,8 @@ static double nominal_voxels(const lob_supervoxels_work *w)
 static double guessed_pieces(const lob_supervoxels_work *w)
 {
     enum { PIECES = 4 }; /* of a cluster */
-    return PIECES * (double)lob_voxels(&w->image) / nominal_voxels(w);
+    const double voxels = (double)lob_voxels(&w->image);
+    return fmin(PIECES * voxels / nominal_voxels(w), voxels);
 }
 
 /* What crosses a seam, for a voxel of it: clusters and pieces on both sides, and in each iteration
@@ -83,10 +84,11 @@ static lob_status make(lob_session *s, work *user)
     /* Size, sums and links of each piece, and before they join what all tasks tell of theirs. */
     const double sums = 16 + 8.0 * w->image.channels, links = 8 + 6.0 * w->image.channels;
     const int tasks = slabs->plan > 0 ? slabs->plan : lob_team_size(s->team);
-    slabs->common_bytes = (int64_t)(guessed_pieces(w) * (sums + links));
+    const bool join = w->options.smallest * nominal_voxels(w) > 1; /* else numbers alone are held */
+    const double sent = join ? tasks * guessed_pieces(w) * sums : 0;
+    slabs->common_bytes = (int64_t)(guessed_pieces(w) * (join ? sums + links : LABEL));
     slabs->seam_bytes = (int64_t)ceil(seam_bytes(w));
-    slabs->moved_bytes =
-        (int64_t)ceil(tasks * guessed_pieces(w) * sums / (double)lob_voxels(&w->image));
+    slabs->moved_bytes = (int64_t)ceil(sent / (double)lob_voxels(&w->image));
     LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, LABEL + WORKING, LABEL));
     return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, cut_slab, user);
 }

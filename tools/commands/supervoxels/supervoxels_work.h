@@ -44,7 +44,7 @@ lob_status lob_supervoxels_choose(lob_session *s, lob_supervoxels_work *w);
 lob_status lob_supervoxels_look(lob_session *s, lob_supervoxels_work *w);
 
 /* The whole command by several tasks, or its --plan. */
-lob_status lob_supervoxels_by_slabs(lob_session *s, lob_supervoxels_work *w);
+lob_status lob_supervoxels_by_slabs(lob_session *s, lob_supervoxels_work *common);
 
 /* Before the work: note that a few extreme values leave little weight to all others. */
 lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels_work *w);
