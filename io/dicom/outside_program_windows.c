@@ -78,7 +78,7 @@ typedef struct {
     HANDLE process, job, out; /* out: what it prints */
 } running;
 
-/* A job that ends with its last handle, which this process has. */
+/* A job that ends with its last handle, which this process has; NULL: it cannot be bounded. */
 static HANDLE make_job(const lob_program *program)
 {
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {
@@ -89,9 +89,11 @@ static HANDLE make_job(const lob_program *program)
     if (program->memory > 0)
         limits.BasicLimitInformation.LimitFlags |= JOB_OBJECT_LIMIT_PROCESS_MEMORY;
     const HANDLE job = CreateJobObjectW(NULL, NULL);
-    if (job)
-        SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof limits);
-    return job;
+    if (job &&
+        SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof limits))
+        return job;
+    if (job) CloseHandle(job);
+    return NULL;
 }
 
 /* CreateProcess with these two handles and no other; it does not run yet. */
