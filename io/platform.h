@@ -119,7 +119,7 @@ int lob_open_to_add(const char *path);
 /* For a lock of others' processes and users, made if it is not there. */
 int lob_open_to_lock(const char *path);
 /* A lock held by who works in a folder, until it is closed; EWOULDBLOCK: another has held it for
- * wait_ms milliseconds. */
+ * wait_ms milliseconds (on Windows at least 100). */
 int lob_lock_folder(const char *path, int wait_ms);
 /* The same without waiting, of a folder that this user has made; -1: another's, or a link. */
 int lob_lock_own_folder(const char *path);
@@ -167,6 +167,9 @@ FILE *lob_memory_stream(char **bytes, size_t *size);
 bool lob_memory_stream_end(FILE *stream, char **bytes, size_t *size);
 
 /* ---- others ---- */
+
+/* What a variable of the environment says, malloc'ed; NULL: there is none. */
+char *lob_environment(const char *name);
 
 /* Fill bytes with chance; never waits. */
 void lob_random(void *bytes, size_t n);

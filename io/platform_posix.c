@@ -505,6 +505,12 @@ bool lob_memory_stream_end(FILE *stream, char **bytes, size_t *size)
 
 /* ---- others ---- */
 
+char *lob_environment(const char *name)
+{
+    const char *const value = getenv(name);
+    return value ? strdup(value) : NULL;
+}
+
 void lob_random(void *bytes, size_t n)
 {
     if (getrandom(bytes, n, GRND_NONBLOCK) == (ssize_t)n) return;

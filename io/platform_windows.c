@@ -1,9 +1,7 @@
 /* What files ask of the operating system, where that is Windows: by the calls that take wide names.
  */
+#include "io/calls_windows.h"
 #include "io/platform.h"
-
-#define WIN32_LEAN_AND_MEAN
-#include <windows.h>
 
 #include <bcrypt.h>
 #include <direct.h>
@@ -65,11 +63,8 @@ static int fail(void)
 static wchar_t *wide(const char *path)
 {
     enum { SHORT = 240 };
-    const int n = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, NULL, 0);
-    if (n <= 0 || !path[0]) return errno = ENOENT, NULL;
-    wchar_t *const name = malloc((size_t)n * sizeof *name);
-    if (!name) return errno = ENOMEM, NULL;
-    MultiByteToWideChar(CP_UTF8, 0, path, -1, name, n);
+    wchar_t *const name = path[0] ? lob_wide(path) : NULL;
+    if (!name) return errno = ENOENT, NULL;
     for (wchar_t *c = name; *c; c++)
         if (*c == L'/') *c = L'\\';
     const DWORD size = GetFullPathNameW(name, 0, NULL, NULL);
@@ -83,14 +78,12 @@ static wchar_t *wide(const char *path)
     return whole ? whole : (errno = ENOMEM, NULL);
 }
 
-/* UTF-8 of a wide text, with '/' between folders, malloc'ed; NULL without memory. */
+/* A path from Windows, malloc'ed; NULL without memory. */
 static char *narrow(const wchar_t *name)
 {
     if (wcsncmp(name, L"\\\\?\\", 4) == 0 && name[5] == L':') name += 4;
-    const int n = WideCharToMultiByte(CP_UTF8, 0, name, -1, NULL, 0, NULL, NULL);
-    char *const path = n > 0 ? malloc((size_t)n) : NULL;
+    char *const path = lob_narrow(name);
     if (!path) return errno = ENOMEM, NULL;
-    WideCharToMultiByte(CP_UTF8, 0, name, -1, path, n, NULL, NULL);
     lob_path_take(path);
     return path;
 }
@@ -446,9 +439,10 @@ static int open_wide(const char *path, DWORD access, DWORD share, DWORD how, DWO
     wchar_t *const name = wide(path);
     if (!name) return -1;
     const HANDLE h = CreateFileW(name, access, share, NULL, how, attributes, NULL);
-    if (h == INVALID_HANDLE_VALUE) fail();
+    const DWORD why = GetLastError();
     free(name);
-    if (h == INVALID_HANDLE_VALUE) return -1;
+    SetLastError(why);
+    if (h == INVALID_HANDLE_VALUE) return fail();
     const int fd = _open_osfhandle((intptr_t)h, flags | _O_BINARY);
     if (fd < 0) CloseHandle(h);
     return fd;
@@ -506,24 +500,30 @@ int lob_fd_lock(int fd)
 }
 
 /* No folder can be locked: a file in it is, which nobody else can open and which goes when it is
- * closed. While it goes, and while a scanner of viruses has it, it cannot be opened either. */
+ * closed. While it goes, and while a scanner of viruses has it, it cannot be opened either: to be
+ * refused says that another holds it only if it lasts. A folder where nobody may write refuses all
+ * the same, so that is not waited for longer. */
 int lob_lock_folder(const char *path, int wait_ms)
 {
-    enum { LEAST_MS = 100 };
+    enum { LEAST_MS = 100, STEP_MS = 5 };
     char *const name = malloc(strlen(path) + sizeof "/.lobule.lock");
     if (!name) return errno = ENOMEM, -1;
     strcpy(name, path);
     strcat(name, "/.lobule.lock");
-    int fd = -1;
-    for (int ms = wait_ms < LEAST_MS ? LEAST_MS : wait_ms; fd < 0 && ms >= 0; ms--) {
-        fd = open_wide(name, GENERIC_READ | GENERIC_WRITE | DELETE, 0, OPEN_ALWAYS,
-                       FILE_ATTRIBUTE_HIDDEN | FILE_FLAG_DELETE_ON_CLOSE, _O_RDWR);
-        if (fd >= 0 || errno != EACCES) break;
-        errno = GetLastError() == ERROR_ACCESS_DENIED ? EACCES : EWOULDBLOCK;
-        Sleep(1);
+    const ULONGLONG start_ms = GetTickCount64();
+    for (;;) {
+        const int fd = open_wide(name, GENERIC_READ | GENERIC_WRITE | DELETE, 0, OPEN_ALWAYS,
+                                 FILE_ATTRIBUTE_HIDDEN | FILE_FLAG_DELETE_ON_CLOSE, _O_RDWR);
+        const bool held = fd < 0 && GetLastError() == ERROR_SHARING_VIOLATION;
+        const ULONGLONG waited_ms = GetTickCount64() - start_ms;
+        const bool last = waited_ms >= LEAST_MS && !(held && waited_ms < (ULONGLONG)wait_ms);
+        if (fd >= 0 || errno != EACCES || last) {
+            free(name);
+            if (held) errno = EWOULDBLOCK;
+            return fd;
+        }
+        Sleep(STEP_MS);
     }
-    free(name);
-    return fd;
 }
 
 int lob_lock_own_folder(const char *path)
@@ -691,6 +691,18 @@ bool lob_memory_stream_end(FILE *stream, char **bytes, size_t *size)
 }
 
 /* ---- others ---- */
+
+char *lob_environment(const char *name)
+{
+    wchar_t *const key = lob_wide(name);
+    const DWORD size = key ? GetEnvironmentVariableW(key, NULL, 0) : 0;
+    wchar_t *const value = size > 0 ? malloc(size * sizeof *value) : NULL;
+    char *text = NULL;
+    if (value && GetEnvironmentVariableW(key, value, size) < size) text = lob_narrow(value);
+    free(value);
+    free(key);
+    return text;
+}
 
 void lob_random(void *bytes, size_t n)
 {

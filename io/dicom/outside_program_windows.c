@@ -1,41 +1,13 @@
 /* Running another program, on Windows: in a job, which ends it with all that it has started. */
+#include "io/calls_windows.h"
 #include "io/dicom/outside_program.h"
 #include "io/platform.h"
 #include "volumes/clock.h"
-
-#define WIN32_LEAN_AND_MEAN
-#include <windows.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
-
-/* malloc'ed; NULL without memory. */
-static wchar_t *wide(const char *text)
-{
-    const int n = MultiByteToWideChar(CP_UTF8, 0, text, -1, NULL, 0);
-    wchar_t *const out = malloc((size_t)n * sizeof *out);
-    if (out) MultiByteToWideChar(CP_UTF8, 0, text, -1, out, n);
-    return out;
-}
-
-/* The folders of PATH, malloc'ed; NULL: there are none. The process' own, as Python may have
- * changed it since the C library has looked. */
-static char *folders_of_path(void)
-{
-    const DWORD size = GetEnvironmentVariableW(L"PATH", NULL, 0);
-    wchar_t *const path = size > 0 ? malloc(size * sizeof *path) : NULL;
-    char *out = NULL;
-    if (path && GetEnvironmentVariableW(L"PATH", path, size) < size) {
-        const int n = WideCharToMultiByte(CP_UTF8, 0, path, -1, NULL, 0, NULL, NULL);
-        out = n > 0 ? malloc((size_t)n) : NULL;
-        if (out) WideCharToMultiByte(CP_UTF8, 0, path, -1, out, n, NULL, NULL);
-        if (out) lob_path_take(out);
-    }
-    free(path);
-    return out;
-}
 
 /* Does it begin with a drive and its root, or with a machine? What does not is where one happens to
  * be, and what lies there may have come with the scans. */
@@ -46,7 +18,9 @@ static bool is_whole(const char *folder)
 
 char *lob_program_find(const char *name)
 {
-    char *const folders = folders_of_path(), *file = NULL;
+    /* The process' own, as Python may have changed it since the C library has looked. */
+    char *const folders = lob_environment("PATH"), *file = NULL;
+    if (folders) lob_path_take(folders);
     for (char *rest = folders, *folder; !file && (folder = strsep(&rest, ";"));) {
         folder += folder[0] == '"';
         folder[strcspn(folder, "\"")] = '\0';
@@ -58,19 +32,6 @@ char *lob_program_find(const char *name)
     }
     free(folders);
     return file;
-}
-
-/* The words as one line, each between quotation marks, which none of them holds; malloc'ed. */
-static wchar_t *command_line(const char *const *words)
-{
-    size_t room = 1;
-    for (int i = 0; words[i]; i++) room += strlen(words[i]) + sizeof "\"\" " - 1;
-    char *const text = calloc(room, 1);
-    for (int i = 0, at = 0; text && words[i]; i++)
-        at += snprintf(text + at, room - (size_t)at, "\"%s\" ", words[i]);
-    wchar_t *const line = text ? wide(text) : NULL;
-    free(text);
-    return line;
 }
 
 /* A program at work. */
@@ -94,40 +55,6 @@ static HANDLE make_job(const lob_program *program)
         return job;
     if (job) CloseHandle(job);
     return NULL;
-}
-
-/* CreateProcess with these two handles and no other; it does not run yet. */
-static bool create(PROCESS_INFORMATION *process, const lob_program *program, HANDLE in, HANDLE out)
-{
-    HANDLE given[2] = {in, out};
-    STARTUPINFOEXW start = {
-        .StartupInfo = {.cb = sizeof start,
-                        .dwFlags = STARTF_USESTDHANDLES,
-                        .hStdInput = in,
-                        .hStdOutput = out,
-                        .hStdError = out}
-    };
-    SIZE_T room = 0;
-    InitializeProcThreadAttributeList(NULL, 1, 0, &room);
-    start.lpAttributeList = malloc(room);
-    wchar_t *const line = command_line(program->words), *const file = wide(program->words[0]),
-                   *const folder = wide(program->folder);
-    bool created = false;
-    if (line && file && folder && start.lpAttributeList &&
-        InitializeProcThreadAttributeList(start.lpAttributeList, 1, 0, &room)) {
-        created =
-            UpdateProcThreadAttribute(start.lpAttributeList, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
-                                      given, sizeof given, NULL, NULL) &&
-            CreateProcessW(file, line, NULL, NULL, TRUE,
-                           CREATE_SUSPENDED | CREATE_NO_WINDOW | EXTENDED_STARTUPINFO_PRESENT, NULL,
-                           folder, &start.StartupInfo, process);
-        DeleteProcThreadAttributeList(start.lpAttributeList);
-    }
-    free(start.lpAttributeList);
-    free(line);
-    free(file);
-    free(folder);
-    return created;
 }
 
 /* End it and all that it has started, so that none of them has a file of its folder any more. */
@@ -161,7 +88,19 @@ static bool start(running *r, const lob_program *program)
     r->out = ends[0];
     const HANDLE nothing = CreateFileW(L"NUL", GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE,
                                        &inherit, OPEN_EXISTING, 0, NULL);
-    bool started = nothing != INVALID_HANDLE_VALUE && create(&process, program, nothing, ends[1]);
+    HANDLE given[] = {nothing, ends[1]};
+    const lob_process_start with = {
+        .words = program->words,
+        .folder = program->folder,
+        .flags = CREATE_SUSPENDED | CREATE_NO_WINDOW, /* it is in its job before it runs */
+        .with = {.dwFlags = STARTF_USESTDHANDLES,
+                 .hStdInput = nothing,
+                 .hStdOutput = ends[1],
+                 .hStdError = ends[1]},
+        .handles = given,
+        .handles_count = 2,
+    };
+    bool started = nothing != INVALID_HANDLE_VALUE && lob_start_process(&process, &with);
     if (nothing != INVALID_HANDLE_VALUE) CloseHandle(nothing);
     CloseHandle(ends[1]);
     if (started) {

@@ -1,10 +1,8 @@
 /* Starting a program in a sandbox and talking to it, on Windows. */
+#include "io/calls_windows.h"
 #include "io/hdf5/sandbox.h"
 #include "io/hdf5/sandbox_inside.h"
 #include "io/platform.h"
-
-#define WIN32_LEAN_AND_MEAN
-#include <windows.h>
 
 #include <io.h>
 #include <stdio.h>
@@ -48,70 +46,20 @@ static bool make_stream(HANDLE ends[2])
     return false;
 }
 
-/* The command line "program" argument, neither of which has a quotation mark; malloc'ed. */
-static wchar_t *command_line(const char *program, const char *argument)
-{
-    const size_t room = strlen(program) + strlen(argument) + 4;
-    char *const text = malloc(room);
-    wchar_t *const line = malloc(room * sizeof *line);
-    if (text && line) {
-        snprintf(text, room, "\"%s\" %s", program, argument);
-        MultiByteToWideChar(CP_UTF8, 0, text, -1, line, (int)room);
-    }
-    free(text);
-    return text ? line : (free(line), NULL);
-}
-
-/* Another program, as one that looks for viruses, may have the file for a moment. */
-static bool may_pass(DWORD error)
-{
-    return error == ERROR_SHARING_VIOLATION || error == ERROR_LOCK_VIOLATION ||
-           error == ERROR_ACCESS_DENIED;
-}
-
-/* CreateProcess, for a second again and again. */
-static bool create(PROCESS_INFORMATION *process, wchar_t *line, STARTUPINFOEXW *start)
-{
-    for (DWORD wait_ms = 10;; wait_ms *= 2) {
-        /* Without a console it answers no Ctrl-C, which is for us. */
-        if (CreateProcessW(NULL, line, NULL, NULL, TRUE,
-                           DETACHED_PROCESS | EXTENDED_STARTUPINFO_PRESENT, NULL, NULL,
-                           &start->StartupInfo, process))
-            return true;
-        if (wait_ms > 640 || !may_pass(GetLastError())) return false;
-        Sleep(wait_ms);
-    }
-}
-
 /* Start it with these open files and no other handle. */
 static bool spawn(PROCESS_INFORMATION *process, const char *program, const char *argument,
                   inherited_files *files)
 {
-    HANDLE given[2] = {files->handles[0], files->handles[LOB_SANDBOX_FILE]};
-    const bool has_file = files->flags[LOB_SANDBOX_FILE] != 0;
-    STARTUPINFOEXW start = {
-        .StartupInfo = {
-                        .cb = sizeof start, .cbReserved2 = sizeof *files, .lpReserved2 = (BYTE *)files}
+    const char *const words[] = {program, argument, NULL};
+    HANDLE given[] = {files->handles[0], files->handles[LOB_SANDBOX_FILE]};
+    const lob_process_start start = {
+        .words = words,
+        .flags = DETACHED_PROCESS, /* without a console it answers no Ctrl-C, which is for us */
+        .with = {.cbReserved2 = sizeof *files, .lpReserved2 = (BYTE *)files},
+        .handles = given,
+        .handles_count = files->flags[LOB_SANDBOX_FILE] ? 2 : 1,
     };
-    SIZE_T room = 0;
-    InitializeProcThreadAttributeList(NULL, 1, 0, &room);
-    start.lpAttributeList = malloc(room);
-    wchar_t *const line = command_line(program, argument);
-    bool started = false;
-    DWORD why = ERROR_NOT_ENOUGH_MEMORY;
-    if (line && start.lpAttributeList &&
-        InitializeProcThreadAttributeList(start.lpAttributeList, 1, 0, &room)) {
-        started =
-            UpdateProcThreadAttribute(start.lpAttributeList, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
-                                      given, (has_file ? 2 : 1) * sizeof given[0], NULL, NULL) &&
-            create(process, line, &start);
-        why = GetLastError();
-        DeleteProcThreadAttributeList(start.lpAttributeList);
-    }
-    free(line);
-    free(start.lpAttributeList);
-    SetLastError(why);
-    return started;
+    return lob_start_process(process, &start);
 }
 
 /* Windows' words for what went wrong. */

@@ -73,7 +73,7 @@ SYSTEM = (
 )
 # (files, which headers, why there)
 SYSTEM_PLACES = [
-    (r"io/platform_(posix|windows)\.c|io/platform_macos\.h|io/sha256_(macos|windows)\.h|tools/platform/process_(posix|windows)\.c", r".*", "the platform layer"),
+    (r"io/platform_(posix|windows)\.c|io/calls_windows\.[ch]|io/platform_macos\.h|io/sha256_(macos|windows)\.h|tools/platform/process_(posix|windows)\.c", r".*", "the platform layer"),
     (r"io/hdf5/sandbox_\w+\.c", r".*", "a program with limits, seen from outside and inside"),
     (r"io/dicom/outside_program_\w+\.c", r".*", "programs with limits"),
     (r"tools/session/session\.c", r"signal\.h", "sig_atomic_t, which is C's"),

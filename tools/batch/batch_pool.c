@@ -16,18 +16,14 @@ static const int64_t HANDLE_BYTES = (int64_t)16 << 30;
 
 /* ---- leases: locks on files, which end with the process that holds them ---- */
 
-/* The folder of the locks: one that all users of the machine may write to. */
-static const char *lease_folder(void)
-{
-    const char *const own = getenv("LOBULE_LEASES");
-    return own && *own ? own : lob_lock_root();
-}
-
 lob_status lob_lease_take(int *lease, const char *identity, lob_error *error)
 {
     char path[4096];
+    char *const own = lob_environment("LOBULE_LEASES");
     *lease = -1;
-    snprintf(path, sizeof path, "%s/lobule-%s.lock", lease_folder(), identity);
+    /* Without one's own, a folder that all users of the machine may write to. */
+    snprintf(path, sizeof path, "%s/lobule-%s.lock", own && *own ? own : lob_lock_root(), identity);
+    free(own);
     const int fd = lob_open_to_lock(path);
     if (fd < 0)
         return lob_fail(error, LOB_EIO,

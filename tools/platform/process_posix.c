@@ -35,6 +35,7 @@ bool lob_process_begin(int *argc, char ***argv)
         mallopt(M_ARENA_MAX, 1);
 #endif
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an answer of write */
+    signal(SIGCHLD, SIG_DFL); /* who has started this may not ask how its children end */
     return true;
 }
 

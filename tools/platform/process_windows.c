@@ -1,10 +1,8 @@
 /* What the program asks of the operating system, where that is Windows. */
 #include "tools/platform/process.h"
 
+#include "io/calls_windows.h"
 #include "io/platform.h"
-
-#define WIN32_LEAN_AND_MEAN
-#include <windows.h>
 
 #include <direct.h>
 #include <fcntl.h>
@@ -16,23 +14,6 @@
 #include <string.h>
 
 const char lob_list_mark = ';';
-
-/* UTF-8 of a wide text, malloc'ed. */
-static char *narrow(const wchar_t *text)
-{
-    const int n = WideCharToMultiByte(CP_UTF8, 0, text, -1, NULL, 0, NULL, NULL);
-    char *const bytes = n > 0 ? malloc((size_t)n) : NULL;
-    if (bytes) WideCharToMultiByte(CP_UTF8, 0, text, -1, bytes, n, NULL, NULL);
-    return bytes;
-}
-
-static wchar_t *wide(const char *text)
-{
-    const int n = MultiByteToWideChar(CP_UTF8, 0, text, -1, NULL, 0);
-    wchar_t *const name = n > 0 ? malloc((size_t)n * sizeof *name) : NULL;
-    if (name) MultiByteToWideChar(CP_UTF8, 0, text, -1, name, n);
-    return name;
-}
 
 /* The C library's, which no header declares. CommandLineToArgvW would load SHELL32 and all that
  * draws windows, a third of what it takes to start. */
@@ -46,7 +27,7 @@ bool lob_process_begin(int *argc, char ***argv)
     if (__wgetmainargs(argc, &words, &variables, 0, &new_mode) != 0) return false;
     char **const arguments = calloc((size_t)*argc + 1, sizeof *arguments);
     bool made = arguments != NULL;
-    for (int i = 0; made && i < *argc; i++) made = (arguments[i] = narrow(words[i])) != NULL;
+    for (int i = 0; made && i < *argc; i++) made = (arguments[i] = lob_narrow(words[i])) != NULL;
     *argv = arguments; /* stays to the end */
     _setmode(_fileno(stdout), _O_BINARY);
     _setmode(_fileno(stderr), _O_BINARY);
@@ -73,7 +54,7 @@ char *lob_process_file(void)
 {
     wchar_t name[4096];
     const DWORD n = GetModuleFileNameW(NULL, name, sizeof name / sizeof name[0]);
-    char *const path = n > 0 && n < sizeof name / sizeof name[0] ? narrow(name) : NULL;
+    char *const path = n > 0 && n < sizeof name / sizeof name[0] ? lob_narrow(name) : NULL;
     if (path) lob_path_take(path);
     return path;
 }
@@ -139,8 +120,7 @@ const char *lob_lock_root(void)
 
 char *lob_user_data(void)
 {
-    const wchar_t *const data = _wgetenv(L"LOCALAPPDATA");
-    char *const path = data && *data ? narrow(data) : NULL;
+    char *const path = lob_environment("LOCALAPPDATA");
     if (path) lob_path_take(path);
     return path;
 }
@@ -148,7 +128,7 @@ char *lob_user_data(void)
 char *lob_working_folder(char *path, size_t size)
 {
     wchar_t *const folder = _wgetcwd(NULL, 0);
-    char *const bytes = folder ? narrow(folder) : NULL;
+    char *const bytes = folder ? lob_narrow(folder) : NULL;
     const bool fits = bytes && strlen(bytes) < size;
     if (fits) lob_path_take(strcpy(path, bytes));
     free(bytes);
@@ -158,7 +138,7 @@ char *lob_working_folder(char *path, size_t size)
 
 int lob_work_in(const char *folder)
 {
-    wchar_t *const name = wide(folder);
+    wchar_t *const name = lob_wide(folder);
     const int failed = name ? _wchdir(name) : -1;
     free(name);
     return failed;

@@ -57,11 +57,13 @@ static void add_installed(folders *f)
 static void find_folders(folders *f)
 {
     *f = (folders){.count = 0};
-    for (const char *at = getenv("LOBULE_RECIPES"); at && *at;) {
+    char *const own = lob_environment("LOBULE_RECIPES");
+    for (const char *at = own; at && *at;) {
         const size_t n = strcspn(at, (const char[2]){lob_list_mark});
         if (n > 0) add_folder(f, strndup(at, n));
         at += n + (at[n] == lob_list_mark);
     }
+    free(own);
     char *const data = lob_user_data();
     if (data) add_folder(f, joined(data, "lobule/recipes", ""));
     free(data);
