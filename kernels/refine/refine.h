@@ -21,6 +21,11 @@
  *           are far from the core, since they run along its middle. With m the median of their
  *           distances, what is farther from the core than 2 m, and no stroke, becomes background;
  *           of a wall around several cores what is too far from all of them.
+ *           Of the wall the core takes what lies in its convex hull in a slice where no wall was
+ *           drawn in it, if over all slices the core is at least 0.8 of its hulls: what grows into
+ *           a core from its wall is the core's, as a ventricle holds its papillary muscles. Slices
+ *           are across the axis along which voxels are farthest apart, or only one; of equal ones
+ *           the last.
  *           So it is for the pairs that are told, where the shape bears it out: at least 0.6 of
  *           the core's surface faces the wall, m is at most half of how deep the core is, and 0.95
  *           of the strokes are within 2.5 m
@@ -105,9 +110,9 @@ typedef struct {
  * Only the part of the volume that holds labels is worked on, with some voxels around it. Working
  * memory, for each voxel of it: 8 bytes without edge; with it 8 + 16 for each channel; and where it
  * is not the whole, a copy of image, labels, seeds and shares. Walls are measured in ordinary
- * memory, with 5 bytes and, from a GPU, a copy of labels and seeds. Same bytes on every backend and
- * thread count. Returns LOB_OK, LOB_EARG (a number outside its range; a Gaussian that reaches too
- * far), LOB_ENOMEM or LOB_ECANCEL; on error out is unspecified.
+ * memory, with 5 bytes, 16 a row and, from a GPU, a copy of labels and seeds. Same bytes on every
+ * backend and thread count. Returns LOB_OK, LOB_EARG (a number outside its range; a Gaussian that
+ * reaches too far), LOB_ENOMEM or LOB_ECANCEL; on error out is unspecified.
  */
 lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_input *in,
                           const lob_refine_options *options, const lob_context *context,

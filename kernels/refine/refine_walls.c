@@ -1,8 +1,12 @@
-/* Walls: labels around others, cut where they are wider than their strokes say. */
+/* Walls: labels around others, their cores. A core's outlines are convex, and its wall is about as
+ * wide everywhere as its strokes say. */
 #include "kernels/device/device.h"
 #include "kernels/distance/distance.h"
+#include "kernels/refine/hull.h"
 #include "kernels/refine/refine_job.h"
 
+#include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +98,105 @@ static lob_status find_distance(lob_refine_job *j, const measured *m, int32_t co
     return lob_distance_cpu(&out, &in, &options, &context, j->error);
 }
 
-/* Cut a wall where it is too far from all cores that it is a wall around. */
+/* ---- cores are convex in slices ---- */
+
+/* Slices across an axis, and where the hull of a core in each of their rows begins and ends. */
+typedef struct {
+    int64_t count, rows, columns, step, row_step, column_step;
+    int64_t *first, *last;
+    int64_t held, inside; /* voxels of the core, and of its hulls */
+} slices;
+
+/* Across the axis along which voxels are farthest apart, or only one; of equal ones the last. */
+static slices slices_of(const measured *m)
+{
+    const int64_t step[3] = {1, m->dims.nx, m->dims.nx * m->dims.ny};
+    int axis = 2;
+    double most = 0;
+    for (int a = 2; a >= 0; a--) {
+        const double apart = lob_side(m->dims, a) == 1 ? HUGE_VAL : m->spacing[a];
+        if (apart > most) axis = a;
+        most = fmax(most, apart);
+    }
+    const int across = axis == 0 ? 1 : 0, down = axis == 2 ? 1 : 2;
+    return (slices){.count = lob_side(m->dims, axis),
+                    .rows = lob_side(m->dims, down),
+                    .columns = lob_side(m->dims, across),
+                    .step = step[axis],
+                    .row_step = step[down],
+                    .column_step = step[across]};
+}
+
+static bool is_at(const measured *m, const slices *s, int64_t from, int64_t column, int32_t label)
+{
+    return lob_label_at(m->labels, m->type, from + column * s->column_step) == label;
+}
+
+/* work: as many numbers as a slice has rows, for each thread. */
+static void find_hulls(slices *s, const measured *m, int32_t core, int64_t *work, int threads)
+{
+    int64_t held = 0, inside = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : held, inside)
+    for (int64_t k = 0; k < s->count; k++) {
+        int64_t *const first = s->first + k * s->rows, *const last = s->last + k * s->rows;
+        for (int64_t r = 0; r < s->rows; r++) {
+            const int64_t from = k * s->step + r * s->row_step;
+            first[r] = s->columns;
+            last[r] = -1;
+            for (int64_t c = 0; c < s->columns; c++) {
+                if (!is_at(m, s, from, c, core)) continue;
+                first[r] = c < first[r] ? c : first[r];
+                last[r] = c;
+                held++;
+            }
+        }
+        lob_hull(first, last, work + s->rows * omp_get_thread_num(), s->rows);
+        for (int64_t r = 0; r < s->rows; r++) inside += last[r] - first[r] + 1;
+    }
+    s->held = held;
+    s->inside = inside;
+}
+
+/* Was a wall drawn in its core's hull in this slice? */
+static bool is_drawn(const measured *m, const slices *s, int64_t k, int32_t wall)
+{
+    for (int64_t r = 0; r < s->rows; r++)
+        for (int64_t c = s->first[k * s->rows + r]; c <= s->last[k * s->rows + r]; c++)
+            if (lob_label_at(m->seeds, m->seed_type,
+                             k * s->step + r * s->row_step + c * s->column_step) == wall)
+                return true;
+    return false;
+}
+
+/* Give a core what of its wall lies in its hulls, if by them it is nearly convex. */
+static lob_status fill_core(lob_refine_job *j, const measured *m, const int32_t *pair)
+{
+    const int threads = j->context->threads;
+    slices s = slices_of(m);
+    const int64_t rows = s.count * s.rows, room = threads * s.rows;
+    int64_t *work;
+    LOB_TRY(lob_budget_alloc(&j->budget, &work, 2 * rows + room, sizeof *work, j->error));
+    s.first = work;
+    s.last = work + rows;
+    find_hulls(&s, m, pair[1], work + 2 * rows, threads);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < s.count; k++) {
+        if (5 * s.held < 4 * s.inside || is_drawn(m, &s, k, pair[0])) continue;
+        for (int64_t r = 0; r < s.rows; r++) {
+            const int64_t from = k * s.step + r * s.row_step;
+            for (int64_t c = s.first[k * s.rows + r]; c <= s.last[k * s.rows + r]; c++)
+                if (is_at(m, &s, from, c, pair[0]))
+                    lob_label_put(m->labels, m->type, from + c * s.column_step, pair[1]);
+        }
+    }
+    lob_budget_free(&j->budget, work, 2 * rows + room, sizeof *work);
+    return LOB_OK;
+}
+
+/* ---- walls are about as wide everywhere ---- */
+
+/* Fill the cores of a wall, and cut it where it is too far from all cores that it is a wall around.
+ */
 static lob_status cut(lob_refine_job *j, const measured *m, int32_t wall)
 {
     const int64_t n = lob_dims_voxels(m->dims);
@@ -108,6 +210,7 @@ static lob_status cut(lob_refine_job *j, const measured *m, int32_t wall)
         LOB_TRY(find_distance(j, m, pair[1]));
         LOB_TRY(half_width(j, m, wall, &half));
         if (half == 0) continue;
+        LOB_TRY(fill_core(j, m, pair));
         cores++;
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (int64_t i = 0; i < n; i++) m->far[i] += m->distance[i] > 2 * half;

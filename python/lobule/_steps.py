@@ -287,7 +287,8 @@ def refine(
     absent        with shares: slices across this axis ("x", "y", "z") with strokes of the background and
                   of others have no label but those drawn on them; "none": there are none
     walls         a label around another one, painted along its middle, is about twice as wide as its strokes
-                  are far from that: what is farther becomes background
+                  are far from that: what is farther becomes background; what is in the convex hull of
+                  the other one in a slice, and not drawn, becomes the other's
 
     Returns labels of the image's kind, the background as 0.
     """

@@ -436,6 +436,43 @@ TEST(a_wall_around_two)
             assert_int_equal(c.got[i], 3);
 }
 
+/* A core that is nearly convex takes the notch that its wall has in it, but where it was drawn. */
+TEST(a_core_is_convex)
+{
+    static cube c;
+    walled_make(&c, 6);
+    for (int i = 0; i < CUBE_ALL; i++)
+        if (c.labels[i] == 1 && x_of(i) > 12 && i / CUBE % CUBE == 11) {
+            c.labels[i] = 3;
+            if (i / (CUBE * CUBE) == 4 && x_of(i) == 14) c.seeds[i] = 3;
+        }
+    settle(&c);
+    for (int i = 0; i < CUBE_ALL; i++) {
+        const bool in_notch = hypot(x_of(i) - 11, i / CUBE % CUBE - 11) < 6 && c.labels[i] == 3;
+        if (in_notch && c.got[i] != (i / (CUBE * CUBE) == 4 ? 3 : 1))
+            fail_msg("a notch at %d is %d", i, c.got[i]);
+        if (c.labels[i] != 3 && c.got[i] != c.labels[i]) fail_msg("voxel %d has changed", i);
+    }
+}
+
+/* What lies between two columns of one label stays the wall's. */
+TEST(a_core_that_is_far_from_convex_stays)
+{
+    static cube c;
+    walled_make(&c, 4);
+    for (int i = 0; i < CUBE_ALL; i++) {
+        const int x = x_of(i), y = i / CUBE % CUBE;
+        const double r = fmin(hypot(x - 5, y - 11), hypot(x - 18, y - 11)) - 4;
+        c.labels[i] = r < 0 ? 1 : r < 2 || (abs(y - 11) < 3 && x > 5 && x < 18) ? 3 : 2;
+        c.seeds[i] = r >= 0.5 && r < 1.2 && x < 5 ? 3 : 0;
+    }
+    c.seeds[11 * CUBE + 5] = c.seeds[11 * CUBE + 18] = 1;
+    c.seeds[0] = 2;
+    settle(&c);
+    for (int i = 0; i < CUBE_ALL; i++)
+        if (c.got[i] == 1) assert_int_equal(c.labels[i], 1);
+}
+
 TEST(walls_are_found_by_strokes)
 {
     enum { WIDE = 15, HIGH = 5 };

@@ -189,9 +189,11 @@ static void options(lob_rows *to, void *user)
         OPT_CHOICE("absent", &set->absent, "x|y|z|none",
                    "with --shares: slices across this axis with strokes of the background and of "
                    "others have no label but those drawn on them"),
-        OPT_FLAG("walls", &set->walls,
-                 "a label around another one, painted along its middle, is about twice as wide as "
-                 "its strokes are far from that: what is farther becomes background"),
+        OPT_FLAG(
+            "walls", &set->walls,
+            "a label around another one, painted along its middle, is about twice as wide as "
+            "its strokes are far from that: what is farther becomes background, and what bulges "
+            "into the other's outline the other's"),
         OPT_FRAME(&set->frame, "image"),
     };
     LOB_ROWS(to, rows);
