@@ -1,6 +1,7 @@
 /* Text and processes as Windows wants them. */
 #include "io/calls_windows.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,8 @@ wchar_t *lob_wide(const char *text)
 {
     const int n = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, text, -1, NULL, 0);
     wchar_t *const out = n > 0 ? malloc((size_t)n * sizeof *out) : NULL;
-    if (out) MultiByteToWideChar(CP_UTF8, 0, text, -1, out, n);
+    if (!out) return errno = n > 0 ? ENOMEM : ENOENT, NULL;
+    MultiByteToWideChar(CP_UTF8, 0, text, -1, out, n);
     return out;
 }
 
@@ -17,7 +19,8 @@ char *lob_narrow(const wchar_t *text)
 {
     const int n = WideCharToMultiByte(CP_UTF8, 0, text, -1, NULL, 0, NULL, NULL);
     char *const out = n > 0 ? malloc((size_t)n) : NULL;
-    if (out) WideCharToMultiByte(CP_UTF8, 0, text, -1, out, n, NULL, NULL);
+    if (!out) return errno = ENOMEM, NULL;
+    WideCharToMultiByte(CP_UTF8, 0, text, -1, out, n, NULL, NULL);
     return out;
 }
 

@@ -7,12 +7,13 @@
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 
-/* UTF-16 of UTF-8, and UTF-8 of UTF-16; malloc'ed. NULL: no memory, or no such text. */
+/* UTF-16 of UTF-8, and UTF-8 of UTF-16; malloc'ed. NULL: ENOMEM, or ENOENT for what is no UTF-8. */
 wchar_t *lob_wide(const char *text);
 char *lob_narrow(const wchar_t *text);
 
 typedef struct {
-    const char *const *words; /* the program's file and what it is told, without quotation marks */
+    const char *const *words; /* the program's file and what it is told: no quotation mark in them,
+                                 no backslash at their end */
     const char *folder;       /* it works in; NULL: ours */
     DWORD flags;              /* CreateProcess' */
     STARTUPINFOW with;

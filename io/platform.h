@@ -168,7 +168,7 @@ bool lob_memory_stream_end(FILE *stream, char **bytes, size_t *size);
 
 /* ---- others ---- */
 
-/* What a variable of the environment says, malloc'ed; NULL: there is none. */
+/* What a variable of the environment says, malloc'ed; NULL: nothing. */
 char *lob_environment(const char *name);
 
 /* Fill bytes with chance; never waits. */

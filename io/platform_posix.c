@@ -508,7 +508,7 @@ bool lob_memory_stream_end(FILE *stream, char **bytes, size_t *size)
 char *lob_environment(const char *name)
 {
     const char *const value = getenv(name);
-    return value ? strdup(value) : NULL;
+    return value && *value ? strdup(value) : NULL;
 }
 
 void lob_random(void *bytes, size_t n)

@@ -63,8 +63,9 @@ static int fail(void)
 static wchar_t *wide(const char *path)
 {
     enum { SHORT = 240 };
-    wchar_t *const name = path[0] ? lob_wide(path) : NULL;
-    if (!name) return errno = ENOENT, NULL;
+    if (!path[0]) return errno = ENOENT, NULL;
+    wchar_t *const name = lob_wide(path);
+    if (!name) return NULL;
     for (wchar_t *c = name; *c; c++)
         if (*c == L'/') *c = L'\\';
     const DWORD size = GetFullPathNameW(name, 0, NULL, NULL);
@@ -83,8 +84,7 @@ static char *narrow(const wchar_t *name)
 {
     if (wcsncmp(name, L"\\\\?\\", 4) == 0 && name[5] == L':') name += 4;
     char *const path = lob_narrow(name);
-    if (!path) return errno = ENOMEM, NULL;
-    lob_path_take(path);
+    if (path) lob_path_take(path);
     return path;
 }
 
@@ -127,17 +127,23 @@ static HANDLE look(const char *path, bool follow)
     return h;
 }
 
+/* Where what is open lies, malloc'ed; NULL and errno. */
+static wchar_t *name_of_open(HANDLE h)
+{
+    const DWORD n = GetFinalPathNameByHandleW(h, NULL, 0, 0);
+    wchar_t *const name = n ? malloc(((size_t)n + 1) * sizeof *name) : NULL;
+    if (name && GetFinalPathNameByHandleW(h, name, n + 1, 0)) return name;
+    fail();
+    free(name);
+    return NULL;
+}
+
 char *lob_real_path(const char *path)
 {
     const HANDLE h = look(path, true);
     if (h == INVALID_HANDLE_VALUE) return NULL;
-    const DWORD n = GetFinalPathNameByHandleW(h, NULL, 0, 0);
-    wchar_t *const name = n ? malloc(((size_t)n + 1) * sizeof *name) : NULL;
-    char *real = NULL;
-    if (name && GetFinalPathNameByHandleW(h, name, n + 1, 0))
-        real = narrow(name);
-    else
-        fail();
+    wchar_t *const name = name_of_open(h);
+    char *const real = name ? narrow(name) : NULL;
     free(name);
     CloseHandle(h);
     return real;
@@ -500,30 +506,30 @@ int lob_fd_lock(int fd)
 }
 
 /* No folder can be locked: a file in it is, which nobody else can open and which goes when it is
- * closed. While it goes, and while a scanner of viruses has it, it cannot be opened either: to be
- * refused says that another holds it only if it lasts. A folder where nobody may write refuses all
- * the same, so that is not waited for longer. */
+ * closed. While it goes, and while a scanner of viruses has it, it can be opened as little as in a
+ * folder where nobody may write: to be refused says little at first. */
 int lob_lock_folder(const char *path, int wait_ms)
 {
     enum { LEAST_MS = 100, STEP_MS = 5 };
+    const ULONGLONG most_ms = (ULONGLONG)(wait_ms < LEAST_MS ? LEAST_MS : wait_ms);
+    const ULONGLONG start_ms = GetTickCount64();
     char *const name = malloc(strlen(path) + sizeof "/.lobule.lock");
     if (!name) return errno = ENOMEM, -1;
     strcpy(name, path);
     strcat(name, "/.lobule.lock");
-    const ULONGLONG start_ms = GetTickCount64();
+    int fd;
     for (;;) {
-        const int fd = open_wide(name, GENERIC_READ | GENERIC_WRITE | DELETE, 0, OPEN_ALWAYS,
-                                 FILE_ATTRIBUTE_HIDDEN | FILE_FLAG_DELETE_ON_CLOSE, _O_RDWR);
-        const bool held = fd < 0 && GetLastError() == ERROR_SHARING_VIOLATION;
-        const ULONGLONG waited_ms = GetTickCount64() - start_ms;
-        const bool last = waited_ms >= LEAST_MS && !(held && waited_ms < (ULONGLONG)wait_ms);
-        if (fd >= 0 || errno != EACCES || last) {
-            free(name);
-            if (held) errno = EWOULDBLOCK;
-            return fd;
-        }
+        fd = open_wide(name, GENERIC_READ | GENERIC_WRITE | DELETE, 0, OPEN_ALWAYS,
+                       FILE_ATTRIBUTE_HIDDEN | FILE_FLAG_DELETE_ON_CLOSE, _O_RDWR);
+        if (fd >= 0 || errno != EACCES) break;
+        if (GetLastError() == ERROR_SHARING_VIOLATION) errno = EWOULDBLOCK;
+        if (GetTickCount64() - start_ms >= most_ms) break;
         Sleep(STEP_MS);
     }
+    const int why = errno;
+    free(name);
+    errno = why;
+    return fd;
 }
 
 int lob_lock_own_folder(const char *path)
@@ -635,10 +641,18 @@ static MEMORYSTATUSEX memory_now(void)
     return now;
 }
 
+/* Of the folder that it is in, or is. */
 int64_t lob_disk_free(int fd)
 {
-    (void)fd;
-    return 0;
+    lob_about about;
+    ULARGE_INTEGER bytes = {.QuadPart = 0};
+    wchar_t *const name = name_of_open((HANDLE)_get_osfhandle(fd));
+    wchar_t *const end =
+        name && lob_about_open(&about, fd) && about.is_file ? wcsrchr(name, L'\\') : NULL;
+    if (end) end[1] = L'\0';
+    if (name && !GetDiskFreeSpaceExW(name, &bytes, NULL, NULL)) bytes.QuadPart = 0;
+    free(name);
+    return (int64_t)bytes.QuadPart;
 }
 
 int64_t lob_memory_free(void)
@@ -694,11 +708,13 @@ bool lob_memory_stream_end(FILE *stream, char **bytes, size_t *size)
 
 char *lob_environment(const char *name)
 {
-    wchar_t *const key = lob_wide(name);
-    const DWORD size = key ? GetEnvironmentVariableW(key, NULL, 0) : 0;
-    wchar_t *const value = size > 0 ? malloc(size * sizeof *value) : NULL;
+    enum { LONGEST = 1 << 15 }; /* of a value, with its end */
+    wchar_t *const key = lob_wide(name), *const value = malloc(LONGEST * sizeof *value);
     char *text = NULL;
-    if (value && GetEnvironmentVariableW(key, value, size) < size) text = lob_narrow(value);
+    if (key && value) {
+        const DWORD n = GetEnvironmentVariableW(key, value, LONGEST);
+        if (n > 0 && n < LONGEST) text = lob_narrow(value);
+    }
     free(value);
     free(key);
     return text;

@@ -81,6 +81,14 @@ static pid_t start_guard(int tie)
     return failed ? -1 : pid;
 }
 
+static void close_others(void)
+{
+#ifdef __NR_close_range /* by its number: the C library has had a name for it since 2.34 */
+    if (syscall(__NR_close_range, 3U, ~0U, 0U) == 0) return;
+#endif
+    for (int fd = 3; fd < 65536 && fd < sysconf(_SC_OPEN_MAX); fd++) close(fd);
+}
+
 /* Only functions that POSIX allows between fork and exec: other threads may hold any lock. */
 static void become(const lob_program *program, int out, pid_t group)
 {
@@ -95,11 +103,7 @@ static void become(const lob_program *program, int out, pid_t group)
     if (program->memory > 0) set_limit(RLIMIT_AS, program->memory);
     const int null = open("/dev/null", O_RDONLY);
     if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(126);
-#ifdef __NR_close_range /* by its number: the C library has had a name for it since 2.34 */
-    syscall(__NR_close_range, 3U, ~0U, 0U);
-#else
-    for (long fd = sysconf(_SC_OPEN_MAX) - 1; fd > 2; fd--) close((int)fd);
-#endif
+    close_others();
     if (chdir(program->folder) != 0) _exit(126);
     execv(program->words[0], (char *const *)program->words);
     _exit(127);

@@ -286,6 +286,14 @@ def test_a_converter_that(tmp_path, ct, monkeypatch, what, text, parts):
     assert time.monotonic() - start < 30
 
 
+def test_whoever_ignores_the_end_of_children(tmp_path, ct, monkeypatch):
+    """The exit code of the converter is known all the same."""
+    fake(tmp_path / "bin", monkeypatch, "dcm2niix", "exit 3\n")
+    done = subprocess.run([PROGRAM, "components", ct[1], "-o", "out.nii.gz"], cwd=tmp_path, capture_output=True, text=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN), check=False)  # fmt: skip
+    assert_one_line(done, 65, "fails on it with exit code 3")
+
+
 def wait_for(condition, seconds=20):
     until = time.monotonic() + seconds
     while not condition():

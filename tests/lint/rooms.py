@@ -58,6 +58,7 @@ FENCED = [
     ("libcrypto", r"openssl/.*", r"io/sha256\.c"),
     ("expat", r"expat\w*\.h", r"io/xml\.c"),
     ("MPI", r"mpi\.h", r"kernels/team/team_mpi\.c"),
+    ("Windows", r"io/calls_windows\.h", r"[\w/]+_windows\.c"),
     ("cJSON", r"cjson/.*", r"(io|tools)/[\w/]+\.[ch]"),
     (
         "CUDA",
@@ -69,7 +70,7 @@ FENCED = [
 # What only the files below may include: the operating system's own headers, POSIX's and Windows'.
 SYSTEM = (
     r"(sys|linux|net|arpa|netinet)/[\w/.]+|(unistd|fcntl|dirent|glob|fnmatch|fts|ftw|signal|poll|termios|spawn|pwd|grp"
-    r"|dlfcn|libgen|wordexp|utime|malloc|windows|winsock2?|ws2tcpip|io|direct|process|psapi|bcrypt|shellapi)\.h"
+    r"|dlfcn|libgen|wordexp|utime|malloc|windows|winsock2?|ws2tcpip|io|direct|process|psapi|bcrypt|sddl|shellapi)\.h"
 )
 # (files, which headers, why there)
 SYSTEM_PLACES = [

@@ -43,6 +43,14 @@ def test_names_of_any_script(tmp_path):
     assert done.returncode == 0 and name in done.stdout
 
 
+def test_folders_of_recipes_by_names_of_any_script(tmp_path, monkeypatch):
+    (tmp_path / "肝臓 ß").mkdir()
+    (tmp_path / "肝臓 ß/mine.recipe").write_text("# Mine\ninfo {in}\n")
+    monkeypatch.setenv("LOBULE_RECIPES", f"Z:{tmp_path}\\none;Z:{tmp_path}\\肝臓 ß")
+    done = subprocess.run([WINDOWS, "run", "--list"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "mine: Mine\n" in done.stdout
+
+
 def test_backslashes_part_folders(tmp_path):
     """As users of Windows type paths, and as tables of theirs hold them."""
     (tmp_path / "in").mkdir()

@@ -22,7 +22,7 @@ lob_status lob_lease_take(int *lease, const char *identity, lob_error *error)
     char *const own = lob_environment("LOBULE_LEASES");
     *lease = -1;
     /* Without one's own, a folder that all users of the machine may write to. */
-    snprintf(path, sizeof path, "%s/lobule-%s.lock", own && *own ? own : lob_lock_root(), identity);
+    snprintf(path, sizeof path, "%s/lobule-%s.lock", own ? own : lob_lock_root(), identity);
     free(own);
     const int fd = lob_open_to_lock(path);
     if (fd < 0)
