@@ -1,21 +1,22 @@
 /*
  * LOB_SIMD_CLONES(result, name, (arguments), parameters...) { ... } defines a static function that
  * is compiled twice where that pays: for x86-64 processors with AVX2 and fused products, and for
- * all. Each call asks which the processor is. Both give the same results. On a Mac there is one:
- * what tells processors apart is in the compiler's runtime, which is not linked there.
+ * all. Each call takes the processor's. Both give the same results.
  */
 #ifndef LOB_SIMD_CLONES_H
 #define LOB_SIMD_CLONES_H
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__APPLE__)
+#if defined(__x86_64__) && defined(__GNUC__)
 #include <stdbool.h>
 
 /* Before what such a processor alone may run: to be called where lob_has_avx2(). */
 #define LOB_AVX2 __attribute__((target("avx2,fma")))
 
+extern bool lob_avx2; /* known before main() */
+
 static inline bool lob_has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return lob_avx2;
 }
 
 #define LOB_SIMD_CLONES_OF(result, name, arguments, ...)                         \
