@@ -1,4 +1,4 @@
-/* Resampling on a GPU: a thread writes one new voxel. */
+/* Resampling on a GPU: a thread writes one channel of one new voxel. */
 #include "kernels/backend_cuda.h"
 #include "kernels/device/device_image.cuh"
 #include "kernels/device/grid.cuh"
@@ -47,13 +47,13 @@ template <typename T, voxel_function<T> VOXEL>
 static __global__ void voxels_kernel(resample_params s)
 {
     const bool linear = s.method == LOB_RESAMPLE_LINEAR;
-    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
-        const lob_voxel_at at = lob_voxel_place(s.map.dims, i);
+    for (int64_t at = grid_first(); at < s.voxels * s.channels; at += grid_step()) {
+        const int64_t c = at / s.voxels, i = at - c * s.voxels;
+        const lob_voxel_at place = lob_voxel_place(s.map.dims, i);
         lob_resample_window w;
-        const bool inside = lob_resample_place(&w, &s.map, at.x, at.y, at.z);
-        for (int c = 0; c < s.channels; c++)
-            VOXEL((T *)s.to + c * s.voxels, (const T *)s.from + c * s.apart, i,
-                  inside ? &w : nullptr, &s.map, linear);
+        const bool inside = lob_resample_place(&w, &s.map, place.x, place.y, place.z);
+        VOXEL((T *)s.to + c * s.voxels, (const T *)s.from + c * s.apart, i, inside ? &w : nullptr,
+              &s.map, linear);
     }
 }
 
@@ -127,7 +127,7 @@ static lob_status launch(lob_device *device, const resample_params &s, lob_error
 #define LAUNCH(type, ctype, name, integer, lowest, highest)                                   \
     case type:                                                                                \
         return lob_launch_over(device, voxels_kernel<ctype, lob_resample_voxel_##type>, what, \
-                               s.voxels, THREADS, s, error);
+                               s.voxels * s.channels, THREADS, s, error);
         LOB_TYPE_LIST(LAUNCH)
 #undef LAUNCH
     case LOB_TYPES:

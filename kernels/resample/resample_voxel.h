@@ -83,27 +83,34 @@ LOB_BOTH int64_t lob_resample_nearest(const lob_resample_window *w, const lob_re
 
 /* ---- linear ---- */
 
+enum { LOB_RESAMPLE_ROW = 16 }; /* weights of a window along x that are found once */
+
 /* lob_resample_mean_NAME: the weighted mean of one channel; NaN where the window holds only NaN. */
-#define LOB_RESAMPLE_MEAN(type, ctype, name, integer, lowest, highest)                        \
-    LOB_BOTH double lob_resample_mean_##type(const ctype *from, const lob_resample_window *w, \
-                                             const lob_resample_map *map)                     \
-    {                                                                                         \
-        double sum = 0.0, weights = 0.0;                                                      \
-        for (int64_t z = w->first[2]; z <= w->last[2]; z++) {                                 \
-            const double wz = lob_resample_weight(w, map, 2, z);                              \
-            for (int64_t y = w->first[1]; y <= w->last[1]; y++) {                             \
-                const double wyz = wz * lob_resample_weight(w, map, 1, y);                    \
-                const ctype *row = from + (z * map->old.ny + y) * map->old.nx;                \
-                for (int64_t x = w->first[0]; x <= w->last[0]; x++) {                         \
-                    const double value = (double)row[x];                                      \
-                    const double weight = wyz * lob_resample_weight(w, map, 0, x);            \
-                    if (!integer && !(value - value == 0.0)) continue;                        \
-                    sum = sum + weight * value;                                               \
-                    weights = weights + weight;                                               \
-                }                                                                             \
-            }                                                                                 \
-        }                                                                                     \
-        return weights > 0.0 ? sum / weights : (double)NAN;                                   \
+#define LOB_RESAMPLE_MEAN(type, ctype, name, integer, lowest, highest)                           \
+    LOB_BOTH double lob_resample_mean_##type(const ctype *from, const lob_resample_window *w,    \
+                                             const lob_resample_map *map)                        \
+    {                                                                                            \
+        double sum = 0.0, weights = 0.0, wx[LOB_RESAMPLE_ROW];                                   \
+        const int64_t x0 = w->first[0], n = w->last[0] - x0 + 1;                                 \
+        for (int64_t x = 0; x < n && x < LOB_RESAMPLE_ROW; x++)                                  \
+            wx[x] = lob_resample_weight(w, map, 0, x0 + x);                                      \
+        for (int64_t z = w->first[2]; z <= w->last[2]; z++) {                                    \
+            const double wz = lob_resample_weight(w, map, 2, z);                                 \
+            for (int64_t y = w->first[1]; y <= w->last[1]; y++) {                                \
+                const double wyz = wz * lob_resample_weight(w, map, 1, y);                       \
+                const ctype *row = from + (z * map->old.ny + y) * map->old.nx + x0;              \
+                for (int64_t x = 0; x < n; x++) {                                                \
+                    const double value = (double)row[x];                                         \
+                    const double weight =                                                        \
+                        wyz *                                                                    \
+                        (x < LOB_RESAMPLE_ROW ? wx[x] : lob_resample_weight(w, map, 0, x0 + x)); \
+                    if (!integer && !(value - value == 0.0)) continue;                           \
+                    sum = sum + weight * value;                                                  \
+                    weights = weights + weight;                                                  \
+                }                                                                                \
+            }                                                                                    \
+        }                                                                                        \
+        return weights > 0.0 ? sum / weights : (double)NAN;                                      \
     }
 LOB_TYPE_LIST(LOB_RESAMPLE_MEAN)
 #undef LOB_RESAMPLE_MEAN
