@@ -13,7 +13,7 @@ enum { THREADS = 256 };
 /* What kernels tell the host. */
 struct counters {
     u64 sums[LOB_REFINE_LOOP_COUNT];
-    u64 first[3], last[3]; /* the box of labels; last < first: there are none */
+    u64 first[3], last[3]; /* the box last looked for; last < first: there is none */
     uint32_t not_finite;
 };
 
@@ -133,8 +133,17 @@ static lob_status flag_open(lob_refine_job *j)
 struct box_params {
     lob_refine_arrays a;
     lob_dims dims;
+    int32_t label; /* 0: of all but the background, and of strokes of these */
     counters *to;
 };
+
+static __device__ inline bool is_in_box(const box_params &p, int64_t i)
+{
+    const int32_t label = lob_refine_label(&p.a, i);
+    if (p.label) return label == p.label;
+    const int32_t seed = lob_refine_seed(&p.a, i);
+    return label != p.a.background || (seed != 0 && seed != p.a.background);
+}
 
 static __device__ inline void widen(counters *to, int axis, u64 low, u64 high)
 {
@@ -149,11 +158,7 @@ static __global__ void __launch_bounds__(THREADS) box_kernel(box_params p)
     for (int64_t row = grid_first() / WARP; row < rows; row += grid_step() / WARP) {
         u64 low = ~(u64)0, high = 0;
         for (int64_t x = threadIdx.x % WARP; x < p.dims.nx; x += WARP) {
-            const int64_t i = row * p.dims.nx + x;
-            const int32_t seed = lob_refine_seed(&p.a, i);
-            if (lob_refine_label(&p.a, i) == p.a.background &&
-                (seed == 0 || seed == p.a.background))
-                continue;
+            if (!is_in_box(p, row * p.dims.nx + x)) continue;
             if (low == ~(u64)0) low = (u64)x;
             high = (u64)x;
         }
@@ -166,10 +171,12 @@ static __global__ void __launch_bounds__(THREADS) box_kernel(box_params p)
     }
 }
 
-static lob_status find_box(lob_refine_job *j, lob_box *box)
+static lob_status find_label(lob_refine_job *j, lob_box *box, int32_t label)
 {
-    const box_params p = {j->a, j->image.dims, counters_of(j)};
+    const box_params p = {j->a, j->image.dims, label, counters_of(j)};
     counters found;
+    LOB_TRY(lob_device_fill(j->device, p.to->first, 0xff, sizeof found.first, j->error));
+    LOB_TRY(lob_device_fill(j->device, p.to->last, 0, sizeof found.last, j->error));
     LOB_TRY(lob_launch_over(j->device, box_kernel, "the box of labels",
                             p.dims.ny * p.dims.nz * WARP, THREADS, p, j->error));
     LOB_TRY(lob_device_download(j->device, &found, p.to, sizeof found, j->error));
@@ -179,6 +186,11 @@ static lob_status find_box(lob_refine_job *j, lob_box *box)
         box->size[a] = none ? 0 : (int64_t)(found.last[a] - found.first[a] + 1);
     }
     return LOB_OK;
+}
+
+static lob_status find_box(lob_refine_job *j, lob_box *box)
+{
+    return find_label(j, box, 0);
 }
 
 /* Rows of a box, out of an array of planar channels or back into it. */
@@ -243,25 +255,15 @@ static lob_status zero(lob_refine_job *j, void *array, int64_t bytes)
     return lob_device_fill(j->device, array, 0, bytes, j->error);
 }
 
-static const lob_refine_operations operations = {lob_filter_cuda,
-                                                 lob_components_cuda,
-                                                 loop,
-                                                 sum_up,
-                                                 load,
-                                                 flag_open,
-                                                 find_box,
-                                                 cut,
-                                                 copy,
-                                                 zero,
-                                                 NULL};
+static const lob_refine_operations operations = {
+    lob_filter_cuda, lob_components_cuda, loop, sum_up, load, flag_open, find_box, cut, copy, zero,
+    find_label};
 
 /* Counters of a call, on the device. */
 static lob_status begin_counters(lob_refine_job *j)
 {
-    counters none = {};
-    for (int a = 0; a < 3; a++) none.first[a] = ~(u64)0;
-    LOB_TRY(lob_device_alloc(j->device, &j->backend, sizeof none, j->error));
-    return lob_device_upload(j->device, j->backend, &none, sizeof none, j->error);
+    LOB_TRY(lob_device_alloc(j->device, &j->backend, sizeof(counters), j->error));
+    return lob_device_fill(j->device, j->backend, 0, sizeof(counters), j->error);
 }
 
 } /* namespace lob::refine */

@@ -37,8 +37,7 @@ typedef struct {
                       lob_dims dims, const lob_box *box, bool back);
     lob_status (*copy)(lob_refine_job *j, void *to, const void *from, int64_t bytes);
     lob_status (*zero)(lob_refine_job *j, void *array, int64_t bytes);
-    /* The box of one label, likewise. NULL: labels are not worked on in their boxes, which brings
-     * less than it costs. */
+    /* The box of one label, likewise. */
     lob_status (*find_label)(lob_refine_job *j, lob_box *box, int32_t label);
 } lob_refine_operations;
 
@@ -58,6 +57,7 @@ typedef enum {
     LOB_REFINE_PIECES,
     LOB_REFINE_FLAGS,
     LOB_REFINE_BOX_LABELS, /* of a label's box, as the next ones */
+    LOB_REFINE_BOX_SEEDS,
     LOB_REFINE_BOX_BEST,
     LOB_REFINE_BOX_TAKEN,
     LOB_REFINE_BOX_VALUE,

@@ -179,7 +179,7 @@ static lob_status find_label_box(lob_refine_job *j, lob_box *box, int32_t label,
 {
     const lob_dims d = j->image.dims;
     int64_t margin[3];
-    if (j->whole || !j->operations->find_label) {
+    if (j->whole) {
         *box = (lob_box){
             .size = {d.nx, d.ny, d.nz}
         };
@@ -197,12 +197,20 @@ static lob_status find_label_box(lob_refine_job *j, lob_box *box, int32_t label,
     return LOB_OK;
 }
 
-/* Run a step for a label on a box, where it counts alone; votes: it reads them. */
-static lob_status run_in_box(lob_refine_job *j, const lob_box *box, bool votes,
+/* What a label's step takes beside labels, and gives back. */
+typedef enum {
+    TAKE_BEST,  /* of several labels, the largest share so far and whose it is; else labels */
+    TAKE_VOTES, /* the same, by votes of the image */
+    TAKE_SEEDS  /* seeds; labels */
+} box_kind;
+
+/* Run a step for a label on a box, where it counts alone. */
+static lob_status run_in_box(lob_refine_job *j, const lob_box *box, box_kind kind,
                              lob_status (*run)(lob_refine_job *j, const uint8_t *mask),
                              const uint8_t *mask)
 {
     const lob_refine_operations *const op = j->operations;
+    const bool taken = several(j) && kind != TAKE_SEEDS;
     const lob_refine_arrays whole = j->a;
     const lob_volume image = j->image;
     const lob_dims d = image.dims;
@@ -215,13 +223,17 @@ static lob_status run_in_box(lob_refine_job *j, const lob_box *box, bool votes,
     j->image.dims = (lob_dims){box->size[0], box->size[1], box->size[2]};
     LOB_TRY(take_part(j, LOB_REFINE_BOX_LABELS, whole.labels, whole.type, 1, d, box));
     j->a.labels = j->owned[LOB_REFINE_BOX_LABELS].data;
-    if (several(j)) {
+    if (taken) {
         LOB_TRY(take_part(j, LOB_REFINE_BOX_BEST, whole.best, LOB_F32, 1, d, box));
         LOB_TRY(take_part(j, LOB_REFINE_BOX_TAKEN, whole.taken, whole.type, 1, d, box));
         j->a.best = j->owned[LOB_REFINE_BOX_BEST].data;
         j->a.taken = j->owned[LOB_REFINE_BOX_TAKEN].data;
     }
-    if (votes) {
+    if (kind == TAKE_SEEDS) {
+        LOB_TRY(take_part(j, LOB_REFINE_BOX_SEEDS, whole.seeds, whole.seeds_type, 1, d, box));
+        j->a.seeds = j->owned[LOB_REFINE_BOX_SEEDS].data;
+    }
+    if (kind == TAKE_VOTES) {
         lob_refine_votes *const v = &j->a.votes;
         LOB_TRY(take_part(j, LOB_REFINE_BOX_VALUE, v->value, LOB_F32, channels, d, box));
         LOB_TRY(take_part(j, LOB_REFINE_BOX_FINITE, v->mask, LOB_U8, 1, d, box));
@@ -233,10 +245,10 @@ static lob_status run_in_box(lob_refine_job *j, const lob_box *box, bool votes,
         if (mask) mask = v->mask;
     }
     LOB_TRY(run(j, mask));
-    void *const made = several(j) ? j->a.taken : j->a.labels;
-    void *const to = several(j) ? whole.taken : whole.labels;
+    void *const made = taken ? j->a.taken : j->a.labels;
+    void *const to = taken ? whole.taken : whole.labels;
     LOB_TRY(op->cut(j, made, to, whole.type, 1, d, box, true));
-    if (several(j)) LOB_TRY(op->cut(j, j->a.best, whole.best, LOB_F32, 1, d, box, true));
+    if (taken) LOB_TRY(op->cut(j, j->a.best, whole.best, LOB_F32, 1, d, box, true));
     for (int k = LOB_REFINE_BOX_LABELS; k < LOB_REFINE_OWNED; k++) drop(j, (lob_refine_owned)k);
     j->a = whole;
     j->image = image;
@@ -295,7 +307,7 @@ static lob_status smooth(lob_refine_job *j)
         if (!several(j) && l == j->in->background) continue;
         j->a.label = l;
         LOB_TRY(find_label_box(j, &box, l, j->options->smooth_mm, 0));
-        LOB_TRY(run_in_box(j, &box, false, smooth_label, NULL));
+        LOB_TRY(run_in_box(j, &box, TAKE_BEST, smooth_label, NULL));
     }
     LOB_TRY(put_taken(j));
     drop(j, LOB_REFINE_MASK);
@@ -352,13 +364,24 @@ static lob_status settle(lob_refine_job *j)
     return LOB_OK;
 }
 
+static lob_status fill_holes(lob_refine_job *j, const uint8_t *mask)
+{
+    lob_components_options holes = lob_components_defaults();
+    int64_t count;
+    (void)mask;
+    holes.neighbours = 6;
+    LOB_TRY(loop(j, LOB_REFINE_AT_is_not));
+    LOB_TRY(find_pieces(j, &holes, &count));
+    LOB_TRY(j->operations->flag_open(j));
+    return loop(j, LOB_REFINE_AT_fill);
+}
+
 static lob_status tidy(lob_refine_job *j)
 {
-    lob_components_options pieces = lob_components_defaults(), holes = pieces;
+    lob_components_options pieces = lob_components_defaults();
     int64_t count;
     pieces.join = several(j) ? LOB_JOIN_EQUAL : LOB_JOIN_ANY; /* ANY: there is one label */
     pieces.neighbours = 26;
-    holes.neighbours = 6;
     LOB_TRY(take_mask(j));
     LOB_TRY(loop(j, LOB_REFINE_AT_strokes));
     LOB_TRY(find_pieces(j, &pieces, &count));
@@ -366,12 +389,12 @@ static lob_status tidy(lob_refine_job *j)
     LOB_TRY(j->operations->loop(j, LOB_REFINE_AT_dropped, count));
     LOB_TRY(loop(j, LOB_REFINE_AT_drop));
     for (int32_t l = 1; l <= j->in->label_count; l++) {
+        lob_box box;
         if (l == j->in->background) continue;
         j->a.label = l;
-        LOB_TRY(loop(j, LOB_REFINE_AT_is_not));
-        LOB_TRY(find_pieces(j, &holes, &count));
-        LOB_TRY(j->operations->flag_open(j));
-        LOB_TRY(loop(j, LOB_REFINE_AT_fill));
+        /* What is around a label's box is open: straight on lies a border. */
+        LOB_TRY(find_label_box(j, &box, l, 0, 0));
+        LOB_TRY(run_in_box(j, &box, TAKE_SEEDS, fill_holes, NULL));
     }
     drop(j, LOB_REFINE_PIECES);
     drop(j, LOB_REFINE_FLAGS);
@@ -436,7 +459,7 @@ static lob_status edge(lob_refine_job *j)
         if (l == j->in->background) continue;
         j->a.label = l;
         LOB_TRY(find_label_box(j, &box, l, o->edge_mm, o->edge_smooth_mm));
-        LOB_TRY(run_in_box(j, &box, true, edge_label, mask));
+        LOB_TRY(run_in_box(j, &box, TAKE_VOTES, edge_label, mask));
     }
     LOB_TRY(put_taken(j));
     for (int k = LOB_REFINE_VALUE; k <= LOB_REFINE_PARTS; k++) drop(j, (lob_refine_owned)k);
