@@ -196,10 +196,11 @@ static int64_t line_of(lob_dims d, int along, int64_t x, int64_t y, int64_t z)
     return along == 0 ? z * d.ny + y : along == 1 ? z * d.nx + x : y * d.nx + x;
 }
 
-static void look(const views *v, const void *seeds, lob_type type, lob_dims d)
+static void look(const views *v, const lob_strokes *strokes, const void *seeds, lob_type type)
 {
+    const lob_dims d = strokes->dims;
     const int64_t end = lob_dims_voxels(d);
-    for (int64_t i = 0; (i = lob_next_label(seeds, type, i, end)) < end; i++) {
+    for (int64_t i = 0; (i = lob_strokes_next(strokes, seeds, type, i)) < end; i++) {
         const int32_t label = lob_label_at(seeds, type, i);
         for (int along = 0; along < 3; along++) {
             const int64_t line = line_of(d, along, i % d.nx, i / d.nx % d.ny, i / (d.nx * d.ny));
@@ -272,7 +273,7 @@ lob_status lob_strokes_background(int32_t *label, const lob_strokes *strokes, co
             v.last[a] = next + lines[a];
             next += 2 * lines[a];
         }
-        look(&v, seeds, type, d);
+        look(&v, strokes, seeds, type);
         for (int axis = 0; axis < 3; axis++) count_seen(seen, &v, strokes, axis, true);
         *label = most_seen(seen, strokes->labels);
         for (int axis = 0; axis < 3 && *label == 0; axis++)
@@ -300,7 +301,7 @@ static void count_met(int64_t *met, int32_t *const last[3], uint8_t *const sever
 {
     const lob_dims d = strokes->dims;
     const int64_t end = lob_dims_voxels(d);
-    for (int64_t i = 0; (i = lob_next_label(seeds, type, i, end)) < end; i++) {
+    for (int64_t i = 0; (i = lob_strokes_next(strokes, seeds, type, i)) < end; i++) {
         const int64_t at[3] = {i % d.nx, i / d.nx % d.ny, i / (d.nx * d.ny)};
         const int32_t label = lob_label_at(seeds, type, i);
         const int planes = several[0][at[0]] + several[1][at[1]] + several[2][at[2]];

@@ -35,6 +35,21 @@ static inline int32_t lob_strokes_labels_in(const lob_strokes *strokes, int axis
     return n;
 }
 
+/* The first voxel from i on that has a stroke; nx*ny*nz: none has. Quicker than lob_next_label
+ * where strokes lie on few slices across z. seeds: those that were counted. */
+static inline int64_t lob_strokes_next(const lob_strokes *strokes, const void *seeds, lob_type type,
+                                       int64_t i)
+{
+    const lob_dims d = strokes->dims;
+    const int64_t plane = d.nx * d.ny;
+    for (int64_t z = i / plane; z < d.nz; i = ++z * plane) {
+        if (lob_strokes_labels_in(strokes, 2, z) == 0) continue;
+        i = lob_next_label(seeds, type, i, (z + 1) * plane);
+        if (i < (z + 1) * plane) return i;
+    }
+    return plane * d.nz;
+}
+
 /*
  * Count strokes, and find the planes in which they were drawn: all slices with strokes across
  * lob_strokes_axis, unless at most half as many slices across several axes hold all but a 50th
@@ -153,12 +168,13 @@ void lob_strokes_places_free(lob_strokes_places *places);
  *   seeds       in   as lob_strokes_count takes them
  *   spacing_mm  in
  *   background  in   whose strokes are others alone
+ *   threads     in   >= 1; the result does not depend on it
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */
 lob_status lob_strokes_width(double *width_mm, const lob_strokes *strokes, const void *seeds,
                              lob_type type, const double spacing_mm[3], int32_t background,
-                             lob_error *error);
+                             int threads, lob_error *error);
 
 /*
  * Leave out strokes that look like another label: voxels where another label's share is more than
@@ -186,7 +202,7 @@ lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *
  * keeps all. Such a piece was drawn to mend one place, and its values mean something else
  * elsewhere.
  *
- *   out      out  nx*ny*nz: seeds, or 0. No label is left out wholly
+ *   out      out  nx*ny*nz: seeds, or 0. It is 0 before. No label is left out wholly
  *   seeds    in   nx*ny*nz labels 0..labels, 0: not drawn
  *   dims     in   of the strokes
  *   image    in   any type and channels, in ordinary memory, as large as the strokes or larger; it

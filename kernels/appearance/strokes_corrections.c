@@ -3,7 +3,6 @@
 #include "kernels/appearance/strokes_piece.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { BINS = 64, SIGMA = 2 }; /* of grey values, and what smooths their counts, in bins */
 
@@ -124,7 +123,7 @@ static void look_at_piece(uint8_t *out, const look *k, int64_t n)
 static void find_drawn(look *k)
 {
     k->count = 0;
-    for (int64_t i = 0; (i = lob_next_label(k->seeds, LOB_U8, i, k->voxels)) < k->voxels; i++)
+    for (int64_t i = 0; (i = lob_strokes_next(k->strokes, k->seeds, LOB_U8, i)) < k->voxels; i++)
         k->drawn[k->count++] = i;
 }
 
@@ -149,7 +148,7 @@ static lob_status leave_out(uint8_t *out, look *k, lob_budget *budget, lob_error
     if (st == LOB_OK) {
         find_drawn(k);
         learn(k);
-        memcpy(out, k->seeds, (size_t)n);
+        for (int64_t i = 0; i < k->count; i++) out[k->drawn[i]] = k->seeds[k->drawn[i]];
     }
     for (int64_t i = 0; st == LOB_OK && i < k->count; i++)
         if (is_alone(k, k->drawn[i]) && !k->seen[k->drawn[i]])

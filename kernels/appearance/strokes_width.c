@@ -104,9 +104,19 @@ void lob_strokes_absent(uint8_t *absent, const lob_strokes *strokes, int axis, i
     }
 }
 
+/* Take over what another found. */
+static bool join(work *w, const work *other)
+{
+    for (int64_t i = 0; i < other->found; i++) {
+        if (!grow((void **)&w->distances, w->found, &w->space, sizeof *w->distances)) return false;
+        w->distances[w->found++] = other->distances[i];
+    }
+    return true;
+}
+
 lob_status lob_strokes_width(double *width_mm, const lob_strokes *strokes, const void *seeds,
                              lob_type type, const double spacing_mm[3], int32_t background,
-                             lob_error *error)
+                             int threads, lob_error *error)
 {
     const int axis = lob_strokes_axis(strokes) >= 0 ? lob_strokes_axis(strokes)
                      : strokes->dims.nx == 1        ? 0
@@ -115,16 +125,24 @@ lob_status lob_strokes_width(double *width_mm, const lob_strokes *strokes, const
     work w = {0};
     bool good = true;
     *width_mm = 0;
-    for (int64_t s = 0; s < lob_side(strokes->dims, axis) && good; s++) {
-        if (lob_strokes_labels_in(strokes, axis, s) < 2) continue;
-        good = take_points(&w, seeds, type, strokes->dims, spacing_mm, axis, s) &&
-               take_distances(&w, background);
+#pragma omp parallel num_threads(threads)
+    {
+        work own = {0};
+        bool fine = true;
+#pragma omp for schedule(dynamic)
+        for (int64_t s = 0; s < lob_side(strokes->dims, axis); s++)
+            if (fine && lob_strokes_labels_in(strokes, axis, s) > 1)
+                fine = take_points(&own, seeds, type, strokes->dims, spacing_mm, axis, s) &&
+                       take_distances(&own, background);
+#pragma omp critical(lob_strokes_sum)
+        good = good && fine && join(&w, &own);
+        free(own.points);
+        free(own.distances);
     }
     if (good && w.found > 0) {
         qsort(w.distances, (size_t)w.found, sizeof *w.distances, by_size);
         *width_mm = w.distances[w.found / 2];
     }
-    free(w.points);
     free(w.distances);
     return good ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left to measure strokes");
 }

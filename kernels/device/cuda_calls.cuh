@@ -34,10 +34,6 @@ lob_status lob_device_check(cudaError_t result, const char *call, lob_error *err
 /* Make the device current in this thread: every function that calls CUDA begins with it. */
 lob_status lob_device_enter(const lob_device *device, lob_error *error);
 
-/* Set bytes of device memory, in order with the device's other work. */
-lob_status lob_device_fill(lob_device *device, void *memory, unsigned char value, int64_t bytes,
-                           lob_error *error);
-
 static inline cudaStream_t lob_device_cuda_stream(const lob_device *device)
 {
     return (cudaStream_t)lob_device_stream(device);

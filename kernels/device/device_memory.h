@@ -43,6 +43,10 @@ int64_t lob_device_block_capacity(const lob_device *device, lob_device_block blo
 lob_status lob_device_pinned_take(lob_device *device, void **memory, int64_t size,
                                   lob_error *error);
 
+/* Set bytes of device memory, in order with the device's other work. */
+lob_status lob_device_fill(lob_device *device, void *memory, unsigned char value, int64_t bytes,
+                           lob_error *error);
+
 /* ---- the budget of a call ---- */
 
 /*

@@ -61,5 +61,6 @@ FAILS(lob_device_copy, lob_device *device, void *to, const void *from, int64_t b
 FAILS(lob_device_upload, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_download, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_pinned_take, lob_device *device, void **memory, int64_t size)
+FAILS(lob_device_fill, lob_device *device, void *memory, unsigned char value, int64_t bytes)
 FAILS(lob_device_wait, lob_device *device)
 FAILS(lob_device_wait_stream, lob_device *device, void *stream)

@@ -40,6 +40,7 @@ static bool has_seen(const lob_segmenter *s, const lob_segment_part *now)
     return seen->data && memcmp(&now->at, &s->seen.at, sizeof now->at) == 0 &&
            set->count == s->seen.set.count &&
            memcmp(set->values, s->seen.set.values, (size_t)set->count * sizeof *set->values) == 0 &&
+           memcmp(set->voxels, s->seen.set.voxels, (size_t)set->count * sizeof *set->voxels) == 0 &&
            memcmp(part->data, seen->data, (size_t)bytes_of(seen)) == 0;
 }
 

@@ -1,6 +1,6 @@
 /* The box: image and strokes are cut to it, and a second view is made. */
 #include "kernels/arrays.h"
-#include "kernels/device/device.h"
+#include "kernels/device/device_memory.h"
 #include "kernels/labels/label_slips.h"
 #include "kernels/segment/segment_job.h"
 
@@ -23,23 +23,32 @@ static bool is_whole(const lob_segment_job *j)
     return whole;
 }
 
-lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *strokes, int32_t count,
-                             lob_error *error)
+lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *strokes,
+                             const lob_strokes *counted, int threads, lob_error *error)
 {
     const lob_dims d = strokes->dims;
-    const int64_t n = lob_voxels(strokes);
+    const int64_t n = lob_voxels(strokes), plane = d.nx * d.ny;
+    const int32_t count = counted->labels;
+    bool any = false;
     bool *const left = calloc((size_t)count + 1, sizeof *left);
     if (!left) return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-    *slips = false;
     if (out) memset(out, 0, (size_t)n);
-    for (int64_t i = 0; (i = lob_next_label(strokes->data, strokes->type, i, n)) < n; i++) {
-        const int32_t label = lob_label_at(strokes->data, strokes->type, i);
-        const bool slip = lob_labels_is_slip(strokes->data, strokes->type, d, -1, i % d.nx,
-                                             i / d.nx % d.ny, i / (d.nx * d.ny));
-        if (out && !slip) out[i] = (uint8_t)label;
-        *slips = *slips || slip;
-        if (!slip) left[label] = true;
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (int64_t z = 0; z < d.nz; z++) {
+        const int64_t end = (z + 1) * plane;
+        if (lob_strokes_labels_in(counted, 2, z) == 0) continue;
+        for (int64_t i = z * plane;
+             (i = lob_next_label(strokes->data, strokes->type, i, end)) < end; i++) {
+            const int32_t label = lob_label_at(strokes->data, strokes->type, i);
+            const bool slip = lob_labels_is_slip(strokes->data, strokes->type, d, -1, i % d.nx,
+                                                 i / d.nx % d.ny, z);
+            if (out && !slip) out[i] = (uint8_t)label;
+            bool *const is = slip ? &any : &left[label];
+#pragma omp atomic write
+            *is = true;
+        }
     }
+    *slips = any;
     for (int32_t l = 1; l <= count; l++) *slips = *slips && left[l];
     free(left);
     return LOB_OK;
@@ -49,11 +58,16 @@ lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *stroke
 static lob_status drop_slips(lob_segment_job *j, lob_error *error)
 {
     const int64_t n = lob_voxels(&j->strokes);
+    lob_strokes counted;
     uint8_t *clean = NULL;
     bool slips;
-    LOB_TRY(lob_budget_alloc(&j->budget, &clean, n, 1, error));
-    const lob_status st = lob_segment_slips(clean, &slips, &j->strokes, j->plan->count, error);
+    LOB_TRY(lob_strokes_count(&counted, j->strokes.data, LOB_U8, j->strokes.dims, j->plan->count,
+                              j->context->threads, error));
+    lob_status st = lob_budget_alloc(&j->budget, &clean, n, 1, error);
+    if (st == LOB_OK)
+        st = lob_segment_slips(clean, &slips, &j->strokes, &counted, j->context->threads, error);
     if (st == LOB_OK) memcpy(j->strokes.data, clean, (size_t)n);
+    lob_strokes_free(&counted);
     lob_budget_free(&j->budget, clean, n, 1);
     return st;
 }
@@ -87,6 +101,22 @@ static lob_box box_of_strokes(const lob_segment_plan *plan, const lob_segment_pa
     return box;
 }
 
+/* Put strokes onto a larger volume of 0, which takes memory where there are some alone. */
+static void put(const lob_segment_job *j, lob_volume *onto, const lob_volume *strokes,
+                const int64_t first[3])
+{
+    const lob_dims d = strokes->dims;
+    const int64_t plane = d.nx * d.ny * (int64_t)lob_type_of(strokes->type)->bytes;
+#pragma omp parallel for num_threads(j->context->threads) schedule(static)
+    for (int64_t z = 0; z < d.nz; z++) {
+        lob_volume slice = *strokes;
+        slice.dims.nz = 1;
+        slice.data = (unsigned char *)strokes->data + z * plane;
+        if (lob_all_zero(slice.data, (size_t)plane)) continue;
+        lob_volume_put(onto, &slice, (int64_t[3]){first[0], first[1], first[2] + z});
+    }
+}
+
 lob_status lob_segment_take_strokes(lob_segment_job *j, const lob_segment_part *part,
                                     lob_error *error)
 {
@@ -102,7 +132,7 @@ lob_status lob_segment_take_strokes(lob_segment_job *j, const lob_segment_part *
         j->at[a] = box.first[a] - j->plan->box.first[a];
     }
     LOB_TRY(lob_segment_make_here(j, &j->strokes, &grid, "strokes", error));
-    lob_volume_put(&j->strokes, &part->voxels, first);
+    put(j, &j->strokes, &part->voxels, first);
     j->background = lob_label_set_find(&part->set, j->plan->background);
     return j->plan->slips ? drop_slips(j, error) : LOB_OK;
 }
@@ -113,7 +143,7 @@ static lob_status lay(lob_segment_job *j, lob_volume *out, const lob_volume *str
 {
     const lob_volume grid = grid_of_box(j);
     LOB_TRY(lob_segment_make_here(j, out, &grid, "strokes", error));
-    lob_volume_put(out, strokes, j->at);
+    put(j, out, strokes, j->at);
     return LOB_OK;
 }
 
@@ -245,7 +275,8 @@ typedef struct {
 } slices;
 
 /* Find the slices across an axis that hold a label. */
-static lob_status find_slices(slices *s, const lob_volume *strokes, int axis, lob_error *error)
+static lob_status find_slices(slices *s, const lob_volume *strokes, int axis, int threads,
+                              lob_error *error)
 {
     const uint8_t *const labels = strokes->data;
     *s = (slices){.dims = strokes->dims, .side = lob_side(strokes->dims, axis)};
@@ -253,8 +284,12 @@ static lob_status find_slices(slices *s, const lob_volume *strokes, int axis, lo
     s->outer = lob_voxels(strokes) / (s->side * s->inner);
     s->slice = calloc((size_t)s->side, sizeof *s->slice);
     if (!s->slice) return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-    for (int64_t at = 0; at < s->side * s->outer; at++)
-        if (!lob_all_zero(labels + at * s->inner, (size_t)s->inner)) s->slice[at % s->side] = 1;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t at = 0; at < s->side * s->outer; at++) {
+        if (lob_all_zero(labels + at * s->inner, (size_t)s->inner)) continue;
+#pragma omp atomic write
+        s->slice[at % s->side] = 1;
+    }
     for (int64_t i = 0; i < s->side; i++)
         if (s->slice[i]) s->slice[s->count++] = i;
     *(axis == 0 ? &s->dims.nx : axis == 1 ? &s->dims.ny : &s->dims.nz) = s->count;
@@ -310,7 +345,8 @@ static lob_status thin_areas(const slices *s, lob_segment_job *j, lob_error *err
 static lob_status find_starts(lob_segment_job *j, lob_error *error)
 {
     slices s;
-    lob_status st = find_slices(&s, lob_segment_starts(j), j->plan->across, error);
+    lob_status st =
+        find_slices(&s, lob_segment_starts(j), j->plan->across, j->context->threads, error);
     const int64_t packed = s.count * s.inner * s.outer;
     const bool fresh = !j->starts.data;
     if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &s.labels, packed, 1, error);
@@ -351,15 +387,53 @@ static lob_status check_values(const lob_segment_job *j, lob_error *error)
                     "holds no finite value under the strokes, from which nothing can be learnt");
 }
 
+/* Slices of strokes across z on the box's grid, one after the other. */
+static lob_status pack(lob_segment_job *j, lob_volume *out, const slices *s, const lob_volume *grid,
+                       const lob_volume *strokes, lob_error *error)
+{
+    lob_volume some = *grid, slice = *strokes;
+    some.dims.nz = s->count;
+    slice.dims.nz = 1;
+    LOB_TRY(lob_segment_make_here(j, out, &some, "strokes", error));
+    for (int64_t i = 0; i < s->count; i++) {
+        slice.data = (uint8_t *)strokes->data + s->slice[i] * s->inner;
+        lob_volume_put(out, &slice, (int64_t[3]){j->at[0], j->at[1], i});
+    }
+    return LOB_OK;
+}
+
+/* Strokes on a GPU, on the whole box: slices that have none do not travel. */
+static lob_status lay_slices(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
+                             const lob_volume *strokes, lob_error *error)
+{
+    const int64_t plane = grid->dims.nx * grid->dims.ny;
+    lob_device *const device = j->context->device;
+    lob_volume packed = lob_volume_empty(), there = lob_volume_empty();
+    slices s;
+    lob_status st = find_slices(&s, strokes, 2, j->context->threads, error);
+    if (st == LOB_OK && s.count > 0) st = pack(j, &packed, &s, grid, strokes, error);
+    if (st == LOB_OK && s.count > 0) st = lob_segment_here(j, &there, &packed, error);
+    if (st == LOB_OK) st = lob_segment_make(j, out, grid, LOB_U8, 1, error);
+    lob_device_begin(device);
+    if (st == LOB_OK) st = lob_device_fill(device, out->data, 0, plane * grid->dims.nz, error);
+    for (int64_t i = 0; st == LOB_OK && i < s.count; i++)
+        st = lob_device_copy(device, (uint8_t *)out->data + (j->at[2] + s.slice[i]) * plane,
+                             (const uint8_t *)there.data + i * plane, plane, error);
+    lob_device_end(device);
+    lob_segment_drop(j, &there);
+    lob_segment_drop(j, &packed);
+    free(s.slice);
+    return st;
+}
+
 /* Strokes on the whole box, where the context computes. */
 static lob_status lay_there(lob_segment_job *j, lob_volume *out, const lob_volume *strokes,
                             lob_error *error)
 {
     const lob_volume grid = grid_of_box(j);
     if (have_box(j)) return lob_segment_here(j, out, strokes, error);
-    return j->context->device
-               ? lob_segment_onto(j, out, strokes, &grid, LOB_RESAMPLE_NEAREST, 0, error)
-               : lay(j, out, strokes, error);
+    return j->context->device ? lay_slices(j, out, &grid, strokes, error)
+                              : lay(j, out, strokes, error);
 }
 
 static lob_status count_seeds(lob_segment_job *j, lob_error *error)

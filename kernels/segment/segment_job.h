@@ -170,11 +170,12 @@ lob_status lob_segment_lay_strokes(lob_segment_job *j, lob_error *error);
  *
  *   out      out  uint8, on the strokes' grid; not written where it is NULL
  *   strokes  in   dense labels
- *   count    in   of labels
+ *   counted  in   counts of these
  *   slips    out  are there some, and does every label have other strokes too?
+ *   threads  in   >= 1
  */
-lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *strokes, int32_t count,
-                             lob_error *error);
+lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *strokes,
+                             const lob_strokes *counted, int threads, lob_error *error);
 
 /* The grid of the first growth, where it is coarser. */
 bool lob_segment_is_coarse(const lob_segment_plan *plan);

@@ -148,11 +148,11 @@ static bool are_far_apart(const lob_volume *image, int axis)
  * near enough to each other to be learnt from nearby? */
 static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image, int outlines,
                                 const lob_volume *seeds, const lob_strokes *strokes,
-                                const lob_label_set *set, lob_error *error)
+                                const lob_label_set *set, int threads, lob_error *error)
 {
     double mm;
     LOB_TRY(lob_strokes_width(&mm, strokes, seeds->data, seeds->type, image->geometry.spacing_mm,
-                              lob_label_set_find(set, plan->background), error));
+                              lob_label_set_find(set, plan->background), threads, error));
     const double voxels = mm / plan->least_mm;
     for (int a = 0; a < 3; a++)
         if (plan->thick || (mm > 0 && voxels < median_width)) plan->median[a] = false;
@@ -173,15 +173,22 @@ static int flat_axis(lob_dims dims)
     return dims.nx == 1 ? 0 : dims.ny == 1 ? 1 : 2;
 }
 
-static bool have_areas(const lob_segment_plan *plan, const lob_volume *seeds)
+static bool have_areas(const lob_segment_plan *plan, const lob_volume *seeds,
+                       const lob_strokes *strokes, int threads)
 {
     const lob_dims d = seeds->dims;
-    const int64_t n = lob_voxels(seeds);
-    for (int64_t i = 0; (i = lob_next_label(seeds->data, seeds->type, i, n)) < n; i++)
-        if (lob_strokes_fill_square(seeds->data, seeds->type, d, plan->across,
-                                    (int64_t[3]){i % d.nx, i / d.nx % d.ny, i / (d.nx * d.ny)}))
-            return true;
-    return false;
+    const int64_t plane = d.nx * d.ny;
+    bool any = false;
+#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(|| : any)
+    for (int64_t z = 0; z < d.nz; z++) {
+        const int64_t end = (z + 1) * plane;
+        if (any || lob_strokes_labels_in(strokes, 2, z) == 0) continue;
+        for (int64_t i = z * plane;
+             !any && (i = lob_next_label(seeds->data, seeds->type, i, end)) < end; i++)
+            any = lob_strokes_fill_square(seeds->data, seeds->type, d, plan->across,
+                                          (int64_t[3]){i % d.nx, i / d.nx % d.ny, z});
+    }
+    return any;
 }
 
 /* ---- grids ---- */
@@ -332,19 +339,21 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     for (int a = 0; a < 3; a++)
         plan->median[a] = plan->options.median && lob_side(image->dims, a) > 1 &&
                           mm[a] <= near_spacing * plan->least_mm;
-    if (plan->options.slips)
-        LOB_TRY(lob_segment_slips(NULL, &plan->slips, seeds, set->count, error));
     LOB_TRY(lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims, set->count,
                               context->threads, error));
     plan->axis = lob_strokes_axis(&strokes);
     plan->across = plan->axis >= 0 ? plan->axis : flat_axis(seeds->dims);
-    plan->areas = have_areas(plan, seeds);
-    lob_status st = choose_background(plan, &strokes, seeds, set, error);
+    plan->areas = have_areas(plan, seeds, &strokes, context->threads);
+    lob_status st = LOB_OK;
+    if (plan->options.slips)
+        st = lob_segment_slips(NULL, &plan->slips, seeds, &strokes, context->threads, error);
+    if (st == LOB_OK) st = choose_background(plan, &strokes, seeds, set, error);
     if (st == LOB_OK) st = find_outlines(&outlines, plan, &strokes, error);
     plan->corrected = outlines == 1 && plan->outlined > 0 && plan->outlined < plan->slices;
     plan->thick = st == LOB_OK && slices_are_thick(plan, image, &strokes);
     if (st == LOB_OK) voxels = choose_box(plan, image, &strokes);
-    if (st == LOB_OK) st = look_at_width(plan, image, outlines, seeds, &strokes, set, error);
+    if (st == LOB_OK)
+        st = look_at_width(plan, image, outlines, seeds, &strokes, set, context->threads, error);
     lob_strokes_free(&strokes);
     if (st != LOB_OK) return st;
     const bool lone = plan->slices == 1;

@@ -5,6 +5,7 @@
 #include "kernels/segment/segment_job.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- their part ---- */
@@ -45,26 +46,107 @@ static void find_box(lob_box *box, const lob_volume *v, const lob_box *within, i
         };
 }
 
-/* A copy of a box of a volume. Rows that are 0 are left as they come, which costs no memory. */
-static lob_status copy_box(lob_volume *out, const lob_volume *from, const lob_box *box, int threads)
+/* Pieces of the rows of a box of a volume, of `width` voxels but for those at the rows' ends. */
+typedef struct {
+    int64_t width, each; /* pieces of a row */
+    int64_t *piece;      /* those that hold more than zeros, ascending */
+    int64_t count;
+} pieces;
+
+enum { PIECE = 128 };
+
+/* Where a piece begins in a grid in which the box begins at `first`; *n: its voxels. */
+static int64_t place_of(int64_t *n, const pieces *p, int64_t piece, const lob_box *box, lob_dims d,
+                        const int64_t first[3])
 {
-    const int64_t *const size = box->size;
-    const lob_geometry geometry = lob_box_geometry(&from->geometry, box);
-    const lob_volume grid = lob_segment_grid((lob_dims){size[0], size[1], size[2]}, &geometry);
-    LOB_TRY(lob_volume_like(out, &grid, from->type, 1));
-    out->slope = from->slope;
-    out->inter = from->inter;
-    const lob_dims d = from->dims;
-    const size_t bytes = lob_type_of(from->type)->bytes, row_bytes = (size_t)size[0] * bytes;
+    const int64_t row = piece / p->each, x = piece % p->each * p->width;
+    const int64_t y = first[1] + row % box->size[1], z = first[2] + row / box->size[1];
+    *n = box->size[0] - x < p->width ? box->size[0] - x : p->width;
+    return (z * d.ny + y) * d.nx + first[0] + x;
+}
+
+/* Find those that hold more than zeros; all: each, and these are rows. */
+static lob_status find_pieces(pieces *p, const lob_volume *from, const lob_box *box, bool all,
+                              int threads)
+{
+    const int64_t bytes = (int64_t)lob_type_of(from->type)->bytes;
+    p->width = all || box->size[0] < PIECE ? box->size[0] : PIECE;
+    p->each = (box->size[0] + p->width - 1) / p->width;
+    p->count = 0;
+    const int64_t most = p->each * box->size[1] * box->size[2];
+    uint8_t *const held = malloc((size_t)most);
+    p->piece = malloc((size_t)most * sizeof *p->piece);
+    const lob_status st = held && p->piece ? LOB_OK : LOB_ENOMEM;
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t row = 0; row < size[1] * size[2]; row++) {
-        const int64_t y = box->first[1] + row % size[1], z = box->first[2] + row / size[1];
-        const char *const at =
-            (const char *)from->data + (size_t)((z * d.ny + y) * d.nx + box->first[0]) * bytes;
-        if (!lob_all_zero(at, row_bytes))
-            memcpy((char *)out->data + (size_t)row * row_bytes, at, row_bytes);
+    for (int64_t i = 0; i < (st == LOB_OK ? most : 0); i++) {
+        int64_t n;
+        const int64_t at = place_of(&n, p, i, box, from->dims, box->first);
+        held[i] = all || !lob_all_zero((const char *)from->data + at * bytes, (size_t)(n * bytes));
     }
-    return LOB_OK;
+    for (int64_t i = 0; st == LOB_OK && i < most; i++)
+        if (held[i]) p->piece[p->count++] = i;
+    free(held);
+    return st;
+}
+
+/* Copy pieces out of the box, one after the other, or back into a volume of the box alone. */
+static void copy_pieces(const pieces *p, lob_volume *packed, const lob_volume *whole,
+                        const lob_box *box, const int64_t first[3], bool back, int threads)
+{
+    const int64_t bytes = (int64_t)lob_type_of(packed->type)->bytes;
+    /* Fresh memory is cleared page by page where it is written first: by all threads. */
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < p->count; i++) {
+        int64_t n;
+        const int64_t at = place_of(&n, p, p->piece[i], box, whole->dims, first);
+        char *const one = (char *)packed->data + i * p->width * bytes;
+        char *const other = (char *)whole->data + at * bytes;
+        memcpy(back ? other : one, back ? one : other, (size_t)(n * bytes));
+    }
+}
+
+/* Fail with the voxel of all strokes that holds no label. */
+static lob_status fail_voxel(const lob_volume *from, const lob_context *context, lob_error *error)
+{
+    lob_volume copy;
+    lob_label_set set;
+    LOB_TRY(lob_volume_move(&copy, from, (lob_place){0}, context, error));
+    const lob_status st = lob_labels_dense(&copy, &set, "strokes", error);
+    lob_label_set_free(&set);
+    lob_volume_free(&copy);
+    return st;
+}
+
+/* The part's voxels, from pieces that hold some: others are left as they come, which costs no
+ * memory. all: what is stored as 0 is a value. */
+static lob_status take_voxels(lob_segment_part *part, const lob_volume *from, bool all,
+                              const lob_context *context, lob_error *error)
+{
+    static const int64_t origin[3] = {0, 0, 0};
+    const lob_box *const box = &part->at;
+    const lob_geometry geometry = lob_box_geometry(&from->geometry, box);
+    const lob_volume grid =
+        lob_segment_grid((lob_dims){box->size[0], box->size[1], box->size[2]}, &geometry);
+    lob_volume some = grid, packed = lob_volume_empty();
+    const int threads = context->threads;
+    pieces p;
+    lob_status st = find_pieces(&p, from, box, all, threads);
+    some.dims = (lob_dims){p.width, p.count > 0 ? p.count : 1, 1}; /* zeros have no labels */
+    if (st == LOB_OK) st = lob_volume_like(&packed, &some, from->type, 1);
+    packed.slope = from->slope;
+    packed.inter = from->inter;
+    if (st == LOB_OK)
+        copy_pieces(&p, &packed, from, box, box->first, false, threads);
+    else
+        lob_fail(error, st, "no memory left for strokes");
+    if (st == LOB_OK) st = lob_labels_dense(&packed, &part->set, "strokes", error);
+    if (st == LOB_EDATA) st = fail_voxel(from, context, error);
+    if (st == LOB_OK && (st = lob_volume_like(&part->voxels, &grid, packed.type, 1)) != LOB_OK)
+        lob_fail(error, st, "no memory left for strokes");
+    if (st == LOB_OK) copy_pieces(&p, &packed, &part->voxels, box, origin, true, threads);
+    lob_volume_free(&packed);
+    free(p.piece);
+    return st;
 }
 
 lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, const lob_box *within,
@@ -89,10 +171,8 @@ lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, co
         lob_box_widen(&part->at, margin, from->dims);
     else
         part->at = all;
-    lob_status st = copy_box(&part->voxels, from, &part->at, context->threads);
+    const lob_status st = take_voxels(part, from, whole, context, error);
     lob_volume_free(&here);
-    if (st != LOB_OK) return lob_fail(error, st, "no memory left for strokes");
-    st = lob_labels_dense(&part->voxels, &part->set, "strokes", error);
     if (st != LOB_OK) lob_segment_part_free(part);
     return st;
 }

@@ -21,7 +21,7 @@ static lob_status leave_out(lob_session *s, lob_seeds_work *w, look *find_kept)
         return lob_fail_file(&s->error, LOB_EDATA, w->set.image,
                              "seeds of %d labels; at most 255 can be looked at", w->labels.count);
     LOB_TRY(lob_session_take(s, n, w->set.image));
-    w->kept = malloc((size_t)n);
+    w->kept = calloc(1, (size_t)n);
     if (!w->kept) return lob_session_no_memory(s, w->set.image);
     LOB_TRY(find_kept(s, w));
     for (int64_t i = 0; i < n; i++) {
