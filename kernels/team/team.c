@@ -197,3 +197,35 @@ lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, l
     post(team, letters, count);
     return LOB_OK;
 }
+
+lob_status lob_team_collect(lob_team *team, void **all, int64_t *bytes, const void *mine,
+                            int64_t own, lob_error *error)
+{
+    const int me = lob_team_rank(team), size = lob_team_size(team);
+    int64_t *const lengths = malloc((size_t)size * sizeof *lengths);
+    lob_status st = lengths ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for a team");
+    char *at = NULL;
+    *all = NULL;
+    *bytes = 0;
+    if (st == LOB_OK) st = lob_team_share(team, lengths, &own, sizeof own, error);
+    for (int r = 0; st == LOB_OK && r < size; r++) *bytes += lengths[r];
+    if (st == LOB_OK && me == 0) *all = at = malloc((size_t)*bytes + 1);
+    if (st == LOB_OK && me == 0 && !at)
+        st = lob_fail(error, LOB_ENOMEM, "no memory for what the tasks tell the first");
+    if (st == LOB_OK && own > 0 && me == 0) memcpy(at, mine, (size_t)own);
+    if (st == LOB_OK && size > 1) st = meet(team, (intent){SEND, 0, LOB_OK}, error);
+    if (st == LOB_OK && size > 1) {
+        lob_letter *const letters = letters_of(team);
+        letters[0] = (lob_letter){.send = mine, .send_bytes = own};
+        for (int r = 1; me == 0 && r < size; r++)
+            letters[r - 1] = (lob_letter){
+                .with = r, .receive = at += lengths[r - 1], .receive_bytes = lengths[r]};
+        post(team, letters, me == 0 ? size - 1 : 1);
+    }
+    if (st != LOB_OK) {
+        free(*all);
+        *all = NULL;
+    }
+    free(lengths);
+    return st;
+}

@@ -90,6 +90,15 @@ typedef enum { LOB_TEAM_SUM, LOB_TEAM_MIN, LOB_TEAM_MAX } lob_team_how;
 lob_status lob_team_reduce(lob_team *team, int64_t *values, int n, lob_team_how how,
                            lob_error *error);
 
+/*
+ * Everyone's bytes to rank 0, as many as each has.
+ *
+ *   all    out  in rank 0 malloc'ed, in the order of ranks; NULL in the others
+ *   bytes  out  of all
+ */
+lob_status lob_team_collect(lob_team *team, void **all, int64_t *bytes, const void *mine,
+                            int64_t own, lob_error *error);
+
 /* Letters to any ranks. Each rank calls it, those without letters too. */
 lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, lob_error *error);
 

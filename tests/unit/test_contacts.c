@@ -1,5 +1,5 @@
 /* Contacts of labels, their means, and painting, each against a count over all faces. */
-#include "kernels/regions/contacts.h"
+#include "kernels/regions/contacts_slabs.h"
 #include "tests/reference/put_number.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
@@ -154,6 +154,75 @@ TEST(boundaries_are_outlines)
                 }
             assert_int_equal(marks[v], label_at(&s, v) != 0 && edge);
         }
+        free(marks);
+        free_case(&s);
+    }
+}
+
+/* What the ranks of a team make of a case. */
+typedef struct {
+    const contacts_case *s;
+    const double *means;
+    uint8_t *marks;
+    lob_contact *list; /* of rank 0 */
+    int64_t count;
+    bool wrong; /* a call failed, or another rank has a list */
+} shared_case;
+
+static void work(lob_team *all, void *user)
+{
+    shared_case *const c = user;
+    const contacts_case *const s = c->s;
+    lob_label_grid grid = s->grid;
+    lob_team team;
+    lob_contact *list;
+    int64_t first, end, count;
+    if (!lob_team_narrow(&team, all, grid.dims.nz)) return;
+    lob_team_planes(&first, &end, &team, team.rank, grid.dims.nz);
+    const int64_t at = first * grid.dims.nx * grid.dims.ny;
+    const bool is_first = team.rank == 0;
+    grid.labels = (const char *)grid.labels + at * (int64_t)lob_type_of(grid.type)->bytes;
+    grid.dims.nz = end - first;
+    if (lob_paint_boundaries_slabs(c->marks + at, &grid, s->slice_axis, &team, 1, NULL) != LOB_OK ||
+        lob_contacts_slabs(&list, &count, &grid, &s->image.geometry, is_first ? c->means : NULL,
+                           s->image.channels, s->slice_axis, &team, THREADS(1 + team.rank % 2),
+                           NULL) != LOB_OK ||
+        (!is_first && (list || count)))
+        c->wrong = true;
+    else if (is_first)
+        c->list = list, c->count = count;
+}
+
+TEST(a_team_has_what_one_has)
+{
+    static const int sizes[] = {1, 2, 3, 7};
+    for (uint64_t number = 1; number <= 200; number++) {
+        contacts_case s = make_case(number);
+        double means[MAX * 3];
+        lob_contact *want;
+        int64_t count;
+        uint8_t *const marks = malloc((size_t)s.n);
+        assert_ok(lob_label_means(means, &s.grid, &s.image, THREADS(1), NULL));
+        assert_ok(lob_contacts(&want, &count, &s.grid, &s.image.geometry, means, s.image.channels,
+                               s.slice_axis, THREADS(1), NULL));
+        lob_paint_boundaries(marks, &s.grid, s.slice_axis, 1);
+        for (size_t k = 0; k < COUNT(sizes); k++) {
+            shared_case c = {.s = &s, .means = means, .marks = malloc((size_t)s.n)};
+            assert_ok(lob_team_threads(sizes[k], work, &c));
+            assert_false(c.wrong);
+            assert_memory_equal(c.marks, marks, (size_t)s.n);
+            assert_int_equal(c.count, count);
+            for (int64_t i = 0; i < count; i++) {
+                lob_contact *const got = &c.list[i];
+                assert_true(got->difference == want[i].difference ||
+                            (isnan(got->difference) && isnan(want[i].difference)));
+                got->difference = want[i].difference; /* bits of NaN may differ */
+                assert_memory_equal(got, &want[i], sizeof *got);
+            }
+            free(c.list);
+            free(c.marks);
+        }
+        free(want);
         free(marks);
         free_case(&s);
     }

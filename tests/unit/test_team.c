@@ -85,6 +85,36 @@ TEST(letters_arrive)
     }
 }
 
+/* Everyone's bytes to the first, of lengths that are 0 too. */
+static void collection(lob_team *team, void *user)
+{
+    notes *const n = user;
+    const int r = team->rank;
+    uint8_t mine[MOST];
+    for (int round = 0; round < 4; round++) {
+        const int64_t own = (r * 5 + round) % 4 * 5;
+        int64_t bytes, at = 0;
+        void *all;
+        memset(mine, r, sizeof mine);
+        EXPECT(lob_team_collect(team, &all, &bytes, mine, own, NULL) == LOB_OK);
+        EXPECT((all != NULL) == (r == 0));
+        for (int k = 0; k < team->size; k++)
+            for (int64_t end = at + (k * 5 + round) % 4 * 5; at < end; at++)
+                EXPECT(r > 0 || ((uint8_t *)all)[at] == k);
+        EXPECT(bytes == at);
+        free(all);
+    }
+}
+
+TEST(the_first_has_everyones_bytes)
+{
+    for (size_t k = 0; k < COUNT(sizes); k++) {
+        notes n = {0};
+        assert_ok(lob_team_threads(sizes[k], collection, &n));
+        check(&n, sizes[k]);
+    }
+}
+
 /* A few calls, in the midst of which a rank gives up; then the end, where all agree. */
 static lob_status calls(lob_team *team, const notes *n, lob_error *error)
 {

@@ -1,6 +1,6 @@
 /* Contacts of labels: each thread counts faces in hash tables of label pairs, one table per axis.
  */
-#include "kernels/regions/contacts.h"
+#include "kernels/regions/contacts_slabs.h"
 
 #include "kernels/budget.h"
 #include "kernels/filters/pointwise_voxel.h"
@@ -128,18 +128,9 @@ static double difference_of(const double *means, int channels, const lob_contact
     return sqrt(square);
 }
 
-/* Write the contacts of the three axes' tables, `threads` apart, as one sorted list. Returns its
- * length. */
-static int64_t merge_axes(lob_contact *list, const lob_pair_table *tables, int threads)
+int64_t lob_contacts_merge(lob_contact *list, int64_t n)
 {
-    int64_t n = 0, merged = 0;
-    for (int a = 0; a < 3; a++)
-        for (int64_t i = 0; i < tables[a * threads].slot_count; i++) {
-            const lob_pair *pair = &tables[a * threads].slots[i];
-            if (pair->count == 0) continue;
-            list[n] = (lob_contact){.a = (int32_t)pair->a, .b = (int32_t)pair->b};
-            list[n++].faces[a] = pair->count;
-        }
+    int64_t merged = 0;
     qsort(list, (size_t)n, sizeof *list, by_labels);
     for (int64_t i = 0; i < n; i++) {
         if (merged > 0 && by_labels(&list[merged - 1], &list[i]) == 0)
@@ -148,6 +139,34 @@ static int64_t merge_axes(lob_contact *list, const lob_pair_table *tables, int t
             list[merged++] = list[i];
     }
     return merged;
+}
+
+void lob_contacts_measure(lob_contact *list, int64_t n, const lob_geometry *geometry,
+                          const double *means, int channels)
+{
+    const double mm2[3] = {lob_face_mm2(geometry, 0), lob_face_mm2(geometry, 1),
+                           lob_face_mm2(geometry, 2)};
+    for (int64_t i = 0; i < n; i++) {
+        lob_contact *c = &list[i];
+        c->mm2 = (double)c->faces[0] * mm2[0] + (double)c->faces[1] * mm2[1] +
+                 (double)c->faces[2] * mm2[2];
+        c->difference = means ? difference_of(means, channels, c) : NAN;
+    }
+}
+
+/* Write the contacts of the three axes' tables, `threads` apart, as one sorted list. Returns its
+ * length. */
+static int64_t merge_axes(lob_contact *list, const lob_pair_table *tables, int threads)
+{
+    int64_t n = 0;
+    for (int a = 0; a < 3; a++)
+        for (int64_t i = 0; i < tables[a * threads].slot_count; i++) {
+            const lob_pair *pair = &tables[a * threads].slots[i];
+            if (pair->count == 0) continue;
+            list[n] = (lob_contact){.a = (int32_t)pair->a, .b = (int32_t)pair->b};
+            list[n++].faces[a] = pair->count;
+        }
+    return lob_contacts_merge(list, n);
 }
 
 static lob_status refuse_contacts(lob_status status, const lob_label_grid *grid,
@@ -190,14 +209,7 @@ lob_status lob_contacts(lob_contact **contacts, int64_t *count, const lob_label_
         if (!*contacts) st = LOB_ENOMEM;
     }
     if (st == LOB_OK && pairs > 0) *count = merge_axes(*contacts, tables, threads);
-    const double mm2[3] = {lob_face_mm2(geometry, 0), lob_face_mm2(geometry, 1),
-                           lob_face_mm2(geometry, 2)};
-    for (int64_t i = 0; i < *count; i++) {
-        lob_contact *c = &(*contacts)[i];
-        c->mm2 = (double)c->faces[0] * mm2[0] + (double)c->faces[1] * mm2[1] +
-                 (double)c->faces[2] * mm2[2];
-        c->difference = means ? difference_of(means, channels, c) : NAN;
-    }
+    lob_contacts_measure(*contacts, *count, geometry, means, channels);
     lob_pair_tables_free(tables, 3 * threads, &budget);
     if (st != LOB_OK) return refuse_contacts(st, grid, context, error);
     lob_contact *shorter = *count > 0 ? realloc(*contacts, (size_t)*count * sizeof *shorter) : NULL;
