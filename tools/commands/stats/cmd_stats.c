@@ -60,27 +60,14 @@ lob_status lob_stats_write(lob_session *s, work *w)
     return lob_region_table_write(s, &w->table, w->set.table);
 }
 
-/* Does a column of the table need the voxels of all labels? */
-static bool needs_voxels(const settings *set)
-{
-    const lob_region_column *columns[LOB_REGION_MAX_COLUMNS];
-    const int count = lob_region_columns_of(columns, set->columns, false);
-    int needs = 0;
-    for (int c = 0; c < count; c++) needs |= columns[c]->needs;
-    return needs != 0;
-}
-
 static lob_status check(lob_session *s, void *user)
 {
     const settings *const set = user;
     LOB_TRY(lob_table_check(s, set->table, set->name));
     LOB_TRY(lob_region_columns_check(s, set->columns));
-    if ((lob_team_size(s->ranks) > 1 || set->plan > 0) && needs_voxels(set))
-        return lob_fail(&s->error, LOB_EARG,
-                        "--columns %s: shapes and percentiles need the whole volume: start one "
-                        "task",
-                        set->columns);
-    return LOB_OK;
+    return lob_team_size(s->ranks) > 1 || set->plan > 0
+               ? lob_region_columns_check_slabs(s, set->columns)
+               : LOB_OK;
 }
 
 static lob_status stats(lob_session *s, void *user)
@@ -93,7 +80,7 @@ static lob_status stats(lob_session *s, void *user)
                        .channel = set->channel,
                        .plan = set->plan};
     enum { LABELS = 8 }; /* as they are stored, and numbered without gaps */
-    if (!needs_voxels(set) && lob_slabs_serve(s, &slabs, LABELS)) {
+    if (!lob_region_columns_need_voxels(set->columns) && lob_slabs_serve(s, &slabs, LABELS)) {
         LOB_TRY(lob_session_device(s));
         const lob_status st = lob_stats_by_slabs(s, w, &slabs);
         lob_slabs_close(s, &slabs);
