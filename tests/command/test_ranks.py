@@ -244,14 +244,17 @@ def test_distances_are_those_of_one_task(tmp_path, kind):
 
 # Lines of supervoxels: options, the image's type, and its shape.
 CUTS = [
-    ("--size 4vox", np.uint8, (19, 17, 24)),
-    ("--method slico --size 3vox --smallest 0.5", np.int16, (13, 14, 40)),
-    ("--method lsc --count 60 --iterations 4", np.float32, (15, 12, 21)),
-    ("--size 9vox --mask mask.nii --compactness 0.3", np.uint8, (21, 20, 9)),
-    ("--size 3vox --slices x --range 1,4", np.int16, (8, 13, 17)),
-    ("--count 7 --slices z --until-still --iterations 40", np.uint8, (14, 15, 7)),
-    ("--size 2vox --until-still --iterations 30 --smallest 1", np.uint8, (9, 10, 11)),
-    ("--size 5vox --smallest 0", np.float32, (12, 11, 3)),
+    ("--size 4vox --mean mean.nii.gz", np.uint8, (19, 17, 24)),
+    ("--method slico --size 3vox --smallest 0.5 --boundaries edges.nii.gz", np.int16, (13, 14, 40)),
+    ("--method lsc --count 60 --iterations 4 --mean mean.ome.zarr --table t.tsv", np.float32, (15, 12, 21)),
+    ("--size 9vox --mask mask.nii --compactness 0.3 --graph g.tsv --name scan", np.uint8, (21, 20, 9)),
+    ("--size 3vox --slices x --range 1,4 --boundaries edges.ome.zarr --graph g.csv", np.int16, (8, 13, 17)),
+    ("--count 7 --slices z --until-still --iterations 40 --graph g.tsv --boundaries edges.nii --mean mean.nii", np.uint8, (14, 15, 7)),
+    ("--size 2vox --until-still --iterations 30 --smallest 1 --table t.csv --columns mean,bbox,extent", np.uint8, (9, 10, 11)),
+    ("--size 5vox --smallest 0 --graph g.json --table t.json", np.float32, (12, 11, 3)),
+    ("--size 3vox --graph g.tsv --table t.tsv --boundaries edges.nii", np.uint8, (14, 13, 12, 3)),  # RGB, in CIELAB
+    ("--size 4vox --method lsc --lab off --graph g.tsv", np.int16, (9, 13, 26, 1, 3)),
+    ("--size 4vox --mean mean.png --boundaries edges.png --graph g.tsv", np.uint8, (30, 29, 1)),
 ]
 
 
@@ -262,16 +265,20 @@ def test_supervoxels_are_those_of_one_task(tmp_path, kind):
         image = noise(number, shape).astype(dtype)
         if dtype == np.float32:
             image[1, 2, -1] = np.nan
+        if len(shape) == 4:
+            image = image.view([(name, np.uint8) for name in "RGB"])[..., 0]
         save(image, tmp_path / "image.nii.gz")
         save((noise(number + 99, shape) > 0).astype(np.uint8), tmp_path / "mask.nii")
         words = line.replace("mask.nii", "../mask.nii").split() + ["-o", ("out.ome.zarr", "out.nii.gz", "out.nii")[number % 3]]
         for name in ("alone", "together"):
             shutil.rmtree(tmp_path / name, ignore_errors=True)
             (tmp_path / name).mkdir()
-        good("supervoxels", "../image.nii.gz", *words, "--report", "../alone.json", cwd=tmp_path / "alone")
+        alone = good("supervoxels", "../image.nii.gz", *words, "--report", "../alone.json", cwd=tmp_path / "alone")
         done = ranked(kind, 2 + number % 7, "supervoxels", "../image.nii.gz", *words, "--report", "../r.json", cwd=tmp_path / "together")
-        assert done.returncode == 0, (line, done.stderr)
-        for name in os.listdir(tmp_path / "alone"):
+        assert (done.returncode, done.stdout) == (0, alone.stdout), (line, done.stderr)
+        names = sorted(os.listdir(tmp_path / "alone"))
+        assert names == sorted(os.listdir(tmp_path / "together")), line
+        for name in names:
             assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (line, name)
         alone, together = (json.loads((tmp_path / name).read_text())["results"] for name in ("alone.json", "r.json"))
         told = ("supervoxels", "pieces", "iterations", "data_voxels", "not_finite_voxels", "cells_z", "size_mm")
@@ -281,11 +288,13 @@ def test_supervoxels_are_those_of_one_task(tmp_path, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_supervoxels_that_tasks_cannot_share_are_refused(tmp_path, kind):
     save(noise(1, (20, 20, 40)), tmp_path / "image.nii")
+    save(noise(2, (20, 20, 40, 1, 3)), tmp_path / "colours.nii")
     save(np.zeros((20, 20, 40), np.uint8), tmp_path / "none.nii")
     before = sorted(os.listdir(tmp_path))
+    done = ranked(kind, 3, "supervoxels", "colours.nii", "-o", "l.nii", "--size", "4vox", "--mean", "m.nii", cwd=tmp_path)
+    assert_refused(done, 64, "colours.nii", "--mean of several channels", "start one task")
     for more, code, parts in (
-        (("--mean", "m.nii"), 64, ("--mean", "start one task")),
-        (("--table", "t.tsv"), 64, ("--table", "start one task")),
+        (("--table", "t.tsv", "--columns", "surface"), 64, ("--columns surface", "start one task")),
         (("--device", "cuda"), 64, ("on the CPU",)),
         (("--mask", "none.nii"), 65, ("none.nii", "empty")),
         (("--range", "50,60"), 65, ("no voxel is data",)),
@@ -343,6 +352,20 @@ def test_what_is_sent_is_what_a_plan_says(tmp_path, kind):
         ranks = json.loads((tmp_path / "r.json").read_text())["ranks"]
         assert ranks["tasks_at_work"] == plan["tasks_at_work"] == 8
         assert 1 <= ranks["bytes_received"] / plan["bytes_to_first"] < 1.1, line
+
+
+@pytest.mark.skipif("mpich" not in KINDS, reason="the bytes are those of any MPI")
+def test_a_plan_of_supervoxels_counts_pieces_by_a_sample(tmp_path):
+    """Noise falls into many more pieces than what is gentle, of each of which all tasks tell the others."""
+    rough, gentle = noise(8, (64, 72, 80)), np.indices((64, 72, 80)).sum(0) % 50
+    for image, more in ((rough, ("--size", "8vox")), (gentle, ("--size", "8vox")), (rough, ("--count", "300", "--slices", "x", "--graph", "g.tsv"))):
+        save(image.astype(np.uint8), tmp_path / "image.nii")
+        line = ("supervoxels", "image.nii", "-o", "out.nii", "--force", *more)
+        plan = dict(row.split() for row in good(*line, "--plan", 8, cwd=tmp_path).stdout.splitlines())
+        done = ranked("mpich", 8, *line, "--report", "r.json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        sent = json.loads((tmp_path / "r.json").read_text())["results"]["bytes_over_seams"]
+        assert 1 / 1.5 < sent / float(plan["bytes_over_seams"]) < 1.5, (more, sent, plan)
 
 
 def contents_of(path):

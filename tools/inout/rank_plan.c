@@ -45,7 +45,7 @@ lob_status lob_rank_plan_print(lob_session *s, int tasks, const lob_rank_plan *p
     const double read_all = (double)of.read_all * plane * (double)p->file_bytes;
     const double to_first = (double)of.sent * plane * (double)p->written_bytes;
     const double moved =
-        (double)p->dims.nz * plane * (double)p->moved_bytes * (double)(team.size - 1) / team.size;
+        (double)p->dims.nz * plane * p->moved_bytes * (double)(team.size - 1) / team.size;
     const double seams = (double)(team.size - 1) * plane * (double)p->seam_bytes + moved;
     const double written = (double)p->dims.nz * plane * (double)p->written_bytes;
     const double computing =

@@ -19,7 +19,7 @@ typedef struct {
     int64_t held_bytes;    /* that is read: in memory */
     int64_t written_bytes; /* of the results, which go to the first task; 0: tables alone */
     int64_t seam_bytes;    /* of a plane beside a seam: what its two tasks send each other */
-    int64_t moved_bytes;   /* of a voxel: what goes to the task that has its column, and back */
+    double moved_bytes;    /* of a voxel: what goes to the task that has its column, and back */
     int64_t common_bytes;  /* not of a voxel: of what each task holds of the whole volume */
 } lob_rank_plan;
 

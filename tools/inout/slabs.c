@@ -335,6 +335,8 @@ lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
     lob_volume made = lob_grid_header(&w->volume, volume->type);
     int64_t largest = 0;
     made.channels = 1;
+    made.slope = volume->slope; /* of a picture it is the image's */
+    made.inter = volume->inter;
     made.names = volume->names;
     options.labels = labels;
     for (int64_t i = 0; labels && i < lob_voxels(&own); i++) {

@@ -26,9 +26,10 @@ typedef struct {
     int64_t frame;           /* as in lob_read_options */
     int channel;             /* -1: the only one */
     int plan;                /* tasks of --plan; 0: the work is to be done */
-    int64_t seam_bytes, moved_bytes; /* as in lob_rank_plan */
-    int64_t common_bytes;            /* likewise; at once alone */
-    int64_t beside_bytes;            /* of a voxel of all files beside the image */
+    int64_t seam_bytes;      /* as in lob_rank_plan, */
+    double moved_bytes;      /* likewise, */
+    int64_t common_bytes;    /* likewise; at once alone */
+    int64_t beside_bytes;    /* of a voxel of all files beside the image */
     bool at_once; /* a rank's planes are one slab, of all channels; LOB_ENOMEM where it does not fit
                    */
 

@@ -36,13 +36,12 @@ static lob_status check(lob_session *s, void *user)
          "--table - and --graph - both go to standard output; write one to a file"},
         {set->name && !set->table && !set->graph, "--name is for tables: add --table or --graph"                                 },
         {set->columns && !set->table,                           "--columns are of the table: add --table FILE.tsv"                          },
-        {many && (set->mean || set->boundaries || set->table || set->graph),
-         "--mean, --boundaries, --table and --graph need the whole volume: start one task"   },
     };
     LOB_TRY(LOB_RULES(s, rules));
     if (many) LOB_TRY(lob_session_cpu_alone(s, "several tasks cut"));
     LOB_TRY(lob_table_check(s, set->table, set->name));
     LOB_TRY(lob_region_columns_check(s, set->columns));
+    if (many) LOB_TRY(lob_region_columns_check_slabs(s, set->columns));
     return lob_table_check(s, set->graph, NULL);
 }
 

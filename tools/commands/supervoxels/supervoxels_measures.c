@@ -6,15 +6,16 @@
 #include <stdlib.h>
 
 /* Means are float32; in a picture they are rounded, in the image's own units. */
-static lob_status paint_means(lob_session *s, lob_supervoxels_work *w, const lob_label_grid *grid)
+lob_status lob_supervoxels_paint_means(lob_session *s, lob_supervoxels_work *w,
+                                       const lob_volume *image, const lob_label_grid *grid)
 {
     const bool picture = lob_is_png_name(w->set.mean);
-    LOB_TRY(lob_grid_make(s, &w->mean, &w->image, picture ? w->image.type : LOB_F32,
-                          w->image.channels, w->set.mean));
+    LOB_TRY(lob_grid_make(s, &w->mean, image, picture ? image->type : LOB_F32, image->channels,
+                          w->set.mean));
     lob_label_names_free(&w->mean.names);
     if (picture) {
-        w->mean.slope = w->image.slope;
-        w->mean.inter = w->image.inter;
+        w->mean.slope = image->slope;
+        w->mean.inter = image->inter;
     }
     lob_paint_means(&w->mean, grid, w->means, s->context.threads);
     return LOB_OK;
@@ -49,7 +50,7 @@ lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w)
     };
     lob_session_compute(s, "measuring");
     if (set->mean || set->graph) LOB_TRY(find_means(s, w, &grid));
-    if (set->mean) LOB_TRY(paint_means(s, w, &grid));
+    if (set->mean) LOB_TRY(lob_supervoxels_paint_means(s, w, &w->image, &grid));
     if (set->boundaries) {
         LOB_TRY(lob_grid_make(s, &w->boundaries, &w->image, LOB_U8, 1, set->boundaries));
         lob_label_names_free(&w->boundaries.names);

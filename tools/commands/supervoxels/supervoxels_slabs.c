@@ -1,25 +1,158 @@
 /* `lobule supervoxels` by several tasks: each cuts its planes, as
- * kernels/supervoxels/supervoxels_slabs.h says. */
+ * kernels/supervoxels/supervoxels_slabs.h says, and measures them; the first has the tables. */
 #include "kernels/supervoxels/supervoxels_slabs.h"
 
+#include "kernels/regions/contacts_slabs.h"
+#include "kernels/regions/regions_sum.h"
 #include "tools/commands/supervoxels/supervoxels_work.h"
+#include "tools/table/region_list.h"
 #include "volumes/labels.h"
 
-#include <math.h>
+#include <stdlib.h>
 
 typedef struct {
     lob_supervoxels_work *common;
     lob_slabs *slabs;
+    const lob_slab *slab;
 } work;
+
+/* ---- measures ---- */
+
+static bool is_first(const lob_session *s)
+{
+    return lob_team_rank(s->team) == 0;
+}
+
+/* In the first task: means of one channel, and what the table shows, from the sums of all. */
+static lob_status take_sums(lob_session *s, work *user, int channel, const lob_region_list *list,
+                            const lob_fine_levels *fine)
+{
+    lob_supervoxels_work *const w = user->common;
+    const lob_volume *const image = &user->slabs->volume;
+    lob_region_table *const t = &w->regions;
+    for (int64_t k = 0; w->means && k < list->count; k++)
+        w->means[k * image->channels + channel] =
+            lob_region_measure(&list->row[k].region, &list->row[k].values, &image->geometry, fine,
+                               image->slope, image->inter)
+                .mean;
+    if (!w->set.table || channel > 0) return LOB_OK;
+    LOB_TRY(lob_region_list_fill(s, t, list, fine, w->set.image));
+    if (image->channels == 1) return LOB_OK;
+    free(t->intensities);
+    t->intensities = NULL;
+    return LOB_OK;
+}
+
+static lob_status measure_channel(lob_session *s, work *user, int channel, const lob_volume *labels,
+                                  const lob_label_set *set)
+{
+    const char *const path = user->common->set.image;
+    lob_volume image = user->slab->image;
+    lob_region_list list = {0};
+    image.data =
+        (char *)image.data + channel * lob_voxels(&image) * (int64_t)lob_type_of(image.type)->bytes;
+    image.channels = 1;
+    lob_extremes extremes = lob_extremes_of(&image, s->context.threads);
+    LOB_TRY(lob_extremes_of_team(&extremes, s->team, image.type, &s->error));
+    const lob_fine_levels fine = lob_fine_levels_of(&extremes, image.type);
+    lob_status st =
+        lob_region_list_add(s, &list, labels, set, &image, &fine, user->slab->z, path, NULL);
+    if (st == LOB_OK) st = lob_region_list_gather(s, &list, path);
+    if (st == LOB_OK && is_first(s)) st = take_sums(s, user, channel, &list, &fine);
+    lob_session_give(s, list.count * (int64_t)sizeof *list.row);
+    free(list.row);
+    return st;
+}
+
+static lob_status measure_channels(lob_session *s, work *user)
+{
+    lob_supervoxels_work *const w = user->common;
+    const int channels = w->set.mean || w->set.graph ? w->image.channels : 1;
+    const char *const path = w->set.labels;
+    lob_volume numbered = lob_volume_empty(); /* without gaps: those of this slab */
+    lob_label_set set = {0};
+    lob_status st = lob_slab_copy(s, &numbered, &w->labels, w->labels.data, w->labels.dims, path);
+    if (st == LOB_OK) st = lob_grid_dense(s, &numbered, &set, path);
+    for (int c = 0; st == LOB_OK && c < channels; c++)
+        st = measure_channel(s, user, c, &numbered, &set);
+    if (numbered.data) lob_grid_drop(s, &numbered);
+    lob_label_set_free(&set);
+    return st;
+}
+
+/* The first task's means go to all. */
+static lob_status send_means(lob_session *s, const lob_supervoxels_work *w)
+{
+    const int64_t bytes = w->stats.supervoxels * w->image.channels * (int64_t)sizeof *w->means;
+    const int size = lob_team_size(s->team);
+    lob_letter *const letters = calloc((size_t)size, sizeof *letters);
+    if (!letters) return lob_session_no_memory(s, w->set.mean);
+    for (int r = 1; r < size; r++)
+        letters[r - 1] = (lob_letter){.with = r, .send = w->means, .send_bytes = bytes};
+    if (!is_first(s)) letters[0] = (lob_letter){.receive = w->means, .receive_bytes = bytes};
+    const lob_status st = lob_team_send(s->team, letters, is_first(s) ? size - 1 : 1, &s->error);
+    free(letters);
+    return st;
+}
+
+static lob_status measure(lob_session *s, work *user, const lob_label_grid *grid)
+{
+    lob_supervoxels_work *const w = user->common;
+    const lob_supervoxels_settings *const set = &w->set;
+    const size_t each = (size_t)w->image.channels * sizeof *w->means;
+    if (!set->mean && !set->graph && !set->table) return LOB_OK;
+    w->regions = (lob_region_table){.grid = &user->slabs->labels,
+                                    .image = w->image.channels == 1 ? &w->image : NULL,
+                                    .scan = set->name,
+                                    .columns = set->columns};
+    if (set->mean || (set->graph && is_first(s)))
+        if (!(w->means = lob_session_array(s, grid->count, each, set->labels))) return LOB_ENOMEM;
+    LOB_TRY(measure_channels(s, user));
+    if (set->mean) LOB_TRY(send_means(s, w));
+    if (!set->graph) return LOB_OK;
+    const lob_status st = lob_contacts_slabs(
+        &w->contacts, &w->contact_count, grid, &w->image.geometry, w->means, w->image.channels,
+        w->options.slice_axis, s->team, &s->context, &s->error);
+    lob_session_hold(s, w->contact_count * (int64_t)sizeof *w->contacts);
+    return lob_session_name(s, st, set->image, NULL);
+}
+
+/* ---- outputs ---- */
+
+/* Labels are written last: if they exist, the other outputs are complete. */
+static lob_status put_all(lob_session *s, work *user, const lob_label_grid *grid)
+{
+    lob_supervoxels_work *const w = user->common;
+    const lob_supervoxels_settings *const set = &w->set;
+    lob_volume *const marks = &w->boundaries;
+    if (is_first(s)) LOB_TRY(lob_supervoxels_tables(s, w));
+    if (set->mean) {
+        LOB_TRY(lob_supervoxels_paint_means(s, w, &user->slab->image, grid));
+        LOB_TRY(lob_slabs_write(s, user->slabs, user->slab, &w->mean, set->mean, false));
+        lob_grid_drop(s, &w->mean);
+    }
+    if (set->boundaries) {
+        LOB_TRY(lob_grid_make(s, marks, &user->slab->image, LOB_U8, 1, set->boundaries));
+        lob_label_names_free(&marks->names);
+        LOB_TRY(lob_paint_boundaries_slabs(marks->data, grid, w->options.slice_axis, s->team,
+                                           s->context.threads, &s->error));
+        lob_grid_show_mask(marks, set->boundaries);
+        LOB_TRY(lob_slabs_write(s, user->slabs, user->slab, marks, set->boundaries, true));
+        lob_grid_drop(s, marks);
+    }
+    return lob_slabs_write(s, user->slabs, user->slab, &w->labels, set->labels, true);
+}
+
+/* ---- the whole ---- */
 
 static lob_status cut_slab(lob_session *s, const lob_slab *slab, void *user)
 {
     lob_slabs *const slabs = ((work *)user)->slabs;
     lob_supervoxels_work *const w = ((work *)user)->common;
-    const char *const path = w->set.labels;
     const int64_t before = lob_slabs_sent(s);
+    ((work *)user)->slab = slab;
     LOB_TRY(lob_slabs_check_mask(s, slabs));
-    LOB_TRY(lob_grid_make(s, &w->labels, &slab->image, LOB_I32, 1, path));
+    LOB_TRY(lob_grid_make(s, &w->labels, &slab->image, LOB_I32, 1, w->set.labels));
     lob_label_names_free(&w->labels.names); /* those of the image's own labels */
     const lob_supervoxels_input in = {.image = &slab->image, .mask = slab->mask};
     lob_session_compute(s, "cutting");
@@ -28,68 +161,33 @@ static lob_status cut_slab(lob_session *s, const lob_slab *slab, void *user)
                               s->team, &s->context, &s->error);
     LOB_TRY(lob_session_done(s, st, w->set.image, NULL));
     LOB_TRY(lob_labels_pack(&w->labels, (int32_t)w->stats.supervoxels));
+    const lob_label_grid grid = {w->labels.data, w->labels.type, w->stats.supervoxels,
+                                 w->labels.dims};
+    lob_session_compute(s, "measuring");
+    LOB_TRY(lob_session_done(s, measure(s, user, &grid), w->set.image, NULL));
     LOB_TRY(lob_slabs_report_sent(s, before));
     lob_supervoxels_report(s, w);
-    return lob_slabs_write(s, slabs, slab, &w->labels, path, true);
-}
-
-/* ---- what it takes ---- */
-
-/* Voxels of a supervoxel, where the spacing allows its size. */
-static double nominal_voxels(const lob_supervoxels_work *w)
-{
-    const lob_volume *const image = &w->image;
-    const int across = w->options.slice_axis;
-    double voxels = 1, sides = 1;
-    for (int a = 0; a < 3; a++) {
-        if (a == across) continue;
-        const double side = (double)lob_side(image->dims, a);
-        const double cell = w->options.size_mm / image->geometry.spacing_mm[a];
-        sides *= side;
-        voxels *= fmin(side, fmax(1, cell));
-    }
-    return w->options.count > 0 ? fmax(1, sides / (double)w->options.count) : voxels;
-}
-
-/* How many pieces there are about: noise makes more, and gentle images fewer. */
-static double guessed_pieces(const lob_supervoxels_work *w)
-{
-    enum { PIECES = 4 }; /* of a cluster */
-    const double voxels = (double)lob_voxels(&w->image);
-    return fmin(PIECES * voxels / nominal_voxels(w), voxels);
-}
-
-/* What crosses a seam, for a voxel of it: clusters and pieces on both sides, and in each iteration
- * the sums of four layers of cells, both ways. */
-static double seam_bytes(const lob_supervoxels_work *w)
-{
-    enum { PLANES = 16, LAYERS = 4, SUM = 8 };
-    const double cell = nominal_voxels(w);
-    const int features =
-        w->options.method == LOB_LSC ? 6 + 2 * w->image.channels : w->image.channels;
-    const double cells = w->options.slice_axis >= 0 ? 1 / cell : 1 / pow(cell, 2.0 / 3);
-    return PLANES + 2.0 * LAYERS * SUM * (4 + features) * cells * w->options.iterations;
+    return put_all(s, user, &grid);
 }
 
 static lob_status make(lob_session *s, work *user)
 {
     lob_supervoxels_work *const w = user->common;
+    const lob_supervoxels_settings *const set = &w->set;
     lob_slabs *const slabs = user->slabs;
-    /* Labels, and iterations or numbering. */
-    enum { LABEL = 4, WORKING = 4 };
+    /* Labels, and iterations or numbering; then labels again, or the mean. */
+    enum { LABEL = 4, WORKING = 4, MEAN = 4 };
     LOB_TRY(lob_slabs_open(s, slabs));
     w->image = slabs->volume; /* for options and the report */
     w->image.data = NULL;
+    slabs->labels = w->image; /* of the table: where the voxels lie */
     LOB_TRY(lob_supervoxels_look(s, w));
-    /* Size, sums and links of each piece, and before they join what all tasks tell of theirs. */
-    const double sums = 16 + 8.0 * w->image.channels, links = 8 + 6.0 * w->image.channels;
-    const int tasks = slabs->plan > 0 ? slabs->plan : lob_team_size(s->team);
-    const bool join = w->options.smallest * nominal_voxels(w) > 1; /* else numbers alone are held */
-    const double sent = join ? tasks * guessed_pieces(w) * sums : 0;
-    slabs->common_bytes = (int64_t)(guessed_pieces(w) * (join ? sums + links : LABEL));
-    slabs->seam_bytes = (int64_t)ceil(seam_bytes(w));
-    slabs->moved_bytes = (int64_t)ceil(sent / (double)lob_voxels(&w->image));
-    LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, LABEL + WORKING, LABEL));
+    if (set->mean && w->image.channels > 1)
+        return lob_fail_file(&s->error, LOB_EARG, set->image,
+                             "--mean of several channels needs the whole volume: start one task");
+    LOB_TRY(lob_supervoxels_expect(s, w, slabs));
+    const int64_t sent = LABEL + (set->mean ? MEAN : 0) + (set->boundaries ? 1 : 0);
+    LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, LABEL + WORKING, sent));
     return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, cut_slab, user);
 }
 

@@ -46,6 +46,13 @@ lob_status lob_supervoxels_look(lob_session *s, lob_supervoxels_work *w);
 /* The whole command by several tasks, or its --plan. */
 lob_status lob_supervoxels_by_slabs(lob_session *s, lob_supervoxels_work *common);
 
+/* For that: set what lob_slabs_cut is told of memory and of letters. */
+lob_status lob_supervoxels_expect(lob_session *s, const lob_supervoxels_work *w, lob_slabs *slabs);
+
+/* Make and fill w->mean, on the grid of the image, which may be a slab. */
+lob_status lob_supervoxels_paint_means(lob_session *s, lob_supervoxels_work *w,
+                                       const lob_volume *image, const lob_label_grid *grid);
+
 /* Before the work: note that a few extreme values leave little weight to all others. */
 lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels_work *w);
 

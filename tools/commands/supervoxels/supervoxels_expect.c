@@ -1,0 +1,162 @@
+/* What `lobule supervoxels` by several tasks will hold and send: for --plan, and to see what fits.
+ */
+#include "tools/commands/supervoxels/supervoxels_work.h"
+#include "tools/table/region_list.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Voxels of a supervoxel, where the spacing allows its size. */
+static double nominal_voxels(const lob_supervoxels_work *w)
+{
+    const lob_volume *const image = &w->image;
+    const int across = w->options.slice_axis;
+    double voxels = 1, sides = 1;
+    for (int a = 0; a < 3; a++) {
+        if (a == across) continue;
+        const double side = (double)lob_side(image->dims, a);
+        const double cell = w->options.size_mm / image->geometry.spacing_mm[a];
+        sides *= side;
+        voxels *= fmin(side, fmax(1, cell));
+    }
+    return w->options.count > 0 ? fmax(1, sides / (double)w->options.count) : voxels;
+}
+
+/* ---- a sample ---- */
+
+/* Of the volume, or what is guessed of it. */
+typedef struct {
+    double pieces, supervoxels;
+} counts;
+
+/* Some rows of the planes in the middle. */
+typedef struct {
+    lob_volume image;
+    uint8_t *mask;
+    int64_t y, z; /* where it begins */
+} sample;
+
+static int64_t at_most(int64_t side, double wanted)
+{
+    return wanted < 1 ? 1 : wanted < (double)side ? (int64_t)wanted : side;
+}
+
+/* Two cells thick along z, and as wide along y as a second or two allows. */
+static lob_dims sides_of(const lob_supervoxels_work *w)
+{
+    enum { CELLS = 2, VOXELS = 1 << 22 };
+    const lob_dims d = w->image.dims;
+    const int across = w->options.slice_axis;
+    const double cell = across == 2 ? 1 : pow(nominal_voxels(w), across < 0 ? 1.0 / 3 : 0.5);
+    const double rows = fmax(1, VOXELS / (double)d.nx);
+    const int64_t nz = at_most(d.nz, fmin(rows, ceil(CELLS * cell)));
+    return (lob_dims){d.nx, at_most(d.ny, rows / (double)nz), nz};
+}
+
+static lob_status read_sample(lob_session *s, sample *p, lob_slabs *slabs)
+{
+    const lob_dims d = p->image.dims;
+    const int64_t bytes = (int64_t)lob_type_of(p->image.type)->bytes;
+    const int64_t some = d.nx * d.ny, plane = d.nx * slabs->volume.dims.ny, skip = p->y * d.nx;
+    lob_slab slab;
+    LOB_TRY(lob_slabs_hold(s, slabs, 1));
+    for (int64_t z = 0; z < d.nz; z++) {
+        LOB_TRY(lob_slabs_read(s, slabs, &slab, p->z + z, 1));
+        for (int64_t c = 0; c < p->image.channels; c++)
+            memcpy((char *)p->image.data + (c * d.nz + z) * some * bytes,
+                   (const char *)slab.image.data + (c * plane + skip) * bytes,
+                   (size_t)(some * bytes));
+        if (slab.mask) memcpy(p->mask + z * some, slab.mask + skip, (size_t)some);
+    }
+    return lob_slabs_hold(s, slabs, 0);
+}
+
+/* Cut it, and count for the whole volume. What cannot be cut, as where nothing is data, tells
+ * nothing. */
+static lob_status cut_sample(const lob_session *s, counts *c, const lob_supervoxels_work *w,
+                             const sample *p, int32_t *labels)
+{
+    const lob_dims all = w->image.dims, part = p->image.dims;
+    const int across = w->options.slice_axis;
+    const double y = (double)part.ny / (double)all.ny, z = (double)part.nz / (double)all.nz;
+    const lob_supervoxels_input in = {.image = &p->image, .mask = p->mask};
+    lob_supervoxels_options options = w->options;
+    lob_supervoxels_stats stats;
+    lob_error error;
+    options.count =
+        (int64_t)ceil((double)options.count * (across == 1 ? 1 : y) * (across == 2 ? 1 : z));
+    const lob_status st = lob_supervoxels_cpu(labels, &stats, &in, &options, &s->context, &error);
+    if (st == LOB_OK)
+        *c = (counts){(double)stats.fragments / (y * z), (double)stats.supervoxels / (y * z)};
+    return st == LOB_ECANCEL ? st : LOB_OK;
+}
+
+static lob_status look_at_sample(lob_session *s, counts *c, const lob_supervoxels_work *w,
+                                 lob_slabs *slabs)
+{
+    const lob_dims all = w->image.dims;
+    sample p = {.image = w->image};
+    p.image.header = (lob_header){.bytes = NULL};
+    p.image.names = (lob_label_names){0};
+    p.image.dims = sides_of(w);
+    p.y = (all.ny - p.image.dims.ny) / 2;
+    p.z = (all.nz - p.image.dims.nz) / 2;
+    const int64_t n = lob_voxels(&p.image);
+    const size_t bytes = (size_t)p.image.channels * lob_type_of(p.image.type)->bytes;
+    int32_t *const labels = lob_session_array(s, n, sizeof *labels, slabs->path);
+    p.image.data = lob_session_array(s, n, bytes, slabs->path);
+    if (slabs->mask) p.mask = lob_session_array(s, n, 1, slabs->path);
+    lob_status st = labels && p.image.data && (p.mask || !slabs->mask) ? LOB_OK : LOB_ENOMEM;
+    if (st == LOB_OK) st = read_sample(s, &p, slabs);
+    if (st == LOB_OK) st = cut_sample(s, c, w, &p, labels);
+    free(labels);
+    free(p.image.data);
+    free(p.mask);
+    return st;
+}
+
+/* ---- what follows ---- */
+
+/* What crosses a seam, for a voxel of it: clusters and pieces on both sides, and in each iteration
+ * the sums of two or three layers of cells, both ways. */
+static double seam_bytes(const lob_supervoxels_work *w)
+{
+    enum { CLUSTER = 4, SUM = 8, LABEL = 4 };
+    const int across = w->options.slice_axis, channels = w->image.channels;
+    const int features = w->options.method == LOB_LSC ? 6 + 2 * channels : channels;
+    const double cells = pow(nominal_voxels(w), across == 2 ? -1 : across >= 0 ? -0.5 : -2.0 / 3);
+    const int planes = across == 2 ? 2 : 4, layers = across == 2 ? 2 : 3;
+    const int beside = (w->set.boundaries != NULL) + (w->set.graph != NULL);
+    return planes * CLUSTER + 2.0 * LABEL * beside +
+           2.0 * layers * SUM * (4 + features) * cells * w->options.iterations;
+}
+
+lob_status lob_supervoxels_expect(lob_session *s, const lob_supervoxels_work *w, lob_slabs *slabs)
+{
+    /* Pieces of a cluster: noise makes more, and gentle images fewer. Then contacts of a
+     * supervoxel. */
+    enum { NUMBER = 4, PIECES = 4, CONTACTS = 7 };
+    const lob_supervoxels_settings *const set = &w->set;
+    const double voxels = (double)lob_voxels(&w->image), nominal = nominal_voxels(w);
+    const int channels = w->image.channels;
+    const int64_t planned = slabs->plan < w->image.dims.nz ? slabs->plan : w->image.dims.nz;
+    const double tasks = planned > 0 ? (double)planned : lob_team_size(s->team);
+    counts c = {fmin(PIECES * voxels / nominal, voxels), voxels / nominal};
+    if (slabs->plan > 0) LOB_TRY(look_at_sample(s, &c, w, slabs));
+    /* Size, sums and links of each piece, and before they join what all tasks tell of theirs. */
+    const double sums = 16 + 8.0 * channels, links = 8 + 6.0 * channels;
+    const bool join = w->options.smallest * nominal > 1; /* else numbers alone are held */
+    const double joining = c.pieces * (join ? sums + links : NUMBER);
+    const double each = (set->mean || set->graph || set->table ? sizeof(lob_region_sums) : 0) +
+                        (set->graph ? CONTACTS * sizeof(lob_contact) : 0);
+    const double rows = set->mean || set->graph ? channels : 1;
+    /* In each phase what small sets pick: as measured, somewhat more often than sets join. */
+    const double picks = 1.35 * 8 * fmax(0, c.pieces - c.supervoxels);
+    double sent = join ? tasks * (c.pieces * sums + picks) : 0;
+    sent += c.supervoxels * (each * rows + (set->mean ? 8.0 * tasks * channels : 0));
+    slabs->common_bytes = (int64_t)fmax(joining, 3 * c.supervoxels * each);
+    slabs->seam_bytes = (int64_t)ceil(seam_bytes(w));
+    slabs->moved_bytes = sent / voxels;
+    return LOB_OK;
+}
