@@ -285,6 +285,65 @@ def test_supervoxels_are_those_of_one_task(tmp_path, kind):
         assert all(alone[key] == together[key] for key in told), line
 
 
+def random_words(random):
+    """A command that tasks share, with options by chance; its inputs are image.nii, labels.nii and mask.nii."""
+    def pick(*words):
+        return words[random.integers(len(words))].split()
+
+    def some(*words):
+        return pick("", *words)
+
+    mask, slices = some("--mask mask.nii"), some("--slices x", "--slices y", "--slices z")
+    out = pick("out.nii", "out.nii.gz", "out.ome.zarr")
+    grid = [*slices, *mask]
+    command = random.choice(["components", "threshold", "filter", "convert", "stats", "distance", "growcut", "supervoxels"])
+    if command == "components":
+        join = pick("--above 2", "--equal", "--tolerance 1", "--range 1,3", "")
+        table = some("--table t.tsv", "--table t.json --image labels.nii") if join != ["--equal"] else []
+        return [command, "image.nii", "-o", *out, *join, *grid, *some("--min-size 3vox", "--largest 3"), *some("--order size"), *table]
+    if command == "threshold":
+        way = pick("", "--otsu 3", "--percentile 70", "--range 1,3", "--local 2vox --offset 1", "--above 2")
+        return [command, "image.nii", "-o", *out, *way, *mask]
+    if command == "filter":
+        steps = [word for _ in range(random.integers(1, 4)) for word in pick(
+            "--median 1", "--gaussian 1.3vox", "--box 2", "--window 1,4", "--gradient 1vox", "--log 1vox", "--denoise 1", "--scale 2,1")]
+        return [command, "image.nii", "-o", *out, *steps, *grid, *some("--edge reflect", "--edge wrap", "--edge constant=2")]
+    if command == "convert":
+        return [command, "image.nii", *out, *some("--type float32", "--type uint8 --lossy"), *some("--spacing 1,2,3")]
+    if command == "stats":
+        return [command, "image.nii", "labels.nii", "--table", *pick("t.tsv", "t.json", "t.csv"), *some("--columns mean,bbox,extent")]
+    if command == "distance":
+        return [command, "labels.nii", "-o", *out, *some("--signed", "--to other", "--label 3"), *some("--max 3vox"), *slices, *some("--voxels")]
+    if command == "growcut":
+        rule = pick("strength", "distance", "value", "square")
+        more = [*some("--strength s.nii"), *some("--tie tie.nii"), *some("--rounds 4"), *some("--max-mm 3vox"), *some("--range 0,4")]
+        return [command, "image.nii", "labels.nii", "-o", *out, "--rule", *rule, *grid, *more, "--trust-seeds"]
+    size = pick("--size 3vox", "--size 5vox", "--count 20", "--size 9vox")
+    more = [*some("--mean m.nii"), *some("--boundaries b.nii"), *some("--table t.tsv"), *some("--graph g.tsv"), *some("--range 1,4")]
+    cut = [*some("--smallest 0", "--smallest 1"), *some("--until-still --iterations 30")]
+    return [command, "image.nii", "-o", *out, "--method", *pick("slic", "slico", "lsc"), *size, *grid, *cut, *more]
+
+
+def test_random_lines_give_what_one_task_gives(tmp_path):
+    """Files, table and exit code, by as many tasks as chance has it; LOBULE_CASES=2000 runs that many."""
+    for number in cases(8):
+        random = np.random.default_rng(1000 + number)
+        shape = tuple(map(int, random.integers(1, 14, 2))) + (int(random.choice([1, 2, 3, 5, 11, 24])),)
+        image = (random.random(shape) * 6).astype(random.choice([np.uint8, np.int16, np.float32]))
+        save(image, tmp_path / "image.nii")
+        save((random.random(shape) < 0.8).astype(np.uint8), tmp_path / "mask.nii")
+        save(np.where(random.random(shape) < 0.1, random.integers(1, 9, shape), 0).astype(np.int16), tmp_path / "labels.nii")
+        words = [f"../{word}" if word in ("image.nii", "mask.nii", "labels.nii") else word for word in random_words(random)]
+        ranks = random.choice([1, 2, 3, 5, 8, 17])
+        for name in ("alone", "together"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
+            (tmp_path / name).mkdir()
+        alone = lobule(*words, "--device", "cpu", "--threads", "2", cwd=tmp_path / "alone")
+        done = ranked(KINDS[-1], ranks, *words, "--threads", "1", cwd=tmp_path / "together")
+        assert done.returncode == alone.returncode, (number, ranks, words, alone.stderr, done.stderr)
+        assert contents_of(tmp_path / "together") == contents_of(tmp_path / "alone"), (number, ranks, words)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_supervoxels_that_tasks_cannot_share_are_refused(tmp_path, kind):
     save(noise(1, (20, 20, 40)), tmp_path / "image.nii")
