@@ -148,14 +148,16 @@ lob_status lob_supervoxels_expect(lob_session *s, const lob_supervoxels_work *w,
     const double sums = 16 + 8.0 * channels, links = 8 + 6.0 * channels;
     const bool join = w->options.smallest * nominal > 1; /* else numbers alone are held */
     const double joining = c.pieces * (join ? sums + links : NUMBER);
-    const double each = (set->mean || set->graph || set->table ? sizeof(lob_region_sums) : 0) +
-                        (set->graph ? CONTACTS * sizeof(lob_contact) : 0);
-    const double rows = set->mean || set->graph ? channels : 1;
+    /* Of a supervoxel, a row for each channel and its contacts; held by the first task, which sorts
+     * them. */
+    const double row = set->mean || set->graph || set->table ? sizeof(lob_region_sums) : 0;
+    const double rows = set->mean || set->graph ? row * channels : row;
+    const double contacts = set->graph ? CONTACTS * sizeof(lob_contact) : 0;
     /* In each phase what small sets pick: as measured, somewhat more often than sets join. */
     const double picks = 1.35 * 8 * fmax(0, c.pieces - c.supervoxels);
     double sent = join ? tasks * (c.pieces * sums + picks) : 0;
-    sent += c.supervoxels * (each * rows + (set->mean ? 8.0 * tasks * channels : 0));
-    slabs->common_bytes = (int64_t)fmax(joining, 3 * c.supervoxels * each);
+    sent += c.supervoxels * (rows + contacts + (set->mean ? 8.0 * tasks * channels : 0));
+    slabs->common_bytes = (int64_t)fmax(joining, c.supervoxels * (3 * row + 2 * contacts));
     slabs->seam_bytes = (int64_t)ceil(seam_bytes(w));
     slabs->moved_bytes = sent / voxels;
     return LOB_OK;
