@@ -95,7 +95,8 @@ static void make_labels(appearance_case *c, lob_dims d, uint64_t *random)
     c->in.background = 1 + (int32_t)random_below(random, c->in.labels);
 }
 
-/* A column along z with a wall around, too wide on one side, and strokes along its middle. */
+/* A column along z with a wall around, too wide on one side and with an arm into the column, and
+ * strokes along its middle. */
 static void make_wall(appearance_case *c)
 {
     const lob_dims d = c->image[0].dims;
@@ -111,8 +112,9 @@ static void make_wall(appearance_case *c)
         const double y = ((double)(i / d.nx % d.ny) - 0.5 * (double)d.ny) * mm[1];
         const double r = hypot(x, y) / radius;
         const bool middle = r >= 1.15 && r < 1.35 && i % 3 == 0;
+        const bool arm = x > 0.4 * radius && fabs(y) < 0.2 * radius;
         lob_label_put(c->outline, c->in.outline_type, i,
-                      r < 1                     ? *core
+                      r < 1 && !arm             ? *core
                       : r < (x < 0 ? 1.5 : 2.2) ? *wall
                                                 : c->in.background);
         if (middle)
