@@ -86,7 +86,8 @@ static void close_others(void)
 #ifdef __NR_close_range /* by its number: the C library has had a name for it since 2.34 */
     if (syscall(__NR_close_range, 3U, ~0U, 0U) == 0) return;
 #endif
-    for (int fd = 3; fd < 65536 && fd < sysconf(_SC_OPEN_MAX); fd++) close(fd);
+    const long most = sysconf(_SC_OPEN_MAX); /* -1: no limit */
+    for (int fd = 3; fd < 65536 && (fd < most || most < 0); fd++) close(fd);
 }
 
 /* Only functions that POSIX allows between fork and exec: other threads may hold any lock. */

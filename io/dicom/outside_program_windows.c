@@ -147,6 +147,6 @@ void lob_program_run(lob_program_end *end, const lob_program *program)
     GetExitCodeProcess(r.process, &code);
     end_job(&r);
     end->exit_code = (int)code;
-    /* Codes of exceptions, as for memory that is not there, are 0xc0000000 and more. */
+    /* Codes of exceptions of the system, as for memory that is not there, begin with 0xc. */
     if (end->fate == LOB_PROGRAM_DONE && code >> 28 == 0xc) end->fate = LOB_PROGRAM_CRASHED;
 }

@@ -25,7 +25,7 @@
  *           drawn in it, if over all slices the core is at least 0.8 of its hulls: what grows into
  *           a core from its wall is the core's, as a ventricle holds its papillary muscles. Slices
  *           are across the axis along which voxels are farthest apart, or only one; of equal ones
- *           the last.
+ *           (to 0.1 %) the last. Where edge comes next, borders follow the image again.
  *           So it is for the pairs that are told, where the shape bears it out: at least 0.6 of
  *           the core's surface faces the wall, m is at most half of how deep the core is, and 0.95
  *           of the strokes are within 2.5 m
@@ -110,9 +110,10 @@ typedef struct {
  * Only the part of the volume that holds labels is worked on, with some voxels around it. Working
  * memory, for each voxel of it: 8 bytes without edge; with it 8 + 16 for each channel; and where it
  * is not the whole, a copy of image, labels, seeds and shares. Walls are measured in ordinary
- * memory, with 5 bytes, 16 a row and, from a GPU, a copy of labels and seeds. Same bytes on every
- * backend and thread count. Returns LOB_OK, LOB_EARG (a number outside its range; a Gaussian that
- * reaches too far), LOB_ENOMEM or LOB_ECANCEL; on error out is unspecified.
+ * memory, with 5 bytes, 16 a row, 8 a row of a slice for each thread and, from a GPU, a copy of
+ * labels and seeds. Same bytes on every backend and thread count. Returns LOB_OK, LOB_EARG (a
+ * number outside its range; a Gaussian that reaches too far), LOB_ENOMEM or LOB_ECANCEL; on error
+ * out is unspecified.
  */
 lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_input *in,
                           const lob_refine_options *options, const lob_context *context,

@@ -95,7 +95,8 @@ extern const lob_refine_operations lob_refine_on_cpu;
 lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options *options,
                             lob_error *error);
 
-/* Cut walls to their width; labels are of the grid that is worked on. */
+/* Fill the cores of walls, and cut walls to their width; labels are of the grid that is worked on.
+ */
 lob_status lob_refine_walls(lob_refine_job *j);
 
 /* Refine: operations, in, options, context, error, device and backend are set, the rest is 0, and

@@ -1,5 +1,5 @@
-/* Walls: labels around others, their cores. A core's outlines are convex, and its wall is about as
- * wide everywhere as its strokes say. */
+/* Walls: labels around others, their cores. A core's outlines are made convex, and its wall about
+ * as wide everywhere as its strokes say. */
 #include "kernels/device/device.h"
 #include "kernels/distance/distance.h"
 #include "kernels/refine/hull.h"
@@ -107,7 +107,8 @@ typedef struct {
     int64_t held, inside; /* voxels of the core, and of its hulls */
 } slices;
 
-/* Across the axis along which voxels are farthest apart, or only one; of equal ones the last. */
+/* Across the axis along which voxels are farthest apart, or only one; of equal ones the last. Of an
+ * oblique scan spacings are lengths of rounded columns. */
 static slices slices_of(const measured *m)
 {
     const int64_t step[3] = {1, m->dims.nx, m->dims.nx * m->dims.ny};
@@ -115,8 +116,9 @@ static slices slices_of(const measured *m)
     double most = 0;
     for (int a = 2; a >= 0; a--) {
         const double apart = lob_side(m->dims, a) == 1 ? HUGE_VAL : m->spacing[a];
-        if (apart > most) axis = a;
-        most = fmax(most, apart);
+        if (apart <= 1.001 * most) continue;
+        axis = a;
+        most = apart;
     }
     const int across = axis == 0 ? 1 : 0, down = axis == 2 ? 1 : 2;
     return (slices){.count = lob_side(m->dims, axis),

@@ -455,6 +455,34 @@ TEST(a_core_is_convex)
     }
 }
 
+/* How much of a ring of wall around the middle of a column along z is filled: slices across z see
+ * no notch in it, others do. */
+static int filled_ring(double x, double y, double z)
+{
+    static cube c;
+    int filled = 0;
+    walled_make(&c, 6);
+    c.image.geometry.spacing_mm[0] = x;
+    c.image.geometry.spacing_mm[1] = y;
+    c.image.geometry.spacing_mm[2] = z;
+    for (int i = 0; i < CUBE_ALL; i++)
+        if (c.labels[i] == 1 && i / (CUBE * CUBE) == 12 &&
+            hypot(x_of(i) - 11, i / CUBE % CUBE - 11) > 4)
+            c.labels[i] = 3;
+    settle(&c);
+    for (int i = 0; i < CUBE_ALL; i++) filled += c.labels[i] == 3 && c.got[i] == 1;
+    return filled;
+}
+
+TEST(slices_are_across_the_axis_of_thick_ones)
+{
+    assert_int_equal(filled_ring(1, 1, 1), 0);
+    assert_int_equal(filled_ring(1 + 2e-8, 1, 1 + 1e-8), 0); /* as of an oblique scan */
+    assert_int_equal(filled_ring(1, 1, 1.2), 0);
+    assert_true(filled_ring(1.2, 1, 1) > 0);
+    assert_true(filled_ring(1, 1.2, 1) > 0);
+}
+
 /* What lies between two columns of one label stays the wall's. */
 TEST(a_core_that_is_far_from_convex_stays)
 {
