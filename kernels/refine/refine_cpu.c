@@ -124,7 +124,7 @@ static bool ends_of_row(int64_t ends[2], const lob_refine_arrays *a, int64_t row
     return found;
 }
 
-static lob_status find_label(lob_refine_job *j, lob_box *box, int32_t label)
+static lob_status find_box(lob_refine_job *j, lob_box *box, int32_t label)
 {
     const lob_dims d = j->image.dims;
     int64_t first[3] = {d.nx, d.ny, d.nz}, last[3] = {-1, -1, -1};
@@ -145,11 +145,6 @@ static lob_status find_label(lob_refine_job *j, lob_box *box, int32_t label)
         box->size[a] = last[a] < 0 ? 0 : last[a] - first[a] + 1;
     }
     return LOB_OK;
-}
-
-static lob_status find_box(lob_refine_job *j, lob_box *box)
-{
-    return find_label(j, box, 0);
 }
 
 static lob_status cut(lob_refine_job *j, void *part, void *whole, lob_type type, int channels,
@@ -194,7 +189,6 @@ const lob_refine_operations lob_refine_on_cpu = {
     .cut = cut,
     .copy = copy,
     .zero = zero,
-    .find_label = find_label,
 };
 
 lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_input *in,

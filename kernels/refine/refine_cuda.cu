@@ -171,7 +171,7 @@ static __global__ void __launch_bounds__(THREADS) box_kernel(box_params p)
     }
 }
 
-static lob_status find_label(lob_refine_job *j, lob_box *box, int32_t label)
+static lob_status find_box(lob_refine_job *j, lob_box *box, int32_t label)
 {
     const box_params p = {j->a, j->image.dims, label, counters_of(j)};
     counters found;
@@ -186,11 +186,6 @@ static lob_status find_label(lob_refine_job *j, lob_box *box, int32_t label)
         box->size[a] = none ? 0 : (int64_t)(found.last[a] - found.first[a] + 1);
     }
     return LOB_OK;
-}
-
-static lob_status find_box(lob_refine_job *j, lob_box *box)
-{
-    return find_label(j, box, 0);
 }
 
 /* Rows of a box, out of an array of planar channels or back into it. */
@@ -256,8 +251,7 @@ static lob_status zero(lob_refine_job *j, void *array, int64_t bytes)
 }
 
 static const lob_refine_operations operations = {
-    lob_filter_cuda, lob_components_cuda, loop, sum_up, load, flag_open, find_box, cut, copy, zero,
-    find_label};
+    lob_filter_cuda, lob_components_cuda, loop, sum_up, load, flag_open, find_box, cut, copy, zero};
 
 /* Counters of a call, on the device. */
 static lob_status begin_counters(lob_refine_job *j)

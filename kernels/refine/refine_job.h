@@ -30,15 +30,14 @@ typedef struct {
     /* Flag the pieces that reach a border of the volume (axes of one voxel have none), or in which
      * background was drawn. */
     lob_status (*flag_open)(lob_refine_job *j);
-    /* The box of labels and of strokes of labels; sizes of 0 where there are none. */
-    lob_status (*find_box)(lob_refine_job *j, lob_box *box);
+    /* The box of a label, or, for 0, of labels and of strokes of labels; sizes of 0 where there are
+     * none. */
+    lob_status (*find_box)(lob_refine_job *j, lob_box *box, int32_t label);
     /* Copy the rows of a box out of an array of channels on a grid, or back into it. */
     lob_status (*cut)(lob_refine_job *j, void *part, void *whole, lob_type type, int channels,
                       lob_dims dims, const lob_box *box, bool back);
     lob_status (*copy)(lob_refine_job *j, void *to, const void *from, int64_t bytes);
     lob_status (*zero)(lob_refine_job *j, void *array, int64_t bytes);
-    /* The box of one label, likewise. */
-    lob_status (*find_label)(lob_refine_job *j, lob_box *box, int32_t label);
 } lob_refine_operations;
 
 /* Arrays that a job owns, at the backend's place. */

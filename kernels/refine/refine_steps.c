@@ -185,7 +185,7 @@ static lob_status find_label_box(lob_refine_job *j, lob_box *box, int32_t label,
         };
         return LOB_OK;
     }
-    LOB_TRY(j->operations->find_label(j, box, label));
+    LOB_TRY(j->operations->find_box(j, box, label));
     for (int a = 0; a < 3; a++) {
         const double mm = j->image.geometry.spacing_mm[a];
         const double one = first_mm / mm, two = second_mm / mm;
@@ -545,7 +545,7 @@ static lob_status run(lob_refine_job *j, lob_refine_stats *stats)
 {
     lob_box box;
     LOB_TRY(loop(j, LOB_REFINE_AT_begin));
-    LOB_TRY(j->operations->find_box(j, &box));
+    LOB_TRY(j->operations->find_box(j, &box, 0));
     j->in_part =
         !j->whole && !j->in->shares && box.size[0] > 0 && widen(&box, &j->image, j->options);
     LOB_TRY(j->in_part ? run_in_part(j, &box) : run_steps(j));
