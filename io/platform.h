@@ -124,6 +124,10 @@ int lob_lock_folder(const char *path, int wait_ms);
 /* The same without waiting, of a folder that this user has made; -1: another's, or a link. */
 int lob_lock_own_folder(const char *path);
 
+/* Close this descriptor and all above it, as a program does that has been started with what its
+ * caller had open; also between fork and exec. By POSIX alone: on Windows none is passed on. */
+void lob_close_from(int first);
+
 /* Lock a file until it is closed; EWOULDBLOCK: another process has. 0, or -1. */
 int lob_fd_lock(int fd);
 

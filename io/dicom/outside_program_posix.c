@@ -1,5 +1,6 @@
 /* Running another program: found on the PATH, without a shell, bounded, ended with its caller. */
 #include "io/dicom/outside_program.h"
+#include "io/platform.h"
 
 #include "volumes/clock.h"
 
@@ -14,9 +15,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#ifdef __linux__
-#include <sys/syscall.h>
-#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,15 +79,6 @@ static pid_t start_guard(int tie)
     return failed ? -1 : pid;
 }
 
-static void close_others(void)
-{
-#ifdef __NR_close_range /* by its number: the C library has had a name for it since 2.34 */
-    if (syscall(__NR_close_range, 3U, ~0U, 0U) == 0) return;
-#endif
-    const long most = sysconf(_SC_OPEN_MAX); /* -1: no limit */
-    for (int fd = 3; fd < 65536 && (fd < most || most < 0); fd++) close(fd);
-}
-
 /* Only functions that POSIX allows between fork and exec: other threads may hold any lock. */
 static void become(const lob_program *program, int out, pid_t group)
 {
@@ -104,7 +93,7 @@ static void become(const lob_program *program, int out, pid_t group)
     if (program->memory > 0) set_limit(RLIMIT_AS, program->memory);
     const int null = open("/dev/null", O_RDONLY);
     if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(126);
-    close_others();
+    lob_close_from(3);
     if (chdir(program->folder) != 0) _exit(126);
     execv(program->words[0], (char *const *)program->words);
     _exit(127);

@@ -2,6 +2,7 @@
 #include "io/hdf5/sandbox_inside.h"
 #include "io/hdf5/sandbox_window.h"
 #include "io/hdf5/sanitizers.h"
+#include "io/platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +20,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
-#ifdef __linux__
-#include <sys/syscall.h>
-#endif
 #include <unistd.h>
 
 static void set_soft_limit(int resource, rlim_t soft)
@@ -67,17 +65,6 @@ static void open_window(void)
     close(LOB_SANDBOX_WINDOW);
 }
 
-/* What the caller has left open for its programs. */
-static void close_others(void)
-{
-    const int first = LOB_SANDBOX_WINDOW + 1;
-#ifdef __NR_close_range /* by its number: the C library has had a name for it since 2.34 */
-    if (syscall(__NR_close_range, (unsigned)first, ~0U, 0) == 0) return;
-#endif
-    const long max_fd = sysconf(_SC_OPEN_MAX);
-    for (int fd = first; fd < max_fd && fd < 65536; fd++) close(fd);
-}
-
 void lob_inside_begin(void)
 {
 #ifdef __GLIBC__
@@ -87,7 +74,7 @@ void lob_inside_begin(void)
 #endif
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit is then an error, as on a full disk */
     set_soft_limit(RLIMIT_CORE, 0);
-    close_others();
+    lob_close_from(LOB_SANDBOX_WINDOW + 1);
     open_window();
 }
 
