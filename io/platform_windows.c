@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <wchar.h>
 
 /* ---- errors ---- */
 
@@ -69,11 +70,15 @@ static wchar_t *wide(const char *path)
     for (wchar_t *c = name; *c; c++)
         if (*c == L'/') *c = L'\\';
     const DWORD size = GetFullPathNameW(name, 0, NULL, NULL);
-    if (size < SHORT || wcsncmp(name, L"\\\\", 2) == 0) return name;
-    wchar_t *const whole = malloc(((size_t)size + 4) * sizeof *whole);
+    const bool is_device = wcsncmp(name, L"\\\\?\\", 4) == 0 || wcsncmp(name, L"\\\\.\\", 4) == 0;
+    if (size < SHORT || is_device) return name;
+    /* "\\?\C:\folder", and for a folder of another machine "\\?\UNC\machine\folder". */
+    wchar_t *const whole = malloc(((size_t)size + 6) * sizeof *whole);
     if (whole) {
-        wcscpy(whole, L"\\\\?\\");
-        GetFullPathNameW(name, size, whole + 4, NULL);
+        GetFullPathNameW(name, size, whole + 6, NULL);
+        const bool is_far = wcsncmp(whole + 6, L"\\\\", 2) == 0;
+        wmemcpy(whole, L"\\\\?\\UNC", is_far ? 7 : 4);
+        if (!is_far) wmemmove(whole + 4, whole + 6, size);
     }
     free(name);
     return whole ? whole : (errno = ENOMEM, NULL);
@@ -84,7 +89,9 @@ static char *narrow(const wchar_t *name)
 {
     if (wcsncmp(name, L"\\\\?\\", 4) == 0 && name[5] == L':') name += 4;
     char *const path = lob_narrow(name);
-    if (path) lob_path_take(path);
+    if (!path) return NULL;
+    if (strncmp(path, "\\\\?\\UNC\\", 8) == 0) memmove(path + 1, path + 7, strlen(path + 7) + 1);
+    lob_path_take(path);
     return path;
 }
 
@@ -389,24 +396,18 @@ int lob_make_own_folder(char *pattern)
     return -1;
 }
 
-int lob_remove_file(const char *path)
+/* A scanner of viruses or an index may have a file open for a moment: it is moved, or removed where
+ * `to` is NULL, within a second. */
+static int move_or_remove(const char *from, const char *to, DWORD how)
 {
-    wchar_t *const name = wide(path);
-    const int failed = name ? _wunlink(name) : -1;
-    free(name);
-    return failed;
-}
-
-/* A scanner of viruses or an index may have the file open for a moment: it is tried for a second.
- */
-static int move(const char *from, const char *to, DWORD how)
-{
-    wchar_t *const old = wide(from), *const new = old ? wide(to) : NULL;
-    int failed = new ? 0 : -1;
-    for (int tries = 0; new; tries++) {
-        if (MoveFileExW(old, new, how | MOVEFILE_WRITE_THROUGH)) break;
+    wchar_t *const old = wide(from), *const new = old &&to ? wide(to) : NULL;
+    int failed = old && (new || !to) ? 0 : -1;
+    for (int tries = 0; failed == 0; tries++) {
+        if (to ? MoveFileExW(old, new, how | MOVEFILE_WRITE_THROUGH) : DeleteFileW(old)) break;
+        const DWORD code = GetLastError();
         failed = fail();
-        if (errno != EACCES || tries == 20) break;
+        /* What is there but may not be removed is so a second later. */
+        if (errno != EACCES || (!to && code != ERROR_SHARING_VIOLATION) || tries == 20) break;
         Sleep(50);
         failed = 0;
     }
@@ -417,14 +418,19 @@ static int move(const char *from, const char *to, DWORD how)
     return failed;
 }
 
+int lob_remove_file(const char *path)
+{
+    return move_or_remove(path, NULL, 0);
+}
+
 int lob_rename_over(const char *from, const char *to)
 {
-    return move(from, to, MOVEFILE_REPLACE_EXISTING);
+    return move_or_remove(from, to, MOVEFILE_REPLACE_EXISTING);
 }
 
 int lob_rename_to_new(const char *from, const char *to)
 {
-    return move(from, to, 0);
+    return move_or_remove(from, to, 0);
 }
 
 int lob_exchange_names(const char *a, const char *b)

@@ -62,6 +62,31 @@ def test_backslashes_part_folders(tmp_path):
     assert (tmp_path / "out/soft.nii.gz").is_file()
 
 
+@pytest.fixture(name="far")
+def make_far(tmp_path):
+    """The name of another machine's folder, which is tmp_path."""
+    machine = Path(os.environ["WINEPREFIX"], "dosdevices/unc/machine")
+    machine.mkdir(parents=True)
+    (machine / "folder").symlink_to(tmp_path)
+    yield r"\\machine\folder"
+    shutil.rmtree(machine)
+
+
+@pytest.mark.parametrize("on_another_machine", [False, True])
+def test_names_longer_than_260_letters(tmp_path, far, on_another_machine):
+    """Windows takes them by a prefix alone, of which there are two. Wine takes them all, but no prefix that is wrong."""
+    inside = "\\".join(5 * ["liver and spleen of patient number one, the second visit"])
+    folder = (far if on_another_machine else f"Z:{tmp_path}") + "\\" + inside
+    (tmp_path / inside.replace("\\", "/")).mkdir(parents=True)
+    for words in (["phantom", "abdomen", "-o", folder + r"\scan.nii.gz", "--size", "16,16,8"],
+                  ["info", folder + r"\scan.nii.gz"],
+                  ["convert", folder + r"\scan.nii.gz", folder + r"\scan.h5"],
+                  ["convert", folder + r"\scan.h5", folder + r"\scan.nii.gz", "--force"]):  # fmt: skip
+        done = subprocess.run([WINDOWS, *words], capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert sorted(file.name for file in tmp_path.rglob("*.*")) == ["scan.h5", "scan.nii.gz"]
+
+
 @pytest.fixture(name="series")
 def make_series(tmp_path):
     """The name of a folder with a series of DICOM, of letters and marks that no program may take for more."""
