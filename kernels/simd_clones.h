@@ -6,17 +6,25 @@
 #ifndef LOB_SIMD_CLONES_H
 #define LOB_SIMD_CLONES_H
 
-#if defined(__x86_64__) && defined(__GNUC__)
 #include <stdbool.h>
 
+#if defined(__x86_64__) && defined(__GNUC__)
 /* Before what such a processor alone may run: to be called where lob_has_avx2(). */
 #define LOB_AVX2 __attribute__((target("avx2,fma")))
 
-extern bool lob_avx2; /* known before main() */
+/* Likewise, where lob_has_bits(): the processor counts the bits of eight words at once. */
+#define LOB_BITS __attribute__((target("avx512f,avx512vpopcntdq")))
+
+extern bool lob_avx2, lob_bits; /* known before main() */
 
 static inline bool lob_has_avx2(void)
 {
     return lob_avx2;
+}
+
+static inline bool lob_has_bits(void)
+{
+    return lob_bits;
 }
 
 #define LOB_SIMD_CLONES_OF(result, name, arguments, ...)                         \

@@ -10,6 +10,10 @@
 #include "kernels/register/register_voxel.h"
 #include "kernels/simd_clones.h"
 
+#ifdef LOB_BITS
+#include <immintrin.h>
+#endif
+
 /* ---- points ---- */
 
 static int64_t points_bytes(const lob_register_points *p)
@@ -40,49 +44,65 @@ void lob_register_points_free(lob_register_points *p, lob_register_call *c)
 
 /* ---- rows ---- */
 
-/* Voxels of such a volume along each axis; beyond them, along x, reach at both ends. */
-static void rows_sides(int64_t side[3], const lob_register_call *c, const lob_register_level *level)
+enum {
+    MOST_SAMPLES = LOB_REGISTER_MOST_SAMPLES,
+    TOGETHER = 4, /* samples, of which a point's are a multiple */
+    MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1,
+    MOST_LABELS = MOST_SIDE * MOST_SIDE * MOST_SIDE,
+    LANES = 8,
+    MOST_VECTORS = (MOST_SIDE + LANES - 1) / LANES
+};
+
+/* A level's costs, for whoever works on a point. */
+typedef struct {
+    lob_register_costs *k;
+    lob_register_call *c;
+    const uint64_t *from;        /* words of the points' scan */
+    int32_t length[MOST_LABELS]; /* what a displacement costs without a bit */
+    int8_t offset[MOST_SAMPLES][3];
+    int offsets;
+} level_work;
+
+int64_t lob_register_rows(lob_register_costs *k, lob_dims dims)
 {
-    for (int a = 0; a < 3; a++)
-        side[a] = (lob_side(c->fixed.dims, a) + level->quant - 1) / level->quant;
-    side[0] += 2 * level->reach;
+    const int quant = k->level->quant;
+    int64_t words = quant * quant * quant;
+    for (int a = 0; a < 3; a++) {
+        k->rows_side[a] = (lob_side(dims, a) + quant - 1) / quant;
+        if (a == 0) k->rows_side[a] += 2 * k->level->reach;
+        words *= k->rows_side[a];
+    }
+    return words + LANES;
 }
 
-static void fill_rows(uint64_t *rows, const int64_t side[3], const lob_register_call *c,
-                      const uint64_t *words, const lob_register_level *level)
+static void fill_rows(const level_work *w, const uint64_t *words)
 {
-    const lob_dims d = c->fixed.dims;
-    const int quant = level->quant;
-#pragma omp parallel for schedule(static) num_threads(c->context->threads)
-    for (int64_t row = 0; row < quant * quant * quant * side[2] * side[1]; row++) {
+    const lob_dims d = w->c->fixed.dims;
+    const int64_t *const side = w->k->rows_side;
+    const int quant = w->k->level->quant, reach = w->k->level->reach;
+    const int64_t rows = quant * quant * quant * side[2] * side[1];
+    for (int64_t i = 0; i < LANES; i++) w->k->rows[rows * side[0] + i] = w->c->no_data;
+#pragma omp parallel for schedule(static) num_threads(w->c->context->threads)
+    for (int64_t row = 0; row < rows; row++) {
         const int64_t phase = row / (side[1] * side[2]);
         const int64_t y = row % side[1] * quant + phase / quant % quant;
         const int64_t z = row / side[1] % side[2] * quant + phase / quant / quant;
-        uint64_t *const to = rows + row * side[0];
+        uint64_t *const to = w->k->rows + row * side[0];
         for (int64_t i = 0; i < side[0]; i++) {
-            const int64_t x = quant * (i - level->reach) + phase % quant;
+            const int64_t x = quant * (i - reach) + phase % quant;
             const bool inside = x >= 0 && x < d.nx && y < d.ny && z < d.nz;
-            to[i] = inside ? words[(z * d.ny + y) * d.nx + x] : c->no_data;
+            to[i] = inside ? words[(z * d.ny + y) * d.nx + x] : w->c->no_data;
         }
     }
 }
 
-/* ---- costs ---- */
+/* ---- samples ---- */
 
-enum {
-    MOST_SAMPLES = LOB_REGISTER_MOST_SAMPLES,
-    TOGETHER = 4,
-    MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1,
-    MOST_LABELS = MOST_SIDE * MOST_SIDE * MOST_SIDE
-};
-
-/* A point's samples, as many as a multiple of TOGETHER: words, and where the zero displacement of
- * each is looked up. */
+/* A point's samples: words, and in rows the row and the index of the first displacement of each. */
 typedef struct {
     int n;
     uint64_t word[MOST_SAMPLES];
-    int64_t volume[MOST_SAMPLES]; /* where its volume begins; -1: none, no data everywhere */
-    int64_t at[MOST_SAMPLES][3];
+    int64_t y[MOST_SAMPLES], z[MOST_SAMPLES], first[MOST_SAMPLES];
 } samples;
 
 int lob_register_sample_offsets(int8_t offset[MOST_SAMPLES][3], const lob_register_level *level)
@@ -99,97 +119,148 @@ int lob_register_sample_offsets(int8_t offset[MOST_SAMPLES][3], const lob_regist
     return n;
 }
 
-/* Place the sample at a voxel, with the displacement of the level before. */
-static void place(samples *s, const lob_register_costs *k, const lob_register_call *c,
-                  const int64_t voxel[3])
+/* Place the next sample, which is displaced to a voxel. */
+static void place(samples *s, const level_work *w, const int64_t to[3])
 {
-    const int quant = k->level->quant;
-    int64_t side[3], to[3], phase = 0;
-    rows_sides(side, c, k->level);
-    lob_register_displaced(to, k->before, c->fixed.dims, voxel);
+    const int quant = w->k->level->quant;
+    int at[3], phase = 0;
     for (int a = 2; a >= 0; a--) {
-        phase = phase * quant + to[a] % quant;
-        s->at[s->n][a] = to[a] / quant - k->side[a] / 2 + (a == 0 ? k->level->reach : 0);
+        const int voxel = (int)to[a];
+        phase = phase * quant + voxel % quant;
+        at[a] = voxel / quant - w->k->side[a] / 2;
     }
-    s->volume[s->n] = phase * side[0] * side[1] * side[2];
+    s->y[s->n] = at[1];
+    s->z[s->n] = at[2];
+    s->first[s->n] =
+        ((phase * w->k->rows_side[2] + at[2]) * w->k->rows_side[1] + at[1]) * w->k->rows_side[0] +
+        at[0] + w->k->level->reach;
 }
 
-/* Place the samples of point i. */
-static void take_samples(samples *s, const lob_register_costs *k, const lob_register_call *c,
-                         const uint64_t *from, const int8_t (*offset)[3], int offsets, int64_t i)
+/* Take the samples of point i, with the displacements of the level before. */
+static void take_samples(samples *s, const level_work *w, int64_t i)
 {
+    const lob_register_call *const c = w->c;
     const lob_dims d = c->fixed.dims;
     s->n = 0;
-    for (int o = 0; o < offsets; o++) {
-        int64_t at[3];
-        const int64_t voxel = lob_register_sample(at, k->points, d, offset[o], i);
+    for (int o = 0; o < w->offsets; o++) {
+        int64_t at[3], to[3];
+        const int64_t voxel = lob_register_sample(at, w->k->points, d, w->offset[o], i);
         if (c->mask && !c->mask[voxel]) continue;
-        if (from[voxel] == c->no_data || lob_register_near_border(at, d, c->margin)) continue;
-        s->word[s->n] = from[voxel];
-        place(s, k, c, at);
+        if (w->from[voxel] == c->no_data || lob_register_near_border(at, d, c->margin)) continue;
+        lob_register_displaced(to, w->k->before, d, at);
+        s->word[s->n] = w->from[voxel];
+        place(s, w, to);
         s->n++;
     }
-    for (; s->n % TOGETHER != 0; s->n++) {
+    for (; s->n % TOGETHER != 0; s->n++) { /* no data everywhere */
         s->word[s->n] = c->no_data;
-        s->volume[s->n] = -1;
+        s->y[s->n] = INT32_MIN;
+        s->z[s->n] = s->first[s->n] = 0;
     }
 }
 
-/* Add the bits of four samples, at nx displacements along x. */
-static inline void add_bits(uint16_t *restrict cost, const uint64_t *const *row,
-                            const uint64_t *word, int nx)
+/* ---- costs ---- */
+
+/* Where the words lie to which sample i leads, from displacement (0, y, z) on; side: of rows. */
+static inline const uint64_t *row_of(const uint64_t *rows, const int64_t side[3], const samples *s,
+                                     int i, int64_t y, int64_t z, const uint64_t *none)
 {
-    const uint64_t *const a = row[0], *const b = row[1], *const c = row[2], *const d = row[3];
-    for (int x = 0; x < nx; x++)
-        cost[x] = (uint16_t)(cost[x] + lob_register_bits(a[x], word[0]) +
-                             lob_register_bits(b[x], word[1]) + lob_register_bits(c[x], word[2]) +
-                             lob_register_bits(d[x], word[3]));
+    const uint64_t *const at = rows + s->first[i] + (z * side[1] + y) * side[0];
+    const bool inside = ((uint64_t)(s->y[i] + y) < (uint64_t)side[1]) &
+                        ((uint64_t)(s->z[i] + z) < (uint64_t)side[2]);
+    return inside ? at : none;
 }
 
-/* cost: of each displacement, the bits in which samples differ, at most 64 * 60. */
-LOB_SIMD_CLONES(void, sum_bits, (cost, k, c, rows, s), uint16_t *restrict cost,
-                const lob_register_costs *k, const lob_register_call *c, const uint64_t *rows,
-                const samples *s)
+LOB_SIMD_CLONES(void, sum_words, (bits, w, s, none), uint16_t *bits, const level_work *w,
+                const samples *s, const uint64_t *none)
 {
-    int64_t side[3];
-    uint64_t none[MOST_SIDE];
-    rows_sides(side, c, k->level);
-    for (int x = 0; x < MOST_SIDE; x++) none[x] = c->no_data;
-    memset(cost, 0, (size_t)k->labels * sizeof *cost);
-    for (int n = 0; n < s->n; n += TOGETHER) {
-        uint16_t *to = cost;
-        for (int lz = 0; lz < k->side[2]; lz++)
-            for (int ly = 0; ly < k->side[1]; ly++) {
-                const uint64_t *row[TOGETHER];
-                for (int i = 0; i < TOGETHER; i++) {
-                    const int64_t y = s->at[n + i][1] + ly, z = s->at[n + i][2] + lz;
-                    const bool inside =
-                        s->volume[n + i] >= 0 && y >= 0 && y < side[1] && z >= 0 && z < side[2];
-                    row[i] = inside ? rows + s->volume[n + i] + (z * side[1] + y) * side[0] +
-                                          s->at[n + i][0]
-                                    : none;
+    const int *const n = w->k->side;
+    const uint64_t *const rows = w->k->rows;
+    const int64_t side[3] = {w->k->rows_side[0], w->k->rows_side[1], w->k->rows_side[2]};
+    memset(bits, 0, (size_t)w->k->labels * sizeof *bits);
+    for (int i = 0; i < s->n; i += TOGETHER) {
+        const uint64_t *const word = s->word + i;
+        uint16_t *to = bits;
+        for (int row = 0; row < n[1] * n[2]; row++, to += n[0]) {
+            const uint64_t *at[TOGETHER];
+            for (int j = 0; j < TOGETHER; j++)
+                at[j] = row_of(rows, side, s, i + j, row % n[1], row / n[1], none);
+            for (int x = 0; x < n[0]; x++)
+                to[x] = (uint16_t)(to[x] + lob_register_bits(at[0][x], word[0]) +
+                                   lob_register_bits(at[1][x], word[1]) +
+                                   lob_register_bits(at[2][x], word[2]) +
+                                   lob_register_bits(at[3][x], word[3]));
+        }
+    }
+}
+
+#ifdef LOB_BITS
+/* Rows one after another, each of whole lanes; what is counted beyond its end, the next one has. */
+LOB_BITS static inline __attribute__((always_inline)) void sum_rows(
+    uint16_t *bits, const level_work *w, const samples *s, const uint64_t *none, int vectors)
+{
+    const int *const n = w->k->side;
+    const uint64_t *const rows = w->k->rows;
+    const int64_t side[3] = {w->k->rows_side[0], w->k->rows_side[1], w->k->rows_side[2]};
+    for (int z = 0; z < n[2]; z++)
+        for (int y = 0; y < n[1]; y++, bits += n[0]) {
+            __m512i sum[MOST_VECTORS] = {_mm512_setzero_si512()};
+            for (int v = 1; v < vectors; v++) sum[v] = sum[0];
+            for (int i = 0; i < s->n; i++) {
+                const uint64_t *const at = row_of(rows, side, s, i, y, z, none);
+                const __m512i word = _mm512_set1_epi64((long long)s->word[i]);
+                for (int v = 0; v < vectors; v++) {
+                    const __m512i there = _mm512_loadu_si512(at + v * LANES);
+                    const __m512i found = _mm512_popcnt_epi64(_mm512_xor_si512(there, word));
+                    sum[v] = _mm512_add_epi64(sum[v], found);
                 }
-                add_bits(to, row, s->word + n, k->side[0]);
-                to += k->side[0];
             }
-    }
+            for (int v = 0; v < vectors; v++)
+                _mm_storeu_si128((__m128i *)(bits + v * LANES), _mm512_cvtepi64_epi16(sum[v]));
+        }
 }
 
-/* Bits become costs. */
-static void weigh(int32_t *cost, int32_t *contrast, const uint16_t *bits,
-                  const lob_register_costs *k)
+LOB_BITS static void sum_lanes(uint16_t *bits, const level_work *w, const samples *s,
+                               const uint64_t *none)
 {
-    int64_t sum = 0;
-    int32_t least = INT32_MAX;
-    for (int64_t l = 0; l < k->labels; l++) {
-        sum += bits[l];
-        least = bits[l] < least ? bits[l] : least;
+    const int vectors = (w->k->side[0] + LANES - 1) / LANES;
+    if (vectors == 1)
+        sum_rows(bits, w, s, none, 1);
+    else if (vectors == 2)
+        sum_rows(bits, w, s, none, 2);
+    else
+        sum_rows(bits, w, s, none, MOST_VECTORS);
+}
+#endif
+
+/* bits: of each displacement, those in which samples differ, at most 64 * 60; room for
+ * MOST_VECTORS * LANES more. */
+static void sum_bits(uint16_t *bits, const level_work *w, const samples *s)
+{
+    uint64_t none[MOST_VECTORS * LANES];
+    for (int x = 0; x < MOST_VECTORS * LANES; x++) none[x] = w->c->no_data;
+#ifdef LOB_BITS
+    if (lob_has_bits()) {
+        sum_lanes(bits, w, s, none);
+        return;
     }
-    *contrast = (int32_t)(sum / k->labels) - least;
-    for (int lz = 0; lz < k->side[2]; lz++)
-        for (int ly = 0; ly < k->side[1]; ly++)
-            for (int lx = 0; lx < k->side[0]; lx++)
-                *cost++ = lob_register_cost(*bits++, k->scale, k->side, lx, ly, lz);
+#endif
+    sum_words(bits, w, s, none);
+}
+
+/* Bits become costs. Returns the contrast. */
+LOB_SIMD_CLONES(int32_t, weigh, (cost, bits, length, scale, labels), int32_t *restrict cost,
+                const uint16_t *restrict bits, const int32_t *restrict length, int32_t scale,
+                int64_t labels)
+{
+    int32_t sum = 0, least = INT32_MAX;
+    for (int64_t l = 0; l < labels; l++) {
+        const int32_t b = bits[l];
+        sum += b;
+        least = b < least ? b : least;
+        cost[l] = b * scale + length[l];
+    }
+    return sum / (int32_t)labels - least;
 }
 
 int64_t lob_register_scale(const lob_register_level *level, int offsets, double smooth)
@@ -199,37 +270,34 @@ int64_t lob_register_scale(const lob_register_level *level, int offsets, double 
     return scale < 1.0 ? 1 : scale > 1e4 ? 10000 : (int64_t)scale;
 }
 
-static void fill_costs(lob_register_costs *k, lob_register_call *c, const uint64_t *from,
-                       const uint64_t *rows)
+static void fill_costs(const level_work *w)
 {
-    int8_t offset[MOST_SAMPLES][3];
-    const int offsets = lob_register_sample_offsets(offset, k->level);
-    k->scale = lob_register_scale(k->level, offsets, c->options->smooth);
-#pragma omp parallel for schedule(dynamic, 16) num_threads(c->context->threads)
+    lob_register_costs *const k = w->k;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(w->c->context->threads)
     for (int64_t i = 0; i < k->points->count; i++) {
         samples s;
-        uint16_t bits[MOST_LABELS];
+        uint16_t bits[MOST_LABELS + MOST_VECTORS * LANES];
         float u[3];
-        if (lob_progress_stopped(c->progress)) continue;
+        if (lob_progress_stopped(w->c->progress)) continue;
         lob_register_point_begin(u, k->before, k->points, i);
         for (int a = 0; a < 3; a++) k->points->u[a][i] = u[a];
-        take_samples(&s, k, c, from, (const int8_t(*)[3])offset, offsets, i);
-        sum_bits(bits, k, c, rows, &s);
-        weigh(k->cost + i * k->labels, k->contrast + i, bits, k);
-        lob_progress_report(c->progress, 1);
+        take_samples(&s, w, i);
+        sum_bits(bits, w, &s);
+        k->contrast[i] =
+            weigh(k->cost + i * k->labels, bits, w->length, (int32_t)k->scale, k->labels);
+        lob_progress_report(w->c->progress, 1);
     }
 }
 
 lob_status lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, int from)
 {
-    const int quant = k->level->quant;
-    int64_t side[3];
-    uint64_t *rows;
-    rows_sides(side, c, k->level);
-    const int64_t words = side[0] * side[1] * side[2] * quant * quant * quant;
-    LOB_TRY(lob_budget_alloc(&c->budget, &rows, words, sizeof *rows, c->error));
-    fill_rows(rows, side, c, c->words[!from], k->level);
-    fill_costs(k, c, c->words[from], rows);
-    lob_budget_free(&c->budget, rows, words, sizeof *rows);
+    const int *const n = k->side;
+    level_work w = {.k = k, .c = c, .from = c->words[from]};
+    w.offsets = lob_register_sample_offsets(w.offset, k->level);
+    k->scale = lob_register_scale(k->level, w.offsets, c->options->smooth);
+    for (int l = 0; l < k->labels; l++)
+        w.length[l] = lob_register_cost(0, 0, n, l % n[0], l / n[0] % n[1], l / n[0] / n[1]);
+    fill_rows(&w, c->words[!from]);
+    fill_costs(&w);
     return LOB_OK;
 }

@@ -200,19 +200,21 @@ LOB_SIMD_CLONES(int64_t, first_least, (cost, labels), const int32_t *cost, int64
     return l;
 }
 
-/* Add what the edge to the parent's choice costs. */
-static void add_edge(int32_t *out, const int32_t *cost, const lob_register_costs *k, const edge *e,
-                     int64_t chosen)
+/* Add what the edge to the parent costs, which chose a displacement. */
+LOB_SIMD_CLONES(void, add_edge, (out, cost, k, parent, child, chosen), int32_t *restrict out,
+                const int32_t *restrict cost, const lob_register_costs *k, int64_t parent,
+                int64_t child, int64_t chosen)
 {
-    const int at[3] = {(int)(chosen % k->side[0]), (int)(chosen / k->side[0] % k->side[1]),
-                       (int)(chosen / k->side[0] / k->side[1])};
-    for (int z = 0; z < k->side[2]; z++)
-        for (int y = 0; y < k->side[1]; y++) {
-            const int32_t across =
-                e->cost[2][at[2] - z + k->side[2] - 1] + e->cost[1][at[1] - y + k->side[1] - 1];
-            const int32_t *const along = e->cost[0] + at[0] + k->side[0] - 1;
-            for (int x = 0; x < k->side[0]; x++) *out++ = *cost++ + across + along[-x];
-        }
+    int32_t more[3][MOST_SIDE], plane[MOST_SIDE * MOST_SIDE];
+    const int *const n = k->side;
+    for (int a = 0; a < 3; chosen /= n[a++])
+        for (int i = 0; i < n[a]; i++)
+            more[a][i] = lob_register_edge_cost(k->points->u[a][parent], k->points->u[a][child],
+                                                (int)(chosen % n[a]) - i, k->level->quant);
+    for (int y = 0; y < n[1]; y++)
+        for (int x = 0; x < n[0]; x++) plane[y * n[0] + x] = more[0][x] + more[1][y];
+    for (int z = 0; z < n[2]; z++)
+        for (int i = 0; i < n[0] * n[1]; i++) *out++ = *cost++ + more[2][z] + plane[i];
 }
 
 /* Move a point by its choice, and beside it. */
@@ -259,9 +261,7 @@ static void choose(solving *s, int64_t i)
     int32_t *cost = s->k->cost + point * s->k->labels;
     if (parent >= 0) {
         int32_t *const own = own_work(s);
-        edge e;
-        edge_make(&e, s->k, parent, point);
-        add_edge(own, cost, s->k, &e, s->choice[parent]);
+        add_edge(own, cost, s->k, parent, point, s->choice[parent]);
         cost = own;
     }
     s->choice[point] = first_least(cost, s->k->labels);

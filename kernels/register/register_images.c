@@ -38,6 +38,20 @@ lob_register_affine lob_register_to_voxel(const lob_geometry *geometry)
     return r;
 }
 
+/* ---- room ---- */
+
+lob_status lob_register_room(lob_register_call *c, void *block, int64_t bytes)
+{
+    if (bytes > c->room_bytes) {
+        lob_budget_free_at(&c->budget, c->device, c->room, c->room_bytes);
+        c->room_bytes = 0;
+        LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &c->room, bytes, c->error));
+        c->room_bytes = bytes;
+    }
+    *(void **)block = c->room;
+    return LOB_OK;
+}
+
 /* ---- grids ---- */
 
 void lob_register_grid(lob_dims *dims, lob_geometry *geometry, const lob_volume *scan,

@@ -29,7 +29,11 @@ typedef struct {
     double m[3][4];
 } lob_register_affine;
 
-enum { LOB_REGISTER_BINS = 4096 }; /* of equal width, of a range */
+enum {
+    LOB_REGISTER_BINS = 4096,
+    LOB_REGISTER_MOST_RADIUS = 3
+}; /* of equal width, of a range; of
+      patches */
 
 typedef struct {
     double low, high; /* values */
@@ -54,11 +58,17 @@ typedef struct {
     uint8_t *mask;                           /* on the fixed one's grid; NULL: everything counts */
     lob_register_affine affine;              /* voxels of fixed -> voxels of moving */
     lob_register_affine begin;               /* what it was before it was fitted */
-    uint64_t *words[2];                      /* of fixed and moved */
-    uint64_t no_data;                        /* the word where there is none */
-    int margin;                              /* samples nearer to the border do not count */
-    int radius;                              /* of the fixed scan's words; 0: none yet */
+    uint64_t *words[2]; /* of fixed and moved, of the radius that is at work; */
+    uint64_t *of[2][LOB_REGISTER_MOST_RADIUS]; /* of each radius, from 1, once it was asked for, */
+    bool fresh[2][LOB_REGISTER_MOST_RADIUS];   /* and whether they are those of the image */
+    uint64_t no_data;                          /* the word where there is none */
+    int margin;                                /* samples nearer to the border do not count */
+    void *room; /* in which words and costs are made by turns; lob_register_room */
+    int64_t room_bytes;
 } lob_register_call;
+
+/* Room of so many bytes, where the call is, instead of what was given last. */
+lob_status lob_register_room(lob_register_call *c, void *block, int64_t bytes);
 
 /* The grid of a scan: spacing mm along each axis of more than one voxel, centred on it, and no
  * smaller. */
@@ -117,7 +127,12 @@ typedef struct {
     int32_t *cost;                     /* labels of each point */
     int32_t *contrast;                 /* of each point: mean less least cost, in bits */
     int64_t scale;                     /* a cost's weight for a bit at all samples */
+    uint64_t *rows;                    /* displacement_costs.c works with them: quant^3 volumes */
+    int64_t rows_side[3];
 } lob_register_costs;
+
+/* Words that rows take, whose sides it finds. */
+int64_t lob_register_rows(lob_register_costs *k, lob_dims dims);
 
 /* Voxels of a block that are sampled; of three or more along each axis, those of a checkerboard.
  * Returns their number. */

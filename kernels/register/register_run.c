@@ -170,9 +170,6 @@ static lob_status prepare(lob_register_call *c)
     c->moved.level = NULL;
     LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &c->moved.level,
                                 c->moved.voxels * (int64_t)sizeof(int16_t), c->error));
-    for (int k = 0; k < 2; k++)
-        LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &c->words[k],
-                                    c->fixed.voxels * (int64_t)sizeof(uint64_t), c->error));
     return make_mask(c);
 }
 
@@ -192,12 +189,6 @@ static lob_register_level fitted(const lob_register_call *c, lob_register_level 
     return level;
 }
 
-/* Costs, and behind them contrasts. */
-static int64_t cost_bytes(const lob_register_costs *k)
-{
-    return (k->labels + 1) * k->points->count * (int64_t)sizeof *k->cost;
-}
-
 static lob_status fill_costs(lob_register_costs *k, lob_register_call *c, int from)
 {
     LOB_TRY(c->loops->costs(k, c, from));
@@ -214,14 +205,14 @@ static lob_status costs_make(lob_register_costs *k, lob_register_call *c,
         k->side[a] = 2 * (level->reach < most ? level->reach : (int)most) + 1;
         k->labels *= k->side[a];
     }
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &k->cost, cost_bytes(k), c->error));
+    /* Rows on the CPU, costs, contrasts. */
+    const int64_t words = c->device ? 0 : lob_register_rows(k, c->fixed.dims);
+    LOB_TRY(lob_register_room(c, &k->rows,
+                              words * (int64_t)sizeof *k->rows +
+                                  (k->labels + 1) * points->count * (int64_t)sizeof *k->cost));
+    k->cost = (int32_t *)(k->rows + words);
     k->contrast = k->cost + k->labels * points->count;
     return LOB_OK;
-}
-
-static void costs_free(lob_register_costs *k, lob_register_call *c)
-{
-    lob_budget_free_at(&c->budget, c->device, k->cost, cost_bytes(k));
 }
 
 /* ---- measures ---- */
@@ -246,12 +237,19 @@ static lob_status share_of_bits(double *share, lob_register_call *c, const lob_r
     return LOB_OK;
 }
 
-/* Words of both scans; the fixed one's may be there. */
+/* Words of both scans, where they are not there. */
 static lob_status make_words(lob_register_call *c, int radius)
 {
-    if (c->radius != radius) LOB_TRY(c->loops->words(c->words[0], c, &c->fixed, radius));
-    c->radius = radius;
-    return c->loops->words(c->words[1], c, &c->moved, radius);
+    const int64_t bytes = c->fixed.voxels * (int64_t)sizeof(uint64_t);
+    for (int k = 0; k < 2; k++) {
+        uint64_t **const of = &c->of[k][radius - 1];
+        bool *const fresh = &c->fresh[k][radius - 1];
+        if (!*of) LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, of, bytes, c->error));
+        if (!*fresh) LOB_TRY(c->loops->words(*of, c, k == 0 ? &c->fixed : &c->moved, radius));
+        *fresh = true;
+        c->words[k] = *of;
+    }
+    return LOB_OK;
 }
 
 /* ---- the affine ---- */
@@ -265,6 +263,7 @@ static lob_status move(lob_register_call *c)
                                     .moving = c->moving,
                                     .dims = c->fixed.dims,
                                     .affine = c->affine};
+    memset(c->fresh[1], false, sizeof c->fresh[1]);
     return c->loops->pass(NULL, c, &pass);
 }
 
@@ -327,7 +326,6 @@ static lob_status affine_level(lob_register_call *c, const lob_register_level *g
     if (st == LOB_OK && least) st = translate(least, c, &k);
     if (st == LOB_OK && !least) st = lob_register_tree_solve(&k, c, &c->fixed);
     if (st == LOB_OK && !least) st = fit(c, &k);
-    costs_free(&k, c);
     lob_register_points_free(&points, c);
     return st;
 }
@@ -394,7 +392,7 @@ static lob_status find_translation(lob_register_call *c)
                         "the fields of view of fixed and moving scan do not overlap");
     c->affine = c->begin = best;
     c->no_data = LOB_REGISTER_NEUTRAL;
-    c->radius = 0;
+    memset(c->fresh[0], false, sizeof c->fresh[0]);
     return LOB_OK;
 }
 
@@ -445,9 +443,7 @@ static lob_status find_one_way(lob_register_points *p, lob_register_call *c,
     lob_register_costs k = {.points = p};
     lob_status st = costs_make(&k, c, level, before, p);
     if (st == LOB_OK) st = fill_costs(&k, c, from);
-    if (st == LOB_OK) st = lob_register_tree_solve(&k, c, from == 0 ? &c->fixed : &c->moved);
-    costs_free(&k, c);
-    return st;
+    return st == LOB_OK ? lob_register_tree_solve(&k, c, from == 0 ? &c->fixed : &c->moved) : st;
 }
 
 /* p: displacements in voxels of the grid, there and back. */
@@ -457,7 +453,7 @@ static lob_status find_displacements(lob_register_points p[2], lob_register_call
     for (size_t i = 0; i < COUNT(levels); i++) {
         const lob_register_level as_fitted = fitted(c, levels[i]), *const level = &as_fitted;
         lob_status st = LOB_OK;
-        if (i > 0 && level->radius != levels[i - 1].radius) LOB_TRY(make_words(c, level->radius));
+        LOB_TRY(make_words(c, level->radius));
         for (int k = 0; k < 2; k++) next[k] = (lob_register_points){.count = 0};
         for (int k = 0; k < 2 && st == LOB_OK; k++) {
             st = lob_register_points_make(&next[k], c, level->step);
@@ -569,8 +565,10 @@ lob_status lob_register(lob_field *out, lob_register_stats *stats, const lob_reg
     lob_status st = check(in, options, context, error);
     if (st == LOB_OK) st = run(out, &c);
     for (int k = 0; k < 2; k++)
-        lob_budget_free_at(&c.budget, c.device, c.words[k],
-                           c.fixed.voxels * (int64_t)sizeof *c.words[k]);
+        for (int r = 0; r < LOB_REGISTER_MOST_RADIUS; r++)
+            lob_budget_free_at(&c.budget, c.device, c.of[k][r],
+                               c.fixed.voxels * (int64_t)sizeof *c.of[k][r]);
+    lob_budget_free_at(&c.budget, c.device, c.room, c.room_bytes);
     lob_budget_free_at(&c.budget, c.device, c.mask, c.fixed.voxels);
     lob_register_image_free(&c.moved, &c);
     lob_register_image_free(&c.moving, &c);

@@ -124,9 +124,9 @@ LOB_BOTH int16_t lob_register_moved(const lob_register_pass *pass, int64_t i)
     const lob_register_image *const from = &pass->moving;
     const int64_t parts = LOB_REGISTER_FRACTIONS;
     int64_t low[3], high[3], part[3], stride = 1;
+    int64_t line[4];
     double here[3];
-    int16_t flag = 0;
-    int64_t sum = 0;
+    int flag = 0;
     lob_register_voxel(here, pass->dims, i);
     for (int a = 0; a < 3; a++) {
         const double *const m = pass->affine.m[a];
@@ -141,18 +141,18 @@ LOB_BOTH int16_t lob_register_moved(const lob_register_pass *pass, int64_t i)
         low[a] *= stride;
         stride *= side;
     }
-    for (int k = 0; k < 8; k++) {
-        int64_t at = 0, weight = 1;
-        for (int a = 0; a < 3; a++) {
-            at += k >> a & 1 ? high[a] : low[a];
-            weight *= k >> a & 1 ? part[a] : parts - part[a];
-        }
-        if (weight == 0) continue;
-        flag = (int16_t)(flag | (from->level[at] & LOB_REGISTER_NONE));
-        sum += weight * (from->level[at] & ~LOB_REGISTER_NONE);
+    for (int j = 0; j < 4; j++) {
+        const int16_t *const row =
+            from->level + (j & 1 ? high[1] : low[1]) + (j & 2 ? high[2] : low[2]);
+        const int near = row[low[0]], far = row[high[0]];
+        flag |= near | far;
+        line[j] =
+            (near & LOB_REGISTER_TOP) * (parts - part[0]) + (far & LOB_REGISTER_TOP) * part[0];
     }
-    const int64_t all = parts * parts * parts;
-    return (int16_t)(flag | (int16_t)((sum + all / 2) / all));
+    const int64_t near = line[0] * (parts - part[1]) + line[1] * part[1];
+    const int64_t far = line[2] * (parts - part[1]) + line[3] * part[1];
+    const int64_t all = parts * parts * parts, sum = near * (parts - part[2]) + far * part[2];
+    return (int16_t)((flag & LOB_REGISTER_NONE) | (sum + all / 2) / all);
 }
 
 /* ---- points ---- */
@@ -296,8 +296,9 @@ LOB_BOTH uint64_t lob_register_key(const lob_register_points *p, const lob_regis
     return lob_register_difference(p, image, index, axis) << 32 | (uint64_t)edge;
 }
 
-/* The highest cost of an edge along an axis: six edges of three axes stay below 2^31. */
-enum { LOB_REGISTER_MOST_COST = 1 << 26 };
+/* The highest cost of an edge along an axis: six edges of three axes stay below 2^31. An edge has
+ * it from this difference on, in quants. */
+enum { LOB_REGISTER_MOST_COST = 1 << 26, LOB_REGISTER_MOST_DIFFERENCE = 1 << 7 };
 
 /* What an edge costs along an axis, where displacements are `steps` times quant apart, parent less
  * child, beside where they began. */
@@ -307,8 +308,11 @@ LOB_BOTH int32_t lob_register_edge_cost(float parent, float child, int steps, in
     const int64_t before =
         (int64_t)(parent * LOB_REGISTER_PARTS) - (int64_t)(child * LOB_REGISTER_PARTS);
     const int64_t d = before + steps * unit;
-    const int64_t cost = d * d * LOB_REGISTER_UNIT / (unit * unit);
-    return cost < LOB_REGISTER_MOST_COST ? (int32_t)cost : LOB_REGISTER_MOST_COST;
+    if (d >= LOB_REGISTER_MOST_DIFFERENCE * unit || d <= -LOB_REGISTER_MOST_DIFFERENCE * unit)
+        return LOB_REGISTER_MOST_COST;
+    /* d^2 * UNIT / unit^2, of 32 bits for quants up to 8 */
+    const uint32_t each = LOB_REGISTER_UNIT / (LOB_REGISTER_PARTS * LOB_REGISTER_PARTS);
+    return (int32_t)((uint32_t)(d * d) * each / (uint32_t)(quant * quant));
 }
 
 /* How far beside the middle one of three costs the parabola through them has its least:

@@ -12,7 +12,7 @@
 #include "kernels/register/register_voxel.h"
 #include "kernels/simd_clones.h"
 
-enum { PAIRS = 12, MAPS = 6, CUTS = 5, MOST_RADIUS = 3 };
+enum { PAIRS = 12, MAPS = 6, CUTS = 5 };
 
 /* ---- maps ---- */
 
@@ -81,7 +81,7 @@ static void make_map(int32_t *map, int32_t *half, lob_register_call *c,
     for (int64_t z = 0; z < d.nz; z++) {
         /* The map's own plane holds sums along x, until `half` has them along y. */
         int32_t *const rows = map + z * plane;
-        int32_t wide[LOB_REGISTER_MOST_SIDE + 2 * MOST_RADIUS];
+        int32_t wide[LOB_REGISTER_MOST_SIDE + 2 * LOB_REGISTER_MOST_RADIUS];
         for (int64_t y = 0; y < d.ny; y++) {
             const int64_t y2 = lob_register_clamp(y + shift[1] * radius, d.ny);
             const int64_t z2 = lob_register_clamp(z + shift[2] * radius, d.nz);
@@ -99,31 +99,42 @@ static void make_map(int32_t *map, int32_t *half, lob_register_call *c,
 
 enum { PIECE = 64 }; /* voxels of a row that are worked on together */
 
-/* Words of n <= PIECE voxels from their distances. All products are whole numbers below 2^53. */
+/* Words of n <= PIECE voxels from their distances. A cut becomes the whole number that it is above:
+ * products are whole numbers below 2^53, and quotients below 2^31. */
 LOB_SIMD_CLONES(void, make_words, (words, distance, n), uint64_t *restrict words,
                 const int32_t (*restrict distance)[PIECE], int n)
 {
-    double least[PIECE], sum[PIECE];
-    for (int x = 0; x < n; x++) {
-        least[x] = distance[0][x];
-        sum[x] = 0.0;
-        words[x] = 0;
-    }
+    int32_t least[PIECE], cut[CUTS][PIECE];
+    uint32_t half[2][PIECE] = {{0}};
+    double sum[PIECE] = {0};
+    memcpy(least, distance[0], (size_t)n * sizeof *least);
     for (int p = 0; p < PAIRS; p++)
         for (int x = 0; x < n; x++) {
-            const double d = distance[p][x];
-            least[x] = d < least[x] ? d : least[x];
-            sum[x] += d;
+            least[x] = distance[p][x] < least[x] ? distance[p][x] : least[x];
+            sum[x] += distance[p][x];
         }
-    for (int x = 0; x < n; x++) sum[x] -= PAIRS * least[x];
+    for (int k = 0; k < CUTS; k++)
+        for (int x = 0; x < n; x++)
+            cut[k][x] = (int32_t)(lob_register_cut(k) * (sum[x] - PAIRS * (double)least[x]) /
+                                  (PAIRS * 1024.0));
     for (int p = 0; p < PAIRS; p++)
-        for (int k = 0; k < CUTS; k++) {
-            const double cut = lob_register_cut(k);
-            for (int x = 0; x < n; x++) {
-                const double d = (distance[p][x] - least[x]) * (PAIRS * 1024.0);
-                words[x] |= (uint64_t)(d > cut * sum[x]) << (p * CUTS + k);
-            }
+        for (int x = 0; x < n; x++) {
+            const int32_t d = distance[p][x] - least[x];
+            uint32_t level = 0;
+            for (int k = 0; k < CUTS; k++) level |= (uint32_t)(d > cut[k][x]) << k;
+            half[p / (PAIRS / 2)][x] |= level << p % (PAIRS / 2) * CUTS;
         }
+    for (int x = 0; x < n; x++) words[x] = (uint64_t)half[1][x] << PAIRS / 2 * CUTS | half[0][x];
+}
+
+/* n voxels of a row from `begin` on, which beyond its ends goes on as there. */
+static void take_row(int32_t *out, const int32_t *row, int64_t begin, int64_t n, int64_t nx)
+{
+    const int64_t from = lob_register_clamp(-begin, n + 1);
+    const int64_t end = lob_register_clamp(nx - begin, n + 1);
+    for (int64_t x = 0; x < from; x++) out[x] = row[0];
+    if (end > from) memcpy(out + from, row + begin + from, (size_t)(end - from) * sizeof *out);
+    for (int64_t x = end; x < n; x++) out[x] = row[nx - 1];
 }
 
 static void words_of_row(uint64_t *words, const int32_t *const map[MAPS],
@@ -139,8 +150,7 @@ static void words_of_row(uint64_t *words, const int32_t *const map[MAPS],
             const int64_t y2 = lob_register_clamp(y + place[1] * radius, d.ny);
             const int64_t z2 = lob_register_clamp(z + place[2] * radius, d.nz);
             const int32_t *const row = map[p / 2] + (z2 * d.ny + y2) * d.nx;
-            for (int x = 0; x < n; x++)
-                distance[p][x] = row[lob_register_clamp(begin + x + place[0] * radius, d.nx)];
+            take_row(distance[p], row, begin + place[0] * radius, n, d.nx);
         }
         make_words(words + begin, (const int32_t(*)[PIECE])distance, n);
     }
@@ -152,8 +162,7 @@ lob_status lob_register_words(uint64_t *words, lob_register_call *c,
     const lob_dims d = image->dims;
     int32_t *memory;
     const int32_t *map[MAPS];
-    LOB_TRY(lob_budget_alloc(&c->budget, &memory, (MAPS + 1) * image->voxels, sizeof *memory,
-                             c->error));
+    LOB_TRY(lob_register_room(c, &memory, (MAPS + 1) * image->voxels * (int64_t)sizeof *memory));
     for (int m = 0; m < MAPS; m++) {
         const lob_register_map map_of = lob_register_map_of(m);
         map[m] = memory + m * image->voxels;
@@ -167,6 +176,5 @@ lob_status lob_register_words(uint64_t *words, lob_register_call *c,
             if (image->level[row * d.nx + x] & LOB_REGISTER_NONE)
                 words[row * d.nx + x] = c->no_data;
     }
-    lob_budget_free(&c->budget, memory, (MAPS + 1) * image->voxels, sizeof *memory);
     return LOB_OK;
 }

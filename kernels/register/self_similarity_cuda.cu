@@ -135,9 +135,7 @@ lob_status lob_register_words_cuda(uint64_t *words, lob_register_call *c,
         {(int)d.nx, (int)d.ny, (int)d.nz},
         radius
     };
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.map, bytes, c->error));
+    LOB_TRY(lob_register_room(c, &s.map, bytes));
     s.half = s.map + MAPS * image->voxels;
-    const lob_status st = launch_words(c->device, s, c->error);
-    lob_budget_free_at(&c->budget, c->device, s.map, bytes);
-    return st;
+    return launch_words(c->device, s, c->error);
 }

@@ -194,7 +194,7 @@ TEST(shares_keep_to_the_limit)
     lob_carry_output out;
     for (int i = 0; i < 60; i++) strokes[i * 17] = (uint8_t)(i + 100);
     c->in.strokes = &drawn;
-    c->context.max_memory = 7 << 20;
+    c->context.max_memory = 8 << 20;
     assert_ok(lob_carry(&out, &c->in, &options, &c->context, NULL));
     lob_carry_output_free(&out);
     c->in.shares = true; /* 7.6 MiB */

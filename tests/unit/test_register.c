@@ -2,6 +2,7 @@
 #include "kernels/progress.h"
 #include "kernels/register/register.h"
 #include "kernels/register/register_voxel.h"
+#include "kernels/simd_clones.h"
 #include "tests/unit/cmocka_test.h"
 
 static uint32_t random_state;
@@ -139,6 +140,7 @@ TEST(words_are_the_naive_ones)
                     i == 2 ? LOB_REGISTER_NEUTRAL : naive_word(&c.fixed, at, radius);
                 assert_int_equal(words[i], want);
             }
+            lob_budget_free(&c.budget, c.room, c.room_bytes, 1);
             assert_int_equal(c.budget.held, 0);
             free(words);
             free(c.fixed.level);
@@ -154,8 +156,8 @@ TEST(costs_are_bits_between_words)
         {5, 2, 2, 3, 1},
         {6, 3, 3, 2, 1}
     };
-    for (size_t n = 0; n < COUNT(levels); n++) {
-        const lob_register_level *const l = &levels[n];
+    for (size_t n = 0; n < 2 * COUNT(levels); n++) {
+        const lob_register_level *const l = &levels[n / 2];
         lob_register_call c;
         lob_register_points points, before;
         begin(&c, (lob_dims){17, 13, 11}, (uint32_t)n + 3);
@@ -179,8 +181,16 @@ TEST(costs_are_bits_between_words)
         };
         k.cost = malloc((size_t)(k.labels * points.count) * sizeof *k.cost);
         k.contrast = malloc((size_t)points.count * sizeof *k.contrast);
-        assert_non_null(k.cost);
+        k.rows = malloc((size_t)lob_register_rows(&k, c.fixed.dims) * sizeof *k.rows);
+        assert_true(k.cost && k.contrast && k.rows);
+#ifdef LOB_BITS
+        const bool has_bits = lob_bits;
+        lob_bits = has_bits && n % 2 == 0; /* both ways to count bits */
+#endif
         assert_ok(lob_register_costs_fill(&k, &c, 0));
+#ifdef LOB_BITS
+        lob_bits = has_bits;
+#endif
         for (int64_t i = 0; i < points.count; i++)
             for (int64_t label = 0; label < k.labels; label++) {
                 const int64_t q[3] = {label % side - l->reach, label / side % side - l->reach,
@@ -214,6 +224,7 @@ TEST(costs_are_bits_between_words)
         assert_int_equal(c.budget.held, 0);
         free(k.cost);
         free(k.contrast);
+        free(k.rows);
         free(words);
         free(c.fixed.level);
     }

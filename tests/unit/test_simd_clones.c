@@ -7,6 +7,8 @@ TEST(the_processor_is_known)
 #ifdef LOB_AVX2
     assert_int_equal(lob_has_avx2(),
                      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+    assert_int_equal(lob_has_bits(), lob_has_avx2() && __builtin_cpu_supports("avx512f") &&
+                                         __builtin_cpu_supports("avx512vpopcntdq"));
 #else
     skip();
 #endif
