@@ -1,7 +1,7 @@
 /* Fuzz target: the manifests of batch, tables whose first line names their columns. */
 #include "tests/fuzz/fuzz.h"
 
-#include "tools/batch/batch_plan.h"
+#include "tools/batch/batch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {

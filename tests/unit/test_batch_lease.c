@@ -1,6 +1,6 @@
 /* Leases of devices: one holder at a time, and none after the holder is gone. */
 #include "tests/unit/cmocka_test.h"
-#include "tools/batch/batch_pool.h"
+#include "tools/batch/batch.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,8 +1,7 @@
 /* Columns of a batch: a manifest, or images that a pattern finds. */
 #include "io/file.h"
 #include "io/text_rows.h"
-#include "tools/batch/batch_plan.h"
-#include "tools/text/text.h"
+#include "tools/batch/batch.h"
 #include "volumes/lists.h"
 
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* Images found by a pattern, with the columns that their names make. */
 #include "io/io.h"
 #include "io/kinds.h"
-#include "io/platform.h"
-#include "tools/batch/batch_plan.h"
+#include "tools/batch/batch.h"
 #include "tools/text/find_paths.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"

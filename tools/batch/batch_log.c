@@ -1,7 +1,5 @@
 /* The file of a batch's status table while the batch runs: rows are added. */
-#include "tools/batch/batch_log.h"
-
-#include "io/platform.h"
+#include "tools/batch/batch.h"
 #include "tools/text/path.h"
 #include "volumes/clock.h"
 

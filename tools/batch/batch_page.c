@@ -1,15 +1,11 @@
 /* Writing the page of a batch: page.html with what it shows as JSON. */
-#include "tools/batch/batch_page.h"
-
 #include "io/io.h"
-#include "io/platform.h"
 #include "io/png.h"
 #include "page_html.h"
-#include "tools/batch/cohort.h"
+#include "tools/batch/batch.h"
 #include "tools/picture/preview_picture.h"
 #include "tools/text/page_text.h"
 #include "tools/text/path.h"
-#include "tools/text/text.h"
 #include "volumes/clock.h"
 #include "volumes/version.h"
 
@@ -216,7 +212,7 @@ static cJSON *row_json(const page *p, int64_t i)
     const lob_batch_row *const row = &p->table->rows[i];
     cJSON *const json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "scan", row->scan);
-    cJSON_AddStringToObject(json, "state", lob_scan_state_text(row->state));
+    cJSON_AddStringToObject(json, "state", lob_scan_state_text[row->state]);
     cJSON_AddItemToObject(json, "code", number_or_null(row->exit_code, row->exit_code >= 0));
     cJSON_AddStringToObject(json, "message", row->message);
     cJSON_AddItemToObject(json, "seconds",
@@ -419,28 +415,28 @@ static lob_status put_pictures(lob_session *s, const page *p, lob_output *out, i
     return st;
 }
 
-static lob_status write_page(lob_session *s, page *p, const char *path,
-                             const lob_batch_summary *summary, int pictures)
+static lob_status write_page(const lob_batch *b, page *p, const char *path,
+                             const lob_batch_summary *summary)
 {
+    lob_error *const error = &b->session->error;
     lob_output out;
-    if (!path || !set_order(p)) return lob_session_no_memory(s, p->folder);
-    LOB_TRY(lob_page_begin(&out, path, true, page_html, page_json(p, summary), &s->error));
-    const lob_status st = put_pictures(s, p, &out, pictures);
-    return lob_page_end(&out, page_html, st, &s->error);
+    if (!path || !set_order(p)) return lob_session_no_memory(b->session, p->folder);
+    LOB_TRY(lob_page_begin(&out, path, true, page_html, page_json(p, summary), error));
+    const lob_status st = put_pictures(b->session, p, &out, b->pictures);
+    return lob_page_end(&out, page_html, st, error);
 }
 
-lob_status lob_batch_page_write(lob_session *s, const char *folder, const lob_batch_table *table,
-                                const lob_batch_summary *summary, int pictures)
+lob_status lob_batch_page_write(const lob_batch *b, const lob_batch_summary *summary)
 {
-    page p = {.folder = folder, .table = table};
+    page p = {.folder = b->folder, .table = &b->table};
     const double start_s = lob_clock_s();
-    LOB_TRY(lob_cohort_make(&p.cohort, folder, table, &s->error));
-    char *const path = lob_path_in(folder, LOB_BATCH_PAGE_FILE);
-    const lob_status st = write_page(s, &p, path, summary, pictures);
+    LOB_TRY(lob_cohort_make(&p.cohort, p.folder, p.table, &b->session->error));
+    char *const path = lob_path_in(p.folder, "page.html");
+    const lob_status st = write_page(b, &p, path, summary);
     free(path);
     lob_cohort_free(&p.cohort);
     free(p.order);
     free(p.is_far);
-    lob_session_stage(s, "page", start_s);
+    lob_session_stage(b->session, "page", start_s);
     return st;
 }

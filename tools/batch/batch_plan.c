@@ -1,57 +1,46 @@
 /* The scans of a batch: their names, and the values of the recipe's placeholders. */
-#include "tools/batch/batch_plan.h"
-
-#include "tools/batch/batch_row.h"
+#include "tools/batch/batch.h"
 #include "tools/commands/bids/bids_path.h"
-#include "tools/text/names.h"
-#include "tools/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void lob_batch_plan_free(lob_batch_plan *plan)
+/* What is at hand while the scans are made. */
+typedef struct {
+    lob_batch *b;
+    const lob_columns *columns;
+    lob_error *error;
+    const char **given; /* by placeholder, of NAME=PATTERN; NULL: none */
+    char usual[192];    /* how {out} is named where nobody says it */
+} planner;
+
+void lob_batch_plan_free(lob_batch *b)
 {
-    for (int64_t i = 0; i < plan->count; i++) {
-        lob_plan_scan *const scan = &plan->scans[i];
-        for (int v = 0; scan->values && v < plan->recipe.value_count; v++) free(scan->values[v]);
+    for (int64_t i = 0; i < b->count; i++) {
+        lob_plan_scan *const scan = &b->scans[i];
+        for (int v = 0; scan->values && v < b->recipe.value_count; v++) free(scan->values[v]);
         free(scan->values);
         free(scan->name);
+        free(scan->conflict);
     }
-    free(plan->scans);
-    lob_recipe_free(&plan->recipe);
-    *plan = (lob_batch_plan){.scans = NULL};
+    free(b->scans);
+    b->count = 0;
 }
 
-int64_t lob_batch_plan_here(const lob_batch_plan *plan, int64_t *bytes, int64_t *most)
-{
-    int64_t scans = 0;
-    *bytes = *most = 0;
-    for (int64_t i = 0; i < plan->count; i++) {
-        const lob_plan_scan *const scan = &plan->scans[i];
-        if (scan->elsewhere) continue;
-        scans++;
-        *bytes += scan->bytes;
-        if (scan->bytes > *most) *most = scan->bytes;
-    }
-    return scans;
-}
-
-/* ---- patterns ---- */
+/* ---- values ---- */
 
 /* What {name} stands for in a row; NULL: nothing. */
-static const char *cell_of(const lob_batch_plan *plan, const lob_columns *columns, int64_t row,
-                           const char *name)
+static const char *cell_of(const planner *p, int64_t row, const char *name)
 {
-    const char *const cell = lob_columns_cell(columns, row, name);
+    const char *const cell = lob_columns_cell(p->columns, row, name);
     if (cell) return cell;
-    if (strcmp(name, "scan") == 0) return plan->scans[row].name;
-    return strcmp(name, "dir") == 0 ? plan->out : NULL;
+    if (strcmp(name, "scan") == 0) return p->b->scans[row].name;
+    return strcmp(name, "dir") == 0 ? p->b->out : NULL;
 }
 
 /* A pattern with what {name} stands for in a row in its place. */
-static lob_status expand(char **out, const lob_batch_plan *plan, const lob_columns *columns,
-                         int64_t row, const char *pattern, lob_error *error)
+static lob_status expand(char **out, const planner *p, int64_t row, const char *pattern)
 {
     lob_text text = {NULL};
     for (const char *at = pattern; *at;) {
@@ -62,114 +51,94 @@ static lob_status expand(char **out, const lob_batch_plan *plan, const lob_colum
         const size_t length = strcspn(at, "}");
         char name[128];
         snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length - 1 : 0, at + 1);
-        const char *const cell = at[length] ? cell_of(plan, columns, row, name) : NULL;
+        const char *const cell = at[length] ? cell_of(p, row, name) : NULL;
         if (!cell) {
             lob_text_free(&text);
-            return lob_fail(error, LOB_EARG, "%s: {%s} is no column of %s", pattern, name,
-                            columns->source);
+            return lob_fail(p->error, LOB_EARG, "%s: {%s} is no column of %s", pattern, name,
+                            p->columns->source);
         }
         lob_text_add(&text, cell, strlen(cell));
         at += length + 1;
     }
     *out = lob_text_take(&text);
-    return *out ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", pattern);
+    return *out ? LOB_OK : lob_fail(p->error, LOB_ENOMEM, "%s: out of memory", pattern);
 }
 
-/* How {out} is named where nobody says it: as BIDS has it if the images are named so. */
-static void usual_output(char pattern[192], const lob_batch_plan *plan, const lob_columns *columns)
+/* As BIDS has it if the images are named so. */
+static void set_usual(planner *p)
 {
-    const char *const stem = lob_columns_cell(columns, 0, "stem");
+    const char *const stem = lob_columns_cell(p->columns, 0, "stem");
     char label[LOB_BIDS_LABEL];
-    lob_bids_label(label, plan->label);
+    lob_bids_label(label, p->b->session->line ? "lobule" : lob_name_in_path(p->b->recipe_path));
     if (stem && strncmp(stem, "sub-", 4) == 0)
-        snprintf(pattern, 192, "{dir}/{folder}/{bids}_desc-%s_dseg.nii.gz",
+        snprintf(p->usual, sizeof p->usual, "{dir}/{folder}/{bids}_desc-%s_dseg.nii.gz",
                  label[0] ? label : "lobule");
     else
-        snprintf(pattern, 192,
-                 stem ? "{dir}/{folder}/{stem}_labels.nii.gz" : "{dir}/{scan}_labels.nii.gz");
+        snprintf(p->usual, sizeof p->usual, "{dir}/%s_labels.nii.gz",
+                 stem ? "{folder}/{stem}" : "{scan}");
 }
 
-/* ---- values ---- */
-
-/* Where those of a placeholder come from: the first of these that is there. */
-typedef struct {
-    const char *pattern; /* NAME=PATTERN */
-    bool has_cell;       /* a column of its name, or what every scan has */
-    const char *usual;   /* of {out}, with --out: where the column is missing or empty */
-    const char *initial; /* the recipe's */
-} value_source;
-
-static lob_status find_given(const lob_batch_plan *plan, value_source *sources,
-                             const char *const *given, int given_count, lob_error *error)
+static lob_status find_given(planner *p)
 {
-    const lob_recipe *const recipe = &plan->recipe;
-    for (int i = 0; i < given_count; i++) {
-        const size_t length = strcspn(given[i], "=");
-        const int v = lob_recipe_find_value(recipe, given[i], length);
+    const lob_batch *const b = p->b;
+    for (int i = 0; i < b->given_count; i++) {
+        const char *const word = b->given[i];
+        const size_t length = strcspn(word, "=");
+        const int v = lob_recipe_find_value(&b->recipe, word, length);
         if (v < 0)
-            return lob_fail(error, LOB_EARG, "%s: %s has no {%.*s}", given[i], plan->recipe_path,
-                            (int)length, given[i]);
-        if (sources[v].pattern)
-            return lob_fail(error, LOB_EARG, "%s= is given twice", recipe->values[v].name);
-        sources[v].pattern = given[i] + length + 1;
+            return lob_fail(p->error, LOB_EARG, "%s: %s has no {%.*s}", word, b->recipe_path,
+                            (int)length, word);
+        if (p->given[v])
+            return lob_fail(p->error, LOB_EARG, "%s= is given twice", b->recipe.values[v].name);
+        p->given[v] = word + length + 1;
     }
     return LOB_OK;
 }
 
-static lob_status find_sources(const lob_batch_plan *plan, value_source *sources,
-                               const lob_columns *columns, const char *usual, lob_error *error)
+/* There is neither a pattern nor a column, nor a value that the recipe has. */
+static lob_status no_value(const planner *p, const lob_recipe_value *value, bool is_out)
 {
-    for (int v = 0; v < plan->recipe.value_count; v++) {
-        const lob_recipe_value *const value = &plan->recipe.values[v];
-        value_source *const source = &sources[v];
-        const bool is_out = strcmp(value->name, "out") == 0;
-        source->has_cell = cell_of(plan, columns, 0, value->name) != NULL;
-        source->initial = value->initial;
-        source->usual = plan->out && is_out ? usual : NULL;
-        if (source->pattern || source->has_cell || source->initial || source->usual) continue;
-        char place[1024];
-        lob_recipe_place(place, sizeof place, plan->is_typed ? NULL : plan->recipe_path,
-                         value->line);
-        return lob_fail(error, LOB_EARG,
-                        "%s{%s} has no value: %s has no such column; add it, or %s=PATTERN with "
-                        "{column} for what differs%s",
-                        place, value->name, columns->source, value->name,
-                        is_out ? ", or --out FOLDER" : "");
-    }
-    return LOB_OK;
+    char place[1024];
+    lob_recipe_place(place, sizeof place, p->b->session->line ? NULL : p->b->recipe_path,
+                     value->line);
+    return lob_fail(p->error, LOB_EARG,
+                    "%s{%s} has no value: %s has no such column; add it, or %s=PATTERN with "
+                    "{column} for what differs%s",
+                    place, value->name, p->columns->source, value->name,
+                    is_out ? ", or --out FOLDER" : "");
 }
 
 /* The value of one scan, malloc'ed. */
-static lob_status value_of(char **out, const lob_batch_plan *plan, int v,
-                           const value_source *source, const lob_columns *columns, int64_t row,
-                           lob_error *error)
+static lob_status value_of(char **out, const planner *p, int v, int64_t row)
 {
-    const char *const name = plan->recipe.values[v].name;
-    const char *const cell = source->has_cell ? cell_of(plan, columns, row, name) : "";
-    if (source->pattern) return expand(out, plan, columns, row, source->pattern, error);
-    if (!cell[0] && source->usual) return expand(out, plan, columns, row, source->usual, error);
-    if (!cell[0] && !source->initial)
-        return lob_fail(error, LOB_EDATA, "%s:%lld: the cell of column %s is empty",
-                        columns->source, (long long)columns->line[row], name);
-    *out = strdup(cell[0] ? cell : source->initial);
-    return *out ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", columns->source);
+    const lob_recipe_value *const value = &p->b->recipe.values[v];
+    const bool is_out = strcmp(value->name, "out") == 0;
+    const char *const cell = cell_of(p, row, value->name);
+    const char *const plain = cell && cell[0] ? cell : value->initial;
+    if (p->given[v]) return expand(out, p, row, p->given[v]);
+    if ((!cell || !cell[0]) && is_out && p->b->out) return expand(out, p, row, p->usual);
+    if (!plain && !cell) return no_value(p, value, is_out);
+    if (!plain)
+        return lob_fail(p->error, LOB_EDATA, "%s:%lld: the cell of column %s is empty",
+                        p->columns->source, (long long)p->columns->line[row], value->name);
+    *out = strdup(plain);
+    return *out ? LOB_OK : lob_fail(p->error, LOB_ENOMEM, "%s: out of memory", p->columns->source);
 }
 
-static lob_status fill_scan(const lob_batch_plan *plan, lob_plan_scan *scan,
-                            const value_source *sources, const lob_columns *columns, int64_t row,
-                            lob_error *error)
+static lob_status fill_scan(const planner *p, int64_t row)
 {
-    const int values = plan->recipe.value_count;
+    lob_plan_scan *const scan = &p->b->scans[row];
+    const int values = p->b->recipe.value_count;
     lob_about about;
     scan->values = calloc((size_t)values + 1, sizeof *scan->values);
-    if (!scan->values) return lob_fail(error, LOB_ENOMEM, "out of memory");
+    if (!scan->values) return lob_fail(p->error, LOB_ENOMEM, "out of memory");
     for (int v = 0; v < values; v++) {
-        LOB_TRY(value_of(&scan->values[v], plan, v, &sources[v], columns, row, error));
+        LOB_TRY(value_of(&scan->values[v], p, v, row));
         if (scan->values[v][0] == '@')
-            return lob_fail(error, LOB_EDATA,
+            return lob_fail(p->error, LOB_EDATA,
                             "%s:%lld: %s: volumes in memory belong to the recipe; a file of this "
                             "name is ./%s",
-                            columns->source, (long long)columns->line[row], scan->values[v],
+                            p->columns->source, (long long)p->columns->line[row], scan->values[v],
                             scan->values[v]);
         if (lob_batch_stat(&about, scan->values[v])) scan->bytes += (int64_t)about.bytes;
     }
@@ -210,17 +179,17 @@ static lob_status name_scan(char **name, lob_names *names, const lob_columns *co
     }
 }
 
-static lob_status name_scans(const lob_batch_plan *plan, const lob_columns *columns,
-                             lob_error *error)
+static lob_status name_scans(const planner *p)
 {
+    const lob_columns *const columns = p->columns;
     lob_names names = {NULL};
     lob_status st = LOB_OK;
-    for (int64_t i = 0; i < plan->count && st == LOB_OK; i++) {
-        char **const name = &plan->scans[i].name;
+    for (int64_t i = 0; i < columns->rows && st == LOB_OK; i++) {
+        char **const name = &p->b->scans[i].name;
         st = name_scan(name, &names, columns, i);
-        if (st == LOB_ENOMEM) lob_fail(error, st, "%s: out of memory", columns->source);
+        if (st == LOB_ENOMEM) lob_fail(p->error, st, "%s: out of memory", columns->source);
         if (st == LOB_EDATA)
-            lob_fail(error, st, "%s:%lld: column scan %s%s; each line needs a name of its own",
+            lob_fail(p->error, st, "%s:%lld: column scan %s%s; each line needs a name of its own",
                      columns->source, (long long)columns->line[i],
                      **name ? "has the name of another line: " : "is empty", *name);
     }
@@ -228,31 +197,24 @@ static lob_status name_scans(const lob_batch_plan *plan, const lob_columns *colu
     return st;
 }
 
-/* ---- all of it ---- */
-
-static lob_status fill_scans(lob_batch_plan *plan, value_source *sources,
-                             const lob_columns *columns, const char *const *given, int given_count,
-                             lob_error *error)
+static lob_status make_scans(planner *p)
 {
-    char usual[192];
-    usual_output(usual, plan, columns);
-    LOB_TRY(find_given(plan, sources, given, given_count, error));
-    LOB_TRY(find_sources(plan, sources, columns, usual, error));
-    for (int64_t i = 0; i < plan->count; i++)
-        LOB_TRY(fill_scan(plan, &plan->scans[i], sources, columns, i, error));
+    lob_batch *const b = p->b;
+    b->scans = calloc((size_t)p->columns->rows, sizeof *b->scans);
+    if (!p->given || !b->scans) return lob_fail(p->error, LOB_ENOMEM, "out of memory");
+    b->count = p->columns->rows;
+    LOB_TRY(name_scans(p));
+    LOB_TRY(find_given(p));
+    for (int64_t i = 0; i < b->count; i++) LOB_TRY(fill_scan(p, i));
     return LOB_OK;
 }
 
-lob_status lob_batch_plan_make(lob_batch_plan *plan, const lob_columns *columns,
-                               const char *const *given, int given_count, lob_error *error)
+lob_status lob_batch_plan(lob_batch *b, const lob_columns *columns)
 {
-    plan->scans = calloc((size_t)columns->rows, sizeof *plan->scans);
-    if (!plan->scans) return lob_fail(error, LOB_ENOMEM, "out of memory");
-    plan->count = columns->rows;
-    LOB_TRY(name_scans(plan, columns, error));
-    value_source *const sources = calloc((size_t)plan->recipe.value_count + 1, sizeof *sources);
-    if (!sources) return lob_fail(error, LOB_ENOMEM, "out of memory");
-    const lob_status st = fill_scans(plan, sources, columns, given, given_count, error);
-    free(sources);
+    planner p = {b, columns, &b->session->error,
+                 calloc((size_t)b->recipe.value_count + 1, sizeof *p.given), ""};
+    set_usual(&p);
+    const lob_status st = make_scans(&p);
+    free(p.given);
     return st;
 }

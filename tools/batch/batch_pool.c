@@ -1,7 +1,5 @@
 /* The devices of a batch: leasing, opening, choosing, sharing. */
-#include "tools/batch/batch_pool.h"
-
-#include "io/platform.h"
+#include "tools/batch/batch.h"
 #include "tools/platform/process.h"
 
 #include <errno.h>

@@ -1,144 +1,264 @@
 /* A scan of a batch from its values to its row. */
-#include "tools/batch/batch_scan.h"
-
-#include "tools/batch/batch_row.h"
+#include "io/folder.h"
+#include "io/io.h"
+#include "tools/batch/batch.h"
 #include "tools/commands/commands.h"
+#include "tools/recipe/file_uses.h"
+#include "tools/recipe/recipe_job.h"
+#include "tools/report/report.h"
 #include "tools/text/path.h"
-#include "tools/text/text.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* A scan at work. */
+typedef struct {
+    lob_host host; /* first: it leads back here */
+    lob_batch *batch;
+    const lob_plan_scan *plan;
+    int threads;
+    int64_t max_memory;      /* 0: no limit */
+    lob_pool_device *device; /* where it computes; NULL: nowhere yet */
+    lob_batch_row *row;      /* what there is to say so far */
+    lob_status status;       /* of the run */
+    bool again;              /* another attempt, with more memory */
+
+    char **words; /* arguments of lobule run */
+    lob_command command;
+    lob_session session;
+    lob_recipe_job job;
+} scan;
+
+/* ---- files as they are now ---- */
+
+/* Of a folder, of DICOM or Zarr: the bytes of all its files, and when the last of them was changed.
+ */
+static bool look_at(lob_about *about, const char *path)
+{
+    if (!lob_about_path(about, path)) return false;
+    return about->is_folder ? lob_folder_measure(path, &about->bytes, &about->modified_ns)
+                            : about->is_file;
+}
+
+bool lob_batch_stat(lob_about *about, const char *path)
+{
+    char *files[2];
+    if (lob_is_there(path)) return look_at(about, path);
+    if (lob_files_of(files, path, true) != LOB_OK) return false;
+    const bool there = look_at(about, files[0]);
+    lob_files_free(files);
+    return there;
+}
+
+/* Size and time say that it is the same, or, where the time has changed, its bytes do. */
+static bool holds(const lob_batch_file *file, bool compare_bytes)
+{
+    lob_about about;
+    char sha256[LOB_SHA256_TEXT], *files[2];
+    if (!lob_batch_stat(&about, file->path) || about.bytes != file->bytes) return false;
+    if (about.modified_ns == file->mtime_ns) return true;
+    if (!compare_bytes || !file->sha256[0] || lob_files_of(files, file->path, true) != LOB_OK)
+        return false;
+    const bool same =
+        lob_sha256_end(lob_sha256_begin(files[0]), sha256) && strcmp(sha256, file->sha256) == 0;
+    lob_files_free(files);
+    return same;
+}
+
+/* Are the outputs of a row, those that are still there, as it has left them? */
+static bool outputs_hold(const lob_batch_row *row)
+{
+    lob_about about;
+    for (int i = 0; i < row->outputs.count; i++)
+        if (lob_batch_stat(&about, row->outputs.file[i].path) &&
+            !holds(&row->outputs.file[i], false))
+            return false;
+    return true;
+}
+
+/* Has a scan that was done before, by this row, nothing new: the same key, inputs and outputs? */
+static bool row_holds(const lob_batch_row *row, const char *key)
+{
+    lob_about about;
+    if (row->state != LOB_SCAN_DONE || strcmp(row->key, key) != 0) return false;
+    for (int i = 0; i < row->outputs.count; i++)
+        if (!lob_batch_stat(&about, row->outputs.file[i].path) ||
+            about.bytes != row->outputs.file[i].bytes)
+            return false;
+    for (int i = 0; i < row->inputs.count; i++)
+        if (!holds(&row->inputs.file[i], true)) return false;
+    return true;
+}
 
 /* ---- who writes and who reads a file ---- */
 
-static int64_t number_of(const lob_scan *scan)
+/* Has a line of the job before this one made the file? */
+static bool is_made(const lob_recipe_job *job, int line, const char *path)
 {
-    return scan->plan - scan->batch->plan.scans;
+    for (int i = 0; i < line; i++)
+        for (int f = 0; f < job->lines[i].line.file_count; f++) {
+            const lob_line_file *const file = &job->lines[i].line.files[f];
+            if (file->is_output && strcmp(file->path, path) == 0) return true;
+        }
+    return false;
 }
 
-static lob_status claim_file(lob_scan *scan, lob_file_use *use, const char *path, lob_error *error)
-{
-    const lob_plan_scan *const scans = scan->batch->plan.scans;
-    const int64_t number = number_of(scan), reader = lob_file_use_reader(use, number);
-    if (use->writer >= 0 && use->writer != number)
-        return lob_fail(error, LOB_EARG,
-                        "%s: scan %s writes it; each scan needs outputs of its own", path,
-                        scans[use->writer].name);
-    if (reader >= 0)
-        return lob_fail(error, LOB_EARG,
-                        "%s: scan %s reads it; name another output, or make what other scans "
-                        "read in a batch before this one",
-                        path, scans[reader].name);
-    use->writer = number;
-    return LOB_OK;
-}
+/* A file that a scan writes. */
+typedef struct {
+    lob_file_use *use;
+    char *path; /* as its line names it; malloc'ed */
+    int64_t scan;
+} claim;
 
-/* Claim an output. Returns LOB_OK, LOB_EARG (another scan writes it, or reads it) or LOB_ENOMEM. */
-static lob_status claim_output(lob_scan *scan, const char *path, lob_error *error)
+typedef struct {
+    lob_file_uses uses; /* by numbers of scans */
+    claim *list;
+    int64_t count;
+} claims;
+
+static bool note_file(lob_batch *b, claims *to, int64_t number, const lob_line_file *file)
 {
     lob_file_use *use[2];
-    if (lob_file_uses_of(use, &scan->batch->files, path, true, false) != LOB_OK)
-        return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
-    for (int k = 0; k < 2 && use[k]; k++) LOB_TRY(claim_file(scan, use[k], path, error));
-    return LOB_OK;
-}
-
-static lob_status claim_outputs(lob_scan *scan)
-{
-    for (int i = 0; i < scan->job.line_count; i++)
-        for (int f = 0; f < scan->job.lines[i].line.file_count; f++) {
-            const lob_line_file *const file = &scan->job.lines[i].line.files[f];
-            if (file->is_output && lob_line_file_is_on_disk(file))
-                LOB_TRY(claim_output(scan, file->path, &scan->session.error));
+    if (file->is_output && !b->scans[number].elsewhere) lob_make_folders(file->path);
+    if (lob_file_uses_of(use, &to->uses, file->path, true, !file->is_output) != LOB_OK)
+        return false;
+    for (int k = 0; k < 2 && use[k]; k++) {
+        if (!file->is_output) {
+            lob_file_use_read(use[k], number);
+            continue;
         }
-    return LOB_OK;
+        if (use[k]->writer < 0) use[k]->writer = number;
+        char *const path =
+            lob_grow(&to->list, to->count, sizeof *to->list) ? strdup(file->path) : NULL;
+        if (!path) return false;
+        to->list[to->count++] = (claim){use[k], path, number};
+    }
+    return true;
 }
 
-/* Note what a word of the recipe, which names an input from some byte on, is in all scans. */
-static lob_status note_readers_of(lob_batch *batch, int line, int word, size_t begin)
+/* Check the options of a scan's lines, and, where they are sound, note its files in a list. */
+static lob_status check_scan(lob_batch *b, int64_t number, claims *to)
 {
-    lob_status st = LOB_OK;
-    for (int64_t i = 0; i < batch->plan.count && st == LOB_OK; i++) {
-        int count = 0;
-        lob_file_use *use[2] = {NULL, NULL};
-        const char *const *const values = (const char *const *)batch->plan.scans[i].values;
-        char **const words = lob_recipe_fill(&count, &batch->plan.recipe, line, values);
-        if (!words)
-            st = LOB_ENOMEM;
-        else if (begin < strlen(words[word]))
-            st = lob_file_uses_of(use, &batch->files, words[word] + begin, true, true);
-        for (int k = 0; k < 2; k++)
-            if (use[k]) lob_file_use_read(use[k], i);
-        free(words);
-    }
+    lob_session *const s = b->session;
+    const lob_device_choice device = s->device;
+    const char *const *const values = (const char *const *)b->scans[number].values;
+    lob_recipe_job job;
+    s->device = (lob_device_choice){.backend = "cpu"}; /* a line cannot have all of them */
+    lob_status st =
+        lob_recipe_job_make(&job, s, &b->recipe, s->line ? NULL : b->recipe_path, values);
+    if (st == LOB_OK) st = lob_recipe_job_check_usage(&job);
+    for (int i = 0; to && i < job.line_count; i++)
+        for (int f = 0; f < job.lines[i].line.file_count && st == LOB_OK; f++) {
+            const lob_line_file *const file = &job.lines[i].line.files[f];
+            if (!lob_line_file_is_on_disk(file)) continue;
+            if (!file->is_output && is_made(&job, i, file->path)) continue;
+            if (!note_file(b, to, number, file)) st = lob_session_no_memory(s, file->path);
+        }
+    lob_recipe_job_free(&job);
+    s->device = device;
+    s->device_wanted = false;
     return st;
 }
 
-/* Note what all scans read that their lines do not make: words that name inputs in this scan, whose
- * options have been checked, do so in all of them. */
-static lob_status note_readers(const lob_scan *scan)
+lob_status lob_batch_check_usage(lob_batch *b)
 {
-    lob_batch *const batch = scan->batch;
-    if (batch->knows_readers) return LOB_OK;
-    for (int i = 0; i < scan->job.line_count; i++) {
-        const lob_job_line *const l = &scan->job.lines[i];
-        for (int f = 0; f < l->line.file_count; f++) {
-            const lob_line_file *const file = &l->line.files[f];
-            int w = 0;
-            if (file->is_output || !lob_line_file_is_on_disk(file) ||
-                lob_batch_is_made(&scan->job, i, file->path))
-                continue;
-            while (w < l->word_count &&
-                   (file->typed < l->words[w] || file->typed > l->words[w] + strlen(l->words[w])))
-                w++;
-            if (w < l->word_count)
-                LOB_TRY(note_readers_of(batch, i, w, (size_t)(file->typed - l->words[w])));
-        }
+    lob_error first = {.text = ""};
+    lob_status st = LOB_EARG;
+    for (int64_t i = 0; i < b->count && st == LOB_EARG; i++) {
+        st = check_scan(b, i, NULL);
+        if (i == 0) first = b->session->error;
     }
-    batch->knows_readers = true;
-    return LOB_OK;
+    b->session->error = st == LOB_EARG ? first : (lob_error){.text = ""};
+    return st == LOB_EARG ? st : LOB_OK;
 }
 
-/* ---- its row ---- */
-
-static lob_scan_turn give_up(lob_scan *scan, lob_status status, const char *message)
+/* Say of a scan that another writes a file of its, or reads it; false without memory. */
+static bool find_conflict(lob_batch *b, const claim *c)
 {
-    free(scan->row.message);
-    scan->row.message = strdup(message);
-    scan->row.exit_code = lob_status_exit_code(status);
-    scan->row.state = status == LOB_ECANCEL ? LOB_SCAN_CANCELLED : LOB_SCAN_FAILED;
-    scan->status = status;
-    return LOB_TURN_OVER;
+    lob_plan_scan *const plan = &b->scans[c->scan];
+    const bool writes = c->use->writer != c->scan;
+    const int64_t other = writes ? c->use->writer : lob_file_use_reader(c->use, c->scan);
+    if (other < 0 || plan->conflict) return true;
+    if (asprintf(&plan->conflict, "%s: scan %s %s", c->path, b->scans[other].name,
+                 writes ? "writes it; each scan needs outputs of its own"
+                        : "reads it; name another output, or make what other scans read in a "
+                          "batch before this one") < 0)
+        plan->conflict = NULL;
+    return plan->conflict != NULL;
 }
 
-static void begin_row(lob_scan *scan, const char *report)
+lob_status lob_batch_claim(lob_batch *b)
 {
-    scan->row = (lob_batch_row){.state = LOB_SCAN_STARTED,
-                                .exit_code = -1,
-                                .voxels = -1,
-                                .labels = -1,
-                                .memory = -1,
-                                .scan = strdup(scan->plan->name),
-                                .message = strdup(""),
-                                .device = strdup(""),
-                                .report = strdup(report)};
-    lob_time_text(scan->row.started);
+    claims all = {.list = NULL};
+    lob_status st = LOB_OK;
+    for (int64_t i = 0; i < b->count && st == LOB_OK; i++) {
+        st = lob_session_cancelled(b->session);
+        if (st == LOB_OK) st = check_scan(b, i, &all);
+        if (st != LOB_ENOMEM && st != LOB_ECANCEL) st = LOB_OK; /* its row will tell */
+    }
+    if (st == LOB_OK) b->session->error = (lob_error){.text = ""};
+    for (int64_t i = 0; i < all.count; i++) {
+        if (!find_conflict(b, &all.list[i])) st = lob_session_no_memory(b->session, b->folder);
+        free(all.list[i].path);
+    }
+    free(all.list);
+    lob_file_uses_free(&all.uses);
+    return st;
+}
+
+/* ---- its session ---- */
+
+/*
+ * The session of `lobule run` is one of several at a time in the process: it prints nothing but
+ * what --verbose asks for, takes threads and memory from its part of them, and computes on a device
+ * that it shares. The host is the first member of its scan.
+ */
+static scan *scan_of(const lob_host *host)
+{
+    return (scan *)host;
+}
+
+static void begin(lob_session *s)
+{
+    const scan *const a = scan_of(s->host);
+    s->threads = a->threads;
+    s->max_memory = a->max_memory;
+    s->verbose = a->batch->session->verbose;
+    s->quiet = !s->verbose;
+}
+
+static bool lend(lob_session *s)
+{
+    scan *const a = scan_of(s->host);
+    lob_pool_device *const device = a->device = lob_pool_choose(&a->batch->pool);
+    s->backend = device->backend;
+    s->context.device = device->device;
+    snprintf(s->device_why, sizeof s->device_why, "%s", device->why);
+    return true;
+}
+
+static void worked(lob_host *host, double seconds)
+{
+    scan *const a = scan_of(host);
+    if (a->device) lob_pool_add(&a->batch->pool, a->device, seconds);
 }
 
 /*
  * The arguments of `lobule run` that do the same: the recipe, its values, the options that hold for
  * all scans. An array that ends in NULL, in one block with its words.
  */
-static char **make_words(const lob_scan *scan, const char *report, bool force, int *count)
+static char **make_words(const scan *a, const char *report, bool force, int *count)
 {
-    const lob_recipe *const recipe = &scan->batch->plan.recipe;
-    const lob_session *const s = scan->batch->session;
+    const lob_recipe *const recipe = &a->batch->recipe;
+    const lob_session *const s = a->batch->session;
     const lob_device_choice *const device = &s->device;
     const bool named = device->index != LOB_ALL_DEVICES && strcmp(device->backend, "auto") != 0;
     lob_text text = {NULL};
-    lob_text_print(&text, "%s%c", scan->batch->plan.recipe_path, 0);
+    lob_text_print(&text, "%s%c", a->batch->recipe_path, 0);
     for (int v = 0; v < recipe->value_count; v++)
-        lob_text_print(&text, "%s=%s%c", recipe->values[v].name, scan->plan->values[v], 0);
+        lob_text_print(&text, "%s=%s%c", recipe->values[v].name, a->plan->values[v], 0);
     lob_text_print(&text, "--report=%s%c", report, 0);
     if (named && device->index > 0)
         lob_text_print(&text, "--device=%s:%d%c", device->backend, device->index, 0);
@@ -161,65 +281,168 @@ static char **make_words(const lob_scan *scan, const char *report, bool force, i
     return words;
 }
 
-/* ---- its session ---- */
+/* ---- its row ---- */
+
+static void give_up(scan *a, lob_status status, const char *message)
+{
+    lob_batch_row *const row = a->row;
+    free(row->message);
+    row->message = strdup(message);
+    row->exit_code = lob_status_exit_code(status);
+    row->state = status == LOB_ECANCEL ? LOB_SCAN_CANCELLED : LOB_SCAN_FAILED;
+    a->status = status;
+}
+
+static const char *text_in(const cJSON *object, const char *name)
+{
+    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+/* Does a path stand in a list? */
+static bool lists(const lob_batch_files *files, const char *path)
+{
+    int i = 0;
+    while (i < files->count && strcmp(files->file[i].path, path) != 0) i++;
+    return i < files->count;
+}
+
+/* What the file is for its line; where no word of that names it, such as the atlases of a table, a
+ * volume is an image. */
+static char content_of(const lob_job_line *l, const cJSON *entry)
+{
+    static const char contents[] = {[LOB_FILE_OTHER] = 'o',
+                                    [LOB_FILE_IMAGE] = 'i',
+                                    [LOB_FILE_LABELS] = 'l',
+                                    [LOB_FILE_TABLE] = 't',
+                                    [LOB_FILE_RECIPE] = 'o'};
+    for (int f = 0; f < l->line.file_count; f++)
+        if (strcmp(l->line.files[f].path, text_in(entry, "path")) == 0)
+            return contents[l->line.files[f].content];
+    return cJSON_HasObjectItem(entry, "dims") ? 'i' : 'o';
+}
 
 /*
- * The session of `lobule run` is one of several at a time in the process: it prints nothing but
- * what --verbose asks for, takes threads and memory from its part of them, and computes on a device
- * that it shares. The host is the first member of its scan.
+ * Add a file of a report's list. It is looked at after it was used: an input that may have been
+ * changed since the scan began has no time, and its bytes are compared the next time.
  */
-static lob_scan *scan_of(const lob_host *host)
+static void add_file(scan *a, const cJSON *entry, const char *role, char content, bool is_output)
 {
-    return (lob_scan *)host;
+    const int64_t began_ns = ((int64_t)time(NULL) - 1 - (int64_t)a->row->total_s) * 1000000000;
+    lob_batch_files *const to = is_output ? &a->row->outputs : &a->row->inputs;
+    const char *const path = text_in(entry, "path"), *const sum = text_in(entry, "sha256");
+    lob_about about;
+    if (!path[0] || lob_is_stored_name(path) || lists(to, path) || !lob_batch_stat(&about, path) ||
+        !lob_grow(&to->file, to->count, sizeof *to->file))
+        return;
+    lob_batch_file *const file = &to->file[to->count];
+    *file = (lob_batch_file){.content = content,
+                             .role = strdup(role),
+                             .bytes = about.bytes,
+                             .mtime_ns = about.modified_ns,
+                             .path = strdup(path)};
+    if (!is_output && file->mtime_ns >= began_ns) file->mtime_ns = 0;
+    snprintf(file->sha256, sizeof file->sha256, "%s", sum);
+    if (file->role && file->path) {
+        to->count++;
+        return;
+    }
+    free(file->role);
+    free(file->path);
 }
 
-static void begin(lob_session *s)
+/* The files of a line's report; of a volume of two files, the second has an entry of its own. */
+static void take_files(scan *a, const cJSON *line, int number, bool is_output)
 {
-    const lob_scan *const scan = scan_of(s->host);
-    s->threads = scan->threads;
-    s->max_memory = scan->max_memory;
-    s->verbose = scan->batch->session->verbose;
-    s->quiet = !s->verbose;
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry,
+                       cJSON_GetObjectItemCaseSensitive(line, is_output ? "outputs" : "inputs"))
+    {
+        char role[128];
+        if (!is_output && is_made(&a->job, number, text_in(entry, "path"))) continue;
+        snprintf(role, sizeof role, "%d:%s%s", number + 1, is_output ? "--" : "",
+                 text_in(entry, "role"));
+        add_file(a, entry, role, content_of(&a->job.lines[number], entry), is_output);
+        add_file(a, cJSON_GetObjectItemCaseSensitive(entry, "second_file"), role, 'o', is_output);
+    }
 }
 
-static bool lend(lob_session *s)
+/* Voxels of the first volume that a line has read; -1: it has none. */
+static int64_t voxels_in(const cJSON *line)
 {
-    lob_scan *const scan = scan_of(s->host);
-    lob_pool_device *const device = scan->device = lob_pool_choose(&scan->batch->pool);
-    s->backend = device->backend;
-    s->context.device = device->device;
-    snprintf(s->device_why, sizeof s->device_why, "%s", device->why);
-    return true;
+    const cJSON *input, *side;
+    cJSON_ArrayForEach(input, cJSON_GetObjectItemCaseSensitive(line, "inputs"))
+    {
+        const cJSON *const dims = cJSON_GetObjectItemCaseSensitive(input, "dims");
+        double voxels = 1;
+        cJSON_ArrayForEach(side, dims) voxels *= side->valuedouble;
+        if (cJSON_GetArraySize(dims) == 3) return (int64_t)voxels;
+    }
+    return -1;
 }
 
-static void worked(lob_host *host, double seconds)
+static void take_stages(lob_batch_row *row, const lob_session *s)
 {
-    lob_scan *const scan = scan_of(host);
-    if (scan->device) lob_pool_add(&scan->batch->pool, scan->device, seconds);
+    const lob_seconds whole = lob_session_seconds(s);
+    row->total_s += whole.total;
+    row->stage_s[LOB_STAGE_OTHER] += whole.other;
+    for (int i = 0; i < s->stages; i++) {
+        int stage = 0;
+        while (stage < LOB_STAGE_OTHER &&
+               strcmp(lob_batch_stage_text[stage], s->stage[i].name) != 0)
+            stage++;
+        if (stage == LOB_STAGE_OTHER) stage = LOB_STAGE_COMPUTE; /* smooth, level and the like */
+        row->stage_s[stage] += s->stage[i].seconds;
+    }
+}
+
+/* What the session and the reports of its lines say. */
+static void fill_row(scan *a)
+{
+    static const char *const labels[] = {"labels", "components", "supervoxels",
+                                         "maxima", "seeds",      NULL};
+    static const char *const bytes[] = {"working_memory_bytes", "working_bytes", NULL};
+    const lob_session *const s = &a->session;
+    lob_batch_row *const row = a->row;
+    const cJSON *line;
+    double most = 0;
+    int number = 0;
+    take_stages(row, s);
+    cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(s->results, "lines"))
+    {
+        if (row->voxels < 0) row->voxels = voxels_in(line);
+        if (lob_json_result(line, labels) >= 0)
+            row->labels = (int64_t)lob_json_result(line, labels);
+        if (lob_json_result(line, bytes) > most) most = lob_json_result(line, bytes);
+        take_files(a, line, number, false);
+        if (row->state == LOB_SCAN_DONE) take_files(a, line, number, true);
+        number++;
+    }
+    row->memory = s->most_held + (int64_t)most;
 }
 
 static void end(lob_session *s, lob_status status, const cJSON *report)
 {
-    lob_scan *const scan = scan_of(s->host);
-    const bool failed = status != LOB_OK && status != LOB_EDIFFER;
-    scan->status = status;
-    lob_batch_row *const row = &scan->row;
-    if (!failed && row->state == LOB_SCAN_STARTED) {
+    scan *const a = scan_of(s->host);
+    lob_batch_row *const row = a->row;
+    (void)report; /* those of its lines say more */
+    a->status = status;
+    if (status != LOB_OK && status != LOB_EDIFFER) {
+        give_up(a, status, s->failure);
+    } else if (row->state == LOB_SCAN_STARTED) {
         row->state = LOB_SCAN_DONE;
         row->exit_code = lob_status_exit_code(status);
-        lob_batch_files_of(&row->outputs, &scan->job, true);
     }
-    if (failed) give_up(scan, status, s->failure);
-    if (scan->device) {
+    if (a->device) {
         free(row->device);
-        row->device = strdup(scan->device->name);
-        lob_pool_leave(&scan->batch->pool, scan->device);
-        scan->device = NULL;
+        row->device = strdup(a->device->name);
+        lob_pool_leave(&a->batch->pool, a->device);
+        a->device = NULL;
     }
-    lob_batch_row_fill(row, s, report);
+    fill_row(a);
 }
 
-/* ---- beginning ---- */
+/* ---- all of it ---- */
 
 static bool prints_table(const lob_line *line)
 {
@@ -229,191 +452,141 @@ static bool prints_table(const lob_line *line)
 }
 
 /* Tables for standard output get a file: all of them would come out at once. */
-static lob_status give_tables_files(lob_scan *scan)
+static lob_status give_tables_files(scan *a)
 {
     bool changed = false, skip;
-    for (int i = 0; i < scan->job.line_count; i++) {
-        lob_job_line *const l = &scan->job.lines[i];
+    for (int i = 0; i < a->job.line_count; i++) {
+        lob_job_line *const l = &a->job.lines[i];
         char end[16];
         if (!prints_table(&l->line)) continue;
         snprintf(end, sizeof end, ".%d.tsv", i + 1);
-        char *const path = lob_batch_file_of(scan->batch->folder, "tables", scan->plan->name, end);
+        char *const path = lob_batch_file_of(a->batch->folder, "tables", a->plan->name, end);
         changed = path && lob_make_folders(path) && lob_job_line_replace(l, "-", path);
         free(path);
-        if (!changed) return lob_fail(&scan->session.error, LOB_ENOMEM, "out of memory");
+        if (!changed) return lob_fail(&a->session.error, LOB_ENOMEM, "out of memory");
     }
-    return changed ? lob_recipe_job_check_options(&scan->job, &skip) : LOB_OK;
+    return changed ? lob_recipe_job_check_options(&a->job, &skip) : LOB_OK;
 }
 
-/* The folders of its outputs, as far as they are missing; one that cannot be made is told where the
- * output is. */
-static void make_output_folders(const lob_scan *scan)
+static lob_status prepare(scan *a, bool *skip)
 {
-    for (int i = 0; i < scan->job.line_count; i++)
-        for (int f = 0; f < scan->job.lines[i].line.file_count; f++) {
-            const lob_line_file *const file = &scan->job.lines[i].line.files[f];
-            if (file->is_output && lob_line_file_is_on_disk(file)) lob_make_folders(file->path);
-        }
-}
-
-static lob_status prepare(lob_scan *scan, bool *skip)
-{
-    lob_session *const s = &scan->session;
-    const lob_batch_plan *const plan = &scan->batch->plan;
-    const char *const *const values = (const char *const *)scan->plan->values;
-    lob_session_describe(s, plan->recipe_path, "RECIPE");
+    lob_session *const s = &a->session;
+    const lob_batch *const b = a->batch;
+    const char *const *const values = (const char *const *)a->plan->values;
+    lob_session_describe(s, b->recipe_path, "RECIPE");
     cJSON *const object = cJSON_AddObjectToObject(s->results, "values");
-    for (int v = 0; v < plan->recipe.value_count; v++)
-        cJSON_AddStringToObject(object, plan->recipe.values[v].name, values[v]);
-    LOB_TRY(lob_recipe_job_make(&scan->job, s, &plan->recipe, plan->recipe_path, values));
-    lob_status st = lob_recipe_job_check_options(&scan->job, skip);
-    if (st == LOB_ECREATE) {
-        make_output_folders(scan);
-        st = lob_recipe_job_check_options(&scan->job, skip);
-    }
+    for (int v = 0; v < b->recipe.value_count; v++)
+        cJSON_AddStringToObject(object, b->recipe.values[v].name, values[v]);
+    LOB_TRY(lob_recipe_job_make(&a->job, s, &b->recipe, b->recipe_path, values));
+    const lob_status st = lob_recipe_job_check_options(&a->job, skip);
     if (*skip) return LOB_OK;
     /* of an output that is there, it tells more that another scan of this batch has made it */
-    if (st == LOB_EEXIST) LOB_TRY(claim_outputs(scan));
-    if (st != LOB_OK) return st;
-    if (note_readers(scan) != LOB_OK) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
-    LOB_TRY(give_tables_files(scan));
-    LOB_TRY(claim_outputs(scan));
-    if (lob_batch_files_of(&scan->row.inputs, &scan->job, false) != LOB_OK)
-        return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
-    return LOB_OK;
+    if ((st == LOB_OK || st == LOB_EEXIST) && a->plan->conflict)
+        return lob_fail(&s->error, LOB_EARG, "%s", a->plan->conflict);
+    return st == LOB_OK ? give_tables_files(a) : st;
+}
+
+static lob_status run(scan *a)
+{
+    LOB_TRY(lob_recipe_job_check_files(&a->job));
+    if (!a->again) LOB_TRY(lob_batch_log_add(&a->batch->log, a->row, &a->session.error));
+    return lob_recipe_job_run(&a->job);
+}
+
+static void do_session(scan *a, const char *report, bool force)
+{
+    lob_batch_row *const row = a->row;
+    int count = 0;
+    bool skip = false;
+    a->words = make_words(a, report, force, &count);
+    if (!a->words || !row->scan || !row->report || !lob_make_folders(report)) {
+        give_up(a, LOB_ECREATE, "the folder of reports cannot be made");
+        return;
+    }
+    a->host = (lob_host){.caller = "batch",
+                         .place = a->plan->name,
+                         .begin = begin,
+                         .lend = lend,
+                         .worked = worked,
+                         .end = end};
+    a->command = lob_command_run;
+    a->command.host = &a->host;
+    if (!lob_call_begin(&a->session, &a->command, count, a->words)) {
+        give_up(a, LOB_EARG, a->session.failure);
+        row->exit_code = a->session.exit_code;
+        return;
+    }
+    lob_status st = prepare(a, &skip);
+    if (skip) {
+        char line[LOB_ERROR_LINE];
+        free(row->message);
+        row->message = strdup(lob_error_line(line, sizeof line, &a->session.error));
+        row->state = LOB_SCAN_SKIPPED;
+        row->exit_code = 0;
+    }
+    if (st == LOB_OK && !skip) st = run(a);
+    lob_session_end(&a->session, st);
+}
+
+static bool make_key(char key[LOB_SHA256_TEXT], const lob_batch *b, const lob_plan_scan *plan)
+{
+    lob_text text = {NULL};
+    for (int i = 0; i < b->recipe.line_count; i++) {
+        int count = 0;
+        char **const words =
+            lob_recipe_fill(&count, &b->recipe, i, (const char *const *)plan->values);
+        for (int w = 0; words && w < count; w++)
+            lob_text_add(&text, words[w], strlen(words[w]) + 1); /* no word holds a NUL */
+        lob_text_add(&text, "\n", 1);
+        text.failed = text.failed || !words;
+        free(words);
+    }
+    if (b->session->series) lob_text_print(&text, "--series=%s", b->session->series);
+    const bool made = !text.failed && lob_sha256_of(key, text.bytes, text.size);
+    lob_text_free(&text);
+    return made;
 }
 
 /*
  * May outputs that are there be replaced? With --force; where an earlier run of this batch had
  * begun with the scan, or has left them as they are; and where this is another attempt.
  */
-static bool may_replace(const lob_scan *scan, const lob_batch_row *before)
+static bool may_replace(const scan *a, const lob_batch_row *before)
 {
-    if (scan->batch->session->force || scan->retried) return true;
+    if (a->batch->session->force || a->again) return true;
     if (!before) return false;
     return before->state == LOB_SCAN_STARTED ||
-           (before->state == LOB_SCAN_DONE && lob_batch_outputs_hold(before));
+           (before->state == LOB_SCAN_DONE && outputs_hold(before));
 }
 
-static lob_scan_turn begin_session(lob_scan *scan, const char *report, bool force)
+lob_status lob_scan_do(lob_batch_row *row, lob_batch *b, const lob_plan_scan *plan, int threads,
+                       int64_t max_memory, bool again)
 {
-    int count = 0;
-    bool skip = false;
-    scan->words = make_words(scan, report, force, &count);
-    if (!scan->words || !scan->row.scan || !scan->row.report || !lob_make_folders(report))
-        return give_up(scan, LOB_ECREATE, "the folder of reports cannot be made");
-    scan->host = (lob_host){.caller = "batch",
-                            .place = scan->plan->name,
-                            .begin = begin,
-                            .lend = lend,
-                            .worked = worked,
-                            .end = end};
-    scan->command = lob_command_run;
-    scan->command.host = &scan->host;
-    if (!lob_call_begin(&scan->session, &scan->command, count, scan->words)) {
-        give_up(scan, LOB_EARG, scan->session.failure);
-        scan->row.exit_code = scan->session.exit_code;
-        return LOB_TURN_OVER;
-    }
-    const lob_status st = prepare(scan, &skip);
-    if (st == LOB_OK && !skip) return LOB_TURN_RUN;
-    if (skip) {
-        scan->row.state = LOB_SCAN_SKIPPED;
-        scan->row.exit_code = 0;
-        free(scan->row.message);
-        char line[LOB_ERROR_LINE];
-        scan->row.message = strdup(lob_error_line(line, sizeof line, &scan->session.error));
-    }
-    lob_session_end(&scan->session, st);
-    return LOB_TURN_OVER;
-}
+    const lob_batch_row *const before = lob_batch_table_find(&b->log.before, plan->name);
+    scan a = {.batch = b,
+              .plan = plan,
+              .threads = threads,
+              .max_memory = max_memory,
+              .row = row,
+              .again = again};
+    *row = (lob_batch_row){.state = LOB_SCAN_STARTED, .voxels = -1, .labels = -1, .memory = -1};
+    row->exit_code = -1;
+    const bool has_key = make_key(row->key, b, plan);
+    if (has_key && before && !plan->conflict && !again && row_holds(before, row->key))
+        return LOB_OK;
 
-static lob_status check_usage_of(const lob_batch *batch, const lob_plan_scan *scan)
-{
-    const char *const *const values = (const char *const *)scan->values;
-    lob_recipe_job job;
-    const char *const name = batch->plan.is_typed ? NULL : batch->plan.recipe_path;
-    lob_status st = lob_recipe_job_make(&job, batch->session, &batch->plan.recipe, name, values);
-    if (st == LOB_OK) st = lob_recipe_job_check_usage(&job);
-    lob_recipe_job_free(&job);
-    return st;
-}
-
-lob_status lob_batch_check_usage(const lob_batch *batch)
-{
-    lob_session *const s = batch->session;
-    const lob_device_choice device = s->device;
-    lob_error first = {.text = ""};
-    lob_status st = LOB_EARG;
-    s->device = (lob_device_choice){.backend = "cpu"}; /* a line cannot have all of them */
-    for (int64_t i = 0; i < batch->plan.count && st == LOB_EARG; i++) {
-        st = check_usage_of(batch, &batch->plan.scans[i]);
-        if (i == 0) first = s->error;
-    }
-    s->device = device;
-    s->device_wanted = false;
-    s->error = st == LOB_EARG ? first : (lob_error){.text = ""};
-    return st == LOB_EARG && batch->plan.count > 0 ? st : LOB_OK;
-}
-
-static const lob_batch_row *row_before(const lob_scan *scan)
-{
-    return lob_batch_table_find(&scan->batch->log.before, scan->plan->name);
-}
-
-static bool make_key(char key[LOB_SHA256_TEXT], const lob_scan *scan)
-{
-    return lob_batch_key(key, &scan->batch->plan.recipe, (const char *const *)scan->plan->values,
-                         scan->batch->session->series);
-}
-
-void lob_scan_look(lob_scan *scan)
-{
-    char key[LOB_SHA256_TEXT];
-    const lob_batch_row *const before = row_before(scan);
-    scan->holds = before && make_key(key, scan) && lob_batch_row_holds(before, key);
-}
-
-/* May a scan that holds stay as it is: does no other write its outputs now? */
-static bool claim_kept(lob_scan *scan, const lob_batch_row *before)
-{
-    for (int i = 0; i < before->outputs.count; i++)
-        if (claim_output(scan, before->outputs.file[i].path, NULL) != LOB_OK) return false;
-    return true;
-}
-
-lob_scan_turn lob_scan_begin(lob_scan *scan)
-{
-    lob_batch *const batch = scan->batch;
-    char *const report = lob_batch_file_of(batch->folder, "reports", scan->plan->name, ".json");
-    begin_row(scan, report ? report + strlen(batch->folder) + 1 : "");
-    if (!report || !make_key(scan->row.key, scan)) {
-        free(report);
-        return give_up(scan, LOB_ENOMEM, "out of memory");
-    }
-    const lob_batch_row *const before = row_before(scan);
-    lob_scan_turn turn = LOB_TURN_KEEP;
-    if (!scan->holds || !claim_kept(scan, before))
-        turn = begin_session(scan, report, may_replace(scan, before));
+    char *const report = lob_batch_file_of(b->folder, "reports", plan->name, ".json");
+    row->scan = strdup(plan->name);
+    row->message = strdup("");
+    row->device = strdup("");
+    row->report = strdup(report ? report + strlen(b->folder) + 1 : "");
+    lob_time_text(row->started);
+    if (has_key && report)
+        do_session(&a, report, may_replace(&a, before));
+    else
+        give_up(&a, LOB_ENOMEM, "out of memory");
+    lob_recipe_job_free(&a.job);
+    free(a.words);
     free(report);
-    return turn;
-}
-
-/* ---- running ---- */
-
-void lob_scan_run(lob_scan *scan)
-{
-    lob_session *const s = &scan->session;
-    lob_status st = lob_recipe_job_check_files(&scan->job);
-    if (st == LOB_OK && !scan->retried)
-        st = lob_batch_log_add(&scan->batch->log, &scan->row, &s->error);
-    if (st == LOB_OK) st = lob_recipe_job_run(&scan->job);
-    lob_session_end(s, st);
-}
-
-void lob_scan_free(lob_scan *scan)
-{
-    lob_recipe_job_free(&scan->job);
-    free(scan->words);
-    lob_batch_row_free(&scan->row);
+    return a.status;
 }

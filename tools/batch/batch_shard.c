@@ -1,10 +1,7 @@
 /* The division of a batch into shards, and their joining. */
 #include "io/file.h"
-#include "io/platform.h"
-#include "tools/batch/batch_log.h"
-#include "tools/batch/batch_plan.h"
+#include "tools/batch/batch.h"
 #include "tools/text/path.h"
-#include "tools/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +16,12 @@ static long variable(const char *name, long missing)
     return text && end != text && *end == '\0' ? number : missing;
 }
 
-lob_status lob_shard_parse(lob_shard *out, const char *text, lob_error *error)
+static lob_status parse(int *shard, int *shards, const char *text, lob_error *error)
 {
     char end;
-    *out = (lob_shard){0, 0};
+    *shard = *shards = 0;
     if (text) {
-        if (sscanf(text, "%d/%d%c", &out->index, &out->count, &end) == 2 && out->index >= 1 &&
-            out->index <= out->count)
+        if (sscanf(text, "%d/%d%c", shard, shards, &end) == 2 && *shard >= 1 && *shard <= *shards)
             return LOB_OK;
         return lob_fail(error, LOB_EARG,
                         "--shard %s: is no I/N with I from 1 to N; --shard 3/8 is the third of "
@@ -42,8 +38,23 @@ lob_status lob_shard_parse(lob_shard *out, const char *text, lob_error *error)
                         "SLURM_ARRAY_TASK_ID is %ld of %ld tasks from %ld: an array for shards has "
                         "no gaps; submit it as --array=1-%ld, or give --shard I/N",
                         id, count, first, count);
-    *out = (lob_shard){(int)((id - first) / step) + 1, (int)count};
+    *shard = (int)((id - first) / step) + 1;
+    *shards = (int)count;
     return LOB_OK;
+}
+
+/* FOLDER/shard-3-of-8; malloc'ed. */
+static char *folder_of(const lob_batch *b, int shard, int shards)
+{
+    char *folder;
+    return asprintf(&folder, "%s/shard-%d-of-%d", b->folder, shard, shards) < 0 ? NULL : folder;
+}
+
+lob_status lob_shard_choose(lob_batch *b, int *shard, int *shards)
+{
+    LOB_TRY(parse(shard, shards, b->shard, &b->session->error));
+    b->own_folder = *shards ? folder_of(b, *shard, *shards) : strdup(b->folder);
+    return b->own_folder ? LOB_OK : lob_session_no_memory(b->session, b->folder);
 }
 
 /* ---- dividing ---- */
@@ -61,14 +72,14 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* The shard with the fewest bytes and scans gets the next scan; shards count from 1. */
-static bool divide(int *shard_of, const lob_batch_plan *plan, int count)
+static bool divide(int *shard_of, const lob_batch *b, int count)
 {
-    weight *const order = calloc((size_t)plan->count, sizeof *order);
+    weight *const order = calloc((size_t)b->count, sizeof *order);
     int64_t *const load = calloc((size_t)count, sizeof *load);
-    for (int64_t i = 0; order && i < plan->count; i++)
-        order[i] = (weight){i, plan->scans[i].bytes + 4096}; /* none is for nothing */
-    if (order) qsort(order, (size_t)plan->count, sizeof *order, by_bytes);
-    for (int64_t i = 0; order && load && i < plan->count; i++) {
+    for (int64_t i = 0; order && i < b->count; i++)
+        order[i] = (weight){i, b->scans[i].bytes + 4096}; /* none is for nothing */
+    if (order) qsort(order, (size_t)b->count, sizeof *order, by_bytes);
+    for (int64_t i = 0; order && load && i < b->count; i++) {
         int least = 0;
         for (int s = 1; s < count; s++)
             if (load[s] < load[least]) least = s;
@@ -90,65 +101,58 @@ static char *division_path(const char *folder, int shards)
     return asprintf(&path, "%s/shards-of-%d.tsv", folder, shards) < 0 ? NULL : path;
 }
 
-static lob_status write_division(const lob_batch_plan *plan, const int *shard_of, const char *path,
+static lob_status write_division(const lob_batch *b, const int *shard_of, const char *path,
                                  lob_error *error)
 {
     lob_text text = {NULL};
     lob_text_print(&text, "scan\tshard\tbytes\n");
-    for (int64_t i = 0; i < plan->count; i++) {
-        lob_text_add_cell(&text, plan->scans[i].name, false);
-        lob_text_print(&text, "\t%d\t%lld\n", shard_of[i], (long long)plan->scans[i].bytes);
+    for (int64_t i = 0; i < b->count; i++) {
+        lob_text_add_cell(&text, b->scans[i].name, false);
+        lob_text_print(&text, "\t%d\t%lld\n", shard_of[i], (long long)b->scans[i].bytes);
     }
     return lob_text_save(&text, path, false, error);
 }
 
 /* The same scans in the same order? */
-static bool take_division(int *shard_of, const lob_batch_plan *plan, const lob_columns *file,
-                          int count)
+static bool take_division(int *shard_of, const lob_batch *b, const lob_columns *file, int count)
 {
-    if (file->rows != plan->count || file->columns != 3) return false;
-    for (int64_t i = 0; i < plan->count; i++) {
+    if (file->rows != b->count || file->columns != 3) return false;
+    for (int64_t i = 0; i < b->count; i++) {
         char **const cell = file->cells + 3 * i;
         shard_of[i] = (int)strtol(cell[1], NULL, 10);
-        if (strcmp(cell[0], plan->scans[i].name) != 0 || shard_of[i] < 1 || shard_of[i] > count)
+        if (strcmp(cell[0], b->scans[i].name) != 0 || shard_of[i] < 1 || shard_of[i] > count)
             return false;
     }
     return true;
 }
 
-static lob_status read_division(int *shard_of, const lob_batch_plan *plan, int count,
-                                const char *path, lob_error *error)
+/* Another shard, or an earlier run, may have written the file first; it counts. */
+static lob_status share_scans(lob_batch *b, int *shard_of, int shard, int shards, const char *path)
 {
+    lob_error *const error = &b->session->error;
     lob_columns file;
-    lob_status st = lob_columns_read(&file, path, error);
-    if ((st == LOB_OK && !take_division(shard_of, plan, &file, count)) || st == LOB_EDATA)
+    if (!path || !shard_of || !divide(shard_of, b, shards))
+        return lob_fail(error, LOB_ENOMEM, "out of memory");
+    lob_status st = write_division(b, shard_of, path, error);
+    if (st != LOB_OK && st != LOB_EEXIST) return st;
+    st = lob_columns_read(&file, path, error);
+    if ((st == LOB_OK && !take_division(shard_of, b, &file, shards)) || st == LOB_EDATA)
         st = lob_fail(error, LOB_EDATA,
                       "%s: divides other scans than these into shards; remove it if none of its "
                       "shards will be run again, or name another folder with --log",
                       path);
     lob_columns_free(&file);
+    for (int64_t i = 0; st == LOB_OK && i < b->count; i++)
+        b->scans[i].elsewhere = shard_of[i] != shard;
     return st;
 }
 
-static lob_status share_scans(lob_batch_plan *plan, int *shard_of, lob_shard shard,
-                              const char *path, lob_error *error)
+lob_status lob_shard_divide(lob_batch *b, int shard, int shards)
 {
-    if (!path || !shard_of || !divide(shard_of, plan, shard.count))
-        return lob_fail(error, LOB_ENOMEM, "out of memory");
-    const lob_status st = write_division(plan, shard_of, path, error);
-    if (st != LOB_OK && st != LOB_EEXIST) return st; /* another was first, or an earlier run */
-    LOB_TRY(read_division(shard_of, plan, shard.count, path, error));
-    for (int64_t i = 0; i < plan->count; i++) plan->scans[i].elsewhere = shard_of[i] != shard.index;
-    return LOB_OK;
-}
-
-lob_status lob_shard_divide(lob_batch_plan *plan, lob_shard shard, const char *folder,
-                            lob_error *error)
-{
-    if (shard.count == 0) return LOB_OK;
-    char *const path = division_path(folder, shard.count);
-    int *const shard_of = calloc((size_t)plan->count + 1, sizeof *shard_of);
-    const lob_status st = share_scans(plan, shard_of, shard, path, error);
+    if (shards == 0) return LOB_OK;
+    char *const path = division_path(b->folder, shards);
+    int *const shard_of = calloc((size_t)b->count + 1, sizeof *shard_of);
+    const lob_status st = share_scans(b, shard_of, shard, shards, path);
     free(shard_of);
     free(path);
     return st;
@@ -202,81 +206,40 @@ static void add_summary(lob_batch_summary *sum, const char *folder)
     free(path);
 }
 
-/* Add the rows of a shard's table. */
-static lob_status add_rows(lob_batch_table *to, const char *folder, lob_error *error)
+/* Add the rows of a shard's table, and what its summary says. */
+static lob_status add_shard(lob_batch *b, const char *folder)
 {
+    lob_error *const error = &b->session->error;
     lob_batch_table from;
-    const lob_status st = lob_batch_table_read(&from, folder, "", error);
+    lob_status st = lob_batch_table_read(&from, folder, "", error);
     if (st == LOB_ENOINPUT)
         return lob_fail(error, st, "%s/%s: is missing; run this shard, then merge again", folder,
                         LOB_BATCH_STATUS_FILE);
-    if (st != LOB_OK) return st;
-    const size_t count = (size_t)(to->count + from.count);
-    lob_batch_row *const rows = realloc(to->rows, (count + 1) * sizeof *rows);
-    if (!rows) {
-        lob_batch_table_free(&from);
-        return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
+    for (int64_t i = 0; st == LOB_OK && i < from.count; i++) {
+        lob_batch_count(&b->summary, &from.rows[i]);
+        if (!lob_batch_table_put(&b->table, &from.rows[i]))
+            st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
     }
-    memcpy(rows + to->count, from.rows, (size_t)from.count * sizeof *rows);
-    from.count = 0; /* what rows hold belongs to the other table now */
     lob_batch_table_free(&from);
-    to->rows = rows;
-    to->count = (int64_t)count;
-    return LOB_OK;
-}
-
-static lob_status add_shard(lob_batch_table *table, lob_batch_summary *sum, const char *folder,
-                            int shard, int shards, lob_error *error)
-{
-    char *own;
-    if (asprintf(&own, "%s/shard-%d-of-%d", folder, shard, shards) < 0)
-        return lob_fail(error, LOB_ENOMEM, "out of memory");
-    const lob_status st = add_rows(table, own, error);
-    if (st == LOB_OK) add_summary(sum, own);
-    free(own);
+    if (st == LOB_OK) add_summary(&b->summary, folder);
     return st;
 }
 
-static void count_rows(const lob_batch_table *table, lob_batch_summary *sum)
+lob_status lob_shard_join(lob_batch *b, lob_columns *scans)
 {
-    for (int64_t i = 0; i < table->count; i++) {
-        const lob_batch_row *const row = &table->rows[i];
-        sum->state[row->state]++;
-        for (int s = 0; s < LOB_BATCH_STAGES; s++) sum->stage_s[s] += row->stage_s[s];
-    }
-    sum->left = sum->scans > table->count ? sum->scans - table->count : 0;
-}
-
-/* In the order of the division, which has all scans. */
-static lob_status join(lob_batch_table *table, lob_batch_summary *summary, const lob_columns *scans,
-                       int shards, const char *folder, lob_error *error)
-{
-    for (int i = 1; i <= shards; i++) LOB_TRY(add_shard(table, summary, folder, i, shards, error));
-    const char **const names = calloc((size_t)scans->rows, sizeof *names);
-    if (!names) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
-    for (int64_t i = 0; i < scans->rows; i++) names[i] = scans->cells[i * scans->columns];
-    summary->scans = scans->rows;
-    count_rows(table, summary);
-    lob_batch_summary_finish(summary, summary->wall_s);
-    const lob_status st = lob_batch_end_write(table, summary, names, scans->rows, folder, error);
-    free(names);
-    return st;
-}
-
-lob_status lob_batch_merge(lob_batch_table *table, lob_batch_summary *summary, const char *folder,
-                           lob_error *error)
-{
+    lob_batch_summary *const sum = &b->summary;
     int shards;
-    lob_columns scans;
-    *table = (lob_batch_table){NULL};
-    *summary = (lob_batch_summary){0};
-    LOB_TRY(find_division(&shards, folder, error));
-    char *const division = division_path(folder, shards);
-    if (!division) return lob_fail(error, LOB_ENOMEM, "out of memory");
-    lob_status st = lob_columns_read(&scans, division, error);
-    if (st == LOB_OK) st = join(table, summary, &scans, shards, folder, error);
-    lob_columns_free(&scans);
+    LOB_TRY(find_division(&shards, b->folder, &b->session->error));
+    char *const division = division_path(b->folder, shards);
+    lob_status st = division ? lob_columns_read(scans, division, &b->session->error)
+                             : lob_session_no_memory(b->session, b->folder);
     free(division);
-    if (st != LOB_OK) lob_batch_table_free(table);
+    for (int i = 1; i <= shards && st == LOB_OK; i++) {
+        char *const folder = folder_of(b, i, shards);
+        st = folder ? add_shard(b, folder) : lob_session_no_memory(b->session, b->folder);
+        free(folder);
+    }
+    sum->scans = scans->rows;
+    sum->left = sum->scans > b->table.count ? sum->scans - b->table.count : 0;
     return st;
 }

@@ -1,9 +1,8 @@
 /* The status table of a batch as text: its lines, and reading them again. */
-#include "tools/batch/batch_table.h"
+#include "tools/batch/batch.h"
 
 #include "io/file.h"
 #include "io/text_rows.h"
-#include "tools/text/names.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"
 
@@ -12,21 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *lob_scan_state_text(lob_scan_state state)
-{
-    static const char *const texts[] = {
 #define TEXT(name, text) text,
-        LOB_BATCH_STATES_LIST(TEXT)};
-    return texts[state];
-}
-
-const char *lob_batch_stage_text(lob_batch_stage stage)
-{
-    static const char *const texts[] = {LOB_BATCH_STAGES_LIST(TEXT)
+const char *const lob_scan_state_text[] = {LOB_BATCH_STATES_LIST(TEXT)};
+const char *const lob_batch_stage_text[] = {LOB_BATCH_STAGES_LIST(TEXT)};
 #undef TEXT
-    };
-    return texts[stage];
-}
 
 /* The columns, in their order: what a cell holds, and where in the row. */
 static const struct {
@@ -83,7 +71,7 @@ void lob_batch_row_add(lob_text *text, const lob_batch_row *row)
             lob_text_add_cell(text, *(char *const *)at, false);
             break;
         case STATE:
-            lob_text_print(text, "%s", lob_scan_state_text(row->state));
+            lob_text_print(text, "%s", lob_scan_state_text[row->state]);
             break;
         case CODE:
             add_number(text, row->exit_code);
@@ -108,14 +96,13 @@ void lob_batch_row_add(lob_text *text, const lob_batch_row *row)
 
 /* ---- reading ---- */
 
-void lob_batch_files_free(lob_batch_files *files)
+static void free_files(lob_batch_files *files)
 {
     for (int i = 0; i < files->count; i++) {
         free(files->file[i].role);
         free(files->file[i].path);
     }
     free(files->file);
-    *files = (lob_batch_files){NULL};
 }
 
 void lob_batch_row_free(lob_batch_row *row)
@@ -124,8 +111,8 @@ void lob_batch_row_free(lob_batch_row *row)
     free(row->message);
     free(row->device);
     free(row->report);
-    lob_batch_files_free(&row->outputs);
-    lob_batch_files_free(&row->inputs);
+    free_files(&row->outputs);
+    free_files(&row->inputs);
     *row = (lob_batch_row){.scan = NULL};
 }
 
@@ -198,7 +185,7 @@ static bool parse_files(lob_batch_files *out, char *cell)
 static bool parse_state(lob_scan_state *out, const char *text)
 {
     int s = 0;
-    while (s < LOB_SCAN_STATES && strcmp(lob_scan_state_text((lob_scan_state)s), text) != 0) s++;
+    while (s < LOB_SCAN_STATES && strcmp(lob_scan_state_text[s], text) != 0) s++;
     *out = (lob_scan_state)s;
     return s < LOB_SCAN_STATES;
 }
@@ -244,8 +231,7 @@ static bool parse_row(lob_batch_row *out, char *line)
     return sound;
 }
 
-/* Put a row in the place of the one of its scan, or behind all; false without memory. */
-static bool put_row(lob_batch_table *table, lob_batch_row *row)
+bool lob_batch_table_put(lob_batch_table *table, lob_batch_row *row)
 {
     const int64_t *const at = lob_names_add(&table->index, row->scan, table->count);
     if (!at) return false;
@@ -255,11 +241,12 @@ static bool put_row(lob_batch_table *table, lob_batch_row *row)
         row->scan = table->rows[*at].scan;
         table->rows[*at].scan = scan;
         lob_batch_row_free(&table->rows[*at]);
-        table->rows[*at] = *row;
-        return true;
+    } else if (!lob_grow(&table->rows, table->count, sizeof *table->rows)) {
+        return false;
     }
-    if (!lob_grow(&table->rows, table->count, sizeof *table->rows)) return false;
-    table->rows[table->count++] = *row;
+    table->rows[*at] = *row;
+    table->count += *at == table->count;
+    *row = (lob_batch_row){.scan = NULL};
     return true;
 }
 
@@ -280,7 +267,7 @@ static lob_status parse_lines(lob_batch_table *out, lob_lines *text, const char 
         out->cut = text->rest - text->copy;
         if (!(line = lob_lines_raw(text)) || !text->whole) return LOB_OK;
         const bool sound = parse_row(&row, line);
-        if (sound && put_row(out, &row)) continue;
+        if (sound && lob_batch_table_put(out, &row)) continue;
         lob_batch_row_free(&row);
         if (sound) return lob_fail(text->error, LOB_ENOMEM, "%s: out of memory", text->name);
         return lob_fail(text->error, LOB_EDATA, "%s: the line after that of scan %s is damaged%s",

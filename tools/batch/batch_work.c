@@ -1,8 +1,6 @@
 /* Threads that do the scans of a batch, and who may begin when. */
-#include "tools/batch/batch_scan.h"
-
+#include "tools/batch/batch.h"
 #include "tools/platform/process.h"
-#include "tools/session/session.h"
 #include "volumes/clock.h"
 
 #include <pthread.h>
@@ -165,20 +163,16 @@ static void show_progress(progress *p, bool end)
 /* The parts of memory and cores are counted in units, one for each of the jobs. */
 typedef struct {
     lob_batch *batch;
-    const lob_work_plan *plan;
-    pthread_mutex_t lock; /* of all that follows, and of beginning a scan */
+    pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t changed;
-    int64_t next;   /* scan that begins next */
-    int64_t begun;  /* scans of this process that have units: their numbers count from 0 */
-    int64_t turn;   /* the number of the scan that claims its outputs next */
-    int free_units; /* that no scan has */
-    int wanting;    /* threads that wait for more than one: nobody else begins */
-    int64_t large;  /* scans with as many bytes begin with large_units */
+    int64_t next, begun; /* the scan that begins next, and how many have begun here */
+    int free_units;      /* that no scan has */
+    int wanting;         /* threads that wait for more than one: nobody else begins */
+    int64_t large;       /* scans with as many bytes begin with large_units */
     int large_units;
     int running; /* threads that have not ended */
     bool over;   /* no scan begins any more */
     progress progress;
-    lob_batch_summary *summary;
     lob_status status; /* of the status table */
     lob_error error;
 } work;
@@ -199,145 +193,111 @@ static bool take_units(work *w, int units)
 
 static void give_units(work *w, int units)
 {
-    pthread_mutex_lock(&w->lock);
     w->free_units += units;
     pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
 }
 
 /* The next scan of this process, or NULL. */
 static const lob_plan_scan *next_scan(work *w)
 {
-    const lob_batch_plan *const plan = &w->batch->plan;
+    const lob_batch *const b = w->batch;
     while (w->wanting > 0 && !w->over) pthread_cond_wait(&w->changed, &w->lock);
-    while (w->next < plan->count && plan->scans[w->next].elsewhere) w->next++;
-    return w->over || w->next >= plan->count ? NULL : &plan->scans[w->next++];
-}
-
-/* Memory and threads of a scan that has so many units. */
-static void set_part(const work *w, lob_scan *scan, int units)
-{
-    const lob_work_plan *const plan = w->plan;
-    const int64_t left = w->summary->scans - w->begun + w->running;
-    const int sharers = left < plan->jobs ? (int)left : plan->jobs;
-    const int threads = plan->threads * units / (sharers < 1 ? 1 : sharers);
-    scan->threads = threads < 1 ? 1 : threads > plan->threads ? plan->threads : threads;
-    scan->max_memory = plan->memory / plan->jobs * units;
+    while (w->next < b->count && b->scans[w->next].elsewhere) w->next++;
+    return w->over || w->next >= b->count ? NULL : &b->scans[w->next++];
 }
 
 /* ---- a scan ---- */
 
-/* Add a scan that has ended to the table and to what there is to say; the lock is held. */
-static void count_scan(work *w, const lob_scan *scan, lob_scan_turn turn)
+/* Do it with its units' part of memory and threads, without the lock. */
+static lob_status do_once(work *w, lob_batch_row *row, const lob_plan_scan *plan, int units,
+                          bool again)
 {
-    lob_batch_summary *const sum = w->summary;
-    const lob_batch_row *const row = &scan->row;
-    count_progress(&w->progress, scan->plan->bytes, turn == LOB_TURN_KEEP);
-    if (turn == LOB_TURN_KEEP) {
-        sum->resumed++;
-        return;
-    }
-    sum->state[row->state]++;
-    for (int i = 0; i < LOB_BATCH_STAGES; i++) sum->stage_s[i] += row->stage_s[i];
-    if (row->state != LOB_SCAN_FAILED) return;
-    say_failure(&w->progress, row->scan, row->message);
-    w->over = w->over || w->plan->fail_fast;
-}
-
-static void end_scan(work *w, lob_scan *scan, lob_scan_turn turn)
-{
-    lob_error error = {.text = ""};
-    lob_status st = LOB_OK;
-    if (turn != LOB_TURN_KEEP) st = lob_batch_log_add(&w->batch->log, &scan->row, &error);
-    pthread_mutex_lock(&w->lock);
-    count_scan(w, scan, turn);
-    if (st != LOB_OK && w->status == LOB_OK) {
-        w->status = st;
-        w->error = error;
-        w->over = true;
-    }
-    pthread_cond_broadcast(&w->changed);
+    lob_batch *const b = w->batch;
+    const int all = b->session->context.threads;
+    const int64_t left = b->summary.scans - w->begun + w->running;
+    const int sharers = left < b->jobs ? (int)left : b->jobs;
+    const int threads = all * units / (sharers < 1 ? 1 : sharers);
     pthread_mutex_unlock(&w->lock);
+    const lob_status st = lob_scan_do(row, b, plan,
+                                      threads < 1     ? 1
+                                      : threads > all ? all
+                                                      : threads,
+                                      b->memory / b->jobs * units, again);
+    pthread_mutex_lock(&w->lock);
+    return st;
 }
 
 /* Again with more memory, as long as there is any to be had; the row is that of the last attempt.
  */
-static int try_larger(work *w, lob_scan *scan, int units)
+static lob_status do_larger(work *w, lob_batch_row *row, const lob_plan_scan *plan, int *units)
 {
-    const lob_plan_scan *const plan = scan->plan;
-    while (scan->status == LOB_ENOMEM && units < w->plan->jobs && w->plan->memory > 0) {
-        const double start_s = lob_clock_s();
-        const int wanted = 2 * units < w->plan->jobs ? 2 * units : w->plan->jobs;
-        give_units(w, units);
-        pthread_mutex_lock(&w->lock);
-        if (w->large == 0 || plan->bytes < w->large) {
-            w->large = plan->bytes;
-            w->large_units = wanted;
-        }
-        if (!take_units(w, wanted)) {
-            pthread_mutex_unlock(&w->lock);
-            return 0;
-        }
-        units = wanted;
-        lob_scan_free(scan);
-        *scan = (lob_scan){.batch = w->batch, .plan = plan, .retried = true};
-        set_part(w, scan, units);
-        const lob_scan_turn turn = lob_scan_begin(scan);
-        pthread_mutex_unlock(&w->lock);
-        scan->row.stage_s[LOB_STAGE_WAIT] += lob_clock_s() - start_s;
-        if (turn == LOB_TURN_RUN) lob_scan_run(scan);
+    const double start_s = lob_clock_s();
+    const int wanted = 2 * *units < w->batch->jobs ? 2 * *units : w->batch->jobs;
+    give_units(w, *units);
+    if (w->large == 0 || plan->bytes < w->large) {
+        w->large = plan->bytes;
+        w->large_units = wanted;
     }
-    return units;
+    *units = take_units(w, wanted) ? wanted : 0;
+    if (*units == 0) return LOB_ECANCEL;
+    const double waited_s = lob_clock_s() - start_s;
+    lob_batch_row_free(row);
+    const lob_status st = do_once(w, row, plan, *units, true);
+    row->stage_s[LOB_STAGE_WAIT] += waited_s;
+    return st;
 }
 
-/* Begin a scan that has its units, and give back the lock, which is held. Whether there is anything
- * to do may take long, so that others look meanwhile; they begin in their order all the same. */
-static lob_scan_turn begin_in_turn(work *w, lob_scan *scan, const lob_plan_scan *plan, int units)
+/* Add a row to the table and to what there is to say; one without a scan: it was done before. */
+static void end_scan(work *w, const lob_plan_scan *plan, const lob_batch_row *row)
 {
-    const int64_t number = w->begun++;
-    *scan = (lob_scan){.batch = w->batch, .plan = plan};
-    set_part(w, scan, units);
+    lob_batch *const b = w->batch;
+    lob_error error = {.text = ""};
+    lob_status st = LOB_OK;
+    count_progress(&w->progress, plan->bytes, !row->scan);
+    if (!row->scan) {
+        b->summary.resumed++;
+        return;
+    }
     pthread_mutex_unlock(&w->lock);
-    lob_scan_look(scan);
+    st = lob_batch_log_add(&b->log, row, &error);
     pthread_mutex_lock(&w->lock);
-    while (w->turn != number) pthread_cond_wait(&w->changed, &w->lock);
-    const lob_scan_turn turn = lob_scan_begin(scan);
-    w->turn++;
-    pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
-    return turn;
+    lob_batch_count(&b->summary, row);
+    if (row->state == LOB_SCAN_FAILED) {
+        say_failure(&w->progress, row->scan, row->message);
+        w->over = w->over || b->fail_fast;
+    }
+    if (st == LOB_OK || w->status != LOB_OK) return;
+    w->status = st;
+    w->error = error;
+    w->over = true;
 }
 
-static void do_scan(work *w, lob_scan *scan, const lob_plan_scan *plan, int units, double waited_s)
+static void do_scan(work *w, const lob_plan_scan *plan, int units, double waited_s)
 {
-    const lob_scan_turn turn = begin_in_turn(w, scan, plan, units);
-    scan->row.stage_s[LOB_STAGE_WAIT] += waited_s;
-    if (turn == LOB_TURN_RUN) {
-        lob_scan_run(scan);
-        units = try_larger(w, scan, units);
-    }
-    if (units > 0) give_units(w, units);
-    end_scan(w, scan, turn);
-    lob_scan_free(scan);
+    lob_batch_row row;
+    w->begun++;
+    lob_status st = do_once(w, &row, plan, units, false);
+    row.stage_s[LOB_STAGE_WAIT] += waited_s;
+    while (st == LOB_ENOMEM && units < w->batch->jobs) st = do_larger(w, &row, plan, &units);
+    end_scan(w, plan, &row);
+    give_units(w, units);
+    lob_batch_row_free(&row);
 }
 
 static void *do_scans(void *user)
 {
     work *const w = user;
-    lob_scan *const scan = malloc(sizeof *scan);
-    while (scan) {
-        pthread_mutex_lock(&w->lock);
+    pthread_mutex_lock(&w->lock);
+    for (;;) {
         const double start_s = lob_clock_s();
         const lob_plan_scan *const plan = next_scan(w);
         const int units = plan && w->large > 0 && plan->bytes >= w->large ? w->large_units : 1;
         if (!plan || !take_units(w, units)) break;
-        do_scan(w, scan, plan, units, lob_clock_s() - start_s);
+        do_scan(w, plan, units, lob_clock_s() - start_s);
     }
-    if (!scan) pthread_mutex_lock(&w->lock);
     w->running--;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
-    free(scan);
     return NULL;
 }
 
@@ -362,61 +322,43 @@ static void watch(work *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-static int start_threads(work *w, pthread_t *threads)
+static void finish_summary(const lob_batch *b, lob_batch_summary *sum, double start_s)
 {
-    int started = 0;
-    pthread_mutex_lock(&w->lock);
-    while (started < w->plan->jobs && pthread_create(&threads[started], NULL, do_scans, w) == 0)
-        started++;
-    w->running = started;
-    pthread_mutex_unlock(&w->lock);
-    return started;
-}
-
-static void finish_summary(work *w, double wall_s)
-{
-    lob_batch_summary *const sum = w->summary;
     int64_t ended = sum->resumed;
     for (int i = 0; i < LOB_SCAN_STATES; i++) ended += sum->state[i];
     sum->left = sum->scans - ended;
-    sum->jobs = w->plan->jobs;
-    sum->threads = w->plan->threads;
-    const lob_pool *const pool = &w->batch->pool;
-    sum->devices = pool->gpus + (pool->devices[pool->count - 1].device == NULL);
+    sum->jobs = b->jobs;
+    sum->threads = b->session->context.threads;
+    sum->devices = b->pool.gpus + (b->pool.devices[b->pool.count - 1].device == NULL);
     sum->peak_memory_bytes = (int64_t)lob_process_peak_bytes();
-    sum->max_memory = w->batch->session->max_memory;
-    lob_batch_summary_finish(sum, wall_s);
+    sum->max_memory = b->session->max_memory;
+    sum->wall_s = lob_clock_s() - start_s;
 }
 
-lob_status lob_work_run(lob_batch *batch, const lob_work_plan *plan, lob_batch_summary *summary,
-                        lob_error *error)
+lob_status lob_work_run(lob_batch *b, int64_t bytes)
 {
-    int64_t bytes, most;
     const double start_s = lob_clock_s();
-    *summary = (lob_batch_summary){.scans = lob_batch_plan_here(&batch->plan, &bytes, &most)};
-    work w = {
-        .batch = batch,
-        .plan = plan,
-        .free_units = plan->jobs,
-        .summary = summary,
-    };
-    pthread_t *const threads = calloc((size_t)plan->jobs, sizeof *threads);
-    if (!threads) return lob_fail(error, LOB_ENOMEM, "out of memory");
+    work w = {.batch = b, .free_units = b->jobs};
+    pthread_t *const threads = calloc((size_t)b->jobs, sizeof *threads);
+    int started = 0;
+    if (!threads) return lob_session_no_memory(b->session, b->folder);
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.changed, NULL);
-    begin_progress(&w.progress, summary->scans, bytes, batch->session->quiet);
-    const int started = start_threads(&w, threads);
+    begin_progress(&w.progress, b->summary.scans, bytes, b->session->quiet);
+    pthread_mutex_lock(&w.lock);
+    while (started < b->jobs && pthread_create(&threads[started], NULL, do_scans, &w) == 0)
+        started++;
+    w.running = started;
+    pthread_mutex_unlock(&w.lock);
     if (started == 0) w.status = lob_fail(&w.error, LOB_ENOMEM, "no thread can be started");
     watch(&w);
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
     show_progress(&w.progress, true);
-    finish_summary(&w, lob_clock_s() - start_s);
+    finish_summary(b, &b->summary, start_s);
     pthread_cond_destroy(&w.changed);
     pthread_mutex_destroy(&w.lock);
     free(threads);
-    if (w.status != LOB_OK) {
-        *error = w.error;
-        return w.status;
-    }
-    return lob_session_cancelled(batch->session);
+    if (w.status == LOB_OK) return lob_session_cancelled(b->session);
+    b->session->error = w.error;
+    return w.status;
 }

@@ -1,22 +1,135 @@
-/* lobule batch: a recipe over many scans, in one process or in shards. The table, the devices, the
- * work, the end; its recipe and scans are in batch_words.c. */
-#include "io/platform.h"
-#include "tools/batch/batch_page.h"
-#include "tools/batch/batch_words.h"
+/* lobule batch: a recipe over many scans, in one process or in shards. The words, the devices, the
+ * work, the end. */
+#include "io/file.h"
+#include "tools/batch/batch.h"
 #include "tools/commands/commands.h"
 #include "tools/platform/process.h"
+#include "tools/recipe/recipe_book.h"
+#include "tools/text/path.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef lob_batch_settings batch_settings;
+/* ---- the words ---- */
+
+/* NAME=PATTERN: a file of such a name is ./NAME=PATTERN. */
+static bool is_value(const char *word)
+{
+    const size_t n = lob_recipe_name_length(word);
+    return n > 0 && word[n] == '=';
+}
+
+static lob_status sort_words(lob_batch *b)
+{
+    lob_error *const error = &b->session->error;
+    const char **const places[] = {b->session->line ? NULL : &b->recipe_word,
+                                   b->images ? NULL : &b->manifest};
+    for (int i = 0; i < b->words.count; i++) {
+        const char *const word = b->words.word[i];
+        size_t p = 0;
+        if (is_value(word)) {
+            b->given[b->given_count++] = word;
+            continue;
+        }
+        while (p < LOB_COUNT(places) && (!places[p] || *places[p])) p++;
+        if (p == LOB_COUNT(places))
+            return lob_fail(error, LOB_EARG, "'%s' is one word too many%s", word,
+                            b->images ? "; --images stands in the place of a manifest" : "");
+        *places[p] = word;
+    }
+    if (places[0] && !b->recipe_word)
+        return lob_fail(error, LOB_EARG,
+                        "RECIPE is missing; name one, or write a command behind --, as in: lobule "
+                        "batch scans.tsv -- components {image} -o {out}");
+    if (places[1] && !b->manifest)
+        return lob_fail(error, LOB_EARG,
+                        "MANIFEST is missing; name a TSV with a line a scan, or use --images "
+                        "'PATTERN'");
+    return LOB_OK;
+}
+
+/* The folder of what the batch leaves, unless --log names one; malloc'ed. */
+static char *usual_folder(const lob_batch *b)
+{
+    char *folder;
+    if (b->log_folder) return strdup(b->log_folder);
+    if (b->out) return lob_path_in(b->out, "batch");
+    const char *const from = b->manifest ? b->manifest : "lobule";
+    const char *const slash = strrchr(from, '/'), *const dot = strrchr(from, '.');
+    const int n =
+        dot && dot > from && (!slash || dot > slash + 1) ? (int)(dot - from) : (int)strlen(from);
+    return asprintf(&folder, "%.*s.batch", n, from) < 0 ? NULL : folder;
+}
+
+/* A command's words as a line of a recipe: in double quotes, where {name} is a placeholder. */
+static void put_line(lob_text *text, const lob_session *s)
+{
+    for (int i = 0; i < s->line_count; i++) {
+        lob_text_add(text, i ? " \"" : "", i ? 2 : 0);
+        for (const char *c = s->line[i]; *c; c++) {
+            if (i && strchr("$`\"\\", *c)) lob_text_add(text, "\\", 1);
+            lob_text_add(text, c, 1);
+        }
+        lob_text_add(text, "\"", i ? 1 : 0);
+    }
+    lob_text_add(text, "\n", 1);
+}
+
+/* What stands behind "--" is a recipe, whose file is made with the log. */
+static lob_status read_recipe(lob_batch *b)
+{
+    lob_session *const s = b->session;
+    lob_input file = {NULL};
+    if (s->line) {
+        b->recipe_path = lob_path_in(b->folder, LOB_BATCH_RECIPE_FILE);
+        put_line(&b->recipe_text, s);
+    } else {
+        LOB_TRY(lob_recipe_find(&b->recipe_path, b->recipe_word, &s->error));
+        LOB_TRY(lob_input_open(&file, b->recipe_path, &s->error));
+        lob_text_add(&b->recipe_text, (const char *)file.bytes, file.size);
+        lob_input_close(&file);
+    }
+    if (!b->recipe_path || b->recipe_text.failed) return lob_session_no_memory(s, b->folder);
+    return lob_recipe_parse(&b->recipe, b->recipe_text.bytes, b->recipe_text.size,
+                            s->line ? NULL : b->recipe_path, &s->error);
+}
+
+static lob_status make_folder(const lob_batch *b)
+{
+    char *const inside = lob_path_in(b->own_folder, LOB_BATCH_RECIPE_FILE);
+    const bool made = inside && lob_make_folders(inside);
+    free(inside);
+    return made ? LOB_OK
+                : lob_fail(&b->session->error, LOB_ECREATE,
+                           "%s: cannot be made; name another folder with --log", b->folder);
+}
+
+/* From the words to scans, folders, shard. */
+static lob_status prepare(lob_batch *b)
+{
+    lob_error *const error = &b->session->error;
+    lob_columns columns;
+    int shard, shards;
+    LOB_TRY(sort_words(b));
+    b->folder = usual_folder(b);
+    if (!b->folder) return lob_session_no_memory(b->session, "--log");
+    LOB_TRY(read_recipe(b));
+    LOB_TRY(lob_shard_choose(b, &shard, &shards));
+    LOB_TRY(b->images ? lob_columns_find(&columns, b->images, error)
+                      : lob_columns_read(&columns, b->manifest, error));
+    const lob_status st = lob_batch_plan(b, &columns);
+    lob_columns_free(&columns);
+    LOB_TRY(st);
+    LOB_TRY(lob_batch_check_usage(b));
+    LOB_TRY(make_folder(b));
+    return lob_shard_divide(b, shard, shards);
+}
 
 /* ---- the work ---- */
 
 static bool keep_waiting(void *user)
 {
-    lob_session *const s = user;
-    return lob_session_cancelled(s) == LOB_OK;
+    return lob_session_cancelled(user) == LOB_OK;
 }
 
 /*
@@ -25,172 +138,165 @@ static bool keep_waiting(void *user)
  * which the cores read and write others. The process holds more than volumes and work: itself, and
  * for each scan its stack, buffers, and the pages of its files, which are mapped.
  */
-static lob_work_plan plan_work(const lob_session *s, const batch_settings *set)
+static void share_out(lob_batch *b, int64_t most)
 {
-    const lob_batch *const batch = &set->batch;
-    lob_work_plan plan = {.threads = s->context.threads, .fail_fast = set->fail_fast};
-    int64_t bytes, most;
-    plan.jobs = set->jobs > 0 ? set->jobs : plan.threads + 1 + batch->pool.gpus;
-    const int64_t scans = lob_batch_plan_here(&batch->plan, &bytes, &most);
-    if (plan.jobs > scans) plan.jobs = scans > 0 ? (int)scans : 1;
-    const int64_t beside = ((int64_t)16 << 20) + plan.jobs * (((int64_t)6 << 20) + most);
+    const lob_session *const s = b->session;
+    if (b->jobs == 0) b->jobs = s->context.threads + 1 + b->pool.gpus;
+    if (b->jobs > b->summary.scans) b->jobs = b->summary.scans > 0 ? (int)b->summary.scans : 1;
+    const int64_t beside = ((int64_t)16 << 20) + b->jobs * (((int64_t)6 << 20) + most);
     const int64_t given = s->max_memory, least = given / 4, left = given - beside;
-    plan.memory = given == 0 ? lob_memory_available() / 10 * 9 : left > least ? left : least;
-    if (plan.memory < plan.jobs) plan.memory = plan.jobs;
-    return plan;
+    b->memory = given == 0 ? lob_memory_available() / 10 * 9 : left > least ? left : least;
+    if (b->memory < b->jobs) b->memory = b->jobs;
+}
+
+/* What the whole is to end with where scans have failed: their rows have said what is wrong. */
+static lob_status conclude(const lob_batch *b, lob_status worst)
+{
+    if (worst == LOB_OK || worst == LOB_EDIFFER) return worst;
+    return lob_fail(&b->session->error, worst,
+                    "scans have failed; the status table in %s says which and why, and --resume "
+                    "does those again that are not done",
+                    b->folder);
 }
 
 /* Put the table in order, and write what sums it up; the page where the batch has no shards. */
-static lob_status finish(lob_session *s, const batch_settings *set,
-                         const lob_batch_summary *summary, lob_status *worst)
+static lob_status finish(lob_batch *b, const char *const *names, int64_t count, lob_status *worst)
 {
-    const lob_batch *const batch = &set->batch;
-    const lob_batch_plan *const plan = &batch->plan;
-    const char **const names = calloc((size_t)plan->count + 1, sizeof *names);
-    lob_batch_table table;
-    int64_t n = 0;
-    if (!names) return lob_session_no_memory(s, batch->own_folder);
-    for (int64_t i = 0; i < plan->count; i++)
-        if (!plan->scans[i].elsewhere) names[n++] = plan->scans[i].name;
-    lob_status st = lob_batch_table_read(&table, batch->own_folder, "", &s->error);
-    if (st == LOB_OK)
-        st = lob_batch_end_write(&table, summary, names, n, batch->own_folder, &s->error);
-    if (st == LOB_OK) *worst = lob_batch_worst(&table, n - summary->left, summary);
-    if (st == LOB_OK && strcmp(batch->own_folder, batch->folder) == 0 &&
-        lob_session_cancelled(s) == LOB_OK)
-        st = lob_batch_page_write(s, batch->folder, &table, summary, set->pictures);
-    lob_batch_table_free(&table);
-    free(names);
-    return st;
+    lob_session *const s = b->session;
+    LOB_TRY(lob_batch_table_read(&b->table, b->own_folder, "", &s->error));
+    LOB_TRY(lob_batch_end(b, b->own_folder, names, count, worst));
+    if (strcmp(b->own_folder, b->folder) != 0 || lob_session_cancelled(s) != LOB_OK) return LOB_OK;
+    return lob_batch_page_write(b, &b->summary);
 }
 
-/* worst: what it ends with if it comes to its end. The devices come before the
- * table: without them a batch leaves nothing. */
-static lob_status do_scans(lob_session *s, batch_settings *set, lob_status *worst)
+/* The devices come before the table: without them a batch leaves nothing. */
+static lob_status do_scans(lob_batch *b)
 {
-    lob_batch *const batch = &set->batch;
-    lob_batch_summary summary;
-    LOB_TRY(lob_pool_open(&batch->pool, s->device.backend, s->device.index, s->context.threads,
+    lob_session *const s = b->session;
+    int64_t bytes = 0, most = 0;
+    lob_status worst = LOB_OK;
+    LOB_TRY(lob_pool_open(&b->pool, s->device.backend, s->device.index, s->context.threads,
                           keep_waiting, s, &s->error));
-    LOB_TRY(lob_batch_log_open(&batch->log, batch->own_folder, set->resume, s->force, &s->error));
+    LOB_TRY(lob_batch_log_open(&b->log, b->own_folder, b->resume, s->force, &s->error));
     /* now nobody else is at work in the folder, and what is there may be replaced */
-    LOB_TRY(lob_batch_save(&batch->recipe_text, batch->folder, LOB_BATCH_RECIPE_FILE, &s->error));
-    const lob_work_plan plan = plan_work(s, set);
+    LOB_TRY(lob_batch_save(&b->recipe_text, b->folder, LOB_BATCH_RECIPE_FILE, &s->error));
+    LOB_TRY(lob_batch_claim(b));
+    const char **const names = calloc((size_t)b->count + 1, sizeof *names);
+    if (!names) return lob_session_no_memory(s, b->own_folder);
+    for (int64_t i = 0; i < b->count; i++) {
+        const lob_plan_scan *const scan = &b->scans[i];
+        if (scan->elsewhere) continue;
+        names[b->summary.scans++] = scan->name;
+        bytes += scan->bytes;
+        if (scan->bytes > most) most = scan->bytes;
+    }
+    share_out(b, most);
     /* what commands print would come out of all scans at once; it is in the reports */
     lob_stdout_silence();
     if (s->max_memory == 0) lob_process_keep_memory();
-    const lob_status st = lob_work_run(batch, &plan, &summary, &s->error);
+    const lob_status st = lob_work_run(b, bytes);
     const lob_error reason = s->error;
-    if (st != LOB_OK && st != LOB_ECANCEL) return st;
-    lob_batch_log_end(&batch->log);
-    const lob_status written = finish(s, set, &summary, worst);
-    if (!s->quiet) lob_batch_summary_print(&summary);
-    if (st == LOB_OK) return written;
-    s->error = reason;
-    return st;
+    lob_batch_log_end(&b->log);
+    lob_status written = st;
+    if (st == LOB_OK || st == LOB_ECANCEL) {
+        written = finish(b, names, b->summary.scans, &worst);
+        lob_batch_summary_print(b);
+    }
+    free(names);
+    if (st != LOB_OK) s->error = reason;
+    return st != LOB_OK ? st : written != LOB_OK ? written : conclude(b, worst);
 }
 
 /* ---- the command ---- */
 
-/* What the whole is to end with where scans have failed: their rows have said what is wrong. */
-static lob_status conclude(lob_session *s, const char *folder, lob_status worst)
-{
-    if (worst == LOB_OK || worst == LOB_EDIFFER) return worst;
-    return lob_fail(&s->error, worst,
-                    "scans have failed; the status table in %s says which and why, and --resume "
-                    "does those again that are not done",
-                    folder);
-}
-
 /* --merge and --page stand alone with a folder. */
-static lob_status check_alone(lob_session *s, const batch_settings *set, const char *option)
+static lob_status begin_alone(lob_batch *b, const char *option)
 {
-    if (set->words.count == 1 && !s->line && !set->images && !set->shard &&
-        !(set->merge && set->page))
-        return LOB_OK;
-    return lob_fail(&s->error, LOB_EARG,
-                    "--%s takes one word, the folder of --log: lobule batch --%s FOLDER", option,
-                    option);
+    if (b->words.count != 1 || b->session->line || b->images || b->shard || (b->merge && b->page))
+        return lob_fail(&b->session->error, LOB_EARG,
+                        "--%s takes one word, the folder of --log: lobule batch --%s FOLDER",
+                        option, option);
+    b->folder = strdup(b->words.word[0]);
+    return b->folder ? LOB_OK : lob_session_no_memory(b->session, option);
 }
 
-static lob_status merge(lob_session *s, const batch_settings *set)
+static lob_status merge(lob_batch *b)
 {
-    lob_batch_table table;
-    lob_batch_summary summary;
-    LOB_TRY(check_alone(s, set, "merge"));
-    LOB_TRY(lob_batch_merge(&table, &summary, set->words.word[0], &s->error));
-    const lob_status worst = lob_batch_worst(&table, table.count, &summary);
-    const lob_status shown =
-        lob_batch_page_write(s, set->words.word[0], &table, &summary, set->pictures);
-    lob_batch_table_free(&table);
-    LOB_TRY(shown);
-    if (!s->quiet) lob_batch_summary_print(&summary);
-    return conclude(s, set->words.word[0], worst);
+    lob_columns scans = {NULL};
+    lob_status worst;
+    LOB_TRY(begin_alone(b, "merge"));
+    lob_status st = lob_shard_join(b, &scans);
+    const char **const names = calloc((size_t)scans.rows + 1, sizeof *names);
+    if (st == LOB_OK && !names) st = lob_session_no_memory(b->session, b->folder);
+    for (int64_t i = 0; st == LOB_OK && i < scans.rows; i++)
+        names[i] = scans.cells[i * scans.columns];
+    if (st == LOB_OK) st = lob_batch_end(b, b->folder, names, scans.rows, &worst);
+    free(names);
+    lob_columns_free(&scans);
+    LOB_TRY(st);
+    LOB_TRY(lob_batch_page_write(b, &b->summary));
+    lob_batch_summary_print(b);
+    return conclude(b, worst);
 }
 
 /* The page of a batch that is there already. */
-static lob_status page_again(lob_session *s, const batch_settings *set)
+static lob_status page_again(lob_batch *b)
 {
-    lob_batch_table table;
-    LOB_TRY(check_alone(s, set, "page"));
-    LOB_TRY(lob_batch_table_read(&table, set->words.word[0], "", &s->error));
-    const lob_status st = lob_batch_page_write(s, set->words.word[0], &table, NULL, set->pictures);
-    lob_batch_table_free(&table);
-    return st;
+    LOB_TRY(begin_alone(b, "page"));
+    LOB_TRY(lob_batch_table_read(&b->table, b->folder, "", &b->session->error));
+    return lob_batch_page_write(b, NULL);
 }
 
 static lob_status work(lob_session *s, void *user)
 {
-    batch_settings *const set = user;
-    lob_batch *const batch = &set->batch;
-    lob_status worst = LOB_OK;
-    if (set->page) return page_again(s, set);
-    if (set->merge) return merge(s, set);
-    LOB_TRY(lob_batch_prepare(s, set));
-    LOB_TRY(do_scans(s, set, &worst));
-    return conclude(s, batch->folder, worst);
+    lob_batch *const b = user;
+    b->session = s;
+    if (b->page) return page_again(b);
+    if (b->merge) return merge(b);
+    LOB_TRY(prepare(b));
+    return do_scans(b);
 }
 
 static void release(void *user)
 {
-    lob_batch *const batch = &((batch_settings *)user)->batch;
-    lob_batch_log_close(&batch->log);
-    lob_pool_close(&batch->pool);
-    lob_file_uses_free(&batch->files);
-    lob_batch_plan_free(&batch->plan);
-    lob_text_free(&batch->recipe_text);
-    free(batch->own_folder);
-    free(batch->recipe_path);
-    free(batch->folder);
+    lob_batch *const b = user;
+    lob_batch_log_close(&b->log);
+    lob_pool_close(&b->pool);
+    lob_batch_plan_free(b);
+    lob_batch_table_free(&b->table);
+    lob_recipe_free(&b->recipe);
+    lob_text_free(&b->recipe_text);
+    free(b->own_folder);
+    free(b->recipe_path);
+    free(b->folder);
 }
 
 static void options(lob_rows *to, void *user)
 {
-    batch_settings *const set = user;
-    set->pictures = LOB_PAGE_PICTURES;
+    lob_batch *const b = user;
+    b->pictures = 500;
     const lob_option rows[] = {
-        OPERAND_WORDS("WORD", &set->words,
+        OPERAND_WORDS("WORD", &b->words,
                       "RECIPE (a file, or the name of one that is installed), MANIFEST.tsv, and "
                       "NAME=PATTERN for {NAME} in the recipe"),
-        OPT_TEXT("images", &set->images, "PATTERN",
+        OPT_TEXT("images", &b->images, "PATTERN",
                  "find scans, files or folders of DICOM or Zarr, by a pattern with * ? [ and ** "
                  "instead of a "
                  "manifest"),
-        OPT_TEXT("out", &set->out, "FOLDER",
+        OPT_TEXT("out", &b->out, "FOLDER",
                  "where {out} goes, in folders as the images have them; they are made"),
-        OPT_TEXT("log", &set->log, "FOLDER",
+        OPT_TEXT("log", &b->log_folder, "FOLDER",
                  "where the status table, reports and summary go; left out: batch in --out's "
                  "FOLDER, else MANIFEST.batch"),
-        OPT_FLAG("resume", &set->resume,
+        OPT_FLAG("resume", &b->resume,
                  "go on with a batch: skip what is done and has not changed since"),
-        OPT_FLAG("fail-fast", &set->fail_fast, "begin no scan once one has failed"),
-        OPT_TEXT("shard", &set->shard, "I/N",
+        OPT_FLAG("fail-fast", &b->fail_fast, "begin no scan once one has failed"),
+        OPT_TEXT("shard", &b->shard, "I/N",
                  "do the I-th of N parts; left out in a task of a Slurm array: its own"),
-        OPT_FLAG("merge", &set->merge, "join the tables of shards in the folder that is named"),
-        OPT_FLAG("page", &set->page,
-                 "write the page of the batch in the folder that is named anew"),
-        OPT_INT("pictures", &set->pictures, "N", 0, 100000, "scans that get a picture on the page"),
-        OPT_INT("jobs", &set->jobs, "N", 1, 4096,
+        OPT_FLAG("merge", &b->merge, "join the tables of shards in the folder that is named"),
+        OPT_FLAG("page", &b->page, "write the page of the batch in the folder that is named anew"),
+        OPT_INT("pictures", &b->pictures, "N", 0, 100000, "scans that get a picture on the page"),
+        OPT_INT("jobs", &b->jobs, "N", 1, 4096,
                 "scans at a time; left out: one more than threads, and one more for each GPU"),
     };
     LOB_ROWS(to, rows);
@@ -235,7 +341,7 @@ const lob_command lob_command_batch = {
                 "lobule batch cells.recipe --images 'raw/**/*.nii.gz' --out made --resume\n"
                 "lobule batch --page scans.batch",
     .compares = true,
-    .settings_bytes = sizeof(batch_settings),
+    .settings_bytes = sizeof(lob_batch),
     .options = options,
     .work = work,
     .release = release,

@@ -1,11 +1,9 @@
 /* Volumes of a batch's structures, and what is far from them. */
-#include "tools/batch/cohort.h"
+#include "tools/batch/batch.h"
 
 #include "io/file.h"
-#include "io/platform.h"
 #include "io/text_rows.h"
 #include "tools/text/json_text.h"
-#include "tools/text/names.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"
 

@@ -1,0 +1,596 @@
+/*
+ * What the files of `lobule batch` share, in the order in which a batch comes about: columns become
+ * scans, a scan at work a row, rows the status table, and this the summary, the merged regions, and
+ * the page, which shows what is far from the other scans. Reading starts in cmd_batch.c.
+ *
+ *     FOLDER/status.tsv           the status table
+ *     FOLDER/regions.tsv          all region tables of the scans, one below the other
+ *     FOLDER/summary.json         lob_batch_summary as JSON
+ *     FOLDER/page.html            all of it to look at
+ *     FOLDER/recipe.txt           the recipe, as it was read or typed after "--"
+ *     FOLDER/reports/SCAN.json    the report of a scan, as `lobule run --report` writes it
+ *     FOLDER/tables/SCAN.2.tsv    what line 2 would have printed for a table named "-"
+ *     FOLDER/shard-3-of-8/        the same of a shard, without reports/ and tables/, which all
+ *                                 shards share; `lobule batch --merge FOLDER` joins them
+ *     FOLDER/shards-of-8.tsv      which shard does which scan
+ *
+ * FOLDER is what --log names. In file names a scan's name keeps its '/', as folders; bytes other
+ * than letters, digits, '.', '_', '-' and '+' are written %HH, as is a '.' that begins a part.
+ */
+#ifndef LOB_BATCH_H
+#define LOB_BATCH_H
+
+#include "io/platform.h"
+#include "io/sha256.h"
+#include "kernels/backends.h"
+#include "kernels/device/device.h"
+#include "tools/commands/repeat/past_report.h"
+#include "tools/options/options.h"
+#include "tools/recipe/recipe.h"
+#include "tools/session/session.h"
+#include "tools/text/names.h"
+#include "tools/text/text.h"
+
+#include <cjson/cJSON.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#define LOB_BATCH_STATUS_FILE  "status.tsv"
+#define LOB_BATCH_REGIONS_FILE "regions.tsv"
+#define LOB_BATCH_SUMMARY_FILE "summary.json"
+#define LOB_BATCH_RECIPE_FILE  "recipe.txt"
+
+/* ---- columns: batch_columns.c, batch_glob.c ---- */
+
+/*
+ * Where the values of a recipe's placeholders come from: a manifest, which is a TSV whose first
+ * line names its columns and in whose cells \t, \n, \r and \\ stand for these characters; or images
+ * that a pattern finds, with the columns
+ *
+ *     image   the file
+ *     folder  the folders between the pattern's first wildcard and the file; "." where there are
+ *             none
+ *     stem    the file's name without the suffix of its format
+ *     bids    of a name as sub-01_ses-2_T1w, what comes before the last '_'; else the stem. Where
+ *             images of one folder would share it, as T1w and T2w, sub-01_ses-2_mod-T1w
+ *     scan    folder and stem
+ */
+typedef struct {
+    const char *source; /* the manifest, or the pattern, for messages */
+    char **names;
+    int columns;
+    char **cells;  /* a row after the other; all malloc'ed */
+    int64_t *line; /* of the manifest, from 1 */
+    int64_t rows;
+} lob_columns;
+
+/* Read a manifest, or the bytes of one, whose name must stay; or find images by a pattern with
+ * * ? [ and **, which stands for any folders. Returns LOB_OK, LOB_ENOINPUT (also where nothing is
+ * found), LOB_EDATA, LOB_EIO or LOB_ENOMEM; on failure out is empty. */
+lob_status lob_columns_read(lob_columns *out, const char *path, lob_error *error);
+lob_status lob_columns_parse(lob_columns *out, const char *bytes, size_t size, const char *path,
+                             lob_error *error);
+lob_status lob_columns_find(lob_columns *out, const char *pattern, lob_error *error);
+void lob_columns_free(lob_columns *columns);
+
+/* Set the names of columns, or add a row, from copies of n texts. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_columns_name(lob_columns *columns, const char *const *names, int n);
+lob_status lob_columns_add(lob_columns *columns, const char *const *cells, int64_t line);
+
+/* The index of a column, or -1; the cell of a row in it, or NULL. */
+int lob_column_of(const lob_columns *columns, const char *name);
+const char *lob_columns_cell(const lob_columns *columns, int64_t row, const char *name);
+
+/* ---- the status table: batch_table.c ---- */
+
+/*
+ * UTF-8, tabs between cells, a line a row, the names of columns in the first line. In a cell \t,
+ * \n, \r and \\ stand for these characters, n/a for what is not known. While a batch runs rows are
+ * added as whole lines, `started` when a scan begins and one more when it ends: the last row of a
+ * scan counts, and an unfinished last line, of a machine that stopped, is none. In the end the
+ * table is written anew, with a row a scan in the order of the manifest; scans that were never
+ * begun have no row. Scans that a resumed batch finds in the table and not in its manifest keep
+ * their rows, behind the others. The columns:
+ *
+ *     scan        the scan's name, unlike all others
+ *     state       started, done, failed, skipped (--skip-existing found its outputs) or cancelled
+ *     exit_code   as `lobule run` would have ended with; n/a while started
+ *     message     the line that says what is wrong, or what was skipped; else empty
+ *     started     when it began, 2026-03-01T12:00:00Z
+ *     total_s     wall time of the scan, and of it by stage, in the order of lob_batch_stage:
+ *     wait_s, read_s, inflate_s, upload_s, compute_s, download_s, compress_s, write_s, checksum_s,
+ *     other_s
+ *     voxels      of the first image or label volume that was read: nx*ny*nz
+ *     labels      what the last line that tells their number says
+ *     device      "cpu", or "cuda:0 NVIDIA H200"
+ *     memory      bytes of volumes that it held at its peak, and the most working memory of a line
+ *     outputs     the files that were made, several separated by ';' (one of a name is \;): their
+ *                 content, role, SHA-256, bytes, time of change, path, separated by blanks
+ *     inputs      the files that were read, likewise
+ *     key         SHA-256 of the recipe's lines with the scan's values in their places
+ *     report      path of its report, relative to FOLDER, of a shard too
+ *
+ * A resumed batch skips a scan that is done where the key is the same, each output is there with
+ * the same number of bytes, and each input has the same number of bytes and time of change or,
+ * where the time differs, the same SHA-256.
+ */
+#define LOB_BATCH_STATES_LIST(X)   \
+    X(LOB_SCAN_STARTED, "started") \
+    X(LOB_SCAN_DONE, "done")       \
+    X(LOB_SCAN_FAILED, "failed")   \
+    X(LOB_SCAN_SKIPPED, "skipped") \
+    X(LOB_SCAN_CANCELLED, "cancelled")
+
+/* No second belongs to two stages; one of a command's own (smooth, level) counts as compute. */
+#define LOB_BATCH_STAGES_LIST(X)                                                \
+    X(LOB_STAGE_WAIT, "wait") /* for memory, or for a device that others use */ \
+    X(LOB_STAGE_READ, "read") /* files, without inflating */                    \
+    X(LOB_STAGE_INFLATE, "inflate")                                             \
+    X(LOB_STAGE_UPLOAD, "upload") /* to the device */                           \
+    X(LOB_STAGE_COMPUTE, "compute")                                             \
+    X(LOB_STAGE_DOWNLOAD, "download")                                           \
+    X(LOB_STAGE_COMPRESS, "compress")                                           \
+    X(LOB_STAGE_WRITE, "write") /* and bring to the disk */                     \
+    X(LOB_STAGE_CHECKSUM, "checksum")                                           \
+    X(LOB_STAGE_OTHER, "other")
+
+#define LOB_BATCH_ENUM(name, text) name,
+typedef enum { LOB_BATCH_STATES_LIST(LOB_BATCH_ENUM) LOB_SCAN_STATES } lob_scan_state;
+typedef enum { LOB_BATCH_STAGES_LIST(LOB_BATCH_ENUM) LOB_BATCH_STAGES } lob_batch_stage;
+#undef LOB_BATCH_ENUM
+
+extern const char *const lob_scan_state_text[LOB_SCAN_STATES];
+extern const char *const lob_batch_stage_text[LOB_BATCH_STAGES];
+
+/* A file that a scan has read or written. */
+typedef struct {
+    char content; /* i: image, l: labels, t: table, o: another */
+    char *role;   /* the option or operand, with the line that names it: "2:--output", "1:IMAGE" */
+    char sha256[LOB_SHA256_TEXT]; /* empty: not known */
+    int64_t bytes;
+    int64_t mtime_ns; /* since 1970; 0: it may have been changed while the scan ran */
+    char *path;       /* as the manifest, the glob or the recipe has it */
+} lob_batch_file;
+
+typedef struct {
+    lob_batch_file *file;
+    int count;
+} lob_batch_files;
+
+/* A row of the status table. Texts are never NULL. */
+typedef struct {
+    char *scan;
+    lob_scan_state state;
+    int exit_code; /* -1: n/a */
+    char *message;
+    char started[32];
+    double total_s, stage_s[LOB_BATCH_STAGES];
+    int64_t voxels, labels, memory; /* -1: n/a */
+    char *device;
+    lob_batch_files outputs, inputs;
+    char key[LOB_SHA256_TEXT];
+    char *report; /* empty: none */
+} lob_batch_row;
+
+typedef struct {
+    lob_batch_row *rows; /* one a scan */
+    int64_t count;
+    int64_t cut;     /* bytes of the file, without an unfinished last line */
+    lob_names index; /* of the rows that were read, by scan */
+} lob_batch_table;
+
+/*
+ * Read a folder's status table; of each scan its last row, in the order in which the scans first
+ * appear.
+ *
+ *   out     out  overwritten, so it must hold nothing; empty on failure
+ *   advice  in   ends the message about a file that is none; or ""
+ *
+ * Returns LOB_OK, LOB_ENOINPUT (there is none), LOB_EDATA (it is no status table), LOB_EIO or
+ * LOB_ENOMEM. lob_batch_table_parse does so with the bytes of such a file; path is for messages.
+ */
+lob_status lob_batch_table_read(lob_batch_table *out, const char *folder, const char *advice,
+                                lob_error *error);
+lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t size,
+                                 const char *path, const char *advice, lob_error *error);
+
+/* The row of a scan in a table that was read and not ordered since; NULL: there is none. */
+const lob_batch_row *lob_batch_table_find(const lob_batch_table *table, const char *scan);
+
+/* Put a row in the place of the one of its scan, or behind all, and leave it without a scan; false
+ * without memory. */
+bool lob_batch_table_put(lob_batch_table *table, lob_batch_row *row);
+
+/* Put rows in this order of their scans' names, and those of other scans behind them. Returns
+ * LOB_OK or LOB_ENOMEM. */
+lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scans, int64_t count);
+
+/* Free what a row holds and leave it without a scan; the rows of a table. */
+void lob_batch_row_free(lob_batch_row *row);
+void lob_batch_table_free(lob_batch_table *table);
+
+/* The line of the names of columns, and that of a row. */
+void lob_batch_header_add(lob_text *text);
+void lob_batch_row_add(lob_text *text, const lob_batch_row *row);
+
+/* The first input that is an image, else the first that is a volume; the last --output that holds
+ * labels, else the last output that does, else the last input; the page with a viewer that `lobule
+ * preview --html` wrote last. NULL: there is none. */
+const lob_batch_file *lob_batch_image_of(const lob_batch_row *row);
+const lob_batch_file *lob_batch_labels_of(const lob_batch_row *row);
+const lob_batch_file *lob_batch_viewer_of(const lob_batch_row *row);
+
+/* The name of a scan's file in the folder: FOLDER/reports/SCAN.json for "reports" and ".json".
+ * Malloc'ed, NULL without memory. The folders on its way need not exist. */
+char *lob_batch_file_of(const char *folder, const char *part, const char *scan, const char *end);
+
+/* ---- the table's file while a batch runs: batch_log.c ---- */
+
+typedef struct {
+    char *path;
+    int file, folder;       /* descriptors; folder holds the lock of the batch */
+    lob_batch_table before; /* what a resumed batch found */
+    pthread_mutex_t lock;
+    double synced_s; /* when the file was brought to the disk last */
+} lob_batch_log;
+
+/*
+ * Begin a table, or go on with one.
+ *
+ *   out     out  close with lob_batch_log_close, unless this fails
+ *   folder  in   is there, and stays its owner's for as long as the log is open
+ *   resume  in   rows that are there are read and kept; there need be none
+ *   force   in   a table that is there is emptied
+ *
+ * Returns LOB_OK, LOB_EEXIST (a table is there), LOB_EBUSY (another batch is at work in the
+ * folder), LOB_ECREATE, LOB_EIO, LOB_EDATA or LOB_ENOMEM.
+ */
+lob_status lob_batch_log_open(lob_batch_log *out, const char *folder, bool resume, bool force,
+                              lob_error *error);
+
+/* Add a row, from any thread, as a whole line. The file is brought to the disk when the last time
+ * is a second ago: a machine that stops loses the rows of its last second, and their scans are done
+ * again. Returns LOB_OK, LOB_EIO or LOB_ENOMEM. */
+lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_error *error);
+
+/* After the last row: the file is closed, so that it may be replaced; the folder is still ours. */
+void lob_batch_log_end(lob_batch_log *log);
+
+/* Close a log; one that is not open, all zeros, is fine. */
+void lob_batch_log_close(lob_batch_log *log);
+
+/* ---- devices: batch_pool.c ---- */
+
+/*
+ * What the scans share: GPUs, each leased for as long as the pool is open, and the CPU. A GPU with
+ * much memory is opened several times, as so many devices. A scan belongs to one of them; there,
+ * calls of its scans take turns, and what these compute on the CPU goes side by side.
+ */
+typedef struct {
+    const lob_backend *backend;
+    lob_device *device; /* NULL: the CPU */
+    int lease;          /* descriptor of the lock's file; -1: none */
+    char name[300];     /* "cpu", "cuda:0 NVIDIA H200" */
+    char why[400];      /* it was chosen */
+    double worked_s;    /* time for which it was at work, */
+    int64_t scans;      /* so many scans, */
+    int waiting;        /* and so many belong to it now */
+    int lanes;          /* scans that it computes side by side */
+} lob_pool_device;
+
+typedef struct {
+    lob_pool_device *devices;
+    int count, gpus;
+    pthread_mutex_t lock; /* of the numbers above */
+} lob_pool;
+
+/*
+ * Open devices. GPUs that other processes have leased are left to them; where one is wanted and all
+ * are leased, this waits until one is not.
+ *
+ *   backend  in  "auto": one GPU, or the CPU where there is none; "cpu"; "cuda"; "all": all GPUs
+ *                that are free, and the CPU
+ *   index    in  of "cuda": its number, or LOB_ALL_DEVICES: all that are free
+ *   lanes    in  scans that the CPU computes side by side
+ *   wait     in  called a few times a second while it waits; false: give up
+ *
+ * Returns LOB_OK, LOB_EDEVICE, LOB_EBUSY (gave up, or another program holds the GPU for itself),
+ * LOB_ENOMEM or LOB_EIO (no lock can be made).
+ */
+lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lanes,
+                         bool (*wait)(void *user), void *user, lob_error *error);
+
+/* Close all devices and end the leases. */
+void lob_pool_close(lob_pool *pool);
+
+/* The device that is expected to have done a scan first, from the times that those before took. The
+ * CPU gets a first scan of its own beside GPUs to measure it. lob_pool_leave ends what this begins;
+ * lob_pool_add says that it was at work for so long. */
+lob_pool_device *lob_pool_choose(lob_pool *pool);
+void lob_pool_leave(lob_pool *pool, lob_pool_device *device);
+void lob_pool_add(lob_pool *pool, lob_pool_device *device, double worked_s);
+
+/*
+ * Lease a device by a lock on a file named after it, in LOBULE_LEASES, else /run/lock, else /tmp.
+ * The lease ends with the descriptor, so that a process that dies leaves none behind.
+ *
+ *   lease     out  a descriptor to close; -1 on failure
+ *   identity  in   letters, digits and '-'
+ *
+ * Returns LOB_OK, LOB_EBUSY (leased by another) or LOB_EIO.
+ */
+lob_status lob_lease_take(int *lease, const char *identity, lob_error *error);
+
+/* ---- a batch ---- */
+
+typedef struct {
+    char *name;     /* unlike all others */
+    char **values;  /* one a placeholder; malloc'ed */
+    int64_t bytes;  /* of the files among its values that are there */
+    bool elsewhere; /* another shard does it */
+    char *conflict; /* which other scan writes or reads a file that it would write; NULL: none */
+} lob_plan_scan;
+
+/* What there is to say in the end. Times are of this run alone. */
+typedef struct {
+    int64_t scans;                  /* in the manifest, or in its shard */
+    int64_t state[LOB_SCAN_STATES]; /* rows that this run has made, by their last state */
+    int64_t resumed;                /* that were done before and are skipped */
+    int64_t left;                   /* that were not begun */
+    int jobs;                       /* scans at a time */
+    int threads;                    /* of the CPU, over all of them */
+    int devices;                    /* that computed */
+    double wall_s;
+    double stage_s[LOB_BATCH_STAGES]; /* summed over scans */
+    int64_t peak_memory_bytes;        /* largest resident size of the process */
+    int64_t max_memory;               /* the limit that was given, or 0 */
+} lob_batch_summary;
+
+/* All of it; what it holds is freed when the command ends. */
+typedef struct {
+    /* the options, and what the words are */
+    lob_words words;
+    const char *images, *out, *log_folder, *shard;
+    int jobs, pictures;
+    bool resume, fail_fast, merge, page;
+    const char *recipe_word, *manifest, *given[LOB_WORDS]; /* given: NAME=PATTERN */
+    int given_count;
+
+    lob_session *session;
+    char *folder;     /* of --log */
+    char *own_folder; /* the same, or of the shard */
+    char *recipe_path;
+    lob_text recipe_text;
+    lob_recipe recipe;
+    lob_plan_scan *scans;
+    int64_t count;
+
+    int64_t memory; /* for all scans at work; 0: no limit */
+    lob_pool pool;
+    lob_batch_log log;
+    lob_batch_table table; /* in the end */
+    lob_batch_summary summary;
+} lob_batch;
+
+/* ---- the plan: batch_plan.c ---- */
+
+/*
+ * The scans of all rows. NAME=PATTERN gives the placeholder NAME the pattern with columns in the
+ * places of {column}; it comes before the column NAME, and both before the recipe's default. Where
+ * no column is called so, {scan} is the scan's name there and, with --out, {dir} its folder.
+ * Returns LOB_OK, LOB_EARG (of the words), LOB_EDATA (of the columns) or LOB_ENOMEM.
+ */
+lob_status lob_batch_plan(lob_batch *b, const lob_columns *columns);
+void lob_batch_plan_free(lob_batch *b);
+
+/* ---- shards: batch_shard.c ---- */
+
+/*
+ * Set the folder of what this process does, which is --log's or that of a shard: "3/8", or what
+ * Slurm tells a task of an array. Returns LOB_OK, LOB_EARG or LOB_ENOMEM.
+ *
+ *   shard, shards  out  1 <= shard <= shards; 0, 0: all of the batch is done here
+ */
+lob_status lob_shard_choose(lob_batch *b, int *shard, int *shards);
+
+/*
+ * Mark the scans that other shards do. The shards are balanced by the bytes of their files; the
+ * first of them that begins writes the division into FOLDER/shards-of-N.tsv, which all of them keep
+ * to. Returns LOB_OK, LOB_EDATA (the division there is one of other scans), LOB_EIO, LOB_ECREATE or
+ * LOB_ENOMEM.
+ */
+lob_status lob_shard_divide(lob_batch *b, int shard, int shards);
+
+/*
+ * Join the tables and summaries of FOLDER/shard-I-of-N, as if they had run side by side.
+ *
+ *   scans  out  of the division, in its order; free with lob_columns_free
+ *
+ * Returns LOB_OK, LOB_ENOINPUT (no shards, or some are missing), LOB_EDATA, LOB_EIO or LOB_ENOMEM.
+ */
+lob_status lob_shard_join(lob_batch *b, lob_columns *scans);
+
+/* ---- a scan: batch_scan.c ---- */
+
+/* Is the file of a path, or of FILE.h5:/set, there? */
+bool lob_batch_stat(lob_about *about, const char *path);
+
+/*
+ * Before the first scan: is the recipe wrong in the same way for all of them, as an option is that
+ * no command has? Writes nothing. Returns LOB_EARG, with what the first scan's lines say, or LOB_OK
+ * where a scan could be done.
+ */
+lob_status lob_batch_check_usage(lob_batch *b);
+
+/* Make the folders of all outputs, and find scans that would write what another writes or reads: of
+ * two that write a file the first gets it. Returns LOB_OK, LOB_ECANCEL or LOB_ENOMEM. */
+lob_status lob_batch_claim(lob_batch *b);
+
+/*
+ * Do what `lobule run` does with a scan's values. Scans may run side by side.
+ *
+ *   row         out  what came of it; empty where the scan was done before and nothing has changed;
+ *                    free with lob_batch_row_free
+ *   max_memory  in   0: no limit
+ *   again       in   another attempt, with more memory
+ *
+ * Returns the status of the scan.
+ */
+lob_status lob_scan_do(lob_batch_row *row, lob_batch *b, const lob_plan_scan *plan, int threads,
+                       int64_t max_memory, bool again);
+
+/* ---- all scans of this process: batch_work.c ---- */
+
+/*
+ * The scans at work, b->jobs at a time, each in a thread of its own from reading to writing, so
+ * that one inflates while another computes and a third compresses. What is bounded is the number of
+ * scans in flight, and with them memory: each has an equal part of it. One for which its part is
+ * too small waits for twice as much, and so on up to all of it, and scans of that size begin so
+ * from then on. Fills in the summary.
+ *
+ *   bytes  in  of the scans' files
+ *
+ * Returns LOB_OK when all scans have their row or were not begun for --fail-fast; LOB_ECANCEL after
+ * a signal; LOB_EIO or LOB_ENOMEM when the status table could not be written.
+ */
+lob_status lob_work_run(lob_batch *b, int64_t bytes);
+
+/* ---- the end: batch_end.c ---- */
+
+/* Count a row that was made. */
+void lob_batch_count(lob_batch_summary *summary, const lob_batch_row *row);
+cJSON *lob_batch_summary_json(const lob_batch_summary *summary);
+
+/* The summary as lines for a person, unless --quiet. */
+void lob_batch_summary_print(const lob_batch *b);
+
+/*
+ * Put b->table in order and write it, the summary, and the regions: the rows of every table of
+ * regions (a TSV or CSV whose column `label` is there) that a scan which is done has written, in
+ * the order of scans, tables and rows. Their columns: scan, table (the role of its file:
+ * "2:--table"), label, name (n/a where the label has none), then each other column that any of them
+ * has, in the order in which they first appear; n/a where a table has no such column. A column
+ * `scan` of theirs is left out.
+ *
+ *   scans  in   count names in the order that the rows get; those of other scans follow
+ *   worst  out  what the batch ends with: the status of the first of these that failed, those that
+ *               may be tried again (exit code 75) only where no other did; that too where scans are
+ *               left; LOB_EDIFFER where none failed but volumes differ; else LOB_OK
+ *
+ * Returns LOB_OK, LOB_ECREATE, LOB_EIO or LOB_ENOMEM.
+ */
+lob_status lob_batch_end(lob_batch *b, const char *folder, const char *const *scans, int64_t count,
+                         lob_status *worst);
+
+/* Write a text into a file of the folder, over an older one, and free it. Returns what
+ * lob_text_save does. */
+lob_status lob_batch_save(lob_text *text, const char *folder, const char *name, lob_error *error);
+
+/* ---- what is far from the other scans: cohort.c ---- */
+
+/*
+ * What the scans of a batch have in common: the volume of each labelled structure, how doubtful
+ * labels are, and which scans lie far from the others.
+ *
+ * Far is what lies more than LOB_COHORT_FAR robust standard deviations from the median (Iglewicz
+ * and Hoaglin, "How to detect and handle outliers", 1993): 1.4826 times the median of the absolute
+ * deviations from the median. Volumes and shares spread by factors, so that all this is said of
+ * their logarithms. A volume that is far differs from the median by the factor LOB_COHORT_FACTOR at
+ * least, too: where scans are much alike, little is many deviations. With fewer scans than
+ * LOB_COHORT_LEAST nothing is far.
+ */
+#define LOB_COHORT_FAR    3.5
+#define LOB_COHORT_FACTOR 1.25
+
+enum { LOB_COHORT_LEAST = 5, LOB_COHORT_STRUCTURES = 256 };
+
+/* Median and robust standard deviation of logarithms. */
+typedef struct {
+    double median; /* of the values themselves; NaN without any */
+    double spread; /* at least a floor that its user gives */
+    int64_t count; /* of values */
+} lob_spread;
+
+/*
+ *   values  in/out  sorted; those that are not above 0, or not finite, count in nothing
+ *   floor   in      > 0: scans that are as good as equal do not make others far
+ */
+lob_spread lob_spread_of(double *values, int64_t count, double floor);
+
+/* How many robust standard deviations a value lies above the median, below 0 under it; 0 where
+ * there are too few values to say, or it is not above 0. */
+double lob_spread_distance(const lob_spread *spread, double value);
+
+/* A label of the region tables. */
+typedef struct {
+    char *table, *label, *name; /* the role of the table; the name may be "" */
+    const char *unit;           /* "ml", "um3" or "voxels" */
+    double *value;              /* by row of the status table; NaN: the scan does not have it */
+    double *doubt;              /* by row: what a table's column doubt says; NaN: it says nothing */
+    lob_spread spread;
+    bool is_common; /* at least half of the scans that are done have it */
+} lob_structure;
+
+typedef struct {
+    int64_t rows; /* of the status table */
+    int64_t done; /* of them */
+    lob_structure *structures;
+    int count;     /* at most LOB_COHORT_STRUCTURES; */
+    bool has_more; /* there are others */
+    double *doubt; /* by row: of its most doubtful label, or else tied or uncertain voxels, a share
+                      of the scan's; NaN: not known */
+    lob_spread doubt_spread;
+} lob_cohort;
+
+/*
+ * Read FOLDER's region table and the reports of the scans that are done; or the bytes of a region
+ * table (NULL: there is none), whose name is for messages, without reports.
+ *
+ *   out  out  overwritten, so it must hold nothing; empty on failure
+ *
+ * Returns LOB_OK, also where there is no region table or a report cannot be read; LOB_EDATA (it is
+ * no table), LOB_EIO or LOB_ENOMEM.
+ */
+lob_status lob_cohort_make(lob_cohort *out, const char *folder, const lob_batch_table *table,
+                           lob_error *error);
+lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const char *bytes,
+                            size_t size, const char *name, lob_error *error);
+void lob_cohort_free(lob_cohort *cohort);
+
+/* Read the report of a row; out is empty on failure. Returns what lob_past_report_read does. */
+lob_status lob_batch_report_read(lob_past_report *out, const char *folder,
+                                 const lob_batch_row *row);
+
+/* The factor by which a volume may differ from the median, either way, without being far. */
+double lob_cohort_reach(const lob_spread *spread);
+
+/* Is the structure's volume in this row far from the others? */
+bool lob_cohort_is_far(const lob_structure *structure, int64_t row);
+
+/* Has a scan that is done no such label, where at least four fifths of the others have it? */
+bool lob_cohort_is_missing(const lob_cohort *cohort, const lob_structure *structure,
+                           const lob_batch_row *row, int64_t number);
+
+/* The structure that a row's tables doubt most; -1: they have no doubts. */
+int lob_cohort_most_doubtful(const lob_cohort *cohort, int64_t row);
+
+/* Is more in doubt than in the other scans? */
+bool lob_cohort_is_doubtful(const lob_cohort *cohort, int64_t row);
+
+/* ---- the page: batch_page.c ---- */
+
+/*
+ * Write page.html of b->table into FOLDER, over an older one: one file without anything from
+ * outside. Failures come first, then what is far from the other scans, then the rest; the volumes
+ * of each, sortable by any column, and pictures of b->pictures of them, from the first image and
+ * the last labels of a scan's row; those of scans that are far come first. The session's threads
+ * draw, its max_memory bounds the voxels that are read for it, and its stage "page" this is.
+ *
+ *   summary  in  of the run that has just ended; NULL: the page says nothing of rates
+ *
+ * Returns LOB_OK, also where pictures cannot be made, what lob_cohort_make or lob_output_begin
+ * does, LOB_EIO or LOB_ENOMEM.
+ */
+lob_status lob_batch_page_write(const lob_batch *b, const lob_batch_summary *summary);
+
+#endif

@@ -1,0 +1,248 @@
+/* What sums up a batch in the end: the status table in order, the merged regions, the summary. */
+#include "io/format.h"
+#include "io/text_rows.h"
+#include "tools/batch/batch.h"
+#include "tools/text/json_text.h"
+#include "tools/text/path.h"
+#include "volumes/bytes.h"
+#include "volumes/version.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+lob_status lob_batch_save(lob_text *text, const char *folder, const char *name, lob_error *error)
+{
+    char *const path = lob_path_in(folder, name);
+    text->failed = text->failed || !path;
+    const lob_status st = lob_text_save(text, path ? path : name, true, error);
+    free(path);
+    return st;
+}
+
+/* ---- regions: all tables of regions in one, ready for R and pandas ---- */
+
+enum { SCAN, TABLE, LABEL, NAME, FIXED, MAX_COLUMNS = FIXED + LOB_FIELDS };
+
+typedef struct {
+    char *names[MAX_COLUMNS];
+    int count;
+    lob_text text;
+} merged;
+
+/* The column of a name, added where it is new; -1: there are too many, or no memory. */
+static int column_of(merged *out, const char *name)
+{
+    for (int c = 0; c < out->count; c++)
+        if (strcmp(out->names[c], name) == 0) return c;
+    if (out->count == MAX_COLUMNS || !(out->names[out->count] = strdup(name))) return -1;
+    return out->count++;
+}
+
+static void add_row(merged *out, const char *const *value)
+{
+    for (int c = 0; c < out->count; c++) {
+        if (c) lob_text_add(&out->text, "\t", 1);
+        lob_text_add_cell(&out->text, value[c] && value[c][0] ? value[c] : "n/a", false);
+    }
+    lob_text_add(&out->text, "\n", 1);
+}
+
+/* The next line's cells, if it is whole. */
+static bool next_cells(lob_fields *cells, lob_lines *text)
+{
+    char *const line = lob_lines_raw(text);
+    if (line) lob_fields_cut(cells, line, lob_has_suffix(text->name, ".csv") ? ',' : '\t');
+    return line && text->whole;
+}
+
+/* If a table is one of regions, take its columns, or add its rows once all columns are known. */
+static void take_table(merged *out, const char *scan, const char *role, lob_lines *text,
+                       bool has_columns)
+{
+    lob_fields cells;
+    int to[LOB_FIELDS];
+    if (!next_cells(&cells, text)) return;
+    const int n = cells.count;
+    const bool regions = lob_fields_column(&cells, "label") >= 0;
+    for (int c = 0; regions && c < n; c++) to[c] = column_of(out, cells.field[c]);
+    while (regions && has_columns && next_cells(&cells, text) && cells.count == n) {
+        const char *value[MAX_COLUMNS] = {[SCAN] = scan, [TABLE] = role};
+        for (int c = 0; c < n; c++)
+            if (to[c] >= LABEL) value[to[c]] = cells.field[c];
+        add_row(out, value);
+    }
+}
+
+/* A table that is gone since is left out. */
+static lob_status take_tables(merged *out, const lob_batch_table *table, bool has_columns,
+                              lob_error *error)
+{
+    for (int64_t i = 0; i < table->count; i++) {
+        const lob_batch_row *const row = &table->rows[i];
+        for (int f = 0; f < row->outputs.count && row->state == LOB_SCAN_DONE; f++) {
+            const lob_batch_file *const file = &row->outputs.file[f];
+            lob_lines text;
+            lob_error reason;
+            if (file->content != 't') continue;
+            const lob_status st = lob_lines_read(&text, file->path, &reason);
+            if (st == LOB_ENOMEM) return lob_fail(error, st, "%s: out of memory", file->path);
+            if (st != LOB_OK) continue;
+            take_table(out, row->scan, file->role, &text, has_columns);
+            lob_lines_end(&text);
+        }
+    }
+    return LOB_OK;
+}
+
+static lob_status merge(merged *out, const lob_batch_table *table, lob_error *error)
+{
+    static const char *const fixed[FIXED] = {"scan", "table", "label", "name"};
+    for (int c = 0; c < FIXED; c++) column_of(out, fixed[c]);
+    LOB_TRY(take_tables(out, table, false, error));
+    add_row(out, (const char *const *)out->names);
+    return take_tables(out, table, true, error);
+}
+
+static lob_status write_regions(const lob_batch_table *table, const char *folder, lob_error *error)
+{
+    merged *const out = calloc(1, sizeof *out);
+    if (!out) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
+    lob_status st = merge(out, table, error);
+    if (st == LOB_OK) st = lob_batch_save(&out->text, folder, LOB_BATCH_REGIONS_FILE, error);
+    for (int c = 0; c < out->count; c++) free(out->names[c]);
+    lob_text_free(&out->text);
+    free(out);
+    return st;
+}
+
+/* ---- the summary ---- */
+
+void lob_batch_count(lob_batch_summary *summary, const lob_batch_row *row)
+{
+    summary->state[row->state]++;
+    for (int i = 0; i < LOB_BATCH_STAGES; i++) summary->stage_s[i] += row->stage_s[i];
+}
+
+static double scans_per_hour(const lob_batch_summary *summary)
+{
+    return summary->wall_s > 0 ? (double)summary->state[LOB_SCAN_DONE] / summary->wall_s * 3600 : 0;
+}
+
+/* The share of the time that all jobs had, in [0, 1]. */
+static double busy(const lob_batch_summary *summary, int stage)
+{
+    const double all = summary->wall_s * summary->jobs;
+    return all > 0 ? summary->stage_s[stage] / all : 0;
+}
+
+/* The busiest stage but waiting and others. */
+static const char *bottleneck(const lob_batch_summary *summary)
+{
+    int most = LOB_STAGE_READ;
+    for (int i = LOB_STAGE_READ; i < LOB_STAGE_OTHER; i++)
+        if (summary->stage_s[i] > summary->stage_s[most]) most = i;
+    return lob_batch_stage_text[most];
+}
+
+cJSON *lob_batch_summary_json(const lob_batch_summary *summary)
+{
+    const lob_number rows[] = {
+        {"scans",             (double)summary->scans            },
+        {"resumed",           (double)summary->resumed          },
+        {"left",              (double)summary->left             },
+        {"jobs",              summary->jobs                     },
+        {"threads",           summary->threads                  },
+        {"devices",           summary->devices                  },
+        {"wall_s",            summary->wall_s                   },
+        {"scans_per_hour",    scans_per_hour(summary)           },
+        {"peak_memory_bytes", (double)summary->peak_memory_bytes},
+        {"max_memory",        (double)summary->max_memory       },
+    };
+    cJSON *const json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "tool", "lobule");
+    cJSON_AddStringToObject(json, "version", LOB_VERSION);
+    lob_json_numbers(json, rows, LOB_COUNT(rows));
+    cJSON *const states = cJSON_AddObjectToObject(json, "states");
+    for (int i = 0; i < LOB_SCAN_STATES; i++)
+        cJSON_AddNumberToObject(states, lob_scan_state_text[i], (double)summary->state[i]);
+    cJSON *const seconds = cJSON_AddObjectToObject(json, "stage_s");
+    cJSON *const shares = cJSON_AddObjectToObject(json, "busy");
+    for (int i = 0; i < LOB_BATCH_STAGES; i++) {
+        cJSON_AddNumberToObject(seconds, lob_batch_stage_text[i], summary->stage_s[i]);
+        cJSON_AddNumberToObject(shares, lob_batch_stage_text[i], busy(summary, i));
+    }
+    cJSON_AddStringToObject(json, "bottleneck", bottleneck(summary));
+    return json;
+}
+
+void lob_batch_summary_print(const lob_batch *b)
+{
+    const lob_batch_summary *const sum = &b->summary;
+    const struct {
+        int64_t count;
+        const char *what;
+    } rows[] = {
+        {sum->state[LOB_SCAN_DONE],      "done"       },
+        {sum->resumed,                   "done before"},
+        {sum->state[LOB_SCAN_SKIPPED],   "skipped"    },
+        {sum->state[LOB_SCAN_FAILED],    "failed"     },
+        {sum->state[LOB_SCAN_CANCELLED], "cancelled"  },
+        {sum->left,                      "not begun"  },
+    };
+    char peak[LOB_BYTES_TEXT];
+    const char *gap = "lobule batch: busy:";
+    if (b->session->quiet) return;
+    lob_bytes_text(peak, sum->peak_memory_bytes);
+    fprintf(stderr, "lobule batch: %lld scan%s", (long long)sum->scans, sum->scans == 1 ? "" : "s");
+    for (size_t i = 0; i < LOB_COUNT(rows); i++)
+        if (rows[i].count > 0)
+            fprintf(stderr, "%s %lld %s", i == 0 ? ":" : ",", (long long)rows[i].count,
+                    rows[i].what);
+    fprintf(stderr, "; %.1f s, %.0f an hour, at most %s of memory\n", sum->wall_s,
+            scans_per_hour(sum), peak);
+    if (sum->state[LOB_SCAN_DONE] == 0) return;
+    for (int i = 0; i < LOB_BATCH_STAGES; i++) {
+        if (busy(sum, i) < 0.005) continue; /* parts of a percent of one stage would be noise */
+        fprintf(stderr, "%s %s %.0f %%", gap, lob_batch_stage_text[i], busy(sum, i) * 100);
+        gap = ",";
+    }
+    if (gap[0] == ',') fprintf(stderr, "; the bottleneck is %s\n", bottleneck(sum));
+}
+
+/* ---- all of it ---- */
+
+/* What a batch ends with: of the first `count` rows, if there are so many. */
+static lob_status worst_of(const lob_batch_table *table, int64_t count,
+                           const lob_batch_summary *summary)
+{
+    const int again = lob_status_exit_code(LOB_ENOMEM);
+    const bool is_over = summary->left == 0 && summary->state[LOB_SCAN_STARTED] == 0 &&
+                         summary->state[LOB_SCAN_CANCELLED] == 0;
+    lob_status worst = is_over ? LOB_OK : LOB_ENOMEM;
+    for (int64_t i = 0; i < count && i < table->count; i++) {
+        const lob_batch_row *const row = &table->rows[i];
+        lob_status st = LOB_EDIFFER;
+        while (st < LOB_ECANCEL && lob_status_exit_code(st) != row->exit_code) st++;
+        if (row->state == LOB_SCAN_FAILED && row->exit_code != again) return st;
+        if (row->state == LOB_SCAN_FAILED || (st == LOB_EDIFFER && worst == LOB_OK)) worst = st;
+    }
+    return worst;
+}
+
+lob_status lob_batch_end(lob_batch *b, const char *folder, const char *const *scans, int64_t count,
+                         lob_status *worst)
+{
+    lob_error *const error = &b->session->error;
+    lob_text status = {NULL}, summary = {NULL};
+    if (lob_batch_table_order(&b->table, scans, count) != LOB_OK)
+        return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
+    *worst = worst_of(&b->table, count - b->summary.left, &b->summary);
+    lob_batch_header_add(&status);
+    for (int64_t i = 0; i < b->table.count; i++) lob_batch_row_add(&status, &b->table.rows[i]);
+    LOB_TRY(lob_batch_save(&status, folder, LOB_BATCH_STATUS_FILE, error));
+    LOB_TRY(write_regions(&b->table, folder, error));
+    cJSON *const json = lob_batch_summary_json(&b->summary);
+    lob_text_add_json(&summary, json);
+    cJSON_Delete(json);
+    return lob_batch_save(&summary, folder, LOB_BATCH_SUMMARY_FILE, error);
+}
