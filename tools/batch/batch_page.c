@@ -4,6 +4,7 @@
 #include "page_html.h"
 #include "tools/batch/batch.h"
 #include "tools/picture/preview_picture.h"
+#include "tools/text/json_text.h"
 #include "tools/text/page_text.h"
 #include "tools/text/path.h"
 #include "volumes/clock.h"
@@ -16,14 +17,21 @@
 
 enum { MAX_VOLUMES = 40, MAX_FLAGS = 12 };
 
+/* Where a row stands on the page. */
+typedef struct {
+    int rank;
+    double doubt;
+    int64_t row;
+    cJSON *json;
+} place;
+
 typedef struct {
     const char *folder;
     const lob_batch_table *table;
     lob_cohort cohort;
     int volumes[MAX_VOLUMES]; /* structures that have a column */
     int volume_count;
-    int64_t *order; /* rows as they are shown */
-    bool *is_far;   /* by row: there is something to look at */
+    place *places;  /* rows as they are shown */
     cJSON *columns; /* names of the recipe's values, for manifests */
 } page;
 
@@ -77,20 +85,6 @@ static void title_of(char title[300], const page *p, const lob_structure *s)
              name_of(s), s->table);
 }
 
-static bool is_odd(const lob_cohort *c, const lob_structure *s, const lob_batch_row *row, int64_t i)
-{
-    return lob_cohort_is_missing(c, s, row, i) || lob_cohort_is_far(s, i);
-}
-
-static bool find_far(const page *p, int64_t i)
-{
-    const lob_cohort *const c = &p->cohort;
-    bool far = lob_cohort_is_doubtful(c, i);
-    for (int k = 0; k < c->count && !far; k++)
-        far = is_odd(c, &c->structures[k], &p->table->rows[i], i);
-    return far;
-}
-
 /* "26.21", "27706": four digits, or all of a whole number. */
 static const char *figure(char text[32], double value)
 {
@@ -98,18 +92,20 @@ static const char *figure(char text[32], double value)
     return text;
 }
 
-/* flags: what there is to look at, in words; far: the columns of it. */
-static void add_flags(cJSON *object, const page *p, int64_t i)
+/* flags: what there is to look at, in words; far: the columns of it. Returns whether there is any.
+ */
+static bool add_flags(cJSON *object, const page *p, int64_t i)
 {
     const lob_cohort *const c = &p->cohort;
     cJSON *const flags = cJSON_AddArrayToObject(object, "flags");
     cJSON *const far = cJSON_AddArrayToObject(object, "far");
     char text[512], title[304], own[32], median[32];
-    for (int k = 0; k < c->count && p->is_far[i]; k++) {
+    for (int k = 0; k < c->count; k++) {
         const lob_structure *const s = &c->structures[k];
-        if (!is_odd(c, s, &p->table->rows[i], i)) continue;
+        const bool missing = lob_cohort_is_missing(c, s, &p->table->rows[i], i);
+        if (!missing && !lob_cohort_is_far(s, i)) continue;
         title_of(title, p, s);
-        if (lob_cohort_is_missing(c, s, &p->table->rows[i], i))
+        if (missing)
             snprintf(text, sizeof text, "%s is missing; %lld of %lld scans have it", title,
                      (long long)s->spread.count, (long long)c->done);
         else
@@ -120,73 +116,27 @@ static void add_flags(cJSON *object, const page *p, int64_t i)
         for (int m = 0; m < p->volume_count; m++)
             if (p->volumes[m] == k) cJSON_AddItemToArray(far, cJSON_CreateNumber(m));
     }
-    if (!lob_cohort_is_doubtful(c, i)) return;
-    const int most = lob_cohort_most_doubtful(c, i);
-    if (most >= 0) {
-        title_of(title, p, &c->structures[most]);
-        strcat(title, " is");
+    if (lob_cohort_is_doubtful(c, i)) {
+        const int most = lob_cohort_most_doubtful(c, i);
+        if (most >= 0) {
+            title_of(title, p, &c->structures[most]);
+            strcat(title, " is");
+        }
+        snprintf(text, sizeof text, "%.2g %% of %s in doubt, the median is %.2g %%",
+                 100 * c->doubt[i], most >= 0 ? title : "the voxels are",
+                 100 * c->doubt_spread.median);
+        cJSON_AddItemToArray(flags, cJSON_CreateString(text));
+        cJSON_AddItemToArray(far, cJSON_CreateString("doubt"));
     }
-    snprintf(text, sizeof text, "%.2g %% of %s in doubt, the median is %.2g %%", 100 * c->doubt[i],
-             most >= 0 ? title : "the voxels are", 100 * c->doubt_spread.median);
-    cJSON_AddItemToArray(flags, cJSON_CreateString(text));
-    cJSON_AddItemToArray(far, cJSON_CreateString("doubt"));
+    return cJSON_GetArraySize(flags) > 0;
 }
-
-/* ---- the order ---- */
 
 static bool is_failure(const lob_batch_row *row)
 {
     return row->state != LOB_SCAN_DONE && row->state != LOB_SCAN_SKIPPED;
 }
 
-typedef struct {
-    int rank;
-    double doubt;
-    int64_t row;
-} place;
-
-static int by_place(const void *a, const void *b)
-{
-    const place *const x = a, *const y = b;
-    if (x->rank != y->rank) return x->rank - y->rank;
-    if (x->doubt != y->doubt) return x->doubt < y->doubt ? 1 : -1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
-/* Failures, then what is far, then the rest; in each the most doubtful labels first, then the order
- * of the table. */
-static bool set_order(page *p)
-{
-    const int64_t n = p->table->count;
-    place *const places = calloc((size_t)n + 1, sizeof *places);
-    p->order = calloc((size_t)n + 1, sizeof *p->order);
-    p->is_far = calloc((size_t)n + 1, sizeof *p->is_far);
-    if (!p->order || !p->is_far || !places) {
-        free(places);
-        return false;
-    }
-    for (int k = 0; k < p->cohort.count && p->volume_count < MAX_VOLUMES; k++)
-        if (p->cohort.structures[k].is_common) p->volumes[p->volume_count++] = k;
-    for (int64_t i = 0; i < n; i++) {
-        const bool has_doubt = lob_cohort_most_doubtful(&p->cohort, i) >= 0;
-        p->is_far[i] = find_far(p, i);
-        places[i] = (place){is_failure(&p->table->rows[i]) ? 0
-                            : p->is_far[i]                 ? 1
-                                                           : 2,
-                            has_doubt ? p->cohort.doubt[i] : -1, i};
-    }
-    qsort(places, (size_t)n, sizeof *places, by_place);
-    for (int64_t i = 0; i < n; i++) p->order[i] = places[i].row;
-    free(places);
-    return true;
-}
-
-/* ---- the data ---- */
-
-static cJSON *number_or_null(double value, bool known)
-{
-    return known && isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull();
-}
+/* ---- the data: cJSON writes null for NaN ---- */
 
 /* What the recipe's names stood for, by the scan's report: the row's "values", in the order of the
  * page's "columns", which the first such report gives; without a report null. */
@@ -207,40 +157,54 @@ static void add_values(cJSON *json, const page *p, const lob_past_report *report
     cJSON_AddItemToObject(json, "values", cells);
 }
 
-static cJSON *row_json(const page *p, int64_t i)
+/* Of each structure that has a column, its volume or how doubtful it is. */
+static void add_by_volume(cJSON *json, const char *name, const page *p, int64_t i, bool doubts)
+{
+    double values[MAX_VOLUMES];
+    for (int c = 0; c < p->volume_count; c++) {
+        const lob_structure *const s = &p->cohort.structures[p->volumes[c]];
+        values[c] = doubts ? s->doubt[i] : s->value[i];
+    }
+    cJSON_AddItemToObject(json, name, cJSON_CreateDoubleArray(values, p->volume_count));
+}
+
+/* A row and its place: failures, then what is far, then the rest; in each the most doubtful labels
+ * first, then the order of the table. */
+static place row_place(const page *p, int64_t i)
 {
     const lob_batch_row *const row = &p->table->rows[i];
+    const bool whole = !is_failure(row); /* of others a header or a part may have been read */
+    const bool has_doubt = lob_cohort_most_doubtful(&p->cohort, i) >= 0;
+    const lob_number numbers[] = {
+        {"code",    row->exit_code >= 0 ? row->exit_code : NAN           },
+        {"seconds", row->state != LOB_SCAN_STARTED ? row->total_s : NAN  },
+        {"voxels",  whole && row->voxels >= 0 ? (double)row->voxels : NAN},
+        {"labels",  whole && row->labels >= 0 ? (double)row->labels : NAN},
+        {"doubt",   p->cohort.doubt[i]                                   },
+    };
     cJSON *const json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "scan", row->scan);
     cJSON_AddStringToObject(json, "state", lob_scan_state_text[row->state]);
-    cJSON_AddItemToObject(json, "code", number_or_null(row->exit_code, row->exit_code >= 0));
     cJSON_AddStringToObject(json, "message", row->message);
-    cJSON_AddItemToObject(json, "seconds",
-                          number_or_null(row->total_s, row->state != LOB_SCAN_STARTED));
-    const bool whole = !is_failure(row); /* of others a header or a part may have been read */
-    cJSON_AddItemToObject(json, "voxels",
-                          number_or_null((double)row->voxels, whole && row->voxels >= 0));
-    cJSON_AddItemToObject(json, "labels",
-                          number_or_null((double)row->labels, whole && row->labels >= 0));
-    cJSON_AddItemToObject(json, "doubt", number_or_null(p->cohort.doubt[i], true));
-    cJSON *const volumes = cJSON_AddArrayToObject(json, "volumes");
-    for (int c = 0; c < p->volume_count; c++)
-        cJSON_AddItemToArray(volumes,
-                             number_or_null(p->cohort.structures[p->volumes[c]].value[i], true));
-    if (lob_cohort_most_doubtful(&p->cohort, i) >= 0) {
-        cJSON *const doubts = cJSON_AddArrayToObject(json, "doubts");
-        for (int c = 0; c < p->volume_count; c++)
-            cJSON_AddItemToArray(
-                doubts, number_or_null(p->cohort.structures[p->volumes[c]].doubt[i], true));
-    }
-    add_flags(json, p, i);
+    lob_json_numbers(json, numbers, LOB_COUNT(numbers));
+    add_by_volume(json, "volumes", p, i, false);
+    if (has_doubt) add_by_volume(json, "doubts", p, i, true);
+    const bool is_far = add_flags(json, p, i);
     add_address(json, "report", row->report);
     lob_past_report report;
     lob_batch_report_read(&report, p->folder, row); /* one that cannot be read says nothing */
     add_viewer(json, p, row, &report);
     add_values(json, p, &report);
     lob_past_report_free(&report);
-    return json;
+    return (place){whole ? 2 - is_far : 0, has_doubt ? p->cohort.doubt[i] : -1, i, json};
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const place *const x = a, *const y = b;
+    if (x->rank != y->rank) return x->rank - y->rank;
+    if (x->doubt != y->doubt) return x->doubt < y->doubt ? 1 : -1;
+    return (x->row > y->row) - (x->row < y->row);
 }
 
 static cJSON *volume_json(const page *p, const lob_structure *s)
@@ -285,13 +249,16 @@ static cJSON *page_json(page *p, const lob_batch_summary *summary)
     cJSON_AddItemToObject(json, "summary",
                           summary ? lob_batch_summary_json(summary) : cJSON_CreateNull());
     cJSON *const volumes = cJSON_AddArrayToObject(json, "volumes");
+    for (int k = 0; k < p->cohort.count && p->volume_count < MAX_VOLUMES; k++)
+        if (p->cohort.structures[k].is_common) p->volumes[p->volume_count++] = k;
     for (int c = 0; c < p->volume_count; c++)
         cJSON_AddItemToArray(volumes, volume_json(p, &p->cohort.structures[p->volumes[c]]));
     cJSON_AddBoolToObject(json, "more", p->cohort.has_more);
     cJSON_AddItemToObject(json, "recipe", recipe_json(p));
     cJSON *const rows = cJSON_AddArrayToObject(json, "rows");
-    for (int64_t k = 0; k < p->table->count; k++)
-        cJSON_AddItemToArray(rows, row_json(p, p->order[k]));
+    for (int64_t i = 0; i < p->table->count; i++) p->places[i] = row_place(p, i);
+    qsort(p->places, (size_t)p->table->count, sizeof *p->places, by_place);
+    for (int64_t k = 0; k < p->table->count; k++) cJSON_AddItemToArray(rows, p->places[k].json);
     return json;
 }
 
@@ -385,7 +352,7 @@ static lob_status put_pictures(lob_session *s, const page *p, lob_output *out, i
     int count = 0;
     if (!scans) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", out->path);
     for (int64_t k = 0; k < p->table->count && count < most; k++) {
-        const lob_batch_row *const row = &p->table->rows[p->order[k]];
+        const lob_batch_row *const row = &p->table->rows[p->places[k].row];
         if (is_failure(row) || !lob_batch_image_of(row) || !lob_batch_labels_of(row)) continue;
         lob_past_report report;
         lob_batch_report_read(&report, p->folder, row);
@@ -420,7 +387,8 @@ static lob_status write_page(const lob_batch *b, page *p, const char *path,
 {
     lob_error *const error = &b->session->error;
     lob_output out;
-    if (!path || !set_order(p)) return lob_session_no_memory(b->session, p->folder);
+    p->places = calloc((size_t)p->table->count + 1, sizeof *p->places);
+    if (!path || !p->places) return lob_session_no_memory(b->session, p->folder);
     LOB_TRY(lob_page_begin(&out, path, true, page_html, page_json(p, summary), error));
     const lob_status st = put_pictures(b->session, p, &out, b->pictures);
     return lob_page_end(&out, page_html, st, error);
@@ -435,8 +403,7 @@ lob_status lob_batch_page_write(const lob_batch *b, const lob_batch_summary *sum
     const lob_status st = write_page(b, &p, path, summary);
     free(path);
     lob_cohort_free(&p.cohort);
-    free(p.order);
-    free(p.is_far);
+    free(p.places);
     lob_session_stage(b->session, "page", start_s);
     return st;
 }

@@ -1,20 +1,20 @@
 /* Threads that do the scans of a batch, and who may begin when. */
 #include "tools/batch/batch.h"
 #include "tools/platform/process.h"
+#include "tools/session/session_print.h"
 #include "volumes/clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- how far it is: a bar on a terminal, now and then a line elsewhere ---- */
+/* ---- how far it is: the session's bar on a terminal, now and then a line elsewhere ---- */
 
 typedef struct {
-    bool quiet, bar, shown;
-    int64_t scans, done, kept, failed;
+    int64_t done, kept, failed, shown_done;
     double bytes, done_bytes, kept_bytes; /* the size of scans tells how long the rest takes */
     double start_s, shown_s;
-    int64_t shown_done;
+    char text[160];
     char kind[400];  /* what the last message that was shown says beside names and numbers */
     int64_t of_kind; /* failures of that kind, one after another */
     int64_t unsaid;  /* of them, not shown */
@@ -23,17 +23,6 @@ typedef struct {
 
 /* A scan counts for more than its bytes, so that empty ones count too. */
 enum { SCAN_BYTES = 65536 };
-
-static void begin_progress(progress *p, int64_t scans, int64_t bytes, bool quiet)
-{
-    const double now = lob_clock_s();
-    *p = (progress){.quiet = quiet,
-                    .bar = !quiet && lob_is_terminal(stderr),
-                    .scans = scans,
-                    .bytes = (double)bytes + (double)scans * SCAN_BYTES,
-                    .start_s = now,
-                    .shown_s = now};
-}
 
 /* A scan has ended, or was done before. */
 static void count_progress(progress *p, int64_t bytes, bool kept)
@@ -44,13 +33,6 @@ static void count_progress(progress *p, int64_t bytes, bool kept)
     if (!kept) return;
     p->kept++;
     p->kept_bytes += size;
-}
-
-/* The bar leaves its line. */
-static void clear_bar(progress *p)
-{
-    if (p->shown) fputs("\r\033[K", stderr);
-    p->shown = false;
 }
 
 /* A message without words that name a file or hold a number: of what is wrong for many, the same.
@@ -72,35 +54,34 @@ static void kind_of(char *kind, size_t size, const char *message)
 }
 
 /* How many failures there were that the last one that was shown stands for. */
-static void say_unsaid(progress *p)
+static void say_unsaid(progress *p, lob_session *s)
 {
+    char line[100];
     if (p->unsaid == 0) return;
-    clear_bar(p);
-    fprintf(stderr, "lobule batch: %lld more scans failed like this; the status table has all\n",
-            (long long)p->unsaid);
+    snprintf(line, sizeof line, "%lld more scans failed like this; the status table has all",
+             (long long)p->unsaid);
+    lob_session_print_line(s, line);
     p->unsaid = 0;
 }
 
 /* Say what is wrong with a scan: of failures alike, of the first few. */
-static void say_failure(progress *p, const char *scan, const char *message)
+static void say_failure(progress *p, lob_session *s, const lob_batch_row *row)
 {
     enum { LINES = 20, ALIKE = 3 };
-    char kind[sizeof p->kind];
+    char kind[sizeof p->kind], line[1200];
     p->failed++;
-    kind_of(kind, sizeof kind, message);
+    kind_of(kind, sizeof kind, row->message);
     p->of_kind = strcmp(kind, p->kind) == 0 ? p->of_kind + 1 : 1;
     if (p->of_kind > ALIKE) {
         p->unsaid++;
         return;
     }
-    say_unsaid(p);
+    say_unsaid(p, s);
     memcpy(p->kind, kind, sizeof kind);
     if (++p->lines > LINES + 1) return;
-    clear_bar(p);
-    lob_error line; /* leaves no control characters */
-    lob_fail(&line, LOB_OK, "%s: %.900s", scan, message);
-    fprintf(stderr, "lobule batch: %s\n",
-            p->lines <= LINES ? line.text : "more scans failed; the status table has all");
+    snprintf(line, sizeof line, "%s: %.900s", row->scan, row->message);
+    lob_session_print_line(s, p->lines <= LINES ? line
+                                                : "more scans failed; the status table has all");
 }
 
 /* "40 s", "12 min", "3 h 5 min". */
@@ -115,47 +96,26 @@ static void time_text(char *text, size_t size, double seconds)
         snprintf(text, size, "%ld h %ld min", minutes / 60, minutes % 60);
 }
 
-static void print_progress(progress *p, double now)
+/* Show it, if it is time. */
+static void show_progress(progress *p, lob_session *s, int64_t scans)
 {
-    const double elapsed = now - p->start_s, done = p->done_bytes - p->kept_bytes;
-    const double left = done > 0 ? elapsed / done * (p->bytes - p->done_bytes) : 0;
+    const double now = lob_clock_s(), elapsed = now - p->start_s, line_s = 10;
+    const double done = p->done_bytes - p->kept_bytes;
     const int64_t worked = p->done - p->kept;
-    char rest[40] = "", failed[40] = "";
-    time_text(rest, sizeof rest, left);
+    char rest[40] = "?", failed[40] = "";
+    if (!s->bar && (s->quiet || now - p->shown_s < line_s || p->done == p->shown_done)) return;
+    if (worked) time_text(rest, sizeof rest, elapsed / done * (p->bytes - p->done_bytes));
     if (p->failed) snprintf(failed, sizeof failed, ", %lld failed", (long long)p->failed);
-    enum { CELLS = 20 };
-    char bar[CELLS + 4] = "";
-    if (p->bar) {
-        for (int i = 0; i < CELLS; i++)
-            bar[i + 1] = i * p->bytes < p->done_bytes * CELLS ? '#' : '.';
-        bar[0] = '[';
-        bar[CELLS + 1] = ']';
-        bar[CELLS + 2] = ' ';
-        bar[CELLS + 3] = '\0';
-    }
-    fprintf(stderr, "%slobule batch: %s%lld of %lld scan%s%s, %.0f an hour, %s left%s",
-            p->bar ? "\r" : "", bar, (long long)p->done, (long long)p->scans,
-            p->scans == 1 ? "" : "s", failed, elapsed > 0 ? (double)worked / elapsed * 3600 : 0,
-            worked ? rest : "?", p->bar ? "\033[K" : "\n");
-    fflush(stderr);
-    p->shown = p->bar;
-}
-
-/* Show it, if it is time; with `end` for the last time. */
-static void show_progress(progress *p, bool end)
-{
-    static const double line_s = 10, bar_s = 0.1;
-    const double now = lob_clock_s();
-    if (end) {
-        clear_bar(p);
-        say_unsaid(p);
-        return;
-    }
-    if (p->quiet || now - p->shown_s < (p->bar ? bar_s : line_s)) return;
-    if (!p->bar && p->done == p->shown_done) return;
+    snprintf(p->text, sizeof p->text, "%lld of %lld scan%s%s, %.0f an hour, %s left",
+             (long long)p->done, (long long)scans, scans == 1 ? "" : "s", failed,
+             elapsed > 0 ? (double)worked / elapsed * 3600 : 0, rest);
     p->shown_s = now;
     p->shown_done = p->done;
-    print_progress(p, now);
+    s->doing = p->text;
+    if (s->bar)
+        lob_session_print_progress(s, p->done_bytes / p->bytes);
+    else
+        fprintf(stderr, "lobule batch: %s\n", p->text);
 }
 
 /* ---- the work ---- */
@@ -263,7 +223,7 @@ static void end_scan(work *w, const lob_plan_scan *plan, const lob_batch_row *ro
     pthread_mutex_lock(&w->lock);
     lob_batch_count(&b->summary, row);
     if (row->state == LOB_SCAN_FAILED) {
-        say_failure(&w->progress, row->scan, row->message);
+        say_failure(&w->progress, b->session, row);
         w->over = w->over || b->fail_fast;
     }
     if (st == LOB_OK || w->status != LOB_OK) return;
@@ -317,7 +277,7 @@ static void watch(work *w)
             w->over = true;
             pthread_cond_broadcast(&w->changed);
         }
-        show_progress(&w->progress, false);
+        show_progress(&w->progress, w->batch->session, w->batch->summary.scans);
     }
     pthread_mutex_unlock(&w->lock);
 }
@@ -344,7 +304,8 @@ lob_status lob_work_run(lob_batch *b, int64_t bytes)
     if (!threads) return lob_session_no_memory(b->session, b->folder);
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.changed, NULL);
-    begin_progress(&w.progress, b->summary.scans, bytes, b->session->quiet);
+    w.progress.bytes = (double)bytes + (double)b->summary.scans * SCAN_BYTES;
+    w.progress.start_s = w.progress.shown_s = start_s;
     pthread_mutex_lock(&w.lock);
     while (started < b->jobs && pthread_create(&threads[started], NULL, do_scans, &w) == 0)
         started++;
@@ -353,7 +314,9 @@ lob_status lob_work_run(lob_batch *b, int64_t bytes)
     if (started == 0) w.status = lob_fail(&w.error, LOB_ENOMEM, "no thread can be started");
     watch(&w);
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
-    show_progress(&w.progress, true);
+    say_unsaid(&w.progress, b->session);
+    lob_session_clear_bar(b->session);
+    b->session->doing = "writing"; /* the text ends with the work */
     finish_summary(b, &b->summary, start_s);
     pthread_cond_destroy(&w.changed);
     pthread_mutex_destroy(&w.lock);

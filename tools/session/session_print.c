@@ -36,7 +36,8 @@ void lob_session_print_progress(lob_session *s, double done)
     cells[CELLS] = '\0';
     fputs("\rlobule ", stderr);
     if (host) fprintf(stderr, "%s %d/%d ", host->caller, host->index + 1, host->count);
-    fprintf(stderr, "%s: %s [%s] %3d %%", s->command->name, s->doing, cells, (int)(done * 100));
+    fprintf(stderr, "%s: %s [%s] %3d %%\033[K", s->command->name, s->doing, cells,
+            (int)(done * 100));
     fflush(stderr);
 }
 
