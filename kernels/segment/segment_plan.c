@@ -15,8 +15,9 @@ static const double near_spacing = 1.5;
 static const double coarse_blur = 0.35;
 
 /* Beyond the first and the last of n slices with strokes a structure may go on for this share of
- * its longest side in them, divided by n: the fewer there are, the less they say about its ends. */
-static const double beyond_slices = 1.5;
+ * its longest side in them, or for so many mm, as what is thin in slices may be long across them,
+ * divided by n: the fewer there are, the less they say about its ends. */
+static const double beyond_slices = 1.5, beyond_mm = 60;
 
 /* Where strokes of labels are closer to others than so many voxels, a median of 3 voxels, and where
  * they are yet closer the majority, take more off what is drawn than they smooth. */
@@ -239,7 +240,8 @@ static double choose_ends(const lob_segment_plan *plan, const lob_volume *image,
         if (a != plan->axis)
             longest = fmax(longest, mm[a] * (double)extent_of(plan, strokes, a, 0, plan->count));
     const double all = mm[plan->axis] * (double)plan->box.size[plan->axis];
-    return fmax(plan->options.ends, beyond_slices * longest / ((double)plan->slices * all));
+    const double beyond = fmax(beyond_slices * longest, beyond_mm) / (double)plan->slices;
+    return fmax(plan->options.ends, beyond / all);
 }
 
 /* The box around all strokes, which the plan has, with its margin. Returns its voxels. */

@@ -247,6 +247,17 @@ def test_one_slice_of_strokes(tmp_path):
     assert dice(mask[:, :, 6] == 1, truth[:, :, 6] == 1) > 0.9
 
 
+def test_a_long_thin_body_from_one_slice(tmp_path):
+    """What is 9 voxels wide goes on for 60 mm on both sides of the slice with strokes."""
+    grid = np.indices((24, 24, 111))
+    truth = (np.hypot(grid[0] - 12, grid[1] - 12) < 4.5).astype(np.uint8)
+    image = 200 + 200 * ndimage.gaussian_filter(truth.astype(float), 0.6) + np.random.default_rng(2).normal(0, 10, truth.shape)
+    nibabel.save(nibabel.Nifti1Image(image.astype(np.int16), np.eye(4)), tmp_path / "i.nii.gz")
+    nibabel.save(nibabel.Nifti1Image(strokes(truth, (55,)), np.eye(4)), tmp_path / "s.nii.gz")
+    good("segment", "i.nii.gz", "s.nii.gz", "-o", "o.nii.gz", cwd=tmp_path)
+    assert dice(load(tmp_path / "o.nii.gz") == 1, truth == 1) > 0.9
+
+
 def test_two_dimensions(tmp_path):
     image, truth = bodies((90, 80, 1))
     mask = segment(tmp_path, image, strokes(truth, (0,)), "--sheet", "sheet.png")
