@@ -1,7 +1,7 @@
 /* Fuzz target: the status table of batch; what was read and written again reads the same. */
 #include "tests/fuzz/fuzz.h"
 
-#include "tools/batch/batch.h"
+#include "tools/table/status_table.h"
 
 /* The lines of all rows, and of no others, under the header. */
 static lob_text print(const lob_batch_table *table)

@@ -37,6 +37,37 @@ typedef struct {
 
 /* ---- files of a row ---- */
 
+/* The first input that is an image, else the first that is a volume. */
+static const lob_batch_file *image_of(const lob_batch_row *row)
+{
+    for (const char *content = "il"; *content; content++)
+        for (int i = 0; i < row->inputs.count; i++)
+            if (row->inputs.file[i].content == *content) return &row->inputs.file[i];
+    return NULL;
+}
+
+/* The last output of an option, ":--output" after the number of the recipe's line. */
+static const lob_batch_file *last_of(const lob_batch_row *row, const char *option, char content)
+{
+    for (int i = row->outputs.count - 1; i >= 0; i--) {
+        const lob_batch_file *const file = &row->outputs.file[i];
+        const char *const end = strrchr(file->role, ':');
+        if (file->content == content && end && strcmp(end, option) == 0) return file;
+    }
+    return NULL;
+}
+
+/* The last --output that holds labels, else the last output that does, else the last input. */
+static const lob_batch_file *labels_of(const lob_batch_row *row)
+{
+    const lob_batch_file *const main = last_of(row, ":--output", 'l'); /* and not its --tie */
+    for (int i = row->outputs.count - 1; i >= 0 && !main; i--)
+        if (row->outputs.file[i].content == 'l') return &row->outputs.file[i];
+    for (int i = row->inputs.count - 1; i >= 0 && !main; i--)
+        if (row->inputs.file[i].content == 'l') return &row->inputs.file[i];
+    return main;
+}
+
 /* Where a file is, whose path begins where its scan was run, as the report says; malloc'ed. */
 static char *path_of(const lob_past_report *report, const lob_batch_file *file)
 {
@@ -60,7 +91,7 @@ static void add_address(cJSON *object, const char *name, const char *path)
 static void add_viewer(cJSON *object, const page *p, const lob_batch_row *row,
                        const lob_past_report *report)
 {
-    const lob_batch_file *const viewer = lob_batch_viewer_of(row);
+    const lob_batch_file *const viewer = last_of(row, ":--html", 'o');
     char *const path = viewer ? path_of(report, viewer) : NULL;
     char *const way = path ? lob_path_relative(path, p->folder) : NULL;
     add_address(object, "viewer", way);
@@ -353,11 +384,11 @@ static lob_status put_pictures(lob_session *s, const page *p, lob_output *out, i
     if (!scans) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", out->path);
     for (int64_t k = 0; k < p->table->count && count < most; k++) {
         const lob_batch_row *const row = &p->table->rows[p->places[k].row];
-        if (is_failure(row) || !lob_batch_image_of(row) || !lob_batch_labels_of(row)) continue;
+        if (is_failure(row) || !image_of(row) || !labels_of(row)) continue;
         lob_past_report report;
         lob_batch_report_read(&report, p->folder, row);
-        scans[count++] = (picture_scan){.image = path_of(&report, lob_batch_image_of(row)),
-                                        .labels = path_of(&report, lob_batch_labels_of(row)),
+        scans[count++] = (picture_scan){.image = path_of(&report, image_of(row)),
+                                        .labels = path_of(&report, labels_of(row)),
                                         .series = s->series,
                                         .number = k};
         lob_past_report_free(&report);

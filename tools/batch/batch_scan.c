@@ -3,12 +3,12 @@
 #include "io/io.h"
 #include "tools/batch/batch.h"
 #include "tools/commands/commands.h"
-#include "tools/recipe/file_uses.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/report.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -92,120 +92,23 @@ static bool row_holds(const lob_batch_row *row, const char *key)
     return true;
 }
 
-/* ---- who writes and who reads a file ---- */
-
-/* Has a line of the job before this one made the file? */
-static bool is_made(const lob_recipe_job *job, int line, const char *path)
+/* A byte that stands for itself in the name of a scan's file: '/' between two folders does. */
+static bool is_plain(const char *at, const char *name)
 {
-    for (int i = 0; i < line; i++)
-        for (int f = 0; f < job->lines[i].line.file_count; f++) {
-            const lob_line_file *const file = &job->lines[i].line.files[f];
-            if (file->is_output && strcmp(file->path, path) == 0) return true;
-        }
-    return false;
+    if (*at == '/') return at > name && at[-1] != '/' && at[1];
+    if (*at == '.') return at > name && at[-1] != '/';
+    return isalnum((unsigned char)*at) || strchr("_-+", *at);
 }
 
-/* A file that a scan writes. */
-typedef struct {
-    lob_file_use *use;
-    char *path; /* as its line names it; malloc'ed */
-    int64_t scan;
-} claim;
-
-typedef struct {
-    lob_file_uses uses; /* by numbers of scans */
-    claim *list;
-    int64_t count;
-} claims;
-
-static bool note_file(lob_batch *b, claims *to, int64_t number, const lob_line_file *file)
+/* FOLDER/reports/SCAN.json for "reports" and ".json"; malloc'ed. */
+static char *file_of(const char *folder, const char *part, const char *name, const char *end)
 {
-    lob_file_use *use[2];
-    if (file->is_output && !b->scans[number].elsewhere) lob_make_folders(file->path);
-    if (lob_file_uses_of(use, &to->uses, file->path, true, !file->is_output) != LOB_OK)
-        return false;
-    for (int k = 0; k < 2 && use[k]; k++) {
-        if (!file->is_output) {
-            lob_file_use_read(use[k], number);
-            continue;
-        }
-        if (use[k]->writer < 0) use[k]->writer = number;
-        char *const path =
-            lob_grow(&to->list, to->count, sizeof *to->list) ? strdup(file->path) : NULL;
-        if (!path) return false;
-        to->list[to->count++] = (claim){use[k], path, number};
-    }
-    return true;
-}
-
-/* Check the options of a scan's lines, and, where they are sound, note its files in a list. */
-static lob_status check_scan(lob_batch *b, int64_t number, claims *to)
-{
-    lob_session *const s = b->session;
-    const lob_device_choice device = s->device;
-    const char *const *const values = (const char *const *)b->scans[number].values;
-    lob_recipe_job job;
-    s->device = (lob_device_choice){.backend = "cpu"}; /* a line cannot have all of them */
-    lob_status st =
-        lob_recipe_job_make(&job, s, &b->recipe, s->line ? NULL : b->recipe_path, values);
-    if (st == LOB_OK) st = lob_recipe_job_check_usage(&job);
-    for (int i = 0; to && i < job.line_count; i++)
-        for (int f = 0; f < job.lines[i].line.file_count && st == LOB_OK; f++) {
-            const lob_line_file *const file = &job.lines[i].line.files[f];
-            if (!lob_line_file_is_on_disk(file)) continue;
-            if (!file->is_output && is_made(&job, i, file->path)) continue;
-            if (!note_file(b, to, number, file)) st = lob_session_no_memory(s, file->path);
-        }
-    lob_recipe_job_free(&job);
-    s->device = device;
-    s->device_wanted = false;
-    return st;
-}
-
-lob_status lob_batch_check_usage(lob_batch *b)
-{
-    lob_error first = {.text = ""};
-    lob_status st = LOB_EARG;
-    for (int64_t i = 0; i < b->count && st == LOB_EARG; i++) {
-        st = check_scan(b, i, NULL);
-        if (i == 0) first = b->session->error;
-    }
-    b->session->error = st == LOB_EARG ? first : (lob_error){.text = ""};
-    return st == LOB_EARG ? st : LOB_OK;
-}
-
-/* Say of a scan that another writes a file of its, or reads it; false without memory. */
-static bool find_conflict(lob_batch *b, const claim *c)
-{
-    lob_plan_scan *const plan = &b->scans[c->scan];
-    const bool writes = c->use->writer != c->scan;
-    const int64_t other = writes ? c->use->writer : lob_file_use_reader(c->use, c->scan);
-    if (other < 0 || plan->conflict) return true;
-    if (asprintf(&plan->conflict, "%s: scan %s %s", c->path, b->scans[other].name,
-                 writes ? "writes it; each scan needs outputs of its own"
-                        : "reads it; name another output, or make what other scans read in a "
-                          "batch before this one") < 0)
-        plan->conflict = NULL;
-    return plan->conflict != NULL;
-}
-
-lob_status lob_batch_claim(lob_batch *b)
-{
-    claims all = {.list = NULL};
-    lob_status st = LOB_OK;
-    for (int64_t i = 0; i < b->count && st == LOB_OK; i++) {
-        st = lob_session_cancelled(b->session);
-        if (st == LOB_OK) st = check_scan(b, i, &all);
-        if (st != LOB_ENOMEM && st != LOB_ECANCEL) st = LOB_OK; /* its row will tell */
-    }
-    if (st == LOB_OK) b->session->error = (lob_error){.text = ""};
-    for (int64_t i = 0; i < all.count; i++) {
-        if (!find_conflict(b, &all.list[i])) st = lob_session_no_memory(b->session, b->folder);
-        free(all.list[i].path);
-    }
-    free(all.list);
-    lob_file_uses_free(&all.uses);
-    return st;
+    lob_text text = {NULL};
+    lob_text_print(&text, "%s/%s/", folder, part);
+    for (const char *c = name; *c; c++)
+        lob_text_print(&text, is_plain(c, name) ? "%c" : "%%%02X", (unsigned char)*c);
+    lob_text_print(&text, "%s", end);
+    return lob_text_take(&text);
 }
 
 /* ---- its session ---- */
@@ -359,7 +262,7 @@ static void take_files(scan *a, const cJSON *line, int number, bool is_output)
                        cJSON_GetObjectItemCaseSensitive(line, is_output ? "outputs" : "inputs"))
     {
         char role[128];
-        if (!is_output && is_made(&a->job, number, text_in(entry, "path"))) continue;
+        if (!is_output && lob_batch_is_made(&a->job, number, text_in(entry, "path"))) continue;
         snprintf(role, sizeof role, "%d:%s%s", number + 1, is_output ? "--" : "",
                  text_in(entry, "role"));
         add_file(a, entry, role, content_of(&a->job.lines[number], entry), is_output);
@@ -460,7 +363,7 @@ static lob_status give_tables_files(scan *a)
         char end[16];
         if (!prints_table(&l->line)) continue;
         snprintf(end, sizeof end, ".%d.tsv", i + 1);
-        char *const path = lob_batch_file_of(a->batch->folder, "tables", a->plan->name, end);
+        char *const path = file_of(a->batch->folder, "tables", a->plan->name, end);
         changed = path && lob_make_folders(path) && lob_job_line_replace(l, "-", path);
         free(path);
         if (!changed) return lob_fail(&a->session.error, LOB_ENOMEM, "out of memory");
@@ -575,7 +478,7 @@ lob_status lob_scan_do(lob_batch_row *row, lob_batch *b, const lob_plan_scan *pl
     if (has_key && before && !plan->conflict && !again && row_holds(before, row->key))
         return LOB_OK;
 
-    char *const report = lob_batch_file_of(b->folder, "reports", plan->name, ".json");
+    char *const report = file_of(b->folder, "reports", plan->name, ".json");
     row->scan = strdup(plan->name);
     row->message = strdup("");
     row->device = strdup("");

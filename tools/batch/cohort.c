@@ -216,7 +216,7 @@ void lob_cohort_free(lob_cohort *cohort)
 lob_status lob_batch_report_read(lob_past_report *out, const char *folder, const lob_batch_row *row)
 {
     *out = (lob_past_report){.json = NULL};
-    char *const path = lob_path_in(folder, row->report);
+    char *const path = lob_batch_report_of(folder, row);
     const lob_status st = path ? lob_past_report_read(out, path, NULL) : LOB_ENOMEM;
     free(path);
     return st;

@@ -9,6 +9,7 @@
 #include "tools/platform/process.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/session_sums.h"
+#include "tools/table/status_table.h"
 #include "volumes/version.h"
 
 #include <errno.h>
@@ -173,13 +174,23 @@ static lob_status repeat(lob_session *s, repetition *r)
 /* The report of a scan, where a batch is named by its folder or by its status table. */
 static lob_status find_scan(lob_session *s, char **name, const settings *set)
 {
-    char *path = NULL;
-    const bool is_folder = lob_is_folder(set->report);
-    const int made = asprintf(&path, "%s%s%s", strchr(set->report, '/') ? "" : "./", set->report,
-                              is_folder ? "/status.tsv" : "");
-    if (made < 0) return lob_session_no_memory(s, set->report);
-    const lob_status st = lob_repeat_find_scan(s, name, path, set->scan);
-    free(path);
+    lob_error *const error = &s->error;
+    lob_batch_table table;
+    lob_status st = LOB_OK;
+    LOB_TRY(lob_batch_table_read(&table, set->report, "", error));
+    const lob_batch_row *const row = lob_batch_table_find(&table, set->scan);
+    if (!row)
+        st = lob_fail(error, LOB_EARG, "--scan %s: %s has no row of this name", set->scan,
+                      set->report);
+    else if (row->state != LOB_SCAN_DONE)
+        st = lob_fail_file(error, LOB_EDATA, set->report,
+                           "%s is not done but %s; repeat one that was done", set->scan,
+                           lob_scan_state_text[row->state]);
+    else if (!row->report[0])
+        st = lob_fail_file(error, LOB_EDATA, set->report, "names no report of %s", set->scan);
+    else if (!(*name = lob_batch_report_of(set->report, row)))
+        st = lob_session_no_memory(s, set->report);
+    lob_batch_table_free(&table);
     return st;
 }
 

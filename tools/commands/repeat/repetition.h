@@ -34,7 +34,4 @@ const lob_moved *lob_repeat_moved(const lob_repetition *r, const char *path);
 /* Say of each output whether it is the same. Returns LOB_OK, LOB_EDIFFER or LOB_ENOMEM. */
 lob_status lob_repeat_compare(lob_session *s, const lob_repetition *r);
 
-/* The report of a scan in the status table of a batch; malloc'ed. */
-lob_status lob_repeat_find_scan(lob_session *s, char **name, const char *path, const char *scan);
-
 #endif

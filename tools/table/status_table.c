@@ -1,7 +1,8 @@
 /* The status table of a batch as text: its lines, and reading them again. */
-#include "tools/batch/batch.h"
+#include "tools/table/status_table.h"
 
 #include "io/file.h"
+#include "io/platform.h"
 #include "io/text_rows.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"
@@ -19,16 +20,18 @@ const char *const lob_batch_stage_text[] = {LOB_BATCH_STAGES_LIST(TEXT)};
 /* The columns, in their order: what a cell holds, and where in the row. */
 static const struct {
     const char *name;
-    enum { TEXT, STATE, CODE, DATE, SECONDS, NUMBER, FILES, DIGEST } kind;
-    size_t at;
+    enum { TEXT, FIXED, STATE, SECONDS, NUMBER, FILES } kind;
+    size_t at, size;
 } columns[] = {
-#define COLUMN(name, kind)       {#name, kind, offsetof(lob_batch_row, name)},
-#define STAGE_COLUMN(name, text) {text "_s", SECONDS, offsetof(lob_batch_row, stage_s[name])},
-    COLUMN(scan, TEXT) COLUMN(state, STATE) COLUMN(exit_code, CODE) COLUMN(message, TEXT)
-        COLUMN(started, DATE) COLUMN(total_s, SECONDS) LOB_BATCH_STAGES_LIST(STAGE_COLUMN)
+#define MEMBER(name)             offsetof(lob_batch_row, name), sizeof(((lob_batch_row *)0)->name)
+#define COLUMN(name, kind)       {#name, kind, MEMBER(name)},
+#define STAGE_COLUMN(name, text) {text "_s", SECONDS, MEMBER(stage_s[name])},
+    COLUMN(scan, TEXT) COLUMN(state, STATE) COLUMN(exit_code, NUMBER) COLUMN(message, TEXT)
+        COLUMN(started, FIXED) COLUMN(total_s, SECONDS) LOB_BATCH_STAGES_LIST(STAGE_COLUMN)
             COLUMN(voxels, NUMBER) COLUMN(labels, NUMBER) COLUMN(device, TEXT)
                 COLUMN(memory, NUMBER) COLUMN(outputs, FILES) COLUMN(inputs, FILES)
-                    COLUMN(key, DIGEST) COLUMN(report, TEXT)
+                    COLUMN(key, FIXED) COLUMN(report, TEXT)
+#undef MEMBER
 #undef COLUMN
 #undef STAGE_COLUMN
 };
@@ -41,12 +44,6 @@ void lob_batch_header_add(lob_text *text)
 {
     for (int c = 0; c < COLUMNS; c++) lob_text_print(text, "%s%s", c ? "\t" : "", columns[c].name);
     lob_text_add(text, "\n", 1);
-}
-
-/* n/a where it is negative. */
-static void add_number(lob_text *text, int64_t number)
-{
-    lob_text_print(text, number < 0 ? "n/a" : "%lld", (long long)number);
 }
 
 static void add_files(lob_text *text, const lob_batch_files *files)
@@ -73,20 +70,16 @@ void lob_batch_row_add(lob_text *text, const lob_batch_row *row)
         case STATE:
             lob_text_print(text, "%s", lob_scan_state_text[row->state]);
             break;
-        case CODE:
-            add_number(text, row->exit_code);
-            break;
         case SECONDS:
             lob_text_print(text, "%.6f", *(const double *)at);
             break;
         case NUMBER:
-            add_number(text, *(const int64_t *)at);
+            lob_text_print(text, *(const int64_t *)at < 0 ? "n/a" : "%lld", *(const long long *)at);
             break;
         case FILES:
             add_files(text, at);
             break;
-        case DATE:
-        case DIGEST:
+        case FIXED:
             lob_text_add_cell(text, at, false);
             break;
         }
@@ -141,12 +134,6 @@ static char *text_of(char *cell)
     return strdup(cell);
 }
 
-static void put_digest(char to[LOB_SHA256_TEXT], const char *cell)
-{
-    const size_t n = strspn(cell, "0123456789abcdef");
-    snprintf(to, LOB_SHA256_TEXT, "%s", n == LOB_SHA256_TEXT - 1 && !cell[n] ? cell : "");
-}
-
 /* "i 1:IMAGE SHA BYTES TIME PATH"; false: it is none. */
 static bool parse_file(lob_batch_file *out, char *item)
 {
@@ -161,7 +148,7 @@ static bool parse_file(lob_batch_file *out, char *item)
                             .mtime_ns = number_of(part[4]),
                             .role = text_of(part[1]),
                             .path = text_of(part[5])};
-    put_digest(out->sha256, part[2]);
+    if (strlen(part[2]) == LOB_SHA256_TEXT - 1) memcpy(out->sha256, part[2], LOB_SHA256_TEXT);
     return out->role && out->path;
 }
 
@@ -198,9 +185,6 @@ static bool parse_cell(lob_batch_row *row, int column, char *cell)
         return (*(char **)at = text_of(cell)) != NULL;
     case STATE:
         return parse_state(at, cell);
-    case CODE:
-        row->exit_code = (int)number_of(cell);
-        break;
     case SECONDS:
         *(double *)at = strtod(cell, NULL);
         break;
@@ -209,12 +193,9 @@ static bool parse_cell(lob_batch_row *row, int column, char *cell)
         break;
     case FILES:
         return parse_files(at, cell);
-    case DIGEST:
-        put_digest(at, cell);
-        break;
-    case DATE:
+    case FIXED:
         lob_cell_decode(cell);
-        snprintf(at, sizeof row->started, "%s", cell);
+        snprintf(at, columns[column].size, "%s", cell);
         break;
     }
     return true;
@@ -288,19 +269,30 @@ lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t
     return st;
 }
 
-lob_status lob_batch_table_read(lob_batch_table *out, const char *folder, const char *advice,
+lob_status lob_batch_table_read(lob_batch_table *out, const char *path, const char *advice,
                                 lob_error *error)
 {
     lob_input file = {NULL};
-    char *const path = lob_path_in(folder, LOB_BATCH_STATUS_FILE);
+    char *const name = lob_is_file(path) ? strdup(path) : lob_path_in(path, LOB_BATCH_STATUS_FILE);
     *out = (lob_batch_table){NULL};
-    lob_status st = path ? lob_input_open(&file, path, error)
-                         : lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
+    lob_status st = name ? lob_input_open(&file, name, error)
+                         : lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
     if (st == LOB_OK)
-        st = lob_batch_table_parse(out, (const char *)file.bytes, file.size, path, advice, error);
+        st = lob_batch_table_parse(out, (const char *)file.bytes, file.size, name, advice, error);
     lob_input_close(&file);
-    free(path);
+    free(name);
     return st;
+}
+
+char *lob_batch_report_of(const char *path, const lob_batch_row *row)
+{
+    const char *const name = lob_is_file(path) ? lob_name_in_path(path) : NULL;
+    if (!name) return lob_path_in(path, row->report);
+    if (name == path) return strdup(row->report);
+    char *const folder = strndup(path, (size_t)(name - path) - 1);
+    char *const report = folder ? lob_path_in(folder, row->report) : NULL;
+    free(folder);
+    return report;
 }
 
 lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scans, int64_t count)
@@ -326,58 +318,4 @@ lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scan
     table->rows = rows;
     table->count = kept;
     return LOB_OK;
-}
-
-/* ---- files of a row ---- */
-
-const lob_batch_file *lob_batch_image_of(const lob_batch_row *row)
-{
-    for (const char *content = "il"; *content; content++)
-        for (int i = 0; i < row->inputs.count; i++)
-            if (row->inputs.file[i].content == *content) return &row->inputs.file[i];
-    return NULL;
-}
-
-/* The last output of an option, ":--output" after the number of the recipe's line. */
-static const lob_batch_file *last_of(const lob_batch_row *row, const char *option, char content)
-{
-    for (int i = row->outputs.count - 1; i >= 0; i--) {
-        const lob_batch_file *const file = &row->outputs.file[i];
-        const char *const end = strrchr(file->role, ':');
-        if (file->content == content && end && strcmp(end, option) == 0) return file;
-    }
-    return NULL;
-}
-
-const lob_batch_file *lob_batch_labels_of(const lob_batch_row *row)
-{
-    const lob_batch_file *const main = last_of(row, ":--output", 'l'); /* and not its --tie */
-    for (int i = row->outputs.count - 1; i >= 0 && !main; i--)
-        if (row->outputs.file[i].content == 'l') return &row->outputs.file[i];
-    for (int i = row->inputs.count - 1; i >= 0 && !main; i--)
-        if (row->inputs.file[i].content == 'l') return &row->inputs.file[i];
-    return main;
-}
-
-const lob_batch_file *lob_batch_viewer_of(const lob_batch_row *row)
-{
-    return last_of(row, ":--html", 'o');
-}
-
-/* A byte that stands for itself in the name of a scan's file: '/' between two folders does. */
-static bool is_plain(const char *at, const char *scan)
-{
-    if (*at == '/') return at > scan && at[-1] != '/' && at[1];
-    if (*at == '.') return at > scan && at[-1] != '/';
-    return isalnum((unsigned char)*at) || strchr("_-+", *at);
-}
-
-char *lob_batch_file_of(const char *folder, const char *part, const char *scan, const char *end)
-{
-    lob_text text = {NULL};
-    lob_text_print(&text, "%s/%s/", folder, part);
-    for (const char *c = scan; *c; c++)
-        lob_text_print(&text, is_plain(c, scan) ? "%c" : "%%%02X", (unsigned char)*c);
-    lob_text_print(&text, "%s", end);
-    return lob_text_take(&text);
 }
