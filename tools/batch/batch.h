@@ -38,7 +38,7 @@
 #define LOB_BATCH_SUMMARY_FILE "summary.json"
 #define LOB_BATCH_RECIPE_FILE  "recipe.txt"
 
-/* ---- columns: batch_columns.c, batch_glob.c ---- */
+/* ---- columns: batch_columns.c ---- */
 
 /*
  * Where the values of a recipe's placeholders come from: a manifest, which is a TSV whose first
@@ -71,15 +71,11 @@ lob_status lob_columns_parse(lob_columns *out, const char *bytes, size_t size, c
 lob_status lob_columns_find(lob_columns *out, const char *pattern, lob_error *error);
 void lob_columns_free(lob_columns *columns);
 
-/* Set the names of columns, or add a row, from copies of n texts. Returns LOB_OK or LOB_ENOMEM. */
-lob_status lob_columns_name(lob_columns *columns, const char *const *names, int n);
-lob_status lob_columns_add(lob_columns *columns, const char *const *cells, int64_t line);
-
 /* The index of a column, or -1; the cell of a row in it, or NULL. */
 int lob_column_of(const lob_columns *columns, const char *name);
 const char *lob_columns_cell(const lob_columns *columns, int64_t row, const char *name);
 
-/* ---- the table's file while a batch runs: batch_log.c ---- */
+/* ---- the table's file while a batch runs: batch_folder.c ---- */
 
 typedef struct {
     char *path;
@@ -313,7 +309,7 @@ lob_status lob_scan_do(lob_batch_row *row, lob_batch *b, const lob_plan_scan *pl
  */
 lob_status lob_work_run(lob_batch *b, int64_t bytes);
 
-/* ---- the end: batch_end.c ---- */
+/* ---- the end: batch_folder.c ---- */
 
 /* Count a row that was made. */
 void lob_batch_count(lob_batch_summary *summary, const lob_batch_row *row);

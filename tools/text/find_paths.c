@@ -70,6 +70,26 @@ static void find_entries(lob_found *found, growing_path *at, const char *part, c
     lob_entries_close(folder);
 }
 
+/* "**": add what matches the rest here and in all folders below. Those whose names begin with a dot
+ * and links to folders are left out, so that no circle is walked. */
+static void find_below(lob_found *found, growing_path *at, const char *pattern)
+{
+    const char *const rest = pattern + 2 + strspn(pattern + 2, "/");
+    const size_t before = at->size;
+    if (!*rest) return;
+    find(found, at, rest);
+    lob_entries *const folder = lob_entries_open(before ? at->text : ".");
+    for (const char *name; folder && !found->no_memory && (name = lob_entries_next(folder));) {
+        if (name[0] == '.' || !lob_entries_is_folder(folder)) continue;
+        if (append(at, name, strlen(name)) && append(at, "/", 1))
+            find_below(found, at, pattern);
+        else
+            found->no_memory = true;
+        at->text[at->size = before] = '\0';
+    }
+    lob_entries_close(folder);
+}
+
 /* Add what matches a pattern behind a path that is there. */
 static void find(lob_found *found, growing_path *at, const char *pattern)
 {
@@ -80,6 +100,8 @@ static void find(lob_found *found, growing_path *at, const char *pattern)
     const size_t n = part_length(pattern, &wild);
     if (fits && n == 0) {
         if (lob_about_link(&about, at->text)) add(found, at->text);
+    } else if (fits && n == 2 && memcmp(pattern, "**", 2) == 0) {
+        find_below(found, at, pattern);
     } else if (fits && wild) {
         char *const part = strndup(pattern, n);
         fits = part != NULL;

@@ -15,7 +15,7 @@ typedef struct {
 /*
  * Add the paths that match a pattern, in the order of their bytes. `*`, `?` and `[...]` match as
  * they do in a shell, thus no dot at a name's start, and a backslash makes them ordinary
- * characters.
+ * characters. `**` between slashes stands for any folders; a path may be found twice then.
  */
 void lob_find_paths(lob_found *found, const char *pattern);
 
