@@ -46,56 +46,14 @@ static __global__ void labels_kernel(labels_params s)
 /* ---- levels ---- */
 
 struct frame_params {
-    lob_fuse_levels to;
-    const void *values, *labels; /* NULL: none */
-    lob_type values_type, labels_type;
-    double slope, inter;
-    lob_fuse_scale scale;
-    lob_fuse_frame frame;
-    lob_dims dims;
-    tables *t;
-    int atlas, labels_count;
+    lob_fuse_filling filling;
+    bool *has; /* by dense label */
 };
-
-/* The dense label of a value, 0 of one that has none. */
-static __device__ int dense_of(const tables *t, int count, int32_t value)
-{
-    int low = 1, high = count + 1;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (t->value[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return value > 0 && low <= count && t->value[low] == value ? low : 0;
-}
 
 static __global__ void frame_kernel(frame_params s)
 {
-    const lob_fuse_frame &f = s.frame;
-    for (int64_t i = grid_first(); i < f.count; i += grid_step()) {
-        const int64_t at[3] = {i % f.row - f.margin, i % f.plane / f.row - f.margin,
-                               i / f.plane - f.margin};
-        int64_t from = 0;
-        bool inside = true;
-        for (int a = 2; a >= 0; a--) {
-            const int64_t side = lob_side(s.dims, a);
-            inside = inside && at[a] >= 0 && at[a] < side;
-            from = from * side + (at[a] < 0 ? 0 : at[a] < side ? at[a] : side - 1);
-        }
-        int label = LOB_FUSE_NO_LABEL;
-        if (s.labels && inside) {
-            label = dense_of(s.t, s.labels_count, lob_label_at(s.labels, s.labels_type, from));
-            s.t->has[s.atlas][label] = true;
-        }
-        if (s.values) {
-            const double value = s.slope * lob_filter_load(s.values, s.values_type, from) + s.inter;
-            s.to.level[i] = lob_fuse_level(value, s.scale);
-            if (!isfinite(value)) label = LOB_FUSE_NO_LABEL;
-        }
-        if (s.to.label) s.to.label[i] = (uint8_t)label;
-    }
+    for (int64_t i = grid_first(); i < s.filling.frame.count; i += grid_step())
+        s.has[lob_fuse_fill(&s.filling, i)] = true;
 }
 
 /* ---- votes ---- */
@@ -225,35 +183,27 @@ static lob_status make_frame(call *c, lob_fuse_levels *to, const lob_volume *ima
 {
     lob_fuse_job *const j = c->j;
     const int64_t voxels = lob_voxels(j->in->scan);
-    frame_params s = {};
+    lob_fuse_scale scale = {0, 0};
     if (!image && !labels) return LOB_OK;
     if (image)
         LOB_TRY(lob_budget_alloc_at(&j->budget, c->device, &to->level, j->frame.count, c->error));
     if (labels)
         LOB_TRY(lob_budget_alloc_at(&j->budget, c->device, &to->label, j->frame.count, c->error));
-    const lob_device_array travels[] = {lob_device_volume(&s.values, image),
-                                        lob_device_volume(&s.labels, labels)};
+    frame_params s = {lob_fuse_filling_of(j, to, image, labels, c->t->value + 1, scale),
+                      c->t->has[atlas > 0 ? atlas - 1 : 0]};
+    const lob_device_array travels[] = {lob_device_volume(&s.filling.values, image),
+                                        lob_device_volume(&s.filling.labels, labels)};
     LOB_TRY(lob_device_send(c->device, travels, 2, voxels, c->error));
     if (image) {
-        const histogram::device_values from = {s.values, image->type,  voxels,      1,
-                                               NULL,     image->slope, image->inter};
+        const histogram::device_values from = {s.filling.values, image->type, voxels, 1, NULL,
+                                               image->slope,     image->inter};
         double value[LOB_FUSE_PERCENTILES];
         const lob_status st =
             histogram::percentiles(value, lob_fuse_percentiles, LOB_FUSE_PERCENTILES, NULL, &from,
                                    c->device, c->work, c->error);
         if (st != LOB_OK) return lob_fuse_no_value(st, atlas, c->error);
-        s.scale = lob_fuse_scale_of(value);
-        s.values_type = image->type;
-        s.slope = image->slope;
-        s.inter = image->inter;
+        s.filling.scale = lob_fuse_scale_of(value);
     }
-    s.to = *to;
-    s.labels_type = labels ? labels->type : LOB_U8;
-    s.frame = j->frame;
-    s.dims = j->dims;
-    s.t = c->t;
-    s.atlas = atlas - 1;
-    s.labels_count = j->set->count;
     return lob_launch_over(c->device, frame_kernel, "levels", j->frame.count, THREADS, s, c->error);
 }
 

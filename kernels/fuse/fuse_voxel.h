@@ -2,8 +2,8 @@
 #ifndef LOB_FUSE_VOXEL_H
 #define LOB_FUSE_VOXEL_H
 
+#include "kernels/filters/pointwise_voxel.h"
 #include "kernels/fuse/fuse_job.h"
-#include "volumes/both.h"
 
 #include <math.h>
 
@@ -27,6 +27,81 @@ LOB_BOTH uint8_t lob_fuse_level(double value, lob_fuse_scale s)
 {
     const double at = (value - s.low) * s.per_unit;
     return isfinite(value) && at >= 0 ? (uint8_t)(at < 254 ? at + 1.5 : 255) : 1;
+}
+
+/* What a frame is filled from. */
+typedef struct {
+    lob_fuse_levels to;
+    const void *values, *labels; /* NULL: none */
+    lob_type values_type, labels_type;
+    double slope, inter;
+    lob_fuse_scale scale;
+    lob_fuse_frame frame;
+    lob_dims dims;
+    const int32_t *value; /* of dense labels 1..count, ascending */
+    int count;
+} lob_fuse_filling;
+
+static inline lob_fuse_filling lob_fuse_filling_of(const lob_fuse_job *j, const lob_fuse_levels *to,
+                                                   const lob_volume *image,
+                                                   const lob_volume *labels, const int32_t *value,
+                                                   lob_fuse_scale scale)
+{
+    lob_fuse_filling s;
+    s.to = *to;
+    s.values = image ? image->data : NULL;
+    s.labels = labels ? labels->data : NULL;
+    s.values_type = image ? image->type : LOB_U8;
+    s.labels_type = labels ? labels->type : LOB_U8;
+    s.slope = image ? image->slope : 1;
+    s.inter = image ? image->inter : 0;
+    s.scale = scale;
+    s.frame = j->frame;
+    s.dims = j->dims;
+    s.value = value;
+    s.count = j->set->count;
+    return s;
+}
+
+/* The dense label of a value, 0 of one that has none. */
+LOB_BOTH int lob_fuse_dense(const lob_fuse_filling *s, int32_t value)
+{
+    int low = 0, high = s->count;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (s->value[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->count && s->value[low] == value ? low + 1 : 0;
+}
+
+/* Fill in voxel i of the frame, which goes on beyond the grid's ends as there, but without labels.
+ * Returns the label in the grid, which is no candidate where the value is not finite. */
+LOB_BOTH int lob_fuse_fill(const lob_fuse_filling *s, int64_t i)
+{
+    const lob_fuse_frame *const f = &s->frame;
+    const int64_t row = i / f->row, rows = f->plane / f->row;
+    const int64_t at[3] = {i - row * f->row - f->margin, row % rows - f->margin,
+                           row / rows - f->margin};
+    int64_t from = 0;
+    bool inside = true;
+    for (int a = 2; a >= 0; a--) {
+        const int64_t side = lob_side(s->dims, a);
+        inside = inside && at[a] >= 0 && at[a] < side;
+        from = from * side + (at[a] < 0 ? 0 : at[a] < side ? at[a] : side - 1);
+    }
+    const int label =
+        s->labels && inside ? lob_fuse_dense(s, lob_label_at(s->labels, s->labels_type, from)) : 0;
+    bool candidate = inside;
+    if (s->values) {
+        const double value = s->slope * lob_filter_load(s->values, s->values_type, from) + s->inter;
+        s->to.level[i] = lob_fuse_level(value, s->scale);
+        candidate = inside && isfinite(value);
+    }
+    if (s->to.label) s->to.label[i] = (uint8_t)(candidate ? label : LOB_FUSE_NO_LABEL);
+    return label;
 }
 
 /* Steps of the table of weights for a distance of 1, from the least distance. */
