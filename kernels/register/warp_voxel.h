@@ -109,7 +109,9 @@ LOB_BOTH double lob_warp_most(const double value[8], const lob_warp_corners *k)
 {
     double best = value[0];
     int64_t highest = -1;
-    for (int i = 0; i < 8; i++) {
+    bool alike = true;
+    for (int i = 1; i < 8; i++) alike = alike && value[i] == best;
+    for (int i = 0; i < 8 && !alike; i++) {
         int64_t sum = 0;
         for (int j = 0; j < 8; j++)
             if (value[j] == value[i]) sum += (int64_t)(k->weight[j] * (1 << 20) + 0.5);
