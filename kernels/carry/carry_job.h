@@ -26,13 +26,18 @@ typedef struct {
     lob_label_set known;                     /* labels of all atlases that were read, */
     lob_label_set has[LOB_FUSE_MAX_ATLASES]; /* and of each that is used, before it was moved */
 
+    lob_volume drawn; /* uint8, in ordinary memory: strokes on the scan's whole grid, until there is
+                         a box; empty: there are none. Labels are as below */
+
     /* on the scan's grid, in the box; labels are dense: out->label[l - 1], count + 1 is background
      */
     int32_t count;
     lob_box box;
-    lob_volume part;    /* the scan */
-    lob_volume strokes; /* uint8; empty: there are none */
-    lob_volume seeds;   /* uint8 */
+    lob_volume part;             /* the scan */
+    lob_volume strokes;          /* uint8; empty: there are none */
+    lob_volume best, share, all; /* uint8, uint16, uint16: the label that wins, its votes, and those
+                                    of all labels; until labels that grew follow them */
+    lob_volume seeds;            /* uint8 */
     lob_volume reached; /* uint8: of the nearest stroke within reach; empty: there are no strokes */
     lob_volume grown;   /* uint8; in the end refined */
 } lob_carry_job;
@@ -102,10 +107,6 @@ static inline int64_t lob_carry_bytes(const lob_volume *volume)
 lob_status lob_carry_join(lob_label_set *to, const lob_label_set *more, lob_error *error);
 
 /* ---- carry_seeds.c ---- */
-
-/* The job's strokes, dense, on the whole grid: for lob_segment_drop and lob_label_set_free. */
-lob_status lob_carry_strokes(lob_carry_job *j, lob_volume *out, lob_label_set *set,
-                             lob_error *error);
 
 /* The box around votes and strokes, with the scan and the strokes in it; false: there are none. */
 lob_status lob_carry_box(lob_carry_job *j, bool *any, lob_error *error);

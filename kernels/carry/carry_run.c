@@ -128,14 +128,41 @@ static lob_carry_label *label_of(const lob_carry_job *j, int32_t label)
     return bsearch(&label, j->out->label, (size_t)j->count, sizeof *j->out->label, lob_by_int32);
 }
 
+/* The strokes with dense labels of their own, `set`. */
+static lob_status load_strokes(lob_carry_job *j, lob_label_set *set, lob_error *error)
+{
+    const lob_volume *const strokes = j->in->strokes;
+    lob_volume *const drawn = &j->drawn;
+    LOB_TRY(lob_budget_hold(&j->steps.budget, lob_carry_bytes(strokes), error));
+    lob_status st = lob_volume_move(drawn, strokes, (lob_place){0}, j->steps.context, error);
+    if (st == LOB_OK) st = lob_labels_dense(drawn, set, "strokes", error);
+    lob_budget_release(&j->steps.budget, lob_carry_bytes(strokes)); /* of the type before */
+    if (st == LOB_OK) st = lob_budget_hold(&j->steps.budget, lob_carry_bytes(drawn), error);
+    drawn->geometry = j->in->scan->geometry;
+    if (st == LOB_OK) return LOB_OK;
+    lob_volume_free(drawn);
+    lob_label_set_free(set);
+    return st;
+}
+
+/* Number them as the job does, which has one label less at most: the background, count + 1. */
+static void number_strokes(lob_carry_job *j, const lob_label_set *set)
+{
+    uint8_t number[LOB_CARRY_MAX_LABELS + 2] = {0}, *const drawn = j->drawn.data;
+    for (int32_t i = 0; i < set->count; i++) {
+        const lob_carry_label *const label = label_of(j, set->values[i]);
+        number[i + 1] = (uint8_t)(label ? label - j->out->label + 1 : j->count + 1);
+    }
+    for (int64_t i = 0; i < lob_voxels(&j->drawn); i++) drawn[i] = number[drawn[i]];
+}
+
 static lob_status find_labels(lob_carry_job *j, lob_error *error)
 {
-    lob_volume own = lob_volume_empty();
     lob_label_set drawn = {0};
-    if (j->in->strokes) LOB_TRY(lob_carry_strokes(j, &own, &drawn, error));
+    if (j->in->strokes) LOB_TRY(load_strokes(j, &drawn, error));
     const lob_status st = list_labels(j, &drawn, error);
+    if (st == LOB_OK && j->in->strokes) number_strokes(j, &drawn);
     lob_label_set_free(&drawn);
-    lob_segment_drop(&j->steps, &own);
     return st;
 }
 
@@ -421,8 +448,8 @@ static void drop_all(lob_carry_job *j)
         lob_label_set_free(&j->has[k]);
     }
     lob_label_set_free(&j->known);
-    lob_volume *const volumes[] = {&j->scan,  &j->part,    &j->strokes,
-                                   &j->seeds, &j->reached, &j->grown};
+    lob_volume *const volumes[] = {&j->scan,  &j->drawn, &j->part,  &j->strokes, &j->best,
+                                   &j->share, &j->all,   &j->seeds, &j->reached, &j->grown};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++)
         lob_segment_drop(&j->steps, volumes[i]);
     lob_fuse_output_free(&j->votes);
@@ -440,8 +467,12 @@ lob_status lob_carry(lob_carry_output *out, const lob_carry_input *in,
                   .context = context,
                   .budget = {.who = "carrying", .limit = context->max_memory}},
         .scan = none,
+        .drawn = none,
         .part = none,
         .strokes = none,
+        .best = none,
+        .share = none,
+        .all = none,
         .seeds = none,
         .reached = none,
         .grown = none,

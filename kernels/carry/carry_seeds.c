@@ -35,65 +35,15 @@ static lob_status mark_votes(lob_carry_job *j, lob_volume *near, lob_error *erro
     return st == LOB_OK ? lob_carry_fetch(j, near, error) : st;
 }
 
-lob_status lob_carry_strokes(lob_carry_job *j, lob_volume *out, lob_label_set *set,
-                             lob_error *error)
-{
-    const lob_volume *const strokes = j->in->strokes;
-    LOB_TRY(lob_budget_hold(&j->steps.budget, lob_carry_bytes(strokes), error));
-    lob_status st = lob_volume_move(out, strokes, (lob_place){0}, j->steps.context, error);
-    if (st == LOB_OK) st = lob_labels_dense(out, set, "strokes", error);
-    lob_budget_release(&j->steps.budget, lob_carry_bytes(strokes)); /* of the type before */
-    if (st == LOB_OK) st = lob_budget_hold(&j->steps.budget, lob_carry_bytes(out), error);
-    if (st != LOB_OK) {
-        lob_volume_free(out);
-        lob_label_set_free(set);
-    }
-    return st;
-}
-
-/* Strokes with dense labels, on the whole grid; a label that is no result's is the background. */
-static lob_status load_strokes(lob_carry_job *j, uint8_t *to, lob_error *error)
-{
-    lob_volume own;
-    lob_label_set set = {0};
-    LOB_TRY(lob_carry_strokes(j, &own, &set, error));
-    for (int64_t i = 0; i < lob_voxels(&own); i++) {
-        const int32_t dense = lob_label_at(own.data, own.type, i);
-        if (dense == 0) continue;
-        int32_t l = 0;
-        while (l < j->count && j->out->label[l].label != set.values[dense - 1]) l++;
-        to[i] = (uint8_t)(l + 1); /* count + 1 where no label is it */
-    }
-    lob_label_set_free(&set);
-    lob_segment_drop(&j->steps, &own);
-    return LOB_OK;
-}
-
-/* Strokes on the whole grid, in ordinary memory. */
-static lob_status make_drawn(lob_carry_job *j, lob_volume *drawn, lob_error *error)
-{
-    const lob_volume *const scan = j->in->scan;
-    const lob_volume grid = lob_segment_grid(scan->dims, &scan->geometry);
-    LOB_TRY(lob_budget_hold(&j->steps.budget, lob_voxels(scan), error));
-    if (lob_volume_like(drawn, &grid, LOB_U8, 1) != LOB_OK) {
-        lob_budget_release(&j->steps.budget, lob_voxels(scan));
-        return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-    }
-    return load_strokes(j, drawn->data, error);
-}
-
 lob_status lob_carry_box(lob_carry_job *j, bool *any, lob_error *error)
 {
     const lob_volume *const scan = j->in->scan;
-    const int64_t n = lob_voxels(scan);
-    lob_volume near = lob_volume_empty(), drawn = lob_volume_empty();
+    const uint8_t *const drawn = j->drawn.data;
+    lob_volume near = lob_volume_empty();
     int64_t margin[3];
     lob_status st = mark_votes(j, &near, error);
-    if (st == LOB_OK && j->in->strokes) {
-        st = make_drawn(j, &drawn, error);
-        for (int64_t i = 0; st == LOB_OK && i < n; i++)
-            ((uint8_t *)near.data)[i] |= ((const uint8_t *)drawn.data)[i];
-    }
+    for (int64_t i = 0; st == LOB_OK && drawn && i < lob_voxels(scan); i++)
+        ((uint8_t *)near.data)[i] |= drawn[i];
     *any = st == LOB_OK && lob_box_of(&j->box, &near);
     lob_segment_drop(&j->steps, &near);
     if (*any) {
@@ -104,11 +54,11 @@ lob_status lob_carry_box(lob_carry_job *j, bool *any, lob_error *error)
         const int64_t *const size = j->box.size;
         const lob_volume grid = lob_segment_grid((lob_dims){size[0], size[1], size[2]}, &geometry);
         st = lob_segment_onto(&j->steps, &j->part, scan, &grid, LOB_RESAMPLE_NEAREST, 0.01, error);
-        if (st == LOB_OK && drawn.data)
-            st = lob_segment_onto(&j->steps, &j->strokes, &drawn, &grid, LOB_RESAMPLE_NEAREST, 0,
+        if (st == LOB_OK && drawn)
+            st = lob_segment_onto(&j->steps, &j->strokes, &j->drawn, &grid, LOB_RESAMPLE_NEAREST, 0,
                                   error);
     }
-    lob_segment_drop(&j->steps, &drawn);
+    lob_segment_drop(&j->steps, &j->drawn);
     return st;
 }
 
@@ -140,34 +90,25 @@ lob_status lob_carry_each_of_label(lob_carry_job *j, lob_carry_pass *pass, int32
     return st;
 }
 
-/* What wins at each voxel, and what all labels have together. */
-typedef struct {
-    lob_volume best, share, all; /* uint8, uint16, uint16 */
-} winners;
-
-/* A pass over the box that knows the winners, where w is not NULL. */
-static lob_carry_pass pass_of(const lob_carry_job *j, lob_carry_kind kind, const winners *w)
+static lob_carry_pass pass_of(const lob_carry_job *j, lob_carry_kind kind)
 {
-    lob_carry_pass pass = {.kind = kind,
-                           .voxels = lob_voxels(&j->part),
-                           .count = j->count,
-                           .seeds = j->seeds.data,
-                           .strokes = j->strokes.data,
-                           .reached = j->reached.data};
-    if (w) {
-        pass.best = w->best.data;
-        pass.share = w->share.data;
-        pass.all = w->all.data;
-    }
-    return pass;
+    return (lob_carry_pass){.kind = kind,
+                            .voxels = lob_voxels(&j->part),
+                            .count = j->count,
+                            .seeds = j->seeds.data,
+                            .best = j->best.data,
+                            .share = j->share.data,
+                            .all = j->all.data,
+                            .strokes = j->strokes.data,
+                            .reached = j->reached.data};
 }
 
-static lob_status find_winners(lob_carry_job *j, winners *w, lob_error *error)
+static lob_status find_winners(lob_carry_job *j, lob_error *error)
 {
-    LOB_TRY(lob_segment_make(&j->steps, &w->best, &j->part, LOB_U8, 1, error));
-    LOB_TRY(lob_segment_make(&j->steps, &w->share, &j->part, LOB_U16, 1, error));
-    LOB_TRY(lob_segment_make(&j->steps, &w->all, &j->part, LOB_U16, 1, error));
-    lob_carry_pass pass = pass_of(j, LOB_CARRY_CLEAR, w);
+    LOB_TRY(lob_segment_make(&j->steps, &j->best, &j->part, LOB_U8, 1, error));
+    LOB_TRY(lob_segment_make(&j->steps, &j->share, &j->part, LOB_U16, 1, error));
+    LOB_TRY(lob_segment_make(&j->steps, &j->all, &j->part, LOB_U16, 1, error));
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_CLEAR);
     LOB_TRY(lob_carry_each(j, &pass, NULL, error));
     pass.kind = LOB_CARRY_WIN;
     for (int32_t l = 1; l <= j->count; l++)
@@ -175,17 +116,11 @@ static lob_status find_winners(lob_carry_job *j, winners *w, lob_error *error)
     return LOB_OK;
 }
 
-static void drop_winners(lob_carry_job *j, winners *w)
-{
-    lob_segment_drop(&j->steps, &w->best);
-    lob_segment_drop(&j->steps, &w->share);
-    lob_segment_drop(&j->steps, &w->all);
-}
-
 /* Seeds where votes win clearly, so far inside. */
-static lob_status find_cores(lob_carry_job *j, const winners *w, lob_error *error)
+static lob_status find_cores(lob_carry_job *j, lob_error *error)
 {
-    lob_carry_pass pass = pass_of(j, LOB_CARRY_SURE, w);
+    LOB_TRY(lob_segment_make(&j->steps, &j->seeds, &j->part, LOB_U8, 1, error));
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_SURE);
     pass.sure = share_of(j->options->sure);
     LOB_TRY(lob_carry_each(j, &pass, NULL, error));
     if (!(j->options->sure_mm > 0)) return LOB_OK;
@@ -200,18 +135,14 @@ static lob_status find_cores(lob_carry_job *j, const winners *w, lob_error *erro
 /* Seeds of what the votes are sure of. seeds: of each label, and of the background. */
 static lob_status find_sure(lob_carry_job *j, int64_t seeds[LOB_CARRY_SUMS], lob_error *error)
 {
-    winners w = {lob_volume_empty(), lob_volume_empty(), lob_volume_empty()};
-    lob_status st = find_winners(j, &w, error);
-    if (st == LOB_OK) st = lob_segment_make(&j->steps, &j->seeds, &j->part, LOB_U8, 1, error);
-    if (st == LOB_OK) st = find_cores(j, &w, error);
-    lob_carry_pass pass = pass_of(j, LOB_CARRY_COUNT, &w);
-    if (st == LOB_OK) st = lob_carry_each(j, &pass, seeds, error);
-    for (int l = 0; st == LOB_OK && l < LOB_CARRY_SUMS; l++) pass.flag[l] = seeds[l] > 0;
+    LOB_TRY(find_winners(j, error));
+    LOB_TRY(find_cores(j, error));
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_COUNT);
+    LOB_TRY(lob_carry_each(j, &pass, seeds, error));
+    for (int l = 0; l < LOB_CARRY_SUMS; l++) pass.flag[l] = seeds[l] > 0;
     pass.kind = LOB_CARRY_REST;
     pass.beyond = share_of(1 - j->options->sure_background);
-    if (st == LOB_OK) st = lob_carry_each(j, &pass, seeds, error);
-    drop_winners(j, &w);
-    return st;
+    return lob_carry_each(j, &pass, seeds, error);
 }
 
 /* ---- what contradicts ---- */
@@ -233,7 +164,7 @@ static lob_status reopen(lob_carry_job *j, lob_carry_pass *pass, const lob_volum
 static lob_status contradict(lob_carry_job *j, const int64_t seeds[LOB_CARRY_SUMS],
                              lob_error *error)
 {
-    lob_carry_pass pass = pass_of(j, LOB_CARRY_DENSE, NULL);
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_DENSE);
     uint8_t count = 0;
     lob_volume dense, shares = lob_volume_empty();
     lob_segment_turn turn;
@@ -281,7 +212,7 @@ static lob_status draw(lob_carry_job *j, lob_error *error)
     options.max = j->options->reach_mm;
     LOB_TRY(j->steps.backend->distance(&out, &in, &options,
                                        lob_segment_begin(&j->steps, &turn, 0.01), error));
-    const lob_carry_pass pass = pass_of(j, LOB_CARRY_DRAW, NULL);
+    const lob_carry_pass pass = pass_of(j, LOB_CARRY_DRAW);
     return lob_carry_each(j, &pass, NULL, error);
 }
 
@@ -299,21 +230,17 @@ lob_status lob_carry_seeds(lob_carry_job *j, lob_error *error)
 lob_status lob_carry_weak_seeds(lob_carry_job *j, lob_volume *seeds, lob_volume *strength,
                                 lob_error *error)
 {
-    winners w = {lob_volume_empty(), lob_volume_empty(), lob_volume_empty()};
-    lob_status st = find_winners(j, &w, error);
-    lob_carry_pass pass = pass_of(j, LOB_CARRY_WEAK, &w);
-    if (st == LOB_OK) st = lob_segment_make(&j->steps, seeds, &j->part, LOB_U8, 1, error);
-    if (st == LOB_OK) st = lob_segment_make(&j->steps, strength, &j->part, LOB_F32, 1, error);
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_WEAK);
+    LOB_TRY(lob_segment_make(&j->steps, seeds, &j->part, LOB_U8, 1, error));
+    LOB_TRY(lob_segment_make(&j->steps, strength, &j->part, LOB_F32, 1, error));
     pass.out = seeds->data;
     pass.strength = strength->data;
-    if (st == LOB_OK) st = lob_carry_each(j, &pass, NULL, error);
-    drop_winners(j, &w);
-    return st;
+    return lob_carry_each(j, &pass, NULL, error);
 }
 
 lob_status lob_carry_bytes_of_votes(lob_carry_job *j, lob_volume *votes, lob_error *error)
 {
-    lob_carry_pass pass = pass_of(j, LOB_CARRY_BYTES, NULL);
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_BYTES);
     LOB_TRY(lob_segment_make(&j->steps, votes, &j->part, LOB_U8, j->count, error));
     for (int32_t l = 1; l <= j->count; l++) {
         pass.out = (uint8_t *)votes->data + (l - 1) * pass.voxels;
@@ -326,12 +253,11 @@ lob_status lob_carry_bytes_of_votes(lob_carry_job *j, lob_volume *votes, lob_err
 
 lob_status lob_carry_part(lob_carry_job *j, lob_volume *grown, lob_error *error)
 {
-    winners w = {lob_volume_empty(), lob_volume_empty(), lob_volume_empty()};
-    lob_status st = find_winners(j, &w, error);
-    lob_carry_pass pass = pass_of(j, LOB_CARRY_TO_BEST, &w);
+    lob_carry_pass pass = pass_of(j, LOB_CARRY_TO_BEST);
     pass.out = grown->data;
     for (int32_t l = 1; l <= j->count; l++) pass.flag[l] = j->out->label[l - 1].atlases > 0;
-    if (st == LOB_OK) st = lob_carry_each(j, &pass, NULL, error);
-    drop_winners(j, &w);
+    const lob_status st = lob_carry_each(j, &pass, NULL, error);
+    lob_volume *const winners[] = {&j->best, &j->share, &j->all};
+    for (int k = 0; k < 3; k++) lob_segment_drop(&j->steps, winners[k]);
     return st;
 }
