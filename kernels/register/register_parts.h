@@ -128,7 +128,7 @@ typedef struct {
     int32_t *contrast;                 /* of each point: mean less least cost, in bits */
     int64_t scale;                     /* a cost's weight for a bit at all samples */
     uint64_t *rows;                    /* displacement_costs.c works with them: quant^3 volumes */
-    int64_t rows_side[3];
+    int64_t words, rows_side[3];
 } lob_register_costs;
 
 /* Words that rows take, whose sides it finds. */

@@ -195,24 +195,50 @@ static lob_status fill_costs(lob_register_costs *k, lob_register_call *c, int fr
     return lob_progress_stopped(c->progress) ? LOB_ECANCEL : LOB_OK;
 }
 
+/* Plan a level's costs. Returns the bytes that they take: rows on the CPU, costs, contrasts. */
+static int64_t costs_plan(lob_register_costs *k, const lob_register_call *c,
+                          const lob_register_level *level)
+{
+    int64_t count = 1;
+    *k = (lob_register_costs){.level = level, .labels = 1};
+    for (int a = 0; a < 3; a++) {
+        const int64_t side = lob_side(c->fixed.dims, a);
+        const int64_t most = (side - 1 + level->quant - 1) / level->quant;
+        k->side[a] = 2 * (level->reach < most ? level->reach : (int)most) + 1;
+        k->labels *= k->side[a];
+        count *= side > level->step ? side / level->step : 1;
+    }
+    k->words = c->device ? 0 : lob_register_rows(k, c->fixed.dims);
+    return k->words * (int64_t)sizeof *k->rows + (k->labels + 1) * count * (int64_t)sizeof *k->cost;
+}
+
 static lob_status costs_make(lob_register_costs *k, lob_register_call *c,
                              const lob_register_level *level, const lob_register_points *before,
                              lob_register_points *points)
 {
-    *k = (lob_register_costs){.level = level, .before = before, .points = points, .labels = 1};
-    for (int a = 0; a < 3; a++) {
-        const int64_t most = (lob_side(c->fixed.dims, a) - 1 + level->quant - 1) / level->quant;
-        k->side[a] = 2 * (level->reach < most ? level->reach : (int)most) + 1;
-        k->labels *= k->side[a];
-    }
-    /* Rows on the CPU, costs, contrasts. */
-    const int64_t words = c->device ? 0 : lob_register_rows(k, c->fixed.dims);
-    LOB_TRY(lob_register_room(c, &k->rows,
-                              words * (int64_t)sizeof *k->rows +
-                                  (k->labels + 1) * points->count * (int64_t)sizeof *k->cost));
-    k->cost = (int32_t *)(k->rows + words);
+    const int64_t bytes = costs_plan(k, c, level);
+    k->before = before;
+    k->points = points;
+    LOB_TRY(lob_register_room(c, &k->rows, bytes));
+    k->cost = (int32_t *)(k->rows + k->words);
     k->contrast = k->cost + k->labels * points->count;
     return LOB_OK;
+}
+
+/* Room for the costs of all levels, whichever take most: room that grows is new memory each time.
+ */
+static lob_status make_room(lob_register_call *c)
+{
+    const size_t count = c->options->affine_only ? 0 : COUNT(levels);
+    lob_register_costs k;
+    lob_register_level level = fitted(c, translation);
+    int64_t most = costs_plan(&k, c, &level);
+    for (size_t i = 0; i < count; i++) {
+        level = fitted(c, levels[i]);
+        const int64_t bytes = costs_plan(&k, c, &level);
+        most = bytes > most ? bytes : most;
+    }
+    return lob_register_room(c, &k.rows, most);
 }
 
 /* ---- measures ---- */
@@ -529,6 +555,7 @@ static lob_status run(lob_field *out, lob_register_call *c)
 {
     lob_register_points p[2] = {{.count = 0}, {.count = 0}};
     LOB_TRY(prepare(c));
+    LOB_TRY(make_room(c));
     LOB_TRY(find_affine(c));
     LOB_TRY(move(c));
     LOB_TRY(make_words(c, levels[0].radius));

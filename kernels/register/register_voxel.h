@@ -157,10 +157,20 @@ LOB_BOTH int16_t lob_register_moved(const lob_register_pass *pass, int64_t i)
 
 /* ---- points ---- */
 
+/* Where point i is among the points, of which there are fewer than 2^31. */
+LOB_BOTH void lob_register_point_index(int64_t index[3], const lob_register_points *p, int64_t i)
+{
+    const uint32_t n = (uint32_t)i, nx = (uint32_t)p->n[0], ny = (uint32_t)p->n[1], row = n / nx;
+    index[0] = n - row * nx;
+    index[1] = row % ny;
+    index[2] = row / ny;
+}
+
 /* The middle of point i's block. */
 LOB_BOTH void lob_register_point_middle(float at[3], const lob_register_points *p, int64_t i)
 {
-    const int64_t index[3] = {i % p->n[0], i / p->n[0] % p->n[1], i / p->n[0] / p->n[1]};
+    int64_t index[3];
+    lob_register_point_index(index, p, i);
     for (int a = 0; a < 3; a++)
         at[a] = (float)(index[a] * p->step + p->first[a]) + (float)(p->step - 1) / 2.0f;
 }
@@ -168,17 +178,17 @@ LOB_BOTH void lob_register_point_middle(float at[3], const lob_register_points *
 /* The displacement at a position of the grid, linear between points, constant beyond them. */
 LOB_BOTH void lob_register_points_at(float u[3], const lob_register_points *p, const float at[3])
 {
-    int64_t low[3], high[3], stride = 1;
+    int low[3], high[3], stride = 1;
     float part[3];
     for (int a = 0; a < 3; a++) {
         const float last = (float)(p->n[a] - 1);
         float g = (at[a] - (float)p->first[a] - (float)(p->step - 1) / 2.0f) / (float)p->step;
         g = g > 0.0f ? g < last ? g : last : 0.0f;
-        low[a] = (int64_t)g;
+        low[a] = (int)g;
         part[a] = g - (float)low[a];
         high[a] = (low[a] + (low[a] + 1 < p->n[a])) * stride;
         low[a] *= stride;
-        stride *= p->n[a];
+        stride *= (int)p->n[a];
     }
     for (int k = 0; k < 3; k++) {
         float line[4];
@@ -222,7 +232,8 @@ LOB_BOTH void lob_register_point_halved(float u[3], const lob_register_points *o
 LOB_BOTH int64_t lob_register_sample(int64_t at[3], const lob_register_points *p, lob_dims dims,
                                      const int8_t offset[3], int64_t i)
 {
-    const int64_t index[3] = {i % p->n[0], i / p->n[0] % p->n[1], i / p->n[0] / p->n[1]};
+    int64_t index[3];
+    lob_register_point_index(index, p, i);
     for (int a = 0; a < 3; a++)
         at[a] = lob_register_clamp(index[a] * p->step + p->first[a] + offset[a], lob_side(dims, a));
     return lob_register_index(dims, at);
@@ -269,6 +280,7 @@ LOB_BOTH uint64_t lob_register_difference(const lob_register_points *p,
     int64_t first[3];
     uint64_t sum = 0;
     for (int a = 0; a < 3; a++) first[a] = index[a] * p->step + p->first[a];
+    const bool inside = first[0] >= 0 && first[0] + p->step <= d.nx;
     const int64_t apart = p->step * (axis == 0 ? 1 : axis == 1 ? d.nx : d.nx * d.ny);
     for (int z = 0; z < p->step; z++)
         for (int y = 0; y < p->step; y++) {
@@ -276,7 +288,8 @@ LOB_BOTH uint64_t lob_register_difference(const lob_register_points *p,
                                  lob_register_clamp(first[1] + y, d.ny)) *
                                 d.nx;
             for (int x = 0; x < p->step; x++) {
-                const int64_t i = row + lob_register_clamp(first[0] + x, d.nx);
+                const int64_t i =
+                    row + (inside ? first[0] + x : lob_register_clamp(first[0] + x, d.nx));
                 const int a = image->level[i] & LOB_REGISTER_TOP;
                 const int b = image->level[i + apart] & LOB_REGISTER_TOP;
                 sum += (uint64_t)(a > b ? a - b : b - a);
@@ -289,8 +302,8 @@ LOB_BOTH uint64_t lob_register_difference(const lob_register_points *p,
 LOB_BOTH uint64_t lob_register_key(const lob_register_points *p, const lob_register_image *image,
                                    int64_t edge)
 {
-    const int64_t i = edge / 3;
-    const int64_t index[3] = {i % p->n[0], i / p->n[0] % p->n[1], i / p->n[0] / p->n[1]};
+    int64_t index[3];
+    lob_register_point_index(index, p, edge / 3);
     const int axis = (int)(edge % 3);
     if (index[axis] + 1 >= p->n[axis]) return LOB_REGISTER_NO_EDGE;
     return lob_register_difference(p, image, index, axis) << 32 | (uint64_t)edge;
