@@ -75,8 +75,7 @@ void lob_columns_free(lob_columns *columns);
 int lob_column_of(const lob_columns *columns, const char *name);
 const char *lob_columns_cell(const lob_columns *columns, int64_t row, const char *name);
 
-/* ---- the table's file while a batch runs: batch_folder.c ---- */
-
+/* The status table's file while a batch runs. */
 typedef struct {
     char *path;
     int file, folder;       /* descriptors; folder holds the lock of the batch */
@@ -84,31 +83,6 @@ typedef struct {
     pthread_mutex_t lock;
     double synced_s; /* when the file was brought to the disk last */
 } lob_batch_log;
-
-/*
- * Begin a table, or go on with one.
- *
- *   out     out  close with lob_batch_log_close, unless this fails
- *   folder  in   is there, and stays its owner's for as long as the log is open
- *   resume  in   rows that are there are read and kept; there need be none
- *   force   in   a table that is there is emptied
- *
- * Returns LOB_OK, LOB_EEXIST (a table is there), LOB_EBUSY (another batch is at work in the
- * folder), LOB_ECREATE, LOB_EIO, LOB_EDATA or LOB_ENOMEM.
- */
-lob_status lob_batch_log_open(lob_batch_log *out, const char *folder, bool resume, bool force,
-                              lob_error *error);
-
-/* Add a row, from any thread, as a whole line. The file is brought to the disk when the last time
- * is a second ago: a machine that stops loses the rows of its last second, and their scans are done
- * again. Returns LOB_OK, LOB_EIO or LOB_ENOMEM. */
-lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_error *error);
-
-/* After the last row: the file is closed, so that it may be replaced; the folder is still ours. */
-void lob_batch_log_end(lob_batch_log *log);
-
-/* Close a log; one that is not open, all zeros, is fine. */
-void lob_batch_log_close(lob_batch_log *log);
 
 /* ---- devices: batch_pool.c ---- */
 
@@ -137,13 +111,11 @@ typedef struct {
 
 /*
  * Open devices. GPUs that other processes have leased are left to them; where one is wanted and all
- * are leased, this waits until one is not.
+ * are leased, this waits until one is not, or wait, called a few times a second, returns false.
  *
- *   backend  in  "auto": one GPU, or the CPU where there is none; "cpu"; "cuda"; "all": all GPUs
- *                that are free, and the CPU
- *   index    in  of "cuda": its number, or LOB_ALL_DEVICES: all that are free
- *   lanes    in  scans that the CPU computes side by side
- *   wait     in  called a few times a second while it waits; false: give up
+ *   backend, index  in  as --device says: "auto" is one GPU, or the CPU where there is none; "all"
+ *                       all GPUs that are free and the CPU; index may be LOB_ALL_DEVICES
+ *   lanes           in  scans that the CPU computes side by side
  *
  * Returns LOB_OK, LOB_EDEVICE, LOB_EBUSY (gave up, or another program holds the GPU for itself),
  * LOB_ENOMEM or LOB_EIO (no lock can be made).
@@ -161,15 +133,9 @@ lob_pool_device *lob_pool_choose(lob_pool *pool);
 void lob_pool_leave(lob_pool *pool, lob_pool_device *device);
 void lob_pool_add(lob_pool *pool, lob_pool_device *device, double worked_s);
 
-/*
- * Lease a device by a lock on a file named after it, in LOBULE_LEASES, else /run/lock, else /tmp.
- * The lease ends with the descriptor, so that a process that dies leaves none behind.
- *
- *   lease     out  a descriptor to close; -1 on failure
- *   identity  in   letters, digits and '-'
- *
- * Returns LOB_OK, LOB_EBUSY (leased by another) or LOB_EIO.
- */
+/* Lease a device by a lock on a file named after it, letters, digits and '-', in LOBULE_LEASES,
+ * else /run/lock, else /tmp. The lease ends with the descriptor, so that a process that dies leaves
+ * none behind. Returns LOB_OK, LOB_EBUSY (leased by another) or LOB_EIO, and -1 for a lease. */
 lob_status lob_lease_take(int *lease, const char *identity, lob_error *error);
 
 /* ---- a batch ---- */
@@ -178,7 +144,7 @@ typedef struct {
     char *name;     /* unlike all others */
     char **values;  /* one a placeholder; malloc'ed */
     int64_t bytes;  /* of the files among its values that are there */
-    bool elsewhere; /* another shard does it */
+    int shard;      /* that does it */
     char *conflict; /* which other scan writes or reads a file that it would write; NULL: none */
 } lob_plan_scan;
 
@@ -201,15 +167,16 @@ typedef struct {
 typedef struct {
     /* the options, and what the words are */
     lob_words words;
-    const char *images, *out, *log_folder, *shard;
+    const char *images, *out, *log_folder, *shard_text;
     int jobs, pictures;
     bool resume, fail_fast, merge, page;
     const char *recipe_word, *manifest, *given[LOB_WORDS]; /* given: NAME=PATTERN */
     int given_count;
 
     lob_session *session;
-    char *folder;     /* of --log */
-    char *own_folder; /* the same, or of the shard */
+    char *folder;      /* of --log */
+    char *own_folder;  /* the same, or of the shard */
+    int shard, shards; /* what this process does, 1 <= shard <= shards; 0, 0: all of it */
     char *recipe_path;
     lob_text recipe_text;
     lob_recipe recipe;
@@ -234,11 +201,8 @@ typedef struct {
 lob_status lob_batch_plan(lob_batch *b, const lob_columns *columns);
 void lob_batch_plan_free(lob_batch *b);
 
-/*
- * Before the first scan: is the recipe wrong in the same way for all of them, as an option is that
- * no command has? Writes nothing. Returns LOB_EARG, with what the first scan's lines say, or LOB_OK
- * where a scan could be done.
- */
+/* Is the recipe wrong in the same way for all scans, as an option is that no command has? Writes
+ * nothing. Returns LOB_OK, or LOB_EARG with what the first scan's lines say. */
 lob_status lob_batch_check_usage(lob_batch *b);
 
 /* Make the folders of all outputs, and find scans that would write what another writes or reads: of
@@ -250,29 +214,18 @@ bool lob_batch_is_made(const lob_recipe_job *job, int line, const char *path);
 
 /* ---- shards: batch_shard.c ---- */
 
-/*
- * Set the folder of what this process does, which is --log's or that of a shard: "3/8", or what
- * Slurm tells a task of an array. Returns LOB_OK, LOB_EARG or LOB_ENOMEM.
- *
- *   shard, shards  out  1 <= shard <= shards; 0, 0: all of the batch is done here
- */
-lob_status lob_shard_choose(lob_batch *b, int *shard, int *shards);
+/* Find out which shard this process does, --shard's or that of a task of a Slurm array, and name
+ * its folder. Returns LOB_OK, LOB_EARG or LOB_ENOMEM. */
+lob_status lob_shard_choose(lob_batch *b);
 
-/*
- * Mark the scans that other shards do. The shards are balanced by the bytes of their files; the
- * first of them that begins writes the division into FOLDER/shards-of-N.tsv, which all of them keep
- * to. Returns LOB_OK, LOB_EDATA (the division there is one of other scans), LOB_EIO, LOB_ECREATE or
- * LOB_ENOMEM.
- */
-lob_status lob_shard_divide(lob_batch *b, int shard, int shards);
+/* Divide the scans by the bytes of their files. The first shard that begins writes the division
+ * into FOLDER/shards-of-N.tsv, which all of them keep to. Returns LOB_OK, LOB_EDATA (the division
+ * there is one of other scans), LOB_EIO, LOB_ECREATE or LOB_ENOMEM. */
+lob_status lob_shard_divide(lob_batch *b);
 
-/*
- * Join the tables and summaries of FOLDER/shard-I-of-N, as if they had run side by side.
- *
- *   scans  out  of the division, in its order; free with lob_columns_free
- *
- * Returns LOB_OK, LOB_ENOINPUT (no shards, or some are missing), LOB_EDATA, LOB_EIO or LOB_ENOMEM.
- */
+/* Join the tables and summaries of FOLDER/shard-I-of-N, as if they had run side by side, and read
+ * the division (for lob_columns_free), which has all scans in order. Returns LOB_OK, LOB_ENOINPUT
+ * (no shards, or some are missing), LOB_EDATA, LOB_EIO or LOB_ENOMEM. */
 lob_status lob_shard_join(lob_batch *b, lob_columns *scans);
 
 /* ---- a scan: batch_scan.c ---- */
@@ -281,14 +234,11 @@ lob_status lob_shard_join(lob_batch *b, lob_columns *scans);
 bool lob_batch_stat(lob_about *about, const char *path);
 
 /*
- * Do what `lobule run` does with a scan's values. Scans may run side by side.
+ * Do what `lobule run` does with a scan's values, from any thread. Returns the scan's status.
  *
- *   row         out  what came of it; empty where the scan was done before and nothing has changed;
- *                    free with lob_batch_row_free
+ *   row         out  what came of it; empty where it was done before and nothing has changed
  *   max_memory  in   0: no limit
  *   again       in   another attempt, with more memory
- *
- * Returns the status of the scan.
  */
 lob_status lob_scan_do(lob_batch_row *row, lob_batch *b, const lob_plan_scan *plan, int threads,
                        int64_t max_memory, bool again);
@@ -296,20 +246,34 @@ lob_status lob_scan_do(lob_batch_row *row, lob_batch *b, const lob_plan_scan *pl
 /* ---- all scans of this process: batch_work.c ---- */
 
 /*
- * The scans at work, b->jobs at a time, each in a thread of its own from reading to writing, so
- * that one inflates while another computes and a third compresses. What is bounded is the number of
- * scans in flight, and with them memory: each has an equal part of it. One for which its part is
- * too small waits for twice as much, and so on up to all of it, and scans of that size begin so
- * from then on. Fills in the summary.
- *
- *   bytes  in  of the scans' files
+ * Do the scans, whose files have so many bytes: b->jobs at a time, each in a thread of its own from
+ * reading to writing, so that one inflates while another computes and a third compresses. What is
+ * bounded is the number of scans in flight, and with them memory: each has an equal part of it. One
+ * for which its part is too small waits for twice as much, and so on up to all of it, and scans of
+ * that size begin so from then on.
  *
  * Returns LOB_OK when all scans have their row or were not begun for --fail-fast; LOB_ECANCEL after
  * a signal; LOB_EIO or LOB_ENOMEM when the status table could not be written.
  */
 lob_status lob_work_run(lob_batch *b, int64_t bytes);
 
-/* ---- the end: batch_folder.c ---- */
+/* ---- what is left in the folder: batch_folder.c ---- */
+
+/* Begin the status table, or, with --resume, go on with one. Returns LOB_OK, LOB_EEXIST (a table is
+ * there), LOB_EBUSY (another batch is at work in the folder), LOB_ECREATE, LOB_EIO, LOB_EDATA or
+ * LOB_ENOMEM; what is open is for lob_batch_log_close in any case. */
+lob_status lob_batch_log_open(lob_batch *b);
+
+/* Add a row, from any thread, as a whole line. The file is brought to the disk when the last time
+ * is a second ago: a machine that stops loses the rows of its last second, and their scans are done
+ * again. Returns LOB_OK, LOB_EIO or LOB_ENOMEM. */
+lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_error *error);
+
+/* After the last row: the file is closed, so that it may be replaced; the folder is still ours. */
+void lob_batch_log_end(lob_batch_log *log);
+
+/* Close a log; one that is not open, all zeros, is fine. */
+void lob_batch_log_close(lob_batch_log *log);
 
 /* Count a row that was made. */
 void lob_batch_count(lob_batch_summary *summary, const lob_batch_row *row);
@@ -438,13 +402,12 @@ bool lob_cohort_is_doubtful(const lob_cohort *cohort, int64_t row);
  * outside. Failures come first, then what is far from the other scans, then the rest; the volumes
  * of each, sortable by any column, and pictures of b->pictures of them, from the first image and
  * the last labels of a scan's row; those of scans that are far come first. The session's threads
- * draw, its max_memory bounds the voxels that are read for it, and its stage "page" this is.
- *
- *   summary  in  of the run that has just ended; NULL: the page says nothing of rates
+ * draw, its max_memory bounds the voxels that are read for it, and its stage "page" this is. With
+ * --page it says nothing of rates, as nothing was run.
  *
  * Returns LOB_OK, also where pictures cannot be made, what lob_cohort_make or lob_output_begin
  * does, LOB_EIO or LOB_ENOMEM.
  */
-lob_status lob_batch_page_write(const lob_batch *b, const lob_batch_summary *summary);
+lob_status lob_batch_page_write(const lob_batch *b);
 
 #endif

@@ -51,54 +51,38 @@ static lob_status write_line(const lob_batch_log *log, const lob_text *line, lob
     return st;
 }
 
-/* Take the rows that are there, and cut off a line that was not finished. */
-static lob_status take_before(lob_batch_log *log, const char *folder, lob_error *error)
+lob_status lob_batch_log_open(lob_batch *b)
 {
-    LOB_TRY(lob_batch_table_read(&log->before, folder,
-                                 "; name another folder with --log, or begin this batch again, "
-                                 "with --force and without --resume",
-                                 error));
-    return lob_fd_cut(log->file, log->before.cut) == 0 ? LOB_OK : fail_io(log, error);
-}
-
-static lob_status begin(lob_batch_log *log, lob_error *error)
-{
-    lob_text header = {NULL};
-    lob_batch_header_add(&header);
-    const lob_status st = header.failed                   ? LOB_ENOMEM
-                          : lob_fd_cut(log->file, 0) != 0 ? fail_io(log, error)
-                                                          : write_all(log, &header, error);
-    lob_text_free(&header);
-    return st;
-}
-
-static lob_status open_file(lob_batch_log *log, const char *folder, bool resume, bool force,
-                            lob_error *error)
-{
+    lob_batch_log *const log = &b->log;
+    lob_error *const error = &b->session->error;
+    const char *const folder = b->own_folder;
+    *log = (lob_batch_log){
+        .path = lob_path_in(folder, LOB_BATCH_STATUS_FILE), .file = -1, .folder = -1};
+    if (!log->path) return lob_fail(error, LOB_ENOMEM, "out of memory");
+    pthread_mutex_init(&log->lock, NULL);
     log->folder = lob_lock_folder(folder, 0);
     if (log->folder < 0 && errno == EWOULDBLOCK)
         return lob_fail(error, LOB_EBUSY, "%s: another lobule batch is at work here", folder);
     if (log->folder < 0) return lob_fail(error, LOB_ECREATE, "%s: %s", folder, ERRNO_TEXT(errno));
-    const bool there = lob_is_there(log->path);
-    if (there && !resume && !force)
+    const bool there = lob_is_there(log->path), goes_on = there && b->resume;
+    if (there && !b->resume && !b->session->force)
         return lob_fail(error, LOB_EEXIST,
                         "%s: exists; use --resume to go on with that batch, --force to begin it "
                         "again, or another --log",
                         log->path);
     log->file = lob_open_to_add(log->path);
     if (log->file < 0) return lob_fail(error, LOB_ECREATE, "%s: %s", log->path, ERRNO_TEXT(errno));
-    return there && resume ? take_before(log, folder, error) : begin(log, error);
-}
-
-lob_status lob_batch_log_open(lob_batch_log *out, const char *folder, bool resume, bool force,
-                              lob_error *error)
-{
-    *out = (lob_batch_log){
-        .path = lob_path_in(folder, LOB_BATCH_STATUS_FILE), .file = -1, .folder = -1};
-    if (!out->path) return lob_fail(error, LOB_ENOMEM, "out of memory");
-    pthread_mutex_init(&out->lock, NULL);
-    const lob_status st = open_file(out, folder, resume, force, error);
-    if (st != LOB_OK) lob_batch_log_close(out);
+    if (goes_on)
+        LOB_TRY(lob_batch_table_read(&log->before, folder,
+                                     "; name another folder with --log, or begin this batch again, "
+                                     "with --force and without --resume",
+                                     error));
+    /* of the rows that are there, a line that was not finished goes */
+    if (lob_fd_cut(log->file, goes_on ? log->before.cut : 0) != 0) return fail_io(log, error);
+    lob_text header = {NULL};
+    if (!goes_on) lob_batch_header_add(&header);
+    const lob_status st = header.failed ? LOB_ENOMEM : write_all(log, &header, error);
+    lob_text_free(&header);
     return st;
 }
 

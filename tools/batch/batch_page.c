@@ -17,12 +17,15 @@
 
 enum { MAX_VOLUMES = 40, MAX_FLAGS = 12 };
 
-/* Where a row stands on the page. */
+/* A row of the page, and what decides where it stands. */
 typedef struct {
     int rank;
     double doubt;
     int64_t row;
     cJSON *json;
+    char *image, *labels; /* files of its picture; NULL: there are none */
+    char *picture; /* a PNG in base64; NULL: a file is missing, cannot be read or holds several
+                      frames, or the two lie on different grids */
 } place;
 
 typedef struct {
@@ -37,40 +40,40 @@ typedef struct {
 
 /* ---- files of a row ---- */
 
-/* The first input that is an image, else the first that is a volume. */
-static const lob_batch_file *image_of(const lob_batch_row *row)
+/* The first file of some content, or the last, of an option where one is named: ":--output" stands
+ * behind the number of the recipe's line. NULL: there is none. */
+static const lob_batch_file *pick(const lob_batch_files *files, char content, bool last,
+                                  const char *option)
 {
-    for (const char *content = "il"; *content; content++)
-        for (int i = 0; i < row->inputs.count; i++)
-            if (row->inputs.file[i].content == *content) return &row->inputs.file[i];
-    return NULL;
-}
-
-/* The last output of an option, ":--output" after the number of the recipe's line. */
-static const lob_batch_file *last_of(const lob_batch_row *row, const char *option, char content)
-{
-    for (int i = row->outputs.count - 1; i >= 0; i--) {
-        const lob_batch_file *const file = &row->outputs.file[i];
+    for (int i = 0; i < files->count; i++) {
+        const lob_batch_file *const file = &files->file[last ? files->count - 1 - i : i];
         const char *const end = strrchr(file->role, ':');
-        if (file->content == content && end && strcmp(end, option) == 0) return file;
+        if (file->content == content && (!option || (end && strcmp(end, option) == 0))) return file;
     }
     return NULL;
 }
 
-/* The last --output that holds labels, else the last output that does, else the last input. */
-static const lob_batch_file *labels_of(const lob_batch_row *row)
+/* The first input that is an image, else the first that is a volume. */
+static const lob_batch_file *image_of(const lob_batch_row *row)
 {
-    const lob_batch_file *const main = last_of(row, ":--output", 'l'); /* and not its --tie */
-    for (int i = row->outputs.count - 1; i >= 0 && !main; i--)
-        if (row->outputs.file[i].content == 'l') return &row->outputs.file[i];
-    for (int i = row->inputs.count - 1; i >= 0 && !main; i--)
-        if (row->inputs.file[i].content == 'l') return &row->inputs.file[i];
-    return main;
+    const lob_batch_file *const image = pick(&row->inputs, 'i', false, NULL);
+    return image ? image : pick(&row->inputs, 'l', false, NULL);
 }
 
-/* Where a file is, whose path begins where its scan was run, as the report says; malloc'ed. */
+/* The last --output that holds labels, and not its --tie; else the last output that does, else the
+ * last input. */
+static const lob_batch_file *labels_of(const lob_batch_row *row)
+{
+    const lob_batch_file *labels = pick(&row->outputs, 'l', true, ":--output");
+    if (!labels) labels = pick(&row->outputs, 'l', true, NULL);
+    return labels ? labels : pick(&row->inputs, 'l', true, NULL);
+}
+
+/* Where a file is, whose path begins where its scan was run, as the report says; malloc'ed. NULL
+ * for none. */
 static char *path_of(const lob_past_report *report, const lob_batch_file *file)
 {
+    if (!file) return NULL;
     if (lob_is_from_root(file->path) || !report->folder) return strdup(file->path);
     return lob_path_in(report->folder, file->path);
 }
@@ -91,8 +94,7 @@ static void add_address(cJSON *object, const char *name, const char *path)
 static void add_viewer(cJSON *object, const page *p, const lob_batch_row *row,
                        const lob_past_report *report)
 {
-    const lob_batch_file *const viewer = last_of(row, ":--html", 'o');
-    char *const path = viewer ? path_of(report, viewer) : NULL;
+    char *const path = path_of(report, pick(&row->outputs, 'o', true, ":--html"));
     char *const way = path ? lob_path_relative(path, p->folder) : NULL;
     add_address(object, "viewer", way);
     free(way);
@@ -226,8 +228,14 @@ static place row_place(const page *p, int64_t i)
     lob_batch_report_read(&report, p->folder, row); /* one that cannot be read says nothing */
     add_viewer(json, p, row, &report);
     add_values(json, p, &report);
+    const place made = {.rank = whole ? 2 - is_far : 0,
+                        .doubt = has_doubt ? p->cohort.doubt[i] : -1,
+                        .row = i,
+                        .json = json,
+                        .image = whole ? path_of(&report, image_of(row)) : NULL,
+                        .labels = whole ? path_of(&report, labels_of(row)) : NULL};
     lob_past_report_free(&report);
-    return (place){whole ? 2 - is_far : 0, has_doubt ? p->cohort.doubt[i] : -1, i, json};
+    return made;
 }
 
 static int by_place(const void *a, const void *b)
@@ -271,14 +279,14 @@ static cJSON *recipe_json(const page *p)
     return json;
 }
 
-static cJSON *page_json(page *p, const lob_batch_summary *summary)
+static cJSON *page_json(page *p, const lob_batch *b)
 {
     cJSON *const json = cJSON_CreateObject();
     p->columns = cJSON_AddArrayToObject(json, "columns");
     cJSON_AddStringToObject(json, "folder", p->folder);
     cJSON_AddStringToObject(json, "version", LOB_VERSION);
     cJSON_AddItemToObject(json, "summary",
-                          summary ? lob_batch_summary_json(summary) : cJSON_CreateNull());
+                          b->page ? cJSON_CreateNull() : lob_batch_summary_json(&b->summary));
     cJSON *const volumes = cJSON_AddArrayToObject(json, "volumes");
     for (int k = 0; k < p->cohort.count && p->volume_count < MAX_VOLUMES; k++)
         if (p->cohort.structures[k].is_common) p->volumes[p->volume_count++] = k;
@@ -295,14 +303,6 @@ static cJSON *page_json(page *p, const lob_batch_summary *summary)
 
 /* ---- pictures: small, as `lobule preview` draws them, with fewer shades ---- */
 
-typedef struct {
-    char *image, *labels; /* paths; NULL: there are none */
-    const char *series;   /* --series of the batch */
-    int64_t number;       /* of the row as it is shown */
-    char *picture; /* a PNG in base64; NULL: a file is missing, cannot be read or holds several
-                      frames, or the two lie on different grids */
-} picture_scan;
-
 enum { SIZE = 640, SHADES = 16, STEP = 256 / SHADES };
 
 /* Noise is what a PNG cannot compress: 16 shades of each colour take a third of the bytes. */
@@ -316,27 +316,18 @@ static void drop_shades(lob_canvas *canvas)
 }
 
 /* A file of several frames is refused: a picture shows one volume. */
-static lob_status read_both(lob_preview_content *c, const picture_scan *scan, int64_t max_memory)
-{
-    lob_read_options options = lob_read_defaults();
-    options.max_memory = max_memory / 2;
-    options.series = scan->series;
-    options.stop = lob_session_stops;
-    LOB_TRY(lob_read(&c->image, scan->image, &options, NULL, NULL));
-    LOB_TRY(lob_read(&c->labels, scan->labels, &options, NULL, NULL));
-    return lob_same_grid(&c->labels, "", &c->image, "", NULL);
-}
-
 static lob_status draw(lob_canvas *canvas, lob_preview_content *c, lob_preview_layout *layout,
-                       const picture_scan *scan, int64_t max_memory)
+                       const place *scan, const lob_read_options *options)
 {
     lob_preview look = lob_preview_defaults();
     look.size = SIZE;
     look.image = scan->image;
     look.labels = scan->labels;
     look.plain = true;
-    if (!layout || !scan->image || !scan->labels) return LOB_ENOMEM;
-    LOB_TRY(read_both(c, scan, max_memory));
+    if (!layout) return LOB_ENOMEM;
+    LOB_TRY(lob_read(&c->image, scan->image, options, NULL, NULL));
+    LOB_TRY(lob_read(&c->labels, scan->labels, options, NULL, NULL));
+    LOB_TRY(lob_same_grid(&c->labels, "", &c->image, "", NULL));
     LOB_TRY(lob_preview_look(c, &look, NULL));
     LOB_TRY(lob_preview_lay_out(layout, &look, c, NULL));
     LOB_TRY(lob_preview_draw(canvas, &look, c, layout));
@@ -344,7 +335,7 @@ static lob_status draw(lob_canvas *canvas, lob_preview_content *c, lob_preview_l
     return LOB_OK;
 }
 
-static char *picture(const picture_scan *scan, int64_t max_memory)
+static char *picture(const place *scan, const lob_read_options *options)
 {
     lob_preview_content c = {.image = lob_volume_empty(), .labels = lob_volume_empty()};
     lob_preview_layout *const layout = malloc(sizeof *layout);
@@ -352,7 +343,7 @@ static char *picture(const picture_scan *scan, int64_t max_memory)
     unsigned char *png = NULL;
     char *text = NULL;
     size_t size = 0;
-    if (draw(&canvas, &c, layout, scan, max_memory) == LOB_OK &&
+    if (draw(&canvas, &c, layout, scan, options) == LOB_OK &&
         lob_png_encode_rgb(&png, &size, canvas.rgb, canvas.width, canvas.height, NULL) == LOB_OK)
         text = lob_base64(png, size);
     free(png);
@@ -362,78 +353,65 @@ static char *picture(const picture_scan *scan, int64_t max_memory)
     return text;
 }
 
-/* threads: scans at a time; max_memory: for the voxels of all of these; 0: nine tenths of what is
- * free. */
-static void draw_pictures(picture_scan *scans, int count, int threads, int64_t max_memory)
-{
-    const int64_t most = max_memory > 0 ? max_memory : lob_memory_available() / 10 * 9;
-    const int64_t each = most / threads + 1;
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int i = 0; i < count; i++) scans[i].picture = picture(&scans[i], each);
-}
-
 /* ---- the file ---- */
 
 /* Those of the first rows that were done, by their number as it is shown; they are many, so that
- * they do not go through cJSON. */
-static lob_status put_pictures(lob_session *s, const page *p, lob_output *out, int most)
+ * they do not go through cJSON. A thread a picture; max_memory, or nine tenths of what is free, is
+ * for the voxels of all that are drawn at a time. */
+static lob_status put_pictures(const lob_batch *b, const page *p, lob_output *out)
 {
-    lob_error *const error = &s->error;
-    picture_scan *const scans = calloc((size_t)most + 1, sizeof *scans);
-    int count = 0;
-    if (!scans) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", out->path);
-    for (int64_t k = 0; k < p->table->count && count < most; k++) {
-        const lob_batch_row *const row = &p->table->rows[p->places[k].row];
-        if (is_failure(row) || !image_of(row) || !labels_of(row)) continue;
-        lob_past_report report;
-        lob_batch_report_read(&report, p->folder, row);
-        scans[count++] = (picture_scan){.image = path_of(&report, image_of(row)),
-                                        .labels = path_of(&report, labels_of(row)),
-                                        .series = s->series,
-                                        .number = k};
-        lob_past_report_free(&report);
-    }
-    draw_pictures(scans, count, s->context.threads, s->max_memory);
+    lob_session *const s = b->session;
+    lob_read_options options = lob_read_defaults();
+    const int64_t most = s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9;
+    int64_t end = 0;
+    options.max_memory = (most / s->context.threads + 1) / 2;
+    options.series = s->series;
+    options.stop = lob_session_stops;
+    for (int wanted = 0; end < p->table->count && wanted < b->pictures; end++)
+        wanted += p->places[end].image && p->places[end].labels;
+#pragma omp parallel for schedule(dynamic) num_threads(s->context.threads)
+    for (int64_t k = 0; k < end; k++)
+        if (p->places[k].image && p->places[k].labels)
+            p->places[k].picture = picture(&p->places[k], &options);
     lob_text text = {NULL};
     lob_text_print(&text, ",\"pictures\":{");
     const size_t begun = text.size;
-    for (int i = 0; i < count; i++) {
-        if (scans[i].picture)
-            lob_text_print(&text, "%s\"%lld\":\"%s\"", text.size > begun ? ",\n" : "",
-                           (long long)scans[i].number, scans[i].picture);
-        free(scans[i].picture);
-        free(scans[i].image);
-        free(scans[i].labels);
-    }
+    for (int64_t k = 0; k < end; k++)
+        if (p->places[k].picture)
+            lob_text_print(&text, "%s\"%lld\":\"%s\"", text.size > begun ? ",\n" : "", (long long)k,
+                           p->places[k].picture);
     lob_text_add(&text, "}", 1);
-    const lob_status st = text.failed ? lob_fail(error, LOB_ENOMEM, "%s: out of memory", out->path)
-                                      : lob_output_write(out, text.bytes, text.size, error);
+    const lob_status st = text.failed ? lob_session_no_memory(s, out->path)
+                                      : lob_output_write(out, text.bytes, text.size, &s->error);
     lob_text_free(&text);
-    free(scans);
     return st;
 }
 
-static lob_status write_page(const lob_batch *b, page *p, const char *path,
-                             const lob_batch_summary *summary)
+static lob_status write_page(const lob_batch *b, page *p, const char *path)
 {
     lob_error *const error = &b->session->error;
     lob_output out;
     p->places = calloc((size_t)p->table->count + 1, sizeof *p->places);
     if (!path || !p->places) return lob_session_no_memory(b->session, p->folder);
-    LOB_TRY(lob_page_begin(&out, path, true, page_html, page_json(p, summary), error));
-    const lob_status st = put_pictures(b->session, p, &out, b->pictures);
+    LOB_TRY(lob_page_begin(&out, path, true, page_html, page_json(p, b), error));
+    const lob_status st = put_pictures(b, p, &out);
     return lob_page_end(&out, page_html, st, error);
 }
 
-lob_status lob_batch_page_write(const lob_batch *b, const lob_batch_summary *summary)
+lob_status lob_batch_page_write(const lob_batch *b)
 {
     page p = {.folder = b->folder, .table = &b->table};
     const double start_s = lob_clock_s();
     LOB_TRY(lob_cohort_make(&p.cohort, p.folder, p.table, &b->session->error));
     char *const path = lob_path_in(p.folder, "page.html");
-    const lob_status st = write_page(b, &p, path, summary);
+    const lob_status st = write_page(b, &p, path);
     free(path);
     lob_cohort_free(&p.cohort);
+    for (int64_t k = 0; p.places && k < p.table->count; k++) {
+        free(p.places[k].image);
+        free(p.places[k].labels);
+        free(p.places[k].picture);
+    }
     free(p.places);
     lob_session_stage(b->session, "page", start_s);
     return st;

@@ -250,7 +250,7 @@ typedef struct {
 static bool note_file(lob_batch *b, claims *to, int64_t number, const lob_line_file *file)
 {
     lob_file_use *use[2];
-    if (file->is_output && !b->scans[number].elsewhere) lob_make_folders(file->path);
+    if (file->is_output && b->scans[number].shard == b->shard) lob_make_folders(file->path);
     if (lob_file_uses_of(use, &to->uses, file->path, true, !file->is_output) != LOB_OK)
         return false;
     for (int k = 0; k < 2 && use[k]; k++) {

@@ -41,29 +41,18 @@ lob_status lob_lease_take(int *lease, const char *identity, lob_error *error)
 
 /* ---- opening ---- */
 
-static lob_pool_device *add_device(lob_pool *pool, const char *why)
+/* Of a GPU, its opened device and lease; of the CPU neither. */
+static void add_device(lob_pool *pool, lob_device *opened, const char *choice, int lease, int lanes,
+                       const char *why)
 {
-    lob_pool_device *const device = &pool->devices[pool->count++];
-    *device = (lob_pool_device){.lease = -1, .lanes = 1};
-    snprintf(device->why, sizeof device->why, "%s", why);
-    return device;
-}
-
-static void add_cpu(lob_pool *pool, int lanes, const char *why)
-{
-    lob_pool_device *const device = add_device(pool, why);
-    device->backend = lob_backends[0];
-    device->lanes = lanes;
-    snprintf(device->name, sizeof device->name, "%s", device->backend->name);
-}
-
-static void add_handle(lob_pool *pool, lob_device *opened, const char *choice, int lease)
-{
-    lob_pool_device *const device = add_device(pool, "it was free");
-    device->backend = lob_backend_named("cuda");
-    device->device = opened;
-    device->lease = lease;
-    snprintf(device->name, sizeof device->name, "%s %s", choice, lob_device_name(opened));
+    lob_pool_device *const to = &pool->devices[pool->count++];
+    *to = (lob_pool_device){.backend = opened ? lob_backend_named("cuda") : lob_backends[0],
+                            .device = opened,
+                            .lease = lease,
+                            .lanes = lanes};
+    snprintf(to->why, sizeof to->why, "%s", why);
+    snprintf(to->name, sizeof to->name, "%s%s%s", choice, opened ? " " : "",
+             opened ? lob_device_name(opened) : "");
 }
 
 /* Lease a GPU and open it, more than once where its memory is large. Returns LOB_OK, LOB_EBUSY
@@ -82,46 +71,35 @@ static lob_status add_gpu(lob_pool *pool, int number, lob_error *error)
         lob_fd_close(lease);
         return st;
     }
-    add_handle(pool, opened, choice, lease);
+    add_device(pool, opened, choice, lease, 1, "it was free");
     pool->gpus++;
     const int64_t fit = lob_device_total_bytes(opened) / HANDLE_BYTES;
     for (int i = 1; i < GPU_HANDLES && i < fit; i++) {
         if (lob_device_open(&opened, choice, NULL) != LOB_OK) break;
-        add_handle(pool, opened, choice, -1);
+        add_device(pool, opened, choice, -1, 1, "it was free");
     }
     return LOB_OK;
 }
 
-/*
- * Open one GPU that is free, or all of them.
- *
- *   first, last  in  the numbers that will do
- *
- * Returns LOB_OK when one is open; LOB_EBUSY when others have all that work.
- */
-static lob_status add_gpus(lob_pool *pool, int first, int last, bool all, lob_error *error)
-{
-    lob_status worst = LOB_EDEVICE;
-    for (int n = first; n <= last && (all || pool->count == 0); n++) {
-        const lob_status st = add_gpu(pool, n, error);
-        if (st != LOB_OK && worst != LOB_EBUSY) worst = st;
-    }
-    return pool->count > 0 ? LOB_OK : worst;
-}
-
-/* One round of opening what was asked for. */
+/* One round of opening what was asked for. Returns LOB_OK when a GPU is open; LOB_EBUSY when others
+ * have all that work. */
 static lob_status open_gpus(lob_pool *pool, const char *backend, int index, lob_error *error)
 {
     const bool any = strcmp(backend, "auto") == 0 || strcmp(backend, "all") == 0;
     const bool all = index == LOB_ALL_DEVICES;
-    const int count = lob_device_count();
+    const int count = lob_device_count(), first = any || all ? 0 : index;
+    lob_status worst = LOB_EDEVICE;
     lob_device *none;
     if (count == 0) /* it says why */
         return lob_device_open(&none, any ? "auto" : "cuda", error);
-    if (any || all) return add_gpus(pool, 0, count - 1, all, error);
-    if (index < count) return add_gpus(pool, index, index, false, error);
-    return lob_fail(error, LOB_EDEVICE, "no GPU %d: this machine has %d, numbered from 0", index,
-                    count);
+    if (first >= count)
+        return lob_fail(error, LOB_EDEVICE, "no GPU %d: this machine has %d, numbered from 0",
+                        index, count);
+    for (int n = first; n < (any || all ? count : index + 1) && (all || pool->count == 0); n++) {
+        const lob_status st = add_gpu(pool, n, error);
+        if (st != LOB_OK && worst != LOB_EBUSY) worst = st;
+    }
+    return pool->count > 0 ? LOB_OK : worst;
 }
 
 lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lanes,
@@ -151,7 +129,7 @@ lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lan
             snprintf(why, sizeof why, "all: beside GPUs");
         else if (any || all)
             snprintf(why, sizeof why, "auto: %.350s", reason.text);
-        add_cpu(pool, lanes, why);
+        add_device(pool, NULL, lob_backends[0]->name, -1, lanes, why);
     }
     return LOB_OK;
 }

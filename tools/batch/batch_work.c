@@ -162,7 +162,7 @@ static const lob_plan_scan *next_scan(work *w)
 {
     const lob_batch *const b = w->batch;
     while (w->wanting > 0 && !w->over) pthread_cond_wait(&w->changed, &w->lock);
-    while (w->next < b->count && b->scans[w->next].elsewhere) w->next++;
+    while (w->next < b->count && b->scans[w->next].shard != b->shard) w->next++;
     return w->over || w->next >= b->count ? NULL : &b->scans[w->next++];
 }
 

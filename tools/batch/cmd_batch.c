@@ -109,12 +109,11 @@ static lob_status prepare(lob_batch *b)
 {
     lob_error *const error = &b->session->error;
     lob_columns columns;
-    int shard, shards;
     LOB_TRY(sort_words(b));
     b->folder = usual_folder(b);
     if (!b->folder) return lob_session_no_memory(b->session, "--log");
     LOB_TRY(read_recipe(b));
-    LOB_TRY(lob_shard_choose(b, &shard, &shards));
+    LOB_TRY(lob_shard_choose(b));
     LOB_TRY(b->images ? lob_columns_find(&columns, b->images, error)
                       : lob_columns_read(&columns, b->manifest, error));
     const lob_status st = lob_batch_plan(b, &columns);
@@ -122,7 +121,7 @@ static lob_status prepare(lob_batch *b)
     LOB_TRY(st);
     LOB_TRY(lob_batch_check_usage(b));
     LOB_TRY(make_folder(b));
-    return lob_shard_divide(b, shard, shards);
+    return lob_shard_divide(b);
 }
 
 /* ---- the work ---- */
@@ -166,7 +165,7 @@ static lob_status finish(lob_batch *b, const char *const *names, int64_t count, 
     LOB_TRY(lob_batch_table_read(&b->table, b->own_folder, "", &s->error));
     LOB_TRY(lob_batch_end(b, b->own_folder, names, count, worst));
     if (strcmp(b->own_folder, b->folder) != 0 || lob_session_cancelled(s) != LOB_OK) return LOB_OK;
-    return lob_batch_page_write(b, &b->summary);
+    return lob_batch_page_write(b);
 }
 
 /* The devices come before the table: without them a batch leaves nothing. */
@@ -177,7 +176,7 @@ static lob_status do_scans(lob_batch *b)
     lob_status worst = LOB_OK;
     LOB_TRY(lob_pool_open(&b->pool, s->device.backend, s->device.index, s->context.threads,
                           keep_waiting, s, &s->error));
-    LOB_TRY(lob_batch_log_open(&b->log, b->own_folder, b->resume, s->force, &s->error));
+    LOB_TRY(lob_batch_log_open(b));
     /* now nobody else is at work in the folder, and what is there may be replaced */
     LOB_TRY(lob_batch_save(&b->recipe_text, b->folder, LOB_BATCH_RECIPE_FILE, &s->error));
     LOB_TRY(lob_batch_claim(b));
@@ -185,7 +184,7 @@ static lob_status do_scans(lob_batch *b)
     if (!names) return lob_session_no_memory(s, b->own_folder);
     for (int64_t i = 0; i < b->count; i++) {
         const lob_plan_scan *const scan = &b->scans[i];
-        if (scan->elsewhere) continue;
+        if (scan->shard != b->shard) continue;
         names[b->summary.scans++] = scan->name;
         bytes += scan->bytes;
         if (scan->bytes > most) most = scan->bytes;
@@ -212,7 +211,8 @@ static lob_status do_scans(lob_batch *b)
 /* --merge and --page stand alone with a folder. */
 static lob_status begin_alone(lob_batch *b, const char *option)
 {
-    if (b->words.count != 1 || b->session->line || b->images || b->shard || (b->merge && b->page))
+    if (b->words.count != 1 || b->session->line || b->images || b->shard_text ||
+        (b->merge && b->page))
         return lob_fail(&b->session->error, LOB_EARG,
                         "--%s takes one word, the folder of --log: lobule batch --%s FOLDER",
                         option, option);
@@ -234,7 +234,7 @@ static lob_status merge(lob_batch *b)
     free(names);
     lob_columns_free(&scans);
     LOB_TRY(st);
-    LOB_TRY(lob_batch_page_write(b, &b->summary));
+    LOB_TRY(lob_batch_page_write(b));
     lob_batch_summary_print(b);
     return conclude(b, worst);
 }
@@ -244,7 +244,7 @@ static lob_status page_again(lob_batch *b)
 {
     LOB_TRY(begin_alone(b, "page"));
     LOB_TRY(lob_batch_table_read(&b->table, b->folder, "", &b->session->error));
-    return lob_batch_page_write(b, NULL);
+    return lob_batch_page_write(b);
 }
 
 static lob_status work(lob_session *s, void *user)
@@ -291,7 +291,7 @@ static void options(lob_rows *to, void *user)
         OPT_FLAG("resume", &b->resume,
                  "go on with a batch: skip what is done and has not changed since"),
         OPT_FLAG("fail-fast", &b->fail_fast, "begin no scan once one has failed"),
-        OPT_TEXT("shard", &b->shard, "I/N",
+        OPT_TEXT("shard", &b->shard_text, "I/N",
                  "do the I-th of N parts; left out in a task of a Slurm array: its own"),
         OPT_FLAG("merge", &b->merge, "join the tables of shards in the folder that is named"),
         OPT_FLAG("page", &b->page, "write the page of the batch in the folder that is named anew"),
