@@ -127,11 +127,10 @@ lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lan
 void lob_pool_close(lob_pool *pool);
 
 /* The device that is expected to have done a scan first, from the times that those before took. The
- * CPU gets a first scan of its own beside GPUs to measure it. lob_pool_leave ends what this begins;
- * lob_pool_add says that it was at work for so long. */
+ * CPU gets a first scan of its own beside GPUs to measure it. lob_pool_leave ends what this begins,
+ * and says for how long the device was at work. */
 lob_pool_device *lob_pool_choose(lob_pool *pool);
-void lob_pool_leave(lob_pool *pool, lob_pool_device *device);
-void lob_pool_add(lob_pool *pool, lob_pool_device *device, double worked_s);
+void lob_pool_leave(lob_pool *pool, lob_pool_device *device, double worked_s);
 
 /* Lease a device by a lock on a file named after it, letters, digits and '-', in LOBULE_LEASES,
  * else /run/lock, else /tmp. The lease ends with the descriptor, so that a process that dies leaves
@@ -182,11 +181,13 @@ typedef struct {
     lob_recipe recipe;
     lob_plan_scan *scans;
     int64_t count;
+    lob_columns division; /* of --merge: all scans and their shards */
 
     int64_t memory; /* for all scans at work; 0: no limit */
     lob_pool pool;
     lob_batch_log log;
-    lob_batch_table table; /* in the end */
+    lob_batch_table table; /* in the end, */
+    lob_names order;       /* and places in it, by scan */
     lob_batch_summary summary;
 } lob_batch;
 
@@ -223,10 +224,9 @@ lob_status lob_shard_choose(lob_batch *b);
  * there is one of other scans), LOB_EIO, LOB_ECREATE or LOB_ENOMEM. */
 lob_status lob_shard_divide(lob_batch *b);
 
-/* Join the tables and summaries of FOLDER/shard-I-of-N, as if they had run side by side, and read
- * the division (for lob_columns_free), which has all scans in order. Returns LOB_OK, LOB_ENOINPUT
- * (no shards, or some are missing), LOB_EDATA, LOB_EIO or LOB_ENOMEM. */
-lob_status lob_shard_join(lob_batch *b, lob_columns *scans);
+/* Join the tables and summaries of FOLDER/shard-I-of-N, as if they had run side by side. Returns
+ * LOB_OK, LOB_ENOINPUT (no shards, or some are missing), LOB_EDATA, LOB_EIO or LOB_ENOMEM. */
+lob_status lob_shard_join(lob_batch *b);
 
 /* ---- a scan: batch_scan.c ---- */
 
@@ -290,15 +290,13 @@ void lob_batch_summary_print(const lob_batch *b);
  * has, in the order in which they first appear; n/a where a table has no such column. A column
  * `scan` of theirs is left out.
  *
- *   scans  in   count names in the order that the rows get; those of other scans follow
- *   worst  out  what the batch ends with: the status of the first of these that failed, those that
- *               may be tried again (exit code 75) only where no other did; that too where scans are
- *               left; LOB_EDIFFER where none failed but volumes differ; else LOB_OK
+ *   worst  out  what the batch ends with: the status of the first scan in b->order that failed,
+ *               those that may be tried again (exit code 75) only where no other did; that too
+ * where scans are left; LOB_EDIFFER where none failed but volumes differ; else LOB_OK
  *
  * Returns LOB_OK, LOB_ECREATE, LOB_EIO or LOB_ENOMEM.
  */
-lob_status lob_batch_end(lob_batch *b, const char *folder, const char *const *scans, int64_t count,
-                         lob_status *worst);
+lob_status lob_batch_end(lob_batch *b, lob_status *worst);
 
 /* Write a text into a file of the folder, over an older one, and free it. Returns what
  * lob_text_save does. */

@@ -311,15 +311,14 @@ void lob_batch_summary_print(const lob_batch *b)
 
 /* ---- all of it ---- */
 
-/* What a batch ends with: of the first `count` rows, if there are so many. */
-static lob_status worst_of(const lob_batch_table *table, int64_t count,
-                           const lob_batch_summary *summary)
+/* Of the first rows, which are this batch's. */
+static lob_status worst_of(const lob_batch_table *table, const lob_batch_summary *summary)
 {
     const int again = lob_status_exit_code(LOB_ENOMEM);
     const bool is_over = summary->left == 0 && summary->state[LOB_SCAN_STARTED] == 0 &&
                          summary->state[LOB_SCAN_CANCELLED] == 0;
     lob_status worst = is_over ? LOB_OK : LOB_ENOMEM;
-    for (int64_t i = 0; i < count && i < table->count; i++) {
+    for (int64_t i = 0; i < summary->scans - summary->left && i < table->count; i++) {
         const lob_batch_row *const row = &table->rows[i];
         lob_status st = LOB_EDIFFER;
         while (st < LOB_ECANCEL && lob_status_exit_code(st) != row->exit_code) st++;
@@ -329,14 +328,14 @@ static lob_status worst_of(const lob_batch_table *table, int64_t count,
     return worst;
 }
 
-lob_status lob_batch_end(lob_batch *b, const char *folder, const char *const *scans, int64_t count,
-                         lob_status *worst)
+lob_status lob_batch_end(lob_batch *b, lob_status *worst)
 {
     lob_error *const error = &b->session->error;
+    const char *const folder = b->own_folder;
     lob_text status = {NULL}, summary = {NULL};
-    if (lob_batch_table_order(&b->table, scans, count) != LOB_OK)
+    if (lob_batch_table_order(&b->table, &b->order) != LOB_OK)
         return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
-    *worst = worst_of(&b->table, count - b->summary.left, &b->summary);
+    *worst = worst_of(&b->table, &b->summary);
     lob_batch_header_add(&status);
     for (int64_t i = 0; i < b->table.count; i++) lob_batch_row_add(&status, &b->table.rows[i]);
     LOB_TRY(lob_batch_save(&status, folder, LOB_BATCH_STATUS_FILE, error));

@@ -167,17 +167,11 @@ lob_pool_device *lob_pool_choose(lob_pool *pool)
     return chosen;
 }
 
-void lob_pool_leave(lob_pool *pool, lob_pool_device *device)
+void lob_pool_leave(lob_pool *pool, lob_pool_device *device, double worked_s)
 {
     pthread_mutex_lock(&pool->lock);
     device->waiting--;
     device->scans++;
-    pthread_mutex_unlock(&pool->lock);
-}
-
-void lob_pool_add(lob_pool *pool, lob_pool_device *device, double worked_s)
-{
-    pthread_mutex_lock(&pool->lock);
     device->worked_s += worked_s;
     pthread_mutex_unlock(&pool->lock);
 }

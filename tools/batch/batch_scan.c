@@ -21,6 +21,7 @@ typedef struct {
     int threads;
     int64_t max_memory;      /* 0: no limit */
     lob_pool_device *device; /* where it computes; NULL: nowhere yet */
+    double worked_s;         /* time for which that was at work */
     lob_batch_row *row;      /* what there is to say so far */
     lob_status status;       /* of the run */
     bool again;              /* another attempt, with more memory */
@@ -52,14 +53,18 @@ bool lob_batch_stat(lob_about *about, const char *path)
     return there;
 }
 
-/* Size and time say that it is the same, or, where the time has changed, its bytes do. */
-static bool holds(const lob_batch_file *file, bool compare_bytes)
+/* When a file is as a row has it: by its size; by size and time, or if it is gone; by size and
+ * time, or, where the time has changed, by its bytes. */
+typedef enum { BY_SIZE, UNTOUCHED, BY_BYTES } rule;
+
+static bool holds(const lob_batch_file *file, rule by)
 {
     lob_about about;
     char sha256[LOB_SHA256_TEXT], *files[2];
-    if (!lob_batch_stat(&about, file->path) || about.bytes != file->bytes) return false;
-    if (about.modified_ns == file->mtime_ns) return true;
-    if (!compare_bytes || !file->sha256[0] || lob_files_of(files, file->path, true) != LOB_OK)
+    if (!lob_batch_stat(&about, file->path)) return by == UNTOUCHED;
+    if (about.bytes != file->bytes) return false;
+    if (by == BY_SIZE || about.modified_ns == file->mtime_ns) return true;
+    if (by == UNTOUCHED || !file->sha256[0] || lob_files_of(files, file->path, true) != LOB_OK)
         return false;
     const bool same =
         lob_sha256_end(lob_sha256_begin(files[0]), sha256) && strcmp(sha256, file->sha256) == 0;
@@ -67,29 +72,18 @@ static bool holds(const lob_batch_file *file, bool compare_bytes)
     return same;
 }
 
-/* Are the outputs of a row, those that are still there, as it has left them? */
-static bool outputs_hold(const lob_batch_row *row)
+static bool all_hold(const lob_batch_files *files, rule by)
 {
-    lob_about about;
-    for (int i = 0; i < row->outputs.count; i++)
-        if (lob_batch_stat(&about, row->outputs.file[i].path) &&
-            !holds(&row->outputs.file[i], false))
-            return false;
-    return true;
+    int i = 0;
+    while (i < files->count && holds(&files->file[i], by)) i++;
+    return i == files->count;
 }
 
 /* Has a scan that was done before, by this row, nothing new: the same key, inputs and outputs? */
 static bool row_holds(const lob_batch_row *row, const char *key)
 {
-    lob_about about;
-    if (row->state != LOB_SCAN_DONE || strcmp(row->key, key) != 0) return false;
-    for (int i = 0; i < row->outputs.count; i++)
-        if (!lob_batch_stat(&about, row->outputs.file[i].path) ||
-            about.bytes != row->outputs.file[i].bytes)
-            return false;
-    for (int i = 0; i < row->inputs.count; i++)
-        if (!holds(&row->inputs.file[i], true)) return false;
-    return true;
+    return row->state == LOB_SCAN_DONE && strcmp(row->key, key) == 0 &&
+           all_hold(&row->outputs, BY_SIZE) && all_hold(&row->inputs, BY_BYTES);
 }
 
 /* A byte that stands for itself in the name of a scan's file: '/' between two folders does. */
@@ -144,8 +138,7 @@ static bool lend(lob_session *s)
 
 static void worked(lob_host *host, double seconds)
 {
-    scan *const a = scan_of(host);
-    if (a->device) lob_pool_add(&a->batch->pool, a->device, seconds);
+    scan_of(host)->worked_s += seconds;
 }
 
 /*
@@ -339,7 +332,7 @@ static void end(lob_session *s, lob_status status, const cJSON *report)
     if (a->device) {
         free(row->device);
         row->device = strdup(a->device->name);
-        lob_pool_leave(&a->batch->pool, a->device);
+        lob_pool_leave(&a->batch->pool, a->device, a->worked_s);
         a->device = NULL;
     }
     fill_row(a);
@@ -459,7 +452,7 @@ static bool may_replace(const scan *a, const lob_batch_row *before)
     if (a->batch->session->force || a->again) return true;
     if (!before) return false;
     return before->state == LOB_SCAN_STARTED ||
-           (before->state == LOB_SCAN_DONE && outputs_hold(before));
+           (before->state == LOB_SCAN_DONE && all_hold(&before->outputs, UNTOUCHED));
 }
 
 lob_status lob_scan_do(lob_batch_row *row, lob_batch *b, const lob_plan_scan *plan, int threads,

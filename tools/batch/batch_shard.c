@@ -211,12 +211,12 @@ static lob_status add_shard(lob_batch *b, const char *folder)
     return st;
 }
 
-lob_status lob_shard_join(lob_batch *b, lob_columns *scans)
+lob_status lob_shard_join(lob_batch *b)
 {
     lob_batch_summary *const sum = &b->summary;
     LOB_TRY(find_division(b));
     char *const division = division_of(b);
-    lob_status st = division ? lob_columns_read(scans, division, &b->session->error)
+    lob_status st = division ? lob_columns_read(&b->division, division, &b->session->error)
                              : lob_session_no_memory(b->session, b->folder);
     free(division);
     for (int i = 1; i <= b->shards && st == LOB_OK; i++) {
@@ -224,7 +224,10 @@ lob_status lob_shard_join(lob_batch *b, lob_columns *scans)
         st = folder ? add_shard(b, folder) : lob_session_no_memory(b->session, b->folder);
         free(folder);
     }
-    sum->scans = scans->rows;
+    sum->scans = b->division.rows;
     sum->left = sum->scans > b->table.count ? sum->scans - b->table.count : 0;
+    for (int64_t i = 0; i < b->division.rows && st == LOB_OK; i++)
+        if (!lob_names_add(&b->order, b->division.cells[i * b->division.columns], i))
+            st = lob_session_no_memory(b->session, b->folder);
     return st;
 }

@@ -148,24 +148,21 @@ static void share_out(lob_batch *b, int64_t most)
     if (b->memory < b->jobs) b->memory = b->jobs;
 }
 
-/* What the whole is to end with where scans have failed: their rows have said what is wrong. */
-static lob_status conclude(const lob_batch *b, lob_status worst)
+/* Write what sums up a batch, and its page, unless this is a shard's; where scans have failed,
+ * their rows have said what is wrong. */
+static lob_status finish(lob_batch *b)
 {
+    lob_session *const s = b->session;
+    lob_status worst;
+    LOB_TRY(lob_batch_end(b, &worst));
+    if (strcmp(b->own_folder, b->folder) == 0 && lob_session_cancelled(s) == LOB_OK)
+        LOB_TRY(lob_batch_page_write(b));
+    lob_batch_summary_print(b);
     if (worst == LOB_OK || worst == LOB_EDIFFER) return worst;
-    return lob_fail(&b->session->error, worst,
+    return lob_fail(&s->error, worst,
                     "scans have failed; the status table in %s says which and why, and --resume "
                     "does those again that are not done",
                     b->folder);
-}
-
-/* Put the table in order, and write what sums it up; the page where the batch has no shards. */
-static lob_status finish(lob_batch *b, const char *const *names, int64_t count, lob_status *worst)
-{
-    lob_session *const s = b->session;
-    LOB_TRY(lob_batch_table_read(&b->table, b->own_folder, "", &s->error));
-    LOB_TRY(lob_batch_end(b, b->own_folder, names, count, worst));
-    if (strcmp(b->own_folder, b->folder) != 0 || lob_session_cancelled(s) != LOB_OK) return LOB_OK;
-    return lob_batch_page_write(b);
 }
 
 /* The devices come before the table: without them a batch leaves nothing. */
@@ -173,19 +170,17 @@ static lob_status do_scans(lob_batch *b)
 {
     lob_session *const s = b->session;
     int64_t bytes = 0, most = 0;
-    lob_status worst = LOB_OK;
     LOB_TRY(lob_pool_open(&b->pool, s->device.backend, s->device.index, s->context.threads,
                           keep_waiting, s, &s->error));
     LOB_TRY(lob_batch_log_open(b));
     /* now nobody else is at work in the folder, and what is there may be replaced */
     LOB_TRY(lob_batch_save(&b->recipe_text, b->folder, LOB_BATCH_RECIPE_FILE, &s->error));
     LOB_TRY(lob_batch_claim(b));
-    const char **const names = calloc((size_t)b->count + 1, sizeof *names);
-    if (!names) return lob_session_no_memory(s, b->own_folder);
     for (int64_t i = 0; i < b->count; i++) {
         const lob_plan_scan *const scan = &b->scans[i];
         if (scan->shard != b->shard) continue;
-        names[b->summary.scans++] = scan->name;
+        if (!lob_names_add(&b->order, scan->name, b->summary.scans++))
+            return lob_session_no_memory(s, b->own_folder);
         bytes += scan->bytes;
         if (scan->bytes > most) most = scan->bytes;
     }
@@ -196,14 +191,12 @@ static lob_status do_scans(lob_batch *b)
     const lob_status st = lob_work_run(b, bytes);
     const lob_error reason = s->error;
     lob_batch_log_end(&b->log);
-    lob_status written = st;
-    if (st == LOB_OK || st == LOB_ECANCEL) {
-        written = finish(b, names, b->summary.scans, &worst);
-        lob_batch_summary_print(b);
-    }
-    free(names);
-    if (st != LOB_OK) s->error = reason;
-    return st != LOB_OK ? st : written != LOB_OK ? written : conclude(b, worst);
+    if (st != LOB_OK && st != LOB_ECANCEL) return st;
+    lob_status ended = lob_batch_table_read(&b->table, b->own_folder, "", &s->error);
+    if (ended == LOB_OK) ended = finish(b);
+    if (st == LOB_OK) return ended;
+    s->error = reason;
+    return st;
 }
 
 /* ---- the command ---- */
@@ -217,42 +210,24 @@ static lob_status begin_alone(lob_batch *b, const char *option)
                         "--%s takes one word, the folder of --log: lobule batch --%s FOLDER",
                         option, option);
     b->folder = strdup(b->words.word[0]);
-    return b->folder ? LOB_OK : lob_session_no_memory(b->session, option);
-}
-
-static lob_status merge(lob_batch *b)
-{
-    lob_columns scans = {NULL};
-    lob_status worst;
-    LOB_TRY(begin_alone(b, "merge"));
-    lob_status st = lob_shard_join(b, &scans);
-    const char **const names = calloc((size_t)scans.rows + 1, sizeof *names);
-    if (st == LOB_OK && !names) st = lob_session_no_memory(b->session, b->folder);
-    for (int64_t i = 0; st == LOB_OK && i < scans.rows; i++)
-        names[i] = scans.cells[i * scans.columns];
-    if (st == LOB_OK) st = lob_batch_end(b, b->folder, names, scans.rows, &worst);
-    free(names);
-    lob_columns_free(&scans);
-    LOB_TRY(st);
-    LOB_TRY(lob_batch_page_write(b));
-    lob_batch_summary_print(b);
-    return conclude(b, worst);
-}
-
-/* The page of a batch that is there already. */
-static lob_status page_again(lob_batch *b)
-{
-    LOB_TRY(begin_alone(b, "page"));
-    LOB_TRY(lob_batch_table_read(&b->table, b->folder, "", &b->session->error));
-    return lob_batch_page_write(b);
+    b->own_folder = strdup(b->words.word[0]);
+    return b->folder && b->own_folder ? LOB_OK : lob_session_no_memory(b->session, option);
 }
 
 static lob_status work(lob_session *s, void *user)
 {
     lob_batch *const b = user;
     b->session = s;
-    if (b->page) return page_again(b);
-    if (b->merge) return merge(b);
+    if (b->merge) {
+        LOB_TRY(begin_alone(b, "merge"));
+        LOB_TRY(lob_shard_join(b));
+        return finish(b);
+    }
+    if (b->page) {
+        LOB_TRY(begin_alone(b, "page"));
+        LOB_TRY(lob_batch_table_read(&b->table, b->folder, "", &s->error));
+        return lob_batch_page_write(b);
+    }
     LOB_TRY(prepare(b));
     return do_scans(b);
 }
@@ -264,6 +239,8 @@ static void release(void *user)
     lob_pool_close(&b->pool);
     lob_batch_plan_free(b);
     lob_batch_table_free(&b->table);
+    lob_names_free(&b->order);
+    lob_columns_free(&b->division);
     lob_recipe_free(&b->recipe);
     lob_text_free(&b->recipe_text);
     free(b->own_folder);

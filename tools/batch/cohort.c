@@ -160,16 +160,6 @@ static lob_status take_lines(parser *p, const lob_batch_table *table)
     return LOB_OK;
 }
 
-static lob_status take_text(parser *p, const lob_batch_table *table, const char *bytes, size_t size,
-                            const char *name, lob_error *error)
-{
-    LOB_TRY(lob_lines_begin(&p->text, bytes, size, name, error));
-    const lob_status st = take_lines(p, table);
-    lob_names_free(&p->rows);
-    lob_lines_end(&p->text);
-    return st;
-}
-
 lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const char *bytes,
                             size_t size, const char *name, lob_error *error)
 {
@@ -185,7 +175,10 @@ lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const
     };
     lob_status st = out->structures && out->doubt ? LOB_OK : no_memory(&p);
     for (int64_t i = 0; i < table->count; i++) out->done += table->rows[i].state == LOB_SCAN_DONE;
-    if (st == LOB_OK && bytes) st = take_text(&p, table, bytes, size, name, error);
+    if (st == LOB_OK && bytes) st = lob_lines_begin(&p.text, bytes, size, name, error);
+    if (st == LOB_OK && bytes) st = take_lines(&p, table);
+    lob_names_free(&p.rows);
+    lob_lines_end(&p.text);
     for (int i = 0; i < out->count && st == LOB_OK; i++) {
         lob_structure *const s = &out->structures[i];
         if (!s->unit) s->unit = "voxels";

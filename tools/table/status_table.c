@@ -295,21 +295,14 @@ char *lob_batch_report_of(const char *path, const lob_batch_row *row)
     return report;
 }
 
-lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scans, int64_t count)
+lob_status lob_batch_table_order(lob_batch_table *table, const lob_names *places)
 {
-    lob_names places = {NULL};
-    lob_batch_row *const rows = calloc((size_t)(count + table->count) + 1, sizeof *rows);
-    bool fits = rows != NULL;
-    for (int64_t i = 0; i < count && fits; i++) fits = lob_names_add(&places, scans[i], i) != NULL;
-    int64_t others = count, kept = 0;
-    for (int64_t i = 0; i < table->count && fits; i++) {
-        const int64_t at = lob_names_find(&places, table->rows[i].scan);
+    int64_t others = (int64_t)places->count, kept = 0;
+    lob_batch_row *const rows = calloc(places->count + (size_t)table->count + 1, sizeof *rows);
+    if (!rows) return LOB_ENOMEM;
+    for (int64_t i = 0; i < table->count; i++) {
+        const int64_t at = lob_names_find(places, table->rows[i].scan);
         rows[at >= 0 ? at : others++] = table->rows[i];
-    }
-    lob_names_free(&places);
-    if (!fits) {
-        free(rows);
-        return LOB_ENOMEM;
     }
     for (int64_t i = 0; i < others; i++)
         if (rows[i].scan) rows[kept++] = rows[i];

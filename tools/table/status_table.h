@@ -133,9 +133,9 @@ char *lob_batch_report_of(const char *path, const lob_batch_row *row);
  * without memory. */
 bool lob_batch_table_put(lob_batch_table *table, lob_batch_row *row);
 
-/* Put rows in this order of their scans' names, and those of other scans behind them. Returns
- * LOB_OK or LOB_ENOMEM. */
-lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scans, int64_t count);
+/* Put rows in the places of their scans, which count from 0, and those of other scans behind them.
+ * Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_batch_table_order(lob_batch_table *table, const lob_names *places);
 
 /* Free what a row holds and leave it without a scan; the rows of a table. */
 void lob_batch_row_free(lob_batch_row *row);
