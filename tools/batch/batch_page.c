@@ -29,8 +29,7 @@ typedef struct {
 } place;
 
 typedef struct {
-    const char *folder;
-    const lob_batch_table *table;
+    const lob_batch *b;
     lob_cohort cohort;
     int volumes[MAX_VOLUMES]; /* structures that have a column */
     int volume_count;
@@ -95,7 +94,7 @@ static void add_viewer(cJSON *object, const page *p, const lob_batch_row *row,
                        const lob_past_report *report)
 {
     char *const path = path_of(report, pick(&row->outputs, 'o', true, ":--html"));
-    char *const way = path ? lob_path_relative(path, p->folder) : NULL;
+    char *const way = path ? lob_path_relative(path, p->b->folder) : NULL;
     add_address(object, "viewer", way);
     free(way);
     free(path);
@@ -135,7 +134,7 @@ static bool add_flags(cJSON *object, const page *p, int64_t i)
     char text[512], title[304], own[32], median[32];
     for (int k = 0; k < c->count; k++) {
         const lob_structure *const s = &c->structures[k];
-        const bool missing = lob_cohort_is_missing(c, s, &p->table->rows[i], i);
+        const bool missing = lob_cohort_is_missing(c, s, &p->b->table.rows[i], i);
         if (!missing && !lob_cohort_is_far(s, i)) continue;
         title_of(title, p, s);
         if (missing)
@@ -205,7 +204,7 @@ static void add_by_volume(cJSON *json, const char *name, const page *p, int64_t 
  * first, then the order of the table. */
 static place row_place(const page *p, int64_t i)
 {
-    const lob_batch_row *const row = &p->table->rows[i];
+    const lob_batch_row *const row = &p->b->table.rows[i];
     const bool whole = !is_failure(row); /* of others a header or a part may have been read */
     const bool has_doubt = lob_cohort_most_doubtful(&p->cohort, i) >= 0;
     const lob_number numbers[] = {
@@ -225,7 +224,7 @@ static place row_place(const page *p, int64_t i)
     const bool is_far = add_flags(json, p, i);
     add_address(json, "report", row->report);
     lob_past_report report;
-    lob_batch_report_read(&report, p->folder, row); /* one that cannot be read says nothing */
+    lob_batch_report_read(&report, p->b->folder, row); /* one that cannot be read says nothing */
     add_viewer(json, p, row, &report);
     add_values(json, p, &report);
     const place made = {.rank = whole ? 2 - is_far : 0,
@@ -251,24 +250,21 @@ static cJSON *volume_json(const page *p, const lob_structure *s)
     const double reach = lob_cohort_reach(&s->spread), median = s->spread.median;
     const double band[2] = {median / reach, median * reach};
     cJSON *const json = cJSON_CreateObject();
-    char text[300], low[32], high[32];
-    title_of(text, p, s);
-    cJSON_AddStringToObject(json, "title", text);
+    char title[300];
+    title_of(title, p, s);
+    cJSON_AddStringToObject(json, "title", title);
     cJSON_AddStringToObject(json, "unit", s->unit);
     cJSON_AddNumberToObject(json, "scans", (double)s->spread.count);
-    snprintf(text, sizeof text, "%s %s", figure(low, median), s->unit);
-    cJSON_AddStringToObject(json, "median", text);
-    snprintf(text, sizeof text, "%s to %s", figure(low, band[0]), figure(high, band[1]));
-    cJSON_AddStringToObject(json, "usual", text);
-    cJSON_AddNumberToObject(json, "middle", median);
+    cJSON_AddNumberToObject(json, "median", median);
     cJSON_AddItemToObject(json, "reach", cJSON_CreateDoubleArray(band, 2));
     return json;
 }
 
+/* The recipe's text; null where it is gone. */
 static cJSON *recipe_json(const page *p)
 {
     lob_input file;
-    char *const path = lob_path_in(p->folder, LOB_BATCH_RECIPE_FILE), *text = NULL;
+    char *const path = lob_path_in(p->b->folder, LOB_BATCH_RECIPE_FILE), *text = NULL;
     if (path && lob_input_open(&file, path, NULL) == LOB_OK) {
         text = strndup((const char *)file.bytes, file.size);
         lob_input_close(&file);
@@ -279,11 +275,12 @@ static cJSON *recipe_json(const page *p)
     return json;
 }
 
-static cJSON *page_json(page *p, const lob_batch *b)
+static cJSON *page_json(page *p)
 {
+    const lob_batch *const b = p->b;
     cJSON *const json = cJSON_CreateObject();
     p->columns = cJSON_AddArrayToObject(json, "columns");
-    cJSON_AddStringToObject(json, "folder", p->folder);
+    cJSON_AddStringToObject(json, "folder", p->b->folder);
     cJSON_AddStringToObject(json, "version", LOB_VERSION);
     cJSON_AddItemToObject(json, "summary",
                           b->page ? cJSON_CreateNull() : lob_batch_summary_json(&b->summary));
@@ -295,9 +292,9 @@ static cJSON *page_json(page *p, const lob_batch *b)
     cJSON_AddBoolToObject(json, "more", p->cohort.has_more);
     cJSON_AddItemToObject(json, "recipe", recipe_json(p));
     cJSON *const rows = cJSON_AddArrayToObject(json, "rows");
-    for (int64_t i = 0; i < p->table->count; i++) p->places[i] = row_place(p, i);
-    qsort(p->places, (size_t)p->table->count, sizeof *p->places, by_place);
-    for (int64_t k = 0; k < p->table->count; k++) cJSON_AddItemToArray(rows, p->places[k].json);
+    for (int64_t i = 0; i < p->b->table.count; i++) p->places[i] = row_place(p, i);
+    qsort(p->places, (size_t)p->b->table.count, sizeof *p->places, by_place);
+    for (int64_t k = 0; k < p->b->table.count; k++) cJSON_AddItemToArray(rows, p->places[k].json);
     return json;
 }
 
@@ -358,16 +355,16 @@ static char *picture(const place *scan, const lob_read_options *options)
 /* Those of the first rows that were done, by their number as it is shown; they are many, so that
  * they do not go through cJSON. A thread a picture; max_memory, or nine tenths of what is free, is
  * for the voxels of all that are drawn at a time. */
-static lob_status put_pictures(const lob_batch *b, const page *p, lob_output *out)
+static lob_status put_pictures(const page *p, lob_output *out)
 {
-    lob_session *const s = b->session;
+    lob_session *const s = p->b->session;
     lob_read_options options = lob_read_defaults();
     const int64_t most = s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9;
     int64_t end = 0;
     options.max_memory = (most / s->context.threads + 1) / 2;
     options.series = s->series;
     options.stop = lob_session_stops;
-    for (int wanted = 0; end < p->table->count && wanted < b->pictures; end++)
+    for (int wanted = 0; end < p->b->table.count && wanted < p->b->pictures; end++)
         wanted += p->places[end].image && p->places[end].labels;
 #pragma omp parallel for schedule(dynamic) num_threads(s->context.threads)
     for (int64_t k = 0; k < end; k++)
@@ -387,27 +384,26 @@ static lob_status put_pictures(const lob_batch *b, const page *p, lob_output *ou
     return st;
 }
 
-static lob_status write_page(const lob_batch *b, page *p, const char *path)
+static lob_status write_page(page *p, const char *path)
 {
-    lob_error *const error = &b->session->error;
+    lob_session *const s = p->b->session;
     lob_output out;
-    p->places = calloc((size_t)p->table->count + 1, sizeof *p->places);
-    if (!path || !p->places) return lob_session_no_memory(b->session, p->folder);
-    LOB_TRY(lob_page_begin(&out, path, true, page_html, page_json(p, b), error));
-    const lob_status st = put_pictures(b, p, &out);
-    return lob_page_end(&out, page_html, st, error);
+    p->places = calloc((size_t)p->b->table.count + 1, sizeof *p->places);
+    if (!path || !p->places) return lob_session_no_memory(s, p->b->folder);
+    LOB_TRY(lob_page_begin(&out, path, true, page_html, page_json(p), &s->error));
+    return lob_page_end(&out, page_html, put_pictures(p, &out), &s->error);
 }
 
 lob_status lob_batch_page_write(const lob_batch *b)
 {
-    page p = {.folder = b->folder, .table = &b->table};
+    page p = {.b = b};
     const double start_s = lob_clock_s();
-    LOB_TRY(lob_cohort_make(&p.cohort, p.folder, p.table, &b->session->error));
-    char *const path = lob_path_in(p.folder, "page.html");
-    const lob_status st = write_page(b, &p, path);
+    LOB_TRY(lob_cohort_make(&p.cohort, b->folder, &b->table, &b->session->error));
+    char *const path = lob_path_in(b->folder, "page.html");
+    const lob_status st = write_page(&p, path);
     free(path);
     lob_cohort_free(&p.cohort);
-    for (int64_t k = 0; p.places && k < p.table->count; k++) {
+    for (int64_t k = 0; p.places && k < b->table.count; k++) {
         free(p.places[k].image);
         free(p.places[k].labels);
         free(p.places[k].picture);

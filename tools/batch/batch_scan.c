@@ -203,42 +203,36 @@ static bool lists(const lob_batch_files *files, const char *path)
     return i < files->count;
 }
 
-/* What the file is for its line; where no word of that names it, such as the atlases of a table, a
- * volume is an image. */
-static char content_of(const lob_job_line *l, const cJSON *entry)
+/*
+ * Add a file of a report's list, which a word of its line has named, or not, such as the atlases of
+ * a table. It is looked at after it was used: an input that may have been changed since the scan
+ * began has no time, and its bytes are compared the next time.
+ */
+static void add_file(scan *a, const cJSON *entry, const char *role, const lob_line_file *named,
+                     bool is_output)
 {
     static const char contents[] = {[LOB_FILE_OTHER] = 'o',
                                     [LOB_FILE_IMAGE] = 'i',
                                     [LOB_FILE_LABELS] = 'l',
                                     [LOB_FILE_TABLE] = 't',
                                     [LOB_FILE_RECIPE] = 'o'};
-    for (int f = 0; f < l->line.file_count; f++)
-        if (strcmp(l->line.files[f].path, text_in(entry, "path")) == 0)
-            return contents[l->line.files[f].content];
-    return cJSON_HasObjectItem(entry, "dims") ? 'i' : 'o';
-}
-
-/*
- * Add a file of a report's list. It is looked at after it was used: an input that may have been
- * changed since the scan began has no time, and its bytes are compared the next time.
- */
-static void add_file(scan *a, const cJSON *entry, const char *role, char content, bool is_output)
-{
     const int64_t began_ns = ((int64_t)time(NULL) - 1 - (int64_t)a->row->total_s) * 1000000000;
     lob_batch_files *const to = is_output ? &a->row->outputs : &a->row->inputs;
-    const char *const path = text_in(entry, "path"), *const sum = text_in(entry, "sha256");
-    lob_about about;
-    if (!path[0] || lob_is_stored_name(path) || lists(to, path) || !lob_batch_stat(&about, path) ||
+    const char *const path = text_in(entry, "path");
+    lob_about about = {.bytes = 0};
+    if (!path[0] || lists(to, path) || (!lob_batch_stat(&about, path) && !named) ||
         !lob_grow(&to->file, to->count, sizeof *to->file))
         return;
+    const bool is_late = !is_output && about.modified_ns >= began_ns;
     lob_batch_file *const file = &to->file[to->count];
-    *file = (lob_batch_file){.content = content,
+    *file = (lob_batch_file){.content = named ? contents[named->content]
+                                        : cJSON_HasObjectItem(entry, "dims") ? 'i'
+                                                                             : 'o',
                              .role = strdup(role),
                              .bytes = about.bytes,
-                             .mtime_ns = about.modified_ns,
+                             .mtime_ns = is_late ? 0 : about.modified_ns,
                              .path = strdup(path)};
-    if (!is_output && file->mtime_ns >= began_ns) file->mtime_ns = 0;
-    snprintf(file->sha256, sizeof file->sha256, "%s", sum);
+    snprintf(file->sha256, sizeof file->sha256, "%s", text_in(entry, "sha256"));
     if (file->role && file->path) {
         to->count++;
         return;
@@ -250,16 +244,22 @@ static void add_file(scan *a, const cJSON *entry, const char *role, char content
 /* The files of a line's report; of a volume of two files, the second has an entry of its own. */
 static void take_files(scan *a, const cJSON *line, int number, bool is_output)
 {
+    const lob_line *const l = &a->job.lines[number].line;
     const cJSON *entry;
     cJSON_ArrayForEach(entry,
                        cJSON_GetObjectItemCaseSensitive(line, is_output ? "outputs" : "inputs"))
     {
+        const char *const path = text_in(entry, "path");
         char role[128];
-        if (!is_output && lob_batch_is_made(&a->job, number, text_in(entry, "path"))) continue;
+        int f = 0;
+        while (f < l->file_count && strcmp(l->files[f].path, path) != 0) f++;
+        const lob_line_file *const named = f < l->file_count ? &l->files[f] : NULL;
+        if (named && !lob_line_file_is_on_disk(named)) continue;
+        if (!is_output && lob_batch_is_made(&a->job, number, path)) continue;
         snprintf(role, sizeof role, "%d:%s%s", number + 1, is_output ? "--" : "",
                  text_in(entry, "role"));
-        add_file(a, entry, role, content_of(&a->job.lines[number], entry), is_output);
-        add_file(a, cJSON_GetObjectItemCaseSensitive(entry, "second_file"), role, 'o', is_output);
+        add_file(a, entry, role, named, is_output);
+        add_file(a, cJSON_GetObjectItemCaseSensitive(entry, "second_file"), role, NULL, is_output);
     }
 }
 
