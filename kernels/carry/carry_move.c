@@ -214,9 +214,10 @@ static lob_status move_through(lob_carry_job *j, lob_volume *out, const lob_volu
     return st;
 }
 
-/* An atlas that was registered, onto the grid; any: has its image a finite value there? */
-static lob_status move_both(lob_carry_job *j, bool *any, const lob_volume *image,
-                            const lob_volume *labels, const lob_field *field, lob_error *error)
+/* Use an atlas that was registered, where its image has a finite value on the grid; image, labels:
+ * of the atlas, where the job computes. */
+static lob_status use(lob_carry_job *j, atlas *a, const lob_volume *image, const lob_volume *labels,
+                      const lob_field *field, lob_error *error)
 {
     const int k = j->used;
     int64_t sums[LOB_CARRY_SUMS];
@@ -224,56 +225,46 @@ static lob_status move_both(lob_carry_job *j, bool *any, const lob_volume *image
     const lob_carry_pass finite = {
         .kind = LOB_CARRY_FINITE, .voxels = lob_voxels(&j->scan), .image = j->image[k].data};
     LOB_TRY(lob_carry_each(j, &finite, sums, error));
-    *any = sums[0] > 0;
-    return *any ? move_through(j, &j->labels[k], labels, field, LOB_WARP_LABELS, error) : LOB_OK;
-}
-
-/* image, labels: of the atlas, where the job computes. */
-static lob_status move_here(lob_carry_job *j, atlas *a, const lob_volume *image,
-                            const lob_volume *labels, int i, double share, lob_error *why,
-                            lob_error *error)
-{
-    lob_field field = {.mm = NULL};
-    lob_register_stats stats;
-    const int k = j->used;
-    bool any = false;
-    lob_status st = register_atlas(j, &field, &stats, image, false, share, why);
-    if (st == LOB_EDATA) {
-        j->out->atlas[i].fate = LOB_CARRY_APART;
-        return LOB_OK;
-    }
-    if (st != LOB_OK && error) *error = *why;
-    if (st == LOB_OK) j->out->atlas[i].cost = stats.cost_after;
-    if (st == LOB_OK) st = move_both(j, &any, image, labels, &field, error);
-    lob_field_free(&field);
+    if (sums[0] == 0) return LOB_OK;
+    LOB_TRY(move_through(j, &j->labels[k], labels, field, LOB_WARP_LABELS, error));
     /* labels are called what the first atlas that names them calls them */
-    if (st == LOB_OK && any &&
-        lob_label_names_complete(&j->out->labels.names, &a->labels.names) != LOB_OK)
-        st = lob_fail(error, LOB_ENOMEM, "no memory left for names");
-    if (st == LOB_OK && any) {
-        j->has[k] = a->set;
-        a->set = (lob_label_set){0};
-        j->used++;
-        return LOB_OK;
-    }
-    lob_segment_drop(&j->steps, &j->image[k]);
-    lob_segment_drop(&j->steps, &j->labels[k]);
-    if (st != LOB_OK) return st;
-    j->out->atlas[i].fate = LOB_CARRY_APART;
-    lob_fail(why, LOB_EDATA, "atlas %d has no finite value where the scan lies", i + 1);
+    if (lob_label_names_complete(&j->out->labels.names, &a->labels.names) != LOB_OK)
+        return lob_fail(error, LOB_ENOMEM, "no memory left for names");
+    j->has[k] = a->set;
+    a->set = (lob_label_set){0};
+    j->used++;
     return LOB_OK;
 }
 
 static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_error *why,
                            lob_error *error)
 {
+    const int k = j->used;
     lob_volume image = lob_volume_empty(), labels = lob_volume_empty();
+    lob_field field = {.mm = NULL};
+    lob_register_stats stats;
     lob_status st = lob_segment_here(&j->steps, &image, &a->image, error);
     if (st == LOB_OK) st = lob_segment_here(&j->steps, &labels, &a->labels, error);
-    if (st == LOB_OK) st = move_here(j, a, &image, &labels, i, share, why, error);
+    if (st == LOB_OK) {
+        st = register_atlas(j, &field, &stats, &image, false, share, why);
+        if (st != LOB_OK && st != LOB_EDATA && error) *error = *why;
+        if (st == LOB_OK) {
+            j->out->atlas[i].cost = stats.cost_after;
+            st = use(j, a, &image, &labels, &field, error);
+            if (st == LOB_OK && j->used == k)
+                st = lob_fail(why, LOB_EDATA, "atlas %d has no finite value where the scan lies",
+                              i + 1);
+        }
+    }
+    lob_field_free(&field);
     lob_segment_drop(&j->steps, &image);
     lob_segment_drop(&j->steps, &labels);
-    return st;
+    if (j->used > k) return LOB_OK;
+    lob_segment_drop(&j->steps, &j->image[k]);
+    lob_segment_drop(&j->steps, &j->labels[k]);
+    if (st != LOB_EDATA) return st;
+    j->out->atlas[i].fate = LOB_CARRY_APART;
+    return LOB_OK;
 }
 
 /* known: what each atlas is has been found out. */
