@@ -47,10 +47,9 @@ void lob_register_points_free(lob_register_points *p, lob_register_call *c)
 enum {
     MOST_SAMPLES = LOB_REGISTER_MOST_SAMPLES,
     TOGETHER = 4, /* samples, of which a point's are a multiple */
-    MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1,
-    MOST_LABELS = MOST_SIDE * MOST_SIDE * MOST_SIDE,
+    MOST_LABELS = LOB_REGISTER_MOST_ALONG * LOB_REGISTER_MOST_ALONG * LOB_REGISTER_MOST_ALONG,
     LANES = 8,
-    MOST_VECTORS = (MOST_SIDE + LANES - 1) / LANES
+    MOST_VECTORS = (LOB_REGISTER_MOST_ALONG + LANES - 1) / LANES
 };
 
 /* A level's costs, for whoever works on a point. */

@@ -14,8 +14,6 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1 };
-
 /* ---- the tree ---- */
 
 static int64_t stride_of(const lob_register_points *p, int axis)
@@ -124,13 +122,8 @@ static void tree_free(lob_register_tree *t, lob_register_call *c, const lob_regi
 
 /* ---- edges ---- */
 
-/* What an edge costs along each axis, by the parent's displacement less the child's, plus side - 1.
- */
-typedef struct {
-    int32_t cost[3][2 * MOST_SIDE];
-} edge;
-
-static void edge_make(edge *e, const lob_register_costs *k, int64_t parent, int64_t child)
+static void edge_make(lob_register_edge *e, const lob_register_costs *k, int64_t parent,
+                      int64_t child)
 {
     for (int a = 0; a < 3; a++) {
         const float *const u = k->points->u[a];
@@ -176,7 +169,7 @@ LOB_SIMD_CLONES(void, add_message, (cost, message, labels), int32_t *restrict co
 /* Add to the parent's costs what its child adds at least. work: two times labels. */
 static void send_up(lob_register_costs *k, int64_t parent, int64_t child, int32_t *work)
 {
-    edge e;
+    lob_register_edge e;
     int32_t *const other = work + k->labels;
     const int *const n = k->side;
     edge_make(&e, k, parent, child);
@@ -205,7 +198,8 @@ LOB_SIMD_CLONES(void, add_edge, (out, cost, k, parent, child, chosen), int32_t *
                 const int32_t *restrict cost, const lob_register_costs *k, int64_t parent,
                 int64_t child, int64_t chosen)
 {
-    int32_t more[3][MOST_SIDE], plane[MOST_SIDE * MOST_SIDE];
+    int32_t more[3][LOB_REGISTER_MOST_ALONG],
+        plane[LOB_REGISTER_MOST_ALONG * LOB_REGISTER_MOST_ALONG];
     const int *const n = k->side;
     for (int a = 0; a < 3; chosen /= n[a++])
         for (int i = 0; i < n[a]; i++)

@@ -9,7 +9,7 @@ namespace lob::registration
 {
 
 enum { THREADS = 256, SOLVERS = 128 };
-enum { MOST_SIDE = 2 * LOB_REGISTER_MOST_REACH + 1, SAMPLES = LOB_REGISTER_MOST_SAMPLES };
+enum { SAMPLES = LOB_REGISTER_MOST_SAMPLES };
 
 /* Numbers that a kernel over n items adds up in s.sums, from 0 on; out: in ordinary memory. */
 template <typename P>
@@ -54,9 +54,9 @@ static lob_status pass(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call
 {
     static void (*const kernels[LOB_REGISTER_KINDS])(pass_params) = {
         pass_kernel<LOB_REGISTER_ENDS>,  pass_kernel<LOB_REGISTER_LEVELS>,
-        pass_kernel<LOB_REGISTER_MOVE>,  pass_kernel<LOB_REGISTER_HALVE>,
-        pass_kernel<LOB_REGISTER_BITS>,  pass_kernel<LOB_REGISTER_FIELD>,
-        pass_kernel<LOB_REGISTER_EXTENT>};
+        pass_kernel<LOB_REGISTER_MOVE>,  pass_kernel<LOB_REGISTER_MASK>,
+        pass_kernel<LOB_REGISTER_HALVE>, pass_kernel<LOB_REGISTER_BITS>,
+        pass_kernel<LOB_REGISTER_FIELD>, pass_kernel<LOB_REGISTER_EXTENT>};
     const pass_params s = {*p, nullptr};
     const char *const name = "registering";
     if (!numbers)
@@ -94,9 +94,8 @@ struct costs_params {
     uint64_t no_data;
     lob_dims dims;
     lob_register_points points, before;
-    int32_t *cost, *contrast;
-    int64_t scale;
-    int side[3], labels, quant, margin, offsets;
+    lob_register_costs costs;
+    int labels, quant, margin, offsets;
     int8_t offset[SAMPLES][3];
 };
 
@@ -116,7 +115,7 @@ static __device__ void take_sample(sample *to, const costs_params &s, int o, int
     if (!to->counts) return;
     to->word = s.from[voxel];
     lob_register_displaced(there, &s.before, s.dims, at);
-    for (int a = 0; a < 3; a++) to->at[a] = (int)there[a] - s.quant * (s.side[a] / 2);
+    for (int a = 0; a < 3; a++) to->at[a] = (int)there[a] - s.quant * (s.costs.side[a] / 2);
 }
 
 static __device__ inline int bits_of(const costs_params &s, const sample &from, int lx, int ly,
@@ -147,28 +146,29 @@ static __global__ void costs_kernel(costs_params s)
     }
     __syncthreads();
     for (int l = (int)threadIdx.x; l < s.labels; l += (int)blockDim.x) {
-        const int lx = l % s.side[0], ly = l / s.side[0] % s.side[1];
-        const int lz = l / s.side[0] / s.side[1];
+        const int lx = l % s.costs.side[0], ly = l / s.costs.side[0] % s.costs.side[1];
+        const int lz = l / s.costs.side[0] / s.costs.side[1];
         int bits = 0;
         for (int o = 0; o < s.offsets; o++)
             if (samples[o].counts) bits += bits_of(s, samples[o], lx, ly, lz);
-        s.cost[point * s.labels + l] = lob_register_cost(bits, s.scale, s.side, lx, ly, lz);
+        s.costs.cost[point * s.labels + l] =
+            lob_register_cost(bits, s.costs.scale, s.costs.side, lx, ly, lz);
         sum += bits;
         low = bits < low ? bits : low;
     }
     atomicAdd(&all, sum); /* below 4913 * 64 * 60 */
     atomicMin(&least, low);
     __syncthreads();
-    if (threadIdx.x == 0) s.contrast[point] = all / s.labels - least;
+    if (threadIdx.x == 0) s.costs.contrast[point] = all / s.labels - least;
 }
 
 static lob_status costs(lob_register_costs *k, lob_register_call *c, int from)
 {
-    costs_params s = {c->words[from], c->words[!from], c->mask, c->no_data, c->fixed.dims,
-                      *k->points,     *k->before,      k->cost, k->contrast};
+    costs_params s = {c->words[from], c->words[!from], c->mask,   c->no_data,
+                      c->fixed.dims,  *k->points,      *k->before};
     s.offsets = lob_register_sample_offsets(s.offset, k->level);
-    s.scale = k->scale = lob_register_scale(k->level, s.offsets, c->options->smooth);
-    for (int a = 0; a < 3; a++) s.side[a] = k->side[a];
+    k->scale = lob_register_scale(k->level, s.offsets, c->options->smooth);
+    s.costs = *k;
     s.labels = (int)k->labels;
     s.quant = k->level->quant;
     s.margin = c->margin;
@@ -263,14 +263,11 @@ struct solve_params {
     int side[3], labels, quant;
 };
 
-struct edges {
-    int32_t cost[3][2 * MOST_SIDE]; /* by the parent's displacement less the child's + side - 1 */
-};
-
-static __device__ void make_edges(edges *e, const solve_params &s, int64_t parent, int64_t child)
+static __device__ void make_edges(lob_register_edge *e, const solve_params &s, int64_t parent,
+                                  int64_t child)
 {
-    for (int k = (int)threadIdx.x; k < 3 * 2 * MOST_SIDE; k += (int)blockDim.x) {
-        const int a = k / (2 * MOST_SIDE), i = k % (2 * MOST_SIDE);
+    for (int k = (int)threadIdx.x; k < 3 * 2 * LOB_REGISTER_MOST_ALONG; k += (int)blockDim.x) {
+        const int a = k / (2 * LOB_REGISTER_MOST_ALONG), i = k % (2 * LOB_REGISTER_MOST_ALONG);
         if (i < 2 * s.side[a] - 1)
             e->cost[a][i] =
                 lob_register_edge_cost(s.u[a][parent], s.u[a][child], i - s.side[a] + 1, s.quant);
@@ -308,7 +305,7 @@ static __device__ int32_t least_along(int32_t *out, const int32_t *in, const int
 static __global__ void up_kernel(solve_params s)
 {
     extern __shared__ int32_t work[]; /* 2 * labels */
-    __shared__ edges e;
+    __shared__ lob_register_edge e;
     __shared__ int ticket, least;
     int32_t *const other = work + s.labels;
     while (true) {
@@ -344,8 +341,8 @@ static __global__ void up_kernel(solve_params s)
 }
 
 /* What a displacement costs a point whose parent has chosen. */
-static __device__ inline int32_t cost_at(const solve_params &s, const edges &e, int64_t point,
-                                         int chosen, int l)
+static __device__ inline int32_t cost_at(const solve_params &s, const lob_register_edge &e,
+                                         int64_t point, int chosen, int l)
 {
     int32_t cost = s.cost[point * s.labels + l];
     int stride = 1;
@@ -358,8 +355,8 @@ static __device__ inline int32_t cost_at(const solve_params &s, const edges &e, 
 }
 
 /* Move a point by its choice, and beside it. */
-static __device__ void settle(const solve_params &s, const edges &e, int64_t point, int chosen,
-                              int l)
+static __device__ void settle(const solve_params &s, const lob_register_edge &e, int64_t point,
+                              int chosen, int l)
 {
     int stride = 1;
     for (int a = 0; a < 3; a++) {
@@ -376,7 +373,7 @@ static __device__ void settle(const solve_params &s, const edges &e, int64_t poi
 
 static __global__ void down_kernel(solve_params s)
 {
-    __shared__ edges e;
+    __shared__ lob_register_edge e;
     __shared__ int ticket, chosen;
     __shared__ u64 best;
     while (true) {

@@ -4,6 +4,7 @@
 
 #include "kernels/budget.h"
 #include "kernels/register/register.h"
+#include "volumes/voxel_finder.h"
 
 LOB_BEGIN_DECLS
 
@@ -96,6 +97,7 @@ void lob_register_image_free(lob_register_image *image, lob_register_call *c);
 
 enum {
     LOB_REGISTER_MOST_REACH = 8,
+    LOB_REGISTER_MOST_ALONG = 2 * LOB_REGISTER_MOST_REACH + 1, /* displacements along an axis */
     LOB_REGISTER_UNIT = 4096, /* the cost of neighbours whose displacements differ by quant */
     LOB_REGISTER_PARTS = 16   /* of a voxel, in which displacements before a level are counted */
 };
@@ -143,6 +145,12 @@ int lob_register_sample_offsets(int8_t offset[LOB_REGISTER_MOST_SAMPLES][3],
 /* A cost's weight for a bit at all of so many samples. */
 int64_t lob_register_scale(const lob_register_level *level, int offsets, double smooth);
 
+/* What an edge costs along each axis, by the parent's displacement less the child's, plus side - 1.
+ */
+typedef struct {
+    int32_t cost[3][2 * LOB_REGISTER_MOST_ALONG];
+} lob_register_edge;
+
 /* A tree that spans the points, on the CPU. */
 typedef struct {
     int64_t *parent; /* of each point; -1: the root. The memory of all arrays of int64_t */
@@ -183,15 +191,12 @@ lob_register_affine lob_register_to_voxel(const lob_geometry *geometry);
 
 /* ---- loops ---- */
 
-typedef struct {
-    lob_register_affine here, there; /* voxels of the grid to the world, and after the affine */
-} lob_register_worlds;
-
 /* What is done at each voxel or point by itself: lob_register_at. */
 typedef enum {
     LOB_REGISTER_ENDS,
     LOB_REGISTER_LEVELS,
     LOB_REGISTER_MOVE,
+    LOB_REGISTER_MASK,
     LOB_REGISTER_HALVE,
     LOB_REGISTER_BITS,
     LOB_REGISTER_FIELD,
@@ -218,7 +223,9 @@ typedef struct {
     const uint8_t *mask;
     uint64_t no_data;
     float *mm;
-    lob_register_worlds worlds;
+    lob_register_affine here, there; /* voxels of the grid to the world, and after the affine */
+    lob_voxel_finder finder;         /* from there to voxels of a scan of moving.dims */
+    uint8_t *marks;                  /* of voxels where data, a mask, is not 0 */
 } lob_register_pass;
 
 /* What takes long, for the CPU and for CUDA. Arrays are where the call is, but where it says so. */

@@ -111,53 +111,30 @@ static lob_register_affine begin_affine(const lob_register_call *c, const int64_
     return begin;
 }
 
-/* The caller's mask in ordinary memory. own: to be freed, of that many bytes; NULL: it is there. */
-static lob_status fetch_mask(const uint8_t **mask, uint8_t **own, lob_register_call *c)
-{
-    const int64_t bytes = lob_voxels(c->in->fixed);
-    *own = NULL;
-    *mask = c->in->mask;
-    if (c->in->fixed->place.kind == LOB_PLACE_MEMORY) return LOB_OK;
-    LOB_TRY(lob_budget_alloc(&c->budget, own, bytes, 1, c->error));
-    *mask = *own;
-    return lob_device_download(c->device, *own, c->in->mask, bytes, c->error);
-}
-
-/* The mask on the grid, in ordinary memory: that of the voxel whose centre is nearest. */
-static lob_status find_mask(uint8_t *to, lob_register_call *c)
-{
-    const lob_dims d = c->fixed.dims, from = c->in->fixed->dims;
-    const uint8_t *mask;
-    uint8_t *own;
-    const lob_status st = fetch_mask(&mask, &own, c);
-    for (int64_t i = 0; st == LOB_OK && i < c->fixed.voxels; i++) {
-        double at[3], world[3], voxel[3];
-        int64_t index = 0;
-        lob_register_voxel(at, d, i);
-        lob_voxel_to_world(world, &c->fixed.geometry, at);
-        lob_world_to_voxel(voxel, &c->in->fixed->geometry, world);
-        for (int a = 2; a >= 0; a--) {
-            const int64_t side = lob_side(from, a), v = (int64_t)floor(voxel[a] + 0.5);
-            index = index * side + (v < 0 ? 0 : v >= side ? side - 1 : v);
-        }
-        to[i] = mask[index] != 0;
-    }
-    lob_budget_free(&c->budget, own, lob_voxels(c->in->fixed), 1);
-    return st;
-}
-
-/* The mask where the call is. */
+/* The mask on the grid, where the call is. */
 static lob_status make_mask(lob_register_call *c)
 {
-    const int64_t n = c->fixed.voxels;
-    uint8_t *here;
+    const lob_volume *const scan = c->in->fixed;
+    const bool travels = c->device && scan->place.kind == LOB_PLACE_MEMORY;
+    uint8_t *copy = NULL;
     if (!c->in->mask) return LOB_OK;
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &c->mask, n, c->error));
-    if (!c->device) return find_mask(c->mask, c);
-    LOB_TRY(lob_budget_alloc(&c->budget, &here, n, 1, c->error));
-    lob_status st = find_mask(here, c);
-    if (st == LOB_OK) st = lob_device_upload(c->device, c->mask, here, n, c->error);
-    lob_budget_free(&c->budget, here, n, 1);
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &c->mask, c->fixed.voxels, c->error));
+    if (travels)
+        LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &copy, lob_voxels(scan), c->error));
+    const lob_register_pass pass = {
+        .kind = LOB_REGISTER_MASK,
+        .n = c->fixed.voxels,
+        .data = travels ? copy : c->in->mask,
+        .moving.dims = scan->dims,
+        .dims = c->fixed.dims,
+        .here = lob_register_to_world(&c->fixed.geometry),
+        .finder = lob_voxel_finder_of(scan->geometry.affine, scan->geometry.spacing_mm),
+        .marks = c->mask,
+    };
+    lob_status st = LOB_OK;
+    if (travels) st = lob_device_upload(c->device, copy, c->in->mask, lob_voxels(scan), c->error);
+    if (st == LOB_OK) st = c->loops->pass(NULL, c, &pass);
+    lob_budget_free_at(&c->budget, c->device, copy, lob_voxels(scan));
     return st;
 }
 
@@ -521,14 +498,14 @@ static lob_status make_field(lob_field *out, lob_register_call *c, const lob_reg
     const lob_dims d = c->fixed.dims;
     const lob_register_affine moving = lob_register_to_world(&c->moving.geometry);
     const lob_register_affine back = lob_register_to_voxel(&c->fixed.geometry);
-    const lob_register_worlds worlds = {lob_register_to_world(&c->fixed.geometry),
-                                        lob_register_after(&moving, &c->affine)};
-    const lob_register_affine affine = lob_register_after(&worlds.there, &back);
+    const lob_register_affine there = lob_register_after(&moving, &c->affine);
+    const lob_register_affine affine = lob_register_after(&there, &back);
     const lob_register_pass pass = {.kind = LOB_REGISTER_FIELD,
                                     .n = c->fixed.voxels,
                                     .dims = d,
                                     .points = {*p},
-                                    .worlds = worlds};
+                                    .here = lob_register_to_world(&c->fixed.geometry),
+                                    .there = there};
     *out = (lob_field){.dims = d, .geometry = c->fixed.geometry};
     memcpy(out->affine, affine.m, sizeof out->affine);
     if (c->in->fixed->place.kind != LOB_PLACE_MEMORY) out->device = c->device;

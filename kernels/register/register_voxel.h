@@ -155,6 +155,18 @@ LOB_BOTH int16_t lob_register_moved(const lob_register_pass *pass, int64_t i)
     return (int16_t)((flag & LOB_REGISTER_NONE) | (sum + all / 2) / all);
 }
 
+/* Does a scan's mask hold the voxel whose centre is nearest to that of voxel i of the grid? */
+LOB_BOTH bool lob_register_masked(const lob_register_pass *p, int64_t i)
+{
+    double at[3];
+    int64_t voxel[3];
+    lob_register_voxel(at, p->dims, i);
+    lob_register_apply(at, &p->here, at);
+    lob_voxel_find(at, &p->finder, at);
+    for (int a = 0; a < 3; a++) voxel[a] = (int64_t)floor(at[a] + 0.5);
+    return ((const uint8_t *)p->data)[lob_register_index(p->moving.dims, voxel)] != 0;
+}
+
 /* ---- points ---- */
 
 /* Where point i is among the points, of which there are fewer than 2^31. */
@@ -354,17 +366,16 @@ LOB_BOTH int lob_register_bits_at(const lob_register_pass *p, int64_t i)
 /* The displacement of voxel i in mm, of displacements in voxels before the affine. */
 LOB_BOTH void lob_register_field_voxel(float mm[3], const lob_register_pass *p, int64_t i)
 {
-    const lob_register_worlds *const worlds = &p->worlds;
     double at[3];
     lob_register_voxel(at, p->dims, i);
     const float where[3] = {(float)at[0], (float)at[1], (float)at[2]};
     float u[3] = {0, 0, 0};
     if (p->points[0].count > 0) lob_register_points_at(u, &p->points[0], where);
     for (int a = 0; a < 3; a++) {
-        double here = worlds->here.m[a][3], there = worlds->there.m[a][3];
+        double here = p->here.m[a][3], there = p->there.m[a][3];
         for (int b = 0; b < 3; b++) {
-            here += worlds->here.m[a][b] * at[b];
-            there += worlds->there.m[a][b] * (at[b] + (double)u[b]);
+            here += p->here.m[a][b] * at[b];
+            there += p->there.m[a][b] * (at[b] + (double)u[b]);
         }
         mm[a] = (float)(there - here);
     }
@@ -382,7 +393,7 @@ LOB_BOTH bool lob_register_folds(const lob_register_pass *p, int64_t i)
         const bool next = at[a] + 1.0 < (double)lob_side(dims, a);
         for (int r = 0; r < 3; r++) {
             const float *const u = p->mm + r * p->n + i;
-            m[1][r][a] = p->worlds.here.m[r][a];
+            m[1][r][a] = p->here.m[r][a];
             m[0][r][a] = m[1][r][a] + (next ? (double)(u[stride[a]] - u[0]) : 0.0);
         }
     }
@@ -428,6 +439,9 @@ LOB_BOTH void lob_register_at(lob_register_kind kind, const lob_register_pass *p
         break;
     case LOB_REGISTER_MOVE:
         p->level[i] = lob_register_moved(p, i);
+        break;
+    case LOB_REGISTER_MASK:
+        p->marks[i] = lob_register_masked(p, i);
         break;
     case LOB_REGISTER_HALVE: {
         const int64_t count = p->n / 2, k = i / count;

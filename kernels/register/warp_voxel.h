@@ -4,7 +4,6 @@
 
 #include "kernels/filters/pointwise_voxel.h"
 #include "kernels/register/register_voxel.h"
-#include "volumes/voxel_finder.h"
 
 LOB_BEGIN_DECLS
 
