@@ -71,8 +71,7 @@ lob_status lob_columns_parse(lob_columns *out, const char *bytes, size_t size, c
 lob_status lob_columns_find(lob_columns *out, const char *pattern, lob_error *error);
 void lob_columns_free(lob_columns *columns);
 
-/* The index of a column, or -1; the cell of a row in it, or NULL. */
-int lob_column_of(const lob_columns *columns, const char *name);
+/* The cell of a row in a column; NULL: there is none of this name. */
 const char *lob_columns_cell(const lob_columns *columns, int64_t row, const char *name);
 
 /* The status table's file while a batch runs. */

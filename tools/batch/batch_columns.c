@@ -24,17 +24,11 @@ void lob_columns_free(lob_columns *columns)
     *columns = (lob_columns){NULL};
 }
 
-int lob_column_of(const lob_columns *columns, const char *name)
-{
-    int c = columns->columns - 1;
-    while (c >= 0 && strcmp(columns->names[c], name) != 0) c--;
-    return c;
-}
-
 const char *lob_columns_cell(const lob_columns *columns, int64_t row, const char *name)
 {
-    const int c = lob_column_of(columns, name);
-    return c < 0 ? NULL : columns->cells[row * columns->columns + c];
+    for (int c = 0; c < columns->columns; c++)
+        if (strcmp(columns->names[c], name) == 0) return columns->cells[row * columns->columns + c];
+    return NULL;
 }
 
 /* Set the names of columns, or add a row, from copies of n texts. */
@@ -146,14 +140,6 @@ lob_status lob_columns_read(lob_columns *out, const char *path, lob_error *error
 static const char *const names[] = {"image", "folder", "stem", "bids", "scan"};
 enum { FOLDER = 1, STEM, BIDS, COLUMNS = sizeof names / sizeof names[0] };
 
-/* Bytes of the folders that come before the first wildcard. */
-static size_t fixed_part(const char *pattern)
-{
-    size_t n = strcspn(pattern, "*?[");
-    while (n > 0 && pattern[n - 1] != '/') n--;
-    return n;
-}
-
 /* The name without its suffix, which may have .gz behind it or .ome before it. */
 static size_t stem_length(const char *name)
 {
@@ -202,19 +188,8 @@ static int by_bids(const void *a, const void *b)
     return folders ? folders : strcmp(x[BIDS], y[BIDS]);
 }
 
-/* sub-1_T1w gets sub-1_mod-T1w; BIDS has this entity for what is made of one of several images. */
-static lob_status keep_suffix(char **cell)
-{
-    const size_t n = strlen(cell[BIDS]);
-    char *longer;
-    if (cell[STEM][n] != '_') return LOB_OK;
-    if (asprintf(&longer, "%s_mod-%s", cell[BIDS], cell[STEM] + n + 1) < 0) return LOB_ENOMEM;
-    free(cell[BIDS]);
-    cell[BIDS] = longer;
-    return LOB_OK;
-}
-
-/* Images of one folder whose bids would be the same keep their suffixes. */
+/* Images of one folder whose bids would be the same keep their suffixes: sub-1_T1w gets
+ * sub-1_mod-T1w; BIDS has this entity for what is made of one of several images. */
 static lob_status part_images(lob_columns *columns)
 {
     char ***const order = calloc((size_t)columns->rows, sizeof *order);
@@ -223,7 +198,15 @@ static lob_status part_images(lob_columns *columns)
     if (order) qsort(order, (size_t)columns->rows, sizeof *order, by_bids);
     for (int64_t i = 0, end; st == LOB_OK && i < columns->rows; i = end) {
         for (end = i + 1; end < columns->rows && by_bids(&order[i], &order[end]) == 0;) end++;
-        for (int64_t k = i; k < end && end - i > 1 && st == LOB_OK; k++) st = keep_suffix(order[k]);
+        for (int64_t k = i; k < end && end - i > 1 && st == LOB_OK; k++) {
+            char **const bids = &order[k][BIDS], *longer;
+            const char *const suffix = order[k][STEM] + strlen(*bids);
+            if (suffix[0] != '_') continue;
+            if (asprintf(&longer, "%s_mod-%s", *bids, suffix + 1) < 0) st = LOB_ENOMEM;
+            if (st != LOB_OK) break;
+            free(*bids);
+            *bids = longer;
+        }
     }
     free(order);
     return st;
@@ -242,31 +225,27 @@ static bool is_inside(const lob_found *found, const char *path)
     return inside;
 }
 
-/* Is a folder of DICOM or Zarr among them? Then all folders count, so that a damaged one is told
- * of. */
-static bool has_folders(const lob_found *found)
-{
-    for (size_t i = 0; i < found->count; i++)
-        if (lob_is_folder(found->paths[i]) && lob_kind_of_folder(found->paths[i])) return true;
-    return false;
-}
-
 /* "**" may find a file twice, and the files in such a folder besides it. */
 static lob_status add_images(lob_columns *out, const lob_found *found, const char *pattern)
 {
     char **const paths = found->paths;
+    size_t fixed = strcspn(pattern, "*?["); /* the folders before the first wildcard */
+    while (fixed > 0 && pattern[fixed - 1] != '/') fixed--;
     LOB_TRY(set_names(out, names, COLUMNS));
     for (size_t i = 0; i < found->count; i++) /* of a pattern that ends in a slash */
         for (size_t n = strlen(paths[i]); n > 1 && paths[i][n - 1] == '/'; n--)
             paths[i][n - 1] = '\0';
     if (found->count > 0) qsort(paths, found->count, sizeof *paths, lob_by_text);
-    const bool folders = has_folders(found);
+    /* of a folder of DICOM or Zarr all count, so that a damaged one is told of */
+    bool folders = false;
+    for (size_t i = 0; i < found->count && !folders; i++)
+        folders = lob_is_folder(paths[i]) && lob_kind_of_folder(paths[i]);
     for (size_t i = 0; i < found->count; i++) {
         const bool again = i > 0 && strcmp(paths[i - 1], paths[i]) == 0;
         const bool folder = folders && lob_is_folder(paths[i]);
         if (again || (!folder && !lob_is_file(paths[i]))) continue;
         if (folders && is_inside(found, paths[i])) continue;
-        LOB_TRY(add_image(out, paths[i], fixed_part(pattern), folder));
+        LOB_TRY(add_image(out, paths[i], fixed, folder));
     }
     return out->rows > 0 ? part_images(out) : LOB_ENOINPUT;
 }

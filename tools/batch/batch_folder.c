@@ -39,18 +39,6 @@ static lob_status write_all(const lob_batch_log *log, const lob_text *text, lob_
     return LOB_OK;
 }
 
-/* Add a line, or nothing of it: the next row would go on where part of one ends. */
-static lob_status write_line(const lob_batch_log *log, const lob_text *line, lob_error *error)
-{
-    const int64_t size = lob_fd_seek(log->file, 0, SEEK_END);
-    if (size < 0) return fail_io(log, error);
-    const lob_status st = write_all(log, line, error);
-    if (st != LOB_OK && lob_fd_cut(log->file, size) != 0)
-        return lob_fail(error, LOB_EIO, "%s: %s; remove its last line, which is damaged", log->path,
-                        ERRNO_TEXT(errno));
-    return st;
-}
-
 lob_status lob_batch_log_open(lob_batch *b)
 {
     lob_batch_log *const log = &b->log;
@@ -109,7 +97,12 @@ lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_e
     lob_batch_row_add(&line, row);
     if (line.failed) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", log->path);
     pthread_mutex_lock(&log->lock);
-    lob_status st = write_line(log, &line, error);
+    /* all of the line or nothing: the next row would go on where part of one ends */
+    const int64_t size = lob_fd_seek(log->file, 0, SEEK_END);
+    lob_status st = size < 0 ? fail_io(log, error) : write_all(log, &line, error);
+    if (st != LOB_OK && size >= 0 && lob_fd_cut(log->file, size) != 0)
+        st = lob_fail(error, LOB_EIO, "%s: %s; remove its last line, which is damaged", log->path,
+                      ERRNO_TEXT(errno));
     const double now = lob_clock_s();
     const bool due = now - log->synced_s > 1.0;
     if (due) log->synced_s = now;
@@ -194,20 +187,15 @@ static lob_status take_tables(merged *out, const lob_batch_table *table, bool ha
     return LOB_OK;
 }
 
-static lob_status merge(merged *out, const lob_batch_table *table, lob_error *error)
-{
-    static const char *const fixed[FIXED] = {"scan", "table", "label", "name"};
-    for (int c = 0; c < FIXED; c++) column_of(out, fixed[c]);
-    LOB_TRY(take_tables(out, table, false, error));
-    add_row(out, (const char *const *)out->names);
-    return take_tables(out, table, true, error);
-}
-
 static lob_status write_regions(const lob_batch_table *table, const char *folder, lob_error *error)
 {
+    static const char *const fixed[FIXED] = {"scan", "table", "label", "name"};
     merged *const out = calloc(1, sizeof *out);
     if (!out) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
-    lob_status st = merge(out, table, error);
+    for (int c = 0; c < FIXED; c++) column_of(out, fixed[c]);
+    lob_status st = take_tables(out, table, false, error);
+    if (st == LOB_OK) add_row(out, (const char *const *)out->names);
+    if (st == LOB_OK) st = take_tables(out, table, true, error);
     if (st == LOB_OK) st = lob_batch_save(&out->text, folder, LOB_BATCH_REGIONS_FILE, error);
     for (int c = 0; c < out->count; c++) free(out->names[c]);
     lob_text_free(&out->text);

@@ -90,16 +90,6 @@ static void add_address(cJSON *object, const char *name, const char *path)
     free(address);
 }
 
-static void add_viewer(cJSON *object, const page *p, const lob_batch_row *row,
-                       const lob_past_report *report)
-{
-    char *const path = path_of(report, pick(&row->outputs, 'o', true, ":--html"));
-    char *const way = path ? lob_path_relative(path, p->b->folder) : NULL;
-    add_address(object, "viewer", way);
-    free(way);
-    free(path);
-}
-
 /* ---- what is far ---- */
 
 static const char *name_of(const lob_structure *s)
@@ -163,11 +153,6 @@ static bool add_flags(cJSON *object, const page *p, int64_t i)
     return cJSON_GetArraySize(flags) > 0;
 }
 
-static bool is_failure(const lob_batch_row *row)
-{
-    return row->state != LOB_SCAN_DONE && row->state != LOB_SCAN_SKIPPED;
-}
-
 /* ---- the data: cJSON writes null for NaN ---- */
 
 /* What the recipe's names stood for, by the scan's report: the row's "values", in the order of the
@@ -205,7 +190,8 @@ static void add_by_volume(cJSON *json, const char *name, const page *p, int64_t 
 static place row_place(const page *p, int64_t i)
 {
     const lob_batch_row *const row = &p->b->table.rows[i];
-    const bool whole = !is_failure(row); /* of others a header or a part may have been read */
+    /* of others a header or a part may have been read */
+    const bool whole = row->state == LOB_SCAN_DONE || row->state == LOB_SCAN_SKIPPED;
     const bool has_doubt = lob_cohort_most_doubtful(&p->cohort, i) >= 0;
     const lob_number numbers[] = {
         {"code",    row->exit_code >= 0 ? row->exit_code : NAN           },
@@ -225,7 +211,11 @@ static place row_place(const page *p, int64_t i)
     add_address(json, "report", row->report);
     lob_past_report report;
     lob_batch_report_read(&report, p->b->folder, row); /* one that cannot be read says nothing */
-    add_viewer(json, p, row, &report);
+    char *const viewer = path_of(&report, pick(&row->outputs, 'o', true, ":--html"));
+    char *const way = viewer ? lob_path_relative(viewer, p->b->folder) : NULL;
+    add_address(json, "viewer", way);
+    free(way);
+    free(viewer);
     add_values(json, p, &report);
     const place made = {.rank = whole ? 2 - is_far : 0,
                         .doubt = has_doubt ? p->cohort.doubt[i] : -1,
@@ -243,21 +233,6 @@ static int by_place(const void *a, const void *b)
     if (x->rank != y->rank) return x->rank - y->rank;
     if (x->doubt != y->doubt) return x->doubt < y->doubt ? 1 : -1;
     return (x->row > y->row) - (x->row < y->row);
-}
-
-static cJSON *volume_json(const page *p, const lob_structure *s)
-{
-    const double reach = lob_cohort_reach(&s->spread), median = s->spread.median;
-    const double band[2] = {median / reach, median * reach};
-    cJSON *const json = cJSON_CreateObject();
-    char title[300];
-    title_of(title, p, s);
-    cJSON_AddStringToObject(json, "title", title);
-    cJSON_AddStringToObject(json, "unit", s->unit);
-    cJSON_AddNumberToObject(json, "scans", (double)s->spread.count);
-    cJSON_AddNumberToObject(json, "median", median);
-    cJSON_AddItemToObject(json, "reach", cJSON_CreateDoubleArray(band, 2));
-    return json;
 }
 
 /* The recipe's text; null where it is gone. */
@@ -287,8 +262,20 @@ static cJSON *page_json(page *p)
     cJSON *const volumes = cJSON_AddArrayToObject(json, "volumes");
     for (int k = 0; k < p->cohort.count && p->volume_count < MAX_VOLUMES; k++)
         if (p->cohort.structures[k].is_common) p->volumes[p->volume_count++] = k;
-    for (int c = 0; c < p->volume_count; c++)
-        cJSON_AddItemToArray(volumes, volume_json(p, &p->cohort.structures[p->volumes[c]]));
+    for (int c = 0; c < p->volume_count; c++) {
+        const lob_structure *const s = &p->cohort.structures[p->volumes[c]];
+        const double reach = lob_cohort_reach(&s->spread), median = s->spread.median;
+        const double band[2] = {median / reach, median * reach};
+        cJSON *const volume = cJSON_CreateObject();
+        char title[300];
+        title_of(title, p, s);
+        cJSON_AddStringToObject(volume, "title", title);
+        cJSON_AddStringToObject(volume, "unit", s->unit);
+        cJSON_AddNumberToObject(volume, "scans", (double)s->spread.count);
+        cJSON_AddNumberToObject(volume, "median", median);
+        cJSON_AddItemToObject(volume, "reach", cJSON_CreateDoubleArray(band, 2));
+        cJSON_AddItemToArray(volumes, volume);
+    }
     cJSON_AddBoolToObject(json, "more", p->cohort.has_more);
     cJSON_AddItemToObject(json, "recipe", recipe_json(p));
     cJSON *const rows = cJSON_AddArrayToObject(json, "rows");
@@ -301,16 +288,6 @@ static cJSON *page_json(page *p)
 /* ---- pictures: small, as `lobule preview` draws them, with fewer shades ---- */
 
 enum { SIZE = 640, SHADES = 16, STEP = 256 / SHADES };
-
-/* Noise is what a PNG cannot compress: 16 shades of each colour take a third of the bytes. */
-static void drop_shades(lob_canvas *canvas)
-{
-    const size_t n = 3 * (size_t)canvas->width * (size_t)canvas->height;
-    for (size_t i = 0; i < n; i++) {
-        const int shade = (canvas->rgb[i] + STEP / 2) / STEP * STEP;
-        canvas->rgb[i] = (unsigned char)(shade < 255 ? shade : 255);
-    }
-}
 
 /* A file of several frames is refused: a picture shows one volume. */
 static lob_status draw(lob_canvas *canvas, lob_preview_content *c, lob_preview_layout *layout,
@@ -328,7 +305,11 @@ static lob_status draw(lob_canvas *canvas, lob_preview_content *c, lob_preview_l
     LOB_TRY(lob_preview_look(c, &look, NULL));
     LOB_TRY(lob_preview_lay_out(layout, &look, c, NULL));
     LOB_TRY(lob_preview_draw(canvas, &look, c, layout));
-    drop_shades(canvas);
+    /* noise is what a PNG cannot compress: 16 shades of each colour take a third of the bytes */
+    for (size_t i = 0; i < 3 * (size_t)canvas->width * (size_t)canvas->height; i++) {
+        const int shade = (canvas->rgb[i] + STEP / 2) / STEP * STEP;
+        canvas->rgb[i] = (unsigned char)(shade < 255 ? shade : 255);
+    }
     return LOB_OK;
 }
 
@@ -384,31 +365,26 @@ static lob_status put_pictures(const page *p, lob_output *out)
     return st;
 }
 
-static lob_status write_page(page *p, const char *path)
-{
-    lob_session *const s = p->b->session;
-    lob_output out;
-    p->places = calloc((size_t)p->b->table.count + 1, sizeof *p->places);
-    if (!path || !p->places) return lob_session_no_memory(s, p->b->folder);
-    LOB_TRY(lob_page_begin(&out, path, true, page_html, page_json(p), &s->error));
-    return lob_page_end(&out, page_html, put_pictures(p, &out), &s->error);
-}
-
 lob_status lob_batch_page_write(const lob_batch *b)
 {
-    page p = {.b = b};
+    lob_session *const s = b->session;
     const double start_s = lob_clock_s();
-    LOB_TRY(lob_cohort_make(&p.cohort, b->folder, &b->table, &b->session->error));
+    page p = {.b = b};
+    lob_output out;
+    LOB_TRY(lob_cohort_make(&p.cohort, b->folder, &b->table, &s->error));
     char *const path = lob_path_in(b->folder, "page.html");
-    const lob_status st = write_page(&p, path);
-    free(path);
-    lob_cohort_free(&p.cohort);
+    p.places = calloc((size_t)b->table.count + 1, sizeof *p.places);
+    lob_status st = path && p.places ? LOB_OK : lob_session_no_memory(s, b->folder);
+    if (st == LOB_OK) st = lob_page_begin(&out, path, true, page_html, page_json(&p), &s->error);
+    if (st == LOB_OK) st = lob_page_end(&out, page_html, put_pictures(&p, &out), &s->error);
     for (int64_t k = 0; p.places && k < b->table.count; k++) {
         free(p.places[k].image);
         free(p.places[k].labels);
         free(p.places[k].picture);
     }
     free(p.places);
-    lob_session_stage(b->session, "page", start_s);
+    free(path);
+    lob_cohort_free(&p.cohort);
+    lob_session_stage(s, "page", start_s);
     return st;
 }

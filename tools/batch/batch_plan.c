@@ -67,20 +67,6 @@ static lob_status expand(char **out, const planner *p, int64_t row, const char *
     return *out ? LOB_OK : lob_fail(p->error, LOB_ENOMEM, "%s: out of memory", pattern);
 }
 
-/* As BIDS has it if the images are named so. */
-static void set_usual(planner *p)
-{
-    const char *const stem = lob_columns_cell(p->columns, 0, "stem");
-    char label[LOB_BIDS_LABEL];
-    lob_bids_label(label, p->b->session->line ? "lobule" : lob_name_in_path(p->b->recipe_path));
-    if (stem && strncmp(stem, "sub-", 4) == 0)
-        snprintf(p->usual, sizeof p->usual, "{dir}/{folder}/{bids}_desc-%s_dseg.nii.gz",
-                 label[0] ? label : "lobule");
-    else
-        snprintf(p->usual, sizeof p->usual, "{dir}/%s_labels.nii.gz",
-                 stem ? "{folder}/{stem}" : "{scan}");
-}
-
 static lob_status find_given(planner *p)
 {
     const lob_batch *const b = p->b;
@@ -182,13 +168,17 @@ static lob_status name_scan(char **name, lob_names *names, const lob_columns *co
     }
 }
 
-static lob_status name_scans(const planner *p)
+static lob_status make_scans(planner *p)
 {
+    lob_batch *const b = p->b;
     const lob_columns *const columns = p->columns;
     lob_names names = {NULL};
     lob_status st = LOB_OK;
-    for (int64_t i = 0; i < columns->rows && st == LOB_OK; i++) {
-        char **const name = &p->b->scans[i].name;
+    b->scans = calloc((size_t)columns->rows, sizeof *b->scans);
+    if (!p->given || !b->scans) return lob_fail(p->error, LOB_ENOMEM, "out of memory");
+    b->count = columns->rows;
+    for (int64_t i = 0; i < b->count && st == LOB_OK; i++) {
+        char **const name = &b->scans[i].name;
         st = name_scan(name, &names, columns, i);
         if (st == LOB_ENOMEM) lob_fail(p->error, st, "%s: out of memory", columns->source);
         if (st == LOB_EDATA)
@@ -197,26 +187,25 @@ static lob_status name_scans(const planner *p)
                      **name ? "has the name of another line: " : "is empty", *name);
     }
     lob_names_free(&names);
+    if (st == LOB_OK) st = find_given(p);
+    for (int64_t i = 0; i < b->count && st == LOB_OK; i++) st = fill_scan(p, i);
     return st;
-}
-
-static lob_status make_scans(planner *p)
-{
-    lob_batch *const b = p->b;
-    b->scans = calloc((size_t)p->columns->rows, sizeof *b->scans);
-    if (!p->given || !b->scans) return lob_fail(p->error, LOB_ENOMEM, "out of memory");
-    b->count = p->columns->rows;
-    LOB_TRY(name_scans(p));
-    LOB_TRY(find_given(p));
-    for (int64_t i = 0; i < b->count; i++) LOB_TRY(fill_scan(p, i));
-    return LOB_OK;
 }
 
 lob_status lob_batch_plan(lob_batch *b, const lob_columns *columns)
 {
     planner p = {b, columns, &b->session->error,
                  calloc((size_t)b->recipe.value_count + 1, sizeof *p.given), ""};
-    set_usual(&p);
+    const char *const stem = lob_columns_cell(columns, 0, "stem");
+    char label[LOB_BIDS_LABEL];
+    lob_bids_label(label, b->session->line ? "lobule" : lob_name_in_path(b->recipe_path));
+    /* as BIDS has it if the images are named so */
+    if (stem && strncmp(stem, "sub-", 4) == 0)
+        snprintf(p.usual, sizeof p.usual, "{dir}/{folder}/{bids}_desc-%s_dseg.nii.gz",
+                 label[0] ? label : "lobule");
+    else
+        snprintf(p.usual, sizeof p.usual, "{dir}/%s_labels.nii.gz",
+                 stem ? "{folder}/{stem}" : "{scan}");
     const lob_status st = make_scans(&p);
     free(p.given);
     return st;
@@ -303,21 +292,6 @@ lob_status lob_batch_check_usage(lob_batch *b)
     return st == LOB_EARG ? st : LOB_OK;
 }
 
-/* Say of a scan that another writes a file of its, or reads it; false without memory. */
-static bool find_conflict(lob_batch *b, const claim *c)
-{
-    lob_plan_scan *const plan = &b->scans[c->scan];
-    const bool writes = c->use->writer != c->scan;
-    const int64_t other = writes ? c->use->writer : lob_file_use_reader(c->use, c->scan);
-    if (other < 0 || plan->conflict) return true;
-    if (asprintf(&plan->conflict, "%s: scan %s %s", c->path, b->scans[other].name,
-                 writes ? "writes it; each scan needs outputs of its own"
-                        : "reads it; name another output, or make what other scans read in a "
-                          "batch before this one") < 0)
-        plan->conflict = NULL;
-    return plan->conflict != NULL;
-}
-
 lob_status lob_batch_claim(lob_batch *b)
 {
     claims all = {.list = NULL};
@@ -329,8 +303,19 @@ lob_status lob_batch_claim(lob_batch *b)
     }
     if (st == LOB_OK) b->session->error = (lob_error){.text = ""};
     for (int64_t i = 0; i < all.count; i++) {
-        if (!find_conflict(b, &all.list[i])) st = lob_session_no_memory(b->session, b->folder);
-        free(all.list[i].path);
+        const claim *const c = &all.list[i];
+        lob_plan_scan *const plan = &b->scans[c->scan];
+        const bool writes = c->use->writer != c->scan;
+        const int64_t other = writes ? c->use->writer : lob_file_use_reader(c->use, c->scan);
+        if (other >= 0 && !plan->conflict &&
+            asprintf(&plan->conflict, "%s: scan %s %s", c->path, b->scans[other].name,
+                     writes ? "writes it; each scan needs outputs of its own"
+                            : "reads it; name another output, or make what other scans read in a "
+                              "batch before this one") < 0) {
+            plan->conflict = NULL;
+            st = lob_session_no_memory(b->session, b->folder);
+        }
+        free(c->path);
     }
     free(all.list);
     lob_file_uses_free(&all.uses);

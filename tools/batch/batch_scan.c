@@ -79,13 +79,6 @@ static bool all_hold(const lob_batch_files *files, rule by)
     return i == files->count;
 }
 
-/* Has a scan that was done before, by this row, nothing new: the same key, inputs and outputs? */
-static bool row_holds(const lob_batch_row *row, const char *key)
-{
-    return row->state == LOB_SCAN_DONE && strcmp(row->key, key) == 0 &&
-           all_hold(&row->outputs, BY_SIZE) && all_hold(&row->inputs, BY_BYTES);
-}
-
 /* A byte that stands for itself in the name of a scan's file: '/' between two folders does. */
 static bool is_plain(const char *at, const char *name)
 {
@@ -195,14 +188,6 @@ static const char *text_in(const cJSON *object, const char *name)
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-/* Does a path stand in a list? */
-static bool lists(const lob_batch_files *files, const char *path)
-{
-    int i = 0;
-    while (i < files->count && strcmp(files->file[i].path, path) != 0) i++;
-    return i < files->count;
-}
-
 /*
  * Add a file of a report's list, which a word of its line has named, or not, such as the atlases of
  * a table. It is looked at after it was used: an input that may have been changed since the scan
@@ -220,7 +205,9 @@ static void add_file(scan *a, const cJSON *entry, const char *role, const lob_li
     lob_batch_files *const to = is_output ? &a->row->outputs : &a->row->inputs;
     const char *const path = text_in(entry, "path");
     lob_about about = {.bytes = 0};
-    if (!path[0] || lists(to, path) || (!lob_batch_stat(&about, path) && !named) ||
+    for (int i = 0; i < to->count; i++)
+        if (strcmp(to->file[i].path, path) == 0) return;
+    if (!path[0] || (!lob_batch_stat(&about, path) && !named) ||
         !lob_grow(&to->file, to->count, sizeof *to->file))
         return;
     const bool is_late = !is_output && about.modified_ns >= began_ns;
@@ -277,21 +264,6 @@ static int64_t voxels_in(const cJSON *line)
     return -1;
 }
 
-static void take_stages(lob_batch_row *row, const lob_session *s)
-{
-    const lob_seconds whole = lob_session_seconds(s);
-    row->total_s += whole.total;
-    row->stage_s[LOB_STAGE_OTHER] += whole.other;
-    for (int i = 0; i < s->stages; i++) {
-        int stage = 0;
-        while (stage < LOB_STAGE_OTHER &&
-               strcmp(lob_batch_stage_text[stage], s->stage[i].name) != 0)
-            stage++;
-        if (stage == LOB_STAGE_OTHER) stage = LOB_STAGE_COMPUTE; /* smooth, level and the like */
-        row->stage_s[stage] += s->stage[i].seconds;
-    }
-}
-
 /* What the session and the reports of its lines say. */
 static void fill_row(scan *a)
 {
@@ -303,7 +275,15 @@ static void fill_row(scan *a)
     const cJSON *line;
     double most = 0;
     int number = 0;
-    take_stages(row, s);
+    const lob_seconds whole = lob_session_seconds(s);
+    row->total_s += whole.total;
+    row->stage_s[LOB_STAGE_OTHER] += whole.other;
+    for (int i = 0; i < s->stages; i++) {
+        int k = 0;
+        while (k < LOB_STAGE_OTHER && strcmp(lob_batch_stage_text[k], s->stage[i].name) != 0) k++;
+        if (k == LOB_STAGE_OTHER) k = LOB_STAGE_COMPUTE; /* smooth, level and the like */
+        row->stage_s[k] += s->stage[i].seconds;
+    }
     cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(s->results, "lines"))
     {
         if (row->voxels < 0) row->voxels = voxels_in(line);
@@ -340,13 +320,6 @@ static void end(lob_session *s, lob_status status, const cJSON *report)
 
 /* ---- all of it ---- */
 
-static bool prints_table(const lob_line *line)
-{
-    for (int f = 0; f < line->file_count; f++)
-        if (line->files[f].is_output && strcmp(line->files[f].path, "-") == 0) return true;
-    return false;
-}
-
 /* Tables for standard output get a file: all of them would come out at once. */
 static lob_status give_tables_files(scan *a)
 {
@@ -354,7 +327,11 @@ static lob_status give_tables_files(scan *a)
     for (int i = 0; i < a->job.line_count; i++) {
         lob_job_line *const l = &a->job.lines[i];
         char end[16];
-        if (!prints_table(&l->line)) continue;
+        int f = 0;
+        while (f < l->line.file_count &&
+               !(l->line.files[f].is_output && strcmp(l->line.files[f].path, "-") == 0))
+            f++;
+        if (f == l->line.file_count) continue;
         snprintf(end, sizeof end, ".%d.tsv", i + 1);
         char *const path = file_of(a->batch->folder, "tables", a->plan->name, end);
         changed = path && lob_make_folders(path) && lob_job_line_replace(l, "-", path);
@@ -380,13 +357,6 @@ static lob_status prepare(scan *a, bool *skip)
     if ((st == LOB_OK || st == LOB_EEXIST) && a->plan->conflict)
         return lob_fail(&s->error, LOB_EARG, "%s", a->plan->conflict);
     return st == LOB_OK ? give_tables_files(a) : st;
-}
-
-static lob_status run(scan *a)
-{
-    LOB_TRY(lob_recipe_job_check_files(&a->job));
-    if (!a->again) LOB_TRY(lob_batch_log_add(&a->batch->log, a->row, &a->session.error));
-    return lob_recipe_job_run(&a->job);
 }
 
 static void do_session(scan *a, const char *report, bool force)
@@ -420,7 +390,10 @@ static void do_session(scan *a, const char *report, bool force)
         row->state = LOB_SCAN_SKIPPED;
         row->exit_code = 0;
     }
-    if (st == LOB_OK && !skip) st = run(a);
+    if (st == LOB_OK && !skip) st = lob_recipe_job_check_files(&a->job);
+    if (st == LOB_OK && !skip && !a->again)
+        st = lob_batch_log_add(&a->batch->log, row, &a->session.error);
+    if (st == LOB_OK && !skip) st = lob_recipe_job_run(&a->job);
     lob_session_end(&a->session, st);
 }
 
@@ -443,18 +416,6 @@ static bool make_key(char key[LOB_SHA256_TEXT], const lob_batch *b, const lob_pl
     return made;
 }
 
-/*
- * May outputs that are there be replaced? With --force; where an earlier run of this batch had
- * begun with the scan, or has left them as they are; and where this is another attempt.
- */
-static bool may_replace(const scan *a, const lob_batch_row *before)
-{
-    if (a->batch->session->force || a->again) return true;
-    if (!before) return false;
-    return before->state == LOB_SCAN_STARTED ||
-           (before->state == LOB_SCAN_DONE && all_hold(&before->outputs, UNTOUCHED));
-}
-
 lob_status lob_scan_do(lob_batch_row *row, lob_batch *b, const lob_plan_scan *plan, int threads,
                        int64_t max_memory, bool again)
 {
@@ -468,7 +429,9 @@ lob_status lob_scan_do(lob_batch_row *row, lob_batch *b, const lob_plan_scan *pl
     *row = (lob_batch_row){.state = LOB_SCAN_STARTED, .voxels = -1, .labels = -1, .memory = -1};
     row->exit_code = -1;
     const bool has_key = make_key(row->key, b, plan);
-    if (has_key && before && !plan->conflict && !again && row_holds(before, row->key))
+    if (has_key && before && before->state == LOB_SCAN_DONE && !plan->conflict && !again &&
+        strcmp(before->key, row->key) == 0 && all_hold(&before->outputs, BY_SIZE) &&
+        all_hold(&before->inputs, BY_BYTES))
         return LOB_OK;
 
     char *const report = file_of(b->folder, "reports", plan->name, ".json");
@@ -477,8 +440,13 @@ lob_status lob_scan_do(lob_batch_row *row, lob_batch *b, const lob_plan_scan *pl
     row->device = strdup("");
     row->report = strdup(report ? report + strlen(b->folder) + 1 : "");
     lob_time_text(row->started);
+    /* Outputs that are there may be replaced with --force; where an earlier run of this batch had
+     * begun with the scan, or has left them as they are; and where this is another attempt. */
+    const bool ours =
+        before && (before->state == LOB_SCAN_STARTED ||
+                   (before->state == LOB_SCAN_DONE && all_hold(&before->outputs, UNTOUCHED)));
     if (has_key && report)
-        do_session(&a, report, may_replace(&a, before));
+        do_session(&a, report, b->session->force || again || ours);
     else
         give_up(&a, LOB_ENOMEM, "out of memory");
     lob_recipe_job_free(&a.job);

@@ -16,6 +16,21 @@ static long variable(const char *name, long missing)
     return text && end != text && *end == '\0' ? number : missing;
 }
 
+/* FOLDER/shard-3-of-8; malloc'ed. */
+static char *folder_of(const lob_batch *b, int shard)
+{
+    char *folder;
+    return asprintf(&folder, "%s/shard-%d-of-%d", b->folder, shard, b->shards) < 0 ? NULL : folder;
+}
+
+/* FOLDER/shards-of-8.tsv; malloc'ed. */
+static char *division_of(const lob_batch *b)
+{
+    char *path;
+    return asprintf(&path, "%s/shards-of-%d.tsv", b->folder, b->shards) < 0 ? NULL : path;
+}
+
+/* --shard, or what Slurm tells the task of an array. */
 static lob_status find_shard(lob_batch *b)
 {
     lob_error *const error = &b->session->error;
@@ -42,20 +57,6 @@ static lob_status find_shard(lob_batch *b)
     b->shard = (int)((id - first) / step) + 1;
     b->shards = (int)count;
     return LOB_OK;
-}
-
-/* FOLDER/shard-3-of-8; malloc'ed. */
-static char *folder_of(const lob_batch *b, int shard)
-{
-    char *folder;
-    return asprintf(&folder, "%s/shard-%d-of-%d", b->folder, shard, b->shards) < 0 ? NULL : folder;
-}
-
-/* FOLDER/shards-of-8.tsv; malloc'ed. */
-static char *division_of(const lob_batch *b)
-{
-    char *path;
-    return asprintf(&path, "%s/shards-of-%d.tsv", b->folder, b->shards) < 0 ? NULL : path;
 }
 
 lob_status lob_shard_choose(lob_batch *b)
@@ -107,23 +108,18 @@ static lob_status write_division(const lob_batch *b, const char *path)
     return lob_text_save(&text, path, false, &b->session->error);
 }
 
-/* The same scans in the same order? */
-static bool take_division(lob_batch *b, const lob_columns *file)
-{
-    if (file->rows != b->count || file->columns != 3) return false;
-    for (int64_t i = 0; i < b->count; i++) {
-        char **const cell = file->cells + 3 * i;
-        const int shard = b->scans[i].shard = (int)strtol(cell[1], NULL, 10);
-        if (strcmp(cell[0], b->scans[i].name) != 0 || shard < 1 || shard > b->shards) return false;
-    }
-    return true;
-}
-
 static lob_status read_division(lob_batch *b, const char *path)
 {
     lob_columns file;
     lob_status st = lob_columns_read(&file, path, &b->session->error);
-    if ((st == LOB_OK && !take_division(b, &file)) || st == LOB_EDATA)
+    /* the same scans in the same order? */
+    bool same = st == LOB_OK && file.rows == b->count && file.columns == 3;
+    for (int64_t i = 0; same && i < b->count; i++) {
+        char **const cell = file.cells + 3 * i;
+        const int shard = b->scans[i].shard = (int)strtol(cell[1], NULL, 10);
+        same = strcmp(cell[0], b->scans[i].name) == 0 && shard >= 1 && shard <= b->shards;
+    }
+    if ((st == LOB_OK && !same) || st == LOB_EDATA)
         st = lob_fail(&b->session->error, LOB_EDATA,
                       "%s: divides other scans than these into shards; remove it if none of its "
                       "shards will be run again, or name another folder with --log",

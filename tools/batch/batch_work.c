@@ -11,7 +11,7 @@
 /* ---- how far it is: the session's bar on a terminal, now and then a line elsewhere ---- */
 
 typedef struct {
-    int64_t done, kept, failed, shown_done;
+    int64_t done, shown_done;
     double bytes, done_bytes, kept_bytes; /* the size of scans tells how long the rest takes */
     double start_s, shown_s;
     char text[160];
@@ -23,17 +23,6 @@ typedef struct {
 
 /* A scan counts for more than its bytes, so that empty ones count too. */
 enum { SCAN_BYTES = 65536 };
-
-/* A scan has ended, or was done before. */
-static void count_progress(progress *p, int64_t bytes, bool kept)
-{
-    const double size = (double)bytes + SCAN_BYTES;
-    p->done++;
-    p->done_bytes += size;
-    if (!kept) return;
-    p->kept++;
-    p->kept_bytes += size;
-}
 
 /* A message without words that name a file or hold a number: of what is wrong for many, the same.
  */
@@ -69,7 +58,6 @@ static void say_failure(progress *p, lob_session *s, const lob_batch_row *row)
 {
     enum { LINES = 20, ALIKE = 3 };
     char kind[sizeof p->kind], line[1200];
-    p->failed++;
     kind_of(kind, sizeof kind, row->message);
     p->of_kind = strcmp(kind, p->kind) == 0 ? p->of_kind + 1 : 1;
     if (p->of_kind > ALIKE) {
@@ -97,17 +85,18 @@ static void time_text(char *text, size_t size, double seconds)
 }
 
 /* Show it, if it is time. */
-static void show_progress(progress *p, lob_session *s, int64_t scans)
+static void show_progress(progress *p, lob_session *s, const lob_batch_summary *sum)
 {
     const double now = lob_clock_s(), elapsed = now - p->start_s, line_s = 10;
     const double done = p->done_bytes - p->kept_bytes;
-    const int64_t worked = p->done - p->kept;
+    const int64_t worked = p->done - sum->resumed;
     char rest[40] = "?", failed[40] = "";
     if (!s->bar && (s->quiet || now - p->shown_s < line_s || p->done == p->shown_done)) return;
     if (worked) time_text(rest, sizeof rest, elapsed / done * (p->bytes - p->done_bytes));
-    if (p->failed) snprintf(failed, sizeof failed, ", %lld failed", (long long)p->failed);
+    if (sum->state[LOB_SCAN_FAILED] > 0)
+        snprintf(failed, sizeof failed, ", %lld failed", (long long)sum->state[LOB_SCAN_FAILED]);
     snprintf(p->text, sizeof p->text, "%lld of %lld scan%s%s, %.0f an hour, %s left",
-             (long long)p->done, (long long)scans, scans == 1 ? "" : "s", failed,
+             (long long)p->done, (long long)sum->scans, sum->scans == 1 ? "" : "s", failed,
              elapsed > 0 ? (double)worked / elapsed * 3600 : 0, rest);
     p->shown_s = now;
     p->shown_done = p->done;
@@ -213,9 +202,12 @@ static void end_scan(work *w, const lob_plan_scan *plan, const lob_batch_row *ro
     lob_batch *const b = w->batch;
     lob_error error = {.text = ""};
     lob_status st = LOB_OK;
-    count_progress(&w->progress, plan->bytes, !row->scan);
+    const double size = (double)plan->bytes + SCAN_BYTES;
+    w->progress.done++;
+    w->progress.done_bytes += size;
     if (!row->scan) {
         b->summary.resumed++;
+        w->progress.kept_bytes += size;
         return;
     }
     pthread_mutex_unlock(&w->lock);
@@ -277,22 +269,9 @@ static void watch(work *w)
             w->over = true;
             pthread_cond_broadcast(&w->changed);
         }
-        show_progress(&w->progress, w->batch->session, w->batch->summary.scans);
+        show_progress(&w->progress, w->batch->session, &w->batch->summary);
     }
     pthread_mutex_unlock(&w->lock);
-}
-
-static void finish_summary(const lob_batch *b, lob_batch_summary *sum, double start_s)
-{
-    int64_t ended = sum->resumed;
-    for (int i = 0; i < LOB_SCAN_STATES; i++) ended += sum->state[i];
-    sum->left = sum->scans - ended;
-    sum->jobs = b->jobs;
-    sum->threads = b->session->context.threads;
-    sum->devices = b->pool.gpus + (b->pool.devices[b->pool.count - 1].device == NULL);
-    sum->peak_memory_bytes = (int64_t)lob_process_peak_bytes();
-    sum->max_memory = b->session->max_memory;
-    sum->wall_s = lob_clock_s() - start_s;
 }
 
 lob_status lob_work_run(lob_batch *b, int64_t bytes)
@@ -317,7 +296,14 @@ lob_status lob_work_run(lob_batch *b, int64_t bytes)
     say_unsaid(&w.progress, b->session);
     lob_session_clear_bar(b->session);
     b->session->doing = "writing"; /* the text ends with the work */
-    finish_summary(b, &b->summary, start_s);
+    lob_batch_summary *const sum = &b->summary;
+    sum->left = sum->scans - w.progress.done;
+    sum->jobs = b->jobs;
+    sum->threads = b->session->context.threads;
+    sum->devices = b->pool.gpus + (b->pool.devices[b->pool.count - 1].device == NULL);
+    sum->peak_memory_bytes = (int64_t)lob_process_peak_bytes();
+    sum->max_memory = b->session->max_memory;
+    sum->wall_s = lob_clock_s() - start_s;
     pthread_cond_destroy(&w.changed);
     pthread_mutex_destroy(&w.lock);
     free(threads);

@@ -12,13 +12,6 @@
 
 /* ---- the words ---- */
 
-/* NAME=PATTERN: a file of such a name is ./NAME=PATTERN. */
-static bool is_value(const char *word)
-{
-    const size_t n = lob_recipe_name_length(word);
-    return n > 0 && word[n] == '=';
-}
-
 static lob_status sort_words(lob_batch *b)
 {
     lob_error *const error = &b->session->error;
@@ -26,8 +19,9 @@ static lob_status sort_words(lob_batch *b)
                                    b->images ? NULL : &b->manifest};
     for (int i = 0; i < b->words.count; i++) {
         const char *const word = b->words.word[i];
+        const size_t name = lob_recipe_name_length(word);
         size_t p = 0;
-        if (is_value(word)) {
+        if (name > 0 && word[name] == '=') { /* a file of such a name is ./NAME=PATTERN */
             b->given[b->given_count++] = word;
             continue;
         }
@@ -61,47 +55,33 @@ static char *usual_folder(const lob_batch *b)
     return asprintf(&folder, "%.*s.batch", n, from) < 0 ? NULL : folder;
 }
 
-/* A command's words as a line of a recipe: in double quotes, where {name} is a placeholder. */
-static void put_line(lob_text *text, const lob_session *s)
-{
-    for (int i = 0; i < s->line_count; i++) {
-        lob_text_add(text, i ? " \"" : "", i ? 2 : 0);
-        for (const char *c = s->line[i]; *c; c++) {
-            if (i && strchr("$`\"\\", *c)) lob_text_add(text, "\\", 1);
-            lob_text_add(text, c, 1);
-        }
-        lob_text_add(text, "\"", i ? 1 : 0);
-    }
-    lob_text_add(text, "\n", 1);
-}
-
-/* What stands behind "--" is a recipe, whose file is made with the log. */
+/* What stands behind "--" is a recipe of one line, whose file is made with the log: its words in
+ * double quotes, where {name} is a placeholder. */
 static lob_status read_recipe(lob_batch *b)
 {
     lob_session *const s = b->session;
+    lob_text *const text = &b->recipe_text;
     lob_input file = {NULL};
     if (s->line) {
         b->recipe_path = lob_path_in(b->folder, LOB_BATCH_RECIPE_FILE);
-        put_line(&b->recipe_text, s);
+        for (int i = 0; i < s->line_count; i++) {
+            lob_text_add(text, i ? " \"" : "", i ? 2 : 0);
+            for (const char *c = s->line[i]; *c; c++) {
+                if (i && strchr("$`\"\\", *c)) lob_text_add(text, "\\", 1);
+                lob_text_add(text, c, 1);
+            }
+            lob_text_add(text, "\"", i ? 1 : 0);
+        }
+        lob_text_add(text, "\n", 1);
     } else {
         LOB_TRY(lob_recipe_find(&b->recipe_path, b->recipe_word, &s->error));
         LOB_TRY(lob_input_open(&file, b->recipe_path, &s->error));
-        lob_text_add(&b->recipe_text, (const char *)file.bytes, file.size);
+        lob_text_add(text, (const char *)file.bytes, file.size);
         lob_input_close(&file);
     }
-    if (!b->recipe_path || b->recipe_text.failed) return lob_session_no_memory(s, b->folder);
-    return lob_recipe_parse(&b->recipe, b->recipe_text.bytes, b->recipe_text.size,
-                            s->line ? NULL : b->recipe_path, &s->error);
-}
-
-static lob_status make_folder(const lob_batch *b)
-{
-    char *const inside = lob_path_in(b->own_folder, LOB_BATCH_RECIPE_FILE);
-    const bool made = inside && lob_make_folders(inside);
-    free(inside);
-    return made ? LOB_OK
-                : lob_fail(&b->session->error, LOB_ECREATE,
-                           "%s: cannot be made; name another folder with --log", b->folder);
+    if (!b->recipe_path || text->failed) return lob_session_no_memory(s, b->folder);
+    return lob_recipe_parse(&b->recipe, text->bytes, text->size, s->line ? NULL : b->recipe_path,
+                            &s->error);
 }
 
 /* From the words to scans, folders, shard. */
@@ -120,8 +100,12 @@ static lob_status prepare(lob_batch *b)
     lob_columns_free(&columns);
     LOB_TRY(st);
     LOB_TRY(lob_batch_check_usage(b));
-    LOB_TRY(make_folder(b));
-    return lob_shard_divide(b);
+    char *const inside = lob_path_in(b->own_folder, LOB_BATCH_RECIPE_FILE);
+    const bool made = inside && lob_make_folders(inside);
+    free(inside);
+    if (made) return lob_shard_divide(b);
+    return lob_fail(error, LOB_ECREATE, "%s: cannot be made; name another folder with --log",
+                    b->folder);
 }
 
 /* ---- the work ---- */
@@ -258,8 +242,7 @@ static void options(lob_rows *to, void *user)
                       "NAME=PATTERN for {NAME} in the recipe"),
         OPT_TEXT("images", &b->images, "PATTERN",
                  "find scans, files or folders of DICOM or Zarr, by a pattern with * ? [ and ** "
-                 "instead of a "
-                 "manifest"),
+                 "instead of a manifest"),
         OPT_TEXT("out", &b->out, "FOLDER",
                  "where {out} goes, in folders as the images have them; they are made"),
         OPT_TEXT("log", &b->log_folder, "FOLDER",
@@ -286,11 +269,10 @@ const lob_command lob_command_batch = {
         "Does for each line of a manifest what `lobule run` does with its values, to the same "
         "bytes, in one process: while one scan is computed, others are read and written. The "
         "manifest is a TSV whose first line names its columns (in a cell \\t, \\n, \\r and \\\\ "
-        "stand "
-        "for these characters), and a column fills the placeholder of its name; a column scan, "
-        "where there is one, names the scans. With --images the "
-        "columns are image, folder, stem, bids and scan, made from the files' names, and {out} is "
-        "a file under --out; bids keeps the suffix, as mod-T1w, where images would share it. "
+        "stand for these characters), and a column fills the placeholder of its name; a column "
+        "scan, where there is one, names the scans. With --images the columns are image, folder, "
+        "stem, bids and scan, made from the files' names, and {out} is a file under --out; bids "
+        "keeps the suffix, as mod-T1w, where images would share it. "
         "NAME=PATTERN fills {NAME} in all scans, with the scan's cells in the "
         "places of {column}. What stands behind -- is a recipe of one line.\n"
         "A command or an option that is wrong for all scans is refused before the first of them. "

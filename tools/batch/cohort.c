@@ -138,16 +138,6 @@ static lob_status take_line(parser *p, const lob_fields *fields)
     return st;
 }
 
-static lob_status take_header(parser *p, const lob_fields *fields)
-{
-    for (int i = 0; i < USEFUL; i++) p->column[i] = lob_fields_column(fields, useful[i]);
-    if (p->column[SCAN] >= 0 && p->column[TABLE] >= 0 && p->column[LABEL] >= 0) return LOB_OK;
-    return lob_fail(p->text.error, LOB_EDATA,
-                    "%s: has no columns scan, table and label, so it is no table of regions of a "
-                    "batch",
-                    p->text.name);
-}
-
 static lob_status take_lines(parser *p, const lob_batch_table *table)
 {
     lob_fields fields;
@@ -155,7 +145,16 @@ static lob_status take_lines(parser *p, const lob_batch_table *table)
         if (!lob_names_add(&p->rows, table->rows[i].scan, i)) return no_memory(p);
     for (char *line; (line = lob_lines_raw(&p->text)) && p->text.whole;) {
         lob_fields_cut(&fields, line, '\t');
-        LOB_TRY(p->text.line == 1 ? take_header(p, &fields) : take_line(p, &fields));
+        if (p->text.line > 1) {
+            LOB_TRY(take_line(p, &fields));
+            continue;
+        }
+        for (int i = 0; i < USEFUL; i++) p->column[i] = lob_fields_column(&fields, useful[i]);
+        if (p->column[SCAN] < 0 || p->column[TABLE] < 0 || p->column[LABEL] < 0)
+            return lob_fail(p->text.error, LOB_EDATA,
+                            "%s: has no columns scan, table and label, so it is no table of "
+                            "regions of a batch",
+                            p->text.name);
     }
     return LOB_OK;
 }
