@@ -107,9 +107,10 @@ typedef struct {
     bool flat;        /* the box is a slice */
     bool median[3];   /* axes that the median goes along; none: there is none */
     bool thick;       /* slices are at least 2.5 times as far apart as voxels in them, and more than
-                         one and most of those of each label are drawn: labels also grow slice by
-                         slice, and both results settle together (refine.h); there is no median, no
-                         coarser grid and no Gaussian of shares, and blur and edge do nothing */
+                         one and most of those of each label are drawn, across one axis alone:
+                         labels also grow slice by slice, and both results settle together
+                         (refine.h); there is no median, no coarser grid and no Gaussian of shares,
+                         and blur and edge do nothing */
     double local; /* appearance.h; 0 but where slices are thick, or as far apart with strokes that
                      fill areas; at least 3 have strokes, across one axis alone, and what is drawn
                      is at most 25 mm away from other strokes, by half of its own */
@@ -119,11 +120,10 @@ typedef struct {
                               are spread over many voxels */
     bool thin;     /* what is drawn is less than 3 voxels away from other strokes, by half of its
                       own: the majority is half as wide */
-    bool values;   /* where there is partial volume, and strokes lie across one axis alone: growth
-                      heeds the image beside the shares, which are smooth and tell of the whole box,
-                      so that borders in such slices get lost; and its median is no second view but
-                      stands for it. The Gaussian is half as wide. Not with more than
-                      LOB_GROWCUT_MAX_CHANNELS of both together */
+    bool values;   /* where there is partial volume: growth heeds the image beside the shares, which
+                      are smooth and tell of the whole box, so that borders in such slices get lost;
+                      and its median is no second view but stands for it. The Gaussian is half as
+                      wide. Not with more than LOB_GROWCUT_MAX_CHANNELS of both together */
     bool sum;      /* growth adds up what changes in each channel (LOB_NORM_L1), in place of the
                       largest: where slices are thick, or values grow */
     int passes;    /* 1 or 2 */

@@ -163,8 +163,8 @@ static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
         plan->local = local_share;
     for (int a = 0; a < 3; a++)
         if (plan->local == 0 && are_far_apart(image, a)) plan->partial_volume = thick_partial;
-    plan->values = plan->partial_volume > 0 && outlines == 1 &&
-                   plan->count - 1 + image->channels <= LOB_GROWCUT_MAX_CHANNELS;
+    plan->values =
+        plan->partial_volume > 0 && plan->count - 1 + image->channels <= LOB_GROWCUT_MAX_CHANNELS;
     plan->sum = plan->thick || plan->values;
     return LOB_OK;
 }
@@ -211,13 +211,15 @@ static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *stroke
 }
 
 /* Are slices far apart, and is each structure drawn on nearly all of its slices? Between slices
- * without strokes outlines tell more. One slice alone does not say how many there are. */
-static bool slices_are_thick(const lob_segment_plan *plan, const lob_volume *image,
+ * without strokes outlines tell more. One slice alone does not say how many there are, and planes
+ * across other axes cross slices without drawing them. */
+static bool slices_are_thick(const lob_segment_plan *plan, int outlines, const lob_volume *image,
                              const lob_strokes *strokes)
 {
     const int axis = plan->axis;
     int64_t drawn = 0, slices = 0;
-    if (!(plan->options.smooth > 0) || !are_far_apart(image, axis) || plan->outlined < 2)
+    if (!(plan->options.smooth > 0) || !are_far_apart(image, axis) || outlines != 1 ||
+        plan->outlined < 2)
         return false;
     for (int32_t k = 0; k < plan->count; k++) {
         slices += extent_of(plan, strokes, axis, k, k + 1);
@@ -352,7 +354,7 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     if (st == LOB_OK) st = choose_background(plan, &strokes, seeds, set, error);
     if (st == LOB_OK) st = find_outlines(&outlines, plan, &strokes, error);
     plan->corrected = outlines == 1 && plan->outlined > 0 && plan->outlined < plan->slices;
-    plan->thick = st == LOB_OK && slices_are_thick(plan, image, &strokes);
+    plan->thick = st == LOB_OK && slices_are_thick(plan, outlines, image, &strokes);
     if (st == LOB_OK) voxels = choose_box(plan, image, &strokes);
     if (st == LOB_OK)
         st = look_at_width(plan, image, outlines, seeds, &strokes, set, context->threads, error);

@@ -715,6 +715,35 @@ def test_borders_that_are_spread_over_voxels(tmp_path):
     assert (tmp_path / "by_files.nii.gz").read_bytes() == (tmp_path / "mask.nii.gz").read_bytes()
 
 
+@pytest.mark.parametrize("planes", [{0: 25, 1: 23, 2: 8}, {2: (7, 8)}], ids=["three planes", "two slices"])
+def test_thick_slices_of_which_few_are_drawn(tmp_path, planes):
+    """Borders that are spread over voxels are found by the image's values; files give the same bytes. Planes across
+    other axes cross slices without drawing them, so that labels do not settle slice by slice."""
+    shape = (50, 46, 16)
+    grid = np.indices(shape)
+    body = sum(((g - c) / r) ** 2 for g, c, r in zip(grid, (25, 23, 8), (13, 12, 5.5))) <= 1
+    half = ndimage.gaussian_filter(body.astype(float), (2.5, 2.5, 0))
+    truth = half > 0.5
+    image = 300 * half + np.random.default_rng(4).normal(0, 10, shape)
+    seeds = np.zeros(shape, np.uint8)
+    for axis, at in planes.items():
+        spacing = [1, 1, 4]
+        spacing[axis] = 1000
+        here = np.isin(grid[axis], at)
+        seeds[here & (ndimage.distance_transform_edt(truth, sampling=spacing) > 7)] = 1
+        away = ndimage.distance_transform_edt(~truth, sampling=spacing)
+        seeds[here & (away > 6) & (away <= 8)] = 2
+    thick = np.diag([1.0, 1.0, 4.0, 1.0])
+    nibabel.save(nibabel.Nifti1Image(image.astype(np.int16), thick), tmp_path / "scan.nii.gz")
+    nibabel.save(nibabel.Nifti1Image(seeds, thick), tmp_path / "strokes.nii.gz")
+    good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", cwd=tmp_path)
+    lines = by_files(tmp_path)
+    assert any("--values --partial-volume 0.3" in line for line in lines)
+    assert any("--settle" in line for line in lines) == (len(planes) == 1)
+    assert (tmp_path / "by_files.nii.gz").read_bytes() == (tmp_path / "mask.nii.gz").read_bytes()
+    assert dice(load(tmp_path / "mask.nii.gz") == 1, truth) > 0.975
+
+
 def test_bodies_that_are_painted_out(tmp_path):
     """Voxels at their borders look like the background: growth begins within them; files give the same bytes."""
     image, truth = bodies(shape=(34, 30, 24))

@@ -219,8 +219,9 @@ static void options(lob_rows *to, void *user)
                    "likely its own as another one's, by the slices with seeds of several labels"),
         OPT_INPUT("shares", &set->shares, LOB_FILE_IMAGE,
                   "leave out seeds that look like another label by these shares in 255ths, which "
-                  "have a channel for each label but --background: another one's is more than 8 "
-                  "times their own's, while most of their piece does not look like that"),
+                  "have a channel for each label but --background, after which values may follow: "
+                  "another one's is more than 8 times their own's, while most of their piece does "
+                  "not look like that"),
         OPT_INT("background", &set->background, "N", 1, INT32_MAX,
                 "with --shares: label that has no channel; with --complete: that others are not"),
         OPT_LENGTH("shell", &set->shell, 0, 1e6,

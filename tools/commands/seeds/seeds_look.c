@@ -86,7 +86,7 @@ static lob_status look_at_shares(lob_session *s, lob_seeds_work *w)
 {
     int32_t background;
     LOB_TRY(find_background(s, w, &background));
-    if (w->shares.type != LOB_U8 || w->shares.channels != w->labels.count - 1)
+    if (w->shares.type != LOB_U8 || w->shares.channels < w->labels.count - 1)
         return lob_fail_file(&s->error, LOB_EDATA, w->set.shares,
                              "shares are uint8 with a channel for each of %d labels but the "
                              "background",
