@@ -15,27 +15,25 @@
 static lob_status sort_words(lob_batch *b)
 {
     lob_error *const error = &b->session->error;
-    const char **const places[] = {b->session->line ? NULL : &b->recipe_word,
-                                   b->images ? NULL : &b->manifest};
+    const bool wants_recipe = !b->session->line, wants_manifest = !b->images;
     for (int i = 0; i < b->words.count; i++) {
         const char *const word = b->words.word[i];
         const size_t name = lob_recipe_name_length(word);
-        size_t p = 0;
-        if (name > 0 && word[name] == '=') { /* a file of such a name is ./NAME=PATTERN */
+        if (name > 0 && word[name] == '=') /* a file of such a name is ./NAME=PATTERN */
             b->given[b->given_count++] = word;
-            continue;
-        }
-        while (p < LOB_COUNT(places) && (!places[p] || *places[p])) p++;
-        if (p == LOB_COUNT(places))
+        else if (wants_recipe && !b->recipe_word)
+            b->recipe_word = word;
+        else if (wants_manifest && !b->manifest)
+            b->manifest = word;
+        else
             return lob_fail(error, LOB_EARG, "'%s' is one word too many%s", word,
                             b->images ? "; --images stands in the place of a manifest" : "");
-        *places[p] = word;
     }
-    if (places[0] && !b->recipe_word)
+    if (wants_recipe && !b->recipe_word)
         return lob_fail(error, LOB_EARG,
                         "RECIPE is missing; name one, or write a command behind --, as in: lobule "
                         "batch scans.tsv -- components {image} -o {out}");
-    if (places[1] && !b->manifest)
+    if (wants_manifest && !b->manifest)
         return lob_fail(error, LOB_EARG,
                         "MANIFEST is missing; name a TSV with a line a scan, or use --images "
                         "'PATTERN'");
