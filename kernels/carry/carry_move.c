@@ -243,17 +243,19 @@ static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_
     lob_volume image = lob_volume_empty(), labels = lob_volume_empty();
     lob_field field = {.mm = NULL};
     lob_register_stats stats;
+    bool apart = false; /* it shows nothing of what the scan shows */
     lob_status st = lob_segment_here(&j->steps, &image, &a->image, error);
     if (st == LOB_OK) st = lob_segment_here(&j->steps, &labels, &a->labels, error);
     if (st == LOB_OK) {
         st = register_atlas(j, &field, &stats, &image, false, share, why);
-        if (st != LOB_OK && st != LOB_EDATA && error) *error = *why;
+        apart = st == LOB_EDATA;
+        if (st != LOB_OK && !apart && error) *error = *why;
         if (st == LOB_OK) {
             j->out->atlas[i].cost = stats.cost_after;
             st = use(j, a, &image, &labels, &field, error);
-            if (st == LOB_OK && j->used == k)
-                st = lob_fail(why, LOB_EDATA, "atlas %d has no finite value where the scan lies",
-                              i + 1);
+            apart = st == LOB_OK && j->used == k;
+            if (apart)
+                lob_fail(why, LOB_EDATA, "atlas %d has no finite value where the scan lies", i + 1);
         }
     }
     lob_field_free(&field);
@@ -262,7 +264,7 @@ static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_
     if (j->used > k) return LOB_OK;
     lob_segment_drop(&j->steps, &j->image[k]);
     lob_segment_drop(&j->steps, &j->labels[k]);
-    if (st != LOB_EDATA) return st;
+    if (!apart) return st;
     j->out->atlas[i].fate = LOB_CARRY_APART;
     return LOB_OK;
 }

@@ -267,7 +267,7 @@ void lob_fuse_add_label(lob_fuse_job *j, int32_t label)
 {
     lob_label_set *const set = j->set;
     int32_t at = set->count;
-    if (label == 0 || set->count > LOB_FUSE_MAX_LABELS || lob_label_set_find(set, label) > 0)
+    if (label <= 0 || set->count > LOB_FUSE_MAX_LABELS || lob_label_set_find(set, label) > 0)
         return;
     if (set->count == LOB_FUSE_MAX_LABELS) {
         set->count++; /* too many */

@@ -67,6 +67,7 @@ static inline lob_fuse_filling lob_fuse_filling_of(const lob_fuse_job *j, const 
 LOB_BOTH int lob_fuse_dense(const lob_fuse_filling *s, int32_t value)
 {
     int low = 0, high = s->count;
+    if (value <= 0) return 0;
     while (low < high) {
         const int middle = (low + high) / 2;
         if (s->value[middle] < value)

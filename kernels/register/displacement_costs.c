@@ -68,7 +68,7 @@ int64_t lob_register_rows(lob_register_costs *k, lob_dims dims)
     int64_t words = quant * quant * quant;
     for (int a = 0; a < 3; a++) {
         k->rows_side[a] = (lob_side(dims, a) + quant - 1) / quant;
-        if (a == 0) k->rows_side[a] += 2 * k->level->reach;
+        if (a == 0) k->rows_side[a] += k->side[a] - 1; /* displacements beyond its ends */
         words *= k->rows_side[a];
     }
     return words + LANES;
@@ -78,7 +78,7 @@ static void fill_rows(const level_work *w, const uint64_t *words)
 {
     const lob_dims d = w->c->fixed.dims;
     const int64_t *const side = w->k->rows_side;
-    const int quant = w->k->level->quant, reach = w->k->level->reach;
+    const int quant = w->k->level->quant, beyond = w->k->side[0] / 2;
     const int64_t rows = quant * quant * quant * side[2] * side[1];
     for (int64_t i = 0; i < LANES; i++) w->k->rows[rows * side[0] + i] = w->c->no_data;
 #pragma omp parallel for schedule(static) num_threads(w->c->context->threads)
@@ -88,7 +88,7 @@ static void fill_rows(const level_work *w, const uint64_t *words)
         const int64_t z = row / side[1] % side[2] * quant + phase / quant / quant;
         uint64_t *const to = w->k->rows + row * side[0];
         for (int64_t i = 0; i < side[0]; i++) {
-            const int64_t x = quant * (i - reach) + phase % quant;
+            const int64_t x = quant * (i - beyond) + phase % quant;
             const bool inside = x >= 0 && x < d.nx && y < d.ny && z < d.nz;
             to[i] = inside ? words[(z * d.ny + y) * d.nx + x] : w->c->no_data;
         }
@@ -132,7 +132,7 @@ static void place(samples *s, const level_work *w, const int64_t to[3])
     s->z[s->n] = at[2];
     s->first[s->n] =
         ((phase * w->k->rows_side[2] + at[2]) * w->k->rows_side[1] + at[1]) * w->k->rows_side[0] +
-        at[0] + w->k->level->reach;
+        at[0] + w->k->side[0] / 2;
 }
 
 /* Take the samples of point i, with the displacements of the level before. */

@@ -31,10 +31,9 @@ typedef struct {
 } lob_register_affine;
 
 enum {
-    LOB_REGISTER_BINS = 4096,
-    LOB_REGISTER_MOST_RADIUS = 3
-}; /* of equal width, of a range; of
-      patches */
+    LOB_REGISTER_BINS = 4096,    /* of equal width, of a range */
+    LOB_REGISTER_MOST_RADIUS = 3 /* of patches */
+};
 
 typedef struct {
     double low, high; /* values */

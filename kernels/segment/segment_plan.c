@@ -163,8 +163,8 @@ static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
         plan->local = local_share;
     for (int a = 0; a < 3; a++)
         if (plan->local == 0 && are_far_apart(image, a)) plan->partial_volume = thick_partial;
-    plan->values =
-        plan->partial_volume > 0 && plan->count - 1 + image->channels <= LOB_GROWCUT_MAX_CHANNELS;
+    plan->values = plan->partial_volume > 0 && outlines > 0 &&
+                   plan->count - 1 + image->channels <= LOB_GROWCUT_MAX_CHANNELS;
     plan->sum = plan->thick || plan->values;
     return LOB_OK;
 }
