@@ -288,6 +288,49 @@ def test_no_scan_writes_what_another_reads(tmp_path):
         assert (tmp_path / f"i{i}.nii").read_bytes() == data
 
 
+def test_scans_of_one_folder_that_is_not_there_yet(tmp_path):
+    """A file that one scan reads and another would write is the same before its folder is made and after."""
+    save(scan_array(), tmp_path / "x.nii")
+    write_manifest(tmp_path, ["scan\timage\tout", "a\tout/b.nii\tout/a.nii", "b\tx.nii\tout/b.nii"])
+    for more in ([], ["--resume"]):
+        done = batch(tmp_path, "scans.tsv", *more, "--", "convert", "{image}", "{out}")
+        rows = status_of(tmp_path / "scans.batch")
+        assert done.returncode == 66, done.stderr
+        assert rows["b"]["exit_code"] == "64" and "scan a reads it" in rows["b"]["message"]
+
+
+def test_an_input_that_is_replaced_while_its_scan_runs(tmp_path):
+    """By an older file, as mv and rsync bring it: the scan is done again."""
+    for i in range(2):
+        save(np.full((128, 128, 128), i, np.int16), tmp_path / f"i{i}.nii.gz")
+    os.utime(tmp_path / "i1.nii.gz", (1e9, 1e9))
+    write_manifest(tmp_path, ["image\tout", "i0.nii.gz\tout.nii"])
+    words = ["batch", "scans.tsv", "--", "filter", "{image}", "-o", "{out}", "--gaussian", "5vox"]
+    with subprocess.Popen([PROGRAM, *words], cwd=tmp_path, stderr=subprocess.DEVNULL) as child:
+        table = tmp_path / "scans.batch/status.tsv"
+        while not table.is_file() or "started" not in table.read_text():
+            time.sleep(0.001)
+        os.replace(tmp_path / "i1.nii.gz", tmp_path / "i0.nii.gz")
+    good(*words[:2], "--resume", *words[2:], cwd=tmp_path)
+    assert np.allclose(load(tmp_path / "out.nii"), 1)
+
+
+def test_files_of_lines_whether_they_had_anything_to_do_or_not(tmp_path):
+    """A line whose output is there has no report; its files and those of the others are in the row all the same."""
+    save(scan_array(), tmp_path / "i.nii")
+    save(seeds_array(), tmp_path / "m.nii")
+    write_manifest(tmp_path, ["scan\timage\tmask\ttable", "a\ti.nii\tm.nii\tt.tsv"])
+    (tmp_path / "steps.recipe").write_text(
+        "threshold {image} -o {mask} --skip-existing\nstats {image} {mask} --table {table} --report r.json\n"
+    )
+    assert batch(tmp_path, "steps.recipe", "scans.tsv").returncode == 0
+    row = status_of(tmp_path / "scans.batch")["a"]
+    assert {k: v[:2] for k, v in files_in(row["inputs"]).items()} == {"i.nii": ("i", "1:IMAGE")}
+    wanted = {"m.nii": ("l", "1:--output"), "t.tsv": ("t", "2:--table"), "r.json": ("o", "2:--report")}
+    assert {k: v[:2] for k, v in files_in(row["outputs"]).items()} == wanted
+    assert {r["label"] for r in rows_of(tmp_path / "scans.batch/regions.tsv")} == {"1", "2"}
+
+
 def test_a_full_disk_is_a_row_too(tmp_path):
     """A limit on the size of files stands for it: one output is larger than that."""
     rng = np.random.default_rng(1)

@@ -245,11 +245,11 @@ lob_status lob_scan_do(lob_batch_row *row, lob_batch *b, const lob_plan_scan *pl
 /* ---- all scans of this process: batch_work.c ---- */
 
 /*
- * Do the scans, whose files have so many bytes: b->jobs at a time, each in a thread of its own from
- * reading to writing, so that one inflates while another computes and a third compresses. What is
- * bounded is the number of scans in flight, and with them memory: each has an equal part of it. One
- * for which its part is too small waits for twice as much, and so on up to all of it, and scans of
- * that size begin so from then on.
+ * Do the scans, whose files have so many bytes: b->summary.jobs at a time, each in a thread of its
+ * own from reading to writing, so that one inflates while another computes and a third compresses.
+ * What is bounded is the number of scans in flight, and with them memory: each has an equal part of
+ * it. One for which its part is too small waits for twice as much, and so on up to all of it, and
+ * scans of that size begin so from then on.
  *
  * Returns LOB_OK when all scans have their row or were not begun for --fail-fast; LOB_ECANCEL after
  * a signal; LOB_EIO or LOB_ENOMEM when the status table could not be written.

@@ -234,12 +234,16 @@ typedef struct {
     lob_file_uses uses; /* by numbers of scans */
     claim *list;
     int64_t count;
+    bool makes_folders; /* first: what a path leads to is known where its folder is there */
 } claims;
 
 static bool note_file(lob_batch *b, claims *to, int64_t number, const lob_line_file *file)
 {
     lob_file_use *use[2];
-    if (file->is_output && b->scans[number].shard == b->shard) lob_make_folders(file->path);
+    if (to->makes_folders) {
+        if (file->is_output && b->scans[number].shard == b->shard) lob_make_folders(file->path);
+        return true;
+    }
     if (lob_file_uses_of(use, &to->uses, file->path, true, !file->is_output) != LOB_OK)
         return false;
     for (int k = 0; k < 2 && use[k]; k++) {
@@ -296,9 +300,10 @@ lob_status lob_batch_claim(lob_batch *b)
 {
     claims all = {.list = NULL};
     lob_status st = LOB_OK;
-    for (int64_t i = 0; i < b->count && st == LOB_OK; i++) {
+    for (int64_t i = 0; i < 2 * b->count && st == LOB_OK; i++) {
+        all.makes_folders = i < b->count;
         st = lob_session_cancelled(b->session);
-        if (st == LOB_OK) st = check_scan(b, i, &all);
+        if (st == LOB_OK) st = check_scan(b, i % b->count, &all);
         if (st != LOB_ENOMEM && st != LOB_ECANCEL) st = LOB_OK; /* its row will tell */
     }
     if (st == LOB_OK) b->session->error = (lob_error){.text = ""};

@@ -188,66 +188,120 @@ static const char *text_in(const cJSON *object, const char *name)
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-/*
- * Add a file of a report's list, which a word of its line has named, or not, such as the atlases of
- * a table. It is looked at after it was used: an input that may have been changed since the scan
- * began has no time, and its bytes are compared the next time.
- */
-static void add_file(scan *a, const cJSON *entry, const char *role, const lob_line_file *named,
-                     bool is_output)
+static bool lists(const lob_batch_files *files, const char *path)
+{
+    int i = 0;
+    while (i < files->count && strcmp(files->file[i].path, path) != 0) i++;
+    return i < files->count;
+}
+
+/* Add a path that a line has as an option, with size and time of its file. */
+static lob_status add_file(lob_batch_files *out, char content, int line, const lob_line_file *named,
+                           const char *path, const char *file)
+{
+    lob_about about;
+    if (lists(out, path)) return LOB_OK;
+    if (!lob_grow(&out->file, out->count, sizeof *out->file)) return LOB_ENOMEM;
+    lob_batch_file *const to = &out->file[out->count];
+    *to = (lob_batch_file){.content = content, .path = strdup(path)};
+    if (asprintf(&to->role, "%d:%s%s", line + 1, named->is_output ? "--" : "", named->option) < 0)
+        to->role = NULL;
+    if (!to->role || !to->path) {
+        free(to->role);
+        free(to->path);
+        return LOB_ENOMEM;
+    }
+    out->count++;
+    if (!look_at(&about, file)) return LOB_OK;
+    to->bytes = about.bytes;
+    to->mtime_ns = about.modified_ns;
+    return LOB_OK;
+}
+
+/* The same; a volume may stand for two files, of which the second has an entry of its own. */
+static lob_status add_files(lob_batch_files *out, int line, const lob_line_file *named)
 {
     static const char contents[] = {[LOB_FILE_OTHER] = 'o',
                                     [LOB_FILE_IMAGE] = 'i',
                                     [LOB_FILE_LABELS] = 'l',
                                     [LOB_FILE_TABLE] = 't',
                                     [LOB_FILE_RECIPE] = 'o'};
-    const int64_t began_ns = ((int64_t)time(NULL) - 1 - (int64_t)a->row->total_s) * 1000000000;
-    lob_batch_files *const to = is_output ? &a->row->outputs : &a->row->inputs;
-    const char *const path = text_in(entry, "path");
-    lob_about about = {.bytes = 0};
-    for (int i = 0; i < to->count; i++)
-        if (strcmp(to->file[i].path, path) == 0) return;
-    if (!path[0] || (!lob_batch_stat(&about, path) && !named) ||
-        !lob_grow(&to->file, to->count, sizeof *to->file))
-        return;
-    const bool is_late = !is_output && about.modified_ns >= began_ns;
-    lob_batch_file *const file = &to->file[to->count];
-    *file = (lob_batch_file){.content = named ? contents[named->content]
-                                        : cJSON_HasObjectItem(entry, "dims") ? 'i'
-                                                                             : 'o',
-                             .role = strdup(role),
-                             .bytes = about.bytes,
-                             .mtime_ns = is_late ? 0 : about.modified_ns,
-                             .path = strdup(path)};
-    snprintf(file->sha256, sizeof file->sha256, "%s", text_in(entry, "sha256"));
-    if (file->role && file->path) {
-        to->count++;
-        return;
-    }
-    free(file->role);
-    free(file->path);
+    const char content = contents[named->content];
+    char *files[2];
+    LOB_TRY(lob_path_files(files, named->path, lob_content_is_volume(named->content),
+                           !named->is_output));
+    lob_status st = add_file(out, content, line, named, named->path, files[0]);
+    if (st == LOB_OK && files[1]) st = add_file(out, 'o', line, named, files[1], files[1]);
+    lob_files_free(files);
+    return st;
 }
 
-/* The files of a line's report; of a volume of two files, the second has an entry of its own. */
-static void take_files(scan *a, const cJSON *line, int number, bool is_output)
+/* Add what the lines' words name: inputs before the run, as they may be others after it. */
+static lob_status add_named(scan *a, bool outputs)
 {
-    const lob_line *const l = &a->job.lines[number].line;
-    const cJSON *entry;
-    cJSON_ArrayForEach(entry,
-                       cJSON_GetObjectItemCaseSensitive(line, is_output ? "outputs" : "inputs"))
+    lob_status st = LOB_OK;
+    for (int i = 0; i < a->job.line_count; i++)
+        for (int f = 0; f < a->job.lines[i].line.file_count && st == LOB_OK; f++) {
+            const lob_line_file *const file = &a->job.lines[i].line.files[f];
+            if (file->is_output != outputs || !lob_line_file_is_on_disk(file) ||
+                (!outputs && lob_batch_is_made(&a->job, i, file->path)))
+                continue;
+            st = add_files(outputs ? &a->row->outputs : &a->row->inputs, i, file);
+        }
+    return st;
+}
+
+/*
+ * What a line has read and no word of it names, such as the atlases of a table, joins the inputs.
+ * It is looked at after it was read: where it may have been changed since the scan began, its time
+ * is left out, and its bytes are compared the next time.
+ */
+static void add_unnamed(lob_batch_row *row, const cJSON *report, int line)
+{
+    const int64_t began_ns = ((int64_t)time(NULL) - 1 - (int64_t)row->total_s) * 1000000000;
+    const cJSON *one;
+    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(report, "inputs"))
     {
-        const char *const path = text_in(entry, "path");
-        char role[128];
-        int f = 0;
-        while (f < l->file_count && strcmp(l->files[f].path, path) != 0) f++;
-        const lob_line_file *const named = f < l->file_count ? &l->files[f] : NULL;
-        if (named && !lob_line_file_is_on_disk(named)) continue;
-        if (!is_output && lob_batch_is_made(&a->job, number, path)) continue;
-        snprintf(role, sizeof role, "%d:%s%s", number + 1, is_output ? "--" : "",
-                 text_in(entry, "role"));
-        add_file(a, entry, role, named, is_output);
-        add_file(a, cJSON_GetObjectItemCaseSensitive(entry, "second_file"), role, NULL, is_output);
+        const cJSON *const path = cJSON_GetObjectItemCaseSensitive(one, "path");
+        if (!cJSON_IsString(path)) continue;
+        const lob_line_file read = {
+            .path = path->valuestring,
+            .option = text_in(one, "role"),
+            .content = cJSON_HasObjectItem(one, "dims") ? LOB_FILE_IMAGE : LOB_FILE_OTHER,
+        };
+        lob_about about;
+        const int before = row->inputs.count;
+        if (lists(&row->inputs, read.path) || lists(&row->outputs, read.path) ||
+            !lob_batch_stat(&about, read.path) || add_files(&row->inputs, line, &read) != LOB_OK)
+            continue;
+        for (int i = before; i < row->inputs.count; i++)
+            if (row->inputs.file[i].mtime_ns >= began_ns) row->inputs.file[i].mtime_ns = 0;
     }
+}
+
+/* The sums of bytes that a line has read or written. */
+static void take_sums(lob_batch_files *files, const cJSON *list)
+{
+    const cJSON *one;
+    cJSON_ArrayForEach(one, list)
+    {
+        const cJSON *const of[] = {one, cJSON_GetObjectItemCaseSensitive(one, "second_file")};
+        for (int i = 0; i < 2 * files->count; i++) {
+            lob_batch_file *const file = &files->file[i / 2];
+            const char *const sum = text_in(of[i % 2], "sha256");
+            if (strcmp(text_in(of[i % 2], "path"), file->path) == 0 && sum[0])
+                snprintf(file->sha256, sizeof file->sha256, "%s", sum);
+        }
+    }
+}
+
+/* The line that a report is of: one that had nothing to do has none. */
+static int line_of(const lob_recipe_job *job, const cJSON *report)
+{
+    int i = 0;
+    while (i < job->line_count - 1 && strcmp(job->lines[i].place, text_in(report, "place")) != 0)
+        i++;
+    return i;
 }
 
 /* Voxels of the first volume that a line has read; -1: it has none. */
@@ -274,7 +328,6 @@ static void fill_row(scan *a)
     lob_batch_row *const row = a->row;
     const cJSON *line;
     double most = 0;
-    int number = 0;
     const lob_seconds whole = lob_session_seconds(s);
     row->total_s += whole.total;
     row->stage_s[LOB_STAGE_OTHER] += whole.other;
@@ -290,9 +343,9 @@ static void fill_row(scan *a)
         if (lob_json_result(line, labels) >= 0)
             row->labels = (int64_t)lob_json_result(line, labels);
         if (lob_json_result(line, bytes) > most) most = lob_json_result(line, bytes);
-        take_files(a, line, number, false);
-        if (row->state == LOB_SCAN_DONE) take_files(a, line, number, true);
-        number++;
+        add_unnamed(row, line, line_of(&a->job, line));
+        take_sums(&row->inputs, cJSON_GetObjectItemCaseSensitive(line, "inputs"));
+        take_sums(&row->outputs, cJSON_GetObjectItemCaseSensitive(line, "outputs"));
     }
     row->memory = s->most_held + (int64_t)most;
 }
@@ -308,6 +361,7 @@ static void end(lob_session *s, lob_status status, const cJSON *report)
     } else if (row->state == LOB_SCAN_STARTED) {
         row->state = LOB_SCAN_DONE;
         row->exit_code = lob_status_exit_code(status);
+        add_named(a, true);
     }
     if (a->device) {
         free(row->device);
@@ -356,7 +410,10 @@ static lob_status prepare(scan *a, bool *skip)
     /* of an output that is there, it tells more that another scan of this batch has made it */
     if ((st == LOB_OK || st == LOB_EEXIST) && a->plan->conflict)
         return lob_fail(&s->error, LOB_EARG, "%s", a->plan->conflict);
-    return st == LOB_OK ? give_tables_files(a) : st;
+    if (st != LOB_OK) return st;
+    LOB_TRY(give_tables_files(a));
+    if (add_named(a, false) != LOB_OK) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+    return LOB_OK;
 }
 
 static void do_session(scan *a, const char *report, bool force)

@@ -164,14 +164,14 @@ static lob_status do_once(work *w, lob_batch_row *row, const lob_plan_scan *plan
     lob_batch *const b = w->batch;
     const int all = b->session->context.threads;
     const int64_t left = b->summary.scans - w->begun + w->running;
-    const int sharers = left < b->jobs ? (int)left : b->jobs;
+    const int sharers = left < b->summary.jobs ? (int)left : b->summary.jobs;
     const int threads = all * units / (sharers < 1 ? 1 : sharers);
     pthread_mutex_unlock(&w->lock);
     const lob_status st = lob_scan_do(row, b, plan,
                                       threads < 1     ? 1
                                       : threads > all ? all
                                                       : threads,
-                                      b->memory / b->jobs * units, again);
+                                      b->memory / b->summary.jobs * units, again);
     pthread_mutex_lock(&w->lock);
     return st;
 }
@@ -181,7 +181,7 @@ static lob_status do_once(work *w, lob_batch_row *row, const lob_plan_scan *plan
 static lob_status do_larger(work *w, lob_batch_row *row, const lob_plan_scan *plan, int *units)
 {
     const double start_s = lob_clock_s();
-    const int wanted = 2 * *units < w->batch->jobs ? 2 * *units : w->batch->jobs;
+    const int wanted = 2 * *units < w->batch->summary.jobs ? 2 * *units : w->batch->summary.jobs;
     give_units(w, *units);
     if (w->large == 0 || plan->bytes < w->large) {
         w->large = plan->bytes;
@@ -230,7 +230,8 @@ static void do_scan(work *w, const lob_plan_scan *plan, int units, double waited
     w->begun++;
     lob_status st = do_once(w, &row, plan, units, false);
     row.stage_s[LOB_STAGE_WAIT] += waited_s;
-    while (st == LOB_ENOMEM && units < w->batch->jobs) st = do_larger(w, &row, plan, &units);
+    while (st == LOB_ENOMEM && units < w->batch->summary.jobs)
+        st = do_larger(w, &row, plan, &units);
     end_scan(w, plan, &row);
     give_units(w, units);
     lob_batch_row_free(&row);
@@ -277,8 +278,8 @@ static void watch(work *w)
 lob_status lob_work_run(lob_batch *b, int64_t bytes)
 {
     const double start_s = lob_clock_s();
-    work w = {.batch = b, .free_units = b->jobs};
-    pthread_t *const threads = calloc((size_t)b->jobs, sizeof *threads);
+    work w = {.batch = b, .free_units = b->summary.jobs};
+    pthread_t *const threads = calloc((size_t)b->summary.jobs, sizeof *threads);
     int started = 0;
     if (!threads) return lob_session_no_memory(b->session, b->folder);
     pthread_mutex_init(&w.lock, NULL);
@@ -286,7 +287,7 @@ lob_status lob_work_run(lob_batch *b, int64_t bytes)
     w.progress.bytes = (double)bytes + (double)b->summary.scans * SCAN_BYTES;
     w.progress.start_s = w.progress.shown_s = start_s;
     pthread_mutex_lock(&w.lock);
-    while (started < b->jobs && pthread_create(&threads[started], NULL, do_scans, &w) == 0)
+    while (started < b->summary.jobs && pthread_create(&threads[started], NULL, do_scans, &w) == 0)
         started++;
     w.running = started;
     pthread_mutex_unlock(&w.lock);
@@ -298,7 +299,6 @@ lob_status lob_work_run(lob_batch *b, int64_t bytes)
     b->session->doing = "writing"; /* the text ends with the work */
     lob_batch_summary *const sum = &b->summary;
     sum->left = sum->scans - w.progress.done;
-    sum->jobs = b->jobs;
     sum->threads = b->session->context.threads;
     sum->devices = b->pool.gpus + (b->pool.devices[b->pool.count - 1].device == NULL);
     sum->peak_memory_bytes = (int64_t)lob_process_peak_bytes();

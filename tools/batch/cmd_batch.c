@@ -122,12 +122,13 @@ static bool keep_waiting(void *user)
 static void share_out(lob_batch *b, int64_t most)
 {
     const lob_session *const s = b->session;
-    if (b->jobs == 0) b->jobs = s->context.threads + 1 + b->pool.gpus;
-    if (b->jobs > b->summary.scans) b->jobs = b->summary.scans > 0 ? (int)b->summary.scans : 1;
-    const int64_t beside = ((int64_t)16 << 20) + b->jobs * (((int64_t)6 << 20) + most);
+    int *const jobs = &b->summary.jobs;
+    *jobs = b->jobs > 0 ? b->jobs : s->context.threads + 1 + b->pool.gpus;
+    if (*jobs > b->summary.scans) *jobs = b->summary.scans > 0 ? (int)b->summary.scans : 1;
+    const int64_t beside = ((int64_t)16 << 20) + *jobs * (((int64_t)6 << 20) + most);
     const int64_t given = s->max_memory, least = given / 4, left = given - beside;
     b->memory = given == 0 ? lob_memory_available() / 10 * 9 : left > least ? left : least;
-    if (b->memory < b->jobs) b->memory = b->jobs;
+    if (b->memory < *jobs) b->memory = *jobs;
 }
 
 /* Write what sums up a batch, and its page, unless this is a shard's; where scans have failed,
