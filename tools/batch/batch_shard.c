@@ -68,28 +68,33 @@ lob_status lob_shard_choose(lob_batch *b)
 
 /* ---- dividing ---- */
 
+typedef struct {
+    int64_t bytes; /* none is for nothing */
+    lob_plan_scan *scan;
+} weight;
+
 /* The largest first; of equal ones, that which comes first. */
 static int by_bytes(const void *a, const void *b)
 {
-    const lob_plan_scan *const x = *(lob_plan_scan *const *)a, *const y =
-                                                                   *(lob_plan_scan *const *)b;
+    const weight *const x = a, *const y = b;
     if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-    return x > y ? 1 : -1;
+    return x->scan > y->scan ? 1 : -1;
 }
 
 /* The shard with the fewest bytes and scans gets the next scan. */
 static lob_status divide(const lob_batch *b)
 {
-    lob_plan_scan **const order = calloc((size_t)b->count, sizeof *order);
+    weight *const order = calloc((size_t)b->count, sizeof *order);
     int64_t *const load = calloc((size_t)b->shards, sizeof *load);
-    for (int64_t i = 0; order && i < b->count; i++) order[i] = &b->scans[i];
+    for (int64_t i = 0; order && i < b->count; i++)
+        order[i] = (weight){b->scans[i].bytes + 4096, &b->scans[i]};
     if (order) qsort(order, (size_t)b->count, sizeof *order, by_bytes);
     for (int64_t i = 0; order && load && i < b->count; i++) {
         int least = 0;
         for (int s = 1; s < b->shards; s++)
             if (load[s] < load[least]) least = s;
-        load[least] += order[i]->bytes + 4096; /* none is for nothing */
-        order[i]->shard = least + 1;
+        load[least] += order[i].bytes;
+        order[i].scan->shard = least + 1;
     }
     const bool done = order && load;
     free(order);
