@@ -70,10 +70,11 @@ static lob_status make_one(lob_fuse_job *j, lob_fuse_levels *to, const lob_volum
     }
     const lob_fuse_filling filling =
         lob_fuse_filling_of(j, to, image, labels, j->set->values, scale);
+    uint8_t *const held = (uint8_t *)has; /* not every compiler reduces bools of an array */
 #pragma omp parallel for num_threads(j->context->threads) schedule(static) \
-    reduction(||                                                           \
-              : has[:LOB_FUSE_MAX_LABELS + 1])
-    for (int64_t i = 0; i < n; i++) has[lob_fuse_fill(&filling, i)] = true;
+    reduction(|                                                            \
+              : held[:LOB_FUSE_MAX_LABELS + 1])
+    for (int64_t i = 0; i < n; i++) held[lob_fuse_fill(&filling, i)] |= 1;
     if (image) sum_patches(j, to);
     return LOB_OK;
 }

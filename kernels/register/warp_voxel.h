@@ -161,7 +161,7 @@ LOB_BOTH void lob_warp_put(const lob_warp_map *m, void *to, int64_t i, const voi
 LOB_BOTH void lob_warp_voxel(const lob_warp_map *m, int64_t i)
 {
     double at[3], mm[3];
-    lob_warp_corners k;
+    lob_warp_corners k = {.nearest = 0};
     lob_register_voxel(at, m->dims, i);
     lob_register_apply(at, &m->to_world, at);
     lob_warp_field_at(mm, &m->field, at);
