@@ -1,7 +1,6 @@
 /* Running another program: found on the PATH, without a shell, bounded, ended with its caller. */
 #include "io/dicom/outside_program.h"
 #include "io/platform.h"
-
 #include "volumes/clock.h"
 
 #include <errno.h>

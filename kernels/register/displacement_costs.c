@@ -126,13 +126,13 @@ static void place(samples *s, const level_work *w, const int64_t to[3])
     for (int a = 2; a >= 0; a--) {
         const int voxel = (int)to[a];
         phase = phase * quant + voxel % quant;
-        at[a] = voxel / quant - w->k->side[a] / 2;
+        at[a] = voxel / quant - (a > 0 ? w->k->side[a] / 2 : 0); /* rows begin as much before */
     }
     s->y[s->n] = at[1];
     s->z[s->n] = at[2];
     s->first[s->n] =
         ((phase * w->k->rows_side[2] + at[2]) * w->k->rows_side[1] + at[1]) * w->k->rows_side[0] +
-        at[0] + w->k->side[0] / 2;
+        at[0];
 }
 
 /* Take the samples of point i, with the displacements of the level before. */
