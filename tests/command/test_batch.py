@@ -299,6 +299,18 @@ def test_scans_of_one_folder_that_is_not_there_yet(tmp_path):
         assert rows["b"]["exit_code"] == "64" and "scan a reads it" in rows["b"]["message"]
 
 
+def test_a_scan_with_a_conflict_has_none_of_its_outputs(tmp_path):
+    """What it would write besides, another scan may; in a folder that is there already, too."""
+    save(scan_array(), tmp_path / "x.nii")
+    write_manifest(tmp_path, ["scan\tout\ttable", "a\tout/a.nii\ta.tsv", "b\tout/a.nii\tout/../b.tsv", "c\tout/c.nii\tb.tsv"])
+    (tmp_path / "steps.recipe").write_text("convert x.nii {out}\nstats x.nii {out} --table {table}\n")
+    for more in ([], ["--force"]):
+        assert batch(tmp_path, "steps.recipe", "scans.tsv", *more).returncode == 64
+        rows = status_of(tmp_path / "scans.batch")
+        assert {k: v["exit_code"] for k, v in rows.items()} == {"a": "0", "b": "64", "c": "0"}
+        assert "out/a.nii: scan a writes it" in rows["b"]["message"]
+
+
 def test_an_input_that_is_replaced_while_its_scan_runs(tmp_path):
     """By an older file, as mv and rsync bring it: the scan is done again."""
     for i in range(2):
@@ -599,6 +611,21 @@ def test_interrupt_leaves_a_table_to_go_on_from(tmp_path):
     assert (log / "summary.json").exists()
     again = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
     assert again.returncode == 0 and f"{len(done)} done before" in again.stderr
+
+
+def test_an_interrupt_before_the_first_scan_leaves_a_summary(tmp_path):
+    rows = 20000
+    save(scan_array(), tmp_path / "i.nii")
+    write_manifest(tmp_path, ["scan\timage\tout", *(f"s{i}\ti.nii\tout/{i}.nii" for i in range(rows))])
+    log = tmp_path / "scans.batch"
+    with subprocess.Popen([PROGRAM, "batch", "scans.tsv", "-q", "--", "convert", "{image}", "{out}"], cwd=tmp_path) as running:
+        while not (log / "recipe.txt").exists():
+            time.sleep(0.001)
+        running.send_signal(signal.SIGINT)
+    assert running.returncode == -signal.SIGINT
+    summary = json.loads((log / "summary.json").read_text())
+    assert summary["scans"] == summary["left"] == rows and status_of(log) == {}
+    assert not list(tmp_path.glob("out/*"))
 
 
 # ---- shards ----

@@ -27,6 +27,7 @@
 #include "tools/options/options.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/session/session.h"
+#include "tools/table/columns.h"
 #include "tools/table/status_table.h"
 #include "tools/text/text.h"
 
@@ -38,12 +39,9 @@
 #define LOB_BATCH_SUMMARY_FILE "summary.json"
 #define LOB_BATCH_RECIPE_FILE  "recipe.txt"
 
-/* ---- columns: batch_columns.c ---- */
-
 /*
- * Where the values of a recipe's placeholders come from: a manifest, which is a TSV whose first
- * line names its columns and in whose cells \t, \n, \r and \\ stand for these characters; or images
- * that a pattern finds, with the columns
+ * Find images by a pattern with * ? [ and **, which stands for any folders, as a manifest with the
+ * columns
  *
  *     image   the file
  *     folder  the folders between the pattern's first wildcard and the file; "." where there are
@@ -52,27 +50,10 @@
  *     bids    of a name as sub-01_ses-2_T1w, what comes before the last '_'; else the stem. Where
  *             images of one folder would share it, as T1w and T2w, sub-01_ses-2_mod-T1w
  *     scan    folder and stem
+ *
+ * Returns LOB_OK, LOB_ENOINPUT (nothing is found) or LOB_ENOMEM; on failure out is empty.
  */
-typedef struct {
-    const char *source; /* the manifest, or the pattern, for messages */
-    char **names;
-    int columns;
-    char **cells;  /* a row after the other; all malloc'ed */
-    int64_t *line; /* of the manifest, from 1 */
-    int64_t rows;
-} lob_columns;
-
-/* Read a manifest, or the bytes of one, whose name must stay; or find images by a pattern with
- * * ? [ and **, which stands for any folders. Returns LOB_OK, LOB_ENOINPUT (also where nothing is
- * found), LOB_EDATA, LOB_EIO or LOB_ENOMEM; on failure out is empty. */
-lob_status lob_columns_read(lob_columns *out, const char *path, lob_error *error);
-lob_status lob_columns_parse(lob_columns *out, const char *bytes, size_t size, const char *path,
-                             lob_error *error);
-lob_status lob_columns_find(lob_columns *out, const char *pattern, lob_error *error);
-void lob_columns_free(lob_columns *columns);
-
-/* The cell of a row in a column; NULL: there is none of this name. */
-const char *lob_columns_cell(const lob_columns *columns, int64_t row, const char *name);
+lob_status lob_batch_images(lob_columns *out, const char *pattern, lob_error *error);
 
 /* The status table's file while a batch runs. */
 typedef struct {

@@ -194,8 +194,10 @@ static lob_status make_scans(planner *p)
 
 lob_status lob_batch_plan(lob_batch *b, const lob_columns *columns)
 {
-    planner p = {b, columns, &b->session->error,
-                 calloc((size_t)b->recipe.value_count + 1, sizeof *p.given), ""};
+    planner p = {b, columns, &b->session->error, NULL, ""};
+    if (columns->rows == 0)
+        return lob_fail_file(p.error, LOB_EDATA, columns->source,
+                             "has no line behind the names of columns");
     const char *const stem = lob_columns_cell(columns, 0, "stem");
     char label[LOB_BIDS_LABEL];
     lob_bids_label(label, b->session->line ? "lobule" : lob_name_in_path(b->recipe_path));
@@ -206,6 +208,7 @@ lob_status lob_batch_plan(lob_batch *b, const lob_columns *columns)
     else
         snprintf(p.usual, sizeof p.usual, "{dir}/%s_labels.nii.gz",
                  stem ? "{folder}/{stem}" : "{scan}");
+    p.given = calloc((size_t)b->recipe.value_count + 1, sizeof *p.given);
     const lob_status st = make_scans(&p);
     free(p.given);
     return st;
@@ -232,18 +235,15 @@ typedef struct {
 
 typedef struct {
     lob_file_uses uses; /* by numbers of scans */
-    claim *list;
+    claim *list;        /* scan after scan */
     int64_t count;
-    bool makes_folders; /* first: what a path leads to is known where its folder is there */
 } claims;
 
+/* Note who reads a file or would write it; the folders of an output of this shard are made. */
 static bool note_file(lob_batch *b, claims *to, int64_t number, const lob_line_file *file)
 {
     lob_file_use *use[2];
-    if (to->makes_folders) {
-        if (file->is_output && b->scans[number].shard == b->shard) lob_make_folders(file->path);
-        return true;
-    }
+    if (file->is_output && b->scans[number].shard == b->shard) lob_make_folders(file->path);
     if (lob_file_uses_of(use, &to->uses, file->path, true, !file->is_output) != LOB_OK)
         return false;
     for (int k = 0; k < 2 && use[k]; k++) {
@@ -251,7 +251,6 @@ static bool note_file(lob_batch *b, claims *to, int64_t number, const lob_line_f
             lob_file_use_read(use[k], number);
             continue;
         }
-        if (use[k]->writer < 0) use[k]->writer = number;
         char *const path =
             lob_grow(&to->list, to->count, sizeof *to->list) ? strdup(file->path) : NULL;
         if (!path) return false;
@@ -296,32 +295,42 @@ lob_status lob_batch_check_usage(lob_batch *b)
     return st == LOB_EARG ? st : LOB_OK;
 }
 
+/* Another scan that has the file, or else one that reads it, is a scan's conflict. */
+static bool find_conflict(const lob_batch *b, const claim *c)
+{
+    lob_plan_scan *const scan = &b->scans[c->scan];
+    const bool writes = c->use->writer >= 0 && c->use->writer != c->scan;
+    const int64_t other = writes ? c->use->writer : lob_file_use_reader(c->use, c->scan);
+    if (other < 0 || scan->conflict) return true;
+    if (asprintf(&scan->conflict, "%s: scan %s %s", c->path, b->scans[other].name,
+                 writes ? "writes it; each scan needs outputs of its own"
+                        : "reads it; name another output, or make what other scans read in a "
+                          "batch before this one") >= 0)
+        return true;
+    scan->conflict = NULL;
+    return false;
+}
+
 lob_status lob_batch_claim(lob_batch *b)
 {
     claims all = {.list = NULL};
     lob_status st = LOB_OK;
-    for (int64_t i = 0; i < 2 * b->count && st == LOB_OK; i++) {
-        all.makes_folders = i < b->count;
+    for (int64_t i = 0; i < b->count && st == LOB_OK; i++) {
         st = lob_session_cancelled(b->session);
-        if (st == LOB_OK) st = check_scan(b, i % b->count, &all);
+        if (st == LOB_OK) st = check_scan(b, i, &all);
         if (st != LOB_ENOMEM && st != LOB_ECANCEL) st = LOB_OK; /* its row will tell */
     }
     if (st == LOB_OK) b->session->error = (lob_error){.text = ""};
-    for (int64_t i = 0; i < all.count; i++) {
-        const claim *const c = &all.list[i];
-        lob_plan_scan *const plan = &b->scans[c->scan];
-        const bool writes = c->use->writer != c->scan;
-        const int64_t other = writes ? c->use->writer : lob_file_use_reader(c->use, c->scan);
-        if (other >= 0 && !plan->conflict &&
-            asprintf(&plan->conflict, "%s: scan %s %s", c->path, b->scans[other].name,
-                     writes ? "writes it; each scan needs outputs of its own"
-                            : "reads it; name another output, or make what other scans read in a "
-                              "batch before this one") < 0) {
-            plan->conflict = NULL;
-            st = lob_session_no_memory(b->session, b->folder);
-        }
-        free(c->path);
+    /* a scan with a conflict has none of its outputs, so that others may write them */
+    for (int64_t i = 0, end; i < all.count && st == LOB_OK; i = end) {
+        const int64_t scan = all.list[i].scan;
+        for (end = i; end < all.count && all.list[end].scan == scan; end++)
+            if (!find_conflict(b, &all.list[end]))
+                st = lob_session_no_memory(b->session, b->folder);
+        for (int64_t k = i; k < end && !b->scans[scan].conflict; k++)
+            all.list[k].use->writer = scan;
     }
+    for (int64_t i = 0; i < all.count; i++) free(all.list[i].path);
     free(all.list);
     lob_file_uses_free(&all.uses);
     return st;

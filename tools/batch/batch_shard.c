@@ -116,11 +116,11 @@ static lob_status write_division(const lob_batch *b, const char *path)
 static lob_status read_division(lob_batch *b, const char *path)
 {
     lob_columns file;
-    lob_status st = lob_columns_read(&file, path, &b->session->error);
+    lob_status st = lob_columns_read(&file, path, LOB_COLUMNS_EXACT, &b->session->error);
     /* the same scans in the same order? */
     bool same = st == LOB_OK && file.rows == b->count && file.columns == 3;
     for (int64_t i = 0; same && i < b->count; i++) {
-        char **const cell = file.cells + 3 * i;
+        const char *const *const cell = file.cells + 3 * i;
         const int shard = b->scans[i].shard = (int)strtol(cell[1], NULL, 10);
         same = strcmp(cell[0], b->scans[i].name) == 0 && shard >= 1 && shard <= b->shards;
     }
@@ -217,8 +217,9 @@ lob_status lob_shard_join(lob_batch *b)
     lob_batch_summary *const sum = &b->summary;
     LOB_TRY(find_division(b));
     char *const division = division_of(b);
-    lob_status st = division ? lob_columns_read(&b->division, division, &b->session->error)
-                             : lob_session_no_memory(b->session, b->folder);
+    lob_status st =
+        division ? lob_columns_read(&b->division, division, LOB_COLUMNS_EXACT, &b->session->error)
+                 : lob_session_no_memory(b->session, b->folder);
     free(division);
     for (int i = 1; i <= b->shards && st == LOB_OK; i++) {
         char *const folder = folder_of(b, i);

@@ -278,7 +278,9 @@ static void watch(work *w)
 lob_status lob_work_run(lob_batch *b, int64_t bytes)
 {
     const double start_s = lob_clock_s();
-    work w = {.batch = b, .free_units = b->summary.jobs};
+    work w = {.batch = b,
+              .free_units = b->summary.jobs,
+              .over = lob_session_cancelled(b->session) != LOB_OK};
     pthread_t *const threads = calloc((size_t)b->summary.jobs, sizeof *threads);
     int started = 0;
     if (!threads) return lob_session_no_memory(b->session, b->folder);

@@ -92,8 +92,8 @@ static lob_status prepare(lob_batch *b)
     if (!b->folder) return lob_session_no_memory(b->session, "--log");
     LOB_TRY(read_recipe(b));
     LOB_TRY(lob_shard_choose(b));
-    LOB_TRY(b->images ? lob_columns_find(&columns, b->images, error)
-                      : lob_columns_read(&columns, b->manifest, error));
+    LOB_TRY(b->images ? lob_batch_images(&columns, b->images, error)
+                      : lob_columns_read(&columns, b->manifest, LOB_COLUMNS_EXACT, error));
     const lob_status st = lob_batch_plan(b, &columns);
     lob_columns_free(&columns);
     LOB_TRY(st);
@@ -158,7 +158,8 @@ static lob_status do_scans(lob_batch *b)
     LOB_TRY(lob_batch_log_open(b));
     /* now nobody else is at work in the folder, and what is there may be replaced */
     LOB_TRY(lob_batch_save(&b->recipe_text, b->folder, LOB_BATCH_RECIPE_FILE, &s->error));
-    LOB_TRY(lob_batch_claim(b));
+    lob_status st = lob_batch_claim(b);
+    if (st != LOB_OK && st != LOB_ECANCEL) return st;
     for (int64_t i = 0; i < b->count; i++) {
         const lob_plan_scan *const scan = &b->scans[i];
         if (scan->shard != b->shard) continue;
@@ -171,7 +172,7 @@ static lob_status do_scans(lob_batch *b)
     /* what commands print would come out of all scans at once; it is in the reports */
     lob_stdout_silence();
     if (s->max_memory == 0) lob_process_keep_memory();
-    const lob_status st = lob_work_run(b, bytes);
+    st = lob_work_run(b, bytes);
     const lob_error reason = s->error;
     lob_batch_log_end(&b->log);
     if (st != LOB_OK && st != LOB_ECANCEL) return st;

@@ -10,16 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The file that a path leads to, or, where there is none, its name in the folder that the path
- * leads to; malloc'ed. A path into a folder that is not there stays as it is. */
+/* The file that a path leads to, or will once the folders on it are made; malloc'ed. */
 static char *real_path(const char *path)
 {
     char *const there = lob_real_path(path);
-    if (there) return there;
     const char *const name = lob_name_in_path(path);
-    char *const folder = name > path ? strndup(path, (size_t)(name - path)) : strdup(".");
-    char *const real = folder ? lob_real_path(folder) : NULL;
-    char *const made = real ? lob_path_in(real, name) : strdup(path);
+    size_t n = (size_t)(name - path);
+    while (n > 1 && path[n - 1] == '/') n--;
+    if (there) return there;
+    if (strcmp(path, ".") == 0 || (n > 0 && !path[n])) return strdup(path);
+    char *const folder = n > 0 ? strndup(path, n) : strdup(".");
+    char *const real = folder ? real_path(folder) : NULL, *made = NULL;
+    if (real && strcmp(name, "..") == 0)
+        made = strndup(real, (size_t)(lob_name_in_path(real) - real));
+    else if (real)
+        made = name[0] && strcmp(name, ".") != 0 ? lob_path_in(real, name) : strdup(real);
     free(real);
     free(folder);
     return made;

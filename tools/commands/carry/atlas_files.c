@@ -1,8 +1,8 @@
 /* Reading lists of atlases. */
 #include "tools/commands/carry/atlas_files.h"
 #include "io/file.h"
-#include "io/format.h"
-#include "io/text_rows.h"
+#include "io/platform.h"
+#include "tools/table/columns.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"
 
@@ -44,49 +44,39 @@ lob_status lob_atlas_add(lob_session *s, lob_atlas_files *files, const char *pai
     return st;
 }
 
-/* The rows under the line of names. */
-static lob_status take_rows(lob_session *s, lob_atlas_files *files, lob_lines *text, char gap,
+/* The rows of a table whose paths begin in `folder`. */
+static lob_status take_rows(lob_session *s, lob_atlas_files *files, const lob_columns *table,
                             const char *folder, int most)
 {
-    lob_fields cells;
-    char *line = lob_lines_next(text);
-    if (line) lob_fields_cut(&cells, line, gap);
-    const int image = line ? lob_fields_column(&cells, "image") : -1;
-    const int labels = line ? lob_fields_column(&cells, "labels") : -1;
+    const int image = lob_columns_find(table, "image"), labels = lob_columns_find(table, "labels");
     if (image < 0 || labels < 0)
-        return lob_fail_file(&s->error, LOB_EDATA, text->name,
+        return lob_fail_file(&s->error, LOB_EDATA, table->source,
                              "lists atlases in columns named image and labels, and has no column "
                              "%s in its first line",
                              image < 0 ? "image" : "labels");
-    while ((line = lob_lines_next(text))) {
-        if (!line[0]) continue;
-        lob_fields_cut(&cells, line, gap);
-        const char *const a = lob_fields_text(&cells, image);
-        const char *const b = lob_fields_text(&cells, labels);
-        if (!a[0] || !b[0])
-            return lob_fail_line(&s->error, LOB_EDATA, text->name, text->line, "has no %s",
-                                 a[0] ? "labels" : "image");
-        if (files->count == most)
-            return lob_fail_file(&s->error, LOB_EDATA, text->name, "lists more than %d atlases",
-                                 most);
-        LOB_TRY(add(s, files, folder, a, b));
+    if (table->rows == 0 || table->rows > most)
+        return lob_fail_file(&s->error, LOB_EDATA, table->source,
+                             table->rows ? "lists more than %d atlases" : "lists no atlas", most);
+    for (int64_t i = 0; i < table->rows; i++) {
+        const char *const *const cell = table->cells + i * table->columns;
+        if (!cell[image][0] || !cell[labels][0])
+            return lob_fail_line(&s->error, LOB_EDATA, table->source, table->line[i], "has no %s",
+                                 cell[image][0] ? "labels" : "image");
+        LOB_TRY(add(s, files, folder, cell[image], cell[labels]));
     }
-    if (files->count == 0) return lob_fail_file(&s->error, LOB_EDATA, text->name, "lists no atlas");
     return LOB_OK;
 }
 
 lob_status lob_atlas_table(lob_session *s, lob_atlas_files *files, const char *path, int most)
 {
-    const char *const slash = strrchr(path, '/');
-    char *const folder = slash ? strndup(path, (size_t)(slash - path + (slash == path))) : NULL;
-    lob_lines text;
-    if (slash && !folder) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
-    lob_status st = lob_lines_read(&text, path, &s->error);
-    if (st == LOB_OK) {
-        st = take_rows(s, files, &text, lob_has_suffix(path, ".csv") ? ',' : '\t', folder, most);
-        lob_lines_end(&text);
-    }
+    const size_t n = (size_t)(lob_name_in_path(path) - path);
+    char *const folder = n > 0 ? strndup(path, n) : NULL;
+    lob_columns table;
+    if (n > 0 && !folder) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+    lob_status st = lob_columns_read(&table, path, LOB_COLUMNS_LOOSE, &s->error);
+    if (st == LOB_OK) st = take_rows(s, files, &table, folder, most);
     if (st == LOB_OK) lob_session_describe(s, path, NULL);
+    lob_columns_free(&table);
     free(folder);
     return st;
 }

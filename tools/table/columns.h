@@ -1,0 +1,43 @@
+/* Tables of texts whose first line names their columns: manifests, lists of atlases. */
+#ifndef LOB_COLUMNS_H
+#define LOB_COLUMNS_H
+
+#include "io/text_rows.h"
+
+/*
+ * How a table is read. An exact one is a TSV of lines with as many cells as the first, whose names
+ * are there and differ, and in whose cells \t, \n, \r and \\ stand for these characters. In a loose
+ * one commas part the cells where the file's name ends in .csv, names may be in capitals, what a
+ * line lacks is empty, and what it has more is left out. Lines of blanks alone are left out.
+ */
+typedef enum { LOB_COLUMNS_EXACT, LOB_COLUMNS_LOOSE } lob_columns_rule;
+
+typedef struct {
+    const char *source; /* the file, or the pattern that found what is listed, for messages */
+    lob_columns_rule rule;
+    lob_lines text; /* cut apart: names and cells point into it */
+    const char **names;
+    int columns;
+    const char **cells; /* a row after the other */
+    int64_t *line;      /* of the text, from 1 */
+    int64_t rows;
+} lob_columns;
+
+/*
+ * Read a table, or the bytes of one. Its path must stay.
+ *
+ *   out  out  overwritten, so it must hold nothing; empty on failure
+ *
+ * Returns LOB_OK, also without rows; LOB_ENOINPUT, LOB_EDATA, LOB_EIO or LOB_ENOMEM.
+ */
+lob_status lob_columns_read(lob_columns *out, const char *path, lob_columns_rule rule,
+                            lob_error *error);
+lob_status lob_columns_parse(lob_columns *out, const char *bytes, size_t size, const char *path,
+                             lob_columns_rule rule, lob_error *error);
+void lob_columns_free(lob_columns *columns);
+
+/* The column of a name; -1: there is none. Its cell in a row; NULL likewise. */
+int lob_columns_find(const lob_columns *columns, const char *name);
+const char *lob_columns_cell(const lob_columns *columns, int64_t row, const char *name);
+
+#endif
