@@ -1,7 +1,7 @@
 /* What is far from the other scans of a batch, and reading region tables. */
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
-#include "tools/batch/batch.h"
+#include "tools/table/cohort.h"
 
 static const struct {
     const char *what;

@@ -1,5 +1,6 @@
 /* What a batch writes into its folder: the status table while it runs; in the end this in order,
  * the merged regions and the summary. */
+#include "io/file.h"
 #include "io/format.h"
 #include "io/text_rows.h"
 #include "tools/batch/batch.h"
@@ -29,14 +30,15 @@ static lob_status fail_io(const lob_batch_log *log, lob_error *error)
     return lob_fail(error, LOB_EIO, "%s: %s", log->path, ERRNO_TEXT(errno));
 }
 
-static lob_status write_all(const lob_batch_log *log, const lob_text *text, lob_error *error)
+/* Write a text at the end of the file, and free it. */
+static lob_status write_end(const lob_batch_log *log, lob_text *text, lob_error *error)
 {
-    for (size_t done = 0; done < text->size;) {
-        const int64_t w = lob_fd_write(log->file, text->bytes + done, text->size - done);
-        if (w < 0) return fail_io(log, error);
-        done += (size_t)w;
-    }
-    return LOB_OK;
+    lob_output file = {.fd = log->file, .path = log->path};
+    const lob_status st = text->failed
+                              ? lob_fail_file(error, LOB_ENOMEM, log->path, "out of memory")
+                              : lob_output_write(&file, text->bytes, text->size, error);
+    lob_text_free(text);
+    return st;
 }
 
 lob_status lob_batch_log_open(lob_batch *b)
@@ -69,9 +71,7 @@ lob_status lob_batch_log_open(lob_batch *b)
     if (lob_fd_cut(log->file, goes_on ? log->before.cut : 0) != 0) return fail_io(log, error);
     lob_text header = {NULL};
     if (!goes_on) lob_batch_header_add(&header);
-    const lob_status st = header.failed ? LOB_ENOMEM : write_all(log, &header, error);
-    lob_text_free(&header);
-    return st;
+    return write_end(log, &header, error);
 }
 
 void lob_batch_log_end(lob_batch_log *log)
@@ -95,11 +95,10 @@ lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_e
 {
     lob_text line = {NULL};
     lob_batch_row_add(&line, row);
-    if (line.failed) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", log->path);
     pthread_mutex_lock(&log->lock);
     /* all of the line or nothing: the next row would go on where part of one ends */
     const int64_t size = lob_fd_seek(log->file, 0, SEEK_END);
-    lob_status st = size < 0 ? fail_io(log, error) : write_all(log, &line, error);
+    lob_status st = size < 0 ? fail_io(log, error) : write_end(log, &line, error);
     if (st != LOB_OK && size >= 0 && lob_fd_cut(log->file, size) != 0)
         st = lob_fail(error, LOB_EIO, "%s: %s; remove its last line, which is damaged", log->path,
                       ERRNO_TEXT(errno));
@@ -108,7 +107,6 @@ lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_e
     if (due) log->synced_s = now;
     pthread_mutex_unlock(&log->lock);
     if (st == LOB_OK && due && lob_fd_flush_data(log->file) != 0) st = fail_io(log, error);
-    lob_text_free(&line);
     return st;
 }
 

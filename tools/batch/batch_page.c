@@ -3,7 +3,9 @@
 #include "io/png.h"
 #include "page_html.h"
 #include "tools/batch/batch.h"
+#include "tools/commands/repeat/past_report.h"
 #include "tools/picture/preview_picture.h"
+#include "tools/table/cohort.h"
 #include "tools/text/json_text.h"
 #include "tools/text/page_text.h"
 #include "tools/text/path.h"
@@ -157,20 +159,16 @@ static bool add_flags(cJSON *object, const page *p, int64_t i)
 
 /* What the recipe's names stood for, by the scan's report: the row's "values", in the order of the
  * page's "columns", which the first such report gives; without a report null. */
-static void add_values(cJSON *json, const page *p, const lob_past_report *report)
+static void add_values(cJSON *json, const page *p, const cJSON *values)
 {
-    const cJSON *const results = cJSON_GetObjectItemCaseSensitive(report->json, "results");
-    const cJSON *const values = cJSON_GetObjectItemCaseSensitive(results, "values"), *value;
+    const cJSON *value;
     if (cJSON_GetArraySize(p->columns) == 0)
         cJSON_ArrayForEach(value, values)
             cJSON_AddItemToArray(p->columns, cJSON_CreateString(value->string));
     cJSON *const cells = values ? cJSON_CreateArray() : cJSON_CreateNull();
-    if (values) cJSON_ArrayForEach(value, p->columns)
-        {
-            const cJSON *const cell = cJSON_GetObjectItemCaseSensitive(values, value->valuestring);
-            cJSON_AddItemToArray(cells,
-                                 cJSON_CreateString(cJSON_IsString(cell) ? cell->valuestring : ""));
-        }
+    if (values)
+        cJSON_ArrayForEach(value, p->columns) cJSON_AddItemToArray(
+            cells, cJSON_CreateString(lob_json_string(values, value->valuestring)));
     cJSON_AddItemToObject(json, "values", cells);
 }
 
@@ -185,46 +183,72 @@ static void add_by_volume(cJSON *json, const char *name, const page *p, int64_t 
     cJSON_AddItemToObject(json, name, cJSON_CreateDoubleArray(values, p->volume_count));
 }
 
-/* A row and its place: failures, then what is far, then the rest; in each the most doubtful labels
- * first, then the order of the table. */
-static place row_place(const page *p, int64_t i)
+/* Voxels that a command could as well have labelled otherwise: of a report and the lines of its
+ * recipe, the last that says it; NaN: none does. */
+static double doubtful_voxels(const lob_past_report *report, const cJSON *results)
+{
+    static const char *const names[] = {"uncertain_voxels", "tie_voxels", NULL};
+    const cJSON *line;
+    double voxels = lob_json_result(report->json, names);
+    cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(results, "lines"))
+    {
+        const double here = lob_json_result(line, names);
+        if (here >= 0) voxels = here;
+    }
+    return voxels < 0 ? NAN : voxels;
+}
+
+/* A row with what its report says besides; one that cannot be read says nothing. */
+static place read_row(page *p, int64_t i)
 {
     const lob_batch_row *const row = &p->b->table.rows[i];
     /* of others a header or a part may have been read */
     const bool whole = row->state == LOB_SCAN_DONE || row->state == LOB_SCAN_SKIPPED;
-    const bool has_doubt = lob_cohort_most_doubtful(&p->cohort, i) >= 0;
-    const lob_number numbers[] = {
-        {"code",    row->exit_code >= 0 ? row->exit_code : NAN           },
-        {"seconds", row->state != LOB_SCAN_STARTED ? row->total_s : NAN  },
-        {"voxels",  whole && row->voxels >= 0 ? (double)row->voxels : NAN},
-        {"labels",  whole && row->labels >= 0 ? (double)row->labels : NAN},
-        {"doubt",   p->cohort.doubt[i]                                   },
-    };
-    cJSON *const json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "scan", row->scan);
-    cJSON_AddStringToObject(json, "state", lob_scan_state_text[row->state]);
-    cJSON_AddStringToObject(json, "message", row->message);
-    lob_json_numbers(json, numbers, LOB_COUNT(numbers));
-    add_by_volume(json, "volumes", p, i, false);
-    if (has_doubt) add_by_volume(json, "doubts", p, i, true);
-    const bool is_far = add_flags(json, p, i);
-    add_address(json, "report", row->report);
-    lob_past_report report;
-    lob_batch_report_read(&report, p->b->folder, row); /* one that cannot be read says nothing */
+    double *const doubt = &p->cohort.doubt[i];
+    place made = {.rank = whole, .row = i, .json = cJSON_CreateObject(), .doubt = -1};
+    lob_past_report report = {.json = NULL};
+    char *const path = lob_batch_report_of(p->b->folder, row);
+    if (path) lob_past_report_read(&report, path, NULL);
+    const cJSON *const results = cJSON_GetObjectItemCaseSensitive(report.json, "results");
+    cJSON_AddStringToObject(made.json, "scan", row->scan);
+    cJSON_AddStringToObject(made.json, "state", lob_scan_state_text[row->state]);
+    cJSON_AddStringToObject(made.json, "message", row->message);
+    add_address(made.json, "report", row->report);
     char *const viewer = path_of(&report, pick(&row->outputs, 'o', true, ":--html"));
     char *const way = viewer ? lob_path_relative(viewer, p->b->folder) : NULL;
-    add_address(json, "viewer", way);
-    free(way);
-    free(viewer);
-    add_values(json, p, &report);
-    const place made = {.rank = whole ? 2 - is_far : 0,
-                        .doubt = has_doubt ? p->cohort.doubt[i] : -1,
-                        .row = i,
-                        .json = json,
-                        .image = whole ? path_of(&report, image_of(row)) : NULL,
-                        .labels = whole ? path_of(&report, labels_of(row)) : NULL};
+    add_address(made.json, "viewer", way);
+    add_values(made.json, p, cJSON_GetObjectItemCaseSensitive(results, "values"));
+    if (whole) made.image = path_of(&report, image_of(row));
+    if (whole) made.labels = path_of(&report, labels_of(row));
+    if (!isnan(*doubt))
+        made.doubt = *doubt;
+    else if (row->state == LOB_SCAN_DONE && row->voxels > 0)
+        *doubt = doubtful_voxels(&report, results) / (double)row->voxels;
     lob_past_report_free(&report);
+    free(path);
+    free(viewer);
+    free(way);
     return made;
+}
+
+/* What numbers say of a row, and its place: failures, then what is far, then the rest; in each the
+ * most doubtful labels first, then the order of the table. */
+static void judge(place *row, const page *p)
+{
+    const int64_t i = row->row;
+    const lob_batch_row *const from = &p->b->table.rows[i];
+    const lob_number numbers[] = {
+        {"code",    from->exit_code >= 0 ? from->exit_code : NAN               },
+        {"seconds", from->state != LOB_SCAN_STARTED ? from->total_s : NAN      },
+        {"voxels",  row->rank && from->voxels >= 0 ? (double)from->voxels : NAN},
+        {"labels",  row->rank && from->labels >= 0 ? (double)from->labels : NAN},
+        {"doubt",   p->cohort.doubt[i]                                         },
+    };
+    lob_json_numbers(row->json, numbers, LOB_COUNT(numbers));
+    add_by_volume(row->json, "volumes", p, i, false);
+    if (row->doubt >= 0) add_by_volume(row->json, "doubts", p, i, true);
+    const bool is_far = add_flags(row->json, p, i);
+    if (row->rank) row->rank = 2 - is_far;
 }
 
 static int by_place(const void *a, const void *b)
@@ -279,7 +303,9 @@ static cJSON *page_json(page *p)
     cJSON_AddBoolToObject(json, "more", p->cohort.has_more);
     cJSON_AddItemToObject(json, "recipe", recipe_json(p));
     cJSON *const rows = cJSON_AddArrayToObject(json, "rows");
-    for (int64_t i = 0; i < p->b->table.count; i++) p->places[i] = row_place(p, i);
+    for (int64_t i = 0; i < b->table.count; i++) p->places[i] = read_row(p, i);
+    lob_cohort_spread_doubt(&p->cohort);
+    for (int64_t i = 0; i < b->table.count; i++) judge(&p->places[i], p);
     qsort(p->places, (size_t)p->b->table.count, sizeof *p->places, by_place);
     for (int64_t k = 0; k < p->b->table.count; k++) cJSON_AddItemToArray(rows, p->places[k].json);
     return json;
@@ -369,12 +395,12 @@ lob_status lob_batch_page_write(const lob_batch *b)
 {
     lob_session *const s = b->session;
     const double start_s = lob_clock_s();
-    page p = {.b = b};
+    page p = {.b = b, .places = calloc((size_t)b->table.count + 1, sizeof *p.places)};
     lob_output out;
-    LOB_TRY(lob_cohort_make(&p.cohort, b->folder, &b->table, &s->error));
     char *const path = lob_path_in(b->folder, "page.html");
-    p.places = calloc((size_t)b->table.count + 1, sizeof *p.places);
-    lob_status st = path && p.places ? LOB_OK : lob_session_no_memory(s, b->folder);
+    char *const regions = lob_path_in(b->folder, LOB_BATCH_REGIONS_FILE);
+    lob_status st = path && regions && p.places ? LOB_OK : lob_session_no_memory(s, b->folder);
+    if (st == LOB_OK) st = lob_cohort_read(&p.cohort, &b->table, regions, &s->error);
     if (st == LOB_OK) st = lob_page_begin(&out, path, true, page_html, page_json(&p), &s->error);
     if (st == LOB_OK) st = lob_page_end(&out, page_html, put_pictures(&p, &out), &s->error);
     for (int64_t k = 0; p.places && k < b->table.count; k++) {
@@ -383,6 +409,7 @@ lob_status lob_batch_page_write(const lob_batch *b)
         free(p.places[k].picture);
     }
     free(p.places);
+    free(regions);
     free(path);
     lob_cohort_free(&p.cohort);
     lob_session_stage(s, "page", start_s);

@@ -158,7 +158,7 @@ static lob_status name_scan(char **name, lob_names *names, const lob_columns *co
         free(*name);
         *name = plain;
         if (attempt > 1) {
-            if (asprintf(name, "%s-%lld", plain, (long long)attempt) < 0) *name = NULL;
+            *name = lob_printed("%s-%lld", plain, (long long)attempt);
             free(plain);
         }
         const int64_t *const first = *name ? lob_names_add(names, *name, i) : NULL;
@@ -302,13 +302,12 @@ static bool find_conflict(const lob_batch *b, const claim *c)
     const bool writes = c->use->writer >= 0 && c->use->writer != c->scan;
     const int64_t other = writes ? c->use->writer : lob_file_use_reader(c->use, c->scan);
     if (other < 0 || scan->conflict) return true;
-    if (asprintf(&scan->conflict, "%s: scan %s %s", c->path, b->scans[other].name,
-                 writes ? "writes it; each scan needs outputs of its own"
-                        : "reads it; name another output, or make what other scans read in a "
-                          "batch before this one") >= 0)
-        return true;
-    scan->conflict = NULL;
-    return false;
+    scan->conflict =
+        lob_printed("%s: scan %s %s", c->path, b->scans[other].name,
+                    writes ? "writes it; each scan needs outputs of its own"
+                           : "reads it; name another output, or make what other scans read in a "
+                             "batch before this one");
+    return scan->conflict != NULL;
 }
 
 lob_status lob_batch_claim(lob_batch *b)

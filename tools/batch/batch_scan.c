@@ -5,6 +5,7 @@
 #include "tools/commands/commands.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/report.h"
+#include "tools/text/json_text.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"
 
@@ -182,12 +183,6 @@ static void give_up(scan *a, lob_status status, const char *message)
     a->status = status;
 }
 
-static const char *text_in(const cJSON *object, const char *name)
-{
-    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 static bool lists(const lob_batch_files *files, const char *path)
 {
     int i = 0;
@@ -204,8 +199,7 @@ static lob_status add_file(lob_batch_files *out, char content, int line, const l
     if (!lob_grow(&out->file, out->count, sizeof *out->file)) return LOB_ENOMEM;
     lob_batch_file *const to = &out->file[out->count];
     *to = (lob_batch_file){.content = content, .path = strdup(path)};
-    if (asprintf(&to->role, "%d:%s%s", line + 1, named->is_output ? "--" : "", named->option) < 0)
-        to->role = NULL;
+    to->role = lob_printed("%d:%s%s", line + 1, named->is_output ? "--" : "", named->option);
     if (!to->role || !to->path) {
         free(to->role);
         free(to->path);
@@ -266,7 +260,7 @@ static void add_unnamed(lob_batch_row *row, const cJSON *report, int line)
         if (!cJSON_IsString(path)) continue;
         const lob_line_file read = {
             .path = path->valuestring,
-            .option = text_in(one, "role"),
+            .option = lob_json_string(one, "role"),
             .content = cJSON_HasObjectItem(one, "dims") ? LOB_FILE_IMAGE : LOB_FILE_OTHER,
         };
         lob_about about;
@@ -288,8 +282,8 @@ static void take_sums(lob_batch_files *files, const cJSON *list)
         const cJSON *const of[] = {one, cJSON_GetObjectItemCaseSensitive(one, "second_file")};
         for (int i = 0; i < 2 * files->count; i++) {
             lob_batch_file *const file = &files->file[i / 2];
-            const char *const sum = text_in(of[i % 2], "sha256");
-            if (strcmp(text_in(of[i % 2], "path"), file->path) == 0 && sum[0])
+            const char *const sum = lob_json_string(of[i % 2], "sha256");
+            if (strcmp(lob_json_string(of[i % 2], "path"), file->path) == 0 && sum[0])
                 snprintf(file->sha256, sizeof file->sha256, "%s", sum);
         }
     }
@@ -299,7 +293,8 @@ static void take_sums(lob_batch_files *files, const cJSON *list)
 static int line_of(const lob_recipe_job *job, const cJSON *report)
 {
     int i = 0;
-    while (i < job->line_count - 1 && strcmp(job->lines[i].place, text_in(report, "place")) != 0)
+    while (i < job->line_count - 1 &&
+           strcmp(job->lines[i].place, lob_json_string(report, "place")) != 0)
         i++;
     return i;
 }

@@ -19,15 +19,13 @@ static long variable(const char *name, long missing)
 /* FOLDER/shard-3-of-8; malloc'ed. */
 static char *folder_of(const lob_batch *b, int shard)
 {
-    char *folder;
-    return asprintf(&folder, "%s/shard-%d-of-%d", b->folder, shard, b->shards) < 0 ? NULL : folder;
+    return lob_printed("%s/shard-%d-of-%d", b->folder, shard, b->shards);
 }
 
 /* FOLDER/shards-of-8.tsv; malloc'ed. */
 static char *division_of(const lob_batch *b)
 {
-    char *path;
-    return asprintf(&path, "%s/shards-of-%d.tsv", b->folder, b->shards) < 0 ? NULL : path;
+    return lob_printed("%s/shards-of-%d.tsv", b->folder, b->shards);
 }
 
 /* --shard, or what Slurm tells the task of an array. */

@@ -43,14 +43,13 @@ static lob_status sort_words(lob_batch *b)
 /* The folder of what the batch leaves, unless --log names one; malloc'ed. */
 static char *usual_folder(const lob_batch *b)
 {
-    char *folder;
     if (b->log_folder) return strdup(b->log_folder);
     if (b->out) return lob_path_in(b->out, "batch");
     const char *const from = b->manifest ? b->manifest : "lobule";
     const char *const slash = strrchr(from, '/'), *const dot = strrchr(from, '.');
     const int n =
         dot && dot > from && (!slash || dot > slash + 1) ? (int)(dot - from) : (int)strlen(from);
-    return asprintf(&folder, "%.*s.batch", n, from) < 0 ? NULL : folder;
+    return lob_printed("%.*s.batch", n, from);
 }
 
 /* What stands behind "--" is a recipe of one line, whose file is made with the log: its words in

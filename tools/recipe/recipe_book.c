@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/platform.h"
 #include "tools/platform/process.h"
+#include "tools/text/text.h"
 #include "volumes/lists.h"
 
 #include <stdlib.h>
@@ -38,8 +39,7 @@ static void add_folder(folders *f, char *path)
 
 static char *joined(const char *folder, const char *name, const char *end)
 {
-    char *path;
-    return asprintf(&path, "%s/%s%s", folder, name, end) < 0 ? NULL : path;
+    return lob_printed("%s/%s%s", folder, name, end);
 }
 
 /* What was installed with the program: LOBULE_SHARE is the way from its folder to share/. */

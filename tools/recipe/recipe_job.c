@@ -40,10 +40,7 @@ static lob_status make_line(lob_recipe_job *job, int i, const lob_recipe *recipe
 {
     lob_job_line *const l = &job->lines[i];
     l->words = lob_recipe_fill(&l->word_count, recipe, i, values);
-    if (!job->name)
-        l->place = strdup("");
-    else if (asprintf(&l->place, "%s:%d", job->name, recipe->lines[i].number) < 0)
-        l->place = NULL;
+    l->place = job->name ? lob_printed("%s:%d", job->name, recipe->lines[i].number) : strdup("");
     if (!l->words || !l->place) return no_memory(job);
     l->values = calloc((size_t)l->word_count + 1, sizeof *l->values);
     if (!l->values) return no_memory(job);

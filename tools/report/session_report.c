@@ -254,12 +254,10 @@ static cJSON *argument(const lob_session *s, const char *word)
 {
     const char *const folder = s->renamed_from;
     const bool renamed = folder && folder >= word && folder <= word + strlen(word);
-    char *named = NULL;
     if (!renamed && !is_dashed_file(s, word)) return cJSON_CreateString(word);
-    if ((renamed ? asprintf(&named, "%.*s%s", (int)(folder - word), word, s->renamed)
-                 : asprintf(&named, "./%s", word)) < 0)
-        return NULL;
-    cJSON *const text = cJSON_CreateString(named);
+    char *const named = renamed ? lob_printed("%.*s%s", (int)(folder - word), word, s->renamed)
+                                : lob_printed("./%s", word);
+    cJSON *const text = named ? cJSON_CreateString(named) : NULL;
     free(named);
     return text;
 }

@@ -124,6 +124,12 @@ void lob_json_integers(cJSON *object, const char *name, const int64_t values[3])
     for (int i = 0; i < 3; i++) cJSON_AddItemToArray(array, cJSON_CreateNumber((double)values[i]));
 }
 
+const char *lob_json_string(const cJSON *object, const char *name)
+{
+    const char *const text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+    return text ? text : "";
+}
+
 double lob_json_result(const cJSON *line, const char *const *names)
 {
     const cJSON *const results = cJSON_GetObjectItemCaseSensitive(line, "results");

@@ -39,6 +39,9 @@ void lob_json_numbers(cJSON *object, const lob_number *rows, size_t count);
 /* An array of three whole numbers. */
 void lob_json_integers(cJSON *object, const char *name, const int64_t values[3]);
 
+/* The text of an object's member; "" where it has no such text. */
+const char *lob_json_string(const cJSON *object, const char *name);
+
 /* A number of the results of a report or of a line in it, or how many things are listed, under the
  * first of these names that is there; -1: under none. The last name is NULL. */
 double lob_json_result(const cJSON *line, const char *const *names);

@@ -3,6 +3,7 @@
 
 #include "io/io.h"
 #include "io/platform.h"
+#include "tools/text/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,10 +13,8 @@
 
 char *lob_path_in(const char *folder, const char *name)
 {
-    char *path;
     const size_t n = strlen(folder);
-    const char *const gap = n > 0 && folder[n - 1] == '/' ? "" : "/";
-    return asprintf(&path, "%s%s%s", folder, gap, name) < 0 ? NULL : path;
+    return lob_printed("%s%s%s", folder, n > 0 && folder[n - 1] == '/' ? "" : "/", name);
 }
 
 char *lob_path_relative(const char *to, const char *from)
@@ -34,7 +33,7 @@ char *lob_path_relative(const char *to, const char *from)
         for (; *up; up++)
             if (*up == '/' && up[1] && strlen(ups) + 4 < sizeof ups) strcat(ups, "../");
         while (*down == '/') down++;
-        if (asprintf(&path, "%s%s", ups, down) < 0) path = NULL;
+        path = lob_printed("%s%s", ups, down);
         const size_t n = path ? strlen(path) : 0;
         if (n > 1 && path[n - 1] == '/') path[n - 1] = '\0';
         if (n == 0 && path) {

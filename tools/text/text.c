@@ -41,6 +41,16 @@ void lob_text_print(lob_text *text, const char *format, ...)
     free(line);
 }
 
+char *lob_printed(const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    const int n = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    return n < 0 ? NULL : text;
+}
+
 /* The characters that have an escape, and the letters of these. */
 static const char plain[] = "\t\n\r\\;", letters[] = "tnr\\;";
 

@@ -25,6 +25,9 @@ char *lob_text_take(lob_text *text);
 
 void lob_text_free(lob_text *text);
 
+/* What printf would print, for free(); NULL without memory. */
+char *lob_printed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Write the text into a file, as outputs are made, and free it. Returns LOB_OK, LOB_EEXIST,
  * LOB_ECREATE, LOB_EIO or LOB_ENOMEM. */
 lob_status lob_text_save(lob_text *text, const char *path, bool force, lob_error *error);

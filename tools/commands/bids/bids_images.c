@@ -84,10 +84,9 @@ static lob_status find(lob_session *s, finder *f, const char *dataset)
                                           ""}; /* "": a folder of DICOM */
     const lob_bids_search *const search = f->search;
     for (size_t i = 0; i < LOB_COUNT(places) * LOB_COUNT(endings); i++) {
-        char *pattern;
-        if (asprintf(&pattern, "%s/%s_%s%s", dataset, places[i / LOB_COUNT(endings)],
-                     search->suffix, endings[i % LOB_COUNT(endings)]) < 0)
-            return lob_session_no_memory(s, search->dataset);
+        char *const pattern = lob_printed("%s/%s_%s%s", dataset, places[i / LOB_COUNT(endings)],
+                                          search->suffix, endings[i % LOB_COUNT(endings)]);
+        if (!pattern) return lob_session_no_memory(s, search->dataset);
         lob_find_paths(&f->paths, pattern);
         free(pattern);
         if (f->paths.no_memory) return lob_session_no_memory(s, search->dataset);

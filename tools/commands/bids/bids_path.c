@@ -2,6 +2,7 @@
 #include "tools/commands/bids/bids_path.h"
 
 #include "io/platform.h"
+#include "tools/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,12 +69,10 @@ lob_status lob_bids_labels_path(char **path, const char *root, const char *image
     while (kind > 0 && image[kind - 1] != '/') kind--;
     const bool named = dir > kind && !starts(image + kind, "sub-") &&
                        !starts(image + kind, "ses-") && subject_in(image);
-    const int n = asprintf(path, "%s/%.*s/%.*s%s%.*s/%.*sdesc-%s_dseg.nii.gz", root, subject, name,
-                           session, next, session ? "/" : "", named ? dir - kind : 4,
-                           named ? image + kind : "anat", (int)entities, name, tool);
-    if (n >= 0) return LOB_OK;
-    *path = NULL;
-    return lob_fail(error, LOB_ENOMEM, "out of memory");
+    *path = lob_printed("%s/%.*s/%.*s%s%.*s/%.*sdesc-%s_dseg.nii.gz", root, subject, name, session,
+                        next, session ? "/" : "", named ? dir - kind : 4,
+                        named ? image + kind : "anat", (int)entities, name, tool);
+    return *path ? LOB_OK : lob_fail(error, LOB_ENOMEM, "out of memory");
 }
 
 /* Where the ending .nii or .nii.gz begins; NULL: there is none. */
@@ -96,8 +95,7 @@ bool lob_bids_is_dseg(const char *path)
 
 char *lob_bids_beside(const char *path, const char *ending)
 {
-    char *beside;
     const char *const end = ending_of(path);
     const int n = (int)(end ? end - path : (long)strlen(path));
-    return asprintf(&beside, "%.*s%s", n, path, ending) < 0 ? NULL : beside;
+    return lob_printed("%.*s%s", n, path, ending);
 }

@@ -4,6 +4,7 @@
 #include "tools/commands/bids/bids_images.h"
 #include "tools/commands/commands.h"
 #include "tools/text/path.h"
+#include "tools/text/text.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -117,10 +118,10 @@ static lob_status name_places(lob_session *s, settings *set)
 {
     const bool alone = set->search.participant && set->search.participants.count == 0 &&
                        !(set->resume && has_batch(set));
-    if (asprintf(&set->log, "%s/code/%s%s%s", set->search.out, set->search.tool,
-                 alone ? "_sub-" : "", alone ? lob_bids_bare(set->search.participant) : "") < 0)
-        set->log = NULL;
-    if (!set->log || asprintf(&set->manifest, "%s.tsv", set->log) < 0) set->manifest = NULL;
+    set->log =
+        lob_printed("%s/code/%s%s%s", set->search.out, set->search.tool, alone ? "_sub-" : "",
+                    alone ? lob_bids_bare(set->search.participant) : "");
+    set->manifest = set->log ? lob_printed("%s.tsv", set->log) : NULL;
     return set->manifest ? LOB_OK : lob_session_no_memory(s, set->search.out);
 }
 

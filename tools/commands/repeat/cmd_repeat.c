@@ -10,6 +10,7 @@
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/session_sums.h"
 #include "tools/table/status_table.h"
+#include "tools/text/text.h"
 #include "volumes/version.h"
 
 #include <errno.h>
@@ -54,10 +55,9 @@ static lob_status check_report(lob_session *s, const repetition *r)
 /* A path from the root on, because relative ones are going to begin elsewhere; malloc'ed. */
 static char *from_root(const char *path)
 {
-    char here[PATH_MAX], *whole = NULL;
+    char here[PATH_MAX];
     if (lob_is_from_root(path)) return strdup(path);
-    if (!lob_working_folder(here, sizeof here)) return NULL;
-    return asprintf(&whole, "%s/%s", here, path) < 0 ? NULL : whole;
+    return lob_working_folder(here, sizeof here) ? lob_printed("%s/%s", here, path) : NULL;
 }
 
 /* Make the folder for outputs: that of --out, or one that goes away. */
@@ -66,7 +66,7 @@ static lob_status make_folder(lob_session *s, repetition *r)
     const char *const out = r->set.out;
     if (!out) {
         const char *const root = lob_temporary_root();
-        if (asprintf(&r->folder, "%s/lobule-repeat-XXXXXX", root) < 0) r->folder = NULL;
+        r->folder = lob_printed("%s/lobule-repeat-XXXXXX", root);
         if (!r->folder) return lob_session_no_memory(s, r->name);
         r->was_made = lob_make_own_folder(r->folder) == 0;
         return r->was_made ? LOB_OK

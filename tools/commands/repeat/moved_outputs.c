@@ -6,6 +6,7 @@
 #include "tools/commands/repeat/past_report.h"
 #include "tools/inout/outputs.h"
 #include "tools/text/path.h"
+#include "tools/text/text.h"
 #include "volumes/lists.h"
 
 #include <errno.h>
@@ -58,10 +59,9 @@ static lob_status new_name(char **out, const mover *m, const lob_line_file *file
     *out = NULL;
     for (int n = 1; touch; n++) {
         free(*out);
-        const int made = n == 1 ? asprintf(out, "%s/%s", m->folder, name)
-                                : asprintf(out, "%s/%d/%s", m->folder, n, name);
-        if (made < 0) *out = NULL;
-        if (made < 0 ||
+        *out = n == 1 ? lob_printed("%s/%s", m->folder, name)
+                      : lob_printed("%s/%d/%s", m->folder, n, name);
+        if (!*out ||
             meets(&touch, m->moves, *out, lob_content_is_volume(file->content)) != LOB_OK) {
             free(*out);
             return LOB_ENOMEM;
@@ -101,9 +101,8 @@ static lob_status follow_input(const mover *m, const lob_line_file *file, char *
             file_length(&new_length, made->to, made->is_volume) != LOB_OK)
             return no_memory(m);
         if (!touch) continue;
-        if (asprintf(to, "%.*s%s", (int)new_length, made->to, file->path + old_length) < 0)
-            return no_memory(m);
-        return LOB_OK;
+        *to = lob_printed("%.*s%s", (int)new_length, made->to, file->path + old_length);
+        return *to ? LOB_OK : no_memory(m);
     }
     return LOB_OK;
 }
@@ -133,9 +132,8 @@ static lob_status put_word(mover *m, const char *word, const lob_line_file *file
     if (file && file->is_output) st = move_output(m, file, &new);
     if (file && !file->is_output) st = follow_input(m, file, &followed);
     if (followed) new = followed;
-    if (st == LOB_OK &&
-        new &&asprintf(&changed, "%.*s%s", (int)(file->typed - word), word, new) < 0)
-        st = no_memory(m);
+    if (new) changed = lob_printed("%.*s%s", (int)(file->typed - word), word, new);
+    if (st == LOB_OK && new && !changed) st = no_memory(m);
     if (st == LOB_OK)
         st = lob_past_put_word(&m->text, changed ? changed : word, m->job->name, error);
     free(changed);

@@ -1,10 +1,8 @@
 /* Volumes of a batch's structures, and what is far from them. */
-#include "tools/batch/batch.h"
+#include "tools/table/cohort.h"
 
 #include "io/file.h"
 #include "io/text_rows.h"
-#include "tools/text/json_text.h"
-#include "tools/text/path.h"
 #include "volumes/lists.h"
 
 #include <math.h>
@@ -41,15 +39,11 @@ double lob_spread_distance(const lob_spread *spread, double value)
     return (log(value) - log(spread->median)) / spread->spread;
 }
 
-/* The spread of values, which stay; NaN without memory. */
-static bool spread_of_copy(lob_spread *out, const double *values, int64_t n, double floor)
+/* The spread of values, one a row, which stay. */
+static lob_spread spread_of(lob_cohort *cohort, const double *values, double floor)
 {
-    double *const copy = malloc((size_t)(n + 1) * sizeof *copy);
-    if (!copy) return false;
-    memcpy(copy, values, (size_t)n * sizeof *copy);
-    *out = lob_spread_of(copy, n, floor);
-    free(copy);
-    return true;
+    memcpy(cohort->sorted, values, (size_t)cohort->rows * sizeof *values);
+    return lob_spread_of(cohort->sorted, cohort->rows, floor);
 }
 
 /* ---- regions ---- */
@@ -166,13 +160,11 @@ lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const
         .out = out, .text = {.name = name, .error = error},
              .structure = -1
     };
-    *out = (lob_cohort){
-        .rows = table->count,
-        .structures = calloc(LOB_COHORT_STRUCTURES, sizeof(lob_structure)),
-        .doubt = new_values(table->count),
-        .doubt_spread = {.median = NAN, .spread = doubt_floor}
-    };
-    lob_status st = out->structures && out->doubt ? LOB_OK : no_memory(&p);
+    *out = (lob_cohort){.rows = table->count,
+                        .structures = calloc(LOB_COHORT_STRUCTURES, sizeof(lob_structure)),
+                        .doubt = new_values(table->count),
+                        .sorted = new_values(table->count)};
+    lob_status st = out->structures && out->doubt && out->sorted ? LOB_OK : no_memory(&p);
     for (int64_t i = 0; i < table->count; i++) out->done += table->rows[i].state == LOB_SCAN_DONE;
     if (st == LOB_OK && bytes) st = lob_lines_begin(&p.text, bytes, size, name, error);
     if (st == LOB_OK && bytes) st = take_lines(&p, table);
@@ -181,9 +173,12 @@ lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const
     for (int i = 0; i < out->count && st == LOB_OK; i++) {
         lob_structure *const s = &out->structures[i];
         if (!s->unit) s->unit = "voxels";
-        if (!spread_of_copy(&s->spread, s->value, out->rows, volume_floor))
-            st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
+        s->spread = spread_of(out, s->value, volume_floor);
         s->is_common = 2 * s->spread.count >= out->done;
+    }
+    for (int64_t i = 0; i < out->rows && st == LOB_OK; i++) {
+        const int most = lob_cohort_most_doubtful(out, i);
+        if (most >= 0) out->doubt[i] = out->structures[most].doubt[i];
     }
     if (st != LOB_OK) lob_cohort_free(out);
     return st;
@@ -200,71 +195,26 @@ void lob_cohort_free(lob_cohort *cohort)
     }
     free(cohort->structures);
     free(cohort->doubt);
+    free(cohort->sorted);
     *cohort = (lob_cohort){.rows = 0};
 }
 
-/* ---- reports ---- */
-
-lob_status lob_batch_report_read(lob_past_report *out, const char *folder, const lob_batch_row *row)
-{
-    *out = (lob_past_report){.json = NULL};
-    char *const path = lob_batch_report_of(folder, row);
-    const lob_status st = path ? lob_past_report_read(out, path, NULL) : LOB_ENOMEM;
-    free(path);
-    return st;
-}
-
-/* Voxels that a command could as well have labelled otherwise: of a report and the lines of its
- * recipe, the last that says it; NaN: none does. */
-static double doubt_of(const lob_past_report *report)
-{
-    static const char *const names[] = {"uncertain_voxels", "tie_voxels", NULL};
-    const cJSON *const results = cJSON_GetObjectItemCaseSensitive(report->json, "results"), *line;
-    double voxels = lob_json_result(report->json, names);
-    cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(results, "lines"))
-    {
-        const double here = lob_json_result(line, names);
-        if (here >= 0) voxels = here;
-    }
-    return voxels < 0 ? NAN : voxels;
-}
-
-static lob_status read_doubt(lob_cohort *out, const char *folder, const lob_batch_table *table)
-{
-    for (int64_t i = 0; i < table->count; i++) {
-        const lob_batch_row *const row = &table->rows[i];
-        const int most = lob_cohort_most_doubtful(out, i);
-        lob_past_report report;
-        if (most >= 0) out->doubt[i] = out->structures[most].doubt[i];
-        if (most >= 0 || row->state != LOB_SCAN_DONE || row->voxels < 1) continue;
-        const lob_status st = lob_batch_report_read(&report, folder, row);
-        if (st == LOB_ENOMEM) return st;
-        if (st != LOB_OK) continue;
-        out->doubt[i] = doubt_of(&report) / (double)row->voxels;
-        lob_past_report_free(&report);
-    }
-    return spread_of_copy(&out->doubt_spread, out->doubt, out->rows, doubt_floor) ? LOB_OK
-                                                                                  : LOB_ENOMEM;
-}
-
-lob_status lob_cohort_make(lob_cohort *out, const char *folder, const lob_batch_table *table,
+lob_status lob_cohort_read(lob_cohort *out, const lob_batch_table *table, const char *path,
                            lob_error *error)
 {
-    char *const path = lob_path_in(folder, LOB_BATCH_REGIONS_FILE);
     lob_input file = {NULL};
     *out = (lob_cohort){.rows = 0};
-    lob_status st = path ? lob_input_open(&file, path, error)
-                         : lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
-    if (st == LOB_OK || st == LOB_ENOINPUT)
-        st = lob_cohort_parse(out, table, st == LOB_OK ? (const char *)file.bytes : NULL, file.size,
-                              path, error);
-    if (st == LOB_OK && read_doubt(out, folder, table) != LOB_OK) {
-        lob_cohort_free(out);
-        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
-    }
+    const lob_status st = lob_input_open(&file, path, error);
+    if (st != LOB_OK && st != LOB_ENOINPUT) return st;
+    const char *const bytes = st == LOB_OK ? (const char *)file.bytes : NULL;
+    const lob_status parsed = lob_cohort_parse(out, table, bytes, file.size, path, error);
     lob_input_close(&file);
-    free(path);
-    return st;
+    return parsed;
+}
+
+void lob_cohort_spread_doubt(lob_cohort *cohort)
+{
+    cohort->doubt_spread = spread_of(cohort, cohort->doubt, doubt_floor);
 }
 
 /* ---- what is far ---- */
