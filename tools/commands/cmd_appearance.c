@@ -121,16 +121,12 @@ static void options(lob_rows *to, void *user)
     lob_appearance_options *const o = &set->options;
     const lob_option rows[] = {
         OPERAND_IMAGE(&set->image, "scan"),
-        OPERAND_INPUT("SEEDS", &set->seeds, LOB_FILE_LABELS, "strokes: labels from 1, 0 is unknown",
-                      .required = true),
-        OPT_OUTPUT("output", &set->shares, LOB_FILE_IMAGE,
-                   "float32 shares to write, a channel for each label but the background",
-                   .letter = 'o', .required = true),
+        OPERAND_SEEDS(&set->seeds, "strokes: labels from 1, 0 is unknown"),
+        OPT_IMAGE_OUTPUT(&set->shares,
+                         "float32 shares to write, a channel for each label but the background"),
         OPT_INPUT("view", &set->view, LOB_FILE_IMAGE,
                   "another look at IMAGE, such as a smoothed one, whose values count too"),
-        OPT_INT(
-            "background", &set->background, "N", 1, INT32_MAX,
-            "label that stands for all else; left out: the one whose strokes surround the others"),
+        OPT_BACKGROUND(&set->background),
         OPT_INPUT("outline", &set->outline, LOB_FILE_LABELS,
                   "an earlier result, whose shape in the slices with strokes counts instead of the "
                   "distance to strokes"),
@@ -180,18 +176,16 @@ const lob_command lob_command_appearance = {
     .description =
         "For each label but the background the output has a channel: how likely a voxel is that "
         "label, from 0 to 1, by the values that lie under its strokes and under the background's. "
-        "Every "
-        "channel of IMAGE, and of --view, is looked at by itself: values are counted in bins under "
-        "the label's strokes, under the background's and in the whole volume, and the logarithms "
-        "of "
-        "their ratios are added (naive Bayes).\n"
+        "Every channel of IMAGE, and of --view, is looked at by itself: values are counted in bins "
+        "under the label's strokes, under the background's and in the whole volume, and the "
+        "logarithms of their ratios are added (naive Bayes).\n"
         "Tissue of one kind is not as bright everywhere, and slices that are far apart tell little "
         "of each other: with --local strokes count the more the nearer they are.\n"
         "Place counts too. Without --outline a label loses what is farther from its strokes than "
         "nearly all strokes of other labels are, as blocks of voxels tell it, of which there are "
-        "2^19 at most. With --outline it gains what lies inside of the "
-        "outline in the slices that have strokes, and between these inside of what the signed "
-        "distances of both give; this needs strokes in slices of a volume.\n"
+        "2^19 at most. With --outline it gains what lies inside of the outline in the slices that "
+        "have strokes, and between these inside of what the signed distances of both give; this "
+        "needs strokes in slices of a volume.\n"
         "`lobule filter --gaussian` and then `lobule growcut --rule distance` make labels of "
         "shares. The bytes are the same on every device.",
     .examples = "lobule appearance scan.nii.gz strokes.nii.gz -o shares.nii.gz\n"

@@ -148,8 +148,7 @@ static void options(lob_rows *to, void *user)
     };
     const lob_option rows[] = {
         OPERAND_IMAGE(&set->image, "scan, mask or labels"),
-        OPT_OUTPUT("output", &set->out, LOB_FILE_IMAGE, "volume to write", .letter = 'o',
-                   .required = true),
+        OPT_IMAGE_OUTPUT(&set->out, "volume to write"),
         OPT_INPUT("around", &set->around, LOB_FILE_LABELS,
                   "cut out the box of what is not 0 in this volume: seeds, a mask or labels"),
         OPT_LENGTH("margin", &set->margin, 0, 1e6,

@@ -241,10 +241,8 @@ static void options(lob_rows *to, void *user)
     settings *const set = user;
     *set = (settings){.frame = -1, .label = -1, .slices = -1, .max = {.value = INFINITY}};
     const lob_option rows[] = {
-        OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS,
-                      "labels or a mask: what is not 0 is labelled", .required = true),
-        OPT_OUTPUT("output", &set->distance, LOB_FILE_IMAGE, "float32 distances to write",
-                   .letter = 'o', .required = true),
+        OPERAND_LABELS(&set->labels, "labels or a mask: what is not 0 is labelled"),
+        OPT_IMAGE_OUTPUT(&set->distance, "float32 distances to write"),
         OPT_OUTPUT("feature", &set->feature, LOB_FILE_LABELS,
                    "also write the label of the labelled voxel that is nearest, of equally near "
                    "ones the smallest"),

@@ -218,7 +218,6 @@ static lob_status visit(lob_session *s, void *user)
 static void options(lob_rows *to, void *user)
 {
     settings *const set = user;
-    *set = (settings){0};
     const lob_option rows[] = {
         OPT_FLAG("json", &set->json, "print JSON instead of text"),
     };

@@ -202,8 +202,7 @@ static void options(lob_rows *to, void *user)
                       .options = lob_filter_defaults()};
     const lob_option rows[] = {
         OPERAND_IMAGE(&set->image, "image to filter"),
-        OPT_OUTPUT("output", &set->out, LOB_FILE_IMAGE, "filtered image to write", .letter = 'o',
-                   .required = true),
+        OPT_IMAGE_OUTPUT(&set->out, "filtered image to write"),
         OPT_STEP("median", &set->steps, "R",
                  "median of the voxels up to R away along each axis, 2R + 1 in all; one radius, or "
                  "one for each axis, as 1,1,0; voxels, or with a unit mm, where an axis with a "
@@ -233,10 +232,9 @@ static void options(lob_rows *to, void *user)
         OPT_TEXT("edge", &set->edge, "RULE",
                  "what lies beyond the borders: renormalise (nothing, the mean is of what is "
                  "there), nearest, reflect, mirror, wrap, as scipy.ndimage has them, or "
-                 "constant=V; an axis of "
-                 "one voxel is left out"),
-        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
-                  "voxels where this volume is 0 count in no neighbourhood and stay as they are"),
+                 "constant=V; an axis of one voxel is left out"),
+        OPT_MASK(&set->mask,
+                 "voxels where this volume is 0 count in no neighbourhood and stay as they are"),
         OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
                    "filter every slice as an image of its own; x, y, z are voxel axes"),
         OPT_FLAG("exact", &set->options.exact,

@@ -181,7 +181,6 @@ static void release(void *user)
 static void options(lob_rows *to, void *user)
 {
     settings *const set = user;
-    *set = (settings){0};
     const lob_option rows[] = {
         OPERAND_INPUT("FILE", &set->path, LOB_FILE_IMAGE,
                       "volume, FILE.h5:/dataset, STORE.zarr/array, or a folder of DICOM",
@@ -198,14 +197,12 @@ const lob_command lob_command_info = {
         "Prints size, voxel type, place in the world and every header field to standard output. "
         "The voxels are not decoded, so it takes no time. The bounding box is that of the outer "
         "faces of the voxels, in mm, world axes to right, anterior and superior; a file that does "
-        "not "
-        "say how it lies has the orientation `unknown`. Micrometres are given too where the file "
-        "does or voxels have a side below 0.02 mm. Of an HDF5 file "
-        "with "
-        "several data sets, path, type and shape of each; name one, as cells.h5:/raw, for the "
-        "rest. Of a folder of DICOM with several series, number, description and size of each; "
-        "--series takes one. A series is converted by dcm2niix, which takes its time. A line under "
-        "warnings says so when the file is shorter than its header asks for.",
+        "not say how it lies has the orientation `unknown`. Micrometres are given too where the "
+        "file does or voxels have a side below 0.02 mm. Of an HDF5 file with several data sets, "
+        "path, type and shape of each; name one, as cells.h5:/raw, for the rest. Of a folder of "
+        "DICOM with several series, number, description and size of each; --series takes one. A "
+        "series is converted by dcm2niix, which takes its time. A line under warnings says so when "
+        "the file is shorter than its header asks for.",
     .examples = "lobule info scan.nii.gz\nlobule info --json cells.h5:/raw",
     .settings_bytes = sizeof(settings),
     .options = options,

@@ -186,9 +186,8 @@ static void options(lob_rows *to, void *user)
     settings *const set = user;
     *set = (settings){.frame = -1, .neighbours = -1, .slices = -1};
     const lob_option rows[] = {
-        OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS,
-                      "label volume, FILE.h5:/dataset or STORE.zarr/array; 0 is no label",
-                      .required = true),
+        OPERAND_LABELS(&set->labels,
+                       "label volume, FILE.h5:/dataset or STORE.zarr/array; 0 is no label"),
         OPT_LABELS_OUTPUT(&set->out),
         OPT_LABEL_TABLE(&set->label_table),
         OPT_STEP("keep", &set->steps, "LIST", "keep these labels, as 2,4,7-9; others become 0"),
@@ -232,9 +231,9 @@ static void options(lob_rows *to, void *user)
         OPT_INT_OF("neighbours", &set->neighbours, "4|6|8|18|26",
                    "neighbours of a voxel that belong to its piece; left out: 26, with --slices 8"),
         OPT_SLICES(&set->slices),
-        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
-                  "where this volume is 0, voxels keep the label that they came with; steps see "
-                  "them all the same"),
+        OPT_MASK(&set->mask,
+                 "where this volume is 0, voxels keep the label that they came with; steps see "
+                 "them all the same"),
         OPT_FRAME(&set->frame, "labels"),
     };
     LOB_ROWS(to, rows);

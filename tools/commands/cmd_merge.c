@@ -92,8 +92,7 @@ static void options(lob_rows *to, void *user)
     settings *const set = user;
     *set = (settings){.frame = -1, .channel = -1, .level = NAN};
     const lob_option rows[] = {
-        OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS, "basins of a flood; 0 is no basin",
-                      .required = true),
+        OPERAND_LABELS(&set->labels, "basins of a flood; 0 is no basin"),
         OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE,
                       "what was flooded: low inside of basins, high between them",
                       .required = true),

@@ -1,6 +1,7 @@
 /* lobule phantom: synthetic scans with their truth and seeds. */
 #include "kernels/phantom/phantom.h"
 #include "tools/commands/commands.h"
+#include "tools/options/image_rows.h"
 #include "volumes/bytes.h"
 #include "volumes/labels.h"
 
@@ -194,8 +195,7 @@ static void options(lob_rows *to, void *user)
     describe_defaults(&set->text);
     const lob_option rows[] = {
         OPERAND_CHOICE("KIND", &set->kind, &kind_names[1], "what to draw", .required = true),
-        OPT_OUTPUT("output", &set->image, LOB_FILE_IMAGE, "scan to write", .letter = 'o',
-                   .required = true),
+        OPT_IMAGE_OUTPUT(&set->image, "scan to write"),
         OPT_OUTPUT("truth", &set->truth, LOB_FILE_LABELS,
                    "also write the true label of every voxel"),
         OPT_OUTPUT("seeds", &set->seeds, LOB_FILE_LABELS,

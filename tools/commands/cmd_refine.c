@@ -156,15 +156,11 @@ static void options(lob_rows *to, void *user)
         .absent = 3,
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("LABELS", &set->labels, LOB_FILE_LABELS, "labels that grew from the seeds",
-                      .required = true),
+        OPERAND_LABELS(&set->labels, "labels that grew from the seeds"),
         OPERAND_IMAGE(&set->image, "scan"),
-        OPERAND_INPUT("SEEDS", &set->seeds, LOB_FILE_LABELS, "strokes: labels from 1, 0 is unknown",
-                      .required = true),
+        OPERAND_SEEDS(&set->seeds, "strokes: labels from 1, 0 is unknown"),
         OPT_LABELS_OUTPUT(&set->out),
-        OPT_INT(
-            "background", &set->background, "N", 1, INT32_MAX,
-            "label that stands for all else; left out: the one whose strokes surround the others"),
+        OPT_BACKGROUND(&set->background),
         OPT_LENGTH(
             "smooth", &set->smooth, 0, 1e4,
             "Gaussian majority of this sigma, as 1.5mm or 1vox; left out: 1vox, which is the "

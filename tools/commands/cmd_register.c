@@ -135,8 +135,7 @@ static void options(lob_rows *to, void *user)
                  "huge ones",
                  .above_low = true),
         OPT_REAL("smooth", &set->smooth, "S", 0.01, 100, "how stiff the field is"),
-        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
-                  "voxels of FIXED that count: those where this volume is not 0"),
+        OPT_MASK(&set->mask, "voxels of FIXED that count: those where this volume is not 0"),
         OPT_CHOICE("start", &set->start, "best|headers|centres",
                    "begin where the headers place the scans, with their centres on each other, or "
                    "with the better of both"),

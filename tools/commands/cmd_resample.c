@@ -197,8 +197,7 @@ static void options(lob_rows *to, void *user)
     };
     const lob_option rows[] = {
         OPERAND_IMAGE(&set->image, "scan, mask or labels"),
-        OPT_OUTPUT("output", &set->out, LOB_FILE_IMAGE, "volume to write", .letter = 'o',
-                   .required = true),
+        OPT_IMAGE_OUTPUT(&set->out, "volume to write"),
         OPT_INPUT("like", &set->like, LOB_FILE_IMAGE, "onto the grid of this volume"),
         OPT_TRIPLE("spacing", &set->spacing, 0, 1e6,
                    "voxels of this size in mm over the same field of view; 0 keeps an axis"),

@@ -104,8 +104,7 @@ static void options(lob_rows *to, void *user)
             .required = true),
         OPT_INPUT("like", &set->like, LOB_FILE_IMAGE, "onto the grid of this volume",
                   .required = true),
-        OPT_OUTPUT("output", &set->out, LOB_FILE_IMAGE, "volume to write", .letter = 'o',
-                   .required = true),
+        OPT_IMAGE_OUTPUT(&set->out, "volume to write"),
         OPT_FLAG("labels", &set->labels, "VOLUME holds labels, which are not mixed"),
         OPT_FLAG("nearest", &set->nearest, "take the nearest voxel in place of a mean"),
         OPT_INPUT("then", &set->then, LOB_FILE_IMAGE,
@@ -126,11 +125,10 @@ const lob_command lob_command_warp = {
         "the smallest. Points outside of VOLUME become 0. The voxel type stays; whole numbers are "
         "rounded. Outside of FIELD the displacement of its border goes on.\n"
         "FIELD leads from the fixed scan to the moving one, so that volumes of the moving scan "
-        "come "
-        "onto the fixed one's grid. With --inverse volumes of the fixed scan come onto the moving "
-        "one's. With --then a scan goes through two fields: if FIELD leads from A to B and the "
-        "second from B to C, volumes of C come onto A's grid. It is computed on the CPU, whatever "
-        "--device says.",
+        "come onto the fixed one's grid. With --inverse volumes of the fixed scan come onto the "
+        "moving one's. With --then a scan goes through two fields: if FIELD leads from A to B and "
+        "the second from B to C, volumes of C come onto A's grid. It is computed on the CPU, "
+        "whatever --device says.",
     .examples =
         "lobule warp atlas_labels.nii.gz field.nii.gz --like target.nii.gz --labels "
         "-o labels.nii.gz\n"

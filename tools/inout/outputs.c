@@ -161,8 +161,7 @@ static lob_status find_existing(lob_session *s, bool *skip)
     if (!found || !missing) return LOB_OK;
     return lob_fail_file(
         &s->error, LOB_EEXIST, found,
-        "exists, but %s does not, so that nothing was skipped; use --force to make "
-        "both again",
+        "exists, but %s does not, so that nothing was skipped; use --force to make both again",
         missing);
 }
 

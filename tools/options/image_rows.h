@@ -1,5 +1,5 @@
 /* Rows of the option table that many commands have: their image, its frame and channel, slices,
- * neighbours, and the labels that they write. */
+ * neighbours, labels, seeds and mask, and what they write. */
 #ifndef LOB_IMAGE_ROWS_H
 #define LOB_IMAGE_ROWS_H
 
@@ -12,6 +12,24 @@
 #define OPT_LABELS_OUTPUT(pointer)                                                         \
     OPT_OUTPUT("output", pointer, LOB_FILE_LABELS, "label volume to write", .letter = 'o', \
                .required = true)
+
+#define OPT_IMAGE_OUTPUT(pointer, what) \
+    OPT_OUTPUT("output", pointer, LOB_FILE_IMAGE, what, .letter = 'o', .required = true)
+
+/* what: what the volume on the image's grid is to the command; of a table, what it is of */
+#define OPERAND_LABELS(pointer, what) \
+    OPERAND_INPUT("LABELS", pointer, LOB_FILE_LABELS, what, .required = true)
+#define OPERAND_SEEDS(pointer, what) \
+    OPERAND_INPUT("SEEDS", pointer, LOB_FILE_LABELS, what, .required = true)
+#define OPT_MASK(pointer, what) OPT_INPUT("mask", pointer, LOB_FILE_LABELS, what)
+#define OPT_TABLE(pointer, what)                 \
+    OPT_OUTPUT("table", pointer, LOB_FILE_TABLE, \
+               what ": FILE.tsv, .csv or .json, or - for standard output")
+
+/* -1: not given */
+#define OPT_BACKGROUND(pointer)                       \
+    OPT_INT("background", pointer, "N", 1, INT32_MAX, \
+            "label that stands for all else; left out: the one whose strokes surround the others")
 
 /* of: "image"; -1: not given */
 #define OPT_FRAME(pointer, of)                   \

@@ -6,7 +6,6 @@
 #include "tools/recipe/file_uses.h"
 #include "tools/text/names.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_stdout(const lob_line_file *file)

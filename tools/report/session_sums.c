@@ -5,9 +5,6 @@
 #include "tools/session/session.h"
 #include "tools/text/path.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static void *compute_both(void *user)
 {
     lob_session_sum *const sum = user;

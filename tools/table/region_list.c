@@ -4,7 +4,6 @@
 #include "kernels/regions/regions_sum.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int by_label(const void *left, const void *right)
 {

@@ -226,11 +226,11 @@ const lob_command lob_command_bids = {
     .name = "bids",
     .summary = "run a command over a BIDS dataset, as a BIDS App",
     .description =
-        "Finds the images of a dataset in the Brain Imaging Data Structure and does `lobule "
-        "batch` with them: a recipe, or the command behind --, to which --bids is added. Labels go "
-        "to OUT as sub-LABEL/ses-LABEL/anat/sub-LABEL_ses-LABEL_desc-NAME_dseg.nii.gz, NAME being "
-        "that of the command or the recipe, with a .json of sources and parameters and a .tsv of "
-        "labels beside them; OUT gets a dataset_description.json.\n"
+        "Finds the images of a dataset in the Brain Imaging Data Structure and does `lobule batch` "
+        "with them: a recipe, or the command behind --, to which --bids is added. Labels go to OUT "
+        "as sub-LABEL/ses-LABEL/anat/sub-LABEL_ses-LABEL_desc-NAME_dseg.nii.gz, NAME being that of "
+        "the command or the recipe, with a .json of sources and parameters and a .tsv of labels "
+        "beside them; OUT gets a dataset_description.json.\n"
         "The manifest of the images is OUT/code/NAME.tsv, and the status table, reports and page "
         "of the batch are in OUT/code/NAME; of one participant alone NAME_sub-LABEL, so that "
         "several can be done at the same time. --resume goes on after an interruption. Strokes and "
@@ -238,8 +238,7 @@ const lob_command lob_command_bids = {
         "{folder} and {bids}: strokes/{folder}/{bids}_desc-strokes_dseg.nii.gz.\n"
         "At the level group there is nothing to do.\n"
         "The exit code is that of `lobule batch`; 66 where there is no image, or none of a "
-        "participant "
-        "that is named.",
+        "participant that is named.",
     .examples =
         "lobule bids raw derivatives/lobule participant -- threshold {image} -o {out} --otsu 2\n"
         "lobule bids raw derivatives/lobule participant --participant-label 01 02 -- segment "

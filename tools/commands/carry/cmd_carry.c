@@ -143,9 +143,7 @@ static void options(lob_rows *to, void *user)
                    "float32 volume to write: 1 less the share of votes for what a voxel became"),
         OPT_OUTPUT("sheet", &w->sheet, LOB_FILE_OTHER,
                    "PNG to write: slices of the scan with its labels"),
-        OPT_OUTPUT("table", &w->table, LOB_FILE_TABLE,
-                   "table of labels to write, with the doubt in each: FILE.tsv, .csv or .json, or "
-                   "- for standard output"),
+        OPT_TABLE(&w->table, "table of labels to write, with the doubt in each"),
         OPT_INPUT("strokes", &w->strokes, LOB_FILE_LABELS,
                   "strokes on SCAN, which win: labels of the atlases, or new ones, and one for "
                   "the background"),
@@ -188,8 +186,7 @@ const lob_command lob_command_carry = {
         "refined. SCAN itself, if the table has it, is left out, as is an atlas without labels or "
         "one that cannot be registered. A structure may be missing in some atlases.\n"
         "A label's doubt is 1 less the mean Dice of what it became with the label in each atlas, "
-        "as "
-        "moved: look at the labels with the largest doubt first. --report and --table have it, "
+        "as moved: look at the labels with the largest doubt first. --report and --table have it, "
         "with the mean share of the votes for the label in what it became, how many atlases have "
         "it, voxels that were sure of it, and those of them that were reopened. In a batch the "
         "tables of all scans are joined.\n"

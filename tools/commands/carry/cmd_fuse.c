@@ -4,8 +4,6 @@
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
 
-#include <stdlib.h>
-
 typedef struct {
     const char *scan, *labels, *votes;
     int frame, patch, search, method;
@@ -170,8 +168,7 @@ const lob_command lob_command_fuse = {
     .examples = "lobule fuse scan.nii.gz --atlas a.nii.gz,a_labels.nii.gz --atlas "
                 "b.nii.gz,b_labels.nii.gz -o labels.nii.gz\n"
                 "lobule fuse scan.nii.gz --atlas a.nii.gz,a_labels.nii.gz --atlas "
-                "b.nii.gz,b_labels.nii.gz --method majority -o labels.nii.gz --votes "
-                "votes.nii.gz",
+                "b.nii.gz,b_labels.nii.gz --method majority -o labels.nii.gz --votes votes.nii.gz",
     .result = "labels",
     .result_text = "labels",
     .settings_bytes = sizeof(work),

@@ -192,9 +192,7 @@ static void options(lob_rows *to, void *user)
         OPT_FLAG("walls", &set->walls,
                  "cells are dark between bright walls, as membranes are stained; left out: they "
                  "are bright bodies, as nuclei are"),
-        OPT_OUTPUT("table", &set->files.table, LOB_FILE_TABLE,
-                   "also write a table of the cells: FILE.tsv, .csv or .json, or - for standard "
-                   "output"),
+        OPT_TABLE(&set->files.table, "also write a table of the cells"),
         OPT_REAL("smooth", &g->smooth, "SIZES", 0, 1,
                  "standard deviation of the image's Gaussian, in sizes; left out: 0.08, with "
                  "--walls 0.07"),

@@ -205,7 +205,6 @@ static lob_status check(lob_session *s, void *user)
 static void options(lob_rows *to, void *user)
 {
     settings *const set = user;
-    *set = (settings){0};
     const lob_option rows[] = {
         OPERAND_INPUT("FILE", &set->path, LOB_FILE_IMAGE,
                       "volume, FILE.h5:/dataset, STORE.zarr/array, or a folder of DICOM",
@@ -225,10 +224,9 @@ const lob_command lob_command_check = {
         "damaged; one of a kind that Lobule does not read, such as complex numbers, is not read. "
         "The exit code of both is 65. Of DICOM, what dcm2niix makes of it is looked at; slices at "
         "unequal distances, as where one is missing, are damage. Warnings are about what other "
-        "programs may take "
-        "otherwise: bytes that follow the voxels, NaN and infinity, labels that are negative, "
-        "above 32767 or alone without a name, values so near to whole numbers that they were "
-        "labels once.\n"
+        "programs may take otherwise: bytes that follow the voxels, NaN and infinity, labels that "
+        "are negative, above 32767 or alone without a name, values so near to whole numbers that "
+        "they were labels once.\n"
         "Of a NIfTI file it says which transform, spacing and orientation ITK (3D Slicer, "
         "SimpleITK, ANTs), nibabel and MRtrix take, where the first voxel then lies (world axes to "
         "right, anterior, superior), and how far apart they place it. ITK takes the sform where it "

@@ -198,15 +198,11 @@ static void options(lob_rows *to, void *user)
             "what a voxel's label is: its component's number, or, with --equal, its own value"),
         OPT_CHOICE("type", &set->type, "auto|uint8|int16|int32",
                    "type of the labels; auto is the first that holds the largest"),
-        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
-                  "foreground only where this volume is not 0"),
+        OPT_MASK(&set->mask, "foreground only where this volume is not 0"),
         OPT_FRAME(&set->frame, "image"),
         OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
                 "use this channel of the image alone, from 0; left out: all"),
-        OPT_OUTPUT(
-            "table", &set->table, LOB_FILE_TABLE,
-            "also write a table of the components: FILE.tsv, .csv or .json, or - for standard "
-            "output"),
+        OPT_TABLE(&set->table, "also write a table of the components"),
         OPT_SCAN_NAME(&set->name),
         OPT_REGION_COLUMNS(&set->columns),
         OPT_INPUT("image", &set->intensities, LOB_FILE_IMAGE,
@@ -222,12 +218,12 @@ const lob_command lob_command_components = {
     .description =
         "Foreground is what is not 0, or what --above or --range say; of several channels one that "
         "is not 0 is enough, and a range must hold in all. Neighbours in the foreground are "
-        "joined, "
-        "with --equal or --tolerance only when their values agree; what is joined is a component. "
-        "Components count from 1 in the order in which a raster scan, x fastest, first meets them. "
-        "NaN and infinite voxels are background. What is compared with --above, --range and "
-        "--tolerance is slope * stored + inter in doubles, as nibabel gives it, but float32s that "
-        "are not scaled as they are, with these options rounded to float32, as numpy does.\n"
+        "joined, with --equal or --tolerance only when their values agree; what is joined is a "
+        "component. Components count from 1 in the order in which a raster scan, x fastest, first "
+        "meets them. NaN and infinite voxels are background. What is compared with --above, "
+        "--range and --tolerance is slope * stored + inter in doubles, as nibabel gives it, but "
+        "float32s that are not scaled as they are, with these options rounded to float32, as numpy "
+        "does.\n"
         "Sizes are looked at once everything is joined: --min-size and --max-size first, then "
         "--largest; what is left is numbered without gaps, and then holes are filled, whatever is "
         "in them: components just taken out, what is NaN, or where --mask is 0.\n"
@@ -235,13 +231,12 @@ const lob_command lob_command_components = {
         "may share; value (with --equal; of several channels value_0, value_1, ...); voxels; "
         "volume_mm3 and volume_ml; the bounding box bbox_x_min to bbox_z_max in voxels from 0, "
         "both ends inside; the centroid in voxels (centroid_x, _y, _z) and in mm of the image's "
-        "world "
-        "(centroid_x_mm, ..., RAS+), with micrometres volume_um3, volume_mm3 and centroid_x_um, "
-        "...; with --image, min, mean, max and standard deviation (sd, "
-        "divided by the number of voxels) of its intensities; of real values, mean and sd are good "
-        "to a 2^32nd of the image's range. As TSV the first row holds these names and n/a stands "
-        "for what is missing, as CSV nothing does; as JSON it is an array of objects, and null. "
-        "TSV and CSV have up to 7 significant digits, JSON has all.\n"
+        "world (centroid_x_mm, ..., RAS+), with micrometres volume_um3, volume_mm3 and "
+        "centroid_x_um, ...; with --image, min, mean, max and standard deviation (sd, divided by "
+        "the number of voxels) of its intensities; of real values, mean and sd are good to a "
+        "2^32nd of the image's range. As TSV the first row holds these names and n/a stands for "
+        "what is missing, as CSV nothing does; as JSON it is an array of objects, and null. TSV "
+        "and CSV have up to 7 significant digits, JSON has all.\n"
         "The label volume keeps the image's header. Labels and table are the same bytes on every "
         "machine, device and number of threads.",
     .examples = "lobule components mask.nii.gz -o pieces.nii.gz\n"

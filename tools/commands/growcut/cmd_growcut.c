@@ -168,9 +168,7 @@ static void options(lob_rows *to, void *user)
     };
     const lob_option rows[] = {
         OPERAND_IMAGE(&set->image, "scan"),
-        OPERAND_INPUT("SEEDS", &set->seeds, LOB_FILE_LABELS,
-                      "labels on the image's grid; 0 is unknown, labels start at 1",
-                      .required = true),
+        OPERAND_SEEDS(&set->seeds, "labels on the image's grid; 0 is unknown, labels start at 1"),
         OPT_LABELS_OUTPUT(&set->labels),
         OPT_CHOICE("rule", &set->rule, "strength|distance|flood|value|square",
                    "what a path costs: strength is the original automaton, distance adds "
@@ -182,8 +180,8 @@ static void options(lob_rows *to, void *user)
         OPT_SLICES(&set->slices),
         OPT_REAL("penalty", &set->penalty, "P", 0, 1e9,
                  "image units that a mm costs, with --rule distance, value or square"),
-        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
-                  "label only where this volume is not 0, and do not cross what is outside"),
+        OPT_MASK(&set->mask,
+                 "label only where this volume is not 0, and do not cross what is outside"),
         OPT_PAIR("range", &set->range, -INFINITY, INFINITY,
                  "label only voxels whose value is in this range; inf and -inf leave an end open"),
         OPT_INPUT("seed-strength", &set->seed_strength, LOB_FILE_IMAGE,

@@ -44,8 +44,7 @@ static lob_status check_report(lob_session *s, const repetition *r)
     if (!r->set.methods && past->output_count == 0)
         return lob_fail_file(
             error, LOB_EDATA, r->name,
-            "names no output, so that there is nothing to compare; run `lobule %s` "
-            "anew instead",
+            "names no output, so that there is nothing to compare; run `lobule %s` anew instead",
             past->command);
     return LOB_OK;
 }
@@ -199,8 +198,7 @@ static lob_status check(lob_session *s, void *user)
     const settings *const set = user;
     if (set->methods && (set->dry_run || set->out || set->from))
         return lob_fail(&s->error, LOB_EARG,
-                        "--methods only tells; leave --out, --from and "
-                        "--dry-run out");
+                        "--methods only tells; leave --out, --from and --dry-run out");
     return LOB_OK;
 }
 
@@ -266,14 +264,13 @@ const lob_command lob_command_repeat = {
     .summary = "do again what a report says, and compare",
     .description =
         "Runs the command of a report, or all lines of a recipe's, with the files that were read "
-        "then: each must have the SHA-256 of the report. What was written then is left alone: "
-        "the new outputs go to a folder that is removed in the end, or to --out. Every output "
-        "gets a line: equal, or differs, by its SHA-256; if one differs, the exit code is 1.\n"
+        "then: each must have the SHA-256 of the report. What was written then is left alone: the "
+        "new outputs go to a folder that is removed in the end, or to --out. Every output gets a "
+        "line: equal, or differs, by its SHA-256; if one differs, the exit code is 1.\n"
         "The recipe's own file is not needed, because the report holds its lines, values filled "
         "in. What --provenance wrote into outputs is taken from the report, and is compared with "
         "all else. Device and number of threads may be others: they change no byte. Another "
-        "version of "
-        "lobule may, because label volumes name the version in their header.\n"
+        "version of lobule may, because label volumes name the version in their header.\n"
         "With --scan the report is that of a scan in the status table of a batch.\n"
         "--methods prints what was done in words, with the version, the options that were given "
         "and those that decide, and references.",

@@ -3,7 +3,6 @@
 #include "tools/commands/repeat/repetition.h"
 #include "tools/text/path.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef char sums[2][LOB_SHA256_TEXT];

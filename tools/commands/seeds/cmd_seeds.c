@@ -5,7 +5,6 @@
 #include "volumes/labels.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef lob_seeds_settings settings;
 typedef lob_seeds_work work;
@@ -237,14 +236,12 @@ const lob_command lob_command_seeds = {
     .summary = "make seeds from points, labels and other seeds",
     .description =
         "The seeds lie on the grid of IMAGE, whose values are read for --corrections alone. Files "
-        "of labels may cover "
-        "a part of it. Distances are Euclidean, between centres of voxels, in mm or, with vox, in "
-        "voxels along every axis alike.\n"
-        "A table of points (.tsv, .csv) has a row of names; columns x, y, z, or "
-        "x_mm, y_mm, z_mm as lobule's own tables have them, are mm in the world (RAS, as in "
-        "NIfTI), i, j, k voxels counted from 0; label and radius (mm) may follow, and where a "
-        "point has none, the field is empty or n/a. "
-        "Points in the markups of 3D Slicer that are not placed are left out.\n"
+        "of labels may cover a part of it. Distances are Euclidean, between centres of voxels, in "
+        "mm or, with vox, in voxels along every axis alike.\n"
+        "A table of points (.tsv, .csv) has a row of names; columns x, y, z, or x_mm, y_mm, z_mm "
+        "as lobule's own tables have them, are mm in the world (RAS, as in NIfTI), i, j, k voxels "
+        "counted from 0; label and radius (mm) may follow, and where a point has none, the field "
+        "is empty or n/a. Points in the markups of 3D Slicer that are not placed are left out.\n"
         "A shell keeps labels from running away: on a spinal cord, for instance, what is farther "
         "than 8 mm from its marked middle line is something else.",
     .examples = "lobule seeds scan.nii.gz --points F.mrk.json --radius 3mm --shell 40mm -o "

@@ -184,9 +184,8 @@ static void options(lob_rows *to, void *user)
     lob_segment_options *const o = &w->options;
     const lob_option rows[] = {
         OPERAND_IMAGE(&w->files.image, "scan"),
-        OPERAND_INPUT("SEEDS", &w->files.seeds, LOB_FILE_LABELS,
-                      "brush strokes on the image's grid, of two labels or more; 0 is unknown",
-                      .required = true),
+        OPERAND_SEEDS(&w->files.seeds,
+                      "brush strokes on the image's grid, of two labels or more; 0 is unknown"),
         OPT_LABELS_OUTPUT(&w->files.out),
         OPT_INT("background", &w->background, "N", 1, INT32_MAX,
                 "the label that stands for all else, and is written as 0; left out: the one whose "
@@ -203,8 +202,7 @@ static void options(lob_rows *to, void *user)
         OPT_CHOICE("median", &w->median, "on|off",
                    "learn grey values from a median of 3 voxels too, along axes on which voxels "
                    "are at most 1.5 times the least spacing apart; not where half of the strokes "
-                   "of labels "
-                   "are less than 5 voxels from other strokes"),
+                   "of labels are less than 5 voxels from other strokes"),
         OPT_REAL(
             "whole", &o->whole, "SHARE", 0, 1,
             "share of the whole box, beside the background's strokes, in what speaks against a "
@@ -279,11 +277,9 @@ const lob_command lob_command_segment = {
         "Give all strokes, old and new. Without --previous it is a fresh run.",
     .examples =
         "lobule segment scan.nii.gz strokes.nii.gz -o mask.nii.gz\n"
-        "lobule segment scan.nii.gz strokes.nii.gz -o mask.nii.gz --suggest 3 --sheet "
-        "sheet.png\n"
+        "lobule segment scan.nii.gz strokes.nii.gz -o mask.nii.gz --suggest 3 --sheet sheet.png\n"
         "lobule segment scan.nii.gz strokes.nii.gz -o better.nii.gz --previous mask.nii.gz\n"
-        "lobule segment scan.nii.gz strokes.nii.gz -o mask.nii.gz --print-recipe "
-        "> liver.recipe",
+        "lobule segment scan.nii.gz strokes.nii.gz -o mask.nii.gz --print-recipe > liver.recipe",
     .result = "labels",
     .result_text = "labels",
     .voxel_ns = 900,

@@ -188,8 +188,8 @@ static void options(lob_rows *to, void *user)
         OPT_REAL("smallest", &set->smallest, "SHARE", 0, 1,
                  "pieces under this share of a supervoxel's nominal size join a neighbour"),
         OPT_SLICES(&set->slices),
-        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
-                  "cut only where this volume is not 0, and do not cross what is outside"),
+        OPT_MASK(&set->mask,
+                 "cut only where this volume is not 0, and do not cross what is outside"),
         OPT_PAIR("range", &set->range, -INFINITY, INFINITY,
                  "cut only voxels whose value is in this range; inf and -inf leave an end open"),
         OPT_FRAME(&set->frame, "image"),
@@ -201,12 +201,8 @@ static void options(lob_rows *to, void *user)
             "type)"),
         OPT_OUTPUT("boundaries", &set->boundaries, LOB_FILE_LABELS,
                    "also write the outlines of supervoxels (1, in .png 255): voxels with a face "
-                   "neighbour in "
-                   "another one, or in none"),
-        OPT_OUTPUT(
-            "table", &set->table, LOB_FILE_TABLE,
-            "also write a table of the supervoxels: FILE.tsv, .csv or .json, or - for standard "
-            "output"),
+                   "neighbour in another one, or in none"),
+        OPT_TABLE(&set->table, "also write a table of the supervoxels"),
         OPT_SCAN_NAME(&set->name),
         OPT_REGION_COLUMNS(&set->columns),
         OPT_OUTPUT("graph", &set->graph, LOB_FILE_TABLE,

@@ -150,8 +150,7 @@ static void options(lob_rows *to, void *user)
         OPT_LABELS_OUTPUT(&set->labels),
         OPT_INT(
             "otsu", &set->classes, "N", 2, LOB_THRESHOLD_MAX_CLASSES,
-            "cut into so many classes, 0 to N-1, by Otsu's method; without any of these options "
-            "2"),
+            "cut into so many classes, 0 to N-1, by Otsu's method; without any of these options 2"),
         OPT_REAL("above", &set->above, "T", -DBL_MAX, DBL_MAX, "1 is what is above this value"),
         OPT_PAIR("range", &set->range, -INFINITY, INFINITY,
                  "1 is what is in this range; inf and -inf leave an end open"),
@@ -170,8 +169,7 @@ static void options(lob_rows *to, void *user)
             "slices", &set->slices, LOB_GRID_SLICES,
             "join pieces of --hysteresis, or look around with --local, in each slice by itself; x, "
             "y, z are voxel axes"),
-        OPT_INPUT("mask", &set->mask, LOB_FILE_LABELS,
-                  "look at and label only what is not 0 in this volume"),
+        OPT_MASK(&set->mask, "look at and label only what is not 0 in this volume"),
         OPT_FRAME(&set->frame, "image"),
         OPT_CHANNEL(&set->channel),
         OPT_PLAN(&set->plan),
@@ -184,12 +182,11 @@ const lob_command lob_command_threshold = {
     .summary = "label voxels by one or several thresholds",
     .description =
         "One of --otsu, --above, --range, --hysteresis, --percentile and --local says what is "
-        "labelled. "
-        "Otsu's method finds the thresholds that make the variance between the classes largest. "
-        "Integers whose range is at most 65535 are looked at value by value, all other images "
-        "through 256 bins of equal width; a class is what is above its threshold. Thresholds that "
-        "were chosen are printed and stand in the report, with the share of the variance that "
-        "they explain (separability).\n"
+        "labelled. Otsu's method finds the thresholds that make the variance between the classes "
+        "largest. Integers whose range is at most 65535 are looked at value by value, all other "
+        "images through 256 bins of equal width; a class is what is above its threshold. "
+        "Thresholds that were chosen are printed and stand in the report, with the share of the "
+        "variance that they explain (separability).\n"
         "--hysteresis joins what is above LO into pieces and keeps those in which something is "
         "above HI (Canny). --local compares each voxel with the mean of the box around it, for "
         "images whose brightness drifts; beyond the volume and outside of --mask nothing counts.\n"
