@@ -181,3 +181,23 @@ def test_recipe_opens_the_device_once(scan_folder):
     assert [x["device"]["backend"] for x in lines] == ["cuda"] * 5 + ["cpu"]
     assert report["seconds"]["device"] > 0 and not any("device" in x["seconds"] for x in lines)
     assert report["device"]["upload_bytes"] == sum(x["device"].get("upload_bytes", 0) for x in lines)
+
+
+@pytest.mark.parametrize("devices", ["cuda:0,0", "cuda:0,0,0", "cuda:all"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("components", "image.nii.gz", "--above", "300", "--table", "t.tsv"),
+        ("filter", "image.nii.gz", "--gaussian", "2vox", "--median", "1"),
+    ],
+)
+def test_a_volume_over_several_gpus(scan_folder, devices, line):
+    """Each GPU has its planes, also where one stands for several; the bytes are those of one."""
+    made = []
+    for device in ("cuda", devices):
+        good(*line, "-o", "over.nii.gz", "--device", device, "--force", "--report", "over.json", cwd=scan_folder)
+        table = (scan_folder / "t.tsv").read_bytes() if "--table" in line else b""
+        made.append((scan_folder / "over.nii.gz").read_bytes() + table)
+    report = json.loads((scan_folder / "over.json").read_text())
+    assert report["device"]["backend"] == "cuda"
+    assert made[0] == made[1]

@@ -1,4 +1,4 @@
-"""Several ranks that share one volume, under Open MPI and MPICH, on one machine: the bytes of one task."""
+"""Several ranks that share one volume, under Open MPI and MPICH and in threads, on one machine: the bytes of one task."""
 
 import contextlib
 import json
@@ -30,7 +30,13 @@ AROUND = os.environ | {
 }
 
 
+# Ranks that are threads of one process, too.
+TEAMS = [*KINDS, "threads"]
+
+
 def ranked(kind, ranks, *arguments, cwd, **around):
+    if kind == "threads":
+        return lobule(*arguments, cwd=cwd, env=os.environ | {"LOBULE_RANKS": str(ranks)} | around)
     return subprocess.run(
         [f"mpirun.{kind}", "-n", str(ranks), PROGRAM, *map(str, arguments)],
         cwd=cwd, env=AROUND | around, capture_output=True, text=True, timeout=120,
@@ -65,7 +71,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TEAMS)
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])
 def test_components_are_those_of_one_task(tmp_path, kind, ranks):
     for number in cases(6):
@@ -109,7 +115,7 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TEAMS)
 def test_other_commands_give_what_one_task_gives(tmp_path, kind):
     for number in cases(len(LINES)):
         line = LINES[number % len(LINES)]
@@ -146,7 +152,7 @@ GROWTHS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TEAMS)
 def test_growth_is_that_of_one_task(tmp_path, kind):
     for number in cases(len(GROWTHS)):
         line, dtype, shape = GROWTHS[number % len(GROWTHS)]
@@ -182,7 +188,7 @@ def test_growth_is_that_of_one_task(tmp_path, kind):
         assert sum(row["voxels"] for row in results["labels"]) == results["labelled_voxels"] > 0, line
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TEAMS)
 def test_seeds_are_looked_at_as_one_task_does(tmp_path, kind):
     """Those of all tasks together: slabs of few planes are covered by what lies around them, and slabs of air are no seeds."""
     shape = (20, 20, 16)
@@ -215,7 +221,7 @@ DISTANCES = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TEAMS)
 def test_distances_are_those_of_one_task(tmp_path, kind):
     for number in cases(len(DISTANCES)):
         random = np.random.default_rng(number)
@@ -258,7 +264,7 @@ CUTS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TEAMS)
 def test_supervoxels_are_those_of_one_task(tmp_path, kind):
     for number in cases(len(CUTS)):
         line, dtype, shape = CUTS[number % len(CUTS)]
@@ -400,7 +406,7 @@ def test_as_many_tasks_do_as_one_without_memory_says(tmp_path, line, size):
     assert done.returncode == 0, (tasks, done.stderr)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TEAMS)
 def test_what_is_sent_is_what_a_plan_says(tmp_path, kind):
     save(noise(8, (90, 80, 64)).astype(np.float32), tmp_path / "image.nii")
     for line in ("components image.nii -o out.nii --type int32", "filter image.nii -o out.nii --gaussian 1vox", "convert image.nii out.nii"):
@@ -434,7 +440,7 @@ def contents_of(path):
     return {file.relative_to(path): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TEAMS)
 def test_rank_0_writes_one_report_and_speaks_alone(tmp_path, kind):
     save(noise(1, (9, 8, 7)), tmp_path / "image.nii")
     done = ranked(kind, 3, "components", "image.nii", "-o", "l.nii", "--report", "r.json", "--verbose", cwd=tmp_path)
@@ -444,7 +450,7 @@ def test_rank_0_writes_one_report_and_speaks_alone(tmp_path, kind):
     assert [output["path"] for output in report["outputs"]] == ["l.nii"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TEAMS)
 def test_all_end_by_one_line_and_code_and_leave_nothing(tmp_path, kind):
     save(noise(2, (40, 40, 64)), tmp_path / "image.nii")
     whole = (tmp_path / "image.nii").read_bytes()
@@ -568,3 +574,33 @@ def test_another_mpi_than_the_launchers_is_refused(tmp_path):
     assert not (tmp_path / "l.nii").exists()
     missing = ranked(KINDS[0], 2, "components", "image.nii", "-o", "l.nii", cwd=tmp_path, LOBULE_MPI="/none.so")
     assert_refused(missing, 64, "no plugin", "LOBULE_MPI=FILE")
+
+
+def test_gpus_are_named_one_by_one_or_all(tmp_path):
+    """What is wrong with a list is said before a GPU is asked for."""
+    save(noise(4, (5, 5, 5)), tmp_path / "image.nii")
+    for device, command, code, parts in (
+        ("cuda:0,", "components", 64, ("cuda:0,1",)),
+        ("cuda:0,x", "components", 64, ("cuda:0,1",)),
+        ("cuda:" + ",".join("0" * 17), "components", 64, ("cuda:0,1",)),
+        ("all", "components", 64, ("lobule batch;",)),
+        ("cuda:0,1", "resample", 64, ("lobule batch, and for commands", "cuda:0,1")),
+        ("cuda:all", "resample", 64, ("lobule batch, and for commands",)),
+        ("cuda:0,1", "distance", 64, ("several tasks", "on the CPU")),
+    ):
+        more = {"resample": ["--spacing", "2,2,2"], "components": ["--above", "2"], "distance": []}[command]
+        done = lobule(command, "image.nii", "-o", "l.nii", "--device", device, *more, cwd=tmp_path)
+        assert_refused(done, code, *parts)
+    (tmp_path / "line.recipe").write_text("components image.nii -o @a --above 2 --device cuda:0,1\n")
+    assert_refused(lobule("run", "line.recipe", cwd=tmp_path), 64, "several devices at once")
+    assert sorted(os.listdir(tmp_path)) == ["image.nii", "line.recipe"]
+
+
+def test_threads_that_are_ranks_share_memory_and_cores(tmp_path):
+    save(noise(4, (40, 40, 60)), tmp_path / "image.nii")
+    line = ("components", "image.nii", "-o", "l.nii", "--above", "2", "--report", "r.json", "--threads", "4", "--force")
+    done = ranked("threads", 2, *line, "--max-memory", "1280KiB", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert (report["options"]["threads"], report["device"]["threads"]) == (4, 2)
+    assert report["results"]["planes_at_a_time"] < 30  # half of the memory does not hold half of the planes

@@ -78,7 +78,7 @@ static lob_status prepare(lob_session *s, bool *skip)
     LOB_TRY(lob_device_check(s));
 
     s->context = (lob_context){.threads = lob_session_threads(s),
-                               .max_memory = s->max_memory,
+                               .max_memory = lob_session_memory(s),
                                .progress = lob_session_progress,
                                .user = s};
     s->start_traffic = lob_device_traffic_here();
@@ -249,7 +249,8 @@ int lob_session_end(lob_session *s, lob_status status)
     if (hosted) s->host->end(s, status, report);
     cJSON_Delete(report);
     release(s);
-    if (status == LOB_ECANCEL && !hosted && !lob_ranks()) lob_session_raise();
+    if (status == LOB_ECANCEL && !hosted && (!lob_ranks() || lob_ranks_inside() > 1))
+        lob_session_raise();
     return lob_status_exit_code(status);
 }
 
@@ -281,7 +282,7 @@ static lob_status work(lob_session *s)
     return s->command->work(s, s->settings);
 }
 
-int lob_call(const lob_command *command, int argc, char **argv)
+static int call_in_this_thread(const lob_command *command, int argc, char **argv)
 {
     lob_session s;
     if (!lob_call_begin(&s, command, argc, argv)) return s.exit_code;
@@ -292,4 +293,46 @@ int lob_call(const lob_command *command, int argc, char **argv)
     if (command->then) code = command->then(settings, code);
     free(settings);
     return code;
+}
+
+/* ---- in threads that are ranks ---- */
+
+/* As many as LOBULE_RANKS says, or --device names GPUs; what is misspelt is said by the call. */
+static int ranks_asked(const lob_command *command, int argc, char **argv)
+{
+    lob_session s;
+    int ranks = lob_ranks_asked();
+    if (!command->shares || command->host || lob_ranks_launcher()) return 1;
+    start(&s, command, argc, argv);
+    if (ranks < 1 && lob_options_own(&s) == LOB_OK) {
+        lob_options_common(&s);
+        if (lob_parse(s.table, 2, s.argv, lob_session_values(&s), s.argc, &s.error) == LOB_OK)
+            ranks = lob_session_devices(&s);
+    }
+    free(s.settings);
+    return ranks;
+}
+
+typedef struct {
+    const lob_command *command;
+    int argc;
+    char **argv;
+    int code; /* of rank 0, which that of all is */
+} rank_call;
+
+static void call_as_rank(int rank, void *user)
+{
+    rank_call *const c = user;
+    const int code = call_in_this_thread(c->command, c->argc, c->argv);
+    if (rank == 0) c->code = code;
+}
+
+int lob_call(const lob_command *command, int argc, char **argv)
+{
+    rank_call c = {command, argc, argv, lob_status_exit_code(LOB_ENOMEM)};
+    const int ranks = ranks_asked(command, argc, argv);
+    if (ranks < 2) return call_in_this_thread(command, argc, argv);
+    if (lob_ranks_threads(ranks, call_as_rank, &c) != LOB_OK)
+        fprintf(stderr, "lobule %s: out of memory\n", command->name);
+    return c.code;
 }

@@ -147,11 +147,11 @@ static lob_status try_gpu(doctor *d, const lob_backend *backend, lob_device *dev
 /* The GPU asked for, or all that open; where there is none, why. */
 static lob_status try_gpus(doctor *d)
 {
-    const lob_device_choice *const asked = &d->s->device;
-    const bool any = strcmp(asked->backend, "auto") == 0;
+    const bool any = strcmp(d->s->device.backend, "auto") == 0;
+    const int own = lob_session_gpu(d->s);
     const lob_backend *const backend = lob_backends[1];
     lob_status st = LOB_OK;
-    for (int n = any ? 0 : asked->index; st == LOB_OK; n++) {
+    for (int n = any || own < 0 ? 0 : own; st == LOB_OK; n++) {
         lob_device *device = NULL;
         lob_error why = {.text = ""};
         char choice[24];

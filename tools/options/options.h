@@ -37,7 +37,8 @@ typedef enum {
     LOB_OPT_LENGTH, /* lob_size: "8mm", "5um", "20vox"; mm without a unit */
     LOB_OPT_EXTENT, /* lob_size: "100vox", "50mm3", "5ml", "5cm3", "5um3"; voxels without a unit */
     LOB_OPT_BYTES,  /* int64_t: "512MiB", "4GiB", "1000000" */
-    LOB_OPT_DEVICE, /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1", "cuda:all", "all" */
+    LOB_OPT_DEVICE, /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1", "cuda:0,1", "cuda:all",
+                       "all" */
     LOB_OPT_WORDS,  /* lob_words: all operands that are left; the last row of its table */
     LOB_OPT_INPUTS, /* lob_words: files to read, one each time the option is given */
     LOB_OPT_STEP    /* lob_steps: appended, in the order of the command line; the command reads the
@@ -65,13 +66,14 @@ typedef struct {
     bool voxels;
 } lob_size;
 
-/* All devices of a backend, which `lobule batch` alone takes. */
-enum { LOB_ALL_DEVICES = -1 };
+/* All devices of a backend; and the most that can be named one by one. */
+enum { LOB_ALL_DEVICES = -1, LOB_NAMED_DEVICES = 16 };
 
 typedef struct {
     char backend[8]; /* "auto", "all", or a backend's name */
     int index;       /* which of its devices, from 0, or LOB_ALL_DEVICES */
-    bool numbered;   /* it was told by its number */
+    int count;       /* of devices told by their numbers, the first of which is index, */
+    int number[LOB_NAMED_DEVICES]; /* and these; a number may stand there twice */
 } lob_device_choice;
 
 enum { LOB_WORDS = 64 };

@@ -223,6 +223,18 @@ static lob_status take_bytes(lob_error *error, const lob_option *row, const char
     return refuse(error, row, text, "has an unknown unit: write 512MiB or 4GiB");
 }
 
+/* "0", "0,1": which devices. Returns false for anything else. */
+static bool take_device_numbers(lob_device_choice *device, const char *text)
+{
+    for (;; text++) {
+        const size_t length = strspn(text, "0123456789");
+        if (length == 0 || length > 4 || device->count == LOB_NAMED_DEVICES) return false;
+        device->number[device->count++] = atoi(text);
+        text += length;
+        if (*text != ',') return *text == '\0';
+    }
+}
+
 static lob_status take_device(lob_error *error, const lob_option *row, const char *text)
 {
     lob_device_choice device = {.index = 0};
@@ -237,12 +249,10 @@ static lob_status take_device(lob_error *error, const lob_option *row, const cha
     if (strcmp(text, "all") == 0 || strcmp(text, "cuda:all") == 0) {
         device.index = LOB_ALL_DEVICES;
     } else if (numbered) {
-        const char *digits = text + n + 1;
-        const size_t length = strspn(digits, "0123456789");
-        if (length == 0 || length > 4 || digits[length] != '\0')
-            return refuse(error, row, text, "has no device number after the colon: write cuda:0");
-        device.index = atoi(digits);
-        device.numbered = true;
+        if (!take_device_numbers(&device, text + n + 1))
+            return refuse(error, row, text,
+                          "has no device number after the colon: write cuda:0, or cuda:0,1");
+        device.index = device.number[0];
     }
     *(lob_device_choice *)row->target = device;
     return LOB_OK;
@@ -361,8 +371,12 @@ static void words_text(char *text, size_t size, const lob_option *row)
 static void device_text(char *text, size_t size, const lob_option *row)
 {
     const lob_device_choice *const device = row->target;
-    if (device->index > 0)
-        snprintf(text, size, "%s:%d", device->backend, device->index);
+    if (device->count > 1 || device->index > 0)
+        for (int k = 0; k < device->count; k++) {
+            const size_t used = strlen(text);
+            snprintf(text + used, size - used, "%s%s%d", k ? "," : device->backend, k ? "" : ":",
+                     device->number[k]);
+        }
     else if (device->index < 0 && strcmp(device->backend, "all") != 0)
         snprintf(text, size, "%s:all", device->backend);
     else

@@ -74,7 +74,7 @@ static lob_status note_file(lob_session *s, const lob_option *row, const char *p
 static bool computes_where_recipe_does(const lob_session *s)
 {
     const lob_device_choice *const a = &s->device, *const b = &s->host->outer->device;
-    return strcmp(a->backend, b->backend) == 0 && a->index == b->index;
+    return strcmp(a->backend, b->backend) == 0 && a->index == b->index && a->count <= 1;
 }
 
 /* Note the line's files, keep its memory within the recipe's. */

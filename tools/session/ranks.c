@@ -1,4 +1,4 @@
-/* Launchers, and the plugin that has their MPI. */
+/* Launchers, and the plugin that has their MPI; ranks that are threads. */
 #include "tools/session/ranks.h"
 
 #include "io/platform.h"
@@ -24,6 +24,8 @@ enum { LAUNCHERS = sizeof launchers / sizeof launchers[0] };
 
 static lob_team all;
 static const lob_mpi *mpi; /* NULL: alone */
+
+static _Thread_local lob_team *inside; /* of a thread that is a rank */
 
 static int number_of(const char *variable, int otherwise)
 {
@@ -104,8 +106,32 @@ static lob_status join(int k, lob_error *error)
     return lob_fail(error, st, "out of memory");
 }
 
+int lob_ranks_asked(void)
+{
+    return launcher() < 0 ? number_of("LOBULE_RANKS", 0) : 0;
+}
+
+typedef struct {
+    lob_ranks_work *work;
+    void *user;
+} rank_work;
+
+static void work_as_rank(lob_team *team, void *user)
+{
+    const rank_work *const w = user;
+    inside = team;
+    w->work(team->rank, w->user);
+}
+
+lob_status lob_ranks_threads(int size, lob_ranks_work *work, void *user)
+{
+    rank_work w = {work, user};
+    return lob_team_threads(size, work_as_rank, &w);
+}
+
 bool lob_ranks_speak(void)
 {
+    if (inside) return inside->rank == 0;
     const int k = launcher();
     return k < 0 || number_of(launchers[k].rank, 0) == 0;
 }
@@ -113,7 +139,7 @@ bool lob_ranks_speak(void)
 lob_status lob_ranks_begin(bool shares, lob_error *error)
 {
     const int k = launcher();
-    if (k < 0) return LOB_OK;
+    if (inside || k < 0) return LOB_OK;
     if (shares) return join(k, error);
     return lob_fail(error, LOB_EARG,
                     "%d tasks cannot share its work; start it once, or with LOBULE_RANKS=off if "
@@ -123,12 +149,18 @@ lob_status lob_ranks_begin(bool shares, lob_error *error)
 
 lob_team *lob_ranks(void)
 {
-    return mpi ? &all : NULL;
+    return inside ? inside : mpi ? &all : NULL;
+}
+
+int lob_ranks_inside(void)
+{
+    return inside ? inside->size : 1;
 }
 
 /* mpirun tells a number, Slurm those of all nodes: "2(x3),5" is two on each of three, then five. */
 int lob_ranks_here(void)
 {
+    if (inside) return inside->size;
     const int k = launcher();
     const char *list = k < 0 ? NULL : getenv(launchers[k].here);
     int node = list && strpbrk(list, "(,") ? number_of("SLURM_NODEID", 0) : 0;
@@ -146,6 +178,7 @@ int lob_ranks_here(void)
 
 int lob_ranks_local(void)
 {
+    if (inside) return inside->rank;
     const int k = launcher();
     return k < 0 ? 0 : number_of(launchers[k].local, 0);
 }
@@ -153,7 +186,7 @@ int lob_ranks_local(void)
 const char *lob_ranks_launcher(void)
 {
     const int k = launcher();
-    return k < 0 ? NULL : launchers[k].name;
+    return inside ? "threads" : k < 0 ? NULL : launchers[k].name;
 }
 
 bool lob_ranks_plugin(int k, char *path, size_t path_size, char *why, size_t why_size)

@@ -1,6 +1,7 @@
 /*
- * The ranks of a command: processes that mpirun or srun has started to share one volume. Rank 0
- * writes and speaks for all; each reads its own planes (tools/inout/volumes.h).
+ * The ranks of a command: processes that mpirun or srun has started to share one volume, or threads
+ * of this one, each with a GPU of its own. Rank 0 writes and speaks for all; each reads its own
+ * planes (tools/inout/volumes.h).
  */
 #ifndef LOB_RANKS_H
 #define LOB_RANKS_H
@@ -11,7 +12,21 @@
 bool lob_ranks_speak(void);
 
 /*
- * Join the other ranks, if a launcher has started several. To be called once.
+ * How many ranks LOBULE_RANKS asks for, as threads of this process; 0: for none. A launcher's tasks
+ * are ranks themselves.
+ */
+int lob_ranks_asked(void);
+
+/*
+ * Call work in each of so many threads, which are the ranks for what they call below. Returns
+ * LOB_OK when all have ended, or LOB_ENOMEM without having called any.
+ */
+typedef void lob_ranks_work(int rank, void *user);
+lob_status lob_ranks_threads(int size, lob_ranks_work *work, void *user);
+
+/*
+ * Join the other ranks, if a launcher has started several. To be called once by a process, and by
+ * each of its threads that are ranks.
  *
  *   shares  in  whether the command can share a volume; LOB_EARG where it cannot
  *
@@ -23,13 +38,16 @@ lob_status lob_ranks_begin(bool shares, lob_error *error);
 /* All ranks; NULL: this process is alone. */
 lob_team *lob_ranks(void);
 
+/* How many of them are threads of this process; 1 where each is a process. */
+int lob_ranks_inside(void);
+
 /* How many of them are on this machine, as the launcher says; 1 where it does not. */
 int lob_ranks_here(void);
 
 /* Which of these this task is, from 0; 0 where the launcher does not say. */
 int lob_ranks_local(void);
 
-/* What has started several tasks, as "mpirun of Open MPI"; NULL: nothing has. */
+/* What has started several tasks, as "mpirun of Open MPI" or "threads"; NULL: nothing has. */
 const char *lob_ranks_launcher(void);
 
 /*

@@ -24,7 +24,7 @@ enum { PATIENCE_S = 5 };
 static void on_stop(int number)
 {
     stopped_by = number;
-    if (lob_ranks()) lob_process_end_in(PATIENCE_S, number);
+    if (lob_ranks() && lob_ranks_inside() == 1) lob_process_end_in(PATIENCE_S, number);
 }
 
 void lob_session_catch_signals(void)
@@ -65,7 +65,10 @@ int lob_session_threads(const lob_session *s)
     asked = s->threads;
     had = lob_threads(s->threads);
     /* Ranks that the launcher has not bound to cores share those of the machine. */
-    if (s->ranks && s->threads < 1 && had == lob_process_cores()) had /= lob_ranks_here();
+    if (s->ranks && s->threads < 1 && had == lob_process_cores())
+        had /= lob_ranks_here();
+    else
+        had /= lob_ranks_inside();
     if (had < 1) had = 1;
     return had;
 }
@@ -163,18 +166,24 @@ int64_t lob_voxel_bytes(const lob_volume *volume)
                        (int64_t)lob_type_of(volume->type)->bytes, 1);
 }
 
+int64_t lob_session_memory(const lob_session *s)
+{
+    const int64_t each = s->max_memory / lob_ranks_inside();
+    return each > 0 || s->max_memory == 0 ? each : 1;
+}
+
 /* What is left of --max-memory is what the next stage may take; 0 would stand for no limit. */
 void lob_session_hold(lob_session *s, int64_t bytes)
 {
+    const int64_t all = lob_session_memory(s);
     s->held += bytes;
     if (s->held > s->most_held) s->most_held = s->held;
-    if (s->max_memory != 0)
-        s->context.max_memory = s->held < s->max_memory ? s->max_memory - s->held : 1;
+    if (all != 0) s->context.max_memory = s->held < all ? all - s->held : 1;
 }
 
 lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name)
 {
-    const int64_t left = s->held < s->max_memory ? s->max_memory - s->held : 0;
+    const int64_t all = lob_session_memory(s), left = s->held < all ? all - s->held : 0;
     if (bytes < 0)
         return lob_fail_file(&s->error, LOB_ENOMEM, name,
                              "needs more memory than can be addressed");

@@ -25,12 +25,15 @@ lob_status lob_session_device(lob_session *s);
  */
 lob_status lob_session_cpu_alone(lob_session *s, const char *what);
 
-/* The GPU that this task takes: tasks of one machine take its GPUs in turn, unless --device has a
- * number. -1: none, or "auto" is free to choose. */
+/* The GPU that this task takes: tasks of one machine take its GPUs in turn, or those whose numbers
+ * --device has. -1: none, or "auto" is free to choose. */
 int lob_session_gpu(const lob_session *s);
 
-/* How many tasks share a GPU at most; 1 where there is none. */
+/* How many tasks share this task's GPU; 1 where there is none. */
 int lob_session_gpu_sharers(const lob_session *s);
+
+/* How many GPUs --device names by cuda:all or by their numbers; 0: by none of these. */
+int lob_session_devices(const lob_session *s);
 
 /*
  * How long a GPU takes to be opened, in seconds. "auto" leaves to the CPU what it does sooner:
@@ -84,6 +87,8 @@ int64_t lob_voxel_bytes(const lob_volume *volume);
  * Returns LOB_OK, or LOB_ENOMEM when less than that is left.
  */
 lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name);
+/* Of --max-memory, what this rank may take: threads that are ranks share it. 0: no limit. */
+int64_t lob_session_memory(const lob_session *s);
 /* Count what is there already: whoever allocated it kept to context.max_memory. */
 void lob_session_hold(lob_session *s, int64_t bytes);
 void lob_session_give(lob_session *s, int64_t bytes);

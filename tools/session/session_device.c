@@ -25,19 +25,34 @@ static bool is_any(const lob_session *s)
     return strcmp(s->device.backend, "auto") == 0;
 }
 
+/* The GPU of a task of this machine. */
+static int gpu_of(const lob_session *s, int task)
+{
+    const lob_device_choice *const device = &s->device;
+    if (strcmp(device->backend, "cpu") == 0) return -1;
+    if (device->count > 0) return device->number[task % device->count];
+    const int gpus = s->ranks || device->index == LOB_ALL_DEVICES ? lob_device_count() : 0;
+    return gpus > 0 ? task % gpus : -1;
+}
+
 int lob_session_gpu(const lob_session *s)
 {
-    if (strcmp(s->device.backend, "cpu") == 0) return -1;
-    if (s->device.numbered) return s->device.index;
-    const int gpus = s->ranks ? lob_device_count() : 0;
-    return gpus > 0 ? lob_ranks_local() % gpus : -1;
+    return gpu_of(s, lob_ranks_local());
 }
 
 int lob_session_gpu_sharers(const lob_session *s)
 {
-    const int gpus = lob_device_count(), tasks = s->ranks ? lob_ranks_here() : 1;
-    if (s->device.numbered) return tasks;
-    return gpus > 0 ? (tasks + gpus - 1) / gpus : 1;
+    const int mine = lob_session_gpu(s), tasks = s->ranks ? lob_ranks_here() : 1;
+    int sharers = 0;
+    for (int task = 0; task < tasks; task++) sharers += gpu_of(s, task) == mine;
+    return sharers > 0 ? sharers : 1;
+}
+
+int lob_session_devices(const lob_session *s)
+{
+    if (s->device.index == LOB_ALL_DEVICES && strcmp(s->device.backend, "all") != 0)
+        return lob_device_count();
+    return s->device.count;
 }
 
 /* What is to be opened; false: nothing, the CPU serves. */
@@ -49,7 +64,7 @@ static bool plan(const lob_session *s, lob_opening *o)
     *o = (lob_opening){.backend = backend, .choice = "auto"};
     if (own >= 0 || !is_any(s))
         snprintf(o->choice, sizeof o->choice, "%s:%d", backend ? backend->name : "",
-                 own >= 0 ? own : s->device.index);
+                 own >= 0 ? own : 0);
     return backend && backend != lob_backends[0];
 }
 
@@ -169,11 +184,19 @@ lob_status lob_device_check(lob_session *s)
     char known[64] = "";
     s->backend = lob_backends[0];
     snprintf(s->device_why, sizeof s->device_why, "no other is needed");
-    if (s->device.index == LOB_ALL_DEVICES && !s->command->many)
+    const bool everything = strcmp(s->device.backend, "all") == 0;
+    const bool all = s->device.index == LOB_ALL_DEVICES, shares = s->command->shares && !s->host;
+    if ((all && !s->command->many && (everything || !shares)) || (s->device.count > 1 && !shares)) {
+        char text[96];
+        lob_option_text(text, sizeof text, &s->common[0]);
         return lob_fail(&s->error, LOB_EARG,
-                        "--device %s: several devices at once are for lobule batch; name one, as "
+                        "--device %s: several devices at once are for lobule batch%s; name one, as "
                         "cuda:0, or auto",
-                        strcmp(s->device.backend, "all") == 0 ? "all" : "cuda:all");
+                        text,
+                        s->command->many ? ", all of them"
+                        : everything     ? ""
+                                         : ", and for commands whose volume ranks can share");
+    }
     if (strcmp(s->device.backend, "auto") == 0 || strcmp(s->device.backend, "all") == 0 ||
         lob_backend_named(s->device.backend))
         return LOB_OK;

@@ -134,8 +134,8 @@ static lob_status components(lob_session *s, void *user)
 {
     work *const w = user;
     const settings *const set = &w->set;
-    const int64_t memory =
-        s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9 / lob_ranks_here();
+    const int64_t memory = s->max_memory > 0 ? lob_session_memory(s)
+                                             : lob_memory_available() / 10 * 9 / lob_ranks_here();
     if (s->ranks || set->plan > 0) { /* each has its planes, a few at a time if need be */
         LOB_TRY(lob_session_device(s));
         return lob_components_by_planes(s, set, memory);
