@@ -311,6 +311,15 @@ def test_a_scan_with_a_conflict_has_none_of_its_outputs(tmp_path):
         assert "out/a.nii: scan a writes it" in rows["b"]["message"]
 
 
+def test_a_scan_that_reads_its_own_output_claims_nothing(tmp_path):
+    """Whose path leads to what it reads only once its folders are there."""
+    save(scan_array(), tmp_path / "x.nii")
+    write_manifest(tmp_path, ["scan\timage\tout", "a\tnew/deep/o.nii\tnew/x/../deep/o.nii", "b\tx.nii\tnew/deep/o.nii"])
+    done = batch(tmp_path, "scans.tsv", "--", "convert", "{image}", "{out}")
+    rows = status_of(tmp_path / "scans.batch")
+    assert done.returncode == 64 and {k: v["exit_code"] for k, v in rows.items()} == {"a": "64", "b": "0"}, done.stderr
+
+
 def test_an_input_that_is_replaced_while_its_scan_runs(tmp_path):
     """By an older file, as mv and rsync bring it: the scan is done again."""
     for i in range(2):

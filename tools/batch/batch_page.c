@@ -116,8 +116,7 @@ static const char *figure(char text[32], double value)
     return text;
 }
 
-/* flags: what there is to look at, in words; far: the columns of it. Returns whether there is any.
- */
+/* flags: what there is to look at, in words; far: its columns. Returns whether there is any. */
 static bool add_flags(cJSON *object, const page *p, int64_t i)
 {
     const lob_cohort *const c = &p->cohort;

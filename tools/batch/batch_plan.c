@@ -239,11 +239,10 @@ typedef struct {
     int64_t count;
 } claims;
 
-/* Note who reads a file or would write it; the folders of an output of this shard are made. */
-static bool note_file(lob_batch *b, claims *to, int64_t number, const lob_line_file *file)
+/* Note who reads a file or would write it. */
+static bool note_file(claims *to, int64_t number, const lob_line_file *file)
 {
     lob_file_use *use[2];
-    if (file->is_output && b->scans[number].shard == b->shard) lob_make_folders(file->path);
     if (lob_file_uses_of(use, &to->uses, file->path, true, !file->is_output) != LOB_OK)
         return false;
     for (int k = 0; k < 2 && use[k]; k++) {
@@ -259,7 +258,30 @@ static bool note_file(lob_batch *b, claims *to, int64_t number, const lob_line_f
     return true;
 }
 
-/* Check the options of a scan's lines, and, where they are sound, note its files in a list. */
+static bool note_files(claims *to, int64_t number, const lob_recipe_job *job)
+{
+    for (int i = 0; i < job->line_count; i++)
+        for (int f = 0; f < job->lines[i].line.file_count; f++) {
+            const lob_line_file *const file = &job->lines[i].line.files[f];
+            const bool made = !file->is_output && lob_batch_is_made(job, i, file->path);
+            if (lob_line_file_is_on_disk(file) && !made && !note_file(to, number, file))
+                return false;
+        }
+    return true;
+}
+
+/* Make the folders of a scan's outputs. */
+static void make_folders(const lob_recipe_job *job)
+{
+    for (int i = 0; i < job->line_count; i++)
+        for (int f = 0; f < job->lines[i].line.file_count; f++) {
+            const lob_line_file *const file = &job->lines[i].line.files[f];
+            if (file->is_output && lob_line_file_is_on_disk(file)) lob_make_folders(file->path);
+        }
+}
+
+/* Check the options of a scan's lines, and, where they are sound, note its files in a list. They
+ * are checked again once their folders are there, as only then all paths lead somewhere. */
 static lob_status check_scan(lob_batch *b, int64_t number, claims *to)
 {
     lob_session *const s = b->session;
@@ -270,13 +292,12 @@ static lob_status check_scan(lob_batch *b, int64_t number, claims *to)
     lob_status st =
         lob_recipe_job_make(&job, s, &b->recipe, s->line ? NULL : b->recipe_path, values);
     if (st == LOB_OK) st = lob_recipe_job_check_usage(&job);
-    for (int i = 0; to && i < job.line_count; i++)
-        for (int f = 0; f < job.lines[i].line.file_count && st == LOB_OK; f++) {
-            const lob_line_file *const file = &job.lines[i].line.files[f];
-            if (!lob_line_file_is_on_disk(file)) continue;
-            if (!file->is_output && lob_batch_is_made(&job, i, file->path)) continue;
-            if (!note_file(b, to, number, file)) st = lob_session_no_memory(s, file->path);
-        }
+    if (st == LOB_OK && to && b->scans[number].shard == b->shard) {
+        make_folders(&job);
+        st = lob_recipe_job_check_usage(&job);
+    }
+    if (st == LOB_OK && to && !note_files(to, number, &job))
+        st = lob_session_no_memory(s, b->scans[number].name);
     lob_recipe_job_free(&job);
     s->device = device;
     s->device_wanted = false;

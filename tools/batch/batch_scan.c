@@ -5,6 +5,7 @@
 #include "tools/commands/commands.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/report.h"
+#include "tools/text/arguments.h"
 #include "tools/text/json_text.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"
@@ -27,7 +28,7 @@ typedef struct {
     lob_status status;       /* of the run */
     bool again;              /* another attempt, with more memory */
 
-    char **words; /* arguments of lobule run */
+    lob_arguments words; /* of lobule run */
     lob_command command;
     lob_session session;
     lob_recipe_job job;
@@ -35,8 +36,7 @@ typedef struct {
 
 /* ---- files as they are now ---- */
 
-/* Of a folder, of DICOM or Zarr: the bytes of all its files, and when the last of them was changed.
- */
+/* Of a folder, of DICOM or Zarr: the bytes of all its files, and when the last was changed. */
 static bool look_at(lob_about *about, const char *path)
 {
     if (!lob_about_path(about, path)) return false;
@@ -135,40 +135,27 @@ static void worked(lob_host *host, double seconds)
     scan_of(host)->worked_s += seconds;
 }
 
-/*
- * The arguments of `lobule run` that do the same: the recipe, its values, the options that hold for
- * all scans. An array that ends in NULL, in one block with its words.
- */
-static char **make_words(const scan *a, const char *report, bool force, int *count)
+/* The arguments of `lobule run` that do the same: the recipe, its values, the options that hold for
+ * all scans. */
+static void put_words(scan *a, const char *report, bool force)
 {
     const lob_recipe *const recipe = &a->batch->recipe;
     const lob_session *const s = a->batch->session;
     const lob_device_choice *const device = &s->device;
     const bool named = device->index != LOB_ALL_DEVICES && strcmp(device->backend, "auto") != 0;
-    lob_text text = {NULL};
-    lob_text_print(&text, "%s%c", a->batch->recipe_path, 0);
+    lob_arguments *const to = &a->words;
+    lob_arguments_add(to, "%s", a->batch->recipe_path);
     for (int v = 0; v < recipe->value_count; v++)
-        lob_text_print(&text, "%s=%s%c", recipe->values[v].name, a->plan->values[v], 0);
-    lob_text_print(&text, "--report=%s%c", report, 0);
+        lob_arguments_add(to, "%s=%s", recipe->values[v].name, a->plan->values[v]);
+    lob_arguments_add(to, "--report=%s", report);
     if (named && device->index > 0)
-        lob_text_print(&text, "--device=%s:%d%c", device->backend, device->index, 0);
+        lob_arguments_add(to, "--device=%s:%d", device->backend, device->index);
     else if (named)
-        lob_text_print(&text, "--device=%s%c", device->backend, 0);
-    if (s->series) lob_text_print(&text, "--series=%s%c", s->series, 0);
-    if (s->provenance) lob_text_print(&text, "--provenance%c", 0);
+        lob_arguments_add(to, "--device=%s", device->backend);
+    if (s->series) lob_arguments_add(to, "--series=%s", s->series);
+    if (s->provenance) lob_arguments_add(to, "--provenance");
     if (force || s->skip_existing)
-        lob_text_print(&text, "%s%c", force ? "--force" : "--skip-existing", 0);
-    const size_t most = (size_t)recipe->value_count + 7;
-    char **const words = text.failed ? NULL : malloc(most * sizeof *words + text.size);
-    *count = 0;
-    if (words) {
-        char *to = memcpy(words + most, text.bytes, text.size);
-        for (const char *const end = to + text.size; to < end; to += strlen(to) + 1)
-            words[(*count)++] = to;
-        words[*count] = NULL;
-    }
-    lob_text_free(&text);
-    return words;
+        lob_arguments_add(to, "%s", force ? "--force" : "--skip-existing");
 }
 
 /* ---- its row ---- */
@@ -414,10 +401,9 @@ static lob_status prepare(scan *a, bool *skip)
 static void do_session(scan *a, const char *report, bool force)
 {
     lob_batch_row *const row = a->row;
-    int count = 0;
     bool skip = false;
-    a->words = make_words(a, report, force, &count);
-    if (!a->words || !row->scan || !row->report || !lob_make_folders(report)) {
+    put_words(a, report, force);
+    if (a->words.failed || !row->scan || !row->report || !lob_make_folders(report)) {
         give_up(a, LOB_ECREATE, "the folder of reports cannot be made");
         return;
     }
@@ -429,7 +415,7 @@ static void do_session(scan *a, const char *report, bool force)
                          .end = end};
     a->command = lob_command_run;
     a->command.host = &a->host;
-    if (!lob_call_begin(&a->session, &a->command, count, a->words)) {
+    if (!lob_call_begin(&a->session, &a->command, a->words.count, a->words.word)) {
         give_up(a, LOB_EARG, a->session.failure);
         row->exit_code = a->session.exit_code;
         return;
@@ -502,7 +488,7 @@ lob_status lob_scan_do(lob_batch_row *row, lob_batch *b, const lob_plan_scan *pl
     else
         give_up(&a, LOB_ENOMEM, "out of memory");
     lob_recipe_job_free(&a.job);
-    free(a.words);
+    lob_arguments_free(&a.words);
     free(report);
     return a.status;
 }

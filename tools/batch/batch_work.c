@@ -24,8 +24,7 @@ typedef struct {
 /* A scan counts for more than its bytes, so that empty ones count too. */
 enum { SCAN_BYTES = 65536 };
 
-/* A message without words that name a file or hold a number: of what is wrong for many, the same.
- */
+/* A message without files and numbers: of what is wrong for many, the same. */
 static void kind_of(char *kind, size_t size, const char *message)
 {
     size_t n = 0;
@@ -176,8 +175,7 @@ static lob_status do_once(work *w, lob_batch_row *row, const lob_plan_scan *plan
     return st;
 }
 
-/* Again with more memory, as long as there is any to be had; the row is that of the last attempt.
- */
+/* Again with more memory, as long as there is any; the row is that of the last attempt. */
 static lob_status do_larger(work *w, lob_batch_row *row, const lob_plan_scan *plan, int *units)
 {
     const double start_s = lob_clock_s();

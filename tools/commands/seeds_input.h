@@ -1,5 +1,4 @@
-/* Seeds of several labels as commands read them: numbered 1..K, with one label for the background.
- */
+/* Seeds of several labels as commands read them: numbered 1..K, one of them the background. */
 #ifndef LOB_SEEDS_INPUT_H
 #define LOB_SEEDS_INPUT_H
 

@@ -1,5 +1,4 @@
-/* A chain of filters on a volume in slabs: how far it reaches, and what of the whole it must know.
- */
+/* A chain of filters on a volume in slabs: how far it reaches, what of the whole it must know. */
 #ifndef LOB_SLAB_FILTER_H
 #define LOB_SLAB_FILTER_H
 
@@ -18,8 +17,7 @@ typedef struct {
     int64_t working_bytes; /* of the slab that took most */
 } lob_slab_filter;
 
-/* Can filters work on a part of this image without knowing all of it? Its voxels are not looked at.
- */
+/* Can filters work on a part of this image without knowing all? No voxel is looked at. */
 bool lob_slab_filter_parts(const lob_volume *image, const lob_filter_step *steps, int count,
                            const lob_filter_options *options);
 

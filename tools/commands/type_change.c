@@ -26,16 +26,14 @@ static bool is_lost(double value, lob_type type, bool from_wide)
     const lob_type_info *info = lob_type_of(type);
     const double kept = nearest_in(value, type);
     if (from_wide && fabs(value) > 0x1p53) return true;
-    /* The largest 64-bit integer is not a double: info->highest is the next double, out of range.
-     */
+    /* The largest 64-bit integer is no double: info->highest is the next one, out of range. */
     if (info->is_integer && info->bytes == 8 && value >= info->highest) return true;
     if (kept == value || (isnan(kept) && isnan(value))) return false;
     if (info->is_integer) return true;
     return value == nearbyint(value) || !isfinite(kept);
 }
 
-/* Store n values, each in the type's range. The highest 64-bit integers are no doubles: saturate.
- */
+/* Store n values, each in the type's range. The highest 64-bit integers, no doubles, saturate. */
 static void store(void *data, lob_type type, int64_t first, const double *values, int64_t n)
 {
 #define STORE(id, ctype, name, integer, lowest, highest)                                         \

@@ -1,5 +1,4 @@
-/* Volumes on an image's grid: masks, channels, and the axis of its slices.
- */
+/* Volumes on an image's grid: masks, channels, and the axis of its slices. */
 #ifndef LOB_GRID_H
 #define LOB_GRID_H
 
@@ -63,8 +62,7 @@ lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set
 lob_status lob_grid_make(lob_session *s, lob_volume *out, const lob_volume *like, lob_type type,
                          int channels, const char *path);
 
-/* The volume without scaling, of one frame and this type; what it points to is still the other's.
- */
+/* The volume without scaling, of one frame and this type; what it points to is the other's. */
 lob_volume lob_grid_header(const lob_volume *like, lob_type type);
 
 /* Free a volume that has been read, and give its memory back. */

@@ -33,8 +33,7 @@ lob_status lob_paths_touch(bool *touch, const char *path, bool is_of_volume, con
  * made again. */
 void lob_outputs_forget(lob_session *s);
 
-/* Remove what a failed command wrote, from the report too; a file that replaced an older one stays.
- */
+/* Remove what a failed command wrote, from the report too; what replaced an older file stays. */
 void lob_outputs_remove(lob_session *s);
 
 #endif

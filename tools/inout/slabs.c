@@ -195,8 +195,7 @@ lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t ali
     w->halo = halo;
     w->align = align;
     const int64_t read = plane_bytes(w), work = lob_product(dims.nx, dims.ny, voxel_bytes, 1);
-    /* Half is for slabs, the rest for what work holds of any size; at once, it is in voxel_bytes.
-     */
+    /* Half is for slabs, the rest for what work holds; at once, it is in voxel_bytes. */
     const int64_t memory = w->at_once ? memory_of(s) - w->common_bytes : memory_of(s) / 2;
     const int64_t room = memory / (read + work);
     const int64_t fit = room >= dims.nz ? dims.nz : room - 2 * halo - align + 1;

@@ -39,8 +39,7 @@ static void label_of(char *label, size_t size, const lob_option *row)
     label[0] = (char)toupper((unsigned char)label[0]);
 }
 
-/* A tip of a line: what the help says before its first semicolon. Fields show defaults themselves.
- */
+/* A tip of a line: what the help says before its first semicolon. Fields show defaults. */
 static void tip_of(char *tip, size_t size, const lob_option *row, const char *element)
 {
     const size_t n = strcspn(row->help, ";");

@@ -243,8 +243,7 @@ typedef struct {
 lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *const *arguments,
                      const bool *values, int count, lob_error *error);
 
-/* The row after this one, over all tables; NULL stands before the first and comes after the last.
- */
+/* The row after this one, over all tables; NULL stands before the first and after the last. */
 const lob_option *lob_option_next(const lob_option_table *tables, size_t count,
                                   const lob_option *row);
 
@@ -275,8 +274,7 @@ bool lob_asks_for(const lob_option_table *tables, size_t table_count, char *cons
 /* The row's present value as text, as it could be typed; empty when it stands for "not given". */
 void lob_option_text(char *text, size_t size, const lob_option *row);
 
-/* How far apart two words are: edits (insert, delete, replace, swap of neighbours); '-' equals '_'.
- */
+/* How far apart two words are: edits (insert, delete, replace, swap neighbours); '-' is '_'. */
 int lob_word_distance(const char *a, const char *b);
 
 #endif

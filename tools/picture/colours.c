@@ -67,8 +67,7 @@ static bool touch(const pairs *p, int32_t a, int32_t b)
     return p->bits[i / 8] >> i % 8 & 1;
 }
 
-/* Join n voxels from a on with those from b on. Most are alike in runs, which are compared at once.
- */
+/* Join n voxels from a on with those from b on. Runs of like ones are compared at once. */
 static void join_runs(const pairs *p, const lob_volume *v, int64_t a, int64_t b, int64_t n)
 {
     enum { RUN = 64 };

@@ -231,8 +231,7 @@ static int entries_across(const layout *l, int width)
     return n > 0 ? n : 1;
 }
 
-/* Lines of a legend in a picture of this width: all labels, or what a third of the picture holds.
- */
+/* Lines of a legend in a picture of this width: all labels, or what a third of it holds. */
 static int lines_of(const layout *l, const settings *set, const content *c, int width)
 {
     const int across = entries_across(l, width), most = set->size / 3 / line_height(l) - 1;

@@ -39,8 +39,7 @@ void lob_process_end(int number);
 /* The same in so many seconds, whatever the program waits for then; stop may call it. */
 void lob_process_end_in(int seconds, int number);
 
-/* What is freed is kept for the next who asks: faster, where memory may grow past what lies in it.
- */
+/* What is freed is kept for the next who asks: faster, where memory may grow beyond it. */
 void lob_process_keep_memory(void);
 
 double lob_process_peak_bytes(void); /* the largest resident size so far */

@@ -372,8 +372,7 @@ lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, con
     *out = (lob_recipe){.summary = ""};
     if (size > LOB_RECIPE_MAX_BYTES)
         return lob_fail(error, LOB_EDATA, "%s: is no recipe: it is larger than 1 MiB", named);
-    /* A piece takes at least one byte of the file, and a NUL. A name that is kept twice has braces.
-     */
+    /* A piece takes a byte of the file at least, and a NUL. A name kept twice has braces. */
     out->text = malloc(2 * size + 2);
     if (!out->text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", named);
     parser p = {.out = out,

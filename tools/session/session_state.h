@@ -86,8 +86,7 @@ typedef struct lob_command {
     lob_host *host; /* in a copy of the row */
 } lob_command;
 
-/* Who calls commands: see tools/commands/commands.h. A recipe's lines are called by who called it.
- */
+/* Who calls commands: see tools/commands/commands.h. Who called a recipe calls its lines. */
 typedef struct {
     const lob_command *(*find)(const char *name);
     const char *(*nearest)(const char *name);

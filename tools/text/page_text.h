@@ -1,5 +1,4 @@
-/* HTML pages: a template that is part of the program, with its data as JSON in the place of a mark.
- */
+/* HTML pages: a template in the program, with its data as JSON in the place of a mark. */
 #ifndef LOB_PAGE_TEXT_H
 #define LOB_PAGE_TEXT_H
 

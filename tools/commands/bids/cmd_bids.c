@@ -3,20 +3,13 @@
 #include "io/platform.h"
 #include "tools/commands/bids/bids_images.h"
 #include "tools/commands/commands.h"
+#include "tools/text/arguments.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The words of a command line that is put together; word has room for all. */
-typedef struct {
-    char **word;
-    int count;
-    bool failed; /* for want of memory */
-} command_line;
 
 typedef struct {
     lob_bids_search search;
@@ -27,28 +20,10 @@ typedef struct {
     int line_count;
     bool out_is_new;             /* there was no OUT */
     char *log, *manifest, *text; /* names, and what goes into the manifest */
-    command_line batch;
+    lob_arguments batch;
 } settings;
 
 enum { PARTICIPANT, GROUP };
-
-__attribute__((format(printf, 2, 3))) static void add(command_line *c, const char *format, ...)
-{
-    va_list values;
-    char *word = NULL;
-    va_start(values, format);
-    if (!c->word || vasprintf(&word, format, values) < 0)
-        c->failed = true;
-    else
-        c->word[c->count++] = word;
-    va_end(values);
-}
-
-static void free_words(command_line *c)
-{
-    for (int i = 0; i < c->count; i++) free(c->word[i]);
-    free(c->word);
-}
 
 /* ---- the batch ---- */
 
@@ -74,33 +49,32 @@ static lob_status check(lob_session *s, void *user)
 /* The words of `lobule batch` for a manifest. */
 static void put_together(lob_session *s, settings *set)
 {
-    command_line *const c = &set->batch;
+    lob_arguments *const c = &set->batch;
     const lob_option device_row = OPT_DEVICE("device", &s->device, "");
     char device[64];
-    c->word = calloc((size_t)(set->line ? set->line_count : 0) + 24, sizeof *c->word);
     /* no name is an option of the batch */
-    if (!set->line) add(c, "%s%s", set->recipe[0] == '-' ? "./" : "", set->recipe);
-    add(c, "%s%s", set->manifest[0] == '-' ? "./" : "", set->manifest);
-    add(c, "--log=%s", set->log);
-    add(c, "--out=%s", set->search.out); /* whose folders it makes */
-    if (set->resume) add(c, "--resume");
-    if (set->fail_fast) add(c, "--fail-fast");
-    if (set->jobs > 0) add(c, "--jobs=%d", set->jobs);
-    if (s->threads > 0) add(c, "--threads=%d", s->threads);
-    if (s->max_memory > 0) add(c, "--max-memory=%lld", (long long)s->max_memory);
+    if (!set->line) lob_arguments_add(c, "%s%s", set->recipe[0] == '-' ? "./" : "", set->recipe);
+    lob_arguments_add(c, "%s%s", set->manifest[0] == '-' ? "./" : "", set->manifest);
+    lob_arguments_add(c, "--log=%s", set->log);
+    lob_arguments_add(c, "--out=%s", set->search.out); /* whose folders it makes */
+    if (set->resume) lob_arguments_add(c, "--resume");
+    if (set->fail_fast) lob_arguments_add(c, "--fail-fast");
+    if (set->jobs > 0) lob_arguments_add(c, "--jobs=%d", set->jobs);
+    if (s->threads > 0) lob_arguments_add(c, "--threads=%d", s->threads);
+    if (s->max_memory > 0) lob_arguments_add(c, "--max-memory=%lld", (long long)s->max_memory);
     lob_option_text(device, sizeof device, &device_row);
-    add(c, "--device=%s", device);
-    if (s->report_path) add(c, "--report=%s", s->report_path);
-    if (s->force) add(c, "--force");
-    if (s->skip_existing) add(c, "--skip-existing");
-    if (s->series) add(c, "--series=%s", s->series);
-    if (s->provenance) add(c, "--provenance");
-    if (s->quiet) add(c, "--quiet");
-    if (s->verbose) add(c, "--verbose");
+    lob_arguments_add(c, "--device=%s", device);
+    if (s->report_path) lob_arguments_add(c, "--report=%s", s->report_path);
+    if (s->force) lob_arguments_add(c, "--force");
+    if (s->skip_existing) lob_arguments_add(c, "--skip-existing");
+    if (s->series) lob_arguments_add(c, "--series=%s", s->series);
+    if (s->provenance) lob_arguments_add(c, "--provenance");
+    if (s->quiet) lob_arguments_add(c, "--quiet");
+    if (s->verbose) lob_arguments_add(c, "--verbose");
     if (!set->line) return;
-    add(c, "--");
-    for (int i = 0; i < set->line_count; i++) add(c, "%s", set->line[i]);
-    add(c, "--bids");
+    lob_arguments_add(c, "--");
+    for (int i = 0; i < set->line_count; i++) lob_arguments_add(c, "%s", set->line[i]);
+    lob_arguments_add(c, "--bids");
 }
 
 /* Has a batch of all participants been begun? */
@@ -184,7 +158,7 @@ static int do_batch(void *user, int exit_code)
         exit_code = lob_call(&lob_command_batch, set->batch.count, set->batch.word);
         clean_up(set);
     }
-    free_words(&set->batch);
+    lob_arguments_free(&set->batch);
     free(set->manifest);
     free(set->log);
     free(set->text);

@@ -1,5 +1,4 @@
-/* The files of atlases: pairs of an image and its labels, as they are typed or listed in a table.
- */
+/* The files of atlases: pairs of an image and its labels, as typed or as listed in a table. */
 #ifndef LOB_ATLAS_FILES_H
 #define LOB_ATLAS_FILES_H
 

@@ -1,5 +1,4 @@
-/* What the files of `lobule compare` share: the volumes, and a function for each way of comparing.
- */
+/* What the files of `lobule compare` share: the volumes, a function for each way of comparing. */
 #ifndef LOB_COMPARE_WORK_H
 #define LOB_COMPARE_WORK_H
 

@@ -1,5 +1,4 @@
-/* What `lobule components` shares between a volume in one piece and some planes at a time.
- */
+/* What `lobule components` shares between a whole volume and some planes at a time. */
 #ifndef LOB_COMPONENTS_WORK_H
 #define LOB_COMPONENTS_WORK_H
 

@@ -36,8 +36,7 @@ lob_status lob_seeds_put_points(lob_session *s, lob_seeds_work *w, const char *p
 /* Points beside the image are told of; if there are no others, that is LOB_EDATA. */
 lob_status lob_seeds_check_points(lob_session *s, const lob_seeds_work *w);
 
-/* Look at the seeds for --complete, --corrections and --shares: what joins, and what is left out.
- */
+/* Look at the seeds for --complete, --corrections and --shares: what joins, what is left out. */
 lob_status lob_seeds_look(lob_session *s, lob_seeds_work *w);
 
 #endif

@@ -1,5 +1,4 @@
-/* A sheet of slices for `lobule segment`: strokes, result and uncertain voxels, one above another.
- */
+/* A sheet of slices for `lobule segment`: strokes, result and uncertain voxels in rows. */
 #ifndef LOB_SEGMENT_SHEET_H
 #define LOB_SEGMENT_SHEET_H
 

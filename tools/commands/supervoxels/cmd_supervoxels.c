@@ -47,8 +47,7 @@ static lob_status check(lob_session *s, void *user)
 
 /* ---- cutting ---- */
 
-/* Can the outputs' formats hold the results? A mean written as a picture has the image's type.
- */
+/* Can the outputs' formats hold the results? A mean as a picture has the image's type. */
 static lob_status check_outputs(lob_session *s, const settings *set, const lob_volume *image)
 {
     if (set->mean && lob_is_png_name(set->mean))

@@ -1,5 +1,4 @@
-/* What `lobule supervoxels` by several tasks will hold and send: for --plan, and to see what fits.
- */
+/* What `lobule supervoxels` by several tasks will hold and send: for --plan, and what fits. */
 #include "tools/commands/supervoxels/supervoxels_work.h"
 #include "tools/table/region_list.h"
 
