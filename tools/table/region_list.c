@@ -2,14 +2,9 @@
 #include "tools/table/region_list.h"
 
 #include "kernels/regions/regions_sum.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
-
-static int by_label(const void *left, const void *right)
-{
-    const lob_region_sums *const p = left, *const q = right;
-    return (p->label > q->label) - (p->label < q->label);
-}
 
 /* Add up what is known of the same label, in a list that is sorted. */
 static void add_up(lob_session *s, lob_region_list *list)
@@ -85,7 +80,7 @@ lob_status lob_region_list_gather(lob_session *s, lob_region_list *list, const c
     if (all) st = lob_session_take(s, bytes, path);
     if (!all || st != LOB_OK) return st;
     list->count = bytes / each;
-    qsort(list->row, (size_t)list->count, sizeof *list->row, by_label);
+    qsort(list->row, (size_t)list->count, sizeof *list->row, lob_by_int32);
     add_up(s, list);
     return LOB_OK;
 }
