@@ -16,6 +16,7 @@
 #include "kernels/distance/distance.h"
 #include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
+#include "kernels/growcut/growcut_slabs.h"
 #include "kernels/labels/label_steps.h"
 #include "kernels/maxima/maxima.h"
 #include "kernels/merge/basins.h"
@@ -52,6 +53,9 @@ __typeof__(lob_filter_cpu) lob_filter_cuda;
 /* options->tile has no effect. Working memory: about 6 bytes per voxel with one channel and 32-bit
  * keys. How it works: kernels/growcut/gpu/section_batch_cuda.cuh. */
 __typeof__(lob_growcut_cpu) lob_growcut_cuda;
+
+/* Each rank on a lob_device of its own. Not for floods and rounds, which are LOB_EARG. */
+__typeof__(lob_growcut_slabs) lob_growcut_slabs_cuda;
 __typeof__(lob_labels_cpu) lob_labels_cuda;
 
 /* Heights are the CPU's work: an image of the device is copied for them. */

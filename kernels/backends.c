@@ -3,6 +3,7 @@
 
 #include "kernels/backend_cuda.h"
 #include "kernels/device/device.h"
+#include "kernels/growcut/growcut_slabs.h"
 
 #include <omp.h>
 #include <string.h>
@@ -12,6 +13,7 @@ static const lob_backend cpu = {
     .appearance = lob_appearance_cpu,
     .basins = lob_basins_cpu,
     .growcut = lob_growcut_cpu,
+    .growcut_slabs = lob_growcut_slabs,
     .supervoxels = lob_supervoxels_cpu,
     .components = lob_components_cpu,
     .filter = lob_filter_cpu,
@@ -45,6 +47,9 @@ IN_TURN(basins, (to, stats, grid, image, options, context, error), int32_t *to,
         const lob_basins_options *options)
 IN_TURN(growcut, (out, stats, in, options, context, error), const lob_growcut_output *out,
         lob_growcut_stats *stats, const lob_growcut_input *in, const lob_growcut_options *options)
+IN_TURN(growcut_slabs, (out, stats, in, options, slab, context, error),
+        const lob_growcut_output *out, lob_growcut_stats *stats, const lob_growcut_input *in,
+        const lob_growcut_options *options, const lob_growcut_slab *slab)
 IN_TURN(components, (out, in, options, context, error), lob_components_output *out,
         const lob_components_input *in, const lob_components_options *options)
 IN_TURN(filter, (out, in, options, context, error), lob_filter_output *out,
@@ -75,6 +80,7 @@ static const lob_backend cuda = {
     .appearance = appearance,
     .basins = basins,
     .growcut = growcut,
+    .growcut_slabs = growcut_slabs,
     .components = components,
     .filter = filter,
     .distance = distance,

@@ -30,6 +30,8 @@
 
 LOB_BEGIN_DECLS
 
+struct lob_growcut_slab; /* kernels/growcut/growcut_slabs.h: a rank's part of a volume */
+
 typedef struct {
     const char *name; /* "cpu", "cuda" */
     lob_status (*appearance)(void *shares, lob_appearance_stats *stats,
@@ -41,6 +43,10 @@ typedef struct {
     lob_status (*growcut)(const lob_growcut_output *out, lob_growcut_stats *stats,
                           const lob_growcut_input *in, const lob_growcut_options *options,
                           const lob_context *context, lob_error *error);
+    lob_status (*growcut_slabs)(const lob_growcut_output *out, lob_growcut_stats *stats,
+                                const lob_growcut_input *in, const lob_growcut_options *options,
+                                const struct lob_growcut_slab *slab, const lob_context *context,
+                                lob_error *error);
     lob_status (*supervoxels)(int32_t *labels, lob_supervoxels_stats *stats,
                               const lob_supervoxels_input *in,
                               const lob_supervoxels_options *options, const lob_context *context,

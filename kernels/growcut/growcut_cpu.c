@@ -248,8 +248,7 @@ lob_growcut_section lob_growcut_section_of(const lob_growcut_output *out,
     };
 }
 
-/* Statistics of slices that each rank has for itself, of all ranks. */
-static lob_status add_stats(lob_growcut_stats *stats, lob_team *team, lob_error *error)
+lob_status lob_growcut_stats_of_team(lob_growcut_stats *stats, lob_team *team, lob_error *error)
 {
     const int size = lob_team_size(team);
     const lob_growcut_stats mine = *stats;
@@ -279,7 +278,7 @@ static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *s
     section.seam_axis = 2;
     lob_status st = axis >= 0 ? grow_slices(&section, options, first, end, &sums, error)
                               : grow_section(&section, options, &sums, error);
-    if (st == LOB_OK && axis == 2 && slab) st = add_stats(&sums, slab->team, error);
+    if (st == LOB_OK && axis == 2 && slab) st = lob_growcut_stats_of_team(&sums, slab->team, error);
     if (st == LOB_OK && sums.seeds == 0)
         st = lob_fail(error, LOB_EDATA,
                       "all %lld seed voxels lie outside the mask, the range or the finite values",

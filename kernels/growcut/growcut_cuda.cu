@@ -20,8 +20,8 @@ static const int64_t MAX_SECTIONS = 1024;
 /* What the batches of a call share. */
 typedef struct {
     section_batch batch;
-    lob_view view;    /* of all sections: of a volume, or of all slices along its z */
-    int64_t sections; /* in all */
+    lob_view view;           /* of all sections: of a volume, or of all slices along its z */
+    int64_t first, sections; /* of this rank, and behind its last */
     lob_device_budget budget;
     lob_growcut_stats sums;
     lob_growcut_counts counts;
@@ -99,6 +99,16 @@ static int64_t take_sections_that_fit(growcut_call *c, int64_t first)
     return n;
 }
 
+/* The same of all ranks: the least that one could take. */
+static lob_status take_sections_of_all(growcut_call *c, int64_t first, int64_t *n)
+{
+    *n = take_sections_that_fit(c, first);
+    if (!c->batch.slab) return LOB_OK;
+    LOB_TRY(lob_team_reduce(c->batch.slab->team, n, 1, LOB_TEAM_MIN, c->error));
+    take_sections(c, first, *n);
+    return LOB_OK;
+}
+
 /* ---- a batch ---- */
 
 /* What the host knows of each section; extremes and spans are of each section and channel. */
@@ -122,6 +132,24 @@ static int64_t lay_out(section_tables *t, void *block, int64_t sections, int cha
     return memory.used;
 }
 
+/* Scan the levels of every section, of all ranks, of which each looks at its own planes. */
+static lob_status scan_levels(growcut_call *c, section_tables *t, void *work)
+{
+    const section_batch *batch = &c->batch;
+    const lob_growcut_slab *const slab = batch->slab;
+    const int across = batch->view.flat ? 1 : 2;
+    lob_device_view own = batch->view;
+    if (slab) {
+        own.offset += slab->first * own.stride[across];
+        own.side[across] = (uint32_t)(slab->end - slab->first);
+    }
+    LOB_TRY(levels::scan_extremes(batch->device, t->extremes, t->levels, &batch->image, &own, work,
+                                  c->error));
+    return slab ? lob_levels_of_team(t->extremes, t->levels, batch->sections, batch->in->image,
+                                     slab->team, c->error)
+                : LOB_OK;
+}
+
 /* Scan the levels of every section and make its rule. */
 static lob_status make_rules(growcut_call *c, section_tables *t)
 {
@@ -133,8 +161,7 @@ static lob_status make_rules(growcut_call *c, section_tables *t)
     void *work = NULL;
     LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_WORK, scan > later ? scan : later, &work,
                                    c->error));
-    LOB_TRY(levels::scan_extremes(batch->device, t->extremes, t->levels, &batch->image,
-                                  &batch->view, work, c->error));
+    LOB_TRY(scan_levels(c, t, work));
     batch->data_voxels = 0;
     for (int64_t i = 0; i < batch->sections; i++) {
         uint16_t *span = t->span + i * channels;
@@ -227,12 +254,15 @@ static lob_status grow_sections(growcut_call *c)
 
 /* ---- a call ---- */
 
-static lob_status begin(growcut_call *c)
+static lob_status begin(growcut_call *c, const lob_growcut_slab *slab)
 {
     section_batch *batch = &c->batch;
     const lob_volume *image = batch->in->image;
     c->view = view_of(image->dims, batch->options->slice_axis, &batch->view.flat);
-    c->sections = batch->view.flat ? c->view.dims.nz : 1;
+    const bool along = slab && batch->options->slice_axis == 2; /* a rank has slices of its own */
+    c->first = along ? slab->first : 0;
+    c->sections = along ? slab->end : batch->view.flat ? c->view.dims.nz : 1;
+    batch->slab = along ? NULL : slab;
     const lob_dims dims = c->view.dims;
     const int64_t max = INT32_MAX, n = lob_dims_voxels(dims);
     if (lob_device_bytes_of(image) < 0 || n < 0 || n / 64 > max || dims.nx > max || dims.ny > max ||
@@ -244,14 +274,15 @@ static lob_status begin(growcut_call *c)
     return LOB_OK;
 }
 
-static lob_status grow_call(growcut_call *c)
+static lob_status grow_call(growcut_call *c, const lob_growcut_slab *slab)
 {
-    LOB_TRY(begin(c));
-    for (int64_t first = 0, n; first < c->sections; first += n) {
-        n = take_sections_that_fit(c, first);
+    LOB_TRY(begin(c, slab));
+    for (int64_t first = c->first, n; first < c->sections; first += n) {
+        LOB_TRY(take_sections_of_all(c, first, &n));
         LOB_TRY(grow_sections(c));
     }
     LOB_TRY(lob_device_wait(c->batch.device, c->error));
+    if (slab && !c->batch.slab) LOB_TRY(lob_growcut_stats_of_team(&c->sums, slab->team, c->error));
     if (c->sums.seeds == 0)
         return lob_fail(c->error, LOB_EDATA,
                         "all %lld seed voxels lie outside the mask, the range or the finite values",
@@ -259,17 +290,16 @@ static lob_status grow_call(growcut_call *c)
     return LOB_OK;
 }
 
-} /* namespace lob::growcut */
-
-lob_status lob_growcut_cuda_tuned(const lob_growcut_output *out, lob_growcut_stats *stats,
-                                  lob_growcut_counts *counts, const lob_growcut_input *in,
-                                  const lob_growcut_options *options,
-                                  const lob_growcut_tuning *tuning, const lob_context *context,
-                                  lob_error *error)
+/* Grow a volume, or a slab of it. */
+static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *stats,
+                             lob_growcut_counts *counts, const lob_growcut_input *in,
+                             const lob_growcut_options *options, const lob_growcut_slab *slab,
+                             const lob_growcut_tuning *tuning, const lob_context *context,
+                             lob_error *error)
 {
     const lob_growcut_tuning usual = LOB_GROWCUT_TUNING;
-    lob::growcut::device_arrays arrays = {};
-    lob::growcut::growcut_call c = {};
+    device_arrays arrays = {};
+    growcut_call c = {};
     lob_device *device = context->device;
     if (!device) return lob_device_missing(error);
     LOB_TRY(lob_growcut_check(in, options, error));
@@ -296,7 +326,7 @@ lob_status lob_growcut_cuda_tuned(const lob_growcut_output *out, lob_growcut_sta
     c.batch.arrays = &arrays;
     c.batch.tuning = tuning ? tuning : &usual;
     c.batch.context = context;
-    const lob_status st = grow_call(&c);
+    const lob_status st = grow_call(&c, slab);
     if (stats) *stats = c.sums;
     if (counts) *counts = c.counts;
     LOB_TRY(st);
@@ -304,9 +334,40 @@ lob_status lob_growcut_cuda_tuned(const lob_growcut_output *out, lob_growcut_sta
     return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
 }
 
+} /* namespace lob::growcut */
+
+lob_status lob_growcut_cuda_tuned(const lob_growcut_output *out, lob_growcut_stats *stats,
+                                  lob_growcut_counts *counts, const lob_growcut_input *in,
+                                  const lob_growcut_options *options,
+                                  const lob_growcut_tuning *tuning, const lob_context *context,
+                                  lob_error *error)
+{
+    return lob::growcut::grow_input(out, stats, counts, in, options, NULL, tuning, context, error);
+}
+
 lob_status lob_growcut_cuda(const lob_growcut_output *out, lob_growcut_stats *stats,
                             const lob_growcut_input *in, const lob_growcut_options *options,
                             const lob_context *context, lob_error *error)
 {
     return lob_growcut_cuda_tuned(out, stats, NULL, in, options, NULL, context, error);
+}
+
+lob_status lob_growcut_slabs_cuda(const lob_growcut_output *out, lob_growcut_stats *stats,
+                                  const lob_growcut_input *in, const lob_growcut_options *options,
+                                  const lob_growcut_slab *slab, const lob_context *context,
+                                  lob_error *error)
+{
+    if (lob_team_size(slab->team) == 1)
+        return lob_growcut_cuda(out, stats, in, options, context, error);
+    const lob_dims dims = in->image->dims;
+    lob_status st = LOB_OK;
+    if (options->rule == LOB_RULE_FLOOD || options->rounds > 0)
+        st = lob_fail_hint(error, LOB_EARG, LOB_HINT_USE_CPU,
+                           "floods and rounds of several ranks are grown by the CPU alone");
+    else if (lob_product(dims.nx, dims.ny, 1, 1) > INT32_MAX)
+        st = lob_fail(error, LOB_EDATA, "planes have more than 2^31 - 1 voxels");
+    else
+        st = lob::growcut::grow_input(out, stats, NULL, in, options, slab, NULL, context, error);
+    st = lob_error_end(error, st);
+    return st == LOB_OK ? LOB_OK : lob_team_agree(slab->team, st, error);
 }

@@ -1,6 +1,7 @@
 /*
  * GrowCut of a volume that the ranks of a team share, each with a slab of its planes: labels,
- * strengths, ties and statistics are those of lob_growcut_cpu on the whole volume, on the CPU.
+ * strengths, ties and statistics are those of lob_growcut_cpu on the whole volume. On GPUs
+ * lob_backend.growcut_slabs does the same, but for floods and rounds.
  *
  * A rank has one plane more on each side where the volume goes on, and grows in these as in its
  * own. Where it comes to rest, both sides of a seam tell each other which keys have fallen in the
@@ -40,6 +41,10 @@ lob_status lob_growcut_slabs(const lob_growcut_output *out, lob_growcut_stats *s
                              const lob_growcut_input *in, const lob_growcut_options *options,
                              const lob_growcut_slab *slab, const lob_context *context,
                              lob_error *error);
+
+/* Make the statistics of slices that each rank has for itself those of all ranks. Returns LOB_OK,
+ * LOB_ENOMEM or what lob_team_share does. */
+lob_status lob_growcut_stats_of_team(lob_growcut_stats *stats, lob_team *team, lob_error *error);
 
 LOB_END_DECLS
 

@@ -212,19 +212,27 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
     levels->whole = whole;
 }
 
+lob_status lob_levels_of_team(lob_extremes *all, lob_levels *levels, int64_t sections,
+                              const lob_volume *image, lob_team *team, lob_error *error)
+{
+    for (int64_t i = 0; i < sections * image->channels; i++)
+        LOB_TRY(lob_extremes_of_team(&all[i], team, image->type, error));
+    for (lob_levels *l = levels; l < levels + sections; l++) {
+        int64_t sums[] = {l->data_voxels, l->not_finite, !l->whole};
+        LOB_TRY(lob_team_reduce(team, sums, 3, LOB_TEAM_SUM, error));
+        l->data_voxels = sums[0];
+        l->not_finite = sums[1];
+        l->whole = sums[2] == 0;
+    }
+    return LOB_OK;
+}
+
 lob_status lob_levels_extremes_of_team(lob_extremes *all, lob_levels *levels, const lob_data *data,
                                        const lob_view *view, int threads, lob_team *team,
                                        lob_error *error)
 {
     lob_levels_extremes(all, levels, data, view, threads);
-    for (int c = 0; c < data->image->channels; c++)
-        LOB_TRY(lob_extremes_of_team(&all[c], team, data->image->type, error));
-    int64_t sums[] = {levels->data_voxels, levels->not_finite, !levels->whole};
-    LOB_TRY(lob_team_reduce(team, sums, 3, LOB_TEAM_SUM, error));
-    levels->data_voxels = sums[0];
-    levels->not_finite = sums[1];
-    levels->whole = sums[2] == 0;
-    return LOB_OK;
+    return lob_levels_of_team(all, levels, 1, data->image, team, error);
 }
 
 void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, const lob_view *view,

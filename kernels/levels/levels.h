@@ -100,6 +100,17 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
                          const lob_view *view, int threads);
 
 /*
+ * Make what each rank found in its data, of some sections, that of all ranks.
+ *
+ *   all     in/out  sections * channels
+ *   levels  in/out  sections: data_voxels, not_finite and whole
+ *
+ * Returns LOB_OK, LOB_ENOMEM or what lob_team_share does.
+ */
+lob_status lob_levels_of_team(lob_extremes *all, lob_levels *levels, int64_t sections,
+                              const lob_volume *image, lob_team *team, lob_error *error);
+
+/*
  * The same of the data of all ranks of a team, each with a view of its own, for all of them.
  * Returns LOB_OK, LOB_ENOMEM or what lob_team_share does.
  */

@@ -1,7 +1,8 @@
 /* Checks of the growcut slot: random cases against the CPU byte by byte, and repeats. */
 #include "tests/check_backends/check.h"
 
-#include "tests/reference/growcut_case.h"
+#include "kernels/device/device.h"
+#include "tests/reference/growcut_team.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,6 +112,76 @@ static int check_case(const lob_backend *backend, const lob_context *context, ui
     return failures;
 }
 
+/* ---- ranks ---- */
+
+enum { RANKS = 3 };
+
+/* Give each rank a device of its own: of the GPUs behind that of the context, in turn. */
+static lob_status open_ranks(growcut_team *team, const lob_context *context, lob_error *error)
+{
+    for (int r = 0; r < RANKS; r++) team->context[r] = *context;
+    for (int r = 1; r < RANKS && context->device; r++) {
+        char choice[32];
+        const int number = lob_device_number(context->device) + r;
+        snprintf(choice, sizeof choice, "cuda:%d", number % lob_device_count());
+        LOB_TRY(lob_device_open(&team->context[r].device, choice, error));
+    }
+    return LOB_OK;
+}
+
+/* What differs between a case in one piece and the same by so many ranks, or NULL. */
+static const char *ranks_differ(growcut_team *team, const growcut_case *c, int ranks,
+                                const outcome *want)
+{
+    team->c = c;
+    team->out = growcut_output_make(c);
+    const char *what = lob_team_threads(ranks, growcut_team_work, team) == LOB_OK ? NULL : "memory";
+    for (int r = 0; r < ranks && !what; r++) {
+        const outcome got = {team->status[r], team->error[r], team->out, team->stats[r]};
+        what = differ(c, want, &got);
+    }
+    growcut_output_free(&team->out);
+    return what;
+}
+
+/* Cases without rounds and floods, which are the CPU's, by ranks that each have a device. */
+static int check_ranks(const lob_backend *backend, const lob_context *context, uint64_t first,
+                       uint64_t n)
+{
+    static growcut_team team;
+    lob_error error = {.text = ""};
+    int failures = 0, runs = 0, grown = 0;
+    team = (growcut_team){.grow = backend->growcut_slabs};
+    if (open_ranks(&team, context, &error) != LOB_OK) {
+        printf("growcut by ranks: %s\n", error.text);
+        failures++;
+    }
+    for (uint64_t i = first; i < first + n && failures == 0; i++) {
+        growcut_case c;
+        growcut_case_make(&c, i, GROWCUT_ANY_CALL, MAX_SIDE);
+        const int ranks = 2 + (int)(i % (RANKS - 1));
+        const bool fits = c.options.rule != LOB_RULE_FLOOD && c.options.rounds == 0;
+        outcome want = {.status = LOB_OK};
+        if (fits && c.image.dims.nz >= ranks) {
+            want = run(lob_backends[0], &c, ON_CPU(context));
+            const char *const what = ranks_differ(&team, &c, ranks, &want);
+            if (what)
+                printf("growcut: %s: %s differ by %d ranks (cpu: %s %s; here: %s %s)\n", c.shape,
+                       what, ranks, lob_status_text(want.status), want.error.text,
+                       lob_status_text(team.status[0]), team.error[0].text);
+            failures += what != NULL;
+            grown += want.status == LOB_OK;
+            runs++;
+            growcut_output_free(&want.out);
+        }
+        growcut_case_free(&c);
+    }
+    for (int r = 1; r < RANKS && context->device; r++) lob_device_close(team.context[r].device);
+    printf("growcut by 2 and 3 ranks: %d cases, %d of them grown; %d differ\n", runs, grown,
+           failures);
+    return failures;
+}
+
 /* Say how many cases each rule had. Returns the number of rules that were left out of many. */
 static int check_rules(const tally *sum, uint64_t cases)
 {
@@ -133,7 +204,7 @@ int check_growcut_cases(const lob_backend *backend, const lob_context *context, 
     printf("growcut: %llu cases, %d of them grown; with half the memory %d refused and %d grown in "
            "parts; %d failed\n",
            (unsigned long long)n, sum.grown, sum.refused, sum.in_parts, failures);
-    return failures + check_rules(&sum, n);
+    return failures + check_rules(&sum, n) + check_ranks(backend, context, first, n);
 }
 
 int check_growcut_repeats(const lob_backend *backend, const lob_context *context, int repeats)

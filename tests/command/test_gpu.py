@@ -187,6 +187,8 @@ def test_recipe_opens_the_device_once(scan_folder):
 @pytest.mark.parametrize(
     "line",
     [
+        ("growcut", "image.nii.gz", "seeds.nii.gz"),
+        ("growcut", "image.nii.gz", "seeds.nii.gz", "--rule", "distance", "--slices", "x"),
         ("components", "image.nii.gz", "--above", "300", "--table", "t.tsv"),
         ("filter", "image.nii.gz", "--gaussian", "2vox", "--median", "1"),
     ],

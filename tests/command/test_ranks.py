@@ -382,7 +382,8 @@ def test_growth_that_tasks_cannot_share_says_what_would_do(tmp_path, kind):
     for more, code, parts in (
         (("--max-memory", "400KiB"), 75, ("40 planes", "tasks would do", "lobule crop")),
         (("--rule", "flood"), 64, ("--rule flood", "--slices")),
-        (("--device", "cuda"), 64, ("on the CPU",)),
+        (("--device", "cuda", "--rounds", "3"), 64, ("on the CPU",)),
+        (("--device", "cuda", "--rule", "flood", "--slices", "z"), 64, ("several tasks flood on the CPU",)),
         (("--mask", "none.nii"), 65, ("none.nii", "empty")),
     ):
         assert_refused(ranked(kind, 4, *line, *more, cwd=tmp_path), code, *parts)

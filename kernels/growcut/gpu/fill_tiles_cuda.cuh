@@ -114,6 +114,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
             g.key[index] = data && !hard ? unreached : 0;
             const uint32_t pending = __ballot_sync(ALL_LANES, hard);
             if (lane == 0) g.pending[index / WARP] = pending;
+            if (!is_own(g, p)) continue;
             seeds += hard;
             outside += seed && !data;
         }
@@ -151,8 +152,9 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
         const K unreached = (K)section->unreached;
         const bool data = g.key[at] != 0; /* a voxel is in the list once */
         const bool on = data && start.units < (u64)(unreached >> g.label_bits);
-        seeds += on;
-        outside += !on;
+        const bool own = is_own(g, p);
+        seeds += on && own;
+        outside += !on && own;
         if (data && !on && start.units <= section->limit && start.units != ~0ull)
             g.overflow[section - g.sections] = 1; /* allowed, but it does not fit the key */
         if (!on) continue;

@@ -65,12 +65,15 @@ template <typename K, typename S> static lob_status run_passes(grow_state<K> *st
         LOB_TRY((find_long_plateaus<K, S>(state)));
     else if (sizeof(K) == 4)
         LOB_TRY((find_overflow<K, S>(state)));
+    LOB_TRY(add_slabs(batch, result, state->error));
     if (result->overflow) return LOB_OK;
     if (batch->arrays->strength) LOB_TRY((write_strengths<K, S>(state)));
     if (!batch->arrays->tie) return LOB_OK;
     LOB_TRY((run_pass<K, S>(state, true, share, share)));
     result->stats.ties = (int64_t)counters->ties;
-    return LOB_OK;
+    return batch->slab ? lob_team_reduce(batch->slab->team, &result->stats.ties, 1, LOB_TEAM_SUM,
+                                         state->error)
+                       : LOB_OK;
 }
 
 /* Set the parameters that have nothing to do with working memory. */
@@ -103,6 +106,8 @@ template <typename K> static void describe(grow_state<K> *state)
                         : UINT32_MAX;
     g->max_turns = tuning->max_turns > 0 ? (uint32_t)tuning->max_turns : UINT32_MAX;
     g->adapt = tuning->adapt;
+    g->own_first = batch->slab ? (uint32_t)batch->slab->first : 0;
+    g->own_count = batch->slab ? (uint32_t)(batch->slab->end - batch->slab->first) : UINT32_MAX;
 }
 
 template <typename K> static lob_status prepare(grow_state<K> *state)

@@ -127,7 +127,8 @@ template <typename K> struct grow_params {
     int neighbours;
     int8_t direction[26]; /* of each neighbour */
 
-    uint32_t grid[3], tiles; /* tiles along the axes, and in all */
+    uint32_t own_first, own_count; /* planes of a slab that are its own; all, where it is none */
+    uint32_t grid[3], tiles;       /* tiles along the axes, and in all */
     int64_t cells;
     const section_rule *sections;
     const K *table;
@@ -216,6 +217,13 @@ static __device__ inline int64_t voxel_of(const grow_params<K> &g, const positio
 {
     const lob_device_view *view = &g.view;
     return view->offset + p.x * view->stride[0] + p.y * view->stride[1] + p.z * view->stride[2];
+}
+
+/* Is it counted here? What lies beside a slab is counted by the rank whose it is. */
+template <typename K>
+static __device__ inline bool is_own(const grow_params<K> &g, const position &p)
+{
+    return (g.view.flat ? p.y : p.z) - g.own_first < g.own_count;
 }
 
 /* The section of a position. All cells of a tile are in one section. */

@@ -18,6 +18,11 @@ namespace lob::growcut
 /* Soft seeds, strengths and costs travel through so many bytes: few trips, little memory. */
 static const int64_t STAGING_BYTES = 4 << 20;
 
+/* A key about a seam: of the cell's number in its two planes. */
+template <typename K> struct seam_key {
+    K voxel, key;
+};
+
 template <typename K> struct grow_state {
     const section_batch *batch;
     batch_result *result;
@@ -36,6 +41,9 @@ template <typename K> struct grow_state {
     int64_t *section_first; /* of each section, where its strengths start in the staged table */
     K *table;
     double *ln;
+    K *known[2]; /* of the seam before the slab, and behind it */
+    seam_key<K> *news;
+    u64 *news_count;
 };
 
 /* ---- working memory ---- */
@@ -79,6 +87,17 @@ static level_layout layout_of(const section_batch *batch)
                : BY_CHANNEL;
 }
 
+/* Cells of the two planes about the seam before the slab, or behind it; 0: there is no such seam.
+ */
+static int64_t seam_cells(const section_batch *batch, int k)
+{
+    const lob_growcut_slab *const slab = batch->slab;
+    const uint32_t *const side = batch->view.side;
+    const int across = batch->view.flat ? 1 : 2;
+    const bool is_there = slab && (k ? slab->end < side[across] : slab->first > 0);
+    return is_there ? 2 * (int64_t)side[0] * side[3 - across] : 0;
+}
+
 /* How many logarithms the tables need. */
 template <typename K> static int64_t logarithms_of(const grow_state<K> *state)
 {
@@ -110,6 +129,10 @@ template <typename K> static int64_t lay_out(grow_state<K> *state, void *block)
     state->section_first = memory.take<int64_t>(staged ? batch->sections : 0);
     g->table = state->table = memory.take<K>(state->table_n);
     state->ln = memory.take<double>(logarithms_of(state));
+    const int64_t seam[2] = {seam_cells(batch, 0), seam_cells(batch, 1)};
+    for (int k = 0; k < 2; k++) state->known[k] = memory.take<K>(seam[k]);
+    state->news = memory.take<seam_key<K>>(seam[0] > seam[1] ? seam[0] : seam[1]);
+    state->news_count = memory.take<u64>(batch->slab ? 1 : 0);
     return memory.used;
 }
 

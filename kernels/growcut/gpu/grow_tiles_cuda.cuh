@@ -10,6 +10,7 @@
 #define LOB_GROW_TILES_CUDA_CUH
 
 #include "kernels/growcut/gpu/fill_tiles_cuda.cuh"
+#include "kernels/growcut/gpu/grow_seams_cuda.cuh"
 #include "kernels/growcut/gpu/visit_flood_cuda.cuh"
 #include "kernels/growcut/gpu/visit_tile_cuda.cuh"
 #include "volumes/clock.h"
@@ -270,13 +271,32 @@ template <typename K, typename S> static lob_status grow_to_the_end(grow_state<K
     return wait_for_kernel(state);
 }
 
-/* From the seeds on to the fixed point. */
+/* Grow on from the cells that are pending. */
+template <typename K, typename S> static lob_status grow_again(grow_state<K> *state)
+{
+    lob_device *device = state->batch->device;
+    grow_counters *const counters = state->g.counters;
+    const size_t turns = offsetof(grow_counters, reached) - offsetof(grow_counters, count);
+    LOB_TRY(lob_device_fill(device, counters->min_priority, 0xff, sizeof counters->min_priority,
+                            state->error));
+    LOB_TRY(lob_device_fill(device, counters->count, 0, (int64_t)turns, state->error));
+    return grow_to_the_end<K, S>(state);
+}
+
+/* From the seeds on to the fixed point, of all slabs. */
 template <typename K, typename S> static lob_status grow_tiles(grow_state<K> *state)
 {
     const grow_params<K> *g = &state->g;
+    bool any = state->batch->slab != NULL;
+    LOB_TRY((begin_seams<K, S>(state)));
     LOB_TRY(launch(state, hard_seed_kernel<K, S>, "seeds", g->cells, *g));
     LOB_TRY(launch(state, sample_kernel<K, S>, "sampling steps", g->cells / SAMPLED, *g));
-    return grow_to_the_end<K, S>(state);
+    LOB_TRY((grow_to_the_end<K, S>(state)));
+    while (any) {
+        LOB_TRY((exchange<K, S>(state, &any)));
+        if (any) LOB_TRY((grow_again<K, S>(state)));
+    }
+    return LOB_OK;
 }
 
 /* The same in a flood. */

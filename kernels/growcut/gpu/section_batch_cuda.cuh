@@ -11,6 +11,7 @@
  *   grow_tiles_cuda.cuh     which tiles are visited when, until no key falls
  *   visit_tile_cuda.cuh     a warp visits a tile: its cells make offers, in shared memory
  *   grow_rounds_cuda.cuh    in place of these two: rounds of the automaton, for options->rounds
+ *   grow_seams_cuda.cuh     of a volume in slabs: keys go to the ranks beside this one
  *   write_results_cuda.cuh  keys become labels, ties and strengths; were 32 bits enough?
  *
  * A section is the volume, or one slice. A call has batches of sections; a batch, one or two
@@ -36,6 +37,7 @@
 #include "kernels/device/grid.cuh"
 #include "kernels/growcut/gpu/growcut_tuning.h"
 #include "kernels/growcut/growcut_rule.h"
+#include "kernels/growcut/growcut_slabs.h"
 #include "kernels/levels/levels_cuda.cuh"
 
 namespace lob::growcut
@@ -60,6 +62,8 @@ typedef struct {
     const lob_growcut_options *options;
     const device_arrays *arrays;
     const lob_growcut_tuning *tuning;
+    const lob_growcut_slab *slab; /* of all sections, across the view's z, or, if flat, its y; NULL:
+                                     they have no seams */
     const lob_context *context;
     lob_device_image image;
     lob_device_view view;

@@ -40,18 +40,18 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
             if (!p.inside) continue;
             const K key = g.key[(int64_t)tile * S::cells + cell];
             const int64_t v = voxel_of(g, p);
-            const bool grown = key != 0 && key != unreached;
+            const bool grown = key != 0 && key != unreached, own = is_own(g, p);
             int32_t label = grown ? label_of(g, key) : 0;
             if (g.reversed) {
                 const bool tie = grown && label != lob_label_at(g.labels, g.label_type, v);
                 g.tie[v] = tie;
-                ties += tie;
+                ties += tie && own;
                 continue;
             }
             if (key == 0) label = lob_label_at(g.seeds, g.label_type, v);
             if (key == 0 && label && lob_voxel_state(&g.image, v) != LOB_VOXEL_DATA) label = 0;
             lob_label_put(g.labels, g.label_type, v, label);
-            labelled += label != 0;
+            labelled += label != 0 && own;
             const u64 units = key >> g.sections[here].cost_shift;
             if (grown && units > largest) largest = units;
         }

@@ -24,7 +24,9 @@ static lob_status check(lob_session *s, void *user)
          "--rule flood needs the whole volume, or --slices across z: start one task"},
     };
     LOB_TRY(LOB_RULES(s, rules));
-    if (many) LOB_TRY(lob_session_cpu_alone(s, "several tasks grow"));
+    /* "auto" may find a GPU for one task and none for another. */
+    if (many && (flood || set->rounds > 0 || strcmp(s->device.backend, "cuda") != 0))
+        LOB_TRY(lob_session_cpu_alone(s, flood ? "several tasks flood" : "several tasks grow"));
     if (set->penalty > 0.0 && (set->rule == LOB_RULE_STRENGTH || flood))
         return lob_fail(&s->error, LOB_EARG,
                         "--penalty belongs to --rule distance, value and square");

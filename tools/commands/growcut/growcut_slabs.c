@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     lob_growcut_work *common;
@@ -117,7 +118,7 @@ static lob_status grow(lob_session *s, work *w, int axis, int64_t sent_before)
     lob_growcut_stats stats = {0};
     lob_session_compute(s, "growing");
     const lob_status st =
-        lob_growcut_slabs(&out, &stats, &in, &options, &part, &s->context, &s->error);
+        s->backend->growcut_slabs(&out, &stats, &in, &options, &part, &s->context, &s->error);
     LOB_TRY(lob_session_done(s, st, common->set.image, common->set.seeds));
     LOB_TRY(lob_slabs_report_sent(s, sent_before));
     LOB_TRY(count_voxels(s, w, &common->labels, &common->voxels));
@@ -143,16 +144,17 @@ static lob_status grow_slab(lob_session *s, const lob_slab *slab, void *user)
     return put_all(s, w);
 }
 
-/* Bytes that growth takes for a voxel, beside image, seeds and mask: keys, levels and queues, seeds
- * again, results. */
-static int64_t voxel_bytes(const lob_growcut_settings *set, const lob_volume *image,
-                           const lob_volume *seeds)
+/* Bytes of ordinary memory that growth takes for a voxel, beside image, seeds and mask: keys,
+ * levels and queues, unless a GPU has them; seeds again, results. */
+static int64_t voxel_bytes(const lob_session *s, const lob_growcut_settings *set,
+                           const lob_volume *image, const lob_volume *seeds)
 {
     enum { KEYS = 11, LEVELS = 2, ROUND = 5 };
     const int64_t label = (int64_t)lob_type_of(seeds->type)->bytes;
-    return KEYS + LEVELS * image->channels + (set->rounds > 0 ? ROUND : 0) + 2 * label +
-           (set->seed_strength ? 8 : 0) + (isfinite(set->max_mm.value) ? 2 : 0) +
-           (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
+    const int64_t growing =
+        strcmp(s->device.backend, "cuda") == 0 ? 0 : KEYS + LEVELS * image->channels;
+    return growing + (set->rounds > 0 ? ROUND : 0) + 2 * label + (set->seed_strength ? 8 : 0) +
+           (isfinite(set->max_mm.value) ? 2 : 0) + (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
 }
 
 lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_settings *set, lob_status status)
@@ -162,7 +164,7 @@ lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_settings *set, 
     if (status != LOB_ENOMEM || many || !lob_session_peek(s, &image, set->image)) return status;
     if (lob_session_peek(s, &seeds, set->seeds)) {
         enum { MASK = 2 };
-        const int64_t each = voxel_bytes(set, &image, &seeds) + (set->mask ? MASK : 0);
+        const int64_t each = voxel_bytes(s, set, &image, &seeds) + (set->mask ? MASK : 0);
         lob_slabs_suggest(s, set->image, 1, each + (int64_t)lob_type_of(seeds.type)->bytes);
         lob_volume_free(&seeds);
     }
@@ -177,6 +179,7 @@ static lob_status make(lob_session *s, work *w)
     lob_slabs *const slabs = w->slabs;
     /* Keys that cross a seam, and bytes of each; a result has at most the type of the seeds. */
     enum { NEWS = 4, NEWS_BYTES = 8, DISTANCE = 4 };
+    if (set->plan == 0) LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_slabs_open(s, slabs));
     if (set->seed_strength)
         LOB_TRY(lob_slabs_open_beside(s, slabs, &w->strength, set->seed_strength));
@@ -187,7 +190,8 @@ static lob_status make(lob_session *s, work *w)
     if (isfinite(set->max_mm.value)) slabs->moved_bytes = 2 * DISTANCE;
     const int64_t label = (int64_t)lob_type_of(slabs->labels.type)->bytes;
     const int64_t sent = label + (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
-    LOB_TRY(lob_slabs_cut(s, slabs, 1, 1, voxel_bytes(set, &slabs->volume, &slabs->labels), sent));
+    LOB_TRY(
+        lob_slabs_cut(s, slabs, 1, 1, voxel_bytes(s, set, &slabs->volume, &slabs->labels), sent));
     if (slabs->plan > 0) return LOB_OK;
     common->image = slabs->volume; /* for the report */
     common->image.data = NULL;
