@@ -16,7 +16,6 @@
 #include "io/zarr/zarr_image.h"
 #include "io/zarr/zarr_place.h"
 #include "volumes/clock.h"
-#include "volumes/voxel_memory.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,9 +27,10 @@ enum {
     SHARD = 512,
     CHUNKS = SHARD / CHUNK, /* of a full shard along each axis */
     LEVELS = 12,
-    TOP = 128,  /* a level whose sides are no longer has no coarser one */
-    ENTRY = 16, /* bytes of an index for each chunk: offset and size */
-    USUAL = 3,  /* zstd's level */
+    TOP = 128,       /* a level whose sides are no longer has no coarser one */
+    ENTRY = 16,      /* bytes of an index for each chunk: offset and size */
+    USUAL = 3,       /* zstd's level */
+    PIECE = 1 << 16, /* bytes of rows that are left untouched together while they are 0 */
     MAX_PATH = 4096
 };
 
@@ -61,6 +61,8 @@ typedef struct {
     int packing, threads, count;
     double *compress_s;
     size_t word, filled; /* bytes of a voxel; in the rows of level 0 */
+    bool *written;       /* of each PIECE of these: it may hold something but 0 */
+    int64_t pieces;
     level levels[LEVELS];
 } writing;
 
@@ -123,15 +125,18 @@ static bool cut_chunk(unsigned char *chunk, const level *l, size_t word, int64_t
     const int64_t x = cx * CHUNK, y = cy * CHUNK;
     const int64_t width = l->dims.nx - x < CHUNK ? l->dims.nx - x : CHUNK;
     const int64_t height = l->dims.ny - y < CHUNK ? l->dims.ny - y : CHUNK;
+    const size_t row = (size_t)width * word, next = (size_t)l->dims.nx * word;
     bool any = false;
-    memset(chunk, 0, CHUNK * CHUNK * CHUNK * word);
-    for (int64_t z = 0; z < l->have; z++)
-        for (int64_t r = 0; r < height; r++) {
-            const unsigned char *const from =
-                l->rows + (size_t)((z * l->dims.ny + y + r) * l->dims.nx + x) * word;
-            any = any || !lob_all_zero(from, (size_t)width * word);
-            memcpy(chunk + (size_t)((z * CHUNK + r) * CHUNK) * word, from, (size_t)width * word);
+    for (int64_t z = 0; z < l->have; z++) {
+        const unsigned char *from =
+            l->rows + (size_t)((z * l->dims.ny + y) * l->dims.nx + x) * word;
+        for (int64_t r = 0; r < height; r++, from += next) {
+            if (!any && lob_all_zero(from, row)) continue;
+            if (!any) memset(chunk, 0, CHUNK * CHUNK * CHUNK * word);
+            any = true;
+            memcpy(chunk + (size_t)((z * CHUNK + r) * CHUNK) * word, from, row);
         }
+    }
     if (any && !lob_little_endian()) lob_swap_words(chunk, CHUNK * CHUNK * CHUNK * word, word);
     return any;
 }
@@ -371,10 +376,16 @@ static void discard(void *state)
 {
     writing *const w = state;
     for (int i = 0; i < w->count; i++) free_level(&w->levels[i]);
+    free(w->written);
     lob_folder_abort(&w->folder);
     if (w->labels) lob_remove_folder(w->labels); /* unless there are others */
     free(w->labels);
     free(w);
+}
+
+static int64_t rows_bytes(const level *l, size_t word)
+{
+    return l->dims.nx * l->dims.ny * (l->dims.nz < CHUNK ? l->dims.nz : CHUNK) * (int64_t)word;
 }
 
 /* Memory for a level, whose dims and step are set. */
@@ -387,8 +398,7 @@ static bool prepare_level(level *l, size_t word)
     }
     l->across = ceil_div(sides[0], l->chunks[0] * CHUNK);
     l->down = ceil_div(sides[1], l->chunks[1] * CHUNK);
-    const int64_t high = sides[2] < CHUNK ? sides[2] : CHUNK;
-    l->rows = lob_voxel_memory(sides[0] * sides[1] * high * (int64_t)word);
+    l->rows = calloc(1, (size_t)rows_bytes(l, word));
     l->shards = calloc((size_t)(l->across * l->down), sizeof *l->shards);
     bool ok = l->rows && l->shards;
     for (int64_t i = 0; ok && i < l->across * l->down; i++) {
@@ -428,6 +438,9 @@ static lob_status prepare(writing *w, lob_error *error)
     l->dims = w->volume->dims;
     l->step[0] = l->step[1] = l->step[2] = 1;
     w->count = 1;
+    w->pieces = rows_bytes(l, w->word) / PIECE + 1;
+    w->written = calloc((size_t)w->pieces, sizeof *w->written);
+    if (!w->written) return no_memory(w, error);
     while (prepare_level(l, w->word)) {
         if (w->count == LEVELS || !plan_next(l + 1, l, w->volume->geometry.spacing_mm))
             return LOB_OK;
@@ -435,6 +448,34 @@ static lob_status prepare(writing *w, lob_error *error)
         w->count++;
     }
     return no_memory(w, error);
+}
+
+/* Give back rows that are mostly 0 for fresh ones, which take memory only where they are written.
+ */
+static lob_status renew_rows(writing *w, lob_error *error)
+{
+    level *const l = w->levels;
+    int64_t written = 0;
+    for (int64_t i = 0; i < w->pieces; i++) written += w->written[i];
+    if (2 * written > w->pieces) return LOB_OK;
+    free(l->rows);
+    l->rows = calloc(1, (size_t)rows_bytes(l, w->word));
+    memset(w->written, 0, (size_t)w->pieces * sizeof *w->written);
+    return l->rows ? LOB_OK : no_memory(w, error);
+}
+
+/* Copy to the rows; not what is 0 where they are still. */
+static void fill_rows(writing *w, const unsigned char *from, size_t n)
+{
+    while (n > 0) {
+        bool *const written = &w->written[w->filled / PIECE];
+        const size_t room = PIECE - w->filled % PIECE, some = n < room ? n : room;
+        *written = *written || !lob_all_zero(from, some);
+        if (*written) memcpy(w->levels[0].rows + w->filled, from, some);
+        w->filled += some;
+        from += some;
+        n -= some;
+    }
 }
 
 static lob_status put(void *state, const void *bytes, size_t n, lob_error *error)
@@ -446,14 +487,14 @@ static lob_status put(void *state, const void *bytes, size_t n, lob_error *error
     while (n > 0) {
         const int64_t left = l->dims.nz - l->next_z, wanted = left < CHUNK ? left : CHUNK;
         const size_t room = (size_t)wanted * plane - w->filled, some = n < room ? n : room;
-        memcpy(l->rows + w->filled, from, some);
-        w->filled += some;
+        fill_rows(w, from, some);
         from += some;
         n -= some;
         if (w->filled < (size_t)wanted * plane) break;
         l->have = wanted;
         w->filled = 0;
         LOB_TRY(flush_row(w, 0, error));
+        LOB_TRY(renew_rows(w, error));
     }
     return LOB_OK;
 }

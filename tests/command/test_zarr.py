@@ -427,3 +427,31 @@ def test_a_level_outside_of_the_store_is_refused(tmp_path):
     attributes = tmp_path / "a.zarr/.zattrs"
     attributes.write_text(attributes.read_text().replace('"path": "0"', '"path": "../b.zarr"'))
     assert_one_line(lobule("info", "a.zarr", cwd=tmp_path), 65, "a.zarr", "path")
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4"])
+def test_rows_of_chunks_where_little_is_not_zero(tmp_path, dtype):
+    """The writer leaves out what is 0, in memory too: nothing of the chunks before may come through."""
+    rng = np.random.default_rng(5)
+    array = np.zeros((300, 200, 256), dtype)  # x, y, z: planes of about 1 or 4 pieces
+    for row, share in enumerate((0.1, 1.0, 0.3, 0.6)):  # of the planes of each row of chunks
+        planes = 64 * row + rng.permutation(64)[: int(64 * share)]
+        for z in planes:
+            array[rng.integers(300), rng.integers(200), z] = 1 + z % 200
+            array[100:140, 20:60, z] = rng.integers(0, 200, (40, 40))
+    save(array, tmp_path / "a.nii")
+    good("convert", "a.nii", "a.ome.zarr", cwd=tmp_path)
+    good("convert", "a.ome.zarr", "b.nii", cwd=tmp_path)
+    assert np.array_equal(load(tmp_path / "b.nii"), array)
+
+
+@pytest.mark.skipif("LOBULE_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
+def test_a_sparse_volume_keeps_to_its_memory(tmp_path):
+    """Planes and labels; the row of chunks that is written, 64 MiB if all of it were held, comes on top."""
+    store = zarr.create_array(tmp_path / "s.zarr", shape=(96, 1024, 1024), chunks=(64, 64, 64), dtype="u1", fill_value=0)
+    store[30:70, 100:140, 900:940] = 1
+    report = tmp_path / "r.json"
+    good("components", "s.zarr", "-o", "l.ome.zarr", "--max-memory", "96MiB", "--report", report, cwd=tmp_path)
+    found = json.loads(report.read_text())
+    assert found["results"]["planes_at_a_time"] < 10
+    assert found["peak_memory_bytes"] < 140 << 20
