@@ -4,7 +4,7 @@
 #ifdef LOB_AVX2
 #include <cpuid.h>
 
-bool lob_avx2, lob_bits;
+bool lob_avx2, lob_bits, lob_wide;
 
 /* Has the processor AVX2 and FMA, or counts of bits in AVX-512 beside, and does the system keep
  * their registers? By CPUID (Intel's Software Developer's Manual, volume 2), as not every system's
@@ -17,6 +17,8 @@ __attribute__((constructor)) static void ask_processor(void)
     __asm__("xgetbv" : "=a"(kept), "=d"(above) : "c"(0));
     if ((kept & WORDS) != WORDS || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return;
     lob_avx2 = b & bit_AVX2;
-    lob_bits = lob_avx2 && (kept & MORE) == MORE && b & bit_AVX512F && c & bit_AVX512VPOPCNTDQ;
+    const bool more = lob_avx2 && (kept & MORE) == MORE && b & bit_AVX512F;
+    lob_bits = more && c & bit_AVX512VPOPCNTDQ;
+    lob_wide = more && b & bit_AVX512BW && b & bit_AVX512DQ && b & bit_AVX512VL;
 }
 #endif

@@ -15,7 +15,16 @@
 /* Likewise, where lob_has_bits(): the processor counts the bits of eight words at once. */
 #define LOB_BITS __attribute__((target("avx512f,avx512vpopcntdq")))
 
-extern bool lob_avx2, lob_bits; /* known before main() */
+/* Likewise, where lob_has_wide(): vectors of 64 bytes, which pay where much is computed of little.
+ */
+#ifdef __clang__
+#define LOB_WIDE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")))
+#else
+#define LOB_WIDE \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")))
+#endif
+
+extern bool lob_avx2, lob_bits, lob_wide; /* known before main() */
 
 static inline bool lob_has_avx2(void)
 {
@@ -25,6 +34,11 @@ static inline bool lob_has_avx2(void)
 static inline bool lob_has_bits(void)
 {
     return lob_bits;
+}
+
+static inline bool lob_has_wide(void)
+{
+    return lob_wide;
 }
 
 #define LOB_SIMD_CLONES_OF(result, name, arguments, ...)                         \

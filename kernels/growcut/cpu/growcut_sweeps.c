@@ -8,7 +8,7 @@
  * reads its neighbours and writes itself, so no thread reads what another one writes.
  *
  * A key is (cost << label_bits) | label. Seeds and voxels that are no data are fixed: no path leads
- * into them. Around all voxels lie cells without a path.
+ * into them. Around all voxels lie cells without a path, whose levels do not matter.
  */
 #include "kernels/growcut/cpu/growcut_sweeps.h"
 
@@ -32,9 +32,18 @@ enum {
     STEPS = 4         /* costs of the largest step that a key holds, at least */
 };
 
+/* Levels of a row: of its first voxel, and how far it is from channel to channel. Some bytes before
+ * them and after them can be read, up to a whole number of stretches and one more. */
+typedef struct {
+    const uint8_t *at;
+    int64_t apart;
+} row_levels;
+
 typedef struct {
     const lob_growcut_section *section;
     lob_dims dims;
+    bool in_place;       /* levels are what the image has, */
+    uint8_t low;         /* from this on; else from 0 */
     int64_t pad_z;       /* planes without voxels before and after all others: 1, or 0 in 2D */
     int64_t rows, pitch; /* with those around the voxels; cells from row to row */
     int64_t stretches, places; /* of a row; of these and what is around them */
@@ -45,10 +54,13 @@ typedef struct {
     uint16_t extra[BESIDE][3]; /* what it costs beyond the levels' difference, as a key */
     uint16_t unreached;        /* the key of data without a path, and the least of no path */
     uint16_t *keys;            /* pitch for each row */
-    uint8_t *levels;           /* pitch for each channel of each row */
-    uint8_t *fixed;            /* pitch for each row: 0xff where no path leads to */
-    uint16_t *due; /* for each stretch: a bit for each row beside it whose keys have fallen */
-    bool *holds;   /* does a stretch hold fixed voxels? */
+    row_levels *levels;        /* of each row */
+    uint8_t *copied;           /* pitch for each channel of rows that are not read in place, and of
+                                  one that stands for all those around the voxels */
+    int64_t copied_bytes;
+    uint8_t *fixed; /* pitch for each row: 0xff where no path leads to */
+    uint16_t *due;  /* for each stretch: a bit for each row beside it whose keys have fallen */
+    bool *holds;    /* does a stretch hold fixed voxels? */
     lob_budget budget;
 } sweeps;
 
@@ -94,23 +106,49 @@ bool lob_growcut_sweeps_fit(const lob_growcut_section *section)
 
 /* ---- memory ---- */
 
+/* May levels be read where the image is? */
+static bool is_in_place(const lob_growcut_section *section)
+{
+    const lob_volume *const image = section->data.image;
+    const int64_t n = lob_voxels(image);
+    return image->type == LOB_U8 && section->levels.data_voxels == n &&
+           lob_dims_voxels(section->view.dims) == n && section->view.stride[0] == 1;
+}
+
+/* Those of the voxels' row, so far as they can be: not next to the image's ends. */
+static bool reads_in_place(const sweeps *s, int64_t row)
+{
+    const int64_t voxel = row * s->dims.nx;
+    return s->in_place && row > 0 &&
+           voxel + s->stretches * WIDE + 1 <= lob_voxels(s->section->data.image);
+}
+
 static lob_status take_memory(sweeps *s, lob_error *error)
 {
     const int64_t cells = lob_product(s->rows, s->pitch, 1, 1), all = s->rows * s->places;
-    if (cells < 0) return LOB_ENOMEM;
-    LOB_TRY(lob_budget_hold(&s->budget, cells * (3 + s->channels) + EDGE + all * 3, error));
+    int64_t copied = 1;
+    for (int64_t row = 0; row < s->dims.ny * s->dims.nz; row++) copied += !reads_in_place(s, row);
+    const int64_t bytes = lob_product(copied, s->pitch, s->channels, 1);
+    if (cells < 0 || bytes < 0) return LOB_ENOMEM;
+    s->copied_bytes = bytes + EDGE;
+    LOB_TRY(lob_budget_hold(
+        &s->budget, 3 * (cells + all) + s->copied_bytes + s->rows * (int64_t)sizeof *s->levels,
+        error));
     s->keys = lob_voxel_memory((cells + EDGE) * (int64_t)sizeof *s->keys);
-    s->levels = lob_voxel_memory_zero(cells * s->channels + EDGE);
+    s->levels = malloc((size_t)s->rows * sizeof *s->levels);
+    s->copied = lob_voxel_memory_zero(s->copied_bytes);
     s->fixed = lob_voxel_memory_zero(cells);
     s->due = calloc((size_t)all, sizeof *s->due);
     s->holds = calloc((size_t)all, sizeof *s->holds);
-    return s->keys && s->levels && s->fixed && s->due && s->holds ? LOB_OK : LOB_ENOMEM;
+    return s->keys && s->levels && s->copied && s->fixed && s->due && s->holds ? LOB_OK
+                                                                               : LOB_ENOMEM;
 }
 
 static void free_memory(sweeps *s)
 {
     free(s->keys);
     free(s->levels);
+    free(s->copied);
     free(s->fixed);
     free(s->due);
     free(s->holds);
@@ -126,9 +164,10 @@ static uint16_t *keys_of(const sweeps *s, int64_t row)
     return s->keys + row * s->pitch + EDGE;
 }
 
-static uint8_t *levels_of(const sweeps *s, int64_t row)
+static inline __attribute__((always_inline)) row_levels levels_at(const sweeps *s, int64_t row,
+                                                                  int64_t x)
 {
-    return s->levels + row * s->channels * s->pitch + EDGE;
+    return (row_levels){s->levels[row].at + x, s->levels[row].apart};
 }
 
 static int64_t stretch_at(const sweeps *s, int64_t row, int64_t x)
@@ -151,6 +190,38 @@ static void list_steps(sweeps *s)
 
 /* ---- filling ---- */
 
+/* Where the levels of all rows are. What lies around voxels has the lowest: no step to there costs
+ * more than fits. */
+static void place_levels(sweeps *s)
+{
+    const lob_volume *const image = s->section->data.image;
+    const int64_t ny = s->dims.ny;
+    uint8_t *to = s->copied + EDGE;
+    if (s->low) memset(s->copied, s->low, (size_t)s->copied_bytes);
+    for (int64_t row = 0; row < s->rows; row++) s->levels[row] = (row_levels){to, s->pitch};
+    for (int64_t i = 0; i < ny * s->dims.nz; i++) {
+        row_levels *const row = &s->levels[row_at(s, i % ny, i / ny)];
+        if (reads_in_place(s, i))
+            *row = (row_levels){(const uint8_t *)image->data + i * s->dims.nx, lob_voxels(image)};
+        else
+            row->at = to += s->channels * s->pitch;
+    }
+}
+
+/* Levels of a row that is not read in place; what of it is data. */
+static void copy_levels(sweeps *s, int64_t y, int64_t z, uint8_t *is_data, uint16_t *level)
+{
+    const lob_growcut_section *const section = s->section;
+    const int64_t nx = s->dims.nx;
+    uint8_t *to = s->copied + (s->levels[row_at(s, y, z)].at - s->copied);
+    lob_levels_data_row(is_data, &section->data, &section->view, 0, y, z, nx);
+    for (int c = 0; c < s->channels; c++, to += s->pitch) {
+        lob_levels_row(level, is_data, &section->levels, &section->data, c, &section->view, 0, y, z,
+                       nx);
+        for (int64_t x = 0; x < nx; x++) to[x] = (uint8_t)(level[x] + s->low);
+    }
+}
+
 /* Keys of a row: seeds begin, what is no data has no path. Counts seeds. */
 static void fill_row(sweeps *s, int64_t y, int64_t z, uint8_t *is_data, uint16_t *level,
                      int64_t counts[2])
@@ -159,25 +230,26 @@ static void fill_row(sweeps *s, int64_t y, int64_t z, uint8_t *is_data, uint16_t
     const lob_volume *const seeds = section->in->seeds;
     const int64_t nx = s->dims.nx, row = row_at(s, y, z);
     const int64_t voxel = lob_view_index(&section->view, 0, y, z);
+    const size_t seed = lob_type_of(seeds->type)->bytes;
     uint16_t *const key = keys_of(s, row);
     uint8_t *const fixed = s->fixed + row * s->pitch + EDGE;
-    lob_levels_data_row(is_data, &section->data, &section->view, 0, y, z, nx);
-    for (int c = 0; c < s->channels; c++) {
-        uint8_t *const to = levels_of(s, row) + c * s->pitch;
-        lob_levels_row(level, is_data, &section->levels, &section->data, c, &section->view, 0, y, z,
-                       nx);
-        for (int64_t x = 0; x < nx; x++) to[x] = (uint8_t)level[x];
+    if (reads_in_place(s, y + z * s->dims.ny)) {
+        if (lob_all_zero((const uint8_t *)seeds->data + (size_t)voxel * seed, (size_t)nx * seed))
+            return;
+        memset(is_data, 1, (size_t)nx);
+    } else {
+        copy_levels(s, y, z, is_data, level);
     }
     for (int64_t x = 0; x < nx; x++) {
-        const int32_t seed =
+        const int32_t label =
             lob_label_at(seeds->data, seeds->type, voxel + x * section->view.stride[0]);
-        if (seed) counts[!is_data[x]]++;
-        if (is_data[x] && !seed) continue;
+        if (label) counts[!is_data[x]]++;
+        if (is_data[x] && !label) continue;
         const int64_t at = stretch_at(s, row, x);
         fixed[x] = 0xff;
         s->holds[at] = true;
         if (!is_data[x]) continue;
-        key[x] = (uint16_t)seed;
+        key[x] = (uint16_t)label;
         s->due[at] |= 1 << OWN;
     }
 }
@@ -200,6 +272,7 @@ static lob_status fill(sweeps *s, lob_growcut_result *result)
     const int64_t nx = s->dims.nx, ny = s->dims.ny, cells = s->rows * s->pitch + EDGE;
     int64_t seeds = 0, outside = 0;
     bool failed = false;
+    place_levels(s);
 #pragma omp parallel num_threads(s->section->threads) reduction(+ : seeds, outside)
     {
         uint8_t *const is_data = malloc((size_t)nx);
@@ -233,18 +306,17 @@ static inline __attribute__((always_inline)) uint8_t apart(uint8_t p, uint8_t q)
 
 /* The largest differences of a channel between two stretches. */
 static inline __attribute__((always_inline)) void most_apart(uint8_t *restrict most,
-                                                             const uint8_t *restrict here,
-                                                             const uint8_t *restrict there,
-                                                             int channels, int64_t pitch)
+                                                             row_levels here, row_levels there,
+                                                             int channels)
 {
 #pragma omp simd
-    for (int x = 0; x < WIDE; x++) most[x] = apart(here[x], there[x]);
+    for (int x = 0; x < WIDE; x++) most[x] = apart(here.at[x], there.at[x]);
     for (int c = 1; c < channels; c++) {
-        here += pitch;
-        there += pitch;
+        const uint8_t *const one = here.at + c * here.apart;
+        const uint8_t *const two = there.at + c * there.apart;
 #pragma omp simd
         for (int x = 0; x < WIDE; x++) {
-            const uint8_t d = apart(here[x], there[x]);
+            const uint8_t d = apart(one[x], two[x]);
             most[x] = most[x] > d ? most[x] : d;
         }
     }
@@ -252,41 +324,46 @@ static inline __attribute__((always_inline)) void most_apart(uint8_t *restrict m
 
 /* What steps cost between two stretches, as keys. The loop over few channels is unrolled. */
 static inline __attribute__((always_inline)) void find_costs(const sweeps *s, uint16_t *cost,
-                                                             const uint8_t *here,
-                                                             const uint8_t *there, uint16_t extra)
+                                                             row_levels here, row_levels there,
+                                                             int dx, uint16_t extra)
 {
-    const int64_t pitch = s->pitch;
     const uint16_t unit = s->unit;
     uint8_t most[WIDE];
+    there.at += dx;
     switch (s->channels) {
     case 1:
-        most_apart(most, here, there, 1, pitch);
+        most_apart(most, here, there, 1);
         break;
     case 2:
-        most_apart(most, here, there, 2, pitch);
+        most_apart(most, here, there, 2);
         break;
     case 3:
-        most_apart(most, here, there, 3, pitch);
+        most_apart(most, here, there, 3);
         break;
     default:
-        most_apart(most, here, there, s->channels, pitch);
+        most_apart(most, here, there, s->channels);
     }
 #pragma omp simd
     for (int x = 0; x < WIDE; x++) cost[x] = (uint16_t)(most[x] * unit + extra);
 }
 
-/* Take the paths that a row beside a stretch offers. */
+/* Take the paths that a row beside a stretch offers. Most offer none, even if levels were equal. */
 static inline __attribute__((always_inline)) void take_offers(const sweeps *s, uint16_t *best,
-                                                              const uint8_t *here, int64_t there,
+                                                              row_levels here, int64_t there,
                                                               int64_t x, int q)
 {
-    const uint8_t *const levels = levels_of(s, there) + x;
+    const row_levels levels = levels_at(s, there, x);
     const uint16_t *const keys = keys_of(s, there) + x;
     for (int dx = -1; dx <= 1; dx++) {
-        uint16_t cost[WIDE];
+        const uint16_t *const from = keys + dx, extra = s->extra[q][dx + 1];
+        uint16_t cost[WIDE], any = 0;
         if (!s->leads[q][dx + 1]) continue;
-        find_costs(s, cost, here, levels + dx, s->extra[q][dx + 1]);
-        const uint16_t *const from = keys + dx;
+        for (int i = 0; i < WIDE; i++) {
+            const uint16_t least = (uint16_t)(from[i] + extra);
+            any |= (uint16_t)(best[i] ^ (best[i] < least ? best[i] : least));
+        }
+        if (!any) continue;
+        find_costs(s, cost, here, levels, dx, extra);
 #pragma omp simd
         for (int i = 0; i < WIDE; i++) {
             const uint16_t offer = (uint16_t)(from[i] + cost[i]);
@@ -303,7 +380,6 @@ static inline __attribute__((always_inline)) void take_offers(const sweeps *s, u
 static inline __attribute__((always_inline)) void take_along(uint16_t *best, uint16_t *cost, int dx)
 {
     uint16_t next[WIDE], any = 0;
-#pragma omp simd reduction(| : any)
     for (int i = 0; i < WIDE; i++) {
         const uint16_t offer = (uint16_t)(best[i + dx] + cost[i]);
         any |= (uint16_t)(best[i] ^ (best[i] < offer ? best[i] : offer));
@@ -332,7 +408,7 @@ static inline __attribute__((always_inline)) bool differ(const uint16_t *a, cons
 
 /* Paths along its own row, from the voxels before and after it too. */
 static inline __attribute__((always_inline)) void take_row(const sweeps *s, uint16_t *best,
-                                                           const uint16_t *key, const uint8_t *here,
+                                                           const uint16_t *key, row_levels here,
                                                            const uint8_t *fixed)
 {
     uint16_t costs[3 * WIDE], *const cost = costs + WIDE;
@@ -340,7 +416,7 @@ static inline __attribute__((always_inline)) void take_row(const sweeps *s, uint
     for (int dx = -1; dx <= 1; dx += 2) {
         const int end = dx < 0 ? 0 : WIDE - 1;
         for (int i = 0; i < WIDE; i++) costs[i] = cost[WIDE + i] = NO_PATH;
-        find_costs(s, cost, here, here + dx, s->extra[OWN][dx + 1]);
+        find_costs(s, cost, here, here, dx, s->extra[OWN][dx + 1]);
         for (int i = 0; fixed && i < WIDE; i++) cost[i] = fixed[i] ? NO_PATH : cost[i];
         const uint16_t enters = (uint16_t)(key[end + dx] + cost[end]);
         best[end] = best[end] < enters ? best[end] : enters;
@@ -349,12 +425,12 @@ static inline __attribute__((always_inline)) void take_row(const sweeps *s, uint
 }
 
 /* Bring a stretch up to date. Returns how many of its voxels got their first path. */
-LOB_SIMD_CLONES(int, grow_stretch, (s, row, at, x), const sweeps *s, int64_t row, int64_t at,
-                int64_t x)
+static inline __attribute__((always_inline)) int grow_any(const sweeps *s, int64_t row, int64_t at,
+                                                          int64_t x)
 {
     const unsigned due = s->due[at];
     uint16_t bests[3 * WIDE], *const best = bests + WIDE, *const key = keys_of(s, row) + x;
-    const uint8_t *const here = levels_of(s, row) + x;
+    const row_levels here = levels_at(s, row, x);
     const uint8_t *const fixed = s->holds[at] ? s->fixed + row * s->pitch + EDGE + x : NULL;
     int reached = 0;
     s->due[at] = 0;
@@ -374,6 +450,27 @@ LOB_SIMD_CLONES(int, grow_stretch, (s, row, at, x), const sweeps *s, int64_t row
     memcpy(key, best, WIDE * sizeof *best);
     make_due(s, at, first, last);
     return reached;
+}
+
+LOB_SIMD_CLONES(int, grow_narrow, (s, row, at, x), const sweeps *s, int64_t row, int64_t at,
+                int64_t x)
+{
+    return grow_any(s, row, at, x);
+}
+
+#ifdef LOB_WIDE
+LOB_WIDE static int grow_wide(const sweeps *s, int64_t row, int64_t at, int64_t x)
+{
+    return grow_any(s, row, at, x);
+}
+#endif
+
+static int grow_stretch(const sweeps *s, int64_t row, int64_t at, int64_t x)
+{
+#ifdef LOB_WIDE
+    if (lob_has_wide()) return grow_wide(s, row, at, x);
+#endif
+    return grow_narrow(s, row, at, x);
 }
 
 /* ---- sweeps ---- */
@@ -480,6 +577,8 @@ lob_status lob_growcut_sweeps(const lob_growcut_section *section, lob_growcut_re
     s.rows = (d.ny + 2) * (d.nz + 2 * s.pad_z);
     s.pitch = s.stretches * WIDE + EDGE;
     s.channels = section->data.image->channels;
+    s.in_place = is_in_place(section);
+    s.low = s.in_place ? (uint8_t)section->levels.low_bits : 0;
     s.unit = (uint16_t)((uint32_t)rule->unit << bits);
     s.unreached = (uint16_t)((limit + 1) << bits);
     s.budget = (lob_budget){.who = "GrowCut's sweeps", .limit = section->max_memory};
