@@ -93,17 +93,38 @@ static lob_status flag_open(lob_refine_job *j)
 
 /* ---- the part that holds labels ---- */
 
+int64_t lob_refine_find(const void *labels, lob_type type, int64_t first, int64_t end,
+                        int32_t label)
+{
+    if (type == LOB_U8) {
+        const uint8_t *const all = labels;
+        const uint8_t *const at = memchr(all + first, label, (size_t)(end - first));
+        return at ? at - all : end;
+    }
+    while (first < end && lob_label_at(labels, type, first) != label) first++;
+    return first;
+}
+
 /* First and last voxel of a row that has the label; false: there is none. */
 static bool ends_of_label(int64_t ends[2], const lob_refine_arrays *a, int64_t row, int64_t n,
                           int32_t label)
 {
-    int64_t first = 0, last = n - 1;
-    while (first < n && lob_refine_label(a, row + first) != label) first++;
+    const int64_t first = lob_refine_find(a->labels, a->type, row, row + n, label) - row;
+    int64_t last = n - 1;
     if (first == n) return false;
     while (lob_refine_label(a, row + last) != label) last--;
     ends[0] = first;
     ends[1] = last;
     return true;
+}
+
+/* Is a row all background, and nothing drawn in it? As far as that is quickly told. */
+static bool is_empty(const lob_refine_arrays *a, int64_t row, int64_t n)
+{
+    const uint8_t *const labels = (const uint8_t *)a->labels + row;
+    return a->type == LOB_U8 && a->seeds_type == LOB_U8 && labels[0] == a->background &&
+           memcmp(labels, labels + 1, (size_t)n - 1) == 0 &&
+           lob_all_zero((const uint8_t *)a->seeds + row, (size_t)n);
 }
 
 /* First and last voxel of a row that is a label, or drawn as one, or that has one label alone;
@@ -113,6 +134,7 @@ static bool ends_of_row(int64_t ends[2], const lob_refine_arrays *a, int64_t row
 {
     bool found = false;
     if (label) return ends_of_label(ends, a, row, n, label);
+    if (is_empty(a, row, n)) return false;
     for (int64_t x = 0; x < n; x++) {
         const int32_t seed = lob_refine_seed(a, row + x);
         if (lob_refine_label(a, row + x) == a->background && (seed == 0 || seed == a->background))

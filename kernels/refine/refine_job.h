@@ -57,12 +57,13 @@ typedef enum {
     LOB_REFINE_FLAGS,
     LOB_REFINE_BOX_LABELS, /* of a label's box, as the next ones */
     LOB_REFINE_BOX_SEEDS,
-    LOB_REFINE_BOX_BEST,
-    LOB_REFINE_BOX_TAKEN,
     LOB_REFINE_BOX_VALUE,
     LOB_REFINE_BOX_FINITE,
     LOB_REFINE_BOX_MEAN,
-    LOB_REFINE_OWNED
+    LOB_REFINE_BOX_BEST, /* after the others, for a share that is made of them */
+    LOB_REFINE_BOX_TAKEN,
+    LOB_REFINE_AROUND, /* as many as there are parts */
+    LOB_REFINE_OWNED = LOB_REFINE_AROUND + LOB_REFINE_MAX_CHANNELS + 1
 } lob_refine_owned;
 
 struct lob_refine_job {
@@ -89,6 +90,10 @@ struct lob_refine_job {
 
 /* The CPU's. */
 extern const lob_refine_operations lob_refine_on_cpu;
+
+/* The first voxel from `first` on, before `end`, that has this label; end: none has. */
+int64_t lob_refine_find(const void *labels, lob_type type, int64_t first, int64_t end,
+                        int32_t label);
 
 /* Returns LOB_OK or LOB_EARG. */
 lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options *options,

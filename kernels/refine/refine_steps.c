@@ -204,13 +204,32 @@ typedef enum {
     TAKE_SEEDS  /* seeds; labels */
 } box_kind;
 
-/* Run a step for a label on a box, where it counts alone. */
-static lob_status run_in_box(lob_refine_job *j, const lob_box *box, box_kind kind,
-                             lob_status (*run)(lob_refine_job *j, const uint8_t *mask),
-                             const uint8_t *mask)
+/* Let a label have the voxels that its share gives it. */
+static lob_status take_larger(lob_refine_job *j)
+{
+    return loop(j, several(j) ? LOB_REFINE_AT_larger : LOB_REFINE_AT_above_half);
+}
+
+/* The same on a box, whose arrays of before give way. */
+static lob_status take_larger_in_box(lob_refine_job *j, const lob_refine_arrays *whole,
+                                     lob_dims dims, const lob_box *box)
 {
     const lob_refine_operations *const op = j->operations;
-    const bool taken = several(j) && kind != TAKE_SEEDS;
+    for (int k = LOB_REFINE_BOX_LABELS; k < LOB_REFINE_BOX_BEST; k++) drop(j, (lob_refine_owned)k);
+    LOB_TRY(take_part(j, LOB_REFINE_BOX_BEST, whole->best, LOB_F32, 1, dims, box));
+    j->a.best = j->owned[LOB_REFINE_BOX_BEST].data;
+    LOB_TRY(take_part(j, LOB_REFINE_BOX_TAKEN, whole->taken, whole->type, 1, dims, box));
+    j->a.taken = j->owned[LOB_REFINE_BOX_TAKEN].data;
+    LOB_TRY(take_larger(j));
+    LOB_TRY(op->cut(j, j->a.best, whole->best, LOB_F32, 1, dims, box, true));
+    return op->cut(j, j->a.taken, whole->taken, whole->type, 1, dims, box, true);
+}
+
+/* Run a step for a label on a box, where it counts alone: it makes the share, or changes labels. */
+static lob_status run_in_box(lob_refine_job *j, const lob_box *box, box_kind kind,
+                             lob_status (*run)(lob_refine_job *j))
+{
+    const bool shares = kind != TAKE_SEEDS;
     const lob_refine_arrays whole = j->a;
     const lob_volume image = j->image;
     const lob_dims d = image.dims;
@@ -218,17 +237,14 @@ static lob_status run_in_box(lob_refine_job *j, const lob_box *box, box_kind kin
     const int channels = image.channels;
     const bool all = box->size[0] == d.nx && box->size[1] == d.ny && box->size[2] == d.nz;
     if (box->size[0] == 0) return LOB_OK;
-    if (all) return run(j, mask);
+    if (all) {
+        LOB_TRY(run(j));
+        return shares ? take_larger(j) : LOB_OK;
+    }
     j->voxels = box->size[0] * box->size[1] * box->size[2];
     j->image.dims = (lob_dims){box->size[0], box->size[1], box->size[2]};
     LOB_TRY(take_part(j, LOB_REFINE_BOX_LABELS, whole.labels, whole.type, 1, d, box));
     j->a.labels = j->owned[LOB_REFINE_BOX_LABELS].data;
-    if (taken) {
-        LOB_TRY(take_part(j, LOB_REFINE_BOX_BEST, whole.best, LOB_F32, 1, d, box));
-        LOB_TRY(take_part(j, LOB_REFINE_BOX_TAKEN, whole.taken, whole.type, 1, d, box));
-        j->a.best = j->owned[LOB_REFINE_BOX_BEST].data;
-        j->a.taken = j->owned[LOB_REFINE_BOX_TAKEN].data;
-    }
     if (kind == TAKE_SEEDS) {
         LOB_TRY(take_part(j, LOB_REFINE_BOX_SEEDS, whole.seeds, whole.seeds_type, 1, d, box));
         j->a.seeds = j->owned[LOB_REFINE_BOX_SEEDS].data;
@@ -236,20 +252,21 @@ static lob_status run_in_box(lob_refine_job *j, const lob_box *box, box_kind kin
     if (kind == TAKE_VOTES) {
         lob_refine_votes *const v = &j->a.votes;
         LOB_TRY(take_part(j, LOB_REFINE_BOX_VALUE, v->value, LOB_F32, channels, d, box));
-        LOB_TRY(take_part(j, LOB_REFINE_BOX_FINITE, v->mask, LOB_U8, 1, d, box));
+        if (v->mask) LOB_TRY(take_part(j, LOB_REFINE_BOX_FINITE, v->mask, LOB_U8, 1, d, box));
         LOB_TRY(take_part(j, LOB_REFINE_BOX_MEAN, v->mean, LOB_F32, channels, d, box));
         v->value = j->owned[LOB_REFINE_BOX_VALUE].data;
         v->mask = j->owned[LOB_REFINE_BOX_FINITE].data;
         v->mean = j->owned[LOB_REFINE_BOX_MEAN].data;
         v->voxels = j->voxels;
-        if (mask) mask = v->mask;
     }
-    LOB_TRY(run(j, mask));
-    void *const made = taken ? j->a.taken : j->a.labels;
-    void *const to = taken ? whole.taken : whole.labels;
-    LOB_TRY(op->cut(j, made, to, whole.type, 1, d, box, true));
-    if (taken) LOB_TRY(op->cut(j, j->a.best, whole.best, LOB_F32, 1, d, box, true));
-    for (int k = LOB_REFINE_BOX_LABELS; k < LOB_REFINE_OWNED; k++) drop(j, (lob_refine_owned)k);
+    LOB_TRY(run(j));
+    if (shares && several(j)) {
+        LOB_TRY(take_larger_in_box(j, &whole, d, box));
+    } else {
+        if (shares) LOB_TRY(take_larger(j));
+        LOB_TRY(j->operations->cut(j, j->a.labels, whole.labels, whole.type, 1, d, box, true));
+    }
+    for (int k = LOB_REFINE_BOX_LABELS; k < LOB_REFINE_AROUND; k++) drop(j, (lob_refine_owned)k);
     j->a = whole;
     j->image = image;
     j->voxels = voxels;
@@ -289,13 +306,12 @@ static lob_status put_taken(lob_refine_job *j)
     return LOB_OK;
 }
 
-static lob_status smooth_label(lob_refine_job *j, const uint8_t *mask)
+static lob_status smooth_label(lob_refine_job *j)
 {
-    (void)mask;
     LOB_TRY(loop(j, LOB_REFINE_AT_is));
     LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.mask, LOB_U8, 1, NULL, j->options->smooth_mm));
     j->a.share = j->owned[LOB_REFINE_SMOOTH].data;
-    return loop(j, several(j) ? LOB_REFINE_AT_larger : LOB_REFINE_AT_above_half);
+    return LOB_OK;
 }
 
 static lob_status smooth(lob_refine_job *j)
@@ -307,7 +323,7 @@ static lob_status smooth(lob_refine_job *j)
         if (!several(j) && l == j->in->background) continue;
         j->a.label = l;
         LOB_TRY(find_label_box(j, &box, l, j->options->smooth_mm, 0));
-        LOB_TRY(run_in_box(j, &box, TAKE_BEST, smooth_label, NULL));
+        LOB_TRY(run_in_box(j, &box, TAKE_BEST, smooth_label));
     }
     LOB_TRY(put_taken(j));
     drop(j, LOB_REFINE_MASK);
@@ -364,11 +380,10 @@ static lob_status settle(lob_refine_job *j)
     return LOB_OK;
 }
 
-static lob_status fill_holes(lob_refine_job *j, const uint8_t *mask)
+static lob_status fill_holes(lob_refine_job *j)
 {
     lob_components_options holes = lob_components_defaults();
     int64_t count;
-    (void)mask;
     holes.neighbours = 6;
     LOB_TRY(loop(j, LOB_REFINE_AT_is_not));
     LOB_TRY(find_pieces(j, &holes, &count));
@@ -394,7 +409,7 @@ static lob_status tidy(lob_refine_job *j)
         j->a.label = l;
         /* What is around a label's box is open: straight on lies a border. */
         LOB_TRY(find_label_box(j, &box, l, 0, 0));
-        LOB_TRY(run_in_box(j, &box, TAKE_SEEDS, fill_holes, NULL));
+        LOB_TRY(run_in_box(j, &box, TAKE_SEEDS, fill_holes));
     }
     drop(j, LOB_REFINE_PIECES);
     drop(j, LOB_REFINE_FLAGS);
@@ -403,7 +418,7 @@ static lob_status tidy(lob_refine_job *j)
 }
 
 /* The image's values, and their means. */
-static lob_status load(lob_refine_job *j, const uint8_t **mask)
+static lob_status load(lob_refine_job *j)
 {
     lob_refine_votes *votes = &j->a.votes;
     const int channels = j->image.channels;
@@ -413,53 +428,60 @@ static lob_status load(lob_refine_job *j, const uint8_t **mask)
     float *const value = j->owned[LOB_REFINE_VALUE].data;
     uint8_t *const finite = j->owned[LOB_REFINE_FINITE].data;
     LOB_TRY(j->operations->load(j, value, finite, &all));
-    *mask = all ? NULL : finite;
-    LOB_TRY(gaussian(j, LOB_REFINE_MEAN, value, LOB_F32, channels, *mask, j->options->edge_mm));
+    drop(j, LOB_REFINE_IMAGE);
+    if (all) drop(j, LOB_REFINE_FINITE);
+    const uint8_t *const mask = j->owned[LOB_REFINE_FINITE].data;
+    LOB_TRY(gaussian(j, LOB_REFINE_MEAN, value, LOB_F32, channels, mask, j->options->edge_mm));
     *votes = (lob_refine_votes){.value = value,
                                 .mean = j->owned[LOB_REFINE_MEAN].data,
-                                .mask = finite,
+                                .mask = mask,
                                 .channels = channels,
                                 .voxels = j->voxels,
                                 .edge = (float)j->options->edge};
     return LOB_OK;
 }
 
-/* The smoothed votes for a label. */
-static lob_status count_votes(lob_refine_job *j, const uint8_t *mask)
+/* A label's indicator and the image inside of it, smoothed. */
+static lob_status smooth_parts(lob_refine_job *j)
 {
-    const lob_refine_options *o = j->options;
-    LOB_TRY(take(j, LOB_REFINE_PARTS, j->voxels * (j->image.channels + 1), sizeof(float)));
-    j->a.parts = j->owned[LOB_REFINE_PARTS].data;
-    LOB_TRY(loop(j, LOB_REFINE_AT_parts));
-    LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.parts, LOB_F32, j->image.channels + 1, mask,
-                     o->edge_mm));
-    j->a.votes.around = j->owned[LOB_REFINE_SMOOTH].data;
-    LOB_TRY(loop(j, LOB_REFINE_AT_vote));
-    j->a.share = j->a.parts;
-    if (o->edge_smooth_mm == 0) return LOB_OK;
-    LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.parts, LOB_F32, 1, NULL, o->edge_smooth_mm));
-    j->a.share = j->owned[LOB_REFINE_SMOOTH].data;
+    lob_refine_votes *const votes = &j->a.votes;
+    for (int c = 0; c <= votes->channels; c++) {
+        const lob_refine_owned to = (lob_refine_owned)(LOB_REFINE_AROUND + c);
+        j->a.channel = c - 1;
+        LOB_TRY(loop(j, LOB_REFINE_AT_parts));
+        LOB_TRY(gaussian(j, to, j->a.parts, LOB_F32, 1, votes->mask, j->options->edge_mm));
+        votes->around[c] = j->owned[to].data;
+    }
     return LOB_OK;
 }
 
-static lob_status edge_label(lob_refine_job *j, const uint8_t *mask)
+/* The smoothed votes for a label. */
+static lob_status count_votes(lob_refine_job *j)
 {
-    LOB_TRY(count_votes(j, mask));
-    return loop(j, several(j) ? LOB_REFINE_AT_larger : LOB_REFINE_AT_above_half);
+    const double mm = j->options->edge_smooth_mm;
+    LOB_TRY(take(j, LOB_REFINE_PARTS, j->voxels, sizeof(float)));
+    j->a.share = j->a.parts = j->owned[LOB_REFINE_PARTS].data;
+    LOB_TRY(smooth_parts(j));
+    LOB_TRY(loop(j, LOB_REFINE_AT_vote));
+    for (int k = LOB_REFINE_AROUND; k < LOB_REFINE_OWNED; k++) drop(j, (lob_refine_owned)k);
+    if (mm == 0) return LOB_OK;
+    LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.parts, LOB_F32, 1, NULL, mm));
+    drop(j, LOB_REFINE_PARTS);
+    j->a.share = j->owned[LOB_REFINE_SMOOTH].data;
+    return LOB_OK;
 }
 
 static lob_status edge(lob_refine_job *j)
 {
     const lob_refine_options *o = j->options;
-    const uint8_t *mask;
-    LOB_TRY(load(j, &mask));
+    LOB_TRY(load(j));
     LOB_TRY(take_best(j, j->in->background, 0.5F));
     for (int32_t l = 1; l <= j->in->label_count; l++) {
         lob_box box;
         if (l == j->in->background) continue;
         j->a.label = l;
         LOB_TRY(find_label_box(j, &box, l, o->edge_mm, o->edge_smooth_mm));
-        LOB_TRY(run_in_box(j, &box, TAKE_VOTES, edge_label, mask));
+        LOB_TRY(run_in_box(j, &box, TAKE_VOTES, count_votes));
     }
     LOB_TRY(put_taken(j));
     for (int k = LOB_REFINE_VALUE; k <= LOB_REFINE_PARTS; k++) drop(j, (lob_refine_owned)k);

@@ -2,6 +2,7 @@
 #ifndef LOB_REFINE_VOXEL_H
 #define LOB_REFINE_VOXEL_H
 
+#include "kernels/refine/refine.h"
 #include "volumes/labels.h"
 
 #include <math.h>
@@ -11,11 +12,11 @@ LOB_BEGIN_DECLS
 
 /* Arrays of a label's vote; several channels are planar. */
 typedef struct {
-    const float *value;  /* channels * voxels: the image, 0 where it is not finite */
-    const float *mean;   /* channels * voxels: smoothed */
-    const float *around; /* (channels + 1) * voxels: the label's share, and the image inside of it,
-                            smoothed */
-    const uint8_t *mask; /* where all channels are finite */
+    const float *value; /* channels * voxels: the image, 0 where it is not finite */
+    const float *mean;  /* channels * voxels: smoothed */
+    const float *around[LOB_REFINE_MAX_CHANNELS + 1]; /* the label's share, and the image inside of
+                                                         it, a channel each, smoothed */
+    const uint8_t *mask; /* where all channels are finite; NULL: everywhere */
     int channels;
     int64_t voxels;
     float edge; /* the image's share of a vote */
@@ -41,7 +42,8 @@ typedef struct {
     uint8_t *flags;        /* of pieces, and of 0 */
     const void *others;    /* labels that grew in another way, as before; NULL: none */
     const uint8_t *shares; /* label_count - 1 planar channels */
-    int channel;           /* of the label among these; -1: the background's, which has the rest */
+    int channel;           /* of the label among these; -1: the background's, which has the rest. Of
+                              the image, in parts; -1: the indicator */
     int channels;
     int64_t voxels;
     float settle;
@@ -49,7 +51,7 @@ typedef struct {
     lob_dims dims;
     int32_t label_count;
     int absent_axis;
-    float *parts; /* (channels + 1) * voxels: the label's indicator, the image where it is; votes */
+    float *parts; /* the label's indicator, or a channel of the image where it is; votes */
     lob_refine_votes votes;
 } lob_refine_arrays;
 
@@ -242,26 +244,24 @@ LOB_BOTH int lob_refine_at_fill(const lob_refine_arrays *a, int64_t i)
 
 /* ---- edge ---- */
 
-/* A label's indicator, and the image inside of it. */
+/* A label's indicator, or the image inside of it. */
 LOB_BOTH int lob_refine_at_parts(const lob_refine_arrays *a, int64_t i)
 {
     const lob_refine_votes *v = &a->votes;
     const bool is = lob_refine_label(a, i) == a->label;
-    a->parts[i] = is;
-    for (int c = 0; c < v->channels; c++)
-        a->parts[(c + 1) * v->voxels + i] = is ? v->value[c * v->voxels + i] : 0;
+    a->parts[i] = !is ? 0 : a->channel < 0 ? 1 : v->value[a->channel * v->voxels + i];
     return 0;
 }
 
 /* The image's vote at a voxel: 0 for the rest, 1 for the label, whose share around is `inside`. */
 LOB_BOTH float lob_refine_image_vote(const lob_refine_votes *v, int64_t i)
 {
-    const float inside = v->around[i];
+    const float inside = v->around[0][i];
     const float in = inside > 1e-6F ? inside : 1e-6F;
     const float out = 1 - inside > 1e-6F ? 1 - inside : 1e-6F;
     float to_label = 0, to_rest = 0, apart = 0;
     for (int c = 0; c < v->channels; c++) {
-        const float sum = v->around[(c + 1) * v->voxels + i], x = v->value[c * v->voxels + i];
+        const float sum = v->around[c + 1][i], x = v->value[c * v->voxels + i];
         const float label = sum / in, rest = (v->mean[c * v->voxels + i] - sum) / out;
         to_label += fabsf(x - label);
         to_rest += fabsf(x - rest);
@@ -274,16 +274,16 @@ LOB_BOTH float lob_refine_image_vote(const lob_refine_votes *v, int64_t i)
 /* The vote of a voxel whose label votes `own`. */
 LOB_BOTH float lob_refine_vote(const lob_refine_votes *v, float own, int64_t i)
 {
-    const bool near = v->around[i] > 0.02F && v->around[i] < 0.98F && v->mask[i];
+    const float around = v->around[0][i];
+    const bool near = around > 0.02F && around < 0.98F && (!v->mask || v->mask[i]);
     const float image = near ? lob_refine_image_vote(v, i) : own;
     const float of_image = v->edge * image, of_label = (1 - v->edge) * own;
     return of_image + of_label;
 }
 
-/* Write the vote for a label over its indicator. */
 LOB_BOTH int lob_refine_at_vote(const lob_refine_arrays *a, int64_t i)
 {
-    a->parts[i] = lob_refine_vote(&a->votes, a->parts[i], i);
+    a->parts[i] = lob_refine_vote(&a->votes, lob_refine_label(a, i) == a->label, i);
     return 0;
 }
 

@@ -21,23 +21,43 @@ typedef struct {
     uint8_t *far;    /* of how many cores a voxel is too far */
 } measured;
 
+/* Faces between a row of voxels and those so many on: of a core, and of these with its wall. */
+static void count_faces(int64_t counts[2], const measured *m, const int32_t *pair, int64_t row,
+                        int64_t n, int64_t on)
+{
+    for (int64_t i = row; i < row + n; i++) {
+        const int32_t one = lob_label_at(m->labels, m->type, i);
+        const int32_t next = lob_label_at(m->labels, m->type, i + on);
+        const bool is = one != next && (one == pair[1] || next == pair[1]);
+        counts[0] += is;
+        counts[1] += is && (one == pair[0] || next == pair[0]);
+    }
+}
+
+/* Has a row of voxels this label? */
+static bool has(const measured *m, int64_t row, int32_t label)
+{
+    const int64_t end = row + m->dims.nx;
+    return lob_refine_find(m->labels, m->type, row, end, label) < end;
+}
+
 /* The share of a core's surface that faces a wall. */
 static double facing(const measured *m, const int32_t *pair, int threads)
 {
     const lob_dims d = m->dims;
-    const int64_t step[3] = {1, d.nx, d.nx * d.ny}, n = lob_dims_voxels(d);
+    const int64_t step[3] = {1, d.nx, d.nx * d.ny};
     double whole = 0, wall = 0;
     for (int a = 0; a < 3; a++) {
-        const int64_t side = lob_side(d, a);
         int64_t all = 0, faces = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : all, faces)
-        for (int64_t i = 0; i < n; i++) {
-            if (i / step[a] % side + 1 == side) continue;
-            const int32_t one = lob_label_at(m->labels, m->type, i);
-            const int32_t next = lob_label_at(m->labels, m->type, i + step[a]);
-            if (one == next || (one != pair[1] && next != pair[1])) continue;
-            all++;
-            faces += one == pair[0] || next == pair[0];
+        for (int64_t row = 0; row < d.ny * d.nz; row++) {
+            const int64_t first = row * d.nx, at = a == 1 ? row % d.ny : row / d.ny;
+            int64_t counts[2] = {0, 0};
+            if (a > 0 && at + 1 == lob_side(d, a)) continue;
+            if (!has(m, first, pair[1]) && (a == 0 || !has(m, first + step[a], pair[1]))) continue;
+            count_faces(counts, m, pair, first, a == 0 ? d.nx - 1 : d.nx, step[a]);
+            all += counts[0];
+            faces += counts[1];
         }
         const double area = m->spacing[(a + 1) % 3] * m->spacing[(a + 2) % 3];
         whole += area * (double)all;
@@ -59,12 +79,13 @@ static lob_status far_strokes(lob_refine_job *j, const measured *m, int32_t wall
     const int64_t n = lob_dims_voxels(m->dims);
     *strokes = NULL;
     *count = 0;
-    for (int64_t i = 0; i < n; i++) *count += lob_label_at(m->seeds, m->seed_type, i) == wall;
+    int64_t i = -1;
+    while ((i = lob_refine_find(m->seeds, m->seed_type, i + 1, n, wall)) < n) ++*count;
     if (*count == 0) return LOB_OK;
     LOB_TRY(lob_budget_alloc(&j->budget, strokes, *count, sizeof **strokes, j->error));
     float *to = *strokes;
-    for (int64_t i = 0; i < n; i++)
-        if (lob_label_at(m->seeds, m->seed_type, i) == wall) *to++ = m->distance[i];
+    for (i = -1; (i = lob_refine_find(m->seeds, m->seed_type, i + 1, n, wall)) < n;)
+        *to++ = m->distance[i];
     qsort(*strokes, (size_t)*count, sizeof **strokes, ascending);
     return LOB_OK;
 }
@@ -145,6 +166,7 @@ static void find_hulls(slices *s, const measured *m, int32_t core, int64_t *work
             const int64_t from = k * s->step + r * s->row_step;
             first[r] = s->columns;
             last[r] = -1;
+            if (s->column_step == 1 && !has(m, from, core)) continue;
             for (int64_t c = 0; c < s->columns; c++) {
                 if (!is_at(m, s, from, c, core)) continue;
                 first[r] = c < first[r] ? c : first[r];
