@@ -201,6 +201,10 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
     };
     lob_volume shares = lob_volume_empty();
     lob_status st = learn(j, &shares, &j->image, outline, g.numbers->blur_mm, 0.4 * share, error);
+    if (j->once && g.last) {
+        lob_segment_drop(j, &j->view);
+        lob_segment_drop(j, &j->first);
+    }
     if (st == LOB_OK) st = grow_and_refine(j, out, &g, &shares, 0.6 * share, error);
     lob_segment_drop(j, &shares);
     return st;

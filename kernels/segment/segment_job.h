@@ -20,6 +20,7 @@ typedef struct {
     const lob_context *context;
     lob_budget budget;
     double done; /* of the progress, 0..1 */
+    bool once;   /* nothing follows the last growth: what its shares are made of goes with them */
 
     /* on the box's grid, where the context computes */
     lob_volume whole; /* in->image, in a job of many strokes: their boxes are cut from it; empty: it

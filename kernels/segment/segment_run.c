@@ -287,6 +287,7 @@ lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
                        const lob_context *context, lob_error *error)
 {
     lob_segment_job j = lob_segment_job_of(in, plan, backend, context);
+    j.once = true;
     *out = lob_segment_output_empty();
     lob_error_begin(error);
     lob_segment_part part;
