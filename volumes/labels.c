@@ -196,15 +196,40 @@ static lob_status bad_voxel(const lob_volume *volume, int64_t at, const char *na
                          value, why);
 }
 
+/* Are a volume's bytes its labels? */
+static bool has_bytes(const lob_volume *volume)
+{
+    return volume->type == LOB_U8 && volume->slope == 1.0 && volume->inter == 0.0;
+}
+
+/* Count bytes into the slots; where eight are alike, which most are, at once. */
+static void count_bytes(entry *slots, const uint8_t *labels, int n)
+{
+    for (int i = 0, run; i < n; i += run) {
+        uint64_t word = 0;
+        const uint64_t all = UINT64_MAX / UINT8_MAX * labels[i];
+        run = 1;
+        if (n - i >= (int)sizeof word) memcpy(&word, labels + i, sizeof word);
+        if (n - i >= (int)sizeof word && word == all) run = sizeof word;
+        slots[labels[i]].value = labels[i];
+        slots[labels[i]].number += run;
+    }
+}
+
 /* Count the voxels of every value: into the slots, and into list what found no slot. */
 static lob_status count_values(entry *slots, entry_list *list, const lob_volume *volume,
                                const char *name, lob_error *error)
 {
     const int64_t voxels = lob_voxels(volume);
+    const bool bytes = has_bytes(volume);
     int32_t labels[BLOCK];
     for (int64_t first = 0; first < voxels; first += BLOCK) {
         const int n = (int)(voxels - first < BLOCK ? voxels - first : BLOCK);
         const bool alike = is_one_value(volume, first, n); /* most blocks of labels are */
+        if (bytes && !alike) {
+            count_bytes(slots, (const uint8_t *)volume->data + first, n);
+            continue;
+        }
         const int read = alike ? 1 : n, good = read_labels(labels, volume, first, read);
         if (good < read) return bad_voxel(volume, first + good, name, error);
         for (int i = 0, run; i < n; i += run) {
@@ -221,10 +246,10 @@ static lob_status count_values(entry *slots, entry_list *list, const lob_volume 
     return LOB_OK;
 }
 
-/* The set of what was counted, in order and without 0. */
-static lob_status collect(lob_label_set *set, const entry *slots, entry_list *list)
+/* The set of what was counted, in order and without 0. used: slots that may hold something. */
+static lob_status collect(lob_label_set *set, const entry *slots, int used, entry_list *list)
 {
-    for (int i = 0; i < SLOTS; i++)
+    for (int i = 0; i < used; i++)
         if (slots[i].number > 0 && append(list, slots[i]) != LOB_OK) return LOB_ENOMEM;
     merge(list);
     const size_t background = list->used > 0 && list->entries[0].value == 0;
@@ -314,15 +339,16 @@ lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *
                              volume->channels);
     lob_status status = LOB_ENOMEM;
     entry_list list = {.used = 0};
+    const int used = has_bytes(volume) ? UINT8_MAX + 1 : SLOTS; /* others stay untouched */
     entry *slots = calloc(SLOTS, sizeof *slots);
     if (!slots) goto out;
     status = count_values(slots, &list, volume, name, error);
-    if (status == LOB_OK) status = collect(set, slots, &list);
+    if (status == LOB_OK) status = collect(set, slots, used, &list);
     if (status != LOB_OK) goto out;
 
     free(list.entries);
     list.entries = NULL;
-    memset(slots, 0, SLOTS * sizeof *slots);
+    memset(slots, 0, (size_t)used * sizeof *slots);
     dense_map map = {.slots = slots, .set = set};
     const lob_type type = lob_label_type(set->count);
     if (!stays(volume, set, type)) status = rewrite(volume, type, to_dense, &map);

@@ -151,25 +151,23 @@ lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type t
     return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
 }
 
-lob_status lob_strokes_lay(lob_strokes *strokes, lob_dims dims, const int64_t first[3],
-                           lob_error *error)
+lob_status lob_strokes_lay(lob_strokes *laid, const lob_strokes *strokes, lob_dims dims,
+                           const int64_t first[3], lob_error *error)
 {
-    lob_strokes laid = {.dims = dims, .labels = strokes->labels};
-    const int64_t slices = slices_of(dims), n = lob_product(slices, laid.labels, 1, 1);
-    const size_t each = (size_t)laid.labels * sizeof *laid.across;
-    if (n >= 0) laid.across = calloc((size_t)n + 1, sizeof *laid.across);
-    laid.planes = calloc((size_t)slices, 1);
-    if (!laid.across || !laid.planes) {
-        lob_strokes_free(&laid);
+    *laid = (lob_strokes){.dims = dims, .labels = strokes->labels};
+    const int64_t slices = slices_of(dims), n = lob_product(slices, laid->labels, 1, 1);
+    const size_t each = (size_t)laid->labels * sizeof *laid->across;
+    if (n >= 0) laid->across = calloc((size_t)n + 1, sizeof *laid->across);
+    laid->planes = calloc((size_t)slices, 1);
+    if (!laid->across || !laid->planes) {
+        lob_strokes_free(laid);
         return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
     }
     for (int a = 0; a < 3; a++)
         for (int64_t s = 0; s < lob_side(strokes->dims, a); s++) {
-            memcpy(lob_strokes_in(&laid, a, s + first[a]), lob_strokes_in(strokes, a, s), each);
-            *plane_at(&laid, a, s + first[a]) = *plane_at(strokes, a, s);
+            memcpy(lob_strokes_in(laid, a, s + first[a]), lob_strokes_in(strokes, a, s), each);
+            *plane_at(laid, a, s + first[a]) = *plane_at(strokes, a, s);
         }
-    lob_strokes_free(strokes);
-    *strokes = laid;
     return LOB_OK;
 }
 
@@ -361,27 +359,39 @@ lob_status lob_strokes_walls(int32_t *walls, int *count, const lob_strokes *stro
     return LOB_OK;
 }
 
-lob_status lob_strokes_places_find(lob_strokes_places *places, const void *seeds, lob_type type,
-                                   lob_dims dims, int32_t labels, int32_t background,
-                                   int absent_axis, bool walls, int threads, lob_error *error)
+lob_status lob_strokes_places_of(lob_strokes_places *places, const lob_strokes *strokes,
+                                 const void *seeds, lob_type type, int32_t background,
+                                 int absent_axis, bool walls, lob_error *error)
 {
     const bool absent = absent_axis >= 0;
-    lob_strokes strokes;
+    const size_t labels = (size_t)strokes->labels;
     *places = (lob_strokes_places){0};
-    if (!absent && !walls) return LOB_OK;
-    LOB_TRY(lob_strokes_count(&strokes, seeds, type, dims, labels, threads, error));
-    if (absent) places->absent = malloc((size_t)(lob_side(dims, absent_axis) * (labels + 1)));
-    if (walls) places->walls = malloc(2 * (size_t)labels * sizeof *places->walls);
+    if (absent)
+        places->absent = malloc((size_t)lob_side(strokes->dims, absent_axis) * (labels + 1));
+    if (walls) places->walls = malloc(2 * labels * sizeof *places->walls);
     lob_status st = LOB_OK;
     if ((absent && !places->absent) || (walls && !places->walls))
         st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
     if (st == LOB_OK && absent)
-        lob_strokes_absent(places->absent, &strokes, absent_axis, background);
+        lob_strokes_absent(places->absent, strokes, absent_axis, background);
     if (st == LOB_OK && walls)
-        st = lob_strokes_walls(places->walls, &places->wall_count, &strokes, seeds, type,
-                               background, error);
-    lob_strokes_free(&strokes);
+        st = lob_strokes_walls(places->walls, &places->wall_count, strokes, seeds, type, background,
+                               error);
     if (st != LOB_OK) lob_strokes_places_free(places);
+    return st;
+}
+
+lob_status lob_strokes_places_find(lob_strokes_places *places, const void *seeds, lob_type type,
+                                   lob_dims dims, int32_t labels, int32_t background,
+                                   int absent_axis, bool walls, int threads, lob_error *error)
+{
+    lob_strokes strokes;
+    *places = (lob_strokes_places){0};
+    if (absent_axis < 0 && !walls) return LOB_OK;
+    LOB_TRY(lob_strokes_count(&strokes, seeds, type, dims, labels, threads, error));
+    const lob_status st =
+        lob_strokes_places_of(places, &strokes, seeds, type, background, absent_axis, walls, error);
+    lob_strokes_free(&strokes);
     return st;
 }
 

@@ -69,10 +69,12 @@ lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type t
  * The counts of a larger grid, in which strokes were counted from voxel `first` on and nothing else
  * is drawn. It has one voxel along the axes along which the smaller one has.
  *
- * Returns LOB_OK or LOB_ENOMEM, which leaves the strokes as they are.
+ *   laid  out  free with lob_strokes_free; empty on failure
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
  */
-lob_status lob_strokes_lay(lob_strokes *strokes, lob_dims dims, const int64_t first[3],
-                           lob_error *error);
+lob_status lob_strokes_lay(lob_strokes *laid, const lob_strokes *strokes, lob_dims dims,
+                           const int64_t first[3], lob_error *error);
 
 /* Free the numbers; empty strokes are fine. */
 void lob_strokes_free(lob_strokes *strokes);
@@ -157,6 +159,11 @@ lob_status lob_strokes_places_find(lob_strokes_places *places, const void *seeds
                                    lob_dims dims, int32_t labels, int32_t background,
                                    int absent_axis, bool walls, int threads, lob_error *error);
 void lob_strokes_places_free(lob_strokes_places *places);
+
+/* The same of strokes that were counted. */
+lob_status lob_strokes_places_of(lob_strokes_places *places, const lob_strokes *strokes,
+                                 const void *seeds, lob_type type, int32_t background,
+                                 int absent_axis, bool walls, lob_error *error);
 
 /*
  * How far strokes of labels are from those of other labels, as half of them are: about half as wide

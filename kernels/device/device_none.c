@@ -1,5 +1,6 @@
 /* Devices in a build without CUDA: opening one fails, and so does the rest. */
 #include "kernels/device/device_memory.h"
+#include "kernels/device/device_put.h"
 
 #include <stddef.h>
 
@@ -62,5 +63,6 @@ FAILS(lob_device_upload, lob_device *device, void *to, const void *from, int64_t
 FAILS(lob_device_download, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_pinned_take, lob_device *device, void **memory, int64_t size)
 FAILS(lob_device_fill, lob_device *device, void *memory, unsigned char value, int64_t bytes)
+FAILS(lob_device_put, lob_device *device, void *to, const uint64_t *items, int64_t n)
 FAILS(lob_device_wait, lob_device *device)
 FAILS(lob_device_wait_stream, lob_device *device, void *stream)

@@ -12,6 +12,7 @@ struct lob_segmenter {
     lob_segment_input in;
     lob_segment_plan plan;
     lob_segment_job job;
+    lob_segment_zeros zeros; /* that its strokes lie in */
     /* the strokes that the job has come to its first growth with; empty: none. Until others come */
     lob_segment_part seen;
     lob_box within; /* where strokes may be, as far as has been told */
@@ -24,6 +25,13 @@ struct lob_segmenter {
 static int64_t bytes_of(const lob_volume *part)
 {
     return lob_voxels(part) * (int64_t)lob_type_of(part->type)->bytes;
+}
+
+/* What the job counts of a part; memory that stays is counted already. */
+static int64_t counted_of(const lob_segment_part *part)
+{
+    const lob_volume *const voxels = &part->voxels;
+    return voxels->data && !lob_segment_zeros_hold(voxels) ? bytes_of(voxels) : 0;
 }
 
 static lob_box whole_box(lob_dims d)
@@ -46,7 +54,7 @@ static bool has_seen(const lob_segmenter *s, const lob_segment_part *now)
 
 static void forget(lob_segmenter *s)
 {
-    if (s->seen.voxels.data) lob_budget_release(&s->job.budget, bytes_of(&s->seen.voxels));
+    lob_budget_release(&s->job.budget, counted_of(&s->seen));
     lob_segment_part_free(&s->seen);
     lob_segment_drop_strokes(&s->job);
 }
@@ -64,7 +72,7 @@ static void keep_images_of(lob_segmenter *s, const lob_segment_plan *plan)
 }
 
 /* Choose for other strokes; what does not fit any longer is dropped. */
-static lob_status choose(lob_segmenter *s, const lob_segment_part *now, const lob_context *context,
+static lob_status choose(lob_segmenter *s, lob_segment_part *now, const lob_context *context,
                          lob_error *error)
 {
     lob_segment_plan plan;
@@ -94,7 +102,7 @@ static bool is_stopped(const lob_context *context)
 }
 
 /* Come to the end of the first growth. */
-static lob_status grow(lob_segmenter *s, const lob_segment_part *now, const lob_context *context,
+static lob_status grow(lob_segmenter *s, lob_segment_part *now, const lob_context *context,
                        lob_error *error)
 {
     if (is_stopped(context)) return LOB_ECANCEL;
@@ -104,6 +112,14 @@ static lob_status grow(lob_segmenter *s, const lob_segment_part *now, const lob_
     keep_image(s, context);
     LOB_TRY(lob_segment_box_make(&s->job, error));
     return lob_segment_grow_first(&s->job, error);
+}
+
+/* Let memory for strokes stay, unless it is to be spared. */
+static void keep_zeros(lob_segmenter *s, const lob_context *context)
+{
+    s->zeros.threads = context->threads;
+    s->job.zeros = context->max_memory ? NULL : &s->zeros;
+    if (context->max_memory) lob_segment_zeros_drop(&s->zeros);
 }
 
 static lob_status check_box(const lob_segmenter *s, const lob_segment_input *in, const lob_box *box,
@@ -143,9 +159,10 @@ static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob
     j->budget.limit = context->max_memory;
     j->budget.peak = j->budget.held;
     if (s->seen.voxels.data && !s->others) return lob_segment_check(in, &s->plan, error);
-    LOB_TRY(lob_segment_cut(&now, in->strokes, &s->within, context, error));
+    keep_zeros(s, context);
+    LOB_TRY(lob_segment_cut(&now, in->strokes, &s->within, j->zeros, context, error));
     s->within = now.strokes;
-    const int64_t held = bytes_of(&now.voxels);
+    const int64_t held = counted_of(&now);
     const bool seen = has_seen(s, &now);
     lob_status st = lob_budget_hold(&j->budget, held, error);
     const bool counted = st == LOB_OK;
@@ -175,6 +192,7 @@ lob_status lob_segmenter_open(lob_segmenter **segmenter, const lob_backend *back
     s->seen.voxels = lob_volume_empty();
     s->within = whole_box(image->dims);
     s->job = lob_segment_job_of(&s->in, &s->plan, backend, &none);
+    s->zeros.budget = &s->job.budget;
     return LOB_OK;
 }
 
@@ -216,5 +234,6 @@ void lob_segmenter_close(lob_segmenter *s)
     forget(s);
     lob_segment_drop_images(&s->job);
     lob_segment_drop(&s->job, &s->job.whole);
+    lob_segment_zeros_drop(&s->zeros);
     free(s);
 }

@@ -4,9 +4,9 @@
  * growths, a preview before it, which is what the first gives.
  *
  * Kept from one change to the next are the box's image, its median and the image on the coarser
- * grid, for as long as strokes give the same box; and on a GPU that has room the whole image, until
- * the segmenter is closed. What is learnt from strokes changes everywhere
- * with each of them, and with it both growths: these are made afresh.
+ * grid, for as long as strokes give the same box; memory for strokes, unless memory is limited; and
+ * on a GPU that has room the whole image, until the segmenter is closed. What is learnt from
+ * strokes changes everywhere with each of them, and with it both growths: these are made afresh.
  */
 #ifndef LOB_SEGMENTER_H
 #define LOB_SEGMENTER_H

@@ -1,8 +1,10 @@
 /* The box: image and strokes are cut to it, and a second view is made. */
 #include "kernels/arrays.h"
 #include "kernels/device/device_memory.h"
+#include "kernels/device/device_put.h"
 #include "kernels/labels/label_slips.h"
 #include "kernels/segment/segment_job.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -117,6 +119,17 @@ static void put(const lob_segment_job *j, lob_volume *onto, const lob_volume *st
     }
 }
 
+/* Was the part counted, and is all of it in a box? */
+static bool lies_in(const lob_segment_part *part, const lob_box *box)
+{
+    bool in = part->counts.across;
+    for (int a = 0; a < 3; a++)
+        in = in && part->at.first[a] >= box->first[a] &&
+             part->at.first[a] + part->at.size[a] <= box->first[a] + box->size[a] &&
+             (part->at.size[a] > 1 || box->size[a] == 1);
+    return in;
+}
+
 lob_status lob_segment_take_strokes(lob_segment_job *j, const lob_segment_part *part,
                                     lob_error *error)
 {
@@ -131,10 +144,13 @@ lob_status lob_segment_take_strokes(lob_segment_job *j, const lob_segment_part *
         first[a] = part->at.first[a] - box.first[a];
         j->at[a] = box.first[a] - j->plan->box.first[a];
     }
-    LOB_TRY(lob_segment_make_here(j, &j->strokes, &grid, "strokes", error));
+    LOB_TRY(lob_segment_make_strokes(j, &j->strokes, &grid, error));
     put(j, &j->strokes, &part->voxels, first);
     j->background = lob_label_set_find(&part->set, j->plan->background);
-    return j->plan->slips ? drop_slips(j, error) : LOB_OK;
+    if (j->plan->slips) return drop_slips(j, error);
+    return lies_in(part, &box)
+               ? lob_strokes_lay(&j->counted, &part->counts, grid.dims, first, error)
+               : LOB_OK;
 }
 
 /* A copy on the whole box, in ordinary memory. */
@@ -161,6 +177,7 @@ lob_status lob_segment_lay_strokes(lob_segment_job *j, lob_error *error)
     lob_status st = LOB_OK;
     for (int i = 0; st == LOB_OK && i < 2; i++)
         if (volumes[i]->data) st = lay(j, &laid[i], volumes[i], error);
+    if (st == LOB_OK) lob_strokes_free(&j->counted);
     for (int i = 0; i < 2; i++) {
         if (st == LOB_OK) lob_segment_drop(j, volumes[i]);
         if (st == LOB_OK)
@@ -246,7 +263,7 @@ static lob_status leave_corrections(lob_segment_job *j, lob_error *error)
     int64_t first[3];
     for (int a = 0; a < 3; a++) first[a] = away ? 0 : j->plan->box.first[a] + j->at[a];
     lob_volume values = lob_volume_empty();
-    LOB_TRY(lob_segment_make_here(j, &j->starts, &j->strokes, "strokes", error));
+    LOB_TRY(lob_segment_make_strokes(j, &j->starts, &j->strokes, error));
     LOB_TRY(lob_budget_hold(&j->budget, copied, error));
     lob_status st = away ? values_under_strokes(j, &values, error) : LOB_OK;
     const lob_context inner = lob_budget_inner(&j->budget, j->context);
@@ -352,7 +369,7 @@ static lob_status find_starts(lob_segment_job *j, lob_error *error)
     if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &s.labels, packed, 1, error);
     if (st == LOB_OK) copy_slices(&s, s.labels, lob_segment_starts(j)->data, false);
     if (st == LOB_OK && fresh) {
-        st = lob_segment_make_here(j, &j->starts, &j->strokes, "strokes", error);
+        st = lob_segment_make_strokes(j, &j->starts, &j->strokes, error);
         if (st == LOB_OK) memcpy(j->starts.data, j->strokes.data, (size_t)lob_voxels(&j->strokes));
     }
     if (st == LOB_OK) st = lob_budget_hold(&j->budget, 2 * packed, error);
@@ -387,41 +404,41 @@ static lob_status check_values(const lob_segment_job *j, lob_error *error)
                     "holds no finite value under the strokes, from which nothing can be learnt");
 }
 
-/* Slices of strokes across z on the box's grid, one after the other. */
-static lob_status pack(lob_segment_job *j, lob_volume *out, const slices *s, const lob_volume *grid,
-                       const lob_volume *strokes, lob_error *error)
+/* Where strokes lie on the box's grid, and which: items of lob_device_put, to be freed. */
+static lob_status list_strokes(const lob_segment_job *j, uint64_t **items, int64_t *n,
+                               const slices *s, const lob_volume *grid, const lob_volume *strokes)
 {
-    lob_volume some = *grid, slice = *strokes;
-    some.dims.nz = s->count;
-    slice.dims.nz = 1;
-    LOB_TRY(lob_segment_make_here(j, out, &some, "strokes", error));
-    for (int64_t i = 0; i < s->count; i++) {
-        slice.data = (uint8_t *)strokes->data + s->slice[i] * s->inner;
-        lob_volume_put(out, &slice, (int64_t[3]){j->at[0], j->at[1], i});
+    const uint8_t *const labels = strokes->data;
+    const lob_dims d = strokes->dims, all = grid->dims;
+    for (int64_t k = 0; k < s->count; k++) {
+        const int64_t z = s->slice[k], end = (z + 1) * s->inner;
+        for (int64_t i = z * s->inner; (i = lob_next_label(labels, LOB_U8, i, end)) < end; i++) {
+            const int64_t in = i - z * s->inner, x = in % d.nx + j->at[0], y = in / d.nx + j->at[1];
+            const int64_t place = ((z + j->at[2]) * all.ny + y) * all.nx + x;
+            if (!lob_grow(items, *n, sizeof **items)) return LOB_ENOMEM;
+            (*items)[(*n)++] = (uint64_t)place << 8 | labels[i];
+        }
     }
     return LOB_OK;
 }
 
-/* Strokes on a GPU, on the whole box: slices that have none do not travel. */
-static lob_status lay_slices(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
+/* Strokes on a GPU, on the whole box: voxels without strokes do not travel. */
+static lob_status lay_voxels(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
                              const lob_volume *strokes, lob_error *error)
 {
-    const int64_t plane = grid->dims.nx * grid->dims.ny;
     lob_device *const device = j->context->device;
-    lob_volume packed = lob_volume_empty(), there = lob_volume_empty();
+    uint64_t *items = NULL;
+    int64_t n = 0;
     slices s;
     lob_status st = find_slices(&s, strokes, 2, j->context->threads, error);
-    if (st == LOB_OK && s.count > 0) st = pack(j, &packed, &s, grid, strokes, error);
-    if (st == LOB_OK && s.count > 0) st = lob_segment_here(j, &there, &packed, error);
+    if (st == LOB_OK && (st = list_strokes(j, &items, &n, &s, grid, strokes)) != LOB_OK)
+        lob_fail(error, st, "no memory left for strokes");
     if (st == LOB_OK) st = lob_segment_make(j, out, grid, LOB_U8, 1, error);
     lob_device_begin(device);
-    if (st == LOB_OK) st = lob_device_fill(device, out->data, 0, plane * grid->dims.nz, error);
-    for (int64_t i = 0; st == LOB_OK && i < s.count; i++)
-        st = lob_device_copy(device, (uint8_t *)out->data + (j->at[2] + s.slice[i]) * plane,
-                             (const uint8_t *)there.data + i * plane, plane, error);
+    if (st == LOB_OK) st = lob_device_fill(device, out->data, 0, lob_voxels(grid), error);
+    if (st == LOB_OK) st = lob_device_put(device, out->data, items, n, error);
     lob_device_end(device);
-    lob_segment_drop(j, &there);
-    lob_segment_drop(j, &packed);
+    free(items);
     free(s.slice);
     return st;
 }
@@ -432,16 +449,22 @@ static lob_status lay_there(lob_segment_job *j, lob_volume *out, const lob_volum
 {
     const lob_volume grid = grid_of_box(j);
     if (have_box(j)) return lob_segment_here(j, out, strokes, error);
-    return j->context->device ? lay_slices(j, out, &grid, strokes, error)
+    return j->context->device ? lay_voxels(j, out, &grid, strokes, error)
                               : lay(j, out, strokes, error);
 }
 
 static lob_status count_seeds(lob_segment_job *j, lob_error *error)
 {
     const lob_volume *const seeds = lob_segment_starts(j), grid = grid_of_box(j);
-    LOB_TRY(lob_strokes_count(&j->counts, seeds->data, LOB_U8, seeds->dims, j->plan->count,
-                              j->context->threads, error));
-    return have_box(j) ? LOB_OK : lob_strokes_lay(&j->counts, grid.dims, j->at, error);
+    const bool known = seeds == &j->strokes && j->counted.across;
+    lob_strokes counted = {0};
+    if (!known)
+        LOB_TRY(lob_strokes_count(&counted, seeds->data, LOB_U8, seeds->dims, j->plan->count,
+                                  j->context->threads, error));
+    const lob_status st =
+        lob_strokes_lay(&j->counts, known ? &j->counted : &counted, grid.dims, j->at, error);
+    lob_strokes_free(&counted);
+    return st;
 }
 
 /* Strokes where the context computes, and what of them is learnt and grown from. */
@@ -481,6 +504,7 @@ lob_status lob_segment_complete(lob_segment_job *j, lob_error *error)
         j->seeds = j->starts;
         j->starts = lob_volume_empty();
     }
+    lob_strokes_free(&j->counted);
     lob_segment_drop(j, &j->first);
     lob_segment_drop(j, &j->starts);
     lob_segment_drop(j, &j->drawn);

@@ -140,9 +140,14 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
     LOB_TRY(lob_segment_make(j, out, g->image, LOB_U8, 1, error));
     const lob_volume *const own = g->strokes;
     lob_strokes_places places;
-    lob_status st = lob_strokes_places_find(&places, own->data, own->type, own->dims, g->labels,
-                                            g->background, j->plan->thick ? j->plan->axis : -1,
-                                            g->labels > 2, j->context->threads, error);
+    const int absent_axis = j->plan->thick ? j->plan->axis : -1;
+    const bool walls = g->labels > 2;
+    lob_status st = own == &j->strokes && j->counted.across
+                        ? lob_strokes_places_of(&places, &j->counted, own->data, own->type,
+                                                g->background, absent_axis, walls, error)
+                        : lob_strokes_places_find(&places, own->data, own->type, own->dims,
+                                                  g->labels, g->background, absent_axis, walls,
+                                                  j->context->threads, error);
     if (j->plan->thick) {
         in.others = others->data;
         in.shares = shares->data;

@@ -13,14 +13,47 @@
 
 LOB_BEGIN_DECLS
 
+/* ---- memory of 0 that stays: segment_zeros.c ---- */
+
+/*
+ * Volumes of bytes that are 0 but for a few strokes. Fresh memory is cleared where it is touched,
+ * which takes longer than to write strokes: so what a volume was in is cleared of these and serves
+ * the next one.
+ */
+enum { LOB_SEGMENT_ZEROS = 6 };
+typedef struct {
+    lob_budget *budget; /* counts them, in use or not */
+    int threads;
+    struct lob_segment_zero {
+        uint8_t *data; /* NULL: none */
+        int64_t bytes;
+        int threads;
+        bool taken;
+    } block[LOB_SEGMENT_ZEROS];
+} lob_segment_zeros;
+
+/* A volume of bytes of a grid, 0. zeros NULL, or all in use: of memory of its own. Returns LOB_OK
+ * or LOB_ENOMEM. */
+lob_status lob_segment_zeros_take(lob_segment_zeros *zeros, lob_volume *out,
+                                  const lob_volume *grid);
+
+/* Does a volume lie in such memory, which is counted where it stays? */
+bool lob_segment_zeros_hold(const lob_volume *volume);
+
+/* Free what no volume lies in. */
+void lob_segment_zeros_drop(lob_segment_zeros *zeros);
+
+/* ---- the job ---- */
+
 typedef struct {
     const lob_segment_input *in;
     const lob_segment_plan *plan;
     const lob_backend *backend;
     const lob_context *context;
     lob_budget budget;
-    double done; /* of the progress, 0..1 */
-    bool once;   /* nothing follows the last growth: what its shares are made of goes with them */
+    lob_segment_zeros *zeros; /* NULL: each volume of strokes has memory of its own */
+    double done;              /* of the progress, 0..1 */
+    bool once; /* nothing follows the last growth: what its shares are made of goes with them */
 
     /* on the box's grid, where the context computes */
     lob_volume whole; /* in->image, in a job of many strokes: their boxes are cut from it; empty: it
@@ -38,9 +71,10 @@ typedef struct {
     lob_volume shares;   /* of the last growth, uint8 */
     lob_volume labels;   /* what came out, uint8, dense */
     lob_volume strength;
-    int64_t at[3];      /* of the box, where strokes and starts begin */
-    lob_strokes counts; /* of the seeds, by the box's slices; empty: there is one growth */
-    int32_t background; /* dense */
+    int64_t at[3];       /* of the box, where strokes and starts begin */
+    lob_strokes counted; /* the strokes, on their grid; empty: not counted */
+    lob_strokes counts;  /* of the seeds, by the box's slices; empty: there is one growth */
+    int32_t background;  /* dense */
 } lob_segment_job;
 
 /* ---- memory ---- */
@@ -52,6 +86,10 @@ lob_status lob_segment_make(lob_segment_job *j, lob_volume *out, const lob_volum
 /* A volume of bytes of a grid, 0 and in ordinary memory; what: it is for, as an error says. */
 lob_status lob_segment_make_here(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
                                  const char *what, lob_error *error);
+
+/* Such a volume for strokes: in memory that stays, where the job has some. */
+lob_status lob_segment_make_strokes(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
+                                    lob_error *error);
 
 /* Free a volume of the job and leave it empty; an empty one is fine. */
 void lob_segment_drop(lob_segment_job *j, lob_volume *volume);
@@ -138,24 +176,26 @@ const lob_volume *lob_segment_starts(const lob_segment_job *j);
  * often.
  */
 typedef struct {
-    lob_volume voxels; /* dense labels, with one voxel more to each side than strokes need, where
-                          there is one: a side of one voxel would be that of a 2D image */
-    lob_label_set set; /* what these stand for */
-    lob_box at;        /* of the whole */
-    lob_box strokes;   /* the least box of the whole that holds them; sizes of 0: there are none */
+    lob_volume voxels;  /* dense labels, with one voxel more to each side than strokes need, where
+                           there is one: a side of one voxel would be that of a 2D image */
+    lob_label_set set;  /* what these stand for */
+    lob_strokes counts; /* of the voxels; empty: not counted */
+    lob_box at;         /* of the whole */
+    lob_box strokes;    /* the least box of the whole that holds them; sizes of 0: there are none */
 } lob_segment_part;
 
 /* Cut it out. There are no strokes outside of `within`; NULL: anywhere. Where there are none, or an
- * offset makes values of stored zeros, it is the whole. Empty on failure. */
+ * offset makes values of stored zeros, it is the whole. Empty on failure. zeros: that it may lie
+ * in; may be NULL. */
 lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, const lob_box *within,
-                           const lob_context *context, lob_error *error);
+                           lob_segment_zeros *zeros, const lob_context *context, lob_error *error);
 
 /* Free it and leave nothing. */
 void lob_segment_part_free(lob_segment_part *part);
 
-/* lob_segment_choose, with the part of in->strokes. */
+/* lob_segment_choose, with the part of in->strokes, which is counted. */
 lob_status lob_segment_choose_part(lob_segment_plan *plan, const lob_segment_input *in,
-                                   const lob_segment_part *part, const lob_segment_options *options,
+                                   lob_segment_part *part, const lob_segment_options *options,
                                    const lob_context *context, lob_error *error);
 
 /* Let a job of the plan have a copy of strokes, without slips. Returns LOB_OK, LOB_EARG (they are

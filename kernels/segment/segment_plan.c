@@ -330,11 +330,13 @@ static void choose_growths(lob_segment_plan *plan, const lob_volume *image)
 }
 
 /* Everything that follows from strokes with dense labels. */
-static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const lob_volume *seeds,
-                         const lob_label_set *set, const lob_context *context, lob_error *error)
+static lob_status choose(lob_segment_plan *plan, const lob_volume *image, lob_segment_part *part,
+                         const lob_context *context, lob_error *error)
 {
     const double *const mm = image->geometry.spacing_mm;
-    lob_strokes strokes;
+    const lob_volume *const seeds = &part->voxels;
+    const lob_label_set *const set = &part->set;
+    lob_strokes *const strokes = &part->counts;
     int outlines = 0;
     double voxels = 0;
     LOB_TRY(take_labels(plan, set, error));
@@ -343,22 +345,22 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, const 
     for (int a = 0; a < 3; a++)
         plan->median[a] = plan->options.median && lob_side(image->dims, a) > 1 &&
                           mm[a] <= near_spacing * plan->least_mm;
-    LOB_TRY(lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims, set->count,
+    lob_strokes_free(strokes);
+    LOB_TRY(lob_strokes_count(strokes, seeds->data, seeds->type, seeds->dims, set->count,
                               context->threads, error));
-    plan->axis = lob_strokes_axis(&strokes);
+    plan->axis = lob_strokes_axis(strokes);
     plan->across = plan->axis >= 0 ? plan->axis : flat_axis(seeds->dims);
-    plan->areas = have_areas(plan, seeds, &strokes, context->threads);
+    plan->areas = have_areas(plan, seeds, strokes, context->threads);
     lob_status st = LOB_OK;
     if (plan->options.slips)
-        st = lob_segment_slips(NULL, &plan->slips, seeds, &strokes, context->threads, error);
-    if (st == LOB_OK) st = choose_background(plan, &strokes, seeds, set, error);
-    if (st == LOB_OK) st = find_outlines(&outlines, plan, &strokes, error);
+        st = lob_segment_slips(NULL, &plan->slips, seeds, strokes, context->threads, error);
+    if (st == LOB_OK) st = choose_background(plan, strokes, seeds, set, error);
+    if (st == LOB_OK) st = find_outlines(&outlines, plan, strokes, error);
     plan->corrected = outlines == 1 && plan->outlined > 0 && plan->outlined < plan->slices;
-    plan->thick = st == LOB_OK && slices_are_thick(plan, outlines, image, &strokes);
-    if (st == LOB_OK) voxels = choose_box(plan, image, &strokes);
+    plan->thick = st == LOB_OK && slices_are_thick(plan, outlines, image, strokes);
+    if (st == LOB_OK) voxels = choose_box(plan, image, strokes);
     if (st == LOB_OK)
-        st = look_at_width(plan, image, outlines, seeds, &strokes, set, context->threads, error);
-    lob_strokes_free(&strokes);
+        st = look_at_width(plan, image, outlines, seeds, strokes, set, context->threads, error);
     if (st != LOB_OK) return st;
     const bool lone = plan->slices == 1;
     if (lone) plan->options.far = fmin(plan->options.far, lone_far);
@@ -398,12 +400,12 @@ static lob_status check(const lob_segment_options *o, const lob_volume *image,
 }
 
 lob_status lob_segment_choose_part(lob_segment_plan *plan, const lob_segment_input *in,
-                                   const lob_segment_part *part, const lob_segment_options *options,
+                                   lob_segment_part *part, const lob_segment_options *options,
                                    const lob_context *context, lob_error *error)
 {
     *plan = (lob_segment_plan){.options = rounded(options), .box = part->strokes};
     LOB_TRY(check(options, in->image, in->strokes, error));
-    return choose(plan, in->image, &part->voxels, &part->set, context, error);
+    return choose(plan, in->image, part, context, error);
 }
 
 lob_status lob_segment_choose(lob_segment_plan *plan, const lob_volume *image,
@@ -413,7 +415,7 @@ lob_status lob_segment_choose(lob_segment_plan *plan, const lob_volume *image,
     const lob_segment_input in = {.image = image, .strokes = strokes};
     lob_segment_part part;
     LOB_TRY(check(options, image, strokes, error));
-    LOB_TRY(lob_segment_cut(&part, strokes, NULL, context, error));
+    LOB_TRY(lob_segment_cut(&part, strokes, NULL, NULL, context, error));
     const lob_status st = lob_segment_choose_part(plan, &in, &part, options, context, error);
     lob_segment_part_free(&part);
     return st;

@@ -272,6 +272,7 @@ void lob_segment_drop_strokes(lob_segment_job *j)
     lob_volume *const volumes[] = {&j->strokes, &j->starts, &j->agreeing, &j->seeds,   &j->drawn,
                                    &j->first,   &j->shares, &j->labels,   &j->strength};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
+    lob_strokes_free(&j->counted);
     lob_strokes_free(&j->counts);
 }
 
@@ -292,7 +293,7 @@ lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
     lob_error_begin(error);
     lob_segment_part part;
     LOB_TRY(lob_segment_check(in, plan, error));
-    LOB_TRY(lob_segment_cut(&part, in->strokes, NULL, context, error));
+    LOB_TRY(lob_segment_cut(&part, in->strokes, NULL, NULL, context, error));
     lob_status st = lob_segment_take_strokes(&j, &part, error);
     lob_segment_part_free(&part);
     if (st == LOB_OK) st = lob_segment_box_make(&j, error);

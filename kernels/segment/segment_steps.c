@@ -37,9 +37,18 @@ lob_status lob_segment_make_here(lob_segment_job *j, lob_volume *out, const lob_
     return lob_fail(error, LOB_ENOMEM, "no memory left for %s", what);
 }
 
+lob_status lob_segment_make_strokes(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
+                                    lob_error *error)
+{
+    if (!j->zeros) return lob_segment_make_here(j, out, grid, "strokes", error);
+    if (lob_segment_zeros_take(j->zeros, out, grid) != LOB_OK)
+        return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    return lob_segment_zeros_hold(out) ? LOB_OK : hold(j, grid, LOB_U8, 1, error);
+}
+
 void lob_segment_drop(lob_segment_job *j, lob_volume *volume)
 {
-    if (volume->data && !volume->borrowed)
+    if (volume->data && !volume->borrowed && !lob_segment_zeros_hold(volume))
         lob_budget_release(&j->budget, bytes_of(volume, volume->type, volume->channels));
     lob_volume_free(volume);
 }

@@ -120,7 +120,8 @@ static lob_status fail_voxel(const lob_volume *from, const lob_context *context,
 /* The part's voxels, from pieces that hold some: others are left as they come, which costs no
  * memory. all: what is stored as 0 is a value. */
 static lob_status take_voxels(lob_segment_part *part, const lob_volume *from, bool all,
-                              const lob_context *context, lob_error *error)
+                              lob_segment_zeros *zeros, const lob_context *context,
+                              lob_error *error)
 {
     static const int64_t origin[3] = {0, 0, 0};
     const lob_box *const box = &part->at;
@@ -141,8 +142,11 @@ static lob_status take_voxels(lob_segment_part *part, const lob_volume *from, bo
         lob_fail(error, st, "no memory left for strokes");
     if (st == LOB_OK) st = lob_labels_dense(&packed, &part->set, "strokes", error);
     if (st == LOB_EDATA) st = fail_voxel(from, context, error);
-    if (st == LOB_OK && (st = lob_volume_like(&part->voxels, &grid, packed.type, 1)) != LOB_OK)
-        lob_fail(error, st, "no memory left for strokes");
+    if (st == LOB_OK) {
+        st = packed.type == LOB_U8 ? lob_segment_zeros_take(zeros, &part->voxels, &grid)
+                                   : lob_volume_like(&part->voxels, &grid, packed.type, 1);
+        if (st != LOB_OK) lob_fail(error, st, "no memory left for strokes");
+    }
     if (st == LOB_OK) copy_pieces(&p, &packed, &part->voxels, box, origin, true, threads);
     lob_volume_free(&packed);
     free(p.piece);
@@ -150,7 +154,7 @@ static lob_status take_voxels(lob_segment_part *part, const lob_volume *from, bo
 }
 
 lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, const lob_box *within,
-                           const lob_context *context, lob_error *error)
+                           lob_segment_zeros *zeros, const lob_context *context, lob_error *error)
 {
     const lob_box all = {
         .size = {strokes->dims.nx, strokes->dims.ny, strokes->dims.nz}
@@ -171,7 +175,7 @@ lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, co
         lob_box_widen(&part->at, margin, from->dims);
     else
         part->at = all;
-    const lob_status st = take_voxels(part, from, whole, context, error);
+    const lob_status st = take_voxels(part, from, whole, zeros, context, error);
     lob_volume_free(&here);
     if (st != LOB_OK) lob_segment_part_free(part);
     return st;
@@ -180,6 +184,7 @@ lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, co
 void lob_segment_part_free(lob_segment_part *part)
 {
     lob_label_set_free(&part->set);
+    lob_strokes_free(&part->counts);
     lob_volume_free(&part->voxels);
     *part = (lob_segment_part){.voxels = lob_volume_empty()};
 }

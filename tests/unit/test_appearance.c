@@ -448,19 +448,20 @@ TEST(counts_of_a_part_are_laid_out)
     uint64_t state = 5;
     for (uint64_t number = 0; number < CASES(60); number++) {
         uint8_t all[NX * NY * NZ] = {0}, some[6 * 5 * 4];
-        lob_strokes wanted, laid;
+        lob_strokes wanted, counted, laid;
         for (int64_t i = 0; i < 6 * 5 * 4; i++) {
             const int64_t x = i % 6, y = i / 6 % 5, z = i / 30;
             some[i] = random_chance(&state, 12) ? (uint8_t)(1 + random_below(&state, 3)) : 0;
             all[((z + first[2]) * NY + y + first[1]) * NX + x + first[0]] = some[i];
         }
         assert_int_equal(lob_strokes_count(&wanted, all, LOB_U8, whole, 3, 1, NULL), LOB_OK);
-        assert_int_equal(lob_strokes_count(&laid, some, LOB_U8, part, 3, 1, NULL), LOB_OK);
-        assert_int_equal(lob_strokes_lay(&laid, whole, first, NULL), LOB_OK);
+        assert_int_equal(lob_strokes_count(&counted, some, LOB_U8, part, 3, 1, NULL), LOB_OK);
+        assert_int_equal(lob_strokes_lay(&laid, &counted, whole, first, NULL), LOB_OK);
         assert_memory_equal(&laid.dims, &wanted.dims, sizeof wanted.dims);
         assert_memory_equal(laid.across, wanted.across, (NX + NY + NZ) * 3 * sizeof *wanted.across);
         assert_memory_equal(laid.planes, wanted.planes, NX + NY + NZ);
         lob_strokes_free(&wanted);
+        lob_strokes_free(&counted);
         lob_strokes_free(&laid);
     }
 }

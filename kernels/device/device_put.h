@@ -1,0 +1,22 @@
+/* A few bytes of an array on a GPU, each at its place. This header is not installed. */
+#ifndef LOB_DEVICE_PUT_H
+#define LOB_DEVICE_PUT_H
+
+#include "kernels/device/device.h"
+
+LOB_BEGIN_DECLS
+
+/*
+ * Write bytes to places of device memory, in order with the device's other work.
+ *
+ *   to     out  n bytes of it, at the items' places
+ *   items  in   n, in ordinary memory: place * 256 + byte; no place twice
+ *
+ * Returns LOB_OK, LOB_ENOMEM (they take 8 bytes each on the device meanwhile) or LOB_EDEVICE.
+ */
+lob_status lob_device_put(lob_device *device, void *to, const uint64_t *items, int64_t n,
+                          lob_error *error);
+
+LOB_END_DECLS
+
+#endif
