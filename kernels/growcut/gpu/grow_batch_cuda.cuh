@@ -99,7 +99,7 @@ template <typename K> static void describe(grow_state<K> *state)
     g->penalty = batch->options->penalty > 0;
     g->mailbox = batch->context->progress ? lob_device_mailbox_of(batch->device) : NULL;
     /* Several channels take longer to compare: cells make offers less often in a narrow window. */
-    g->window_steps = tuning->window_steps / (layout_of(batch) == PACKED ? 4 : 1);
+    g->window_steps = tuning->window_steps / (layout_of(batch) == PACKED ? 10 : 1);
     g->window_levels = tuning->window_levels;
     g->max_sweeps = tuning->max_sweeps > 0 && tuning->max_sweeps < UINT32_MAX
                         ? (uint32_t)tuning->max_sweeps

@@ -27,6 +27,8 @@ namespace lob::growcut
 /* A direction is the number dx + 1 + 3 (dy + 1) + 9 (dz + 1), 0..26; CENTRE is the cell itself. */
 enum { DIRECTIONS = 27, CENTRE = 13, NO_TILE = -1 };
 
+enum { RING = 1 << 14 }; /* tiles that wait in a queue for a warp, at most */
+
 /* Keys of 32 and of 64 bits. A weight is a step's cost, shifted like a key's. */
 template <typename K> struct keys;
 template <> struct keys<uint32_t> {
@@ -98,12 +100,18 @@ typedef struct {
     uint32_t taken[3];   /* of these, beyond each warp's first */
     uint32_t arrived;    /* of grid_barrier */
     uint32_t stop;
-    u64 reached;          /* voxels that have a path */
-    u64 sweeps;           /* over the tiles; of the automaton, the last round that changed a key */
-    u64 visits, expanded; /* tiles visited, cells that made offers */
-    u64 seeds, outside;   /* seed voxels on data, and not on data */
+    u64 reached;                /* voxels that have a path */
+    u64 sweeps;                 /* over the tiles, or windows; of the automaton, the last round that
+                                   changed a key */
+    u64 visits, expanded;       /* tiles visited, cells that made offers */
+    u64 seeds, outside;         /* seed voxels on data, and not on data */
     u64 step_sum, step_samples; /* units of sampled steps, and how many */
     u64 labelled, ties;         /* voxels */
+    /* Where tiles are given, each in a line of its own: */
+    uint32_t apart_0[32], asked; /* places of the ring that warps have gone to */
+    uint32_t apart_1[32], ended; /* visits */
+    u64 apart_2[16], end;        /* of the cost window */
+    u64 apart_3[16];
 } grow_counters;
 
 template <typename K> struct grow_params {
@@ -137,8 +145,9 @@ template <typename K> struct grow_params {
     level_layout layout;
     uint32_t *pending; /* a bit per cell */
     K *priority;
-    uint32_t *tile_list;
-    u64 *largest;       /* of each section: the largest cost, in units */
+    uint32_t *tile_list; /* of a sweep, and of rounds */
+    uint32_t *ring; /* RING tiles to be visited, plus 1; 0: none is there. NULL: there are sweeps */
+    u64 *largest;   /* of each section: the largest cost, in units */
     uint32_t *overflow; /* of each section: a path's cost did not fit the key */
     grow_counters *counters;
     lob_device_mailbox *mailbox; /* NULL: progress is not reported */

@@ -121,7 +121,10 @@ template <typename K> static int64_t lay_out(grow_state<K> *state, void *block)
                    : (void *)memory.take<uint16_t>(g->cells * batch->image.channels);
     g->pending = memory.take<uint32_t>(g->cells / WARP);
     g->priority = memory.take<K>(g->tiles);
-    g->tile_list = memory.take<uint32_t>(g->tiles);
+    const bool given = g->layout == PACKED && batch->options->rule != LOB_RULE_FLOOD &&
+                       batch->options->rounds == 0;
+    g->tile_list = memory.take<uint32_t>(given ? 0 : g->tiles);
+    g->ring = given ? memory.take<uint32_t>(RING) : NULL;
     g->sections = memory.take<section_rule>(batch->sections);
     g->counters = (grow_counters *)memory.take<unsigned char>(counters_bytes(batch));
     split_counters(g->counters, batch->sections, &g->largest, &g->overflow);

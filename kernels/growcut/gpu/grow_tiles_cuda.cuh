@@ -1,7 +1,8 @@
 /*
- * GrowCut on a GPU: one kernel that grows all tiles to the fixed point.
+ * GrowCut on a GPU: one kernel that grows all tiles to the fixed point, and the host's side of it.
  *
- * It sweeps over the tiles again and again, in two steps with a barrier of the whole grid after
+ * Where cells have several levels in a word give_tiles_cuda.cuh has the order of visits. Else the
+ * kernel sweeps over the tiles again and again, in two steps with a barrier of the whole grid after
  * each. Select: the tiles whose priority lies below the cost window's end form a list. Visit: warps
  * take tiles from the list, one at a time. The window reaches from the lowest priority of all tiles
  * to that plus a width.
@@ -10,11 +11,12 @@
 #define LOB_GROW_TILES_CUDA_CUH
 
 #include "kernels/growcut/gpu/fill_tiles_cuda.cuh"
+#include "kernels/growcut/gpu/give_tiles_cuda.cuh"
 #include "kernels/growcut/gpu/grow_seams_cuda.cuh"
 #include "kernels/growcut/gpu/visit_flood_cuda.cuh"
-#include "kernels/growcut/gpu/visit_tile_cuda.cuh"
 #include "volumes/clock.h"
 
+#include <stddef.h>
 #include <time.h>
 
 namespace lob::growcut
@@ -162,6 +164,24 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
     if (first) counters->sweeps = sweep;
 }
 
+/* The same without sweeps. */
+template <typename K, typename S, int N>
+static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
+    give_kernel(const __grid_constant__ grow_params<K> g)
+{
+    extern __shared__ __align__(16) unsigned char shared[];
+    block_shared<K, S> *b = (block_shared<K, S> *)shared;
+    const uint32_t lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const uint32_t warps = blockDim.x / WARP;
+    void *w = shared + block_bytes<K, S>() + (size_t)warp * g.warp_bytes;
+    K *table = (K *)(shared + block_bytes<K, S>() + (size_t)warps * g.warp_bytes);
+    fill_block_shared(g, b, table);
+    if (blockIdx.x < GIVERS)
+        give_all(g, b, window_width(g), (gridDim.x - GIVERS) * warps, lane);
+    else
+        visit_all<K, S, N, PACKED>(g, b, table, (warp_shared<K, S> *)w, lane);
+}
+
 /* ---- the host's side ---- */
 
 enum { TABLE_SHARED = 4096 }; /* weights that fit shared memory: distances of 12 bits */
@@ -172,7 +192,7 @@ static void (*grow_kernel_of(level_layout layout, bool flood))(const grow_params
     return flood                  ? grow_kernel<K, S, N, ONE_LEVEL, true>
            : layout == ONE_LEVEL  ? grow_kernel<K, S, N, ONE_LEVEL, false>
            : layout == BY_CHANNEL ? grow_kernel<K, S, N, BY_CHANNEL, false>
-                                  : grow_kernel<K, S, N, PACKED, false>;
+                                  : give_kernel<K, S, N>;
 }
 
 template <typename K, typename S>
@@ -243,6 +263,18 @@ static int share_memory(grow_state<K> *state, size_t *shared_bytes)
     return warps < 1 ? 0 : (int)warps;
 }
 
+/* An empty ring, from which no warp has asked. */
+template <typename K> static lob_status empty_ring(grow_state<K> *state)
+{
+    lob_device *device = state->batch->device;
+    const int64_t from = (int64_t)offsetof(grow_counters, apart_0);
+    unsigned char *const counters = (unsigned char *)state->g.counters + from;
+    LOB_TRY(
+        lob_device_fill(device, counters, 0, (int64_t)sizeof(grow_counters) - from, state->error));
+    return lob_device_fill(device, state->g.ring, 0, RING * (int64_t)sizeof *state->g.ring,
+                           state->error);
+}
+
 /* Launch the kernel that grows all tiles, and wait for it. */
 template <typename K, typename S> static lob_status grow_to_the_end(grow_state<K> *state)
 {
@@ -262,7 +294,9 @@ template <typename K, typename S> static lob_status grow_to_the_end(grow_state<K
             (long long)lob_device_shared_bytes(device) / 1024);
     const int64_t needed = (g->tiles + warps - 1) / warps;
     const int multiprocessors = lob_device_multiprocessors(device);
-    const int blocks = needed < multiprocessors ? (int)needed : multiprocessors;
+    const int64_t wanted = needed + (g->ring ? GIVERS : 0);
+    const int blocks = wanted < multiprocessors ? (int)wanted : multiprocessors;
+    if (g->ring) LOB_TRY(empty_ring(state));
     LOB_TRY(lob_allow_shared(kernel, shared, error));
     mailbox->stop = 0;
     mailbox->done = 0;

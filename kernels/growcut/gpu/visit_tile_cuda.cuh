@@ -7,11 +7,11 @@
  * its cell, by a bound that needs no table; then the lanes share these offers. In the end, lowered
  * cells are written back, lowered halo cells to the tiles that own them.
  *
- * Neighbouring tiles may be visited at the same time, and no path is lost: a warp that lowers a
- * cell of another tile writes its key, then a fence, then its pending bit; the warp that visits
- * that tile takes the bits, then a fence, then reads the keys. It either takes the bit and reads
- * the lowered key, or leaves the bit for the tile's next visit. A halo key that is read too early
- * is too large, which costs an offer without effect.
+ * Neighbouring tiles, and one tile by two warps, may be visited at the same time, and no path is
+ * lost: a warp that lowers a cell writes its key, then a fence, then its pending bit, then a fence,
+ * then the tile's priority; the warp that visits that tile takes the bits, then a fence, then reads
+ * the keys. It either takes the bit and reads the lowered key, or leaves the bit for the tile's
+ * next visit. A key that is read too early is too large, which costs an offer without effect.
  */
 #ifndef LOB_VISIT_TILE_CUDA_CUH
 #define LOB_VISIT_TILE_CUDA_CUH
@@ -32,8 +32,9 @@ template <typename S> static __host__ __device__ constexpr int max_warps()
 /* Shared memory of a block. */
 template <typename K, typename S> struct block_shared {
     K min_priority;    /* of the tiles that this block has seen or lowered since the last barrier */
-    K lowest_priority; /* of all tiles, at the last barrier */
-    uint32_t reached, count, stop;
+    K lowest_priority; /* of all tiles, at the last barrier; where tiles are given, the window's end
+                        */
+    uint32_t reached, count, stop, idle;
     uint32_t halo[S::words];   /* bit of each padded cell: set outside the tile itself */
     int16_t step[DIRECTIONS];  /* padded cells from a cell to its neighbour */
     uint16_t owner[S::padded]; /* of each padded cell: direction of its tile * 1024 + cell there */
@@ -69,7 +70,7 @@ static __device__ void fill_block_shared(const grow_params<K> &g, block_shared<K
 {
     if (threadIdx.x == 0) {
         b->min_priority = keys<K>::none;
-        b->reached = 0;
+        b->reached = b->count = 0;
     }
     for (int d = (int)threadIdx.x; d < DIRECTIONS; d += (int)blockDim.x)
         b->step[d] = (int16_t)(d % 3 - 1 + S::px * (d / 3 % 3 - 1) + S::px * S::py * (d / 9 - 1));
@@ -394,11 +395,12 @@ static __device__ void put_back(const grow_params<K> &g, const block_shared<K, S
     }
 }
 
-/* Write lowered cells back. Those beyond the window, and those of the halo, become pending in their
- * tile. */
+/* Write lowered cells back. Those beyond the window, those of the halo, and those that are left in
+ * the queue become pending in their tile. */
 template <typename K, typename S>
 static __device__ void write_back(const grow_params<K> &g, block_shared<K, S> *b,
-                                  warp_shared<K, S> *w, K unreached, K end, uint32_t lane)
+                                  warp_shared<K, S> *w, uint32_t t, K unreached, K end,
+                                  uint32_t head, uint32_t tail, uint32_t lane)
 {
     u64 pending = 0; /* bit i: this lane's cell in word i */
     uint32_t reached = 0;
@@ -431,6 +433,9 @@ static __device__ void write_back(const grow_params<K> &g, block_shared<K, S> *b
         atomicOr(&g.pending[word], 1u << cell % WARP);
         atomicMin(&w->min_priority[owner >> 10], w->key[q]);
     }
+    __syncwarp(); /* all lanes' keys before bits */
+    put_back(g, b, w, t, head, tail, lane);
+    memory_fence(); /* bits before priorities */
     __syncwarp();
     K min_priority = keys<K>::none;
     if (lane < DIRECTIONS) min_priority = w->min_priority[lane];
@@ -468,8 +473,7 @@ static __device__ void visit(const grow_params<K> &g, block_shared<K, S> *b, con
         head += n;
         mine->expanded += n;
     }
-    put_back(g, b, w, t, head, tail, lane);
-    write_back(g, b, w, rule.unreached, end, lane);
+    write_back(g, b, w, t, rule.unreached, end, head, tail, lane);
     mine->visits++;
 }
 
