@@ -26,7 +26,9 @@ static lob_status check(lob_session *s, void *user)
     LOB_TRY(LOB_RULES(s, rules));
     /* "auto" may find a GPU for one task and none for another. */
     if (many && (flood || set->rounds > 0 || strcmp(s->device.backend, "cuda") != 0))
-        LOB_TRY(lob_session_cpu_alone(s, flood ? "several tasks flood" : "several tasks grow"));
+        LOB_TRY(lob_session_cpu_alone(s, flood             ? "several tasks flood"
+                                         : set->rounds > 0 ? "several tasks grow by rounds"
+                                                           : "several tasks grow"));
     if (set->penalty > 0.0 && (set->rule == LOB_RULE_STRENGTH || flood))
         return lob_fail(&s->error, LOB_EARG,
                         "--penalty belongs to --rule distance, value and square");
