@@ -8,7 +8,7 @@
  * reads its neighbours and writes itself, so no thread reads what another one writes.
  *
  * A key is (cost << label_bits) | label. Seeds and voxels that are no data are fixed: no path leads
- * into them. Around all voxels lie cells without a path, whose levels do not matter.
+ * into them. Around all voxels lie cells without a path, with the lowest level.
  */
 #include "kernels/growcut/cpu/growcut_sweeps.h"
 
