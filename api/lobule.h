@@ -64,6 +64,8 @@
 #include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
 #include "kernels/labels/label_steps.h"
+#include "kernels/maxima/maxima.h"
+#include "kernels/merge/basins.h"
 #include "kernels/morphology/morphology.h"
 #include "kernels/refine/refine.h"
 #include "kernels/regions/regions.h"
@@ -78,15 +80,15 @@
 #include "kernels/live/segmenter.h"
 #include "kernels/segment/segment.h"
 
-/* Algorithms of the CPU alone. */
+/* Algorithms that are called by their names, on the CPU or, where it has one, the context's GPU. */
 #include "kernels/fuse/fuse.h"
+#include "kernels/register/register.h"
+
+/* Algorithms of the CPU alone. */
 #include "kernels/histogram/histogram.h"
-#include "kernels/maxima/maxima.h"
-#include "kernels/merge/basins.h"
 #include "kernels/phantom/phantom.h"
 #include "kernels/regions/contacts.h"
 #include "kernels/regions/shapes.h"
-#include "kernels/register/register.h"
 #include "kernels/scores/instances.h"
 #include "kernels/scores/overlaps.h"
 #include "kernels/scores/partition.h"

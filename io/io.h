@@ -125,8 +125,8 @@ lob_write_options lob_write_defaults(void);
 
 /*
  * Write a volume; one that holds all frames as NIfTI, NRRD, MetaImage or HDF5. The suffix chooses
- * the format: .nii .nii.gz .hdr .img (and both with .gz) .nrrd .seg.nrrd .mha .h5 .hdf5
- * .ome.zarr .zarr .tif .ome.tif .png, and .dcm, a DICOM SEG, by dcmqi's itkimage2segimage. The
+ * the format: .nii .nii.gz .hdr .img (and both with .gz) .nrrd .seg.nrrd .mha .mhd .h5 .hdf5
+ * .ome.zarr .zarr .tif .tiff .ome.tif .png, and .dcm, a DICOM SEG, by itkimage2segimage. The
  * carried header is used when it is of that format's family, else one is made from the geometry.
  * The same volume and options give the same bytes at any thread count; but a DICOM SEG has UIDs of
  * its own each time.

@@ -75,8 +75,7 @@ typedef struct lob_entries lob_entries;
 lob_entries *lob_entries_open(const char *folder);
 /* The next one's name, which stays until the call after; NULL: there is none. */
 const char *lob_entries_next(lob_entries *entries);
-/* Is the entry that was given last a file, or a folder that no link leads to? */
-bool lob_entries_is_file(const lob_entries *entries);
+/* Is the entry that was given last a folder, and no link? */
 bool lob_entries_is_folder(const lob_entries *entries);
 void lob_entries_close(lob_entries *entries);
 

@@ -158,24 +158,14 @@ const char *lob_entries_next(lob_entries *entries)
     return entries->last ? entries->last->d_name : NULL;
 }
 
-/* Some file systems leave the type out. */
-static bool is_type(const lob_entries *entries, unsigned char type, mode_t mode)
-{
-    struct stat about;
-    if (entries->last->d_type != DT_UNKNOWN) return entries->last->d_type == type;
-    return fstatat(dirfd(entries->folder), entries->last->d_name, &about, AT_SYMLINK_NOFOLLOW) ==
-               0 &&
-           (about.st_mode & S_IFMT) == mode;
-}
-
-bool lob_entries_is_file(const lob_entries *entries)
-{
-    return is_type(entries, DT_REG, S_IFREG);
-}
-
 bool lob_entries_is_folder(const lob_entries *entries)
 {
-    return is_type(entries, DT_DIR, S_IFDIR);
+    struct stat about;
+    const unsigned char type = entries->last->d_type;
+    if (type != DT_UNKNOWN) return type == DT_DIR; /* some file systems leave the type out */
+    return fstatat(dirfd(entries->folder), entries->last->d_name, &about, AT_SYMLINK_NOFOLLOW) ==
+               0 &&
+           S_ISDIR(about.st_mode);
 }
 
 void lob_entries_close(lob_entries *entries)

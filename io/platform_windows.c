@@ -296,12 +296,6 @@ const char *lob_entries_next(lob_entries *entries)
     }
 }
 
-bool lob_entries_is_file(const lob_entries *entries)
-{
-    return !(entries->found.dwFileAttributes &
-             (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT));
-}
-
 bool lob_entries_is_folder(const lob_entries *entries)
 {
     return (entries->found.dwFileAttributes &

@@ -3,7 +3,7 @@
  *
  * itk.org/Wiki/ITK/MetaIO/Documentation. The world is left-posterior-superior in mm; the rows of
  * TransformMatrix are the directions of the axes. Voxels are plain or a zlib stream; several
- * channels lie voxel by voxel. Written: .mha, compressed.
+ * channels lie voxel by voxel. Written: .mha, and .mhd with its .zraw, compressed.
  */
 #include "io/byte_order.h"
 #include "io/nrrd/raw_image.h"
@@ -30,7 +30,7 @@ typedef struct {
     lob_error *error;
 } header;
 
-/* Types as MetaIO and as NRRD name them in writing. */
+/* Types, as MetaIO names them; of two names of a type the first is written. */
 static const struct {
     const char *name;
     lob_type type;

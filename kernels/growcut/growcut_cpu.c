@@ -1,4 +1,4 @@
-/* GrowCut on the CPU: the tile engine, or the flood, grows the volume or every slice. */
+/* GrowCut on the CPU: sweeps, where they serve, else tiles, or the flood, grow each section. */
 #include "kernels/arrays.h"
 #include "kernels/growcut/cpu/growcut_flood.h"
 #include "kernels/growcut/cpu/growcut_sweeps.h"

@@ -125,7 +125,7 @@ lob_status lob_segment_filter(lob_segment_job *j, lob_volume *out, const lob_vol
 lob_status lob_segment_recode(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
                               int32_t count, const int32_t *values, int32_t drop, lob_error *error);
 
-/* ---- stages: segment_box.c, segment_growth.c, segment_after.c; segment_run.c calls them ---- */
+/* ---- the whole: segment_run.c; its stages: segment_box.c, _growth.c, _after.c ---- */
 
 /* Is this a plan for the input? */
 lob_status lob_segment_check(const lob_segment_input *in, const lob_segment_plan *plan,
@@ -170,7 +170,7 @@ lob_growcut_options lob_segment_growcut(const lob_segment_plan *plan);
 /* Strokes that are learnt and grown from, uint8, dense, in ordinary memory, where strokes are. */
 const lob_volume *lob_segment_starts(const lob_segment_job *j);
 
-/* ---- the plan: segment_strokes.c, segment_plan.c ---- */
+/* ---- before: segment_strokes.c, segment_plan.c; strokes in the box: segment_box.c ---- */
 
 /* The part of a volume that has strokes, in ordinary memory: they are few, and it is looked at
  * often.
@@ -218,7 +218,7 @@ lob_status lob_segment_lay_strokes(lob_segment_job *j, lob_error *error);
 lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *strokes,
                              const lob_strokes *counted, int threads, lob_error *error);
 
-/* The grid of the first growth, where it is coarser. */
+/* Is the grid of the first growth coarser than the box's? */
 bool lob_segment_is_coarse(const lob_segment_plan *plan);
 
 LOB_END_DECLS

@@ -35,12 +35,13 @@ static lob_status read_volume(lob_session *s, lob_volume *out, const char *path,
     lob_session_add(s, "read", info->read_s);
     lob_session_add(s, "inflate", info->inflate_s);
     lob_watch_has_read(s, out, path, info, NULL);
-    if (out->data) lob_session_hold(s, lob_voxel_bytes(out));
+    if (out->data) lob_session_hold(s, lob_volume_bytes(out));
     const lob_status st = lob_session_cancelled(s);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
 }
 
+/* Also from memory: a recipe keeps voxels of files that later lines read again. */
 static lob_status read_file(lob_session *s, lob_volume *out, const char *path, int64_t frame,
                             bool voxels, lob_file_info *info)
 {

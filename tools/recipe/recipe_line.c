@@ -44,7 +44,7 @@ static lob_status check_stored(lob_session *s, const lob_option *row, const char
     if (!lob_is_stored_name(path)) return LOB_OK;
     if (!lob_is_sound_name(path))
         return lob_fail(&s->error, LOB_EARG,
-                        "%s: a volume in memory is named '@', a letter, then letters, digits, '_' "
+                        "%s: a volume in memory is named '@', a letter or '_', then these, digits "
                         "and '-'; a file of this name is ./%s",
                         path, path);
     if (!lob_content_is_volume(row->content))
