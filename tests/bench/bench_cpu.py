@@ -30,7 +30,7 @@ def main():
             ]
             stages = {name: median(run.stage(name) for run in runs)
                       for name in ("read", "inflate", "compute", "compress", "write")}
-            working = median(run.report["results"]["working_memory_bytes"] for run in runs)
+            working = median(run.report["results"]["working_bytes"] for run in runs)
             rows.append([
                 f"growcut --rule {rule}", arguments.size,
                 *(f"{seconds:.2f}" for seconds in stages.values()),

@@ -69,7 +69,7 @@ def assert_same(folder, tmp_path, image, options, out="labels.nii.gz", memory=LI
     assert "planes_at_a_time" not in whole[2]["results"]
     assert 1 <= small[2]["results"].pop("planes_at_a_time") < SHAPE[2] * 2 / 3
     for report in (whole[2], small[2]):
-        report["results"].pop("working_memory_bytes")
+        report["results"].pop("working_bytes")
     assert small[2]["results"] == whole[2]["results"]
     assert small[2]["notes"] == whole[2]["notes"]
     for a, b in zip(whole[2]["inputs"], small[2]["inputs"]):

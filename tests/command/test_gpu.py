@@ -83,7 +83,7 @@ def test_stages_of_a_gpu(scan_folder):
 
 def limit(report):
     """A --max-memory that leaves half of the working memory beside image, seeds and labels."""
-    return 4 * report["results"]["voxels"] + report["results"]["working_memory_bytes"] // 2
+    return 4 * report["results"]["voxels"] + report["results"]["working_bytes"] // 2
 
 
 def test_too_little_memory_in_3d(scan_folder):
@@ -97,7 +97,7 @@ def test_too_little_memory_in_3d(scan_folder):
 def test_little_memory_for_slices(scan_folder):
     want, report = grow(scan_folder, "free", "--device", "cuda", "--slices", "axial")
     got, limited = grow(scan_folder, "parts", "--device", "cuda", "--slices", "axial", "--max-memory", limit(report))
-    assert limited["results"]["working_memory_bytes"] < report["results"]["working_memory_bytes"]
+    assert limited["results"]["working_bytes"] < report["results"]["working_bytes"]
     assert got == want
 
 

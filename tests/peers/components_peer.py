@@ -82,7 +82,7 @@ def main():
                 found, seconds = cc3d_label(voxels, peer)
                 theirs.append(seconds)
             same = np.array_equal(load(labels)[0], found)
-            work = run.report["results"].get("working_memory_bytes", 0) / voxels.size
+            work = run.report["results"].get("working_bytes", 0) / voxels.size
             ratio = median(t / o for o, t in zip(ours, theirs))
             rows.append([name, int(found.max()), f"{median(ours):.3f}", f"{median(theirs):.3f}",
                          f"{ratio:.1f}", f"{work:.2f}", "equal" if same else "DIFFERENT"])

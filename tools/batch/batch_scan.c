@@ -305,7 +305,7 @@ static void fill_row(scan *a)
 {
     static const char *const labels[] = {"labels", "components", "supervoxels",
                                          "maxima", "seeds",      NULL};
-    static const char *const bytes[] = {"working_memory_bytes", "working_bytes", NULL};
+    static const char *const bytes[] = {"working_bytes", NULL};
     const lob_session *const s = &a->session;
     lob_batch_row *const row = a->row;
     const cJSON *line;
@@ -432,7 +432,7 @@ static void do_session(scan *a, const char *report, bool force)
     if (st == LOB_OK && !skip && !a->again)
         st = lob_batch_log_add(&a->batch->log, row, &a->session.error);
     if (st == LOB_OK && !skip) st = lob_recipe_job_run(&a->job);
-    lob_session_end(&a->session, st);
+    lob_call_end(&a->session, st);
 }
 
 static bool make_key(char key[LOB_SHA256_TEXT], const lob_batch *b, const lob_plan_scan *plan)

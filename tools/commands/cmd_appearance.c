@@ -92,7 +92,7 @@ static void report(lob_session *s, const work *w)
             cJSON_AddItemToArray(labels, cJSON_CreateNumber(w->seeds.set.values[i]));
     cJSON_AddNumberToObject(s->results, "outline_axis", w->stats.axis);
     cJSON_AddNumberToObject(s->results, "outline_slices", (double)w->stats.slices);
-    cJSON_AddNumberToObject(s->results, "working_memory_bytes", (double)w->stats.working_bytes);
+    cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->stats.working_bytes);
 }
 
 static lob_status appearance(lob_session *s, void *user)

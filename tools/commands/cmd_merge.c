@@ -73,7 +73,7 @@ static lob_status merge(lob_session *s, void *user)
     cJSON_AddNumberToObject(s->results, "labels_in", (double)w->stats.basins);
     cJSON_AddNumberToObject(s->results, "labels", (double)w->stats.left);
     cJSON_AddNumberToObject(s->results, "contacts", (double)w->stats.contacts);
-    cJSON_AddNumberToObject(s->results, "working_memory_bytes", (double)w->stats.working_bytes);
+    cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->stats.working_bytes);
     lob_session_say(s, "basins: %lld; left: %lld", (long long)w->stats.basins,
                     (long long)w->stats.left);
     return lob_session_write(s, &w->labels, set->out, true);

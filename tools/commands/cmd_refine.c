@@ -117,7 +117,7 @@ static void report(lob_session *s, const work *w)
     cJSON_AddNumberToObject(s->results, "changed_voxels", (double)stats->changed);
     cJSON_AddNumberToObject(s->results, "pieces_removed", (double)stats->pieces);
     cJSON_AddNumberToObject(s->results, "hole_voxels", (double)stats->filled);
-    cJSON_AddNumberToObject(s->results, "working_memory_bytes", (double)stats->working_bytes);
+    cJSON_AddNumberToObject(s->results, "working_bytes", (double)stats->working_bytes);
     lob_session_say(s, "changed voxels: %lld; pieces removed: %lld", (long long)stats->changed,
                     (long long)stats->pieces);
 }

@@ -116,14 +116,14 @@ void lob_components_work_report(lob_session *s, const lob_components_work *work)
     const lob_components_settings *set = work->set;
     const lob_components_output *r = &work->result;
     const lob_number rows[] = {
-        {"voxels",               (double)lob_voxels(&work->image)},
-        {"foreground_voxels",    (double)r->foreground           },
-        {"not_finite_voxels",    (double)r->not_finite           },
-        {"components_found",     (double)r->found                },
-        {"components",           (double)r->count                },
-        {"neighbours",           set->neighbours                 },
-        {"slice_axis",           work->options.slice_axis        },
-        {"working_memory_bytes", (double)r->working_bytes        },
+        {"voxels",            (double)lob_voxels(&work->image)},
+        {"foreground_voxels", (double)r->foreground           },
+        {"not_finite_voxels", (double)r->not_finite           },
+        {"components_found",  (double)r->found                },
+        {"components",        (double)r->count                },
+        {"neighbours",        set->neighbours                 },
+        {"slice_axis",        work->options.slice_axis        },
+        {"working_bytes",     (double)r->working_bytes        },
     };
     lob_json_numbers(s->results, rows, LOB_COUNT(rows));
     cJSON_AddStringToObject(s->results, "type", lob_type_of(r->type)->name);

@@ -69,7 +69,7 @@ static void report_stats(lob_session *s, const lob_growcut_settings *set,
         {"largest_cost",          stats->largest_cost         },
         {"image_units_per_level", stats->level_step           },
         {"key_bits",              stats->key_bits             },
-        {"working_memory_bytes",  (double)stats->working_bytes},
+        {"working_bytes",         (double)stats->working_bytes},
     };
     lob_json_numbers(s->results, rows, LOB_COUNT(rows));
     if (set->tie) cJSON_AddNumberToObject(s->results, "tie_voxels", (double)stats->ties);

@@ -141,7 +141,7 @@ void lob_threshold_report(lob_session *s, const lob_threshold_work *w)
     }
     cJSON_AddNumberToObject(s->results, "voxels", (double)voxels);
     cJSON_AddNumberToObject(s->results, "labelled_voxels", (double)labelled);
-    cJSON_AddNumberToObject(s->results, "working_memory_bytes", (double)stats->working_bytes);
+    cJSON_AddNumberToObject(s->results, "working_bytes", (double)stats->working_bytes);
     if (!isnan(stats->separability))
         cJSON_AddNumberToObject(s->results, "separability", stats->separability);
     if (lob_threshold_is_hysteretic(set)) {
