@@ -226,12 +226,14 @@ static void options(lob_rows *to, void *user)
 
 const lob_command lob_command_doctor = {
     .name = "doctor",
-    .summary = "test every algorithm on this machine's processors and GPUs",
+    .summary = "test algorithms on this machine's processors and GPUs",
     .description =
         "Prints version, threads, memory, libraries, plugins for MPI, the folder of recipes and "
-        "the GPUs that there are, and runs every algorithm on a small phantom: on the CPU and on "
-        "each GPU the results must have the bytes that they have everywhere. It takes a second "
-        "or so. Under mpirun or srun every task does so, and says how many they are.\n"
+        "the GPUs that there are, and runs on a small phantom each algorithm that CPUs and GPUs "
+        "have "
+        "in common, but registration and fusion: the results must have the bytes that they have "
+        "everywhere. It takes a second or so. Under mpirun or srun every task does "
+        "so, and says how many they are.\n"
         "Ends with 70 where a result is wrong, and with 69 where --device names a GPU that is not "
         "available; a machine without one is in order.",
     .examples = "lobule doctor\nlobule doctor --device cuda --json",

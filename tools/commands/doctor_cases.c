@@ -1,4 +1,4 @@
-/* The cases of the self-test: small calls of every slot of a backend. */
+/* The cases of the self-test: small calls of each slot of a backend, one or more. */
 #include "tools/commands/doctor_cases.h"
 
 #include "kernels/refine/refine.h"
@@ -92,7 +92,43 @@ static lob_status cut(uint64_t *hash, const lob_doctor_patient *p, lob_error *er
     return LOB_OK;
 }
 
+/* Of the organs, those join that no bright wall parts. */
+static lob_status merge(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
+{
+    int32_t to[LOB_ABDOMEN_LABELS + 1];
+    const lob_label_grid grid = {p->truth.data, p->truth.type, LOB_ABDOMEN_LABELS, p->truth.dims};
+    const lob_basins_options o = {.height = 60, .share = 0.5, .level = 1100};
+    lob_basins_stats stats;
+    LOB_TRY(p->backend->basins(to, &stats, &grid, &p->image, &o, p->context, error));
+    mix(hash, to, sizeof to);
+    mix_count(hash, stats.basins);
+    mix_count(hash, stats.left);
+    mix_count(hash, stats.contacts);
+    return LOB_OK;
+}
+
 /* ---- images ---- */
+
+static lob_status peaks(uint64_t *hash, const lob_doctor_patient *p, lob_error *error)
+{
+    const lob_maxima_input in = {&p->image, NULL};
+    lob_maxima_options o = lob_maxima_defaults();
+    lob_maxima_output out;
+    o.above = 900;
+    o.height = 40;
+    o.apart = 30;
+    memcpy(o.spacing, p->image.geometry.spacing_mm, sizeof o.spacing);
+    LOB_TRY(p->backend->maxima(&out, &in, &o, p->context, error));
+    mix(hash, out.labels, VOXELS * sizeof *out.labels);
+    for (int64_t i = 0; i < out.count; i++) {
+        mix_count(hash, out.maxima[i].first);
+        mix_count(hash, out.maxima[i].voxels);
+        mix(hash, &out.maxima[i].value, sizeof out.maxima[i].value);
+    }
+    mix_count(hash, out.found);
+    lob_maxima_output_free(&out);
+    return LOB_OK;
+}
 
 static lob_status filter(uint64_t *hash, const lob_doctor_patient *p, const lob_filter_step *steps,
                          int count, lob_error *error)
@@ -278,6 +314,8 @@ const lob_doctor_case lob_doctor_cases[] = {
     {"slic",       cut,           LOB_SLIC,          UINT64_C(0xdcdf537c21d2767f)},
     {"slico",      cut,           LOB_SLICO,         UINT64_C(0x92fc9d170a4bf271)},
     {"lsc",        cut,           LOB_LSC,           UINT64_C(0x0de5bc74957636d4)},
+    {"basins",     merge,         0,                 UINT64_C(0x683c70ca49eb3f36)},
+    {"maxima",     peaks,         0,                 UINT64_C(0x1f268819176629ed)},
     {"filter",     smooth,        0,                 UINT64_C(0x1f613661c8d2af59)},
     {"denoise",    edges,         0,                 UINT64_C(0x1114a3f253a7a327)},
     {"threshold",  threshold,     0,                 UINT64_C(0x7a21f4840f97b1bf)},

@@ -1,4 +1,7 @@
-/* The self-test of lobule doctor: every algorithm on a small phantom, against known results. */
+/*
+ * The self-test of lobule doctor: each slot of a backend on a small phantom, against known results.
+ * Registration and fusion, which are no slots, whole jobs and the slabs of ranks have no case.
+ */
 #ifndef LOB_DOCTOR_CASES_H
 #define LOB_DOCTOR_CASES_H
 
