@@ -98,6 +98,17 @@ def test_liver_comes_out_as_the_page_says(page):
     table = page[1]["lobule compare truth.nii.gz mask.nii.gz --labels 2-8"].stdout
     dice = re.search(r"^ +2 .* [+-][\d.]+ +(0\.\d+) ", table, re.M)[1]
     assert f"{float(dice):.3f}" == re.search(r"the liver \(2\) .*Dice (0\.\d+)", README)[1]
+    mean = re.search(r"^ +mean .* [+-][\d.]+ +(0\.\d+) ", table, re.M)[1]
+    assert f"{float(mean):.2f}" == re.search(r"labels 2 to 8 with a mean of (0\.\d+)", README)[1]
+
+
+def test_commands_are_grouped_as_in_help():
+    def groups(pattern, rows):
+        return {name: re.findall(pattern, row, re.M) for name, row in rows}
+    told = groups(r"^  (\w+)  ", re.findall(r"^(\w[\w ]*):\n((?:  .*\n)+)", good("--help").stdout, re.M))
+    table = README.split("| for | commands |")[1].split("\n\n")[0]
+    rows = [(name, " ".join(re.findall(r"\[([\w, ]+)\]", row))) for name, row in re.findall(r"^\| (\w[\w ]*) \| (.*) \|$", table, re.M)]
+    assert len(told) > 5 and list(groups(r"\w+", rows).items()) == list(told.items())
 
 
 def anchors(path):
@@ -109,7 +120,7 @@ def anchors(path):
 def test_what_the_page_links_to_exists():
     links = [link.partition("#") for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
     assert links and not [link for link, _, _ in links if not (ROOT / link).exists()]
-    assert not [(link, anchor) for link, _, anchor in links if anchor and anchor not in anchors(ROOT / link)]
+    assert not [(link, anchor) for link, _, anchor in links if anchor and anchor not in anchors(ROOT / (link or "README.md"))]
 
 
 def test_header_fields_are_those_of_the_writer():

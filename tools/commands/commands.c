@@ -4,19 +4,20 @@
 #include <string.h>
 
 const lob_command_group lob_command_groups[] = {
-    {"Segment",
-     {&lob_command_segment, &lob_command_cells, &lob_command_growcut, &lob_command_components,
-      &lob_command_supervoxels, &lob_command_threshold, &lob_command_appearance}                      },
-    {"Prepare",
-     {&lob_command_filter, &lob_command_crop, &lob_command_resample, &lob_command_seeds,
-      &lob_command_distance, &lob_command_maxima}                                                     },
-    {"Cohorts",      {&lob_command_carry, &lob_command_fuse, &lob_command_register, &lob_command_warp}},
-    {"Compose",      {&lob_command_run, &lob_command_batch, &lob_command_bids, &lob_command_repeat}   },
-    {"Clean",        {&lob_command_labels, &lob_command_merge, &lob_command_refine}                   },
-    {"Measure",      {&lob_command_stats, &lob_command_compare}                                       },
-    {"Files",        {&lob_command_info, &lob_command_check, &lob_command_convert}                    },
-    {"Look and try", {&lob_command_preview, &lob_command_phantom, &lob_command_doctor}                },
-    {NULL,           {NULL}                                                                           },
+    {"Strokes to masks",
+     {&lob_command_segment, &lob_command_seeds, &lob_command_appearance, &lob_command_refine}               },
+    {"Cells",            {&lob_command_cells, &lob_command_merge, &lob_command_maxima}                      },
+    {"Regions",
+     {&lob_command_growcut, &lob_command_components, &lob_command_supervoxels,
+      &lob_command_threshold}                                                                               },
+    {"Images",
+     {&lob_command_filter, &lob_command_crop, &lob_command_resample, &lob_command_distance}                 },
+    {"Labels",           {&lob_command_labels, &lob_command_stats, &lob_command_compare}                    },
+    {"Cohorts",          {&lob_command_carry, &lob_command_fuse, &lob_command_register, &lob_command_warp}  },
+    {"Many scans",       {&lob_command_run, &lob_command_batch, &lob_command_bids, &lob_command_repeat}     },
+    {"Files",            {&lob_command_info, &lob_command_check, &lob_command_convert, &lob_command_preview}},
+    {"To try",           {&lob_command_phantom, &lob_command_doctor}                                        },
+    {NULL,               {NULL}                                                                             },
 };
 
 const lob_command *lob_next_command(const lob_command *command)
