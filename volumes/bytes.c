@@ -1,8 +1,14 @@
-/* Amounts of memory as people read them. */
+/* Amounts of memory: of volumes, and as people read them. */
 #include "volumes/bytes.h"
 
 #include <stdio.h>
 #include <string.h>
+
+int64_t lob_volume_bytes(const lob_volume *volume)
+{
+    return lob_product(lob_voxels(volume), volume->channels,
+                       (int64_t)lob_type_of(volume->type)->bytes, 1);
+}
 
 static void write_text(char text[LOB_BYTES_TEXT], int64_t bytes, int digits)
 {

@@ -1,12 +1,13 @@
-/* Numbers of bytes as text for messages. */
+/* Numbers of bytes: what a volume takes, and texts for messages. */
 #ifndef LOB_BYTES_H
 #define LOB_BYTES_H
 
-#include "volumes/both.h"
-
-#include <stdint.h>
+#include "volumes/volume.h"
 
 LOB_BEGIN_DECLS
+
+/* Bytes of a volume's voxels, of all channels; -1 where they do not fit in 64 bits. */
+int64_t lob_volume_bytes(const lob_volume *volume);
 
 enum { LOB_BYTES_TEXT = 32 };
 

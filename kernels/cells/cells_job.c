@@ -1,6 +1,8 @@
 /* What the steps of cells.h share: memory, progress, and filters as they need them. */
 #include "kernels/cells/cells_job.h"
 
+#include "volumes/bytes.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,16 +59,11 @@ static lob_volume grid_of(const lob_volume *image, lob_type type)
     return v;
 }
 
-static int64_t bytes_of(const lob_volume *volume)
-{
-    return lob_product(lob_voxels(volume), (int64_t)lob_type_of(volume->type)->bytes, 1, 1);
-}
-
 static lob_status hold(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *grid)
 {
     *out = lob_cells_nothing();
-    LOB_TRY(lob_budget_hold(&j->budget, bytes_of(grid), j->error));
-    out->held = bytes_of(grid);
+    LOB_TRY(lob_budget_hold(&j->budget, lob_volume_bytes(grid), j->error));
+    out->held = lob_volume_bytes(grid);
     return LOB_OK;
 }
 

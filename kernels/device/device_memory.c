@@ -66,8 +66,7 @@ lob_status lob_device_budget_take(lob_device_budget *budget, lob_device_block bl
 
 int64_t lob_device_bytes_of(const lob_volume *volume)
 {
-    const int64_t bytes = lob_product(lob_voxels(volume), volume->channels,
-                                      (int64_t)lob_type_of(volume->type)->bytes, 1);
+    const int64_t bytes = lob_volume_bytes(volume);
     return bytes <= INT64_MAX / 8 ? bytes : -1;
 }
 

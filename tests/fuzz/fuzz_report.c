@@ -4,6 +4,7 @@
 
 #include "tools/commands/repeat/past_report.h"
 #include "tools/recipe/recipe.h"
+#include "tools/text/path.h"
 
 #include <stdlib.h>
 
@@ -42,7 +43,7 @@ static void check_lines(const lob_past_report *report)
 static void check_files(const lob_past_file *files, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (!files[i].role || !files[i].path || files[i].path[0] == '@') __builtin_trap();
+        if (!files[i].role || !files[i].path || lob_is_stored_name(files[i].path)) __builtin_trap();
         for (int k = 0; k < 2; k++)
             if (files[i].sum[k] && strlen(files[i].sum[k]) != 64) __builtin_trap();
     }

@@ -123,7 +123,7 @@ static lob_status fill_scan(const planner *p, int64_t row)
     if (!scan->values) return lob_fail(p->error, LOB_ENOMEM, "out of memory");
     for (int v = 0; v < values; v++) {
         LOB_TRY(value_of(&scan->values[v], p, v, row));
-        if (scan->values[v][0] == '@')
+        if (lob_is_stored_name(scan->values[v]))
             return lob_fail(p->error, LOB_EDATA,
                             "%s:%lld: %s: volumes in memory belong to the recipe; a file of this "
                             "name is ./%s",

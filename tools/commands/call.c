@@ -64,19 +64,9 @@ static lob_status agree_to_end(lob_session *s, lob_status status)
     return lob_team_agree(s->ranks, status, &s->error);
 }
 
-/* Parse and check; *skip: --skip-existing finds nothing to do. */
-static lob_status prepare(lob_session *s, bool *skip)
+/* What work needs of the session: the context, how progress is shown, lists for the report. */
+static lob_status make_ready(lob_session *s)
 {
-    if (!s->host) LOB_TRY(lob_ranks_begin(s->command->shares, &s->error));
-    if (!s->host) s->ranks = lob_ranks();
-    /* Not before: a task that waits for one that has gone can be ended. */
-    if (!s->host) lob_session_catch_signals();
-    LOB_TRY(parse(s));
-    hush(s);
-    LOB_TRY(lob_outputs_check(s, skip));
-    if (*skip) return LOB_OK;
-    LOB_TRY(lob_device_check(s));
-
     s->context = (lob_context){.threads = lob_session_threads(s),
                                .max_memory = lob_session_memory(s),
                                .progress = lob_session_progress,
@@ -97,6 +87,21 @@ static lob_status prepare(lob_session *s, bool *skip)
         lob_session_note(s, "%d of %d threads can be made here", s->context.threads, s->threads);
     if (s->host && s->host->held) lob_session_hold(s, s->host->held(s));
     return LOB_OK;
+}
+
+/* Join the ranks, parse and check, make ready; *skip: --skip-existing finds nothing to do. */
+static lob_status prepare(lob_session *s, bool *skip)
+{
+    if (!s->host) LOB_TRY(lob_ranks_begin(s->command->shares, &s->error));
+    if (!s->host) s->ranks = lob_ranks();
+    /* Not before: a task that waits for one that has gone can be ended. */
+    if (!s->host) lob_session_catch_signals();
+    LOB_TRY(parse(s));
+    hush(s);
+    LOB_TRY(lob_outputs_check(s, skip));
+    if (*skip) return LOB_OK;
+    LOB_TRY(lob_device_check(s));
+    return make_ready(s);
 }
 
 static void release(lob_session *s)
@@ -227,7 +232,7 @@ static lob_status end_report(lob_session *s, lob_status status, cJSON **report)
     return st;
 }
 
-int lob_session_end(lob_session *s, lob_status status)
+int lob_call_end(lob_session *s, lob_status status)
 {
     cJSON *report;
     status = agree_to_end(s, lob_device_settle(s, status));
@@ -289,7 +294,7 @@ static int call_in_this_thread(const lob_command *command, int argc, char **argv
     const lob_status st = free_what_is_left(&s, work(&s));
     void *const settings = s.settings;
     s.settings = NULL;
-    int code = lob_session_end(&s, st);
+    int code = lob_call_end(&s, st);
     if (command->then) code = command->then(settings, code);
     free(settings);
     return code;

@@ -123,7 +123,7 @@ static lob_status crop(lob_session *s, void *user)
     LOB_TRY(set->around ? marked_box(s, &box, w) : given_box(s, &box, set, image));
     const int64_t part = lob_product(box.size[0] * box.size[1], box.size[2], image->channels,
                                      (int64_t)lob_type_of(image->type)->bytes);
-    const int64_t whole = lob_voxel_bytes(image);
+    const int64_t whole = lob_volume_bytes(image);
     lob_json_integers(s->results, "first", box.first);
     lob_json_integers(s->results, "size", box.size);
     LOB_TRY(lob_session_take(s, part, set->image));

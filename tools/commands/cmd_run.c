@@ -3,6 +3,7 @@
 #include "tools/recipe/recipe_book.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/session_sums.h"
+#include "tools/text/path.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,7 @@ static lob_status bind(lob_session *s, const lob_recipe *recipe, const char *pat
         if (values[v])
             return lob_fail(&s->error, LOB_EARG, "%s= is given twice", recipe->values[v].name);
         values[v] = word + length + 1;
-        if (values[v][0] == '@')
+        if (lob_is_stored_name(values[v]))
             return lob_fail(&s->error, LOB_EARG,
                             "%s: volumes in memory belong to the recipe; a file of this name is "
                             "./%s",

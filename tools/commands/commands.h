@@ -80,7 +80,7 @@ lob_status lob_call_check(const lob_command *command, int argc, char **argv);
  * input, not named twice).
  *
  * Returns false when the command is over: help or version was printed, or the line that says what
- * is wrong; s->exit_code is then the command's exit code and lob_session_end must not be called.
+ * is wrong; s->exit_code is then the command's exit code and lob_call_end must not be called.
  */
 bool lob_call_begin(lob_session *s, const lob_command *command, int argc, char **argv);
 
@@ -88,6 +88,6 @@ bool lob_call_begin(lob_session *s, const lob_command *command, int argc, char *
  * Remove outputs that a failed command had already made, write the report, print the error line if
  * there is one, free the session. Returns the exit code, as lob_call does.
  */
-int lob_session_end(lob_session *s, lob_status status);
+int lob_call_end(lob_session *s, lob_status status);
 
 #endif

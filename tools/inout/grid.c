@@ -50,7 +50,7 @@ static lob_status turn(lob_session *s, lob_volume *volume, const lob_turn *how, 
                        const lob_volume *image, const char *image_path)
 {
     char from[4], to[4];
-    const int64_t bytes = lob_voxel_bytes(volume);
+    const int64_t bytes = lob_volume_bytes(volume);
     lob_orientation(from, &volume->geometry);
     lob_orientation(to, &image->geometry);
     LOB_TRY(lob_session_take(s, bytes, path));
@@ -66,7 +66,7 @@ static lob_status turn(lob_session *s, lob_volume *volume, const lob_turn *how, 
 static lob_status place(lob_session *s, lob_volume *volume, const int64_t first[3],
                         const char *path, const lob_volume *image, const char *image_path)
 {
-    const int64_t before = lob_voxel_bytes(volume);
+    const int64_t before = lob_volume_bytes(volume);
     const int64_t after = lob_product(lob_voxels(image), volume->channels,
                                       (int64_t)lob_type_of(volume->type)->bytes, 1);
     LOB_TRY(lob_session_take(s, after, path));
@@ -175,9 +175,9 @@ lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, cons
 
 lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set, const char *path)
 {
-    const int64_t stored = lob_voxel_bytes(labels);
+    const int64_t stored = lob_volume_bytes(labels);
     LOB_TRY(lob_labels_dense(labels, set, path, &s->error));
-    lob_session_give(s, stored - lob_voxel_bytes(labels));
+    lob_session_give(s, stored - lob_volume_bytes(labels));
     return LOB_OK;
 }
 
@@ -186,11 +186,11 @@ lob_status lob_grid_read_labels(lob_session *s, lob_volume *out, const char *pat
 {
     lob_label_set labels = {0};
     LOB_TRY(lob_grid_read(s, out, path, image, image_path));
-    const int64_t stored = lob_voxel_bytes(out);
+    const int64_t stored = lob_volume_bytes(out);
     LOB_TRY(lob_labels_dense(out, &labels, path, &s->error));
     const lob_status st = lob_labels_restore(out, &labels);
     lob_label_set_free(&labels);
-    lob_session_give(s, stored - lob_voxel_bytes(out));
+    lob_session_give(s, stored - lob_volume_bytes(out));
     return st == LOB_OK ? st : lob_session_no_memory(s, path);
 }
 
@@ -216,7 +216,7 @@ lob_status lob_grid_make(lob_session *s, lob_volume *out, const lob_volume *like
 
 void lob_grid_drop(lob_session *s, lob_volume *volume)
 {
-    lob_session_give(s, lob_voxel_bytes(volume));
+    lob_session_give(s, lob_volume_bytes(volume));
     lob_volume_free(volume);
 }
 
@@ -288,9 +288,9 @@ lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, con
     LOB_TRY(lob_grid_has_channel(s, volume, channel, path));
     const int frames = (int)lob_frames_held(volume);
     if (channel < 0 || volume->channels == frames) return LOB_OK;
-    const int64_t before = lob_voxel_bytes(volume);
+    const int64_t before = lob_volume_bytes(volume);
     volume->channels = frames;
-    const size_t bytes = (size_t)lob_voxel_bytes(volume);
+    const size_t bytes = (size_t)lob_volume_bytes(volume);
     memmove(volume->data, (unsigned char *)volume->data + (size_t)channel * bytes, bytes);
     void *fitted = realloc(volume->data, bytes);
     if (fitted) volume->data = fitted;

@@ -66,7 +66,7 @@ static lob_status read_row(lob_session *s, lob_volume *out, lob_store *store, lo
         lob_store_take(store, row, out); /* its bytes count as the line's from now on */
     } else {
         const int64_t share = whole ? 1 : lob_store_frames(row);
-        const int64_t bytes = voxels ? lob_voxel_bytes(&row->volume) / share : 0;
+        const int64_t bytes = voxels ? lob_volume_bytes(&row->volume) / share : 0;
         LOB_TRY(lob_session_take(s, bytes, path));
         if (lob_store_copy(out, row, frame, voxels, s->context.threads) != LOB_OK) {
             lob_session_give(s, bytes);
@@ -119,7 +119,7 @@ static bool read_kept(lob_session *s, lob_status *status, lob_volume *out, const
     *status = read_row(s, out, store, row, path, frame, true, &row->info);
     if (*status != LOB_ENOMEM) return true;
     s->error = (lob_error){.text = ""};
-    lob_session_give(s, row->there ? lob_voxel_bytes(&row->volume) : 0);
+    lob_session_give(s, row->there ? lob_volume_bytes(&row->volume) : 0);
     lob_store_drop(store, row);
     return false;
 }
@@ -136,7 +136,7 @@ static void keep(lob_session *s, const lob_volume *volume, const char *path,
 {
     const lob_line *const line = line_of(s);
     lob_stored *const row = lob_store_find(line->store, path);
-    const int64_t bytes = lob_voxel_bytes(volume);
+    const int64_t bytes = lob_volume_bytes(volume);
     if (!row || line->store->keeps_no_files || volume->frames > 1) return;
     if (is_last_read(s, row) || (row->last <= line->host.index && s->reads_again)) return;
     lob_volume copy;
@@ -183,7 +183,7 @@ static lob_status write_stored(lob_session *s, lob_volume *volume, const char *p
 
 static lob_status begin_stored(lob_session *s, lob_plane_output *out, int64_t largest)
 {
-    const int64_t bytes = lob_voxel_bytes(out->volume);
+    const int64_t bytes = lob_volume_bytes(out->volume);
     (void)largest;
     LOB_TRY(lob_session_take(s, bytes, out->path));
     out->held = bytes;

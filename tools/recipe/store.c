@@ -2,25 +2,16 @@
 #include "tools/recipe/store.h"
 
 #include "tools/recipe/recipe.h"
+#include "volumes/bytes.h"
 #include "volumes/lists.h"
 #include "volumes/voxel_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t bytes_of(const lob_volume *v)
-{
-    return lob_product(lob_voxels(v), v->channels, (int64_t)lob_type_of(v->type)->bytes, 1);
-}
-
-bool lob_is_stored_name(const char *path)
-{
-    return path && path[0] == '@';
-}
-
 bool lob_is_sound_name(const char *path)
 {
-    const size_t n = path[0] == '@' ? lob_recipe_name_length(path + 1) : 0;
+    const size_t n = lob_is_stored_name(path) ? lob_recipe_name_length(path + 1) : 0;
     return n > 0 && path[1 + n] == '\0';
 }
 
@@ -54,15 +45,15 @@ void lob_store_put(lob_store *store, lob_stored *row, lob_volume *volume)
     row->volume = *volume;
     row->there = true;
     *volume = lob_volume_empty();
-    store->bytes += bytes_of(&row->volume);
-    if (lob_is_kept_file(row)) store->kept += bytes_of(&row->volume);
+    store->bytes += lob_volume_bytes(&row->volume);
+    if (lob_is_kept_file(row)) store->kept += lob_volume_bytes(&row->volume);
 }
 
 void lob_store_take(lob_store *store, lob_stored *row, lob_volume *out)
 {
     *out = row->volume;
-    store->bytes -= bytes_of(out);
-    if (lob_is_kept_file(row)) store->kept -= bytes_of(out);
+    store->bytes -= lob_volume_bytes(out);
+    if (lob_is_kept_file(row)) store->kept -= lob_volume_bytes(out);
     row->volume = lob_volume_empty();
     row->there = false;
 }
@@ -89,7 +80,7 @@ lob_status lob_store_copy(lob_volume *out, const lob_stored *row, int64_t frame,
     const lob_volume *const v = &row->volume;
     const int64_t frames = lob_store_frames(row), taken = frame == LOB_FRAME_ALL ? frames : 1;
     const int64_t parts = v->channels / frames; /* channels of a frame */
-    const int64_t each = bytes_of(v) / v->channels, part = each * taken;
+    const int64_t each = lob_volume_bytes(v) / v->channels, part = each * taken;
     unsigned char *copy = voxels ? lob_voxel_memory(part * parts) : NULL;
     void *data = copy;
     *out = lob_volume_empty();

@@ -9,6 +9,7 @@
 
 #include "io/io.h"
 #include "tools/text/names.h"
+#include "tools/text/path.h"
 
 #include <stdbool.h>
 
@@ -29,13 +30,10 @@ typedef struct {
     bool has_kept, keeps_no_files; /* files: some were kept; none shall be */
 } lob_store;
 
-/* Does a path stand for a volume in memory? */
-bool lob_is_stored_name(const char *path);
-
 /* Does a row stand for a file? */
 bool lob_is_kept_file(const lob_stored *row);
 
-/* Is it a name that can be used: '@', a letter, then letters, digits, '_' and '-'? */
+/* Is it a name that can be used: '@', a letter or '_', then these, digits and '-'? */
 bool lob_is_sound_name(const char *path);
 
 /* The row of a name, or NULL. */

@@ -6,7 +6,7 @@
 #include "tools/session/ranks.h"
 #include "tools/session/session_print.h"
 #include "tools/session/watcher.h"
-#include "volumes/bytes.h"
+#include "tools/text/path.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -160,12 +160,6 @@ void lob_session_doing(lob_session *s, const char *doing)
     s->doing = doing;
 }
 
-int64_t lob_voxel_bytes(const lob_volume *volume)
-{
-    return lob_product(lob_voxels(volume), volume->channels,
-                       (int64_t)lob_type_of(volume->type)->bytes, 1);
-}
-
 int64_t lob_session_memory(const lob_session *s)
 {
     const int64_t each = s->max_memory / lob_ranks_inside();
@@ -249,7 +243,7 @@ bool lob_session_is_labels(const lob_session *s, const char *path)
 
 bool lob_session_is_stored(const lob_session *s, const char *path)
 {
-    return s->host && s->host->memory && path && path[0] == '@';
+    return s->host && s->host->memory && lob_is_stored_name(path);
 }
 
 bool lob_session_is_threaded(const lob_session *s)

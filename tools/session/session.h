@@ -7,6 +7,7 @@
 #define LOB_SESSION_H
 
 #include "tools/session/session_state.h"
+#include "volumes/bytes.h"
 
 /*
  * Choose the backend by --device and open its device, for commands that can compute on a GPU.
@@ -72,9 +73,6 @@ bool lob_session_is_threaded(const lob_session *s);
 
 /* Does the command's table say that this input holds labels: seeds, a mask, a segmentation? */
 bool lob_session_is_labels(const lob_session *s, const char *path);
-
-/* Bytes of a volume's voxels; -1 when they do not fit in 64 bits. */
-int64_t lob_voxel_bytes(const lob_volume *volume);
 
 /*
  * --max-memory bounds all memory that a command holds at a time: context.max_memory is what is left

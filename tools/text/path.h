@@ -6,6 +6,12 @@
 
 #include <stdbool.h>
 
+/* Does a path stand for a volume in a recipe's memory, as @smooth does? */
+static inline bool lob_is_stored_name(const char *path)
+{
+    return path && path[0] == '@';
+}
+
 /* The path folder/name, malloc'ed; NULL without memory. */
 char *lob_path_in(const char *folder, const char *name);
 

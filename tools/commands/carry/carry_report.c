@@ -135,7 +135,7 @@ static lob_status draw(lob_session *s, lob_canvas *canvas, lob_carry_work *w)
     set.plane = 0;
     if (!flat) set.montage = SHEET_SLICES;
     lob_status st = l ? lob_volume_like(&c.labels, labels, labels->type, 1) : LOB_ENOMEM;
-    if (st == LOB_OK) memcpy(c.labels.data, labels->data, (size_t)lob_voxel_bytes(labels));
+    if (st == LOB_OK) memcpy(c.labels.data, labels->data, (size_t)lob_volume_bytes(labels));
     if (st != LOB_OK) lob_session_no_memory(s, w->sheet);
     if (st == LOB_OK) st = lob_preview_look(&c, &set, &s->error);
     if (st == LOB_OK) st = lob_preview_lay_out(l, &set, &c, &s->error);
@@ -149,7 +149,7 @@ lob_status lob_carry_sheet(lob_session *s, lob_carry_work *w)
 {
     lob_canvas canvas = {0};
     if (!w->sheet) return LOB_OK;
-    LOB_TRY(lob_session_take(s, lob_voxel_bytes(&w->found.labels), w->sheet));
+    LOB_TRY(lob_session_take(s, lob_volume_bytes(&w->found.labels), w->sheet));
     lob_session_compute(s, "drawing");
     lob_status st = draw(s, &canvas, w);
     if (st == LOB_OK) {
@@ -157,6 +157,6 @@ lob_status lob_carry_sheet(lob_session *s, lob_carry_work *w)
         st = lob_session_write_picture(s, canvas.rgb, canvas.width, canvas.height, w->sheet);
     }
     free(canvas.rgb);
-    lob_session_give(s, lob_voxel_bytes(&w->found.labels));
+    lob_session_give(s, lob_volume_bytes(&w->found.labels));
     return st;
 }

@@ -48,10 +48,10 @@ static lob_status read_atlas(void *user, int i, lob_volume *image, lob_volume *l
     give_last(s, r->w);
     *image = *labels = lob_volume_empty();
     lob_status st = lob_session_read(s, image, f->image, -1);
-    if (st == LOB_OK) r->w->held = lob_voxel_bytes(image);
+    if (st == LOB_OK) r->w->held = lob_volume_bytes(image);
     if (st == LOB_OK) st = lob_grid_one_channel(s, image, f->image);
     if (st == LOB_OK) st = lob_grid_read(s, labels, f->labels, image, f->image);
-    if (st == LOB_OK) r->w->held += lob_voxel_bytes(labels);
+    if (st == LOB_OK) r->w->held += lob_volume_bytes(labels);
     if (st == LOB_OK) {
         lob_session_compute(s, "carrying");
         return LOB_OK;
@@ -104,7 +104,7 @@ static lob_status carries(lob_session *s, void *user)
     LOB_TRY(lob_session_done(s, lob_carry(&w->found, &in, &options, &s->context, &s->error),
                              w->scan, NULL));
     give_last(s, w);
-    if (w->votes) lob_session_hold(s, lob_voxel_bytes(&w->found.shares));
+    if (w->votes) lob_session_hold(s, lob_volume_bytes(&w->found.shares));
     lob_carry_report(s, w);
     LOB_TRY(lob_session_write(s, &w->found.shares, w->votes, false));
     LOB_TRY(lob_session_write(s, &w->found.doubt, w->doubt, false));

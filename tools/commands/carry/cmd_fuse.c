@@ -61,7 +61,7 @@ static lob_status fuse(lob_session *s, work *w)
     lob_session_compute(s, "fusing");
     LOB_TRY(lob_session_done(s, lob_fuse(&w->found, &in, &options, &s->context, &s->error),
                              w->set.scan, NULL));
-    lob_session_hold(s, lob_voxel_bytes(&w->found.labels) +
+    lob_session_hold(s, lob_volume_bytes(&w->found.labels) +
                             2 * lob_voxels(&w->scan) * w->found.set.count);
     return LOB_OK;
 }

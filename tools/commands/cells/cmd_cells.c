@@ -84,7 +84,7 @@ static lob_status label(lob_session *s, settings *set)
     const lob_status st = lob_cells(&set->labels, &set->stats, &set->image, &set->plan, s->backend,
                                     &s->context, &s->error);
     LOB_TRY(lob_session_done(s, st, set->files.image, NULL));
-    return lob_session_take(s, lob_voxel_bytes(&set->labels), set->files.out);
+    return lob_session_take(s, lob_volume_bytes(&set->labels), set->files.out);
 }
 
 /* ---- results ---- */

@@ -264,7 +264,7 @@ static lob_status compare(lob_session *s, comparison *c, lob_compare_work *w)
         LOB_TRY(keep_listed(s, &w->a, set->a, set->labels));
         LOB_TRY(keep_listed(s, &w->b, set->b, set->labels));
     }
-    const int64_t copies = lob_voxel_bytes(&w->a) + lob_voxel_bytes(&w->b);
+    const int64_t copies = lob_volume_bytes(&w->a) + lob_volume_bytes(&w->b);
     LOB_TRY(lob_session_take(s, copies, set->b));
     const lob_status st = lob_compare_labels(&c->rows, &c->count, &c->equal, &w->a, set->a, &w->b,
                                              set->b, !set->no_surfaces, &s->context, &s->error);

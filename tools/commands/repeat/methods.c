@@ -4,6 +4,7 @@
 #include "io/platform.h"
 #include "tools/commands/repeat/methods_words.h"
 #include "tools/text/json_text.h"
+#include "tools/text/path.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -62,7 +63,7 @@ static bool is_file(const lob_past_report *report, const char *key, const char *
         for (int i = 0; i < count; i++)
             if (strcmp(files[i].role, role) == 0 && strcmp(files[i].path, value) == 0) return true;
     }
-    return value[0] == '@';
+    return lob_is_stored_name(value);
 }
 
 /* An option in words, after "(" or ", ". *told counts them. */

@@ -4,7 +4,7 @@
 
 #include "io/file.h"
 #include "io/sha256.h"
-#include "tools/recipe/store.h"
+#include "tools/text/path.h"
 
 #include <stdlib.h>
 #include <string.h>

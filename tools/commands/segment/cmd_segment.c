@@ -59,7 +59,7 @@ static lob_status read_image(lob_session *s, work *w)
 /* Slices that are labelled fully become strokes like others. */
 static lob_status fill_slices(lob_session *s, work *w)
 {
-    const int64_t stored = lob_voxel_bytes(&w->seeds);
+    const int64_t stored = lob_volume_bytes(&w->seeds);
     lob_volume all;
     LOB_TRY(lob_session_take(s, 4 * lob_voxels(&w->seeds), w->files.seeds));
     LOB_TRY(lob_session_name(
@@ -67,7 +67,7 @@ static lob_status fill_slices(lob_session *s, work *w)
         w->files.seeds, NULL));
     lob_volume_free(&w->seeds);
     w->seeds = all;
-    lob_session_give(s, 4 * lob_voxels(&w->seeds) + stored - lob_voxel_bytes(&w->seeds));
+    lob_session_give(s, 4 * lob_voxels(&w->seeds) + stored - lob_volume_bytes(&w->seeds));
     w->options.slips = false;
     return LOB_OK;
 }

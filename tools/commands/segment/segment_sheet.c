@@ -225,7 +225,7 @@ static lob_status choose_slices(lob_session *s, drawing *sheet, const lob_segmen
 static lob_status cut(lob_volume *out, const lob_volume *volume, const lob_box *at)
 {
     LOB_TRY(lob_volume_like(out, volume, volume->type, 1));
-    memcpy(out->data, volume->data, (size_t)lob_voxel_bytes(volume));
+    memcpy(out->data, volume->data, (size_t)lob_volume_bytes(volume));
     return lob_volume_crop(out, at);
 }
 

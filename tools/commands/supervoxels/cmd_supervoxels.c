@@ -96,7 +96,7 @@ static lob_status cut(lob_session *s, const settings *set, work *w)
 {
     LOB_TRY(lob_grid_make(s, &w->labels, &w->image, LOB_I32, 1, set->labels));
     lob_label_names_free(&w->labels.names); /* those of the image's own labels */
-    const int64_t bytes = lob_voxel_bytes(&w->labels);
+    const int64_t bytes = lob_volume_bytes(&w->labels);
 
     const lob_supervoxels_input in = {.image = &w->image, .mask = w->mask};
     lob_session_compute(s, "cutting");
@@ -104,7 +104,7 @@ static lob_status cut(lob_session *s, const settings *set, work *w)
                                                   &s->context, &s->error);
     LOB_TRY(lob_session_name(s, st, set->image, NULL));
     LOB_TRY(lob_labels_pack(&w->labels, (int32_t)w->stats.supervoxels));
-    lob_session_give(s, bytes - lob_voxel_bytes(&w->labels));
+    lob_session_give(s, bytes - lob_volume_bytes(&w->labels));
     lob_session_computed(s);
     return LOB_OK;
 }
