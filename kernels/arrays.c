@@ -24,6 +24,16 @@ static void release(void *device, void *data)
     lob_device_free(device, data);
 }
 
+lob_status lob_array_alloc(lob_device *device, void **array, int64_t bytes, lob_error *error)
+{
+    char asked[LOB_BYTES_TEXT];
+    if (device) return lob_device_alloc(device, array, bytes, error);
+    *array = malloc((size_t)bytes);
+    if (*array) return LOB_OK;
+    return lob_fail(error, LOB_ENOMEM, "no memory for an array of %s",
+                    lob_bytes_text(asked, bytes));
+}
+
 void lob_array_free(lob_device *device, void *data)
 {
     if (device)

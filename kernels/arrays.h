@@ -33,6 +33,10 @@ lob_status lob_volume_at(lob_volume *out, const lob_volume *like, lob_type type,
 lob_status lob_volume_adopt_at(lob_volume *out, const lob_volume *like, void **data, lob_type type,
                                int channels, lob_device *device);
 
+/* An array on a device, or of malloc where that is NULL; NULL on failure. Returns LOB_OK,
+ * LOB_ENOMEM or LOB_EDEVICE. */
+lob_status lob_array_alloc(lob_device *device, void **array, int64_t bytes, lob_error *error);
+
 /* Free an array of lob_device_alloc, or of malloc where the device is NULL. */
 void lob_array_free(lob_device *device, void *data);
 

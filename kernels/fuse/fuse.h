@@ -83,9 +83,8 @@ void lob_fuse_output_free(lob_fuse_output *out);
  *   in       in   see above; results come to lie where the scan is
  *   options  in   see above
  *   context  in   threads, memory, which the output counts in too, progress. Working memory: for
- *                 each atlas 4 bytes a voxel, and for each thread about 2 MiB and 250 KiB an atlas,
- *                 with a search of 3 x 3 x 3. With a device, it is computed there, to the same
- *                 bytes, and arrays may be there; then 2 bytes a voxel for each atlas
+ *                 each atlas 2 bytes a voxel. With a device, it is computed there, to the same
+ *                 bytes, and arrays may be there
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range, several channels, an array on a GPU
  * without a device), LOB_EDATA (grids that differ, no finite value, no label in any atlas, too many

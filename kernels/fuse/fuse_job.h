@@ -8,10 +8,12 @@
 LOB_BEGIN_DECLS
 
 enum {
-    LOB_FUSE_NO_LABEL = 255,  /* of a voxel that is no candidate */
-    LOB_FUSE_STEPS = 256,     /* of the table of weights, */
-    LOB_FUSE_STEPS_EACH = 16, /* so many for a factor of e */
-    LOB_FUSE_PERCENTILES = 2  /* between which brightness is told apart */
+    LOB_FUSE_NO_LABEL = 255,                   /* of a voxel that is no candidate */
+    LOB_FUSE_STEPS = 256,                      /* of the table of weights, */
+    LOB_FUSE_STEPS_EACH = 16,                  /* so many for a factor of e */
+    LOB_FUSE_PERCENTILES = 2,                  /* between which brightness is told apart */
+    LOB_FUSE_UNSEEN = LOB_FUSE_MAX_LABELS + 1, /* among counts of voxels, after those of labels */
+    LOB_FUSE_COUNTS
 };
 
 extern const double lob_fuse_percentiles[LOB_FUSE_PERCENTILES];
@@ -23,53 +25,78 @@ typedef struct {
     int64_t first;                     /* where voxel (0, 0, 0) lies */
 } lob_fuse_frame;
 
-/* An image in levels, with the sum of each voxel's patch. */
+/* An image in levels. */
 typedef struct {
-    uint8_t *level; /* frame.count */
-    uint16_t *sum;  /* frame.count; at most 125 * 255; unspecified in the margin */
+    uint8_t *level; /* frame.count; NULL: for a majority */
     uint8_t *label; /* frame.count: dense, or LOB_FUSE_NO_LABEL; NULL: of the scan */
 } lob_fuse_levels;
+
+/* How values become levels. */
+typedef struct {
+    double low, per_unit;
+} lob_fuse_scale;
+
+/* What a frame is filled from. */
+typedef struct {
+    lob_fuse_levels to;
+    const void *values, *labels; /* NULL: none */
+    lob_type values_type, labels_type;
+    double slope, inter;
+    lob_fuse_scale scale;
+    lob_fuse_frame frame;
+    lob_dims dims;
+    int32_t value[LOB_FUSE_MAX_LABELS]; /* of dense labels from 1, ascending */
+    int count;
+} lob_fuse_filling;
+
+/* What votes are counted from, and where they go. */
+typedef struct {
+    lob_fuse_levels scan, atlas[LOB_FUSE_MAX_ATLASES];
+    uint64_t has[LOB_FUSE_MAX_ATLASES]; /* bits of dense labels from 1 */
+    uint16_t weight[LOB_FUSE_STEPS];
+    int32_t value[LOB_FUSE_MAX_LABELS];
+    lob_fuse_frame frame;
+    lob_dims dims;
+    void *labels;
+    lob_type type; /* of labels */
+    uint16_t *shares;
+    int64_t voxels;
+    int atlases, count, search, patch; /* count: of labels */
+    float floor;                       /* of whole patches */
+    bool majority;
+} lob_fuse_votes;
+
+typedef struct lob_fuse_loops lob_fuse_loops;
 
 typedef struct {
     const lob_fuse_input *in;
     const lob_fuse_options *options;
     const lob_context *context;
+    const lob_fuse_loops *loops;
     lob_budget budget;
     lob_fuse_output *out;
-    int64_t output; /* bytes; held, but no working memory */
-    uint16_t weight[LOB_FUSE_STEPS];
-    lob_dims dims;
-    lob_fuse_frame frame;
+    int64_t output;     /* bytes; held, but no working memory */
     lob_label_set *set; /* of the output */
-    lob_fuse_levels scan, atlas[LOB_FUSE_MAX_ATLASES];
-    bool has[LOB_FUSE_MAX_ATLASES][LOB_FUSE_MAX_LABELS + 1]; /* by dense label */
-    bool all_have;
+    lob_fuse_votes votes;
 } lob_fuse_job;
 
-/* ---- fuse_cpu.c ---- */
+/* What takes long, for the CPU and for CUDA. */
+struct lob_fuse_loops {
+    /* Find the labels of a volume: lob_fuse_add_label. */
+    lob_status (*labels)(lob_fuse_job *j, const lob_volume *labels, lob_error *error);
+    /* Fill a frame from volumes, either of which may be NULL, with the scale of the image. has: the
+     * labels that are there. LOB_EDATA: the image has no finite value. */
+    lob_status (*fill)(uint64_t *has, lob_fuse_job *j, lob_fuse_filling *filling,
+                       const lob_volume *image, const lob_volume *labels, lob_error *error);
+    /* Labels and shares, where the scan is. count: in ordinary memory, 0 before. */
+    lob_status (*vote)(int64_t count[LOB_FUSE_COUNTS], lob_fuse_job *j, lob_error *error);
+};
+
+extern const lob_fuse_loops lob_fuse_on_cuda;
 
 /* Add a label of an atlas to the job's set, which has room for LOB_FUSE_MAX_LABELS; count is one
  * more where there are more. */
 void lob_fuse_add_label(lob_fuse_job *j, int32_t label);
-
-/* With all labels known: is their number possible? Hold memory for the output. */
-lob_status lob_fuse_hold_output(lob_fuse_job *j, lob_error *error);
-
-/* The job on its context's GPU, from finding labels on. */
-lob_status lob_fuse_on_cuda(lob_fuse_job *j, lob_error *error);
-
-/* ---- fuse_levels.c ---- */
-
-/* What a failure of finding percentiles is: st, with whose values are missing. atlas: its number,
- * from 1; 0: the scan. */
-lob_status lob_fuse_no_value(lob_status st, int atlas, lob_error *error);
-
-/* Where voxels lie in the job's frame. */
-lob_status lob_fuse_frame_make(lob_fuse_job *j, lob_error *error);
-
-/* The frame of the job's grid, and levels, sums and labels of all volumes. */
-lob_status lob_fuse_levels_make(lob_fuse_job *j, lob_error *error);
-void lob_fuse_levels_free(lob_fuse_job *j);
 
 LOB_END_DECLS
 

@@ -1,4 +1,4 @@
-/* A voxel of a fusion: its level, a candidate's weight, shares of the votes; for both compilers. */
+/* Voxels of a fusion: levels, distances of patches, shares of the votes; for both compilers. */
 #ifndef LOB_FUSE_VOXEL_H
 #define LOB_FUSE_VOXEL_H
 
@@ -9,10 +9,8 @@
 
 LOB_BEGIN_DECLS
 
-/* How values become levels. */
-typedef struct {
-    double low, per_unit;
-} lob_fuse_scale;
+/* Loops over a row's voxels become those of whoever calls, with its processor's vectors. */
+#define LOB_FUSE_INLINE LOB_BOTH __attribute__((always_inline))
 
 /* From the job's two percentiles. */
 LOB_BOTH lob_fuse_scale lob_fuse_scale_of(const double value[2])
@@ -27,40 +25,6 @@ LOB_BOTH uint8_t lob_fuse_level(double value, lob_fuse_scale s)
 {
     const double at = (value - s.low) * s.per_unit;
     return isfinite(value) && at >= 0 ? (uint8_t)(at < 254 ? at + 1.5 : 255) : 1;
-}
-
-/* What a frame is filled from. */
-typedef struct {
-    lob_fuse_levels to;
-    const void *values, *labels; /* NULL: none */
-    lob_type values_type, labels_type;
-    double slope, inter;
-    lob_fuse_scale scale;
-    lob_fuse_frame frame;
-    lob_dims dims;
-    const int32_t *value; /* of dense labels 1..count, ascending */
-    int count;
-} lob_fuse_filling;
-
-static inline lob_fuse_filling lob_fuse_filling_of(const lob_fuse_job *j, const lob_fuse_levels *to,
-                                                   const lob_volume *image,
-                                                   const lob_volume *labels, const int32_t *value,
-                                                   lob_fuse_scale scale)
-{
-    lob_fuse_filling s;
-    s.to = *to;
-    s.values = image ? image->data : NULL;
-    s.labels = labels ? labels->data : NULL;
-    s.values_type = image ? image->type : LOB_U8;
-    s.labels_type = labels ? labels->type : LOB_U8;
-    s.slope = image ? image->slope : 1;
-    s.inter = image ? image->inter : 0;
-    s.scale = scale;
-    s.frame = j->frame;
-    s.dims = j->dims;
-    s.value = value;
-    s.count = j->set->count;
-    return s;
 }
 
 /* The dense label of a value, 0 of one that has none. */
@@ -79,8 +43,8 @@ LOB_BOTH int lob_fuse_dense(const lob_fuse_filling *s, int32_t value)
 }
 
 /* Fill in voxel i of the frame, which goes on beyond the grid's ends as there, but without labels.
- * Returns the label in the grid, which is no candidate where the value is not finite. */
-LOB_BOTH int lob_fuse_fill(const lob_fuse_filling *s, int64_t i)
+ * Returns the bit of its label, which is no candidate where the value is not finite. */
+LOB_BOTH uint64_t lob_fuse_fill(const lob_fuse_filling *s, int64_t i)
 {
     const lob_fuse_frame *const f = &s->frame;
     const int64_t row = i / f->row, rows = f->plane / f->row;
@@ -102,7 +66,7 @@ LOB_BOTH int lob_fuse_fill(const lob_fuse_filling *s, int64_t i)
         candidate = inside && isfinite(value);
     }
     if (s->to.label) s->to.label[i] = (uint8_t)(candidate ? label : LOB_FUSE_NO_LABEL);
-    return label;
+    return label > 0 ? UINT64_C(1) << (label - 1) : 0;
 }
 
 /* Steps of the table of weights for a distance of 1, from the least distance. */
@@ -119,35 +83,154 @@ LOB_BOTH uint32_t lob_fuse_step(uint32_t distance, float per_step)
     return at < LOB_FUSE_STEPS - 1 ? (uint32_t)(int32_t)at : LOB_FUSE_STEPS - 1;
 }
 
+/* ---- votes ---- */
+
+/* Voxels of a row that are worked on together; a thread of a GPU takes one. */
+#ifdef __CUDA_ARCH__
+enum { LOB_FUSE_WIDE = 1 };
+#else
+enum { LOB_FUSE_WIDE = 64 };
+#endif
+
+/* Add to a sum, which on a GPU others of the block add to. */
+LOB_BOTH void lob_fuse_add(int64_t *sum, int64_t more)
+{
+#ifdef __CUDA_ARCH__
+    atomicAdd((unsigned long long *)sum, (unsigned long long)more);
+#else
+    *sum += more;
+#endif
+}
+
 /*
  * The shares of a voxel's labels, in LOB_FUSE_ONE-ths; returns the best label.
  *
  *   share     out  labels + 1; of the background first
- *   votes     in   weights of the labels, `apart` numbers from each other
+ *   votes     in   weights of the labels, LOB_FUSE_WIDE numbers from each other
  *   of_atlas  in   and of the atlases, likewise
- *   has       in   by atlas and label; NULL: all have all
  */
-LOB_BOTH int lob_fuse_shares(uint32_t *share, const uint32_t *votes, const uint32_t *of_atlas,
-                             int64_t apart, int labels, int atlases,
-                             const bool (*has)[LOB_FUSE_MAX_LABELS + 1])
+LOB_BOTH int lob_fuse_shares(uint32_t *share, const lob_fuse_votes *s, const uint32_t *votes,
+                             const uint32_t *of_atlas)
 {
     uint64_t all = 0, sum = 0;
     int best = 0;
-    for (int a = 0; a < atlases; a++) all += of_atlas[a * apart];
-    for (int l = 1; l <= labels; l++) {
-        const uint64_t own = votes[l * apart];
+    for (int a = 0; a < s->atlases; a++) all += of_atlas[a * LOB_FUSE_WIDE];
+    for (int l = 1; l <= s->count; l++) {
+        const uint64_t own = votes[l * LOB_FUSE_WIDE];
         uint64_t of = all;
-        for (int a = 0; a < atlases && own > 0 && has; a++)
-            if (!has[a][l]) of -= of_atlas[a * apart];
+        for (int a = 0; a < s->atlases && own > 0; a++)
+            if (!(s->has[a] >> (l - 1) & 1)) of -= of_atlas[a * LOB_FUSE_WIDE];
         share[l] = own > 0 && of > 0 ? (uint32_t)(own * LOB_FUSE_ONE / of) : 0;
         sum += share[l];
     }
-    for (int l = 1; l <= labels && sum > LOB_FUSE_ONE; l++)
+    for (int l = 1; l <= s->count && sum > LOB_FUSE_ONE; l++)
         share[l] = (uint32_t)(share[l] * (uint64_t)LOB_FUSE_ONE / sum);
     share[0] = LOB_FUSE_ONE - (uint32_t)(sum < LOB_FUSE_ONE ? sum : (uint64_t)LOB_FUSE_ONE);
-    for (int l = 1; l <= labels; l++)
+    for (int l = 1; l <= s->count; l++)
         if (share[l] > share[best]) best = l;
     return best;
+}
+
+/* Distances of n patches of 2 r + 1, around levels of the scan and of an atlas. */
+LOB_FUSE_INLINE void lob_fuse_distances(uint32_t *distance, const uint8_t *scan,
+                                        const uint8_t *atlas, const lob_fuse_frame *f, int r, int n)
+{
+    int32_t squares[LOB_FUSE_WIDE + 2 * LOB_FUSE_MAX_PATCH];
+    int32_t apart[LOB_FUSE_WIDE + 2 * LOB_FUSE_MAX_PATCH];
+    const int side = 2 * r + 1, wide = n + 2 * r;
+    for (int x = 0; x < wide; x++) squares[x] = apart[x] = 0;
+    for (int z = -r; z <= r; z++)
+        for (int y = -r; y <= r; y++) {
+            const int64_t at = z * f->plane + y * f->row - r;
+            for (int x = 0; x < wide; x++) {
+                const int32_t d = (int32_t)scan[at + x] - (int32_t)atlas[at + x];
+                squares[x] += d * d;
+                apart[x] += d;
+            }
+        }
+    for (int x = 0; x < n; x++) {
+        int32_t square = 0, sum = 0;
+        for (int k = 0; k < side; k++) {
+            square += squares[x + k];
+            sum += apart[x + k];
+        }
+        distance[x] = (uint32_t)(side * side * side) * (uint32_t)square - (uint32_t)(sum * sum);
+    }
+}
+
+/* What a row's voxels have so far. */
+typedef struct {
+    uint32_t votes[(LOB_FUSE_MAX_LABELS + 1) * LOB_FUSE_WIDE];
+    uint32_t of_atlas[LOB_FUSE_MAX_ATLASES * LOB_FUSE_WIDE];
+    uint32_t least[LOB_FUSE_WIDE];
+    float per_step[LOB_FUSE_WIDE];
+} lob_fuse_row;
+
+/* A candidate of n voxels: its distance is one of those of which the least is sought, or votes. */
+LOB_FUSE_INLINE void lob_fuse_candidate(lob_fuse_row *row, const uint32_t *distance,
+                                        const uint8_t *label, const uint16_t *weight, int a, int n,
+                                        bool votes)
+{
+    uint32_t step[LOB_FUSE_WIDE];
+    for (int x = 0; x < n && !votes; x++) {
+        const uint32_t d = label[x] == LOB_FUSE_NO_LABEL ? UINT32_MAX : distance[x];
+        row->least[x] = d < row->least[x] ? d : row->least[x];
+    }
+    for (int x = 0; x < n && votes; x++) step[x] = lob_fuse_step(distance[x], row->per_step[x]);
+    for (int x = 0; x < n && votes; x++) {
+        if (label[x] == LOB_FUSE_NO_LABEL) continue;
+        row->votes[label[x] * LOB_FUSE_WIDE + x] += weight[step[x]];
+        row->of_atlas[a * LOB_FUSE_WIDE + x] += weight[step[x]];
+    }
+}
+
+/*
+ * Labels and shares of n <= LOB_FUSE_WIDE voxels of a row, from i on.
+ *
+ *   weight  in      s->weight, where it is read fast
+ *   patch   in      s->patch; a constant makes code of its own
+ *   count   in/out  LOB_FUSE_COUNTS
+ */
+LOB_FUSE_INLINE void lob_fuse_vote(const lob_fuse_votes *s, const uint16_t *weight, int64_t i,
+                                   int n, int patch, int64_t *count)
+{
+    const lob_fuse_frame *const f = &s->frame;
+    const int64_t line = i / s->dims.nx;
+    const int64_t at =
+        f->first + line / s->dims.ny * f->plane + line % s->dims.ny * f->row + i % s->dims.nx;
+    const int r = s->search;
+    lob_fuse_row row;
+    uint32_t share[LOB_FUSE_MAX_LABELS + 1], distance[LOB_FUSE_WIDE];
+    for (int k = 0; k < (s->count + 1) * LOB_FUSE_WIDE; k++) row.votes[k] = 0;
+    for (int k = 0; k < s->atlases * LOB_FUSE_WIDE; k++) row.of_atlas[k] = 0;
+    for (int x = 0; x < n; x++) {
+        row.least[x] = s->majority ? 0 : UINT32_MAX;
+        row.per_step[x] = 0;
+        distance[x] = 0;
+    }
+    for (int pass = s->majority; pass < 2; pass++) {
+        for (int a = 0; a < s->atlases; a++)
+            for (int z = -r; z <= r; z++)
+                for (int y = -r; y <= r; y++)
+                    for (int k = -r; k <= r; k++) {
+                        const int64_t there = at + z * f->plane + y * f->row + k;
+                        if (!s->majority)
+                            lob_fuse_distances(distance, s->scan.level + at,
+                                               s->atlas[a].level + there, f, patch, n);
+                        lob_fuse_candidate(&row, distance, s->atlas[a].label + there, weight, a, n,
+                                           pass);
+                    }
+        for (int x = 0; x < n && pass == 0; x++)
+            row.per_step[x] = lob_fuse_per_step(row.least[x], s->floor);
+    }
+    for (int x = 0; x < n; x++) {
+        const int best = lob_fuse_shares(share, s, row.votes + x, row.of_atlas + x);
+        for (int l = 1; l <= s->count; l++)
+            s->shares[(l - 1) * s->voxels + i + x] = (uint16_t)share[l];
+        lob_label_put(s->labels, s->type, i + x, best > 0 ? s->value[best - 1] : 0);
+        lob_fuse_add(&count[best], 1);
+        if (row.least[x] == UINT32_MAX) lob_fuse_add(&count[LOB_FUSE_UNSEEN], 1);
+    }
 }
 
 LOB_END_DECLS
