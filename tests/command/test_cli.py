@@ -42,7 +42,7 @@ def test_help_groups_the_commands_by_task():
     tasks = dict(re.findall(r"^(\w[\w ]*):\n((?:  .+\n)+)", good("--help").stdout, re.M))
     names = {task: re.findall(r"^  (\w+)  ", rows, re.M) for task, rows in tasks.items()}
     assert len(names) >= 4 and sum(names.values(), []) == COMMANDS
-    assert "growcut" in names["Segment"] and "stats" in names["Measure"] and "info" in names["Files"]
+    assert "growcut" in names["Regions"] and "stats" in names["Labels"] and "info" in names["Files"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
