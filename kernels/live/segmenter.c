@@ -3,6 +3,7 @@
 
 #include "kernels/device/device.h"
 #include "kernels/segment/segment_job.h"
+#include "volumes/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +23,11 @@ struct lob_segmenter {
 
 /* ---- strokes ---- */
 
-static int64_t bytes_of(const lob_volume *part)
-{
-    return lob_voxels(part) * (int64_t)lob_type_of(part->type)->bytes;
-}
-
 /* What the job counts of a part; memory that stays is counted already. */
 static int64_t counted_of(const lob_segment_part *part)
 {
     const lob_volume *const voxels = &part->voxels;
-    return voxels->data && !lob_segment_zeros_hold(voxels) ? bytes_of(voxels) : 0;
+    return voxels->data && !lob_segment_zeros_hold(voxels) ? lob_volume_bytes(voxels) : 0;
 }
 
 static lob_box whole_box(lob_dims d)
@@ -49,7 +45,7 @@ static bool has_seen(const lob_segmenter *s, const lob_segment_part *now)
            set->count == s->seen.set.count &&
            memcmp(set->values, s->seen.set.values, (size_t)set->count * sizeof *set->values) == 0 &&
            memcmp(set->voxels, s->seen.set.voxels, (size_t)set->count * sizeof *set->voxels) == 0 &&
-           memcmp(part->data, seen->data, (size_t)bytes_of(seen)) == 0;
+           memcmp(part->data, seen->data, (size_t)lob_volume_bytes(seen)) == 0;
 }
 
 static void forget(lob_segmenter *s)
@@ -89,7 +85,7 @@ static lob_status choose(lob_segmenter *s, lob_segment_part *now, const lob_cont
 static void keep_image(lob_segmenter *s, const lob_context *context)
 {
     const lob_volume *const image = s->in.image;
-    const int64_t bytes = bytes_of(image) * image->channels;
+    const int64_t bytes = lob_volume_bytes(image);
     if (!context->device || image->place.kind != LOB_PLACE_MEMORY || s->job.whole.data) return;
     if (context->max_memory || bytes > lob_device_free_bytes(context->device) / 16) return;
     (void)lob_segment_here(&s->job, &s->job.whole, image, NULL);
