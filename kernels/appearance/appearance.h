@@ -41,9 +41,10 @@
  * With an outline, labels of an earlier result, its signed distance s in the planes of strokes
  * (strokes.h) across an axis is interpolated linearly between these slices, and beyond the first
  * and last of them falls by shape_slope for each mm. The label gains s / (shape_mm + shape_widen *
- * d) nats at d mm from the nearest of these slices: at most shape, at least -max(shape, far), since
- * what lies far outside must not be reached by its values alone. In 2D, and for a label without
- * such slices, this is 0. Where planes across several axes were drawn, what these give is added up.
+ * d) nats at d mm from the nearest of these slices, with a third of shape_widen beyond the ends of
+ * several: at most shape, at least -max(shape, far), since what lies far outside must not be
+ * reached by its values alone. In 2D, and for a label without such slices, this is 0. Where planes
+ * across several axes were drawn, what these give is added up.
  *
  * Shares. With scores s_l of all labels but the background, whose score is 0, and each score
  * limited to -16..16, the share is exp(s_l) / (1 + sum over labels of exp(s)).
@@ -94,7 +95,7 @@ typedef struct {
 } lob_appearance_options;
 
 /* 64 bins, sigma 2 bins, whole 0.5, no partial volume, 4 nats of far beyond the quantile 0.75 by
- * at most 2^19 blocks, 2 nats of shape over the least spacing, widened by 0.1, slope 0.5; nothing
+ * at most 2^19 blocks, 2 nats of shape over the least spacing, widened by 0.3, slope 0.5; nothing
  * local, with nodes 15 mm apart across z. */
 lob_appearance_options lob_appearance_defaults(void);
 

@@ -16,7 +16,7 @@ lob_appearance_options lob_appearance_defaults(void)
         .blocks = 1 << 19,
         .shape = 2,
         .shape_mm = 0,
-        .shape_widen = 0.1,
+        .shape_widen = 0.3,
         .shape_slope = 0.5,
         .local_mm = 15,
         .local_axis = 2,
@@ -318,6 +318,10 @@ lob_distance_input lob_appearance_far_input(const lob_appearance_plan *plan, con
 
 /* ---- the outline ---- */
 
+/* Beyond the first and the last of several slices the slope tells what becomes of a border, and it
+ * is known so much better. */
+static const double sure_ends = 3;
+
 /* What slice s takes of slices a and b of the stack, at their places in the volume. */
 static lob_appearance_place place_of(const lob_appearance_plan *plan,
                                      const lob_appearance_stack *stack, int64_t s, int64_t a)
@@ -326,11 +330,13 @@ static lob_appearance_place place_of(const lob_appearance_plan *plan,
     const int64_t *at = stack->slices, last = stack->count - 1;
     lob_appearance_place p = {.first_weight = 1};
     double away; /* mm */
+    double widen = plan->options->shape_widen;
     if (s <= at[0] || s >= at[last]) {
         const int64_t end = s <= at[0] ? 0 : last;
         p.first = p.second = (int32_t)end;
         away = (double)(s <= at[0] ? at[0] - s : s - at[end]) * mm;
         p.minus = (float)(plan->options->shape_slope * away);
+        if (stack->count > 1) widen /= sure_ends;
     } else {
         const int64_t before = s - at[a], after = at[a + 1] - s;
         const double part = (double)before / (double)(before + after);
@@ -340,7 +346,7 @@ static lob_appearance_place place_of(const lob_appearance_plan *plan,
         p.second_weight = (float)part;
         away = (double)(before < after ? before : after) * mm;
     }
-    p.per_mm = (float)(1 / (plan->border_mm + plan->options->shape_widen * away));
+    p.per_mm = (float)(1 / (plan->border_mm + widen * away));
     return p;
 }
 

@@ -5,7 +5,8 @@ Sixteen structures of real scans (LOBULE_SHARED), strokes drawn from their truth
 each draw is another hand. Settings of `segment` were chosen on the first eight structures and draws 0 to 4; the other
 eight, and draws 20 to 24, show what that is worth. Beside it `growcut` on the whole volume, and in the box that 3D
 Slicer cuts, with both rules (the distance rule there is ITK's FastGrowCut). Then scans averaged onto coarser grids, and
-strokes drawn there by protocol; sets of strokes that might hide the background; organs drawn together and alone. Works on arrays, by the Python package
+strokes drawn there by protocol; sets of strokes that might hide the background; organs drawn together and alone, and
+on the same slices. Works on arrays, by the Python package
 (LOBULE_LIBRARY). Ends with 1 when `segment` misses a target.
 
 usage: ways_of_painting.py [--draws 0,1,2] [--cases SUBSTRING] [--group chosen|others|all] [--ways SUBSTRING,..]
@@ -54,6 +55,8 @@ TOGETHER = {
     "ct3": (TS + "ct_sm", TS + "seg", (1, 2, 3, 5, 6)),
     "mr": (TS + "mr_sm", TS + "seg_mr", (1, 2, 3, 5, 6)),
 } | {f"chaos {n}": (f"{CHAOS}image_{n}", f"{CHAOS}label_{n}", (1, 2, 3, 4)) for n in (1, 5, 31, 38)}
+
+GAPS = (20, 30, 40, 60)  # mm between slices on which several organs are drawn
 
 # Least mean of `segment` over eight structures by way.
 LEAST = {"one slice": 0.77, "two slices": 0.85, "three planes": 0.86, "dots": 0.87, "far background": 0.85,
@@ -310,21 +313,61 @@ def flips(names, draws):
 # ---- several labels ----
 
 
+def joined(parts, labels, organs):
+    """Strokes of (code, strokes of one organ) as one: organs first, then the background, where no organ is."""
+    seeds = np.zeros(labels.shape, np.uint8)
+    for code, one in parts:
+        seeds[(one == 1) & (seeds == 0)] = code
+    for _, one in parts:
+        seeds[(one == 2) & (seeds == 0) & ~np.isin(labels, organs)] = len(organs) + 1
+    return seeds
+
+
 def together(name, number):
     """Dice of each organ: with all of them drawn, each alone, and of `growcut` with all."""
     image, truth, organs = TOGETHER[name]
     voxels, labels, spacing = scan(image, truth)
     alone = [tool().make(labels, organ, spacing, number, 5, 2) for organ in organs]
-    seeds = np.zeros(labels.shape, np.uint8)
-    for code, one in enumerate(alone, 1):
-        seeds[(one == 1) & (seeds == 0)] = code
-    for one in alone:
-        seeds[(one == 2) & (seeds == 0) & ~np.isin(labels, organs)] = len(organs) + 1
+    seeds = joined(list(enumerate(alone, 1)), labels, organs)
     image = np.ascontiguousarray(voxels.T)
     run = lambda marks: lobule.segment(image, np.ascontiguousarray(marks.T), spacing=spacing[::-1]).T  # noqa: E731
     made, grown = run(seeds), lobule.growcut(image, np.ascontiguousarray(seeds.T)).T
     return [[name, organ, *(dice(found, labels == organ) for found in (made == code, run(one) == 1, grown == code))]
             for code, (organ, one) in enumerate(zip(organs, alone), 1)]
+
+
+def on_common_slices(job):
+    """Slices of each organ, Dice of `segment` and of `growcut`: all organs drawn on slices so many mm apart."""
+    name, number, gap = job
+    image, truth, organs = TOGETHER[name]
+    voxels, labels, spacing = scan(image, truth)
+    step = max(1, round(gap / spacing[2]))
+    parts = []
+    for z in range(np.random.default_rng([number, 7]).integers(step), labels.shape[2], step):
+        here = np.zeros_like(labels)
+        here[:, :, z] = labels[:, :, z]
+        parts += [(code, tool().make(here, organ, spacing, number, 1, 2))
+                  for code, organ in enumerate(organs, 1) if (here == organ).sum() >= 12]  # fmt: skip
+    seeds = joined(parts, labels, organs)
+    if len(np.unique(seeds)) < 3:
+        return job, []
+    arrays = [np.ascontiguousarray(a.T) for a in (voxels, seeds)]
+    made = lobule.segment(*arrays, spacing=spacing[::-1]).T
+    grown = lobule.growcut(*arrays, spacing=spacing[::-1]).T
+    return job, [((seeds == code).any((0, 1)).sum(), *(dice(found == code, labels == organ) for found in (made, grown)))
+                 for code, organ in enumerate(organs, 1) if (seeds == code).any()]  # fmt: skip
+
+
+def common_slices(pool, draws):
+    rows = {}
+    for (_, _, gap), got in pool.map(on_common_slices, [(n, d, gap) for n in TOGETHER for d in draws for gap in GAPS]):
+        for slices, made, grown in got:
+            for key in (f"{gap} mm apart", f"organs on {slices}" if slices < 4 else "organs on 4 and more"):
+                rows.setdefault(key, []).append((made, grown))
+    print("Several organs drawn on the same slices.\n")
+    table(["slices", "organs", "segment", "growcut", "below it"],
+          [[key, len(got), *(f"{x:.4f}" for x in np.mean(got, axis=0)), sum(a < b - MOST_LOSS for a, b in got)]
+           for key, got in sorted(rows.items())])  # fmt: skip
 
 
 def several(draws):
@@ -425,6 +468,8 @@ def main():
             for row, value in got.items():
                 score.setdefault((way, name), {}).setdefault(row, []).append(value)
         missed = spacings(pool, names, draws) if given.spacings else 0
+        if given.parts:
+            common_slices(pool, draws)
     show(score, ways, names, METHODS, given.each)
     missed += check(score, ways, names)
     if given.parts:

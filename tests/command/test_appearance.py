@@ -10,7 +10,7 @@ from scipy import ndimage
 
 ONE = 1024  # scores of one nat
 OPTIONS = {"bins": 64, "bin-sigma": 2.0, "whole": 0.5, "far": 4.0, "far-quantile": 0.75}
-SHAPE_OPTIONS = {"shape": 2.0, "shape-border": 0.0, "shape-widen": 0.1, "shape-slope": 0.5}
+SHAPE_OPTIONS = {"shape": 2.0, "shape-border": 0.0, "shape-widen": 0.3, "shape-slope": 0.5}
 
 
 # ---- the definitions, in numpy ----
@@ -105,12 +105,14 @@ def shape_gain(outline, seeds, label, spacing, o):
             end = 0 if z <= at[0] else len(at) - 1
             away = abs(z - at[end]) * spacing[axis]
             gain = mm[end] - o["shape-slope"] * away
+            widen = o["shape-widen"] / (3 if len(at) > 1 else 1)
         else:
             t = (z - at[j]) / (at[j + 1] - at[j])
             away = min(z - at[j], at[j + 1] - z) * spacing[axis]
             gain = (1 - t) * mm[j] + t * mm[j + 1]
+            widen = o["shape-widen"]
         least = -max(o["shape"], o["far"])
-        out[z] = np.rint(ONE * np.clip(gain / (border + o["shape-widen"] * away), least, o["shape"]))
+        out[z] = np.rint(ONE * np.clip(gain / (border + widen * away), least, o["shape"]))
     return np.moveaxis(out, 0, axis)
 
 

@@ -475,6 +475,7 @@ static void add_shape(double *scores, const naive *c, int32_t label, int axis, c
         while (a + 1 < n && drawn[a + 1] <= s) a++;
         double mm = inside_mm(c, is, i + (drawn[a] - s) * stride[axis], axis);
         double away = fabs((double)(s - drawn[a])) * c->spacing[axis];
+        double widen = c->o->shape_widen;
         if (s > drawn[a] && a + 1 < n) {
             const double next = inside_mm(c, is, i + (drawn[a + 1] - s) * stride[axis], axis);
             const double t = (double)(s - drawn[a]) / (double)(drawn[a + 1] - drawn[a]);
@@ -482,9 +483,10 @@ static void add_shape(double *scores, const naive *c, int32_t label, int axis, c
             away = fmin(away, (double)(drawn[a + 1] - s) * c->spacing[axis]);
         } else {
             mm -= c->o->shape_slope * away;
+            if (n > 1) widen /= 3;
         }
         const double border = c->o->shape_mm > 0 ? c->o->shape_mm : c->least;
-        const double gain = mm / (border + c->o->shape_widen * away);
+        const double gain = mm / (border + widen * away);
         scores[i] += fmin(fmax(gain, -fmax(c->o->shape, c->o->far)), c->o->shape);
     }
     free(drawn);

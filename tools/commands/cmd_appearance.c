@@ -154,7 +154,8 @@ static void options(lob_rows *to, void *user)
         OPT_REAL("shape-border", &o->shape_mm, "MM", 0, 1e6,
                  "distance to the outline that is worth a nat; 0: the least spacing"),
         OPT_REAL("shape-widen", &o->shape_widen, "RATIO", 0, 1e6,
-                 "what is added to that for each mm to the nearest slice with strokes"),
+                 "what is added to that for each mm to the nearest slice with strokes; beyond the "
+                 "first and the last of several a third"),
         OPT_REAL("shape-slope", &o->shape_slope, "RATIO", 0, 1e6,
                  "by how much an outline shrinks for each mm beyond the last slices with strokes"),
         OPT_REAL("local", &o->local, "SHARE", 0, 1,
