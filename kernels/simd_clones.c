@@ -4,7 +4,7 @@
 #ifdef LOB_AVX2
 #include <cpuid.h>
 
-bool lob_avx2, lob_bits, lob_wide;
+bool lob_with_avx2, lob_with_bits, lob_with_wide;
 
 /* Has the processor AVX2 and FMA, or counts of bits in AVX-512 beside, and does the system keep
  * their registers? By CPUID (Intel's Software Developer's Manual, volume 2), as not every system's
@@ -16,9 +16,9 @@ __attribute__((constructor)) static void ask_processor(void)
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_FMA)) return;
     __asm__("xgetbv" : "=a"(kept), "=d"(above) : "c"(0));
     if ((kept & WORDS) != WORDS || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return;
-    lob_avx2 = b & bit_AVX2;
-    const bool more = lob_avx2 && (kept & MORE) == MORE && b & bit_AVX512F;
-    lob_bits = more && c & bit_AVX512VPOPCNTDQ;
-    lob_wide = more && b & bit_AVX512BW && b & bit_AVX512DQ && b & bit_AVX512VL;
+    lob_with_avx2 = b & bit_AVX2;
+    const bool more = lob_with_avx2 && (kept & MORE) == MORE && b & bit_AVX512F;
+    lob_with_bits = more && c & bit_AVX512VPOPCNTDQ;
+    lob_with_wide = more && b & bit_AVX512BW && b & bit_AVX512DQ && b & bit_AVX512VL;
 }
 #endif

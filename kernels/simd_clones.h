@@ -24,21 +24,21 @@
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")))
 #endif
 
-extern bool lob_avx2, lob_bits, lob_wide; /* known before main() */
+extern bool lob_with_avx2, lob_with_bits, lob_with_wide; /* known before main() */
 
 static inline bool lob_has_avx2(void)
 {
-    return lob_avx2;
+    return lob_with_avx2;
 }
 
 static inline bool lob_has_bits(void)
 {
-    return lob_bits;
+    return lob_with_bits;
 }
 
 static inline bool lob_has_wide(void)
 {
-    return lob_wide;
+    return lob_with_wide;
 }
 
 #define LOB_SIMD_CLONES_OF(result, name, arguments, ...)                         \

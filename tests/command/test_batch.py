@@ -320,6 +320,14 @@ def test_a_scan_that_reads_its_own_output_claims_nothing(tmp_path):
     assert done.returncode == 64 and {k: v["exit_code"] for k, v in rows.items()} == {"a": "64", "b": "0"}, done.stderr
 
 
+def test_an_input_by_a_path_through_folders_that_nobody_makes(tmp_path):
+    save(scan_array(), tmp_path / "x.nii")
+    write_manifest(tmp_path, ["scan\timage\tout", "a\tx.nii\tnew/o.nii", "b\tp/q/../../new/o.nii\tc.nii"])
+    done = batch(tmp_path, "scans.tsv", "--", "convert", "{image}", "{out}")
+    rows = status_of(tmp_path / "scans.batch")
+    assert done.returncode == 64 and "scan a writes it" in rows["b"]["message"], done.stderr
+
+
 def test_an_input_that_is_replaced_while_its_scan_runs(tmp_path):
     """By an older file, as mv and rsync bring it: the scan is done again."""
     for i in range(2):

@@ -184,12 +184,12 @@ TEST(costs_are_bits_between_words)
         k.rows = malloc((size_t)lob_register_rows(&k, c.fixed.dims) * sizeof *k.rows);
         assert_true(k.cost && k.contrast && k.rows);
 #ifdef LOB_BITS
-        const bool has_bits = lob_bits;
-        lob_bits = has_bits && n % 2 == 0; /* both ways to count bits */
+        const bool has_bits = lob_with_bits;
+        lob_with_bits = has_bits && n % 2 == 0; /* both ways to count bits */
 #endif
         assert_ok(lob_register_costs_fill(&k, &c, 0));
 #ifdef LOB_BITS
-        lob_bits = has_bits;
+        lob_with_bits = has_bits;
 #endif
         for (int64_t i = 0; i < points.count; i++)
             for (int64_t label = 0; label < k.labels; label++) {

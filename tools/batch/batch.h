@@ -186,7 +186,8 @@ void lob_batch_plan_free(lob_batch *b);
 lob_status lob_batch_check_usage(lob_batch *b);
 
 /* Make the folders of all outputs, and find scans that would write what another writes or reads: of
- * two that write a file the first gets it. Returns LOB_OK, LOB_ECANCEL or LOB_ENOMEM. */
+ * two that write a file the first without another conflict gets it. Returns LOB_OK, LOB_ECANCEL or
+ * LOB_ENOMEM. */
 lob_status lob_batch_claim(lob_batch *b);
 
 /* Has a line of the job before this one made the file? */

@@ -102,6 +102,7 @@ lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_e
     if (st != LOB_OK && size >= 0 && lob_fd_cut(log->file, size) != 0)
         st = lob_fail(error, LOB_EIO, "%s: %s; remove its last line, which is damaged", log->path,
                       ERRNO_TEXT(errno));
+    lob_text_free(&line);
     const double now = lob_clock_s();
     const bool due = now - log->synced_s > 1.0;
     if (due) log->synced_s = now;

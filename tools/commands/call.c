@@ -74,7 +74,7 @@ static lob_status make_ready(lob_session *s)
     s->start_traffic = lob_device_traffic_here();
     const char *const how = getenv("LOBULE_PROGRESS");
     const lob_host *const outermost = lob_session_outermost(s);
-    s->tags = how && strcmp(how, "tags") == 0;
+    s->tags = lob_team_rank(s->ranks) == 0 && how && strcmp(how, "tags") == 0;
     s->bar = !s->quiet && !s->tags && !outermost && lob_is_terminal(stderr);
     if (!s->host || !s->host->outer) s->converted = lob_converted_begin();
     s->inputs = cJSON_CreateArray();
@@ -83,8 +83,9 @@ static lob_status make_ready(lob_session *s)
     s->results = cJSON_CreateObject();
     if (!s->inputs || !s->outputs || !s->notes || !s->results)
         return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
-    if (s->threads > s->context.threads && !outermost)
-        lob_session_note(s, "%d of %d threads can be made here", s->context.threads, s->threads);
+    const int due = lob_session_threads_due(s);
+    if (s->threads > 0 && due > s->context.threads && !outermost)
+        lob_session_note(s, "%d of %d threads can be made here", s->context.threads, due);
     if (s->host && s->host->held) lob_session_hold(s, s->host->held(s));
     return LOB_OK;
 }
@@ -254,8 +255,7 @@ int lob_call_end(lob_session *s, lob_status status)
     if (hosted) s->host->end(s, status, report);
     cJSON_Delete(report);
     release(s);
-    if (status == LOB_ECANCEL && !hosted && (!lob_ranks() || lob_ranks_inside() > 1))
-        lob_session_raise();
+    if (status == LOB_ECANCEL && !hosted && !lob_ranks()) lob_session_raise();
     return lob_status_exit_code(status);
 }
 
@@ -339,5 +339,7 @@ int lob_call(const lob_command *command, int argc, char **argv)
     if (ranks < 2) return call_in_this_thread(command, argc, argv);
     if (lob_ranks_threads(ranks, call_as_rank, &c) != LOB_OK)
         fprintf(stderr, "lobule %s: out of memory\n", command->name);
+    /* not before all ranks have ended: it ends the process */
+    if (c.code == lob_status_exit_code(LOB_ECANCEL)) lob_session_raise();
     return c.code;
 }

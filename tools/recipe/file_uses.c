@@ -10,19 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The length of a real path's folder, without a slash at its end unless it is a root. */
+static size_t folder_length(const char *real)
+{
+    size_t n = (size_t)(lob_name_in_path(real) - real);
+    while (n > 1 && real[n - 1] == '/' && real[n - 2] != ':') n--;
+    return n;
+}
+
 /* The file that a path leads to, or will once the folders on it are made; malloc'ed. */
 static char *real_path(const char *path)
 {
     char *const there = lob_real_path(path);
     const char *const name = lob_name_in_path(path);
     size_t n = (size_t)(name - path);
-    while (n > 1 && path[n - 1] == '/') n--;
+    while (!name[0] && n > 1 && path[n - 1] == '/') n--;
     if (there) return there;
     if (strcmp(path, ".") == 0 || (n > 0 && !path[n])) return strdup(path);
     char *const folder = n > 0 ? strndup(path, n) : strdup(".");
     char *const real = folder ? real_path(folder) : NULL, *made = NULL;
     if (real && strcmp(name, "..") == 0)
-        made = strndup(real, (size_t)(lob_name_in_path(real) - real));
+        made = strndup(real, folder_length(real));
     else if (real)
         made = name[0] && strcmp(name, ".") != 0 ? lob_path_in(real, name) : strdup(real);
     free(real);

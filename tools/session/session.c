@@ -58,17 +58,21 @@ void lob_time_text(char text[32])
     if (gmtime_r(&now, &utc)) strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
+int lob_session_threads_due(const lob_session *s)
+{
+    const int share = s->threads / lob_ranks_inside();
+    return s->threads < 1 || share > 0 ? share : 1;
+}
+
 int lob_session_threads(const lob_session *s)
 {
     static _Thread_local int asked = -1, had;
     if (asked == s->threads) return had;
     asked = s->threads;
-    had = lob_threads(s->threads);
+    had = lob_threads(lob_session_threads_due(s));
     /* Ranks that the launcher has not bound to cores share those of the machine. */
-    if (s->ranks && s->threads < 1 && had == lob_process_cores())
-        had /= lob_ranks_here();
-    else
-        had /= lob_ranks_inside();
+    if (s->threads < 1)
+        had /= s->ranks && had == lob_process_cores() ? lob_ranks_here() : lob_ranks_inside();
     if (had < 1) had = 1;
     return had;
 }

@@ -173,6 +173,10 @@ void lob_session_add(lob_session *s, const char *name, double seconds);
 void lob_session_catch_signals(void);
 void lob_session_raise(void);
 
+/* Threads that were asked for, below 1: all; ranks inside of one process have their share of these,
+ * at least 1. */
+int lob_session_threads_due(const lob_session *s);
+
 /* Threads of the session. A recipe's lines run in one thread, whose threads need not be counted
  * again for each. */
 int lob_session_threads(const lob_session *s);

@@ -11,6 +11,7 @@ void lob_arguments_add(lob_arguments *to, const char *format, ...)
 {
     va_list values;
     char *word = NULL;
+    if (to->failed) return;
     va_start(values, format);
     if (!lob_grow(&to->word, to->count, sizeof *to->word) ||
         !lob_grow(&to->word, to->count + 1, sizeof *to->word) ||
