@@ -325,7 +325,7 @@ def test_an_input_by_a_path_through_folders_that_nobody_makes(tmp_path):
     write_manifest(tmp_path, ["scan\timage\tout", "a\tx.nii\tnew/o.nii", "b\tp/q/../../new/o.nii\tc.nii"])
     done = batch(tmp_path, "scans.tsv", "--", "convert", "{image}", "{out}")
     rows = status_of(tmp_path / "scans.batch")
-    assert done.returncode == 64 and "scan a writes it" in rows["b"]["message"], done.stderr
+    assert done.returncode == 64 and "scan b reads it" in rows["a"]["message"], done.stderr
 
 
 def test_an_input_that_is_replaced_while_its_scan_runs(tmp_path):
