@@ -226,7 +226,7 @@ def appearance(
     far_quantile  share of other strokes that lies within the reach, 0 to 1
     shape         with outline: nats that a label gains at most well inside, and loses outside
     shape_border  distance to the outline that is worth a nat, mm
-    shape_widen   what is added to that for each mm to the nearest slice with strokes; beyond their ends a third
+    shape_widen   what is added to that for each mm to the nearest slice with strokes; beyond the ends of several a third
     shape_slope   by how much an outline shrinks for each mm beyond the last slices with strokes
     local         share of the scores that is learnt from strokes nearby, 0 to 1
     local_axis    nearby are strokes in the same slice across this axis ("x", "y", "z") and the next ones

@@ -16,7 +16,8 @@ typedef struct {
     double window_levels; /* ... plus levels, >= 0 */
     int max_turns;      /* of a visit, 32 cells a turn, >= 1; 0: until no cell of the tile waits */
     int warps;          /* of a block, 1..32; 0: as many as fit */
-    int64_t max_sweeps; /* stop after these, before the fixed point; 0: no limit */
+    int64_t max_sweeps; /* stop after these, of cells of several channels after so many windows,
+                           before the fixed point; 0: no limit */
     bool adapt;         /* widen the window, up to 16 times, while warps are idle; of a flood widen
                            and narrow it, from all costs to a single one */
 } lob_growcut_tuning;
@@ -30,7 +31,8 @@ typedef struct {
 /* The work of a call, added up over its attempts; all but tiles also over their passes. */
 typedef struct {
     int64_t tiles;
-    int64_t sweeps;   /* over all tiles, or with options->rounds the automaton's rounds */
+    int64_t sweeps;   /* over all tiles, or with options->rounds the automaton's rounds; windows
+                         where cells have several channels */
     int64_t visits;   /* of tiles */
     int64_t expanded; /* cells that made offers; in a flood: whose key was found anew */
 } lob_growcut_counts;
