@@ -53,6 +53,7 @@ static void forget(lob_segmenter *s)
     lob_budget_release(&s->job.budget, counted_of(&s->seen));
     lob_segment_part_free(&s->seen);
     lob_segment_drop_strokes(&s->job);
+    if (!s->job.zeros) lob_segment_zeros_drop(&s->zeros);
 }
 
 /* ---- the job ---- */
