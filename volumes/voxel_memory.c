@@ -1,7 +1,10 @@
 /* Blocks on huge pages. */
 #include "volumes/voxel_memory.h"
 
+#include "volumes/voxel_type.h"
+
 #include <stdlib.h>
+#include <string.h>
 #if __has_include(<sys/mman.h>)
 #include <sys/mman.h>
 #endif
@@ -42,4 +45,21 @@ void *lob_voxel_memory_zero(int64_t bytes)
     void *const block = calloc(bytes > 0 ? (size_t)bytes : 1, 1);
     if (block && bytes >= 2 * HUGE_PAGE) advise(block, bytes);
     return block;
+}
+
+void lob_clear(void *data, size_t bytes)
+{
+    if (!lob_all_zero(data, bytes)) memset(data, 0, bytes);
+}
+
+void lob_copy_sparse(void *to, const void *from, size_t bytes)
+{
+    enum { PIECE = 1 << 16 }; /* bytes that are looked at together */
+    for (size_t at = 0; at < bytes; at += PIECE) {
+        const size_t n = bytes - at < PIECE ? bytes - at : PIECE;
+        if (lob_all_zero((const char *)from + at, n))
+            lob_clear((char *)to + at, n);
+        else
+            memcpy((char *)to + at, (const char *)from + at, n);
+    }
 }

@@ -4,6 +4,7 @@
 
 #include "volumes/both.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 LOB_BEGIN_DECLS
@@ -12,6 +13,11 @@ LOB_BEGIN_DECLS
  * where there is no memory, or bytes is negative. */
 void *lob_voxel_memory(int64_t bytes);
 void *lob_voxel_memory_zero(int64_t bytes);
+
+/* Set bytes to 0, and copy them, but write no 0 over 0: pages that nobody has written take no
+ * memory, and reading them is quick. */
+void lob_clear(void *data, size_t bytes);
+void lob_copy_sparse(void *to, const void *from, size_t bytes);
 
 LOB_END_DECLS
 

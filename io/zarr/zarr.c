@@ -124,7 +124,7 @@ static unsigned char *read_header(size_t *n, const char *folder, const char *pat
     if (lob_zarr_node_read(&node, folder, path, NULL) == LOB_OK) {
         if (node.is_array && lob_zarr_array_of(&array, &node, path, NULL) == LOB_OK &&
             array.dims == 1 && array.type == LOB_U8 && array.shape[X] <= NIFTI_BYTES)
-            bytes = malloc((size_t)array.shape[X]);
+            bytes = calloc(1, (size_t)array.shape[X]);
         if (bytes && lob_zarr_read_box(bytes, &array, folder, from, array.shape, 1, path, NULL)) {
             free(bytes);
             bytes = NULL;
@@ -260,7 +260,7 @@ static lob_status read_zarr(lob_volume *out, const lob_location *where, const lo
     if (st == LOB_OK && !options->header_only) {
         const double start_s = lob_clock_s();
         out->data =
-            lob_voxel_memory(lob_zarr_places(size) * (int64_t)lob_type_of(out->type)->bytes);
+            lob_voxel_memory_zero(lob_zarr_places(size) * (int64_t)lob_type_of(out->type)->bytes);
         st = out->data ? lob_zarr_read_box(out->data, &im.array, im.folder, from, size,
                                            options->threads, where->path, error)
                        : lob_fail_file(error, LOB_ENOMEM, where->path, "out of memory");
@@ -276,7 +276,7 @@ static lob_status read_zarr(lob_volume *out, const lob_location *where, const lo
 typedef struct {
     lob_zarr_image im;
     const char *path;
-    int64_t frame, plane_bytes; /* of one channel */
+    int64_t frame, plane_bytes, row_bytes; /* of one channel; of all in a row */
     int threads;
     unsigned char *kept;
     int64_t row; /* that is kept; -1: none */
@@ -303,14 +303,17 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
         const int64_t have = shape[Z] - first < high ? shape[Z] - first : high;
         const int64_t end = first + have < z + n ? first + have : z + n;
         if (row != p->row) {
+            free(p->kept); /* fresh memory is 0, and takes no pages where nothing is stored */
+            p->kept = lob_voxel_memory_zero(p->row_bytes);
             p->row = -1;
+            if (!p->kept) return lob_fail_file(error, LOB_ENOMEM, p->path, "out of memory");
             LOB_TRY(get_planes(p, p->kept, first, have, error));
             p->row = row;
         }
         for (int64_t c = 0; c < shape[C]; c++)
-            memcpy(out + (c * n + at - z) * p->plane_bytes,
-                   p->kept + (c * have + at - first) * p->plane_bytes,
-                   (size_t)((end - at) * p->plane_bytes));
+            lob_copy_sparse(out + (c * n + at - z) * p->plane_bytes,
+                            p->kept + (c * have + at - first) * p->plane_bytes,
+                            (size_t)((end - at) * p->plane_bytes));
         at = end;
     }
     return LOB_OK;
@@ -341,8 +344,7 @@ static lob_status open_planes(lob_plane_source *source, lob_volume *out, const l
         p->threads = options->threads;
         p->row = -1;
         p->plane_bytes = shape[X] * shape[Y] * (int64_t)lob_type_of(out->type)->bytes;
-        p->kept = lob_voxel_memory(p->plane_bytes * high * shape[C]);
-        if (!p->kept) st = lob_fail_file(error, LOB_ENOMEM, where->path, "out of memory");
+        p->row_bytes = p->plane_bytes * high * shape[C];
     }
     if (st == LOB_OK)
         *source = (lob_plane_source){p, planes_get, planes_close};

@@ -178,10 +178,7 @@ static lob_status read_piece(hand *h, const unsigned char **piece, const int64_t
 
 static void fill_row(unsigned char *out, const lob_zarr_array *array, size_t word, int64_t n)
 {
-    if (lob_all_zero(array->fill, word))
-        memset(out, 0, (size_t)n * word);
-    else
-        for (int64_t i = 0; i < n; i++) memcpy(out + (size_t)i * word, array->fill, word);
+    for (int64_t i = 0; i < n; i++) memcpy(out + (size_t)i * word, array->fill, word);
 }
 
 /* Copy what a piece has of the box, row by row. */
@@ -270,7 +267,7 @@ lob_status lob_zarr_read_box(void *out, const lob_zarr_array *array, const char 
             find_piece(at, &r, i);
             const lob_status here = read_piece(&h, &piece, at);
             if (here == LOB_OK) {
-                place(&r, piece, at);
+                if (piece || !lob_all_zero(array->fill, r.word)) place(&r, piece, at);
                 continue;
             }
 #pragma omp critical(lob_zarr)

@@ -7,7 +7,8 @@
 /*
  * Read the places of a box, each piece that it meets once. What is not stored has the fill value.
  *
- *   out         out  size places, the last axis fastest, in this machine's byte order
+ *   out         out  size places, the last axis fastest, in this machine's byte order. They are 0
+ *                    before: pages where nothing is stored stay untouched
  *   folder      in   the array's
  *   from, size  in   inside of the array
  *   threads     in   that unpack, >= 1

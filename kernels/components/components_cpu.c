@@ -302,6 +302,7 @@ LOB_SIMD_CLONES(void, write_row, (t, row, user), const lob_run_table *t, const l
                 void *user)
 {
     const call *c = user;
+    if (row->count == 0 && c->out->labels != t->run_piece) return; /* it is 0 */
     const uint64_t *foreground = t->foreground + row->row * t->words;
     const uint64_t *stored = lob_run_table_starts(t, row->row);
     int32_t label[LABELS] = {0};
@@ -336,7 +337,7 @@ static lob_status alloc_labels(call *c)
         return LOB_OK;
     }
     c->out->labels =
-        lob_voxel_memory(lob_product(voxels, (int64_t)lob_type_of(c->out->type)->bytes, 1, 1));
+        lob_voxel_memory_zero(lob_product(voxels, (int64_t)lob_type_of(c->out->type)->bytes, 1, 1));
     if (c->out->labels) return LOB_OK;
     return lob_fail(c->error, LOB_ENOMEM, "no memory for %lld labels", (long long)voxels);
 }

@@ -13,6 +13,7 @@
 #include "kernels/team/team.h"
 #include "volumes/bytes.h"
 #include "volumes/labels.h"
+#include "volumes/voxel_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -153,8 +154,14 @@ static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *r
                       (long long)z);
     if (st == LOB_OK) {
         const uint32_t *label = s->pieces.parent + *piece;
+        const int64_t word = (int64_t)lob_type_of(s->out->type)->bytes;
         for (int64_t first = 0; first < slab.planes * s->plane_voxels; first += nx) {
-            memcpy(row, (const int32_t *)slab.labelled.labels + first, (size_t)nx * sizeof *row);
+            const int32_t *const here = (const int32_t *)slab.labelled.labels + first;
+            if (lob_all_zero(here, (size_t)nx * sizeof *row)) {
+                lob_clear((char *)slab.labelled.labels + first * word, (size_t)(nx * word));
+                continue;
+            }
+            memcpy(row, here, (size_t)nx * sizeof *row);
             for (int64_t x = 0; x < nx; x++)
                 lob_label_put(slab.labelled.labels, s->out->type, first + x,
                               row[x] ? (int32_t)label[row[x] - 1] : 0);

@@ -20,8 +20,7 @@ static void give_back(void *owner, void *data)
 #pragma omp parallel for num_threads(block->bytes < SEVERAL ? 1 : block->threads) schedule(static)
     for (int64_t at = 0; at < block->bytes; at += PIECE) {
         const int64_t left = block->bytes - at;
-        const size_t n = (size_t)(left < PIECE ? left : PIECE);
-        if (!lob_all_zero((const char *)bytes + at, n)) memset(bytes + at, 0, n);
+        lob_clear(bytes + at, (size_t)(left < PIECE ? left : PIECE));
     }
     block->taken = false;
 }

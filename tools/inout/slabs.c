@@ -4,6 +4,7 @@
 #include "tools/session/ranks.h"
 #include "volumes/lists.h"
 #include "volumes/reorient.h"
+#include "volumes/voxel_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +138,7 @@ static lob_status allocate(lob_session *s, lob_slabs *w)
     const lob_status st = lob_session_take(s, w->held, w->path);
     if (st != LOB_OK) w->held = 0;
     LOB_TRY(st);
-    w->window = malloc((size_t)(n * v->channels * bytes_of(v)));
+    w->window = lob_voxel_memory_zero(n * v->channels * bytes_of(v));
     w->staged = malloc((size_t)(image > of_mask ? image : of_mask) + 1);
     w->mask_window = w->mask ? malloc((size_t)n) : NULL;
     w->labels_window = w->labels_path ? malloc((size_t)(n * bytes_of(&w->labels))) : NULL;

@@ -227,13 +227,17 @@ static void join_planes(lob_slab_pieces *p, const lob_labelled_slab *slab, int64
 {
     const int n = p->options->neighbours, axis = p->options->slice_axis;
     const int max_apart = n == 6 || n == 4 ? 1 : n == 26 ? 3 : 2;
-    for (int64_t y = 0; y < p->dims.ny; y++)
+    const int32_t *const labels = slab->labelled.labels;
+    for (int64_t y = 0; y < p->dims.ny; y++) {
+        const int64_t row = y * p->dims.nx;
+        if (lob_all_zero(labels + row, (size_t)p->dims.nx * sizeof *labels)) continue;
         for (int dy = -1; dy <= 1; dy++)
             for (int dx = -1; dx <= 1; dx++) {
                 const int apart = 1 + (dy != 0) + (dx != 0);
                 if (apart > max_apart || (axis == 0 && dx) || (axis == 1 && dy)) continue;
                 if (y + dy >= 0 && y + dy < p->dims.ny) join_rows(p, slab, first, y, dy, dx);
             }
+    }
 }
 
 /* Keep the slab's first plane, which is plane 1 of the seam, for the rank before. */
