@@ -253,10 +253,10 @@ static lob_status memory_commit(void *state, lob_error *error)
 /* Can it be written by planes? Returns LOB_OK, or LOB_EARG with a message. */
 static lob_status check_volume(const lob_volume *volume, const char *path, lob_error *error)
 {
-    if (volume->channels == 1 && (unsigned)volume->type < LOB_TYPES &&
-        lob_product(lob_dims_voxels(volume->dims), 16, 1, 1) >= 0)
+    if (volume->channels > 0 && (unsigned)volume->type < LOB_TYPES &&
+        lob_product(lob_dims_voxels(volume->dims), volume->channels, 16, 1) >= 0)
         return LOB_OK;
-    return lob_fail_file(error, LOB_EARG, path, "there is no volume of one channel to write");
+    return lob_fail_file(error, LOB_EARG, path, "there is no volume to write");
 }
 
 /* A writer without a sink; NULL without memory. */
@@ -269,7 +269,7 @@ static lob_plane_writer *new_writer(const lob_volume *volume, const char *path)
     }
     const size_t bytes = lob_type_of(volume->type)->bytes;
     w->plane_bytes = (size_t)(volume->dims.nx * volume->dims.ny) * bytes;
-    w->planes = volume->dims.nz;
+    w->planes = volume->dims.nz * volume->channels;
     return w;
 }
 
@@ -307,7 +307,7 @@ lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *v
     const lob_format *format = lob_format_of_name(&w->where, error);
     const lob_write_options chosen = lob_sane_write_options(options, format, &w->compress_s);
     lob_status st = LOB_EARG;
-    if (format && format->begin_planes)
+    if (format && format->begin_planes && volume->channels == 1)
         st = format->begin_planes(&w->sink, volume, largest, &w->where, &chosen, error);
     else if (format)
         st = begin_gathering(&w->sink, volume, format, &w->where, &chosen,

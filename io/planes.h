@@ -44,7 +44,7 @@ void lob_planes_close(lob_planes *planes);
 typedef struct lob_plane_writer lob_plane_writer;
 
 /*
- * Begin a volume of one channel.
+ * Begin a volume, whose planes come channel after channel.
  *
  *   writer   out  NULL on failure
  *   volume   in   its data is not read; must live until commit or abort
@@ -52,8 +52,8 @@ typedef struct lob_plane_writer lob_plane_writer;
  *   options  in   as for lob_write
  *
  * The file has the bytes that lob_write gives for the whole volume. For a format that cannot be
- * written in parts, planes are first stored in an unnamed file in the output's folder. Returns what
- * lob_write does.
+ * written in parts, and for several channels, planes are first stored in an unnamed file in the
+ * output's folder. Returns what lob_write does.
  */
 lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *volume,
                                   int64_t largest, const char *path,

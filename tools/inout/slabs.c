@@ -334,7 +334,7 @@ lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
     lob_write_options options = lob_write_defaults();
     lob_volume made = lob_grid_header(&w->volume, volume->type);
     int64_t largest = 0;
-    made.channels = 1;
+    made.channels = volume->channels;
     made.slope = volume->slope; /* of a picture it is the image's */
     made.inter = volume->inter;
     made.names = volume->names;
@@ -345,7 +345,9 @@ lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
     }
     LOB_TRY(lob_team_reduce(s->team, &largest, 1, LOB_TEAM_MAX, &s->error));
     LOB_TRY(lob_slabs_begin(s, w, &made, largest, path, options));
-    LOB_TRY(lob_slabs_put(s, w, slab, own.data));
+    for (int c = 0; c < volume->channels; c++)
+        LOB_TRY(lob_slabs_put(s, w, slab,
+                              (char *)own.data + c * lob_voxels(volume) * bytes_of(volume)));
     LOB_TRY(lob_slabs_commit(s, w));
     lob_session_planes_abort(s, &w->output);
     return LOB_OK;

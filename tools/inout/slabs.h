@@ -120,7 +120,7 @@ lob_status lob_slabs_begin(lob_session *s, lob_slabs *w, const lob_volume *made,
 lob_status lob_slabs_put(lob_session *s, lob_slabs *w, const lob_slab *slab, const void *voxels);
 
 /* Write an output of one slab of each rank, with the halo that the slab has; NULL: none. labels: it
- * holds them. */
+ * holds them, in one channel. */
 lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
                            const lob_volume *volume, const char *path, bool labels);
 
@@ -150,10 +150,11 @@ static inline int64_t lob_slab_before(const lob_slab *slab)
     return (slab->z - slab->from) * slab->image.dims.nx * slab->image.dims.ny;
 }
 
-/* The own planes of a volume of one channel that has the slab's. */
+/* The own planes of the first channel of a volume that has the slab's. */
 static inline lob_volume lob_slab_own(const lob_slab *slab, const lob_volume *v)
 {
     lob_volume own = *v;
+    own.channels = 1;
     own.dims.nz = slab->planes;
     own.data = (char *)v->data + lob_slab_before(slab) * (int64_t)lob_type_of(v->type)->bytes;
     return own;

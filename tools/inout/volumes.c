@@ -372,7 +372,8 @@ static int64_t plane_bytes(const lob_plane_output *out)
 /* The next n planes, of the rank that has them, go to rank 0; the others only learn how many. */
 static lob_status put_round(lob_session *s, lob_plane_output *out, const void *planes, int64_t n)
 {
-    const int from = rank_of(s, out->z, out->volume->dims.nz), me = s->team->rank;
+    const int64_t nz = out->volume->dims.nz;
+    const int from = rank_of(s, out->z % nz, nz), me = s->team->rank;
     int64_t told = me == from ? n : 0;
     void *room = NULL;
     LOB_TRY(lob_team_reduce(s->team, &told, 1, LOB_TEAM_MAX, &s->error));
@@ -405,7 +406,8 @@ lob_status lob_session_planes_put(lob_session *s, lob_plane_output *out, const v
     int64_t first, end;
     if (lob_team_size(s->team) == 1) return put_next(s, out, planes, n);
     lob_team_planes(&first, &end, s->team, s->team->rank, out->volume->dims.nz);
-    LOB_TRY(put_until(s, out, first));
+    LOB_TRY(put_until(s, out, out->own / (end - first) * out->volume->dims.nz + first));
+    out->own += n;
     for (int64_t z = 0; z < n; z += at_once)
         LOB_TRY(
             put_round(s, out, (const char *)planes + z * plane, n - z < at_once ? n - z : at_once));
@@ -434,7 +436,8 @@ static lob_status commit_file(lob_session *s, lob_plane_output *out)
 
 lob_status lob_session_planes_settle(lob_session *s, lob_plane_output *out)
 {
-    return lob_team_size(s->team) > 1 ? put_until(s, out, out->volume->dims.nz) : LOB_OK;
+    if (lob_team_size(s->team) == 1) return LOB_OK;
+    return put_until(s, out, out->volume->dims.nz * out->volume->channels);
 }
 
 lob_status lob_session_planes_commit(lob_session *s, lob_plane_output *out)

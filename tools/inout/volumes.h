@@ -58,7 +58,7 @@ lob_status lob_session_write(lob_session *s, lob_volume *volume, const char *pat
 lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char *path,
                                   lob_write_options options);
 
-/* A volume of one channel that is written a few planes at a time. */
+/* A volume that is written a few planes at a time, channel after channel. */
 typedef struct {
     lob_plane_writer *writer; /* NULL: not begun, or done */
     const lob_volume *volume; /* its data is not read */
@@ -66,7 +66,7 @@ typedef struct {
     lob_write_options options;
     double write_s, compress_s;
     char *comment;  /* of options; malloc'ed */
-    int64_t z;      /* with ranks: planes that rank 0 has */
+    int64_t z, own; /* with ranks: planes that rank 0 has, and those that this rank has put */
     void *gathered; /* the voxels, where they stay in memory, */
     int64_t held;   /* and what the session holds for them */
 } lob_plane_output;

@@ -175,19 +175,17 @@ static lob_status make(lob_session *s, work *user)
     lob_supervoxels_work *const w = user->common;
     const lob_supervoxels_settings *const set = &w->set;
     lob_slabs *const slabs = user->slabs;
-    /* Labels, and iterations or numbering; then labels again, or the mean. */
+    /* Labels, and iterations or numbering; then labels again, or the means. */
     enum { LABEL = 4, WORKING = 4, MEAN = 4 };
     LOB_TRY(lob_slabs_open(s, slabs));
     w->image = slabs->volume; /* for options and the report */
     w->image.data = NULL;
     slabs->labels = w->image; /* of the table: where the voxels lie */
     LOB_TRY(lob_supervoxels_look(s, w));
-    if (set->mean && w->image.channels > 1)
-        return lob_fail_file(&s->error, LOB_EARG, set->image,
-                             "--mean of several channels needs the whole volume: start one task");
     LOB_TRY(lob_supervoxels_expect(s, w, slabs));
-    const int64_t sent = LABEL + (set->mean ? MEAN : 0) + (set->boundaries ? 1 : 0);
-    LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, LABEL + WORKING, sent));
+    const int64_t means = set->mean ? MEAN * w->image.channels : 0;
+    const int64_t sent = LABEL + means + (set->boundaries ? 1 : 0);
+    LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, LABEL + (means > WORKING ? means : WORKING), sent));
     return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, cut_slab, user);
 }
 
