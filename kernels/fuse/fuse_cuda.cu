@@ -26,7 +26,7 @@ static __global__ void labels_kernel(labels_params s)
 {
     for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
         const int32_t label = lob_label_at(s.labels, s.type, i);
-        if (label == 0 || (i > 0 && label == lob_label_at(s.labels, s.type, i - 1))) continue;
+        if (label <= 0 || (i > 0 && label == lob_label_at(s.labels, s.type, i - 1))) continue;
         if (hash_slot<LABEL_BITS, 2 * LOB_FUSE_MAX_LABELS>(s.found, (uint32_t)label) < 0)
             s.found[MANY] = 1;
     }
