@@ -18,7 +18,7 @@ static const int64_t DRIVER_BYTES = 64 << 20;
 static const double AWAKE_S = 1e-4;
 
 struct lob_device {
-    int number, capability, multiprocessors;
+    int number, capability, multiprocessors, sharers;
     int64_t shared_bytes, total_bytes;
     char name[256];
     cudaStream_t stream;
@@ -221,6 +221,7 @@ lob_status lob_device_open(lob_device **out, const char *choice, lob_error *erro
     lob_device *device = (lob_device *)calloc(1, sizeof *device);
     if (!device) return lob_fail(error, LOB_ENOMEM, "no memory left to open a GPU");
     device->number = -1;
+    device->sharers = 1;
     pthread_mutex_init(&device->turn, NULL);
     int number = 0;
     lob_status st = choose(choice, &number, error);
@@ -312,11 +313,28 @@ static int64_t free_now(const lob_device *device)
     return (int64_t)bytes + pool_unused(device);
 }
 
-int64_t lob_device_free_bytes(const lob_device *device)
+void lob_device_share(lob_device *device, int sharers)
 {
-    int64_t bytes = free_now(device);
+    device->sharers = sharers;
+}
+
+static int64_t bytes_of_blocks(const lob_device *device)
+{
+    int64_t bytes = 0;
     for (int i = 0; i < LOB_DEVICE_BLOCKS; i++) bytes += device->block_bytes[i];
     return bytes;
+}
+
+/* Of so many bytes, held ones included, those that this device may have. */
+static int64_t within_share(const lob_device *device, int64_t bytes)
+{
+    const int64_t share = device->total_bytes / device->sharers;
+    return bytes < share ? bytes : share;
+}
+
+int64_t lob_device_free_bytes(const lob_device *device)
+{
+    return within_share(device, free_now(device) + bytes_of_blocks(device));
 }
 
 int64_t lob_device_total_bytes(const lob_device *device)
@@ -331,8 +349,8 @@ int64_t lob_device_block_capacity(const lob_device *device, lob_device_block blo
     const int64_t held = device->block_bytes[block];
     if (wanted <= held) return held;
     /* Something stays for the driver, which needs memory of its own for kernels. */
-    const int64_t bytes = free_now(device) - DRIVER_BYTES;
-    return (bytes > 0 ? bytes : 0) + held;
+    const int64_t bytes = free_now(device) - DRIVER_BYTES, all = bytes_of_blocks(device);
+    return within_share(device, (bytes > 0 ? bytes : 0) + all) - (all - held);
 }
 
 lob_status lob_device_block_take(lob_device *device, lob_device_block block, void **memory,
@@ -516,6 +534,28 @@ lob_status lob_device_copy(lob_device *device, void *to, const void *from, int64
     LOB_TRY(lob_device_enter(device, error));
     LOB_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, device->stream));
     return LOB_OK;
+}
+
+/* Let this GPU read another's memory, if it can. Told once, a process need not be told again. */
+static lob_status reach(const lob_device *device, const lob_device *there, lob_error *error)
+{
+    int can = 0;
+    if (device->number == there->number) return LOB_OK;
+    LOB_CUDA(cudaDeviceCanAccessPeer(&can, device->number, there->number));
+    const cudaError_t result = can ? cudaDeviceEnablePeerAccess(there->number, 0) : cudaSuccess;
+    if (result != cudaErrorPeerAccessAlreadyEnabled) LOB_CUDA(result);
+    (void)cudaGetLastError();
+    return LOB_OK;
+}
+
+lob_status lob_device_fetch(lob_device *device, void *to, const lob_device *there, const void *from,
+                            int64_t bytes, lob_error *error)
+{
+    LOB_TRY(lob_device_enter(device, error));
+    LOB_TRY(reach(device, there, error));
+    LOB_CUDA(cudaMemcpyPeerAsync(to, device->number, from, there->number, (size_t)bytes,
+                                 device->stream));
+    return lob_device_wait(device, error);
 }
 
 void lob_device_count_bytes(int64_t up, int64_t down)

@@ -47,6 +47,10 @@ lob_status lob_device_pinned_take(lob_device *device, void **memory, int64_t siz
 lob_status lob_device_fill(lob_device *device, void *memory, unsigned char value, int64_t bytes,
                            lob_error *error);
 
+/* So many share the GPU, each with a lob_device: its free memory is then at most that part of all.
+ * At first 1. */
+void lob_device_share(lob_device *device, int sharers);
+
 /* ---- the budget of a call ---- */
 
 /*
@@ -133,6 +137,15 @@ lob_status lob_device_result_room(lob_device *device, void **result, int64_t byt
                                   lob_error *error);
 lob_status lob_device_result(lob_device *device, void **result, void *from, int64_t bytes,
                              lob_place place, lob_error *error);
+
+/*
+ * Copy from another device of this process, and wait until it is done: from GPU to GPU where these
+ * reach each other, else the driver goes by ordinary memory.
+ *
+ *   from  in  what `there` has done, and leaves alone meanwhile
+ */
+lob_status lob_device_fetch(lob_device *device, void *to, const lob_device *there, const void *from,
+                            int64_t bytes, lob_error *error);
 
 /* Bytes of all voxels of a volume, all channels; -1 beyond INT64_MAX / 8. */
 int64_t lob_device_bytes_of(const lob_volume *volume);

@@ -34,6 +34,7 @@ lob_status lob_device_open(lob_device **out, const char *choice, lob_error *erro
 void lob_device_close(lob_device *device) {}
 void lob_device_begin(lob_device *device) {}
 void lob_device_end(lob_device *device) {}
+void lob_device_share(lob_device *device, int sharers) {}
 void lob_device_free(lob_device *device, void *memory) {}
 
 lob_device_traffic lob_device_traffic_here(void)
@@ -59,6 +60,8 @@ GIVES(int64_t, lob_device_total_bytes, 0)
 GIVES(void *, lob_device_stream, NULL)
 FAILS(lob_device_alloc, lob_device *device, void **memory, int64_t bytes)
 FAILS(lob_device_copy, lob_device *device, void *to, const void *from, int64_t bytes)
+FAILS(lob_device_fetch, lob_device *device, void *to, const lob_device *there, const void *from,
+      int64_t bytes)
 FAILS(lob_device_upload, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_download, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_pinned_take, lob_device *device, void **memory, int64_t size)

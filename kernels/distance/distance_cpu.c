@@ -194,8 +194,8 @@ static lob_status hand_over(const run *r, const parted *a, char *packed, bool ba
         if (q == me)
             memcpy(back ? out : in, back ? in : out, (size_t)ours);
         else
-            letters[count++] = back ? (lob_letter){q, in, ours, out, theirs}
-                                    : (lob_letter){q, out, theirs, in, ours};
+            letters[count++] = back ? (lob_letter){q, in, ours, out, theirs, NULL}
+                                    : (lob_letter){q, out, theirs, in, ours, NULL};
     }
     const lob_status st = lob_team_send(r->team, letters, size - 1, r->error);
     for (int q = 0; st == LOB_OK && back && q < size; q++) {

@@ -24,9 +24,9 @@ static lob_status planes_beside(char **beside, const lob_label_grid *grid, lob_t
     int n = 0;
     *beside = malloc((size_t)(2 * bytes));
     if (!*beside) return lob_fail(error, LOB_ENOMEM, "no memory for labels beside a slab");
-    if (me > 0) letters[n++] = (lob_letter){me - 1, grid->labels, bytes, *beside, bytes};
+    if (me > 0) letters[n++] = (lob_letter){me - 1, grid->labels, bytes, *beside, bytes, NULL};
     if (me + 1 < lob_team_size(team))
-        letters[n++] = (lob_letter){me + 1, last, bytes, *beside + bytes, bytes};
+        letters[n++] = (lob_letter){me + 1, last, bytes, *beside + bytes, bytes, NULL};
     return lob_team_send(team, letters, n, error);
 }
 

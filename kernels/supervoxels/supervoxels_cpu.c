@@ -177,7 +177,8 @@ static lob_status alloc_shared(call *c, int64_t cell_bytes, int64_t sums_bytes, 
         s->mine.sums = malloc((size_t)bytes);
         s->theirs.sums = malloc((size_t)bytes);
         s->mine.block = s->theirs.block = block;
-        c->letters[c->shared_count++] = (lob_letter){r, s->mine.sums, bytes, s->theirs.sums, bytes};
+        c->letters[c->shared_count++] =
+            (lob_letter){r, s->mine.sums, bytes, s->theirs.sums, bytes, NULL};
         if (!s->mine.sums || !s->theirs.sums) return LOB_ENOMEM;
         if (rule->method != LOB_SLICO) continue;
         s->mine.largest = (float *)((char *)s->mine.sums + cells * sums_bytes);

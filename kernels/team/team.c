@@ -1,6 +1,9 @@
 /* What a team does, over letters alone. */
 #include "kernels/team/team.h"
 
+#include "kernels/device/device.h"
+#include "volumes/voxel_memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,13 +49,13 @@ bool lob_team_narrow(lob_team *out, const lob_team *all, int64_t planes)
 
 /* ---- through rank 0 ---- */
 
-static void post(lob_team *team, const lob_letter *letters, int count)
+static lob_status post(lob_team *team, const lob_letter *letters, int count, lob_error *error)
 {
     for (int i = 0; i < count; i++) {
         team->sent += letters[i].send_bytes;
         team->received += letters[i].receive_bytes;
     }
-    team->post(team->user, letters, count);
+    return team->post(team->user, letters, count, error);
 }
 
 /* Where rank 0 writes a letter to each of the others; what all bring lies behind these. */
@@ -72,14 +75,14 @@ static void gather(lob_team *team, void *all, const void *mine, int64_t bytes)
     lob_letter *const letters = letters_of(team);
     const lob_letter there = {.send = mine, .send_bytes = bytes};
     if (team->rank > 0) {
-        post(team, &there, 1);
+        (void)post(team, &there, 1, NULL); /* what is in ordinary memory does not fail */
         return;
     }
     for (int r = 1; r < team->size; r++)
         letters[r - 1] =
             (lob_letter){.with = r, .receive = (char *)all + r * bytes, .receive_bytes = bytes};
     memmove(all, mine, (size_t)bytes);
-    post(team, letters, team->size - 1);
+    (void)post(team, letters, team->size - 1, NULL);
 }
 
 /* Rank 0's bytes to everyone. */
@@ -88,12 +91,12 @@ static void spread(lob_team *team, void *data, int64_t bytes)
     lob_letter *const letters = letters_of(team);
     const lob_letter back = {.receive = data, .receive_bytes = bytes};
     if (team->rank > 0) {
-        post(team, &back, 1);
+        (void)post(team, &back, 1, NULL);
         return;
     }
     for (int r = 1; r < team->size; r++)
         letters[r - 1] = (lob_letter){.with = r, .send = data, .send_bytes = bytes};
-    post(team, letters, team->size - 1);
+    (void)post(team, letters, team->size - 1, NULL);
 }
 
 /* ---- one call of all ranks ---- */
@@ -190,12 +193,54 @@ lob_status lob_team_reduce(lob_team *team, int64_t *values, int n, lob_team_how 
     return LOB_OK;
 }
 
+/* ---- letters on devices, where post does not take them ---- */
+
+/* Copies of letters, malloc'ed: what was on a device is behind them. */
+static lob_status stage(lob_letter **out, const lob_letter *letters, int count, lob_error *error)
+{
+    int64_t bytes = (count + 1) * (int64_t)sizeof **out;
+    for (int i = 0; i < count; i++)
+        if (letters[i].device) bytes += letters[i].send_bytes + letters[i].receive_bytes;
+    lob_letter *const staged = lob_voxel_memory(bytes);
+    lob_status st = staged ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for a team");
+    char *at = (char *)(staged + count + 1);
+    for (int i = 0; st == LOB_OK && i < count; i++) {
+        const lob_letter *const l = &letters[i];
+        staged[i] = *l;
+        if (!l->device) continue;
+        staged[i] = (lob_letter){.with = l->with,
+                                 .send = at,
+                                 .send_bytes = l->send_bytes,
+                                 .receive = at + l->send_bytes,
+                                 .receive_bytes = l->receive_bytes};
+        st = lob_device_download(l->device, at, l->send, l->send_bytes, error);
+        at += l->send_bytes + l->receive_bytes;
+    }
+    *out = staged;
+    return st;
+}
+
+/* What was received goes to the devices. */
+static lob_status unstage(const lob_letter *letters, const lob_letter *staged, int count,
+                          lob_error *error)
+{
+    for (int i = 0; i < count; i++)
+        if (letters[i].device)
+            LOB_TRY(lob_device_upload(letters[i].device, letters[i].receive, staged[i].receive,
+                                      letters[i].receive_bytes, error));
+    return LOB_OK;
+}
+
 lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, lob_error *error)
 {
     if (lob_team_size(team) == 1) return LOB_OK;
-    LOB_TRY(meet(team, (intent){SEND, 0, LOB_OK}, error));
-    post(team, letters, count);
-    return LOB_OK;
+    lob_letter *staged = NULL;
+    lob_status st = team->direct ? LOB_OK : stage(&staged, letters, count, error);
+    if (st == LOB_OK) st = meet(team, (intent){SEND, 0, LOB_OK}, error);
+    if (st == LOB_OK) st = post(team, staged ? staged : letters, count, error);
+    if (st == LOB_OK && staged) st = unstage(letters, staged, count, error);
+    free(staged);
+    return st;
 }
 
 lob_status lob_team_collect(lob_team *team, void **all, int64_t *bytes, const void *mine,
@@ -220,7 +265,7 @@ lob_status lob_team_collect(lob_team *team, void **all, int64_t *bytes, const vo
         for (int r = 1; me == 0 && r < size; r++)
             letters[r - 1] = (lob_letter){
                 .with = r, .receive = at += lengths[r - 1], .receive_bytes = lengths[r]};
-        post(team, letters, me == 0 ? size - 1 : 1);
+        (void)post(team, letters, me == 0 ? size - 1 : 1, NULL);
     }
     if (st != LOB_OK) {
         free(*all);

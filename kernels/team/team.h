@@ -12,30 +12,34 @@
 #ifndef LOB_TEAM_H
 #define LOB_TEAM_H
 
-#include "volumes/status.h"
+#include "kernels/context.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 LOB_BEGIN_DECLS
 
-/* What a rank sends to another and has from it; either may be 0 bytes. Both name the same sizes. */
+/* What a rank sends to another and has from it; either may be 0 bytes. Both name the same sizes,
+ * and arrays of both are in ordinary memory or on devices. */
 typedef struct {
     int with; /* the other's rank */
     const void *send;
     int64_t send_bytes;
     void *receive;
     int64_t receive_bytes;
+    lob_device *device; /* whose memory both arrays are in; NULL: ordinary memory */
 } lob_letter;
 
 /* How letters go; user is of the maker. At most one letter for each rank, none to the sender; it
- * returns when all have been received, and when those it sends may be written again. */
-typedef void lob_post(void *user, const lob_letter *letters, int count);
+ * returns when all have been received, and when those it sends may be written again. Returns LOB_OK
+ * or, where devices take part, what they did; letters in ordinary memory do not fail. */
+typedef lob_status lob_post(void *user, const lob_letter *letters, int count, lob_error *error);
 
 typedef struct lob_team {
     int rank, size;
     lob_post *post;
     void *user;
+    bool direct;            /* post takes letters on devices; else they go by ordinary memory */
     void *room;             /* for what all ranks bring to a call, and letters to each */
     int64_t sent, received; /* bytes of letters so far */
     lob_status over;        /* LOB_OK until a rank has failed */

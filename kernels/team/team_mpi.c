@@ -25,11 +25,12 @@ static int part_bytes(int64_t bytes, int64_t at)
 }
 
 /* MPI's own errors end the process, and with it the job: its handler is the usual one. */
-static void post(void *user, const lob_letter *letters, int count)
+static lob_status post(void *user, const lob_letter *letters, int count, lob_error *error)
 {
     int64_t parts = 0;
     int n = 0;
     (void)user;
+    (void)error;
     for (int i = 0; i < count; i++)
         parts += parts_of(letters[i].send_bytes) + parts_of(letters[i].receive_bytes);
     MPI_Request *const requests = malloc((size_t)(parts + 1) * sizeof *requests);
@@ -44,6 +45,7 @@ static void post(void *user, const lob_letter *letters, int count)
                       MPI_BYTE, letters[i].with, TAG, MPI_COMM_WORLD, &requests[n++]);
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
     free(requests);
+    return LOB_OK;
 }
 
 static void end(void)

@@ -1,5 +1,6 @@
 /* A team of threads: a letter lies in a box, one for each pair of ranks, until it has been copied.
  */
+#include "kernels/device/device_memory.h"
 #include "kernels/team/team.h"
 
 #include <assert.h>
@@ -10,6 +11,7 @@
 typedef struct {
     const void *letter; /* NULL: the box is empty */
     int64_t bytes;
+    lob_device *device; /* that it is on */
 } box;
 
 /* Threads begin when all are there: nobody is to wait for one that could not be made. */
@@ -30,23 +32,45 @@ typedef struct {
     lob_team team;
 } member;
 
-static void post_here(void *user, const lob_letter *letters, int count)
+/* What a device has been given before is in the letter. */
+static lob_status finish(const lob_letter *letters, int count, lob_error *error)
+{
+    lob_status st = LOB_OK;
+    for (int i = 0; i < count && st == LOB_OK; i++)
+        if (letters[i].device && letters[i].send_bytes > 0)
+            st = lob_device_wait(letters[i].device, error);
+    return st;
+}
+
+static lob_status take(const lob_letter *to, const box *from, lob_error *error)
+{
+    assert(from->bytes == to->receive_bytes && !from->device == !to->device);
+    if (to->device)
+        return lob_device_fetch(to->device, to->receive, from->device, from->letter, from->bytes,
+                                error);
+    memcpy(to->receive, from->letter, (size_t)from->bytes);
+    return LOB_OK;
+}
+
+/* What fails does not keep the others from their letters. */
+static lob_status post_here(void *user, const lob_letter *letters, int count, lob_error *error)
 {
     member *const me = user;
     hall *const h = me->in;
     box *const mine = h->boxes + me->team.rank * h->size;
+    lob_status st = finish(letters, count, error);
     pthread_mutex_lock(&h->lock);
     for (int i = 0; i < count; i++)
         if (letters[i].send_bytes > 0)
-            mine[letters[i].with] = (box){letters[i].send, letters[i].send_bytes};
+            mine[letters[i].with] =
+                (box){letters[i].send, letters[i].send_bytes, letters[i].device};
     pthread_cond_broadcast(&h->changed);
     for (int i = 0; i < count; i++) {
         box *const from = h->boxes + letters[i].with * h->size + me->team.rank;
         if (letters[i].receive_bytes == 0) continue;
         while (!from->letter) pthread_cond_wait(&h->changed, &h->lock);
         pthread_mutex_unlock(&h->lock); /* its sender waits for the box to be empty */
-        assert(from->bytes == letters[i].receive_bytes);
-        memcpy(letters[i].receive, from->letter, (size_t)letters[i].receive_bytes);
+        if (st == LOB_OK) st = take(&letters[i], from, error);
         pthread_mutex_lock(&h->lock);
         from->letter = NULL;
         pthread_cond_broadcast(&h->changed);
@@ -54,6 +78,7 @@ static void post_here(void *user, const lob_letter *letters, int count)
     for (int i = 0; i < count; i++)
         while (mine[letters[i].with].letter) pthread_cond_wait(&h->changed, &h->lock);
     pthread_mutex_unlock(&h->lock);
+    return st;
 }
 
 static void *work_in_thread(void *user)
@@ -74,6 +99,7 @@ static int make(member *members, hall *h)
         member *const m = &members[r];
         m->in = h;
         if (lob_team_begin(&m->team, r, h->size, post_here, m) != LOB_OK) return r;
+        m->team.direct = true;
         if (pthread_create(&m->thread, NULL, work_in_thread, m) == 0) continue;
         lob_team_free(&m->team);
         return r;

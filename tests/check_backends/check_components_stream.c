@@ -44,12 +44,13 @@ typedef struct {
     double seconds;
 } timed_post;
 
-static void post_timed(void *user, const lob_letter *letters, int count)
+static lob_status post_timed(void *user, const lob_letter *letters, int count, lob_error *error)
 {
     timed_post *const t = user;
     const double start = lob_clock_s();
-    t->post(t->user, letters, count);
+    const lob_status st = t->post(t->user, letters, count, error);
     t->seconds += lob_clock_s() - start;
+    return st;
 }
 
 typedef struct {

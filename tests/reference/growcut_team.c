@@ -36,6 +36,7 @@ void growcut_team_work(lob_team *all, void *user)
     lob_team team;
     int64_t first, end;
     if (!lob_team_narrow(&team, all, dims.nz)) return;
+    team.direct = team.size % 2 == 0; /* else as by MPI */
     lob_team_planes(&first, &end, &team, team.rank, dims.nz);
     const int64_t from = first > 0 ? first - 1 : 0, to = end < dims.nz ? end + 1 : dims.nz;
     const size_t n = plane * (size_t)(to - from);

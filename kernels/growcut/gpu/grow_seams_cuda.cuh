@@ -1,14 +1,14 @@
 /*
  * GrowCut on a GPU: keys cross the seams between a team's slabs, as growcut_slabs.h says. Each rank
- * has come to rest when they do: the list of keys that have fallen about a seam goes through
- * ordinary memory, and is short beside the planes that were grown.
+ * has come to rest when they do: the list of keys that have fallen about a seam goes from device to
+ * device, and is short beside the planes that were grown.
  */
 #ifndef LOB_GROW_SEAMS_CUDA_CUH
 #define LOB_GROW_SEAMS_CUDA_CUH
 
 #include "kernels/growcut/gpu/grow_state_cuda.cuh"
 
-#include <stddef.h>
+#include <stdlib.h>
 
 namespace lob::growcut
 {
@@ -19,9 +19,10 @@ template <typename K> struct seam_params {
     uint32_t first; /* of the planes */
     int64_t n;      /* cells of both */
     K *known;       /* of each: the key that both sides had when they last told */
-    seam_key<K> *news;
-    u64 *count;    /* of news, as they are told */
-    int64_t heard; /* those of the other side */
+    seam_key<K> *told;
+    u64 *count; /* of told */
+    const seam_key<K> *heard;
+    int64_t heard_n;
 };
 
 /* Cell i of the two planes, one behind the other, among all cells. */
@@ -53,7 +54,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
         const K key = s.g.key[seam_cell<K, S>(s, i)];
         if (key == s.known[i]) continue;
         s.known[i] = key;
-        s.news[atomicAdd(s.count, (u64)1)] = {(K)i, key};
+        s.told[atomicAdd(s.count, (u64)1)] = {(K)i, key};
     }
 }
 
@@ -62,8 +63,8 @@ template <typename K, typename S>
 static __global__ void __launch_bounds__(BLOCK_THREADS)
     take_kernel(const __grid_constant__ seam_params<K> s)
 {
-    for (int64_t i = grid_first(); i < s.heard; i += grid_step()) {
-        const seam_key<K> one = s.news[i];
+    for (int64_t i = grid_first(); i < s.heard_n; i += grid_step()) {
+        const seam_key<K> one = s.heard[i];
         const int64_t at = seam_cell<K, S>(s, (int64_t)one.voxel);
         if (one.key >= s.g.key[at]) continue;
         s.g.key[at] = s.known[one.voxel] = one.key;
@@ -82,8 +83,9 @@ template <typename K> static seam_params<K> seam_of(const grow_state<K> *state, 
     s.first = (uint32_t)((k ? slab->end : slab->first) - 1);
     s.n = seam_cells(state->batch, k);
     s.known = state->known[k];
-    s.news = state->news;
-    s.count = state->news_count;
+    s.told = state->told[k];
+    s.count = state->told_count + k;
+    s.heard = state->heard[k];
     return s;
 }
 
@@ -98,92 +100,53 @@ template <typename K, typename S> static lob_status begin_seams(grow_state<K> *s
     return LOB_OK;
 }
 
-/* What this side tells, or is told: before the slab, and behind it. */
-template <typename K> struct seam_news {
-    seam_key<K> *list[2]; /* malloc'ed */
-    int64_t n[2];
-};
-
-template <typename K> static bool make_room(seam_news<K> *news, int k)
-{
-    news->list[k] = (seam_key<K> *)malloc((size_t)news->n[k] * sizeof *news->list[k] + 1);
-    return news->list[k] != NULL;
-}
-
-template <typename K> static void forget(seam_news<K> *news)
-{
-    free(news->list[0]);
-    free(news->list[1]);
-}
-
-template <typename K, typename S>
-static lob_status look_for_news(grow_state<K> *state, seam_news<K> *told)
+/* List what this side tells: so many keys about the seam before the slab, and behind it. */
+template <typename K, typename S> static lob_status look_for_news(grow_state<K> *state, u64 told[2])
 {
     lob_device *device = state->batch->device;
     lob_error *error = state->error;
+    const int64_t bytes = 2 * (int64_t)sizeof *told;
+    LOB_TRY(lob_device_fill(device, state->told_count, 0, bytes, error));
     for (int k = 0; k < 2; k++) {
         if (seam_cells(state->batch, k) == 0) continue;
         const seam_params<K> s = seam_of(state, k);
-        u64 count;
-        LOB_TRY(lob_device_fill(device, s.count, 0, sizeof count, error));
         LOB_TRY(launch(state, tell_kernel<K, S>, "seams", s.n, s));
-        LOB_TRY(lob_device_download(device, &count, s.count, sizeof count, error));
-        told->n[k] = (int64_t)count;
-        if (!make_room(told, k)) return LOB_ENOMEM;
-        if (count > 0)
-            LOB_TRY(lob_device_download(device, told->list[k], s.news,
-                                        told->n[k] * (int64_t)sizeof *told->list[k], error));
     }
-    return LOB_OK;
+    return lob_device_download(device, told, state->told_count, bytes, error);
 }
 
-/* Send what this side tells, and receive what the others do: counts are of all ranks, of their seam
+/* Send what this side tells, and take what the others do: counts are of all ranks, of their seam
  * before and behind. */
-template <typename K>
-static lob_status send_news(const grow_state<K> *state, const seam_news<K> *told,
-                            seam_news<K> *heard, const int64_t *counts)
+template <typename K, typename S>
+static lob_status pass_news(grow_state<K> *state, const u64 *counts)
 {
     const section_batch *batch = state->batch;
     lob_team *const team = batch->slab->team;
+    const u64 *const told = counts + 2 * team->rank;
+    const int64_t each = sizeof(seam_key<K>);
+    u64 heard[2] = {0, 0};
     lob_letter letters[2];
     int n = 0;
     for (int k = 0; k < 2; k++) {
         const int with = team->rank + (k ? 1 : -1);
         if (seam_cells(batch, k) == 0) continue;
-        heard->n[k] = counts[2 * with + !k];
-        if (!make_room(heard, k)) return LOB_ENOMEM;
-        letters[n++] = {with, told->list[k], told->n[k] * (int64_t)sizeof *told->list[k],
-                        heard->list[k], heard->n[k] * (int64_t)sizeof *heard->list[k]};
+        heard[k] = counts[2 * with + !k];
+        letters[n++] = {with,
+                        state->told[k],
+                        (int64_t)told[k] * each,
+                        state->heard[k],
+                        (int64_t)heard[k] * each,
+                        batch->device};
     }
-    return lob_team_send(team, letters, n, state->error);
-}
-
-template <typename K, typename S>
-static lob_status take_news(grow_state<K> *state, const seam_news<K> *heard)
-{
-    lob_device *device = state->batch->device;
+    LOB_TRY(lob_team_send(team, letters, n, state->error));
     for (int k = 0; k < 2; k++) {
-        if (heard->n[k] == 0) continue;
-        seam_params<K> s = seam_of(state, k);
-        s.heard = heard->n[k];
-        LOB_TRY(lob_device_upload(device, s.news, heard->list[k],
-                                  s.heard * (int64_t)sizeof *heard->list[k], state->error));
-        LOB_TRY(launch(state, take_kernel<K, S>, "seams", s.heard, s));
+        seam_params<K> s = {};
+        if (heard[k] == 0) continue;
+        s = seam_of(state, k);
+        s.heard_n = (int64_t)heard[k];
+        LOB_TRY(launch(state, take_kernel<K, S>, "seams", s.heard_n, s));
     }
     return LOB_OK;
-}
-
-template <typename K, typename S>
-static lob_status pass_news(grow_state<K> *state, seam_news<K> *told, seam_news<K> *heard,
-                            int64_t *counts, bool *any)
-{
-    lob_team *const team = state->batch->slab->team;
-    LOB_TRY((look_for_news<K, S>(state, told)));
-    LOB_TRY(lob_team_share(team, counts, told->n, sizeof told->n, state->error));
-    for (int i = 0; i < 2 * team->size; i++) *any = *any || counts[i] > 0;
-    if (!*any) return LOB_OK;
-    LOB_TRY(send_news(state, told, heard, counts));
-    return take_news<K, S>(state, heard);
 }
 
 /*
@@ -193,14 +156,15 @@ static lob_status pass_news(grow_state<K> *state, seam_news<K> *told, seam_news<
  */
 template <typename K, typename S> static lob_status exchange(grow_state<K> *state, bool *any)
 {
-    const int size = state->batch->slab->team->size;
-    int64_t *const counts = (int64_t *)malloc(2 * (size_t)size * sizeof *counts);
-    seam_news<K> told = {}, heard = {};
+    lob_team *const team = state->batch->slab->team;
+    u64 told[2];
+    u64 *const counts = (u64 *)malloc(2 * (size_t)team->size * sizeof *counts);
+    lob_status st = counts ? look_for_news<K, S>(state, told) : LOB_ENOMEM;
+    if (st == LOB_OK) st = lob_team_share(team, counts, told, sizeof told, state->error);
     *any = false;
-    const lob_status st = counts ? pass_news<K, S>(state, &told, &heard, counts, any) : LOB_ENOMEM;
+    for (int i = 0; st == LOB_OK && i < 2 * team->size; i++) *any = *any || counts[i] > 0;
+    if (*any) st = pass_news<K, S>(state, counts);
     free(counts);
-    forget(&told);
-    forget(&heard);
     return st;
 }
 

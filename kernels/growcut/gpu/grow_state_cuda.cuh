@@ -42,8 +42,8 @@ template <typename K> struct grow_state {
     K *table;
     double *ln;
     K *known[2]; /* of the seam before the slab, and behind it */
-    seam_key<K> *news;
-    u64 *news_count;
+    seam_key<K> *told[2], *heard[2];
+    u64 *told_count; /* of both seams */
 };
 
 /* ---- working memory ---- */
@@ -133,9 +133,12 @@ template <typename K> static int64_t lay_out(grow_state<K> *state, void *block)
     g->table = state->table = memory.take<K>(state->table_n);
     state->ln = memory.take<double>(logarithms_of(state));
     const int64_t seam[2] = {seam_cells(batch, 0), seam_cells(batch, 1)};
-    for (int k = 0; k < 2; k++) state->known[k] = memory.take<K>(seam[k]);
-    state->news = memory.take<seam_key<K>>(seam[0] > seam[1] ? seam[0] : seam[1]);
-    state->news_count = memory.take<u64>(batch->slab ? 1 : 0);
+    for (int k = 0; k < 2; k++) {
+        state->known[k] = memory.take<K>(seam[k]);
+        state->told[k] = memory.take<seam_key<K>>(seam[k]);
+        state->heard[k] = memory.take<seam_key<K>>(seam[k]);
+    }
+    state->told_count = memory.take<u64>(batch->slab ? 2 : 0);
     return memory.used;
 }
 

@@ -28,7 +28,7 @@ lob_status lob_fragments_share(const lob_fragments *f, void **all, int64_t *byte
         if (r == me)
             memcpy(at, mine, (size_t)own);
         else
-            letters[count++] = (lob_letter){r, mine, own, at, lengths[r]};
+            letters[count++] = (lob_letter){r, mine, own, at, lengths[r], NULL};
     }
     if (st == LOB_OK) st = lob_team_send(f->team, letters, count, error);
     free(lengths);
@@ -43,10 +43,10 @@ lob_status lob_fragments_beside(const lob_fragments *f, int32_t *before, int32_t
     const int me = lob_team_rank(f->team);
     lob_letter letters[2];
     int count = 0;
-    if (me > 0) letters[count++] = (lob_letter){me - 1, f->labels, bytes, before, bytes};
+    if (me > 0) letters[count++] = (lob_letter){me - 1, f->labels, bytes, before, bytes, NULL};
     if (me + 1 < lob_team_size(f->team))
         letters[count++] =
-            (lob_letter){me + 1, f->labels + (f->planes - 1) * plane, bytes, behind, bytes};
+            (lob_letter){me + 1, f->labels + (f->planes - 1) * plane, bytes, behind, bytes, NULL};
     return lob_team_send(f->team, letters, count, error);
 }
 

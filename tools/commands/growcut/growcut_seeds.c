@@ -112,9 +112,9 @@ static lob_status pass_masks(lob_session *s, const lob_growcut_work *w, const lo
     lob_letter letters[2];
     int count = 0;
     if (slab->z > slab->from)
-        letters[count++] = (lob_letter){s->team->rank - 1, own, plane, own - plane, plane};
+        letters[count++] = (lob_letter){s->team->rank - 1, own, plane, own - plane, plane, NULL};
     if (end < w->mask + lob_voxels(&slab->image))
-        letters[count++] = (lob_letter){s->team->rank + 1, end - plane, plane, end, plane};
+        letters[count++] = (lob_letter){s->team->rank + 1, end - plane, plane, end, plane, NULL};
     return lob_team_send(s->team, letters, count, &s->error);
 }
 
