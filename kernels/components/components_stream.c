@@ -138,12 +138,35 @@ static lob_status add_slab(streaming *s, int64_t z)
     return st;
 }
 
-/* The second pass over a slab: replace its labels in place, row by row, and write it. piece is the
- * number of the slab's first piece and becomes that of the next slab. */
-static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *row)
+/* Replace the pieces of some planes by their labels, in place though these may be narrower: a plane
+ * is taken out, and comes back. Rows of background are not written where they are 0. */
+static void relabel(const streaming *s, void *labels, int64_t planes, const uint32_t *label,
+                    int32_t *taken)
+{
+    const int64_t nx = s->dims.nx, ny = s->dims.ny;
+    const int64_t word = (int64_t)lob_type_of(s->out->type)->bytes;
+    for (int64_t z = 0; z < planes; z++) {
+        memcpy(taken, (const int32_t *)labels + z * ny * nx, (size_t)(ny * nx) * sizeof *taken);
+#pragma omp parallel for schedule(static) num_threads(s->context->threads)
+        for (int64_t y = 0; y < ny; y++) {
+            const int32_t *const row = taken + y * nx;
+            const int64_t first = (z * ny + y) * nx;
+            if (lob_all_zero(row, (size_t)nx * sizeof *row)) {
+                lob_clear((char *)labels + first * word, (size_t)(nx * word));
+                continue;
+            }
+            for (int64_t x = 0; x < nx; x++)
+                lob_label_put(labels, s->out->type, first + x,
+                              row[x] ? (int32_t)label[row[x] - 1] : 0);
+        }
+    }
+}
+
+/* The second pass over a slab: replace its labels and write it. piece is the number of the slab's
+ * first piece and becomes that of the next slab. */
+static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *taken)
 {
     lob_labelled_slab slab;
-    const int64_t nx = s->dims.nx;
     LOB_TRY(read_slab(s, &slab, z));
     lob_status st = s->keeps ? LOB_OK : label_slab(s, &slab, false);
     const int64_t next = *piece + slab.labelled.found, pieces = s->pieces.count;
@@ -153,19 +176,7 @@ static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *r
                       "the planes from %lld on have changed while they were being read",
                       (long long)z);
     if (st == LOB_OK) {
-        const uint32_t *label = s->pieces.parent + *piece;
-        const int64_t word = (int64_t)lob_type_of(s->out->type)->bytes;
-        for (int64_t first = 0; first < slab.planes * s->plane_voxels; first += nx) {
-            const int32_t *const here = (const int32_t *)slab.labelled.labels + first;
-            if (lob_all_zero(here, (size_t)nx * sizeof *row)) {
-                lob_clear((char *)slab.labelled.labels + first * word, (size_t)(nx * word));
-                continue;
-            }
-            memcpy(row, here, (size_t)nx * sizeof *row);
-            for (int64_t x = 0; x < nx; x++)
-                lob_label_put(slab.labelled.labels, s->out->type, first + x,
-                              row[x] ? (int32_t)label[row[x] - 1] : 0);
-        }
+        relabel(s, slab.labelled.labels, slab.planes, s->pieces.parent + *piece, taken);
         *piece = next;
         st = s->stream->write(s->stream->user, slab.labelled.labels, s->out->type, z, slab.planes,
                               s->error);
@@ -216,7 +227,7 @@ static lob_status label_slabs(streaming *s)
 {
     const int64_t slabs = (s->end - s->first + s->planes - 1) / s->planes;
     int64_t largest = 0, piece = 0;
-    int32_t *row = NULL;
+    int32_t *taken = NULL;
     lob_status st = s->options->regions ? find_range(s) : LOB_OK;
     for (int64_t z = s->first; st == LOB_OK && z < s->end; z += s->planes) {
         st = next_share(s, s->to + 0.5 / (double)slabs);
@@ -228,12 +239,13 @@ static lob_status label_slabs(streaming *s)
         st = s->stream->begin(s->stream->user, s->out, largest, s->error);
     s->budget.limit = s->context->max_memory; /* which begin may have lowered */
     if (st == LOB_OK) st = lob_budget_hold(&s->budget, 0, s->error);
-    if (st == LOB_OK) st = lob_budget_alloc(&s->budget, &row, s->dims.nx, sizeof *row, s->error);
+    if (st == LOB_OK)
+        st = lob_budget_alloc(&s->budget, &taken, s->plane_voxels, sizeof *taken, s->error);
     for (int64_t z = s->first; st == LOB_OK && z < s->end; z += s->planes) {
         st = next_share(s, s->to + 0.5 / (double)slabs);
-        if (st == LOB_OK) st = write_slab(s, z, &piece, row);
+        if (st == LOB_OK) st = write_slab(s, z, &piece, taken);
     }
-    lob_budget_free(&s->budget, row, s->dims.nx, sizeof *row);
+    lob_budget_free(&s->budget, taken, s->plane_voxels, sizeof *taken);
     free_slab(s, &s->kept);
     return st;
 }
@@ -253,6 +265,7 @@ static lob_status label_whole(streaming *s)
     s->budget.peak = s->budget.held + out->working_bytes;
     if (st != LOB_OK) return st;
     int64_t largest = 0;
+#pragma omp parallel for schedule(static) num_threads(s->context->threads) reduction(max : largest)
     for (int64_t i = 0; i < slab.planes * s->plane_voxels; i++) {
         const int32_t label = lob_label_at(out->labels, out->type, i);
         if (label > largest) largest = label;

@@ -9,6 +9,7 @@
 #include "tools/session/host.h"
 #include "tools/session/watcher.h"
 #include "tools/text/path.h"
+#include "volumes/voxel_memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -380,7 +381,7 @@ static lob_status put_round(lob_session *s, lob_plane_output *out, const void *p
     const int64_t bytes = told * plane_bytes(out);
     out->z += told;
     if (me == 0 && from == 0) return put_next(s, out, planes, told);
-    if (me == 0 && !(room = malloc((size_t)bytes))) return lob_session_no_memory(s, out->path);
+    if (me == 0 && !(room = lob_voxel_memory(bytes))) return lob_session_no_memory(s, out->path);
     const lob_letter letter =
         me == 0 ? (lob_letter){.with = from, .receive = room, .receive_bytes = bytes}
                 : (lob_letter){.send = planes, .send_bytes = bytes};

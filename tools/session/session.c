@@ -7,6 +7,7 @@
 #include "tools/session/session_print.h"
 #include "tools/session/watcher.h"
 #include "tools/text/path.h"
+#include "volumes/voxel_memory.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -203,7 +204,7 @@ void lob_session_give(lob_session *s, int64_t bytes)
 void *lob_session_array(lob_session *s, int64_t count, size_t each, const char *name)
 {
     if (lob_session_take(s, lob_product(count, (int64_t)each, 1, 1), name) != LOB_OK) return NULL;
-    void *const array = calloc((size_t)count + 1, each); /* one more: NULL is a failure alone */
+    void *const array = lob_voxel_memory_zero(count * (int64_t)each);
     if (!array) lob_session_no_memory(s, name);
     return array;
 }
