@@ -585,16 +585,24 @@ def test_gpus_are_named_one_by_one_or_all(tmp_path):
         ("cuda:0,x", "components", 64, ("cuda:0,1",)),
         ("cuda:" + ",".join("0" * 17), "components", 64, ("cuda:0,1",)),
         ("all", "components", 64, ("lobule batch;",)),
-        ("cuda:0,1", "resample", 64, ("lobule batch, and for commands", "cuda:0,1")),
-        ("cuda:all", "resample", 64, ("lobule batch, and for commands",)),
-        ("cuda:0,1", "distance", 64, ("several tasks", "on the CPU")),
+        ("cuda:0,1", "resample", 64, ("lobule batch, components", "cuda:0,1")),
+        ("cuda:all", "resample", 64, ("lobule batch, components",)),
+        ("cuda:0,1", "distance", 64, ("lobule batch, components",)),
     ):
         more = {"resample": ["--spacing", "2,2,2"], "components": ["--above", "2"], "distance": []}[command]
         done = lobule(command, "image.nii", "-o", "l.nii", "--device", device, *more, cwd=tmp_path)
         assert_refused(done, code, *parts)
     (tmp_path / "line.recipe").write_text("components image.nii -o @a --above 2 --device cuda:0,1\n")
-    assert_refused(lobule("run", "line.recipe", cwd=tmp_path), 64, "several devices at once")
+    assert_refused(lobule("run", "line.recipe", cwd=tmp_path), 64, "line.recipe", "outside of a recipe")
     assert sorted(os.listdir(tmp_path)) == ["image.nii", "line.recipe"]
+
+
+def test_help_offers_several_gpus_where_they_are_taken():
+    """The refusal names those commands whose help does."""
+    refusal = lobule("distance", "l.nii", "-o", "d.nii", "--device", "cuda:all").stderr
+    for command in ("components", "filter", "growcut", "threshold", "convert", "distance", "doctor", "stats", "supervoxels"):
+        offers = "cuda:0,1" in lobule(command, "--help").stdout
+        assert offers == (command in refusal.split("batch", 1)[1]), command
 
 
 def test_threads_that_are_ranks_share_memory_and_cores(tmp_path):

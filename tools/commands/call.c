@@ -309,7 +309,7 @@ static int ranks_asked(const lob_command *command, int argc, char **argv)
     int ranks = lob_ranks_asked();
     if (!command->shares || command->host || lob_ranks_launcher()) return 1;
     start(&s, command, argc, argv);
-    if (ranks < 1 && lob_options_own(&s) == LOB_OK) {
+    if (ranks < 1 && command->spreads && lob_options_own(&s) == LOB_OK) {
         lob_options_common(&s);
         if (lob_parse(s.table, 2, s.argv, lob_session_values(&s), s.argc, &s.error) == LOB_OK)
             ranks = lob_session_devices(&s);

@@ -274,5 +274,6 @@ const lob_command lob_command_filter = {
     .release = release,
     .voxel_ns = 100,
     .shares = true,
+    .spreads = true,
     .only_prints = "plan",
 };

@@ -39,9 +39,9 @@ void lob_options_common(lob_session *s)
 {
     const lob_option rows[] = {
         OPT_DEVICE("device", &s->device,
-                   s->command->shares ? "where to compute; cuda:all or cuda:0,1: a part of the "
-                                        "volume on each of these GPUs"
-                                      : "where to compute"),
+                   s->command->spreads ? "where to compute; cuda:all or cuda:0,1: a part of the "
+                                         "volume on each of these GPUs"
+                                       : "where to compute"),
         OPT_INT("threads", &s->threads, "N", 1, LOB_THREADS_MOST,
                 "CPU threads; left out: all cores that this process may use"),
         OPT_BYTES("max-memory", &s->max_memory,

@@ -1,6 +1,7 @@
 /* Reading a volume in slabs with a halo, and writing what is made of them. */
 #include "tools/inout/slabs.h"
 
+#include "kernels/device/device.h"
 #include "tools/session/ranks.h"
 #include "volumes/lists.h"
 #include "volumes/reorient.h"
@@ -139,9 +140,9 @@ static lob_status allocate(lob_session *s, lob_slabs *w)
     if (st != LOB_OK) w->held = 0;
     LOB_TRY(st);
     w->window = lob_voxel_memory_zero(n * v->channels * bytes_of(v));
-    w->staged = malloc((size_t)(image > of_mask ? image : of_mask) + 1);
-    w->mask_window = w->mask ? malloc((size_t)n) : NULL;
-    w->labels_window = w->labels_path ? malloc((size_t)(n * bytes_of(&w->labels))) : NULL;
+    w->staged = lob_voxel_memory(image > of_mask ? image : of_mask);
+    w->mask_window = w->mask ? lob_voxel_memory(n) : NULL;
+    w->labels_window = w->labels_path ? lob_voxel_memory(n * bytes_of(&w->labels)) : NULL;
     if (w->window && w->staged && (w->mask_window || !w->mask) &&
         (w->labels_window || !w->labels_path))
         return LOB_OK;
@@ -180,6 +181,12 @@ static lob_status too_large(lob_session *s, const lob_slabs *w, int64_t tasks, i
     if (fit < 1)
         return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
                                   "a task's memory does not hold the work on one of its planes");
+    if (lob_ranks_inside() > 1)
+        return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
+                                  "a part's share of the memory holds the work on %lld of %lld "
+                                  "planes: tasks of several machines would do, or a part of the "
+                                  "volume (lobule crop)",
+                                  (long long)fit, (long long)w->volume.dims.nz);
     return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
                               "a task's memory holds the work on %lld of its %lld planes: %lld "
                               "tasks would do, or a part of it (lobule crop)",
@@ -339,7 +346,8 @@ lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
     made.inter = volume->inter;
     made.names = volume->names;
     options.labels = labels;
-    for (int64_t i = 0; labels && i < lob_voxels(&own); i++) {
+#pragma omp parallel for schedule(static) num_threads(s->context.threads) reduction(max : largest)
+    for (int64_t i = 0; i < (labels ? lob_voxels(&own) : 0); i++) {
         const int32_t label = lob_label_at(own.data, own.type, i);
         if (label > largest) largest = label;
     }
@@ -360,11 +368,14 @@ void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t v
     const lob_dims dims = image.dims;
     const int64_t each = image.channels * bytes_of(&image) + voxel_bytes;
     /* What was taken when the work failed is still held; a fourth is for what has any size. */
-    const int64_t memory = (memory_of(s) + s->held) / 4 * 3;
+    const bool by_gpus = s->context.device && s->max_memory == 0;
+    const int64_t all = by_gpus ? lob_device_free_bytes(s->context.device) : memory_of(s) + s->held;
+    const int64_t memory = all / 4 * 3;
     const int64_t fit = memory / lob_product(dims.nx, dims.ny, each, 1) - 2 * halo;
     if (fit > 0 && fit < dims.nz)
-        lob_error_add(&s->error, "; %lld tasks of mpirun or srun would do, or a part (lobule crop)",
-                      (long long)((dims.nz + fit - 1) / fit));
+        lob_error_add(&s->error, "; %lld %s would do, or a part (lobule crop)",
+                      (long long)((dims.nz + fit - 1) / fit),
+                      by_gpus ? "GPUs, by --device cuda:all," : "tasks of mpirun or srun");
     lob_volume_free(&image);
 }
 

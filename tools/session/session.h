@@ -30,9 +30,6 @@ lob_status lob_session_cpu_alone(lob_session *s, const char *what);
  * --device has. -1: none, or "auto" is free to choose. */
 int lob_session_gpu(const lob_session *s);
 
-/* How many tasks share this task's GPU; 1 where there is none. */
-int lob_session_gpu_sharers(const lob_session *s);
-
 /* How many GPUs --device names by cuda:all or by their numbers; 0: by none of these. */
 int lob_session_devices(const lob_session *s);
 

@@ -1,7 +1,7 @@
 /* Opening a session's GPU, in a thread of its own where inputs are read meanwhile. */
 #include "tools/session/session_device.h"
 
-#include "kernels/device/device.h"
+#include "kernels/device/device_memory.h"
 #include "tools/session/host.h"
 #include "tools/session/ranks.h"
 #include "tools/session/session.h"
@@ -40,7 +40,8 @@ int lob_session_gpu(const lob_session *s)
     return gpu_of(s, lob_ranks_local());
 }
 
-int lob_session_gpu_sharers(const lob_session *s)
+/* How many tasks share this task's GPU; 1 where there is none. */
+static int gpu_sharers(const lob_session *s)
 {
     const int mine = lob_session_gpu(s), tasks = s->ranks ? lob_ranks_here() : 1;
     int sharers = 0;
@@ -79,6 +80,7 @@ static void *open_planned(void *user)
 static lob_status adopt(lob_session *s, const lob_opening *o)
 {
     if (o->status == LOB_OK) {
+        lob_device_share(o->device, gpu_sharers(s));
         s->backend = o->backend;
         s->context.device = o->device;
         if (is_any(s)) snprintf(s->device_why, sizeof s->device_why, "auto: it is there");
@@ -185,8 +187,10 @@ lob_status lob_device_check(lob_session *s)
     s->backend = lob_backends[0];
     snprintf(s->device_why, sizeof s->device_why, "no other is needed");
     const bool everything = strcmp(s->device.backend, "all") == 0;
-    const bool all = s->device.index == LOB_ALL_DEVICES, shares = s->command->shares && !s->host;
-    if ((all && !s->command->many && (everything || !shares)) || (s->device.count > 1 && !shares)) {
+    const bool all = s->device.index == LOB_ALL_DEVICES,
+               spreads = !s->host && (s->command->spreads || (s->command->shares && s->ranks));
+    if ((all && !s->command->many && (everything || !spreads)) ||
+        (s->device.count > 1 && !spreads)) {
         char text[96];
         lob_option_text(text, sizeof text, &s->common[0]);
         return lob_fail(&s->error, LOB_EARG,
@@ -195,7 +199,9 @@ lob_status lob_device_check(lob_session *s)
                         text,
                         s->command->many ? ", all of them"
                         : everything     ? ""
-                                         : ", and for commands whose volume ranks can share");
+                        : s->command->spreads
+                            ? ", or for this command by itself, outside of a recipe"
+                            : ", components, filter, growcut and threshold --local");
     }
     if (strcmp(s->device.backend, "auto") == 0 || strcmp(s->device.backend, "all") == 0 ||
         lob_backend_named(s->device.backend))

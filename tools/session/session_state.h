@@ -77,7 +77,8 @@ typedef struct lob_command {
                          options. 0: it does not, whatever the options are */
     bool runs_others; /* it calls commands, or tests the machine, and cannot stand in a recipe */
     bool many;        /* it computes on several devices at once */
-    bool shares;      /* several ranks can share its volume */
+    bool shares;      /* several ranks can share its volume, */
+    bool spreads;     /* and these can be GPUs of one machine */
     bool refers;      /* its option --like may name the scan that a DICOM SEG refers to */
     const char
         *only_prints; /* the flag with which outputs are only named, so that they may exist */

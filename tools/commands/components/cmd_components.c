@@ -252,5 +252,6 @@ const lob_command lob_command_components = {
     .release = release,
     .voxel_ns = 50,
     .shares = true,
+    .spreads = true,
     .only_prints = "plan",
 };

@@ -256,5 +256,6 @@ const lob_command lob_command_growcut = {
     .release = release,
     .voxel_ns = 300,
     .shares = true,
+    .spreads = true,
     .only_prints = "plan",
 };

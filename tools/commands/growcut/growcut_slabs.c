@@ -144,15 +144,17 @@ static lob_status grow_slab(lob_session *s, const lob_slab *slab, void *user)
     return put_all(s, w);
 }
 
-/* Bytes of ordinary memory that growth takes for a voxel, beside image, seeds and mask: keys,
- * levels and queues, unless a GPU has them; seeds again, results. */
+/* Bytes that growth takes for a voxel, beside image, seeds and mask: keys, levels and queues; seeds
+ * again, results. A GPU's count where --max-memory bounds them too, and where they did not fit. */
 static int64_t voxel_bytes(const lob_session *s, const lob_growcut_settings *set,
-                           const lob_volume *image, const lob_volume *seeds)
+                           const lob_volume *image, const lob_volume *seeds, bool failed)
 {
-    enum { KEYS = 11, LEVELS = 2, ROUND = 5 };
+    enum { KEYS = 11, GPU_KEYS = 5, LEVELS = 2, ROUND = 5 };
     const int64_t label = (int64_t)lob_type_of(seeds->type)->bytes;
-    const int64_t growing =
-        strcmp(s->device.backend, "cuda") == 0 ? 0 : KEYS + LEVELS * image->channels;
+    const bool on_gpu = strcmp(s->device.backend, "cuda") == 0;
+    const int64_t growing = on_gpu && s->max_memory == 0 && !failed
+                                ? 0
+                                : (on_gpu ? GPU_KEYS : KEYS) + LEVELS * image->channels;
     return growing + (set->rounds > 0 ? ROUND : 0) + 2 * label + (set->seed_strength ? 8 : 0) +
            (isfinite(set->max_mm.value) ? 2 : 0) + (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
 }
@@ -164,7 +166,7 @@ lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_settings *set, 
     if (status != LOB_ENOMEM || many || !lob_session_peek(s, &image, set->image)) return status;
     if (lob_session_peek(s, &seeds, set->seeds)) {
         enum { MASK = 2 };
-        const int64_t each = voxel_bytes(s, set, &image, &seeds) + (set->mask ? MASK : 0);
+        const int64_t each = voxel_bytes(s, set, &image, &seeds, true) + (set->mask ? MASK : 0);
         lob_slabs_suggest(s, set->image, 1, each + (int64_t)lob_type_of(seeds.type)->bytes);
         lob_volume_free(&seeds);
     }
@@ -190,8 +192,8 @@ static lob_status make(lob_session *s, work *w)
     if (isfinite(set->max_mm.value)) slabs->moved_bytes = 2 * DISTANCE;
     const int64_t label = (int64_t)lob_type_of(slabs->labels.type)->bytes;
     const int64_t sent = label + (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
-    LOB_TRY(
-        lob_slabs_cut(s, slabs, 1, 1, voxel_bytes(s, set, &slabs->volume, &slabs->labels), sent));
+    const int64_t each = voxel_bytes(s, set, &slabs->volume, &slabs->labels, false);
+    LOB_TRY(lob_slabs_cut(s, slabs, 1, 1, each, sent));
     if (slabs->plan > 0) return LOB_OK;
     common->image = slabs->volume; /* for the report */
     common->image.data = NULL;

@@ -206,5 +206,6 @@ const lob_command lob_command_threshold = {
     .release = release,
     .voxel_ns = 10,
     .shares = true,
+    .spreads = true,
     .only_prints = "plan",
 };
