@@ -13,7 +13,8 @@ typedef struct {
     lob_dims dims;                          /* of the volumes */
     int times;                              /* that the median is taken of, 1..BENCH_MAX_TIMES */
     const char *volume;                     /* only volumes whose names hold this; NULL: all */
-    const char *keep; /* folder for volumes and times, for programs to compare with */
+    const char *keep;  /* folder for volumes and times, for programs to compare with */
+    const char *ranks; /* "0,1": GPUs whose ranks share a volume; NULL: no such suite */
 } bench_options;
 
 /* The context of the CPU's call beside a device's. */
@@ -44,6 +45,9 @@ check_repeats check_components_repeats, check_filters_repeats, check_gaussian_re
 check_bench bench_appearance, bench_components, bench_distance, bench_filters, bench_gaussian,
     bench_growcut, bench_labels, bench_median_steps, bench_register, bench_supervoxels,
     bench_threshold;
+
+/* Times of volumes that ranks share; returns how many results differ from those of one. */
+int bench_ranks(const bench_options *options, int threads);
 
 /*
  * Random cases, for algorithms that need no more.

@@ -61,12 +61,14 @@ static int usage(void)
         "                      [--repeats N] [--threads N] [--bench] [--sweep] [--flat] [--flood]\n"
         "                      [--size NX NY NZ] [--times N] [--huge] [--keep FOLDER] [--volume "
         "TEXT]\n"
+        "                      [--ranks N,N]\n"
         "  --bench   time the volumes after checking them   --sweep  try windows, caps, warps\n"
         "  --flat    2D images: of 1 to 64 megapixels for growcut, of papers for supervoxels\n"
         "  --flood   growcut: the watershed of a smooth field, 6 and 26 neighbours;\n"
         "            with --sweep also by schedules\n"
         "  --huge    more than 2^31 voxels   --keep  write the volumes and times of --bench\n"
         "  --volume  only those volumes of --bench whose names hold the text\n"
+        "  --ranks   only times of a volume that ranks on these GPUs share\n"
         "algorithms, all of them without --only:",
         stderr);
     for (int i = 0; i < ALGORITHMS; i++) fprintf(stderr, " %s", algorithms[i].name);
@@ -114,6 +116,8 @@ static bool parse(choices *c, int argc, char **argv)
             if (!choose_only(c, argv[++i])) return false;
         } else if (strcmp(name, "--device") == 0 && left >= 1)
             c->device = argv[++i];
+        else if (strcmp(name, "--ranks") == 0 && left >= 1)
+            c->bench.ranks = argv[++i];
         else if (strcmp(name, "--cases") == 0 && left >= 1)
             c->cases = strtoull(argv[++i], NULL, 10);
         else if (strcmp(name, "--first") == 0 && left >= 1)
@@ -201,6 +205,9 @@ int main(int argc, char **argv)
     };
     lob_error error = {.text = ""};
     if (!parse(&c, argc, argv)) return usage();
+#ifdef LOB_WITH_CUDA
+    if (c.bench.ranks) return bench_ranks(&c.bench, c.threads) != 0;
+#endif
     lob_context context = {.threads = c.threads};
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (lob_device_open(&context.device, c.device, &error) != LOB_OK) {
