@@ -20,7 +20,7 @@ static int unknown(const char *name)
             ? lob_fail(&error, LOB_EARG, "unknown command '%s'; did you mean %s?", name, nearest)
             : lob_fail(&error, LOB_EARG, "unknown command '%s'; lobule --help lists them", name);
     if (lob_ranks_speak()) fprintf(stderr, "lobule: %s\n", error.text);
-    return lob_status_exit_code(st);
+    return lob_ranks_refuse(lob_status_exit_code(st));
 }
 
 static int finish(void)
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     if (argc < 2) {
         if (lob_ranks_speak())
             fputs("lobule: a command is missing; lobule --help lists them\n", stderr);
-        return lob_status_exit_code(LOB_EARG);
+        return lob_ranks_refuse(lob_status_exit_code(LOB_EARG));
     }
     static const char *const abouts[] = {"--help", "-h",    "--version",
                                          "-V",     "--man", "--completion"};

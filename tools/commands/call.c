@@ -165,6 +165,7 @@ static bool begin(lob_session *s, lob_status st, bool silent)
     release(s);
     s->status = st;
     s->exit_code = lob_status_exit_code(st);
+    if (!s->host && !s->command->shares) s->exit_code = lob_ranks_refuse(s->exit_code);
     return false;
 }
 

@@ -136,6 +136,11 @@ bool lob_ranks_speak(void)
     return k < 0 || number_of(launchers[k].rank, 0) == 0;
 }
 
+int lob_ranks_refuse(int code)
+{
+    return lob_ranks_speak() ? code : 0;
+}
+
 lob_status lob_ranks_begin(bool shares, lob_error *error)
 {
     const int k = launcher();

@@ -11,6 +11,11 @@
 /* Is this the task that speaks: the launcher's first, or the only one? It needs no MPI to know. */
 bool lob_ranks_speak(void);
 
+/* The exit code of a task where all refuse to begin and have not joined each other: that of the one
+ * that speaks, 0 of the others. As soon as one fails a launcher ends all, and its line may be lost.
+ */
+int lob_ranks_refuse(int code);
+
 /*
  * How many ranks LOBULE_RANKS asks for, as threads of this process; 0: for none. A launcher's tasks
  * are ranks themselves.
