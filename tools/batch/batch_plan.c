@@ -270,13 +270,16 @@ static bool note_files(claims *to, int64_t number, const lob_recipe_job *job)
     return true;
 }
 
-/* Make the folders of a scan's outputs. */
+/* Make the folders of a scan's outputs; those in a store come with the store. */
 static void make_folders(const lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++)
         for (int f = 0; f < job->lines[i].line.file_count; f++) {
             const lob_line_file *const file = &job->lines[i].line.files[f];
-            if (file->is_output && lob_line_file_is_on_disk(file)) lob_make_folders(file->path);
+            if (!file->is_output || !lob_line_file_is_on_disk(file)) continue;
+            char *const store = lob_path_store(file->path);
+            if (!store) lob_make_folders(file->path);
+            free(store);
         }
 }
 
@@ -316,18 +319,24 @@ lob_status lob_batch_check_usage(lob_batch *b)
     return st == LOB_EARG ? st : LOB_OK;
 }
 
-/* Another scan that has the file, or else one that reads it, is a scan's conflict. */
+/* Another scan that has the file or a store that it lies in, or else one that reads it or uses what
+ * lies in it, is a scan's conflict. */
 static bool find_conflict(const lob_batch *b, const claim *c)
 {
     lob_plan_scan *const scan = &b->scans[c->scan];
-    const bool writes = c->use->writer >= 0 && c->use->writer != c->scan;
-    const int64_t other = writes ? c->use->writer : lob_file_use_reader(c->use, c->scan);
+    const lob_file_use *made = c->use;
+    while (made && (made->writer < 0 || made->writer == c->scan)) made = made->store;
+    const int64_t reader = lob_file_use_other(c->use->readers, c->scan);
+    const int64_t inside = lob_file_use_other(c->use->inside, c->scan);
+    const int64_t other = made ? made->writer : reader >= 0 ? reader : inside;
     if (other < 0 || scan->conflict) return true;
-    scan->conflict =
-        lob_printed("%s: scan %s %s", c->path, b->scans[other].name,
-                    writes ? "writes it; each scan needs outputs of its own"
-                           : "reads it; name another output, or make what other scans read in a "
-                             "batch before this one");
+    scan->conflict = lob_printed(
+        "%s: scan %s %s", c->path, b->scans[other].name,
+        made == c->use ? "writes it; each scan needs outputs of its own"
+        : made ? "writes the store that it lies in; make the store in a batch before this one"
+        : reader >= 0 ? "reads it; name another output, or make what other scans read in a batch "
+                        "before this one"
+                      : "uses what lies in it; make the store in a batch before this one");
     return scan->conflict != NULL;
 }
 
@@ -348,7 +357,7 @@ lob_status lob_batch_claim(lob_batch *b)
             if (!find_conflict(b, &all.list[end]))
                 st = lob_session_no_memory(b->session, b->folder);
         for (int64_t k = i; k < end && !b->scans[scan].conflict; k++)
-            all.list[k].use->writer = scan;
+            lob_file_use_write(all.list[k].use, scan);
     }
     for (int64_t i = 0; i < all.count; i++) free(all.list[i].path);
     free(all.list);

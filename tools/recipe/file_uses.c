@@ -50,12 +50,16 @@ static lob_file_use *use_of(lob_file_uses *uses, const char *path)
     lob_file_use *const fresh = malloc(sizeof *fresh);
     if (fresh)
         *fresh = (lob_file_use){
-            real_path(path), -1, {-1, -1}
+            .path = real_path(path), .writer = -1, .readers = {-1, -1},
+                    .inside = {-1, -1}
         };
     lob_file_use *const *const at =
         fresh && fresh->path ? tsearch(fresh, &uses->tree, lob_by_text) : NULL;
     lob_file_use *const use = at ? *at : NULL;
     if (use != fresh) free_use(fresh);
+    char *const store = use && use == fresh ? lob_path_store(use->path) : NULL;
+    if (store) use->store = use_of(uses, store);
+    free(store);
     return use;
 }
 
@@ -72,17 +76,34 @@ lob_status lob_file_uses_of(lob_file_use *use[2], lob_file_uses *uses, const cha
     return found ? LOB_OK : LOB_ENOMEM;
 }
 
-void lob_file_use_read(lob_file_use *use, int64_t user)
+static void note(int64_t users[2], int64_t user)
 {
-    for (int r = 0; r < 2; r++) {
-        if (use->readers[r] < 0) use->readers[r] = user;
-        if (use->readers[r] == user) return;
+    for (int i = 0; i < 2; i++) {
+        if (users[i] < 0) users[i] = user;
+        if (users[i] == user) return;
     }
 }
 
-int64_t lob_file_use_reader(const lob_file_use *use, int64_t user)
+static void note_inside(lob_file_use *use, int64_t user)
 {
-    return use->readers[use->readers[0] == user];
+    for (lob_file_use *store = use->store; store; store = store->store) note(store->inside, user);
+}
+
+void lob_file_use_read(lob_file_use *use, int64_t user)
+{
+    note(use->readers, user);
+    note_inside(use, user);
+}
+
+void lob_file_use_write(lob_file_use *use, int64_t user)
+{
+    use->writer = user;
+    note_inside(use, user);
+}
+
+int64_t lob_file_use_other(const int64_t users[2], int64_t user)
+{
+    return users[users[0] == user];
 }
 
 void lob_file_uses_free(lob_file_uses *uses)

@@ -10,10 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct {
+typedef struct lob_file_use {
     char *path;
     int64_t writer;     /* -1: nobody */
     int64_t readers[2]; /* two that read it, in the order in which they were noted; -1: fewer do */
+    int64_t inside[2];  /* likewise two that read or write what lies in it, a store */
+    struct lob_file_use *store; /* that it lies in; NULL: none */
 } lob_file_use;
 
 /* All zeros at first; freed by lob_file_uses_free. */
@@ -32,11 +34,12 @@ typedef struct {
 lob_status lob_file_uses_of(lob_file_use *use[2], lob_file_uses *uses, const char *path,
                             bool is_volume, bool reading);
 
-/* Note that a user reads the file. */
+/* Note that a user reads the file, or writes it. */
 void lob_file_use_read(lob_file_use *use, int64_t user);
+void lob_file_use_write(lob_file_use *use, int64_t user);
 
-/* Another user than this that reads the file; -1: none does. */
-int64_t lob_file_use_reader(const lob_file_use *use, int64_t user);
+/* Another than this of two users, of a file's readers or those inside; -1: none. */
+int64_t lob_file_use_other(const int64_t users[2], int64_t user);
 
 void lob_file_uses_free(lob_file_uses *uses);
 

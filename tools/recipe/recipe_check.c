@@ -87,7 +87,7 @@ static lob_status note_own_files(lob_recipe_job *job, lob_file_uses *uses)
     }
     if (report) {
         LOB_TRY(lob_file_uses_of(use, uses, report, false, false));
-        use[0]->writer = job->line_count;
+        lob_file_use_write(use[0], job->line_count);
     }
     return LOB_OK;
 }
@@ -98,7 +98,7 @@ static lob_status check_use(lob_recipe_job *job, int i, const lob_line_file *fil
                             const lob_file_use *use)
 {
     lob_error *const error = &job->run->error;
-    const int64_t own = job->line_count, reader = lob_file_use_reader(use, i);
+    const int64_t own = job->line_count, reader = lob_file_use_other(use->readers, i);
     const int64_t user = use->writer >= 0 && use->writer != i ? use->writer : reader;
     if (user == own && (file->is_output || user == use->writer))
         return lob_fail(error, LOB_EARG,
@@ -121,7 +121,7 @@ static lob_status check_file(lob_recipe_job *job, lob_file_uses *uses, int i,
         LOB_TRY(check_use(job, i, file, use[k]));
         made = made || use[k]->writer >= 0;
         if (file->is_output)
-            use[k]->writer = i;
+            lob_file_use_write(use[k], i);
         else
             lob_file_use_read(use[k], i);
     }

@@ -46,6 +46,17 @@ char *lob_path_relative(const char *to, const char *from)
     return path;
 }
 
+char *lob_path_store(const char *path)
+{
+    char *const above = strdup(path);
+    for (char *slash; above && (slash = strrchr(above, '/')) && slash > above;) {
+        *slash = '\0';
+        if (lob_is_volume_name(above)) return above;
+    }
+    free(above);
+    return NULL;
+}
+
 lob_status lob_path_files(char *files[2], const char *path, bool is_volume, bool reading)
 {
     if (is_volume) return lob_files_of(files, path, reading);
