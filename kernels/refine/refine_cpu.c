@@ -146,7 +146,7 @@ static bool ends_of_row(int64_t ends[2], const lob_refine_arrays *a, int64_t row
     return found;
 }
 
-static lob_status find_box(lob_refine_job *j, lob_box *box, int32_t label)
+static void find_box(const lob_refine_job *j, lob_box *box, int32_t label)
 {
     const lob_dims d = j->image.dims;
     int64_t first[3] = {d.nx, d.ny, d.nz}, last[3] = {-1, -1, -1};
@@ -165,6 +165,25 @@ static lob_status find_box(lob_refine_job *j, lob_box *box, int32_t label)
     for (int a = 0; a < 3; a++) {
         box->first[a] = first[a];
         box->size[a] = last[a] < 0 ? 0 : last[a] - first[a] + 1;
+    }
+}
+
+static lob_status find_boxes(lob_refine_job *j, int32_t labels)
+{
+    if (labels == 0) find_box(j, j->boxes, 0);
+    for (int32_t l = 1; l <= labels; l++) find_box(j, &j->boxes[l - 1], l);
+    return LOB_OK;
+}
+
+static lob_status take_larger(lob_refine_job *j, lob_dims d, const lob_box *box)
+{
+    const int64_t n = box->size[0], rows = box->size[1] * box->size[2];
+#pragma omp parallel for num_threads(j->context->threads) schedule(static)
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t y = box->first[1] + row % box->size[1];
+        const int64_t z = box->first[2] + row / box->size[1];
+        const int64_t at = (z * d.ny + y) * d.nx + box->first[0];
+        for (int64_t x = 0; x < n; x++) lob_refine_larger(&j->a, row * n + x, at + x);
     }
     return LOB_OK;
 }
@@ -207,7 +226,8 @@ const lob_refine_operations lob_refine_on_cpu = {
     .sum_up = sum_up,
     .load = load,
     .flag_open = flag_open,
-    .find_box = find_box,
+    .find_boxes = find_boxes,
+    .take_larger = take_larger,
     .cut = cut,
     .copy = copy,
     .zero = zero,

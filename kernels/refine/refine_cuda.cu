@@ -5,17 +5,25 @@
 #include "kernels/device/grid.cuh"
 #include "kernels/refine/refine_job.h"
 
+#include <string.h>
+
 namespace lob::refine
 {
 
 enum { THREADS = 256 };
 
-/* What kernels tell the host. */
+/* What kernels tell the host. Boxes follow, one for each label. */
 struct counters {
     u64 sums[LOB_REFINE_LOOP_COUNT];
-    u64 first[3], last[3]; /* the box last looked for; last < first: there is none */
     uint32_t not_finite;
 };
+
+/* A box that is looked for: its first and the complements of its last coordinates, so that all six
+ * fall from ~0. */
+struct ends {
+    u64 first[3], last[3];
+};
+static_assert(sizeof(ends) == sizeof(lob_box), "ends become boxes in their place");
 
 static counters *counters_of(const lob_refine_job *j)
 {
@@ -133,68 +141,118 @@ static lob_status flag_open(lob_refine_job *j)
 struct box_params {
     lob_refine_arrays a;
     lob_dims dims;
-    int32_t label; /* 0: of all but the background, and of strokes of these */
-    counters *to;
+    int32_t labels; /* 0: one box, of all but the background, and of strokes of these */
+    ends *to;
 };
 
-static __device__ inline bool is_in_box(const box_params &p, int64_t i)
+/* The box that a voxel is in; -1: in none. */
+static __device__ inline int32_t box_of(const box_params &p, int64_t i)
 {
     const int32_t label = lob_refine_label(&p.a, i);
-    if (p.label) return label == p.label;
+    if (p.labels) return label - 1;
     const int32_t seed = lob_refine_seed(&p.a, i);
-    return label != p.a.background || (seed != 0 && seed != p.a.background);
+    return label != p.a.background || (seed != 0 && seed != p.a.background) ? 0 : -1;
 }
 
-static __device__ inline void widen(counters *to, int axis, u64 low, u64 high)
+/* Let a box hold a voxel: what is there already is mostly less. */
+static __device__ inline void widen(ends *to, int axis, int64_t at)
 {
+    const u64 low = (u64)at, high = ~(u64)at;
     if (low < to->first[axis]) atomicMin(&to->first[axis], low);
-    if (high > to->last[axis]) atomicMax(&to->last[axis], high);
+    if (high < to->last[axis]) atomicMin(&to->last[axis], high);
 }
 
-/* A warp takes a row. */
-static __global__ void __launch_bounds__(THREADS) box_kernel(box_params p)
+/* A warp takes a row, 32 voxels at a time. */
+static __global__ void __launch_bounds__(THREADS) boxes_kernel(box_params p)
 {
     const int64_t rows = p.dims.ny * p.dims.nz;
-    for (int64_t row = grid_first() / WARP; row < rows; row += grid_step() / WARP) {
-        u64 low = ~(u64)0, high = 0;
-        for (int64_t x = threadIdx.x % WARP; x < p.dims.nx; x += WARP) {
-            if (!is_in_box(p, row * p.dims.nx + x)) continue;
-            if (low == ~(u64)0) low = (u64)x;
-            high = (u64)x;
+    const int lane = (int)threadIdx.x % WARP;
+    for (int64_t row = grid_first() / WARP; row < rows; row += grid_step() / WARP)
+        for (int64_t x = lane; x - lane < p.dims.nx; x += WARP) {
+            const int32_t box = x < p.dims.nx ? box_of(p, row * p.dims.nx + x) : -1;
+            const uint32_t alike = __match_any_sync(ALL_LANES, box);
+            const bool first = (alike & ((1u << lane) - 1)) == 0;
+            if (box < 0 || !first) continue;
+            widen(&p.to[box], 0, x);
+            widen(&p.to[box], 0, x - lane + WARP - 1 - __clz((int)alike));
+            widen(&p.to[box], 1, row % p.dims.ny);
+            widen(&p.to[box], 2, row / p.dims.ny);
         }
-        low = warp_min(low);
-        high = warp_max(high);
-        if (low == ~(u64)0 || threadIdx.x % WARP != 0) continue;
-        widen(p.to, 0, low, high);
-        widen(p.to, 1, (u64)(row % p.dims.ny), (u64)(row % p.dims.ny));
-        widen(p.to, 2, (u64)(row / p.dims.ny), (u64)(row / p.dims.ny));
-    }
 }
 
-static lob_status find_box(lob_refine_job *j, lob_box *box, int32_t label)
+static lob_status find_boxes(lob_refine_job *j, int32_t labels)
 {
-    const box_params p = {j->a, j->image.dims, label, counters_of(j)};
-    counters found;
-    LOB_TRY(lob_device_fill(j->device, p.to->first, 0xff, sizeof found.first, j->error));
-    LOB_TRY(lob_device_fill(j->device, p.to->last, 0, sizeof found.last, j->error));
-    LOB_TRY(lob_launch_over(j->device, box_kernel, "the box of labels",
+    const box_params p = {j->a, j->image.dims, labels, (ends *)(counters_of(j) + 1)};
+    const int32_t count = labels > 0 ? labels : 1;
+    const int64_t bytes = count * (int64_t)sizeof *p.to;
+    LOB_TRY(lob_device_fill(j->device, p.to, 0xff, bytes, j->error));
+    LOB_TRY(lob_launch_over(j->device, boxes_kernel, "the boxes of labels",
                             p.dims.ny * p.dims.nz * WARP, THREADS, p, j->error));
-    LOB_TRY(lob_device_download(j->device, &found, p.to, sizeof found, j->error));
-    const bool none = found.first[0] == ~(u64)0;
-    for (int a = 0; a < 3; a++) {
-        box->first[a] = (int64_t)found.first[a];
-        box->size[a] = none ? 0 : (int64_t)(found.last[a] - found.first[a] + 1);
+    LOB_TRY(lob_device_download(j->device, j->boxes, p.to, bytes, j->error));
+    for (int32_t k = 0; k < count; k++) {
+        ends found;
+        memcpy(&found, &j->boxes[k], sizeof found);
+        const bool none = found.first[0] == ~(u64)0;
+        for (int a = 0; a < 3; a++) {
+            j->boxes[k].first[a] = (int64_t)found.first[a];
+            j->boxes[k].size[a] = none ? 0 : (int64_t)(~found.last[a] - found.first[a] + 1);
+        }
     }
     return LOB_OK;
 }
 
-/* Rows of a box, out of an array of planar channels or back into it. */
+/* Rows of a box of a grid. */
+struct rows_params {
+    lob_dims dims, size;
+    int64_t first[3];
+};
+
+static rows_params rows_of(lob_dims dims, const lob_box *box)
+{
+    return {
+        dims,
+        {box->size[0],  box->size[1],  box->size[2] },
+        {box->first[0], box->first[1], box->first[2]}
+    };
+}
+
+/* Where a row of the box begins on the grid; rows of several channels are planar. */
+static __device__ inline int64_t row_at(const rows_params &r, int64_t row)
+{
+    const int64_t y = r.first[1] + row % r.size.ny;
+    const int64_t plane = row / r.size.ny, channel = plane / r.size.nz;
+    const int64_t z = channel * r.dims.nz + r.first[2] + plane % r.size.nz;
+    return (z * r.dims.ny + y) * r.dims.nx + r.first[0];
+}
+
+struct larger_params {
+    lob_refine_arrays a;
+    rows_params rows;
+};
+
+static __global__ void __launch_bounds__(THREADS) larger_kernel(larger_params p)
+{
+    const lob_dims size = p.rows.size;
+    for (int64_t row = grid_first() / WARP; row < size.ny * size.nz; row += grid_step() / WARP) {
+        const int64_t at = row_at(p.rows, row);
+        for (int64_t x = threadIdx.x % WARP; x < size.nx; x += WARP)
+            lob_refine_larger(&p.a, row * size.nx + x, at + x);
+    }
+}
+
+static lob_status take_larger(lob_refine_job *j, lob_dims dims, const lob_box *box)
+{
+    const larger_params p = {j->a, rows_of(dims, box)};
+    return lob_launch_over(j->device, larger_kernel, "refining: larger shares",
+                           p.rows.size.ny * p.rows.size.nz * WARP, THREADS, p, j->error);
+}
+
+/* Copy rows out of an array of planar channels or back into it. */
 struct copy_params {
     void *part, *whole;
     int bytes; /* of a voxel */
     int channels;
-    lob_dims dims, size;
-    int64_t first[3];
+    rows_params rows;
     bool back;
 };
 
@@ -209,13 +267,12 @@ static __device__ inline void copy_voxel(const copy_params &p, int64_t part, int
 
 static __global__ void __launch_bounds__(THREADS) copy_kernel(copy_params p)
 {
-    const int64_t rows = p.size.ny * p.size.nz;
-    for (int64_t at = grid_first() / WARP; at < rows * p.channels; at += grid_step() / WARP) {
-        const int64_t y = p.first[1] + at % p.size.ny;
-        const int64_t z = p.first[2] + at / p.size.ny % p.size.nz;
-        const int64_t from = ((at / rows * p.dims.nz + z) * p.dims.ny + y) * p.dims.nx + p.first[0];
-        for (int64_t x = threadIdx.x % WARP; x < p.size.nx; x += WARP) {
-            const int64_t i = at * p.size.nx + x;
+    const lob_dims size = p.rows.size;
+    const int64_t rows = size.ny * size.nz * p.channels;
+    for (int64_t row = grid_first() / WARP; row < rows; row += grid_step() / WARP) {
+        const int64_t from = row_at(p.rows, row);
+        for (int64_t x = threadIdx.x % WARP; x < size.nx; x += WARP) {
+            const int64_t i = row * size.nx + x;
             if (p.bytes == 1) copy_voxel<uint8_t>(p, i, from + x);
             if (p.bytes == 2) copy_voxel<uint16_t>(p, i, from + x);
             if (p.bytes == 4) copy_voxel<uint32_t>(p, i, from + x);
@@ -232,12 +289,10 @@ static lob_status cut(lob_refine_job *j, void *part, void *whole, lob_type type,
     p.whole = whole;
     p.bytes = (int)lob_type_of(type)->bytes;
     p.channels = channels;
-    p.dims = dims;
-    p.size = {box->size[0], box->size[1], box->size[2]};
-    for (int a = 0; a < 3; a++) p.first[a] = box->first[a];
+    p.rows = rows_of(dims, box);
     p.back = back;
     return lob_launch_over(j->device, copy_kernel, "copying a box",
-                           p.size.ny * p.size.nz * channels * WARP, THREADS, p, j->error);
+                           p.rows.size.ny * p.rows.size.nz * channels * WARP, THREADS, p, j->error);
 }
 
 static lob_status copy(lob_refine_job *j, void *to, const void *from, int64_t bytes)
@@ -251,12 +306,14 @@ static lob_status zero(lob_refine_job *j, void *array, int64_t bytes)
 }
 
 static const lob_refine_operations operations = {
-    lob_filter_cuda, lob_components_cuda, loop, sum_up, load, flag_open, find_box, cut, copy, zero};
+    lob_filter_cuda, lob_components_cuda, loop, sum_up, load, flag_open,
+    find_boxes,      take_larger,         cut,  copy,   zero};
 
 /* Counters of a call, on the device. */
 static lob_status begin_counters(lob_refine_job *j)
 {
-    LOB_TRY(lob_device_alloc(j->device, &j->backend, sizeof(counters), j->error));
+    const int64_t boxes = j->in->label_count * (int64_t)sizeof(ends);
+    LOB_TRY(lob_device_alloc(j->device, &j->backend, (int64_t)sizeof(counters) + boxes, j->error));
     return lob_device_fill(j->device, j->backend, 0, sizeof(counters), j->error);
 }
 

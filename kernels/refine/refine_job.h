@@ -30,9 +30,11 @@ typedef struct {
     /* Flag the pieces that reach a border of the volume (axes of one voxel have none), or in which
      * background was drawn. */
     lob_status (*flag_open)(lob_refine_job *j);
-    /* The box of a label, or, for 0, of labels and of strokes of labels; sizes of 0 where there are
-     * none. */
-    lob_status (*find_box)(lob_refine_job *j, lob_box *box, int32_t label);
+    /* The boxes of labels 1..labels into j->boxes; labels 0: one box, of all but the background and
+     * of strokes of these. Sizes of 0 where there are none. */
+    lob_status (*find_boxes)(lob_refine_job *j, int32_t labels);
+    /* Take the label in a box of a grid where it has more than any before: lob_refine_larger. */
+    lob_status (*take_larger)(lob_refine_job *j, lob_dims dims, const lob_box *box);
     /* Copy the rows of a box out of an array of channels on a grid, or back into it. */
     lob_status (*cut)(lob_refine_job *j, void *part, void *whole, lob_type type, int channels,
                       lob_dims dims, const lob_box *box, bool back);
@@ -60,8 +62,6 @@ typedef enum {
     LOB_REFINE_BOX_VALUE,
     LOB_REFINE_BOX_FINITE,
     LOB_REFINE_BOX_MEAN,
-    LOB_REFINE_BOX_BEST, /* after the others, for a share that is made of them */
-    LOB_REFINE_BOX_TAKEN,
     LOB_REFINE_AROUND, /* as many as there are parts */
     LOB_REFINE_OWNED = LOB_REFINE_AROUND + LOB_REFINE_MAX_CHANNELS + 1
 } lob_refine_owned;
@@ -81,6 +81,7 @@ struct lob_refine_job {
         void *data;
         int64_t bytes; /* counted */
     } owned[LOB_REFINE_OWNED];
+    lob_box *boxes;   /* of labels, on the grid that is worked on */
     bool in_part;     /* a part was worked on alone */
     lob_volume image; /* on the grid that is worked on */
     int64_t voxels;

@@ -170,22 +170,21 @@ static lob_status take_part(lob_refine_job *j, lob_refine_owned which, const voi
 }
 
 /*
- * The box of a label, widened so that Gaussians of one sigma in mm, and then of another, give 0
- * beyond it, as the label's indicator is; the whole where one goes by a coarser grid, which a box
- * would move. Sizes are 0 where no voxel has the label.
+ * The boxes of all labels, widened so that Gaussians of one sigma in mm, and then of another, give
+ * 0 beyond them, as the labels' indicators are; the whole where one goes by a coarser grid, which a
+ * box would move. Sizes are 0 where no voxel has the label.
  */
-static lob_status find_label_box(lob_refine_job *j, lob_box *box, int32_t label, double first_mm,
-                                 double second_mm)
+static lob_status find_label_boxes(lob_refine_job *j, double first_mm, double second_mm)
 {
     const lob_dims d = j->image.dims;
+    const int32_t labels = j->in->label_count;
     int64_t margin[3];
-    if (j->whole) {
-        *box = (lob_box){
+    for (int32_t k = 0; j->whole && k < labels; k++)
+        j->boxes[k] = (lob_box){
             .size = {d.nx, d.ny, d.nz}
         };
-        return LOB_OK;
-    }
-    LOB_TRY(j->operations->find_box(j, box, label));
+    if (j->whole) return LOB_OK;
+    LOB_TRY(j->operations->find_boxes(j, labels));
     for (int a = 0; a < 3; a++) {
         const double mm = j->image.geometry.spacing_mm[a];
         const double one = first_mm / mm, two = second_mm / mm;
@@ -193,7 +192,8 @@ static lob_status find_label_box(lob_refine_job *j, lob_box *box, int32_t label,
         /* Twice the first: a mean over data alone is 0 where no voxel in reach has the label. */
         margin[a] = exact ? (int64_t)(8 * one + 4 * two) + 4 : lob_side(d, a);
     }
-    if (box->size[0] > 0) lob_box_widen(box, margin, d);
+    for (int32_t k = 0; k < labels; k++)
+        if (j->boxes[k].size[0] > 0) lob_box_widen(&j->boxes[k], margin, d);
     return LOB_OK;
 }
 
@@ -204,32 +204,21 @@ typedef enum {
     TAKE_SEEDS  /* seeds; labels */
 } box_kind;
 
-/* Let a label have the voxels that its share gives it. */
-static lob_status take_larger(lob_refine_job *j)
+/* Let a label have the voxels of its box that its share gives it. */
+static lob_status take_larger(lob_refine_job *j, lob_dims dims, const lob_box *box)
 {
-    return loop(j, several(j) ? LOB_REFINE_AT_larger : LOB_REFINE_AT_above_half);
+    return several(j) ? j->operations->take_larger(j, dims, box)
+                      : loop(j, LOB_REFINE_AT_above_half);
 }
 
-/* The same on a box, whose arrays of before give way. */
-static lob_status take_larger_in_box(lob_refine_job *j, const lob_refine_arrays *whole,
-                                     lob_dims dims, const lob_box *box)
-{
-    const lob_refine_operations *const op = j->operations;
-    for (int k = LOB_REFINE_BOX_LABELS; k < LOB_REFINE_BOX_BEST; k++) drop(j, (lob_refine_owned)k);
-    LOB_TRY(take_part(j, LOB_REFINE_BOX_BEST, whole->best, LOB_F32, 1, dims, box));
-    j->a.best = j->owned[LOB_REFINE_BOX_BEST].data;
-    LOB_TRY(take_part(j, LOB_REFINE_BOX_TAKEN, whole->taken, whole->type, 1, dims, box));
-    j->a.taken = j->owned[LOB_REFINE_BOX_TAKEN].data;
-    LOB_TRY(take_larger(j));
-    LOB_TRY(op->cut(j, j->a.best, whole->best, LOB_F32, 1, dims, box, true));
-    return op->cut(j, j->a.taken, whole->taken, whole->type, 1, dims, box, true);
-}
-
-/* Run a step for a label on a box, where it counts alone: it makes the share, or changes labels. */
-static lob_status run_in_box(lob_refine_job *j, const lob_box *box, box_kind kind,
+/* Run a step for a label on its box, where it counts alone: it makes the share, or changes labels.
+ */
+static lob_status run_in_box(lob_refine_job *j, int32_t label, box_kind kind,
                              lob_status (*run)(lob_refine_job *j))
 {
+    const lob_box *const box = &j->boxes[label - 1];
     const bool shares = kind != TAKE_SEEDS;
+    j->a.label = label;
     const lob_refine_arrays whole = j->a;
     const lob_volume image = j->image;
     const lob_dims d = image.dims;
@@ -239,7 +228,7 @@ static lob_status run_in_box(lob_refine_job *j, const lob_box *box, box_kind kin
     if (box->size[0] == 0) return LOB_OK;
     if (all) {
         LOB_TRY(run(j));
-        return shares ? take_larger(j) : LOB_OK;
+        return shares ? take_larger(j, d, box) : LOB_OK;
     }
     j->voxels = box->size[0] * box->size[1] * box->size[2];
     j->image.dims = (lob_dims){box->size[0], box->size[1], box->size[2]};
@@ -260,12 +249,9 @@ static lob_status run_in_box(lob_refine_job *j, const lob_box *box, box_kind kin
         v->voxels = j->voxels;
     }
     LOB_TRY(run(j));
-    if (shares && several(j)) {
-        LOB_TRY(take_larger_in_box(j, &whole, d, box));
-    } else {
-        if (shares) LOB_TRY(take_larger(j));
+    if (shares) LOB_TRY(take_larger(j, d, box));
+    if (!shares || !several(j))
         LOB_TRY(j->operations->cut(j, j->a.labels, whole.labels, whole.type, 1, d, box, true));
-    }
     for (int k = LOB_REFINE_BOX_LABELS; k < LOB_REFINE_AROUND; k++) drop(j, (lob_refine_owned)k);
     j->a = whole;
     j->image = image;
@@ -318,13 +304,10 @@ static lob_status smooth(lob_refine_job *j)
 {
     LOB_TRY(take_mask(j));
     LOB_TRY(take_best(j, 1, 0));
-    for (int32_t l = 1; l <= j->in->label_count; l++) {
-        lob_box box;
-        if (!several(j) && l == j->in->background) continue;
-        j->a.label = l;
-        LOB_TRY(find_label_box(j, &box, l, j->options->smooth_mm, 0));
-        LOB_TRY(run_in_box(j, &box, TAKE_BEST, smooth_label));
-    }
+    LOB_TRY(find_label_boxes(j, j->options->smooth_mm, 0));
+    for (int32_t l = 1; l <= j->in->label_count; l++)
+        if (several(j) || l != j->in->background)
+            LOB_TRY(run_in_box(j, l, TAKE_BEST, smooth_label));
     LOB_TRY(put_taken(j));
     drop(j, LOB_REFINE_MASK);
     return LOB_OK;
@@ -403,14 +386,11 @@ static lob_status tidy(lob_refine_job *j)
     LOB_TRY(loop(j, LOB_REFINE_AT_hold));
     LOB_TRY(j->operations->loop(j, LOB_REFINE_AT_dropped, count));
     LOB_TRY(loop(j, LOB_REFINE_AT_drop));
-    for (int32_t l = 1; l <= j->in->label_count; l++) {
-        lob_box box;
-        if (l == j->in->background) continue;
-        j->a.label = l;
-        /* What is around a label's box is open: straight on lies a border. */
-        LOB_TRY(find_label_box(j, &box, l, 0, 0));
-        LOB_TRY(run_in_box(j, &box, TAKE_SEEDS, fill_holes));
-    }
+    /* What is around a label's box is open: straight on lies a border. A hole that was filled lies
+     * in the box of its label, and takes nothing from the others'. */
+    LOB_TRY(find_label_boxes(j, 0, 0));
+    for (int32_t l = 1; l <= j->in->label_count; l++)
+        if (l != j->in->background) LOB_TRY(run_in_box(j, l, TAKE_SEEDS, fill_holes));
     drop(j, LOB_REFINE_PIECES);
     drop(j, LOB_REFINE_FLAGS);
     drop(j, LOB_REFINE_MASK);
@@ -476,13 +456,9 @@ static lob_status edge(lob_refine_job *j)
     const lob_refine_options *o = j->options;
     LOB_TRY(load(j));
     LOB_TRY(take_best(j, j->in->background, 0.5F));
-    for (int32_t l = 1; l <= j->in->label_count; l++) {
-        lob_box box;
-        if (l == j->in->background) continue;
-        j->a.label = l;
-        LOB_TRY(find_label_box(j, &box, l, o->edge_mm, o->edge_smooth_mm));
-        LOB_TRY(run_in_box(j, &box, TAKE_VOTES, count_votes));
-    }
+    LOB_TRY(find_label_boxes(j, o->edge_mm, o->edge_smooth_mm));
+    for (int32_t l = 1; l <= j->in->label_count; l++)
+        if (l != j->in->background) LOB_TRY(run_in_box(j, l, TAKE_VOTES, count_votes));
     LOB_TRY(put_taken(j));
     for (int k = LOB_REFINE_VALUE; k <= LOB_REFINE_PARTS; k++) drop(j, (lob_refine_owned)k);
     return LOB_OK;
@@ -565,9 +541,9 @@ static lob_status run_in_part(lob_refine_job *j, const lob_box *box)
 
 static lob_status run(lob_refine_job *j, lob_refine_stats *stats)
 {
-    lob_box box;
     LOB_TRY(loop(j, LOB_REFINE_AT_begin));
-    LOB_TRY(j->operations->find_box(j, &box, 0));
+    if (!j->whole && !j->in->shares) LOB_TRY(j->operations->find_boxes(j, 0));
+    lob_box box = j->boxes[0];
     j->in_part =
         !j->whole && !j->in->shares && box.size[0] > 0 && widen(&box, &j->image, j->options);
     LOB_TRY(j->in_part ? run_in_part(j, &box) : run_steps(j));
@@ -580,6 +556,9 @@ static lob_status run(lob_refine_job *j, lob_refine_stats *stats)
     return LOB_OK;
 }
 
+/* Of so many voxels a GPU does all sooner than it finds and copies a part. */
+enum { FEW_VOXELS = 1 << 18 };
+
 lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats)
 {
     const lob_refine_input *in = j->in;
@@ -587,6 +566,7 @@ lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats)
     j->budget = (lob_budget){.who = "refining", .limit = j->context->max_memory};
     j->image = *in->image;
     j->voxels = lob_voxels(in->image);
+    j->whole = j->whole || (j->device && j->voxels <= FEW_VOXELS);
     j->a.before = in->labels;
     j->a.before_type = in->labels_type;
     j->a.labels = out;
@@ -594,7 +574,10 @@ lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats)
     j->a.seeds = in->seeds;
     j->a.seeds_type = in->seeds_type;
     j->a.background = in->background;
-    const lob_status st = run(j, stats);
+    lob_status st =
+        lob_budget_calloc(&j->budget, &j->boxes, in->label_count, sizeof *j->boxes, j->error);
+    if (st == LOB_OK) st = run(j, stats);
+    lob_budget_free(&j->budget, j->boxes, in->label_count, sizeof *j->boxes);
     for (int k = 0; k < LOB_REFINE_OWNED; k++) drop(j, (lob_refine_owned)k);
     return st;
 }

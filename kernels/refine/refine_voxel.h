@@ -35,8 +35,8 @@ typedef struct {
     float least;   /* with which it begins, where it is the first of several */
     uint8_t *mask; /* a label's indicator, or where pieces may be */
     const float *share;
-    float *best; /* several labels: the largest share or most votes so far */
-    void *taken; /* several labels: whose they are */
+    float *best; /* several labels: the largest share or most votes so far, */
+    void *taken; /* and whose they are: on the whole grid, also where a box is worked on */
     const void *pieces;
     lob_type pieces_type;
     uint8_t *flags;        /* of pieces, and of 0 */
@@ -63,7 +63,7 @@ typedef struct {
     X(none)                 \
     X(twice)                \
     X(gain)                 \
-    X(above_half) X(larger) X(strokes) X(hold) X(dropped) X(drop) X(is_not) X(fill) X(parts) X(vote)
+    X(above_half) X(strokes) X(hold) X(dropped) X(drop) X(is_not) X(fill) X(parts) X(vote)
 
 typedef enum {
 #define LOB_REFINE_LOOP(name) LOB_REFINE_AT_##name,
@@ -145,13 +145,12 @@ LOB_BOTH int lob_refine_at_none(const lob_refine_arrays *a, int64_t i)
 }
 
 /* Take a label where its share, or its votes, are the most so far; labels come in ascending order.
- */
-LOB_BOTH int lob_refine_at_larger(const lob_refine_arrays *a, int64_t i)
+ * i: the voxel in the label's box; at: on the whole grid. */
+LOB_BOTH void lob_refine_larger(const lob_refine_arrays *a, int64_t i, int64_t at)
 {
-    if (!(a->share[i] > a->best[i])) return 0;
-    a->best[i] = a->share[i];
-    lob_label_put(a->taken, a->type, i, a->label);
-    return 0;
+    if (!(a->share[i] > a->best[at])) return;
+    a->best[at] = a->share[i];
+    lob_label_put(a->taken, a->type, at, a->label);
 }
 
 /* ---- settle ---- */
