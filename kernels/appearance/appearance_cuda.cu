@@ -581,7 +581,7 @@ static lob_status count_strokes(job *j, lob_strokes *strokes, lob_error *error)
     lob_status st = seeds_here(j, &seeds, &copy, error);
     if (st == LOB_OK)
         st = lob_strokes_count(strokes, seeds, j->plan.in->seed_type, j->plan.dims,
-                               j->plan.in->labels, j->context->threads, error);
+                               j->plan.in->labels, NULL, j->context->threads, error);
     free(copy);
     return st;
 }

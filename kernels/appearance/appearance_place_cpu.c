@@ -196,7 +196,7 @@ static lob_status find_shapes(lob_appearance_places *places, lob_appearance_stat
     const lob_strokes *const strokes = p->in->counts ? p->in->counts : &counted;
     if (!p->in->counts)
         LOB_TRY(lob_strokes_count(&counted, p->in->seeds, p->in->seed_type, p->dims, p->in->labels,
-                                  places->context->threads, error));
+                                  NULL, places->context->threads, error));
     lob_status st = LOB_OK;
     stats->axis = lob_strokes_axis(strokes);
     places->stacks = calloc((size_t)p->wanted, sizeof *places->stacks);

@@ -104,8 +104,8 @@ static void find_planes(cover *c)
 
 /* ---- counting ---- */
 
-static lob_status count_all(lob_strokes *strokes, const void *seeds, lob_type type, int64_t n,
-                            int threads)
+static lob_status count_all(lob_strokes *strokes, const void *seeds, lob_type type,
+                            const uint8_t *held, int64_t n, int threads)
 {
     const lob_dims dims = strokes->dims;
     bool failed = false;
@@ -118,7 +118,7 @@ static lob_status count_all(lob_strokes *strokes, const void *seeds, lob_type ty
 #pragma omp barrier
 #pragma omp for schedule(static)
         for (int64_t z = 0; z < dims.nz; z++)
-            if (!failed) count_plane(&own, seeds, type, z);
+            if (!failed && (!held || held[z])) count_plane(&own, seeds, type, z);
 #pragma omp critical(lob_strokes_sum)
         for (int64_t i = 0; !failed && i < n; i++) strokes->across[i] += own.across[i];
         free(own.across);
@@ -127,7 +127,7 @@ static lob_status count_all(lob_strokes *strokes, const void *seeds, lob_type ty
 }
 
 lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type type, lob_dims dims,
-                             int32_t labels, int threads, lob_error *error)
+                             int32_t labels, const uint8_t *held, int threads, lob_error *error)
 {
     const int64_t slices = slices_of(dims), n = lob_product(slices, labels, 1, 1);
     *strokes = (lob_strokes){.dims = dims, .labels = labels};
@@ -135,7 +135,7 @@ lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type t
     if (n >= 0) strokes->across = calloc((size_t)n + 1, sizeof *strokes->across);
     strokes->planes = calloc((size_t)slices, 1);
     lob_status st = left && strokes->across && strokes->planes ? LOB_OK : LOB_ENOMEM;
-    if (st == LOB_OK) st = count_all(strokes, seeds, type, n, threads);
+    if (st == LOB_OK) st = count_all(strokes, seeds, type, held, n, threads);
     if (st == LOB_OK) {
         cover c = {
             .strokes = strokes,
@@ -388,7 +388,7 @@ lob_status lob_strokes_places_find(lob_strokes_places *places, const void *seeds
     lob_strokes strokes;
     *places = (lob_strokes_places){0};
     if (absent_axis < 0 && !walls) return LOB_OK;
-    LOB_TRY(lob_strokes_count(&strokes, seeds, type, dims, labels, threads, error));
+    LOB_TRY(lob_strokes_count(&strokes, seeds, type, dims, labels, NULL, threads, error));
     const lob_status st =
         lob_strokes_places_of(places, &strokes, seeds, type, background, absent_axis, walls, error);
     lob_strokes_free(&strokes);

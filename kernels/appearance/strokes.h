@@ -58,12 +58,13 @@ static inline int64_t lob_strokes_next(const lob_strokes *strokes, const void *s
  *   strokes  out  free with lob_strokes_free; empty on failure
  *   seeds    in   nx*ny*nz labels 0..labels, 0: not drawn
  *   type     in   LOB_U8, LOB_I16 or LOB_I32
+ *   held     in   of each slice across z, 0: it has no stroke; NULL: any may have some
  *   threads  in   >= 1; the result does not depend on it
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */
 lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type type, lob_dims dims,
-                             int32_t labels, int threads, lob_error *error);
+                             int32_t labels, const uint8_t *held, int threads, lob_error *error);
 
 /*
  * The counts of a larger grid, in which strokes were counted from voxel `first` on and nothing else
@@ -209,21 +210,31 @@ lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *
  * keeps all. Such a piece was drawn to mend one place, and its values mean something else
  * elsewhere.
  *
- *   out      out  nx*ny*nz: seeds, or 0. It is 0 before. No label is left out wholly
- *   seeds    in   nx*ny*nz labels 0..labels, 0: not drawn
- *   dims     in   of the strokes
- *   image    in   any type and channels, in ordinary memory, as large as the strokes or larger; it
- *                 is read under strokes alone
- *   first    in   its voxel that is the strokes' first
- *   axis     in   0 x, 1 y or 2 z
- *   context  in   threads; the limit of working memory, which is a byte a voxel and 16 a drawn one
+ *   out       out  nx*ny*nz: seeds, or 0. It is 0 before. No label is left out wholly
+ *   seeds     in   nx*ny*nz labels 0..labels, 0: not drawn
+ *   strokes   in   counts of these
+ *   values    in   channels * lob_strokes_voxels: grey values under strokes, planar, in the order
+ * of voxels axis      in   0 x, 1 y or 2 z context   in   the limit of working memory, which is a
+ * byte a voxel and 16 a drawn one
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */
-lob_status lob_strokes_leave_corrections(uint8_t *out, const uint8_t *seeds, lob_dims dims,
-                                         const lob_volume *image, const int64_t first[3],
-                                         int32_t labels, int axis, const lob_context *context,
+lob_status lob_strokes_leave_corrections(uint8_t *out, const uint8_t *seeds,
+                                         const lob_strokes *strokes, const double *values,
+                                         int channels, int axis, const lob_context *context,
                                          lob_error *error);
+
+/* Voxels that have strokes, in all. */
+int64_t lob_strokes_voxels(const lob_strokes *strokes);
+
+/*
+ * The values of an image under strokes, as lob_strokes_leave_corrections takes them.
+ *
+ *   image  in  any type and channels, in ordinary memory, as large as the strokes or larger
+ *   first  in  its voxel that is the strokes' first
+ */
+void lob_strokes_values(double *values, const uint8_t *seeds, const lob_strokes *strokes,
+                        const lob_volume *image, const int64_t first[3]);
 
 /* Does the label of a voxel fill the square of 5 voxels around it, in its slice across an axis? */
 bool lob_strokes_fill_square(const void *seeds, lob_type type, lob_dims dims, int axis,

@@ -11,10 +11,9 @@ static const double least_nats = 1;
 
 typedef struct {
     const uint8_t *seeds;
-    const lob_volume *image;
-    const int64_t *first;
     const lob_strokes *strokes;
-    int axis;
+    const double *values; /* channels * count */
+    int channels, axis;
     int64_t voxels;
     int64_t *drawn, count; /* the voxels that have strokes, ascending */
     double *low, *width;   /* of each channel's bins */
@@ -35,20 +34,24 @@ static bool is_alone(const look *k, int64_t voxel)
     return lob_strokes_labels_in(k->strokes, k->axis, slice_of(k, voxel)) == 1;
 }
 
-static double value_of(const look *k, int channel, int64_t voxel)
+/* Which of the drawn voxels one is. */
+static int64_t number_of(const look *k, int64_t voxel)
 {
-    const lob_dims own = k->strokes->dims, all = k->image->dims;
-    const int64_t x = voxel % own.nx + k->first[0], y = voxel / own.nx % own.ny + k->first[1];
-    const int64_t z = voxel / (own.nx * own.ny) + k->first[2] + channel * all.nz;
-    double value;
-    lob_values(&value, k->image->data, k->image->type, (z * all.ny + y) * all.nx + x, 1);
-    return value;
+    int64_t first = 0, end = k->count;
+    while (end - first > 1) {
+        const int64_t middle = (first + end) / 2;
+        if (k->drawn[middle] <= voxel)
+            first = middle;
+        else
+            end = middle;
+    }
+    return first;
 }
 
-/* The bin of a voxel's value; -1: it is no number. */
-static int bin_of(const look *k, int channel, int64_t voxel)
+/* The bin of the value of drawn voxel i; -1: it is no number. */
+static int bin_of(const look *k, int channel, int64_t i)
 {
-    const double value = value_of(k, channel, voxel);
+    const double value = k->values[channel * k->count + i];
     if (!isfinite(value)) return -1;
     const double bin = (value - k->low[channel]) / k->width[channel];
     return bin < 0 ? 0 : bin < BINS ? (int)bin : BINS - 1;
@@ -59,7 +62,7 @@ static void find_bins(look *k, int channel)
 {
     double low = INFINITY, high = -INFINITY;
     for (int64_t i = 0; i < k->count; i++) {
-        const double value = value_of(k, channel, k->drawn[i]);
+        const double value = k->values[channel * k->count + i];
         if (!isfinite(value)) continue;
         low = fmin(low, value);
         high = fmax(high, value);
@@ -78,11 +81,11 @@ static void learn(look *k)
 {
     double weight[LOB_APPEARANCE_KERNEL], own[BINS], rest[BINS];
     const int radius = lob_appearance_bin_kernel(weight, SIGMA);
-    for (int c = 0; c < k->image->channels; c++) {
+    for (int c = 0; c < k->channels; c++) {
         find_bins(k, c);
         for (int64_t i = 0; i < k->count; i++) {
             const int64_t at = k->drawn[i];
-            const int bin = is_alone(k, at) ? -1 : bin_of(k, c, at);
+            const int bin = is_alone(k, at) ? -1 : bin_of(k, c, i);
             if (bin >= 0) k->counts[row_of(k, c, k->seeds[at]) + bin]++;
         }
         for (int32_t l = 1; l <= k->strokes->labels; l++) {
@@ -101,7 +104,7 @@ static void learn(look *k)
 static bool is_known(const look *k, int32_t label)
 {
     int64_t all = 0;
-    for (int c = 0; c < k->image->channels; c++)
+    for (int c = 0; c < k->channels; c++)
         for (int b = 0; b < BINS; b++) all += k->counts[row_of(k, c, label) + b];
     return all > 0;
 }
@@ -109,12 +112,12 @@ static bool is_known(const look *k, int32_t label)
 static void look_at_piece(uint8_t *out, const look *k, int64_t n)
 {
     const int32_t label = k->seeds[k->piece[0]];
-    const double least = least_nats * (double)n * k->image->channels;
+    const double least = least_nats * (double)n * k->channels;
     double nats = 0;
     if (!is_known(k, label)) return;
-    for (int c = 0; c < k->image->channels; c++)
+    for (int c = 0; c < k->channels; c++)
         for (int64_t i = 0; i < n; i++) {
-            const int bin = bin_of(k, c, k->piece[i]);
+            const int bin = bin_of(k, c, number_of(k, k->piece[i]));
             if (bin >= 0) nats += k->nats[row_of(k, c, label) + bin];
         }
     for (int64_t i = 0; nats < least && i < n; i++) out[k->piece[i]] = 0;
@@ -127,7 +130,7 @@ static void find_drawn(look *k)
         k->drawn[k->count++] = i;
 }
 
-static int64_t count_drawn(const lob_strokes *strokes)
+int64_t lob_strokes_voxels(const lob_strokes *strokes)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < strokes->dims.nx * strokes->labels; i++) n += strokes->across[i];
@@ -136,8 +139,9 @@ static int64_t count_drawn(const lob_strokes *strokes)
 
 static lob_status leave_out(uint8_t *out, look *k, lob_budget *budget, lob_error *error)
 {
-    const int64_t n = k->voxels, channels = k->image->channels;
-    const int64_t rows = channels * k->strokes->labels * BINS, drawn = count_drawn(k->strokes);
+    const int64_t n = k->voxels, channels = k->channels;
+    const int64_t rows = channels * k->strokes->labels * BINS;
+    const int64_t drawn = lob_strokes_voxels(k->strokes);
     lob_status st = lob_budget_calloc(budget, &k->seen, n, 1, error);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &k->drawn, drawn + 1, sizeof *k->drawn, error);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &k->piece, drawn + 1, sizeof *k->piece, error);
@@ -165,21 +169,30 @@ static lob_status leave_out(uint8_t *out, look *k, lob_budget *budget, lob_error
     return st;
 }
 
-lob_status lob_strokes_leave_corrections(uint8_t *out, const uint8_t *seeds, lob_dims dims,
-                                         const lob_volume *image, const int64_t first[3],
-                                         int32_t labels, int axis, const lob_context *context,
+lob_status lob_strokes_leave_corrections(uint8_t *out, const uint8_t *seeds,
+                                         const lob_strokes *strokes, const double *values,
+                                         int channels, int axis, const lob_context *context,
                                          lob_error *error)
 {
     lob_budget budget = {.who = "strokes", .limit = context->max_memory};
-    lob_strokes strokes;
-    LOB_TRY(lob_strokes_count(&strokes, seeds, LOB_U8, dims, labels, context->threads, error));
     look k = {.seeds = seeds,
-              .image = image,
-              .first = first,
-              .strokes = &strokes,
+              .strokes = strokes,
+              .values = values,
+              .channels = channels,
               .axis = axis,
-              .voxels = lob_dims_voxels(dims)};
-    const lob_status st = leave_out(out, &k, &budget, error);
-    lob_strokes_free(&strokes);
-    return st;
+              .voxels = lob_dims_voxels(strokes->dims)};
+    return leave_out(out, &k, &budget, error);
+}
+
+void lob_strokes_values(double *values, const uint8_t *seeds, const lob_strokes *strokes,
+                        const lob_volume *image, const int64_t first[3])
+{
+    const lob_dims own = strokes->dims, all = image->dims;
+    const int64_t end = lob_dims_voxels(own);
+    for (int c = 0; c < image->channels; c++)
+        for (int64_t i = 0; (i = lob_strokes_next(strokes, seeds, LOB_U8, i)) < end; i++) {
+            const int64_t x = i % own.nx + first[0], y = i / own.nx % own.ny + first[1];
+            const int64_t z = i / (own.nx * own.ny) + first[2] + c * all.nz;
+            lob_values(values++, image->data, image->type, (z * all.ny + y) * all.nx + x, 1);
+        }
 }

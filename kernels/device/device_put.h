@@ -1,4 +1,4 @@
-/* A few bytes of an array on a GPU, each at its place. This header is not installed. */
+/* A few items of an array on a GPU, each at its place. This header is not installed. */
 #ifndef LOB_DEVICE_PUT_H
 #define LOB_DEVICE_PUT_H
 
@@ -16,6 +16,18 @@ LOB_BEGIN_DECLS
  */
 lob_status lob_device_put(lob_device *device, void *to, const uint64_t *items, int64_t n,
                           lob_error *error);
+
+/*
+ * Read values at places of device memory, after the device's other work.
+ *
+ *   to     out  n values, in ordinary memory
+ *   bytes  in   of a value: 1, 2, 4 or 8
+ *   items  in   as above; places count values, and the bytes are not looked at
+ *
+ * Returns as lob_device_put.
+ */
+lob_status lob_device_get(lob_device *device, void *to, const void *from, int bytes,
+                          const uint64_t *items, int64_t n, lob_error *error);
 
 LOB_END_DECLS
 

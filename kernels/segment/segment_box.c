@@ -56,22 +56,28 @@ lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *stroke
     return LOB_OK;
 }
 
+/* Count the job's strokes, on their grid. */
+static lob_status count_strokes(lob_segment_job *j, lob_error *error)
+{
+    const lob_volume *const v = &j->strokes;
+    lob_strokes_free(&j->counted);
+    return lob_strokes_count(&j->counted, v->data, LOB_U8, v->dims, j->plan->count, NULL,
+                             j->context->threads, error);
+}
+
 /* Leave slips out of the strokes. */
 static lob_status drop_slips(lob_segment_job *j, lob_error *error)
 {
     const int64_t n = lob_voxels(&j->strokes);
-    lob_strokes counted;
     uint8_t *clean = NULL;
     bool slips;
-    LOB_TRY(lob_strokes_count(&counted, j->strokes.data, LOB_U8, j->strokes.dims, j->plan->count,
-                              j->context->threads, error));
+    LOB_TRY(count_strokes(j, error));
     lob_status st = lob_budget_alloc(&j->budget, &clean, n, 1, error);
     if (st == LOB_OK)
-        st = lob_segment_slips(clean, &slips, &j->strokes, &counted, j->context->threads, error);
+        st = lob_segment_slips(clean, &slips, &j->strokes, &j->counted, j->context->threads, error);
     if (st == LOB_OK) memcpy(j->strokes.data, clean, (size_t)n);
-    lob_strokes_free(&counted);
     lob_budget_free(&j->budget, clean, n, 1);
-    return st;
+    return st == LOB_OK ? count_strokes(j, error) : st;
 }
 
 /* Was the plan made for these strokes, by their labels and places? */
@@ -103,26 +109,27 @@ static lob_box box_of_strokes(const lob_segment_plan *plan, const lob_segment_pa
     return box;
 }
 
-/* Put strokes onto a larger volume of 0, which takes memory where there are some alone. */
+/* Put strokes onto a larger volume of 0, which takes memory where there are some alone. counted: of
+ * these, or of more. */
 static void put(const lob_segment_job *j, lob_volume *onto, const lob_volume *strokes,
-                const int64_t first[3])
+                const lob_strokes *counted, const int64_t first[3])
 {
     const lob_dims d = strokes->dims;
     const int64_t plane = d.nx * d.ny * (int64_t)lob_type_of(strokes->type)->bytes;
 #pragma omp parallel for num_threads(j->context->threads) schedule(static)
     for (int64_t z = 0; z < d.nz; z++) {
         lob_volume slice = *strokes;
+        if (lob_strokes_labels_in(counted, 2, z) == 0) continue;
         slice.dims.nz = 1;
         slice.data = (unsigned char *)strokes->data + z * plane;
-        if (lob_all_zero(slice.data, (size_t)plane)) continue;
         lob_volume_put(onto, &slice, (int64_t[3]){first[0], first[1], first[2] + z});
     }
 }
 
-/* Was the part counted, and is all of it in a box? */
+/* Is all of the part in a box? */
 static bool lies_in(const lob_segment_part *part, const lob_box *box)
 {
-    bool in = part->counts.across;
+    bool in = true;
     for (int a = 0; a < 3; a++)
         in = in && part->at.first[a] >= box->first[a] &&
              part->at.first[a] + part->at.size[a] <= box->first[a] + box->size[a] &&
@@ -145,12 +152,12 @@ lob_status lob_segment_take_strokes(lob_segment_job *j, const lob_segment_part *
         j->at[a] = box.first[a] - j->plan->box.first[a];
     }
     LOB_TRY(lob_segment_make_strokes(j, &j->strokes, &grid, error));
-    put(j, &j->strokes, &part->voxels, first);
+    put(j, &j->strokes, &part->voxels, &part->counts, first);
     j->background = lob_label_set_find(&part->set, j->plan->background);
     if (j->plan->slips) return drop_slips(j, error);
     return lies_in(part, &box)
                ? lob_strokes_lay(&j->counted, &part->counts, grid.dims, first, error)
-               : LOB_OK;
+               : count_strokes(j, error);
 }
 
 /* A copy on the whole box, in ordinary memory. */
@@ -159,7 +166,7 @@ static lob_status lay(lob_segment_job *j, lob_volume *out, const lob_volume *str
 {
     const lob_volume grid = grid_of_box(j);
     LOB_TRY(lob_segment_make_here(j, out, &grid, "strokes", error));
-    put(j, out, strokes, j->at);
+    put(j, out, strokes, &j->counted, j->at);
     return LOB_OK;
 }
 
@@ -177,7 +184,6 @@ lob_status lob_segment_lay_strokes(lob_segment_job *j, lob_error *error)
     lob_status st = LOB_OK;
     for (int i = 0; st == LOB_OK && i < 2; i++)
         if (volumes[i]->data) st = lay(j, &laid[i], volumes[i], error);
-    if (st == LOB_OK) lob_strokes_free(&j->counted);
     for (int i = 0; i < 2; i++) {
         if (st == LOB_OK) lob_segment_drop(j, volumes[i]);
         if (st == LOB_OK)
@@ -186,93 +192,75 @@ lob_status lob_segment_lay_strokes(lob_segment_job *j, lob_error *error)
             lob_segment_drop(j, &laid[i]);
     }
     if (st == LOB_OK) memset(j->at, 0, sizeof j->at);
-    return st;
+    return st == LOB_OK ? count_strokes(j, error) : st;
 }
 
 /* ---- corrections ---- */
 
-/* The rows of a plane of strokes from the first to the last that has some; none: these are equal.
- */
-static void rows_with_strokes(int64_t rows[2], const lob_volume *strokes, int64_t z)
+/* Where strokes lie on the box's grid, and which: items of lob_device_put, to be freed. */
+static lob_status list_strokes(const lob_segment_job *j, uint64_t **items, int64_t *n,
+                               const lob_volume *strokes, lob_error *error)
 {
     const lob_dims d = strokes->dims;
-    const uint8_t *const labels = (const uint8_t *)strokes->data + z * d.nx * d.ny;
-    rows[0] = rows[1] = 0;
-    for (int64_t y = 0; y < d.ny; y++) {
-        if (lob_all_zero(labels + y * d.nx, (size_t)d.nx)) continue;
-        if (rows[1] == 0) rows[0] = y;
-        rows[1] = y + 1;
-    }
-}
-
-/*
- * Copy what a GPU's image has on a plane of strokes, in rows that have some.
- *
- *   out   out  on the strokes' grid, of the image's type and channels
- *   rows  -    of a plane of the image
- */
-static lob_status copy_plane(const lob_segment_job *j, lob_volume *out, unsigned char *rows,
-                             int64_t z, lob_error *error)
-{
-    const lob_volume *const image = &j->image, *const strokes = &j->strokes;
-    const lob_dims d = strokes->dims, all = image->dims;
-    lob_device *const device = j->context->device;
-    const int64_t bytes = (int64_t)lob_type_of(image->type)->bytes;
-    int64_t y[2];
-    rows_with_strokes(y, strokes, z);
-    for (int c = 0; c < image->channels && y[0] < y[1]; c++) {
-        const int64_t row = ((c * all.nz + z + j->at[2]) * all.ny + y[0] + j->at[1]) * all.nx;
-        const unsigned char *const from = (const unsigned char *)image->data + row * bytes;
-        unsigned char *const to =
-            (unsigned char *)out->data + ((c * d.nz + z) * d.ny + y[0]) * d.nx * bytes;
-        lob_device_begin(device);
-        const lob_status st =
-            lob_device_download(device, rows, from, (y[1] - y[0]) * all.nx * bytes, error);
-        lob_device_end(device);
-        LOB_TRY(st);
-        for (int64_t i = 0; i < y[1] - y[0]; i++)
-            memcpy(to + i * d.nx * bytes, rows + (i * all.nx + j->at[0]) * bytes,
-                   (size_t)(d.nx * bytes));
+    const int64_t *const all = j->plan->box.size;
+    for (int64_t row = 0; row < d.ny * d.nz; row++) {
+        const int64_t y = row % d.ny, z = row / d.ny;
+        const uint8_t *const labels = (const uint8_t *)strokes->data + row * d.nx;
+        const int64_t to = ((z + j->at[2]) * all[1] + y + j->at[1]) * all[0] + j->at[0];
+        if (lob_strokes_labels_in(&j->counted, 2, z) == 0) continue;
+        for (int64_t x = 0; (x = lob_next_label(labels, LOB_U8, x, d.nx)) < d.nx; x++) {
+            if (!lob_grow(items, *n, sizeof **items))
+                return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+            (*items)[(*n)++] = (uint64_t)(to + x) << 8 | labels[x];
+        }
     }
     return LOB_OK;
 }
 
-/* What a GPU's image has under strokes, on their grid; elsewhere nothing that counts. */
-static lob_status values_under_strokes(lob_segment_job *j, lob_volume *out, lob_error *error)
+/* What a GPU's image has under strokes. */
+static lob_status values_there(lob_segment_job *j, double *values, lob_error *error)
 {
-    const lob_volume *const image = &j->image;
+    lob_volume *const image = &j->image;
+    lob_device *const device = j->context->device;
     const int64_t bytes = (int64_t)lob_type_of(image->type)->bytes;
-    const int64_t plane = j->strokes.dims.ny * image->dims.nx * bytes;
-    unsigned char *rows = NULL;
-    if (lob_volume_like(out, &j->strokes, image->type, image->channels) != LOB_OK)
-        return lob_fail(error, LOB_ENOMEM, "no memory left for values under strokes");
-    lob_status st = lob_budget_alloc(&j->budget, &rows, plane, 1, error);
-    for (int64_t z = 0; st == LOB_OK && z < out->dims.nz; z++)
-        st = copy_plane(j, out, rows, z, error);
-    lob_budget_free(&j->budget, rows, plane, 1);
+    uint64_t *items = NULL;
+    int64_t n = 0;
+    lob_status st = list_strokes(j, &items, &n, &j->strokes, error);
+    unsigned char *const found = malloc((size_t)(n * bytes) + 1);
+    if (st == LOB_OK && !found) st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    for (int c = 0; st == LOB_OK && c < image->channels; c++) {
+        lob_device_begin(device);
+        st =
+            lob_device_get(device, found, (const char *)image->data + c * lob_voxels(image) * bytes,
+                           (int)bytes, items, n, error);
+        lob_device_end(device);
+        if (st == LOB_OK) lob_values(values + c * n, found, image->type, 0, n);
+    }
+    free(found);
+    free(items);
     return st;
 }
 
 /* Strokes without corrections that look like another label. */
 static lob_status leave_corrections(lob_segment_job *j, lob_error *error)
 {
-    const lob_volume *const image = &j->image;
-    const bool away = j->in->image->place.kind != LOB_PLACE_MEMORY;
-    const int64_t bytes = image->channels * (int64_t)lob_type_of(image->type)->bytes;
-    const int64_t copied = away ? lob_voxels(&j->strokes) * bytes : 0;
+    const lob_volume *const image = j->in->image;
+    const int64_t n = lob_strokes_voxels(&j->counted) * image->channels;
+    double *values;
     int64_t first[3];
-    for (int a = 0; a < 3; a++) first[a] = away ? 0 : j->plan->box.first[a] + j->at[a];
-    lob_volume values = lob_volume_empty();
+    for (int a = 0; a < 3; a++) first[a] = j->plan->box.first[a] + j->at[a];
     LOB_TRY(lob_segment_make_strokes(j, &j->starts, &j->strokes, error));
-    LOB_TRY(lob_budget_hold(&j->budget, copied, error));
-    lob_status st = away ? values_under_strokes(j, &values, error) : LOB_OK;
+    LOB_TRY(lob_budget_alloc(&j->budget, &values, n, sizeof *values, error));
+    lob_status st = LOB_OK;
+    if (image->place.kind != LOB_PLACE_MEMORY)
+        st = values_there(j, values, error);
+    else
+        lob_strokes_values(values, j->strokes.data, &j->counted, image, first);
     const lob_context inner = lob_budget_inner(&j->budget, j->context);
     if (st == LOB_OK)
-        st = lob_strokes_leave_corrections(j->starts.data, j->strokes.data, j->strokes.dims,
-                                           away ? &values : j->in->image, first, j->plan->count,
-                                           j->plan->axis, &inner, error);
-    lob_volume_free(&values);
-    lob_budget_release(&j->budget, copied);
+        st = lob_strokes_leave_corrections(j->starts.data, j->strokes.data, &j->counted, values,
+                                           image->channels, j->plan->axis, &inner, error);
+    lob_budget_free(&j->budget, values, n, sizeof *values);
     return st;
 }
 
@@ -291,24 +279,17 @@ typedef struct {
     int64_t count, side, inner, outer; /* inner: voxels of a slice that lie side by side */
 } slices;
 
-/* Find the slices across an axis that hold a label. */
-static lob_status find_slices(slices *s, const lob_volume *strokes, int axis, int threads,
-                              lob_error *error)
+/* Find the slices across an axis that hold strokes. */
+static lob_status find_slices(slices *s, const lob_segment_job *j, int axis, lob_error *error)
 {
-    const uint8_t *const labels = strokes->data;
+    const lob_volume *const strokes = &j->strokes;
     *s = (slices){.dims = strokes->dims, .side = lob_side(strokes->dims, axis)};
     s->inner = axis == 0 ? 1 : axis == 1 ? s->dims.nx : s->dims.nx * s->dims.ny;
     s->outer = lob_voxels(strokes) / (s->side * s->inner);
     s->slice = calloc((size_t)s->side, sizeof *s->slice);
     if (!s->slice) return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t at = 0; at < s->side * s->outer; at++) {
-        if (lob_all_zero(labels + at * s->inner, (size_t)s->inner)) continue;
-#pragma omp atomic write
-        s->slice[at % s->side] = 1;
-    }
     for (int64_t i = 0; i < s->side; i++)
-        if (s->slice[i]) s->slice[s->count++] = i;
+        if (lob_strokes_labels_in(&j->counted, axis, i) > 0) s->slice[s->count++] = i;
     *(axis == 0 ? &s->dims.nx : axis == 1 ? &s->dims.ny : &s->dims.nz) = s->count;
     return LOB_OK;
 }
@@ -362,8 +343,7 @@ static lob_status thin_areas(const slices *s, lob_segment_job *j, lob_error *err
 static lob_status find_starts(lob_segment_job *j, lob_error *error)
 {
     slices s;
-    lob_status st =
-        find_slices(&s, lob_segment_starts(j), j->plan->across, j->context->threads, error);
+    lob_status st = find_slices(&s, j, j->plan->across, error);
     const int64_t packed = s.count * s.inner * s.outer;
     const bool fresh = !j->starts.data;
     if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &s.labels, packed, 1, error);
@@ -404,24 +384,6 @@ static lob_status check_values(const lob_segment_job *j, lob_error *error)
                     "holds no finite value under the strokes, from which nothing can be learnt");
 }
 
-/* Where strokes lie on the box's grid, and which: items of lob_device_put, to be freed. */
-static lob_status list_strokes(const lob_segment_job *j, uint64_t **items, int64_t *n,
-                               const slices *s, const lob_volume *grid, const lob_volume *strokes)
-{
-    const uint8_t *const labels = strokes->data;
-    const lob_dims d = strokes->dims, all = grid->dims;
-    for (int64_t k = 0; k < s->count; k++) {
-        const int64_t z = s->slice[k], end = (z + 1) * s->inner;
-        for (int64_t i = z * s->inner; (i = lob_next_label(labels, LOB_U8, i, end)) < end; i++) {
-            const int64_t in = i - z * s->inner, x = in % d.nx + j->at[0], y = in / d.nx + j->at[1];
-            const int64_t place = ((z + j->at[2]) * all.ny + y) * all.nx + x;
-            if (!lob_grow(items, *n, sizeof **items)) return LOB_ENOMEM;
-            (*items)[(*n)++] = (uint64_t)place << 8 | labels[i];
-        }
-    }
-    return LOB_OK;
-}
-
 /* Strokes on a GPU, on the whole box: voxels without strokes do not travel. */
 static lob_status lay_voxels(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
                              const lob_volume *strokes, lob_error *error)
@@ -429,17 +391,13 @@ static lob_status lay_voxels(lob_segment_job *j, lob_volume *out, const lob_volu
     lob_device *const device = j->context->device;
     uint64_t *items = NULL;
     int64_t n = 0;
-    slices s;
-    lob_status st = find_slices(&s, strokes, 2, j->context->threads, error);
-    if (st == LOB_OK && (st = list_strokes(j, &items, &n, &s, grid, strokes)) != LOB_OK)
-        lob_fail(error, st, "no memory left for strokes");
+    lob_status st = list_strokes(j, &items, &n, strokes, error);
     if (st == LOB_OK) st = lob_segment_make(j, out, grid, LOB_U8, 1, error);
     lob_device_begin(device);
     if (st == LOB_OK) st = lob_device_fill(device, out->data, 0, lob_voxels(grid), error);
     if (st == LOB_OK) st = lob_device_put(device, out->data, items, n, error);
     lob_device_end(device);
     free(items);
-    free(s.slice);
     return st;
 }
 
@@ -453,17 +411,22 @@ static lob_status lay_there(lob_segment_job *j, lob_volume *out, const lob_volum
                               : lay(j, out, strokes, error);
 }
 
+/* Counts of the seeds, which are strokes, or some of these. */
 static lob_status count_seeds(lob_segment_job *j, lob_error *error)
 {
     const lob_volume *const seeds = lob_segment_starts(j), grid = grid_of_box(j);
-    const bool known = seeds == &j->strokes && j->counted.across;
-    lob_strokes counted = {0};
-    if (!known)
-        LOB_TRY(lob_strokes_count(&counted, seeds->data, LOB_U8, seeds->dims, j->plan->count,
-                                  j->context->threads, error));
-    const lob_status st =
-        lob_strokes_lay(&j->counts, known ? &j->counted : &counted, grid.dims, j->at, error);
+    const int64_t nz = seeds->dims.nz;
+    if (seeds == &j->strokes)
+        return lob_strokes_lay(&j->counts, &j->counted, grid.dims, j->at, error);
+    lob_strokes counted;
+    uint8_t *const held = malloc((size_t)nz);
+    if (!held) return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
+    for (int64_t z = 0; z < nz; z++) held[z] = lob_strokes_labels_in(&j->counted, 2, z) > 0;
+    lob_status st = lob_strokes_count(&counted, seeds->data, LOB_U8, seeds->dims, j->plan->count,
+                                      held, j->context->threads, error);
+    if (st == LOB_OK) st = lob_strokes_lay(&j->counts, &counted, grid.dims, j->at, error);
     lob_strokes_free(&counted);
+    free(held);
     return st;
 }
 
@@ -504,15 +467,14 @@ lob_status lob_segment_complete(lob_segment_job *j, lob_error *error)
         j->seeds = j->starts;
         j->starts = lob_volume_empty();
     }
-    lob_strokes_free(&j->counted);
     lob_segment_drop(j, &j->first);
     lob_segment_drop(j, &j->starts);
     lob_segment_drop(j, &j->drawn);
-    lob_status st = LOB_OK;
+    lob_status st = count_strokes(j, error);
     if (lob_context_place(j->context).kind == LOB_PLACE_MEMORY) {
         j->first = first;
     } else {
-        st = lob_segment_here(j, &j->first, &first, error);
+        if (st == LOB_OK) st = lob_segment_here(j, &j->first, &first, error);
         lob_segment_drop(j, &first);
     }
     return st == LOB_OK ? place_strokes(j, error) : st;

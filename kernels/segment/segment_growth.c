@@ -142,7 +142,7 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
     lob_strokes_places places;
     const int absent_axis = j->plan->thick ? j->plan->axis : -1;
     const bool walls = g->labels > 2;
-    lob_status st = own == &j->strokes && j->counted.across
+    lob_status st = own == &j->strokes
                         ? lob_strokes_places_of(&places, &j->counted, own->data, own->type,
                                                 g->background, absent_axis, walls, error)
                         : lob_strokes_places_find(&places, own->data, own->type, own->dims,

@@ -72,7 +72,7 @@ typedef struct {
     lob_volume labels;   /* what came out, uint8, dense */
     lob_volume strength;
     int64_t at[3];       /* of the box, where strokes and starts begin */
-    lob_strokes counted; /* the strokes, on their grid; empty: not counted */
+    lob_strokes counted; /* the strokes, on their grid */
     lob_strokes counts;  /* of the seeds, by the box's slices; empty: there is one growth */
     int32_t background;  /* dense */
 } lob_segment_job;
@@ -179,7 +179,7 @@ typedef struct {
     lob_volume voxels;  /* dense labels, with one voxel more to each side than strokes need, where
                            there is one: a side of one voxel would be that of a 2D image */
     lob_label_set set;  /* what these stand for */
-    lob_strokes counts; /* of the voxels; empty: not counted */
+    lob_strokes counts; /* of the voxels; empty: there are too many labels */
     lob_box at;         /* of the whole */
     lob_box strokes;    /* the least box of the whole that holds them; sizes of 0: there are none */
 } lob_segment_part;
@@ -193,9 +193,9 @@ lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, co
 /* Free it and leave nothing. */
 void lob_segment_part_free(lob_segment_part *part);
 
-/* lob_segment_choose, with the part of in->strokes, which is counted. */
+/* lob_segment_choose, with the part of in->strokes. */
 lob_status lob_segment_choose_part(lob_segment_plan *plan, const lob_segment_input *in,
-                                   lob_segment_part *part, const lob_segment_options *options,
+                                   const lob_segment_part *part, const lob_segment_options *options,
                                    const lob_context *context, lob_error *error);
 
 /* Let a job of the plan have a copy of strokes, without slips. Returns LOB_OK, LOB_EARG (they are

@@ -330,13 +330,13 @@ static void choose_growths(lob_segment_plan *plan, const lob_volume *image)
 }
 
 /* Everything that follows from strokes with dense labels. */
-static lob_status choose(lob_segment_plan *plan, const lob_volume *image, lob_segment_part *part,
-                         const lob_context *context, lob_error *error)
+static lob_status choose(lob_segment_plan *plan, const lob_volume *image,
+                         const lob_segment_part *part, const lob_context *context, lob_error *error)
 {
     const double *const mm = image->geometry.spacing_mm;
     const lob_volume *const seeds = &part->voxels;
     const lob_label_set *const set = &part->set;
-    lob_strokes *const strokes = &part->counts;
+    const lob_strokes *const strokes = &part->counts;
     int outlines = 0;
     double voxels = 0;
     LOB_TRY(take_labels(plan, set, error));
@@ -345,9 +345,6 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image, lob_se
     for (int a = 0; a < 3; a++)
         plan->median[a] = plan->options.median && lob_side(image->dims, a) > 1 &&
                           mm[a] <= near_spacing * plan->least_mm;
-    lob_strokes_free(strokes);
-    LOB_TRY(lob_strokes_count(strokes, seeds->data, seeds->type, seeds->dims, set->count,
-                              context->threads, error));
     plan->axis = lob_strokes_axis(strokes);
     plan->across = plan->axis >= 0 ? plan->axis : flat_axis(seeds->dims);
     plan->areas = have_areas(plan, seeds, strokes, context->threads);
@@ -400,7 +397,7 @@ static lob_status check(const lob_segment_options *o, const lob_volume *image,
 }
 
 lob_status lob_segment_choose_part(lob_segment_plan *plan, const lob_segment_input *in,
-                                   lob_segment_part *part, const lob_segment_options *options,
+                                   const lob_segment_part *part, const lob_segment_options *options,
                                    const lob_context *context, lob_error *error)
 {
     *plan = (lob_segment_plan){.options = rounded(options), .box = part->strokes};

@@ -140,7 +140,7 @@ static lob_status suggest(lob_segment_job *j, lob_segment_output *out, const lob
     const lob_volume *const drawn = &j->strokes;
     lob_strokes strokes;
     lob_volume labels;
-    LOB_TRY(lob_strokes_count(&strokes, drawn->data, drawn->type, drawn->dims, j->plan->count,
+    LOB_TRY(lob_strokes_count(&strokes, drawn->data, drawn->type, drawn->dims, j->plan->count, NULL,
                               j->context->threads, error));
     lob_status st = lob_volume_move(&labels, &j->labels, (lob_place){0}, j->context, error);
     if (st == LOB_OK)

@@ -10,44 +10,9 @@
 
 /* ---- their part ---- */
 
-/* The least box that holds all voxels whose bytes are not 0; there are none outside of `within`. */
-static void find_box(lob_box *box, const lob_volume *v, const lob_box *within, int threads)
-{
-    const lob_dims d = v->dims;
-    const int64_t bytes = (int64_t)lob_type_of(v->type)->bytes, row_bytes = within->size[0] * bytes;
-    int64_t x0 = d.nx, x1 = -1, y0 = d.ny, y1 = -1, z0 = d.nz, z1 = -1;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(min           \
-                                                                         : x0, y0, z0) \
-    reduction(max                                                                      \
-              : x1, y1, z1)
-    for (int64_t row = 0; row < within->size[1] * within->size[2]; row++) {
-        const int64_t y = within->first[1] + row % within->size[1];
-        const int64_t z = within->first[2] + row / within->size[1];
-        const int64_t first = (z * d.ny + y) * d.nx + within->first[0];
-        const char *const at = (const char *)v->data + first * bytes;
-        int64_t from = 0, to = row_bytes - 1;
-        if (lob_all_zero(at, (size_t)row_bytes)) continue;
-        while (at[from] == 0) from++;
-        while (at[to] == 0) to--;
-        from = within->first[0] + from / bytes;
-        to = within->first[0] + to / bytes;
-        x0 = from < x0 ? from : x0;
-        x1 = to > x1 ? to : x1;
-        y0 = y < y0 ? y : y0;
-        y1 = y > y1 ? y : y1;
-        z0 = z < z0 ? z : z0;
-        z1 = z > z1 ? z : z1;
-    }
-    *box = (lob_box){0};
-    if (x1 >= 0)
-        *box = (lob_box){
-            {x0,          y0,          z0         },
-            {x1 - x0 + 1, y1 - y0 + 1, z1 - z0 + 1}
-        };
-}
-
 /* Pieces of the rows of a box of a volume, of `width` voxels but for those at the rows' ends. */
 typedef struct {
+    lob_box box;
     int64_t width, each; /* pieces of a row */
     int64_t *piece;      /* those that hold more than zeros, ascending */
     int64_t count;
@@ -55,14 +20,21 @@ typedef struct {
 
 enum { PIECE = 128 };
 
-/* Where a piece begins in a grid in which the box begins at `first`; *n: its voxels. */
-static int64_t place_of(int64_t *n, const pieces *p, int64_t piece, const lob_box *box, lob_dims d,
-                        const int64_t first[3])
+/* The first voxel of a piece in the volume; *n: its voxels. */
+static void place_of(int64_t at[3], int64_t *n, const pieces *p, int64_t piece)
 {
+    const lob_box *const box = &p->box;
     const int64_t row = piece / p->each, x = piece % p->each * p->width;
-    const int64_t y = first[1] + row % box->size[1], z = first[2] + row / box->size[1];
     *n = box->size[0] - x < p->width ? box->size[0] - x : p->width;
-    return (z * d.ny + y) * d.nx + first[0] + x;
+    at[0] = box->first[0] + x;
+    at[1] = box->first[1] + row % box->size[1];
+    at[2] = box->first[2] + row / box->size[1];
+}
+
+static const char *voxels_at(const lob_volume *v, const int64_t at[3])
+{
+    const int64_t voxel = (at[2] * v->dims.ny + at[1]) * v->dims.nx + at[0];
+    return (const char *)v->data + voxel * (int64_t)lob_type_of(v->type)->bytes;
 }
 
 /* Find those that hold more than zeros; all: each, and these are rows. */
@@ -70,18 +42,19 @@ static lob_status find_pieces(pieces *p, const lob_volume *from, const lob_box *
                               int threads)
 {
     const int64_t bytes = (int64_t)lob_type_of(from->type)->bytes;
+    p->box = *box;
     p->width = all || box->size[0] < PIECE ? box->size[0] : PIECE;
-    p->each = (box->size[0] + p->width - 1) / p->width;
+    p->each = p->width > 0 ? (box->size[0] + p->width - 1) / p->width : 0;
     p->count = 0;
     const int64_t most = p->each * box->size[1] * box->size[2];
-    uint8_t *const held = malloc((size_t)most);
-    p->piece = malloc((size_t)most * sizeof *p->piece);
+    uint8_t *const held = malloc((size_t)most + 1);
+    p->piece = malloc(((size_t)most + 1) * sizeof *p->piece);
     const lob_status st = held && p->piece ? LOB_OK : LOB_ENOMEM;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < (st == LOB_OK ? most : 0); i++) {
-        int64_t n;
-        const int64_t at = place_of(&n, p, i, box, from->dims, box->first);
-        held[i] = all || !lob_all_zero((const char *)from->data + at * bytes, (size_t)(n * bytes));
+        int64_t at[3], n;
+        place_of(at, &n, p, i);
+        held[i] = all || !lob_all_zero(voxels_at(from, at), (size_t)(n * bytes));
     }
     for (int64_t i = 0; st == LOB_OK && i < most; i++)
         if (held[i]) p->piece[p->count++] = i;
@@ -89,19 +62,61 @@ static lob_status find_pieces(pieces *p, const lob_volume *from, const lob_box *
     return st;
 }
 
-/* Copy pieces out of the box, one after the other, or back into a volume of the box alone. */
-static void copy_pieces(const pieces *p, lob_volume *packed, const lob_volume *whole,
-                        const lob_box *box, const int64_t first[3], bool back, int threads)
+/* The least box that holds all voxels of the pieces whose bytes are not 0. */
+static void find_box(lob_box *box, const pieces *p, const lob_volume *from)
+{
+    const int64_t bytes = (int64_t)lob_type_of(from->type)->bytes;
+    int64_t low[3] = {INT64_MAX, INT64_MAX, INT64_MAX}, high[3] = {-1, -1, -1};
+    for (int64_t i = 0; i < p->count; i++) {
+        int64_t at[3], n, first = 0;
+        place_of(at, &n, p, p->piece[i]);
+        const char *const voxels = voxels_at(from, at);
+        int64_t last = n * bytes - 1;
+        for (int a = 1; a < 3; a++) {
+            low[a] = at[a] < low[a] ? at[a] : low[a];
+            high[a] = at[a] > high[a] ? at[a] : high[a];
+        }
+        while (voxels[first] == 0) first++;
+        while (voxels[last] == 0) last--;
+        if (at[0] + first / bytes < low[0]) low[0] = at[0] + first / bytes;
+        if (at[0] + last / bytes > high[0]) high[0] = at[0] + last / bytes;
+    }
+    *box = (lob_box){0};
+    for (int a = 0; p->count > 0 && a < 3; a++) {
+        box->first[a] = low[a];
+        box->size[a] = high[a] - low[a] + 1;
+    }
+}
+
+/* Copy pieces out of a volume, one after the other. */
+static void pack(const pieces *p, lob_volume *packed, const lob_volume *from, int threads)
+{
+    const int64_t bytes = (int64_t)lob_type_of(packed->type)->bytes;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < p->count; i++) {
+        int64_t at[3], n;
+        place_of(at, &n, p, p->piece[i]);
+        memcpy((char *)packed->data + i * p->width * bytes, voxels_at(from, at),
+               (size_t)(n * bytes));
+    }
+}
+
+/* Put them into the part that is a box of the volume: what is beyond it is 0. */
+static void put_pieces(const pieces *p, lob_volume *part, const lob_volume *packed,
+                       const lob_box *box, int threads)
 {
     const int64_t bytes = (int64_t)lob_type_of(packed->type)->bytes;
     /* Fresh memory is cleared page by page where it is written first: by all threads. */
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < p->count; i++) {
-        int64_t n;
-        const int64_t at = place_of(&n, p, p->piece[i], box, whole->dims, first);
-        char *const one = (char *)packed->data + i * p->width * bytes;
-        char *const other = (char *)whole->data + at * bytes;
-        memcpy(back ? other : one, back ? one : other, (size_t)(n * bytes));
+        int64_t at[3], n, from = 0;
+        place_of(at, &n, p, p->piece[i]);
+        for (int a = 0; a < 3; a++) at[a] -= box->first[a];
+        if (at[0] < 0) from = -at[0];
+        if (n > box->size[0] - at[0]) n = box->size[0] - at[0];
+        at[0] += from;
+        memcpy((char *)voxels_at(part, at), (char *)packed->data + (i * p->width + from) * bytes,
+               (size_t)((n - from) * bytes));
     }
 }
 
@@ -117,27 +132,42 @@ static lob_status fail_voxel(const lob_volume *from, const lob_context *context,
     return st;
 }
 
+/* Count strokes, on the slices that pieces of the whole lie on. */
+static lob_status count(lob_segment_part *part, const pieces *p, int threads, lob_error *error)
+{
+    const lob_volume *const v = &part->voxels;
+    if (part->set.count > LOB_SEGMENT_MAX_LABELS) return LOB_OK; /* no plan is made for these */
+    uint8_t *const held = calloc((size_t)v->dims.nz, 1);
+    if (!held) return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
+    for (int64_t i = 0; i < p->count; i++) {
+        int64_t at[3], n;
+        place_of(at, &n, p, p->piece[i]);
+        held[at[2] - part->at.first[2]] = 1;
+    }
+    const lob_status st = lob_strokes_count(&part->counts, v->data, v->type, v->dims,
+                                            part->set.count, held, threads, error);
+    free(held);
+    return st;
+}
+
 /* The part's voxels, from pieces that hold some: others are left as they come, which costs no
- * memory. all: what is stored as 0 is a value. */
-static lob_status take_voxels(lob_segment_part *part, const lob_volume *from, bool all,
+ * memory. */
+static lob_status take_voxels(lob_segment_part *part, const lob_volume *from, const pieces *p,
                               lob_segment_zeros *zeros, const lob_context *context,
                               lob_error *error)
 {
-    static const int64_t origin[3] = {0, 0, 0};
     const lob_box *const box = &part->at;
     const lob_geometry geometry = lob_box_geometry(&from->geometry, box);
     const lob_volume grid =
         lob_segment_grid((lob_dims){box->size[0], box->size[1], box->size[2]}, &geometry);
     lob_volume some = grid, packed = lob_volume_empty();
     const int threads = context->threads;
-    pieces p;
-    lob_status st = find_pieces(&p, from, box, all, threads);
-    some.dims = (lob_dims){p.width, p.count > 0 ? p.count : 1, 1}; /* zeros have no labels */
-    if (st == LOB_OK) st = lob_volume_like(&packed, &some, from->type, 1);
+    some.dims = (lob_dims){p->count > 0 ? p->width : 1, p->count > 0 ? p->count : 1, 1};
+    lob_status st = lob_volume_like(&packed, &some, from->type, 1); /* zeros have no labels */
     packed.slope = from->slope;
     packed.inter = from->inter;
     if (st == LOB_OK)
-        copy_pieces(&p, &packed, from, box, box->first, false, threads);
+        pack(p, &packed, from, threads);
     else
         lob_fail(error, st, "no memory left for strokes");
     if (st == LOB_OK) st = lob_labels_dense(&packed, &part->set, "strokes", error);
@@ -147,8 +177,34 @@ static lob_status take_voxels(lob_segment_part *part, const lob_volume *from, bo
                                    : lob_volume_like(&part->voxels, &grid, packed.type, 1);
         if (st != LOB_OK) lob_fail(error, st, "no memory left for strokes");
     }
-    if (st == LOB_OK) copy_pieces(&p, &packed, &part->voxels, box, origin, true, threads);
+    if (st == LOB_OK) put_pieces(p, &part->voxels, &packed, box, threads);
+    if (st == LOB_OK) st = count(part, p, threads, error);
     lob_volume_free(&packed);
+    return st;
+}
+
+/* Cut it out of strokes in ordinary memory. */
+static lob_status cut(lob_segment_part *part, const lob_volume *from, const lob_box *within,
+                      lob_segment_zeros *zeros, const lob_context *context, lob_error *error)
+{
+    const lob_box all = {
+        .size = {from->dims.nx, from->dims.ny, from->dims.nz}
+    };
+    const bool whole = from->inter != 0; /* what is stored as 0 is a value */
+    const int64_t margin[3] = {1, 1, 1};
+    pieces p;
+    lob_status st =
+        find_pieces(&p, from, whole || !within ? &all : within, whole, context->threads);
+    if (st != LOB_OK) lob_fail(error, st, "no memory left for strokes");
+    if (st == LOB_OK && !whole) find_box(&part->at, &p, from);
+    part->strokes = part->at;
+    if (st == LOB_OK && (whole || !lob_type_of(from->type)->is_integer))
+        lob_box_of(&part->strokes, from);
+    if (part->at.size[0] > 0)
+        lob_box_widen(&part->at, margin, from->dims);
+    else
+        part->at = all;
+    if (st == LOB_OK) st = take_voxels(part, from, &p, zeros, context, error);
     free(p.piece);
     return st;
 }
@@ -156,26 +212,13 @@ static lob_status take_voxels(lob_segment_part *part, const lob_volume *from, bo
 lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, const lob_box *within,
                            lob_segment_zeros *zeros, const lob_context *context, lob_error *error)
 {
-    const lob_box all = {
-        .size = {strokes->dims.nx, strokes->dims.ny, strokes->dims.nz}
-    };
     const bool away = strokes->place.kind != LOB_PLACE_MEMORY;
-    const bool whole = strokes->inter != 0; /* what is stored as 0 is a value */
-    const int64_t margin[3] = {1, 1, 1};
     lob_volume here = lob_volume_empty();
     *part = (lob_segment_part){.voxels = lob_volume_empty()};
     if (strokes->channels != 1)
         return lob_fail(error, LOB_EARG, "strokes have one channel, not %d", strokes->channels);
     if (away) LOB_TRY(lob_volume_move(&here, strokes, (lob_place){0}, context, error));
-    const lob_volume *const from = away ? &here : strokes;
-    if (!whole) find_box(&part->at, from, within ? within : &all, context->threads);
-    part->strokes = part->at;
-    if (whole || !lob_type_of(strokes->type)->is_integer) lob_box_of(&part->strokes, from);
-    if (part->at.size[0] > 0)
-        lob_box_widen(&part->at, margin, from->dims);
-    else
-        part->at = all;
-    const lob_status st = take_voxels(part, from, whole, zeros, context, error);
+    const lob_status st = cut(part, away ? &here : strokes, within, zeros, context, error);
     lob_volume_free(&here);
     if (st != LOB_OK) lob_segment_part_free(part);
     return st;
@@ -257,7 +300,7 @@ static lob_status fill_slices(lob_volume *labels, lob_label_set *set, int32_t *b
     if (*background <= 0 && largest == INT32_MAX)
         return lob_fail(error, LOB_EDATA, "no label above %d is left for the background", largest);
     if (*background <= 0) *background = largest + 1;
-    LOB_TRY(lob_strokes_count(&counted, labels->data, labels->type, labels->dims, set->count,
+    LOB_TRY(lob_strokes_count(&counted, labels->data, labels->type, labels->dims, set->count, NULL,
                               context->threads, error));
     const int axis = find_axis(&counted);
     lob_status st = lob_labels_restore(labels, set);

@@ -380,7 +380,7 @@ static int32_t background_of(const char *rows, int64_t nx, int64_t ny, int *axis
     const int64_t n = (int64_t)strlen(rows);
     for (int64_t i = 0; i < n; i++) seeds[i] = (uint8_t)(rows[i] == '.' ? 0 : rows[i] - '0');
     const lob_dims dims = {nx, ny, n / (nx * ny)};
-    assert_int_equal(lob_strokes_count(&strokes, seeds, LOB_U8, dims, 3, 2, NULL), LOB_OK);
+    assert_int_equal(lob_strokes_count(&strokes, seeds, LOB_U8, dims, 3, NULL, 2, NULL), LOB_OK);
     int32_t background;
     assert_int_equal(lob_strokes_background(&background, &strokes, seeds, LOB_U8, NULL), LOB_OK);
     *axis = lob_strokes_axis(&strokes);
@@ -430,7 +430,7 @@ TEST(finds_drawn_slices)
     for (int z = 0; z < 5; z++)
         for (int k = 0; k < 8; k++)
             if (slices[z][k] != '.') seeds[z * 64 + k * 9] = (uint8_t)(slices[z][k] - '0');
-    assert_int_equal(lob_strokes_count(&strokes, seeds, LOB_U8, dims, 2, 3, NULL), LOB_OK);
+    assert_int_equal(lob_strokes_count(&strokes, seeds, LOB_U8, dims, 2, NULL, 3, NULL), LOB_OK);
     assert_int_equal(lob_strokes_axis(&strokes), 2);
     assert_int_equal(lob_strokes_drawn(drawn, &strokes, 1, 2), 3);
     assert_int_equal(drawn[0], 0);
@@ -454,8 +454,8 @@ TEST(counts_of_a_part_are_laid_out)
             some[i] = random_chance(&state, 12) ? (uint8_t)(1 + random_below(&state, 3)) : 0;
             all[((z + first[2]) * NY + y + first[1]) * NX + x + first[0]] = some[i];
         }
-        assert_int_equal(lob_strokes_count(&wanted, all, LOB_U8, whole, 3, 1, NULL), LOB_OK);
-        assert_int_equal(lob_strokes_count(&counted, some, LOB_U8, part, 3, 1, NULL), LOB_OK);
+        assert_int_equal(lob_strokes_count(&wanted, all, LOB_U8, whole, 3, NULL, 1, NULL), LOB_OK);
+        assert_int_equal(lob_strokes_count(&counted, some, LOB_U8, part, 3, NULL, 1, NULL), LOB_OK);
         assert_int_equal(lob_strokes_lay(&laid, &counted, whole, first, NULL), LOB_OK);
         assert_memory_equal(&laid.dims, &wanted.dims, sizeof wanted.dims);
         assert_memory_equal(laid.across, wanted.across, (NX + NY + NZ) * 3 * sizeof *wanted.across);
@@ -478,7 +478,7 @@ TEST(finds_planes_of_two_axes)
         seeds[3 * 64 + 3 * 8 + k] = label;
         seeds[k * 64 + k * 8 + 3] = label;
     }
-    assert_int_equal(lob_strokes_count(&strokes, seeds, LOB_U8, dims, 2, 3, NULL), LOB_OK);
+    assert_int_equal(lob_strokes_count(&strokes, seeds, LOB_U8, dims, 2, NULL, 3, NULL), LOB_OK);
     assert_int_equal(lob_strokes_drawn(drawn, &strokes, 1, 0), 1);
     assert_int_equal(drawn[0], 3);
     assert_int_equal(lob_strokes_drawn(drawn, &strokes, 1, 1), 0);

@@ -517,7 +517,8 @@ TEST(walls_are_found_by_strokes)
     int count;
     for (int i = 0; i < WIDE * HIGH; i++)
         seeds[i] = rows[i / WIDE][i % WIDE] == '.' ? 0 : (uint8_t)(rows[i / WIDE][i % WIDE] - '0');
-    assert_ok(lob_strokes_count(&strokes, seeds, LOB_U8, (lob_dims){WIDE, HIGH, 2}, 4, 1, NULL));
+    assert_ok(
+        lob_strokes_count(&strokes, seeds, LOB_U8, (lob_dims){WIDE, HIGH, 2}, 4, NULL, 1, NULL));
     assert_ok(lob_strokes_walls(walls, &count, &strokes, seeds, LOB_U8, 4, NULL));
     assert_int_equal(count, 2); /* the wall meets what is inside as often: its shape will tell */
     assert_int_equal(walls[0], 2);

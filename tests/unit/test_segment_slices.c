@@ -50,7 +50,7 @@ static int suggest(scene *s, int64_t *slices, int n)
 {
     lob_segment_slice found[SIDE];
     int count = -1;
-    assert_ok(lob_strokes_count(&s->strokes, s->seeds, LOB_U8, s->dims, 2, 1, NULL));
+    assert_ok(lob_strokes_count(&s->strokes, s->seeds, LOB_U8, s->dims, 2, NULL, 1, NULL));
     assert_ok(lob_segment_suggest(found, &count, n, &s->label_volume, 2, &s->strokes, s->unsure,
                                   s->axis, 2));
     lob_strokes_free(&s->strokes);
@@ -152,7 +152,7 @@ TEST(out_of_memory)
     make(&s, 2, 0, SIDE - 1);
     draw(&s, 5);
     draw(&s, 15);
-    assert_ok(lob_strokes_count(&s.strokes, s.seeds, LOB_U8, s.dims, 2, 1, NULL));
+    assert_ok(lob_strokes_count(&s.strokes, s.seeds, LOB_U8, s.dims, 2, NULL, 1, NULL));
     assert_int_equal(alloc_fail_sweep("suggesting", look_once, &s), 2);
     lob_strokes_free(&s.strokes);
 }

@@ -12,7 +12,7 @@ static lob_status find_background(lob_session *s, lob_seeds_input *seeds, const 
         return lob_fail_file(&s->error, LOB_EDATA, path, "no seed has the background's label %d",
                              wanted);
     if (wanted > 0) return LOB_OK;
-    LOB_TRY(lob_strokes_count(&strokes, v->data, v->type, v->dims, seeds->set.count,
+    LOB_TRY(lob_strokes_count(&strokes, v->data, v->type, v->dims, seeds->set.count, NULL,
                               s->context.threads, &s->error));
     const lob_status st =
         lob_strokes_background(&seeds->background, &strokes, v->data, v->type, &s->error);

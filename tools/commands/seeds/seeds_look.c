@@ -76,9 +76,24 @@ static lob_status read_earlier(lob_session *s, lob_seeds_work *w)
 static lob_status look_at_image(lob_session *s, lob_seeds_work *w)
 {
     const int64_t first[3] = {0, 0, 0};
-    return lob_strokes_leave_corrections(w->kept, w->from.data, w->from.dims, &w->values, first,
-                                         w->labels.count, w->set.corrections, &s->context,
-                                         &s->error);
+    const lob_volume *const from = &w->from, *const image = &w->values;
+    lob_strokes strokes;
+    LOB_TRY(lob_strokes_count(&strokes, from->data, LOB_U8, from->dims, w->labels.count, NULL,
+                              s->context.threads, &s->error));
+    const int64_t items = lob_strokes_voxels(&strokes) * image->channels;
+    const int64_t bytes = items * (int64_t)sizeof(double);
+    lob_status st = lob_session_take(s, bytes, w->set.image);
+    double *const values = st == LOB_OK ? malloc((size_t)bytes + 1) : NULL;
+    if (st == LOB_OK && !values) st = lob_session_no_memory(s, w->set.image);
+    if (values) {
+        lob_strokes_values(values, from->data, &strokes, image, first);
+        st = lob_strokes_leave_corrections(w->kept, from->data, &strokes, values, image->channels,
+                                           w->set.corrections, &s->context, &s->error);
+        lob_session_give(s, bytes);
+    }
+    free(values);
+    lob_strokes_free(&strokes);
+    return st;
 }
 
 /* Seeds that look like another label by --shares. */

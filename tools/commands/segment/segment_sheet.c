@@ -209,7 +209,7 @@ static lob_status choose_slices(lob_session *s, drawing *sheet, const lob_segmen
     int n = 0;
     lob_strokes strokes;
     LOB_TRY(lob_strokes_count(&strokes, b->seeds->data, b->seeds->type, b->seeds->dims,
-                              b->set.count, s->context.threads, &s->error));
+                              b->set.count, NULL, s->context.threads, &s->error));
     for (; n < found->slice_count && n < SLICES; n++)
         sheet->slices[n] = (shown_slice){found->slices[n].slice, false};
     n += take_drawn(&sheet->slices[n], SLICES - n, &strokes, axis, plan->box.first[axis]);
