@@ -1,6 +1,5 @@
 /*
- * Appearance on the GPU: ranges, counts, distances and shares in device memory; tables and the
- * quantile of distances on the host.
+ * Appearance on the GPU: ranges, counts, distances and shares in device memory; tables on the host.
  */
 #include "kernels/appearance/appearance_local.h"
 #include "kernels/arrays.h"
@@ -11,13 +10,14 @@
 #include "kernels/distance/distance_stages_cuda.cuh"
 #include "kernels/filters/pointwise_voxel.h"
 
+#include <cub/block/block_scan.cuh>
 #include <stdlib.h>
 #include <string.h>
 
 namespace lob::appearance
 {
 
-enum { THREADS = 256, WARPS = THREADS / WARP, FEW_LABELS = 8 };
+enum { THREADS = 256, WARPS = THREADS / WARP, RANK_THREADS = 1024, FEW_LABELS = 8 };
 
 /* A channel as kernels see it. */
 struct channel {
@@ -116,6 +116,12 @@ static __global__ void __launch_bounds__(THREADS) samples_kernel(sample_params p
 
 /* ---- the reach of strokes ---- */
 
+/* The quantile of distances as it is found: its bits, and its rank among those that share them. */
+struct quantile {
+    int64_t rank;
+    uint32_t high, low;
+};
+
 struct reach_params {
     const void *seeds;
     lob_type seed_type;
@@ -124,9 +130,11 @@ struct reach_params {
     uint8_t *marks; /* of blocks, 0 before */
     int64_t voxels;
     int32_t label;
-    int64_t high; /* count low halves of these high ones; < 0: count high halves */
+    bool low; /* count low halves of the high one that was found; else high halves */
     const float *distance;
-    u64 *counts; /* LOB_APPEARANCE_HALF */
+    u64 *counts;  /* LOB_APPEARANCE_HALF, 0 before */
+    double share; /* at which the quantile lies */
+    quantile *found;
 };
 
 static __device__ inline int64_t block_of(const reach_params &p, int64_t i)
@@ -147,24 +155,50 @@ static __global__ void __launch_bounds__(THREADS) halves_kernel(reach_params p)
         const int32_t label = lob_label_at(p.seeds, p.seed_type, i);
         if (label == 0 || label == p.label) continue;
         const uint32_t bits = __float_as_uint(p.distance[block_of(p, i)]);
-        if (p.high < 0)
+        if (!p.low)
             atomicAdd(&p.counts[bits >> 16], (u64)1);
-        else if (bits >> 16 == p.high)
+        else if (bits >> 16 == p.found->high)
             atomicAdd(&p.counts[bits & 0xffff], (u64)1);
     }
+}
+
+/* One block: the half in which the quantile lies, as lob_appearance_reach_rank and
+ * lob_appearance_rank have it. */
+static __global__ void __launch_bounds__(RANK_THREADS) rank_kernel(reach_params p)
+{
+    typedef cub::BlockScan<int64_t, RANK_THREADS> scan;
+    enum { EACH = LOB_APPEARANCE_HALF / RANK_THREADS };
+    __shared__ typename scan::TempStorage memory;
+    const u64 *const own = p.counts + threadIdx.x * EACH;
+    int64_t mine = 0, before, all;
+    for (int i = 0; i < EACH; i++) mine += (int64_t)own[i];
+    scan(memory).ExclusiveSum(mine, before, all);
+    const int64_t wanted = (int64_t)(p.share * (double)all);
+    const int64_t rank = p.low ? p.found->rank : wanted < all ? wanted : all - 1;
+    __syncthreads();
+    if (threadIdx.x == 0 && all == 0) *p.found = {-1, 0, 0};
+    if (rank < before || rank >= before + mine) return;
+    int64_t left = rank - before;
+    uint32_t half = threadIdx.x * EACH;
+    for (int i = 0; left >= (int64_t)own[i]; i++, half++) left -= (int64_t)own[i];
+    p.found->rank = left;
+    *(p.low ? &p.found->low : &p.found->high) = half;
 }
 
 struct far_params {
     int16_t *lost;
     const float *distance;
     int64_t blocks;
-    float reach, score;
+    const quantile *reach;
+    float least, score; /* of the reach */
 };
 
 static __global__ void __launch_bounds__(THREADS) far_kernel(far_params p)
 {
+    const float found = __uint_as_float(p.reach->high << 16 | p.reach->low);
+    const float reach = fmaxf(found, p.least);
     for (int64_t i = grid_first(); i < p.blocks; i += grid_step())
-        p.lost[i] = (int16_t)lob_appearance_far(p.distance[i], p.reach, p.score);
+        p.lost[i] = (int16_t)lob_appearance_far(p.distance[i], reach, p.score);
 }
 
 /* ---- the outline ---- */
@@ -179,6 +213,7 @@ struct stack_params {
     const int64_t *slices;
     uint8_t *inside;
     int32_t *gain;
+    bool adds; /* to what is there */
 };
 
 static __global__ void __launch_bounds__(THREADS) gather_kernel(stack_params p)
@@ -196,7 +231,8 @@ static __global__ void __launch_bounds__(THREADS) shape_kernel(stack_params p)
 {
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
         const lob_voxel_at at = lob_voxel_place(p.dims, i);
-        p.gain[i] += lob_appearance_shape_at(&p.shape, at.x, at.y, at.z);
+        const int32_t gain = lob_appearance_shape_at(&p.shape, at.x, at.y, at.z);
+        p.gain[i] = p.adds ? p.gain[i] + gain : gain;
     }
 }
 
@@ -288,7 +324,6 @@ struct job {
     lob_appearance_stack stacks[LOB_APPEARANCE_MAX_LABELS][3]; /* of wanted labels by axis, with an
                                                                   outline */
     int64_t distances;          /* voxels of the largest transform; 0: none */
-    int64_t *halves;            /* LOB_APPEARANCE_HALF, on the host */
     lob_appearance_nodes nodes; /* on the host, */
     lob_budget host;            /* whose memory this is */
 
@@ -296,7 +331,8 @@ struct job {
     float *shares;
 
     uint32_t *range;
-    u64 *counts, *device_halves;
+    u64 *counts, *halves;
+    quantile *reach;
     channel *channels;
     int32_t *table;
     double *exps;
@@ -334,7 +370,8 @@ static int64_t lay_out(job *j, void *block)
     j->channels = memory.take<channel>(p->channels);
     j->table = memory.take<int32_t>(rows * p->wanted);
     j->exps = memory.take<double>(LOB_APPEARANCE_EXPS);
-    j->device_halves = memory.take<u64>(by_distance(j) ? LOB_APPEARANCE_HALF : 0);
+    j->halves = memory.take<u64>(by_distance(j) ? LOB_APPEARANCE_HALF : 0);
+    j->reach = memory.take<quantile>(1);
     j->distance = memory.take<float>(j->distances);
     j->lost = memory.take<int16_t>(by_distance(j) ? p->blocks.count * p->wanted : 0);
     j->inside = memory.take<uint8_t>(j->distances);
@@ -476,48 +513,48 @@ static reach_params reach_of(const job *j, int32_t label)
     r.voxels = p->voxels;
     r.label = label;
     r.distance = j->distance;
-    r.counts = j->device_halves;
+    r.counts = j->halves;
+    r.share = p->options->far_quantile;
+    r.found = j->reach;
     return r;
 }
 
-static lob_status count_halves(const job *j, int32_t label, int64_t high, lob_error *error)
+/* Find a half of the quantile of distances. */
+static lob_status find_half(const job *j, int32_t label, bool low, lob_error *error)
 {
-    const lob_appearance_plan *p = &j->plan;
     const int64_t bytes = LOB_APPEARANCE_HALF * (int64_t)sizeof *j->halves;
     reach_params r = reach_of(j, label);
-    r.high = high;
-    LOB_TRY(lob_device_fill(j->device, j->device_halves, 0, bytes, error));
-    LOB_TRY(lob_launch_over(j->device, halves_kernel, "distances of strokes", p->voxels, THREADS, r,
+    r.low = low;
+    LOB_TRY(lob_device_fill(j->device, j->halves, 0, bytes, error));
+    LOB_TRY(lob_launch_over(j->device, halves_kernel, "distances of strokes", r.voxels, THREADS, r,
                             error));
-    return lob_device_download(j->device, j->halves, j->device_halves, bytes, error);
+    return lob_launch(j->device, rank_kernel, "the quantile of distances", 1, RANK_THREADS, 0, r,
+                      error);
 }
 
 static lob_status far_scores(const job *j, int k, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
     const lob_distance_input in = lob_appearance_far_input(p, j->inside);
-    int64_t n = 0;
     LOB_TRY(lob_device_fill(j->device, j->inside, 0, p->blocks.count, error));
     LOB_TRY(lob_launch_over(j->device, mark_kernel, "blocks of strokes", p->voxels, THREADS,
                             reach_of(j, p->label[k]), error));
     LOB_TRY(transform(j, j->inside, &in, LOB_DISTANCE_TO_SET, error));
-    LOB_TRY(count_halves(j, p->label[k], -1, error));
-    for (int i = 0; i < LOB_APPEARANCE_HALF; i++) n += j->halves[i];
-    int64_t rank = lob_appearance_reach_rank(p, n);
-    const uint32_t high = lob_appearance_rank(j->halves, &rank);
-    LOB_TRY(count_halves(j, p->label[k], high, error));
+    LOB_TRY(find_half(j, p->label[k], false, error));
+    LOB_TRY(find_half(j, p->label[k], true, error));
     far_params f = {};
     f.lost = j->lost + k * p->blocks.count;
     f.distance = j->distance;
     f.blocks = p->blocks.count;
-    f.reach = lob_appearance_reach(p, high, lob_appearance_rank(j->halves, &rank));
+    f.reach = j->reach;
+    f.least = lob_appearance_reach(p, 0, 0);
     f.score = (float)(LOB_APPEARANCE_ONE * p->options->far);
     return lob_launch_over(j->device, far_kernel, "costs of distance", f.blocks, THREADS, f, error);
 }
 
-/* Add what a label gains by the outlines of a stack. */
-static lob_status add_shape(const job *j, int k, const lob_appearance_stack *stack, int32_t *gain,
-                            lob_error *error)
+/* Put what a label gains by the outlines of a stack, or add it. */
+static lob_status put_shape(const job *j, int k, const lob_appearance_stack *stack, int32_t *gain,
+                            bool adds, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
     stack_params s = {};
@@ -526,6 +563,7 @@ static lob_status add_shape(const job *j, int k, const lob_appearance_stack *sta
     LOB_TRY(lob_device_upload(j->device, j->places, stack->places,
                               lob_side(p->dims, stack->axis) * (int64_t)sizeof *j->places, error));
     s.gain = gain;
+    s.adds = adds;
     s.dims = p->dims;
     s.of_stack = stack->dims;
     s.voxels = stack->voxels;
@@ -551,11 +589,13 @@ static lob_status shape_scores(const job *j, int k, lob_error *error)
 {
     const int64_t n = j->plan.voxels;
     int32_t *const gain = (int32_t *)j->shares + k * n;
-    LOB_TRY(lob_device_fill(j->device, gain, 0, n * (int64_t)sizeof *gain, error));
-    for (int axis = 0; axis < 3; axis++)
-        if (j->stacks[k][axis].count > 0)
-            LOB_TRY(add_shape(j, k, &j->stacks[k][axis], gain, error));
-    return LOB_OK;
+    bool any = false;
+    for (int axis = 0; axis < 3; axis++) {
+        if (j->stacks[k][axis].count == 0) continue;
+        LOB_TRY(put_shape(j, k, &j->stacks[k][axis], gain, any, error));
+        any = true;
+    }
+    return any ? LOB_OK : lob_device_fill(j->device, gain, 0, n * (int64_t)sizeof *gain, error);
 }
 
 /* ---- all of it ---- */
@@ -668,8 +708,7 @@ static lob_status prepare(job *j, lob_error *error)
     if (!by_distance(j)) return LOB_OK;
     LOB_TRY(check_distances(&in, error));
     j->distances = p->blocks.count;
-    j->halves = (int64_t *)malloc(LOB_APPEARANCE_HALF * sizeof *j->halves);
-    return j->halves ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for a histogram");
+    return LOB_OK;
 }
 
 /* Voxels to the device and back. */
@@ -729,7 +768,6 @@ static lob_status find_shares(float *shares, lob_place place, lob_appearance_sta
         lob_appearance_stack_free(&j->stacks[i / 3][i % 3]);
     lob_appearance_nodes_free(&j->nodes, &j->plan, &j->host);
     lob_appearance_plan_free(&j->plan);
-    free(j->halves);
     free(j);
     return st;
 }
