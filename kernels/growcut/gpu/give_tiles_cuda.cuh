@@ -23,12 +23,11 @@ enum : uint32_t { NO_MORE = ~0u };
 /* The window moves on when fewer tiles than this share of the visiting warps are under way. */
 static constexpr float UNDER_WAY = 1.25f;
 
-/* Put an entry into the ring, when a warp has taken what lies in its place. */
+/* Put an entry into the ring, when a warp has taken what lies in its place. Another thread may wait
+ * for the same place. */
 static __device__ inline void give(uint32_t *ring, uint32_t at, uint32_t entry)
 {
-    volatile uint32_t *const place = ring + at % RING;
-    while (*place != 0) __nanosleep(100);
-    *place = entry;
+    while (atomicCAS(ring + at % RING, 0u, entry) != 0) __nanosleep(100);
 }
 
 /* A lane waits for its warp's next entry. */

@@ -296,6 +296,10 @@ template <typename K, typename S> static lob_status grow_to_the_end(grow_state<K
     const int multiprocessors = lob_device_multiprocessors(device);
     const int64_t wanted = needed + (g->ring ? GIVERS : 0);
     const int blocks = wanted < multiprocessors ? (int)wanted : multiprocessors;
+    if (g->ring && blocks <= GIVERS)
+        return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU,
+                             "growing over several channels takes a GPU of %d multiprocessors",
+                             GIVERS + 1);
     if (g->ring) LOB_TRY(empty_ring(state));
     LOB_TRY(lob_allow_shared(kernel, shared, error));
     mailbox->stop = 0;
