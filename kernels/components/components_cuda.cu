@@ -221,7 +221,7 @@ static lob_status run_stages(call *c, selection *s, lob_components_output *out, 
     const lob_components_options *o = c->options;
     const bool selects =
         lob_components_selects(o) || o->keep_values || lob_components_lists_members(o);
-    u64 counts[2];
+    u64 counts[3];
     LOB_TRY(lob_device_enter(c->device, error));
     c->rule = lob_component_rule_of(c->in->image, o);
     c->component_bytes = selects ? (int64_t)(sizeof(u64) + sizeof(uint32_t)) : 0;
@@ -231,8 +231,10 @@ static lob_status run_stages(call *c, selection *s, lob_components_output *out, 
     LOB_TRY(find_foreground(c, error));
     LOB_TRY(report_progress(c, 0.2));
     LOB_TRY(join_pieces(c, error));
-    LOB_TRY(fetch_found(c, error));
+    LOB_TRY(lob_device_copy(c->device, c->counts + 2, found_on_device(c->join), sizeof(uint32_t),
+                            error));
     LOB_TRY(lob_device_download(c->device, counts, c->counts, sizeof counts, error));
+    c->found = (uint32_t)counts[2];
     out->found = c->found;
     out->foreground = (int64_t)counts[0];
     out->not_finite = (int64_t)counts[1];

@@ -65,7 +65,7 @@ typedef struct {
     int64_t peak_bytes; /* of working memory, before any of it became output */
 
     join_params join;
-    u64 *counts;       /* device: voxels of foreground, and not finite */
+    u64 *counts;       /* device: voxels of foreground, and not finite; room for one more */
     void *scan_memory; /* device: for cub::DeviceScan */
     size_t scan_bytes;
     void *per_component; /* device: arrays by component, for the stages after joining. Of pieces + 1

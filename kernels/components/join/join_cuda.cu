@@ -86,7 +86,7 @@ static int64_t lay_out_bits(call *c, lob::arena block)
     join_params *p = &c->join;
     const bool merged = p->merge_y * p->merge_z > 1;
     const int64_t slots = (int64_t)p->mrows_y * p->mrows_z * p->mrow_slots;
-    c->counts = block.take<u64>(2);
+    c->counts = block.take<u64>(3);
     p->filled = block.take<uint32_t>(p->volume_words);
     for (int k = 0; k < DIRECTIONS; k++) p->joined_bits[k] = NULL;
     for (int dz = -1; dz <= 0; dz++)
