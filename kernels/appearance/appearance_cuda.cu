@@ -818,6 +818,7 @@ static lob_status levels_of(void *levels, lob_appearance_stats *stats,
     from.steps = steps;
     from.step_count = lob_appearance_steps(steps, &shares, options->blur_mm);
     from.place = in->place;
+    from.bounded = true; /* shares are 0..1 */
     filters.edge = LOB_EDGE_NEAREST;
     if (st == LOB_OK) st = lob_filter_cuda(&found, &from, &filters, &quiet, error);
     if (st == LOB_OK && in->place.kind == LOB_PLACE_MEMORY)

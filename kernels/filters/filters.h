@@ -108,6 +108,9 @@ typedef struct {
     /* Where the image is some planes of a volume, with as many around them as the steps reach: */
     int64_t plane;  /* the image's first, in the volume, and */
     bool unbounded; /* whether the volume has a voxel that is not finite, or beyond +-2^100 */
+
+    bool bounded; /* it is known to have none, and not looked at: not_data is 0, and on a GPU the
+                     result is there for what the device is given next, not yet for others */
 } lob_filter_input;
 
 /* How an image went through a device in slabs: seconds that each kind of work took by itself, which

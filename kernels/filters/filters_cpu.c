@@ -275,7 +275,8 @@ lob_status lob_filter_cpu_tuned(lob_filter_output *out, const lob_filter_input *
     *out = (lob_filter_output){0};
     LOB_TRY(lob_check_memory(in->place, image, NULL, error));
     LOB_TRY(lob_filter_plan_make(&c.plan, in, options, false, tuning->no_fuse, error));
-    lob_filter_scan(&out->not_data, &unbounded, image, in->mask, context->threads);
+    if (!in->bounded)
+        lob_filter_scan(&out->not_data, &unbounded, image, in->mask, context->threads);
     unbounded = unbounded || in->unbounded;
     LOB_TRY(lob_filter_plan_make(&c.plan, in, options, unbounded, tuning->no_fuse, error));
     lob_filter_note_steps(out, in);

@@ -34,12 +34,13 @@ static lob_status begin(device_chain *c, const lob_filter_input *in, bool unboun
 }
 
 /* One attempt on arrays. */
-static lob_status attempt(device_chain *c, const device_arrays *arrays, const lob_volume *image,
+static lob_status attempt(device_chain *c, const device_arrays *arrays, const lob_filter_input *of,
                           scan_counts *found)
 {
+    const lob_volume *const image = of->image;
     const int64_t voxels = lob_voxels(image);
     const lob_filter_image in = {(void *)arrays->image, image->type, image->dims, image->channels};
-    const bool looks = arrays->mask || !lob_type_of(image->type)->is_integer;
+    const bool looks = !of->bounded && (arrays->mask || !lob_type_of(image->type)->is_integer);
     lob_device_budget budget = lob_device_budget_of(c->context, "filters", voxels);
     void *memory = NULL;
     const int64_t bytes =
@@ -57,7 +58,7 @@ static lob_status attempt(device_chain *c, const device_arrays *arrays, const lo
                                      (unsigned char *)memory + SCAN_BYTES, true);
     if (st != LOB_OK && st != LOB_EDATA) return st;
     if (looks) LOB_TRY(lob_device_download(c->device, found, counts, sizeof *found, c->error));
-    LOB_TRY(lob_device_wait(c->device, c->error));
+    if (!of->bounded) LOB_TRY(lob_device_wait(c->device, c->error));
     return st;
 }
 
@@ -89,8 +90,7 @@ static lob_status run_attempts(device_chain *c, const device_arrays *arrays,
     for (int attempts = 0; attempts < most && (attempts == 0 || found.beyond); attempts++) {
         found = {};
         if (attempts) LOB_TRY(begin(c, in, true, options, tuning->no_fuse));
-        st =
-            arrays ? attempt(c, arrays, in->image, &found) : run_slabs(c, in, tuning->slab, &found);
+        st = arrays ? attempt(c, arrays, in, &found) : run_slabs(c, in, tuning->slab, &found);
         if (st != LOB_OK && st != LOB_EDATA) return st;
     }
     c->out->not_data = (int64_t)found.not_data;

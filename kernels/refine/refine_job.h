@@ -75,6 +75,7 @@ struct lob_refine_job {
     lob_device *device; /* NULL on the CPU */
     void *backend;      /* what the operations need beside */
     bool whole;         /* do not work on parts of the volume alone, as tests want */
+    bool bounded;       /* all values of the image are finite, and far from overflow */
 
     lob_budget budget;
     struct {

@@ -116,7 +116,12 @@ static lob_status gaussian(lob_refine_job *j, lob_refine_owned to, void *array, 
     for (int a = 0; a < 3; a++)
         if (lob_side(image.dims, a) > 1) step.along[a] = sigma_mm / image.geometry.spacing_mm[a];
     options.edge = LOB_EDGE_NEAREST;
-    const lob_filter_input in = {&image, mask, &step, 1, image.place};
+    const lob_filter_input in = {.image = &image,
+                                 .mask = mask,
+                                 .steps = &step,
+                                 .step_count = 1,
+                                 .place = image.place,
+                                 .bounded = type == LOB_U8 || j->bounded};
     const int64_t bytes = lob_product(j->voxels, channels, sizeof(float), 1);
     lob_filter_output out;
     drop(j, to);
@@ -556,6 +561,13 @@ static lob_status run(lob_refine_job *j, lob_refine_stats *stats)
     return LOB_OK;
 }
 
+/* Is no value of an image anywhere near the largest of a float? */
+static bool is_bounded(const lob_volume *image)
+{
+    return lob_type_of(image->type)->is_integer && fabs(image->slope) < 0x1p30 &&
+           fabs(image->inter) < 0x1p90;
+}
+
 /* Of so many voxels a GPU does all sooner than it finds and copies a part. */
 enum { FEW_VOXELS = 1 << 18 };
 
@@ -566,6 +578,7 @@ lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats)
     j->budget = (lob_budget){.who = "refining", .limit = j->context->max_memory};
     j->image = *in->image;
     j->voxels = lob_voxels(in->image);
+    j->bounded = is_bounded(in->image);
     j->whole = j->whole || (j->device && j->voxels <= FEW_VOXELS);
     j->a.before = in->labels;
     j->a.before_type = in->labels_type;
