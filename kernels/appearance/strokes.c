@@ -298,19 +298,25 @@ static void count_met(int64_t *met, int32_t *const last[3], uint8_t *const sever
                       const lob_strokes *strokes, const void *seeds, lob_type type)
 {
     const lob_dims d = strokes->dims;
-    const int64_t end = lob_dims_voxels(d);
-    for (int64_t i = 0; (i = lob_strokes_next(strokes, seeds, type, i)) < end; i++) {
-        const int64_t at[3] = {i % d.nx, i / d.nx % d.ny, i / (d.nx * d.ny)};
-        const int32_t label = lob_label_at(seeds, type, i);
-        const int planes = several[0][at[0]] + several[1][at[1]] + several[2][at[2]];
-        for (int along = 0; along < 3; along++) {
-            int32_t *const before = &last[along][line_of(d, along, at[0], at[1], at[2])];
-            if (*before != 0 && *before != label) {
-                const int counts = planes - several[along][at[along]];
-                met[(*before - 1) * strokes->labels + label - 1] += counts;
-                met[(label - 1) * strokes->labels + *before - 1] += counts;
+    for (int64_t row = 0; row < d.ny * d.nz; row++) {
+        const int64_t y = row % d.ny, z = row / d.ny, first = row * d.nx, end = first + d.nx;
+        if (lob_strokes_labels_in(strokes, 1, y) == 0 || lob_strokes_labels_in(strokes, 2, z) == 0)
+            continue;
+        for (int64_t i = first; (i = lob_next_label(seeds, type, i, end)) < end; i++) {
+            const int64_t x = i - first;
+            const int32_t label = lob_label_at(seeds, type, i);
+            int32_t *const lines[3] = {last[0] + line_of(d, 0, x, y, z),
+                                       last[1] + line_of(d, 1, x, y, z),
+                                       last[2] + line_of(d, 2, x, y, z)};
+            const int planes[3] = {several[0][x], several[1][y], several[2][z]};
+            for (int along = 0; along < 3; along++) {
+                const int32_t before = *lines[along];
+                *lines[along] = label;
+                if (before == 0 || before == label) continue;
+                const int counts = planes[(along + 1) % 3] + planes[(along + 2) % 3];
+                met[(before - 1) * strokes->labels + label - 1] += counts;
+                met[(label - 1) * strokes->labels + before - 1] += counts;
             }
-            *before = label;
         }
     }
 }
