@@ -202,11 +202,16 @@ static bool has_bytes(const lob_volume *volume)
     return volume->type == LOB_U8 && volume->slope == 1.0 && volume->inter == 0.0;
 }
 
-/* Count bytes into the slots; where eight are alike, which most are, at once. */
+/* Count bytes into the slots; zeros, or where eight are alike, which most are, at once. */
 static void count_bytes(entry *slots, const uint8_t *labels, int n)
 {
     for (int i = 0, run; i < n; i += run) {
         uint64_t word = 0;
+        if (labels[i] == 0) {
+            run = (int)lob_next_label(labels, LOB_U8, i, n) - i;
+            slots[0].number += run;
+            continue;
+        }
         const uint64_t all = UINT64_MAX / UINT8_MAX * labels[i];
         run = 1;
         if (n - i >= (int)sizeof word) memcpy(&word, labels + i, sizeof word);
