@@ -85,6 +85,22 @@ static lob_status read_slab(streaming *s, lob_labelled_slab *slab, int64_t z)
     return LOB_OK;
 }
 
+/* Is all of a slab 0, as where a store has no chunks, and 0 no foreground? */
+static bool holds_nothing(const lob_volume *image, const lob_components_options *options)
+{
+    const lob_component_rule rule = lob_component_rule_of(image, options);
+    const size_t numbers = (size_t)(lob_voxels(image) * image->channels);
+    return !lob_component_foreground(0.0, &rule) &&
+           lob_all_zero(image->data, numbers * lob_type_of(image->type)->bytes);
+}
+
+/* The labels of such a slab are pages that nobody writes. */
+static lob_status label_nothing(lob_components_output *out, int64_t bytes, lob_error *error)
+{
+    *out = (lob_components_output){.type = LOB_I32, .labels = lob_voxel_memory_zero(bytes)};
+    return out->labels ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory for labels");
+}
+
 /* Label a slab with the backend, nothing removed. The labels are in the budget until free_slab. */
 static lob_status label_slab(streaming *s, lob_labelled_slab *slab, bool regions)
 {
@@ -99,7 +115,9 @@ static lob_status label_slab(streaming *s, lob_labelled_slab *slab, bool regions
     LOB_TRY(lob_budget_hold(&s->budget, labels, s->error));
     slab->bytes = labels;
     const lob_context part = inner_context(s);
-    lob_status st = s->label(&slab->labelled, &in, &options, &part, s->error);
+    lob_status st = holds_nothing(in.image, &options)
+                        ? label_nothing(&slab->labelled, labels, s->error)
+                        : s->label(&slab->labelled, &in, &options, &part, s->error);
     const int64_t peak = s->budget.held + slab->labelled.working_bytes;
     if (peak > s->budget.peak) s->budget.peak = peak;
     if (st != LOB_OK || !regions) return st;
@@ -143,15 +161,23 @@ static lob_status add_slab(streaming *s, int64_t z)
 static void relabel(const streaming *s, void *labels, int64_t planes, const uint32_t *label,
                     int32_t *taken)
 {
+    enum { BACKGROUND = -1 }; /* for a row */
     const int64_t nx = s->dims.nx, ny = s->dims.ny;
     const int64_t word = (int64_t)lob_type_of(s->out->type)->bytes;
     for (int64_t z = 0; z < planes; z++) {
-        memcpy(taken, (const int32_t *)labels + z * ny * nx, (size_t)(ny * nx) * sizeof *taken);
+#pragma omp parallel for schedule(static) num_threads(s->context->threads)
+        for (int64_t y = 0; y < ny; y++) {
+            const int32_t *const row = (const int32_t *)labels + (z * ny + y) * nx;
+            if (lob_all_zero(row, (size_t)nx * sizeof *row))
+                taken[y * nx] = BACKGROUND;
+            else
+                memcpy(taken + y * nx, row, (size_t)nx * sizeof *row);
+        }
 #pragma omp parallel for schedule(static) num_threads(s->context->threads)
         for (int64_t y = 0; y < ny; y++) {
             const int32_t *const row = taken + y * nx;
             const int64_t first = (z * ny + y) * nx;
-            if (lob_all_zero(row, (size_t)nx * sizeof *row)) {
+            if (row[0] == BACKGROUND) {
                 lob_clear((char *)labels + first * word, (size_t)(nx * word));
                 continue;
             }
@@ -176,7 +202,8 @@ static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *t
                       "the planes from %lld on have changed while they were being read",
                       (long long)z);
     if (st == LOB_OK) {
-        relabel(s, slab.labelled.labels, slab.planes, s->pieces.parent + *piece, taken);
+        if (next > *piece)
+            relabel(s, slab.labelled.labels, slab.planes, s->pieces.parent + *piece, taken);
         *piece = next;
         st = s->stream->write(s->stream->user, slab.labelled.labels, s->out->type, z, slab.planes,
                               s->error);

@@ -118,6 +118,18 @@ def test_channels(folder, tmp_path, options):
     assert_same(folder, tmp_path, "channels.nii.gz", (*options, *TABLE), memory="1500KiB")
 
 
+@pytest.mark.parametrize("options", [(), ("--range", "-1,2"), ("--equal", "--min-size", "3vox", "--order", "size"),
+                                     ("--tolerance", "1", "--neighbours", "6"), ("--mask", "mask.nii.gz", "--largest", "5")], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.int16, np.float32])
+def test_slabs_of_nothing(folder, tmp_path, options, dtype):
+    """Planes of zeros, which need no labelling where 0 is no foreground, and are one piece where it is."""
+    image = values(6).astype(dtype)
+    image[:, :, 7:41] = 0
+    save(image, folder / "gap.nii")
+    for more in (TABLE, (*TABLE, "--image", "scan.nii.gz")):
+        assert_same(folder, tmp_path, "gap.nii", (*options, *more))
+
+
 def test_reals_and_frames(folder, tmp_path):
     assert_same(folder, tmp_path, "real.nii", ("--tolerance", "0.25", *TABLE, "--image", "real.nii"))
     assert_same(folder, tmp_path, "frames.nii.gz", ("--frame", "1", "--equal", *TABLE))

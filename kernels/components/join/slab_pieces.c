@@ -99,7 +99,7 @@ static void add_sizes(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t
     double *value = p->value ? p->value + first : NULL;
     const lob_volume *image = slab->in.image;
     int32_t seen = 0;
-    if (!voxels && !value) return;
+    if (slab->labelled.found == 0 || (!voxels && !value)) return;
     for (int64_t i = 0; i < lob_voxels(image); i++) {
         const int32_t label = labels[i];
         if (label == 0) continue;
