@@ -43,7 +43,9 @@ lob_status lob_segment_make_strokes(lob_segment_job *j, lob_volume *out, const l
     if (!j->zeros) return lob_segment_make_here(j, out, grid, "strokes", error);
     if (lob_segment_zeros_take(j->zeros, out, grid) != LOB_OK)
         return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-    return lob_segment_zeros_hold(out) ? LOB_OK : hold(j, grid, LOB_U8, 1, error);
+    const lob_status st = lob_segment_zeros_hold(out) ? LOB_OK : hold(j, grid, LOB_U8, 1, error);
+    if (st != LOB_OK) lob_volume_free(out);
+    return st;
 }
 
 void lob_segment_drop(lob_segment_job *j, lob_volume *volume)
