@@ -65,6 +65,8 @@ typedef struct {
 typedef struct {
     int64_t slab; /* positions along the slabs' axis that a slab gives; -1: all in one */
     bool no_fuse; /* every step a pass of its own */
+    void *into;   /* where the result comes to lie, also after a failure the caller's; NULL: it is
+                     allocated */
 } lob_filter_tuning;
 
 /*

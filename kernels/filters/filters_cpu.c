@@ -284,7 +284,7 @@ lob_status lob_filter_cpu_tuned(lob_filter_output *out, const lob_filter_input *
     const lob_filter_pass *last = &c.plan.pass[c.plan.passes - 1];
     out->type = last->to;
     out->channels = last->to_channels;
-    out->data = lob_voxel_memory(lob_filter_pass_bytes(last, voxels));
+    out->data = tuning->into ? tuning->into : lob_voxel_memory(lob_filter_pass_bytes(last, voxels));
     lob_status st = LOB_ENOMEM;
     if (out->data)
         st = run_parts(&c,
@@ -295,7 +295,7 @@ lob_status lob_filter_cpu_tuned(lob_filter_output *out, const lob_filter_input *
     out->working_bytes = c.budget.peak;
     c.from = 1.0;
     if (st == LOB_OK) st = show(&c);
-    if (st != LOB_OK) lob_filter_output_free(out);
+    if (st != LOB_OK && !tuning->into) lob_filter_output_free(out);
     return st;
 }
 

@@ -125,11 +125,11 @@ static lob_status run_chain(device_chain *c, const lob_filter_input *in,
     c->out->type = last->to;
     c->out->channels = last->to_channels;
     const bool hosted = in->place.kind == LOB_PLACE_MEMORY;
-    LOB_TRY(lob_device_result_room(c->device, &c->out->data, bytes, in->place, c->error));
-    if (hosted)
-        c->out->data = lob_voxel_memory(bytes);
-    else
-        c->out->device = c->device;
+    c->out->data = tuning->into;
+    if (!tuning->into)
+        LOB_TRY(lob_device_result_room(c->device, &c->out->data, bytes, in->place, c->error));
+    if (!tuning->into && hosted) c->out->data = lob_voxel_memory(bytes);
+    if (!hosted) c->out->device = c->device;
     if (!c->out->data)
         return lob_fail(c->error, LOB_ENOMEM, "no memory for the image that filters make");
     if (!hosted || in->image->place.kind != LOB_PLACE_MEMORY || tuning->slab < 0 ||
@@ -154,7 +154,7 @@ lob_status lob_filter_cuda_tuned(lob_filter_output *out, const lob_filter_input 
     lob_status st = lob::filters::run_chain(&c, in, options, tuning);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
-    if (st != LOB_OK) lob_filter_output_free(out);
+    if (st != LOB_OK && !tuning->into) lob_filter_output_free(out);
     return st;
 }
 

@@ -305,9 +305,17 @@ static lob_status zero(lob_refine_job *j, void *array, int64_t bytes)
     return lob_device_fill(j->device, array, 0, bytes, j->error);
 }
 
-static const lob_refine_operations operations = {
-    lob_filter_cuda, lob_components_cuda, loop, sum_up, load, flag_open,
-    find_boxes,      take_larger,         cut,  copy,   zero};
+static const lob_refine_operations operations = {lob_filter_cuda_tuned,
+                                                 lob_components_cuda,
+                                                 loop,
+                                                 sum_up,
+                                                 load,
+                                                 flag_open,
+                                                 find_boxes,
+                                                 take_larger,
+                                                 cut,
+                                                 copy,
+                                                 zero};
 
 /* Counters of a call, on the device. */
 static lob_status begin_counters(lob_refine_job *j)

@@ -8,6 +8,7 @@
 
 #include "kernels/budget.h"
 #include "kernels/components/components.h"
+#include "kernels/filters/filter_stages.h"
 #include "kernels/refine/refine.h"
 #include "kernels/refine/refine_voxel.h"
 #include "volumes/crop.h"
@@ -17,7 +18,7 @@ LOB_BEGIN_DECLS
 typedef struct lob_refine_job lob_refine_job;
 
 typedef struct {
-    __typeof__(lob_filter_cpu) *filter;
+    __typeof__(lob_filter_cpu_tuned) *filter;
     __typeof__(lob_components_cpu) *components;
 
     /* Run a loop over n voxels (or pieces) of j->a, and add what it counts to j->sums. */
@@ -80,8 +81,14 @@ struct lob_refine_job {
     lob_budget budget;
     struct {
         void *data;
-        int64_t bytes; /* counted */
+        int64_t bytes;
     } owned[LOB_REFINE_OWNED];
+    /* In ordinary memory these lie in blocks, which stay: fresh pages are cleared by the system
+     * first, which takes longer than most loops. The first one is lent. */
+    struct lob_refine_block {
+        unsigned char *data;
+        int64_t bytes;
+    } block[1 + LOB_REFINE_OWNED];
     lob_box *boxes;   /* of labels, on the grid that is worked on */
     bool in_part;     /* a part was worked on alone */
     lob_volume image; /* on the grid that is worked on */
@@ -96,6 +103,20 @@ extern const lob_refine_operations lob_refine_on_cpu;
 /* The first voxel from `first` on, before `end`, that has this label; end: none has. */
 int64_t lob_refine_find(const void *labels, lob_type type, int64_t first, int64_t end,
                         int32_t label);
+
+/* An array of n items, in place of what was there; here: in ordinary memory, whatever the backend.
+ */
+lob_status lob_refine_take(lob_refine_job *j, lob_refine_owned which, int64_t n, size_t size);
+lob_status lob_refine_take_here(lob_refine_job *j, lob_refine_owned which, int64_t n, size_t size);
+
+/* Give it up; where there is none, nothing. */
+void lob_refine_drop(lob_refine_job *j, lob_refine_owned which);
+
+/* Free blocks that nothing lies in. */
+void lob_refine_trim(lob_refine_job *j);
+
+/* Free all that is owned. */
+void lob_refine_free(lob_refine_job *j);
 
 /* Returns LOB_OK or LOB_EARG. */
 lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options *options,

@@ -49,23 +49,6 @@ lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options
 
 /* ---- memory ---- */
 
-static void drop(lob_refine_job *j, lob_refine_owned which)
-{
-    lob_budget_free_at(&j->budget, j->device, j->owned[which].data, j->owned[which].bytes);
-    j->owned[which].data = NULL;
-    j->owned[which].bytes = 0;
-}
-
-/* An array of n items, in place of what was there. */
-static lob_status take(lob_refine_job *j, lob_refine_owned which, int64_t n, size_t size)
-{
-    const int64_t bytes = lob_product(n, (int64_t)size, 1, 1);
-    void **const data = &j->owned[which].data;
-    drop(j, which);
-    j->owned[which].bytes = bytes;
-    return lob_budget_alloc_at(&j->budget, j->device, data, bytes, j->error);
-}
-
 static size_t label_bytes(const lob_refine_job *j)
 {
     return lob_type_of(j->a.type)->bytes;
@@ -122,19 +105,13 @@ static lob_status gaussian(lob_refine_job *j, lob_refine_owned to, void *array, 
                                  .step_count = 1,
                                  .place = image.place,
                                  .bounded = type == LOB_U8 || j->bounded};
-    const int64_t bytes = lob_product(j->voxels, channels, sizeof(float), 1);
     lob_filter_output out;
-    drop(j, to);
-    LOB_TRY(lob_budget_hold(&j->budget, bytes, j->error));
+    LOB_TRY(lob_refine_take(j, to, lob_product(j->voxels, channels, 1, 1), sizeof(float)));
+    if (j->context->max_memory > 0) lob_refine_trim(j);
+    const lob_filter_tuning tuning = {.into = j->owned[to].data};
     const lob_context context = inner_context(j);
-    const lob_status st = j->operations->filter(&out, &in, &options, &context, j->error);
-    if (st != LOB_OK) {
-        lob_budget_release(&j->budget, bytes);
-        return st;
-    }
+    LOB_TRY(j->operations->filter(&out, &in, &options, &tuning, &context, j->error));
     count_inner(j, out.working_bytes);
-    j->owned[to].data = out.data;
-    j->owned[to].bytes = bytes;
     return LOB_OK;
 }
 
@@ -145,14 +122,15 @@ static lob_status find_pieces(lob_refine_job *j, const lob_components_options *o
     const lob_volume image = on_grid(j, j->a.labels, j->a.type, 1);
     const lob_components_input in = {&image, j->a.mask, NULL, image.place};
     lob_components_output found;
-    drop(j, LOB_REFINE_PIECES);
+    lob_refine_drop(j, LOB_REFINE_PIECES);
+    lob_refine_trim(j);
     const lob_context context = inner_context(j);
     LOB_TRY(j->operations->components(&found, &in, options, &context, j->error));
     count_inner(j, found.working_bytes);
     *count = found.count;
     j->a.pieces = j->owned[LOB_REFINE_PIECES].data = found.labels;
     j->a.pieces_type = found.type;
-    LOB_TRY(take(j, LOB_REFINE_FLAGS, found.count + 1, 1));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_FLAGS, found.count + 1, 1));
     j->a.flags = j->owned[LOB_REFINE_FLAGS].data;
     return j->operations->zero(j, j->a.flags, found.count + 1);
 }
@@ -169,7 +147,7 @@ static lob_status take_part(lob_refine_job *j, lob_refine_owned which, const voi
                             lob_type type, int channels, lob_dims dims, const lob_box *box)
 {
     const int64_t n = lob_product(box->size[0], box->size[1], box->size[2], channels);
-    LOB_TRY(take(j, which, n, lob_type_of(type)->bytes));
+    LOB_TRY(lob_refine_take(j, which, n, lob_type_of(type)->bytes));
     return j->operations->cut(j, j->owned[which].data, (void *)whole, type, channels, dims, box,
                               false);
 }
@@ -257,7 +235,8 @@ static lob_status run_in_box(lob_refine_job *j, int32_t label, box_kind kind,
     if (shares) LOB_TRY(take_larger(j, d, box));
     if (!shares || !several(j))
         LOB_TRY(j->operations->cut(j, j->a.labels, whole.labels, whole.type, 1, d, box, true));
-    for (int k = LOB_REFINE_BOX_LABELS; k < LOB_REFINE_AROUND; k++) drop(j, (lob_refine_owned)k);
+    for (int k = LOB_REFINE_BOX_LABELS; k < LOB_REFINE_AROUND; k++)
+        lob_refine_drop(j, (lob_refine_owned)k);
     j->a = whole;
     j->image = image;
     j->voxels = voxels;
@@ -268,7 +247,7 @@ static lob_status run_in_box(lob_refine_job *j, int32_t label, box_kind kind,
 
 static lob_status take_mask(lob_refine_job *j)
 {
-    LOB_TRY(take(j, LOB_REFINE_MASK, j->voxels, 1));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_MASK, j->voxels, 1));
     j->a.mask = j->owned[LOB_REFINE_MASK].data;
     return LOB_OK;
 }
@@ -277,8 +256,8 @@ static lob_status take_mask(lob_refine_job *j)
 static lob_status take_best(lob_refine_job *j, int32_t label, float best)
 {
     if (!several(j)) return LOB_OK;
-    LOB_TRY(take(j, LOB_REFINE_BEST, j->voxels, sizeof(float)));
-    LOB_TRY(take(j, LOB_REFINE_TAKEN, j->voxels, label_bytes(j)));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_BEST, j->voxels, sizeof(float)));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_TAKEN, j->voxels, label_bytes(j)));
     j->a.best = j->owned[LOB_REFINE_BEST].data;
     j->a.taken = j->owned[LOB_REFINE_TAKEN].data;
     j->a.label = label;
@@ -291,9 +270,9 @@ static lob_status put_taken(lob_refine_job *j)
 {
     const int64_t bytes = j->voxels * (int64_t)label_bytes(j);
     if (several(j)) LOB_TRY(j->operations->copy(j, j->a.labels, j->a.taken, bytes));
-    drop(j, LOB_REFINE_BEST);
-    drop(j, LOB_REFINE_TAKEN);
-    drop(j, LOB_REFINE_SMOOTH);
+    lob_refine_drop(j, LOB_REFINE_BEST);
+    lob_refine_drop(j, LOB_REFINE_TAKEN);
+    lob_refine_drop(j, LOB_REFINE_SMOOTH);
     return LOB_OK;
 }
 
@@ -314,7 +293,7 @@ static lob_status smooth(lob_refine_job *j)
         if (several(j) || l != j->in->background)
             LOB_TRY(run_in_box(j, l, TAKE_BEST, smooth_label));
     LOB_TRY(put_taken(j));
-    drop(j, LOB_REFINE_MASK);
+    lob_refine_drop(j, LOB_REFINE_MASK);
     return LOB_OK;
 }
 
@@ -323,8 +302,8 @@ static lob_status begin_settling(lob_refine_job *j)
 {
     lob_refine_arrays *a = &j->a;
     LOB_TRY(take_mask(j));
-    LOB_TRY(take(j, LOB_REFINE_BEST, j->voxels, sizeof(float)));
-    LOB_TRY(take(j, LOB_REFINE_TAKEN, j->voxels, label_bytes(j)));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_BEST, j->voxels, sizeof(float)));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_TAKEN, j->voxels, label_bytes(j)));
     a->best = j->owned[LOB_REFINE_BEST].data;
     a->taken = j->owned[LOB_REFINE_TAKEN].data;
     a->least = -2; /* below what is absent */
@@ -361,10 +340,10 @@ static lob_status settle(lob_refine_job *j)
         LOB_TRY(loop(j, LOB_REFINE_AT_strokes));
         a->others = NULL;
     }
-    drop(j, LOB_REFINE_BEST);
-    drop(j, LOB_REFINE_TAKEN);
-    drop(j, LOB_REFINE_SMOOTH);
-    drop(j, LOB_REFINE_MASK);
+    lob_refine_drop(j, LOB_REFINE_BEST);
+    lob_refine_drop(j, LOB_REFINE_TAKEN);
+    lob_refine_drop(j, LOB_REFINE_SMOOTH);
+    lob_refine_drop(j, LOB_REFINE_MASK);
     return LOB_OK;
 }
 
@@ -396,9 +375,9 @@ static lob_status tidy(lob_refine_job *j)
     LOB_TRY(find_label_boxes(j, 0, 0));
     for (int32_t l = 1; l <= j->in->label_count; l++)
         if (l != j->in->background) LOB_TRY(run_in_box(j, l, TAKE_SEEDS, fill_holes));
-    drop(j, LOB_REFINE_PIECES);
-    drop(j, LOB_REFINE_FLAGS);
-    drop(j, LOB_REFINE_MASK);
+    lob_refine_drop(j, LOB_REFINE_PIECES);
+    lob_refine_drop(j, LOB_REFINE_FLAGS);
+    lob_refine_drop(j, LOB_REFINE_MASK);
     return LOB_OK;
 }
 
@@ -408,13 +387,13 @@ static lob_status load(lob_refine_job *j)
     lob_refine_votes *votes = &j->a.votes;
     const int channels = j->image.channels;
     bool all;
-    LOB_TRY(take(j, LOB_REFINE_VALUE, j->voxels * channels, sizeof(float)));
-    LOB_TRY(take(j, LOB_REFINE_FINITE, j->voxels, 1));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_VALUE, j->voxels * channels, sizeof(float)));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_FINITE, j->voxels, 1));
     float *const value = j->owned[LOB_REFINE_VALUE].data;
     uint8_t *const finite = j->owned[LOB_REFINE_FINITE].data;
     LOB_TRY(j->operations->load(j, value, finite, &all));
-    drop(j, LOB_REFINE_IMAGE);
-    if (all) drop(j, LOB_REFINE_FINITE);
+    lob_refine_drop(j, LOB_REFINE_IMAGE);
+    if (all) lob_refine_drop(j, LOB_REFINE_FINITE);
     const uint8_t *const mask = j->owned[LOB_REFINE_FINITE].data;
     LOB_TRY(gaussian(j, LOB_REFINE_MEAN, value, LOB_F32, channels, mask, j->options->edge_mm));
     *votes = (lob_refine_votes){.value = value,
@@ -444,14 +423,15 @@ static lob_status smooth_parts(lob_refine_job *j)
 static lob_status count_votes(lob_refine_job *j)
 {
     const double mm = j->options->edge_smooth_mm;
-    LOB_TRY(take(j, LOB_REFINE_PARTS, j->voxels, sizeof(float)));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_PARTS, j->voxels, sizeof(float)));
     j->a.share = j->a.parts = j->owned[LOB_REFINE_PARTS].data;
     LOB_TRY(smooth_parts(j));
     LOB_TRY(loop(j, LOB_REFINE_AT_vote));
-    for (int k = LOB_REFINE_AROUND; k < LOB_REFINE_OWNED; k++) drop(j, (lob_refine_owned)k);
+    for (int k = LOB_REFINE_AROUND; k < LOB_REFINE_OWNED; k++)
+        lob_refine_drop(j, (lob_refine_owned)k);
     if (mm == 0) return LOB_OK;
     LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.parts, LOB_F32, 1, NULL, mm));
-    drop(j, LOB_REFINE_PARTS);
+    lob_refine_drop(j, LOB_REFINE_PARTS);
     j->a.share = j->owned[LOB_REFINE_SMOOTH].data;
     return LOB_OK;
 }
@@ -465,7 +445,8 @@ static lob_status edge(lob_refine_job *j)
     for (int32_t l = 1; l <= j->in->label_count; l++)
         if (l != j->in->background) LOB_TRY(run_in_box(j, l, TAKE_VOTES, count_votes));
     LOB_TRY(put_taken(j));
-    for (int k = LOB_REFINE_VALUE; k <= LOB_REFINE_PARTS; k++) drop(j, (lob_refine_owned)k);
+    for (int k = LOB_REFINE_VALUE; k <= LOB_REFINE_PARTS; k++)
+        lob_refine_drop(j, (lob_refine_owned)k);
     return LOB_OK;
 }
 
@@ -587,10 +568,11 @@ lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats)
     j->a.seeds = in->seeds;
     j->a.seeds_type = in->seeds_type;
     j->a.background = in->background;
+    j->block[0] = (struct lob_refine_block){in->room, in->room ? in->room_bytes : 0};
     lob_status st =
         lob_budget_calloc(&j->budget, &j->boxes, in->label_count, sizeof *j->boxes, j->error);
     if (st == LOB_OK) st = run(j, stats);
     lob_budget_free(&j->budget, j->boxes, in->label_count, sizeof *j->boxes);
-    for (int k = 0; k < LOB_REFINE_OWNED; k++) drop(j, (lob_refine_owned)k);
+    lob_refine_free(j);
     return st;
 }

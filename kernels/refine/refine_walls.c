@@ -278,15 +278,18 @@ lob_status lob_refine_walls(lob_refine_job *j)
     void *seeds = NULL;
     lob_status st = bring(j, &m.labels, j->a.labels, bytes);
     if (st == LOB_OK) st = bring(j, &seeds, (void *)j->a.seeds, seed_bytes);
-    if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &m.distance, n, sizeof(float), j->error);
-    if (st == LOB_OK) st = lob_budget_alloc(&j->budget, &m.far, n, 1, j->error);
+    if (st == LOB_OK) st = lob_refine_take_here(j, LOB_REFINE_BEST, n, sizeof(float));
+    if (st == LOB_OK) st = lob_refine_take_here(j, LOB_REFINE_MASK, n, 1);
+    m.distance = j->owned[LOB_REFINE_BEST].data;
+    m.far = j->owned[LOB_REFINE_MASK].data;
     m.seeds = seeds;
     for (int i = 0; st == LOB_OK && i < in->wall_count; i++)
         if (is_first(in, i)) st = cut(j, &m, in->walls[2 * i]);
     if (st == LOB_OK && j->device)
         st = lob_device_upload(j->device, j->a.labels, m.labels, bytes, j->error);
-    lob_budget_free(&j->budget, m.far, n, 1);
-    lob_budget_free(&j->budget, m.distance, n, sizeof(float));
+    lob_refine_drop(j, LOB_REFINE_MASK);
+    lob_refine_drop(j, LOB_REFINE_BEST);
+    if (j->device) lob_refine_trim(j); /* its other arrays lie elsewhere */
     if (j->device) {
         lob_budget_free(&j->budget, seeds, seed_bytes, 1);
         lob_budget_free(&j->budget, m.labels, bytes, 1);

@@ -83,7 +83,12 @@ static lob_status grow(lob_segment_job *j, lob_volume *grown, const growth *g,
         options.slice_axis = j->plan->axis;
         options.neighbours = 8;
     }
-    LOB_TRY(lob_segment_make(j, grown, shares, LOB_U8, 1, error));
+    if (j->once && g->last && j->first.data) { /* shares have learnt from it */
+        *grown = j->first;
+        j->first = lob_volume_empty();
+    } else {
+        LOB_TRY(lob_segment_make(j, grown, shares, LOB_U8, 1, error));
+    }
     if (!slices && g->last && j->in->strength)
         LOB_TRY(lob_segment_make(j, &j->strength, shares, LOB_F32, 1, error));
     const lob_growcut_output out = {.labels = grown->data,
@@ -117,7 +122,14 @@ static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth
     return st == LOB_OK ? lob_segment_here(j, seeds, own, error) : st;
 }
 
-/* others, shares: where slices are thick; else without data. */
+/* Are a growth's shares asked for when it is done? */
+static bool keeps_shares(const lob_segment_job *j, const growth *g)
+{
+    return g->last && (j->in->uncertain || j->in->suggest > 0);
+}
+
+/* others: where slices are thick; else without data, and a CPU without a limit works in what shares
+ * lie in that are not kept. */
 static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
                          const lob_volume *grown, const lob_volume *others,
                          const lob_volume *shares, double share, lob_error *error)
@@ -155,6 +167,9 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
         in.absent_axis = j->plan->axis;
         options.settle = g->numbers->settle;
         options.settle_mm = g->numbers->settle_mm;
+    } else if (!keeps_shares(j, g) && shares->place.kind == LOB_PLACE_MEMORY) {
+        in.room = shares->data;
+        in.room_bytes = shares->channels * lob_voxels(shares);
     }
     in.walls = places.walls;
     in.wall_count = places.wall_count;
@@ -169,22 +184,24 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
 static lob_status grow_and_refine(lob_segment_job *j, lob_volume *out, const growth *g,
                                   lob_volume *shares, double share, lob_error *error)
 {
-    lob_volume grown = lob_volume_empty(), others = lob_volume_empty(), none = lob_volume_empty();
+    lob_volume grown = lob_volume_empty(), others = lob_volume_empty();
     lob_volume seeds = lob_volume_empty();
     const bool thick = j->plan->thick;
+    const bool kept = keeps_shares(j, g);
     lob_status st = find_seeds(j, &seeds, g, shares, error);
     if (st == LOB_OK)
         st = grow(j, &grown, g, &seeds, shares, false, (thick ? 0.4 : 0.6) * share, error);
     if (st == LOB_OK && thick) st = grow(j, &others, g, &seeds, shares, true, 0.2 * share, error);
     lob_segment_drop(j, &seeds);
-    if (st == LOB_OK && thick) st = refine(j, out, g, &grown, &others, shares, 0.4 * share, error);
-    lob_segment_drop(j, &others);
-    if (st == LOB_OK && g->last && (j->in->uncertain || j->in->suggest > 0)) {
+    const bool lends = !j->context->device && j->context->max_memory == 0;
+    if (!lends && !thick && !kept) lob_segment_drop(j, shares);
+    if (st == LOB_OK) st = refine(j, out, g, &grown, &others, shares, 0.4 * share, error);
+    if (st == LOB_OK && kept) {
         j->shares = *shares;
         *shares = lob_volume_empty();
     }
     lob_segment_drop(j, shares);
-    if (st == LOB_OK && !thick) st = refine(j, out, g, &grown, &none, &none, 0.4 * share, error);
+    lob_segment_drop(j, &others);
     lob_segment_drop(j, &grown);
     return st;
 }
@@ -206,10 +223,7 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
     };
     lob_volume shares = lob_volume_empty();
     lob_status st = learn(j, &shares, &j->image, outline, g.numbers->blur_mm, 0.4 * share, error);
-    if (j->once && g.last) {
-        lob_segment_drop(j, &j->view);
-        lob_segment_drop(j, &j->first);
-    }
+    if (j->once && g.last) lob_segment_drop(j, &j->view);
     if (st == LOB_OK) st = grow_and_refine(j, out, &g, &shares, 0.6 * share, error);
     lob_segment_drop(j, &shares);
     return st;

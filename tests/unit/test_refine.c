@@ -16,7 +16,7 @@ static lob_status run(void *out, lob_refine_stats *stats, const appearance_case 
     return lob_refine_cpu(out, stats, &c->refine_in, &c->refine, &context, error);
 }
 
-TEST(threads_give_the_same)
+TEST(threads_and_room_give_the_same)
 {
     for (uint64_t number = 0; number < 30; number++) {
         appearance_case c;
@@ -27,7 +27,17 @@ TEST(threads_give_the_same)
         assert_non_null(one);
         assert_non_null(many);
         assert_int_equal(run(one, &a, &c, 1, 0, &error), LOB_OK);
+        /* Room for none of the arrays, for some, or for all; it is not left. */
+        enum { BEHIND = 64 };
+        const int64_t room = c.n * (int64_t)(number % 25);
+        uint8_t *const lent = malloc((size_t)room + BEHIND);
+        assert_non_null(lent);
+        memset(lent, 0xa5, (size_t)room + BEHIND);
+        c.refine_in.room = lent;
+        c.refine_in.room_bytes = room;
         assert_int_equal(run(many, &b, &c, 3, 0, &error), LOB_OK);
+        for (int i = 0; i < BEHIND; i++) assert_int_equal(lent[room + i], 0xa5);
+        free(lent);
         if (memcmp(one, many, (size_t)c.n * sizeof *one) != 0 || a.pieces != b.pieces ||
             a.filled != b.filled || a.changed != b.changed)
             fail_msg("%s: threads differ", c.shape);
