@@ -330,6 +330,14 @@ def test_a_store_and_what_lies_in_it_are_of_one_scan(tmp_path):
     assert not (tmp_path / "u.zarr").exists()
 
 
+def test_folders_with_a_volumes_name_are_made(tmp_path):
+    save(scan_array(), tmp_path / "x.nii")
+    names = ["out/foo.nii/l.nii.gz", "out/foo.zarr/deep/l.nii"]
+    write_manifest(tmp_path, ["scan\tout", *(f"s{i}\t{name}" for i, name in enumerate(names))])
+    done = batch(tmp_path, "scans.tsv", "--", "threshold", "x.nii", "-o", "{out}", "--above", "1")
+    assert done.returncode == 0 and all((tmp_path / name).is_file() for name in names), done.stderr
+
+
 def test_a_scan_that_reads_its_own_output_claims_nothing(tmp_path):
     """Whose path leads to what it reads only once its folders are there."""
     save(scan_array(), tmp_path / "x.nii")

@@ -270,7 +270,7 @@ static bool note_files(claims *to, int64_t number, const lob_recipe_job *job)
     return true;
 }
 
-/* Make the folders of a scan's outputs; those in a store come with the store. */
+/* Make the folders of a scan's outputs; those of an image in a store come with the store. */
 static void make_folders(const lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++)
@@ -278,7 +278,8 @@ static void make_folders(const lob_recipe_job *job)
             const lob_line_file *const file = &job->lines[i].line.files[f];
             if (!file->is_output || !lob_line_file_is_on_disk(file)) continue;
             char *const store = lob_path_store(file->path);
-            if (!store) lob_make_folders(file->path);
+            if (!store || lob_is_volume_name(lob_name_in_path(file->path)))
+                lob_make_folders(file->path);
             free(store);
         }
 }

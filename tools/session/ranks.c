@@ -138,7 +138,8 @@ bool lob_ranks_speak(void)
 
 int lob_ranks_refuse(int code)
 {
-    return lob_ranks_speak() ? code : 0;
+    if (!lob_ranks_speak()) lob_pause(1000);
+    return code;
 }
 
 lob_status lob_ranks_begin(bool shares, lob_error *error)

@@ -11,9 +11,9 @@
 /* Is this the task that speaks: the launcher's first, or the only one? It needs no MPI to know. */
 bool lob_ranks_speak(void);
 
-/* The exit code of a task where all refuse to begin and have not joined each other: that of the one
- * that speaks, 0 of the others. As soon as one fails a launcher ends all, and its line may be lost.
- */
+/* Returns the code where all tasks refuse to begin and have not joined each other: of those that do
+ * not speak a second later. As soon as one fails a launcher ends all, and what the one that speaks
+ * has to say would be lost. */
 int lob_ranks_refuse(int code);
 
 /*

@@ -1,6 +1,7 @@
 /* Joining and relating paths, making folders. */
 #include "tools/text/path.h"
 
+#include "io/format.h"
 #include "io/io.h"
 #include "io/platform.h"
 #include "tools/text/text.h"
@@ -51,7 +52,7 @@ char *lob_path_store(const char *path)
     char *const above = strdup(path);
     for (char *slash; above && (slash = strrchr(above, '/')) && slash > above;) {
         *slash = '\0';
-        if (lob_is_volume_name(above)) return above;
+        if (lob_has_suffix(above, ".zarr")) return above;
     }
     free(above);
     return NULL;

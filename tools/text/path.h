@@ -22,8 +22,8 @@ char *lob_path_relative(const char *to, const char *from);
 /* A pattern of glob(3) that only this path matches; malloc'ed, NULL without memory. */
 char *lob_path_as_pattern(const char *path);
 
-/* The nearest folder on a path that has a volume's name, a store that the path leads into;
- * malloc'ed. NULL where there is none, or without memory. */
+/* The nearest folder on a path that has a store's name, .zarr at its end; malloc'ed. NULL where
+ * there is none, or without memory. */
 char *lob_path_store(const char *path);
 
 /* The files that a path stands for: of a volume as lob_files_of has them, else itself alone.
