@@ -18,8 +18,8 @@ static const int64_t DRIVER_BYTES = 64 << 20;
 static const double AWAKE_S = 1e-4;
 
 struct lob_device {
-    int number, capability, multiprocessors, sharers;
-    int64_t shared_bytes, total_bytes;
+    int number, capability, multiprocessors;
+    int64_t shared_bytes, total_bytes, most_bytes; /* the last: of lob_device_share */
     char name[256];
     cudaStream_t stream;
     cudaMemPool_t pool; /* of lob_device_alloc; NULL where this GPU's driver has none */
@@ -221,7 +221,7 @@ lob_status lob_device_open(lob_device **out, const char *choice, lob_error *erro
     lob_device *device = (lob_device *)calloc(1, sizeof *device);
     if (!device) return lob_fail(error, LOB_ENOMEM, "no memory left to open a GPU");
     device->number = -1;
-    device->sharers = 1;
+    device->most_bytes = INT64_MAX;
     pthread_mutex_init(&device->turn, NULL);
     int number = 0;
     lob_status st = choose(choice, &number, error);
@@ -315,7 +315,7 @@ static int64_t free_now(const lob_device *device)
 
 void lob_device_share(lob_device *device, int sharers)
 {
-    device->sharers = sharers;
+    if (sharers > 1) device->most_bytes = free_now(device) / sharers;
 }
 
 static int64_t bytes_of_blocks(const lob_device *device)
@@ -325,16 +325,10 @@ static int64_t bytes_of_blocks(const lob_device *device)
     return bytes;
 }
 
-/* Of so many bytes, held ones included, those that this device may have. */
-static int64_t within_share(const lob_device *device, int64_t bytes)
-{
-    const int64_t share = device->total_bytes / device->sharers;
-    return bytes < share ? bytes : share;
-}
-
 int64_t lob_device_free_bytes(const lob_device *device)
 {
-    return within_share(device, free_now(device) + bytes_of_blocks(device));
+    const int64_t all = bytes_of_blocks(device);
+    return lob_device_block_room(device->most_bytes, free_now(device), all, all);
 }
 
 int64_t lob_device_total_bytes(const lob_device *device)
@@ -349,8 +343,8 @@ int64_t lob_device_block_capacity(const lob_device *device, lob_device_block blo
     const int64_t held = device->block_bytes[block];
     if (wanted <= held) return held;
     /* Something stays for the driver, which needs memory of its own for kernels. */
-    const int64_t bytes = free_now(device) - DRIVER_BYTES, all = bytes_of_blocks(device);
-    return within_share(device, (bytes > 0 ? bytes : 0) + all) - (all - held);
+    return lob_device_block_room(device->most_bytes, free_now(device) - DRIVER_BYTES,
+                                 bytes_of_blocks(device), held);
 }
 
 lob_status lob_device_block_take(lob_device *device, lob_device_block block, void **memory,
@@ -536,23 +530,20 @@ lob_status lob_device_copy(lob_device *device, void *to, const void *from, int64
     return LOB_OK;
 }
 
-/* Let this GPU read another's memory, if it can. Told once, a process need not be told again. */
-static lob_status reach(const lob_device *device, const lob_device *there, lob_error *error)
+/* Let this GPU read another's memory, if it can; else the driver goes by ordinary memory. Told
+ * once, a process need not be told again. */
+static void reach(const lob_device *device, const lob_device *there)
 {
-    int can = 0;
-    if (device->number == there->number) return LOB_OK;
-    LOB_CUDA(cudaDeviceCanAccessPeer(&can, device->number, there->number));
-    const cudaError_t result = can ? cudaDeviceEnablePeerAccess(there->number, 0) : cudaSuccess;
-    if (result != cudaErrorPeerAccessAlreadyEnabled) LOB_CUDA(result);
+    if (device->number == there->number) return;
+    (void)cudaDeviceEnablePeerAccess(there->number, 0);
     (void)cudaGetLastError();
-    return LOB_OK;
 }
 
 lob_status lob_device_fetch(lob_device *device, void *to, const lob_device *there, const void *from,
                             int64_t bytes, lob_error *error)
 {
     LOB_TRY(lob_device_enter(device, error));
-    LOB_TRY(reach(device, there, error));
+    reach(device, there);
     LOB_CUDA(cudaMemcpyPeerAsync(to, device->number, from, there->number, (size_t)bytes,
                                  device->stream));
     return lob_device_wait(device, error);

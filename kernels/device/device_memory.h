@@ -47,9 +47,18 @@ lob_status lob_device_pinned_take(lob_device *device, void **memory, int64_t siz
 lob_status lob_device_fill(lob_device *device, void *memory, unsigned char value, int64_t bytes,
                            lob_error *error);
 
-/* So many share the GPU, each with a lob_device: its free memory is then at most that part of all.
- * At first 1. */
+/* So many threads share the GPU, each with a lob_device of its own: this one has at most that part
+ * of what is free now, before any has taken memory. At first it has all. */
 void lob_device_share(lob_device *device, int sharers);
+
+/* The most that a block of `held` bytes may have, of a device whose blocks have `all`: as many
+ * bytes are free, and a share has `limit`. */
+static inline int64_t lob_device_block_room(int64_t limit, int64_t free_bytes, int64_t all,
+                                            int64_t held)
+{
+    const int64_t bytes = (free_bytes > 0 ? free_bytes : 0) + all;
+    return (bytes < limit ? bytes : limit) - (all - held);
+}
 
 /* ---- the budget of a call ---- */
 

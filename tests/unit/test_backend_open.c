@@ -1,6 +1,7 @@
 /* Choosing a backend; on the CPU, and on a GPU where there is one. */
 #include "kernels/arrays.h"
 #include "kernels/backends.h"
+#include "kernels/device/device_memory.h"
 #include "tests/unit/cmocka_test.h"
 
 TEST(the_cpu_is_always_there)
@@ -28,6 +29,43 @@ TEST(the_best_one_works)
     lob_backend_close(&context);
     assert_null(context.device);
     lob_backend_close(&context);
+}
+
+TEST(a_block_has_what_is_free_within_its_share)
+{
+    static const struct {
+        const char *what;
+        int64_t limit, free_bytes, all, held, want;
+    } cases[] = {
+        {"without others all that is free, and what it holds", INT64_MAX, 30, 12, 5, 35},
+        {"its part, though more is free",                      15,        30, 0,  0, 15},
+        {"other blocks are of its part too",                   15,        30, 12, 5, 8 },
+        {"no more than is free",                               15,        3,  4,  4, 7 },
+        {"nothing is left but what it holds",                  15,        -9, 12, 5, 5 },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const int64_t got =
+            lob_device_block_room(cases[i].limit, cases[i].free_bytes, cases[i].all, cases[i].held);
+        if (got != cases[i].want) fail_msg("%s: got %lld", cases[i].what, (long long)got);
+    }
+}
+
+/* Two that share a GPU have half each of what was free, and say so. */
+TEST(those_who_share_a_gpu_have_a_part_each)
+{
+    lob_device *two[2] = {NULL, NULL};
+    if (lob_device_open(&two[0], "cuda:0", NULL) != LOB_OK) {
+        print_message("there is no GPU: skipped\n");
+        skip();
+    }
+    assert_ok(lob_device_open(&two[1], "cuda:0", NULL));
+    const int64_t all = lob_device_free_bytes(two[0]);
+    for (int i = 0; i < 2; i++) {
+        lob_device_share(two[i], 2);
+        assert_true(lob_device_free_bytes(two[i]) <= all / 2);
+        assert_true(lob_device_free_bytes(two[i]) > all / 4);
+    }
+    for (int i = 0; i < 2; i++) lob_device_close(two[i]);
 }
 
 /* An array of the caller's, a copy of it where the best backend computes, and a copy of that. */

@@ -30,6 +30,10 @@ lob_status lob_session_cpu_alone(lob_session *s, const char *what);
  * --device has. -1: none, or "auto" is free to choose. */
 int lob_session_gpu(const lob_session *s);
 
+/* How many processes may share this task's GPU: those that take its number, though each may see
+ * another GPU under it. 1 for ranks of one process, which lob_device_share bounds. */
+int lob_session_gpu_processes(const lob_session *s);
+
 /* How many GPUs --device names by cuda:all or by their numbers; 0: by none of these. */
 int lob_session_devices(const lob_session *s);
 

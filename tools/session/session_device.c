@@ -15,6 +15,7 @@ struct lob_opening {
     pthread_t thread;
     const lob_backend *backend; /* whose device it is */
     char choice[24];            /* as lob_device_open wants it */
+    int sharers;                /* of the GPU, in this process */
     lob_device *device;
     lob_status status;
     lob_error error;
@@ -40,13 +41,18 @@ int lob_session_gpu(const lob_session *s)
     return gpu_of(s, lob_ranks_local());
 }
 
-/* How many tasks share this task's GPU; 1 where there is none. */
-static int gpu_sharers(const lob_session *s)
+/* How many of so many tasks take this task's GPU. */
+static int sharers_of(const lob_session *s, int tasks)
 {
-    const int mine = lob_session_gpu(s), tasks = s->ranks ? lob_ranks_here() : 1;
+    const int mine = lob_session_gpu(s);
     int sharers = 0;
     for (int task = 0; task < tasks; task++) sharers += gpu_of(s, task) == mine;
     return sharers > 0 ? sharers : 1;
+}
+
+int lob_session_gpu_processes(const lob_session *s)
+{
+    return lob_ranks_inside() > 1 ? 1 : sharers_of(s, lob_ranks_here());
 }
 
 int lob_session_devices(const lob_session *s)
@@ -62,7 +68,8 @@ static bool plan(const lob_session *s, lob_opening *o)
     const lob_backend *const backend =
         is_any(s) ? lob_backends[1] : lob_backend_named(s->device.backend);
     const int own = backend && backend != lob_backends[0] ? lob_session_gpu(s) : -1;
-    *o = (lob_opening){.backend = backend, .choice = "auto"};
+    *o = (lob_opening){
+        .backend = backend, .choice = "auto", .sharers = sharers_of(s, lob_ranks_inside())};
     if (own >= 0 || !is_any(s))
         snprintf(o->choice, sizeof o->choice, "%s:%d", backend ? backend->name : "",
                  own >= 0 ? own : 0);
@@ -73,6 +80,7 @@ static void *open_planned(void *user)
 {
     lob_opening *const o = user;
     o->status = lob_device_open(&o->device, o->choice, &o->error);
+    if (o->status == LOB_OK) lob_device_share(o->device, o->sharers);
     return NULL;
 }
 
@@ -80,7 +88,6 @@ static void *open_planned(void *user)
 static lob_status adopt(lob_session *s, const lob_opening *o)
 {
     if (o->status == LOB_OK) {
-        lob_device_share(o->device, gpu_sharers(s));
         s->backend = o->backend;
         s->context.device = o->device;
         if (is_any(s)) snprintf(s->device_why, sizeof s->device_why, "auto: it is there");

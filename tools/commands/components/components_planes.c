@@ -238,7 +238,8 @@ static int64_t max_planes(const work *w, int64_t memory)
     const int64_t nz = w->common.image.dims.nz;
     int64_t first, end;
     lob_team_planes(&first, &end, team, lob_team_rank(team), nz);
-    const int64_t room = device ? lob_device_free_bytes(device) / 10 * 9 : memory;
+    const int64_t room =
+        device ? lob_device_free_bytes(device) / 10 * 9 / lob_session_gpu_processes(w->s) : memory;
     if (room < memory) memory = room;
     const int64_t planes = planes_within(w, team ? memory / 2 : memory);
     if (team) return planes < end - first ? planes : end - first;
