@@ -405,6 +405,11 @@ def test_as_many_tasks_do_as_one_without_memory_says(tmp_path, line, size):
     tasks = re.search(r"(\d+) tasks of", done.stderr)[1]
     done = ranked(KINDS[-1], tasks, *line.split(), *memory, cwd=tmp_path)
     assert done.returncode == 0, (tasks, done.stderr)
+    shared = ranked("threads", 4, *line.split(), *memory, "--force", cwd=tmp_path)
+    assert_one_line(shared, 75, "a part's share of the memory", "its 70 planes", "lobule crop")
+    tasks = re.search(r"(\d+) tasks with as much as all parts", shared.stderr)[1]
+    done = ranked(KINDS[-1], tasks, *line.split(), *memory, "--force", cwd=tmp_path)
+    assert done.returncode == 0, (tasks, done.stderr)
 
 
 @pytest.mark.parametrize("kind", TEAMS)

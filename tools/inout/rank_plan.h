@@ -20,7 +20,7 @@ typedef struct {
     int64_t written_bytes; /* of the results, which go to the first task; 0: tables alone */
     int64_t seam_bytes;    /* of a plane beside a seam: what its two tasks send each other */
     double moved_bytes;    /* of a voxel: what goes to the task that has its column, and back */
-    int64_t common_bytes;  /* not of a voxel: of what each task holds of the whole volume */
+    int64_t common_bytes;  /* not of a voxel: of what each task holds beside its planes */
 } lob_rank_plan;
 
 /* Print what so many tasks would do; of several tasks that are there now, the first prints. Returns

@@ -1,7 +1,6 @@
 /* Reading a volume in slabs with a halo, and writing what is made of them. */
 #include "tools/inout/slabs.h"
 
-#include "kernels/device/device.h"
 #include "tools/session/ranks.h"
 #include "volumes/lists.h"
 #include "volumes/reorient.h"
@@ -171,26 +170,34 @@ lob_status lob_slabs_hold(lob_session *s, lob_slabs *w, int64_t planes)
     return planes > 0 ? allocate(s, w) : LOB_OK;
 }
 
-/* A rank's planes do not fit at once: who would do? */
-static lob_status too_large(lob_session *s, const lob_slabs *w, int64_t tasks, int64_t fit)
+/* Planes of which so much memory holds the work, which takes so many bytes of each. */
+static int64_t planes_in(const lob_slabs *w, int64_t memory, int64_t bytes)
 {
+    const int64_t nz = w->volume.dims.nz, room = memory / bytes;
+    return room >= nz ? nz : room - 2 * w->halo - w->align + 1;
+}
+
+/* A rank's planes, of which `fit` do, do not fit at once: who would do? Ranks that are threads
+ * divide the memory, so that more of them are no help: a task has as much as all of these.
+ * A fourth is for what has any size. */
+static lob_status too_large(lob_session *s, const lob_slabs *w, int64_t fit, int64_t bytes)
+{
+    const int parts = lob_ranks_inside();
+    const int64_t nz = w->volume.dims.nz;
+    const int64_t each = planes_in(w, (memory_of(s) * parts - w->common_bytes) / 4 * 3, bytes);
+    const int64_t tasks = each < nz ? (nz + each - 1) / (each > 0 ? each : 1) : 2;
+    const char *const whose = parts > 1 ? "a part's share of the memory" : "a task's memory";
     if (w->common_bytes >= memory_of(s))
-        return lob_fail_file_hint(
-            &s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
-            "a task's memory does not hold what each has of the whole volume");
+        return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
+                                  "%s does not hold what each has beside its planes", whose);
     if (fit < 1)
         return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
-                                  "a task's memory does not hold the work on one of its planes");
-    if (lob_ranks_inside() > 1)
-        return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
-                                  "a part's share of the memory holds the work on %lld of %lld "
-                                  "planes: tasks of several machines would do, or a part of the "
-                                  "volume (lobule crop)",
-                                  (long long)fit, (long long)w->volume.dims.nz);
+                                  "%s does not hold the work on one of its planes", whose);
     return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
-                              "a task's memory holds the work on %lld of its %lld planes: %lld "
-                              "tasks would do, or a part of it (lobule crop)",
-                              (long long)fit, (long long)w->volume.dims.nz, (long long)tasks);
+                              "%s holds the work on %lld of its %lld planes: %lld tasks%s would "
+                              "do, or a part of it (lobule crop)",
+                              whose, (long long)fit, (long long)nz, (long long)tasks,
+                              parts > 1 ? " with as much as all parts" : "");
 }
 
 lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t align,
@@ -205,10 +212,8 @@ lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t ali
     const int64_t read = plane_bytes(w), work = lob_product(dims.nx, dims.ny, voxel_bytes, 1);
     /* Half is for slabs, the rest for what work holds; at once, it is in voxel_bytes. */
     const int64_t memory = w->at_once ? memory_of(s) - w->common_bytes : memory_of(s) / 2;
-    const int64_t room = memory / (read + work);
-    const int64_t fit = room >= dims.nz ? dims.nz : room - 2 * halo - align + 1;
-    if (w->at_once && fit < end - first)
-        return too_large(s, w, (dims.nz + fit - 1) / (fit > 0 ? fit : 1), fit);
+    const int64_t fit = planes_in(w, memory, read + work);
+    if (w->at_once && fit < end - first) return too_large(s, w, fit, read + work);
     w->planes = fit < 1 ? 1 : fit < end - first ? fit : end - first;
     if (w->planes < dims.nz)
         lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->path,
@@ -364,18 +369,17 @@ lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
 void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes)
 {
     lob_volume image;
-    if (s->host || lob_session_is_stored(s, path) || !lob_session_peek(s, &image, path)) return;
+    if (s->host || s->context.device || lob_session_is_stored(s, path) ||
+        !lob_session_peek(s, &image, path))
+        return;
     const lob_dims dims = image.dims;
     const int64_t each = image.channels * bytes_of(&image) + voxel_bytes;
     /* What was taken when the work failed is still held; a fourth is for what has any size. */
-    const bool by_gpus = s->context.device && s->max_memory == 0;
-    const int64_t all = by_gpus ? lob_device_free_bytes(s->context.device) : memory_of(s) + s->held;
-    const int64_t memory = all / 4 * 3;
+    const int64_t memory = (memory_of(s) + s->held) / 4 * 3;
     const int64_t fit = memory / lob_product(dims.nx, dims.ny, each, 1) - 2 * halo;
     if (fit > 0 && fit < dims.nz)
-        lob_error_add(&s->error, "; %lld %s would do, or a part (lobule crop)",
-                      (long long)((dims.nz + fit - 1) / fit),
-                      by_gpus ? "GPUs, by --device cuda:all," : "tasks of mpirun or srun");
+        lob_error_add(&s->error, "; %lld tasks of mpirun or srun would do, or a part (lobule crop)",
+                      (long long)((dims.nz + fit - 1) / fit));
     lob_volume_free(&image);
 }
 

@@ -128,7 +128,8 @@ lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
 int64_t lob_slabs_voxels(const lob_slabs *w);
 
 /*
- * After LOB_ENOMEM of one task that needs all planes at once: add to the error how many would do.
+ * After LOB_ENOMEM of one task that needs all planes at once, on the CPU: add to the error how many
+ * would do.
  *
  *   halo, voxel_bytes  in  as for lob_slabs_cut; voxel_bytes has mask and labels too
  */

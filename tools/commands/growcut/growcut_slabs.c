@@ -144,17 +144,20 @@ static lob_status grow_slab(lob_session *s, const lob_slab *slab, void *user)
     return put_all(s, w);
 }
 
-/* Bytes that growth takes for a voxel, beside image, seeds and mask: keys, levels and queues; seeds
- * again, results. A GPU's count where --max-memory bounds them too, and where they did not fit. */
-static int64_t voxel_bytes(const lob_session *s, const lob_growcut_settings *set,
-                           const lob_volume *image, const lob_volume *seeds, bool failed)
+static bool is_on_gpu(const lob_session *s)
 {
-    enum { KEYS = 11, GPU_KEYS = 5, LEVELS = 2, ROUND = 5 };
+    return strcmp(s->device.backend, "cuda") == 0;
+}
+
+/* Bytes that growth takes for a voxel, beside image, seeds and mask: keys, which on a GPU may want
+ * 8, levels and queues; seeds again, results. A GPU's count where --max-memory bounds them too. */
+static int64_t voxel_bytes(const lob_session *s, const lob_growcut_settings *set,
+                           const lob_volume *image, const lob_volume *seeds)
+{
+    enum { KEYS = 11, LEVELS = 2, ROUND = 5 };
     const int64_t label = (int64_t)lob_type_of(seeds->type)->bytes;
-    const bool on_gpu = strcmp(s->device.backend, "cuda") == 0;
-    const int64_t growing = on_gpu && s->max_memory == 0 && !failed
-                                ? 0
-                                : (on_gpu ? GPU_KEYS : KEYS) + LEVELS * image->channels;
+    const int64_t growing =
+        is_on_gpu(s) && s->max_memory == 0 ? 0 : KEYS + LEVELS * image->channels;
     return growing + (set->rounds > 0 ? ROUND : 0) + 2 * label + (set->seed_strength ? 8 : 0) +
            (isfinite(set->max_mm.value) ? 2 : 0) + (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
 }
@@ -166,7 +169,7 @@ lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_settings *set, 
     if (status != LOB_ENOMEM || many || !lob_session_peek(s, &image, set->image)) return status;
     if (lob_session_peek(s, &seeds, set->seeds)) {
         enum { MASK = 2 };
-        const int64_t each = voxel_bytes(s, set, &image, &seeds, true) + (set->mask ? MASK : 0);
+        const int64_t each = voxel_bytes(s, set, &image, &seeds) + (set->mask ? MASK : 0);
         lob_slabs_suggest(s, set->image, 1, each + (int64_t)lob_type_of(seeds.type)->bytes);
         lob_volume_free(&seeds);
     }
@@ -181,6 +184,8 @@ static lob_status make(lob_session *s, work *w)
     lob_slabs *const slabs = w->slabs;
     /* Keys that cross a seam, and bytes of each; a result has at most the type of the seeds. */
     enum { NEWS = 4, NEWS_BYTES = 8, DISTANCE = 4 };
+    /* On a GPU two seams of two planes each, with keys known, told and heard. */
+    enum { GPU_SEAMS = 2 * 2 * 5 * 8 };
     if (set->plan == 0) LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_slabs_open(s, slabs));
     if (set->seed_strength)
@@ -189,10 +194,12 @@ static lob_status make(lob_session *s, work *w)
     LOB_TRY(lob_session_check(s, &slabs->volume, LOB_F32, 1, set->strength));
     LOB_TRY(lob_session_check(s, &slabs->volume, LOB_U8, 1, set->tie));
     slabs->seam_bytes = NEWS * NEWS_BYTES;
+    if (is_on_gpu(s) && s->max_memory > 0)
+        slabs->common_bytes = GPU_SEAMS * slabs->volume.dims.nx * slabs->volume.dims.ny;
     if (isfinite(set->max_mm.value)) slabs->moved_bytes = 2 * DISTANCE;
     const int64_t label = (int64_t)lob_type_of(slabs->labels.type)->bytes;
     const int64_t sent = label + (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
-    const int64_t each = voxel_bytes(s, set, &slabs->volume, &slabs->labels, false);
+    const int64_t each = voxel_bytes(s, set, &slabs->volume, &slabs->labels);
     LOB_TRY(lob_slabs_cut(s, slabs, 1, 1, each, sent));
     if (slabs->plan > 0) return LOB_OK;
     common->image = slabs->volume; /* for the report */
