@@ -195,15 +195,17 @@ lob_status lob_team_reduce(lob_team *team, int64_t *values, int n, lob_team_how 
 
 /* ---- letters on devices, where post does not take them ---- */
 
-/* Copies of letters, malloc'ed: what was on a device is behind them. */
+/* Copies of letters, malloc'ed: what was on a device is behind them. NULL: nothing was. */
 static lob_status stage(lob_letter **out, const lob_letter *letters, int count, lob_error *error)
 {
-    int64_t bytes = (count + 1) * (int64_t)sizeof **out;
+    int64_t bytes = 0;
+    lob_status st = LOB_OK;
     for (int i = 0; i < count; i++)
         if (letters[i].device) bytes += letters[i].send_bytes + letters[i].receive_bytes;
-    lob_letter *const staged = lob_voxel_memory(bytes);
-    lob_status st = staged ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for a team");
-    char *at = (char *)(staged + count + 1);
+    if (bytes == 0) return LOB_OK;
+    lob_letter *const staged = lob_voxel_memory(count * (int64_t)sizeof *staged + bytes);
+    if (!staged) return lob_fail(error, LOB_ENOMEM, "no memory left for a team");
+    char *at = (char *)(staged + count);
     for (int i = 0; st == LOB_OK && i < count; i++) {
         const lob_letter *const l = &letters[i];
         staged[i] = *l;
