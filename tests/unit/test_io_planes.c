@@ -123,19 +123,30 @@ TEST(every_format)
     lob_volume_free(&v);
 }
 
-/* Labels of several blocks of gzip, put in pieces of different thickness. */
+/* Labels, and channels one after the other, of several blocks of gzip, put in pieces of different
+ * thickness. */
 TEST(the_bytes_of_lob_write)
 {
-    static const lob_type types[] = {LOB_U8, LOB_I16, LOB_I32};
+    static const struct {
+        lob_type type;
+        int channels;
+    } kinds[] = {
+        {LOB_U8,  1},
+        {LOB_I16, 1},
+        {LOB_I32, 1},
+        {LOB_U8,  2},
+    };
     for (size_t i = 0; i < COUNT(names); i++)
-        for (size_t t = 0; t < COUNT(types); t++) {
-            lob_volume v = noise_volume(types[t], (lob_dims){131, 127, 67}, 1);
+        for (size_t t = 0; t < COUNT(kinds); t++) {
+            const int channels = kinds[t].channels;
+            lob_volume v = noise_volume(kinds[t].type, (lob_dims){131, 127, 67}, channels);
             int64_t largest = 0;
             for (int64_t k = 0; k < lob_voxels(&v); k++) {
                 const double value = number_at(&v, k);
                 largest = value > (double)largest ? (int64_t)value : largest;
             }
-            lob_write_options options = {.force = true, .labels = true, .threads = 3, .level = 6};
+            lob_write_options options = {
+                .force = true, .labels = channels == 1, .threads = 3, .level = 6};
             lob_error error = {.text = ""};
             write_volume(&v, scratch(names[i]), &options);
             size_t want_bytes, got_bytes;
@@ -148,8 +159,9 @@ TEST(the_bytes_of_lob_write)
             options.threads = 1 + (int)t;
             lob_status st = lob_plane_writer_begin(&writer, &empty, largest, scratch(names[i]),
                                                    &options, &error);
-            for (int64_t z = 0, n = 1; st == LOB_OK && z < v.dims.nz; z += n, n = n * 2) {
-                if (n > v.dims.nz - z) n = v.dims.nz - z;
+            const int64_t planes = v.dims.nz * channels;
+            for (int64_t z = 0, n = 1; st == LOB_OK && z < planes; z += n, n = n * 2) {
+                if (n > planes - z) n = planes - z;
                 st = lob_plane_writer_put(writer, (unsigned char *)v.data + z * plane_bytes(&v), n,
                                           &error);
             }
