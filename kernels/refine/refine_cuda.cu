@@ -10,7 +10,7 @@
 namespace lob::refine
 {
 
-enum { THREADS = 256 };
+enum { THREADS = 256, FEW_VOXELS = 1 << 18 };
 
 /* What kernels tell the host. Boxes follow, one for each label. */
 struct counters {
@@ -366,6 +366,7 @@ lob_status lob_refine_cuda(void *out, lob_refine_stats *stats, const lob_refine_
     j.context = context;
     j.error = error;
     j.device = device;
+    j.few = FEW_VOXELS;
     lob_status st = begin_counters(&j);
     if (st == LOB_OK) st = lob_refine_run(&j, labels, stats);
     lob_device_free(device, j.backend);

@@ -549,8 +549,16 @@ static bool is_bounded(const lob_volume *image)
            fabs(image->inter) < 0x1p90;
 }
 
-/* Of so many voxels a GPU does all sooner than it finds and copies a part. */
-enum { FEW_VOXELS = 1 << 18 };
+/* Are voxels few enough, and is no Gaussian one of a coarser grid, which a part would move? */
+static bool takes_whole(const lob_refine_job *j)
+{
+    const lob_refine_options *const o = j->options;
+    const double most_mm = fmax(o->smooth_mm, fmax(o->edge_mm, o->edge_smooth_mm));
+    bool whole = j->voxels <= j->few && j->context->max_memory == 0;
+    for (int a = 0; a < 3; a++)
+        whole = whole && most_mm / j->image.geometry.spacing_mm[a] < LOB_GAUSSIAN_COARSE;
+    return whole;
+}
 
 lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats)
 {
@@ -560,7 +568,7 @@ lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats)
     j->image = *in->image;
     j->voxels = lob_voxels(in->image);
     j->bounded = is_bounded(in->image);
-    j->whole = j->whole || (j->device && j->voxels <= FEW_VOXELS);
+    j->whole = takes_whole(j);
     j->a.before = in->labels;
     j->a.before_type = in->labels_type;
     j->a.labels = out;

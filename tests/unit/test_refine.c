@@ -109,18 +109,20 @@ static void small_part_make(small_part *p, uint64_t number)
     p->options.edge_smooth_mm = random_chance(&state, 30) ? 0 : random_double(&state);
 }
 
-/* Refine the whole volume, or the part of it that lob_refine_cpu takes; false: it takes the whole.
- */
-static bool refine(uint8_t *out, lob_refine_stats *stats, const small_part *p, bool whole)
+/* Refine the whole volume where that gives the same bytes, as a GPU does of few voxels, or the part
+ * of it that lob_refine_cpu takes; false: it takes the whole. */
+static bool refine(uint8_t *out, lob_refine_stats *stats, const lob_refine_input *in,
+                   const lob_refine_options *options, bool whole, int64_t max_memory)
 {
+    const lob_context context = {.threads = 2, .max_memory = max_memory};
     lob_error error = {.text = ""};
     lob_refine_job j = {
         .operations = &lob_refine_on_cpu,
-        .in = &p->in,
-        .options = &p->options,
-        .context = &two_threads,
+        .in = in,
+        .options = options,
+        .context = &context,
         .error = &error,
-        .whole = whole,
+        .few = whole ? INT64_MAX : 0,
     };
     assert_ok(lob_refine_run(&j, out, stats));
     return j.in_part;
@@ -130,18 +132,62 @@ TEST(a_part_gives_the_same_as_the_whole)
 {
     static small_part p;
     static uint8_t want[MOST_VOXELS], got[MOST_VOXELS];
-    uint64_t parts = 0, changed = 0;
+    uint64_t parts = 0, wholes = 0, changed = 0;
     for (uint64_t number = 0; number < CASES(40); number++) {
         lob_refine_stats whole, stats;
         small_part_make(&p, number);
-        assert_false(refine(want, &whole, &p, true));
-        parts += refine(got, &stats, &p, false);
+        wholes += !refine(want, &whole, &p.in, &p.options, true, 0);
+        parts += refine(got, &stats, &p.in, &p.options, false, 0);
         if (memcmp(want, got, (size_t)lob_voxels(&p.volume)) != 0 || whole.pieces != stats.pieces ||
             whole.filled != stats.filled)
             fail_msg("case %d: the part differs", (int)number);
         changed += stats.changed > 0;
     }
-    assert_true(parts > CASES(24) && changed > CASES(24));
+    assert_true(parts > CASES(24) && wholes > CASES(24) && changed > CASES(24));
+}
+
+/* A coarse grid lies otherwise in a part: where a Gaussian goes by one, all take the same part. */
+TEST(few_voxels_are_the_whole_unless_it_shows)
+{
+    enum { SIDE = 512 };
+    static int16_t image[SIDE * SIDE];
+    static uint8_t labels[SIDE * SIDE], seeds[SIDE * SIDE], want[SIDE * SIDE], got[SIDE * SIDE];
+    static const struct {
+        const char *what;
+        double smooth_mm, edge_mm;
+        int64_t max_memory;
+        bool part;
+    } rows[] = {
+        {"fine Gaussians",    1,   1,   0,                false},
+        {"a coarse smooth",   9.8, 1,   0,                true },
+        {"a coarse edge",     1,   6.5, 0,                true },
+        {"a limit of memory", 1,   1,   (int64_t)1 << 40, true },
+    };
+    uint64_t state = 11;
+    lob_volume volume = lob_volume_empty();
+    volume.data = image;
+    volume.type = LOB_I16;
+    volume.channels = 1;
+    volume.dims = (lob_dims){SIDE, SIDE, 1};
+    volume.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 1});
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        const int x = i % SIDE - 240, y = i / SIDE - 260;
+        const bool inside = x * x + y * y < 45 * 45 && (x + y) % 23 > 3;
+        image[i] = (int16_t)((inside ? 100 : 20) + random_below(&state, 150));
+        labels[i] = inside ? random_chance(&state, 50) ? 1 : 3 : 2;
+        seeds[i] = i % SIDE == 0 ? 2 : x * x + y * y < 2 ? labels[i] : 0;
+    }
+    const lob_refine_input in = {&volume, labels, LOB_U8, seeds, LOB_U8, 3, 2};
+    for (size_t k = 0; k < COUNT(rows); k++) {
+        lob_refine_options options = lob_refine_defaults(volume.dims, volume.geometry.spacing_mm);
+        lob_refine_stats stats;
+        options.smooth_mm = rows[k].smooth_mm;
+        options.edge_mm = rows[k].edge_mm;
+        const bool part = refine(want, &stats, &in, &options, true, rows[k].max_memory);
+        assert_true(refine(got, &stats, &in, &options, false, 0));
+        if (memcmp(want, got, sizeof want) != 0) fail_msg("%s: bytes differ", rows[k].what);
+        if (part != rows[k].part) fail_msg("%s: it is not its part", rows[k].what);
+    }
 }
 
 /* ---- by hand: 2D pictures of one digit a voxel ---- */
