@@ -40,7 +40,7 @@ static lob_status attempt(device_chain *c, const device_arrays *arrays, const lo
     const lob_volume *const image = of->image;
     const int64_t voxels = lob_voxels(image);
     const lob_filter_image in = {(void *)arrays->image, image->type, image->dims, image->channels};
-    const bool looks = !of->bounded && (arrays->mask || !lob_type_of(image->type)->is_integer);
+    const bool looks = looks_at(of);
     lob_device_budget budget = lob_device_budget_of(c->context, "filters", voxels);
     void *memory = NULL;
     const int64_t bytes =

@@ -43,6 +43,12 @@ typedef struct {
 lob_status scan(lob_device *device, scan_counts *counts, const lob_filter_image *in,
                 const uint8_t *mask, int64_t first, int64_t n, lob_error *error);
 
+/* May a look through the input find anything? */
+static inline bool looks_at(const lob_filter_input *in)
+{
+    return !in->bounded && (in->mask || !lob_type_of(in->image->type)->is_integer);
+}
+
 /* ---- passes ---- */
 
 /* What the passes of a call share. */

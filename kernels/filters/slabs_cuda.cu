@@ -305,7 +305,7 @@ lob_status run_slabs(device_chain *c, const lob_filter_input *in, int64_t slab, 
         s.end = end;
         s.in = at;
         s.mask = in->mask;
-        s.looks = first == 0 && (in->mask || !lob_type_of(image->type)->is_integer);
+        s.looks = first == 0 && looks_at(in);
         lob_budget budget = {"filters", 0, 0, 0};
         if (c->plan.pass[first].statistic)
             st = lob_filter_statistic_cpu(&c->plan, first, c->out, &at, in->mask, c->context,

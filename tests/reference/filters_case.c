@@ -148,6 +148,7 @@ void filters_case_make(filters_case *c, uint64_t number, int64_t max_voxels)
              c->options.exact ? ", exact" : "");
     c->in = (lob_filter_input){.image = &c->image, .mask = c->mask, .steps = c->steps};
     make_steps(c, r);
+    c->in.bounded = lob_type_of(c->image.type)->is_integer && random_chance(r, 50);
 }
 
 void filters_case_free(filters_case *c)

@@ -220,11 +220,16 @@ TEST(test_what_is_not_data)
     const uint8_t mask[4] = {1, 1, 1, 0};
     const lob_volume image = row_of(voxels, LOB_F32, 4, 2);
     const lob_filter_step step = {.kind = LOB_FILTER_SCALE, .factor = 1};
-    const lob_filter_input in = {&image, mask, &step, 1};
+    lob_filter_input in = {&image, mask, &step, 1};
     const lob_filter_options options = lob_filter_defaults();
     lob_filter_output out;
     assert_ok(lob_filter_cpu(&out, &in, &options, THREADS(1), NULL));
     assert_int_equal(out.not_data, 3); /* NaN, infinite, outside */
+    lob_filter_output_free(&out);
+    voxels[1] = voxels[6] = 0;
+    in.bounded = true;
+    assert_ok(lob_filter_cpu(&out, &in, &options, THREADS(1), NULL));
+    assert_int_equal(out.not_data, 0); /* what is known to be bounded is not looked at */
     lob_filter_output_free(&out);
 }
 
