@@ -196,7 +196,7 @@ lob_status find_foreground(call *c, lob_error *error)
     b.rule = c->rule;
     b.tolerance = c->options->join == LOB_JOIN_TOLERANCE;
     b.counts = c->counts;
-    LOB_TRY(lob_device_fill(c->device, c->counts, 0, 2 * sizeof *c->counts, error));
+    LOB_TRY(lob_device_fill(c->device, c->counts, 0, 3 * sizeof *c->counts, error));
     const bool faces = b.join.by_value && b.join.connectivity == 1 && b.image.channels == 1;
     const bool together = faces && is_nonzero(b); /* one kernel finds foreground and compares */
     if (!together)
