@@ -213,9 +213,11 @@ lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *
  *   out       out  nx*ny*nz: seeds, or 0. It is 0 before. No label is left out wholly
  *   seeds     in   nx*ny*nz labels 0..labels, 0: not drawn
  *   strokes   in   counts of these
- *   values    in   channels * lob_strokes_voxels: grey values under strokes, planar, in the order
- * of voxels axis      in   0 x, 1 y or 2 z context   in   the limit of working memory, which is a
- * byte a voxel and 16 a drawn one
+ *   values    in   channels * lob_strokes_voxels: grey values under strokes, planar, ascending
+ *   channels  in   >= 1
+ *   axis      in   0 x, 1 y or 2 z
+ *   context   in   the limit of working memory, which is a byte a voxel and 16 a drawn one, beside
+ *                  the caller's 8 a value
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */

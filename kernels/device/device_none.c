@@ -67,7 +67,7 @@ FAILS(lob_device_download, lob_device *device, void *to, const void *from, int64
 FAILS(lob_device_pinned_take, lob_device *device, void **memory, int64_t size)
 FAILS(lob_device_fill, lob_device *device, void *memory, unsigned char value, int64_t bytes)
 FAILS(lob_device_put, lob_device *device, void *to, const uint64_t *items, int64_t n)
-FAILS(lob_device_get, lob_device *device, void *to, const void *from, int bytes,
-      const uint64_t *items, int64_t n)
+FAILS(lob_device_get, lob_device *device, void *to, const void *from, int bytes, int channels,
+      int64_t voxels, const uint64_t *items, int64_t n)
 FAILS(lob_device_wait, lob_device *device)
 FAILS(lob_device_wait_stream, lob_device *device, void *stream)

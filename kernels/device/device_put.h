@@ -20,14 +20,15 @@ lob_status lob_device_put(lob_device *device, void *to, const uint64_t *items, i
 /*
  * Read values at places of device memory, after the device's other work.
  *
- *   to     out  n values, in ordinary memory
- *   bytes  in   of a value: 1, 2, 4 or 8
- *   items  in   as above; places count values, and the bytes are not looked at
+ *   to        out  channels * n values, planar, in ordinary memory
+ *   from      in   channels * voxels values, planar
+ *   bytes     in   of a value: 1, 2, 4 or 8
+ *   items     in   as above; places count values, and the bytes are not looked at
  *
- * Returns as lob_device_put.
+ * Returns as lob_device_put; values take their bytes on the device too.
  */
-lob_status lob_device_get(lob_device *device, void *to, const void *from, int bytes,
-                          const uint64_t *items, int64_t n, lob_error *error);
+lob_status lob_device_get(lob_device *device, void *to, const void *from, int bytes, int channels,
+                          int64_t voxels, const uint64_t *items, int64_t n, lob_error *error);
 
 LOB_END_DECLS
 

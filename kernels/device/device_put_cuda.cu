@@ -24,23 +24,15 @@ static __global__ void __launch_bounds__(THREADS) put_kernel(put_params p)
 struct get_params {
     void *to;
     const void *from;
+    int64_t voxels; /* of a channel of `from` */
     const uint64_t *items;
-    int64_t n;
+    int64_t n, all; /* of a channel; of all */
 };
 
 template <typename T> static __global__ void __launch_bounds__(THREADS) get_kernel(get_params p)
 {
-    for (int64_t i = grid_first(); i < p.n; i += grid_step())
-        ((T *)p.to)[i] = ((const T *)p.from)[p.items[i] >> 8];
-}
-
-/* Items on the device, and room behind them; to be freed. */
-static lob_status send(lob_device *device, void **there, const uint64_t *items, int64_t n,
-                       int64_t room, lob_error *error)
-{
-    const int64_t bytes = n * (int64_t)sizeof *items;
-    LOB_TRY(lob_device_alloc(device, there, bytes + room, error));
-    return lob_device_upload(device, *there, items, bytes, error);
+    for (int64_t i = grid_first(); i < p.all; i += grid_step())
+        ((T *)p.to)[i] = ((const T *)p.from)[i / p.n * p.voxels + (int64_t)(p.items[i % p.n] >> 8)];
 }
 
 } /* namespace lob::put */
@@ -50,9 +42,11 @@ using namespace lob::put;
 lob_status lob_device_put(lob_device *device, void *to, const uint64_t *items, int64_t n,
                           lob_error *error)
 {
+    const int64_t bytes = n * (int64_t)sizeof *items;
     void *there = NULL;
     if (n == 0) return LOB_OK;
-    lob_status st = send(device, &there, items, n, 0, error);
+    LOB_TRY(lob_device_alloc(device, &there, bytes, error));
+    lob_status st = lob_device_upload(device, there, items, bytes, error);
     const put_params p = {(uint8_t *)to, (const uint64_t *)there, n};
     if (st == LOB_OK)
         st = lob_launch_over(device, put_kernel, "single bytes", n, THREADS, p, error);
@@ -60,19 +54,22 @@ lob_status lob_device_put(lob_device *device, void *to, const uint64_t *items, i
     return st;
 }
 
-lob_status lob_device_get(lob_device *device, void *to, const void *from, int bytes,
-                          const uint64_t *items, int64_t n, lob_error *error)
+lob_status lob_device_get(lob_device *device, void *to, const void *from, int bytes, int channels,
+                          int64_t voxels, const uint64_t *items, int64_t n, lob_error *error)
 {
+    const int64_t all = channels * n;
     void *there = NULL;
     if (n == 0) return LOB_OK;
-    lob_status st = send(device, &there, items, n, n * bytes, error);
-    const get_params p = {(uint64_t *)there + n, from, (const uint64_t *)there, n};
+    LOB_TRY(lob_device_alloc(device, &there, all * bytes + n * (int64_t)sizeof *items, error));
+    uint64_t *const places = (uint64_t *)there;
+    const get_params p = {places + n, from, voxels, places, n, all};
     void (*const kernel)(get_params) = bytes == 1   ? get_kernel<uint8_t>
                                        : bytes == 2 ? get_kernel<uint16_t>
                                        : bytes == 4 ? get_kernel<uint32_t>
                                                     : get_kernel<uint64_t>;
-    if (st == LOB_OK) st = lob_launch_over(device, kernel, "single values", n, THREADS, p, error);
-    if (st == LOB_OK) st = lob_device_download(device, to, p.to, n * bytes, error);
+    lob_status st = lob_device_upload(device, there, items, n * (int64_t)sizeof *items, error);
+    if (st == LOB_OK) st = lob_launch_over(device, kernel, "single values", all, THREADS, p, error);
+    if (st == LOB_OK) st = lob_device_download(device, to, p.to, all * bytes, error);
     lob_device_free(device, there);
     return st;
 }

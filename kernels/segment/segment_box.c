@@ -4,7 +4,6 @@
 #include "kernels/device/device_put.h"
 #include "kernels/labels/label_slips.h"
 #include "kernels/segment/segment_job.h"
-#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -181,7 +180,8 @@ lob_status lob_segment_lay_strokes(lob_segment_job *j, lob_error *error)
     lob_volume *const volumes[] = {&j->strokes, &j->starts};
     if (have_box(j)) return LOB_OK;
     lob_volume laid[2] = {lob_volume_empty(), lob_volume_empty()};
-    lob_status st = LOB_OK;
+    lob_strokes counted = {0};
+    lob_status st = lob_strokes_lay(&counted, &j->counted, grid_of_box(j).dims, j->at, error);
     for (int i = 0; st == LOB_OK && i < 2; i++)
         if (volumes[i]->data) st = lay(j, &laid[i], volumes[i], error);
     for (int i = 0; i < 2; i++) {
@@ -191,53 +191,61 @@ lob_status lob_segment_lay_strokes(lob_segment_job *j, lob_error *error)
         else
             lob_segment_drop(j, &laid[i]);
     }
-    if (st == LOB_OK) memset(j->at, 0, sizeof j->at);
-    return st == LOB_OK ? count_strokes(j, error) : st;
+    lob_strokes_free(st == LOB_OK ? &j->counted : &counted);
+    if (st != LOB_OK) return st;
+    memset(j->at, 0, sizeof j->at);
+    j->counted = counted;
+    return LOB_OK;
 }
 
 /* ---- corrections ---- */
 
-/* Where strokes lie on the box's grid, and which: items of lob_device_put, to be freed. */
-static lob_status list_strokes(const lob_segment_job *j, uint64_t **items, int64_t *n,
-                               const lob_volume *strokes, lob_error *error)
+/* What strokes on a GPU take of each voxel: where it lies on the box's grid, and which it is, in
+ * ordinary memory and on the device. */
+enum { ITEM_BYTES = 2 * sizeof(uint64_t) };
+
+/* Such items of lob_device_put; *n: how many. There is room for all the job's strokes. */
+static void list_strokes(const lob_segment_job *j, uint64_t *items, int64_t *n,
+                         const lob_volume *strokes)
 {
     const lob_dims d = strokes->dims;
     const int64_t *const all = j->plan->box.size;
+    *n = 0;
     for (int64_t row = 0; row < d.ny * d.nz; row++) {
         const int64_t y = row % d.ny, z = row / d.ny;
         const uint8_t *const labels = (const uint8_t *)strokes->data + row * d.nx;
         const int64_t to = ((z + j->at[2]) * all[1] + y + j->at[1]) * all[0] + j->at[0];
         if (lob_strokes_labels_in(&j->counted, 2, z) == 0) continue;
-        for (int64_t x = 0; (x = lob_next_label(labels, LOB_U8, x, d.nx)) < d.nx; x++) {
-            if (!lob_grow(items, *n, sizeof **items))
-                return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-            (*items)[(*n)++] = (uint64_t)(to + x) << 8 | labels[x];
-        }
+        for (int64_t x = 0; (x = lob_next_label(labels, LOB_U8, x, d.nx)) < d.nx; x++)
+            items[(*n)++] = (uint64_t)(to + x) << 8 | labels[x];
     }
-    return LOB_OK;
 }
 
 /* What a GPU's image has under strokes. */
 static lob_status values_there(lob_segment_job *j, double *values, lob_error *error)
 {
-    lob_volume *const image = &j->image;
+    const lob_volume *const image = &j->image;
     lob_device *const device = j->context->device;
-    const int64_t bytes = (int64_t)lob_type_of(image->type)->bytes;
-    uint64_t *items = NULL;
-    int64_t n = 0;
-    lob_status st = list_strokes(j, &items, &n, &j->strokes, error);
-    unsigned char *const found = malloc((size_t)(n * bytes) + 1);
-    if (st == LOB_OK && !found) st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-    for (int c = 0; st == LOB_OK && c < image->channels; c++) {
+    const int bytes = (int)lob_type_of(image->type)->bytes;
+    int64_t n = lob_strokes_voxels(&j->counted);
+    const int64_t all = n * image->channels, held = n * ITEM_BYTES + 2 * all * bytes;
+    LOB_TRY(lob_budget_hold(&j->budget, held, error));
+    uint64_t *const items = malloc((size_t)n * sizeof *items + 1);
+    unsigned char *const found = malloc((size_t)(all * bytes) + 1);
+    lob_status st = LOB_OK;
+    if (items && found) {
+        list_strokes(j, items, &n, &j->strokes);
         lob_device_begin(device);
-        st =
-            lob_device_get(device, found, (const char *)image->data + c * lob_voxels(image) * bytes,
-                           (int)bytes, items, n, error);
+        st = lob_device_get(device, found, image->data, bytes, image->channels, lob_voxels(image),
+                            items, n, error);
         lob_device_end(device);
-        if (st == LOB_OK) lob_values(values + c * n, found, image->type, 0, n);
+    } else {
+        st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
     }
+    if (st == LOB_OK) lob_values(values, found, image->type, 0, all);
     free(found);
     free(items);
+    lob_budget_release(&j->budget, held);
     return st;
 }
 
@@ -389,15 +397,19 @@ static lob_status lay_voxels(lob_segment_job *j, lob_volume *out, const lob_volu
                              const lob_volume *strokes, lob_error *error)
 {
     lob_device *const device = j->context->device;
-    uint64_t *items = NULL;
-    int64_t n = 0;
-    lob_status st = list_strokes(j, &items, &n, strokes, error);
-    if (st == LOB_OK) st = lob_segment_make(j, out, grid, LOB_U8, 1, error);
+    int64_t n = lob_strokes_voxels(&j->counted);
+    const int64_t held = n * ITEM_BYTES;
+    LOB_TRY(lob_segment_make(j, out, grid, LOB_U8, 1, error));
+    LOB_TRY(lob_budget_hold(&j->budget, held, error));
+    uint64_t *const items = malloc((size_t)n * sizeof *items + 1);
+    lob_status st = items ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    if (items) list_strokes(j, items, &n, strokes);
     lob_device_begin(device);
     if (st == LOB_OK) st = lob_device_fill(device, out->data, 0, lob_voxels(grid), error);
     if (st == LOB_OK) st = lob_device_put(device, out->data, items, n, error);
     lob_device_end(device);
     free(items);
+    lob_budget_release(&j->budget, held);
     return st;
 }
 

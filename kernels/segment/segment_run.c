@@ -137,20 +137,15 @@ static lob_status name_labels(const lob_segment_job *j, lob_volume *labels, lob_
 static lob_status suggest(lob_segment_job *j, lob_segment_output *out, const lob_volume *uncertain,
                           lob_error *error)
 {
-    const lob_volume *const drawn = &j->strokes;
-    lob_strokes strokes;
     lob_volume labels;
-    LOB_TRY(lob_strokes_count(&strokes, drawn->data, drawn->type, drawn->dims, j->plan->count, NULL,
-                              j->context->threads, error));
     lob_status st = lob_volume_move(&labels, &j->labels, (lob_place){0}, j->context, error);
     if (st == LOB_OK)
         st = lob_segment_suggest(out->slices, &out->slice_count, j->in->suggest, &labels,
-                                 j->background, &strokes, uncertain->data, j->plan->axis,
+                                 j->background, &j->counted, uncertain->data, j->plan->axis,
                                  j->context->threads);
     lob_volume_free(&labels);
     for (int i = 0; i < out->slice_count; i++)
         out->slices[i].slice += j->plan->box.first[j->plan->axis];
-    lob_strokes_free(&strokes);
     return st == LOB_OK ? st : lob_fail(error, st, "no memory left for slices");
 }
 

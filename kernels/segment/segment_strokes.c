@@ -47,19 +47,20 @@ static lob_status find_pieces(pieces *p, const lob_volume *from, const lob_box *
     p->each = p->width > 0 ? (box->size[0] + p->width - 1) / p->width : 0;
     p->count = 0;
     const int64_t most = p->each * box->size[1] * box->size[2];
+    int64_t count = 0;
     uint8_t *const held = malloc((size_t)most + 1);
-    p->piece = malloc(((size_t)most + 1) * sizeof *p->piece);
-    const lob_status st = held && p->piece ? LOB_OK : LOB_ENOMEM;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < (st == LOB_OK ? most : 0); i++) {
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : count)
+    for (int64_t i = 0; i < (held ? most : 0); i++) {
         int64_t at[3], n;
         place_of(at, &n, p, i);
         held[i] = all || !lob_all_zero(voxels_at(from, at), (size_t)(n * bytes));
+        count += held[i];
     }
-    for (int64_t i = 0; st == LOB_OK && i < most; i++)
+    p->piece = held ? malloc(((size_t)count + 1) * sizeof *p->piece) : NULL;
+    for (int64_t i = 0; p->piece && i < most; i++)
         if (held[i]) p->piece[p->count++] = i;
     free(held);
-    return st;
+    return p->piece ? LOB_OK : LOB_ENOMEM;
 }
 
 /* The least box that holds all voxels of the pieces whose bytes are not 0. */

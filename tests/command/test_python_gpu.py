@@ -216,6 +216,20 @@ def test_a_segmenter_s_answers_are_segment_s(take):
             assert doubt.suggested == report["suggested"]
 
 
+def test_a_segmenter_learns_from_values_of_two_channels():
+    """They are fetched from the GPU where slices have strokes of one label alone."""
+    drawn = np.flatnonzero(SEEDS.any((1, 2)))
+    strokes, image = SEEDS.copy(), np.stack([IMAGE, IMAGE.max() - IMAGE // 2])
+    strokes[drawn[1] + 1, 60:64, 40:90] = 1
+    to = {"channel_axis": 0, "spacing": SPACING}
+    wanted = lobule.segment(image, strokes, device="cpu", **to)
+    assert same(lobule.segment(cupy.asarray(image), cupy.asarray(strokes), **to), wanted)
+    with lobule.Segmenter(cupy.asarray(image), int(SEEDS.max()), **to) as segmenter:
+        for z in np.flatnonzero(strokes.any((1, 2))):
+            segmenter.draw(z, strokes[z])
+        assert same(segmenter.labels, wanted)
+
+
 def test_work_of_another_stream_is_waited_for():
     """The image is written late, in a stream that does not wait for the default one."""
     wanted = lobule.components(IMAGE, above=900, dtype="int32", device="cpu")

@@ -466,6 +466,51 @@ TEST(counts_of_a_part_are_laid_out)
     }
 }
 
+/* Of two channels the second alone tells labels apart: where their values are mixed up, no stroke
+ * looks like another label. */
+TEST(corrections_are_told_by_any_channel)
+{
+    enum { NX = 12, NY = 4, NZ = 4, PLANE = NX * NY, N = PLANE * NZ };
+    enum { WX = 15, WY = 9, WZ = 7, W = WX * WY * WZ };
+    static int16_t image[2 * W];
+    const lob_dims dims = {NX, NY, NZ};
+    const int64_t first[3] = {2, 3, 1};
+    uint8_t seeds[N] = {0}, want[N] = {0}, got[N] = {0};
+    double values[2 * N];
+    lob_strokes strokes;
+    lob_volume volume = lob_volume_empty();
+    volume.data = image;
+    volume.type = LOB_I16;
+    volume.channels = 2;
+    volume.dims = (lob_dims){WX, WY, WZ};
+    for (int x = 0; x < NX; x++) {
+        seeds[x] =
+            1; /* slice 0 has both labels, slice 2 strokes of one, the second like the other */
+        seeds[2 * NX + x] = 2;
+        seeds[2 * PLANE + x] = 1;
+        seeds[2 * PLANE + 3 * NX + x] = 1;
+    }
+    for (int i = 0; i < W; i++) image[i] = (int16_t)(i % 50);
+    for (int i = 0; i < N; i++) {
+        const int x = i % NX, y = i / NX % NY, z = i / PLANE;
+        image[W + ((z + 1) * WY + y + 3) * WX + x + 2] =
+            (int16_t)(y < 2 ? 100 + x % 3 : 900 + x % 3);
+    }
+    memcpy(want, seeds, sizeof want);
+    memset(want + 2 * PLANE + 3 * NX, 0, NX);
+    assert_ok(lob_strokes_count(&strokes, seeds, LOB_U8, dims, 2, NULL, 2, NULL));
+    assert_int_equal(lob_strokes_voxels(&strokes), 4 * NX);
+    lob_strokes_values(values, seeds, &strokes, &volume, first);
+    for (int c = 0, k = 0; c < 2; c++)
+        for (int i = 0; i < N; i++) {
+            const int at = ((i / PLANE + 1) * WY + i / NX % NY + 3) * WX + i % NX + 2;
+            if (seeds[i]) assert_true(values[k++] == image[c * W + at]);
+        }
+    assert_ok(lob_strokes_leave_corrections(got, seeds, &strokes, values, 2, 2, THREADS(1), NULL));
+    assert_memory_equal(got, want, sizeof want);
+    lob_strokes_free(&strokes);
+}
+
 /* Slices that another plane's strokes merely cross are not drawn. */
 TEST(finds_planes_of_two_axes)
 {
