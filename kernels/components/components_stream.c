@@ -85,13 +85,20 @@ static lob_status read_slab(streaming *s, lob_labelled_slab *slab, int64_t z)
     return LOB_OK;
 }
 
-/* Is all of a slab 0, as where a store has no chunks, and 0 no foreground? */
-static bool holds_nothing(const lob_volume *image, const lob_components_options *options)
+/* Is all of a slab in ordinary memory 0, as where a store has no chunks, and 0 no foreground? */
+static bool holds_nothing(const lob_volume *image, const lob_components_options *options,
+                          int threads)
 {
     const lob_component_rule rule = lob_component_rule_of(image, options);
-    const size_t numbers = (size_t)(lob_voxels(image) * image->channels);
-    return !lob_component_foreground(0.0, &rule) &&
-           lob_all_zero(image->data, numbers * lob_type_of(image->type)->bytes);
+    const int64_t planes = image->dims.nz * image->channels;
+    const int64_t bytes =
+        image->dims.nx * image->dims.ny * (int64_t)lob_type_of(image->type)->bytes;
+    if (image->place.kind != LOB_PLACE_MEMORY || lob_component_foreground(0.0, &rule)) return false;
+    bool nothing = true;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(&& : nothing)
+    for (int64_t z = 0; z < planes; z++)
+        nothing = nothing && lob_all_zero((const char *)image->data + z * bytes, (size_t)bytes);
+    return nothing;
 }
 
 /* The labels of such a slab are pages that nobody writes. */
@@ -115,7 +122,7 @@ static lob_status label_slab(streaming *s, lob_labelled_slab *slab, bool regions
     LOB_TRY(lob_budget_hold(&s->budget, labels, s->error));
     slab->bytes = labels;
     const lob_context part = inner_context(s);
-    lob_status st = holds_nothing(in.image, &options)
+    lob_status st = holds_nothing(in.image, &options, s->context->threads)
                         ? label_nothing(&slab->labelled, labels, s->error)
                         : s->label(&slab->labelled, &in, &options, &part, s->error);
     const int64_t peak = s->budget.held + slab->labelled.working_bytes;

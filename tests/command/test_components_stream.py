@@ -120,12 +120,12 @@ def test_channels(folder, tmp_path, options):
 
 @pytest.mark.parametrize("options", [(), ("--range", "-1,2"), ("--equal", "--min-size", "3vox", "--order", "size"),
                                      ("--tolerance", "1", "--neighbours", "6"), ("--mask", "mask.nii.gz", "--largest", "5")], ids=" ".join)  # fmt: skip
-@pytest.mark.parametrize("dtype", [np.int16, np.float32])
-def test_slabs_of_nothing(folder, tmp_path, options, dtype):
+@pytest.mark.parametrize("dtype, scale", [(np.int16, None), (np.float32, None), (np.int16, (2, 1))])
+def test_slabs_of_nothing(folder, tmp_path, options, dtype, scale):
     """Planes of zeros, which need no labelling where 0 is no foreground, and are one piece where it is."""
     image = values(6).astype(dtype)
     image[:, :, 7:41] = 0
-    save(image, folder / "gap.nii")
+    save(image, folder / "gap.nii", scale=scale)
     for more in (TABLE, (*TABLE, "--image", "scan.nii.gz")):
         assert_same(folder, tmp_path, "gap.nii", (*options, *more))
 
