@@ -88,8 +88,8 @@ typedef struct {
     const int32_t *walls; /* wall_count pairs of a wall and its core, two labels but the background
                            */
     int wall_count;       /* 0: there are none */
-    void *room;           /* ordinary memory of room_bytes for the CPU to work in, beside what it
-                             takes; NULL: none */
+    void *room;           /* ordinary memory of room_bytes, aligned as malloc's, for the CPU to work
+                             in, beside what it takes; NULL: none */
     int64_t room_bytes;
 } lob_refine_input;
 

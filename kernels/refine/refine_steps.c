@@ -549,12 +549,13 @@ static bool is_bounded(const lob_volume *image)
            fabs(image->inter) < 0x1p90;
 }
 
-/* Are voxels few enough, and is no Gaussian one of a coarser grid, which a part would move? */
+/* Are voxels few enough, and is no Gaussian one of a coarser grid, which a part would move, nor of
+ * values that are not finite, perhaps outside of the part alone? */
 static bool takes_whole(const lob_refine_job *j)
 {
     const lob_refine_options *const o = j->options;
     const double most_mm = fmax(o->smooth_mm, fmax(o->edge_mm, o->edge_smooth_mm));
-    bool whole = j->voxels <= j->few && j->context->max_memory == 0;
+    bool whole = j->voxels <= j->few && j->context->max_memory == 0 && (j->bounded || o->edge == 0);
     for (int a = 0; a < 3; a++)
         whole = whole && most_mm / j->image.geometry.spacing_mm[a] < LOB_GAUSSIAN_COARSE;
     return whole;

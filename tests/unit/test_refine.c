@@ -146,27 +146,28 @@ TEST(a_part_gives_the_same_as_the_whole)
     assert_true(parts > CASES(24) && wholes > CASES(24) && changed > CASES(24));
 }
 
-/* A coarse grid lies otherwise in a part: where a Gaussian goes by one, all take the same part. */
+/* A coarse grid lies otherwise in a part, and a Gaussian goes otherwise where a value is no number:
+ * then all take the same part. */
 TEST(few_voxels_are_the_whole_unless_it_shows)
 {
     enum { SIDE = 512 };
     static int16_t image[SIDE * SIDE];
+    static float reals[SIDE * SIDE];
     static uint8_t labels[SIDE * SIDE], seeds[SIDE * SIDE], want[SIDE * SIDE], got[SIDE * SIDE];
     static const struct {
         const char *what;
         double smooth_mm, edge_mm;
         int64_t max_memory;
-        bool part;
+        bool reals, part;
     } rows[] = {
-        {"fine Gaussians",    1,   1,   0,                false},
-        {"a coarse smooth",   9.8, 1,   0,                true },
-        {"a coarse edge",     1,   6.5, 0,                true },
-        {"a limit of memory", 1,   1,   (int64_t)1 << 40, true },
+        {"fine Gaussians",                   1,   1,   0,                false, false},
+        {"a coarse smooth",                  9.8, 1,   0,                false, true },
+        {"a coarse edge",                    1,   6.5, 0,                false, true },
+        {"a limit of memory",                1,   1,   (int64_t)1 << 40, false, true },
+        {"reals, of which one is no number", 1,   1,   0,                true,  true },
     };
     uint64_t state = 11;
     lob_volume volume = lob_volume_empty();
-    volume.data = image;
-    volume.type = LOB_I16;
     volume.channels = 1;
     volume.dims = (lob_dims){SIDE, SIDE, 1};
     volume.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 1});
@@ -174,6 +175,7 @@ TEST(few_voxels_are_the_whole_unless_it_shows)
         const int x = i % SIDE - 240, y = i / SIDE - 260;
         const bool inside = x * x + y * y < 45 * 45 && (x + y) % 23 > 3;
         image[i] = (int16_t)((inside ? 100 : 20) + random_below(&state, 150));
+        reals[i] = i == 0 ? NAN : (float)image[i];
         labels[i] = inside ? random_chance(&state, 50) ? 1 : 3 : 2;
         seeds[i] = i % SIDE == 0 ? 2 : x * x + y * y < 2 ? labels[i] : 0;
     }
@@ -181,6 +183,8 @@ TEST(few_voxels_are_the_whole_unless_it_shows)
     for (size_t k = 0; k < COUNT(rows); k++) {
         lob_refine_options options = lob_refine_defaults(volume.dims, volume.geometry.spacing_mm);
         lob_refine_stats stats;
+        volume.data = rows[k].reals ? (void *)reals : (void *)image;
+        volume.type = rows[k].reals ? LOB_F32 : LOB_I16;
         options.smooth_mm = rows[k].smooth_mm;
         options.edge_mm = rows[k].edge_mm;
         const bool part = refine(want, &stats, &in, &options, true, rows[k].max_memory);
