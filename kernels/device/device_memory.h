@@ -48,7 +48,7 @@ lob_status lob_device_fill(lob_device *device, void *memory, unsigned char value
                            lob_error *error);
 
 /* So many threads share the GPU, each with a lob_device of its own: this one has at most that part
- * of what is free now, before any has taken memory. At first it has all. */
+ * of what is free now, so call it before any has taken memory. At first it has all. */
 void lob_device_share(lob_device *device, int sharers);
 
 /* The most that a block of `held` bytes may have, of a device whose blocks have `all`: as many

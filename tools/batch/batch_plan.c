@@ -270,17 +270,26 @@ static bool note_files(claims *to, int64_t number, const lob_recipe_job *job)
     return true;
 }
 
-/* Make the folders of a scan's outputs; those of an image in a store come with the store. */
+/* Is a path one of labels in a store, STORE.zarr/labels/NAME? */
+static bool is_in_store(const char *path)
+{
+    static const char labels[] = "/labels/";
+    char *const store = lob_path_store(path);
+    const char *const inner = store ? path + strlen(store) : "";
+    const bool is =
+        strncmp(inner, labels, sizeof labels - 1) == 0 && !strchr(inner + sizeof labels - 1, '/');
+    free(store);
+    return is;
+}
+
+/* Make the folders of a scan's outputs; those of labels in a store come with the store. */
 static void make_folders(const lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++)
         for (int f = 0; f < job->lines[i].line.file_count; f++) {
             const lob_line_file *const file = &job->lines[i].line.files[f];
-            if (!file->is_output || !lob_line_file_is_on_disk(file)) continue;
-            char *const store = lob_path_store(file->path);
-            if (!store || lob_is_volume_name(lob_name_in_path(file->path)))
+            if (file->is_output && lob_line_file_is_on_disk(file) && !is_in_store(file->path))
                 lob_make_folders(file->path);
-            free(store);
         }
 }
 

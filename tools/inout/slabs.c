@@ -184,8 +184,9 @@ static lob_status too_large(lob_session *s, const lob_slabs *w, int64_t fit, int
 {
     const int parts = lob_ranks_inside();
     const int64_t nz = w->volume.dims.nz;
-    const int64_t each = planes_in(w, (memory_of(s) * parts - w->common_bytes) / 4 * 3, bytes);
-    const int64_t tasks = each < nz ? (nz + each - 1) / (each > 0 ? each : 1) : 2;
+    const int64_t room = planes_in(w, (memory_of(s) * parts - w->common_bytes) / 4 * 3, bytes);
+    const int64_t each = room > 1 ? room : 1;
+    const int64_t tasks = each < nz ? (nz + each - 1) / each : 2;
     const char *const whose = parts > 1 ? "a part's share of the memory" : "a task's memory";
     if (w->common_bytes >= memory_of(s))
         return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,

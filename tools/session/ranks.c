@@ -138,7 +138,7 @@ bool lob_ranks_speak(void)
 
 int lob_ranks_refuse(int code)
 {
-    if (!lob_ranks_speak()) lob_pause(1000);
+    if (code != 0 && !lob_ranks_speak()) lob_pause(1000);
     return code;
 }
 
