@@ -37,10 +37,12 @@ TEAMS = [*KINDS, "threads"]
 def ranked(kind, ranks, *arguments, cwd, **around):
     if kind == "threads":
         return lobule(*arguments, cwd=cwd, env=os.environ | {"LOBULE_RANKS": str(ranks)} | around)
-    return subprocess.run(
-        [f"mpirun.{kind}", "-n", str(ranks), PROGRAM, *map(str, arguments)],
-        cwd=cwd, env=AROUND | around, capture_output=True, text=True, timeout=120,
-    )
+    command = [f"mpirun.{kind}", "-n", str(ranks), PROGRAM, *map(str, arguments)]
+    for _ in range(2):
+        done = subprocess.run(command, cwd=cwd, env=AROUND | around, capture_output=True, text=True, timeout=120)
+        if done.returncode != -signal.SIGPIPE:  # of MPICH's launcher, now and then, where ranks end at once
+            break
+    return done
 
 
 def ours(done):
