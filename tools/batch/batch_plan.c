@@ -270,25 +270,13 @@ static bool note_files(claims *to, int64_t number, const lob_recipe_job *job)
     return true;
 }
 
-/* Is a path one of labels in a store, STORE.zarr/labels/NAME? */
-static bool is_in_store(const char *path)
-{
-    static const char labels[] = "/labels/";
-    char *const store = lob_path_store(path);
-    const char *const inner = store ? path + strlen(store) : "";
-    const bool is =
-        strncmp(inner, labels, sizeof labels - 1) == 0 && !strchr(inner + sizeof labels - 1, '/');
-    free(store);
-    return is;
-}
-
 /* Make the folders of a scan's outputs; those of labels in a store come with the store. */
 static void make_folders(const lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++)
         for (int f = 0; f < job->lines[i].line.file_count; f++) {
             const lob_line_file *const file = &job->lines[i].line.files[f];
-            if (file->is_output && lob_line_file_is_on_disk(file) && !is_in_store(file->path))
+            if (file->is_output && lob_line_file_is_on_disk(file) && !lob_path_in_store(file->path))
                 lob_make_folders(file->path);
         }
 }
@@ -329,8 +317,7 @@ lob_status lob_batch_check_usage(lob_batch *b)
     return st == LOB_EARG ? st : LOB_OK;
 }
 
-/* Another scan that has the file or a store that it lies in, or else one that reads it or uses what
- * lies in it, is a scan's conflict. */
+/* Another scan that has a file or the store that it lies in, or else uses either, is a conflict. */
 static bool find_conflict(const lob_batch *b, const claim *c)
 {
     lob_plan_scan *const scan = &b->scans[c->scan];
@@ -344,8 +331,7 @@ static bool find_conflict(const lob_batch *b, const claim *c)
         "%s: scan %s %s", c->path, b->scans[other].name,
         made == c->use ? "writes it; each scan needs outputs of its own"
         : made ? "writes the store that it lies in; make the store in a batch before this one"
-        : reader >= 0 ? "reads it; name another output, or make what other scans read in a batch "
-                        "before this one"
+        : reader >= 0 ? "reads it; make what other scans read in a batch before this one"
                       : "uses what lies in it; make the store in a batch before this one");
     return scan->conflict != NULL;
 }

@@ -58,6 +58,17 @@ char *lob_path_store(const char *path)
     return NULL;
 }
 
+bool lob_path_in_store(const char *path)
+{
+    static const char labels[] = "/labels/";
+    char *const store = lob_path_store(path);
+    const char *const inner = store ? path + strlen(store) : "";
+    const bool is =
+        strncmp(inner, labels, sizeof labels - 1) == 0 && !strchr(inner + sizeof labels - 1, '/');
+    free(store);
+    return is;
+}
+
 lob_status lob_path_files(char *files[2], const char *path, bool is_volume, bool reading)
 {
     if (is_volume) return lob_files_of(files, path, reading);

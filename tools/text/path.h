@@ -26,6 +26,9 @@ char *lob_path_as_pattern(const char *path);
  * there is none, or without memory. */
 char *lob_path_store(const char *path);
 
+/* Is a path one of labels in a store, STORE.zarr/labels/NAME, whose folders come with them? */
+bool lob_path_in_store(const char *path);
+
 /* The files that a path stands for: of a volume as lob_files_of has them, else itself alone.
  * Returns LOB_OK or LOB_ENOMEM; free with lob_files_free. */
 lob_status lob_path_files(char *files[2], const char *path, bool is_volume, bool reading);
