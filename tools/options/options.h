@@ -122,91 +122,56 @@ typedef struct {
 /* What a row's variable must be: any other type has no branch here and does not compile. */
 #define LOB_TARGET(pointer, type) _Generic((pointer), type : (pointer))
 
-/* The last arguments are further fields: .letter = 'o', .required = true, .above_low = true. */
-#define OPT_FLAG(name_, pointer, help_, ...)                                                       \
-    {                                                                                              \
-        .kind = LOB_OPT_FLAG, .name = name_, .target = LOB_TARGET(pointer, bool *), .help = help_, \
-        __VA_ARGS__                                                                                \
-    }
-#define OPT_INT(name_, pointer, unit_, low_, high_, help_, ...)                                  \
-    {                                                                                            \
-        .kind = LOB_OPT_INT, .name = name_, .target = LOB_TARGET(pointer, int *), .unit = unit_, \
-        .low = low_, .high = high_, .help = help_, __VA_ARGS__                                   \
-    }
-#define OPT_INT_OF(name_, pointer, choices_, help_, ...)                                   \
+/* A row; the last arguments are further fields: .letter = 'o', .required = true. */
+#define OPT_ROW(kind_, type_, name_, pointer, unit_, help_, ...)                           \
     {                                                                                      \
-        .kind = LOB_OPT_INT, .name = name_, .target = LOB_TARGET(pointer, int *),          \
-        .unit = choices_, .choices = choices_, .low = 0, .high = INT32_MAX, .help = help_, \
-        __VA_ARGS__                                                                        \
+        .kind = kind_, .name = name_, .target = LOB_TARGET(pointer, type_), .unit = unit_, \
+        .help = help_, __VA_ARGS__                                                         \
     }
-#define OPT_REAL(name_, pointer, unit_, low_, high_, help_, ...)                      \
-    {                                                                                 \
-        .kind = LOB_OPT_REAL, .name = name_, .target = LOB_TARGET(pointer, double *), \
-        .unit = unit_, .low = low_, .high = high_, .help = help_, __VA_ARGS__         \
-    }
-#define OPT_TEXT(name_, pointer, unit_, help_, ...)                                        \
-    {                                                                                      \
-        .kind = LOB_OPT_TEXT, .name = name_, .target = LOB_TARGET(pointer, const char **), \
-        .unit = unit_, .help = help_, __VA_ARGS__                                          \
-    }
-#define OPT_INPUT(name_, pointer, content_, help_, ...)                                     \
-    {                                                                                       \
-        .kind = LOB_OPT_INPUT, .name = name_, .target = LOB_TARGET(pointer, const char **), \
-        .unit = "FILE", .content = content_, .help = help_, __VA_ARGS__                     \
-    }
+#define OPT_FLAG(name, pointer, help, ...) \
+    OPT_ROW(LOB_OPT_FLAG, bool *, name, pointer, NULL, help, __VA_ARGS__)
+#define OPT_INT(name, pointer, unit, low_, high_, help, ...) \
+    OPT_ROW(LOB_OPT_INT, int *, name, pointer, unit, help, .low = low_, .high = high_, __VA_ARGS__)
+#define OPT_INT_OF(name, pointer, choices_, help, ...) \
+    OPT_INT(name, pointer, choices_, 0, INT32_MAX, help, .choices = choices_, __VA_ARGS__)
+#define OPT_REAL(name, pointer, unit, low_, high_, help, ...)                              \
+    OPT_ROW(LOB_OPT_REAL, double *, name, pointer, unit, help, .low = low_, .high = high_, \
+            __VA_ARGS__)
+#define OPT_TEXT(name, pointer, unit, help, ...) \
+    OPT_ROW(LOB_OPT_TEXT, const char **, name, pointer, unit, help, __VA_ARGS__)
+#define OPT_INPUT(name, pointer, content_, help, ...)                                       \
+    OPT_ROW(LOB_OPT_INPUT, const char **, name, pointer, "FILE", help, .content = content_, \
+            __VA_ARGS__)
 /* A file each time the option is given, all kept in their order. */
-#define OPT_INPUTS(name_, pointer, content_, help_, ...)                                   \
-    {                                                                                      \
-        .kind = LOB_OPT_INPUTS, .name = name_, .target = LOB_TARGET(pointer, lob_words *), \
-        .unit = "FILE", .content = content_, .help = help_, __VA_ARGS__                    \
-    }
-#define OPT_OUTPUT(name_, pointer, content_, help_, ...)                                     \
-    {                                                                                        \
-        .kind = LOB_OPT_OUTPUT, .name = name_, .target = LOB_TARGET(pointer, const char **), \
-        .unit = "FILE", .content = content_, .help = help_, __VA_ARGS__                      \
-    }
-#define OPT_CHOICE(name_, pointer, choices_, help_, ...)                             \
-    {                                                                                \
-        .kind = LOB_OPT_CHOICE, .name = name_, .target = LOB_TARGET(pointer, int *), \
-        .unit = choices_, .choices = choices_, .help = help_, __VA_ARGS__            \
-    }
-#define OPT_PAIR(name_, pointer, low_, high_, help_, ...)                                 \
-    {                                                                                     \
-        .kind = LOB_OPT_PAIR, .name = name_, .target = LOB_TARGET(pointer, double(*)[2]), \
-        .unit = "LO,HI", .low = low_, .high = high_, .help = help_, __VA_ARGS__           \
-    }
-#define OPT_TRIPLE(name_, pointer, low_, high_, help_, ...)                                 \
-    {                                                                                       \
-        .kind = LOB_OPT_TRIPLE, .name = name_, .target = LOB_TARGET(pointer, double(*)[3]), \
-        .unit = "X,Y,Z", .low = low_, .high = high_, .help = help_, __VA_ARGS__             \
-    }
-#define OPT_LENGTH(name_, pointer, low_, high_, help_, ...)                               \
-    {                                                                                     \
-        .kind = LOB_OPT_LENGTH, .name = name_, .target = LOB_TARGET(pointer, lob_size *), \
-        .unit = "LENGTH", .low = low_, .high = high_, .help = help_, __VA_ARGS__          \
-    }
-#define OPT_EXTENT(name_, pointer, low_, high_, help_, ...)                               \
-    {                                                                                     \
-        .kind = LOB_OPT_EXTENT, .name = name_, .target = LOB_TARGET(pointer, lob_size *), \
-        .unit = "EXTENT", .low = low_, .high = high_, .help = help_, __VA_ARGS__          \
-    }
-#define OPT_BYTES(name_, pointer, help_, ...)                                           \
-    {                                                                                   \
-        .kind = LOB_OPT_BYTES, .name = name_, .target = LOB_TARGET(pointer, int64_t *), \
-        .unit = "SIZE", .low = 1, .high = 0x1p62, .help = help_, __VA_ARGS__            \
-    }
-#define OPT_DEVICE(name_, pointer, help_, ...)                                                     \
-    {                                                                                              \
-        .kind = LOB_OPT_DEVICE, .name = name_, .target = LOB_TARGET(pointer, lob_device_choice *), \
-        .unit = "auto|cpu|cuda|cuda:N", .help = help_, __VA_ARGS__                                 \
-    }
-
+#define OPT_INPUTS(name, pointer, content_, help, ...)                                     \
+    OPT_ROW(LOB_OPT_INPUTS, lob_words *, name, pointer, "FILE", help, .content = content_, \
+            __VA_ARGS__)
+#define OPT_OUTPUT(name, pointer, content_, help, ...)                                       \
+    OPT_ROW(LOB_OPT_OUTPUT, const char **, name, pointer, "FILE", help, .content = content_, \
+            __VA_ARGS__)
+#define OPT_CHOICE(name, pointer, choices_, help, ...) \
+    OPT_ROW(LOB_OPT_CHOICE, int *, name, pointer, choices_, help, .choices = choices_, __VA_ARGS__)
+#define OPT_PAIR(name, pointer, low_, high_, help, ...)                                           \
+    OPT_ROW(LOB_OPT_PAIR, double(*)[2], name, pointer, "LO,HI", help, .low = low_, .high = high_, \
+            __VA_ARGS__)
+#define OPT_TRIPLE(name, pointer, low_, high_, help, ...)                            \
+    OPT_ROW(LOB_OPT_TRIPLE, double(*)[3], name, pointer, "X,Y,Z", help, .low = low_, \
+            .high = high_, __VA_ARGS__)
+#define OPT_LENGTH(name, pointer, low_, high_, help, ...)                                          \
+    OPT_ROW(LOB_OPT_LENGTH, lob_size *, name, pointer, "LENGTH", help, .low = low_, .high = high_, \
+            __VA_ARGS__)
+#define OPT_EXTENT(name, pointer, low_, high_, help, ...)                                          \
+    OPT_ROW(LOB_OPT_EXTENT, lob_size *, name, pointer, "EXTENT", help, .low = low_, .high = high_, \
+            __VA_ARGS__)
+#define OPT_BYTES(name, pointer, help, ...)                                                  \
+    OPT_ROW(LOB_OPT_BYTES, int64_t *, name, pointer, "SIZE", help, .low = 1, .high = 0x1p62, \
+            __VA_ARGS__)
+#define OPT_DEVICE(name, pointer, help, ...)                                                  \
+    OPT_ROW(LOB_OPT_DEVICE, lob_device_choice *, name, pointer, "auto|cpu|cuda|cuda:N", help, \
+            __VA_ARGS__)
 /* Rows of several names share one lob_steps. */
-#define OPT_STEP(name_, pointer, unit_, help_, ...)                                      \
-    {                                                                                    \
-        .kind = LOB_OPT_STEP, .name = name_, .target = LOB_TARGET(pointer, lob_steps *), \
-        .unit = unit_, .help = help_, __VA_ARGS__                                        \
-    }
+#define OPT_STEP(name, pointer, unit, help, ...) \
+    OPT_ROW(LOB_OPT_STEP, lob_steps *, name, pointer, unit, help, __VA_ARGS__)
 
 /* Operands, in the order they are typed; say .required = true where one cannot be left out. */
 #define OPERAND_INPUT(name_, pointer, content_, help_, ...) \
@@ -216,11 +181,8 @@ typedef struct {
 #define OPERAND_CHOICE(name_, pointer, choices_, help_, ...) \
     OPT_CHOICE(name_, pointer, choices_, help_, .operand = true, __VA_ARGS__)
 
-#define OPERAND_WORDS(name_, pointer, help_, ...)                                         \
-    {                                                                                     \
-        .kind = LOB_OPT_WORDS, .name = name_, .target = LOB_TARGET(pointer, lob_words *), \
-        .help = help_, .operand = true, __VA_ARGS__                                       \
-    }
+#define OPERAND_WORDS(name, pointer, help, ...) \
+    OPT_ROW(LOB_OPT_WORDS, lob_words *, name, pointer, NULL, help, .operand = true, __VA_ARGS__)
 
 /*
  * Parse arguments into the rows' variables.

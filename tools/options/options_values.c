@@ -111,9 +111,16 @@ static lob_status take_choice(lob_error *error, const lob_option *row, const cha
     return LOB_OK;
 }
 
-/* n numbers separated by commas */
-static lob_status take_numbers(lob_error *error, const lob_option *row, const char *text, int n)
+/* Of a pair or a triple. */
+static int numbers_of(const lob_option *row)
 {
+    return row->kind == LOB_OPT_PAIR ? 2 : 3;
+}
+
+/* Numbers separated by commas */
+static lob_status take_numbers(lob_error *error, const lob_option *row, const char *text)
+{
+    const int n = numbers_of(row);
     double v[3] = {0};
     const char *at = text;
     for (int i = 0; i < n; i++) {
@@ -134,16 +141,11 @@ static lob_status take_pair(lob_error *error, const lob_option *row, const char 
 {
     double *const v = row->target;
     const double before[2] = {v[0], v[1]};
-    const lob_status st = take_numbers(error, row, text, 2);
+    const lob_status st = take_numbers(error, row, text);
     if (st != LOB_OK || v[0] <= v[1]) return st;
     memcpy(v, before, sizeof before);
     return refuse(error, row, text,
                   "has its numbers the wrong way round: write the lower one first");
-}
-
-static lob_status take_triple(lob_error *error, const lob_option *row, const char *text)
-{
-    return take_numbers(error, row, text, 3);
 }
 
 /* Units of lengths and extents, micro in ASCII, as the micro sign and as the Greek letter. A value
@@ -287,30 +289,37 @@ static bool is_path(const lob_option *row)
            (row->kind == LOB_OPT_TEXT && named);
 }
 
-lob_status lob_option_take(const lob_option *row, const char *text, lob_error *error)
-{
-    static lob_status (*const takes[])(lob_error *, const lob_option *, const char *) = {
-        [LOB_OPT_FLAG] = take_flag,     [LOB_OPT_INT] = take_int,
-        [LOB_OPT_REAL] = take_real,     [LOB_OPT_TEXT] = take_text,
-        [LOB_OPT_INPUT] = take_text,    [LOB_OPT_OUTPUT] = take_text,
-        [LOB_OPT_CHOICE] = take_choice, [LOB_OPT_PAIR] = take_pair,
-        [LOB_OPT_TRIPLE] = take_triple, [LOB_OPT_LENGTH] = take_size,
-        [LOB_OPT_EXTENT] = take_size,   [LOB_OPT_BYTES] = take_bytes,
-        [LOB_OPT_DEVICE] = take_device, [LOB_OPT_WORDS] = take_word,
-        [LOB_OPT_INPUTS] = take_word,   [LOB_OPT_STEP] = take_step,
-    };
-    if (is_path(row))
-        lob_path_take((char *)text); /* in place: who renames an output looks for it there */
-    return takes[row->kind](error, row, text);
-}
-
 static bool in_range(const lob_option *row, double v)
 {
     return isfinite(v) && v <= row->high && (row->above_low ? v > row->low : v >= row->low);
 }
 
-static void numbers_text(char *text, size_t size, const lob_option *row, int n)
+static void flag_text(char *text, size_t size, const lob_option *row)
 {
+    if (*(const bool *)row->target) snprintf(text, size, "true");
+}
+
+static void int_text(char *text, size_t size, const lob_option *row)
+{
+    const int v = *(const int *)row->target;
+    if (in_range(row, v)) snprintf(text, size, "%d", v);
+}
+
+static void real_text(char *text, size_t size, const lob_option *row)
+{
+    const double v = *(const double *)row->target;
+    if (in_range(row, v)) snprintf(text, size, "%.15g", v);
+}
+
+static void text_text(char *text, size_t size, const lob_option *row)
+{
+    const char *const v = *(const char *const *)row->target;
+    if (v) snprintf(text, size, "%s", v);
+}
+
+static void numbers_text(char *text, size_t size, const lob_option *row)
+{
+    const int n = numbers_of(row);
     const double *v = row->target;
     bool set = false;
     for (int i = 0; i < n; i++) set = set || in_range(row, v[i]);
@@ -383,53 +392,39 @@ static void device_text(char *text, size_t size, const lob_option *row)
         snprintf(text, size, "%s", device->backend);
 }
 
+/* What a kind's value is made of, and the text that it is shown by. */
+static const struct {
+    lob_status (*take)(lob_error *error, const lob_option *row, const char *text);
+    void (*text)(char *text, size_t size, const lob_option *row);
+} kinds[] = {
+    [LOB_OPT_FLAG] = {take_flag,    flag_text   },
+      [LOB_OPT_INT] = {take_int,     int_text    },
+    [LOB_OPT_REAL] = {take_real,    real_text   },
+      [LOB_OPT_TEXT] = {take_text,    text_text   },
+    [LOB_OPT_INPUT] = {take_text,    text_text   },
+      [LOB_OPT_OUTPUT] = {take_text,    text_text   },
+    [LOB_OPT_CHOICE] = {take_choice,  choice_text },
+      [LOB_OPT_PAIR] = {take_pair,    numbers_text},
+    [LOB_OPT_TRIPLE] = {take_numbers, numbers_text},
+      [LOB_OPT_LENGTH] = {take_size,    size_text   },
+    [LOB_OPT_EXTENT] = {take_size,    size_text   },
+      [LOB_OPT_BYTES] = {take_bytes,   bytes_text  },
+    [LOB_OPT_DEVICE] = {take_device,  device_text },
+      [LOB_OPT_WORDS] = {take_word,    words_text  },
+    [LOB_OPT_INPUTS] = {take_word,    words_text  },
+      [LOB_OPT_STEP] = {take_step,    steps_text  },
+};
+
+lob_status lob_option_take(const lob_option *row, const char *text, lob_error *error)
+{
+    if (is_path(row))
+        lob_path_take((char *)text); /* in place: who renames an output looks for it there */
+    return kinds[row->kind].take(error, row, text);
+}
+
 void lob_option_text(char *text, size_t size, const lob_option *row)
 {
     assert(size > 0);
     text[0] = '\0';
-    switch (row->kind) {
-    case LOB_OPT_FLAG:
-        if (*(const bool *)row->target) snprintf(text, size, "true");
-        break;
-    case LOB_OPT_INT:
-        if (in_range(row, *(const int *)row->target))
-            snprintf(text, size, "%d", *(const int *)row->target);
-        break;
-    case LOB_OPT_REAL:
-        if (in_range(row, *(const double *)row->target))
-            snprintf(text, size, "%.15g", *(const double *)row->target);
-        break;
-    case LOB_OPT_TEXT:
-    case LOB_OPT_INPUT:
-    case LOB_OPT_OUTPUT:
-        if (*(const char *const *)row->target)
-            snprintf(text, size, "%s", *(const char *const *)row->target);
-        break;
-    case LOB_OPT_CHOICE:
-        choice_text(text, size, row);
-        break;
-    case LOB_OPT_PAIR:
-        numbers_text(text, size, row, 2);
-        break;
-    case LOB_OPT_TRIPLE:
-        numbers_text(text, size, row, 3);
-        break;
-    case LOB_OPT_LENGTH:
-    case LOB_OPT_EXTENT:
-        size_text(text, size, row);
-        break;
-    case LOB_OPT_BYTES:
-        bytes_text(text, size, row);
-        break;
-    case LOB_OPT_WORDS:
-    case LOB_OPT_INPUTS:
-        words_text(text, size, row);
-        break;
-    case LOB_OPT_STEP:
-        steps_text(text, size, row);
-        break;
-    case LOB_OPT_DEVICE:
-        device_text(text, size, row);
-        break;
-    }
+    kinds[row->kind].text(text, size, row);
 }
