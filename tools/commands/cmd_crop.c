@@ -2,7 +2,6 @@
 #include "kernels/appearance/strokes.h"
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
-#include "tools/text/json_text.h"
 #include "volumes/crop.h"
 
 #include <math.h>

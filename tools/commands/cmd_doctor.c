@@ -6,7 +6,6 @@
 #include "tools/platform/process.h"
 #include "tools/recipe/recipe_book.h"
 #include "tools/session/ranks.h"
-#include "tools/text/json_text.h"
 #include "volumes/version.h"
 
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /* lobule info: what a file's header says, as text or JSON, without decoding the voxels. */
 #include "io/dicom/dicom_series.h"
 #include "tools/commands/commands.h"
-#include "tools/text/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -98,11 +97,10 @@ static cJSON *describe_sets(const lob_data_set *sets, int count, int more, const
     cJSON_AddStringToObject(about, "format", format);
     cJSON *list = cJSON_AddArrayToObject(about, "data_sets");
     for (int i = 0; i < count; i++) {
-        cJSON *one = cJSON_CreateObject();
+        cJSON *const one = lob_json_row(list);
         cJSON_AddStringToObject(one, "path", sets[i].path);
         cJSON_AddStringToObject(one, "type", sets[i].type[0] ? sets[i].type : "not read");
         cJSON_AddStringToObject(one, "shape", sets[i].shape);
-        cJSON_AddItemToArray(list, one);
     }
     if (more > 0) cJSON_AddNumberToObject(about, "more_data_sets", more);
     return about;
@@ -117,7 +115,7 @@ static cJSON *describe_series(const lob_dicom_list *series, const char *path)
     cJSON *list = cJSON_AddArrayToObject(about, "series");
     for (int i = 0; i < series->count; i++) {
         const lob_dicom_series *const s = &series->series[i];
-        cJSON *one = cJSON_CreateObject();
+        cJSON *const one = lob_json_row(list);
         if (s->number >= 0) cJSON_AddNumberToObject(one, "number", (double)s->number);
         cJSON_AddStringToObject(one, "description", s->description);
         cJSON_AddStringToObject(one, "modality", s->modality);
@@ -125,7 +123,6 @@ static cJSON *describe_series(const lob_dicom_list *series, const char *path)
         cJSON_AddNumberToObject(one, "columns", s->columns);
         cJSON_AddNumberToObject(one, "rows", s->rows);
         cJSON_AddStringToObject(one, "uid", s->uid);
-        cJSON_AddItemToArray(list, one);
     }
     return about;
 }

@@ -97,7 +97,7 @@ static lob_status report(lob_session *s, work *w)
     LOB_TRY(lob_labels_dense(&w->truth, found, "truth", &s->error));
     cJSON *const labels = cJSON_AddArrayToObject(s->results, "labels");
     for (int32_t i = 0; i < found->count && labels; i++) {
-        cJSON *const row = cJSON_CreateObject();
+        cJSON *const row = lob_json_row(labels);
         const int32_t value = found->values[i];
         const lob_label_name *const named = lob_label_names_find(&w->truth.names, value);
         cJSON_AddNumberToObject(row, "label", value);
@@ -106,7 +106,6 @@ static lob_status report(lob_session *s, work *w)
                                 : value == 1 ? "background"
                                              : "cell");
         cJSON_AddNumberToObject(row, "voxels", (double)found->voxels[i]);
-        cJSON_AddItemToArray(labels, row);
     }
     return lob_labels_restore(&w->truth, found);
 }

@@ -6,7 +6,6 @@
 #include "tools/picture/preview_picture.h"
 #include "tools/picture/surface.h"
 #include "tools/picture/viewer_page.h"
-#include "tools/text/json_text.h"
 #include "volumes/label_check.h"
 
 #include <inttypes.h>
@@ -107,7 +106,7 @@ static void report(lob_session *s, const content *c, const layout *l)
     for (int i = 0; i < l->count && views; i++) {
         const lob_slice *const v = &l->tiles[i].view;
         const char sides[4][2] = {{v->side[0]}, {v->side[1]}, {v->side[2]}, {v->side[3]}};
-        cJSON *const view = cJSON_CreateObject();
+        cJSON *const view = lob_json_row(views);
         cJSON_AddStringToObject(view, "plane", lob_plane_name(v->plane));
         cJSON_AddNumberToObject(view, "slice", (double)v->slice);
         if (v->projected) {
@@ -118,7 +117,6 @@ static void report(lob_session *s, const content *c, const layout *l)
         cJSON_AddNumberToObject(view, "y", l->tiles[i].y);
         cJSON_AddStringToObject(view, "left", sides[0]);
         cJSON_AddStringToObject(view, "top", sides[2]);
-        cJSON_AddItemToArray(views, view);
     }
 }
 

@@ -198,7 +198,7 @@ cJSON *lob_filter_steps_report(const lob_filter_step *steps, const lob_typed_ste
     for (int i = 0; i < count; i++) {
         const lob_filter_step *const step = &steps[i];
         const extent along = extent_of(step->kind);
-        cJSON *const one = cJSON_CreateObject();
+        cJSON *const one = lob_json_row(list);
         cJSON_AddStringToObject(one, "step", typed[i].name);
         if (along == SIGMA || along == RADIUS)
             cJSON_AddItemToObject(one, along == SIGMA ? "sigma_voxels" : "radius_voxels",
@@ -214,7 +214,6 @@ cJSON *lob_filter_steps_report(const lob_filter_step *steps, const lob_typed_ste
             cJSON_AddNumberToObject(one, "amount", step->amount);
         if (step->kind == LOB_FILTER_CAST)
             cJSON_AddStringToObject(one, "type", lob_type_of(step->type)->name);
-        cJSON_AddItemToArray(list, one);
     }
     return list;
 }

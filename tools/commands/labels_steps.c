@@ -245,7 +245,7 @@ cJSON *lob_labels_steps_report(const lob_typed_labels *typed, const lob_labels_o
     for (int i = 0; i < typed->count; i++) {
         const lob_labels_step *step = &typed->step[i];
         const lob_labels_done *done = &out->done[i];
-        cJSON *const one = cJSON_CreateObject();
+        cJSON *const one = lob_json_row(list);
         cJSON_AddStringToObject(one, "step", typed->name[i]);
         cJSON_AddNumberToObject(one, "labels", done->labels);
         if (step->kind == LOB_LABELS_LARGEST || step->kind == LOB_LABELS_MIN_SIZE ||
@@ -262,7 +262,6 @@ cJSON *lob_labels_steps_report(const lob_typed_labels *typed, const lob_labels_o
         }
         if (done->pair_count > MAX_PAIRS)
             cJSON_AddNumberToObject(one, "became_more", (double)(done->pair_count - MAX_PAIRS));
-        cJSON_AddItemToArray(list, one);
     }
     return list;
 }

@@ -2,7 +2,6 @@
 #include "tools/inout/grid.h"
 
 #include "io/png.h"
-#include "tools/text/json_text.h"
 #include "volumes/crop.h"
 #include "volumes/reorient.h"
 

@@ -1,8 +1,6 @@
 /* The figures of --plan, from sizes alone. */
 #include "tools/inout/rank_plan.h"
 
-#include "tools/text/json_text.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
  * schema 0.5, printed from the option table.
  */
 #include "tools/options/manual.h"
+#include "tools/text/json_text.h"
 #include "volumes/version.h"
 
 #include <cjson/cJSON.h>
@@ -63,18 +64,17 @@ static void add_range(cJSON *input, const lob_option *row)
 /* An output file, whose name is the value of an input. */
 static void add_output(descriptor *d, const lob_option *row, const char *id, const char *key)
 {
-    cJSON *const output = cJSON_CreateObject();
+    cJSON *const output = lob_json_row(d->outputs);
     cJSON_AddStringToObject(output, "id", id);
     cJSON_AddStringToObject(output, "name", row->name);
     cJSON_AddStringToObject(output, "path-template", key);
     if (!row->required) cJSON_AddTrueToObject(output, "optional");
-    cJSON_AddItemToArray(d->outputs, output);
 }
 
 static void add_row(descriptor *d, const lob_option *row)
 {
     char id[64], key[64], flag[64], text[1024], of_output[80];
-    cJSON *const input = cJSON_CreateObject();
+    cJSON *const input = lob_json_row(d->inputs);
     lob_row_identifier(id, sizeof id, row);
     snprintf(flag, sizeof flag, "%s", id);
     for (char *c = flag; *c; c++) *c = (char)toupper((unsigned char)*c);
@@ -92,7 +92,6 @@ static void add_row(descriptor *d, const lob_option *row)
     if (row->choices) add_choices(input, row->choices, row->kind == LOB_OPT_INT);
     if (!row->choices && (row->kind == LOB_OPT_INT || row->kind == LOB_OPT_REAL))
         add_range(input, row);
-    cJSON_AddItemToArray(d->inputs, input);
     if (row->kind == LOB_OPT_OUTPUT) {
         snprintf(of_output, sizeof of_output, "%s_file", id);
         add_output(d, row, of_output, key);
@@ -108,10 +107,9 @@ static cJSON *exit_codes(bool differs)
     char text[256];
     for (int code; (code = lob_next_exit_code(text, sizeof text, &from, differs)) >= 0;) {
         if (code == 0) continue;
-        cJSON *const row = cJSON_CreateObject();
+        cJSON *const row = lob_json_row(codes);
         cJSON_AddNumberToObject(row, "code", code);
         cJSON_AddStringToObject(row, "description", text);
-        cJSON_AddItemToArray(codes, row);
     }
     return codes;
 }

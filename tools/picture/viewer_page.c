@@ -198,14 +198,13 @@ static cJSON *labels_json(const content *c)
         const lob_colour k = c->colour[i];
         char colour[8];
         snprintf(colour, sizeof colour, "#%02x%02x%02x", k.red, k.green, k.blue);
-        cJSON *const row = cJSON_CreateObject();
+        cJSON *const row = lob_json_row(rows);
         cJSON_AddNumberToObject(row, "label", c->set.values[i - 1]);
         cJSON_AddItemToObject(row, "name",
                               name ? cJSON_CreateString(name->name) : cJSON_CreateNull());
         cJSON_AddStringToObject(row, "colour", colour);
         cJSON_AddNumberToObject(row, "mm3", (double)c->set.voxels[i - 1] * voxel_mm3);
         cJSON_AddBoolToObject(row, "shown", c->shown[i]);
-        cJSON_AddItemToArray(rows, row);
     }
     return rows;
 }

@@ -7,6 +7,7 @@
 #define LOB_SESSION_H
 
 #include "tools/session/session_state.h"
+#include "tools/text/json_text.h"
 #include "volumes/bytes.h"
 
 /*

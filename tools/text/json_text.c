@@ -118,6 +118,13 @@ void lob_json_numbers(cJSON *object, const lob_number *rows, size_t count)
     for (size_t i = 0; i < count; i++) cJSON_AddNumberToObject(object, rows[i].name, rows[i].value);
 }
 
+cJSON *lob_json_row(cJSON *array)
+{
+    cJSON *const row = cJSON_CreateObject();
+    cJSON_AddItemToArray(array, row);
+    return row;
+}
+
 void lob_json_integers(cJSON *object, const char *name, const int64_t values[3])
 {
     cJSON *const array = cJSON_AddArrayToObject(object, name);

@@ -36,6 +36,9 @@ typedef struct {
 } lob_number;
 void lob_json_numbers(cJSON *object, const lob_number *rows, size_t count);
 
+/* Add an empty object to an array. Returns it, NULL without memory. */
+cJSON *lob_json_row(cJSON *array);
+
 /* An array of three whole numbers. */
 void lob_json_integers(cJSON *object, const char *name, const int64_t values[3]);
 

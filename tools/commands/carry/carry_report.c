@@ -25,7 +25,7 @@ static void report_labels(lob_session *s, const lob_carry_output *out)
     for (int32_t l = 0; l < out->label_count; l++) {
         const lob_carry_label *const label = &out->label[l];
         const lob_label_name *const name = lob_label_names_find(&out->labels.names, label->label);
-        cJSON *const row = cJSON_CreateObject();
+        cJSON *const row = lob_json_row(rows);
         cJSON_AddNumberToObject(row, "label", label->label);
         if (name) cJSON_AddStringToObject(row, "name", name->name);
         cJSON_AddNumberToObject(row, "voxels", (double)label->voxels);
@@ -34,7 +34,6 @@ static void report_labels(lob_session *s, const lob_carry_output *out)
         cJSON_AddNumberToObject(row, "atlases", label->atlases);
         cJSON_AddNumberToObject(row, "sure_voxels", (double)label->seeds);
         cJSON_AddNumberToObject(row, "reopened_voxels", (double)label->reopened);
-        cJSON_AddItemToArray(rows, row);
     }
 }
 
@@ -43,11 +42,10 @@ static void report_atlases(lob_session *s, const lob_carry_work *w)
     cJSON *const rows = cJSON_AddArrayToObject(s->results, "atlases");
     for (int i = 0; i < w->files.count; i++) {
         const lob_carry_atlas *const atlas = &w->found.atlas[i];
-        cJSON *const row = cJSON_CreateObject();
+        cJSON *const row = lob_json_row(rows);
         cJSON_AddStringToObject(row, "image", w->files.file[i].image);
         cJSON_AddStringToObject(row, "became", fates[atlas->fate]);
         if (!isnan(atlas->cost)) cJSON_AddNumberToObject(row, "cost", atlas->cost);
-        cJSON_AddItemToArray(rows, row);
     }
 }
 

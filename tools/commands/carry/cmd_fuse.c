@@ -80,12 +80,11 @@ static void report(lob_session *s, const work *w)
         if (l > 0) sum[l - 1] += w->found.shares[(l - 1) * n + i];
     }
     for (int32_t l = 0; l < set->count; l++) {
-        cJSON *const row = cJSON_CreateObject();
+        cJSON *const row = lob_json_row(labels);
         const double voxels = (double)set->voxels[l];
         cJSON_AddNumberToObject(row, "label", set->values[l]);
         cJSON_AddNumberToObject(row, "voxels", voxels);
         if (voxels > 0) cJSON_AddNumberToObject(row, "share", sum[l] / LOB_FUSE_ONE / voxels);
-        cJSON_AddItemToArray(labels, row);
     }
     cJSON_AddNumberToObject(s->results, "labels", set->count);
     cJSON_AddNumberToObject(s->results, "unseen_voxels", (double)w->found.unseen);

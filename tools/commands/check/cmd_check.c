@@ -2,7 +2,6 @@
 #include "tools/commands/check/check_report.h"
 #include "tools/commands/commands.h"
 #include "tools/inout/nifti_readers.h"
-#include "tools/text/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>

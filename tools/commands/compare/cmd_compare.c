@@ -5,7 +5,6 @@
 #include "tools/options/label_list.h"
 #include "tools/table/table_file.h"
 #include "tools/table/terminal_table.h"
-#include "tools/text/json_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -60,7 +60,7 @@ static lob_status print_thresholds(lob_session *s, const lob_instances_scores *s
     for (size_t c = 0; c < LOB_COUNT(columns); c++) lob_text_print(&table, "\t%s", columns[c].name);
     for (int k = 0; k < LOB_INSTANCES_THRESHOLDS; k++) {
         const lob_instances_at *const at = &scores->at[k];
-        cJSON *const row = cJSON_CreateObject();
+        cJSON *const row = lob_json_row(list);
         cJSON_AddNumberToObject(row, "iou", at->percent / 100.0);
         lob_text_print(&table, "\n%.2f", at->percent / 100.0);
         for (size_t c = 0; c < LOB_COUNT(columns); c++) {
@@ -68,7 +68,6 @@ static lob_status print_thresholds(lob_session *s, const lob_instances_scores *s
             cJSON_AddNumberToObject(row, columns[c].name, value);
             lob_compare_add_value(&table, value, columns[c].whole ? "%.0f" : "%.6f");
         }
-        cJSON_AddItemToArray(list, row);
     }
     lob_text_print(&table, "\nmean");
     for (size_t c = 0; c < LOB_COUNT(columns); c++) {
@@ -152,10 +151,9 @@ static void print_parts(lob_session *s, const work *w, const part_list *list,
         const int32_t label = number_of(&w->labels, marked[i].label);
         const int32_t whole = list->by_label ? label : truth, part = list->by_label ? truth : label;
         if (whole != last) {
-            cJSON *const row = cJSON_CreateObject();
+            cJSON *const row = lob_json_row(all);
             cJSON_AddNumberToObject(row, list->whole, whole);
             parts = cJSON_AddArrayToObject(row, list->parts);
-            cJSON_AddItemToArray(all, row);
             if (!quiet) printf("\n%" PRId32 "\t", whole);
         } else if (!quiet) {
             printf(",");

@@ -191,13 +191,12 @@ static void report_labels(cJSON *results, const comparison *c)
     cJSON *const list = cJSON_AddArrayToObject(results, "labels");
     report_numbers(cJSON_AddObjectToObject(results, "mean"), c, NULL);
     for (int32_t i = 0; i < c->count && list; i++) {
-        cJSON *const row = cJSON_CreateObject();
+        cJSON *const row = lob_json_row(list);
         const char *const name = name_of(c, c->rows[i].label);
         cJSON_AddNumberToObject(row, "label", c->rows[i].label);
         if (name[0]) cJSON_AddStringToObject(row, "name", name);
         cJSON_AddNumberToObject(row, "common_voxels", (double)c->rows[i].common);
         report_numbers(row, c, &c->rows[i]);
-        cJSON_AddItemToArray(list, row);
     }
 }
 

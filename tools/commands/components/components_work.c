@@ -4,7 +4,6 @@
 #include "io/file.h"
 #include "tools/inout/grid.h"
 #include "tools/table/region_table.h"
-#include "tools/text/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>

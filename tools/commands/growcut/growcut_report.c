@@ -1,7 +1,6 @@
 /* The report of `lobule growcut`. */
 #include "tools/commands/growcut/growcut_work.h"
 #include "tools/commands/level_use.h"
-#include "tools/text/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,12 +41,11 @@ static void report_labels(lob_session *s, const lob_growcut_work *w)
     const int64_t *const count = w->voxels;
     cJSON *labels = cJSON_AddArrayToObject(s->results, "labels");
     for (int32_t i = 0; i < w->labelled.count; i++) {
-        cJSON *label = cJSON_CreateObject();
+        cJSON *const label = lob_json_row(labels);
         cJSON_AddNumberToObject(label, "label", w->labelled.values[i]);
         cJSON_AddNumberToObject(label, "seeds", (double)w->labelled.voxels[i]);
         cJSON_AddNumberToObject(label, "voxels", (double)count[i + 1]);
         cJSON_AddNumberToObject(label, "mm3", (double)count[i + 1] * voxel_mm3);
-        cJSON_AddItemToArray(labels, label);
         if (count[i + 1] == 0)
             lob_session_note(s, "%s: label %d is nowhere in the result: its seeds are not on data",
                              w->set.seeds, w->labelled.values[i]);

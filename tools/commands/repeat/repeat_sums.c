@@ -95,13 +95,12 @@ static lob_status compare_output(lob_session *s, const lob_repetition *r, const 
         printf("differs  %s: its SHA-256 is %.16s..., and was %.16s...\n", then->path, now[k],
                then->sum[k] ? then->sum[k] : "unknown");
 
-    cJSON *const entry = cJSON_CreateObject();
+    cJSON *const entry = lob_json_row(cJSON_GetObjectItemCaseSensitive(s->results, "compared"));
     cJSON_AddStringToObject(entry, "path", then->path);
     if (moved && r->set.out) cJSON_AddStringToObject(entry, "now", moved->to);
     cJSON_AddStringToObject(entry, "sha256", now[0]);
     if (known) cJSON_AddStringToObject(entry, "expected", then->sum[0]);
     cJSON_AddBoolToObject(entry, "equal", equal);
-    cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(s->results, "compared"), entry);
     return LOB_OK;
 }
 

@@ -4,7 +4,6 @@
 #include "tools/picture/mosaic.h"
 #include "tools/session/session_print.h"
 #include "tools/table/terminal_table.h"
-#include "tools/text/json_text.h"
 
 #include <math.h>
 
@@ -51,13 +50,12 @@ lob_status lob_segment_list_slices(lob_session *s, const lob_segment_work *w)
         lob_voxel_to_world(mm, g, at);
         lob_text_print(&table, "%s\t%c\t%lld\t%.1f\t%lld\n", plane, "xyz"[axis], slice, mm[world],
                        uncertain);
-        cJSON *const row = cJSON_CreateObject();
+        cJSON *const row = lob_json_row(rows);
         cJSON_AddStringToObject(row, "plane", plane);
         cJSON_AddNumberToObject(row, "axis", axis);
         cJSON_AddNumberToObject(row, "slice", (double)slice);
         cJSON_AddNumberToObject(row, "mm", mm[world]);
         cJSON_AddNumberToObject(row, "uncertain_voxels", (double)uncertain);
-        cJSON_AddItemToArray(rows, row);
     }
     if (count == 0)
         lob_session_note(s,

@@ -1,7 +1,6 @@
 /* From the settings of `lobule supervoxels` to the kernel's options, and its report. */
 #include "tools/commands/level_use.h"
 #include "tools/commands/supervoxels/supervoxels_work.h"
-#include "tools/text/json_text.h"
 
 #include <math.h>
 #include <string.h>
