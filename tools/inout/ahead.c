@@ -1,8 +1,8 @@
 /* Reading inputs ahead, in threads of their own. */
 #include "tools/inout/ahead.h"
 
-#include "tools/report/session_sums.h"
 #include "tools/session/session.h"
+#include "tools/session/watcher.h"
 
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ void lob_session_ahead(lob_session *s, const char *path)
         return;
     }
     s->ahead[free_at] = a;
-    lob_sums_begin(s, path, true, true);
+    lob_watch_using(s, path, true, true);
 }
 
 static int place_of(const lob_session *s, const char *path)

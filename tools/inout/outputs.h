@@ -15,11 +15,6 @@
  */
 lob_status lob_outputs_check(lob_session *s, bool *skip);
 
-/* Is there no folder yet for an output, one that is named in a folder, so that it is going to be
- * made? And make it. Returns LOB_OK or LOB_ECREATE. */
-bool lob_output_makes_folder(const lob_session *s, const char *path);
-lob_status lob_output_make_folder(lob_session *s, const char *path);
-
 /* Make room for one more output. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_session_reserve_output(lob_session *s);
 
