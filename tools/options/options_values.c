@@ -397,22 +397,22 @@ static const struct {
     lob_status (*take)(lob_error *error, const lob_option *row, const char *text);
     void (*text)(char *text, size_t size, const lob_option *row);
 } kinds[] = {
-    [LOB_OPT_FLAG] = {take_flag,    flag_text   },
-      [LOB_OPT_INT] = {take_int,     int_text    },
-    [LOB_OPT_REAL] = {take_real,    real_text   },
-      [LOB_OPT_TEXT] = {take_text,    text_text   },
-    [LOB_OPT_INPUT] = {take_text,    text_text   },
-      [LOB_OPT_OUTPUT] = {take_text,    text_text   },
-    [LOB_OPT_CHOICE] = {take_choice,  choice_text },
-      [LOB_OPT_PAIR] = {take_pair,    numbers_text},
-    [LOB_OPT_TRIPLE] = {take_numbers, numbers_text},
-      [LOB_OPT_LENGTH] = {take_size,    size_text   },
-    [LOB_OPT_EXTENT] = {take_size,    size_text   },
-      [LOB_OPT_BYTES] = {take_bytes,   bytes_text  },
-    [LOB_OPT_DEVICE] = {take_device,  device_text },
-      [LOB_OPT_WORDS] = {take_word,    words_text  },
-    [LOB_OPT_INPUTS] = {take_word,    words_text  },
-      [LOB_OPT_STEP] = {take_step,    steps_text  },
+    [LOB_OPT_FLAG] = {.take = take_flag,    .text = flag_text   },
+    [LOB_OPT_INT] = {.take = take_int,     .text = int_text    },
+    [LOB_OPT_REAL] = {.take = take_real,    .text = real_text   },
+    [LOB_OPT_TEXT] = {.take = take_text,    .text = text_text   },
+    [LOB_OPT_INPUT] = {.take = take_text,    .text = text_text   },
+    [LOB_OPT_OUTPUT] = {.take = take_text,    .text = text_text   },
+    [LOB_OPT_CHOICE] = {.take = take_choice,  .text = choice_text },
+    [LOB_OPT_PAIR] = {.take = take_pair,    .text = numbers_text},
+    [LOB_OPT_TRIPLE] = {.take = take_numbers, .text = numbers_text},
+    [LOB_OPT_LENGTH] = {.take = take_size,    .text = size_text   },
+    [LOB_OPT_EXTENT] = {.take = take_size,    .text = size_text   },
+    [LOB_OPT_BYTES] = {.take = take_bytes,   .text = bytes_text  },
+    [LOB_OPT_DEVICE] = {.take = take_device,  .text = device_text },
+    [LOB_OPT_WORDS] = {.take = take_word,    .text = words_text  },
+    [LOB_OPT_INPUTS] = {.take = take_word,    .text = words_text  },
+    [LOB_OPT_STEP] = {.take = take_step,    .text = steps_text  },
 };
 
 lob_status lob_option_take(const lob_option *row, const char *text, lob_error *error)
