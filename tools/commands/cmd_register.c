@@ -8,17 +8,13 @@
 
 typedef struct {
     const char *fixed, *moving, *field, *moved, *mask;
-    int frame;
-    double grid, smooth;
-    bool affine_only;
-    int start; /* index of the option's words */
-} settings;
+    int frame, start; /* index of the option's words */
+    double grid;
+    lob_register_options options;
 
-typedef struct {
-    settings set; /* first */
-    lob_volume fixed, moving, volume, moved;
-    uint8_t *mask;
-    lob_field field;
+    lob_volume fixed_scan, moving_scan, displacements, moved_scan;
+    uint8_t *counts;
+    lob_field found;
     lob_register_stats stats;
 } work;
 
@@ -26,41 +22,36 @@ enum { BEST, HEADERS, CENTRES };
 
 static lob_status check(lob_session *s, void *user)
 {
-    const settings *const set = user;
+    const work *const w = user;
     const lob_rule rules[] = {
-        {!set->field && !set->moved,
-         "nothing to write: name a field with -o or a volume with --moved"},
+        {!w->field && !w->moved, "nothing to write: name a field with -o or a volume with --moved"},
     };
     return LOB_RULES(s, rules);
 }
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    const settings *set = &w->set;
-    LOB_TRY(lob_grid_read_frame(s, &w->fixed, set->fixed, set->frame));
-    LOB_TRY(lob_grid_one_channel(s, &w->fixed, set->fixed));
-    LOB_TRY(lob_session_check(s, &w->fixed, LOB_F32, 3, set->field));
-    LOB_TRY(lob_grid_mask(s, &w->mask, set->mask, &w->fixed, set->fixed));
-    LOB_TRY(lob_grid_read_frame(s, &w->moving, set->moving, set->frame));
-    LOB_TRY(lob_grid_one_channel(s, &w->moving, set->moving));
-    return lob_session_check(s, &w->fixed, w->moving.type, 1, set->moved);
+    LOB_TRY(lob_grid_read_frame(s, &w->fixed_scan, w->fixed, w->frame));
+    LOB_TRY(lob_grid_one_channel(s, &w->fixed_scan, w->fixed));
+    LOB_TRY(lob_session_check(s, &w->fixed_scan, LOB_F32, 3, w->field));
+    LOB_TRY(lob_grid_mask(s, &w->counts, w->mask, &w->fixed_scan, w->fixed));
+    LOB_TRY(lob_grid_read_frame(s, &w->moving_scan, w->moving, w->frame));
+    LOB_TRY(lob_grid_one_channel(s, &w->moving_scan, w->moving));
+    return lob_session_check(s, &w->fixed_scan, w->moving_scan.type, 1, w->moved);
 }
 
 static lob_status find(lob_session *s, work *w)
 {
-    const settings *set = &w->set;
-    const lob_register_input in = {.fixed = &w->fixed, .moving = &w->moving, .mask = w->mask};
-    lob_register_options options = lob_register_defaults();
-    if (!isnan(set->grid)) options.spacing_mm = set->grid;
-    options.smooth = set->smooth;
-    options.affine_only = set->affine_only;
-    options.headers = set->start == HEADERS;
-    options.centres = set->start == CENTRES;
+    const lob_register_input in = {
+        .fixed = &w->fixed_scan, .moving = &w->moving_scan, .mask = w->counts};
+    if (!isnan(w->grid)) w->options.spacing_mm = w->grid;
+    w->options.headers = w->start == HEADERS;
+    w->options.centres = w->start == CENTRES;
     lob_session_compute(s, "registering");
     LOB_TRY(lob_session_done(
-        s, lob_register(&w->field, &w->stats, &in, &options, &s->context, &s->error), set->fixed,
-        set->moving));
-    lob_session_hold(s, lob_product(lob_dims_voxels(w->field.dims), 3, sizeof(float), 1));
+        s, lob_register(&w->found, &w->stats, &in, &w->options, &s->context, &s->error), w->fixed,
+        w->moving));
+    lob_session_hold(s, lob_product(lob_dims_voxels(w->found.dims), 3, sizeof(float), 1));
     return LOB_OK;
 }
 
@@ -75,28 +66,27 @@ static void report(lob_session *s, const work *w)
     cJSON_AddNumberToObject(s->results, "most_mm", w->stats.most_mm);
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->stats.working_bytes);
     for (int i = 0; affine && i < 3; i++)
-        cJSON_AddItemToArray(affine, cJSON_CreateDoubleArray(w->field.affine[i], 4));
+        cJSON_AddItemToArray(affine, cJSON_CreateDoubleArray(w->found.affine[i], 4));
 }
 
 static lob_status write_results(lob_session *s, work *w)
 {
-    const settings *set = &w->set;
     report(s, w);
-    if (set->field) {
+    if (w->field) {
         LOB_TRY(lob_session_take(
-            s, lob_product(lob_dims_voxels(w->field.dims), 3, sizeof(float), 1), set->field));
-        if (lob_field_to_volume(&w->volume, &w->field, &w->fixed) != LOB_OK)
-            return lob_session_no_memory(s, set->field);
-        LOB_TRY(lob_session_write(s, &w->volume, set->field, false));
+            s, lob_product(lob_dims_voxels(w->found.dims), 3, sizeof(float), 1), w->field));
+        if (lob_field_to_volume(&w->displacements, &w->found, &w->fixed_scan) != LOB_OK)
+            return lob_session_no_memory(s, w->field);
+        LOB_TRY(lob_session_write(s, &w->displacements, w->field, false));
     }
-    if (!set->moved) return LOB_OK;
-    const lob_type type = w->moving.type;
+    if (!w->moved) return LOB_OK;
+    const lob_type type = w->moving_scan.type;
     LOB_TRY(lob_session_take(
-        s, lob_product(lob_voxels(&w->fixed), (int64_t)lob_type_of(type)->bytes, 1, 1),
-        set->moved));
-    LOB_TRY(lob_warp(&w->moved, &w->moving, &w->field, &w->fixed, LOB_WARP_LINEAR, &s->context,
-                     &s->error));
-    return lob_session_write(s, &w->moved, set->moved, false);
+        s, lob_product(lob_voxels(&w->fixed_scan), (int64_t)lob_type_of(type)->bytes, 1, 1),
+        w->moved));
+    LOB_TRY(lob_warp(&w->moved_scan, &w->moving_scan, &w->found, &w->fixed_scan, LOB_WARP_LINEAR,
+                     &s->context, &s->error));
+    return lob_session_write(s, &w->moved_scan, w->moved, false);
 }
 
 static lob_status registers(lob_session *s, void *user)
@@ -111,35 +101,38 @@ static lob_status registers(lob_session *s, void *user)
 static void release(void *user)
 {
     work *const w = user;
-    LOB_VOLUMES_FREE(&w->fixed, &w->moving, &w->volume, &w->moved);
-    lob_field_free(&w->field);
-    free(w->mask);
+    LOB_VOLUMES_FREE(&w->fixed_scan, &w->moving_scan, &w->displacements, &w->moved_scan);
+    lob_field_free(&w->found);
+    free(w->counts);
 }
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){.frame = -1, .grid = NAN, .smooth = lob_register_defaults().smooth};
+    work *const w = user;
+    w->frame = -1;
+    w->grid = NAN;
+    w->options = lob_register_defaults();
     const lob_option rows[] = {
-        OPERAND_INPUT("FIXED", &set->fixed, LOB_FILE_IMAGE, "scan that stays", .required = true),
-        OPERAND_INPUT("MOVING", &set->moving, LOB_FILE_IMAGE, "scan that is brought onto it",
+        OPERAND_INPUT("FIXED", &w->fixed, LOB_FILE_IMAGE, "scan that stays", .required = true),
+        OPERAND_INPUT("MOVING", &w->moving, LOB_FILE_IMAGE, "scan that is brought onto it",
                       .required = true),
-        OPT_OUTPUT("output", &set->field, LOB_FILE_IMAGE,
+        OPT_OUTPUT("output", &w->field, LOB_FILE_IMAGE,
                    "field of displacements to write, in mm along LPS, as ITK and ANTs read it",
                    .letter = 'o'),
-        OPT_OUTPUT("moved", &set->moved, LOB_FILE_IMAGE,
+        OPT_OUTPUT("moved", &w->moved, LOB_FILE_IMAGE,
                    "MOVING on the grid of FIXED to write, interpolated linearly"),
-        OPT_FLAG("affine-only", &set->affine_only, "find an affine, and no displacements beside"),
-        OPT_REAL("grid", &set->grid, "MM", 0, 1e6,
+        OPT_FLAG("affine-only", &w->options.affine_only,
+                 "find an affine, and no displacements beside"),
+        OPT_REAL("grid", &w->grid, "MM", 0, 1e6,
                  "work on voxels of this size; left out: 3 mm, finer for small scans, coarser for "
                  "huge ones",
                  .above_low = true),
-        OPT_REAL("smooth", &set->smooth, "S", 0.01, 100, "how stiff the field is"),
-        OPT_MASK(&set->mask, "voxels of FIXED that count: those where this volume is not 0"),
-        OPT_CHOICE("start", &set->start, "best|headers|centres",
+        OPT_REAL("smooth", &w->options.smooth, "S", 0.01, 100, "how stiff the field is"),
+        OPT_MASK(&w->mask, "voxels of FIXED that count: those where this volume is not 0"),
+        OPT_CHOICE("start", &w->start, "best|headers|centres",
                    "begin where the headers place the scans, with their centres on each other, or "
                    "with the better of both"),
-        OPT_FRAME(&set->frame, "scans"),
+        OPT_FRAME(&w->frame, "scans"),
     };
     LOB_ROWS(to, rows);
 }

@@ -6,44 +6,39 @@
 
 typedef struct {
     const char *scan, *labels, *votes;
-    int frame, patch, search, method;
-    double floor;
+    int frame, method;
+    lob_fuse_options options;
     lob_steps atlases;
-} settings;
 
-typedef struct {
-    settings set; /* first */
     lob_atlas_files files;
-    lob_volume scan, votes, image[LOB_FUSE_MAX_ATLASES], labels[LOB_FUSE_MAX_ATLASES];
+    lob_volume on, shares, image[LOB_FUSE_MAX_ATLASES], of[LOB_FUSE_MAX_ATLASES];
     lob_fuse_output found;
 } work;
 
 static lob_status check(lob_session *s, void *user)
 {
     work *const w = user;
-    const settings *const set = &w->set;
-    if (set->atlases.count == 0)
+    if (w->atlases.count == 0)
         return lob_fail(&s->error, LOB_EARG,
                         "--atlas IMAGE,LABELS is missing; --help shows the usage");
-    for (int i = 0; i < set->atlases.count; i++)
-        LOB_TRY(lob_atlas_add(s, &w->files, set->atlases.step[i].text));
-    LOB_TRY(lob_atlas_spare(s, &w->files, set->labels));
-    return lob_atlas_spare(s, &w->files, set->votes);
+    for (int i = 0; i < w->atlases.count; i++)
+        LOB_TRY(lob_atlas_add(s, &w->files, w->atlases.step[i].text));
+    LOB_TRY(lob_atlas_spare(s, &w->files, w->labels));
+    return lob_atlas_spare(s, &w->files, w->votes);
 }
 
 static lob_status read_atlas(lob_session *s, work *w, int i)
 {
     const lob_atlas_file *const f = &w->files.file[i];
-    if (w->set.method == 0)
-        LOB_TRY(lob_grid_read(s, &w->image[i], f->image, &w->scan, w->set.scan));
-    return lob_grid_read_labels(s, &w->labels[i], f->labels, &w->scan, w->set.scan);
+    if (w->method == 0) LOB_TRY(lob_grid_read(s, &w->image[i], f->image, &w->on, w->scan));
+    return lob_grid_read_labels(s, &w->of[i], f->labels, &w->on, w->scan);
 }
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    LOB_TRY(lob_session_read(s, &w->scan, w->set.scan, w->set.frame));
-    LOB_TRY(lob_grid_one_channel(s, &w->scan, w->set.scan));
-    LOB_TRY(lob_session_check(s, &w->scan, LOB_I32, 1, w->set.labels));
+    LOB_TRY(lob_session_read(s, &w->on, w->scan, w->frame));
+    LOB_TRY(lob_grid_one_channel(s, &w->on, w->scan));
+    LOB_TRY(lob_session_check(s, &w->on, LOB_I32, 1, w->labels));
     s->extra_role = "atlas";
     for (int i = 0; i < w->files.count; i++) LOB_TRY(read_atlas(s, w, i));
     return LOB_OK;
@@ -52,17 +47,14 @@ static lob_status read_inputs(lob_session *s, work *w)
 static lob_status fuse(lob_session *s, work *w)
 {
     lob_fuse_atlas atlases[LOB_FUSE_MAX_ATLASES];
-    const lob_fuse_input in = {.scan = &w->scan, .atlases = atlases, .count = w->files.count};
-    const lob_fuse_options options = {.patch = w->set.patch,
-                                      .search = w->set.search,
-                                      .floor = w->set.floor,
-                                      .majority = w->set.method == 1};
-    for (int i = 0; i < in.count; i++) atlases[i] = (lob_fuse_atlas){&w->image[i], &w->labels[i]};
+    const lob_fuse_input in = {.scan = &w->on, .atlases = atlases, .count = w->files.count};
+    w->options.majority = w->method == 1;
+    for (int i = 0; i < in.count; i++) atlases[i] = (lob_fuse_atlas){&w->image[i], &w->of[i]};
     lob_session_compute(s, "fusing");
-    LOB_TRY(lob_session_done(s, lob_fuse(&w->found, &in, &options, &s->context, &s->error),
-                             w->set.scan, NULL));
+    LOB_TRY(lob_session_done(s, lob_fuse(&w->found, &in, &w->options, &s->context, &s->error),
+                             w->scan, NULL));
     lob_session_hold(s, lob_volume_bytes(&w->found.labels) +
-                            2 * lob_voxels(&w->scan) * w->found.set.count);
+                            2 * lob_voxels(&w->on) * w->found.set.count);
     return LOB_OK;
 }
 
@@ -71,7 +63,7 @@ static lob_status fuse(lob_session *s, work *w)
 static void report(lob_session *s, const work *w)
 {
     const lob_label_set *const set = &w->found.set;
-    const int64_t n = lob_voxels(&w->scan);
+    const int64_t n = lob_voxels(&w->on);
     cJSON *const labels = cJSON_AddArrayToObject(s->results, "fused");
     double sum[LOB_FUSE_MAX_LABELS] = {0};
     for (int64_t i = 0; i < n; i++) {
@@ -90,18 +82,18 @@ static void report(lob_session *s, const work *w)
     cJSON_AddNumberToObject(s->results, "unseen_voxels", (double)w->found.unseen);
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->found.working_bytes);
     if (w->found.unseen > 0)
-        lob_session_note(s, "%s: no atlas reaches %lld voxels, which are background", w->set.scan,
+        lob_session_note(s, "%s: no atlas reaches %lld voxels, which are background", w->scan,
                          (long long)w->found.unseen);
 }
 
 static lob_status write_votes(lob_session *s, work *w)
 {
-    const int64_t n = lob_voxels(&w->scan) * w->found.set.count;
-    if (!w->set.votes) return LOB_OK;
-    LOB_TRY(lob_grid_make(s, &w->votes, &w->scan, LOB_F32, w->found.set.count, w->set.votes));
+    const int64_t n = lob_voxels(&w->on) * w->found.set.count;
+    if (!w->votes) return LOB_OK;
+    LOB_TRY(lob_grid_make(s, &w->shares, &w->on, LOB_F32, w->found.set.count, w->votes));
     for (int64_t i = 0; i < n; i++)
-        ((float *)w->votes.data)[i] = (float)w->found.shares[i] / LOB_FUSE_ONE;
-    return lob_session_write(s, &w->votes, w->set.votes, false);
+        ((float *)w->shares.data)[i] = (float)w->found.shares[i] / LOB_FUSE_ONE;
+    return lob_session_write(s, &w->shares, w->votes, false);
 }
 
 static lob_status fuses(lob_session *s, void *user)
@@ -110,45 +102,45 @@ static lob_status fuses(lob_session *s, void *user)
     LOB_TRY(read_inputs(s, w));
     LOB_TRY(fuse(s, w));
     report(s, w);
-    if (lob_label_names_copy(&w->found.labels.names, &w->labels[0].names) != LOB_OK)
-        return lob_session_no_memory(s, w->set.labels);
+    if (lob_label_names_copy(&w->found.labels.names, &w->of[0].names) != LOB_OK)
+        return lob_session_no_memory(s, w->labels);
     LOB_TRY(write_votes(s, w));
-    return lob_session_write(s, &w->found.labels, w->set.labels, true);
+    return lob_session_write(s, &w->found.labels, w->labels, true);
 }
 
 static void release(void *user)
 {
     work *const w = user;
-    LOB_VOLUMES_FREE(&w->scan, &w->votes);
-    for (int i = 0; i < LOB_FUSE_MAX_ATLASES; i++) LOB_VOLUMES_FREE(&w->image[i], &w->labels[i]);
+    LOB_VOLUMES_FREE(&w->on, &w->shares);
+    for (int i = 0; i < LOB_FUSE_MAX_ATLASES; i++) LOB_VOLUMES_FREE(&w->image[i], &w->of[i]);
     lob_fuse_output_free(&w->found);
     lob_atlas_files_free(&w->files);
 }
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    const lob_fuse_options o = lob_fuse_defaults();
-    *set = (settings){.frame = -1, .patch = o.patch, .search = o.search, .floor = o.floor};
+    work *const w = user;
+    w->frame = -1;
+    w->options = lob_fuse_defaults();
     const lob_option rows[] = {
-        OPERAND_INPUT("SCAN", &set->scan, LOB_FILE_IMAGE, "scan that labels are wanted for",
+        OPERAND_INPUT("SCAN", &w->scan, LOB_FILE_IMAGE, "scan that labels are wanted for",
                       .required = true),
-        OPT_STEP("atlas", &set->atlases, "IMAGE,LABELS",
+        OPT_STEP("atlas", &w->atlases, "IMAGE,LABELS",
                  "an atlas on the grid of SCAN, moved there by any program: its image and its "
                  "labels"),
-        OPT_LABELS_OUTPUT(&set->labels),
-        OPT_OUTPUT("votes", &set->votes, LOB_FILE_IMAGE,
+        OPT_LABELS_OUTPUT(&w->labels),
+        OPT_OUTPUT("votes", &w->votes, LOB_FILE_IMAGE,
                    "float32 shares of the votes to write, a channel for each label"),
-        OPT_CHOICE("method", &set->method, "patches|majority",
+        OPT_CHOICE("method", &w->method, "patches|majority",
                    "whose votes count: patches that look alike, or each atlas once"),
-        OPT_INT("patch", &set->patch, "N", 0, LOB_FUSE_MAX_PATCH,
+        OPT_INT("patch", &w->options.patch, "N", 0, LOB_FUSE_MAX_PATCH,
                 "voxels that a patch reaches to each side"),
-        OPT_INT("search", &set->search, "N", 0, LOB_FUSE_MAX_SEARCH,
+        OPT_INT("search", &w->options.search, "N", 0, LOB_FUSE_MAX_SEARCH,
                 "voxels to each side of which an atlas's patches are looked at"),
-        OPT_REAL("floor", &set->floor, "LEVELS2", 0, 65025,
+        OPT_REAL("floor", &w->options.floor, "LEVELS2", 0, 65025,
                  "squared difference of a patch's voxels, in 255ths of the range of values, that "
                  "tells nothing"),
-        OPT_FRAME(&set->frame, "scan"),
+        OPT_FRAME(&w->frame, "scan"),
     };
     LOB_ROWS(to, rows);
 }
