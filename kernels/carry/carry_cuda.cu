@@ -20,7 +20,7 @@ static __global__ void pass_kernel(pass_params s)
         lob_carry_voxel(&s.pass, i, sums);
     __syncthreads();
     for (int k = (int)threadIdx.x; k < LOB_CARRY_SUMS; k += (int)blockDim.x)
-        if (sums[k] != 0) lob_carry_add(&s.sums[k], sums[k]);
+        if (sums[k] != 0) lob_fuse_add(&s.sums[k], sums[k]);
 }
 
 } /* namespace lob::carry */

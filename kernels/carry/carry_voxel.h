@@ -3,21 +3,9 @@
 #define LOB_CARRY_VOXEL_H
 
 #include "kernels/carry/carry_job.h"
-#include "volumes/both.h"
-
-#include <math.h>
+#include "kernels/fuse/fuse_voxel.h"
 
 LOB_BEGIN_DECLS
-
-/* Add to a sum, which on a GPU others of the block add to. */
-LOB_BOTH void lob_carry_add(int64_t *sum, int64_t more)
-{
-#ifdef __CUDA_ARCH__
-    atomicAdd((unsigned long long *)sum, (unsigned long long)more);
-#else
-    *sum += more;
-#endif
-}
 
 /* Mark what has votes; own: of all labels, `voxels` apart. */
 LOB_BOTH void lob_carry_mark(const lob_carry_pass *p, int64_t i)
@@ -45,7 +33,7 @@ LOB_BOTH void lob_carry_rest(const lob_carry_pass *p, int64_t i, int64_t *sums)
     if (best > 0 && !p->flag[best] && p->share[i] > LOB_FUSE_ONE - p->all[i])
         p->seeds[i] = (uint8_t)best;
     if (p->seeds[i] == 0 && p->all[i] <= p->beyond) p->seeds[i] = (uint8_t)(p->count + 1);
-    lob_carry_add(&sums[p->seeds[i]], 1);
+    lob_fuse_add(&sums[p->seeds[i]], 1);
 }
 
 /* What marks seeds that were reopened, until the growth. */
@@ -65,7 +53,7 @@ LOB_BOTH void lob_carry_reopen(const lob_carry_pass *p, int64_t i, int64_t *sums
         opens = p->flag[k] != UINT8_MAX && p->grey[p->flag[k] * p->voxels + i] > p->claimed;
     if (!opens) return;
     p->seeds[i] = lob_carry_opened(p);
-    lob_carry_add(&sums[l], 1);
+    lob_fuse_add(&sums[l], 1);
 }
 
 /* Strokes become seeds, and near to them no seed says otherwise. */
@@ -104,8 +92,8 @@ LOB_BOTH void lob_carry_judge(const lob_carry_pass *p, int64_t i, int64_t *sums)
     const int64_t has = p->own ? p->own[i] : 0;
     const int32_t l = p->out[i];
     if (l == p->label) {
-        lob_carry_add(&sums[0], 1);
-        lob_carry_add(&sums[1], has);
+        lob_fuse_add(&sums[0], 1);
+        lob_fuse_add(&sums[1], has);
     }
     if (!p->doubt) return;
     float doubt = p->label == 1 ? 0.0f : p->doubt[i];
@@ -119,7 +107,7 @@ LOB_BOTH void lob_carry_voxel(const lob_carry_pass *p, int64_t i, int64_t *sums)
 {
     switch (p->kind) {
     case LOB_CARRY_FINITE:
-        if (isfinite(p->image[i])) lob_carry_add(&sums[0], 1);
+        if (isfinite(p->image[i])) lob_fuse_add(&sums[0], 1);
         break;
     case LOB_CARRY_MARK:
         lob_carry_mark(p, i);
@@ -135,7 +123,7 @@ LOB_BOTH void lob_carry_voxel(const lob_carry_pass *p, int64_t i, int64_t *sums)
         p->seeds[i] = p->share[i] >= p->sure ? p->best[i] : 0;
         break;
     case LOB_CARRY_COUNT:
-        lob_carry_add(&sums[p->seeds[i]], 1);
+        lob_fuse_add(&sums[p->seeds[i]], 1);
         break;
     case LOB_CARRY_REST:
         lob_carry_rest(p, i, sums);

@@ -43,10 +43,6 @@ typedef struct {
     lob_type values_type, labels_type;
     double slope, inter;
     lob_fuse_scale scale;
-    lob_fuse_frame frame;
-    lob_dims dims;
-    int32_t value[LOB_FUSE_MAX_LABELS]; /* of dense labels from 1, ascending */
-    int count;
 } lob_fuse_filling;
 
 /* What votes are counted from, and where they go. */
@@ -54,7 +50,7 @@ typedef struct {
     lob_fuse_levels scan, atlas[LOB_FUSE_MAX_ATLASES];
     uint64_t has[LOB_FUSE_MAX_ATLASES]; /* bits of dense labels from 1 */
     uint16_t weight[LOB_FUSE_STEPS];
-    int32_t value[LOB_FUSE_MAX_LABELS];
+    int32_t value[LOB_FUSE_MAX_LABELS]; /* of dense labels from 1, ascending */
     lob_fuse_frame frame;
     lob_dims dims;
     void *labels;
@@ -82,8 +78,6 @@ typedef struct {
 
 /* What takes long, for the CPU and for CUDA. */
 struct lob_fuse_loops {
-    /* Find the labels of a volume: lob_fuse_add_label. */
-    lob_status (*labels)(lob_fuse_job *j, const lob_volume *labels, lob_error *error);
     /* Fill a frame from volumes, either of which may be NULL, with the scale of the image. has: the
      * labels that are there. LOB_EDATA: the image has no finite value. */
     lob_status (*fill)(uint64_t *has, lob_fuse_job *j, lob_fuse_filling *filling,
@@ -93,10 +87,6 @@ struct lob_fuse_loops {
 };
 
 extern const lob_fuse_loops lob_fuse_on_cuda;
-
-/* Add a label of an atlas to the job's set, which has room for LOB_FUSE_MAX_LABELS; count is one
- * more where there are more. */
-void lob_fuse_add_label(lob_fuse_job *j, int32_t label);
 
 LOB_END_DECLS
 

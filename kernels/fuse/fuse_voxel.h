@@ -28,7 +28,7 @@ LOB_BOTH uint8_t lob_fuse_level(double value, lob_fuse_scale s)
 }
 
 /* The dense label of a value, 0 of one that has none. */
-LOB_BOTH int lob_fuse_dense(const lob_fuse_filling *s, int32_t value)
+LOB_BOTH int lob_fuse_dense(const lob_fuse_votes *s, int32_t value)
 {
     int low = 0, high = s->count;
     if (value <= 0) return 0;
@@ -44,21 +44,21 @@ LOB_BOTH int lob_fuse_dense(const lob_fuse_filling *s, int32_t value)
 
 /* Fill in voxel i of the frame, which goes on beyond the grid's ends as there, but without labels.
  * Returns the bit of its label, which is no candidate where the value is not finite. */
-LOB_BOTH uint64_t lob_fuse_fill(const lob_fuse_filling *s, int64_t i)
+LOB_BOTH uint64_t lob_fuse_fill(const lob_fuse_votes *v, const lob_fuse_filling *s, int64_t i)
 {
-    const lob_fuse_frame *const f = &s->frame;
+    const lob_fuse_frame *const f = &v->frame;
     const int64_t row = i / f->row, rows = f->plane / f->row;
     const int64_t at[3] = {i - row * f->row - f->margin, row % rows - f->margin,
                            row / rows - f->margin};
     int64_t from = 0;
     bool inside = true;
     for (int a = 2; a >= 0; a--) {
-        const int64_t side = lob_side(s->dims, a);
+        const int64_t side = lob_side(v->dims, a);
         inside = inside && at[a] >= 0 && at[a] < side;
         from = from * side + (at[a] < 0 ? 0 : at[a] < side ? at[a] : side - 1);
     }
     const int label =
-        s->labels && inside ? lob_fuse_dense(s, lob_label_at(s->labels, s->labels_type, from)) : 0;
+        s->labels && inside ? lob_fuse_dense(v, lob_label_at(s->labels, s->labels_type, from)) : 0;
     bool candidate = inside;
     if (s->values) {
         const double value = s->slope * lob_filter_load(s->values, s->values_type, from) + s->inter;
