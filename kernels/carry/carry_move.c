@@ -121,7 +121,7 @@ static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, lob_error *error
  * the reason. */
 static lob_status register_atlas(lob_carry_job *j, lob_field *field, lob_register_stats *stats,
                                  const lob_volume *image, bool choosing, double share,
-                                 lob_error *why)
+                                 lob_error *why, lob_error *error)
 {
     const lob_register_input in = {.fixed = &j->scan, .moving = image};
     lob_register_options options = lob_register_defaults();
@@ -129,73 +129,59 @@ static lob_status register_atlas(lob_carry_job *j, lob_field *field, lob_registe
     options.spacing_mm = j->out->grid_mm * (choosing ? choosing_coarser : 1);
     options.smooth = j->options->smooth;
     options.affine_only = choosing;
-    return lob_register(field, stats, &in, &options, lob_segment_begin(&j->steps, &turn, share),
-                        why);
+    const lob_status st =
+        lob_register(field, stats, &in, &options, lob_segment_begin(&j->steps, &turn, share), why);
+    if (st != LOB_OK && st != LOB_EDATA && error) *error = *why;
+    return st;
+}
+
+/* Take a step with each atlas that is used; known: what each is has been found out. */
+static lob_status each_atlas(lob_carry_job *j, bool known, double share, lob_error *why,
+                             lob_status (*step)(lob_carry_job *j, atlas *a, int i, double share,
+                                                lob_error *why, lob_error *error),
+                             lob_error *error)
+{
+    for (int i = 0; i < j->in->count; i++) {
+        lob_carry_fate *const fate = &j->out->atlas[i].fate;
+        atlas a;
+        if (known && *fate != LOB_CARRY_USED) continue;
+        LOB_TRY(read_atlas(j, &a, i, error));
+        *fate = a.set.count == 0                               ? LOB_CARRY_UNLABELLED
+                : !known && same_values(j->in->scan, &a.image) ? LOB_CARRY_SAME
+                                                               : LOB_CARRY_USED;
+        const lob_status st = *fate == LOB_CARRY_USED ? step(j, &a, i, share, why, error) : LOB_OK;
+        drop_atlas(j, &a);
+        LOB_TRY(st);
+    }
+    return LOB_OK;
 }
 
 /* ---- choosing ---- */
 
-/* Is an atlas one that could be used? */
-static bool is_candidate(const lob_carry_output *out, int i)
+/* How far from the scan an atlas is, by an affine. */
+static lob_status measure_one(lob_carry_job *j, atlas *a, int i, double share, lob_error *why,
+                              lob_error *error)
 {
-    return out->atlas[i].fate == LOB_CARRY_USED;
+    lob_field field;
+    lob_register_stats stats;
+    const lob_status st = register_atlas(j, &field, &stats, &a->image, true, share, why, error);
+    j->out->atlas[i].fate = st == LOB_OK ? LOB_CARRY_FARTHER : LOB_CARRY_APART;
+    if (st == LOB_OK) j->out->atlas[i].cost = stats.cost_affine;
+    lob_field_free(&field);
+    return st == LOB_EDATA ? LOB_OK : st;
 }
 
-/* What an atlas is by itself: the scan, without labels, or a candidate. */
-static lob_status look_at(lob_carry_job *j, atlas *a, int i, lob_error *error)
+/* The nearest ones are used, of equally near ones the first. */
+static void use_nearest(lob_carry_output *out, int count, int use)
 {
-    LOB_TRY(read_atlas(j, a, i, error));
-    lob_carry_fate *const fate = &j->out->atlas[i].fate;
-    *fate = a->set.count == 0                     ? LOB_CARRY_UNLABELLED
-            : same_values(j->in->scan, &a->image) ? LOB_CARRY_SAME
-                                                  : LOB_CARRY_USED;
-    return LOB_OK;
-}
-
-/* How far from the scan each atlas is, by an affine. */
-static lob_status measure_all(lob_carry_job *j, double share, lob_error *why, lob_error *error)
-{
-    for (int i = 0; i < j->in->count; i++) {
-        atlas a;
-        lob_field field = {.mm = NULL};
-        lob_register_stats stats = {0};
-        LOB_TRY(look_at(j, &a, i, error));
-        lob_status st = LOB_OK;
-        if (is_candidate(j->out, i))
-            st = register_atlas(j, &field, &stats, &a.image, true, share / j->in->count, why);
-        if (st == LOB_EDATA) j->out->atlas[i].fate = LOB_CARRY_APART;
-        if (st == LOB_OK && is_candidate(j->out, i)) j->out->atlas[i].cost = stats.cost_affine;
-        lob_field_free(&field);
-        drop_atlas(j, &a);
-        if (st != LOB_OK && st != LOB_EDATA) {
-            if (error) *error = *why;
-            return st;
-        }
-    }
-    return LOB_OK;
-}
-
-/* The nearest ones stay, of equally near ones the first. */
-static void keep_nearest(lob_carry_output *out, int count, int use)
-{
-    for (int kept = 0; kept < count; kept++) {
+    for (; use > 0; use--) {
         int nearest = -1;
         for (int i = 0; i < count; i++)
-            if (out->atlas[i].fate == LOB_CARRY_FARTHER && kept < use &&
+            if (out->atlas[i].fate == LOB_CARRY_FARTHER &&
                 (nearest < 0 || out->atlas[i].cost < out->atlas[nearest].cost))
                 nearest = i;
         if (nearest >= 0) out->atlas[nearest].fate = LOB_CARRY_USED;
     }
-}
-
-static lob_status choose(lob_carry_job *j, double share, lob_error *why, lob_error *error)
-{
-    lob_carry_output *const out = j->out;
-    LOB_TRY(measure_all(j, share, why, error));
-    for (int i = 0; i < j->in->count; i++)
-        if (is_candidate(out, i)) out->atlas[i].fate = LOB_CARRY_FARTHER;
-    keep_nearest(out, j->in->count, j->options->use);
-    return LOB_OK;
 }
 
 /* ---- moving ---- */
@@ -214,8 +200,8 @@ static lob_status move_through(lob_carry_job *j, lob_volume *out, const lob_volu
     return st;
 }
 
-/* Use an atlas that was registered, where its image has a finite value on the grid; image, labels:
- * of the atlas, where the job computes. */
+/* Use an atlas that was registered; image, labels: of the atlas, where the job computes. LOB_EDATA,
+ * without a message: its image has no finite value on the grid. */
 static lob_status use(lob_carry_job *j, atlas *a, const lob_volume *image, const lob_volume *labels,
                       const lob_field *field, lob_error *error)
 {
@@ -225,7 +211,7 @@ static lob_status use(lob_carry_job *j, atlas *a, const lob_volume *image, const
     const lob_carry_pass finite = {
         .kind = LOB_CARRY_FINITE, .voxels = lob_voxels(&j->scan), .image = j->image[k].data};
     LOB_TRY(lob_carry_each(j, &finite, sums, error));
-    if (sums[0] == 0) return LOB_OK;
+    if (sums[0] == 0) return LOB_EDATA;
     LOB_TRY(move_through(j, &j->labels[k], labels, field, LOB_WARP_LABELS, error));
     /* labels are called what the first atlas that names them calls them */
     if (lob_label_names_complete(&j->out->labels.names, &a->labels.names) != LOB_OK)
@@ -243,47 +229,23 @@ static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_
     lob_volume image = lob_volume_empty(), labels = lob_volume_empty();
     lob_field field = {.mm = NULL};
     lob_register_stats stats;
-    bool apart = false; /* it shows nothing of what the scan shows */
     lob_status st = lob_segment_here(&j->steps, &image, &a->image, error);
     if (st == LOB_OK) st = lob_segment_here(&j->steps, &labels, &a->labels, error);
+    if (st == LOB_OK) st = register_atlas(j, &field, &stats, &image, false, share, why, error);
     if (st == LOB_OK) {
-        st = register_atlas(j, &field, &stats, &image, false, share, why);
-        apart = st == LOB_EDATA;
-        if (st != LOB_OK && !apart && error) *error = *why;
-        if (st == LOB_OK) {
-            j->out->atlas[i].cost = stats.cost_after;
-            st = use(j, a, &image, &labels, &field, error);
-            apart = st == LOB_OK && j->used == k;
-            if (apart)
-                lob_fail(why, LOB_EDATA, "atlas %d has no finite value where the scan lies", i + 1);
-        }
+        j->out->atlas[i].cost = stats.cost_after;
+        st = use(j, a, &image, &labels, &field, error);
+        if (st == LOB_EDATA)
+            lob_fail(why, st, "atlas %d has no finite value where the scan lies", i + 1);
     }
     lob_field_free(&field);
     lob_segment_drop(&j->steps, &image);
     lob_segment_drop(&j->steps, &labels);
-    if (j->used > k) return LOB_OK;
+    if (st == LOB_OK) return st;
     lob_segment_drop(&j->steps, &j->image[k]);
     lob_segment_drop(&j->steps, &j->labels[k]);
-    if (!apart) return st;
-    j->out->atlas[i].fate = LOB_CARRY_APART;
-    return LOB_OK;
-}
-
-/* known: what each atlas is has been found out. */
-static lob_status move_all(lob_carry_job *j, bool known, double share, lob_error *why,
-                           lob_error *error)
-{
-    const int most = j->in->count < j->options->use ? j->in->count : j->options->use;
-    for (int i = 0; i < j->in->count; i++) {
-        atlas a;
-        if (known && !is_candidate(j->out, i)) continue;
-        LOB_TRY(known ? read_atlas(j, &a, i, error) : look_at(j, &a, i, error));
-        const lob_status st =
-            is_candidate(j->out, i) ? move_one(j, &a, i, share / most, why, error) : LOB_OK;
-        drop_atlas(j, &a);
-        LOB_TRY(st);
-    }
-    return LOB_OK;
+    if (st == LOB_EDATA) j->out->atlas[i].fate = LOB_CARRY_APART;
+    return st == LOB_EDATA ? LOB_OK : st;
 }
 
 /* ---- the stage ---- */
@@ -327,11 +289,13 @@ static lob_status fuse(lob_carry_job *j, lob_error *error)
 
 lob_status lob_carry_move(lob_carry_job *j, lob_error *error)
 {
-    const bool many = j->in->count > j->options->use;
+    const int count = j->in->count, most = j->options->use;
+    const bool many = count > most;
     lob_error why = {.text = ""};
     LOB_TRY(make_grid(j, error));
-    if (many) LOB_TRY(choose(j, 0.2, &why, error));
-    LOB_TRY(move_all(j, many, many ? 0.45 : 0.65, &why, error));
+    if (many) LOB_TRY(each_atlas(j, false, 0.2 / count, &why, measure_one, error));
+    if (many) use_nearest(j->out, count, most);
+    LOB_TRY(each_atlas(j, many, many ? 0.45 / most : 0.65 / count, &why, move_one, error));
     if (j->used == 0 && why.text[0])
         return lob_fail(error, LOB_EDATA, "no atlas can be used: %s", why.text);
     if (j->used == 0)

@@ -102,20 +102,27 @@ static lob_carry_label unfound(const lob_carry_job *j, int32_t label)
         .label = label, .atlases = count_atlases(j, label), .share = NAN, .agreement = NAN};
 }
 
-/* The labels of votes and of strokes, ascending. */
+/* The labels of votes and of strokes, ascending, which have dense numbers; then those of used
+ * atlases that got no votes. */
 static lob_status list_labels(lob_carry_job *j, const lob_label_set *drawn, lob_error *error)
 {
-    lob_label_set all = {0};
+    lob_label_set all = {0}, lost = {0};
+    lob_carry_output *const out = j->out;
     lob_status st = lob_carry_join(&all, &j->votes.set, error);
     if (st == LOB_OK) st = lob_carry_join(&all, drawn, error);
-    lob_carry_label *const to = calloc((size_t)all.count + 1, sizeof *to);
-    if (st == LOB_OK && !to) st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
-    j->out->label = to;
+    for (int k = 0; k < j->used && st == LOB_OK; k++) st = lob_carry_join(&lost, &j->has[k], error);
+    out->label = calloc((size_t)all.count + (size_t)lost.count + 1, sizeof *out->label);
+    if (st == LOB_OK && !out->label) st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
     for (int32_t i = 0; st == LOB_OK && i < all.count; i++)
-        if (!is_background(j, drawn, all.values[i])) to[j->count++] = unfound(j, all.values[i]);
+        if (!is_background(j, drawn, all.values[i]))
+            out->label[j->count++] = unfound(j, all.values[i]);
+    out->label_count = j->count;
+    for (int32_t i = 0; st == LOB_OK && i < lost.count; i++)
+        if (!is_background(j, drawn, lost.values[i]) && !lob_label_set_find(&all, lost.values[i]))
+            out->label[out->label_count++] = unfound(j, lost.values[i]);
     lob_label_set_free(&all);
+    lob_label_set_free(&lost);
     LOB_TRY(st);
-    j->out->label_count = j->count;
     if (j->count > LOB_CARRY_MAX_LABELS)
         return lob_fail(error, LOB_EDATA, "%d labels, and at most %d can be told apart", j->count,
                         LOB_CARRY_MAX_LABELS);
@@ -164,30 +171,6 @@ static lob_status find_labels(lob_carry_job *j, lob_error *error)
     if (st == LOB_OK && j->in->strokes) number_strokes(j, &drawn);
     lob_label_set_free(&drawn);
     return st;
-}
-
-/* Labels of used atlases that got no votes are told too, once the others need no dense numbers. */
-static lob_status list_lost(lob_carry_job *j, lob_error *error)
-{
-    lob_carry_output *const out = j->out;
-    lob_label_set all = {0};
-    lob_status st = LOB_OK;
-    for (int k = 0; k < j->used && st == LOB_OK; k++) st = lob_carry_join(&all, &j->has[k], error);
-    lob_carry_label *const to =
-        st == LOB_OK ? calloc((size_t)all.count + (size_t)j->count, sizeof *to) : NULL;
-    if (st == LOB_OK && !to) st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
-    int32_t n = 0;
-    for (int32_t l = 0; st == LOB_OK && l < j->count; l++) to[n++] = out->label[l];
-    for (int32_t a = 0; st == LOB_OK && a < all.count; a++)
-        if (all.values[a] != j->options->background && !label_of(j, all.values[a]))
-            to[n++] = unfound(j, all.values[a]);
-    lob_label_set_free(&all);
-    LOB_TRY(st);
-    qsort(to, (size_t)n, sizeof *to, lob_by_int32);
-    free(out->label);
-    out->label = to;
-    out->label_count = n;
-    return LOB_OK;
 }
 
 /* ---- growth ---- */
@@ -415,7 +398,7 @@ static lob_status run(lob_carry_job *j, lob_error *error)
     }
     LOB_TRY(write_labels(j, error));
     LOB_TRY(agree(j, error));
-    LOB_TRY(list_lost(j, error));
+    qsort(j->out->label, (size_t)j->out->label_count, sizeof *j->out->label, lob_by_int32);
     return j->in->shares ? write_shares(j, error) : LOB_OK;
 }
 
@@ -466,18 +449,10 @@ lob_status lob_carry(lob_carry_output *out, const lob_carry_input *in,
         .steps = {.backend = context->device ? lob_backend_named("cuda") : lob_backends[0],
                   .context = context,
                   .budget = {.who = "carrying", .limit = context->max_memory}},
-        .scan = none,
-        .drawn = none,
-        .part = none,
-        .strokes = none,
-        .best = none,
-        .share = none,
-        .all = none,
-        .seeds = none,
-        .reached = none,
-        .grown = none,
         .votes = lob_fuse_output_empty(),
     };
+    j.scan = j.drawn = j.part = j.strokes = j.best = none;
+    j.share = j.all = j.seeds = j.reached = j.grown = none;
     for (int k = 0; k < LOB_FUSE_MAX_ATLASES; k++) j.image[k] = j.labels[k] = none;
     *out = lob_carry_output_empty();
     lob_error_begin(error);
