@@ -151,17 +151,6 @@ static double mean_off(const match *at, int64_t kept)
     return sum / (double)kept;
 }
 
-/* An affine that turns, stretches or mirrors beyond what one scan differs from another is no
- * answer. */
-static bool is_sound(const lob_register_affine *a)
-{
-    const double(*m)[4] = a->m;
-    const double det = m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
-                       m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
-                       m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
-    return det > 0.25 && det < 4.0;
-}
-
 static void apply(lob_register_call *c, double w[MOST][3], const int *axis, int n,
                   const float middle[3])
 {
@@ -175,7 +164,9 @@ static void apply(lob_register_call *c, double w[MOST][3], const int *axis, int 
             step.m[a][3] -= w[j][a] * (double)middle[axis[j]];
         }
     }
-    if (is_sound(&step)) c->affine = lob_register_after(&c->begin, &step);
+    /* What turns, stretches or mirrors beyond what one scan differs from another is no answer. */
+    const double det = lob_register_det(&step);
+    if (det > 0.25 && det < 4.0) c->affine = lob_register_after(&c->begin, &step);
 }
 
 lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_points *p,

@@ -56,30 +56,27 @@ lob_status lob_field_of_volume(lob_field *out, const lob_volume *volume, lob_err
                         volume->channels);
     out->mm = malloc(3 * (size_t)voxels * sizeof *out->mm);
     if (!out->mm) return lob_fail(error, LOB_ENOMEM, "no memory left for the field");
-    for (int64_t row = 0; row < 3 * voxels; row += volume->dims.nx)
-        for (int64_t i = row; i < row + volume->dims.nx; i++) {
-            double value;
-            lob_values(&value, volume->data, volume->type, i, 1);
-            value = volume->slope * value + volume->inter;
-            if (!isfinite((float)value)) {
-                lob_field_free(out);
-                return lob_fail(error, LOB_EDATA, "a displacement is not finite");
-            }
-            out->mm[i] = (float)(i < 2 * voxels ? -value : value);
+    for (int64_t i = 0; i < 3 * voxels; i++) {
+        double value;
+        lob_values(&value, volume->data, volume->type, i, 1);
+        value = volume->slope * value + volume->inter;
+        if (!isfinite((float)value)) {
+            lob_field_free(out);
+            return lob_fail(error, LOB_EDATA, "a displacement is not finite");
         }
+        out->mm[i] = (float)(i < 2 * voxels ? -value : value);
+    }
     return LOB_OK;
 }
 
 /* ---- inverse, composition ---- */
 
-/* Call `find` for the world point of each voxel of a new field. */
-typedef struct {
-    lob_warp_field first, second;
-} fields;
+/* A new field's displacement at a point of the world, from one or two fields. */
+typedef void find_mm(double mm[3], const lob_warp_field f[2], const double world[3]);
 
-static lob_status make(lob_field *out, const fields *f, const lob_context *context,
-                       void (*find)(double mm[3], const fields *f, const double world[3]),
-                       lob_error *error)
+/* Fill in the field of out's grid. */
+static lob_status make(lob_field *out, const lob_warp_field f[2], find_mm *find,
+                       const lob_context *context, lob_error *error)
 {
     const lob_dims d = out->dims;
     const int64_t voxels = lob_dims_voxels(d);
@@ -100,13 +97,13 @@ enum { ITERATIONS = 40 };
 
 /* Of the inverse: mm = -field(world + mm), half-way from step to step, which goes on well also
  * where the field is steep. */
-static void find_inverse(double mm[3], const fields *f, const double world[3])
+static void find_inverse(double mm[3], const lob_warp_field f[2], const double world[3])
 {
     for (int a = 0; a < 3; a++) mm[a] = 0.0;
     for (int k = 0; k < ITERATIONS; k++) {
         double to[3], there[3];
         for (int a = 0; a < 3; a++) to[a] = world[a] + mm[a];
-        lob_warp_field_at(there, &f->first, to);
+        lob_warp_field_at(there, &f[0], to);
         for (int a = 0; a < 3; a++) mm[a] = 0.5 * (mm[a] - there[a]);
     }
 }
@@ -114,33 +111,33 @@ static void find_inverse(double mm[3], const fields *f, const double world[3])
 lob_status lob_field_invert(lob_field *out, const lob_field *field, const lob_volume *like,
                             const lob_context *context, lob_error *error)
 {
-    const fields f = {.first = with_affine(field)};
+    const lob_warp_field f[2] = {with_affine(field)};
     const lob_geometry *const g = &field->geometry;
     *out = (lob_field){
         .affine = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}
     };
     lob_register_grid(&out->dims, &out->geometry, like,
                       lob_least_spacing(field->dims, g->spacing_mm));
-    return make(out, &f, context, find_inverse, error);
+    return make(out, f, find_inverse, context, error);
 }
 
-static void find_composed(double mm[3], const fields *f, const double world[3])
+static void find_composed(double mm[3], const lob_warp_field f[2], const double world[3])
 {
     double first[3], to[3];
-    lob_warp_field_at(first, &f->first, world);
+    lob_warp_field_at(first, &f[0], world);
     for (int a = 0; a < 3; a++) to[a] = world[a] + first[a];
-    lob_warp_field_at(mm, &f->second, to);
+    lob_warp_field_at(mm, &f[1], to);
     for (int a = 0; a < 3; a++) mm[a] += first[a];
 }
 
 lob_status lob_field_compose(lob_field *out, const lob_field *first, const lob_field *second,
                              const lob_context *context, lob_error *error)
 {
-    const fields f = {with_affine(first), with_affine(second)};
+    const lob_warp_field f[2] = {with_affine(first), with_affine(second)};
     const lob_register_affine *const a = (const lob_register_affine *)first->affine;
     const lob_register_affine *const b = (const lob_register_affine *)second->affine;
     const lob_register_affine both = lob_register_after(b, a);
     *out = (lob_field){.dims = first->dims, .geometry = first->geometry};
     memcpy(out->affine, both.m, sizeof out->affine);
-    return make(out, &f, context, find_composed, error);
+    return make(out, f, find_composed, context, error);
 }

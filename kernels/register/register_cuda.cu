@@ -216,32 +216,28 @@ static __global__ void keys_kernel(keys_params s)
         s.keys[e] = lob_register_key(&s.points, &s.image, e);
 }
 
-/* keys: unsorted, then room for sorted ones. */
-static lob_status sort(uint64_t *keys, int64_t n, lob_register_call *c)
-{
-    cudaStream_t const stream = lob_device_cuda_stream(c->device);
-    size_t bytes = 0;
-    void *work = nullptr;
-    LOB_TRY(lob_device_check(
-        cub::DeviceRadixSort::SortKeys(nullptr, bytes, keys, keys + n, n, 0, 64, stream),
-        "sorting edges", c->error));
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &work, (int64_t)bytes, c->error));
-    const lob_status st = lob_device_check(
-        cub::DeviceRadixSort::SortKeys(work, bytes, keys, keys + n, n, 0, 64, stream),
-        "sorting edges", c->error);
-    lob_budget_free_at(&c->budget, c->device, work, (int64_t)bytes);
-    return st;
-}
-
 static lob_status keys(uint64_t *out, lob_register_call *c, const lob_register_points *p,
                        const lob_register_image *image)
 {
     const int64_t n = 3 * p->count, bytes = 2 * n * (int64_t)sizeof *out;
+    cudaStream_t const stream = lob_device_cuda_stream(c->device);
+    const char *const name = "sorting edges";
     keys_params s = {nullptr, *p, *image};
+    size_t room = 0;
+    void *work = nullptr;
+    LOB_TRY(lob_device_check(
+        cub::DeviceRadixSort::SortKeys(nullptr, room, s.keys, s.keys, n, 0, 64, stream), name,
+        c->error));
     LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.keys, bytes, c->error));
-    lob_status st = lob_launch_over(c->device, keys_kernel, "edges", n, THREADS, s, c->error);
-    if (st == LOB_OK) st = sort(s.keys, n, c);
+    lob_status st = lob_budget_alloc_at(&c->budget, c->device, &work, (int64_t)room, c->error);
+    if (st == LOB_OK)
+        st = lob_launch_over(c->device, keys_kernel, "edges", n, THREADS, s, c->error);
+    if (st == LOB_OK)
+        st = lob_device_check(
+            cub::DeviceRadixSort::SortKeys(work, room, s.keys, s.keys + n, n, 0, 64, stream), name,
+            c->error);
     if (st == LOB_OK) st = lob_device_download(c->device, out, s.keys + n, bytes / 2, c->error);
+    lob_budget_free_at(&c->budget, c->device, work, (int64_t)room);
     lob_budget_free_at(&c->budget, c->device, s.keys, bytes);
     return st;
 }

@@ -217,7 +217,7 @@ typedef struct {
     lob_dims dims;
     lob_register_affine affine;
     lob_register_points points[2];
-    float *next; /* 6 to a point, to work with */
+    lob_register_points next[2]; /* where points move to */
     const uint64_t *words[2];
     const uint8_t *mask;
     uint64_t no_data;

@@ -27,7 +27,7 @@ static const lob_register_level levels[] = {
 /* The share of the whole work that is done after each of the levels; the affine takes the first. */
 static const double affine_share = 0.25, share_after[] = {0.35, 0.45, 0.5, 0.65, 0.8, 1.0};
 
-enum { CONSISTENT_ROUNDS = 10, MOST_PLACES = 64 };
+enum { CONSISTENT_ROUNDS = 10 /* even */, MOST_PLACES = 64 };
 
 static const lob_register_points none; /* no displacements */
 
@@ -166,12 +166,6 @@ static lob_register_level fitted(const lob_register_call *c, lob_register_level 
     return level;
 }
 
-static lob_status fill_costs(lob_register_costs *k, lob_register_call *c, int from)
-{
-    LOB_TRY(c->loops->costs(k, c, from));
-    return lob_progress_stopped(c->progress) ? LOB_ECANCEL : LOB_OK;
-}
-
 /* Plan a level's costs. Returns the bytes that they take: rows on the CPU, costs, contrasts. */
 static int64_t costs_plan(lob_register_costs *k, const lob_register_call *c,
                           const lob_register_level *level)
@@ -189,9 +183,10 @@ static int64_t costs_plan(lob_register_costs *k, const lob_register_call *c,
     return k->words * (int64_t)sizeof *k->rows + (k->labels + 1) * count * (int64_t)sizeof *k->cost;
 }
 
+/* What displacements cost at points, beside those of the level before, from words[from] on. */
 static lob_status costs_make(lob_register_costs *k, lob_register_call *c,
                              const lob_register_level *level, const lob_register_points *before,
-                             lob_register_points *points)
+                             lob_register_points *points, int from)
 {
     const int64_t bytes = costs_plan(k, c, level);
     k->before = before;
@@ -199,7 +194,8 @@ static lob_status costs_make(lob_register_costs *k, lob_register_call *c,
     LOB_TRY(lob_register_room(c, &k->rows, bytes));
     k->cost = (int32_t *)(k->rows + k->words);
     k->contrast = k->cost + k->labels * points->count;
-    return LOB_OK;
+    LOB_TRY(c->loops->costs(k, c, from));
+    return lob_progress_stopped(c->progress) ? LOB_ECANCEL : LOB_OK;
 }
 
 /* Room for the costs of all levels, whichever take most: room that grows is new memory each time.
@@ -316,15 +312,14 @@ static lob_status affine_level(lob_register_call *c, const lob_register_level *g
 {
     const lob_register_level as_fitted = fitted(c, *given), *const level = &as_fitted;
     lob_register_points points;
-    lob_register_costs k = {.points = &points};
+    lob_register_costs k;
     LOB_TRY(move(c));
     LOB_TRY(make_words(c, level->radius));
     if (least) LOB_TRY(share_of_bits(&c->stats.cost_affine, c, &none));
     LOB_TRY(lob_register_points_make(&points, c, level->step));
-    lob_status st = costs_make(&k, c, level, &none, &points);
     /* Where images end they look alike, and what lies there may be outside of the other one. */
     c->margin = 4 * level->radius;
-    if (st == LOB_OK) st = fill_costs(&k, c, 0);
+    lob_status st = costs_make(&k, c, level, &none, &points, 0);
     c->margin = 0;
     if (st == LOB_OK && least) st = translate(least, c, &k);
     if (st == LOB_OK && !least) st = lob_register_tree_solve(&k, c, &c->fixed);
@@ -410,49 +405,35 @@ static lob_status find_affine(lob_register_call *c)
 
 /* ---- the field ---- */
 
-/* Both fields, there and back, half-way to where each undoes the other. next: 6 to a point. */
-static lob_status halve(lob_register_points p[2], lob_register_call *c, float *next)
-{
-    const int64_t n = 3 * p[0].count, bytes = n * (int64_t)sizeof *next;
-    const lob_register_pass pass = {
-        .kind = LOB_REGISTER_HALVE, .n = 2 * p[0].count, .points = {p[0], p[1]},
-                  .next = next
-    };
-    LOB_TRY(c->loops->pass(NULL, c, &pass));
-    for (int k = 0; k < 2; k++)
-        if (c->device)
-            LOB_TRY(lob_device_copy(c->device, p[k].u[0], next + k * n, bytes, c->error));
-        else
-            memcpy(p[k].u[0], next + k * n, (size_t)bytes);
-    return LOB_OK;
-}
-
+/* Both fields, there and back, half-way to where each undoes the other, a few times. */
 static lob_status make_consistent(lob_register_points p[2], lob_register_call *c)
 {
-    const int64_t bytes = 6 * p[0].count * (int64_t)sizeof(float);
-    float *next;
+    const int64_t count = p[0].count, bytes = 6 * count * (int64_t)sizeof(float);
+    lob_register_points other[2] = {p[0], p[1]};
+    float *memory;
     lob_status st = LOB_OK;
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &next, bytes, c->error));
-    for (int round = 0; round < CONSISTENT_ROUNDS && st == LOB_OK; round++) st = halve(p, c, next);
-    lob_budget_free_at(&c->budget, c->device, next, bytes);
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &memory, bytes, c->error));
+    for (int k = 0; k < 6; k++) other[k / 3].u[k % 3] = memory + k * count;
+    for (int round = 0; round < CONSISTENT_ROUNDS && st == LOB_OK; round++) {
+        const lob_register_points *const from = round % 2 ? other : p, *to = round % 2 ? p : other;
+        const lob_register_pass pass = {
+            .kind = LOB_REGISTER_HALVE,
+            .n = 2 * count,
+            .points = {from[0], from[1]},
+            .next = {to[0],   to[1]  }
+        };
+        st = c->loops->pass(NULL, c, &pass);
+    }
+    lob_budget_free_at(&c->budget, c->device, memory, bytes);
     return st;
-}
-
-/* One direction of a level. */
-static lob_status find_one_way(lob_register_points *p, lob_register_call *c,
-                               const lob_register_level *level, const lob_register_points *before,
-                               int from)
-{
-    lob_register_costs k = {.points = p};
-    lob_status st = costs_make(&k, c, level, before, p);
-    if (st == LOB_OK) st = fill_costs(&k, c, from);
-    return st == LOB_OK ? lob_register_tree_solve(&k, c, from == 0 ? &c->fixed : &c->moved) : st;
 }
 
 /* p: displacements in voxels of the grid, there and back. */
 static lob_status find_displacements(lob_register_points p[2], lob_register_call *c)
 {
+    const lob_register_image *const image[2] = {&c->fixed, &c->moved};
     lob_register_points next[2];
+    lob_register_costs costs;
     for (size_t i = 0; i < COUNT(levels); i++) {
         const lob_register_level as_fitted = fitted(c, levels[i]), *const level = &as_fitted;
         lob_status st = LOB_OK;
@@ -461,7 +442,8 @@ static lob_status find_displacements(lob_register_points p[2], lob_register_call
         for (int k = 0; k < 2 && st == LOB_OK; k++) {
             st = lob_register_points_make(&next[k], c, level->step);
             if (k == 0) lob_progress_stage(c->progress, 6 * next[k].count, share_after[i]);
-            if (st == LOB_OK) st = find_one_way(&next[k], c, level, &p[k], k);
+            if (st == LOB_OK) st = costs_make(&costs, c, level, &p[k], &next[k], k);
+            if (st == LOB_OK) st = lob_register_tree_solve(&costs, c, image[k]);
         }
         if (st == LOB_OK) st = make_consistent(next, c);
         for (int k = 0; k < 2; k++) {

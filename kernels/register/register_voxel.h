@@ -42,6 +42,14 @@ LOB_BOTH void lob_register_apply(double to[3], const lob_register_affine *affine
     }
 }
 
+/* The determinant of an affine's matrix. */
+LOB_BOTH double lob_register_det(const lob_register_affine *affine)
+{
+    const double *const x = affine->m[0], *const y = affine->m[1], *const z = affine->m[2];
+    return x[0] * (y[1] * z[2] - y[2] * z[1]) - x[1] * (y[0] * z[2] - y[2] * z[0]) +
+           x[2] * (y[0] * z[1] - y[1] * z[0]);
+}
+
 /* The voxels on both sides of a position along an axis, which is brought into it: the index of the
  * lower one; part: how far beyond it the position is, 0..1. */
 LOB_BOTH int64_t lob_register_between(double *part, double at, int64_t side)
@@ -387,21 +395,18 @@ LOB_BOTH bool lob_register_folds(const lob_register_pass *p, int64_t i)
 {
     const lob_dims dims = p->dims;
     const int64_t stride[3] = {1, dims.nx, dims.nx * dims.ny};
-    double at[3], m[2][3][3], det[2];
+    double at[3];
+    lob_register_affine m[2];
     lob_register_voxel(at, dims, i);
     for (int a = 0; a < 3; a++) {
         const bool next = at[a] + 1.0 < (double)lob_side(dims, a);
         for (int r = 0; r < 3; r++) {
             const float *const u = p->mm + r * p->n + i;
-            m[1][r][a] = p->here.m[r][a];
-            m[0][r][a] = m[1][r][a] + (next ? (double)(u[stride[a]] - u[0]) : 0.0);
+            m[1].m[r][a] = p->here.m[r][a];
+            m[0].m[r][a] = m[1].m[r][a] + (next ? (double)(u[stride[a]] - u[0]) : 0.0);
         }
     }
-    for (int k = 0; k < 2; k++)
-        det[k] = m[k][0][0] * (m[k][1][1] * m[k][2][2] - m[k][1][2] * m[k][2][1]) -
-                 m[k][0][1] * (m[k][1][0] * m[k][2][2] - m[k][1][2] * m[k][2][0]) +
-                 m[k][0][2] * (m[k][1][0] * m[k][2][1] - m[k][1][1] * m[k][2][0]);
-    return det[0] * det[1] <= 0.0;
+    return lob_register_det(&m[0]) * lob_register_det(&m[1]) <= 0.0;
 }
 
 /* The square of the displacement of voxel i. */
@@ -446,7 +451,7 @@ LOB_BOTH void lob_register_at(lob_register_kind kind, const lob_register_pass *p
     case LOB_REGISTER_HALVE: {
         const int64_t count = p->n / 2, k = i / count;
         lob_register_point_halved(u, &p->points[k], &p->points[!k], i % count);
-        for (int a = 0; a < 3; a++) p->next[(k * 3 + a) * count + i % count] = u[a];
+        for (int a = 0; a < 3; a++) p->next[k].u[a][i % count] = u[a];
         break;
     }
     case LOB_REGISTER_BITS: {

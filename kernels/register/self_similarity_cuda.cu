@@ -107,15 +107,6 @@ static __global__ void words_kernel(words_params s)
     }
 }
 
-static lob_status launch_words(lob_device *device, const words_params &s, lob_error *error)
-{
-    const char *const what = "words";
-    LOB_TRY(lob_launch_over(device, along_x_kernel, what, s.voxels, THREADS, s, error));
-    LOB_TRY(lob_launch_over(device, along_kernel<false>, what, s.voxels, THREADS, s, error));
-    LOB_TRY(lob_launch_over(device, along_kernel<true>, what, s.voxels, THREADS, s, error));
-    return lob_launch_over(device, words_kernel, what, s.voxels, THREADS, s, error);
-}
-
 } /* namespace lob::registration */
 
 using namespace lob::registration;
@@ -137,5 +128,9 @@ lob_status lob_register_words_cuda(uint64_t *words, lob_register_call *c,
     };
     LOB_TRY(lob_register_room(c, &s.map, bytes));
     s.half = s.map + MAPS * image->voxels;
-    return launch_words(c->device, s, c->error);
+    void (*const kernels[])(words_params) = {along_x_kernel, along_kernel<false>,
+                                             along_kernel<true>, words_kernel};
+    for (void (*const kernel)(words_params) : kernels)
+        LOB_TRY(lob_launch_over(c->device, kernel, "words", s.voxels, THREADS, s, c->error));
+    return LOB_OK;
 }
