@@ -240,15 +240,6 @@ static lob_status grow_and_refine(lob_carry_job *j, lob_error *error)
 
 /* ---- results ---- */
 
-/* A part of the scan's grid: where row (y, z) of the box begins in it. */
-static int64_t row_of(const lob_carry_job *j, int64_t row)
-{
-    const int64_t *const first = j->box.first;
-    const lob_dims d = j->in->scan->dims;
-    const int64_t y = first[1] + row % j->box.size[1], z = first[2] + row / j->box.size[1];
-    return (z * d.ny + y) * d.nx + first[0];
-}
-
 /* The box's labels on the whole grid, with their own numbers. */
 static lob_status write_labels(lob_carry_job *j, lob_error *error)
 {
@@ -262,13 +253,9 @@ static lob_status write_labels(lob_carry_job *j, lob_error *error)
     lob_label_names_free(&out->names);
     out->names = names;
     if (st != LOB_OK) return lob_fail(error, st, "no memory left for labels");
-    const int64_t wide = j->grown.data ? j->box.size[0] : 0;
-    const int64_t rows = j->grown.data ? j->box.size[1] * j->box.size[2] : 0;
-    for (int64_t row = 0; row < rows; row++) {
-        const uint8_t *const from = (const uint8_t *)j->grown.data + row * wide;
-        uint8_t *const to = (uint8_t *)out->data + row_of(j, row);
-        for (int64_t x = 0; x < wide; x++) to[x] = from[x] <= j->count ? from[x] : 0;
-    }
+    if (j->grown.data) lob_volume_put(out, &j->grown, j->box.first);
+    uint8_t *const to = out->data;
+    for (int64_t i = 0; i < lob_voxels(out); i++) to[i] = to[i] <= j->count ? to[i] : 0;
     for (int32_t l = 0; l < j->count; l++) values[l] = j->out->label[l].label;
     set.values = values;
     st = lob_labels_restore(out, &set);
