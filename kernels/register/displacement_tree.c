@@ -102,9 +102,9 @@ static lob_status tree_make(lob_register_tree *t, lob_register_call *c,
     LOB_TRY(lob_budget_alloc(&c->budget, &t->key, 3 * p->count, sizeof *t->key, c->error));
     LOB_TRY(lob_budget_alloc(&c->budget, &t->edges, p->count, 1, c->error));
     t->order = t->parent + p->count;
-    t->set = t->order + p->count;
-    t->child = t->set + p->count;
-    t->size = t->child + p->count + 1;
+    t->child = t->order + p->count;
+    t->set = t->child + p->count + 1;
+    t->size = t->set + p->count;
     t->branch = t->size + p->count;
     LOB_TRY(c->loops->keys(t->key, c, p, image));
     choose_edges(t, p);

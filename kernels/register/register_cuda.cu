@@ -401,22 +401,18 @@ static __global__ void down_kernel(solve_params s)
     }
 }
 
-/* Upload the tree, and solve it. memory: of solve_bytes. */
-static lob_status solve_in(unsigned char *memory, const lob_register_costs *k, lob_register_call *c,
-                           const lob_register_tree *t)
+static lob_status solve(lob_register_costs *k, lob_register_call *c, const lob_register_tree *t)
 {
     const lob_register_points *const p = k->points;
-    const int64_t n = p->count, whole = n * (int64_t)sizeof(int64_t);
-    int64_t *const parent = (int64_t *)memory, *const order = parent + n, *const child = order + n;
-    float *const moved = (float *)(child + n + 1);
-    int *const heard = (int *)(moved + 3 * n), *const tickets = heard + n,
-               *const choice = tickets + 2;
+    const int64_t n = p->count, word = sizeof(int), tree = (3 * n + 1) * (int64_t)sizeof(int64_t);
+    const int64_t bytes = tree + (5 * n + 2) * word;
     lob_device *const device = c->device;
-    LOB_TRY(lob_device_upload(device, parent, t->parent, whole, c->error));
-    LOB_TRY(lob_device_upload(device, order, t->order, whole, c->error));
-    LOB_TRY(lob_device_upload(device, child, t->child, whole + (int64_t)sizeof *child, c->error));
-    LOB_TRY(lob_device_fill(device, heard, 0, (n + 2) * (int64_t)sizeof(int), c->error));
-    LOB_TRY(lob_device_fill(device, choice, 0xff, n * (int64_t)sizeof(int), c->error));
+    int64_t *parent;
+    LOB_TRY(lob_budget_alloc_at(&c->budget, device, &parent, bytes, c->error));
+    int64_t *const order = parent + n, *const child = order + n;
+    float *const moved = (float *)(child + n + 1);
+    int *const heard = (int *)(moved + 3 * n), *const tickets = heard + n;
+    int *const choice = tickets + 2;
     const solve_params s = {
         parent,
         order,
@@ -435,19 +431,15 @@ static lob_status solve_in(unsigned char *memory, const lob_register_costs *k, l
     const int64_t most = 8 * (int64_t)lob_device_multiprocessors(device);
     const int64_t blocks = n < most ? n : most;
     const size_t shared = 2 * (size_t)k->labels * sizeof(int32_t);
-    LOB_TRY(lob_launch(device, up_kernel, "messages", blocks, SOLVERS, shared, s, c->error));
-    LOB_TRY(lob_launch(device, down_kernel, "choices", blocks, SOLVERS, 0, s, c->error));
-    return lob_device_copy(device, p->u[0], moved, 3 * n * (int64_t)sizeof(float), c->error);
-}
-
-static lob_status solve(lob_register_costs *k, lob_register_call *c, const lob_register_tree *t)
-{
-    const int64_t bytes = (3 * k->points->count + 1) * (int64_t)sizeof(int64_t) +
-                          (5 * k->points->count + 2) * (int64_t)sizeof(float);
-    unsigned char *memory;
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &memory, bytes, c->error));
-    const lob_status st = solve_in(memory, k, c, t);
-    lob_budget_free_at(&c->budget, c->device, memory, bytes);
+    lob_status st = lob_device_upload(device, parent, t->parent, tree, c->error);
+    if (st == LOB_OK) st = lob_device_fill(device, heard, 0, (n + 2) * word, c->error);
+    if (st == LOB_OK) st = lob_device_fill(device, choice, 0xff, n * word, c->error);
+    if (st == LOB_OK)
+        st = lob_launch(device, up_kernel, "messages", blocks, SOLVERS, shared, s, c->error);
+    if (st == LOB_OK)
+        st = lob_launch(device, down_kernel, "choices", blocks, SOLVERS, 0, s, c->error);
+    if (st == LOB_OK) st = lob_device_copy(device, p->u[0], moved, 3 * n * word, c->error);
+    lob_budget_free_at(&c->budget, device, parent, bytes);
     return st;
 }
 

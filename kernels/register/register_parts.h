@@ -152,7 +152,7 @@ typedef struct {
 
 /* A tree that spans the points, on the CPU. */
 typedef struct {
-    int64_t *parent; /* of each point; -1: the root. The memory of all arrays of int64_t */
+    int64_t *parent; /* of each point; -1: the root. Order and child follow it in memory */
     int64_t *order;  /* points, parents before children, children of one point together */
     int64_t *child;  /* of order[i]: order[child[i]] .. order[child[i + 1]] are its children */
     int64_t *size;   /* of order[i]: points of its branch, itself too */
