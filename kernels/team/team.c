@@ -103,12 +103,22 @@ static void spread(lob_team *team, void *data, int64_t bytes)
 
 enum { AGREE, SHARE, REDUCE, SEND };
 
+enum { FEW = 16 };
+
 /* What a rank is about to do, or that it has failed. */
 typedef struct {
     int64_t call;  /* AGREE, ... */
-    int64_t bytes; /* that each rank brings */
+    int64_t bytes; /* that each rank brings, and here they are if they are so few */
+    int64_t few[FEW];
     lob_status status;
 } intent;
+
+static intent intent_of(int64_t call, int64_t bytes, const void *few)
+{
+    intent mine = {.call = call, .bytes = bytes};
+    if (bytes > 0 && bytes <= (int64_t)sizeof mine.few) memcpy(mine.few, few, (size_t)bytes);
+    return mine;
+}
 
 /* End the team by what one rank tells. */
 static void end(lob_team *team, lob_status status, int teller, const lob_error *mine)
@@ -154,7 +164,7 @@ lob_status lob_team_agree(lob_team *team, lob_status mine, lob_error *error)
 {
     if (lob_team_size(team) == 1) return mine;
     if (team->over != LOB_OK) return mine != LOB_OK ? mine : ended(team, error);
-    return meet(team, (intent){AGREE, 0, mine}, error);
+    return meet(team, (intent){.call = AGREE, .status = mine}, error);
 }
 
 lob_status lob_team_share(lob_team *team, void *all, const void *mine, int64_t bytes,
@@ -164,7 +174,13 @@ lob_status lob_team_share(lob_team *team, void *all, const void *mine, int64_t b
         memmove(all, mine, (size_t)bytes);
         return LOB_OK;
     }
-    LOB_TRY(meet(team, (intent){SHARE, bytes, LOB_OK}, error));
+    LOB_TRY(meet(team, intent_of(SHARE, bytes, mine), error));
+    const intent *const told = brought(team);
+    if (bytes <= (int64_t)sizeof told->few) {
+        for (int r = 0; r < team->size; r++)
+            memcpy((char *)all + r * bytes, told[r].few, (size_t)bytes);
+        return LOB_OK;
+    }
     gather(team, all, mine, bytes);
     spread(team, all, bytes * team->size);
     return LOB_OK;
@@ -179,7 +195,12 @@ lob_status lob_team_reduce(lob_team *team, int64_t *values, int n, lob_team_how 
                            lob_error *error)
 {
     if (lob_team_size(team) == 1) return LOB_OK;
-    LOB_TRY(meet(team, (intent){REDUCE, n, LOB_OK}, error));
+    LOB_TRY(meet(team, intent_of(REDUCE, n * (int64_t)sizeof *values, values), error));
+    const intent *const told = brought(team);
+    for (int r = 0; n <= FEW && r < team->size; r++)
+        for (int i = 0; i < n; i++)
+            values[i] = r == 0 ? told->few[i] : fold(values[i], told[r].few[i], how);
+    if (n <= FEW) return LOB_OK;
     int64_t *const all = brought(team);
     for (int from = 0; from < n; from += VALUES) {
         int64_t *const here = values + from;
@@ -238,7 +259,7 @@ lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, l
     if (lob_team_size(team) == 1) return LOB_OK;
     lob_letter *staged = NULL;
     lob_status st = team->direct ? LOB_OK : stage(&staged, letters, count, error);
-    if (st == LOB_OK) st = meet(team, (intent){SEND, 0, LOB_OK}, error);
+    if (st == LOB_OK) st = meet(team, (intent){.call = SEND}, error);
     if (st == LOB_OK) st = post(team, staged ? staged : letters, count, error);
     if (st == LOB_OK && staged) st = unstage(letters, staged, count, error);
     free(staged);
@@ -260,7 +281,7 @@ lob_status lob_team_collect(lob_team *team, void **all, int64_t *bytes, const vo
     if (st == LOB_OK && me == 0 && !at)
         st = lob_fail(error, LOB_ENOMEM, "no memory for what the tasks tell the first");
     if (st == LOB_OK && own > 0 && me == 0) memcpy(at, mine, (size_t)own);
-    if (st == LOB_OK && size > 1) st = meet(team, (intent){SEND, 0, LOB_OK}, error);
+    if (st == LOB_OK && size > 1) st = meet(team, (intent){.call = SEND}, error);
     if (st == LOB_OK && size > 1) {
         lob_letter *const letters = letters_of(team);
         letters[0] = (lob_letter){.send = mine, .send_bytes = own};

@@ -5,17 +5,20 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-    const void *letter; /* NULL: the box is empty */
+    _Atomic(const void *) letter; /* NULL: the box is empty */
     int64_t bytes;
     lob_device *device; /* that it is on */
 } box;
 
 /* Threads begin when all are there: nobody is to wait for one that could not be made. */
 enum { WAIT, GO, LEAVE };
+
+enum { LOOKS = 100 }; /* for a letter, before a thread sleeps */
 
 typedef struct {
     int size, begin;
@@ -52,6 +55,23 @@ static lob_status take(const lob_letter *to, const box *from, lob_error *error)
     return LOB_OK;
 }
 
+static void put(hall *h, box *to, const void *letter)
+{
+    pthread_mutex_lock(&h->lock);
+    to->letter = letter;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+}
+
+/* Most letters come sooner than a thread that sleeps is woken. */
+static void wait_until(hall *h, const box *b, bool full)
+{
+    for (int i = 0; i < LOOKS && (b->letter != NULL) != full; i++) sched_yield();
+    pthread_mutex_lock(&h->lock);
+    while ((b->letter != NULL) != full) pthread_cond_wait(&h->changed, &h->lock);
+    pthread_mutex_unlock(&h->lock);
+}
+
 /* What fails does not keep the others from their letters. */
 static lob_status post_here(void *user, const lob_letter *letters, int count, lob_error *error)
 {
@@ -59,25 +79,20 @@ static lob_status post_here(void *user, const lob_letter *letters, int count, lo
     hall *const h = me->in;
     box *const mine = h->boxes + me->team.rank * h->size;
     lob_status st = finish(letters, count, error);
-    pthread_mutex_lock(&h->lock);
-    for (int i = 0; i < count; i++)
-        if (letters[i].send_bytes > 0)
-            mine[letters[i].with] =
-                (box){letters[i].send, letters[i].send_bytes, letters[i].device};
-    pthread_cond_broadcast(&h->changed);
+    for (int i = 0; i < count; i++) {
+        if (letters[i].send_bytes == 0) continue;
+        mine[letters[i].with].bytes = letters[i].send_bytes;
+        mine[letters[i].with].device = letters[i].device;
+        put(h, &mine[letters[i].with], letters[i].send);
+    }
     for (int i = 0; i < count; i++) {
         box *const from = h->boxes + letters[i].with * h->size + me->team.rank;
         if (letters[i].receive_bytes == 0) continue;
-        while (!from->letter) pthread_cond_wait(&h->changed, &h->lock);
-        pthread_mutex_unlock(&h->lock); /* its sender waits for the box to be empty */
+        wait_until(h, from, true);
         if (st == LOB_OK) st = take(&letters[i], from, error);
-        pthread_mutex_lock(&h->lock);
-        from->letter = NULL;
-        pthread_cond_broadcast(&h->changed);
+        put(h, from, NULL);
     }
-    for (int i = 0; i < count; i++)
-        while (mine[letters[i].with].letter) pthread_cond_wait(&h->changed, &h->lock);
-    pthread_mutex_unlock(&h->lock);
+    for (int i = 0; i < count; i++) wait_until(h, &mine[letters[i].with], false);
     return st;
 }
 
