@@ -59,11 +59,14 @@ lob_components_options lob_components_defaults(void);
 
 enum { LOB_COMPONENTS_MAX_CHANNELS = 64 };
 
+struct lob_components_share; /* kernels/components/join/slab_share.h */
+
 typedef struct {
     const lob_volume *image;       /* any type, 1..LOB_COMPONENTS_MAX_CHANNELS channels */
     const uint8_t *mask;           /* nx*ny*nz; 0: not foreground. NULL: all voxels */
     const lob_volume *intensities; /* for regions: one channel, the image's dims. May be NULL */
     lob_place place;               /* of arrays and results; volumes have their own */
+    const struct lob_components_share *share; /* NULL; else of lob_components_streamed */
 } lob_components_input;
 
 typedef struct {

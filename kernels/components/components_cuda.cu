@@ -1,6 +1,7 @@
 /* The call: arrays to the device and back, which components stay, and their labels. */
 #include "kernels/components/components_stages_cuda.cuh"
 
+#include "kernels/components/join/slab_share.h"
 #include "kernels/device/device_image.cuh"
 #include "kernels/regions/regions_values_cuda.cuh"
 #include "volumes/labels.h"
@@ -193,7 +194,61 @@ static lob_status measure(call *c, lob_components_output *out, const uint32_t *l
 {
     bool measured = false;
     if (!c->options->fill_holes) LOB_TRY(measure_runs(c, out, label, &measured, error));
-    return measured ? LOB_OK : measure_labels(c, out, error);
+    if (measured) return LOB_OK;
+    if (c->in->share) LOB_TRY(write_labels(c, c->arrays->labels, LOB_I32, NULL, false, error));
+    return measure_labels(c, out, error);
+}
+
+/* ---- a slab of a team ---- */
+
+/* What the team is told of the slab's pieces, malloc'ed. */
+typedef struct {
+    int64_t *voxels;
+    lob_region *regions;
+    uint32_t (*pairs)[2];
+} told_pieces;
+
+static lob_status tell_pieces(call *c, lob_slab_found *found, told_pieces *told,
+                              lob_components_output *out, lob_error *error)
+{
+    u64 *const voxels = (u64 *)c->per_component;
+    found->found = c->found;
+    found->foreground = out->foreground;
+    found->not_finite = out->not_finite;
+    LOB_TRY(join_seam(c, &told->pairs, &found->pair_count, error));
+    found->pairs = told->pairs;
+    if (lob_components_selects(c->options)) {
+        LOB_TRY(count_voxels(c, voxels, error));
+        LOB_TRY(lob_device_result(c->device, (void **)&told->voxels, voxels,
+                                  c->found * (int64_t)sizeof *voxels, {}, error));
+        found->voxels = told->voxels;
+    }
+    if (!c->options->regions) return LOB_OK;
+    LOB_TRY(measure(c, out, NULL, error));
+    void *const regions = out->regions;
+    out->regions = NULL;
+    LOB_TRY(lob_device_result(c->device, (void **)&told->regions, regions,
+                              c->found * (int64_t)sizeof *told->regions, {}, error));
+    found->regions = told->regions;
+    return LOB_OK;
+}
+
+/* The labels that the team gives to the pieces, into device memory. */
+static lob_status settle(call *c, uint32_t *labels, lob_components_output *out, lob_error *error)
+{
+    const lob_components_share *const share = c->in->share;
+    const uint32_t *label = NULL;
+    lob_slab_found found = {};
+    told_pieces told = {};
+    out->type = LOB_I32; /* for measure */
+    lob_status st = tell_pieces(c, &found, &told, out, error);
+    if (st == LOB_OK) st = share->settle(share->user, &label, &out->type, &found, error);
+    if (st == LOB_OK)
+        st = lob_device_upload(c->device, labels, label, c->found * (int64_t)sizeof *label, error);
+    free(told.voxels);
+    free(told.regions);
+    free(told.pairs);
+    return st;
 }
 
 /* From numbered pieces to labels. Holes and regions go by numbers; values are written last. */
@@ -204,6 +259,11 @@ static lob_status label_all(call *c, selection *s, lob_components_output *out, l
     int64_t largest = c->found;
     lob_type type = LOB_I32;
     out->count = c->found;
+    if (c->in->share) {
+        uint32_t *const labels = (uint32_t *)((u64 *)c->per_component + c->found);
+        LOB_TRY(settle(c, labels, out, error));
+        return write_labels(c, c->arrays->labels, out->type, labels, false, error);
+    }
     if (c->component_bytes) LOB_TRY(select(c, s, &label, out, &largest, error));
     LOB_TRY(lob_components_type(&type, largest, o, error));
     out->type = o->keep_values ? LOB_I32 : type;
@@ -219,8 +279,8 @@ static lob_status label_all(call *c, selection *s, lob_components_output *out, l
 static lob_status run_stages(call *c, selection *s, lob_components_output *out, lob_error *error)
 {
     const lob_components_options *o = c->options;
-    const bool selects =
-        lob_components_selects(o) || o->keep_values || lob_components_lists_members(o);
+    const bool selects = lob_components_selects(o) || o->keep_values ||
+                         lob_components_lists_members(o) || c->in->share;
     u64 counts[3];
     LOB_TRY(lob_device_enter(c->device, error));
     c->rule = lob_component_rule_of(c->in->image, o);
@@ -317,7 +377,8 @@ lob_status lob_components_cuda(lob_components_output *out, const lob_components_
     if (st == LOB_OK)
         st = lob::components::label_on_device(&arrays, out, in, options, context, error);
     if (st == LOB_OK)
-        st = lob::components::receive(out, arrays.labels, in, options->regions, device, error);
+        st = lob::components::receive(out, arrays.labels, in, options->regions && !in->share,
+                                      device, error);
     if (st == LOB_OK && room) {
         out->device = device;
         room = NULL;

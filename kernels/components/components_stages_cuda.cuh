@@ -17,6 +17,7 @@
  *   join/tile_join_cuda.cu         stage 2: from the bits of a tile to its pieces: local roots
  *   join/tile_join_faces_cuda.cu   the same where values decide and neighbours share faces
  *   join/border_join_cuda.cu       stage 3: union-find over pieces, across the borders of tiles
+ *   join/seam_cuda.cu              of a rank's slab: pairs of its pieces and those of the next slab
  *   join/number_cuda.cu            stage 4: from roots to component numbers in raster order
  *   label/paint_cuda.cu            stage 5: voxel -> run -> local root -> piece -> component, label
  *   label/holes_cuda.cu            components of the background fill holes: all stages once more
@@ -94,6 +95,14 @@ lob_status join_pieces(call *c, lob_error *error);
 /* The number of components: where it lies on the device after join_pieces; and wait for it. */
 const uint32_t *found_on_device(const join_params &p);
 lob_status fetch_found(call *c, lob_error *error);
+
+/*
+ * Of a slab of a team, when it is joined: the pairs of its components and those of the next rank's
+ * slab that are joined, from 1, each perhaps several times. The last rank has none.
+ *
+ *   pairs  out  malloc'ed
+ */
+lob_status join_seam(call *c, uint32_t (**pairs)[2], int64_t *count, lob_error *error);
 
 /* Stages 2 to 4, by join_pieces: pieces in tiles (two forms); which pieces are one component;
  * component numbers. */

@@ -6,6 +6,7 @@
  */
 #include "kernels/components/components_stream.h"
 
+#include "kernels/arrays.h"
 #include "kernels/components/components_select.h"
 #include "kernels/components/join/slab_pieces.h"
 #include "kernels/levels/levels.h"
@@ -33,6 +34,7 @@ typedef struct {
     lob_budget budget;
     double from, to; /* share of the whole call's progress that the current work takes */
     lob_slab_pieces pieces;
+    int64_t largest;        /* label of all */
     bool keeps;             /* this rank has one slab, which is read and labelled once */
     lob_labelled_slab kept; /* nothing before that */
 } streaming;
@@ -85,7 +87,7 @@ static lob_status read_slab(streaming *s, lob_labelled_slab *slab, int64_t z)
     return LOB_OK;
 }
 
-/* Is all of a slab in ordinary memory 0, as where a store has no chunks, and 0 no foreground? */
+/* Is all of a slab 0, as where a store has no chunks, and 0 no foreground? */
 static bool holds_nothing(const lob_volume *image, const lob_components_options *options,
                           int threads)
 {
@@ -93,7 +95,7 @@ static bool holds_nothing(const lob_volume *image, const lob_components_options 
     const int64_t planes = image->dims.nz * image->channels;
     const int64_t bytes =
         image->dims.nx * image->dims.ny * (int64_t)lob_type_of(image->type)->bytes;
-    if (image->place.kind != LOB_PLACE_MEMORY || lob_component_foreground(0.0, &rule)) return false;
+    if (lob_component_foreground(0.0, &rule)) return false;
     bool nothing = true;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(&& : nothing)
     for (int64_t z = 0; z < planes; z++)
@@ -119,6 +121,7 @@ static lob_status label_slab(streaming *s, lob_labelled_slab *slab, bool regions
     options.type = LOB_I32;
     const lob_components_input in = {.image = slab->in.image, .mask = slab->in.mask};
     const int64_t labels = slab->planes * s->plane_voxels * (int64_t)sizeof(int32_t);
+    LOB_TRY(lob_check_memory(slab->in.place, in.image, slab->in.intensities, s->error));
     LOB_TRY(lob_budget_hold(&s->budget, labels, s->error));
     slab->bytes = labels;
     const lob_context part = inner_context(s);
@@ -195,6 +198,17 @@ static void relabel(const streaming *s, void *labels, int64_t planes, const uint
     }
 }
 
+static lob_status begin_output(streaming *s)
+{
+    return s->stream->begin ? s->stream->begin(s->stream->user, s->out, s->largest, s->error)
+                            : LOB_OK;
+}
+
+static lob_status write_labels(streaming *s, const void *labels, int64_t z, int64_t planes)
+{
+    return s->stream->write(s->stream->user, labels, s->out->type, z, planes, s->error);
+}
+
 /* The second pass over a slab: replace its labels and write it. piece is the number of the slab's
  * first piece and becomes that of the next slab. */
 static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *taken)
@@ -212,8 +226,7 @@ static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *t
         if (next > *piece)
             relabel(s, slab.labelled.labels, slab.planes, s->pieces.parent + *piece, taken);
         *piece = next;
-        st = s->stream->write(s->stream->user, slab.labelled.labels, s->out->type, z, slab.planes,
-                              s->error);
+        st = write_labels(s, slab.labelled.labels, z, slab.planes);
     }
     if (!s->keeps) free_slab(s, &slab);
     return st;
@@ -247,30 +260,18 @@ static lob_status next_share(streaming *s, double to)
     return LOB_OK;
 }
 
-/* Counts of all ranks. */
-static lob_status add_counts(streaming *s)
-{
-    int64_t counts[] = {s->out->foreground, s->out->not_finite};
-    LOB_TRY(lob_team_reduce(s->stream->team, counts, 2, LOB_TEAM_SUM, s->error));
-    s->out->foreground = counts[0];
-    s->out->not_finite = counts[1];
-    return LOB_OK;
-}
-
 static lob_status label_slabs(streaming *s)
 {
     const int64_t slabs = (s->end - s->first + s->planes - 1) / s->planes;
-    int64_t largest = 0, piece = 0;
+    int64_t piece = 0;
     int32_t *taken = NULL;
     lob_status st = s->options->regions ? find_range(s) : LOB_OK;
     for (int64_t z = s->first; st == LOB_OK && z < s->end; z += s->planes) {
         st = next_share(s, s->to + 0.5 / (double)slabs);
         if (st == LOB_OK) st = add_slab(s, z);
     }
-    if (st == LOB_OK) st = add_counts(s);
-    if (st == LOB_OK) st = lob_slab_pieces_select(&s->pieces, &largest);
-    if (st == LOB_OK && s->stream->begin)
-        st = s->stream->begin(s->stream->user, s->out, largest, s->error);
+    if (st == LOB_OK) st = lob_slab_pieces_select(&s->pieces, &s->largest);
+    if (st == LOB_OK) st = begin_output(s);
     s->budget.limit = s->context->max_memory; /* which begin may have lowered */
     if (st == LOB_OK) st = lob_budget_hold(&s->budget, 0, s->error);
     if (st == LOB_OK)
@@ -284,12 +285,76 @@ static lob_status label_slabs(streaming *s)
     return st;
 }
 
+/* lob_components_share.settle */
+static lob_status settle(void *user, const uint32_t **label, lob_type *type,
+                         const lob_slab_found *found, lob_error *error)
+{
+    streaming *const s = user;
+    (void)error; /* the call's own */
+    LOB_TRY(lob_slab_pieces_take(&s->pieces, &s->kept, found));
+    LOB_TRY(lob_slab_pieces_select(&s->pieces, &s->largest));
+    *label = s->pieces.parent;
+    *type = s->out->type;
+    return LOB_OK;
+}
+
+/* Have all ranks their planes at once on a GPU, and need no values of their labels? */
+static lob_status may_share(streaming *s, bool *may)
+{
+    lob_labelled_slab slab = {0};
+    if (s->keeps) LOB_TRY(read_slab(s, &slab, s->first));
+    int64_t can = s->keeps && s->context->device && s->label != lob_components_cpu &&
+                  !s->options->keep_values && !slab.in.intensities;
+    LOB_TRY(lob_team_reduce(s->pieces.team, &can, 1, LOB_TEAM_MIN, s->error));
+    *may = can;
+    return LOB_OK;
+}
+
+/* The GPU of each rank joins its planes, and paints them when the team has settled on labels. */
+static lob_status label_shared(streaming *s)
+{
+    const lob_components_share share = {s->stream->team, settle, s};
+    lob_components_options options = *s->options;
+    lob_components_input in = s->kept.in;
+    lob_components_output labelled = {0};
+    const int64_t bytes = in.place.kind == LOB_PLACE_MEMORY
+                              ? s->planes * s->plane_voxels * (int64_t)sizeof(int32_t)
+                              : 0;
+    in.share = &share;
+    options.type = LOB_TYPES; /* the team tells */
+    LOB_TRY(lob_budget_hold(&s->budget, bytes, s->error));
+    s->to = 0.99;
+    const lob_context part = inner_context(s);
+    lob_status st = s->label(&labelled, &in, &options, &part, s->error);
+    if (s->budget.held + labelled.working_bytes > s->budget.peak)
+        s->budget.peak = s->budget.held + labelled.working_bytes;
+    if (st == LOB_OK) st = begin_output(s);
+    if (st == LOB_OK) st = write_labels(s, labelled.labels, s->first, s->planes);
+    lob_components_output_free(&labelled);
+    lob_budget_release(&s->budget, bytes);
+    return st;
+}
+
+/* Of labels that are values. */
+static int64_t largest_of(const streaming *s, const lob_components_output *out)
+{
+    int64_t largest = 0;
+#pragma omp parallel for schedule(static) num_threads(s->context->threads) reduction(max : largest)
+    for (int64_t i = 0; i < s->planes * s->plane_voxels; i++) {
+        const int32_t label = lob_label_at(out->labels, out->type, i);
+        if (label > largest) largest = label;
+    }
+    return largest;
+}
+
 /* The whole volume at once: one pass, nothing to join. */
 static lob_status label_whole(streaming *s)
 {
     lob_labelled_slab slab;
     LOB_TRY(read_slab(s, &slab, 0));
     lob_components_output *out = s->out;
+    if (s->options->keep_values)
+        LOB_TRY(lob_check_memory(slab.in.place, slab.in.image, slab.in.intensities, s->error));
     const lob_type widest = s->options->type == LOB_TYPES ? LOB_I32 : s->options->type;
     LOB_TRY(lob_budget_hold(
         &s->budget, slab.planes * s->plane_voxels * (int64_t)lob_type_of(widest)->bytes, s->error));
@@ -298,18 +363,14 @@ static lob_status label_whole(streaming *s)
     lob_status st = s->label(out, &slab.in, s->options, &part, s->error);
     s->budget.peak = s->budget.held + out->working_bytes;
     if (st != LOB_OK) return st;
-    int64_t largest = 0;
-#pragma omp parallel for schedule(static) num_threads(s->context->threads) reduction(max : largest)
-    for (int64_t i = 0; i < slab.planes * s->plane_voxels; i++) {
-        const int32_t label = lob_label_at(out->labels, out->type, i);
-        if (label > largest) largest = label;
-    }
-    void *labels = out->labels;
+    void *const labels = out->labels;
+    lob_device *const device = out->device;
+    s->largest = s->options->keep_values ? largest_of(s, out) : out->count;
     out->labels = NULL;
-    if (s->stream->begin) st = s->stream->begin(s->stream->user, out, largest, s->error);
-    if (st == LOB_OK)
-        st = s->stream->write(s->stream->user, labels, out->type, 0, slab.planes, s->error);
-    free(labels);
+    out->device = NULL;
+    st = begin_output(s);
+    if (st == LOB_OK) st = write_labels(s, labels, 0, slab.planes);
+    lob_array_free(device, labels);
     return st;
 }
 
@@ -353,7 +414,10 @@ lob_status lob_components_streamed(lob_components_output *out, const lob_compone
                                  .team = team,
                                  .budget = &s.budget,
                                  .error = error};
-    lob_status st = s.planes < dims.nz ? label_slabs(&s) : label_whole(&s);
+    bool shared = false;
+    lob_status st = may_share(&s, &shared);
+    if (st == LOB_OK)
+        st = shared ? label_shared(&s) : s.planes < dims.nz ? label_slabs(&s) : label_whole(&s);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
     lob_slab_pieces_free(&s.pieces);

@@ -8,8 +8,10 @@
  * writes the final labels.
  *
  * With a team each rank calls this with the same dims and options, and reads and writes its own
- * planes (lob_team_planes), of which there is at least one. A failure of one rank is that of all,
- * as team.h has it; in the second pass they do not wait for each other, so agree when it is over.
+ * planes (lob_team_planes), of which there is at least one. Where each has them as one slab and a
+ * GPU, and labels need no values, that paints them once, and they are read once. A failure of one
+ * rank is that of all, as team.h has it; in the second pass they do not wait for each other, so
+ * agree when it is over.
  */
 #ifndef LOB_COMPONENTS_STREAM_H
 #define LOB_COMPONENTS_STREAM_H
@@ -26,7 +28,8 @@ typedef struct {
      * Set slab to planes z .. z + planes - 1 of image, mask and intensities, as volumes of that
      * many planes. They stay the caller's and must last until the next call. Each pass reads from
      * the first plane on in rising order; with intensities there is one more pass before, for their
-     * range.
+     * range. They are in ordinary memory, or all on the GPU of the context where each rank has its
+     * planes as one slab, no intensities and no keep_values.
      */
     lob_status (*read)(void *user, lob_components_input *slab, int64_t z, int64_t planes,
                        lob_error *error);
@@ -40,7 +43,8 @@ typedef struct {
     lob_status (*begin)(void *user, const lob_components_output *out, int64_t largest,
                         lob_error *error);
 
-    /* Receive labels of some planes, which last until this returns. In rising order, each once. */
+    /* Receive labels of some planes, at the slab's place, which last until this returns. In rising
+     * order, each once. */
     lob_status (*write)(void *user, const void *labels, lob_type type, int64_t z, int64_t planes,
                         lob_error *error);
     void *user;

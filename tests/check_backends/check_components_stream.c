@@ -1,5 +1,5 @@
-/* Components slab by slab on a backend, and by two ranks that share its GPU, against the CPU on the
- * volume in one piece. */
+/* Components slab by slab on a backend, and by three ranks that share its GPU, against the CPU on
+ * the volume in one piece. */
 #include "kernels/device/device.h"
 #include "kernels/phantom/phantom_random.h"
 #include "kernels/team/team.h"
@@ -33,9 +33,9 @@ static const char *slabs_differ(const components_case *c, const lob_backend *bac
     return what;
 }
 
-/* ---- two ranks ---- */
+/* ---- three ranks ---- */
 
-enum { RANKS = 2 };
+enum { RANKS = 3 };
 
 /* A rank's letters, and the seconds in which it sends, waits for and takes them. */
 typedef struct {
@@ -120,8 +120,8 @@ static const char *ranks_differ(const components_case *c, const lob_backend *bac
 }
 
 /*
- * What letters cost: one fixed volume of noise, whose components cross the seam in many places, by
- * one rank and by two. A rank that waits for the other, as both share one GPU, counts that too.
+ * What letters cost: one fixed volume of noise, whose components cross seams in many places, by
+ * one rank and by all. A rank that waits for the other, as both share one GPU, counts that too.
  */
 static void tell_costs(const lob_backend *backend, const lob_context *context)
 {
@@ -136,7 +136,7 @@ static void tell_costs(const lob_backend *backend, const lob_context *context)
         ((uint8_t *)c.image.data)[i] =
             random_bits(23, (uint64_t)i) >> 40 < (uint64_t)(0.3116 * (1 << 24));
     c.in.image = &c.image;
-    for (int ranks = 1; c.image.data && ranks <= RANKS; ranks++) {
+    for (int ranks = 1; c.image.data && ranks <= RANKS; ranks += RANKS - 1) {
         double least = 0, shares[RANKS] = {0};
         shared_case w = {.c = &c, .backend = backend, .context = context, .planes = SLAB};
         w.labels = malloc((size_t)c.n * sizeof(int32_t));
@@ -149,10 +149,10 @@ static void tell_costs(const lob_backend *backend, const lob_context *context)
             least = took;
             for (int r = 0; r < ranks; r++) shares[r] = 100 * w.posts[r].seconds / took;
         }
-        printf("components of %d^3, noise, by %s: %.1f ms; in letters %.1f and %.1f %%; sent %lld "
-               "and %lld bytes\n",
-               SIDE, ranks == 1 ? "one rank" : "two ranks", 1e3 * least, shares[0],
-               shares[RANKS - 1], (long long)w.sent[0], (long long)w.sent[RANKS - 1]);
+        printf("components of %d^3, noise, ranks: %d: %.1f ms; in letters %.1f and %.1f %%; sent "
+               "%lld and %lld bytes\n",
+               SIDE, ranks, 1e3 * least, shares[0], shares[RANKS - 1], (long long)w.sent[0],
+               (long long)w.sent[RANKS - 1]);
         free(w.labels);
     }
     components_case_free(&c);
@@ -162,10 +162,11 @@ static void tell_costs(const lob_backend *backend, const lob_context *context)
 static lob_status open_again(lob_context *of, const lob_context *context, lob_error *error)
 {
     char choice[32];
-    of[0] = of[1] = *context;
+    for (int r = 0; r < RANKS; r++) of[r] = *context;
     if (!context->device) return LOB_OK;
     snprintf(choice, sizeof choice, "cuda:%d", lob_device_number(context->device));
-    return lob_device_open(&of[1].device, choice, error);
+    for (int r = 1; r < RANKS; r++) LOB_TRY(lob_device_open(&of[r].device, choice, error));
+    return LOB_OK;
 }
 
 /* ---- cases ---- */
@@ -185,7 +186,7 @@ int check_components_slabs(const lob_backend *backend, const lob_context *contex
     lob_context of[RANKS];
     lob_error error = {.text = ""};
     if (open_again(of, context, &error) != LOB_OK) {
-        printf("components by two ranks: %s\n", error.text);
+        printf("components by ranks: %s\n", error.text);
         return 1;
     }
     for (uint64_t i = first; i < first + n; i++) {
@@ -201,7 +202,7 @@ int check_components_slabs(const lob_backend *backend, const lob_context *contex
             failures += what != NULL;
             if (nz < RANKS) continue;
             what = ranks_differ(&c, backend, of, some[k], &want, st, &error);
-            if (what) tell("by two", some[k], &c, what, st, &error);
+            if (what) tell("by ranks", some[k], &c, what, st, &error);
             failures += what != NULL;
             shared++;
         }
@@ -209,8 +210,9 @@ int check_components_slabs(const lob_backend *backend, const lob_context *contex
         components_case_free(&c);
     }
     if (n >= CHECK_MANY / 4) tell_costs(backend, of);
-    if (of[1].device != context->device) lob_device_close(of[1].device);
-    printf("components in slabs: %llu cases, %d runs, %d more by two ranks, %d differ\n",
+    for (int r = 1; r < RANKS; r++)
+        if (of[r].device != context->device) lob_device_close(of[r].device);
+    printf("components in slabs: %llu cases, %d runs, %d more by ranks, %d differ\n",
            (unsigned long long)n, runs, shared, failures);
     return failures;
 }

@@ -190,6 +190,8 @@ def test_recipe_opens_the_device_once(scan_folder):
         ("growcut", "image.nii.gz", "seeds.nii.gz"),
         ("growcut", "image.nii.gz", "seeds.nii.gz", "--rule", "distance", "--slices", "x"),
         ("components", "image.nii.gz", "--above", "300", "--table", "t.tsv"),
+        ("components", "image.nii.gz", "--tolerance", "20", "--min-size", "9vox", "--order", "size"),
+        ("components", "seeds.nii.gz", "--equal", "--label-of", "input"),
         ("filter", "image.nii.gz", "--gaussian", "2vox", "--median", "1"),
     ],
 )

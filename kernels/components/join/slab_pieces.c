@@ -112,6 +112,18 @@ static void add_sizes(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t
     }
 }
 
+/* From their positions in the slab to those in the whole volume. */
+static void move_regions(const lob_slab_pieces *p, const lob_labelled_slab *slab,
+                         lob_region *regions, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        regions[i].first += slab->z * p->dims.nx * p->dims.ny;
+        regions[i].low[2] += (int32_t)slab->z;
+        regions[i].high[2] += (int32_t)slab->z;
+        regions[i].sum[2] += slab->z * regions[i].voxels;
+    }
+}
+
 /* Regions of a slab's pieces, at their positions in the whole volume. */
 static lob_status add_regions(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t first,
                               const lob_context *context)
@@ -130,12 +142,7 @@ static lob_status add_regions(lob_slab_pieces *p, const lob_labelled_slab *slab,
     } else if (count > 0) {
         memcpy(regions, slab->labelled.regions, (size_t)count * sizeof *regions);
     }
-    for (int64_t i = 0; i < count; i++) {
-        regions[i].first += slab->z * p->dims.nx * p->dims.ny;
-        regions[i].low[2] += (int32_t)slab->z;
-        regions[i].high[2] += (int32_t)slab->z;
-        regions[i].sum[2] += slab->z * regions[i].voxels;
-    }
+    move_regions(p, slab, regions, count);
     return LOB_OK;
 }
 
@@ -279,6 +286,20 @@ lob_status lob_slab_pieces_add(lob_slab_pieces *p, const lob_labelled_slab *slab
     return LOB_OK;
 }
 
+lob_status lob_slab_pieces_take(lob_slab_pieces *p, const lob_labelled_slab *slab,
+                                const lob_slab_found *found)
+{
+    const size_t n = (size_t)found->found;
+    p->found = found;
+    p->out->foreground = found->foreground;
+    p->out->not_finite = found->not_finite;
+    LOB_TRY(append(p, found->found));
+    if (p->voxels && n > 0) memcpy(p->voxels, found->voxels, n * sizeof *p->voxels);
+    if (p->regions && n > 0) memcpy(p->regions, found->regions, n * sizeof *p->regions);
+    if (p->regions) move_regions(p, slab, p->regions, found->found);
+    return LOB_OK;
+}
+
 /* ---- the team ---- */
 
 /* Send a plane to the rank before, and have that of the rank behind. */
@@ -312,9 +333,24 @@ static lob_status join_next(lob_slab_pieces *p, int32_t *labels, void *values)
     return LOB_OK;
 }
 
+/* The same from pairs of pieces. */
+static lob_status join_pairs(lob_slab_pieces *p)
+{
+    const uint32_t(*const pairs)[2] = p->found->pairs;
+    const int64_t first = p->count, n = p->found->pair_count;
+    uint32_t next = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (pairs[i][1] > next) next = pairs[i][1];
+    LOB_TRY(append(p, next));
+    for (int64_t i = 0; i < n; i++)
+        lob_unite(p->parent, pairs[i][0] - 1, (uint32_t)(first + pairs[i][1] - 1));
+    return LOB_OK;
+}
+
 /* Append what the next rank's first plane has, joined. */
 static lob_status meet_next(lob_slab_pieces *p)
 {
+    if (p->found) return join_pairs(p);
     const size_t bytes = (size_t)(p->dims.nx * p->dims.ny) * sizeof(int32_t);
     const bool is_last = p->team->rank + 1 == p->team->size;
     int32_t *labels = NULL;
@@ -331,6 +367,7 @@ static lob_status meet_next(lob_slab_pieces *p)
 /* The pieces of a rank: its own, and those of the next that its table ends with. */
 typedef struct {
     int64_t own, next;
+    int64_t foreground, not_finite; /* voxels */
 } piece_counts;
 
 /* Letters between rank 0 and the others about a column: each rank's part of it, to rank 0 with
@@ -516,10 +553,16 @@ static lob_status select_all(lob_slab_pieces *p, int64_t *largest)
 static lob_status select_in_team(lob_slab_pieces *p, piece_counts *of, int64_t *largest)
 {
     lob_components_output *const out = p->out;
-    piece_counts mine = {.own = p->count};
+    piece_counts mine = {
+        .own = p->count, .foreground = out->foreground, .not_finite = out->not_finite};
     LOB_TRY(meet_next(p));
     mine.next = p->count - mine.own;
     LOB_TRY(lob_team_share(p->team, of, &mine, sizeof mine, p->error));
+    out->foreground = out->not_finite = 0;
+    for (int r = 0; r < p->team->size; r++) {
+        out->foreground += of[r].foreground;
+        out->not_finite += of[r].not_finite;
+    }
     LOB_TRY(gather_tables(p, of));
     if (p->team->rank == 0)
         LOB_TRY(select_all(p, largest));

@@ -17,7 +17,7 @@
 #include "kernels/budget.h"
 #include "kernels/components/components.h"
 #include "kernels/components/components_voxel.h"
-#include "kernels/team/team.h"
+#include "kernels/components/join/slab_share.h"
 
 /* A slab and the labels that a backend gave it: int32, in raster order, nothing removed. */
 typedef struct {
@@ -56,6 +56,8 @@ typedef struct {
      */
     int32_t *first_plane;
     void *first_values;
+
+    const lob_slab_found *found; /* of lob_slab_pieces_take; NULL: none */
 } lob_slab_pieces;
 
 /* Allocate what the seam needs, for images like this one. Returns LOB_OK or LOB_ENOMEM. */
@@ -72,8 +74,16 @@ lob_status lob_slab_pieces_add(lob_slab_pieces *pieces, const lob_labelled_slab 
                                const lob_context *context);
 
 /*
+ * In place of that, and of lob_slab_pieces_begin: add what a backend has found of a rank's only
+ * slab, which has no labels yet. found lasts until lob_slab_pieces_select returns.
+ */
+lob_status lob_slab_pieces_take(lob_slab_pieces *pieces, const lob_labelled_slab *slab,
+                                const lob_slab_found *found);
+
+/*
  * Merge pieces into components, select these by size and number them. Sets found, count and type
- * of the output, at rank 0 its regions and values, and parent to the label of each piece.
+ * of the output, adds up its foreground and not_finite over ranks, and sets at rank 0 its regions
+ * and values, and parent to the label of each piece.
  *
  *   largest  out  the largest label
  *

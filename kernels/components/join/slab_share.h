@@ -1,0 +1,32 @@
+/* How a backend that labels a rank's slab as one hears the labels of its pieces from the team. */
+#ifndef LOB_SLAB_SHARE_H
+#define LOB_SLAB_SHARE_H
+
+#include "kernels/components/components.h"
+#include "kernels/team/team.h"
+
+/* The pieces of a slab, which is joined but not yet painted. They count from 1 in raster order. */
+typedef struct {
+    int64_t found, foreground, not_finite; /* as in lob_components_output */
+    const int64_t *voxels;                 /* found; NULL where sizes do not decide */
+    const lob_region *regions;             /* found; NULL unless options->regions */
+    /* joined across the seam behind the slab: a piece of it, and one of the next rank's slab; any
+     * pair may be there several times */
+    const uint32_t (*pairs)[2];
+    int64_t pair_count;
+} lob_slab_found;
+
+/* Of lob_components_input: the backend calls settle once, and paints what that says. */
+typedef struct lob_components_share {
+    lob_team *team; /* for the letters of pairs */
+
+    /*
+     *   label  out  found: of each piece, 0: it is background; as long as the call lasts
+     *   type   out  of the labels
+     */
+    lob_status (*settle)(void *user, const uint32_t **label, lob_type *type,
+                         const lob_slab_found *found, lob_error *error);
+    void *user;
+} lob_components_share;
+
+#endif
