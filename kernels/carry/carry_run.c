@@ -87,19 +87,12 @@ static bool is_background(const lob_carry_job *j, const lob_label_set *drawn, in
     return unknown == 1 && lob_label_set_find(&j->known, label) == 0;
 }
 
-/* In how many of the used atlases is a label? */
-static int count_atlases(const lob_carry_job *j, int32_t label)
-{
-    int count = 0;
-    for (int k = 0; k < j->used; k++) count += lob_label_set_find(&j->has[k], label) > 0;
-    return count;
-}
-
 /* A label of which nothing has been found yet. */
 static lob_carry_label unfound(const lob_carry_job *j, int32_t label)
 {
-    return (lob_carry_label){
-        .label = label, .atlases = count_atlases(j, label), .share = NAN, .agreement = NAN};
+    lob_carry_label of = {.label = label, .share = NAN, .agreement = NAN};
+    for (int k = 0; k < j->used; k++) of.atlases += lob_label_set_find(&j->has[k], label) > 0;
+    return of;
 }
 
 /* The labels of votes and of strokes, ascending, which have dense numbers; then those of used

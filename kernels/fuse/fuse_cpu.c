@@ -308,15 +308,9 @@ void lob_fuse_output_free(lob_fuse_output *out)
     *out = lob_fuse_output_empty();
 }
 
-static const lob_fuse_loops *loops_of(const lob_device *device)
-{
-#ifdef LOB_WITH_CUDA
-    if (device) return &lob_fuse_on_cuda;
-#else
-    (void)device; /* there is none */
+#ifndef LOB_WITH_CUDA
+const lob_fuse_loops lob_fuse_on_cuda; /* there is no device */
 #endif
-    return &on_cpu;
-}
 
 lob_status lob_fuse(lob_fuse_output *out, const lob_fuse_input *in, const lob_fuse_options *options,
                     const lob_context *context, lob_error *error)
@@ -325,7 +319,7 @@ lob_status lob_fuse(lob_fuse_output *out, const lob_fuse_input *in, const lob_fu
         .in = in,
         .options = options,
         .context = context,
-        .loops = loops_of(context->device),
+        .loops = context->device ? &lob_fuse_on_cuda : &on_cpu,
         .budget = {.who = "fusing", .limit = context->max_memory},
         .out = out,
         .set = &out->set

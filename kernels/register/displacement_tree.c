@@ -211,8 +211,9 @@ LOB_SIMD_CLONES(void, add_edge, (out, cost, k, parent, child, chosen), int32_t *
         for (int i = 0; i < n[0] * n[1]; i++) *out++ = *cost++ + more[2][z] + plane[i];
 }
 
-/* Move a point by its choice, and beside it. */
-static void settle(lob_register_costs *k, int64_t point, const int32_t *cost, int64_t l)
+/* Where a point goes by its choice, and beside it. */
+static void settle(float *moved, const lob_register_costs *k, int64_t point, const int32_t *cost,
+                   int64_t l)
 {
     const int64_t stride[3] = {1, k->side[0], k->side[0] * k->side[1]};
     for (int a = 0; a < 3; a++) {
@@ -220,7 +221,8 @@ static void settle(lob_register_costs *k, int64_t point, const int32_t *cost, in
         const bool ends = at == 0 || at == k->side[a] - 1;
         const float more =
             ends ? 0.0f : lob_register_beside(cost[l - stride[a]], cost[l], cost[l + stride[a]]);
-        k->points->u[a][point] += (float)k->level->quant * ((float)(at - half) + more);
+        moved[a * k->points->count + point] =
+            k->points->u[a][point] + (float)k->level->quant * ((float)(at - half) + more);
     }
 }
 
@@ -231,9 +233,9 @@ typedef struct {
     lob_register_costs *k;
     lob_register_call *c;
     const lob_register_tree *t;
-    int32_t *work;         /* 2 * labels for each thread */
-    int64_t *choice;       /* of each point */
-    lob_register_costs to; /* where points move to: edges are between what they were before */
+    int32_t *work;   /* 2 * labels for each thread */
+    int64_t *choice; /* of each point */
+    float *moved;    /* where points go, along each axis: edges are between where they were */
 } solving;
 
 static int32_t *own_work(const solving *s)
@@ -259,7 +261,7 @@ static void choose(solving *s, int64_t i)
         cost = own;
     }
     s->choice[point] = first_least(cost, s->k->labels);
-    settle(&s->to, point, cost, s->choice[point]);
+    settle(s->moved, s->k, point, cost, s->choice[point]);
 }
 
 /*
@@ -307,11 +309,7 @@ lob_status lob_register_solve(lob_register_costs *k, lob_register_call *c,
     if (st == LOB_OK)
         st = lob_budget_alloc(&c->budget, &moved, 3 * p->count, sizeof *moved, c->error);
     if (st == LOB_OK) {
-        lob_register_points to = *p;
-        solving s = {k, c, t, work, t->set, *k};
-        memcpy(moved, p->u[0], 3 * (size_t)p->count * sizeof *moved);
-        for (int a = 0; a < 3; a++) to.u[a] = moved + a * p->count;
-        s.to.points = &to;
+        solving s = {k, c, t, work, t->set, moved};
         solve(&s);
         memcpy(p->u[0], moved, 3 * (size_t)p->count * sizeof *moved);
     }

@@ -172,10 +172,3 @@ lob_status lob_register_image_make(lob_register_image *image, lob_register_call 
                                 image->voxels * (int64_t)sizeof *image->level, c->error));
     return make_levels(image, c, &in, name);
 }
-
-void lob_register_image_free(lob_register_image *image, lob_register_call *c)
-{
-    lob_budget_free_at(&c->budget, c->device, image->level,
-                       image->voxels * (int64_t)sizeof *image->level);
-    image->level = NULL;
-}

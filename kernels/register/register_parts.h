@@ -79,7 +79,6 @@ void lob_register_grid(lob_dims *dims, lob_geometry *geometry, const lob_volume 
  * highest. name: "fixed", for messages. */
 lob_status lob_register_image_make(lob_register_image *image, lob_register_call *c,
                                    const lob_volume *scan, double spacing_mm, const char *name);
-void lob_register_image_free(lob_register_image *image, lob_register_call *c);
 
 /* ---- words ---- */
 

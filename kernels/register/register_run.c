@@ -500,15 +500,9 @@ static lob_status make_field(lob_field *out, lob_register_call *c, const lob_reg
     return fill_field(out, c, pass);
 }
 
-static const lob_register_loops *loops_of(const lob_device *device)
-{
-#ifdef LOB_WITH_CUDA
-    if (device) return &lob_register_on_cuda;
-#else
-    (void)device; /* there is none */
+#ifndef LOB_WITH_CUDA
+const lob_register_loops lob_register_on_cuda; /* there is no device */
 #endif
-    return &lob_register_on_cpu;
-}
 
 static lob_status run(lob_field *out, lob_register_call *c)
 {
@@ -542,7 +536,7 @@ lob_status lob_register(lob_field *out, lob_register_stats *stats, const lob_reg
         .error = error,
         .budget = {.who = "registration", .limit = context->max_memory},
         .progress = &progress,
-        .loops = loops_of(context->device),
+        .loops = context->device ? &lob_register_on_cuda : &lob_register_on_cpu,
         .device = context->device,
     };
     lob_error_begin(error);
@@ -556,9 +550,10 @@ lob_status lob_register(lob_field *out, lob_register_stats *stats, const lob_reg
                                c.fixed.voxels * (int64_t)sizeof *c.of[k][r]);
     lob_budget_free_at(&c.budget, c.device, c.room, c.room_bytes);
     lob_budget_free_at(&c.budget, c.device, c.mask, c.fixed.voxels);
-    lob_register_image_free(&c.moved, &c);
-    lob_register_image_free(&c.moving, &c);
-    lob_register_image_free(&c.fixed, &c);
+    const lob_register_image *const images[] = {&c.moved, &c.moving, &c.fixed};
+    for (int k = 0; k < 3; k++)
+        lob_budget_free_at(&c.budget, c.device, images[k]->level,
+                           images[k]->voxels * (int64_t)sizeof *images[k]->level);
     lob_device_end(c.device);
     if (st != LOB_OK) lob_field_free(out);
     c.stats.working_bytes = c.budget.peak;
