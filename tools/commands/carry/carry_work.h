@@ -13,6 +13,7 @@ typedef struct {
     lob_size reach;
     lob_carry_options options;
 
+    lob_session *session;
     lob_atlas_files files;
     int64_t held; /* by the atlas that was read last */
     lob_volume image, drawn;

@@ -32,26 +32,21 @@ static void give_last(lob_session *s, work *w)
     w->held = 0;
 }
 
-typedef struct {
-    lob_session *s;
-    work *w;
-} reader;
-
 /* An atlas for the job; the time of reading is no time of computing. */
 static lob_status read_atlas(void *user, int i, lob_volume *image, lob_volume *labels,
                              lob_error *error)
 {
-    const reader *const r = user;
-    lob_session *const s = r->s;
-    const lob_atlas_file *const f = &r->w->files.file[i];
+    work *const w = user;
+    lob_session *const s = w->session;
+    const lob_atlas_file *const f = &w->files.file[i];
     lob_session_computed(s);
-    give_last(s, r->w);
+    give_last(s, w);
     *image = *labels = lob_volume_empty();
     lob_status st = lob_session_read(s, image, f->image, -1);
-    if (st == LOB_OK) r->w->held = lob_volume_bytes(image);
+    if (st == LOB_OK) w->held = lob_volume_bytes(image);
     if (st == LOB_OK) st = lob_grid_one_channel(s, image, f->image);
     if (st == LOB_OK) st = lob_grid_read(s, labels, f->labels, image, f->image);
-    if (st == LOB_OK) r->w->held += lob_volume_bytes(labels);
+    if (st == LOB_OK) w->held += lob_volume_bytes(labels);
     if (st == LOB_OK) {
         lob_session_compute(s, "carrying");
         return LOB_OK;
@@ -81,28 +76,27 @@ static lob_status carries(lob_session *s, void *user)
     work *const w = user;
     LOB_TRY(read_inputs(s, w));
     LOB_TRY(lob_session_device(s));
-    reader r = {s, w};
-    lob_carry_options options = w->options;
+    lob_carry_options *const o = &w->options;
     const lob_carry_input in = {
         .scan = &w->image,
         .count = w->files.count,
         .read = read_atlas,
-        .user = &r,
+        .user = w,
         .strokes = w->strokes ? &w->drawn : NULL,
         .shares = w->votes != NULL,
         .doubt = w->doubt != NULL,
     };
-    if (!isnan(w->grid)) options.grid_mm = w->grid;
-    if (w->background > 0) options.background = w->background;
-    options.reach_mm =
-        w->reach.voxels
-            ? w->reach.value * lob_least_spacing(w->image.dims, w->image.geometry.spacing_mm)
-            : w->reach.value;
+    if (!isnan(w->grid)) o->grid_mm = w->grid;
+    if (w->background > 0) o->background = w->background;
+    o->reach_mm = w->reach.voxels ? w->reach.value * lob_least_spacing(w->image.dims,
+                                                                       w->image.geometry.spacing_mm)
+                                  : w->reach.value;
     s->extra_role = "atlas";
+    w->session = s;
     LOB_TRY(lob_session_take(s, lob_voxels(&w->image) * (in.doubt ? 8 : 4), w->scan));
     lob_session_compute(s, "carrying");
-    LOB_TRY(lob_session_done(s, lob_carry(&w->found, &in, &options, &s->context, &s->error),
-                             w->scan, NULL));
+    LOB_TRY(
+        lob_session_done(s, lob_carry(&w->found, &in, o, &s->context, &s->error), w->scan, NULL));
     give_last(s, w);
     if (w->votes) lob_session_hold(s, lob_volume_bytes(&w->found.shares));
     lob_carry_report(s, w);
