@@ -124,16 +124,8 @@ lob_status lob_carry_each_of_label(lob_carry_job *j, lob_carry_pass *pass, int32
 /* Seeds: what is sure and is not contradicted, and the strokes. */
 lob_status lob_carry_seeds(lob_carry_job *j, lob_error *error);
 
-/* Seeds and weak ones, uint8, and their strength, float32, for the growth. */
-lob_status lob_carry_weak_seeds(lob_carry_job *j, lob_volume *seeds, lob_volume *strength,
-                                lob_error *error);
-
-/* Votes in 255ths, a channel for each label; uint8. */
-lob_status lob_carry_bytes_of_votes(lob_carry_job *j, lob_volume *votes, lob_error *error);
-
-/* Labels that grew, in place: one that atlases have becomes the one with the most votes there,
- * beyond the reach of strokes. */
-lob_status lob_carry_part(lob_carry_job *j, lob_volume *grown, lob_error *error);
+/* Grow the seeds, and refine what came out. */
+lob_status lob_carry_grow(lob_carry_job *j, lob_error *error);
 
 LOB_END_DECLS
 

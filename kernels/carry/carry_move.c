@@ -46,16 +46,6 @@ static bool same_values(const lob_volume *a, const lob_volume *b)
     return true;
 }
 
-/* What an atlas takes that is not the reader's: lob_segment_drop releases as much. */
-static int64_t own_bytes(const atlas *a)
-{
-    const lob_volume *const both[] = {&a->image, &a->labels};
-    int64_t bytes = 0;
-    for (int k = 0; k < 2; k++)
-        if (!both[k]->borrowed) bytes += lob_carry_bytes(both[k]);
-    return bytes;
-}
-
 lob_status lob_carry_join(lob_label_set *to, const lob_label_set *more, lob_error *error)
 {
     const size_t most = (size_t)to->count + (size_t)more->count;
@@ -82,7 +72,7 @@ static lob_status own_labels(lob_carry_job *j, lob_volume *labels, lob_error *er
     if (!labels->borrowed && !labels->release) return LOB_OK;
     LOB_TRY(lob_budget_hold(&j->steps.budget, bytes, error));
     const lob_status st = lob_volume_move(&own, labels, (lob_place){0}, j->steps.context, error);
-    lob_budget_release(&j->steps.budget, bytes); /* own_bytes counts it, in its last type */
+    lob_budget_release(&j->steps.budget, bytes); /* counted in its last type */
     if (st != LOB_OK) return st;
     lob_volume_free(labels);
     *labels = own;
@@ -106,7 +96,9 @@ static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, lob_error *error
     if (st == LOB_OK && lob_labels_restore(&a->labels, &a->set) != LOB_OK)
         st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
     if (st == LOB_OK) st = lob_carry_join(&j->known, &a->set, error);
-    if (st == LOB_OK) st = lob_budget_hold(&j->steps.budget, own_bytes(a), error);
+    const int64_t bytes = a->image.borrowed ? 0 : lob_carry_bytes(&a->image);
+    if (st == LOB_OK)
+        st = lob_budget_hold(&j->steps.budget, bytes + lob_carry_bytes(&a->labels), error);
     if (st != LOB_OK) {
         lob_volume_free(&a->image);
         lob_volume_free(&a->labels);

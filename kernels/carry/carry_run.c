@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Refining: how much votes count beside smooth borders; sigmas, as shares of the grid for moving
- * that is chosen for a scan of this size: 2 and 2.5 mm. */
-static const double settle = 0.1, settle_steps = 2.0 / 3, edge_steps = 2.5 / 3;
-
 lob_carry_options lob_carry_defaults(void)
 {
     return (lob_carry_options){
@@ -166,71 +162,6 @@ static lob_status find_labels(lob_carry_job *j, lob_error *error)
     return st;
 }
 
-/* ---- growth ---- */
-
-static lob_status grow(lob_carry_job *j, lob_volume *grown, lob_error *error)
-{
-    lob_growcut_options options = lob_growcut_defaults();
-    lob_volume seeds = lob_volume_empty(), strength = lob_volume_empty();
-    lob_segment_turn turn;
-    lob_status st = lob_carry_weak_seeds(j, &seeds, &strength, error);
-    if (st == LOB_OK) st = lob_segment_make(&j->steps, grown, &j->part, LOB_U8, 1, error);
-    const lob_growcut_input in = {.image = &j->part,
-                                  .seeds = &seeds,
-                                  .labels = j->count + 1,
-                                  .seed_strength = strength.data,
-                                  .place = j->seeds.place};
-    const lob_growcut_output out = {.labels = grown->data};
-    if (st == LOB_OK)
-        st = j->steps.backend->growcut(&out, NULL, &in, &options,
-                                       lob_segment_begin(&j->steps, &turn, 0.05), error);
-    lob_segment_drop(&j->steps, &strength);
-    lob_segment_drop(&j->steps, &seeds);
-    return st;
-}
-
-static lob_status refine(lob_carry_job *j, const lob_volume *grown, lob_error *error)
-{
-    const double grid_mm = lob_carry_grid(j->in->scan);
-    lob_volume votes = lob_volume_empty();
-    lob_status st = lob_carry_bytes_of_votes(j, &votes, error);
-    const lob_refine_input in = {
-        .image = &j->part,
-        .labels = grown->data,
-        .labels_type = LOB_U8,
-        .seeds = j->seeds.data,
-        .seeds_type = LOB_U8,
-        .label_count = j->count + 1,
-        .background = j->count + 1,
-        .place = grown->place,
-        .shares = votes.data,
-    };
-    lob_refine_options options = lob_refine_defaults(j->part.dims, j->part.geometry.spacing_mm);
-    lob_refine_stats stats;
-    lob_segment_turn turn;
-    options.edge = j->options->edge;
-    options.edge_mm = fmax(options.edge_mm, edge_steps * grid_mm);
-    options.settle = settle;
-    options.settle_mm = settle_steps * grid_mm;
-    if (st == LOB_OK) st = lob_segment_make(&j->steps, &j->grown, &j->part, LOB_U8, 1, error);
-    if (st == LOB_OK)
-        st = j->steps.backend->refine(j->grown.data, &stats, &in, &options,
-                                      lob_segment_begin(&j->steps, &turn, 0.05), error);
-    lob_segment_drop(&j->steps, &votes);
-    return st;
-}
-
-/* Nothing to grow without two labels. */
-static lob_status grow_and_refine(lob_carry_job *j, lob_error *error)
-{
-    lob_volume grown = lob_volume_empty();
-    lob_status st = grow(j, &grown, error);
-    if (st == LOB_OK) st = lob_carry_part(j, &grown, error);
-    if (st == LOB_OK) st = refine(j, &grown, error);
-    lob_segment_drop(&j->steps, &grown);
-    return st;
-}
-
 /* ---- results ---- */
 
 /* The box's labels on the whole grid, with their own numbers. */
@@ -373,7 +304,7 @@ static lob_status run(lob_carry_job *j, lob_error *error)
     if (j->in->doubt) LOB_TRY(make_float(j, &j->out->doubt, 1, error));
     if (any) {
         LOB_TRY(lob_carry_seeds(j, error));
-        LOB_TRY(grow_and_refine(j, error));
+        LOB_TRY(lob_carry_grow(j, error));
         LOB_TRY(write_doubt(j, error));
     }
     LOB_TRY(write_labels(j, error));

@@ -1,4 +1,4 @@
-/* Seeds of the growth: what the votes are sure of, what grey values contradict, and strokes. */
+/* Seeds: what the votes are sure of, what grey values contradict, and strokes; and their growth. */
 #include "kernels/arrays.h"
 #include "kernels/carry/carry_job.h"
 
@@ -8,6 +8,10 @@
 
 /* The box goes so far beyond what has at least this share of votes. */
 static const double box_margin_mm = 15, box_share = 0.05;
+
+/* Refining: how much votes count beside smooth borders; sigmas, as shares of the grid for moving
+ * that is chosen for a scan of this size: 2 and 2.5 mm. */
+static const double settle = 0.1, settle_steps = 2.0 / 3, edge_steps = 2.5 / 3;
 
 static uint16_t share_of(double share)
 {
@@ -225,10 +229,11 @@ lob_status lob_carry_seeds(lob_carry_job *j, lob_error *error)
     return j->strokes.data ? draw(j, error) : LOB_OK;
 }
 
-/* ---- votes in the growth and after it ---- */
+/* ---- growth ---- */
 
-lob_status lob_carry_weak_seeds(lob_carry_job *j, lob_volume *seeds, lob_volume *strength,
-                                lob_error *error)
+/* Seeds and weak ones, uint8, and their strength, float32. */
+static lob_status weak_seeds(lob_carry_job *j, lob_volume *seeds, lob_volume *strength,
+                             lob_error *error)
 {
     lob_carry_pass pass = pass_of(j, LOB_CARRY_WEAK);
     LOB_TRY(lob_segment_make(&j->steps, seeds, &j->part, LOB_U8, 1, error));
@@ -238,7 +243,8 @@ lob_status lob_carry_weak_seeds(lob_carry_job *j, lob_volume *seeds, lob_volume 
     return lob_carry_each(j, &pass, NULL, error);
 }
 
-lob_status lob_carry_bytes_of_votes(lob_carry_job *j, lob_volume *votes, lob_error *error)
+/* Votes in 255ths, a channel for each label; uint8. */
+static lob_status bytes_of_votes(lob_carry_job *j, lob_volume *votes, lob_error *error)
 {
     lob_carry_pass pass = pass_of(j, LOB_CARRY_BYTES);
     LOB_TRY(lob_segment_make(&j->steps, votes, &j->part, LOB_U8, j->count, error));
@@ -249,9 +255,9 @@ lob_status lob_carry_bytes_of_votes(lob_carry_job *j, lob_volume *votes, lob_err
     return LOB_OK;
 }
 
-/* ---- where labels meet ---- */
-
-lob_status lob_carry_part(lob_carry_job *j, lob_volume *grown, lob_error *error)
+/* Labels that grew, in place: one that atlases have becomes the one with the most votes there,
+ * beyond the reach of strokes. */
+static lob_status part(lob_carry_job *j, lob_volume *grown, lob_error *error)
 {
     lob_carry_pass pass = pass_of(j, LOB_CARRY_TO_BEST);
     pass.out = grown->data;
@@ -259,5 +265,67 @@ lob_status lob_carry_part(lob_carry_job *j, lob_volume *grown, lob_error *error)
     const lob_status st = lob_carry_each(j, &pass, NULL, error);
     lob_volume *const winners[] = {&j->best, &j->share, &j->all};
     for (int k = 0; k < 3; k++) lob_segment_drop(&j->steps, winners[k]);
+    return st;
+}
+
+static lob_status grow(lob_carry_job *j, lob_volume *grown, lob_error *error)
+{
+    lob_growcut_options options = lob_growcut_defaults();
+    lob_volume seeds = lob_volume_empty(), strength = lob_volume_empty();
+    lob_segment_turn turn;
+    lob_status st = weak_seeds(j, &seeds, &strength, error);
+    if (st == LOB_OK) st = lob_segment_make(&j->steps, grown, &j->part, LOB_U8, 1, error);
+    const lob_growcut_input in = {.image = &j->part,
+                                  .seeds = &seeds,
+                                  .labels = j->count + 1,
+                                  .seed_strength = strength.data,
+                                  .place = j->seeds.place};
+    const lob_growcut_output out = {.labels = grown->data};
+    if (st == LOB_OK)
+        st = j->steps.backend->growcut(&out, NULL, &in, &options,
+                                       lob_segment_begin(&j->steps, &turn, 0.05), error);
+    lob_segment_drop(&j->steps, &strength);
+    lob_segment_drop(&j->steps, &seeds);
+    return st;
+}
+
+static lob_status refine(lob_carry_job *j, const lob_volume *grown, lob_error *error)
+{
+    const double grid_mm = lob_carry_grid(j->in->scan);
+    lob_volume votes = lob_volume_empty();
+    lob_status st = bytes_of_votes(j, &votes, error);
+    const lob_refine_input in = {
+        .image = &j->part,
+        .labels = grown->data,
+        .labels_type = LOB_U8,
+        .seeds = j->seeds.data,
+        .seeds_type = LOB_U8,
+        .label_count = j->count + 1,
+        .background = j->count + 1,
+        .place = grown->place,
+        .shares = votes.data,
+    };
+    lob_refine_options options = lob_refine_defaults(j->part.dims, j->part.geometry.spacing_mm);
+    lob_refine_stats stats;
+    lob_segment_turn turn;
+    options.edge = j->options->edge;
+    options.edge_mm = fmax(options.edge_mm, edge_steps * grid_mm);
+    options.settle = settle;
+    options.settle_mm = settle_steps * grid_mm;
+    if (st == LOB_OK) st = lob_segment_make(&j->steps, &j->grown, &j->part, LOB_U8, 1, error);
+    if (st == LOB_OK)
+        st = j->steps.backend->refine(j->grown.data, &stats, &in, &options,
+                                      lob_segment_begin(&j->steps, &turn, 0.05), error);
+    lob_segment_drop(&j->steps, &votes);
+    return st;
+}
+
+lob_status lob_carry_grow(lob_carry_job *j, lob_error *error)
+{
+    lob_volume grown = lob_volume_empty();
+    lob_status st = grow(j, &grown, error);
+    if (st == LOB_OK) st = part(j, &grown, error);
+    if (st == LOB_OK) st = refine(j, &grown, error);
+    lob_segment_drop(&j->steps, &grown);
     return st;
 }
