@@ -20,15 +20,6 @@ typedef struct {
     int64_t order; /* in the grid, for ties */
 } match;
 
-/* Axes of so many points that an affine can be told from noise along them. */
-static int free_axes(int axis[3], const lob_register_points *p)
-{
-    int n = 0;
-    for (int a = 0; a < 3; a++)
-        if (p->n[a] >= 4) axis[n++] = a;
-    return n;
-}
-
 static int by_off(const void *a, const void *b)
 {
     const match *x = a, *y = b;
@@ -144,13 +135,6 @@ static lob_register_affine inverse(const lob_register_affine *a)
     return lob_register_to_voxel(&as_geometry);
 }
 
-static double mean_off(const match *at, int64_t kept)
-{
-    double sum = 0.0;
-    for (int64_t k = 0; k < kept; k++) sum += at[k].off;
-    return sum / (double)kept;
-}
-
 static void apply(lob_register_call *c, double w[MOST][3], const int *axis, int n,
                   const float middle[3])
 {
@@ -172,8 +156,9 @@ static void apply(lob_register_call *c, double w[MOST][3], const int *axis, int 
 lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_points *p,
                                    const int32_t *contrast)
 {
-    int axis[3];
-    const int n = free_axes(axis, p);
+    int axis[3], n = 0; /* of so many points that an affine can be told from noise along them */
+    for (int a = 0; a < 3; a++)
+        if (p->n[a] >= 4) axis[n++] = a;
     const lob_dims d = c->fixed.dims;
     const float middle[3] = {(float)(d.nx - 1) / 2.0f, (float)(d.ny - 1) / 2.0f,
                              (float)(d.nz - 1) / 2.0f};
@@ -198,7 +183,9 @@ lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_poin
             measure(at, count, w, n + 1);
             qsort(at, (size_t)count, sizeof *at, by_off);
             kept = count * 6 / 10;
-            noise = mean_off(at, kept);
+            double sum = 0.0;
+            for (int64_t k = 0; k < kept; k++) sum += at[k].off;
+            noise = sum / (double)kept;
         }
         if (found) apply(c, w, axis, n, middle);
     }

@@ -328,17 +328,6 @@ static lob_status affine_level(lob_register_call *c, const lob_register_level *g
     return st;
 }
 
-/* Voxels of the moving grid that the fixed scan covers along each of its axes. */
-static void covered(int64_t side[3], const lob_register_call *c)
-{
-    const lob_register_affine begin = begin_affine(c, NULL);
-    for (int a = 0; a < 3; a++) {
-        double all = 0.0;
-        for (int b = 0; b < 3; b++) all += fabs(begin.m[a][b]) * (double)lob_side(c->fixed.dims, b);
-        side[a] = (int64_t)(all + 0.5);
-    }
-}
-
 /* Places on which the fixed scan's centre begins: the moving scan's centre; and, where it shows at
  * least twice as much along an axis, more to both sides of it, half of what the fixed scan covers
  * apart. That is the axis along which it shows most beside. */
@@ -349,15 +338,19 @@ typedef struct {
 
 static places find_places(const lob_register_call *c)
 {
+    const lob_register_affine begin = begin_affine(c, NULL);
     places p = {.axis = 0, .step = 1, .count = 1};
-    int64_t side[3], most = 0;
-    covered(side, c);
+    int64_t most = 0;
     for (int a = 0; a < 3; a++) {
+        double covered = 0.0;
+        for (int b = 0; b < 3; b++)
+            covered += fabs(begin.m[a][b]) * (double)lob_side(c->fixed.dims, b);
+        const int64_t side = (int64_t)(covered + 0.5);
         const int64_t all = lob_side(c->moving.dims, a);
-        const int64_t step = side[a] > 2 * all / MOST_PLACES ? side[a] / 2 : all / MOST_PLACES + 1;
-        if (all < 2 * side[a] || all / step <= most) continue;
+        const int64_t step = side > 2 * all / MOST_PLACES ? side / 2 : all / MOST_PLACES + 1;
+        if (all < 2 * side || all / step <= most) continue;
         most = all / step;
-        p = (places){a, step, 2 * ((all - side[a]) / 2 / step) + 1};
+        p = (places){a, step, 2 * ((all - side) / 2 / step) + 1};
     }
     return p;
 }
@@ -391,15 +384,6 @@ static lob_status find_translation(lob_register_call *c)
     c->affine = c->begin = best;
     c->no_data = LOB_REGISTER_NEUTRAL;
     memset(c->fresh[0], false, sizeof c->fresh[0]);
-    return LOB_OK;
-}
-
-static lob_status find_affine(lob_register_call *c)
-{
-    lob_progress_stage(c->progress, 1, affine_share);
-    LOB_TRY(find_translation(c));
-    for (size_t i = 0; i < COUNT(affine_levels); i++)
-        LOB_TRY(affine_level(c, &affine_levels[i], NULL));
     return LOB_OK;
 }
 
@@ -455,12 +439,30 @@ static lob_status find_displacements(lob_register_points p[2], lob_register_call
     return LOB_OK;
 }
 
-/* Fill in the field's displacements, and find out where it folds and how far it reaches. */
-static lob_status fill_field(lob_field *out, lob_register_call *c, lob_register_pass pass)
+/* The field in voxels of the grid becomes one in mm of the world, with the affine; where it folds
+ * and how far it reaches. */
+static lob_status make_field(lob_field *out, lob_register_call *c, const lob_register_points *p)
 {
-    const bool travels = c->device && !out->device;
-    const int64_t bytes = 3 * pass.n * (int64_t)sizeof *out->mm;
+    const bool there = c->in->fixed->place.kind != LOB_PLACE_MEMORY, travels = c->device && !there;
+    const int64_t bytes = 3 * c->fixed.voxels * (int64_t)sizeof *out->mm;
+    const lob_register_affine moving = lob_register_to_world(&c->moving.geometry);
+    const lob_register_affine back = lob_register_to_voxel(&c->fixed.geometry);
+    lob_register_pass pass = {.kind = LOB_REGISTER_FIELD,
+                              .n = c->fixed.voxels,
+                              .dims = c->fixed.dims,
+                              .points = {*p},
+                              .here = lob_register_to_world(&c->fixed.geometry),
+                              .there = lob_register_after(&moving, &c->affine)};
+    const lob_register_affine affine = lob_register_after(&pass.there, &back);
     uint64_t numbers[LOB_REGISTER_NUMBERS] = {0};
+    *out = (lob_field){.dims = c->fixed.dims, .geometry = c->fixed.geometry};
+    memcpy(out->affine, affine.m, sizeof out->affine);
+    if (there) out->device = c->device;
+    if (there)
+        LOB_TRY(lob_device_alloc(c->device, (void **)&out->mm, bytes, c->error));
+    else
+        out->mm = malloc((size_t)bytes);
+    if (!out->mm) return lob_fail(c->error, LOB_ENOMEM, "no memory left for the field");
     pass.mm = out->mm;
     if (travels) LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &pass.mm, bytes, c->error));
     lob_status st = c->loops->pass(NULL, c, &pass);
@@ -474,32 +476,6 @@ static lob_status fill_field(lob_field *out, lob_register_call *c, lob_register_
     return st;
 }
 
-/* The field in voxels of the grid becomes one in mm of the world, with the affine. */
-static lob_status make_field(lob_field *out, lob_register_call *c, const lob_register_points *p)
-{
-    const lob_dims d = c->fixed.dims;
-    const lob_register_affine moving = lob_register_to_world(&c->moving.geometry);
-    const lob_register_affine back = lob_register_to_voxel(&c->fixed.geometry);
-    const lob_register_affine there = lob_register_after(&moving, &c->affine);
-    const lob_register_affine affine = lob_register_after(&there, &back);
-    const lob_register_pass pass = {.kind = LOB_REGISTER_FIELD,
-                                    .n = c->fixed.voxels,
-                                    .dims = d,
-                                    .points = {*p},
-                                    .here = lob_register_to_world(&c->fixed.geometry),
-                                    .there = there};
-    *out = (lob_field){.dims = d, .geometry = c->fixed.geometry};
-    memcpy(out->affine, affine.m, sizeof out->affine);
-    if (c->in->fixed->place.kind != LOB_PLACE_MEMORY) out->device = c->device;
-    if (out->device)
-        LOB_TRY(lob_device_alloc(c->device, (void **)&out->mm,
-                                 3 * c->fixed.voxels * (int64_t)sizeof *out->mm, c->error));
-    else
-        out->mm = malloc(3 * (size_t)c->fixed.voxels * sizeof *out->mm);
-    if (!out->mm) return lob_fail(c->error, LOB_ENOMEM, "no memory left for the field");
-    return fill_field(out, c, pass);
-}
-
 #ifndef LOB_WITH_CUDA
 const lob_register_loops lob_register_on_cuda; /* there is no device */
 #endif
@@ -509,7 +485,10 @@ static lob_status run(lob_field *out, lob_register_call *c)
     lob_register_points p[2] = {{.count = 0}, {.count = 0}};
     LOB_TRY(prepare(c));
     LOB_TRY(make_room(c));
-    LOB_TRY(find_affine(c));
+    lob_progress_stage(c->progress, 1, affine_share);
+    LOB_TRY(find_translation(c));
+    for (size_t i = 0; i < COUNT(affine_levels); i++)
+        LOB_TRY(affine_level(c, &affine_levels[i], NULL));
     LOB_TRY(move(c));
     LOB_TRY(make_words(c, levels[0].radius));
     LOB_TRY(share_of_bits(&c->stats.cost_affine, c, &none));
