@@ -8,6 +8,7 @@
 #include "kernels/progress.h"
 #include "kernels/regions/shapes.h"
 #include "volumes/labels.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,11 +36,10 @@ typedef struct {
     const lob_region *region;
     int32_t label;
     point *points;
-    int64_t count, room;
     face *faces;
-    int64_t face_count, face_room;
-    int32_t *free_faces, *seen, *rim_face; /* face_room; face_room; points: face from that corner */
-    int64_t free_count;
+    int32_t *free_faces, *seen; /* as many as faces */
+    int32_t *rim_face;          /* of each point: face from that corner */
+    int64_t count, face_count, free_count;
     bool short_of_memory;
 } hull;
 
@@ -62,17 +62,10 @@ static int64_t dot(point a, point b)
 
 static void add_point(hull *h, point p)
 {
-    if (h->count == h->room) {
-        const int64_t room = h->room ? 2 * h->room : 256;
-        point *const more = realloc(h->points, (size_t)room * sizeof *more);
-        if (!more) {
-            h->short_of_memory = true;
-            return;
-        }
-        h->points = more;
-        h->room = room;
-    }
-    h->points[h->count++] = p;
+    if (lob_grow(&h->points, h->count, sizeof p))
+        h->points[h->count++] = p;
+    else
+        h->short_of_memory = true;
 }
 
 /* Drop the last point while it makes no turn with the one before and p; `first` is the chain's. */
@@ -146,22 +139,14 @@ static void shuffle(hull *h)
 
 static int32_t new_face(hull *h)
 {
+    const int64_t n = h->face_count;
     if (h->free_count > 0) return h->free_faces[--h->free_count];
-    if (h->face_count == h->face_room) {
-        const int64_t room = h->face_room ? 2 * h->face_room : 256;
-        face *const faces = realloc(h->faces, (size_t)room * sizeof *faces);
-        if (faces) h->faces = faces;
-        int32_t *const left = realloc(h->free_faces, (size_t)room * sizeof *left);
-        if (left) h->free_faces = left;
-        int32_t *const seen = realloc(h->seen, (size_t)room * sizeof *seen);
-        if (seen) h->seen = seen;
-        if (!faces || !left || !seen) {
-            h->short_of_memory = true;
-            return -1;
-        }
-        h->face_room = room;
-    }
-    return (int32_t)h->face_count++;
+    if (lob_grow(&h->faces, n, sizeof *h->faces) &&
+        lob_grow(&h->free_faces, n, sizeof *h->free_faces) &&
+        lob_grow(&h->seen, n, sizeof *h->seen))
+        return (int32_t)h->face_count++;
+    h->short_of_memory = true;
+    return -1;
 }
 
 static int32_t add_face(hull *h, int32_t a, int32_t b, int32_t c)
