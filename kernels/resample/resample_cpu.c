@@ -168,14 +168,6 @@ LOB_TYPE_LIST(NEAREST_ROW)
 
 /* ---- rows ---- */
 
-/* Write one row of one channel. */
-static void resample_row(void *out, const void *from, int64_t y, int64_t z,
-                         const lob_resample_map *map, const lob_resample_lines *l, lob_type of,
-                         lob_resample_method method)
-{
-    const int64_t first = (z * map->dims.ny + y) * map->dims.nx;
-    const bool linear = method == LOB_RESAMPLE_LINEAR;
-    switch (of) {
 #define ROW_OF(type, ctype, name, integer, lowest, highest)                              \
     case type:                                                                           \
         if (!linear && l->along[0]) {                                                    \
@@ -189,11 +181,15 @@ static void resample_row(void *out, const void *from, int64_t y, int64_t z,
                                       inside ? &w : NULL, map, linear);                  \
         }                                                                                \
         break;
-        LOB_TYPE_LIST(ROW_OF)
-#undef ROW_OF
-    case LOB_TYPES:
-        break;
-    }
+
+/* Write one row of one channel. */
+static void resample_row(void *out, const void *from, int64_t y, int64_t z,
+                         const lob_resample_map *map, const lob_resample_lines *l, lob_type of,
+                         lob_resample_method method)
+{
+    const int64_t first = (z * map->dims.ny + y) * map->dims.nx;
+    const bool linear = method == LOB_RESAMPLE_LINEAR;
+    LOB_TYPE_SWITCH(of, ROW_OF)
 }
 
 /*

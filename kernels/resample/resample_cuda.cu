@@ -100,21 +100,22 @@ template <typename T> static __global__ void shift_kernel(shift_params p)
     }
 }
 
-static lob_status launch_shift(lob_device *device, const shift_params &p, lob_error *error)
-{
-    const int64_t threads = p.s.map.dims.ny * p.s.map.dims.nz * p.s.channels * WARP;
-    switch (p.s.type) {
-#define LAUNCH(type, ctype, name, integer, lowest, highest)                                      \
+#define LAUNCH_SHIFT(type, ctype, name, integer, lowest, highest)                                \
     case type:                                                                                   \
         return lob_launch_over(device, shift_kernel<ctype>, "copying rows", threads, THREADS, p, \
                                error);
-        LOB_TYPE_LIST(LAUNCH)
-#undef LAUNCH
-    case LOB_TYPES:
-        break;
-    }
+
+static lob_status launch_shift(lob_device *device, const shift_params &p, lob_error *error)
+{
+    const int64_t threads = p.s.map.dims.ny * p.s.map.dims.nz * p.s.channels * WARP;
+    LOB_TYPE_SWITCH(p.s.type, LAUNCH_SHIFT)
     return LOB_OK;
 }
+
+#define LAUNCH(type, ctype, name, integer, lowest, highest)                                   \
+    case type:                                                                                \
+        return lob_launch_over(device, voxels_kernel<ctype, lob_resample_voxel_##type>, what, \
+                               s.voxels * s.channels, THREADS, s, error);
 
 static lob_status launch(lob_device *device, const resample_params &s, lob_error *error)
 {
@@ -123,16 +124,7 @@ static lob_status launch(lob_device *device, const resample_params &s, lob_error
     if (s.method >= LOB_RESAMPLE_MAJORITY)
         return lob_launch_over(device, majority_kernel, what, s.voxels, THREADS, s, error);
     if (is_shift(p.by, &s.map)) return launch_shift(device, p, error);
-    switch (s.type) {
-#define LAUNCH(type, ctype, name, integer, lowest, highest)                                   \
-    case type:                                                                                \
-        return lob_launch_over(device, voxels_kernel<ctype, lob_resample_voxel_##type>, what, \
-                               s.voxels * s.channels, THREADS, s, error);
-        LOB_TYPE_LIST(LAUNCH)
-#undef LAUNCH
-    case LOB_TYPES:
-        break;
-    }
+    LOB_TYPE_SWITCH(s.type, LAUNCH)
     return LOB_OK;
 }
 
