@@ -1,6 +1,5 @@
 /* The abdomen: organs as smooth shapes, with the brightness of a T1-weighted, fat-suppressed MRI
  * with contrast agent. */
-#include "kernels/phantom/phantom_middle.h"
 #include "kernels/phantom/phantom_parts.h"
 #include "kernels/phantom/phantom_random.h"
 
@@ -367,6 +366,77 @@ static int vessels_near(const vessel **out, const vessel *const *from, int count
     return near;
 }
 
+/* ---- drawn strokes ---- */
+
+enum { WAYS = 8 };
+
+/* The ways to the voxels around, in order around the circle. */
+static const int ways[WAYS][2] = {
+    {1,  0 },
+    {1,  1 },
+    {0,  1 },
+    {-1, 1 },
+    {-1, 0 },
+    {-1, -1},
+    {0,  -1},
+    {1,  -1}
+};
+
+/* The deepest voxel of a label among those up to `turn` ways beside a way; NULL: there is none. */
+static phantom_voxel *next(phantom_voxel *slice, lob_dims dims, const phantom_voxel *from, int way,
+                           int turn)
+{
+    const int64_t at = from - slice, x = at % dims.nx, y = at / dims.nx;
+    phantom_voxel *best = NULL;
+    for (int t = -turn; t <= turn; t++) {
+        const int *const step = ways[(way + t + WAYS) % WAYS];
+        const int64_t u = x + step[0], v = y + step[1];
+        if (u < 0 || v < 0 || u >= dims.nx || v >= dims.ny) continue;
+        phantom_voxel *const to = slice + u + v * dims.nx;
+        if (to->label == from->label && (!best || to->depth > best->depth)) best = to;
+    }
+    return best;
+}
+
+/* How far it goes on one way and the way back while it is this deep, in voxels. */
+static int64_t room(phantom_voxel *slice, lob_dims dims, phantom_voxel *from, int way, float least)
+{
+    int64_t steps = 0;
+    for (int side = 0; side < 2; side++)
+        for (phantom_voxel *v = from; v && v->depth >= least; steps++)
+            v = next(slice, dims, v, way + side * WAYS / 2, 0);
+    return steps;
+}
+
+/*
+ * Draw a line along the middle of a region, as a person does: from the deepest voxel of a label (of
+ * equally deep ones the first) both ways along what is deep, within 45 degrees of the way there is
+ * most room, to where less is left than two fifths of the greatest depth.
+ *
+ *   slice  in/out  dims.nx * dims.ny voxels with labels and depths; gets seeds
+ *   least  in      depth of a seed; where no voxel is as deep, nothing is drawn
+ */
+static void draw_middle(phantom_voxel *slice, lob_dims dims, int32_t label, float least)
+{
+    phantom_voxel *deepest = NULL;
+    for (int64_t i = 0; i < dims.nx * dims.ny; i++)
+        if (slice[i].label == label && (!deepest || slice[i].depth > deepest->depth))
+            deepest = slice + i;
+    if (!deepest || deepest->depth < least) return;
+    if (0.4f * deepest->depth > least) least = 0.4f * deepest->depth;
+    int along = 0;
+    for (int way = 1; way < WAYS / 2; way++)
+        if (room(slice, dims, deepest, way, least) > room(slice, dims, deepest, along, least))
+            along = way;
+    for (int side = 0; side < 2; side++)
+        for (phantom_voxel *v = deepest; v && v->depth >= least;) {
+            v->seed = true;
+            v = next(slice, dims, v, along + side * WAYS / 2, 1);
+        }
+}
+
+/* ---- slices ---- */
+
 static void abdomen_slice(phantom_voxel *out, const void *model, int64_t z)
 {
     const abdomen *const m = model;
@@ -404,7 +474,7 @@ static void abdomen_slice(phantom_voxel *out, const void *model, int64_t z)
     }
     for (int label = LOB_ABDOMEN_OTHER + 1; drawn && m->drawn && label <= LOB_ABDOMEN_LABELS;
          label++)
-        lob_phantom_draw_middle(slice, m->dims, label, (float)seed_depth[label]);
+        draw_middle(slice, m->dims, label, (float)seed_depth[label]);
 }
 
 static void normalise(double v[3])
