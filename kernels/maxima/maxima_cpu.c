@@ -98,6 +98,7 @@ static void mark_row(const lob_maxima_call *c, const rows *r, int64_t y, int64_t
 
 static lob_status mark_tops(lob_maxima_call *c)
 {
+    LOB_TRY(lob_budget_alloc(&c->budget, &c->top, c->voxels, sizeof *c->top, c->error));
     const lob_dims d = c->in->image->dims;
     const int threads = c->context->threads;
     const int64_t row = d.nx + 2;
@@ -123,7 +124,8 @@ static lob_status mark_tops(lob_maxima_call *c)
 
 /* ---- plateaus ---- */
 
-lob_components_options lob_maxima_plateaus(const lob_maxima_options *o)
+/* What joins voxels of equal value without a higher neighbour. */
+static lob_components_options plateau_options(const lob_maxima_options *o)
 {
     lob_components_options options = lob_components_defaults();
     options.join = LOB_JOIN_EQUAL;
@@ -135,19 +137,6 @@ lob_components_options lob_maxima_plateaus(const lob_maxima_options *o)
     options.regions = true;
     options.type = LOB_I32;
     return options;
-}
-
-/* Join voxels of equal value without a higher neighbour. */
-static lob_status join_tops(lob_maxima_call *c, lob_components_output *plateaus)
-{
-    const lob_components_input in = {.image = c->in->image, .mask = c->top};
-    const lob_components_options options = lob_maxima_plateaus(c->options);
-    lob_context context = lob_budget_inner(&c->budget, c->context);
-    context.progress = NULL;
-    LOB_TRY(lob_components_cpu(plateaus, &in, &options, &context, c->error));
-    if (c->budget.held + plateaus->working_bytes > c->budget.peak)
-        c->budget.peak = c->budget.held + plateaus->working_bytes;
-    return LOB_OK;
 }
 
 /* A plateau that goes on in a voxel with a higher neighbour is none. */
@@ -168,26 +157,25 @@ static void drop_slopes(uint8_t *keep, const lob_maxima_call *c, const int32_t *
     }
 }
 
-bool lob_maxima_renumber(lob_maxima_output *out, const uint8_t *keep, int32_t *number)
+static lob_status look(lob_maxima_call *c, lob_maxima_output *out, uint8_t *keep,
+                       const lob_region *regions)
 {
-    const int64_t count = out->count;
-    int64_t kept = 0;
-    for (int64_t m = 0; m < count; m++) {
-        number[m] = keep[m] ? (int32_t)kept + 1 : 0;
-        if (keep[m]) out->maxima[kept++] = out->maxima[m];
-    }
-    out->count = kept;
-    return kept < count;
+    for (int64_t m = 0; m < out->count; m++)
+        out->maxima[m] = (lob_maximum){regions[m].first, regions[m].voxels,
+                                       lob_maxima_value(c, regions[m].first)};
+    memset(keep, 1, (size_t)out->count);
+    drop_slopes(keep, c, out->labels);
+    return LOB_OK;
 }
 
-/* Leave those out that are not kept; number is working memory of `count`. */
-static void pack(lob_maxima_output *out, const uint8_t *keep, int32_t *number,
-                 const lob_maxima_call *c)
+static lob_status renumber(lob_maxima_call *c, int32_t *labels, const int32_t *number,
+                           int64_t count)
 {
-    if (!lob_maxima_renumber(out, keep, number)) return;
+    (void)count;
 #pragma omp parallel for num_threads(c->context->threads) schedule(static)
     for (int64_t i = 0; i < c->voxels; i++)
-        if (out->labels[i]) out->labels[i] = number[out->labels[i] - 1];
+        if (labels[i]) labels[i] = number[labels[i] - 1];
+    return LOB_OK;
 }
 
 /* ---- a call ---- */
@@ -224,36 +212,64 @@ lob_status lob_maxima_begin(lob_maxima_call *c, const lob_maxima_input *in,
     return LOB_OK;
 }
 
-/* The plateaus of marked voxels become maxima; then some are taken out. */
-static lob_status choose(lob_maxima_output *out, const lob_components_output *plateaus,
-                         lob_maxima_call *c)
+/* Leave those out that are not kept; number is working memory of as many as there are. */
+static lob_status pack(lob_maxima_output *out, const uint8_t *keep, int32_t *number,
+                       lob_maxima_call *c, const lob_maxima_ways *ways)
 {
-    const int64_t count = plateaus->count;
+    const int64_t count = out->count;
+    int64_t kept = 0;
+    for (int64_t m = 0; m < count; m++) {
+        number[m] = keep[m] ? (int32_t)kept + 1 : 0;
+        if (keep[m]) out->maxima[kept++] = out->maxima[m];
+    }
+    out->count = kept;
+    return kept < count ? ways->renumber(c, out->labels, number, count) : LOB_OK;
+}
+
+/* The plateaus of marked voxels become maxima; then some are taken out. */
+static lob_status choose(lob_maxima_output *out, const lob_region *regions, lob_maxima_call *c,
+                         const lob_maxima_ways *ways)
+{
+    const int64_t count = out->count;
     uint8_t *keep = NULL;
     int32_t *number = NULL;
-    lob_status st = lob_budget_alloc(&c->budget, &keep, count + 1, sizeof *keep, c->error);
-    if (st == LOB_OK)
-        st = lob_budget_alloc(&c->budget, &number, count + 1, sizeof *number, c->error);
-    out->maxima = st == LOB_OK ? malloc(((size_t)count + 1) * sizeof *out->maxima) : NULL;
+    lob_status st = lob_budget_alloc(&c->budget, &keep, count, sizeof *keep, c->error);
+    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &number, count, sizeof *number, c->error);
+    out->maxima = st == LOB_OK ? malloc((size_t)count * sizeof *out->maxima) : NULL;
     if (st == LOB_OK && !out->maxima) st = lob_fail(c->error, LOB_ENOMEM, "no memory for maxima");
-    if (st == LOB_OK) {
-        out->count = count;
-        for (int64_t m = 0; m < count; m++) {
-            const lob_region *r = &plateaus->regions[m];
-            out->maxima[m] = (lob_maximum){r->first, r->voxels, lob_maxima_value(c, r->first)};
-        }
-        memset(keep, 1, (size_t)count);
-        drop_slopes(keep, c, out->labels);
-        pack(out, keep, number, c);
-        out->found = out->count;
-        memset(keep, 1, (size_t)out->count);
-        if (c->options->height > 0) st = lob_maxima_heights(keep, out->maxima, out->count, c);
-    }
+    if (st == LOB_OK) st = ways->look(c, out, keep, regions);
+    if (st == LOB_OK) st = pack(out, keep, number, c, ways);
+    out->found = out->count;
+    if (st == LOB_OK) memset(keep, 1, (size_t)out->count);
+    if (st == LOB_OK && c->options->height > 0) st = ways->heights(c, keep, out);
     if (st == LOB_OK && c->options->apart > 0)
         st = lob_maxima_thin(keep, out->maxima, out->count, c);
-    if (st == LOB_OK) pack(out, keep, number, c);
-    lob_budget_free(&c->budget, number, count + 1, sizeof *number);
-    lob_budget_free(&c->budget, keep, count + 1, sizeof *keep);
+    if (st == LOB_OK) st = pack(out, keep, number, c, ways);
+    lob_budget_free(&c->budget, number, count, sizeof *number);
+    lob_budget_free(&c->budget, keep, count, sizeof *keep);
+    return st;
+}
+
+lob_status lob_maxima_find(lob_maxima_output *out, lob_maxima_call *c, const lob_volume *image,
+                           const lob_maxima_ways *ways)
+{
+    const lob_components_options options = plateau_options(c->options);
+    lob_components_output plateaus = {0};
+    LOB_TRY(ways->mark(c));
+    if (lob_maxima_stopped(c, 0.3)) return LOB_ECANCEL;
+    const lob_components_input in = {.image = image, .mask = c->top, .place = image->place};
+    lob_context context = lob_budget_inner(&c->budget, c->context);
+    context.progress = NULL;
+    LOB_TRY(ways->label(&plateaus, &in, &options, &context, c->error));
+    if (c->budget.held + plateaus.working_bytes > c->budget.peak)
+        c->budget.peak = c->budget.held + plateaus.working_bytes;
+    out->labels = plateaus.labels;
+    out->device = plateaus.device;
+    out->count = plateaus.count;
+    plateaus.labels = NULL;
+    lob_status st = lob_maxima_stopped(c, 0.6) ? LOB_ECANCEL : LOB_OK;
+    if (st == LOB_OK && out->count > 0) st = choose(out, plateaus.regions, c, ways);
+    lob_components_output_free(&plateaus);
     return st;
 }
 
@@ -261,24 +277,15 @@ lob_status lob_maxima_cpu(lob_maxima_output *out, const lob_maxima_input *in,
                           const lob_maxima_options *options, const lob_context *context,
                           lob_error *error)
 {
+    static const lob_maxima_ways ways = {mark_tops, lob_components_cpu, look, renumber,
+                                         lob_maxima_heights};
     lob_error_begin(error);
     lob_maxima_call c;
-    lob_components_output plateaus = {0};
     *out = (lob_maxima_output){0};
     LOB_TRY(lob_maxima_begin(&c, in, options, context, error));
     LOB_TRY(lob_check_memory(in->image->place, NULL, NULL, error));
-    lob_status st = lob_budget_alloc(&c.budget, &c.top, c.voxels, sizeof *c.top, error);
-    if (st == LOB_OK) st = mark_tops(&c);
-    if (st == LOB_OK && lob_maxima_stopped(&c, 0.3)) st = LOB_ECANCEL;
-    if (st == LOB_OK) st = join_tops(&c, &plateaus);
-    if (st == LOB_OK && lob_maxima_stopped(&c, 0.6)) st = LOB_ECANCEL;
-    if (st == LOB_OK) {
-        out->labels = plateaus.labels;
-        plateaus.labels = NULL;
-        st = choose(out, &plateaus, &c);
-    }
+    lob_status st = lob_maxima_find(out, &c, in->image, &ways);
     if (st == LOB_OK && lob_maxima_stopped(&c, 1.0)) st = LOB_ECANCEL;
-    lob_components_output_free(&plateaus);
     lob_budget_free(&c.budget, c.top, c.voxels, sizeof *c.top);
     out->working_bytes = c.budget.peak;
     if (st != LOB_OK) lob_maxima_output_free(out);

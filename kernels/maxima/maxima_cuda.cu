@@ -7,7 +7,6 @@
 #include "kernels/maxima/maxima_steps.h"
 #include "volumes/voxel_memory.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 namespace lob::maxima
@@ -96,7 +95,6 @@ struct job {
     lob_volume image;
     uint8_t *mask;
     params s;
-    int64_t voxels, count;
     void *table; /* first, value, number and keep of each plateau */
 };
 
@@ -112,8 +110,21 @@ static lob_status bring(job *j, void *to, const void *from, int64_t bytes)
     return lob_device_upload(j->device, *(void **)to, from, bytes, j->c.error);
 }
 
-static lob_status begin(job *j)
+static lob_status launch(job *j, void (*kernel)(params), int64_t n)
 {
+    j->s.n = n;
+    return lob_launch_over(j->device, kernel, "maxima", n, THREADS, j->s, j->c.error);
+}
+
+static job *job_of(lob_maxima_call *c)
+{
+    return (job *)c; /* its first field */
+}
+
+/* The image and the mask go to the device, if they are not there. */
+static lob_status mark(lob_maxima_call *c)
+{
+    job *const j = job_of(c);
     const lob_maxima_input *const in = j->c.in;
     const bool travels = in->image->place.kind == LOB_PLACE_MEMORY;
     j->image = *in->image;
@@ -125,133 +136,94 @@ static lob_status begin(job *j)
         j->mask = NULL;
         j->image.place = lob_context_place(j->c.context);
         LOB_TRY(bring(j, &j->image.data, in->image->data, lob_device_bytes_of(in->image)));
-        if (in->mask) LOB_TRY(bring(j, &j->mask, in->mask, j->voxels));
+        if (in->mask) LOB_TRY(bring(j, &j->mask, in->mask, j->c.voxels));
     }
-    LOB_TRY(allocate(j, &j->s.top, j->voxels));
+    LOB_TRY(allocate(j, &j->s.top, j->c.voxels));
     j->s.image = lob_device_image_of(&j->image, j->image.data, j->mask, NULL);
     j->s.dims = j->image.dims;
     j->s.above = j->c.options->above;
     j->s.offsets = j->c.offsets;
     memcpy(j->s.offset, j->c.offset, sizeof j->s.offset);
-    return LOB_OK;
+    c->top = j->s.top;
+    return launch(j, tops_kernel, c->voxels);
 }
 
-static lob_status launch(job *j, void (*kernel)(params), int64_t n)
-{
-    j->s.n = n;
-    return lob_launch_over(j->device, kernel, "maxima", n, THREADS, j->s, j->c.error);
-}
-
-static lob_status join_tops(job *j, lob_components_output *plateaus)
-{
-    lob_components_input in = {};
-    in.image = &j->image;
-    in.mask = j->s.top;
-    in.place = j->image.place;
-    const lob_components_options options = lob_maxima_plateaus(j->c.options);
-    lob_context context = lob_budget_inner(&j->c.budget, j->c.context);
-    context.progress = NULL;
-    LOB_TRY(launch(j, tops_kernel, j->voxels));
-    LOB_TRY(lob_components_cuda(plateaus, &in, &options, &context, j->c.error));
-    if (j->c.budget.held + plateaus->working_bytes > j->c.budget.peak)
-        j->c.budget.peak = j->c.budget.held + plateaus->working_bytes;
-    return LOB_OK;
-}
-
-static int64_t lay_out(job *j, void *block)
+static int64_t lay_out(job *j, void *block, int64_t count)
 {
     arena memory(block);
-    j->s.first = memory.take<int64_t>(j->count);
-    j->s.value = memory.take<double>(j->count);
-    j->s.number = memory.take<int32_t>(j->count);
-    j->s.keep = memory.take<uint8_t>(j->count);
+    j->s.first = memory.take<int64_t>(count);
+    j->s.value = memory.take<double>(count);
+    j->s.number = memory.take<int32_t>(count);
+    j->s.keep = memory.take<uint8_t>(count);
     return memory.used;
 }
 
 /* Values of the plateaus, and whether they are maxima. */
-static lob_status look(job *j, lob_maxima_output *out, uint8_t *keep, const lob_region *regions)
+static lob_status look(lob_maxima_call *c, lob_maxima_output *out, uint8_t *keep,
+                       const lob_region *regions)
 {
-    lob_error *const error = j->c.error;
-    const int64_t bytes = j->count * (int64_t)sizeof(int64_t);
+    job *const j = job_of(c);
+    lob_error *const error = c->error;
+    const int64_t count = out->count;
+    j->s.labels = out->labels;
+    const int64_t bytes = count * (int64_t)sizeof(int64_t);
     int64_t *first;
-    LOB_TRY(allocate(j, &j->table, lay_out(j, NULL)));
-    lay_out(j, j->table);
-    LOB_TRY(lob_budget_alloc(&j->c.budget, &first, j->count, sizeof *first, error));
-    for (int64_t m = 0; m < j->count; m++) first[m] = regions[m].first;
+    LOB_TRY(allocate(j, &j->table, lay_out(j, NULL, count)));
+    lay_out(j, j->table, count);
+    LOB_TRY(lob_budget_alloc(&j->c.budget, &first, count, sizeof *first, error));
+    for (int64_t m = 0; m < count; m++) first[m] = regions[m].first;
     lob_status st = lob_device_upload(j->device, (void *)j->s.first, first, bytes, error);
-    if (st == LOB_OK) st = launch(j, values_kernel, j->count);
-    if (st == LOB_OK) st = lob_device_fill(j->device, j->s.keep, 1, j->count, error);
-    if (st == LOB_OK) st = launch(j, slopes_kernel, j->voxels);
-    if (st == LOB_OK) st = lob_device_download(j->device, keep, j->s.keep, j->count, error);
+    if (st == LOB_OK) st = launch(j, values_kernel, count);
+    if (st == LOB_OK) st = lob_device_fill(j->device, j->s.keep, 1, count, error);
+    if (st == LOB_OK) st = launch(j, slopes_kernel, j->c.voxels);
+    if (st == LOB_OK) st = lob_device_download(j->device, keep, j->s.keep, count, error);
     double *const value = (double *)first;
     if (st == LOB_OK) st = lob_device_download(j->device, value, j->s.value, bytes, error);
-    for (int64_t m = 0; m < j->count && st == LOB_OK; m++)
+    for (int64_t m = 0; m < count && st == LOB_OK; m++)
         out->maxima[m] = {regions[m].first, regions[m].voxels, value[m]};
-    lob_budget_free(&j->c.budget, first, j->count, sizeof *first);
+    lob_budget_free(&j->c.budget, first, count, sizeof *first);
     return st;
 }
 
-static lob_status renumber(job *j, lob_maxima_output *out, const uint8_t *keep, int32_t *number)
+static lob_status renumber(lob_maxima_call *c, int32_t *labels, const int32_t *number,
+                           int64_t count)
 {
-    const int64_t bytes = out->count * (int64_t)sizeof *number;
-    if (!lob_maxima_renumber(out, keep, number)) return LOB_OK;
-    LOB_TRY(lob_device_upload(j->device, (void *)j->s.number, number, bytes, j->c.error));
-    return launch(j, number_kernel, j->voxels);
+    job *const j = job_of(c);
+    const int64_t bytes = count * (int64_t)sizeof *number;
+    (void)labels;
+    LOB_TRY(lob_device_upload(j->device, (void *)j->s.number, number, bytes, c->error));
+    return launch(j, number_kernel, c->voxels);
 }
 
 /* Heights, by the CPU on a copy of what is on the device. */
-static lob_status heights(job *j, uint8_t *keep, const lob_maxima_output *out)
+static lob_status heights(lob_maxima_call *c, uint8_t *keep, const lob_maxima_output *out)
 {
-    const lob_maxima_input *const in = j->c.in;
+    job *const j = job_of(c);
+    const lob_maxima_input *const in = c->in;
     const int64_t bytes = lob_device_bytes_of(in->image);
-    lob_budget *const budget = &j->c.budget;
-    lob_error *const error = j->c.error;
+    lob_budget *const budget = &c->budget;
+    lob_error *const error = c->error;
     lob_volume image = *in->image;
     uint8_t *mask = NULL;
-    if (image.place.kind == LOB_PLACE_MEMORY)
-        return lob_maxima_heights(keep, out->maxima, out->count, &j->c);
+    if (image.place.kind == LOB_PLACE_MEMORY) return lob_maxima_heights(c, keep, out);
     LOB_TRY(lob_budget_alloc(budget, &image.data, bytes, 1, error));
     image.place = {};
     lob_status st = lob_device_download(j->device, image.data, j->image.data, bytes, error);
-    if (st == LOB_OK && in->mask) st = lob_budget_alloc(budget, &mask, j->voxels, 1, error);
-    if (mask) st = lob_device_download(j->device, mask, in->mask, j->voxels, error);
+    if (st == LOB_OK && in->mask) st = lob_budget_alloc(budget, &mask, j->c.voxels, 1, error);
+    if (mask) st = lob_device_download(j->device, mask, in->mask, j->c.voxels, error);
     const lob_maxima_input copy = {&image, mask};
-    j->c.in = &copy;
-    if (st == LOB_OK) st = lob_maxima_heights(keep, out->maxima, out->count, &j->c);
-    j->c.in = in;
-    lob_budget_free(budget, mask, j->voxels, 1);
+    c->in = &copy;
+    if (st == LOB_OK) st = lob_maxima_heights(c, keep, out);
+    c->in = in;
+    lob_budget_free(budget, mask, j->c.voxels, 1);
     lob_budget_free(budget, image.data, bytes, 1);
-    return st;
-}
-
-/* The plateaus of marked voxels become maxima; then some are taken out. */
-static lob_status choose(job *j, lob_maxima_output *out, const lob_region *regions)
-{
-    lob_error *const error = j->c.error;
-    const lob_maxima_options *const o = j->c.options;
-    uint8_t *keep = NULL;
-    int32_t *number = NULL;
-    out->count = j->count;
-    out->maxima = (lob_maximum *)malloc((size_t)j->count * sizeof *out->maxima);
-    if (!out->maxima) return lob_fail(error, LOB_ENOMEM, "no memory for maxima");
-    lob_status st = lob_budget_alloc(&j->c.budget, &keep, j->count, sizeof *keep, error);
-    if (st == LOB_OK) st = lob_budget_alloc(&j->c.budget, &number, j->count, sizeof *number, error);
-    if (st == LOB_OK) st = look(j, out, keep, regions);
-    if (st == LOB_OK) st = renumber(j, out, keep, number);
-    out->found = out->count;
-    if (st == LOB_OK) memset(keep, 1, (size_t)out->count);
-    if (st == LOB_OK && o->height > 0) st = heights(j, keep, out);
-    if (st == LOB_OK && o->apart > 0) st = lob_maxima_thin(keep, out->maxima, out->count, &j->c);
-    if (st == LOB_OK) st = renumber(j, out, keep, number);
-    lob_budget_free(&j->c.budget, number, j->count, sizeof *number);
-    lob_budget_free(&j->c.budget, keep, j->count, sizeof *keep);
     return st;
 }
 
 /* The labels to where the image is. */
 static lob_status give(job *j, lob_maxima_output *out)
 {
-    const int64_t bytes = j->voxels * (int64_t)sizeof *out->labels;
+    const int64_t bytes = j->c.voxels * (int64_t)sizeof *out->labels;
     if (j->c.in->image->place.kind != LOB_PLACE_MEMORY) return LOB_OK;
     int32_t *const labels = (int32_t *)lob_voxel_memory(bytes);
     const lob_status st =
@@ -263,23 +235,6 @@ static lob_status give(job *j, lob_maxima_output *out)
     return st;
 }
 
-static lob_status find(job *j, lob_maxima_output *out)
-{
-    lob_components_output plateaus = {};
-    LOB_TRY(begin(j));
-    if (lob_maxima_stopped(&j->c, 0.3)) return LOB_ECANCEL;
-    LOB_TRY(join_tops(j, &plateaus));
-    out->labels = j->s.labels = (int32_t *)plateaus.labels;
-    out->device = plateaus.device;
-    plateaus.labels = NULL;
-    j->count = plateaus.count;
-    lob_status st = lob_maxima_stopped(&j->c, 0.6) ? LOB_ECANCEL : LOB_OK;
-    if (st == LOB_OK && j->count > 0) st = choose(j, out, plateaus.regions);
-    lob_components_output_free(&plateaus);
-    if (st == LOB_OK) st = give(j, out);
-    return st == LOB_OK && lob_maxima_stopped(&j->c, 1.0) ? LOB_ECANCEL : st;
-}
-
 } /* namespace lob::maxima */
 
 using namespace lob::maxima;
@@ -288,14 +243,16 @@ lob_status lob_maxima_cuda(lob_maxima_output *out, const lob_maxima_input *in,
                            const lob_maxima_options *options, const lob_context *context,
                            lob_error *error)
 {
+    static const lob_maxima_ways ways = {mark, lob_components_cuda, look, renumber, heights};
     job j = {};
     *out = {};
     LOB_TRY(lob_maxima_begin(&j.c, in, options, context, error));
     if (!context->device) return lob_device_missing(error);
     LOB_TRY(lob_device_enter(context->device, error));
     j.device = context->device;
-    j.voxels = lob_voxels(in->image);
-    lob_status st = find(&j, out);
+    lob_status st = lob_maxima_find(out, &j.c, &j.image, &ways);
+    if (st == LOB_OK) st = give(&j, out);
+    if (st == LOB_OK && lob_maxima_stopped(&j.c, 1.0)) st = LOB_ECANCEL;
     lob_device_free(j.device, j.table);
     lob_device_free(j.device, j.s.top);
     if (in->image->place.kind == LOB_PLACE_MEMORY) {

@@ -118,9 +118,10 @@ static int is_high(visit *v, const lob_maxima_call *c, const lob_maximum *m)
     return 1;
 }
 
-lob_status lob_maxima_heights(uint8_t *keep, const lob_maximum *maxima, int64_t count,
-                              lob_maxima_call *c)
+lob_status lob_maxima_heights(lob_maxima_call *c, uint8_t *keep, const lob_maxima_output *out)
 {
+    const lob_maximum *const maxima = out->maxima;
+    const int64_t count = out->count;
     double highest = -INFINITY;
     atomic_int failed = 0;
     for (int64_t m = 0; m < count; m++) highest = fmax(highest, maxima[m].value);

@@ -36,12 +36,26 @@ static inline bool lob_maxima_stopped(const lob_maxima_call *c, double done)
     return c->context->progress && c->context->progress(c->context->user, done);
 }
 
-/* What joins voxels of equal value without a higher neighbour. */
-lob_components_options lob_maxima_plateaus(const lob_maxima_options *options);
+/* What each backend does in its own way; c->top, labels and the image are where it computes. */
+typedef struct {
+    lob_status (*mark)(lob_maxima_call *c); /* make c->top, which is the caller's to free */
+    __typeof__(lob_components_cpu) *label;
 
-/* Leave maxima out that are not kept; number: `count` of what they are called then, 0 for none.
- * Returns whether one was left out. */
-bool lob_maxima_renumber(lob_maxima_output *out, const uint8_t *keep, int32_t *number);
+    /* Make the maxima of out->count plateaus. keep: 0 where a plateau goes on in a voxel with a
+     * higher neighbour, and so is none; else 1. */
+    lob_status (*look)(lob_maxima_call *c, lob_maxima_output *out, uint8_t *keep,
+                       const lob_region *regions);
+
+    /* Label i becomes number[i - 1]; 0 stays. */
+    lob_status (*renumber)(lob_maxima_call *c, int32_t *labels, const int32_t *number,
+                           int64_t count);
+    lob_status (*heights)(lob_maxima_call *c, uint8_t *keep, const lob_maxima_output *out);
+} lob_maxima_ways;
+
+/* Find the maxima of an image where the backend computes: a call whose arguments have been checked,
+ * but for its last report. out is 0 before; labels are there. */
+lob_status lob_maxima_find(lob_maxima_output *out, lob_maxima_call *c, const lob_volume *image,
+                           const lob_maxima_ways *ways);
 
 /* The value of a voxel; -INFINITY where it is no data. */
 static inline double lob_maxima_value(const lob_maxima_call *c, int64_t i)
@@ -58,9 +72,8 @@ static inline double lob_maxima_value(const lob_maxima_call *c, int64_t i)
 int lob_maxima_neighbours(int64_t neighbour[LOB_MOST_NEIGHBOURS], const lob_maxima_call *c,
                           int64_t i);
 
-/* Whether maximum m is as high as is asked for, for each of `count`: keep[m] becomes 0 or 1. */
-lob_status lob_maxima_heights(uint8_t *keep, const lob_maximum *maxima, int64_t count,
-                              lob_maxima_call *c);
+/* Whether each of the maxima is as high as is asked for: keep[m] becomes 0 or 1. On the CPU. */
+lob_status lob_maxima_heights(lob_maxima_call *c, uint8_t *keep, const lob_maxima_output *out);
 
 /* Take those out, of which keep is 1, that are too near to a higher one. */
 lob_status lob_maxima_thin(uint8_t *keep, const lob_maximum *maxima, int64_t count,
