@@ -3,6 +3,8 @@
 
 #include "kernels/distance/distance.h"
 #include "kernels/progress.h"
+#include "kernels/regions/regions.h"
+#include "kernels/scores/instances.h"
 #include "volumes/label_check.h"
 #include "volumes/lists.h"
 
@@ -25,7 +27,7 @@ typedef struct {
 /* Counts of a label. */
 typedef struct {
     int64_t voxels[2], common;
-    int64_t low[3], high[3]; /* bounding box of the label in both volumes, ends included */
+    lob_region either; /* the label in both volumes, for surfaces */
 } label_counts;
 
 /* The working arrays of the surface distances of one label. */
@@ -36,11 +38,6 @@ typedef struct {
     int64_t count;
     int64_t *histogram;
 } workspace;
-
-static const label_counts no_voxels = {
-    .low = {INT64_MAX, INT64_MAX, INT64_MAX},
-      .high = {-1,        -1,        -1       }
-};
 
 static lob_status load_side(side *s, const lob_volume *volume, const char *name, lob_error *error)
 {
@@ -102,98 +99,58 @@ static lob_status merge_labels(lob_overlap **overlaps, int32_t *count, side side
     return LOB_OK;
 }
 
-/* For n voxels of a side: the index of the overlap + 1; 0 where there is no label. */
-static void index_voxels(int32_t *out, const side *s, int64_t first, int64_t n)
+/* Count common voxels, and whether all are. */
+static lob_status count_common(label_counts *counts, int *equal, const side sides[2],
+                               const lob_context *context, lob_error *error)
 {
-    for (int64_t i = 0; i < n; i++)
-        out[i] = s->index[lob_label_at(s->volume.data, s->volume.type, first + i)];
-}
-
-static void widen(label_counts *t, int64_t x0, int64_t x1, int64_t y, int64_t z)
-{
-    if (x0 < t->low[0]) t->low[0] = x0;
-    if (x1 > t->high[0]) t->high[0] = x1;
-    if (y < t->low[1]) t->low[1] = y;
-    if (y > t->high[1]) t->high[1] = y;
-    if (z < t->low[2]) t->low[2] = z;
-    if (z > t->high[2]) t->high[2] = z;
-}
-
-/* Count a row by stretches of the same pair of labels. Returns whether a equals b. */
-static bool count_row(label_counts *counts, const int32_t *a, const int32_t *b, int64_t nx,
-                      int64_t y, int64_t z)
-{
-    bool same = true;
-    for (int64_t x = 0, end; x < nx; x = end) {
-        for (end = x + 1; end < nx && a[end] == a[x] && b[end] == b[x];) end++;
-        const int32_t pair[2] = {a[x], b[x]};
-        for (int s = 0; s < 2; s++)
-            if (pair[s]) {
-                label_counts *const t = &counts[pair[s] - 1];
-                t->voxels[s] += end - x;
-                widen(t, x, end - 1, y, z);
-            }
-        if (pair[0] != pair[1])
-            same = false;
-        else if (pair[0])
-            counts[pair[0] - 1].common += end - x;
+    lob_instances found;
+    LOB_TRY(lob_instances_count(&found, &sides[0].volume, sides[0].set.count, &sides[1].volume,
+                                sides[1].set.count, context, error));
+    *equal = 1;
+    for (int64_t i = 0; i < found.pair_count; i++) {
+        const lob_instances_pair *const pair = &found.pairs[i];
+        const int32_t a = sides[0].index[pair->truth], b = sides[1].index[pair->label];
+        if (a != b)
+            *equal = 0;
+        else if (a)
+            counts[a - 1].common = pair->common;
     }
-    return same;
+    lob_instances_free(&found);
+    return LOB_OK;
 }
 
-static void add_counts(label_counts *sum, const label_counts *part)
-{
-    for (int s = 0; s < 2; s++) sum->voxels[s] += part->voxels[s];
-    sum->common += part->common;
-    if (part->high[0] >= 0) {
-        widen(sum, part->low[0], part->high[0], part->low[1], part->low[2]);
-        widen(sum, part->low[0], part->high[0], part->high[1], part->high[2]);
-    }
-}
-
-/* Count the voxels, the common voxels and the box of every label. */
+/* Count the voxels and the common voxels of every label; find its box for surfaces. */
 static lob_status count_volumes(label_counts **out, int *equal, const side sides[2], int32_t count,
-                                const lob_context *context)
+                                int surfaces, const lob_context *context, lob_error *error)
 {
-    const lob_dims d = sides[0].volume.dims;
-    const int64_t max_memory = context->max_memory;
-    const int64_t thread_bytes =
-        (int64_t)count * (int64_t)sizeof **out + 2 * d.nx * (int64_t)sizeof(int32_t);
-    int threads = context->threads;
-    if ((int64_t)count * threads > 4 * lob_dims_voxels(d)) threads = 1;
-    if (max_memory && thread_bytes * threads > max_memory) threads = 1;
-    if (max_memory && thread_bytes > max_memory) return LOB_ENOMEM;
-    label_counts *const counts = malloc(((size_t)count * (size_t)threads + 1) * sizeof *counts);
-    int32_t *const cells = malloc((size_t)threads * 2 * (size_t)d.nx * sizeof *cells);
-    int different = 0;
-    if (!counts || !cells) {
-        free(counts);
-        free(cells);
-        return LOB_ENOMEM;
+    lob_context quiet = *context; /* surfaces take the time */
+    quiet.progress = NULL;
+    label_counts *const counts = *out = calloc((size_t)count + 1, sizeof *counts);
+    if (!counts) return LOB_ENOMEM;
+    LOB_TRY(count_common(counts, equal, sides, &quiet, error));
+    for (int s = 0; s < 2; s++) {
+        const side *const from = &sides[s];
+        const lob_regions_input in = {from->volume.data, from->volume.type, from->set.count,
+                                      from->volume.dims};
+        lob_region *const regions = calloc((size_t)in.count + 1, sizeof *regions);
+        lob_status st = regions ? LOB_OK : LOB_ENOMEM;
+        if (st == LOB_OK && surfaces) st = lob_regions_cpu(regions, NULL, NULL, &in, &quiet, error);
+        for (int64_t k = 0; k < in.count && st == LOB_OK; k++) {
+            label_counts *const t = &counts[from->index[k + 1] - 1];
+            t->voxels[s] = from->set.voxels[k];
+            lob_region_add(&t->either, &regions[k]);
+        }
+        free(regions);
+        LOB_TRY(st);
     }
-    for (int64_t i = 0; i < (int64_t)count * threads; i++) counts[i] = no_voxels;
-
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(| : different)
-    for (int64_t row = 0; row < d.ny * d.nz; row++) {
-        const int t = omp_get_thread_num();
-        int32_t *const a = cells + (int64_t)t * 2 * d.nx, *const b = a + d.nx;
-        index_voxels(a, &sides[0], row * d.nx, d.nx);
-        index_voxels(b, &sides[1], row * d.nx, d.nx);
-        if (!count_row(counts + (int64_t)t * count, a, b, d.nx, row % d.ny, row / d.ny))
-            different = 1;
-    }
-    for (int t = 1; t < threads; t++)
-        for (int32_t i = 0; i < count; i++) add_counts(&counts[i], &counts[(int64_t)t * count + i]);
-    free(cells);
-    *out = counts;
-    *equal = !different;
     return LOB_OK;
 }
 
 static lob_dims box_of(const label_counts *t)
 {
-    return (lob_dims){t->high[0] - t->low[0] + 1, t->high[1] - t->low[1] + 1,
-                      t->high[2] - t->low[2] + 1};
+    const int32_t *const low = t->either.low, *const high = t->either.high;
+    return (lob_dims){(int64_t)high[0] - low[0] + 1, (int64_t)high[1] - low[1] + 1,
+                      (int64_t)high[2] - low[2] + 1};
 }
 
 /* The dense label of a side that belongs to this overlap; there is one, and s->index ascends. */
@@ -214,8 +171,8 @@ static void mark_surface(uint8_t *surface, uint8_t *inside, const side *s, int32
 
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t row = 0; row < box.ny * box.nz; row++) {
-        const int64_t y = t->low[1] + row % box.ny, z = t->low[2] + row / box.ny;
-        const int64_t at = t->low[0] + grid.nx * (y + grid.ny * z);
+        const int64_t y = t->either.low[1] + row % box.ny, z = t->either.low[2] + row / box.ny;
+        const int64_t at = t->either.low[0] + grid.nx * (y + grid.ny * z);
         uint8_t *const out = inside + row * box.nx;
         for (int64_t x = 0; x < box.nx; x++)
             out[x] = lob_label_at(s->volume.data, s->volume.type, at + x) == dense;
@@ -422,7 +379,7 @@ lob_status lob_compare_labels(lob_overlap **overlaps, int32_t *count, int *equal
     if (st == LOB_OK && surfaces) st = refuse_scan(&sides[1], b_name, error);
     if (st != LOB_OK) goto out;
     st = merge_labels(overlaps, count, sides);
-    if (st == LOB_OK) st = count_volumes(&counts, equal, sides, *count, context);
+    if (st == LOB_OK) st = count_volumes(&counts, equal, sides, *count, surfaces, context, error);
     if (st == LOB_OK) {
         const double mm3 = lob_voxel_mm3(&a->geometry);
         for (int32_t i = 0; i < *count; i++) fill_overlap(&(*overlaps)[i], &counts[i], mm3);
