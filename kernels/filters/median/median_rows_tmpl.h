@@ -19,20 +19,20 @@
 #define NETWORK_LINES 3
 
 typedef struct {
-    KEY line[NETWORK_LINES][LOB_MEDIAN_STRIP + 2];
-    KEY sorted[3][LOB_MEDIAN_STRIP + 2];
-    KEY nine[4][9][LOB_MEDIAN_STRIP];
+    KEY line[NETWORK_LINES][STRIP + 2];
+    KEY sorted[3][STRIP + 2];
+    KEY nine[4][9][STRIP];
 } NAMED(network_);
 
 /* Of a selection, for each voxel of the strip: data around it, the rank that is sought, keys found
  * below; the median's key so far, and the key that is tried. */
 typedef struct {
-    int64_t data[LOB_MEDIAN_STRIP], wanted[LOB_MEDIAN_STRIP], below[LOB_MEDIAN_STRIP];
-    KEY key[LOB_MEDIAN_STRIP], tried[LOB_MEDIAN_STRIP];
-    COUNT count[LOB_MEDIAN_STRIP]; /* what below lacks */
-    int64_t counted;               /* places in each of them */
-    KEY some, varying;             /* a key, and the bits in which keys differ */
-    uint8_t present[LOB_MEDIAN_STRIP + 2 * LOB_FILTER_MAX_ALONG]; /* of a line's places */
+    int64_t data[STRIP], wanted[STRIP], below[STRIP];
+    KEY key[STRIP], tried[STRIP];
+    COUNT count[STRIP]; /* what below lacks */
+    int64_t counted;    /* places in each of them */
+    KEY some, varying;  /* a key, and the bits in which keys differ */
+    uint8_t present[STRIP + 2 * LOB_FILTER_MAX_ALONG]; /* of a line's places */
 } NAMED(select_);
 
 /* ---- reading ---- */
@@ -44,13 +44,13 @@ static KEY NAMED(bits_)(const char *at, int64_t i)
     return bits;
 }
 
-static KEY NAMED(edge_key_)(const lob_median_rows *m)
+static KEY NAMED(edge_key_)(const median_rows *m)
 {
     return NAMED(lob_key_)((KEY)m->edge_bits, m->kind);
 }
 
 /* Keys of n adjacent voxels, first among all of the volume. */
-LOB_SIMD_CLONES(void, NAMED(load_), (keys, m, first, n), KEY *keys, const lob_median_rows *m,
+LOB_SIMD_CLONES(void, NAMED(load_), (keys, m, first, n), KEY *keys, const median_rows *m,
                 int64_t first, int64_t n)
 {
     const char *in = m->in + first * (int64_t)sizeof(KEY);
@@ -67,7 +67,7 @@ LOB_SIMD_CLONES(void, NAMED(load_), (keys, m, first, n), KEY *keys, const lob_me
 }
 
 /* The row of places at y, z, which may lie outside: its first voxel, or -1 where nothing is. */
-static int64_t NAMED(row_)(const lob_median_rows *m, int64_t y, int64_t z, lob_edge edge)
+static int64_t NAMED(row_)(const median_rows *m, int64_t y, int64_t z, lob_edge edge)
 {
     const int64_t py = lob_edge_position(y, m->dims.ny, edge);
     const int64_t pz = lob_edge_position(z, m->dims.nz, edge);
@@ -76,7 +76,7 @@ static int64_t NAMED(row_)(const lob_median_rows *m, int64_t y, int64_t z, lob_e
 
 /* Keys of the n places from x on of the row whose first voxel is `row`; missing is the key of
  * places where nothing is. */
-static void NAMED(line_)(KEY *keys, const lob_median_rows *m, int64_t row, int64_t x, int64_t n,
+static void NAMED(line_)(KEY *keys, const median_rows *m, int64_t row, int64_t x, int64_t n,
                          lob_edge edge, KEY missing)
 {
     const int64_t nx = m->dims.nx;
@@ -96,14 +96,14 @@ static void NAMED(line_)(KEY *keys, const lob_median_rows *m, int64_t row, int64
 }
 
 /* Whether the place at x of such a row holds data. */
-static bool NAMED(is_data_)(const lob_median_rows *m, int64_t row, int64_t x)
+static bool NAMED(is_data_)(const median_rows *m, int64_t row, int64_t x)
 {
     const int64_t at = lob_edge_position(x, m->dims.nx, m->edge);
     if (at < 0 || row < 0) return m->edge == LOB_EDGE_CONSTANT;
     return (!m->mask || m->mask[row + at]) && FINITE(NAMED(bits_)(m->in, row + at), m->kind);
 }
 
-static bool NAMED(is_kept_)(const lob_median_rows *m, int64_t voxel, bool any)
+static bool NAMED(is_kept_)(const median_rows *m, int64_t voxel, bool any)
 {
     return !any || (m->mask && !m->mask[voxel]);
 }
@@ -130,8 +130,8 @@ static bool NAMED(is_kept_)(const lob_median_rows *m, int64_t voxel, bool any)
     }
 
 /* The nines of w voxels from the three lines, which begin a place before them. */
-LOB_SIMD_CLONES(void, NAMED(nines_), (nine, s, w), KEY (*nine)[LOB_MEDIAN_STRIP],
-                NAMED(network_) * s, int64_t w)
+LOB_SIMD_CLONES(void, NAMED(nines_), (nine, s, w), KEY (*nine)[STRIP], NAMED(network_) * s,
+                int64_t w)
 {
     KEY *const low = s->sorted[0], *const middle = s->sorted[1], *const high = s->sorted[2];
 #pragma omp simd
@@ -152,9 +152,8 @@ LOB_SIMD_CLONES(void, NAMED(nines_), (nine, s, w), KEY (*nine)[LOB_MEDIAN_STRIP]
 
 /* Two medians of each x: of the nines before, one and other, and of one, other and after. */
 LOB_SIMD_CLONES(void, NAMED(pairs_), (to_first, to_second, before, one, other, after, w),
-                KEY *to_first, KEY *to_second, KEY (*before)[LOB_MEDIAN_STRIP],
-                KEY (*one)[LOB_MEDIAN_STRIP], KEY (*other)[LOB_MEDIAN_STRIP],
-                KEY (*after)[LOB_MEDIAN_STRIP], int64_t w)
+                KEY *to_first, KEY *to_second, KEY (*before)[STRIP], KEY (*one)[STRIP],
+                KEY (*other)[STRIP], KEY (*after)[STRIP], int64_t w)
 {
 #pragma omp simd
     for (int64_t x = 0; x < w; x++) {
@@ -171,7 +170,7 @@ LOB_SIMD_CLONES(void, NAMED(pairs_), (to_first, to_second, before, one, other, a
 }
 
 /* Write n keys as voxels. */
-static void NAMED(store_)(const lob_median_rows *m, int64_t first, const KEY *keys, int64_t n)
+static void NAMED(store_)(const median_rows *m, int64_t first, const KEY *keys, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const KEY bits = NAMED(lob_key_back_)(keys[i], m->kind);
@@ -181,7 +180,7 @@ static void NAMED(store_)(const lob_median_rows *m, int64_t first, const KEY *ke
 
 /* The nines of row y across z, or in a flat neighbourhood across y. Places outside, where nothing
  * is, take the nearest voxel: medians that depend on them are selected afterwards. */
-static void NAMED(row_nines_)(NAMED(network_) * s, int slot, const lob_median_rows *m, int64_t x,
+static void NAMED(row_nines_)(NAMED(network_) * s, int slot, const median_rows *m, int64_t x,
                               int64_t w, int64_t y, int64_t z)
 {
     const bool across_z = m->radius[2] > 0;
@@ -195,7 +194,7 @@ static void NAMED(row_nines_)(NAMED(network_) * s, int slot, const lob_median_ro
 }
 
 /* Rows y .. y + n - 1 through the network. */
-static void NAMED(by_network_)(const lob_median_rows *m, NAMED(network_) * s, int64_t x, int64_t w,
+static void NAMED(by_network_)(const median_rows *m, NAMED(network_) * s, int64_t x, int64_t w,
                                int64_t y, int64_t n, int64_t z)
 {
     const int64_t nx = m->dims.nx, at = (z * m->dims.ny + y) * nx + x;
@@ -235,7 +234,7 @@ LOB_SIMD_CLONES(void, NAMED(turn_), (word), uint64_t *word)
 }
 
 /* Read the row of voxels at y, z into slices, as row number `to` counted through their planes. */
-static void NAMED(slice_row_)(const lob_median_rows *m, lob_median_slices *s, int64_t x, int64_t w,
+static void NAMED(slice_row_)(const median_rows *m, lob_median_slices *s, int64_t x, int64_t w,
                               int64_t y, int64_t z, int64_t to)
 {
     const int64_t r = m->radius[0], n = w + 2 * r, row = NAMED(row_)(m, y, z, m->edge);
@@ -266,7 +265,7 @@ static void NAMED(slice_row_)(const lob_median_rows *m, lob_median_slices *s, in
 }
 
 /* Write the medians of w voxels from the words of their row. */
-static void NAMED(write_slices_)(const lob_median_rows *m, uint64_t (*medians)[LOB_SLICE_TOGETHER],
+static void NAMED(write_slices_)(const median_rows *m, uint64_t (*medians)[LOB_SLICE_TOGETHER],
                                  int number, int64_t at, int64_t w)
 {
     uint64_t word[WIDTH];
@@ -281,7 +280,7 @@ static void NAMED(write_slices_)(const lob_median_rows *m, uint64_t (*medians)[L
 }
 
 /* A tile by slices: planes come in one by one, each in the place of the one that is done with. */
-static void NAMED(by_slices_)(const lob_median_rows *m, void *scratch, const int64_t at[3],
+static void NAMED(by_slices_)(const median_rows *m, void *scratch, const int64_t at[3],
                               const int64_t side[3])
 {
     const int64_t *r = m->radius;
@@ -335,7 +334,7 @@ LOB_SIMD_CLONES(void, NAMED(count_), (s, line, w, r), NAMED(select_) * s, const 
 
 /* Read the places of a row, with the largest key where there is no data, and add to data[x] how
  * many of the window of x hold data. */
-static void NAMED(read_line_)(NAMED(select_) * s, KEY *keys, const lob_median_rows *m, int64_t row,
+static void NAMED(read_line_)(NAMED(select_) * s, KEY *keys, const median_rows *m, int64_t row,
                               int64_t x, int64_t w)
 {
     const int64_t r = m->radius[0], nx = m->dims.nx, n = w + 2 * r;
@@ -366,7 +365,7 @@ static void NAMED(vary_)(NAMED(select_) * s, const KEY *line, int64_t n)
 }
 
 /* Visit all rows of a neighbourhood: first to find the ranks and which bits vary, then to count. */
-static void NAMED(visit_)(bool count, const lob_median_rows *m, NAMED(select_) * s, int64_t x,
+static void NAMED(visit_)(bool count, const median_rows *m, NAMED(select_) * s, int64_t x,
                           int64_t w, int64_t y, int64_t z)
 {
     const int64_t *r = m->radius;
@@ -387,7 +386,7 @@ static void NAMED(visit_)(bool count, const lob_median_rows *m, NAMED(select_) *
 }
 
 /* The bits of the keys, from the highest on. A bit in which no keys differ needs no count. */
-static void NAMED(bisect_)(const lob_median_rows *m, NAMED(select_) * s, int64_t x, int64_t w,
+static void NAMED(bisect_)(const median_rows *m, NAMED(select_) * s, int64_t x, int64_t w,
                            int64_t y, int64_t z)
 {
     for (int bit = WIDTH - 1; bit >= 0; bit--) {
@@ -406,7 +405,7 @@ static void NAMED(bisect_)(const lob_median_rows *m, NAMED(select_) * s, int64_t
 }
 
 /* Select the medians of w voxels of a row. */
-static void NAMED(select_row_)(const lob_median_rows *m, NAMED(select_) * s, int64_t x, int64_t w,
+static void NAMED(select_row_)(const median_rows *m, NAMED(select_) * s, int64_t x, int64_t w,
                                int64_t y, int64_t z)
 {
     const int64_t at = (z * m->dims.ny + y) * m->dims.nx + x;
@@ -421,7 +420,7 @@ static void NAMED(select_row_)(const lob_median_rows *m, NAMED(select_) * s, int
 }
 
 /* The median of one voxel with at most 27 places, some of which lie where nothing is. */
-static void NAMED(median_of_few_)(const lob_median_rows *m, int64_t x, int64_t y, int64_t z)
+static void NAMED(median_of_few_)(const median_rows *m, int64_t x, int64_t y, int64_t z)
 {
     const int64_t *r = m->radius, at = (z * m->dims.ny + y) * m->dims.nx + x;
     KEY keys[27];
@@ -443,32 +442,32 @@ static void NAMED(median_of_few_)(const lob_median_rows *m, int64_t x, int64_t y
 
 /* ---- blocks ---- */
 
-static int64_t NAMED(scratch_)(const lob_median_rows *m)
+static int64_t NAMED(scratch_)(const median_rows *m)
 {
-    const int64_t line = (LOB_MEDIAN_STRIP + 2 * m->radius[0]) * (int64_t)sizeof(KEY);
-    if (m->method == LOB_MEDIAN_NETWORK) return (int64_t)sizeof(NAMED(network_));
-    if (m->method == LOB_MEDIAN_SLICES) return lob_median_slices_bytes(m->radius, WIDTH);
+    const int64_t line = (STRIP + 2 * m->radius[0]) * (int64_t)sizeof(KEY);
+    if (m->method == BY_NETWORK) return (int64_t)sizeof(NAMED(network_));
+    if (m->method == BY_SLICES) return lob_median_slices_bytes(m->radius, WIDTH);
     return (int64_t)sizeof(NAMED(select_)) + line;
 }
 
 /* Whether places of the neighbourhoods of a row lie where nothing is, in another row or plane. */
-static bool NAMED(row_lacks_)(const lob_median_rows *m, int64_t y, int64_t z)
+static bool NAMED(row_lacks_)(const median_rows *m, int64_t y, int64_t z)
 {
     return m->edge == LOB_EDGE_RENORMALISE && (y < m->radius[1] || y >= m->dims.ny - m->radius[1] ||
                                                z < m->radius[2] || z >= m->dims.nz - m->radius[2]);
 }
 
-static void NAMED(block_)(const lob_median_rows *m, void *scratch, const int64_t at[3],
+static void NAMED(block_)(const median_rows *m, void *scratch, const int64_t at[3],
                           const int64_t side[3])
 {
     const int64_t nx = m->dims.nx, x = at[0], w = side[0], z = at[2];
-    if (m->method == LOB_MEDIAN_SLICES) {
+    if (m->method == BY_SLICES) {
         NAMED(by_slices_)(m, scratch, at, side);
         return;
     }
-    if (m->method == LOB_MEDIAN_NETWORK) NAMED(by_network_)(m, scratch, x, w, at[1], side[1], z);
+    if (m->method == BY_NETWORK) NAMED(by_network_)(m, scratch, x, w, at[1], side[1], z);
     for (int64_t i = at[1]; i < at[1] + side[1]; i++) {
-        if (m->method == LOB_MEDIAN_BISECTION) {
+        if (m->method == BY_BISECTION) {
             NAMED(select_row_)(m, scratch, x, w, i, z);
         } else if (NAMED(row_lacks_)(m, i, z)) {
             for (int64_t k = x; k < x + w; k++) NAMED(median_of_few_)(m, k, i, z);
@@ -479,7 +478,7 @@ static void NAMED(block_)(const lob_median_rows *m, void *scratch, const int64_t
     }
 }
 
-const lob_median_width NAMED(lob_median_) = {NAMED(scratch_), NAMED(block_)};
+static const median_width NAMED(median_) = {NAMED(scratch_), NAMED(block_)};
 
 #undef JOIN_
 #undef JOIN
