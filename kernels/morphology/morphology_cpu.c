@@ -50,46 +50,30 @@ static lob_status transform(const job *j, const lob_distance_output *out, const 
 
 /* ---- by bits ---- */
 
-/* 64 bits as bytes of 0 or 1. */
-static void spread(uint8_t *bytes, uint64_t bits)
-{
-    for (int i = 0; i < 64; i += 8) {
-        const uint64_t same = (bits >> i & 0xff) * 0x0101010101010101 & 0x8040201008040201;
-        const uint64_t ones = (same + 0x7f7f7f7f7f7f7f7f) >> 7 & 0x0101010101010101;
-        for (int k = 0; k < 8; k++) bytes[i + k] = (uint8_t)(ones >> (8 * k));
-    }
-}
-
 /* What a row becomes: its labels, but voxels that are seen get those of kept or, where that is
  * NULL, grown. out may be labels or kept. */
-#define PUT_ROW(type)                                                                            \
-    LOB_SIMD_CLONES(void, choose_##type, (to, seen, other, own, n), type *restrict to,           \
-                    const uint8_t *restrict seen, const type *other, const type *own, int64_t n) \
-    {                                                                                            \
-        for (int64_t i = 0; i < n; i++) {                                                        \
-            const type a = other[i], b = own[i]; /* both are read: no branch */                  \
-            to[i] = seen[i] ? a : b;                                                             \
-        }                                                                                        \
-    }                                                                                            \
-    static void put_row_##type(void *out, const void *labels, const void *kept, int64_t n,       \
-                               uint32_t grown, const uint64_t *seen)                             \
-    {                                                                                            \
-        const type *const from = labels;                                                         \
-        uint8_t some[64];                                                                        \
-        type made[64], other[64];                                                                \
-        for (int i = 0; i < 64; i++) other[i] = (type)grown;                                     \
-        for (int64_t x = 0; x < n; x += 64) {                                                    \
-            type *const to = (type *)out + x;                                                    \
-            const int64_t left = n - x < 64 ? n - x : 64;                                        \
-            const size_t bytes = (size_t)left * sizeof *to;                                      \
-            if (seen[x / 64] == 0) {                                                             \
-                if (to != from + x) memmove(to, from + x, bytes);                                \
-                continue;                                                                        \
-            }                                                                                    \
-            spread(some, seen[x / 64]);                                                          \
-            choose_##type(made, some, kept ? (const type *)kept + x : other, from + x, left);    \
-            memcpy(to, made, bytes);                                                             \
-        }                                                                                        \
+#define PUT_ROW(type)                                                                              \
+    LOB_SIMD_CLONES(void, choose_##type, (to, seen, kept, grown, own, n), type *to, uint64_t seen, \
+                    const type *kept, uint32_t grown, const type *own, int64_t n)                  \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const type a = kept ? kept[i] : (type)grown, b = own[i]; /* both are read */           \
+            to[i] = seen >> i & 1 ? a : b;                                                         \
+        }                                                                                          \
+    }                                                                                              \
+    static void put_row_##type(void *out, const void *labels, const void *kept, int64_t n,         \
+                               uint32_t grown, const uint64_t *seen)                               \
+    {                                                                                              \
+        for (int64_t x = 0; x < n; x += 64) {                                                      \
+            type *const to = (type *)out + x;                                                      \
+            const type *const from = (const type *)labels + x;                                     \
+            const int64_t left = n - x < 64 ? n - x : 64;                                          \
+            if (seen[x / 64])                                                                      \
+                choose_##type(to, seen[x / 64], kept ? (const type *)kept + x : NULL, grown, from, \
+                              left);                                                               \
+            else if (to != from)                                                                   \
+                memmove(to, from, (size_t)left * sizeof *to);                                      \
+        }                                                                                          \
     }
 
 PUT_ROW(uint8_t)
