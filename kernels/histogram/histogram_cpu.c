@@ -6,7 +6,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { PART = 1 << 20 };
+enum { PART = 1 << 16 };
 
 /* The voxels that are counted: channels, each of voxels from `first` on. */
 typedef struct {
@@ -36,10 +36,11 @@ typedef struct {
         const ctype *v = (const ctype *)from->image->data + at;                \
         ctype low = (ctype)(highest), high = (ctype)(lowest);                  \
         for (int64_t i = 0; i < n; i++) {                                      \
-            const bool inside = !mask || mask[i];                              \
-            const bool finite = LOB_IS_FINITE(v[i]);                           \
-            r->not_finite += inside && !finite;                                \
-            if (!(inside && finite)) continue;                                 \
+            if ((v[i] >= low && v[i] <= high) || (mask && !mask[i])) continue; \
+            if (!LOB_IS_FINITE(v[i])) {                                        \
+                r->not_finite++;                                               \
+                continue;                                                      \
+            }                                                                  \
             if (v[i] < low) low = v[i];                                        \
             if (v[i] > high) high = v[i];                                      \
         }                                                                      \

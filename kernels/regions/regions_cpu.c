@@ -2,6 +2,7 @@
 #include "kernels/regions/regions.h"
 
 #include "kernels/arrays.h"
+#include "kernels/histogram/histogram_bins.h"
 #include "kernels/progress.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_voxel.h"
@@ -27,47 +28,12 @@ lob_fine_levels lob_fine_levels_of(const lob_extremes *all, lob_type type)
     return fine;
 }
 
-/* False for NaN and infinity. */
-#define FINITE(value) ((value) - (value) == 0)
-
-#define PART_EXTREMES(type, ctype, name, integer, lowest, highest)                   \
-    case type: {                                                                     \
-        const ctype *in = (const ctype *)image->data + first;                        \
-        ctype low = (ctype)(highest), high = (ctype)(lowest);                        \
-        for (int64_t i = 0; i < n; i++) {                                            \
-            if (in[i] < low && FINITE(in[i])) low = in[i];                           \
-            if (in[i] > high && FINITE(in[i])) high = in[i];                         \
-        }                                                                            \
-        if (low > high) break;                                                       \
-        part = (lob_extremes){true, (double)low, (double)high, 0, 0};                \
-        if (integer) part.low_bits = (uint64_t)low, part.high_bits = (uint64_t)high; \
-        break;                                                                       \
-    }
-
-static lob_extremes part_extremes(const lob_volume *image, int64_t first, int64_t n)
-{
-    lob_extremes part = {0};
-    LOB_TYPE_SWITCH(image->type, PART_EXTREMES);
-    return part;
-}
-
 lob_extremes lob_extremes_of(const lob_volume *image, int threads)
 {
-    enum { PART = 1 << 16 };
-    const int64_t voxels = lob_voxels(image);
+    const lob_histogram_input in = {.image = image};
+    const lob_context context = {.threads = threads};
     lob_extremes all = {0};
-#pragma omp parallel num_threads(threads)
-    {
-        lob_extremes mine = {0};
-#pragma omp for schedule(static)
-        for (int64_t first = 0; first < voxels; first += PART) {
-            const int64_t n = voxels - first < PART ? voxels - first : PART;
-            const lob_extremes part = part_extremes(image, first, n);
-            lob_extremes_widen(&mine, &part, image->type);
-        }
-#pragma omp critical(lob_extremes)
-        lob_extremes_widen(&all, &mine, image->type);
-    }
+    lob_histogram_add_extremes(&all, &in, &context);
     return all;
 }
 
@@ -77,7 +43,7 @@ lob_extremes lob_extremes_of(const lob_volume *image, int threads)
         const ctype *in = (const ctype *)image->data + first;                            \
         ctype low = (ctype)(type_max), high = (ctype)(type_min);                         \
         for (int64_t i = 0; i < n; i++) {                                                \
-            if (!FINITE(in[i])) continue;                                                \
+            if (!LOB_IS_FINITE(in[i])) continue;                                         \
             const uint32_t level =                                                       \
                 fine->exact ? (uint32_t)((uint64_t)in[i] - fine->low_bits)               \
                             : lob_fine_mapped((double)in[i], fine->low, fine->per_unit); \
