@@ -74,7 +74,7 @@ static bool has_cells(const lob_hdf5_reading *in, const choice *c)
 {
     char path[LOB_HDF5_PATH];
     cells_path(path, c);
-    return lob_hdf5_is_there(in, path);
+    return lob_hdf5_is(in, path, NULL);
 }
 
 /* Fill in what is not named; false when the file is not of this layout, or has several setups
@@ -137,10 +137,9 @@ static void read_setup(lob_hdf5_view *view, double factor[3], const choice *c,
 
     double all[MAX_LEVELS * 3];
     snprintf(path, sizeof path, "/s%02d/resolutions", c->setup);
-    const hid_t set = lob_hdf5_open(in, path);
-    const bool readable = set >= 0 && lob_hdf5_guard(set, path, in->where, NULL) == LOB_OK;
-    const int n = readable ? lob_hdf5_numbers(all, MAX_LEVELS * 3, set) : -1;
-    if (set >= 0) H5Oclose(set);
+    const hid_t set = lob_hdf5_open_set(in, path);
+    const int n = lob_hdf5_numbers(all, MAX_LEVELS * 3, set, NULL);
+    H5Oclose(set);
     for (int a = 0; a < 3; a++) {
         const double f = 3 * c->level + 2 < n ? all[3 * c->level + a] : 1.0;
         factor[a] = isfinite(f) && f > 0.0 ? f : 1.0;
@@ -197,8 +196,8 @@ static lob_status bdv_view(lob_hdf5_view *view, const char *asked, const lob_hdf
     c.time_point = all ? times->numbers[0] : c.time_point;
     lob_status st = lob_hdf5_view_set(view, parts[0], in);
     if (st == LOB_OK && (view->rank != 3 || !lob_hdf5_take_letters(view, "zyx")))
-        st = lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                           "%s has %d dimensions; BigDataViewer's have 3", view->path, view->rank);
+        st = LOB_HDF5_BAD(in, "%s has %d dimensions; BigDataViewer's have 3", view->path,
+                          view->rank);
     if (st == LOB_OK) st = lob_hdf5_take_parts(view, parts, 1, frames, in);
     if (st != LOB_OK) return st;
     double factor[3];

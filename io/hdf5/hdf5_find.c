@@ -39,81 +39,88 @@ static const char *link_kind(H5L_type_t type)
 }
 
 /* Newer releases can write what older ones cannot read, where they are told to. */
-lob_status lob_hdf5_fail_to_open(const char *path, const lob_location *where, lob_error *error)
+lob_status lob_hdf5_fail_to_open(const lob_hdf5_reading *in, const char *path)
 {
     unsigned major = 0, minor = 0, release = 0;
     H5get_libversion(&major, &minor, &release);
-    return lob_fail_file(error, LOB_EDATA, where->path,
-                         "damaged HDF5 file: cannot open %s; or it is of a newer format than HDF5 "
-                         "%u.%u.%u reads, as h5py's libver='latest' writes it",
-                         path, major, minor, release);
+    return LOB_HDF5_BAD(in,
+                        "damaged HDF5 file: cannot open %s; or it is of a newer format than HDF5 "
+                        "%u.%u.%u reads, as h5py's libver='latest' writes it",
+                        path, major, minor, release);
 }
 
 /* One step down from a group; -1 with a message when there is no such step, or it leaves the file.
  */
-static hid_t step(hid_t group, const char *name, const lob_location *where, lob_error *error)
+static hid_t step(hid_t group, const char *name, const lob_hdf5_reading *in)
 {
     H5L_info_t link;
     if (H5Iget_type(group) == H5I_DATASET || H5Lexists(group, name, H5P_DEFAULT) <= 0 ||
         H5Lget_info(group, name, &link, H5P_DEFAULT) < 0) {
-        lob_fail_file(error, LOB_EDATA, where->path,
-                      "the file holds nothing named %s; `h5ls -r` lists what it holds", name);
+        LOB_HDF5_BAD(in, "the file holds nothing named %s; `h5ls -r` lists what it holds", name);
         return -1;
     }
     if (link.type != H5L_TYPE_HARD) {
-        lob_fail_file(error, LOB_EDATA, where->path,
-                      "%s is %s, which is not followed; name the data set itself, or copy it with "
-                      "h5repack",
-                      name, link_kind(link.type));
+        LOB_HDF5_BAD(in,
+                     "%s is %s, which is not followed; name the data set itself, or copy it with "
+                     "h5repack",
+                     name, link_kind(link.type));
         return -1;
     }
     const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
-    if (object < 0) lob_hdf5_fail_to_open(name, where, error);
+    if (object < 0) lob_hdf5_fail_to_open(in, name);
     return object;
 }
 
-/* Follow a path of hard links from the root; -1 with a message when it leads nowhere. */
-static hid_t open_path(hid_t file, const char *path, const lob_location *where, lob_error *error)
+hid_t lob_hdf5_demand(const lob_hdf5_reading *in, const char *path)
 {
-    hid_t at = H5Oopen(file, "/", H5P_DEFAULT);
-    if (at < 0)
-        lob_fail_file(error, LOB_EDATA, where->path, "damaged HDF5 file: it has no root group");
+    hid_t at = H5Oopen(in->file, "/", H5P_DEFAULT);
+    if (at < 0) LOB_HDF5_BAD(in, "damaged HDF5 file: it has no root group");
     while (at >= 0) {
         path += strspn(path, "/");
         const size_t n = strcspn(path, "/");
         if (n == 0) return at;
         char name[256];
         if (n >= sizeof name) {
-            lob_fail_file(error, LOB_EDATA, where->path,
-                          "a name inside the file is longer than 255 bytes");
+            LOB_HDF5_BAD(in, "a name inside the file is longer than 255 bytes");
             H5Oclose(at);
             return -1;
         }
         memcpy(name, path, n);
         name[n] = '\0';
         path += n;
-        const hid_t next = step(at, name, where, error);
+        const hid_t next = step(at, name, in);
         H5Oclose(at);
         at = next;
     }
     return at;
 }
 
+/* A reading that tells of no error. */
+static lob_hdf5_reading quiet(const lob_hdf5_reading *in)
+{
+    lob_hdf5_reading silent = *in;
+    silent.error = NULL;
+    return silent;
+}
+
 hid_t lob_hdf5_open(const lob_hdf5_reading *in, const char *path)
 {
-    return open_path(in->file, path, in->where, NULL);
+    const lob_hdf5_reading silent = quiet(in);
+    return lob_hdf5_demand(&silent, path);
 }
 
-bool lob_hdf5_is_there(const lob_hdf5_reading *in, const char *path)
+hid_t lob_hdf5_open_set(const lob_hdf5_reading *in, const char *path)
+{
+    const lob_hdf5_reading silent = quiet(in);
+    return lob_hdf5_demand_set(&silent, path);
+}
+
+bool lob_hdf5_is(const lob_hdf5_reading *in, const char *path, bool (*wanted)(hid_t object))
 {
     const hid_t object = lob_hdf5_open(in, path);
-    if (object >= 0) H5Oclose(object);
-    return object >= 0;
-}
-
-hid_t lob_hdf5_demand(const lob_hdf5_reading *in, const char *path)
-{
-    return open_path(in->file, path, in->where, in->error);
+    const bool is = object >= 0 && (!wanted || wanted(object));
+    H5Oclose(object);
+    return is;
 }
 
 hid_t lob_hdf5_demand_set(const lob_hdf5_reading *in, const char *path)
@@ -121,9 +128,9 @@ hid_t lob_hdf5_demand_set(const lob_hdf5_reading *in, const char *path)
     const hid_t set = lob_hdf5_demand(in, path);
     if (set < 0) return -1;
     if (H5Iget_type(set) == H5I_DATASET) {
-        if (lob_hdf5_guard(set, path, in->where, in->error) == LOB_OK) return set;
+        if (lob_hdf5_guard(set, path, in) == LOB_OK) return set;
     } else {
-        lob_fail_file(in->error, LOB_EDATA, in->where->path, "%s is not a data set", path);
+        LOB_HDF5_BAD(in, "%s is not a data set", path);
     }
     H5Oclose(set);
     return -1;
@@ -152,8 +159,7 @@ lob_status lob_hdf5_asked(char path[LOB_HDF5_PATH], const lob_hdf5_reading *in)
         const size_t n = strcspn(at, "/");
         if (n == 0) break;
         if (n + 2 > LOB_HDF5_PATH - used)
-            return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                                 "the path inside the file is too long");
+            return LOB_HDF5_BAD(in, "the path inside the file is too long");
         path[used++] = '/';
         memcpy(path + used, at, n);
         used += n;
@@ -287,10 +293,18 @@ lob_status lob_hdf5_fail_to_choose(const lob_hdf5_reading *in, const lob_hdf5_fo
                               found->sets[0].path);
 }
 
+lob_status lob_hdf5_only(char path[LOB_HDF5_PATH], const char *under, const lob_hdf5_reading *in,
+                         bool (*wanted)(hid_t object))
+{
+    const lob_hdf5_found *found = lob_hdf5_collect(in, under, wanted);
+    if (found->found > 1) return lob_hdf5_fail_to_choose(in, found);
+    strcpy(path, found->found == 1 ? found->sets[0].path : "");
+    return LOB_OK;
+}
+
 /* ---- what may be read ---- */
 
-static lob_status guard_filters(hid_t plist, const char *name, const lob_location *where,
-                                lob_error *error)
+static lob_status guard_filters(hid_t plist, const char *name, const lob_hdf5_reading *in)
 {
     static const H5Z_filter_t own[] = {H5Z_FILTER_DEFLATE,    H5Z_FILTER_SHUFFLE,
                                        H5Z_FILTER_FLETCHER32, H5Z_FILTER_SZIP,
@@ -306,46 +320,33 @@ static lob_status guard_filters(hid_t plist, const char *name, const lob_locatio
         for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) known |= id == own[k];
         if (known && H5Zfilter_avail(id) > 0) continue;
         text[sizeof text - 1] = '\0';
-        return lob_fail_file(
-            error, LOB_EDATA, where->path,
-            "%s is compressed by the filter %d (%s), which HDF5 does not bring itself; "
-            "save it again with compression='gzip' in h5py",
-            name, (int)id, text[0] ? text : "no name");
+        return LOB_HDF5_BAD(in,
+                            "%s is compressed by the filter %d (%s), which HDF5 does not bring "
+                            "itself; save it again with compression='gzip' in h5py",
+                            name, (int)id, text[0] ? text : "no name");
     }
-    return n < 0 ? lob_fail_file(error, LOB_EDATA, where->path, "damaged HDF5 file: filters of %s",
-                                 name)
-                 : LOB_OK;
+    return n < 0 ? LOB_HDF5_BAD(in, "damaged HDF5 file: filters of %s", name) : LOB_OK;
 }
 
-lob_status lob_hdf5_guard(hid_t set, const char *name, const lob_location *where, lob_error *error)
+lob_status lob_hdf5_guard(hid_t set, const char *name, const lob_hdf5_reading *in)
 {
     const hid_t plist = H5Dget_create_plist(set);
-    if (plist < 0)
-        return lob_fail_file(error, LOB_EDATA, where->path, "damaged HDF5 file: layout of %s",
-                             name);
+    const H5D_layout_t layout = plist < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(plist);
     lob_status st = LOB_OK;
-    switch (H5Pget_layout(plist)) {
-    case H5D_COMPACT:
-    case H5D_CONTIGUOUS:
-    case H5D_CHUNKED:
-        break;
-    case H5D_VIRTUAL:
-        st = lob_fail_file(
-            error, LOB_EDATA, where->path,
-            "%s is a virtual data set, put together from other files, which are not opened; "
-            "copy it into a file of its own",
-            name);
-        break;
-    default:
-        st = lob_fail_file(error, LOB_EDATA, where->path, "damaged HDF5 file: layout of %s", name);
-    }
-    if (st == LOB_OK && H5Pget_external_count(plist) != 0)
-        st = lob_fail_file(
-            error, LOB_EDATA, where->path,
-            "%s keeps its data in another file, which is not opened; copy it into a file "
-            "of its own",
-            name);
-    if (st == LOB_OK) st = guard_filters(plist, name, where, error);
+    if (layout == H5D_VIRTUAL)
+        st = LOB_HDF5_BAD(in,
+                          "%s is a virtual data set, put together from other files, which are not "
+                          "opened; copy it into a file of its own",
+                          name);
+    else if (layout != H5D_COMPACT && layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED)
+        st = LOB_HDF5_BAD(in, "damaged HDF5 file: layout of %s", name);
+    else if (H5Pget_external_count(plist) != 0)
+        st = LOB_HDF5_BAD(in,
+                          "%s keeps its data in another file, which is not opened; copy it into a "
+                          "file of its own",
+                          name);
+    else
+        st = guard_filters(plist, name, in);
     H5Pclose(plist);
     return st;
 }

@@ -78,19 +78,15 @@ unsigned char *lob_hdf5_nifti(int64_t *bytes, const lob_hdf5_reading *in)
 {
     static const char path[] = "/" LOB_HDF5_NIFTI_GROUP "/" LOB_HDF5_NIFTI_SET;
     *bytes = 0;
-    const hid_t set = lob_hdf5_open(in, path);
+    const hid_t set = lob_hdf5_open_set(in, path);
     unsigned char *nifti = NULL;
     if (set < 0) return NULL;
-    if (H5Iget_type(set) == H5I_DATASET && lob_hdf5_guard(set, path, in->where, NULL) == LOB_OK) {
-        const hid_t space = H5Dget_space(set), type = H5Dget_type(set);
-        const hssize_t n = H5Sget_simple_extent_npoints(space);
-        if (H5Tequal(type, H5T_NATIVE_UINT8) > 0 && n >= LOB_NIFTI1_BYTES &&
-            n <= LOB_HDF5_MAX_NIFTI)
-            nifti = malloc((size_t)n);
-        if (nifti && H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, nifti) >= 0) *bytes = n;
-        H5Tclose(type);
-        H5Sclose(space);
-    }
+    const lob_hdf5_values v = lob_hdf5_values_open(set, NULL);
+    if (H5Tequal(v.type, H5T_NATIVE_UINT8) > 0 && v.n >= LOB_NIFTI1_BYTES &&
+        v.n <= LOB_HDF5_MAX_NIFTI)
+        nifti = malloc((size_t)v.n);
+    if (nifti && lob_hdf5_values_read(&v, v.type, nifti)) *bytes = v.n;
+    lob_hdf5_values_close(&v);
     H5Oclose(set);
     if (*bytes) return nifti;
     free(nifti);

@@ -43,14 +43,11 @@ static lob_status imaris_find(char path[LOB_HDF5_PATH], const char *asked,
 {
     choice c;
     path[0] = '\0';
-    if (!parse(&c, asked) || !lob_hdf5_is_there(in, "/DataSetInfo/Image")) return LOB_OK;
+    if (!parse(&c, asked) || !lob_hdf5_is(in, "/DataSetInfo/Image", NULL)) return LOB_OK;
     if (c.time_point < 0) c.time_point = 0;
     if (c.channel < 0) c.channel = 0;
     part_path(path, &c, "/Data");
-    if (!lob_hdf5_is_there(in, path))
-        path[0] = '\0';
-    else
-        strcpy(path, asked);
+    strcpy(path, lob_hdf5_is(in, path, NULL) ? asked : "");
     return LOB_OK;
 }
 
@@ -62,7 +59,7 @@ static int count(bool channels, int level, const lob_hdf5_reading *in)
     for (; n < LOB_HDF5_MAX_PARTS; n++) {
         const choice c = {level, channels ? 0 : n, channels ? n : 0};
         part_path(path, &c, "");
-        if (!lob_hdf5_is_there(in, path)) break;
+        if (!lob_hdf5_is(in, path, NULL)) break;
     }
     return n;
 }
@@ -92,9 +89,8 @@ static lob_status crop(lob_hdf5_view *view, const char *channel, const lob_hdf5_
     }
     H5Oclose(group);
     if (ok) return LOB_OK;
-    return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                         "ImageSizeX, Y and Z of %s do not fit its Data; save it again in Imaris",
-                         channel);
+    return LOB_HDF5_BAD(
+        in, "ImageSizeX, Y and Z of %s do not fit its Data; save it again in Imaris", channel);
 }
 
 static void take_place(lob_hdf5_view *view, const lob_hdf5_reading *in)
@@ -132,10 +128,10 @@ static lob_status imaris_view(lob_hdf5_view *view, const char *asked, const lob_
     const int nc = all_channels ? count(true, c.level, in) : 1;
     const int nt = all_times ? count(false, c.level, in) : 1;
     if ((int64_t)nc * nt > LOB_HDF5_MAX_PARTS)
-        return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                             "has %d channels at %d time points; name one time point, as in "
-                             "%s:/DataSet/ResolutionLevel 0/TimePoint 0",
-                             nc, nt, in->where->file);
+        return LOB_HDF5_BAD(in,
+                            "has %d channels at %d time points; name one time point, as in "
+                            "%s:/DataSet/ResolutionLevel 0/TimePoint 0",
+                            nc, nt, in->where->file);
     char(*parts)[LOB_HDF5_PATH] = calloc((size_t)nc * (size_t)nt, sizeof *parts);
     if (!parts) return lob_fail_file(in->error, LOB_ENOMEM, in->where->path, "no memory");
     for (int k = 0; k < nc * nt; k++) {
@@ -145,11 +141,11 @@ static lob_status imaris_view(lob_hdf5_view *view, const char *asked, const lob_
     }
     char channel[LOB_HDF5_PATH];
     lob_hdf5_parent(channel, parts[0], "Data");
-    lob_status st = lob_hdf5_view_set(view, parts[0], in);
-    if (st == LOB_OK) st = lob_hdf5_take_parts(view, parts, nc, nt, in);
-    if (st == LOB_OK) st = crop(view, channel, in);
-    if (st == LOB_OK) take_place(view, in);
-    return st;
+    LOB_TRY(lob_hdf5_view_set(view, parts[0], in));
+    LOB_TRY(lob_hdf5_take_parts(view, parts, nc, nt, in));
+    LOB_TRY(crop(view, channel, in));
+    take_place(view, in);
+    return LOB_OK;
 }
 
 const lob_hdf5_layout lob_hdf5_imaris = {"Imaris", imaris_find, imaris_view};

@@ -12,6 +12,12 @@
 
 enum { MAX_COUNT = 4 };
 
+static bool is_image(hid_t group)
+{
+    return H5Iget_type(group) == H5I_GROUP && lob_hdf5_has(group, "VoxelData") &&
+           lob_hdf5_has(group, "Dimension");
+}
+
 static lob_status itk_find(char path[LOB_HDF5_PATH], const char *asked, const lob_hdf5_reading *in)
 {
     /* The group may be named itself, by its VoxelData, or by nothing at all. */
@@ -19,11 +25,7 @@ static lob_status itk_find(char path[LOB_HDF5_PATH], const char *asked, const lo
         strcpy(path, "/ITKImage/0");
     else if (!lob_hdf5_parent(path, asked, "VoxelData"))
         strcpy(path, asked);
-    const hid_t group = lob_hdf5_open(in, path);
-    const bool is = group >= 0 && H5Iget_type(group) == H5I_GROUP &&
-                    lob_hdf5_has(group, "VoxelData") && lob_hdf5_has(group, "Dimension");
-    if (group >= 0) H5Oclose(group);
-    if (!is) path[0] = '\0';
+    if (!lob_hdf5_is(in, path, is_image)) path[0] = '\0';
     return LOB_OK;
 }
 
@@ -35,7 +37,7 @@ static int read_numbers(double *values, int max, const char *group, const char *
     snprintf(path, sizeof path, "%s/%s", group, name);
     const hid_t set = lob_hdf5_demand_set(in, path);
     if (set < 0) return -1;
-    const int n = lob_hdf5_numbers(values, max, set);
+    const int n = lob_hdf5_numbers(values, max, set, NULL);
     H5Dclose(set);
     return n < 0 ? 0 : n;
 }
@@ -46,8 +48,7 @@ static lob_status read_exactly(double *values, int n, const char *group, const c
     const int got = read_numbers(values, n, group, name, in);
     if (got == n) return LOB_OK;
     if (got < 0) return LOB_EDATA;
-    return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                         "%s of the ITK image is not %d numbers", name, n);
+    return LOB_HDF5_BAD(in, "%s of the ITK image is not %d numbers", name, n);
 }
 
 static lob_status take_axes(lob_hdf5_view *view, int n, const double *dimension,
@@ -59,8 +60,7 @@ static lob_status take_axes(lob_hdf5_view *view, int n, const double *dimension,
     bool ok = (view->rank == n || view->rank == n + 1) && lob_hdf5_take_letters(view, tagged);
     for (int i = 0; ok && i < n; i++) ok = dimension[i] == (double)view->extent[n - 1 - i];
     if (ok) return LOB_OK;
-    return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                         "Dimension and VoxelData of the ITK image do not agree");
+    return LOB_HDF5_BAD(in, "Dimension and VoxelData of the ITK image do not agree");
 }
 
 static lob_status itk_view(lob_hdf5_view *view, const char *group, const lob_hdf5_reading *in)
@@ -69,18 +69,15 @@ static lob_status itk_view(lob_hdf5_view *view, const char *group, const lob_hdf
                           directions[MAX_COUNT * MAX_COUNT];
     char path[LOB_HDF5_PATH + 16];
     snprintf(path, sizeof path, "%s/VoxelData", group);
-    lob_status st = lob_hdf5_view_set(view, path, in);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_hdf5_view_set(view, path, in));
     const int n = read_numbers(dimension, 16, group, "Dimension", in);
     if (n < 0) return LOB_EDATA;
     if (n < 2 || n > MAX_COUNT)
-        return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                             "the ITK image has %d dimensions; 2 to %d are read", n, MAX_COUNT);
-    st = read_exactly(origin, n, group, "Origin", in);
-    if (st == LOB_OK) st = read_exactly(spacing, n, group, "Spacing", in);
-    if (st == LOB_OK) st = read_exactly(directions, n * n, group, "Directions", in);
-    if (st == LOB_OK) st = take_axes(view, n, dimension, in);
-    if (st != LOB_OK) return st;
+        return LOB_HDF5_BAD(in, "the ITK image has %d dimensions; 2 to %d are read", n, MAX_COUNT);
+    LOB_TRY(read_exactly(origin, n, group, "Origin", in));
+    LOB_TRY(read_exactly(spacing, n, group, "Spacing", in));
+    LOB_TRY(read_exactly(directions, n * n, group, "Directions", in));
+    LOB_TRY(take_axes(view, n, dimension, in));
 
     /* A flat image stands on the third axis. */
     double column[3][3] = {

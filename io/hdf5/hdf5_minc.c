@@ -17,13 +17,16 @@
 
 enum { MAX_SCALES = 1 << 22 };
 
+static bool is_set(hid_t object)
+{
+    return H5Iget_type(object) == H5I_DATASET;
+}
+
 static lob_status minc_find(char path[LOB_HDF5_PATH], const char *asked, const lob_hdf5_reading *in)
 {
-    path[0] = '\0';
-    if (!lob_hdf5_is_above(asked, MINC_IMAGE "/image")) return LOB_OK;
-    const hid_t set = lob_hdf5_open(in, MINC_IMAGE "/image");
-    if (set >= 0 && H5Iget_type(set) == H5I_DATASET) strcpy(path, MINC_IMAGE);
-    if (set >= 0) H5Oclose(set);
+    const bool is = lob_hdf5_is_above(asked, MINC_IMAGE "/image") &&
+                    lob_hdf5_is(in, MINC_IMAGE "/image", is_set);
+    strcpy(path, is ? MINC_IMAGE : "");
     return LOB_OK;
 }
 
@@ -81,10 +84,10 @@ static lob_status read_dimension(dimension *out, int axis, const lob_hdf5_view *
     snprintf(path, sizeof path, "/minc-2.0/dimensions/%s", dimensions[axis].name);
     const hid_t object = lob_hdf5_open(in, path);
     if (object < 0) return LOB_OK;
-    lob_hdf5_attribute(&out->start, 1, object, "start");
-    lob_hdf5_attribute(&out->step, 1, object, "step");
+    lob_hdf5_numbers(&out->start, 1, object, "start");
+    lob_hdf5_numbers(&out->step, 1, object, "step");
     double cosine[3];
-    if (lob_hdf5_attribute(cosine, 3, object, "direction_cosines") == 3)
+    if (lob_hdf5_numbers(cosine, 3, object, "direction_cosines") == 3)
         memcpy(out->cosine, cosine, sizeof cosine);
     char *units = lob_hdf5_text(object, "units", ""),
          *spacing = lob_hdf5_text(object, "spacing", "");
@@ -96,11 +99,10 @@ static lob_status read_dimension(dimension *out, int axis, const lob_hdf5_view *
     free(units);
     H5Oclose(object);
     if (!irregular) return LOB_OK;
-    return lob_fail_file(
-        in->error, LOB_EDATA, in->where->path,
-        "the slices along %s of the MINC volume are not evenly spaced; resample it "
-        "with mincresample",
-        dimensions[axis].name);
+    return LOB_HDF5_BAD(in,
+                        "the slices along %s of the MINC volume are not evenly spaced; resample it "
+                        "with mincresample",
+                        dimensions[axis].name);
 }
 
 static lob_status take_place(lob_hdf5_view *view, const lob_hdf5_reading *in)
@@ -108,8 +110,7 @@ static lob_status take_place(lob_hdf5_view *view, const lob_hdf5_reading *in)
     double affine[3][4] = {{0}};
     for (int a = 0; a < 3; a++) {
         dimension d;
-        const lob_status st = read_dimension(&d, a, view, in);
-        if (st != LOB_OK) return st;
+        LOB_TRY(read_dimension(&d, a, view, in));
         for (int r = 0; r < 3; r++) {
             affine[r][a] = d.cosine[r] * d.step;
             affine[r][3] += d.cosine[r] * d.start;
@@ -135,14 +136,13 @@ static bool read_limits(limits *out, const char *name, const lob_hdf5_reading *i
     *out = (limits){.n = -1};
     const hid_t set = lob_hdf5_demand_set(in, path);
     if (set < 0) return false;
-    const hid_t space = H5Dget_space(set);
-    const int rank = H5Sget_simple_extent_ndims(space);
-    const hssize_t n = H5Sget_simple_extent_npoints(space);
-    H5Sclose(space);
-    if (rank >= 0 && rank <= LOB_HDF5_MAX_AXES && n >= 1 && n <= MAX_SCALES &&
+    const lob_hdf5_values v = lob_hdf5_values_open(set, NULL);
+    const int rank = H5Sget_simple_extent_ndims(v.space);
+    if (rank >= 0 && rank <= LOB_HDF5_MAX_AXES && v.n >= 1 && v.n <= MAX_SCALES &&
         (rank == 0 || dimension_letters(out->letters, rank, set)))
-        out->values = malloc((size_t)n * sizeof *out->values);
-    if (out->values) out->n = lob_hdf5_numbers(out->values, (int)n, set);
+        out->values = malloc((size_t)v.n * sizeof *out->values);
+    if (out->values) out->n = lob_hdf5_numbers(out->values, (int)v.n, set, NULL);
+    lob_hdf5_values_close(&v);
     H5Dclose(set);
     return out->n > 0;
 }
@@ -165,12 +165,12 @@ static bool limit_steps(int64_t step[LOB_AXIS_ROLES], const limits *l, const lob
 /* The stored numbers that stand for image-min and image-max. */
 static void valid_range(double range[2], const lob_hdf5_view *view)
 {
-    if (lob_hdf5_attribute(range, 2, view->set, "valid_range") != 2) {
+    if (lob_hdf5_numbers(range, 2, view->set, "valid_range") != 2) {
         const lob_type_info *type = lob_type_of(view->stored);
         range[0] = type->lowest;
         range[1] = type->highest;
-        lob_hdf5_attribute(&range[0], 1, view->set, "valid_min");
-        lob_hdf5_attribute(&range[1], 1, view->set, "valid_max");
+        lob_hdf5_numbers(&range[0], 1, view->set, "valid_min");
+        lob_hdf5_numbers(&range[1], 1, view->set, "valid_max");
     }
     if (range[0] > range[1]) {
         const double low = range[1];
@@ -197,9 +197,8 @@ static lob_status take_limits(lob_hdf5_view *view, limits *low, limits *high,
         same = same && slope == high->values[0] && inter == low->values[0];
     }
     if (!ok)
-        return lob_fail_file(
-            in->error, LOB_EDATA, in->where->path,
-            "image-min, image-max and valid_range of the MINC volume do not fit it");
+        return LOB_HDF5_BAD(
+            in, "image-min, image-max and valid_range of the MINC volume do not fit it");
     if (same && high->values[0] != 0.0) {
         view->slope = high->values[0];
         view->inter = low->values[0];
@@ -235,22 +234,19 @@ static lob_status take_values(lob_hdf5_view *view, const lob_hdf5_reading *in)
     }
     if (read_limits(&low, "image-min", in) && read_limits(&high, "image-max", in))
         return take_limits(view, &low, &high, in);
-    return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                         "image-min or image-max of the MINC volume cannot be read");
+    return LOB_HDF5_BAD(in, "image-min or image-max of the MINC volume cannot be read");
 }
 
 static lob_status minc_view(lob_hdf5_view *view, const char *path, const lob_hdf5_reading *in)
 {
     char letters[LOB_HDF5_MAX_AXES + 1];
     (void)path;
-    const lob_status st = lob_hdf5_view_set(view, MINC_IMAGE "/image", in);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_hdf5_view_set(view, MINC_IMAGE "/image", in));
     if (!dimension_letters(letters, view->rank, view->set) || !lob_hdf5_take_letters(view, letters))
-        return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                             "the dimensions of the MINC volume are not xspace, yspace, zspace, "
-                             "time and vector_dimension");
-    const lob_status placed = take_place(view, in);
-    return placed == LOB_OK ? take_values(view, in) : placed;
+        return LOB_HDF5_BAD(in, "the dimensions of the MINC volume are not xspace, yspace, zspace, "
+                                "time and vector_dimension");
+    LOB_TRY(take_place(view, in));
+    return take_values(view, in);
 }
 
 const lob_hdf5_layout lob_hdf5_minc = {"MINC 2", minc_find, minc_view};

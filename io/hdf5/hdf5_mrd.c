@@ -54,15 +54,7 @@ static bool is_image(hid_t group)
 static lob_status mrd_find(char path[LOB_HDF5_PATH], const char *asked, const lob_hdf5_reading *in)
 {
     if (!lob_hdf5_parent(path, asked, "data")) strcpy(path, asked);
-    const hid_t object = lob_hdf5_open(in, path);
-    const bool is = object >= 0 && is_image(object);
-    if (object >= 0) H5Oclose(object);
-    if (is) return LOB_OK;
-    path[0] = '\0';
-    const lob_hdf5_found *found = lob_hdf5_collect(in, asked, is_image);
-    if (found->found > 1) return lob_hdf5_fail_to_choose(in, found);
-    if (found->found == 1) strcpy(path, found->sets[0].path);
-    return LOB_OK;
+    return lob_hdf5_is(in, path, is_image) ? LOB_OK : lob_hdf5_only(path, asked, in, is_image);
 }
 
 /* ---- headers ---- */
@@ -86,16 +78,15 @@ static image_header *read_headers(const char *path, int64_t n, const lob_hdf5_re
     const hid_t set = lob_hdf5_demand_set(in, path);
     if (set < 0) return NULL;
     image_header *headers = n <= MAX_IMAGES ? calloc((size_t)n, sizeof *headers) : NULL;
-    const hid_t space = H5Dget_space(set), type = header_type();
-    const bool ok = headers && H5Sget_simple_extent_npoints(space) == n &&
-                    H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, headers) >= 0;
+    const lob_hdf5_values v = lob_hdf5_values_open(set, NULL);
+    const hid_t type = header_type();
+    const bool ok = headers && v.n == n && lob_hdf5_values_read(&v, type, headers);
     H5Tclose(type);
-    H5Sclose(space);
+    lob_hdf5_values_close(&v);
     H5Dclose(set);
     if (ok) return headers;
     free(headers);
-    lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                  "%s does not hold a header for each of %lld images", path, (long long)n);
+    LOB_HDF5_BAD(in, "%s does not hold a header for each of %lld images", path, (long long)n);
     return NULL;
 }
 
@@ -160,9 +151,8 @@ static lob_status take_headers(lob_hdf5_view *view, const image_header *h,
     double step[3] = {0, 0, 0};
     for (int i = 0; i < 3; i++)
         if (h->matrix[i] != view->extent[4 - i])
-            return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                                 "the header's matrix_size and the data of %s do not agree",
-                                 view->path);
+            return LOB_HDF5_BAD(in, "the header's matrix_size and the data of %s do not agree",
+                                view->path);
     if (view->extent[2] == 1 && are_slices(step, h, n)) {
         view->at[LOB_AXIS_Z] = 0;
         view->at[LOB_AXIS_T] = -1;
@@ -181,15 +171,14 @@ static lob_status mrd_view(lob_hdf5_view *view, const char *group, const lob_hdf
 {
     char path[LOB_HDF5_PATH + 16];
     snprintf(path, sizeof path, "%s/data", group);
-    lob_status st = lob_hdf5_view_set(view, path, in);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_hdf5_view_set(view, path, in));
     if (view->rank != 5 || !lob_hdf5_take_letters(view, "tczyx"))
-        return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                             "%s has %d dimensions; ISMRMRD images have 5", view->path, view->rank);
+        return LOB_HDF5_BAD(in, "%s has %d dimensions; ISMRMRD images have 5", view->path,
+                            view->rank);
     snprintf(path, sizeof path, "%s/header", group);
     image_header *headers = read_headers(path, (int64_t)view->extent[0], in);
     if (!headers) return LOB_EDATA;
-    st = take_headers(view, headers, in);
+    const lob_status st = take_headers(view, headers, in);
     free(headers);
     return st;
 }

@@ -71,11 +71,7 @@ static lob_status nexus_find(char path[LOB_HDF5_PATH], const char *asked,
         if (group >= 0) H5Oclose(group);
         if (is) return LOB_OK;
     }
-    path[0] = '\0';
-    const lob_hdf5_found *found = lob_hdf5_collect(in, asked, is_data);
-    if (found->found > 1) return lob_hdf5_fail_to_choose(in, found);
-    if (found->found == 1) strcpy(path, found->sets[0].path);
-    return LOB_OK;
+    return lob_hdf5_only(path, asked, in, is_data);
 }
 
 /* ---- axes ---- */
@@ -124,7 +120,7 @@ static bool read_places(double *first, double *step, hid_t set, hsize_t n)
 {
     if (n + 1 > MAX_PLACES) return false;
     double *places = malloc((size_t)(n + 1) * sizeof *places);
-    const int got = places ? lob_hdf5_numbers(places, (int)n + 1, set) : -1;
+    const int got = places ? lob_hdf5_numbers(places, (int)n + 1, set, NULL) : -1;
     bool ok = got == (int)n || got == (int)n + 1; /* one more: the edges of bins */
     if (ok && got > 1) {
         *step = (places[got - 1] - places[0]) / (got - 1);
@@ -144,12 +140,10 @@ static bool read_axis(double *first_mm, double *step_mm, double *unit_mm, const 
 {
     char path[LOB_HDF5_PATH + 260];
     snprintf(path, sizeof path, "%s/%s", group, name);
-    const hid_t set = lob_hdf5_open(in, path);
+    const hid_t set = lob_hdf5_open_set(in, path);
     if (set < 0) return false;
     double first = 0.0, step = 1.0;
-    const bool ok = H5Iget_type(set) == H5I_DATASET &&
-                    lob_hdf5_guard(set, path, in->where, NULL) == LOB_OK &&
-                    read_places(&first, &step, set, n);
+    const bool ok = read_places(&first, &step, set, n);
     char *units = ok ? lob_hdf5_text(set, "units", "") : NULL;
     H5Oclose(set);
     if (!ok) return false;

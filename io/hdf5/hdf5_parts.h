@@ -34,6 +34,9 @@ typedef struct {
     lob_error *error;
 } lob_hdf5_reading;
 
+/* The failure for what is wrong with the file, by its format and what goes into it. */
+#define LOB_HDF5_BAD(in, ...) lob_fail_file((in)->error, LOB_EDATA, (in)->where->path, __VA_ARGS__)
+
 /* Values that are not what is stored: value = slope[i] * stored + inter[i]. */
 typedef struct {
     double *slope, *inter;        /* malloc'ed; NULL: stored numbers are the values */
@@ -85,13 +88,16 @@ hid_t lob_hdf5_access(const lob_hdf5_storage *storage);
 bool lob_hdf5_has(hid_t group, const char *name);
 
 /* The error for an object that HDF5 cannot open. */
-lob_status lob_hdf5_fail_to_open(const char *path, const lob_location *where, lob_error *error);
+lob_status lob_hdf5_fail_to_open(const lob_hdf5_reading *in, const char *path);
 
 /* Follow a path of hard links from the root; negative, without a message, when there is none. */
 hid_t lob_hdf5_open(const lob_hdf5_reading *in, const char *path);
 
-/* Does it lead to an object? */
-bool lob_hdf5_is_there(const lob_hdf5_reading *in, const char *path);
+/* The same to a data set that may be read: see lob_hdf5_demand_set. */
+hid_t lob_hdf5_open_set(const lob_hdf5_reading *in, const char *path);
+
+/* Does it lead to an object, one that is wanted? NULL: any is. */
+bool lob_hdf5_is(const lob_hdf5_reading *in, const char *path, bool (*wanted)(hid_t object));
 
 /* The number behind these characters of a path, where it is the rest of the path or of a name in
  * it; else, and beyond a million, -1. *at goes behind it. */
@@ -104,7 +110,7 @@ hid_t lob_hdf5_demand(const lob_hdf5_reading *in, const char *path);
 hid_t lob_hdf5_demand_set(const lob_hdf5_reading *in, const char *path);
 
 /* Is the data set stored in this file, by filters that are built in? */
-lob_status lob_hdf5_guard(hid_t set, const char *name, const lob_location *where, lob_error *error);
+lob_status lob_hdf5_guard(hid_t set, const char *name, const lob_hdf5_reading *in);
 
 /* Objects below a group. */
 typedef struct {
@@ -124,6 +130,11 @@ const lob_hdf5_found *lob_hdf5_collect(const lob_hdf5_reading *in, const char *u
 /* The error that lists what there is to choose from. */
 lob_status lob_hdf5_fail_to_choose(const lob_hdf5_reading *in, const lob_hdf5_found *found);
 
+/* The path of the only object that is wanted, "" where there is none; the error where there are
+ * several. */
+lob_status lob_hdf5_only(char path[LOB_HDF5_PATH], const char *under, const lob_hdf5_reading *in,
+                         bool (*wanted)(hid_t object));
+
 /* The path that is asked for, from the root. */
 lob_status lob_hdf5_asked(char path[LOB_HDF5_PATH], const lob_hdf5_reading *in);
 
@@ -135,20 +146,28 @@ bool lob_hdf5_parent(char parent[LOB_HDF5_PATH], const char *path, const char *l
 
 /* hdf5_values.c: what is small. */
 
-/* Numbers of a data set, at most max of them; -1 when it holds none, or more. */
-int lob_hdf5_numbers(double *out, int max, hid_t set);
+/* An attribute or a data set, which is open. */
+typedef struct {
+    hid_t id, type, space;
+    bool is_attribute;
+    hssize_t n; /* elements; -1: there is no such attribute */
+} lob_hdf5_values;
 
-/* The same of an attribute. */
-int lob_hdf5_attribute(double *out, int max, hid_t object, const char *name);
+/* An attribute of an object; NULL: the object itself, a data set. To be closed in any case. */
+lob_hdf5_values lob_hdf5_values_open(hid_t object, const char *attribute);
+void lob_hdf5_values_close(const lob_hdf5_values *values);
+
+/* All elements as this type. */
+bool lob_hdf5_values_read(const lob_hdf5_values *values, hid_t memory, void *out);
+
+/* Numbers of an attribute or a data set, at most max of them; -1 when it holds none, or more. */
+int lob_hdf5_numbers(double *out, int max, hid_t object, const char *attribute);
 
 /*
- * Text of an attribute of at most 64 KiB, malloc'ed; NULL when there is none. Several strings are
- * put together with a separator between them.
+ * Text of an attribute or a data set of at most 64 KiB, malloc'ed; NULL when there is none. Several
+ * strings are put together with a separator between them.
  */
-char *lob_hdf5_text(hid_t object, const char *name, const char *separator);
-
-/* One string of a data set, malloc'ed; NULL when it is none or of more than 64 KiB. */
-char *lob_hdf5_set_text(hid_t set);
+char *lob_hdf5_text(hid_t object, const char *attribute, const char *separator);
 
 /*
  * Millimetres in a unit of length. When there is none (NULL or "") otherwise_mm: 1 or 1e-3; and
@@ -161,6 +180,9 @@ double lob_hdf5_unit_mm(const char *unit, double otherwise_mm, const lob_hdf5_vi
 
 /* What voxels of a stored type become; LOB_TYPES: they are not read. */
 lob_type lob_hdf5_voxel_type(hid_t stored);
+
+/* HDF5's name for a type, as numbers of it are in memory. */
+hid_t lob_hdf5_native(lob_type type);
 
 /* Open a data set and check everything that does not depend on its layout; at is left empty. */
 lob_status lob_hdf5_view_set(lob_hdf5_view *view, const char *path, const lob_hdf5_reading *in);
@@ -228,13 +250,18 @@ struct cJSON;
  */
 int lob_hdf5_metadata_read(struct cJSON *array, hid_t group);
 
-/* Write them back into a group. False when HDF5 reports a failure. */
-bool lob_hdf5_metadata_write(hid_t group, const struct cJSON *array);
-
-/* The same for the attributes of a data set, but those that speak of axes and spacing and, of
- * labels, those that speak of grey values. */
+/* The same of the attributes of a data set, but those that speak of axes and spacing. */
 int lob_hdf5_attributes_read(struct cJSON *array, hid_t set);
-bool lob_hdf5_attributes_write(hid_t set, const struct cJSON *array, bool labels);
+
+/*
+ * Write them back, into a group or as attributes; of labels without those that speak of grey
+ * values. False when HDF5 reports a failure.
+ */
+bool lob_hdf5_entries_write(hid_t to, const struct cJSON *array, bool attributes, bool labels);
+
+/* Values of a type as an attribute: one (rank 0), or n (rank 1). */
+bool lob_hdf5_write_attribute(hid_t object, const char *name, hid_t type, int rank, hsize_t n,
+                              const void *values);
 
 /* A string as an attribute. */
 bool lob_hdf5_write_text(hid_t object, const char *name, const char *text);

@@ -31,16 +31,12 @@ static lob_status plain_find(char path[LOB_HDF5_PATH], const char *asked,
         strcpy(path, asked);
         return LOB_OK;
     }
-    if (kind != H5I_GROUP)
-        return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                             "is neither a data set nor a group");
+    if (kind != H5I_GROUP) return LOB_HDF5_BAD(in, "is neither a data set nor a group");
     const lob_hdf5_found *w = lob_hdf5_collect(in, asked, lob_hdf5_is_volume);
-    if (w->found == 0 && w->closed[0])
-        return lob_hdf5_fail_to_open(w->closed, in->where, in->error);
+    if (w->found == 0 && w->closed[0]) return lob_hdf5_fail_to_open(in, w->closed);
     if (w->found == 0)
-        return lob_fail_file(
-            in->error, LOB_EDATA, in->where->path,
-            "holds no data set of numbers with 2 to 5 dimensions that hard links lead to");
+        return LOB_HDF5_BAD(
+            in, "holds no data set of numbers with 2 to 5 dimensions that hard links lead to");
     if (w->found > LOB_HDF5_MAX_SETS || (w->solid != 1 && w->found != 1))
         return lob_hdf5_fail_to_choose(in, w);
     strcpy(path, w->sets[w->solid == 1 ? w->first_solid : 0].path);
@@ -105,14 +101,13 @@ static bool usable_spacing(double mm)
 
 static lob_status plain_view(lob_hdf5_view *view, const char *path, const lob_hdf5_reading *in)
 {
-    const lob_status st = lob_hdf5_view_set(view, path, in);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_hdf5_view_set(view, path, in));
     double spacing_mm[3] = {0.0, 0.0, 0.0};
     if (!take_axistags(view, spacing_mm, in)) take_rank(view);
 
     /* Two-dimensional data sets come with two sizes or with three. */
     double um[3];
-    const int n = lob_hdf5_attribute(um, 3, view->set, "element_size_um"), sizes = n < 2 ? 0 : n;
+    const int n = lob_hdf5_numbers(um, 3, view->set, "element_size_um"), sizes = n < 2 ? 0 : n;
     bool good = sizes > 0;
     for (int i = 0; i < sizes; i++) good = good && usable_spacing(um[i]);
     if (sizes && !good)

@@ -8,32 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hid_t file_type(lob_type type)
-{
-    switch (type) {
-    case LOB_U8:
-        return H5T_NATIVE_UCHAR;
-    case LOB_I8:
-        return H5T_NATIVE_SCHAR;
-    case LOB_U16:
-        return H5T_NATIVE_USHORT;
-    case LOB_I16:
-        return H5T_NATIVE_SHORT;
-    case LOB_U32:
-        return H5T_NATIVE_UINT;
-    case LOB_I32:
-        return H5T_NATIVE_INT;
-    case LOB_U64:
-        return H5T_NATIVE_UINT64;
-    case LOB_I64:
-        return H5T_NATIVE_INT64;
-    case LOB_F32:
-        return H5T_NATIVE_FLOAT;
-    default:
-        return H5T_NATIVE_DOUBLE;
-    }
-}
-
 /* ITK's names of component types, by lob_type. */
 static const char *const itk_names[LOB_TYPES] = {
     [LOB_U8] = "UCHAR",  [LOB_I8] = "CHAR",   [LOB_U16] = "USHORT", [LOB_I16] = "SHORT",
@@ -98,7 +72,6 @@ static bool write_attributes(hid_t set, const lob_hdf5_target *t)
         {'x', 2},
         {'c', 1}
     };
-    const hsize_t three = 3;
     double um[3];
     for (int a = 0; a < 3; a++) um[a] = t->geometry.spacing_mm[2 - a] * 1e3;
     char tags[768];
@@ -111,13 +84,8 @@ static bool write_attributes(hid_t set, const lob_hdf5_target *t)
             i > t->first ? ", " : "", axes[i].key, axes[i].flags,
             i >= 1 && i <= 3 ? um[i - 1] : 0.0);
     snprintf(tags + used, sizeof tags - used, "]}");
-    const hid_t space = H5Screate_simple(1, &three, NULL);
-    const hid_t attribute =
-        H5Acreate(set, "element_size_um", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT);
-    const bool ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_DOUBLE, um) >= 0;
-    if (attribute >= 0) H5Aclose(attribute);
-    H5Sclose(space);
-    return ok && lob_hdf5_write_text(set, "axistags", tags) &&
+    return lob_hdf5_write_attribute(set, "element_size_um", H5T_NATIVE_DOUBLE, 1, 3, um) &&
+           lob_hdf5_write_text(set, "axistags", tags) &&
            lob_hdf5_write_text(set, "axis_units", "{\"z\": \"um\", \"y\": \"um\", \"x\": \"um\"}");
 }
 
@@ -164,7 +132,7 @@ static bool write_beside(hid_t file, hid_t set, const cJSON *carried, const lob_
     }
     if (t->strip_extensions) return ok;
     const cJSON *attributes = cJSON_GetObjectItemCaseSensitive(carried, "attributes");
-    return ok && lob_hdf5_attributes_write(set, attributes, labels);
+    return ok && lob_hdf5_entries_write(set, attributes, true, labels);
 }
 
 /* The NIfTI header, a byte for a byte. */
@@ -213,8 +181,8 @@ static lob_status write_voxels(hid_t file, hid_t group, const cJSON *carried,
     if (lob_type_of(t->type)->bytes > 1) H5Pset_shuffle(plist);
     H5Pset_deflate(plist, (unsigned)t->level);
     H5Pset_fill_time(plist, H5D_FILL_TIME_NEVER); /* every chunk is written */
-    const hid_t set =
-        H5Dcreate(group, "VoxelData", file_type(t->type), space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    const hid_t set = H5Dcreate(group, "VoxelData", lob_hdf5_native(t->type), space, H5P_DEFAULT,
+                                plist, H5P_DEFAULT);
     lob_status st = set < 0 ? LOB_EIO : write_chunks(set, t);
     if (st == LOB_OK && !(write_attributes(set, t) && write_beside(file, set, carried, t)))
         st = LOB_EIO;
@@ -232,7 +200,7 @@ static bool write_metadata(hid_t group, const cJSON *carried, const lob_hdf5_tar
     const hid_t metadata = create_group(group, "MetaData");
     if (metadata < 0) return false;
     const cJSON *entries = cJSON_GetObjectItemCaseSensitive(carried, "metadata");
-    const bool ok = t->strip_extensions || lob_hdf5_metadata_write(metadata, entries);
+    const bool ok = t->strip_extensions || lob_hdf5_entries_write(metadata, entries, false, false);
     return H5Gclose(metadata) >= 0 && ok;
 }
 

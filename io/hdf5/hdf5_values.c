@@ -8,63 +8,39 @@
 
 enum { MAX_TEXT = 64 << 10, MAX_STRINGS = 256 };
 
-/* An attribute or a data set. */
-typedef struct {
-    hid_t id, type, space;
-    bool is_attribute;
-    hssize_t n; /* elements */
-} values;
-
-static values open_values(hid_t id, bool is_attribute)
+lob_hdf5_values lob_hdf5_values_open(hid_t object, const char *attribute)
 {
-    values v = {id, is_attribute ? H5Aget_type(id) : H5Dget_type(id),
-                is_attribute ? H5Aget_space(id) : H5Dget_space(id), is_attribute, -1};
-    v.n = H5Sget_simple_extent_npoints(v.space);
-    return v;
+    if (!attribute) {
+        const hid_t space = H5Dget_space(object);
+        return (lob_hdf5_values){object, H5Dget_type(object), space, false,
+                                 H5Sget_simple_extent_npoints(space)};
+    }
+    if (H5Aexists(object, attribute) <= 0) return (lob_hdf5_values){-1, -1, -1, true, -1};
+    const hid_t id = H5Aopen(object, attribute, H5P_DEFAULT), space = H5Aget_space(id);
+    return (lob_hdf5_values){id, H5Aget_type(id), space, true, H5Sget_simple_extent_npoints(space)};
 }
 
-static void close_values(const values *v)
+void lob_hdf5_values_close(const lob_hdf5_values *v)
 {
     H5Sclose(v->space);
     H5Tclose(v->type);
+    if (v->is_attribute) H5Aclose(v->id);
 }
 
-static bool read_values(const values *v, hid_t memory, void *out)
+bool lob_hdf5_values_read(const lob_hdf5_values *v, hid_t memory, void *out)
 {
     return (v->is_attribute ? H5Aread(v->id, memory, out)
                             : H5Dread(v->id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, out)) >= 0;
 }
 
-static int numbers(double *out, int max, const values *v)
+int lob_hdf5_numbers(double *out, int max, hid_t object, const char *attribute)
 {
-    const H5T_class_t kind = H5Tget_class(v->type);
-    const bool ok = (kind == H5T_FLOAT || kind == H5T_INTEGER) && v->n >= 1 && v->n <= max &&
-                    read_values(v, H5T_NATIVE_DOUBLE, out);
-    return ok ? (int)v->n : -1;
-}
-
-int lob_hdf5_numbers(double *out, int max, hid_t set)
-{
-    const values v = open_values(set, false);
-    const int n = numbers(out, max, &v);
-    close_values(&v);
-    return n;
-}
-
-static hid_t open_attribute(hid_t object, const char *name)
-{
-    return H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : -1;
-}
-
-int lob_hdf5_attribute(double *out, int max, hid_t object, const char *name)
-{
-    const hid_t attribute = open_attribute(object, name);
-    if (attribute < 0) return -1;
-    const values v = open_values(attribute, true);
-    const int n = numbers(out, max, &v);
-    close_values(&v);
-    H5Aclose(attribute);
-    return n;
+    const lob_hdf5_values v = lob_hdf5_values_open(object, attribute);
+    const H5T_class_t kind = H5Tget_class(v.type);
+    const bool ok = (kind == H5T_FLOAT || kind == H5T_INTEGER) && v.n >= 1 && v.n <= max &&
+                    lob_hdf5_values_read(&v, H5T_NATIVE_DOUBLE, out);
+    lob_hdf5_values_close(&v);
+    return ok ? (int)v.n : -1;
 }
 
 /* Put a string at the end of a text of MAX_TEXT bytes; false when it does not fit. */
@@ -79,7 +55,7 @@ static bool append(char *text, size_t *used, const char *string, size_t bytes)
 }
 
 /* Strings of a fixed size, or pointers to strings, one after another with a separator between. */
-static bool join(char *text, const void *strings, const values *v, const char *separator)
+static bool join(char *text, const void *strings, const lob_hdf5_values *v, const char *separator)
 {
     const bool variable = H5Tis_variable_str(v->type) > 0;
     const size_t bytes = H5Tget_size(v->type);
@@ -92,7 +68,7 @@ static bool join(char *text, const void *strings, const values *v, const char *s
     return true;
 }
 
-static char *texts(const values *v, const char *separator)
+static char *texts(const lob_hdf5_values *v, const char *separator)
 {
     const size_t bytes = H5Tget_size(v->type);
     if (H5Tget_class(v->type) != H5T_STRING || v->n < 1 || v->n > MAX_STRINGS || bytes == 0 ||
@@ -101,7 +77,7 @@ static char *texts(const values *v, const char *separator)
     const bool variable = H5Tis_variable_str(v->type) > 0;
     void *strings = calloc((size_t)v->n, variable ? sizeof(char *) : bytes);
     char *text = calloc(MAX_TEXT, 1);
-    bool ok = strings && text && read_values(v, v->type, strings);
+    bool ok = strings && text && lob_hdf5_values_read(v, v->type, strings);
     if (ok) {
         ok = join(text, strings, v, separator);
         if (variable) H5Dvlen_reclaim(v->type, v->space, H5P_DEFAULT, strings);
@@ -112,22 +88,11 @@ static char *texts(const values *v, const char *separator)
     return NULL;
 }
 
-char *lob_hdf5_text(hid_t object, const char *name, const char *separator)
+char *lob_hdf5_text(hid_t object, const char *attribute, const char *separator)
 {
-    const hid_t attribute = open_attribute(object, name);
-    if (attribute < 0) return NULL;
-    const values v = open_values(attribute, true);
+    const lob_hdf5_values v = lob_hdf5_values_open(object, attribute);
     char *text = texts(&v, separator);
-    close_values(&v);
-    H5Aclose(attribute);
-    return text;
-}
-
-char *lob_hdf5_set_text(hid_t set)
-{
-    const values v = open_values(set, false);
-    char *text = v.n == 1 ? texts(&v, "") : NULL;
-    close_values(&v);
+    lob_hdf5_values_close(&v);
     return text;
 }
 

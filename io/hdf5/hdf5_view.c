@@ -7,7 +7,7 @@
 
 static lob_status fail_damaged(const lob_hdf5_reading *in, const char *what)
 {
-    return lob_fail_file(in->error, LOB_EDATA, in->where->path, "damaged HDF5 file: %s", what);
+    return LOB_HDF5_BAD(in, "damaged HDF5 file: %s", what);
 }
 
 /* ---- types and sizes ---- */
@@ -29,16 +29,14 @@ lob_type lob_hdf5_voxel_type(hid_t stored)
     return integers[is_signed][bytes <= 1 ? 0 : bytes <= 2 ? 1 : bytes <= 4 ? 2 : 3];
 }
 
-static hid_t native_type(lob_type type, hid_t stored)
+hid_t lob_hdf5_native(lob_type type)
 {
-    /* An enumeration converts to an integer only by way of its own native form. */
-    if (H5Tget_class(stored) == H5T_ENUM) return H5Tget_native_type(stored, H5T_DIR_ASCEND);
     const hid_t natives[LOB_TYPES] = {
         [LOB_U8] = H5T_NATIVE_UINT8,   [LOB_I8] = H5T_NATIVE_INT8,    [LOB_U16] = H5T_NATIVE_UINT16,
         [LOB_I16] = H5T_NATIVE_INT16,  [LOB_U32] = H5T_NATIVE_UINT32, [LOB_I32] = H5T_NATIVE_INT32,
         [LOB_U64] = H5T_NATIVE_UINT64, [LOB_I64] = H5T_NATIVE_INT64,  [LOB_F32] = H5T_NATIVE_FLOAT,
         [LOB_F64] = H5T_NATIVE_DOUBLE};
-    return H5Tcopy(natives[type]);
+    return natives[type];
 }
 
 static lob_status view_type(lob_hdf5_view *view, const lob_hdf5_reading *in)
@@ -47,7 +45,10 @@ static lob_status view_type(lob_hdf5_view *view, const lob_hdf5_reading *in)
     if (stored < 0) return fail_damaged(in, "voxel type");
     view->type = view->stored = lob_hdf5_voxel_type(stored);
     const bool compound = H5Tget_class(stored) == H5T_COMPOUND;
-    if (view->type != LOB_TYPES) view->native = native_type(view->type, stored);
+    /* An enumeration converts to an integer only by way of its own native form. */
+    if (view->type != LOB_TYPES)
+        view->native = H5Tget_class(stored) == H5T_ENUM ? H5Tget_native_type(stored, H5T_DIR_ASCEND)
+                                                        : H5Tcopy(lob_hdf5_native(view->type));
     const bool fits =
         view->type != LOB_TYPES && H5Tget_size(view->native) == lob_type_of(view->type)->bytes;
     H5Tclose(stored);
@@ -67,18 +68,15 @@ static lob_status view_extent(lob_hdf5_view *view, const lob_hdf5_reading *in)
         H5Sget_simple_extent_dims(space, view->extent, NULL);
     H5Sclose(space);
     if (rank < 2 || rank > LOB_HDF5_MAX_AXES)
-        return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                             "%s has %d dimensions; a volume has 2 to %d", view->path,
-                             rank < 0 ? 0 : rank, LOB_HDF5_MAX_AXES);
+        return LOB_HDF5_BAD(in, "%s has %d dimensions; a volume has 2 to %d", view->path,
+                            rank < 0 ? 0 : rank, LOB_HDF5_MAX_AXES);
     view->rank = rank;
     for (int i = 0; i < rank; i++) {
         if (view->extent[i] == 0)
-            return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                                 "%s is empty: one of its sides is 0", view->path);
+            return LOB_HDF5_BAD(in, "%s is empty: one of its sides is 0", view->path);
         if (view->extent[i] > INT32_MAX)
-            return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                                 "%s has a side of %llu voxels; at most 2^31 - 1 fit", view->path,
-                                 (unsigned long long)view->extent[i]);
+            return LOB_HDF5_BAD(in, "%s has a side of %llu voxels; at most 2^31 - 1 fit",
+                                view->path, (unsigned long long)view->extent[i]);
     }
     return LOB_OK;
 }
@@ -97,10 +95,10 @@ static lob_status view_bytes(lob_hdf5_view *view, const lob_hdf5_reading *in)
     view->stored_bytes = stored < (hsize_t)in->file_bytes ? (int64_t)stored : in->file_bytes;
     if (declared >= 0 && (declared - ALLOWANCE) / DEFLATE_MAX_RATIO <= view->stored_bytes)
         return LOB_OK;
-    return lob_fail_file(
-        in->error, LOB_EDATA, in->where->path,
-        "%s declares %lld bytes of voxels and stores %lld; a damaged or hostile file", view->path,
-        declared < 0 ? (long long)INT64_MAX : (long long)declared, (long long)view->stored_bytes);
+    return LOB_HDF5_BAD(
+        in, "%s declares %lld bytes of voxels and stores %lld; a damaged or hostile file",
+        view->path, declared < 0 ? (long long)INT64_MAX : (long long)declared,
+        (long long)view->stored_bytes);
 }
 
 /* A chunk is unpacked whole, so it may be neither huge nor larger than the data set asks for. */
@@ -117,8 +115,8 @@ static lob_status view_chunks(const lob_hdf5_view *view, const lob_hdf5_reading 
     for (int i = 0; i < rank && bytes > 0; i++)
         bytes = chunk[i] > INT32_MAX ? -1 : lob_product(bytes, (int64_t)chunk[i], 1, 1);
     if (bytes > 0 && bytes <= INT32_MAX) return LOB_OK;
-    return lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                         "%s has chunks of more than 2 GiB; rewrite it with h5repack", view->path);
+    return LOB_HDF5_BAD(in, "%s has chunks of more than 2 GiB; rewrite it with h5repack",
+                        view->path);
 }
 
 lob_status lob_hdf5_view_set(lob_hdf5_view *view, const char *path, const lob_hdf5_reading *in)
@@ -160,9 +158,8 @@ lob_status lob_hdf5_take_parts(lob_hdf5_view *view, char (*parts)[LOB_HDF5_PATH]
         lob_hdf5_view other;
         lob_status st = lob_hdf5_view_set(&other, parts[i], in);
         if (st == LOB_OK && !is_alike(view, &other))
-            st = lob_fail_file(in->error, LOB_EDATA, in->where->path,
-                               "%s and %s differ in type or shape; choose one of them", parts[0],
-                               parts[i]);
+            st = LOB_HDF5_BAD(in, "%s and %s differ in type or shape; choose one of them", parts[0],
+                              parts[i]);
         if (st != LOB_OK) return st;
         close_set(&other);
     }
