@@ -35,6 +35,14 @@ static lob_status run(conversion *c, const lob_dicom_run *of)
     return lob_dicom_run_it(c->text, &one, c->error);
 }
 
+/* What comes out is this file of the folder that a program has filled. */
+static lob_status take_file(conversion *c, const char *name)
+{
+    if (asprintf(&c->out->file, "%s/%s", c->made, name) >= 0) return LOB_OK;
+    c->out->file = NULL;
+    return lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
+}
+
 /* ---- scans ---- */
 
 /* The volume that was asked for, of those that came. */
@@ -53,10 +61,7 @@ static lob_status take_volume(conversion *c, char **names, int count)
                           (int)(strlen(names[i]) - sizeof ".nii" + 1), names[i]);
         return LOB_EDATA;
     }
-    const int chosen = c->volume > 0 ? c->volume - 1 : 0;
-    if (asprintf(&c->out->file, "%s/%s", c->made, names[chosen]) >= 0) return LOB_OK;
-    c->out->file = NULL;
-    return lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
+    return take_file(c, names[c->volume > 0 ? c->volume - 1 : 0]);
 }
 
 /*
@@ -136,10 +141,7 @@ static lob_status join_parts(conversion *c, char **names, int count)
     lob_status st = LOB_OK;
     how.level = 1;
     for (int i = 0; i < count && st == LOB_OK; i++) st = take_part(c, &whole, names[i]);
-    if (st == LOB_OK && asprintf(&c->out->file, "%s/whole.nrrd", c->made) < 0) {
-        c->out->file = NULL;
-        st = lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
-    }
+    if (st == LOB_OK) st = take_file(c, "whole.nrrd");
     if (st == LOB_OK) st = lob_write(&whole, c->out->file, &how, c->error);
     lob_volume_free(&whole);
     return st;
@@ -151,9 +153,7 @@ static lob_status take_labels(conversion *c, char **names, int count)
         return lob_fail_file(c->error, LOB_EDATA, c->path,
                              "segimage2itkimage makes no labels of it");
     if (count > 1) return join_parts(c, names, count);
-    if (asprintf(&c->out->file, "%s/%s", c->made, names[0]) >= 0) return LOB_OK;
-    c->out->file = NULL;
-    return lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
+    return take_file(c, names[0]);
 }
 
 static lob_status convert_segmentation(conversion *c)

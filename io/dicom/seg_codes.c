@@ -13,102 +13,84 @@
 
 /* ---- organs ---- */
 
-/* Name, SNOMED CT code and meaning, of DICOM's context groups and of TotalSegmentator's table. A
- * name holds no side, but where the side makes it a structure of its own. */
+/* Names, SNOMED CT code and meaning, of DICOM's context groups and of TotalSegmentator's table. A
+ * name holds no side, but where the side makes it a structure of its own. What is wrong in an organ
+ * comes last. */
 static const struct {
-    const char *name, *value, *meaning;
-} organs[] = {
-    {"adrenal gland",                "23451007",  "Adrenal gland"               },
-    {"aorta",                        "15825003",  "Aorta"                       },
-    {"atrium left",                  "82471001",  "Left atrium"                 },
-    {"atrium right",                 "73829009",  "Right atrium"                },
-    {"bladder",                      "89837001",  "Urinary bladder"             },
-    {"bone",                         "272673000", "Bone"                        },
-    {"bowel",                        "30315005",  "Small intestine"             },
-    {"brain",                        "12738006",  "Brain"                       },
-    {"breast",                       "76752008",  "Breast"                      },
-    {"cell",                         "4421005",   "Cell"                        },
-    {"cerebellum",                   "113305005", "Cerebellum"                  },
-    {"clavicle",                     "51299004",  "Clavicle"                    },
-    {"colon",                        "71854001",  "Colon"                       },
-    {"common carotid artery",        "32062004",  "Common carotid artery"       },
-    {"duodenum",                     "38848004",  "Duodenum"                    },
-    {"esophagus",                    "32849002",  "Esophagus"                   },
-    {"fat",                          "55603005",  "Fat"                         },
-    {"femur",                        "71341001",  "Femur"                       },
-    {"fibula",                       "87342007",  "Fibula"                      },
-    {"gallbladder",                  "28231008",  "Gallbladder"                 },
-    {"gluteus maximus",              "181674001", "Gluteus maximus muscle"      },
-    {"gluteus medius",               "78333006",  "Gluteus medius muscle"       },
-    {"heart",                        "80891009",  "Heart"                       },
-    {"heart atrium left",            "82471001",  "Left atrium"                 },
-    {"heart atrium right",           "73829009",  "Right atrium"                },
-    {"heart myocardium",             "74281007",  "Myocardium"                  },
-    {"heart ventricle left",         "87878005",  "Left ventricle of heart"     },
-    {"heart ventricle right",        "53085002",  "Right ventricle of heart"    },
-    {"hepatic vein",                 "8993003",   "Hepatic vein"                },
-    {"hippocampus",                  "5366008",   "Hippocampus"                 },
-    {"humerus",                      "85050009",  "Humerus"                     },
-    {"iliac artery",                 "73634005",  "Common iliac artery"         },
-    {"iliac vena",                   "46027005",  "Common iliac vein"           },
-    {"iliopsoas",                    "68455001",  "Iliopsoas muscle"            },
-    {"inferior vena cava",           "64131007",  "Inferior vena cava"          },
-    {"kidney",                       "64033007",  "Kidney"                      },
-    {"left atrium",                  "82471001",  "Left atrium"                 },
-    {"left ventricle",               "87878005",  "Left ventricle of heart"     },
-    {"liver",                        "10200004",  "Liver"                       },
-    {"lung",                         "39607008",  "Lung"                        },
-    {"lung lower lobe",              "90572001",  "Lower lobe of lung"          },
-    {"lung middle lobe right",       "72481006",  "Middle lobe of right lung"   },
-    {"lung upper lobe",              "45653009",  "Upper lobe of lung"          },
-    {"muscle",                       "71616004",  "Muscle"                      },
-    {"myocardium",                   "74281007",  "Myocardium"                  },
-    {"nucleus",                      "84640000",  "Nucleus"                     },
-    {"oesophagus",                   "32849002",  "Esophagus"                   },
-    {"ovary",                        "15497006",  "Ovary"                       },
-    {"pancreas",                     "15776009",  "Pancreas"                    },
-    {"patella",                      "64234005",  "Patella"                     },
-    {"portal vein",                  "32764006",  "Portal vein"                 },
-    {"portal vein and splenic vein", "110765007", "Portal vein and splenic vein"},
-    {"prostate",                     "41216001",  "Prostate"                    },
-    {"pulmonary artery",             "81040000",  "Pulmonary artery"            },
-    {"pulmonary vein",               "122972007", "Pulmonary vein"              },
-    {"radius",                       "62413002",  "Radius"                      },
-    {"rectum",                       "34402009",  "Rectum"                      },
-    {"rib",                          "113197003", "Rib"                         },
-    {"right atrium",                 "73829009",  "Right atrium"                },
-    {"right ventricle",              "53085002",  "Right ventricle of heart"    },
-    {"sacrum",                       "54735007",  "Sacrum"                      },
-    {"scapula",                      "79601000",  "Scapula"                     },
-    {"skull",                        "89546000",  "Skull"                       },
-    {"small bowel",                  "30315005",  "Small intestine"             },
-    {"small intestine",              "30315005",  "Small intestine"             },
-    {"spinal cord",                  "2748008",   "Spinal cord"                 },
-    {"spleen",                       "78961009",  "Spleen"                      },
-    {"sternum",                      "56873002",  "Sternum"                     },
-    {"stomach",                      "69695003",  "Stomach"                     },
-    {"superior vena cava",           "48345005",  "Superior vena cava"          },
-    {"thyroid",                      "69748006",  "Thyroid gland"               },
-    {"thyroid gland",                "69748006",  "Thyroid gland"               },
-    {"tibia",                        "12611008",  "Tibia"                       },
-    {"trachea",                      "44567001",  "Trachea"                     },
-    {"ulna",                         "23416004",  "Ulna"                        },
-    {"urinary bladder",              "89837001",  "Urinary bladder"             },
-    {"uterus",                       "35039007",  "Uterus"                      },
-    {"vertebra",                     "51282000",  "Vertebra"                    },
-};
-
-/* What is wrong in an organ. */
-static const struct {
-    const char *name, *value, *meaning;
-} lesions[] = {
-    {"cyst",     "367643001", "Cyst"    },
-    {"lesion",   "52988006",  "Lesion"  },
-    {"mass",     "4147007",   "Mass"    },
-    {"neoplasm", "108369006", "Neoplasm"},
-    {"nodule",   "27925004",  "Nodule"  },
-    {"tumor",    "108369006", "Neoplasm"},
-    {"tumour",   "108369006", "Neoplasm"},
+    const char *names, *value, *meaning;
+    bool altered;
+} structures[] = {
+    {"|adrenal gland|",                                "23451007",  "Adrenal gland",                false},
+    {"|aorta|",                                        "15825003",  "Aorta",                        false},
+    {"|atrium left|heart atrium left|left atrium|",    "82471001",  "Left atrium",                  false},
+    {"|atrium right|heart atrium right|right atrium|", "73829009",  "Right atrium",                 false},
+    {"|bladder|urinary bladder|",                      "89837001",  "Urinary bladder",              false},
+    {"|bone|",                                         "272673000", "Bone",                         false},
+    {"|bowel|small bowel|small intestine|",            "30315005",  "Small intestine",              false},
+    {"|brain|",                                        "12738006",  "Brain",                        false},
+    {"|breast|",                                       "76752008",  "Breast",                       false},
+    {"|cell|",                                         "4421005",   "Cell",                         false},
+    {"|cerebellum|",                                   "113305005", "Cerebellum",                   false},
+    {"|clavicle|",                                     "51299004",  "Clavicle",                     false},
+    {"|colon|",                                        "71854001",  "Colon",                        false},
+    {"|common carotid artery|",                        "32062004",  "Common carotid artery",        false},
+    {"|duodenum|",                                     "38848004",  "Duodenum",                     false},
+    {"|esophagus|oesophagus|",                         "32849002",  "Esophagus",                    false},
+    {"|fat|",                                          "55603005",  "Fat",                          false},
+    {"|femur|",                                        "71341001",  "Femur",                        false},
+    {"|fibula|",                                       "87342007",  "Fibula",                       false},
+    {"|gallbladder|",                                  "28231008",  "Gallbladder",                  false},
+    {"|gluteus maximus|",                              "181674001", "Gluteus maximus muscle",       false},
+    {"|gluteus medius|",                               "78333006",  "Gluteus medius muscle",        false},
+    {"|heart|",                                        "80891009",  "Heart",                        false},
+    {"|heart myocardium|myocardium|",                  "74281007",  "Myocardium",                   false},
+    {"|heart ventricle left|left ventricle|",          "87878005",  "Left ventricle of heart",      false},
+    {"|heart ventricle right|right ventricle|",        "53085002",  "Right ventricle of heart",     false},
+    {"|hepatic vein|",                                 "8993003",   "Hepatic vein",                 false},
+    {"|hippocampus|",                                  "5366008",   "Hippocampus",                  false},
+    {"|humerus|",                                      "85050009",  "Humerus",                      false},
+    {"|iliac artery|",                                 "73634005",  "Common iliac artery",          false},
+    {"|iliac vena|",                                   "46027005",  "Common iliac vein",            false},
+    {"|iliopsoas|",                                    "68455001",  "Iliopsoas muscle",             false},
+    {"|inferior vena cava|",                           "64131007",  "Inferior vena cava",           false},
+    {"|kidney|",                                       "64033007",  "Kidney",                       false},
+    {"|liver|",                                        "10200004",  "Liver",                        false},
+    {"|lung|",                                         "39607008",  "Lung",                         false},
+    {"|lung lower lobe|",                              "90572001",  "Lower lobe of lung",           false},
+    {"|lung middle lobe right|",                       "72481006",  "Middle lobe of right lung",    false},
+    {"|lung upper lobe|",                              "45653009",  "Upper lobe of lung",           false},
+    {"|muscle|",                                       "71616004",  "Muscle",                       false},
+    {"|nucleus|",                                      "84640000",  "Nucleus",                      false},
+    {"|ovary|",                                        "15497006",  "Ovary",                        false},
+    {"|pancreas|",                                     "15776009",  "Pancreas",                     false},
+    {"|patella|",                                      "64234005",  "Patella",                      false},
+    {"|portal vein|",                                  "32764006",  "Portal vein",                  false},
+    {"|portal vein and splenic vein|",                 "110765007", "Portal vein and splenic vein", false},
+    {"|prostate|",                                     "41216001",  "Prostate",                     false},
+    {"|pulmonary artery|",                             "81040000",  "Pulmonary artery",             false},
+    {"|pulmonary vein|",                               "122972007", "Pulmonary vein",               false},
+    {"|radius|",                                       "62413002",  "Radius",                       false},
+    {"|rectum|",                                       "34402009",  "Rectum",                       false},
+    {"|rib|",                                          "113197003", "Rib",                          false},
+    {"|sacrum|",                                       "54735007",  "Sacrum",                       false},
+    {"|scapula|",                                      "79601000",  "Scapula",                      false},
+    {"|skull|",                                        "89546000",  "Skull",                        false},
+    {"|spinal cord|",                                  "2748008",   "Spinal cord",                  false},
+    {"|spleen|",                                       "78961009",  "Spleen",                       false},
+    {"|sternum|",                                      "56873002",  "Sternum",                      false},
+    {"|stomach|",                                      "69695003",  "Stomach",                      false},
+    {"|superior vena cava|",                           "48345005",  "Superior vena cava",           false},
+    {"|thyroid|thyroid gland|",                        "69748006",  "Thyroid gland",                false},
+    {"|tibia|",                                        "12611008",  "Tibia",                        false},
+    {"|trachea|",                                      "44567001",  "Trachea",                      false},
+    {"|ulna|",                                         "23416004",  "Ulna",                         false},
+    {"|uterus|",                                       "35039007",  "Uterus",                       false},
+    {"|vertebra|",                                     "51282000",  "Vertebra",                     false},
+    {"|cyst|",                                         "367643001", "Cyst",                         true },
+    {"|lesion|",                                       "52988006",  "Lesion",                       true },
+    {"|mass|",                                         "4147007",   "Mass",                         true },
+    {"|neoplasm|tumor|tumour|",                        "108369006", "Neoplasm",                     true },
+    {"|nodule|",                                       "27925004",  "Nodule",                       true },
 };
 
 static const lob_code anatomical = {"123037004", "SCT", "Anatomical Structure"},
@@ -151,26 +133,17 @@ static bool take_word(char *name, const char *word)
     return false;
 }
 
-static lob_code sct(const char *value, const char *meaning)
-{
-    lob_code code = {.scheme = "SCT"};
-    snprintf(code.value, sizeof code.value, "%s", value);
-    snprintf(code.meaning, sizeof code.meaning, "%s", meaning);
-    return code;
-}
-
 static bool find_name(lob_segment_codes *codes, const char *name)
 {
-    for (size_t i = 0; i < sizeof organs / sizeof organs[0]; i++) {
-        if (strcmp(organs[i].name, name) != 0) continue;
-        codes->category = anatomical;
-        codes->type = sct(organs[i].value, organs[i].meaning);
-        return true;
-    }
-    for (size_t i = 0; i < sizeof lesions / sizeof lesions[0]; i++) {
-        if (strcmp(lesions[i].name, name) != 0) continue;
-        codes->category = altered;
-        codes->type = sct(lesions[i].value, lesions[i].meaning);
+    char quoted[NAME + 2];
+    if (!*name || strchr(name, '|')) return false;
+    snprintf(quoted, sizeof quoted, "|%s|", name);
+    for (size_t i = 0; i < sizeof structures / sizeof structures[0]; i++) {
+        if (!strstr(structures[i].names, quoted)) continue;
+        codes->category = structures[i].altered ? altered : anatomical;
+        codes->type = (lob_code){.scheme = "SCT"};
+        strcpy(codes->type.value, structures[i].value);
+        strcpy(codes->type.meaning, structures[i].meaning);
         return true;
     }
     return false;
