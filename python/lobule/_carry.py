@@ -15,7 +15,7 @@ from ._errors import InputError
 from ._grow import begin
 from ._library import Call, library
 from ._public import Options, Size, public
-from ._volumes import DTYPES, TYPES, Labels, Source, choice, companion, dims, memory, sized, source, spacing_of, view, volume
+from ._volumes import DTYPES, TYPES, Labels, Source, choice, companion, in_mm, put, source, spacing_of, taken, view, volume
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -75,9 +75,7 @@ def fuse(
     """
     call, of = begin(image, options, gpu=True)
     chosen: _abi.lob_fuse_options = library.lob_fuse_defaults()
-    for name, value in {"patch": patch, "search": search, "floor": floor}.items():
-        if value is not None:
-            setattr(chosen, name, value)
+    put(chosen, patch=patch, search=search, floor=floor)
     chosen.majority = choice("method", method, Method) == 1
     pairs, kept, seen = (_abi.lob_fuse_atlas * len(atlases))(), [], of.described()
     for i, (scan, painted) in enumerate(atlases):
@@ -126,7 +124,7 @@ def _moved_there(
 def _votes(of: Any, call: Call, out: _abi.lob_fuse_output, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     """Labels and shares of a fusion in ordinary memory."""
     if not call.on_gpu:
-        return _taken(of, out.labels), view(out.shares, shape, np.uint16)
+        return taken(out.labels), view(out.shares, shape, np.uint16)
     found, shares = np.empty(of.voxels.shape[1:], DTYPES[out.labels.type]), np.empty(shape, np.uint16)
     for to, address in (found, out.labels.data), (shares, ctypes.cast(out.shares, ctypes.c_void_p).value):
         _device.download(to, address, call)
@@ -138,13 +136,6 @@ def _given(of: Any, voxels: np.ndarray, labels: bool) -> Any:
     if isinstance(of, _device.GpuImage):
         return of.send(voxels, 0 if labels or voxels.ndim == 3 else voxels.shape[0])
     return of.give(voxels, labels)
-
-
-def _taken(of: Source, made: _abi.lob_volume) -> np.ndarray:
-    """A volume's voxels as an array, which has them from now on."""
-    address, made.data = made.data, None
-    shape = ((made.channels,) if made.channels > 1 else ()) + of.voxels.shape[1:]
-    return memory(address, shape, DTYPES[made.type])
 
 
 FATES = ("used", "others are nearer", "the scan itself", "no labels", "cannot be registered")
@@ -196,17 +187,11 @@ def carry(
     call, there = begin(image, options, gpu=True)
     of = _here(there)
     chosen: _abi.lob_carry_options = library.lob_carry_defaults()
-    given = {
-        "use": use, "grid_mm": grid, "smooth": smooth, "sure": sure, "sure_background": sure_background,
-        "sure_mm": sure_inside, "against": against, "claimed": claimed, "edge": edge, "background": background,
-    }  # fmt: skip
-    for name, value in given.items():
-        if value is not None:
-            setattr(chosen, name, value)
-    if reach is not None:
-        length, unit = sized(reach, "mm")
-        least = library.lob_least_spacing(dims(of), (ctypes.c_double * 3)(*spacing_of(of)))
-        chosen.reach_mm = length * least if unit == "vox" else length
+    put(
+        chosen, use=use, grid_mm=grid, smooth=smooth, sure=sure, sure_background=sure_background, sure_mm=sure_inside,
+        against=against, claimed=claimed, edge=edge, background=background,
+        reach_mm=None if reach is None else in_mm(reach, of),
+    )  # fmt: skip
     if background is not None and strokes is None:
         raise InputError("background is a label of strokes, which are not given")
     kept, seen, drawn_at = [_atlas(of, call, i, *pair) for i, pair in enumerate(atlases)], of.described(), None
@@ -231,11 +216,11 @@ def carry(
     try:
         call.run(library.lob_carry, byref(out), byref(asked), byref(chosen))
         _report(call.report, out, len(kept))
-        labels = _given(there, _taken(of, out.labels), True)
+        labels = _given(there, taken(out.labels), True)
         if not full:
             return labels
-        shares = _taken(of, out.shares).reshape(out.label_count, *of.voxels.shape[1:])
-        return Carried(labels, _given(there, shares, False), _given(there, _taken(of, out.doubt), False))
+        shares = taken(out.shares).reshape(out.label_count, *of.voxels.shape[1:])
+        return Carried(labels, _given(there, shares, False), _given(there, taken(out.doubt), False))
     finally:
         library.lob_carry_output_free(byref(out))
 
@@ -256,15 +241,15 @@ def _here(there: Any) -> Source:
 
 def _atlas(of: Source, call: Call, i: int, scan: Any, painted: Any) -> tuple[Any, _abi.lob_volume, np.ndarray, int]:
     """A scan, its volume, and its labels; an array's voxels are as large as the image's."""
-    taken = source(_fetched(scan, f"atlas {i}", call), axes="xyz" if of.xyz else "zyx")
+    image = source(_fetched(scan, f"atlas {i}", call), axes="xyz" if of.xyz else "zyx")
     painted = _fetched(painted, f"the labels of atlas {i}", call)
-    if not taken.world:
-        taken.geometry = library.lob_geometry_of_spacing((ctypes.c_double * 3)(*spacing_of(of)))
-    own = _own_labels(taken.labels(painted, f"the labels of atlas {i}"))
-    seen = volume(taken)
+    if not image.world:
+        image.geometry = library.lob_geometry_of_spacing((ctypes.c_double * 3)(*spacing_of(of)))
+    own = _own_labels(image.labels(painted, f"the labels of atlas {i}"))
+    seen = volume(image)
     seen.borrowed = True
     label_type = {np.dtype(np.uint8): _abi.LOB_U8, np.dtype(np.int16): _abi.LOB_I16}.get(own.dtype, _abi.LOB_I32)
-    return taken, seen, own, label_type
+    return image, seen, own, label_type
 
 
 def _report(report: dict[str, Any], out: _abi.lob_carry_output, count: int) -> None:

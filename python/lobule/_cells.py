@@ -15,7 +15,7 @@ from ._grow import begin
 from ._library import Call, library
 from ._measure import contacts, measured
 from ._public import Options, Size, public
-from ._volumes import DTYPES, Labels, Source, dims, rows, sized, spacing_of
+from ._volumes import DTYPES, Labels, Source, in_mm, rows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -120,9 +120,7 @@ def cells(
             raise InputError(f"{name} " + ("does not go with walls" if walls else "belongs to walls"))
         setattr(chosen, name, value)
     if size is not None:
-        length, unit = sized(size, "mm")
-        least_mm = library.lob_least_spacing(dims(of), (ctypes.c_double * 3)(*spacing_of(of)))
-        chosen.size_mm = length * least_mm if unit == "vox" else length
+        chosen.size_mm = in_mm(size, of)
     plan, stats, made = _abi.lob_cells_plan(), _abi.lob_cells_stats(), _abi.lob_volume()
     backend = byref(call.functions)
     call.run(library.lob_cells_choose, byref(plan), byref(seen), byref(chosen), backend, share=(0.0, 0.4))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from ctypes import POINTER, byref, c_double
+from ctypes import byref, c_double, pointer
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -22,6 +22,7 @@ from ._volumes import (
     choice,
     dims,
     held,
+    put,
     sized,
     slice_axis,
     source,
@@ -185,7 +186,7 @@ def growcut(
     strength, tie = (of.room(np.float32), of.room(np.uint8)) if full else (NOTHING, NOTHING)
     seen = of.described()
     given_in = _abi.lob_growcut_input(
-        POINTER(_abi.lob_volume)(seen), POINTER(_abi.lob_volume)(drawn.volume), drawn.numbers[1],
+        pointer(seen), pointer(drawn.volume), drawn.numbers[1],
         covered.address, strengths.address, of.place,
     )  # fmt: skip
     out = _abi.lob_growcut_output(labels.address, strength.address, tie.address)
@@ -274,7 +275,7 @@ def components(
     seen = of.described()
     _components_of(chosen, of, seen, above, range, neighbours, slices, min_size, max_size)
     covered = of.mask(mask)
-    given = _abi.lob_components_input(POINTER(_abi.lob_volume)(seen), covered.address, None, of.place)
+    given = _abi.lob_components_input(pointer(seen), covered.address, None, of.place)
     out = _abi.lob_components_output()
     call.run(call.functions.components, byref(out), byref(given), byref(chosen))
     call.tell(out, "found", "foreground", "not_finite", "working_bytes")
@@ -351,15 +352,14 @@ def supervoxels(
     chosen.method = choice("method", method, Method)
     chosen.iterations, chosen.until_still, chosen.count = iterations, until_still, count
     chosen.range[:] = pair(range)
-    if smallest is not None:
-        chosen.smallest = smallest
+    put(chosen, smallest=smallest)
     if (size is None) == (count == 0):
         raise InputError("give one of size, as 8 (mm) or '12vox', and count")
     call, of = begin(image, options, gpu=True)
     _supervoxels_of(chosen, of, size, lab, compactness, ratio, slices)
     covered = of.mask(mask)
     seen = of.described()
-    given = _abi.lob_supervoxels_input(POINTER(_abi.lob_volume)(seen), covered.address, of.place)
+    given = _abi.lob_supervoxels_input(pointer(seen), covered.address, of.place)
     labels = of.room(np.int32)
     stats = _abi.lob_supervoxels_stats()
     call.run(call.functions.supervoxels, labels.address, byref(stats), byref(given), byref(chosen))
@@ -383,10 +383,7 @@ def _supervoxels_of(
     chosen.slice_axis = slice_axis(slices, of)
     if chosen.lab:
         chosen.compactness = LAB_COMPACTNESS
-    if compactness is not None:
-        chosen.compactness = compactness
-    if ratio is not None:
-        chosen.ratio = ratio
+    put(chosen, compactness=compactness, ratio=ratio)
     if size is not None:
         side, unit = sized(size, "mm")
         extents = dims(of)

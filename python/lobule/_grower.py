@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from ctypes import byref
+from ctypes import byref, pointer
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,17 +13,16 @@ from . import _abi
 from ._errors import InputError
 from ._grow import Neighbours, Norm, Rule, _growcut_options, begin
 from ._library import check, library
-from ._public import Options, Range, Slices, public
+from ._public import Closing, Options, Range, Slices, public
 from ._volumes import DTYPES, NOTHING, Held, held, slice_axis, volume
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
 
-class Grower:
+class Grower(Closing):
     """GrowCut that follows a brush: paint and erase in `seeds`, then `grow`.
 
     After each growth `labels` are those of growcut from the seeds that are there, the same bytes. On
@@ -83,7 +82,6 @@ class Grower:
         self._image, self._drawn = of.described(), volume(of)
         self._drawn.data, self._drawn.channels = self._seeds.address, 1
         self._drawn.type = library.lob_label_type(labels)
-        pointer = ctypes.POINTER(_abi.lob_volume)
         self._in = _abi.lob_growcut_input(
             pointer(self._image), pointer(self._drawn), labels, self._mask.address, None, of.place
         )
@@ -140,14 +138,6 @@ class Grower:
         """Give back the memory; the arrays stay."""
         library.lob_grower_close(self._grower)
         self._grower = ctypes.c_void_p()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         if getattr(self, "_grower", None):

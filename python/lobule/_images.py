@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Iterable, Sequence
-from ctypes import POINTER, byref, c_double
+from ctypes import byref, c_double, pointer
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 import numpy as np
@@ -182,7 +182,7 @@ def filter(
     row = _filter_steps(steps, chain, of, slice_axis(slices, of))
     covered = of.mask(mask)
     seen = of.described()
-    given = _abi.lob_filter_input(POINTER(_abi.lob_volume)(seen), covered.address, row, len(row), of.place)
+    given = _abi.lob_filter_input(pointer(seen), covered.address, row, len(row), of.place)
     out = _abi.lob_filter_output()
     call.run(call.functions.filter, byref(out), byref(given), byref(chosen))
     call.tell(out, "not_data", "working_bytes")
@@ -282,7 +282,7 @@ def threshold(
     call, of = begin(image, options, gpu=True)
     covered = of.mask(mask)
     seen = of.described()
-    given = _abi.lob_threshold_input(POINTER(_abi.lob_volume)(seen), covered.address, of.place)
+    given = _abi.lob_threshold_input(pointer(seen), covered.address, of.place)
     labels = of.room(np.uint8)
     stats = _abi.lob_threshold_stats()
     call.run(call.functions.threshold, labels.address, byref(stats), byref(given), byref(chosen))
@@ -328,7 +328,7 @@ def maxima(
         chosen.spacing[:] = spacing_of(of)
     covered = of.mask(mask)
     seen = volume(of)
-    given = _abi.lob_maxima_input(POINTER(_abi.lob_volume)(seen), covered.address)
+    given = _abi.lob_maxima_input(pointer(seen), covered.address)
     out = _abi.lob_maxima_output()
     call.run(call.functions.maxima, byref(out), byref(given), byref(chosen))
     call.report["maxima"] = out.count
@@ -405,7 +405,7 @@ def resample(
         voxels = voxels.astype(DTYPES[library.lob_label_type(int(voxels.max()))], copy=False)
     seen = volume(of)
     seen.data, seen.type = voxels.ctypes.data, TYPES[voxels.dtype]
-    given = _abi.lob_resample_input(POINTER(_abi.lob_volume)(seen), extents, geometry)
+    given = _abi.lob_resample_input(pointer(seen), extents, geometry)
     made = np.empty((voxels.shape[0], extents.nz, extents.ny, extents.nx), voxels.dtype)
     call.run(call.functions.resample, made.ctypes.data, byref(given), byref(chosen))
     if (of.slope, of.inter) != (1.0, 0.0) and not labels:

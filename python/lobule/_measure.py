@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from ctypes import POINTER, byref
+from ctypes import byref, pointer
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, overload
 
 import numpy as np
@@ -22,11 +22,12 @@ from ._volumes import (
     address,
     choice,
     companion,
-    memory,
+    put,
     rows,
     sized,
     slice_axis,
     spacing_of,
+    taken,
     volume,
     voxels_of,
 )  # fmt: skip
@@ -330,7 +331,7 @@ def measured(call: Call, came: Labels, of: Source, seen: Source | None) -> tuple
     fine = _abi.lob_fine_levels(True, 0, 0.0, 1.0)
     given = _abi.lob_regions_input(came.volume.data, came.volume.type, count, came.volume.dims)
     if scan is not None:
-        given.image = POINTER(_abi.lob_volume)(scan)
+        given.image = pointer(scan)
     if count:
         call.run(call.functions.regions, regions, values if scan else None, byref(fine), byref(given))
     measures = (_abi.lob_region_measures * count)()
@@ -483,11 +484,11 @@ def compare_supervoxels(
     call, of = begin(labels, options)
     ours, true = Labels(of, "labels"), Labels(companion(truth, of, "truth"), "truth")
     given = _abi.lob_partition_input(
-        POINTER(_abi.lob_volume)(ours.volume), ours.set.count, POINTER(_abi.lob_volume)(true.volume), true.set.count
+        pointer(ours.volume), ours.set.count, pointer(true.volume), true.set.count
     )
     if image is not None:
         seen = companion(image, of, "image")
-        given.image = POINTER(_abi.lob_volume)(volume(seen))
+        given.image = pointer(volume(seen))
     length, unit = sized(tolerance, "mm")
     chosen = _abi.lob_partition_options(length, unit == "vox", slice_axis(slices, of))
     out = _abi.lob_partition()
@@ -528,21 +529,15 @@ def phantom(
         made.dims = _abi.lob_dims(*shape[::-1])
     if spacing is not None:
         made.spacing_mm[:] = np.broadcast_to(np.asarray(spacing, float), 3)[::-1].tolist()
-    given = {"noise": noise, "cells": cells, "random_seed": random_seed, "drawn": strokes}
-    for name, value in given.items():
-        if value is not None:
-            setattr(made, name, value)
+    put(made, noise=noise, cells=cells, random_seed=random_seed, drawn=strokes)
     if dtype is not None:
         made.type = {v: k for k, v in DTYPES.items()}.get(np.dtype(dtype), -1)
     volumes = [_abi.lob_volume(), _abi.lob_volume(), _abi.lob_volume()]
     call.run(library.lob_phantom, *map(byref, volumes), byref(made))
-    out = []
-    for v in volumes:
-        shape = (v.dims.nz, v.dims.ny, v.dims.nx)
-        out.append(memory(v.data, shape, DTYPES[v.type]))
-        v.data = None
-        library.lob_volume_free(byref(v))
-    return out[0], out[1], out[2]
+    image, truth, seeds = map(taken, volumes)
+    for emptied in volumes:
+        library.lob_volume_free(byref(emptied))
+    return image, truth, seeds
 
 
 __all__ = ["compare", "compare_supervoxels", "contacts", "distance", "labels", "means", "nearest", "phantom", "stats"]

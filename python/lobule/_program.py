@@ -26,7 +26,7 @@ from . import _abi
 from ._errors import BY_EXIT_CODE, Different, Error, InputError, InternalError
 from ._device import is_on_gpu
 from ._library import HERE, _bytes, _Process, _Watch, check, check_threads, library
-from ._volumes import DTYPES, Nibabel, Source, companion, memory, source, volume
+from ._volumes import Nibabel, Source, companion, source, taken, volume
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,11 +102,7 @@ def read(path: str | os.PathLike[str]) -> tuple[np.ndarray, _abi.lob_volume]:
     caller frees the volume, which has lost its voxels to the array."""
     found, error = _abi.lob_volume(), _abi.lob_error()
     check(library.lob_read(byref(found), os.fsencode(path), None, None, byref(error)), error)
-    shape = (found.dims.nz, found.dims.ny, found.dims.nx)
-    full = shape if found.channels == 1 else (found.channels, *shape)
-    voxels = memory(found.data, full, DTYPES[found.type])
-    found.data = None
-    return voxels, found
+    return taken(found), found
 
 
 def _load(path: Path, like: Source, channels: bool = False) -> Any:
@@ -193,10 +189,10 @@ def run(recipe: str | os.PathLike[str], *, report: dict[str, Any] | None = None,
             if value is None:
                 continue
             if _is_image(value):
-                taken = companion(value, like, key) if like is not None else source(value)
-                like = like or taken
+                image = companion(value, like, key) if like is not None else source(value)
+                like = like or image
                 value = folder / f"{key}.nii"
-                _save(taken, value)
+                _save(image, value)
                 files[value.as_posix()] = key
             words.append(f"{key}={value}")
         told = folder / "report.json"
@@ -213,11 +209,12 @@ class Step:
     """A command on images in memory: its temporary files, its words, and its errors in words of the
     caller. It is used once, as the context in which the files are there."""
 
-    def __init__(self, name: str, operands: Mapping[str, Any], options: Any, of: str = ""):
-        """The operands in their order, by the names of the caller's arguments; the image on whose grid
-        all are is the one named, or the first."""
-        self.name, self.operands = name, operands
-        main = operands[of or next(iter(operands))]
+    def __init__(self, name: str, given: dict[str, Any], *operands: str, of: str = ""):
+        """`given` are the caller's arguments, which become settings: options of these names. Operands are
+        named in their order; the image on whose grid all are is the one named, or the first."""
+        self.name, self.settings, options = name, given, given.pop("options")
+        self.operands = {operand: given.pop(operand) for operand in operands}
+        main = self.operands[of or operands[0]]
         about = {key: options[key] for key in ("spacing", "axes", "channel_axis") if key in options}
         if is_on_gpu(main):
             raise NotImplementedError("this function takes arrays in ordinary memory; copy this one from the GPU first")
@@ -258,11 +255,11 @@ class Step:
         self.files[path.as_posix()] = "points"
         return path
 
-    def _words(self, settings: Mapping[str, Any]) -> list[str]:
+    def _words(self) -> list[str]:
         """Options as the command takes them: min_size=5 is --min-size=5, True is a flag, and of a list
         of images or files each is given."""
         words = []
-        for name, value in settings.items():
+        for name, value in self.settings.items():
             option = "--" + name.replace("_", "-")
             several = isinstance(value, list) and all(_is_image(each) or isinstance(each, (str, os.PathLike)) for each in value)
             for each in value if several else [value]:
@@ -295,11 +292,11 @@ class Step:
         text = re.sub(r"^lobule( \w+)?: ", "", text)
         return re.sub(r"(?<![\w-])--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), text)
 
-    def run(self, settings: Mapping[str, Any], out: Path) -> None:
+    def run(self, out: Path) -> None:
         """Run it, and raise what went wrong."""
         words = [self.name]
         words += [str(self._file(name, value)) for name, value in self.operands.items() if value is not None]
-        words += ["-o", str(out), *self._words(settings), *self._common()]
+        words += ["-o", str(out), *self._words(), *self._common()]
         watch = _Watch(self.options.get("progress"), (0.0, 1.0))
         said = self.folder / "said.txt"
         with said.open("w", encoding="utf-8") as stderr:
@@ -325,8 +322,8 @@ class Step:
             text = self._told(lines[-1]) if lines else f"lobule {self.name} ended with {process.returncode}"
             raise BY_EXIT_CODE.get(process.returncode, InternalError)(text)
 
-    def volume(self, settings: Mapping[str, Any], channels: bool = False) -> Any:
+    def volume(self, channels: bool = False) -> Any:
         """Run it for a volume, of the kind of the main image; channels: with an axis for these."""
         path = self.out(".nii")
-        self.run(settings, path)
+        self.run(path)
         return _load(path, self.of, channels)

@@ -20,6 +20,7 @@ from ._errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import Self
 
     Array = NDArray[Any]
     Table = dict[str, NDArray[Any]]
@@ -122,6 +123,19 @@ def public(function: F) -> F:
         about += "\n" + ALL_TAKE + (IMAGES_TAKE if "axes" in known else "")
     checked.__doc__ = about
     return checked  # type: ignore[return-value]
+
+
+class Closing:
+    """What is closed at the end of its `with`."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.close()
 
 
 def with_fixed(function: F, name: str, **fixed: Any) -> F:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from ctypes import POINTER, byref
+from ctypes import byref, pointer
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from ._errors import InputError
 from ._grow import begin
 from ._library import Call, check, library
 from ._public import Options, public
-from ._volumes import DTYPES, LPS, TYPES, choice, dims, held, memory, source, view
+from ._volumes import DTYPES, LPS, TYPES, choice, dims, held, memory, put, source, view
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -126,16 +126,12 @@ def register(
     call, of = begin(fixed, options, gpu=True)
     other = _other(moving, call, spacing if moving_spacing is None else moving_spacing, axes, "moving")
     chosen: _abi.lob_register_options = library.lob_register_defaults()
-    chosen.affine_only = affine_only
-    if grid is not None:
-        chosen.spacing_mm = grid
-    if smooth is not None:
-        chosen.smooth = smooth
+    put(chosen, affine_only=affine_only, spacing_mm=grid, smooth=smooth)
     choice("start", start, Start)
     chosen.headers, chosen.centres = start == "headers", start == "centres"
     covered = of.mask(mask)
     seen, moved = of.described(), other.described()
-    given = _abi.lob_register_input(POINTER(_abi.lob_volume)(seen), POINTER(_abi.lob_volume)(moved), covered.address)
+    given = _abi.lob_register_input(pointer(seen), pointer(moved), covered.address)
     stats, out = _abi.lob_register_stats(), _abi.lob_field()
     call.run(library.lob_register, byref(out), byref(stats), byref(given), byref(chosen))
     call.tell(stats, "cost_before", "cost_affine", "cost_after", "folded", "most_mm", "working_bytes")

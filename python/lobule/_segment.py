@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref
+from ctypes import byref, pointer
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 from . import _abi
@@ -12,7 +12,7 @@ from ._errors import InputError
 from ._grow import begin
 from ._library import library
 from ._public import Options, Size, public
-from ._volumes import DTYPES, TYPES, Source, choice, companion, sized, volume
+from ._volumes import DTYPES, TYPES, Source, choice, companion, put, sized, volume
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -154,7 +154,6 @@ def segment(
         call.run(library.lob_segment_choose, byref(plan), byref(seen), byref(drawn), byref(chosen), share=(0.0, 0.01), of="strokes")
         if suggest > 0 and plan.flat:
             raise InputError("suggest needs a stack of slices, and the box around the strokes is one")
-        pointer = POINTER(_abi.lob_volume)
         asked = _abi.lob_segment_input(pointer(seen), pointer(drawn), full, full, suggest)
         backend = byref(call.functions)
         call.run(library.lob_segment, byref(out), byref(asked), byref(plan), backend, share=(0.01, 1.0), of="strokes")
@@ -175,9 +174,7 @@ def segment(
 def choices(margin: Any = None, median: Any = True, **given: Any) -> _abi.lob_segment_options:
     """What segment's options hold fixed."""
     chosen: _abi.lob_segment_options = library.lob_segment_defaults()
-    for name, value in given.items():
-        if value is not None:
-            setattr(chosen, name, value)
+    put(chosen, **given)
     if margin is not None:
         chosen.margin, unit = sized(margin, "mm")
         chosen.margin_voxels = unit == "vox"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import threading
-from ctypes import POINTER, byref
+from ctypes import byref, pointer
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,15 +15,14 @@ from ._device import GpuImage
 from ._errors import InputError
 from ._grow import begin
 from ._library import Call, check, library
-from ._public import Options, public
+from ._public import Closing, Options, public
 from ._segment import SegmentChoices, choices, suggested, take, tell
 from ._volumes import DTYPES, Held, held
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
 
 class _Changed(Exception):
@@ -62,7 +61,7 @@ def _is_plain(where: Any) -> bool:
     return all(isinstance(one, (int, np.integer, slice, type(...))) and not isinstance(one, bool) for one in each)
 
 
-class Segmenter:
+class Segmenter(Closing):
     """Clean masks that follow a brush: draw and erase; the answers come from a thread of its own.
 
     After every change there is a preview, where segment grows twice that of the first growth, and then
@@ -275,7 +274,7 @@ class Segmenter:
     @contextlib.contextmanager
     def _finished(self, segmenter: ctypes.c_void_p, call: Any, suggest: int, share: tuple[float, float]) -> Iterator[Any]:
         """The library's last answer, and its plan."""
-        out, plan, pointer = library.lob_segment_output_empty(), _abi.lob_segment_plan(), POINTER(_abi.lob_volume)
+        out, plan = library.lob_segment_output_empty(), _abi.lob_segment_plan()
         asked = _abi.lob_segment_input(pointer(self._image), pointer(self._drawn), False, False, suggest)
         call.run(library.lob_segmenter_finish, segmenter, byref(out), byref(plan), None, byref(asked), byref(self._moved),
                  share=share, of="strokes")  # fmt: skip
@@ -303,11 +302,3 @@ class Segmenter:
             self._state.notify_all()
         self._worker.join()
         self._worker = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

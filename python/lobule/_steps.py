@@ -6,7 +6,7 @@ Each is the command on images in memory (Step of _program.py), so results are it
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
@@ -87,20 +87,18 @@ def preview(
 
     Returns the picture, (rows, columns, 3) of uint8, as matplotlib.pyplot.imshow takes it.
     """
+    given = dict(locals())
     if plane is not None:
         choice("plane", plane, Plane)
-    step = Step("preview", {"image": image, "labels": labels}, options)
+    del given["output"]
+    step = Step("preview", given, "image", "labels")
     if at is not None:
-        at = step.of.in_order(at)
-    settings: dict[str, Any] = {
-        "plane": plane, "montage": montage, "mip": mip, "at": at, "window": window, "alpha": alpha, "contour": contour,
-        "hide": hide, "convention": convention, "size": size, "force": force,
-    }  # fmt: skip
+        given["at"] = step.of.in_order(at)
+    if html is not None:
+        given["html"] = Path(html)
     with step:
         picture = step.out(".png") if output is None else Path(output)
-        if html is not None:
-            settings["html"] = Path(html)
-        step.run(settings, picture)
+        step.run(picture)
         return read_picture(picture)
 
 
@@ -166,16 +164,11 @@ def seeds(
 
     Returns labels of the image's kind.
     """
-    step = Step("seeds", {"image": image}, options)
-    with step:
-        files = [given if isinstance(given, (str, os.PathLike)) else step.points(given) for given in _each(points)]
-        settings = {
-            "points": files, "label": label, "radius": radius, "labels": _many(labels), "erode": erode,
-            "seeds": _many(seeds), "conflict": conflict, "shell": shell, "shell_label": shell_label,
-            "complete": complete, "complete_axis": complete_axis, "corrections": corrections,
-            "shares": _in_255ths(step, shares), "background": background,
-        }  # fmt: skip
-        out: T = step.volume(settings)
+    given = dict(locals())
+    with Step("seeds", given, "image") as step:
+        given["points"] = [p if isinstance(p, (str, os.PathLike)) else step.points(p) for p in _each(points)]
+        given.update(labels=_many(labels), seeds=_many(seeds), shares=_in_255ths(step, shares))
+        out: T = step.volume()
         return out
 
 
@@ -236,15 +229,8 @@ def appearance(
     channel_axis, where that is given) for each label but the background, and with values for each channel
     of the image.
     """
-    step = Step("appearance", {"image": image, "seeds": seeds}, options)
-    settings = {
-        "view": view, "background": background, "outline": outline, "bins": bins, "bin_sigma": bin_sigma,
-        "whole": whole, "partial_volume": partial_volume, "values": values, "far": far, "far_quantile": far_quantile, "shape": shape, "shape_border": shape_border,
-        "shape_widen": shape_widen, "shape_slope": shape_slope, "local": local, "local_axis": local_axis,
-        "local_step": local_step,
-    }  # fmt: skip
-    with step:
-        out: T = step.volume(settings, channels=True)
+    with Step("appearance", dict(locals()), "image", "seeds") as step:
+        out: T = step.volume(channels=True)
         return out
 
 
@@ -292,14 +278,10 @@ def refine(
 
     Returns labels of the image's kind, the background as 0.
     """
-    step = Step("refine", {"labels": labels, "image": image, "seeds": seeds}, options, of="image")
-    settings = {
-        "background": background, "smooth": smooth, "edge": edge, "edge_sigma": edge_sigma,
-        "edge_smooth": edge_smooth, "shares": _in_255ths(step, shares), "settle": settle, "settle_sigma": settle_sigma,
-        "others": others, "absent": absent, "walls": walls,
-    }  # fmt: skip
-    with step:
-        out: T = step.volume(settings)
+    given = dict(locals())
+    with Step("refine", given, "labels", "image", "seeds", of="image") as step:
+        given["shares"] = _in_255ths(step, shares)
+        out: T = step.volume()
         return out
 
 
@@ -330,14 +312,13 @@ def crop(
 
     Returns an image of the same kind. report gets "first" and "size", along x, y, z.
     """
-    step = Step("crop", {"image": image}, options)
-    corner = [int(v) for v in step.of.in_order(first)] if first is not None else None
-    sides = [max(1, int(v)) for v in step.of.in_order(size)] if size is not None else None
-    settings: Mapping[str, Any] = {
-        "around": around, "margin": margin, "share": share, "ends": ends, "first": corner, "size": sides,
-    }  # fmt: skip
-    with step:
-        out: T = step.volume(settings, channels=step.of.channel_axis is not None)
+    given = dict(locals())
+    with Step("crop", given, "image") as step:
+        if first is not None:
+            given["first"] = [int(v) for v in step.of.in_order(first)]
+        if size is not None:
+            given["size"] = [max(1, int(v)) for v in step.of.in_order(size)]
+        out: T = step.volume(channels=step.of.channel_axis is not None)
         return out
 
 
@@ -363,7 +344,6 @@ def merge(
     """
     if share is not None and level is None:
         raise InputError("share is one of the way up to level, which is not given")
-    step = Step("merge", {"labels": labels, "image": image}, options)
-    with step:
-        out: T = step.volume({"height": height, "share": share, "level": level})
+    with Step("merge", dict(locals()), "labels", "image") as step:
+        out: T = step.volume()
         return out

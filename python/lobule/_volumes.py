@@ -529,6 +529,21 @@ def address(array: np.ndarray | None) -> int | None:
     return None if array is None else array.ctypes.data
 
 
+def taken(made: _abi.lob_volume) -> np.ndarray:
+    """A volume's voxels as an array, which has them from now on: (z, y, x) or (channel, z, y, x)."""
+    shape = (made.dims.nz, made.dims.ny, made.dims.nx)
+    array = memory(made.data, shape if made.channels == 1 else (made.channels, *shape), DTYPES[made.type])
+    made.data = None
+    return array
+
+
+def put(chosen: Any, **given: Any) -> None:
+    """Fill in what is given of a structure; None leaves its default."""
+    for name, value in given.items():
+        if value is not None:
+            setattr(chosen, name, value)
+
+
 def slice_axis(slices: int | str | None, of: Source) -> int:
     """-1, or the library's axis across which slices lie."""
     planes, axes = get_args(_abi.lob_anatomical_plane_word), ("x", "y", "z")
@@ -567,6 +582,13 @@ def _number(text: str, value: str) -> float:
         return float(text)
     except ValueError:
         raise InputError(f"{value!r} is no size; a size is a number, or as '8mm', '12vox', '50mm3'") from None
+
+
+def in_mm(length: Any, of: Source) -> float:
+    """A length in mm; one of voxels is in the image's least spacing."""
+    size, unit = sized(length, "mm")
+    least = library.lob_least_spacing(dims(of), (ctypes.c_double * 3)(*spacing_of(of)))
+    return float(size * least) if unit == "vox" else size
 
 
 def voxels_of(value: Any, of: Source) -> float:
