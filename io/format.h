@@ -51,7 +51,8 @@ typedef struct {
         *suffixes;         /* lower case, with their dot, NULL at the end; the first is usual */
     const char *read_only; /* one of them whose files are read, not written; NULL: none */
 
-    /* Is this file of the format? file holds the whole file; its first bytes should decide. */
+    /* Is this file of the format? file holds the whole file; its first bytes should decide. NULL:
+     * lob_format_open knows it otherwise. */
     bool (*sniff)(const lob_location *where, const lob_input *file);
 
     /*
@@ -65,8 +66,8 @@ typedef struct {
     bool all_frames; /* it reads and writes volumes that hold all frames */
     int level;       /* of gzip where the caller names none; 0: the usual one */
 
-    /* Does a file of this name hold names of labels? NULL: none does. */
-    bool (*keeps_names)(const char *file);
+    /* Files that end in this hold names of labels; "": all do; NULL: none does. */
+    const char *keeps_names;
 
     /* What lob_list does; NULL: a file holds one volume. */
     lob_status (*list)(lob_data_set **sets, int *count, int *more, const lob_location *where,
@@ -102,7 +103,8 @@ typedef struct {
      */
     lob_status (*holds)(const lob_volume *volume, const lob_location *where, lob_error *error);
 
-    /* What write would refuse for the name alone; NULL: what lob_output_check(where->file) does. */
+    /* What write would refuse for the name alone; NULL: what lob_output_check does of the file, and
+     * of the second one. */
     lob_status (*check)(const lob_location *where, bool force, lob_error *error);
 
     /*
@@ -118,6 +120,11 @@ typedef struct {
 /* The rows. */
 extern const lob_format lob_format_dicom, lob_format_hdf5, lob_format_meta, lob_format_nrrd,
     lob_format_png, lob_format_tiff, lob_format_nifti, lob_format_zarr;
+
+static inline bool lob_same_dims(lob_dims a, lob_dims b)
+{
+    return a.nx == b.nx && a.ny == b.ny && a.nz == b.nz;
+}
 
 /* Does path end in this suffix, whatever the case, with something before it? */
 bool lob_has_suffix(const char *path, const char *suffix);
@@ -136,6 +143,10 @@ lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_opt
  */
 lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
                             const lob_read_options *options, lob_error *error);
+
+/* Of a format that holds no scale: LOB_OK, or LOB_EDATA where the volume has one. */
+lob_status lob_holds_no_scale(const lob_volume *volume, const lob_location *where,
+                              const char *format, lob_error *error);
 
 /* Add a line to info->warning; lines beyond the last are dropped. info may be NULL. */
 void lob_warn(lob_file_info *info, const char *format, ...)

@@ -147,7 +147,8 @@ bool lob_keeps_names(const char *path)
     lob_location where;
     const lob_format *const format =
         lob_location_of(&where, path) == LOB_OK ? format_of_name(&where) : NULL;
-    const bool keeps = format && format->keeps_names && format->keeps_names(where.file);
+    const bool keeps =
+        format && format->keeps_names && lob_has_suffix(where.file, format->keeps_names);
     lob_location_free(&where);
     return keeps;
 }
@@ -170,7 +171,7 @@ bool lob_is_volume_name(const char *path)
 static const lob_format *format_of_content(const lob_location *where, const lob_input *file)
 {
     for (int i = 0; i < FORMATS; i++)
-        if (formats[i]->sniff(where, file)) return formats[i];
+        if (formats[i]->sniff && formats[i]->sniff(where, file)) return formats[i];
     return NULL;
 }
 
@@ -338,13 +339,27 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
     return st;
 }
 
+/* The file may be made, and the second one where there are two. */
+static lob_status check_files(const lob_format *format, const lob_location *where, bool force,
+                              lob_error *error)
+{
+    char *second = NULL;
+    LOB_TRY(lob_output_check(where->file, force, error));
+    if (!format->second_file) return LOB_OK;
+    if (format->second_file(&second, where->file, false) != LOB_OK)
+        return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
+    const lob_status st = second ? lob_output_check(second, force, error) : LOB_OK;
+    free(second);
+    return st;
+}
+
 lob_status lob_check_output(const char *path, bool force, lob_error *error)
 {
     const lob_format *format;
     lob_location where;
     LOB_TRY(format_to_write(&format, &where, path, error));
     const lob_status st = format->check ? format->check(&where, force, error)
-                                        : lob_output_check(where.file, force, error);
+                                        : check_files(format, &where, force, error);
     lob_location_free(&where);
     return st;
 }

@@ -137,10 +137,8 @@ static lob_status read_voxels(lob_volume *out, const lob_location *where, const 
     if (raw / 24 / DEFLATE_MAX_RATIO > (int64_t)file->size)
         return lob_fail_file(error, LOB_EDATA, where->path,
                              "declares more pixels than a file of %zu bytes can hold", file->size);
-    lob_status st =
-        lob_memory_allows(head->interlaced ? bytes + raw : bytes, where->path, options, error);
-    if (st != LOB_OK) return st;
-
+    LOB_TRY(lob_memory_allows(head->interlaced ? bytes + raw : bytes, where->path, options, error));
+    lob_status st = LOB_OK;
     unsigned char *rows = calloc(head->interlaced ? (size_t)raw : row_bytes, 1);
     out->data = malloc((size_t)bytes);
     if (!rows || !out->data)

@@ -186,14 +186,6 @@ static lob_status write_series(const lob_volume *labels, const char *path,
 
 static const char *const suffixes[] = {".dcm", NULL};
 
-/* What is read has become a file of another format by then: lob_dicom_convert. */
-static bool never(const lob_location *where, const lob_input *file)
-{
-    (void)where;
-    (void)file;
-    return false;
-}
-
 static lob_status holds(const lob_volume *volume, const lob_location *where, lob_error *error)
 {
     if (volume->channels == 1 && lob_type_of(volume->type)->is_integer) return LOB_OK;
@@ -210,17 +202,10 @@ static lob_status write_seg(const lob_volume *volume, const lob_location *where,
     return write_series(volume, where->file, options, error);
 }
 
-static bool keeps_names(const char *file)
-{
-    (void)file;
-    return true;
-}
-
 const lob_format lob_format_dicom = {
     .name = "DICOM SEG",
     .suffixes = suffixes,
-    .sniff = never,
     .write = write_seg,
     .holds = holds,
-    .keeps_names = keeps_names,
+    .keeps_names = "",
 };

@@ -398,7 +398,7 @@ static lob_status start_again(planes *p, lob_error *error)
     if (st == LOB_OK) {
         p->running = true;
         const lob_dims d = again.dims;
-        if (d.nx != p->dims.nx || d.ny != p->dims.ny || d.nz != p->dims.nz || slab != p->slab ||
+        if (!lob_same_dims(d, p->dims) || slab != p->slab ||
             p->plane != d.nx * d.ny * (int64_t)lob_type_of(again.type)->bytes ||
             p->channels != again.channels)
             st = lob_fail_file(error, LOB_EDATA, p->asked.where->path,

@@ -194,12 +194,11 @@ static lob_status bdv_view(lob_hdf5_view *view, const char *asked, const lob_hdf
         if (has_cells(in, &one)) cells_path(parts[frames++], &one);
     }
     c.time_point = all ? times->numbers[0] : c.time_point;
-    lob_status st = lob_hdf5_view_set(view, parts[0], in);
-    if (st == LOB_OK && (view->rank != 3 || !lob_hdf5_take_letters(view, "zyx")))
-        st = LOB_HDF5_BAD(in, "%s has %d dimensions; BigDataViewer's have 3", view->path,
-                          view->rank);
-    if (st == LOB_OK) st = lob_hdf5_take_parts(view, parts, 1, frames, in);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_hdf5_view_set(view, parts[0], in));
+    if (view->rank != 3 || !lob_hdf5_take_letters(view, "zyx"))
+        return LOB_HDF5_BAD(in, "%s has %d dimensions; BigDataViewer's have 3", view->path,
+                            view->rank);
+    LOB_TRY(lob_hdf5_take_parts(view, parts, 1, frames, in));
     double factor[3];
     read_setup(view, factor, &c, in);
     return take_place(view, &c, factor, in);

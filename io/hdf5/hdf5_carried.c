@@ -6,11 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool same_dims(lob_dims a, lob_dims b)
-{
-    return a.nx == b.nx && a.ny == b.ny && a.nz == b.nz;
-}
-
 /*
  * Take the NIfTI header if it is one and speaks of this grid. Where it says exactly the same place,
  * but for the rounding of directions, its own numbers are taken, so that a NIfTI output keeps them.
@@ -23,7 +18,7 @@ static bool take_nifti(lob_volume *out, const unsigned char *bytes, size_t n,
     const lob_read_options reading = {.threads = 1, .header_only = true};
     if (!lob_nifti_looks(bytes, n) ||
         lob_format_nifti.read(&v, where, &file, &reading, NULL, NULL) != LOB_OK ||
-        !same_dims(v.dims, out->dims)) {
+        !lob_same_dims(v.dims, out->dims)) {
         lob_volume_free(&v);
         return false;
     }

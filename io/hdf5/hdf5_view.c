@@ -156,11 +156,10 @@ lob_status lob_hdf5_take_parts(lob_hdf5_view *view, char (*parts)[LOB_HDF5_PATH]
     view->part_frames = frames;
     for (int i = 1; i < channels * frames; i++) {
         lob_hdf5_view other;
-        lob_status st = lob_hdf5_view_set(&other, parts[i], in);
-        if (st == LOB_OK && !is_alike(view, &other))
-            st = LOB_HDF5_BAD(in, "%s and %s differ in type or shape; choose one of them", parts[0],
-                              parts[i]);
-        if (st != LOB_OK) return st;
+        LOB_TRY(lob_hdf5_view_set(&other, parts[i], in));
+        if (!is_alike(view, &other))
+            return LOB_HDF5_BAD(in, "%s and %s differ in type or shape; choose one of them",
+                                parts[0], parts[i]);
         close_set(&other);
     }
     return LOB_OK;

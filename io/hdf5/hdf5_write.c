@@ -97,8 +97,7 @@ lob_status lob_hdf5_write(const lob_volume *volume, const lob_location *where,
         return lob_fail_file(error, LOB_EARG, where->path,
                              "an HDF5 output is a file of its own; leave out :%s", where->inside);
     lob_output output;
-    lob_status st = lob_output_begin(&output, where->file, options->force, error);
-    if (st != LOB_OK) return st;
-    st = write_to(&output, volume, where->path, options, error);
+    LOB_TRY(lob_output_begin(&output, where->file, options->force, error));
+    const lob_status st = write_to(&output, volume, where->path, options, error);
     return lob_output_end(&output, st, error);
 }

@@ -5,7 +5,6 @@
 #include "io/gzip.h"
 #include "io/nifti/nifti_extensions.h"
 #include "io/nifti/nifti_files.h"
-#include "io/nifti/nifti_pair.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
@@ -366,13 +365,6 @@ static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out,
 static const char *const suffixes[] = {".nii.gz", ".nii",    ".hdr", ".hdr.gz",
                                        ".img",    ".img.gz", NULL};
 
-/* All files do, in an extension of the header. */
-static bool any_name(const char *file)
-{
-    (void)file;
-    return true;
-}
-
 static void list_fields(const lob_header *header, lob_field_fn *field, void *user)
 {
     if (lob_nifti_list(header, field, user)) lob_nifti_list_extensions(header, field, user);
@@ -384,12 +376,11 @@ const lob_format lob_format_nifti = {
     .suffixes = suffixes,
     .sniff = lob_nifti_sniff,
     .all_frames = true,
-    .keeps_names = any_name,
+    .keeps_names = "", /* in an extension of the header */
     .read = nifti_read,
     .write = lob_nifti_write,
     .open_planes = nifti_open_planes,
     .begin_planes = lob_nifti_begin_planes,
-    .check = lob_nifti_check,
     .second_file = lob_nifti_second_file,
     .fields = list_fields,
 };

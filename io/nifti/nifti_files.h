@@ -1,4 +1,4 @@
-/* The files that a NIfTI volume is read from. */
+/* The files of a NIfTI volume: names of .hdr/.img pairs, and what is read; functions of the row. */
 #ifndef LOB_NIFTI_FILES_H
 #define LOB_NIFTI_FILES_H
 
@@ -29,8 +29,23 @@ lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
 
 void lob_nifti_close(lob_nifti_files *from);
 
-/* The row's sniff and second_file. */
+/* Is this the name of a pair's header (.hdr, .hdr.gz) or image (.img, .img.gz)? */
+bool lob_pair_header(const char *path);
+bool lob_pair_image(const char *path);
+
+/*
+ * The path of the other half of a pair: hdr for img and back, in the letters' own case; with .gz,
+ * or without. malloc'ed; NULL when there is no memory. path is a name of a pair.
+ */
+char *lob_pair_other(const char *path, bool gz);
+
+/* Of the row; lob_nifti_write and lob_nifti_begin_planes are in nifti_write.c. */
 bool lob_nifti_sniff(const lob_location *where, const lob_input *file);
 lob_status lob_nifti_second_file(char **second, const char *file, bool reading);
+lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
+                           const lob_write_options *options, lob_error *error);
+lob_status lob_nifti_begin_planes(lob_plane_sink *sink, const lob_volume *volume, int64_t largest,
+                                  const lob_location *where, const lob_write_options *options,
+                                  lob_error *error);
 
 #endif

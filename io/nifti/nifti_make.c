@@ -1,6 +1,7 @@
 /* Making NIfTI headers for outputs: the input's own with the changes of io/nifti/nifti.h, or a new
  * one.
  */
+#include "io/format.h"
 #include "io/nifti/nifti.h"
 #include "io/nifti/nifti_header.h"
 #include "volumes/version.h"
@@ -44,8 +45,7 @@ static void put_dims(unsigned char *header, const lob_volume *v, int64_t vectors
 {
     const int64_t frames = lob_frames_held(v), rank = vectors > 1 ? 5 : frames > 1 ? 4 : 3;
     const int64_t side[8] = {rank, v->dims.nx, v->dims.ny, v->dims.nz, frames, vectors, 1, 1};
-    const bool same = before && before->dims.nx == v->dims.nx && before->dims.ny == v->dims.ny &&
-                      before->dims.nz == v->dims.nz && before->frames == frames &&
+    const bool same = before && lob_same_dims(before->dims, v->dims) && before->frames == frames &&
                       before->vectors == vectors;
     for (int i = 0; i < 8; i++)
         lob_nifti_put_int(header, LOB_NIFTI_dim, i,
@@ -165,8 +165,7 @@ static bool is_on_grid(const lob_volume *v, const lob_nifti *header)
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 4; c++)
             if (described.affine[r][c] != v->geometry.affine[r][c]) return false;
-    return header->dims.nx == v->dims.nx && header->dims.ny == v->dims.ny &&
-           header->dims.nz == v->dims.nz;
+    return lob_same_dims(header->dims, v->dims);
 }
 
 size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MAX_BYTES], const lob_nifti_type **type,

@@ -1,8 +1,7 @@
 /* Writing NIfTI files: one, or two that appear together. */
 #include "io/gzip.h"
 #include "io/nifti/nifti_extensions.h"
-#include "io/nifti/nifti_header.h"
-#include "io/nifti/nifti_pair.h"
+#include "io/nifti/nifti_files.h"
 #include "io/passing.h"
 
 #include <stdlib.h>
@@ -242,26 +241,7 @@ lob_status lob_nifti_begin_planes(lob_plane_sink *sink, const lob_volume *volume
     return st;
 }
 
-/* Both halves of a pair must be free to create. */
-lob_status lob_nifti_check(const lob_location *where, bool force, lob_error *error)
-{
-    const char *path = where->file;
-    lob_status st = lob_output_check(path, force, error);
-    if (st != LOB_OK || !(lob_pair_header(path) || lob_pair_image(path))) return st;
-    char *other = lob_pair_other(path, lob_has_suffix(path, ".gz"));
-    if (!other) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
-    st = lob_output_check(other, force, error);
-    free(other);
-    return st;
-}
-
 /* ---- handing on without a file ---- */
-
-static bool is_same_kind(const lob_volume *a, const lob_volume *b)
-{
-    return a->type == b->type && a->channels == b->channels && a->dims.nx == b->dims.nx &&
-           a->dims.ny == b->dims.ny && a->dims.nz == b->dims.nz;
-}
 
 lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
                     const lob_write_options *options, lob_error *error)
@@ -292,7 +272,8 @@ lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
         out->frame = LOB_FRAME_ALL;
         out->channels *= (int)out->frames;
     }
-    if (st == LOB_OK && !is_same_kind(out, volume))
+    if (st == LOB_OK && (out->type != volume->type || out->channels != volume->channels ||
+                         !lob_same_dims(out->dims, volume->dims)))
         st = lob_fail_file(error, LOB_EINTERNAL, name, "its header reads other than it was made");
     free(head);
     free(same);

@@ -364,20 +364,9 @@ static unsigned char *compress_voxels(size_t *size, const lob_volume *v, int lev
     return out;
 }
 
-static lob_status check_name(const lob_location *where, bool force, lob_error *error)
-{
-    LOB_TRY(lob_output_check(where->file, force, error));
-    if (!lob_has_suffix(where->file, ".mhd")) return LOB_OK;
-    char *const apart = path_of_voxels(where->file);
-    const lob_status st = apart ? lob_output_check(apart, force, error)
-                                : lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
-    free(apart);
-    return st;
-}
-
 static lob_status holds(const lob_volume *volume, const lob_location *where, lob_error *error)
 {
-    return lob_raw_holds(volume, where, meta_name, error);
+    return lob_holds_no_scale(volume, where, meta_name, error);
 }
 
 /* Voxels and the header that names them; both appear, or none. */
@@ -402,7 +391,7 @@ static lob_status write_apart(const char *apart, const char *file, bool force,
 static lob_status write_meta(const lob_volume *volume, const lob_location *where,
                              const lob_write_options *options, lob_error *error)
 {
-    LOB_TRY(check_name(where, options->force, error));
+    LOB_TRY(lob_check_output(where->path, options->force, error));
     LOB_TRY(holds(volume, where, error));
     const double start_s = lob_clock_s();
     size_t compressed = 0, bytes = 0;
@@ -457,6 +446,5 @@ const lob_format lob_format_meta = {
     .all_frames = true,
     .write = write_meta,
     .holds = holds,
-    .check = check_name,
     .second_file = second_file,
 };

@@ -274,7 +274,7 @@ static void list_keys(const lob_header *header, lob_field_fn *field, void *user)
 static lob_status holds(const lob_volume *volume, const lob_location *where, lob_error *error)
 {
     if (!lob_is_segmentation_name(where->file))
-        return lob_raw_holds(volume, where, nrrd_name, error);
+        return lob_holds_no_scale(volume, where, nrrd_name, error);
     if (volume->channels == 1 && lob_type_of(volume->type)->is_integer && volume->slope == 1.0 &&
         volume->inter == 0.0)
         return LOB_OK;
@@ -306,7 +306,7 @@ const lob_format lob_format_nrrd = {
     .sniff = sniff,
     .read = read_nrrd,
     .all_frames = true,
-    .keeps_names = lob_is_segmentation_name,
+    .keeps_names = ".seg.nrrd",
     .write = lob_nrrd_write,
     .holds = holds,
     .second_file = second_file,

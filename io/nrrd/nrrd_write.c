@@ -14,7 +14,7 @@
 
 bool lob_is_segmentation_name(const char *path)
 {
-    return lob_has_suffix(path, ".seg.nrrd");
+    return lob_has_suffix(path, lob_format_nrrd.keeps_names);
 }
 
 /* What a segment without a code of its own stands for: 3D Slicer's default. */

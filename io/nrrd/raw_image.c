@@ -241,16 +241,6 @@ lob_status lob_raw_open(lob_input *out, const char *header_path, const char *nam
 
 /* ---- writing ---- */
 
-lob_status lob_raw_holds(const lob_volume *volume, const lob_location *where, const char *format,
-                         lob_error *error)
-{
-    if (volume->slope == 1.0 && volume->inter == 0.0) return LOB_OK;
-    return lob_fail_file(error, LOB_EDATA, where->path,
-                         "%s has no scale, and this volume's values are %.7g * stored + %.7g; "
-                         "convert it to float32 first",
-                         format, volume->slope, volume->inter);
-}
-
 uint64_t lob_raw_voxel_size(const lob_volume *volume)
 {
     return (uint64_t)lob_voxels(volume) * (uint64_t)volume->channels *

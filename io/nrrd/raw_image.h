@@ -53,10 +53,6 @@ typedef char *lob_raw_name_fn(const lob_input *header, const char *path);
 lob_status lob_raw_second_file(char **second, const char *file, bool reading,
                                lob_raw_name_fn *name_of);
 
-/* What no such format holds: a scale. Returns LOB_OK or LOB_EDATA. */
-lob_status lob_raw_holds(const lob_volume *volume, const lob_location *where, const char *format,
-                         lob_error *error);
-
 /* A volume's voxels as lob_bytes_fn gives them: channels fastest, then x, y, z, frames. */
 lob_bytes_fn lob_raw_voxel_bytes;
 

@@ -54,23 +54,10 @@ static void read_layout(page_layout *out, TIFF *tif)
 /* LOB_TYPES: no type that is read. */
 static lob_type type_of(const page_layout *p)
 {
-    static const struct {
-        uint16_t bits, format;
-        lob_type type;
-    } rows[] = {
-        {8,  SAMPLEFORMAT_UINT,   LOB_U8 },
-        {8,  SAMPLEFORMAT_INT,    LOB_I8 },
-        {16, SAMPLEFORMAT_UINT,   LOB_U16},
-        {16, SAMPLEFORMAT_INT,    LOB_I16},
-        {32, SAMPLEFORMAT_UINT,   LOB_U32},
-        {32, SAMPLEFORMAT_INT,    LOB_I32},
-        {32, SAMPLEFORMAT_IEEEFP, LOB_F32},
-        {64, SAMPLEFORMAT_UINT,   LOB_U64},
-        {64, SAMPLEFORMAT_INT,    LOB_I64},
-        {64, SAMPLEFORMAT_IEEEFP, LOB_F64},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].bits == p->bits && rows[i].format == p->format) return rows[i].type;
+    for (int type = 0; type < LOB_TYPES; type++)
+        if (8 * lob_type_of((lob_type)type)->bytes == p->bits &&
+            lob_tiff_format((lob_type)type) == p->format)
+            return (lob_type)type;
     return LOB_TYPES;
 }
 

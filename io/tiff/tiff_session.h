@@ -26,4 +26,13 @@ typedef struct {
  */
 TIFF *lob_tiff_open(lob_tiff_session *s, const char *mode, uint64_t most);
 
+/* libtiff's name for numbers of this type. */
+static inline uint16_t lob_tiff_format(lob_type type)
+{
+    const lob_type_info *const t = lob_type_of(type);
+    return !t->is_integer  ? SAMPLEFORMAT_IEEEFP
+           : t->lowest < 0 ? SAMPLEFORMAT_INT
+                           : SAMPLEFORMAT_UINT;
+}
+
 #endif

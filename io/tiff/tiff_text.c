@@ -291,25 +291,11 @@ lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, const lob_ti
 
 /* ---- making ---- */
 
-static const struct {
-    lob_type type;
-    const char *name;
-} ome_types[] = {
-    {LOB_U8,  "uint8" },
-    {LOB_I8,  "int8"  },
-    {LOB_U16, "uint16"},
-    {LOB_I16, "int16" },
-    {LOB_U32, "uint32"},
-    {LOB_I32, "int32" },
-    {LOB_F32, "float" },
-    {LOB_F64, "double"},
-};
-
 const char *lob_tiff_text_type(lob_type type)
 {
-    for (size_t i = 0; i < sizeof ome_types / sizeof ome_types[0]; i++)
-        if (ome_types[i].type == type) return ome_types[i].name;
-    return NULL;
+    const lob_type_info *const t = lob_type_of(type);
+    if (!t->is_integer) return t->bytes == 4 ? "float" : "double";
+    return t->bytes <= 4 ? t->name : NULL;
 }
 
 static void print_imagej(FILE *f, const lob_volume *v)

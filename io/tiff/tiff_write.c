@@ -26,12 +26,7 @@ static bool is_ome(const lob_location *where)
 
 lob_status lob_tiff_holds(const lob_volume *v, const lob_location *where, lob_error *error)
 {
-    if (v->slope != 1.0 || v->inter != 0.0)
-        return lob_fail_file(
-            error, LOB_EDATA, where->path,
-            "TIFF has no scale, and this volume's values are %.7g * stored + %.7g; "
-            "convert it to float32 first",
-            v->slope, v->inter);
+    LOB_TRY(lob_holds_no_scale(v, where, "TIFF", error));
     if (v->dims.nx > INT32_MAX || v->dims.ny > INT32_MAX || v->dims.nz > MAX_PAGES / v->channels)
         return lob_fail_file(error, LOB_EDATA, where->path,
                              "a TIFF has at most %d pages, and sides below 2^31", MAX_PAGES);
@@ -62,14 +57,6 @@ static lob_type told_type(const lob_volume *v, bool labels)
     return v->type == LOB_I16 ? LOB_U16 : LOB_U32;
 }
 
-static uint16_t sample_format(lob_type type)
-{
-    return type == LOB_F32 || type == LOB_F64 ? SAMPLEFORMAT_IEEEFP
-           : type == LOB_U8 || type == LOB_U16 || type == LOB_U32 || type == LOB_U64
-               ? SAMPLEFORMAT_UINT
-               : SAMPLEFORMAT_INT;
-}
-
 /* The fields of a page; the first one has the text, where that is not NULL. */
 static bool begin_page(const job *w, const char *text)
 {
@@ -81,7 +68,7 @@ static bool begin_page(const job *w, const char *text)
            TIFFSetField(tif, TIFFTAG_IMAGELENGTH, (uint32_t)v->dims.ny) &&
            TIFFSetField(tif, TIFFTAG_BITSPERSAMPLE, (int)(8 * lob_type_of(w->type)->bytes)) &&
            TIFFSetField(tif, TIFFTAG_SAMPLESPERPIXEL, 1) &&
-           TIFFSetField(tif, TIFFTAG_SAMPLEFORMAT, (int)sample_format(w->type)) &&
+           TIFFSetField(tif, TIFFTAG_SAMPLEFORMAT, (int)lob_tiff_format(w->type)) &&
            TIFFSetField(tif, TIFFTAG_COMPRESSION, COMPRESSION_ADOBE_DEFLATE) &&
            TIFFSetField(tif, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) &&
            TIFFSetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) &&

@@ -29,13 +29,6 @@ char *lob_zarr_store_file(const lob_location *where)
     return file;
 }
 
-static bool sniff(const lob_location *where, const lob_input *file)
-{
-    (void)where;
-    (void)file;
-    return false; /* it is a folder: see lob_format_open */
-}
-
 /* ---- axes and place ---- */
 
 /* Put the array's axes where t, c, z, y and x are. Without names the last three are z, y and x. */
@@ -353,19 +346,12 @@ static lob_status open_planes(lob_plane_source *source, lob_volume *out, const l
     return st;
 }
 
-static bool keeps_names(const char *file)
-{
-    (void)file;
-    return true;
-}
-
 const lob_format lob_format_zarr = {
     .name = "OME-Zarr",
     .suffixes = suffixes,
-    .sniff = sniff,
     .read = read_zarr,
     .level = 3,
-    .keeps_names = keeps_names,
+    .keeps_names = "",
     .list = lob_zarr_list,
     .write = lob_zarr_write,
     .open_planes = open_planes,

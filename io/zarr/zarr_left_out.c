@@ -8,13 +8,6 @@ char *lob_zarr_store_file(const lob_location *where)
     return NULL; /* so that it is told of as other kinds that are not read */
 }
 
-static bool sniff(const lob_location *where, const lob_input *file)
-{
-    (void)where;
-    (void)file;
-    return false;
-}
-
 static lob_status write_none(const lob_volume *volume, const lob_location *where,
                              const lob_write_options *options, lob_error *error)
 {
@@ -26,8 +19,7 @@ static lob_status write_none(const lob_volume *volume, const lob_location *where
 
 static const char *const suffixes[] = {".ome.zarr", ".zarr", NULL};
 
-const lob_format lob_format_zarr = {
-    .name = "OME-Zarr", .suffixes = suffixes, .sniff = sniff, .write = write_none};
+const lob_format lob_format_zarr = {.name = "OME-Zarr", .suffixes = suffixes, .write = write_none};
 
 const char *lob_blosc_version(void)
 {
