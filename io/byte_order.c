@@ -1,13 +1,24 @@
 /* The order of bytes in numbers. */
 #include "io/byte_order.h"
 
-#include <stdint.h>
 #include <string.h>
 
 bool lob_little_endian(void)
 {
     const uint16_t one = 1;
     return *(const unsigned char *)&one == 1;
+}
+
+uint64_t lob_little_number(const unsigned char *bytes, int n)
+{
+    uint64_t number = 0;
+    while (n-- > 0) number = number << 8 | bytes[n];
+    return number;
+}
+
+void lob_put_little_number(unsigned char *bytes, uint64_t number, int n)
+{
+    for (int i = 0; i < n; i++) bytes[i] = (unsigned char)(number >> 8 * i);
 }
 
 #define SWAP_WORDS(bits)                             \

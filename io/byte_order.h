@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Is this machine's least significant byte first? */
 bool lob_little_endian(void);
@@ -17,5 +18,9 @@ bool lob_little_endian(void);
  *   word_bytes  in     2, 4 or 8 for each number; numbers of any other size stay as they are
  */
 void lob_swap_words(unsigned char *numbers, size_t bytes, size_t word_bytes);
+
+/* A number of n bytes, at most 8, the least significant first on every machine; and put so. */
+uint64_t lob_little_number(const unsigned char *bytes, int n);
+void lob_put_little_number(unsigned char *bytes, uint64_t number, int n);
 
 #endif

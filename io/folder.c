@@ -37,23 +37,16 @@ static bool is_hidden(const char *name)
     return hidden;
 }
 
-static bool list_folder(name_list *list, const char *folder)
-{
-    lob_entries *const entries = lob_entries_open(folder);
-    const char *name;
-    bool fits = true;
-    *list = (name_list){NULL, 0};
-    while (entries && fits && (name = lob_entries_next(entries)))
-        if (!is_hidden(name)) fits = add_name(list, name);
-    lob_entries_close(entries);
-    if (list->count > 0) qsort(list->names, (size_t)list->count, sizeof *list->names, lob_by_text);
-    return fits;
-}
-
 bool lob_folder_names(char ***names, int64_t *count, const char *folder)
 {
-    name_list list;
-    const bool fits = list_folder(&list, folder);
+    lob_entries *const entries = lob_entries_open(folder);
+    name_list list = {NULL, 0};
+    const char *name;
+    bool fits = true;
+    while (entries && fits && (name = lob_entries_next(entries)))
+        if (!is_hidden(name)) fits = add_name(&list, name);
+    lob_entries_close(entries);
+    if (list.count > 0) qsort(list.names, (size_t)list.count, sizeof *list.names, lob_by_text);
     *names = list.names;
     *count = list.count;
     return fits;
@@ -63,7 +56,8 @@ lob_visit lob_folder_walk(const char *folder, int depth, lob_visit_fn *visit,
                           void *user) /* NOLINT(misc-no-recursion) */
 {
     name_list list;
-    lob_visit result = list_folder(&list, folder) ? LOB_VISIT_ON : LOB_VISIT_FAILED;
+    lob_visit result =
+        lob_folder_names(&list.names, &list.count, folder) ? LOB_VISIT_ON : LOB_VISIT_FAILED;
     for (int64_t i = 0; i < list.count && result == LOB_VISIT_ON; i++) {
         char *path;
         lob_about about;
@@ -146,7 +140,7 @@ int lob_remove_tree(const char *path)
             lob_remove_file(below);
         free(below);
     }
-    if (entries) lob_entries_close(entries);
+    lob_entries_close(entries);
     return lob_remove_folder(path);
 }
 
@@ -243,7 +237,7 @@ static void flush_tree(const char *path)
         flush_tree(below);
         free(below);
     }
-    if (entries) lob_entries_close(entries);
+    lob_entries_close(entries);
     lob_flush_folder(path);
 }
 

@@ -1,6 +1,7 @@
 /* Inflating one gzip member by several threads: pieces are inflated apart, then joined in order. */
 #include "io/gunzip_threads.h"
 
+#include "io/byte_order.h"
 #include "io/deflate_piece.h"
 #include "io/gzip.h"
 
@@ -210,7 +211,7 @@ static size_t header_bytes(const unsigned char *in, size_t size)
     if (size < 18 || !lob_is_gzip(in, size) || in[2] != 8 || in[3] > 31) return 0;
     if (in[3] & EXTRA) {
         if (size < 12) return 0;
-        at += 2 + (in[10] | (size_t)in[11] << 8);
+        at += 2 + lob_little_number(in + 10, 2);
     }
     for (int text = 0; text < 2; text++) {
         if (!(in[3] & (text == 0 ? NAME : COMMENT))) continue;
@@ -219,11 +220,6 @@ static size_t header_bytes(const unsigned char *in, size_t size)
     }
     if (in[3] & CRC) at += 2;
     return at + 8 <= size ? at : 0;
-}
-
-static uint32_t get32(const unsigned char *in)
-{
-    return in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 | (uint32_t)in[3] << 24;
 }
 
 /* Do the checksums of the pieces make that of the file, and is nothing else to be inflated? */
@@ -236,7 +232,8 @@ static bool is_whole(const work *w, size_t *trailing)
     for (int64_t i = 0; i < w->pieces; i++)
         if (w->length[i] > 0) crc = (uint32_t)crc32_combine(crc, w->crc[i], (z_off_t)w->length[i]);
     *trailing = w->size - end - 8;
-    return crc == get32(w->in + end) && (uint32_t)j->at == get32(w->in + end + 4) &&
+    return crc == lob_little_number(w->in + end, 4) &&
+           (uint32_t)j->at == lob_little_number(w->in + end + 4, 4) &&
            !lob_is_gzip(w->in + end + 8, *trailing);
 }
 

@@ -1,6 +1,7 @@
 /* gzip in memory: libdeflate for whole buffers, zlib for streams and for blocks that are joined. */
 #include "io/gzip.h"
 
+#include "io/byte_order.h"
 #include "volumes/clock.h"
 
 #include <libdeflate.h>
@@ -30,10 +31,8 @@ bool lob_gzip_justifies(uint64_t inflated, size_t compressed)
 
 bool lob_gzip_ends_at(uint64_t inflated, const unsigned char *in, size_t size)
 {
-    uint32_t last = 0;
-    if (size < 18) return false; /* head and tail alone */
-    for (size_t i = 0; i < 4; i++) last |= (uint32_t)in[size - 4 + i] << (8 * i);
-    return last == (uint32_t)inflated;
+    return size >= 18 && /* head and tail alone */
+           lob_little_number(in + size - 4, 4) == (uint32_t)inflated;
 }
 
 /* ---- inflating as a stream ---- */
@@ -324,11 +323,6 @@ static bool deflate_block(worker *w, block *b, size_t bound, uint64_t i, lob_byt
     return z->avail_in == 0 && z->avail_out > 0 && result == (last ? Z_STREAM_END : Z_OK);
 }
 
-static void put32(unsigned char *out, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) out[i] = (unsigned char)(value >> (8 * i));
-}
-
 /* A stream on its way: blocks are deflated a batch at a time, then written in order. */
 struct lob_gzip_writer {
     lob_output *out;
@@ -388,8 +382,8 @@ static lob_status write_batch(lob_gzip_writer *w, int n, lob_error *error)
     }
     if (st != LOB_OK || w->done < w->blocks_in_all) return st;
     unsigned char tail[8];
-    put32(tail, w->crc);
-    put32(tail + 4, (uint32_t)w->size); /* modulo 2^32, as the format has it */
+    lob_put_little_number(tail, w->crc, 4);
+    lob_put_little_number(tail + 4, w->size, 4); /* modulo 2^32, as the format has it */
     return lob_output_write(w->out, tail, sizeof tail, error);
 }
 

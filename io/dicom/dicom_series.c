@@ -18,23 +18,14 @@ enum {
     MAX_SERIES = 4096
 };
 
-/* Is it DICOM, as it says or as its elements show? */
-static bool is_dicom(const char *path)
+/* Its header, and whether it says that it is DICOM; false: it is none, or names no series. */
+static bool read_header(lob_dicom_header *header, const char *path, int64_t *bytes, bool *says)
 {
     lob_input file;
-    lob_dicom_header header;
-    if (lob_input_open(&file, path, NULL) != LOB_OK) return false;
-    const bool is = lob_dicom_header_is(file.bytes, file.size) ||
-                    lob_dicom_header_parse(&header, file.bytes, file.size);
-    lob_input_close(&file);
-    return is;
-}
-
-static bool read_header(lob_dicom_header *header, const char *path, int64_t *bytes)
-{
-    lob_input file;
+    *says = false;
     if (lob_input_open(&file, path, NULL) != LOB_OK) return false;
     const bool is = lob_dicom_header_parse(header, file.bytes, file.size);
+    *says = lob_dicom_header_is(file.bytes, file.size);
     *bytes = (int64_t)file.size;
     lob_input_close(&file);
     return is;
@@ -44,7 +35,10 @@ static lob_visit look(void *user, const char *path, const lob_about *about)
 {
     (void)about;
     int *const left = user;
-    if (is_dicom(path)) return LOB_VISIT_ENOUGH;
+    lob_dicom_header header;
+    int64_t bytes;
+    bool says;
+    if (read_header(&header, path, &bytes, &says) || says) return LOB_VISIT_ENOUGH;
     return --*left > 0 ? LOB_VISIT_ON : LOB_VISIT_FAILED;
 }
 
@@ -109,9 +103,10 @@ static lob_visit list_file(void *user, const char *path, const lob_about *about)
     lister *const l = user;
     lob_dicom_header header;
     int64_t bytes;
+    bool says;
     (void)about;
     if (l->stop && l->stop(l->user)) return fail(l, LOB_ECANCEL);
-    if (!read_header(&header, path, &bytes) || header.rows < 1 || header.columns < 1)
+    if (!read_header(&header, path, &bytes, &says) || header.rows < 1 || header.columns < 1)
         return LOB_VISIT_ON;
     if (l->only && strcmp(l->only, header.series) != 0) return LOB_VISIT_ON;
     const lob_status st = add_file(l->list, path, &header, bytes);
@@ -130,7 +125,8 @@ static lob_status list_around(lister *l, const char *path, lob_error *error)
 {
     lob_dicom_header header;
     int64_t bytes;
-    if (!read_header(&header, path, &bytes))
+    bool says;
+    if (!read_header(&header, path, &bytes, &says))
         return lob_fail_file(error, LOB_EDATA, path, "is DICOM that names no series");
     if (header.rows < 1 || header.columns < 1)
         return lob_fail_file(error, LOB_EDATA, path, "is a DICOM file without an image");

@@ -167,9 +167,7 @@ static uint32_t fletcher32(const unsigned char *bytes, size_t n)
 /* The checksum behind n bytes; early releases of HDF5 wrote the bytes of its halves swapped. */
 static bool is_sound(const unsigned char *bytes, size_t n)
 {
-    const unsigned char *at = bytes + n;
-    const uint32_t stored =
-        at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    const uint64_t stored = lob_little_number(bytes + n, 4);
     const uint32_t sum = fletcher32(bytes, n);
     return stored == sum || stored == ((sum & 0x00ff00ff) << 8 | (sum & 0xff00ff00) >> 8);
 }

@@ -148,11 +148,6 @@ static void shuffle(unsigned char *out, const unsigned char *in, size_t n, size_
         shuffle_of(out, in, n / bytes, bytes);
 }
 
-static bool is_blank(const unsigned char *bytes, size_t n)
-{
-    return bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0;
-}
-
 /* Are seven bytes of eight like the one before them, as in runs of labels? */
 static bool has_runs(const unsigned char *bytes, size_t n)
 {
@@ -228,7 +223,7 @@ static void pack_chunk(const pack_work *work, packer *with, chunk_job *job)
     const lob_hdf5_target *t = work->target;
     memset(with->plain, 0, work->chunk_bytes);
     fill_chunk(with->plain, t, work->volume, job->about.offset);
-    if (work->blank_bytes > 0 && is_blank(with->plain, work->chunk_bytes)) {
+    if (work->blank_bytes > 0 && lob_all_zero(with->plain, work->chunk_bytes)) {
         memcpy(job->packed, work->blank, work->blank_bytes);
         job->about.bytes = work->blank_bytes;
         return;

@@ -75,10 +75,9 @@ static lob_status read_index(hand *h)
     LOB_TRY(read_at(h, h->index, n, at));
     if (!sum) return LOB_OK;
     LOB_TRY(read_at(h, stored, sizeof stored, at + (int64_t)n));
-    const uint32_t crc = lob_crc32c(h->index, n);
-    for (int i = 0; i < 4; i++)
-        if (stored[i] != (crc >> 8 * i & 0xff)) return damaged(h, "the index has another checksum");
-    return LOB_OK;
+    return lob_little_number(stored, 4) == lob_crc32c(h->index, n)
+               ? LOB_OK
+               : damaged(h, "the index has another checksum");
 }
 
 /* Open the file that a piece is in, unless it is open; h->fd is -1 where it is not stored. */
@@ -111,13 +110,6 @@ static lob_status open_file(hand *h, const int64_t file[LOB_ZARR_DIMS])
     return LOB_OK;
 }
 
-static uint64_t number_at(const unsigned char *bytes)
-{
-    uint64_t number = 0;
-    for (int i = 7; i >= 0; i--) number = number << 8 | bytes[i];
-    return number;
-}
-
 /* Undo the chain of codecs: packed bytes, n of them, become a piece. */
 static lob_status unpack(const hand *h, const unsigned char **piece, size_t n)
 {
@@ -134,10 +126,8 @@ static lob_status unpack(const hand *h, const unsigned char **piece, size_t n)
         }
         if (n < 4) return damaged(h, "a chunk is cut short");
         n -= 4;
-        const uint32_t crc = lob_crc32c(bytes, n);
-        for (int k = 0; k < 4; k++)
-            if (bytes[n + (size_t)k] != (crc >> 8 * k & 0xff))
-                return damaged(h, "a chunk has another checksum");
+        if (lob_little_number(bytes + n, 4) != lob_crc32c(bytes, n))
+            return damaged(h, "a chunk has another checksum");
     }
     *piece = bytes;
     return n == h->r->piece_bytes ? LOB_OK : damaged(h, "a chunk has another size");
@@ -157,8 +147,8 @@ static lob_status read_piece(hand *h, const unsigned char **piece, const int64_t
     if (h->fd < 0) return LOB_OK;
     uint64_t offset = 0, bytes = (uint64_t)h->file_bytes;
     if (r->index_bytes) {
-        offset = number_at(h->index + inside * LOB_ZARR_ENTRY);
-        bytes = number_at(h->index + inside * LOB_ZARR_ENTRY + 8);
+        offset = lob_little_number(h->index + inside * LOB_ZARR_ENTRY, 8);
+        bytes = lob_little_number(h->index + inside * LOB_ZARR_ENTRY + 8, 8);
         if (offset == UINT64_MAX && bytes == UINT64_MAX) return LOB_OK;
     }
     if (offset > (uint64_t)h->file_bytes || bytes > (uint64_t)h->file_bytes - offset)

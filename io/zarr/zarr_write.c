@@ -162,11 +162,6 @@ static bool pack_row(lob_output_part *parts, const level *l, const writing *w)
     return ok;
 }
 
-static void put_number(unsigned char *at, uint64_t number)
-{
-    for (int i = 0; i < 8; i++) at[i] = (unsigned char)(number >> 8 * i);
-}
-
 /* Name of a shard's file: along z it is that of the level's present planes. */
 static void shard_name(char *name, size_t room, const level *l, int number, int64_t nth,
                        bool channels)
@@ -198,15 +193,14 @@ static lob_status put_shard(const writing *w, int number, int64_t nth, const lob
             if (!part->bytes) continue;
             unsigned char *const entry =
                 s->index + ENTRY * ((z * l->chunks[1] + y) * l->chunks[0] + x);
-            put_number(entry, s->bytes);
-            put_number(entry + 8, part->size);
+            lob_put_little_number(entry, s->bytes, 8);
+            lob_put_little_number(entry + 8, part->size, 8);
             s->bytes += part->size;
             parts[count++] = *part;
         }
     last = last && s->bytes > 0;
     if (last) {
-        const uint32_t crc = lob_crc32c(s->index, (size_t)(ENTRY * entries));
-        for (int i = 0; i < 4; i++) sum[i] = (unsigned char)(crc >> 8 * i);
+        lob_put_little_number(sum, lob_crc32c(s->index, (size_t)(ENTRY * entries)), 4);
         parts[count++] = (lob_output_part){s->index, (size_t)(ENTRY * entries)};
         parts[count++] = (lob_output_part){sum, sizeof sum};
     }
