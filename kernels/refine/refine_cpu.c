@@ -222,6 +222,7 @@ static lob_status zero(lob_refine_job *j, void *array, int64_t bytes)
 const lob_refine_operations lob_refine_on_cpu = {
     .filter = lob_filter_cpu_tuned,
     .components = lob_components_cpu,
+    .distance = lob_distance_cpu,
     .loop = loop,
     .sum_up = sum_up,
     .load = load,

@@ -307,6 +307,7 @@ static lob_status zero(lob_refine_job *j, void *array, int64_t bytes)
 
 static const lob_refine_operations operations = {lob_filter_cuda_tuned,
                                                  lob_components_cuda,
+                                                 lob_distance_cuda,
                                                  loop,
                                                  sum_up,
                                                  load,

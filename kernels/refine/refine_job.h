@@ -8,6 +8,7 @@
 
 #include "kernels/budget.h"
 #include "kernels/components/components.h"
+#include "kernels/distance/distance.h"
 #include "kernels/filters/filter_stages.h"
 #include "kernels/refine/refine.h"
 #include "kernels/refine/refine_voxel.h"
@@ -20,6 +21,7 @@ typedef struct lob_refine_job lob_refine_job;
 typedef struct {
     __typeof__(lob_filter_cpu_tuned) *filter;
     __typeof__(lob_components_cpu) *components;
+    __typeof__(lob_distance_cpu) *distance;
 
     /* Run a loop over n voxels (or pieces) of j->a, and add what it counts to j->sums. */
     lob_status (*loop)(lob_refine_job *j, lob_refine_loop loop, int64_t n);
@@ -105,10 +107,8 @@ extern const lob_refine_operations lob_refine_on_cpu;
 int64_t lob_refine_find(const void *labels, lob_type type, int64_t first, int64_t end,
                         int32_t label);
 
-/* An array of n items, in place of what was there; here: in ordinary memory, whatever the backend.
- */
+/* An array of n items, in place of what was there. */
 lob_status lob_refine_take(lob_refine_job *j, lob_refine_owned which, int64_t n, size_t size);
-lob_status lob_refine_take_here(lob_refine_job *j, lob_refine_owned which, int64_t n, size_t size);
 
 /* Give it up; where there is none, nothing. */
 void lob_refine_drop(lob_refine_job *j, lob_refine_owned which);

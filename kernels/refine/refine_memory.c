@@ -64,26 +64,21 @@ void lob_refine_drop(lob_refine_job *j, lob_refine_owned which)
     j->owned[which].bytes = 0;
 }
 
-lob_status lob_refine_take_here(lob_refine_job *j, lob_refine_owned which, int64_t n, size_t size)
+lob_status lob_refine_take(lob_refine_job *j, lob_refine_owned which, int64_t n, size_t size)
 {
     const int64_t bytes = lob_product(n, (int64_t)size, 1, 1);
     void *data = NULL;
     lob_refine_drop(j, which);
+    if (j->device) {
+        j->owned[which].bytes = bytes;
+        return lob_budget_alloc_at(&j->budget, j->device, &j->owned[which].data, bytes, j->error);
+    }
     for (int k = 0; k <= LOB_REFINE_OWNED && bytes >= 0 && !data; k++)
         data = room_in(j, &j->block[k], bytes);
     if (!data) LOB_TRY(add_block(j, &data, bytes));
     j->owned[which].data = data;
     j->owned[which].bytes = bytes;
     return LOB_OK;
-}
-
-lob_status lob_refine_take(lob_refine_job *j, lob_refine_owned which, int64_t n, size_t size)
-{
-    const int64_t bytes = lob_product(n, (int64_t)size, 1, 1);
-    if (!j->device) return lob_refine_take_here(j, which, n, size);
-    lob_refine_drop(j, which);
-    j->owned[which].bytes = bytes;
-    return lob_budget_alloc_at(&j->budget, j->device, &j->owned[which].data, bytes, j->error);
 }
 
 void lob_refine_free(lob_refine_job *j)

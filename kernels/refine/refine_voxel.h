@@ -32,10 +32,10 @@ typedef struct {
     lob_type seeds_type;
     int32_t background;
     int32_t label; /* the one that is worked on */
-    float least;   /* with which it begins, where it is the first of several */
+    float least;   /* with which it begins, where it is the first of several; of walls, in mm */
     uint8_t *mask; /* a label's indicator, or where pieces may be */
     const float *share;
-    float *best; /* several labels: the largest share or most votes so far, */
+    float *best; /* several labels: the largest share or most votes so far, or how far a core is, */
     void *taken; /* and whose they are: on the whole grid, also where a box is worked on */
     const void *pieces;
     lob_type pieces_type;
@@ -56,14 +56,16 @@ typedef struct {
 } lob_refine_arrays;
 
 /* The loops. Each voxel's function returns what the loop counts. */
-#define LOB_REFINE_LOOPS(X) \
-    X(begin)                \
-    X(changed)              \
-    X(is)                   \
-    X(none)                 \
-    X(twice)                \
-    X(gain)                 \
-    X(above_half) X(strokes) X(hold) X(dropped) X(drop) X(is_not) X(fill) X(parts) X(vote)
+#define LOB_REFINE_LOOPS(X)                                                                      \
+    X(begin)                                                                                     \
+    X(changed)                                                                                   \
+    X(is)                                                                                        \
+    X(none)                                                                                      \
+    X(twice)                                                                                     \
+    X(gain)                                                                                      \
+    X(above_half)                                                                                \
+    X(strokes) X(hold) X(dropped) X(drop) X(is_not) X(fill) X(deep) X(within) X(beyond) X(parts) \
+        X(vote)
 
 typedef enum {
 #define LOB_REFINE_LOOP(name) LOB_REFINE_AT_##name,
@@ -239,6 +241,29 @@ LOB_BOTH int lob_refine_at_fill(const lob_refine_arrays *a, int64_t i)
     if (piece == 0 || a->flags[piece] || lob_refine_label(a, i) != a->background) return 0;
     lob_refine_put(a, i, a->label);
     return 1;
+}
+
+/* ---- walls ---- */
+
+/* Is a voxel so deep in a core that a wall may be around it? */
+LOB_BOTH int lob_refine_at_deep(const lob_refine_arrays *a, int64_t i)
+{
+    return a->least <= -0.5F * a->best[i];
+}
+
+/* Mark what is near enough to a core. */
+LOB_BOTH int lob_refine_at_within(const lob_refine_arrays *a, int64_t i)
+{
+    if (!(a->best[i] > a->least)) a->mask[i] = 1;
+    return 0;
+}
+
+/* Cut what is near to none. */
+LOB_BOTH int lob_refine_at_beyond(const lob_refine_arrays *a, int64_t i)
+{
+    if (!a->mask[i] && lob_refine_label(a, i) == a->label && !lob_refine_seed(a, i))
+        lob_refine_put(a, i, a->background);
+    return 0;
 }
 
 /* ---- edge ---- */

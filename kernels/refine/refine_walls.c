@@ -1,7 +1,6 @@
 /* Walls: labels around others, their cores. A core's outlines are made convex, and its wall about
  * as wide everywhere as its strokes say. */
-#include "kernels/device/device.h"
-#include "kernels/distance/distance.h"
+#include "kernels/device/device_put.h"
 #include "kernels/refine/hull.h"
 #include "kernels/refine/refine_job.h"
 
@@ -10,15 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is measured, in ordinary memory. */
+/* What is looked at in ordinary memory: the job's own, or copies of what is on a GPU. */
 typedef struct {
     lob_dims dims;
     const double *spacing;
     void *labels;
     const void *seeds;
     lob_type type, seed_type;
-    float *distance; /* of a core, negative inside */
-    uint8_t *far;    /* of how many cores a voxel is too far */
 } measured;
 
 /* Faces between a row of voxels and those so many on: of a core, and of these with its wall. */
@@ -72,51 +69,85 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How far a wall's strokes are from its core, ascending; *strokes is to be freed. */
-static lob_status far_strokes(lob_refine_job *j, const measured *m, int32_t wall, float **strokes,
-                              int64_t *count)
+/* How far voxels are from a core: 8 bytes of each, its place as lob_device_get has it, become 4. */
+static lob_status distances_at(lob_refine_job *j, float *to, const uint64_t *items, int64_t count)
 {
-    const int64_t n = lob_dims_voxels(m->dims);
-    *strokes = NULL;
-    *count = 0;
-    int64_t i = -1;
-    while ((i = lob_refine_find(m->seeds, m->seed_type, i + 1, n, wall)) < n) ++*count;
-    if (*count == 0) return LOB_OK;
-    LOB_TRY(lob_budget_alloc(&j->budget, strokes, *count, sizeof **strokes, j->error));
-    float *to = *strokes;
-    for (i = -1; (i = lob_refine_find(m->seeds, m->seed_type, i + 1, n, wall)) < n;)
-        *to++ = m->distance[i];
-    qsort(*strokes, (size_t)*count, sizeof **strokes, ascending);
+    const float *const distance = j->a.best;
+    if (j->device)
+        return lob_device_get(j->device, to, distance, sizeof *to, 1, j->voxels, items, count,
+                              j->error);
+    for (int64_t i = 0; i < count; i++) to[i] = distance[items[i] >> 8];
     return LOB_OK;
+}
+
+/* How far a wall's strokes are from its core: the middle one, and that of 95 in a hundred. 0 where
+ * there are none. */
+static lob_status far_strokes(lob_refine_job *j, const measured *m, int32_t wall, float *middle,
+                              float *most)
+{
+    const int64_t n = j->voxels;
+    int64_t i = -1, count = 0;
+    uint64_t *items;
+    float *strokes;
+    *middle = *most = 0;
+    while ((i = lob_refine_find(m->seeds, m->seed_type, i + 1, n, wall)) < n) count++;
+    if (count == 0) return LOB_OK;
+    LOB_TRY(lob_budget_alloc(&j->budget, &items, count, sizeof *items + sizeof *strokes, j->error));
+    uint64_t *to = items;
+    for (i = -1; (i = lob_refine_find(m->seeds, m->seed_type, i + 1, n, wall)) < n;)
+        *to++ = (uint64_t)i << 8;
+    strokes = (float *)to;
+    const lob_status st = distances_at(j, strokes, items, count);
+    if (st == LOB_OK) {
+        qsort(strokes, (size_t)count, sizeof *strokes, ascending);
+        *middle = strokes[count / 2];
+        *most = strokes[count * 19 / 20];
+    }
+    lob_budget_free(&j->budget, items, count, sizeof *items + sizeof *strokes);
+    return st;
 }
 
 /* Half of how wide a wall is; 0: it is none. */
 static lob_status half_width(lob_refine_job *j, const measured *m, int32_t wall, float *half)
 {
-    const int64_t n = lob_dims_voxels(m->dims);
-    float *strokes, deep = 0;
-    int64_t count;
+    const int64_t before = j->sums[LOB_REFINE_AT_deep];
+    float middle, most;
     *half = 0;
-    LOB_TRY(far_strokes(j, m, wall, &strokes, &count));
-    if (count == 0) return LOB_OK;
-    const float middle = strokes[count / 2], most = strokes[count * 19 / 20];
-    lob_budget_free(&j->budget, strokes, count, sizeof *strokes);
-    for (int64_t i = 0; i < n; i++) deep = -m->distance[i] > deep ? -m->distance[i] : deep;
-    if (middle > 0 && middle <= 0.5F * deep && most <= 2.5F * middle) *half = middle;
+    LOB_TRY(far_strokes(j, m, wall, &middle, &most));
+    if (!(middle > 0) || most > 2.5F * middle) return LOB_OK;
+    j->a.least = middle;
+    LOB_TRY(j->operations->loop(j, LOB_REFINE_AT_deep, j->voxels));
+    LOB_TRY(j->operations->sum_up(j));
+    if (j->sums[LOB_REFINE_AT_deep] > before) *half = middle;
     return LOB_OK;
 }
 
+/* The distance of all voxels from a core, negative inside. */
 static lob_status find_distance(lob_refine_job *j, const measured *m, int32_t core)
 {
-    const lob_distance_output out = {.distance = m->distance};
-    lob_distance_input in = {
-        .labels = m->labels, .type = m->type, .dims = m->dims, .only = (uint32_t)core};
+    lob_distance_output out = {.distance = j->a.best};
+    lob_distance_input in = {.labels = j->a.labels,
+                             .type = m->type,
+                             .dims = m->dims,
+                             .only = (uint32_t)core,
+                             .place = j->in->place};
     lob_distance_options options = lob_distance_defaults();
     lob_context context = lob_budget_inner(&j->budget, j->context);
     for (int a = 0; a < 3; a++) in.spacing[a] = m->spacing[a];
     options.kind = LOB_DISTANCE_SIGNED;
     context.progress = NULL;
-    return lob_distance_cpu(&out, &in, &options, &context, j->error);
+    lob_status st = j->operations->distance(&out, &in, &options, &context, j->error);
+    if (st != LOB_ENOMEM || !j->device) return st;
+    lob_error_begin(j->error); /* lines may be too long for a GPU */
+    in.labels = m->labels;
+    in.place = (lob_place){0};
+    LOB_TRY(lob_budget_alloc(&j->budget, &out.distance, j->voxels, sizeof *out.distance, j->error));
+    st = lob_distance_cpu(&out, &in, &options, &context, j->error);
+    if (st == LOB_OK)
+        st = lob_device_upload(j->device, j->a.best, out.distance,
+                               j->voxels * (int64_t)sizeof *out.distance, j->error);
+    lob_budget_free(&j->budget, out.distance, j->voxels, sizeof *out.distance);
+    return st;
 }
 
 /* ---- cores are convex in slices ---- */
@@ -219,32 +250,35 @@ static lob_status fill_core(lob_refine_job *j, const measured *m, const int32_t 
 
 /* ---- walls are about as wide everywhere ---- */
 
+static int64_t label_bytes(const lob_refine_job *j)
+{
+    return j->voxels * (int64_t)lob_type_of(j->a.type)->bytes;
+}
+
 /* Fill the cores of a wall, and cut it where it is too far from all cores that it is a wall around.
  */
 static lob_status cut(lob_refine_job *j, const measured *m, int32_t wall)
 {
-    const int64_t n = lob_dims_voxels(m->dims);
-    const int threads = j->context->threads;
     int cores = 0;
-    memset(m->far, 0, (size_t)n);
+    if (j->device)
+        LOB_TRY(lob_device_download(j->device, m->labels, j->a.labels, label_bytes(j), j->error));
+    LOB_TRY(j->operations->zero(j, j->a.mask, j->voxels));
     for (int k = 0; k < j->in->wall_count; k++) {
         const int32_t *const pair = j->in->walls + (ptrdiff_t)2 * k;
         float half;
-        if (pair[0] != wall || cores == UINT8_MAX || facing(m, pair, threads) < 0.6) continue;
+        if (pair[0] != wall || facing(m, pair, j->context->threads) < 0.6) continue;
         LOB_TRY(find_distance(j, m, pair[1]));
         LOB_TRY(half_width(j, m, wall, &half));
         if (half == 0) continue;
         LOB_TRY(fill_core(j, m, pair));
+        if (j->device)
+            LOB_TRY(lob_device_upload(j->device, j->a.labels, m->labels, label_bytes(j), j->error));
         cores++;
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t i = 0; i < n; i++) m->far[i] += m->distance[i] > 2 * half;
+        j->a.least = 2 * half;
+        LOB_TRY(j->operations->loop(j, LOB_REFINE_AT_within, j->voxels));
     }
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        if (cores > 0 && m->far[i] == cores && lob_label_at(m->labels, m->type, i) == wall &&
-            lob_label_at(m->seeds, m->seed_type, i) == 0)
-            lob_label_put(m->labels, m->type, i, j->in->background);
-    return LOB_OK;
+    j->a.label = wall;
+    return cores > 0 ? j->operations->loop(j, LOB_REFINE_AT_beyond, j->voxels) : LOB_OK;
 }
 
 /* Is this pair the first of its wall? */
@@ -255,44 +289,34 @@ static bool is_first(const lob_refine_input *in, int pair)
     return true;
 }
 
-/* An array of the job in ordinary memory: itself, or a copy. */
-static lob_status bring(lob_refine_job *j, void **here, void *array, int64_t bytes)
-{
-    *here = array;
-    if (!j->device) return LOB_OK;
-    *here = NULL;
-    LOB_TRY(lob_budget_alloc(&j->budget, here, bytes, 1, j->error));
-    return lob_device_download(j->device, *here, array, bytes, j->error);
-}
-
 lob_status lob_refine_walls(lob_refine_job *j)
 {
     const lob_refine_input *const in = j->in;
-    const int64_t n = j->voxels;
-    const int64_t bytes = n * (int64_t)lob_type_of(j->a.type)->bytes;
-    const int64_t seed_bytes = n * (int64_t)lob_type_of(j->a.seeds_type)->bytes;
+    const int64_t seed_bytes = j->voxels * (int64_t)lob_type_of(j->a.seeds_type)->bytes;
+    const int64_t bytes = j->device ? label_bytes(j) + seed_bytes : 0;
     measured m = {.dims = j->image.dims,
                   .spacing = j->image.geometry.spacing_mm,
+                  .labels = j->a.labels,
+                  .seeds = j->a.seeds,
                   .type = j->a.type,
                   .seed_type = j->a.seeds_type};
-    void *seeds = NULL;
-    lob_status st = bring(j, &m.labels, j->a.labels, bytes);
-    if (st == LOB_OK) st = bring(j, &seeds, (void *)j->a.seeds, seed_bytes);
-    if (st == LOB_OK) st = lob_refine_take_here(j, LOB_REFINE_BEST, n, sizeof(float));
-    if (st == LOB_OK) st = lob_refine_take_here(j, LOB_REFINE_MASK, n, 1);
-    m.distance = j->owned[LOB_REFINE_BEST].data;
-    m.far = j->owned[LOB_REFINE_MASK].data;
-    m.seeds = seeds;
+    unsigned char *copies = NULL;
+    lob_status st = LOB_OK;
+    if (j->device) st = lob_budget_alloc(&j->budget, &copies, bytes, 1, j->error);
+    if (copies) {
+        m.labels = copies;
+        m.seeds = copies + label_bytes(j);
+        st = lob_device_download(j->device, copies + label_bytes(j), j->a.seeds, seed_bytes,
+                                 j->error);
+    }
+    if (st == LOB_OK) st = lob_refine_take(j, LOB_REFINE_BEST, j->voxels, sizeof(float));
+    if (st == LOB_OK) st = lob_refine_take(j, LOB_REFINE_MASK, j->voxels, 1);
+    j->a.best = j->owned[LOB_REFINE_BEST].data;
+    j->a.mask = j->owned[LOB_REFINE_MASK].data;
     for (int i = 0; st == LOB_OK && i < in->wall_count; i++)
         if (is_first(in, i)) st = cut(j, &m, in->walls[2 * i]);
-    if (st == LOB_OK && j->device)
-        st = lob_device_upload(j->device, j->a.labels, m.labels, bytes, j->error);
     lob_refine_drop(j, LOB_REFINE_MASK);
     lob_refine_drop(j, LOB_REFINE_BEST);
-    if (j->device) lob_refine_trim(j); /* its other arrays lie elsewhere */
-    if (j->device) {
-        lob_budget_free(&j->budget, seeds, seed_bytes, 1);
-        lob_budget_free(&j->budget, m.labels, bytes, 1);
-    }
+    lob_budget_free(&j->budget, copies, bytes, 1);
     return st;
 }
