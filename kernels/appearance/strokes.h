@@ -191,8 +191,8 @@ lob_status lob_strokes_width(double *width_mm, const lob_strokes *strokes, const
  *
  *   out         out  nx*ny*nz: seeds, or 0
  *   seeds       in   nx*ny*nz labels 0..labels, 0: not drawn
- *   shares      in   (labels - 1) * nx*ny*nz, planar, of all labels but the background, ascending,
- *                    in 255ths; what is missing to 255 is the background's
+ *   shares      in   of drawn voxels, in their order: a channel for each label but the background,
+ *                    ascending, in 255ths; what is missing to 255 is the background's
  *   background  in   1..labels
  *   context     in   the limit of working memory, which is a byte a voxel and 8 a drawn one
  *

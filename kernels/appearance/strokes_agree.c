@@ -2,38 +2,34 @@
 #include "kernels/appearance/strokes.h"
 #include "kernels/appearance/strokes_piece.h"
 #include "kernels/budget.h"
+#include "volumes/labels.h"
 
 #include <string.h>
 
 /* A voxel looks like another label where that one's share is so many times its own's. */
 enum { MUCH = 8 };
 
-/* Shares of all labels at voxels, and which voxels have been looked at. */
+/* Shares of all labels where strokes are. */
 typedef struct {
-    const uint8_t *seeds, *shares;
-    lob_dims dims;
-    int64_t voxels;
+    const uint8_t *shares;
+    int64_t count; /* of these voxels */
     int32_t labels, background;
-    uint8_t *seen;  /* 0: not yet, */
-    int64_t *piece; /* voxels of the piece in hand */
 } look;
 
-enum { UNSEEN, OTHER, GOOD }; /* as lob_strokes_piece leaves them, but for GOOD */
-
-static int share_of(const look *k, int64_t voxel, int32_t label)
+static int share_of(const look *k, int64_t at, int32_t label)
 {
     int rest = 255;
     if (label != k->background)
-        return k->shares[(label - 1 - (label > k->background)) * k->voxels + voxel];
-    for (int32_t i = 0; i < k->labels - 1; i++) rest -= k->shares[i * k->voxels + voxel];
+        return k->shares[(label - 1 - (label > k->background)) * k->count + at];
+    for (int32_t i = 0; i < k->labels - 1; i++) rest -= k->shares[i * k->count + at];
     return rest > 0 ? rest : 0; /* each is rounded */
 }
 
-static bool agrees(const look *k, int64_t voxel)
+static bool agrees(const look *k, int64_t at, int32_t label)
 {
-    const int own = share_of(k, voxel, k->seeds[voxel]);
+    const int own = share_of(k, at, label);
     for (int32_t l = 1; l <= k->labels; l++)
-        if (share_of(k, voxel, l) > MUCH * own) return false;
+        if (share_of(k, at, l) > MUCH * own) return false;
     return true;
 }
 
@@ -60,17 +56,12 @@ int64_t lob_strokes_piece(int64_t *piece, uint8_t *seen, const uint8_t *seeds, l
     return n;
 }
 
-/* Of a piece of which most agrees the rest is left out. */
-static void look_at_piece(uint8_t *out, const look *k, int64_t n)
+/* Of a piece of which no more than half agrees all stays. */
+static void keep_piece(uint8_t *out, const uint8_t *seeds, const int64_t *piece, int64_t n)
 {
     int64_t good = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (agrees(k, k->piece[i])) {
-            k->seen[k->piece[i]] = GOOD;
-            good++;
-        }
-    for (int64_t i = 0; 2 * good > n && i < n; i++)
-        if (k->seen[k->piece[i]] == OTHER) out[k->piece[i]] = 0;
+    for (int64_t i = 0; i < n; i++) good += out[piece[i]] > 0;
+    for (int64_t i = 0; 2 * good <= n && i < n; i++) out[piece[i]] = seeds[piece[i]];
 }
 
 lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *shares,
@@ -79,22 +70,23 @@ lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *
 {
     const int64_t n = lob_dims_voxels(dims);
     lob_budget budget = {.who = "strokes", .limit = context->max_memory};
-    int64_t drawn = 0;
+    int64_t drawn = 0, i = -1, *piece = NULL;
+    uint8_t *seen;
     if (n < 0) return LOB_ENOMEM;
-    for (int64_t i = 0; i < n; i++) drawn += seeds[i] > 0;
-    look k = {.seeds = seeds,
-              .shares = shares,
-              .dims = dims,
-              .voxels = n,
-              .labels = labels,
-              .background = background};
-    lob_status st = lob_budget_calloc(&budget, &k.seen, n, 1, error);
-    if (st == LOB_OK) st = lob_budget_alloc(&budget, &k.piece, drawn + 1, sizeof *k.piece, error);
-    if (st == LOB_OK) memcpy(out, seeds, (size_t)n);
-    for (int64_t i = 0; st == LOB_OK && i < n; i++)
-        if (seeds[i] > 0 && k.seen[i] == UNSEEN)
-            look_at_piece(out, &k, lob_strokes_piece(k.piece, k.seen, seeds, dims, -1, i));
-    lob_budget_free(&budget, k.piece, drawn + 1, sizeof *k.piece);
-    lob_budget_free(&budget, k.seen, n, 1);
+    while ((i = lob_next_label(seeds, LOB_U8, i + 1, n)) < n) drawn++;
+    const look k = {shares, drawn, labels, background};
+    lob_status st = lob_budget_calloc(&budget, &seen, n, 1, error);
+    if (st == LOB_OK) st = lob_budget_alloc(&budget, &piece, drawn + 1, sizeof *piece, error);
+    if (st == LOB_OK) {
+        memcpy(out, seeds, (size_t)n);
+        i = -1;
+        for (int64_t at = 0; (i = lob_next_label(seeds, LOB_U8, i + 1, n)) < n; at++)
+            if (!agrees(&k, at, seeds[i])) out[i] = 0;
+        for (i = -1; (i = lob_next_label(seeds, LOB_U8, i + 1, n)) < n;)
+            if (!seen[i])
+                keep_piece(out, seeds, piece, lob_strokes_piece(piece, seen, seeds, dims, -1, i));
+    }
+    lob_budget_free(&budget, piece, drawn + 1, sizeof *piece);
+    lob_budget_free(&budget, seen, n, 1);
     return st;
 }

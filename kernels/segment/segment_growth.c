@@ -1,5 +1,6 @@
 /* Growths: shares, smoothed, grown, refined; the first on a coarser grid where the plan says so. */
 #include "kernels/arrays.h"
+#include "kernels/device/device_put.h"
 #include "kernels/segment/segment_job.h"
 
 #include <math.h>
@@ -97,28 +98,51 @@ static lob_status grow(lob_segment_job *j, lob_volume *grown, const growth *g,
                                error);
 }
 
+/* Shares where strokes are, in their order, behind as many items of lob_device_get. */
+static lob_status shares_of(lob_segment_job *j, uint64_t **items, int64_t *n,
+                            const lob_volume *strokes, const lob_volume *shares, lob_error *error)
+{
+    const int64_t all = lob_voxels(strokes);
+    const uint8_t *const from = shares->data;
+    int64_t i = -1;
+    lob_status st = LOB_OK;
+    while ((i = lob_next_label(strokes->data, LOB_U8, i + 1, all)) < all) ++*n;
+    LOB_TRY(
+        lob_budget_alloc(&j->budget, items, *n, sizeof **items + (size_t)shares->channels, error));
+    uint64_t *at = *items;
+    for (i = -1; (i = lob_next_label(strokes->data, LOB_U8, i + 1, all)) < all;)
+        *at++ = (uint64_t)i << 8;
+    uint8_t *const to = (uint8_t *)at;
+    if (shares->place.kind == LOB_PLACE_MEMORY) {
+        for (i = 0; i < shares->channels * *n; i++)
+            to[i] = from[i / *n * all + (int64_t)((*items)[i % *n] >> 8)];
+    } else {
+        lob_device_begin(j->context->device);
+        st = lob_device_get(j->context->device, to, from, 1, shares->channels, all, *items, *n,
+                            error);
+        lob_device_end(j->context->device);
+    }
+    return st;
+}
+
 /* What is grown from: where strokes fill areas, without those that look like another label. */
 static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth *g,
                              const lob_volume *shares, lob_error *error)
 {
     const lob_volume *const starts = &j->starts;
-    lob_volume here = lob_volume_empty();
     if (!j->plan->areas || g->seeds != &j->seeds)
         return lob_segment_here(j, seeds, g->seeds, error);
     lob_volume *const own = &j->agreeing;
-    const bool away = shares->place.kind != LOB_PLACE_MEMORY;
-    const int64_t copied = away ? lob_voxels(starts) * shares->channels : 0;
+    uint64_t *items = NULL;
+    int64_t n = 0;
     lob_segment_drop(j, own);
     LOB_TRY(lob_segment_make_here(j, own, starts, "strokes", error));
-    LOB_TRY(lob_budget_hold(&j->budget, copied, error));
-    lob_status st =
-        away ? lob_volume_move(&here, shares, (lob_place){0}, j->context, error) : LOB_OK;
+    lob_status st = shares_of(j, &items, &n, starts, shares, error);
     const lob_context inner = lob_budget_inner(&j->budget, j->context);
     if (st == LOB_OK)
-        st = lob_strokes_agree(own->data, starts->data, here.data ? here.data : shares->data,
-                               starts->dims, g->labels, g->background, &inner, error);
-    lob_volume_free(&here);
-    lob_budget_release(&j->budget, copied);
+        st = lob_strokes_agree(own->data, starts->data, (const uint8_t *)(items + n), starts->dims,
+                               g->labels, g->background, &inner, error);
+    lob_budget_free(&j->budget, items, n, sizeof *items + (size_t)shares->channels);
     return st == LOB_OK ? lob_segment_here(j, seeds, own, error) : st;
 }
 

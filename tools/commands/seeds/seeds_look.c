@@ -106,8 +106,21 @@ static lob_status look_at_shares(lob_session *s, lob_seeds_work *w)
                              "shares are uint8 with a channel for each of %d labels but the "
                              "background",
                              w->labels.count);
-    return lob_strokes_agree(w->kept, w->from.data, w->shares.data, w->from.dims, w->labels.count,
-                             background, &s->context, &s->error);
+    const uint8_t *const from = w->from.data, *const shares = w->shares.data;
+    const int64_t n = lob_voxels(&w->from);
+    int64_t bytes = 0, to = 0, i = -1;
+    while ((i = lob_next_label(from, LOB_U8, i + 1, n)) < n) bytes += w->labels.count - 1;
+    LOB_TRY(lob_session_take(s, bytes, w->set.image));
+    uint8_t *const drawn = malloc((size_t)bytes + 1);
+    if (!drawn) return lob_session_no_memory(s, w->set.image);
+    for (int32_t c = 0; c < w->labels.count - 1; c++)
+        for (i = -1; (i = lob_next_label(from, LOB_U8, i + 1, n)) < n;)
+            drawn[to++] = shares[c * n + i];
+    const lob_status st = lob_strokes_agree(w->kept, from, drawn, w->from.dims, w->labels.count,
+                                            background, &s->context, &s->error);
+    free(drawn);
+    lob_session_give(s, bytes);
+    return st;
 }
 
 lob_status lob_seeds_look(lob_session *s, lob_seeds_work *w)
