@@ -125,16 +125,6 @@ static int64_t take_matches(match *at, const lob_register_points *p, const int32
     return count;
 }
 
-/* Of an affine that spans space. */
-static lob_register_affine inverse(const lob_register_affine *a)
-{
-    lob_geometry as_geometry = {
-        .spacing_mm = {1, 1, 1}
-    };
-    memcpy(as_geometry.affine, a->m, sizeof a->m);
-    return lob_register_to_voxel(&as_geometry);
-}
-
 static void apply(lob_register_call *c, double w[MOST][3], const int *axis, int n,
                   const float middle[3])
 {
@@ -162,7 +152,11 @@ lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_poin
     const lob_dims d = c->fixed.dims;
     const float middle[3] = {(float)(d.nx - 1) / 2.0f, (float)(d.ny - 1) / 2.0f,
                              (float)(d.nz - 1) / 2.0f};
-    const lob_register_affine back = inverse(&c->begin);
+    lob_geometry begin = {
+        .spacing_mm = {1, 1, 1}
+    };
+    memcpy(begin.affine, c->begin.m, sizeof begin.affine);
+    const lob_register_affine back = lob_register_to_voxel(&begin);
     const lob_register_affine so_far = lob_register_after(&back, &c->affine);
     double w[MOST][3];
     int32_t *sorted = NULL;

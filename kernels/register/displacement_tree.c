@@ -12,7 +12,6 @@
 #include "kernels/simd_clones.h"
 
 #include <omp.h>
-#include <stdlib.h>
 
 /* ---- the tree ---- */
 
@@ -21,25 +20,10 @@ static int64_t stride_of(const lob_register_points *p, int axis)
     return axis == 0 ? 1 : axis == 1 ? p->n[0] : p->n[0] * p->n[1];
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int64_t find(int64_t *set, int64_t i)
 {
     while (set[i] != i) i = set[i] = set[set[i]];
     return i;
-}
-
-lob_status lob_register_keys(uint64_t *keys, lob_register_call *c, const lob_register_points *p,
-                             const lob_register_image *image)
-{
-#pragma omp parallel for schedule(static) num_threads(c->context->threads)
-    for (int64_t e = 0; e < 3 * p->count; e++) keys[e] = lob_register_key(p, image, e);
-    qsort(keys, 3 * (size_t)p->count, sizeof *keys, by_key);
-    return LOB_OK;
 }
 
 /* Choose edges: Kruskal's. */

@@ -1,6 +1,8 @@
 /* The loops of a registration on the CPU that have no file of their own. */
 #include "kernels/register/register_voxel.h"
 
+#include <stdlib.h>
+
 static lob_status pass(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call *c,
                        const lob_register_pass *p)
 {
@@ -43,12 +45,27 @@ static lob_status sums(int64_t *sum, const lob_register_costs *k, lob_register_c
     return LOB_OK;
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static lob_status keys(uint64_t *to, lob_register_call *c, const lob_register_points *p,
+                       const lob_register_image *image)
+{
+#pragma omp parallel for schedule(static) num_threads(c->context->threads)
+    for (int64_t e = 0; e < 3 * p->count; e++) to[e] = lob_register_key(p, image, e);
+    qsort(to, 3 * (size_t)p->count, sizeof *to, by_key);
+    return LOB_OK;
+}
+
 const lob_register_loops lob_register_on_cpu = {
     .pass = pass,
     .bins = bins,
     .words = lob_register_words,
     .costs = lob_register_costs_fill,
     .sums = sums,
-    .keys = lob_register_keys,
+    .keys = keys,
     .solve = lob_register_solve,
 };

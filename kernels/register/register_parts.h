@@ -255,8 +255,6 @@ struct lob_register_loops {
 lob_status lob_register_words(uint64_t *words, lob_register_call *c,
                               const lob_register_image *image, int radius);
 lob_status lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, int from);
-lob_status lob_register_keys(uint64_t *keys, lob_register_call *c, const lob_register_points *p,
-                             const lob_register_image *image);
 lob_status lob_register_solve(lob_register_costs *k, lob_register_call *c,
                               const lob_register_tree *t);
 
