@@ -51,13 +51,13 @@ lob_status along(const box_run &b, int axis, float *out, const float *in)
 }
 
 /* Tiles along x, with `both` along y too; false: they do not fit shared memory. */
-bool rows_of(box_rows *p, int64_t *shared, const box_run &b, bool both)
+bool rows_of(box_rows *p, const box_run &b, bool both)
 {
     *p = box_rows{};
     p->x = b.pass[0];
     if (both) p->y = b.pass[1];
     p->rows = both ? b.dims.nz : b.dims.ny * b.dims.nz;
-    return rows_fit(p, shared);
+    return rows_fit(p);
 }
 
 /* The kernels that a run needs, one after the other. */
@@ -67,14 +67,12 @@ enum box_step { ALONG_X, ALONG_Y, ALONG_Z, ALONG_PLANES, ALONG_ALL };
 int steps_of(box_step steps[3], const box_run &b)
 {
     box_rows unused;
-    int64_t shared;
     int n = 0;
     if (direct_fits(b.pass)) {
         steps[n++] = ALONG_ALL;
         return n;
     }
-    const bool planes =
-        b.pass[0].radius > 0 && b.pass[1].radius > 0 && rows_of(&unused, &shared, b, true);
+    const bool planes = b.pass[0].radius > 0 && b.pass[1].radius > 0 && rows_of(&unused, b, true);
     if (planes) steps[n++] = ALONG_PLANES;
     for (int a = planes ? 2 : 0; a < 3; a++)
         if (b.pass[a].radius > 0) steps[n++] = (box_step)a;
@@ -85,23 +83,21 @@ int steps_of(box_step steps[3], const box_run &b)
 bool begins_with_rows(const box_run &b, const box_step steps[3], int count)
 {
     box_rows unused;
-    int64_t shared;
     return count > 0 && (steps[0] == ALONG_PLANES || steps[0] == ALONG_X) &&
-           rows_of(&unused, &shared, b, steps[0] == ALONG_PLANES);
+           rows_of(&unused, b, steps[0] == ALONG_PLANES);
 }
 
 lob_status run_step(const box_run &b, box_step step, float *out, const float *in)
 {
     box_rows p;
-    int64_t shared;
     if (step == ALONG_ALL)
         return run_direct(b.device, out, in, NULL, b.pass, NULL,
                           &b.pass[b.pass[2].radius ? 2 : 1].after, b.error);
-    if (step == ALONG_Y || step == ALONG_Z || !rows_of(&p, &shared, b, step == ALONG_PLANES))
+    if (step == ALONG_Y || step == ALONG_Z || !rows_of(&p, b, step == ALONG_PLANES))
         return along(b, step, out, in);
     p.out = out;
     p.in = in;
-    return run_rows(b.device, p, shared, b.error);
+    return run_rows(b.device, p, b.error);
 }
 
 const lob_filter_map identity = {1.0f, 0.0f, -INFINITY, INFINITY, true};
@@ -162,16 +158,15 @@ lob_status run_kinds(const box_run &data, const box_run &weights, const box_step
                      int sums[2])
 {
     box_rows p;
-    int64_t shared;
     int spare = 2;
-    rows_of(&p, &shared, data, steps[0] == ALONG_PLANES);
+    rows_of(&p, data, steps[0] == ALONG_PLANES);
     p.out = array[0];
     p.weights = array[1];
     p.in = from;
     p.mask = mask;
     p.weight_outside_y = weights.pass[1].outside;
     if (p.x.edge != LOB_EDGE_CONSTANT) p.x.outside = NAN;
-    LOB_TRY(run_rows(data.device, p, shared, data.error));
+    LOB_TRY(run_rows(data.device, p, data.error));
     for (int kind = 0; kind < 2; kind++) {
         int at = kind;
         for (int i = 1; i < count; i++) {

@@ -87,7 +87,7 @@ struct direct_row {
 /* Set what is no data to 0. Returns 1 for data. */
 static __device__ inline uint32_t only_data(float *value, bool in_mask)
 {
-    const bool data = in_mask && lob_box_finite(*value);
+    const bool data = in_mask && LOB_IS_FINITE(*value);
     if (!data) *value = 0.0f;
     return data;
 }

@@ -64,13 +64,6 @@ static __device__ inline float box_scaled(const lob_box_pass &pass, const double
     return lob_filter_mapped((float)(sum * factor), &pass.after);
 }
 
-/* What a place counts in a sum. Of BOX_MEANS it is a number; else only a finite one is data. */
-template <lob_box_what WHAT> static __device__ inline float box_summand(float place)
-{
-    if (WHAT == LOB_BOX_MEANS) return place;
-    return !lob_box_finite(place) ? 0.0f : WHAT == LOB_BOX_SUMS ? place : 1.0f;
-}
-
 enum { BOX_STEPS = 4 };
 
 /*
@@ -96,20 +89,22 @@ static __device__ inline void box_sum_windows(float *to, int64_t to_step, const 
             sum = 0;
 #pragma unroll
             for (int k = 0; k <= 2 * LOB_BOX_DIRECT; k++)
-                if (k < window) sum = sum + (double)box_summand<WHAT>(places[k * apart]);
+                if (k < window) sum = sum + (double)lob_box_summand(places[k * apart], true, WHAT);
             *to = scaled(sum, i);
         }
         return;
     }
 #pragma unroll 8
-    for (int i = 0; i < window; i++, comes += apart) sum = sum + (double)box_summand<WHAT>(*comes);
+    for (int i = 0; i < window; i++, comes += apart)
+        sum = sum + (double)lob_box_summand(*comes, true, WHAT);
     *to = scaled(sum, 0);
     int i = 1;
     for (; i + BOX_STEPS <= n; i += BOX_STEPS) {
         float in[BOX_STEPS], out[BOX_STEPS];
 #pragma unroll
         for (int k = 0; k < BOX_STEPS; k++, comes += apart, goes += apart)
-            in[k] = box_summand<WHAT>(*comes), out[k] = box_summand<WHAT>(*goes);
+            in[k] = lob_box_summand(*comes, true, WHAT),
+            out[k] = lob_box_summand(*goes, true, WHAT);
 #pragma unroll
         for (int k = 0; k < BOX_STEPS; k++) {
             sum = lob_box_moved(sum, in[k], out[k]);
@@ -117,7 +112,8 @@ static __device__ inline void box_sum_windows(float *to, int64_t to_step, const 
         }
     }
     for (; i < n; i++, comes += apart, goes += apart) {
-        sum = lob_box_moved(sum, box_summand<WHAT>(*comes), box_summand<WHAT>(*goes));
+        sum = lob_box_moved(sum, lob_box_summand(*comes, true, WHAT),
+                            lob_box_summand(*goes, true, WHAT));
         *(to += to_step) = scaled(sum, i);
     }
 }

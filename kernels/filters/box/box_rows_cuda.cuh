@@ -25,6 +25,7 @@ struct box_rows {
     int32_t tile_y, tiles_y;       /* the same along y; without both: rows, and how often */
     int places_pitch, means_pitch; /* from row to row in shared memory, in floats */
     int most_rows;                 /* of a tile, those around too */
+    int64_t shared;                /* bytes of shared memory */
     /* With GAPS; x and y are those of sums of data. */
     float *weights;         /* NULL: without */
     const uint8_t *mask;    /* may be NULL */
@@ -205,7 +206,7 @@ static inline int32_t box_tile_blocks(int64_t voxels, int64_t block)
 }
 
 /* Whether a tile fits shared memory: along x, or with a radius along y too. Lays it out. */
-static bool rows_fit(box_rows *p, int64_t *shared)
+static bool rows_fit(box_rows *p)
 {
     const bool both = p->y.radius > 0;
     const int64_t blocks = lob_box_blocks(&p->x), lines = both ? lob_box_blocks(&p->y) : p->rows;
@@ -222,13 +223,13 @@ static bool rows_fit(box_rows *p, int64_t *shared)
     p->places_pitch = (int)((width + 2 * p->x.radius) | 1);
     p->means_pitch = (int)(width | 1);
     p->most_rows = (int)rows;
-    *shared = (p->places_pitch + p->means_pitch) * rows * (int64_t)sizeof(float) +
-              factors * (int64_t)sizeof(double);
-    return *shared <= BOX_SHARED;
+    p->shared = (p->places_pitch + p->means_pitch) * rows * (int64_t)sizeof(float) +
+                factors * (int64_t)sizeof(double);
+    return p->shared <= BOX_SHARED;
 }
 
 /* Along x, or with a radius along y too. */
-static lob_status run_rows(lob_device *device, const box_rows &p, int64_t shared, lob_error *error)
+static lob_status run_rows(lob_device *device, const box_rows &p, lob_error *error)
 {
     const bool both = p.y.radius > 0;
     const auto kernel = p.weights ? both ? rows_columns_kernel<true> : rows_kernel<true>
@@ -241,7 +242,7 @@ static lob_status run_rows(lob_device *device, const box_rows &p, int64_t shared
     if (grid > INT32_MAX) return lob_device_too_large(error);
     LOB_TRY(lob_allow_shared(kernel, BOX_SHARED, error));
     return lob_launch(device, kernel, both ? "box along rows and columns" : "box along rows", grid,
-                      both ? threads : (int)BOX_THREADS, (size_t)shared, p, error);
+                      both ? threads : (int)BOX_THREADS, (size_t)p.shared, p, error);
 }
 
 } /* namespace lob::filters */

@@ -5,6 +5,7 @@
 #include "kernels/filters/box/box.h"
 #include "kernels/filters/filter_edge.h"
 #include "kernels/filters/pointwise_voxel.h"
+#include "kernels/histogram/histogram_voxel.h"
 
 LOB_BEGIN_DECLS
 
@@ -50,18 +51,16 @@ LOB_BOTH float lob_box_voxel(const lob_box_source *from, int64_t i)
     return lob_filter_value(from->data, from->type, &from->map, i);
 }
 
-LOB_BOTH bool lob_box_finite(float value)
+/* What a voxel brings to sums: of means a number; else only a finite one in the mask is data. */
+LOB_BOTH float lob_box_summand(float value, bool in_mask, lob_box_what what)
 {
-    return value - value == 0;
+    if (what == LOB_BOX_MEANS) return value;
+    return !(in_mask && LOB_IS_FINITE(value)) ? 0.0f : what == LOB_BOX_SUMS ? value : 1.0f;
 }
 
-/* What a voxel brings to sums. */
 LOB_BOTH float lob_box_read(const lob_box_source *from, int64_t i, int64_t mask_i)
 {
-    const float value = lob_box_voxel(from, i);
-    if (from->what == LOB_BOX_MEANS) return value;
-    const bool data = lob_box_finite(value) && (!from->mask || from->mask[mask_i]);
-    return !data ? 0.0f : from->what == LOB_BOX_SUMS ? value : 1.0f;
+    return lob_box_summand(lob_box_voxel(from, i), !from->mask || from->mask[mask_i], from->what);
 }
 
 /* First voxel of a line's block number b, counted from the block in which the line begins. */
