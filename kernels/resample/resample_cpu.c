@@ -1,7 +1,7 @@
 /* Resampling on the CPU: rows of the new grid, shared among threads. */
 #include "kernels/arrays.h"
 #include "kernels/progress.h"
-#include "kernels/resample/resample_parts.h"
+#include "kernels/resample/resample_voxel.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "kernels/backend_cuda.h"
 #include "kernels/device/device_image.cuh"
 #include "kernels/device/grid.cuh"
-#include "kernels/resample/resample_parts.h"
+#include "kernels/resample/resample_voxel.h"
 
 namespace lob::resample
 {

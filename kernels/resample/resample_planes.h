@@ -7,7 +7,7 @@
 #define LOB_RESAMPLE_PLANES_H
 
 #include "kernels/budget.h"
-#include "kernels/resample/resample_parts.h"
+#include "kernels/resample/resample_voxel.h"
 
 /* Channels that are summed at once. Voxels of a plane have so many or a multiple, one after the
  * other. */

@@ -1,9 +1,11 @@
-/* One voxel of a resampled volume; for both compilers. */
+/* One voxel of a resampled volume, for both compilers, and what the backends share on the host:
+ * checks, and how the grids lie in one another. */
 #ifndef LOB_RESAMPLE_VOXEL_H
 #define LOB_RESAMPLE_VOXEL_H
 
 #include "kernels/filters/pointwise_voxel.h"
 #include "kernels/resample/resample.h"
+#include "volumes/labels.h"
 
 LOB_BEGIN_DECLS
 
@@ -184,6 +186,34 @@ LOB_RESAMPLE_MOST(LOB_I32, int32_t)
     }
 LOB_TYPE_LIST(LOB_RESAMPLE_VOXEL)
 #undef LOB_RESAMPLE_VOXEL
+
+/* ---- on the host ---- */
+
+lob_resample_map lob_resample_map_of(const lob_resample_input *in,
+                                     const lob_resample_options *options);
+
+/* Returns LOB_OK or LOB_EARG, as lob_resample_cpu says. */
+lob_status lob_resample_check(const lob_resample_input *in, const lob_resample_options *options,
+                              lob_error *error);
+
+/* ---- parallel grids ---- */
+
+/* What lob_resample_place gives for a position along a new axis that runs along one of the old. */
+typedef struct {
+    bool inside;
+    double at;
+    int64_t first, last, nearest;
+} lob_resample_along;
+
+typedef struct {
+    lob_resample_along *along[3]; /* by new axis; along[0] is NULL where grids are not parallel */
+    int old[3];                   /* old axis of each new one */
+    int64_t stride[3];            /* from old voxel to old voxel along it */
+} lob_resample_lines;
+
+/* Free along[0], which holds all three. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_resample_lines_make(lob_resample_lines *l, const lob_resample_map *map,
+                                   lob_error *error);
 
 LOB_END_DECLS
 
