@@ -128,50 +128,21 @@ lob_status lob_filter_statistic_cpu(lob_filter_plan *plan, int i, lob_filter_out
 
 /* Memory of a slab, with its halo. */
 typedef struct {
-    void *in, *out;
+    unsigned char *in, *out;
     uint8_t *mask;
-    int64_t in_bytes, out_bytes, mask_bytes;
 } slab_memory;
 
-static lob_status allocate(chain *c, slab_memory *m, int64_t voxels, const lob_filter_image *in,
-                           const lob_filter_pass *last)
-{
-    m->in_bytes = voxels * in->channels * (int64_t)lob_type_of(in->type)->bytes;
-    m->out_bytes = lob_filter_pass_bytes(last, voxels);
-    m->mask_bytes = c->in->mask ? voxels : 0;
-    LOB_TRY(lob_budget_alloc(&c->budget, &m->in, m->in_bytes, 1, c->error));
-    LOB_TRY(lob_budget_alloc(&c->budget, &m->out, m->out_bytes, 1, c->error));
-    if (m->mask_bytes) LOB_TRY(lob_budget_alloc(&c->budget, &m->mask, m->mask_bytes, 1, c->error));
-    return LOB_OK;
-}
-
-static void release(chain *c, slab_memory *m)
-{
-    lob_budget_free(&c->budget, m->in, m->in_bytes, 1);
-    lob_budget_free(&c->budget, m->out, m->out_bytes, 1);
-    lob_budget_free(&c->budget, m->mask, m->mask_bytes, 1);
-}
-
-/* Copy a slab, with its halo, out of an image of so many channels. */
-static void take_slab(void *to, const void *image, const lob_filter_cut *cut,
+/* Copy a slab of so many channels: out of an image, with its halo, or what it gives into one. */
+static void copy_slab(void *image, void *part, bool back, const lob_filter_cut *cut,
                       const lob_filter_slab *slab, int channels, size_t voxel_bytes, int threads)
 {
     const int64_t unit = cut->unit * (int64_t)voxel_bytes, rows = slab->to - slab->from;
-    for (int c = 0; c < channels; c++)
-        lob_filter_copy((unsigned char *)to + c * rows * unit,
-                        (const unsigned char *)image + (c * cut->side + slab->from) * unit,
-                        rows * unit, threads);
-}
-
-/* Copy what a slab gives, without the halo, into the image. */
-static void put_slab(void *image, const void *from, const lob_filter_cut *cut,
-                     const lob_filter_slab *slab, int channels, size_t voxel_bytes, int threads)
-{
-    const int64_t unit = cut->unit * (int64_t)voxel_bytes, rows = slab->to - slab->from;
-    for (int c = 0; c < channels; c++)
-        lob_filter_copy((unsigned char *)image + (c * cut->side + slab->low) * unit,
-                        (const unsigned char *)from + (c * rows + slab->low - slab->from) * unit,
-                        (slab->high - slab->low) * unit, threads);
+    const int64_t low = back ? slab->low : slab->from, high = back ? slab->high : slab->to;
+    for (int c = 0; c < channels; c++) {
+        unsigned char *const whole = (unsigned char *)image + (c * cut->side + low) * unit;
+        unsigned char *const mine = (unsigned char *)part + (c * rows + low - slab->from) * unit;
+        lob_filter_copy(back ? whole : mine, back ? mine : whole, (high - low) * unit, threads);
+    }
 }
 
 static lob_status run_slab(chain *c, int first, int end, const lob_filter_image *in, void *out,
@@ -179,22 +150,33 @@ static lob_status run_slab(chain *c, int first, int end, const lob_filter_image 
                            const slab_memory *m)
 {
     const lob_filter_pass *last = &c->plan.pass[end - 1];
+    const size_t bytes = lob_type_of(in->type)->bytes, bytes_out = lob_type_of(last->to)->bytes;
     const int threads = c->context->threads;
-    take_slab(m->in, in->data, cut, slab, in->channels, lob_type_of(in->type)->bytes, threads);
-    if (m->mask) take_slab(m->mask, c->in->mask, cut, slab, 1, 1, threads);
+    copy_slab(in->data, m->in, false, cut, slab, in->channels, bytes, threads);
+    if (m->mask) copy_slab((void *)c->in->mask, m->mask, false, cut, slab, 1, 1, threads);
     const lob_filter_image part = {m->in, in->type, slab->dims, in->channels};
     LOB_TRY(run_passes(c, first, end, part, m->out, m->mask));
-    put_slab(out, m->out, cut, slab, last->to_channels, lob_type_of(last->to)->bytes, threads);
+    copy_slab(out, m->out, true, cut, slab, last->to_channels, bytes_out, threads);
     return LOB_OK;
 }
 
 static lob_status run_slabs(chain *c, int first, int end, const lob_filter_image *in, void *out,
                             const lob_filter_cut *cut, int64_t height)
 {
-    slab_memory m = {0};
     const double from = c->from, share = c->share;
-    const int64_t reads = lob_filter_slab_reads(cut, height), begin = c->origin[cut->axis];
-    lob_status st = allocate(c, &m, reads * cut->unit, in, &c->plan.pass[end - 1]);
+    const int64_t begin = c->origin[cut->axis];
+    const int64_t voxels = lob_filter_slab_reads(cut, height) * cut->unit;
+    const int64_t line = 64; /* where the parts of its memory begin */
+    const int64_t in_bytes =
+        (voxels * in->channels * (int64_t)lob_type_of(in->type)->bytes + line - 1) / line * line;
+    const int64_t out_bytes =
+        (lob_filter_pass_bytes(&c->plan.pass[end - 1], voxels) + line - 1) / line * line;
+    const int64_t bytes = in_bytes + out_bytes + (c->in->mask ? voxels : 0);
+    unsigned char *memory;
+    lob_status st = lob_budget_alloc(&c->budget, &memory, bytes, 1, c->error);
+    slab_memory m = {.in = memory};
+    if (st == LOB_OK) m.out = memory + in_bytes;
+    if (st == LOB_OK && c->in->mask) m.mask = m.out + out_bytes;
     for (int64_t low = 0; low < cut->side && st == LOB_OK; low += height) {
         const lob_filter_slab slab = lob_filter_slab_of(cut, in->dims, low, height);
         c->from = from + share * (double)low / (double)cut->side;
@@ -203,7 +185,7 @@ static lob_status run_slabs(chain *c, int first, int end, const lob_filter_image
         st = run_slab(c, first, end, in, out, cut, &slab, &m);
     }
     c->origin[cut->axis] = begin;
-    release(c, &m);
+    lob_budget_free(&c->budget, memory, bytes, 1);
     c->from = from;
     c->share = share;
     return st;
