@@ -8,7 +8,7 @@
  *   filters_cuda.cu    the call: what fits on the device is computed whole, the rest in slabs
  *   passes_cuda.cu     passes of a plan, for whole images and for slabs: where each writes
  *   slabs_cuda.cu      an image of ordinary memory slab by slab, with halos (filter_slabs.h), which
- *                      travel through pinned buffers (pieces_cuda.cuh) while others are computed
+ *                      travel through pinned buffers while others are computed
  *   pointwise_cuda.cu  passes that look at one voxel alone
  *
  * Each other kind of step has a room: gaussian/ (its plan says which axes are smoothed exactly and
