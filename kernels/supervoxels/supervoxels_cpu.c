@@ -244,14 +244,6 @@ static void free_clusters(call *c)
     free(c->centres);
     free(c->boxes);
     lob_budget_release(&c->budget, c->cluster_bytes);
-    c->slab = NULL;
-    c->shared = NULL;
-    c->letters = NULL;
-    c->shared_count = 0;
-    c->sums = NULL;
-    c->largest = c->centres = NULL;
-    c->boxes = NULL;
-    c->cluster_bytes = 0;
 }
 
 /* ---- passes over the volume ---- */
