@@ -43,6 +43,10 @@ LOB_TYPE_LIST(LOB_ORDERED_KEY)
     LOB_BOTH uint64_t lob_ordered_key(ctype value)                   \
     {                                                                \
         return lob_ordered_key_##ctype(value);                       \
+    }                                                                \
+    LOB_BOTH void lob_value_of_key(ctype *value, uint64_t key)       \
+    {                                                                \
+        *value = lob_value_of_key_##ctype(key);                      \
     }
 LOB_TYPE_LIST(LOB_ORDERED_KEY)
 #undef LOB_ORDERED_KEY

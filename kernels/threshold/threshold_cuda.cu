@@ -36,16 +36,11 @@ template <typename T> struct label_params {
 
 /* ---- bounds among stored values ---- */
 
-/* The value of an ordered key: lob_ordered_key's inverse. */
-template <typename T> static T value_of(uint64_t key)
+template <typename T> static double value_of(uint64_t key)
 {
-    const uint64_t top = 1ull << (8 * sizeof(T) - 1);
     T value;
-    if (std::numeric_limits<T>::is_integer)
-        return (T)(std::numeric_limits<T>::is_signed ? key ^ top : key);
-    const uint64_t bits = key & top ? key ^ top : ~key;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    lob_value_of_key(&value, key);
+    return (double)value;
 }
 
 /* The outermost stored value that reaches bound k; false: none does. */
@@ -54,10 +49,10 @@ template <typename T> static bool find_bound(T *bound, const lob_threshold_rule 
     const bool falling = rule->slope < 0;
     uint64_t low = lob_ordered_key(std::numeric_limits<T>::lowest());
     uint64_t high = lob_ordered_key(std::numeric_limits<T>::max());
-    if (!lob_threshold_reaches((double)value_of<T>(falling ? low : high), rule, k)) return false;
+    if (!lob_threshold_reaches(value_of<T>(falling ? low : high), rule, k)) return false;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2 + (falling ? (high - low) % 2 : 0);
-        const bool reaches = lob_threshold_reaches((double)value_of<T>(middle), rule, k);
+        const bool reaches = lob_threshold_reaches(value_of<T>(middle), rule, k);
         if (falling && reaches)
             low = middle;
         else if (falling)
@@ -67,7 +62,7 @@ template <typename T> static bool find_bound(T *bound, const lob_threshold_rule 
         else
             low = middle + 1;
     }
-    *bound = value_of<T>(low);
+    lob_value_of_key(bound, low);
     return true;
 }
 
