@@ -13,6 +13,7 @@
 #include "kernels/filters/filter_edge.h"
 #include "kernels/filters/filter_step_cuda.cuh"
 #include "kernels/filters/median/median_key.h"
+#include "kernels/histogram/histogram_voxel.h"
 
 namespace lob::filters
 {
@@ -67,11 +68,6 @@ LOB_VOXEL_KEY(uint64_t, uint64_t, 64, LOB_KEY_UNSIGNED)
 LOB_VOXEL_KEY(int64_t, uint64_t, 64, LOB_KEY_SIGNED)
 LOB_VOXEL_KEY(double, uint64_t, 64, LOB_KEY_REAL)
 #undef LOB_VOXEL_KEY
-
-template <typename T> static __device__ inline bool voxel_finite(T voxel)
-{
-    return voxel - voxel == 0;
-}
 
 } /* namespace lob::filters */
 

@@ -34,7 +34,8 @@ struct any_places {
                         continue;
                     }
                     const T voxel = p.in[row + px];
-                    if (p.gaps && ((p.mask && !p.mask[row + px]) || !voxel_finite(voxel))) continue;
+                    if (p.gaps && ((p.mask && !p.mask[row + px]) || !LOB_IS_FINITE(voxel)))
+                        continue;
                     visit(voxel_key<T>::of(voxel));
                 }
             }
@@ -56,7 +57,7 @@ template <bool GAPS> struct inner_places {
             for (int y = 0; y < rows; y++, voxel += stride[1]) {
 #pragma unroll 5
                 for (int x = 0; x < wide; x++)
-                    if (!GAPS || ((!mask || mask[x]) && voxel_finite(voxel[x])))
+                    if (!GAPS || ((!mask || mask[x]) && LOB_IS_FINITE(voxel[x])))
                         visit(voxel_key<T>::of(voxel[x]));
                 if (GAPS && mask) mask += stride[1];
             }
