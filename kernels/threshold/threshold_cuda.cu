@@ -9,7 +9,6 @@
 
 #include <limits>
 #include <stdlib.h>
-#include <string.h>
 
 namespace lob::threshold
 {
