@@ -1,5 +1,6 @@
 /* lobule growcut: grow seeds over an image. */
 #include "io/file.h"
+#include "kernels/growcut/growcut_slabs.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/growcut/growcut_work.h"
 #include "tools/table/label_names_option.h"
@@ -53,18 +54,15 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     const double start_s = lob_clock_s();
     LOB_TRY(lob_grid_dense(s, &w->seeds, &w->labelled, set->seeds));
     lob_session_stage(s, "prepare", start_s);
-
-    LOB_TRY(lob_growcut_check_labels(s, w));
     LOB_TRY(lob_growcut_check_seeds(s, w));
-    LOB_TRY(lob_label_table_take(s, &w->seeds, set->label_table));
-
     LOB_TRY(lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image));
     return lob_growcut_read_strength(s, w);
 }
 
-lob_status lob_growcut_make_outputs(lob_session *s, lob_growcut_work *w, const lob_volume *image)
+/* Allocate results on the grid of the image, or of a slab of it. */
+static lob_status make_outputs(lob_session *s, work *w, const lob_volume *image)
 {
-    const lob_growcut_settings *const set = &w->set;
+    const settings *const set = &w->set;
     LOB_TRY(lob_grid_make(s, &w->labels, image, w->seeds.type, 1, set->labels));
     lob_label_names_free(&w->labels.names); /* labels are called what their seeds are */
     if (lob_label_names_copy(&w->labels.names, &w->seeds.names) != LOB_OK)
@@ -75,9 +73,12 @@ lob_status lob_growcut_make_outputs(lob_session *s, lob_growcut_work *w, const l
     return LOB_OK;
 }
 
-lob_growcut_options lob_growcut_options_of(const lob_growcut_settings *set, int axis)
+static lob_status call_kernel(lob_session *s, work *w, lob_growcut_stats *stats,
+                              const lob_volume *image, int axis)
 {
-    return (lob_growcut_options){
+    const settings *const set = &w->set;
+    const lob_slab *const slab = w->slab;
+    const lob_growcut_options options = {
         .rule = (lob_growcut_kind)set->rule,
         .norm = (lob_norm)set->norm,
         .neighbours = set->neighbours,
@@ -89,60 +90,68 @@ lob_growcut_options lob_growcut_options_of(const lob_growcut_settings *set, int 
         .rounds = set->rounds,
         .tile = set->tile,
     };
-}
-
-static lob_status grow(lob_session *s, const settings *set, work *w)
-{
-    const int axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
-    double start_s = lob_clock_s();
-    LOB_TRY(lob_growcut_limit_distance(s, w, axis, NULL));
-    LOB_TRY(lob_growcut_make_outputs(s, w, &w->image));
-
-    const lob_growcut_options options = lob_growcut_options_of(set, axis);
     const lob_growcut_input in = {
-        .image = &w->image,
+        .image = image,
         .seeds = &w->seeds,
         .labels = w->labelled.count,
-        .mask = w->mask,
+        .mask = w->mask || !slab ? w->mask : slab->mask,
         .seed_strength = w->seed_strength,
     };
     const lob_growcut_output out = {
         .labels = w->labels.data, .strength = w->strength.data, .tie = w->tie.data};
-    lob_growcut_stats stats = {0};
-    lob_session_stage(s, "prepare", start_s);
-    lob_session_compute(s, "growing");
-    const lob_status st = s->backend->growcut(&out, &stats, &in, &options, &s->context, &s->error);
-    LOB_TRY(lob_session_done(s, st, set->image, set->seeds));
-
-    start_s = lob_clock_s();
-    w->voxels = lob_growcut_count(&w->labels, w->labelled.count, s->context.threads);
-    if (!w->voxels) return lob_session_no_memory(s, set->labels);
-    LOB_TRY(lob_growcut_report(s, w, &stats, axis));
-    LOB_TRY(lob_labels_restore(&w->labels, &w->labelled));
-    lob_session_stage(s, "finish", start_s);
-    return LOB_OK;
+    if (!slab) return s->backend->growcut(&out, stats, &in, &options, &s->context, &s->error);
+    const int64_t first = slab->z - slab->from;
+    const lob_growcut_slab part = {.team = s->team, .first = first, .end = first + slab->planes};
+    return s->backend->growcut_slabs(&out, stats, &in, &options, &part, &s->context, &s->error);
 }
 
-static lob_status in_memory(lob_session *s, const settings *set, work *w)
+static lob_status put(lob_session *s, work *w, lob_volume *volume, const char *path, bool labels)
 {
-    LOB_TRY(read_inputs(s, set, w));
-    LOB_TRY(lob_session_device(s));
-    LOB_TRY(grow(s, set, w));
+    return w->slab ? lob_slabs_write(s, &w->slabs, w->slab, volume, path, labels)
+                   : lob_session_write(s, volume, path, labels);
+}
+
+lob_status lob_growcut_grow(lob_session *s, work *w)
+{
+    const settings *const set = &w->set;
+    const lob_volume *const image = w->slab ? &w->slab->image : &w->image;
+    const int axis = lob_grid_slice_axis(set->slices, &image->geometry);
+    lob_growcut_stats stats = {0};
+    double start_s = lob_clock_s();
+    LOB_TRY(lob_growcut_limit_distance(s, w, axis));
+    LOB_TRY(make_outputs(s, w, image));
+    lob_session_stage(s, "prepare", start_s);
+    lob_session_compute(s, "growing");
+    const lob_status st = call_kernel(s, w, &stats, image, axis);
+    LOB_TRY(lob_session_done(s, st, set->image, set->seeds));
+
+    if (w->slab) LOB_TRY(lob_slabs_report_sent(s, w->sent));
+    start_s = lob_clock_s();
+    LOB_TRY(lob_growcut_count(s, w, &w->labels, &w->voxels));
+    LOB_TRY(lob_growcut_report(s, w, &stats, axis));
+    if (lob_labels_restore(&w->labels, &w->labelled) != LOB_OK)
+        return lob_session_no_memory(s, set->labels);
+    lob_session_stage(s, "finish", start_s);
 
     /* Labels are written last: if they exist, the other outputs are complete. */
-    if (set->strength) LOB_TRY(lob_session_write(s, &w->strength, set->strength, false));
-    if (set->tie) {
-        lob_grid_show_mask(&w->tie, set->tie);
-        LOB_TRY(lob_session_write(s, &w->tie, set->tie, true));
-    }
-    return lob_session_write(s, &w->labels, set->labels, true);
+    LOB_TRY(put(s, w, &w->strength, set->strength, false));
+    if (set->tie) lob_grid_show_mask(&w->tie, set->tie);
+    LOB_TRY(put(s, w, &w->tie, set->tie, true));
+    return put(s, w, &w->labels, set->labels, true);
+}
+
+static lob_status in_memory(lob_session *s, work *w)
+{
+    LOB_TRY(read_inputs(s, &w->set, w));
+    LOB_TRY(lob_session_device(s));
+    return lob_growcut_grow(s, w);
 }
 
 static lob_status growcut(lob_session *s, void *user)
 {
     work *const w = user;
     if (s->ranks || w->set.plan > 0) return lob_growcut_by_slabs(s, w);
-    return lob_growcut_suggest(s, &w->set, in_memory(s, &w->set, w));
+    return lob_growcut_suggest(s, &w->set, in_memory(s, w));
 }
 
 static void release(void *user)

@@ -19,7 +19,7 @@ static void count_part(int64_t *count, const lob_volume *labels, int64_t first, 
     }
 }
 
-int64_t *lob_growcut_count(const lob_volume *labels, int32_t label_count, int threads)
+static int64_t *count_labels(const lob_volume *labels, int32_t label_count, int threads)
 {
     enum { MANY = 1 << 16 }; /* labels; a thread has counters of its own */
     const size_t row = (size_t)label_count + 1;
@@ -33,6 +33,16 @@ int64_t *lob_growcut_count(const lob_volume *labels, int32_t label_count, int th
                    p + 1 < parts ? n / parts * (p + 1) : n);
     for (size_t i = row; i < (size_t)parts * row; i++) count[i % row] += count[i];
     return count;
+}
+
+lob_status lob_growcut_count(lob_session *s, const lob_growcut_work *w, const lob_volume *labels,
+                             int64_t **count)
+{
+    const int32_t n = w->labelled.count;
+    const lob_volume own = w->slab ? lob_slab_own(w->slab, labels) : *labels;
+    *count = count_labels(&own, n, s->context.threads);
+    if (!*count) return lob_session_no_memory(s, w->set.labels);
+    return lob_team_reduce(s->team, *count, n + 1, LOB_TEAM_SUM, &s->error);
 }
 
 static void report_labels(lob_session *s, const lob_growcut_work *w)

@@ -1,13 +1,15 @@
 /* Seeds of `lobule growcut`: whether they are any, how strong, and how far they may grow. */
 #include "kernels/distance/distance_slabs.h"
 #include "tools/commands/growcut/growcut_work.h"
+#include "tools/table/label_names_option.h"
 #include "volumes/label_check.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-void lob_growcut_say_seeds(lob_session *s, const lob_label_set *set)
+/* Tell how many seeds each label has. */
+static void say_seeds(lob_session *s, const lob_label_set *set)
 {
     enum { MOST = 30 };
     char text[MOST * 40] = "";
@@ -21,16 +23,8 @@ void lob_growcut_say_seeds(lob_session *s, const lob_label_set *set)
         lob_session_say(s, "seed voxels by label: %s", text);
 }
 
-lob_status lob_growcut_check_seeds(lob_session *s, const lob_growcut_work *w)
-{
-    lob_growcut_say_seeds(s, &w->labelled);
-    if (w->set.trust_seeds) return LOB_OK;
-    const lob_status st = lob_seeds_check(&w->seeds, &w->labelled, &s->error);
-    lob_error_in(&s->error, w->set.seeds);
-    return st;
-}
-
-lob_status lob_growcut_check_labels(lob_session *s, const lob_growcut_work *w)
+/* Refuse what has no seeds, or one label alone and no limit. */
+static lob_status check_labels(lob_session *s, const lob_growcut_work *w)
 {
     const lob_growcut_settings *const set = &w->set;
     const bool limited = set->mask || isfinite(set->range[0]) || isfinite(set->range[1]) ||
@@ -46,6 +40,27 @@ lob_status lob_growcut_check_labels(lob_session *s, const lob_growcut_work *w)
                              "background label, or a limit such as --mask, --range or --max-mm",
                              w->labelled.values[0], w->labelled.values[0]);
     return LOB_OK;
+}
+
+lob_status lob_growcut_check_seeds(lob_session *s, lob_growcut_work *w)
+{
+    const char *const path = w->set.seeds;
+    const lob_volume own = w->slab ? lob_slab_own(w->slab, &w->seeds) : w->seeds;
+    lob_label_neighbours n = {0};
+    LOB_TRY(check_labels(s, w));
+    say_seeds(s, &w->labelled);
+    if (!w->set.trust_seeds) {
+        const bool looked = lob_labels_look(&n, &own, &w->labelled) == LOB_OK;
+        int64_t counted[] = {n.pairs, n.alike, !looked};
+        LOB_TRY(lob_team_reduce(s->team, counted, 3, LOB_TEAM_SUM, &s->error));
+        if (counted[2] > 0) return lob_session_no_memory(s, path);
+        n.pairs = counted[0];
+        n.alike = counted[1];
+        const int64_t voxels = lob_voxels(w->slab ? &w->slabs.volume : &w->seeds);
+        const lob_status st = lob_seeds_judge(&n, voxels, w->labelled.count, &s->error);
+        LOB_TRY(lob_session_name(s, st, path, NULL));
+    }
+    return lob_label_table_take(s, &w->seeds, w->set.label_table);
 }
 
 /* Values of one row of a volume, scale applied. */
@@ -105,8 +120,9 @@ lob_status lob_growcut_read_strength(lob_session *s, lob_growcut_work *w)
 }
 
 /* Tasks tell each other of their first and last planes. */
-static lob_status pass_masks(lob_session *s, const lob_growcut_work *w, const lob_slab *slab)
+static lob_status pass_masks(lob_session *s, const lob_growcut_work *w)
 {
+    const lob_slab *const slab = w->slab;
     const int64_t plane = slab->image.dims.nx * slab->image.dims.ny;
     uint8_t *const own = w->mask + lob_slab_before(slab), *const end = own + lob_slab_voxels(slab);
     lob_letter letters[2];
@@ -118,9 +134,9 @@ static lob_status pass_masks(lob_session *s, const lob_growcut_work *w, const lo
     return lob_team_send(s->team, letters, count, &s->error);
 }
 
-lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis,
-                                      const lob_slab *slab)
+lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis)
 {
+    const lob_slab *const slab = w->slab;
     const lob_size max = w->set.max_mm;
     const char *const path = w->set.image;
     if (!isfinite(max.value)) return LOB_OK;
@@ -160,5 +176,5 @@ lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int a
     w->squared_mm = NULL;
     w->is_seed = NULL;
     lob_session_give(s, n * (int64_t)(sizeof *w->is_seed + sizeof *w->squared_mm));
-    return lob_team_size(s->team) > 1 ? pass_masks(s, w, slab) : LOB_OK;
+    return lob_team_size(s->team) > 1 ? pass_masks(s, w) : LOB_OK;
 }

@@ -27,17 +27,16 @@ typedef struct {
     uint8_t *is_seed;     /* scratch of --max-mm */
     float *squared_mm;
     int64_t *voxels; /* of each label of the result, and of 0 before them */
+
+    lob_slabs slabs;               /* of several tasks, */
+    const lob_slab *slab;          /* of which this is the task's own; NULL: all is here */
+    lob_plane_input strength_file; /* of --seed-strength */
+    int64_t sent;                  /* bytes, by this task before its planes were taken */
 } lob_growcut_work;
 
-/* Tell how many seeds each label has. */
-void lob_growcut_say_seeds(lob_session *s, const lob_label_set *set);
-
-/* Say how many seeds there are, and refuse what is most likely the scan. Returns LOB_OK or
- * LOB_EDATA. */
-lob_status lob_growcut_check_seeds(lob_session *s, const lob_growcut_work *w);
-
-/* Refuse what has no seeds, or one label alone and no limit. Returns LOB_OK or LOB_EDATA. */
-lob_status lob_growcut_check_labels(lob_session *s, const lob_growcut_work *w);
+/* Say how many seeds there are, of all tasks; refuse what has none, or one label alone and no
+ * limit, or is most likely the scan; then take names of --label-table. */
+lob_status lob_growcut_check_seeds(lob_session *s, lob_growcut_work *w);
 
 /* Read --seed-strength, if it is given. */
 lob_status lob_growcut_read_strength(lob_session *s, lob_growcut_work *w);
@@ -45,26 +44,21 @@ lob_status lob_growcut_read_strength(lob_session *s, lob_growcut_work *w);
 /* Take the strengths that w->strengths holds, from plane z of the image on. */
 lob_status lob_growcut_take_strength(lob_session *s, lob_growcut_work *w, int64_t z);
 
-/* Allocate results on the grid of an image, or of a slab of it. */
-lob_status lob_growcut_make_outputs(lob_session *s, lob_growcut_work *w, const lob_volume *image);
+/* Grow, report and write, once all inputs are there. */
+lob_status lob_growcut_grow(lob_session *s, lob_growcut_work *w);
 
-/* The kernel's options; axis: across the slices, or -1. */
-lob_growcut_options lob_growcut_options_of(const lob_growcut_settings *set, int axis);
-
-/* Voxels of each of so many dense labels, and of 0 before them; NULL without memory. */
-int64_t *lob_growcut_count(const lob_volume *labels, int32_t label_count, int threads);
+/* Voxels of each dense label, and of 0 before them, in the planes of all tasks; malloc'ed. */
+lob_status lob_growcut_count(lob_session *s, const lob_growcut_work *w, const lob_volume *labels,
+                             int64_t **count);
 
 /*
  * Take voxels farther than --max-mm from every seed out of the mask. With --slices (axis >= 0),
- * distance is measured inside the slice.
- *
- *   slab  in  of several tasks, whose mask is then w->mask; NULL: all is here
+ * distance is measured inside the slice. Of several tasks the slab's mask is then w->mask.
  */
-lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis,
-                                      const lob_slab *slab);
+lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis);
 
 /* The whole command by several tasks, or its --plan. */
-lob_status lob_growcut_by_slabs(lob_session *s, lob_growcut_work *common);
+lob_status lob_growcut_by_slabs(lob_session *s, lob_growcut_work *w);
 
 /* Add to the error of one task without memory how many would do. Returns the status. */
 lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_settings *set, lob_status status);
