@@ -1,5 +1,6 @@
 /* lobule supervoxels: cut an image into small connected pieces of like intensity and size. */
 #include "io/png.h"
+#include "kernels/supervoxels/supervoxels_slabs.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/supervoxels/supervoxels_work.h"
 #include "tools/table/table_file.h"
@@ -92,17 +93,20 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     return lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
 }
 
-static lob_status cut(lob_session *s, const settings *set, work *w)
+lob_status lob_supervoxels_cut(lob_session *s, work *w, const lob_volume *image,
+                               const uint8_t *mask)
 {
-    LOB_TRY(lob_grid_make(s, &w->labels, &w->image, LOB_I32, 1, set->labels));
+    const lob_supervoxels_input in = {.image = image, .mask = mask};
+    LOB_TRY(lob_grid_make(s, &w->labels, image, LOB_I32, 1, w->set.labels));
     lob_label_names_free(&w->labels.names); /* those of the image's own labels */
     const int64_t bytes = lob_volume_bytes(&w->labels);
-
-    const lob_supervoxels_input in = {.image = &w->image, .mask = w->mask};
     lob_session_compute(s, "cutting");
-    const lob_status st = s->backend->supervoxels(w->labels.data, &w->stats, &in, &w->options,
-                                                  &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, set->image, NULL));
+    const lob_status st =
+        w->slab ? lob_supervoxels_slabs(w->labels.data, &w->stats, &in, &w->options,
+                                        w->slabs.volume.dims.nz, s->team, &s->context, &s->error)
+                : s->backend->supervoxels(w->labels.data, &w->stats, &in, &w->options, &s->context,
+                                          &s->error);
+    LOB_TRY(lob_session_name(s, st, w->set.image, NULL));
     LOB_TRY(lob_labels_pack(&w->labels, (int32_t)w->stats.supervoxels));
     lob_session_give(s, bytes - lob_volume_bytes(&w->labels));
     lob_session_computed(s);
@@ -128,7 +132,7 @@ static lob_status supervoxels(lob_session *s, void *user)
     LOB_TRY(read_inputs(s, &w->set, w));
     LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_supervoxels_report_crowding(s, w));
-    LOB_TRY(cut(s, &w->set, w));
+    LOB_TRY(lob_supervoxels_cut(s, w, &w->image, w->mask));
     lob_supervoxels_report(s, w);
     LOB_TRY(lob_supervoxels_measure(s, w));
     return write_outputs(s, &w->set, w);

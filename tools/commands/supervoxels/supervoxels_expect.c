@@ -131,8 +131,9 @@ static double seam_bytes(const lob_supervoxels_work *w)
            2.0 * layers * SUM * (4 + features) * cells * w->options.iterations;
 }
 
-lob_status lob_supervoxels_expect(lob_session *s, const lob_supervoxels_work *w, lob_slabs *slabs)
+lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w)
 {
+    lob_slabs *const slabs = &w->slabs;
     /* Pieces of a cluster: noise makes more, and gentle images fewer. Then contacts of a
      * supervoxel. */
     enum { NUMBER = 4, PIECES = 4, CONTACTS = 7 };

@@ -1,7 +1,5 @@
 /* `lobule supervoxels` by several tasks: each cuts its planes, as
  * kernels/supervoxels/supervoxels_slabs.h says, and measures them; the first has the tables. */
-#include "kernels/supervoxels/supervoxels_slabs.h"
-
 #include "kernels/regions/contacts_slabs.h"
 #include "kernels/regions/regions_sum.h"
 #include "tools/commands/supervoxels/supervoxels_work.h"
@@ -10,11 +8,8 @@
 
 #include <stdlib.h>
 
-typedef struct {
-    lob_supervoxels_work *common;
-    lob_slabs *slabs;
-    const lob_slab *slab;
-} work;
+typedef lob_supervoxels_work work;
+typedef lob_supervoxels_settings settings;
 
 /* ---- measures ---- */
 
@@ -24,11 +19,10 @@ static bool is_first(const lob_session *s)
 }
 
 /* In the first task: means of one channel, and what the table shows, from the sums of all. */
-static lob_status take_sums(lob_session *s, work *user, int channel, const lob_region_list *list,
+static lob_status take_sums(lob_session *s, work *w, int channel, const lob_region_list *list,
                             const lob_fine_levels *fine)
 {
-    lob_supervoxels_work *const w = user->common;
-    const lob_volume *const image = &user->slabs->volume;
+    const lob_volume *const image = &w->slabs.volume;
     lob_region_table *const t = &w->regions;
     for (int64_t k = 0; w->means && k < list->count; k++)
         w->means[k * image->channels + channel] =
@@ -43,11 +37,11 @@ static lob_status take_sums(lob_session *s, work *user, int channel, const lob_r
     return LOB_OK;
 }
 
-static lob_status measure_channel(lob_session *s, work *user, int channel, const lob_volume *labels,
+static lob_status measure_channel(lob_session *s, work *w, int channel, const lob_volume *labels,
                                   const lob_label_set *set)
 {
-    const char *const path = user->common->set.image;
-    lob_volume image = user->slab->image;
+    const char *const path = w->set.image;
+    lob_volume image = w->slab->image;
     lob_region_list list = {0};
     image.data =
         (char *)image.data + channel * lob_voxels(&image) * (int64_t)lob_type_of(image.type)->bytes;
@@ -56,17 +50,16 @@ static lob_status measure_channel(lob_session *s, work *user, int channel, const
     LOB_TRY(lob_extremes_of_team(&extremes, s->team, image.type, &s->error));
     const lob_fine_levels fine = lob_fine_levels_of(&extremes, image.type);
     lob_status st =
-        lob_region_list_add(s, &list, labels, set, &image, &fine, user->slab->z, path, NULL);
+        lob_region_list_add(s, &list, labels, set, &image, &fine, w->slab->z, path, NULL);
     if (st == LOB_OK) st = lob_region_list_gather(s, &list, path);
-    if (st == LOB_OK && is_first(s)) st = take_sums(s, user, channel, &list, &fine);
+    if (st == LOB_OK && is_first(s)) st = take_sums(s, w, channel, &list, &fine);
     lob_session_give(s, list.count * (int64_t)sizeof *list.row);
     free(list.row);
     return st;
 }
 
-static lob_status measure_channels(lob_session *s, work *user)
+static lob_status measure_channels(lob_session *s, work *w)
 {
-    lob_supervoxels_work *const w = user->common;
     const int channels = w->set.mean || w->set.graph ? w->image.channels : 1;
     const char *const path = w->set.labels;
     lob_volume numbered = lob_volume_empty(); /* without gaps: those of this slab */
@@ -74,14 +67,14 @@ static lob_status measure_channels(lob_session *s, work *user)
     lob_status st = lob_slab_copy(s, &numbered, &w->labels, w->labels.data, w->labels.dims, path);
     if (st == LOB_OK) st = lob_grid_dense(s, &numbered, &set, path);
     for (int c = 0; st == LOB_OK && c < channels; c++)
-        st = measure_channel(s, user, c, &numbered, &set);
+        st = measure_channel(s, w, c, &numbered, &set);
     if (numbered.data) lob_grid_drop(s, &numbered);
     lob_label_set_free(&set);
     return st;
 }
 
 /* The first task's means go to all. */
-static lob_status send_means(lob_session *s, const lob_supervoxels_work *w)
+static lob_status send_means(lob_session *s, const work *w)
 {
     const int64_t bytes = w->stats.supervoxels * w->image.channels * (int64_t)sizeof *w->means;
     const int size = lob_team_size(s->team);
@@ -95,19 +88,18 @@ static lob_status send_means(lob_session *s, const lob_supervoxels_work *w)
     return st;
 }
 
-static lob_status measure(lob_session *s, work *user, const lob_label_grid *grid)
+static lob_status measure(lob_session *s, work *w, const lob_label_grid *grid)
 {
-    lob_supervoxels_work *const w = user->common;
-    const lob_supervoxels_settings *const set = &w->set;
+    const settings *const set = &w->set;
     const size_t each = (size_t)w->image.channels * sizeof *w->means;
     if (!set->mean && !set->graph && !set->table) return LOB_OK;
-    w->regions = (lob_region_table){.grid = &user->slabs->labels,
+    w->regions = (lob_region_table){.grid = &w->slabs.labels,
                                     .image = w->image.channels == 1 ? &w->image : NULL,
                                     .scan = set->name,
                                     .columns = set->columns};
     if (set->mean || (set->graph && is_first(s)))
         if (!(w->means = lob_session_array(s, grid->count, each, set->labels))) return LOB_ENOMEM;
-    LOB_TRY(measure_channels(s, user));
+    LOB_TRY(measure_channels(s, w));
     if (set->mean) LOB_TRY(send_means(s, w));
     if (!set->graph) return LOB_OK;
     const lob_status st = lob_contacts_slabs(
@@ -120,61 +112,50 @@ static lob_status measure(lob_session *s, work *user, const lob_label_grid *grid
 /* ---- outputs ---- */
 
 /* Labels are written last: if they exist, the other outputs are complete. */
-static lob_status put_all(lob_session *s, work *user, const lob_label_grid *grid)
+static lob_status put_all(lob_session *s, work *w, const lob_label_grid *grid)
 {
-    lob_supervoxels_work *const w = user->common;
-    const lob_supervoxels_settings *const set = &w->set;
+    const settings *const set = &w->set;
     lob_volume *const marks = &w->boundaries;
     if (is_first(s)) LOB_TRY(lob_supervoxels_tables(s, w));
     if (set->mean) {
-        LOB_TRY(lob_supervoxels_paint_means(s, w, &user->slab->image, grid));
-        LOB_TRY(lob_slabs_write(s, user->slabs, user->slab, &w->mean, set->mean, false));
+        LOB_TRY(lob_supervoxels_paint_means(s, w, &w->slab->image, grid));
+        LOB_TRY(lob_slabs_write(s, &w->slabs, w->slab, &w->mean, set->mean, false));
         lob_grid_drop(s, &w->mean);
     }
     if (set->boundaries) {
-        LOB_TRY(lob_grid_make(s, marks, &user->slab->image, LOB_U8, 1, set->boundaries));
+        LOB_TRY(lob_grid_make(s, marks, &w->slab->image, LOB_U8, 1, set->boundaries));
         lob_label_names_free(&marks->names);
         LOB_TRY(lob_paint_boundaries_slabs(marks->data, grid, w->options.slice_axis, s->team,
                                            s->context.threads, &s->error));
         lob_grid_show_mask(marks, set->boundaries);
-        LOB_TRY(lob_slabs_write(s, user->slabs, user->slab, marks, set->boundaries, true));
+        LOB_TRY(lob_slabs_write(s, &w->slabs, w->slab, marks, set->boundaries, true));
         lob_grid_drop(s, marks);
     }
-    return lob_slabs_write(s, user->slabs, user->slab, &w->labels, set->labels, true);
+    return lob_slabs_write(s, &w->slabs, w->slab, &w->labels, set->labels, true);
 }
 
 /* ---- the whole ---- */
 
 static lob_status cut_slab(lob_session *s, const lob_slab *slab, void *user)
 {
-    lob_slabs *const slabs = ((work *)user)->slabs;
-    lob_supervoxels_work *const w = ((work *)user)->common;
+    work *const w = user;
     const int64_t before = lob_slabs_sent(s);
-    ((work *)user)->slab = slab;
-    LOB_TRY(lob_slabs_check_mask(s, slabs));
-    LOB_TRY(lob_grid_make(s, &w->labels, &slab->image, LOB_I32, 1, w->set.labels));
-    lob_label_names_free(&w->labels.names); /* those of the image's own labels */
-    const lob_supervoxels_input in = {.image = &slab->image, .mask = slab->mask};
-    lob_session_compute(s, "cutting");
-    const lob_status st =
-        lob_supervoxels_slabs(w->labels.data, &w->stats, &in, &w->options, slabs->volume.dims.nz,
-                              s->team, &s->context, &s->error);
-    LOB_TRY(lob_session_done(s, st, w->set.image, NULL));
-    LOB_TRY(lob_labels_pack(&w->labels, (int32_t)w->stats.supervoxels));
+    w->slab = slab;
+    LOB_TRY(lob_slabs_check_mask(s, &w->slabs));
+    LOB_TRY(lob_supervoxels_cut(s, w, &slab->image, slab->mask));
     const lob_label_grid grid = {w->labels.data, w->labels.type, w->stats.supervoxels,
                                  w->labels.dims};
     lob_session_compute(s, "measuring");
-    LOB_TRY(lob_session_done(s, measure(s, user, &grid), w->set.image, NULL));
+    LOB_TRY(lob_session_done(s, measure(s, w, &grid), w->set.image, NULL));
     LOB_TRY(lob_slabs_report_sent(s, before));
     lob_supervoxels_report(s, w);
-    return put_all(s, user, &grid);
+    return put_all(s, w, &grid);
 }
 
-static lob_status make(lob_session *s, work *user)
+static lob_status make(lob_session *s, work *w)
 {
-    lob_supervoxels_work *const w = user->common;
-    const lob_supervoxels_settings *const set = &w->set;
-    lob_slabs *const slabs = user->slabs;
+    const settings *const set = &w->set;
+    lob_slabs *const slabs = &w->slabs;
     /* Labels, and iterations or numbering; then labels again, or the means. */
     enum { LABEL = 4, WORKING = 4, MEAN = 4 };
     LOB_TRY(lob_slabs_open(s, slabs));
@@ -182,25 +163,23 @@ static lob_status make(lob_session *s, work *user)
     w->image.data = NULL;
     slabs->labels = w->image; /* of the table: where the voxels lie */
     LOB_TRY(lob_supervoxels_look(s, w));
-    LOB_TRY(lob_supervoxels_expect(s, w, slabs));
+    LOB_TRY(lob_supervoxels_expect(s, w));
     const int64_t means = set->mean ? MEAN * w->image.channels : 0;
     const int64_t sent = LABEL + means + (set->boundaries ? 1 : 0);
     LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, LABEL + (means > WORKING ? means : WORKING), sent));
-    return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, cut_slab, user);
+    return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, cut_slab, w);
 }
 
-lob_status lob_supervoxels_by_slabs(lob_session *s, lob_supervoxels_work *common)
+lob_status lob_supervoxels_by_slabs(lob_session *s, work *w)
 {
-    const lob_supervoxels_settings *const set = &common->set;
-    lob_slabs slabs = {.path = set->image,
-                       .mask = set->mask,
-                       .frame = set->frame,
-                       .channel = -1,
-                       .plan = set->plan,
-                       .at_once = true};
-    work w = {.common = common, .slabs = &slabs};
-    const lob_status st = make(s, &w);
-    common->image = lob_volume_empty(); /* it was the file's */
-    lob_slabs_close(s, &slabs);
+    w->slabs = (lob_slabs){.path = w->set.image,
+                           .mask = w->set.mask,
+                           .frame = w->set.frame,
+                           .channel = -1,
+                           .plan = w->set.plan,
+                           .at_once = true};
+    const lob_status st = make(s, w);
+    w->image = lob_volume_empty(); /* it was the file's */
+    lob_slabs_close(s, &w->slabs);
     return st;
 }

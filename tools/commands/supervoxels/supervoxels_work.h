@@ -35,6 +35,9 @@ typedef struct {
     lob_contact *contacts;
     int64_t contact_count;
     lob_region_table regions;
+
+    lob_slabs slabs;      /* of several tasks, */
+    const lob_slab *slab; /* of which this is the task's own; NULL: all is here */
 } lob_supervoxels_work;
 
 /* Choose the kernel's options, once the image is there. */
@@ -44,10 +47,14 @@ lob_status lob_supervoxels_choose(lob_session *s, lob_supervoxels_work *w);
 lob_status lob_supervoxels_look(lob_session *s, lob_supervoxels_work *w);
 
 /* The whole command by several tasks, or its --plan. */
-lob_status lob_supervoxels_by_slabs(lob_session *s, lob_supervoxels_work *common);
+lob_status lob_supervoxels_by_slabs(lob_session *s, lob_supervoxels_work *w);
 
 /* For that: set what lob_slabs_cut is told of memory and of letters. */
-lob_status lob_supervoxels_expect(lob_session *s, const lob_supervoxels_work *w, lob_slabs *slabs);
+lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w);
+
+/* Make and cut w->labels, on the grid of the image, which may be a slab; mask may be NULL. */
+lob_status lob_supervoxels_cut(lob_session *s, lob_supervoxels_work *w, const lob_volume *image,
+                               const uint8_t *mask);
 
 /* Make and fill w->mean, on the grid of the image, which may be a slab. */
 lob_status lob_supervoxels_paint_means(lob_session *s, lob_supervoxels_work *w,
