@@ -101,16 +101,16 @@ static lob_status threshold(lob_session *s, void *user)
     w->options = options_of(set);
     if (lob_threshold_is_hysteretic(set) || lob_threshold_is_local(set))
         w->options.kind = LOB_THRESHOLDS; /* none of them */
-    lob_slabs slabs = {.path = set->image,
-                       .mask = set->mask,
-                       .frame = set->frame,
-                       .channel = set->channel,
-                       .plan = set->plan};
+    w->slabs = (lob_slabs){.path = set->image,
+                           .mask = set->mask,
+                           .frame = set->frame,
+                           .channel = set->channel,
+                           .plan = set->plan};
     if (!lob_threshold_is_hysteretic(set) &&
-        lob_slabs_serve(s, &slabs, lob_threshold_voxel_bytes(set))) {
+        lob_slabs_serve(s, &w->slabs, lob_threshold_voxel_bytes(set))) {
         LOB_TRY(lob_session_device(s));
-        const lob_status st = lob_threshold_by_slabs(s, w, &slabs);
-        lob_slabs_close(s, &slabs);
+        const lob_status st = lob_threshold_by_slabs(s, w);
+        lob_slabs_close(s, &w->slabs);
         return st;
     }
     LOB_TRY(read_inputs(s, set, w));
@@ -129,6 +129,7 @@ static void release(void *user)
     lob_components_output_free(&w->joined);
     free(w->mask);
     free(w->keep);
+    free(w->slab_labels);
 }
 
 static void options(lob_rows *to, void *user)

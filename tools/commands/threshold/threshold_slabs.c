@@ -6,14 +6,7 @@
 
 #include <stdlib.h>
 
-typedef struct {
-    lob_threshold_work *common;
-    lob_slabs *slabs;
-    lob_slab_filter local; /* of --local */
-    uint8_t *labels;       /* of a slab, with what is read around */
-    int64_t largest, highest;
-    bool writes; /* else only the largest label is asked for */
-} work;
+typedef lob_threshold_work work;
 
 int64_t lob_threshold_voxel_bytes(const lob_threshold_settings *set)
 {
@@ -25,6 +18,7 @@ int64_t lob_threshold_voxel_bytes(const lob_threshold_settings *set)
 
 /* Who looks at the slabs, to find a threshold. */
 typedef struct {
+    lob_session *s;
     work *w;
     lob_threshold_visit *visit;
     void *visitor;
@@ -36,43 +30,37 @@ static lob_status show_slab(lob_session *s, const lob_slab *slab, void *user)
     const lob_threshold_input in = {.image = &slab->image, .mask = slab->mask};
     lob_session_compute(s, "labelling");
     const lob_status st = to->visit(to->visitor, &in);
-    return lob_session_done(s, st, to->w->slabs->path, NULL);
+    return lob_session_done(s, st, to->w->set.image, NULL);
 }
-
-typedef struct {
-    lob_session *s;
-    work *w;
-} caller;
 
 static lob_status each_slab(void *user, lob_threshold_visit *visit, void *visitor)
 {
-    const caller *const c = user;
-    looker to = {c->w, visit, visitor};
-    return lob_slabs_each(c->s, c->w->slabs, show_slab, &to);
+    looker *const to = user;
+    to->visit = visit;
+    to->visitor = visitor;
+    return lob_slabs_each(to->s, &to->w->slabs, show_slab, to);
 }
 
 static lob_status find_thresholds(lob_session *s, work *w)
 {
-    lob_threshold_work *const common = w->common;
-    caller c = {s, w};
+    looker to = {s, w, NULL, NULL};
     const lob_threshold_parts parts = {
-        .each = each_slab, .user = &c, .team = s->team, .image = &w->slabs->volume};
-    const int64_t bytes = lob_threshold_voxel_bytes(&common->set);
-    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, bytes, 1));
-    if (w->slabs->plan > 0) return LOB_OK;
+        .each = each_slab, .user = &to, .team = s->team, .image = &w->slabs.volume};
+    const int64_t bytes = lob_threshold_voxel_bytes(&w->set);
+    LOB_TRY(lob_slabs_cut(s, &w->slabs, 0, 1, bytes, 1));
+    if (w->slabs.plan > 0) return LOB_OK;
     const lob_status st =
-        lob_threshold_of_parts(&common->stats, &parts, &common->options, &s->context, &s->error);
-    return lob_session_name(s, st, w->slabs->path, NULL);
+        lob_threshold_of_parts(&w->stats, &parts, &w->options, &s->context, &s->error);
+    return lob_session_name(s, st, w->slabs.path, NULL);
 }
 
 static lob_status prepare_local(lob_session *s, work *w, lob_filter_step *box,
                                 const lob_filter_options *options)
 {
-    lob_threshold_work *const common = w->common;
-    common->stats = (lob_threshold_stats){.separability = NAN};
-    LOB_TRY(lob_threshold_box(s, box, &common->set, &w->slabs->volume));
+    w->stats = (lob_threshold_stats){.separability = NAN};
+    LOB_TRY(lob_threshold_box(s, box, &w->set, &w->slabs.volume));
     w->local = (lob_slab_filter){
-        .slabs = w->slabs, .steps = box, .step_count = 1, .options = options, .sent = 1};
+        .slabs = &w->slabs, .steps = box, .step_count = 1, .options = options, .sent = 1};
     return lob_slab_filter_begin(s, &w->local, 1);
 }
 
@@ -82,8 +70,8 @@ static lob_status label_locally(lob_session *s, work *w, const lob_slab *slab)
 {
     lob_filter_output mean;
     LOB_TRY(lob_slab_filter_run(s, &w->local, slab, &mean));
-    w->common->stats.working_bytes = w->local.working_bytes;
-    lob_threshold_compare(w->labels, &slab->image, slab->mask, mean.data, w->common->set.offset,
+    w->stats.working_bytes = w->local.working_bytes;
+    lob_threshold_compare(w->slab_labels, &slab->image, slab->mask, mean.data, w->set.offset,
                           s->context.threads);
     lob_slab_filter_drop(s, slab, &mean);
     return LOB_OK;
@@ -94,68 +82,55 @@ static lob_status label_slab(lob_session *s, const lob_slab *slab, void *user)
     work *const w = user;
     const lob_threshold_input in = {.image = &slab->image, .mask = slab->mask};
     const uint8_t *own;
-    if (lob_threshold_is_local(&w->common->set)) {
+    if (lob_threshold_is_local(&w->set)) {
         LOB_TRY(label_locally(s, w, slab));
     } else {
         lob_session_compute(s, "labelling");
-        lob_threshold_label(w->labels, &in, &w->common->stats, &w->common->options,
-                            s->context.threads);
+        lob_threshold_label(w->slab_labels, &in, &w->stats, &w->options, s->context.threads);
         lob_session_computed(s);
     }
-    own = w->labels + lob_slab_before(slab);
+    own = w->slab_labels + lob_slab_before(slab);
     if (w->writes) {
-        w->common->labelled +=
-            lob_threshold_labelled(own, lob_slab_voxels(slab), s->context.threads);
-        return lob_slabs_put(s, w->slabs, slab, own);
+        w->labelled += lob_threshold_labelled(own, lob_slab_voxels(slab), s->context.threads);
+        return lob_slabs_put(s, &w->slabs, slab, own);
     }
     for (int64_t i = 0; i < lob_slab_voxels(slab) && w->largest < w->highest; i++)
         if (own[i] > w->largest) w->largest = own[i];
-    w->slabs->enough = w->largest == w->highest;
+    w->slabs.enough = w->largest == w->highest;
     return lob_session_cancelled(s);
 }
 
 /* What a header tells of labels is written before them: the largest. */
 static lob_status write_labels(lob_session *s, work *w)
 {
-    lob_threshold_work *const common = w->common;
     lob_write_options options = lob_write_defaults();
-    lob_volume made = lob_grid_header(&w->slabs->volume, LOB_U8);
-    const bool classes = common->options.kind == LOB_THRESHOLD_OTSU;
+    lob_volume made = lob_grid_header(&w->slabs.volume, LOB_U8);
+    const bool classes = w->options.kind == LOB_THRESHOLD_OTSU;
     options.labels = true;
     made.names = (lob_label_names){0}; /* those of the image's own labels */
-    w->highest = classes ? common->stats.thresholds : 1;
-    LOB_TRY(lob_slabs_each(s, w->slabs, label_slab, w));
+    w->highest = classes ? w->stats.thresholds : 1;
+    LOB_TRY(lob_slabs_each(s, &w->slabs, label_slab, w));
     LOB_TRY(lob_team_reduce(s->team, &w->largest, 1, LOB_TEAM_MAX, &s->error));
-    LOB_TRY(lob_slabs_begin(s, w->slabs, &made, w->largest, common->set.labels, options));
+    LOB_TRY(lob_slabs_begin(s, &w->slabs, &made, w->largest, w->set.labels, options));
     w->writes = true;
-    LOB_TRY(lob_slabs_each(s, w->slabs, label_slab, w));
-    return lob_team_reduce(s->team, &common->labelled, 1, LOB_TEAM_SUM, &s->error);
+    LOB_TRY(lob_slabs_each(s, &w->slabs, label_slab, w));
+    return lob_team_reduce(s->team, &w->labelled, 1, LOB_TEAM_SUM, &s->error);
 }
 
-static lob_status make(lob_session *s, work *w)
+lob_status lob_threshold_by_slabs(lob_session *s, work *w)
 {
-    lob_threshold_work *const common = w->common;
     const lob_filter_options options = lob_filter_defaults();
     lob_filter_step box;
-    LOB_TRY(lob_slabs_open(s, w->slabs));
-    LOB_TRY(lob_session_check(s, &w->slabs->volume, LOB_U8, 1, common->set.labels));
-    LOB_TRY(lob_threshold_is_local(&common->set) ? prepare_local(s, w, &box, &options)
-                                                 : find_thresholds(s, w));
-    if (w->slabs->plan > 0) return LOB_OK;
-    const int64_t voxels = lob_slabs_voxels(w->slabs);
-    if (!(w->labels = lob_session_array(s, voxels, 1, common->set.labels))) return LOB_ENOMEM;
+    LOB_TRY(lob_slabs_open(s, &w->slabs));
+    LOB_TRY(lob_session_check(s, &w->slabs.volume, LOB_U8, 1, w->set.labels));
+    LOB_TRY(lob_threshold_is_local(&w->set) ? prepare_local(s, w, &box, &options)
+                                            : find_thresholds(s, w));
+    if (w->slabs.plan > 0) return LOB_OK;
+    const int64_t voxels = lob_slabs_voxels(&w->slabs);
+    if (!(w->slab_labels = lob_session_array(s, voxels, 1, w->set.labels))) return LOB_ENOMEM;
     LOB_TRY(write_labels(s, w));
-    const lob_volume kept = common->image;
-    common->image = w->slabs->volume; /* for the report */
-    lob_threshold_report(s, common);
-    common->image = kept;
-    return lob_slabs_commit(s, w->slabs);
-}
-
-lob_status lob_threshold_by_slabs(lob_session *s, lob_threshold_work *common, lob_slabs *slabs)
-{
-    work w = {.common = common, .slabs = slabs};
-    const lob_status st = make(s, &w);
-    free(w.labels);
-    return st;
+    w->image = w->slabs.volume; /* for the report */
+    lob_threshold_report(s, w);
+    w->image = lob_volume_empty();
+    return lob_slabs_commit(s, &w->slabs);
 }

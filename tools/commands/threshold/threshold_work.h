@@ -2,7 +2,7 @@
 #ifndef LOB_THRESHOLD_WORK_H
 #define LOB_THRESHOLD_WORK_H
 
-#include "tools/inout/slabs.h"
+#include "tools/commands/slab_filter.h"
 
 #include <math.h>
 
@@ -23,6 +23,12 @@ typedef struct {
     uint8_t *keep;                /* which of them stay, */
     int64_t kept;                 /* and how many */
     int64_t labelled;             /* voxels */
+
+    lob_slabs slabs;          /* of a volume that is taken so, with */
+    lob_slab_filter local;    /* that of --local, */
+    uint8_t *slab_labels;     /* of a slab, with what is read around, */
+    int64_t largest, highest; /* the largest label so far, and that there may be; */
+    bool writes;              /* else only the largest is asked for */
 } lob_threshold_work;
 
 static inline bool lob_threshold_is_hysteretic(const lob_threshold_settings *set)
@@ -54,7 +60,7 @@ int64_t lob_threshold_labelled(const uint8_t *of, int64_t voxels, int threads);
 int64_t lob_threshold_voxel_bytes(const lob_threshold_settings *set);
 
 /* The whole command in slabs; options are chosen. */
-lob_status lob_threshold_by_slabs(lob_session *s, lob_threshold_work *common, lob_slabs *slabs);
+lob_status lob_threshold_by_slabs(lob_session *s, lob_threshold_work *w);
 
 /* Fill in the report; note what the user should know. */
 void lob_threshold_report(lob_session *s, const lob_threshold_work *w);
