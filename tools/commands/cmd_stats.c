@@ -1,13 +1,37 @@
 /* lobule stats: the table of a label volume's regions, with the intensities of an image. */
+#include "kernels/regions/regions_sum.h"
 #include "tools/commands/commands.h"
-#include "tools/commands/stats/stats_work.h"
+#include "tools/inout/slabs.h"
+#include "tools/inout/stated_grid.h"
+#include "tools/table/region_list.h"
 #include "tools/table/table_file.h"
 #include "volumes/label_check.h"
 
-typedef lob_stats_settings settings;
-typedef lob_stats_work work;
+#include <stdlib.h>
+#include <string.h>
 
-void lob_stats_state_grid(lob_volume *image, lob_volume *labels, const lob_stated_grid *stated)
+typedef struct {
+    const char *image, *labels, *table, *name, *columns;
+    int frame, channel, plan;
+    lob_stated_grid stated;
+} settings;
+
+/* Everything on the grid, freed together. */
+typedef struct {
+    settings set; /* first */
+    lob_volume image, labels;
+    lob_label_set labelled;
+    int64_t frames; /* of the image, that are measured */
+    lob_region_table table;
+
+    lob_slabs slabs;       /* of volumes that are taken so, with */
+    lob_extremes extremes; /* of the image, */
+    lob_fine_levels fine;
+    lob_region_list all; /* and sums of each slab's regions, added up by label */
+} work;
+
+/* What is stated of the image holds for labels that lie as its file says. */
+static void state_grid(lob_volume *image, lob_volume *labels, const lob_stated_grid *stated)
 {
     const lob_volume as_read = *image; /* its grid alone is looked at */
     lob_grid_state(image, stated);
@@ -26,7 +50,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
                              w->image.channels / (int)w->frames);
     /* labels of a part of the image are not filled up: a table of that would be of other labels */
     LOB_TRY(lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE));
-    lob_stats_state_grid(&w->image, &w->labels, &set->stated);
+    state_grid(&w->image, &w->labels, &set->stated);
     LOB_TRY(lob_grid_match(s, &w->labels, set->labels, &w->image, set->image));
     LOB_TRY(lob_grid_one_channel(s, &w->labels, set->labels));
     LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, set->labels));
@@ -54,11 +78,92 @@ static void report(lob_session *s, const settings *set, const work *w)
                          set->image, (long long)(voxels - data));
 }
 
-lob_status lob_stats_write(lob_session *s, work *w)
+static lob_status write_table(lob_session *s, work *w)
 {
     report(s, &w->set, w);
     return lob_region_table_write(s, &w->table, w->set.table);
 }
+
+/* ---- in slabs ---- */
+
+enum { LABELS = 8 }; /* bytes: as they are stored, and numbered without gaps */
+
+static lob_status see_extremes(lob_session *s, const lob_slab *slab, void *user)
+{
+    work *const w = user;
+    const lob_extremes one = lob_extremes_of(&slab->image, s->context.threads);
+    lob_extremes_widen(&w->extremes, &one, slab->image.type);
+    return lob_session_cancelled(s);
+}
+
+static lob_status measure_slab(lob_session *s, const lob_slab *slab, void *user)
+{
+    work *const w = user;
+    const char *const path = w->slabs.labels_path;
+    lob_volume labels = w->slabs.labels;
+    const size_t bytes = (size_t)lob_slab_voxels(slab) * lob_type_of(labels.type)->bytes;
+    lob_label_set set = {0};
+    labels.dims.nz = slab->planes;
+    labels.data = malloc(bytes);
+    if (!labels.data) return lob_session_no_memory(s, path);
+    memcpy(labels.data, slab->labels, bytes);
+    lob_session_compute(s, "measuring");
+    lob_status st = lob_labels_dense(&labels, &set, path, &s->error);
+    if (st != LOB_OK && slab->z > 0)
+        lob_error_add(&s->error, " (z is counted from plane %lld)", (long long)slab->z);
+    if (st == LOB_OK)
+        st = lob_region_list_add(s, &w->all, &labels, &set, &slab->image, &w->fine, slab->z,
+                                 w->slabs.path, path);
+    free(labels.data);
+    lob_label_set_free(&set);
+    return lob_session_done(s, st, path, NULL);
+}
+
+/* What the rows of the table are called, and show. */
+static lob_status fill_table(lob_session *s, work *w)
+{
+    const char *const path = w->slabs.labels_path;
+    const int64_t n = w->all.count;
+    int32_t *const labels = lob_session_array(s, n, sizeof *labels, path);
+    w->labelled = (lob_label_set){.count = (int32_t)n, .values = labels};
+    if (!labels) return LOB_ENOMEM;
+    for (int64_t i = 0; i < n; i++) labels[i] = w->all.row[i].label;
+    w->table.labels = labels;
+    return lob_region_list_fill(s, &w->table, &w->all, &w->fine, path);
+}
+
+static lob_status write_sums(lob_session *s, work *w)
+{
+    const settings *const set = &w->set;
+    lob_volume image = w->slabs.volume, labels = w->slabs.labels;
+    image.header = labels.header = (lob_header){.bytes = NULL}; /* they stay the inputs' */
+    labels.data = NULL;
+    state_grid(&image, &labels, &set->stated);
+    w->frames = 1;
+    w->table = (lob_region_table){.grid = &labels,
+                                  .image = &image,
+                                  .scan = set->name,
+                                  .columns = set->columns,
+                                  .named = true};
+    LOB_TRY(fill_table(s, w));
+    return write_table(s, w);
+}
+
+static lob_status by_slabs(lob_session *s, work *w)
+{
+    LOB_TRY(lob_slabs_open(s, &w->slabs));
+    LOB_TRY(lob_slabs_cut(s, &w->slabs, 0, 1, LABELS, 0));
+    if (w->slabs.plan > 0) return LOB_OK;
+    LOB_TRY(lob_slabs_each(s, &w->slabs, see_extremes, w));
+    const lob_type type = w->slabs.volume.type;
+    LOB_TRY(lob_extremes_of_team(&w->extremes, s->team, type, &s->error));
+    w->fine = lob_fine_levels_of(&w->extremes, type);
+    LOB_TRY(lob_slabs_each(s, &w->slabs, measure_slab, w));
+    LOB_TRY(lob_region_list_gather(s, &w->all, w->slabs.labels_path));
+    return lob_team_rank(s->team) == 0 ? write_sums(s, w) : LOB_OK;
+}
+
+/* ---- the command ---- */
 
 static lob_status check(lob_session *s, void *user)
 {
@@ -74,16 +179,15 @@ static lob_status stats(lob_session *s, void *user)
 {
     work *const w = user;
     const settings *const set = &w->set;
-    lob_slabs slabs = {.path = set->image,
-                       .labels_path = set->labels,
-                       .frame = set->frame,
-                       .channel = set->channel,
-                       .plan = set->plan};
-    enum { LABELS = 8 }; /* as they are stored, and numbered without gaps */
-    if (!lob_region_columns_need_voxels(set->columns) && lob_slabs_serve(s, &slabs, LABELS)) {
+    w->slabs = (lob_slabs){.path = set->image,
+                           .labels_path = set->labels,
+                           .frame = set->frame,
+                           .channel = set->channel,
+                           .plan = set->plan};
+    if (!lob_region_columns_need_voxels(set->columns) && lob_slabs_serve(s, &w->slabs, LABELS)) {
         LOB_TRY(lob_session_device(s));
-        const lob_status st = lob_stats_by_slabs(s, w, &slabs);
-        lob_slabs_close(s, &slabs);
+        const lob_status st = by_slabs(s, w);
+        lob_slabs_close(s, &w->slabs);
         return st;
     }
     LOB_TRY(read_inputs(s, set, w));
@@ -99,7 +203,7 @@ static lob_status stats(lob_session *s, void *user)
         .named = true,
     };
     LOB_TRY(lob_region_table_measure(s, &w->table, set->image, set->labels));
-    return lob_stats_write(s, w);
+    return write_table(s, w);
 }
 
 static void release(void *user)
@@ -108,6 +212,7 @@ static void release(void *user)
     LOB_VOLUMES_FREE(&w->image, &w->labels);
     lob_label_set_free(&w->labelled);
     lob_region_table_free(&w->table);
+    free(w->all.row);
 }
 
 static void options(lob_rows *to, void *user)
