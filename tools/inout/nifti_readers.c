@@ -130,40 +130,25 @@ static lob_nifti_reading as_itk(forms *f)
                                .refused = true};
 }
 
-/* The middle of the volume at 0. */
-static void centre(double affine[3][4], const forms *f)
+/* As programs that take the sform first; without transforms, with the middle at 0 and an x axis to
+ * the right or, with -1, the left. */
+static lob_nifti_reading by_sform(forms *f, const char *program, double right)
 {
-    for (int a = 0; a < 3; a++) affine[a][3] = -affine[a][a] * (f->sides[a] - 1) / 2;
+    double plain[3][4] = {{0}};
+    if (f->has_s) return take(program, "sform", f->s, NULL);
+    if (f->has_q) return take(program, "qform", f->q, NULL);
+    for (int a = 0; a < 3; a++) {
+        plain[a][a] = (a == 0 ? right : 1) * f->pixdim[a];
+        plain[a][3] = -plain[a][a] * (f->sides[a] - 1) / 2;
+    }
+    return take(program, "none", plain, NULL);
 }
 
 static lob_nifti_reading as_nibabel(forms *f)
 {
-    const double *const p = f->pixdim;
-    double plain[3][4] = {
-        {-p[0], 0,    0,    0},
-        {0,     p[1], 0,    0},
-        {0,     0,    p[2], 0}
-    };
-    centre(plain, f);
-    lob_nifti_reading r = f->has_s   ? take("nibabel", "sform", f->s, NULL)
-                          : f->has_q ? take("nibabel", "qform", f->q, NULL)
-                                     : take("nibabel", "none", plain, NULL);
+    lob_nifti_reading r = by_sform(f, "nibabel", -1);
     memcpy(r.spacing, f->pixdim, sizeof r.spacing); /* get_zooms, whatever the affine */
     return r;
-}
-
-static lob_nifti_reading as_mrtrix(forms *f)
-{
-    const double *const p = f->pixdim;
-    double plain[3][4] = {
-        {p[0], 0,    0,    0},
-        {0,    p[1], 0,    0},
-        {0,    0,    p[2], 0}
-    };
-    centre(plain, f);
-    if (f->has_s) return take("MRtrix", "sform", f->s, NULL);
-    if (f->has_q) return take("MRtrix", "qform", f->q, NULL);
-    return take("MRtrix", "none", plain, NULL);
 }
 
 bool lob_nifti_read_as(lob_nifti_readings *out, const lob_volume *volume)
@@ -178,7 +163,7 @@ bool lob_nifti_read_as(lob_nifti_readings *out, const lob_volume *volume)
         .qform_code = (int)lob_nifti_int(header.bytes, LOB_NIFTI_qform_code, 0),
         .sform_code = f.sform_code,
         .unit_mm = f.unit_mm,
-        .reading = {as_itk(&f), as_nibabel(&f), as_mrtrix(&f)}
+        .reading = {as_itk(&f), as_nibabel(&f), by_sform(&f, "MRtrix", 1)}
     };
     return true;
 }
