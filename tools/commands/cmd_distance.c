@@ -284,7 +284,6 @@ const lob_command lob_command_distance = {
                 "lobule distance organs.nii.gz -o mm.nii.gz --feature nearest.nii.gz --max 20mm\n"
                 "lobule distance organs.nii.gz -o signed.nii.gz --label 3 --signed",
     .result = "farthest",
-    .result_text = "farthest",
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,

@@ -262,7 +262,6 @@ const lob_command lob_command_labels = {
                 "lobule labels seg.nii.gz -o liver.nii.gz --merge 3,7-9=1 --keep 1 --close 3mm\n"
                 "lobule labels cells.nii.gz -o cells2.nii.gz --split --min-size 50vox --sequential",
     .result = "labels",
-    .result_text = "labels",
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,

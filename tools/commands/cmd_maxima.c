@@ -184,7 +184,6 @@ const lob_command lob_command_maxima = {
                 "lobule maxima mm.nii.gz -o seeds.nii.gz --height 1 --above 2\n"
                 "lobule maxima scan.nii.gz --table peaks.tsv --distance 10mm",
     .result = "maxima",
-    .result_text = "maxima",
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,

@@ -124,7 +124,6 @@ const lob_command lob_command_merge = {
     .examples = "lobule merge basins.nii.gz membranes.nii.gz -o cells.nii.gz --height 12\n"
                 "lobule merge basins.nii.gz valleys.nii.gz -o nuclei.nii.gz --share 0.2 --level 0",
     .result = "labels",
-    .result_text = "labels",
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,

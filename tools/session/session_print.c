@@ -141,11 +141,12 @@ void lob_session_print_finished(lob_session *s, double seconds)
                  i, n);
     if (s->report_path) add_name(names, sizeof names, s->report_path, outputs, n);
 
-    const cJSON *const result =
-        s->command->result ? cJSON_GetObjectItemCaseSensitive(s->results, s->command->result)
-                           : NULL;
+    const lob_command *const command = s->command;
+    const cJSON *const result = cJSON_GetObjectItemCaseSensitive(s->results, command->result);
     if (result)
-        snprintf(made, sizeof made, " (%s: %.0f)", s->command->result_text, result->valuedouble);
+        snprintf(made, sizeof made, " (%s: %.0f)",
+                 command->result_text ? command->result_text : command->result,
+                 result->valuedouble);
     lob_error line;
     lob_fail(&line, LOB_OK, "wrote %s%s in %.*f s", names, made, seconds < 10 ? 2 : 0, seconds);
     lob_session_print_line(s, line.text);

@@ -57,8 +57,8 @@ typedef struct lob_command {
     const char *examples;    /* command lines separated by '\n' */
     bool compares;           /* it may end with LOB_EDIFFER */
     bool registers;          /* it brings scans or labels from one scan to another */
-    const char *result;      /* the number of its results that tells most, and */
-    const char *result_text; /* the words before it: "voxels labelled"; or NULL */
+    const char *result;      /* the number of its results that tells most; or NULL */
+    const char *result_text; /* the words before it, where these are not its name; or NULL */
 
     size_t settings_bytes; /* all zero when options is called */
     /* Put defaults into the settings, and rows that lead to them into the table. */

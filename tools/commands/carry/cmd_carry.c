@@ -192,7 +192,6 @@ const lob_command lob_command_carry = {
         "lobule batch scans.tsv --log out -- carry {image} --atlases painted.tsv -o "
         "{labels} --table {table}",
     .result = "labels",
-    .result_text = "labels",
     .registers = true,
     .settings_bytes = sizeof(work),
     .options = options,

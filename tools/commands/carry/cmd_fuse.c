@@ -161,7 +161,6 @@ const lob_command lob_command_fuse = {
                 "lobule fuse scan.nii.gz --atlas a.nii.gz,a_labels.nii.gz --atlas "
                 "b.nii.gz,b_labels.nii.gz --method majority -o labels.nii.gz --votes votes.nii.gz",
     .result = "labels",
-    .result_text = "labels",
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,

@@ -245,7 +245,6 @@ const lob_command lob_command_cells = {
                 "lobule cells ovule.h5:/raw -o cells.nii.gz --walls\n"
                 "lobule cells nuclei.nii.gz -o labels.nii.gz --print-recipe > nuclei.recipe",
     .result = "labels",
-    .result_text = "labels",
     .voxel_ns = 1300,
     .only_prints = "print-recipe",
     .settings_bytes = sizeof(settings),

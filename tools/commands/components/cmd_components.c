@@ -244,7 +244,6 @@ const lob_command lob_command_components = {
                 "--table bright.tsv --image scan.nii.gz\n"
                 "lobule components labels.nii.gz -o largest.nii.gz --equal --largest 1",
     .result = "components",
-    .result_text = "components",
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,

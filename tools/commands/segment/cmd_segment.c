@@ -281,7 +281,6 @@ const lob_command lob_command_segment = {
         "lobule segment scan.nii.gz strokes.nii.gz -o better.nii.gz --previous mask.nii.gz\n"
         "lobule segment scan.nii.gz strokes.nii.gz -o mask.nii.gz --print-recipe > liver.recipe",
     .result = "labels",
-    .result_text = "labels",
     .voxel_ns = 900,
     .only_prints = "print-recipe",
     .settings_bytes = sizeof(work),

@@ -247,7 +247,6 @@ const lob_command lob_command_supervoxels = {
         "lobule supervoxels scan.nii.gz -o supervoxels.nii.gz --size 12vox --mask body.nii.gz "
         "--graph touching.tsv",
     .result = "supervoxels",
-    .result_text = "supervoxels",
     .settings_bytes = sizeof(work),
     .options = options,
     .check = check,
