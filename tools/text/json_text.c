@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-void lob_print_safely(FILE *to, const char *text)
+void lob_print_safely(const char *text)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c;) {
         const size_t n = lob_utf8_length(c);
         if (n > 1)
-            fwrite(c, 1, n, to);
+            fwrite(c, 1, n, stdout);
         else
-            fputc(n == 0 || *c < ' ' || *c == 127 ? '?' : *c, to);
+            putchar(n == 0 || *c < ' ' || *c == 127 ? '?' : *c);
         c += n ? n : 1;
     }
 }
@@ -23,7 +23,7 @@ static void print_key(const char *key, int indent, int width)
 {
     const int length = (int)strnlen(key, 256);
     printf("%*s", indent, "");
-    lob_print_safely(stdout, key);
+    lob_print_safely(key);
     printf("%*s", length < width ? width - length : 0, "");
 }
 
@@ -34,7 +34,7 @@ static void print_row(const cJSON *object)
     cJSON_ArrayForEach(item, object)
     {
         if (item != object->child) fputs("  ", stdout);
-        if (cJSON_IsString(item)) lob_print_safely(stdout, item->valuestring);
+        if (cJSON_IsString(item)) lob_print_safely(item->valuestring);
         if (cJSON_IsNumber(item)) printf("%.10g", item->valuedouble);
     }
 }
@@ -44,7 +44,7 @@ static void print_row(const cJSON *object)
 static void print_text(const cJSON *value, int indent)
 {
     const cJSON *item;
-    if (cJSON_IsString(value)) lob_print_safely(stdout, value->valuestring);
+    if (cJSON_IsString(value)) lob_print_safely(value->valuestring);
     if (cJSON_IsNumber(value)) printf("%.10g", value->valuedouble + 0.0); /* no -0 */
     if (cJSON_IsNull(value)) fputs("nan", stdout);
     if (cJSON_IsObject(value)) {

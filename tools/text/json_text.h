@@ -7,7 +7,6 @@
 #include <cjson/cJSON.h>
 
 #include <stdbool.h>
-#include <stdio.h>
 
 /*
  * A JSON value as text, which the caller frees; NULL where there is no memory. Strings of files, as
@@ -26,8 +25,9 @@ void lob_text_add_json(lob_text *text, const cJSON *value);
  */
 lob_status lob_json_put(const cJSON *object, bool json, lob_error *error);
 
-/* Print text of a file, which must not steer the terminal: '?' for characters that could. */
-void lob_print_safely(FILE *to, const char *text);
+/* Print text of a file to standard output; it must not steer the terminal: '?' for characters that
+ * could. */
+void lob_print_safely(const char *text);
 
 /* Numbers of a report by their names. */
 typedef struct {

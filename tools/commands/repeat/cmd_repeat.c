@@ -212,7 +212,9 @@ static lob_status read_report(lob_session *s, repetition *r)
     LOB_TRY(lob_past_report_read(&r->past, r->name, &s->error));
     lob_session_describe(s, set->scan ? r->name : set->report, "REPORT");
     LOB_TRY(check_report(s, r));
-    return set->methods ? lob_methods_print(&r->past, r->name, &s->error) : repeat(s, r);
+    if (!set->methods) return repeat(s, r);
+    lob_methods_print(&r->past);
+    return LOB_OK;
 }
 
 static lob_status work(lob_session *s, void *user)

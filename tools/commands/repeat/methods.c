@@ -1,7 +1,6 @@
 /* Commands in words, and the papers behind them. */
 #include "tools/commands/repeat/methods.h"
 
-#include "io/platform.h"
 #include "tools/commands/repeat/methods_words.h"
 #include "tools/text/json_text.h"
 #include "tools/text/path.h"
@@ -14,7 +13,6 @@
 
 typedef struct {
     const lob_past_report *report;
-    FILE *to;
     const char *papers[64]; /* the list of references; methods_words.c has fewer */
     int cited;
 } teller;
@@ -75,16 +73,16 @@ static void tell_option(const teller *t, int *told, const char *key, const char 
     while (row->option && strcmp(row->option, key) != 0) row++;
     const char *const words = row->words;
     if (!words && value && is_file(t->report, key, value)) return;
-    fputs((*told)++ ? ", " : " (", t->to);
+    fputs((*told)++ ? ", " : " (", stdout);
     const char *const hole = words ? strstr(words, "%s") : NULL;
     if (words) {
-        fprintf(t->to, "%.*s", (int)(hole ? hole - words : (ptrdiff_t)strlen(words)), words);
-        if (hole && value) lob_print_safely(t->to, value);
-        if (hole) fputs(hole + 2, t->to);
+        printf("%.*s", (int)(hole ? hole - words : (ptrdiff_t)strlen(words)), words);
+        if (hole && value) lob_print_safely(value);
+        if (hole) fputs(hole + 2, stdout);
         return;
     }
-    for (const char *c = key; *c; c++) fputc(*c == '_' ? ' ' : *c, t->to);
-    if (value) fputc(' ', t->to), lob_print_safely(t->to, value);
+    for (const char *c = key; *c; c++) putchar(*c == '_' ? ' ' : *c);
+    if (value) putchar(' '), lob_print_safely(value);
 }
 
 /* A value as the report has it; of a flag whether it was given. */
@@ -128,7 +126,7 @@ static void tell_options(const teller *t, const lob_past_line *line,
         if (text[0] && strcmp(text, "0") != 0 && !is_given(line, deciding[i]))
             tell_option(t, &told, deciding[i], text);
     }
-    if (told) fputc(')', t->to);
+    if (told) putchar(')');
 }
 
 static bool applies(const char *const when[LOB_TOLD_CONDITIONS], const lob_past_line *line)
@@ -157,10 +155,10 @@ static void cite(teller *t, const lob_past_line *line)
     const char *before = " [";
     for (const lob_told_papers *row = lob_told_papers_of; row->papers[0]; row++)
         for (int i = 0; i < LOB_TOLD_PAPERS && row->papers[i] && applies(row->when, line); i++) {
-            fprintf(t->to, "%s%d", before, number_of(t, row->papers[i]));
+            printf("%s%d", before, number_of(t, row->papers[i]));
             before = ", ";
         }
-    if (before[0] == ',') fputc(']', t->to);
+    if (before[0] == ',') putchar(']');
 }
 
 static void tell_line(teller *t, const lob_past_line *line)
@@ -169,38 +167,26 @@ static void tell_line(teller *t, const lob_past_line *line)
     while (row->when[LOB_TOLD_COMMAND] && !applies(row->when, line)) row++;
     const bool known = row->when[LOB_TOLD_COMMAND] != NULL;
     if (known && !row->sentence) return;
-    fputc(' ', t->to);
+    putchar(' ');
     if (known)
-        fputs(row->sentence, t->to);
+        fputs(row->sentence, stdout);
     else
-        fputs("The command ", t->to), lob_print_safely(t->to, line->command),
-            fputs(" was run", t->to);
+        fputs("The command ", stdout), lob_print_safely(line->command), fputs(" was run", stdout);
     cite(t, line);
     tell_options(t, line, row->deciding);
-    fputc('.', t->to);
+    putchar('.');
 }
 
-static void tell(teller *t)
+void lob_methods_print(const lob_past_report *report)
 {
-    fputs("Image processing was done with Lobule ", t->to);
-    lob_print_safely(t->to, t->report->version);
-    fputc('.', t->to);
-    for (int i = 0; i < t->report->line_count; i++) tell_line(t, &t->report->lines[i]);
+    teller t = {.report = report};
+    fputs("Image processing was done with Lobule ", stdout);
+    lob_print_safely(report->version);
+    putchar('.');
+    for (int i = 0; i < report->line_count; i++) tell_line(&t, &report->lines[i]);
     fputs(" Options that are not named had the defaults of this version. Results are the same "
           "bytes on every device and at any number of threads.\n",
-          t->to);
-    if (t->cited) fputs("\nReferences\n\n", t->to);
-    for (int n = 0; n < t->cited; n++) fprintf(t->to, "[%d] %s\n", n + 1, t->papers[n]);
-}
-
-lob_status lob_methods_print(const lob_past_report *report, const char *name, lob_error *error)
-{
-    char *text = NULL;
-    size_t size = 0;
-    teller t = {.report = report, .to = lob_memory_stream(&text, &size)};
-    if (t.to) tell(&t);
-    const bool good = t.to && lob_memory_stream_end(t.to, &text, &size);
-    if (good) fputs(text, stdout);
-    free(text);
-    return good ? LOB_OK : lob_fail_file(error, LOB_ENOMEM, name, "out of memory");
+          stdout);
+    if (t.cited) fputs("\nReferences\n\n", stdout);
+    for (int n = 0; n < t.cited; n++) printf("[%d] %s\n", n + 1, t.papers[n]);
 }

@@ -4,14 +4,8 @@
 
 #include "tools/commands/repeat/past_report.h"
 
-/*
- * Print to standard output: the program and its version; a sentence for each command with the
- * options that were given and those that decide; the references of the algorithms used.
- *
- *   name  in  of the report's file, for messages
- *
- * Returns LOB_OK or LOB_ENOMEM.
- */
-lob_status lob_methods_print(const lob_past_report *report, const char *name, lob_error *error);
+/* Print to standard output: the program and its version; a sentence for each command with the
+ * options that were given and those that decide; the references of the algorithms used. */
+void lob_methods_print(const lob_past_report *report);
 
 #endif
