@@ -80,55 +80,44 @@ static void add_output(lob_session *s, const lob_volume *volume, const char *pat
 /* ---- --provenance: how an output was made, in a few lines that it carries itself ---- */
 
 /* A command line as it could be typed. */
-static bool print_command(FILE *f, const lob_session *s)
+static void print_command(lob_text *text, const lob_session *s)
 {
-    fprintf(f, "lobule %s", s->command->name);
+    lob_text_print(text, "lobule %s", s->command->name);
     for (int i = 0; i < s->argc; i++) {
         char *const word = lob_shell_word(s->argv[i]);
-        if (!word) return false;
-        fprintf(f, " %s", word);
+        if (word) lob_text_print(text, " %s", word);
+        text->failed = text->failed || !word;
         free(word);
     }
-    fputc('\n', f);
-    return true;
+    lob_text_add(text, "\n", 1);
 }
 
-static void print_sum(void *user, const char *file, const char *sha256)
+static void print_sum(void *text, const char *file, const char *sha256)
 {
-    fprintf(user, "input %s sha256 %s\n", file, sha256);
+    lob_text_print(text, "input %s sha256 %s\n", file, sha256);
 }
 
-static void print_entry(FILE *f, const cJSON *file)
+static void print_entry(lob_text *text, const cJSON *file)
 {
     const char *const sum = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(file, "sha256"));
-    if (sum) print_sum(f, cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring, sum);
-}
-
-/* What earlier lines of a recipe have read; of a pair both files. */
-static void print_entries(FILE *f, const cJSON *inputs)
-{
-    const cJSON *file;
-    cJSON_ArrayForEach(file, inputs)
-    {
-        print_entry(f, file);
-        print_entry(f, cJSON_GetObjectItemCaseSensitive(file, "second_file"));
-    }
+    if (sum) print_sum(text, cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring, sum);
 }
 
 static char *text_of(lob_session *s)
 {
     const lob_session *const run = s->host ? s->host->outer : NULL; /* of a recipe */
-    char *text = NULL;
-    size_t size;
-    FILE *const f = lob_memory_stream(&text, &size);
-    if (!f) return NULL;
-    fputs("lobule " LOB_VERSION "\n", f);
-    bool complete = (!run || print_command(f, run)) && print_command(f, s);
-    if (run) print_entries(f, run->inputs);
-    lob_sums_of_inputs(s, print_sum, f);
-    if (lob_memory_stream_end(f, &text, &size) && complete) return text;
-    free(text);
-    return NULL;
+    const cJSON *const inputs = run ? run->inputs : NULL, *file;    /* of a pair both */
+    lob_text text = {NULL};
+    lob_text_print(&text, "lobule " LOB_VERSION "\n");
+    if (run) print_command(&text, run);
+    print_command(&text, s);
+    cJSON_ArrayForEach(file, inputs)
+    {
+        print_entry(&text, file);
+        print_entry(&text, cJSON_GetObjectItemCaseSensitive(file, "second_file"));
+    }
+    lob_sums_of_inputs(s, print_sum, &text);
+    return lob_text_take(&text);
 }
 
 /* What an output of this name had before the repetition that this session belongs to. */

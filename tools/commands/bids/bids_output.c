@@ -206,16 +206,17 @@ static char *sidecar(lob_session *s, const char *raw, const char *own)
     return text;
 }
 
-static void print_label(FILE *f, const lob_volume *labels, const lob_label_set *set, int32_t i,
-                        double ml)
+static void print_label(lob_text *text, const lob_volume *labels, const lob_label_set *set,
+                        int32_t i, double ml)
 {
     const int32_t label = set->values[i];
     const lob_label_name *const known = lob_label_names_find(&labels->names, label);
     const lob_colour colour = lob_label_colour(&labels->names, label);
     char name[32];
     snprintf(name, sizeof name, "label %d", label);
-    fprintf(f, "%d\t%s\t#%02x%02x%02x\t%lld\t%.7g\n", label, known ? known->name : name, colour.red,
-            colour.green, colour.blue, (long long)set->voxels[i], (double)set->voxels[i] * ml);
+    lob_text_print(text, "%d\t%s\t#%02x%02x%02x\t%lld\t%.7g\n", label, known ? known->name : name,
+                   colour.red, colour.green, colour.blue, (long long)set->voxels[i],
+                   (double)set->voxels[i] * ml);
 }
 
 /* The labels of a file: index, name, color, voxels, ml. */
@@ -223,18 +224,15 @@ static lob_status list_labels(lob_session *s, char **text, const char *path)
 {
     lob_volume labels = lob_volume_empty();
     lob_label_set set = {0};
-    size_t size;
+    lob_text table = {NULL};
     LOB_TRY(lob_read(&labels, path, NULL, NULL, &s->error));
     lob_status st = lob_labels_dense(&labels, &set, path, &s->error);
-    FILE *const f = st == LOB_OK ? lob_memory_stream(text, &size) : NULL;
-    if (f) {
+    if (st == LOB_OK) {
         const double *const mm = labels.geometry.spacing_mm;
-        fputs("index\tname\tcolor\tvoxels\tml\n", f);
+        lob_text_print(&table, "index\tname\tcolor\tvoxels\tml\n");
         for (int32_t i = 0; i < set.count; i++)
-            print_label(f, &labels, &set, i, mm[0] * mm[1] * mm[2] / 1000);
-        if (!lob_memory_stream_end(f, text, &size)) st = lob_session_no_memory(s, path);
-    } else if (st == LOB_OK) {
-        st = lob_session_no_memory(s, path);
+            print_label(&table, &labels, &set, i, mm[0] * mm[1] * mm[2] / 1000);
+        if (!(*text = lob_text_take(&table))) st = lob_session_no_memory(s, path);
     }
     lob_label_set_free(&set);
     lob_volume_free(&labels);
