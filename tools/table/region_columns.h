@@ -17,8 +17,8 @@ enum {
 
 /* Everything that a row can show; NaN for what was not measured. */
 typedef struct {
-    double voxels, volume_mm3, volume_ml, box[6], centroid[3], centroid_mm[3];
-    double lowest, mean, highest, deviation;
+    lob_region_measures measures;
+    double voxels, volume_ml, box[6];
     lob_region_shape shape;
     double slices, slice_largest_mm2, slice_mean_mm2, slice_where;
     double percentile[LOB_PERCENTILES];

@@ -185,24 +185,6 @@ static void free_needs(writing *w)
 
 /* ---- rows ---- */
 
-static void fill_basic(lob_region_row *row, const lob_region *r, const lob_region_measures *m,
-                       bool um)
-{
-    row->voxels = (double)r->voxels;
-    row->volume_mm3 = m->mm3;
-    row->volume_ml = um ? m->mm3 : m->mm3 / 1000;
-    for (int a = 0; a < 3; a++) {
-        row->box[a] = (double)r->low[a];
-        row->box[3 + a] = (double)r->high[a];
-        row->centroid[a] = m->centroid[a];
-        row->centroid_mm[a] = m->centroid_mm[a];
-    }
-    row->lowest = m->lowest;
-    row->mean = m->mean;
-    row->highest = m->highest;
-    row->deviation = m->deviation;
-}
-
 /* Fields of what was not measured are not shown. at: the row, where frames have their own. */
 static void fill_shape(lob_region_row *row, const writing *w, int64_t i, int64_t at)
 {
@@ -246,11 +228,12 @@ static bool fill_row(double *out, int64_t i, const void *user)
     if (t->frames > 0) *out++ = (double)frame;
     for (int c = 0; t->values && c < t->channels; c++) *out++ = t->values[i * t->channels + c];
 
-    const lob_region_measures m =
-        lob_region_measure(r, t->intensities ? &t->intensities[at] : NULL, &t->grid->geometry,
-                           t->intensities ? &t->fine[frame] : NULL, slope, inter);
-    lob_region_row row;
-    fill_basic(&row, r, &m, w->um);
+    lob_region_row row = {.measures = lob_region_measure(
+                              r, t->intensities ? &t->intensities[at] : NULL, &t->grid->geometry,
+                              t->intensities ? &t->fine[frame] : NULL, slope, inter),
+                          .voxels = (double)r->voxels};
+    row.volume_ml = w->um ? row.measures.mm3 : row.measures.mm3 / 1000;
+    for (int a = 0; a < 6; a++) row.box[a] = (double)(a < 3 ? r->low[a] : r->high[a - 3]);
     if (t->columns) fill_shape(&row, w, i, at);
     for (int c = 0; c < w->count; c++) {
         const lob_region_column *const column = w->columns[c];
