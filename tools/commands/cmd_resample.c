@@ -83,12 +83,6 @@ static lob_turn turn_to(const lob_geometry *geometry, const char *letters)
     return turn;
 }
 
-static lob_dims turned(lob_dims dims, const lob_turn *turn)
-{
-    return (lob_dims){lob_side(dims, turn->axis[0]), lob_side(dims, turn->axis[1]),
-                      lob_side(dims, turn->axis[2])};
-}
-
 /* The grid to resample onto. */
 static lob_status find_grid(lob_session *s, lob_resample_input *in, lob_volume *like,
                             const settings *set)
@@ -105,7 +99,7 @@ static lob_status find_grid(lob_session *s, lob_resample_input *in, lob_volume *
     if (set->orientation) {
         const lob_turn turn = turn_to(&v->geometry, set->orientation);
         in->geometry = lob_turned_geometry(&v->geometry, v->dims, &turn);
-        in->dims = turned(v->dims, &turn);
+        in->dims = lob_turned_dims(v->dims, &turn);
     }
     if (!isnan(set->spacing[0])) lob_resample_respace(&in->geometry, &in->dims, set->spacing);
     return LOB_OK;

@@ -79,8 +79,7 @@ static void choose_grid(page *p, const content *c)
     const lob_volume *const v = &c->image;
     const lob_turn turn = turn_of(&v->geometry);
     p->geometry = lob_turned_geometry(&v->geometry, v->dims, &turn);
-    p->dims = (lob_dims){lob_side(v->dims, turn.axis[0]), lob_side(v->dims, turn.axis[1]),
-                         lob_side(v->dims, turn.axis[2])};
+    p->dims = lob_turned_dims(v->dims, &turn);
     p->channels = channels_of(c);
     choose_factors(p->factor, &p->dims, &p->geometry, p->channels);
     coarsen(&p->geometry, p->factor);
