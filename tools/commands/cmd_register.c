@@ -23,10 +23,9 @@ enum { BEST, HEADERS, CENTRES };
 static lob_status check(lob_session *s, void *user)
 {
     const work *const w = user;
-    const lob_rule rules[] = {
-        {!w->field && !w->moved, "nothing to write: name a field with -o or a volume with --moved"},
-    };
-    return LOB_RULES(s, rules);
+    if (w->field || w->moved) return LOB_OK;
+    return lob_fail(&s->error, LOB_EARG,
+                    "nothing to write: name a field with -o or a volume with --moved");
 }
 
 static lob_status read_inputs(lob_session *s, work *w)

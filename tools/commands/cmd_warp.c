@@ -19,10 +19,8 @@ typedef struct {
 static lob_status check(lob_session *s, void *user)
 {
     const work *const w = user;
-    const lob_rule rules[] = {
-        {w->nearest && w->labels, "--labels are never mixed: leave --nearest out"},
-    };
-    return LOB_RULES(s, rules);
+    if (!w->nearest || !w->labels) return LOB_OK;
+    return lob_fail(&s->error, LOB_EARG, "--labels are never mixed: leave --nearest out");
 }
 
 static lob_status read_field(lob_session *s, lob_field *out, work *w, const char *path)
