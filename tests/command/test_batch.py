@@ -314,20 +314,24 @@ def test_a_scan_with_a_conflict_has_none_of_its_outputs(tmp_path):
 def test_a_store_and_what_lies_in_it_are_of_one_scan(tmp_path):
     """A store is written as a whole: labels that another scan puts in it, or reads there, would be lost."""
     save(scan_array(), tmp_path / "x.nii")
-    for name in ("s", "t"):
+    for name in ("s", "t", "w"):
         good("convert", "x.nii", f"{name}.zarr", cwd=tmp_path)
+    (tmp_path / "w.zarr").rename(tmp_path / "elsewhere")
+    (tmp_path / "w.zarr").symlink_to("elsewhere")
     good("threshold", "x.nii", "-o", "s.zarr/labels/old", "--above", "1", cwd=tmp_path)
     write_manifest(tmp_path, ["scan\timage\tout", "a\tx.nii\ts.zarr/labels/a", "b\tx.nii\ts.zarr",
                               "c\tx.nii\t./s.zarr/labels/c", "d\ts.zarr/labels/old\td.nii", "e\tx.nii\tt.zarr",
                               "f\tx.nii\tt.zarr/labels/f", "g\tx.nii\tu.zarr/labels/g",
-                              "h\tx.nii\tv.zarr", "i\tx.nii\tv.zarr/labels/i.nii"])  # fmt: skip
+                              "h\tx.nii\tv.zarr", "i\tx.nii\tv.zarr/labels/i.nii",
+                              "j\tx.nii\tw.zarr/labels/j", "k\tx.nii\tw.zarr"])  # fmt: skip
     done = batch(tmp_path, "scans.tsv", "--force", "--", "threshold", "{image}", "-o", "{out}", "--above", "1")
     rows = status_of(tmp_path / "scans.batch")
     codes = {k: v["exit_code"] for k, v in rows.items()}
     assert codes == {"a": "0", "b": "64", "c": "0", "d": "0", "e": "0", "f": "64", "g": "66",
-                     "h": "0", "i": "66"}, done.stderr
+                     "h": "0", "i": "66", "j": "0", "k": "64"}, done.stderr
     assert "s.zarr: scan d uses what lies in it" in rows["b"]["message"]
     assert "t.zarr/labels/f: scan e writes the store" in rows["f"]["message"]
+    assert "w.zarr: scan j uses what lies in it" in rows["k"]["message"]
     assert sorted(os.listdir(tmp_path / "s.zarr/labels")) == ["a", "c", "old", "zarr.json"]
     assert not (tmp_path / "u.zarr").exists()
 

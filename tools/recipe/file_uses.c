@@ -57,8 +57,12 @@ static lob_file_use *use_of(lob_file_uses *uses, const char *path)
         fresh && fresh->path ? tsearch(fresh, &uses->tree, lob_by_text) : NULL;
     lob_file_use *const use = at ? *at : NULL;
     if (use != fresh) free_use(fresh);
-    char *const store = use && use == fresh ? lob_path_store(use->path) : NULL;
-    if (store) use->store = use_of(uses, store);
+    if (!use || use->store) return use;
+    char *store = lob_path_store(use->path);
+    if (!store) store = lob_path_store(path); /* a link, to a folder of another name */
+    lob_file_use *const above = store ? use_of(uses, store) : NULL, *up = above;
+    while (up && up != use) up = up->store;
+    if (!up) use->store = above; /* no circle */
     free(store);
     return use;
 }
