@@ -102,7 +102,7 @@ lob_status lob_volume_crop(lob_volume *volume, const lob_box *box)
     free(volume->data);
     volume->data = data;
     volume->geometry = lob_box_geometry(&volume->geometry, box);
-    volume->dims = (lob_dims){box->size[0], box->size[1], box->size[2]};
+    volume->dims = lob_box_dims(box);
     return LOB_OK;
 }
 
@@ -111,9 +111,7 @@ bool lob_place_in(int64_t first[3], const lob_volume *volume, const lob_volume *
     const double none[3] = {0, 0, 0};
     double world[3], at[3];
     int64_t offset[3];
-    lob_box box = {
-        .size = {volume->dims.nx, volume->dims.ny, volume->dims.nz}
-    };
+    lob_box box = lob_box_whole(volume->dims);
     lob_voxel_to_world(world, &volume->geometry, none);
     lob_world_to_voxel(at, &onto->geometry, world);
     for (int a = 0; a < 3; a++) {

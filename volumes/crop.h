@@ -12,6 +12,32 @@ typedef struct {
     int64_t first[3], size[3];
 } lob_box;
 
+/* All of a grid. */
+static inline lob_box lob_box_whole(lob_dims d)
+{
+    const lob_box box = {
+        {0,    0,    0   },
+        {d.nx, d.ny, d.nz}
+    };
+    return box;
+}
+
+static inline lob_dims lob_box_dims(const lob_box *box)
+{
+    const lob_dims dims = {box->size[0], box->size[1], box->size[2]};
+    return dims;
+}
+
+/* Does a box, with no size below 0, lie in another? */
+static inline bool lob_box_lies_in(const lob_box *box, const lob_box *in)
+{
+    bool lies = true;
+    for (int a = 0; a < 3; a++)
+        lies = lies && box->first[a] >= in->first[a] && box->size[a] >= 0 &&
+               box->size[a] <= in->first[a] + in->size[a] - box->first[a];
+    return lies;
+}
+
 /*
  * Find the smallest box that holds every voxel of a volume that is neither 0 nor NaN, in any
  * channel. Returns false, with box untouched, where there is none.

@@ -54,9 +54,7 @@ lob_status lob_carry_box(lob_carry_job *j, bool *any, lob_error *error)
         for (int a = 0; a < 3; a++)
             margin[a] = (int64_t)ceil(box_margin_mm / scan->geometry.spacing_mm[a] - 1e-6);
         lob_box_widen(&j->box, margin, scan->dims);
-        const lob_geometry geometry = lob_box_geometry(&scan->geometry, &j->box);
-        const int64_t *const size = j->box.size;
-        const lob_volume grid = lob_segment_grid((lob_dims){size[0], size[1], size[2]}, &geometry);
+        const lob_volume grid = lob_segment_box_grid(&scan->geometry, &j->box);
         st = lob_segment_onto(&j->steps, &j->part, scan, &grid, LOB_RESAMPLE_NEAREST, 0.01, error);
         if (st == LOB_OK && drawn)
             st = lob_segment_onto(&j->steps, &j->strokes, &j->drawn, &grid, LOB_RESAMPLE_NEAREST, 0,

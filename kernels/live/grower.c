@@ -33,13 +33,6 @@ static const lob_growcut_engine *engine_of(const part *p)
     return p->wide ? &lob_growcut_tiles_64 : &lob_growcut_tiles_32;
 }
 
-static lob_box whole_box(lob_dims dims)
-{
-    return (lob_box){
-        .size = {dims.nx, dims.ny, dims.nz}
-    };
-}
-
 static size_t seed_bytes(const lob_grower *g)
 {
     return (size_t)lob_voxels(&g->seeds) * lob_type_of(g->seeds.type)->bytes;
@@ -172,11 +165,9 @@ static lob_status check_grid(const lob_grower *g, const lob_volume *seeds, const
     if (memcmp(&dims, &g->seeds.dims, sizeof dims) != 0 || seeds->type != g->seeds.type)
         return lob_fail(error, LOB_EDATA, "the seeds have another grid or type than before");
     if (g->count) LOB_TRY(lob_check_memory((lob_place){0}, seeds, NULL, error));
-    for (int a = 0; a < 3; a++) {
-        const int64_t side[3] = {dims.nx, dims.ny, dims.nz};
-        if (box->first[a] < 0 || box->size[a] < 0 || box->first[a] + box->size[a] > side[a])
-            return lob_fail(error, LOB_EARG, "the box of changes reaches beyond the grid");
-    }
+    const lob_box whole = lob_box_whole(dims);
+    if (!lob_box_lies_in(box, &whole))
+        return lob_fail(error, LOB_EARG, "the box of changes reaches beyond the grid");
     return LOB_OK;
 }
 
@@ -217,7 +208,7 @@ lob_status lob_grower_open(lob_grower **grower, const lob_backend *backend,
     const lob_dims dims = in->image->dims;
     const int64_t side[3] = {dims.nx, dims.ny, dims.nz};
     g->seeds.data = NULL;
-    g->pending = whole_box(dims);
+    g->pending = lob_box_whole(dims);
     if (!starts_afresh(backend, out, in, options)) {
         g->count = options->slice_axis < 0 ? 1 : side[options->slice_axis];
         g->in.seeds = &g->seeds;
@@ -235,7 +226,7 @@ lob_status lob_grower_grow(lob_grower *g, lob_box *changed, lob_growcut_stats *s
                            const lob_volume *seeds, const lob_box *box, const lob_context *context,
                            lob_error *error)
 {
-    const lob_box whole = whole_box(g->in.image->dims);
+    const lob_box whole = lob_box_whole(g->in.image->dims);
     const bool first = !g->parts;
     lob_growcut_stats sums = {.fixed_point = true};
     lob_error_begin(error);

@@ -30,13 +30,6 @@ static int64_t counted_of(const lob_segment_part *part)
     return voxels->data && !lob_segment_zeros_hold(voxels) ? lob_volume_bytes(voxels) : 0;
 }
 
-static lob_box whole_box(lob_dims d)
-{
-    return (lob_box){
-        .size = {d.nx, d.ny, d.nz}
-    };
-}
-
 static bool has_seen(const lob_segmenter *s, const lob_segment_part *now)
 {
     const lob_volume *const seen = &s->seen.voxels, *const part = &now->voxels;
@@ -124,10 +117,9 @@ static lob_status check_box(const lob_segmenter *s, const lob_segment_input *in,
 {
     if (in->image != s->in.image) return lob_fail(error, LOB_EARG, "the image is another one");
     LOB_TRY(lob_same_grid(in->image, "the image", in->strokes, "the strokes", error));
-    for (int a = 0; a < 3; a++)
-        if (box->first[a] < 0 || box->size[a] < 0 ||
-            box->size[a] > lob_side(in->image->dims, a) - box->first[a])
-            return lob_fail(error, LOB_EARG, "the box of changes reaches beyond the grid");
+    const lob_box whole = lob_box_whole(in->image->dims);
+    if (!lob_box_lies_in(box, &whole))
+        return lob_fail(error, LOB_EARG, "the box of changes reaches beyond the grid");
     return LOB_OK;
 }
 
@@ -135,7 +127,7 @@ static lob_status check_box(const lob_segmenter *s, const lob_segment_input *in,
 static lob_status take_box(lob_segmenter *s, const lob_segment_input *in, const lob_box *box,
                            lob_error *error)
 {
-    const lob_box whole = whole_box(s->in.image->dims);
+    const lob_box whole = lob_box_whole(s->in.image->dims);
     const lob_status st = check_box(s, in, box ? box : &whole, error);
     const lob_box *const told = st == LOB_OK && box ? box : &whole;
     lob_box_join(&s->within, told);
@@ -187,7 +179,7 @@ lob_status lob_segmenter_open(lob_segmenter **segmenter, const lob_backend *back
     s->options = *options;
     s->in.image = image;
     s->seen.voxels = lob_volume_empty();
-    s->within = whole_box(image->dims);
+    s->within = lob_box_whole(image->dims);
     s->job = lob_segment_job_of(&s->in, &s->plan, backend, &none);
     s->zeros.budget = &s->job.budget;
     return LOB_OK;

@@ -11,17 +11,13 @@
 
 static lob_volume grid_of_box(const lob_segment_job *j)
 {
-    const lob_box *const box = &j->plan->box;
-    const lob_geometry geometry = lob_box_geometry(&j->in->image->geometry, box);
-    return lob_segment_grid((lob_dims){box->size[0], box->size[1], box->size[2]}, &geometry);
+    return lob_segment_box_grid(&j->in->image->geometry, &j->plan->box);
 }
 
 static bool is_whole(const lob_segment_job *j)
 {
-    const lob_box *const box = &j->plan->box;
-    bool whole = true;
-    for (int a = 0; a < 3; a++) whole = whole && box->size[a] == lob_side(j->in->image->dims, a);
-    return whole;
+    const lob_box whole = lob_box_whole(j->in->image->dims);
+    return lob_box_lies_in(&whole, &j->plan->box);
 }
 
 lob_status lob_segment_slips(uint8_t *out, bool *slips, const lob_volume *strokes,
@@ -85,10 +81,7 @@ static bool are_planned(const lob_segment_plan *plan, const lob_label_set *set,
 {
     bool same = set->count == plan->count;
     for (int32_t k = 0; same && k < set->count; k++) same = set->values[k] == plan->labels[k];
-    for (int a = 0; a < 3; a++)
-        same = same && strokes->first[a] >= plan->box.first[a] &&
-               strokes->first[a] + strokes->size[a] <= plan->box.first[a] + plan->box.size[a];
-    return same;
+    return same && lob_box_lies_in(strokes, &plan->box);
 }
 
 /* What of the box strokes are looked at in: where they are, with a voxel of the first growth's grid
@@ -128,11 +121,8 @@ static void put(const lob_segment_job *j, lob_volume *onto, const lob_volume *st
 /* Is all of the part in a box? */
 static bool lies_in(const lob_segment_part *part, const lob_box *box)
 {
-    bool in = true;
-    for (int a = 0; a < 3; a++)
-        in = in && part->at.first[a] >= box->first[a] &&
-             part->at.first[a] + part->at.size[a] <= box->first[a] + box->size[a] &&
-             (part->at.size[a] > 1 || box->size[a] == 1);
+    bool in = lob_box_lies_in(&part->at, box);
+    for (int a = 0; a < 3; a++) in = in && (part->at.size[a] > 1 || box->size[a] == 1);
     return in;
 }
 
@@ -142,9 +132,7 @@ lob_status lob_segment_take_strokes(lob_segment_job *j, const lob_segment_part *
     if (!are_planned(j->plan, &part->set, &part->strokes))
         return lob_fail(error, LOB_EARG, "the plan was made for other strokes");
     const lob_box box = box_of_strokes(j->plan, part);
-    const lob_geometry geometry = lob_box_geometry(&j->in->image->geometry, &box);
-    const lob_volume grid =
-        lob_segment_grid((lob_dims){box.size[0], box.size[1], box.size[2]}, &geometry);
+    const lob_volume grid = lob_segment_box_grid(&j->in->image->geometry, &box);
     int64_t first[3];
     for (int a = 0; a < 3; a++) {
         first[a] = part->at.first[a] - box.first[a];

@@ -110,6 +110,7 @@ const lob_context *lob_segment_begin(lob_segment_job *j, lob_segment_turn *turn,
 
 /* A volume's grid without voxels or header. */
 lob_volume lob_segment_grid(lob_dims dims, const lob_geometry *geometry);
+lob_volume lob_segment_box_grid(const lob_geometry *geometry, const lob_box *box); /* of a box */
 
 /* A volume's voxels on a grid. */
 lob_status lob_segment_onto(lob_segment_job *j, lob_volume *out, const lob_volume *volume,

@@ -224,10 +224,9 @@ lob_status lob_segment_check(const lob_segment_input *in, const lob_segment_plan
     if (in->image->channels != plan->channels)
         return lob_fail(error, LOB_EARG, "the plan was made for an image of %d channels",
                         plan->channels);
-    for (int a = 0; a < 3; a++)
-        if (plan->box.first[a] < 0 || plan->box.size[a] < 1 ||
-            plan->box.first[a] + plan->box.size[a] > lob_side(in->image->dims, a))
-            return lob_fail(error, LOB_EARG, "the plan was made for another image");
+    const lob_box whole = lob_box_whole(in->image->dims);
+    if (!lob_box_lies_in(&plan->box, &whole) || lob_dims_voxels(lob_box_dims(&plan->box)) < 1)
+        return lob_fail(error, LOB_EARG, "the plan was made for another image");
     if (in->suggest < 0 || in->suggest > LOB_SEGMENT_MAX_SLICES)
         return lob_fail(error, LOB_EARG, "%d slices cannot be suggested, at most %d", in->suggest,
                         LOB_SEGMENT_MAX_SLICES);

@@ -114,6 +114,12 @@ lob_volume lob_segment_grid(lob_dims dims, const lob_geometry *geometry)
     return grid;
 }
 
+lob_volume lob_segment_box_grid(const lob_geometry *geometry, const lob_box *box)
+{
+    const lob_geometry part = lob_box_geometry(geometry, box);
+    return lob_segment_grid(lob_box_dims(box), &part);
+}
+
 lob_status lob_segment_onto(lob_segment_job *j, lob_volume *out, const lob_volume *volume,
                             const lob_volume *grid, lob_resample_method method, double share,
                             lob_error *error)

@@ -158,9 +158,7 @@ static lob_status take_voxels(lob_segment_part *part, const lob_volume *from, co
                               lob_error *error)
 {
     const lob_box *const box = &part->at;
-    const lob_geometry geometry = lob_box_geometry(&from->geometry, box);
-    const lob_volume grid =
-        lob_segment_grid((lob_dims){box->size[0], box->size[1], box->size[2]}, &geometry);
+    const lob_volume grid = lob_segment_box_grid(&from->geometry, box);
     lob_volume some = grid, packed = lob_volume_empty();
     const int threads = context->threads;
     some.dims = (lob_dims){p->count > 0 ? p->width : 1, p->count > 0 ? p->count : 1, 1};
@@ -188,9 +186,7 @@ static lob_status take_voxels(lob_segment_part *part, const lob_volume *from, co
 static lob_status cut(lob_segment_part *part, const lob_volume *from, const lob_box *within,
                       lob_segment_zeros *zeros, const lob_context *context, lob_error *error)
 {
-    const lob_box all = {
-        .size = {from->dims.nx, from->dims.ny, from->dims.nz}
-    };
+    const lob_box all = lob_box_whole(from->dims);
     const bool whole = from->inter != 0; /* what is stored as 0 is a value */
     const int64_t margin[3] = {1, 1, 1};
     pieces p;
