@@ -36,6 +36,39 @@ lob_growcut_stats lob_growcut_section_stats(const lob_growcut_section *section,
     return stats;
 }
 
+bool lob_growcut_stops(const lob_growcut_section *section, int64_t reached)
+{
+    const lob_context *const context = section->context;
+    const double all = (double)section->levels.data_voxels;
+    const double share = all > 0 ? fmin((double)reached / all, 1) : 1;
+    if (section->cancelled && atomic_load_explicit(section->cancelled, memory_order_relaxed))
+        return true;
+    return context && context->progress &&
+           context->progress(context->user,
+                             section->progress_from +
+                                 (section->progress_to - section->progress_from) * share) != 0;
+}
+
+void lob_growcut_write_rows(const lob_growcut_section *section, lob_growcut_write_row *write,
+                            const void *engine, lob_growcut_result *result)
+{
+    const lob_dims dims = section->view.dims;
+    int64_t reached = 0, ties = 0;
+    uint64_t largest = 0;
+#pragma omp parallel for num_threads(section->threads) schedule(static)                            \
+    reduction(+ : reached, ties) reduction(max : largest)
+    for (int64_t row = 0; row < dims.ny * dims.nz; row++) {
+        lob_growcut_result part = {0};
+        write(engine, row % dims.ny, row / dims.ny, &part);
+        reached += part.stats.reached;
+        ties += part.stats.ties;
+        if (part.largest > largest) largest = part.largest;
+    }
+    result->stats.reached = reached;
+    result->stats.ties = ties;
+    result->largest = largest;
+}
+
 /* Grow with the keys asked for; or by sweeps, with 32 bits and with 64, if those before overflow.
  */
 static lob_status grow_with_keys(const lob_growcut_section *section, int key_bits,
@@ -258,6 +291,22 @@ lob_status lob_growcut_stats_of_team(lob_growcut_stats *stats, lob_team *team, l
     for (int r = 0; r < size && st == LOB_OK; r++) lob_growcut_stats_add(stats, &all[r]);
     free(all);
     return st;
+}
+
+lob_status lob_growcut_stats_of_slabs(lob_growcut_stats *stats, uint64_t *largest, int64_t n,
+                                      bool *overflow, lob_team *team, lob_error *error)
+{
+    int64_t sums[] = {stats->seeds, stats->seeds_outside, stats->reached, stats->ties};
+    int64_t most[] = {*overflow, stats->working_bytes};
+    LOB_TRY(lob_team_reduce(team, sums, 4, LOB_TEAM_SUM, error));
+    LOB_TRY(lob_team_reduce(team, most, 2, LOB_TEAM_MAX, error));
+    stats->seeds = sums[0];
+    stats->seeds_outside = sums[1];
+    stats->reached = sums[2];
+    stats->ties = sums[3];
+    *overflow = most[0] != 0;
+    stats->working_bytes = most[1];
+    return lob_team_reduce(team, (int64_t *)largest, (int)n, LOB_TEAM_MAX, error);
 }
 
 /* Grow a volume, or a slab of it. */

@@ -46,6 +46,11 @@ lob_status lob_growcut_slabs(const lob_growcut_output *out, lob_growcut_stats *s
  * LOB_ENOMEM or what lob_team_share does. */
 lob_status lob_growcut_stats_of_team(lob_growcut_stats *stats, lob_team *team, lob_error *error);
 
+/* Make the statistics of each rank's slab, the largest cost of each of n sections, and whether a
+ * cost overflowed, those of all ranks. Returns as lob_team_reduce. */
+lob_status lob_growcut_stats_of_slabs(lob_growcut_stats *stats, uint64_t *largest, int64_t n,
+                                      bool *overflow, lob_team *team, lob_error *error);
+
 LOB_END_DECLS
 
 #endif

@@ -1,11 +1,10 @@
 /* The flood of GrowCut: cells, queues of levels, waves; planes are shared among threads. */
 #include "kernels/growcut/cpu/growcut_flood.h"
 
-#include "kernels/growcut/cpu/flood_meeting.h"
 #include "kernels/growcut/cpu/flood_queues.h"
-#include "volumes/labels.h"
 
 #include <omp.h>
+#include <sched.h>
 #include <string.h>
 
 /* States of a cell. */
@@ -27,6 +26,38 @@ enum {
 static const uint32_t TIED = (uint32_t)1 << 31; /* beside a label */
 static const int64_t LEAST_CELLS = 1 << 13;     /* of a share */
 static const int64_t REPORT_CELLS = 1 << 20;
+
+/* Where threads wait for each other, some microseconds apart: they spin, as a sleep takes longer
+ * than that, and let others run where a thread is late. */
+typedef struct {
+    _Alignas(64) atomic_int here;
+    _Alignas(64) atomic_uint turn;
+} meeting;
+
+/*
+ * Go on when so many threads have come. What each has written before, all others see after. Returns
+ * the seconds that the last one was late by, 0 if it was not.
+ */
+static double meet(meeting *m, int threads)
+{
+    enum { SPINS = 1000 };
+    if (threads == 1) return 0;
+    const unsigned turn = atomic_load_explicit(&m->turn, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&m->here, 1, memory_order_acq_rel) == threads - 1) {
+        atomic_store_explicit(&m->here, 0, memory_order_relaxed);
+        atomic_store_explicit(&m->turn, turn + 1, memory_order_release);
+        return 0;
+    }
+    for (int spins = 0; spins < SPINS; spins++) {
+        if (atomic_load_explicit(&m->turn, memory_order_acquire) != turn) return 0;
+#ifdef __x86_64__
+        __builtin_ia32_pause();
+#endif
+    }
+    const double start_s = omp_get_wtime();
+    while (atomic_load_explicit(&m->turn, memory_order_acquire) == turn) sched_yield();
+    return omp_get_wtime() - start_s;
+}
 
 /* Neighbours in one row. */
 typedef struct {
@@ -66,7 +97,7 @@ typedef struct {
     int64_t planes, height; /* of all slabs but the last */
     share *share;
     int shares;
-    lob_flood_meeting meeting;
+    meeting meeting;
     double start_s;
     atomic_bool alone; /* the first thread goes on without the others */
     int64_t next_report, steps;
@@ -384,16 +415,11 @@ typedef struct {
 
 static bool is_cancelled(flood *f)
 {
-    const lob_growcut_section *const s = f->section;
     int64_t flooded = 0;
     for (int i = 0; i < f->shares; i++) flooded += f->share[i].shown.flooded;
     if (flooded < f->next_report) return false;
     f->next_report = flooded + REPORT_CELLS;
-    if (s->cancelled && atomic_load_explicit(s->cancelled, memory_order_relaxed)) return true;
-    if (!s->context || !s->context->progress) return false;
-    const double part = (double)flooded / (double)(s->levels.data_voxels + 1);
-    return s->context->progress(s->context->user,
-                                s->progress_from + (s->progress_to - s->progress_from) * part) != 0;
+    return lob_growcut_stops(f->section, flooded);
 }
 
 /* Show the others where this share stands, from a level on. */
@@ -445,7 +471,7 @@ static void step(flood *f, worker *w, int64_t level, bool from_queues)
     }
     if (w->number == 0 && f->share[0].status == LOB_OK && is_cancelled(f))
         f->share[0].status = LOB_ECANCEL;
-    w->waited_s += lob_flood_meet(&f->meeting, w->threads);
+    w->waited_s += meet(&f->meeting, w->threads);
     for (int i = w->number; i < f->shares; i += w->threads) {
         share *const s = &f->share[i];
         if (s->status == LOB_OK && f->shares > 1) s->status = receive(f, s, i);
@@ -453,7 +479,7 @@ static void step(flood *f, worker *w, int64_t level, bool from_queues)
         show(f, s, level);
     }
     if (is_kept_waiting(f, w)) atomic_store_explicit(&f->alone, true, memory_order_relaxed);
-    w->waited_s += lob_flood_meet(&f->meeting, w->threads);
+    w->waited_s += meet(&f->meeting, w->threads);
 }
 
 /*
@@ -469,7 +495,7 @@ static void flood_shares(flood *f, worker w)
         s->status = enqueue_seeds(f, s, i);
         show(f, s, 0);
     }
-    lob_flood_meet(&f->meeting, w.threads);
+    meet(&f->meeting, w.threads);
     for (;;) {
         if (atomic_load_explicit(&f->alone, memory_order_relaxed)) {
             if (w.number > 0) return;
@@ -495,47 +521,21 @@ static lob_status flood_levels(flood *f)
 
 /* ---- results ---- */
 
-static void write_row(const flood *f, int64_t y, int64_t z, lob_growcut_result *result)
+static void write_row(const void *engine, int64_t y, int64_t z, lob_growcut_result *result)
 {
+    const flood *const f = engine;
     const lob_growcut_section *const s = f->section;
-    const lob_growcut_output *const out = s->out;
     const lob_volume *const seeds = s->in->seeds;
     const int64_t row = row_of(f, y, z), voxel = lob_view_index(&s->view, 0, y, z);
     for (int64_t x = 0; x < s->view.dims.nx; x++) {
         const int64_t cell = row + x, v = voxel + x * s->view.stride[0];
-        const int32_t label = f->label[cell];
         const bool is_seed = lob_label_at(seeds->data, seeds->type, v) != 0;
-        const uint64_t units = label && !is_seed ? f->level[cell] : 0;
         const bool tie = f->state[cell] & TIE;
-        lob_label_put(out->labels, seeds->type, v, label);
-        if (out->strength) out->strength[v] = label ? lob_growcut_strength(&s->rule, units) : 0;
-        if (out->tie) {
-            out->tie[v] = tie;
-            result->stats.ties += tie;
-        }
-        result->stats.reached += label != 0;
-        if (units > result->largest) result->largest = units;
+        lob_growcut_put(s, v, f->label[cell], is_seed ? 0 : f->level[cell], true, result);
+        if (!s->out->tie) continue;
+        s->out->tie[v] = tie;
+        result->stats.ties += tie;
     }
-}
-
-static void write_results(const flood *f, lob_growcut_result *result)
-{
-    const lob_dims dims = f->section->view.dims;
-    int64_t reached = 0, ties = 0;
-    uint64_t largest = 0;
-#pragma omp parallel for collapse(2) num_threads(f->section->threads) schedule(static)            \
-    reduction(+ : reached, ties) reduction(max : largest)
-    for (int64_t z = 0; z < dims.nz; z++)
-        for (int64_t y = 0; y < dims.ny; y++) {
-            lob_growcut_result of_row = {0};
-            write_row(f, y, z, &of_row);
-            reached += of_row.stats.reached;
-            ties += of_row.stats.ties;
-            if (of_row.largest > largest) largest = of_row.largest;
-        }
-    result->stats.reached = reached;
-    result->stats.ties = ties;
-    result->largest = largest;
 }
 
 lob_status lob_growcut_flood(const lob_growcut_section *section, lob_growcut_result *result,
@@ -550,7 +550,7 @@ lob_status lob_growcut_flood(const lob_growcut_section *section, lob_growcut_res
     lob_status st = take_memory(&f);
     if (st == LOB_OK) fill(&f, result);
     if (st == LOB_OK) st = flood_levels(&f);
-    if (st == LOB_OK) write_results(&f, result);
+    if (st == LOB_OK) lob_growcut_write_rows(section, write_row, &f, result);
     *steps = f.steps;
     result->stats.working_bytes = f.budget.peak;
     give_memory(&f);

@@ -15,10 +15,8 @@
 #include "kernels/budget.h"
 #include "kernels/growcut/growcut_voxel.h"
 #include "kernels/simd_clones.h"
-#include "volumes/labels.h"
 #include "volumes/voxel_memory.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -492,18 +490,6 @@ static bool sweep_rows(const sweeps *s, int64_t from, int64_t to, int64_t *reach
     return any;
 }
 
-static bool is_cancelled(const sweeps *s, int64_t reached)
-{
-    const lob_growcut_section *const section = s->section;
-    const lob_context *const context = section->context;
-    const double all = (double)section->levels.data_voxels, share = all ? (double)reached / all : 1;
-    if (section->cancelled && atomic_load_explicit(section->cancelled, memory_order_relaxed))
-        return true;
-    const double part = (section->progress_to - section->progress_from) * fmin(share, 1);
-    return context && context->progress &&
-           context->progress(context->user, section->progress_from + part);
-}
-
 static lob_status grow(const sweeps *s)
 {
     const bool flat = s->pad_z == 0;
@@ -520,7 +506,7 @@ static lob_status grow(const sweeps *s)
             for (int64_t k = odd; k < slabs; k += 2)
                 any |= sweep_rows(s, planes * k / slabs * rows, planes * (k + 1) / slabs * rows,
                                   &reached);
-            if (is_cancelled(s, reached)) return LOB_ECANCEL;
+            if (lob_growcut_stops(s->section, reached)) return LOB_ECANCEL;
         }
     }
     return LOB_OK;
@@ -528,39 +514,18 @@ static lob_status grow(const sweeps *s)
 
 /* ---- results ---- */
 
-static void write_row(const sweeps *s, int64_t y, int64_t z, lob_growcut_result *result)
+static void write_row(const void *engine, int64_t y, int64_t z, lob_growcut_result *result)
 {
+    const sweeps *const s = engine;
     const lob_growcut_section *const section = s->section;
-    const lob_type type = section->in->seeds->type;
     const uint16_t *const key = keys_of(s, row_at(s, y, z));
     const int64_t voxel = lob_view_index(&section->view, 0, y, z);
     for (int64_t x = 0; x < s->dims.nx; x++) {
-        const int64_t v = voxel + x * section->view.stride[0];
         const bool has = key[x] < s->unreached;
-        const uint64_t units = has ? key[x] >> s->label_bits : 0;
-        lob_label_put(section->out->labels, type, v, has ? key[x] & ((1 << s->label_bits) - 1) : 0);
-        if (section->out->strength)
-            section->out->strength[v] = has ? lob_growcut_strength(&section->rule, units) : 0.0F;
-        result->stats.reached += has;
-        if (units > result->largest) result->largest = units;
+        lob_growcut_put(section, voxel + x * section->view.stride[0],
+                        has ? key[x] & ((1 << s->label_bits) - 1) : 0, key[x] >> s->label_bits,
+                        true, result);
     }
-}
-
-static void write_results(const sweeps *s, lob_growcut_result *result)
-{
-    const int64_t ny = s->dims.ny;
-    int64_t reached = 0;
-    uint64_t largest = 0;
-#pragma omp parallel for schedule(static) num_threads(s->section->threads)                         \
-    reduction(+ : reached) reduction(max : largest)
-    for (int64_t row = 0; row < ny * s->dims.nz; row++) {
-        lob_growcut_result part = {0};
-        write_row(s, row % ny, row / ny, &part);
-        reached += part.stats.reached;
-        if (part.largest > largest) largest = part.largest;
-    }
-    result->stats.reached = reached;
-    result->largest = largest;
 }
 
 lob_status lob_growcut_sweeps(const lob_growcut_section *section, lob_growcut_result *result,
@@ -587,7 +552,7 @@ lob_status lob_growcut_sweeps(const lob_growcut_section *section, lob_growcut_re
     lob_status st = take_memory(&s, error);
     if (st == LOB_OK) st = fill(&s, result);
     if (st == LOB_OK) st = grow(&s);
-    if (st == LOB_OK) write_results(&s, result);
+    if (st == LOB_OK) lob_growcut_write_rows(section, write_row, &s, result);
     free_memory(&s);
     result->stats.working_bytes = s.budget.peak;
     result->overflow = capacity < rule->limit && result->largest + rule->max_step > capacity;

@@ -39,6 +39,7 @@
 #define LOB_GROWCUT_TILES_H
 
 #include "kernels/growcut/growcut_rule.h"
+#include "volumes/labels.h"
 
 #include <stdatomic.h>
 
@@ -124,5 +125,27 @@ lob_status lob_growcut_section_begin(lob_growcut_section *section,
 /* What a section says of a result that did not overflow. */
 lob_growcut_stats lob_growcut_section_stats(const lob_growcut_section *section,
                                             const lob_growcut_result *result, int key_bits);
+
+/* Report that so many voxels have a path; returns whether to stop. */
+bool lob_growcut_stops(const lob_growcut_section *section, int64_t reached);
+
+/* Write a voxel's label, 0: none, and its strength. own: count it. */
+static inline void lob_growcut_put(const lob_growcut_section *section, int64_t voxel, int32_t label,
+                                   uint64_t units, bool own, lob_growcut_result *result)
+{
+    const lob_growcut_output *const out = section->out;
+    lob_label_put(out->labels, section->in->seeds->type, voxel, label);
+    if (out->strength)
+        out->strength[voxel] = label ? lob_growcut_strength(&section->rule, units) : 0.0F;
+    result->stats.reached += own && label != 0;
+    if (label && units > result->largest) result->largest = units;
+}
+
+/* Let an engine write all rows of a section, and add up what it counts: voxels reached, ties and
+ * the largest cost. */
+typedef void lob_growcut_write_row(const void *engine, int64_t y, int64_t z,
+                                   lob_growcut_result *result);
+void lob_growcut_write_rows(const lob_growcut_section *section, lob_growcut_write_row *write,
+                            const void *engine, lob_growcut_result *result);
 
 #endif

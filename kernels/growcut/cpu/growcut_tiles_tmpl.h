@@ -44,7 +44,9 @@ static lob_status grow_once(const lob_growcut_section *section, bool reversed,
     if (st == LOB_OK)
         st = section->rounds ? grow_rounds(&e, result, error) : grow_across(&e, error);
     if (st == LOB_OK) finish(&e, result);
-    if (st == LOB_OK) st = add_results(section, result, error);
+    if (st == LOB_OK && section->slab)
+        st = lob_growcut_stats_of_slabs(&result->stats, &result->largest, 1, &result->overflow,
+                                        section->slab->team, error);
     engine_free(&e);
     return st;
 }

@@ -67,11 +67,7 @@ static void write_row(const engine *e, const tile *of, const row_part *r,
             label = label_of(e, key);
             units = key >> e->label_bits;
         }
-        lob_label_put(section->out->labels, seeds->type, v, label);
-        if (section->out->strength)
-            section->out->strength[v] = label ? lob_growcut_strength(&section->rule, units) : 0.0f;
-        result->stats.reached += own && label != 0;
-        if (label && units > result->largest) result->largest = units;
+        lob_growcut_put(section, v, label, units, own, result);
     }
 }
 

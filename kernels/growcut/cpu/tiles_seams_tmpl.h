@@ -160,24 +160,4 @@ static lob_status grow_across(engine *e, lob_error *error)
     return LOB_OK;
 }
 
-/* The result of all ranks. */
-static lob_status add_results(const lob_growcut_section *section, lob_growcut_result *result,
-                              lob_error *error)
-{
-    if (!section->slab) return LOB_OK;
-    lob_growcut_stats *const stats = &result->stats;
-    int64_t sums[] = {stats->seeds, stats->seeds_outside, stats->reached, stats->ties};
-    int64_t most[] = {(int64_t)result->largest, result->overflow, stats->working_bytes};
-    LOB_TRY(lob_team_reduce(section->slab->team, sums, 4, LOB_TEAM_SUM, error));
-    LOB_TRY(lob_team_reduce(section->slab->team, most, 3, LOB_TEAM_MAX, error));
-    stats->seeds = sums[0];
-    stats->seeds_outside = sums[1];
-    stats->reached = sums[2];
-    stats->ties = sums[3];
-    result->largest = (uint64_t)most[0];
-    result->overflow = most[1] != 0;
-    stats->working_bytes = most[2];
-    return LOB_OK;
-}
-
 #endif

@@ -10,7 +10,6 @@
 #include "kernels/growcut/cpu/packed_levels.h"
 #include "kernels/growcut/growcut_slabs.h"
 #include "kernels/growcut/growcut_voxel.h"
-#include "volumes/labels.h"
 #include "volumes/voxel_memory.h"
 
 #include <math.h>
@@ -463,18 +462,9 @@ static lob_status engine_alloc(engine *e, lob_error *error)
 /* Report progress; returns whether to stop. */
 static bool report_progress(const engine *e)
 {
-    const lob_growcut_section *section = e->section;
     int64_t reached = 0;
     for (int w = 0; w < e->workers; w++) reached += e->worker[w].reached;
-    if (section->cancelled && atomic_load_explicit(section->cancelled, memory_order_relaxed))
-        return true;
-    if (!section->context || !section->context->progress) return false;
-    const double share =
-        section->levels.data_voxels ? (double)reached / (double)section->levels.data_voxels : 1;
-    const double done =
-        section->progress_from + (section->progress_to - section->progress_from) * share;
-    return section->context->progress(section->context->user, fmin(done, section->progress_to)) !=
-           0;
+    return lob_growcut_stops(e->section, reached);
 }
 
 #endif

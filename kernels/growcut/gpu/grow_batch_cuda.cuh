@@ -65,7 +65,9 @@ template <typename K, typename S> static lob_status run_passes(grow_state<K> *st
         LOB_TRY((find_long_plateaus<K, S>(state)));
     else if (sizeof(K) == 4)
         LOB_TRY((find_overflow<K, S>(state)));
-    LOB_TRY(add_slabs(batch, result, state->error));
+    if (batch->slab)
+        LOB_TRY(lob_growcut_stats_of_slabs(&result->stats, result->largest, batch->sections,
+                                           &result->overflow, batch->slab->team, state->error));
     if (result->overflow) return LOB_OK;
     if (batch->arrays->strength) LOB_TRY((write_strengths<K, S>(state)));
     if (!batch->arrays->tie) return LOB_OK;

@@ -168,25 +168,6 @@ template <typename K, typename S> static lob_status exchange(grow_state<K> *stat
     return st;
 }
 
-/* The result of a batch is that of all ranks. */
-static lob_status add_slabs(const section_batch *batch, batch_result *result, lob_error *error)
-{
-    if (!batch->slab) return LOB_OK;
-    lob_growcut_stats *const stats = &result->stats;
-    lob_team *const team = batch->slab->team;
-    int64_t sums[] = {stats->seeds, stats->seeds_outside, stats->reached};
-    int64_t most[] = {result->overflow, stats->working_bytes};
-    LOB_TRY(lob_team_reduce(team, sums, 3, LOB_TEAM_SUM, error));
-    LOB_TRY(lob_team_reduce(team, most, 2, LOB_TEAM_MAX, error));
-    stats->seeds = sums[0];
-    stats->seeds_outside = sums[1];
-    stats->reached = sums[2];
-    result->overflow = most[0] != 0;
-    stats->working_bytes = most[1];
-    return lob_team_reduce(team, (int64_t *)result->largest, (int)batch->sections, LOB_TEAM_MAX,
-                           error);
-}
-
 } /* namespace lob::growcut */
 
 #endif
