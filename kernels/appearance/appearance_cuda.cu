@@ -327,6 +327,8 @@ struct job {
     lob_appearance_nodes nodes; /* on the host, */
     lob_budget host;            /* whose memory this is */
 
+    const void *seeds_here; /* where they are needed on the host, */
+    void *seeds_copy;       /* and not there already */
     void *views[LOB_APPEARANCE_MAX_VIEWS], *seeds, *outline;
     float *shares;
 
@@ -600,42 +602,16 @@ static lob_status shape_scores(const job *j, int k, lob_error *error)
 
 /* ---- all of it ---- */
 
-/* Seeds on the host; *copy, which is to be freed, where they were on the device. */
-static lob_status seeds_here(job *j, const void **seeds, void **copy, lob_error *error)
+/* Planes, and nodes with their strokes, are looked for on the host. */
+static lob_status bring_seeds(job *j, lob_error *error)
 {
     const lob_appearance_input *in = j->plan.in;
     const int64_t bytes = j->plan.voxels * (int64_t)lob_type_of(in->seed_type)->bytes;
-    *copy = NULL;
-    *seeds = in->seeds;
+    j->seeds_here = in->seeds;
     if (in->place.kind == LOB_PLACE_MEMORY) return LOB_OK;
-    *seeds = *copy = malloc((size_t)bytes);
-    if (!*copy) return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
-    return lob_device_download(j->device, *copy, j->seeds, bytes, error);
-}
-
-/* Planes are looked for on the host. */
-static lob_status count_strokes(job *j, lob_strokes *strokes, lob_error *error)
-{
-    const void *seeds;
-    void *copy;
-    lob_status st = seeds_here(j, &seeds, &copy, error);
-    if (st == LOB_OK)
-        st = lob_strokes_count(strokes, seeds, j->plan.in->seed_type, j->plan.dims,
-                               j->plan.in->labels, NULL, j->context->threads, error);
-    free(copy);
-    return st;
-}
-
-/* So are nodes and their strokes. */
-static lob_status make_nodes(job *j, lob_error *error)
-{
-    const void *seeds;
-    void *copy;
-    if (!(j->plan.options->local > 0)) return LOB_OK;
-    lob_status st = seeds_here(j, &seeds, &copy, error);
-    if (st == LOB_OK) st = lob_appearance_nodes_make(&j->nodes, &j->plan, seeds, &j->host, error);
-    free(copy);
-    return st;
+    j->seeds_here = j->seeds_copy = malloc((size_t)bytes);
+    if (!j->seeds_copy) return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
+    return lob_device_download(j->device, j->seeds_copy, j->seeds, bytes, error);
 }
 
 static lob_status make_stacks(job *j, lob_error *error)
@@ -643,7 +619,9 @@ static lob_status make_stacks(job *j, lob_error *error)
     const lob_appearance_plan *p = &j->plan;
     lob_strokes counted = {};
     const lob_strokes *const strokes = p->in->counts ? p->in->counts : &counted;
-    if (!p->in->counts) LOB_TRY(count_strokes(j, &counted, error));
+    if (!p->in->counts)
+        LOB_TRY(lob_strokes_count(&counted, j->seeds_here, p->in->seed_type, p->dims, p->in->labels,
+                                  NULL, j->context->threads, error));
     lob_status st = LOB_OK;
     j->stats->axis = lob_strokes_axis(strokes);
     for (int i = 0; st == LOB_OK && i < 3 * p->wanted; i++) {
@@ -732,7 +710,9 @@ static lob_status travel(job *j, float *shares, lob_place place, lob_error *erro
     void *block = NULL;
     LOB_TRY(lob_device_send(j->device, travels, n, p->voxels, error));
     if (reports(j, 0.1)) return LOB_ECANCEL;
-    LOB_TRY(make_nodes(j, error));
+    const bool local = p->options->local > 0;
+    if (local || (by_outline(j) && !in->counts)) LOB_TRY(bring_seeds(j, error));
+    if (local) LOB_TRY(lob_appearance_nodes_make(&j->nodes, p, j->seeds_here, &j->host, error));
     LOB_TRY(prepare(j, error));
     LOB_TRY(lob_device_budget_take(&j->budget, LOB_DEVICE_WORK, lay_out(j, NULL), &block, error));
     lay_out(j, block);
@@ -768,6 +748,7 @@ static lob_status find_shares(float *shares, lob_place place, lob_appearance_sta
         lob_appearance_stack_free(&j->stacks[i / 3][i % 3]);
     lob_appearance_nodes_free(&j->nodes, &j->plan, &j->host);
     lob_appearance_plan_free(&j->plan);
+    free(j->seeds_copy);
     free(j);
     return st;
 }
