@@ -1,6 +1,5 @@
 /* Measuring an image of cells: how large they are, and how bright. */
 #include "kernels/cells/cells_job.h"
-#include "kernels/cells/cells_size.h"
 #include "kernels/plan_number.h"
 
 #include <math.h>
@@ -28,13 +27,13 @@ typedef struct {
     lob_cells_job job;
     const lob_cells_options *options;
     const lob_volume *image; /* where the context computes */
-    lob_cells_voxels above;  /* which voxels are bright */
+    lob_volume above;        /* which voxels are bright */
     int dimensions;          /* axes with several voxels */
     double size_mm, threshold, brightest, contrast, level;
 } choice;
 
 /* How much brighter than its surroundings every voxel is. */
-static lob_status compare_around(choice *c, lob_cells_voxels *around, const lob_volume *smooth)
+static lob_status compare_around(choice *c, lob_volume *around, const lob_volume *smooth)
 {
     const lob_filter_step box =
         lob_cells_along(LOB_FILTER_BOX, smooth, c->options->around * c->size_mm);
@@ -42,7 +41,7 @@ static lob_status compare_around(choice *c, lob_cells_voxels *around, const lob_
     lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_LEAST, lob_voxels(smooth), NULL);
     p.sign = 1;
     p.here = smooth->data;
-    p.to = around->volume.data;
+    p.to = around->data;
     return lob_cells_run(&c->job, NULL, &p);
 }
 
@@ -58,7 +57,7 @@ static lob_status few_hide_others(choice *c, bool *hide, const lob_threshold_sta
     lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_COUNT, lob_voxels(difference), NULL);
     lob_cells_sums sums;
     p.here = difference->data;
-    p.marks = c->above.volume.data;
+    p.marks = c->above.data;
     LOB_TRY(lob_cells_run(&c->job, &sums, &p));
     *hide =
         stats->separability < of_one_class && (double)sums.number[1] < few * (double)sums.number[0];
@@ -72,7 +71,7 @@ static lob_status dim(choice *c, bool *changed, const lob_volume *smooth)
     lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_DIMMEST, lob_voxels(smooth), NULL);
     lob_cells_sums sums;
     p.here = p.to = smooth->data;
-    p.marks = c->above.volume.data;
+    p.marks = c->above.data;
     LOB_TRY(lob_cells_run(&c->job, &sums, &p));
     c->brightest = fmin(before, sums.real[0]);
     p.kind = LOB_CELLS_BOUND;
@@ -85,15 +84,15 @@ static lob_status dim(choice *c, bool *changed, const lob_volume *smooth)
 /* What is brighter than its surroundings, by a share of Otsu's threshold of that difference. */
 static lob_status measure_bodies(choice *c, lob_volume *smooth)
 {
-    lob_cells_voxels around = lob_cells_nothing();
+    lob_volume around = lob_volume_empty();
     lob_threshold_stats stats = {.separability = NAN};
     lob_status st;
     bool again = false;
     c->brightest = INFINITY;
     do {
         st = compare_around(c, &around, smooth);
-        if (st == LOB_OK) st = lob_cells_split(&c->job, &c->above, &stats, &around.volume);
-        if (st == LOB_OK) st = few_hide_others(c, &again, &stats, &around.volume);
+        if (st == LOB_OK) st = lob_cells_split(&c->job, &c->above, &stats, &around);
+        if (st == LOB_OK) st = few_hide_others(c, &again, &stats, &around);
         if (st == LOB_OK && again) st = dim(c, &again, smooth);
         lob_cells_drop(&c->job, &around);
     } while (st == LOB_OK && again);
@@ -112,7 +111,7 @@ static lob_status measure_walls(choice *c, lob_volume *smooth)
     LOB_TRY(lob_cells_split(&c->job, &c->above, &stats, smooth));
     c->threshold = stats.threshold[0];
     p.here = smooth->data;
-    p.marks = c->above.volume.data;
+    p.marks = c->above.data;
     LOB_TRY(lob_cells_run(&c->job, &sums, &p));
     c->level = sums.real[1] / (double)sums.number[1];
     c->contrast = c->level - sums.real[0] / (double)sums.number[0];
@@ -123,13 +122,13 @@ static lob_status measure_walls(choice *c, lob_volume *smooth)
 static lob_status measure(choice *c, double sigma_mm, bool as_bodies)
 {
     const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, sigma_mm);
-    lob_cells_voxels smooth = lob_cells_nothing();
+    lob_volume smooth = lob_volume_empty();
     LOB_TRY(lob_cells_step(&c->job, (1 + c->job.to) / 2));
     lob_status st = lob_cells_filter(&c->job, &smooth, c->image, &step, 1);
-    if (st == LOB_OK) st = lob_cells_put_gaps(&c->job, &smooth.volume, c->image);
+    if (st == LOB_OK) st = lob_cells_put_gaps(&c->job, &smooth, c->image);
     /* how often bodies are compared with what is around is not known: the bar waits there */
     if (st == LOB_OK) st = lob_cells_step(&c->job, c->job.to);
-    if (st == LOB_OK) st = (as_bodies ? measure_bodies : measure_walls)(c, &smooth.volume);
+    if (st == LOB_OK) st = (as_bodies ? measure_bodies : measure_walls)(c, &smooth);
     c->job.to = 1;
     lob_cells_drop(&c->job, &smooth);
     return st;
@@ -218,14 +217,14 @@ lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
         .job = lob_cells_begin(backend, context, error),
         .options = options,
         .size_mm = options->size_mm,
-        .above = lob_cells_nothing(),
+        .above = lob_volume_empty(),
     };
-    lob_cells_voxels whole = lob_cells_nothing();
+    lob_volume whole = lob_volume_empty();
     LOB_TRY(check(options, image, error));
     for (int a = 0; a < 3; a++) c.dimensions += lob_side(image->dims, a) > 1;
     c.job.gaps = lob_cells_may_have_gaps(image);
     LOB_TRY(lob_cells_given(&c.job, &whole, image));
-    c.image = &whole.volume;
+    c.image = &whole;
     lob_status st = lob_cells_make(&c.job, &c.above, image, LOB_U8);
     if (st == LOB_OK && isinf(options->size_mm))
         st = lob_cells_size(&c.size_mm, &c.job, &c.above, c.image, options->walls);

@@ -44,11 +44,6 @@ lob_context lob_cells_context(lob_cells_job *j)
 
 /* ---- voxels ---- */
 
-lob_cells_voxels lob_cells_nothing(void)
-{
-    return (lob_cells_voxels){.volume = lob_volume_empty()};
-}
-
 /* An image's grid alone. */
 static lob_volume grid_of(const lob_volume *image, lob_type type)
 {
@@ -59,25 +54,17 @@ static lob_volume grid_of(const lob_volume *image, lob_type type)
     return v;
 }
 
-static lob_status hold(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *grid)
-{
-    *out = lob_cells_nothing();
-    LOB_TRY(lob_budget_hold(&j->budget, lob_volume_bytes(grid), j->error));
-    out->held = lob_volume_bytes(grid);
-    return LOB_OK;
-}
-
-lob_status lob_cells_make(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
-                          lob_type type)
+lob_status lob_cells_make(lob_cells_job *j, lob_volume *out, const lob_volume *image, lob_type type)
 {
     const lob_volume grid = grid_of(image, type);
-    LOB_TRY(hold(j, out, &grid));
-    const lob_status st = lob_volume_at(&out->volume, &grid, type, 1, j->caller, j->error);
-    if (st != LOB_OK) lob_cells_drop(j, out);
+    *out = lob_volume_empty();
+    LOB_TRY(lob_budget_hold(&j->budget, lob_volume_bytes(&grid), j->error));
+    const lob_status st = lob_volume_at(out, &grid, type, 1, j->caller, j->error);
+    if (st != LOB_OK) lob_budget_release(&j->budget, lob_volume_bytes(&grid));
     return st;
 }
 
-lob_status lob_cells_given(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image)
+lob_status lob_cells_given(lob_cells_job *j, lob_volume *out, const lob_volume *image)
 {
     const lob_place place = lob_context_place(j->caller);
     lob_volume given = *image;
@@ -85,14 +72,12 @@ lob_status lob_cells_given(lob_cells_job *j, lob_cells_voxels *out, const lob_vo
     given.release = NULL;
     given.header = (lob_header){.format = NULL};
     given.names = (lob_label_names){.rows = NULL};
-    *out = lob_cells_nothing();
-    if (lob_place_same(image->place, place)) {
-        out->volume = given;
-        return LOB_OK;
-    }
-    LOB_TRY(hold(j, out, image));
-    const lob_status st = lob_volume_move(&out->volume, &given, place, j->caller, j->error);
-    if (st != LOB_OK) lob_cells_drop(j, out);
+    *out = given;
+    if (lob_place_same(image->place, place)) return LOB_OK;
+    *out = lob_volume_empty();
+    LOB_TRY(lob_budget_hold(&j->budget, lob_volume_bytes(image), j->error));
+    const lob_status st = lob_volume_move(out, &given, place, j->caller, j->error);
+    if (st != LOB_OK) lob_budget_release(&j->budget, lob_volume_bytes(image));
     return st;
 }
 
@@ -106,11 +91,10 @@ lob_status lob_cells_hand_over(lob_cells_job *j, lob_volume *out, lob_volume *ma
     return st;
 }
 
-void lob_cells_drop(lob_cells_job *j, lob_cells_voxels *v)
+void lob_cells_drop(lob_cells_job *j, lob_volume *v)
 {
-    lob_budget_release(&j->budget, v->held);
-    lob_volume_free(&v->volume);
-    v->held = 0;
+    if (v->data && !v->borrowed) lob_budget_release(&j->budget, lob_volume_bytes(v));
+    lob_volume_free(v);
 }
 
 /* ---- passes ---- */
@@ -142,13 +126,13 @@ lob_status lob_cells_put_gaps(lob_cells_job *j, const lob_volume *to, const lob_
 
 /* ---- steps of a backend ---- */
 
-lob_status lob_cells_split(lob_cells_job *j, lob_cells_voxels *above, lob_threshold_stats *stats,
+lob_status lob_cells_split(lob_cells_job *j, lob_volume *above, lob_threshold_stats *stats,
                            const lob_volume *image)
 {
     const lob_threshold_input in = {.image = image, .place = image->place};
     const lob_threshold_options options = lob_threshold_defaults();
     const lob_context context = lob_cells_context(j);
-    return j->backend->threshold(above->volume.data, stats, &in, &options, &context, j->error);
+    return j->backend->threshold(above->data, stats, &in, &options, &context, j->error);
 }
 
 lob_status lob_cells_maxima(lob_cells_job *j, lob_maxima_output *found, const lob_volume *image,
@@ -165,7 +149,7 @@ lob_status lob_cells_maxima(lob_cells_job *j, lob_maxima_output *found, const lo
     return st;
 }
 
-lob_status lob_cells_filter(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
+lob_status lob_cells_filter(lob_cells_job *j, lob_volume *out, const lob_volume *image,
                             const lob_filter_step *steps, int count)
 {
     const lob_volume grid = grid_of(image, LOB_F32);
@@ -174,14 +158,15 @@ lob_status lob_cells_filter(lob_cells_job *j, lob_cells_voxels *out, const lob_v
     lob_filter_options options = lob_filter_defaults();
     lob_filter_output result = {.data = NULL};
     if (steps[0].kind == LOB_FILTER_GAUSSIAN) options.edge = j->edge;
-    LOB_TRY(hold(j, out, &grid));
+    *out = lob_volume_empty();
+    LOB_TRY(lob_budget_hold(&j->budget, lob_volume_bytes(&grid), j->error));
     const lob_context context = lob_cells_context(j);
     lob_status st = j->backend->filter(&result, &in, &options, &context, j->error);
     if (st == LOB_OK &&
-        lob_volume_adopt_at(&out->volume, &grid, &result.data, LOB_F32, 1, result.device) != LOB_OK)
+        lob_volume_adopt_at(out, &grid, &result.data, LOB_F32, 1, result.device) != LOB_OK)
         st = lob_fail(j->error, LOB_ENOMEM, "no memory for cells");
     lob_filter_output_free(&result);
-    if (st != LOB_OK) lob_cells_drop(j, out);
+    if (st != LOB_OK) lob_budget_release(&j->budget, lob_volume_bytes(&grid));
     return st;
 }
 

@@ -32,28 +32,20 @@ lob_status lob_cells_step(lob_cells_job *j, double to);
 /* The context of a step's call: its progress is a part of the caller's, its memory what is left. */
 lob_context lob_cells_context(lob_cells_job *j);
 
-/* Voxels on an image's grid, of one channel, where the context computes. data is NULL where there
- * are none. */
-typedef struct {
-    lob_volume volume;
-    int64_t held; /* bytes that the budget counts */
-} lob_cells_voxels;
-
-lob_cells_voxels lob_cells_nothing(void);
-
-/* Make voxels; they are not set. */
-lob_status lob_cells_make(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
+/* Voxels of one channel on an image's grid, where the context computes and counted by the budget;
+ * they are not set. */
+lob_status lob_cells_make(lob_cells_job *j, lob_volume *out, const lob_volume *image,
                           lob_type type);
 
 /* An image of the caller's, wherever it is: a view of it, or a copy. Its scale stays. */
-lob_status lob_cells_given(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image);
+lob_status lob_cells_given(lob_cells_job *j, lob_volume *out, const lob_volume *image);
 
 /* Give a volume to the caller at a place: itself, or a copy; made is gone afterwards. */
 lob_status lob_cells_hand_over(lob_cells_job *j, lob_volume *out, lob_volume *made,
                                lob_place place);
 
 /* Free them; none are fine. */
-void lob_cells_drop(lob_cells_job *j, lob_cells_voxels *v);
+void lob_cells_drop(lob_cells_job *j, lob_volume *v);
 
 /* A pass over voxels. sums: in ordinary memory; NULL: they are not wanted. */
 lob_status lob_cells_run(lob_cells_job *j, lob_cells_sums *sums, const lob_cells_pass *pass);
@@ -72,7 +64,7 @@ bool lob_cells_may_have_gaps(const lob_volume *image);
 lob_status lob_cells_put_gaps(lob_cells_job *j, const lob_volume *to, const lob_volume *image);
 
 /* Otsu's threshold of an image, and which voxels are above it. */
-lob_status lob_cells_split(lob_cells_job *j, lob_cells_voxels *above, lob_threshold_stats *stats,
+lob_status lob_cells_split(lob_cells_job *j, lob_volume *above, lob_threshold_stats *stats,
                            const lob_volume *image);
 
 /* Maxima of an image among the voxels of a mask, NULL: of all; both lie where the context
@@ -86,11 +78,27 @@ lob_status lob_cells_maxima(lob_cells_job *j, lob_maxima_output *found, const lo
  *   out    out  float32
  *   image  in   wherever it is
  */
-lob_status lob_cells_filter(lob_cells_job *j, lob_cells_voxels *out, const lob_volume *image,
+lob_status lob_cells_filter(lob_cells_job *j, lob_volume *out, const lob_volume *image,
                             const lob_filter_step *steps, int count);
 
 /* A Gaussian of so many mm, or a box of this radius, along the axes of an image. */
 lob_filter_step lob_cells_along(lob_filter_kind kind, const lob_volume *image, double mm);
+
+/* ---- cells_size.c ---- */
+
+/*
+ * Estimate the diameter of a usual cell.
+ *
+ *   size_mm  out
+ *   above    work  a byte a voxel
+ *   image    in    where the context computes
+ *   walls    in    cells are dark between walls, else bright bodies
+ *
+ * Working memory is 16 bytes a voxel and that of a filter, threshold, distance or maxima. Returns
+ * LOB_OK, LOB_EDATA (the image shows nothing of a size), LOB_ENOMEM or LOB_ECANCEL.
+ */
+lob_status lob_cells_size(double *size_mm, lob_cells_job *job, lob_volume *above,
+                          const lob_volume *image, bool walls);
 
 LOB_END_DECLS
 

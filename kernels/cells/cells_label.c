@@ -11,24 +11,24 @@ typedef struct {
     lob_cells_job job;
     const lob_volume *image;
     const lob_cells_plan *plan;
-    lob_cells_voxels valleys; /* what is flooded: low inside of cells, high between them */
-    lob_cells_voxels bright;  /* bodies: what is flooded at all; nothing: everything */
-    lob_cells_voxels seeds, basins;
+    lob_volume valleys; /* what is flooded: low inside of cells, high between them */
+    lob_volume bright;  /* bodies: what is flooded at all; nothing: everything */
+    lob_volume seeds, basins;
     lob_cells_stats stats;
 } call;
 
 /* ---- bodies: what is bright, and how deep ---- */
 
 /* Label what is above the mean around it, less the offset. */
-static lob_status mark_bright(call *c, const lob_cells_voxels *smooth, const lob_cells_voxels *mean)
+static lob_status mark_bright(call *c, const lob_volume *smooth, const lob_volume *mean)
 {
     lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_BRIGHT, lob_voxels(c->image), NULL);
     lob_cells_sums sums;
     LOB_TRY(lob_cells_make(&c->job, &c->bright, c->image, LOB_U8));
     p.level = c->plan->offset;
-    p.here = smooth->volume.data;
-    p.before = mean->volume.data;
-    p.marks = c->bright.volume.data;
+    p.here = smooth->data;
+    p.before = mean->data;
+    p.marks = c->bright.data;
     LOB_TRY(lob_cells_run(&c->job, &sums, &p));
     return sums.number[0] ? LOB_OK
                           : lob_fail(c->job.error, LOB_EDATA,
@@ -39,7 +39,7 @@ static lob_status mark_bright(call *c, const lob_cells_voxels *smooth, const lob
 static lob_status find_bright(call *c)
 {
     const lob_cells_plan *const plan = c->plan;
-    lob_cells_voxels smooth = lob_cells_nothing(), mean = lob_cells_nothing();
+    lob_volume smooth = lob_volume_empty(), mean = lob_volume_empty();
     lob_filter_step steps[2] = {
         lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, plan->smooth_mm),
         {.kind = LOB_FILTER_CLAMP, .low = -INFINITY, .high = plan->brightest},
@@ -49,7 +49,7 @@ static lob_status find_bright(call *c)
     if (st == LOB_OK)
         st = lob_cells_filter(&c->job, &smooth, c->image, steps, isinf(plan->brightest) ? 1 : 2);
     if (st == LOB_OK) st = lob_cells_step(&c->job, 0.25);
-    if (st == LOB_OK) st = lob_cells_filter(&c->job, &mean, &smooth.volume, &box, 1);
+    if (st == LOB_OK) st = lob_cells_filter(&c->job, &mean, &smooth, &box, 1);
     if (st == LOB_OK) st = mark_bright(c, &smooth, &mean);
     lob_cells_drop(&c->job, &smooth);
     lob_cells_drop(&c->job, &mean);
@@ -61,22 +61,22 @@ static lob_status find_depth(call *c)
 {
     const lob_filter_step gaussian =
         lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, c->plan->depth_mm);
-    const lob_volume *const bright = &c->bright.volume;
+    const lob_volume *const bright = &c->bright;
     lob_distance_input in = {
         .labels = bright->data, .type = LOB_U8, .dims = bright->dims, .place = bright->place};
     lob_distance_options options = lob_distance_defaults();
-    lob_cells_voxels surface;
+    lob_volume surface;
     options.kind = LOB_DISTANCE_SIGNED;
     memcpy(in.spacing, c->image->geometry.spacing_mm, sizeof in.spacing);
     LOB_TRY(lob_cells_step(&c->job, 0.35));
     lob_status st = lob_cells_make(&c->job, &surface, c->image, LOB_F32);
     if (st == LOB_OK) {
-        const lob_distance_output out = {.distance = surface.volume.data};
+        const lob_distance_output out = {.distance = surface.data};
         const lob_context context = lob_cells_context(&c->job);
         st = c->job.backend->distance(&out, &in, &options, &context, c->job.error);
     }
     if (st == LOB_OK) st = lob_cells_step(&c->job, 0.45);
-    if (st == LOB_OK) st = lob_cells_filter(&c->job, &c->valleys, &surface.volume, &gaussian, 1);
+    if (st == LOB_OK) st = lob_cells_filter(&c->job, &c->valleys, &surface, &gaussian, 1);
     lob_cells_drop(&c->job, &surface);
     return st;
 }
@@ -91,7 +91,7 @@ static lob_status narrow(call *c, const int32_t *numbers)
     LOB_TRY(lob_cells_make(&c->job, &c->seeds, c->image, type));
     p.type = type;
     p.numbers = numbers;
-    p.narrow = c->seeds.volume.data;
+    p.narrow = c->seeds.data;
     return lob_cells_run(&c->job, NULL, &p);
 }
 
@@ -101,12 +101,12 @@ static lob_status find_seeds(call *c)
     const lob_cells_plan *const plan = c->plan;
     lob_maxima_options options = lob_maxima_defaults();
     lob_maxima_output found;
-    lob_volume depth = c->valleys.volume;
+    lob_volume depth = c->valleys;
     options.height = plan->height;
     options.apart = plan->apart_mm;
     depth.slope = -1;
     LOB_TRY(lob_cells_step(&c->job, 0.55));
-    LOB_TRY(lob_cells_maxima(&c->job, &found, &depth, c->bright.volume.data, &options));
+    LOB_TRY(lob_cells_maxima(&c->job, &found, &depth, c->bright.data, &options));
     c->stats.seeds = found.count;
     const int64_t bytes = lob_voxels(c->image) * (int64_t)sizeof *found.labels;
     lob_status st = lob_budget_hold(&c->job.budget, bytes, c->job.error);
@@ -121,11 +121,11 @@ static lob_status find_seeds(call *c)
 static lob_status flood(call *c)
 {
     const lob_growcut_input in = {
-        .image = &c->valleys.volume,
-        .seeds = &c->seeds.volume,
+        .image = &c->valleys,
+        .seeds = &c->seeds,
         .labels = (int32_t)c->stats.seeds,
-        .mask = c->bright.volume.data,
-        .place = c->valleys.volume.place,
+        .mask = c->bright.data,
+        .place = c->valleys.place,
     };
     lob_growcut_options options = lob_growcut_defaults();
     lob_growcut_stats stats;
@@ -136,8 +136,8 @@ static lob_status flood(call *c)
         return lob_fail(c->job.error, LOB_EDATA,
                         "only one place is a seed, so everything would be one cell");
     LOB_TRY(lob_cells_step(&c->job, 0.85));
-    LOB_TRY(lob_cells_make(&c->job, &c->basins, c->image, c->seeds.volume.type));
-    const lob_growcut_output out = {.labels = c->basins.volume.data};
+    LOB_TRY(lob_cells_make(&c->job, &c->basins, c->image, c->seeds.type));
+    const lob_growcut_output out = {.labels = c->basins.data};
     const lob_context context = lob_cells_context(&c->job);
     LOB_TRY(c->job.backend->growcut(&out, &stats, &in, &options, &context, c->job.error));
     c->stats.not_finite = stats.not_finite;
@@ -149,14 +149,13 @@ static lob_status flood(call *c)
 static lob_status join(call *c, lob_labels_rule *rules, int64_t *count)
 {
     const int64_t seeds = c->stats.seeds;
-    const lob_label_grid grid = {c->basins.volume.data, c->basins.volume.type, seeds,
-                                 c->image->dims};
+    const lob_label_grid grid = {c->basins.data, c->basins.type, seeds, c->image->dims};
     const lob_basins_options options = {.share = c->plan->wall, .level = c->plan->wall_level};
     int32_t *to;
     LOB_TRY(lob_budget_alloc(&c->job.budget, &to, seeds + 1, sizeof *to, c->job.error));
     const lob_context context = lob_cells_context(&c->job);
-    const lob_status st = c->job.backend->basins(to, NULL, &grid, &c->valleys.volume, &options,
-                                                 &context, c->job.error);
+    const lob_status st =
+        c->job.backend->basins(to, NULL, &grid, &c->valleys, &options, &context, c->job.error);
     *count = 0;
     for (int32_t i = 1; i <= seeds && st == LOB_OK; i++)
         if (to[i] != i) rules[(*count)++] = (lob_labels_rule){i, i, to[i]};
@@ -186,7 +185,7 @@ static lob_status clean(call *c, lob_labels_output *out, lob_labels_rule *rules,
     if (c->plan->wall > 0) LOB_TRY(join(c, rules, &steps[0].rule_count));
     lob_cells_drop(&c->job, &c->valleys);
     lob_cells_drop(&c->job, &c->bright);
-    const lob_volume *const basins = &c->basins.volume;
+    const lob_volume *const basins = &c->basins;
     const int first = steps[0].rule_count == 0;
     lob_labels_input in = {
         .labels = basins->data,
@@ -275,10 +274,10 @@ lob_status lob_cells(lob_volume *labels, lob_cells_stats *stats, const lob_volum
         .job = lob_cells_begin(backend, context, error),
         .image = image,
         .plan = plan,
-        .valleys = lob_cells_nothing(),
-        .bright = lob_cells_nothing(),
-        .seeds = lob_cells_nothing(),
-        .basins = lob_cells_nothing(),
+        .valleys = lob_volume_empty(),
+        .bright = lob_volume_empty(),
+        .seeds = lob_volume_empty(),
+        .basins = lob_volume_empty(),
     };
     *labels = lob_volume_empty();
     lob_error_begin(error);

@@ -12,7 +12,7 @@
  * Between walls no ball has the brightness of a wall, so there the size comes from the distance to
  * walls at the places that are the farthest from them.
  */
-#include "kernels/cells/cells_size.h"
+#include "kernels/cells/cells_job.h"
 #include "volumes/lists.h"
 
 #include <math.h>
@@ -23,37 +23,37 @@ typedef struct {
     lob_cells_job *job;
     const lob_volume *image;
     bool walls;
-    lob_cells_voxels *above; /* which voxels are above a threshold */
+    lob_volume *above; /* which voxels are above a threshold */
 } sizing;
 
 /* ---- bumps ---- */
 
 /* Smooth, where gaps stay gaps. */
-static lob_status smoothen(sizing *z, lob_cells_voxels *out, const lob_volume *image,
+static lob_status smoothen(sizing *z, lob_volume *out, const lob_volume *image,
                            const lob_filter_step *gaussian)
 {
     LOB_TRY(lob_cells_filter(z->job, out, image, gaussian, 1));
-    return lob_cells_put_gaps(z->job, &out->volume, image);
+    return lob_cells_put_gaps(z->job, out, image);
 }
 
 /* How far a smoothed image lies above itself smoothed more along an axis: over all axes the least,
  * or the sum, about the Laplacian; cells between walls are dark, and lie below. */
-static lob_status rise(sizing *z, lob_cells_voxels *out, const lob_volume *smooth, double sigma_mm,
+static lob_status rise(sizing *z, lob_volume *out, const lob_volume *smooth, double sigma_mm,
                        lob_cells_pass_kind what)
 {
     const double more = z->walls && what == LOB_CELLS_SUM ? 1 : 0.64; /* of sigma */
     lob_cells_pass p = lob_cells_pass_of(what, lob_voxels(smooth), NULL);
     p.sign = z->walls && what == LOB_CELLS_LEAST ? -1 : 1;
     p.here = smooth->data;
-    *out = lob_cells_nothing();
+    *out = lob_volume_empty();
     for (int a = 0; a < 3; a++) {
         lob_filter_step step = {.kind = LOB_FILTER_GAUSSIAN};
-        lob_cells_voxels along = lob_cells_nothing();
+        lob_volume along = lob_volume_empty();
         if (lob_side(smooth->dims, a) == 1) continue;
         step.along[a] = more * sigma_mm / smooth->geometry.spacing_mm[a];
         lob_status st = smoothen(z, &along, smooth, &step);
-        p.to = along.volume.data;
-        p.before = out->volume.data;
+        p.to = along.data;
+        p.before = out->data;
         if (st == LOB_OK) st = lob_cells_run(z->job, NULL, &p);
         lob_cells_drop(z->job, out);
         *out = along;
@@ -86,11 +86,11 @@ static lob_status strength(sizing *z, double *strength, const lob_volume *bumps)
 }
 
 /* Keep every second voxel along the axes where the image is smooth enough. */
-static lob_status thin_out(sizing *z, lob_cells_voxels *smooth, double sigma_mm)
+static lob_status thin_out(sizing *z, lob_volume *smooth, double sigma_mm)
 {
     const double enough = 4; /* voxels of sigma */
-    lob_volume grid = smooth->volume;
-    lob_cells_voxels thin;
+    lob_volume grid = *smooth;
+    lob_volume thin;
     int64_t *const sides[3] = {&grid.dims.nx, &grid.dims.ny, &grid.dims.nz};
     lob_cells_pass p = {
         .kind = LOB_CELLS_THIN, .here = grid.data, .from = grid.dims, .step = {1, 1, 1}
@@ -104,7 +104,7 @@ static lob_status thin_out(sizing *z, lob_cells_voxels *smooth, double sigma_mm)
     if (p.step[0] * p.step[1] * p.step[2] == 1) return LOB_OK;
     LOB_TRY(lob_cells_make(z->job, &thin, &grid, LOB_F32));
     p.n = lob_voxels(&grid);
-    p.to = thin.volume.data;
+    p.to = thin.data;
     p.thinned = grid.dims;
     const lob_status st = lob_cells_run(z->job, NULL, &p);
     lob_cells_drop(z->job, smooth);
@@ -113,12 +113,12 @@ static lob_status thin_out(sizing *z, lob_cells_voxels *smooth, double sigma_mm)
 }
 
 /* Smooth to the next scale: the image, or what it was at the scale before. */
-static lob_status to_scale(sizing *z, lob_cells_voxels *smooth, double before_mm, double sigma_mm)
+static lob_status to_scale(sizing *z, lob_volume *smooth, double before_mm, double sigma_mm)
 {
-    const lob_volume *const from = before_mm > 0 ? &smooth->volume : z->image;
+    const lob_volume *const from = before_mm > 0 ? smooth : z->image;
     const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, from,
                                                  sqrt(sigma_mm * sigma_mm - before_mm * before_mm));
-    lob_cells_voxels next = lob_cells_nothing();
+    lob_volume next = lob_volume_empty();
     const lob_status st = smoothen(z, &next, from, &step);
     lob_cells_drop(z->job, smooth);
     *smooth = next;
@@ -151,7 +151,7 @@ static lob_status find_scale(sizing *z, double *sigma_mm)
     const lob_volume *const image = z->image;
     const double finest = lob_least_spacing(image->dims, image->geometry.spacing_mm);
     double longest = 0, before = 0, of_bumps;
-    lob_cells_voxels smooth = lob_cells_nothing();
+    lob_volume smooth = lob_volume_empty();
     strengths s = {.peak = 0};
     lob_status st = LOB_OK;
     for (int a = 0; a < 3; a++)
@@ -159,12 +159,12 @@ static lob_status find_scale(sizing *z, double *sigma_mm)
                                     (lob_side(image->dims, a) > 1));
     double sigma = first * finest;
     while (st == LOB_OK && (before <= 0 || sigma < last * longest)) {
-        lob_cells_voxels bumps = lob_cells_nothing();
+        lob_volume bumps = lob_volume_empty();
         st = lob_cells_step(z->job, z->job->to + (share - z->job->to) / 4);
         if (st == LOB_OK) st = to_scale(z, &smooth, before, sigma);
         if (st == LOB_OK) st = lob_cells_step(z->job, z->job->to); /* the bar waits */
-        if (st == LOB_OK) st = rise(z, &bumps, &smooth.volume, sigma, LOB_CELLS_LEAST);
-        if (st == LOB_OK) st = strength(z, &of_bumps, &bumps.volume);
+        if (st == LOB_OK) st = rise(z, &bumps, &smooth, sigma, LOB_CELLS_LEAST);
+        if (st == LOB_OK) st = strength(z, &of_bumps, &bumps);
         if (st == LOB_OK) add_strength(&s, of_bumps, sigma, ratio);
         lob_cells_drop(z->job, &bumps);
         before = sigma;
@@ -204,14 +204,14 @@ static lob_status count_bodies(sizing *z, int64_t *count, const lob_volume *smoo
     const double bound = 4.0 / 3;
     lob_cells_pass risen = lob_cells_pass_of(LOB_CELLS_RISEN, lob_voxels(smooth), NULL);
     lob_maxima_options options = lob_maxima_defaults();
-    lob_cells_voxels bumps = lob_cells_nothing();
+    lob_volume bumps = lob_volume_empty();
     lob_maxima_output found = {.count = 0};
     lob_status st = rise(z, &bumps, smooth, sigma_mm, LOB_CELLS_LEAST);
-    risen.to = bumps.volume.data;
+    risen.to = bumps.data;
     options.apart = 2 * sigma_mm;
     if (st == LOB_OK) st = lob_cells_run(z->job, NULL, &risen);
-    if (st == LOB_OK) st = part(z, &options.above, &bumps.volume, bound);
-    if (st == LOB_OK) st = lob_cells_maxima(z->job, &found, &bumps.volume, NULL, &options);
+    if (st == LOB_OK) st = part(z, &options.above, &bumps, bound);
+    if (st == LOB_OK) st = lob_cells_maxima(z->job, &found, &bumps, NULL, &options);
     *count = found.count;
     lob_maxima_output_free(&found);
     lob_cells_drop(z->job, &bumps);
@@ -225,16 +225,16 @@ static lob_status voxels_of_bodies(sizing *z, int64_t *count, const lob_volume *
 {
     const double bound = 1;
     const lob_filter_step finer = lob_cells_along(LOB_FILTER_GAUSSIAN, z->image, sigma_mm / 3);
-    lob_cells_voxels around = lob_cells_nothing(), fine = lob_cells_nothing();
+    lob_volume around = lob_volume_empty(), fine = lob_volume_empty();
     lob_cells_pass bodies = lob_cells_pass_of(LOB_CELLS_BODIES, lob_voxels(smooth), NULL);
     lob_cells_sums sums = {.number = {0}};
     double unused;
     lob_status st = rise(z, &around, smooth, sigma_mm, LOB_CELLS_SUM);
-    if (st == LOB_OK) st = part(z, &bodies.level, &around.volume, bound);
+    if (st == LOB_OK) st = part(z, &bodies.level, &around, bound);
     if (st == LOB_OK) st = smoothen(z, &fine, z->image, &finer);
-    if (st == LOB_OK) st = split(z, &unused, &fine.volume);
-    bodies.here = around.volume.data;
-    bodies.marks = z->above->volume.data;
+    if (st == LOB_OK) st = split(z, &unused, &fine);
+    bodies.here = around.data;
+    bodies.marks = z->above->data;
     if (st == LOB_OK) st = lob_cells_run(z->job, &sums, &bodies);
     *count = sums.number[0];
     lob_cells_drop(z->job, &around);
@@ -261,7 +261,7 @@ static lob_status size_of_bodies(sizing *z, double *size_mm, const lob_volume *s
 /* Distances to walls: 0 on these. Gaps are none. */
 static lob_status distances(sizing *z, lob_volume *depth)
 {
-    lob_volume *const above = &z->above->volume;
+    lob_volume *const above = z->above;
     lob_cells_pass inside = lob_cells_pass_of(LOB_CELLS_INSIDE, lob_voxels(depth), z->image);
     lob_distance_input in = {
         .labels = above->data, .type = LOB_U8, .dims = depth->dims, .place = above->place};
@@ -281,7 +281,7 @@ static lob_status depths_at(sizing *z, lob_volume *of, const lob_volume *depth,
                             const lob_maxima_output *places)
 {
     const int64_t n = places->count;
-    lob_cells_voxels list = lob_cells_nothing(), there = lob_cells_nothing();
+    lob_volume list = lob_volume_empty(), there = lob_volume_empty();
     lob_volume numbers = lob_volume_empty();
     lob_cells_pass p = {.kind = LOB_CELLS_GATHER, .n = n, .here = depth->data};
     int64_t *first;
@@ -292,11 +292,11 @@ static lob_status depths_at(sizing *z, lob_volume *of, const lob_volume *depth,
     numbers.dims = (lob_dims){n, 1, 1};
     lob_status st = lob_cells_given(z->job, &list, &numbers);
     if (st == LOB_OK) st = lob_cells_make(z->job, &there, &numbers, LOB_F32);
-    p.list = list.volume.data;
-    p.to = there.volume.data;
+    p.list = list.data;
+    p.to = there.data;
     if (st == LOB_OK) st = lob_cells_run(z->job, NULL, &p);
     if (st == LOB_OK)
-        st = lob_volume_move(of, &there.volume, (lob_place){0}, z->job->caller, z->job->error);
+        st = lob_volume_move(of, &there, (lob_place){0}, z->job->caller, z->job->error);
     lob_cells_drop(z->job, &there);
     lob_cells_drop(z->job, &list);
     lob_budget_free(&z->job->budget, first, n, sizeof *first);
@@ -335,16 +335,15 @@ static lob_status size_between_walls(sizing *z, double *size_mm, const lob_volum
     const double of_inner = 1.6;
     const lob_filter_step gaussian = lob_cells_along(LOB_FILTER_GAUSSIAN, smooth, sigma_mm / 2);
     const lob_maxima_options options = lob_maxima_defaults();
-    lob_cells_voxels ridges = lob_cells_nothing(), even = lob_cells_nothing();
+    lob_volume ridges = lob_volume_empty(), even = lob_volume_empty();
     lob_maxima_output found = {.count = 0};
     double threshold, inner = 0;
     lob_status st = rise(z, &ridges, smooth, sigma_mm, LOB_CELLS_SUM);
-    if (st == LOB_OK) st = split(z, &threshold, &ridges.volume);
-    lob_volume *const distance = &ridges.volume; /* takes the place of the ridges */
+    if (st == LOB_OK) st = split(z, &threshold, &ridges);
+    lob_volume *const distance = &ridges; /* takes the place of the ridges */
     if (st == LOB_OK) st = distances(z, distance);
     if (st == LOB_OK) st = smoothen(z, &even, distance, &gaussian);
-    if (st == LOB_OK)
-        st = lob_cells_maxima(z->job, &found, &even.volume, z->above->volume.data, &options);
+    if (st == LOB_OK) st = lob_cells_maxima(z->job, &found, &even, z->above->data, &options);
     if (st == LOB_OK) st = median_at(z, &inner, distance, &found);
     lob_maxima_output_free(&found);
     lob_cells_drop(z->job, &ridges);
@@ -353,11 +352,11 @@ static lob_status size_between_walls(sizing *z, double *size_mm, const lob_volum
     return st;
 }
 
-lob_status lob_cells_size(double *size_mm, lob_cells_job *job, lob_cells_voxels *above,
+lob_status lob_cells_size(double *size_mm, lob_cells_job *job, lob_volume *above,
                           const lob_volume *image, bool walls)
 {
     sizing z = {.job = job, .image = image, .walls = walls, .above = above};
-    lob_cells_voxels smooth = lob_cells_nothing();
+    lob_volume smooth = lob_volume_empty();
     double sigma;
     job->edge = LOB_EDGE_RENORMALISE; /* as at gaps */
     LOB_TRY(find_scale(&z, &sigma));
@@ -367,7 +366,7 @@ lob_status lob_cells_size(double *size_mm, lob_cells_job *job, lob_cells_voxels 
     if (st == LOB_OK) st = smoothen(&z, &smooth, image, &step);
     if (st == LOB_OK) st = lob_cells_step(job, job->to);
     if (st == LOB_OK)
-        st = (walls ? size_between_walls : size_of_bodies)(&z, size_mm, &smooth.volume, sigma);
+        st = (walls ? size_between_walls : size_of_bodies)(&z, size_mm, &smooth, sigma);
     lob_cells_drop(job, &smooth);
     job->edge = LOB_EDGE_NEAREST;
     return st;
