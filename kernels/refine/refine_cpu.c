@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { ROW = 1024 };
-
 /* ---- loops of voxels alone ---- */
 
 #define LOOP(name)                                                                                 \
@@ -30,64 +28,6 @@ static lob_status loop(lob_refine_job *j, lob_refine_loop which, int64_t n)
 static lob_status sum_up(lob_refine_job *j)
 {
     (void)j;
-    return LOB_OK;
-}
-
-/* ---- the image as float32 ---- */
-
-/* Returns whether all channels are finite everywhere in a row. */
-static bool load_row(const lob_refine_job *j, float *value, uint8_t *finite, int64_t first,
-                     int64_t n)
-{
-    const lob_volume *image = &j->image;
-    bool all = true;
-    memset(finite + first, 1, (size_t)n);
-    for (int c = 0; c < image->channels; c++) {
-        double stored[ROW];
-        float *const to = value + c * j->voxels + first;
-        lob_values(stored, image->data, image->type, c * j->voxels + first, n);
-        for (int64_t i = 0; i < n; i++) {
-            const float v = (float)(image->slope * stored[i] + image->inter);
-            const bool good = v - v == 0;
-            to[i] = good ? v : 0;
-            if (good) continue;
-            finite[first + i] = 0;
-            all = false;
-        }
-    }
-    return all;
-}
-
-static lob_status load(lob_refine_job *j, float *value, uint8_t *finite, bool *all)
-{
-    int64_t rows = 0;
-#pragma omp parallel for num_threads(j->context->threads) schedule(static) reduction(+ : rows)
-    for (int64_t first = 0; first < j->voxels; first += ROW)
-        rows +=
-            !load_row(j, value, finite, first, j->voxels - first < ROW ? j->voxels - first : ROW);
-    *all = rows == 0;
-    return LOB_OK;
-}
-
-/* ---- holes ---- */
-
-static lob_status flag_open(lob_refine_job *j)
-{
-    const lob_refine_arrays *a = &j->a;
-    const lob_dims d = j->image.dims;
-    const int64_t stride[3] = {1, d.nx, d.nx * d.ny};
-    for (int axis = 0; axis < 3; axis++) {
-        const int64_t last = lob_side(d, axis) - 1;
-        const int b = (axis + 1) % 3, c = (axis + 2) % 3;
-        for (int64_t v = 0; last > 0 && v < lob_side(d, c); v++)
-            for (int64_t u = 0; u < lob_side(d, b); u++) {
-                lob_refine_flag(a, u * stride[b] + v * stride[c]);
-                lob_refine_flag(a, last * stride[axis] + u * stride[b] + v * stride[c]);
-            }
-    }
-#pragma omp parallel for num_threads(j->context->threads) schedule(static)
-    for (int64_t i = 0; i < j->voxels; i++)
-        if (lob_refine_seed(a, i) == a->background) lob_refine_flag(a, i);
     return LOB_OK;
 }
 
@@ -205,33 +145,15 @@ static lob_status cut(lob_refine_job *j, void *part, void *whole, lob_type type,
     return LOB_OK;
 }
 
-static lob_status copy(lob_refine_job *j, void *to, const void *from, int64_t bytes)
-{
-    (void)j;
-    memcpy(to, from, (size_t)bytes);
-    return LOB_OK;
-}
-
-static lob_status zero(lob_refine_job *j, void *array, int64_t bytes)
-{
-    (void)j;
-    memset(array, 0, (size_t)bytes);
-    return LOB_OK;
-}
-
 const lob_refine_operations lob_refine_on_cpu = {
     .filter = lob_filter_cpu_tuned,
     .components = lob_components_cpu,
     .distance = lob_distance_cpu,
     .loop = loop,
     .sum_up = sum_up,
-    .load = load,
-    .flag_open = flag_open,
     .find_boxes = find_boxes,
     .take_larger = take_larger,
     .cut = cut,
-    .copy = copy,
-    .zero = zero,
 };
 
 lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_input *in,

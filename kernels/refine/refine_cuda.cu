@@ -15,7 +15,6 @@ enum { THREADS = 256, FEW_VOXELS = 1 << 18 };
 /* What kernels tell the host. Boxes follow, one for each label. */
 struct counters {
     u64 sums[LOB_REFINE_LOOP_COUNT];
-    uint32_t not_finite;
 };
 
 /* A box that is looked for: its first and the complements of its last coordinates, so that all six
@@ -70,70 +69,6 @@ static lob_status sum_up(lob_refine_job *j)
     LOB_TRY(lob_device_download(j->device, sums, counters_of(j)->sums, sizeof sums, j->error));
     for (int k = 0; k < LOB_REFINE_LOOP_COUNT; k++) j->sums[k] = (int64_t)sums[k];
     return LOB_OK;
-}
-
-/* ---- the image as float32 ---- */
-
-struct load_params {
-    lob_device_image image;
-    float *value;
-    uint8_t *finite;
-    uint32_t *not_finite;
-};
-
-static __global__ void __launch_bounds__(THREADS) load_kernel(load_params p)
-{
-    const int64_t n = p.image.voxels;
-    for (int64_t i = grid_first(); i < n; i += grid_step()) {
-        bool all = true;
-        for (int c = 0; c < p.image.channels; c++) {
-            const double stored = lob_stored_value(&p.image, c * n + i);
-            const float value = (float)(p.image.slope * stored + p.image.inter);
-            const bool good = value - value == 0;
-            p.value[c * n + i] = good ? value : 0;
-            all = all && good;
-        }
-        p.finite[i] = all;
-        if (!all) *p.not_finite = 1;
-    }
-}
-
-static lob_status load(lob_refine_job *j, float *value, uint8_t *finite, bool *all)
-{
-    const load_params p = {lob_device_image_of(&j->image, j->image.data, NULL, NULL), value, finite,
-                           &counters_of(j)->not_finite};
-    uint32_t not_finite = 0;
-    LOB_TRY(lob_launch_over(j->device, load_kernel, "the image's values", j->voxels, THREADS, p,
-                            j->error));
-    LOB_TRY(lob_device_download(j->device, &not_finite, p.not_finite, sizeof not_finite, j->error));
-    *all = !not_finite;
-    return LOB_OK;
-}
-
-/* ---- holes ---- */
-
-struct open_params {
-    lob_refine_arrays a;
-    lob_dims dims;
-    int64_t n;
-};
-
-static __global__ void __launch_bounds__(THREADS) open_kernel(open_params p)
-{
-    const lob_dims d = p.dims;
-    for (int64_t i = grid_first(); i < p.n; i += grid_step()) {
-        const lob_voxel_at at = lob_voxel_place(d, i);
-        const bool border = (d.nx > 1 && (at.x == 0 || at.x == d.nx - 1)) ||
-                            (d.ny > 1 && (at.y == 0 || at.y == d.ny - 1)) ||
-                            (d.nz > 1 && (at.z == 0 || at.z == d.nz - 1));
-        if (border || lob_refine_seed(&p.a, i) == p.a.background) lob_refine_flag(&p.a, i);
-    }
-}
-
-static lob_status flag_open(lob_refine_job *j)
-{
-    const open_params p = {j->a, j->image.dims, j->voxels};
-    return lob_launch_over(j->device, open_kernel, "what is no hole", p.n, THREADS, p, j->error);
 }
 
 /* ---- the part that holds labels ---- */
@@ -295,28 +230,14 @@ static lob_status cut(lob_refine_job *j, void *part, void *whole, lob_type type,
                            p.rows.size.ny * p.rows.size.nz * channels * WARP, THREADS, p, j->error);
 }
 
-static lob_status copy(lob_refine_job *j, void *to, const void *from, int64_t bytes)
-{
-    return lob_device_copy(j->device, to, from, bytes, j->error);
-}
-
-static lob_status zero(lob_refine_job *j, void *array, int64_t bytes)
-{
-    return lob_device_fill(j->device, array, 0, bytes, j->error);
-}
-
 static const lob_refine_operations operations = {lob_filter_cuda_tuned,
                                                  lob_components_cuda,
                                                  lob_distance_cuda,
                                                  loop,
                                                  sum_up,
-                                                 load,
-                                                 flag_open,
                                                  find_boxes,
                                                  take_larger,
-                                                 cut,
-                                                 copy,
-                                                 zero};
+                                                 cut};
 
 /* Counters of a call, on the device. */
 static lob_status begin_counters(lob_refine_job *j)

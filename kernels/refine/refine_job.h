@@ -27,12 +27,6 @@ typedef struct {
     lob_status (*loop)(lob_refine_job *j, lob_refine_loop loop, int64_t n);
     /* Have j->sums complete. */
     lob_status (*sum_up)(lob_refine_job *j);
-    /* The image as float32, 0 where it is not finite; where all channels are; are all, everywhere?
-     */
-    lob_status (*load)(lob_refine_job *j, float *value, uint8_t *finite, bool *all);
-    /* Flag the pieces that reach a border of the volume (axes of one voxel have none), or in which
-     * background was drawn. */
-    lob_status (*flag_open)(lob_refine_job *j);
     /* The boxes of labels 1..labels into j->boxes; labels 0: one box, of all but the background and
      * of strokes of these. Sizes of 0 where there are none. */
     lob_status (*find_boxes)(lob_refine_job *j, int32_t labels);
@@ -41,8 +35,6 @@ typedef struct {
     /* Copy the rows of a box out of an array of channels on a grid, or back into it. */
     lob_status (*cut)(lob_refine_job *j, void *part, void *whole, lob_type type, int channels,
                       lob_dims dims, const lob_box *box, bool back);
-    lob_status (*copy)(lob_refine_job *j, void *to, const void *from, int64_t bytes);
-    lob_status (*zero)(lob_refine_job *j, void *array, int64_t bytes);
 } lob_refine_operations;
 
 /* Arrays that a job owns, at the backend's place. */
@@ -95,7 +87,6 @@ struct lob_refine_job {
     lob_box *boxes;   /* of labels, on the grid that is worked on */
     bool in_part;     /* a part was worked on alone */
     lob_volume image; /* on the grid that is worked on */
-    int64_t voxels;
     lob_refine_arrays a;
     int64_t sums[LOB_REFINE_LOOP_COUNT];
 };

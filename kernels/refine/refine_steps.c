@@ -106,7 +106,7 @@ static lob_status gaussian(lob_refine_job *j, lob_refine_owned to, void *array, 
                                  .place = image.place,
                                  .bounded = type == LOB_U8 || j->bounded};
     lob_filter_output out;
-    LOB_TRY(lob_refine_take(j, to, lob_product(j->voxels, channels, 1, 1), sizeof(float)));
+    LOB_TRY(lob_refine_take(j, to, lob_product(j->a.voxels, channels, 1, 1), sizeof(float)));
     if (j->context->max_memory > 0) lob_refine_trim(j);
     const lob_filter_tuning tuning = {.into = j->owned[to].data};
     const lob_context context = inner_context(j);
@@ -132,15 +132,21 @@ static lob_status find_pieces(lob_refine_job *j, const lob_components_options *o
     j->a.pieces_type = found.type;
     LOB_TRY(lob_refine_take(j, LOB_REFINE_FLAGS, found.count + 1, 1));
     j->a.flags = j->owned[LOB_REFINE_FLAGS].data;
-    return j->operations->zero(j, j->a.flags, found.count + 1);
+    return j->operations->loop(j, LOB_REFINE_AT_clear, found.count + 1);
 }
 
 static lob_status loop(lob_refine_job *j, lob_refine_loop which)
 {
-    return j->operations->loop(j, which, j->voxels);
+    return j->operations->loop(j, which, j->a.voxels);
 }
 
 /* ---- a part of the volume ---- */
+
+static void set_grid(lob_refine_job *j, const int64_t size[3])
+{
+    j->a.dims = j->image.dims = (lob_dims){size[0], size[1], size[2]};
+    j->a.voxels = lob_dims_voxels(j->a.dims);
+}
 
 /* Copy the box out of an array of channels. */
 static lob_status take_part(lob_refine_job *j, lob_refine_owned which, const void *whole,
@@ -205,7 +211,6 @@ static lob_status run_in_box(lob_refine_job *j, int32_t label, box_kind kind,
     const lob_refine_arrays whole = j->a;
     const lob_volume image = j->image;
     const lob_dims d = image.dims;
-    const int64_t voxels = j->voxels;
     const int channels = image.channels;
     const bool all = box->size[0] == d.nx && box->size[1] == d.ny && box->size[2] == d.nz;
     if (box->size[0] == 0) return LOB_OK;
@@ -213,8 +218,7 @@ static lob_status run_in_box(lob_refine_job *j, int32_t label, box_kind kind,
         LOB_TRY(run(j));
         return shares ? take_larger(j, d, box) : LOB_OK;
     }
-    j->voxels = box->size[0] * box->size[1] * box->size[2];
-    j->image.dims = (lob_dims){box->size[0], box->size[1], box->size[2]};
+    set_grid(j, box->size);
     LOB_TRY(take_part(j, LOB_REFINE_BOX_LABELS, whole.labels, whole.type, 1, d, box));
     j->a.labels = j->owned[LOB_REFINE_BOX_LABELS].data;
     if (kind == TAKE_SEEDS) {
@@ -222,14 +226,13 @@ static lob_status run_in_box(lob_refine_job *j, int32_t label, box_kind kind,
         j->a.seeds = j->owned[LOB_REFINE_BOX_SEEDS].data;
     }
     if (kind == TAKE_VOTES) {
-        lob_refine_votes *const v = &j->a.votes;
-        LOB_TRY(take_part(j, LOB_REFINE_BOX_VALUE, v->value, LOB_F32, channels, d, box));
-        if (v->mask) LOB_TRY(take_part(j, LOB_REFINE_BOX_FINITE, v->mask, LOB_U8, 1, d, box));
-        LOB_TRY(take_part(j, LOB_REFINE_BOX_MEAN, v->mean, LOB_F32, channels, d, box));
-        v->value = j->owned[LOB_REFINE_BOX_VALUE].data;
-        v->mask = j->owned[LOB_REFINE_BOX_FINITE].data;
-        v->mean = j->owned[LOB_REFINE_BOX_MEAN].data;
-        v->voxels = j->voxels;
+        const void *const finite = whole.finite;
+        LOB_TRY(take_part(j, LOB_REFINE_BOX_VALUE, whole.value, LOB_F32, channels, d, box));
+        if (finite) LOB_TRY(take_part(j, LOB_REFINE_BOX_FINITE, finite, LOB_U8, 1, d, box));
+        LOB_TRY(take_part(j, LOB_REFINE_BOX_MEAN, whole.mean, LOB_F32, channels, d, box));
+        j->a.value = j->owned[LOB_REFINE_BOX_VALUE].data;
+        j->a.finite = j->owned[LOB_REFINE_BOX_FINITE].data;
+        j->a.mean = j->owned[LOB_REFINE_BOX_MEAN].data;
     }
     LOB_TRY(run(j));
     if (shares) LOB_TRY(take_larger(j, d, box));
@@ -239,7 +242,6 @@ static lob_status run_in_box(lob_refine_job *j, int32_t label, box_kind kind,
         lob_refine_drop(j, (lob_refine_owned)k);
     j->a = whole;
     j->image = image;
-    j->voxels = voxels;
     return LOB_OK;
 }
 
@@ -247,7 +249,7 @@ static lob_status run_in_box(lob_refine_job *j, int32_t label, box_kind kind,
 
 static lob_status take_mask(lob_refine_job *j)
 {
-    LOB_TRY(lob_refine_take(j, LOB_REFINE_MASK, j->voxels, 1));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_MASK, j->a.voxels, 1));
     j->a.mask = j->owned[LOB_REFINE_MASK].data;
     return LOB_OK;
 }
@@ -256,8 +258,8 @@ static lob_status take_mask(lob_refine_job *j)
 static lob_status take_best(lob_refine_job *j, int32_t label, float best)
 {
     if (!several(j)) return LOB_OK;
-    LOB_TRY(lob_refine_take(j, LOB_REFINE_BEST, j->voxels, sizeof(float)));
-    LOB_TRY(lob_refine_take(j, LOB_REFINE_TAKEN, j->voxels, label_bytes(j)));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_BEST, j->a.voxels, sizeof(float)));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_TAKEN, j->a.voxels, label_bytes(j)));
     j->a.best = j->owned[LOB_REFINE_BEST].data;
     j->a.taken = j->owned[LOB_REFINE_TAKEN].data;
     j->a.label = label;
@@ -268,8 +270,7 @@ static lob_status take_best(lob_refine_job *j, int32_t label, float best)
 /* Several labels: what was taken becomes the labels. */
 static lob_status put_taken(lob_refine_job *j)
 {
-    const int64_t bytes = j->voxels * (int64_t)label_bytes(j);
-    if (several(j)) LOB_TRY(j->operations->copy(j, j->a.labels, j->a.taken, bytes));
+    if (several(j)) LOB_TRY(loop(j, LOB_REFINE_AT_taken));
     lob_refine_drop(j, LOB_REFINE_BEST);
     lob_refine_drop(j, LOB_REFINE_TAKEN);
     lob_refine_drop(j, LOB_REFINE_SMOOTH);
@@ -302,8 +303,8 @@ static lob_status begin_settling(lob_refine_job *j)
 {
     lob_refine_arrays *a = &j->a;
     LOB_TRY(take_mask(j));
-    LOB_TRY(lob_refine_take(j, LOB_REFINE_BEST, j->voxels, sizeof(float)));
-    LOB_TRY(lob_refine_take(j, LOB_REFINE_TAKEN, j->voxels, label_bytes(j)));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_BEST, j->a.voxels, sizeof(float)));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_TAKEN, j->a.voxels, label_bytes(j)));
     a->best = j->owned[LOB_REFINE_BEST].data;
     a->taken = j->owned[LOB_REFINE_TAKEN].data;
     a->least = -2; /* below what is absent */
@@ -311,10 +312,6 @@ static lob_status begin_settling(lob_refine_job *j)
     a->shares = j->in->shares;
     a->absent = j->in->absent;
     a->absent_axis = j->in->absent_axis;
-    a->channels = j->in->label_count - 1;
-    a->label_count = j->in->label_count;
-    a->voxels = j->voxels;
-    a->dims = j->image.dims;
     a->settle = (float)j->options->settle;
     return LOB_OK;
 }
@@ -336,7 +333,7 @@ static lob_status settle(lob_refine_job *j)
             a->share = j->owned[LOB_REFINE_SMOOTH].data;
             LOB_TRY(loop(j, LOB_REFINE_AT_gain));
         }
-        LOB_TRY(j->operations->copy(j, a->labels, a->taken, j->voxels * (int64_t)label_bytes(j)));
+        LOB_TRY(loop(j, LOB_REFINE_AT_taken));
         LOB_TRY(loop(j, LOB_REFINE_AT_strokes));
         a->others = NULL;
     }
@@ -354,7 +351,7 @@ static lob_status fill_holes(lob_refine_job *j)
     holes.neighbours = 6;
     LOB_TRY(loop(j, LOB_REFINE_AT_is_not));
     LOB_TRY(find_pieces(j, &holes, &count));
-    LOB_TRY(j->operations->flag_open(j));
+    LOB_TRY(loop(j, LOB_REFINE_AT_open));
     return loop(j, LOB_REFINE_AT_fill);
 }
 
@@ -384,37 +381,38 @@ static lob_status tidy(lob_refine_job *j)
 /* The image's values, and their means. */
 static lob_status load(lob_refine_job *j)
 {
-    lob_refine_votes *votes = &j->a.votes;
-    const int channels = j->image.channels;
-    bool all;
-    LOB_TRY(lob_refine_take(j, LOB_REFINE_VALUE, j->voxels * channels, sizeof(float)));
-    LOB_TRY(lob_refine_take(j, LOB_REFINE_FINITE, j->voxels, 1));
-    float *const value = j->owned[LOB_REFINE_VALUE].data;
-    uint8_t *const finite = j->owned[LOB_REFINE_FINITE].data;
-    LOB_TRY(j->operations->load(j, value, finite, &all));
+    lob_refine_arrays *const a = &j->a;
+    a->channels = j->image.channels;
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_VALUE, a->voxels * a->channels, sizeof(float)));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_FINITE, a->voxels, 1));
+    a->parts = j->owned[LOB_REFINE_VALUE].data;
+    a->mask = j->owned[LOB_REFINE_FINITE].data;
+    a->stored = j->image.data;
+    a->stored_type = j->image.type;
+    a->slope = j->image.slope;
+    a->inter = j->image.inter;
+    LOB_TRY(loop(j, LOB_REFINE_AT_load));
+    LOB_TRY(j->operations->sum_up(j));
     lob_refine_drop(j, LOB_REFINE_IMAGE);
-    if (all) lob_refine_drop(j, LOB_REFINE_FINITE);
-    const uint8_t *const mask = j->owned[LOB_REFINE_FINITE].data;
-    LOB_TRY(gaussian(j, LOB_REFINE_MEAN, value, LOB_F32, channels, mask, j->options->edge_mm));
-    *votes = (lob_refine_votes){.value = value,
-                                .mean = j->owned[LOB_REFINE_MEAN].data,
-                                .mask = mask,
-                                .channels = channels,
-                                .voxels = j->voxels,
-                                .edge = (float)j->options->edge};
+    if (j->sums[LOB_REFINE_AT_load] == 0) lob_refine_drop(j, LOB_REFINE_FINITE);
+    a->value = a->parts;
+    a->finite = j->owned[LOB_REFINE_FINITE].data;
+    a->edge = (float)j->options->edge;
+    LOB_TRY(gaussian(j, LOB_REFINE_MEAN, a->parts, LOB_F32, a->channels, a->finite,
+                     j->options->edge_mm));
+    a->mean = j->owned[LOB_REFINE_MEAN].data;
     return LOB_OK;
 }
 
 /* A label's indicator and the image inside of it, smoothed. */
 static lob_status smooth_parts(lob_refine_job *j)
 {
-    lob_refine_votes *const votes = &j->a.votes;
-    for (int c = 0; c <= votes->channels; c++) {
+    for (int c = 0; c <= j->a.channels; c++) {
         const lob_refine_owned to = (lob_refine_owned)(LOB_REFINE_AROUND + c);
         j->a.channel = c - 1;
         LOB_TRY(loop(j, LOB_REFINE_AT_parts));
-        LOB_TRY(gaussian(j, to, j->a.parts, LOB_F32, 1, votes->mask, j->options->edge_mm));
-        votes->around[c] = j->owned[to].data;
+        LOB_TRY(gaussian(j, to, j->a.parts, LOB_F32, 1, j->a.finite, j->options->edge_mm));
+        j->a.around[c] = j->owned[to].data;
     }
     return LOB_OK;
 }
@@ -423,7 +421,7 @@ static lob_status smooth_parts(lob_refine_job *j)
 static lob_status count_votes(lob_refine_job *j)
 {
     const double mm = j->options->edge_smooth_mm;
-    LOB_TRY(lob_refine_take(j, LOB_REFINE_PARTS, j->voxels, sizeof(float)));
+    LOB_TRY(lob_refine_take(j, LOB_REFINE_PARTS, j->a.voxels, sizeof(float)));
     j->a.share = j->a.parts = j->owned[LOB_REFINE_PARTS].data;
     LOB_TRY(smooth_parts(j));
     LOB_TRY(loop(j, LOB_REFINE_AT_vote));
@@ -512,15 +510,13 @@ static lob_status run_in_part(lob_refine_job *j, const lob_box *box)
     LOB_TRY(take_part(j, LOB_REFINE_SEEDS, in->seeds, in->seeds_type, 1, image.dims, box));
     LOB_TRY(take_part(j, LOB_REFINE_LABELS, whole.labels, whole.type, 1, image.dims, box));
     j->image.data = j->owned[LOB_REFINE_IMAGE].data;
-    j->image.dims = (lob_dims){box->size[0], box->size[1], box->size[2]};
     j->image.geometry = lob_box_geometry(&image.geometry, box);
-    j->voxels = lob_dims_voxels(j->image.dims);
+    set_grid(j, box->size);
     j->a.seeds = j->owned[LOB_REFINE_SEEDS].data;
     j->a.labels = j->owned[LOB_REFINE_LABELS].data;
     LOB_TRY(run_steps(j));
     LOB_TRY(j->operations->cut(j, j->a.labels, whole.labels, whole.type, 1, image.dims, box, true));
     j->image = image;
-    j->voxels = lob_voxels(&image);
     j->a = whole;
     return LOB_OK;
 }
@@ -555,7 +551,8 @@ static bool takes_whole(const lob_refine_job *j)
 {
     const lob_refine_options *const o = j->options;
     const double most_mm = fmax(o->smooth_mm, fmax(o->edge_mm, o->edge_smooth_mm));
-    bool whole = j->voxels <= j->few && j->context->max_memory == 0 && (j->bounded || o->edge == 0);
+    bool whole =
+        j->a.voxels <= j->few && j->context->max_memory == 0 && (j->bounded || o->edge == 0);
     for (int a = 0; a < 3; a++)
         whole = whole && most_mm / j->image.geometry.spacing_mm[a] < LOB_GAUSSIAN_COARSE;
     return whole;
@@ -567,7 +564,9 @@ lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats)
     *stats = (lob_refine_stats){0};
     j->budget = (lob_budget){.who = "refining", .limit = j->context->max_memory};
     j->image = *in->image;
-    j->voxels = lob_voxels(in->image);
+    j->a.dims = j->image.dims;
+    j->a.voxels = lob_voxels(in->image);
+    j->a.label_count = in->label_count;
     j->bounded = is_bounded(in->image);
     j->whole = takes_whole(j);
     j->a.before = in->labels;

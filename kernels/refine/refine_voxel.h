@@ -2,6 +2,7 @@
 #ifndef LOB_REFINE_VOXEL_H
 #define LOB_REFINE_VOXEL_H
 
+#include "kernels/filters/pointwise_voxel.h"
 #include "kernels/refine/refine.h"
 #include "volumes/labels.h"
 
@@ -9,18 +10,6 @@
 #include <stdbool.h>
 
 LOB_BEGIN_DECLS
-
-/* Arrays of a label's vote; several channels are planar. */
-typedef struct {
-    const float *value; /* channels * voxels: the image, 0 where it is not finite */
-    const float *mean;  /* channels * voxels: smoothed */
-    const float *around[LOB_REFINE_MAX_CHANNELS + 1]; /* the label's share, and the image inside of
-                                                         it, a channel each, smoothed */
-    const uint8_t *mask; /* where all channels are finite; NULL: everywhere */
-    int channels;
-    int64_t voxels;
-    float edge; /* the image's share of a vote */
-} lob_refine_votes;
 
 /* The arrays of a job on one grid, and what is done with them. */
 typedef struct {
@@ -33,39 +22,46 @@ typedef struct {
     int32_t background;
     int32_t label; /* the one that is worked on */
     float least;   /* with which it begins, where it is the first of several; of walls, in mm */
-    uint8_t *mask; /* a label's indicator, or where pieces may be */
+    uint8_t *mask; /* a label's indicator, where pieces may be, or where the image is finite */
     const float *share;
     float *best; /* several labels: the largest share or most votes so far, or how far a core is, */
     void *taken; /* and whose they are: on the whole grid, also where a box is worked on */
     const void *pieces;
     lob_type pieces_type;
-    uint8_t *flags;        /* of pieces, and of 0 */
+    uint8_t *flags;     /* of pieces, and of 0 */
+    const void *stored; /* the image's voxels, with its type, slope and inter */
+    lob_type stored_type;
+    double slope, inter;
     const void *others;    /* labels that grew in another way, as before; NULL: none */
     const uint8_t *shares; /* label_count - 1 planar channels */
     int channel;           /* of the label among these; -1: the background's, which has the rest. Of
                               the image, in parts; -1: the indicator */
-    int channels;
+    lob_dims dims;         /* of the grid */
     int64_t voxels;
     float settle;
     const uint8_t *absent; /* label_count + 1 for each slice: 1 where a label is not; or NULL */
-    lob_dims dims;
     int32_t label_count;
     int absent_axis;
-    float *parts; /* the label's indicator, or a channel of the image where it is; votes */
-    lob_refine_votes votes;
+    float *parts; /* the label's indicator, or a channel of the image where it is; votes; the
+                     image's values, 0 where they are not finite */
+
+    /* of a label's vote; several channels are planar */
+    const float *value; /* channels * voxels: the image, 0 where it is not finite */
+    const float *mean;  /* channels * voxels: smoothed */
+    const float *around[LOB_REFINE_MAX_CHANNELS + 1]; /* the label's share, and the image inside of
+                                                         it, a channel each, smoothed */
+    const uint8_t *finite;                            /* where all channels are; NULL: everywhere */
+    int channels;
+    float edge; /* the image's share of a vote */
 } lob_refine_arrays;
 
 /* The loops. Each voxel's function returns what the loop counts. */
 #define LOB_REFINE_LOOPS(X)                                                                      \
     X(begin)                                                                                     \
     X(changed)                                                                                   \
-    X(is)                                                                                        \
-    X(none)                                                                                      \
-    X(twice)                                                                                     \
-    X(gain)                                                                                      \
-    X(above_half)                                                                                \
-    X(strokes) X(hold) X(dropped) X(drop) X(is_not) X(fill) X(deep) X(within) X(beyond) X(parts) \
-        X(vote)
+    X(is) X(none) X(taken) X(twice) X(gain) X(above_half) X(strokes) X(clear) X(hold) X(dropped) \
+        X(drop) X(is_not) X(open) X(fill) X(unmark) X(deep) X(within) X(beyond) X(load) X(parts) \
+            X(vote)
 
 typedef enum {
 #define LOB_REFINE_LOOP(name) LOB_REFINE_AT_##name,
@@ -97,10 +93,21 @@ LOB_BOTH int32_t lob_refine_piece(const lob_refine_arrays *a, int64_t i)
 /* Flag the piece of a voxel. Threads may do so at the same time. */
 LOB_BOTH void lob_refine_flag(const lob_refine_arrays *a, int64_t i)
 {
+    uint8_t *const flag = &a->flags[lob_refine_piece(a, i)];
 #ifdef __CUDA_ARCH__
-    a->flags[lob_refine_piece(a, i)] = 1;
+    *flag = 1;
 #else
-    __atomic_store_n(&a->flags[lob_refine_piece(a, i)], 1, __ATOMIC_RELAXED);
+    __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
+#endif
+}
+
+LOB_BOTH bool lob_refine_flagged(const lob_refine_arrays *a, int64_t i)
+{
+    const uint8_t *const flag = &a->flags[lob_refine_piece(a, i)];
+#ifdef __CUDA_ARCH__
+    return *flag;
+#else
+    return __atomic_load_n(flag, __ATOMIC_RELAXED);
 #endif
 }
 
@@ -146,6 +153,13 @@ LOB_BOTH int lob_refine_at_none(const lob_refine_arrays *a, int64_t i)
     return 0;
 }
 
+/* What was taken becomes the labels. */
+LOB_BOTH int lob_refine_at_taken(const lob_refine_arrays *a, int64_t i)
+{
+    lob_refine_put(a, i, lob_label_at(a->taken, a->type, i));
+    return 0;
+}
+
 /* Take a label where its share, or its votes, are the most so far; labels come in ascending order.
  * i: the voxel in the label's box; at: on the whole grid. */
 LOB_BOTH void lob_refine_larger(const lob_refine_arrays *a, int64_t i, int64_t at)
@@ -171,7 +185,7 @@ LOB_BOTH int lob_refine_share(const lob_refine_arrays *a, int64_t i)
 {
     if (a->channel >= 0) return a->shares[a->channel * a->voxels + i];
     int rest = 255;
-    for (int c = 0; c < a->channels; c++) rest -= a->shares[c * a->voxels + i];
+    for (int c = 0; c < a->label_count - 1; c++) rest -= a->shares[c * a->voxels + i];
     return rest > 0 ? rest : 0;
 }
 
@@ -210,6 +224,13 @@ LOB_BOTH int lob_refine_at_strokes(const lob_refine_arrays *a, int64_t i)
     return 0;
 }
 
+/* Of pieces, and of 0. */
+LOB_BOTH int lob_refine_at_clear(const lob_refine_arrays *a, int64_t piece)
+{
+    a->flags[piece] = 0;
+    return 0;
+}
+
 LOB_BOTH int lob_refine_at_hold(const lob_refine_arrays *a, int64_t i)
 {
     if (lob_refine_seed(a, i)) lob_refine_flag(a, i);
@@ -235,6 +256,20 @@ LOB_BOTH int lob_refine_at_is_not(const lob_refine_arrays *a, int64_t i)
     return 0;
 }
 
+/* Flag the pieces that reach a border of the volume (axes of one voxel have none), or in which
+ * background was drawn. */
+LOB_BOTH int lob_refine_at_open(const lob_refine_arrays *a, int64_t i)
+{
+    const lob_dims d = a->dims;
+    if (lob_refine_piece(a, i) == 0 || lob_refine_flagged(a, i)) return 0;
+    const int64_t row = i / d.nx, x = i - row * d.nx, y = row % d.ny, z = row / d.ny;
+    const bool border = (d.nx > 1 && (x == 0 || x == d.nx - 1)) ||
+                        (d.ny > 1 && (y == 0 || y == d.ny - 1)) ||
+                        (d.nz > 1 && (z == 0 || z == d.nz - 1));
+    if (border || lob_refine_seed(a, i) == a->background) lob_refine_flag(a, i);
+    return 0;
+}
+
 LOB_BOTH int lob_refine_at_fill(const lob_refine_arrays *a, int64_t i)
 {
     const int32_t piece = lob_refine_piece(a, i);
@@ -249,6 +284,12 @@ LOB_BOTH int lob_refine_at_fill(const lob_refine_arrays *a, int64_t i)
 LOB_BOTH int lob_refine_at_deep(const lob_refine_arrays *a, int64_t i)
 {
     return a->least <= -0.5F * a->best[i];
+}
+
+LOB_BOTH int lob_refine_at_unmark(const lob_refine_arrays *a, int64_t i)
+{
+    a->mask[i] = 0;
+    return 0;
 }
 
 /* Mark what is near enough to a core. */
@@ -268,25 +309,40 @@ LOB_BOTH int lob_refine_at_beyond(const lob_refine_arrays *a, int64_t i)
 
 /* ---- edge ---- */
 
+/* The image as float32, and where all channels are finite. Counts where they are not. */
+LOB_BOTH int lob_refine_at_load(const lob_refine_arrays *a, int64_t i)
+{
+    bool all = true;
+    for (int c = 0; c < a->channels; c++) {
+        const int64_t at = c * a->voxels + i;
+        const double stored = lob_filter_load(a->stored, a->stored_type, at);
+        const float value = (float)(a->slope * stored + a->inter);
+        const bool good = value - value == 0;
+        a->parts[at] = good ? value : 0;
+        all = all && good;
+    }
+    a->mask[i] = all;
+    return !all;
+}
+
 /* A label's indicator, or the image inside of it. */
 LOB_BOTH int lob_refine_at_parts(const lob_refine_arrays *a, int64_t i)
 {
-    const lob_refine_votes *v = &a->votes;
     const bool is = lob_refine_label(a, i) == a->label;
-    a->parts[i] = !is ? 0 : a->channel < 0 ? 1 : v->value[a->channel * v->voxels + i];
+    a->parts[i] = !is ? 0 : a->channel < 0 ? 1 : a->value[a->channel * a->voxels + i];
     return 0;
 }
 
 /* The image's vote at a voxel: 0 for the rest, 1 for the label, whose share around is `inside`. */
-LOB_BOTH float lob_refine_image_vote(const lob_refine_votes *v, int64_t i)
+LOB_BOTH float lob_refine_image_vote(const lob_refine_arrays *a, int64_t i)
 {
-    const float inside = v->around[0][i];
+    const float inside = a->around[0][i];
     const float in = inside > 1e-6F ? inside : 1e-6F;
     const float out = 1 - inside > 1e-6F ? 1 - inside : 1e-6F;
     float to_label = 0, to_rest = 0, apart = 0;
-    for (int c = 0; c < v->channels; c++) {
-        const float sum = v->around[c + 1][i], x = v->value[c * v->voxels + i];
-        const float label = sum / in, rest = (v->mean[c * v->voxels + i] - sum) / out;
+    for (int c = 0; c < a->channels; c++) {
+        const float sum = a->around[c + 1][i], x = a->value[c * a->voxels + i];
+        const float label = sum / in, rest = (a->mean[c * a->voxels + i] - sum) / out;
         to_label += fabsf(x - label);
         to_rest += fabsf(x - rest);
         apart += fabsf(label - rest);
@@ -295,19 +351,13 @@ LOB_BOTH float lob_refine_image_vote(const lob_refine_votes *v, int64_t i)
     return ((vote > 1 ? 1 : vote < -1 ? -1 : vote) + 1) / 2;
 }
 
-/* The vote of a voxel whose label votes `own`. */
-LOB_BOTH float lob_refine_vote(const lob_refine_votes *v, float own, int64_t i)
-{
-    const float around = v->around[0][i];
-    const bool near = around > 0.02F && around < 0.98F && (!v->mask || v->mask[i]);
-    const float image = near ? lob_refine_image_vote(v, i) : own;
-    const float of_image = v->edge * image, of_label = (1 - v->edge) * own;
-    return of_image + of_label;
-}
-
 LOB_BOTH int lob_refine_at_vote(const lob_refine_arrays *a, int64_t i)
 {
-    a->parts[i] = lob_refine_vote(&a->votes, lob_refine_label(a, i) == a->label, i);
+    const float around = a->around[0][i], own = lob_refine_label(a, i) == a->label;
+    const bool near = around > 0.02F && around < 0.98F && (!a->finite || a->finite[i]);
+    const float image = near ? lob_refine_image_vote(a, i) : own;
+    const float of_image = a->edge * image, of_label = (1 - a->edge) * own;
+    a->parts[i] = of_image + of_label;
     return 0;
 }
 

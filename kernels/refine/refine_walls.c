@@ -74,7 +74,7 @@ static lob_status distances_at(lob_refine_job *j, float *to, const uint64_t *ite
 {
     const float *const distance = j->a.best;
     if (j->device)
-        return lob_device_get(j->device, to, distance, sizeof *to, 1, j->voxels, items, count,
+        return lob_device_get(j->device, to, distance, sizeof *to, 1, j->a.voxels, items, count,
                               j->error);
     for (int64_t i = 0; i < count; i++) to[i] = distance[items[i] >> 8];
     return LOB_OK;
@@ -85,7 +85,7 @@ static lob_status distances_at(lob_refine_job *j, float *to, const uint64_t *ite
 static lob_status far_strokes(lob_refine_job *j, const measured *m, int32_t wall, float *middle,
                               float *most)
 {
-    const int64_t n = j->voxels;
+    const int64_t n = j->a.voxels;
     int64_t i = -1, count = 0;
     uint64_t *items;
     float *strokes;
@@ -116,7 +116,7 @@ static lob_status half_width(lob_refine_job *j, const measured *m, int32_t wall,
     LOB_TRY(far_strokes(j, m, wall, &middle, &most));
     if (!(middle > 0) || most > 2.5F * middle) return LOB_OK;
     j->a.least = middle;
-    LOB_TRY(j->operations->loop(j, LOB_REFINE_AT_deep, j->voxels));
+    LOB_TRY(j->operations->loop(j, LOB_REFINE_AT_deep, j->a.voxels));
     LOB_TRY(j->operations->sum_up(j));
     if (j->sums[LOB_REFINE_AT_deep] > before) *half = middle;
     return LOB_OK;
@@ -141,12 +141,13 @@ static lob_status find_distance(lob_refine_job *j, const measured *m, int32_t co
     lob_error_begin(j->error); /* lines may be too long for a GPU */
     in.labels = m->labels;
     in.place = (lob_place){0};
-    LOB_TRY(lob_budget_alloc(&j->budget, &out.distance, j->voxels, sizeof *out.distance, j->error));
+    LOB_TRY(
+        lob_budget_alloc(&j->budget, &out.distance, j->a.voxels, sizeof *out.distance, j->error));
     st = lob_distance_cpu(&out, &in, &options, &context, j->error);
     if (st == LOB_OK)
         st = lob_device_upload(j->device, j->a.best, out.distance,
-                               j->voxels * (int64_t)sizeof *out.distance, j->error);
-    lob_budget_free(&j->budget, out.distance, j->voxels, sizeof *out.distance);
+                               j->a.voxels * (int64_t)sizeof *out.distance, j->error);
+    lob_budget_free(&j->budget, out.distance, j->a.voxels, sizeof *out.distance);
     return st;
 }
 
@@ -252,7 +253,7 @@ static lob_status fill_core(lob_refine_job *j, const measured *m, const int32_t 
 
 static int64_t label_bytes(const lob_refine_job *j)
 {
-    return j->voxels * (int64_t)lob_type_of(j->a.type)->bytes;
+    return j->a.voxels * (int64_t)lob_type_of(j->a.type)->bytes;
 }
 
 /* Fill the cores of a wall, and cut it where it is too far from all cores that it is a wall around.
@@ -262,7 +263,7 @@ static lob_status cut(lob_refine_job *j, const measured *m, int32_t wall)
     int cores = 0;
     if (j->device)
         LOB_TRY(lob_device_download(j->device, m->labels, j->a.labels, label_bytes(j), j->error));
-    LOB_TRY(j->operations->zero(j, j->a.mask, j->voxels));
+    LOB_TRY(j->operations->loop(j, LOB_REFINE_AT_unmark, j->a.voxels));
     for (int k = 0; k < j->in->wall_count; k++) {
         const int32_t *const pair = j->in->walls + (ptrdiff_t)2 * k;
         float half;
@@ -275,10 +276,10 @@ static lob_status cut(lob_refine_job *j, const measured *m, int32_t wall)
             LOB_TRY(lob_device_upload(j->device, j->a.labels, m->labels, label_bytes(j), j->error));
         cores++;
         j->a.least = 2 * half;
-        LOB_TRY(j->operations->loop(j, LOB_REFINE_AT_within, j->voxels));
+        LOB_TRY(j->operations->loop(j, LOB_REFINE_AT_within, j->a.voxels));
     }
     j->a.label = wall;
-    return cores > 0 ? j->operations->loop(j, LOB_REFINE_AT_beyond, j->voxels) : LOB_OK;
+    return cores > 0 ? j->operations->loop(j, LOB_REFINE_AT_beyond, j->a.voxels) : LOB_OK;
 }
 
 /* Is this pair the first of its wall? */
@@ -292,7 +293,7 @@ static bool is_first(const lob_refine_input *in, int pair)
 lob_status lob_refine_walls(lob_refine_job *j)
 {
     const lob_refine_input *const in = j->in;
-    const int64_t seed_bytes = j->voxels * (int64_t)lob_type_of(j->a.seeds_type)->bytes;
+    const int64_t seed_bytes = j->a.voxels * (int64_t)lob_type_of(j->a.seeds_type)->bytes;
     const int64_t bytes = j->device ? label_bytes(j) + seed_bytes : 0;
     measured m = {.dims = j->image.dims,
                   .spacing = j->image.geometry.spacing_mm,
@@ -309,8 +310,8 @@ lob_status lob_refine_walls(lob_refine_job *j)
         st = lob_device_download(j->device, copies + label_bytes(j), j->a.seeds, seed_bytes,
                                  j->error);
     }
-    if (st == LOB_OK) st = lob_refine_take(j, LOB_REFINE_BEST, j->voxels, sizeof(float));
-    if (st == LOB_OK) st = lob_refine_take(j, LOB_REFINE_MASK, j->voxels, 1);
+    if (st == LOB_OK) st = lob_refine_take(j, LOB_REFINE_BEST, j->a.voxels, sizeof(float));
+    if (st == LOB_OK) st = lob_refine_take(j, LOB_REFINE_MASK, j->a.voxels, 1);
     j->a.best = j->owned[LOB_REFINE_BEST].data;
     j->a.mask = j->owned[LOB_REFINE_MASK].data;
     for (int i = 0; st == LOB_OK && i < in->wall_count; i++)
