@@ -110,13 +110,13 @@ typedef struct {
  *   options  in   see above
  *   context  in   threads, memory, progress
  *
- * Only the part of the volume that holds labels is worked on, with some voxels around it; without
- * a limit of memory a GPU may take the whole of at most 2^18 voxels. Working memory, for each voxel
- * of it: 8 bytes without edge; with it 14 + 12 for each channel; and where it is not the whole, a
- * copy of image, labels, seeds and shares. Walls take 5 bytes, 12 a stroke and, in ordinary memory,
- * 16 a row, 8 a row of a slice for each thread and a copy of a GPU's labels and seeds. Same bytes
- * on every backend and thread count. Returns LOB_OK, LOB_EARG (a number outside its range; a
- * Gaussian that reaches too far), LOB_ENOMEM or LOB_ECANCEL; on error out is unspecified.
+ * Only the part of the volume that holds labels is worked on, with some voxels around it. Working
+ * memory, for each voxel of it: 8 bytes without edge; with it 14 + 12 for each channel; and where
+ * it is not the whole, a copy of image, labels, seeds and shares. Walls take 5 bytes, 12 a stroke
+ * and, in ordinary memory, 16 a row, 8 a row of a slice for each thread and a copy of a GPU's
+ * labels and seeds. Same bytes on every backend and thread count. Returns LOB_OK, LOB_EARG (a
+ * number outside its range; a Gaussian that reaches too far), LOB_ENOMEM or LOB_ECANCEL; on error
+ * out is unspecified.
  */
 lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_input *in,
                           const lob_refine_options *options, const lob_context *context,

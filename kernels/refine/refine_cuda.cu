@@ -10,7 +10,7 @@
 namespace lob::refine
 {
 
-enum { THREADS = 256, FEW_VOXELS = 1 << 18 };
+enum { THREADS = 256 };
 
 /* What kernels tell the host. Boxes follow, one for each label. */
 struct counters {
@@ -145,9 +145,7 @@ struct rows_params {
 static rows_params rows_of(lob_dims dims, const lob_box *box)
 {
     return {
-        dims,
-        {box->size[0],  box->size[1],  box->size[2] },
-        {box->first[0], box->first[1], box->first[2]}
+        dims, lob_box_dims(box), {box->first[0], box->first[1], box->first[2]}
     };
 }
 
@@ -288,7 +286,6 @@ lob_status lob_refine_cuda(void *out, lob_refine_stats *stats, const lob_refine_
     j.context = context;
     j.error = error;
     j.device = device;
-    j.few = FEW_VOXELS;
     lob_status st = begin_counters(&j);
     if (st == LOB_OK) st = lob_refine_run(&j, labels, stats);
     lob_device_free(device, j.backend);

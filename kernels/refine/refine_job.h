@@ -69,8 +69,6 @@ struct lob_refine_job {
     lob_error *error;
     lob_device *device; /* NULL on the CPU */
     void *backend;      /* what the operations need beside */
-    int64_t few;        /* voxels of which all is done sooner than parts are found and copied */
-    bool whole;         /* all of the volume is worked on, not parts alone: the same bytes */
     bool bounded;       /* all values of the image are finite, and far from overflow */
 
     lob_budget budget;

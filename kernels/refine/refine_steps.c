@@ -142,9 +142,9 @@ static lob_status loop(lob_refine_job *j, lob_refine_loop which)
 
 /* ---- a part of the volume ---- */
 
-static void set_grid(lob_refine_job *j, const int64_t size[3])
+static void set_grid(lob_refine_job *j, const lob_box *box)
 {
-    j->a.dims = j->image.dims = (lob_dims){size[0], size[1], size[2]};
+    j->a.dims = j->image.dims = lob_box_dims(box);
     j->a.voxels = lob_dims_voxels(j->a.dims);
 }
 
@@ -168,11 +168,6 @@ static lob_status find_label_boxes(lob_refine_job *j, double first_mm, double se
     const lob_dims d = j->image.dims;
     const int32_t labels = j->in->label_count;
     int64_t margin[3];
-    for (int32_t k = 0; j->whole && k < labels; k++)
-        j->boxes[k] = (lob_box){
-            .size = {d.nx, d.ny, d.nz}
-        };
-    if (j->whole) return LOB_OK;
     LOB_TRY(j->operations->find_boxes(j, labels));
     for (int a = 0; a < 3; a++) {
         const double mm = j->image.geometry.spacing_mm[a];
@@ -218,7 +213,7 @@ static lob_status run_in_box(lob_refine_job *j, int32_t label, box_kind kind,
         LOB_TRY(run(j));
         return shares ? take_larger(j, d, box) : LOB_OK;
     }
-    set_grid(j, box->size);
+    set_grid(j, box);
     LOB_TRY(take_part(j, LOB_REFINE_BOX_LABELS, whole.labels, whole.type, 1, d, box));
     j->a.labels = j->owned[LOB_REFINE_BOX_LABELS].data;
     if (kind == TAKE_SEEDS) {
@@ -511,7 +506,7 @@ static lob_status run_in_part(lob_refine_job *j, const lob_box *box)
     LOB_TRY(take_part(j, LOB_REFINE_LABELS, whole.labels, whole.type, 1, image.dims, box));
     j->image.data = j->owned[LOB_REFINE_IMAGE].data;
     j->image.geometry = lob_box_geometry(&image.geometry, box);
-    set_grid(j, box->size);
+    set_grid(j, box);
     j->a.seeds = j->owned[LOB_REFINE_SEEDS].data;
     j->a.labels = j->owned[LOB_REFINE_LABELS].data;
     LOB_TRY(run_steps(j));
@@ -524,10 +519,9 @@ static lob_status run_in_part(lob_refine_job *j, const lob_box *box)
 static lob_status run(lob_refine_job *j, lob_refine_stats *stats)
 {
     LOB_TRY(loop(j, LOB_REFINE_AT_begin));
-    if (!j->whole && !j->in->shares) LOB_TRY(j->operations->find_boxes(j, 0));
+    if (!j->in->shares) LOB_TRY(j->operations->find_boxes(j, 0));
     lob_box box = j->boxes[0];
-    j->in_part =
-        !j->whole && !j->in->shares && box.size[0] > 0 && widen(&box, &j->image, j->options);
+    j->in_part = !j->in->shares && box.size[0] > 0 && widen(&box, &j->image, j->options);
     LOB_TRY(j->in_part ? run_in_part(j, &box) : run_steps(j));
     LOB_TRY(loop(j, LOB_REFINE_AT_changed));
     LOB_TRY(j->operations->sum_up(j));
@@ -545,19 +539,6 @@ static bool is_bounded(const lob_volume *image)
            fabs(image->inter) < 0x1p90;
 }
 
-/* Are voxels few enough, and is no Gaussian one of a coarser grid, which a part would move, nor of
- * values that are not finite, perhaps outside of the part alone? */
-static bool takes_whole(const lob_refine_job *j)
-{
-    const lob_refine_options *const o = j->options;
-    const double most_mm = fmax(o->smooth_mm, fmax(o->edge_mm, o->edge_smooth_mm));
-    bool whole =
-        j->a.voxels <= j->few && j->context->max_memory == 0 && (j->bounded || o->edge == 0);
-    for (int a = 0; a < 3; a++)
-        whole = whole && most_mm / j->image.geometry.spacing_mm[a] < LOB_GAUSSIAN_COARSE;
-    return whole;
-}
-
 lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats)
 {
     const lob_refine_input *in = j->in;
@@ -568,7 +549,6 @@ lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats)
     j->a.voxels = lob_voxels(in->image);
     j->a.label_count = in->label_count;
     j->bounded = is_bounded(in->image);
-    j->whole = takes_whole(j);
     j->a.before = in->labels;
     j->a.before_type = in->labels_type;
     j->a.labels = out;

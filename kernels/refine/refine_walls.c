@@ -3,6 +3,7 @@
 #include "kernels/device/device_put.h"
 #include "kernels/refine/hull.h"
 #include "kernels/refine/refine_job.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <omp.h>
@@ -63,12 +64,6 @@ static double facing(const measured *m, const int32_t *pair, int threads)
     return whole > 0 ? wall / whole : 0;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* How far voxels are from a core: 8 bytes of each, its place as lob_device_get has it, become 4. */
 static lob_status distances_at(lob_refine_job *j, float *to, const uint64_t *items, int64_t count)
 {
@@ -99,7 +94,7 @@ static lob_status far_strokes(lob_refine_job *j, const measured *m, int32_t wall
     strokes = (float *)to;
     const lob_status st = distances_at(j, strokes, items, count);
     if (st == LOB_OK) {
-        qsort(strokes, (size_t)count, sizeof *strokes, ascending);
+        qsort(strokes, (size_t)count, sizeof *strokes, lob_by_float);
         *middle = strokes[count / 2];
         *most = strokes[count * 19 / 20];
     }
