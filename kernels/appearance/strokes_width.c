@@ -1,5 +1,6 @@
 /* How far apart strokes of different labels are, and on which slices labels are not. */
 #include "kernels/appearance/strokes.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,25 +14,13 @@ typedef struct {
     int32_t label;
 } point;
 
-/* Points and their distances; they grow as needed. */
+/* Points of a plane, and distances of all; room: for points of the fullest plane so far. */
 typedef struct {
     point *points;
     int64_t count, room;
     double *distances;
-    int64_t found, space;
+    int64_t found;
 } work;
-
-/* Room for one more item. */
-static bool grow(void **items, int64_t count, int64_t *room, size_t size)
-{
-    if (count < *room) return true;
-    const int64_t more = *room > 0 ? 2 * *room : 4096;
-    void *const bigger = realloc(*items, (size_t)more * size);
-    if (!bigger) return false;
-    *items = bigger;
-    *room = more;
-    return true;
-}
 
 static bool take_points(work *w, const void *seeds, lob_type type, lob_dims d,
                         const double spacing_mm[3], int axis, int64_t slice)
@@ -47,7 +36,8 @@ static bool take_points(work *w, const void *seeds, lob_type type, lob_dims d,
             if (at[0] == d.nx) break;
             const int32_t label = lob_label_at(seeds, type, row + at[0]);
             if (label == 0) continue;
-            if (!grow((void **)&w->points, w->count, &w->room, sizeof *w->points)) return false;
+            if (w->count == w->room && !lob_grow(&w->points, w->room++, sizeof *w->points))
+                return false;
             w->points[w->count++] =
                 (point){(double)at[a] * spacing_mm[a], (double)at[b] * spacing_mm[b], label};
         }
@@ -78,16 +68,10 @@ static bool take_distances(work *w, int32_t background)
         double least = nearest(w, p, from, other_step, INFINITY);
         least = nearest(w, p, from - other_step, -other_step, least);
         if (!isfinite(least)) continue;
-        if (!grow((void **)&w->distances, w->found, &w->space, sizeof *w->distances)) return false;
+        if (!lob_grow(&w->distances, w->found, sizeof *w->distances)) return false;
         w->distances[w->found++] = sqrt(least);
     }
     return true;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 void lob_strokes_absent(uint8_t *absent, const lob_strokes *strokes, int axis, int32_t background)
@@ -108,7 +92,7 @@ void lob_strokes_absent(uint8_t *absent, const lob_strokes *strokes, int axis, i
 static bool join(work *w, const work *other)
 {
     for (int64_t i = 0; i < other->found; i++) {
-        if (!grow((void **)&w->distances, w->found, &w->space, sizeof *w->distances)) return false;
+        if (!lob_grow(&w->distances, w->found, sizeof *w->distances)) return false;
         w->distances[w->found++] = other->distances[i];
     }
     return true;
@@ -140,7 +124,7 @@ lob_status lob_strokes_width(double *width_mm, const lob_strokes *strokes, const
         free(own.distances);
     }
     if (good && w.found > 0) {
-        qsort(w.distances, (size_t)w.found, sizeof *w.distances, by_size);
+        qsort(w.distances, (size_t)w.found, sizeof *w.distances, lob_by_real);
         *width_mm = w.distances[w.found / 2];
     }
     free(w.distances);
