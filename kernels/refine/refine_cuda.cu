@@ -1,7 +1,7 @@
 /* Refining on the GPU: the loops over voxels; the host learns counts alone. */
 #include "kernels/arrays.h"
 #include "kernels/backend_cuda.h"
-#include "kernels/device/device_image.cuh"
+#include "kernels/device/cuda_calls.cuh"
 #include "kernels/device/grid.cuh"
 #include "kernels/refine/refine_job.h"
 
