@@ -121,11 +121,6 @@ typedef struct {
 extern const lob_format lob_format_dicom, lob_format_hdf5, lob_format_meta, lob_format_nrrd,
     lob_format_png, lob_format_tiff, lob_format_nifti, lob_format_zarr;
 
-static inline bool lob_same_dims(lob_dims a, lob_dims b)
-{
-    return a.nx == b.nx && a.ny == b.ny && a.nz == b.nz;
-}
-
 /* Does path end in this suffix, whatever the case, with something before it? */
 bool lob_has_suffix(const char *path, const char *suffix);
 

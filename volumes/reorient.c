@@ -56,7 +56,7 @@ bool lob_turn_onto(lob_turn *turn, const lob_volume *volume, const lob_volume *o
     for (int number = 0; number < LOB_TURNS; number++) {
         const lob_turn one = lob_turn_of(number);
         const lob_dims dims = lob_turned_dims(volume->dims, &one);
-        if (dims.nx != want.nx || dims.ny != want.ny || dims.nz != want.nz) continue;
+        if (!lob_same_dims(dims, want)) continue;
         const lob_geometry turned = lob_turned_geometry(&volume->geometry, volume->dims, &one);
         const double apart_mm = lob_corners_apart_mm(&turned, &onto->geometry, want);
         if (!(apart_mm <= lob_grid_tolerance_mm(&turned, &onto->geometry)) ||

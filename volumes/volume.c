@@ -265,7 +265,7 @@ lob_status lob_same_grid(const lob_volume *a, const char *a_name, const lob_volu
                          const char *b_name, lob_error *error)
 {
     const lob_dims m = a->dims, n = b->dims;
-    const bool same_dims = m.nx == n.nx && m.ny == n.ny && m.nz == n.nz;
+    const bool same_dims = lob_same_dims(m, n);
     const double tolerance_mm = lob_grid_tolerance_mm(&a->geometry, &b->geometry);
     const double apart_mm = same_dims ? lob_corners_apart_mm(&a->geometry, &b->geometry, m) : 0.0;
     if (same_dims && apart_mm <= tolerance_mm) return LOB_OK;

@@ -86,6 +86,12 @@ LOB_BOTH int64_t lob_side(lob_dims dims, int axis)
     return axis == 0 ? dims.nx : axis == 1 ? dims.ny : dims.nz;
 }
 
+/* Are all sides equal? */
+static inline bool lob_same_dims(lob_dims a, lob_dims b)
+{
+    return a.nx == b.nx && a.ny == b.ny && a.nz == b.nz;
+}
+
 /* The least spacing among axes with more than one voxel, in mm; among all, where there is none. */
 double lob_least_spacing(lob_dims dims, const double spacing_mm[3]);
 

@@ -391,7 +391,7 @@ static lob_status write_apart(const char *apart, const char *file, bool force,
 static lob_status write_meta(const lob_volume *volume, const lob_location *where,
                              const lob_write_options *options, lob_error *error)
 {
-    LOB_TRY(lob_check_output(where->path, options->force, error));
+    LOB_TRY(lob_check_output(where->file, options->force, error));
     LOB_TRY(holds(volume, where, error));
     const double start_s = lob_clock_s();
     size_t compressed = 0, bytes = 0;

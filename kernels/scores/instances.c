@@ -105,9 +105,8 @@ lob_status lob_instances_count(lob_instances *out, const lob_volume *truth, int6
                                const lob_volume *labels, int64_t label_count,
                                const lob_context *context, lob_error *error)
 {
-    const lob_dims a = truth->dims, b = labels->dims;
     *out = (lob_instances){.truth_count = truth_count, .label_count = label_count};
-    if (a.nx != b.nx || a.ny != b.ny || a.nz != b.nz)
+    if (!lob_same_dims(truth->dims, labels->dims))
         return lob_fail(error, LOB_EDATA, "the volumes have different dimensions");
     if (!is_label_type(truth->type) || !is_label_type(labels->type))
         return lob_fail(error, LOB_EDATA, "labels must be uint8, int16 or int32");

@@ -364,7 +364,7 @@ lob_status lob_compare_labels(lob_overlap **overlaps, int32_t *count, int *equal
     *overlaps = NULL;
     *count = 0;
     *equal = 0;
-    if (a->dims.nx != b->dims.nx || a->dims.ny != b->dims.ny || a->dims.nz != b->dims.nz)
+    if (!lob_same_dims(a->dims, b->dims))
         return lob_fail(error, LOB_EDATA,
                         "%s has %" PRId64 " x %" PRId64 " x %" PRId64 " voxels but %s has %" PRId64
                         " x %" PRId64 " x %" PRId64,

@@ -468,11 +468,6 @@ static bool is_label_type(lob_type type)
     return type == LOB_U8 || type == LOB_I16 || type == LOB_I32;
 }
 
-static bool same_dims(const lob_volume *a, const lob_volume *b)
-{
-    return a->dims.nx == b->dims.nx && a->dims.ny == b->dims.ny && a->dims.nz == b->dims.nz;
-}
-
 static lob_status check(const lob_partition_input *in, const lob_partition_options *options,
                         lob_error *error)
 {
@@ -482,7 +477,8 @@ static lob_status check(const lob_partition_input *in, const lob_partition_optio
     if (options->slice_axis < -1 || options->slice_axis > 2)
         return lob_fail(error, LOB_EARG, "slice axis %d: it must be 0, 1, 2 or -1",
                         options->slice_axis);
-    if (!same_dims(in->labels, in->truth) || (in->image && !same_dims(in->labels, in->image)))
+    if (!lob_same_dims(in->labels->dims, in->truth->dims) ||
+        (in->image && !lob_same_dims(in->labels->dims, in->image->dims)))
         return lob_fail(error, LOB_EDATA, "the volumes have different dimensions");
     if (!is_label_type(in->labels->type) || !is_label_type(in->truth->type))
         return lob_fail(error, LOB_EDATA, "labels must be uint8, int16 or int32");
