@@ -2,30 +2,14 @@
 #include "io/file.h"
 #include "io/format.h"
 #include "io/png.h"
-#include "kernels/segment/segment.h"
 #include "tools/commands/commands.h"
-#include "tools/commands/segment/segment_recipe.h"
 #include "tools/commands/segment/segment_sheet.h"
-#include "tools/inout/grid.h"
-#include "tools/picture/mosaic.h"
-#include "tools/session/session_print.h"
-#include "tools/table/terminal_table.h"
+#include "tools/commands/segment/segment_work.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct {
-    lob_segment_files files;
-    const char *uncertain, *sheet, *previous_path;
-    int suggest, median, background, coarse;
-    lob_size margin, reach;
-    bool print, full;
-    lob_segment_options options;
-
-    lob_volume image, seeds, previous; /* the latter two on the image's grid, with own labels */
-    lob_segment_plan plan;
-    lob_segment_output found;
-} work;
+typedef lob_segment_work work;
 
 /* What options the table cannot say exclude or need one another. */
 static lob_status check(lob_session *s, void *user)
@@ -109,32 +93,6 @@ static lob_status read_inputs(lob_session *s, work *w)
 
 /* ---- computing ---- */
 
-/* The plan among the results. */
-static void report(lob_session *s, const work *w)
-{
-    const lob_segment_plan *const plan = &w->plan;
-    char axes[4] = "", *to = axes;
-    for (int a = 0; a < 3; a++)
-        if (plan->median[a]) *to++ = "xyz"[a];
-    *to = '\0';
-    cJSON *const chosen = cJSON_AddObjectToObject(s->results, "chosen");
-    cJSON_AddNumberToObject(chosen, "background", plan->background);
-    cJSON_AddBoolToObject(chosen, "background_given", plan->options.background != 0);
-    cJSON_AddNumberToObject(chosen, "passes", plan->passes);
-    cJSON_AddBoolToObject(chosen, "slips_left_out", plan->slips);
-    cJSON_AddStringToObject(chosen, "median_axes", axes);
-    cJSON_AddNumberToObject(chosen, "least_spacing_mm", plan->least_mm);
-    cJSON_AddItemToObject(chosen, "first_growth_spacing_mm",
-                          cJSON_CreateDoubleArray(plan->coarse_mm, 3));
-    cJSON *const box = cJSON_AddObjectToObject(chosen, "box");
-    lob_json_integers(box, "first", plan->box.first);
-    lob_json_integers(box, "size", plan->box.size);
-    cJSON_AddNumberToObject(s->results, "labels", plan->count - 1);
-    lob_session_say(s, "background: label %d%s; growths: %d; the median goes along: %s",
-                    plan->background, plan->options.background ? "" : ", chosen", plan->passes,
-                    axes[0] ? axes : "no axis");
-}
-
 static lob_status choose(lob_session *s, work *w)
 {
     const double start_s = lob_clock_s();
@@ -142,7 +100,7 @@ static lob_status choose(lob_session *s, work *w)
         s, lob_segment_choose(&w->plan, &w->image, &w->seeds, &w->options, &s->context, &s->error),
         w->files.seeds, NULL));
     lob_session_stage(s, "choose", start_s);
-    report(s, w);
+    lob_segment_report(s, w);
     if (!w->plan.options.background && w->plan.background < w->plan.labels[w->plan.count - 1])
         lob_session_note(s,
                          "%s: label %d, not the last one, is taken for the background, because its "
@@ -179,89 +137,15 @@ static lob_status compute(lob_session *s, work *w)
         w->files.image, NULL);
 }
 
-/* ---- writing ---- */
-
-/* The slices that are suggested: on standard output and in the report. */
-static lob_status list_slices(lob_session *s, const work *w)
-{
-    const lob_geometry *const g = &w->image.geometry;
-    const int axis = w->plan.axis, count = w->found.slice_count;
-    const char *const plane = lob_plane_name(lob_segment_plane(g, axis));
-    const int world = strcmp(plane, "axial") == 0 ? 2 : strcmp(plane, "coronal") == 0 ? 1 : 0;
-    cJSON *const rows = cJSON_AddArrayToObject(s->results, "suggested");
-    lob_text table = {NULL};
-    lob_text_print(&table, "%s", count > 0 ? "plane\taxis\tslice\tmm\tuncertain_voxels\n" : "");
-    for (int i = 0; i < count; i++) {
-        const lob_segment_slice *const found = &w->found.slices[i];
-        double at[3], mm[3];
-        for (int k = 0; k < 3; k++) at[k] = 0.5 * (double)(lob_side(w->image.dims, k) - 1);
-        const long long slice = found->slice, uncertain = found->uncertain;
-        at[axis] = (double)slice;
-        lob_voxel_to_world(mm, g, at);
-        lob_text_print(&table, "%s\t%c\t%lld\t%.1f\t%lld\n", plane, "xyz"[axis], slice, mm[world],
-                       uncertain);
-        cJSON *const row = lob_json_row(rows);
-        cJSON_AddStringToObject(row, "plane", plane);
-        cJSON_AddNumberToObject(row, "axis", axis);
-        cJSON_AddNumberToObject(row, "slice", (double)slice);
-        cJSON_AddNumberToObject(row, "mm", mm[world]);
-        cJSON_AddNumberToObject(row, "uncertain_voxels", (double)uncertain);
-    }
-    if (count == 0)
-        lob_session_note(s,
-                         "no further slice is suggested: those without strokes hold no label, or "
-                         "no border");
-    lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
-    LOB_TRY(lob_print_table(&table, &s->error));
-    return lob_stdout_end(&s->error);
-}
-
-/* Join the result with the labels of --previous, if these are given. */
-static lob_status correct_previous(lob_session *s, work *w)
-{
-    const lob_size reach = isfinite(w->reach.value) ? w->reach : (lob_size){.value = 20};
-    const int64_t each = 1 + (int64_t)sizeof(float) + lob_type_of(w->seeds.type)->bytes +
-                         lob_type_of(w->previous.type)->bytes;
-    const int64_t bytes = lob_product(lob_voxels(&w->image), each, 1, 1);
-    lob_segment_corrected corrected;
-    if (!w->previous_path) return LOB_OK;
-    LOB_TRY(lob_session_take(s, bytes, w->previous_path));
-    lob_session_compute(s, "correcting");
-    LOB_TRY(lob_session_done(s,
-                             lob_segment_correct(&w->found.labels, &corrected, &w->previous,
-                                                 &w->seeds, w->plan.background, reach.value,
-                                                 reach.voxels, &s->context, &s->error),
-                             w->previous_path, NULL));
-    lob_session_give(s, bytes);
-    cJSON_AddNumberToObject(s->results, "correcting_stroke_voxels", (double)corrected.said);
-    cJSON_AddNumberToObject(s->results, "changed_voxels", (double)corrected.changed);
-    if (corrected.said == 0)
-        lob_session_note(s, "%s: no stroke says otherwise, so nothing was changed",
-                         w->previous_path);
-    return LOB_OK;
-}
-
-static lob_status write_uncertain(lob_session *s, work *w)
-{
-    lob_volume *const v = &w->found.uncertain;
-    const uint8_t *const voxels = v->data;
-    int64_t count = 0;
-    if (!voxels) return LOB_OK;
-    for (int64_t i = 0; i < lob_voxels(v); i++) count += voxels[i];
-    cJSON_AddNumberToObject(s->results, "uncertain_voxels", (double)count);
-    lob_grid_show_mask(v, w->uncertain);
-    return lob_session_write(s, v, w->uncertain, true);
-}
-
 static lob_status write_outputs(lob_session *s, work *w)
 {
-    if (w->suggest > 0) LOB_TRY(list_slices(s, w));
+    if (w->suggest > 0) LOB_TRY(lob_segment_list_slices(s, w));
     if (w->sheet)
         LOB_TRY(lob_segment_sheet(s, &w->image, &w->seeds, &w->plan, &w->found, w->sheet));
-    LOB_TRY(correct_previous(s, w));
+    LOB_TRY(lob_segment_correct_previous(s, w));
     LOB_TRY(lob_session_write(s, &w->found.strength, w->files.strength, false));
     LOB_TRY(lob_session_write(s, &w->found.labels, w->files.out, true));
-    return write_uncertain(s, w);
+    return lob_segment_write_uncertain(s, w);
 }
 
 /* ---- the command ---- */
