@@ -1,37 +1,12 @@
 /* lobule filter: a chain of filters on an image. */
 #include "tools/commands/commands.h"
-#include "tools/commands/filter_steps.h"
-#include "tools/commands/slab_filter.h"
+#include "tools/commands/filter_work.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    const char *image, *out, *mask, *edge;
-    int frame, channel, slices, plan;
-    lob_steps steps;
-    lob_filter_options options;
-} settings;
-
-typedef struct {
-    settings set; /* first */
-    lob_volume image, out;
-    uint8_t *mask;
-    lob_typed_step typed[LOB_STEPS];
-    lob_filter_step steps[LOB_STEPS];
-    int64_t frames; /* that are filtered */
-    int channels;   /* of a frame, as read */
-    void *together; /* these, where they lie apart in the file */
-
-    lob_filter_output one; /* of a frame, or a slab */
-    void *data;            /* the result: channel after channel, frame after frame of each */
-    lob_type type;
-    int out_channels;
-    int64_t out_bytes; /* of all of it */
-
-    lob_slabs slabs; /* of a volume that does not fit in memory, or that several tasks share */
-    lob_slab_filter in_slabs;
-} work;
+typedef lob_filter_settings settings;
+typedef lob_filter_work work;
 
 /* ---- frames ---- */
 
@@ -77,8 +52,8 @@ static void keep_frame(work *w, int64_t frame)
 
 /* ---- computing ---- */
 
-/* Fit the steps to a frame of the image, and find type and channels of what comes of it. */
-static lob_status fit(lob_session *s, work *w, const lob_volume *image)
+/* Fit the steps to the image, and find what comes of the first of its frames. */
+lob_status lob_filter_fit(lob_session *s, work *w, const lob_volume *image)
 {
     const settings *const set = &w->set;
     lob_filter_steps_fit(w->steps, w->typed, set->steps.count, image,
@@ -89,8 +64,7 @@ static lob_status fit(lob_session *s, work *w, const lob_volume *image)
     return lob_session_name(s, st, set->image, NULL);
 }
 
-/* What was done with a frame: in the list of frames, where there are several. */
-static void report(lob_session *s, const work *w, cJSON *frames)
+void lob_filter_report(lob_session *s, const work *w, cJSON *frames)
 {
     const lob_filter_output *const out = &w->one;
     cJSON *const one = w->frames > 1 ? cJSON_CreateObject() : s->results;
@@ -109,12 +83,6 @@ static void report(lob_session *s, const work *w, cJSON *frames)
     if (w->frames > 1) cJSON_AddItemToArray(frames, one);
 }
 
-static void report_result(lob_session *s, const work *w)
-{
-    cJSON_AddStringToObject(s->results, "type", lob_type_of(w->type)->name);
-    cJSON_AddNumberToObject(s->results, "channels", w->out_channels);
-}
-
 static lob_status filter_frames(lob_session *s, work *w)
 {
     cJSON *const frames = w->frames > 1 ? cJSON_AddArrayToObject(s->results, "frames") : s->results;
@@ -124,7 +92,7 @@ static lob_status filter_frames(lob_session *s, work *w)
         const lob_status st =
             s->backend->filter(&w->one, &in, &w->set.options, &s->context, &s->error);
         LOB_TRY(lob_session_name(s, st, w->set.image, NULL));
-        report(s, w, frames);
+        lob_filter_report(s, w, frames);
         keep_frame(w, f);
         lob_filter_output_free(&w->one);
         LOB_TRY(lob_session_cancelled(s));
@@ -154,60 +122,6 @@ static lob_status compute(lob_session *s, work *w)
     return LOB_OK;
 }
 
-/* ---- in slabs: the report is that of a volume in one piece ---- */
-
-/* Several tasks have no choice; one takes the whole where a part does not say enough. */
-static bool goes_in_slabs(lob_session *s, work *w)
-{
-    enum { OUT_AND_WORK = 12 };
-    lob_volume image;
-    if (!lob_slabs_serve(s, &w->slabs, OUT_AND_WORK)) return false;
-    if (s->ranks || w->slabs.plan > 0 || !lob_session_peek(s, &image, w->slabs.path)) return true;
-    lob_filter_steps_fit(w->steps, w->typed, w->set.steps.count, &image,
-                         lob_grid_slice_axis(w->set.slices, &image.geometry));
-    const bool parts = lob_slab_filter_parts(&image, w->steps, w->set.steps.count, &w->set.options);
-    lob_volume_free(&image);
-    return parts;
-}
-
-static lob_status filter_slab(lob_session *s, const lob_slab *slab, void *user)
-{
-    work *const w = user;
-    lob_filter_output *const one = &w->one;
-    const int64_t before = lob_slab_before(slab);
-    LOB_TRY(lob_slab_filter_run(s, &w->in_slabs, slab, one));
-    const void *const own =
-        (const char *)one->data + before * (int64_t)lob_type_of(one->type)->bytes;
-    LOB_TRY(lob_slabs_put(s, &w->slabs, slab, own));
-    lob_slab_filter_drop(s, slab, one);
-    return LOB_OK;
-}
-
-static lob_status filter_slabs(lob_session *s, work *w)
-{
-    const settings *const set = &w->set;
-    const lob_volume *const image = &w->slabs.volume;
-    const lob_filter_input in = {.image = image, .steps = w->steps, .step_count = set->steps.count};
-    w->in_slabs = (lob_slab_filter){&w->slabs, w->steps, set->steps.count, &set->options};
-    LOB_TRY(lob_session_device(s));
-    LOB_TRY(lob_slabs_open(s, &w->slabs));
-    LOB_TRY(fit(s, w, image));
-    LOB_TRY(lob_session_check(s, image, w->type, 1, set->out));
-    w->in_slabs.sent = (int64_t)lob_type_of(w->type)->bytes;
-    LOB_TRY(lob_slab_filter_begin(s, &w->in_slabs, 0));
-    if (w->slabs.plan > 0) return LOB_OK;
-    const lob_volume made = lob_grid_header(&w->slabs.volume, w->type);
-    LOB_TRY(lob_slabs_begin(s, &w->slabs, &made, 0, set->out, lob_write_defaults()));
-    LOB_TRY(lob_slabs_each(s, &w->slabs, filter_slab, w));
-    lob_filter_note_steps(&w->one, &in);
-    w->one.not_data = w->in_slabs.not_data;
-    w->one.working_bytes = w->in_slabs.working_bytes;
-    w->frames = 1;
-    report(s, w, NULL);
-    report_result(s, w);
-    return lob_slabs_commit(s, &w->slabs);
-}
-
 /* ---- the command ---- */
 
 static lob_status prepare(lob_session *s, work *w)
@@ -222,7 +136,7 @@ static lob_status prepare(lob_session *s, work *w)
     lob_volume first = w->image;
     first.channels = w->channels;
     first.frames = 1;
-    LOB_TRY(fit(s, w, &first));
+    LOB_TRY(lob_filter_fit(s, w, &first));
     lob_volume made = {.dims = w->image.dims,
                        .type = w->type,
                        .slope = 1.0,
@@ -242,7 +156,8 @@ static lob_status write_result(lob_session *s, work *w)
     out->frames = w->frames;
     out->frame = w->frames > 1 ? LOB_FRAME_ALL : 0;
     lob_grid_drop(s, &w->image);
-    report_result(s, w);
+    cJSON_AddStringToObject(s->results, "type", lob_type_of(w->type)->name);
+    cJSON_AddNumberToObject(s->results, "channels", w->out_channels);
     return lob_session_write(s, out, w->set.out, false);
 }
 
@@ -256,16 +171,12 @@ static lob_status check(lob_session *s, void *user)
 static lob_status filter(lob_session *s, void *user)
 {
     work *const w = user;
-    w->slabs = (lob_slabs){.path = w->set.image,
-                           .mask = w->set.mask,
-                           .frame = w->set.frame,
-                           .channel = w->set.channel,
-                           .plan = w->set.plan};
-    if (goes_in_slabs(s, w)) {
-        const lob_status st = filter_slabs(s, w);
-        lob_slabs_close(s, &w->slabs);
-        return st;
-    }
+    lob_slabs slabs = {.path = w->set.image,
+                       .mask = w->set.mask,
+                       .frame = w->set.frame,
+                       .channel = w->set.channel,
+                       .plan = w->set.plan};
+    if (lob_filter_goes_in_slabs(s, w, &slabs)) return lob_filter_by_slabs(s, w, &slabs);
     LOB_TRY(prepare(s, w));
     LOB_TRY(compute(s, w));
     return write_result(s, w);
