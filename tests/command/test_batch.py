@@ -323,12 +323,13 @@ def test_a_store_and_what_lies_in_it_are_of_one_scan(tmp_path):
                               "c\tx.nii\t./s.zarr/labels/c", "d\ts.zarr/labels/old\td.nii", "e\tx.nii\tt.zarr",
                               "f\tx.nii\tt.zarr/labels/f", "g\tx.nii\tu.zarr/labels/g",
                               "h\tx.nii\tv.zarr", "i\tx.nii\tv.zarr/labels/i.nii",
-                              "j\tx.nii\tw.zarr/labels/j", "k\tx.nii\tw.zarr"])  # fmt: skip
+                              "j\tx.nii\tw.zarr/labels/j", "k\tx.nii\tw.zarr",
+                              "l\tt.zarr/../x.nii\tl.nii"])  # fmt: skip
     done = batch(tmp_path, "scans.tsv", "--force", "--", "threshold", "{image}", "-o", "{out}", "--above", "1")
     rows = status_of(tmp_path / "scans.batch")
     codes = {k: v["exit_code"] for k, v in rows.items()}
     assert codes == {"a": "0", "b": "64", "c": "0", "d": "0", "e": "0", "f": "64", "g": "66",
-                     "h": "0", "i": "66", "j": "0", "k": "64"}, done.stderr
+                     "h": "0", "i": "66", "j": "0", "k": "64", "l": "0"}, done.stderr
     assert "s.zarr: scan d uses what lies in it" in rows["b"]["message"]
     assert "t.zarr/labels/f: scan e writes the store" in rows["f"]["message"]
     assert "w.zarr: scan j uses what lies in it" in rows["k"]["message"]

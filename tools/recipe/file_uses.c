@@ -60,9 +60,10 @@ static lob_file_use *use_of(lob_file_uses *uses, const char *path)
     if (!use || use->store) return use;
     char *store = lob_path_store(use->path);
     if (!store) store = lob_path_store(path); /* a link, to a folder of another name */
-    lob_file_use *const above = store ? use_of(uses, store) : NULL, *up = above;
-    while (up && up != use) up = up->store;
-    if (!up) use->store = above; /* no circle */
+    lob_file_use *const above = store ? use_of(uses, store) : NULL;
+    const size_t n = above ? strlen(above->path) : 0;
+    if (n > 0 && strncmp(use->path, above->path, n) == 0 && use->path[n] == '/')
+        use->store = above; /* not where ".." or a link leads out of it */
     free(store);
     return use;
 }
