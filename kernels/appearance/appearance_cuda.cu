@@ -714,6 +714,8 @@ static lob_status travel(job *j, float *shares, lob_place place, lob_error *erro
     if (local || (by_outline(j) && !in->counts)) LOB_TRY(bring_seeds(j, error));
     if (local) LOB_TRY(lob_appearance_nodes_make(&j->nodes, p, j->seeds_here, &j->host, error));
     LOB_TRY(prepare(j, error));
+    free(j->seeds_copy);
+    j->seeds_copy = NULL;
     LOB_TRY(lob_device_budget_take(&j->budget, LOB_DEVICE_WORK, lay_out(j, NULL), &block, error));
     lay_out(j, block);
     LOB_TRY(compute(j, error));

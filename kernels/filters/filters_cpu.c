@@ -166,11 +166,9 @@ static lob_status run_slabs(chain *c, int first, int end, const lob_filter_image
     const double from = c->from, share = c->share;
     const int64_t begin = c->origin[cut->axis];
     const int64_t voxels = lob_filter_slab_reads(cut, height) * cut->unit;
-    const int64_t line = 64; /* where the parts of its memory begin */
-    const int64_t in_bytes =
-        (voxels * in->channels * (int64_t)lob_type_of(in->type)->bytes + line - 1) / line * line;
-    const int64_t out_bytes =
-        (lob_filter_pass_bytes(&c->plan.pass[end - 1], voxels) + line - 1) / line * line;
+    const int64_t in_bytes = /* up to where any type may begin */
+        (voxels * in->channels * (int64_t)lob_type_of(in->type)->bytes + 7) / 8 * 8;
+    const int64_t out_bytes = lob_filter_pass_bytes(&c->plan.pass[end - 1], voxels);
     const int64_t bytes = in_bytes + out_bytes + (c->in->mask ? voxels : 0);
     unsigned char *memory;
     lob_status st = lob_budget_alloc(&c->budget, &memory, bytes, 1, c->error);

@@ -23,7 +23,7 @@ static const char *differs(void *of, const lob_backend *backend, const lob_conte
                            bool *segmented)
 {
     const segment_case *const c = of;
-    lob_context limited = *context; /* a GPU refines few voxels whole where memory has no limit */
+    lob_context limited = *context; /* with a limit refining gives up what it can */
     if (c->image.dims.nx % 2) limited.max_memory = (int64_t)1 << 40;
     lob_segment_output want = {.slice_count = 0}, got = {.slice_count = 0};
     lob_segment_plan plan;
