@@ -1,6 +1,6 @@
 /*
  * What displacements cost at the points of a level: the bits in which words differ, summed over
- * samples of a point's block.
+ * samples around a point.
  *
  * Displacements of a sample lie quant voxels apart. So words are kept as quant^3 volumes, of every
  * quant-th voxel along each axis, and rows have no data beyond both ends: then displacements that
@@ -106,14 +106,15 @@ typedef struct {
 
 int lob_register_sample_offsets(int8_t offset[MOST_SAMPLES][3], const lob_register_level *level)
 {
-    const int each = level->each, side = (level->step + each - 1) / each;
+    const int each = level->each, side = level->side;
+    const int begin = (level->step - 1) / 2 - (side - 1) * each / 2;
     int n = 0;
     for (int k = 0; k < side * side * side; k++) {
         const int x = k % side, y = k / side % side, z = k / side / side;
         if ((x + y + z) % 2 != 0 && side > 2) continue;
-        offset[n][0] = (int8_t)(x * each);
-        offset[n][1] = (int8_t)(y * each);
-        offset[n++][2] = (int8_t)(z * each);
+        offset[n][0] = (int8_t)(begin + x * each);
+        offset[n][1] = (int8_t)(begin + y * each);
+        offset[n++][2] = (int8_t)(begin + z * each);
     }
     return n;
 }

@@ -47,7 +47,7 @@ typedef struct {
     bool headers, centres;
 } lob_register_options;
 
-/* 0, 0.5, deformable, from both. */
+/* 0, 0.4, deformable, from both. */
 lob_register_options lob_register_defaults(void);
 
 /* One channel of any type each, two voxels or more along two axes; neither may be constant. */

@@ -100,10 +100,11 @@ enum {
     LOB_REGISTER_PARTS = 16   /* of a voxel, in which displacements before a level are counted */
 };
 
-/* A level: points every so many voxels, of whose blocks every each-th voxel along each axis is a
- * sample; displacements of -reach..reach times quant voxels; words of patches of this radius. */
+/* A level: points every so many voxels; around the middle of each, side samples along each axis,
+ * each voxels apart; displacements of -reach..reach times quant voxels; words of patches of this
+ * radius. */
 typedef struct {
-    int step, each, reach, quant, radius;
+    int step, side, each, reach, quant, radius;
 } lob_register_level;
 
 /* Points, each the centre of a block of step^3 voxels, and their displacements in voxels. */
@@ -134,8 +135,8 @@ typedef struct {
 /* Words that rows take, whose sides it finds. */
 int64_t lob_register_rows(lob_register_costs *k, lob_dims dims);
 
-/* Voxels of a block that are sampled; of three or more along each axis, those of a checkerboard.
- * Returns their number. */
+/* Voxels, from a block's first one, that are sampled; of three or more along each axis, those of a
+ * checkerboard. Returns their number. */
 enum { LOB_REGISTER_MOST_SAMPLES = 64 };
 int lob_register_sample_offsets(int8_t offset[LOB_REGISTER_MOST_SAMPLES][3],
                                 const lob_register_level *level);

@@ -7,21 +7,21 @@
 #include <stdlib.h>
 
 /* Points, samples, reach, quant, patches: of the translation, of the affine, of the field. */
-static const lob_register_level translation = {8, 4, 8, 6, 3};
+static const lob_register_level translation = {8, 2, 4, 8, 6, 3};
 static const lob_register_level affine_levels[] = {
-    {8, 3, 5, 4, 3},
-    {8, 3, 5, 4, 3},
-    {7, 3, 4, 2, 2},
-    {6, 2, 3, 1, 1},
-    {6, 2, 3, 1, 1}
+    {8, 3, 3, 5, 4, 3},
+    {8, 3, 3, 5, 4, 3},
+    {7, 3, 3, 4, 2, 2},
+    {6, 3, 2, 3, 1, 1},
+    {6, 3, 2, 3, 1, 1}
 };
 static const lob_register_level levels[] = {
-    {8, 3, 5, 6, 3},
-    {6, 2, 5, 4, 3},
-    {5, 2, 4, 3, 2},
-    {4, 1, 3, 2, 2},
-    {3, 1, 3, 1, 1},
-    {2, 1, 2, 1, 1}
+    {8, 3, 3, 5, 6, 3},
+    {6, 3, 2, 5, 4, 3},
+    {5, 3, 2, 4, 3, 2},
+    {4, 4, 3, 3, 2, 2},
+    {3, 3, 3, 3, 1, 1},
+    {2, 2, 2, 2, 1, 1}
 };
 
 /* The share of the whole work that is done after each of the levels; the affine takes the first. */
@@ -35,7 +35,7 @@ static const lob_register_points none; /* no displacements */
 
 lob_register_options lob_register_defaults(void)
 {
-    return (lob_register_options){.smooth = 0.5};
+    return (lob_register_options){.smooth = 0.4};
 }
 
 /* ---- preparing ---- */
@@ -163,6 +163,7 @@ static lob_register_level fitted(const lob_register_call *c, lob_register_level 
     if (step >= level.step) return level;
     level.step = (int)step;
     level.each = step > 4 ? 2 : 1;
+    level.side = (level.step + level.each - 1) / level.each;
     return level;
 }
 

@@ -248,7 +248,7 @@ LOB_BOTH void lob_register_point_halved(float u[3], const lob_register_points *o
 
 /* ---- costs ---- */
 
-/* A sample's voxel, the one at an offset in the block of point i. Returns its index. */
+/* A sample's voxel, the one at an offset from the block of point i. Returns its index. */
 LOB_BOTH int64_t lob_register_sample(int64_t at[3], const lob_register_points *p, lob_dims dims,
                                      const int8_t offset[3], int64_t i)
 {

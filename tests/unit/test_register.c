@@ -152,9 +152,11 @@ TEST(words_are_the_naive_ones)
 TEST(costs_are_bits_between_words)
 {
     static const lob_register_level levels[] = {
-        {4, 1, 2, 1, 1},
-        {5, 2, 2, 3, 1},
-        {6, 3, 3, 2, 1}
+        {4, 4, 1, 2, 1, 1},
+        {5, 3, 2, 2, 3, 1},
+        {6, 2, 3, 3, 2, 1},
+        {3, 3, 3, 2, 1, 1}, /* beyond the blocks */
+        {2, 2, 2, 2, 1, 1}
     };
     for (size_t n = 0; n < 2 * COUNT(levels); n++) {
         const lob_register_level *const l = &levels[n / 2];
@@ -198,7 +200,7 @@ TEST(costs_are_bits_between_words)
                 const int64_t block[3] = {i % points.n[0], i / points.n[0] % points.n[1],
                                           i / points.n[0] / points.n[1]};
                 int64_t bits = 0;
-                const int along = (l->step + l->each - 1) / l->each;
+                const int along = l->side, begin = (l->step - 1) / 2 - (along - 1) * l->each / 2;
                 for (int o = 0; o < along * along * along; o++) {
                     const int64_t off[3] = {o % along, o / along % along, o / along / along};
                     if ((off[0] + off[1] + off[2]) % 2 != 0 && along > 2) continue;
@@ -206,8 +208,8 @@ TEST(costs_are_bits_between_words)
                     bool inside = true;
                     for (int a = 2; a >= 0; a--) {
                         const int64_t nside = lob_side(c.fixed.dims, a);
-                        const int64_t v =
-                            clamped(block[a] * l->step + points.first[a] + off[a] * l->each, nside);
+                        const int64_t v = clamped(
+                            block[a] * l->step + points.first[a] + begin + off[a] * l->each, nside);
                         const int64_t w = clamped(v + 2 * a - 3, nside) + q[a] * l->quant;
                         from = from * nside + v;
                         inside = inside && w >= 0 && w < nside;
@@ -236,7 +238,7 @@ TEST(costs_are_bits_between_words)
 TEST(choices_on_a_line_cost_least)
 {
     enum { POINTS = 4, SIDE = 3, LABELS = SIDE * SIDE };
-    static const lob_register_level level_of = {3, 1, 1, 2, 1};
+    static const lob_register_level level_of = {3, 3, 1, 1, 2, 1};
     for (uint32_t seed = 1; seed <= 20; seed++) {
         lob_register_call c;
         lob_register_points points;
