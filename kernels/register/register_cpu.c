@@ -23,17 +23,16 @@ static lob_status pass(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call
     return LOB_OK;
 }
 
-static lob_status bins(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
-                       const lob_register_pass *p)
+static lob_status percentiles(double *value, const double *percent, int count, lob_register_call *c,
+                              const lob_register_pass *p)
 {
-    memset(bin, 0, LOB_REGISTER_BINS * sizeof *bin);
-#pragma omp parallel for schedule(static) num_threads(c->context->threads) \
-    reduction(+ : bin[ : LOB_REGISTER_BINS])
-    for (int64_t i = 0; i < p->n; i++) {
-        const int at = lob_register_bin(lob_filter_load(p->data, p->type, i), &p->range);
-        if (at >= 0) bin[at]++;
-    }
-    return LOB_OK;
+    const double spacing_mm[3] = {1, 1, 1};
+    const lob_volume image =
+        lob_volume_wrap((void *)p->data, p->type, p->dims, 1, spacing_mm, (lob_place){0});
+    const lob_histogram_input in = {.image = &image};
+    lob_context context = lob_budget_inner(&c->budget, c->context);
+    context.progress = NULL;
+    return lob_percentiles_cpu(value, percent, count, NULL, &in, &context, c->error);
 }
 
 static lob_status sums(int64_t *sum, const lob_register_costs *k, lob_register_call *c)
@@ -62,7 +61,7 @@ static lob_status keys(uint64_t *to, lob_register_call *c, const lob_register_po
 
 const lob_register_loops lob_register_on_cpu = {
     .pass = pass,
-    .bins = bins,
+    .percentiles = percentiles,
     .words = lob_register_words,
     .costs = lob_register_costs_fill,
     .sums = sums,

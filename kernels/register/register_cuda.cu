@@ -2,6 +2,7 @@
  * new voxel. */
 #include "kernels/device/cuda_calls.cuh"
 #include "kernels/device/grid.cuh"
+#include "kernels/histogram/histogram_cuda.cuh"
 #include "kernels/register/warp_voxel.h"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -30,7 +31,7 @@ static lob_status sums_of(u64 *out, int64_t numbers, void (*kernel)(P), P s, int
 
 struct pass_params {
     lob_register_pass pass;
-    u64 *sums; /* the pass's numbers; of bins */
+    u64 *sums; /* the pass's numbers */
 };
 
 template <lob_register_kind KIND> static __global__ void pass_kernel(pass_params s)
@@ -54,10 +55,10 @@ static lob_status pass(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call
                        const lob_register_pass *p)
 {
     static void (*const kernels[LOB_REGISTER_KINDS])(pass_params) = {
-        pass_kernel<LOB_REGISTER_ENDS>,  pass_kernel<LOB_REGISTER_LEVELS>,
-        pass_kernel<LOB_REGISTER_MOVE>,  pass_kernel<LOB_REGISTER_MASK>,
-        pass_kernel<LOB_REGISTER_HALVE>, pass_kernel<LOB_REGISTER_BITS>,
-        pass_kernel<LOB_REGISTER_FIELD>, pass_kernel<LOB_REGISTER_EXTENT>};
+        pass_kernel<LOB_REGISTER_LEVELS>, pass_kernel<LOB_REGISTER_MOVE>,
+        pass_kernel<LOB_REGISTER_MASK>,   pass_kernel<LOB_REGISTER_HALVE>,
+        pass_kernel<LOB_REGISTER_BITS>,   pass_kernel<LOB_REGISTER_FIELD>,
+        pass_kernel<LOB_REGISTER_EXTENT>};
     const pass_params s = {*p, nullptr};
     const char *const name = "registering";
     if (!numbers)
@@ -65,26 +66,17 @@ static lob_status pass(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call
     return sums_of((u64 *)numbers, LOB_REGISTER_NUMBERS, kernels[p->kind], s, p->n, name, c);
 }
 
-static __global__ void bins_kernel(pass_params s)
+static lob_status percentiles(double *value, const double *percent, int count, lob_register_call *c,
+                              const lob_register_pass *p)
 {
-    const lob_register_pass &p = s.pass;
-    __shared__ uint32_t bin[LOB_REGISTER_BINS];
-    for (int b = (int)threadIdx.x; b < LOB_REGISTER_BINS; b += (int)blockDim.x) bin[b] = 0;
-    __syncthreads();
-    for (int64_t i = grid_first(); i < p.n; i += grid_step()) {
-        const int at = lob_register_bin(lob_filter_load(p.data, p.type, i), &p.range);
-        if (at >= 0) atomicAdd(&bin[at], 1u);
-    }
-    __syncthreads();
-    for (int b = (int)threadIdx.x; b < LOB_REGISTER_BINS; b += (int)blockDim.x)
-        if (bin[b] > 0) atomicAdd(&s.sums[b], (u64)bin[b]);
-}
-
-static lob_status bins(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
-                       const lob_register_pass *p)
-{
-    const pass_params s = {*p, nullptr};
-    return sums_of((u64 *)bin, LOB_REGISTER_BINS, bins_kernel, s, p->n, "bins", c);
+    const histogram::device_values from = {p->data, p->type, p->n, 1, nullptr, 1, 0};
+    const int64_t bytes = histogram::work_bytes();
+    void *work;
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &work, bytes, c->error));
+    const lob_status st =
+        histogram::percentiles(value, percent, count, nullptr, &from, c->device, work, c->error);
+    lob_budget_free_at(&c->budget, c->device, work, bytes);
+    return st;
 }
 
 /* ---- costs ---- */
@@ -456,7 +448,7 @@ static __global__ void warp_kernel(lob_warp_map m)
 using namespace lob::registration;
 
 extern "C" const lob_register_loops lob_register_on_cuda = {
-    pass, bins, lob_register_words_cuda, costs, sums, keys, solve,
+    pass, percentiles, lob_register_words_cuda, costs, sums, keys, solve,
 };
 
 lob_status lob_warp_on_cuda(lob_warp_map *map, const lob_volume *out, const lob_volume *moving,

@@ -79,45 +79,21 @@ void lob_register_grid(lob_dims *dims, lob_geometry *geometry, const lob_volume 
 
 /* ---- levels ---- */
 
-enum { ROUNDS = 3 };
-
-/* Narrow the range to the bins that hold the lowest and the highest thousandth of all values;
- * `below` of them lie outside of it already. */
-static lob_status narrow(lob_register_call *c, lob_register_pass *p, int64_t below[2])
-{
-    lob_register_range *const r = &p->range;
-    int64_t bin[LOB_REGISTER_BINS];
-    const double width = lob_register_width(r), cut = (double)r->count / 1000.0;
-    if (!(width > 0.0) || !isfinite(width)) return LOB_OK;
-    LOB_TRY(c->loops->bins(bin, c, p));
-    int first = 0, last = LOB_REGISTER_BINS - 1;
-    while (first < last && (double)(below[0] + bin[first]) <= cut) below[0] += bin[first++];
-    while (last > first && (double)(below[1] + bin[last]) <= cut) below[1] += bin[last--];
-    *r = (lob_register_range){r->low + first * width, r->low + (last + 1) * width, r->count};
-    return LOB_OK;
-}
-
-/* The values that become the lowest and highest level. */
+/* The values that become the lowest and highest level: those that a thousandth is below, and above.
+ * Nearly all voxels have one value: then the others are what there is to see. */
 static lob_status find_range(lob_register_call *c, lob_register_pass *p, const char *name)
 {
-    lob_register_range *const r = &p->range;
-    uint64_t numbers[LOB_REGISTER_NUMBERS];
-    int64_t below[2] = {0, 0};
-    p->kind = LOB_REGISTER_ENDS;
-    LOB_TRY(c->loops->pass(numbers, c, p));
-    const lob_register_range ends = {lob_value_of_key_double(~numbers[0]),
-                                     lob_value_of_key_double(numbers[1]), (int64_t)numbers[2]};
-    if (ends.count == 0)
-        return lob_fail(c->error, LOB_EDATA, "the %s scan has no finite value", name);
-    if (!(ends.high > ends.low))
+    const double percent[] = {0, 0.1, 99.9, 100};
+    double value[4];
+    const lob_status st = c->loops->percentiles(value, percent, 4, c, p);
+    if (st == LOB_EDATA) return lob_fail(c->error, st, "the %s scan has no finite value", name);
+    LOB_TRY(st);
+    if (!(value[3] > value[0]))
         return lob_fail(c->error, LOB_EDATA, "the %s scan holds one value alone, %g", name,
-                        ends.low);
-    *r = ends;
-    for (int k = 0; k < ROUNDS; k++) LOB_TRY(narrow(c, p, below));
-    if (r->low < ends.low) r->low = ends.low;
-    if (r->high > ends.high) r->high = ends.high;
-    /* Nearly all voxels have one value: then the others are what there is to see. */
-    if (!(r->high - r->low > (ends.high - ends.low) * 1e-6)) *r = ends;
+                        value[0]);
+    const bool few = !(value[2] - value[1] > (value[3] - value[0]) * 1e-6);
+    p->range =
+        few ? (lob_register_range){value[0], value[3]} : (lob_register_range){value[1], value[2]};
     return LOB_OK;
 }
 
@@ -143,7 +119,7 @@ static lob_status make_levels(lob_register_image *image, lob_register_call *c,
     void *data;
     LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &data, bytes, c->error));
     lob_register_pass pass = {
-        .n = image->voxels, .data = data, .type = type, .level = image->level};
+        .n = image->voxels, .data = data, .type = type, .dims = image->dims, .level = image->level};
     lob_status st = resample(data, c, *in);
     if (st == LOB_OK) st = find_range(c, &pass, name);
     pass.kind = LOB_REGISTER_LEVELS;

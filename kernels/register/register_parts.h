@@ -30,14 +30,10 @@ typedef struct {
     double m[3][4];
 } lob_register_affine;
 
-enum {
-    LOB_REGISTER_BINS = 4096,    /* of equal width, of a range */
-    LOB_REGISTER_MOST_RADIUS = 3 /* of patches */
-};
+enum { LOB_REGISTER_MOST_RADIUS = 3 }; /* of patches */
 
 typedef struct {
     double low, high; /* values */
-    int64_t count;    /* of all that are finite */
 } lob_register_range;
 
 typedef struct lob_register_loops lob_register_loops;
@@ -192,7 +188,6 @@ lob_register_affine lob_register_to_voxel(const lob_geometry *geometry);
 
 /* What is done at each voxel or point by itself: lob_register_at. */
 typedef enum {
-    LOB_REGISTER_ENDS,
     LOB_REGISTER_LEVELS,
     LOB_REGISTER_MOVE,
     LOB_REGISTER_MASK,
@@ -232,9 +227,9 @@ struct lob_register_loops {
     /* numbers: in ordinary memory; NULL: the pass has none. */
     lob_status (*pass)(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call *c,
                        const lob_register_pass *pass);
-    /* How many values lie in each bin of the range; in ordinary memory. */
-    lob_status (*bins)(int64_t bin[LOB_REGISTER_BINS], lob_register_call *c,
-                       const lob_register_pass *pass);
+    /* lob_percentiles_cpu of the pass's data. */
+    lob_status (*percentiles)(double *value, const double *percent, int count, lob_register_call *c,
+                              const lob_register_pass *pass);
     /* Words of an image: of each voxel, 12 distances between patches around it, six levels each in
      * 5 bits; c->no_data of those without data. Beyond its border an image goes on as there.
      * radius: of patches, and how far from the voxel they are. Takes 28 bytes a voxel, on a GPU 48.

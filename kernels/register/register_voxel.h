@@ -71,21 +71,6 @@ LOB_BOTH int lob_register_bits(uint64_t a, uint64_t b)
 
 /* ---- levels ---- */
 
-/* The width of a range's bins. */
-LOB_BOTH double lob_register_width(const lob_register_range *r)
-{
-    return r->high / LOB_REGISTER_BINS - r->low / LOB_REGISTER_BINS;
-}
-
-/* The bin of a value; -1: it lies outside of the range. */
-LOB_BOTH int lob_register_bin(double value, const lob_register_range *r)
-{
-    const double width = lob_register_width(r);
-    if (!(value >= r->low && value <= r->high)) return -1;
-    const double at = value / width - r->low / width;
-    return at < LOB_REGISTER_BINS - 1 ? (int)at : LOB_REGISTER_BINS - 1;
-}
-
 LOB_BOTH int16_t lob_register_level_of(double value, const lob_register_range *r)
 {
     if (isnan(value)) return LOB_REGISTER_NONE;
@@ -431,14 +416,6 @@ LOB_BOTH void lob_register_at(lob_register_kind kind, const lob_register_pass *p
 {
     float u[3];
     switch (kind) {
-    case LOB_REGISTER_ENDS: {
-        const double value = lob_filter_load(p->data, p->type, i);
-        if (!isfinite(value)) break;
-        lob_register_most(&numbers[0], ~lob_ordered_key_double(value));
-        lob_register_most(&numbers[1], lob_ordered_key_double(value));
-        numbers[2]++;
-        break;
-    }
     case LOB_REGISTER_LEVELS:
         p->level[i] = lob_register_level_of(lob_filter_load(p->data, p->type, i), &p->range);
         break;
