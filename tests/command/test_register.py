@@ -134,7 +134,7 @@ def test_same_bytes_and_options(phantom, tmp_path):
 def test_a_scan_onto_itself(phantom, tmp_path):
     good("register", phantom / "scan.nii", phantom / "scan.nii", "-o", "field.nii", "--grid", 9, cwd=tmp_path)
     lengths = np.linalg.norm(np.squeeze(load(tmp_path / "field.nii")), axis=-1)
-    assert np.median(lengths) < 0.1 * 9 and lengths.max() < 0.75 * 9
+    assert np.median(lengths) < 0.12 * 9 and lengths.max() < 0.75 * 9
 
 
 def test_headers_that_lie_elsewhere(phantom, tmp_path):
