@@ -194,9 +194,7 @@ static lob_status measure(call *c, lob_components_output *out, const uint32_t *l
 {
     bool measured = false;
     if (!c->options->fill_holes) LOB_TRY(measure_runs(c, out, label, &measured, error));
-    if (measured) return LOB_OK;
-    if (c->in->share) LOB_TRY(write_labels(c, c->arrays->labels, LOB_I32, NULL, false, error));
-    return measure_labels(c, out, error);
+    return measured ? LOB_OK : measure_labels(c, out, error);
 }
 
 /* ---- a slab of a team ---- */
@@ -204,12 +202,11 @@ static lob_status measure(call *c, lob_components_output *out, const uint32_t *l
 /* What the team is told of the slab's pieces, malloc'ed. */
 typedef struct {
     int64_t *voxels;
-    lob_region *regions;
     uint32_t (*pairs)[2];
 } told_pieces;
 
 static lob_status tell_pieces(call *c, lob_slab_found *found, told_pieces *told,
-                              lob_components_output *out, lob_error *error)
+                              const lob_components_output *out, lob_error *error)
 {
     u64 *const voxels = (u64 *)c->per_component;
     found->found = c->found;
@@ -223,13 +220,6 @@ static lob_status tell_pieces(call *c, lob_slab_found *found, told_pieces *told,
                                   c->found * (int64_t)sizeof *voxels, {}, error));
         found->voxels = told->voxels;
     }
-    if (!c->options->regions) return LOB_OK;
-    LOB_TRY(measure(c, out, NULL, error));
-    void *const regions = out->regions;
-    out->regions = NULL;
-    LOB_TRY(lob_device_result(c->device, (void **)&told->regions, regions,
-                              c->found * (int64_t)sizeof *told->regions, {}, error));
-    found->regions = told->regions;
     return LOB_OK;
 }
 
@@ -240,13 +230,11 @@ static lob_status settle(call *c, uint32_t *labels, lob_components_output *out, 
     const uint32_t *label = NULL;
     lob_slab_found found = {};
     told_pieces told = {};
-    out->type = LOB_I32; /* for measure */
     lob_status st = tell_pieces(c, &found, &told, out, error);
     if (st == LOB_OK) st = share->settle(share->user, &label, &out->type, &found, error);
     if (st == LOB_OK)
         st = lob_device_upload(c->device, labels, label, c->found * (int64_t)sizeof *label, error);
     free(told.voxels);
-    free(told.regions);
     free(told.pairs);
     return st;
 }
@@ -377,8 +365,7 @@ lob_status lob_components_cuda(lob_components_output *out, const lob_components_
     if (st == LOB_OK)
         st = lob::components::label_on_device(&arrays, out, in, options, context, error);
     if (st == LOB_OK)
-        st = lob::components::receive(out, arrays.labels, in, options->regions && !in->share,
-                                      device, error);
+        st = lob::components::receive(out, arrays.labels, in, options->regions, device, error);
     if (st == LOB_OK && room) {
         out->device = device;
         room = NULL;

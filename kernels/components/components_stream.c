@@ -291,20 +291,20 @@ static lob_status settle(void *user, const uint32_t **label, lob_type *type,
 {
     streaming *const s = user;
     (void)error; /* the call's own */
-    LOB_TRY(lob_slab_pieces_take(&s->pieces, &s->kept, found));
+    LOB_TRY(lob_slab_pieces_take(&s->pieces, found));
     LOB_TRY(lob_slab_pieces_select(&s->pieces, &s->largest));
     *label = s->pieces.parent;
     *type = s->out->type;
     return LOB_OK;
 }
 
-/* Have all ranks their planes at once on a GPU, and need no values of their labels? */
+/* Have all ranks their planes at once on a GPU, and is nothing wanted but labels? */
 static lob_status may_share(streaming *s, bool *may)
 {
     lob_labelled_slab slab = {0};
     if (s->keeps) LOB_TRY(read_slab(s, &slab, s->first));
     int64_t can = s->keeps && s->context->device && s->label != lob_components_cpu &&
-                  !s->options->keep_values && !slab.in.intensities;
+                  !s->options->keep_values && !s->options->regions;
     LOB_TRY(lob_team_reduce(s->pieces.team, &can, 1, LOB_TEAM_MIN, s->error));
     *may = can;
     return LOB_OK;

@@ -29,7 +29,7 @@ typedef struct {
      * many planes. They stay the caller's and must last until the next call. Each pass reads from
      * the first plane on in rising order; with intensities there is one more pass before, for their
      * range. They are in ordinary memory, or all on the GPU of the context where each rank has its
-     * planes as one slab, no intensities and no keep_values.
+     * planes as one slab, no regions and no keep_values.
      */
     lob_status (*read)(void *user, lob_components_input *slab, int64_t z, int64_t planes,
                        lob_error *error);
@@ -72,11 +72,12 @@ typedef lob_status lob_components_function(lob_components_output *out,
  *   context  in   max_memory bounds the tables, those of the output included, a slab's labels and
  *                 the work on a slab
  *
- * Besides a slab, the call holds 8 bytes per voxel of a plane and, unless options->join is
- * LOB_JOIN_ANY, two planes of the image. For each component of a slab it holds 4 bytes, 8 more
- * where sizes decide, 8 more with keep_values, and with regions a lob_region and, with intensities,
- * a lob_region_values; for each component of the whole volume 4 bytes, 8 more where they are
- * ordered by size, and with LOB_ORDER_SIZE its region once more.
+ * Ranks on GPUs have a lob_device each. Besides a slab, the call holds 8 bytes per voxel of a
+ * plane, on a GPU up to 84 where neighbours are 26, and, unless options->join is LOB_JOIN_ANY, two
+ * planes of the image. For each component of a slab it holds 4 bytes, 8 more where sizes decide, 8
+ * more with keep_values, and with regions a lob_region and, with intensities, a lob_region_values;
+ * for each component of the whole volume 4 bytes, 8 more where they are ordered by size, and with
+ * LOB_ORDER_SIZE its region once more.
  *
  * Returns as lob_components_cpu does, LOB_EDATA (too many components in slabs; planes that change
  * between passes) or what a function of the stream returned.

@@ -112,18 +112,6 @@ static void add_sizes(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t
     }
 }
 
-/* From their positions in the slab to those in the whole volume. */
-static void move_regions(const lob_slab_pieces *p, const lob_labelled_slab *slab,
-                         lob_region *regions, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        regions[i].first += slab->z * p->dims.nx * p->dims.ny;
-        regions[i].low[2] += (int32_t)slab->z;
-        regions[i].high[2] += (int32_t)slab->z;
-        regions[i].sum[2] += slab->z * regions[i].voxels;
-    }
-}
-
 /* Regions of a slab's pieces, at their positions in the whole volume. */
 static lob_status add_regions(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t first,
                               const lob_context *context)
@@ -142,7 +130,12 @@ static lob_status add_regions(lob_slab_pieces *p, const lob_labelled_slab *slab,
     } else if (count > 0) {
         memcpy(regions, slab->labelled.regions, (size_t)count * sizeof *regions);
     }
-    move_regions(p, slab, regions, count);
+    for (int64_t i = 0; i < count; i++) {
+        regions[i].first += slab->z * p->dims.nx * p->dims.ny;
+        regions[i].low[2] += (int32_t)slab->z;
+        regions[i].high[2] += (int32_t)slab->z;
+        regions[i].sum[2] += slab->z * regions[i].voxels;
+    }
     return LOB_OK;
 }
 
@@ -286,8 +279,7 @@ lob_status lob_slab_pieces_add(lob_slab_pieces *p, const lob_labelled_slab *slab
     return LOB_OK;
 }
 
-lob_status lob_slab_pieces_take(lob_slab_pieces *p, const lob_labelled_slab *slab,
-                                const lob_slab_found *found)
+lob_status lob_slab_pieces_take(lob_slab_pieces *p, const lob_slab_found *found)
 {
     const size_t n = (size_t)found->found;
     p->found = found;
@@ -295,8 +287,6 @@ lob_status lob_slab_pieces_take(lob_slab_pieces *p, const lob_labelled_slab *sla
     p->out->not_finite = found->not_finite;
     LOB_TRY(append(p, found->found));
     if (p->voxels && n > 0) memcpy(p->voxels, found->voxels, n * sizeof *p->voxels);
-    if (p->regions && n > 0) memcpy(p->regions, found->regions, n * sizeof *p->regions);
-    if (p->regions) move_regions(p, slab, p->regions, found->found);
     return LOB_OK;
 }
 

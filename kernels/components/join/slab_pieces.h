@@ -77,8 +77,7 @@ lob_status lob_slab_pieces_add(lob_slab_pieces *pieces, const lob_labelled_slab 
  * In place of that, and of lob_slab_pieces_begin: add what a backend has found of a rank's only
  * slab, which has no labels yet. found lasts until lob_slab_pieces_select returns.
  */
-lob_status lob_slab_pieces_take(lob_slab_pieces *pieces, const lob_labelled_slab *slab,
-                                const lob_slab_found *found);
+lob_status lob_slab_pieces_take(lob_slab_pieces *pieces, const lob_slab_found *found);
 
 /*
  * Merge pieces into components, select these by size and number them. Sets found, count and type

@@ -9,7 +9,6 @@
 typedef struct {
     int64_t found, foreground, not_finite; /* as in lob_components_output */
     const int64_t *voxels;                 /* found; NULL where sizes do not decide */
-    const lob_region *regions;             /* found; NULL unless options->regions */
     /* joined across the seam behind the slab: a piece of it, and one of the next rank's slab; any
      * pair may be there several times */
     const uint32_t (*pairs)[2];
