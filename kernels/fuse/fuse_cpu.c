@@ -17,6 +17,39 @@ static const double filled = 0.2;
 
 /* ---- loops ---- */
 
+void lob_fuse_add_label(lob_label_set *set, int32_t label)
+{
+    int32_t at = set->count;
+    if (label <= 0 || set->count > LOB_FUSE_MAX_LABELS || lob_label_set_find(set, label) > 0)
+        return;
+    if (set->count++ == LOB_FUSE_MAX_LABELS) return;
+    for (; at > 0 && set->values[at - 1] > label; at--) set->values[at] = set->values[at - 1];
+    set->values[at] = label;
+}
+
+static lob_status find_labels(lob_fuse_job *j, const lob_volume *labels, lob_error *error)
+{
+    const int64_t n = lob_voxels(labels);
+    (void)error;
+#pragma omp parallel num_threads(j->context->threads)
+    {
+        int32_t values[LOB_FUSE_MAX_LABELS], last = 0;
+        lob_label_set own = {.values = values};
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < n; i++) {
+            const int32_t label = lob_label_at(labels->data, labels->type, i);
+            if (label != last) lob_fuse_add_label(&own, label);
+            last = label;
+        }
+#pragma omp critical(lob_fuse_labels)
+        if (own.count > LOB_FUSE_MAX_LABELS)
+            j->set->count = own.count;
+        else
+            for (int32_t l = 0; l < own.count; l++) lob_fuse_add_label(j->set, own.values[l]);
+    }
+    return LOB_OK;
+}
+
 static lob_status fill(uint64_t *has, lob_fuse_job *j, lob_fuse_filling *filling,
                        const lob_volume *image, const lob_volume *labels, lob_error *error)
 {
@@ -69,50 +102,9 @@ static lob_status vote(int64_t count[LOB_FUSE_COUNTS], lob_fuse_job *j, lob_erro
     return lob_progress_stopped(&progress) ? LOB_ECANCEL : LOB_OK;
 }
 
-static const lob_fuse_loops on_cpu = {fill, vote};
+static const lob_fuse_loops on_cpu = {find_labels, fill, vote};
 
 /* ---- a call ---- */
-
-/* Add a label to a set with room for LOB_FUSE_MAX_LABELS; count is one more where there are more.
- */
-static void add_label(lob_label_set *set, int32_t label)
-{
-    int32_t at = set->count;
-    if (label <= 0 || set->count > LOB_FUSE_MAX_LABELS || lob_label_set_find(set, label) > 0)
-        return;
-    if (set->count++ == LOB_FUSE_MAX_LABELS) return;
-    for (; at > 0 && set->values[at - 1] > label; at--) set->values[at] = set->values[at - 1];
-    set->values[at] = label;
-}
-
-/* Add the labels of an atlas to the job's set. */
-static lob_status find_labels(lob_fuse_job *j, const lob_volume *labels, lob_error *error)
-{
-    const bool there = labels->place.kind != LOB_PLACE_MEMORY;
-    const int64_t n = lob_voxels(labels), bytes = n * (int64_t)lob_type_of(labels->type)->bytes;
-    void *copy = NULL;
-    lob_status st = LOB_OK;
-    if (there) LOB_TRY(lob_budget_alloc(&j->budget, &copy, bytes, 1, error));
-    if (there) st = lob_device_download(j->context->device, copy, labels->data, bytes, error);
-#pragma omp parallel num_threads(j->context->threads) if (st == LOB_OK)
-    {
-        int32_t values[LOB_FUSE_MAX_LABELS], last = 0;
-        lob_label_set own = {.values = values};
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < (st == LOB_OK ? n : 0); i++) {
-            const int32_t label = lob_label_at(there ? copy : labels->data, labels->type, i);
-            if (label != last) add_label(&own, label);
-            last = label;
-        }
-#pragma omp critical(lob_fuse_labels)
-        if (own.count > LOB_FUSE_MAX_LABELS)
-            j->set->count = own.count;
-        else
-            for (int32_t l = 0; l < own.count; l++) add_label(j->set, own.values[l]);
-    }
-    lob_budget_free(&j->budget, copy, bytes, 1);
-    return st;
-}
 
 static lob_status check_volume(const lob_volume *volume, const char *name, const lob_fuse_job *j,
                                lob_error *error)
@@ -272,7 +264,8 @@ static lob_status run(lob_fuse_job *j, lob_error *error)
     set->values = calloc(LOB_FUSE_MAX_LABELS, sizeof *set->values);
     set->voxels = calloc(LOB_FUSE_MAX_LABELS, sizeof *set->voxels);
     if (!set->values || !set->voxels) return lob_fail(error, LOB_ENOMEM, "no memory for labels");
-    for (int a = 0; a < j->in->count; a++) LOB_TRY(find_labels(j, j->in->atlases[a].labels, error));
+    for (int a = 0; a < j->in->count; a++)
+        LOB_TRY(j->loops->labels(j, j->in->atlases[a].labels, error));
     LOB_TRY(hold_output(j, error));
     set_votes(j);
     if (j->in->scan->place.kind == LOB_PLACE_MEMORY) there.device = NULL;

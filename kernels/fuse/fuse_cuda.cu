@@ -1,13 +1,61 @@
 /* The loops of a fusion on a GPU: a thread takes a voxel. */
 #include "kernels/device/cuda_calls.cuh"
 #include "kernels/device/grid.cuh"
+#include "kernels/device/hash_table.cuh"
 #include "kernels/fuse/fuse_voxel.h"
 #include "kernels/histogram/histogram_cuda.cuh"
 
 namespace lob::fuse
 {
 
-enum { THREADS = 256 };
+enum { THREADS = 256, LABEL_BITS = 10, LABEL_SLOTS = 1 << LABEL_BITS };
+
+/* ---- labels ---- */
+
+/* Labels in any order, 0 where there is none; then whether there are more than are looked for. */
+enum { MANY = LABEL_SLOTS, FOUND };
+
+struct labels_params {
+    const void *labels;
+    lob_type type;
+    int64_t voxels;
+    uint32_t *found;
+};
+
+static __global__ void labels_kernel(labels_params s)
+{
+    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
+        const int32_t label = lob_label_at(s.labels, s.type, i);
+        if (label <= 0 || (i > 0 && label == lob_label_at(s.labels, s.type, i - 1))) continue;
+        if (hash_slot<LABEL_BITS, 2 * LOB_FUSE_MAX_LABELS>(s.found, (uint32_t)label) < 0)
+            s.found[MANY] = 1;
+    }
+}
+
+static lob_status labels_in(lob_fuse_job *j, labels_params s, const lob_volume *labels,
+                            lob_error *error)
+{
+    uint32_t found[FOUND];
+    lob_device *const device = j->context->device;
+    const lob_device_array travels = lob_device_volume(&s.labels, labels);
+    LOB_TRY(lob_device_send(device, &travels, 1, s.voxels, error));
+    LOB_TRY(lob_device_fill(device, s.found, 0, sizeof found, error));
+    LOB_TRY(lob_launch_over(device, labels_kernel, "labels", s.voxels, THREADS, s, error));
+    LOB_TRY(lob_device_download(device, found, s.found, sizeof found, error));
+    for (int i = 0; i < LABEL_SLOTS; i++) lob_fuse_add_label(j->set, (int32_t)found[i]);
+    if (found[MANY]) j->set->count = LOB_FUSE_MAX_LABELS + 1;
+    return LOB_OK;
+}
+
+static lob_status labels(lob_fuse_job *j, const lob_volume *labels, lob_error *error)
+{
+    const int64_t bytes = FOUND * (int64_t)sizeof(uint32_t);
+    labels_params s = {NULL, labels->type, lob_voxels(labels), NULL};
+    LOB_TRY(lob_budget_alloc_at(&j->budget, j->context->device, &s.found, bytes, error));
+    const lob_status st = labels_in(j, s, labels, error);
+    lob_budget_free_at(&j->budget, j->context->device, s.found, bytes);
+    return st;
+}
 
 /* ---- levels ---- */
 
@@ -103,4 +151,4 @@ static lob_status vote(int64_t count[LOB_FUSE_COUNTS], lob_fuse_job *j, lob_erro
 
 using namespace lob::fuse;
 
-extern "C" const lob_fuse_loops lob_fuse_on_cuda = {fill, vote};
+extern "C" const lob_fuse_loops lob_fuse_on_cuda = {labels, fill, vote};

@@ -78,6 +78,8 @@ typedef struct {
 
 /* What takes long, for the CPU and for CUDA. */
 struct lob_fuse_loops {
+    /* Add the labels of an atlas to the job's set: lob_fuse_add_label. */
+    lob_status (*labels)(lob_fuse_job *j, const lob_volume *labels, lob_error *error);
     /* Fill a frame from volumes, either of which may be NULL, with the scale of the image. has: the
      * labels that are there. LOB_EDATA: the image has no finite value. */
     lob_status (*fill)(uint64_t *has, lob_fuse_job *j, lob_fuse_filling *filling,
@@ -87,6 +89,10 @@ struct lob_fuse_loops {
 };
 
 extern const lob_fuse_loops lob_fuse_on_cuda;
+
+/* Add a label to a set with room for LOB_FUSE_MAX_LABELS; count is one more where there are more.
+ */
+void lob_fuse_add_label(lob_label_set *set, int32_t label);
 
 LOB_END_DECLS
 
