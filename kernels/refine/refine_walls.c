@@ -289,7 +289,8 @@ lob_status lob_refine_walls(lob_refine_job *j)
 {
     const lob_refine_input *const in = j->in;
     const int64_t seed_bytes = j->a.voxels * (int64_t)lob_type_of(j->a.seeds_type)->bytes;
-    const int64_t bytes = j->device ? label_bytes(j) + seed_bytes : 0;
+    const int64_t seeds_at = (label_bytes(j) + 7) / 8 * 8;
+    const int64_t bytes = j->device ? seeds_at + seed_bytes : 0;
     measured m = {.dims = j->image.dims,
                   .spacing = j->image.geometry.spacing_mm,
                   .labels = j->a.labels,
@@ -301,9 +302,8 @@ lob_status lob_refine_walls(lob_refine_job *j)
     if (j->device) st = lob_budget_alloc(&j->budget, &copies, bytes, 1, j->error);
     if (copies) {
         m.labels = copies;
-        m.seeds = copies + label_bytes(j);
-        st = lob_device_download(j->device, copies + label_bytes(j), j->a.seeds, seed_bytes,
-                                 j->error);
+        m.seeds = copies + seeds_at;
+        st = lob_device_download(j->device, copies + seeds_at, j->a.seeds, seed_bytes, j->error);
     }
     if (st == LOB_OK) st = lob_refine_take(j, LOB_REFINE_BEST, j->a.voxels, sizeof(float));
     if (st == LOB_OK) st = lob_refine_take(j, LOB_REFINE_MASK, j->a.voxels, 1);
