@@ -91,7 +91,8 @@ static lob_status find_range(lob_register_call *c, lob_register_pass *p, const c
     if (!(value[3] > value[0]))
         return lob_fail(c->error, LOB_EDATA, "the %s scan holds one value alone, %g", name,
                         value[0]);
-    const bool few = !(value[2] - value[1] > (value[3] - value[0]) * 1e-6);
+    const double largest = fmax(fabs(value[1]), fabs(value[2]));
+    const bool few = !(value[2] - value[1] > largest * 1e-6);
     p->range =
         few ? (lob_register_range){value[0], value[3]} : (lob_register_range){value[1], value[2]};
     return LOB_OK;

@@ -93,6 +93,17 @@ def test_affine_of_known_transforms(phantom, tmp_path, name, spacing):
     assert np.allclose(there, transform.TransformPoint(middle.tolist()), atol=0.5)
 
 
+def test_one_wild_voxel_changes_little(phantom, tmp_path):
+    """A value beyond all others takes no part in the levels."""
+    transform = translation((25, -18, 12))
+    fixed, moving = make_fixed(phantom, tmp_path, transform, (5, 5, 6))
+    wild = load(phantom / "scan.nii").astype(np.float32)
+    wild[3, 4, 5] = 1e30
+    nibabel.save(nibabel.Nifti1Image(wild, nibabel.load(phantom / "scan.nii").affine), tmp_path / "wild.nii")
+    good("register", "fixed.nii", "wild.nii", "-o", "field.nii", "--affine-only", cwd=tmp_path)
+    assert np.median(errors(tmp_path / "field.nii", transform, fixed, moving)) < 0.5
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_smooth_displacements(phantom, tmp_path, seed):
     transform = smooth(sitk.ReadImage(str(phantom / "scan.nii")), 20, 45, seed)
