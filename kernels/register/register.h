@@ -73,8 +73,9 @@ typedef struct {
  *   in       in   see above
  *   options  in   see above
  *   context  in   threads, memory, progress; working memory is below 400 bytes a voxel of a grid of
- *                 32 voxels or more a side. With a device, what takes long is computed there, to
- * the same bytes. The scans may be there too, and the field comes to lie where the fixed one is
+ *                 32 voxels or more a side, and 2 MiB a thread of the CPU. With a device, what
+ * takes long is computed there, to the same bytes. The scans may be there too, and the field comes
+ * to lie where the fixed one is
  *
  * Returns LOB_OK, LOB_EARG (an option out of range, several channels), LOB_EDATA (a scan without
  * two different finite values, or, by headers alone, fields of view that do not overlap),

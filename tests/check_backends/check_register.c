@@ -69,7 +69,7 @@ static const char *make(void *of, uint64_t number)
     c->moving = make_scan(&state, side, flat, spacing);
     fill(&c->fixed, seed, 0.0, &state);
     fill(&c->moving, seed, 3.0 * random_double(&state), &state);
-    c->options.smooth = random_chance(&state, 50) ? .5 : .05 + 3.0 * random_double(&state);
+    if (random_chance(&state, 50)) c->options.smooth = .05 + 3.0 * random_double(&state);
     c->options.affine_only = random_chance(&state, 20);
     if (random_chance(&state, 20)) c->options.spacing_mm = spacing * (.8 + random_double(&state));
     if (random_chance(&state, 30)) {
