@@ -30,12 +30,16 @@ static void reductions(lob_team *team, void *user)
 {
     notes *const n = user;
     const int r = team->rank, size = team->size;
-    int64_t all[MOST], mine = 10 + r, sum[LONG], least[] = {r, -r}, most[] = {r, -r};
-    EXPECT(lob_team_share(team, all, &mine, sizeof mine, NULL) == LOB_OK);
-    for (int k = 0; k < size; k++) EXPECT(all[k] == 10 + k);
-    for (int k = 0; k < LONG; k++) sum[k] = k + r;
-    EXPECT(lob_team_reduce(team, sum, LONG, LOB_TEAM_SUM, NULL) == LOB_OK);
-    for (int k = 0; k < LONG; k++) EXPECT(sum[k] == (int64_t)size * k + size * (size - 1) / 2);
+    static const int counts[] = {1, 16, 17, LONG}; /* few come with the meeting */
+    int64_t all[MOST * LONG], mine[LONG], least[] = {r, -r}, most[] = {r, -r};
+    for (size_t c = 0; c < COUNT(counts); c++) {
+        const int m = counts[c];
+        for (int k = 0; k < m; k++) mine[k] = k + r;
+        EXPECT(lob_team_share(team, all, mine, m * (int64_t)sizeof *mine, NULL) == LOB_OK);
+        for (int k = 0; k < size * m; k++) EXPECT(all[k] == k % m + k / m);
+        EXPECT(lob_team_reduce(team, mine, m, LOB_TEAM_SUM, NULL) == LOB_OK);
+        for (int k = 0; k < m; k++) EXPECT(mine[k] == (int64_t)size * k + size * (size - 1) / 2);
+    }
     EXPECT(lob_team_reduce(team, least, 2, LOB_TEAM_MIN, NULL) == LOB_OK);
     EXPECT(lob_team_reduce(team, most, 2, LOB_TEAM_MAX, NULL) == LOB_OK);
     EXPECT(least[0] == 0 && least[1] == 1 - size && most[0] == size - 1 && most[1] == 0);
