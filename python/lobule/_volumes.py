@@ -6,6 +6,7 @@ Fortran order, as nibabel gives it, are that already and are not copied.
 
 from __future__ import annotations
 
+import atexit  # noqa: F401  weakref.finalize imports it when first called: a fork then would keep its lock
 import ctypes
 import math
 import os
