@@ -56,12 +56,20 @@ typedef struct {
 } lob_refine_arrays;
 
 /* The loops. Each voxel's function returns what the loop counts. */
-#define LOB_REFINE_LOOPS(X)                                                                        \
-    X(begin)                                                                                       \
-    X(changed)                                                                                     \
-    X(is)                                                                                          \
-    X(none) X(taken) X(twice) X(gain) X(above_half) X(strokes) X(clear) X(hold) X(dropped) X(drop) \
-        X(is_not) X(open) X(fill) X(unmark) X(deep) X(within) X(beyond) X(load) X(parts) X(vote)
+#define LOB_REFINE_LOOPS(X) \
+    X(begin)                \
+    X(changed)              \
+    X(is)                   \
+    X(none)                 \
+    X(taken)                \
+    X(twice)                \
+    X(gain)                 \
+    X(above_half)           \
+    X(strokes)              \
+    X(clear)                \
+    X(hold)                 \
+    X(dropped)              \
+    X(drop) X(is_not) X(open) X(fill) X(unmark) X(deep) X(within) X(beyond) X(load) X(parts) X(vote)
 
 typedef enum {
 #define LOB_REFINE_LOOP(name) LOB_REFINE_AT_##name,

@@ -198,8 +198,7 @@ LOB_SIMD_CLONES(void, read_plane, (to, from, at, first, n), float *to, const lob
     if (!from->map.identity)
         for (int64_t i = 0; i < n; i++) to[i] = lob_filter_mapped(to[i], &from->map);
     if (from->what == LOB_BOX_MEANS) return;
-    for (int64_t i = 0; i < n; i++)
-        to[i] = lob_box_summand(to[i], !mask || mask[i], from->what);
+    for (int64_t i = 0; i < n; i++) to[i] = lob_box_summand(to[i], !mask || mask[i], from->what);
 }
 
 /* Read a channel plane by plane and sum it along x and y. */
