@@ -115,12 +115,6 @@ static lob_status take_type(lob_session *s, lob_typed_step *t, const char *text)
     return LOB_OK;
 }
 
-static lob_status take_nothing(lob_session *s, lob_typed_step *t, const char *text)
-{
-    (void)s, (void)t, (void)text;
-    return LOB_OK;
-}
-
 /* ---- options ---- */
 
 /* What a step's numbers along the axes are. */
@@ -130,19 +124,19 @@ static const struct {
     const char *name;
     lob_filter_kind kind;
     extent along;
-    lob_status (*take)(lob_session *s, lob_typed_step *t, const char *text);
+    lob_status (*take)(lob_session *s, lob_typed_step *t, const char *text); /* NULL: no value */
 } rows[] = {
-    {"median",     LOB_FILTER_MEDIAN,     RADIUS, take_radius },
-    {"gaussian",   LOB_FILTER_GAUSSIAN,   SIGMA,  take_sigma  },
-    {"box",        LOB_FILTER_BOX,        RADIUS, take_radius },
-    {"denoise",    LOB_FILTER_DENOISE,    SWITCH, take_noise  },
-    {"gradient",   LOB_FILTER_GRADIENT,   SIGMA,  take_sigma  },
-    {"log",        LOB_FILTER_LAPLACIAN,  SIGMA,  take_sigma  },
-    {"window",     LOB_FILTER_CLAMP,      NONE,   take_window },
-    {"scale",      LOB_FILTER_SCALE,      NONE,   take_scale  },
-    {"gray",       LOB_FILTER_GRAY,       NONE,   take_nothing},
-    {"desaturate", LOB_FILTER_DESATURATE, NONE,   take_amount },
-    {"cast",       LOB_FILTER_CAST,       NONE,   take_type   },
+    {"median",     LOB_FILTER_MEDIAN,     RADIUS, take_radius},
+    {"gaussian",   LOB_FILTER_GAUSSIAN,   SIGMA,  take_sigma },
+    {"box",        LOB_FILTER_BOX,        RADIUS, take_radius},
+    {"denoise",    LOB_FILTER_DENOISE,    SWITCH, take_noise },
+    {"gradient",   LOB_FILTER_GRADIENT,   SIGMA,  take_sigma },
+    {"log",        LOB_FILTER_LAPLACIAN,  SIGMA,  take_sigma },
+    {"window",     LOB_FILTER_CLAMP,      NONE,   take_window},
+    {"scale",      LOB_FILTER_SCALE,      NONE,   take_scale },
+    {"gray",       LOB_FILTER_GRAY,       NONE,   NULL       },
+    {"desaturate", LOB_FILTER_DESATURATE, NONE,   take_amount},
+    {"cast",       LOB_FILTER_CAST,       NONE,   take_type  },
 };
 
 static extent extent_of(lob_filter_kind kind)
@@ -164,7 +158,7 @@ lob_status lob_filter_steps_parse(lob_session *s, lob_typed_step *typed, const l
         if (k == LOB_COUNT(rows))
             return lob_fail(&s->error, LOB_EINTERNAL, "--%s has no row", step->name);
         typed[i] = (lob_typed_step){.name = step->name, .step = {.kind = rows[k].kind}};
-        LOB_TRY(rows[k].take(s, &typed[i], step->text));
+        if (rows[k].take) LOB_TRY(rows[k].take(s, &typed[i], step->text));
     }
     return LOB_OK;
 }

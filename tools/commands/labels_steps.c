@@ -151,37 +151,31 @@ static lob_status take_radius(const typed_step *t)
     return LOB_OK;
 }
 
-static lob_status take_nothing(const typed_step *t)
-{
-    (void)t;
-    return LOB_OK;
-}
-
 /* ---- options ---- */
 
 static const struct {
     const char *name;
     lob_labels_kind kind;
-    lob_status (*take)(const typed_step *t);
+    lob_status (*take)(const typed_step *t); /* NULL: it has no value */
 } rows[] = {
-    {"keep",       LOB_LABELS_RECODE,     take_keep   },
-    {"drop",       LOB_LABELS_RECODE,     take_drop   },
-    {"map",        LOB_LABELS_RECODE,     take_map    },
-    {"merge",      LOB_LABELS_RECODE,     take_merge  },
-    {"largest",    LOB_LABELS_LARGEST,    take_count  },
-    {"min-size",   LOB_LABELS_MIN_SIZE,   take_extent },
-    {"fill-holes", LOB_LABELS_FILL_HOLES, take_nothing},
-    {"erode",      LOB_LABELS_ERODE,      take_length },
-    {"dilate",     LOB_LABELS_DILATE,     take_length },
-    {"expand",     LOB_LABELS_DILATE,     take_length },
-    {"open",       LOB_LABELS_OPEN,       take_length },
-    {"close",      LOB_LABELS_CLOSE,      take_length },
-    {"smooth",     LOB_LABELS_SMOOTH,     take_length },
-    {"median",     LOB_LABELS_MEDIAN,     take_radius },
-    {"boundary",   LOB_LABELS_BOUNDARY,   take_nothing},
-    {"slips",      LOB_LABELS_SLIPS,      take_nothing},
-    {"sequential", LOB_LABELS_SEQUENTIAL, take_nothing},
-    {"split",      LOB_LABELS_SPLIT,      take_nothing},
+    {"keep",       LOB_LABELS_RECODE,     take_keep  },
+    {"drop",       LOB_LABELS_RECODE,     take_drop  },
+    {"map",        LOB_LABELS_RECODE,     take_map   },
+    {"merge",      LOB_LABELS_RECODE,     take_merge },
+    {"largest",    LOB_LABELS_LARGEST,    take_count },
+    {"min-size",   LOB_LABELS_MIN_SIZE,   take_extent},
+    {"fill-holes", LOB_LABELS_FILL_HOLES, NULL       },
+    {"erode",      LOB_LABELS_ERODE,      take_length},
+    {"dilate",     LOB_LABELS_DILATE,     take_length},
+    {"expand",     LOB_LABELS_DILATE,     take_length},
+    {"open",       LOB_LABELS_OPEN,       take_length},
+    {"close",      LOB_LABELS_CLOSE,      take_length},
+    {"smooth",     LOB_LABELS_SMOOTH,     take_length},
+    {"median",     LOB_LABELS_MEDIAN,     take_radius},
+    {"boundary",   LOB_LABELS_BOUNDARY,   NULL       },
+    {"slips",      LOB_LABELS_SLIPS,      NULL       },
+    {"sequential", LOB_LABELS_SEQUENTIAL, NULL       },
+    {"split",      LOB_LABELS_SPLIT,      NULL       },
 };
 
 lob_status lob_labels_steps_parse(lob_session *s, lob_typed_labels *typed, const lob_steps *steps)
@@ -198,7 +192,7 @@ lob_status lob_labels_steps_parse(lob_session *s, lob_typed_labels *typed, const
             return lob_fail(&s->error, LOB_EINTERNAL, "--%s has no row", t.name);
         typed->name[i] = t.name;
         typed->step[i].kind = rows[k].kind;
-        LOB_TRY(rows[k].take(&t));
+        if (rows[k].take) LOB_TRY(rows[k].take(&t));
     }
     return LOB_OK;
 }
