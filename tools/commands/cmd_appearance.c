@@ -23,7 +23,7 @@ static lob_status read_view(lob_session *s, const settings *set, work *w)
 {
     if (!set->view) return LOB_OK;
     LOB_TRY(lob_session_read(s, &w->view, set->view, -1));
-    return lob_grid_match(s, &w->view, set->view, &w->image, set->image);
+    return lob_grid_match(s, &w->view, set->view, &w->image, set->image, false);
 }
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)

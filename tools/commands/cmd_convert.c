@@ -166,7 +166,7 @@ static lob_status convert(lob_session *s, void *user)
     if (set->like) LOB_TRY(lob_session_read_header(s, &w->scan, set->like, NULL));
     LOB_TRY(lob_session_read(s, volume, set->in, frame));
     lob_grid_state(volume, &set->stated);
-    if (set->like) LOB_TRY(lob_grid_match_labels(s, volume, set->in, &w->scan, set->like));
+    if (set->like) LOB_TRY(lob_grid_match(s, volume, set->in, &w->scan, set->like, true));
     LOB_TRY(lob_label_table_take(s, volume, set->names_in));
     LOB_TRY(lob_grid_channel(s, volume, set->channel, set->in));
     LOB_TRY(check_made(s, w));

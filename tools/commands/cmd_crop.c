@@ -67,7 +67,7 @@ static lob_status find_axis(lob_session *s, int *axis, work *w)
     lob_strokes strokes;
     w->mask = lob_session_array(s, voxels, 1, w->set.around);
     if (!w->mask) return LOB_ENOMEM;
-    lob_grid_mask_bytes(w->mask, &w->around, 0, voxels);
+    lob_grid_mask_bytes(w->mask, &w->around, voxels);
     LOB_TRY(lob_strokes_count(&strokes, w->mask, LOB_U8, w->around.dims, 1, NULL,
                               s->context.threads, &s->error));
     *axis = lob_strokes_axis(&strokes);

@@ -39,7 +39,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     LOB_TRY(lob_labels_dense(&w->labels, &w->basins, set->labels, &s->error));
     LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
     LOB_TRY(lob_grid_choose_channel(s, &w->image, set->channel, set->image));
-    return lob_grid_match(s, &w->image, set->image, &w->labels, set->labels);
+    return lob_grid_match(s, &w->image, set->image, &w->labels, set->labels, false);
 }
 
 static lob_status join(lob_session *s, const settings *set, work *w)

@@ -50,7 +50,7 @@ static lob_status read_settling(lob_session *s, const settings *set, work *w)
     const int32_t count = w->seeds.set.count;
     if (!set->shares) return LOB_OK;
     LOB_TRY(lob_session_read(s, &w->shares, set->shares, -1));
-    LOB_TRY(lob_grid_match(s, &w->shares, set->shares, &w->image, set->image));
+    LOB_TRY(lob_grid_match(s, &w->shares, set->shares, &w->image, set->image, false));
     if (w->shares.type != LOB_U8 || w->shares.channels < count - 1)
         return lob_fail_file(&s->error, LOB_EDATA, set->shares,
                              "shares are uint8 with a channel for each of %d labels but the "

@@ -51,7 +51,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     /* labels of a part of the image are not filled up: a table of that would be of other labels */
     LOB_TRY(lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE));
     state_grid(&w->image, &w->labels, &set->stated);
-    LOB_TRY(lob_grid_match(s, &w->labels, set->labels, &w->image, set->image));
+    LOB_TRY(lob_grid_match(s, &w->labels, set->labels, &w->image, set->image, false));
     LOB_TRY(lob_grid_one_channel(s, &w->labels, set->labels));
     LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, set->labels));
     const lob_status st = lob_labels_check(&w->labels, &w->labelled, &w->image, &s->error);

@@ -125,9 +125,8 @@ static bool changes(const lob_turn *turn)
     return some;
 }
 
-/* Bring a volume onto the image's grid; part: labels may cover less than all of it. */
-static lob_status match(lob_session *s, lob_volume *volume, const char *path,
-                        const lob_volume *image, const char *image_path, bool part)
+lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
+                          const lob_volume *image, const char *image_path, bool part)
 {
     lob_turn how;
     int64_t first[3];
@@ -144,29 +143,11 @@ static lob_status match(lob_session *s, lob_volume *volume, const char *path,
     return st;
 }
 
-lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
-                          const lob_volume *image, const char *image_path)
-{
-    return match(s, volume, path, image, image_path, false);
-}
-
-lob_status lob_grid_match_part(lob_session *s, lob_volume *volume, const char *path,
-                               const lob_volume *image, const char *image_path)
-{
-    return match(s, volume, path, image, image_path, lob_session_is_labels(s, path));
-}
-
-lob_status lob_grid_match_labels(lob_session *s, lob_volume *volume, const char *path,
-                                 const lob_volume *image, const char *image_path)
-{
-    return match(s, volume, path, image, image_path, true);
-}
-
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path)
 {
     LOB_TRY(lob_session_read(s, out, path, LOB_FRAME_NONE));
-    lob_status st = lob_grid_match_part(s, out, path, image, image_path);
+    lob_status st = lob_grid_match(s, out, path, image, image_path, lob_session_is_labels(s, path));
     if (st == LOB_OK) st = lob_grid_one_channel(s, out, path);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
@@ -219,14 +200,14 @@ void lob_grid_drop(lob_session *s, lob_volume *volume)
     lob_volume_free(volume);
 }
 
-int64_t lob_grid_mask_bytes(uint8_t *mask, const lob_volume *volume, int64_t first, int64_t n)
+int64_t lob_grid_mask_bytes(uint8_t *mask, const lob_volume *volume, int64_t n)
 {
     enum { BLOCK = 2048 };
     double values[BLOCK];
     int64_t inside = 0;
     for (int64_t at = 0; at < n; at += BLOCK) {
         const int64_t count = n - at < BLOCK ? n - at : BLOCK;
-        lob_values(values, volume->data, volume->type, first + at, count);
+        lob_values(values, volume->data, volume->type, at, count);
         for (int64_t i = 0; i < count; i++) {
             const double value = volume->slope * values[i] + volume->inter;
             mask[at + i] = value != 0.0 && !isnan(value);
@@ -257,7 +238,7 @@ lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const
     lob_volume v = lob_volume_empty();
     LOB_TRY(lob_grid_read(s, &v, path, image, image_path));
     *mask = lob_session_array(s, lob_voxels(&v), 1, path);
-    const bool empty = *mask && lob_grid_mask_bytes(*mask, &v, 0, lob_voxels(&v)) == 0;
+    const bool empty = *mask && lob_grid_mask_bytes(*mask, &v, lob_voxels(&v)) == 0;
     lob_grid_drop(s, &v);
     if (empty) return lob_grid_empty_mask(s, path);
     return *mask ? LOB_OK : LOB_ENOMEM;

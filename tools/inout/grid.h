@@ -19,30 +19,20 @@ lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices);
  * Bring a volume, the input that was read last, onto the image's grid: one whose axes are exchanged
  * or flipped is reoriented, and the report says so. What would have to be interpolated is refused.
  *
- *   volume  in/out  reoriented, it has no header
+ *   volume  in/out  reoriented or placed, it has no header
+ *   part    in      it may cover a part of the image: labels that do, such as a cropped
+ * segmentation of 3D Slicer, are filled up with 0, and the report has the image's voxel where they
+ * begin as "placed_at"
  *
  * Returns LOB_OK, what lob_same_grid does, or LOB_ENOMEM.
  */
 lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
-                          const lob_volume *image, const char *image_path);
+                          const lob_volume *image, const char *image_path, bool part);
 
 /*
- * lob_grid_match for what may cover a part of the image: labels that do, such as a cropped
- * segmentation of 3D Slicer, are filled up with 0, and the report has the image's voxel where they
- * begin as "placed_at". An input whose row says LOB_FILE_LABELS counts as labels.
- *
- *   volume  in/out  reoriented or placed, it has no header
- */
-lob_status lob_grid_match_part(lob_session *s, lob_volume *volume, const char *path,
-                               const lob_volume *image, const char *image_path);
-
-/* lob_grid_match_part for labels, whatever the row of the input says. */
-lob_status lob_grid_match_labels(lob_session *s, lob_volume *volume, const char *path,
-                                 const lob_volume *image, const char *image_path);
-
-/*
- * Read a volume that must lie on the image's grid and have one channel; labels may cover a part of
- * it. Returns what lob_session_read and lob_grid_match_part do; on failure out is empty.
+ * Read a volume that must lie on the image's grid and have one channel; where the row of the input
+ * says LOB_FILE_LABELS, it may cover a part of it. Returns what lob_session_read and lob_grid_match
+ * do; on failure out is empty.
  */
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path);
@@ -68,11 +58,9 @@ lob_volume lob_grid_header(const lob_volume *like, lob_type type);
 /* Free a volume that has been read, and give its memory back. */
 void lob_grid_drop(lob_session *s, lob_volume *volume);
 
-/*
- * Mask bytes of n voxels from voxel first on: 1 where the volume's value is neither 0 nor NaN.
- * Returns how many are 1.
+/* Mask bytes of n voxels: 1 where the volume's value is neither 0 nor NaN. Returns how many are 1.
  */
-int64_t lob_grid_mask_bytes(uint8_t *mask, const lob_volume *volume, int64_t first, int64_t n);
+int64_t lob_grid_mask_bytes(uint8_t *mask, const lob_volume *volume, int64_t n);
 
 /*
  * Read a mask on the image's grid.

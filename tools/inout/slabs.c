@@ -245,7 +245,7 @@ static lob_status read_mask(lob_session *s, lob_slabs *w, int64_t z, int64_t n)
     lob_volume read = w->mask_file.volume;
     read.dims.nz = n;
     read.data = w->staged;
-    lob_grid_mask_bytes(w->mask_window + (z - w->from) * plane, &read, 0, n * plane);
+    lob_grid_mask_bytes(w->mask_window + (z - w->from) * plane, &read, n * plane);
     return LOB_OK;
 }
 

@@ -89,10 +89,10 @@ static lob_status read_inputs(lob_session *s, work *w)
         return lob_fail(&s->error, LOB_EDATA, "%s and %s: have one frame, so there is no frame %d",
                         set->a, set->b, set->frame);
     lob_compare_fields(s, w);
-    LOB_TRY(lob_grid_match(s, &w->b, set->b, &w->a, set->a));
+    LOB_TRY(lob_grid_match(s, &w->b, set->b, &w->a, set->a, false));
     if (!set->image) return LOB_OK;
     LOB_TRY(lob_grid_read_frame(s, &w->image, set->image, set->frame));
-    LOB_TRY(lob_grid_match(s, &w->image, set->image, &w->b, set->b));
+    LOB_TRY(lob_grid_match(s, &w->image, set->image, &w->b, set->b, false));
     if (w->image.channels <= LOB_LEVELS_MAX_CHANNELS) return LOB_OK;
     return lob_fail_file(&s->error, LOB_EDATA, set->image,
                          "has %d channels; at most %d are measured", w->image.channels,

@@ -137,7 +137,7 @@ lob_status lob_seeds_look(lob_session *s, lob_seeds_work *w)
     }
     if (set->shares) {
         LOB_TRY(lob_session_read(s, &w->shares, set->shares, -1));
-        LOB_TRY(lob_grid_match(s, &w->shares, set->shares, &w->image, set->image));
+        LOB_TRY(lob_grid_match(s, &w->shares, set->shares, &w->image, set->image, false));
         LOB_TRY(leave_out(s, w, look_at_shares));
     }
     if (set->shares || set->corrections >= 0)
