@@ -36,7 +36,7 @@ struct lob_sha256 {
 static bool add_file(SHA256_CTX *digest, lob_sha256 *sum, const int *stop)
 {
     for (;;) {
-        if (__atomic_load_n(stop, __ATOMIC_RELAXED)) return false;
+        if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED)) return false;
         const int64_t n = lob_fd_read(sum->fd, sum->block, BLOCK);
         if (n <= 0) return n == 0;
         if (!SHA256_Update(digest, sum->block, (size_t)n)) return false;
@@ -103,13 +103,7 @@ bool lob_sha256_of(char text[LOB_SHA256_TEXT], const void *bytes, size_t n)
     return true;
 }
 
-bool lob_sha256_end(lob_sha256 *sum, char text[LOB_SHA256_TEXT])
-{
-    const int never = 0;
-    return lob_sha256_end_unless(sum, text, &never);
-}
-
-bool lob_sha256_end_unless(lob_sha256 *sum, char text[LOB_SHA256_TEXT], const int *stop)
+bool lob_sha256_end(lob_sha256 *sum, char text[LOB_SHA256_TEXT], const int *stop)
 {
     if (text) text[0] = '\0';
     if (!sum) return false;

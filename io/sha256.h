@@ -23,14 +23,12 @@ lob_sha256 *lob_sha256_begin(const char *path);
  * Compute the checksum and free.
  *
  *   text  out  64 hexadecimal digits, as sha256sum prints them; NULL: not computed
+ *   stop  in   it gives up, as for a file that cannot be read, soon after another thread has made
+ *              *stop other than 0, by __atomic_store_n; NULL: it never does
  *
  * Returns false when the file could not be read to its end, or sum is NULL; text is then empty.
  */
-bool lob_sha256_end(lob_sha256 *sum, char text[LOB_SHA256_TEXT]);
-
-/* lob_sha256_end that gives up, as for a file that cannot be read, soon after another thread has
- * made *stop other than 0, by __atomic_store_n. */
-bool lob_sha256_end_unless(lob_sha256 *sum, char text[LOB_SHA256_TEXT], const int *stop);
+bool lob_sha256_end(lob_sha256 *sum, char text[LOB_SHA256_TEXT], const int *stop);
 
 /* The checksum of n bytes. Returns false without memory; text is then empty. */
 bool lob_sha256_of(char text[LOB_SHA256_TEXT], const void *bytes, size_t n);

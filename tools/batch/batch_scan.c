@@ -67,8 +67,8 @@ static bool holds(const lob_batch_file *file, rule by)
     if (by == BY_SIZE || about.modified_ns == file->mtime_ns) return true;
     if (by == UNTOUCHED || !file->sha256[0] || lob_files_of(files, file->path, true) != LOB_OK)
         return false;
-    const bool same =
-        lob_sha256_end(lob_sha256_begin(files[0]), sha256) && strcmp(sha256, file->sha256) == 0;
+    const bool same = lob_sha256_end(lob_sha256_begin(files[0]), sha256, NULL) &&
+                      strcmp(sha256, file->sha256) == 0;
     lob_files_free(files);
     return same;
 }

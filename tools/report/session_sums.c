@@ -9,7 +9,7 @@ static void *compute_both(void *user)
 {
     lob_session_sum *const sum = user;
     for (int k = 0; k < 2; k++) {
-        lob_sha256_end_unless(sum->of[k], sum->text[k], &sum->stop);
+        lob_sha256_end(sum->of[k], sum->text[k], &sum->stop);
         sum->of[k] = NULL;
     }
     return NULL;
@@ -114,7 +114,7 @@ void lob_sums_drop(lob_session *s)
     for (int i = 0; i < s->sums; i++) {
         __atomic_store_n(&s->sum[i].stop, 1, __ATOMIC_RELAXED);
         if (s->sum[i].running) pthread_join(s->sum[i].thread, NULL);
-        for (int k = 0; k < 2; k++) lob_sha256_end(s->sum[i].of[k], NULL);
+        for (int k = 0; k < 2; k++) lob_sha256_end(s->sum[i].of[k], NULL, NULL);
         lob_files_free(s->sum[i].files);
     }
     s->sums = 0;

@@ -14,7 +14,7 @@ static lob_status sum_files(sums out, const char *path, bool of_volume, bool rea
     LOB_TRY(lob_path_files(files, path, of_volume, reading));
     for (int k = 0; k < 2; k++) {
         out[k][0] = '\0';
-        if (files[k]) lob_sha256_end(lob_sha256_begin(files[k]), out[k]);
+        if (files[k]) lob_sha256_end(lob_sha256_begin(files[k]), out[k], NULL);
     }
     lob_files_free(files);
     return LOB_OK;
