@@ -1,6 +1,7 @@
 /* PNG as a row of the formats, and RGB previews. libpng reports errors by longjmp; none leaves this
  * file. */
 #include "io/png.h"
+#include "io/libraries.h"
 #include "io/platform.h"
 #include "volumes/clock.h"
 
@@ -428,6 +429,11 @@ static lob_status png_write(const lob_volume *v, const lob_location *where,
         .user = v
     };
     return write_image(&image, where->file, options->force, options->compress_s, error);
+}
+
+const char *lob_png_version(void)
+{
+    return png_get_libpng_ver(NULL);
 }
 
 const lob_format lob_format_png = {

@@ -1,5 +1,6 @@
 /* A file as libtiff sees it: bytes in memory to read, or an output to write. */
 #include "io/tiff/tiff_session.h"
+#include "io/libraries.h"
 #include "io/platform.h"
 
 #include <stdio.h>
@@ -77,4 +78,13 @@ TIFF *lob_tiff_open(lob_tiff_session *s, const char *mode, uint64_t most)
                                         size_of, NULL, NULL, options);
     TIFFOpenOptionsFree(options);
     return tif;
+}
+
+#define TEXT_OF(number)              #number
+#define VERSION(major, minor, micro) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(micro)
+
+/* The one that was built with: the library's own is a text of lines. */
+const char *lob_tiff_version(void)
+{
+    return VERSION(TIFFLIB_MAJOR_VERSION, TIFFLIB_MINOR_VERSION, TIFFLIB_MICRO_VERSION);
 }
