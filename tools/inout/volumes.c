@@ -113,11 +113,6 @@ int64_t lob_session_voxels(const lob_session *s)
     return most;
 }
 
-void lob_session_reads_again(lob_session *s)
-{
-    s->reads_again = true;
-}
-
 void lob_session_forget(lob_session *s)
 {
     lob_ahead_drop(s);

@@ -35,13 +35,9 @@ bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path);
  */
 int64_t lob_session_voxels(const lob_session *s);
 
-/* Say, before reading, that inputs may be read again after lob_session_forget: a volume in memory
- * that nobody else reads is then not handed over, but copied. */
-void lob_session_reads_again(lob_session *s);
-
 /*
  * Start again, after an attempt that ran out of memory and freed what it had read (see
- * lob_session_reads_again): no input is reported, no memory is held, there is no error.
+ * reads_again of lob_session): no input is reported, no memory is held, there is no error.
  */
 void lob_session_forget(lob_session *s);
 

@@ -162,9 +162,11 @@ struct lob_session {
     char failure[LOB_ERROR_LINE + 256]; /* once it has failed: the error's line with what to try */
     lob_status status;                  /* when lob_call_begin returned false, */
     int exit_code;                      /* and that of the command */
-    bool reads_again;                   /* it may read its inputs again */
-    bool noted_shear;                   /* of an output's axes, once for all of them */
-    bool extra;                         /* the option of lob_watcher.option is given, */
+    /* Set before reading: inputs may be read again after lob_session_forget, so that a volume in
+     * memory that nobody else reads is copied, not handed over. */
+    bool reads_again;
+    bool noted_shear;         /* of an output's axes, once for all of them */
+    bool extra;               /* the option of lob_watcher.option is given, */
     char *renamed;            /* and an output has this name, malloc'ed, NULL: none has, */
     const char *renamed_from; /* for what was typed, which points into argv; */
     const char *extra_role;   /* in reports, of files that no row names */

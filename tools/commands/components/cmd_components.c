@@ -141,7 +141,7 @@ static lob_status components(lob_session *s, void *user)
         return lob_components_by_planes(s, set, memory);
     }
     const int64_t need = lob_components_bytes_needed(s, set);
-    if (!is_ample(s, need, memory)) lob_session_reads_again(s);
+    if (!is_ample(s, need, memory)) s->reads_again = true;
     const bool fits = need >= 0 && need <= memory;
     const lob_status st = set->fill_holes || fits ? in_memory(s, w) : LOB_ENOMEM;
     if (st != LOB_ENOMEM) return st;
