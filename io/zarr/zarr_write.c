@@ -15,6 +15,7 @@
 #include "io/zarr/zarr_codecs.h"
 #include "io/zarr/zarr_image.h"
 #include "io/zarr/zarr_place.h"
+#include "volumes/bytes.h"
 #include "volumes/clock.h"
 
 #include <errno.h>
@@ -502,9 +503,9 @@ static lob_status commit(void *state, lob_error *error)
     return st;
 }
 
-static lob_status begin(writing **out, const lob_volume *volume, int64_t largest,
-                        const lob_location *where, const lob_write_options *options,
-                        lob_error *error)
+lob_status lob_zarr_begin_planes(lob_plane_sink *sink, const lob_volume *volume, int64_t largest,
+                                 const lob_location *where, const lob_write_options *options,
+                                 lob_error *error)
 {
     LOB_TRY(lob_zarr_check(where, options->force, error));
     writing *const w = calloc(1, sizeof *w);
@@ -531,33 +532,22 @@ static lob_status begin(writing **out, const lob_volume *volume, int64_t largest
     if (st == LOB_OK) st = put_metadata(w, largest, options, error);
     free(path);
     if (st == LOB_OK)
-        *out = w;
+        *sink = (lob_plane_sink){w, put, commit, discard};
     else
         discard(w);
     return st;
 }
 
-lob_status lob_zarr_begin_planes(lob_plane_sink *sink, const lob_volume *volume, int64_t largest,
-                                 const lob_location *where, const lob_write_options *options,
-                                 lob_error *error)
-{
-    writing *w;
-    LOB_TRY(begin(&w, volume, largest, where, options, error));
-    *sink = (lob_plane_sink){w, put, commit, discard};
-    return LOB_OK;
-}
-
 lob_status lob_zarr_write(const lob_volume *volume, const lob_location *where,
                           const lob_write_options *options, lob_error *error)
 {
-    writing *w;
+    lob_plane_sink to;
     int64_t largest = 0;
     if (options->labels)
         LOB_TRY(lob_nifti_largest(&largest, volume, options->threads, where->path, error));
-    LOB_TRY(begin(&w, volume, largest, where, options, error));
-    const size_t bytes = (size_t)lob_voxels(volume) * (size_t)volume->channels * w->word;
-    const lob_status st = put(w, volume->data, bytes, error);
-    if (st == LOB_OK) return commit(w, error);
-    discard(w);
+    LOB_TRY(lob_zarr_begin_planes(&to, volume, largest, where, options, error));
+    const lob_status st = put(to.state, volume->data, (size_t)lob_volume_bytes(volume), error);
+    if (st == LOB_OK) return commit(to.state, error);
+    discard(to.state);
     return st;
 }
