@@ -174,47 +174,39 @@ lob_status lob_zarr_list(lob_data_set **sets, int *count, int *more, const lob_l
     return st;
 }
 
-/* A group that is no image: what it holds, if that is one. */
-static lob_status find_only(lob_zarr_image *out, const char *folder, const lob_location *where,
-                            lob_error *error)
+/* A group that is no image: the folder of what it holds, malloc'ed, if that is one. */
+static lob_status find_only(char **only, const char *folder, const char *path, lob_error *error)
 {
     listing l;
-    lob_zarr_node node;
-    LOB_TRY(list_group(&l, folder, where->path, error));
-    char *const only = l.count == 1 ? lob_zarr_below(folder, l.sets[0].path) : NULL;
-    const int count = l.count;
+    *only = NULL;
+    LOB_TRY(list_group(&l, folder, path, error));
+    if (l.count == 1) *only = lob_zarr_below(folder, l.sets[0].path);
     free(l.sets);
-    if (count > 1)
-        return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CHOOSE_SET, where->path,
-                                  "has %d images and arrays, and one is needed", count + l.more);
-    if (count == 0)
-        return lob_fail_file(error, LOB_EDATA, where->path,
-                             "is Zarr without an image that is read");
-    if (!only) return no_memory(where->path, error);
-    lob_status st = lob_zarr_node_read(&node, only, where->path, error);
-    if (st == LOB_OK) {
-        st = node.is_array ? find_array(out, &node, only, where, error)
-                           : find_level(out, &node, only, NULL, where->path, error);
-        lob_zarr_node_free(&node);
-    }
-    free(only);
-    return st;
+    if (l.count > 1)
+        return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CHOOSE_SET, path,
+                                  "has %d images and arrays, and one is needed", l.count + l.more);
+    if (l.count == 0)
+        return lob_fail_file(error, LOB_EDATA, path, "is Zarr without an image that is read");
+    return *only ? LOB_OK : no_memory(path, error);
 }
 
 lob_status lob_zarr_find(lob_zarr_image *out, const lob_location *where, lob_error *error)
 {
     lob_zarr_node node;
     *out = (lob_zarr_image){.folder = NULL};
-    char *const folder = lob_zarr_node_folder(where);
+    char *folder = lob_zarr_node_folder(where), *only = NULL;
     if (!folder) return no_memory(where->path, error);
     lob_status st = lob_zarr_node_read(&node, folder, where->path, error);
+    if (st == LOB_OK && !node.is_array && !lob_ngff_is_image(node.ome)) {
+        lob_zarr_node_free(&node);
+        st = find_only(&only, folder, where->path, error);
+        free(folder);
+        folder = only;
+        if (st == LOB_OK) st = lob_zarr_node_read(&node, folder, where->path, error);
+    }
     if (st == LOB_OK) {
-        if (node.is_array)
-            st = find_array(out, &node, folder, where, error);
-        else if (lob_ngff_is_image(node.ome))
-            st = find_level(out, &node, folder, NULL, where->path, error);
-        else
-            st = find_only(out, folder, where, error);
+        st = node.is_array ? find_array(out, &node, folder, where, error)
+                           : find_level(out, &node, folder, NULL, where->path, error);
         lob_zarr_node_free(&node);
     }
     free(folder);
