@@ -53,10 +53,11 @@ static int32_t settle_rules(lob_labels_step *step, lob_labels_rule *rules, int64
     return 0;
 }
 
-/* Rules that turn the labels of a list, which has been checked, into another. */
+/* Rules that turn the labels of a list into another. */
 static lob_status list_rules(const typed_step *t, const char *list, int32_t to, int32_t rest)
 {
     size_t n = 1;
+    LOB_TRY(lob_label_list_check(list, t->name, &t->s->error));
     for (const char *c = list; *c; c++) n += *c == ',';
     lob_labels_rule *rules = t->typed->rules[t->number] = calloc(n, sizeof *rules);
     if (!rules) return lob_fail(&t->s->error, LOB_ENOMEM, "no memory for --%s", t->name);
@@ -75,13 +76,11 @@ static lob_status list_rules(const typed_step *t, const char *list, int32_t to, 
 
 static lob_status take_keep(const typed_step *t)
 {
-    LOB_TRY(lob_label_list_check(t->text, t->name, &t->s->error));
     return list_rules(t, t->text, LOB_LABELS_SAME, 0);
 }
 
 static lob_status take_drop(const typed_step *t)
 {
-    LOB_TRY(lob_label_list_check(t->text, t->name, &t->s->error));
     return list_rules(t, t->text, 0, LOB_LABELS_SAME);
 }
 
@@ -96,8 +95,7 @@ static lob_status take_merge(const typed_step *t)
         return refuse(t, "is no list and label such as 2,4-6=9");
     char *list = strndup(t->text, (size_t)(equals - t->text));
     if (!list) return lob_fail(&t->s->error, LOB_ENOMEM, "no memory for --%s", t->name);
-    lob_status st = lob_label_list_check(list, t->name, &t->s->error);
-    if (st == LOB_OK) st = list_rules(t, list, (int32_t)to, LOB_LABELS_SAME);
+    const lob_status st = list_rules(t, list, (int32_t)to, LOB_LABELS_SAME);
     free(list);
     return st;
 }
