@@ -1,7 +1,6 @@
 /* lobule resample: a volume's values on another grid. */
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
-#include "volumes/labels.h"
 #include "volumes/reorient.h"
 
 #include <math.h>
@@ -19,7 +18,6 @@ typedef struct {
 typedef struct {
     settings set; /* first */
     lob_volume image, like, out;
-    lob_label_set labels;
 } work;
 
 enum { NEAREST, LINEAR, MAJORITY, STROKES };
@@ -167,10 +165,7 @@ static lob_status resample(lob_session *s, void *user)
     const settings *const set = &w->set;
     LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
     LOB_TRY(lob_session_device(s));
-    if (set->labels) {
-        LOB_TRY(lob_labels_dense(&w->image, &w->labels, set->image, &s->error));
-        LOB_TRY(lob_labels_restore(&w->image, &w->labels));
-    }
+    if (set->labels) LOB_TRY(lob_grid_narrow(s, &w->image, set->image));
     LOB_TRY(resample_onto(s, set, &w->image, &w->like, &w->out));
     lob_grid_drop(s, &w->image);
     return lob_session_write(s, &w->out, set->out, set->labels);
@@ -180,7 +175,6 @@ static void release(void *user)
 {
     work *const w = user;
     LOB_VOLUMES_FREE(&w->image, &w->like, &w->out);
-    lob_label_set_free(&w->labels);
 }
 
 static void options(lob_rows *to, void *user)

@@ -2,7 +2,6 @@
 #include "kernels/register/register.h"
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
-#include "volumes/labels.h"
 
 #include <string.h>
 
@@ -13,7 +12,6 @@ typedef struct {
 
     lob_volume moving, grid, displacements, moved;
     lob_field first, second;
-    lob_label_set set;
 } work;
 
 static lob_status check(lob_session *s, void *user)
@@ -56,10 +54,7 @@ static lob_status warp(lob_session *s, void *user)
     work *const w = user;
     LOB_TRY(lob_session_read(s, &w->moving, w->volume, w->frame));
     LOB_TRY(lob_session_read_header(s, &w->grid, w->like, NULL));
-    if (w->labels) {
-        LOB_TRY(lob_labels_dense(&w->moving, &w->set, w->volume, &s->error));
-        LOB_TRY(lob_labels_restore(&w->moving, &w->set));
-    }
+    if (w->labels) LOB_TRY(lob_grid_narrow(s, &w->moving, w->volume));
     LOB_TRY(lob_session_check(s, &w->grid, w->moving.type, w->moving.channels, w->out));
     LOB_TRY(make_field(s, w));
     LOB_TRY(lob_session_take(s,
@@ -81,7 +76,6 @@ static void release(void *user)
 {
     work *const w = user;
     LOB_VOLUMES_FREE(&w->moving, &w->grid, &w->displacements, &w->moved);
-    lob_label_set_free(&w->set);
     lob_field_free(&w->first);
     lob_field_free(&w->second);
 }

@@ -161,17 +161,22 @@ lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set
     return LOB_OK;
 }
 
+lob_status lob_grid_narrow(lob_session *s, lob_volume *labels, const char *path)
+{
+    lob_label_set set = {0};
+    const int64_t stored = lob_volume_bytes(labels);
+    LOB_TRY(lob_labels_dense(labels, &set, path, &s->error));
+    const lob_status st = lob_labels_restore(labels, &set);
+    lob_label_set_free(&set);
+    lob_session_give(s, stored - lob_volume_bytes(labels));
+    return st == LOB_OK ? st : lob_session_no_memory(s, path);
+}
+
 lob_status lob_grid_read_labels(lob_session *s, lob_volume *out, const char *path,
                                 const lob_volume *image, const char *image_path)
 {
-    lob_label_set labels = {0};
     LOB_TRY(lob_grid_read(s, out, path, image, image_path));
-    const int64_t stored = lob_volume_bytes(out);
-    LOB_TRY(lob_labels_dense(out, &labels, path, &s->error));
-    const lob_status st = lob_labels_restore(out, &labels);
-    lob_label_set_free(&labels);
-    lob_session_give(s, stored - lob_volume_bytes(out));
-    return st == LOB_OK ? st : lob_session_no_memory(s, path);
+    return lob_grid_narrow(s, out, path);
 }
 
 lob_volume lob_grid_header(const lob_volume *like, lob_type type)

@@ -37,7 +37,7 @@ lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path);
 
-/* lob_grid_read of labels with their own numbers, in a type of lob_label_type. */
+/* lob_grid_read of labels, and lob_grid_narrow. */
 lob_status lob_grid_read_labels(lob_session *s, lob_volume *out, const char *path,
                                 const lob_volume *image, const char *image_path);
 
@@ -46,6 +46,9 @@ lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const 
 
 /* lob_labels_dense of an input, whose memory is given back where labels take fewer bytes. */
 lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set, const char *path);
+
+/* Check that a volume holds labels, and store them in a type of lob_label_type. */
+lob_status lob_grid_narrow(lob_session *s, lob_volume *labels, const char *path);
 
 /* Take memory for a volume that will be written to path, and make it: lob_volume_like. Returns
  * LOB_OK or LOB_ENOMEM. */
