@@ -320,17 +320,21 @@ static lob_status check_frames(const lob_volume *volume, const lob_format *forma
                               (long long)volume->frames);
 }
 
+lob_status lob_check_writable(const lob_volume *volume, bool voxels, const char *path,
+                              lob_error *error)
+{
+    const int64_t n = lob_product(lob_dims_voxels(volume->dims), volume->channels, 16, 1);
+    if ((volume->data || !voxels) && (unsigned)volume->type < LOB_TYPES && n > 0) return LOB_OK;
+    return lob_fail_file(error, LOB_EARG, path, "there is no volume to write");
+}
+
 lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
                      lob_error *error)
 {
     double compress_s = 0; /* where the caller does not want it */
-    const int64_t voxels = lob_dims_voxels(volume->dims);
-    if (!volume->data || volume->channels < 1 || (unsigned)volume->type >= LOB_TYPES ||
-        lob_product(voxels, volume->channels, 16, 1) < 0)
-        return lob_fail_file(error, LOB_EARG, path, "there is no volume to write");
-
     const lob_format *format;
     lob_location where;
+    LOB_TRY(lob_check_writable(volume, true, path, error));
     LOB_TRY(format_to_write(&format, &where, path, error));
     const lob_write_options chosen = lob_sane_write_options(options, format, &compress_s);
     lob_status st = check_frames(volume, format, path, error);

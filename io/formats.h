@@ -36,6 +36,10 @@ lob_status lob_format_name_made(lob_volume *volume, const lob_location *where, l
 /* Is it written as a DICOM SEG, which refers to a scan? */
 bool lob_refers_to_scan(const char *path);
 
+/* May the volume be written? LOB_OK or LOB_EARG. voxels: they must be there. */
+lob_status lob_check_writable(const lob_volume *volume, bool voxels, const char *path,
+                              lob_error *error);
+
 /*
  * The options with defaults in place of values out of range.
  *

@@ -225,16 +225,12 @@ static lob_status begin_gathering(lob_plane_sink *sink, const lob_volume *volume
 }
 
 /* Gathered in memory; the state is where the next bytes go. */
-typedef struct {
-    unsigned char *to;
-} memory;
-
 static lob_status memory_put(void *state, const void *bytes, size_t n, lob_error *error)
 {
-    memory *m = state;
+    unsigned char **const to = state;
     (void)error;
-    memcpy(m->to, bytes, n);
-    m->to += n;
+    memcpy(*to, bytes, n);
+    *to += n;
     return LOB_OK;
 }
 
@@ -250,13 +246,10 @@ static lob_status memory_commit(void *state, lob_error *error)
     return LOB_OK;
 }
 
-/* Can it be written by planes? Returns LOB_OK, or LOB_EARG with a message. */
-static lob_status check_volume(const lob_volume *volume, const char *path, lob_error *error)
+static void free_writer(lob_plane_writer *w)
 {
-    if (volume->channels > 0 && (unsigned)volume->type < LOB_TYPES &&
-        lob_product(lob_dims_voxels(volume->dims), volume->channels, 16, 1) >= 0)
-        return LOB_OK;
-    return lob_fail_file(error, LOB_EARG, path, "there is no volume to write");
+    lob_location_free(&w->where);
+    free(w);
 }
 
 /* A writer without a sink; NULL without memory. */
@@ -278,19 +271,18 @@ lob_status lob_plane_writer_gather(lob_plane_writer **writer, void **data, const
 {
     *writer = NULL;
     *data = NULL;
-    LOB_TRY(check_volume(volume, name, error));
+    LOB_TRY(lob_check_writable(volume, false, name, error));
     lob_plane_writer *w = new_writer(volume, name);
-    memory *m = malloc(sizeof *m);
+    void **const to = malloc(sizeof *to);
     void *room = w ? lob_voxel_memory(w->plane_bytes * (size_t)w->planes) : NULL;
-    if (!w || !m || !room) {
-        if (w) lob_location_free(&w->where);
-        free(w);
-        free(m);
+    if (!w || !to || !room) {
+        if (w) free_writer(w);
+        free(to);
         free(room);
         return lob_fail_file(error, LOB_ENOMEM, name, "out of memory");
     }
-    *m = (memory){room};
-    w->sink = (lob_plane_sink){m, memory_put, memory_commit, memory_discard};
+    *to = room;
+    w->sink = (lob_plane_sink){to, memory_put, memory_commit, memory_discard};
     *data = room;
     *writer = w;
     return LOB_OK;
@@ -301,7 +293,7 @@ lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *v
                                   const lob_write_options *options, lob_error *error)
 {
     *writer = NULL;
-    LOB_TRY(check_volume(volume, path, error));
+    LOB_TRY(lob_check_writable(volume, false, path, error));
     lob_plane_writer *w = new_writer(volume, path);
     if (!w) return lob_fail_file(error, LOB_ENOMEM, path, "no memory to write it");
     const lob_format *format = lob_format_of_name(&w->where, error);
@@ -316,8 +308,7 @@ lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *v
         *writer = w;
         return st;
     }
-    lob_location_free(&w->where);
-    free(w);
+    free_writer(w);
     return st;
 }
 
@@ -340,8 +331,7 @@ lob_status lob_plane_writer_commit(lob_plane_writer *w, lob_error *error)
     } else {
         st = w->sink.commit(w->sink.state, error);
     }
-    lob_location_free(&w->where);
-    free(w);
+    free_writer(w);
     return st;
 }
 
@@ -349,6 +339,5 @@ void lob_plane_writer_abort(lob_plane_writer *w)
 {
     if (!w) return;
     w->sink.discard(w->sink.state);
-    lob_location_free(&w->where);
-    free(w);
+    free_writer(w);
 }

@@ -1,4 +1,5 @@
 /* Writing NIfTI files: one, or two that appear together. */
+#include "io/formats.h"
 #include "io/gzip.h"
 #include "io/nifti/nifti_extensions.h"
 #include "io/nifti/nifti_files.h"
@@ -246,11 +247,9 @@ lob_status lob_nifti_begin_planes(lob_plane_sink *sink, const lob_volume *volume
 lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
                     const lob_write_options *options, lob_error *error)
 {
-    const int64_t voxels = lob_dims_voxels(volume->dims);
     int64_t largest = 0;
     *out = lob_volume_empty();
-    if (!volume->data || lob_product(voxels, volume->channels, 16, 1) < 1)
-        return lob_fail_file(error, LOB_EARG, name, "there is no volume to write");
+    LOB_TRY(lob_check_writable(volume, true, name, error));
     if (options->labels)
         LOB_TRY(lob_nifti_largest(&largest, volume, options->threads, name, error));
 
