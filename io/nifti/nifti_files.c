@@ -42,24 +42,16 @@ char *lob_pair_other(const char *path, bool gz)
 /* Open the other half, compressed like this one if there is such a file, else the other way. */
 static lob_status open_other_half(lob_input *in, char **name, const char *path, lob_error *error)
 {
-    const bool gz = lob_has_suffix(path, ".gz");
-    for (int attempt = 0; attempt < 2; attempt++) {
-        char *other = lob_pair_other(path, attempt == 0 ? gz : !gz);
-        if (!other) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
-        lob_error why = {.text = ""}; /* of no interest when the other spelling is there */
-        const lob_status st = lob_input_open(in, other, &why);
-        if (st != LOB_ENOINPUT) {
-            *name = other;
-            if (st != LOB_OK && error) *error = why;
-            return st;
-        }
-        free(other);
-    }
-    char *plain = lob_pair_other(path, false);
-    const lob_status st = lob_fail_file(error, LOB_ENOINPUT, path,
-                                        "its other half, %s (or the same with .gz), is missing",
-                                        plain ? plain : "of the pair");
-    free(plain);
+    if (lob_nifti_second_file(name, path, true) != LOB_OK)
+        return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
+    const lob_status st = lob_input_open(in, *name, error);
+    if (st != LOB_ENOINPUT) return st;
+    free(*name);
+    *name = lob_pair_other(path, false);
+    lob_fail_file(error, st, path, "its other half, %s (or the same with .gz), is missing",
+                  *name ? *name : "of the pair");
+    free(*name);
+    *name = NULL;
     return st;
 }
 
@@ -80,12 +72,10 @@ static const unsigned char *head_of(const lob_input *file, unsigned char *scratc
 /* Is this the image of a pair, whose bytes say nothing of what it is? */
 static bool has_header_beside(const char *path)
 {
-    bool there = false;
-    for (int gz = 0; lob_pair_image(path) && !there && gz < 2; gz++) {
-        char *header = lob_pair_other(path, gz);
-        there = header && lob_is_there(header);
-        free(header);
-    }
+    char *header = NULL;
+    const bool there = lob_pair_image(path) &&
+                       lob_nifti_second_file(&header, path, true) == LOB_OK && lob_is_there(header);
+    free(header);
     return there;
 }
 
