@@ -222,14 +222,14 @@ static void flush_bytes(png_structp png)
 }
 
 /* An image whose rows are made one at a time. */
-typedef struct {
+typedef struct image_source {
     png_uint_32 width, height;
     int colour, depth;
     double spacing_mm[2]; /* 0: not told */
     int level, filters;
     size_t row_bytes;
-    void (*make_row)(unsigned char *row, const void *user, png_uint_32 y);
-    const void *user;
+    void (*make_row)(unsigned char *row, const struct image_source *image, png_uint_32 y);
+    const void *from; /* a volume, or RGB */
 } image_source;
 
 static bool write_rows(png_structp png, png_infop info, const image_source *image,
@@ -248,7 +248,7 @@ static bool write_rows(png_structp png, png_infop info, const image_source *imag
     png_write_info(png, info);
     if (image->depth == 16) png_set_swap(png);
     for (png_uint_32 i = 0; i < image->height; i++) {
-        image->make_row(row, image->user, i);
+        image->make_row(row, image, i);
         png_write_row(png, row);
     }
     png_write_end(png, NULL);
@@ -288,36 +288,33 @@ static lob_status write_image(const image_source *image, const char *path, bool 
     return lob_output_end(&output, st, error);
 }
 
-static void rgb_row(unsigned char *row, const void *user, png_uint_32 y)
+static void rgb_row(unsigned char *row, const image_source *image, png_uint_32 y)
 {
-    const image_source *image = user;
-    memcpy(row, (const unsigned char *)image->user + (size_t)y * image->row_bytes,
+    memcpy(row, (const unsigned char *)image->from + (size_t)y * image->row_bytes,
            image->row_bytes);
 }
 
-/* The source of an RGB image, whose pixels point to it; false: it has no sound sides. */
-static bool rgb_source(image_source *image, image_source *pixels, const unsigned char *rgb,
-                       int64_t width, int64_t height)
+/* The source of an RGB image; false: it has no sound sides. */
+static bool rgb_source(image_source *image, const unsigned char *rgb, int64_t width, int64_t height)
 {
     if (!rgb || width < 1 || height < 1 || width > MAX_SIDE || height > MAX_SIDE) return false;
-    *pixels = (image_source){.row_bytes = (size_t)width * 3, .user = rgb};
     *image = (image_source){.width = (png_uint_32)width,
                             .height = (png_uint_32)height,
                             .colour = PNG_COLOR_TYPE_RGB,
                             .depth = 8,
                             .level = 2, /* a fifth of level 6's time, for a seventh more bytes, */
                             .filters = PNG_FILTER_UP, /* as voxels are larger than pixels */
-                            .row_bytes = pixels->row_bytes,
+                            .row_bytes = (size_t)width * 3,
                             .make_row = rgb_row,
-                            .user = pixels};
+                            .from = rgb};
     return true;
 }
 
 lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t width,
                              int64_t height, bool force, double *compress_s, lob_error *error)
 {
-    image_source image, pixels;
-    if (!rgb_source(&image, &pixels, rgb, width, height))
+    image_source image;
+    if (!rgb_source(&image, rgb, width, height))
         return lob_fail_file(error, LOB_EARG, path, "a PNG has sides of 1 to %d pixels", MAX_SIDE);
     return write_image(&image, path, force, compress_s, error);
 }
@@ -325,10 +322,10 @@ lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t
 lob_status lob_png_encode_rgb(unsigned char **png, size_t *size, const unsigned char *rgb,
                               int64_t width, int64_t height, lob_error *error)
 {
-    image_source image, pixels;
+    image_source image;
     char *bytes = NULL;
     *png = NULL;
-    if (!rgb_source(&image, &pixels, rgb, width, height))
+    if (!rgb_source(&image, rgb, width, height))
         return lob_fail(error, LOB_EARG, "a PNG has sides of 1 to %d pixels", MAX_SIDE);
     image.level = 6; /* what is kept in a text is small, and to be kept so */
     session s = {.memory = lob_memory_stream(&bytes, size), .error = error};
@@ -344,9 +341,9 @@ lob_status lob_png_encode_rgb(unsigned char **png, size_t *size, const unsigned 
 }
 
 /* A row of a volume: channels side by side, whole numbers as 8 or 16 bits. */
-static void volume_row(unsigned char *row, const void *user, png_uint_32 y)
+static void volume_row(unsigned char *row, const image_source *image, png_uint_32 y)
 {
-    const lob_volume *v = user;
+    const lob_volume *v = image->from;
     const size_t bytes = v->type == LOB_U8 ? 1 : 2;
     for (int c = 0; c < v->channels; c++) {
         const int64_t first = (c * v->dims.ny + y) * v->dims.nx;
@@ -426,7 +423,7 @@ static lob_status png_write(const lob_volume *v, const lob_location *where,
         .filters = PNG_ALL_FILTERS,
         .row_bytes = (size_t)v->dims.nx * (size_t)v->channels * bytes,
         .make_row = volume_row,
-        .user = v
+        .from = v
     };
     return write_image(&image, where->file, options->force, options->compress_s, error);
 }
