@@ -100,7 +100,7 @@ void lob_input_close(lob_input *in)
 /* ---- outputs ---- */
 
 /* The folder part of a path, malloc'ed: "a/b" gives "a", "b" gives ".", "/b" gives "/". */
-static char *folder_of(const char *path)
+char *lob_folder_of(const char *path)
 {
     const size_t n = (size_t)(lob_name_in_path(path) - path);
     return n == 0 ? strdup(".") : strndup(path, n > 1 ? n - 1 : 1);
@@ -116,7 +116,7 @@ bool lob_same_file(const char *a, const char *b)
 {
     if (same_existing(a, b)) return true;
     if (strcmp(lob_name_in_path(a), lob_name_in_path(b)) != 0) return false;
-    char *folder_a = folder_of(a), *folder_b = folder_of(b);
+    char *folder_a = lob_folder_of(a), *folder_b = lob_folder_of(b);
     /* without memory the answer is the one that keeps a caller from replacing a file */
     const bool same = !folder_a || !folder_b || same_existing(folder_a, folder_b);
     free(folder_a);
@@ -137,7 +137,7 @@ enum { STALE_S = 3600 };
 
 char *lob_hidden_name(const char *path, int number)
 {
-    char *folder = folder_of(path), *hidden = NULL;
+    char *folder = lob_folder_of(path), *hidden = NULL;
     unsigned long long code = (unsigned)number;
     if (!folder) return NULL;
     if (number >= LOB_HIDDEN_NAMES) lob_random(&code, sizeof code);
@@ -207,7 +207,7 @@ lob_status lob_output_check(const char *path, bool force, lob_error *error)
     if (!force && lob_about_link(&about, path))
         return lob_fail_file_hint(error, LOB_EEXIST, LOB_HINT_REPLACE, path, "exists");
 
-    char *folder = folder_of(path);
+    char *folder = lob_folder_of(path);
     if (!folder) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
     lob_status st = LOB_OK;
     if (!lob_about_path(&about, folder))
@@ -230,7 +230,7 @@ lob_status lob_output_check(const char *path, bool force, lob_error *error)
 /* Open a file without a name in path's folder; -1 where the file system cannot. */
 static int open_unnamed(lob_output *out)
 {
-    char *folder = folder_of(out->path);
+    char *folder = lob_folder_of(out->path);
     const int fd = folder ? lob_open_unnamed(&out->temporary, folder) : -1;
     free(folder);
     return fd;
@@ -318,7 +318,7 @@ static int place(lob_output *out)
 
 void lob_flush_parent(const char *path)
 {
-    char *folder = folder_of(path);
+    char *folder = lob_folder_of(path);
     if (folder) lob_flush_folder(folder);
     free(folder);
 }
@@ -412,7 +412,7 @@ lob_status lob_output_whole(const char *path, bool force, const lob_output_part 
 static int take_turn(const char *path)
 {
     enum { MOST_MS = 2000 };
-    char *const folder = folder_of(path);
+    char *const folder = lob_folder_of(path);
     const int turn = folder ? lob_lock_folder(folder, MOST_MS) : -1;
     free(folder);
     return turn;

@@ -134,9 +134,7 @@ static lob_status list_around(lister *l, const char *path, lob_error *error)
         l->status = add_file(l->list, path, &header, bytes);
         return LOB_OK;
     }
-    const char *const slash = strrchr(path, '/');
-    char *const folder =
-        slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
+    char *const folder = lob_folder_of(path);
     if (!folder) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
     l->only = header.series;
     if (lob_folder_walk(folder, 0, list_file, l) == LOB_VISIT_FAILED && l->status == LOB_OK)
