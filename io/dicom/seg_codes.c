@@ -11,6 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A code as DICOM has it: "10200004", "SCT", "Liver". */
+typedef struct {
+    char value[65], scheme[17], meaning[65];
+} seg_code;
+
+/* What a segment is. */
+typedef struct {
+    seg_code category, type;
+    seg_code modifier; /* such as a side; an empty value: none */
+} segment_codes;
+
 /* ---- organs ---- */
 
 /* Names, SNOMED CT code and meaning, of DICOM's context groups and of TotalSegmentator's table. A
@@ -93,7 +104,7 @@ static const struct {
     {"|nodule|",                                       "27925004",  "Nodule",                       true },
 };
 
-static const lob_code anatomical = {"123037004", "SCT", "Anatomical Structure"},
+static const seg_code anatomical = {"123037004", "SCT", "Anatomical Structure"},
                       altered = {"49755003", "SCT", "Morphologically Altered Structure"},
                       tissue = {"85756007", "SCT", "Tissue"}, left = {"7771000", "SCT", "Left"},
                       right = {"24028007", "SCT", "Right"};
@@ -133,7 +144,7 @@ static bool take_word(char *name, const char *word)
     return false;
 }
 
-static bool find_name(lob_segment_codes *codes, const char *name)
+static bool find_name(segment_codes *codes, const char *name)
 {
     char quoted[NAME + 2];
     if (!*name || strchr(name, '|')) return false;
@@ -141,7 +152,7 @@ static bool find_name(lob_segment_codes *codes, const char *name)
     for (size_t i = 0; i < sizeof structures / sizeof structures[0]; i++) {
         if (!strstr(structures[i].names, quoted)) continue;
         codes->category = structures[i].altered ? altered : anatomical;
-        codes->type = (lob_code){.scheme = "SCT"};
+        codes->type = (seg_code){.scheme = "SCT"};
         strcpy(codes->type.value, structures[i].value);
         strcpy(codes->type.meaning, structures[i].meaning);
         return true;
@@ -149,16 +160,15 @@ static bool find_name(lob_segment_codes *codes, const char *name)
     return false;
 }
 
-static bool find_organ(lob_segment_codes *codes, const char *typed)
+static void find_organ(segment_codes *codes, const char *typed)
 {
     char name[NAME];
     normalise(name, typed);
-    if (find_name(codes, name)) return true;
+    if (find_name(codes, name)) return;
     const bool is_left = take_word(name, "left"), is_right = !is_left && take_word(name, "right");
-    if (!find_name(codes, name)) return false;
+    if (!find_name(codes, name)) return;
     if (is_left) codes->modifier = left;
     if (is_right) codes->modifier = right;
-    return true;
 }
 
 /* ---- terminology ---- */
@@ -176,34 +186,39 @@ static bool next_part(const char **at, char end, char *out, size_t size)
 }
 
 /* "SCT^10200004^Liver", up to the next '~'. */
-static bool take_code(lob_code *code, const char **at)
+static bool take_code(seg_code *code, const char **at)
 {
-    *code = (lob_code){.value = ""};
+    *code = (seg_code){.value = ""};
     const bool fits = next_part(at, '^', code->scheme, sizeof code->scheme) &&
                       next_part(at, '^', code->value, sizeof code->value) &&
                       next_part(at, '~', code->meaning, sizeof code->meaning);
     return fits && (!code->value[0] || (code->scheme[0] && code->meaning[0]));
 }
 
-static bool take_terminology(lob_segment_codes *codes, const char *text)
+static bool take_terminology(segment_codes *codes, const char *text)
 {
     const char *at = strchr(text, '~'); /* behind the name of its list */
     if (!at) return false;
     at++;
-    lob_segment_codes found = {.category.value = ""};
+    segment_codes found = {.category.value = ""};
     if (!take_code(&found.category, &at) || !take_code(&found.type, &at)) return false;
-    if (!take_code(&found.modifier, &at)) found.modifier = (lob_code){.value = ""};
+    if (!take_code(&found.modifier, &at)) found.modifier = (seg_code){.value = ""};
     if (!found.category.value[0] || !found.type.value[0]) return false;
     *codes = found;
     return true;
 }
 
-bool lob_segment_codes_of(lob_segment_codes *codes, const lob_label_name *row)
+/*
+ * The codes of a label: those of its terminology; without one, those of an organ of its name, in
+ * whatever case, with blanks, '_' or '-', and with or without a side ("Left kidney",
+ * "kidney_left"); else those of a tissue. row NULL: it has none.
+ */
+static segment_codes codes_of(const lob_label_name *row)
 {
-    *codes = (lob_segment_codes){.category = tissue, .type = tissue};
-    if (!row) return false;
-    return (row->terminology && take_terminology(codes, row->terminology)) ||
-           find_organ(codes, row->name);
+    segment_codes codes = {.category = tissue, .type = tissue};
+    if (row && !(row->terminology && take_terminology(&codes, row->terminology)))
+        find_organ(&codes, row->name);
+    return codes;
 }
 
 /* ---- reading ---- */
@@ -287,7 +302,7 @@ lob_status lob_seg_names_read(lob_label_names *names, const char *folder, const 
 
 /* ---- writing ---- */
 
-static void add_code(cJSON *to, const char *key, const lob_code *code)
+static void add_code(cJSON *to, const char *key, const seg_code *code)
 {
     if (!code->value[0]) return;
     cJSON *const object = cJSON_AddObjectToObject(to, key);
@@ -314,11 +329,10 @@ static cJSON *segment_of(const lob_label_name *row, int32_t number, int32_t id)
     cJSON *const s = cJSON_CreateObject();
     const lob_rgba colour = row ? row->colour : lob_label_default_colour(number);
     const int rgb[3] = {colour.red, colour.green, colour.blue};
-    lob_segment_codes codes;
+    const segment_codes codes = codes_of(row);
     char name[NAME], other[32];
     snprintf(other, sizeof other, "Segment_%d", number);
     plain_text(name, row ? row->name : other);
-    lob_segment_codes_of(&codes, row);
     cJSON_AddNumberToObject(s, "labelID", id);
     cJSON_AddStringToObject(s, "SegmentLabel", name);
     cJSON_AddStringToObject(s, "SegmentDescription", name);

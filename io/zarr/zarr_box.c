@@ -35,14 +35,15 @@ typedef struct {
     lob_error *error;
 } hand;
 
-void lob_zarr_file_name(char *name, size_t room, const lob_zarr_array *array,
-                        const int64_t file[LOB_ZARR_DIMS])
+/* The name of the file that holds these places, below the array's folder: "c/0/0/0". */
+static void name_file(char name[NAME], const lob_zarr_array *array,
+                      const int64_t file[LOB_ZARR_DIMS])
 {
-    size_t used = array->with_c ? (size_t)snprintf(name, room, "c") : 0;
+    size_t used = array->with_c ? (size_t)snprintf(name, NAME, "c") : 0;
     for (int d = 0; d < LOB_ZARR_DIMS; d++) {
         if (!array->present[d]) continue;
         const char between[2] = {used ? array->separator : '\0', '\0'};
-        used += (size_t)snprintf(name + used, room - used, "%s%lld", between, (long long)file[d]);
+        used += (size_t)snprintf(name + used, NAME - used, "%s%lld", between, (long long)file[d]);
     }
 }
 
@@ -86,7 +87,7 @@ static lob_status open_other(hand *h, const int64_t file[LOB_ZARR_DIMS])
     lob_about about;
     if (h->fd >= 0) lob_fd_close(h->fd);
     h->fd = -1;
-    lob_zarr_file_name(h->name, sizeof h->name, h->r->array, file);
+    name_file(h->name, h->r->array, file);
     char *const path = lob_zarr_below(h->r->folder, h->name);
     if (!path) return lob_fail_file(h->error, LOB_ENOMEM, h->r->path, "no memory");
     h->fd = lob_open_to_read(path, true);

@@ -21,8 +21,4 @@ lob_status lob_zarr_read_box(void *out, const lob_zarr_array *array, const char 
                              const int64_t from[LOB_ZARR_DIMS], const int64_t size[LOB_ZARR_DIMS],
                              int threads, const char *path, lob_error *error);
 
-/* The name of the file that holds these places, below the array's folder: "c/0/0/0". */
-void lob_zarr_file_name(char *name, size_t room, const lob_zarr_array *array,
-                        const int64_t file[LOB_ZARR_DIMS]);
-
 #endif

@@ -15,11 +15,11 @@ static lob_status no_memory(const char *path, lob_error *error)
     return lob_fail_file(error, LOB_ENOMEM, path, "no memory to write it");
 }
 
-cJSON *lob_zarr_make_node(const char *type, cJSON *attributes)
+cJSON *lob_zarr_make_group(cJSON *attributes)
 {
     cJSON *const node = cJSON_CreateObject();
     if (node && attributes && cJSON_AddNumberToObject(node, "zarr_format", 3) &&
-        cJSON_AddStringToObject(node, "node_type", type) &&
+        cJSON_AddStringToObject(node, "node_type", "group") &&
         cJSON_AddItemToObject(node, "attributes", attributes))
         return node;
     cJSON_Delete(attributes);
@@ -64,7 +64,7 @@ static lob_status read_group(lob_zarr_node *group, cJSON **list, const char *lab
     lob_status st = file ? lob_zarr_node_read(group, labels, path, error) : LOB_OK;
     free(file);
     if (st != LOB_OK) return st;
-    if (!group->meta) group->meta = lob_zarr_make_node("group", cJSON_CreateObject());
+    if (!group->meta) group->meta = lob_zarr_make_group(cJSON_CreateObject());
     cJSON *const attributes = group->meta ? member(group->meta, "attributes", false) : NULL;
     cJSON *const ome = attributes ? member(attributes, "ome", false) : NULL;
     *list = ome && !group->v2 ? member(ome, "labels", true) : NULL;

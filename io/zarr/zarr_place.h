@@ -21,8 +21,8 @@ char *lob_zarr_labels_folder(const lob_location *where);
  */
 lob_status lob_zarr_list_labels(const char *labels, const char *path, lob_error *error);
 
-/* The metadata of a group or an array of version 3 with these attributes, which belong to it then;
- * NULL, with the attributes freed, without memory. */
-cJSON *lob_zarr_make_node(const char *type, cJSON *attributes);
+/* The metadata of a group of version 3 with these attributes, which belong to it then; NULL, with
+ * the attributes freed, without memory. */
+cJSON *lob_zarr_make_group(cJSON *attributes);
 
 #endif

@@ -355,7 +355,7 @@ static lob_status put_metadata(const writing *w, int64_t largest, const lob_writ
     cJSON *const attributes =
         lob_ngff_make(w->volume, levels, w->count, lob_name_in_path(w->folder.path), !w->means,
                       w->labels ? "../../" : NULL);
-    return put_json(w, "zarr.json", lob_zarr_make_node("group", attributes), error);
+    return put_json(w, "zarr.json", lob_zarr_make_group(attributes), error);
 }
 
 /* ---- the row's functions ---- */
