@@ -257,40 +257,22 @@ static void copy_bytes(void *user, uint64_t offset, size_t n, unsigned char *out
     memcpy(out, (const unsigned char *)user + offset, n);
 }
 
-/* Read bytes from a place of a file, fewer than there is room for at its end alone. */
-static lob_status read_piece(size_t *have, unsigned char *piece, size_t room, int fd, int64_t from,
-                             const char *path, lob_error *error)
-{
-    for (*have = 0; *have < room;) {
-        const int64_t n = lob_fd_read_at(fd, piece + *have, room - *have, from + (int64_t)*have);
-        if (n < 0) return lob_fail_file(error, LOB_EIO, path, "%s", ERRNO_TEXT(errno));
-        if (n == 0) break;
-        *have += (size_t)n;
-    }
-    return LOB_OK;
-}
-
-static lob_status put_piece(lob_output *out, const unsigned char *piece, size_t n, lob_error *error)
-{
-    char *const text = lob_base64(piece, n);
-    if (!text) return lob_fail_file(error, LOB_ENOMEM, out->path, "out of memory");
-    const lob_status st = lob_output_write(out, text, strlen(text), error);
-    free(text);
-    return st;
-}
-
 /* A file's bytes as base64, in pieces of whole groups of three. */
 static lob_status put_base64(lob_output *out, int fd, lob_error *error)
 {
     enum { PIECE = 3 << 16 };
-    unsigned char *const piece = malloc(PIECE);
-    lob_status st = piece ? LOB_OK : lob_fail_file(error, LOB_ENOMEM, out->path, "out of memory");
-    int64_t done = 0;
-    for (size_t have = PIECE; st == LOB_OK && have == PIECE; done += (int64_t)have) {
-        st = read_piece(&have, piece, PIECE, fd, done, out->path, error);
-        if (st == LOB_OK) st = put_piece(out, piece, have, error);
+    lob_about about;
+    const size_t size = lob_about_open(&about, fd) ? (size_t)about.bytes : 0;
+    unsigned char *const bytes = lob_map(fd, size);
+    if (!bytes) return lob_fail_file(error, LOB_EIO, out->path, "%s", ERRNO_TEXT(errno));
+    lob_status st = LOB_OK;
+    for (size_t at = 0; st == LOB_OK && at < size; at += PIECE) {
+        char *const text = lob_base64(bytes + at, size - at < PIECE ? size - at : PIECE);
+        st = text ? lob_output_write(out, text, strlen(text), error)
+                  : lob_fail_file(error, LOB_ENOMEM, out->path, "out of memory");
+        free(text);
     }
-    free(piece);
+    lob_unmap(bytes, size);
     return st;
 }
 
