@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/gzip.h"
 #include "io/platform.h"
+#include "kernels/regions/regions_sum.h"
 #include "kernels/resample/resample.h"
 #include "tools/text/json_text.h"
 #include "tools/text/page_text.h"
@@ -119,41 +120,27 @@ static lob_status resampled(void **out, const page *p, const lob_volume *volume,
     return lob_resample_cpu(*out, &in, &options, context, error);
 }
 
-/* Smallest and largest finite number; 0 and 0 where there is none. */
-static void range_of(double range[2], const void *data, lob_type type, int64_t n)
-{
-    bool any = false;
-    range[0] = range[1] = 0;
-    for (int64_t i = 0; i < n; i++) {
-        double v;
-        lob_values(&v, data, type, i, 1);
-        if (!isfinite(v)) continue;
-        if (!any || v < range[0]) range[0] = v;
-        if (!any || v > range[1]) range[1] = v;
-        any = true;
-    }
-}
-
 /* Store numbers of the image as 8 or 16 bits: those between the smallest and the largest one. */
-static lob_status pack(page *p, const lob_volume *image, const void *data, lob_error *error)
+static lob_status pack(page *p, const lob_volume *image, void *data, int threads, lob_error *error)
 {
     const int64_t n = lob_dims_voxels(p->dims) * p->channels;
     const bool whole = lob_type_of(image->type)->is_integer;
-    double range[2];
-    range_of(range, data, image->type, n);
-    const double wide = range[1] - range[0];
+    const lob_dims row = {n, 1, 1};
+    const lob_volume all = {.data = data, .type = image->type, .dims = row, .channels = 1};
+    const lob_extremes range = lob_extremes_of(&all, threads);
+    const double wide = range.high - range.low;
     /* The ends divided apart: their difference may be larger than any number. */
     const bool exact = (whole && wide <= 65535) || !(wide > 0);
-    const double step = exact ? 1.0 : range[1] / 65535 - range[0] / 65535;
+    const double step = exact ? 1.0 : range.high / 65535 - range.low / 65535;
     p->scan_bytes = whole && wide <= 255 ? 1 : 2;
-    p->offset = image->slope * range[0] + image->inter;
+    p->offset = image->slope * range.low + image->inter;
     p->step = image->slope * step;
     p->scan = malloc((size_t)n * (size_t)p->scan_bytes);
     if (!p->scan) return lob_fail(error, LOB_ENOMEM, "out of memory");
     for (int64_t i = 0; i < n; i++) {
         double v;
         lob_values(&v, data, image->type, i, 1);
-        const double q = isfinite(v) ? floor(v / step - range[0] / step + 0.5) : 0;
+        const double q = isfinite(v) ? floor(v / step - range.low / step + 0.5) : 0;
         if (p->scan_bytes == 1)
             ((uint8_t *)p->scan)[i] = (uint8_t)q;
         else
@@ -170,7 +157,7 @@ lob_status lob_viewer_page_prepare(page *p, const content *c, const lob_context 
     choose_grid(p, c);
     lob_status st =
         resampled(&data, p, &c->image, p->channels, LOB_RESAMPLE_LINEAR, context, error);
-    if (st == LOB_OK) st = pack(p, &c->image, data, error);
+    if (st == LOB_OK) st = pack(p, &c->image, data, context->threads, error);
     free(data);
     LOB_TRY(st);
     if (!c->labels.data) return LOB_OK;
