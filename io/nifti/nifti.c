@@ -191,13 +191,6 @@ static void split(unsigned char *planes, const unsigned char *raw, int64_t voxel
         for (int64_t i = 0; i < voxels; i++) planes[c * voxels + i] = raw[i * channels + c];
 }
 
-static unsigned char *planes_of(const unsigned char *raw, int64_t voxels, int channels)
-{
-    unsigned char *planes = lob_voxel_memory(voxels * channels);
-    if (planes) split(planes, raw, voxels, channels);
-    return planes;
-}
-
 /* Stored voxels to voxels in memory; takes raw over. */
 static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *h, const char *path,
                           lob_error *error)
@@ -213,7 +206,8 @@ static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *
         lob_swap_words(raw, bytes, h->type->word);
     }
     if (h->type->channels > 1) {
-        out->data = planes_of(raw, voxels * h->vectors, h->type->channels);
+        out->data = lob_voxel_memory(voxels * h->vectors * h->type->channels);
+        if (out->data) split(out->data, raw, voxels * h->vectors, h->type->channels);
         free(raw);
         if (!out->data) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its voxels");
     }

@@ -23,12 +23,6 @@ typedef struct {
 
 /* ---- the machine ---- */
 
-static void describe_memory(cJSON *about)
-{
-    cJSON_AddNumberToObject(about, "memory_mib", (double)(lob_memory_in_all() >> 20));
-    cJSON_AddNumberToObject(about, "memory_free_mib", (double)(lob_memory_free() >> 20));
-}
-
 static void describe_libraries(cJSON *about)
 {
     lob_library all[LOB_LIBRARIES];
@@ -178,7 +172,8 @@ static lob_status examine(doctor *d)
     cJSON_AddStringToObject(d->about, "version", LOB_VERSION);
     cJSON_AddNumberToObject(d->about, "processors", lob_process_cores());
     cJSON_AddNumberToObject(d->about, "threads", d->s->context.threads);
-    describe_memory(d->about);
+    cJSON_AddNumberToObject(d->about, "memory_mib", (double)(lob_memory_in_all() >> 20));
+    cJSON_AddNumberToObject(d->about, "memory_free_mib", (double)(lob_memory_free() >> 20));
     describe_libraries(d->about);
     LOB_TRY(describe_ranks(d->s, d->about));
     char *const folder = lob_recipe_folder();
