@@ -343,28 +343,11 @@ def maxima(
 Method = _abi.lob_resample_method_word
 
 
-def _turned(of: Source, spacing: Any) -> tuple[_abi.lob_dims, _abi.lob_geometry]:
+def _respaced(of: Source, spacing: Any) -> tuple[_abi.lob_dims, _abi.lob_geometry]:
     """Voxels of another size over the same field of view, the outer corner of the first one kept."""
-    wanted = of.in_order(spacing)
-    extents, old = dims(of), of.geometry
-    new = _abi.lob_geometry.from_buffer_copy(old)
-    shift = (c_double * 3)()
-    sides = []
-    for a, side in enumerate((extents.nx, extents.ny, extents.nz)):
-        want = wanted[a] if wanted[a] > 0 else old.spacing_mm[a]
-        ratio = want / old.spacing_mm[a]
-        fit = side / ratio
-        sides.append(1 if fit < 1.5 else math.floor(fit + 0.5))
-        shift[a] = (ratio - 1.0) / 2.0
-        for row in (0, 1, 2):
-            new.affine[row][a] *= want / old.spacing_mm[a]
-        if wanted[a] > 0:
-            new.spacing_mm[a] = want
-    world = (c_double * 3)()
-    library.lob_voxel_to_world(world, byref(old), shift)
-    for row in (0, 1, 2):
-        new.affine[row][3] = world[row]
-    return _abi.lob_dims(*sides), new
+    extents, geometry = dims(of), _abi.lob_geometry.from_buffer_copy(of.geometry)
+    library.lob_resample_respace(byref(geometry), byref(extents), (c_double * 3)(*of.in_order(spacing)))
+    return extents, geometry
 
 
 @public
@@ -391,7 +374,7 @@ def resample(
     """
     call, of = begin(image, options)
     if np.isscalar(onto) or isinstance(onto, (list, tuple)):
-        target, (extents, geometry) = None, _turned(of, onto)
+        target, (extents, geometry) = None, _respaced(of, onto)
     else:
         target = source(onto)
         extents, geometry = dims(target), target.geometry
