@@ -14,7 +14,7 @@ from ._errors import InputError
 from ._grow import begin
 from ._library import Call, check, library
 from ._public import Options, public
-from ._volumes import DTYPES, LPS, TYPES, choice, dims, held, memory, put, source, view
+from ._volumes import DTYPES, LPS, TYPES, affine_of, choice, dims, held, memory, place, put, source, view
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -51,16 +51,8 @@ class Field:
         import SimpleITK as sitk
 
         out = sitk.GetImageFromArray(np.moveaxis(self.array, 0, -1).astype(np.float64), isVector=True)
-        affine = self.affine[:3] * LPS[:, np.newaxis]
-        spacing = np.linalg.norm(affine[:, :3], axis=0)
-        out.SetSpacing(spacing.tolist())
-        out.SetOrigin(affine[:, 3].tolist())
-        out.SetDirection((affine[:, :3] / spacing).ravel().tolist())
+        place(out, self.affine)
         return out
-
-
-def _square(affine: Any) -> np.ndarray:
-    return np.vstack([np.ctypeslib.as_array(affine), [0, 0, 0, 1]])
 
 
 def _field_of(field: Any) -> Field:
@@ -75,7 +67,7 @@ def _field_of(field: Any) -> Field:
     taken = source(field)
     if taken.voxels.shape[0] != 3 or not taken.world:
         raise InputError("a field is a lobule.Field, or an image of nibabel or SimpleITK with three channels")
-    return Field(taken.voxels, _square(taken.geometry.affine))
+    return Field(taken.voxels, affine_of(taken.geometry))
 
 
 class _Taken:
@@ -137,7 +129,7 @@ def register(
     call.tell(stats, "cost_before", "cost_affine", "cost_after", "folded", "most_mm", "working_bytes")
     call.report["start"] = "centres" if stats.centres else "headers"
     shape = (3, out.dims.nz, out.dims.ny, out.dims.nx)
-    voxels, matrix = _square(out.geometry.affine), _square(out.affine)
+    voxels, matrix = affine_of(out.geometry), affine_of(out)
     mm = _fetched(out, shape, call) if out.device else np.array(memory(_address(out), shape, np.float32))
     return Field(mm * np.float32(LPS)[:, np.newaxis, np.newaxis, np.newaxis], voxels, matrix)
 

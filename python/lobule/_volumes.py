@@ -226,7 +226,7 @@ class Source:
         distance[distance == math.inf], distance[distance == -math.inf] = limit, -limit
 
 
-def _affine(geometry: _abi.lob_geometry) -> np.ndarray:
+def affine_of(geometry: _abi.lob_geometry | _abi.lob_field) -> np.ndarray:
     affine = np.eye(4)
     affine[:3] = np.ctypeslib.as_array(geometry.affine)
     return affine
@@ -294,12 +294,22 @@ class Nibabel(World):
         header.set_data_dtype(voxels.dtype)
         if labels and hasattr(header, "set_intent"):
             header.set_intent("label", allow_unknown=True)
-        affine = self.image.affine if geometry is None else _affine(geometry)
+        affine = self.image.affine if geometry is None else affine_of(geometry)
         came = self.as_came(voxels)
         return type(self.image)(came if came.ndim < 4 else came[:, :, :, np.newaxis], affine, header)
 
 
 LPS = np.array([-1.0, -1.0, 1.0])
+
+
+def place(image: Any, affine: np.ndarray) -> None:
+    """Put an image of SimpleITK where an affine says."""
+    n = image.GetDimension()
+    affine = affine[:3] * LPS[:, np.newaxis]
+    spacing = np.linalg.norm(affine[:, :3], axis=0)
+    image.SetSpacing(spacing[:n].tolist())
+    image.SetOrigin(affine[:n, 3].tolist())
+    image.SetDirection((affine[:, :3] / spacing)[:n, :n].ravel().tolist())
 
 
 class SimpleItk(World):
@@ -339,13 +349,7 @@ class SimpleItk(World):
         if geometry is None:
             out.CopyInformation(self.image)
             return out
-        n = self.ndim
-        affine = _affine(geometry)
-        affine[:3] *= LPS[:, np.newaxis]
-        spacing = np.linalg.norm(affine[:3, :3], axis=0)
-        out.SetSpacing(spacing[:n].tolist())
-        out.SetOrigin(affine[:n, 3].tolist())
-        out.SetDirection((affine[:3, :3] / spacing)[:n, :n].ravel().tolist())
+        place(out, affine_of(geometry))
         return out
 
 
