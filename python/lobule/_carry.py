@@ -202,7 +202,7 @@ def carry(
 
     def read(_user: Any, i: int, scan: Any, painted: Any, _error: Any) -> int:
         ctypes.memmove(scan, byref(kept[i][1]), ctypes.sizeof(_abi.lob_volume))
-        address = library.lob_volume_like(painted, byref(kept[i][1]), kept[i][3], 1)
+        address = library.lob_volume_like(painted, byref(kept[i][1]), TYPES[kept[i][2].dtype], 1)
         if address == _abi.LOB_OK:
             ctypes.memmove(painted.contents.data, kept[i][2].ctypes.data, kept[i][2].nbytes)
         return int(address)
@@ -239,7 +239,7 @@ def _here(there: Any) -> Source:
     return of
 
 
-def _atlas(of: Source, call: Call, i: int, scan: Any, painted: Any) -> tuple[Any, _abi.lob_volume, np.ndarray, int]:
+def _atlas(of: Source, call: Call, i: int, scan: Any, painted: Any) -> tuple[Any, _abi.lob_volume, np.ndarray]:
     """A scan, its volume, and its labels; an array's voxels are as large as the image's."""
     image = source(_fetched(scan, f"atlas {i}", call), axes="xyz" if of.xyz else "zyx")
     painted = _fetched(painted, f"the labels of atlas {i}", call)
@@ -248,8 +248,7 @@ def _atlas(of: Source, call: Call, i: int, scan: Any, painted: Any) -> tuple[Any
     own = _own_labels(image.labels(painted, f"the labels of atlas {i}"))
     seen = volume(image)
     seen.borrowed = True
-    label_type = {np.dtype(np.uint8): _abi.LOB_U8, np.dtype(np.int16): _abi.LOB_I16}.get(own.dtype, _abi.LOB_I32)
-    return image, seen, own, label_type
+    return image, seen, own
 
 
 def _report(report: dict[str, Any], out: _abi.lob_carry_output, count: int) -> None:

@@ -17,6 +17,7 @@ from ._library import Call, check, free, library
 from ._public import CommandOptions, Options, Size, Slices, did_you_mean, public
 from ._volumes import (
     DTYPES,
+    TYPES,
     Labels,
     Source,
     address,
@@ -363,9 +364,13 @@ def _region_table(values: Array, region: Array, measure: Array, image: bool) -> 
     return table
 
 
-def _second_pointer(function: Any) -> Any:
-    """The type of a function's first argument, by which it gives back an array."""
-    return function.argtypes[0]
+def _made_rows(call: Call, function: Any, row: Any, count: Any, *arguments: Any) -> Any:
+    """What a function makes: its first two arguments give back the rows and their number."""
+    found = ctypes.c_void_p()
+    call.run(function, ctypes.cast(byref(found), function.argtypes[0]), byref(count), *arguments)
+    made = rows(found.value, row, count.value)
+    free(found)
+    return made
 
 
 def _grid(came: Labels) -> _abi.lob_label_grid:
@@ -417,15 +422,11 @@ def contacts(
     call, of = begin(labels, options)
     came = _regions_of(of, companion(image, of, "image") if image is not None else None)
     mean = _means(call, came, of, image) if image is not None else None
-    found, count, grid = ctypes.c_void_p(), ctypes.c_int64(), _grid(came)
-    channels = mean.shape[1] if mean is not None else 0
-    function = library.lob_contacts
-    call.run(
-        function, ctypes.cast(byref(found), _second_pointer(function)), byref(count), byref(grid), byref(of.geometry),
-        address(mean), channels, slice_axis(slices, of),
+    grid, channels = _grid(came), mean.shape[1] if mean is not None else 0
+    row = _made_rows(
+        call, library.lob_contacts, _abi.lob_contact, ctypes.c_int64(), byref(grid), byref(of.geometry), address(mean),
+        channels, slice_axis(slices, of),
     )  # fmt: skip
-    row = rows(found.value, _abi.lob_contact, count.value)
-    free(found)
     table = {
         "a": came.values[row["a"] - 1], "b": came.values[row["b"] - 1],
         "faces": row["faces"].sum(axis=1), "mm2": row["mm2"].copy(),
@@ -448,15 +449,11 @@ def compare(a: Any, b: Any, *, surfaces: bool = True, **options: Unpack[Options]
     """
     call, of = begin(a, options)
     other = companion(b, of, "b")
-    first, second = volume(of), volume(other)
-    found, count, equal = ctypes.c_void_p(), ctypes.c_int32(), ctypes.c_int()
-    function = library.lob_compare_labels
-    call.run(
-        function, ctypes.cast(byref(found), _second_pointer(function)), byref(count), byref(equal),
-        byref(first), b"a", byref(second), b"b", int(surfaces),
+    first, second, equal = volume(of), volume(other), ctypes.c_int()
+    row = _made_rows(
+        call, library.lob_compare_labels, _abi.lob_overlap, ctypes.c_int32(), byref(equal), byref(first), b"a",
+        byref(second), b"b", int(surfaces),
     )  # fmt: skip
-    row = rows(found.value, _abi.lob_overlap, count.value)
-    free(found)
     call.report["equal"] = bool(equal.value)
     return _named({name: row[name].copy() for name in row.dtype.fields or ()}, of, other)
 
@@ -531,7 +528,7 @@ def phantom(
         made.spacing_mm[:] = np.broadcast_to(np.asarray(spacing, float), 3)[::-1].tolist()
     put(made, noise=noise, cells=cells, random_seed=random_seed, drawn=strokes)
     if dtype is not None:
-        made.type = {v: k for k, v in DTYPES.items()}.get(np.dtype(dtype), -1)
+        made.type = TYPES.get(np.dtype(dtype), -1)
     volumes = [_abi.lob_volume(), _abi.lob_volume(), _abi.lob_volume()]
     call.run(library.lob_phantom, *map(byref, volumes), byref(made))
     image, truth, seeds = map(taken, volumes)
