@@ -28,6 +28,7 @@ from ._cells import cells as find_cells
 from ._program import read as read_file
 from ._segment import segment as segment_strokes
 from ._segmenter import Segmenter
+from ._volumes import affine_of
 
 if TYPE_CHECKING:
     import napari
@@ -73,6 +74,7 @@ class Seen:
         if layer is None:
             raise InputError("choose a layer")
         self.layer = layer
+        self.report: dict[str, Any] = {}
         data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
         self.voxels = np.asarray(data)
         self.channels = bool(getattr(layer, "rgb", False))
@@ -95,9 +97,9 @@ class Seen:
         """A length in the layer's units as the library takes it; 0 is none."""
         return f"{length * self.millimetres:.9g}mm" if length > 0 else None
 
-    def labelled(self, labels: np.ndarray, what: str, report: dict[str, Any], like: Any = None) -> tuple[Any, ...]:
+    def labelled(self, labels: np.ndarray, what: str, like: Any = None) -> tuple[Any, ...]:
         """A layer of labels. `like`, another one, lends its colours and names."""
-        about = {"name": f"{self.layer.name} {what}", "metadata": {"lobule": report}, **self.place()}
+        about = {"name": f"{self.layer.name} {what}", "metadata": {"lobule": self.report}, **self.place()}
         about["features"] = self.features(labels, like)
         if hasattr(like, "colormap"):
             about["colormap"] = like.colormap
@@ -166,13 +168,12 @@ def segment(
         Where to compute.
     """
     seen = Seen(image)
-    report: dict[str, Any] = {}
     given = _given(background=background, suggest=suggest, previous=_voxels(correct))
     found: Any = segment_strokes(
-        seen.voxels, Seen(strokes).voxels, full=uncertain, report=report, device=device, **given, **seen.options
+        seen.voxels, Seen(strokes).voxels, full=uncertain, report=seen.report, device=device, **given, **seen.options
     )
     labels = found.labels if uncertain else found
-    layers = [seen.labelled(labels, "segmented", report, strokes)]
+    layers = [seen.labelled(labels, "segmented", strokes)]
     return [*layers, seen.pictured(found.uncertain, "uncertain")] if uncertain else layers
 
 
@@ -209,15 +210,14 @@ def growcut(
         Where to compute.
     """
     seen = Seen(image)
-    report: dict[str, Any] = {}
     given = _given(
         penalty=penalty / seen.millimetres, max_mm=farthest * seen.millimetres, mask=_voxels(mask), full=strength
     )
     found = grow_seeds(
-        seen.voxels, Seen(seeds).voxels, rule=rule, report=report, device=device, **given, **seen.options
+        seen.voxels, Seen(seeds).voxels, rule=rule, report=seen.report, device=device, **given, **seen.options
     )
     labels = found.labels if strength else found
-    layers = [seen.labelled(labels, "grown", report, seeds)]
+    layers = [seen.labelled(labels, "grown", seeds)]
     return [*layers, seen.pictured(found.strength, "strength")] if strength else layers
 
 
@@ -373,10 +373,9 @@ def cells(image: "napari.layers.Image", size: float = 0.0, walls: bool = False, 
         Where to compute.
     """
     seen = Seen(image)
-    report: dict[str, Any] = {}
     given = _given(size=seen.length(size), walls=walls)
-    found, table = find_cells(seen.voxels, table=True, report=report, device=device, **given, **seen.options)
-    labels, about, kind = seen.labelled(found, "cells", report)
+    found, table = find_cells(seen.voxels, table=True, report=seen.report, device=device, **given, **seen.options)
+    labels, about, kind = seen.labelled(found, "cells")
     lengths = {name[:-3]: table[name] / seen.millimetres for name in table if name.endswith("diameter_mm")}
     about["features"].update(lengths, **{name: table[name] for name in ("elongation", "sphericity") if name in table})
     return [(labels, about, kind)]
@@ -412,11 +411,10 @@ def supervoxels(
         Where to compute.
     """
     seen = Seen(image)
-    report: dict[str, Any] = {}
     length = seen.length(size)
     given = _given(size=length, count=0 if length else pieces, compactness=compactness, mask=_voxels(mask))
-    found = cut_supervoxels(seen.voxels, method=method, report=report, device=device, **given, **seen.options)
-    return [seen.labelled(found, "supervoxels", report)]
+    found = cut_supervoxels(seen.voxels, method=method, report=seen.report, device=device, **given, **seen.options)
+    return [seen.labelled(found, "supervoxels")]
 
 
 @widget
@@ -446,13 +444,12 @@ def components(
         Where to compute.
     """
     seen = Seen(layer)
-    report: dict[str, Any] = {}
     foreground = {"equal": True} if type(layer).__name__ == "Labels" else {"above": above}
     found = number_components(
-        seen.voxels, order="size", min_size=smallest, largest=largest, fill_holes=fill_holes, report=report,
+        seen.voxels, order="size", min_size=smallest, largest=largest, fill_holes=fill_holes, report=seen.report,
         device=device, **foreground, **seen.options,
     )  # fmt: skip
-    return [seen.labelled(found, "components", report)]
+    return [seen.labelled(found, "components")]
 
 
 # ---- files, and something to try ----
@@ -494,9 +491,7 @@ def _rgba(colour: Any) -> tuple[float, ...]:
 
 def _where(geometry: Any) -> dict[str, Any]:
     """The grid's spacing as a scale and the rest as an affine, in napari's order of axes."""
-    affine = np.eye(4)
-    affine[:3] = np.ctypeslib.as_array(geometry.affine)
-    spacing = np.array(geometry.spacing_mm)
+    affine, spacing = affine_of(geometry), np.array(geometry.spacing_mm)
     affine[:3, :3] /= spacing
     turned = np.eye(4)
     turned[:3, :3], turned[:3, 3] = affine[2::-1, 2::-1], affine[2::-1, 3]
