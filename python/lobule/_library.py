@@ -225,13 +225,10 @@ class _Watch:
         self.bar = _bar() if progress is True else None
         self.interrupted = False
         self.raised: BaseException | None = None
-        self.callback = PROGRESS(self._progress)
+        self.callback = PROGRESS(self.told)
 
-    def tell_of(self, done: float) -> int:
+    def told(self, _user: Any, done: float) -> int:
         """Tell the caller of progress; not 0: stop."""
-        return self._progress(None, done)
-
-    def _progress(self, _user: Any, done: float) -> int:
         done = self.share[0] + (self.share[1] - self.share[0]) * done
         try:
             if self.bar is not None:

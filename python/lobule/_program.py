@@ -304,7 +304,7 @@ class Step:
             try:
                 for line in process.stdout or ():
                     found = re.fullmatch(r"<filter-progress>([\d.]+)</filter-progress>\s*", line)
-                    if found and watch.tell_of(float(found[1])):
+                    if found and watch.told(None, float(found[1])):
                         break
                 if watch.raised is None:
                     process.wait()
