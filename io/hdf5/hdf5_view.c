@@ -2,7 +2,6 @@
 #include "io/hdf5/hdf5_parts.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static lob_status fail_damaged(const lob_hdf5_reading *in, const char *what)

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { VOXELS = LOB_DOCTOR_NX * LOB_DOCTOR_NY * LOB_DOCTOR_NZ };

@@ -1,6 +1,5 @@
 /* What a command did, as JSON: inputs with checksums, options, device, results, times, memory. */
 #include "io/file.h"
-#include "io/platform.h"
 #include "tools/platform/process.h"
 #include "tools/report/report.h"
 #include "tools/report/session_sums.h"

@@ -4,8 +4,6 @@
 #include "io/platform.h"
 #include "tools/text/text.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool starts(const char *text, const char *with)

@@ -4,7 +4,6 @@
 #include "tools/inout/nifti_readers.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef lob_check_report report;

@@ -6,7 +6,6 @@
 #include "tools/table/region_table.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Bounds of a size in whole voxels; a size that differs from a bound by rounding only is inside. */

@@ -4,7 +4,6 @@
 #include "tools/commands/slab_filter.h"
 #include "tools/commands/threshold/threshold_work.h"
 
-#include <stdlib.h>
 
 typedef lob_threshold_work work;
 
