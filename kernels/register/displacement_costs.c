@@ -10,10 +10,6 @@
 #include "kernels/register/register_voxel.h"
 #include "kernels/simd_clones.h"
 
-#ifdef LOB_BITS
-#include <immintrin.h>
-#endif
-
 /* ---- points ---- */
 
 static int64_t points_bytes(const lob_register_points *p)
@@ -46,7 +42,6 @@ void lob_register_points_free(lob_register_points *p, lob_register_call *c)
 
 enum {
     MOST_SAMPLES = LOB_REGISTER_MOST_SAMPLES,
-    TOGETHER = 4, /* samples, of which a point's are a multiple */
     MOST_LABELS = LOB_REGISTER_MOST_ALONG * LOB_REGISTER_MOST_ALONG * LOB_REGISTER_MOST_ALONG,
     LANES = 8,
     MOST_VECTORS = (LOB_REGISTER_MOST_ALONG + LANES - 1) / LANES
@@ -58,8 +53,6 @@ typedef struct {
     lob_register_call *c;
     const uint64_t *from;        /* words of the points' scan */
     int32_t length[MOST_LABELS]; /* what a displacement costs without a bit */
-    int8_t offset[MOST_SAMPLES][3];
-    int offsets;
 } level_work;
 
 int64_t lob_register_rows(lob_register_costs *k, lob_dims dims)
@@ -104,19 +97,23 @@ typedef struct {
     int64_t y[MOST_SAMPLES], z[MOST_SAMPLES], first[MOST_SAMPLES];
 } samples;
 
-int lob_register_sample_offsets(int8_t offset[MOST_SAMPLES][3], const lob_register_level *level)
+void lob_register_costs_weigh(lob_register_costs *k, double smooth)
 {
+    const lob_register_level *const level = k->level;
     const int each = level->each, side = level->side;
     const int begin = (level->step - 1) / 2 - (side - 1) * each / 2;
-    int n = 0;
-    for (int k = 0; k < side * side * side; k++) {
-        const int x = k % side, y = k / side % side, z = k / side / side;
+    k->offsets = 0;
+    for (int i = 0; i < side * side * side; i++) {
+        const int x = i % side, y = i / side % side, z = i / side / side;
         if ((x + y + z) % 2 != 0 && side > 2) continue;
-        offset[n][0] = (int8_t)(begin + x * each);
-        offset[n][1] = (int8_t)(begin + y * each);
-        offset[n++][2] = (int8_t)(begin + z * each);
+        int8_t *const offset = k->offset[k->offsets++];
+        offset[0] = (int8_t)(begin + x * each);
+        offset[1] = (int8_t)(begin + y * each);
+        offset[2] = (int8_t)(begin + z * each);
     }
-    return n;
+    const double weight = 0.5 * level->step / (smooth * level->quant);
+    const double scale = LOB_REGISTER_UNIT * weight / k->offsets + 0.5;
+    k->scale = scale < 1.0 ? 1 : scale > 1e4 ? 10000 : (int64_t)scale;
 }
 
 /* Place the next sample, which is displaced to a voxel. */
@@ -142,20 +139,15 @@ static void take_samples(samples *s, const level_work *w, int64_t i)
     const lob_register_call *const c = w->c;
     const lob_dims d = c->fixed.dims;
     s->n = 0;
-    for (int o = 0; o < w->offsets; o++) {
+    for (int o = 0; o < w->k->offsets; o++) {
         int64_t at[3], to[3];
-        const int64_t voxel = lob_register_sample(at, w->k->points, d, w->offset[o], i);
+        const int64_t voxel = lob_register_sample(at, w->k->points, d, w->k->offset[o], i);
         if (c->mask && !c->mask[voxel]) continue;
         if (w->from[voxel] == c->no_data || lob_register_near_border(at, d, c->margin)) continue;
         lob_register_displaced(to, w->k->before, d, at);
         s->word[s->n] = w->from[voxel];
         place(s, w, to);
         s->n++;
-    }
-    for (; s->n % TOGETHER != 0; s->n++) { /* no data everywhere */
-        s->word[s->n] = c->no_data;
-        s->y[s->n] = INT32_MIN;
-        s->z[s->n] = s->first[s->n] = 0;
     }
 }
 
@@ -171,65 +163,46 @@ static inline const uint64_t *row_of(const uint64_t *rows, const int64_t side[3]
     return inside ? at : none;
 }
 
-LOB_SIMD_CLONES(void, sum_words, (bits, w, s, none), uint16_t *bits, const level_work *w,
-                const samples *s, const uint64_t *none)
-{
-    const int *const n = w->k->side;
-    const uint64_t *const rows = w->k->rows;
-    const int64_t side[3] = {w->k->rows_side[0], w->k->rows_side[1], w->k->rows_side[2]};
-    memset(bits, 0, (size_t)w->k->labels * sizeof *bits);
-    for (int i = 0; i < s->n; i += TOGETHER) {
-        const uint64_t *const word = s->word + i;
-        uint16_t *to = bits;
-        for (int row = 0; row < n[1] * n[2]; row++, to += n[0]) {
-            const uint64_t *at[TOGETHER];
-            for (int j = 0; j < TOGETHER; j++)
-                at[j] = row_of(rows, side, s, i + j, row % n[1], row / n[1], none);
-            for (int x = 0; x < n[0]; x++)
-                to[x] = (uint16_t)(to[x] + lob_register_bits(at[0][x], word[0]) +
-                                   lob_register_bits(at[1][x], word[1]) +
-                                   lob_register_bits(at[2][x], word[2]) +
-                                   lob_register_bits(at[3][x], word[3]));
-        }
-    }
-}
-
-#ifdef LOB_BITS
-/* Rows one after another, each of whole lanes; what is counted beyond its end, the next one has. */
-LOB_BITS static inline __attribute__((always_inline)) void sum_rows(
-    uint16_t *bits, const level_work *w, const samples *s, const uint64_t *none, int vectors)
+/* Rows one after another. wide: displacements that are counted together, those of a row or more;
+ * what is counted beyond its end, the next one has. */
+static inline __attribute__((always_inline)) void sum_rows(uint16_t *bits, const level_work *w,
+                                                           const samples *s, const uint64_t *none,
+                                                           int wide)
 {
     const int *const n = w->k->side;
     const uint64_t *const rows = w->k->rows;
     const int64_t side[3] = {w->k->rows_side[0], w->k->rows_side[1], w->k->rows_side[2]};
     for (int z = 0; z < n[2]; z++)
         for (int y = 0; y < n[1]; y++, bits += n[0]) {
-            __m512i sum[MOST_VECTORS] = {_mm512_setzero_si512()};
-            for (int v = 1; v < vectors; v++) sum[v] = sum[0];
+            uint64_t sum[MOST_VECTORS * LANES];
+            for (int x = 0; x < wide; x++) sum[x] = 0;
             for (int i = 0; i < s->n; i++) {
                 const uint64_t *const at = row_of(rows, side, s, i, y, z, none);
-                const __m512i word = _mm512_set1_epi64((long long)s->word[i]);
-                for (int v = 0; v < vectors; v++) {
-                    const __m512i there = _mm512_loadu_si512(at + v * LANES);
-                    const __m512i found = _mm512_popcnt_epi64(_mm512_xor_si512(there, word));
-                    sum[v] = _mm512_add_epi64(sum[v], found);
-                }
+                const uint64_t word = s->word[i];
+#pragma omp simd
+                for (int x = 0; x < wide; x++) sum[x] += (uint64_t)lob_register_bits(at[x], word);
             }
-            for (int v = 0; v < vectors; v++)
-                _mm_storeu_si128((__m128i *)(bits + v * LANES), _mm512_cvtepi64_epi16(sum[v]));
+            for (int x = 0; x < wide; x++) bits[x] = (uint16_t)sum[x];
         }
 }
 
+LOB_SIMD_CLONES(void, sum_words, (bits, w, s, none), uint16_t *bits, const level_work *w,
+                const samples *s, const uint64_t *none)
+{
+    sum_rows(bits, w, s, none, w->k->side[0]);
+}
+
+#ifdef LOB_BITS
 LOB_BITS static void sum_lanes(uint16_t *bits, const level_work *w, const samples *s,
                                const uint64_t *none)
 {
     const int vectors = (w->k->side[0] + LANES - 1) / LANES;
     if (vectors == 1)
-        sum_rows(bits, w, s, none, 1);
+        sum_rows(bits, w, s, none, LANES);
     else if (vectors == 2)
-        sum_rows(bits, w, s, none, 2);
+        sum_rows(bits, w, s, none, 2 * LANES);
     else
-        sum_rows(bits, w, s, none, MOST_VECTORS);
+        sum_rows(bits, w, s, none, MOST_VECTORS * LANES);
 }
 #endif
 
@@ -263,13 +236,6 @@ LOB_SIMD_CLONES(int32_t, weigh, (cost, bits, length, scale, labels), int32_t *re
     return sum / (int32_t)labels - least;
 }
 
-int64_t lob_register_scale(const lob_register_level *level, int offsets, double smooth)
-{
-    const double weight = 0.5 * level->step / (smooth * level->quant);
-    const double scale = LOB_REGISTER_UNIT * weight / offsets + 0.5;
-    return scale < 1.0 ? 1 : scale > 1e4 ? 10000 : (int64_t)scale;
-}
-
 static void fill_costs(const level_work *w)
 {
     lob_register_costs *const k = w->k;
@@ -293,8 +259,6 @@ lob_status lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, 
 {
     const int *const n = k->side;
     level_work w = {.k = k, .c = c, .from = c->words[from]};
-    w.offsets = lob_register_sample_offsets(w.offset, k->level);
-    k->scale = lob_register_scale(k->level, w.offsets, c->options->smooth);
     for (int l = 0; l < k->labels; l++)
         w.length[l] = lob_register_cost(0, 0, n, l % n[0], l / n[0] % n[1], l / n[0] / n[1]);
     fill_rows(&w, c->words[!from]);

@@ -155,14 +155,13 @@ static void send_up(lob_register_costs *k, int64_t parent, int64_t child, int32_
 {
     lob_register_edge e;
     int32_t *const other = work + k->labels;
-    const int *const n = k->side;
+    const int32_t *from = k->cost + child * k->labels;
     edge_make(&e, k, parent, child);
-    least_along(work, k->cost + child * k->labels, e.cost[2], n[2], n[0] * n[1]);
-    transpose(other, work, n[2], n[0] * n[1]); /* y, x, z */
-    least_along(work, other, e.cost[1], n[1], n[0] * n[2]);
-    transpose(other, work, n[1], n[0] * n[2]); /* x, z, y */
-    least_along(work, other, e.cost[0], n[0], n[1] * n[2]);
-    transpose(other, work, n[0], n[1] * n[2]); /* z, y, x */
+    for (int a = 2; a >= 0; a--) { /* z, y, x become x, z, y, then y, x, z, then as they were */
+        least_along(work, from, e.cost[a], k->side[a], k->labels / k->side[a]);
+        transpose(other, work, k->side[a], k->labels / k->side[a]);
+        from = other;
+    }
     add_message(k->cost + parent * k->labels, other, k->labels);
 }
 

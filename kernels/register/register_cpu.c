@@ -35,15 +35,6 @@ static lob_status percentiles(double *value, const double *percent, int count, l
     return lob_percentiles_cpu(value, percent, count, NULL, &in, &context, c->error);
 }
 
-static lob_status sums(int64_t *sum, const lob_register_costs *k, lob_register_call *c)
-{
-    (void)c;
-    memset(sum, 0, (size_t)k->labels * sizeof *sum);
-    for (int64_t i = 0; i < k->points->count; i++)
-        for (int64_t l = 0; l < k->labels; l++) sum[l] += k->cost[i * k->labels + l];
-    return LOB_OK;
-}
-
 static int by_key(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -64,7 +55,6 @@ const lob_register_loops lob_register_on_cpu = {
     .percentiles = percentiles,
     .words = lob_register_words,
     .costs = lob_register_costs_fill,
-    .sums = sums,
     .keys = keys,
     .solve = lob_register_solve,
 };

@@ -11,21 +11,6 @@ namespace lob::registration
 {
 
 enum { THREADS = 256, SOLVERS = 128 };
-enum { SAMPLES = LOB_REGISTER_MOST_SAMPLES };
-
-/* Numbers that a kernel over n items adds up in s.sums, from 0 on; out: in ordinary memory. */
-template <typename P>
-static lob_status sums_of(u64 *out, int64_t numbers, void (*kernel)(P), P s, int64_t n,
-                          const char *name, lob_register_call *c)
-{
-    const int64_t bytes = numbers * (int64_t)sizeof *out;
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.sums, bytes, c->error));
-    lob_status st = lob_device_fill(c->device, s.sums, 0, bytes, c->error);
-    if (st == LOB_OK) st = lob_launch_over(c->device, kernel, name, n, THREADS, s, c->error);
-    if (st == LOB_OK) st = lob_device_download(c->device, out, s.sums, bytes, c->error);
-    lob_budget_free_at(&c->budget, c->device, s.sums, bytes);
-    return st;
-}
 
 /* ---- passes ---- */
 
@@ -57,13 +42,22 @@ static lob_status pass(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call
     static void (*const kernels[LOB_REGISTER_KINDS])(pass_params) = {
         pass_kernel<LOB_REGISTER_LEVELS>, pass_kernel<LOB_REGISTER_MOVE>,
         pass_kernel<LOB_REGISTER_MASK>,   pass_kernel<LOB_REGISTER_HALVE>,
-        pass_kernel<LOB_REGISTER_BITS>,   pass_kernel<LOB_REGISTER_FIELD>,
-        pass_kernel<LOB_REGISTER_EXTENT>};
-    const pass_params s = {*p, nullptr};
-    const char *const name = "registering";
-    if (!numbers)
-        return lob_launch_over(c->device, kernels[p->kind], name, p->n, THREADS, s, c->error);
-    return sums_of((u64 *)numbers, LOB_REGISTER_NUMBERS, kernels[p->kind], s, p->n, name, c);
+        pass_kernel<LOB_REGISTER_LEAST>,  pass_kernel<LOB_REGISTER_BITS>,
+        pass_kernel<LOB_REGISTER_FIELD>,  pass_kernel<LOB_REGISTER_EXTENT>};
+    const int64_t bytes = numbers ? LOB_REGISTER_NUMBERS * (int64_t)sizeof *numbers : 0;
+    pass_params s = {*p, nullptr};
+    lob_status st = LOB_OK;
+    if (numbers) {
+        LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &s.sums, bytes, c->error));
+        st = lob_device_fill(c->device, s.sums, 0, bytes, c->error);
+    }
+    if (st == LOB_OK)
+        st =
+            lob_launch_over(c->device, kernels[p->kind], "registering", p->n, THREADS, s, c->error);
+    if (numbers && st == LOB_OK)
+        st = lob_device_download(c->device, numbers, s.sums, bytes, c->error);
+    lob_budget_free_at(&c->budget, c->device, s.sums, bytes);
+    return st;
 }
 
 static lob_status percentiles(double *value, const double *percent, int count, lob_register_call *c,
@@ -79,6 +73,133 @@ static lob_status percentiles(double *value, const double *percent, int count, l
     return st;
 }
 
+/* ---- words, as self_similarity.c makes them, a voxel to a thread ---- */
+
+enum { MAPS = 6, PAIRS = 12, CUTS = 5 };
+
+struct words_params {
+    uint64_t *words;
+    const int16_t *level;
+    int32_t *map, *half; /* six of each */
+    int64_t voxels;
+    uint64_t no_data;
+    int side[3], radius;
+};
+
+static __device__ inline void place_of(int at[3], const int side[3], int64_t i)
+{
+    const uint32_t n = (uint32_t)i, row = n / (uint32_t)side[0];
+    at[0] = (int)(n - row * (uint32_t)side[0]);
+    at[2] = (int)(row / (uint32_t)side[1]);
+    at[1] = (int)(row - (uint32_t)at[2] * (uint32_t)side[1]);
+}
+
+/* The voxel so far from one, or the last before the border. */
+static __device__ inline int64_t beside(const words_params &s, const int at[3], int x, int y, int z)
+{
+    const int to[3] = {at[0] + x, at[1] + y, at[2] + z};
+    int c[3];
+    for (int a = 0; a < 3; a++) c[a] = to[a] < 0 ? 0 : to[a] >= s.side[a] ? s.side[a] - 1 : to[a];
+    return ((int64_t)c[2] * s.side[1] + c[1]) * s.side[0] + c[0];
+}
+
+static __device__ inline int32_t square(const words_params &s, int64_t i, int64_t j)
+{
+    const int32_t d = (s.level[i] & LOB_REGISTER_TOP) - (s.level[j] & LOB_REGISTER_TOP);
+    return d * d;
+}
+
+/* Squared differences of shifted images, summed over patches along x. */
+static __global__ void along_x_kernel(words_params s)
+{
+    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
+        int at[3], r = s.radius;
+        int32_t sum[MAPS] = {0, 0, 0, 0, 0, 0};
+        place_of(at, s.side, i);
+        for (int k = -r; k <= r; k++) {
+            const int x = at[0] + k;
+            const int here[3] = {x < 0 ? 0 : x >= s.side[0] ? s.side[0] - 1 : x, at[1], at[2]};
+            const int64_t from = i - at[0] + here[0];
+#pragma unroll
+            for (int m = 0; m < MAPS; m++) {
+                const lob_register_map map = lob_register_map_of(m);
+                const int x = r * map.shift[0], y = r * map.shift[1], z = r * map.shift[2];
+                sum[m] += square(s, from, beside(s, here, x, y, z));
+            }
+        }
+        for (int m = 0; m < MAPS; m++) s.map[m * s.voxels + i] = sum[m];
+    }
+}
+
+/* The same along y or z of what is summed already. */
+template <bool Z> static __global__ void along_kernel(words_params s)
+{
+    const int32_t *const in = Z ? s.half : s.map;
+    int32_t *const out = Z ? s.map : s.half;
+    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
+        int at[3];
+        int32_t sum[MAPS] = {0, 0, 0, 0, 0, 0};
+        place_of(at, s.side, i);
+        for (int k = -s.radius; k <= s.radius; k++) {
+            const int64_t from = beside(s, at, 0, Z ? 0 : k, Z ? k : 0);
+            for (int m = 0; m < MAPS; m++) sum[m] += in[m * s.voxels + from];
+        }
+        for (int m = 0; m < MAPS; m++) out[m * s.voxels + i] = sum[m];
+    }
+}
+
+static __global__ void words_kernel(words_params s)
+{
+    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
+        int at[3];
+        double distance[PAIRS], least = 0.0, sum = 0.0;
+        uint64_t word = 0;
+        place_of(at, s.side, i);
+#pragma unroll
+        for (int p = 0; p < PAIRS; p++) {
+            const lob_register_map map = lob_register_map_of(p / 2);
+            const int8_t *const place = map.place[p % 2];
+            const int64_t from =
+                beside(s, at, s.radius * place[0], s.radius * place[1], s.radius * place[2]);
+            distance[p] = s.map[p / 2 * s.voxels + from];
+            least = p == 0 || distance[p] < least ? distance[p] : least;
+            sum += distance[p];
+        }
+        sum -= PAIRS * least;
+#pragma unroll
+        for (int p = 0; p < PAIRS; p++) {
+            const double d = (distance[p] - least) * (PAIRS * 1024.0);
+            for (int k = 0; k < CUTS; k++)
+                word |= (uint64_t)(d > lob_register_cut(k) * sum) << (p * CUTS + k);
+        }
+        s.words[i] = s.level[i] & LOB_REGISTER_NONE ? s.no_data : word;
+    }
+}
+
+static lob_status words(uint64_t *to, lob_register_call *c, const lob_register_image *image,
+                        int radius)
+{
+    const int64_t bytes = 2 * MAPS * image->voxels * (int64_t)sizeof(int32_t);
+    const lob_dims d = image->dims;
+    words_params s = {
+        to,
+        image->level,
+        nullptr,
+        nullptr,
+        image->voxels,
+        c->no_data,
+        {(int)d.nx, (int)d.ny, (int)d.nz},
+        radius
+    };
+    LOB_TRY(lob_register_room(c, &s.map, bytes));
+    s.half = s.map + MAPS * image->voxels;
+    void (*const kernels[])(words_params) = {along_x_kernel, along_kernel<false>,
+                                             along_kernel<true>, words_kernel};
+    for (void (*const kernel)(words_params) : kernels)
+        LOB_TRY(lob_launch_over(c->device, kernel, "words", s.voxels, THREADS, s, c->error));
+    return LOB_OK;
+}
+
 /* ---- costs ---- */
 
 struct costs_params {
@@ -88,8 +209,7 @@ struct costs_params {
     lob_dims dims;
     lob_register_points points, before;
     lob_register_costs costs;
-    int labels, quant, margin, offsets;
-    int8_t offset[SAMPLES][3];
+    int labels, quant, margin;
 };
 
 /* A sample: its word, and where the first displacement leads it. */
@@ -102,7 +222,7 @@ struct sample {
 static __device__ void take_sample(sample *to, const costs_params &s, int o, int64_t point)
 {
     int64_t at[3], there[3];
-    const int64_t voxel = lob_register_sample(at, &s.points, s.dims, s.offset[o], point);
+    const int64_t voxel = lob_register_sample(at, &s.points, s.dims, s.costs.offset[o], point);
     to->counts = !(s.mask && !s.mask[voxel]) && s.from[voxel] != s.no_data &&
                  !lob_register_near_border(at, s.dims, s.margin);
     if (!to->counts) return;
@@ -125,11 +245,12 @@ static __device__ inline int bits_of(const costs_params &s, const sample &from, 
 /* A block takes a point. */
 static __global__ void costs_kernel(costs_params s)
 {
-    __shared__ sample samples[SAMPLES];
+    __shared__ sample samples[LOB_REGISTER_MOST_SAMPLES];
     __shared__ int all, least;
     const int64_t point = blockIdx.x;
     int sum = 0, low = INT32_MAX;
-    if (threadIdx.x < s.offsets) take_sample(&samples[threadIdx.x], s, (int)threadIdx.x, point);
+    if (threadIdx.x < s.costs.offsets)
+        take_sample(&samples[threadIdx.x], s, (int)threadIdx.x, point);
     if (threadIdx.x == 0) {
         float u[3];
         lob_register_point_begin(u, &s.before, &s.points, point);
@@ -142,7 +263,7 @@ static __global__ void costs_kernel(costs_params s)
         const int lx = l % s.costs.side[0], ly = l / s.costs.side[0] % s.costs.side[1];
         const int lz = l / s.costs.side[0] / s.costs.side[1];
         int bits = 0;
-        for (int o = 0; o < s.offsets; o++)
+        for (int o = 0; o < s.costs.offsets; o++)
             if (samples[o].counts) bits += bits_of(s, samples[o], lx, ly, lz);
         s.costs.cost[point * s.labels + l] =
             lob_register_cost(bits, s.costs.scale, s.costs.side, lx, ly, lz);
@@ -159,40 +280,11 @@ static lob_status costs(lob_register_costs *k, lob_register_call *c, int from)
 {
     costs_params s = {c->words[from], c->words[!from], c->mask,   c->no_data,
                       c->fixed.dims,  *k->points,      *k->before};
-    s.offsets = lob_register_sample_offsets(s.offset, k->level);
-    k->scale = lob_register_scale(k->level, s.offsets, c->options->smooth);
     s.costs = *k;
     s.labels = (int)k->labels;
     s.quant = k->level->quant;
     s.margin = c->margin;
     return lob_launch(c->device, costs_kernel, "costs", s.points.count, SOLVERS, 0, s, c->error);
-}
-
-enum { SUM_POINTS = 32 }; /* whose costs a thread adds, before it adds them to those of others */
-
-struct sums_params {
-    u64 *sums;
-    const int32_t *cost;
-    int64_t labels, count;
-};
-
-static __global__ void sums_kernel(sums_params s)
-{
-    const int64_t parts = (s.count + SUM_POINTS - 1) / SUM_POINTS;
-    for (int64_t k = grid_first(); k < parts * s.labels; k += grid_step()) {
-        const int64_t first = k / s.labels * SUM_POINTS, l = k % s.labels;
-        const int64_t end = first + SUM_POINTS < s.count ? first + SUM_POINTS : s.count;
-        u64 sum = 0;
-        for (int64_t i = first; i < end; i++) sum += (u64)(int64_t)s.cost[i * s.labels + l];
-        atomicAdd(&s.sums[l], sum);
-    }
-}
-
-static lob_status sums(int64_t *out, const lob_register_costs *k, lob_register_call *c)
-{
-    const sums_params s = {nullptr, k->cost, k->labels, k->points->count};
-    const int64_t parts = (s.count + SUM_POINTS - 1) / SUM_POINTS;
-    return sums_of((u64 *)out, s.labels, sums_kernel, s, parts * s.labels, "sums", c);
 }
 
 /* ---- the tree ---- */
@@ -448,7 +540,7 @@ static __global__ void warp_kernel(lob_warp_map m)
 using namespace lob::registration;
 
 extern "C" const lob_register_loops lob_register_on_cuda = {
-    pass, percentiles, lob_register_words_cuda, costs, sums, keys, solve,
+    pass, percentiles, words, costs, keys, solve,
 };
 
 lob_status lob_warp_on_cuda(lob_warp_map *map, const lob_volume *out, const lob_volume *moving,

@@ -93,8 +93,8 @@ static lob_status find_range(lob_register_call *c, lob_register_pass *p, const c
                         value[0]);
     const double largest = fmax(fabs(value[1]), fabs(value[2]));
     const bool few = !(value[2] - value[1] > largest * 1e-6);
-    p->range =
-        few ? (lob_register_range){value[0], value[3]} : (lob_register_range){value[1], value[2]};
+    p->low = value[few ? 0 : 1];
+    p->high = value[few ? 3 : 2];
     return LOB_OK;
 }
 

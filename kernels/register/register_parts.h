@@ -32,10 +32,6 @@ typedef struct {
 
 enum { LOB_REGISTER_MOST_RADIUS = 3 }; /* of patches */
 
-typedef struct {
-    double low, high; /* values */
-} lob_register_range;
-
 typedef struct lob_register_loops lob_register_loops;
 
 /* A call. Its images, mask and words, and the displacements and costs of points, are on the device
@@ -92,6 +88,7 @@ lob_status lob_register_image_make(lob_register_image *image, lob_register_call 
 enum {
     LOB_REGISTER_MOST_REACH = 8,
     LOB_REGISTER_MOST_ALONG = 2 * LOB_REGISTER_MOST_REACH + 1, /* displacements along an axis */
+    LOB_REGISTER_MOST_SAMPLES = 64,                            /* of a point */
     LOB_REGISTER_UNIT = 4096, /* the cost of neighbours whose displacements differ by quant */
     LOB_REGISTER_PARTS = 16   /* of a voxel, in which displacements before a level are counted */
 };
@@ -123,22 +120,20 @@ typedef struct {
     int64_t labels;                    /* all of them */
     int32_t *cost;                     /* labels of each point */
     int32_t *contrast;                 /* of each point: mean less least cost, in bits */
-    int64_t scale;                     /* a cost's weight for a bit at all samples */
-    uint64_t *rows;                    /* displacement_costs.c works with them: quant^3 volumes */
+    /* Voxels, from a block's first one, that are sampled; of three or more along each axis, those
+     * of a checkerboard. */
+    int8_t offset[LOB_REGISTER_MOST_SAMPLES][3];
+    int offsets;
+    int64_t scale;  /* a cost's weight for a bit at all samples */
+    uint64_t *rows; /* displacement_costs.c works with them: quant^3 volumes */
     int64_t words, rows_side[3];
 } lob_register_costs;
 
 /* Words that rows take, whose sides it finds. */
 int64_t lob_register_rows(lob_register_costs *k, lob_dims dims);
 
-/* Voxels, from a block's first one, that are sampled; of three or more along each axis, those of a
- * checkerboard. Returns their number. */
-enum { LOB_REGISTER_MOST_SAMPLES = 64 };
-int lob_register_sample_offsets(int8_t offset[LOB_REGISTER_MOST_SAMPLES][3],
-                                const lob_register_level *level);
-
-/* A cost's weight for a bit at all of so many samples. */
-int64_t lob_register_scale(const lob_register_level *level, int offsets, double smooth);
+/* Find a level's samples, and their weight. */
+void lob_register_costs_weigh(lob_register_costs *k, double smooth);
 
 /* What an edge costs along each axis, by the parent's displacement less the child's, plus side - 1.
  */
@@ -192,6 +187,7 @@ typedef enum {
     LOB_REGISTER_MOVE,
     LOB_REGISTER_MASK,
     LOB_REGISTER_HALVE,
+    LOB_REGISTER_LEAST,
     LOB_REGISTER_BITS,
     LOB_REGISTER_FIELD,
     LOB_REGISTER_EXTENT,
@@ -206,13 +202,15 @@ typedef struct {
     int64_t n;        /* voxels or points */
     const void *data; /* stored values of a scan on a grid */
     lob_type type;
-    lob_register_range range;
+    double low, high; /* values that become the least and the highest level */
     int16_t *level;
     lob_register_image moving;
     lob_dims dims;
     lob_register_affine affine;
     lob_register_points points[2];
     lob_register_points next[2]; /* where points move to */
+    const int32_t *cost;         /* labels for each point */
+    int64_t labels;
     const uint64_t *words[2];
     const uint8_t *mask;
     uint64_t no_data;
@@ -239,8 +237,6 @@ struct lob_register_loops {
     /* Fill in points' displacements of the level before, and costs from words[from] to the other.
      */
     lob_status (*costs)(lob_register_costs *k, lob_register_call *c, int from);
-    /* What each displacement costs all points together; in ordinary memory. */
-    lob_status (*sums)(int64_t *sums, const lob_register_costs *k, lob_register_call *c);
     /* Keys of edges, 3 to a point, in ascending order; in ordinary memory. */
     lob_status (*keys)(uint64_t *keys, lob_register_call *c, const lob_register_points *p,
                        const lob_register_image *image);
@@ -253,10 +249,6 @@ lob_status lob_register_words(uint64_t *words, lob_register_call *c,
 lob_status lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, int from);
 lob_status lob_register_solve(lob_register_costs *k, lob_register_call *c,
                               const lob_register_tree *t);
-
-/* Words on the GPU. */
-lob_status lob_register_words_cuda(uint64_t *words, lob_register_call *c,
-                                   const lob_register_image *image, int radius);
 
 /* A warp's map with device addresses, run on the context's device, and the result brought to `out`.
  */

@@ -111,6 +111,23 @@ static lob_register_affine begin_affine(const lob_register_call *c, const int64_
     return begin;
 }
 
+/* A pass over the fixed one's grid. */
+static lob_register_pass pass_of(const lob_register_call *c, lob_register_kind kind)
+{
+    return (lob_register_pass){
+        .kind = kind,
+        .n = c->fixed.voxels,
+        .level = c->moved.level,
+        .moving = c->moving,
+        .dims = c->fixed.dims,
+        .affine = c->affine,
+        .words = {c->words[0], c->words[1]},
+        .mask = c->mask,
+        .no_data = c->no_data,
+        .here = lob_register_to_world(&c->fixed.geometry)
+    };
+}
+
 /* The mask on the grid, where the call is. */
 static lob_status make_mask(lob_register_call *c)
 {
@@ -121,16 +138,11 @@ static lob_status make_mask(lob_register_call *c)
     LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &c->mask, c->fixed.voxels, c->error));
     if (travels)
         LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &copy, lob_voxels(scan), c->error));
-    const lob_register_pass pass = {
-        .kind = LOB_REGISTER_MASK,
-        .n = c->fixed.voxels,
-        .data = travels ? copy : c->in->mask,
-        .moving.dims = scan->dims,
-        .dims = c->fixed.dims,
-        .here = lob_register_to_world(&c->fixed.geometry),
-        .finder = lob_voxel_finder_of(scan->geometry.affine, scan->geometry.spacing_mm),
-        .marks = c->mask,
-    };
+    lob_register_pass pass = pass_of(c, LOB_REGISTER_MASK);
+    pass.data = travels ? copy : c->in->mask;
+    pass.moving.dims = scan->dims;
+    pass.finder = lob_voxel_finder_of(scan->geometry.affine, scan->geometry.spacing_mm);
+    pass.marks = c->mask;
     lob_status st = LOB_OK;
     if (travels) st = lob_device_upload(c->device, copy, c->in->mask, lob_voxels(scan), c->error);
     if (st == LOB_OK) st = c->loops->pass(NULL, c, &pass);
@@ -192,6 +204,7 @@ static lob_status costs_make(lob_register_costs *k, lob_register_call *c,
     const int64_t bytes = costs_plan(k, c, level);
     k->before = before;
     k->points = points;
+    lob_register_costs_weigh(k, c->options->smooth);
     LOB_TRY(lob_register_room(c, &k->rows, bytes));
     k->cost = (int32_t *)(k->rows + k->words);
     k->contrast = k->cost + k->labels * points->count;
@@ -199,16 +212,15 @@ static lob_status costs_make(lob_register_costs *k, lob_register_call *c,
     return lob_progress_stopped(c->progress) ? LOB_ECANCEL : LOB_OK;
 }
 
-/* Room for the costs of all levels, whichever take most: room that grows is new memory each time.
+/* Room for the costs of all levels, whichever take most: so a refusal says what is needed in all.
  */
 static lob_status make_room(lob_register_call *c)
 {
     const size_t count = c->options->affine_only ? 0 : COUNT(levels);
     lob_register_costs k;
-    lob_register_level level = fitted(c, translation);
-    int64_t most = costs_plan(&k, c, &level);
-    for (size_t i = 0; i < count; i++) {
-        level = fitted(c, levels[i]);
+    int64_t most = 0;
+    for (size_t i = 0; i <= count; i++) {
+        const lob_register_level level = fitted(c, i < count ? levels[i] : translation);
         const int64_t bytes = costs_plan(&k, c, &level);
         most = bytes > most ? bytes : most;
     }
@@ -222,15 +234,8 @@ static lob_status make_room(lob_register_call *c)
 static lob_status share_of_bits(double *share, lob_register_call *c, const lob_register_points *p)
 {
     uint64_t numbers[LOB_REGISTER_NUMBERS];
-    const lob_register_pass pass = {
-        .kind = LOB_REGISTER_BITS,
-        .n = c->fixed.voxels,
-        .dims = c->fixed.dims,
-        .points = {*p          },
-        .words = { c->words[0], c->words[1]},
-        .mask = c->mask,
-        .no_data = c->no_data
-    };
+    lob_register_pass pass = pass_of(c, LOB_REGISTER_BITS);
+    pass.points[0] = *p;
     LOB_TRY(c->loops->pass(numbers, c, &pass));
     const double bits = (double)numbers[2], voxels = (double)numbers[3];
     *share = voxels > 0 ? bits / (60.0 * voxels) : 0.0;
@@ -257,12 +262,7 @@ static lob_status make_words(lob_register_call *c, int radius)
 /* The moving image through the affine. */
 static lob_status move(lob_register_call *c)
 {
-    const lob_register_pass pass = {.kind = LOB_REGISTER_MOVE,
-                                    .n = c->fixed.voxels,
-                                    .level = c->moved.level,
-                                    .moving = c->moving,
-                                    .dims = c->fixed.dims,
-                                    .affine = c->affine};
+    const lob_register_pass pass = pass_of(c, LOB_REGISTER_MOVE);
     memset(c->fresh[1], false, sizeof c->fresh[1]);
     return c->loops->pass(NULL, c, &pass);
 }
@@ -270,23 +270,24 @@ static lob_status move(lob_register_call *c)
 /* Move by the one displacement that costs least for all points together. least: what it costs. */
 static lob_status translate(int64_t *least, lob_register_call *c, const lob_register_costs *k)
 {
-    int64_t best = 0, *sums;
+    uint64_t numbers[LOB_REGISTER_NUMBERS];
     lob_register_affine step = {
         {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}
     };
-    LOB_TRY(lob_budget_alloc(&c->budget, &sums, k->labels, sizeof *sums, c->error));
-    const lob_status st = c->loops->sums(sums, k, c);
-    for (int64_t l = 1; l < k->labels && st == LOB_OK; l++)
-        if (sums[l] < sums[best]) best = l;
-    *least = st == LOB_OK ? sums[best] : 0;
-    lob_budget_free(&c->budget, sums, k->labels, sizeof *sums);
-    for (int a = 0; a < 3; a++) {
-        const int l = (int)(best % k->side[a]) - k->side[a] / 2;
+    lob_register_pass pass = pass_of(c, LOB_REGISTER_LEAST);
+    pass.n = (k->labels - 1) / LOB_REGISTER_GROUP + 1;
+    pass.labels = k->labels;
+    pass.points[0] = *k->points;
+    pass.cost = k->cost;
+    LOB_TRY(c->loops->pass(numbers, c, &pass));
+    *least = (int64_t)(~numbers[0] / LOB_REGISTER_LABELS);
+    int best = (int)(~numbers[0] % LOB_REGISTER_LABELS);
+    for (int a = 0; a < 3; best /= k->side[a++]) {
+        const int l = best % k->side[a] - k->side[a] / 2;
         step.m[a][3] = (double)(k->level->quant * l);
-        best /= k->side[a];
     }
     c->affine = lob_register_after(&c->affine, &step);
-    return st;
+    return LOB_OK;
 }
 
 /* Fit the affine, on the CPU. */
@@ -448,12 +449,9 @@ static lob_status make_field(lob_field *out, lob_register_call *c, const lob_reg
     const int64_t bytes = 3 * c->fixed.voxels * (int64_t)sizeof *out->mm;
     const lob_register_affine moving = lob_register_to_world(&c->moving.geometry);
     const lob_register_affine back = lob_register_to_voxel(&c->fixed.geometry);
-    lob_register_pass pass = {.kind = LOB_REGISTER_FIELD,
-                              .n = c->fixed.voxels,
-                              .dims = c->fixed.dims,
-                              .points = {*p},
-                              .here = lob_register_to_world(&c->fixed.geometry),
-                              .there = lob_register_after(&moving, &c->affine)};
+    lob_register_pass pass = pass_of(c, LOB_REGISTER_FIELD);
+    pass.points[0] = *p;
+    pass.there = lob_register_after(&moving, &c->affine);
     const lob_register_affine affine = lob_register_after(&pass.there, &back);
     uint64_t numbers[LOB_REGISTER_NUMBERS] = {0};
     *out = (lob_field){.dims = c->fixed.dims, .geometry = c->fixed.geometry};

@@ -71,12 +71,13 @@ LOB_BOTH int lob_register_bits(uint64_t a, uint64_t b)
 
 /* ---- levels ---- */
 
-LOB_BOTH int16_t lob_register_level_of(double value, const lob_register_range *r)
+LOB_BOTH int16_t lob_register_level_of(const lob_register_pass *p, int64_t i)
 {
+    const double value = lob_filter_load(p->data, p->type, i);
     if (isnan(value)) return LOB_REGISTER_NONE;
-    if (!(value > r->low)) return 0;
-    if (value >= r->high) return LOB_REGISTER_TOP;
-    return (int16_t)(LOB_REGISTER_TOP * ((value - r->low) / (r->high - r->low)) + 0.5);
+    if (!(value > p->low)) return 0;
+    if (value >= p->high) return LOB_REGISTER_TOP;
+    return (int16_t)(LOB_REGISTER_TOP * ((value - p->low) / (p->high - p->low)) + 0.5);
 }
 
 /* ---- words: what self_similarity.c says of them ---- */
@@ -333,6 +334,25 @@ LOB_BOTH int32_t lob_register_edge_cost(float parent, float child, int steps, in
     return (int32_t)((uint32_t)(d * d) * each / (uint32_t)(quant * quant));
 }
 
+/* What displacements cost all points together: of group i of them the least sum, then which it is.
+ * Of fewer than 2^22 points, as there are of a coarse level. */
+enum { LOB_REGISTER_LABELS = 1 << 13, LOB_REGISTER_GROUP = 8 };
+LOB_BOTH uint64_t lob_register_least(const lob_register_pass *p, int64_t i)
+{
+    int64_t label[LOB_REGISTER_GROUP], sum[LOB_REGISTER_GROUP] = {0};
+    uint64_t least = UINT64_MAX;
+    for (int k = 0; k < LOB_REGISTER_GROUP; k++)
+        label[k] = lob_register_clamp(i * LOB_REGISTER_GROUP + k, p->labels);
+    for (int64_t point = 0; point < p->points[0].count; point++)
+        for (int k = 0; k < LOB_REGISTER_GROUP; k++)
+            sum[k] += p->cost[point * p->labels + label[k]];
+    for (int k = 0; k < LOB_REGISTER_GROUP; k++) {
+        const uint64_t own = (uint64_t)(sum[k] * LOB_REGISTER_LABELS + label[k]);
+        least = own < least ? own : least;
+    }
+    return least;
+}
+
 /* How far beside the middle one of three costs the parabola through them has its least:
  * -1/2 .. 1/2. */
 LOB_BOTH float lob_register_beside(int32_t low, int32_t mid, int32_t high)
@@ -417,7 +437,7 @@ LOB_BOTH void lob_register_at(lob_register_kind kind, const lob_register_pass *p
     float u[3];
     switch (kind) {
     case LOB_REGISTER_LEVELS:
-        p->level[i] = lob_register_level_of(lob_filter_load(p->data, p->type, i), &p->range);
+        p->level[i] = lob_register_level_of(p, i);
         break;
     case LOB_REGISTER_MOVE:
         p->level[i] = lob_register_moved(p, i);
@@ -431,6 +451,9 @@ LOB_BOTH void lob_register_at(lob_register_kind kind, const lob_register_pass *p
         for (int a = 0; a < 3; a++) p->next[k].u[a][i % count] = u[a];
         break;
     }
+    case LOB_REGISTER_LEAST:
+        lob_register_most(&numbers[0], ~lob_register_least(p, i));
+        break;
     case LOB_REGISTER_BITS: {
         const int bits = lob_register_bits_at(p, i);
         numbers[2] += bits < 0 ? 0 : (uint64_t)bits;

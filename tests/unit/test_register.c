@@ -189,6 +189,7 @@ TEST(costs_are_bits_between_words)
         const bool has_bits = lob_with_bits;
         lob_with_bits = has_bits && n % 2 == 0; /* both ways to count bits */
 #endif
+        lob_register_costs_weigh(&k, c.options->smooth);
         assert_ok(lob_register_costs_fill(&k, &c, 0));
 #ifdef LOB_BITS
         lob_with_bits = has_bits;
