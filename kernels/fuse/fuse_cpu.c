@@ -43,9 +43,9 @@ static lob_status find_labels(lob_fuse_job *j, const lob_volume *labels, lob_err
         }
 #pragma omp critical(lob_fuse_labels)
         if (own.count > LOB_FUSE_MAX_LABELS)
-            j->set->count = own.count;
+            j->out->set.count = own.count;
         else
-            for (int32_t l = 0; l < own.count; l++) lob_fuse_add_label(j->set, own.values[l]);
+            for (int32_t l = 0; l < own.count; l++) lob_fuse_add_label(&j->out->set, own.values[l]);
     }
     return LOB_OK;
 }
@@ -62,7 +62,7 @@ static lob_status fill(uint64_t *has, lob_fuse_job *j, lob_fuse_filling *filling
     if (image) {
         LOB_TRY(lob_percentiles_cpu(value, lob_fuse_percentiles, LOB_FUSE_PERCENTILES, NULL, &in,
                                     &context, error));
-        filling->scale = lob_fuse_scale_of(value);
+        lob_fuse_scale(filling, value);
     }
 #pragma omp parallel for num_threads(j->context->threads) schedule(static) reduction(| : found)
     for (int64_t i = 0; i < j->votes.frame.count; i++)
@@ -154,9 +154,9 @@ static void make_weights(lob_fuse_job *j)
 /* With all labels known: is their number possible? Hold memory for the output. */
 static lob_status hold_output(lob_fuse_job *j, lob_error *error)
 {
-    const lob_label_set *const set = j->set;
+    const lob_label_set *const set = &j->out->set;
     if (set->count > LOB_FUSE_MAX_LABELS) {
-        j->set->count = LOB_FUSE_MAX_LABELS;
+        j->out->set.count = LOB_FUSE_MAX_LABELS;
         return lob_fail(error, LOB_EDATA, "the atlases have more than %d labels",
                         LOB_FUSE_MAX_LABELS);
     }
@@ -243,12 +243,12 @@ static void set_votes(lob_fuse_job *j)
     const double side = 2 * o->patch + 1, voxels = side * side * side;
     lob_fuse_votes *const s = &j->votes;
     make_weights(j);
-    memcpy(s->value, j->set->values, (size_t)j->set->count * sizeof *s->value);
+    memcpy(s->value, j->out->set.values, (size_t)j->out->set.count * sizeof *s->value);
     s->dims = j->in->scan->dims;
     s->voxels = lob_voxels(j->in->scan);
-    s->type = lob_label_type(j->set->values[j->set->count - 1]);
+    s->type = lob_label_type(j->out->set.values[j->out->set.count - 1]);
     s->atlases = j->in->count;
-    s->count = j->set->count;
+    s->count = j->out->set.count;
     s->search = o->majority ? 0 : o->search;
     s->patch = o->patch;
     s->floor = (float)(o->floor * voxels * voxels);
@@ -257,7 +257,7 @@ static void set_votes(lob_fuse_job *j)
 
 static lob_status run(lob_fuse_job *j, lob_error *error)
 {
-    lob_label_set *const set = j->set;
+    lob_label_set *const set = &j->out->set;
     lob_volume *const labels = &j->out->labels;
     lob_context there = *j->context;
     int64_t count[LOB_FUSE_COUNTS] = {0};
@@ -315,7 +315,6 @@ lob_status lob_fuse(lob_fuse_output *out, const lob_fuse_input *in, const lob_fu
         .loops = context->device ? &lob_fuse_on_cuda : &on_cpu,
         .budget = {.who = "fusing", .limit = context->max_memory},
         .out = out,
-        .set = &out->set
     };
     *out = lob_fuse_output_empty();
     lob_error_begin(error);

@@ -32,28 +32,22 @@ static __global__ void labels_kernel(labels_params s)
     }
 }
 
-static lob_status labels_in(lob_fuse_job *j, labels_params s, const lob_volume *labels,
-                            lob_error *error)
-{
-    uint32_t found[FOUND];
-    lob_device *const device = j->context->device;
-    const lob_device_array travels = lob_device_volume(&s.labels, labels);
-    LOB_TRY(lob_device_send(device, &travels, 1, s.voxels, error));
-    LOB_TRY(lob_device_fill(device, s.found, 0, sizeof found, error));
-    LOB_TRY(lob_launch_over(device, labels_kernel, "labels", s.voxels, THREADS, s, error));
-    LOB_TRY(lob_device_download(device, found, s.found, sizeof found, error));
-    for (int i = 0; i < LABEL_SLOTS; i++) lob_fuse_add_label(j->set, (int32_t)found[i]);
-    if (found[MANY]) j->set->count = LOB_FUSE_MAX_LABELS + 1;
-    return LOB_OK;
-}
-
 static lob_status labels(lob_fuse_job *j, const lob_volume *labels, lob_error *error)
 {
-    const int64_t bytes = FOUND * (int64_t)sizeof(uint32_t);
+    uint32_t found[FOUND];
     labels_params s = {NULL, labels->type, lob_voxels(labels), NULL};
-    LOB_TRY(lob_budget_alloc_at(&j->budget, j->context->device, &s.found, bytes, error));
-    const lob_status st = labels_in(j, s, labels, error);
-    lob_budget_free_at(&j->budget, j->context->device, s.found, bytes);
+    lob_device *const device = j->context->device;
+    const lob_device_array travels = lob_device_volume(&s.labels, labels);
+    LOB_TRY(lob_budget_alloc_at(&j->budget, device, &s.found, sizeof found, error));
+    lob_status st = lob_device_send(device, &travels, 1, s.voxels, error);
+    if (st == LOB_OK) st = lob_device_fill(device, s.found, 0, sizeof found, error);
+    if (st == LOB_OK)
+        st = lob_launch_over(device, labels_kernel, "labels", s.voxels, THREADS, s, error);
+    if (st == LOB_OK) st = lob_device_download(device, found, s.found, sizeof found, error);
+    lob_budget_free_at(&j->budget, device, s.found, sizeof found);
+    for (int i = 0; i < LABEL_SLOTS && st == LOB_OK; i++)
+        lob_fuse_add_label(&j->out->set, (int32_t)found[i]);
+    if (st == LOB_OK && found[MANY]) j->out->set.count = LOB_FUSE_MAX_LABELS + 1;
     return st;
 }
 
@@ -91,7 +85,7 @@ static lob_status fill(uint64_t *has, lob_fuse_job *j, lob_fuse_filling *filling
                                                image->slope,    image->inter};
         st = histogram::percentiles(value, lob_fuse_percentiles, LOB_FUSE_PERCENTILES, NULL, &from,
                                     device, memory + ALIGNED, error);
-        if (st == LOB_OK) filling->scale = lob_fuse_scale_of(value);
+        if (st == LOB_OK) lob_fuse_scale(filling, value);
     }
     const fill_params s = {j->votes, *filling, (u64 *)memory};
     const int64_t n = j->votes.frame.count;

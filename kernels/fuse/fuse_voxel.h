@@ -1,29 +1,110 @@
-/* Voxels of a fusion: levels, distances of patches, shares of the votes; for both compilers. */
+/* What the files of a fusion share, and its voxels for both compilers: levels, distances of
+ * patches, shares of the votes. */
 #ifndef LOB_FUSE_VOXEL_H
 #define LOB_FUSE_VOXEL_H
 
+#include "kernels/budget.h"
 #include "kernels/filters/pointwise_voxel.h"
-#include "kernels/fuse/fuse_job.h"
+#include "kernels/fuse/fuse.h"
 
 #include <math.h>
 
 LOB_BEGIN_DECLS
 
+enum {
+    LOB_FUSE_NO_LABEL = 255,                   /* of a voxel that is no candidate */
+    LOB_FUSE_STEPS = 256,                      /* of the table of weights, */
+    LOB_FUSE_STEPS_EACH = 16,                  /* so many for a factor of e */
+    LOB_FUSE_PERCENTILES = 2,                  /* between which brightness is told apart */
+    LOB_FUSE_UNSEEN = LOB_FUSE_MAX_LABELS + 1, /* among counts of voxels, after those of labels */
+    LOB_FUSE_COUNTS
+};
+
+extern const double lob_fuse_percentiles[LOB_FUSE_PERCENTILES];
+
+/* Voxels of a grid with a margin all around, so that patches and searches need not look where it
+ * ends. */
+typedef struct {
+    int64_t margin, row, plane, count; /* voxels: of a row, of a plane, of all */
+    int64_t first;                     /* where voxel (0, 0, 0) lies */
+} lob_fuse_frame;
+
+/* An image in levels. */
+typedef struct {
+    uint8_t *level; /* frame.count; NULL: for a majority */
+    uint8_t *label; /* frame.count: dense, or LOB_FUSE_NO_LABEL; NULL: of the scan */
+} lob_fuse_levels;
+
+/* What a frame is filled from. */
+typedef struct {
+    lob_fuse_levels to;
+    const void *values, *labels; /* NULL: none */
+    lob_type values_type, labels_type;
+    double slope, inter;
+    double low, per_unit; /* how values become levels: lob_fuse_scale */
+} lob_fuse_filling;
+
+/* What votes are counted from, and where they go. */
+typedef struct {
+    lob_fuse_levels scan, atlas[LOB_FUSE_MAX_ATLASES];
+    uint64_t has[LOB_FUSE_MAX_ATLASES]; /* bits of dense labels from 1 */
+    uint16_t weight[LOB_FUSE_STEPS];
+    int32_t value[LOB_FUSE_MAX_LABELS]; /* of dense labels from 1, ascending */
+    lob_fuse_frame frame;
+    lob_dims dims;
+    void *labels;
+    lob_type type; /* of labels */
+    uint16_t *shares;
+    int64_t voxels;
+    int atlases, count, search, patch; /* count: of labels */
+    float floor;                       /* of whole patches */
+    bool majority;
+} lob_fuse_votes;
+
+typedef struct lob_fuse_loops lob_fuse_loops;
+
+typedef struct {
+    const lob_fuse_input *in;
+    const lob_fuse_options *options;
+    const lob_context *context;
+    const lob_fuse_loops *loops;
+    lob_budget budget;
+    lob_fuse_output *out;
+    int64_t output; /* bytes; held, but no working memory */
+    lob_fuse_votes votes;
+} lob_fuse_job;
+
+/* What takes long, for the CPU and for CUDA. */
+struct lob_fuse_loops {
+    /* Add the labels of an atlas to the output's set: lob_fuse_add_label. */
+    lob_status (*labels)(lob_fuse_job *j, const lob_volume *labels, lob_error *error);
+    /* Fill a frame from volumes, either of which may be NULL, with the scale of the image. has: the
+     * labels that are there. LOB_EDATA: the image has no finite value. */
+    lob_status (*fill)(uint64_t *has, lob_fuse_job *j, lob_fuse_filling *filling,
+                       const lob_volume *image, const lob_volume *labels, lob_error *error);
+    /* Labels and shares, where the scan is. count: in ordinary memory, 0 before. */
+    lob_status (*vote)(int64_t count[LOB_FUSE_COUNTS], lob_fuse_job *j, lob_error *error);
+};
+
+extern const lob_fuse_loops lob_fuse_on_cuda;
+
+/* Add a label to a set with room for LOB_FUSE_MAX_LABELS; count is one more where there are more.
+ */
+void lob_fuse_add_label(lob_label_set *set, int32_t label);
+
 /* Loops over a row's voxels become those of whoever calls, with its processor's vectors. */
 #define LOB_FUSE_INLINE LOB_BOTH __attribute__((always_inline))
 
 /* From the job's two percentiles. */
-LOB_BOTH lob_fuse_scale lob_fuse_scale_of(const double value[2])
+LOB_BOTH void lob_fuse_scale(lob_fuse_filling *s, const double value[LOB_FUSE_PERCENTILES])
 {
-    lob_fuse_scale s;
-    s.low = value[0];
-    s.per_unit = value[1] > value[0] ? 254 / (value[1] - value[0]) : 0;
-    return s;
+    s->low = value[0];
+    s->per_unit = value[1] > value[0] ? 254 / (value[1] - value[0]) : 0;
 }
 
-LOB_BOTH uint8_t lob_fuse_level(double value, lob_fuse_scale s)
+LOB_BOTH uint8_t lob_fuse_level(double value, const lob_fuse_filling *s)
 {
-    const double at = (value - s.low) * s.per_unit;
+    const double at = (value - s->low) * s->per_unit;
     return isfinite(value) && at >= 0 ? (uint8_t)(at < 254 ? at + 1.5 : 255) : 1;
 }
 
@@ -62,7 +143,7 @@ LOB_BOTH uint64_t lob_fuse_fill(const lob_fuse_votes *v, const lob_fuse_filling 
     bool candidate = inside;
     if (s->values) {
         const double value = s->slope * lob_filter_load(s->values, s->values_type, from) + s->inter;
-        s->to.level[i] = lob_fuse_level(value, s->scale);
+        s->to.level[i] = lob_fuse_level(value, s);
         candidate = inside && isfinite(value);
     }
     if (s->to.label) s->to.label[i] = (uint8_t)(candidate ? label : LOB_FUSE_NO_LABEL);
