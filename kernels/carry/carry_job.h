@@ -5,6 +5,7 @@
 #include "kernels/arrays.h"
 #include "kernels/carry/carry.h"
 #include "kernels/segment/segment_job.h"
+#include "volumes/bytes.h"
 
 LOB_BEGIN_DECLS
 
@@ -96,12 +97,6 @@ double lob_carry_grid(const lob_volume *scan);
 
 /* The scan on the grid for moving; the atlases that are used, moved onto it; their votes. */
 lob_status lob_carry_move(lob_carry_job *j, lob_error *error);
-
-/* Bytes of a volume of one channel. */
-static inline int64_t lob_carry_bytes(const lob_volume *volume)
-{
-    return lob_voxels(volume) * (int64_t)lob_type_of(volume->type)->bytes;
-}
 
 /* Add labels to a set; its voxels are not counted. */
 lob_status lob_carry_join(lob_label_set *to, const lob_label_set *more, lob_error *error);

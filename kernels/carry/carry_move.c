@@ -67,7 +67,7 @@ lob_status lob_carry_join(lob_label_set *to, const lob_label_set *more, lob_erro
 /* Labels that are written to need memory of the volume's own, which can grow. */
 static lob_status own_labels(lob_carry_job *j, lob_volume *labels, lob_error *error)
 {
-    const int64_t bytes = lob_carry_bytes(labels);
+    const int64_t bytes = lob_volume_bytes(labels);
     lob_volume own;
     if (!labels->borrowed && !labels->release) return LOB_OK;
     LOB_TRY(lob_budget_hold(&j->steps.budget, bytes, error));
@@ -96,9 +96,9 @@ static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, lob_error *error
     if (st == LOB_OK && lob_labels_restore(&a->labels, &a->set) != LOB_OK)
         st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
     if (st == LOB_OK) st = lob_carry_join(&j->known, &a->set, error);
-    const int64_t bytes = a->image.borrowed ? 0 : lob_carry_bytes(&a->image);
+    const int64_t bytes = a->image.borrowed ? 0 : lob_volume_bytes(&a->image);
     if (st == LOB_OK)
-        st = lob_budget_hold(&j->steps.budget, bytes + lob_carry_bytes(&a->labels), error);
+        st = lob_budget_hold(&j->steps.budget, bytes + lob_volume_bytes(&a->labels), error);
     if (st != LOB_OK) {
         lob_volume_free(&a->image);
         lob_volume_free(&a->labels);

@@ -65,7 +65,7 @@ lob_status lob_carry_fetch(lob_carry_job *j, lob_volume *volume, lob_error *erro
     lob_volume here;
     if (!volume->data || volume->place.kind == LOB_PLACE_MEMORY) return LOB_OK;
     LOB_TRY(lob_volume_move(&here, volume, (lob_place){0}, j->steps.context, error));
-    const int64_t bytes = lob_carry_bytes(volume);
+    const int64_t bytes = lob_volume_bytes(volume);
     lob_segment_drop(&j->steps, volume);
     *volume = here;
     return lob_budget_hold(&j->steps.budget, bytes, error);
@@ -95,22 +95,23 @@ static lob_carry_label unfound(const lob_carry_job *j, int32_t label)
  * atlases that got no votes. */
 static lob_status list_labels(lob_carry_job *j, const lob_label_set *drawn, lob_error *error)
 {
-    lob_label_set all = {0}, lost = {0};
+    lob_label_set all = {0};
     lob_carry_output *const out = j->out;
-    lob_status st = lob_carry_join(&all, &j->votes.set, error);
-    if (st == LOB_OK) st = lob_carry_join(&all, drawn, error);
-    for (int k = 0; k < j->used && st == LOB_OK; k++) st = lob_carry_join(&lost, &j->has[k], error);
-    out->label = calloc((size_t)all.count + (size_t)lost.count + 1, sizeof *out->label);
+    lob_status st = lob_carry_join(&all, drawn, error);
+    for (int k = 0; k < j->used && st == LOB_OK; k++) st = lob_carry_join(&all, &j->has[k], error);
+    if (st == LOB_OK) out->label = calloc((size_t)all.count + 1, sizeof *out->label);
     if (st == LOB_OK && !out->label) st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
-    for (int32_t i = 0; st == LOB_OK && i < all.count; i++)
-        if (!is_background(j, drawn, all.values[i]))
-            out->label[j->count++] = unfound(j, all.values[i]);
-    out->label_count = j->count;
-    for (int32_t i = 0; st == LOB_OK && i < lost.count; i++)
-        if (!is_background(j, drawn, lost.values[i]) && !lob_label_set_find(&all, lost.values[i]))
-            out->label[out->label_count++] = unfound(j, lost.values[i]);
+    for (int lost = 0; lost < 2 && st == LOB_OK; lost++) {
+        for (int32_t i = 0; i < all.count; i++) {
+            const int32_t label = all.values[i];
+            const bool found = lob_label_set_find(&j->votes.set, label) > 0 ||
+                               lob_label_set_find(drawn, label) > 0;
+            if (found != lost && !is_background(j, drawn, label))
+                out->label[out->label_count++] = unfound(j, label);
+        }
+        if (!lost) j->count = out->label_count;
+    }
     lob_label_set_free(&all);
-    lob_label_set_free(&lost);
     LOB_TRY(st);
     if (j->count > LOB_CARRY_MAX_LABELS)
         return lob_fail(error, LOB_EDATA, "%d labels, and at most %d can be told apart", j->count,
@@ -129,11 +130,11 @@ static lob_status load_strokes(lob_carry_job *j, lob_label_set *set, lob_error *
 {
     const lob_volume *const strokes = j->in->strokes;
     lob_volume *const drawn = &j->drawn;
-    LOB_TRY(lob_budget_hold(&j->steps.budget, lob_carry_bytes(strokes), error));
+    LOB_TRY(lob_budget_hold(&j->steps.budget, lob_volume_bytes(strokes), error));
     lob_status st = lob_volume_move(drawn, strokes, (lob_place){0}, j->steps.context, error);
     if (st == LOB_OK) st = lob_labels_dense(drawn, set, "strokes", error);
-    lob_budget_release(&j->steps.budget, lob_carry_bytes(strokes)); /* of the type before */
-    if (st == LOB_OK) st = lob_budget_hold(&j->steps.budget, lob_carry_bytes(drawn), error);
+    lob_budget_release(&j->steps.budget, lob_volume_bytes(strokes)); /* of the type before */
+    if (st == LOB_OK) st = lob_budget_hold(&j->steps.budget, lob_volume_bytes(drawn), error);
     drawn->geometry = j->in->scan->geometry;
     if (st == LOB_OK) return LOB_OK;
     lob_volume_free(drawn);
@@ -233,7 +234,7 @@ static lob_status agree_with(lob_carry_job *j, const lob_volume *result, const l
     lob_overlap *overlap;
     int32_t count;
     int equal;
-    const int64_t copies = lob_carry_bytes(result) + lob_carry_bytes(atlas);
+    const int64_t copies = lob_volume_bytes(result) + lob_volume_bytes(atlas);
     LOB_TRY(lob_budget_hold(&j->steps.budget, copies, error));
     const lob_context inner = lob_budget_inner(&j->steps.budget, j->steps.context);
     const lob_status st = lob_compare_labels(&overlap, &count, &equal, result, "the result", atlas,
