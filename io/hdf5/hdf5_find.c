@@ -32,12 +32,6 @@ bool lob_hdf5_is_volume(hid_t object)
     return ok;
 }
 
-/* What a link that is not hard is called in a message. */
-static const char *link_kind(H5L_type_t type)
-{
-    return type == H5L_TYPE_SOFT ? "a soft link" : "a link to another file";
-}
-
 /* Newer releases can write what older ones cannot read, where they are told to. */
 lob_status lob_hdf5_fail_to_open(const lob_hdf5_reading *in, const char *path)
 {
@@ -63,7 +57,7 @@ static hid_t step(hid_t group, const char *name, const lob_hdf5_reading *in)
         LOB_HDF5_BAD(in,
                      "%s is %s, which is not followed; name the data set itself, or copy it with "
                      "h5repack",
-                     name, link_kind(link.type));
+                     name, link.type == H5L_TYPE_SOFT ? "a soft link" : "a link to another file");
         return -1;
     }
     const hid_t object = H5Oopen(group, name, H5P_DEFAULT);

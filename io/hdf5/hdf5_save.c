@@ -21,13 +21,6 @@ static hid_t create_group(hid_t parent, const char *name)
     return H5Gcreate(parent, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 }
 
-static hid_t creation_plist(void)
-{
-    const hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_obj_track_times(plist, false); /* the same volume gives the same bytes */
-    return plist;
-}
-
 static bool write_numbers(hid_t group, const char *name, hid_t type, const void *values, int rank,
                           const hsize_t *extent)
 {
@@ -176,7 +169,8 @@ static lob_status write_voxels(hid_t file, hid_t group, const cJSON *carried,
     hsize_t extent[LOB_HDF5_SIDES], chunk[LOB_HDF5_SIDES];
     for (int i = 0; i < LOB_HDF5_SIDES; i++) extent[i] = t->extent[i], chunk[i] = t->chunk[i];
     const hid_t space = H5Screate_simple(t->rank, extent + t->first, NULL),
-                plist = creation_plist();
+                plist = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_obj_track_times(plist, false); /* the same volume gives the same bytes */
     H5Pset_chunk(plist, t->rank, chunk + t->first);
     if (lob_type_of(t->type)->bytes > 1) H5Pset_shuffle(plist);
     H5Pset_deflate(plist, (unsigned)t->level);

@@ -62,12 +62,6 @@ static void add_text(key_list *keys, const char *key, const char *value)
     free(escaped);
 }
 
-static void free_keys(key_list *keys)
-{
-    for (size_t i = 0; i < keys->count; i++) free(keys->lines[i]);
-    free(keys->lines);
-}
-
 /* ---- keys ---- */
 
 /* The keys of an input that was NRRD, but for segments'. */
@@ -262,7 +256,8 @@ static lob_status make_header(char **text, size_t *size, const lob_volume *v, co
     }
     if (st == LOB_OK && !complete)
         st = lob_fail_file(error, LOB_ENOMEM, path, "no memory for its header");
-    free_keys(&keys);
+    for (size_t i = 0; i < keys.count; i++) free(keys.lines[i]);
+    free(keys.lines);
     return st;
 }
 

@@ -100,23 +100,18 @@ static ruler ruler_of(const lob_volume *v, int axis, bool flip, int pixels)
                    .samples = per_pixel > MAX_SAMPLES ? MAX_SAMPLES : (int)per_pixel};
 }
 
-/* Voxel position under a point of the picture, in pixels from its edge. */
-static double voxel_under(const ruler *r, double at)
-{
-    const double v = at / r->pixels * (double)r->voxels - 0.5;
-    return r->flip ? (double)(r->voxels - 1) - v : v;
-}
-
 /* Between two voxels: which, and the share of the second. */
 typedef struct {
     int64_t low, high;
     double share;
 } between;
 
+/* The voxels around a point of the picture, in pixels from its edge. */
 static between between_voxels(const ruler *r, double at)
 {
-    double v = voxel_under(r, at);
     const double last = (double)(r->voxels - 1);
+    double v = at / r->pixels * (double)r->voxels - 0.5;
+    if (r->flip) v = last - v;
     v = v < 0 ? 0 : v > last ? last : v;
     const int64_t low = (int64_t)v;
     return (between){low, low + 1 < r->voxels ? low + 1 : low, v - (double)low};
