@@ -3,10 +3,11 @@
  * voxels. Each plane of corners is first brought down to its own hull, then points are added to a
  * hull in space one after another: the faces that see a point give way to a cone from their rim.
  * Signs are exact, and a face sees no point of its own plane, so no face is ever without area: a
- * point in line with an edge of the rim would lie in the plane of a face that sees it.
+ * point in line with an edge of the rim would lie in the plane of a face that sees it. The hull of
+ * a region in slabs is that of the corners of its slabs' hulls.
  */
 #include "kernels/progress.h"
-#include "kernels/regions/shapes.h"
+#include "kernels/regions/shape_slabs.h"
 #include "volumes/labels.h"
 #include "volumes/lists.h"
 
@@ -35,6 +36,8 @@ typedef struct {
     const lob_regions_input *in;
     const lob_region *region;
     int32_t label;
+    const lob_hull_corner *corners; /* of its slabs, sorted; NULL: it is in voxels */
+    int64_t corner_count;
     point *points;
     face *faces;
     int32_t *free_faces, *seen; /* as many as faces */
@@ -269,6 +272,14 @@ static int by_place(const void *a, const void *b)
     return 0;
 }
 
+/* One of the eight voxels around a corner. */
+static void voxel_at(int32_t at[3], point c, int octant)
+{
+    at[0] = (int32_t)((c.x + (octant & 1 ? 1 : -1)) / 2);
+    at[1] = (int32_t)((c.y + (octant & 2 ? 1 : -1)) / 2);
+    at[2] = (int32_t)((c.z + (octant & 4 ? 1 : -1)) / 2);
+}
+
 static bool is_labelled(const hull *h, const int32_t at[3])
 {
     const lob_region *const r = h->region;
@@ -280,6 +291,55 @@ static bool is_labelled(const hull *h, const int32_t at[3])
     return lob_label_at(h->in->labels, h->in->type, i) == h->label;
 }
 
+static int by_corner(const void *a, const void *b)
+{
+    const lob_hull_corner *const p = a, *const q = b;
+    if (p->label != q->label) return p->label < q->label ? -1 : 1;
+    if (p->z != q->z) return p->z < q->z ? -1 : 1;
+    if (p->y != q->y) return p->y < q->y ? -1 : 1;
+    return (p->x > q->x) - (p->x < q->x);
+}
+
+/* A point as a corner in the volume, of no octant. */
+static lob_hull_corner corner_at(const hull *h, point c)
+{
+    const int32_t *const low = h->region->low;
+    return (lob_hull_corner){.label = h->label,
+                             .z = (int32_t)c.z + 2 * low[2],
+                             .y = (int32_t)c.y + 2 * low[1],
+                             .x = (int32_t)c.x + 2 * low[0]};
+}
+
+/* Which of the voxels around a corner are the region's? */
+static int32_t octants_of(const hull *h, point c)
+{
+    int32_t octants = 0, at[3];
+    if (h->corners) {
+        const lob_hull_corner key = corner_at(h, c);
+        const lob_hull_corner *const found =
+            bsearch(&key, h->corners, (size_t)h->corner_count, sizeof key, by_corner);
+        return found->octants; /* each point is one of the corners */
+    }
+    for (int octant = 0; octant < 8; octant++) {
+        voxel_at(at, c, octant);
+        if (is_labelled(h, at)) octants |= 1 << octant;
+    }
+    return octants;
+}
+
+/* The points that faces have as corners, each once: h->seen has their numbers. Returns how many. */
+static int64_t find_corners(hull *h)
+{
+    int64_t count = 0;
+    for (int64_t p = 0; p < h->count; p++) h->rim_face[p] = 0;
+    for (int64_t i = 0; i < h->face_count; i++)
+        for (int k = 0; k < 3 && h->faces[i].mark >= 0; k++) {
+            const int32_t number = h->faces[i].corner[k];
+            if (!h->rim_face[number]++) h->seen[count++] = number;
+        }
+    return count;
+}
+
 /*
  * The voxels beside the hull's corners, each once. The hull of the voxels' centres has its corners
  * among them: the normals of each such corner fill a cone, part of which lies in some octant, and
@@ -287,25 +347,17 @@ static bool is_labelled(const hull *h, const int32_t at[3])
  */
 static int64_t find_ends(end_voxel **out, hull *h, const lob_geometry *g)
 {
+    const int64_t corners = find_corners(h);
     int64_t count = 0, kept = 0;
-    end_voxel *const ends = malloc((size_t)h->count * 8 * sizeof *ends);
+    end_voxel *const ends = malloc((size_t)corners * 8 * sizeof *ends);
     *out = ends;
     if (!ends) h->short_of_memory = true;
-    for (int64_t p = 0; p < h->count; p++) h->rim_face[p] = 0;
-    for (int64_t i = 0; ends && i < h->face_count; i++)
-        for (int k = 0; k < 3 && h->faces[i].mark >= 0; k++) {
-            const int32_t number = h->faces[i].corner[k];
-            if (h->rim_face[number]++) continue;
-            const point c = h->points[number];
-            for (int octant = 0; octant < 8; octant++) {
-                const end_voxel e = {
-                    .at = {(int32_t)((c.x + (octant & 1 ? 1 : -1)) / 2),
-                           (int32_t)((c.y + (octant & 2 ? 1 : -1)) / 2),
-                           (int32_t)((c.z + (octant & 4 ? 1 : -1)) / 2)}
-                };
-                if (is_labelled(h, e.at)) ends[count++] = e;
-            }
-        }
+    for (int64_t i = 0; ends && i < corners; i++) {
+        const point c = h->points[h->seen[i]];
+        const int32_t octants = octants_of(h, c);
+        for (int octant = 0; octant < 8; octant++)
+            if (octants & 1 << octant) voxel_at(ends[count++].at, c, octant);
+    }
     if (count > 0) qsort(ends, (size_t)count, sizeof *ends, by_place);
     for (int64_t i = 0; i < count; i++) {
         if (kept > 0 && by_place(&ends[i], &ends[kept - 1]) == 0) continue;
@@ -353,8 +405,9 @@ static double feret_of(const end_voxel *ends, int64_t count, const lob_shape_fra
     return largest;
 }
 
-/* ---- one region, all regions ---- */
+/* ---- one region ---- */
 
+/* Corners of all slices of its box, or of its slabs' hulls. */
 static void make_points(hull *h)
 {
     const lob_region *const r = h->region;
@@ -363,7 +416,12 @@ static void make_points(hull *h)
     int64_t *const ends = malloc((size_t)(ny + 1) * 2 * sizeof *ends);
     if (!ends) h->short_of_memory = true;
     h->count = h->face_count = h->free_count = 0;
-    for (int64_t z = 0; ends && z <= nz; z++) add_level(h, z, ends);
+    for (int64_t i = 0; h->corners && i < h->corner_count; i++) {
+        const lob_hull_corner *const c = &h->corners[i];
+        add_point(h, (point){c->x - 2 * (int64_t)r->low[0], c->y - 2 * (int64_t)r->low[1],
+                             c->z - 2 * (int64_t)r->low[2]});
+    }
+    for (int64_t z = 0; ends && !h->corners && z <= nz; z++) add_level(h, z, ends);
     free(ends);
     int32_t *const rim = realloc(h->rim_face, ((size_t)h->count + 1) * sizeof *rim);
     if (rim)
@@ -372,24 +430,26 @@ static void make_points(hull *h)
         h->short_of_memory = true;
 }
 
-static lob_status measure(lob_region_hull *out, hull *h, const lob_shape_frame *frame)
+static void build(hull *h)
 {
-    end_voxel *ends = NULL;
-    *out = (lob_region_hull){NAN, NAN};
-    if (h->region->voxels == 0) return LOB_OK;
     make_points(h);
-    if (h->short_of_memory) return LOB_ENOMEM;
+    if (h->short_of_memory) return;
     shuffle(h);
     find_start(h);
     link_start(h);
     for (int64_t p = 4; p < h->count && !h->short_of_memory; p++) add_to_hull(h, (int32_t)p);
+}
+
+static void measure(lob_region_hull *out, hull *h, const lob_shape_frame *frame)
+{
+    end_voxel *ends = NULL;
+    build(h);
     const int64_t count = h->short_of_memory ? 0 : find_ends(&ends, h, frame->geometry);
     if (!h->short_of_memory) {
         out->voxels = six_volumes(h) / 48.0; /* half voxels: an eighth of the volume each */
         out->feret_mm = feret_of(ends, count, frame);
     }
     free(ends);
-    return h->short_of_memory ? LOB_ENOMEM : LOB_OK;
 }
 
 static void free_hull(hull *h)
@@ -401,32 +461,163 @@ static void free_hull(hull *h)
     free(h->rim_face);
 }
 
+/* ---- all regions ---- */
+
+typedef struct {
+    lob_hull_corner *corner; /* malloc'ed */
+    int64_t count;
+} corner_list;
+
+/* A call: either gives hulls, from voxels or from corners of slabs, or corners of a slab. */
+typedef struct {
+    const lob_regions_input *in;
+    const lob_region *regions;
+    int64_t count;
+    const int32_t *labels; /* what they are called; NULL: 1..count */
+    lob_region_hull *hulls;
+    const lob_shape_frame *frame;
+    const lob_hull_corner *given; /* of slabs, sorted; NULL: in->labels */
+    int64_t given_count;
+    corner_list *made; /* NULL: hulls */
+    int64_t z;         /* of its first plane */
+} hulls_job;
+
+/* Add the hull's corners to a list, as of the volume. */
+static void list_corners(corner_list *list, hull *h, const hulls_job *j, int32_t label)
+{
+    build(h);
+    const int64_t n = h->short_of_memory ? 0 : find_corners(h);
+    for (int64_t i = 0; i < n; i++) {
+        const point c = h->points[h->seen[i]];
+        if (!lob_grow(&list->corner, list->count, sizeof *list->corner)) {
+            h->short_of_memory = true;
+            return;
+        }
+        lob_hull_corner *const to = &list->corner[list->count++];
+        *to = corner_at(h, c);
+        to->label = label;
+        to->z += 2 * (int32_t)j->z;
+        to->octants = octants_of(h, c);
+    }
+}
+
+static void do_region(const hulls_job *j, hull *h, corner_list *list, int64_t i)
+{
+    const int32_t label = j->labels ? j->labels[i] : (int32_t)(i + 1);
+    h->region = &j->regions[i];
+    h->label = j->given ? label : (int32_t)(i + 1);
+    if (j->hulls) j->hulls[i] = (lob_region_hull){NAN, NAN};
+    if (h->region->voxels == 0) return;
+    if (j->given) {
+        const size_t each = sizeof *j->given;
+        const int64_t n = j->given_count, below = lob_count_below(&j->given->label, n, each, label);
+        h->corners = j->given + below;
+        h->corner_count =
+            (i + 1 < j->count ? lob_count_below(&j->given->label, n, each, j->labels[i + 1]) : n) -
+            below;
+    }
+    if (j->made)
+        list_corners(list, h, j, label);
+    else
+        measure(&j->hulls[i], h, j->frame);
+}
+
+/* Add a thread's list to that of all. */
+static bool append(corner_list *to, corner_list *from)
+{
+    const size_t each = sizeof *to->corner;
+    lob_hull_corner *const longer =
+        realloc(to->corner, (size_t)(to->count + from->count) * each + 1);
+    if (longer && from->count > 0)
+        memcpy(longer + to->count, from->corner, (size_t)from->count * each);
+    if (longer) *to = (corner_list){longer, to->count + from->count};
+    free(from->corner);
+    return longer != NULL;
+}
+
+static lob_status do_regions(const hulls_job *j, lob_dims dims, const lob_context *context,
+                             lob_error *error)
+{
+    lob_progress progress = {.context = context};
+    bool short_of_memory = false;
+    if (dims.nx > MAX_SIDE || dims.ny > MAX_SIDE || dims.nz > MAX_SIDE)
+        return lob_fail(error, LOB_EDATA, "hulls are not made along a side past %d voxels",
+                        MAX_SIDE);
+    lob_progress_stage(&progress, j->count, 1.0);
+#pragma omp parallel num_threads(context->threads)
+    {
+        hull h = {.in = j->in};
+        corner_list list = {NULL, 0};
+#pragma omp for schedule(dynamic, 4)
+        for (int64_t i = 0; i < j->count; i++) {
+            if (lob_progress_stopped(&progress) || h.short_of_memory) continue;
+            do_region(j, &h, &list, i);
+            lob_progress_report(&progress, 1);
+        }
+        free_hull(&h);
+#pragma omp critical(lob_hull_corners)
+        {
+            const bool added = !j->made || append(j->made, &list);
+            if (!added || h.short_of_memory) short_of_memory = true;
+        }
+    }
+    if (lob_progress_stopped(&progress)) return LOB_ECANCEL;
+    return short_of_memory ? lob_fail(error, LOB_ENOMEM, "no memory for the hulls of regions")
+                           : LOB_OK;
+}
+
 lob_status lob_regions_hulls(lob_region_hull *hulls, const lob_region *regions,
                              const lob_regions_input *in, const lob_shape_frame *frame,
                              const lob_context *context, lob_error *error)
 {
-    lob_progress progress = {.context = context};
-    lob_status st = LOB_OK;
-    if (in->dims.nx > MAX_SIDE || in->dims.ny > MAX_SIDE || in->dims.nz > MAX_SIDE)
-        return lob_fail(error, LOB_EDATA, "hulls are not made along a side past %d voxels",
-                        MAX_SIDE);
-    lob_progress_stage(&progress, in->count, 1.0);
-#pragma omp parallel num_threads(context->threads)
-    {
-        hull h = {.in = in};
-#pragma omp for schedule(dynamic, 4)
-        for (int64_t i = 0; i < in->count; i++) {
-            if (lob_progress_stopped(&progress) || h.short_of_memory) continue;
-            h.region = &regions[i];
-            h.label = (int32_t)(i + 1);
-            if (measure(&hulls[i], &h, frame) != LOB_OK) {
-#pragma omp atomic write
-                st = LOB_ENOMEM;
-            }
-            lob_progress_report(&progress, 1);
-        }
-        free_hull(&h);
+    const hulls_job j = {
+        .in = in, .regions = regions, .count = in->count, .hulls = hulls, .frame = frame};
+    return do_regions(&j, in->dims, context, error);
+}
+
+lob_status lob_regions_hull_corners(lob_hull_corner **corners, int64_t *count,
+                                    const lob_region *regions, const lob_regions_input *in,
+                                    const int32_t *labels, int64_t z, const lob_context *context,
+                                    lob_error *error)
+{
+    corner_list made = {NULL, 0};
+    const hulls_job j = {
+        .in = in, .regions = regions, .count = in->count, .labels = labels, .made = &made, .z = z};
+    const lob_dims whole = {in->dims.nx, in->dims.ny, z + in->dims.nz};
+    const lob_status st = do_regions(&j, whole, context, error);
+    if (st != LOB_OK || made.count == 0) {
+        free(made.corner);
+        made = (corner_list){NULL, 0};
     }
-    if (lob_progress_stopped(&progress)) return LOB_ECANCEL;
-    return st == LOB_OK ? st : lob_fail(error, st, "no memory for the hulls of regions");
+    *corners = made.corner;
+    *count = made.count;
+    return st;
+}
+
+int64_t lob_hull_corners_join(lob_hull_corner *corners, int64_t n)
+{
+    int64_t kept = 0;
+    if (n > 0) qsort(corners, (size_t)n, sizeof *corners, by_corner);
+    for (int64_t i = 0; i < n; i++)
+        if (kept > 0 && by_corner(&corners[kept - 1], &corners[i]) == 0)
+            corners[kept - 1].octants |= corners[i].octants;
+        else
+            corners[kept++] = corners[i];
+    return kept;
+}
+
+lob_status lob_hulls_of_corners(lob_region_hull *hulls, const lob_region *regions,
+                                const int32_t *labels, int64_t count,
+                                const lob_hull_corner *corners, int64_t n, lob_dims dims,
+                                const lob_shape_frame *frame, const lob_context *context,
+                                lob_error *error)
+{
+    const hulls_job j = {.regions = regions,
+                         .count = count,
+                         .labels = labels,
+                         .hulls = hulls,
+                         .frame = frame,
+                         .given = corners,
+                         .given_count = n};
+    return do_regions(&j, dims, context, error);
 }

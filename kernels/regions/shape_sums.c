@@ -1,7 +1,7 @@
 /* Counting for shapes of regions: moments by runs, borders by cells of 2x2x2 voxels. */
 #include "kernels/progress.h"
 #include "kernels/regions/regions_sum.h"
-#include "kernels/regions/shapes.h"
+#include "kernels/regions/shape_slabs.h"
 #include "volumes/labels.h"
 
 #include <omp.h>
@@ -91,19 +91,25 @@ static void moments_of_plane(counting *c, int thread, int64_t z, int32_t *memory
     }
 }
 
+lob_status lob_region_moments_fit(const lob_region *region, int64_t label, lob_error *error)
+{
+    for (int a = 0; a < 3; a++) {
+        const double side = (double)region->high[a] - region->low[a] + 1.0;
+        if ((double)region->voxels * side * side > 9e18)
+            return lob_fail(error, LOB_EDATA,
+                            "label %lld is too large for its moments to be added up",
+                            (long long)label);
+    }
+    return LOB_OK;
+}
+
 lob_status lob_regions_moments(lob_region_moments *moments, const lob_region *regions,
                                const lob_regions_input *in, const lob_context *context,
                                lob_error *error)
 {
     _Static_assert(sizeof *moments == 6 * sizeof(int64_t), "a row of numbers");
     for (int64_t i = 0; i < in->count; i++)
-        for (int a = 0; a < 3; a++) {
-            const double side = (double)regions[i].high[a] - regions[i].low[a] + 1.0;
-            if ((double)regions[i].voxels * side * side > 9e18)
-                return lob_fail(error, LOB_EDATA,
-                                "label %lld is too large for its moments to be added up",
-                                (long long)i + 1);
-        }
+        LOB_TRY(lob_region_moments_fit(&regions[i], i + 1, error));
     counting c = {
         .in = in, .regions = regions, .out = moments ? moments->second : NULL, .numbers = 6};
     return count_planes(&c, 0, context, moments_of_plane, error);
@@ -223,4 +229,54 @@ lob_status lob_regions_border(lob_region_border *border, const lob_regions_input
     };
     fill_cells(&b.cells);
     return count_planes(&b.base, -1, context, borders_of_plane, error);
+}
+
+/* ---- slabs ---- */
+
+/* Count moments from another low corner, not above the box's. */
+static void move_moments(int64_t *second, const lob_region *region, const int32_t *low)
+{
+    static const int axes[6][2] = {
+        {0, 0},
+        {1, 1},
+        {2, 2},
+        {0, 1},
+        {0, 2},
+        {1, 2}
+    };
+    int64_t by[3], sum[3];
+    for (int a = 0; a < 3; a++) {
+        by[a] = (int64_t)region->low[a] - low[a];
+        sum[a] = region->sum[a] - region->voxels * region->low[a];
+    }
+    for (int i = 0; i < 6; i++) {
+        const int a = axes[i][0], b = axes[i][1];
+        second[i] += by[a] * sum[b] + by[b] * sum[a] + region->voxels * by[a] * by[b];
+    }
+}
+
+void lob_region_moments_add(lob_region_moments *to, const lob_region *region,
+                            const lob_region_moments *part, const lob_region *part_region)
+{
+    lob_region_moments moved = *part;
+    int32_t low[3];
+    for (int a = 0; a < 3; a++)
+        low[a] = region->low[a] < part_region->low[a] ? region->low[a] : part_region->low[a];
+    move_moments(to->second, region, low);
+    move_moments(moved.second, part_region, low);
+    for (int i = 0; i < 6; i++) to->second[i] += moved.second[i];
+}
+
+void lob_region_counts_add(lob_region_counts *to, const lob_region_counts *part)
+{
+    for (int d = 0; d < LOB_BORDER_DIRECTIONS; d++)
+        to->border.crossings[d] += part->border.crossings[d];
+    to->border.euler += part->border.euler;
+    to->slices.slices += part->slices.slices;
+    const lob_region_slices *const s = &part->slices;
+    if (s->largest < to->slices.largest ||
+        (s->largest == to->slices.largest && s->where >= to->slices.where))
+        return;
+    to->slices.largest = s->largest;
+    to->slices.where = s->where;
 }

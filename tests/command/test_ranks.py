@@ -114,6 +114,8 @@ LINES = [
     "convert IMAGE OUT --type uint8 --lossy --spacing 1,2,3",
     "stats IMAGE labels.nii.gz --table t.tsv",
     "stats IMAGE labels.nii.gz --table t.json --columns mean,bbox,extent --spacing 2,2,1",
+    "stats IMAGE labels.nii.gz --table t.json --columns shape --spacing 2,2,1",
+    "stats IMAGE labels.nii.gz --table t.tsv --columns basic,shape",
 ]
 
 
@@ -320,7 +322,7 @@ def random_words(random):
     if command == "convert":
         return [command, "image.nii", *out, *some("--type float32", "--type uint8 --lossy"), *some("--spacing 1,2,3")]
     if command == "stats":
-        return [command, "image.nii", "labels.nii", "--table", *pick("t.tsv", "t.json", "t.csv"), *some("--columns mean,bbox,extent")]
+        return [command, "image.nii", "labels.nii", "--table", *pick("t.tsv", "t.json", "t.csv"), *some("--columns mean,bbox,extent", "--columns shape", "--columns feret,surface,neighbours")]
     if command == "distance":
         return [command, "labels.nii", "-o", *out, *some("--signed", "--to other", "--label 3"), *some("--max 3vox"), *slices, *some("--voxels")]
     if command == "growcut":
@@ -328,7 +330,7 @@ def random_words(random):
         more = [*some("--strength s.nii"), *some("--tie tie.nii"), *some("--rounds 4"), *some("--max-mm 3vox"), *some("--range 0,4")]
         return [command, "image.nii", "labels.nii", "-o", *out, "--rule", *rule, *grid, *more, "--trust-seeds"]
     size = pick("--size 3vox", "--size 5vox", "--count 20", "--size 9vox")
-    more = [*some("--mean m.nii"), *some("--boundaries b.nii"), *some("--table t.tsv"), *some("--graph g.tsv"), *some("--range 1,4")]
+    more = [*some("--mean m.nii"), *some("--boundaries b.nii"), *some("--table t.tsv", "--table t.json --columns basic,shape"), *some("--graph g.tsv"), *some("--range 1,4")]
     cut = [*some("--smallest 0", "--smallest 1"), *some("--until-still --iterations 30")]
     return [command, *pick("image.nii", "colours.nii"), "-o", *out, "--method", *pick("slic", "slico", "lsc"), *size, *grid, *cut, *more]
 
@@ -361,7 +363,7 @@ def test_supervoxels_that_tasks_cannot_share_are_refused(tmp_path, kind):
     save(np.zeros((20, 20, 40), np.uint8), tmp_path / "none.nii")
     before = sorted(os.listdir(tmp_path))
     for more, code, parts in (
-        (("--table", "t.tsv", "--columns", "surface"), 64, ("--columns surface", "start one task")),
+        (("--table", "t.tsv", "--columns", "median"), 64, ("--columns median", "start one task")),
         (("--device", "cuda"), 64, ("on the CPU",)),
         (("--mask", "none.nii"), 65, ("none.nii", "empty")),
         (("--range", "50,60"), 65, ("no voxel is data",)),
@@ -537,7 +539,7 @@ def test_commands_that_cannot_share_say_so(tmp_path, kind):
     save(noise(3, (5, 5, 5)), tmp_path / "image.nii")
     assert_refused(ranked(kind, 2, "info", "image.nii", cwd=tmp_path), 64, "2 tasks", "LOBULE_RANKS=off")
     assert_refused(ranked(kind, 2, "filter", "image.nii", "-o", "f.nii", "--window", "1%,99%", cwd=tmp_path), 64, "start one task")
-    for words in (("convert", "image.nii", "c.nii", "--labels"), ("stats", "image.nii", "image.nii", "--columns", "surface")):
+    for words in (("convert", "image.nii", "c.nii", "--labels"), ("stats", "image.nii", "image.nii", "--columns", "all")):
         assert_refused(ranked(kind, 2, *words, cwd=tmp_path), 64, "start one task")
     done = ranked(kind, 2, "info", "image.nii", cwd=tmp_path, LOBULE_RANKS="off")
     assert done.returncode == 0 and done.stdout.count("image.nii") == 2

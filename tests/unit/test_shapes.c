@@ -1,6 +1,6 @@
 /* Shapes of regions: failing allocations, cancelling, threads, and volumes of one voxel. What comes
  * of the counts is compared with other programs by tests/command/test_shapes.py. */
-#include "kernels/regions/shapes.h"
+#include "kernels/regions/shape_slabs.h"
 #include "tests/reference/random.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
@@ -77,6 +77,78 @@ TEST(threads_do_not_matter)
         assert_ok(measure(&k));
         assert_memory_equal(&one, &more, sizeof one);
     }
+}
+
+enum { MOST_CORNERS = 4096 };
+
+/* Moments and hulls from slabs of so many planes: as `measure` makes them of the whole. */
+typedef struct {
+    int threads, planes;
+    results *out;
+} slabs_job;
+
+static lob_status measure_slabs(void *user)
+{
+    static uint8_t labels[N];
+    static float image[N];
+    static lob_hull_corner corners[MOST_CORNERS];
+    static const int32_t names[LABELS] = {1, 2, 3, 4, 5, 6};
+    const slabs_job *const j = user;
+    results *const r = j->out;
+    const lob_context context = {.threads = j->threads};
+    const lob_dims dims = {NX, NY, NZ};
+    const lob_geometry g = lob_geometry_of_spacing((double[3]){1, 2, 0.5});
+    const lob_shape_frame frame = lob_shape_frame_of(&g, dims);
+    int64_t n = 0, count;
+    fill(labels, image);
+    memset(r, 0, sizeof *r);
+    for (int z = 0; z < NZ; z += j->planes) {
+        const int planes = z + j->planes < NZ ? j->planes : NZ - z;
+        const lob_regions_input in = {
+            labels + z * NX * NY, LOB_U8, LABELS, {NX, NY, planes},
+                     NULL
+        };
+        lob_region regions[LABELS];
+        lob_region_moments moments[LABELS];
+        lob_hull_corner *some;
+        LOB_TRY(lob_regions_cpu(regions, NULL, NULL, &in, &(lob_context){.threads = 1}, NULL));
+        LOB_TRY(lob_regions_moments(moments, regions, &in, &context, NULL));
+        LOB_TRY(lob_regions_hull_corners(&some, &count, regions, &in, names, z, &context, NULL));
+        assert_true(n + count <= MOST_CORNERS);
+        if (count > 0) memcpy(corners + n, some, (size_t)count * sizeof *some);
+        free(some);
+        n = lob_hull_corners_join(corners, n + count);
+        for (int i = 0; i < LABELS; i++) {
+            if (regions[i].voxels == 0) continue;
+            regions[i].first += z * NX * NY;
+            regions[i].low[2] += z;
+            regions[i].high[2] += z;
+            regions[i].sum[2] += z * regions[i].voxels;
+            if (r->regions[i].voxels == 0)
+                r->moments[i] = moments[i];
+            else
+                lob_region_moments_add(&r->moments[i], &r->regions[i], &moments[i], &regions[i]);
+            lob_region_add(&r->regions[i], &regions[i]);
+        }
+    }
+    return lob_hulls_of_corners(r->hulls, r->regions, names, LABELS, corners, n, dims, &frame,
+                                &context, NULL);
+}
+
+TEST(slabs_do_not_matter)
+{
+    results whole, slabs;
+    job one = {{.threads = 2}, &whole};
+    assert_ok(measure(&one));
+    for (int planes = 1; planes <= NZ; planes++) {
+        slabs_job j = {1 + planes % 3, planes, &slabs};
+        assert_ok(measure_slabs(&j));
+        assert_memory_equal(whole.regions, slabs.regions, sizeof whole.regions);
+        assert_memory_equal(whole.moments, slabs.moments, sizeof whole.moments);
+        assert_memory_equal(whole.hulls, slabs.hulls, sizeof whole.hulls);
+    }
+    slabs_job two = {1, 4, &slabs};
+    assert_true(alloc_fail_sweep("shapes of slabs", measure_slabs, &two) >= 14);
 }
 
 TEST(may_be_cancelled)

@@ -91,28 +91,34 @@ enum { LABELS = 8 }; /* bytes: as they are stored, and numbered without gaps */
 static lob_status see_extremes(lob_session *s, const lob_slab *slab, void *user)
 {
     work *const w = user;
-    const lob_extremes one = lob_extremes_of(&slab->image, s->context.threads);
-    lob_extremes_widen(&w->extremes, &one, slab->image.type);
+    const lob_volume image = lob_slab_own(slab, &slab->image);
+    const lob_extremes one = lob_extremes_of(&image, s->context.threads);
+    lob_extremes_widen(&w->extremes, &one, image.type);
     return lob_session_cancelled(s);
 }
 
+/* Its planes, under the one before them where that was read for the shapes. */
 static lob_status measure_slab(lob_session *s, const lob_slab *slab, void *user)
 {
     work *const w = user;
     const char *const path = w->slabs.labels_path;
+    const int64_t before = slab->z > slab->from ? 1 : 0, z = slab->z - before;
+    const lob_volume image = lob_slab_own(slab, &slab->image);
     lob_volume labels = w->slabs.labels;
-    const size_t bytes = (size_t)lob_slab_voxels(slab) * lob_type_of(labels.type)->bytes;
+    labels.dims.nz = slab->planes + before;
+    const int64_t bytes = lob_type_of(labels.type)->bytes;
+    const int64_t skipped = (z - slab->from) * labels.dims.nx * labels.dims.ny * bytes;
     lob_label_set set = {0};
-    labels.dims.nz = slab->planes;
-    labels.data = malloc(bytes);
+    labels.data = malloc((size_t)(lob_voxels(&labels) * bytes));
     if (!labels.data) return lob_session_no_memory(s, path);
-    memcpy(labels.data, slab->labels, bytes);
+    memcpy(labels.data, (const char *)slab->labels + skipped,
+           (size_t)(lob_voxels(&labels) * bytes));
     lob_session_compute(s, "measuring");
     lob_status st = lob_labels_dense(&labels, &set, path, &s->error);
-    if (st != LOB_OK && slab->z > 0)
-        lob_error_add(&s->error, " (z is counted from plane %lld)", (long long)slab->z);
+    if (st != LOB_OK && z > 0)
+        lob_error_add(&s->error, " (z is counted from plane %lld)", (long long)z);
     if (st == LOB_OK)
-        st = lob_region_list_add(s, &w->all, &labels, &set, &slab->image, &w->fine, slab->z,
+        st = lob_region_list_add(s, &w->all, &labels, &set, &image, &w->fine, slab->z,
                                  w->slabs.path, path);
     free(labels.data);
     lob_label_set_free(&set);
@@ -127,7 +133,7 @@ static lob_status fill_table(lob_session *s, work *w)
     int32_t *const labels = lob_session_array(s, n, sizeof *labels, path);
     w->labelled = (lob_label_set){.count = (int32_t)n, .values = labels};
     if (!labels) return LOB_ENOMEM;
-    for (int64_t i = 0; i < n; i++) labels[i] = w->all.row[i].label;
+    for (int64_t i = 0; i < n; i++) labels[i] = lob_region_list_at(&w->all, i)->label;
     w->table.labels = labels;
     return lob_region_list_fill(s, &w->table, &w->all, &w->fine, path);
 }
@@ -152,7 +158,8 @@ static lob_status write_sums(lob_session *s, work *w)
 static lob_status by_slabs(lob_session *s, work *w)
 {
     LOB_TRY(lob_slabs_open(s, &w->slabs));
-    LOB_TRY(lob_slabs_cut(s, &w->slabs, 0, 1, LABELS, 0));
+    w->all.needs = lob_region_columns_needs(w->set.columns);
+    LOB_TRY(lob_slabs_cut(s, &w->slabs, w->all.needs ? 1 : 0, 1, LABELS, 0));
     if (w->slabs.plan > 0) return LOB_OK;
     LOB_TRY(lob_slabs_each(s, &w->slabs, see_extremes, w));
     const lob_type type = w->slabs.volume.type;
@@ -184,7 +191,8 @@ static lob_status stats(lob_session *s, void *user)
                            .frame = set->frame,
                            .channel = set->channel,
                            .plan = set->plan};
-    if (!lob_region_columns_need_voxels(set->columns) && lob_slabs_serve(s, &w->slabs, LABELS)) {
+    const bool sums = !(lob_region_columns_needs(set->columns) & LOB_COLUMN_PERCENTILES);
+    if (sums && lob_slabs_serve(s, &w->slabs, LABELS)) {
         LOB_TRY(lob_session_device(s));
         const lob_status st = by_slabs(s, w);
         lob_slabs_close(s, &w->slabs);
@@ -212,7 +220,9 @@ static void release(void *user)
     LOB_VOLUMES_FREE(&w->image, &w->labels);
     lob_label_set_free(&w->labelled);
     lob_region_table_free(&w->table);
-    free(w->all.row);
+    free(w->all.rows);
+    free(w->all.corners);
+    free(w->all.pairs);
 }
 
 static void options(lob_rows *to, void *user)

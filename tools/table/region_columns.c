@@ -131,19 +131,18 @@ int lob_region_columns_of(const lob_region_column **out, const char *list, bool 
     return count;
 }
 
-bool lob_region_columns_need_voxels(const char *list)
+int lob_region_columns_needs(const char *list)
 {
     const lob_region_column *chosen[LOB_REGION_MAX_COLUMNS];
     const int count = lob_region_columns_of(chosen, list, false);
     int needs = 0;
     for (int c = 0; c < count; c++) needs |= chosen[c]->needs;
-    return needs != 0;
+    return needs;
 }
 
 lob_status lob_region_columns_check_slabs(lob_session *s, const char *list)
 {
-    if (!lob_region_columns_need_voxels(list)) return LOB_OK;
+    if (!(lob_region_columns_needs(list) & LOB_COLUMN_PERCENTILES)) return LOB_OK;
     return lob_fail(&s->error, LOB_EARG,
-                    "--columns %s: shapes and percentiles need the whole volume: start one task",
-                    list);
+                    "--columns %s: percentiles need the whole volume: start one task", list);
 }

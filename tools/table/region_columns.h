@@ -57,10 +57,10 @@ lob_status lob_region_columns_check(lob_session *s, const char *list);
  */
 int lob_region_columns_of(const lob_region_column **out, const char *list, bool flat);
 
-/* Does one of these columns need the voxels of all labels, and not sums alone? */
-bool lob_region_columns_need_voxels(const char *list);
+/* What these columns need, of volumes as of pictures: bits. */
+int lob_region_columns_needs(const char *list);
 
-/* The same of several tasks, which have not all of them. Returns LOB_OK or LOB_EARG. */
+/* Do sums of slabs serve for these columns? Returns LOB_OK or LOB_EARG. */
 lob_status lob_region_columns_check_slabs(lob_session *s, const char *list);
 
 #endif

@@ -1,28 +1,274 @@
 /* Lists of regions from slabs, joined by label. */
 #include "tools/table/region_list.h"
 
+#include "kernels/regions/contacts.h"
 #include "kernels/regions/regions_sum.h"
 #include "volumes/lists.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Add up what is known of the same label, in a list that is sorted. */
-static void add_up(lob_session *s, lob_region_list *list)
+static int64_t row_bytes(const lob_region_list *list)
 {
-    int64_t n = 0;
-    for (int64_t i = 0; i < list->count; i++) {
-        lob_region_sums *const last = n > 0 ? &list->row[n - 1] : NULL;
-        if (last && last->label == list->row[i].label) {
-            lob_region_add(&last->region, &list->row[i].region);
-            lob_region_values_add(&last->values, &list->row[i].values);
-        } else {
-            list->row[n++] = list->row[i];
-        }
+    enum { COUNTS = LOB_COLUMN_MOMENTS | LOB_COLUMN_BORDER | LOB_COLUMN_SLICES };
+    return list->needs & COUNTS ? (int64_t)sizeof(lob_region_sums)
+                                : (int64_t)offsetof(lob_region_sums, counts);
+}
+
+lob_region_sums *lob_region_list_at(const lob_region_list *list, int64_t i)
+{
+    return (void *)(list->rows + i * row_bytes(list));
+}
+
+static int64_t bytes_of(const lob_region_list *list)
+{
+    return list->count * row_bytes(list) + list->corner_count * (int64_t)sizeof *list->corners +
+           list->pair_count * (int64_t)sizeof *list->pairs;
+}
+
+void lob_region_list_free(lob_session *s, lob_region_list *list)
+{
+    lob_session_give(s, bytes_of(list));
+    free(list->rows);
+    free(list->corners);
+    free(list->pairs);
+    *list = (lob_region_list){.needs = list->needs};
+}
+
+/* ---- joining ---- */
+
+static int by_pair(const void *a, const void *b)
+{
+    const lob_label_pair *const p = a, *const q = b;
+    return p->a != q->a ? (p->a > q->a) - (p->a < q->a) : (p->b > q->b) - (p->b < q->b);
+}
+
+static int64_t join_pairs(lob_label_pair *pairs, int64_t n)
+{
+    int64_t kept = 0;
+    if (n > 0) qsort(pairs, (size_t)n, sizeof *pairs, by_pair);
+    for (int64_t i = 0; i < n; i++)
+        if (kept == 0 || by_pair(&pairs[kept - 1], &pairs[i]) != 0) pairs[kept++] = pairs[i];
+    return kept;
+}
+
+static lob_status add_row(lob_region_sums *to, const lob_region_sums *row,
+                          const lob_region_list *list, lob_error *error)
+{
+    lob_region both = to->region;
+    lob_region_add(&both, &row->region);
+    if (list->needs & LOB_COLUMN_MOMENTS) {
+        LOB_TRY(lob_region_moments_fit(&both, to->label, error));
+        lob_region_moments_add(&to->counts.moments, &to->region, &row->counts.moments,
+                               &row->region);
     }
-    lob_session_give(s, (list->count - n) * (int64_t)sizeof *list->row);
-    lob_region_sums *const fitted = n > 0 ? realloc(list->row, (size_t)n * sizeof *fitted) : NULL;
-    if (fitted) list->row = fitted;
+    if (list->needs & (LOB_COLUMN_BORDER | LOB_COLUMN_SLICES))
+        lob_region_counts_add(&to->counts, &row->counts);
+    to->region = both;
+    lob_region_values_add(&to->values, &row->values);
+    return LOB_OK;
+}
+
+/* Add up what is known of the same label, whose rows are sorted, and give back what that saves. */
+static lob_status add_up(lob_session *s, lob_region_list *list)
+{
+    const int64_t before = bytes_of(list), each = row_bytes(list);
+    int64_t n = 0;
+    lob_status st = LOB_OK;
+    for (int64_t i = 0; i < list->count && st == LOB_OK; i++) {
+        const lob_region_sums *const row = lob_region_list_at(list, i);
+        if (n > 0 && lob_region_list_at(list, n - 1)->label == row->label)
+            st = add_row(lob_region_list_at(list, n - 1), row, list, &s->error);
+        else
+            memmove(lob_region_list_at(list, n++), row, (size_t)each);
+    }
     list->count = n;
+    list->corner_count = lob_hull_corners_join(list->corners, list->corner_count);
+    list->pair_count = join_pairs(list->pairs, list->pair_count);
+    lob_session_give(s, before - bytes_of(list));
+    char *const fitted = n > 0 ? realloc(list->rows, (size_t)(n * each)) : NULL;
+    if (fitted) list->rows = fitted;
+    return st;
+}
+
+/* ---- a slab ---- */
+
+/* A slab: its own planes, and these under the one before them. */
+typedef struct {
+    lob_regions_input in;
+    lob_label_grid stack;
+    const lob_label_set *set;
+    const lob_volume *labels;
+    const lob_fine_levels *fine;
+    int64_t z, before; /* planes of the stack that are not its own */
+    lob_region *regions;
+    lob_region_values *values;
+    lob_region_moments *moments;
+    lob_region_border *border, *border_before;
+    lob_region_slices *slices;
+} slab;
+
+static lob_status make_slab(lob_session *s, slab *b, int needs, const char *path)
+{
+    const int64_t n = b->set->count;
+    const struct {
+        int need;
+        void **array;
+        size_t bytes;
+    } rows[] = {
+        {-1,                 (void **)&b->regions,       sizeof *b->regions      },
+        {-1,                 (void **)&b->values,        sizeof *b->values       },
+        {LOB_COLUMN_MOMENTS, (void **)&b->moments,       sizeof *b->moments      },
+        {LOB_COLUMN_BORDER,  (void **)&b->border,        sizeof *b->border       },
+        {LOB_COLUMN_BORDER,  (void **)&b->border_before, sizeof *b->border_before},
+        {LOB_COLUMN_SLICES,  (void **)&b->slices,        sizeof *b->slices       },
+    };
+    for (size_t i = 0; i < LOB_COUNT(rows); i++)
+        if (rows[i].need < 0 || needs & rows[i].need)
+            if (!(*rows[i].array = lob_session_array(s, n, rows[i].bytes, path))) return LOB_ENOMEM;
+    return LOB_OK;
+}
+
+static void free_slab(lob_session *s, slab *b)
+{
+    const struct {
+        void *array;
+        size_t bytes;
+    } rows[] = {
+        {b->regions,       sizeof *b->regions      },
+        {b->values,        sizeof *b->values       },
+        {b->moments,       sizeof *b->moments      },
+        {b->border,        sizeof *b->border       },
+        {b->border_before, sizeof *b->border_before},
+        {b->slices,        sizeof *b->slices       },
+    };
+    for (size_t i = 0; i < LOB_COUNT(rows); i++) {
+        if (rows[i].array) lob_session_give(s, b->set->count * (int64_t)rows[i].bytes);
+        free(rows[i].array);
+    }
+}
+
+static lob_status count_border(lob_session *s, slab *b)
+{
+    lob_regions_input stack = b->in;
+    stack.labels = b->stack.labels;
+    stack.dims.nz += b->before;
+    LOB_TRY(lob_regions_border(b->border, &stack, &s->context, &s->error));
+    stack.dims.nz = b->before;
+    if (b->before == 0) return LOB_OK;
+    LOB_TRY(lob_regions_border(b->border_before, &stack, &s->context, &s->error));
+    for (int64_t i = 0; i < b->set->count; i++) {
+        for (int d = 0; d < LOB_BORDER_DIRECTIONS; d++)
+            b->border[i].crossings[d] -= b->border_before[i].crossings[d];
+        b->border[i].euler -= b->border_before[i].euler;
+    }
+    return LOB_OK;
+}
+
+static lob_status count_slab(lob_session *s, slab *b, int needs)
+{
+    const lob_context *const context = &s->context;
+    lob_error *const error = &s->error;
+    LOB_TRY(lob_regions_check(&b->in, error));
+    LOB_TRY(lob_regions_sum(b->regions, b->values, b->fine, &b->in, context, error));
+    if (needs & LOB_COLUMN_MOMENTS)
+        LOB_TRY(lob_regions_moments(b->moments, b->regions, &b->in, context, error));
+    if (needs & LOB_COLUMN_SLICES)
+        LOB_TRY(lob_regions_slices(b->slices, b->regions, &b->in, context, error));
+    return needs & LOB_COLUMN_BORDER ? count_border(s, b) : LOB_OK;
+}
+
+static void fill_row(lob_region_sums *row, const slab *b, int64_t i)
+{
+    const lob_dims dims = b->in.dims;
+    row->label = b->set->values[i];
+    row->region = b->regions[i];
+    row->values = b->values[i];
+    row->region.first += b->z * dims.nx * dims.ny;
+    row->region.low[2] += (int32_t)b->z;
+    row->region.high[2] += (int32_t)b->z;
+    row->region.sum[2] += b->z * row->region.voxels;
+    if (!b->moments && !b->border && !b->slices) return;
+    row->counts = (lob_region_counts){.slices = {0}};
+    if (b->moments) row->counts.moments = b->moments[i];
+    if (b->border) row->counts.border = b->border[i];
+    if (b->slices) row->counts.slices = b->slices[i];
+    row->counts.slices.where += b->z;
+}
+
+/* Put the slab's rows between the list's. */
+static lob_status add_rows(lob_session *s, lob_region_list *list, const slab *b, const char *path)
+{
+    const int64_t n = b->set->count, before = list->count, each = row_bytes(list);
+    lob_region_list both = *list;
+    both.count = 0;
+    both.rows = lob_session_array(s, before + n, (size_t)each, path);
+    if (!both.rows) return LOB_ENOMEM;
+    for (int64_t i = 0, old = 0; i + old < before + n;) {
+        const lob_region_sums *const next = old < before ? lob_region_list_at(list, old) : NULL;
+        if (i == n || (next && next->label <= b->set->values[i])) {
+            memcpy(lob_region_list_at(&both, both.count++), next, (size_t)each);
+            old++;
+            continue;
+        }
+        /* the others have voxels in the plane before */
+        if (b->regions[i].voxels > 0) fill_row(lob_region_list_at(&both, both.count++), b, i);
+        i++;
+    }
+    lob_session_give(s, (2 * before + n - both.count) * each);
+    free(list->rows);
+    *list = both;
+    return LOB_OK;
+}
+
+/* Put more elements behind those of an array, which then has the memory for both. */
+static lob_status extend(lob_session *s, void *array, int64_t *count, size_t each, const void *more,
+                         int64_t n, const char *path)
+{
+    char **const to = array;
+    LOB_TRY(lob_session_take(s, n * (int64_t)each, path));
+    char *const longer = realloc(*to, (size_t)(*count + n) * each + 1);
+    if (!longer) {
+        lob_session_give(s, n * (int64_t)each);
+        return lob_session_no_memory(s, path);
+    }
+    if (n > 0) memcpy(longer + (size_t)*count * each, more, (size_t)n * each);
+    *to = longer;
+    *count += n;
+    return LOB_OK;
+}
+
+static lob_status add_corners(lob_session *s, lob_region_list *list, const slab *b,
+                              const char *path)
+{
+    lob_hull_corner *corners;
+    int64_t n;
+    LOB_TRY(lob_regions_hull_corners(&corners, &n, b->regions, &b->in, b->set->values, b->z,
+                                     &s->context, &s->error));
+    const lob_status st =
+        extend(s, &list->corners, &list->corner_count, sizeof *corners, corners, n, path);
+    free(corners);
+    return st;
+}
+
+static lob_status add_pairs(lob_session *s, lob_region_list *list, const slab *b, const char *path)
+{
+    const int32_t *const labels = b->set->values;
+    lob_contact *contacts;
+    lob_label_pair *pairs = NULL;
+    int64_t n;
+    LOB_TRY(lob_contacts(&contacts, &n, &b->stack, &b->labels->geometry, NULL, 0, -1, &s->context,
+                         &s->error));
+    lob_status st = LOB_OK;
+    if (n > 0 && !(pairs = malloc((size_t)n * sizeof *pairs))) st = lob_session_no_memory(s, path);
+    for (int64_t i = 0; pairs && i < n; i++)
+        pairs[i] = (lob_label_pair){labels[contacts[i].a - 1], labels[contacts[i].b - 1]};
+    free(contacts);
+    if (st == LOB_OK)
+        st = extend(s, &list->pairs, &list->pair_count, sizeof *pairs, pairs, n, path);
+    free(pairs);
+    return st;
 }
 
 lob_status lob_region_list_add(lob_session *s, lob_region_list *list, const lob_volume *labels,
@@ -30,74 +276,117 @@ lob_status lob_region_list_add(lob_session *s, lob_region_list *list, const lob_
                                const lob_fine_levels *fine, int64_t z, const char *path,
                                const char *labels_path)
 {
-    const lob_regions_input in = {.labels = labels->data,
-                                  .type = labels->type,
-                                  .count = set->count,
-                                  .dims = labels->dims,
-                                  .image = image};
-    const int64_t n = set->count, before = list->count;
-    lob_region *const regions = lob_session_array(s, n, sizeof *regions, labels_path);
-    lob_region_values *const values = lob_session_array(s, n, sizeof *values, labels_path);
-    lob_region_sums *const row = lob_session_array(s, before + n, sizeof *row, labels_path);
-    lob_status st = regions && values && row ? LOB_OK : LOB_ENOMEM;
-    if (st == LOB_OK) st = lob_regions_check(&in, &s->error);
-    if (st == LOB_OK) st = lob_regions_sum(regions, values, fine, &in, &s->context, &s->error);
-    for (int64_t i = 0, old = 0; st == LOB_OK && i + old < before + n;) {
-        const bool first = i == n || (old < before && list->row[old].label <= set->values[i]);
-        lob_region_sums *const to = &row[i + old];
-        if (first) {
-            *to = list->row[old++];
-            continue;
-        }
-        *to = (lob_region_sums){set->values[i], regions[i], values[i]};
-        to->region.first += z * labels->dims.nx * labels->dims.ny;
-        to->region.low[2] += (int32_t)z;
-        to->region.high[2] += (int32_t)z;
-        to->region.sum[2] += z * to->region.voxels;
-        i++;
-    }
-    lob_session_give(s, n * (int64_t)(sizeof *regions + sizeof *values) +
-                            before * (int64_t)sizeof *row);
-    free(regions);
-    free(values);
-    free(list->row);
-    *list = (lob_region_list){row, st == LOB_OK ? before + n : 0};
-    add_up(s, list);
+    const int64_t before = labels->dims.nz - image->dims.nz;
+    const int64_t skipped = before * labels->dims.nx * labels->dims.ny;
+    slab b = {
+        .in = {.labels = (char *)labels->data + skipped * (int64_t)lob_type_of(labels->type)->bytes,
+               .type = labels->type,
+               .count = set->count,
+               .dims = image->dims,
+               .image = image},
+        .stack = {labels->data,                                                                                    labels->type,       set->count, labels->dims},
+        .set = set,
+        .labels = labels,
+        .fine = fine,
+        .z = z,
+        .before = before,
+    };
+    lob_status st = make_slab(s, &b, list->needs, labels_path);
+    if (st == LOB_OK) st = count_slab(s, &b, list->needs);
+    if (st == LOB_OK) st = add_rows(s, list, &b, labels_path);
+    if (st == LOB_OK && list->needs & LOB_COLUMN_HULL) st = add_corners(s, list, &b, labels_path);
+    if (st == LOB_OK && list->needs & LOB_COLUMN_NEIGHBOURS)
+        st = add_pairs(s, list, &b, labels_path);
+    free_slab(s, &b);
+    if (st == LOB_OK) st = add_up(s, list);
     return lob_session_name(s, st, path, labels_path);
+}
+
+/* ---- all slabs ---- */
+
+/* Everyone's elements to rank 0; the others have none then. */
+static lob_status collect(lob_session *s, void *array, int64_t *count, int64_t each,
+                          const char *path)
+{
+    char **const own = array;
+    void *all = NULL;
+    int64_t bytes = 0;
+    const lob_status st = lob_team_collect(s->team, &all, &bytes, *own, *count * each, &s->error);
+    lob_session_give(s, *count * each);
+    free(*own);
+    *own = all;
+    *count = 0;
+    if (!all || st != LOB_OK) return st;
+    LOB_TRY(lob_session_take(s, bytes, path));
+    *count = bytes / each;
+    return LOB_OK;
 }
 
 lob_status lob_region_list_gather(lob_session *s, lob_region_list *list, const char *path)
 {
-    const int64_t each = sizeof *list->row;
-    void *all = NULL;
-    int64_t bytes = 0;
+    const int64_t each = row_bytes(list);
     if (lob_team_size(s->team) == 1) return LOB_OK;
-    lob_status st =
-        lob_team_collect(s->team, &all, &bytes, list->row, list->count * each, &s->error);
-    lob_session_give(s, list->count * each);
-    free(list->row);
-    *list = (lob_region_list){all, 0};
-    if (all) st = lob_session_take(s, bytes, path);
-    if (!all || st != LOB_OK) return st;
-    list->count = bytes / each;
-    qsort(list->row, (size_t)list->count, sizeof *list->row, lob_by_int32);
-    add_up(s, list);
-    return LOB_OK;
+    LOB_TRY(collect(s, &list->rows, &list->count, each, path));
+    LOB_TRY(collect(s, &list->corners, &list->corner_count, sizeof *list->corners, path));
+    LOB_TRY(collect(s, &list->pairs, &list->pair_count, sizeof *list->pairs, path));
+    if (list->count > 0) qsort(list->rows, (size_t)list->count, (size_t)each, lob_by_int32);
+    return add_up(s, list);
+}
+
+/* ---- the table ---- */
+
+/* How many labels each touches: both of a pair have a row. */
+static void count_neighbours(int64_t *neighbours, const int32_t *labels,
+                             const lob_region_list *list)
+{
+    for (int64_t i = 0; i < list->pair_count; i++) {
+        const int32_t of[] = {list->pairs[i].a, list->pairs[i].b};
+        for (int k = 0; k < 2; k++)
+            neighbours[lob_count_below(labels, list->count, sizeof *labels, of[k])]++;
+    }
+}
+
+static lob_status fill_lists(lob_session *s, lob_region_table *t, const lob_region_list *list,
+                             const char *path)
+{
+    lob_region_shapes *const to = &t->shapes;
+    const lob_volume *const grid = t->grid;
+    int32_t *const labels = lob_session_array(s, list->count, sizeof *labels, path);
+    lob_status st = labels ? LOB_OK : LOB_ENOMEM;
+    for (int64_t i = 0; labels && i < list->count; i++)
+        labels[i] = lob_region_list_at(list, i)->label;
+    if (st == LOB_OK && to->neighbours) count_neighbours(to->neighbours, labels, list);
+    if (st == LOB_OK && to->hulls) {
+        const lob_shape_frame frame = lob_shape_frame_of(&grid->geometry, grid->dims);
+        st = lob_hulls_of_corners(to->hulls, t->regions, labels, list->count, list->corners,
+                                  list->corner_count, grid->dims, &frame, &s->context, &s->error);
+    }
+    if (labels) lob_session_give(s, list->count * (int64_t)sizeof *labels);
+    free(labels);
+    return st;
 }
 
 lob_status lob_region_list_fill(lob_session *s, lob_region_table *t, const lob_region_list *list,
                                 const lob_fine_levels *fine, const char *path)
 {
     const int64_t n = list->count;
+    lob_region_shapes *const to = &t->shapes;
     t->regions = lob_session_array(s, n, sizeof *t->regions, path);
     t->intensities = lob_session_array(s, n, sizeof *t->intensities, path);
     t->fine = lob_session_array(s, 1, sizeof *t->fine, path);
     if (!t->regions || !t->intensities || !t->fine) return LOB_ENOMEM;
+    LOB_TRY(lob_region_shapes_make(s, to, n, list->needs, path));
     for (int64_t i = 0; i < n; i++) {
-        t->regions[i] = list->row[i].region;
-        t->intensities[i] = list->row[i].values;
+        const lob_region_sums *const row = lob_region_list_at(list, i);
+        t->regions[i] = row->region;
+        t->intensities[i] = row->values;
+        if (to->moments) to->moments[i] = row->counts.moments;
+        if (to->border) to->border[i] = row->counts.border;
+        if (to->slices) to->slices[i] = row->counts.slices;
     }
     *t->fine = *fine;
     t->count = n;
-    return lob_session_name(s, lob_regions_check_data(t->intensities, n, &s->error), path, NULL);
+    lob_status st = lob_regions_check_data(t->intensities, n, &s->error);
+    if (st == LOB_OK && (to->hulls || to->neighbours)) st = fill_lists(s, t, list, path);
+    return lob_session_name(s, st, path, NULL);
 }

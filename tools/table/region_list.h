@@ -2,27 +2,42 @@
 #ifndef LOB_REGION_LIST_H
 #define LOB_REGION_LIST_H
 
+#include "kernels/regions/shape_slabs.h"
 #include "tools/table/region_table.h"
 #include "volumes/labels.h"
 
-/* What is known of a label. */
+/* What is known of a label. A row of a list that counts nothing ends before the counts. */
 typedef struct {
     int32_t label;
     lob_region region;
     lob_region_values values;
+    lob_region_counts counts;
 } lob_region_sums;
 
-/* In rising order of labels. All zero: none yet. */
+/* Labels that share a face, a < b. */
 typedef struct {
-    lob_region_sums *row; /* malloc'ed */
+    int32_t a, b;
+} lob_label_pair;
+
+/* In rising order of labels. All zero but needs: none yet. */
+typedef struct {
+    int needs;  /* LOB_COLUMN_...: what else is counted, all but percentiles */
+    char *rows; /* malloc'ed, as what follows; see lob_region_list_at */
     int64_t count;
+    lob_hull_corner *corners;
+    int64_t corner_count;
+    lob_label_pair *pairs;
+    int64_t pair_count;
 } lob_region_list;
+
+lob_region_sums *lob_region_list_at(const lob_region_list *list, int64_t i);
 
 /*
  * Add the regions of a slab.
  *
- *   labels  in  of its planes, without gaps, and what they are called
- *   image   in  of the same planes, one channel
+ *   labels  in  without gaps, and what they are called; of the slab's planes and, where anything is
+ *               counted, of the plane before the first unless it is the volume's
+ *   image   in  of the slab's planes, one channel
  *   fine    in  of the whole image
  *   z       in  where the slab begins
  *   path    in  of the image; labels_path: likewise
@@ -37,10 +52,12 @@ lob_status lob_region_list_add(lob_session *s, lob_region_list *list, const lob_
 /* Rank 0's list becomes that of all ranks, which all call it; the others' become empty. */
 lob_status lob_region_list_gather(lob_session *s, lob_region_list *list, const char *path);
 
-/* The list as the arrays of a table, for lob_region_table_free. Returns LOB_OK, LOB_EDATA or
- * LOB_ENOMEM. */
+/* The list as the arrays of a table of a grid, for lob_region_table_free. Returns LOB_OK, LOB_EDATA
+ * or LOB_ENOMEM. */
 lob_status lob_region_list_fill(lob_session *s, lob_region_table *table,
                                 const lob_region_list *list, const lob_fine_levels *fine,
                                 const char *path);
+
+void lob_region_list_free(lob_session *s, lob_region_list *list);
 
 #endif

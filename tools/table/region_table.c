@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Where there is one channel its column is "value", else they are "value_0", "value_1", ... */
 typedef char value_name[24];
@@ -22,12 +23,6 @@ typedef struct {
     int count, needs;
     bool um;
     lob_shape_frame frame;
-    lob_region_moments *moments; /* of each region; NULL: not needed, as those that follow */
-    lob_region_border *border;
-    lob_region_slices *slices;
-    lob_region_hull *hulls;
-    double *percentiles; /* of each frame one after the other */
-    int64_t *neighbours;
 } writing;
 
 static lob_regions_input input_of(const lob_region_table *t)
@@ -80,14 +75,6 @@ lob_status lob_region_table_measure(lob_session *s, lob_region_table *t, const c
     return lob_session_done(s, measure_frames(s, t), path, other);
 }
 
-void lob_region_table_free(lob_region_table *t)
-{
-    free(t->regions);
-    free(t->intensities);
-    free(t->fine);
-    *t = (lob_region_table){.grid = NULL};
-}
-
 /* ---- what columns need ---- */
 
 static lob_status count_neighbours(lob_session *s, int64_t *neighbours, const lob_region_table *t)
@@ -118,7 +105,8 @@ static lob_status measure_percentiles(lob_session *s, double *out, const lob_reg
     return LOB_OK;
 }
 
-static lob_status measure_need(lob_session *s, writing *w, int need)
+static lob_status measure_need(lob_session *s, const writing *w, int need,
+                               const lob_region_shapes *to)
 {
     const lob_region_table *const t = w->table;
     const lob_regions_input in = input_of(t);
@@ -126,61 +114,94 @@ static lob_status measure_need(lob_session *s, writing *w, int need)
     lob_error *const error = &s->error;
     switch (need) {
     case LOB_COLUMN_MOMENTS:
-        return lob_regions_moments(w->moments, t->regions, &in, context, error);
+        return lob_regions_moments(to->moments, t->regions, &in, context, error);
     case LOB_COLUMN_BORDER:
-        return lob_regions_border(w->border, &in, context, error);
+        return lob_regions_border(to->border, &in, context, error);
     case LOB_COLUMN_SLICES:
-        return lob_regions_slices(w->slices, t->regions, &in, context, error);
+        return lob_regions_slices(to->slices, t->regions, &in, context, error);
     case LOB_COLUMN_HULL:
-        return lob_regions_hulls(w->hulls, t->regions, &in, &w->frame, context, error);
+        return lob_regions_hulls(to->hulls, t->regions, &in, &w->frame, context, error);
     case LOB_COLUMN_PERCENTILES:
-        return measure_percentiles(s, w->percentiles, t);
+        return measure_percentiles(s, to->percentiles, t);
     default:
-        return count_neighbours(s, w->neighbours, t);
+        return count_neighbours(s, to->neighbours, t);
     }
 }
 
-static lob_status measure_needs(lob_session *s, writing *w, const char *path)
+/* An array of the shapes, and what it is needed for. */
+typedef struct {
+    int need;
+    void **array;
+    size_t bytes;
+} shape_array;
+
+enum { SHAPE_ARRAYS = 6 };
+
+static void list_arrays(shape_array out[SHAPE_ARRAYS], lob_region_shapes *of)
 {
-    const struct {
-        int need;
-        void **array;
-        size_t bytes;
-    } rows[] = {
-        {LOB_COLUMN_MOMENTS,     (void **)&w->moments,     sizeof *w->moments   },
-        {LOB_COLUMN_BORDER,      (void **)&w->border,      sizeof *w->border    },
-        {LOB_COLUMN_SLICES,      (void **)&w->slices,      sizeof *w->slices    },
-        {LOB_COLUMN_HULL,        (void **)&w->hulls,       sizeof *w->hulls     },
-        {LOB_COLUMN_PERCENTILES, (void **)&w->percentiles,
-         LOB_PERCENTILES * sizeof *w->percentiles                               },
-        {LOB_COLUMN_NEIGHBOURS,  (void **)&w->neighbours,  sizeof *w->neighbours},
+    const shape_array rows[SHAPE_ARRAYS] = {
+        {LOB_COLUMN_MOMENTS,     (void **)&of->moments,     sizeof *of->moments   },
+        {LOB_COLUMN_BORDER,      (void **)&of->border,      sizeof *of->border    },
+        {LOB_COLUMN_SLICES,      (void **)&of->slices,      sizeof *of->slices    },
+        {LOB_COLUMN_HULL,        (void **)&of->hulls,       sizeof *of->hulls     },
+        {LOB_COLUMN_PERCENTILES, (void **)&of->percentiles,
+         LOB_PERCENTILES * sizeof *of->percentiles                                },
+        {LOB_COLUMN_NEIGHBOURS,  (void **)&of->neighbours,  sizeof *of->neighbours},
     };
-    const int64_t count = w->table->count;
-    const bool image = w->table->image != NULL;
-    if (!w->table->grid->data && w->table->count > 0)
-        return lob_fail_file(&s->error, LOB_EDATA, path,
-                             "these columns need the labels in memory; write the labels, and the "
-                             "table by `lobule stats`");
-    lob_session_compute(s, "measuring shapes");
-    for (size_t i = 0; i < LOB_COUNT(rows) && count > 0; i++) {
-        if (!(w->needs & rows[i].need) || (rows[i].need == LOB_COLUMN_PERCENTILES && !image))
-            continue;
-        const int64_t n = rows[i].need == LOB_COLUMN_PERCENTILES ? rows_of(w->table) : count;
-        if (!(*rows[i].array = lob_session_array(s, n, rows[i].bytes, path))) return LOB_ENOMEM;
-        LOB_TRY(lob_session_name(s, measure_need(s, w, rows[i].need), path, NULL));
-    }
-    lob_session_computed(s);
+    memcpy(out, rows, sizeof rows);
+}
+
+lob_status lob_region_shapes_make(lob_session *s, lob_region_shapes *shapes, int64_t count,
+                                  int needs, const char *path)
+{
+    shape_array rows[SHAPE_ARRAYS];
+    list_arrays(rows, shapes);
+    for (int i = 0; i < SHAPE_ARRAYS; i++)
+        if (needs & rows[i].need)
+            if (!(*rows[i].array = lob_session_array(s, count, rows[i].bytes, path)))
+                return LOB_ENOMEM;
     return LOB_OK;
 }
 
-static void free_needs(writing *w)
+static void free_shapes(lob_region_shapes *shapes)
 {
-    free(w->moments);
-    free(w->border);
-    free(w->slices);
-    free(w->hulls);
-    free(w->percentiles);
-    free(w->neighbours);
+    shape_array rows[SHAPE_ARRAYS];
+    list_arrays(rows, shapes);
+    for (int i = 0; i < SHAPE_ARRAYS; i++) free(*rows[i].array);
+    *shapes = (lob_region_shapes){NULL};
+}
+
+void lob_region_table_free(lob_region_table *t)
+{
+    free(t->regions);
+    free(t->intensities);
+    free(t->fine);
+    free_shapes(&t->shapes);
+    *t = (lob_region_table){.grid = NULL};
+}
+
+/* Measure what is not known yet. */
+static lob_status measure_needs(lob_session *s, const writing *w, lob_region_shapes *shapes,
+                                const char *path)
+{
+    const int64_t count = w->table->count;
+    const bool image = w->table->image != NULL;
+    shape_array rows[SHAPE_ARRAYS];
+    list_arrays(rows, shapes);
+    for (int i = 0; i < SHAPE_ARRAYS && count > 0; i++) {
+        if (!(w->needs & rows[i].need) || *rows[i].array) continue;
+        if (!w->table->grid->data)
+            return lob_fail_file(&s->error, LOB_EDATA, path,
+                                 "these columns need the labels in memory; write the labels, and "
+                                 "the table by `lobule stats`");
+        if (rows[i].need == LOB_COLUMN_PERCENTILES && !image) continue;
+        lob_session_compute(s, "measuring shapes");
+        const int64_t n = rows[i].need == LOB_COLUMN_PERCENTILES ? rows_of(w->table) : count;
+        if (!(*rows[i].array = lob_session_array(s, n, rows[i].bytes, path))) return LOB_ENOMEM;
+        LOB_TRY(lob_session_name(s, measure_need(s, w, rows[i].need, shapes), path, NULL));
+        lob_session_computed(s);
+    }
+    return LOB_OK;
 }
 
 /* ---- rows ---- */
@@ -190,28 +211,29 @@ static void fill_shape(lob_region_row *row, const writing *w, int64_t i, int64_t
 {
     const lob_region_table *const t = w->table;
     const lob_region *const r = &t->regions[i];
-    row->shape = lob_region_shape_of(&w->frame, r, w->moments ? &w->moments[i] : NULL,
-                                     w->border ? &w->border[i] : NULL);
-    if (w->slices) {
+    const lob_region_shapes *const f = &t->shapes;
+    row->shape = lob_region_shape_of(&w->frame, r, f->moments ? &f->moments[i] : NULL,
+                                     f->border ? &f->border[i] : NULL);
+    if (f->slices) {
         const double mm2 = lob_face_mm2(&t->grid->geometry, 2);
-        row->slices = (double)w->slices[i].slices;
-        row->slice_largest_mm2 = (double)w->slices[i].largest * mm2;
+        row->slices = (double)f->slices[i].slices;
+        row->slice_largest_mm2 = (double)f->slices[i].largest * mm2;
         row->slice_mean_mm2 = (double)r->voxels / row->slices * mm2;
-        row->slice_where = (double)w->slices[i].where;
+        row->slice_where = (double)f->slices[i].where;
     }
-    if (w->hulls) {
-        row->feret_mm = w->hulls[i].feret_mm;
-        row->hull_mm3 = w->hulls[i].voxels * w->frame.cell_mm;
-        row->solidity = row->voxels / w->hulls[i].voxels;
+    if (f->hulls) {
+        row->feret_mm = f->hulls[i].feret_mm;
+        row->hull_mm3 = f->hulls[i].voxels * w->frame.cell_mm;
+        row->solidity = row->voxels / f->hulls[i].voxels;
     }
     for (int p = 0; p < LOB_PERCENTILES; p++) {
-        const int k = w->percentiles && t->image->slope < 0 ? LOB_PERCENTILES - 1 - p : p;
+        const int k = f->percentiles && t->image->slope < 0 ? LOB_PERCENTILES - 1 - p : p;
         row->percentile[p] =
-            w->percentiles
-                ? t->image->slope * w->percentiles[at * LOB_PERCENTILES + k] + t->image->inter
+            f->percentiles
+                ? t->image->slope * f->percentiles[at * LOB_PERCENTILES + k] + t->image->inter
                 : (double)NAN;
     }
-    row->neighbours = w->neighbours ? (double)w->neighbours[i] : (double)NAN;
+    row->neighbours = f->neighbours ? (double)f->neighbours[i] : (double)NAN;
 }
 
 static bool fill_row(double *out, int64_t i, const void *user)
@@ -287,7 +309,7 @@ static const char **column_names(value_name **value_names, const writing *w, int
     return names;
 }
 
-lob_status lob_region_table_write(lob_session *s, const lob_region_table *table, const char *path)
+lob_status lob_region_table_write(lob_session *s, lob_region_table *table, const char *path)
 {
     const int values = table->values ? table->channels : 0;
     const int keys = 1 + (table->frames > 0) + values;
@@ -298,7 +320,7 @@ lob_status lob_region_table_write(lob_session *s, const lob_region_table *table,
     for (int c = 0; c < w.count; c++) w.needs |= w.columns[c]->needs;
     const char **const names = column_names(&value_names, &w, keys, values);
     lob_status st = names ? LOB_OK : lob_session_no_memory(s, path);
-    if (st == LOB_OK && w.needs) st = measure_needs(s, &w, path);
+    if (st == LOB_OK && w.needs) st = measure_needs(s, &w, &table->shapes, path);
     if (st == LOB_OK) {
         const lob_table file = {.names = names,
                                 .columns = keys + w.count,
@@ -313,6 +335,6 @@ lob_status lob_region_table_write(lob_session *s, const lob_region_table *table,
     }
     free(value_names);
     free(names);
-    free_needs(&w);
+    free_shapes(&table->shapes);
     return st;
 }

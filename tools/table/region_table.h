@@ -27,9 +27,19 @@
 
 #include "tools/table/region_columns.h"
 
+/* What is counted for columns beyond sums, of each region; NULL: it is not known. */
 typedef struct {
-    const lob_volume *grid;  /* the labels, 1..count; where its data is NULL, columns that need
-                                voxels are refused */
+    lob_region_moments *moments;
+    lob_region_border *border;
+    lob_region_slices *slices;
+    lob_region_hull *hulls;
+    double *percentiles; /* of each frame one after the other */
+    int64_t *neighbours;
+} lob_region_shapes;
+
+typedef struct {
+    const lob_volume *grid;  /* the labels, 1..count; where its data is NULL, columns whose shapes
+                                are not known are refused */
     const lob_volume *image; /* the intensities, a channel for each frame; NULL: none */
     int64_t count;
     int64_t frames;        /* 0: one, and no such column */
@@ -44,7 +54,13 @@ typedef struct {
     lob_region *regions;            /* count; those without voxels get no row */
     lob_region_values *intensities; /* count, of each frame one after the other; NULL: none */
     lob_fine_levels *fine;          /* of each frame */
+    lob_region_shapes shapes;       /* what is not known is measured as the table is written */
 } lob_region_table;
+
+/* Make the arrays, all 0, of count regions for what is needed (LOB_COLUMN_...), but percentiles.
+ * Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_region_shapes_make(lob_session *s, lob_region_shapes *shapes, int64_t count,
+                                  int needs, const char *path);
 
 /*
  * Measure the regions by the session's backend, for lob_region_table_free; it is the stage compute.
@@ -58,8 +74,8 @@ lob_status lob_region_table_measure(lob_session *s, lob_region_table *table, con
 void lob_region_table_free(lob_region_table *table);
 
 /* Measure what the columns need, and write the table, as its name says, with a note where the
- * image's range makes mean and sd too coarse. Returns LOB_OK, LOB_EDATA, LOB_EEXIST, LOB_ECREATE,
- * LOB_EIO, LOB_ENOMEM or LOB_ECANCEL. */
-lob_status lob_region_table_write(lob_session *s, const lob_region_table *table, const char *path);
+ * image's range makes mean and sd too coarse; its shapes are freed. Returns LOB_OK, LOB_EDATA,
+ * LOB_EEXIST, LOB_ECREATE, LOB_EIO, LOB_ENOMEM or LOB_ECANCEL. */
+lob_status lob_region_table_write(lob_session *s, lob_region_table *table, const char *path);
 
 #endif

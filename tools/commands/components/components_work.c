@@ -154,7 +154,7 @@ lob_status lob_components_work_table(lob_session *s, lob_components_work *work)
     lob_volume grid = work->image;
     grid.type = r->type;
     grid.data = work->options.keep_values ? NULL : r->labels; /* else they are not 1..count */
-    const lob_region_table table = {
+    lob_region_table table = {
         .grid = &grid,
         .image = work->measured,
         .count = r->count,

@@ -85,7 +85,7 @@ static bool contact_row(double *values, int64_t i, const void *user)
     return true;
 }
 
-lob_status lob_supervoxels_tables(lob_session *s, const lob_supervoxels_work *w)
+lob_status lob_supervoxels_tables(lob_session *s, lob_supervoxels_work *w)
 {
     const lob_supervoxels_settings *const set = &w->set;
     const bool um = lob_shows_micrometres(&w->image.geometry);

@@ -7,6 +7,7 @@
 #include "volumes/labels.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef lob_supervoxels_work work;
 typedef lob_supervoxels_settings settings;
@@ -24,11 +25,13 @@ static lob_status take_sums(lob_session *s, work *w, int channel, const lob_regi
 {
     const lob_volume *const image = &w->slabs.volume;
     lob_region_table *const t = &w->regions;
-    for (int64_t k = 0; w->means && k < list->count; k++)
+    for (int64_t k = 0; w->means && k < list->count; k++) {
+        const lob_region_sums *const row = lob_region_list_at(list, k);
         w->means[k * image->channels + channel] =
-            lob_region_measure(&list->row[k].region, &list->row[k].values, &image->geometry, fine,
-                               image->slope, image->inter)
+            lob_region_measure(&row->region, &row->values, &image->geometry, fine, image->slope,
+                               image->inter)
                 .mean;
+    }
     if (!w->set.table || channel > 0) return LOB_OK;
     LOB_TRY(lob_region_list_fill(s, t, list, fine, w->set.image));
     if (image->channels == 1) return LOB_OK;
@@ -42,7 +45,8 @@ static lob_status measure_channel(lob_session *s, work *w, int channel, const lo
 {
     const char *const path = w->set.image;
     lob_volume image = w->slab->image;
-    lob_region_list list = {0};
+    lob_region_list list = {
+        .needs = channel == 0 && w->set.table ? lob_region_columns_needs(w->set.columns) : 0};
     image.data =
         (char *)image.data + channel * lob_voxels(&image) * (int64_t)lob_type_of(image.type)->bytes;
     image.channels = 1;
@@ -53,9 +57,33 @@ static lob_status measure_channel(lob_session *s, work *w, int channel, const lo
         lob_region_list_add(s, &list, labels, set, &image, &fine, w->slab->z, path, NULL);
     if (st == LOB_OK) st = lob_region_list_gather(s, &list, path);
     if (st == LOB_OK && is_first(s)) st = take_sums(s, w, channel, &list, &fine);
-    lob_session_give(s, list.count * (int64_t)sizeof *list.row);
-    free(list.row);
+    lob_region_list_free(s, &list);
     return st;
+}
+
+/* The labels of this slab under the plane before it, which is another task's. */
+static lob_status stack_labels(lob_session *s, work *w, lob_volume *out)
+{
+    const int me = lob_team_rank(s->team), last = lob_team_size(s->team) - 1;
+    const int64_t voxels = lob_voxels(&w->labels), plane = voxels / w->labels.dims.nz;
+    const int64_t each = lob_type_of(w->labels.type)->bytes, before = me > 0 ? plane : 0;
+    const char *const own = w->labels.data;
+    lob_letter letters[2];
+    int n = 0;
+    *out = w->labels;
+    out->header = (lob_header){.bytes = NULL};
+    out->names = (lob_label_names){0};
+    out->dims.nz += me > 0;
+    out->data = lob_session_array(s, before + voxels, (size_t)each, w->set.labels);
+    if (!out->data) return LOB_ENOMEM;
+    memcpy((char *)out->data + before * each, own, (size_t)(voxels * each));
+    if (me > 0)
+        letters[n++] =
+            (lob_letter){.with = me - 1, .receive = out->data, .receive_bytes = plane * each};
+    if (me < last)
+        letters[n++] = (lob_letter){
+            .with = me + 1, .send = own + (voxels - plane) * each, .send_bytes = plane * each};
+    return lob_team_send(s->team, letters, n, &s->error);
 }
 
 static lob_status measure_channels(lob_session *s, work *w)
@@ -64,7 +92,7 @@ static lob_status measure_channels(lob_session *s, work *w)
     const char *const path = w->set.labels;
     lob_volume numbered = lob_volume_empty(); /* without gaps: those of this slab */
     lob_label_set set = {0};
-    lob_status st = lob_slab_copy(s, &numbered, &w->labels, w->labels.data, w->labels.dims, path);
+    lob_status st = stack_labels(s, w, &numbered);
     if (st == LOB_OK) st = lob_grid_dense(s, &numbered, &set, path);
     for (int c = 0; st == LOB_OK && c < channels; c++)
         st = measure_channel(s, w, c, &numbered, &set);

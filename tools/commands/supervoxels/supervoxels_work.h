@@ -70,6 +70,6 @@ void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w);
 lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w);
 
 /* Write the tables that are asked for. */
-lob_status lob_supervoxels_tables(lob_session *s, const lob_supervoxels_work *w);
+lob_status lob_supervoxels_tables(lob_session *s, lob_supervoxels_work *w);
 
 #endif

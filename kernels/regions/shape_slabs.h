@@ -1,0 +1,70 @@
+/*
+ * Shapes of regions of a volume that is measured slab by slab: what is counted of each slab, and
+ * how it is joined. A slab's border is that of its planes under the one before them, less that of
+ * this one alone.
+ */
+#ifndef LOB_SHAPE_SLABS_H
+#define LOB_SHAPE_SLABS_H
+
+#include "kernels/regions/shapes.h"
+
+LOB_BEGIN_DECLS
+
+/* All zero: not counted. */
+typedef struct {
+    lob_region_moments moments;
+    lob_region_border border;
+    lob_region_slices slices;
+} lob_region_counts;
+
+/* Add the border and the slices of the same region in another slab. */
+void lob_region_counts_add(lob_region_counts *to, const lob_region_counts *part);
+
+/* Likewise its moments; neither region has the other's voxels yet, and those of both fit. */
+void lob_region_moments_add(lob_region_moments *to, const lob_region *region,
+                            const lob_region_moments *part, const lob_region *part_region);
+
+/* LOB_EDATA: the region is too large for lob_region_moments. */
+lob_status lob_region_moments_fit(const lob_region *region, int64_t label, lob_error *error);
+
+/* A corner of a region's hull, in half voxels of the whole volume. */
+typedef struct {
+    int32_t label, z, y, x;
+    int32_t octants; /* bits: those of the eight voxels around it that the region has; bit 0 of the
+                        bit's number is x, bit 1 y, bit 2 z */
+} lob_hull_corner;
+
+/*
+ * The corners of the hulls of a slab's regions.
+ *
+ *   corners, count  out  malloc'ed, in any order; NULL and 0 where there are none, and on failure
+ *   regions, in     in   as for lob_regions_hulls, counted from the slab's first plane
+ *   labels          in   in->count: what the regions are called
+ *   z               in   the slab's first plane
+ *
+ * Returns what lob_regions_hulls does.
+ */
+lob_status lob_regions_hull_corners(lob_hull_corner **corners, int64_t *count,
+                                    const lob_region *regions, const lob_regions_input *in,
+                                    const int32_t *labels, int64_t z, const lob_context *context,
+                                    lob_error *error);
+
+/* Sort corners by label, z, y and x, and join those at one place. Returns how many there are. */
+int64_t lob_hull_corners_join(lob_hull_corner *corners, int64_t n);
+
+/*
+ * The hulls of regions from the corners of all their slabs.
+ *
+ *   regions, labels  in  count, in rising order of labels; regions as of the whole
+ *   corners          in  n, as lob_hull_corners_join leaves them, of these labels
+ *   dims             in  of the whole
+ */
+lob_status lob_hulls_of_corners(lob_region_hull *hulls, const lob_region *regions,
+                                const int32_t *labels, int64_t count,
+                                const lob_hull_corner *corners, int64_t n, lob_dims dims,
+                                const lob_shape_frame *frame, const lob_context *context,
+                                lob_error *error);
+
+LOB_END_DECLS
+
+#endif
