@@ -16,6 +16,7 @@ LINES = [
     ("filter IMAGE -o OUT --window 10,60 --cast uint8", 3),
     ("convert IMAGE OUT --type float64", 0),
     ("stats IMAGE mask.nii --table OUT", 2),
+    ("stats IMAGE mask.nii --table OUT --columns basic,shape", 4),
 ]
 
 
@@ -73,6 +74,11 @@ def test_a_plan_says_what_tasks_would_do_and_does_nothing(tmp_path):
     assert grown["planes_read"] == 10 and grown["bytes_over_seams"] == 3 * 200 * 32 and grown["bytes_to_first"] == (30 - 8) * 200
     assert pieces["bytes_held"] == 8 * (2 * plane + 10 * 20)
     assert smooth["bytes_held"] == 16 * (2 * plane + 10 * 20 * 8) and all(plan["seconds_computing"] >= 0 for plan in plans.values())
+    for words in (("components", "image.nii", "--equal"), ("growcut", "image.nii", "seeds.nii"), ("filter", "image.nii", "--gaussian", "1vox")):
+        for device in ("cuda", "cuda:0,1,2,3", "cuda:all"):  # which need not be here
+            told = good(*words, "-o", "out.nii", "--plan", "4", "--device", device, cwd=tmp_path).stdout
+            rows = {name: float(value) for name, value in (row.split() for row in told.splitlines())}
+            assert all(rows[key] == plans[words[0]][key] for key in ("tasks", "planes_read", "bytes_over_seams", "bytes_to_first"))
     for line in ("threshold image.nii -o out.nii --hysteresis 1,2", "components image.nii -o out.nii --fill-holes"):
         assert_one_line(lobule(*line.split(), "--plan", "2", cwd=tmp_path), 64, "whole volume")
 

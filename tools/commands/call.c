@@ -303,7 +303,8 @@ static int call_in_this_thread(const lob_command *command, int argc, char **argv
 
 /* ---- in threads that are ranks ---- */
 
-/* As many as LOBULE_RANKS says, or --device names GPUs; what is misspelt is said by the call. */
+/* As many as LOBULE_RANKS says, or --device names GPUs; one for a plan of these. What is misspelt
+ * is said by the call. */
 static int ranks_asked(const lob_command *command, int argc, char **argv)
 {
     lob_session s;
@@ -313,7 +314,7 @@ static int ranks_asked(const lob_command *command, int argc, char **argv)
     if (ranks < 1 && command->spreads && lob_options_own(&s) == LOB_OK) {
         lob_options_common(&s);
         if (lob_parse(s.table, 2, s.argv, lob_session_values(&s), s.argc, &s.error) == LOB_OK)
-            ranks = lob_session_devices(&s);
+            ranks = s.only_prints ? 1 : lob_session_devices(&s);
     }
     free(s.settings);
     return ranks;

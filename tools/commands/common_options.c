@@ -28,8 +28,9 @@ lob_status lob_options_own(lob_session *s)
     if (!s->settings) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
     c->options(&s->own, s->settings);
     s->table[0] = (lob_option_table){"Options", s->own.row, (size_t)s->own.count};
-    if (c->only_prints &&
-        lob_asks_for(s->table, 1, s->argv, lob_session_values(s), s->argc, c->only_prints))
+    s->only_prints = c->only_prints && lob_asks_for(s->table, 1, s->argv, lob_session_values(s),
+                                                    s->argc, c->only_prints);
+    if (s->only_prints)
         for (int i = 0; i < s->own.count; i++)
             if (s->own.row[i].kind == LOB_OPT_OUTPUT) s->own.row[i].kind = LOB_OPT_TEXT;
     return LOB_OK;

@@ -5,11 +5,10 @@
 #include "tools/session/session.h"
 
 /* Say what tasks would do, and do nothing. */
-#define OPT_PLAN(pointer)                                                                       \
-    OPT_INT(                                                                                    \
-        "plan", pointer, "R", 1, 1 << 20,                                                       \
-        "only say what each of R tasks of mpirun or srun would read, hold and send, in bytes, " \
-        "and about how long")
+#define OPT_PLAN(pointer)                                                                          \
+    OPT_INT("plan", pointer, "R", 1, 1 << 20,                                                      \
+            "only say what each of R tasks of mpirun or srun, or parts on GPUs, would read, hold " \
+            "and send, in bytes, and about how long; no GPU is needed for that")
 
 /* Bytes are those of one voxel. */
 typedef struct {

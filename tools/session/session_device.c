@@ -210,8 +210,9 @@ lob_status lob_device_check(lob_session *s)
                             ? ", or for this command by itself, outside of a recipe"
                             : ", components, filter, growcut and threshold --local");
     }
-    if (strcmp(s->device.backend, "auto") == 0 || strcmp(s->device.backend, "all") == 0 ||
-        lob_backend_named(s->device.backend))
+    s->device_chosen = s->only_prints && s->command->shares; /* a plan needs no GPU */
+    if (s->device_chosen || strcmp(s->device.backend, "auto") == 0 ||
+        strcmp(s->device.backend, "all") == 0 || lob_backend_named(s->device.backend))
         return LOB_OK;
     for (const lob_backend *const *b = lob_backends; *b; b++) {
         const size_t n = strlen(known);

@@ -142,6 +142,7 @@ struct lob_session {
     const char *report_path;
     const char *series; /* of DICOM; NULL: none was named */
     bool help, version;
+    bool only_prints; /* the command's flag of that name is given */
 
     const lob_backend *backend; /* the CPU's until lob_session_device */
     bool device_wanted;         /* of a recipe: some of its lines compute on it, */
