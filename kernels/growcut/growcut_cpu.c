@@ -353,9 +353,6 @@ static lob_status grow_slab(const lob_growcut_output *out, lob_growcut_stats *st
                             lob_error *error)
 {
     const lob_dims dims = in->image->dims;
-    if (options->rule == LOB_RULE_FLOOD && options->slice_axis != 2)
-        return lob_fail(error, LOB_EARG,
-                        "a flood needs the whole volume, or goes slice by slice across z");
     if (lob_product(dims.nx, dims.ny, 1, 1) > INT32_MAX)
         return lob_fail(error, LOB_EDATA, "planes have more than 2^31 - 1 voxels");
     return grow_input(out, stats, in, options, slab, context, error);

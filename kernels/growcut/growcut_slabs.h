@@ -1,14 +1,14 @@
 /*
  * GrowCut of a volume that the ranks of a team share, each with a slab of its planes: labels,
  * strengths, ties and statistics are those of lob_growcut_cpu on the whole volume. On GPUs
- * lob_backend.growcut_slabs does the same, but for floods and rounds.
+ * lob_backend.growcut_slabs does the same, but for floods and rounds. A rank has one plane more on
+ * each side where the volume goes on, and grows in these as in its own.
  *
- * A rank has one plane more on each side where the volume goes on, and grows in these as in its
- * own. Where it comes to rest, both sides of a seam tell each other which keys have fallen in the
- * two planes around it, and take the lower ones; all is done when nobody has anything to tell. Each
+ * Where it comes to rest, both sides of a seam tell each other which keys have fallen in the two
+ * planes around it, and take the lower ones; all is done when nobody has anything to tell. Each
  * step of a path lies within the planes of one rank, and keys only fall, so the keys at the end are
- * those of the whole volume, whoever has grown what before. Rounds of the automaton end with such
- * an exchange each.
+ * those of the whole volume, whoever has grown what before. Rounds end with such an exchange each.
+ * So does every wave of a flood, which rises in all ranks at once: of what it has reached.
  */
 #ifndef LOB_GROWCUT_SLABS_H
 #define LOB_GROWCUT_SLABS_H
@@ -33,9 +33,9 @@ typedef struct lob_growcut_slab {
  *   in     in   a slab of image, seeds, mask and strengths, with the planes beside it
  *
  * Returns as lob_growcut_cpu does, with the lowest failing rank's error; ranks that were done
- * before another was cancelled learn of it in their next call of the team. Also LOB_EARG for a
- * flood, unless it goes slice by slice across z, and LOB_EDATA for planes of more than 2^31 - 1
- * voxels.
+ * before another was cancelled learn of it in their next call of the team. Also LOB_EDATA for
+ * planes of more than 2^31 - 1 voxels. What one rank has done is of no use where it fails:
+ * out and stats are unspecified then.
  */
 lob_status lob_growcut_slabs(const lob_growcut_output *out, lob_growcut_stats *stats,
                              const lob_growcut_input *in, const lob_growcut_options *options,

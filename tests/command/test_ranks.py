@@ -150,6 +150,8 @@ GROWTHS = [
     ("--rule square --max-cost 9 --rounds 5 --neighbours 18", np.uint8, (9, 8, 7)),
     ("--slices x --rule distance --strength strength.nii", np.int16, (6, 7, 11)),
     ("--slices z --rule flood", np.uint8, (12, 9, 9)),
+    ("--rule flood --strength strength.nii --tie tie.nii --mask mask.nii", np.float32, (11, 9, 23)),
+    ("--rule flood --slices y --neighbours 4", np.uint8, (9, 8, 12)),
     ("--rule strength --min-strength 0.2 --norm l1", np.uint8, (10, 12, 3)),
     ("--max-mm 2.5 --mask mask.nii --tie tie.nii", np.int16, (9, 8, 21)),
     ("--max-mm 3vox --slices y --neighbours 4", np.uint8, (8, 9, 10)),
@@ -326,8 +328,8 @@ def random_words(random):
     if command == "distance":
         return [command, "labels.nii", "-o", *out, *some("--signed", "--to other", "--label 3"), *some("--max 3vox"), *slices, *some("--voxels")]
     if command == "growcut":
-        rule = pick("strength", "distance", "value", "square")
-        more = [*some("--strength s.nii"), *some("--tie tie.nii"), *some("--rounds 4"), *some("--max-mm 3vox"), *some("--range 0,4")]
+        rule = pick("strength", "distance", "value", "square", "flood")
+        more = [*some("--strength s.nii"), *some("--tie tie.nii"), *(some("--rounds 4") if rule != ["flood"] else []), *some("--max-mm 3vox"), *some("--range 0,4")]
         return [command, "image.nii", "labels.nii", "-o", *out, "--rule", *rule, *grid, *more, "--trust-seeds"]
     size = pick("--size 3vox", "--size 5vox", "--count 20", "--size 9vox")
     more = [*some("--mean m.nii"), *some("--boundaries b.nii"), *some("--table t.tsv", "--table t.json --columns basic,shape"), *some("--graph g.tsv"), *some("--range 1,4")]
@@ -385,7 +387,6 @@ def test_growth_that_tasks_cannot_share_says_what_would_do(tmp_path, kind):
     before = sorted(os.listdir(tmp_path))
     for more, code, parts in (
         (("--max-memory", "400KiB"), 75, ("40 planes", "tasks would do", "lobule crop")),
-        (("--rule", "flood"), 64, ("--rule flood", "--slices")),
         (("--device", "cuda", "--rounds", "3"), 64, ("several tasks grow by rounds on the CPU",)),
         (("--device", "cuda", "--rule", "flood", "--slices", "z"), 64, ("several tasks flood on the CPU",)),
         (("--mask", "none.nii"), 65, ("none.nii", "empty")),

@@ -2,6 +2,7 @@
 #include "kernels/growcut/cpu/growcut_flood.h"
 
 #include "kernels/growcut/cpu/flood_queues.h"
+#include "kernels/growcut/growcut_slabs.h"
 
 #include <omp.h>
 #include <sched.h>
@@ -80,6 +81,19 @@ typedef struct {
     } shown; /* for other threads, from meeting to meeting */
 } share;
 
+/* A cell of a plane that two ranks have, from the plane's first on, and the label that came. */
+typedef struct {
+    int64_t cell, label;
+} seam_news;
+
+/* The plane before a rank's own, or behind them, where there is such. */
+typedef struct {
+    bool is_there;
+    int64_t theirs, ours;     /* first cell of the plane, and of our own beside it */
+    seam_news *tells, *heard; /* as many as a plane has cells: each is told of once */
+    int64_t told, hears;
+} seam;
+
 /* Cells are the section's voxels with one around them along each axis of more than one voxel. */
 typedef struct {
     const lob_growcut_section *section;
@@ -101,6 +115,12 @@ typedef struct {
     double start_s;
     atomic_bool alone; /* the first thread goes on without the others */
     int64_t next_report, steps;
+
+    lob_team *team;     /* of ranks; NULL: this one has all */
+    int64_t first, end; /* its planes */
+    seam seam[2];
+    int64_t *all;   /* 2 for each rank: what it tells, or where it stands */
+    lob_status met; /* of the team */
 } flood;
 
 /* ---- cells ---- */
@@ -123,6 +143,15 @@ static void lay_out(flood *f)
     f->levels = (int64_t)f->section->rule.dmax + 1;
     f->axis = side[2] > 1 ? 2 : side[1] > 1 ? 1 : 0;
     f->planes = side[f->axis];
+    f->end = f->planes;
+    const lob_growcut_slab *const slab = f->section->slab;
+    if (!slab || lob_team_size(slab->team) == 1) return;
+    f->team = slab->team;
+    f->first = slab->first;
+    f->end = slab->end;
+    const int64_t plane = f->pitch[f->axis]; /* the first is around the volume */
+    f->seam[0] = (seam){f->first > 0, f->first * plane, (f->first + 1) * plane};
+    f->seam[1] = (seam){f->end < f->planes, (f->end + 1) * plane, f->end * plane};
 }
 
 /* As many shares as there are threads with enough to do; thin slabs share what the water does. */
@@ -190,7 +219,13 @@ static lob_status take_memory(flood *f)
         LOB_TRY(lob_budget_calloc(b, &s->queues, f->levels, sizeof *s->queues, f->error));
         LOB_TRY(lob_budget_calloc(b, &s->sent, f->shares, sizeof *s->sent, f->error));
     }
-    return LOB_OK;
+    for (int k = 0; k < 2; k++) {
+        seam *const of = &f->seam[k];
+        const int64_t cells = of->is_there ? f->pitch[f->axis] : 0;
+        LOB_TRY(lob_budget_alloc(b, &of->tells, cells, sizeof *of->tells, f->error));
+        LOB_TRY(lob_budget_alloc(b, &of->heard, cells, sizeof *of->heard, f->error));
+    }
+    return lob_budget_alloc(b, &f->all, 2 * lob_team_size(f->team), sizeof *f->all, f->error);
 }
 
 static void give_share(flood *f, share *s)
@@ -212,6 +247,19 @@ static void give_memory(flood *f)
     for (int i = 0; f->share && i < f->shares; i++)
         if (f->share[i].pool.budget) give_share(f, &f->share[i]);
     lob_budget_free(b, f->share, f->shares, sizeof *f->share);
+    for (int k = 0; k < 2; k++) {
+        const int64_t cells = f->seam[k].is_there ? f->pitch[f->axis] : 0;
+        lob_budget_free(b, f->seam[k].tells, cells, sizeof *f->seam[k].tells);
+        lob_budget_free(b, f->seam[k].heard, cells, sizeof *f->seam[k].heard);
+    }
+    lob_budget_free(b, f->all, 2 * lob_team_size(f->team), sizeof *f->all);
+}
+
+/* Is a row's plane this rank's own? */
+static bool is_own(const flood *f, int64_t y, int64_t z)
+{
+    const int64_t plane = f->axis == 2 ? z : f->axis == 1 ? y : 0;
+    return plane >= f->first && plane < f->end;
 }
 
 /* Levels, states and labels of a row; closed are seeds, and what is too high for any path. */
@@ -245,6 +293,7 @@ static void fill(flood *f, lob_growcut_result *result)
         for (int64_t y = 0; y < dims.ny; y++) {
             int64_t of_row[2] = {0};
             fill_row(f, y, z, of_row);
+            if (!is_own(f, y, z)) continue;
             outside += of_row[0];
             seeds += of_row[1];
         }
@@ -271,7 +320,7 @@ static lob_status enqueue_seeds(const flood *f, share *s, int own)
     for (int64_t z = 0; z < dims.nz; z++)
         for (int64_t y = 0; y < dims.ny; y++) {
             const int64_t row = row_of(f, y, z);
-            if (f->shares > 1 && share_of(f, row) != own) continue;
+            if (!is_own(f, y, z) || (f->shares > 1 && share_of(f, row) != own)) continue;
             for (int64_t c = row; c < row + dims.nx; c++) {
                 const uint16_t level = f->level[c];
                 if (f->label[c] == 0 || level > f->section->rule.limit) continue;
@@ -376,6 +425,77 @@ static lob_status receive(const flood *f, share *s, int own)
     return LOB_OK;
 }
 
+/* ---- seams ---- */
+
+/* Cells beside this rank's planes, which a wave has reached: they are told of once, and closed. */
+static void tell(flood *f, share *s)
+{
+    lob_flood_list *const l = &s->touched;
+    const int64_t low = f->seam[0].is_there ? f->seam[0].ours : 0;
+    const int64_t high = f->seam[1].is_there ? f->seam[1].theirs : f->cells;
+    int64_t own = 0;
+    for (int64_t i = 0; i < l->n; i++) {
+        const int64_t cell = l->cell[i];
+        if (cell >= low && cell < high) {
+            l->cell[own++] = cell;
+            continue;
+        }
+        seam *const to = &f->seam[cell >= high];
+        const uint32_t tie = f->state[cell] & TIE ? TIED : 0;
+        to->tells[to->told++] = (seam_news){cell - to->theirs, (uint32_t)f->label[cell] | tie};
+        f->state[cell] = 0;
+    }
+    l->n = own;
+}
+
+static lob_status pass_news(flood *f, lob_error *error)
+{
+    lob_letter letters[2];
+    int n = 0;
+    for (int k = 0; k < 2; k++) {
+        seam *const of = &f->seam[k];
+        const int with = lob_team_rank(f->team) + (k ? 1 : -1);
+        const int64_t each = sizeof *of->tells;
+        if (!of->is_there) continue;
+        of->hears = f->all[2 * with + !k];
+        letters[n++] = (lob_letter){.with = with,
+                                    .send = of->tells,
+                                    .send_bytes = of->told * each,
+                                    .receive = of->heard,
+                                    .receive_bytes = of->hears * each};
+    }
+    return lob_team_send(f->team, letters, n, error);
+}
+
+/* Of all ranks, in the thread that speaks to them: tell of a wave, and hear. A share that has
+ * failed says so to those who wait for it. */
+static lob_status exchange(flood *f)
+{
+    const int64_t mine[2] = {f->seam[0].told, f->seam[1].told};
+    bool any = false;
+    for (int i = 0; i < f->shares; i++) LOB_TRY(f->share[i].status);
+    LOB_TRY(lob_team_share(f->team, f->all, mine, sizeof mine, f->error));
+    for (int i = 0; i < 2 * lob_team_size(f->team); i++) any = any || f->all[i] > 0;
+    f->seam[0].hears = f->seam[1].hears = 0;
+    const lob_status st = any ? pass_news(f, f->error) : LOB_OK;
+    f->seam[0].told = f->seam[1].told = 0;
+    return st;
+}
+
+/* Cells of a share that other ranks' waves have reached. */
+static lob_status hear(const flood *f, share *s, int own)
+{
+    for (int k = 0; k < 2; k++) {
+        const seam *const of = &f->seam[k];
+        if (f->shares > 1 && of->hears > 0 && share_of(f, of->ours) != own) continue;
+        LOB_TRY(lob_flood_list_room(&s->pool, &s->touched, of->hears));
+        for (int64_t i = 0; i < of->hears; i++)
+            reach(f->state, f->label, &s->touched, of->ours + of->heard[i].cell,
+                  (uint32_t)of->heard[i].label);
+    }
+    return LOB_OK;
+}
+
 /* What a wave has reached is the next wave, but for what is higher, which waits for its level. */
 static lob_status settle(const flood *f, share *s, uint16_t level)
 {
@@ -433,8 +553,8 @@ static void show(const flood *f, share *s, int64_t level)
     s->shown.status = s->status;
 }
 
-/* Where all shares stand: the sum of waves, the least level; false: one has failed. */
-static bool look(const flood *f, int64_t *wave, int64_t *next)
+/* Where all shares of this rank stand: the sum of waves, the least level; false: one has failed. */
+static bool look_here(const flood *f, int64_t *wave, int64_t *next)
 {
     bool fine = true;
     *wave = 0;
@@ -446,6 +566,23 @@ static bool look(const flood *f, int64_t *wave, int64_t *next)
         if (s->shown.next < *next) *next = s->shown.next;
     }
     return fine;
+}
+
+/* Where all shares of all ranks stand. */
+static bool look(flood *f, const worker *w, int64_t *wave, int64_t *next)
+{
+    if (!look_here(f, wave, next)) return false;
+    if (!f->team) return true;
+    if (w->number == 0) {
+        const int64_t mine[2] = {*wave, *next};
+        f->met = lob_team_share(f->team, f->all, mine, sizeof mine, f->error);
+    }
+    meet(&f->meeting, w->threads);
+    for (int r = 0; f->met == LOB_OK && r < lob_team_size(f->team); r++) {
+        *wave += r != lob_team_rank(f->team) ? f->all[2 * r] : 0;
+        if (f->all[2 * r + 1] < *next) *next = f->all[2 * r + 1];
+    }
+    return f->met == LOB_OK;
 }
 
 /* Where other programs have the cores, threads wait for each other more than they do. */
@@ -475,6 +612,17 @@ static void step(flood *f, worker *w, int64_t level, bool from_queues)
     for (int i = w->number; i < f->shares; i += w->threads) {
         share *const s = &f->share[i];
         if (s->status == LOB_OK && f->shares > 1) s->status = receive(f, s, i);
+        if (s->status == LOB_OK && f->team) tell(f, s);
+    }
+    if (f->team) {
+        meet(&f->meeting, w->threads);
+        if (w->number == 0) f->met = exchange(f);
+        meet(&f->meeting, w->threads);
+    }
+    for (int i = w->number; i < f->shares; i += w->threads) {
+        share *const s = &f->share[i];
+        if (s->status == LOB_OK) s->status = f->met;
+        if (s->status == LOB_OK && f->team) s->status = hear(f, s, i);
         if (s->status == LOB_OK) s->status = settle(f, s, (uint16_t)level);
         show(f, s, level);
     }
@@ -501,7 +649,7 @@ static void flood_shares(flood *f, worker w)
             if (w.number > 0) return;
             w.threads = 1;
         }
-        if (!look(f, &wave, &level) || (wave == 0 && level == f->levels)) return;
+        if (!look(f, &w, &wave, &level) || (wave == 0 && level == f->levels)) return;
         steps = wave > 0 ? steps + 1 : 0;
         if (wave == 0) here = level;
         if (w.number == 0 && steps > f->steps) f->steps = steps;
@@ -516,7 +664,7 @@ static lob_status flood_levels(flood *f)
     flood_shares(f, (worker){omp_get_thread_num(), omp_get_num_threads(), 0});
     for (int i = 0; i < f->shares; i++)
         if (f->share[i].status != LOB_OK) return f->share[i].status;
-    return LOB_OK;
+    return f->met;
 }
 
 /* ---- results ---- */
@@ -527,6 +675,7 @@ static void write_row(const void *engine, int64_t y, int64_t z, lob_growcut_resu
     const lob_growcut_section *const s = f->section;
     const lob_volume *const seeds = s->in->seeds;
     const int64_t row = row_of(f, y, z), voxel = lob_view_index(&s->view, 0, y, z);
+    if (!is_own(f, y, z)) return;
     for (int64_t x = 0; x < s->view.dims.nx; x++) {
         const int64_t cell = row + x, v = voxel + x * s->view.stride[0];
         const bool is_seed = lob_label_at(seeds->data, seeds->type, v) != 0;
@@ -553,6 +702,9 @@ lob_status lob_growcut_flood(const lob_growcut_section *section, lob_growcut_res
     if (st == LOB_OK) lob_growcut_write_rows(section, write_row, &f, result);
     *steps = f.steps;
     result->stats.working_bytes = f.budget.peak;
+    if (st == LOB_OK && f.team)
+        st = lob_growcut_stats_of_slabs(&result->stats, &result->largest, 1, &result->overflow,
+                                        f.team, error);
     give_memory(&f);
     return st;
 }

@@ -10,7 +10,8 @@
  *
  * Threads share the planes, slab by slab, and each has the queues of its own. They meet after every
  * step, give each other what has crossed a border between slabs, and so take all steps together. A
- * step is short: where other programs keep threads waiting, one does the rest alone.
+ * step is short: where other programs keep threads waiting, one does the rest alone. Ranks that
+ * share a volume meet likewise, and the first thread of each speaks for it.
  */
 #ifndef LOB_GROWCUT_FLOOD_H
 #define LOB_GROWCUT_FLOOD_H
@@ -22,7 +23,7 @@
  *
  *   steps  out  the most that a path takes on one level
  *
- * Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
+ * Returns LOB_OK, LOB_ENOMEM, LOB_ECANCEL or, of a slab, what its team does.
  */
 lob_status lob_growcut_flood(const lob_growcut_section *section, lob_growcut_result *result,
                              int64_t *steps, lob_error *error);

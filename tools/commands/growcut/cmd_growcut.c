@@ -20,11 +20,6 @@ static lob_status check(lob_session *s, void *user)
     LOB_TRY(lob_label_table_check(s, set->label_table));
     const bool flood = set->rule == LOB_RULE_FLOOD;
     const bool many = lob_team_size(s->ranks) > 1 || set->plan > 0;
-    const lob_rule rules[] = {
-        {many && flood && set->slices < 0,
-         "--rule flood needs the whole volume, or --slices across z: start one task"},
-    };
-    LOB_TRY(LOB_RULES(s, rules));
     /* "auto" may find a GPU for one task and none for another. */
     if (many && (flood || set->rounds > 0 || strcmp(s->device.backend, "cuda") != 0))
         LOB_TRY(lob_session_cpu_alone(s, flood             ? "several tasks flood"

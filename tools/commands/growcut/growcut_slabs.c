@@ -78,8 +78,7 @@ static int64_t voxel_bytes(const lob_session *s, const settings *set, const lob_
 lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_settings *set, lob_status status)
 {
     lob_volume image, seeds;
-    const bool many = set->rule == LOB_RULE_FLOOD && set->slices < 0;
-    if (status != LOB_ENOMEM || many || !lob_session_peek(s, &image, set->image)) return status;
+    if (status != LOB_ENOMEM || !lob_session_peek(s, &image, set->image)) return status;
     if (lob_session_peek(s, &seeds, set->seeds)) {
         enum { MASK = 2 };
         const int64_t each = voxel_bytes(s, set, &image, &seeds) + (set->mask ? MASK : 0);
