@@ -85,6 +85,14 @@ bool lob_outgrows_memory(const lob_input *file, const lob_read_options *options)
     return (int64_t)file->size > limit / 4; /* there are others, and what is made of them */
 }
 
+void lob_copy_apart(void *out, const void *in, size_t n, int threads)
+{
+    const size_t part = (size_t)4 << 20;
+#pragma omp parallel for num_threads(threads < 1 ? 1 : threads) if (n >= 4 * part)
+    for (size_t at = 0; at < n; at += part)
+        memcpy((char *)out + at, (const char *)in + at, n - at < part ? n - at : part);
+}
+
 void lob_info_add_file(lob_file_info *info, const lob_input *file)
 {
     if (info) info->file_bytes += (int64_t)file->size;

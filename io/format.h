@@ -153,6 +153,10 @@ void lob_warn(lob_file_info *info, const char *format, ...)
 /* Is a file large beside the memory that there is? It should then not stay in it. */
 bool lob_outgrows_memory(const lob_input *file, const lob_read_options *options);
 
+/* memcpy by several threads, which share the work of filling fresh pages and mapping a file's: one
+ * core does not use up the memory's bandwidth. */
+void lob_copy_apart(void *out, const void *in, size_t n, int threads);
+
 /* Add a file's size to info, which may be NULL. */
 void lob_info_add_file(lob_file_info *info, const lob_input *file);
 

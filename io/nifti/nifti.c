@@ -40,15 +40,6 @@ static void gather(unsigned char *buffer, const unsigned char *file, const lob_n
         memmove(buffer + (size_t)v * bytes, file + component_at(h, frame, v), bytes);
 }
 
-/* memcpy by several threads, which share the work of filling fresh pages and mapping the file's. */
-static void copy_apart(unsigned char *out, const unsigned char *in, size_t n, int threads)
-{
-    const size_t part = (size_t)4 << 20;
-#pragma omp parallel for num_threads(threads < 1 ? 1 : threads) if (n >= 4 * part)
-    for (size_t at = 0; at < n; at += part)
-        memcpy(out + at, in + at, n - at < part ? n - at : part);
-}
-
 /* The only frame, by several threads; false when that is not possible, or not worth it. */
 static bool inflate_apart(unsigned char **raw, const lob_nifti *h, lob_gzip_rest *rest,
                           const lob_input *image, int threads)
@@ -156,7 +147,7 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
     *raw = lob_voxel_memory(bytes);
     if (!*raw) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its voxels");
     if (h->frames == 1)
-        copy_apart(*raw, image->bytes + h->vox_offset, (size_t)bytes, options->threads);
+        lob_copy_apart(*raw, image->bytes + h->vox_offset, (size_t)bytes, options->threads);
     else
         gather(*raw, image->bytes, h, frame);
     return LOB_OK;

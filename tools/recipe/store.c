@@ -1,6 +1,7 @@
 /* Volumes in memory under names. */
 #include "tools/recipe/store.h"
 
+#include "io/format.h"
 #include "tools/recipe/recipe.h"
 #include "volumes/bytes.h"
 #include "volumes/lists.h"
@@ -58,17 +59,6 @@ void lob_store_take(lob_store *store, lob_stored *row, lob_volume *out)
     row->there = false;
 }
 
-/* One core does not use up the memory's bandwidth. */
-static void copy_bytes(unsigned char *to, const unsigned char *from, int64_t bytes, int threads)
-{
-    const int64_t block = (int64_t)4 << 20, blocks = (bytes + block - 1) / block;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < blocks; i++) {
-        const int64_t n = bytes - i * block < block ? bytes - i * block : block;
-        memcpy(to + i * block, from + i * block, (size_t)n);
-    }
-}
-
 int64_t lob_store_frames(const lob_stored *row)
 {
     return lob_frames_held(&row->volume);
@@ -86,9 +76,9 @@ lob_status lob_store_copy(lob_volume *out, const lob_stored *row, int64_t frame,
     *out = lob_volume_empty();
     if (voxels && !data) return LOB_ENOMEM;
     for (int64_t c = 0; voxels && c < parts; c++)
-        copy_bytes(copy + c * part,
-                   (unsigned char *)v->data + (c * frames + (frame > 0 ? frame : 0)) * each, part,
-                   threads);
+        lob_copy_apart(copy + c * part,
+                       (unsigned char *)v->data + (c * frames + (frame > 0 ? frame : 0)) * each,
+                       (size_t)part, threads);
     const lob_status st = lob_volume_adopt(out, v, &data, v->type, (int)(parts * taken));
     free(data);
     if (st != LOB_OK) return st;
