@@ -37,18 +37,13 @@ static void add_folder(folders *f, char *path)
         free(path);
 }
 
-static char *joined(const char *folder, const char *name, const char *end)
-{
-    return lob_printed("%s/%s%s", folder, name, end);
-}
-
 /* What was installed with the program: LOBULE_SHARE is the way from its folder to share/. */
 static void add_installed(folders *f)
 {
     char *const program = lob_process_file();
     if (!program) return;
     *(char *)lob_name_in_path(program) = '\0';
-    char *const way = joined(program, LOBULE_SHARE "/lobule/recipes", "");
+    char *const way = lob_printed("%s/%s", program, LOBULE_SHARE "/lobule/recipes");
     if (way) add_folder(f, lob_real_path(way)); /* messages name it */
     free(way);
     free(program);
@@ -65,7 +60,7 @@ static void find_folders(folders *f)
     }
     free(own);
     char *const data = lob_user_data();
-    if (data) add_folder(f, joined(data, "lobule/recipes", ""));
+    if (data) add_folder(f, lob_printed("%s/lobule/recipes", data));
     free(data);
     add_installed(f);
 }
@@ -93,7 +88,7 @@ lob_status lob_recipe_find(char **path, const char *name, lob_error *error)
     folders f;
     find_folders(&f);
     for (int i = 0; i < f.count && !*path; i++) {
-        *path = joined(f.path[i], name, suffix);
+        *path = lob_printed("%s/%s%s", f.path[i], name, suffix);
         if (*path && lob_is_file(*path)) break;
         free(*path);
         *path = NULL;
@@ -157,7 +152,7 @@ static void print_entry(FILE *to, const entry *e)
 {
     lob_recipe recipe;
     lob_error error = {.text = ""};
-    char *const path = joined(e->folder, e->name, suffix);
+    char *const path = lob_printed("%s/%s%s", e->folder, e->name, suffix);
     if (!path || lob_recipe_read(&recipe, path, &error) != LOB_OK) {
         char line[LOB_ERROR_LINE];
         fprintf(to, "%s: cannot be used: %s\n", e->name, lob_error_line(line, sizeof line, &error));
