@@ -63,8 +63,10 @@ int lob_session_devices(const lob_session *s)
 }
 
 /* What is to be opened; false: nothing, the CPU serves. */
-static bool plan(const lob_session *s, lob_opening *o)
+static bool plan(lob_session *s, lob_opening *o)
 {
+    snprintf(s->device_why, sizeof s->device_why,
+             is_any(s) ? "auto: there is no other" : "asked for");
     const lob_backend *const backend =
         is_any(s) ? lob_backends[1] : lob_backend_named(s->device.backend);
     const int own = backend && backend != lob_backends[0] ? lob_session_gpu(s) : -1;
@@ -117,8 +119,6 @@ static lob_status finish_opening(lob_session *s)
 static lob_status open_now(lob_session *s)
 {
     lob_opening o;
-    snprintf(s->device_why, sizeof s->device_why,
-             is_any(s) ? "auto: there is no other" : "asked for");
     if (!plan(s, &o)) return LOB_OK;
     const double start_s = lob_clock_s();
     open_planned(&o);
@@ -182,8 +182,6 @@ lob_status lob_session_device_begin(lob_session *s, int64_t voxels)
         free(o);
         return lob_session_device(s);
     }
-    snprintf(s->device_why, sizeof s->device_why,
-             is_any(s) ? "auto: there is no other" : "asked for");
     s->opening = o;
     return LOB_OK;
 }
