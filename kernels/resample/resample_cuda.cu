@@ -4,6 +4,9 @@
 #include "kernels/device/grid.cuh"
 #include "kernels/resample/resample_voxel.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 namespace lob::resample
 {
 
@@ -57,59 +60,89 @@ static __global__ void voxels_kernel(resample_params s)
     }
 }
 
-/* ---- grids that are a whole number of voxels apart: rows are copied ---- */
+/* ---- nearest voxels of parallel grids: rows are copied ---- */
 
-/* Is new voxel 0, 0, 0 old voxel `by`, and so on with all others? A position near to a whole number
- * is that number. */
-static bool is_shift(int64_t by[3], const lob_resample_map *map)
-{
-    bool shift = true;
-    for (int a = 0; a < 3; a++) {
-        const double *const row = map->to_old[a];
-        for (int k = 0; k < 3; k++) shift = shift && (k == a || row[k] == 0);
-        if (!(fabs(row[3]) < 0x1p40)) return false;
-        by[a] = (int64_t)floor(row[3] + 0.5);
-        const double off = fabs(row[a] - 1) * (double)lob_side(map->dims, a);
-        shift = shift && off + fabs(row[3] - (double)by[a]) < 0.9e-3;
-    }
-    return shift;
-}
-
-struct shift_params {
+struct rows_params {
     resample_params s;
-    int64_t by[3];
+    const int64_t *nearest[3]; /* by new axis, of each of its voxels; -1: outside */
+    int64_t stride[3];
 };
 
 /* A warp takes a row. */
-template <typename T> static __global__ void shift_kernel(shift_params p)
+template <typename T> static __global__ void rows_kernel(rows_params p)
 {
     const resample_params &s = p.s;
-    const lob_dims d = s.map.dims, old = s.map.old;
+    const lob_dims d = s.map.dims;
     const int64_t rows = d.ny * d.nz;
     T fill;
     lob_filter_store(&fill, s.type, 0, s.map.fill);
     for (int64_t at = grid_first() / WARP; at < rows * s.channels; at += grid_step() / WARP) {
-        const int64_t c = at / rows, y = at % d.ny + p.by[1], z = at % rows / d.ny + p.by[2];
-        const bool inside = y >= 0 && y < old.ny && z >= 0 && z < old.nz;
-        const T *const from = (const T *)s.from + c * s.apart + (z * old.ny + y) * old.nx;
+        const int64_t y = p.nearest[1][at % d.ny], z = p.nearest[2][at % rows / d.ny];
+        const T *const from =
+            (const T *)s.from + at / rows * s.apart + y * p.stride[1] + z * p.stride[2];
         T *const to = (T *)s.to + at * d.nx;
         for (int64_t x = threadIdx.x % WARP; x < d.nx; x += WARP) {
-            const int64_t i = x + p.by[0];
-            to[x] = inside && i >= 0 && i < old.nx ? from[i] : fill;
+            const int64_t i = p.nearest[0][x];
+            to[x] = y >= 0 && z >= 0 && i >= 0 ? from[i * p.stride[0]] : fill;
         }
     }
 }
 
-#define LAUNCH_SHIFT(type, ctype, name, integer, lowest, highest)                                \
-    case type:                                                                                   \
-        return lob_launch_over(device, shift_kernel<ctype>, "copying rows", threads, THREADS, p, \
+#define LAUNCH_ROWS(type, ctype, name, integer, lowest, highest)                                \
+    case type:                                                                                  \
+        return lob_launch_over(device, rows_kernel<ctype>, "copying rows", threads, THREADS, p, \
                                error);
 
-static lob_status launch_shift(lob_device *device, const shift_params &p, lob_error *error)
+static lob_status launch_rows(lob_device *device, const rows_params &p, lob_error *error)
 {
     const int64_t threads = p.s.map.dims.ny * p.s.map.dims.nz * p.s.channels * WARP;
-    LOB_TYPE_SWITCH(p.s.type, LAUNCH_SHIFT)
+    LOB_TYPE_SWITCH(p.s.type, LAUNCH_ROWS)
     return LOB_OK;
+}
+
+/* Tables of nearest voxels on the device, where these are all that is looked for. */
+static lob_status send_rows(lob_device *device, rows_params *p, void **tables,
+                            const lob_resample_lines *l, lob_error *error)
+{
+    const lob_dims d = p->s.map.dims;
+    const int64_t all = d.nx + d.ny + d.nz, bytes = all * (int64_t)sizeof(int64_t);
+    bool several = false;
+    int64_t *const nearest = (int64_t *)malloc((size_t)bytes);
+    if (!nearest) return lob_fail(error, LOB_ENOMEM, "no memory left for resampling");
+    for (int64_t i = 0; i < all; i++) {
+        const lob_resample_along *const at = &l->along[0][i];
+        several = several || (at->inside && at->first < at->last);
+        nearest[i] = at->inside ? at->nearest : -1;
+    }
+    lob_status st = LOB_OK;
+    if (p->s.method == LOB_RESAMPLE_NEAREST || !several) {
+        st = lob_device_alloc(device, tables, bytes, error);
+        if (st == LOB_OK) st = lob_device_upload(device, *tables, nearest, bytes, error);
+    }
+    free(nearest);
+    return st;
+}
+
+/* Copy rows where each new voxel is an old one. */
+static lob_status copy_rows(lob_device *device, const resample_params &s, bool *copied,
+                            lob_error *error)
+{
+    rows_params p = {s, {}, {}};
+    lob_resample_lines l;
+    void *tables = NULL;
+    LOB_TRY(lob_resample_lines_make(&l, &s.map, error));
+    lob_status st = l.along[0] ? send_rows(device, &p, &tables, &l, error) : LOB_OK;
+    *copied = tables;
+    if (st == LOB_OK && tables) {
+        p.nearest[0] = (const int64_t *)tables;
+        p.nearest[1] = p.nearest[0] + s.map.dims.nx;
+        p.nearest[2] = p.nearest[1] + s.map.dims.ny;
+        memcpy(p.stride, l.stride, sizeof p.stride);
+        st = launch_rows(device, p, error);
+    }
+    lob_device_free(device, tables);
+    free(l.along[0]);
+    return st;
 }
 
 #define LAUNCH(type, ctype, name, integer, lowest, highest)                                   \
@@ -120,10 +153,11 @@ static lob_status launch_shift(lob_device *device, const shift_params &p, lob_er
 static lob_status launch(lob_device *device, const resample_params &s, lob_error *error)
 {
     const char *what = "resampling";
-    shift_params p = {s, {}};
+    bool copied = false;
     if (s.method >= LOB_RESAMPLE_MAJORITY)
         return lob_launch_over(device, majority_kernel, what, s.voxels, THREADS, s, error);
-    if (is_shift(p.by, &s.map)) return launch_shift(device, p, error);
+    LOB_TRY(copy_rows(device, s, &copied, error));
+    if (copied) return LOB_OK;
     LOB_TYPE_SWITCH(s.type, LAUNCH)
     return LOB_OK;
 }
