@@ -448,6 +448,7 @@ static lob_status learn(job *j, lob_error *error)
         LOB_TRY(count_bins(j, c, error));
         if (reports(j, 0.3 * (c + 1) / p->channels)) return LOB_ECANCEL;
     }
+    lob_appearance_find_exps(&j->plan);
     LOB_TRY(lob_appearance_tables(&j->plan, error));
     return local ? lob_appearance_nodes_learn(&j->nodes, p, j->context->threads, error) : LOB_OK;
 }

@@ -127,15 +127,23 @@ struct reach_params {
     lob_type seed_type;
     lob_dims dims;
     lob_appearance_blocks blocks;
-    uint8_t *marks; /* of blocks, 0 before */
     int64_t voxels;
-    int32_t label;
-    bool low; /* count low halves of the high one that was found; else high halves */
-    const float *distance;
-    u64 *counts;  /* LOB_APPEARANCE_HALF, 0 before */
-    double share; /* at which the quantile lies */
+    int32_t background;
+    int first, count; /* labels but the background; of each, `apart` blocks or one of the rest: */
+    int64_t apart;
+    uint8_t *marks; /* of blocks, 0 before */
+    float *distance;
+    u64 *counts; /* LOB_APPEARANCE_HALF, 0 before */
     quantile *found;
+    bool low;     /* count low halves of the high one that was found; else high halves */
+    double share; /* at which the quantile lies */
 };
+
+/* Which label of these a stroke has; -1: the background's, outside of 0..count - 1: another. */
+static __device__ inline int reach_label(const reach_params &p, int32_t label)
+{
+    return label == p.background ? -1 : label - 1 - (label > p.background) - p.first;
+}
 
 static __device__ inline int64_t block_of(const reach_params &p, int64_t i)
 {
@@ -145,60 +153,73 @@ static __device__ inline int64_t block_of(const reach_params &p, int64_t i)
 
 static __global__ void __launch_bounds__(THREADS) mark_kernel(reach_params p)
 {
-    for (int64_t i = grid_first(); i < p.voxels; i += grid_step())
-        if (lob_label_at(p.seeds, p.seed_type, i) == p.label) p.marks[block_of(p, i)] = 1;
+    for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
+        const int32_t label = lob_label_at(p.seeds, p.seed_type, i);
+        const int k = label == 0 ? -1 : reach_label(p, label);
+        if (k >= 0 && k < p.count) p.marks[k * p.apart + block_of(p, i)] = 1;
+    }
 }
 
 static __global__ void __launch_bounds__(THREADS) halves_kernel(reach_params p)
 {
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
         const int32_t label = lob_label_at(p.seeds, p.seed_type, i);
-        if (label == 0 || label == p.label) continue;
-        const uint32_t bits = __float_as_uint(p.distance[block_of(p, i)]);
-        if (!p.low)
-            atomicAdd(&p.counts[bits >> 16], (u64)1);
-        else if (bits >> 16 == p.found->high)
-            atomicAdd(&p.counts[bits & 0xffff], (u64)1);
+        if (label == 0) continue;
+        const int64_t block = block_of(p, i);
+        const int own = reach_label(p, label);
+        for (int k = 0; k < p.count; k++) {
+            if (k == own) continue;
+            const uint32_t bits = __float_as_uint(p.distance[k * p.apart + block]);
+            u64 *const counts = p.counts + k * LOB_APPEARANCE_HALF;
+            if (!p.low)
+                atomicAdd(&counts[bits >> 16], (u64)1);
+            else if (bits >> 16 == p.found[k].high)
+                atomicAdd(&counts[bits & 0xffff], (u64)1);
+        }
     }
 }
 
-/* One block: the half in which the quantile lies, as lob_appearance_reach_rank and
+/* A block for each label: the half in which the quantile lies, as lob_appearance_reach_rank and
  * lob_appearance_rank have it. */
 static __global__ void __launch_bounds__(RANK_THREADS) rank_kernel(reach_params p)
 {
     typedef cub::BlockScan<int64_t, RANK_THREADS> scan;
     enum { EACH = LOB_APPEARANCE_HALF / RANK_THREADS };
     __shared__ typename scan::TempStorage memory;
-    const u64 *const own = p.counts + threadIdx.x * EACH;
+    const u64 *const own = p.counts + blockIdx.x * LOB_APPEARANCE_HALF + threadIdx.x * EACH;
+    quantile *const found = p.found + blockIdx.x;
     int64_t mine = 0, before, all;
     for (int i = 0; i < EACH; i++) mine += (int64_t)own[i];
     scan(memory).ExclusiveSum(mine, before, all);
     const int64_t wanted = (int64_t)(p.share * (double)all);
-    const int64_t rank = p.low ? p.found->rank : wanted < all ? wanted : all - 1;
+    const int64_t rank = p.low ? found->rank : wanted < all ? wanted : all - 1;
     __syncthreads();
-    if (threadIdx.x == 0 && all == 0) *p.found = {-1, 0, 0};
+    if (threadIdx.x == 0 && all == 0) *found = {-1, 0, 0};
     if (rank < before || rank >= before + mine) return;
     int64_t left = rank - before;
     uint32_t half = threadIdx.x * EACH;
     for (int i = 0; left >= (int64_t)own[i]; i++, half++) left -= (int64_t)own[i];
-    p.found->rank = left;
-    *(p.low ? &p.found->low : &p.found->high) = half;
+    found->rank = left;
+    *(p.low ? &found->low : &found->high) = half;
 }
 
 struct far_params {
     int16_t *lost;
     const float *distance;
-    int64_t blocks;
+    int64_t blocks, apart;
+    int count; /* labels */
     const quantile *reach;
     float least, score; /* of the reach */
 };
 
 static __global__ void __launch_bounds__(THREADS) far_kernel(far_params p)
 {
-    const float found = __uint_as_float(p.reach->high << 16 | p.reach->low);
-    const float reach = fmaxf(found, p.least);
-    for (int64_t i = grid_first(); i < p.blocks; i += grid_step())
-        p.lost[i] = (int16_t)lob_appearance_far(p.distance[i], reach, p.score);
+    for (int64_t i = grid_first(); i < p.blocks * p.count; i += grid_step()) {
+        const int64_t k = i / p.blocks;
+        const float found = __uint_as_float(p.reach[k].high << 16 | p.reach[k].low);
+        p.lost[i] = (int16_t)lob_appearance_far(p.distance[k * p.apart + i % p.blocks],
+                                                fmaxf(found, p.least), p.score);
+    }
 }
 
 /* ---- the outline ---- */
@@ -323,7 +344,8 @@ struct job {
     lob_appearance_stats *stats;
     lob_appearance_stack stacks[LOB_APPEARANCE_MAX_LABELS][3]; /* of wanted labels by axis, with an
                                                                   outline */
-    int64_t distances;          /* voxels of the largest transform; 0: none */
+    int64_t distances; /* voxels of the largest transform; 0: none */
+    int64_t apart;     /* of reaches of labels, of which FEW_LABELS are looked for at once */
     lob_appearance_nodes nodes; /* on the host, */
     lob_budget host;            /* whose memory this is */
 
@@ -362,6 +384,7 @@ static bool by_distance(const job *j)
 static int64_t lay_out(job *j, void *block)
 {
     const lob_appearance_plan *p = &j->plan;
+    const int at_once = !by_distance(j) ? 0 : p->wanted < FEW_LABELS ? p->wanted : FEW_LABELS;
     const int64_t rows = (int64_t)p->channels * p->slots;
     const int64_t side = p->dims.nx > p->dims.ny ? p->dims.nx : p->dims.ny;
     const int64_t longest = side > p->dims.nz ? side : p->dims.nz;
@@ -372,11 +395,11 @@ static int64_t lay_out(job *j, void *block)
     j->channels = memory.take<channel>(p->channels);
     j->table = memory.take<int32_t>(rows * p->wanted);
     j->exps = memory.take<double>(LOB_APPEARANCE_EXPS);
-    j->halves = memory.take<u64>(by_distance(j) ? LOB_APPEARANCE_HALF : 0);
-    j->reach = memory.take<quantile>(1);
-    j->distance = memory.take<float>(j->distances);
-    j->lost = memory.take<int16_t>(by_distance(j) ? p->blocks.count * p->wanted : 0);
-    j->inside = memory.take<uint8_t>(j->distances);
+    j->halves = memory.take<u64>(at_once * LOB_APPEARANCE_HALF);
+    j->reach = memory.take<quantile>(at_once);
+    j->distance = memory.take<float>(at_once ? at_once * j->apart : j->distances);
+    j->lost = memory.take<int16_t>(at_once ? p->blocks.count * p->wanted : 0);
+    j->inside = memory.take<uint8_t>(at_once ? at_once * j->apart : j->distances);
     j->slices = memory.take<int64_t>(by_outline(j) ? longest : 0);
     j->places = memory.take<lob_appearance_place>(by_outline(j) ? longest : 0);
     const lob_appearance_nodes *n = &j->nodes;
@@ -446,6 +469,7 @@ static lob_status make_tables(job *j, const channel *of, lob_error *error)
         LOB_TRY(lob_launch(j->device, count_kernel, "counting values",
                            lob_grid_blocks(j->device, p->voxels, THREADS), THREADS, shared,
                            params_of(j, of, c), error));
+    lob_appearance_find_exps(p); /* while it counts */
     LOB_TRY(lob_device_download(j->device, p->counts, j->counts, bytes, error));
     LOB_TRY(lob_appearance_tables(p, error));
     LOB_TRY(lob_device_upload(j->device, j->table, p->table,
@@ -494,16 +518,17 @@ static lob_status check_distances(const lob_distance_input *in, lob_error *error
     return lob_distance_check(&none, in, &options, error);
 }
 
-static lob_status transform(const job *j, const void *labels, const lob_distance_input *in,
+static lob_status transform(const job *j, float *distance, const lob_distance_input *in,
                             lob_distance_kind kind, lob_error *error)
 {
-    const lob_distance_output out = {j->distance, NULL};
+    const lob_distance_output out = {distance, NULL};
     lob_distance_options options = lob_distance_defaults();
     options.kind = kind;
-    return distance::transform(j->device, &out, labels, in, &options, j->work, error);
+    return distance::transform(j->device, &out, in->labels, in, &options, j->work, error);
 }
 
-static reach_params reach_of(const job *j, int32_t label)
+/* Of labels from this one on. */
+static reach_params reach_of(const job *j, int first)
 {
     const lob_appearance_plan *const p = &j->plan;
     reach_params r = {};
@@ -511,47 +536,56 @@ static reach_params reach_of(const job *j, int32_t label)
     r.seed_type = p->in->seed_type;
     r.dims = p->dims;
     r.blocks = p->blocks;
-    r.marks = j->inside;
     r.voxels = p->voxels;
-    r.label = label;
+    r.background = p->in->background;
+    r.first = first;
+    r.count = p->wanted - first < FEW_LABELS ? p->wanted - first : FEW_LABELS;
+    r.apart = j->apart;
+    r.marks = j->inside;
     r.distance = j->distance;
     r.counts = j->halves;
-    r.share = p->options->far_quantile;
     r.found = j->reach;
+    r.share = p->options->far_quantile;
     return r;
 }
 
-/* Find a half of the quantile of distances. */
-static lob_status find_half(const job *j, int32_t label, bool low, lob_error *error)
+/* Find a half of the quantiles of distances. */
+static lob_status find_half(const job *j, reach_params r, bool low, lob_error *error)
 {
-    const int64_t bytes = LOB_APPEARANCE_HALF * (int64_t)sizeof *j->halves;
-    reach_params r = reach_of(j, label);
+    const int64_t bytes = r.count * LOB_APPEARANCE_HALF * (int64_t)sizeof *j->halves;
     r.low = low;
     LOB_TRY(lob_device_fill(j->device, j->halves, 0, bytes, error));
     LOB_TRY(lob_launch_over(j->device, halves_kernel, "distances of strokes", r.voxels, THREADS, r,
                             error));
-    return lob_launch(j->device, rank_kernel, "the quantile of distances", 1, RANK_THREADS, 0, r,
-                      error);
+    return lob_launch(j->device, rank_kernel, "the quantile of distances", r.count, RANK_THREADS, 0,
+                      r, error);
 }
 
-static lob_status far_scores(const job *j, int k, lob_error *error)
+/* Of FEW_LABELS labels from this one on. */
+static lob_status far_scores(const job *j, int first, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
-    const lob_distance_input in = lob_appearance_far_input(p, j->inside);
-    LOB_TRY(lob_device_fill(j->device, j->inside, 0, p->blocks.count, error));
-    LOB_TRY(lob_launch_over(j->device, mark_kernel, "blocks of strokes", p->voxels, THREADS,
-                            reach_of(j, p->label[k]), error));
-    LOB_TRY(transform(j, j->inside, &in, LOB_DISTANCE_TO_SET, error));
-    LOB_TRY(find_half(j, p->label[k], false, error));
-    LOB_TRY(find_half(j, p->label[k], true, error));
+    const reach_params r = reach_of(j, first);
+    LOB_TRY(lob_device_fill(j->device, r.marks, 0, r.count * r.apart, error));
+    LOB_TRY(
+        lob_launch_over(j->device, mark_kernel, "blocks of strokes", p->voxels, THREADS, r, error));
+    for (int k = 0; k < r.count; k++) {
+        const lob_distance_input in = lob_appearance_far_input(p, r.marks + k * r.apart);
+        LOB_TRY(transform(j, r.distance + k * r.apart, &in, LOB_DISTANCE_TO_SET, error));
+    }
+    LOB_TRY(find_half(j, r, false, error));
+    LOB_TRY(find_half(j, r, true, error));
     far_params f = {};
-    f.lost = j->lost + k * p->blocks.count;
+    f.lost = j->lost + first * p->blocks.count;
     f.distance = j->distance;
     f.blocks = p->blocks.count;
+    f.apart = r.apart;
+    f.count = r.count;
     f.reach = j->reach;
     f.least = lob_appearance_reach(p, 0, 0);
     f.score = (float)(LOB_APPEARANCE_ONE * p->options->far);
-    return lob_launch_over(j->device, far_kernel, "costs of distance", f.blocks, THREADS, f, error);
+    return lob_launch_over(j->device, far_kernel, "costs of distance", f.blocks * f.count, THREADS,
+                           f, error);
 }
 
 /* Put what a label gains by the outlines of a stack, or add it. */
@@ -581,7 +615,7 @@ static lob_status put_shape(const job *j, int k, const lob_appearance_stack *sta
                             error));
     const lob_distance_input in = lob_appearance_stack_input(stack, p, j->inside);
     LOB_TRY(check_distances(&in, error));
-    LOB_TRY(transform(j, j->inside, &in, LOB_DISTANCE_SIGNED, error));
+    LOB_TRY(transform(j, j->distance, &in, LOB_DISTANCE_SIGNED, error));
     s.voxels = p->voxels;
     return lob_launch_over(j->device, shape_kernel, "gains of an outline", s.voxels, THREADS, s,
                            error);
@@ -652,7 +686,7 @@ static lob_status compute(job *j, lob_error *error)
         lob_device_upload(j->device, j->channels, of, p->channels * (int64_t)sizeof *of, error));
     if (reports(j, 0.4)) return LOB_ECANCEL;
     for (int k = 0; k < p->wanted; k++) {
-        if (by_distance(j)) LOB_TRY(far_scores(j, k, error));
+        if (by_distance(j) && k % FEW_LABELS == 0) LOB_TRY(far_scores(j, k, error));
         if (by_outline(j)) LOB_TRY(shape_scores(j, k, error));
         if (reports(j, 0.4 + 0.4 * (k + 1) / p->wanted)) return LOB_ECANCEL;
     }
@@ -686,6 +720,7 @@ static lob_status prepare(job *j, lob_error *error)
     if (!by_distance(j)) return LOB_OK;
     LOB_TRY(check_distances(&in, error));
     j->distances = p->blocks.count;
+    j->apart = (p->blocks.count + 255) / 256 * 256; /* arrays stay aligned */
     return LOB_OK;
 }
 

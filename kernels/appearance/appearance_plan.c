@@ -127,9 +127,13 @@ lob_status lob_appearance_plan_make(lob_appearance_plan *plan, const lob_appeara
     plan->exps = malloc(LOB_APPEARANCE_EXPS * sizeof *plan->exps);
     if (!plan->counts || !plan->table || !plan->exps)
         return lob_fail(error, LOB_ENOMEM, "no memory left for tables of appearance");
+    return LOB_OK;
+}
+
+void lob_appearance_find_exps(lob_appearance_plan *plan)
+{
     for (int i = 0; i < LOB_APPEARANCE_EXPS; i++)
         plan->exps[i] = exp((double)(i - LOB_APPEARANCE_LIMIT) / LOB_APPEARANCE_ONE);
-    return LOB_OK;
 }
 
 void lob_appearance_plan_free(lob_appearance_plan *plan)

@@ -41,7 +41,8 @@ typedef struct {
     double *exps;    /* LOB_APPEARANCE_EXPS */
 } lob_appearance_plan;
 
-/* Check input and options, and make a plan with counts 0; free it, also after a failure. Returns
+/* Check input and options, and make a plan with counts 0, without the numbers of exps and of
+ * the table; free it, also after a failure. Returns
  * LOB_OK, LOB_EARG or LOB_ENOMEM. */
 lob_status lob_appearance_plan_make(lob_appearance_plan *plan, const lob_appearance_input *in,
                                     const lob_appearance_options *options, lob_error *error);
@@ -57,6 +58,9 @@ static inline int64_t *lob_appearance_counts(const lob_appearance_plan *plan, in
 {
     return plan->counts + ((int64_t)channel * (plan->in->labels + 1) + label) * plan->slots;
 }
+
+/* Fill plan->exps, which takes as long as a GPU takes to count. */
+void lob_appearance_find_exps(lob_appearance_plan *plan);
 
 /* Fill plan->table from the counts. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_appearance_tables(lob_appearance_plan *plan, lob_error *error);
