@@ -124,6 +124,11 @@ lob_status lob_resample_lines_make(lob_resample_lines *l, const lob_resample_map
             lob_resample_along *const p = &l->along[axis][i];
             p->inside = lob_resample_place_along(&w, map, old, axis == 0 ? i : 0, axis == 1 ? i : 0,
                                                  axis == 2 ? i : 0);
+            /* Of strokes what lies outside of the new voxel does not count. */
+            while (map->strokes && p->inside && !lob_resample_inside(&w, map, old, w.first[old]))
+                w.first[old]++;
+            while (map->strokes && p->inside && !lob_resample_inside(&w, map, old, w.last[old]))
+                w.last[old]--;
             p->at = w.at[old];
             p->first = w.first[old];
             p->last = w.last[old];
