@@ -344,8 +344,8 @@ lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *
                              volume->channels);
     lob_status status = LOB_ENOMEM;
     entry_list list = {.used = 0};
-    const int used = has_bytes(volume) ? UINT8_MAX + 1 : SLOTS; /* others stay untouched */
-    entry *slots = calloc(SLOTS, sizeof *slots);
+    const int used = has_bytes(volume) ? UINT8_MAX + 1 : SLOTS;
+    entry *slots = calloc((size_t)used, sizeof *slots);
     if (!slots) goto out;
     status = count_values(slots, &list, volume, name, error);
     if (status == LOB_OK) status = collect(set, slots, used, &list);

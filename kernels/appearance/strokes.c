@@ -1,6 +1,7 @@
 /* Strokes by slice, and what they say by their places. */
 #include "kernels/appearance/strokes.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,7 @@ static void find_planes(cover *c)
     for (const int64_t most = c->all / 50; 2 * found < held && c->all > most; found++) {
         int across = axis;
         fullest(c, &across, &slice);
+        if (c->all - (held / 2 - found) * c->left[across][slice] > most) break; /* too few */
         take_plane(c, across, slice);
         if (c->all <= most && 2 * (found + 1) <= held) return;
     }
@@ -107,23 +109,20 @@ static void find_planes(cover *c)
 static lob_status count_all(lob_strokes *strokes, const void *seeds, lob_type type,
                             const uint8_t *held, int64_t n, int threads)
 {
-    const lob_dims dims = strokes->dims;
-    bool failed = false;
+    int64_t *const parts = calloc((size_t)threads, ((size_t)n + 1) * sizeof *parts);
+    if (!parts) return LOB_ENOMEM;
 #pragma omp parallel num_threads(threads)
     {
         lob_strokes own = *strokes;
-        own.across = calloc((size_t)n + 1, sizeof *own.across);
-#pragma omp critical(lob_strokes_sum)
-        failed = failed || !own.across;
-#pragma omp barrier
-#pragma omp for schedule(static)
-        for (int64_t z = 0; z < dims.nz; z++)
-            if (!failed && (!held || held[z])) count_plane(&own, seeds, type, z);
-#pragma omp critical(lob_strokes_sum)
-        for (int64_t i = 0; !failed && i < n; i++) strokes->across[i] += own.across[i];
-        free(own.across);
+        own.across = parts + (n + 1) * omp_get_thread_num();
+#pragma omp for schedule(dynamic)
+        for (int64_t z = 0; z < strokes->dims.nz; z++)
+            if (!held || held[z]) count_plane(&own, seeds, type, z);
     }
-    return failed ? LOB_ENOMEM : LOB_OK;
+    for (int t = 0; t < threads; t++)
+        for (int64_t i = 0; i < n; i++) strokes->across[i] += parts[(n + 1) * t + i];
+    free(parts);
+    return LOB_OK;
 }
 
 lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type type, lob_dims dims,
@@ -149,6 +148,13 @@ lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type t
     if (st == LOB_OK) return LOB_OK;
     lob_strokes_free(strokes);
     return lob_fail(error, LOB_ENOMEM, "no memory left to count strokes");
+}
+
+int64_t lob_strokes_voxels(const lob_strokes *strokes)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < strokes->dims.nx * strokes->labels; i++) n += strokes->across[i];
+    return n;
 }
 
 lob_status lob_strokes_lay(lob_strokes *laid, const lob_strokes *strokes, lob_dims dims,
@@ -294,26 +300,26 @@ lob_status lob_strokes_background(int32_t *label, const lob_strokes *strokes, co
  *   last     in/out  of the lines along each axis, the label met last; 0 before
  *   several  in      of the slices across each axis, is it such a plane?
  */
-static void count_met(int64_t *met, int32_t *const last[3], uint8_t *const several[3],
+static void count_met(int64_t *met, uint8_t *const last[3], uint8_t *const several[3],
                       const lob_strokes *strokes, const void *seeds, lob_type type)
 {
     const lob_dims d = strokes->dims;
     for (int64_t row = 0; row < d.ny * d.nz; row++) {
         const int64_t y = row % d.ny, z = row / d.ny, first = row * d.nx, end = first + d.nx;
-        if (lob_strokes_labels_in(strokes, 1, y) == 0 || lob_strokes_labels_in(strokes, 2, z) == 0)
-            continue;
+        if (lob_strokes_labels_in(strokes, 2, z) == 0) continue;
         for (int64_t i = first; (i = lob_next_label(seeds, type, i, end)) < end; i++) {
             const int64_t x = i - first;
             const int32_t label = lob_label_at(seeds, type, i);
-            int32_t *const lines[3] = {last[0] + line_of(d, 0, x, y, z),
+            uint8_t *const lines[3] = {last[0] + line_of(d, 0, x, y, z),
                                        last[1] + line_of(d, 1, x, y, z),
                                        last[2] + line_of(d, 2, x, y, z)};
             const int planes[3] = {several[0][x], several[1][y], several[2][z]};
             for (int along = 0; along < 3; along++) {
-                const int32_t before = *lines[along];
-                *lines[along] = label;
-                if (before == 0 || before == label) continue;
                 const int counts = planes[(along + 1) % 3] + planes[(along + 2) % 3];
+                if (counts == 0) continue; /* nor do others of the line count */
+                const int32_t before = *lines[along];
+                *lines[along] = (uint8_t)label;
+                if (before == 0 || before == label) continue;
                 met[(before - 1) * strokes->labels + label - 1] += counts;
                 met[(label - 1) * strokes->labels + before - 1] += counts;
             }
@@ -331,7 +337,7 @@ lob_status lob_strokes_walls(int32_t *walls, int *count, const lob_strokes *stro
     const lob_dims d = strokes->dims;
     const int64_t rows = d.ny * d.nz, columns = d.nx * d.nz;
     int64_t *const met = calloc((size_t)labels * (size_t)labels, sizeof *met);
-    int32_t *const last = calloc((size_t)(rows + columns + d.nx * d.ny), sizeof *last);
+    uint8_t *const last = calloc((size_t)(rows + columns + d.nx * d.ny), 1);
     uint8_t *const planes = malloc((size_t)slices_of(d));
     if (!met || !last || !planes) {
         free(planes);
@@ -343,7 +349,7 @@ lob_status lob_strokes_walls(int32_t *walls, int *count, const lob_strokes *stro
     for (int a = 0; a < 3; a++)
         for (int64_t s = 0; s < lob_side(d, a); s++)
             several[a][s] = is_plane(strokes, a, s) && lob_strokes_labels_in(strokes, a, s) > 1;
-    count_met(met, (int32_t *[3]){last, last + rows, last + rows + columns}, several, strokes,
+    count_met(met, (uint8_t *[3]){last, last + rows, last + rows + columns}, several, strokes,
               seeds, type);
     free(planes);
     free(last);

@@ -216,7 +216,7 @@ lob_status lob_strokes_agree(uint8_t *out, const uint8_t *seeds, const uint8_t *
  *   values    in   channels * lob_strokes_voxels: grey values under strokes, planar, ascending
  *   channels  in   >= 1
  *   axis      in   0 x, 1 y or 2 z
- *   context   in   the limit of working memory, which is a byte a voxel and 16 a drawn one, beside
+ *   context   in   threads; the limit of working memory, which is 24 bytes a drawn voxel, beside
  *                  the caller's 8 a value
  *
  * Returns LOB_OK or LOB_ENOMEM.

@@ -1,6 +1,7 @@
 /* Strokes that look like another label than theirs: voxels of a piece, and corrections, which are
  * pieces on slices with strokes of one label alone. */
 #include "kernels/appearance/appearance_plan.h"
+#include "kernels/appearance/strokes_list.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,7 +11,7 @@
  * with 8.
  *
  *   piece  out     voxels; room for as many as strokes have
- *   seen   in/out  nx*ny*nz, 0: not in a piece yet; 1 from now on
+ *   seen   in/out  nx*ny*nz, 0: not in a piece yet; its label from now on
  *   axis   in      -1: the piece goes on through slices
  *
  * Returns how many voxels it has.
@@ -21,7 +22,7 @@ static int64_t take_piece(int64_t *piece, uint8_t *seen, const uint8_t *seeds, l
     const lob_dims d = dims;
     int64_t n = 0;
     piece[n++] = from;
-    seen[from] = 1;
+    seen[from] = seeds[from];
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = piece[i], x = at % d.nx, y = at / d.nx % d.ny, z = at / (d.nx * d.ny);
         for (int c = 0; c < 27; c++) {
@@ -31,7 +32,7 @@ static int64_t take_piece(int64_t *piece, uint8_t *seen, const uint8_t *seeds, l
             if (u < 0 || v < 0 || w < 0 || u >= d.nx || v >= d.ny || w >= d.nz) continue;
             const int64_t to = (w * d.ny + v) * d.nx + u;
             if (seen[to] != 0 || seeds[to] != seeds[from]) continue;
-            seen[to] = 1;
+            seen[to] = seeds[to];
             piece[n++] = to;
         }
     }
@@ -114,13 +115,12 @@ typedef struct {
     const lob_strokes *strokes;
     const double *values; /* channels * count */
     int channels, axis;
-    int64_t voxels;
     int64_t *drawn, count; /* the voxels that have strokes, ascending */
     double *low, *width;   /* of each channel's bins */
     int64_t *counts;       /* channels * labels * BINS, of slices that hold several labels */
     double *nats;          /* likewise: what speaks for a label in a bin, against the others */
-    uint8_t *seen;
-    int64_t *piece;
+    int64_t *piece, *gone; /* gone: voxels that are left out */
+    int64_t gone_count;
 } look;
 
 static int64_t slice_of(const look *k, int64_t voxel)
@@ -209,7 +209,7 @@ static bool is_known(const look *k, int32_t label)
     return all > 0;
 }
 
-static void look_at_piece(uint8_t *out, const look *k, int64_t n)
+static void look_at_piece(look *k, int64_t n)
 {
     const int32_t label = k->seeds[k->piece[0]];
     const double least = least_nats * (double)n * k->channels;
@@ -220,52 +220,40 @@ static void look_at_piece(uint8_t *out, const look *k, int64_t n)
             const int bin = bin_of(k, c, number_of(k, k->piece[i]));
             if (bin >= 0) nats += k->nats[row_of(k, c, label) + bin];
         }
-    for (int64_t i = 0; nats < least && i < n; i++) out[k->piece[i]] = 0;
+    for (int64_t i = 0; nats < least && i < n; i++) k->gone[k->gone_count++] = k->piece[i];
 }
 
-static void find_drawn(look *k)
+static lob_status leave_out(uint8_t *out, look *k, int threads, lob_budget *budget,
+                            lob_error *error)
 {
-    k->count = 0;
-    for (int64_t i = 0; (i = lob_strokes_next(k->strokes, k->seeds, LOB_U8, i)) < k->voxels; i++)
-        k->drawn[k->count++] = i;
-}
-
-int64_t lob_strokes_voxels(const lob_strokes *strokes)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; i < strokes->dims.nx * strokes->labels; i++) n += strokes->across[i];
-    return n;
-}
-
-static lob_status leave_out(uint8_t *out, look *k, lob_budget *budget, lob_error *error)
-{
-    const int64_t n = k->voxels, channels = k->channels;
+    const int64_t channels = k->channels;
     const int64_t rows = channels * k->strokes->labels * BINS;
     const int64_t drawn = lob_strokes_voxels(k->strokes);
-    lob_status st = lob_budget_calloc(budget, &k->seen, n, 1, error);
-    if (st == LOB_OK) st = lob_budget_alloc(budget, &k->drawn, drawn + 1, sizeof *k->drawn, error);
+    lob_status st = lob_budget_alloc(budget, &k->drawn, drawn + 1, sizeof *k->drawn, error);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &k->piece, drawn + 1, sizeof *k->piece, error);
+    if (st == LOB_OK) st = lob_budget_alloc(budget, &k->gone, drawn + 1, sizeof *k->gone, error);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &k->low, channels, sizeof *k->low, error);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &k->width, channels, sizeof *k->width, error);
     if (st == LOB_OK) st = lob_budget_calloc(budget, &k->counts, rows, sizeof *k->counts, error);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &k->nats, rows, sizeof *k->nats, error);
-    if (st == LOB_OK) {
-        find_drawn(k);
-        learn(k);
-        for (int64_t i = 0; i < k->count; i++) out[k->drawn[i]] = k->seeds[k->drawn[i]];
+    if (st == LOB_OK)
+        st = lob_strokes_list(k->drawn, &k->count, k->strokes, k->seeds, threads, error);
+    if (st == LOB_OK) learn(k);
+    for (int64_t i = 0; st == LOB_OK && i < k->count; i++) {
+        const int64_t at = k->drawn[i];
+        if (!is_alone(k, at))
+            out[at] = k->seeds[at];
+        else if (out[at] == 0)
+            look_at_piece(k, take_piece(k->piece, out, k->seeds, k->strokes->dims, k->axis, at));
     }
-    for (int64_t i = 0; st == LOB_OK && i < k->count; i++)
-        if (is_alone(k, k->drawn[i]) && !k->seen[k->drawn[i]])
-            look_at_piece(
-                out, k,
-                take_piece(k->piece, k->seen, k->seeds, k->strokes->dims, k->axis, k->drawn[i]));
+    for (int64_t i = 0; i < k->gone_count; i++) out[k->gone[i]] = 0;
     lob_budget_free(budget, k->nats, rows, sizeof *k->nats);
     lob_budget_free(budget, k->counts, rows, sizeof *k->counts);
     lob_budget_free(budget, k->width, channels, sizeof *k->width);
     lob_budget_free(budget, k->low, channels, sizeof *k->low);
+    lob_budget_free(budget, k->gone, drawn + 1, sizeof *k->gone);
     lob_budget_free(budget, k->piece, drawn + 1, sizeof *k->piece);
     lob_budget_free(budget, k->drawn, drawn + 1, sizeof *k->drawn);
-    lob_budget_free(budget, k->seen, n, 1);
     return st;
 }
 
@@ -275,13 +263,9 @@ lob_status lob_strokes_leave_corrections(uint8_t *out, const uint8_t *seeds,
                                          lob_error *error)
 {
     lob_budget budget = {.who = "strokes", .limit = context->max_memory};
-    look k = {.seeds = seeds,
-              .strokes = strokes,
-              .values = values,
-              .channels = channels,
-              .axis = axis,
-              .voxels = lob_dims_voxels(strokes->dims)};
-    return leave_out(out, &k, &budget, error);
+    look k = {
+        .seeds = seeds, .strokes = strokes, .values = values, .channels = channels, .axis = axis};
+    return leave_out(out, &k, context->threads, &budget, error);
 }
 
 void lob_strokes_values(double *values, const uint8_t *seeds, const lob_strokes *strokes,

@@ -52,7 +52,8 @@ static double nearest(const work *w, point p, int64_t k, int64_t step, double le
         const point q = w->points[k];
         const double in_v = (p.v - q.v) * (p.v - q.v);
         if (in_v >= least) break;
-        if (q.label != p.label) least = fmin(least, (p.u - q.u) * (p.u - q.u) + in_v);
+        const double squared = (p.u - q.u) * (p.u - q.u) + in_v;
+        if (q.label != p.label && squared < least) least = squared;
     }
     return least;
 }

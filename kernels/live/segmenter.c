@@ -16,9 +16,9 @@ struct lob_segmenter {
     lob_segment_zeros zeros; /* that its strokes lie in */
     /* the strokes that the job has come to its first growth with; empty: none. Until others come */
     lob_segment_part seen;
-    lob_box within; /* where strokes may be, as far as has been told */
-    bool others;    /* told since then: strokes may be others than those seen */
-    lob_box given;  /* of the last final answer; sizes of 0: there was none */
+    lob_segment_within within; /* as far as has been told */
+    bool others;               /* told since then: strokes may be others than those seen */
+    lob_box given;             /* of the last final answer; sizes of 0: there was none */
 };
 
 /* ---- strokes ---- */
@@ -130,9 +130,21 @@ static lob_status take_box(lob_segmenter *s, const lob_segment_input *in, const 
     const lob_box whole = lob_box_whole(s->in.image->dims);
     const lob_status st = check_box(s, in, box ? box : &whole, error);
     const lob_box *const told = st == LOB_OK && box ? box : &whole;
-    lob_box_join(&s->within, told);
+    lob_box_join(&s->within.box, told);
+    if (s->within.slices) memset(s->within.slices + told->first[2], 1, (size_t)told->size[2]);
     s->others = s->others || (told->size[0] > 0 && told->size[1] > 0 && told->size[2] > 0);
     return st;
+}
+
+/* What was cut out is where strokes are. */
+static void keep_within(lob_segmenter *s, const lob_segment_part *now)
+{
+    uint8_t *const slices = s->within.slices;
+    s->within.box = now->strokes;
+    if (!slices) return;
+    memset(slices, now->counts.across == NULL, (size_t)s->in.image->dims.nz);
+    for (int64_t z = 0; z < now->counts.dims.nz; z++)
+        slices[now->at.first[2] + z] = lob_strokes_labels_in(&now->counts, 2, z) > 0;
 }
 
 /* The same, if the job is not there already. What it has seen is kept once it is. */
@@ -150,7 +162,7 @@ static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob
     if (s->seen.voxels.data && !s->others) return lob_segment_check(in, &s->plan, error);
     keep_zeros(s, context);
     LOB_TRY(lob_segment_cut(&now, in->strokes, &s->within, j->zeros, context, error));
-    s->within = now.strokes;
+    keep_within(s, &now);
     const int64_t held = counted_of(&now);
     const bool seen = has_seen(s, &now);
     lob_status st = lob_budget_hold(&j->budget, held, error);
@@ -179,7 +191,9 @@ lob_status lob_segmenter_open(lob_segmenter **segmenter, const lob_backend *back
     s->options = *options;
     s->in.image = image;
     s->seen.voxels = lob_volume_empty();
-    s->within = lob_box_whole(image->dims);
+    s->within.box = lob_box_whole(image->dims);
+    s->within.slices = malloc((size_t)image->dims.nz); /* NULL: it takes longer */
+    if (s->within.slices) memset(s->within.slices, 1, (size_t)image->dims.nz);
     s->job = lob_segment_job_of(&s->in, &s->plan, backend, &none);
     s->zeros.budget = &s->job.budget;
     return LOB_OK;
@@ -224,5 +238,6 @@ void lob_segmenter_close(lob_segmenter *s)
     lob_segment_drop_images(&s->job);
     lob_segment_drop(&s->job, &s->job.whole);
     lob_segment_zeros_drop(&s->zeros);
+    free(s->within.slices);
     free(s);
 }

@@ -1,4 +1,5 @@
 /* The box: image and strokes are cut to it, and a second view is made. */
+#include "kernels/appearance/strokes_list.h"
 #include "kernels/arrays.h"
 #include "kernels/device/device_memory.h"
 #include "kernels/device/device_put.h"
@@ -193,20 +194,20 @@ lob_status lob_segment_lay_strokes(lob_segment_job *j, lob_error *error)
 enum { ITEM_BYTES = 2 * sizeof(uint64_t) };
 
 /* Such items of lob_device_put; *n: how many. There is room for all the job's strokes. */
-static void list_strokes(const lob_segment_job *j, uint64_t *items, int64_t *n,
-                         const lob_volume *strokes)
+static lob_status list_strokes(const lob_segment_job *j, uint64_t *items, int64_t *n,
+                               const lob_volume *strokes, lob_error *error)
 {
     const lob_dims d = strokes->dims;
     const int64_t *const all = j->plan->box.size;
-    *n = 0;
-    for (int64_t row = 0; row < d.ny * d.nz; row++) {
-        const int64_t y = row % d.ny, z = row / d.ny;
-        const uint8_t *const labels = (const uint8_t *)strokes->data + row * d.nx;
-        const int64_t to = ((z + j->at[2]) * all[1] + y + j->at[1]) * all[0] + j->at[0];
-        if (lob_strokes_labels_in(&j->counted, 2, z) == 0) continue;
-        for (int64_t x = 0; (x = lob_next_label(labels, LOB_U8, x, d.nx)) < d.nx; x++)
-            items[(*n)++] = (uint64_t)(to + x) << 8 | labels[x];
+    const uint8_t *const labels = strokes->data;
+    LOB_TRY(lob_strokes_list((int64_t *)items, n, &j->counted, labels, j->context->threads, error));
+    for (int64_t i = 0; i < *n; i++) {
+        const int64_t at = (int64_t)items[i], x = at % d.nx, y = at / d.nx % d.ny;
+        const int64_t z = at / (d.nx * d.ny) + j->at[2];
+        const int64_t to = (z * all[1] + y + j->at[1]) * all[0] + x + j->at[0];
+        items[i] = (uint64_t)to << 8 | labels[at];
     }
+    return LOB_OK;
 }
 
 /* What a GPU's image has under strokes. */
@@ -222,10 +223,11 @@ static lob_status values_there(lob_segment_job *j, double *values, lob_error *er
     unsigned char *const found = malloc((size_t)(all * bytes) + 1);
     lob_status st = LOB_OK;
     if (items && found) {
-        list_strokes(j, items, &n, &j->strokes);
+        st = list_strokes(j, items, &n, &j->strokes, error);
         lob_device_begin(device);
-        st = lob_device_get(device, found, image->data, bytes, image->channels, lob_voxels(image),
-                            items, n, error);
+        if (st == LOB_OK)
+            st = lob_device_get(device, found, image->data, bytes, image->channels,
+                                lob_voxels(image), items, n, error);
         lob_device_end(device);
     } else {
         st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
@@ -391,7 +393,7 @@ static lob_status lay_voxels(lob_segment_job *j, lob_volume *out, const lob_volu
     LOB_TRY(lob_budget_hold(&j->budget, held, error));
     uint64_t *const items = malloc((size_t)n * sizeof *items + 1);
     lob_status st = items ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-    if (items) list_strokes(j, items, &n, strokes);
+    if (items) st = list_strokes(j, items, &n, strokes, error);
     lob_device_begin(device);
     if (st == LOB_OK) st = lob_device_fill(device, out->data, 0, lob_voxels(grid), error);
     if (st == LOB_OK) st = lob_device_put(device, out->data, items, n, error);

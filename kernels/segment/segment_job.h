@@ -185,11 +185,19 @@ typedef struct {
     lob_box strokes;    /* the least box of the whole that holds them; sizes of 0: there are none */
 } lob_segment_part;
 
-/* Cut it out. There are no strokes outside of `within`; NULL: anywhere. Where there are none, or an
+/* Where strokes may be: in a box, on the slices across z whose bytes are not 0; slices NULL: on any
+ */
+typedef struct {
+    lob_box box;
+    uint8_t *slices; /* nz, of the whole */
+} lob_segment_within;
+
+/* Cut it out. There are no strokes but `within`; NULL: anywhere. Where there are none, or an
  * offset makes values of stored zeros, it is the whole. Empty on failure. zeros: that it may lie
  * in; may be NULL. */
-lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, const lob_box *within,
-                           lob_segment_zeros *zeros, const lob_context *context, lob_error *error);
+lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
+                           const lob_segment_within *within, lob_segment_zeros *zeros,
+                           const lob_context *context, lob_error *error);
 
 /* Free it and leave nothing. */
 void lob_segment_part_free(lob_segment_part *part);

@@ -38,27 +38,33 @@ static const char *voxels_at(const lob_volume *v, const int64_t at[3])
 }
 
 /* Find those that hold more than zeros; all: each, and these are rows. */
-static lob_status find_pieces(pieces *p, const lob_volume *from, const lob_box *box, bool all,
-                              int threads)
+static lob_status find_pieces(pieces *p, const lob_volume *from, const lob_segment_within *within,
+                              bool all, int threads)
 {
+    const lob_box *const box = &within->box;
     const int64_t bytes = (int64_t)lob_type_of(from->type)->bytes;
     p->box = *box;
     p->width = all || box->size[0] < PIECE ? box->size[0] : PIECE;
     p->each = p->width > 0 ? (box->size[0] + p->width - 1) / p->width : 0;
     p->count = 0;
-    const int64_t most = p->each * box->size[1] * box->size[2];
+    const int64_t rows = box->size[1] * box->size[2], most = p->each * rows;
     int64_t count = 0;
-    uint8_t *const held = malloc((size_t)most + 1);
+    uint8_t *const held = calloc((size_t)most + 1, 1);
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : count)
-    for (int64_t i = 0; i < (held ? most : 0); i++) {
+    for (int64_t row = 0; row < (held && most > 0 ? rows : 0); row++) {
         int64_t at[3], n;
-        place_of(at, &n, p, i);
-        held[i] = all || !lob_all_zero(voxels_at(from, at), (size_t)(n * bytes));
-        count += held[i];
+        place_of(at, &n, p, row * p->each);
+        if (within->slices && !within->slices[at[2]]) continue;
+        if (!all && lob_all_zero(voxels_at(from, at), (size_t)(box->size[0] * bytes))) continue;
+        for (int64_t i = row * p->each; i < (row + 1) * p->each; i++) {
+            place_of(at, &n, p, i);
+            held[i] = all || !lob_all_zero(voxels_at(from, at), (size_t)(n * bytes));
+            count += held[i];
+        }
     }
     p->piece = held ? malloc(((size_t)count + 1) * sizeof *p->piece) : NULL;
-    for (int64_t i = 0; p->piece && i < most; i++)
-        if (held[i]) p->piece[p->count++] = i;
+    for (int64_t i = 0; p->piece && (i = lob_next_label(held, LOB_U8, i, most)) < most; i++)
+        p->piece[p->count++] = i;
     free(held);
     return p->piece ? LOB_OK : LOB_ENOMEM;
 }
@@ -77,8 +83,8 @@ static void find_box(lob_box *box, const pieces *p, const lob_volume *from)
             low[a] = at[a] < low[a] ? at[a] : low[a];
             high[a] = at[a] > high[a] ? at[a] : high[a];
         }
-        while (voxels[first] == 0) first++;
-        while (voxels[last] == 0) last--;
+        while (at[0] + first / bytes < low[0] && voxels[first] == 0) first++;
+        while (at[0] + last / bytes > high[0] && voxels[last] == 0) last--;
         if (at[0] + first / bytes < low[0]) low[0] = at[0] + first / bytes;
         if (at[0] + last / bytes > high[0]) high[0] = at[0] + last / bytes;
     }
@@ -183,10 +189,11 @@ static lob_status take_voxels(lob_segment_part *part, const lob_volume *from, co
 }
 
 /* Cut it out of strokes in ordinary memory. */
-static lob_status cut(lob_segment_part *part, const lob_volume *from, const lob_box *within,
-                      lob_segment_zeros *zeros, const lob_context *context, lob_error *error)
+static lob_status cut(lob_segment_part *part, const lob_volume *from,
+                      const lob_segment_within *within, lob_segment_zeros *zeros,
+                      const lob_context *context, lob_error *error)
 {
-    const lob_box all = lob_box_whole(from->dims);
+    const lob_segment_within all = {.box = lob_box_whole(from->dims)};
     const bool whole = from->inter != 0; /* what is stored as 0 is a value */
     const int64_t margin[3] = {1, 1, 1};
     pieces p;
@@ -200,14 +207,15 @@ static lob_status cut(lob_segment_part *part, const lob_volume *from, const lob_
     if (part->at.size[0] > 0)
         lob_box_widen(&part->at, margin, from->dims);
     else
-        part->at = all;
+        part->at = all.box;
     if (st == LOB_OK) st = take_voxels(part, from, &p, zeros, context, error);
     free(p.piece);
     return st;
 }
 
-lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes, const lob_box *within,
-                           lob_segment_zeros *zeros, const lob_context *context, lob_error *error)
+lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
+                           const lob_segment_within *within, lob_segment_zeros *zeros,
+                           const lob_context *context, lob_error *error)
 {
     const bool away = strokes->place.kind != LOB_PLACE_MEMORY;
     lob_volume here = lob_volume_empty();
