@@ -389,8 +389,8 @@ static lob_status prepare(scan *a, bool *skip)
     LOB_TRY(lob_recipe_job_make(&a->job, s, &b->recipe, b->recipe_path, values));
     const lob_status st = lob_recipe_job_check_options(&a->job, skip);
     if (*skip) return LOB_OK;
-    /* of an output that is there, it tells more that another scan of this batch has made it */
-    if ((st == LOB_OK || st == LOB_EEXIST) && a->plan->conflict)
+    /* of an output that is there, or a store that is not, another scan of this batch tells more */
+    if ((st == LOB_OK || st == LOB_EEXIST || st == LOB_ENOINPUT) && a->plan->conflict)
         return lob_fail(&s->error, LOB_EARG, "%s", a->plan->conflict);
     if (st != LOB_OK) return st;
     LOB_TRY(give_tables_files(a));
