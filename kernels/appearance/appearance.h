@@ -134,10 +134,10 @@ int lob_appearance_channels(const lob_appearance_input *in, const lob_appearance
  *   in       in   see above
  *   options  in   see above
  *   context  in   threads, memory, progress. Working memory: 2 bytes a block for each label, and 5
- *                 for distances, with what these take themselves, and 8 bytes a row of voxels; with
- *                 an outline 4 bytes a voxel of the slices of all labels and 1 of one's; a few
- * bytes for each voxel of strokes. On a GPU with in->grid or levels 4 bytes a voxel and channel
- * more; with a blur of 6 voxels or more so on the CPU
+ *                 for distances (on a GPU for those of 8 labels), with what these take themselves,
+ *                 and 8 bytes a row of voxels; with an outline 4 bytes a voxel of the slices of all
+ * labels and 1 of one's; a few bytes for each voxel of strokes. On a GPU with in->grid or levels 4
+ * bytes a voxel and channel more; with a blur of 6 voxels or more so on the CPU
  *
  * Same bytes on every backend and at any thread count; on error shares are unspecified. Returns
  * LOB_OK, LOB_EARG (a number outside its range), LOB_EDATA (sides that are too long for distances),
