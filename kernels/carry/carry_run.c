@@ -353,7 +353,6 @@ static void drop_all(lob_carry_job *j)
 lob_status lob_carry(lob_carry_output *out, const lob_carry_input *in,
                      const lob_carry_options *options, const lob_context *context, lob_error *error)
 {
-    const lob_volume none = lob_volume_empty();
     lob_carry_job j = {
         .in = in,
         .options = options,
@@ -363,9 +362,6 @@ lob_status lob_carry(lob_carry_output *out, const lob_carry_input *in,
                   .budget = {.who = "carrying", .limit = context->max_memory}},
         .votes = lob_fuse_output_empty(),
     };
-    j.scan = j.drawn = j.part = j.strokes = j.best = none;
-    j.share = j.all = j.seeds = j.reached = j.grown = none;
-    for (int k = 0; k < LOB_FUSE_MAX_ATLASES; k++) j.image[k] = j.labels[k] = none;
     *out = lob_carry_output_empty();
     lob_error_begin(error);
     LOB_TRY(check(in, options, error));

@@ -44,7 +44,7 @@ enum {
     MOST_SAMPLES = LOB_REGISTER_MOST_SAMPLES,
     MOST_LABELS = LOB_REGISTER_MOST_ALONG * LOB_REGISTER_MOST_ALONG * LOB_REGISTER_MOST_ALONG,
     LANES = 8,
-    MOST_VECTORS = (LOB_REGISTER_MOST_ALONG + LANES - 1) / LANES
+    MOST_LANES = (LOB_REGISTER_MOST_ALONG + LANES - 1) / LANES * LANES
 };
 
 /* A level's costs, for whoever works on a point. */
@@ -53,6 +53,7 @@ typedef struct {
     lob_register_call *c;
     const uint64_t *from;        /* words of the points' scan */
     int32_t length[MOST_LABELS]; /* what a displacement costs without a bit */
+    uint64_t none[MOST_LANES];   /* where there is no data */
 } level_work;
 
 int64_t lob_register_rows(lob_register_costs *k, lob_dims dims)
@@ -154,30 +155,28 @@ static void take_samples(samples *s, const level_work *w, int64_t i)
 /* ---- costs ---- */
 
 /* Where the words lie to which sample i leads, from displacement (0, y, z) on; side: of rows. */
-static inline const uint64_t *row_of(const uint64_t *rows, const int64_t side[3], const samples *s,
-                                     int i, int64_t y, int64_t z, const uint64_t *none)
+static inline const uint64_t *row_of(const level_work *w, const int64_t side[3], const samples *s,
+                                     int i, int64_t y, int64_t z)
 {
-    const uint64_t *const at = rows + s->first[i] + (z * side[1] + y) * side[0];
+    const uint64_t *const at = w->k->rows + s->first[i] + (z * side[1] + y) * side[0];
     const bool inside = ((uint64_t)(s->y[i] + y) < (uint64_t)side[1]) &
                         ((uint64_t)(s->z[i] + z) < (uint64_t)side[2]);
-    return inside ? at : none;
+    return inside ? at : w->none;
 }
 
 /* Rows one after another. wide: displacements that are counted together, those of a row or more;
  * what is counted beyond its end, the next one has. */
 static inline __attribute__((always_inline)) void sum_rows(uint16_t *bits, const level_work *w,
-                                                           const samples *s, const uint64_t *none,
-                                                           int wide)
+                                                           const samples *s, int wide)
 {
     const int *const n = w->k->side;
-    const uint64_t *const rows = w->k->rows;
     const int64_t side[3] = {w->k->rows_side[0], w->k->rows_side[1], w->k->rows_side[2]};
     for (int z = 0; z < n[2]; z++)
         for (int y = 0; y < n[1]; y++, bits += n[0]) {
-            uint64_t sum[MOST_VECTORS * LANES];
+            uint64_t sum[MOST_LANES];
             for (int x = 0; x < wide; x++) sum[x] = 0;
             for (int i = 0; i < s->n; i++) {
-                const uint64_t *const at = row_of(rows, side, s, i, y, z, none);
+                const uint64_t *const at = row_of(w, side, s, i, y, z);
                 const uint64_t word = s->word[i];
 #pragma omp simd
                 for (int x = 0; x < wide; x++) sum[x] += (uint64_t)lob_register_bits(at[x], word);
@@ -186,39 +185,36 @@ static inline __attribute__((always_inline)) void sum_rows(uint16_t *bits, const
         }
 }
 
-LOB_SIMD_CLONES(void, sum_words, (bits, w, s, none), uint16_t *bits, const level_work *w,
-                const samples *s, const uint64_t *none)
+LOB_SIMD_CLONES(void, sum_words, (bits, w, s), uint16_t *bits, const level_work *w,
+                const samples *s)
 {
-    sum_rows(bits, w, s, none, w->k->side[0]);
+    sum_rows(bits, w, s, w->k->side[0]);
 }
 
 #ifdef LOB_BITS
-LOB_BITS static void sum_lanes(uint16_t *bits, const level_work *w, const samples *s,
-                               const uint64_t *none)
+LOB_BITS static void sum_lanes(uint16_t *bits, const level_work *w, const samples *s)
 {
-    const int vectors = (w->k->side[0] + LANES - 1) / LANES;
-    if (vectors == 1)
-        sum_rows(bits, w, s, none, LANES);
-    else if (vectors == 2)
-        sum_rows(bits, w, s, none, 2 * LANES);
+    const int side = w->k->side[0];
+    if (side <= LANES)
+        sum_rows(bits, w, s, LANES);
+    else if (side <= 2 * LANES)
+        sum_rows(bits, w, s, 2 * LANES);
     else
-        sum_rows(bits, w, s, none, MOST_VECTORS * LANES);
+        sum_rows(bits, w, s, MOST_LANES);
 }
 #endif
 
-/* bits: of each displacement, those in which samples differ, at most 64 * 60; room for
- * MOST_VECTORS * LANES more. */
+/* bits: of each displacement, those in which samples differ, at most 64 * 60; room for MOST_LANES
+ * more. */
 static void sum_bits(uint16_t *bits, const level_work *w, const samples *s)
 {
-    uint64_t none[MOST_VECTORS * LANES];
-    for (int x = 0; x < MOST_VECTORS * LANES; x++) none[x] = w->c->no_data;
 #ifdef LOB_BITS
     if (lob_has_bits()) {
-        sum_lanes(bits, w, s, none);
+        sum_lanes(bits, w, s);
         return;
     }
 #endif
-    sum_words(bits, w, s, none);
+    sum_words(bits, w, s);
 }
 
 /* Bits become costs. Returns the contrast. */
@@ -236,32 +232,27 @@ LOB_SIMD_CLONES(int32_t, weigh, (cost, bits, length, scale, labels), int32_t *re
     return sum / (int32_t)labels - least;
 }
 
-static void fill_costs(const level_work *w)
-{
-    lob_register_costs *const k = w->k;
-#pragma omp parallel for schedule(dynamic, 16) num_threads(w->c->context->threads)
-    for (int64_t i = 0; i < k->points->count; i++) {
-        samples s;
-        uint16_t bits[MOST_LABELS + MOST_VECTORS * LANES];
-        float u[3];
-        if (lob_progress_stopped(w->c->progress)) continue;
-        lob_register_point_begin(u, k->before, k->points, i);
-        for (int a = 0; a < 3; a++) k->points->u[a][i] = u[a];
-        take_samples(&s, w, i);
-        sum_bits(bits, w, &s);
-        k->contrast[i] =
-            weigh(k->cost + i * k->labels, bits, w->length, (int32_t)k->scale, k->labels);
-        lob_progress_report(w->c->progress, 1);
-    }
-}
-
 lob_status lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, int from)
 {
     const int *const n = k->side;
     level_work w = {.k = k, .c = c, .from = c->words[from]};
     for (int l = 0; l < k->labels; l++)
         w.length[l] = lob_register_cost(0, 0, n, l % n[0], l / n[0] % n[1], l / n[0] / n[1]);
+    for (int x = 0; x < MOST_LANES; x++) w.none[x] = c->no_data;
     fill_rows(&w, c->words[!from]);
-    fill_costs(&w);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(c->context->threads)
+    for (int64_t i = 0; i < k->points->count; i++) {
+        samples s;
+        uint16_t bits[MOST_LABELS + MOST_LANES];
+        float u[3];
+        if (lob_progress_stopped(c->progress)) continue;
+        lob_register_point_begin(u, k->before, k->points, i);
+        for (int a = 0; a < 3; a++) k->points->u[a][i] = u[a];
+        take_samples(&s, &w, i);
+        sum_bits(bits, &w, &s);
+        k->contrast[i] =
+            weigh(k->cost + i * k->labels, bits, w.length, (int32_t)k->scale, k->labels);
+        lob_progress_report(c->progress, 1);
+    }
     return LOB_OK;
 }

@@ -1,5 +1,6 @@
 /* The loops of a registration on the CPU that have no file of their own. */
 #include "kernels/register/register_voxel.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
 
@@ -35,18 +36,12 @@ static lob_status percentiles(double *value, const double *percent, int count, l
     return lob_percentiles_cpu(value, percent, count, NULL, &in, &context, c->error);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static lob_status keys(uint64_t *to, lob_register_call *c, const lob_register_points *p,
                        const lob_register_image *image)
 {
 #pragma omp parallel for schedule(static) num_threads(c->context->threads)
     for (int64_t e = 0; e < 3 * p->count; e++) to[e] = lob_register_key(p, image, e);
-    qsort(to, 3 * (size_t)p->count, sizeof *to, by_key);
+    qsort(to, 3 * (size_t)p->count, sizeof *to, lob_by_int64);
     return LOB_OK;
 }
 

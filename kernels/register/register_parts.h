@@ -154,7 +154,7 @@ typedef struct {
     uint64_t *key;           /* of each edge: difference, number; in ascending order */
 } lob_register_tree;
 
-#define LOB_REGISTER_NO_EDGE UINT64_MAX /* the key of an edge that would lead out of the grid */
+#define LOB_REGISTER_NO_EDGE INT64_MAX /* the key of an edge that would lead out of the grid */
 
 /* Choose displacements of least cost over the tree of an image's blocks. */
 lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
