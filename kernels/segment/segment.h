@@ -11,7 +11,9 @@
  *               around other structures to the width that strokes tell (strokes.h). Where a second
  *               growth follows and the box is large, this is on a coarser grid
  *   again       what came out is the outline that appearance.h interpolates between the slices with
- *               strokes, for the shares of a second growth, whose result is the result
+ *               strokes, for the shares of a second growth, whose result is the result; of several
+ *               structures but for labels on which the first growth and one over the image alone
+ *               agree more with each other than with it
  *   whole grid  the background becomes 0, and labels are laid on the image's whole grid
  *
  * lob_segment_choose makes numbers of image, strokes and options: the plan. lob_segment does what a
@@ -127,6 +129,10 @@ typedef struct {
     bool sum;      /* growth adds up what changes in each channel (LOB_NORM_L1), in place of the
                       largest: where slices are thick, or values grow */
     int passes;    /* 1 or 2 */
+    bool outvote;  /* with several structures, each far outside of the outlines of most others, the
+                      second growth may lose what looks like another one to the background: the
+                      first, and one over the image alone, may outvote it (outvote.h). Not where
+                      slices are thick or values grow, so that the image has its say already */
     int factor[3]; /* voxels of the box along each axis to one of the first growth's grid */
     double least_mm, coarse_mm[3], coarse_least_mm; /* spacings as they are, not rounded */
     lob_segment_growth growth[2];

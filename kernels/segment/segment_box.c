@@ -444,22 +444,12 @@ static lob_status place_strokes(lob_segment_job *j, lob_error *error)
                           : lob_segment_here(j, &j->seeds, &j->drawn, error);
 }
 
-/* A copy of what came out of the first growth in ordinary memory. */
-static lob_status copy_first(lob_segment_job *j, lob_volume *out, lob_error *error)
-{
-    const int64_t n = lob_voxels(&j->first);
-    LOB_TRY(lob_budget_hold(&j->budget, n, error));
-    const lob_status st = lob_volume_move(out, &j->first, (lob_place){0}, j->context, error);
-    if (st != LOB_OK) lob_budget_release(&j->budget, n);
-    return st;
-}
-
 lob_status lob_segment_complete(lob_segment_job *j, lob_error *error)
 {
     lob_volume first = lob_volume_empty();
     uint8_t *const strokes = j->strokes.data;
     if (!j->plan->completed) return LOB_OK;
-    LOB_TRY(copy_first(j, &first, error));
+    LOB_TRY(lob_segment_copy(j, &first, &j->first, error));
     uint8_t *const before = first.data;
     lob_strokes_complete(strokes, j->background, before, LOB_U8, j->background, first.dims,
                          j->plan->axis);

@@ -1,6 +1,7 @@
 /* Growths: shares, smoothed, grown, refined; the first on a coarser grid where the plan says so. */
 #include "kernels/arrays.h"
 #include "kernels/device/device_put.h"
+#include "kernels/refine/outvote.h"
 #include "kernels/segment/segment_job.h"
 
 #include <math.h>
@@ -84,7 +85,7 @@ static lob_status grow(lob_segment_job *j, lob_volume *grown, const growth *g,
         options.slice_axis = j->plan->axis;
         options.neighbours = 8;
     }
-    if (j->once && g->last && j->first.data) { /* shares have learnt from it */
+    if (j->once && g->last && j->first.data && !j->plain.data) { /* it is done with */
         *grown = j->first;
         j->first = lob_volume_empty();
     } else {
@@ -144,6 +145,42 @@ static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth
                                g->labels, g->background, &inner, error);
     lob_budget_free(&j->budget, items, n, sizeof *items + (size_t)shares->channels);
     return st == LOB_OK ? lob_segment_here(j, seeds, own, error) : st;
+}
+
+/* Grow over the image alone. */
+static lob_status grow_plainly(lob_segment_job *j, lob_volume *out, const growth *g, double share,
+                               lob_error *error)
+{
+    const lob_growcut_options options = lob_segment_growcut(j->plan);
+    const lob_growcut_input in = {
+        .image = g->image, .seeds = g->seeds, .labels = g->labels, .place = g->image->place};
+    lob_segment_turn turn;
+    LOB_TRY(lob_segment_make(j, out, g->image, LOB_U8, 1, error));
+    const lob_growcut_output to = {.labels = out->data};
+    return j->backend->growcut(&to, NULL, &in, &options, lob_segment_begin(j, &turn, share), error);
+}
+
+/* Let the first growth and the plain one outvote the last one, in ordinary memory. */
+static lob_status outvote(lob_segment_job *j, lob_volume *grown, lob_error *error)
+{
+    const lob_volume *const from[] = {grown, &j->first, &j->plain};
+    lob_volume here[] = {*grown, j->first, j->plain};
+    lob_status st = LOB_OK;
+    const bool there = grown->place.kind != LOB_PLACE_MEMORY;
+    for (int i = 0; i < 3 && there; i++) here[i] = lob_volume_empty();
+    for (int i = 0; i < 3 && there && st == LOB_OK; i++)
+        st = lob_segment_copy(j, &here[i], from[i], error);
+    if (st == LOB_OK)
+        lob_outvote(here[0].data, here[1].data, here[2].data, lob_voxels(&here[0]), j->background,
+                    j->context->threads);
+    if (st == LOB_OK && there) {
+        lob_segment_drop(j, grown);
+        st = lob_segment_here(j, grown, &here[0], error);
+    }
+    for (int i = 0; i < 3 && there; i++) lob_segment_drop(j, &here[i]);
+    if (j->once) lob_segment_drop(j, &j->first);
+    if (j->once) lob_segment_drop(j, &j->plain);
+    return st;
 }
 
 /* Are a growth's shares asked for when it is done? */
@@ -215,6 +252,7 @@ static lob_status grow_and_refine(lob_segment_job *j, lob_volume *out, const gro
     lob_status st = find_seeds(j, &seeds, g, shares, error);
     if (st == LOB_OK)
         st = grow(j, &grown, g, &seeds, shares, false, (thick ? 0.4 : 0.6) * share, error);
+    if (st == LOB_OK && g->last && j->plain.data) st = outvote(j, &grown, error);
     if (st == LOB_OK && thick) st = grow(j, &others, g, &seeds, shares, true, 0.2 * share, error);
     lob_segment_drop(j, &seeds);
     const bool lends = !j->context->device && j->context->max_memory == 0;
@@ -246,7 +284,8 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
         .last = number + 1 == j->plan->passes,
     };
     lob_volume shares = lob_volume_empty();
-    lob_status st = learn(j, &shares, &j->image, outline, g.numbers->blur_mm, 0.4 * share, error);
+    if (!g.last && j->plan->outvote) LOB_TRY(grow_plainly(j, &j->plain, &g, 0.1 * share, error));
+    lob_status st = learn(j, &shares, &j->image, outline, g.numbers->blur_mm, 0.3 * share, error);
     if (j->once && g.last) lob_segment_drop(j, &j->view);
     if (st == LOB_OK) st = grow_and_refine(j, out, &g, &shares, 0.6 * share, error);
     lob_segment_drop(j, &shares);
@@ -280,13 +319,25 @@ static lob_status coarse_strokes(lob_segment_job *j, lob_volume *own, lob_label_
     return LOB_OK;
 }
 
+/* Labels of the coarser grid on the box's, numbered as there. */
+static lob_status onto_box(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
+                           const lob_label_set *kept, double share, lob_error *error)
+{
+    lob_volume named = lob_volume_empty();
+    const bool lost = kept->count < j->plan->count;
+    if (lost) LOB_TRY(lob_segment_recode(j, &named, labels, kept->count, kept->values, 0, error));
+    const lob_status st = lob_segment_onto(j, out, lost ? &named : labels, &j->image,
+                                           LOB_RESAMPLE_NEAREST, share, error);
+    lob_segment_drop(j, &named);
+    return st;
+}
+
 /* The first growth on a coarser grid: shares are averaged, strokes are kept. */
 static lob_status coarse_growth(lob_segment_job *j, double share, lob_error *error)
 {
     lob_volume grid = lob_segment_grid(j->image.dims, &j->image.geometry);
     lob_volume own = lob_volume_empty(), seeds = lob_volume_empty();
     lob_volume shares = lob_volume_empty(), labels = lob_volume_empty();
-    lob_volume named = lob_volume_empty();
     lob_label_set kept = {0};
     lob_status st = LOB_OK;
     lob_resample_respace(&grid.geometry, &grid.dims, j->plan->growth[0].spacing_mm);
@@ -307,13 +358,11 @@ static lob_status coarse_growth(lob_segment_job *j, double share, lob_error *err
         .background = lob_label_set_find(&kept, j->background),
     };
     if (st == LOB_OK) st = grow_and_refine(j, &labels, &g, &shares, 0.15 * share, error);
-    const bool lost = kept.count < j->plan->count;
-    if (st == LOB_OK && lost)
-        st = lob_segment_recode(j, &named, &labels, kept.count, kept.values, 0, error);
-    if (st == LOB_OK)
-        st = lob_segment_onto(j, &j->first, lost ? &named : &labels, &j->image,
-                              LOB_RESAMPLE_NEAREST, 0.05 * share, error);
-    lob_volume *const volumes[] = {&own, &seeds, &shares, &labels, &named};
+    if (st == LOB_OK) st = onto_box(j, &j->first, &labels, &kept, 0.05 * share, error);
+    lob_segment_drop(j, &labels);
+    if (st == LOB_OK && j->plan->outvote) st = grow_plainly(j, &labels, &g, 0.05 * share, error);
+    if (labels.data) st = onto_box(j, &j->plain, &labels, &kept, 0.01 * share, error);
+    lob_volume *const volumes[] = {&own, &seeds, &shares, &labels};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
     lob_label_set_free(&kept);
     return st;

@@ -68,6 +68,7 @@ typedef struct {
     lob_volume seeds;    /* what is learnt from: starts or strokes, or a view of them; */
     lob_volume drawn;    /* and what keeps its label: strokes, or a view of them */
     lob_volume first;    /* what came out of the first of two growths, uint8, dense */
+    lob_volume plain;    /* and what grew over the image alone */
     lob_volume shares;   /* of the last growth, uint8 */
     lob_volume labels;   /* what came out, uint8, dense */
     lob_volume strength;
@@ -96,6 +97,10 @@ void lob_segment_drop(lob_segment_job *j, lob_volume *volume);
 
 /* A volume of the job where the context computes: a view of it, or a copy. */
 lob_status lob_segment_here(lob_segment_job *j, lob_volume *out, const lob_volume *volume,
+                            lob_error *error);
+
+/* A copy of it in ordinary memory. */
+lob_status lob_segment_copy(lob_segment_job *j, lob_volume *out, const lob_volume *volume,
                             lob_error *error);
 
 /* What is left of the memory, with the share of the progress that comes next. */

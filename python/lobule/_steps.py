@@ -248,6 +248,8 @@ def refine(
     edge: float | None = None,
     edge_sigma: Size | None = None,
     edge_smooth: Size | None = None,
+    first: Any = None,
+    plain: Any = None,
     shares: Any = None,
     settle: float | None = None,
     settle_sigma: Size | None = None,
@@ -266,6 +268,9 @@ def refine(
     edge          how much the image decides where borders are, beside the labels, 0 to 1
     edge_sigma    Gaussian of the image's means on both sides of a border; None: 1vox
     edge_smooth   Gaussian of what the image decides; None: 0.7vox; 0: none
+    first         labels of an earlier growth: where they agree on a label more with plain than with labels, and
+                  by a Dice of 0.75, what both of them say counts
+    plain         with first: labels that grew over the image alone
     shares        what appearance gave: labels settle by it in place of the majority
     settle        with shares: what the fourth root of a share weighs against the labels around
     settle_sigma  with shares: Gaussian of the labels around; None: 2vox

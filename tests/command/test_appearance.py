@@ -341,6 +341,7 @@ REFUSED = [
     ("one label to refine", ["refine", "one.nii", "image.nii", "one.nii", "-o", "out.nii"], 65, "the only label"),
     ("an edge", [*CLEAN, "--edge", "2"], 64, "edge"),
     ("means of no length", [*CLEAN, "--edge-sigma", "0mm"], 64, "edge-sigma"),
+    ("one growth alone against another", [*CLEAN, "--plain", "truth.nii"], 64, "--first and --plain go together"),
     ("too far a Gaussian", [*CLEAN, "--smooth", "9999mm"], 64, "refine"),
     ("an output that is an input", [*CLEAN[:-1], "image.nii", "--force"], 64, "image.nii"),
     ("labels that are missing", ["refine", "no.nii", *CLEAN[2:]], 66, "no.nii"),

@@ -7,7 +7,7 @@ import shlex
 import nibabel
 import numpy as np
 import pytest
-from conftest import AFFINE, assert_one_line, contents, good, load, lobule, on_a_terminal, refused, save
+from conftest import AFFINE, ROOT, assert_one_line, contents, good, load, lobule, on_a_terminal, refused, save
 from scipy import ndimage
 
 SHAPE = (34, 30, 12)
@@ -104,6 +104,13 @@ def test_it_is_better_than_growcut_alone(case, tmp_path):
     grown, mask = load(tmp_path / "grown.nii.gz"), load(folder / "mask.nii.gz")
     for label in (1, 3):
         assert dice(mask == label, truth == label) > dice(grown == label, truth == label) + 0.01
+
+
+def test_borders_that_look_like_other_structures_are_not_lost(tmp_path):
+    """The rims of the phantom's organs: the first growths outvote the last one, by .03 of mean Dice."""
+    good("segment", ROOT / "data/abdomen.nii.gz", ROOT / "data/abdomen_strokes.nii.gz", "-o", "mask.nii.gz", cwd=tmp_path)
+    mask, truth = load(tmp_path / "mask.nii.gz"), load(ROOT / "data/abdomen_truth.nii.gz")
+    assert np.mean([dice(mask == label, truth == label) for label in range(2, 9)]) > 0.85
 
 
 @pytest.mark.parametrize("slices, passes", [(14, 2), (1, 1)])
@@ -563,7 +570,7 @@ def test_slices_that_are_painted_out_are_the_outline(copy):
     assert all(np.array_equal(got[:, :, z], truth[:, :, z]) for z in (3, 6))
     assert np.count_nonzero(got[:, :, 8] == 3) > 2 * np.count_nonzero(seeds[:, :, 8] == 3)
     lines = by_files(copy)
-    assert any("--complete " in line for line in lines)
+    assert any("--complete " in line for line in lines) and any("--first @outline --plain" in line for line in lines)
     assert np.array_equal(load(copy / "by_files.nii.gz"), got)
 
 

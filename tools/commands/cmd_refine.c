@@ -1,4 +1,5 @@
 /* lobule refine: clean up labels that grew from strokes. */
+#include "kernels/refine/outvote.h"
 #include "kernels/refine/refine.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/seeds_input.h"
@@ -10,6 +11,7 @@ typedef struct {
     int frame, background;
     double edge;
     lob_size smooth, edge_sigma, edge_smooth, settle_sigma; /* infinite: left out */
+    const char *first, *plain; /* that may outvote the labels; NULL: none */
     const char *others, *shares;
     double settle;
     int absent; /* along which axis labels are absent from slices; 3: none */
@@ -65,6 +67,35 @@ static lob_status read_settling(lob_session *s, const settings *set, work *w)
     return LOB_OK;
 }
 
+/* Let the labels of two other growths outvote those that are refined. */
+static lob_status outvote(lob_session *s, const settings *set, work *w)
+{
+    const char *const paths[] = {set->first, set->plain};
+    lob_volume by[2] = {lob_volume_empty(), lob_volume_empty()};
+    lob_status st = LOB_OK;
+    if (!set->first) return LOB_OK;
+    if (w->seeds.set.count > UINT8_MAX)
+        return lob_fail_file(&s->error, LOB_EDATA, set->seeds,
+                             "has %d labels, at most %d can be outvoted", w->seeds.set.count,
+                             UINT8_MAX);
+    for (int i = 0; i < 2 && st == LOB_OK; i++)
+        st = lob_seeds_labels(s, &by[i], paths[i], &w->seeds, set->seeds, &w->image, set->image);
+    if (st == LOB_OK)
+        cJSON_AddNumberToObject(s->results, "outvoted_voxels",
+                                (double)lob_outvote(w->labels.data, by[0].data, by[1].data,
+                                                    lob_voxels(&w->labels), w->seeds.background,
+                                                    s->context.threads));
+    LOB_VOLUMES_FREE(&by[0], &by[1]);
+    return st;
+}
+
+static lob_status check(lob_session *s, void *user)
+{
+    const settings *const set = &((const work *)user)->set;
+    if (!set->first == !set->plain) return LOB_OK;
+    return lob_fail(&s->error, LOB_EARG, "--first and --plain go together");
+}
+
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
@@ -75,6 +106,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     LOB_TRY(lob_session_check(s, &w->image, lob_label_type(w->seeds.set.count), 1, set->out));
     LOB_TRY(
         lob_seeds_labels(s, &w->labels, set->labels, &w->seeds, set->seeds, &w->image, set->image));
+    LOB_TRY(outvote(s, set, w));
     LOB_TRY(read_settling(s, set, w));
     const lob_volume *const seeds = &w->seeds.volume;
     const bool absent = set->shares && set->absent != 3;
@@ -172,6 +204,12 @@ static void options(lob_rows *to, void *user)
                    .above_low = true),
         OPT_LENGTH("edge-smooth", &set->edge_smooth, 0, 1e4,
                    "Gaussian of what the image decides; left out: 0.7vox; 0: none"),
+        OPT_INPUT("first", &set->first, LOB_FILE_LABELS,
+                  "labels of an earlier growth: where they agree on a label more with those of "
+                  "--plain than with the labels, and by a Dice of 0.75, what both of them say "
+                  "counts"),
+        OPT_INPUT("plain", &set->plain, LOB_FILE_LABELS,
+                  "with --first: labels that grew over the image alone"),
         OPT_INPUT("shares", &set->shares, LOB_FILE_IMAGE,
                   "uint8 shares of `lobule appearance`, times 255: labels settle by them in place "
                   "of the majority"),
@@ -215,6 +253,7 @@ const lob_command lob_command_refine = {
     .result_text = "changed voxels",
     .settings_bytes = sizeof(work),
     .options = options,
+    .check = check,
     .work = refine,
     .release = release,
     .voxel_ns = 240,

@@ -82,10 +82,33 @@ static void put_smoothing(const char *n, double sigma_mm)
     printf("--scale 255,0 --cast uint8\n");
 }
 
+/* What the first growth says of borders on drawn slices. */
+static const char *outline(const lob_segment_plan *plan)
+{
+    return plan->completed ? "@outline" : "@first";
+}
+
+static bool is_coarse(const lob_segment_plan *plan)
+{
+    return plan->factor[0] * plan->factor[1] * plan->factor[2] > 1;
+}
+
 /* Of several structures one may be a wall around another. */
 static const char *walls(const lob_segment_plan *plan)
 {
     return plan->count > 2 ? " --walls" : "";
+}
+
+/* Over the image alone, for what may outvote the second growth. */
+static void put_plain_growth(const lob_segment_plan *plan)
+{
+    const bool coarse = is_coarse(plan);
+    if (!plan->outvote) return;
+    printf("lobule growcut %s %s -o %s --rule distance --norm %s --trust-seeds\n",
+           coarse ? "@image1" : "@image", coarse ? "@seeds1" : starts(plan),
+           coarse ? "@plain1" : "@plain", norm(plan));
+    if (coarse)
+        printf("lobule resample @plain1 -o @plain --like @image --labels --method nearest\n");
 }
 
 /* The first of two growths, on a coarser grid: shares are averaged, strokes are kept. */
@@ -135,8 +158,8 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
     put_views(plan);
     printf(" -o @shares%s_raw --background %d --whole %.9g", n, plan->background, o->whole);
     if (second)
-        printf(" --outline %s --shape %.9g --shape-border %.9g",
-               plan->completed ? "@outline" : "@first", o->shape, g->shape_mm);
+        printf(" --outline %s --shape %.9g --shape-border %.9g", outline(plan), o->shape,
+               g->shape_mm);
     printf(" --far %.9g", o->far);
     put_local(plan);
     printf("\n");
@@ -154,6 +177,7 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
     printf("lobule refine @grown%s @image @seeds%s -o %s --background %d --smooth %.9gmm "
            "--edge %.9g%s",
            n, drawn, result, plan->background, g->smooth_mm, g->edge, walls(plan));
+    if (second && plan->outvote) printf(" --first %s --plain @plain", outline(plan));
     if (plan->thick)
         printf(" --shares @shares%s --others @others%s --settle %.9g --settle-sigma %.9gmm "
                "--absent %c",
@@ -164,10 +188,11 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
 static void put_all(const lob_segment_plan *plan, const quoted *q, int frame)
 {
     put_box(plan, q, frame);
-    if (plan->factor[0] * plan->factor[1] * plan->factor[2] > 1)
+    if (is_coarse(plan))
         put_coarse_growth(plan);
     else
         put_growth(plan, false, q);
+    put_plain_growth(plan);
     if (plan->completed) put_completed(plan);
     if (plan->passes > 1) put_growth(plan, true, q);
     printf("lobule labels @labels -o @wanted --drop %d\n", plan->background);

@@ -1,0 +1,67 @@
+/* Outvoting: small cases by hand, and any number of threads. */
+#include "kernels/refine/outvote.h"
+#include "tests/reference/random.h"
+#include "tests/unit/cmocka_test.h"
+
+enum { N = 20, BACKGROUND = 1 };
+
+/* A line of voxels: label 2 from the first to the last, background elsewhere. */
+static void line(uint8_t *to, int first, int last)
+{
+    for (int i = 0; i < N; i++) to[i] = i >= first && i <= last ? 2 : BACKGROUND;
+}
+
+/* The last voxel of label 2 after first and plain had their say. */
+static int last_of(int labels, int first, int plain)
+{
+    uint8_t a[N], b[N], c[N];
+    line(a, 0, labels);
+    line(b, 0, first);
+    line(c, 0, plain);
+    const int64_t changed = lob_outvote(a, b, c, N, BACKGROUND, 1);
+    int last = 0;
+    for (int i = 0; i < N; i++)
+        if (a[i] == 2) last = i;
+    assert_int_equal(changed, last > labels ? last - labels : labels - last);
+    return last;
+}
+
+TEST(the_odd_one_out_is_outvoted)
+{
+    assert_int_equal(last_of(5, 9, 10), 9);   /* it takes what both of them hold, */
+    assert_int_equal(last_of(12, 9, 10), 10); /* and gives what neither does */
+    assert_int_equal(last_of(8, 9, 11), 8);   /* the first agrees more with it: 18/19 and 20/22 */
+    assert_int_equal(last_of(1, 7, 16), 1);   /* these two do not agree: 16/25, */
+    assert_int_equal(last_of(1, 7, 11), 7);   /* and these do: 16/20 */
+}
+
+TEST(labels_that_are_not_outvoted_keep_their_voxels)
+{
+    /* 2 is outvoted, 3 is as the first growth has it; what both say of a voxel of 3 does not count
+     */
+    uint8_t labels[] = {2, 2, 1, 1, 1, 3, 3, 3, 3, 3, 3, 1};
+    const uint8_t first[] = {2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 1};
+    const uint8_t plain[] = {2, 2, 2, 2, 2, 2, 3, 3, 1, 1, 1, 1};
+    const uint8_t wanted[] = {2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 1};
+    assert_int_equal(lob_outvote(labels, first, plain, 12, BACKGROUND, 1), 3);
+    assert_memory_equal(labels, wanted, sizeof wanted);
+}
+
+TEST(threads_give_the_same)
+{
+    enum { VOXELS = 5000 };
+    for (uint64_t number = 0; number < 20; number++) {
+        uint8_t v[3][VOXELS], many[VOXELS];
+        uint64_t state = number + 1;
+        for (int k = 0; k < 3; k++)
+            for (int i = 0; i < VOXELS; i++)
+                v[k][i] =
+                    (uint8_t)(random_below(&state, 16) > (k ? 0 : 1) ? i / 700
+                                                                     : random_below(&state, 8));
+        memcpy(many, v[0], VOXELS);
+        const int64_t one = lob_outvote(v[0], v[1], v[2], VOXELS, BACKGROUND, 1);
+        assert_true(one > 0);
+        assert_int_equal(lob_outvote(many, v[1], v[2], VOXELS, BACKGROUND, 3), one);
+        assert_memory_equal(many, v[0], VOXELS);
+    }
+}
