@@ -1,7 +1,6 @@
 /* The call: arrays to the device and back, which components stay, and their labels. */
 #include "kernels/components/components_stages_cuda.cuh"
 
-#include "kernels/components/join/slab_share.h"
 #include "kernels/device/device_image.cuh"
 #include "kernels/regions/regions_values_cuda.cuh"
 #include "volumes/labels.h"
@@ -199,28 +198,15 @@ static lob_status measure(call *c, lob_components_output *out, const uint32_t *l
 
 /* ---- a slab of a team ---- */
 
-/* What the team is told of the slab's pieces, malloc'ed. */
-typedef struct {
-    int64_t *voxels;
-    uint32_t (*pairs)[2];
-} told_pieces;
-
-static lob_status tell_pieces(call *c, lob_slab_found *found, told_pieces *told,
-                              const lob_components_output *out, lob_error *error)
+/* What the team is told of the slab's pieces. */
+static lob_status tell_pieces(call *c, lob_slab_found *found, lob_error *error)
 {
     u64 *const voxels = (u64 *)c->per_component;
-    found->found = c->found;
-    found->foreground = out->foreground;
-    found->not_finite = out->not_finite;
-    LOB_TRY(join_seam(c, &told->pairs, &found->pair_count, error));
-    found->pairs = told->pairs;
-    if (lob_components_selects(c->options)) {
-        LOB_TRY(count_voxels(c, voxels, error));
-        LOB_TRY(lob_device_result(c->device, (void **)&told->voxels, voxels,
-                                  c->found * (int64_t)sizeof *voxels, {}, error));
-        found->voxels = told->voxels;
-    }
-    return LOB_OK;
+    LOB_TRY(join_seam(c, found, error));
+    if (!lob_components_selects(c->options)) return LOB_OK;
+    LOB_TRY(count_voxels(c, voxels, error));
+    return lob_device_result(c->device, (void **)&found->voxels, voxels,
+                             c->found * (int64_t)sizeof *voxels, {}, error);
 }
 
 /* The labels that the team gives to the pieces, into device memory. */
@@ -228,14 +214,13 @@ static lob_status settle(call *c, uint32_t *labels, lob_components_output *out, 
 {
     const lob_components_share *const share = c->in->share;
     const uint32_t *label = NULL;
-    lob_slab_found found = {};
-    told_pieces told = {};
-    lob_status st = tell_pieces(c, &found, &told, out, error);
+    lob_slab_found found = {c->found, out->foreground, out->not_finite};
+    lob_status st = tell_pieces(c, &found, error);
     if (st == LOB_OK) st = share->settle(share->user, &label, &out->type, &found, error);
     if (st == LOB_OK)
         st = lob_device_upload(c->device, labels, label, c->found * (int64_t)sizeof *label, error);
-    free(told.voxels);
-    free(told.pairs);
+    free(found.voxels);
+    free(found.pairs);
     return st;
 }
 

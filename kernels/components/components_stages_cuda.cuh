@@ -34,6 +34,7 @@
 #include "kernels/backend_cuda.h"
 #include "kernels/components/components_select.h"
 #include "kernels/components/join/join_params_cuda.cuh"
+#include "kernels/components/join/slab_share.h"
 #include "kernels/device/arena.cuh"
 
 namespace lob::components
@@ -96,13 +97,8 @@ lob_status join_pieces(call *c, lob_error *error);
 const uint32_t *found_on_device(const join_params &p);
 lob_status fetch_found(call *c, lob_error *error);
 
-/*
- * Of a slab of a team, when it is joined: the pairs of its components and those of the next rank's
- * slab that are joined, from 1, each perhaps several times. The last rank has none.
- *
- *   pairs  out  malloc'ed
- */
-lob_status join_seam(call *c, uint32_t (**pairs)[2], int64_t *count, lob_error *error);
+/* Of a slab of a team, when it is joined: found's pairs. The last rank has none. */
+lob_status join_seam(call *c, lob_slab_found *found, lob_error *error);
 
 /* Stages 2 to 4, by join_pieces: pieces in tiles (two forms); which pieces are one component;
  * component numbers. */

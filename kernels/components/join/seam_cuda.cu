@@ -1,13 +1,13 @@
 /* Which pieces of a slab are joined with those of the slab behind it, which another rank has. */
 #include "kernels/components/bits/bits_params_cuda.cuh"
-#include "kernels/components/join/slab_share.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 namespace lob::components
 {
 
-enum { SEAM_THREADS = 256 };
+enum { SEAM_THREADS = 256, FEW = 8191 /* pairs, which come with their number */ };
 
 /* ---- the pieces of a plane ---- */
 
@@ -51,8 +51,8 @@ typedef struct {
     const uint32_t *there;       /* those of the next slab's first */
     const unsigned char *values; /* of that plane, channel after channel */
     int64_t value_bytes;         /* of a value */
-    u64 *count;                  /* of pairs */
-    uint2 *pairs;
+    u64 *count;                  /* of pairs, */
+    uint2 *pairs;                /* which lie behind it */
 } seam_params;
 
 /* Are voxels neighbours that are a plane and (dx, dy) apart? */
@@ -136,16 +136,16 @@ static lob_status lay_out(call *c, seam_params *k, seam_letters *l, lob_error *e
         l->mine = at.take<unsigned char>(l->bytes);
         l->next = at.take<unsigned char>(l->bytes);
         k->here = at.take<uint32_t>(plane);
-        k->count = at.take<u64>(1);
-        k->pairs = at.take<uint2>(offsets * plane);
+        k->count = at.take<u64>(1 + FEW + offsets * plane);
         return at.used;
     };
     LOB_TRY(
         lob_device_budget_take(&c->budget, LOB_DEVICE_LISTS, place(lob::arena()), &block, error));
     place(lob::arena(block));
+    k->pairs = (uint2 *)(k->count + 1);
     k->there = (const uint32_t *)l->next;
     k->values = l->next + l->values_at;
-    return lob_device_fill(c->device, k->count, 0, sizeof *k->count, error);
+    return lob_device_fill(c->device, k->count, 0, sizeof(u64[1 + FEW]), error);
 }
 
 /* Send the first plane to the rank before, and have that of the rank behind. */
@@ -168,16 +168,22 @@ static lob_status pass_down(call *c, const seam_params &k, const seam_letters &l
     return lob_team_send(team, letters, count, error);
 }
 
-lob_status join_seam(call *c, uint32_t (**pairs)[2], int64_t *count, lob_error *error)
+/* n of the pairs, to ordinary memory. */
+static lob_status fetch(call *c, lob_slab_found *out, const void *pairs, int64_t n,
+                        lob_error *error)
+{
+    free(out->pairs);
+    return lob_device_result(c->device, (void **)&out->pairs, (void *)pairs,
+                             n * (int64_t)sizeof *out->pairs, {}, error);
+}
+
+lob_status join_seam(call *c, lob_slab_found *out, lob_error *error)
 {
     const lob_volume *const image = c->in->image;
     const lob_team *const team = c->in->share->team;
     const int64_t plane = (int64_t)c->join.nx * c->join.ny;
     seam_params k = {};
     seam_letters l = {};
-    u64 found = 0;
-    *pairs = NULL;
-    *count = 0;
     if (!c->join.along[2]) return LOB_OK;
     k.b.join = c->join;
     k.b.image = lob_device_image_of(image, c->arrays->image, NULL, NULL);
@@ -187,17 +193,17 @@ lob_status join_seam(call *c, uint32_t (**pairs)[2], int64_t *count, lob_error *
     l.values_at = (plane * (int64_t)sizeof *k.there + 7) / 8 * 8;
     l.bytes = l.values_at + (c->join.by_value ? image->channels * plane * k.value_bytes : 0);
     LOB_TRY(lay_out(c, &k, &l, error));
+    const bool is_last = team->rank + 1 == team->size;
+    if (!is_last) LOB_TRY(write_plane(c, k.here, c->join.nz - 1, error));
     LOB_TRY(pass_down(c, k, l, error));
-    if (team->rank + 1 == team->size) return LOB_OK;
-    LOB_TRY(write_plane(c, k.here, c->join.nz - 1, error));
+    if (is_last) return LOB_OK;
     LOB_TRY(lob_launch_over(c->device, seam_kernel, "joining across a seam", plane, SEAM_THREADS, k,
                             error));
-    LOB_TRY(lob_device_download(c->device, &found, k.count, sizeof found, error));
-    const int64_t bytes = (int64_t)found * (int64_t)sizeof **pairs;
-    *pairs = (uint32_t(*)[2])malloc((size_t)bytes + 1);
-    if (!*pairs) return lob_fail(error, LOB_ENOMEM, "no memory for pairs of components");
-    *count = (int64_t)found;
-    return lob_device_download(c->device, *pairs, k.pairs, bytes, error);
+    LOB_TRY(fetch(c, out, k.count, 1 + FEW, error));
+    memcpy(&out->pair_count, out->pairs, sizeof out->pair_count);
+    if (out->pair_count > FEW) return fetch(c, out, k.pairs, out->pair_count, error);
+    memmove(out->pairs, out->pairs + 1, (size_t)out->pair_count * sizeof *out->pairs);
+    return LOB_OK;
 }
 
 } /* namespace lob::components */

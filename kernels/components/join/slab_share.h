@@ -5,13 +5,14 @@
 #include "kernels/components/components.h"
 #include "kernels/team/team.h"
 
-/* The pieces of a slab, which is joined but not yet painted. They count from 1 in raster order. */
+/* The pieces of a slab, which is joined but not yet painted. They count from 1 in raster order.
+ * Arrays are malloc'ed. */
 typedef struct {
     int64_t found, foreground, not_finite; /* as in lob_components_output */
-    const int64_t *voxels;                 /* found; NULL where sizes do not decide */
+    int64_t *voxels;                       /* found; NULL where sizes do not decide */
     /* joined across the seam behind the slab: a piece of it, and one of the next rank's slab; any
      * pair may be there several times */
-    const uint32_t (*pairs)[2];
+    uint32_t (*pairs)[2];
     int64_t pair_count;
 } lob_slab_found;
 
