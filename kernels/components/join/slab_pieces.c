@@ -516,11 +516,21 @@ static lob_status choose_labels(lob_slab_pieces *p, int32_t *number, int64_t *la
     return lob_components_type(&p->out->type, *largest, p->options, p->error);
 }
 
+/* Of one table that has nothing but links: every component stays. */
+static lob_status number_all(lob_slab_pieces *p, int64_t *largest)
+{
+    uint32_t *const parent = p->parent, found = 0;
+    for (int64_t i = 0; i < p->count; i++) parent[i] = parent[i] == i ? ++found : parent[parent[i]];
+    p->out->found = p->out->count = *largest = found;
+    return lob_components_type(&p->out->type, *largest, p->options, p->error);
+}
+
 /* Of one table of all pieces. */
 static lob_status select_all(lob_slab_pieces *p, int64_t *largest)
 {
     lob_components_output *out = p->out;
     int32_t *number = NULL;
+    if (piece_bytes(p) == sizeof *p->parent) return number_all(p, largest);
     merge_pieces(p);
     const int64_t found = out->found, heap = lob_components_select_bytes(found, p->options);
     p->needed = p->count * piece_bytes(p) + found * (int64_t)sizeof *number + heap;
