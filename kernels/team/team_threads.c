@@ -2,6 +2,7 @@
  */
 #include "kernels/device/device_memory.h"
 #include "kernels/team/team.h"
+#include "volumes/clock.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -18,7 +19,8 @@ typedef struct {
 /* Threads begin when all are there: nobody is to wait for one that could not be made. */
 enum { WAIT, GO, LEAVE };
 
-enum { LOOKS = 100 }; /* for a letter, before a thread sleeps */
+/* A thread looks for a letter for so long before it sleeps. */
+static const double AWAKE_S = 2e-4;
 
 typedef struct {
     int size, begin;
@@ -66,7 +68,8 @@ static void put(hall *h, box *to, const void *letter)
 /* Most letters come sooner than a thread that sleeps is woken. */
 static void wait_until(hall *h, const box *b, bool full)
 {
-    for (int i = 0; i < LOOKS && (b->letter != NULL) != full; i++) sched_yield();
+    const double start_s = lob_clock_s();
+    while ((b->letter != NULL) != full && lob_clock_s() - start_s < AWAKE_S) sched_yield();
     pthread_mutex_lock(&h->lock);
     while ((b->letter != NULL) != full) pthread_cond_wait(&h->changed, &h->lock);
     pthread_mutex_unlock(&h->lock);
