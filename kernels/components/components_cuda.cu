@@ -216,6 +216,9 @@ static lob_status settle(call *c, uint32_t *labels, lob_components_output *out, 
     const uint32_t *label = NULL;
     lob_slab_found found = {c->found, out->foreground, out->not_finite};
     lob_status st = tell_pieces(c, &found, error);
+    found.held = lob_device_budget_held(&c->budget) +
+                 found.pair_count * (int64_t)sizeof *found.pairs +
+                 (found.voxels ? c->found * (int64_t)sizeof *found.voxels : 0);
     if (st == LOB_OK) st = share->settle(share->user, &label, &out->type, &found, error);
     if (st == LOB_OK)
         st = lob_device_upload(c->device, labels, label, c->found * (int64_t)sizeof *label, error);

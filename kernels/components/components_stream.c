@@ -290,12 +290,13 @@ static lob_status settle(void *user, const uint32_t **label, lob_type *type,
                          const lob_slab_found *found, lob_error *error)
 {
     streaming *const s = user;
-    (void)error; /* the call's own */
-    LOB_TRY(lob_slab_pieces_take(&s->pieces, found));
-    LOB_TRY(lob_slab_pieces_select(&s->pieces, &s->largest));
+    LOB_TRY(lob_budget_hold(&s->budget, found->held, error));
+    lob_status st = lob_slab_pieces_take(&s->pieces, found);
+    if (st == LOB_OK) st = lob_slab_pieces_select(&s->pieces, &s->largest);
+    lob_budget_release(&s->budget, found->held);
     *label = s->pieces.parent;
     *type = s->out->type;
-    return LOB_OK;
+    return st;
 }
 
 /* Have all ranks their planes at once on a GPU, and is nothing wanted but labels? */

@@ -1,4 +1,5 @@
 /* Components by a team of threads, each with its planes: the bytes of the volume in one piece. */
+#include "kernels/components/join/slab_share.h"
 #include "kernels/team/team.h"
 #include "tests/reference/components_case.h"
 #include "tests/reference/components_slabs.h"
@@ -8,14 +9,16 @@
  * for the test. */
 typedef struct {
     const components_case *c;
-    int64_t planes;            /* of a slab */
-    int64_t fail_at;           /* this read of the last rank fails; -1: none */
+    int64_t planes;  /* of a slab */
+    int64_t fail_at; /* this read of the last rank fails; -1: none */
+    lob_components_function *label;
+    lob_context context;       /* of each rank; without threads */
     lob_components_output out; /* of rank 0 */
     uint8_t *labels;
     lob_type type;
     lob_status status[32];
     char text[32][64];
-    int64_t count[32], largest[32];
+    int64_t count[32], largest[32], working_bytes[32];
 } attempt;
 
 static void work(lob_team *all, void *user)
@@ -27,15 +30,16 @@ static void work(lob_team *all, void *user)
     components_slabs t = components_slabs_of(c);
     lob_components_output got;
     lob_error error = {.text = ""};
-    const lob_context context = {.threads = 1 + team.rank % 2};
+    lob_context context = a->context;
+    context.threads = 1 + team.rank % 2;
     t.team = &team;
     if (team.rank == team.size - 1) t.fail_at = a->fail_at;
-    a->status[team.rank] =
-        components_slabs_run(&got, &t, a->planes, lob_components_cpu, &context, &error);
+    a->status[team.rank] = components_slabs_run(&got, &t, a->planes, a->label, &context, &error);
     a->status[team.rank] = lob_team_agree(&team, a->status[team.rank], &error);
     snprintf(a->text[team.rank], sizeof a->text[0], "%.60s", error.text);
     a->count[team.rank] = got.count;
     a->largest[team.rank] = t.largest;
+    a->working_bytes[team.rank] = got.working_bytes;
     if (a->status[team.rank] == LOB_OK) {
         const size_t plane =
             (size_t)(c->image.dims.nx * c->image.dims.ny) * lob_type_of(t.type)->bytes;
@@ -61,7 +65,7 @@ static int ranks_of(const components_case *c, int size)
 static void compare_case(const components_case *c, const lob_components_output *want,
                          lob_status expected, int size, int64_t planes)
 {
-    attempt a = {.c = c, .planes = planes, .fail_at = -1};
+    attempt a = {.c = c, .planes = planes, .fail_at = -1, .label = lob_components_cpu};
     const bool refused =
         c->options.fill_holes && (ranks_of(c, size) > 1 || planes < c->image.dims.nz);
     a.labels = malloc((size_t)c->n * 4);
@@ -112,7 +116,7 @@ TEST(a_rank_that_fails_ends_all)
     }
     c.options.type = LOB_I32;
     for (int fail_at = 0; fail_at < 4; fail_at++) {
-        attempt a = {.c = &c, .planes = 1, .fail_at = fail_at};
+        attempt a = {.c = &c, .planes = 1, .fail_at = fail_at, .label = lob_components_cpu};
         a.labels = malloc((size_t)c.n * 4);
         assert_ok(lob_team_threads(3, work, &a));
         for (int r = 0; r < 3; r++) {
@@ -122,5 +126,48 @@ TEST(a_rank_that_fails_ends_all)
         lob_components_output_free(&a.out);
         free(a.labels);
     }
+    components_case_free(&c);
+}
+
+/* What a backend has found on a device of its own, where nothing is joined across the seam. */
+enum { PIECES = 1000, HELD = 1 << 20 };
+
+static lob_status label_pieces(lob_components_output *out, const lob_components_input *in,
+                               const lob_components_options *options, const lob_context *context,
+                               lob_error *error)
+{
+    const lob_slab_found found = {.found = PIECES, .foreground = PIECES, .held = HELD};
+    const uint32_t *label;
+    (void)options;
+    (void)context;
+    *out = (lob_components_output){.working_bytes = HELD};
+    LOB_TRY(in->share->settle(in->share->user, &label, &out->type, &found, error));
+    out->labels = calloc((size_t)lob_voxels(in->image), sizeof(int32_t));
+    return out->labels ? LOB_OK : LOB_ENOMEM;
+}
+
+TEST(tables_count_beside_what_a_backend_holds)
+{
+    enum { RANKS = 2, NZ = 4 };
+    components_case c = {.image = lob_volume_empty(), .intensities = lob_volume_empty()};
+    c.image.dims = (lob_dims){8, 8, NZ};
+    c.n = lob_voxels(&c.image);
+    c.image.data = calloc((size_t)c.n, 1);
+    c.options = lob_components_defaults();
+    c.in.image = &c.image;
+    attempt a = {.c = &c, .planes = NZ, .fail_at = -1, .label = label_pieces};
+    a.context.device = (lob_device *)&a; /* of which nobody asks anything */
+    a.labels = malloc((size_t)c.n * 4);
+    assert_ok(lob_team_threads(RANKS, work, &a));
+    assert_int_equal(a.status[0], LOB_OK);
+    assert_int_equal(a.count[1], RANKS * PIECES);
+    const int64_t labels = c.n / RANKS * (int64_t)sizeof(int32_t), all = a.working_bytes[0];
+    assert_true(all >= labels + HELD + RANKS * PIECES * (int64_t)sizeof(uint32_t));
+    for (int less = 0; less < 2; less++) {
+        a.context.max_memory = all - less;
+        assert_ok(lob_team_threads(RANKS, work, &a));
+        for (int r = 0; r < RANKS; r++) assert_int_equal(a.status[r], less ? LOB_ENOMEM : LOB_OK);
+    }
+    free(a.labels);
     components_case_free(&c);
 }

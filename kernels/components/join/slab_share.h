@@ -14,6 +14,7 @@ typedef struct {
      * pair may be there several times */
     uint32_t (*pairs)[2];
     int64_t pair_count;
+    int64_t held; /* bytes that the backend holds meanwhile, with these arrays */
 } lob_slab_found;
 
 /* Of lob_components_input: the backend calls settle once, and paints what that says. */
