@@ -191,9 +191,8 @@ static lob_status make_levels(lob_fuse_job *j, const lob_volume *image, const lo
                               int atlas, lob_error *error)
 {
     lob_fuse_votes *const s = &j->votes;
-    lob_fuse_levels *const to = atlas > 0 ? &s->atlas[atlas - 1] : &s->scan;
+    lob_fuse_levels *const to = &s->of[atlas];
     lob_device *const device = j->context->device;
-    uint64_t none;
     if (j->options->majority) image = NULL;
     if (!image && !labels) return LOB_OK;
     if (image) LOB_TRY(lob_budget_alloc_at(&j->budget, device, &to->level, s->frame.count, error));
@@ -205,8 +204,7 @@ static lob_status make_levels(lob_fuse_job *j, const lob_volume *image, const lo
                                 .labels_type = labels ? labels->type : LOB_U8,
                                 .slope = image ? image->slope : 1,
                                 .inter = image ? image->inter : 0};
-    const lob_status st =
-        j->loops->fill(atlas > 0 ? &s->has[atlas - 1] : &none, j, &filling, image, labels, error);
+    const lob_status st = j->loops->fill(&s->has[atlas], j, &filling, image, labels, error);
     if (st == LOB_EDATA && atlas == 0) return lob_fail(error, st, "the scan has no finite value");
     if (st == LOB_EDATA) return lob_fail(error, st, "atlas %d has no finite value", atlas);
     return st;
@@ -229,10 +227,9 @@ static lob_status make_all_levels(lob_fuse_job *j, lob_error *error)
 static void levels_free(lob_fuse_job *j)
 {
     const int64_t n = j->votes.frame.count;
-    for (int a = -1; a < j->in->count; a++) {
-        lob_fuse_levels *const of = a < 0 ? &j->votes.scan : &j->votes.atlas[a];
-        lob_budget_free_at(&j->budget, j->context->device, of->level, n);
-        lob_budget_free_at(&j->budget, j->context->device, of->label, n);
+    for (int a = 0; a <= j->in->count; a++) {
+        lob_budget_free_at(&j->budget, j->context->device, j->votes.of[a].level, n);
+        lob_budget_free_at(&j->budget, j->context->device, j->votes.of[a].label, n);
     }
 }
 

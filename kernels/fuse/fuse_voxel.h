@@ -46,8 +46,8 @@ typedef struct {
 
 /* What votes are counted from, and where they go. */
 typedef struct {
-    lob_fuse_levels scan, atlas[LOB_FUSE_MAX_ATLASES];
-    uint64_t has[LOB_FUSE_MAX_ATLASES]; /* bits of dense labels from 1 */
+    lob_fuse_levels of[LOB_FUSE_MAX_ATLASES + 1]; /* the scan, then atlases, */
+    uint64_t has[LOB_FUSE_MAX_ATLASES + 1];       /* and bits of their dense labels from 1 */
     uint16_t weight[LOB_FUSE_STEPS];
     int32_t value[LOB_FUSE_MAX_LABELS]; /* of dense labels from 1, ascending */
     lob_fuse_frame frame;
@@ -200,7 +200,7 @@ LOB_BOTH int lob_fuse_shares(uint32_t *share, const lob_fuse_votes *s, const uin
         const uint64_t own = votes[l * LOB_FUSE_WIDE];
         uint64_t of = all;
         for (int a = 0; a < s->atlases && own > 0; a++)
-            if (!(s->has[a] >> (l - 1) & 1)) of -= of_atlas[a * LOB_FUSE_WIDE];
+            if (!(s->has[a + 1] >> (l - 1) & 1)) of -= of_atlas[a * LOB_FUSE_WIDE];
         share[l] = own > 0 && of > 0 ? (uint32_t)(own * LOB_FUSE_ONE / of) : 0;
         sum += share[l];
     }
@@ -296,9 +296,9 @@ LOB_FUSE_INLINE void lob_fuse_vote(const lob_fuse_votes *s, const uint16_t *weig
                     for (int k = -r; k <= r; k++) {
                         const int64_t there = at + z * f->plane + y * f->row + k;
                         if (!s->majority)
-                            lob_fuse_distances(distance, s->scan.level + at,
-                                               s->atlas[a].level + there, f, patch, n);
-                        lob_fuse_candidate(&row, distance, s->atlas[a].label + there, weight, a, n,
+                            lob_fuse_distances(distance, s->of[0].level + at,
+                                               s->of[a + 1].level + there, f, patch, n);
+                        lob_fuse_candidate(&row, distance, s->of[a + 1].label + there, weight, a, n,
                                            pass);
                     }
         for (int x = 0; x < n && pass == 0; x++)

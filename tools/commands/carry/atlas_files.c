@@ -3,25 +3,28 @@
 #include "io/file.h"
 #include "io/platform.h"
 #include "tools/table/columns.h"
-#include "tools/text/path.h"
+#include "tools/text/text.h"
 #include "volumes/lists.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A path of a table in `folder`; NULL without memory. */
-static char *path_in(const char *folder, const char *name)
+/* The path that a table has as `name`, relative to it; table NULL: to nothing. NULL without memory.
+ */
+static char *path_of(const char *table, const char *name)
 {
-    return folder && name[0] != '/' ? lob_path_in(folder, name) : strdup(name);
+    const bool relative = table && name[0] != '/';
+    return lob_printed("%.*s%s", relative ? (int)(lob_name_in_path(table) - table) : 0,
+                       relative ? table : "", name);
 }
 
-static lob_status add(lob_session *s, lob_atlas_files *files, const char *folder, const char *image,
+static lob_status add(lob_session *s, lob_atlas_files *files, const char *table, const char *image,
                       const char *labels)
 {
     if (!lob_grow(&files->file, files->count, sizeof *files->file))
         return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
     lob_atlas_file *const to = &files->file[files->count++];
-    *to = (lob_atlas_file){path_in(folder, image), path_in(folder, labels)};
+    *to = (lob_atlas_file){path_of(table, image), path_of(table, labels)};
     return to->image && to->labels ? LOB_OK : lob_fail(&s->error, LOB_ENOMEM, "out of memory");
 }
 
@@ -44,9 +47,8 @@ lob_status lob_atlas_add(lob_session *s, lob_atlas_files *files, const char *pai
     return st;
 }
 
-/* The rows of a table whose paths begin in `folder`. */
 static lob_status take_rows(lob_session *s, lob_atlas_files *files, const lob_columns *table,
-                            const char *folder, int most)
+                            int most)
 {
     const int image = lob_columns_find(table, "image"), labels = lob_columns_find(table, "labels");
     if (image < 0 || labels < 0)
@@ -62,22 +64,18 @@ static lob_status take_rows(lob_session *s, lob_atlas_files *files, const lob_co
         if (!cell[image][0] || !cell[labels][0])
             return lob_fail_line(&s->error, LOB_EDATA, table->source, table->line[i], "has no %s",
                                  cell[image][0] ? "labels" : "image");
-        LOB_TRY(add(s, files, folder, cell[image], cell[labels]));
+        LOB_TRY(add(s, files, table->source, cell[image], cell[labels]));
     }
     return LOB_OK;
 }
 
 lob_status lob_atlas_table(lob_session *s, lob_atlas_files *files, const char *path, int most)
 {
-    const size_t n = (size_t)(lob_name_in_path(path) - path);
-    char *const folder = n > 0 ? strndup(path, n) : NULL;
     lob_columns table;
-    if (n > 0 && !folder) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
     lob_status st = lob_columns_read(&table, path, LOB_COLUMNS_LOOSE, &s->error);
-    if (st == LOB_OK) st = take_rows(s, files, &table, folder, most);
+    if (st == LOB_OK) st = take_rows(s, files, &table, most);
     if (st == LOB_OK) lob_session_describe(s, path, NULL);
     lob_columns_free(&table);
-    free(folder);
     return st;
 }
 
