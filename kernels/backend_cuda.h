@@ -24,7 +24,7 @@
 #include "kernels/refine/refine.h"
 #include "kernels/regions/regions.h"
 #include "kernels/resample/resample.h"
-#include "kernels/supervoxels/supervoxels.h"
+#include "kernels/supervoxels/supervoxels_slabs.h"
 #include "kernels/threshold/threshold.h"
 
 LOB_BEGIN_DECLS
@@ -97,6 +97,7 @@ __typeof__(lob_resample_cpu) lob_resample_cuda;
  * a fragment per 5 voxels (per 7 with three channels, per 10 with five).
  */
 __typeof__(lob_supervoxels_cpu) lob_supervoxels_cuda;
+__typeof__(lob_supervoxels_slabs) lob_supervoxels_slabs_cuda;
 __typeof__(lob_threshold_cpu) lob_threshold_cuda;
 
 LOB_END_DECLS

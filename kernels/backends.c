@@ -4,6 +4,7 @@
 #include "kernels/backend_cuda.h"
 #include "kernels/device/device.h"
 #include "kernels/growcut/growcut_slabs.h"
+#include "kernels/supervoxels/supervoxels_slabs.h"
 
 #include <omp.h>
 #include <string.h>
@@ -15,6 +16,7 @@ static const lob_backend cpu = {
     .growcut = lob_growcut_cpu,
     .growcut_slabs = lob_growcut_slabs,
     .supervoxels = lob_supervoxels_cpu,
+    .supervoxels_slabs = lob_supervoxels_slabs,
     .components = lob_components_cpu,
     .filter = lob_filter_cpu,
     .distance = lob_distance_cpu,
@@ -71,6 +73,9 @@ IN_TURN(resample, (out, in, options, context, error), void *out, const lob_resam
 IN_TURN(supervoxels, (labels, stats, in, options, context, error), int32_t *labels,
         lob_supervoxels_stats *stats, const lob_supervoxels_input *in,
         const lob_supervoxels_options *options)
+IN_TURN(supervoxels_slabs, (labels, stats, in, options, planes, team, context, error),
+        int32_t *labels, lob_supervoxels_stats *stats, const lob_supervoxels_input *in,
+        const lob_supervoxels_options *options, int64_t planes, lob_team *team)
 IN_TURN(threshold, (labels, stats, in, options, context, error), uint8_t *labels,
         lob_threshold_stats *stats, const lob_threshold_input *in,
         const lob_threshold_options *options)
@@ -91,6 +96,7 @@ static const lob_backend cuda = {
     .regions = regions,
     .resample = resample,
     .supervoxels = supervoxels,
+    .supervoxels_slabs = supervoxels_slabs,
     .threshold = threshold,
 };
 

@@ -31,6 +31,7 @@
 LOB_BEGIN_DECLS
 
 struct lob_growcut_slab; /* kernels/growcut/growcut_slabs.h: a rank's part of a volume */
+struct lob_team;         /* kernels/team/team.h */
 
 typedef struct {
     const char *name; /* "cpu", "cuda" */
@@ -51,6 +52,11 @@ typedef struct {
                               const lob_supervoxels_input *in,
                               const lob_supervoxels_options *options, const lob_context *context,
                               lob_error *error);
+    lob_status (*supervoxels_slabs)(int32_t *labels, lob_supervoxels_stats *stats,
+                                    const lob_supervoxels_input *in,
+                                    const lob_supervoxels_options *options, int64_t planes,
+                                    struct lob_team *team, const lob_context *context,
+                                    lob_error *error);
     lob_status (*components)(lob_components_output *out, const lob_components_input *in,
                              const lob_components_options *options, const lob_context *context,
                              lob_error *error);

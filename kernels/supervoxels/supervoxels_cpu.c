@@ -90,17 +90,6 @@ static int64_t block_cells(const call *c, const lob_cell_block *block)
     return (int64_t)c->plan.rule.cells[0] * block->ny * block->nz;
 }
 
-/* The layers of cells, first..end-1, whose clusters planes first..end-1 may join. */
-static void layers_of(int32_t *layer, int32_t *layer_end, const lob_supervoxels_rule *rule,
-                      int64_t first, int64_t end)
-{
-    const int32_t side = rule->side[2], cells = rule->cells[2];
-    const int32_t low = lob_cell((int32_t)first, side, cells),
-                  high = lob_cell((int32_t)end - 1, side, cells);
-    *layer = low > 0 ? low - 1 : 0;
-    *layer_end = high + 2 < cells ? high + 2 : cells;
-}
-
 /* Clusters that this rank has. */
 static int32_t clusters_of(const call *c)
 {
@@ -165,7 +154,7 @@ static lob_status alloc_shared(call *c, int64_t cell_bytes, int64_t sums_bytes, 
         int64_t first, end;
         int32_t low, high;
         lob_team_planes(&first, &end, c->team, r, rule->side[2]);
-        layers_of(&low, &high, rule, first, end);
+        lob_cluster_layers(&low, &high, first, end, rule);
         if (low < c->layer) low = c->layer;
         if (high > c->layer + c->layers) high = c->layer + c->layers;
         if (r == me || low >= high) continue;
@@ -191,7 +180,7 @@ static lob_status alloc_clusters(call *c, lob_error *error)
 {
     const lob_supervoxels_rule *rule = &c->plan.rule;
     const bool contrasts = rule->method == LOB_SLICO, compared = c->options->until_still;
-    layers_of(&c->layer, &c->layers, rule, c->first, c->end);
+    lob_cluster_layers(&c->layer, &c->layers, c->first, c->end, rule);
     c->layers -= c->layer;
     const size_t n = (size_t)clusters_of(c),
                  sums = (size_t)lob_cluster_sums(rule) * sizeof *c->sums;

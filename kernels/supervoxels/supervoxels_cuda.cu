@@ -7,6 +7,7 @@
 #include "kernels/supervoxels/supervoxels_params_cuda.cuh"
 #include "kernels/supervoxels/supervoxels_plan.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 namespace lob::supervoxels
@@ -32,6 +33,11 @@ struct call {
     const device_arrays *arrays;
     const lob_supervoxels_input *in;
     const lob_supervoxels_options *options;
+    lob_team *team;             /* NULL: one rank has all */
+    int64_t planes, first, end; /* of the volume, of which `in` has first..end-1 */
+    shared_clusters *shared;    /* one for each other rank that has some of this one's */
+    int shared_count;
+    seam_planes seams; /* of a team */
     lob_supervoxels_tuning tuning;
     const lob_context *context;
     lob_supervoxels_plan plan;
@@ -55,12 +61,24 @@ static bool labels_hold(const call *c, int64_t sums)
            (uintptr_t)s->labels % sizeof *s->sums == 0;
 }
 
+/* From the entries of a rank's own clusters to where that of cluster 0 would be. */
+static void begin_at_cluster_0(supervoxels_params *s)
+{
+    const int64_t first = s->first_cluster, sums = first * lob_cluster_sums(&s->rule);
+    s->sums -= sums;
+    s->centres -= first * lob_cluster_floats(&s->rule);
+    s->boxes -= first * 6;
+    if (s->before) s->before -= sums;
+    if (s->largest) s->largest -= first;
+    if (s->largest_before) s->largest_before -= first;
+}
+
 /* Lay out what iterations work with. Returns its bytes. */
 static int64_t lay_out_work(call *c, void *block)
 {
     supervoxels_params *s = &c->s;
     const lob_supervoxels_rule *rule = &s->rule;
-    const int64_t clusters = rule->clusters, sums = clusters * lob_cluster_sums(rule);
+    const int64_t clusters = s->clusters, sums = clusters * lob_cluster_sums(rule);
     const int64_t tiles = count_of_tiles(s);
     const bool tiled = s->max_shortlist > 0, compared = c->options->until_still;
     const bool slico = rule->method == LOB_SLICO;
@@ -72,6 +90,10 @@ static int64_t lay_out_work(call *c, void *block)
     s->totals = at.take<u64>(LOB_CLUSTER_SUMS);
     s->counters = at.take<pass_counters>(1);
     c->zero_bytes = at.used;
+    for (shared_clusters *with = c->shared; with < c->shared + c->shared_count; with++) {
+        with->sums = at.take<u64>((int64_t)with->clusters * lob_cluster_sums(rule));
+        with->largest = at.take<uint32_t>(slico ? with->clusters : 0);
+    }
     s->centres = at.take<float>(clusters * lob_cluster_floats(rule));
     s->boxes = at.take<int32_t>(clusters * 6);
     s->spans = at.take<cell_span>((int64_t)s->bricks[0] + s->bricks[1] + s->tiles_w);
@@ -87,6 +109,7 @@ static int64_t lay_out_work(call *c, void *block)
     if (!compared) s->before = NULL;
     if (!slico) s->largest = s->largest_before = NULL;
     if (!tiled) s->brick_levels = NULL;
+    if (block) begin_at_cluster_0(s);
     return at.used;
 }
 
@@ -99,9 +122,10 @@ static lob_status take_work(call *c)
                                    c->error));
     lay_out_work(c, block);
     LOB_TRY(lob_device_fill(c->device, block, 0, c->zero_bytes, c->error));
-    if ((void *)s->sums != s->labels) return LOB_OK;
-    const int64_t sums = (int64_t)s->rule.clusters * lob_cluster_sums(&s->rule);
-    return lob_device_fill(c->device, s->sums, 0, sums * (int64_t)sizeof *s->sums, c->error);
+    const int64_t each = lob_cluster_sums(&s->rule), sums = s->clusters * each;
+    if (!labels_hold(c, sums)) return LOB_OK;
+    return lob_device_fill(c->device, s->sums + s->first_cluster * each, 0,
+                           sums * (int64_t)sizeof *s->sums, c->error);
 }
 
 /* The plan's tables in device memory. */
@@ -110,10 +134,13 @@ struct device_tables {
     uint16_t *linear, *root;
 };
 
-/* Lay out the tables, for the kernels too. Returns their bytes. */
-static int64_t lay_out_tables(supervoxels_params *s, device_tables *tables, void *block)
+/* Lay out the tables, for the kernels too, and a rank's seams. Returns their bytes. */
+static int64_t lay_out_tables(call *c, device_tables *tables, void *block)
 {
+    supervoxels_params *const s = &c->s;
     const lob_supervoxels_rule *rule = &s->rule;
+    const int rank = lob_team_rank(c->team), size = lob_team_size(c->team);
+    const int64_t plane = size > 1 ? (int64_t)rule->side[0] * rule->side[1] : 0;
     const bool lsc = rule->method == LOB_LSC;
     arena at(block);
     tables->axis = at.take<lob_cos_sin>(lsc ? lob_supervoxels_coordinates(rule) : 0);
@@ -125,6 +152,14 @@ static int64_t lay_out_tables(supervoxels_params *s, device_tables *tables, void
     s->level_cos_sin = tables->level;
     s->linear = tables->linear;
     s->root = tables->root;
+    c->seams.first = at.take<int32_t>(2 * plane);
+    c->seams.last = at.take<int32_t>(2 * plane);
+    c->seams.before = at.take<int32_t>(rank > 0 ? 2 * plane : 0);
+    c->seams.behind = at.take<int32_t>(rank + 1 < size ? 2 * plane : 0);
+    c->seams.pairs = at.take<uint2>(plane);
+    c->seams.pair_count = at.take<u64>(plane > 0 ? 1 : 0);
+    if (rank == 0) c->seams.before = NULL;
+    if (rank + 1 == size) c->seams.behind = NULL;
     return at.used;
 }
 
@@ -154,10 +189,10 @@ static lob_status make_tables(call *c)
     lob_device *device = c->device;
     device_tables tables;
     void *block = NULL;
-    const int64_t bytes = lay_out_tables(&c->s, &tables, NULL);
+    const int64_t bytes = lay_out_tables(c, &tables, NULL);
     if (bytes == 0) return LOB_OK;
     LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_LISTS, bytes, &block, c->error));
-    lay_out_tables(&c->s, &tables, block);
+    lay_out_tables(c, &tables, block);
     if (plan->rule.lab) {
         LOB_TRY(
             lob_device_upload(device, tables.linear, plan->linear, sizeof plan->linear, c->error));
@@ -186,11 +221,12 @@ static lob_status find_extremes(call *c, lob_levels *found, lob_extremes *extrem
     if (c->options->lab && !c->s.image.mask && !c->s.image.ranged) {
         for (int k = 0; k < image->channels; k++) extremes[k] = lob_extremes{};
         found->data_voxels = c->budget.voxels; /* bytes are always data */
-        return LOB_OK;
+        return lob_levels_of_team(extremes, found, 1, image, c->team, c->error);
     }
     LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_WORK,
                                    levels::scan_bytes(1, image->channels), &work, c->error));
     LOB_TRY(levels::scan_extremes(c->device, extremes, found, &c->s.image, &whole, work, c->error));
+    LOB_TRY(lob_levels_of_team(extremes, found, 1, image, c->team, c->error));
     lob_levels_settle(found, span, extremes, image);
     return LOB_OK;
 }
@@ -199,8 +235,12 @@ static lob_status make_plan(call *c)
 {
     lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
     lob_levels levels = {};
+    lob_volume volume = *c->in->image;
+    lob_supervoxels_input whole = *c->in;
+    volume.dims.nz = c->planes;
+    whole.image = &volume;
     LOB_TRY(find_extremes(c, &levels, extremes));
-    LOB_TRY(lob_supervoxels_plan_make(&c->plan, c->in, c->options, &levels, extremes, c->context,
+    LOB_TRY(lob_supervoxels_plan_make(&c->plan, &whole, c->options, &levels, extremes, c->context,
                                       c->error));
     const lob_supervoxels_plan *plan = &c->plan;
     for (int a = 0; a < 3; a++) c->stats.cells[a] = plan->rule.cells[a];
@@ -214,7 +254,7 @@ static lob_status make_plan(call *c)
  * The view: flat where there are slices or a side of one voxel. Clusters are numbered along u
  * before v, and v is never x, because distances add the parts of y and z before that of x.
  */
-static void lay_out_view(supervoxels_params *s)
+static void lay_out_view(supervoxels_params *s, int64_t first, int64_t end)
 {
     const lob_supervoxels_rule *rule = &s->rule;
     static const int across_x[3] = {1, 2, 0}, across_y[3] = {0, 2, 1}, across_z[3] = {0, 1, 2};
@@ -233,10 +273,45 @@ static void lay_out_view(supervoxels_params *s)
         s->axis[i] = a;
         s->side[i] = rule->side[a];
         s->cells[i] = rule->cells[a];
+        s->begin[i] = a == 2 ? (int32_t)first : 0;
+        s->end[i] = a == 2 ? (int32_t)end : rule->side[a];
         s->stride[i] = stride[a];
         s->cell_stride[i] = cell_stride[a];
-        s->bricks[i] = (uint32_t)((rule->side[a] + brick[i] - 1) / brick[i]);
+        s->bricks[i] = (uint32_t)((s->end[i] - s->begin[i] + brick[i] - 1) / brick[i]);
     }
+    s->planes = (int32_t)(end - first);
+    s->first_voxel = first * stride[2];
+}
+
+/* The clusters that the slab's voxels may join. */
+static void find_clusters(int32_t *first, int32_t *clusters, const lob_supervoxels_rule *rule,
+                          int64_t plane, int64_t plane_end)
+{
+    const int32_t of_layer = rule->cells[0] * rule->cells[1];
+    int32_t layer, layer_end;
+    lob_cluster_layers(&layer, &layer_end, plane, plane_end, rule);
+    *first = layer * of_layer;
+    *clusters = (layer_end - layer) * of_layer;
+}
+
+/* Those of them that other ranks have too. */
+static lob_status find_shared(call *c)
+{
+    const supervoxels_params *s = &c->s;
+    const int size = lob_team_size(c->team);
+    c->shared = (shared_clusters *)calloc((size_t)size, sizeof *c->shared);
+    if (!c->shared) return LOB_ENOMEM;
+    for (int r = 0; r < size; r++) {
+        int64_t plane, plane_end;
+        int32_t first, clusters;
+        lob_team_planes(&plane, &plane_end, c->team, r, c->planes);
+        find_clusters(&first, &clusters, &s->rule, plane, plane_end);
+        const int32_t from = max(first, s->first_cluster);
+        const int32_t to = min(first + clusters, s->first_cluster + s->clusters);
+        if (r == lob_team_rank(c->team) || from >= to) continue;
+        c->shared[c->shared_count++] = {r, from, to - from, NULL, NULL};
+    }
+    return LOB_OK;
 }
 
 /*
@@ -264,7 +339,9 @@ static lob_status fill_params(call *c)
     s->levels = lob_device_levels_of(plan->levels);
     memcpy(s->lowest, plan->lowest, sizeof s->lowest);
     s->labels = c->arrays->labels;
-    lay_out_view(s);
+    lay_out_view(s, c->first, c->end);
+    find_clusters(&s->first_cluster, &s->clusters, &s->rule, c->first, c->end);
+    LOB_TRY(find_shared(c));
     s->aligned =
         s->stride[0] == 1 && s->rule.side[0] % 4 == 0 && (uintptr_t)s->labels % sizeof(int4) == 0;
     const int64_t strips = lob_product(s->bricks[0], s->bricks[1], s->bricks[2], WARP);
@@ -318,6 +395,17 @@ static lob_status count_iterations(call *c)
     return LOB_OK;
 }
 
+/* Did the iteration change a cluster in any rank? Then all go on. */
+static lob_status agree_on_change(call *c, int iteration)
+{
+    uint32_t *const changed = c->s.before ? &c->s.counters->changed[iteration % RING] : NULL, mine;
+    if (!changed || lob_team_size(c->team) == 1) return LOB_OK;
+    LOB_TRY(lob_device_download(c->device, &mine, changed, sizeof mine, c->error));
+    int64_t any = mine;
+    LOB_TRY(lob_team_reduce(c->team, &any, 1, LOB_TEAM_MAX, c->error));
+    return any ? lob_device_fill(c->device, changed, 1, sizeof mine, c->error) : LOB_OK;
+}
+
 /* Write the cluster of every data voxel, plus 1, into the labels. */
 static lob_status iterate(call *c)
 {
@@ -326,7 +414,11 @@ static lob_status iterate(call *c)
     LOB_TRY(begin_clusters(c->device, &c->s, c->error));
     for (int i = 0; i < iterations; i++) {
         LOB_TRY(run_pass(c, i == 0 ? PASS_START : PASS_ADD, i));
+        if (i == 0 && c->s.rule.method == LOB_LSC)
+            LOB_TRY(find_weights(c->device, &c->s, c->team, c->error));
+        LOB_TRY(share_clusters(c->device, &c->s, c->shared, c->shared_count, c->team, c->error));
         LOB_TRY(update_clusters(c->device, &c->s, c->error));
+        LOB_TRY(agree_on_change(c, i));
         LOB_TRY(report_progress(c, i, iterations));
     }
     LOB_TRY(run_pass(c, PASS_LABEL, iterations));
@@ -350,7 +442,21 @@ static lob_status number_fragments(call *c, fragment_join *join)
     join->max_fragments = fragments.max_components;
     join->table = fragments.table;
     join->max_contacts = c->tuning.max_contacts;
+    join->team = c->team;
+    join->seams = c->seams;
     return LOB_OK;
+}
+
+/* Keep the clusters of the slab's planes at seams. */
+static lob_status keep_planes(call *c)
+{
+    const int64_t plane = (int64_t)c->s.rule.side[0] * c->s.rule.side[1];
+    const int64_t bytes = plane * (int64_t)sizeof(int32_t);
+    const int32_t *const labels = c->arrays->labels;
+    if (lob_team_size(c->team) == 1) return LOB_OK;
+    LOB_TRY(lob_device_copy(c->device, c->seams.first, labels, bytes, c->error));
+    return lob_device_copy(c->device, c->seams.last, labels + (c->end - c->first - 1) * plane,
+                           bytes, c->error);
 }
 
 /* Replace clusters by supervoxels: fragments are numbered, and small ones join others. */
@@ -358,9 +464,10 @@ static lob_status connect(call *c)
 {
     const lob_context *context = c->context;
     fragment_join join = {};
+    LOB_TRY(keep_planes(c));
     LOB_TRY(number_fragments(c, &join));
     if (context->progress && context->progress(context->user, NUMBERED)) return LOB_ECANCEL;
-    if (c->s.rule.small <= 1) {
+    if (c->s.rule.small <= 1 && lob_team_size(c->team) == 1) {
         uint32_t n = 0;
         LOB_TRY(lob_device_download(c->device, &n, join.count, sizeof n, c->error));
         c->stats.fragments = c->stats.supervoxels = n;
@@ -392,17 +499,21 @@ static lob_status compute(call *c)
 
 lob_status lob_supervoxels_cuda_tuned(int32_t *labels, lob_supervoxels_stats *stats,
                                       const lob_supervoxels_input *in,
-                                      const lob_supervoxels_options *options,
-                                      const lob_supervoxels_tuning *tuning,
+                                      const lob_supervoxels_options *options, int64_t planes,
+                                      lob_team *team, const lob_supervoxels_tuning *tuning,
                                       const lob_context *context, lob_error *error)
 {
     const lob_volume *image = in->image;
     lob_device *device = context->device;
+    lob_volume volume = *image;
+    lob_supervoxels_input whole = *in;
     lob::supervoxels::device_arrays there = {};
     lob::supervoxels::call c = {};
+    volume.dims.nz = planes;
+    whole.image = &volume;
     if (stats) *stats = {};
     if (!device) return lob_device_missing(error);
-    LOB_TRY(lob_supervoxels_check(in, options, error));
+    LOB_TRY(lob_supervoxels_check(&whole, options, error));
     const int64_t voxels = lob_voxels(image);
     const lob_device_array arrays[] = {
         lob_device_volume(&there.image, image),
@@ -414,6 +525,9 @@ lob_status lob_supervoxels_cuda_tuned(int32_t *labels, lob_supervoxels_stats *st
     c.arrays = &there;
     c.in = in;
     c.options = options;
+    c.team = team;
+    c.planes = planes;
+    lob_team_planes(&c.first, &c.end, team, lob_team_rank(team), planes);
     if (tuning) c.tuning = *tuning;
     c.context = context;
     c.device = device;
@@ -424,11 +538,25 @@ lob_status lob_supervoxels_cuda_tuned(int32_t *labels, lob_supervoxels_stats *st
     for (int i = 0; i < 2; i++)
         if (c.passed[i]) cudaEventDestroy(c.passed[i]);
     lob_supervoxels_plan_free(&c.plan);
+    free(c.shared);
     c.stats.working_bytes = lob_device_budget_held(&c.budget);
+    if (st == LOB_OK)
+        LOB_TRY(lob_team_reduce(team, &c.stats.working_bytes, 1, LOB_TEAM_MAX, error));
     if (stats) *stats = c.stats;
     LOB_TRY(st);
     LOB_TRY(lob_device_receive(device, arrays, 3, error));
     return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
+}
+
+lob_status lob_supervoxels_slabs_cuda(int32_t *labels, lob_supervoxels_stats *stats,
+                                      const lob_supervoxels_input *in,
+                                      const lob_supervoxels_options *options, int64_t planes,
+                                      lob_team *team, const lob_context *context, lob_error *error)
+{
+    const lob_status st =
+        lob_supervoxels_cuda_tuned(labels, stats, in, options, planes, team, NULL, context, error);
+    if (lob_team_size(team) == 1) return st;
+    return lob_team_agree(team, lob_error_end(error, st), error);
 }
 
 lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxels_stats *stats,
@@ -436,5 +564,6 @@ lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxels_stats *stats,
                                 const lob_supervoxels_options *options, const lob_context *context,
                                 lob_error *error)
 {
-    return lob_supervoxels_cuda_tuned(labels, stats, in, options, NULL, context, error);
+    return lob_supervoxels_cuda_tuned(labels, stats, in, options, in->image->dims.nz, NULL, NULL,
+                                      context, error);
 }

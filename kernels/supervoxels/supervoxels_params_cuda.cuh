@@ -29,7 +29,8 @@
  * voxels along u are a strip; 32 strips are a brick of 8x8x4 voxels, in a flat view of 16x16x1. A
  * warp tile is two bricks along w, in a flat view one brick: each lane has one strip of each brick.
  * A brick's strips follow each other in memory, so a warp reads 512 contiguous bytes of levels.
- * Voxels of a brick that lie beyond the volume are not data.
+ * Voxels of a brick that lie beyond the volume are not data. Of a volume that ranks share, bricks
+ * and voxels are those of the rank's slab, which lies in the view of the whole.
  *
  * Tiles need a kernel for their number of channels, which one and three have. The last channel's
  * levels lie in brick_levels, the first two of three in the array of labels until the last pass
@@ -44,6 +45,7 @@
 #include "kernels/levels/levels_cuda.cuh"
 #include "kernels/supervoxels/supervoxels_plan.h"
 #include "kernels/supervoxels/supervoxels_tuning.h"
+#include "kernels/team/team.h"
 
 namespace lob::supervoxels
 {
@@ -119,6 +121,12 @@ struct supervoxels_params {
     bool flat;
     int axis[3];                       /* of the volume, that u, v, w are */
     int32_t side[3], cells[3];         /* of the view */
+    int32_t begin[3], end[3];          /* the slab: where in the view it lies */
+    int32_t planes;                    /* of the slab */
+    int64_t first_voxel;               /* in the volume */
+    int32_t first_cluster, clusters;   /* that the slab's voxels may join; below, arrays of clusters
+                                          have an entry for each of these, and begin where that of
+                                          cluster 0 would be */
     int64_t stride[3], cell_stride[3]; /* of the view: between voxels, and between clusters */
     uint32_t bricks[3], tiles_w;       /* along each axis; tiles along w */
     uint32_t tiles_per_turn;           /* of a row, that a warp takes one after another */
@@ -207,7 +215,7 @@ static __device__ inline bool is_converged(const supervoxels_params &s)
 
 static __device__ inline int64_t voxel_at(const supervoxels_params &s, position at)
 {
-    return at.u * s.stride[0] + at.v * s.stride[1] + at.w * s.stride[2];
+    return at.u * s.stride[0] + at.v * s.stride[1] + at.w * s.stride[2] - s.first_voxel;
 }
 
 /* Sums are unsigned for the sake of atomics, and hold signed values modulo 2^64. */
@@ -216,21 +224,21 @@ static __device__ inline void add_signed(u64 *sum, int64_t value)
     atomicAdd(sum, (u64)value);
 }
 
-/* Write a strip's labels, as far as it lies in the volume. */
+/* Write a strip's labels, as far as it lies in the slab. */
 static __device__ inline void write_strip(const supervoxels_params &s, position at,
                                           const int32_t *label)
 {
-    if (at.v >= s.side[1] || at.w >= s.side[2]) return;
+    if (at.v >= s.end[1] || at.w >= s.end[2]) return;
     int32_t *to = s.labels + voxel_at(s, at);
     if (s.aligned) {
 #pragma unroll
         for (int j = 0; j < STRIP; j += 4)
-            if (at.u + j < s.side[0])
+            if (at.u + j < s.end[0])
                 *(int4 *)(to + j) = make_int4(label[j], label[j + 1], label[j + 2], label[j + 3]);
     } else {
 #pragma unroll
         for (int j = 0; j < STRIP; j++)
-            if (at.u + j < s.side[0]) to[j * s.stride[0]] = label[j];
+            if (at.u + j < s.end[0]) to[j * s.stride[0]] = label[j];
     }
 }
 
@@ -238,17 +246,45 @@ static __device__ inline void write_strip(const supervoxels_params &s, position 
 lob_status make_brick_levels(lob_device *device, const supervoxels_params *s, lob_error *error);
 lob_status begin_clusters(lob_device *device, const supervoxels_params *s, lob_error *error);
 lob_status launch_pass(lob_device *device, const supervoxels_params *s, lob_error *error);
+lob_status find_weights(lob_device *device, const supervoxels_params *s, lob_team *team,
+                        lob_error *error); /* lsc, after the first pass */
 lob_status update_clusters(lob_device *device, const supervoxels_params *s, lob_error *error);
 
 /* How many clusters the shortlist of a tile needs; 0: passes have to be voxelwise. */
 int shortlist_capacity(const lob_device *device, const supervoxels_params *s);
+
+/* Clusters that another rank has too, and room for what their sums are there. */
+struct shared_clusters {
+    int rank;
+    int32_t first, clusters;
+    u64 *sums;         /* clusters times lob_cluster_sums */
+    uint32_t *largest; /* slico: clusters */
+};
+
+/* Add to the sums of clusters what they are in other ranks, and raise largest contrasts to theirs.
+ */
+lob_status share_clusters(lob_device *device, const supervoxels_params *s,
+                          const shared_clusters *shared, int count, lob_team *team,
+                          lob_error *error);
+
+/* The planes at both sides of a rank's seams: of each the clusters of its voxels, then their
+ * fragments. */
+struct seam_planes {
+    int32_t *first, *last;    /* of the slab */
+    int32_t *before, *behind; /* beside it; NULL: none */
+    uint2 *pairs; /* of parts of one fragment before the slab and in it: as many as a plane
+                     has voxels */
+    u64 *pair_count;
+};
 
 struct fragment_join {
     const uint32_t *count; /* in: device address of how many fragments there are */
     int64_t max_fragments; /* in: not more than this */
     uint32_t *table;       /* in: device; max_fragments + 1 words that may be overwritten */
     int64_t max_contacts;  /* in: as in lob_supervoxels_tuning */
-    int64_t fragments;     /* out: how many there were */
+    lob_team *team;        /* in: NULL: one rank has all */
+    seam_planes seams;     /* in: of a team, with the clusters of the slab's planes */
+    int64_t fragments;     /* out: how many there were, in all ranks */
     int64_t supervoxels;   /* out: how many labels there are now */
 };
 

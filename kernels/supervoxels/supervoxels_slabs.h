@@ -1,6 +1,7 @@
 /*
  * Supervoxels of a volume that the ranks of a team share, each with a slab of its planes: labels
- * and statistics are those of lob_supervoxels_cpu on the whole volume, on the CPU.
+ * and statistics are those of lob_supervoxels_cpu on the whole volume. On GPUs
+ * lob_backend.supervoxels_slabs does the same.
  *
  * A rank has the clusters whose boxes may reach into its planes: those of the cells that its planes
  * lie in, and of a layer of cells more on each side. In each iteration ranks tell each other the
@@ -8,8 +9,9 @@
  * out the same means.
  *
  * Fragments are numbered by each rank and then joined where they meet at a seam, by a list of pairs
- * that all ranks have. All have size and sums of every fragment of the volume; in each phase they
- * tell each other what small sets pick in their planes, keep the cheapest, and contract alike.
+ * that all ranks have. All have size and sums of every fragment of the volume, and contract alike:
+ * on the CPU they tell each other in each phase what small sets pick in their planes, and keep the
+ * cheapest; on GPUs once which sets touch.
  */
 #ifndef LOB_SUPERVOXELS_SLABS_H
 #define LOB_SUPERVOXELS_SLABS_H

@@ -89,6 +89,17 @@ LOB_BOTH int32_t lob_cell_first(int32_t cell, int32_t side, int32_t cells)
     return lob_cell_quotient((int64_t)cell * side + cells - 1, cells);
 }
 
+/* The layers of cells along z, layer..layer_end-1, whose clusters planes first..end-1 may join. */
+LOB_BOTH void lob_cluster_layers(int32_t *layer, int32_t *layer_end, int64_t first, int64_t end,
+                                 const lob_supervoxels_rule *rule)
+{
+    const int32_t side = rule->side[2], cells = rule->cells[2];
+    const int32_t low = lob_cell((int32_t)first, side, cells),
+                  high = lob_cell((int32_t)end - 1, side, cells);
+    *layer = low > 0 ? low - 1 : 0;
+    *layer_end = high + 2 < cells ? high + 2 : cells;
+}
+
 /* ---- sRGB to CIELAB ---- */
 
 enum { LOB_LAB_UNIT = 257, LOB_LAB_ROOTS = 65536 }; /* levels per unit of L, a, b */

@@ -323,6 +323,76 @@ static int bench_label(bench *b)
     return failures;
 }
 
+/* ---- supervoxels ---- */
+
+typedef struct {
+    bench *b;
+    lob_volume image, labels; /* on the rank's device */
+} cut_arrays;
+
+static lob_supervoxels_options small_ones(void)
+{
+    lob_supervoxels_options options = lob_supervoxels_defaults();
+    options.size_mm = 8; /* of voxels of 1 mm */
+    return options;
+}
+
+static lob_status cut(lob_team *team, void *user)
+{
+    cut_arrays *const a = user;
+    bench *const b = a->b;
+    lob_error error = {.text = ""};
+    const lob_supervoxels_options options = small_ones();
+    const lob_supervoxels_input in = {.image = &a->image, .place = a->image.place};
+    const lob_status st =
+        lob_supervoxels_slabs_cuda(a->labels.data, NULL, &in, &options, b->image.dims.nz, team,
+                                   &b->context[team->rank], &error);
+    if (st != LOB_OK && team->rank == 0) b->error = error;
+    return st;
+}
+
+static lob_status cut_in_turns(lob_team *team, cut_arrays *a, lob_error *error)
+{
+    bench *const b = a->b;
+    const lob_context *const context = &b->context[team->rank];
+    const int64_t plane = b->image.dims.nx * b->image.dims.ny * (int64_t)sizeof(int32_t);
+    int64_t first, end;
+    lob_team_planes(&first, &end, team, team->rank, b->image.dims.nz);
+    LOB_TRY(send_planes(&a->image, &b->image, first, end, context, error));
+    LOB_TRY(lob_volume_at(&a->labels, &a->image, LOB_I32, 1, context, error));
+    for (int i = -BENCH_WARM_UP; i < b->times; i++) LOB_TRY(timed(team, b, i, cut, a));
+    return lob_device_download(context->device, b->got + first * plane, a->labels.data,
+                               (end - first) * plane, error);
+}
+
+static void cut_as_rank(lob_team *team, void *user)
+{
+    cut_arrays a = {user, lob_volume_empty(), lob_volume_empty()};
+    lob_error error = {.text = ""};
+    const lob_status st = lob_team_agree(team, cut_in_turns(team, &a, &error), &error);
+    if (team->rank == 0 && st != LOB_OK && a.b->error.text[0] == '\0') a.b->error = error;
+    if (team->rank == 0) a.b->sent = team->sent;
+    lob_volume_free(&a.image);
+    lob_volume_free(&a.labels);
+}
+
+static int bench_cut(bench *b)
+{
+    for (int a = 0; a < 3; a++) b->image.geometry.spacing_mm[a] = 1;
+    const int64_t bytes = lob_voxels(&b->image) * (int64_t)sizeof(int32_t);
+    const lob_supervoxels_input in = {.image = &b->image};
+    const lob_supervoxels_options options = small_ones();
+    const lob_context cpu = {.threads = b->context->threads};
+    b->want = malloc((size_t)bytes);
+    b->got = malloc((size_t)bytes);
+    int failures = 1;
+    if (b->want && b->got &&
+        lob_supervoxels_cpu((int32_t *)b->want, NULL, &in, &options, &cpu, &b->error) == LOB_OK)
+        failures = compare(b, "supervoxels", cut_as_rank, 1, bytes);
+    free_labels(b);
+    return failures;
+}
+
 /* ---- letters ---- */
 
 typedef struct {
@@ -380,6 +450,19 @@ static int bench_letters(bench *b)
     return 0;
 }
 
+static bool is_wanted(const bench_options *o, const char *name)
+{
+    return !o->only || strstr(o->only, name);
+}
+
+static int bench_volume(bench *b, const bench_options *o)
+{
+    int failures = is_wanted(o, "growcut") ? bench_grow(b, o->huge) : 0;
+    if (is_wanted(o, "components") && !o->huge) failures += bench_label(b);
+    if (is_wanted(o, "supervoxels") && !o->huge) failures += bench_cut(b);
+    return failures;
+}
+
 int bench_ranks(const bench_options *o, int threads)
 {
     bench b = {.times = o->times, .image = lob_volume_empty(), .seeds = lob_volume_empty()};
@@ -387,9 +470,8 @@ int bench_ranks(const bench_options *o, int threads)
     if (o->huge && !strchr(o->ranks, ','))
         printf("--huge takes two ranks or more\n");
     else if (open_ranks(&b, o->ranks, threads))
-        failures = (b.ranks > 1 ? bench_letters(&b) : 0) +
-                   (make_volume(&b, o) ? bench_grow(&b, o->huge) : 1) +
-                   (o->huge ? 0 : bench_label(&b));
+        failures = (b.ranks > 1 && is_wanted(o, "letters") ? bench_letters(&b) : 0) +
+                   (make_volume(&b, o) ? bench_volume(&b, o) : 1);
     else
         printf("%s: %s\n", o->ranks, b.error.text);
     lob_volume_free(&b.image);

@@ -125,8 +125,9 @@ static timing measure(const bench *b, const lob_supervoxels_options *o,
         if (transfers)
             t.status = lob_supervoxels_cuda(b->got, &t.stats, &in, o, b->context, &t.error);
         else
-            t.status = lob_supervoxels_cuda_tuned(b->device_labels, &t.stats, &in_there, o, tuning,
-                                                  b->context, &t.error);
+            t.status =
+                lob_supervoxels_cuda_tuned(b->device_labels, &t.stats, &in_there, o,
+                                           b->image.dims.nz, NULL, tuning, b->context, &t.error);
         const float took = bench_stop_ms(&clock);
         if (i >= 0) ms[i] = took;
     }

@@ -15,6 +15,7 @@ typedef struct {
     const char *volume;                     /* only volumes whose names hold this; NULL: all */
     const char *keep;  /* folder for volumes and times, for programs to compare with */
     const char *ranks; /* "0,1": GPUs whose ranks share a volume; NULL: no such suite */
+    const char *only;  /* of these, algorithms whose names it holds; NULL: all, and letters */
 } bench_options;
 
 /* The context of the CPU's call beside a device's. */
@@ -45,6 +46,13 @@ check_repeats check_components_repeats, check_filters_repeats, check_gaussian_re
 check_bench bench_appearance, bench_components, bench_distance, bench_filters, bench_gaussian,
     bench_growcut, bench_labels, bench_median_steps, bench_register, bench_supervoxels,
     bench_threshold;
+
+/*
+ * Give each rank a device of its own: the first that of the context, the others of the GPUs behind
+ * it, in turn. On the CPU they have none. false: one could not be opened.
+ */
+bool check_open_ranks(lob_context *ranks, int count, const lob_context *context, lob_error *error);
+void check_close_ranks(lob_context *ranks, int count); /* but for the first */
 
 /* Times of volumes that ranks share; returns how many results differ from those of one. */
 int bench_ranks(const bench_options *options, int threads);

@@ -68,7 +68,7 @@ static int usage(void)
         "            with --sweep also by schedules\n"
         "  --huge    more than 2^31 voxels   --keep  write the volumes and times of --bench\n"
         "  --volume  only those volumes of --bench whose names hold the text\n"
-        "  --ranks   only times of a volume that ranks on these GPUs share\n"
+        "  --ranks   only times of a volume that ranks on these GPUs share, all or --only these\n"
         "algorithms, all of them without --only:",
         stderr);
     for (int i = 0; i < ALGORITHMS; i++) fprintf(stderr, " %s", algorithms[i].name);
@@ -113,7 +113,8 @@ static bool parse(choices *c, int argc, char **argv)
         else if (strcmp(name, "--keep") == 0 && left >= 1)
             c->bench.keep = argv[++i];
         else if (strcmp(name, "--only") == 0 && left >= 1) {
-            if (!choose_only(c, argv[++i])) return false;
+            c->bench.only = argv[++i];
+            if (!choose_only(c, c->bench.only)) return false;
         } else if (strcmp(name, "--device") == 0 && left >= 1)
             c->device = argv[++i];
         else if (strcmp(name, "--ranks") == 0 && left >= 1)
@@ -174,6 +175,24 @@ static int run_cases(const check_algorithm *a, const lob_backend *backend,
     return c->repeats > 0
                ? failures + run_case(a, backend, context, a->random->repeated, repeats, &done)
                : failures;
+}
+
+bool check_open_ranks(lob_context *ranks, int count, const lob_context *context, lob_error *error)
+{
+    for (int r = 0; r < count; r++) ranks[r] = *context;
+    for (int r = 1; r < count; r++) ranks[r].device = NULL;
+    for (int r = 1; r < count && context->device; r++) {
+        char choice[32];
+        const int number = lob_device_number(context->device) + r;
+        snprintf(choice, sizeof choice, "cuda:%d", number % lob_device_count());
+        if (lob_device_open(&ranks[r].device, choice, error) != LOB_OK) return false;
+    }
+    return true;
+}
+
+void check_close_ranks(lob_context *ranks, int count)
+{
+    for (int r = 1; r < count; r++) lob_device_close(ranks[r].device);
 }
 
 /* What was wrong with one algorithm; it is timed only when nothing was. */

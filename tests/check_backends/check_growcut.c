@@ -116,19 +116,6 @@ static int check_case(const lob_backend *backend, const lob_context *context, ui
 
 enum { RANKS = 3 };
 
-/* Give each rank a device of its own: of the GPUs behind that of the context, in turn. */
-static lob_status open_ranks(growcut_team *team, const lob_context *context, lob_error *error)
-{
-    for (int r = 0; r < RANKS; r++) team->context[r] = *context;
-    for (int r = 1; r < RANKS && context->device; r++) {
-        char choice[32];
-        const int number = lob_device_number(context->device) + r;
-        snprintf(choice, sizeof choice, "cuda:%d", number % lob_device_count());
-        LOB_TRY(lob_device_open(&team->context[r].device, choice, error));
-    }
-    return LOB_OK;
-}
-
 /* What differs between a case in one piece and the same by so many ranks, or NULL. */
 static const char *ranks_differ(growcut_team *team, const growcut_case *c, int ranks,
                                 const outcome *want)
@@ -152,7 +139,7 @@ static int check_ranks(const lob_backend *backend, const lob_context *context, u
     lob_error error = {.text = ""};
     int failures = 0, runs = 0, grown = 0;
     team = (growcut_team){.grow = backend->growcut_slabs};
-    if (open_ranks(&team, context, &error) != LOB_OK) {
+    if (!check_open_ranks(team.context, RANKS, context, &error)) {
         printf("growcut by ranks: %s\n", error.text);
         failures++;
     }
@@ -176,7 +163,7 @@ static int check_ranks(const lob_backend *backend, const lob_context *context, u
         }
         growcut_case_free(&c);
     }
-    for (int r = 1; r < RANKS && context->device; r++) lob_device_close(team.context[r].device);
+    check_close_ranks(team.context, RANKS);
     printf("growcut by 2 and 3 ranks: %d cases, %d of them grown; %d differ\n", runs, grown,
            failures);
     return failures;

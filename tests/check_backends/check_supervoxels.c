@@ -2,7 +2,7 @@
  * runs each a second time on the paths that otherwise only large volumes and many pieces take. */
 #include "tests/check_backends/check.h"
 
-#include "tests/reference/supervoxels_case.h"
+#include "tests/reference/supervoxels_team.h"
 
 #ifdef LOB_WITH_CUDA
 #include "kernels/supervoxels/supervoxels_tuning.h"
@@ -64,8 +64,8 @@ static outcome run_as_large(const supervoxels_case *c, const lob_context *contex
     int32_t *const at = (int32_t *)((unsigned char *)device_labels + moved);
     const lob_volume there = bench_there(context, image, device_image);
     const lob_supervoxels_input in = {&there, device_mask, there.place};
-    o.status =
-        lob_supervoxels_cuda_tuned(at, &o.stats, &in, &c->options, &tuning, context, &o.error);
+    o.status = lob_supervoxels_cuda_tuned(at, &o.stats, &in, &c->options, c->image.dims.nz, NULL,
+                                          &tuning, context, &o.error);
     if (o.status == LOB_OK) bench_download(o.labels, at, labels);
     cudaFree(device_image);
     cudaFree(device_mask);
@@ -144,6 +144,86 @@ static int check_case(const lob_backend *backend, const lob_context *context, su
     return failures;
 }
 
+/* ---- ranks ---- */
+
+enum { RANKS = 3 };
+
+#ifdef LOB_WITH_CUDA
+/* The same for ranks. */
+static lob_status cut_as_large(int32_t *labels, lob_supervoxels_stats *stats,
+                               const lob_supervoxels_input *in,
+                               const lob_supervoxels_options *options, int64_t planes,
+                               lob_team *team, const lob_context *context, lob_error *error)
+{
+    const lob_supervoxels_tuning tuning = {.culled = options->method == LOB_SLIC,
+                                           .max_contacts = 1};
+    return lob_team_agree(team,
+                          lob_supervoxels_cuda_tuned(labels, stats, in, options, planes, team,
+                                                     &tuning, context, error),
+                          error);
+}
+#endif
+
+/* What differs between a case in one piece and the same by so many ranks, or NULL. */
+static const char *ranks_differ(supervoxels_team *team, const supervoxels_case *c, int ranks,
+                                const outcome *want)
+{
+    team->c = c;
+    const char *what =
+        lob_team_threads(ranks, supervoxels_team_work, team) == LOB_OK ? NULL : "memory";
+    for (int r = 0; r < ranks && !what; r++) {
+        const outcome got = {team->status[r], team->error[r], team->stats[r], team->labels};
+        what = differ(c, want, &got);
+    }
+    return what;
+}
+
+/* The same cases by ranks that each have a device. */
+static int check_ranks(const lob_backend *backend, const lob_context *context, uint64_t first,
+                       uint64_t n)
+{
+    static supervoxels_team team;
+    lob_error error = {.text = ""};
+    int failures = 0, runs = 0, worked = 0;
+    team = (supervoxels_team){.labels = NULL};
+    if (!check_open_ranks(team.context, RANKS, context, &error)) {
+        printf("supervoxels by ranks: %s\n", error.text);
+        failures++;
+    }
+    for (uint64_t i = first; i < first + n && failures == 0; i++) {
+        supervoxels_case c;
+        supervoxels_case_make(&c, i, MAX_SIDE);
+        const int ranks = 2 + (int)(i % (RANKS - 1));
+        if (c.image.dims.nz >= ranks) {
+            outcome want = run(lob_backends[0], &c, ON_CPU(context));
+            team.labels = malloc((size_t)c.n * sizeof *team.labels);
+            team.cut = backend->supervoxels_slabs;
+#ifdef LOB_WITH_CUDA
+            if (i % 4 > 1) team.cut = cut_as_large;
+#endif
+            const char *const what = ranks_differ(&team, &c, ranks, &want);
+            if (what) {
+                const outcome got = {team.status[0], team.error[0], team.stats[0], NULL};
+                printf("supervoxels: %s: %s differ by %d ranks\n", c.shape, what, ranks);
+                print_outcome(lob_backends[0]->name, &want);
+                print_outcome("ranks", &got);
+            }
+            failures += what != NULL;
+            worked += want.status == LOB_OK;
+            runs++;
+            free(want.labels);
+            free(team.labels);
+        }
+        supervoxels_case_free(&c);
+    }
+    check_close_ranks(team.context, RANKS);
+    printf("supervoxels by 2 and 3 ranks: %d cases, %d of them with data; %d differ\n", runs,
+           worked, failures);
+    return failures;
+}
+
+/* ---- all ---- */
+
 int check_supervoxels_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
                             uint64_t n)
 {
@@ -163,7 +243,7 @@ int check_supervoxels_cases(const lob_backend *backend, const lob_context *conte
     }
     printf("supervoxels: %llu cases and %d fixed ones, %d of them with data, %d differ\n",
            (unsigned long long)n, fixed, worked, failures);
-    return failures;
+    return failures + check_ranks(backend, context, first, n);
 }
 
 int check_supervoxels_repeats(const lob_backend *backend, const lob_context *context, int repeats)

@@ -193,6 +193,9 @@ def test_recipe_opens_the_device_once(scan_folder):
         ("components", "image.nii.gz", "--tolerance", "20", "--min-size", "9vox", "--order", "size"),
         ("components", "seeds.nii.gz", "--equal", "--label-of", "input"),
         ("filter", "image.nii.gz", "--gaussian", "2vox", "--median", "1"),
+        ("supervoxels", "image.nii.gz", "--size", "5vox", "--table", "t.tsv", "--until-still"),
+        ("supervoxels", "image.nii.gz", "--count", "90", "--method", "slico", "--smallest", "1"),
+        ("supervoxels", "image.nii.gz", "--count", "40", "--method", "lsc", "--slices", "x"),
     ],
 )
 def test_a_volume_over_several_gpus(scan_folder, devices, line):

@@ -366,7 +366,6 @@ def test_supervoxels_that_tasks_cannot_share_are_refused(tmp_path, kind):
     before = sorted(os.listdir(tmp_path))
     for more, code, parts in (
         (("--table", "t.tsv", "--columns", "median"), 64, ("--columns median", "start one task")),
-        (("--device", "cuda"), 64, ("on the CPU",)),
         (("--mask", "none.nii"), 65, ("none.nii", "empty")),
         (("--range", "50,60"), 65, ("no voxel is data",)),
         (("--max-memory", "72KiB"), 75, ("40 planes", "tasks would do")),

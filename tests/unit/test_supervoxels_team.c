@@ -1,55 +1,14 @@
 /* Supervoxels by a team of threads, each with its planes: the bytes of the volume in one piece, and
  * of the reference. */
-#include "kernels/supervoxels/supervoxels_slabs.h"
-#include "tests/reference/supervoxels_case.h"
+#include "tests/reference/supervoxels_team.h"
 #include "tests/unit/cmocka_test.h"
 
-enum { MOST = 17 };
-
-/* A case that a team works on. cmocka's asserts leave a thread to nobody, so what is wrong is kept
- * for the test. */
-typedef struct {
-    const supervoxels_case *c;
-    int32_t *labels; /* of the whole volume */
-    lob_supervoxels_stats stats[MOST];
-    lob_status status[MOST];
-    lob_error error[MOST];
-    int64_t limit; /* memory of the last rank; 0: none */
-} attempt;
-
-static void work(lob_team *all, void *user)
+static supervoxels_team team_of(const supervoxels_case *c)
 {
-    attempt *const a = user;
-    const supervoxels_case *const c = a->c;
-    const lob_dims dims = c->image.dims;
-    lob_team team;
-    int64_t first, end;
-    if (!lob_team_narrow(&team, all, dims.nz)) return;
-    lob_team_planes(&first, &end, &team, team.rank, dims.nz);
-
-    const int64_t plane = dims.nx * dims.ny, n = plane * (end - first);
-    const int64_t bytes = (int64_t)lob_type_of(c->image.type)->bytes;
-    lob_volume image = c->image;
-    image.dims.nz = end - first;
-    char *const data = malloc((size_t)(n * bytes * image.channels));
-    uint8_t *const mask = malloc((size_t)n);
-    int32_t *const labels = malloc((size_t)n * sizeof *labels);
-    for (int k = 0; k < image.channels; k++)
-        memcpy(data + k * n * bytes,
-               (const char *)c->image.data + (k * lob_voxels(&c->image) + first * plane) * bytes,
-               (size_t)(n * bytes));
-    if (c->mask) memcpy(mask, c->mask + first * plane, (size_t)n);
-    image.data = data;
-    lob_supervoxels_input in = c->in;
-    in.image = &image;
-    in.mask = c->mask ? mask : NULL;
-    const lob_context context = {.threads = 1 + team.rank % 3,
-                                 .max_memory = team.rank == team.size - 1 ? a->limit : 0};
-    a->status[team.rank] = lob_supervoxels_slabs(labels, &a->stats[team.rank], &in, &c->options,
-                                                 dims.nz, &team, &context, &a->error[team.rank]);
-    if (a->status[team.rank] == LOB_OK)
-        memcpy(a->labels + first * plane, labels, (size_t)n * sizeof *labels);
-    free(data), free(mask), free(labels);
+    supervoxels_team a = {.c = c, .cut = lob_supervoxels_slabs};
+    for (int r = 0; r < SUPERVOXELS_TEAM_MOST; r++) a.context[r].threads = 1 + r % 3;
+    a.labels = malloc((size_t)c->n * sizeof *a.labels);
+    return a;
 }
 
 static void compare_case(const supervoxels_case *c, const int32_t *want,
@@ -57,9 +16,9 @@ static void compare_case(const supervoxels_case *c, const int32_t *want,
                          int size)
 {
     const int ranks = size < c->image.dims.nz ? size : (int)c->image.dims.nz;
-    static attempt a;
-    a = (attempt){.c = c, .labels = malloc((size_t)c->n * sizeof *a.labels)};
-    assert_ok(lob_team_threads(size, work, &a));
+    static supervoxels_team a;
+    a = team_of(c);
+    assert_ok(lob_team_threads(size, supervoxels_team_work, &a));
     for (int r = 0; r < ranks; r++) {
         if (a.status[r] != expected || strcmp(a.error[r].text, text) != 0)
             fail_msg("%s: rank %d of %d: %s (%s), not %s (%s)", c->shape, r, ranks,
@@ -130,9 +89,10 @@ TEST(a_rank_without_memory_ends_all)
             supervoxels_case_free(&c);
             supervoxels_case_make(&c, ++number, 31);
         }
-        static attempt a;
-        a = (attempt){.c = &c, .labels = malloc((size_t)c.n * sizeof *a.labels), .limit = limit};
-        assert_ok(lob_team_threads(3, work, &a));
+        static supervoxels_team a;
+        a = team_of(&c);
+        a.context[2].max_memory = limit;
+        assert_ok(lob_team_threads(3, supervoxels_team_work, &a));
         for (int r = 0; r < 3; r++) {
             assert_int_equal(a.status[r], a.status[2]);
             assert_true(a.status[r] == LOB_OK || a.status[r] == LOB_ENOMEM);

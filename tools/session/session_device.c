@@ -206,7 +206,8 @@ lob_status lob_device_check(lob_session *s)
                         : everything     ? ""
                         : s->command->spreads
                             ? ", or for this command by itself, outside of a recipe"
-                            : ", components, filter, growcut and threshold --local");
+                            : ", components, filter, growcut, supervoxels and "
+                              "threshold --local");
     }
     s->device_chosen = s->only_prints && s->command->shares; /* a plan needs no GPU */
     if (s->device_chosen || strcmp(s->device.backend, "auto") == 0 ||

@@ -121,14 +121,14 @@ static __device__ inline void locate_strips(block_strip (&at)[BLOCK_V], const su
     const uint32_t strip = threadIdx.x % B::along, row = threadIdx.x / B::along;
     const uint32_t row_v = row % S::by, row_w = row / S::by, brick = strip / B::in_row;
     const uint32_t lane = FLAT ? row_v * 2 + strip % 2 : row_v * 4 + row_w;
-    const int32_t u = (int32_t)(first[0] * S::bx + strip * STRIP);
-    const int32_t v = (int32_t)(first[1] * S::by + row_v);
-    const int32_t w = (int32_t)(first[2] * S::bz + row_w);
-    const int there = w < s.side[2] ? max(min(s.side[0] - u, STRIP), 0) : 0;
-    const int64_t voxel = u * s.stride[0] + v * s.stride[1] + w * s.stride[2];
+    const int32_t u = s.begin[0] + (int32_t)(first[0] * S::bx + strip * STRIP);
+    const int32_t v = s.begin[1] + (int32_t)(first[1] * S::by + row_v);
+    const int32_t w = s.begin[2] + (int32_t)(first[2] * S::bz + row_w);
+    const int there = w < s.end[2] ? max(min(s.end[0] - u, STRIP), 0) : 0;
+    const int64_t voxel = voxel_at(s, {u, v, w});
 #pragma unroll
     for (int i = 0; i < BLOCK_V; i++) {
-        const bool is_in = there > 0 && v + i * S::by < s.side[1];
+        const bool is_in = there > 0 && v + i * S::by < s.end[1];
         at[i].voxel = is_in ? voxel + i * S::by * s.stride[1] : 0;
         at[i].slot = (i * BLOCK_U + brick) * B::slots_per_brick + lane;
         at[i].inside = is_in ? (1u << there) - 1 : 0;

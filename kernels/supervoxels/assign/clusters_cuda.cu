@@ -2,6 +2,8 @@
  * voxels after each pass. */
 #include "kernels/supervoxels/supervoxels_params_cuda.cuh"
 
+#include <stdlib.h>
+
 namespace lob::supervoxels
 {
 
@@ -16,9 +18,9 @@ static __device__ inline cell_span span_of(const supervoxels_params &s, int a, i
 {
     typedef brick_shape<FLAT> S;
     const int side[3] = {S::bx, S::by, S::bz * S::depth};
-    const int32_t last = min((i + 1) * side[a], s.side[a]) - 1;
+    const int32_t at = s.begin[a] + i * side[a], last = min(at + side[a], s.end[a]) - 1;
     const int32_t beside = FLAT && a == 2 ? 0 : 1; /* not across slices */
-    const int32_t low = lob_cell(i * side[a], s.side[a], s.cells[a]) - beside,
+    const int32_t low = lob_cell(at, s.side[a], s.cells[a]) - beside,
                   high = lob_cell(last, s.side[a], s.cells[a]) + beside;
     cell_span of;
     of.first = max(low, 0);
@@ -45,7 +47,8 @@ static __global__ void __launch_bounds__(CLUSTER_THREADS)
     const int64_t first = (int64_t)blockIdx.x * CLUSTER_THREADS + threadIdx.x,
                   step = (int64_t)gridDim.x * CLUSTER_THREADS;
     fill_spans(s, first, step);
-    for (int64_t i = first; i < rule.clusters; i += step) {
+    for (int64_t i = s.first_cluster + first; i < (int64_t)s.first_cluster + s.clusters;
+         i += step) {
         const int32_t k = (int32_t)i, across = k / rule.cells[0];
         const int32_t cell[3] = {k % rule.cells[0], across % rule.cells[1], across / rule.cells[1]};
         float *centre = s.centres + i * floats;
@@ -63,8 +66,8 @@ static __global__ void __launch_bounds__(CLUSTER_THREADS)
 lob_status begin_clusters(lob_device *device, const supervoxels_params *s, lob_error *error)
 {
     return lob_launch(device, begin_kernel, "laying out cells",
-                      lob_grid_blocks(device, s->rule.clusters, CLUSTER_THREADS), CLUSTER_THREADS,
-                      0, *s, error);
+                      lob_grid_blocks(device, s->clusters, CLUSTER_THREADS), CLUSTER_THREADS, 0, *s,
+                      error);
 }
 
 /* Sums over all clusters; each thread adds up one of them. */
@@ -75,8 +78,9 @@ static __global__ void __launch_bounds__(CLUSTER_THREADS)
     const int64_t step = (int64_t)gridDim.x * CLUSTER_THREADS / sums * sums;
     const int64_t first = (int64_t)blockIdx.x * CLUSTER_THREADS + threadIdx.x;
     u64 total = 0;
+    const u64 *own = s.sums + (int64_t)s.first_cluster * sums;
     if (first >= step) return;
-    for (int64_t i = first; i < (int64_t)s.rule.clusters * sums; i += step) total += s.sums[i];
+    for (int64_t i = first; i < (int64_t)s.clusters * sums; i += step) total += own[i];
     atomicAdd(&s.totals[first % sums], total);
 }
 
@@ -84,6 +88,96 @@ static __global__ void weights_kernel(const __grid_constant__ supervoxels_params
 {
     lob_lsc_weights(s.weights, (const int64_t *)s.totals, &s.rule);
 }
+
+lob_status find_weights(lob_device *device, const supervoxels_params *s, lob_team *team,
+                        lob_error *error)
+{
+    const int sums = lob_cluster_sums(&s->rule);
+    const int64_t n = (int64_t)s->clusters * sums, bytes = sums * (int64_t)sizeof *s->totals;
+    const int64_t blocks = lob_grid_blocks(device, n, CLUSTER_THREADS), max_met = TOTAL_BLOCKS;
+    LOB_TRY(lob_launch(device, totals_kernel, "adding up clusters",
+                       blocks < max_met ? blocks : max_met, CLUSTER_THREADS, 0, *s, error));
+    if (lob_team_size(team) > 1) {
+        int64_t totals[LOB_CLUSTER_SUMS];
+        LOB_TRY(lob_device_download(device, totals, s->totals, bytes, error));
+        LOB_TRY(lob_team_reduce(team, totals, sums, LOB_TEAM_SUM, error));
+        LOB_TRY(lob_device_upload(device, s->totals, totals, bytes, error));
+    }
+    return lob_launch(device, weights_kernel, "weights", 1, 1, 0, *s, error);
+}
+
+/* ---- clusters that several ranks have ---- */
+
+typedef struct {
+    u64 *sums;
+    const u64 *more;
+    int64_t n;
+    uint32_t *largest; /* slico */
+    const uint32_t *more_largest;
+    int64_t clusters;
+} add_params;
+
+static __global__ void __launch_bounds__(CLUSTER_THREADS) add_kernel(add_params k)
+{
+    for (int64_t i = grid_first(); i < k.n; i += grid_step()) k.sums[i] += k.more[i];
+    if (!k.largest) return;
+    for (int64_t i = grid_first(); i < k.clusters; i += grid_step())
+        k.largest[i] = max(k.largest[i], k.more_largest[i]);
+}
+
+/* A letter to each rank that has some of an array's clusters, n items of so many bytes each. */
+static void write_letters(lob_letter *letters, const shared_clusters *shared, int count, void *own,
+                          int64_t bytes, bool largest, lob_device *device)
+{
+    for (int i = 0; i < count; i++) {
+        const shared_clusters &with = shared[i];
+        void *const theirs = largest ? (void *)with.largest : (void *)with.sums;
+        letters[i] = {with.rank,
+                      (char *)own + with.first * bytes,
+                      with.clusters * bytes,
+                      theirs,
+                      with.clusters * bytes,
+                      device};
+    }
+}
+
+static lob_status send_sums(lob_device *device, const supervoxels_params *s,
+                            const shared_clusters *shared, int count, lob_team *team,
+                            lob_letter *letters, lob_error *error)
+{
+    const int64_t sums = lob_cluster_sums(&s->rule);
+    write_letters(letters, shared, count, s->sums, sums * (int64_t)sizeof *s->sums, false, device);
+    LOB_TRY(lob_team_send(team, letters, count, error));
+    if (s->largest) {
+        write_letters(letters, shared, count, s->largest, sizeof *s->largest, true, device);
+        LOB_TRY(lob_team_send(team, letters, count, error));
+    }
+    for (const shared_clusters *with = shared; with < shared + count; with++) {
+        const add_params k = {s->sums + with->first * sums,
+                              with->sums,
+                              with->clusters * sums,
+                              s->largest ? s->largest + with->first : NULL,
+                              with->largest,
+                              with->clusters};
+        LOB_TRY(lob_launch_over(device, add_kernel, "sums of other ranks", k.n, CLUSTER_THREADS, k,
+                                error));
+    }
+    return LOB_OK;
+}
+
+lob_status share_clusters(lob_device *device, const supervoxels_params *s,
+                          const shared_clusters *shared, int count, lob_team *team,
+                          lob_error *error)
+{
+    if (lob_team_size(team) == 1) return LOB_OK;
+    lob_letter *const letters = (lob_letter *)malloc((size_t)team->size * sizeof *letters);
+    if (!letters) return LOB_ENOMEM;
+    const lob_status st = send_sums(device, s, shared, count, team, letters, error);
+    free(letters);
+    return st;
+}
+
+/* ---- moving clusters ---- */
 
 /* Did a cluster's sums or largest contrast change? Keeps them for the next iteration. */
 static __device__ inline bool has_changed(const supervoxels_params &s, int32_t k, int sums,
@@ -114,8 +208,8 @@ static __global__ void __launch_bounds__(CLUSTER_THREADS)
     }
     if (converged) return;
     const int sums = lob_cluster_sums(&s.rule), floats = lob_cluster_floats(&s.rule);
-    for (int64_t i = (int64_t)blockIdx.x * CLUSTER_THREADS + threadIdx.x; i < s.rule.clusters;
-         i += (int64_t)gridDim.x * CLUSTER_THREADS) {
+    for (int64_t of = grid_first(); of < s.clusters; of += grid_step()) {
+        const int64_t i = s.first_cluster + of;
         const int32_t k = (int32_t)i;
         float *centre = s.centres + i * floats;
         int32_t *box = s.boxes + i * 6;
@@ -136,16 +230,8 @@ static __global__ void __launch_bounds__(CLUSTER_THREADS)
 
 lob_status update_clusters(lob_device *device, const supervoxels_params *s, lob_error *error)
 {
-    if (s->rule.method == LOB_LSC && s->iteration == 0) {
-        const int64_t n = (int64_t)s->rule.clusters * lob_cluster_sums(&s->rule);
-        const int64_t blocks = lob_grid_blocks(device, n, CLUSTER_THREADS), max_met = TOTAL_BLOCKS;
-        LOB_TRY(lob_launch(device, totals_kernel, "adding up clusters",
-                           blocks < max_met ? blocks : max_met, CLUSTER_THREADS, 0, *s, error));
-        LOB_TRY(lob_launch(device, weights_kernel, "weights", 1, 1, 0, *s, error));
-    }
-    return lob_launch(device, update_kernel, "moving clusters",
-                      lob_grid_blocks(device, s->rule.clusters, CLUSTER_THREADS), CLUSTER_THREADS,
-                      0, *s, error);
+    return lob_launch_over(device, update_kernel, "moving clusters", s->clusters, CLUSTER_THREADS,
+                           *s, error);
 }
 
 } /* namespace lob::supervoxels */

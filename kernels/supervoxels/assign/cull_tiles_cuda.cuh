@@ -155,7 +155,7 @@ static __device__ inline survivors cull_tile(const supervoxels_params &s, const 
     }
     const bool any = found.single >= 0;
     const centre_of<LOB_SLIC, C, FLAT> nearest =
-        read_centre<LOB_SLIC, C, FLAT>(s, any ? found.single : 0);
+        read_centre<LOB_SLIC, C, FLAT>(s, any ? found.single : s.first_cluster);
     for (int i = part; i < total; i += LANES_PER_TILE) {
         const int32_t id = candidate_cluster<FLAT>(s, spans, i);
         const candidate one = candidate_at<LOB_SLIC, C, FLAT>(s, first, id);
@@ -187,7 +187,6 @@ template <int C, bool FLAT>
 static __global__ void __launch_bounds__(CULL_THREADS)
     cull_kernel(const __grid_constant__ supervoxels_params s)
 {
-    typedef brick_shape<FLAT> S;
     const uint32_t part = threadIdx.x % LANES_PER_TILE, step = gridDim.x * CULL_TILES;
     const uint32_t tiles = s.bricks[0] * s.bricks[1] * s.tiles_w;
     const bool adds = s.pass != PASS_LABEL;
@@ -196,8 +195,8 @@ static __global__ void __launch_bounds__(CULL_THREADS)
         const uint32_t i = from + threadIdx.x / LANES_PER_TILE, tile = min(i, tiles - 1);
         const uint32_t row = tile / s.bricks[0], z = row / s.bricks[1];
         listed_tile to = {tile - row * s.bricks[0], row - z * s.bricks[1], z, 0};
-        const int32_t first[3] = {(int32_t)to.x * S::bx, (int32_t)to.y * S::by,
-                                  (int32_t)to.z * S::bz * S::depth};
+        int32_t first[3];
+        first_of_tile<FLAT>(first, s, to.x, to.y, to.z);
         const level_stats<C> of = read_stats<C>(s, tile);
         const survivors found = cull_tile<C, FLAT>(s, first, spans_of_tile(s, to), of);
         const bool single = found.single >= 0 && of.sum[0] != SOME_DATA;

@@ -23,9 +23,9 @@ static __global__ void __launch_bounds__(PASS_THREADS)
 static int32_t max_cells(const supervoxels_params *s, int axis, int32_t side)
 {
     int32_t max_met = 1;
-    for (int64_t first = 0; first < s->side[axis]; first += side) {
+    for (int64_t first = s->begin[axis]; first < s->end[axis]; first += side) {
         const int32_t last =
-            (int32_t)(first + side < s->side[axis] ? first + side : s->side[axis]) - 1;
+            (int32_t)(first + side < s->end[axis] ? first + side : s->end[axis]) - 1;
         const int32_t low = lob_cell((int32_t)first, s->side[axis], s->cells[axis]),
                       high = lob_cell(last, s->side[axis], s->cells[axis]);
         const int32_t n = high - low + 1 + (low > 0) + (high + 1 < s->cells[axis]);

@@ -95,6 +95,17 @@ static __device__ inline uint32_t level_in(const uint4 &packed, int j)
 
 /* ---- coordinates of a tile ---- */
 
+/* The first voxel of a tile, by its position. */
+template <bool FLAT>
+static __device__ inline void first_of_tile(int32_t *first, const supervoxels_params &s, uint32_t x,
+                                            uint32_t y, uint32_t z)
+{
+    typedef brick_shape<FLAT> S;
+    first[0] = s.begin[0] + (int32_t)x * S::bx;
+    first[1] = s.begin[1] + (int32_t)y * S::by;
+    first[2] = s.begin[2] + (int32_t)z * S::bz * S::depth;
+}
+
 /* The view's axis of part `at` of an entry. */
 template <bool FLAT> static __device__ inline int axis_of(int at)
 {

@@ -181,7 +181,7 @@ static __device__ __noinline__ void voxelwise_strip(const supervoxels_params &s,
     const uint32_t data = s.brick_data[strip];
     int32_t k = -1;
     int from = 0;
-    if (p.v >= s.side[1] || p.w >= s.side[2]) return;
+    if (p.v >= s.end[1] || p.w >= s.end[2]) return;
     int32_t *label = s.labels + voxel_at(s, p);
 #pragma unroll 1
     for (int j = 0; j <= STRIP; j++, label += s.stride[0]) {
@@ -191,7 +191,7 @@ static __device__ __noinline__ void voxelwise_strip(const supervoxels_params &s,
                                         : nearest_cluster(s, p, j, which);
         if (s.pass == PASS_LABEL) {
             const bool writes = which == EVERY_VOXEL || next >= 0;
-            if (j < STRIP && p.u + j < s.side[0] && writes) *label = next + 1;
+            if (j < STRIP && p.u + j < s.end[0] && writes) *label = next + 1;
             continue;
         }
         if (next == k) continue;
@@ -209,9 +209,9 @@ static __device__ inline position position_of_strip(const supervoxels_params &s,
     const uint32_t brick = strip / WARP, across = brick / s.bricks[0];
     const int lane = (int)(strip % WARP);
     position p;
-    p.u = (int32_t)(brick % s.bricks[0]) * S::bx + S::x(lane);
-    p.v = (int32_t)(across % s.bricks[1]) * S::by + S::y(lane);
-    p.w = (int32_t)(across / s.bricks[1]) * S::bz + S::z(lane);
+    p.u = s.begin[0] + (int32_t)(brick % s.bricks[0]) * S::bx + S::x(lane);
+    p.v = s.begin[1] + (int32_t)(across % s.bricks[1]) * S::by + S::y(lane);
+    p.w = s.begin[2] + (int32_t)(across / s.bricks[1]) * S::bz + S::z(lane);
     return p;
 }
 

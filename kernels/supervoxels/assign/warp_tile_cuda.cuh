@@ -287,9 +287,7 @@ static __device__ inline warp_tile<M, C, FLAT> load_tile(const warp_shared &shar
     typedef brick_shape<FLAT> S;
     warp_tile<M, C, FLAT> tile;
     tile.by_voxel = 0;
-    tile.first[0] = (int32_t)x * S::bx;
-    tile.first[1] = (int32_t)y * S::by;
-    tile.first[2] = (int32_t)z * S::bz * S::depth;
+    first_of_tile<FLAT>(tile.first, s, x, y, z);
 #pragma unroll
     for (int i = 0; i < S::depth; i++) {
         const uint32_t w = min(z * S::depth + (uint32_t)i, s.bricks[2] - 1);
@@ -338,7 +336,8 @@ static __device__ inline void prefetch_tile(const warp_shared &shared, const sup
         prefetch_l2(s.brick_levels + strip + threadIdx.x % WARP);
     }
     if constexpr (channels_in_labels(C) > 0) {
-        const int32_t corner[3] = {(int32_t)x * S::bx, (int32_t)next.y * S::by, (int32_t)z * S::bz};
+        int32_t corner[3];
+        first_of_tile<FLAT>(corner, s, x, next.y, next.z);
 #pragma unroll
         for (int i = 0; i < S::depth; i++) {
             int32_t first[3];
@@ -376,9 +375,8 @@ static __device__ inline void label_tile(const supervoxels_params &s, const int3
 template <bool FLAT>
 static __device__ inline void label_single(const supervoxels_params &s, const listed_tile &at)
 {
-    typedef brick_shape<FLAT> S;
-    const int32_t first[3] = {(int32_t)at.x * S::bx, (int32_t)at.y * S::by,
-                              (int32_t)(at.z & ~SINGLE) * S::bz * S::depth};
+    int32_t first[3];
+    first_of_tile<FLAT>(first, s, at.x, at.y, at.z & ~SINGLE);
     const int candidate = __ffs((int)at.clusters) - 1;
     label_tile<FLAT>(s, first, candidate_cluster<FLAT>(s, spans_of_tile(s, at), candidate) + 1);
 }

@@ -7,7 +7,8 @@
  *   update_means     means of the sets that grew
  *   pick_again       contacts of sets that are still small are compared for the next phase
  *
- * The first picks are made by fragment_contacts_cuda.cu. The lists only ever get shorter, since a
+ * The first picks are made by fragment_contacts_cuda.cu, and here of contacts that other ranks have
+ * found. The lists only ever get shorter, since a
  * set that is small is made of sets that were small and whose contacts are listed.
  */
 #include "kernels/supervoxels/connect/connect_params_cuda.cuh"
@@ -271,6 +272,22 @@ static __device__ inline void compare_edges(const connect_params &p, const int32
         if (a[i]) compare_edge(p, a[i], b[i], difference[i], key_before[i]);
 }
 
+/* Contacts that other ranks have found, before any set is joined. */
+static __device__ inline void compare_gathered(const connect_params &p, int64_t contacts)
+{
+    for (int64_t from = p.own_contacts + grid_first(); from < contacts;
+         from += BATCH * grid_step()) {
+        int32_t a[BATCH], b[BATCH];
+#pragma unroll
+        for (int i = 0; i < BATCH; i++) {
+            const int64_t at = from + i * grid_step();
+            const u64 contact = at < contacts ? p.contacts[at] : 0;
+            a[i] = (int32_t)(contact >> 32), b[i] = (int32_t)(uint32_t)contact;
+        }
+        compare_edges(p, a, b);
+    }
+}
+
 /* Contacts of sets that are still small stay listed and are compared. Returns whether there is
  * one. */
 static __device__ inline bool pick_again(const connect_params &p, thread_lists *own)
@@ -315,8 +332,9 @@ static __device__ inline uint32_t sum_before(uint32_t value, uint32_t *total,
     return before;
 }
 
-/* Number the roots in order, then replace every link by minus the number of its set. A block counts
- * the roots of its range of fragments, and starts behind those of the blocks before. */
+/* Number the roots in order, then replace every link, of the slab's fragments, by minus the number
+ * of its set. A block counts the roots of its range of fragments, and starts behind those of the
+ * blocks before. */
 static __device__ inline void number_sets(const connect_params &p, block_scan::TempStorage &shared,
                                           uint32_t *passed)
 {
@@ -341,16 +359,17 @@ static __device__ inline void number_sets(const connect_params &p, block_scan::T
     }
     if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) {
         p.counters->supervoxels = (int32_t)before;
-        p.counters->fragments = (int32_t)fragments;
+        p.counters->fragments = (int32_t)(fragments - p.counters->joined);
         p.counters->finished = 1;
     }
     wait_for_all(p, passed);
-    for (int64_t from = grid_first(); from <= fragments; from += BATCH * grid_step()) {
+    const int64_t last = p.gathered ? (int64_t)p.before + p.own_fragments : fragments;
+    for (int64_t from = p.before + grid_first(); from <= last; from += BATCH * grid_step()) {
         int32_t fragment[BATCH], root[BATCH];
 #pragma unroll
         for (int k = 0; k < BATCH; k++) {
             const int64_t i = from + k * grid_step();
-            root[k] = fragment[k] = i <= fragments ? (int32_t)i : 0;
+            root[k] = fragment[k] = i <= last ? (int32_t)i : 0;
         }
         find_roots(p, root); /* or a fragment on the way whose link is replaced already */
 #pragma unroll
@@ -368,6 +387,10 @@ static __global__ void __launch_bounds__(BORUVKA_THREADS, 1)
     uint32_t passed = 0;
     bool any = contacts > 0;
     if (contacts > p.contacts_capacity) return;
+    if (p.gathered) {
+        compare_gathered(p, contacts);
+        wait_for_all(p, &passed);
+    }
     for (int phase = 0; any; phase++) {
         contract_picks(p, &own);
         wait_for_all(p, &passed);

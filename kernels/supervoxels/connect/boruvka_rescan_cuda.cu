@@ -18,17 +18,21 @@ static __device__ inline int32_t find_root_halving(const connect_params &p, int3
 }
 
 /* Join the trees of a set and its pick. Linking the higher root to the lower takes the place of the
- * higher one's own pick, which is the joined set's by then: so the thread goes on with it. */
-static __device__ inline void join_pick(const connect_params &p, int32_t set, int32_t pick)
+ * higher one's own pick, which is the joined set's by then: so the thread goes on with it. Returns
+ * how many roots were linked. */
+static __device__ inline uint32_t join_pick(const connect_params &p, int32_t set, int32_t pick)
 {
+    uint32_t joined = 0;
     while (pick != 0) {
         const int32_t a = find_root_halving(p, set), b = find_root_halving(p, pick);
-        if (a == b) return;
+        if (a == b) break;
         const int32_t low = min(a, b), high = max(a, b), link = link_now(p, high);
         if (link > 0 || atomicCAS(&p.link[high], link, low) != link) continue;
+        joined++;
         set = low;
         pick = -link;
     }
+    return joined;
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -61,6 +65,31 @@ static __global__ void __launch_bounds__(THREADS)
         for (int c = 0; c < channels; c++)
             add_sum(p, (int64_t)root * channels + c, sum_of(p, i * channels + c));
     }
+}
+
+typedef struct {
+    connect_params p;
+    const uint2 *pairs;
+    int64_t n;
+} pair_params;
+
+static __global__ void __launch_bounds__(THREADS)
+    pairs_kernel(const __grid_constant__ pair_params k)
+{
+    for (int64_t i = grid_first(); i < k.n; i += grid_step()) {
+        const uint32_t joined = join_pick(k.p, (int32_t)k.pairs[i].x, (int32_t)k.pairs[i].y);
+        if (joined) atomicAdd(&k.p.counters->joined, joined);
+    }
+}
+
+lob_status join_pairs(lob_device *device, const connect_params *p, const uint2 *pairs, int64_t n,
+                      lob_error *error)
+{
+    const pair_params k = {*p, pairs, n};
+    if (n == 0) return LOB_OK;
+    LOB_TRY(lob_launch_over(device, pairs_kernel, "joining across seams", n, THREADS, k, error));
+    return lob_launch_over(device, flatten_kernel, "sums of sets", p->max_fragments + 1, THREADS,
+                           *p, error);
 }
 
 lob_status join_by_rescans(lob_device *device, connect_params *p, lob_error *error)

@@ -1,6 +1,8 @@
 /* Joining small fragments on a GPU: memory, the order of the stages, and the labels of voxels. */
 #include "kernels/supervoxels/connect/fragment_tiles_cuda.cuh"
 
+#include <stdlib.h>
+
 namespace lob::supervoxels
 {
 
@@ -76,7 +78,7 @@ static connect_params make_params(const supervoxels_params *s, const fragment_jo
     p.s = *s;
     p.nx = s->rule.side[0];
     p.ny = s->rule.side[1];
-    p.nz = s->rule.side[2];
+    p.nz = s->planes;
     p.strips_x = (uint32_t)((p.nx + STRIP - 1) / STRIP);
     p.strips = p.strips_x * (uint32_t)p.ny * (uint32_t)p.nz;
     p.whole_strips = p.nx % STRIP == 0 && (uintptr_t)s->image.stored % 16 == 0;
@@ -96,7 +98,9 @@ typedef struct {
     const fragment_join *join;
     connect_params p;
     uint32_t *fragments_copy; /* of *p.fragments, which may lie where links are written */
-    int64_t cleared;          /* bytes at the beginning that start as zeros */
+    uint2 *pairs;             /* of all ranks */
+    int64_t all_pairs;
+    int64_t cleared; /* bytes at the beginning that start as zeros */
     lob_error *error;
 } connect_call;
 
@@ -122,6 +126,7 @@ static int64_t lay_out(connect_call *c, void *block)
     p->mean = a.take<uint32_t>(listed * channels);
     p->small = a.take<int32_t>(listed);
     p->contacts = a.take<u64>(p->contacts_capacity);
+    c->pairs = a.take<uint2>(c->all_pairs);
     return a.used;
 }
 
@@ -188,27 +193,178 @@ static lob_status finish(connect_call *c, connect_counters *counters)
     return lob_device_download(c->device, counters, p->counters, sizeof *counters, c->error);
 }
 
+static lob_status join_alone(connect_call *c, connect_counters *counters)
+{
+    LOB_TRY(take_memory(c));
+    LOB_TRY(sum_fragments(c->device, &c->p, c->error));
+    if (c->p.listed) {
+        LOB_TRY(find_small_sets(c->device, &c->p, c->error));
+        LOB_TRY(find_contacts(c->device, &c->p, c->error));
+        LOB_TRY(finish(c, counters));
+    }
+    if (counters->finished) return LOB_OK;
+    LOB_TRY(join_by_rescans(c->device, &c->p, c->error)); /* no list, or too short */
+    return finish(c, counters);
+}
+
+/* ---- of a team ---- */
+
+/* What ranks have told of theirs. */
+typedef struct {
+    int64_t *fragments, *pairs, *contacts, *starts;
+    int64_t (*told)[2]; /* contacts found, and how many would fit */
+} rank_counts;
+
+/* Numbers of each rank's items: where they start behind `from`. Returns how many there are. */
+static int64_t add_up(int64_t *starts, const int64_t *counts, int size, int64_t from)
+{
+    int64_t n = from;
+    for (int r = 0; r < size; r++) {
+        starts[r] = n;
+        n += counts[r];
+    }
+    return n - from;
+}
+
+/* Fragments of all ranks are numbered, and paired across seams. */
+static lob_status number_in_team(connect_call *c, rank_counts *of)
+{
+    connect_params *p = &c->p;
+    lob_team *const team = c->join->team;
+    uint32_t n = 0;
+    LOB_TRY(lob_device_download(c->device, &n, p->fragments, sizeof n, c->error));
+    const int64_t own = n, max = INT32_MAX - 1;
+    int64_t pairs;
+    LOB_TRY(lob_team_share(team, of->fragments, &own, sizeof own, c->error));
+    p->max_fragments = add_up(of->starts, of->fragments, team->size, 0);
+    p->before = (int32_t)of->starts[team->rank];
+    p->own_fragments = (int32_t)own;
+    p->singletons = false;
+    p->gathered = p->listed = true;
+    if (p->max_fragments > max)
+        return lob_fail(c->error, LOB_EDATA, "%lld pieces are more than labels can number",
+                        (long long)p->max_fragments);
+    LOB_TRY(meet_at_seams(c->device, p, c->join, &pairs, c->error));
+    LOB_TRY(lob_team_share(team, of->pairs, &pairs, sizeof pairs, c->error));
+    c->all_pairs = add_up(of->starts, of->pairs, team->size, 0);
+    return LOB_OK;
+}
+
+/* Memory for the fragments of all ranks, and a list of so many contacts; 0: as many as usual. */
+static lob_status take_team_memory(connect_call *c, int64_t contacts)
+{
+    connect_params *p = &c->p;
+    const uint32_t all = (uint32_t)p->max_fragments;
+    const int64_t usual = 2 * (int64_t)p->nx * p->ny * p->nz + (1 << 16);
+    void *block = NULL;
+    p->contacts_capacity = 0;
+    const int64_t tables = lay_out(c, NULL);
+    const int64_t left = lob_device_budget_left(c->budget, LOB_DEVICE_WORK, tables + usual);
+    const int64_t list = max(min(usual, left - tables), (int64_t)0);
+    p->contacts_capacity = contacts                    ? contacts
+                           : c->join->max_contacts > 0 ? c->join->max_contacts
+                                                       : list / (int64_t)sizeof *p->contacts;
+    LOB_TRY(lob_device_budget_take(c->budget, LOB_DEVICE_WORK, lay_out(c, NULL), &block, c->error));
+    lay_out(c, block);
+    LOB_TRY(lob_device_fill(c->device, block, 0, c->cleared, c->error));
+    p->fragments = c->fragments_copy;
+    return lob_device_upload(c->device, c->fragments_copy, &all, sizeof all, c->error);
+}
+
+/* Sizes and sums of the sets of all ranks, where parts across seams are one. */
+static lob_status sum_in_team(connect_call *c, rank_counts *of)
+{
+    const connect_params *p = &c->p;
+    lob_team *const team = c->join->team;
+    lob_device *const device = c->device;
+    LOB_TRY(sum_fragments(device, p, c->error));
+    add_up(of->starts, of->fragments, team->size, 1);
+    LOB_TRY(
+        gather_items(device, p->size, of->starts, of->fragments, sizeof *p->size, team, c->error));
+    LOB_TRY(gather_items(device, p->sums, of->starts, of->fragments,
+                         p->s.rule.channels * (int64_t)sizeof *p->sums, team, c->error));
+    if (c->all_pairs == 0) return LOB_OK;
+    add_up(of->starts, of->pairs, team->size, 0);
+    LOB_TRY(lob_device_copy(device, c->pairs + of->starts[team->rank], c->join->seams.pairs,
+                            of->pairs[team->rank] * (int64_t)sizeof *c->pairs, c->error));
+    LOB_TRY(
+        gather_items(device, c->pairs, of->starts, of->pairs, sizeof *c->pairs, team, c->error));
+    return join_pairs(device, p, c->pairs, c->all_pairs, c->error);
+}
+
+/* Contacts in the slab. *all: of all ranks; *fit: so many would fit in each. */
+static lob_status list_in_team(connect_call *c, rank_counts *of, int64_t *all, int64_t *fit)
+{
+    const connect_params *p = &c->p;
+    lob_team *const team = c->join->team;
+    int64_t own[2] = {0, p->contacts_capacity};
+    LOB_TRY(find_small_sets(c->device, p, c->error));
+    LOB_TRY(find_contacts(c->device, p, c->error));
+    LOB_TRY(
+        lob_device_download(c->device, &own[0], &p->counters->contacts, sizeof own[0], c->error));
+    LOB_TRY(lob_team_share(team, of->told, own, sizeof own, c->error));
+    *all = 0;
+    *fit = own[1];
+    for (int r = 0; r < team->size; r++) {
+        of->contacts[r] = of->told[r][0];
+        *all += of->contacts[r];
+        *fit = min(*fit, of->told[r][1]);
+    }
+    return LOB_OK;
+}
+
+/* Everyone's contacts to everyone; the own ones are first in the list. */
+static lob_status gather_contacts(connect_call *c, rank_counts *of, int64_t all)
+{
+    connect_params *p = &c->p;
+    lob_team *const team = c->join->team;
+    int64_t n = p->own_contacts = of->contacts[team->rank];
+    for (int r = 0; r < team->size; r++) {
+        of->starts[r] = r == team->rank ? 0 : n;
+        n += r == team->rank ? 0 : of->contacts[r];
+    }
+    LOB_TRY(gather_items(c->device, p->contacts, of->starts, of->contacts, sizeof *p->contacts,
+                         team, c->error));
+    return lob_device_upload(c->device, &p->counters->contacts, &all, sizeof all, c->error);
+}
+
+static lob_status join_in_team(connect_call *c, rank_counts *of, connect_counters *counters)
+{
+    int64_t all = 0, fit = -1;
+    LOB_TRY(number_in_team(c, of));
+    while (all > fit) { /* each count may find some contacts more often */
+        LOB_TRY(take_team_memory(c, all + all / 8));
+        LOB_TRY(sum_in_team(c, of));
+        LOB_TRY(list_in_team(c, of, &all, &fit));
+    }
+    LOB_TRY(gather_contacts(c, of, all));
+    return finish(c, counters);
+}
+
+static lob_status join_by_team(connect_call *c, connect_counters *counters)
+{
+    const size_t size = (size_t)lob_team_size(c->join->team);
+    int64_t *const room = (int64_t *)malloc(6 * size * sizeof *room);
+    rank_counts of = {room, room + size, room + 2 * size, room + 3 * size,
+                      (int64_t(*)[2])(room + 4 * size)};
+    if (!room) return LOB_ENOMEM;
+    const lob_status st = join_in_team(c, &of, counters);
+    free(room);
+    return st;
+}
+
 lob_status join_fragments(lob_device_budget *budget, fragment_join *join,
                           const supervoxels_params *s, lob_error *error)
 {
     connect_counters counters = {};
     connect_call c = {};
-    lob_device *device = c.device = budget->device;
+    lob_device *const device = c.device = budget->device;
     c.budget = budget;
     c.join = join;
     c.p = make_params(s, join, device);
     c.error = error;
-    LOB_TRY(take_memory(&c));
-    LOB_TRY(sum_fragments(device, &c.p, error));
-    if (c.p.listed) {
-        LOB_TRY(find_small_sets(device, &c.p, error));
-        LOB_TRY(find_contacts(device, &c.p, error));
-        LOB_TRY(finish(&c, &counters));
-    }
-    if (!counters.finished) { /* no list, or too short */
-        LOB_TRY(join_by_rescans(device, &c.p, error));
-        LOB_TRY(finish(&c, &counters));
-    }
+    LOB_TRY(lob_team_size(join->team) > 1 ? join_by_team(&c, &counters)
+                                          : join_alone(&c, &counters));
     join->fragments = counters.fragments;
     join->supervoxels = counters.supervoxels;
     return LOB_OK;

@@ -12,6 +12,7 @@
  *                               contacts. The usual way
  *   boruvka_rescan_cuda.cu      phases that find the contacts in the volume each time, if there are
  *                               too many for a list
+ *   fragment_seams_cuda.cu      what ranks that share a volume tell each other
  *   connect_cuda.cu             labels of voxels
  *
  * fragment_tiles_cuda.cuh says in which order the first two read the volume. The result depends on
@@ -37,6 +38,7 @@ typedef struct {
     u64 contacts;              /* found, in the list or beyond its capacity */
     uint32_t small_sets;       /* listed */
     uint32_t arrived;          /* blocks at grid barriers */
+    uint32_t joined;           /* fragments with others across seams */
     uint32_t more[MAX_PHASES]; /* does a phase leave contacts of small sets? Without a list, in
                                   [0]: did a set pick? */
     uint32_t finished;         /* sets are numbered */
@@ -62,6 +64,11 @@ typedef struct {
     uint32_t tiles[3];
     int steps; /* of a warp in a tile */
 
+    int32_t before; /* fragments in the slabs of ranks before: those of labels count from there
+                       on */
+    int32_t own_fragments;     /* in the slab, of a team */
+    const int32_t *beside[2];  /* fragments of the planes before and behind the slab; NULL: none */
+    bool gathered;             /* contacts are of all ranks */
     int64_t max_fragments;     /* arrays have entries for 0..max_fragments */
     const uint32_t *fragments; /* how many there are */
     connect_counters *counters;
@@ -79,6 +86,7 @@ typedef struct {
     int32_t *small;       /* list of small sets */
     u64 *contacts;        /* list: small set << 32 | other set */
     int64_t contacts_capacity;
+    int64_t own_contacts; /* if gathered: the first of the list, that this rank found */
 } connect_params;
 
 /* ---- the stages: each puts kernels into the device's queue ---- */
@@ -97,10 +105,43 @@ lob_status find_contacts(lob_device *device, const connect_params *p, lob_error 
  * Does nothing if the list has not all contacts. */
 lob_status join_listed(lob_device *device, const connect_params *p, lob_error *error);
 
+/* Join pairs of fragments that are parts of one, before sets are looked for: the lower one stays.
+ */
+lob_status join_pairs(lob_device *device, const connect_params *p, const uint2 *pairs, int64_t n,
+                      lob_error *error);
+
 /* All phases without lists. The host waits for each. */
 lob_status join_by_rescans(lob_device *device, connect_params *p, lob_error *error);
 
+/* ---- what ranks tell each other ---- */
+
+/*
+ * Number the fragments of the planes at seams, tell those beside, and find pairs.
+ *
+ *   p      in/out  beside is set
+ *   join   in      its seams; pairs and planes beside are written
+ *   pairs  out     across the seam before the slab
+ */
+lob_status meet_at_seams(lob_device *device, connect_params *p, const fragment_join *join,
+                         int64_t *pairs, lob_error *error);
+
+/*
+ * Everyone's items to everyone.
+ *
+ *   all     in/out  each rank's begin at item starts[rank]; one's own are there
+ *   counts  in      of each rank
+ *   bytes   in      of an item
+ */
+lob_status gather_items(lob_device *device, void *all, const int64_t *starts, const int64_t *counts,
+                        int64_t bytes, lob_team *team, lob_error *error);
+
 /* ---- sets ---- */
+
+/* The number of a label's fragment. */
+static __device__ inline int32_t fragment_of(const connect_params &p, int32_t label)
+{
+    return label ? label + p.before : 0;
+}
 
 /* The thread whose addition overflows the low bits carries into the high ones. */
 static __device__ inline void add_sum(const connect_params &p, int64_t i, u64 sum)

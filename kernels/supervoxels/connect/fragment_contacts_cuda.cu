@@ -11,29 +11,31 @@ namespace lob::supervoxels
 
 /* ---- small sets ---- */
 
-/* LISTED: every fragment is a set, which gets its mean, and small ones are listed. */
+/* LISTED: sets get their means, and small ones are listed. */
 template <bool LISTED>
 static __global__ void __launch_bounds__(THREADS)
     small_kernel(const __grid_constant__ connect_params p)
 {
     const int64_t fragments = *p.fragments, lane = threadIdx.x % WARP;
     for (int64_t i = grid_first(); i - lane <= fragments; i += grid_step()) {
-        const int32_t set = i > fragments ? 0 : LISTED ? (int32_t)i : set_of(p, i);
+        const bool single = LISTED && p.singletons;
+        const int32_t set = i > fragments ? 0 : single ? (int32_t)i : set_of(p, i);
         const bool small = set != 0 && is_small(p, set);
         const unsigned bits = __ballot_sync(ALL_LANES, small);
         if (lane == 0) p.small_bits[i / WARP] = bits;
         if (!LISTED) continue;
         if (i <= fragments) p.key[i] = NO_EDGE;
-        if (set != 0)
+        if (set != 0 && set == i)
 #pragma unroll 1
             for (int c = 0; c < p.s.rule.channels; c++) {
                 const int64_t at = i * p.s.rule.channels + c;
                 p.mean[at] = lob_fragment_mean((int64_t)p.sums[at], p.size[i]);
             }
         uint32_t at = 0;
-        if (lane == 0 && bits) at = atomicAdd(&p.counters->small_sets, (uint32_t)__popc(bits));
-        at = __shfl_sync(ALL_LANES, at, 0) + (uint32_t)__popc(bits & ((1u << lane) - 1));
-        if (small) p.small[at] = set;
+        const unsigned roots = __ballot_sync(ALL_LANES, small && set == i);
+        if (lane == 0 && roots) at = atomicAdd(&p.counters->small_sets, (uint32_t)__popc(roots));
+        at = __shfl_sync(ALL_LANES, at, 0) + (uint32_t)__popc(roots & ((1u << lane) - 1));
+        if (roots >> lane & 1) p.small[at] = set;
     }
 }
 
@@ -131,6 +133,14 @@ static __device__ inline int32_t sets_around(int32_t *beyond, const connect_para
     beyond[3] = slice_axis != 1 && c.y + 1 < p.ny ? at[row] : 0;
     beyond[4] = slice_axis != 2 && c.z > 0 ? at[-plane] : 0;
     beyond[5] = slice_axis != 2 && c.z + 1 < p.nz ? at[plane] : 0;
+    if (p.gathered) {
+        a = fragment_of(p, a);
+#pragma unroll
+        for (int i = 0; i < 6; i++) beyond[i] = fragment_of(p, beyond[i]);
+        const int64_t in_plane = (int64_t)c.y * p.nx + c.x;
+        if (c.z == 0 && p.beside[0]) beyond[4] = p.beside[0][in_plane];
+        if (c.z + 1 == p.nz && p.beside[1]) beyond[5] = p.beside[1][in_plane];
+    }
     if (!p.singletons) {
         a = set_of(p, a);
 #pragma unroll

@@ -45,6 +45,9 @@ static __device__ inline void read_labels(const connect_params &p, label_strip *
 #pragma unroll
         for (int j = 0; j < STRIP; j++) r->label[j] = r->x + j < p.nx ? from[j] : 0;
     }
+    if (p.before == 0) return;
+#pragma unroll
+    for (int j = 0; j < STRIP; j++) r->label[j] = fragment_of(p, r->label[j]);
 }
 
 /* The voxels whose label differs from the voxel before; a bit per voxel, never the first. */

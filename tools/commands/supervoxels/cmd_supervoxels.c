@@ -1,6 +1,5 @@
 /* lobule supervoxels: cut an image into small connected pieces of like intensity and size. */
 #include "io/png.h"
-#include "kernels/supervoxels/supervoxels_slabs.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/supervoxels/supervoxels_work.h"
 #include "tools/table/table_file.h"
@@ -39,7 +38,9 @@ static lob_status check(lob_session *s, void *user)
         {set->columns && !set->table,                           "--columns are of the table: add --table FILE.tsv"                          },
     };
     LOB_TRY(LOB_RULES(s, rules));
-    if (many) LOB_TRY(lob_session_cpu_alone(s, "several tasks cut"));
+    /* "auto" may find a GPU for one task and none for another. */
+    if (many && strcmp(s->device.backend, "cuda") != 0)
+        LOB_TRY(lob_session_cpu_alone(s, "several tasks cut"));
     LOB_TRY(lob_table_check(s, set->table, set->name));
     LOB_TRY(lob_region_columns_check(s, set->columns));
     if (many) LOB_TRY(lob_region_columns_check_slabs(s, set->columns));
@@ -101,11 +102,12 @@ lob_status lob_supervoxels_cut(lob_session *s, work *w, const lob_volume *image,
     lob_label_names_free(&w->labels.names); /* those of the image's own labels */
     const int64_t bytes = lob_volume_bytes(&w->labels);
     lob_session_compute(s, "cutting");
-    const lob_status st =
-        w->slab ? lob_supervoxels_slabs(w->labels.data, &w->stats, &in, &w->options,
-                                        w->slabs.volume.dims.nz, s->team, &s->context, &s->error)
-                : s->backend->supervoxels(w->labels.data, &w->stats, &in, &w->options, &s->context,
-                                          &s->error);
+    const lob_status st = w->slab
+                              ? s->backend->supervoxels_slabs(w->labels.data, &w->stats, &in,
+                                                              &w->options, w->slabs.volume.dims.nz,
+                                                              s->team, &s->context, &s->error)
+                              : s->backend->supervoxels(w->labels.data, &w->stats, &in, &w->options,
+                                                        &s->context, &s->error);
     LOB_TRY(lob_session_name(s, st, w->set.image, NULL));
     LOB_TRY(lob_labels_pack(&w->labels, (int32_t)w->stats.supervoxels));
     lob_session_give(s, bytes - lob_volume_bytes(&w->labels));
@@ -254,5 +256,6 @@ const lob_command lob_command_supervoxels = {
     .release = release,
     .voxel_ns = 400,
     .shares = true,
+    .spreads = true,
     .only_prints = "plan",
 };

@@ -131,6 +131,11 @@ static double seam_bytes(const lob_supervoxels_work *w)
            2.0 * layers * SUM * (4 + features) * cells * w->options.iterations;
 }
 
+bool lob_supervoxels_holds(const lob_session *s)
+{
+    return strcmp(s->device.backend, "cuda") != 0 || s->max_memory > 0;
+}
+
 lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w)
 {
     lob_slabs *const slabs = &w->slabs;
@@ -147,7 +152,8 @@ lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w)
     /* Size, sums and links of each piece, and before they join what all tasks tell of theirs. */
     const double sums = 16 + 8.0 * channels, links = 8 + 6.0 * channels;
     const bool join = w->options.smallest * nominal > 1; /* else numbers alone are held */
-    const double joining = c.pieces * (join ? sums + links : NUMBER);
+    const double piece = join ? sums + links : NUMBER;
+    const double joining = lob_supervoxels_holds(s) ? c.pieces * piece : 0;
     /* Of a supervoxel, a row for each channel and its contacts; held by the first task, which sorts
      * them. */
     const double row = set->mean || set->graph || set->table ? sizeof(lob_region_sums) : 0;

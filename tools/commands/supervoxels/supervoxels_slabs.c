@@ -186,6 +186,7 @@ static lob_status make(lob_session *s, work *w)
     lob_slabs *const slabs = &w->slabs;
     /* Labels, and iterations or numbering; then labels again, or the means. */
     enum { LABEL = 4, WORKING = 4, MEAN = 4 };
+    if (set->plan == 0) LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_slabs_open(s, slabs));
     w->image = slabs->volume; /* for options and the report */
     w->image.data = NULL;
@@ -193,8 +194,9 @@ static lob_status make(lob_session *s, work *w)
     LOB_TRY(lob_supervoxels_look(s, w));
     LOB_TRY(lob_supervoxels_expect(s, w));
     const int64_t means = set->mean ? MEAN * w->image.channels : 0;
+    const int64_t working = lob_supervoxels_holds(s) ? WORKING : 0;
     const int64_t sent = LABEL + means + (set->boundaries ? 1 : 0);
-    LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, LABEL + (means > WORKING ? means : WORKING), sent));
+    LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, LABEL + (means > working ? means : working), sent));
     return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, cut_slab, w);
 }
 

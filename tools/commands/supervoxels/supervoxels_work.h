@@ -49,6 +49,10 @@ lob_status lob_supervoxels_look(lob_session *s, lob_supervoxels_work *w);
 /* The whole command by several tasks, or its --plan. */
 lob_status lob_supervoxels_by_slabs(lob_session *s, lob_supervoxels_work *w);
 
+/* Is what cutting holds counted in this machine's memory? Not on a GPU, unless --max-memory bounds
+ * it too. */
+bool lob_supervoxels_holds(const lob_session *s);
+
 /* For that: set what lob_slabs_cut is told of memory and of letters. */
 lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w);
 
