@@ -33,7 +33,7 @@ static lob_status transform(const lob_appearance_places *p, float *distance,
 static lob_status report(const lob_appearance_places *p, int k)
 {
     const lob_context *const c = p->context;
-    const double done = 0.3 + 0.4 * (k + 1) / p->plan->wanted;
+    const double done = 0.3 + 0.4 * ((k + 1.0) / p->plan->wanted);
     return c->progress && c->progress(c->user, done) ? LOB_ECANCEL : LOB_OK;
 }
 
