@@ -284,8 +284,10 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
         .last = number + 1 == j->plan->passes,
     };
     lob_volume shares = lob_volume_empty();
-    if (!g.last && j->plan->outvote) LOB_TRY(grow_plainly(j, &j->plain, &g, 0.1 * share, error));
-    lob_status st = learn(j, &shares, &j->image, outline, g.numbers->blur_mm, 0.3 * share, error);
+    const double plainly = !g.last && j->plan->outvote ? 0.1 : 0;
+    if (plainly > 0) LOB_TRY(grow_plainly(j, &j->plain, &g, plainly * share, error));
+    lob_status st =
+        learn(j, &shares, &j->image, outline, g.numbers->blur_mm, (0.4 - plainly) * share, error);
     if (j->once && g.last) lob_segment_drop(j, &j->view);
     if (st == LOB_OK) st = grow_and_refine(j, out, &g, &shares, 0.6 * share, error);
     lob_segment_drop(j, &shares);
@@ -347,7 +349,8 @@ static lob_status coarse_growth(lob_segment_job *j, double share, lob_error *err
     if (st == LOB_OK) st = coarse_strokes(j, &own, &kept, &grid, error);
     if (st == LOB_OK) st = lob_segment_here(j, &seeds, &own, error);
     if (st == LOB_OK)
-        st = learn(j, &shares, &grid, NULL, j->plan->growth[0].blur_mm, 0.75 * share, error);
+        st = learn(j, &shares, &grid, NULL, j->plan->growth[0].blur_mm,
+                   (j->plan->outvote ? 0.69 : 0.75) * share, error);
     const growth g = {
         .numbers = &j->plan->growth[0],
         .image = &j->coarse,
@@ -361,7 +364,8 @@ static lob_status coarse_growth(lob_segment_job *j, double share, lob_error *err
     if (st == LOB_OK) st = onto_box(j, &j->first, &labels, &kept, 0.05 * share, error);
     lob_segment_drop(j, &labels);
     if (st == LOB_OK && j->plan->outvote) st = grow_plainly(j, &labels, &g, 0.05 * share, error);
-    if (labels.data) st = onto_box(j, &j->plain, &labels, &kept, 0.01 * share, error);
+    if (st == LOB_OK && j->plan->outvote)
+        st = onto_box(j, &j->plain, &labels, &kept, 0.01 * share, error);
     lob_volume *const volumes[] = {&own, &seeds, &shares, &labels};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
     lob_label_set_free(&kept);

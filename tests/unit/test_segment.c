@@ -105,24 +105,65 @@ TEST(arrays_and_types_of_strokes_do_not_matter)
     segment_case_free(&c);
 }
 
-TEST(a_caller_may_stop_at_any_time)
+/* Stop at each report, or, where there are more than `most`, at about so many of them. */
+static void check_stops(const segment_case *c, int most)
 {
-    segment_case c;
     lob_segment_output out;
-    make_usual(&c);
     progress_log log = {.stop_at = 2};
     lob_context context = {.threads = 1, .progress = listen, .user = &log};
-    assert_ok(run(&out, &c, &context));
+    assert_ok(run(&out, c, &context));
     lob_segment_output_free(&out);
     const int all = log.calls;
     assert_true(all > 10);
-    for (int stop = 1; stop < all; stop += 1 + all / 40) {
+    for (int stop = 1; stop < all; stop += 1 + all / most) {
         log = (progress_log){.stop_at = 2, .stop_after = stop};
-        const lob_status st = run(&out, &c, &context);
+        const lob_status st = run(&out, c, &context);
         if (st != LOB_ECANCEL) fail_msg("stopped at report %d of %d: %d", stop, all, (int)st);
         assert_null(out.labels.data);
     }
+}
+
+TEST(a_caller_may_stop_at_any_time)
+{
+    segment_case c;
+    make_usual(&c);
+    check_stops(&c, 40);
     segment_case_free(&c);
+}
+
+/* Three structures, the last a voxel that on a grid twice as coarse has one of its own, or lies in
+ * one with a stroke of the first and is lost. */
+TEST(growths_that_outvote_stop_at_any_time)
+{
+    enum { SIDE = 16, N = SIDE * SIDE * SIDE };
+    static int16_t values[N];
+    const double mm[3] = {1, 1, 1};
+    const lob_dims dims = {SIDE, SIDE, SIDE};
+    for (int lost = 0; lost < 2; lost++) {
+        static uint8_t strokes[N];
+        lob_segment_plan plan;
+        segment_case c = {.options = lob_segment_defaults()};
+        memset(strokes, 0, sizeof strokes);
+        for (int i = 0; i < N; i++) {
+            const int x = i % SIDE, y = i / SIDE % SIDE, z = i / SIDE / SIDE;
+            const bool in = y > 3 && y < 12 && x > 1 && x < 14;
+            values[i] = (int16_t)(in ? 100 + 10 * x : i % 7);
+            if (z % 8 != 4) continue;
+            if (y == 8 && x > 2 && x < 13 && x != 8) strokes[i] = x < 8 ? 1 : 2;
+            if (y == 1 || y == 14) strokes[i] = 3;
+        }
+        strokes[(4 * SIDE + (lost ? 9 : 5)) * SIDE + 4] = 4;
+        c.options.passes = 2;
+        c.options.background = 3;
+        c.options.coarse = 1000;
+        c.options.slips = false;
+        c.image = lob_volume_wrap(values, LOB_I16, dims, 1, mm, (lob_place){0});
+        c.strokes = lob_volume_wrap(strokes, LOB_U8, dims, 1, mm, (lob_place){0});
+        c.in = (lob_segment_input){.image = &c.image, .strokes = &c.strokes};
+        assert_ok(lob_segment_choose(&plan, &c.image, &c.strokes, &c.options, &two_threads, NULL));
+        assert_true(plan.outvote && plan.factor[0] == 2 && plan.box.size[0] == SIDE);
+        check_stops(&c, 1000);
+    }
 }
 
 TEST(memory_is_kept_to)
