@@ -132,7 +132,9 @@ typedef struct {
     bool outvote;  /* with several structures, each far outside of the outlines of most others, the
                       second growth may lose what looks like another one to the background: the
                       first, and one over the image alone, may outvote it (outvote.h). Not where
-                      slices are thick or values grow, so that the image has its say already */
+                      slices are thick or values grow, so that the image has its say already, and
+                      not with several channels of real numbers: what one of them lacks is no data
+                      to grow over, and may be all that is under strokes */
     int factor[3]; /* voxels of the box along each axis to one of the first growth's grid */
     double least_mm, coarse_mm[3], coarse_least_mm; /* spacings as they are, not rounded */
     lob_segment_growth growth[2];
@@ -167,7 +169,7 @@ lob_status lob_segment_background(int32_t *background, const lob_volume *before,
  * Choose what depends on the case.
  *
  *   plan     out  unspecified on failure
- *   image    in   its dims, geometry and channels; data is not read
+ *   image    in   its dims, geometry, type and channels; data is not read
  *   strokes  in   on the image's grid, one channel of whole numbers of any type; 0: not drawn
  *   options  in   see above
  *   context  in   threads

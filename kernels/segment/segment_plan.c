@@ -365,7 +365,8 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image,
     plan->options.shape = lob_plan_number(plan->options.shape / (plan->count - 1));
     plan->passes = plan->options.passes > 0 ? plan->options.passes : outlines == 1 && !lone ? 2 : 1;
     plan->completed = plan->areas && plan->passes == 2 && plan->axis >= 0;
-    plan->outvote = plan->passes == 2 && plan->count > 2 && !plan->thick && !plan->values;
+    plan->outvote = plan->passes == 2 && plan->count > 2 && !plan->thick && !plan->values &&
+                    (image->channels == 1 || lob_type_of(image->type)->is_integer);
     choose_grid(plan, image, voxels);
     choose_growths(plan, image);
     return LOB_OK;
