@@ -207,8 +207,9 @@ typedef struct {
     lob_volume uncertain; /* uint8: 1 where another label could have grown almost as cheaply. Each
                              label is grown alone over the shares of the last growth; with a < b the
                              two least costs of a voxel, as shares of the shares' range, it is
-                             uncertain where (b - a) / (b + a + 1/128) < 0.1. Empty where neither it
-                             nor slices are asked for */
+                             uncertain where (b - a) / (b + a + 1/128) < 0.1. Where other growths
+                             outvoted that one it is no more uncertain: they are mostly right. Empty
+                             where neither it nor slices are asked for */
     lob_segment_slice slices[LOB_SEGMENT_MAX_SLICES]; /* the most useful first; each further one is
                                                          chosen as if those before were drawn */
     int slice_count;

@@ -341,6 +341,9 @@ REFUSED = [
     ("one label to refine", ["refine", "one.nii", "image.nii", "one.nii", "-o", "out.nii"], 65, "the only label"),
     ("an edge", [*CLEAN, "--edge", "2"], 64, "edge"),
     ("means of no length", [*CLEAN, "--edge-sigma", "0mm"], 64, "edge-sigma"),
+    ("growths of labels without seeds", [*CLEAN, "--first", "truth.nii", "--plain", "one.nii"], 65, "one.nii: label 4 has no seed"),
+    ("too many labels to outvote", ["refine", "many.nii", "image.nii", "many.nii", "-o", "out.nii", "--first", "many.nii",
+                                    "--plain", "many.nii"], 65, "many.nii: has 300 labels, at most 255 can be outvoted"),
     ("one growth alone against another", [*CLEAN, "--plain", "truth.nii"], 64, "--first and --plain go together"),
     ("too far a Gaussian", [*CLEAN, "--smooth", "9999mm"], 64, "refine"),
     ("an output that is an input", [*CLEAN[:-1], "image.nii", "--force"], 64, "image.nii"),
@@ -355,6 +358,7 @@ def test_refused(tmp_path, what, arguments, code, part):
     affine = np.diag([*CASES["one organ"]["spacing"], 1.0])
     save((4 * (seeds > 0)).astype(np.uint8), tmp_path / "one.nii", affine=affine)
     save(np.zeros_like(seeds), tmp_path / "none.nii", affine=affine)
+    save(np.arange(seeds.size, dtype=np.int16).reshape(seeds.shape) % 301, tmp_path / "many.nii", affine=affine)
     save(np.where(seeds > 0, np.nan, 1).astype(np.float32), tmp_path / "nan.nii", affine=affine)
     save(seeds[:5, :5, :5], tmp_path / "small.nii", affine=np.diag([7, 7, 7, 1.0]))
     refused(tmp_path, [*arguments, "--device", "cpu"], code, part)
