@@ -296,24 +296,24 @@ lob_status lob_strokes_background(int32_t *label, const lob_strokes *strokes, co
  * Along rows and columns of planes with strokes of several labels, how often strokes of two labels
  * follow each other. A line lies in a slice across each of two axes, and counts for both.
  *
- *   met      in/out  labels^2 numbers, both ways
- *   last     in/out  of the lines along each axis, the label met last; 0 before
- *   several  in      of the slices across each axis, is it such a plane?
+ *   met   in/out  labels^2 numbers, both ways
+ *   last  in/out  of the lines along each axis, the label met last; 0 before
+ *   kind  in      of the slices across each axis: 0 has no stroke, 2 is such a plane, 1 the rest
  */
-static void count_met(int64_t *met, uint8_t *const last[3], uint8_t *const several[3],
+static void count_met(int64_t *met, uint8_t *const last[3], uint8_t *const kind[3],
                       const lob_strokes *strokes, const void *seeds, lob_type type)
 {
     const lob_dims d = strokes->dims;
     for (int64_t row = 0; row < d.ny * d.nz; row++) {
         const int64_t y = row % d.ny, z = row / d.ny, first = row * d.nx, end = first + d.nx;
-        if (lob_strokes_labels_in(strokes, 2, z) == 0) continue;
+        if (kind[1][y] == 0 || kind[2][z] == 0) continue;
         for (int64_t i = first; (i = lob_next_label(seeds, type, i, end)) < end; i++) {
             const int64_t x = i - first;
             const int32_t label = lob_label_at(seeds, type, i);
             uint8_t *const lines[3] = {last[0] + line_of(d, 0, x, y, z),
                                        last[1] + line_of(d, 1, x, y, z),
                                        last[2] + line_of(d, 2, x, y, z)};
-            const int planes[3] = {several[0][x], several[1][y], several[2][z]};
+            const int planes[3] = {kind[0][x] > 1, kind[1][y] > 1, kind[2][z] > 1};
             for (int along = 0; along < 3; along++) {
                 const int counts = planes[(along + 1) % 3] + planes[(along + 2) % 3];
                 if (counts == 0) continue; /* nor do others of the line count */
@@ -345,12 +345,14 @@ lob_status lob_strokes_walls(int32_t *walls, int *count, const lob_strokes *stro
         free(met);
         return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
     }
-    uint8_t *const several[3] = {planes, planes + d.nx, planes + d.nx + d.ny};
+    uint8_t *const kind[3] = {planes, planes + d.nx, planes + d.nx + d.ny};
     for (int a = 0; a < 3; a++)
-        for (int64_t s = 0; s < lob_side(d, a); s++)
-            several[a][s] = is_plane(strokes, a, s) && lob_strokes_labels_in(strokes, a, s) > 1;
-    count_met(met, (uint8_t *[3]){last, last + rows, last + rows + columns}, several, strokes,
-              seeds, type);
+        for (int64_t s = 0; s < lob_side(d, a); s++) {
+            const int32_t held = lob_strokes_labels_in(strokes, a, s);
+            kind[a][s] = held > 1 && is_plane(strokes, a, s) ? 2 : held > 0;
+        }
+    count_met(met, (uint8_t *[3]){last, last + rows, last + rows + columns}, kind, strokes, seeds,
+              type);
     free(planes);
     free(last);
     for (int32_t core = 1; core <= labels; core++) {
