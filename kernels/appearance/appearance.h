@@ -133,11 +133,11 @@ int lob_appearance_channels(const lob_appearance_input *in, const lob_appearance
  *   stats    out
  *   in       in   see above
  *   options  in   see above
- *   context  in   threads, memory, progress. Working memory: 2 bytes a block for each label, and 5
- *                 for distances (on a GPU for those of 8 labels), with what these take themselves,
- *                 and 8 bytes a row of voxels; with an outline 4 bytes a voxel of the slices of all
- * labels and 1 of one's; a few bytes for each voxel of strokes. On a GPU with in->grid or levels 4
- * bytes a voxel and channel more; with a blur of 6 voxels or more so on the CPU
+ *   context  in   threads, memory, progress. Working memory: 2 bytes a block and label, 5 a block
+ *                 for distances (on a GPU for those of 8 labels, up to 2^19 blocks), what these
+ *                 take, and 8 a row of voxels; with an outline 4 a voxel of the slices of all
+ *                 labels and 1 of one's; a few a voxel of strokes. On a GPU with in->grid or levels
+ *                 4 a voxel and channel more; with a blur of 6 voxels or more so on the CPU
  *
  * Same bytes on every backend and at any thread count; on error shares are unspecified. Returns
  * LOB_OK, LOB_EARG (a number outside its range), LOB_EDATA (sides that are too long for distances),

@@ -18,6 +18,7 @@ namespace lob::appearance
 {
 
 enum { THREADS = 256, WARPS = THREADS / WARP, RANK_THREADS = 1024, FEW_LABELS = 8 };
+enum { FEW_BLOCKS = 1 << 19 }; /* of more, distances of several labels would take much memory */
 
 /* A channel as kernels see it. */
 struct channel {
@@ -344,8 +345,9 @@ struct job {
     lob_appearance_stats *stats;
     lob_appearance_stack stacks[LOB_APPEARANCE_MAX_LABELS][3]; /* of wanted labels by axis, with an
                                                                   outline */
-    int64_t distances; /* voxels of the largest transform; 0: none */
-    int64_t apart;     /* of reaches of labels, of which FEW_LABELS are looked for at once */
+    int64_t distances; /* blocks, or voxels of an outline, of the largest transform; 0: none */
+    int64_t apart;     /* of reaches of labels, */
+    int at_once;       /* of which so many are looked for at once; 0: none is */
     lob_appearance_nodes nodes; /* on the host, */
     lob_budget host;            /* whose memory this is */
 
@@ -362,7 +364,7 @@ struct job {
     double *exps;
     float *distance;
     int16_t *lost;
-    uint8_t *inside; /* of a label's strokes, or of an outline */
+    uint8_t *inside; /* blocks with strokes of labels, or voxels of an outline */
     int64_t *slices;
     lob_appearance_place *places;
     int64_t *sample_voxels;
@@ -384,7 +386,7 @@ static bool by_distance(const job *j)
 static int64_t lay_out(job *j, void *block)
 {
     const lob_appearance_plan *p = &j->plan;
-    const int at_once = !by_distance(j) ? 0 : p->wanted < FEW_LABELS ? p->wanted : FEW_LABELS;
+    const int at_once = j->at_once;
     const int64_t rows = (int64_t)p->channels * p->slots;
     const int64_t side = p->dims.nx > p->dims.ny ? p->dims.nx : p->dims.ny;
     const int64_t longest = side > p->dims.nz ? side : p->dims.nz;
@@ -539,7 +541,7 @@ static reach_params reach_of(const job *j, int first)
     r.voxels = p->voxels;
     r.background = p->in->background;
     r.first = first;
-    r.count = p->wanted - first < FEW_LABELS ? p->wanted - first : FEW_LABELS;
+    r.count = p->wanted - first < j->at_once ? p->wanted - first : j->at_once;
     r.apart = j->apart;
     r.marks = j->inside;
     r.distance = j->distance;
@@ -561,7 +563,7 @@ static lob_status find_half(const job *j, reach_params r, bool low, lob_error *e
                       r, error);
 }
 
-/* Of FEW_LABELS labels from this one on. */
+/* Of as many labels from this one on as are looked for at once. */
 static lob_status far_scores(const job *j, int first, lob_error *error)
 {
     const lob_appearance_plan *p = &j->plan;
@@ -686,7 +688,7 @@ static lob_status compute(job *j, lob_error *error)
         lob_device_upload(j->device, j->channels, of, p->channels * (int64_t)sizeof *of, error));
     if (reports(j, 0.4)) return LOB_ECANCEL;
     for (int k = 0; k < p->wanted; k++) {
-        if (by_distance(j) && k % FEW_LABELS == 0) LOB_TRY(far_scores(j, k, error));
+        if (by_distance(j) && k % j->at_once == 0) LOB_TRY(far_scores(j, k, error));
         if (by_outline(j)) LOB_TRY(shape_scores(j, k, error));
         if (reports(j, 0.4 + 0.4 * (k + 1) / p->wanted)) return LOB_ECANCEL;
     }
@@ -721,6 +723,7 @@ static lob_status prepare(job *j, lob_error *error)
     LOB_TRY(check_distances(&in, error));
     j->distances = p->blocks.count;
     j->apart = (p->blocks.count + 255) / 256 * 256; /* arrays stay aligned */
+    j->at_once = p->blocks.count > FEW_BLOCKS ? 1 : p->wanted < FEW_LABELS ? p->wanted : FEW_LABELS;
     return LOB_OK;
 }
 

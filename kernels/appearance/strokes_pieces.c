@@ -113,7 +113,7 @@ static const double least_nats = 1;
 typedef struct {
     const uint8_t *seeds;
     const lob_strokes *strokes;
-    const double *values; /* channels * count */
+    const double *values; /* channels * count, which is lob_strokes_voxels: counts are of seeds */
     int channels, axis;
     int64_t *drawn, count; /* the voxels that have strokes, ascending */
     double *low, *width;   /* of each channel's bins */
