@@ -156,7 +156,8 @@ static lob_status launch(lob_device *device, const resample_params &s, lob_error
     bool copied = false;
     if (s.method >= LOB_RESAMPLE_MAJORITY)
         return lob_launch_over(device, majority_kernel, what, s.voxels, THREADS, s, error);
-    LOB_TRY(copy_rows(device, s, &copied, error));
+    /* Of a shorter row most of a warp would wait. */
+    if (s.map.dims.nx >= WARP) LOB_TRY(copy_rows(device, s, &copied, error));
     if (copied) return LOB_OK;
     LOB_TYPE_SWITCH(s.type, LAUNCH)
     return LOB_OK;
