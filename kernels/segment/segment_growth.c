@@ -306,10 +306,9 @@ static lob_status coarse_strokes(lob_segment_job *j, lob_volume *own, lob_label_
     const lob_resample_input in = {
         .volume = lob_segment_starts(j), .dims = grid->dims, .geometry = grid->geometry};
     const lob_resample_options options = {.method = LOB_RESAMPLE_STROKES};
-    lob_context quiet = lob_budget_inner(&j->budget, j->context); /* it takes no time */
-    quiet.progress = NULL;
+    lob_segment_turn turn;
     LOB_TRY(lob_segment_make_here(j, own, grid, "strokes", error));
-    LOB_TRY(lob_resample_cpu(own->data, &in, &options, &quiet, error));
+    LOB_TRY(lob_resample_cpu(own->data, &in, &options, lob_segment_begin(j, &turn, 0), error));
     LOB_TRY(lob_labels_dense(own, kept, "strokes", error));
     if (kept->count < 2)
         return lob_fail(error, LOB_EDATA,
