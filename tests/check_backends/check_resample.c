@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Every LARGE-th case has longer sides than the others. */
-enum { SIDE = 24, LARGE = 16, LARGE_SIDE = 80 };
+enum { SIDE = 40, LARGE = 16, LARGE_SIDE = 80 };
 
 typedef struct {
     lob_volume volume;
@@ -82,8 +82,8 @@ static const char *make(void *of, uint64_t number)
     const int64_t side = number % LARGE ? SIDE : LARGE_SIDE;
     static const lob_type label_types[] = {LOB_U8, LOB_I16, LOB_I32};
     uint64_t state = number * 2654435761u + 17;
-    const lob_resample_method method = (lob_resample_method)random_below(&state, 3);
-    const bool labels = method == LOB_RESAMPLE_MAJORITY;
+    const lob_resample_method method = (lob_resample_method)random_below(&state, 4);
+    const bool labels = method >= LOB_RESAMPLE_MAJORITY;
     const double spacing[3] = {.5 + random_double(&state), .5 + random_double(&state),
                                .5 + 3.0 * random_double(&state)};
     lob_volume like = lob_volume_empty();

@@ -193,6 +193,7 @@ void appearance_case_make(appearance_case *c, uint64_t number, int64_t max_voxel
     if (lob_dims_voxels(d) < 8) d.nx += 8;
     c->n = lob_dims_voxels(d);
     c->in.labels = random_chance(&random, 60) ? 2 : 2 + (int32_t)random_below(&random, 5);
+    if (number % 16 == 6 && c->n >= 20) c->in.labels = 10 + (int32_t)(number / 16 % 11);
     make_views(c, d, &random);
     make_grid(c);
     make_labels(c, d, &random);

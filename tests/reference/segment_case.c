@@ -104,8 +104,12 @@ void segment_case_make(segment_case *c, uint64_t number, int64_t side)
     const bool flat = random_chance(&state, 15);
     const double spacing[3] = {0.5 + random_double(&state), 0.5 + random_double(&state),
                                0.5 + 3 * random_double(&state)};
-    const lob_dims dims = {6 + random_below(&state, side - 5), 6 + random_below(&state, side - 5),
-                           flat ? 1 : 4 + random_below(&state, side - 5)};
+    /* Now and then rows are longer than the pieces that strokes are looked for in. */
+    const bool wide = number % 16 == 2;
+    const int64_t most = wide ? 4 : side - 5;
+    const lob_dims dims = {6 + random_below(&state, side - 5) + (wide ? 256 : 0),
+                           6 + random_below(&state, most),
+                           flat ? 1 : 4 + random_below(&state, most)};
     const int channels = 1 + (int)random_below(&state, 2), count = 1 + (int)random_below(&state, 4);
     const int32_t first = 1 + (int32_t)(random_chance(&state, 20) ? random_below(&state, 300) : 0);
     const int32_t background = first + (int32_t)random_below(&state, count + 1);
