@@ -530,12 +530,21 @@ lob_status lob_device_copy(lob_device *device, void *to, const void *from, int64
     return LOB_OK;
 }
 
-/* Let this GPU read another's memory, if it can; else the driver goes by ordinary memory. Told
- * once, a process need not be told again. */
+/*
+ * Let this GPU read another's memory, if it can; else the driver goes by ordinary memory. A process
+ * is told once for each two GPUs: telling it again is an error.
+ */
 static void reach(const lob_device *device, const lob_device *there)
 {
-    if (device->number == there->number) return;
-    (void)cudaDeviceEnablePeerAccess(there->number, 0);
+    enum { GPUS = 64 };
+    static uint64_t told[GPUS]; /* of each GPU, a bit for each other; atomic */
+    const int from = device->number, to = there->number;
+    int can = 0;
+    if (from == to || from >= GPUS || to >= GPUS) return;
+    const uint64_t bit = 1ull << to;
+    if (__atomic_fetch_or(&told[from], bit, __ATOMIC_RELAXED) & bit) return;
+    if (cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can)
+        (void)cudaDeviceEnablePeerAccess(to, 0);
     (void)cudaGetLastError();
 }
 
