@@ -395,30 +395,33 @@ static lob_status count_iterations(call *c)
     return LOB_OK;
 }
 
-/* Did the iteration change a cluster in any rank? Then all go on. */
-static lob_status agree_on_change(call *c, int iteration)
+/* Did the iteration change a cluster in any rank? Then all go on. One rank alone does not wait for
+ * the answer: *any is true, and iterations that are not needed do nothing. */
+static lob_status agree_on_change(call *c, int iteration, int64_t *any)
 {
     uint32_t *const changed = c->s.before ? &c->s.counters->changed[iteration % RING] : NULL, mine;
+    *any = 1;
     if (!changed || lob_team_size(c->team) == 1) return LOB_OK;
     LOB_TRY(lob_device_download(c->device, &mine, changed, sizeof mine, c->error));
-    int64_t any = mine;
-    LOB_TRY(lob_team_reduce(c->team, &any, 1, LOB_TEAM_MAX, c->error));
-    return any ? lob_device_fill(c->device, changed, 1, sizeof mine, c->error) : LOB_OK;
+    *any = mine;
+    LOB_TRY(lob_team_reduce(c->team, any, 1, LOB_TEAM_MAX, c->error));
+    return *any ? lob_device_fill(c->device, changed, 1, sizeof mine, c->error) : LOB_OK;
 }
 
 /* Write the cluster of every data voxel, plus 1, into the labels. */
 static lob_status iterate(call *c)
 {
     const int iterations = c->options->iterations;
+    int64_t any = 1;
     LOB_TRY(make_brick_levels(c->device, &c->s, c->error));
     LOB_TRY(begin_clusters(c->device, &c->s, c->error));
-    for (int i = 0; i < iterations; i++) {
+    for (int i = 0; i < iterations && any; i++) {
         LOB_TRY(run_pass(c, i == 0 ? PASS_START : PASS_ADD, i));
         if (i == 0 && c->s.rule.method == LOB_LSC)
             LOB_TRY(find_weights(c->device, &c->s, c->team, c->error));
         LOB_TRY(share_clusters(c->device, &c->s, c->shared, c->shared_count, c->team, c->error));
         LOB_TRY(update_clusters(c->device, &c->s, c->error));
-        LOB_TRY(agree_on_change(c, i));
+        LOB_TRY(agree_on_change(c, i, &any));
         LOB_TRY(report_progress(c, i, iterations));
     }
     LOB_TRY(run_pass(c, PASS_LABEL, iterations));
