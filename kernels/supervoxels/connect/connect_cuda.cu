@@ -260,7 +260,7 @@ static lob_status take_team_memory(connect_call *c, int64_t contacts)
     p->contacts_capacity = 0;
     const int64_t tables = lay_out(c, NULL);
     const int64_t left = lob_device_budget_left(c->budget, LOB_DEVICE_WORK, tables + usual);
-    const int64_t list = max(min(usual, left - tables), (int64_t)0);
+    const int64_t list = p->s.rule.small > 1 ? max(min(usual, left - tables), (int64_t)0) : 0;
     p->contacts_capacity = contacts                    ? contacts
                            : c->join->max_contacts > 0 ? c->join->max_contacts
                                                        : list / (int64_t)sizeof *p->contacts;
@@ -271,7 +271,7 @@ static lob_status take_team_memory(connect_call *c, int64_t contacts)
     return lob_device_upload(c->device, c->fragments_copy, &all, sizeof all, c->error);
 }
 
-/* Sizes and sums of the sets of all ranks, where parts across seams are one. */
+/* Sizes and sums of the fragments of all ranks. */
 static lob_status sum_in_team(connect_call *c, rank_counts *of)
 {
     const connect_params *p = &c->p;
@@ -281,15 +281,22 @@ static lob_status sum_in_team(connect_call *c, rank_counts *of)
     add_up(of->starts, of->fragments, team->size, 1);
     LOB_TRY(
         gather_items(device, p->size, of->starts, of->fragments, sizeof *p->size, team, c->error));
-    LOB_TRY(gather_items(device, p->sums, of->starts, of->fragments,
-                         p->s.rule.channels * (int64_t)sizeof *p->sums, team, c->error));
+    return gather_items(device, p->sums, of->starts, of->fragments,
+                        p->s.rule.channels * (int64_t)sizeof *p->sums, team, c->error);
+}
+
+/* Parts of fragments across seams become sets, with their sizes and sums. */
+static lob_status join_at_seams(connect_call *c, rank_counts *of)
+{
+    lob_team *const team = c->join->team;
+    lob_device *const device = c->device;
     if (c->all_pairs == 0) return LOB_OK;
     add_up(of->starts, of->pairs, team->size, 0);
     LOB_TRY(lob_device_copy(device, c->pairs + of->starts[team->rank], c->join->seams.pairs,
                             of->pairs[team->rank] * (int64_t)sizeof *c->pairs, c->error));
     LOB_TRY(
         gather_items(device, c->pairs, of->starts, of->pairs, sizeof *c->pairs, team, c->error));
-    return join_pairs(device, p, c->pairs, c->all_pairs, c->error);
+    return join_pairs(device, &c->p, c->pairs, c->all_pairs, c->error);
 }
 
 /* Contacts in the slab. *all: of all ranks; *fit: so many would fit in each. */
@@ -330,14 +337,16 @@ static lob_status gather_contacts(connect_call *c, rank_counts *of, int64_t all)
 
 static lob_status join_in_team(connect_call *c, rank_counts *of, connect_counters *counters)
 {
-    int64_t all = 0, fit = -1;
+    const bool joins = c->p.s.rule.small > 1; /* else numbers are all there is to do */
+    int64_t all = 0, fit = 0;
     LOB_TRY(number_in_team(c, of));
-    while (all > fit) { /* each count may find some contacts more often */
+    do { /* each count may find some contacts more often */
         LOB_TRY(take_team_memory(c, all + all / 8));
-        LOB_TRY(sum_in_team(c, of));
-        LOB_TRY(list_in_team(c, of, &all, &fit));
-    }
-    LOB_TRY(gather_contacts(c, of, all));
+        if (joins) LOB_TRY(sum_in_team(c, of));
+        LOB_TRY(join_at_seams(c, of));
+        if (joins) LOB_TRY(list_in_team(c, of, &all, &fit));
+    } while (all > fit);
+    if (joins) LOB_TRY(gather_contacts(c, of, all));
     return finish(c, counters);
 }
 
