@@ -11,7 +11,7 @@
  * Fragments are numbered by each rank and then joined where they meet at a seam, by a list of pairs
  * that all ranks have. All have size and sums of every fragment of the volume, and contract alike:
  * on the CPU they tell each other in each phase what small sets pick in their planes, and keep the
- * cheapest; on GPUs once which sets touch.
+ * cheapest; on GPUs once which sets touch or, where one has no room for these, what sets pick.
  */
 #ifndef LOB_SUPERVOXELS_SLABS_H
 #define LOB_SUPERVOXELS_SLABS_H
@@ -33,7 +33,9 @@ LOB_BEGIN_DECLS
  *
  * All ranks call it alike. Each holds the bytes per fragment that lob_supervoxels_cpu tells of for
  * all fragments of the volume, and before they join 16 more and 8 for each channel, of its own ones
- * twice. Returns as lob_supervoxels_cpu, with the lowest failing rank's error.
+ * twice. On GPUs it holds 20 for each and 12 for each channel of it, and 8 for each contact of a
+ * small one; or, where that is too much for any, 12 and 6. Returns as lob_supervoxels_cpu, with the
+ * lowest failing rank's error.
  */
 lob_status lob_supervoxels_slabs(int32_t *labels, lob_supervoxels_stats *stats,
                                  const lob_supervoxels_input *in,

@@ -10,8 +10,8 @@ typedef struct {
     bool voxelwise;       /* every pass takes single voxels, not warp tiles */
     bool culled;          /* slic: candidates are culled ahead of passes, however few the tiles */
     int64_t max_contacts; /* contacts of small fragments that are listed, at most; -1: none, every
-                              phase reads the volume again; 0: as many as memory allows. Of a team:
-                              at first, 0: as usual */
+                              phase reads the volume again; 0: as many as memory allows. Of a team
+                              above 0: at first */
     bool disconnected;    /* end after the iterations: labels are clusters, from 1, with gaps */
 } lob_supervoxels_tuning;
 

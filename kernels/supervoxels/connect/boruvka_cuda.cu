@@ -8,8 +8,8 @@
  *   pick_again       contacts of sets that are still small are compared for the next phase
  *
  * The first picks are made by fragment_contacts_cuda.cu, and here of contacts that other ranks have
- * found. The lists only ever get shorter, since a
- * set that is small is made of sets that were small and whose contacts are listed.
+ * found. The lists only ever get shorter, since a set that is small is made of sets that were small
+ * and whose contacts are listed.
  */
 #include "kernels/supervoxels/connect/connect_params_cuda.cuh"
 

@@ -4,6 +4,8 @@
  */
 #include "kernels/supervoxels/connect/connect_params_cuda.cuh"
 
+#include <stddef.h>
+
 namespace lob::supervoxels
 {
 
@@ -92,15 +94,35 @@ lob_status join_pairs(lob_device *device, const connect_params *p, const uint2 *
                            *p, error);
 }
 
-lob_status join_by_rescans(lob_device *device, connect_params *p, lob_error *error)
+/* The cheapest picks of all ranks: links go round, and the host waits for each. */
+static lob_status share_picks(lob_device *device, const connect_params *p, lob_team *team,
+                              lob_error *error)
+{
+    const int me = lob_team_rank(team), size = lob_team_size(team);
+    const int64_t bytes = (p->max_fragments + 1) * (int64_t)sizeof *p->theirs;
+    for (int away = 1; away < size; away++) {
+        const int to = (me + away) % size, from = (me + size - away) % size;
+        const bool same = to == from;
+        const lob_letter letters[2] = {
+            {to,   p->link, bytes, same ? p->theirs : NULL, same ? bytes : 0, device},
+            {from, NULL,    0,     p->theirs,               bytes,            device}
+        };
+        LOB_TRY(lob_team_send(team, letters, same ? 1 : 2, error));
+        LOB_TRY(compare_picks(device, p, error));
+    }
+    return LOB_OK;
+}
+
+lob_status join_by_rescans(lob_device *device, connect_params *p, lob_team *team, lob_error *error)
 {
     connect_counters counters = {};
     const int64_t blocks = lob_grid_blocks(device, p->max_fragments + 1, THREADS);
     p->listed = false;
     do {
-        LOB_TRY(lob_device_fill(device, p->counters, 0, sizeof counters, error));
+        LOB_TRY(lob_device_fill(device, p->counters, 0, offsetof(connect_counters, joined), error));
         LOB_TRY(find_small_sets(device, p, error));
         LOB_TRY(find_contacts(device, p, error));
+        LOB_TRY(share_picks(device, p, team, error));
         LOB_TRY(
             lob_launch(device, contract_kernel, "joining picks", blocks, THREADS, 0, *p, error));
         LOB_TRY(lob_launch(device, flatten_kernel, "sums of sets", blocks, THREADS, 0, *p, error));

@@ -104,7 +104,8 @@ typedef struct {
     lob_error *error;
 } connect_call;
 
-/* Returns the bytes; block may be NULL. Without lists links take the place of join->table. */
+/* Returns the bytes; block may be NULL. Without lists the links of one rank take the place of
+ * join->table. */
 static int64_t lay_out(connect_call *c, void *block)
 {
     connect_params *p = &c->p;
@@ -114,11 +115,12 @@ static int64_t lay_out(connect_call *c, void *block)
     p->counters = a.take<connect_counters>(1);
     p->size = a.take<uint32_t>(n);
     p->sums = a.take<u64>(listed * channels);
-    p->link = a.take<int32_t>(listed);
+    p->link = a.take<int32_t>(p->gathered ? n : listed);
     p->low = a.take<uint32_t>(rescanned * channels);
     p->high = a.take<uint32_t>((rescanned * channels + 1) / 2);
     c->cleared = a.used;
-    if (!p->listed) p->sums = NULL, p->link = (int32_t *)c->join->table;
+    if (!p->listed) p->sums = NULL;
+    if (!p->listed && !p->gathered) p->link = (int32_t *)c->join->table;
     c->fragments_copy = a.take<uint32_t>(1);
     p->small_bits = a.take<uint32_t>(n / WARP + 1);
     p->roots = a.take<uint32_t>(lob_device_multiprocessors(c->device));
@@ -126,6 +128,7 @@ static int64_t lay_out(connect_call *c, void *block)
     p->mean = a.take<uint32_t>(listed * channels);
     p->small = a.take<int32_t>(listed);
     p->contacts = a.take<u64>(p->contacts_capacity);
+    p->theirs = a.take<int32_t>(p->gathered ? rescanned : 0);
     c->pairs = a.take<uint2>(c->all_pairs);
     return a.used;
 }
@@ -203,7 +206,7 @@ static lob_status join_alone(connect_call *c, connect_counters *counters)
         LOB_TRY(finish(c, counters));
     }
     if (counters->finished) return LOB_OK;
-    LOB_TRY(join_by_rescans(c->device, &c->p, c->error)); /* no list, or too short */
+    LOB_TRY(join_by_rescans(c->device, &c->p, NULL, c->error)); /* no list, or too short */
     return finish(c, counters);
 }
 
@@ -240,7 +243,8 @@ static lob_status number_in_team(connect_call *c, rank_counts *of)
     p->before = (int32_t)of->starts[team->rank];
     p->own_fragments = (int32_t)own;
     p->singletons = false;
-    p->gathered = p->listed = true;
+    p->gathered = true;
+    p->listed = p->listed && p->s.rule.small > 1;
     if (p->max_fragments > max)
         return lob_fail(c->error, LOB_EDATA, "%lld pieces are more than labels can number",
                         (long long)p->max_fragments);
@@ -250,20 +254,34 @@ static lob_status number_in_team(connect_call *c, rank_counts *of)
     return LOB_OK;
 }
 
-/* Memory for the fragments of all ranks, and a list of so many contacts; 0: as many as usual. */
+/* Is there memory for a list of so many contacts in all ranks? 0: for as many as usual, of the
+ * whole volume, or as fit. Without it there is no list. */
+static lob_status plan_team_list(connect_call *c, int64_t contacts)
+{
+    enum { ROUNDED = 256 };
+    connect_params *p = &c->p;
+    const int64_t usual = 2 * (int64_t)p->nx * p->ny * p->s.rule.side[2] + (1 << 16);
+    p->contacts_capacity = contacts ? contacts : c->join->max_contacts;
+    const int64_t wanted = lay_out(c, NULL);
+    const int64_t left = lob_device_budget_left(c->budget, LOB_DEVICE_WORK, wanted + usual);
+    int64_t fits = wanted <= left;
+    LOB_TRY(lob_team_reduce(c->join->team, &fits, 1, LOB_TEAM_MIN, c->error));
+    p->listed = fits;
+    if (!fits)
+        p->contacts_capacity = 0;
+    else if (p->contacts_capacity == 0)
+        p->contacts_capacity =
+            min(usual, left - wanted) / ROUNDED * ROUNDED / (int64_t)sizeof *p->contacts;
+    return LOB_OK;
+}
+
+/* Memory for the fragments of all ranks, and for a list as above. */
 static lob_status take_team_memory(connect_call *c, int64_t contacts)
 {
     connect_params *p = &c->p;
     const uint32_t all = (uint32_t)p->max_fragments;
-    const int64_t usual = 2 * (int64_t)p->nx * p->ny * p->nz + (1 << 16);
     void *block = NULL;
-    p->contacts_capacity = 0;
-    const int64_t tables = lay_out(c, NULL);
-    const int64_t left = lob_device_budget_left(c->budget, LOB_DEVICE_WORK, tables + usual);
-    const int64_t list = p->s.rule.small > 1 ? max(min(usual, left - tables), (int64_t)0) : 0;
-    p->contacts_capacity = contacts                    ? contacts
-                           : c->join->max_contacts > 0 ? c->join->max_contacts
-                                                       : list / (int64_t)sizeof *p->contacts;
+    if (p->listed) LOB_TRY(plan_team_list(c, contacts));
     LOB_TRY(lob_device_budget_take(c->budget, LOB_DEVICE_WORK, lay_out(c, NULL), &block, c->error));
     lay_out(c, block);
     LOB_TRY(lob_device_fill(c->device, block, 0, c->cleared, c->error));
@@ -281,8 +299,13 @@ static lob_status sum_in_team(connect_call *c, rank_counts *of)
     add_up(of->starts, of->fragments, team->size, 1);
     LOB_TRY(
         gather_items(device, p->size, of->starts, of->fragments, sizeof *p->size, team, c->error));
-    return gather_items(device, p->sums, of->starts, of->fragments,
-                        p->s.rule.channels * (int64_t)sizeof *p->sums, team, c->error);
+    if (p->listed)
+        return gather_items(device, p->sums, of->starts, of->fragments,
+                            p->s.rule.channels * (int64_t)sizeof *p->sums, team, c->error);
+    LOB_TRY(gather_items(device, p->low, of->starts, of->fragments,
+                         p->s.rule.channels * (int64_t)sizeof *p->low, team, c->error));
+    return gather_items(device, p->high, of->starts, of->fragments,
+                        p->s.rule.channels * (int64_t)sizeof(uint16_t), team, c->error);
 }
 
 /* Parts of fragments across seams become sets, with their sizes and sums. */
@@ -344,9 +367,12 @@ static lob_status join_in_team(connect_call *c, rank_counts *of, connect_counter
         LOB_TRY(take_team_memory(c, all + all / 8));
         if (joins) LOB_TRY(sum_in_team(c, of));
         LOB_TRY(join_at_seams(c, of));
-        if (joins) LOB_TRY(list_in_team(c, of, &all, &fit));
-    } while (all > fit);
-    if (joins) LOB_TRY(gather_contacts(c, of, all));
+        if (c->p.listed) LOB_TRY(list_in_team(c, of, &all, &fit));
+    } while (c->p.listed && all > fit);
+    if (c->p.listed)
+        LOB_TRY(gather_contacts(c, of, all));
+    else if (joins)
+        LOB_TRY(join_by_rescans(c->device, &c->p, c->join->team, c->error));
     return finish(c, counters);
 }
 

@@ -11,7 +11,7 @@
  *   boruvka_cuda.cu             all phases and the numbers of sets in one kernel, on a list of the
  *                               contacts. The usual way
  *   boruvka_rescan_cuda.cu      phases that find the contacts in the volume each time, if there are
- *                               too many for a list
+ *                               too many for a list; ranks tell each other what sets pick
  *   fragment_seams_cuda.cu      what ranks that share a volume tell each other
  *   connect_cuda.cu             labels of voxels
  *
@@ -33,17 +33,17 @@ enum {
 };
 static constexpr u64 NO_EDGE = ~0ull;
 
-/* Cleared before contacts are looked for. */
+/* Cleared before contacts are looked for; before each phase of rescans, those up to `joined`. */
 typedef struct {
     u64 contacts;              /* found, in the list or beyond its capacity */
     uint32_t small_sets;       /* listed */
     uint32_t arrived;          /* blocks at grid barriers */
-    uint32_t joined;           /* fragments with others across seams */
     uint32_t more[MAX_PHASES]; /* does a phase leave contacts of small sets? Without a list, in
                                   [0]: did a set pick? */
     uint32_t finished;         /* sets are numbered */
     int32_t supervoxels;       /* sets */
     int32_t fragments;
+    uint32_t joined; /* fragments with others across seams */
 } connect_counters;
 
 /*
@@ -68,7 +68,8 @@ typedef struct {
                        on */
     int32_t own_fragments;     /* in the slab, of a team */
     const int32_t *beside[2];  /* fragments of the planes before and behind the slab; NULL: none */
-    bool gathered;             /* contacts are of all ranks */
+    bool gathered;             /* fragments, and contacts if listed, are of all ranks */
+    int32_t *theirs;           /* without a list: room for the links of another rank */
     int64_t max_fragments;     /* arrays have entries for 0..max_fragments */
     const uint32_t *fragments; /* how many there are */
     connect_counters *counters;
@@ -110,8 +111,11 @@ lob_status join_listed(lob_device *device, const connect_params *p, lob_error *e
 lob_status join_pairs(lob_device *device, const connect_params *p, const uint2 *pairs, int64_t n,
                       lob_error *error);
 
+/* Without a list: keep the cheaper of each set's picks here and in p->theirs. */
+lob_status compare_picks(lob_device *device, const connect_params *p, lob_error *error);
+
 /* All phases without lists. The host waits for each. */
-lob_status join_by_rescans(lob_device *device, connect_params *p, lob_error *error);
+lob_status join_by_rescans(lob_device *device, connect_params *p, lob_team *team, lob_error *error);
 
 /* ---- what ranks tell each other ---- */
 

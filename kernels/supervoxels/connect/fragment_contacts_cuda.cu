@@ -67,6 +67,14 @@ static __device__ inline void pick(const connect_params &p, int32_t a, int32_t b
     }
 }
 
+static __global__ void __launch_bounds__(THREADS)
+    picks_kernel(const __grid_constant__ connect_params p)
+{
+    const int64_t fragments = *p.fragments;
+    for (int64_t i = grid_first(); i <= fragments; i += grid_step())
+        if (p.theirs[i] < 0) pick(p, (int32_t)i, -p.theirs[i]);
+}
+
 /* ---- contacts ---- */
 
 /* Contacts that a warp may have: fewer than WARP are left, and WARP voxels add up to six each. */
@@ -273,6 +281,12 @@ lob_status find_contacts(lob_device *device, const connect_params *p, lob_error 
     return lob_launch(device, p->listed ? contacts_kernel<true> : contacts_kernel<false>,
                       "contacts of small sets", (int64_t)p->tiles[0] * p->tiles[1] * p->tiles[2],
                       THREADS, 0, *p, error);
+}
+
+lob_status compare_picks(lob_device *device, const connect_params *p, lob_error *error)
+{
+    return lob_launch_over(device, picks_kernel, "picks of other ranks", p->max_fragments + 1,
+                           THREADS, *p, error);
 }
 
 } /* namespace lob::supervoxels */
