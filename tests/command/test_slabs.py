@@ -79,6 +79,9 @@ def test_a_plan_says_what_tasks_would_do_and_does_nothing(tmp_path):
             told = good(*words, "-o", "out.nii", "--plan", "4", "--device", device, cwd=tmp_path).stdout
             rows = {name: float(value) for name, value in (row.split() for row in told.splitlines())}
             assert all(rows[key] == plans[words[0]][key] for key in ("tasks", "planes_read", "bytes_over_seams", "bytes_to_first"))
+    for gpus in ("cuda:0,1", "cuda:0,1,2,3,4"):
+        line = ("components", "image.nii", "-o", "out.nii", "--plan", "4", "--device", gpus)
+        assert_one_line(lobule(*line, cwd=tmp_path), 64, "--plan 4", f"{gpus.count(',') + 1} GPUs")
     for line in ("threshold image.nii -o out.nii --hysteresis 1,2", "components image.nii -o out.nii --fill-holes"):
         assert_one_line(lobule(*line.split(), "--plan", "2", cwd=tmp_path), 64, "whole volume")
 

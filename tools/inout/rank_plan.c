@@ -65,6 +65,13 @@ lob_status lob_rank_plan_print(lob_session *s, int tasks, const lob_rank_plan *p
         {"seconds_sending",   about((to_first + seams / team.size) / bytes_a_second)                   },
         {"seconds_writing",   about(written / bytes_a_second)                                          },
     };
+    const int parts = s->ranks ? 0 : s->device.count;
+    if (parts > 1 && parts != tasks)
+        return lob_fail(
+            &s->error, LOB_EARG,
+            "--plan %d: --device names %d GPUs, for as many parts; plan tasks of mpirun "
+            "without --device",
+            tasks, parts);
     if (lob_team_rank(s->ranks) > 0) return LOB_OK;
     cJSON *const plan = cJSON_CreateObject();
     lob_json_numbers(plan, rows, LOB_COUNT(rows));

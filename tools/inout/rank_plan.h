@@ -7,8 +7,9 @@
 /* Say what tasks would do, and do nothing. */
 #define OPT_PLAN(pointer)                                                                          \
     OPT_INT("plan", pointer, "R", 1, 1 << 20,                                                      \
-            "only say what each of R tasks of mpirun or srun, or parts on GPUs, would read, hold " \
-            "and send, in bytes, and about how long; no GPU is needed for that")
+            "only say what each of R tasks of mpirun or srun, or parts on the R GPUs of --device " \
+            "cuda:0,1, would read, hold and send, in bytes, and about how long on CPUs; no GPU "   \
+            "is needed for that")
 
 /* Bytes are those of one voxel. */
 typedef struct {
@@ -23,7 +24,8 @@ typedef struct {
 } lob_rank_plan;
 
 /* Print what so many tasks would do; of several tasks that are there now, the first prints. Returns
- * LOB_OK or LOB_ENOMEM. */
+ * LOB_OK, LOB_ENOMEM or, where this process would have a part on each of other than so many GPUs,
+ * LOB_EARG. */
 lob_status lob_rank_plan_print(lob_session *s, int tasks, const lob_rank_plan *plan);
 
 #endif

@@ -26,6 +26,12 @@ static bool is_any(const lob_session *s)
     return strcmp(s->device.backend, "auto") == 0;
 }
 
+/* A plan needs no device. */
+static bool only_plans(const lob_session *s)
+{
+    return s->only_prints && s->command->shares;
+}
+
 /* The GPU of a task of this machine. */
 static int gpu_of(const lob_session *s, int task)
 {
@@ -128,7 +134,7 @@ static lob_status open_now(lob_session *s)
 
 lob_status lob_session_device(lob_session *s)
 {
-    if (s->device_chosen) return LOB_OK;
+    if (s->device_chosen || only_plans(s)) return LOB_OK;
     if (s->host && s->host->lend && s->host->lend(s)) {
         s->device_is_lent = s->device_chosen = true; /* lines of its own may have it too */
         return LOB_OK;
@@ -172,7 +178,7 @@ lob_status lob_session_cpu_alone(lob_session *s, const char *what)
 lob_status lob_session_device_begin(lob_session *s, int64_t voxels)
 {
     lob_opening planned;
-    if (s->device_chosen) return LOB_OK;
+    if (s->device_chosen || only_plans(s)) return LOB_OK;
     if (leave_to_cpu(s, voxels)) return LOB_OK;
     if (s->host || !plan(s, &planned)) return lob_session_device(s);
     lob_opening *const o = malloc(sizeof *o);
@@ -209,8 +215,7 @@ lob_status lob_device_check(lob_session *s)
                             : ", components, filter, growcut, supervoxels and "
                               "threshold --local");
     }
-    s->device_chosen = s->only_prints && s->command->shares; /* a plan needs no GPU */
-    if (s->device_chosen || strcmp(s->device.backend, "auto") == 0 ||
+    if (only_plans(s) || strcmp(s->device.backend, "auto") == 0 ||
         strcmp(s->device.backend, "all") == 0 || lob_backend_named(s->device.backend))
         return LOB_OK;
     for (const lob_backend *const *b = lob_backends; *b; b++) {
