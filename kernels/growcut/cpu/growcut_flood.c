@@ -81,9 +81,10 @@ typedef struct {
     } shown; /* for other threads, from meeting to meeting */
 } share;
 
-/* A cell of a plane that two ranks have, from the plane's first on, and the label that came. */
+/* A cell of a plane that two ranks have, from the plane's first on, and the label that came. Planes
+ * of less than 2^31 voxels have less than 2^32 cells. */
 typedef struct {
-    int64_t cell, label;
+    uint32_t cell, label;
 } seam_news;
 
 /* The plane before a rank's own, or behind them, where there is such. */
@@ -442,7 +443,8 @@ static void tell(flood *f, share *s)
         }
         seam *const to = &f->seam[cell >= high];
         const uint32_t tie = f->state[cell] & TIE ? TIED : 0;
-        to->tells[to->told++] = (seam_news){cell - to->theirs, (uint32_t)f->label[cell] | tie};
+        to->tells[to->told++] =
+            (seam_news){(uint32_t)(cell - to->theirs), (uint32_t)f->label[cell] | tie};
         f->state[cell] = 0;
     }
     l->n = own;
@@ -491,7 +493,7 @@ static lob_status hear(const flood *f, share *s, int own)
         LOB_TRY(lob_flood_list_room(&s->pool, &s->touched, of->hears));
         for (int64_t i = 0; i < of->hears; i++)
             reach(f->state, f->label, &s->touched, of->ours + of->heard[i].cell,
-                  (uint32_t)of->heard[i].label);
+                  of->heard[i].label);
     }
     return LOB_OK;
 }

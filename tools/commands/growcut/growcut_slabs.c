@@ -93,10 +93,14 @@ static lob_status make(lob_session *s, work *w)
 {
     const settings *const set = &w->set;
     lob_slabs *const slabs = &w->slabs;
-    /* Keys that cross a seam, and bytes of each; a result has at most the type of the seeds. */
-    enum { NEWS = 4, NEWS_BYTES = 8, DISTANCE = 4 };
-    /* On a GPU two seams of two planes each, with keys known, told and heard. */
-    enum { GPU_SEAMS = 2 * 2 * 5 * 8 };
+    /* Keys that cross a seam, of a flood each cell once both ways, and bytes of each; a result has
+     * at most the type of the seeds. */
+    const bool flood = set->rule == LOB_RULE_FLOOD;
+    const int news = flood ? 2 : 4;
+    enum { NEWS_BYTES = 8, DISTANCE = 4 };
+    /* Two seams, on a GPU of two planes each, with keys known, told and heard; of a flood with what
+     * is told and heard, and cells around the plane. */
+    enum { GPU_SEAMS = 2 * 2 * 5 * 8, FLOOD_SEAMS = 2 * 2 * 8 };
     if (set->plan == 0) LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_slabs_open(s, slabs));
     if (set->seed_strength)
@@ -104,9 +108,12 @@ static lob_status make(lob_session *s, work *w)
     LOB_TRY(lob_session_check(s, &slabs->volume, LOB_I32, 1, set->labels));
     LOB_TRY(lob_session_check(s, &slabs->volume, LOB_F32, 1, set->strength));
     LOB_TRY(lob_session_check(s, &slabs->volume, LOB_U8, 1, set->tie));
-    slabs->seam_bytes = NEWS * NEWS_BYTES;
-    if (is_on_gpu(s) && s->max_memory > 0)
-        slabs->common_bytes = GPU_SEAMS * slabs->volume.dims.nx * slabs->volume.dims.ny;
+    const lob_dims dims = slabs->volume.dims;
+    slabs->seam_bytes = news * NEWS_BYTES;
+    if (flood)
+        slabs->common_bytes = FLOOD_SEAMS * (dims.nx + 2) * (dims.ny + 2);
+    else if (is_on_gpu(s) && s->max_memory > 0)
+        slabs->common_bytes = GPU_SEAMS * dims.nx * dims.ny;
     if (isfinite(set->max_mm.value)) slabs->moved_bytes = 2 * DISTANCE;
     const int64_t label = (int64_t)lob_type_of(slabs->labels.type)->bytes;
     const int64_t sent = label + (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
