@@ -30,6 +30,11 @@ lob_status lob_contacts_slabs(lob_contact **contacts, int64_t *count, const lob_
 lob_status lob_paint_boundaries_slabs(uint8_t *marks, const lob_label_grid *grid, int slice_axis,
                                       lob_team *team, int threads, lob_error *error);
 
+/* Give the plane before this rank's first and the one behind its last, where there are such: two
+ * planes, malloc'ed, also on failure. Returns LOB_OK, LOB_ENOMEM or what lob_team_send does. */
+lob_status lob_planes_beside(char **beside, const lob_label_grid *grid, lob_team *team,
+                             lob_error *error);
+
 /* Sort contacts, and join those of the same two labels. Returns how many there are. */
 int64_t lob_contacts_merge(lob_contact *list, int64_t n);
 

@@ -12,10 +12,8 @@ static int64_t plane_bytes(const lob_label_grid *grid)
     return grid->dims.nx * grid->dims.ny * (int64_t)lob_type_of(grid->type)->bytes;
 }
 
-/* The plane before this rank's first and the one behind its last, where there are such: two planes,
- * malloc'ed. */
-static lob_status planes_beside(char **beside, const lob_label_grid *grid, lob_team *team,
-                                lob_error *error)
+lob_status lob_planes_beside(char **beside, const lob_label_grid *grid, lob_team *team,
+                             lob_error *error)
 {
     const int64_t bytes = plane_bytes(grid);
     const char *const last = (const char *)grid->labels + (grid->dims.nz - 1) * bytes;
@@ -50,7 +48,7 @@ lob_status lob_paint_boundaries_slabs(uint8_t *marks, const lob_label_grid *grid
     char *beside = NULL;
     lob_paint_boundaries(marks, grid, slice_axis, threads);
     if (slice_axis == 2) return LOB_OK;
-    const lob_status st = planes_beside(&beside, grid, team, error);
+    const lob_status st = lob_planes_beside(&beside, grid, team, error);
     if (st == LOB_OK && me > 0) mark_across(marks, grid, 0, beside);
     if (st == LOB_OK && me + 1 < lob_team_size(team))
         mark_across(marks, grid, (grid->dims.nz - 1) * plane, beside + plane_bytes(grid));
@@ -69,7 +67,7 @@ static lob_status add_seam(lob_contact **list, int64_t *n, const lob_label_grid 
     lob_contact *found = NULL;
     int64_t count = 0;
     char *seam = NULL;
-    lob_status st = planes_beside(&seam, grid, team, error);
+    lob_status st = lob_planes_beside(&seam, grid, team, error);
     if (st == LOB_OK && lob_team_rank(team) + 1 < lob_team_size(team)) {
         /* Two planes as two rows: of their faces, those between the rows are left. */
         lob_label_grid two = *grid;

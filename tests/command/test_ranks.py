@@ -433,7 +433,7 @@ def test_what_is_sent_is_what_a_plan_says(tmp_path, kind):
 def test_a_plan_of_supervoxels_counts_pieces_by_a_sample(tmp_path):
     """Noise falls into many more pieces than what is gentle, of each of which all tasks tell the others."""
     rough, gentle = noise(8, (64, 72, 80)), np.indices((64, 72, 80)).sum(0) % 50
-    for image, more in ((rough, ("--size", "8vox")), (gentle, ("--size", "8vox")), (rough, ("--count", "300", "--slices", "x", "--graph", "g.tsv"))):
+    for image, more in ((rough, ("--size", "8vox")), (gentle, ("--size", "8vox")), (gentle, ("--size", "8vox", "--table", "t.tsv", "--columns", "shape")), (rough, ("--count", "300", "--slices", "x", "--graph", "g.tsv"))):
         save(image.astype(np.uint8), tmp_path / "image.nii")
         line = ("supervoxels", "image.nii", "-o", "out.nii", "--force", *more)
         plan = dict(row.split() for row in good(*line, "--plan", 8, cwd=tmp_path).stdout.splitlines())

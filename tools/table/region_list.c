@@ -9,21 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t row_bytes(const lob_region_list *list)
+int64_t lob_region_row_bytes(int needs)
 {
     enum { COUNTS = LOB_COLUMN_MOMENTS | LOB_COLUMN_BORDER | LOB_COLUMN_SLICES };
-    return list->needs & COUNTS ? (int64_t)sizeof(lob_region_sums)
-                                : (int64_t)offsetof(lob_region_sums, counts);
+    return needs & COUNTS ? (int64_t)sizeof(lob_region_sums)
+                          : (int64_t)offsetof(lob_region_sums, counts);
 }
 
 lob_region_sums *lob_region_list_at(const lob_region_list *list, int64_t i)
 {
-    return (void *)(list->rows + i * row_bytes(list));
+    return (void *)(list->rows + i * lob_region_row_bytes(list->needs));
 }
 
 static int64_t bytes_of(const lob_region_list *list)
 {
-    return list->count * row_bytes(list) + list->corner_count * (int64_t)sizeof *list->corners +
+    return list->count * lob_region_row_bytes(list->needs) +
+           list->corner_count * (int64_t)sizeof *list->corners +
            list->pair_count * (int64_t)sizeof *list->pairs;
 }
 
@@ -73,7 +74,7 @@ static lob_status add_row(lob_region_sums *to, const lob_region_sums *row,
 /* Add up what is known of the same label, whose rows are sorted, and give back what that saves. */
 static lob_status add_up(lob_session *s, lob_region_list *list)
 {
-    const int64_t before = bytes_of(list), each = row_bytes(list);
+    const int64_t before = bytes_of(list), each = lob_region_row_bytes(list->needs);
     int64_t n = 0;
     lob_status st = LOB_OK;
     for (int64_t i = 0; i < list->count && st == LOB_OK; i++) {
@@ -200,7 +201,7 @@ static void fill_row(lob_region_sums *row, const slab *b, int64_t i)
 /* Put the slab's rows between the list's. */
 static lob_status add_rows(lob_session *s, lob_region_list *list, const slab *b, const char *path)
 {
-    const int64_t n = b->set->count, before = list->count, each = row_bytes(list);
+    const int64_t n = b->set->count, before = list->count, each = lob_region_row_bytes(list->needs);
     lob_region_list both = *list;
     both.count = 0;
     both.rows = lob_session_array(s, before + n, (size_t)each, path);
@@ -324,7 +325,7 @@ static lob_status collect(lob_session *s, void *array, int64_t *count, int64_t e
 
 lob_status lob_region_list_gather(lob_session *s, lob_region_list *list, const char *path)
 {
-    const int64_t each = row_bytes(list);
+    const int64_t each = lob_region_row_bytes(list->needs);
     if (lob_team_size(s->team) == 1) return LOB_OK;
     LOB_TRY(collect(s, &list->rows, &list->count, each, path));
     LOB_TRY(collect(s, &list->corners, &list->corner_count, sizeof *list->corners, path));

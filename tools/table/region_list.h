@@ -30,6 +30,8 @@ typedef struct {
     int64_t pair_count;
 } lob_region_list;
 
+/* Bytes of a row of a list of such needs. */
+int64_t lob_region_row_bytes(int needs);
 lob_region_sums *lob_region_list_at(const lob_region_list *list, int64_t i);
 
 /*

@@ -22,6 +22,13 @@ static double nominal_voxels(const lob_supervoxels_work *w)
     return w->options.count > 0 ? fmax(1, sides / (double)w->options.count) : voxels;
 }
 
+/* Planes that a supervoxel spans. */
+static double nominal_planes(const lob_supervoxels_work *w)
+{
+    const int across = w->options.slice_axis;
+    return across == 2 ? 1 : pow(nominal_voxels(w), across < 0 ? 1.0 / 3 : 0.5);
+}
+
 /* ---- a sample ---- */
 
 /* Of the volume, or what is guessed of it. */
@@ -46,10 +53,8 @@ static lob_dims sides_of(const lob_supervoxels_work *w)
 {
     enum { CELLS = 2, VOXELS = 1 << 22 };
     const lob_dims d = w->image.dims;
-    const int across = w->options.slice_axis;
-    const double cell = across == 2 ? 1 : pow(nominal_voxels(w), across < 0 ? 1.0 / 3 : 0.5);
     const double rows = fmax(1, VOXELS / (double)d.nx);
-    const int64_t nz = at_most(d.nz, fmin(rows, ceil(CELLS * cell)));
+    const int64_t nz = at_most(d.nz, fmin(rows, ceil(CELLS * nominal_planes(w))));
     return (lob_dims){d.nx, at_most(d.ny, rows / (double)nz), nz};
 }
 
@@ -126,9 +131,21 @@ static double seam_bytes(const lob_supervoxels_work *w)
     const int features = w->options.method == LOB_LSC ? 6 + 2 * channels : channels;
     const double cells = pow(nominal_voxels(w), across == 2 ? -1 : across >= 0 ? -0.5 : -2.0 / 3);
     const int planes = across == 2 ? 2 : 4, layers = across == 2 ? 2 : 3;
-    const int beside = (w->set.boundaries != NULL) + (w->set.graph != NULL);
+    const int beside =
+        (w->set.boundaries != NULL) + (w->set.graph != NULL) + (lob_supervoxels_needs(w) != 0);
     return planes * CLUSTER + 2.0 * LABEL * beside +
            2.0 * layers * SUM * (4 + features) * cells * w->options.iterations;
+}
+
+int lob_supervoxels_needs(const lob_supervoxels_work *w)
+{
+    return w->set.table ? lob_region_columns_needs(w->set.columns) : 0;
+}
+
+/* Of a supervoxel's hull, as measured. */
+static double hull_corners(const lob_supervoxels_work *w)
+{
+    return (w->options.slice_axis < 0 ? 11 : 6) * pow(nominal_voxels(w), 0.25);
 }
 
 bool lob_supervoxels_holds(const lob_session *s)
@@ -154,15 +171,24 @@ lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w)
     const bool join = w->options.smallest * nominal > 1; /* else numbers alone are held */
     const double piece = join ? sums + links : NUMBER;
     const double joining = lob_supervoxels_holds(s) ? c.pieces * piece : 0;
-    /* Of a supervoxel, a row for each channel and its contacts; held by the first task, which sorts
-     * them. */
-    const double row = set->mean || set->graph || set->table ? sizeof(lob_region_sums) : 0;
-    const double rows = set->mean || set->graph ? row * channels : row;
-    const double contacts = set->graph ? CONTACTS * sizeof(lob_contact) : 0;
+    /* Of a supervoxel, a row for each channel, the first with what shapes need, and its contacts;
+     * held by the first task, which sorts them. */
+    const int needs = lob_supervoxels_needs(w);
+    const double plain = (double)lob_region_row_bytes(0),
+                 full = (double)lob_region_row_bytes(needs);
+    const double row = set->mean || set->graph || set->table ? full : 0;
+    const double rows = set->mean || set->graph ? row + plain * (channels - 1) : row;
+    const double contacts =
+        (set->graph ? CONTACTS * sizeof(lob_contact) : 0) +
+        (needs & LOB_COLUMN_NEIGHBOURS ? CONTACTS * sizeof(lob_label_pair) : 0) +
+        (needs & LOB_COLUMN_HULL ? hull_corners(w) * sizeof(lob_hull_corner) : 0);
     /* In each phase what small sets pick: as measured, somewhat more often than sets join. */
     const double picks = 1.35 * 8 * fmax(0, c.pieces - c.supervoxels);
     double sent = join ? tasks * (c.pieces * sums + picks) : 0;
-    sent += c.supervoxels * (rows + contacts + (set->mean ? 8.0 * tasks * channels : 0));
+    /* Those that a seam cuts are told of twice. */
+    const double cut = (nominal_planes(w) - 1) * (tasks - 1) / (double)w->image.dims.nz;
+    sent +=
+        c.supervoxels * ((1 + cut) * (rows + contacts) + (set->mean ? 8.0 * tasks * channels : 0));
     slabs->common_bytes = (int64_t)fmax(joining, c.supervoxels * (3 * row + 2 * contacts));
     slabs->seam_bytes = (int64_t)ceil(seam_bytes(w));
     slabs->moved_bytes = sent / voxels;

@@ -45,8 +45,7 @@ static lob_status measure_channel(lob_session *s, work *w, int channel, const lo
 {
     const char *const path = w->set.image;
     lob_volume image = w->slab->image;
-    lob_region_list list = {
-        .needs = channel == 0 && w->set.table ? lob_region_columns_needs(w->set.columns) : 0};
+    lob_region_list list = {.needs = channel == 0 ? lob_supervoxels_needs(w) : 0};
     image.data =
         (char *)image.data + channel * lob_voxels(&image) * (int64_t)lob_type_of(image.type)->bytes;
     image.channels = 1;
@@ -61,38 +60,36 @@ static lob_status measure_channel(lob_session *s, work *w, int channel, const lo
     return st;
 }
 
-/* The labels of this slab under the plane before it, which is another task's. */
-static lob_status stack_labels(lob_session *s, work *w, lob_volume *out)
+/* The labels of this slab, for shapes under the plane before it, which is another task's. */
+static lob_status stack_labels(lob_session *s, work *w, const lob_label_grid *grid, lob_volume *out)
 {
-    const int me = lob_team_rank(s->team), last = lob_team_size(s->team) - 1;
-    const int64_t voxels = lob_voxels(&w->labels), plane = voxels / w->labels.dims.nz;
-    const int64_t each = lob_type_of(w->labels.type)->bytes, before = me > 0 ? plane : 0;
-    const char *const own = w->labels.data;
-    lob_letter letters[2];
-    int n = 0;
+    const bool shapes = lob_supervoxels_needs(w) != 0, under = shapes && !is_first(s);
+    const int64_t each = lob_type_of(grid->type)->bytes, voxels = lob_voxels(&w->labels);
+    const int64_t plane = voxels / grid->dims.nz * each;
+    char *beside = NULL;
+    lob_status st = shapes ? lob_planes_beside(&beside, grid, s->team, &s->error) : LOB_OK;
     *out = w->labels;
     out->header = (lob_header){.bytes = NULL};
     out->names = (lob_label_names){0};
-    out->dims.nz += me > 0;
-    out->data = lob_session_array(s, before + voxels, (size_t)each, w->set.labels);
-    if (!out->data) return LOB_ENOMEM;
-    memcpy((char *)out->data + before * each, own, (size_t)(voxels * each));
-    if (me > 0)
-        letters[n++] =
-            (lob_letter){.with = me - 1, .receive = out->data, .receive_bytes = plane * each};
-    if (me < last)
-        letters[n++] = (lob_letter){
-            .with = me + 1, .send = own + (voxels - plane) * each, .send_bytes = plane * each};
-    return lob_team_send(s->team, letters, n, &s->error);
+    out->dims.nz += under;
+    out->data = NULL;
+    if (st == LOB_OK &&
+        !(out->data = lob_session_array(s, lob_voxels(out), (size_t)each, w->set.labels)))
+        st = LOB_ENOMEM;
+    if (st == LOB_OK && under) memcpy(out->data, beside, (size_t)plane);
+    if (st == LOB_OK)
+        memcpy((char *)out->data + under * plane, grid->labels, (size_t)(voxels * each));
+    free(beside);
+    return st;
 }
 
-static lob_status measure_channels(lob_session *s, work *w)
+static lob_status measure_channels(lob_session *s, work *w, const lob_label_grid *grid)
 {
     const int channels = w->set.mean || w->set.graph ? w->image.channels : 1;
     const char *const path = w->set.labels;
     lob_volume numbered = lob_volume_empty(); /* without gaps: those of this slab */
     lob_label_set set = {0};
-    lob_status st = stack_labels(s, w, &numbered);
+    lob_status st = stack_labels(s, w, grid, &numbered);
     if (st == LOB_OK) st = lob_grid_dense(s, &numbered, &set, path);
     for (int c = 0; st == LOB_OK && c < channels; c++)
         st = measure_channel(s, w, c, &numbered, &set);
@@ -127,7 +124,7 @@ static lob_status measure(lob_session *s, work *w, const lob_label_grid *grid)
                                     .columns = set->columns};
     if (set->mean || (set->graph && is_first(s)))
         if (!(w->means = lob_session_array(s, grid->count, each, set->labels))) return LOB_ENOMEM;
-    LOB_TRY(measure_channels(s, w));
+    LOB_TRY(measure_channels(s, w, grid));
     if (set->mean) LOB_TRY(send_means(s, w));
     if (!set->graph) return LOB_OK;
     const lob_status st = lob_contacts_slabs(

@@ -56,6 +56,9 @@ bool lob_supervoxels_holds(const lob_session *s);
 /* For that: set what lob_slabs_cut is told of memory and of letters. */
 lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w);
 
+/* What the table's columns need beyond sums: LOB_COLUMN_... */
+int lob_supervoxels_needs(const lob_supervoxels_work *w);
+
 /* Make and cut w->labels, on the grid of the image, which may be a slab; mask may be NULL. */
 lob_status lob_supervoxels_cut(lob_session *s, lob_supervoxels_work *w, const lob_volume *image,
                                const uint8_t *mask);
