@@ -17,15 +17,18 @@ typedef struct {
     lob_region_slices slices;
 } lob_region_counts;
 
-/* Add the border and the slices of the same region in another slab. */
+/* Add those of the same region in another slab. */
 void lob_region_counts_add(lob_region_counts *to, const lob_region_counts *part);
 
-/* Likewise its moments; neither region has the other's voxels yet, and those of both fit. */
-void lob_region_moments_add(lob_region_moments *to, const lob_region *region,
-                            const lob_region_moments *part, const lob_region *part_region);
+/* As lob_regions_moments, of a slab from plane z on, but counted from the volume's first voxel, and
+ * modulo 2^64. */
+lob_status lob_regions_moments_sum(lob_region_moments *moments, const lob_regions_input *in,
+                                   int64_t z, const lob_context *context, lob_error *error);
 
-/* LOB_EDATA: the region is too large for lob_region_moments. */
-lob_status lob_region_moments_fit(const lob_region *region, int64_t label, lob_error *error);
+/* Count such sums, once all slabs' are added up, from the regions' low corners. labels: what they
+ * are called; NULL: 1..count. Returns LOB_OK or LOB_EDATA: one is too large. */
+lob_status lob_regions_moments_move(lob_region_moments *moments, const lob_region *regions,
+                                    const int32_t *labels, int64_t count, lob_error *error);
 
 /* A corner of a region's hull, in half voxels of the whole volume. */
 typedef struct {

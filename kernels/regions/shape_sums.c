@@ -11,16 +11,17 @@
 /* A call. The first thread adds up in the output, every other in a table of its own. */
 typedef struct {
     const lob_regions_input *in;
-    const lob_region *regions; /* moments */
+    int64_t z; /* moments: of the first plane */
     int threads;
-    int64_t *out, *more; /* count * numbers; (threads - 1) as many */
-    int64_t numbers;     /* of a region */
+    void *out;       /* count * numbers of 64 bits */
+    uint64_t *more;  /* (threads - 1) as many */
+    int64_t numbers; /* of a region */
     lob_progress progress;
 } counting;
 
-static int64_t *row_of(const counting *c, int thread, int64_t label)
+static uint64_t *row_of(const counting *c, int thread, int64_t label)
 {
-    int64_t *const table =
+    uint64_t *const table =
         thread ? c->more + (int64_t)(thread - 1) * c->in->count * c->numbers : c->out;
     return table + (label - 1) * c->numbers;
 }
@@ -31,11 +32,12 @@ static lob_status count_planes(counting *c, int64_t first, const lob_context *co
                                lob_error *error)
 {
     const int64_t size = c->in->count * c->numbers, nz = c->in->dims.nz;
+    uint64_t *const out = c->out;
     const int64_t cells = 5 * (c->in->dims.nx + 2);
     if (c->in->count == 0) return LOB_OK;
     c->progress.context = context;
-    c->threads = lob_regions_threads(c->in, size * (int64_t)sizeof *c->out, context);
-    memset(c->out, 0, (size_t)size * sizeof *c->out);
+    c->threads = lob_regions_threads(c->in, size * (int64_t)sizeof *out, context);
+    memset(out, 0, (size_t)size * sizeof *out);
     int32_t *const memory = malloc((size_t)c->threads * (size_t)cells * sizeof *memory);
     c->more = calloc((size_t)(c->threads - 1) * (size_t)size + 1, sizeof *c->more);
     lob_status st = memory && c->more ? LOB_OK
@@ -51,7 +53,7 @@ static lob_status count_planes(counting *c, int64_t first, const lob_context *co
             plane(c, t, z, memory + t * cells);
             lob_progress_report(&c->progress, 1);
         }
-        for (int64_t i = 0; i < (c->threads - 1) * size; i++) c->out[i % size] += c->more[i];
+        for (int64_t i = 0; i < (c->threads - 1) * size; i++) out[i % size] += c->more[i];
         if (lob_progress_stopped(&c->progress)) st = LOB_ECANCEL;
     }
     free(memory);
@@ -61,10 +63,11 @@ static lob_status count_planes(counting *c, int64_t first, const lob_context *co
 
 /* ---- moments ---- */
 
-/* Add a run of n voxels from (x, y, z) on, counted from the box's low corner. */
-static void add_run(int64_t *second, int64_t x, int64_t y, int64_t z, int64_t n)
+/* Add a run of n voxels from (x, y, z) on. Sums wrap, until they are counted from the low corner of
+ * a region that is not too large; then what is divided here, below 2 n^3, fits too. */
+static void add_run(uint64_t *second, uint64_t x, uint64_t y, uint64_t z, uint64_t n)
 {
-    const int64_t sum = n * x + n * (n - 1) / 2;
+    const uint64_t sum = n * x + n * (n - 1) / 2;
     second[0] += n * x * x + x * n * (n - 1) + (n - 1) * n * (2 * n - 1) / 6;
     second[1] += n * y * y;
     second[2] += n * z * z;
@@ -85,14 +88,31 @@ static void moments_of_plane(counting *c, int thread, int64_t z, int32_t *memory
             for (end = x + 1; end < nx; end++)
                 if (lob_label_at(in->labels, in->type, first + end) != label) break;
             if (label <= 0) continue;
-            const int32_t *const low = c->regions[label - 1].low;
-            add_run(row_of(c, thread, label), x - low[0], y - low[1], z - low[2], end - x);
+            add_run(row_of(c, thread, label), (uint64_t)x, (uint64_t)y, (uint64_t)(z + c->z),
+                    (uint64_t)(end - x));
         }
     }
 }
 
-lob_status lob_region_moments_fit(const lob_region *region, int64_t label, lob_error *error)
+lob_status lob_regions_moments_sum(lob_region_moments *moments, const lob_regions_input *in,
+                                   int64_t z, const lob_context *context, lob_error *error)
 {
+    _Static_assert(sizeof *moments == 6 * sizeof(int64_t), "a row of numbers");
+    counting c = {.in = in, .z = z, .out = moments, .numbers = 6};
+    return count_planes(&c, 0, context, moments_of_plane, error);
+}
+
+static lob_status move_moments(int64_t *second, const lob_region *region, int64_t label,
+                               lob_error *error)
+{
+    static const int axes[6][2] = {
+        {0, 0},
+        {1, 1},
+        {2, 2},
+        {0, 1},
+        {0, 2},
+        {1, 2}
+    };
     for (int a = 0; a < 3; a++) {
         const double side = (double)region->high[a] - region->low[a] + 1.0;
         if ((double)region->voxels * side * side > 9e18)
@@ -100,6 +120,21 @@ lob_status lob_region_moments_fit(const lob_region *region, int64_t label, lob_e
                             "label %lld is too large for its moments to be added up",
                             (long long)label);
     }
+    for (int i = 0; i < 6; i++) {
+        const int a = axes[i][0], b = axes[i][1];
+        const uint64_t low_a = (uint64_t)region->low[a], low_b = (uint64_t)region->low[b];
+        second[i] =
+            (int64_t)((uint64_t)second[i] - low_a * (uint64_t)region->sum[b] -
+                      low_b * (uint64_t)region->sum[a] + (uint64_t)region->voxels * low_a * low_b);
+    }
+    return LOB_OK;
+}
+
+lob_status lob_regions_moments_move(lob_region_moments *moments, const lob_region *regions,
+                                    const int32_t *labels, int64_t count, lob_error *error)
+{
+    for (int64_t i = 0; i < count; i++)
+        LOB_TRY(move_moments(moments[i].second, &regions[i], labels ? labels[i] : i + 1, error));
     return LOB_OK;
 }
 
@@ -107,12 +142,8 @@ lob_status lob_regions_moments(lob_region_moments *moments, const lob_region *re
                                const lob_regions_input *in, const lob_context *context,
                                lob_error *error)
 {
-    _Static_assert(sizeof *moments == 6 * sizeof(int64_t), "a row of numbers");
-    for (int64_t i = 0; i < in->count; i++)
-        LOB_TRY(lob_region_moments_fit(&regions[i], i + 1, error));
-    counting c = {
-        .in = in, .regions = regions, .out = moments ? moments->second : NULL, .numbers = 6};
-    return count_planes(&c, 0, context, moments_of_plane, error);
+    LOB_TRY(lob_regions_moments_sum(moments, in, 0, context, error));
+    return lob_regions_moments_move(moments, regions, NULL, in->count, error);
 }
 
 /* ---- borders ---- */
@@ -170,9 +201,9 @@ static void add_cell(border_counting *b, int thread, const int32_t v[8])
         for (unsigned i = 0; i < 8; i++) same |= (unsigned)(v[i] == label) << i;
         left &= ~same;
         if (label <= 0) continue;
-        int64_t *const row = row_of(&b->base, thread, label);
+        uint64_t *const row = row_of(&b->base, thread, label);
         const int8_t *const number = b->cells.number[same];
-        for (int d = 0; d <= LOB_BORDER_DIRECTIONS; d++) row[d] += number[d];
+        for (int d = 0; d <= LOB_BORDER_DIRECTIONS; d++) row[d] += (uint64_t)number[d];
     }
 }
 
@@ -223,9 +254,7 @@ lob_status lob_regions_border(lob_region_border *border, const lob_regions_input
     _Static_assert(sizeof *border == (LOB_BORDER_DIRECTIONS + 1) * sizeof(int64_t),
                    "a row of numbers");
     border_counting b = {
-        .base = {.in = in,
-                 .out = border ? border->crossings : NULL,
-                 .numbers = LOB_BORDER_DIRECTIONS + 1}
+        .base = {.in = in, .out = border, .numbers = LOB_BORDER_DIRECTIONS + 1}
     };
     fill_cells(&b.cells);
     return count_planes(&b.base, -1, context, borders_of_plane, error);
@@ -233,42 +262,11 @@ lob_status lob_regions_border(lob_region_border *border, const lob_regions_input
 
 /* ---- slabs ---- */
 
-/* Count moments from another low corner, not above the box's. */
-static void move_moments(int64_t *second, const lob_region *region, const int32_t *low)
-{
-    static const int axes[6][2] = {
-        {0, 0},
-        {1, 1},
-        {2, 2},
-        {0, 1},
-        {0, 2},
-        {1, 2}
-    };
-    int64_t by[3], sum[3];
-    for (int a = 0; a < 3; a++) {
-        by[a] = (int64_t)region->low[a] - low[a];
-        sum[a] = region->sum[a] - region->voxels * region->low[a];
-    }
-    for (int i = 0; i < 6; i++) {
-        const int a = axes[i][0], b = axes[i][1];
-        second[i] += by[a] * sum[b] + by[b] * sum[a] + region->voxels * by[a] * by[b];
-    }
-}
-
-void lob_region_moments_add(lob_region_moments *to, const lob_region *region,
-                            const lob_region_moments *part, const lob_region *part_region)
-{
-    lob_region_moments moved = *part;
-    int32_t low[3];
-    for (int a = 0; a < 3; a++)
-        low[a] = region->low[a] < part_region->low[a] ? region->low[a] : part_region->low[a];
-    move_moments(to->second, region, low);
-    move_moments(moved.second, part_region, low);
-    for (int i = 0; i < 6; i++) to->second[i] += moved.second[i];
-}
-
 void lob_region_counts_add(lob_region_counts *to, const lob_region_counts *part)
 {
+    for (int i = 0; i < 6; i++)
+        to->moments.second[i] =
+            (int64_t)((uint64_t)to->moments.second[i] + (uint64_t)part->moments.second[i]);
     for (int d = 0; d < LOB_BORDER_DIRECTIONS; d++)
         to->border.crossings[d] += part->border.crossings[d];
     to->border.euler += part->border.euler;

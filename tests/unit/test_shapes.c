@@ -112,7 +112,7 @@ static lob_status measure_slabs(void *user)
         lob_region_moments moments[LABELS];
         lob_hull_corner *some;
         LOB_TRY(lob_regions_cpu(regions, NULL, NULL, &in, &(lob_context){.threads = 1}, NULL));
-        LOB_TRY(lob_regions_moments(moments, regions, &in, &context, NULL));
+        LOB_TRY(lob_regions_moments_sum(moments, &in, z, &context, NULL));
         LOB_TRY(lob_regions_hull_corners(&some, &count, regions, &in, names, z, &context, NULL));
         assert_true(n + count <= MOST_CORNERS);
         if (count > 0) memcpy(corners + n, some, (size_t)count * sizeof *some);
@@ -124,13 +124,13 @@ static lob_status measure_slabs(void *user)
             regions[i].low[2] += z;
             regions[i].high[2] += z;
             regions[i].sum[2] += z * regions[i].voxels;
-            if (r->regions[i].voxels == 0)
-                r->moments[i] = moments[i];
-            else
-                lob_region_moments_add(&r->moments[i], &r->regions[i], &moments[i], &regions[i]);
+            lob_region_counts counts = {.moments = r->moments[i]};
+            lob_region_counts_add(&counts, &(lob_region_counts){.moments = moments[i]});
+            r->moments[i] = counts.moments;
             lob_region_add(&r->regions[i], &regions[i]);
         }
     }
+    LOB_TRY(lob_regions_moments_move(r->moments, r->regions, names, LABELS, NULL));
     return lob_hulls_of_corners(r->hulls, r->regions, names, LABELS, corners, n, dims, &frame,
                                 &context, NULL);
 }
@@ -183,7 +183,8 @@ TEST(one_voxel)
 TEST(a_region_too_large)
 {
     uint8_t label = 1;
-    lob_region_moments moments;
+    static const int32_t name = 17;
+    lob_region_moments moments = {{0}};
     const lob_region region = {
         .voxels = INT64_C(1) << 40, .high = {1 << 20, 1, 1}
     };
@@ -195,5 +196,7 @@ TEST(a_region_too_large)
     assert_int_equal(
         lob_regions_moments(&moments, &region, &in, &(lob_context){.threads = 1}, &error),
         LOB_EDATA);
-    assert_non_null(strstr(error.text, "too large"));
+    assert_non_null(strstr(error.text, "label 1 is too large"));
+    assert_int_equal(lob_regions_moments_move(&moments, &region, &name, 1, &error), LOB_EDATA);
+    assert_non_null(strstr(error.text, "label 17 is too large"));
 }

@@ -54,33 +54,22 @@ static int64_t join_pairs(lob_label_pair *pairs, int64_t n)
     return kept;
 }
 
-static lob_status add_row(lob_region_sums *to, const lob_region_sums *row,
-                          const lob_region_list *list, lob_error *error)
+static void add_row(lob_region_sums *to, const lob_region_sums *row, bool counts)
 {
-    lob_region both = to->region;
-    lob_region_add(&both, &row->region);
-    if (list->needs & LOB_COLUMN_MOMENTS) {
-        LOB_TRY(lob_region_moments_fit(&both, to->label, error));
-        lob_region_moments_add(&to->counts.moments, &to->region, &row->counts.moments,
-                               &row->region);
-    }
-    if (list->needs & (LOB_COLUMN_BORDER | LOB_COLUMN_SLICES))
-        lob_region_counts_add(&to->counts, &row->counts);
-    to->region = both;
+    lob_region_add(&to->region, &row->region);
     lob_region_values_add(&to->values, &row->values);
-    return LOB_OK;
+    if (counts) lob_region_counts_add(&to->counts, &row->counts);
 }
 
 /* Add up what is known of the same label, whose rows are sorted, and give back what that saves. */
-static lob_status add_up(lob_session *s, lob_region_list *list)
+static void add_up(lob_session *s, lob_region_list *list)
 {
     const int64_t before = bytes_of(list), each = lob_region_row_bytes(list->needs);
     int64_t n = 0;
-    lob_status st = LOB_OK;
-    for (int64_t i = 0; i < list->count && st == LOB_OK; i++) {
+    for (int64_t i = 0; i < list->count; i++) {
         const lob_region_sums *const row = lob_region_list_at(list, i);
         if (n > 0 && lob_region_list_at(list, n - 1)->label == row->label)
-            st = add_row(lob_region_list_at(list, n - 1), row, list, &s->error);
+            add_row(lob_region_list_at(list, n - 1), row, each == sizeof *row);
         else
             memmove(lob_region_list_at(list, n++), row, (size_t)each);
     }
@@ -90,7 +79,6 @@ static lob_status add_up(lob_session *s, lob_region_list *list)
     lob_session_give(s, before - bytes_of(list));
     char *const fitted = n > 0 ? realloc(list->rows, (size_t)(n * each)) : NULL;
     if (fitted) list->rows = fitted;
-    return st;
 }
 
 /* ---- a slab ---- */
@@ -174,7 +162,7 @@ static lob_status count_slab(lob_session *s, slab *b, int needs)
     LOB_TRY(lob_regions_check(&b->in, error));
     LOB_TRY(lob_regions_sum(b->regions, b->values, b->fine, &b->in, context, error));
     if (needs & LOB_COLUMN_MOMENTS)
-        LOB_TRY(lob_regions_moments(b->moments, b->regions, &b->in, context, error));
+        LOB_TRY(lob_regions_moments_sum(b->moments, &b->in, b->z, context, error));
     if (needs & LOB_COLUMN_SLICES)
         LOB_TRY(lob_regions_slices(b->slices, b->regions, &b->in, context, error));
     return needs & LOB_COLUMN_BORDER ? count_border(s, b) : LOB_OK;
@@ -299,7 +287,7 @@ lob_status lob_region_list_add(lob_session *s, lob_region_list *list, const lob_
     if (st == LOB_OK && list->needs & LOB_COLUMN_NEIGHBOURS)
         st = add_pairs(s, list, &b, labels_path);
     free_slab(s, &b);
-    if (st == LOB_OK) st = add_up(s, list);
+    if (st == LOB_OK) add_up(s, list);
     return lob_session_name(s, st, path, labels_path);
 }
 
@@ -331,7 +319,8 @@ lob_status lob_region_list_gather(lob_session *s, lob_region_list *list, const c
     LOB_TRY(collect(s, &list->corners, &list->corner_count, sizeof *list->corners, path));
     LOB_TRY(collect(s, &list->pairs, &list->pair_count, sizeof *list->pairs, path));
     if (list->count > 0) qsort(list->rows, (size_t)list->count, (size_t)each, lob_by_int32);
-    return add_up(s, list);
+    add_up(s, list);
+    return LOB_OK;
 }
 
 /* ---- the table ---- */
@@ -356,6 +345,8 @@ static lob_status fill_lists(lob_session *s, lob_region_table *t, const lob_regi
     lob_status st = labels ? LOB_OK : LOB_ENOMEM;
     for (int64_t i = 0; labels && i < list->count; i++)
         labels[i] = lob_region_list_at(list, i)->label;
+    if (st == LOB_OK && to->moments)
+        st = lob_regions_moments_move(to->moments, t->regions, labels, list->count, &s->error);
     if (st == LOB_OK && to->neighbours) count_neighbours(to->neighbours, labels, list);
     if (st == LOB_OK && to->hulls) {
         const lob_shape_frame frame = lob_shape_frame_of(&grid->geometry, grid->dims);
@@ -388,6 +379,6 @@ lob_status lob_region_list_fill(lob_session *s, lob_region_table *t, const lob_r
     *t->fine = *fine;
     t->count = n;
     lob_status st = lob_regions_check_data(t->intensities, n, &s->error);
-    if (st == LOB_OK && (to->hulls || to->neighbours)) st = fill_lists(s, t, list, path);
+    if (st == LOB_OK && list->needs) st = fill_lists(s, t, list, path);
     return lob_session_name(s, st, path, NULL);
 }

@@ -2,6 +2,7 @@
 #include "tools/table/region_table.h"
 
 #include "kernels/regions/contacts.h"
+#include "kernels/regions/shape_slabs.h"
 #include "tools/table/table_file.h"
 
 #include <math.h>
@@ -114,7 +115,8 @@ static lob_status measure_need(lob_session *s, const writing *w, int need,
     lob_error *const error = &s->error;
     switch (need) {
     case LOB_COLUMN_MOMENTS:
-        return lob_regions_moments(to->moments, t->regions, &in, context, error);
+        LOB_TRY(lob_regions_moments_sum(to->moments, &in, 0, context, error));
+        return lob_regions_moments_move(to->moments, t->regions, t->labels, t->count, error);
     case LOB_COLUMN_BORDER:
         return lob_regions_border(to->border, &in, context, error);
     case LOB_COLUMN_SLICES:
