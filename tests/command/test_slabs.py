@@ -87,6 +87,10 @@ def test_a_plan_says_what_tasks_would_do_and_does_nothing(tmp_path):
         assert_one_line(lobule(*line, cwd=tmp_path), 64, "--plan 4", f"{gpus.count(',') + 1} GPUs")
     for line in ("threshold image.nii -o out.nii --hysteresis 1,2", "components image.nii -o out.nii --fill-holes"):
         assert_one_line(lobule(*line.split(), "--plan", "2", cwd=tmp_path), 64, "whole volume")
+    cut = "supervoxels image.nii -o out.nii --size 4vox --plan 2".split()  # what a GPU holds and sends depends on contacts
+    assert "bytes_held" in good(*cut, cwd=tmp_path).stdout
+    for device in ("cuda", "cuda:0,1"):
+        assert_one_line(lobule(*cut, "--device", device, cwd=tmp_path), 64, "--plan", "leave --device cuda out")
 
 
 def test_a_store_that_states_more_than_the_disk_holds_is_refused_before_work(tmp_path):

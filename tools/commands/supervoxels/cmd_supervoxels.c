@@ -39,7 +39,9 @@ static lob_status check(lob_session *s, void *user)
     };
     LOB_TRY(LOB_RULES(s, rules));
     /* "auto" may find a GPU for one task and none for another. */
-    if (many && strcmp(s->device.backend, "cuda") != 0)
+    if (set->plan > 0)
+        LOB_TRY(lob_session_cpu_alone(s, "--plan counts what tasks hold"));
+    else if (many && strcmp(s->device.backend, "cuda") != 0)
         LOB_TRY(lob_session_cpu_alone(s, "several tasks cut"));
     LOB_TRY(lob_table_check(s, set->table, set->name));
     LOB_TRY(lob_region_columns_check(s, set->columns));
