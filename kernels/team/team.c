@@ -216,13 +216,22 @@ lob_status lob_team_reduce(lob_team *team, int64_t *values, int n, lob_team_how 
 
 /* ---- letters on devices, where post does not take them ---- */
 
+/* Does a letter send what the one before it does? One copy does for both. */
+static bool repeats(const lob_letter *letters, int i)
+{
+    return i > 0 && letters[i].device && letters[i].device == letters[i - 1].device &&
+           letters[i].send == letters[i - 1].send &&
+           letters[i].send_bytes == letters[i - 1].send_bytes;
+}
+
 /* Copies of letters, malloc'ed: what was on a device is behind them. NULL: nothing was. */
 static lob_status stage(lob_letter **out, const lob_letter *letters, int count, lob_error *error)
 {
     int64_t bytes = 0;
     lob_status st = LOB_OK;
     for (int i = 0; i < count; i++)
-        if (letters[i].device) bytes += letters[i].send_bytes + letters[i].receive_bytes;
+        if (letters[i].device)
+            bytes += (repeats(letters, i) ? 0 : letters[i].send_bytes) + letters[i].receive_bytes;
     if (bytes == 0) return LOB_OK;
     lob_letter *const staged = lob_voxel_memory(count * (int64_t)sizeof *staged + bytes);
     if (!staged) return lob_fail(error, LOB_ENOMEM, "no memory left for a team");
@@ -231,13 +240,14 @@ static lob_status stage(lob_letter **out, const lob_letter *letters, int count, 
         const lob_letter *const l = &letters[i];
         staged[i] = *l;
         if (!l->device) continue;
-        staged[i] = (lob_letter){.with = l->with,
-                                 .send = at,
-                                 .send_bytes = l->send_bytes,
-                                 .receive = at + l->send_bytes,
-                                 .receive_bytes = l->receive_bytes};
-        st = lob_device_download(l->device, at, l->send, l->send_bytes, error);
-        at += l->send_bytes + l->receive_bytes;
+        staged[i].device = NULL;
+        staged[i].send = repeats(letters, i) ? staged[i - 1].send : at;
+        if (staged[i].send == at) {
+            st = lob_device_download(l->device, at, l->send, l->send_bytes, error);
+            at += l->send_bytes;
+        }
+        staged[i].receive = at;
+        at += l->receive_bytes;
     }
     *out = staged;
     return st;
