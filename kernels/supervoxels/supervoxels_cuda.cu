@@ -37,7 +37,8 @@ struct call {
     int64_t planes, first, end; /* of the volume, of which `in` has first..end-1 */
     shared_clusters *shared;    /* one for each other rank that has some of this one's */
     int shared_count;
-    seam_planes seams; /* of a team */
+    lob_letter *letters; /* to each of these ranks */
+    seam_planes seams;   /* of a team */
     lob_supervoxels_tuning tuning;
     const lob_context *context;
     lob_supervoxels_plan plan;
@@ -300,7 +301,8 @@ static lob_status find_shared(call *c)
     const supervoxels_params *s = &c->s;
     const int size = lob_team_size(c->team);
     c->shared = (shared_clusters *)calloc((size_t)size, sizeof *c->shared);
-    if (!c->shared) return LOB_ENOMEM;
+    c->letters = (lob_letter *)calloc((size_t)size, sizeof *c->letters);
+    if (!c->shared || !c->letters) return LOB_ENOMEM;
     for (int r = 0; r < size; r++) {
         int64_t plane, plane_end;
         int32_t first, clusters;
@@ -419,7 +421,8 @@ static lob_status iterate(call *c)
         LOB_TRY(run_pass(c, i == 0 ? PASS_START : PASS_ADD, i));
         if (i == 0 && c->s.rule.method == LOB_LSC)
             LOB_TRY(find_weights(c->device, &c->s, c->team, c->error));
-        LOB_TRY(share_clusters(c->device, &c->s, c->shared, c->shared_count, c->team, c->error));
+        LOB_TRY(share_clusters(c->device, &c->s, c->shared, c->shared_count, c->letters, c->team,
+                               c->error));
         LOB_TRY(update_clusters(c->device, &c->s, c->error));
         LOB_TRY(agree_on_change(c, i, &any));
         LOB_TRY(report_progress(c, i, iterations));
@@ -542,6 +545,7 @@ lob_status lob_supervoxels_cuda_tuned(int32_t *labels, lob_supervoxels_stats *st
         if (c.passed[i]) cudaEventDestroy(c.passed[i]);
     lob_supervoxels_plan_free(&c.plan);
     free(c.shared);
+    free(c.letters);
     c.stats.working_bytes = lob_device_budget_held(&c.budget);
     if (st == LOB_OK)
         LOB_TRY(lob_team_reduce(team, &c.stats.working_bytes, 1, LOB_TEAM_MAX, error));

@@ -262,10 +262,10 @@ struct shared_clusters {
 };
 
 /* Add to the sums of clusters what they are in other ranks, and raise largest contrasts to theirs.
- */
+ * letters: room for `count`. */
 lob_status share_clusters(lob_device *device, const supervoxels_params *s,
-                          const shared_clusters *shared, int count, lob_team *team,
-                          lob_error *error);
+                          const shared_clusters *shared, int count, lob_letter *letters,
+                          lob_team *team, lob_error *error);
 
 /* The planes at both sides of a rank's seams: of each the clusters of its voxels, then their
  * fragments. */

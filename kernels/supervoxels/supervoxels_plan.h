@@ -66,6 +66,16 @@ int64_t lob_supervoxels_plan_bytes(const lob_supervoxels_plan *plan);
 /* Free the tables and leave the plan all zero. */
 void lob_supervoxels_plan_free(lob_supervoxels_plan *plan);
 
+/* The most that labels can number. */
+enum { LOB_FRAGMENTS_MAX = INT32_MAX - 1 };
+
+static inline lob_status lob_fragments_too_many(lob_error *error)
+{
+    return lob_fail(error, LOB_EDATA,
+                    "the supervoxels fall into more than %d connected parts; ask for larger ones",
+                    LOB_FRAGMENTS_MAX);
+}
+
 LOB_END_DECLS
 
 #endif

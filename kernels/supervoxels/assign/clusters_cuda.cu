@@ -2,8 +2,6 @@
  * voxels after each pass. */
 #include "kernels/supervoxels/supervoxels_params_cuda.cuh"
 
-#include <stdlib.h>
-
 namespace lob::supervoxels
 {
 
@@ -141,10 +139,11 @@ static void write_letters(lob_letter *letters, const shared_clusters *shared, in
     }
 }
 
-static lob_status send_sums(lob_device *device, const supervoxels_params *s,
-                            const shared_clusters *shared, int count, lob_team *team,
-                            lob_letter *letters, lob_error *error)
+lob_status share_clusters(lob_device *device, const supervoxels_params *s,
+                          const shared_clusters *shared, int count, lob_letter *letters,
+                          lob_team *team, lob_error *error)
 {
+    if (lob_team_size(team) == 1) return LOB_OK;
     const int64_t sums = lob_cluster_sums(&s->rule);
     write_letters(letters, shared, count, s->sums, sums * (int64_t)sizeof *s->sums, false, device);
     LOB_TRY(lob_team_send(team, letters, count, error));
@@ -163,18 +162,6 @@ static lob_status send_sums(lob_device *device, const supervoxels_params *s,
                                 error));
     }
     return LOB_OK;
-}
-
-lob_status share_clusters(lob_device *device, const supervoxels_params *s,
-                          const shared_clusters *shared, int count, lob_team *team,
-                          lob_error *error)
-{
-    if (lob_team_size(team) == 1) return LOB_OK;
-    lob_letter *const letters = (lob_letter *)malloc((size_t)team->size * sizeof *letters);
-    if (!letters) return LOB_ENOMEM;
-    const lob_status st = send_sums(device, s, shared, count, team, letters, error);
-    free(letters);
-    return st;
 }
 
 /* ---- moving clusters ---- */

@@ -236,7 +236,7 @@ static lob_status number_in_team(connect_call *c, rank_counts *of)
     lob_team *const team = c->join->team;
     uint32_t n = 0;
     LOB_TRY(lob_device_download(c->device, &n, p->fragments, sizeof n, c->error));
-    const int64_t own = n, max = INT32_MAX - 1;
+    const int64_t own = n;
     int64_t pairs;
     LOB_TRY(lob_team_share(team, of->fragments, &own, sizeof own, c->error));
     p->max_fragments = add_up(of->starts, of->fragments, team->size, 0);
@@ -245,9 +245,7 @@ static lob_status number_in_team(connect_call *c, rank_counts *of)
     p->singletons = false;
     p->gathered = true;
     p->listed = p->listed && p->s.rule.small > 1;
-    if (p->max_fragments > max)
-        return lob_fail(c->error, LOB_EDATA, "%lld pieces are more than labels can number",
-                        (long long)p->max_fragments);
+    if (p->max_fragments > LOB_FRAGMENTS_MAX) return lob_fragments_too_many(c->error);
     LOB_TRY(meet_at_seams(c->device, p, c->join, &pairs, c->error));
     LOB_TRY(lob_team_share(team, of->pairs, &pairs, sizeof pairs, c->error));
     c->all_pairs = add_up(of->starts, of->pairs, team->size, 0);

@@ -27,20 +27,10 @@
 
 #include "kernels/budget.h"
 #include "kernels/progress.h"
-#include "kernels/supervoxels/supervoxels_voxel.h"
+#include "kernels/supervoxels/supervoxels_plan.h"
 #include "kernels/team/team.h"
 
-enum {
-    LOB_FRAGMENTS_REPORT_ROWS = 64, /* rows between reports of progress */
-    LOB_FRAGMENTS_MAX = INT32_MAX - 1
-};
-
-static inline lob_status lob_fragments_too_many(lob_error *error)
-{
-    return lob_fail(error, LOB_EDATA,
-                    "the supervoxels fall into more than %d connected parts; ask for larger ones",
-                    LOB_FRAGMENTS_MAX);
-}
+enum { LOB_FRAGMENTS_REPORT_ROWS = 64 /* rows between reports of progress */ };
 
 /* The end of the run of equal labels that starts at x. */
 static inline int64_t lob_label_run_end(const int32_t *row, int64_t x, int64_t nx)
