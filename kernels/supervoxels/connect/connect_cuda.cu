@@ -252,13 +252,13 @@ static lob_status number_in_team(connect_call *c, rank_counts *of)
     return LOB_OK;
 }
 
-/* Is there memory for a list of so many contacts in all ranks? 0: for as many as usual, of the
- * whole volume, or as fit. Without it there is no list. */
+/* Is there memory for a list of so many contacts in all ranks? 0: for as many as usual, 4 bytes for
+ * each voxel of the slab, or as fit. Without it there is no list. */
 static lob_status plan_team_list(connect_call *c, int64_t contacts)
 {
     enum { ROUNDED = 256 };
     connect_params *p = &c->p;
-    const int64_t usual = 2 * (int64_t)p->nx * p->ny * p->s.rule.side[2] + (1 << 16);
+    const int64_t usual = 4 * (int64_t)p->nx * p->ny * p->nz + (1 << 16);
     p->contacts_capacity = contacts ? contacts : c->join->max_contacts;
     const int64_t wanted = lay_out(c, NULL);
     const int64_t left = lob_device_budget_left(c->budget, LOB_DEVICE_WORK, wanted + usual);
@@ -280,7 +280,12 @@ static lob_status take_team_memory(connect_call *c, int64_t contacts)
     const uint32_t all = (uint32_t)p->max_fragments;
     void *block = NULL;
     if (p->listed) LOB_TRY(plan_team_list(c, contacts));
-    LOB_TRY(lob_device_budget_take(c->budget, LOB_DEVICE_WORK, lay_out(c, NULL), &block, c->error));
+    const lob_status st =
+        lob_device_budget_take(c->budget, LOB_DEVICE_WORK, lay_out(c, NULL), &block, c->error);
+    if (st == LOB_ENOMEM)
+        lob_error_add(c->error, "; each GPU holds all %lld pieces that clusters fall into",
+                      (long long)p->max_fragments);
+    LOB_TRY(st);
     lay_out(c, block);
     LOB_TRY(lob_device_fill(c->device, block, 0, c->cleared, c->error));
     p->fragments = c->fragments_copy;
