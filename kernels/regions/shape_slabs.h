@@ -1,7 +1,6 @@
 /*
  * Shapes of regions of a volume that is measured slab by slab: what is counted of each slab, and
- * how it is joined. A slab's border is that of its planes under the one before them, less that of
- * this one alone.
+ * how it is joined.
  */
 #ifndef LOB_SHAPE_SLABS_H
 #define LOB_SHAPE_SLABS_H
@@ -24,6 +23,11 @@ void lob_region_counts_add(lob_region_counts *to, const lob_region_counts *part)
  * modulo 2^64. */
 lob_status lob_regions_moments_sum(lob_region_moments *moments, const lob_regions_input *in,
                                    int64_t z, const lob_context *context, lob_error *error);
+
+/* As lob_regions_border, but where `under` is set, the first plane is that before a slab: what its
+ * border is alone is left out, so that the borders of all slabs add up. */
+lob_status lob_regions_border_under(lob_region_border *border, const lob_regions_input *in,
+                                    bool under, const lob_context *context, lob_error *error);
 
 /* Count such sums, once all slabs' are added up, from the regions' low corners. labels: what they
  * are called; NULL: 1..count. Returns LOB_OK or LOB_EDATA: one is too large. */

@@ -191,9 +191,10 @@ static void fill_cells(cell_table *table)
 typedef struct {
     counting base;
     cell_table cells;
+    bool under; /* plane 0 is that before a slab */
 } border_counting;
 
-static void add_cell(border_counting *b, int thread, const int32_t v[8])
+static void add_cell(const border_counting *b, int thread, const int32_t v[8], int sign)
 {
     for (unsigned left = 0xff; left;) {
         const int32_t label = v[__builtin_ctz(left)];
@@ -203,7 +204,7 @@ static void add_cell(border_counting *b, int thread, const int32_t v[8])
         if (label <= 0) continue;
         uint64_t *const row = row_of(&b->base, thread, label);
         const int8_t *const number = b->cells.number[same];
-        for (int d = 0; d <= LOB_BORDER_DIRECTIONS; d++) row[d] += (uint64_t)number[d];
+        for (int d = 0; d <= LOB_BORDER_DIRECTIONS; d++) row[d] += (uint64_t)(sign * number[d]);
     }
 }
 
@@ -218,18 +219,19 @@ static void load_row(int32_t *out, const lob_regions_input *in, int64_t y, int64
         out[x + 1] = inside ? lob_label_at(in->labels, in->type, first + x) : 0;
 }
 
-/* Cells whose low voxels lie in plane z, from -1 on: the planes z and z + 1. */
-static void borders_of_plane(counting *c, int thread, int64_t z, int32_t *memory)
+/* Add the cells between plane z and the one over it; -1: nothing. */
+static void add_cells(const border_counting *b, int thread, int64_t z, int64_t over, int sign,
+                      int32_t *memory)
 {
-    border_counting *const b = (border_counting *)c;
+    const counting *const c = &b->base;
     const int64_t n = c->in->dims.nx + 2;
     int32_t *row[4] = {memory, memory + n, memory + 2 * n, memory + 3 * n}; /* by y, then z */
     int32_t *const differs = memory + 4 * n;
     load_row(row[0], c->in, -1, z);
-    load_row(row[2], c->in, -1, z + 1);
+    load_row(row[2], c->in, -1, over);
     for (int64_t y = -1; y < c->in->dims.ny; y++) {
         load_row(row[1], c->in, y + 1, z);
-        load_row(row[3], c->in, y + 1, z + 1);
+        load_row(row[3], c->in, y + 1, over);
         const int32_t *const r0 = row[0], *const r1 = row[1], *const r2 = row[2],
                              *const r3 = row[3];
         for (int64_t x = 0; x < n; x++)
@@ -238,7 +240,7 @@ static void borders_of_plane(counting *c, int thread, int64_t z, int32_t *memory
             if (!(differs[x] | differs[x + 1] | (r0[x] ^ r0[x + 1]))) continue;
             const int32_t v[8] = {r0[x], r0[x + 1], r1[x], r1[x + 1],
                                   r2[x], r2[x + 1], r3[x], r3[x + 1]};
-            add_cell(b, thread, v);
+            add_cell(b, thread, v, sign);
         }
         int32_t *const low = row[0], *const high = row[2];
         row[0] = row[1];
@@ -248,16 +250,31 @@ static void borders_of_plane(counting *c, int thread, int64_t z, int32_t *memory
     }
 }
 
+/* From z = -1 on. What lies below a plane under a slab is as it is for that plane alone. */
+static void borders_of_plane(counting *c, int thread, int64_t z, int32_t *memory)
+{
+    const border_counting *const b = (border_counting *)c;
+    add_cells(b, thread, z, z + 1, 1, memory);
+    if (b->under && z == 0) add_cells(b, thread, z, -1, -1, memory);
+}
+
 lob_status lob_regions_border(lob_region_border *border, const lob_regions_input *in,
                               const lob_context *context, lob_error *error)
+{
+    return lob_regions_border_under(border, in, false, context, error);
+}
+
+lob_status lob_regions_border_under(lob_region_border *border, const lob_regions_input *in,
+                                    bool under, const lob_context *context, lob_error *error)
 {
     _Static_assert(sizeof *border == (LOB_BORDER_DIRECTIONS + 1) * sizeof(int64_t),
                    "a row of numbers");
     border_counting b = {
-        .base = {.in = in, .out = border, .numbers = LOB_BORDER_DIRECTIONS + 1}
+        .base = {.in = in, .out = border, .numbers = LOB_BORDER_DIRECTIONS + 1},
+        .under = under,
     };
     fill_cells(&b.cells);
-    return count_planes(&b.base, -1, context, borders_of_plane, error);
+    return count_planes(&b.base, under ? 0 : -1, context, borders_of_plane, error);
 }
 
 /* ---- slabs ---- */

@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { COUNTS = LOB_COLUMN_MOMENTS | LOB_COLUMN_BORDER | LOB_COLUMN_SLICES };
+
 int64_t lob_region_row_bytes(int needs)
 {
-    enum { COUNTS = LOB_COLUMN_MOMENTS | LOB_COLUMN_BORDER | LOB_COLUMN_SLICES };
     return needs & COUNTS ? (int64_t)sizeof(lob_region_sums)
                           : (int64_t)offsetof(lob_region_sums, counts);
 }
@@ -93,79 +94,40 @@ typedef struct {
     int64_t z, before; /* planes of the stack that are not its own */
     lob_region *regions;
     lob_region_values *values;
-    lob_region_moments *moments;
-    lob_region_border *border, *border_before;
-    lob_region_slices *slices;
+    lob_region_shapes shapes;
 } slab;
 
-static lob_status make_slab(lob_session *s, slab *b, int needs, const char *path)
+static lob_status count_slab(lob_session *s, slab *b, int needs, const char *path)
 {
     const int64_t n = b->set->count;
-    const struct {
-        int need;
-        void **array;
-        size_t bytes;
-    } rows[] = {
-        {-1,                 (void **)&b->regions,       sizeof *b->regions      },
-        {-1,                 (void **)&b->values,        sizeof *b->values       },
-        {LOB_COLUMN_MOMENTS, (void **)&b->moments,       sizeof *b->moments      },
-        {LOB_COLUMN_BORDER,  (void **)&b->border,        sizeof *b->border       },
-        {LOB_COLUMN_BORDER,  (void **)&b->border_before, sizeof *b->border_before},
-        {LOB_COLUMN_SLICES,  (void **)&b->slices,        sizeof *b->slices       },
-    };
-    for (size_t i = 0; i < LOB_COUNT(rows); i++)
-        if (rows[i].need < 0 || needs & rows[i].need)
-            if (!(*rows[i].array = lob_session_array(s, n, rows[i].bytes, path))) return LOB_ENOMEM;
+    const lob_context *const context = &s->context;
+    lob_error *const error = &s->error;
+    lob_regions_input stack = b->in;
+    stack.labels = b->stack.labels;
+    stack.dims = b->stack.dims;
+    if (!(b->regions = lob_session_array(s, n, sizeof *b->regions, path)) ||
+        !(b->values = lob_session_array(s, n, sizeof *b->values, path)))
+        return LOB_ENOMEM;
+    LOB_TRY(lob_region_shapes_make(s, &b->shapes, n, needs & COUNTS, path));
+    LOB_TRY(lob_regions_check(&b->in, error));
+    LOB_TRY(lob_regions_sum(b->regions, b->values, b->fine, &b->in, context, error));
+    if (b->shapes.moments)
+        LOB_TRY(lob_regions_moments_sum(b->shapes.moments, &b->in, b->z, context, error));
+    if (b->shapes.slices)
+        LOB_TRY(lob_regions_slices(b->shapes.slices, b->regions, &b->in, context, error));
+    if (b->shapes.border)
+        LOB_TRY(lob_regions_border_under(b->shapes.border, &stack, b->before > 0, context, error));
     return LOB_OK;
 }
 
 static void free_slab(lob_session *s, slab *b)
 {
-    const struct {
-        void *array;
-        size_t bytes;
-    } rows[] = {
-        {b->regions,       sizeof *b->regions      },
-        {b->values,        sizeof *b->values       },
-        {b->moments,       sizeof *b->moments      },
-        {b->border,        sizeof *b->border       },
-        {b->border_before, sizeof *b->border_before},
-        {b->slices,        sizeof *b->slices       },
-    };
-    for (size_t i = 0; i < LOB_COUNT(rows); i++) {
-        if (rows[i].array) lob_session_give(s, b->set->count * (int64_t)rows[i].bytes);
-        free(rows[i].array);
-    }
-}
-
-static lob_status count_border(lob_session *s, slab *b)
-{
-    lob_regions_input stack = b->in;
-    stack.labels = b->stack.labels;
-    stack.dims.nz += b->before;
-    LOB_TRY(lob_regions_border(b->border, &stack, &s->context, &s->error));
-    stack.dims.nz = b->before;
-    if (b->before == 0) return LOB_OK;
-    LOB_TRY(lob_regions_border(b->border_before, &stack, &s->context, &s->error));
-    for (int64_t i = 0; i < b->set->count; i++) {
-        for (int d = 0; d < LOB_BORDER_DIRECTIONS; d++)
-            b->border[i].crossings[d] -= b->border_before[i].crossings[d];
-        b->border[i].euler -= b->border_before[i].euler;
-    }
-    return LOB_OK;
-}
-
-static lob_status count_slab(lob_session *s, slab *b, int needs)
-{
-    const lob_context *const context = &s->context;
-    lob_error *const error = &s->error;
-    LOB_TRY(lob_regions_check(&b->in, error));
-    LOB_TRY(lob_regions_sum(b->regions, b->values, b->fine, &b->in, context, error));
-    if (needs & LOB_COLUMN_MOMENTS)
-        LOB_TRY(lob_regions_moments_sum(b->moments, &b->in, b->z, context, error));
-    if (needs & LOB_COLUMN_SLICES)
-        LOB_TRY(lob_regions_slices(b->slices, b->regions, &b->in, context, error));
-    return needs & LOB_COLUMN_BORDER ? count_border(s, b) : LOB_OK;
+    const int64_t n = b->set->count;
+    if (b->regions) lob_session_give(s, n * (int64_t)sizeof *b->regions);
+    if (b->values) lob_session_give(s, n * (int64_t)sizeof *b->values);
+    free(b->regions);
+    free(b->values);
+    lob_region_shapes_free(s, &b->shapes, n);
 }
 
 static void fill_row(lob_region_sums *row, const slab *b, int64_t i)
@@ -178,11 +140,12 @@ static void fill_row(lob_region_sums *row, const slab *b, int64_t i)
     row->region.low[2] += (int32_t)b->z;
     row->region.high[2] += (int32_t)b->z;
     row->region.sum[2] += b->z * row->region.voxels;
-    if (!b->moments && !b->border && !b->slices) return;
+    const lob_region_shapes *const of = &b->shapes;
+    if (!of->moments && !of->border && !of->slices) return;
     row->counts = (lob_region_counts){.slices = {0}};
-    if (b->moments) row->counts.moments = b->moments[i];
-    if (b->border) row->counts.border = b->border[i];
-    if (b->slices) row->counts.slices = b->slices[i];
+    if (of->moments) row->counts.moments = of->moments[i];
+    if (of->border) row->counts.border = of->border[i];
+    if (of->slices) row->counts.slices = of->slices[i];
     row->counts.slices.where += b->z;
 }
 
@@ -273,15 +236,17 @@ lob_status lob_region_list_add(lob_session *s, lob_region_list *list, const lob_
                .count = set->count,
                .dims = image->dims,
                .image = image},
-        .stack = {labels->data,                                                                                    labels->type,       set->count, labels->dims},
+        .stack = {.labels = labels->data,
+               .type = labels->type,
+               .count = set->count,
+               .dims = labels->dims},
         .set = set,
         .labels = labels,
         .fine = fine,
         .z = z,
         .before = before,
     };
-    lob_status st = make_slab(s, &b, list->needs, labels_path);
-    if (st == LOB_OK) st = count_slab(s, &b, list->needs);
+    lob_status st = count_slab(s, &b, list->needs, labels_path);
     if (st == LOB_OK) st = add_rows(s, list, &b, labels_path);
     if (st == LOB_OK && list->needs & LOB_COLUMN_HULL) st = add_corners(s, list, &b, labels_path);
     if (st == LOB_OK && list->needs & LOB_COLUMN_NEIGHBOURS)

@@ -165,11 +165,14 @@ lob_status lob_region_shapes_make(lob_session *s, lob_region_shapes *shapes, int
     return LOB_OK;
 }
 
-static void free_shapes(lob_region_shapes *shapes)
+void lob_region_shapes_free(lob_session *s, lob_region_shapes *shapes, int64_t count)
 {
     shape_array rows[SHAPE_ARRAYS];
     list_arrays(rows, shapes);
-    for (int i = 0; i < SHAPE_ARRAYS; i++) free(*rows[i].array);
+    for (int i = 0; i < SHAPE_ARRAYS; i++) {
+        if (s && *rows[i].array) lob_session_give(s, count * (int64_t)rows[i].bytes);
+        free(*rows[i].array);
+    }
     *shapes = (lob_region_shapes){NULL};
 }
 
@@ -178,7 +181,7 @@ void lob_region_table_free(lob_region_table *t)
     free(t->regions);
     free(t->intensities);
     free(t->fine);
-    free_shapes(&t->shapes);
+    lob_region_shapes_free(NULL, &t->shapes, t->count);
     *t = (lob_region_table){.grid = NULL};
 }
 
@@ -337,6 +340,6 @@ lob_status lob_region_table_write(lob_session *s, lob_region_table *table, const
     }
     free(value_names);
     free(names);
-    free_shapes(&table->shapes);
+    lob_region_shapes_free(NULL, &table->shapes, table->count);
     return st;
 }

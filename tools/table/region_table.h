@@ -62,6 +62,9 @@ typedef struct {
 lob_status lob_region_shapes_make(lob_session *s, lob_region_shapes *shapes, int64_t count,
                                   int needs, const char *path);
 
+/* Free the arrays, and give their memory back to the session; s may be NULL. */
+void lob_region_shapes_free(lob_session *s, lob_region_shapes *shapes, int64_t count);
+
 /*
  * Measure the regions by the session's backend, for lob_region_table_free; it is the stage compute.
  *
