@@ -40,19 +40,25 @@ void lob_region_list_free(lob_session *s, lob_region_list *list)
 
 /* ---- joining ---- */
 
-static int by_pair(const void *a, const void *b)
-{
-    const lob_label_pair *const p = a, *const q = b;
-    return p->a != q->a ? (p->a > q->a) - (p->a < q->a) : (p->b > q->b) - (p->b < q->b);
-}
-
-static int64_t join_pairs(lob_label_pair *pairs, int64_t n)
+static int64_t join_pairs(int64_t *pairs, int64_t n)
 {
     int64_t kept = 0;
-    if (n > 0) qsort(pairs, (size_t)n, sizeof *pairs, by_pair);
+    if (n > 0) qsort(pairs, (size_t)n, sizeof *pairs, lob_by_int64);
     for (int64_t i = 0; i < n; i++)
-        if (kept == 0 || by_pair(&pairs[kept - 1], &pairs[i]) != 0) pairs[kept++] = pairs[i];
+        if (kept == 0 || pairs[kept - 1] != pairs[i]) pairs[kept++] = pairs[i];
     return kept;
+}
+
+/* Join corners and pairs, unless not all have to be and less have come than were there. */
+static void join(lob_session *s, lob_region_list *list, bool all)
+{
+    const int64_t before = bytes_of(list);
+    if (all || list->corner_count > 2 * list->corners_joined)
+        list->corner_count = list->corners_joined =
+            lob_hull_corners_join(list->corners, list->corner_count);
+    if (all || list->pair_count > 2 * list->pairs_joined)
+        list->pair_count = list->pairs_joined = join_pairs(list->pairs, list->pair_count);
+    lob_session_give(s, before - bytes_of(list));
 }
 
 static void add_row(lob_region_sums *to, const lob_region_sums *row, bool counts)
@@ -75,8 +81,6 @@ static void add_up(lob_session *s, lob_region_list *list)
             memmove(lob_region_list_at(list, n++), row, (size_t)each);
     }
     list->count = n;
-    list->corner_count = lob_hull_corners_join(list->corners, list->corner_count);
-    list->pair_count = join_pairs(list->pairs, list->pair_count);
     lob_session_give(s, before - bytes_of(list));
     char *const fitted = n > 0 ? realloc(list->rows, (size_t)(n * each)) : NULL;
     if (fitted) list->rows = fitted;
@@ -174,17 +178,16 @@ static lob_status add_rows(lob_session *s, lob_region_list *list, const slab *b,
     return LOB_OK;
 }
 
-/* Put more elements behind those of an array, which then has the memory for both. */
+/* Put more elements, whose memory nobody counts, behind those of an array. */
 static lob_status extend(lob_session *s, void *array, int64_t *count, size_t each, const void *more,
                          int64_t n, const char *path)
 {
     char **const to = array;
-    LOB_TRY(lob_session_take(s, n * (int64_t)each, path));
+    const int64_t bytes = n * (int64_t)each;
+    LOB_TRY(lob_session_take(s, 2 * bytes, path));
     char *const longer = realloc(*to, (size_t)(*count + n) * each + 1);
-    if (!longer) {
-        lob_session_give(s, n * (int64_t)each);
-        return lob_session_no_memory(s, path);
-    }
+    lob_session_give(s, longer ? bytes : 2 * bytes);
+    if (!longer) return lob_session_no_memory(s, path);
     if (n > 0) memcpy(longer + (size_t)*count * each, more, (size_t)n * each);
     *to = longer;
     *count += n;
@@ -208,15 +211,18 @@ static lob_status add_pairs(lob_session *s, lob_region_list *list, const slab *b
 {
     const int32_t *const labels = b->set->values;
     lob_contact *contacts;
-    lob_label_pair *pairs = NULL;
     int64_t n;
     LOB_TRY(lob_contacts(&contacts, &n, &b->stack, &b->labels->geometry, NULL, 0, -1, &s->context,
                          &s->error));
-    lob_status st = LOB_OK;
-    if (n > 0 && !(pairs = malloc((size_t)n * sizeof *pairs))) st = lob_session_no_memory(s, path);
+    const int64_t bytes = n * (int64_t)sizeof *contacts;
+    lob_session_hold(s, bytes);
+    int64_t *const pairs = lob_session_array(s, n, sizeof *pairs, path);
+    lob_status st = pairs ? LOB_OK : LOB_ENOMEM;
     for (int64_t i = 0; pairs && i < n; i++)
-        pairs[i] = (lob_label_pair){labels[contacts[i].a - 1], labels[contacts[i].b - 1]};
+        pairs[i] = (int64_t)labels[contacts[i].a - 1] << 32 | labels[contacts[i].b - 1];
     free(contacts);
+    lob_session_give(s, bytes);
+    if (pairs) lob_session_give(s, n * (int64_t)sizeof *pairs);
     if (st == LOB_OK)
         st = extend(s, &list->pairs, &list->pair_count, sizeof *pairs, pairs, n, path);
     free(pairs);
@@ -253,6 +259,7 @@ lob_status lob_region_list_add(lob_session *s, lob_region_list *list, const lob_
         st = add_pairs(s, list, &b, labels_path);
     free_slab(s, &b);
     if (st == LOB_OK) add_up(s, list);
+    if (st == LOB_OK) join(s, list, false);
     return lob_session_name(s, st, path, labels_path);
 }
 
@@ -279,12 +286,14 @@ static lob_status collect(lob_session *s, void *array, int64_t *count, int64_t e
 lob_status lob_region_list_gather(lob_session *s, lob_region_list *list, const char *path)
 {
     const int64_t each = lob_region_row_bytes(list->needs);
+    join(s, list, true);
     if (lob_team_size(s->team) == 1) return LOB_OK;
     LOB_TRY(collect(s, &list->rows, &list->count, each, path));
     LOB_TRY(collect(s, &list->corners, &list->corner_count, sizeof *list->corners, path));
     LOB_TRY(collect(s, &list->pairs, &list->pair_count, sizeof *list->pairs, path));
     if (list->count > 0) qsort(list->rows, (size_t)list->count, (size_t)each, lob_by_int32);
     add_up(s, list);
+    join(s, list, true);
     return LOB_OK;
 }
 
@@ -295,7 +304,7 @@ static void count_neighbours(int64_t *neighbours, const int32_t *labels,
                              const lob_region_list *list)
 {
     for (int64_t i = 0; i < list->pair_count; i++) {
-        const int32_t of[] = {list->pairs[i].a, list->pairs[i].b};
+        const int32_t of[] = {(int32_t)(list->pairs[i] >> 32), (int32_t)list->pairs[i]};
         for (int k = 0; k < 2; k++)
             neighbours[lob_count_below(labels, list->count, sizeof *labels, of[k])]++;
     }

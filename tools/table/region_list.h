@@ -14,20 +14,16 @@ typedef struct {
     lob_region_counts counts;
 } lob_region_sums;
 
-/* Labels that share a face, a < b. */
-typedef struct {
-    int32_t a, b;
-} lob_label_pair;
-
 /* In rising order of labels. All zero but needs: none yet. */
 typedef struct {
     int needs;  /* LOB_COLUMN_...: what else is counted, all but percentiles */
     char *rows; /* malloc'ed, as what follows; see lob_region_list_at */
     int64_t count;
     lob_hull_corner *corners;
-    int64_t corner_count;
-    lob_label_pair *pairs;
-    int64_t pair_count;
+    int64_t corner_count, corners_joined; /* the first of them are sorted, none twice */
+    int64_t *pairs;                       /* of labels that share a face: the lower one times 2^32
+                                             and the other */
+    int64_t pair_count, pairs_joined;
 } lob_region_list;
 
 /* Bytes of a row of a list of such needs. */

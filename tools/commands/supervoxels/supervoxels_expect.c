@@ -180,7 +180,7 @@ lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w)
     const double rows = set->mean || set->graph ? row + plain * (channels - 1) : row;
     const double contacts =
         (set->graph ? CONTACTS * sizeof(lob_contact) : 0) +
-        (needs & LOB_COLUMN_NEIGHBOURS ? CONTACTS * sizeof(lob_label_pair) : 0) +
+        (needs & LOB_COLUMN_NEIGHBOURS ? CONTACTS * sizeof(int64_t) : 0) +
         (needs & LOB_COLUMN_HULL ? hull_corners(w) * sizeof(lob_hull_corner) : 0);
     /* In each phase what small sets pick: as measured, somewhat more often than sets join. */
     const double picks = 1.35 * 8 * fmax(0, c.pieces - c.supervoxels);
