@@ -224,7 +224,8 @@ static __device__ inline void add_signed(u64 *sum, int64_t value)
     atomicAdd(sum, (u64)value);
 }
 
-/* Write a strip's labels, as far as it lies in the slab. */
+/* Write a strip's labels, as far as it lies in the slab. Four at once by an intrinsic: the compiler
+ * makes stores of one label each of a plain int4. */
 static __device__ inline void write_strip(const supervoxels_params &s, position at,
                                           const int32_t *label)
 {
@@ -234,7 +235,8 @@ static __device__ inline void write_strip(const supervoxels_params &s, position 
 #pragma unroll
         for (int j = 0; j < STRIP; j += 4)
             if (at.u + j < s.end[0])
-                *(int4 *)(to + j) = make_int4(label[j], label[j + 1], label[j + 2], label[j + 3]);
+                __stwb((int4 *)(to + j),
+                       make_int4(label[j], label[j + 1], label[j + 2], label[j + 3]));
     } else {
 #pragma unroll
         for (int j = 0; j < STRIP; j++)
