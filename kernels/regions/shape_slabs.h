@@ -62,7 +62,7 @@ int64_t lob_hull_corners_join(lob_hull_corner *corners, int64_t n);
 /*
  * The hulls of regions from the corners of all their slabs.
  *
- *   regions, labels  in  count, in rising order of labels; regions as of the whole
+ *   regions, labels  in  count, in rising order of labels, NULL: 1..count; regions as of the whole
  *   corners          in  n, as lob_hull_corners_join leaves them, of these labels
  *   dims             in  of the whole
  */

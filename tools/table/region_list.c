@@ -300,36 +300,28 @@ lob_status lob_region_list_gather(lob_session *s, lob_region_list *list, const c
 /* ---- the table ---- */
 
 /* How many labels each touches: both of a pair have a row. */
-static void count_neighbours(int64_t *neighbours, const int32_t *labels,
-                             const lob_region_list *list)
+static void count_neighbours(int64_t *neighbours, const lob_region_list *list)
 {
+    const int32_t *const labels = (const void *)list->rows; /* a row begins with its label */
+    const size_t each = (size_t)lob_region_row_bytes(list->needs);
     for (int64_t i = 0; i < list->pair_count; i++) {
         const int32_t of[] = {(int32_t)(list->pairs[i] >> 32), (int32_t)list->pairs[i]};
-        for (int k = 0; k < 2; k++)
-            neighbours[lob_count_below(labels, list->count, sizeof *labels, of[k])]++;
+        for (int k = 0; k < 2; k++) neighbours[lob_count_below(labels, list->count, each, of[k])]++;
     }
 }
 
-static lob_status fill_lists(lob_session *s, lob_region_table *t, const lob_region_list *list,
-                             const char *path)
+/* From sums and lists: what the table shows. */
+static lob_status fill_shapes(lob_session *s, lob_region_table *t, const lob_region_list *list)
 {
     lob_region_shapes *const to = &t->shapes;
     const lob_volume *const grid = t->grid;
-    int32_t *const labels = lob_session_array(s, list->count, sizeof *labels, path);
-    lob_status st = labels ? LOB_OK : LOB_ENOMEM;
-    for (int64_t i = 0; labels && i < list->count; i++)
-        labels[i] = lob_region_list_at(list, i)->label;
-    if (st == LOB_OK && to->moments)
-        st = lob_regions_moments_move(to->moments, t->regions, labels, list->count, &s->error);
-    if (st == LOB_OK && to->neighbours) count_neighbours(to->neighbours, labels, list);
-    if (st == LOB_OK && to->hulls) {
-        const lob_shape_frame frame = lob_shape_frame_of(&grid->geometry, grid->dims);
-        st = lob_hulls_of_corners(to->hulls, t->regions, labels, list->count, list->corners,
-                                  list->corner_count, grid->dims, &frame, &s->context, &s->error);
-    }
-    if (labels) lob_session_give(s, list->count * (int64_t)sizeof *labels);
-    free(labels);
-    return st;
+    if (to->neighbours) count_neighbours(to->neighbours, list);
+    if (to->moments)
+        LOB_TRY(lob_regions_moments_move(to->moments, t->regions, t->labels, t->count, &s->error));
+    if (!to->hulls) return LOB_OK;
+    const lob_shape_frame frame = lob_shape_frame_of(&grid->geometry, grid->dims);
+    return lob_hulls_of_corners(to->hulls, t->regions, t->labels, t->count, list->corners,
+                                list->corner_count, grid->dims, &frame, &s->context, &s->error);
 }
 
 lob_status lob_region_list_fill(lob_session *s, lob_region_table *t, const lob_region_list *list,
@@ -353,6 +345,6 @@ lob_status lob_region_list_fill(lob_session *s, lob_region_table *t, const lob_r
     *t->fine = *fine;
     t->count = n;
     lob_status st = lob_regions_check_data(t->intensities, n, &s->error);
-    if (st == LOB_OK && list->needs) st = fill_lists(s, t, list, path);
+    if (st == LOB_OK && list->needs) st = fill_shapes(s, t, list);
     return lob_session_name(s, st, path, NULL);
 }

@@ -50,8 +50,8 @@ lob_status lob_region_list_add(lob_session *s, lob_region_list *list, const lob_
 /* Rank 0's list becomes that of all ranks, which all call it; the others' become empty. */
 lob_status lob_region_list_gather(lob_session *s, lob_region_list *list, const char *path);
 
-/* The list as the arrays of a table of a grid, for lob_region_table_free. Returns LOB_OK, LOB_EDATA
- * or LOB_ENOMEM. */
+/* The list as the arrays of a table of a grid and, unless they are 1.., labels, for
+ * lob_region_table_free. Returns LOB_OK, LOB_EDATA or LOB_ENOMEM. */
 lob_status lob_region_list_fill(lob_session *s, lob_region_table *table,
                                 const lob_region_list *list, const lob_fine_levels *fine,
                                 const char *path);
