@@ -21,6 +21,7 @@ enum { MAX_SIDE = 1 << 18 }; /* so that products of three coordinates fit 64 bit
 
 typedef struct {
     int64_t x, y, z;
+    int32_t octants; /* as lob_hull_corner has them; 0: the voxels say */
 } point;
 
 /* A triangle, counterclockwise from outside; next[i] lies across the edge from corner[i] on. */
@@ -36,8 +37,6 @@ typedef struct {
     const lob_regions_input *in;
     const lob_region *region;
     int32_t label;
-    const lob_hull_corner *corners; /* of its slabs, sorted; NULL: it is in voxels */
-    int64_t corner_count;
     point *points;
     face *faces;
     int32_t *free_faces, *seen; /* as many as faces */
@@ -48,12 +47,13 @@ typedef struct {
 
 static point minus(point a, point b)
 {
-    return (point){a.x - b.x, a.y - b.y, a.z - b.z};
+    return (point){.x = a.x - b.x, .y = a.y - b.y, .z = a.z - b.z};
 }
 
 static point cross(point a, point b)
 {
-    return (point){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+    return (point){
+        .x = a.y * b.z - a.z * b.y, .y = a.z * b.x - a.x * b.z, .z = a.x * b.y - a.y * b.x};
 }
 
 static int64_t dot(point a, point b)
@@ -118,7 +118,8 @@ static void add_level(hull *h, int64_t z, int64_t *ends)
         const int64_t first = h->count;
         for (int64_t y = 0; y <= ny; y++)
             if (ends[2 * y] != INT64_MAX)
-                add_to_chain(h, first, (point){ends[2 * y + side], 2 * y - 1, 2 * z - 1},
+                add_to_chain(h, first,
+                             (point){.x = ends[2 * y + side], .y = 2 * y - 1, .z = 2 * z - 1},
                              side ? 1 : -1);
     }
 }
@@ -300,27 +301,11 @@ static int by_corner(const void *a, const void *b)
     return (p->x > q->x) - (p->x < q->x);
 }
 
-/* A point as a corner in the volume, of no octant. */
-static lob_hull_corner corner_at(const hull *h, point c)
-{
-    const int32_t *const low = h->region->low;
-    return (lob_hull_corner){.label = h->label,
-                             .z = (int32_t)c.z + 2 * low[2],
-                             .y = (int32_t)c.y + 2 * low[1],
-                             .x = (int32_t)c.x + 2 * low[0]};
-}
-
 /* Which of the voxels around a corner are the region's? */
 static int32_t octants_of(const hull *h, point c)
 {
-    int32_t octants = 0, at[3];
-    if (h->corners) {
-        const lob_hull_corner key = corner_at(h, c);
-        const lob_hull_corner *const found =
-            bsearch(&key, h->corners, (size_t)h->corner_count, sizeof key, by_corner);
-        return found->octants; /* each point is one of the corners */
-    }
-    for (int octant = 0; octant < 8; octant++) {
+    int32_t octants = c.octants, at[3];
+    for (int octant = 0; !c.octants && octant < 8; octant++) {
         voxel_at(at, c, octant);
         if (is_labelled(h, at)) octants |= 1 << octant;
     }
@@ -407,32 +392,40 @@ static double feret_of(const end_voxel *ends, int64_t count, const lob_shape_fra
 
 /* ---- one region ---- */
 
-/* Corners of all slices of its box, or of its slabs' hulls. */
-static void make_points(hull *h)
+/* Add the corners of all slices of its box. */
+static void add_levels(hull *h)
 {
     const lob_region *const r = h->region;
     const int64_t ny = (int64_t)r->high[1] - r->low[1] + 1,
                   nz = (int64_t)r->high[2] - r->low[2] + 1;
     int64_t *const ends = malloc((size_t)(ny + 1) * 2 * sizeof *ends);
     if (!ends) h->short_of_memory = true;
-    h->count = h->face_count = h->free_count = 0;
-    for (int64_t i = 0; h->corners && i < h->corner_count; i++) {
-        const lob_hull_corner *const c = &h->corners[i];
-        add_point(h, (point){c->x - 2 * (int64_t)r->low[0], c->y - 2 * (int64_t)r->low[1],
-                             c->z - 2 * (int64_t)r->low[2]});
-    }
-    for (int64_t z = 0; ends && !h->corners && z <= nz; z++) add_level(h, z, ends);
+    for (int64_t z = 0; ends && z <= nz; z++) add_level(h, z, ends);
     free(ends);
+}
+
+/* Add the label's corners, of n that are sorted. */
+static void add_corners(hull *h, const lob_hull_corner *corners, int64_t n)
+{
+    const int32_t *const low = h->region->low;
+    for (int64_t i = lob_count_below(&corners->label, n, sizeof *corners, h->label);
+         i < n && corners[i].label == h->label; i++) {
+        const lob_hull_corner *const c = &corners[i];
+        add_point(h, (point){.x = c->x - 2 * (int64_t)low[0],
+                             .y = c->y - 2 * (int64_t)low[1],
+                             .z = c->z - 2 * (int64_t)low[2],
+                             .octants = c->octants});
+    }
+}
+
+/* The hull of the points. */
+static void build(hull *h)
+{
     int32_t *const rim = realloc(h->rim_face, ((size_t)h->count + 1) * sizeof *rim);
     if (rim)
         h->rim_face = rim;
     else
         h->short_of_memory = true;
-}
-
-static void build(hull *h)
-{
-    make_points(h);
     if (h->short_of_memory) return;
     shuffle(h);
     find_start(h);
@@ -443,7 +436,6 @@ static void build(hull *h)
 static void measure(lob_region_hull *out, hull *h, const lob_shape_frame *frame)
 {
     end_voxel *ends = NULL;
-    build(h);
     const int64_t count = h->short_of_memory ? 0 : find_ends(&ends, h, frame->geometry);
     if (!h->short_of_memory) {
         out->voxels = six_volumes(h) / 48.0; /* half voxels: an eighth of the volume each */
@@ -485,7 +477,7 @@ typedef struct {
 /* Add the hull's corners to a list, as of the volume. */
 static void list_corners(corner_list *list, hull *h, const hulls_job *j, int32_t label)
 {
-    build(h);
+    const int32_t *const low = h->region->low;
     const int64_t n = h->short_of_memory ? 0 : find_corners(h);
     for (int64_t i = 0; i < n; i++) {
         const point c = h->points[h->seen[i]];
@@ -493,11 +485,12 @@ static void list_corners(corner_list *list, hull *h, const hulls_job *j, int32_t
             h->short_of_memory = true;
             return;
         }
-        lob_hull_corner *const to = &list->corner[list->count++];
-        *to = corner_at(h, c);
-        to->label = label;
-        to->z += 2 * (int32_t)j->z;
-        to->octants = octants_of(h, c);
+        list->corner[list->count++] =
+            (lob_hull_corner){.label = label,
+                              .z = (int32_t)c.z + 2 * (low[2] + (int32_t)j->z),
+                              .y = (int32_t)c.y + 2 * low[1],
+                              .x = (int32_t)c.x + 2 * low[0],
+                              .octants = octants_of(h, c)};
     }
 }
 
@@ -508,14 +501,12 @@ static void do_region(const hulls_job *j, hull *h, corner_list *list, int64_t i)
     h->label = j->given ? label : (int32_t)(i + 1);
     if (j->hulls) j->hulls[i] = (lob_region_hull){NAN, NAN};
     if (h->region->voxels == 0) return;
-    if (j->given) {
-        const size_t each = sizeof *j->given;
-        const int64_t n = j->given_count, below = lob_count_below(&j->given->label, n, each, label);
-        h->corners = j->given + below;
-        h->corner_count =
-            (i + 1 < j->count ? lob_count_below(&j->given->label, n, each, j->labels[i + 1]) : n) -
-            below;
-    }
+    h->count = h->face_count = h->free_count = 0;
+    if (j->given)
+        add_corners(h, j->given, j->given_count);
+    else
+        add_levels(h);
+    build(h);
     if (j->made)
         list_corners(list, h, j, label);
     else
