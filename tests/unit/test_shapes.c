@@ -81,7 +81,7 @@ TEST(threads_do_not_matter)
 
 enum { MOST_CORNERS = 4096 };
 
-/* Moments and hulls from slabs of so many planes: as `measure` makes them of the whole. */
+/* All but percentiles from slabs of so many planes: as `measure` makes them of the whole. */
 typedef struct {
     int threads, planes;
     results *out;
@@ -99,9 +99,11 @@ static lob_status measure_slabs(void *user)
     const lob_dims dims = {NX, NY, NZ};
     const lob_geometry g = lob_geometry_of_spacing((double[3]){1, 2, 0.5});
     const lob_shape_frame frame = lob_shape_frame_of(&g, dims);
+    lob_region_counts sums[LABELS];
     int64_t n = 0, count;
     fill(labels, image);
     memset(r, 0, sizeof *r);
+    memset(sums, 0, sizeof sums);
     for (int z = 0; z < NZ; z += j->planes) {
         const int planes = z + j->planes < NZ ? j->planes : NZ - z;
         const lob_regions_input in = {
@@ -109,10 +111,17 @@ static lob_status measure_slabs(void *user)
                      NULL
         };
         lob_region regions[LABELS];
+        lob_regions_input stack = in;
         lob_region_moments moments[LABELS];
+        lob_region_border border[LABELS];
+        lob_region_slices slices[LABELS];
         lob_hull_corner *some;
+        if (z > 0) stack.labels = labels + (z - 1) * NX * NY;
+        if (z > 0) stack.dims.nz++;
         LOB_TRY(lob_regions_cpu(regions, NULL, NULL, &in, &(lob_context){.threads = 1}, NULL));
         LOB_TRY(lob_regions_moments_sum(moments, &in, z, &context, NULL));
+        LOB_TRY(lob_regions_border_under(border, &stack, z > 0, &context, NULL));
+        LOB_TRY(lob_regions_slices(slices, regions, &in, &context, NULL));
         LOB_TRY(lob_regions_hull_corners(&some, &count, regions, &in, names, z, &context, NULL));
         assert_true(n + count <= MOST_CORNERS);
         if (count > 0) memcpy(corners + n, some, (size_t)count * sizeof *some);
@@ -124,11 +133,15 @@ static lob_status measure_slabs(void *user)
             regions[i].low[2] += z;
             regions[i].high[2] += z;
             regions[i].sum[2] += z * regions[i].voxels;
-            lob_region_counts counts = {.moments = r->moments[i]};
-            lob_region_counts_add(&counts, &(lob_region_counts){.moments = moments[i]});
-            r->moments[i] = counts.moments;
+            slices[i].where += z;
+            lob_region_counts_add(&sums[i], &(lob_region_counts){moments[i], border[i], slices[i]});
             lob_region_add(&r->regions[i], &regions[i]);
         }
+    }
+    for (int i = 0; i < LABELS; i++) {
+        r->moments[i] = sums[i].moments;
+        r->border[i] = sums[i].border;
+        r->slices[i] = sums[i].slices;
     }
     LOB_TRY(lob_regions_moments_move(r->moments, r->regions, names, LABELS, NULL));
     return lob_hulls_of_corners(r->hulls, r->regions, names, LABELS, corners, n, dims, &frame,
@@ -145,6 +158,8 @@ TEST(slabs_do_not_matter)
         assert_ok(measure_slabs(&j));
         assert_memory_equal(whole.regions, slabs.regions, sizeof whole.regions);
         assert_memory_equal(whole.moments, slabs.moments, sizeof whole.moments);
+        assert_memory_equal(whole.border, slabs.border, sizeof whole.border);
+        assert_memory_equal(whole.slices, slabs.slices, sizeof whole.slices);
         assert_memory_equal(whole.hulls, slabs.hulls, sizeof whole.hulls);
     }
     slabs_job two = {1, 4, &slabs};
