@@ -95,6 +95,34 @@ TEST(floods_of_several_threads)
     compare_cases_of(LOB_RULE_FLOOD, 95000, CASES(60), GROWCUT_ANY_3D, 53);
 }
 
+/* Wherever one rank of a flood has no memory any more, all end alike, with its error. */
+TEST(a_flood_of_which_a_rank_has_no_memory_ends_in_all)
+{
+    growcut_case c;
+    uint64_t number = 96000;
+    for (growcut_case_make(&c, number, GROWCUT_ANY_3D, 19);
+         c.options.rule != LOB_RULE_FLOOD || c.image.dims.nz < 9;) {
+        growcut_case_free(&c);
+        growcut_case_make(&c, ++number, GROWCUT_ANY_3D, 19);
+    }
+    int ended = 0;
+    for (int64_t bytes = 100, grown = 0; !grown; bytes += 1 + bytes / 16) {
+        static growcut_team a;
+        a = team_of(&c);
+        a.context[1].max_memory = bytes;
+        assert_ok(lob_team_threads(3, growcut_team_work, &a));
+        grown = a.status[1] == LOB_OK;
+        ended += !grown;
+        for (int r = 0; r < 3; r++) {
+            assert_int_equal(a.status[r], grown ? LOB_OK : LOB_ENOMEM);
+            assert_string_equal(a.error[r].text, a.error[1].text);
+        }
+        growcut_output_free(&a.out);
+    }
+    assert_true(ended > 20);
+    growcut_case_free(&c);
+}
+
 /* One rank's memory does not do: all end alike, with its error. */
 TEST(a_rank_without_memory_ends_all)
 {
