@@ -3,7 +3,6 @@
 #include "tools/commands/supervoxels/supervoxels_work.h"
 #include "tools/table/table_file.h"
 
-
 /* Means are float32; in a picture they are rounded, in the image's own units. */
 lob_status lob_supervoxels_paint_means(lob_session *s, lob_supervoxels_work *w,
                                        const lob_volume *image, const lob_label_grid *grid)

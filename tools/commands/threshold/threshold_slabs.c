@@ -4,7 +4,6 @@
 #include "tools/commands/slab_filter.h"
 #include "tools/commands/threshold/threshold_work.h"
 
-
 typedef lob_threshold_work work;
 
 int64_t lob_threshold_voxel_bytes(const lob_threshold_settings *set)
