@@ -147,19 +147,6 @@ static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth
     return st == LOB_OK ? lob_segment_here(j, seeds, own, error) : st;
 }
 
-/* Grow over the image alone. */
-static lob_status grow_plainly(lob_segment_job *j, lob_volume *out, const growth *g, double share,
-                               lob_error *error)
-{
-    const lob_growcut_options options = lob_segment_growcut(j->plan);
-    const lob_growcut_input in = {
-        .image = g->image, .seeds = g->seeds, .labels = g->labels, .place = g->image->place};
-    lob_segment_turn turn;
-    LOB_TRY(lob_segment_make(j, out, g->image, LOB_U8, 1, error));
-    const lob_growcut_output to = {.labels = out->data};
-    return j->backend->growcut(&to, NULL, &in, &options, lob_segment_begin(j, &turn, share), error);
-}
-
 /* Let the first growth and the plain one outvote the last one, in ordinary memory. */
 static lob_status outvote(lob_segment_job *j, lob_volume *grown, lob_error *error)
 {
@@ -284,10 +271,7 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
         .last = number + 1 == j->plan->passes,
     };
     lob_volume shares = lob_volume_empty();
-    const double plainly = !g.last && j->plan->outvote ? 0.1 : 0;
-    if (plainly > 0) LOB_TRY(grow_plainly(j, &j->plain, &g, plainly * share, error));
-    lob_status st =
-        learn(j, &shares, &j->image, outline, g.numbers->blur_mm, (0.4 - plainly) * share, error);
+    lob_status st = learn(j, &shares, &j->image, outline, g.numbers->blur_mm, 0.4 * share, error);
     if (j->once && g.last) lob_segment_drop(j, &j->view);
     if (st == LOB_OK) st = grow_and_refine(j, out, &g, &shares, 0.6 * share, error);
     lob_segment_drop(j, &shares);
@@ -348,8 +332,7 @@ static lob_status coarse_growth(lob_segment_job *j, double share, lob_error *err
     if (st == LOB_OK) st = coarse_strokes(j, &own, &kept, &grid, error);
     if (st == LOB_OK) st = lob_segment_here(j, &seeds, &own, error);
     if (st == LOB_OK)
-        st = learn(j, &shares, &grid, NULL, j->plan->growth[0].blur_mm,
-                   (j->plan->outvote ? 0.69 : 0.75) * share, error);
+        st = learn(j, &shares, &grid, NULL, j->plan->growth[0].blur_mm, 0.75 * share, error);
     const growth g = {
         .numbers = &j->plan->growth[0],
         .image = &j->coarse,
@@ -361,12 +344,38 @@ static lob_status coarse_growth(lob_segment_job *j, double share, lob_error *err
     };
     if (st == LOB_OK) st = grow_and_refine(j, &labels, &g, &shares, 0.15 * share, error);
     if (st == LOB_OK) st = onto_box(j, &j->first, &labels, &kept, 0.05 * share, error);
-    lob_segment_drop(j, &labels);
-    if (st == LOB_OK && j->plan->outvote) st = grow_plainly(j, &labels, &g, 0.05 * share, error);
-    if (st == LOB_OK && j->plan->outvote)
-        st = onto_box(j, &j->plain, &labels, &kept, 0.01 * share, error);
     lob_volume *const volumes[] = {&own, &seeds, &shares, &labels};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
+    lob_label_set_free(&kept);
+    return st;
+}
+
+/* Grow over the image alone, on the first growth's grid. */
+static lob_status grow_plainly(lob_segment_job *j, double share, lob_error *error)
+{
+    const bool coarse = lob_segment_is_coarse(j->plan);
+    const lob_volume *const image = coarse ? &j->coarse : &j->image;
+    const lob_growcut_options options = lob_segment_growcut(j->plan);
+    lob_volume own = lob_volume_empty(), seeds = lob_volume_empty(), labels = lob_volume_empty();
+    lob_volume *const grown = coarse ? &labels : &j->plain;
+    lob_label_set kept = {0};
+    lob_segment_turn turn;
+    lob_segment_drop(j, &j->plain);
+    lob_status st = coarse ? coarse_strokes(j, &own, &kept, image, error) : LOB_OK;
+    if (st == LOB_OK) st = lob_segment_here(j, &seeds, coarse ? &own : &j->seeds, error);
+    if (st == LOB_OK) st = lob_segment_make(j, grown, image, LOB_U8, 1, error);
+    const lob_growcut_input in = {.image = image,
+                                  .seeds = &seeds,
+                                  .labels = coarse ? kept.count : j->plan->count,
+                                  .place = image->place};
+    const lob_growcut_output out = {.labels = grown->data};
+    if (st == LOB_OK)
+        st = j->backend->growcut(&out, NULL, &in, &options,
+                                 lob_segment_begin(j, &turn, 0.9 * share), error);
+    if (st == LOB_OK && coarse) st = onto_box(j, &j->plain, &labels, &kept, 0.1 * share, error);
+    lob_segment_drop(j, &own);
+    lob_segment_drop(j, &seeds);
+    lob_segment_drop(j, &labels);
     lob_label_set_free(&kept);
     return st;
 }
@@ -391,5 +400,8 @@ lob_status lob_segment_grow_last(lob_segment_job *j, lob_error *error)
 {
     const double share = share_of(j, false);
     if (j->plan->passes == 1) return fine_growth(j, &j->labels, NULL, 0, share, error);
-    return fine_growth(j, &j->labels, &j->first, 1, share - share_of(j, true), error);
+    const double last = share - share_of(j, true), plainly = j->plan->outvote ? 0.1 * last : 0;
+    if (j->plan->outvote) LOB_TRY(grow_plainly(j, plainly, error));
+    if (j->once) lob_segment_drop(j, &j->coarse);
+    return fine_growth(j, &j->labels, &j->first, 1, last - plainly, error);
 }
