@@ -350,9 +350,26 @@ static lob_status coarse_growth(lob_segment_job *j, double share, lob_error *err
     return st;
 }
 
-/* Grow over the image alone, on the first growth's grid. */
-static lob_status grow_plainly(lob_segment_job *j, double share, lob_error *error)
+/* What growths take of the progress: the first of two, the one over the image alone, and all. */
+static double share_of_all(const lob_segment_job *j)
 {
+    return j->in->uncertain || j->in->suggest > 0 ? 0.6 : 0.85;
+}
+
+static double share_of_first(const lob_segment_job *j)
+{
+    return (lob_segment_is_coarse(j->plan) ? 0.3 : 0.5) * share_of_all(j);
+}
+
+static double share_of_plain(const lob_segment_job *j)
+{
+    return j->plan->outvote ? 0.1 * (share_of_all(j) - share_of_first(j)) : 0;
+}
+
+/* Grow over the image alone, on the first growth's grid. */
+static lob_status grow_plainly(lob_segment_job *j, lob_error *error)
+{
+    const double share = share_of_plain(j);
     const bool coarse = lob_segment_is_coarse(j->plan);
     const lob_volume *const image = coarse ? &j->coarse : &j->image;
     const lob_growcut_options options = lob_segment_growcut(j->plan);
@@ -380,28 +397,23 @@ static lob_status grow_plainly(lob_segment_job *j, double share, lob_error *erro
     return st;
 }
 
-/* What growths take of the progress, the first of two, and all. */
-static double share_of(const lob_segment_job *j, bool first)
-{
-    const double share = j->in->uncertain || j->in->suggest > 0 ? 0.6 : 0.85;
-    return !first ? share : lob_segment_is_coarse(j->plan) ? 0.3 * share : 0.5 * share;
-}
-
+/* Growth over the image alone begins in strokes before they are completed; where they are not, it
+ * can wait until the first growth has been told. */
 lob_status lob_segment_grow_first(lob_segment_job *j, lob_error *error)
 {
-    const double share = share_of(j, true);
+    const double share = share_of_first(j);
     if (j->plan->passes == 1) return LOB_OK;
     LOB_TRY(lob_segment_is_coarse(j->plan) ? coarse_growth(j, share, error)
                                            : fine_growth(j, &j->first, NULL, 0, share, error));
+    if (j->plan->outvote && j->plan->completed) LOB_TRY(grow_plainly(j, error));
     return lob_segment_complete(j, error);
 }
 
 lob_status lob_segment_grow_last(lob_segment_job *j, lob_error *error)
 {
-    const double share = share_of(j, false);
-    if (j->plan->passes == 1) return fine_growth(j, &j->labels, NULL, 0, share, error);
-    const double last = share - share_of(j, true), plainly = j->plan->outvote ? 0.1 * last : 0;
-    if (j->plan->outvote) LOB_TRY(grow_plainly(j, plainly, error));
+    if (j->plan->passes == 1) return fine_growth(j, &j->labels, NULL, 0, share_of_all(j), error);
+    if (j->plan->outvote && !j->plan->completed) LOB_TRY(grow_plainly(j, error));
     if (j->once) lob_segment_drop(j, &j->coarse);
-    return fine_growth(j, &j->labels, &j->first, 1, last - plainly, error);
+    return fine_growth(j, &j->labels, &j->first, 1,
+                       share_of_all(j) - share_of_first(j) - share_of_plain(j), error);
 }

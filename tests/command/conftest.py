@@ -109,6 +109,7 @@ def on_a_terminal(folder, arguments, columns=0, **more):
 
 def contents(folder):
     """Every file of a folder, hidden ones too, with its bytes."""
+    assert not Path(folder).is_file(), f"{folder} is no folder"
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(Path(folder).rglob("*"))
