@@ -5,11 +5,11 @@
 #include "tools/session/session.h"
 
 /* Say what tasks would do, and do nothing. */
-#define OPT_PLAN(pointer)                                                                          \
-    OPT_INT("plan", pointer, "R", 1, 1 << 20,                                                      \
-            "only say what each of R tasks of mpirun or srun, or parts on the R GPUs of --device " \
-            "cuda:0,1, would read, hold and send, in bytes, and about how long on CPUs; no GPU "   \
-            "is needed for that")
+#define OPT_PLAN(pointer)                                                                   \
+    OPT_INT(                                                                                \
+        "plan", pointer, "R", 1, 1 << 20,                                                   \
+        "only say what each of R tasks of mpirun or srun, or parts on as many GPUs, would " \
+        "read, hold and send, in bytes, and about how long on CPUs; no GPU is needed for that")
 
 /* Bytes are those of one voxel. */
 typedef struct {
