@@ -69,7 +69,17 @@ typedef struct {
     X(clear)                \
     X(hold)                 \
     X(dropped)              \
-    X(drop) X(is_not) X(open) X(fill) X(unmark) X(deep) X(within) X(beyond) X(load) X(parts) X(vote)
+    X(drop)                 \
+    X(is_not)               \
+    X(open)                 \
+    X(fill)                 \
+    X(unmark)               \
+    X(deep)                 \
+    X(within)               \
+    X(beyond)               \
+    X(load)                 \
+    X(parts)                \
+    X(vote)
 
 typedef enum {
 #define LOB_REFINE_LOOP(name) LOB_REFINE_AT_##name,
