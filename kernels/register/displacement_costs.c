@@ -10,34 +10,6 @@
 #include "kernels/register/register_voxel.h"
 #include "kernels/simd_clones.h"
 
-/* ---- points ---- */
-
-static int64_t points_bytes(const lob_register_points *p)
-{
-    return 3 * p->count * (int64_t)sizeof *p->u[0];
-}
-
-lob_status lob_register_points_make(lob_register_points *p, lob_register_call *c, int step)
-{
-    *p = (lob_register_points){.step = step, .count = 1};
-    for (int a = 0; a < 3; a++) {
-        const int64_t side = lob_side(c->fixed.dims, a);
-        p->n[a] = side / step > 0 ? side / step : 1;
-        p->first[a] = side / step > 0 ? side % step / 2 : -((step - side) / 2);
-        p->count *= p->n[a];
-    }
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &p->u[0], points_bytes(p), c->error));
-    p->u[1] = p->u[0] + p->count;
-    p->u[2] = p->u[1] + p->count;
-    return LOB_OK;
-}
-
-void lob_register_points_free(lob_register_points *p, lob_register_call *c)
-{
-    lob_budget_free_at(&c->budget, c->device, p->u[0], points_bytes(p));
-    p->u[0] = NULL;
-}
-
 /* ---- rows ---- */
 
 enum {
@@ -49,42 +21,40 @@ enum {
 
 /* A level's costs, for whoever works on a point. */
 typedef struct {
-    lob_register_costs *k;
-    lob_register_call *c;
-    const uint64_t *from;        /* words of the points' scan */
+    const lob_register_costs *k;
     int32_t length[MOST_LABELS]; /* what a displacement costs without a bit */
     uint64_t none[MOST_LANES];   /* where there is no data */
 } level_work;
 
-int64_t lob_register_rows(lob_register_costs *k, lob_dims dims)
+int64_t lob_register_rows(lob_register_costs *k)
 {
-    const int quant = k->level->quant;
+    const int quant = k->level.quant;
     int64_t words = quant * quant * quant;
     for (int a = 0; a < 3; a++) {
-        k->rows_side[a] = (lob_side(dims, a) + quant - 1) / quant;
+        k->rows_side[a] = (lob_side(k->dims, a) + quant - 1) / quant;
         if (a == 0) k->rows_side[a] += k->side[a] - 1; /* displacements beyond its ends */
         words *= k->rows_side[a];
     }
     return words + LANES;
 }
 
-static void fill_rows(const level_work *w, const uint64_t *words)
+static void fill_rows(const lob_register_costs *k, int threads)
 {
-    const lob_dims d = w->c->fixed.dims;
-    const int64_t *const side = w->k->rows_side;
-    const int quant = w->k->level->quant, beyond = w->k->side[0] / 2;
+    const lob_dims d = k->dims;
+    const int64_t *const side = k->rows_side;
+    const int quant = k->level.quant, beyond = k->side[0] / 2;
     const int64_t rows = quant * quant * quant * side[2] * side[1];
-    for (int64_t i = 0; i < LANES; i++) w->k->rows[rows * side[0] + i] = w->c->no_data;
-#pragma omp parallel for schedule(static) num_threads(w->c->context->threads)
+    for (int64_t i = 0; i < LANES; i++) k->rows[rows * side[0] + i] = k->no_data;
+#pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t row = 0; row < rows; row++) {
         const int64_t phase = row / (side[1] * side[2]);
         const int64_t y = row % side[1] * quant + phase / quant % quant;
         const int64_t z = row / side[1] % side[2] * quant + phase / quant / quant;
-        uint64_t *const to = w->k->rows + row * side[0];
+        uint64_t *const to = k->rows + row * side[0];
         for (int64_t i = 0; i < side[0]; i++) {
             const int64_t x = quant * (i - beyond) + phase % quant;
             const bool inside = x >= 0 && x < d.nx && y < d.ny && z < d.nz;
-            to[i] = inside ? words[(z * d.ny + y) * d.nx + x] : w->c->no_data;
+            to[i] = inside ? k->to[(z * d.ny + y) * d.nx + x] : k->no_data;
         }
     }
 }
@@ -98,57 +68,23 @@ typedef struct {
     int64_t y[MOST_SAMPLES], z[MOST_SAMPLES], first[MOST_SAMPLES];
 } samples;
 
-void lob_register_costs_weigh(lob_register_costs *k, double smooth)
+static void take_samples(samples *s, const lob_register_costs *k, int64_t point)
 {
-    const lob_register_level *const level = k->level;
-    const int each = level->each, side = level->side;
-    const int begin = (level->step - 1) / 2 - (side - 1) * each / 2;
-    k->offsets = 0;
-    for (int i = 0; i < side * side * side; i++) {
-        const int x = i % side, y = i / side % side, z = i / side / side;
-        if ((x + y + z) % 2 != 0 && side > 2) continue;
-        int8_t *const offset = k->offset[k->offsets++];
-        offset[0] = (int8_t)(begin + x * each);
-        offset[1] = (int8_t)(begin + y * each);
-        offset[2] = (int8_t)(begin + z * each);
-    }
-    const double weight = 0.5 * level->step / (smooth * level->quant);
-    const double scale = LOB_REGISTER_UNIT * weight / k->offsets + 0.5;
-    k->scale = scale < 1.0 ? 1 : scale > 1e4 ? 10000 : (int64_t)scale;
-}
-
-/* Place the next sample, which is displaced to a voxel. */
-static void place(samples *s, const level_work *w, const int64_t to[3])
-{
-    const int quant = w->k->level->quant;
-    int at[3], phase = 0;
-    for (int a = 2; a >= 0; a--) {
-        const int voxel = (int)to[a];
-        phase = phase * quant + voxel % quant;
-        at[a] = voxel / quant - (a > 0 ? w->k->side[a] / 2 : 0); /* rows begin as much before */
-    }
-    s->y[s->n] = at[1];
-    s->z[s->n] = at[2];
-    s->first[s->n] =
-        ((phase * w->k->rows_side[2] + at[2]) * w->k->rows_side[1] + at[1]) * w->k->rows_side[0] +
-        at[0];
-}
-
-/* Take the samples of point i, with the displacements of the level before. */
-static void take_samples(samples *s, const level_work *w, int64_t i)
-{
-    const lob_register_call *const c = w->c;
-    const lob_dims d = c->fixed.dims;
+    const int quant = k->level.quant;
+    const int64_t *const side = k->rows_side;
     s->n = 0;
-    for (int o = 0; o < w->k->offsets; o++) {
-        int64_t at[3], to[3];
-        const int64_t voxel = lob_register_sample(at, w->k->points, d, w->k->offset[o], i);
-        if (c->mask && !c->mask[voxel]) continue;
-        if (w->from[voxel] == c->no_data || lob_register_near_border(at, d, c->margin)) continue;
-        lob_register_displaced(to, w->k->before, d, at);
-        s->word[s->n] = w->from[voxel];
-        place(s, w, to);
-        s->n++;
+    for (int o = 0; o < k->offsets; o++) {
+        int64_t to[3];
+        int at[3], phase = 0;
+        if (!lob_register_sample(&s->word[s->n], to, k, o, point)) continue;
+        for (int a = 2; a >= 0; a--) {
+            const int voxel = (int)to[a];
+            phase = phase * quant + voxel % quant;
+            at[a] = voxel / quant - (a > 0 ? k->side[a] / 2 : 0); /* rows begin as much before */
+        }
+        s->y[s->n] = at[1];
+        s->z[s->n] = at[2];
+        s->first[s->n++] = ((phase * side[2] + at[2]) * side[1] + at[1]) * side[0] + at[0];
     }
 }
 
@@ -232,23 +168,22 @@ LOB_SIMD_CLONES(int32_t, weigh, (cost, bits, length, scale, labels), int32_t *re
     return sum / (int32_t)labels - least;
 }
 
-lob_status lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, int from)
+lob_status lob_register_costs_fill(const lob_register_costs *k, lob_register_call *c)
 {
     const int *const n = k->side;
-    level_work w = {.k = k, .c = c, .from = c->words[from]};
+    const int threads = c->context->threads;
+    level_work w = {.k = k};
     for (int l = 0; l < k->labels; l++)
         w.length[l] = lob_register_cost(0, 0, n, l % n[0], l / n[0] % n[1], l / n[0] / n[1]);
-    for (int x = 0; x < MOST_LANES; x++) w.none[x] = c->no_data;
-    fill_rows(&w, c->words[!from]);
-#pragma omp parallel for schedule(dynamic, 16) num_threads(c->context->threads)
-    for (int64_t i = 0; i < k->points->count; i++) {
+    for (int x = 0; x < MOST_LANES; x++) w.none[x] = k->no_data;
+    fill_rows(k, threads);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
+    for (int64_t i = 0; i < k->points.count; i++) {
         samples s;
         uint16_t bits[MOST_LABELS + MOST_LANES];
-        float u[3];
         if (lob_progress_stopped(c->progress)) continue;
-        lob_register_point_begin(u, k->before, k->points, i);
-        for (int a = 0; a < 3; a++) k->points->u[a][i] = u[a];
-        take_samples(&s, &w, i);
+        lob_register_begin(k, i);
+        take_samples(&s, k, i);
         sum_bits(bits, &w, &s);
         k->contrast[i] =
             weigh(k->cost + i * k->labels, bits, w.length, (int32_t)k->scale, k->labels);

@@ -106,17 +106,6 @@ static void tree_free(lob_register_tree *t, lob_register_call *c, const lob_regi
 
 /* ---- edges ---- */
 
-static void edge_make(lob_register_edge *e, const lob_register_costs *k, int64_t parent,
-                      int64_t child)
-{
-    for (int a = 0; a < 3; a++) {
-        const float *const u = k->points->u[a];
-        for (int i = 0; i < 2 * k->side[a] - 1; i++)
-            e->cost[a][i] =
-                lob_register_edge_cost(u[parent], u[child], i - k->side[a] + 1, k->level->quant);
-    }
-}
-
 /* out[j][x] = least of in[i][x] + cost of (j, i), of side rows of n. */
 LOB_SIMD_CLONES(void, least_along, (out, in, cost, side, n), int32_t *restrict out,
                 const int32_t *restrict in, const int32_t *cost, int side, int64_t n)
@@ -151,15 +140,16 @@ LOB_SIMD_CLONES(void, add_message, (cost, message, labels), int32_t *restrict co
 }
 
 /* Add to the parent's costs what its child adds at least. work: two times labels. */
-static void send_up(lob_register_costs *k, int64_t parent, int64_t child, int32_t *work)
+static void send_up(const lob_register_costs *k, int64_t parent, int64_t child, int32_t *work)
 {
-    lob_register_edge e;
-    int32_t *const other = work + k->labels;
+    int32_t edge[2 * LOB_REGISTER_MOST_ALONG], *const other = work + k->labels;
     const int32_t *from = k->cost + child * k->labels;
-    edge_make(&e, k, parent, child);
     for (int a = 2; a >= 0; a--) { /* z, y, x become x, z, y, then y, x, z, then as they were */
-        least_along(work, from, e.cost[a], k->side[a], k->labels / k->side[a]);
-        transpose(other, work, k->side[a], k->labels / k->side[a]);
+        const int side = k->side[a];
+        for (int i = 0; i < 2 * side - 1; i++)
+            edge[i] = lob_register_edge_cost(k, a, parent, child, i - side + 1);
+        least_along(work, from, edge, side, k->labels / side);
+        transpose(other, work, side, k->labels / side);
         from = other;
     }
     add_message(k->cost + parent * k->labels, other, k->labels);
@@ -186,8 +176,7 @@ LOB_SIMD_CLONES(void, add_edge, (out, cost, k, parent, child, chosen), int32_t *
     const int *const n = k->side;
     for (int a = 0; a < 3; chosen /= n[a++])
         for (int i = 0; i < n[a]; i++)
-            more[a][i] = lob_register_edge_cost(k->points->u[a][parent], k->points->u[a][child],
-                                                (int)(chosen % n[a]) - i, k->level->quant);
+            more[a][i] = lob_register_edge_cost(k, a, parent, child, (int)(chosen % n[a]) - i);
     for (int y = 0; y < n[1]; y++)
         for (int x = 0; x < n[0]; x++) plane[y * n[0] + x] = more[0][x] + more[1][y];
     for (int z = 0; z < n[2]; z++)
@@ -204,8 +193,8 @@ static void settle(float *moved, const lob_register_costs *k, int64_t point, con
         const bool ends = at == 0 || at == k->side[a] - 1;
         const float more =
             ends ? 0.0f : lob_register_beside(cost[l - stride[a]], cost[l], cost[l + stride[a]]);
-        moved[a * k->points->count + point] =
-            k->points->u[a][point] + (float)k->level->quant * ((float)(at - half) + more);
+        moved[a * k->points.count + point] =
+            k->points.u[a][point] + (float)k->level.quant * ((float)(at - half) + more);
     }
 }
 
@@ -213,7 +202,7 @@ static void settle(float *moved, const lob_register_costs *k, int64_t point, con
 
 /* A call, for whoever works on a branch. */
 typedef struct {
-    lob_register_costs *k;
+    const lob_register_costs *k;
     lob_register_call *c;
     const lob_register_tree *t;
     int32_t *work;   /* 2 * labels for each thread */
@@ -272,7 +261,7 @@ static void do_branches(solving *s, bool up)
 
 static void solve(solving *s)
 {
-    const int64_t count = s->k->points->count;
+    const int64_t count = s->k->points.count;
     do_branches(s, true);
     for (int64_t i = count - 1; i >= 0; i--)
         if (s->t->size[i] >= s->t->least) hear(s, i);
@@ -281,11 +270,11 @@ static void solve(solving *s)
     do_branches(s, false);
 }
 
-lob_status lob_register_solve(lob_register_costs *k, lob_register_call *c,
+lob_status lob_register_solve(const lob_register_costs *k, lob_register_call *c,
                               const lob_register_tree *t)
 {
-    const lob_register_points *p = k->points;
-    const int64_t each = 2 * k->labels * c->context->threads;
+    const lob_register_points *const p = &k->points;
+    const int64_t each = 2 * (int64_t)k->labels * c->context->threads;
     int32_t *work = NULL;
     float *moved = NULL;
     lob_status st = lob_budget_alloc(&c->budget, &work, each, sizeof *work, c->error);
@@ -301,12 +290,12 @@ lob_status lob_register_solve(lob_register_costs *k, lob_register_call *c,
     return st;
 }
 
-lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
+lob_status lob_register_tree_solve(const lob_register_costs *k, lob_register_call *c,
                                    const lob_register_image *image)
 {
     lob_register_tree t = {0};
-    lob_status st = tree_make(&t, c, k->points, image);
+    lob_status st = tree_make(&t, c, &k->points, image);
     if (st == LOB_OK) st = c->loops->solve(k, c, &t);
-    tree_free(&t, c, k->points);
+    tree_free(&t, c, &k->points);
     return st == LOB_OK && lob_progress_stopped(c->progress) ? LOB_ECANCEL : st;
 }

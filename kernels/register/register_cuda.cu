@@ -202,16 +202,6 @@ static lob_status words(uint64_t *to, lob_register_call *c, const lob_register_i
 
 /* ---- costs ---- */
 
-struct costs_params {
-    const uint64_t *from, *to;
-    const uint8_t *mask;
-    uint64_t no_data;
-    lob_dims dims;
-    lob_register_points points, before;
-    lob_register_costs costs;
-    int labels, quant, margin;
-};
-
 /* A sample: its word, and where the first displacement leads it. */
 struct sample {
     uint64_t word;
@@ -219,72 +209,58 @@ struct sample {
     bool counts;
 };
 
-static __device__ void take_sample(sample *to, const costs_params &s, int o, int64_t point)
+static __device__ void take_sample(sample *to, const lob_register_costs &k, int o, int64_t point)
 {
-    int64_t at[3], there[3];
-    const int64_t voxel = lob_register_sample(at, &s.points, s.dims, s.costs.offset[o], point);
-    to->counts = !(s.mask && !s.mask[voxel]) && s.from[voxel] != s.no_data &&
-                 !lob_register_near_border(at, s.dims, s.margin);
-    if (!to->counts) return;
-    to->word = s.from[voxel];
-    lob_register_displaced(there, &s.before, s.dims, at);
-    for (int a = 0; a < 3; a++) to->at[a] = (int)there[a] - s.quant * (s.costs.side[a] / 2);
+    int64_t there[3];
+    to->counts = lob_register_sample(&to->word, there, &k, o, point);
+    for (int a = 0; a < 3 && to->counts; a++)
+        to->at[a] = (int)there[a] - k.level.quant * (k.side[a] / 2);
 }
 
-static __device__ inline int bits_of(const costs_params &s, const sample &from, int lx, int ly,
-                                     int lz)
+static __device__ inline int bits_of(const lob_register_costs &k, const sample &from, int lx,
+                                     int ly, int lz)
 {
-    const int x = from.at[0] + s.quant * lx, y = from.at[1] + s.quant * ly;
-    const int z = from.at[2] + s.quant * lz;
+    const int x = from.at[0] + k.level.quant * lx, y = from.at[1] + k.level.quant * ly;
+    const int z = from.at[2] + k.level.quant * lz;
     const bool inside =
-        x >= 0 && x < s.dims.nx && y >= 0 && y < s.dims.ny && z >= 0 && z < s.dims.nz;
-    const uint64_t there = inside ? s.to[(z * s.dims.ny + y) * s.dims.nx + x] : s.no_data;
+        x >= 0 && x < k.dims.nx && y >= 0 && y < k.dims.ny && z >= 0 && z < k.dims.nz;
+    const uint64_t there = inside ? k.to[(z * k.dims.ny + y) * k.dims.nx + x] : k.no_data;
     return lob_register_bits(from.word, there);
 }
 
 /* A block takes a point. */
-static __global__ void costs_kernel(costs_params s)
+static __global__ void costs_kernel(lob_register_costs k)
 {
     __shared__ sample samples[LOB_REGISTER_MOST_SAMPLES];
     __shared__ int all, least;
     const int64_t point = blockIdx.x;
     int sum = 0, low = INT32_MAX;
-    if (threadIdx.x < s.costs.offsets)
-        take_sample(&samples[threadIdx.x], s, (int)threadIdx.x, point);
+    if (threadIdx.x < k.offsets) take_sample(&samples[threadIdx.x], k, (int)threadIdx.x, point);
     if (threadIdx.x == 0) {
-        float u[3];
-        lob_register_point_begin(u, &s.before, &s.points, point);
-        for (int a = 0; a < 3; a++) s.points.u[a][point] = u[a];
+        lob_register_begin(&k, point);
         all = 0;
         least = INT32_MAX;
     }
     __syncthreads();
-    for (int l = (int)threadIdx.x; l < s.labels; l += (int)blockDim.x) {
-        const int lx = l % s.costs.side[0], ly = l / s.costs.side[0] % s.costs.side[1];
-        const int lz = l / s.costs.side[0] / s.costs.side[1];
+    for (int l = (int)threadIdx.x; l < k.labels; l += (int)blockDim.x) {
+        const int lx = l % k.side[0], ly = l / k.side[0] % k.side[1];
+        const int lz = l / k.side[0] / k.side[1];
         int bits = 0;
-        for (int o = 0; o < s.costs.offsets; o++)
-            if (samples[o].counts) bits += bits_of(s, samples[o], lx, ly, lz);
-        s.costs.cost[point * s.labels + l] =
-            lob_register_cost(bits, s.costs.scale, s.costs.side, lx, ly, lz);
+        for (int o = 0; o < k.offsets; o++)
+            if (samples[o].counts) bits += bits_of(k, samples[o], lx, ly, lz);
+        k.cost[point * k.labels + l] = lob_register_cost(bits, k.scale, k.side, lx, ly, lz);
         sum += bits;
         low = bits < low ? bits : low;
     }
     atomicAdd(&all, sum); /* below 4913 * 64 * 60 */
     atomicMin(&least, low);
     __syncthreads();
-    if (threadIdx.x == 0) s.costs.contrast[point] = all / s.labels - least;
+    if (threadIdx.x == 0) k.contrast[point] = all / k.labels - least;
 }
 
-static lob_status costs(lob_register_costs *k, lob_register_call *c, int from)
+static lob_status costs(const lob_register_costs *k, lob_register_call *c)
 {
-    costs_params s = {c->words[from], c->words[!from], c->mask,   c->no_data,
-                      c->fixed.dims,  *k->points,      *k->before};
-    s.costs = *k;
-    s.labels = (int)k->labels;
-    s.quant = k->level->quant;
-    s.margin = c->margin;
-    return lob_launch(c->device, costs_kernel, "costs", s.points.count, SOLVERS, 0, s, c->error);
+    return lob_launch(c->device, costs_kernel, "costs", k->points.count, SOLVERS, 0, *k, c->error);
 }
 
 /* ---- the tree ---- */
@@ -333,25 +309,27 @@ static lob_status keys(uint64_t *out, lob_register_call *c, const lob_register_p
  * order does not matter. Downwards it chooses when its parent has.
  */
 struct solve_params {
-    const int64_t *parent, *order, *child; /* as in lob_register_tree */
-    int32_t *cost;
-    const float *u[3]; /* where points begin, */
-    float *moved[3];   /* and where they go */
-    int *heard;        /* messages that a point has; 0 before */
-    int *choice;       /* of a point; -1 before */
-    int *tickets;      /* up, down; 0 before */
-    int64_t count;
-    int side[3], labels, quant;
+    lob_register_costs k;
+    lob_register_tree t; /* parent, order, child */
+    float *moved;        /* where points go, along each axis */
+    int *heard;          /* messages that a point has; 0 before */
+    int *tickets;        /* up, down; 0 before */
+    int *choice;         /* of a point; -1 before */
 };
 
-static __device__ void make_edges(lob_register_edge *e, const solve_params &s, int64_t parent,
-                                  int64_t child)
+/* What an edge costs along each axis, by the parent's displacement less the child's, plus side - 1.
+ */
+struct edge {
+    int32_t cost[3][2 * LOB_REGISTER_MOST_ALONG];
+};
+
+static __device__ void make_edge(edge *e, const lob_register_costs &k, int64_t parent,
+                                 int64_t child)
 {
-    for (int k = (int)threadIdx.x; k < 3 * 2 * LOB_REGISTER_MOST_ALONG; k += (int)blockDim.x) {
-        const int a = k / (2 * LOB_REGISTER_MOST_ALONG), i = k % (2 * LOB_REGISTER_MOST_ALONG);
-        if (i < 2 * s.side[a] - 1)
-            e->cost[a][i] =
-                lob_register_edge_cost(s.u[a][parent], s.u[a][child], i - s.side[a] + 1, s.quant);
+    for (int n = (int)threadIdx.x; n < 3 * 2 * LOB_REGISTER_MOST_ALONG; n += (int)blockDim.x) {
+        const int a = n / (2 * LOB_REGISTER_MOST_ALONG), i = n % (2 * LOB_REGISTER_MOST_ALONG);
+        if (i < 2 * k.side[a] - 1)
+            e->cost[a][i] = lob_register_edge_cost(&k, a, parent, child, i - k.side[a] + 1);
     }
 }
 
@@ -366,10 +344,10 @@ static __device__ inline int take_ticket(int *tickets, int *shared)
 
 /* Along one axis: out = least of in + edge. Returns the least that this thread wrote. */
 static __device__ int32_t least_along(int32_t *out, const int32_t *in, const int32_t *cost,
-                                      const solve_params &s, int side, int stride)
+                                      int labels, int side, int stride)
 {
     int32_t low = INT32_MAX;
-    for (int l = (int)threadIdx.x; l < s.labels; l += (int)blockDim.x) {
+    for (int l = (int)threadIdx.x; l < labels; l += (int)blockDim.x) {
         const int j = l / stride % side;
         const int32_t *const from = in + (l - j * stride);
         int32_t best = INT32_MAX;
@@ -386,33 +364,34 @@ static __device__ int32_t least_along(int32_t *out, const int32_t *in, const int
 static __global__ void up_kernel(solve_params s)
 {
     extern __shared__ int32_t work[]; /* 2 * labels */
-    __shared__ lob_register_edge e;
+    __shared__ edge e;
     __shared__ int ticket, least;
-    int32_t *const other = work + s.labels;
+    const int labels = s.k.labels, *const side = s.k.side;
+    int32_t *const other = work + labels;
     while (true) {
-        const int64_t i = s.count - 1 - take_ticket(&s.tickets[0], &ticket);
+        const int64_t i = s.k.points.count - 1 - take_ticket(&s.tickets[0], &ticket);
         if (i < 1) return; /* the root sends nothing */
-        const int64_t point = s.order[i], parent = s.parent[point];
-        make_edges(&e, s, parent, point);
+        const int64_t point = s.t.order[i], parent = s.t.parent[point];
+        make_edge(&e, s.k, parent, point);
         if (threadIdx.x == 0) {
-            const int children = (int)(s.child[i + 1] - s.child[i]);
+            const int children = (int)(s.t.child[i + 1] - s.t.child[i]);
             while (*(volatile int *)&s.heard[point] < children) __nanosleep(20);
             memory_fence();
             least = INT32_MAX;
         }
         __syncthreads();
-        for (int l = (int)threadIdx.x; l < s.labels; l += (int)blockDim.x)
-            work[l] = __ldcg(&s.cost[point * s.labels + l]);
+        for (int l = (int)threadIdx.x; l < labels; l += (int)blockDim.x)
+            work[l] = __ldcg(&s.k.cost[point * labels + l]);
         __syncthreads();
-        least_along(other, work, e.cost[2], s, s.side[2], s.side[0] * s.side[1]);
+        least_along(other, work, e.cost[2], labels, side[2], side[0] * side[1]);
         __syncthreads();
-        least_along(work, other, e.cost[1], s, s.side[1], s.side[0]);
+        least_along(work, other, e.cost[1], labels, side[1], side[0]);
         __syncthreads();
-        const int32_t low = least_along(other, work, e.cost[0], s, s.side[0], 1);
+        const int32_t low = least_along(other, work, e.cost[0], labels, side[0], 1);
         atomicMin(&least, low);
         __syncthreads();
-        for (int l = (int)threadIdx.x; l < s.labels; l += (int)blockDim.x)
-            atomicAdd(&s.cost[parent * s.labels + l], other[l] - least);
+        for (int l = (int)threadIdx.x; l < labels; l += (int)blockDim.x)
+            atomicAdd(&s.k.cost[parent * labels + l], other[l] - least);
         __syncthreads();
         if (threadIdx.x == 0) {
             memory_fence();
@@ -422,46 +401,47 @@ static __global__ void up_kernel(solve_params s)
 }
 
 /* What a displacement costs a point whose parent has chosen. */
-static __device__ inline int32_t cost_at(const solve_params &s, const lob_register_edge &e,
-                                         int64_t point, int chosen, int l)
+static __device__ inline int32_t cost_at(const lob_register_costs &k, const edge &e, int64_t point,
+                                         int chosen, int l)
 {
-    int32_t cost = s.cost[point * s.labels + l];
+    int32_t cost = k.cost[point * k.labels + l];
     int stride = 1;
     for (int a = 0; a < 3 && chosen >= 0; a++) {
-        const int from = chosen / stride % s.side[a], to = l / stride % s.side[a];
-        cost += e.cost[a][from - to + s.side[a] - 1];
-        stride *= s.side[a];
+        const int from = chosen / stride % k.side[a], to = l / stride % k.side[a];
+        cost += e.cost[a][from - to + k.side[a] - 1];
+        stride *= k.side[a];
     }
     return cost;
 }
 
 /* Move a point by its choice, and beside it. */
-static __device__ void settle(const solve_params &s, const lob_register_edge &e, int64_t point,
-                              int chosen, int l)
+static __device__ void settle(float *moved, const lob_register_costs &k, const edge &e,
+                              int64_t point, int chosen, int l)
 {
     int stride = 1;
     for (int a = 0; a < 3; a++) {
-        const int at = l / stride % s.side[a], half = s.side[a] / 2;
+        const int at = l / stride % k.side[a], half = k.side[a] / 2;
         float more = 0.0f;
-        if (at > 0 && at < s.side[a] - 1)
-            more = lob_register_beside(cost_at(s, e, point, chosen, l - stride),
-                                       cost_at(s, e, point, chosen, l),
-                                       cost_at(s, e, point, chosen, l + stride));
-        s.moved[a][point] = s.u[a][point] + (float)s.quant * ((float)(at - half) + more);
-        stride *= s.side[a];
+        if (at > 0 && at < k.side[a] - 1)
+            more = lob_register_beside(cost_at(k, e, point, chosen, l - stride),
+                                       cost_at(k, e, point, chosen, l),
+                                       cost_at(k, e, point, chosen, l + stride));
+        moved[a * k.points.count + point] =
+            k.points.u[a][point] + (float)k.level.quant * ((float)(at - half) + more);
+        stride *= k.side[a];
     }
 }
 
 static __global__ void down_kernel(solve_params s)
 {
-    __shared__ lob_register_edge e;
+    __shared__ edge e;
     __shared__ int ticket, chosen;
     __shared__ u64 best;
     while (true) {
         const int64_t i = take_ticket(&s.tickets[1], &ticket);
-        if (i >= s.count) return;
-        const int64_t point = s.order[i], parent = s.parent[point];
-        if (parent >= 0) make_edges(&e, s, parent, point);
+        if (i >= s.k.points.count) return;
+        const int64_t point = s.t.order[i], parent = s.t.parent[point];
+        if (parent >= 0) make_edge(&e, s.k, parent, point);
         if (threadIdx.x == 0) {
             best = ~(u64)0;
             chosen = -1;
@@ -470,8 +450,8 @@ static __global__ void down_kernel(solve_params s)
         }
         __syncthreads();
         u64 own = ~(u64)0; /* the cost, then the displacement: of equal ones the first */
-        for (int l = (int)threadIdx.x; l < s.labels; l += (int)blockDim.x) {
-            const uint32_t cost = (uint32_t)cost_at(s, e, point, chosen, l) ^ 0x80000000u;
+        for (int l = (int)threadIdx.x; l < s.k.labels; l += (int)blockDim.x) {
+            const uint32_t cost = (uint32_t)cost_at(s.k, e, point, chosen, l) ^ 0x80000000u;
             const u64 key = (u64)cost << 32 | (uint32_t)l;
             own = key < own ? key : own;
         }
@@ -481,50 +461,38 @@ static __global__ void down_kernel(solve_params s)
         if (threadIdx.x == 0) {
             const int l = (int)(best & UINT32_MAX);
             *(volatile int *)&s.choice[point] = l;
-            settle(s, e, point, chosen, l);
+            settle(s.moved, s.k, e, point, chosen, l);
         }
     }
 }
 
-static lob_status solve(lob_register_costs *k, lob_register_call *c, const lob_register_tree *t)
+static lob_status solve(const lob_register_costs *k, lob_register_call *c,
+                        const lob_register_tree *t)
 {
-    const lob_register_points *const p = k->points;
-    const int64_t n = p->count, word = sizeof(int), tree = (3 * n + 1) * (int64_t)sizeof(int64_t);
+    const int64_t n = k->points.count, word = sizeof(int),
+                  tree = (3 * n + 1) * (int64_t)sizeof(int64_t);
     const int64_t bytes = tree + (5 * n + 2) * word;
     lob_device *const device = c->device;
-    int64_t *parent;
-    LOB_TRY(lob_budget_alloc_at(&c->budget, device, &parent, bytes, c->error));
-    int64_t *const order = parent + n, *const child = order + n;
-    float *const moved = (float *)(child + n + 1);
-    int *const heard = (int *)(moved + 3 * n), *const tickets = heard + n;
-    int *const choice = tickets + 2;
-    const solve_params s = {
-        parent,
-        order,
-        child,
-        k->cost,
-        {p->u[0],    p->u[1],    p->u[2]      },
-        {moved,      moved + n,  moved + 2 * n},
-        heard,
-        choice,
-        tickets,
-        n,
-        {k->side[0], k->side[1], k->side[2]   },
-        (int)k->labels,
-        k->level->quant
-    };
+    solve_params s = {*k};
+    LOB_TRY(lob_budget_alloc_at(&c->budget, device, &s.t.parent, bytes, c->error));
+    s.t.order = s.t.parent + n;
+    s.t.child = s.t.order + n;
+    s.moved = (float *)(s.t.child + n + 1);
+    s.heard = (int *)(s.moved + 3 * n);
+    s.tickets = s.heard + n;
+    s.choice = s.tickets + 2;
     const int64_t most = 8 * (int64_t)lob_device_multiprocessors(device);
     const int64_t blocks = n < most ? n : most;
     const size_t shared = 2 * (size_t)k->labels * sizeof(int32_t);
-    lob_status st = lob_device_upload(device, parent, t->parent, tree, c->error);
-    if (st == LOB_OK) st = lob_device_fill(device, heard, 0, (n + 2) * word, c->error);
-    if (st == LOB_OK) st = lob_device_fill(device, choice, 0xff, n * word, c->error);
+    lob_status st = lob_device_upload(device, s.t.parent, t->parent, tree, c->error);
+    if (st == LOB_OK) st = lob_device_fill(device, s.heard, 0, (n + 2) * word, c->error);
+    if (st == LOB_OK) st = lob_device_fill(device, s.choice, 0xff, n * word, c->error);
     if (st == LOB_OK)
         st = lob_launch(device, up_kernel, "messages", blocks, SOLVERS, shared, s, c->error);
     if (st == LOB_OK)
         st = lob_launch(device, down_kernel, "choices", blocks, SOLVERS, 0, s, c->error);
-    if (st == LOB_OK) st = lob_device_copy(device, p->u[0], moved, 3 * n * word, c->error);
-    lob_budget_free_at(&c->budget, device, parent, bytes);
+    if (st == LOB_OK) st = lob_device_copy(device, k->points.u[0], s.moved, 3 * n * word, c->error);
+    lob_budget_free_at(&c->budget, device, s.t.parent, bytes);
     return st;
 }
 

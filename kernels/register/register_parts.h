@@ -54,7 +54,6 @@ typedef struct {
     uint64_t *of[2][LOB_REGISTER_MOST_RADIUS]; /* of each radius, from 1, once it was asked for, */
     bool fresh[2][LOB_REGISTER_MOST_RADIUS];   /* and whether they are those of the image */
     uint64_t no_data;                          /* the word where there is none */
-    int margin;                                /* samples nearer to the border do not count */
     void *room; /* in which words and costs are made by turns; lob_register_room */
     int64_t room_bytes;
 } lob_register_call;
@@ -108,18 +107,19 @@ typedef struct {
     float *u[3]; /* count each */
 } lob_register_points;
 
-lob_status lob_register_points_make(lob_register_points *p, lob_register_call *c, int step);
-void lob_register_points_free(lob_register_points *p, lob_register_call *c);
-
-/* Costs of displacements at all points, and the tree along which they are smoothed. */
+/* What displacements cost at all points. Kernels take it by value. */
 typedef struct {
-    const lob_register_level *level;
-    const lob_register_points *before; /* displacements of the level before; no points: 0 */
-    lob_register_points *points;       /* first: begins; then: the result */
-    int side[3];                       /* displacements along each axis */
-    int64_t labels;                    /* all of them */
-    int32_t *cost;                     /* labels of each point */
-    int32_t *contrast;                 /* of each point: mean less least cost, in bits */
+    lob_register_level level;
+    lob_dims dims;
+    lob_register_points before; /* displacements of the level before; no points: 0 */
+    lob_register_points points; /* first: begins; then: the result */
+    const uint64_t *from, *to;  /* words of the points' scan and of the other one, */
+    const uint8_t *mask;        /* of the call, */
+    uint64_t no_data;           /* likewise */
+    int margin;                 /* samples nearer to the border do not count */
+    int side[3], labels;        /* displacements along each axis, and all of them */
+    int32_t *cost;              /* labels of each point */
+    int32_t *contrast;          /* of each point: mean less least cost, in bits */
     /* Voxels, from a block's first one, that are sampled; of three or more along each axis, those
      * of a checkerboard. */
     int8_t offset[LOB_REGISTER_MOST_SAMPLES][3];
@@ -129,17 +129,19 @@ typedef struct {
     int64_t words, rows_side[3];
 } lob_register_costs;
 
+/* Lay out a level's points and costs. Returns the bytes that these take: rows on the CPU, costs,
+ * contrasts. */
+int64_t lob_register_costs_plan(lob_register_costs *k, const lob_register_call *c,
+                                const lob_register_level *level);
+
+/* The same, and what displacements cost, beside those of the level before, from words[from] on. The
+ * points are to be freed, also on failure. */
+lob_status lob_register_costs_make(lob_register_costs *k, lob_register_call *c,
+                                   const lob_register_level *level,
+                                   const lob_register_points *before, int from, int margin);
+
 /* Words that rows take, whose sides it finds. */
-int64_t lob_register_rows(lob_register_costs *k, lob_dims dims);
-
-/* Find a level's samples, and their weight. */
-void lob_register_costs_weigh(lob_register_costs *k, double smooth);
-
-/* What an edge costs along each axis, by the parent's displacement less the child's, plus side - 1.
- */
-typedef struct {
-    int32_t cost[3][2 * LOB_REGISTER_MOST_ALONG];
-} lob_register_edge;
+int64_t lob_register_rows(lob_register_costs *k);
 
 /* A tree that spans the points, on the CPU. */
 typedef struct {
@@ -157,7 +159,7 @@ typedef struct {
 #define LOB_REGISTER_NO_EDGE INT64_MAX /* the key of an edge that would lead out of the grid */
 
 /* Choose displacements of least cost over the tree of an image's blocks. */
-lob_status lob_register_tree_solve(lob_register_costs *k, lob_register_call *c,
+lob_status lob_register_tree_solve(const lob_register_costs *k, lob_register_call *c,
                                    const lob_register_image *image);
 
 /* ---- affine ---- */
@@ -234,20 +236,20 @@ struct lob_register_loops {
      */
     lob_status (*words)(uint64_t *words, lob_register_call *c, const lob_register_image *image,
                         int radius);
-    /* Fill in points' displacements of the level before, and costs from words[from] to the other.
-     */
-    lob_status (*costs)(lob_register_costs *k, lob_register_call *c, int from);
+    /* Fill in points' displacements of the level before, and costs. */
+    lob_status (*costs)(const lob_register_costs *k, lob_register_call *c);
     /* Keys of edges, 3 to a point, in ascending order; in ordinary memory. */
     lob_status (*keys)(uint64_t *keys, lob_register_call *c, const lob_register_points *p,
                        const lob_register_image *image);
-    lob_status (*solve)(lob_register_costs *k, lob_register_call *c, const lob_register_tree *t);
+    lob_status (*solve)(const lob_register_costs *k, lob_register_call *c,
+                        const lob_register_tree *t);
 };
 
 /* Those of the CPU that are in files of their own. */
 lob_status lob_register_words(uint64_t *words, lob_register_call *c,
                               const lob_register_image *image, int radius);
-lob_status lob_register_costs_fill(lob_register_costs *k, lob_register_call *c, int from);
-lob_status lob_register_solve(lob_register_costs *k, lob_register_call *c,
+lob_status lob_register_costs_fill(const lob_register_costs *k, lob_register_call *c);
+lob_status lob_register_solve(const lob_register_costs *k, lob_register_call *c,
                               const lob_register_tree *t);
 
 /* A warp's map with device addresses, run on the context's device, and the result brought to `out`.

@@ -179,36 +179,76 @@ static lob_register_level fitted(const lob_register_call *c, lob_register_level 
     return level;
 }
 
-/* Plan a level's costs. Returns the bytes that they take: rows on the CPU, costs, contrasts. */
-static int64_t costs_plan(lob_register_costs *k, const lob_register_call *c,
-                          const lob_register_level *level)
+static int64_t points_bytes(const lob_register_points *p)
 {
-    int64_t count = 1;
-    *k = (lob_register_costs){.level = level, .labels = 1};
+    return 3 * p->count * (int64_t)sizeof *p->u[0];
+}
+
+static void points_free(lob_register_points *p, lob_register_call *c)
+{
+    lob_budget_free_at(&c->budget, c->device, p->u[0], points_bytes(p));
+    p->u[0] = NULL;
+}
+
+int64_t lob_register_costs_plan(lob_register_costs *k, const lob_register_call *c,
+                                const lob_register_level *level)
+{
+    lob_register_points *const p = &k->points;
+    *k = (lob_register_costs){.level = *level, .dims = c->fixed.dims, .labels = 1};
+    *p = (lob_register_points){.step = level->step, .count = 1};
     for (int a = 0; a < 3; a++) {
-        const int64_t side = lob_side(c->fixed.dims, a);
+        const int64_t side = lob_side(k->dims, a), n = side / level->step;
         const int64_t most = (side - 1 + level->quant - 1) / level->quant;
         k->side[a] = 2 * (level->reach < most ? level->reach : (int)most) + 1;
         k->labels *= k->side[a];
-        count *= side > level->step ? side / level->step : 1;
+        p->n[a] = n > 0 ? n : 1;
+        p->first[a] = n > 0 ? side % level->step / 2 : -((level->step - side) / 2);
+        p->count *= p->n[a];
     }
-    k->words = c->device ? 0 : lob_register_rows(k, c->fixed.dims);
-    return k->words * (int64_t)sizeof *k->rows + (k->labels + 1) * count * (int64_t)sizeof *k->cost;
+    k->words = c->device ? 0 : lob_register_rows(k);
+    return k->words * (int64_t)sizeof *k->rows +
+           (k->labels + 1) * p->count * (int64_t)sizeof *k->cost;
 }
 
-/* What displacements cost at points, beside those of the level before, from words[from] on. */
-static lob_status costs_make(lob_register_costs *k, lob_register_call *c,
-                             const lob_register_level *level, const lob_register_points *before,
-                             lob_register_points *points, int from)
+/* Find a level's samples, and their weight. */
+static void weigh(lob_register_costs *k, double smooth)
 {
-    const int64_t bytes = costs_plan(k, c, level);
-    k->before = before;
-    k->points = points;
-    lob_register_costs_weigh(k, c->options->smooth);
+    const lob_register_level *const level = &k->level;
+    const int each = level->each, side = level->side;
+    const int begin = (level->step - 1) / 2 - (side - 1) * each / 2;
+    for (int i = 0; i < side * side * side; i++) {
+        const int x = i % side, y = i / side % side, z = i / side / side;
+        if ((x + y + z) % 2 != 0 && side > 2) continue;
+        int8_t *const offset = k->offset[k->offsets++];
+        offset[0] = (int8_t)(begin + x * each);
+        offset[1] = (int8_t)(begin + y * each);
+        offset[2] = (int8_t)(begin + z * each);
+    }
+    const double weight = 0.5 * level->step / (smooth * level->quant);
+    const double scale = LOB_REGISTER_UNIT * weight / k->offsets + 0.5;
+    k->scale = scale < 1.0 ? 1 : scale > 1e4 ? 10000 : (int64_t)scale;
+}
+
+lob_status lob_register_costs_make(lob_register_costs *k, lob_register_call *c,
+                                   const lob_register_level *level,
+                                   const lob_register_points *before, int from, int margin)
+{
+    const int64_t bytes = lob_register_costs_plan(k, c, level);
+    lob_register_points *const p = &k->points;
+    k->before = *before;
+    k->from = c->words[from];
+    k->to = c->words[!from];
+    k->mask = c->mask;
+    k->no_data = c->no_data;
+    k->margin = margin;
+    weigh(k, c->options->smooth);
+    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &p->u[0], points_bytes(p), c->error));
+    p->u[1] = p->u[0] + p->count;
+    p->u[2] = p->u[1] + p->count;
     LOB_TRY(lob_register_room(c, &k->rows, bytes));
     k->cost = (int32_t *)(k->rows + k->words);
-    k->contrast = k->cost + k->labels * points->count;
-    LOB_TRY(c->loops->costs(k, c, from));
+    k->contrast = k->cost + k->labels * p->count;
+    LOB_TRY(c->loops->costs(k, c));
     return lob_progress_stopped(c->progress) ? LOB_ECANCEL : LOB_OK;
 }
 
@@ -221,7 +261,7 @@ static lob_status make_room(lob_register_call *c)
     int64_t most = 0;
     for (size_t i = 0; i <= count; i++) {
         const lob_register_level level = fitted(c, i < count ? levels[i] : translation);
-        const int64_t bytes = costs_plan(&k, c, &level);
+        const int64_t bytes = lob_register_costs_plan(&k, c, &level);
         most = bytes > most ? bytes : most;
     }
     return lob_register_room(c, &k.rows, most);
@@ -277,14 +317,14 @@ static lob_status translate(int64_t *least, lob_register_call *c, const lob_regi
     lob_register_pass pass = pass_of(c, LOB_REGISTER_LEAST);
     pass.n = (k->labels - 1) / LOB_REGISTER_GROUP + 1;
     pass.labels = k->labels;
-    pass.points[0] = *k->points;
+    pass.points[0] = k->points;
     pass.cost = k->cost;
     LOB_TRY(c->loops->pass(numbers, c, &pass));
     *least = (int64_t)(~numbers[0] / LOB_REGISTER_LABELS);
     int best = (int)(~numbers[0] % LOB_REGISTER_LABELS);
     for (int a = 0; a < 3; best /= k->side[a++]) {
         const int l = best % k->side[a] - k->side[a] / 2;
-        step.m[a][3] = (double)(k->level->quant * l);
+        step.m[a][3] = (double)(k->level.quant * l);
     }
     c->affine = lob_register_after(&c->affine, &step);
     return LOB_OK;
@@ -293,8 +333,8 @@ static lob_status translate(int64_t *least, lob_register_call *c, const lob_regi
 /* Fit the affine, on the CPU. */
 static lob_status fit(lob_register_call *c, const lob_register_costs *k)
 {
-    const int64_t n = k->points->count;
-    lob_register_points p = *k->points;
+    const int64_t n = k->points.count;
+    lob_register_points p = k->points;
     float *memory;
     if (!c->device) return lob_register_affine_fit(c, &p, k->contrast);
     LOB_TRY(lob_budget_alloc(&c->budget, &memory, 4 * n, sizeof *memory, c->error));
@@ -312,21 +352,17 @@ static lob_status fit(lob_register_call *c, const lob_register_costs *k)
 static lob_status affine_level(lob_register_call *c, const lob_register_level *given,
                                int64_t *least)
 {
-    const lob_register_level as_fitted = fitted(c, *given), *const level = &as_fitted;
-    lob_register_points points;
+    const lob_register_level level = fitted(c, *given);
     lob_register_costs k;
     LOB_TRY(move(c));
-    LOB_TRY(make_words(c, level->radius));
+    LOB_TRY(make_words(c, level.radius));
     if (least) LOB_TRY(share_of_bits(&c->stats.cost_affine, c, &none));
-    LOB_TRY(lob_register_points_make(&points, c, level->step));
     /* Where images end they look alike, and what lies there may be outside of the other one. */
-    c->margin = 4 * level->radius;
-    lob_status st = costs_make(&k, c, level, &none, &points, 0);
-    c->margin = 0;
+    lob_status st = lob_register_costs_make(&k, c, &level, &none, 0, 4 * level.radius);
     if (st == LOB_OK && least) st = translate(least, c, &k);
     if (st == LOB_OK && !least) st = lob_register_tree_solve(&k, c, &c->fixed);
     if (st == LOB_OK && !least) st = fit(c, &k);
-    lob_register_points_free(&points, c);
+    points_free(&k.points, c);
     return st;
 }
 
@@ -418,22 +454,22 @@ static lob_status make_consistent(lob_register_points p[2], lob_register_call *c
 static lob_status find_displacements(lob_register_points p[2], lob_register_call *c)
 {
     const lob_register_image *const image[2] = {&c->fixed, &c->moved};
-    lob_register_points next[2];
     lob_register_costs costs;
     for (size_t i = 0; i < COUNT(levels); i++) {
-        const lob_register_level as_fitted = fitted(c, levels[i]), *const level = &as_fitted;
+        const lob_register_level level = fitted(c, levels[i]);
+        lob_register_points next[2] = {{.count = 0}, {.count = 0}};
         lob_status st = LOB_OK;
-        LOB_TRY(make_words(c, level->radius));
-        for (int k = 0; k < 2; k++) next[k] = (lob_register_points){.count = 0};
+        LOB_TRY(make_words(c, level.radius));
+        lob_register_costs_plan(&costs, c, &level);
+        lob_progress_stage(c->progress, 6 * costs.points.count, share_after[i]);
         for (int k = 0; k < 2 && st == LOB_OK; k++) {
-            st = lob_register_points_make(&next[k], c, level->step);
-            if (k == 0) lob_progress_stage(c->progress, 6 * next[k].count, share_after[i]);
-            if (st == LOB_OK) st = costs_make(&costs, c, level, &p[k], &next[k], k);
+            st = lob_register_costs_make(&costs, c, &level, &p[k], k, 0);
+            next[k] = costs.points;
             if (st == LOB_OK) st = lob_register_tree_solve(&costs, c, image[k]);
         }
         if (st == LOB_OK) st = make_consistent(next, c);
         for (int k = 0; k < 2; k++) {
-            lob_register_points_free(&p[k], c);
+            points_free(&p[k], c);
             p[k] = next[k];
         }
         LOB_TRY(st);
@@ -498,7 +534,7 @@ static lob_status run(lob_field *out, lob_register_call *c)
         st = make_words(c, levels[0].radius);
         if (st == LOB_OK) st = share_of_bits(&c->stats.cost_after, c, &p[0]);
     }
-    for (int k = 0; k < 2; k++) lob_register_points_free(&p[k], c);
+    for (int k = 0; k < 2; k++) points_free(&p[k], c);
     return st;
 }
 

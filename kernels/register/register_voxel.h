@@ -209,18 +209,6 @@ LOB_BOTH void lob_register_points_at(float u[3], const lob_register_points *p, c
     }
 }
 
-/* Where a level begins at a point: the displacement before, in whole parts of a voxel. */
-LOB_BOTH void lob_register_point_begin(float u[3], const lob_register_points *before,
-                                       const lob_register_points *p, int64_t i)
-{
-    float at[3];
-    for (int a = 0; a < 3; a++) u[a] = 0.0f;
-    lob_register_point_middle(at, p, i);
-    if (before->count > 0) lob_register_points_at(u, before, at);
-    for (int a = 0; a < 3; a++)
-        u[a] = floorf(u[a] * LOB_REGISTER_PARTS + 0.5f) / LOB_REGISTER_PARTS;
-}
-
 /* Point i's displacement, half-way to where the other field undoes it. */
 LOB_BOTH void lob_register_point_halved(float u[3], const lob_register_points *own,
                                         const lob_register_points *other, int64_t i)
@@ -234,15 +222,14 @@ LOB_BOTH void lob_register_point_halved(float u[3], const lob_register_points *o
 
 /* ---- costs ---- */
 
-/* A sample's voxel, the one at an offset from the block of point i. Returns its index. */
-LOB_BOTH int64_t lob_register_sample(int64_t at[3], const lob_register_points *p, lob_dims dims,
-                                     const int8_t offset[3], int64_t i)
+/* Where a level begins at a point: the displacement before, in whole parts of a voxel. */
+LOB_BOTH void lob_register_begin(const lob_register_costs *k, int64_t point)
 {
-    int64_t index[3];
-    lob_register_point_index(index, p, i);
+    float at[3], u[3] = {0, 0, 0};
+    lob_register_point_middle(at, &k->points, point);
+    if (k->before.count > 0) lob_register_points_at(u, &k->before, at);
     for (int a = 0; a < 3; a++)
-        at[a] = lob_register_clamp(index[a] * p->step + p->first[a] + offset[a], lob_side(dims, a));
-    return lob_register_index(dims, at);
+        k->points.u[a][point] = floorf(u[a] * LOB_REGISTER_PARTS + 0.5f) / LOB_REGISTER_PARTS;
 }
 
 /* The voxel to which displacements lead; those of no points are 0. */
@@ -265,6 +252,25 @@ LOB_BOTH bool lob_register_near_border(const int64_t at[3], lob_dims dims, int m
         if (side >= 4 * margin && (at[a] < margin || at[a] >= side - margin)) return true;
     }
     return false;
+}
+
+/* Sample o of a point: its word, and the voxel to which displacements of the level before lead it.
+ * false: it does not count. */
+LOB_BOTH bool lob_register_sample(uint64_t *word, int64_t to[3], const lob_register_costs *k, int o,
+                                  int64_t point)
+{
+    const lob_register_points *const p = &k->points;
+    int64_t index[3], at[3];
+    lob_register_point_index(index, p, point);
+    for (int a = 0; a < 3; a++)
+        at[a] = lob_register_clamp(index[a] * p->step + p->first[a] + k->offset[o][a],
+                                   lob_side(k->dims, a));
+    const int64_t voxel = lob_register_index(k->dims, at);
+    if (k->mask && !k->mask[voxel]) return false;
+    *word = k->from[voxel];
+    if (*word == k->no_data || lob_register_near_border(at, k->dims, k->margin)) return false;
+    lob_register_displaced(to, &k->before, k->dims, at);
+    return true;
 }
 
 /* A displacement's cost: bits, weighted, and a little for its length, which breaks ties. */
@@ -321,11 +327,14 @@ enum { LOB_REGISTER_MOST_COST = 1 << 26, LOB_REGISTER_MOST_DIFFERENCE = 1 << 7 }
 
 /* What an edge costs along an axis, where displacements are `steps` times quant apart, parent less
  * child, beside where they began. */
-LOB_BOTH int32_t lob_register_edge_cost(float parent, float child, int steps, int quant)
+LOB_BOTH int32_t lob_register_edge_cost(const lob_register_costs *k, int axis, int64_t parent,
+                                        int64_t child, int steps)
 {
+    const float *const u = k->points.u[axis];
+    const int quant = k->level.quant;
     const int64_t unit = LOB_REGISTER_PARTS * (int64_t)quant;
     const int64_t before =
-        (int64_t)(parent * LOB_REGISTER_PARTS) - (int64_t)(child * LOB_REGISTER_PARTS);
+        (int64_t)(u[parent] * LOB_REGISTER_PARTS) - (int64_t)(u[child] * LOB_REGISTER_PARTS);
     const int64_t d = before + steps * unit;
     if (d >= LOB_REGISTER_MOST_DIFFERENCE * unit || d <= -LOB_REGISTER_MOST_DIFFERENCE * unit)
         return LOB_REGISTER_MOST_COST;

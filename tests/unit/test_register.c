@@ -7,7 +7,6 @@
 
 static uint32_t random_state;
 static lob_progress progress;
-static const lob_register_points none;
 
 static uint32_t draw(uint32_t below)
 {
@@ -161,7 +160,7 @@ TEST(costs_are_bits_between_words)
     for (size_t n = 0; n < 2 * COUNT(levels); n++) {
         const lob_register_level *const l = &levels[n / 2];
         lob_register_call c;
-        lob_register_points points, before;
+        lob_register_costs k;
         begin(&c, (lob_dims){17, 13, 11}, (uint32_t)n + 3);
         uint64_t *const words = malloc((size_t)c.fixed.voxels * sizeof *words);
         assert_non_null(words);
@@ -169,31 +168,24 @@ TEST(costs_are_bits_between_words)
             words[i] =
                 ((uint64_t)draw(1 << 20) << 40 | (uint64_t)draw(1 << 20) << 20 | draw(1 << 20));
         c.words[0] = c.words[1] = words;
-        assert_ok(lob_register_points_make(&points, &c, l->step));
-        assert_ok(lob_register_points_make(&before, &c, l->step));
-        for (int a = 0; a < 3; a++)
+        lob_register_costs_plan(&k, &c, l);
+        lob_register_points before = k.points;
+        for (int a = 0; a < 3; a++) {
+            before.u[a] = malloc((size_t)before.count * sizeof *before.u[a]);
+            assert_non_null(before.u[a]);
             for (int64_t i = 0; i < before.count; i++) before.u[a][i] = 2.0f * (float)a - 3.0f;
+        }
         const int side = 2 * l->reach + 1;
-        lob_register_costs k = {
-            .level = l,
-            .before = &before,
-            .points = &points,
-            .side = {side, side, side},
-            .labels = side * side * side
-        };
-        k.cost = malloc((size_t)(k.labels * points.count) * sizeof *k.cost);
-        k.contrast = malloc((size_t)points.count * sizeof *k.contrast);
-        k.rows = malloc((size_t)lob_register_rows(&k, c.fixed.dims) * sizeof *k.rows);
-        assert_true(k.cost && k.contrast && k.rows);
 #ifdef LOB_BITS
         const bool has_bits = lob_with_bits;
         lob_with_bits = has_bits && n % 2 == 0; /* both ways to count bits */
 #endif
-        lob_register_costs_weigh(&k, c.options->smooth);
-        assert_ok(lob_register_costs_fill(&k, &c, 0));
+        assert_ok(lob_register_costs_make(&k, &c, l, &before, 0, 0));
 #ifdef LOB_BITS
         lob_with_bits = has_bits;
 #endif
+        const lob_register_points points = k.points;
+        assert_int_equal(k.labels, side * side * side);
         for (int64_t i = 0; i < points.count; i++)
             for (int64_t label = 0; label < k.labels; label++) {
                 const int64_t q[3] = {label % side - l->reach, label / side % side - l->reach,
@@ -222,12 +214,10 @@ TEST(costs_are_bits_between_words)
                 assert_int_equal(k.cost[i * k.labels + label],
                                  bits * k.scale + q[0] * q[0] + q[1] * q[1] + q[2] * q[2]);
             }
-        lob_register_points_free(&points, &c);
-        lob_register_points_free(&before, &c);
+        lob_budget_free(&c.budget, points.u[0], 3 * points.count, sizeof *points.u[0]);
+        lob_budget_free(&c.budget, c.room, c.room_bytes, 1);
         assert_int_equal(c.budget.held, 0);
-        free(k.cost);
-        free(k.contrast);
-        free(k.rows);
+        for (int a = 0; a < 3; a++) free(before.u[a]);
         free(words);
         free(c.fixed.level);
     }
@@ -242,24 +232,18 @@ TEST(choices_on_a_line_cost_least)
     static const lob_register_level level_of = {3, 3, 1, 1, 2, 1};
     for (uint32_t seed = 1; seed <= 20; seed++) {
         lob_register_call c;
-        lob_register_points points;
+        lob_register_costs k;
         int32_t cost[POINTS * LABELS], first[POINTS * LABELS];
-        float before[2][POINTS];
+        float before[2][POINTS], moved[3][POINTS] = {{0}};
         begin(&c, (lob_dims){3 * POINTS, 3, 1}, seed);
-        assert_ok(lob_register_points_make(&points, &c, 3));
-        assert_int_equal(points.count, POINTS);
+        lob_register_costs_plan(&k, &c, &level_of);
+        assert_int_equal(k.points.count, POINTS);
+        assert_int_equal(k.labels, LABELS);
         for (int i = 0; i < POINTS * LABELS; i++) first[i] = cost[i] = (int32_t)draw(20000);
         for (int a = 0; a < 2; a++)
-            for (int i = 0; i < POINTS; i++)
-                before[a][i] = points.u[a][i] = (float)draw(64) / 16.0f;
-        lob_register_costs k = {
-            .level = &level_of,
-            .before = &none,
-            .points = &points,
-            .side = {SIDE, SIDE, 1},
-            .labels = LABELS,
-            .cost = cost
-        };
+            for (int i = 0; i < POINTS; i++) before[a][i] = moved[a][i] = (float)draw(64) / 16.0f;
+        for (int a = 0; a < 3; a++) k.points.u[a] = moved[a];
+        k.cost = cost;
         assert_ok(lob_register_tree_solve(&k, &c, &c.fixed));
         int64_t least = INT64_MAX, found = 0;
         for (int choice = 0; choice < LABELS * LABELS * LABELS * LABELS; choice++) {
@@ -271,7 +255,7 @@ TEST(choices_on_a_line_cost_least)
                 sum += first[i * LABELS + label];
                 for (int a = 0; a < 2; a++) {
                     u[a][i] = before[a][i] + 2.0f * (float)q[a];
-                    const float off = points.u[a][i] - u[a][i]; /* beside the choice, at most */
+                    const float off = moved[a][i] - u[a][i]; /* beside the choice, at most */
                     if (!(off >= -1.0f && off <= 1.0f)) same = false;
                     if (i == 0) continue;
                     const int64_t d = (int64_t)((u[a][i] - u[a][i - 1]) * 16.0f);
@@ -282,7 +266,6 @@ TEST(choices_on_a_line_cost_least)
             if (same && (found == 0 || sum < found)) found = sum;
         }
         assert_int_equal(found, least);
-        lob_register_points_free(&points, &c);
         assert_int_equal(c.budget.held, 0);
         free(c.fixed.level);
     }
