@@ -80,33 +80,6 @@ LOB_BOTH int16_t lob_register_level_of(const lob_register_pass *p, int64_t i)
     return (int16_t)(LOB_REGISTER_TOP * ((value - p->low) / (p->high - p->low)) + 0.5);
 }
 
-/* ---- words: what self_similarity.c says of them ---- */
-
-typedef struct {
-    int8_t shift[3], place[2][3];
-} lob_register_map;
-
-/* The shift of one of six maps of distances, and the two places where it is looked at. */
-LOB_BOTH lob_register_map lob_register_map_of(int m)
-{
-    const lob_register_map maps[] = {
-        {{1, 1, 0},  {{-1, 0, 0}, {0, -1, 0}}},
-        {{-1, 1, 0}, {{1, 0, 0}, {0, -1, 0}} },
-        {{1, 0, 1},  {{-1, 0, 0}, {0, 0, -1}}},
-        {{-1, 0, 1}, {{1, 0, 0}, {0, 0, -1}} },
-        {{0, 1, 1},  {{0, -1, 0}, {0, 0, -1}}},
-        {{0, -1, 1}, {{0, 1, 0}, {0, 0, -1}} },
-    };
-    return maps[m];
-}
-
-/* -1024 log((k + 1.5) / 6), rising: one of five. */
-LOB_BOTH double lob_register_cut(int k)
-{
-    const double cuts[] = {89, 295, 552, 896, 1420};
-    return cuts[k];
-}
-
 /* ---- moving ---- */
 
 enum { LOB_REGISTER_FRACTIONS = 256 }; /* of a voxel, in which positions between voxels count */
