@@ -2,9 +2,10 @@
  * Convex hulls of regions. The corners of voxels are points with odd coordinates, counted in half
  * voxels. Each plane of corners is first brought down to its own hull, then points are added to a
  * hull in space one after another: the faces that see a point give way to a cone from their rim.
- * Signs are exact, and a face sees no point of its own plane, so no face is ever without area: a
- * point in line with an edge of the rim would lie in the plane of a face that sees it. The hull of
- * a region in slabs is that of the corners of its slabs' hulls.
+ * Points come in no order, so few faces see one, a handful on average. Signs are exact, and a face
+ * sees no point of its own plane, so no face is ever without area: a point in line with an edge of
+ * the rim would lie in the plane of a face that sees it. The hull of a region in slabs is that of
+ * the corners of its slabs' hulls.
  */
 #include "kernels/progress.h"
 #include "kernels/regions/shape_slabs.h"
@@ -22,15 +23,19 @@ enum { MAX_SIDE = 1 << 18 }; /* so that products of three coordinates fit 64 bit
 typedef struct {
     int64_t x, y, z;
     int32_t octants; /* as lob_hull_corner has them; 0: the voxels say */
+    bool is_corner;  /* of a face */
 } point;
 
-/* A triangle, counterclockwise from outside; next[i] lies across the edge from corner[i] on. */
+/* A triangle, counterclockwise from outside. */
 typedef struct {
-    int32_t corner[3], next[3];
+    int32_t corner[3];
     point normal;
     int64_t offset; /* dot(normal, corner) */
-    int32_t mark;   /* the point that it saw last; -1: it is no face any more */
 } face;
+
+typedef struct {
+    int32_t from, to;
+} edge;
 
 /* The work on one region; arrays grow. */
 typedef struct {
@@ -39,9 +44,9 @@ typedef struct {
     int32_t label;
     point *points;
     face *faces;
-    int32_t *free_faces, *seen; /* as many as faces */
-    int32_t *rim_face;          /* of each point: face from that corner */
-    int64_t count, face_count, free_count;
+    edge *rim; /* of what a point cuts away: room for three of each face */
+    int64_t count, face_count;
+    int64_t most_faces; /* that there were at once; there is room for these */
     bool short_of_memory;
 } hull;
 
@@ -141,29 +146,20 @@ static void shuffle(hull *h)
 
 /* ---- faces ---- */
 
-static int32_t new_face(hull *h)
+static void add_face(hull *h, int32_t a, int32_t b, int32_t c)
 {
-    const int64_t n = h->face_count;
-    if (h->free_count > 0) return h->free_faces[--h->free_count];
-    if (lob_grow(&h->faces, n, sizeof *h->faces) &&
-        lob_grow(&h->free_faces, n, sizeof *h->free_faces) &&
-        lob_grow(&h->seen, n, sizeof *h->seen))
-        return (int32_t)h->face_count++;
-    h->short_of_memory = true;
-    return -1;
-}
-
-static int32_t add_face(hull *h, int32_t a, int32_t b, int32_t c)
-{
-    const int32_t f = new_face(h);
-    if (f < 0) return f;
     const point *const p = h->points;
     const point normal = cross(minus(p[b], p[a]), minus(p[c], p[a]));
-    h->faces[f] = (face){
-        .corner = {a, b, c},
-          .normal = normal, .offset = dot(normal, p[a]), .mark = INT32_MAX
+    if (h->face_count == h->most_faces) {
+        h->short_of_memory |= !lob_grow(&h->faces, h->most_faces, sizeof *h->faces) ||
+                              !lob_grow(&h->rim, h->most_faces, 3 * sizeof *h->rim);
+        if (h->short_of_memory) return;
+        h->most_faces++;
+    }
+    h->faces[h->face_count++] = (face){
+        {a, b, c},
+        normal, dot(normal, p[a])
     };
-    return f;
 }
 
 /* Four points that span space, brought to the front. Corners of a voxel do. */
@@ -188,72 +184,40 @@ static void find_start(hull *h)
     }
 }
 
-static void link_start(hull *h)
+/* Take an edge into the n of a rim, or its other side out: both faces beside it are cut away. */
+static int64_t cut_edge(edge *rim, int64_t n, int32_t from, int32_t to)
 {
-    static const int32_t corner[4][3] = {
-        {0, 2, 1},
-        {0, 1, 3},
-        {1, 2, 3},
-        {2, 0, 3}
-    };
-    for (int f = 0; f < 4; f++)
-        if (add_face(h, corner[f][0], corner[f][1], corner[f][2]) < 0) return;
-    for (int f = 0; f < 4; f++)
-        for (int i = 0; i < 3; i++)
-            for (int g = 0; g < 4; g++)
-                for (int k = 0; k < 3; k++)
-                    if (corner[g][k] == corner[f][(i + 1) % 3] &&
-                        corner[g][(k + 1) % 3] == corner[f][i])
-                        h->faces[f].next[i] = g;
+    for (int64_t i = 0; i < n; i++)
+        if (rim[i].from == to && rim[i].to == from) {
+            rim[i] = rim[n - 1];
+            return n - 1;
+        }
+    rim[n] = (edge){from, to};
+    return n + 1;
 }
 
 /* Add point number p: cut away the faces that see it, and put a cone on their rim. */
 static void add_to_hull(hull *h, int32_t p)
 {
-    int64_t seen = 0;
-    int32_t first = -1;
-    for (int32_t i = 0; i < h->face_count; i++) {
-        face *const g = &h->faces[i];
-        if (g->mark < 0 || dot(g->normal, h->points[p]) <= g->offset) continue;
-        g->mark = p;
-        h->seen[seen++] = i;
-    }
-    for (int64_t i = 0; i < seen; i++) {
-        const int32_t old = h->seen[i];
-        for (int k = 0; k < 3; k++) {
-            const face g = h->faces[old];
-            const int32_t beyond = g.next[k], a = g.corner[k], b = g.corner[(k + 1) % 3];
-            if (h->faces[beyond].mark == p) continue;
-            const int32_t f = add_face(h, a, b, p);
-            if (f < 0) return;
-            h->faces[f].next[0] = beyond;
-            for (int e = 0; e < 3; e++)
-                if (h->faces[beyond].corner[e] == b && h->faces[beyond].corner[(e + 1) % 3] == a)
-                    h->faces[beyond].next[e] = f;
-            h->rim_face[a] = f;
-            first = f;
+    int64_t n = 0;
+    for (int64_t i = 0; i < h->face_count;) {
+        const face *const g = &h->faces[i];
+        if (dot(g->normal, h->points[p]) <= g->offset) {
+            i++;
+            continue;
         }
+        for (int k = 0; k < 3; k++) n = cut_edge(h->rim, n, g->corner[k], g->corner[(k + 1) % 3]);
+        h->faces[i] = h->faces[--h->face_count];
     }
-    for (int32_t at = first; at >= 0;) { /* around the rim */
-        const int32_t after = h->rim_face[h->faces[at].corner[1]];
-        h->faces[at].next[1] = after;
-        h->faces[after].next[2] = at;
-        at = after == first ? -1 : after;
-    }
-    for (int64_t i = 0; i < seen; i++) {
-        h->faces[h->seen[i]].mark = -1;
-        h->free_faces[h->free_count++] = h->seen[i];
-    }
+    for (int64_t i = 0; i < n; i++) add_face(h, h->rim[i].from, h->rim[i].to, p);
 }
 
 /* Six times the volume, in half voxels: tetrahedra from point 0, a corner of some face. */
 static double six_volumes(const hull *h)
 {
     int128 sum = 0;
-    for (int64_t i = 0; i < h->face_count; i++) {
-        const face *const f = &h->faces[i];
-        if (f->mark >= 0) sum += f->offset - dot(f->normal, h->points[0]);
-    }
+    for (int64_t i = 0; i < h->face_count; i++)
+        sum += h->faces[i].offset - dot(h->faces[i].normal, h->points[0]);
     return (double)sum;
 }
 
@@ -312,17 +276,15 @@ static int32_t octants_of(const hull *h, point c)
     return octants;
 }
 
-/* The points that faces have as corners, each once: h->seen has their numbers. Returns how many. */
-static int64_t find_corners(hull *h)
+/* Keep only the points that faces have as corners; the faces are of no use then. */
+static void keep_corners(hull *h)
 {
-    int64_t count = 0;
-    for (int64_t p = 0; p < h->count; p++) h->rim_face[p] = 0;
+    int64_t kept = 0;
     for (int64_t i = 0; i < h->face_count; i++)
-        for (int k = 0; k < 3 && h->faces[i].mark >= 0; k++) {
-            const int32_t number = h->faces[i].corner[k];
-            if (!h->rim_face[number]++) h->seen[count++] = number;
-        }
-    return count;
+        for (int k = 0; k < 3; k++) h->points[h->faces[i].corner[k]].is_corner = true;
+    for (int64_t i = 0; i < h->count; i++)
+        if (h->points[i].is_corner) h->points[kept++] = h->points[i];
+    h->count = kept;
 }
 
 /*
@@ -332,13 +294,12 @@ static int64_t find_corners(hull *h)
  */
 static int64_t find_ends(end_voxel **out, hull *h, const lob_geometry *g)
 {
-    const int64_t corners = find_corners(h);
     int64_t count = 0, kept = 0;
-    end_voxel *const ends = malloc((size_t)corners * 8 * sizeof *ends);
+    end_voxel *const ends = malloc((size_t)h->count * 8 * sizeof *ends);
     *out = ends;
     if (!ends) h->short_of_memory = true;
-    for (int64_t i = 0; ends && i < corners; i++) {
-        const point c = h->points[h->seen[i]];
+    for (int64_t i = 0; ends && i < h->count; i++) {
+        const point c = h->points[i];
         const int32_t octants = octants_of(h, c);
         for (int octant = 0; octant < 8; octant++)
             if (octants & 1 << octant) voxel_at(ends[count++].at, c, octant);
@@ -421,26 +382,24 @@ static void add_corners(hull *h, const lob_hull_corner *corners, int64_t n)
 /* The hull of the points. */
 static void build(hull *h)
 {
-    int32_t *const rim = realloc(h->rim_face, ((size_t)h->count + 1) * sizeof *rim);
-    if (rim)
-        h->rim_face = rim;
-    else
-        h->short_of_memory = true;
     if (h->short_of_memory) return;
     shuffle(h);
     find_start(h);
-    link_start(h);
+    add_face(h, 0, 2, 1);
+    add_face(h, 0, 1, 3);
+    add_face(h, 1, 2, 3);
+    add_face(h, 2, 0, 3);
     for (int64_t p = 4; p < h->count && !h->short_of_memory; p++) add_to_hull(h, (int32_t)p);
 }
 
 static void measure(lob_region_hull *out, hull *h, const lob_shape_frame *frame)
 {
     end_voxel *ends = NULL;
-    const int64_t count = h->short_of_memory ? 0 : find_ends(&ends, h, frame->geometry);
-    if (!h->short_of_memory) {
-        out->voxels = six_volumes(h) / 48.0; /* half voxels: an eighth of the volume each */
-        out->feret_mm = feret_of(ends, count, frame);
-    }
+    if (h->short_of_memory) return;
+    out->voxels = six_volumes(h) / 48.0; /* half voxels: an eighth of the volume each */
+    keep_corners(h);
+    const int64_t count = find_ends(&ends, h, frame->geometry);
+    if (ends) out->feret_mm = feret_of(ends, count, frame);
     free(ends);
 }
 
@@ -448,9 +407,7 @@ static void free_hull(hull *h)
 {
     free(h->points);
     free(h->faces);
-    free(h->free_faces);
-    free(h->seen);
-    free(h->rim_face);
+    free(h->rim);
 }
 
 /* ---- all regions ---- */
@@ -478,9 +435,9 @@ typedef struct {
 static void list_corners(corner_list *list, hull *h, const hulls_job *j, int32_t label)
 {
     const int32_t *const low = h->region->low;
-    const int64_t n = h->short_of_memory ? 0 : find_corners(h);
-    for (int64_t i = 0; i < n; i++) {
-        const point c = h->points[h->seen[i]];
+    if (!h->short_of_memory) keep_corners(h);
+    for (int64_t i = 0; i < h->count && !h->short_of_memory; i++) {
+        const point c = h->points[i];
         if (!lob_grow(&list->corner, list->count, sizeof *list->corner)) {
             h->short_of_memory = true;
             return;
@@ -501,7 +458,7 @@ static void do_region(const hulls_job *j, hull *h, corner_list *list, int64_t i)
     h->label = j->given ? label : (int32_t)(i + 1);
     if (j->hulls) j->hulls[i] = (lob_region_hull){NAN, NAN};
     if (h->region->voxels == 0) return;
-    h->count = h->face_count = h->free_count = 0;
+    h->count = h->face_count = 0;
     if (j->given)
         add_corners(h, j->given, j->given_count);
     else
