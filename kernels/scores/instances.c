@@ -1,6 +1,7 @@
 /* Scores of instances: the contingency table in one pass over the voxels, and what comes of it. */
 #include "kernels/scores/instances.h"
 
+#include "kernels/labels/label_rows.h"
 #include "kernels/pair_table.h"
 #include "kernels/progress.h"
 #include "volumes/labels.h"
@@ -15,6 +16,8 @@ __extension__ typedef unsigned __int128 uint128;
 
 /* ---- the table ---- */
 
+enum { BLOCK = 1024 }; /* voxels at a time */
+
 /* A call: two volumes, and a table of pairs for each thread. */
 typedef struct {
     const lob_volume *truth, *labels;
@@ -25,22 +28,28 @@ typedef struct {
     lob_pair_table *tables; /* threads */
 } call;
 
-/* Count a row by stretches of the same pair. */
-static lob_status count_row(lob_pair_table *pairs, const call *c, int64_t row)
+/* Count a part of a row, of at most BLOCK voxels, by stretches of the same pair. */
+static lob_status count_voxels(lob_pair_table *pairs, const call *c, int64_t first, int64_t n)
 {
-    const int64_t nx = c->truth->dims.nx, first = row * nx;
-    for (int64_t x = 0, end; x < nx; x = end) {
-        const int32_t truth = lob_label_at(c->truth->data, c->truth->type, first + x);
-        const int32_t label = lob_label_at(c->labels->data, c->labels->type, first + x);
-        if (truth < 0 || truth > c->truth_count || label < 0 || label > c->label_count)
-            return LOB_EDATA;
-        for (end = x + 1; end < nx; end++)
-            if (lob_label_at(c->truth->data, c->truth->type, first + end) != truth ||
-                lob_label_at(c->labels->data, c->labels->type, first + end) != label)
-                break;
-        LOB_TRY(lob_pair_add(pairs, (uint32_t)truth, (uint32_t)label, end - x));
+    int32_t truth[BLOCK], label[BLOCK];
+    lob_labels_load(truth, c->truth->data, c->truth->type, first, n);
+    lob_labels_load(label, c->labels->data, c->labels->type, first, n);
+    for (int64_t x = 0, end; x < n; x = end) {
+        const int32_t t = truth[x], l = label[x];
+        if (t < 0 || t > c->truth_count || l < 0 || l > c->label_count) return LOB_EDATA;
+        for (end = x + 1; end < n && truth[end] == t && label[end] == l;) end++;
+        LOB_TRY(lob_pair_add(pairs, (uint32_t)t, (uint32_t)l, end - x));
     }
     return LOB_OK;
+}
+
+static lob_status count_row(lob_pair_table *pairs, const call *c, int64_t row)
+{
+    const int64_t nx = c->truth->dims.nx;
+    lob_status st = LOB_OK;
+    for (int64_t x = 0; x < nx && st == LOB_OK; x += BLOCK)
+        st = count_voxels(pairs, c, row * nx + x, nx - x < BLOCK ? nx - x : BLOCK);
+    return st;
 }
 
 /* Count all rows, each thread in its own table, and merge these into the first. */

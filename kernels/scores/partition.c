@@ -1,11 +1,11 @@
-/* Measures of a partition: one pass for counts and faces, one for each other measure. */
+/* Measures of a partition: a pass for pairs of labels, one for faces, and one for each other. */
 #include "kernels/scores/partition.h"
 
 #include "kernels/budget.h"
 #include "kernels/distance/distance.h"
+#include "kernels/labels/label_rows.h"
 #include "kernels/levels/levels.h"
-#include "kernels/pair_table.h"
-#include "volumes/labels.h"
+#include "kernels/scores/instances.h"
 
 #include <math.h>
 #include <omp.h>
@@ -19,21 +19,10 @@ _Static_assert((int)LOB_PARTITION_MAX_CHANNELS <= (int)LOB_LEVELS_MAX_CHANNELS,
 typedef struct {
     uint32_t *own;
     uint32_t *beside[4]; /* towards -y, +y, -z, +z */
-    uint32_t *truth;
-    uint8_t *boundary; /* 1: a boundary voxel */
-    lob_status status;
+    uint8_t *boundary;   /* 1: a boundary voxel */
 } rows;
 
-enum { ROW_CELLS = 6 };
-
-enum { LABEL_BYTES = 5 * sizeof(int64_t) };
-
-/* Counts of each supervoxel, LABEL_BYTES of each in one block; index 0 is unused. */
-typedef struct {
-    int64_t *voxels;
-    int64_t *faces;  /* labels * 3: faces across x, y, z towards anything else */
-    int64_t *common; /* the largest number of voxels in one region */
-} label_counts;
+enum { ROW_CELLS = 5 };
 
 /* A call. */
 typedef struct {
@@ -72,7 +61,6 @@ static lob_status alloc_rows(call *c)
         rows *const r = &c->thread[t];
         r->own = c->cells + t * ROW_CELLS * nx;
         for (int k = 0; k < 4; k++) r->beside[k] = r->own + (k + 1) * nx;
-        r->truth = r->own + 5 * nx;
         r->boundary = c->bytes + t * nx;
     }
     return LOB_OK;
@@ -81,8 +69,7 @@ static lob_status alloc_rows(call *c)
 static void labels_of_row(uint32_t *out, const call *c, int64_t row)
 {
     const lob_volume *const v = c->in->labels;
-    const int64_t nx = c->dims.nx, first = row * nx;
-    for (int64_t x = 0; x < nx; x++) out[x] = (uint32_t)lob_label_at(v->data, v->type, first + x);
+    lob_labels_load((int32_t *)out, v->data, v->type, row * c->dims.nx, c->dims.nx);
 }
 
 static void truth_of_row(uint32_t *out, const call *c, int64_t row)
@@ -154,75 +141,61 @@ static int64_t faces_beside(const rows *r, int k, int64_t x0, int64_t x1)
     return faces;
 }
 
-/* Count a row by stretches of the same label and region. */
-static lob_status count_row(const label_counts *counts, lob_pair_table *pairs, const rows *r,
-                            const call *c)
+/* Add the faces of a row by stretches of the same label. faces: labels * 3, towards anything else
+ * across x, y, z; those of 0 are not used. */
+static void count_faces(int64_t *faces, const rows *r, const call *c)
 {
     const int64_t nx = c->dims.nx;
     for (int64_t x = 0, end; x < nx; x = end) {
-        const uint32_t own = r->own[x], region = r->truth[x];
-        for (end = x + 1; end < nx && r->own[end] == own && r->truth[end] == region;) end++;
+        const uint32_t own = r->own[x];
+        for (end = x + 1; end < nx && r->own[end] == own;) end++;
         if (own == 0) continue;
-        if (own >= c->labels || region == 0 || region > c->in->truth_count + 1) return LOB_EDATA;
-        add(&counts->voxels[own], end - x);
-        const int64_t ends = (x == 0 || r->own[x - 1] != own) + (end == nx || r->own[end] != own);
-        if (c->axis != 0) add(&counts->faces[3 * own], ends);
-        if (c->axis != 1) add(&counts->faces[3 * own + 1], faces_beside(r, 0, x, end));
-        if (c->axis != 2) add(&counts->faces[3 * own + 2], faces_beside(r, 2, x, end));
-        LOB_TRY(lob_pair_add(pairs, own, region, end - x));
+        if (c->axis != 0) add(&faces[3 * own], 2);
+        if (c->axis != 1) add(&faces[3 * own + 1], faces_beside(r, 0, x, end));
+        if (c->axis != 2) add(&faces[3 * own + 2], faces_beside(r, 2, x, end));
     }
-    return LOB_OK;
 }
 
-/* Count all rows; boundary voxels of the labels go into c->set. pairs: a table per thread. */
-static lob_status count_voxels(const label_counts *counts, lob_pair_table *pairs, int64_t *boundary,
-                               const call *c)
+/* Count the faces of all rows; boundary voxels of the labels, whose number is returned, go into
+ * c->set. */
+static int64_t count_rows(int64_t *faces, const call *c)
 {
     int64_t found = 0;
 #pragma omp parallel for num_threads(c->context->threads) schedule(static) reduction(+ : found)
     for (int64_t row = 0; row < c->row_count; row++) {
-        const int t = omp_get_thread_num();
-        rows *const r = &c->thread[t];
-        if (r->status != LOB_OK) continue;
+        rows *const r = &c->thread[omp_get_thread_num()];
         load_rows(r, c, false, row);
-        truth_of_row(r->truth, c, row);
-        r->status = count_row(counts, &pairs[t], r, c);
+        count_faces(faces, r, c);
         mark_boundary(r, c);
         memcpy(c->set + row * c->dims.nx, r->boundary, (size_t)c->dims.nx);
         for (int64_t x = 0; x < c->dims.nx; x++) found += r->boundary[x];
     }
-    *boundary = found;
-    for (int t = 0; t < c->context->threads; t++)
-        if (c->thread[t].status != LOB_OK) return c->thread[t].status;
-    return LOB_OK;
+    return found;
 }
 
 /* ---- measures from the counts ---- */
 
-/* Under-segmentation, accuracy and the number of regions. */
-static lob_status measure_pairs(lob_partition *out, const label_counts *counts,
-                                const lob_pair_table *pairs, call *c)
+/* Under-segmentation, accuracy and the number of regions. common: labels, all 0. */
+static void measure_pairs(lob_partition *out, const lob_instances *pairs, int64_t *common,
+                          int64_t labels)
 {
-    uint8_t *seen;
-    LOB_TRY(lob_budget_calloc(&c->budget, &seen, c->in->truth_count + 2, 1, c->error));
     int64_t covering = 0, smaller = 0, best = 0;
-    for (int64_t i = 0; i < pairs->slot_count; i++) {
-        const lob_pair *const pair = &pairs->slots[i];
-        if (!pair->count) continue;
-        const int64_t all = counts->voxels[pair->a], rest = all - pair->count;
-        if (20 * pair->count > all) covering += all;
-        smaller += pair->count < rest ? pair->count : rest;
-        if (pair->count > counts->common[pair->a]) counts->common[pair->a] = pair->count;
-        out->regions += !seen[pair->b];
-        seen[pair->b] = 1;
+    int32_t region = -1; /* the one before */
+    for (int64_t i = 0; i < pairs->pair_count; i++) {
+        const lob_instances_pair *const pair = &pairs->pairs[i];
+        if (!pair->label) continue;
+        const int64_t all = pairs->label_voxels[pair->label], rest = all - pair->common;
+        if (20 * pair->common > all) covering += all;
+        smaller += pair->common < rest ? pair->common : rest;
+        if (pair->common > common[pair->label]) common[pair->label] = pair->common;
+        out->regions += pair->truth != region;
+        region = pair->truth;
     }
-    for (int64_t k = 1; k < c->labels; k++) best += counts->common[k];
+    for (int64_t k = 1; k < labels; k++) best += common[k];
     const double n = (double)out->voxels;
     out->under_segmentation = (double)(covering - out->voxels) / n;
     out->under_segmentation_np = (double)smaller / n;
     out->achievable_accuracy = (double)best / n;
-    lob_budget_free(&c->budget, seen, c->in->truth_count + 2, 1);
-    return LOB_OK;
 }
 
 static double face_box(const double mm[3], int axis)
@@ -231,7 +204,7 @@ static double face_box(const double mm[3], int axis)
 }
 
 /* The mean of isoperimetric quotients over voxels, summed in the order of labels. */
-static double mean_quotient(const label_counts *counts, const call *c, int64_t voxels)
+static double mean_quotient(const int64_t *faces, const int64_t *voxels, const call *c, int64_t all)
 {
     const double pi = 3.14159265358979323846;
     const lob_geometry *const g = &c->in->labels->geometry;
@@ -245,67 +218,51 @@ static double mean_quotient(const label_counts *counts, const call *c, int64_t v
         face_mm[a] =
             box / (mm[a] * thick) * (c->axis < 0 ? lob_face_mm2(g, a) / face_box(mm, a) : 1.0);
     for (int64_t k = 1; k < c->labels; k++) {
-        if (!counts->voxels[k]) continue;
-        double inside = (double)counts->voxels[k], around = 0.0;
+        if (!voxels[k]) continue;
+        double inside = (double)voxels[k], around = 0.0;
         for (int a = 0; a < 3; a++) {
             if (a == c->axis) continue;
             inside *= mm[a];
-            around += (double)counts->faces[3 * k + a] * face_mm[a];
+            around += (double)faces[3 * k + a] * face_mm[a];
         }
         inside *= share;
         const double quotient = c->axis < 0 ? 36 * pi * inside * inside / (around * around * around)
                                             : 4 * pi * inside / (around * around);
-        sum += (double)counts->voxels[k] * quotient;
+        sum += (double)voxels[k] * quotient;
     }
-    return sum / (double)voxels;
+    return sum / (double)all;
 }
 
-/* Allocate the counts of all labels. */
-static lob_status alloc_counts(label_counts *counts, call *c)
+/* The pairs of labels and regions, whose voxels are counted. */
+static lob_status count_pairs(lob_instances *pairs, call *c)
 {
-    const int64_t n = c->labels;
-    LOB_TRY(lob_budget_calloc(&c->budget, &counts->voxels, n, LABEL_BYTES, c->error));
-    counts->faces = counts->voxels + n;
-    counts->common = counts->faces + 3 * n;
+    const lob_partition_input *const in = c->in;
+    lob_context quiet = lob_budget_inner(&c->budget, c->context);
+    quiet.progress = NULL;
+    const lob_status st = lob_instances_count(pairs, in->truth, in->truth_count, in->labels,
+                                              in->label_count, &quiet, c->error);
+    return st != LOB_ENOMEM
+               ? st
+               : lob_fail(c->error, st, "no memory to count pairs of supervoxels and regions");
+}
+
+/* Measures of the counts; one block has the faces of labels, and a number of each for the pairs. */
+static lob_status measure_counts(lob_partition *out, const lob_instances *pairs, call *c)
+{
+    enum { LABEL_BYTES = 4 * sizeof(int64_t) };
+    int64_t *faces;
+    for (int64_t k = 1; k < c->labels; k++) {
+        out->voxels += pairs->label_voxels[k];
+        out->supervoxels += pairs->label_voxels[k] > 0;
+    }
+    if (out->voxels == 0)
+        return lob_fail(c->error, LOB_EDATA, "there is no supervoxel: every label is 0");
+    LOB_TRY(lob_budget_calloc(&c->budget, &faces, c->labels, LABEL_BYTES, c->error));
+    out->contour_density = (double)count_rows(faces, c) / (double)out->voxels;
+    out->compactness = mean_quotient(faces, pairs->label_voxels, c, out->voxels);
+    measure_pairs(out, pairs, faces + 3 * c->labels, c->labels);
+    lob_budget_free(&c->budget, faces, c->labels, LABEL_BYTES);
     return LOB_OK;
-}
-
-/* Count with a table of pairs for each thread, and merge these into the first. */
-static lob_status count_all(const label_counts *counts, lob_pair_table *pairs, int64_t *boundary,
-                            call *c)
-{
-    lob_status st = count_voxels(counts, pairs, boundary, c);
-    if (st == LOB_OK) st = lob_pair_tables_join(pairs, c->context->threads);
-    if (st == LOB_EDATA)
-        lob_fail(c->error, st, "a label lies above the number of labels");
-    else if (st == LOB_ENOMEM)
-        lob_fail(c->error, st, "no memory to count pairs of supervoxels and regions");
-    return st;
-}
-
-static lob_status measure_counts(lob_partition *out, call *c)
-{
-    const int threads = c->context->threads;
-    label_counts counts = {0};
-    lob_pair_table *pairs = NULL;
-    int64_t boundary = 0;
-    lob_status st = alloc_counts(&counts, c);
-    if (st == LOB_OK) st = lob_pair_tables_make(&pairs, threads, &c->budget, c->error);
-    if (st == LOB_OK) st = count_all(&counts, pairs, &boundary, c);
-    for (int64_t k = 1; st == LOB_OK && k < c->labels; k++) {
-        out->voxels += counts.voxels[k];
-        out->supervoxels += counts.voxels[k] > 0;
-    }
-    if (st == LOB_OK && out->voxels == 0)
-        st = lob_fail(c->error, LOB_EDATA, "there is no supervoxel: every label is 0");
-    if (st == LOB_OK) st = measure_pairs(out, &counts, &pairs[0], c);
-    if (st == LOB_OK) {
-        out->compactness = mean_quotient(&counts, c, out->voxels);
-        out->contour_density = (double)boundary / (double)out->voxels;
-    }
-    lob_pair_tables_free(pairs, threads, &c->budget);
-    lob_budget_free(&c->budget, counts.voxels, c->labels, LABEL_BYTES);
-    return st;
 }
 
 /* ---- boundary recall ---- */
@@ -463,11 +420,6 @@ static lob_status measure_variation(lob_partition *out, call *c)
 
 /* ---- all of them ---- */
 
-static bool is_label_type(lob_type type)
-{
-    return type == LOB_U8 || type == LOB_I16 || type == LOB_I32;
-}
-
 static lob_status check(const lob_partition_input *in, const lob_partition_options *options,
                         lob_error *error)
 {
@@ -477,11 +429,8 @@ static lob_status check(const lob_partition_input *in, const lob_partition_optio
     if (options->slice_axis < -1 || options->slice_axis > 2)
         return lob_fail(error, LOB_EARG, "slice axis %d: it must be 0, 1, 2 or -1",
                         options->slice_axis);
-    if (!lob_same_dims(in->labels->dims, in->truth->dims) ||
-        (in->image && !lob_same_dims(in->labels->dims, in->image->dims)))
+    if (in->image && !lob_same_dims(in->labels->dims, in->image->dims))
         return lob_fail(error, LOB_EDATA, "the volumes have different dimensions");
-    if (!is_label_type(in->labels->type) || !is_label_type(in->truth->type))
-        return lob_fail(error, LOB_EDATA, "labels must be uint8, int16 or int32");
     if (in->image && in->image->channels > LOB_PARTITION_MAX_CHANNELS)
         return lob_fail(error, LOB_EDATA, "the image has %d channels; at most %d are measured",
                         in->image->channels, LOB_PARTITION_MAX_CHANNELS);
@@ -506,10 +455,14 @@ static lob_status report(call *c, double done)
 
 static lob_status measure(lob_partition *out, const lob_partition_options *options, call *c)
 {
-    LOB_TRY(alloc_rows(c));
-    LOB_TRY(lob_budget_alloc(&c->budget, &c->set, c->voxels, 1, c->error));
+    lob_instances pairs;
     LOB_TRY(report(c, 0.0));
-    LOB_TRY(measure_counts(out, c));
+    LOB_TRY(count_pairs(&pairs, c));
+    lob_status st = alloc_rows(c);
+    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &c->set, c->voxels, 1, c->error);
+    if (st == LOB_OK) st = measure_counts(out, &pairs, c);
+    lob_instances_free(&pairs);
+    LOB_TRY(st);
     LOB_TRY(report(c, 0.4));
     LOB_TRY(measure_recall(out, options, c));
     LOB_TRY(report(c, 0.8));
