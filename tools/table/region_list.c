@@ -215,17 +215,13 @@ static lob_status add_pairs(lob_session *s, lob_region_list *list, const slab *b
     LOB_TRY(lob_contacts(&contacts, &n, &b->stack, &b->labels->geometry, NULL, 0, -1, &s->context,
                          &s->error));
     const int64_t bytes = n * (int64_t)sizeof *contacts;
+    int64_t *const pairs = (void *)contacts; /* none is longer than a contact */
     lob_session_hold(s, bytes);
-    int64_t *const pairs = lob_session_array(s, n, sizeof *pairs, path);
-    lob_status st = pairs ? LOB_OK : LOB_ENOMEM;
-    for (int64_t i = 0; pairs && i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         pairs[i] = (int64_t)labels[contacts[i].a - 1] << 32 | labels[contacts[i].b - 1];
+    const lob_status st = extend(s, &list->pairs, &list->pair_count, sizeof *pairs, pairs, n, path);
     free(contacts);
     lob_session_give(s, bytes);
-    if (pairs) lob_session_give(s, n * (int64_t)sizeof *pairs);
-    if (st == LOB_OK)
-        st = extend(s, &list->pairs, &list->pair_count, sizeof *pairs, pairs, n, path);
-    free(pairs);
     return st;
 }
 

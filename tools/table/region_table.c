@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where there is one channel its column is "value", else they are "value_0", "value_1", ... */
-typedef char value_name[24];
-
 static int64_t rows_of(const lob_region_table *t)
 {
     return t->frames > 0 ? t->count * t->frames : t->count;
@@ -24,6 +21,8 @@ typedef struct {
     int count, needs;
     bool um;
     lob_shape_frame frame;
+    const char *names[2 + LOB_COMPONENTS_MAX_CHANNELS + LOB_REGION_MAX_COLUMNS];
+    char value_names[LOB_COMPONENTS_MAX_CHANNELS][16];
 } writing;
 
 static lob_regions_input input_of(const lob_region_table *t)
@@ -292,42 +291,37 @@ static void note_coarse(lob_session *s, const lob_region_table *t)
                          fabs(t->image->slope) / per_unit, (long long)rows);
 }
 
-/* The names of all columns, to be freed with *value_names; NULL where there is no memory. */
-static const char **column_names(value_name **value_names, const writing *w, int keys, int values)
+/* Name all columns. Where there is one channel its column is "value", else they are "value_0",
+ * "value_1", ... Returns how many are keys. */
+static int name_columns(writing *w)
 {
-    const char **names = malloc((size_t)(keys + w->count) * sizeof *names);
-    *value_names = malloc(((size_t)values + 1) * sizeof **value_names);
-    if (!names || !*value_names) {
-        free(names);
-        return NULL;
-    }
-    names[0] = "label";
-    if (w->table->frames > 0) names[1] = "frame";
+    const lob_region_table *const t = w->table;
+    const int values = t->values ? t->channels : 0;
+    int n = 0;
+    w->names[n++] = "label";
+    if (t->frames > 0) w->names[n++] = "frame";
     for (int c = 0; c < values; c++) {
-        snprintf((*value_names)[c], sizeof **value_names, values > 1 ? "value_%d" : "value", c);
-        names[keys - values + c] = (*value_names)[c];
+        snprintf(w->value_names[c], sizeof *w->value_names, values > 1 ? "value_%d" : "value", c);
+        w->names[n++] = w->value_names[c];
     }
     for (int c = 0; c < w->count; c++) {
         const lob_region_column *const column = w->columns[c];
-        names[keys + c] = w->um && column->name_um ? column->name_um : column->name;
+        w->names[n + c] = w->um && column->name_um ? column->name_um : column->name;
     }
-    return names;
+    return n;
 }
 
 lob_status lob_region_table_write(lob_session *s, lob_region_table *table, const char *path)
 {
-    const int values = table->values ? table->channels : 0;
-    const int keys = 1 + (table->frames > 0) + values;
     writing w = {.table = table, .um = lob_shows_micrometres(&table->grid->geometry)};
-    value_name *value_names = NULL;
+    lob_status st = LOB_OK;
     if (table->columns) w.frame = lob_shape_frame_of(&table->grid->geometry, table->grid->dims);
     w.count = lob_region_columns_of(w.columns, table->columns, table->columns && w.frame.flat >= 0);
     for (int c = 0; c < w.count; c++) w.needs |= w.columns[c]->needs;
-    const char **const names = column_names(&value_names, &w, keys, values);
-    lob_status st = names ? LOB_OK : lob_session_no_memory(s, path);
-    if (st == LOB_OK && w.needs) st = measure_needs(s, &w, &table->shapes, path);
+    if (w.needs) st = measure_needs(s, &w, &table->shapes, path);
     if (st == LOB_OK) {
-        const lob_table file = {.names = names,
+        const int keys = name_columns(&w);
+        const lob_table file = {.names = w.names,
                                 .columns = keys + w.count,
                                 .keys = keys,
                                 .label_names = table->named ? &table->grid->names : NULL,
@@ -338,8 +332,6 @@ lob_status lob_region_table_write(lob_session *s, lob_region_table *table, const
         note_coarse(s, table);
         st = lob_table_write(s, &file, path);
     }
-    free(value_names);
-    free(names);
     lob_region_shapes_free(NULL, &table->shapes, table->count);
     return st;
 }

@@ -4,14 +4,8 @@
 #include "kernels/device/device.h"
 #include "tools/commands/components/components_work.h"
 #include "tools/inout/slabs.h"
-#include "volumes/lists.h"
 
 #include <stdlib.h>
-
-/* A component and the index of its first voxel. */
-typedef struct {
-    int64_t first, number; /* number: from 0 */
-} first_voxel;
 
 typedef struct {
     lob_session *s;
@@ -21,11 +15,7 @@ typedef struct {
     lob_volume intensities; /* of it */
     bool own;               /* the image's values are the intensities */
     bool stopped;           /* by an error of a file, not of the kernel */
-    int64_t max_planes;
-
-    int64_t value_bytes; /* that values and order have taken */
-    first_voxel *order;  /* in rising order of first; NULL unless values are wanted */
-    int64_t next;        /* of order, that has no value yet */
+    int64_t value_bytes;    /* that values have taken */
 } work;
 
 /* ---- reading ---- */
@@ -76,24 +66,15 @@ static lob_status read_slab(void *user, lob_components_input *slab, int64_t z, i
 
 /* ---- writing ---- */
 
-/* Allocate the components' values, and sort components by first voxel. */
+/* Allocate the components' values. */
 static lob_status prepare_values(work *w)
 {
-    const lob_components_output *r = &w->common.result;
-    if (!lob_components_work_has_values(&w->common)) return LOB_OK;
-    const int64_t bytes =
-        r->count * (lob_components_work_value_bytes(&w->common) + (int64_t)sizeof *w->order);
-    LOB_TRY(lob_session_take(w->s, bytes, w->common.set->table));
-    w->value_bytes = bytes;
-    const size_t capacity = (size_t)r->count + 1;
-    w->common.values =
-        calloc(capacity * (size_t)w->common.image.channels, sizeof *w->common.values);
-    w->order = malloc(capacity * sizeof *w->order);
-    if (!w->common.values || !w->order) return lob_session_no_memory(w->s, w->common.set->table);
-    for (int64_t i = 0; i < r->count; i++)
-        w->order[i] = (first_voxel){lob_components_work_member(&w->common, i), i};
-    qsort(w->order, (size_t)r->count, sizeof *w->order, lob_by_int64);
-    return LOB_OK;
+    lob_components_work *const c = &w->common;
+    if (!lob_components_work_has_values(c)) return LOB_OK;
+    const int64_t each = lob_components_work_value_bytes(c);
+    c->values = lob_session_array(w->s, c->result.count, (size_t)each, c->set->table);
+    if (c->values) w->value_bytes = c->result.count * each;
+    return c->values ? LOB_OK : LOB_ENOMEM;
 }
 
 /* Read the values of components whose first voxel is in the current slab. */
@@ -101,10 +82,9 @@ static void take_values(work *w)
 {
     const lob_volume *v = &w->slab.image;
     const int64_t from = w->slab.z * v->dims.nx * v->dims.ny;
-    for (; w->order && w->next < w->common.result.count; w->next++) {
-        const first_voxel *at = &w->order[w->next];
-        if (at->first - from >= lob_voxels(v)) return;
-        lob_components_work_take_value(&w->common, at->number, v, at->first - from);
+    for (int64_t i = 0; w->common.values && i < w->common.result.count; i++) {
+        const int64_t at = lob_components_work_member(&w->common, i) - from;
+        if (at >= 0 && at < lob_voxels(v)) lob_components_work_take_value(&w->common, i, v, at);
     }
 }
 
@@ -152,12 +132,9 @@ static void undo(work *w)
 {
     lob_slabs_hold(w->s, &w->slabs, 0);
     free(w->common.values);
-    free(w->order);
     lob_session_give(w->s, w->value_bytes);
     w->value_bytes = 0;
     w->common.values = NULL;
-    w->order = NULL;
-    w->next = 0;
 }
 
 static lob_status join_once(work *w, int64_t planes)
@@ -264,8 +241,7 @@ static lob_status make(lob_session *s, work *w, int64_t memory)
 {
     LOB_TRY(open_inputs(w));
     if (w->common.set->plan > 0) return print_plan(s, w);
-    w->max_planes = max_planes(w, memory);
-    LOB_TRY(join(w, w->max_planes));
+    LOB_TRY(join(w, max_planes(w, memory)));
     lob_components_work_report(s, &w->common);
     cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->slabs.planes);
     LOB_TRY(lob_components_work_table(s, &w->common));
