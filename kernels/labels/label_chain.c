@@ -301,7 +301,6 @@ typedef struct {
     int64_t *voxels;
     int32_t *owner; /* number of the label */
     int32_t *table; /* found + 1: what becomes of each */
-    int64_t *order; /* largest: pieces by label, then size, then place */
 } piece_tables;
 
 static void piece_tables_free(piece_tables *t)
@@ -309,7 +308,6 @@ static void piece_tables_free(piece_tables *t)
     free(t->voxels);
     free(t->owner);
     free(t->table);
-    free(t->order);
 }
 
 static lob_status piece_tables_fill(piece_tables *t, lob_label_chain *c, int64_t found)
@@ -318,8 +316,7 @@ static lob_status piece_tables_fill(piece_tables *t, lob_label_chain *c, int64_t
     t->voxels = calloc(n, sizeof *t->voxels);
     t->owner = calloc(n, sizeof *t->owner);
     t->table = calloc(n, sizeof *t->table);
-    t->order = calloc(n, sizeof *t->order);
-    if (!t->voxels || !t->owner || !t->table || !t->order) return no_memory(c, found);
+    if (!t->voxels || !t->owner || !t->table) return no_memory(c, found);
     return c->operations->count_pieces(c, found, t->voxels, t->owner);
 }
 
@@ -352,26 +349,15 @@ static lob_status split(lob_label_chain *c, const lob_labels_step *step)
     return LOB_OK;
 }
 
-/* Put the pieces of each label together, in raster order: a counting sort. */
-static lob_status group_pieces(piece_tables *t, const lob_label_chain *c, int64_t found)
-{
-    int64_t *end = calloc((size_t)c->count + 2, sizeof *end);
-    if (!end) return no_memory(c, c->count);
-    for (int64_t i = 0; i < found; i++) end[t->owner[i] + 1]++;
-    for (int64_t i = 0; i <= c->count; i++) end[i + 1] += end[i];
-    for (int64_t i = 0; i < found; i++) t->order[end[t->owner[i]]++] = i;
-    free(end);
-    return LOB_OK;
-}
-
-/* The sizes of pieces, sorted here because qsort has no context: size, then the earlier piece. */
+/* A piece, as it is sorted: by label, then the larger one, then the earlier one. */
 typedef struct {
-    int64_t voxels, piece;
+    int64_t owner, voxels, piece;
 } sized;
 
 static int by_size(const void *a, const void *b)
 {
     const sized *x = a, *y = b;
+    if (x->owner != y->owner) return x->owner < y->owner ? -1 : 1;
     if (x->voxels != y->voxels) return x->voxels < y->voxels ? 1 : -1;
     return (x->piece > y->piece) - (x->piece < y->piece);
 }
@@ -380,17 +366,15 @@ static int by_size(const void *a, const void *b)
 static lob_status choose_largest(piece_tables *t, const lob_label_chain *c, int64_t found,
                                  int64_t most)
 {
-    LOB_TRY(group_pieces(t, c, found));
-    sized *group = malloc(((size_t)found + 1) * sizeof *group);
-    if (!group) return no_memory(c, found);
-    for (int64_t first = 0, n; first < found; first += n) {
-        const int32_t owner = t->owner[t->order[first]];
-        for (n = 0; first + n < found && t->owner[t->order[first + n]] == owner; n++)
-            group[n] = (sized){t->voxels[t->order[first + n]], t->order[first + n]};
-        if (n > most) qsort(group, (size_t)n, sizeof *group, by_size);
-        for (int64_t i = 0; i < n && i < most; i++) t->table[group[i].piece + 1] = owner;
+    sized *const all = malloc(((size_t)found + 1) * sizeof *all);
+    if (!all) return no_memory(c, found);
+    for (int64_t i = 0; i < found; i++) all[i] = (sized){t->owner[i], t->voxels[i], i};
+    qsort(all, (size_t)found, sizeof *all, by_size);
+    for (int64_t i = 0, rank = 0; i < found; i++) {
+        rank = i > 0 && all[i].owner == all[i - 1].owner ? rank + 1 : 0;
+        if (rank < most) t->table[all[i].piece + 1] = (int32_t)all[i].owner;
     }
-    free(group);
+    free(all);
     return LOB_OK;
 }
 

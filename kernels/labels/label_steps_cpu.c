@@ -4,10 +4,9 @@
 #include "kernels/labels/label_chain.h"
 #include "kernels/labels/label_rows.h"
 #include "kernels/labels/label_slips.h"
-#include "kernels/simd_clones.h"
+#include "kernels/regions/contacts.h"
 #include "volumes/voxel_memory.h"
 
-#include <omp.h>
 #include <stdlib.h>
 
 enum { BLOCK = 2048 }; /* voxels converted at a time */
@@ -71,57 +70,22 @@ static lob_status count_pieces(lob_label_chain *c, int64_t found, int64_t *voxel
 
 /* ---- neighbourhoods ---- */
 
-/* A row of labels whose faces are looked at, and its neighbours on one side. */
-LOB_SIMD_CLONES(void, mark_edges, (edge, row, other, n), uint8_t *edge, const int32_t *row,
-                const int32_t *other, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) edge[i] |= row[i] != other[i];
-}
-
-/* One row of the boundary; rows: three rows of room. */
-static void boundary_row(lob_label_chain *c, int64_t row, int32_t *rows, uint8_t *edge)
-{
-    const lob_dims d = c->in->dims;
-    const int axis = c->options->slice_axis;
-    const int64_t y = row % d.ny, z = row / d.ny, n = d.nx;
-    const struct {
-        bool there;
-        int64_t row;
-    } sides[] = {
-        {axis != 1 && y > 0,        row - 1   },
-        {axis != 1 && y + 1 < d.ny, row + 1   },
-        {axis != 2 && z > 0,        row - d.ny},
-        {axis != 2 && z + 1 < d.nz, row + d.ny},
-    };
-    int32_t *own = rows, *other = rows + n;
-    memset(edge, 0, (size_t)n);
-    lob_labels_load(own, c->now.data, c->now.type, row * n, n);
-    if (axis != 0) {
-        mark_edges(edge, own, own + 1, n - 1);
-        mark_edges(edge + 1, own + 1, own, n - 1);
-    }
-    for (size_t s = 0; s < sizeof sides / sizeof *sides; s++) {
-        if (!sides[s].there) continue;
-        lob_labels_load(other, c->now.data, c->now.type, sides[s].row * n, n);
-        mark_edges(edge, own, other, n);
-    }
-    for (int64_t i = 0; i < n; i++) own[i] = edge[i] ? own[i] : 0;
-    lob_labels_store(c->next.data, c->next.type, row * n, own, n);
-}
-
 static lob_status boundary(lob_label_chain *c)
 {
-    const int64_t nx = c->in->dims.nx, rows = c->in->dims.ny * c->in->dims.nz;
-    const int64_t room = 2 * nx + (nx + 3) / 4;
-    int32_t *memory = NULL;
-    LOB_TRY(
-        lob_budget_alloc(&c->budget, &memory, c->context.threads * room, sizeof *memory, c->error));
+    const lob_labels_array from = c->now, to = c->next;
+    const lob_label_grid grid = {from.data, from.type, c->count, c->in->dims};
+    uint8_t *marks = NULL;
+    LOB_TRY(lob_budget_alloc(&c->budget, &marks, c->voxels, 1, c->error));
+    lob_paint_boundaries(marks, &grid, c->options->slice_axis, c->context.threads);
 #pragma omp parallel for num_threads(c->context.threads)
-    for (int64_t row = 0; row < rows; row++) {
-        int32_t *mine = memory + omp_get_thread_num() * room;
-        boundary_row(c, row, mine, (uint8_t *)(mine + 2 * nx));
+    for (int64_t first = 0; first < c->voxels; first += BLOCK) {
+        const int64_t n = c->voxels - first < BLOCK ? c->voxels - first : BLOCK;
+        int32_t labels[BLOCK];
+        lob_labels_load(labels, from.data, from.type, first, n);
+        for (int64_t i = 0; i < n; i++) labels[i] = marks[first + i] ? labels[i] : 0;
+        lob_labels_store(to.data, to.type, first, labels, n);
     }
-    lob_budget_free(&c->budget, memory, c->context.threads * room, sizeof *memory);
+    lob_budget_free(&c->budget, marks, c->voxels, 1);
     return LOB_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include "kernels/budget.h"
 #include "kernels/filters/pointwise_voxel.h"
+#include "kernels/labels/label_rows.h"
 #include "kernels/pair_table.h"
 #include "kernels/regions/faces.h"
 #include "kernels/regions/regions.h"
@@ -219,25 +220,38 @@ lob_status lob_contacts(lob_contact **contacts, int64_t *count, const lob_label_
 
 /* ---- painting ---- */
 
+enum { BLOCK = 1024 }; /* voxels at a time */
+
+/* Mark n <= BLOCK voxels of a row, from its x-th on. */
+static void paint_part(uint8_t *marks, const lob_label_grid *grid, int axis, int64_t row, int64_t x,
+                       int64_t n)
+{
+    const lob_dims d = grid->dims;
+    const int64_t y = row % d.ny, z = row / d.ny, first = row * d.nx + x;
+    const int64_t before = x > 0, after = x + n < d.nx;
+    const int64_t rows[4] = {axis != 1 && y > 0 ? -1 : 0, axis != 1 && y + 1 < d.ny ? 1 : 0,
+                             axis != 2 && z > 0 ? -d.ny : 0, axis != 2 && z + 1 < d.nz ? d.ny : 0};
+    int32_t own[BLOCK + 2], other[BLOCK];
+    lob_labels_load(own + 1 - before, grid->labels, grid->type, first - before, n + before + after);
+    if (!before) own[0] = own[1];
+    if (!after) own[n + 1] = own[n];
+    for (int64_t i = 0; i < n; i++)
+        marks[first + i] = axis != 0 && (own[i] != own[i + 1]) + (own[i + 1] != own[i + 2]) > 0;
+    for (int k = 0; k < 4; k++) {
+        if (rows[k] == 0) continue;
+        lob_labels_load(other, grid->labels, grid->type, first + rows[k] * d.nx, n);
+        for (int64_t i = 0; i < n; i++) marks[first + i] |= own[i + 1] != other[i];
+    }
+    for (int64_t i = 0; i < n; i++) marks[first + i] &= own[i + 1] != 0;
+}
+
 void lob_paint_boundaries(uint8_t *marks, const lob_label_grid *grid, int slice_axis, int threads)
 {
     const lob_dims d = grid->dims;
-    const int64_t stride[3] = {1, d.nx, d.nx * d.ny};
 #pragma omp parallel for schedule(static) num_threads(threads > 0 ? threads : 1)
     for (int64_t row = 0; row < d.ny * d.nz; row++)
-        for (int64_t x = 0; x < d.nx; x++) {
-            const int64_t at[3] = {x, row % d.ny, row / d.ny}, v = row * d.nx + x;
-            const int32_t label = lob_label_at(grid->labels, grid->type, v);
-            bool boundary = false;
-            for (int a = 0; a < 3 && label; a++) {
-                if (a == slice_axis) continue;
-                boundary |=
-                    at[a] > 0 && lob_label_at(grid->labels, grid->type, v - stride[a]) != label;
-                boundary |= at[a] + 1 < lob_side(d, a) &&
-                            lob_label_at(grid->labels, grid->type, v + stride[a]) != label;
-            }
-            marks[v] = boundary;
-        }
+        for (int64_t x = 0; x < d.nx; x += BLOCK)
+            paint_part(marks, grid, slice_axis, row, x, d.nx - x < BLOCK ? d.nx - x : BLOCK);
 }
 
 /* The stored form of a value in image units: the nearest that the type can hold. */
