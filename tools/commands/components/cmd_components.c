@@ -49,17 +49,6 @@ static lob_status check(lob_session *s, void *user)
 
 /* ---- in memory ---- */
 
-/* The labels as a volume with the image's geometry and header; the image's voxels are freed. */
-static void make_labels(lob_volume *labels, lob_components_work *w)
-{
-    *labels = lob_grid_header(&w->image, w->result.type);
-    labels->data = w->result.labels;
-    labels->channels = 1;
-    free(w->image.data);
-    w->image = lob_volume_empty();
-    w->result.labels = NULL;
-}
-
 static lob_status read_inputs(lob_session *s, work *w)
 {
     lob_components_work *common = &w->common;
@@ -90,7 +79,8 @@ static lob_status join(lob_session *s, lob_components_work *w)
     LOB_TRY(lob_session_name(s, st, w->set->image, NULL));
     lob_session_give(s, max - lob_voxels(&w->image) * (int64_t)lob_type_of(w->result.type)->bytes);
     lob_components_work_hold(s, w);
-    LOB_TRY(lob_components_work_values(s, w));
+    LOB_TRY(lob_components_work_make_values(s, w));
+    lob_components_work_take_values(w, &w->image, 0);
     lob_session_computed(s);
     return LOB_OK;
 }
@@ -105,7 +95,10 @@ static lob_status in_memory(lob_session *s, work *w)
     lob_components_work_report(s, common);
     LOB_TRY(lob_components_work_table(s, common));
     /* Labels are written last: if they exist, the table is complete. */
-    make_labels(&w->labels, common);
+    if (lob_volume_adopt(&w->labels, &common->image, &common->result.labels, common->result.type,
+                         1) != LOB_OK)
+        return lob_session_no_memory(s, w->set.labels);
+    LOB_VOLUMES_FREE(&common->image);
     return lob_session_write(s, &w->labels, w->set.labels, true);
 }
 

@@ -66,34 +66,15 @@ static lob_status read_slab(void *user, lob_components_input *slab, int64_t z, i
 
 /* ---- writing ---- */
 
-/* Allocate the components' values. */
-static lob_status prepare_values(work *w)
-{
-    lob_components_work *const c = &w->common;
-    if (!lob_components_work_has_values(c)) return LOB_OK;
-    const int64_t each = lob_components_work_value_bytes(c);
-    c->values = lob_session_array(w->s, c->result.count, (size_t)each, c->set->table);
-    if (c->values) w->value_bytes = c->result.count * each;
-    return c->values ? LOB_OK : LOB_ENOMEM;
-}
-
-/* Read the values of components whose first voxel is in the current slab. */
-static void take_values(work *w)
-{
-    const lob_volume *v = &w->slab.image;
-    const int64_t from = w->slab.z * v->dims.nx * v->dims.ny;
-    for (int64_t i = 0; w->common.values && i < w->common.result.count; i++) {
-        const int64_t at = lob_components_work_member(&w->common, i) - from;
-        if (at >= 0 && at < lob_voxels(v)) lob_components_work_take_value(&w->common, i, v, at);
-    }
-}
-
 static lob_status begin_output(work *w, int64_t largest)
 {
     lob_write_options options = lob_write_defaults();
     options.labels = true;
     LOB_TRY(lob_slabs_check_mask(w->s, &w->slabs));
-    LOB_TRY(prepare_values(w));
+    LOB_TRY(lob_components_work_make_values(w->s, &w->common));
+    if (w->common.values)
+        w->value_bytes =
+            w->common.result.count * w->common.image.channels * (int64_t)sizeof(double);
     lob_volume labels = lob_grid_header(&w->common.image, w->common.result.type);
     labels.channels = 1;
     return lob_slabs_begin(w->s, &w->slabs, &labels, largest, w->common.set->labels, options);
@@ -118,7 +99,7 @@ static lob_status write_slab(void *user, const void *labels, lob_type type, int6
     work *w = user;
     (void)type, (void)z, (void)n, (void)error; /* those of the slab at hand */
     lob_session_computed(w->s);
-    take_values(w);
+    lob_components_work_take_values(&w->common, &w->slab.image, w->slab.z);
     const lob_status st = lob_slabs_put(w->s, &w->slabs, &w->slab, labels);
     lob_session_compute(w->s, "joining");
     w->stopped = st != LOB_OK;

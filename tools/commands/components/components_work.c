@@ -73,31 +73,26 @@ lob_status lob_components_work_options(lob_session *s, lob_components_work *work
     return size_bounds(s, set, options, geometry);
 }
 
-bool lob_components_work_has_values(const lob_components_work *work)
+lob_status lob_components_work_make_values(lob_session *s, lob_components_work *work)
 {
-    return work->set->equal && work->set->table;
+    if (!work->set->equal || !work->set->table) return LOB_OK;
+    work->values =
+        lob_session_array(s, work->result.count,
+                          (size_t)work->image.channels * sizeof *work->values, work->set->table);
+    return work->values ? LOB_OK : LOB_ENOMEM;
 }
 
-int64_t lob_components_work_value_bytes(const lob_components_work *work)
-{
-    return lob_components_work_has_values(work)
-               ? work->image.channels * (int64_t)sizeof *work->values
-               : 0;
-}
-
-int64_t lob_components_work_member(const lob_components_work *work, int64_t component)
+void lob_components_work_take_values(lob_components_work *work, const lob_volume *planes, int64_t z)
 {
     const lob_components_output *r = &work->result;
-    return r->member ? r->member[component] : r->regions[component].first;
-}
-
-void lob_components_work_take_value(lob_components_work *work, int64_t component,
-                                    const lob_volume *v, int64_t at)
-{
-    double *value = &work->values[component * v->channels];
-    for (int c = 0; c < v->channels; c++) {
-        lob_values(&value[c], v->data, v->type, c * lob_voxels(v) + at, 1);
-        value[c] = v->slope * value[c] + v->inter;
+    for (int64_t i = 0; work->values && i < r->count; i++) {
+        const int64_t first = r->member ? r->member[i] : r->regions[i].first;
+        const int64_t at = first - z * planes->dims.nx * planes->dims.ny;
+        double *const value = &work->values[i * planes->channels];
+        for (int c = 0; at >= 0 && at < lob_voxels(planes) && c < planes->channels; c++) {
+            lob_values(&value[c], planes->data, planes->type, c * lob_voxels(planes) + at, 1);
+            value[c] = planes->slope * value[c] + planes->inter;
+        }
     }
 }
 
@@ -168,18 +163,6 @@ lob_status lob_components_work_table(lob_session *s, lob_components_work *work)
         .fine = &r->fine,
     };
     return lob_region_table_write(s, &table, work->set->table);
-}
-
-lob_status lob_components_work_values(lob_session *s, lob_components_work *w)
-{
-    const lob_components_output *r = &w->result;
-    if (!lob_components_work_has_values(w)) return LOB_OK;
-    const size_t each = (size_t)lob_components_work_value_bytes(w);
-    w->values = lob_session_array(s, r->count, each, w->set->table);
-    if (!w->values) return LOB_ENOMEM;
-    for (int64_t k = 0; k < r->count; k++)
-        lob_components_work_take_value(w, k, &w->image, lob_components_work_member(w, k));
-    return LOB_OK;
 }
 
 /* ---- memory ---- */

@@ -27,21 +27,15 @@ typedef struct {
  * LOB_EDATA. */
 lob_status lob_components_work_options(lob_session *s, lob_components_work *work);
 
-/* Does the table want the components' values? */
-bool lob_components_work_has_values(const lob_components_work *work);
+/* Allocate the components' values, if the table of --equal wants them. Returns LOB_OK or
+ * LOB_ENOMEM.
+ */
+lob_status lob_components_work_make_values(lob_session *s, lob_components_work *work);
 
-/* Bytes per component of its values, one per channel. */
-int64_t lob_components_work_value_bytes(const lob_components_work *work);
-
-/* A voxel that has a component's values. */
-int64_t lob_components_work_member(const lob_components_work *work, int64_t component);
-
-/* Read a component's values from voxel `at` of the image, or of a slab of it. */
-void lob_components_work_take_value(lob_components_work *work, int64_t component,
-                                    const lob_volume *v, int64_t at);
-
-/* With --equal: the values of each component's first voxel that no filled hole contributed. */
-lob_status lob_components_work_values(lob_session *s, lob_components_work *work);
+/* Read those of components whose first voxel that no filled hole contributed lies in the planes
+ * from z on. */
+void lob_components_work_take_values(lob_components_work *work, const lob_volume *planes,
+                                     int64_t z);
 
 /* Bytes per label at most: the number of labels is not known before. */
 int64_t lob_components_label_bytes(const lob_components_settings *set);
