@@ -87,7 +87,8 @@ def fuse(
     try:
         call.run(library.lob_fuse, byref(out), byref(asked), byref(chosen))
         count, n = out.set.count, math.prod(of.voxels.shape[1:])
-        found, shares = _votes(of, call, out, (count, n))
+        found = _device.found(out.labels.data, of.voxels.shape[1:], DTYPES[out.labels.type], call)
+        shares = _device.found(ctypes.cast(out.shares, ctypes.c_void_p).value, (count, n), np.uint16, call)
         call.report["unseen_voxels"] = out.unseen
         call.report["labels"] = count
         values, voxels = view(out.set.values, (count,), np.int32), view(out.set.voxels, (count,), np.int64)
@@ -96,11 +97,11 @@ def fuse(
              "share": float(share[found.ravel() == value].sum(dtype=np.float64) / _abi.LOB_FUSE_ONE / max(held, 1))}
             for value, held, share in zip(values, voxels, shares)
         ]  # fmt: skip
-        labels = _given(of, found, True)
+        labels = of.give(np.array(found), True)
         if not votes:
             return labels
         share = shares.astype(np.float32).reshape(count, *of.voxels.shape[1:]) / np.float32(_abi.LOB_FUSE_ONE)
-        return Voted(labels, _given(of, share, False))
+        return Voted(labels, of.give(share, False))
     finally:
         library.lob_fuse_output_free(byref(out))
 
@@ -119,23 +120,6 @@ def _moved_there(
     moved, own, seen = of.other(scan, f"atlas {i}"), of.labels(painted, f"the labels of atlas {i}"), of.described()
     seen.data, seen.type, seen.channels = moved.address, TYPES[moved.dtype], 1
     return moved, own, (seen, own.volume)
-
-
-def _votes(of: Any, call: Call, out: _abi.lob_fuse_output, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and shares of a fusion in ordinary memory."""
-    if not call.on_gpu:
-        return taken(out.labels), view(out.shares, shape, np.uint16)
-    found, shares = np.empty(of.voxels.shape[1:], DTYPES[out.labels.type]), np.empty(shape, np.uint16)
-    for to, address in (found, out.labels.data), (shares, ctypes.cast(out.shares, ctypes.c_void_p).value):
-        _device.download(to, address, call)
-    return found, shares
-
-
-def _given(of: Any, voxels: np.ndarray, labels: bool) -> Any:
-    """A result in ordinary memory as an image of the caller's kind."""
-    if isinstance(of, _device.GpuImage):
-        return of.send(voxels, 0 if labels or voxels.ndim == 3 else voxels.shape[0])
-    return of.give(voxels, labels)
 
 
 FATES = ("used", "others are nearer", "the scan itself", "no labels", "cannot be registered")
@@ -216,11 +200,11 @@ def carry(
     try:
         call.run(library.lob_carry, byref(out), byref(asked), byref(chosen))
         _report(call.report, out, len(kept))
-        labels = _given(there, taken(out.labels), True)
+        labels = there.give(taken(out.labels), True)
         if not full:
             return labels
         shares = taken(out.shares).reshape(out.label_count, *of.voxels.shape[1:])
-        return Carried(labels, _given(there, shares, False), _given(there, taken(out.doubt), False))
+        return Carried(labels, there.give(shares, False), there.give(taken(out.doubt), False))
     finally:
         library.lob_carry_output_free(byref(out))
 

@@ -19,7 +19,7 @@ import numpy as np
 from . import _abi
 from ._errors import InputError
 from ._library import Call, caller_s_gpu, check, driver, library
-from ._volumes import DTYPES, LABEL_TYPES, NOTHING, TYPES, Held, Source, dims
+from ._volumes import DTYPES, LABEL_TYPES, NOTHING, TYPES, Held, Source, dims, view
 
 CUDA, MANAGED = 2, 13  # DLPack's kDLCUDA and kDLCUDAManaged
 NAMED = {dtype.name: dtype for dtype in TYPES}
@@ -289,8 +289,10 @@ class GpuImage(Source):
         super().limit(distance, limit)
 
     def give(self, voxels: Any, labels: bool, geometry: _abi.lob_geometry | None = None) -> Any:
-        del labels, geometry
-        return voxels
+        """What was found in ordinary memory goes to the GPU."""
+        if not isinstance(voxels, np.ndarray):
+            return voxels
+        return self.send(voxels, 0 if labels or voxels.ndim == 3 else voxels.shape[0])
 
 
 def fetch(array: Array, call: Call) -> np.ndarray:
@@ -299,6 +301,15 @@ def fetch(array: Array, call: Call) -> np.ndarray:
         raise InputError(f"{array.name}: has gaps in memory; make a copy without")
     out = np.empty(array.shape, array.dtype, order="C" if array.c else "F")
     download(out, array.address, call)
+    return out
+
+
+def found(address: int | None, shape: tuple[int, ...], dtype: Any, call: Call) -> np.ndarray:
+    """What the library keeps where a call's arrays are: a view of it, or of a GPU a copy."""
+    if not call.on_gpu:
+        return view(address or 0, shape, dtype)
+    out = np.empty(shape, dtype)
+    download(out, address, call)
     return out
 
 

@@ -14,7 +14,7 @@ from ._errors import InputError
 from ._grow import begin
 from ._library import Call, check, library
 from ._public import Options, public
-from ._volumes import DTYPES, LPS, TYPES, affine_of, choice, dims, held, memory, place, put, source, view
+from ._volumes import DTYPES, LPS, TYPES, affine_of, choice, held, place, put, source, taken
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -130,18 +130,11 @@ def register(
     call.report["start"] = "centres" if stats.centres else "headers"
     shape = (3, out.dims.nz, out.dims.ny, out.dims.nx)
     voxels, matrix = affine_of(out.geometry), affine_of(out)
-    mm = _fetched(out, shape, call) if out.device else np.array(memory(_address(out), shape, np.float32))
-    return Field(mm * np.float32(LPS)[:, np.newaxis, np.newaxis, np.newaxis], voxels, matrix)
-
-
-def _fetched(field: _abi.lob_field, shape: tuple[int, ...], call: Call) -> np.ndarray:
-    """The displacements of a field on a GPU, which is freed."""
-    out = np.empty(shape, np.float32)
     try:
-        _device.download(out, _address(field), call)
+        mm = _device.found(ctypes.cast(out.mm, ctypes.c_void_p).value, shape, np.float32, call)
+        return Field(mm * np.float32(LPS)[:, np.newaxis, np.newaxis, np.newaxis], voxels, matrix)
     finally:
-        library.lob_field_free(byref(field))
-    return out
+        library.lob_field_free(byref(out))
 
 
 def _other(image: Any, call: Call, spacing: Any, axes: str, name: str) -> Any:
@@ -151,10 +144,6 @@ def _other(image: Any, call: Call, spacing: Any, axes: str, name: str) -> Any:
     if call.on_gpu:
         return _device.GpuImage(image, call, spacing, axes)
     return source(image) if _has_place(image) else source(image, spacing, axes)
-
-
-def _address(field: _abi.lob_field) -> int:
-    return ctypes.cast(field.mm, ctypes.c_void_p).value or 0
 
 
 @public
@@ -192,30 +181,28 @@ def warp(
     if labels and not call.on_gpu:
         narrow = of.voxels.astype(DTYPES[library.lob_label_type(int(of.voxels.max()))], copy=False)
         seen.data, seen.type = held(narrow).address, TYPES[narrow.dtype]
-    taken = _Taken(field)
+    by = _Taken(field)
     if then is not None:
         more, made = _Taken(then), _Taken(None)
-        call.run(library.lob_field_compose, byref(made.field), byref(taken.field), byref(more.field))
-        taken = made
+        call.run(library.lob_field_compose, byref(made.field), byref(by.field), byref(more.field))
+        by = made
     if inverse:
         made = _Taken(None)
-        call.run(library.lob_field_invert, byref(made.field), byref(taken.field), byref(onto))
-        taken = made
+        call.run(library.lob_field_invert, byref(made.field), byref(by.field), byref(onto))
+        by = made
     method = _abi.LOB_WARP_LABELS if labels else _abi.LOB_WARP_NEAREST if nearest else _abi.LOB_WARP_LINEAR
     out = _abi.lob_volume()
-    call.run(library.lob_warp, byref(out), byref(seen), byref(taken.field), byref(onto), method)
+    call.run(library.lob_warp, byref(out), byref(seen), byref(by.field), byref(onto), method)
     if call.on_gpu:
         address, out.data = out.data, None
         dtype, channels = DTYPES[out.type], 0 if of.channel_axis is None else out.channels
         library.lob_volume_free(byref(out))
         return target.take(address, call.context.device, dtype, channels)
-    extents = dims(target)
-    shape = (out.channels, extents.nz, extents.ny, extents.nx)
-    voxels = np.array(view(out.data, shape, DTYPES[out.type]))
+    voxels = taken(out)
     library.lob_volume_free(byref(out))
     if (of.slope, of.inter) != (1.0, 0.0) and not labels:
         voxels = voxels * of.slope + of.inter
-    return target.give(voxels[0] if of.channel_axis is None and voxels.shape[0] == 1 else voxels, labels)
+    return target.give(voxels if of.channel_axis is None or voxels.ndim == 4 else voxels[np.newaxis], labels)
 
 
 def _has_place(image: Any) -> bool:
