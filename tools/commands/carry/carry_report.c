@@ -9,12 +9,16 @@
 
 enum { SHEET_SLICES = 12, SHEET_PIXELS = 1600 };
 
-static const char *const fates[] = {
-    [LOB_CARRY_USED] = "used",
-    [LOB_CARRY_FARTHER] = "others are nearer",
-    [LOB_CARRY_SAME] = "the scan itself",
-    [LOB_CARRY_UNLABELLED] = "no labels",
-    [LOB_CARRY_APART] = "cannot be registered",
+/* What became of an atlas; a note of its image, or of its labels: NULL: none. */
+static const struct {
+    const char *became, *image, *labels;
+} fates[] = {
+    [LOB_CARRY_USED] = {"used"},
+    [LOB_CARRY_FARTHER] = {                 "others are nearer"     },
+    [LOB_CARRY_SAME] = { "the scan itself",      "is the scan itself, and is left out of its atlases"},
+    [LOB_CARRY_UNLABELLED] = {            "no labels",      .labels = "has no labels, and is left out"},
+    [LOB_CARRY_APART] = { "cannot be registered",
+                        "cannot be registered to the scan, and is left out"},
 };
 
 /* ---- the report ---- */
@@ -42,23 +46,15 @@ static void report_atlases(lob_session *s, const lob_carry_work *w)
     cJSON *const rows = cJSON_AddArrayToObject(s->results, "atlases");
     for (int i = 0; i < w->files.count; i++) {
         const lob_carry_atlas *const atlas = &w->found.atlas[i];
+        const lob_atlas_file *const file = &w->files.file[i];
         cJSON *const row = lob_json_row(rows);
-        cJSON_AddStringToObject(row, "image", w->files.file[i].image);
-        cJSON_AddStringToObject(row, "became", fates[atlas->fate]);
+        cJSON_AddStringToObject(row, "image", file->image);
+        cJSON_AddStringToObject(row, "became", fates[atlas->fate].became);
         if (!isnan(atlas->cost)) cJSON_AddNumberToObject(row, "cost", atlas->cost);
-    }
-}
-
-static void note_atlases(lob_session *s, const lob_carry_work *w)
-{
-    for (int i = 0; i < w->files.count; i++) {
-        const char *const path = w->files.file[i].image;
-        if (w->found.atlas[i].fate == LOB_CARRY_SAME)
-            lob_session_note(s, "%s: is the scan itself, and is left out of its atlases", path);
-        if (w->found.atlas[i].fate == LOB_CARRY_UNLABELLED)
-            lob_session_note(s, "%s: has no labels, and is left out", w->files.file[i].labels);
-        if (w->found.atlas[i].fate == LOB_CARRY_APART)
-            lob_session_note(s, "%s: cannot be registered to the scan, and is left out", path);
+        if (fates[atlas->fate].image)
+            lob_session_note(s, "%s: %s", file->image, fates[atlas->fate].image);
+        if (fates[atlas->fate].labels)
+            lob_session_note(s, "%s: %s", file->labels, fates[atlas->fate].labels);
     }
 }
 
@@ -75,7 +71,6 @@ void lob_carry_report(lob_session *s, const lob_carry_work *w)
                             (double)out->reopened_background);
     cJSON_AddNumberToObject(s->results, "grid_mm", out->grid_mm);
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)out->working_bytes);
-    note_atlases(s, w);
     for (int32_t l = 0; l < out->label_count; l++)
         if (out->label[l].voxels == 0)
             lob_session_note(s, "%s: label %d was not found", w->scan, out->label[l].label);
