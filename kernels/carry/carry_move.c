@@ -1,6 +1,5 @@
 /* The atlases: which are used, and their way onto the scan's grid. */
-#include "kernels/arrays.h"
-#include "kernels/carry/carry_job.h"
+#include "kernels/carry/carry_voxel.h"
 #include "kernels/register/register.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* The whole job: atlases, seeds, growth, and what is told about the result. */
-#include "kernels/arrays.h"
 #include "kernels/carry/carry_voxel.h"
 #include "kernels/register/register.h"
 #include "kernels/scores/overlaps.h"

@@ -1,6 +1,5 @@
 /* Seeds: what the votes are sure of, what grey values contradict, and strokes; and their growth. */
-#include "kernels/arrays.h"
-#include "kernels/carry/carry_job.h"
+#include "kernels/carry/carry_voxel.h"
 
 #include <math.h>
 #include <stdlib.h>
