@@ -158,32 +158,28 @@ lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_poin
     memcpy(begin.affine, c->begin.m, sizeof begin.affine);
     const lob_register_affine back = lob_register_to_voxel(&begin);
     const lob_register_affine so_far = lob_register_after(&back, &c->affine);
-    double w[MOST][3];
-    int32_t *sorted = NULL;
-    match *at = NULL;
-    lob_status st = lob_budget_alloc(&c->budget, &sorted, p->count, sizeof *sorted, c->error);
-    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &at, p->count, sizeof *at, c->error);
-    if (st == LOB_OK) {
-        memcpy(sorted, contrast, (size_t)p->count * sizeof *sorted);
-        qsort(sorted, (size_t)p->count, sizeof *sorted, lob_by_int32);
-        const int64_t count =
-            take_matches(at, p, contrast, sorted[p->count / 2], axis, n, middle, &so_far);
-        int64_t kept = count;
-        double noise = 1.0;
-        bool found = count > 2 * (n + 1);
-        for (int round = 0; found && round < ROUNDS; round++) {
-            found = fit(w, at, kept, axis, n, noise);
-            if (!found) break;
-            measure(at, count, w, n + 1);
-            qsort(at, (size_t)count, sizeof *at, by_off);
-            kept = count * 6 / 10;
-            double sum = 0.0;
-            for (int64_t k = 0; k < kept; k++) sum += at[k].off;
-            noise = sum / (double)kept;
-        }
-        if (found) apply(c, w, axis, n, middle);
+    const size_t bytes = sizeof(match) + sizeof(int32_t); /* of a point */
+    double w[MOST][3], noise = 1.0;
+    match *at;
+    LOB_TRY(lob_budget_alloc(&c->budget, &at, p->count, bytes, c->error));
+    int32_t *const sorted = (int32_t *)(at + p->count);
+    memcpy(sorted, contrast, (size_t)p->count * sizeof *sorted);
+    qsort(sorted, (size_t)p->count, sizeof *sorted, lob_by_int32);
+    const int64_t count =
+        take_matches(at, p, contrast, sorted[p->count / 2], axis, n, middle, &so_far);
+    int64_t kept = count;
+    bool found = count > 2 * (n + 1);
+    for (int round = 0; found && round < ROUNDS; round++) {
+        found = fit(w, at, kept, axis, n, noise);
+        if (!found) break;
+        measure(at, count, w, n + 1);
+        qsort(at, (size_t)count, sizeof *at, by_off);
+        kept = count * 6 / 10;
+        double sum = 0.0;
+        for (int64_t k = 0; k < kept; k++) sum += at[k].off;
+        noise = sum / (double)kept;
     }
-    lob_budget_free(&c->budget, at, p->count, sizeof *at);
-    lob_budget_free(&c->budget, sorted, p->count, sizeof *sorted);
-    return st;
+    if (found) apply(c, w, axis, n, middle);
+    lob_budget_free(&c->budget, at, p->count, bytes);
+    return LOB_OK;
 }

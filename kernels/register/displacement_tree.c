@@ -78,30 +78,28 @@ static void find_branches(lob_register_tree *t, int64_t count)
             if (t->size[j] < t->least) t->branch[t->branches++] = j;
 }
 
+/* Bytes of a tree and what it is made of. */
+static int64_t tree_bytes(const lob_register_points *p)
+{
+    return (9 * p->count + 1) * (int64_t)sizeof(int64_t) + p->count;
+}
+
 static lob_status tree_make(lob_register_tree *t, lob_register_call *c,
                             const lob_register_points *p, const lob_register_image *image)
 {
-    LOB_TRY(
-        lob_budget_alloc(&c->budget, &t->parent, 6 * p->count + 1, sizeof *t->parent, c->error));
-    LOB_TRY(lob_budget_alloc(&c->budget, &t->key, 3 * p->count, sizeof *t->key, c->error));
-    LOB_TRY(lob_budget_alloc(&c->budget, &t->edges, p->count, 1, c->error));
+    LOB_TRY(lob_budget_alloc(&c->budget, &t->parent, tree_bytes(p), 1, c->error));
     t->order = t->parent + p->count;
     t->child = t->order + p->count;
     t->set = t->child + p->count + 1;
     t->size = t->set + p->count;
     t->branch = t->size + p->count;
+    t->key = (uint64_t *)(t->branch + p->count);
+    t->edges = (uint8_t *)(t->key + 3 * p->count);
     LOB_TRY(c->loops->keys(t->key, c, p, image));
     choose_edges(t, p);
     order_points(t, p);
     find_branches(t, p->count);
     return LOB_OK;
-}
-
-static void tree_free(lob_register_tree *t, lob_register_call *c, const lob_register_points *p)
-{
-    lob_budget_free(&c->budget, t->parent, 6 * p->count + 1, sizeof *t->parent);
-    lob_budget_free(&c->budget, t->key, 3 * p->count, sizeof *t->key);
-    lob_budget_free(&c->budget, t->edges, p->count, 1);
 }
 
 /* ---- edges ---- */
@@ -275,19 +273,14 @@ lob_status lob_register_solve(const lob_register_costs *k, lob_register_call *c,
 {
     const lob_register_points *const p = &k->points;
     const int64_t each = 2 * (int64_t)k->labels * c->context->threads;
-    int32_t *work = NULL;
-    float *moved = NULL;
-    lob_status st = lob_budget_alloc(&c->budget, &work, each, sizeof *work, c->error);
-    if (st == LOB_OK)
-        st = lob_budget_alloc(&c->budget, &moved, 3 * p->count, sizeof *moved, c->error);
-    if (st == LOB_OK) {
-        solving s = {k, c, t, work, t->set, moved};
-        solve(&s);
-        memcpy(p->u[0], moved, 3 * (size_t)p->count * sizeof *moved);
-    }
-    lob_budget_free(&c->budget, moved, 3 * p->count, sizeof *moved);
-    lob_budget_free(&c->budget, work, each, sizeof *work);
-    return st;
+    const int64_t all = each + 3 * p->count;
+    int32_t *work;
+    LOB_TRY(lob_budget_alloc(&c->budget, &work, all, sizeof *work, c->error));
+    solving s = {k, c, t, work, t->set, (float *)(work + each)};
+    solve(&s);
+    memcpy(p->u[0], s.moved, 3 * (size_t)p->count * sizeof *s.moved);
+    lob_budget_free(&c->budget, work, all, sizeof *work);
+    return LOB_OK;
 }
 
 lob_status lob_register_tree_solve(const lob_register_costs *k, lob_register_call *c,
@@ -296,6 +289,6 @@ lob_status lob_register_tree_solve(const lob_register_costs *k, lob_register_cal
     lob_register_tree t = {0};
     lob_status st = tree_make(&t, c, &k->points, image);
     if (st == LOB_OK) st = c->loops->solve(k, c, &t);
-    tree_free(&t, c, &k->points);
+    lob_budget_free(&c->budget, t.parent, tree_bytes(&k->points), 1);
     return st == LOB_OK && lob_progress_stopped(c->progress) ? LOB_ECANCEL : st;
 }
