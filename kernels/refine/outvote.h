@@ -2,7 +2,12 @@
 #ifndef LOB_OUTVOTE_H
 #define LOB_OUTVOTE_H
 
+#include "kernels/device/device.h"
+
+#include <stdbool.h>
 #include <stdint.h>
+
+LOB_BEGIN_DECLS
 
 /*
  * Two growths that agree on a label more with each other than with a third one tell that this is
@@ -21,5 +26,40 @@
  */
 int64_t lob_outvote(uint8_t *labels, const uint8_t *first, const uint8_t *plain, int64_t n,
                     int32_t background, int threads);
+
+/* The same of labels on a GPU, which may still be at work on it when this returns. Returns LOB_OK,
+ * LOB_ENOMEM or LOB_EDEVICE. */
+lob_status lob_outvote_cuda(lob_device *device, uint8_t *labels, const uint8_t *first,
+                            const uint8_t *plain, int64_t n, int32_t background, lob_error *error);
+
+/* ---- what both are made of ---- */
+
+enum { LOB_OUTVOTE_LABELS = UINT8_MAX + 1 };
+
+/* Voxels of a label in each growth, and those that `first` shares with the others. */
+typedef struct {
+    uint64_t labels, first, plain, with_labels, with_plain;
+} lob_outvote_count;
+
+/* May voxels of a label change, and become it? */
+typedef struct {
+    bool may[LOB_OUTVOTE_LABELS];
+} lob_outvote_verdict;
+
+lob_outvote_verdict lob_outvote_judge(const lob_outvote_count total[LOB_OUTVOTE_LABELS],
+                                      int32_t background);
+
+/* Let a voxel have its say; does it change? */
+LOB_BOTH bool lob_outvote_at(uint8_t *labels, const uint8_t *first, const uint8_t *plain, int64_t i,
+                             const lob_outvote_verdict *verdict)
+{
+    const uint8_t to = first[i];
+    if (to != plain[i] || labels[i] == to || !verdict->may[labels[i]] || !verdict->may[to])
+        return false;
+    labels[i] = to;
+    return true;
+}
+
+LOB_END_DECLS
 
 #endif

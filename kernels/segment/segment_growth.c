@@ -147,24 +147,21 @@ static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth
     return st == LOB_OK ? lob_segment_here(j, seeds, own, error) : st;
 }
 
-/* Let the first growth and the plain one outvote the last one, in ordinary memory. */
+/* Let the first growth and the plain one outvote the last one. */
 static lob_status outvote(lob_segment_job *j, lob_volume *grown, lob_error *error)
 {
-    const lob_volume *const from[] = {grown, &j->first, &j->plain};
-    lob_volume here[] = {*grown, j->first, j->plain};
+    const uint8_t *const first = j->first.data, *const plain = j->plain.data;
+    const int64_t n = lob_voxels(grown);
+    lob_device *const device = j->context->device;
     lob_status st = LOB_OK;
-    const bool there = grown->place.kind != LOB_PLACE_MEMORY;
-    for (int i = 0; i < 3 && there; i++) here[i] = lob_volume_empty();
-    for (int i = 0; i < 3 && there && st == LOB_OK; i++)
-        st = lob_segment_copy(j, &here[i], from[i], error);
-    if (st == LOB_OK)
-        lob_outvote(here[0].data, here[1].data, here[2].data, lob_voxels(&here[0]), j->background,
-                    j->context->threads);
-    if (st == LOB_OK && there) {
-        lob_segment_drop(j, grown);
-        st = lob_segment_here(j, grown, &here[0], error);
-    }
-    for (int i = 0; i < 3 && there; i++) lob_segment_drop(j, &here[i]);
+    lob_device_begin(device);
+#ifdef LOB_WITH_CUDA
+    if (device) st = lob_outvote_cuda(device, grown->data, first, plain, n, j->background, error);
+#else
+    (void)error;
+#endif
+    if (!device) lob_outvote(grown->data, first, plain, n, j->background, j->context->threads);
+    lob_device_end(device);
     if (j->once) lob_segment_drop(j, &j->first);
     if (j->once) lob_segment_drop(j, &j->plain);
     return st;

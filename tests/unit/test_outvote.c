@@ -49,14 +49,14 @@ TEST(labels_that_are_not_outvoted_keep_their_voxels)
 
 TEST(threads_give_the_same)
 {
-    enum { VOXELS = 5000 };
-    for (uint64_t number = 0; number < 20; number++) {
-        uint8_t v[3][VOXELS], many[VOXELS];
+    enum { VOXELS = 200000 }; /* of which a thread takes 65536 at once */
+    static uint8_t v[3][VOXELS], many[VOXELS];
+    for (uint64_t number = 0; number < 5; number++) {
         uint64_t state = number + 1;
         for (int k = 0; k < 3; k++)
             for (int i = 0; i < VOXELS; i++)
                 v[k][i] =
-                    (uint8_t)(random_below(&state, 16) > (k ? 0 : 1) ? i / 700
+                    (uint8_t)(random_below(&state, 16) > (k ? 0 : 1) ? i / 28000
                                                                      : random_below(&state, 8));
         memcpy(many, v[0], VOXELS);
         const int64_t one = lob_outvote(v[0], v[1], v[2], VOXELS, BACKGROUND, 1);
