@@ -453,8 +453,9 @@ lob_status lob_segment_complete(lob_segment_job *j, lob_error *error)
     uint8_t *const before = first.data;
     lob_strokes_complete(strokes, j->background, before, LOB_U8, j->background, first.dims,
                          j->plan->axis);
-    for (int64_t i = 0; i < lob_voxels(&first); i++)
-        if (strokes[i] > 0) before[i] = strokes[i];
+    const int64_t n = lob_voxels(&first);
+    for (int64_t i = -1; (i = lob_next_label(strokes, LOB_U8, i + 1, n)) < n;)
+        before[i] = strokes[i];
     if (j->seeds.borrowed) { /* it goes on being learnt from */
         j->seeds = j->starts;
         j->starts = lob_volume_empty();
