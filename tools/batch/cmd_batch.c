@@ -152,6 +152,9 @@ static lob_status do_scans(lob_batch *b)
 {
     lob_session *const s = b->session;
     int64_t bytes = 0, most = 0;
+    /* before opening GPUs starts threads: what these have allocated from would serve scans too, and
+     * gives large blocks back to the system whatever it is told */
+    if (s->max_memory == 0) lob_process_keep_memory();
     LOB_TRY(lob_pool_open(&b->pool, s->device.backend, s->device.index, s->context.threads,
                           keep_waiting, s, &s->error));
     LOB_TRY(lob_batch_log_open(b));
@@ -170,7 +173,6 @@ static lob_status do_scans(lob_batch *b)
     share_out(b, most);
     /* what commands print would come out of all scans at once; it is in the reports */
     lob_stdout_silence();
-    if (s->max_memory == 0) lob_process_keep_memory();
     st = lob_work_run(b, bytes);
     const lob_error reason = s->error;
     lob_batch_log_end(&b->log);
