@@ -2,6 +2,7 @@
 #include "tools/recipe/recipe_line.h"
 
 #include "tools/inout/outputs.h"
+#include "tools/report/session_sums.h"
 #include "tools/session/session.h"
 #include "volumes/lists.h"
 
@@ -100,6 +101,7 @@ static bool lend(lob_session *s)
     s->backend = run->backend;
     s->context.device = run->context.device;
     memcpy(s->device_why, run->device_why, sizeof s->device_why);
+    if (run->device_is_busy) lob_sums_compute(s); /* it would wait */
     return true;
 }
 

@@ -53,7 +53,8 @@ int lob_session_devices(const lob_session *s);
  *
  * Between this and lob_session_device, which waits for it, backend and context.device must not be
  * used. A device that cannot be opened is an error before all others, whatever the inputs are.
- * Lines of a recipe and scans of a batch open it at once.
+ * Lines of a recipe open it at once. Of a batch, which has opened devices, a scan gets one when it
+ * asks: the first that has read its inputs gets the first that is free.
  */
 lob_status lob_session_device_begin(lob_session *s, int64_t voxels);
 

@@ -5,6 +5,7 @@
 #include "tools/session/host.h"
 #include "tools/session/ranks.h"
 #include "tools/session/session.h"
+#include "tools/session/session_print.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -144,6 +145,12 @@ lob_status lob_session_device(lob_session *s)
     return st;
 }
 
+bool lob_session_is_in_batch(const lob_session *s)
+{
+    const lob_host *const host = lob_session_outermost(s);
+    return host && host->worked;
+}
+
 /* The outermost session; NULL: one around this, or a batch, has chosen a device already. */
 static lob_session *first_to_choose(lob_session *s)
 {
@@ -179,7 +186,7 @@ lob_status lob_session_device_begin(lob_session *s, int64_t voxels)
 {
     lob_opening planned;
     if (s->device_chosen || only_plans(s)) return LOB_OK;
-    if (leave_to_cpu(s, voxels)) return LOB_OK;
+    if (leave_to_cpu(s, voxels) || lob_session_is_in_batch(s)) return LOB_OK;
     if (s->host || !plan(s, &planned)) return lob_session_device(s);
     lob_opening *const o = malloc(sizeof *o);
     if (!o) return lob_session_device(s);

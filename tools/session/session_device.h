@@ -7,6 +7,9 @@
 /* Is the backend of --device part of this program? Returns LOB_OK, LOB_EARG or LOB_EDEVICE. */
 lob_status lob_device_check(lob_session *s);
 
+/* Is it of a scan of a batch, which has opened devices? */
+bool lob_session_is_in_batch(const lob_session *s);
+
 /*
  * At the end of a command: wait for a GPU that is still being opened.
  *
