@@ -15,7 +15,7 @@ from ._errors import InputError
 from ._grow import begin
 from ._library import Call, library
 from ._public import Options, Size, public
-from ._volumes import DTYPES, TYPES, Labels, Source, choice, companion, in_mm, put, source, spacing_of, taken, view, volume
+from ._volumes import DTYPES, Labels, Source, choice, in_mm, put, source, spacing_of, taken, view, volume
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -38,11 +38,6 @@ class Carried(NamedTuple):
     labels: Any
     votes: Any
     doubt: Any
-
-
-def _own_labels(held: Labels) -> np.ndarray:
-    """The labels as they were, in the least type that holds them."""
-    return np.ascontiguousarray(held.restore(held.dense))
 
 
 @public
@@ -79,9 +74,9 @@ def fuse(
     chosen.majority = choice("method", method, Method) == 1
     pairs, kept, seen = (_abi.lob_fuse_atlas * len(atlases))(), [], of.described()
     for i, (scan, painted) in enumerate(atlases):
-        moved, own, both = (_moved_there if call.on_gpu else _moved)(of, scan, painted, i)
-        pairs[i] = _abi.lob_fuse_atlas(pointer(both[0]), pointer(both[1]))
-        kept.append((moved, own, both))
+        moved, own = of.beside(scan, f"atlas {i}"), of.labels(painted, f"the labels of atlas {i}")
+        pairs[i] = _abi.lob_fuse_atlas(pointer(moved[0]), pointer(own.own()))
+        kept.append((moved, own))
     asked = _abi.lob_fuse_input(pointer(seen), pairs, len(atlases))
     out: _abi.lob_fuse_output = library.lob_fuse_output_empty()
     try:
@@ -104,22 +99,6 @@ def fuse(
         return Voted(labels, of.give(share, False))
     finally:
         library.lob_fuse_output_free(byref(out))
-
-
-def _moved(of: Source, scan: Any, painted: Any, i: int) -> tuple[Any, Any, tuple[_abi.lob_volume, _abi.lob_volume]]:
-    """What keeps an atlas's image and labels, on the image's grid, and both as volumes."""
-    moved = companion(scan, of, f"atlas {i}")
-    own = _own_labels(of.labels(painted, f"the labels of atlas {i}"))
-    return moved, own, (volume(moved), volume(of, own))
-
-
-def _moved_there(
-    of: _device.GpuImage, scan: Any, painted: Any, i: int
-) -> tuple[Any, Any, tuple[_abi.lob_volume, _abi.lob_volume]]:
-    """The same on a GPU."""
-    moved, own, seen = of.other(scan, f"atlas {i}"), of.labels(painted, f"the labels of atlas {i}"), of.described()
-    seen.data, seen.type, seen.channels = moved.address, TYPES[moved.dtype], 1
-    return moved, own, (seen, own.volume)
 
 
 FATES = ("used", "others are nearer", "the scan itself", "no labels", "cannot be registered")
@@ -180,16 +159,16 @@ def carry(
         raise InputError("background is a label of strokes, which are not given")
     kept, seen, drawn_at = [_atlas(of, call, i, *pair) for i, pair in enumerate(atlases)], of.described(), None
     if strokes is not None:
-        drawn = companion(_fetched(strokes, "strokes", call), of, "strokes")
-        lines = volume(drawn)
+        lines, _kept = of.beside(_fetched(strokes, "strokes", call), "strokes")
         drawn_at = pointer(lines)
 
     def read(_user: Any, i: int, scan: Any, painted: Any, _error: Any) -> int:
         ctypes.memmove(scan, byref(kept[i][1]), ctypes.sizeof(_abi.lob_volume))
-        address = library.lob_volume_like(painted, byref(kept[i][1]), TYPES[kept[i][2].dtype], 1)
-        if address == _abi.LOB_OK:
-            ctypes.memmove(painted.contents.data, kept[i][2].ctypes.data, kept[i][2].nbytes)
-        return int(address)
+        own = kept[i][2]
+        made = library.lob_volume_like(painted, byref(kept[i][1]), own.volume.type, 1)
+        if made == _abi.LOB_OK:
+            ctypes.memmove(painted.contents.data, own.volume.data, own.dense.nbytes)
+        return int(made)
 
     asked = _abi.lob_carry_input()
     asked.scan, asked.count, asked.read = pointer(seen), len(kept), READ(read)
@@ -223,14 +202,14 @@ def _here(there: Any) -> Source:
     return of
 
 
-def _atlas(of: Source, call: Call, i: int, scan: Any, painted: Any) -> tuple[Any, _abi.lob_volume, np.ndarray]:
-    """A scan, its volume, and its labels; an array's voxels are as large as the image's."""
+def _atlas(of: Source, call: Call, i: int, scan: Any, painted: Any) -> tuple[Any, _abi.lob_volume, Labels]:
+    """A scan, its volume, and its own labels; an array's voxels are as large as the image's."""
     image = source(_fetched(scan, f"atlas {i}", call), axes="xyz" if of.xyz else "zyx")
     painted = _fetched(painted, f"the labels of atlas {i}", call)
     if not image.world:
         image.geometry = library.lob_geometry_of_spacing((ctypes.c_double * 3)(*spacing_of(of)))
-    own = _own_labels(image.labels(painted, f"the labels of atlas {i}"))
-    seen = volume(image)
+    own, seen = image.labels(painted, f"the labels of atlas {i}"), volume(image)
+    own.own()
     seen.borrowed = True
     return image, seen, own
 

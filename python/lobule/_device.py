@@ -227,6 +227,11 @@ class GpuImage(Source):
             raise InputError(f"{name}: is not of the image's shape {spatial} and order in memory")
         return taken
 
+    def beside(self, other: Any, name: str) -> tuple[_abi.lob_volume, Any]:
+        taken, out = self.other(other, name), self.described()
+        out.data, out.type, out.channels = taken.address, TYPES[taken.dtype], 1
+        return out, taken
+
     def _typed(self, array: Any, name: str, dtype: Any, words: str) -> Held:
         if array is None:
             return NOTHING
@@ -359,6 +364,9 @@ class GpuLabels:
     def numbers(self) -> tuple[Any, int, int | None]:
         self.values = np.arange(1, self.count + 1, dtype=np.int32)
         return self.volume, self.count, self.values.ctypes.data
+
+    def own(self) -> _abi.lob_volume:
+        return self.volume
 
     def number(self, label: int) -> int:
         if label < 1 or not self._ask(lambda a: bool((a == label).any())):

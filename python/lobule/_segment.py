@@ -12,7 +12,7 @@ from ._errors import InputError
 from ._grow import begin
 from ._library import library
 from ._public import Options, Size, public
-from ._volumes import DTYPES, TYPES, Source, choice, companion, put, sized, volume
+from ._volumes import DTYPES, Source, choice, put, sized
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -184,15 +184,10 @@ def choices(margin: Any = None, median: Any = True, **given: Any) -> _abi.lob_se
 
 def _whole_numbers(of: Source, other: Any, name: str) -> tuple[_abi.lob_volume, Any]:
     """Labels of any type on the image's grid, and what keeps them."""
-    if isinstance(of, GpuImage):
-        there = of.other(other, name)
-        out = of.described()
-        out.data, out.type, out.channels = there.address, TYPES[there.dtype], 1
-        return out, there
-    taken = companion(other, of, name)
-    if taken.voxels.shape[0] != 1:
-        raise InputError(f"{name}: labels have one channel, not {taken.voxels.shape[0]}")
-    return volume(taken), taken
+    out, kept = of.beside(other, name)
+    if out.channels != 1:
+        raise InputError(f"{name}: labels have one channel, not {out.channels}")
+    return out, kept
 
 
 def take(of: Source, made: _abi.lob_volume) -> Any:

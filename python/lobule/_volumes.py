@@ -195,6 +195,11 @@ class Source:
         taken = companion(mask, self, "mask").voxels
         return held(np.ascontiguousarray((taken != 0).any(axis=0)).view(np.uint8))
 
+    def beside(self, other: Any, name: str) -> tuple[_abi.lob_volume, Any]:
+        """Another image on this one's grid, and what keeps it."""
+        taken = companion(other, self, name)
+        return volume(taken), taken
+
     def floats(self, other: Any, name: str) -> Held:
         if other is None:
             return NOTHING
@@ -494,6 +499,11 @@ class Labels:
         ctypes.memmove(self.volume.data, array.ctypes.data, array.nbytes)
         error = _abi.lob_error()
         check(library.lob_labels_dense(byref(self.volume), byref(self.set), name.encode(), byref(error)), error)
+
+    def own(self) -> _abi.lob_volume:
+        """The volume with the labels as they were, in the least type that holds them."""
+        check(library.lob_labels_restore(byref(self.volume), byref(self.set)), _abi.lob_error())
+        return self.volume
 
     @property
     def dense(self) -> np.ndarray:
