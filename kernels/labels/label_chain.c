@@ -259,16 +259,10 @@ static lob_status exchange(lob_label_chain *c, int32_t *to)
 /* What a label becomes by a step's rules. */
 static int32_t by_rules(const lob_labels_step *step, int32_t label)
 {
-    int64_t low = 0, high = step->rule_count; /* the first rule that does not end before label */
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (step->rules[middle].last < label)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    int32_t to = step->rest;
-    if (low < step->rule_count && step->rules[low].first <= label) to = step->rules[low].to;
+    const lob_labels_rule *const rules = step->rules;
+    const int64_t n = step->rule_count;
+    const int64_t at = n > 0 ? lob_count_below(&rules->last, n, sizeof *rules, label) : 0;
+    const int32_t to = at < n && rules[at].first <= label ? rules[at].to : step->rest;
     return to == LOB_LABELS_SAME ? label : to;
 }
 

@@ -7,11 +7,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    lob_labels_rule *rules;
-    int64_t count;
+    lob_labels_rule *rules = NULL;
+    int64_t count = 0;
     lob_error error = {.text = ""};
-    const lob_status st =
-        lob_label_map_parse(&rules, &count, (const char *)bytes, size, "fuzz.csv", &error);
+    lob_lines text;
+    lob_status st = lob_lines_begin(&text, (const char *)bytes, size, "fuzz.csv", &error);
+    if (st == LOB_OK) {
+        st = lob_label_map_parse(&rules, &count, &text);
+        lob_lines_end(&text);
+    }
     if ((st == LOB_OK) != !error.text[0]) __builtin_trap(); /* every refusal says why */
     if ((st == LOB_OK) != (count > 0)) __builtin_trap();
     for (int64_t i = 0; i < count; i++)

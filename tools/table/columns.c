@@ -1,7 +1,6 @@
 /* Reading tables of texts. */
 #include "tools/table/columns.h"
 
-#include "io/file.h"
 #include "io/format.h"
 #include "tools/text/text.h"
 #include "volumes/lists.h"
@@ -104,24 +103,24 @@ static lob_status take_all(lob_columns *out, lob_error *error)
     return LOB_OK;
 }
 
+/* st: of beginning the text. */
+static lob_status parse(lob_columns *out, lob_status st, lob_error *error)
+{
+    if (st == LOB_OK) st = take_all(out, error);
+    if (st != LOB_OK) lob_columns_free(out);
+    return st;
+}
+
 lob_status lob_columns_parse(lob_columns *out, const char *bytes, size_t size, const char *path,
                              lob_columns_rule rule, lob_error *error)
 {
     *out = (lob_columns){.source = path, .rule = rule};
-    LOB_TRY(lob_lines_begin(&out->text, bytes, size, path, error));
-    const lob_status st = take_all(out, error);
-    if (st != LOB_OK) lob_columns_free(out);
-    return st;
+    return parse(out, lob_lines_begin(&out->text, bytes, size, path, error), error);
 }
 
 lob_status lob_columns_read(lob_columns *out, const char *path, lob_columns_rule rule,
                             lob_error *error)
 {
-    lob_input file;
-    *out = (lob_columns){.source = path};
-    LOB_TRY(lob_input_open(&file, path, error));
-    const lob_status st =
-        lob_columns_parse(out, (const char *)file.bytes, file.size, path, rule, error);
-    lob_input_close(&file);
-    return st;
+    *out = (lob_columns){.source = path, .rule = rule};
+    return parse(out, lob_lines_read(&out->text, path, error), error);
 }

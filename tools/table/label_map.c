@@ -1,8 +1,6 @@
 /* Reading tables of labels and what they become. */
 #include "tools/table/label_map.h"
 
-#include "io/file.h"
-#include "io/text_rows.h"
 #include "volumes/lists.h"
 
 #include <stdlib.h>
@@ -29,19 +27,15 @@ static lob_status take_line(lob_labels_rule **rules, int64_t *count, const lob_l
     return LOB_OK;
 }
 
-lob_status lob_label_map_parse(lob_labels_rule **rules, int64_t *count, const char *text,
-                               size_t size, const char *name, lob_error *error)
+lob_status lob_label_map_parse(lob_labels_rule **rules, int64_t *count, lob_lines *text)
 {
-    lob_lines lines;
+    lob_status st = LOB_OK;
     *rules = NULL;
     *count = 0;
-    LOB_TRY(lob_lines_begin(&lines, text, size, name, error));
-    lob_status st = LOB_OK;
-    for (char *line; st == LOB_OK && (line = lob_lines_next(&lines));)
-        st = take_line(rules, count, &lines, line);
-    lob_lines_end(&lines);
+    for (char *line; st == LOB_OK && (line = lob_lines_next(text));)
+        st = take_line(rules, count, text, line);
     if (st == LOB_OK && *count == 0)
-        st = lob_fail_file(error, LOB_EDATA, name, "holds no line FROM,TO");
+        st = lob_fail_file(text->error, LOB_EDATA, text->name, "holds no line FROM,TO");
     if (st != LOB_OK) {
         free(*rules);
         *rules = NULL;
@@ -53,12 +47,11 @@ lob_status lob_label_map_parse(lob_labels_rule **rules, int64_t *count, const ch
 lob_status lob_label_map_read(lob_labels_rule **rules, int64_t *count, const char *path,
                               lob_error *error)
 {
-    lob_input in;
+    lob_lines text;
     *rules = NULL;
     *count = 0;
-    LOB_TRY(lob_input_open(&in, path, error));
-    const lob_status st =
-        lob_label_map_parse(rules, count, (const char *)in.bytes, in.size, path, error);
-    lob_input_close(&in);
+    LOB_TRY(lob_lines_read(&text, path, error));
+    const lob_status st = lob_label_map_parse(rules, count, &text);
+    lob_lines_end(&text);
     return st;
 }

@@ -2,6 +2,7 @@
 #ifndef LOB_LABEL_MAP_H
 #define LOB_LABEL_MAP_H
 
+#include "io/text_rows.h"
 #include "kernels/labels/label_steps.h"
 
 /*
@@ -9,16 +10,14 @@
  * are left out; cells may be quoted, and cells after the second are not looked at.
  *
  *   rules  out  *count of them, malloc'ed, in the file's order; NULL on failure
- *   text   in   size bytes; they may be anything
- *   name   in   for messages
+ *   text   in   whatever it holds
  *
  * Returns LOB_OK, LOB_EDATA (the line and what is wrong with it; or there is no rule) or
  * LOB_ENOMEM.
  */
-lob_status lob_label_map_parse(lob_labels_rule **rules, int64_t *count, const char *text,
-                               size_t size, const char *name, lob_error *error);
+lob_status lob_label_map_parse(lob_labels_rule **rules, int64_t *count, lob_lines *text);
 
-/* lob_label_map_parse of a file. Returns besides LOB_ENOINPUT or LOB_EIO. */
+/* The same of a file. Returns besides LOB_ENOINPUT or LOB_EIO. */
 lob_status lob_label_map_read(lob_labels_rule **rules, int64_t *count, const char *path,
                               lob_error *error);
 

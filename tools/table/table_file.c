@@ -21,42 +21,38 @@ typedef struct {
     lob_output *file; /* NULL: standard output */
     bool unread;      /* its reader has gone */
     int width;        /* of the terminal that standard output is; 0: none */
-    lob_text whole;   /* for a terminal */
     double *values;   /* a row */
-    char text[1 << 16];
-    size_t used;
+    lob_text text;    /* that has not been written; for a terminal, all */
     lob_status status;
     lob_session *session;
 } printer;
 
+/* Write what there is, unless that is for a terminal. */
 static void flush(printer *p)
 {
     lob_error *error = &p->session->error;
     if (p->status == LOB_OK) p->status = lob_session_cancelled(p->session);
+    if (p->width > 0) return;
     if (p->status == LOB_OK && p->file)
-        p->status = lob_output_write(p->file, p->text, p->used, error);
-    if (p->width > 0)
-        lob_text_add(&p->whole, p->text, p->used);
-    else if (p->status == LOB_OK && !p->file && fwrite(p->text, 1, p->used, stdout) != p->used) {
+        p->status = lob_output_write(p->file, p->text.bytes, p->text.size, error);
+    else if (p->status == LOB_OK &&
+             fwrite(p->text.bytes, 1, p->text.size, stdout) != p->text.size) {
         const int reason = errno; /* a signal that stops us may be it */
         p->status = lob_session_cancelled(p->session);
         p->unread = lob_stdout_is_closed();
         if (p->status == LOB_OK && !p->unread)
             p->status = lob_fail(error, LOB_EIO, "standard output: %s", strerror(reason));
     }
-    p->used = 0;
+    p->text.size = 0;
 }
 
 static void put(printer *p, const char *text)
 {
-    for (size_t n = strlen(text); n > 0;) {
-        if (p->used == sizeof p->text) flush(p);
-        const size_t room = sizeof p->text - p->used, some = n < room ? n : room;
-        memcpy(p->text + p->used, text, some);
-        p->used += some;
-        text += some;
-        n -= some;
-    }
+    enum { ENOUGH = 1 << 16 };
+    lob_text_add(&p->text, text, strlen(text));
+    if (p->text.failed && p->status == LOB_OK)
+        p->status = lob_session_no_memory(p->session, "the table");
+    if (p->text.size >= ENOUGH) flush(p);
 }
 
 /* Between and instead of values. */
@@ -214,15 +210,14 @@ lob_status lob_table_write(lob_session *s, const lob_table *table, const char *p
         p->width = lob_terminal_width();
         put_table(p);
         st = p->status;
-        if (p->whole.failed) st = lob_session_no_memory(s, "the table");
-        if (st == LOB_OK && p->width > 0) st = lob_terminal_table(&p->whole, p->width, &s->error);
+        if (st == LOB_OK && p->width > 0) st = lob_terminal_table(&p->text, p->width, &s->error);
     } else {
         st = lob_session_make(s, NULL, path, make_table, p);
     }
 out:
     if (p) {
         free(p->scan);
-        lob_text_free(&p->whole);
+        lob_text_free(&p->text);
     }
     free(values);
     free(p);
