@@ -140,58 +140,50 @@ static lob_status count_pieces(lob_label_chain *c, int64_t found, int64_t *voxel
 
 typedef struct {
     lob_labels_array to, from;
-    int64_t nx, ny, nz;
+    lob_dims dims;
     int axis; /* across slices, which are not looked across; -1: none */
-} boundary_params;
+} thin_params;
 
-/* A warp takes a row. */
-static __global__ void __launch_bounds__(VOXEL_THREADS) boundary_kernel(boundary_params p)
+static __device__ bool is_boundary(const thin_params &p, int64_t i, int64_t x, int64_t y, int64_t z)
 {
-    for (int64_t row = grid_first() / WARP; row < p.ny * p.nz; row += grid_step() / WARP) {
-        const int64_t y = row % p.ny, z = row / p.ny;
-        for (int64_t x = threadIdx.x % WARP; x < p.nx; x += WARP) {
-            const int64_t i = row * p.nx + x;
-            const int32_t own = lob_label_at(p.from.data, p.from.type, i);
-            const auto differs = [&](bool there, int64_t other) {
-                return there && lob_label_at(p.from.data, p.from.type, other) != own;
-            };
-            const bool edge = own != 0 && (differs(p.axis != 0 && x > 0, i - 1) ||
-                                           differs(p.axis != 0 && x + 1 < p.nx, i + 1) ||
-                                           differs(p.axis != 1 && y > 0, i - p.nx) ||
-                                           differs(p.axis != 1 && y + 1 < p.ny, i + p.nx) ||
-                                           differs(p.axis != 2 && z > 0, i - p.nx * p.ny) ||
-                                           differs(p.axis != 2 && z + 1 < p.nz, i + p.nx * p.ny));
-            lob_label_put(p.to.data, p.to.type, i, edge ? own : 0);
+    const lob_dims d = p.dims;
+    const int32_t own = lob_label_at(p.from.data, p.from.type, i);
+    const auto differs = [&](bool there, int64_t other) {
+        return there && lob_label_at(p.from.data, p.from.type, other) != own;
+    };
+    return own != 0 &&
+           (differs(p.axis != 0 && x > 0, i - 1) || differs(p.axis != 0 && x + 1 < d.nx, i + 1) ||
+            differs(p.axis != 1 && y > 0, i - d.nx) ||
+            differs(p.axis != 1 && y + 1 < d.ny, i + d.nx) ||
+            differs(p.axis != 2 && z > 0, i - d.nx * d.ny) ||
+            differs(p.axis != 2 && z + 1 < d.nz, i + d.nx * d.ny));
+}
+
+/* What is no slip stays, or what is of the boundary. A warp takes a row. */
+template <bool SLIPS>
+static __global__ void __launch_bounds__(VOXEL_THREADS) thin_kernel(thin_params p)
+{
+    const lob_dims d = p.dims;
+    for (int64_t row = grid_first() / WARP; row < d.ny * d.nz; row += grid_step() / WARP) {
+        const int64_t y = row % d.ny, z = row / d.ny;
+        for (int64_t x = threadIdx.x % WARP; x < d.nx; x += WARP) {
+            const int64_t i = row * d.nx + x;
+            const bool stays =
+                SLIPS ? !lob_labels_is_slip(p.from.data, p.from.type, d, p.axis, x, y, z)
+                      : is_boundary(p, i, x, y, z);
+            lob_label_put(p.to.data, p.to.type, i,
+                          stays ? lob_label_at(p.from.data, p.from.type, i) : 0);
         }
     }
 }
 
-static lob_status boundary(lob_label_chain *c)
+template <bool SLIPS> static lob_status thin_out(lob_label_chain *c)
 {
     const lob_dims d = c->in->dims;
-    const boundary_params p = {c->next, c->now, d.nx, d.ny, d.nz, c->options->slice_axis};
-    return lob_launch_over(c->device, boundary_kernel, "finding boundaries", d.ny * d.nz * WARP,
+    const thin_params p = {c->next, c->now, d, c->options->slice_axis};
+    return lob_launch_over(c->device, thin_kernel<SLIPS>,
+                           SLIPS ? "finding slips" : "finding boundaries", d.ny * d.nz * WARP,
                            VOXEL_THREADS, p, c->error);
-}
-
-static __global__ void __launch_bounds__(VOXEL_THREADS) slips_kernel(boundary_params p)
-{
-    const lob_dims d = {p.nx, p.ny, p.nz};
-    for (int64_t i = grid_first(); i < p.nx * p.ny * p.nz; i += grid_step()) {
-        const int64_t row = i / p.nx;
-        const bool slip = lob_labels_is_slip(p.from.data, p.from.type, d, p.axis, i - row * p.nx,
-                                             row % p.ny, row / p.ny);
-        lob_label_put(p.to.data, p.to.type, i,
-                      slip ? 0 : lob_label_at(p.from.data, p.from.type, i));
-    }
-}
-
-static lob_status slips(lob_label_chain *c)
-{
-    const lob_dims d = c->in->dims;
-    const boundary_params p = {c->next, c->now, d.nx, d.ny, d.nz, c->options->slice_axis};
-    return lob_launch_over(c->device, slips_kernel, "finding slips", c->voxels, VOXEL_THREADS, p,
-                           c->error);
 }
 
 static lob_status run_majority(lob_label_chain *c, const lob_majority *m)
@@ -259,15 +251,9 @@ static lob_status finish(lob_label_chain *c, lob_type type)
     return st;
 }
 
-static const lob_label_operations operations = {lob_components_cuda,
-                                                lob_morphology_cuda,
-                                                put,
-                                                look,
-                                                count_pieces,
-                                                boundary,
-                                                slips,
-                                                run_majority,
-                                                finish};
+static const lob_label_operations operations = {
+    lob_components_cuda, lob_morphology_cuda, put,          look,  count_pieces,
+    thin_out<false>,     thin_out<true>,      run_majority, finish};
 
 } /* namespace lob::labels */
 
